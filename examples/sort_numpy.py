@@ -8,7 +8,7 @@ import sys
 
 import numpy
 
-gsort = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else 'libgsort.so.0')
+gsort = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else 'libgsort.so.0.3')
 gsort.gsort_message.restype = ctypes.c_char_p
 
 

@@ -1,44 +1,44 @@
 /*
- * gsort - sort records of fixed size, more of them than memory holds
+ * gsort - an external sort for fixed-size records
  *
- * One sort is one handle. It is told what a record is and where records come from and go to; then
- * it runs, in threads of its own, within its limit of memory, with temporary files if need be.
+ * One sort is one handle. The caller sets the record format, the inputs and the output. Then the
+ * sort runs in its own threads, within its memory limit, and uses temporary files if necessary.
  *
  *	struct gsort *sort;
  *
  *	gsort_open(&sort);
  *	gsort_set(sort, "type", "u64");
- *	gsort_put(sort, numbers, nbytes);	as often as you like
+ *	gsort_put(sort, numbers, nbytes);	any number of times
  *	gsort_finish(sort);
  *	while (gsort_get(sort, buffer, sizeof buffer, &n) == 0 && n > 0)
  *		...				in order
  *	gsort_close(sort);
  *
- * In:	paths (gsort_add_input_path), open descriptors (gsort_add_input_fd), and at most once what
- *	is put (gsort_put), in any combination; equal records come out in the order of their
- *	inputs, of which what is put is the last.
- * Out:	a path (gsort_set_output_path), an open descriptor (gsort_set_output_fd), or else what is
- *	got (gsort_get).
+ * Inputs: paths (gsort_add_input_path), open descriptors (gsort_add_input_fd) and records passed
+ * to
+ *	gsort_put(), in any combination. Equal records keep the order of their inputs. Records of
+ *	gsort_put() are the last input.
+ * Output: a path (gsort_set_output_path) or an open descriptor (gsort_set_output_fd). Without one
+ *	of these, gsort_get() returns the output.
  *
- * Errors. A function that can fail returns 0 or a negative errno, -EINVAL say, and then
- * gsort_message() is the reason in one line. A sort that has failed stays failed; one that could
- * not be told something goes on as if it had not been told. A NULL where something is needed, the
- * handle included, is -EINVAL. Nothing is printed, no signal handler
- * is set, nothing of the process is changed, no environment is read; the process is never ended.
+ * Errors: functions that can fail return 0 or a negative errno, for example -EINVAL.
+ * gsort_message() then returns the reason in one line. A sort that has failed stays failed. A call
+ * that is refused before the sort begins has no effect. NULL for a required pointer is -EINVAL.
+ * The library prints nothing, sets no signal handlers, reads no environment variables, changes no
+ * process attributes and never ends the process.
  *
- * Threads. Different handles have nothing in common: use as many at once as you like. One handle
- * is used by one thread at a time, but for gsort_cancel() and gsort_get_progress(), which any
- * thread may call at any time before gsort_close(). Threads of the sort have all signals blocked,
- * unless a program that handles them says so (gsort_lend_process()).
+ * Threads: different handles are independent. One handle is used by one thread at a time, with two
+ * exceptions: any thread may call gsort_cancel() and gsort_get_progress() at any time before
+ * gsort_close(). Threads of the sort block all signals, unless the program has called
+ * gsort_set_process().
  *
- * Ownership. What is passed in is only read during the call, but descriptors, which must stay open
- * until the sort has ended; they are never closed. Strings that are returned are the handle's, and
- * stay as they are until the next call or gsort_close().
+ * Ownership: buffers and strings are read only during the call. Descriptors must stay open until
+ * the sort has ended; the library never closes them. Returned strings belong to the handle, and
+ * are valid until the next call or gsort_close().
  *
- * Compatibility. As long as the version is 0.x the soname (libgsort.so.0) changes whenever a
- * program that was linked before could break, and what is said here may change with any version
- * that the CHANGELOG says it of. Structs that are filled in may grow at their end, which is why
- * their size is passed.
+ * Compatibility: as long as the version is 0.x, an incompatible change of the ABI changes the
+ * soname (libgsort.so.0.3). The CHANGELOG lists incompatible changes. Structs that the library
+ * fills may grow at their end, so the caller passes their size.
  */
 #pragma once
 
@@ -57,344 +57,341 @@ extern "C" {
 
 struct gsort;
 
-/* "0.2.0": of the library that is loaded. */
+/* Return the version of the loaded library, "0.3.0". */
 GSORT_API const char *gsort_version(void);
 
-/* A new sort. Returns 0 and a handle to gsort_close(), or -ENOMEM, or -EINVAL of NULL. */
+/* Create a sort. Returns 0, -ENOMEM or -EINVAL. */
 GSORT_API int gsort_open(struct gsort **ret_sort);
 
 /*
- * Free it; if it runs, cancel it and wait for it first. An output that is a path is then untouched.
- * NULL is fine. Nobody else may be using it.
+ * Free the sort. A running sort is cancelled first, and its output path is left unchanged. NULL is
+ * ignored. No other thread may use the handle.
  */
 GSORT_API void gsort_close(struct gsort *sort);
 
-/* --- what is to be sorted: before the first gsort_put(), gsort_finish(), gsort_get() --- */
+/* --- Configuration: before the first gsort_put(), gsort_finish() or gsort_get() --- */
 
 /*
- * Set an option by its long name on the command line, without the dashes, or its letter:
- * docs/cli.md has all of them. value: as it would be written there; NULL for an option without one.
+ * Set an option by its long name on the command line, without the dashes, or by its letter.
+ * docs/cli.md lists all options. value: as on the command line; NULL for an option without a
+ * value.
  *
- *	gsort_set(sort, "key", "0:u32");	more keys are added, each the less significant
+ *	gsort_set(sort, "key", "0:u32");	adds a key, less significant than earlier keys
  *	gsort_set(sort, "buffer-size", "2G");
  *	gsort_set(sort, "unique", NULL);
  *
- * What only a program can do (--help, --progress, ...) is refused with -ENOTSUP, and so is what has
- * a function of its own (--check, --explain, --assume-size): gsort_take() has those, too. An option
- * that is unknown, or has another value already, is -EINVAL; the same one again, as "1M" and
- * "1024K" are, does nothing. Combinations, an input that is not
- * there, and a file that is two things are refused by what begins the sort, which then has not
- * begun: mend it, and begin again. What depends on what is in the inputs is found while it runs,
- * and it has failed. -EBUSY once it has begun. Messages name options as the command line does.
+ * Errors:
+ * -ENOTSUP	an option that only a program can implement (--help, --progress, ...) or that has
+ *		its own function (--check, --explain, --assume-size): use gsort_set_from_cli()
+ * -EINVAL	an unknown option, a wrong value, or a second value that differs from the first
+ *		("1M" and "1024K" are equal)
+ * -EBUSY	the sort has begun
+ *
+ * The call that begins the sort checks combinations of options, missing inputs and files with two
+ * roles. If it fails, the sort has not begun: the caller can correct the options and try again.
+ * Messages use the names of the command line.
  */
 GSORT_API int gsort_set(struct gsort *sort, const char *name, const char *value);
 
 /*
- * The frequent ones, typed. Errors as of gsort_set(). Memory is that of the host; less than 1 MiB
- * is taken as 1 MiB.
+ * Set frequent options. Errors are those of gsort_set(). gsort_set_memory() limits host memory,
+ * and raises values below 1 MiB to 1 MiB.
  */
 GSORT_API int gsort_set_type(struct gsort *sort, const char *type);       /* "u64", "f32be" */
 GSORT_API int gsort_set_record_size(struct gsort *sort, uint64_t nbytes); /* 1 to 65536 */
 GSORT_API int gsort_add_key(struct gsort *sort, const char *key);         /* "8:i32:r" */
 GSORT_API int gsort_set_descending(struct gsort *sort);                   /* all keys */
-GSORT_API int gsort_set_unique(struct gsort *sort);                       /* equal keys: one */
-GSORT_API int gsort_set_limit(struct gsort *sort, uint64_t n_records);    /* the first ones */
-GSORT_API int gsort_set_memory(struct gsort *sort, uint64_t nbytes);      /* a limit */
-GSORT_API int gsort_set_threads(struct gsort *sort, unsigned n);          /* of the CPU */
-GSORT_API int gsort_add_temporary_directory(struct gsort *sort, const char *path); /* else /tmp */
+GSORT_API int gsort_set_unique(struct gsort *sort);                    /* keep one of equal keys */
+GSORT_API int gsort_set_limit(struct gsort *sort, uint64_t n_records); /* keep the first ones */
+GSORT_API int gsort_set_memory(struct gsort *sort, uint64_t nbytes);   /* limit */
+GSORT_API int gsort_set_threads(struct gsort *sort, unsigned n);       /* CPU threads */
+GSORT_API int gsort_add_temporary_directory(struct gsort *sort,
+					    const char *path); /* default /tmp */
 
 /*
- * Read this file, too. "-" is standard input, as on the command line ("./-" is a file); "" is
- * -EINVAL. It is opened when the sort begins; a pipe with a name, which waits for its writer, then
- * as well.
+ * Add an input file. "-" is standard input, as on the command line ("./-" is a file); "" is
+ * -EINVAL. The file is opened when the sort begins. Opening a named pipe waits for its writer.
  */
 GSORT_API int gsort_add_input_path(struct gsort *sort, const char *path);
 
 /*
- * The same, of what is open for reading: a file from where it stands to its end, where it stands
- * afterwards; or a pipe or socket. A negative number is -EINVAL at once; what else is wrong with it
- * is found when the sort has begun.
+ * Add an input that is open for reading: a pipe, a socket, or a file, which is read from its
+ * current offset to its end. The offset is at the end afterwards. A negative descriptor is -EINVAL
+ * at once. Other errors are reported when the sort begins.
  */
 GSORT_API int gsort_add_input_fd(struct gsort *sort, int fd);
 
 /*
- * Write to this file, which appears when it is complete and checked, or not at all; it may be one
- * of the inputs. "-" is a file of that name, as on the command line; "" is -EINVAL. "/dev/fd/1" and
- * its like are what the process has open there, written to from where it stands.
+ * Write the output to this path. The file is replaced atomically when the output is complete and
+ * verified; it may be one of the inputs. "-" is a file of that name, as on the command line; "" is
+ * -EINVAL. "/dev/fd/1" and similar paths are open descriptors, written from their current offset.
  */
 GSORT_API int gsort_set_output_path(struct gsort *sort, const char *path);
 
 /*
- * The same, to what is open for writing, from where it stands. A pipe whose reader does not read
- * keeps the sort waiting, also if it is cancelled; one whose reader is gone is -EPIPE, and no
- * signal. A negative number is -EINVAL at once.
+ * Write the output to an open descriptor, from its current offset. A pipe whose reader does not
+ * read blocks the sort, even a cancelled one. A pipe without a reader is -EPIPE, without a signal.
+ * A negative descriptor is -EINVAL at once.
  */
 GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
 
-/* --- running --- */
+/* --- Running --- */
 
 /*
- * Put nbytes of records, in any pieces; many at a time are faster. Waits while the sort cannot take
- * them. The first call begins the sort, unless it puts nothing. Returns 0, or a negative errno: of
- * the sort, if it has failed; after gsort_finish() else -EPIPE.
+ * Pass nbytes of records to the sort, in pieces of any size. Large pieces are faster. Blocks while
+ * the buffers of the sort are full. The first call with nbytes > 0 begins the sort. Returns 0, the
+ * error of a sort that has failed, or -EPIPE after gsort_finish().
  */
 GSORT_API int gsort_put(struct gsort *sort, const void *records, size_t nbytes);
 
 /*
- * Nothing more will be put; begins a sort that has not begun. If the output is got, that is all,
- * unless the sort has failed already: any error, also of opening an input, may come with
- * gsort_get() only. Else waits until the output is complete, or the sort has failed. Returns 0 or a
- * negative errno.
+ * End the records of gsort_put(), and begin the sort if it has not begun. If gsort_get() returns
+ * the output, this call does not wait, and gsort_get() may report errors of the inputs. Otherwise
+ * it waits until the output is complete or the sort has failed.
  */
 GSORT_API int gsort_finish(struct gsort *sort);
 
 /*
- * Get the next nbytes of the output: records, or what --count, --keys-only, --index write in their
- * place, or with --zstd their compressed form. *ret_nbytes is less only at the end, and 0 from then
- * on. Waits for them. Returns 0, or a negative errno, and *ret_nbytes is not set. Only when the end
- * was reached has everything been checked: what was got before is worth nothing if then there is an
- * error. -EINVAL if records are put and gsort_finish() was not called yet.
+ * Read the next nbytes of the output, and wait for them. The output is records, the data of
+ * --count,
+ * --keys-only or --argsort, or a zstd stream with --zstd. *ret_nbytes is less than nbytes only at
+ * the end, and then 0. It is not set on errors. The output is valid only when the end is reached
+ * without an error, because the last checks happen there. -EINVAL after gsort_put() without
+ * gsort_finish().
  */
 GSORT_API int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes);
 
-/* Sort the inputs that were added into the output that was set: gsort_finish() of nothing put. */
+/* Sort the inputs into the output: gsort_finish() without gsort_put(). */
 GSORT_API int gsort_run(struct gsort *sort);
 
-/* --- instead of sorting: a handle does one thing, and these once (then -EBUSY) --- */
+/* --- Checks and plans: a handle does one operation; a second one is -EBUSY --- */
 
 /*
- * Is the one input that was added in order? With `unique`, equal keys are not. Returns 0, and in
- * *ret_record the number of the first record, from 1, that is not in order with the one before it,
- * or 0: all are; or a negative errno.
+ * Check the order of the only input. With `unique`, equal keys are disorder. *ret_first_unsorted
+ * is the number, from 1, of the first record that is out of order, or 0 if the input is sorted.
  */
-GSORT_API int gsort_check(struct gsort *sort, uint64_t *ret_record);
+GSORT_API int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted);
 
 /*
- * What the sort would do, and how long that would take, as the JSON of --explain=json
- * (docs/formats.md): from the inputs that were added, or of what would be put, of which there are
- * assumed_nbytes (0: not known). Takes a tenth of a second or so, for measurements. Returns 0 and a
- * text, or a negative errno.
+ * Plan the sort, and return the JSON of --explain=json (docs/formats.md). assumed_nbytes: the size
+ * of the records that gsort_put() would pass; 0: unknown. The call takes about 0.1 s for
+ * measurements.
  */
 GSORT_API int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json);
 
-/* The same, as the text of --explain for a person. */
+/* Plan the sort, and return the text of --explain. */
 GSORT_API int gsort_explain_text(struct gsort *sort, uint64_t assumed_nbytes,
 				 const char **ret_text);
 
-/* --- from elsewhere --- */
+/* --- Cancellation --- */
 
 /*
- * Let it fail with -ECANCELED, soon: whoever waits in one of the functions above is woken. Once the
- * output is complete, or if `sort` is NULL, nothing happens. Any thread, but no signal handler.
+ * Cancel the sort: it fails with -ECANCELED, and blocked calls return. A complete output stays.
+ * NULL is ignored. Any thread may call this function, but no signal handler.
  */
 GSORT_API void gsort_cancel(struct gsort *sort);
 
-/* --- what is told of it --- */
+/* --- Messages, progress and statistics --- */
 
-/* Why the last call of this handle that failed did, or the sort; "" if none has. Never NULL. */
+/* Return the message of the last error of the handle or its sort; "" without one. Never NULL. */
 GSORT_API const char *gsort_message(const struct gsort *sort);
 
-enum gsort_kind {
-	GSORT_WARNING = 1, /* somebody should see to it */
-	GSORT_NOTE = 2,    /* good to know */
-	GSORT_FAILURE = 3, /* what gsort_message() is going to say, as soon as it is known */
-	GSORT_DETAIL = 4,  /* a line of what the option debug asks for */
+enum gsort_severity {
+	GSORT_WARNING = 1, /* needs attention */
+	GSORT_NOTICE = 2,  /* information */
+	GSORT_ERROR = 3,   /* the text that gsort_message() will return */
+	GSORT_DEBUG = 4,   /* a line of the option debug */
 };
 
 /*
- * What is to be said of a sort, or of a call that fails: one line, without its end, which is gone
- * when the function returns. It is called by any thread of the sort, and by the one that has called
- * a function of the handle, one at a time, and must not call functions of this handle. Before the
- * sort begins; else -EBUSY.
+ * Set a function that receives messages: one line each, without a newline, valid only during the
+ * call. Threads of the sort and callers of its functions call it, one at a time. It must not call
+ * functions of this handle. -EBUSY once the sort has begun.
  */
-typedef void gsort_listener(void *context, enum gsort_kind kind, const char *text);
-GSORT_API int gsort_on_message(struct gsort *sort, gsort_listener *listener, void *context);
+typedef void gsort_message_callback(void *context, enum gsort_severity severity, const char *text);
+GSORT_API int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *callback,
+					 void *context);
 
-/* How far it is. Bytes; totals are 0 where they are not known. */
+/* Progress in bytes. Unknown totals are 0. */
 struct gsort_progress {
-	const char *phase;                          /* "forming runs"; "" before the first */
-	uint64_t done_nbytes, total_nbytes;         /* of the phase */
-	uint64_t all_done_nbytes, all_total_nbytes; /* of all phases */
-	uint64_t elapsed_ns;                        /* since the first phase began */
-	uint64_t phase_elapsed_ns;                  /* since this one began */
+	const char *phase;                  /* "run generation"; "" before the first phase */
+	uint64_t done_nbytes, total_nbytes; /* of the phase */
+	uint64_t overall_done_nbytes, overall_total_nbytes; /* of all phases */
+	uint64_t elapsed_ns;                                /* since the first phase began */
+	uint64_t phase_elapsed_ns;                          /* since this phase began */
 };
 
-/* At any time. size: sizeof *ret_progress. */
+/* Read the progress, at any time. size: sizeof *ret_progress. */
 GSORT_API void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress,
 				  size_t size);
 
 /*
- * Call watcher(context, ...) every so many milliseconds (1 and more) while the sort runs, by a
- * thread that does nothing else; gsort_cancel() may be called there, and nothing else of the
- * handle. Before the sort begins; else -EBUSY.
+ * Set a function that receives the progress every interval_ms milliseconds (at least 1) while the
+ * sort runs. A separate thread calls it. It may call gsort_cancel(), but no other function of the
+ * handle. -EBUSY once the sort has begun.
  */
-typedef void gsort_watcher(void *context, const struct gsort_progress *progress);
-GSORT_API int gsort_on_progress(struct gsort *sort, gsort_watcher *watcher, void *context,
-				unsigned interval_ms);
+typedef void gsort_progress_callback(void *context, const struct gsort_progress *progress);
+GSORT_API int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *callback,
+					  void *context, unsigned interval_ms);
 
 /*
- * The same as a line for a person, without its end, as --progress shows it: "forming runs: 43 %,
- * 1.2 GiB/s, 0:12 left; in all 20 %, 0:40 left"; "" before the first phase. size: sizeof *progress;
- * nbytes: of the line, which is cut there. Any thread.
+ * Format progress as one line without a newline, like --progress: "run generation: 43 %, 1.2
+ * GiB/s, 0:12 left; total 20 %, 0:40 left"; "" before the first phase. size: sizeof *progress;
+ * nbytes: of the line, which is truncated. Any thread.
  */
 GSORT_API void gsort_format_progress(const struct gsort_progress *progress, size_t size, char *line,
 				     size_t nbytes);
 
-/* What is known of a sort that has succeeded. Bytes, unless the name says something else. */
+/* Statistics of a sort that has succeeded. */
 struct gsort_stats {
 	uint64_t record_nbytes;
 	uint64_t n_records_in, n_records_out;
-	uint64_t memory_nbytes; /* the limit, as decided */
+	uint64_t memory_limit_nbytes; /* the effective limit */
 	uint64_t peak_temporary_nbytes;
 	uint64_t n_runs, n_runs_spilled;
-	uint64_t n_passes; /* merges that a record went through */
+	uint64_t n_passes; /* merges of each record */
 	uint64_t elapsed_ns;
-	char type[64];     /* of the records: "u64le" */
+	char type[64];     /* "u64le" */
 	char backend[128]; /* "CPU, 2 threads" */
 };
 
-/* size: sizeof *ret_stats. -EINVAL if it has not succeeded, or is still at it. */
+/* Read statistics. size: sizeof *ret_stats. -EINVAL unless the sort has succeeded. */
 GSORT_API int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size);
 
 /*
- * The same and much more, phase by phase, as the JSON of --stats-json (docs/cli.md). Times of
- * processors and peak memory are those of the whole process. NULL if there is nothing to be told,
- * or no memory: gsort_message() says it.
+ * Return all statistics as the JSON of --stats-json (docs/cli.md). CPU times and peak memory are
+ * those of the whole process. NULL on errors: see gsort_message().
  */
 GSORT_API const char *gsort_stats_json(struct gsort *sort);
 
 /*
- * The same as the table of --stats, for a person. With the option stats it also says how fast what
- * took long could be.
+ * Return all statistics as the table of --stats. With the option stats, peak rates of slow stages
+ * are included.
  */
 GSORT_API const char *gsort_stats_text(struct gsort *sort);
 
 /*
- * It has succeeded: write the files that the options stats-json, trace and report ask for. They
- * were opened when it began, so that what cannot be written fails there; each appears when it is
- * complete, and if this is not called older ones stay as they are. Once; more often nothing
- * happens. Returns 0, or a negative errno: of the first that could not be written. The sort has
- * succeeded all the same.
+ * Write the files of the options stats-json, trace and report, after the sort has succeeded. The
+ * beginning of the sort opens these files, and each is replaced atomically here. Without this call
+ * older files stay. Later calls do nothing. Returns 0 or the first error; the sort has succeeded
+ * in any case.
  */
 GSORT_API int gsort_write_reports(struct gsort *sort);
 
-/* --- for programs that have its options as theirs, as gsort itself --- */
+/* --- Command lines: for programs that offer the options of gsort --- */
 
-/* An option, as the table has it that everything is made from. Texts are there for ever. */
+/* A row of the option table. All texts are static. */
 struct gsort_option {
-	const char *name; /* long, without the dashes: "key" */
-	const char
-		*argument; /* what its value is called: "FILE", "auto|npy|raw"; NULL: it has none */
-	const char *otherwise; /* its value where none is given; NULL: one must be */
-	const char *help;      /* what it does, in one line of any length */
-	const char *section;   /* what is above it and those that follow; NULL: nothing new */
-	int letter;            /* its short name; 0: none */
-	int repeats;           /* may be given several times: 1; else 0 */
-	int of_program;        /* gsort_set() refuses it: 1; else 0 */
+	const char *name;          /* long name without the dashes: "key"; else the letter */
+	const char *argument;      /* name of the value: "FILE", "auto|npy|raw"; NULL: no value */
+	const char *default_value; /* used if the option has no value; NULL: a value is required */
+	const char *help;          /* description in one line of any length */
+	const char *section;       /* heading that begins with this option; NULL: none */
+	int letter;                /* short name; 0: none */
+	int repeatable;            /* 1: may be given several times */
+	int cli_only;              /* 1: gsort_set() refuses it */
 };
 
 /*
- * Option number i, from 0, in the order of --help. Returns 0, or -ENOENT: there are no more. size:
- * sizeof *ret_option. Any thread, as the next two.
+ * Read option number i, from 0, in the order of --help. Returns 0, or -ENOENT behind the last one.
+ * size: sizeof *ret_option. Any thread may call this and the next two functions.
  */
 GSORT_API int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
 
 /*
- * Word number n, from 0, of those that the value of option number i can be, as a shell completes
- * it; NULL: there are no more. It may be written to `text`, which is to have room for
- * GSORT_WORD_NBYTES.
+ * Return word number n, from 0, of the possible values of option number i, for shell completion;
+ * NULL behind the last one. `text` is a buffer of GSORT_WORD_NBYTES that may hold the word.
  */
 enum { GSORT_WORD_NBYTES = 32 };
 GSORT_API const char *gsort_get_option_word(unsigned i, unsigned n, char *text);
 
-/* What TYPE can be in values of options: some lines, for below them. */
+/* Describe TYPE in several lines, to be printed below the options. */
 GSORT_API const char *gsort_describe_types(void);
 
 /*
- * Take an option from the words of a command line: like gsort_set(), but those that only a program
- * can do are taken, too. What they ask for it does: gsort_get_taken(). check, check-quiet and
- * explain say that one of those functions will be called, and not gsort_run(); check also has the
- * disorder told, as a note; assume-size is for gsort_explain().
+ * Set an option of a command line. This works like gsort_set(), and accepts options with cli_only
+ * as well. The program implements these and reads them with gsort_get_set(). The options check, C
+ * and explain announce a call of gsort_check() or gsort_explain() instead of gsort_run(). With
+ * check, the first disorder is also a notice. assume-size is for gsort_explain().
  */
-GSORT_API int gsort_take(struct gsort *sort, const char *name, const char *value);
+GSORT_API int gsort_set_from_cli(struct gsort *sort, const char *name, const char *value);
 
 /*
- * The value that the option has been given, the first of several; "" if it has none; NULL if it was
- * not given. The handle's, and stays until gsort_close().
+ * Return the value of an option that was set: the first of several, or "" for an option without a
+ * value. NULL: the option was not set. The text is valid until gsort_close().
  */
-GSORT_API const char *gsort_get_taken(const struct gsort *sort, const char *name);
+GSORT_API const char *gsort_get_set(const struct gsort *sort, const char *name);
 
 /*
- * Text from outside, the name of a file say, fit for one line of a terminal, as all messages are:
- * what would not be printed is escaped as the shell does it. Writes at most nbytes with the end to
- * `line`, and returns it. Any thread.
+ * Quote text, for example a file name, for one line of a terminal, as messages do. Unprintable
+ * characters are escaped as in a shell. Writes at most nbytes, including the final NUL, to `line`,
+ * and returns it. Any thread.
  */
-GSORT_API const char *gsort_printable(const char *text, char *line, size_t nbytes);
+GSORT_API const char *gsort_quote(const char *text, char *line, size_t nbytes);
 
 /*
- * Of n words, names of options say, the one that is so like the nbytes of `word` that it may have
- * been meant; NULL: none. Any thread.
+ * Return the one of n words that is most similar to the nbytes of `word`; NULL: none is similar.
+ * Any thread.
  */
-GSORT_API const char *gsort_nearest_word(const char *word, size_t nbytes, const char *const *words,
-					 unsigned n);
+GSORT_API const char *gsort_suggest(const char *word, size_t nbytes, const char *const *words,
+				    unsigned n);
 
-/* --- what a process has once --- */
+/* --- Signals: for programs that handle them --- */
 
 /*
- * Signals and standard streams are of the whole process, so a sort does not touch them, and does
- * without what it could have of them. A program that handles signals can lend it that: large
- * records are then sorted where the page cache has them, unfinished files are removed by whatever
- * signal ends the process, and none ends it once the output has its name. Also:
+ * Signals and standard streams belong to the process, so by default a sort does not use them. A
+ * program that handles signals can share one struct gsort_process with any number of sorts. Then:
  *
- * - threads of the sort have the signals blocked that the thread has which begins it;
- * - standard error, and standard output where it is not the output, have texts of the program: no
- *   file of the sort may be one of them;
- * - it is told, as a note, that standard input is read where that is a terminal.
- *
- * One for the whole process, that is lent to any number of sorts.
+ * - large records are sorted in the page cache, because faults there can be handled;
+ * - unfinished files are removed by every signal that ends the process;
+ * - no signal ends the process while the output is being committed;
+ * - threads of the sort block the signals that are blocked in the thread that begins the sort;
+ * - no file of the sort may be standard error, or standard output unless that is the output;
+ * - a notice says when standard input is read from a terminal.
  */
 struct gsort_process;
 
-/* Returns 0, or -ENOMEM, or -EINVAL of NULL. */
+/* Create the object. Returns 0, -ENOMEM or -EINVAL. */
 GSORT_API int gsort_open_process(struct gsort_process **ret_process);
 
-/* No sort that it was lent to is open, and no handler uses it. NULL is fine. */
+/* Free the object. No open sort and no signal handler may use it. NULL is ignored. */
 GSORT_API void gsort_close_process(struct gsort_process *process);
 
 /*
- * Lend it to the sort, which has not begun. From now on handlers have to call the functions below
- * for their signals, if not those of `process`. Returns 0 or a negative errno.
+ * Share the object with a sort that has not begun. From now on signal handlers must call the
+ * functions below.
  */
-GSORT_API int gsort_lend_process(struct gsort *sort, struct gsort_process *process);
+GSORT_API int gsort_set_process(struct gsort *sort, struct gsort_process *process);
 
 /*
- * For a handler of SIGBUS: is the fault at that address the sort's? Then it is mended, 1 is
- * returned, and the thread can go on. Else 0. Async-signal-safe, as the next two.
+ * Handle SIGBUS: if the address belongs to a sort, repair the mapping and return 1, so that the
+ * thread can continue. Otherwise return 0. Async-signal-safe, as are the next two functions.
  */
-GSORT_API int gsort_catch_fault(struct gsort_process *process, const void *address);
+GSORT_API int gsort_handle_sigbus(struct gsort_process *process, const void *address);
 
-enum gsort_verdict {
-	GSORT_DIE = 1,     /* the process is to end; no output gets its name any more */
-	GSORT_GO_ON = 2,   /* the output has its name, or is getting it: pass the signal over */
-	GSORT_REPORTS = 3, /* the same, and only what is to be told of it is still to be done */
+enum gsort_signal_action {
+	GSORT_SIGNAL_TERMINATE = 1, /* end the process; no output is committed any more */
+	GSORT_SIGNAL_IGNORE = 2,    /* ignore the signal; the output is (being) committed */
+	/* The output is committed. Only reports are missing: the process may end without them. */
+	GSORT_SIGNAL_TERMINATE_AFTER_REPORT = 3,
 };
 
-/* For a handler of a signal that ends the process, and is none of a fault: is it to? */
-GSORT_API enum gsort_verdict gsort_judge_signal(struct gsort_process *process, int signal_number);
+/* Return the action for a signal that would end the process and is no fault. */
+GSORT_API enum gsort_signal_action gsort_signal_action(struct gsort_process *process,
+						       int signal_number);
 
 /*
- * Remove the names of unfinished files, and cut an output that is written in place, and that has
- * grown, to where it began. In that case no file of the process can grow any more (its limit
- * RLIMIT_FSIZE is 0 then; have SIGXFSZ ignored). Threads of the sort that find it so, or would make
- * another file, wait for the end: the process has to end now.
+ * Remove unfinished files, and truncate an output that is written in place to its old size. The
+ * process must end afterwards: truncating sets the limit RLIMIT_FSIZE to 0 (ignore SIGXFSZ), and
+ * threads of the sort wait for the end.
  */
-GSORT_API void gsort_remove_names(struct gsort_process *process);
+GSORT_API void gsort_cleanup_files(struct gsort_process *process);
 
 /*
- * All is over. The signal that was passed over for an output which then did not get its name: the
- * process is to die of it now; 0: there was none.
+ * Return the signal that was ignored for a commit that then failed. The process must end by this
+ * signal after the sort. 0: none.
  */
-GSORT_API int gsort_get_missed_signal(const struct gsort_process *process);
+GSORT_API int gsort_pending_signal(const struct gsort_process *process);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_gpu_arch_option - -Dsm=auto takes the GPUs that are here, as far as the toolkit knows them
+# check_gpu_arch_option - -Dgpu_arch=auto selects the local GPUs that the toolkit supports
 #
 # usage: check_gpu_arch_option.sh SOURCE_ROOT TOOLKIT
 #

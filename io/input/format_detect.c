@@ -122,10 +122,10 @@ static int refuse_list(const struct format_view *view, const struct format_rules
 	if (rules->takes_lists)
 		return fail(
 			-EINVAL,
-			"%s: is a list of parts, and parts are found beside the list only where "
-			"that is a file",
+			"%s: is a part manifest, which is no regular file: its part files cannot "
+			"be found",
 			name);
-	return fail_hint(-EINVAL, HINT_MERGE_PARTS, 0, "%s: is a list of parts, which are sorted",
+	return fail_hint(-EINVAL, HINT_MERGE_PARTS, 0, "%s: is a part manifest of sorted files",
 			 name);
 }
 
@@ -171,7 +171,7 @@ static const struct format formats[] = {
 	  .header_nbytes = format_npy_header_nbytes,
 	  .look = format_look_npy,
 	  .refuse = refuse_npy },
-	{ .name = "a list of parts", .look = format_look_list, .refuse = refuse_list },
+	{ .name = "a part manifest", .look = format_look_list, .refuse = refuse_list },
 	{ .name = "text", .look = format_look_text, .refuse = refuse_text },
 };
 

@@ -65,7 +65,7 @@ int format_recognise(const struct format_view *view, const struct format_rules *
 /* Is it compressed so that gsort can read it? */
 bool format_is_zstandard(const struct format *format);
 
-/* Is it a list of parts, which are to be read in its place? */
+/* Is it a part manifest, which are to be read in its place? */
 bool format_is_list(const struct format *format, const struct format_rules *rules);
 
 /* Of a format with records behind a header, which are read: its size. Else 0. */

@@ -31,7 +31,7 @@ struct framing {
 	bool is_open;        /* or how many bytes it has; */
 	bool is_typed;       /* one type was said, which may be that of columns */
 	bool counts_anew;    /* the output is not as many records as the first input, or others */
-	bool takes_lists;    /* a list of parts stands for these: inputs are sorted */
+	bool takes_lists;    /* a part manifest stands for these: inputs are sorted */
 	const char *checker; /* for what a message advises */
 	/* What another input has found out: what all have to be; npy NULL: plain records. */
 	bool is_settled;

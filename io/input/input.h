@@ -242,7 +242,7 @@ int input_note_read(struct input *input, uint64_t position, struct digest digest
 void input_tell_read(const struct input *input, struct digest *ret_read);
 int input_note_others(struct input *input, const struct digest *read);
 
-/* Is it a list of parts, or one of these? */
+/* Is it a part manifest, or one of these? */
 bool input_has_listed_file(const struct input *input, struct file_identity identity);
 
 /* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */

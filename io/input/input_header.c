@@ -163,7 +163,7 @@ int input_check_count(const struct input *input, const struct placed_source *pla
 			      "followed by something else, or several files are in it");
 }
 
-/* --- lists of parts --- */
+/* --- part manifests --- */
 
 void input_take_lists(struct input *input, struct input_lists *lists)
 {
@@ -180,13 +180,14 @@ static int check_list(const struct input *input, const struct input_group *group
 
 	if (list->record_nbytes != framing->record_nbytes)
 		return fail(-EINVAL,
-			    "%s: the records of its parts have %" PRIu64 " bytes, not %" PRIu64
-			    ", as is said of them: nothing need be said of a list of parts",
+			    "%s: the records of its part files have %" PRIu64
+			    " bytes, not %" PRIu64,
 			    group->path, list->record_nbytes, framing->record_nbytes);
 	if (list->content == PARTS_NPY || list->header_nbytes == framing->skip_nbytes)
 		return 0;
 	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
-			 "%s: its parts begin with a header of %" PRIu64 " bytes, not %" PRIu64,
+			 "%s: its part files begin with a header of %" PRIu64
+			 " bytes, not %" PRIu64,
 			 group->path, list->header_nbytes, framing->skip_nbytes);
 }
 

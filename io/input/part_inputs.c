@@ -1,5 +1,5 @@
 /*
- * part_inputs - inputs that are lists of parts (see part_inputs.h)
+ * part_inputs - inputs that are part manifests (see part_inputs.h)
  */
 #include "io/input/part_inputs.h"
 
@@ -42,7 +42,7 @@ static int read_list(const struct syscalls *calls, struct input_group *group)
 
 static int fail_memory(const char *path)
 {
-	return fail(-ENOMEM, "%s: no memory for a list of parts", path);
+	return fail(-ENOMEM, "%s: no memory for a part manifest", path);
 }
 
 static int add_room(struct input_lists *lists, size_t n, const char *path)
@@ -156,11 +156,12 @@ static int check_groups(const struct input_lists *lists)
 		if (!group->is_list)
 			continue;
 		if (group->list.n_keys == 0)
-			return fail(-EINVAL, "%s: its parts are in no order: they are positions",
+			return fail(-EINVAL,
+				    "%s: its part files are not sorted: they hold positions",
 				    group->path);
 		if (!is_alike(&group->list, &first->list))
 			return fail(-EINVAL,
-				    "%s: its parts are of other records, or in another order, than "
+				    "%s: its part files have other records, or another order, than "
 				    "those of %s",
 				    group->path, first->path);
 	}
@@ -222,13 +223,12 @@ int input_lists_check(const struct input_lists *lists, size_t i, const struct so
 		return 0;
 	nbytes = file->part->nbytes;
 	if (!source->is_file)
-		return fail(-EINVAL,
-			    "%s: is no part of %s any more: it is no file that can be read "
-			    "anywhere",
+		return fail(-EINVAL, "%s: is no part file of %s any more: it is no regular file",
 			    source->name, file->group->path);
 	if (source->state.nbytes == nbytes)
 		return 0;
-	return fail(-EIO, "%s: has %" PRIu64 " bytes, and not %" PRIu64 ", as %s says of this part",
+	return fail(-EIO,
+		    "%s: has %" PRIu64 " bytes, and not %" PRIu64 ", as %s says of this part file",
 		    source->name, source->state.nbytes, nbytes, file->group->path);
 }
 
@@ -255,7 +255,7 @@ int input_lists_measure(const struct input_lists *lists, size_t i, uint64_t nbyt
 	    wanted > nbytes || (wanted < nbytes && !is_last_of_list(file->group, i)))
 		return fail(-EIO,
 			    "%s: has %" PRIu64 " bytes of records, and not the %" PRIu64
-			    " records of %" PRIu64 " bytes that %s says this part has",
+			    " records of %" PRIu64 " bytes that %s says this part file has",
 			    lists->paths[i], nbytes, file->part->n_records, framing->record_nbytes,
 			    file->group->path);
 	if (wanted < nbytes && framing->partial == PARTIAL_ERROR)
@@ -297,7 +297,7 @@ int input_lists_check_key(const struct input_lists *lists, size_t i, const void 
 	spell_keys(&file->group->list, record, found);
 	if (!said || strcmp(found, said) == 0)
 		return 0;
-	return fail(-EIO, "%s: its %s key is %s, and not %.128s, as %s says of this part",
+	return fail(-EIO, "%s: its %s key is %s, and not %.128s, as %s says of this part file",
 		    lists->paths[i], is_last ? "last" : "first", found, said, file->group->path);
 }
 
@@ -316,7 +316,7 @@ int input_lists_note(struct input_lists *lists, size_t i, struct digest digest)
 		return 0;
 	return fail(-EIO,
 		    "%s: its records have the checksum %016" PRIx64 ", and not %016" PRIx64
-		    ", as %s says of this part",
+		    ", as %s says of this part file",
 		    lists->paths[i], read.sum, file->part->checksum, file->group->path);
 }
 

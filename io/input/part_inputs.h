@@ -1,5 +1,5 @@
 /*
- * part_inputs - inputs that are lists of parts (part_manifest.h): one sorted sequence in several files
+ * part_inputs - part manifests as inputs (part_manifest.h): one sorted sequence in several files
  *
  * A list among the paths of an input stands for its parts, one behind the other. What it says of
  * them is not taken on trust: each has as many bytes as it says when it is opened, and when all of

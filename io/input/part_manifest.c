@@ -18,7 +18,7 @@
 #include "src/base/diagnostics.h"
 #include "src/record/layout.h"
 
-#define MARK "gsort_parts"
+#define MARK "gsort_part_manifest"
 enum { VERSION = 1 };
 
 /* No list has more bytes. */
@@ -109,7 +109,7 @@ int parts_list_read(const struct file *file, const char *path, char **ret_text, 
 		return fail(r, "%s: %m", path);
 	text = malloc(nbytes + 1);
 	if (!text)
-		return fail(-ENOMEM, "%s: no memory for a list of parts", path);
+		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
 	r = file_read_at(file, 0, text, nbytes);
 	if (r < 0) {
 		free(text);
@@ -149,7 +149,7 @@ bool parts_list_divides_key(const struct parts_list *list)
 
 static int fail_list(const char *path, const char *what)
 {
-	return fail(-EINVAL, "%s: is a list of parts that cannot be right: %s", path, what);
+	return fail(-EINVAL, "%s: invalid part manifest: %s", path, what);
 }
 
 static bool get_number(const json_t *object, const char *name, uint64_t *ret_number)
@@ -189,14 +189,14 @@ static int parse_part(const json_t *object, size_t number, const char *path,
 	if (!get_text(object, "name", &part->name) ||
 	    !get_text(object, "first_key", &part->first_key) ||
 	    !get_text(object, "last_key", &part->last_key))
-		return fail(-ENOMEM, "%s: no memory for a list of parts", path);
-	if (!get_number(object, "part", &said) || said != number)
-		return fail_list(path, "its parts are not in their order");
+		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
+	if (!get_number(object, "number", &said) || said != number)
+		return fail_list(path, "part numbers are not consecutive");
 	if (!part->name || !parts_list_can_name(part->name))
-		return fail_list(path, "a part has no name of a file beside it");
+		return fail_list(path, "the name of a part file is not a plain file name");
 	if (!get_number(object, "records", &part->n_records) ||
 	    !get_number(object, "bytes", &part->nbytes) || !get_checksum(object, &part->checksum))
-		return fail_list(path, "a part is without its records, bytes or checksum");
+		return fail_list(path, "a part file has no records, bytes or checksum");
 	return 0;
 }
 
@@ -206,10 +206,10 @@ static int parse_parts(const json_t *array, const char *path, struct parts_list 
 	uint64_t sum = 0;
 
 	if (n == 0)
-		return fail_list(path, "it names no parts");
+		return fail_list(path, "it has no part files");
 	list->parts = calloc(n, sizeof *list->parts);
 	if (!list->parts)
-		return fail(-ENOMEM, "%s: no memory for a list of %zu parts", path, n);
+		return fail(-ENOMEM, "%s: no memory for %zu part files", path, n);
 	for (size_t i = 0; i < n; i++) {
 		const int r = parse_part(json_array_get(array, i), i, path, &list->parts[i]);
 
@@ -217,11 +217,11 @@ static int parse_parts(const json_t *array, const char *path, struct parts_list 
 		if (r < 0)
 			return r;
 		if (__builtin_add_overflow(sum, list->parts[i].n_records, &sum))
-			return fail_list(path, "its parts have more records than can be counted");
+			return fail_list(path, "the number of records is too large");
 	}
 	return sum == list->n_records ?
 		       0 :
-		       fail_list(path, "the records of its parts are not those of all");
+		       fail_list(path, "the records of the part files do not add up");
 }
 
 static int parse_keys(const json_t *array, const char *path, struct parts_list *list)
@@ -229,7 +229,7 @@ static int parse_keys(const json_t *array, const char *path, struct parts_list *
 	const size_t n = json_array_size(array);
 
 	if (n > LAYOUT_MOST_RECORD_NBYTES)
-		return fail_list(path, "it has more keys than a record bytes");
+		return fail_list(path, "it has more keys than a record has bytes");
 	list->keys = calloc(n + 1, sizeof *list->keys);
 	if (!list->keys)
 		return fail(-ENOMEM, "%s: no memory for its keys", path);
@@ -237,7 +237,7 @@ static int parse_keys(const json_t *array, const char *path, struct parts_list *
 		const char *text = json_string_value(json_array_get(array, i));
 
 		if (!text || !parse_key(text, list->record_nbytes, &list->keys[i]))
-			return fail_list(path, "a key is none of its records");
+			return fail_list(path, "a key does not fit its records");
 		list->n_keys++;
 	}
 	return 0;
@@ -264,22 +264,22 @@ static int parse_object(const json_t *object, const char *path, struct parts_lis
 	if (!get_number(object, MARK, &version))
 		return fail_list(path, "it has no version");
 	if (version != VERSION)
-		return fail(-EINVAL, "%s: is a list of parts of version %" PRIu64 ", not %d", path,
+		return fail(-EINVAL, "%s: part manifest has version %" PRIu64 ", not %d", path,
 			    version, VERSION);
 	if (!get_content(object, &list->content) ||
 	    !get_number(object, "record_bytes", &list->record_nbytes) || list->record_nbytes < 1 ||
 	    list->record_nbytes > LAYOUT_MOST_RECORD_NBYTES ||
 	    !get_number(object, "header_bytes", &list->header_nbytes) ||
 	    !get_number(object, "records", &list->n_records))
-		return fail_list(path, "it does not say what its parts consist of");
+		return fail_list(path, "it does not describe its records");
 	list->is_zstd = json_is_true(json_object_get(object, "zstd"));
 	list->unique = json_is_true(json_object_get(object, "unique"));
-	list->at_keys = json_is_true(json_object_get(object, "divided_at_keys"));
+	list->at_keys = json_is_true(json_object_get(object, "split_by_keys"));
 	r = parse_keys(json_object_get(object, "keys"), path, list);
 	if (r == 0)
-		r = parse_parts(json_object_get(object, "parts"), path, list);
+		r = parse_parts(json_object_get(object, "part_files"), path, list);
 	return r == 0 && parts_list_divides_key(list) ?
-		       fail_list(path, "no key is in two parts, it says, and one is") :
+		       fail_list(path, "it says that no key is in two part files, but one is") :
 		       r;
 }
 
@@ -292,8 +292,8 @@ int parts_list_parse(const char *text, size_t nbytes, const char *path, struct p
 	*ret_list = (struct parts_list){ 0 };
 	object = json_loadb(text, nbytes, JSON_REJECT_DUPLICATES, &error);
 	if (!object)
-		return fail(-EINVAL, "%s: begins as a list of parts, but line %d is no JSON: %s",
-			    path, error.line, error.text);
+		return fail(-EINVAL, "%s: part manifest: line %d is not JSON: %s", path, error.line,
+			    error.text);
 	r = parse_object(object, path, ret_list);
 	json_decref(object);
 	return r;
@@ -308,10 +308,10 @@ static json_t *format_checksum(uint64_t checksum)
 
 static json_t *format_part(const struct listed_part *part, size_t number)
 {
-	return json_pack("{sI ss sI sI ss* ss* so}", "part", (json_int_t)number, "name", part->name,
-			 "records", (json_int_t)part->n_records, "bytes", (json_int_t)part->nbytes,
-			 "first_key", part->first_key, "last_key", part->last_key, "checksum",
-			 format_checksum(part->checksum));
+	return json_pack("{sI ss sI sI ss* ss* so}", "number", (json_int_t)number, "name",
+			 part->name, "records", (json_int_t)part->n_records, "bytes",
+			 (json_int_t)part->nbytes, "first_key", part->first_key, "last_key",
+			 part->last_key, "checksum", format_checksum(part->checksum));
 }
 
 static json_t *format_list(const struct parts_list *list)
@@ -331,8 +331,8 @@ static json_t *format_list(const struct parts_list *list)
 			 contents[list->content], "zstd", list->is_zstd, "record_bytes",
 			 (json_int_t)list->record_nbytes, "header_bytes",
 			 (json_int_t)list->header_nbytes, "keys", keys, "unique", list->unique,
-			 "divided_at_keys", list->at_keys, "records", (json_int_t)list->n_records,
-			 "parts", parts);
+			 "split_by_keys", list->at_keys, "records", (json_int_t)list->n_records,
+			 "part_files", parts);
 }
 
 int parts_list_format(const struct parts_list *list, char **ret_text)
@@ -342,7 +342,7 @@ int parts_list_format(const struct parts_list *list, char **ret_text)
 
 	json_decref(object);
 	if (!text)
-		return fail(-ENOMEM, "no memory for a list of %zu parts", list->n_parts);
+		return fail(-ENOMEM, "no memory for %zu part files", list->n_parts);
 	*ret_text = text;
 	return 0;
 }

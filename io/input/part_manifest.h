@@ -1,8 +1,8 @@
 /*
  * part_manifest - the files that a sorted output was divided into, as a list that names them
  *
- *	{ "gsort_parts": 1, "content": "records", "record_bytes": 8, "keys": ["0:u64le"], ...
- *	  "parts": [ { "part": 0, "name": "sorted.0000", "records": 1000, ... }, ... ] }
+ *	{ "gsort_part_manifest": 1, "content": "records", "record_bytes": 8, "keys": [...], ...
+ *	  "part_files": [ { "number": 0, "name": "sorted.0000", "records": 1000, ... }, ... ] }
  *
  * It is JSON (docs/formats.md), so that other programs can read and make such lists; and it begins
  * with its mark, so that it is told from records. Names are those of files in the list's own

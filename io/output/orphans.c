@@ -19,7 +19,7 @@
 #include "io/codec/checksum.h"
 #include "src/base/diagnostics.h"
 
-static const char prefix[] = ".gsort-unfinished-";
+static const char prefix[] = ".gsort-temp-";
 
 /* It takes less from the creation of a file to its lock. */
 enum { JUST_MADE_S = 60 };

@@ -15,10 +15,10 @@
 #include "io/file/file.h"
 
 /*
- * ".gsort-unfinished-" and 16 random hexadecimal digits, with the final '\0'; of an owner its own
+ * ".gsort-temp-" and 16 random hexadecimal digits, with the final '\0'; of an owner its own
  * digits are in front of these.
  */
-enum { LEFTOVERS_NAME_SIZE = 51 };
+enum { LEFTOVERS_NAME_SIZE = 45 };
 
 /*
  * Who begins the same file again after a kill, and may then remove what was left of it: 16 random

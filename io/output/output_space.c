@@ -108,7 +108,8 @@ int output_check_room(const struct output *output, uint64_t nbytes,
 	    !reservation_is_real(&output->target.file))
 		return 0;
 	return fail(-ENOSPC,
-		    "%s: %m: %" PRIu64 " bytes are needed for all parts, %" PRIu64 " are available",
+		    "%s: %m: %" PRIu64 " bytes are needed for all part files, %" PRIu64
+		    " are available",
 		    output->target.name, nbytes, free_nbytes);
 }
 

@@ -30,7 +30,7 @@ static void make_name(const char *base, uint32_t number, bool is_aside,
 	if (number != LIST_NUMBER)
 		snprintf(end, sizeof end, "%04" PRIu32, number);
 	snprintf(name, NAME_MAX + 1, "%s%s.%s%s", is_aside ? "." : "", base, end,
-		 is_aside ? ".older" : "");
+		 is_aside ? ".backup" : "");
 }
 
 void part_files_make_name(const struct part_files *files, uint32_t number, bool is_aside,
@@ -41,7 +41,7 @@ void part_files_make_name(const struct part_files *files, uint32_t number, bool 
 
 void part_files_make_newer_name(const char *base, char name[static NAME_MAX + 1])
 {
-	snprintf(name, NAME_MAX + 1, ".%s.parts.newer", base);
+	snprintf(name, NAME_MAX + 1, ".%s.parts.pending", base);
 }
 
 /* The number that a name of the directory has; NO_NUMBER: none. */
@@ -118,8 +118,7 @@ static int open_directory(struct part_files *files)
 		return fail(-ENOMEM, "%s: %m", files->given);
 	}
 	if (strlen(base) + MOST_ADDED > NAME_MAX)
-		r = fail(-ENAMETOOLONG, "%s: %m, with the number of a part behind it",
-			 files->given);
+		r = fail(-ENAMETOOLONG, "%s: %m, with the number of a part file", files->given);
 	else if (!parts_list_can_name(base))
 		r = fail(-EINVAL,
 			 "%s: is no name that a list can have, which is UTF-8; choose another",
@@ -213,7 +212,7 @@ static int note_older(struct part_files *files, const struct parts_list *list)
 	files->stale = calloc(list->n_parts + 1, sizeof *files->stale);
 	files->older = calloc(list->n_parts + 1, sizeof *files->older);
 	if (!files->stale || !files->older)
-		return fail(-ENOMEM, "%s: no memory for a list of parts", files->given);
+		return fail(-ENOMEM, "%s: no memory for a part manifest", files->given);
 	for (size_t i = 0; i < list->n_parts; i++) {
 		bool is_aside;
 		const struct listed_part *part = &list->parts[i];
@@ -241,7 +240,7 @@ static int parse(const char *text, size_t nbytes, const char *path, struct parts
 {
 	if (!parts_list_begins(text, nbytes))
 		return fail(-EEXIST,
-			    "%s: is there, and no list of parts: rename it, or let the output have "
+			    "%s: is there, and no part manifest: rename it, or let the output have "
 			    "another name",
 			    path);
 	return parts_list_parse(text, nbytes, path, ret_list);
@@ -318,19 +317,19 @@ static int check_there(struct part_files *files, uint32_t number, bool is_aside,
 		return r;
 	if (!S_ISREG(status.st_mode))
 		return fail(S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST,
-			    "%s: %s beside it is no regular file, whose place one of the parts "
-			    "could take",
+			    "%s: %s beside it is no regular file, but has the name of a part "
+			    "file",
 			    files->given, name);
 	if (number == LIST_NUMBER || is_older(files, number, (uint64_t)status.st_size))
 		return 0;
 	if (number >= files->n)
 		return fail(-EEXIST,
 			    "%s: %s beside it is none of the %" PRIu32
-			    " parts, and would be taken for one; remove it",
+			    " part files, but has such a name; remove it",
 			    files->given, name, files->n);
 	return fail(-EEXIST,
-		    "%s: %s beside it is in the place of a part, and is none that a list names; "
-		    "remove it, or let the output have another name",
+		    "%s: %s beside it has the name of a part file, but no part manifest "
+		    "lists it; remove it, or let the output have another name",
 		    files->given, name);
 }
 

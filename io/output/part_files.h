@@ -10,16 +10,16 @@
  * any output gets its own (output.h); but what was there before under one of them is moved aside
  * first, the older list before all, and comes back if one of the new names cannot be had:
  *
- *	.NAME.parts.newer                    a copy of the new list: it tells what is new
- *	NAME.parts -> .NAME.parts.older      from here on there is no list, and nothing is believed
- *	NAME.0000  -> .NAME.0000.older       the new one gets the name; and so on
+ *	.NAME.parts.pending                    a copy of the new list: it tells what is new
+ *	NAME.parts -> .NAME.parts.backup      from here on there is no list, and nothing is believed
+ *	NAME.0000  -> .NAME.0000.backup       the new one gets the name; and so on
  *	the new list gets its name           from here on all of it is believed
- *	.NAME.*.older, .NAME.parts.newer are removed
+ *	.NAME.*.backup, .NAME.parts.pending are removed
  *
  * So a list never describes files of another run. A process that is killed outright in between
  * leaves files aside; the next to open the same names finds them: if there is a list they are
  * removed, else they get their names back, and what is new besides goes. What was left is known by
- * two lists: .NAME.parts.older names what is aside, .NAME.parts.newer what is new, each with its
+ * two lists: .NAME.parts.backup names what is aside, .NAME.parts.pending what is new, each with its
  * size. What has such a name, and is in neither, is refused before anything is touched; and nothing
  * is moved aside over what others have put there.
  *

@@ -88,7 +88,7 @@ static int fail_aside(const struct part_files *files, uint32_t number, int r)
 	part_files_make_name(files, number, true, name);
 	if (r == -EEXIST)
 		return fail_made(files, name);
-	return fail(r, "%s: what is there of older parts cannot be moved aside: %m", files->given);
+	return fail(r, "%s: older part files cannot be moved aside: %m", files->given);
 }
 
 /* 1: it was there. */
@@ -157,8 +157,7 @@ static int name_all(struct part_files *files, struct output **outputs, bool is_d
 		r = name_next(files, outputs);
 	/* A list whose name outlives the machine's end must not be alone. */
 	if (r == 0 && is_durable && (r = sync_names(files)) < 0)
-		fail(r, "%s: the names of its parts cannot be brought to stable storage: %m",
-		     files->given);
+		fail(r, "%s: the names of its part files cannot be synced: %m", files->given);
 	if (r < 0)
 		return r;
 	outputs[files->n] = NULL;

@@ -51,7 +51,7 @@ struct part_files {
 	/* Left by a killed process: the list aside, and the copy of the new one; or none. */
 	struct parts_list left_older, left_newer;
 
-	struct file lock;  /* .NAME.parts.newer, while nobody else may do anything; or closed */
+	struct file lock;  /* .NAME.parts.pending, while nobody else may do anything; or closed */
 	bool lock_is_left; /* it holds a list, and not the one that is given names now */
 	/* Its name, while it is nothing but the lock; NULL: it is more. And where that is. */
 	struct hidden_name *lock_name, own_lock_name;
@@ -122,7 +122,7 @@ int part_files_lock(struct part_files *files);
  */
 void part_files_keep_lock(struct part_files *files);
 
-/* If it was locked; .NAME.parts.newer goes, unless it is left there by others. */
+/* If it was locked; .NAME.parts.pending goes, unless it is left there by others. */
 void part_files_unlock(struct part_files *files);
 
 /*

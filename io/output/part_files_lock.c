@@ -2,9 +2,9 @@
  * part_files_lock - one process at a time gives the names, or looks at what has them
  *
  * Who opens the files takes what is aside for that of a process that was killed; so nobody may be
- * giving names meanwhile. Both hold a lock of .NAME.parts.newer as long as that takes, and wait for
- * it, since that is not long: not while there is only written. The second that comes to give names
- * then finds that what it looked at has changed.
+ * giving names meanwhile. Both hold a lock of .NAME.parts.pending as long as that takes, and wait
+ * for it, since that is not long: not while there is only written. The second that comes to give
+ * names then finds that what it looked at has changed.
  *
  * The file goes with the lock, also if a signal ends the process before anything has a name. Who
  * has waited for one that has gone looks for the next. Where a file system has no locks, nobody

@@ -1,10 +1,10 @@
 /*
  * part_files_recovery - what a process that was killed in the middle has left (see part_files.h)
  *
- *	.NAME.parts.newer	a copy of the list, from before the first name until after the last
+ *	.NAME.parts.pending	a copy of the list, from before the first name until after the last
  *
  * It tells which of the parts that have a name were that process's, though nothing is there that
- * would come back in their place; and .NAME.parts.older, which goes last, what of that which is
+ * would come back in their place; and .NAME.parts.backup, which goes last, what of that which is
  * aside it has put there. What neither explains is somebody else's, and stays.
  */
 #include <errno.h>
@@ -44,10 +44,11 @@ static bool vouches(const struct part_files *files, const struct parts_list *lis
 
 static int fail_not_left(const struct part_files *files, const char *name)
 {
-	return fail(-EEXIST,
-		    "%s: %s beside it is called as what a killed gsort leaves, but no list of "
-		    "parts says that it is: rename it, or let the output have another name",
-		    files->given, name);
+	return fail(
+		-EEXIST,
+		"%s: %s beside it has the name of a file that a killed gsort leaves, but no part "
+		"manifest lists it: rename it, or let the output have another name",
+		files->given, name);
 }
 
 int part_files_look_at_list(const struct part_files *files, const char *name)
@@ -134,8 +135,8 @@ static int check_place(const struct part_files *files, uint32_t number)
 		return r;
 	part_files_make_name(files, number, false, name);
 	return fail(-EEXIST,
-		    "%s: %s beside it is where a part comes back that a killed gsort had moved "
-		    "aside, and no list of parts says that it may go: rename it",
+		    "%s: %s beside it is in the place of a part file that a killed gsort had "
+		    "moved aside, and no part manifest lists it: rename it",
 		    files->given, name);
 }
 
@@ -246,7 +247,7 @@ int part_files_settle(struct part_files *files)
 		return r;
 	r = part_files_move_back(files, LIST_NUMBER, false);
 	if (r < 0)
-		return fail(r, "%s: the older list of parts cannot be put back: %m", files->given);
+		return fail(r, "%s: the older part manifest cannot be restored: %m", files->given);
 	files->has_list = true;
 	tell("%s: what a gsort that was killed had moved aside is put back", files->given);
 	return 0;

@@ -77,10 +77,10 @@ static const struct {
 	const char *name, *key;
 	enum stage measure; /* whose bytes tell how far the phase is */
 } phase_kinds[N_PHASES] = {
-	[PHASE_RUNS] = { "forming runs", "runs", STAGE_READ },
-	[PHASE_PASSES] = { "merging runs", "passes", STAGE_SPILL },
-	[PHASE_MERGE] = { "merging into the output", "merge", STAGE_WRITE },
-	[PHASE_CHECK] = { "checking", "check", STAGE_VERIFY },
+	[PHASE_RUNS] = { "run generation", "run_generation", STAGE_READ },
+	[PHASE_PASSES] = { "merge passes", "merge_passes", STAGE_SPILL },
+	[PHASE_MERGE] = { "final merge", "final_merge", STAGE_WRITE },
+	[PHASE_CHECK] = { "verify", "verify", STAGE_VERIFY },
 };
 
 int stats_open_watched(struct trace *trace, struct history *history, struct stats **ret_stats)
@@ -348,7 +348,7 @@ void stats_watch_temporary(struct stats *stats, uint64_t (*nbytes)(void *context
 void stats_add_range(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes)
 {
 	const struct timeline_piece piece = {
-		.name = "range",
+		.name = "partition",
 		.category = "work",
 		.stage = N_STAGES,
 		.begin_ns = begin_ns,

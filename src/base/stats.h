@@ -206,8 +206,8 @@ const char *stage_name(enum stage stage);
 /* Whose work it is, where no device apart does it. */
 enum track_role stage_role(enum stage stage);
 
-/* What a person calls a phase: "forming runs". */
+/* What a person calls a phase: "run generation". */
 const char *phase_name(enum phase phase);
 
-/* What it is in JSON: "runs". */
+/* What it is in JSON: "run_generation". */
 const char *phase_key(enum phase phase);

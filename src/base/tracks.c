@@ -22,10 +22,14 @@ enum { CLOCK_ERROR_NS = 1000000 };
 static const struct {
 	const char *name, *names;
 } roles[N_TRACK_ROLES] = {
-	[TRACK_PHASES] = { "phase", "phases" },    [TRACK_RANGES] = { "range", "ranges" },
-	[TRACK_READERS] = { "reader", "readers" }, [TRACK_FETCHERS] = { "fetcher", "fetchers" },
-	[TRACK_LANES] = { "lane", "lanes" },       [TRACK_DEVICES] = { "GPU lane", "GPU lanes" },
-	[TRACK_WRITERS] = { "writer", "writers" }, [TRACK_CHECKERS] = { "checker", "checkers" },
+	[TRACK_PHASES] = { "phase", "phases" },
+	[TRACK_RANGES] = { "partition", "partitions" },
+	[TRACK_READERS] = { "reader", "readers" },
+	[TRACK_FETCHERS] = { "fetcher", "fetchers" },
+	[TRACK_LANES] = { "CPU queue", "CPU queues" },
+	[TRACK_DEVICES] = { "GPU queue", "GPU queues" },
+	[TRACK_WRITERS] = { "writer", "writers" },
+	[TRACK_CHECKERS] = { "verifier", "verifiers" },
 };
 
 int tracks_open(struct tracks **ret_tracks)

@@ -89,10 +89,10 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add_limit(stream, spec->limit);
 	add(stream, "counts", "%s", yes_or_no(spec->count));
 	add(stream, "keys only", "%s", yes_or_no(spec->keys_only));
-	add(stream, "index", "%s", yes_or_no(spec->index));
+	add(stream, "argsort", "%s", yes_or_no(spec->index));
 	add(stream, "output", "%s", spec->output_path ? spec->output_path : "none");
-	add(stream, "number of parts", "%" PRIu32, spec->n_part_files);
-	add(stream, "parts at keys", "%s", yes_or_no(spec->parts_at_keys));
+	add(stream, "number of part files", "%" PRIu32, spec->n_part_files);
+	add(stream, "split by keys", "%s", yes_or_no(spec->parts_at_keys));
 	add(stream, "compressed output", "%d", spec->zstd_level);
 	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }

@@ -55,7 +55,7 @@ void program_prepare_memory(void)
 
 static bool is_taken(const struct gsort *sort, const char *option)
 {
-	return gsort_get_taken(sort, option) != NULL;
+	return gsort_get_set(sort, option) != NULL;
 }
 
 /* --explain */
@@ -77,8 +77,8 @@ static int run(struct gsort *sort)
 	int r;
 
 	if (is_taken(sort, "explain"))
-		return explain(sort, gsort_get_taken(sort, "explain"));
-	if (!is_taken(sort, "check") && !is_taken(sort, "check-quiet"))
+		return explain(sort, gsort_get_set(sort, "explain"));
+	if (!is_taken(sort, "check") && !is_taken(sort, "C"))
 		return gsort_run(sort);
 	r = gsort_check(sort, &disorder);
 	return r < 0 ? r : disorder > 0;
@@ -115,7 +115,7 @@ static int report(struct gsort *sort)
 
 static enum progress_mode progress_mode_of(const struct gsort *sort)
 {
-	const char *mode = gsort_get_taken(sort, "progress");
+	const char *mode = gsort_get_set(sort, "progress");
 
 	if (!mode || strcmp(mode, "auto") == 0)
 		return PROGRESS_AUTO;
@@ -151,7 +151,7 @@ enum { FILES_OF_A_PART = 4, FILES_BESIDE = 256 };
 
 static int lend_process(struct gsort *sort)
 {
-	const char *n_parts = gsort_get_taken(sort, "parts");
+	const char *n_parts = gsort_get_set(sort, "split");
 	int r = process_lend();
 
 	if (n_parts)
@@ -159,16 +159,16 @@ static int lend_process(struct gsort *sort)
 				    FILES_OF_A_PART * (unsigned)strtoul(n_parts, NULL, 10));
 	if (r < 0)
 		return complain(r, "cannot handle signals: %m");
-	return process_lent() ? gsort_lend_process(sort, process_lent()) : 0;
+	return process_lent() ? gsort_set_process(sort, process_lent()) : 0;
 }
 
-static void hear(void *context, enum gsort_kind kind, const char *text)
+static void hear(void *context, enum gsort_severity kind, const char *text)
 {
 	const struct program_hooks *hooks = context;
 
 	if (!hooks->speaker)
 		say(kind, text);
-	else if (kind == GSORT_FAILURE || kind == GSORT_WARNING)
+	else if (kind == GSORT_ERROR || kind == GSORT_WARNING)
 		say_as(hooks->speaker, kind, text);
 }
 
@@ -184,7 +184,7 @@ static int take_command_line(const struct program_hooks *hooks, struct gsort *so
 
 static int serve(const struct program_hooks *hooks, struct gsort *sort, int argc, char **argv)
 {
-	int r = gsort_on_message(sort, hear, (void *)(uintptr_t)hooks);
+	int r = gsort_set_message_callback(sort, hear, (void *)(uintptr_t)hooks);
 
 	if (r == 0)
 		r = take_command_line(hooks, sort, argc, argv);

@@ -22,7 +22,7 @@ static const struct command_line_face own_face = {
 	.program = GSORT_PROGRAM,
 	.usage =
 		"Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
-		"Sort fixed-size binary records, more of them than memory holds.\n"
+		"Sort fixed-size binary records, in files larger than memory.\n"
 		"\n"
 		"Several files are sorted together. Without FILE, or when FILE is -, standard\n"
 		"input is read. Without -o, standard output is written, unless it is a terminal.\n",
@@ -60,7 +60,7 @@ static int take(void *context, unsigned i, const char *value)
 	static const char *const questions[] = { "help", "version", "completion" };
 	const struct taker *taker = context;
 	const char *name = taker->options->all[i].name;
-	const int r = gsort_take(taker->sort, name, value);
+	const int r = gsort_set_from_cli(taker->sort, name, value);
 
 	for (size_t k = 0; r == 0 && k < sizeof questions / sizeof questions[0]; k++)
 		if (strcmp(questions[k], name) == 0)
@@ -73,8 +73,7 @@ static void print_help(const char *usage, const struct option_list *options)
 	fputs(usage, stdout);
 	option_print_help(options, stdout);
 	printf("\n%s\n"
-	       "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
-	       "with a message that says what, where, and what to do.\n",
+	       "Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n",
 	       gsort_describe_types());
 }
 
@@ -83,13 +82,13 @@ static void print_answer(const struct command_line_face *face, const struct gsor
 	struct option_list options;
 
 	list_options(face, &options);
-	if (gsort_get_taken(sort, "help"))
+	if (gsort_get_set(sort, "help"))
 		print_help(face->usage, &options);
-	else if (gsort_get_taken(sort, "version"))
+	else if (gsort_get_set(sort, "version"))
 		printf("%s %s (back ends: cpu%s)\n", face->program, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		completion_print(gsort_get_taken(sort, "completion"), face->program, &options,
+		completion_print(gsort_get_set(sort, "completion"), face->program, &options,
 				 stdout);
 }
 
@@ -111,7 +110,7 @@ static int take_inputs(struct gsort *sort, const struct parsed_words *words)
 		r = *words->operands[i] ?
 			    gsort_add_input_path(sort, words->operands[i]) :
 			    complain(-ENOENT, "'': cannot open: %m"); /* a name that no file has */
-	if (r == 0 && words->n_operands == 0 && !gsort_get_taken(sort, "files0-from"))
+	if (r == 0 && words->n_operands == 0 && !gsort_get_set(sort, "files0-from"))
 		r = gsort_add_input_path(sort, "-");
 	return r;
 }
@@ -119,14 +118,14 @@ static int take_inputs(struct gsort *sort, const struct parsed_words *words)
 /* What is meant where nothing is said. */
 static int take_defaults(struct gsort *sort)
 {
-	const bool checks = gsort_get_taken(sort, "check") || gsort_get_taken(sort, "check-quiet");
+	const bool checks = gsort_get_set(sort, "check") || gsort_get_set(sort, "C");
 	const char *tmpdir = getenv("TMPDIR");
 	int r = 0;
 
-	if (!checks && !gsort_get_taken(sort, "output"))
+	if (!checks && !gsort_get_set(sort, "output"))
 		r = gsort_set_output_path(sort, standard_output);
-	if (r == 0 && tmpdir && *tmpdir && !gsort_get_taken(sort, "temporary-directory") &&
-	    !gsort_get_taken(sort, "checkpoint"))
+	if (r == 0 && tmpdir && *tmpdir && !gsort_get_set(sort, "temporary-directory") &&
+	    !gsort_get_set(sort, "checkpoint"))
 		r = gsort_add_temporary_directory(sort, tmpdir);
 	return r;
 }

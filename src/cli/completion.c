@@ -7,6 +7,12 @@
 
 #include <string.h>
 
+/* An option without a long name has its letter as its name. */
+static bool has_long_name(const struct gsort_option *spec)
+{
+	return spec->name[0] && spec->name[1];
+}
+
 static bool takes_file(const struct gsort_option *spec)
 {
 	return spec->argument && strcmp(spec->argument, "FILE") == 0;
@@ -65,9 +71,9 @@ static void print_bash_case(const struct option_list *options, const struct gsor
 			    FILE *stream)
 {
 	fprintf(stream, "\t--%s=", spec->name);
-	if (!spec->otherwise)
+	if (!spec->default_value)
 		fprintf(stream, "|--%s", spec->name);
-	if (!spec->otherwise && spec->letter)
+	if (!spec->default_value && spec->letter)
 		fprintf(stream, "|-%c", spec->letter);
 	fputs(")\n\t\t", stream);
 	if (takes_words(options, spec)) {
@@ -90,8 +96,10 @@ static void print_bash_names(const struct option_list *options, FILE *stream)
 	for (unsigned i = 0; i < options->n; i++) {
 		const struct gsort_option *spec = &options->all[i];
 
+		if (!has_long_name(spec))
+			continue;
 		fprintf(stream, "%s--%s", i ? " " : "", spec->name);
-		if (spec->argument && spec->otherwise)
+		if (spec->argument && spec->default_value)
 			fprintf(stream, " --%s", spec->name);
 		if (spec->argument)
 			fputs("=", stream);
@@ -135,7 +143,7 @@ static void print_bash(const char *program, const struct option_list *options, F
 static void print_zsh_argument(const struct option_list *options, const struct gsort_option *spec,
 			       FILE *stream)
 {
-	fputs(spec->otherwise ? "::" : ":", stream);
+	fputs(spec->default_value ? "::" : ":", stream);
 	print_quoted(spec->argument, "'\\''", ":\\", stream);
 	fputs(":", stream);
 	if (takes_words(options, spec)) {
@@ -153,20 +161,20 @@ static void print_zsh_argument(const struct option_list *options, const struct g
 static void print_zsh_name(const struct option_list *options, const struct gsort_option *spec,
 			   bool is_letter, FILE *stream)
 {
-	const bool has_argument = spec->argument && !(is_letter && spec->otherwise);
+	const bool has_argument = spec->argument && !(is_letter && spec->default_value);
 
 	fputs("\t\t'", stream);
-	if (spec->repeats)
+	if (spec->repeatable)
 		fputs("*", stream);
-	else if (spec->letter)
+	else if (spec->letter && has_long_name(spec))
 		fprintf(stream, "(-%c --%s)", spec->letter, spec->name);
 	if (is_letter)
 		fprintf(stream, "-%c%s", spec->letter, has_argument ? "+" : "");
 	else
 		fprintf(stream, "--%s%s", spec->name,
-			!has_argument   ? "" :
-			spec->otherwise ? "=-" :
-					  "=");
+			!has_argument       ? "" :
+			spec->default_value ? "=-" :
+					      "=");
 	fputs("[", stream);
 	print_quoted(spec->help, "'\\''", "[]:\\", stream);
 	fputs("]", stream);
@@ -183,7 +191,8 @@ static void print_zsh(const char *program, const struct option_list *options, FI
 	for (unsigned i = 0; i < options->n; i++) {
 		if (options->all[i].letter)
 			print_zsh_name(options, &options->all[i], true, stream);
-		print_zsh_name(options, &options->all[i], false, stream);
+		if (has_long_name(&options->all[i]))
+			print_zsh_name(options, &options->all[i], false, stream);
 	}
 	fputs("\t\t'*:FILE:_files'\n}\n\n"
 	      "# Loaded as a function this file is one; sourced it says whose it is.\n"
@@ -200,12 +209,14 @@ static void print_zsh(const char *program, const struct option_list *options, FI
 static void print_fish_option(const char *program, const struct option_list *options,
 			      const struct gsort_option *spec, FILE *stream)
 {
-	fprintf(stream, "complete -c %s -l %s", program, spec->name);
+	fprintf(stream, "complete -c %s", program);
+	if (has_long_name(spec))
+		fprintf(stream, " -l %s", spec->name);
 	if (spec->letter)
 		fprintf(stream, " -s %c", spec->letter);
 	if (takes_file(spec))
 		fputs(" -r -F", stream);
-	else if (spec->argument && !spec->otherwise)
+	else if (spec->argument && !spec->default_value)
 		fputs(" -x", stream);
 	if (takes_words(options, spec)) {
 		fputs(" -a '", stream);

@@ -77,7 +77,7 @@ static void leave_without_reports(void)
 	static const char text[] = "gsort: ended by a signal: the output is complete, and what "
 				   "was to be told of it is not\n";
 
-	gsort_remove_names(process_lent());
+	gsort_cleanup_files(process_lent());
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
 		_exit(EXIT_TROUBLE);
 	_exit(EXIT_TROUBLE);
@@ -86,17 +86,18 @@ static void leave_without_reports(void)
 /* A reader that has gone is no reason to end: that nothing can be written is. */
 static void handle(int signal_number)
 {
-	const enum gsort_verdict verdict =
-		is_fault(signal_number) ? GSORT_DIE :
-					  gsort_judge_signal(process_lent(), signal_number);
+	const enum gsort_signal_action verdict =
+		is_fault(signal_number) ? GSORT_SIGNAL_TERMINATE :
+					  gsort_signal_action(process_lent(), signal_number);
 
-	if (verdict == GSORT_GO_ON || (verdict == GSORT_REPORTS && signal_number == SIGPIPE))
+	if (verdict == GSORT_SIGNAL_IGNORE ||
+	    (verdict == GSORT_SIGNAL_TERMINATE_AFTER_REPORT && signal_number == SIGPIPE))
 		return;
 	if (!is_first(signal_number))
 		return;
-	if (verdict == GSORT_REPORTS)
+	if (verdict == GSORT_SIGNAL_TERMINATE_AFTER_REPORT)
 		leave_without_reports();
-	gsort_remove_names(process_lent());
+	gsort_cleanup_files(process_lent());
 	end_by(signal_number);
 }
 
@@ -119,7 +120,7 @@ void deadly_signals_handle(void)
 
 void deadly_signals_make_up(void)
 {
-	const int missed = gsort_get_missed_signal(process_lent());
+	const int missed = gsort_pending_signal(process_lent());
 
 	if (missed)
 		raise(missed);

@@ -31,10 +31,10 @@ static bool is_first_of_several(const struct starter *starter)
 
 static bool writes_all(const struct gsort *sort)
 {
-	static const char *const others[] = { "part", "check", "check-quiet", "explain" };
+	static const char *const others[] = { "shard", "check", "C", "explain" };
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (gsort_get_taken(sort, others[i]))
+		if (gsort_get_set(sort, others[i]))
 			return false;
 	return true;
 }

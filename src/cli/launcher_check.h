@@ -8,7 +8,7 @@
 /*
  * mpirun or srun has started several of this process, as it would ranks, but each sorts all by
  * itself: the first one of them warns, and names what would sort together. That is not so if each
- * is told to write a part of its own (--part), or writes nothing. It is no failure: what starts a
+ * is told to write a part of its own (--shard), or writes nothing. It is no failure: what starts a
  * program in one of several processes, or one for each of several files, looks the same. To be
  * called when the command line is taken.
  */

@@ -26,33 +26,41 @@ struct getopt_tables {
 	char letters[2 * OPTION_LIST_MOST + 2];
 };
 
+/* An option without a long name has its letter as its name. */
+static bool has_long_name(const struct gsort_option *spec)
+{
+	return spec->name[0] && spec->name[1];
+}
+
 static int has_argument(const struct gsort_option *spec)
 {
 	if (!spec->argument)
 		return no_argument;
-	return spec->otherwise ? optional_argument : required_argument;
+	return spec->default_value ? optional_argument : required_argument;
 }
 
 static void make_getopt_tables(const struct option_list *options, struct getopt_tables *tables)
 {
 	char *letter = tables->letters;
+	unsigned n_longs = 0;
 
 	assert(options->n <= OPTION_LIST_MOST);
 	*letter++ = ':'; /* report a missing argument apart from an unknown option */
 	for (unsigned i = 0; i < options->n; i++) {
 		const struct gsort_option *spec = &options->all[i];
 
-		tables->longs[i] = (struct option){ .name = spec->name,
-						    .has_arg = has_argument(spec),
-						    .val = LONG_BASE + (int)i };
+		if (has_long_name(spec))
+			tables->longs[n_longs++] = (struct option){ .name = spec->name,
+								    .has_arg = has_argument(spec),
+								    .val = LONG_BASE + (int)i };
 		if (!spec->letter)
 			continue;
 		*letter++ = (char)spec->letter;
-		if (spec->argument && !spec->otherwise)
+		if (spec->argument && !spec->default_value)
 			*letter++ = ':';
 	}
 	*letter = '\0';
-	tables->longs[options->n] = (struct option){ 0 };
+	tables->longs[n_longs] = (struct option){ 0 };
 }
 
 /* The option that getopt means by `value`, a letter or LONG_BASE and more; n: there is none. */
@@ -82,7 +90,8 @@ static void find_names(const struct option_list *options, const char *word, stru
 	ret_names->n = 0;
 	*at = '\0';
 	for (unsigned i = 0; i < options->n && n > 0; i++)
-		if (strncmp(options->all[i].name, word + 2, n) == 0)
+		if (has_long_name(&options->all[i]) &&
+		    strncmp(options->all[i].name, word + 2, n) == 0)
 			at += snprintf(at, SPELLING_NBYTES, "%s--%s", ret_names->n++ ? ", " : "",
 				       options->all[i].name);
 }
@@ -117,10 +126,12 @@ static int refuse(struct parsed_words *words, const char *format, ...)
 static const char *find_nearest(const struct option_list *options, const char *word)
 {
 	const char *names[OPTION_LIST_MOST];
+	unsigned n = 0;
 
 	for (unsigned i = 0; i < options->n; i++)
-		names[i] = options->all[i].name;
-	return gsort_nearest_word(word + 2, strcspn(word + 2, "="), names, options->n);
+		if (has_long_name(&options->all[i]))
+			names[n++] = options->all[i].name;
+	return gsort_suggest(word + 2, strcspn(word + 2, "="), names, n);
 }
 
 static int refuse_unknown(const struct option_list *options, const struct foreign_option *foreign,
@@ -159,7 +170,9 @@ static int refuse_value(const struct gsort_option *option, int found, const char
 {
 	char spelling[SPELLING_NBYTES];
 
-	if (option->letter)
+	if (!has_long_name(option))
+		snprintf(spelling, sizeof spelling, "-%c", option->letter);
+	else if (option->letter)
 		snprintf(spelling, sizeof spelling, "-%c, --%s", option->letter, option->name);
 	else
 		snprintf(spelling, sizeof spelling, "--%s", option->name);
@@ -233,10 +246,11 @@ static void print_spec(const struct gsort_option *spec, FILE *stream)
 
 	if (spec->section)
 		fprintf(stream, "\n%s:\n", spec->section);
-	column = spec->letter ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
-				fprintf(stream, "      --%s", spec->name);
+	column = !has_long_name(spec) ? fprintf(stream, "  -%c", spec->letter) :
+		 spec->letter         ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
+					fprintf(stream, "      --%s", spec->name);
 	if (spec->argument)
-		column += fprintf(stream, spec->otherwise ? "[=%s]" : "=%s", spec->argument);
+		column += fprintf(stream, spec->default_value ? "[=%s]" : "=%s", spec->argument);
 	if (column >= HELP_COLUMN - 1) {
 		fputc('\n', stream);
 		column = 0;

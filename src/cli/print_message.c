@@ -10,14 +10,14 @@
 /* Of a message with a word of the command line, and of that when each byte is escaped. */
 enum { TEXT_NBYTES = 9216, LINE_NBYTES = 5 * TEXT_NBYTES + 8 };
 
-void say(enum gsort_kind kind, const char *text)
+void say(enum gsort_severity kind, const char *text)
 {
 	say_as(NULL, kind, text);
 }
 
-void say_as(const char *speaker, enum gsort_kind kind, const char *text)
+void say_as(const char *speaker, enum gsort_severity kind, const char *text)
 {
-	if (kind == GSORT_DETAIL)
+	if (kind == GSORT_DEBUG)
 		fprintf(stderr, "%s\n", text);
 	else
 		fprintf(stderr, "gsort: %s%s%s%s\n", speaker ? speaker : "", speaker ? ": " : "",
@@ -33,6 +33,6 @@ int complain(int r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	say(GSORT_FAILURE, gsort_printable(text, line, sizeof line));
+	say(GSORT_ERROR, gsort_quote(text, line, sizeof line));
 	return r;
 }

@@ -9,10 +9,10 @@
  * Print what is to be said: "gsort: TEXT\n", or "gsort: warning: TEXT\n", of a detail "TEXT\n". The
  * text is one line, as the library's are.
  */
-void say(enum gsort_kind kind, const char *text);
+void say(enum gsort_severity kind, const char *text);
 
 /* The same, of one of several processes that say such things: "gsort: SPEAKER: TEXT\n". */
-void say_as(const char *speaker, enum gsort_kind kind, const char *text);
+void say_as(const char *speaker, enum gsort_severity kind, const char *text);
 
 /*
  * Say a failure of the program's own, whatever names are in it. Returns r, a negative errno, which

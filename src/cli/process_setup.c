@@ -78,7 +78,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 	const bool is_fault = info->si_code > 0; /* else somebody has sent it */
 
 	(void)context;
-	if (!is_fault || !gsort_catch_fault(process_lent(), info->si_addr)) {
+	if (!is_fault || !gsort_handle_sigbus(process_lent(), info->si_addr)) {
 		/* A fault comes again by itself. */
 		sigaction(signal_number, &older_action, NULL);
 		if (!is_fault)

@@ -2,7 +2,7 @@
  * process_setup - what this process has once, and lends to the sorts in it
  *
  * Signals are of the whole process, and the library does not touch them: it is asked by the
- * handlers here and in fatal_signals.c (gsort_lend_process()).
+ * handlers here and in fatal_signals.c (gsort_set_process()).
  */
 #pragma once
 

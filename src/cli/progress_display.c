@@ -37,8 +37,8 @@ struct progress {
 
 static bool is_all_done(const struct gsort_progress *at)
 {
-	return at->total_nbytes && at->done_nbytes >= at->total_nbytes && at->all_total_nbytes &&
-	       at->all_done_nbytes >= at->all_total_nbytes;
+	return at->total_nbytes && at->done_nbytes >= at->total_nbytes &&
+	       at->overall_total_nbytes && at->overall_done_nbytes >= at->overall_total_nbytes;
 }
 
 /*

@@ -22,6 +22,6 @@ const struct foreign_option foreign_options[] = {
 	{ "field-separator", 0,
 	  NO_TEXT ", and have no fields: -k OFFSET:TYPE says where a key is" },
 	{ "zero-terminated", 'z', NO_TEXT ": nothing ends them, -t or -R says how long they are" },
-	{ "compress-program", 0, "gsort compresses by itself: see --compress" },
+	{ "compress-program", 0, "gsort compresses by itself: see --temp-compress" },
 	{ 0 },
 };

@@ -16,14 +16,14 @@
 #include "src/comm/comm_internal.h"
 
 enum {
-	STAGGER = 60,           /* a stall time has so many steps */
+	STAGGER = 60,           /* a timeout has so many steps */
 	PAUSE_PART = 8,         /* of the time that nothing has moved */
 	STACK_NBYTES = 8 << 20, /* of a library that is not ours */
 };
 
 /* Between two looks at the transport: when something is under way, and when nothing is. */
 static const uint64_t shortest_pause_ns = 50000, longest_pause_ns = 500000, idle_pause_ns = 5000000;
-/* Others may be started late: so long, or five stall times if that is more. */
+/* Others may be started late: so long, or five timeouts if that is more. */
 static const uint64_t opening_ns = 60000000000;
 
 /*
@@ -42,7 +42,7 @@ static void let_go(struct ranks *ranks, int r)
 	pthread_mutex_unlock(&ranks->lock);
 }
 
-/* In stall times. */
+/* In timeouts. */
 static unsigned patience_opening(const struct ranks_settings *settings)
 {
 	const uint64_t n = settings->stall_ns ? opening_ns / settings->stall_ns : 0;

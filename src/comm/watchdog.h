@@ -2,7 +2,7 @@
  * watchdog - a thread that ends the process when nobody else can
  *
  * It calls nothing that could hang. Two things make it act:
- *	a call of the transport has not returned for the stall time: it says so, tries to end all
+ *	a call of the transport has not returned for the timeout: it says so, tries to end all
  *	the end has been decided, and `end_ns` later the process is still there
  *
  * Time is counted in its own rounds, so a process that was stopped and goes on is not taken for
@@ -29,7 +29,7 @@ void guard_lend_transport(struct guard *guard, struct transport *transport);
 
 /*
  * The calling thread, always the same, goes into the transport, which may take `patience` times
- * the stall time; and: it has come back.
+ * the timeout; and: it has come back.
  */
 void guard_enter(struct guard *guard, unsigned patience);
 void guard_leave(struct guard *guard);

@@ -48,14 +48,14 @@ void rank_rates_assume(struct rank_rates *rates)
 
 const char *rank_phase_name(enum rank_phase phase)
 {
-	static const char *const names[] = { "forming runs", "merging" };
+	static const char *const names[] = { "run generation", "final merge" };
 
 	return names[phase];
 }
 
 const char *rank_phase_key(enum rank_phase phase)
 {
-	static const char *const names[] = { "runs", "merge" };
+	static const char *const names[] = { "run_generation", "final_merge" };
 
 	return names[phase];
 }
@@ -63,8 +63,8 @@ const char *rank_phase_key(enum rank_phase phase)
 const char *rank_limit_key(enum rank_limit limit)
 {
 	static const char *const names[] = {
-		[RANK_FAN_IN] = "runs",       [RANK_INDEX] = "index",
-		[RANK_UNEVEN] = "unevenness", [RANK_OVERHEAD] = "overhead",
+		[RANK_FAN_IN] = "runs",      [RANK_INDEX] = "index",
+		[RANK_UNEVEN] = "imbalance", [RANK_OVERHEAD] = "overhead",
 		[RANK_WAITING] = "messages",
 	};
 

@@ -14,9 +14,9 @@ static int check_unused(const struct gsort *sort, const char *name)
 		       0;
 }
 
-static int check(struct gsort *sort, uint64_t *ret_record)
+static int check(struct gsort *sort, uint64_t *ret_first_unsorted)
 {
-	int r = check_pointer(ret_record, "ret_record");
+	int r = check_pointer(ret_first_unsorted, "ret_first_unsorted");
 
 	if (r == 0)
 		r = check_unused(sort, "gsort_check()");
@@ -30,17 +30,17 @@ static int check(struct gsort *sort, uint64_t *ret_record)
 	if (r == 0)
 		r = engine_wait(sort);
 	if (r == 0)
-		*ret_record = sort->disorder;
+		*ret_first_unsorted = sort->disorder;
 	return r;
 }
 
-int gsort_check(struct gsort *sort, uint64_t *ret_record)
+int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted)
 {
 	struct messages *before;
 
 	if (!told_enter(sort, &before))
 		return -EINVAL;
-	return told_leave(before, check(sort, ret_record));
+	return told_leave(before, check(sort, ret_first_unsorted));
 }
 
 static int write_json(const struct gsort *sort, FILE *stream)

@@ -294,7 +294,7 @@ int gsort_set_output_fd(struct gsort *sort, int fd)
 	return told_leave(before, give_output(sort, fd));
 }
 
-int gsort_lend_process(struct gsort *sort, struct gsort_process *process)
+int gsort_set_process(struct gsort *sort, struct gsort_process *process)
 {
 	struct messages *before;
 	int r;

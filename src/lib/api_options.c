@@ -29,12 +29,12 @@ static int get_option(const struct option_spec *row, struct gsort_option *ret_op
 	option = (struct gsort_option){
 		.name = row->name,
 		.argument = row->argument,
-		.otherwise = row->otherwise,
+		.default_value = row->otherwise,
 		.help = row->help,
 		.section = row->section,
 		.letter = row->letter,
-		.repeats = row->repeats,
-		.of_program = row->of_program,
+		.repeatable = row->repeats,
+		.cli_only = row->of_program,
 	};
 	give_struct(ret_option, size, &option, sizeof option);
 	return 0;
@@ -87,7 +87,7 @@ static int check_value(const struct option_spec *row, const char *value)
 	return 0;
 }
 
-/* What this sort can be told by gsort_set(), or with `of_program` by gsort_take(). */
+/* What this sort can be told by gsort_set(), or with `of_program` by gsort_set_from_cli(). */
 static int refuse_unknown(const struct gsort *sort, const char *name, bool of_program)
 {
 	const char *names[OPTION_MOST_ROWS], *nearest;
@@ -161,7 +161,7 @@ static int take_any(struct gsort *sort, const char *name, const char *value)
 	return r < 0 ? r : take(sort, row, value);
 }
 
-int gsort_take(struct gsort *sort, const char *name, const char *value)
+int gsort_set_from_cli(struct gsort *sort, const char *name, const char *value)
 {
 	struct messages *before;
 
@@ -170,7 +170,7 @@ int gsort_take(struct gsort *sort, const char *name, const char *value)
 	return told_leave(before, take_any(sort, name, value));
 }
 
-const char *gsort_get_taken(const struct gsort *sort, const char *name)
+const char *gsort_get_set(const struct gsort *sort, const char *name)
 {
 	const struct option_spec *row = sort ? find_row(sort, name) : NULL;
 	unsigned i;
@@ -183,13 +183,12 @@ const char *gsort_get_taken(const struct gsort *sort, const char *name)
 	return sort->arguments.first[i] ? sort->arguments.first[i] : "";
 }
 
-const char *gsort_nearest_word(const char *word, size_t nbytes, const char *const *words,
-			       unsigned n)
+const char *gsort_suggest(const char *word, size_t nbytes, const char *const *words, unsigned n)
 {
 	return word && words ? nearest_word(word, nbytes, words, n) : NULL;
 }
 
-const char *gsort_printable(const char *text, char *line, size_t nbytes)
+const char *gsort_quote(const char *text, char *line, size_t nbytes)
 {
 	return text && line && nbytes ? legible(text, line, nbytes) : "";
 }

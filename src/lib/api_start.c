@@ -26,8 +26,8 @@ static int check_puts(const struct gsort *sort)
 	if (options->skip_nbytes)
 		return fail(-EINVAL, "--skip-bytes: what is put is records, and no file");
 	if (options->n_parts)
-		return fail(-EINVAL, "--part needs inputs that are files: of what is put nobody "
-				     "knows how much it is");
+		return fail(-EINVAL, "--shard needs input files: the size of what is put is not "
+				     "known");
 	return 0;
 }
 

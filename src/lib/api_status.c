@@ -25,10 +25,10 @@ static const char *word(const struct message *message, char *text, char *line, s
 /* To the listener: what is said of the sort and of a call, one at a time. */
 static void pass_on(struct gsort *sort, enum message_kind kind, const char *line)
 {
-	static const enum gsort_kind kinds[] = { [MESSAGE_FAILURE] = GSORT_FAILURE,
-						 [MESSAGE_WARNING] = GSORT_WARNING,
-						 [MESSAGE_NOTE] = GSORT_NOTE,
-						 [MESSAGE_DETAIL] = GSORT_DETAIL };
+	static const enum gsort_severity kinds[] = { [MESSAGE_FAILURE] = GSORT_ERROR,
+						     [MESSAGE_WARNING] = GSORT_WARNING,
+						     [MESSAGE_NOTE] = GSORT_NOTICE,
+						     [MESSAGE_DETAIL] = GSORT_DEBUG };
 
 	if (!sort->listener)
 		return;
@@ -72,7 +72,7 @@ const char *gsort_message(const struct gsort *sort)
 	return sort ? sort->message : "there is no handle: it is NULL";
 }
 
-int gsort_on_message(struct gsort *sort, gsort_listener *listener, void *context)
+int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *listener, void *context)
 {
 	struct messages *before;
 	int r;
@@ -118,8 +118,8 @@ static struct gsort_progress progress_of(struct gsort *sort)
 		.phase = at.started ? phase_name(at.phase) : "",
 		.done_nbytes = at.done_nbytes,
 		.total_nbytes = at.total_nbytes,
-		.all_done_nbytes = at.whole_done_nbytes,
-		.all_total_nbytes = at.whole_total_nbytes,
+		.overall_done_nbytes = at.whole_done_nbytes,
+		.overall_total_nbytes = at.whole_total_nbytes,
 		.elapsed_ns = at.whole_elapsed_ns,
 		.phase_elapsed_ns = at.elapsed_ns,
 	};
@@ -155,16 +155,17 @@ void gsort_format_progress(const struct gsort_progress *progress, size_t size, c
 							.done_nbytes = at.done_nbytes,
 							.total_nbytes = at.total_nbytes,
 							.elapsed_ns = at.phase_elapsed_ns,
-							.whole_done_nbytes = at.all_done_nbytes,
-							.whole_total_nbytes = at.all_total_nbytes,
+							.whole_done_nbytes = at.overall_done_nbytes,
+							.whole_total_nbytes =
+								at.overall_total_nbytes,
 							.whole_elapsed_ns = at.elapsed_ns },
 			      text);
 	}
 	snprintf(line, nbytes, "%s", text);
 }
 
-int gsort_on_progress(struct gsort *sort, gsort_watcher *watcher, void *context,
-		      unsigned interval_ms)
+int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *watcher, void *context,
+				unsigned interval_ms)
 {
 	struct messages *before;
 	int r;
@@ -252,7 +253,7 @@ static int get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t s
 		.record_nbytes = facts->record_nbytes,
 		.n_records_in = facts->n_records_in,
 		.n_records_out = facts->n_records_out,
-		.memory_nbytes = facts->buffer_nbytes,
+		.memory_limit_nbytes = facts->buffer_nbytes,
 		.peak_temporary_nbytes = facts->peak_temp_nbytes,
 		.n_runs = facts->n_runs,
 		.n_runs_spilled = facts->n_runs_spilled,

@@ -91,7 +91,7 @@ uint64_t company_stall_ns(const struct gsort *sort)
 int company_imagine(const struct gsort *sort, struct sort_spec *spec)
 {
 	if (!spec->n_ranks_assumed)
-		return gsort_get_taken(sort, "assume-rates") ?
+		return gsort_get_set(sort, "assume-rates") ?
 			       fail(-EINVAL,
 				    "--assume-rates needs --ranks: of this machine rates are "
 				    "measured") :

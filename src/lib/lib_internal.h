@@ -57,9 +57,9 @@ struct gsort {
 	char line[LEGIBLE_NBYTES(TOLD_NBYTES)];      /* ... and as it is told */
 	char call_line[LEGIBLE_NBYTES(TOLD_NBYTES)]; /* the same of a call */
 	pthread_mutex_t listening;                   /* while the listener is called */
-	gsort_listener *listener;
+	gsort_message_callback *listener;
 	void *listener_context;
-	gsort_watcher *watcher;
+	gsort_progress_callback *watcher;
 	void *watcher_context;
 	unsigned watch_interval_ms;
 	char *told; /* the last text that is the handle's */

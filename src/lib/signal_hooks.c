@@ -46,19 +46,20 @@ const struct syscalls *process_calls(const struct gsort_process *process)
 	return process ? &process->calls : &syscalls_plain;
 }
 
-int gsort_catch_fault(struct gsort_process *process, const void *address)
+int gsort_handle_sigbus(struct gsort_process *process, const void *address)
 {
 	return process && mapping_guards_catch(&process->guards, address);
 }
 
-enum gsort_verdict gsort_judge_signal(struct gsort_process *process, int signal_number)
+enum gsort_signal_action gsort_signal_action(struct gsort_process *process, int signal_number)
 {
 	if (!process || commitment_lets_die(&process->commitment, signal_number))
-		return GSORT_DIE;
-	return atomic_load(&process->only_reports_are_left) ? GSORT_REPORTS : GSORT_GO_ON;
+		return GSORT_SIGNAL_TERMINATE;
+	return atomic_load(&process->only_reports_are_left) ? GSORT_SIGNAL_TERMINATE_AFTER_REPORT :
+							      GSORT_SIGNAL_IGNORE;
 }
 
-void gsort_remove_names(struct gsort_process *process)
+void gsort_cleanup_files(struct gsort_process *process)
 {
 	if (!process)
 		return;
@@ -66,7 +67,7 @@ void gsort_remove_names(struct gsort_process *process)
 	cut_back_all(&process->cuts);
 }
 
-int gsort_get_missed_signal(const struct gsort_process *process)
+int gsort_pending_signal(const struct gsort_process *process)
 {
 	return process ? commitment_missed(&process->commitment) : 0;
 }

@@ -20,15 +20,14 @@
 #include "src/comm/mpi/transport_mpi.h"
 #include "src/comm/comm.h"
 
-/* While ranks meet, before the command line is read (--stall). */
+/* While ranks meet, before the command line is read (--timeout). */
 static const uint64_t meeting_stall_ns = UINT64_C(60) * 1000000000;
 
 static void hear(void *context, const struct message *message)
 {
 	(void)context;
 	if (message->kind != MESSAGE_DETAIL)
-		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_FAILURE,
-		    message->text);
+		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR, message->text);
 }
 
 /* What of the first rank's command line is told to the others. */
@@ -79,10 +78,10 @@ static int taken(void *context, struct gsort *sort, int r)
 static const struct command_line_face face = {
 	.program = GSORT_PROGRAM "-mpi",
 	.usage = "Usage: mpirun -np N " GSORT_PROGRAM "-mpi [OPTION]... -o FILE FILE...\n"
-		 "Sort fixed-size binary records by N processes, on one machine or several.\n"
+		 "Sort fixed-size binary records with N processes, on one machine or several.\n"
 		 "\n"
-		 "Inputs and the output are files, which all of them see. Several files are\n"
-		 "sorted together. What ranks cannot do is refused: --part.\n",
+		 "Inputs and the output are files that all processes can open. Several files are\n"
+		 "sorted together. --shard is refused.\n",
 	.get_option = company_get_option,
 	.get_word = company_get_option_word,
 };
@@ -120,7 +119,7 @@ static int run_rank(struct ranks *ranks, int argc, char **argv)
 static void remove_names(void *context)
 {
 	(void)context;
-	gsort_remove_names(process_lent());
+	gsort_cleanup_files(process_lent());
 }
 
 static int run(int argc, char **argv)

@@ -15,8 +15,8 @@ enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION, ASKED_FOR_COMPLETION };
 /* Rows of a table; help and version need a help. */
 #define ANSWERS_ROW_COMPLETION                                                                     \
 	.name = "completion", .argument = "bash|zsh|fish",                                         \
-	.help = "print a script that completes these options in that shell, and stop",             \
-	.take = answers_take, .value = ASKED_FOR_COMPLETION, .choices = answers_shells
+	.help = "print a completion script for this shell and exit", .take = answers_take,         \
+	.value = ASKED_FOR_COMPLETION, .choices = answers_shells
 #define ANSWERS_ROW_HELP .name = "help", .take = answers_take, .value = ASKED_FOR_HELP
 #define ANSWERS_ROW_VERSION .name = "version", .take = answers_take, .value = ASKED_FOR_VERSION
 

@@ -63,7 +63,7 @@ static int check_is_no_part(const char *output, const char *name, const char *pa
 		return fail(r, "%s: %m", path);
 	if (!is_part || !part_files_could_have(last_name(output), last_name(end)))
 		return 0;
-	return fail(-EINVAL, "%s '%s' is called as a part of '%s' would be; %s", name, path, output,
+	return fail(-EINVAL, "%s '%s' has the name of a part file of '%s'; %s", name, path, output,
 		    advice);
 }
 
@@ -148,7 +148,7 @@ static int add_parts(struct roles *roles, const struct options *options, struct 
 	for (uint32_t i = 0; i <= n && r == 0; i++) {
 		r = part_files_make_path(options->output_path, n, i, &made->names[made->n]);
 		if (r == 0)
-			r = roles_add_path(roles, ROLE_PART, "--parts", made->names[made->n++]);
+			r = roles_add_path(roles, ROLE_PART, "--split", made->names[made->n++]);
 	}
 	return r;
 }
@@ -343,8 +343,7 @@ int run_files_check_opened(const struct run_files *files, const struct input *in
 
 		if (reports[i].path && stat(reports[i].path, &status) == 0 &&
 		    input_has_listed_file(input, file_identity_of(&status)))
-			return fail(-EINVAL,
-				    "%s '%s' is a part of an input; let it go to another file",
+			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    reports[i].name, reports[i].path);
 	}
 	return files->has_streams && options->explain ? roles_check_opened_streams(input) : 0;

@@ -255,6 +255,6 @@ int roles_check_opened_streams(const struct input *input)
 		return -EINVAL; /* without a word */
 	return roles_is_listed_stream(input, STDOUT_FILENO) ?
 		       fail(-EINVAL,
-			    "standard output is a part of an input; let it go to another file") :
+			    "standard output is a part file of an input; use another file") :
 		       0;
 }

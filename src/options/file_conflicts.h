@@ -74,7 +74,7 @@ int roles_add_stream(struct roles *roles, enum role_kind kind, int fd);
 void roles_free(struct roles *roles);
 
 /*
- * The inputs are open: a list of parts (io/input/part_inputs.h) is more files than its name says.
+ * The inputs are open: a part manifest (io/input/part_inputs.h) is more files than its name says.
  * Does that standard stream lead to one of them? And may none: 0, or a negative errno after a
  * message, or in silence where that would be written over it.
  */

@@ -21,8 +21,8 @@
 #define FRAMING_OPTIONS_ROW_FORMAT                                                                 \
 	.name = "format", .argument = "auto|npy|raw", .take = option_take_choice,                  \
 	.choices = framing_options_formats,                                                        \
-	.help = "auto (the default): read .npy files, and what Zstandard has compressed, and "     \
-		"refuse other formats; npy: only .npy; raw: any bytes are records"
+	.help = "read .npy and zstd files, and refuse other known formats (auto, default); read "  \
+		"only .npy (npy); read any bytes as records (raw)"
 
 /* What is skipped is kept in memory, for the output. */
 enum { FRAMING_OPTIONS_MOST_SKIP_NBYTES = 16 << 20 };

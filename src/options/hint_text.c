@@ -25,8 +25,8 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_TWICE_THE_MEMORY] = { .after = "; use an -S that is twice as large, or a file" },
 	[HINT_FEWER_THREADS] = { .after = "; try a smaller --parallel" },
 	[HINT_LESS_MEMORY_OR_THREADS] = { .after = "; try a smaller -S or --parallel" },
-	[HINT_NO_COMPRESSION] = { .after = "; --compress=none stores it as it is" },
-	[HINT_NO_READING] = { .after = "; --exchange=messages does without" },
+	[HINT_NO_COMPRESSION] = { .after = "; --temp-compress=none stores it as it is" },
+	[HINT_NO_READING] = { .after = "; --shared-memory=off does without" },
 	[HINT_NO_PARTIAL] = { .after = "; in place of --partial=keep use drop or error, or an "
 				       "output without --zstd that is not called .zst" },
 	[HINT_OTHER_TEMPORARY] = { .after = ", or use another directory (-T)" },
@@ -66,13 +66,13 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_ABOUT_GPUS] = { .before = "--gpus: " },
 	[HINT_ABOUT_TRACE] = { .before = "--trace: " },
 	[HINT_ABOUT_VERIFYING] = { .before = "--verify: " },
-	[HINT_ABOUT_PART] = { .before = "--part: " },
-	[HINT_ABOUT_PART_OF_ARRAY] = { .before = "--part: ",
-				       .after = "; --parts writes all parts at once, each "
+	[HINT_ABOUT_PART] = { .before = "--shard: " },
+	[HINT_ABOUT_PART_OF_ARRAY] = { .before = "--shard: ",
+				       .after = "; --split writes all part files at once, each "
 						"a .npy file" },
-	[HINT_BUILD_FOR_GPU] = { .after = "; a build with -Dsm=",
+	[HINT_BUILD_FOR_GPU] = { .after = "; build with -Dgpu_arch=",
 				 .has_number = true,
-				 .after_number = " or -Dsm=all has it" },
+				 .after_number = " or -Dgpu_arch=all" },
 	[HINT_ASSUME_SIZE] = { .after = "; name files, or say it by --assume-size" },
 	[HINT_ABOUT_ASSUMED_SIZE] = { .before = "--assume-size: " },
 };

@@ -22,7 +22,9 @@ static void *member_of(const struct option_spec *spec, void *target)
 
 const char *option_spell(const struct option_spec *spec, char text[static OPTION_SPELLING_NBYTES])
 {
-	if (spec->letter)
+	if (spec->letter && !spec->name[1])
+		snprintf(text, OPTION_SPELLING_NBYTES, "-%c", spec->letter);
+	else if (spec->letter)
 		snprintf(text, OPTION_SPELLING_NBYTES, "-%c, --%s", spec->letter, spec->name);
 	else
 		snprintf(text, OPTION_SPELLING_NBYTES, "--%s", spec->name);

@@ -32,7 +32,7 @@ enum option_company {
 };
 
 struct option_spec {
-	const char *name;      /* long name, without the dashes */
+	const char *name;      /* long name, without the dashes; or only the letter */
 	char letter;           /* short name, 0 if none */
 	const char *argument;  /* what its argument is called in the help, NULL if it takes none */
 	const char *help;      /* wrapped when it is printed */

@@ -15,11 +15,11 @@
 #include "src/options/option_table.h"
 #include "src/options/record_options.h"
 
-/* More threads than any machine of one node has processors are a slip of the finger. */
-enum { MAX_THREADS = 1024, MAX_RANGES = 1024, MAX_RANKS = 1 << 20 };
+/* Limits that catch typing errors. */
+enum { MAX_THREADS = 1024, MAX_PARTITIONS = 1024, MAX_RANKS = 1 << 20 };
 
 /* Some eleven days. */
-enum { MOST_STALL_S = 1000000 };
+enum { MAX_TIMEOUT_S = 1000000 };
 
 enum option_row {
 	ROW_TYPE,
@@ -33,9 +33,9 @@ enum option_row {
 	ROW_CHECK,
 	ROW_CHECK_QUIET,
 	ROW_MERGE,
-	ROW_PART,
-	ROW_PARTS,
-	ROW_PARTS_AT,
+	ROW_SHARD,
+	ROW_SPLIT,
+	ROW_SPLIT_BY,
 	ROW_EXPLAIN,
 	ROW_ASSUME_SIZE,
 	ROW_RANKS,
@@ -49,17 +49,17 @@ enum option_row {
 	ROW_LIMIT,
 	ROW_COUNT,
 	ROW_KEYS_ONLY,
-	ROW_INDEX,
+	ROW_ARGSORT,
 	ROW_ZSTD,
 	ROW_BUFFER_SIZE,
 	ROW_DEVICE_MEMORY,
 	ROW_TEMP_DIR,
 	ROW_TEMP_LIMIT,
 	ROW_CHECKPOINT,
-	ROW_COMPRESS,
+	ROW_TEMP_COMPRESS,
 	ROW_PARALLEL,
 	ROW_BATCH_SIZE,
-	ROW_RANGES,
+	ROW_PARTITIONS,
 	ROW_BACKEND,
 	ROW_GPUS,
 	ROW_PROGRESS,
@@ -68,8 +68,8 @@ enum option_row {
 	ROW_TRACE,
 	ROW_REPORT,
 	ROW_DEBUG,
-	ROW_STALL,
-	ROW_EXCHANGE,
+	ROW_TIMEOUT,
+	ROW_SHARED_MEMORY,
 	ROW_COMPLETION,
 	ROW_HELP,
 	ROW_VERSION,
@@ -95,7 +95,9 @@ static const struct option_choice explain_forms[] = { { "text", EXPLAIN_TEXT },
 						      { "json", EXPLAIN_JSON },
 						      { 0 } };
 
-static const struct option_choice exchanges[] = { { "auto", false }, { "messages", true }, { 0 } };
+static const struct option_choice shared_memory_modes[] = { { "auto", false },
+							    { "off", true },
+							    { 0 } };
 
 #define MEMBER(member) OPTION_MEMBER(struct options, member)
 
@@ -107,177 +109,192 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, MEMBER(record), .company = COMPANY_CAN },
 	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, MEMBER(record), .company = COMPANY_CAN },
 	[ROW_FIELDS] = { RECORD_OPTIONS_ROW_FIELDS, MEMBER(record), .company = COMPANY_CAN },
-	[ROW_REVERSE] = { "reverse", 'r', NULL, "descending, all keys; ties still in input order",
+	[ROW_REVERSE] = { "reverse", 'r', NULL,
+			  "sort all keys in descending order; equal records keep "
+			  "their input order",
 			  .take = option_take_flag, MEMBER(record.reverse),
 			  .company = COMPANY_CAN },
-	[ROW_UNIQUE] = { "unique", 'u', NULL, "of records with equal keys, keep the first",
+	[ROW_UNIQUE] = { "unique", 'u', NULL, "keep only the first of the records with equal keys",
 			 .take = option_take_flag, MEMBER(unique), .company = COMPANY_CAN },
-	[ROW_STABLE] = { "stable", 's', NULL, "accepted; every sort is stable",
+	[ROW_STABLE] = { "stable", 's', NULL, "accept the option of GNU sort; every sort is stable",
 			 .take = argument_take_nothing, .company = COMPANY_CAN },
 
 	[ROW_OUTPUT] = { "output", 'o', "FILE",
-			 "write to FILE, which may be an input; it is complete or untouched",
-			 .section = "What to do", .take = option_take_text, MEMBER(output_path),
-			 .company = COMPANY_CAN },
+			 "write to FILE, which may be an input; FILE is replaced "
+			 "only when the sort succeeds",
+			 .section = "Operation and output", .take = option_take_text,
+			 MEMBER(output_path), .company = COMPANY_CAN },
 	[ROW_CHECK] = { "check", 'c', "diagnose-first|quiet|silent",
-			"only check the order, and report the first disorder, or (quiet, silent) "
-			"do not; with -u, equals are disorder",
+			"check the order and report the first disorder; with quiet "
+			"or silent, report nothing; with -u, equal keys are "
+			"disorder",
 			.otherwise = "diagnose-first", .of_program = true,
 			.take = option_take_choice, MEMBER(mode), .choices = checks,
 			.company = COMPANY_CAN },
-	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
+	[ROW_CHECK_QUIET] = { "C", 'C', NULL,
+			      "check the order without a message, like --check=quiet",
 			      .of_program = true, .take = option_take_value, MEMBER(mode),
 			      .value = MODE_CHECK_QUIET, .company = COMPANY_CAN },
-	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
+	[ROW_MERGE] = { "merge", 'm', NULL, "merge inputs that are sorted already",
 			.take = option_take_value, MEMBER(mode), .value = MODE_MERGE,
 			.company = COMPANY_CAN },
-	[ROW_PART] = { "part", 0, "K/P",
-		       "with -m: only the K-th of P parts of the output, which are equally long",
-		       .take = argument_take_part, .means_same = argument_means_same_part,
-		       .alone = "they divide a merge themselves; or start gsort -m --part=K/P for "
-				"each K" },
-	[ROW_PARTS] = { "parts", 0, "P",
-			"divide the output among P files, FILE.0000 and so on, with a list of "
-			"them, FILE.parts; all of them are there or none",
+	[ROW_SHARD] = { "shard", 0, "K/P",
+			"with -m: write only the K-th of P shards of equal length",
+			.take = argument_take_part, .means_same = argument_means_same_part,
+			.alone = "ranks share a merge already; or run gsort -m --shard=K/P for "
+				 "each K" },
+	[ROW_SPLIT] = { "split", 0, "P",
+			"split the output into P part files, FILE.0000 and so on, "
+			"and write the part manifest FILE.parts; all of them "
+			"appear, or none",
 			.most = PART_FILES_MOST, .take = option_take_count, MEMBER(n_part_files),
 			.company = COMPANY_CAN },
-	[ROW_PARTS_AT] = { "parts-at", 0, "records|keys",
-			   "where parts end: after as many records each, or where no key is in two "
-			   "of them, as always with -u",
+	[ROW_SPLIT_BY] = { "split-by", 0, "records|keys",
+			   "split after equal numbers of records, or between keys, so "
+			   "that no key is in two part files (always with -u)",
 			   .take = option_take_choice, MEMBER(parts_at_keys), .choices = parts_ats,
 			   .company = COMPANY_CAN },
-	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and stop", .otherwise = "text",
+	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and exit", .otherwise = "text",
 			  .take = option_take_choice, MEMBER(explain), .choices = explain_forms,
 			  .of_program = true, .company = COMPANY_ALIKE },
 	[ROW_ASSUME_SIZE] = { "assume-size", 0, "SIZE",
-			      "with --explain: plan for so much from a pipe, not for each GiB",
+			      "with --explain: plan for SIZE bytes from a pipe",
 			      .take = option_take_size, MEMBER(assumed_nbytes), .of_program = true,
 			      .company = COMPANY_ALIKE },
-	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N ranks that MPI would start",
-			.most = MAX_RANKS, .take = option_take_count, MEMBER(n_ranks),
-			.of_program = true,
-			.alone = "leave it out, to plan for those that there are; gsort plans for "
-				 "others" },
+	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N MPI ranks", .most = MAX_RANKS,
+			.take = option_take_count, MEMBER(n_ranks), .of_program = true,
+			.alone = "leave it out to plan for these ranks, or use gsort --explain" },
 	[ROW_ASSUME_RATES] = { "assume-rates", 0, "LIST",
-			       "with --explain of ranks: what each can do in a second, as "
+			       "with --explain of ranks: use these rates of each rank per "
+			       "second, for example "
 			       "disk=2G,network=3G,messages=4000,processors=1G",
 			       .take = argument_take_rates, .of_program = true,
 			       .company = COMPANY_ALIKE },
-	[ROW_VERIFY] = { "verify", 0, NULL,
-			 "after writing, read the output back and check it as well",
+	[ROW_VERIFY] = { "verify", 0, NULL, "read the output back after writing and check it again",
 			 .take = option_take_flag, MEMBER(verify), .company = COMPANY_CAN },
-	[ROW_FSYNC] = { "fsync", 0, NULL, "return when the output is on stable storage, not before",
+	[ROW_FSYNC] = { "fsync", 0, NULL, "sync the output to stable storage before exit",
 			.take = option_take_flag, MEMBER(fsync), .company = COMPANY_CAN },
 	[ROW_FILES0] = { "files0-from", 0, "FILE",
-			 "take the names of the inputs, each ended by a NUL, from FILE "
-			 "(-: standard input)",
+			 "read NUL-terminated input names from FILE (-: standard "
+			 "input)",
 			 .take = option_take_text, MEMBER(files0_path), .company = COMPANY_CAN },
 
 	[ROW_SKIP_BYTES] = { FRAMING_OPTIONS_ROW_SKIP_BYTES,
-			     .help = "the first N bytes of each input are no records; those of the "
-				     "first input begin the output",
-			     .section = "Shapes of input and output", MEMBER(skip_nbytes),
+			     .help = "skip an N-byte header in each input; copy the "
+				     "first one to the output",
+			     .section = "Input and output format", MEMBER(skip_nbytes),
 			     .company = COMPANY_CAN },
 	[ROW_PARTIAL] = { FRAMING_OPTIONS_ROW_PARTIAL,
-			  .help = "an incomplete last record: refuse it (the default), append it "
-				  "to the output, or leave it out",
+			  .help = "refuse an incomplete last record (default), "
+				  "append it to the output, or drop it",
 			  MEMBER(partial), .company = COMPANY_CAN },
 	[ROW_FORMAT] = { FRAMING_OPTIONS_ROW_FORMAT, MEMBER(format), .company = COMPANY_CAN },
-	[ROW_LIMIT] = { "limit", 0, "N", "only the first N records of the result",
+	[ROW_LIMIT] = { "limit", 0, "N", "write only the first N records of the result",
 			.take = option_take_number, MEMBER(limit), .company = COMPANY_CAN },
 	[ROW_COUNT] = { "count", 0, NULL,
-			"with -u: before each record, how many were equal, as a number of 64 bits",
+			"with -u: write the number of equal records before each "
+			"record, as u64",
 			.take = option_take_flag, MEMBER(count), .company = COMPANY_CAN },
-	[ROW_KEYS_ONLY] = { "keys-only", 0, NULL, "write the keys, not the records",
+	[ROW_KEYS_ONLY] = { "keys-only", 0, NULL, "write the keys instead of the records",
 			    .take = option_take_flag, MEMBER(keys_only), .company = COMPANY_CAN },
-	[ROW_INDEX] = { "index", 0, NULL,
-			"write the records' positions in the input, from 0, as u64; not the "
-			"records",
-			.take = option_take_flag, MEMBER(index), .company = COMPANY_CAN },
+	[ROW_ARGSORT] = { "argsort", 0, NULL,
+			  "write the records' positions in the input, from 0, as "
+			  "u64, instead of the records",
+			  .take = option_take_flag, MEMBER(index), .company = COMPANY_CAN },
 
-	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output; also if it is called .zst",
+	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output (default if it is named *.zst)",
 		       .otherwise = "3", .take = argument_take_zstd, MEMBER(zstd_level),
 		       .company = COMPANY_CAN },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
-			      "host memory for data, a hard limit; default: half of what is "
+			      "limit host memory for data; default: half of what is "
 			      "available to this process",
 			      .section =
-				      "Resources (SIZE: a number and b, K (default), M, G, T or %)",
+				      "Resources (SIZE: number and b, K (default), M, G, T or %)",
 			      .take = option_take_size, MEMBER(buffer_nbytes),
 			      .company = COMPANY_CAN },
 	[ROW_DEVICE_MEMORY] = { "device-memory", 0, "SIZE",
-				"the same for each GPU; default: 90 % of what is free",
+				"limit the memory on each GPU; default: 90 % of what is "
+				"free",
 				.take = option_take_size, MEMBER(device_memory_nbytes),
 				.company = COMPANY_CAN },
 	[ROW_TEMP_DIR] = { "temporary-directory", 'T', "DIR",
-			   "spill here; several are used side by side; default $TMPDIR, else /tmp",
+			   "store spilled runs in DIR; repeat to use several "
+			   "directories; default $TMPDIR, else /tmp",
 			   .repeats = true, .take = argument_take_temp_dir,
 			   .company = COMPANY_CAN },
-	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE", "never use more temporary space",
+	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE",
+			     "limit temporary space; fail before it is exceeded",
 			     .take = argument_take_temp_limit, MEMBER(temp_limit_nbytes),
 			     .company = COMPANY_CAN },
 	[ROW_CHECKPOINT] = { "checkpoint", 0, "DIR",
-			     "keep in DIR, instead of -T, what is finished: after a kill, the same "
-			     "command goes on from there",
+			     "store runs in DIR; rerun the same command to resume",
 			     .take = option_take_text, MEMBER(checkpoint_path),
 			     .company = COMPANY_CAN },
-	[ROW_COMPRESS] = { "compress", 0, "MODE",
-			   "how spilled runs are stored: auto (default), none, delta, "
-			   "zstd[:LEVEL]",
-			   .words = argument_compress_mode, .take = argument_take_compress,
-			   MEMBER(compression), .company = COMPANY_CAN },
-	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
+	[ROW_TEMP_COMPRESS] = { "temp-compress", 0, "MODE",
+				"compress spilled runs: auto (default), none, delta, "
+				"zstd[:LEVEL]",
+				.words = argument_compress_mode, .take = argument_take_compress,
+				MEMBER(compression), .company = COMPANY_CAN },
+	[ROW_PARALLEL] = { "parallel", 0, "N", "use N CPU threads; default: all available",
 			   .most = MAX_THREADS, .take = option_take_count, MEMBER(n_threads),
 			   .company = COMPANY_CAN },
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once", .least = 2,
 			     .take = option_take_count, MEMBER(batch_size),
 			     .company = COMPANY_CAN },
-	[ROW_RANGES] = { "ranges", 0, "N", "merge N ranges of the output side by side",
-			 .most = MAX_RANGES, .take = option_take_count, MEMBER(n_ranges),
-			 .company = COMPANY_CAN },
-	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
+	[ROW_PARTITIONS] = { "partitions", 0, "N", "merge N partitions of the output in parallel",
+			     .most = MAX_PARTITIONS, .take = option_take_count, MEMBER(n_ranges),
+			     .company = COMPANY_CAN },
+	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu",
+			  "sort and merge on this back end; default auto",
 			  .take = option_take_choice, MEMBER(backend), .choices = backends,
 			  .company = COMPANY_CAN },
-	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs: 0,1 say, or all", .take = argument_take_gpus,
-		       .means_same = argument_means_same_gpus, .company = COMPANY_CAN },
+	[ROW_GPUS] = { "gpus", 0, "LIST", "sort on these GPUs, for example 0,1, or on all",
+		       .take = argument_take_gpus, .means_same = argument_means_same_gpus,
+		       .company = COMPANY_CAN },
 
 	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
-			   "a line on standard error while it runs; auto (the default): on a "
-			   "terminal, after a second. SIGUSR1 prints it once",
-			   .section = "What it tells", .take = option_take_choice, MEMBER(progress),
+			   "show a progress line on standard error; auto (default): "
+			   "on a terminal, after a second; SIGUSR1 prints it once",
+			   .section = "Diagnostics", .take = option_take_choice, MEMBER(progress),
 			   .of_program = true, .choices = progress_modes,
 			   .company = COMPANY_ALIKE },
 	[ROW_STATS] = { "stats", 0, NULL,
-			"at the end, a table on standard error: bytes, time and rate of each stage",
+			"print a table of bytes, times and rates of each stage on "
+			"standard error at the end",
 			.take = option_take_flag, MEMBER(stats), .company = COMPANY_ALIKE },
-	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "the same, as JSON", .take = option_take_text,
-			     MEMBER(stats_json_path), .company = COMPANY_ALIKE },
-	[ROW_TRACE] = { "trace", 0, "FILE", "a timeline, in the Chrome trace event format",
+	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "write statistics to FILE as JSON",
+			     .take = option_take_text, MEMBER(stats_json_path),
+			     .company = COMPANY_ALIKE },
+	[ROW_TRACE] = { "trace", 0, "FILE",
+			"write a timeline to FILE in the Chrome trace event format",
 			.take = option_take_text, MEMBER(trace_path), .company = COMPANY_ALIKE },
 	[ROW_REPORT] = { "report", 0, "FILE",
-			 "all of it as a page of HTML: plan, phases, who worked when, memory",
+			 "write an HTML report to FILE: plan, phases, activity, "
+			 "memory",
 			 .take = option_take_text, MEMBER(report_path), .company = COMPANY_ALIKE },
-	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
+	[ROW_DEBUG] = { "debug", 0, NULL, "print the parsed keys and the first encoded records",
 			.take = option_take_flag, MEMBER(debug), .company = COMPANY_ALIKE },
-	[ROW_STALL] = { "stall", 0, "SECONDS",
-			"give up a rank that has not answered for so long; 0: never; default 60",
-			.most = MOST_STALL_S, .take = option_take_number, MEMBER(stall_s),
-			.of_program = true, .company = COMPANY_ONLY },
-	[ROW_EXCHANGE] = { "exchange", 0, "auto|messages",
-			   "how runs get from rank to rank: those of one machine read each "
-			   "other's memory (auto), or all send messages (messages); default auto",
-			   .take = option_take_choice, MEMBER(by_messages), .choices = exchanges,
-			   .company = COMPANY_ONLY },
+	[ROW_TIMEOUT] = { "timeout", 0, "SECONDS",
+			  "abort if a rank has not answered for SECONDS; 0: never; "
+			  "default 60",
+			  .most = MAX_TIMEOUT_S, .take = option_take_number, MEMBER(stall_s),
+			  .of_program = true, .company = COMPANY_ONLY },
+	[ROW_SHARED_MEMORY] = { "shared-memory", 0, "auto|off",
+				"read runs in the memory of other ranks of the same "
+				"machine (auto, default), or exchange all runs as messages "
+				"(off)",
+				.take = option_take_choice, MEMBER(by_messages),
+				.choices = shared_memory_modes, .company = COMPANY_ONLY },
 	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true, .company = COMPANY_ALIKE },
-	[ROW_HELP] = { ANSWERS_ROW_HELP, .help = "print this, and stop", .of_program = true,
+	[ROW_HELP] = { ANSWERS_ROW_HELP, .help = "print this help and exit", .of_program = true,
 		       .company = COMPANY_ALIKE },
-	[ROW_VERSION] = { ANSWERS_ROW_VERSION, .help = "print the version, and stop",
+	[ROW_VERSION] = { ANSWERS_ROW_VERSION, .help = "print the version and exit",
 			  .of_program = true, .company = COMPANY_ALIKE },
 };
 
 static const struct option_conflict conflicts[] = {
-	{ ROW_CHECK, ROW_CHECK_QUIET, "choose whether disorder is reported" },
+	{ ROW_CHECK, ROW_CHECK_QUIET, "choose one of them" },
 	{ ROW_CHECK, ROW_OUTPUT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_CHECKPOINT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_MERGE, "a check merges nothing" },
@@ -287,10 +304,10 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK, ROW_LIMIT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_KEYS_ONLY, "a check writes nothing" },
-	{ ROW_CHECK, ROW_INDEX, "a check writes nothing" },
+	{ ROW_CHECK, ROW_ARGSORT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_ZSTD, "a check writes nothing" },
-	{ ROW_CHECK, ROW_PARTS, "a check writes nothing" },
-	{ ROW_CHECK_QUIET, ROW_PARTS, "a check writes nothing" },
+	{ ROW_CHECK, ROW_SPLIT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_SPLIT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_ZSTD, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_OUTPUT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_CHECKPOINT, "a check writes nothing" },
@@ -301,18 +318,18 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK_QUIET, ROW_LIMIT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_KEYS_ONLY, "a check writes nothing" },
-	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
-	{ ROW_EXPLAIN, ROW_REPORT, "nothing is sorted, so there is nothing to report of" },
-	{ ROW_EXPLAIN, ROW_STATS_JSON, "nothing is sorted, so there is nothing to report of" },
-	{ ROW_EXPLAIN, ROW_TRACE, "nothing is sorted, so there is nothing to report of" },
-	{ ROW_CHECKPOINT, ROW_MERGE, "what is sorted already can be merged again" },
-	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is kept in the checkpoint" },
-	{ ROW_PART, ROW_PARTS, "a part that is made alone has no list with others" },
-	{ ROW_PART, ROW_UNIQUE, "equal records could be in two parts" },
-	{ ROW_PART, ROW_LIMIT, "the parts are of all records" },
-	{ ROW_COUNT, ROW_INDEX, "positions are written without counts" },
-	{ ROW_KEYS_ONLY, ROW_INDEX, "choose what is written" },
-	{ ROW_VERIFY, ROW_INDEX, "positions are no records whose order could be checked" },
+	{ ROW_CHECK_QUIET, ROW_ARGSORT, "a check writes nothing" },
+	{ ROW_EXPLAIN, ROW_REPORT, "nothing is sorted" },
+	{ ROW_EXPLAIN, ROW_STATS_JSON, "nothing is sorted" },
+	{ ROW_EXPLAIN, ROW_TRACE, "nothing is sorted" },
+	{ ROW_CHECKPOINT, ROW_MERGE, "merge the files again instead" },
+	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is in the checkpoint" },
+	{ ROW_SHARD, ROW_SPLIT, "a shard has no part manifest" },
+	{ ROW_SHARD, ROW_UNIQUE, "equal records could be in two shards" },
+	{ ROW_SHARD, ROW_LIMIT, "shards are made of all records" },
+	{ ROW_COUNT, ROW_ARGSORT, "choose what is written" },
+	{ ROW_KEYS_ONLY, ROW_ARGSORT, "choose what is written" },
+	{ ROW_VERIFY, ROW_ARGSORT, "positions have no order to verify" },
 };
 
 const struct option_table options_table = {

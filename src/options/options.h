@@ -1,8 +1,8 @@
 /*
  * options - all that can be asked of gsort, by name
  *
- * docs/cli.md describes every option. gsort_set() and gsort_take() of the library take them, the
- * latter for the command line. What is asked for is decided here and nowhere else: after
+ * docs/cli.md describes every option. gsort_set() and gsort_set_from_cli() of the library take
+ * them, the latter for the command line. What is asked for is decided here and nowhere else: after
  * options_settle() the struct is complete, consistent and read-only. The defaults that depend on
  * the machine (memory, threads) are left at 0 and filled in by the plan.
  */
@@ -98,7 +98,7 @@ extern const struct option_table options_table;
 void options_free(struct options *options);
 
 /*
- * What is to be sorted, and how (sort_spec.h); it borrows what the options point to. What is of the
- * process (spec.io) is for the front end to add.
+ * What is to be sorted, and how (sort_spec.h); it borrows what the options point to. What is of
+ * the process (spec.io) is for the front end to add.
  */
 struct sort_spec options_spec(const struct options *options);

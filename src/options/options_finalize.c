@@ -34,7 +34,7 @@ static int check_inputs(const struct options *options)
 		return fail(-EINVAL, "-c, --check: one file at a time: '%s' is one too many",
 			    options->inputs[1]);
 	if (options->n_inputs > 1 && options->mode == MODE_CHECK_QUIET)
-		return fail(-EINVAL, "-C, --check-quiet: one file at a time: '%s' is one too many",
+		return fail(-EINVAL, "-C: one file at a time: '%s' is one too many",
 			    options->inputs[1]);
 	for (size_t i = 0; i < options->n_inputs; i++)
 		n_stdin += !strcmp(options->inputs[i], "-");
@@ -53,13 +53,12 @@ static int check_shape(const struct options *options)
 	} shapes[] = { { "--limit", options->limit != SORT_SPEC_UNLIMITED },
 		       { "--count", options->count },
 		       { "--keys-only", options->keys_only },
-		       { "--index", options->index } };
+		       { "--argsort", options->index } };
 
 	if (options->n_parts && options->mode != MODE_MERGE)
-		return fail(-EINVAL, "--part needs -m, --merge: only of sorted files is it known "
-				     "which records are in a part");
+		return fail(-EINVAL, "--shard needs -m, --merge");
 	if (options->parts_at_keys && !options->n_part_files)
-		return fail(-EINVAL, "--parts-at needs --parts, which are to end there");
+		return fail(-EINVAL, "--split-by needs --split");
 	if (options->format == FORMAT_NPY && options->skip_nbytes)
 		return fail(-EINVAL,
 			    "--skip-bytes and --format=npy cannot be used together: the header of "
@@ -118,10 +117,7 @@ static int check_needs_output(const struct options *options)
 			    "taken up again",
 			    open);
 	if (options->n_part_files && open)
-		return fail(-EINVAL,
-			    "--parts needs -o with the name of a file, by which parts are called: "
-			    "%s has none",
-			    open);
+		return fail(-EINVAL, "--split needs -o with the name of a file, not %s", open);
 	if (options->fsync && open)
 		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",
 			    open);

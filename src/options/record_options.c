@@ -56,11 +56,11 @@ static int refuse_order(const char *option, const char *argument, const char *ty
 			    "%s: '%s': :r is for keys: -r, --reverse sorts all of it in descending "
 			    "order",
 			    option, argument);
-	return fail(-EINVAL,
-		    "%s: '%s': %s cannot follow %.*s: what can is :n or :t, the order of floats, "
-		    "complex numbers and times, numpy's or the total one, and then, for a key, :r, "
-		    "for descending",
-		    option, argument, type + n, (int)n, type);
+	return fail(
+		-EINVAL,
+		"%s: '%s': %s cannot follow %.*s: use :n or :numpy, or :t or :total, for floats, "
+		"complex numbers and times, and then :r for a descending key",
+		option, argument, type + n, (int)n, type);
 }
 
 /* A TYPE by itself or in a key, of n bytes; `argument` is for the message. */
@@ -155,7 +155,9 @@ static bool is_place(const char *argument)
 
 	if (n == 0 || *rest != ':')
 		return false;
-	if (strncmp(rest, ":n", 2) == 0 || strncmp(rest, ":t", 2) == 0)
+	if (strncmp(rest, ":numpy", 6) == 0 || strncmp(rest, ":total", 6) == 0)
+		rest += 6;
+	else if (strncmp(rest, ":n", 2) == 0 || strncmp(rest, ":t", 2) == 0)
 		rest += 2;
 	return *rest && strcmp(rest, ":r") != 0;
 }
@@ -177,10 +179,11 @@ static int parse_place(const struct option_spec *spec, const char *argument, str
 			    "8:i32 or 0:b4:r, or the name of a field",
 			    option_spell(spec, spelling), argument);
 	n = strlen(type);
-	if (strcmp(type, "r:n") == 0 || strcmp(type, "r:t") == 0)
-		return fail(-EINVAL, "%s: '%s': the order of numbers stands before :r, %.*s:%c:r",
+	if (strcmp(type, "r:n") == 0 || strcmp(type, "r:t") == 0 || strcmp(type, "r:numpy") == 0 ||
+	    strcmp(type, "r:total") == 0)
+		return fail(-EINVAL, "%s: '%s': the order of numbers stands before :r, %.*s%s:r",
 			    option_spell(spec, spelling), argument, (int)(type - argument - 1),
-			    argument, type[2]);
+			    argument, type + 1);
 	descending = is_descending(type);
 	r = parse_type(spec, argument, type, descending ? n - 2 : n, &key);
 	if (r < 0)

@@ -39,29 +39,29 @@ struct record_options {
 /* Rows, but for their section and their member, which is the struct record_options. */
 #define RECORD_OPTIONS_ROW_TYPE                                                                    \
 	.name = "type", .letter = 't', .argument = "TYPE[:n|:t]",                                  \
-	.help = "the record is one key of TYPE (see below); default u64",                          \
+	.help = "sort records that are one key of TYPE (see below); default u64",                  \
 	.words = record_options_type, .take = record_options_take_type
 #define RECORD_OPTIONS_ROW_SIZE                                                                    \
 	.name = "record-size", .letter = 'R', .argument = "BYTES",                                 \
-	.help = "records of BYTES bytes; without -k, the record is the key",                       \
+	.help = "sort records of BYTES bytes; without -k, the record is the key",                  \
 	.take = record_options_take_size
 #define RECORD_OPTIONS_ROW_KEY                                                                     \
 	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:n|:t][:r]",                        \
-	.help = "a key at byte OFFSET, from 0; :r: descending; the first -k weighs most",          \
+	.help = "add a key at byte OFFSET, from 0; :r: descending; the first key is primary",      \
 	.repeats = true, .take = record_options_take_key
 
 #define RECORD_OPTIONS_ROW_FIELDS                                                                  \
 	.name = "fields", .argument = "NAME:TYPE,...",                                             \
-	.help = "what a record consists of; -k takes their names, without it all are keys",        \
+	.help = "name the fields of a record for -k; without -k all fields are keys",              \
 	.take = record_options_take_fields, .means_same = record_options_means_same_fields
 
 /* What the help says of TYPE, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \
 	"TYPE is u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16 or bool, each\n"          \
-	"with le (the default) or be after it, or bN: N bytes, compared as memcmp does.\n"         \
-	"c64 and c128 are complex numbers, t64 a time of numpy. Floats are in IEEE total\n"        \
-	"order, or, with :n after it, in numpy's: both zeros equal, all NaN last.\n"               \
-	"C's and numpy's names (uint64_t, double, float32, <f4) are understood, too.\n"
+	"with le (the default) or be after it, or bN: N bytes in memcmp order.\n"                  \
+	"c64 and c128 are complex numbers, t64 is a numpy time. Floats are in IEEE total\n"        \
+	"order (:t, :total), or in numpy's with :n or :numpy: zeros equal, all NaN last.\n"        \
+	"Names of C and numpy (uint64_t, double, float32, <f4) are accepted as well.\n"
 
 /* The i-th TYPE of one width, for completion; NULL: there are no more. */
 const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES]);

@@ -146,7 +146,7 @@ static bool parse_number(const char **at, unsigned long *ret_number)
 	return true;
 }
 
-/* What --part says. */
+/* The value of --shard. */
 struct part_choice {
 	unsigned long part, n_parts;
 };
@@ -161,8 +161,8 @@ static int parse_part(const char *argument, struct part_choice *ret_choice)
 	    !parse_number(&at, &choice.n_parts) || *at || choice.part < 1 ||
 	    choice.part > choice.n_parts || choice.n_parts > MAX_PARTS)
 		return fail(-EINVAL,
-			    "--part: '%s' is not the number of a part, from 1, and of how many, "
-			    "at most %d: 2/8, say",
+			    "--shard: '%s' is not K/P, with K from 1 to P, and P at most %d; for "
+			    "example 2/8",
 			    argument, MAX_PARTS);
 	*ret_choice = choice;
 	return 0;

@@ -13,12 +13,12 @@ int argument_take_nothing(const struct option_spec *spec, const char *argument, 
 int argument_take_temp_limit(const struct option_spec *spec, const char *argument, void *target);
 int argument_take_temp_dir(const struct option_spec *spec, const char *argument, void *target);
 
-/* --compress, and the words of it; and --zstd. */
+/* --temp-compress, and the words of it; and --zstd. */
 int argument_take_compress(const struct option_spec *spec, const char *argument, void *target);
 const char *argument_compress_mode(unsigned i, char text[static OPTION_WORD_NBYTES]);
 int argument_take_zstd(const struct option_spec *spec, const char *argument, void *target);
 
-/* --part=2/8. */
+/* --shard=2/8. */
 int argument_take_part(const struct option_spec *spec, const char *argument, void *target);
 int argument_means_same_part(const char *first, const char *second);
 

@@ -25,6 +25,10 @@ static const struct order {
 	{ .end = ":t", .has_order = true },
 	{ .end = ":n:r", .has_order = true, .numeric = true, .descending = true },
 	{ .end = ":t:r", .has_order = true, .descending = true },
+	{ .end = ":numpy", .has_order = true, .numeric = true },
+	{ .end = ":total", .has_order = true },
+	{ .end = ":numpy:r", .has_order = true, .numeric = true, .descending = true },
+	{ .end = ":total:r", .has_order = true, .descending = true },
 };
 
 enum { N_ORDERS = sizeof orders / sizeof orders[0] };
@@ -103,11 +107,13 @@ static int fail_unknown(const struct choosing *choosing, const char *text)
 	const struct fields *fields = choosing->fields;
 	char names[NAMES_NBYTES];
 
-	if (ends(text, ":r:n") || ends(text, ":r:t"))
-		return fail(-EINVAL,
-			    "%s: there is no field %s; an order stands before r: %.*s:%c:r",
-			    choosing->name, text, (int)strlen(text) - 4, text,
-			    text[strlen(text) - 1]);
+	if (ends(text, ":r:n") || ends(text, ":r:t") || ends(text, ":r:numpy") ||
+	    ends(text, ":r:total")) {
+		const char *order = strrchr(text, ':');
+
+		return fail(-EINVAL, "%s: there is no field %s; an order stands before r: %.*s%s:r",
+			    choosing->name, text, (int)(order - text) - 2, text, order);
+	}
 	if (fields->are_columns)
 		return fail(-EINVAL, "%s: there is no column %s: they are 0 to %" PRIu32,
 			    choosing->name, text, n_columns(fields) - 1);

@@ -253,14 +253,17 @@ static bool parse_numpy(const char *text, struct key *ret_key)
 	return false;
 }
 
-/* What stands behind the type: ":n", ":t" or nothing. */
+/* Parse the order behind a type: nothing, ":n" or ":numpy", ":t" or ":total". */
 static bool take_order_of_values(const char *at, struct key *key)
 {
+	const bool is_numpy = strcmp(at, ":n") == 0 || strcmp(at, ":numpy") == 0;
+
 	if (!*at)
 		return true;
-	if (!key_has_orders(key) || (strcmp(at, ":n") != 0 && strcmp(at, ":t") != 0))
+	if (!key_has_orders(key) ||
+	    !(is_numpy || strcmp(at, ":t") == 0 || strcmp(at, ":total") == 0))
 		return false;
-	key->numeric = at[1] == 'n';
+	key->numeric = is_numpy;
 	key->has_order = true;
 	return true;
 }

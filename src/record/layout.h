@@ -24,8 +24,8 @@
  * the output need not know:
  *
  *	  u64 count         body                      u64 position
- *	[ --count only ][ the record, or with       ][ --index only ]
- *	                  --keys-only or --index
+ *	[ --count only ][ the record, or with       ][ --argsort only ]
+ *	                  --keys-only or --argsort
  *	                  its keys, one after the other ]
  *
  * and the output is made of a range of it. The count is of the records that the item stands for,

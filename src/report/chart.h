@@ -1,7 +1,7 @@
 /*
  * chart - pictures over time: rows that share one axis, each an area of what was then
  *
- *		forming runs       merging into the output
+ *		run generation     final merge
  *	readers	####.###_
  *	lanes	_#########..._#######___######
  *	writers	____##___##____############___

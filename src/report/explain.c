@@ -28,7 +28,7 @@ static void print_link(enum stage stage, uint64_t nbytes, double rate, bool is_b
 	if (rate > 0) {
 		size_format((uint64_t)rate, per_second);
 		fprintf(stream, " %12s/s %9.3f s%s", per_second, estimate_stage_s(nbytes, rate),
-			is_bottleneck ? "  <- the longest" : "");
+			is_bottleneck ? "  <- bottleneck" : "");
 	} else {
 		fprintf(stream, " %14s", "not measured");
 	}
@@ -56,13 +56,12 @@ void estimate_print(const struct plan *plan, const struct loads *loads,
 {
 	const char *each = plan->is_endless ? " for each GiB of input" : "";
 
-	fprintf(stream,
-		"\nbytes over each link%s%s, at the rates that it has just shown; stages %s\n",
-		each, plan->packs ? " if nothing shrinks" : "",
-		plan->shares_processors ? "share the processors" : "run at the same time");
+	fprintf(stream, "\nbytes over each link%s%s, at measured rates; stages %s\n", each,
+		plan->packs ? " without compression" : "",
+		plan->shares_processors ? "share the processors" : "run concurrently");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		print_phase(plan, loads, rates, phase, stream);
-	fprintf(stream, "in all: %s %.3f s%s\n",
+	fprintf(stream, "total: %s %.3f s%s\n",
 		estimate_is_complete(loads, rates) ? "about" : "more than",
 		estimate_s(plan, loads, rates), each);
 }
@@ -70,10 +69,9 @@ void estimate_print(const struct plan *plan, const struct loads *loads,
 static void print_content(const struct input_content *content, FILE *stream)
 {
 	if (content->is_npy)
-		fprintf(stream, "%-18sof numpy (.npy), which says what its records are\n",
-			"format");
+		fprintf(stream, "%-18snumpy (.npy)\n", "format");
 	if (content->n_compressed)
-		fprintf(stream, "%-18s%zu of %zu files, by Zstandard\n", "compressed",
+		fprintf(stream, "%-18s%zu of %zu files (zstd)\n", "compressed",
 			content->n_compressed, content->n_files);
 }
 

@@ -55,7 +55,7 @@ static json_t *room_of(struct making *making, const struct room *room, bool is_p
 	put(making, object, "needed_bytes", known(room->is_needed_known, room->needed_nbytes));
 	put(making, object, "available_bytes",
 	    known(room->is_available_known, room->available_nbytes));
-	put(making, object, "is_enough",
+	put(making, object, "sufficient",
 	    is_known ? json_boolean(room->needed_nbytes <= room->available_nbytes) : json_null());
 	return object;
 }
@@ -76,7 +76,7 @@ static json_t *input_of(struct making *making)
 	put(making, object, "assumed_bytes", known(is_assumed && !plan->is_endless, nbytes));
 	put(making, object, "format", json_string(content->is_npy ? "npy" : "raw"));
 	put(making, object, "compressed_files", number_of(content->n_compressed));
-	put(making, object, "unseen_files", number_of(content->n_unseen));
+	put(making, object, "unprobed_files", number_of(content->n_unseen));
 	return object;
 }
 
@@ -88,14 +88,14 @@ static json_t *memory_of(struct making *making)
 	put(making, object, "limit_bytes", number_of(plan->memory_nbytes + plan->exchange_nbytes));
 	put(making, object, "exchange_bytes", number_of(plan->exchange_nbytes));
 	put(making, object, "needed_bytes", number_of(plan->total_nbytes));
-	put(making, object, "codecs_bytes", number_of(plan->side_nbytes));
+	put(making, object, "codec_bytes", number_of(plan->side_nbytes));
 	put(making, object, "index_bytes", number_of(plan->index_nbytes));
 	put(making, object, "mapped_bytes", number_of(plan->mapped_nbytes));
 	put(making, object, "devices", number_of(plan->n_devices));
 	put(making, object, "device_bytes", known(plan->copies, plan->device_nbytes));
 	put(making, object, "all_devices_bytes",
 	    known(plan->copies, plan->n_devices * plan->device_nbytes));
-	put(making, object, "host_tier_bytes", known(plan->copies, plan->host_tier_nbytes));
+	put(making, object, "host_spill_bytes", known(plan->copies, plan->host_tier_nbytes));
 	return object;
 }
 
@@ -107,10 +107,10 @@ static void put_runs(struct making *making, json_t *object)
 	put(making, object, "chunks", number_of(plan->n_chunks));
 	put(making, object, "chunk_bytes", number_of(plan->chunk_records * plan->record_nbytes));
 	put(making, object, "chunk_buffer_bytes", number_of(plan->chunk_nbytes));
-	put(making, object, "lanes", number_of((uint64_t)plan->n_devices * plan->n_lanes));
-	put(making, object, "fits", json_boolean(plan->fits));
+	put(making, object, "queues", number_of((uint64_t)plan->n_devices * plan->n_lanes));
+	put(making, object, "fits_in_memory", json_boolean(plan->fits));
 	put(making, object, "run_bytes", number_of(run_nbytes));
-	put(making, object, "packs", json_boolean(plan->packs));
+	put(making, object, "device_compression", json_boolean(plan->packs));
 }
 
 static json_t *plan_of(struct making *making)
@@ -126,8 +126,8 @@ static json_t *plan_of(struct making *making)
 	put(making, object, "block_bytes", number_of(plan->block_nbytes));
 	put(making, object, "fan_in", number_of(plan->fan_in));
 	put(making, object, "passes", known(!plan->is_endless, plan->n_passes));
-	put(making, object, "ranges", number_of(plan->n_expected_ranges));
-	put(making, object, "ranges_at_once", number_of(plan_ranges_at_once(plan)));
+	put(making, object, "partitions", number_of(plan->n_expected_ranges));
+	put(making, object, "concurrent_partitions", number_of(plan_ranges_at_once(plan)));
 	put(making, object, "readers", number_of(plan->n_readers));
 	put(making, object, "writers", number_of(plan->n_writers));
 	return object;
@@ -176,7 +176,7 @@ static void put_phases(struct making *making, json_t *object)
 		if (estimate_has_phase(loads, phase))
 			append(making, phases, phase_of(making, phase));
 	put(making, object, "expected_s", json_real(estimate_s(making->plan, loads, rates)));
-	put(making, object, "is_complete", json_boolean(estimate_is_complete(loads, rates)));
+	put(making, object, "complete", json_boolean(estimate_is_complete(loads, rates)));
 	put(making, object, "phases", phases);
 }
 
@@ -187,12 +187,12 @@ static json_t *share_of(struct making *making)
 
 	put(making, object, "read_bytes", number_of(loads->read_nbytes));
 	put(making, object, "spilled_bytes", number_of(loads->spilled_nbytes));
-	put(making, object, "kept_bytes", number_of(loads->kept_nbytes));
-	put(making, object, "passes_bytes", number_of(loads->passes_nbytes));
-	put(making, object, "trades", json_boolean(loads->trades));
+	put(making, object, "spilled_to_memory_bytes", number_of(loads->kept_nbytes));
+	put(making, object, "merge_pass_bytes", number_of(loads->passes_nbytes));
+	put(making, object, "in_memory_exchange", json_boolean(loads->trades));
 	put(making, object, "written_bytes", number_of(loads->written_nbytes));
 	put(making, object, "written_records", number_of(loads->n_output_records));
-	put(making, object, "uneven_bytes", number_of(loads->uneven_nbytes));
+	put(making, object, "max_imbalance_bytes", number_of(loads->uneven_nbytes));
 	put(making, object, "disk_bytes", number_of(loads->disk_nbytes));
 	put(making, object, "received_bytes", number_of(loads->received_nbytes));
 	put(making, object, "received_record_bytes", number_of(loads->items_nbytes));
@@ -200,7 +200,7 @@ static json_t *share_of(struct making *making)
 	put(making, object, "message_bytes", number_of(loads->message_nbytes));
 	put(making, object, "runs_stored", number_of(loads->n_runs));
 	put(making, object, "runs_merged", number_of(loads->n_merged));
-	put(making, object, "cut_rounds", number_of(loads->n_cut_rounds));
+	put(making, object, "splitter_rounds", number_of(loads->n_cut_rounds));
 	return object;
 }
 
@@ -218,7 +218,7 @@ static json_t *rank_links_of(struct making *making, enum rank_phase phase)
 		put(making, object, "name", json_string(rank_link_name(link)));
 		put(making, object, "amount", number_of(loads->nbytes[phase][link]));
 		put(making, object, "per_s", known(rates->per_s[link], rates->per_s[link]));
-		put(making, object, "is_stated", json_boolean(rates->is_stated[link]));
+		put(making, object, "user_supplied", json_boolean(rates->is_stated[link]));
 		put(making, object, "expected_s", positive(s));
 		append(making, links, object);
 	}
@@ -256,9 +256,9 @@ static json_t *rank_limits_of(struct making *making)
 		json_t *object = json_object();
 
 		put(making, object, "name", json_string(rank_limit_key(i)));
-		put(making, object, "is", number_of(loads->limits[i].is));
+		put(making, object, "value", number_of(loads->limits[i].is));
 		put(making, object, "limit", number_of(loads->limits[i].limit));
-		put(making, object, "is_passed", json_boolean(loads->limits[i].part > 1));
+		put(making, object, "exceeded", json_boolean(loads->limits[i].part > 1));
 		append(making, limits, object);
 	}
 	return limits;
@@ -272,12 +272,13 @@ static void put_ranks(struct making *making, json_t *object)
 	double s;
 
 	put(making, ranks, "ranks", number_of(loads->n_ranks));
-	put(making, ranks, "each", share_of(making));
+	put(making, ranks, "per_rank", share_of(making));
 	put(making, ranks, "phases", rank_phases_of(making, &s));
 	put(making, ranks, "limits", rank_limits_of(making));
-	put(making, ranks, "breaks_first", json_string(rank_limit_key(rank_nearest_limit(loads))));
+	put(making, ranks, "limiting_factor",
+	    json_string(rank_limit_key(rank_nearest_limit(loads))));
 	put(making, object, "expected_s", json_real(s));
-	put(making, object, "is_complete",
+	put(making, object, "complete",
 	    json_boolean(rank_rates_are_complete(&making->explanation->rank_rates)));
 	put(making, object, "phases", json_array());
 	put(making, object, "ranks", ranks);
@@ -294,7 +295,7 @@ static json_t *object_of(struct making *making)
 	put(making, object, "type", json_string(explanation->facts.type));
 	put(making, object, "record_bytes", number_of(plan->record_nbytes));
 	put(making, object, "element_bytes", number_of(plan->element_nbytes));
-	put(making, object, "for_each_bytes", known(plan->is_endless, PLAN_PER_NBYTES));
+	put(making, object, "per_input_bytes", known(plan->is_endless, PLAN_PER_NBYTES));
 	put(making, object, "input", input_of(making));
 	put(making, object, "memory", memory_of(making));
 	put(making, object, "temporary",

@@ -1,10 +1,10 @@
 /*
  * explain_ranks - what --explain says of several ranks (see explain.h)
  *
- *	each of 1000 ranks, if nothing shrinks
+ *	each of 1000 ranks, without compression
  *	  reads           931.3 GiB of the input
  *	  ...
- *	limits: what breaks first
+ *	limits: the limiting factor
  *	  runs             34.2 %  50000 of 146000 that can be merged at once
  */
 #include "src/report/explain.h"
@@ -30,27 +30,27 @@ static struct sized size_of(uint64_t nbytes)
 
 static void print_share(const struct rank_loads *loads, FILE *stream)
 {
-	fprintf(stream, "\neach of %" PRIu32 " ranks, if nothing shrinks\n", loads->n_ranks);
+	fprintf(stream, "\neach of %" PRIu32 " ranks, without compression\n", loads->n_ranks);
 	fprintf(stream, "  %-16s%s of the input\n", "reads", size_of(loads->read_nbytes).text);
 	if (loads->trades)
-		fprintf(stream, "  %-16s%" PRIu64 " runs in memory, and stores none\n", "has",
+		fprintf(stream, "  %-16s%" PRIu64 " runs in memory, none on disk\n", "keeps",
 			loads->n_runs);
 	else
-		fprintf(stream, "  %-16s%" PRIu64 " runs: %s on its disk, %s in memory\n", "stores",
+		fprintf(stream, "  %-16s%" PRIu64 " runs: %s on disk, %s in memory\n", "stores",
 			loads->n_runs, size_of(loads->spilled_nbytes).text,
 			size_of(loads->kept_nbytes).text);
-	fprintf(stream, "  %-16sin some %" PRIu32 " rounds with all others\n", "finds its range",
+	fprintf(stream, "  %-16sin about %" PRIu32 " rounds with all ranks\n", "finds splitters",
 		loads->n_cut_rounds);
-	fprintf(stream, "  %-16s%s, of it %s records, in %" PRIu64 " messages of %s\n", "receives",
-		size_of(loads->received_nbytes).text, size_of(loads->items_nbytes).text,
+	fprintf(stream, "  %-16s%s, including %s of records, in %" PRIu64 " messages of %s\n",
+		"receives", size_of(loads->received_nbytes).text, size_of(loads->items_nbytes).text,
 		loads->n_messages, size_of(loads->message_nbytes).text);
 	fprintf(stream, "  %-16sas much\n", "sends");
-	fprintf(stream, "  %-16s%" PRIu64 " runs, its range of those of all\n", "merges",
-		loads->n_merged);
+	fprintf(stream, "  %-16s%" PRIu64 " runs, its partition of the runs of all ranks\n",
+		"merges", loads->n_merged);
 	if (loads->passes_nbytes)
-		fprintf(stream, "  %-16s%s more of them, to its disk and back\n", "moves",
+		fprintf(stream, "  %-16s%s in merge passes, to disk and back\n", "moves",
 			size_of(loads->passes_nbytes).text);
-	fprintf(stream, "  %-16s%s, %" PRIu64 " records; %s more or less at most\n", "writes",
+	fprintf(stream, "  %-16s%s, %" PRIu64 " records; imbalance at most %s\n", "writes",
 		size_of(loads->written_nbytes).text, loads->n_output_records,
 		size_of(loads->uneven_nbytes).text);
 }
@@ -64,10 +64,10 @@ static void print_sums(const struct rank_loads *loads, FILE *stream)
 {
 	const uint64_t n = loads->n_ranks;
 
-	fprintf(stream, "all together\n  %-16s%s, %.3f of the input\n", "disk",
+	fprintf(stream, "total\n  %-16s%s, %.3f x the input\n", "disk",
 		size_of(loads->disk_nbytes * n).text,
 		quotient(loads->disk_nbytes, loads->read_nbytes));
-	fprintf(stream, "  %-16s%s, %.4f of the records that change ranks\n", "network",
+	fprintf(stream, "  %-16s%s, %.4f x the exchanged records\n", "network",
 		size_of(loads->received_nbytes * n).text,
 		quotient(loads->received_nbytes, loads->items_nbytes));
 }
@@ -78,7 +78,7 @@ static void print_rate(const struct rank_rates *rates, enum rank_link link, FILE
 
 	fprintf(stream, "%s %s", link ? "," : "", rank_link_name(link));
 	if (per_s == 0)
-		fputs(" not reckoned with", stream);
+		fputs(" ignored", stream);
 	else if (link == RANK_MESSAGES)
 		fprintf(stream, " %" PRIu64 "/s", per_s);
 	else
@@ -98,7 +98,7 @@ static void print_link(const struct rank_loads *loads, const struct rank_rates *
 	else
 		fprintf(stream, "%12s", size_of(n).text);
 	fprintf(stream, " %12.1f s%s\n", rank_link_s(loads, rates, phase, link),
-		is_slowest ? "  <- the longest" : "");
+		is_slowest ? "  <- bottleneck" : "");
 }
 
 static void print_times(const struct rank_loads *loads, const struct rank_rates *rates,
@@ -109,7 +109,7 @@ static void print_times(const struct rank_loads *loads, const struct rank_rates 
 	fputs("\nrates of each rank:", stream);
 	for (enum rank_link link = 0; link < N_RANK_LINKS; link++)
 		print_rate(rates, link, stream);
-	fputs("; --assume-rates gives others\n", stream);
+	fputs("; see --assume-rates\n", stream);
 	for (enum rank_phase phase = 0; phase < N_RANK_PHASES; phase++) {
 		enum rank_link slowest;
 		const double s = rank_phase_s(loads, rates, phase, &slowest);
@@ -120,7 +120,7 @@ static void print_times(const struct rank_loads *loads, const struct rank_rates 
 				print_link(loads, rates, phase, link, link == slowest, stream);
 		sum_s += s;
 	}
-	fprintf(stream, "in all: about %.1f s\n", sum_s);
+	fprintf(stream, "total: about %.1f s\n", sum_s);
 }
 
 /* What is counted, and what it may come to. */
@@ -129,17 +129,19 @@ static const struct {
 	bool is_count;
 	const char *of;
 } limits[N_RANK_LIMITS] = {
-	[RANK_FAN_IN] = { "runs", true, "that could be merged at once" },
-	[RANK_INDEX] = { "index of runs", false, "of memory for that" },
-	[RANK_UNEVEN] = { "unevenness", false, "a percent of a range" },
-	[RANK_OVERHEAD] = { "no records", false, "2 percent of the records received" },
-	[RANK_WAITING] = { "messages", true, "in the time that the bytes take" },
+	[RANK_FAN_IN] = { "runs", true, "that can be merged at once" },
+	[RANK_INDEX] = { "index of runs", false, "of memory for the index" },
+	[RANK_UNEVEN] = { "imbalance", false, "one percent of a partition" },
+	[RANK_OVERHEAD] = { "overhead", false, "two percent of the received records" },
+	[RANK_WAITING] = { "messages", true, "in the transfer time of the bytes" },
 };
 
 static void print_limit(const struct rank_loads *loads, enum rank_limit which, FILE *stream)
 {
 	const struct rank_limit_state *state = &loads->limits[which];
-	const char *mark = state->part > 1 ? ": passed" : state->part > near_part ? ": near" : "";
+	const char *mark = state->part > 1         ? ": exceeded" :
+			   state->part > near_part ? ": close" :
+						     "";
 
 	fprintf(stream, "  %-16s%8.1f %%  ", limits[which].name, 100 * state->part);
 	if (limits[which].is_count)
@@ -147,7 +149,7 @@ static void print_limit(const struct rank_loads *loads, enum rank_limit which, F
 	else
 		fprintf(stream, "%s of %s, ", size_of(state->is).text, size_of(state->limit).text);
 	fprintf(stream, "%s%s%s\n", limits[which].of, mark,
-		which == rank_nearest_limit(loads) ? "  <- breaks first" : "");
+		which == rank_nearest_limit(loads) ? "  <- limiting factor" : "");
 }
 
 void explain_print_ranks(const struct rank_loads *loads, const struct rank_rates *rates,

@@ -137,7 +137,7 @@ static void put_headline(struct writer *writer)
 	size_format(input_nbytes(writer), size);
 	figures_rate(input_nbytes(writer), s, rate);
 	if (facts->record_nbytes == 0) { /* an earlier process has done it all */
-		html_element(&writer->html, "h1", "Nothing was left to be done");
+		html_element(&writer->html, "h1", "The sort was already complete");
 		return;
 	}
 	html_element(&writer->html, "h1", "%s records %s in %s", count, what_was_done(writer),
@@ -148,8 +148,7 @@ static void put_headline(struct writer *writer)
 			     writer->page->found_disorder ? "Not in order. " : "In order. ");
 	html_text(&writer->html, "%s of %s, %s", size, facts->type, rate);
 	if (!is_check(writer))
-		html_text(&writer->html, ", on %s. Every record was counted and compared.",
-			  facts->backend);
+		html_text(&writer->html, ", on %s. All records were verified.", facts->backend);
 	html_close(&writer->html);
 }
 
@@ -157,9 +156,9 @@ static void put_header(struct writer *writer)
 {
 	static const struct {
 		const char *id, *name;
-	} parts[] = { { "figures", "In numbers" },    { "phases", "Phases" },
+	} parts[] = { { "summary", "Summary" },       { "phases", "Phases" },
 		      { "links", "Links" },           { "ranks", "Ranks" },
-		      { "roles", "Who was at work" }, { "lanes", "GPU lanes" },
+		      { "roles", "Activity" },        { "queues", "GPU queues" },
 		      { "throughput", "Throughput" }, { "space", "Memory and space" },
 		      { "plan", "Files and plan" } };
 	struct html *html = &writer->html;
@@ -168,9 +167,9 @@ static void put_header(struct writer *writer)
 	html_element_of(html, "p", "brand", "gsort report");
 	put_headline(writer);
 	html_open(html, "nav");
-	html_attribute(html, "aria-label", "Parts of the report");
+	html_attribute(html, "aria-label", "Sections of the report");
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		if (!strcmp(parts[i].id, "lanes") && !page_has_lanes(writer))
+		if (!strcmp(parts[i].id, "queues") && !page_has_lanes(writer))
 			continue;
 		if (!strcmp(parts[i].id, "ranks") && !page_has_ranks(writer))
 			continue;
@@ -212,9 +211,9 @@ static void put_process(struct writer *writer)
 	size_format(totals->usage.peak_rss_nbytes, value);
 	size_format(writer->facts->buffer_nbytes, limit);
 	if (is_check(writer))
-		put_figure(&writer->html, "Memory", value, "resident at most");
+		put_figure(&writer->html, "Memory", value, "peak RSS");
 	else
-		put_figure(&writer->html, "Memory", value, "resident at most; -S %s", limit);
+		put_figure(&writer->html, "Memory", value, "peak RSS; -S %s", limit);
 	figures_time(cpu_s, value);
 	put_figure(&writer->html, "Processor time", value, "%.1f processors busy; %.0f %% system",
 		   s > 0 ? cpu_s / s : 0,
@@ -233,7 +232,7 @@ static void put_spilled(struct writer *writer)
 	}
 	size_format(facts->spilled.stored_nbytes, stored);
 	put_figure(&writer->html, "Temporary space", value,
-		   "at most; %s were stored, %.1f %% of what was spilled, with %s", stored,
+		   "peak; compressed to %s (%.1f %%) with %s", stored,
 		   figures_percent_stored(&facts->spilled), facts->spilled.codec);
 }
 
@@ -244,18 +243,17 @@ static void put_sort(struct writer *writer)
 
 	put_spilled(writer);
 	figures_count(facts->n_runs, value);
-	put_figure(&writer->html, "Runs", value, "%" PRIu64 " of them spilled",
-		   facts->n_runs_spilled);
+	put_figure(&writer->html, "Runs", value, "%" PRIu64 " spilled", facts->n_runs_spilled);
 	figures_count(facts->n_passes, value);
 	put_figure(&writer->html, "Passes", value,
-		   "merges of a record; the last one in %" PRIu64 " range%s, %" PRIu64 " windows",
-		   facts->n_ranges, facts->n_ranges == 1 ? "" : "s", facts->n_windows);
+		   "final merge in %" PRIu64 " partition%s, %" PRIu64 " windows", facts->n_ranges,
+		   facts->n_ranges == 1 ? "" : "s", facts->n_windows);
 	figures_count(facts->n_records_out, value);
 	size_format(facts->written.cached_nbytes, cached);
 	size_format(facts->written.direct_nbytes, direct);
 	size_format(facts->written.mapped_nbytes, mapped);
-	put_figure(&writer->html, "Records written", value,
-		   "%s through the page cache, %s past it, %s mapped", cached, direct, mapped);
+	put_figure(&writer->html, "Records written", value, "%s cached, %s direct, %s mmap", cached,
+		   direct, mapped);
 }
 
 static void put_figures(struct writer *writer)
@@ -264,7 +262,7 @@ static void put_figures(struct writer *writer)
 	const unsigned depth = html->depth;
 	char value[32], rate[40], size[32];
 
-	page_open_section(html, "figures", "In numbers");
+	page_open_section(html, "summary", "Summary");
 	html_open_of(html, "dl", "figures");
 	figures_count(writer->facts->n_records_in, value);
 	size_format(input_nbytes(writer), size);
@@ -312,7 +310,7 @@ __attribute__((format(printf, 3, 4))) static void put_file(struct html *html, co
 static void put_output(struct html *html, const struct page *page)
 {
 	if (page->n_part_files)
-		put_file(html, "output", "%s.parts, a list of %zu files", page->output,
+		put_file(html, "output", "%s.parts, %zu part files", page->output,
 			 page->n_part_files);
 	else
 		put_file(html, "output", "%s", page->output ? page->output : "standard output");
@@ -338,7 +336,7 @@ static void put_files(struct writer *writer)
 
 static void put_plan(struct writer *writer)
 {
-	static const struct page_column columns[] = { { "What", false }, { "Planned", false } };
+	static const struct page_column columns[] = { { "Item", false }, { "Plan", false } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 

@@ -54,7 +54,7 @@ static unsigned find_lanes(const struct history *history,
 		struct workers *workers = &found[n];
 
 		*workers = (struct workers){ .work = &history->lanes[i], .role = N_TRACK_ROLES };
-		snprintf(workers->name, sizeof workers->name, "lane %u", i + 1);
+		snprintf(workers->name, sizeof workers->name, "queue %u", i + 1);
 		n += have_worked(workers);
 	}
 	return n;
@@ -103,7 +103,7 @@ static void put_workers_picture(struct writer *writer, const struct workers *wor
 		const double most = whole(picture_peak(&picture, n_series));
 		char note[NOTE_NBYTES];
 
-		snprintf(note, sizeof note, "%.0f at most", most);
+		snprintf(note, sizeof note, "peak %.0f", most);
 		chart_row(&picture.chart,
 			  &(struct chart_row){ .name = workers[i].name,
 					       .note = workers[i].role < N_TRACK_ROLES ? note : "",
@@ -156,11 +156,11 @@ static void put_workers_row(struct writer *writer, struct picture *picture,
 static void put_workers(struct writer *writer, const struct workers *workers, unsigned n,
 			const struct chart_frame *frame)
 {
-	static const struct page_column columns[] = { { "Who", false },
+	static const struct page_column columns[] = { { "Role", false },
 						      { "Busy", true },
-						      { "At work on average", true },
-						      { "At most", true },
-						      { "With", false } };
+						      { "Average active", true },
+						      { "Peak", true },
+						      { "Stages", false } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 	struct picture picture;
@@ -179,18 +179,18 @@ void page_write_roles(struct writer *writer)
 	const unsigned n = find_roles(writer->history, workers);
 	const struct chart_frame frame = {
 		.id = "roles-picture",
-		.title = "Who was at work, and with what",
-		.description = "A row for each role: how many of its threads were at work at each "
+		.title = "Activity of each role, by stage",
+		.description = "A row for each role: the number of its active threads at each "
 			       "moment, coloured by stage. The table below has the sums.",
 		.n_rows = n,
 		.row_height = 46,
 	};
 
-	page_open_section_over_time(writer, "roles", "Who was at work");
+	page_open_section_over_time(writer, "roles", "Activity");
 	if (n)
 		put_workers(writer, workers, n, &frame);
 	else
-		html_element(&writer->html, "p", "Nobody.");
+		html_element(&writer->html, "p", "No activity was recorded.");
 	html_close(&writer->html);
 }
 
@@ -206,17 +206,17 @@ void page_write_lanes(struct writer *writer)
 	struct workers workers[HISTORY_LANES];
 	const unsigned n = find_lanes(writer->history, workers);
 	const struct chart_frame frame = {
-		.id = "lanes-picture",
-		.title = "Lanes of the GPU",
-		.description = "A row for each lane: the part of each moment in which it was at "
-			       "work, coloured by stage. The table below has the sums.",
+		.id = "queues-picture",
+		.title = "Queues of the GPU",
+		.description = "A row for each queue: the share of each moment in which it was "
+			       "active, coloured by stage. The table below has the sums.",
 		.n_rows = n,
 		.row_height = 34,
 	};
 
 	if (n == 0)
 		return;
-	page_open_section_over_time(writer, "lanes", "Lanes of the GPU");
+	page_open_section_over_time(writer, "queues", "Queues of the GPU");
 	put_workers(writer, workers, n, &frame);
 	html_close(&writer->html);
 }

@@ -78,8 +78,7 @@ static void put_phase_picture(struct writer *writer)
 	const struct chart_frame frame = {
 		.id = "phases-picture",
 		.title = "How long each phase took",
-		.description = "A bar that is divided as the time was. The table below has the "
-			       "numbers.",
+		.description = "A bar divided by phase durations. The table below has the numbers.",
 	};
 	struct html *html = &writer->html;
 	double x = 0;
@@ -109,15 +108,15 @@ void page_write_phases(struct writer *writer)
 {
 	static const struct page_column columns[] = { { "Phase", false },
 						      { "Time", true },
-						      { "Of all", true },
-						      { "Held up by", false },
-						      { "Which ran", true } };
+						      { "Share", true },
+						      { "Bottleneck", false },
+						      { "Active", true } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 
 	page_open_section(html, "phases", "Phases");
 	put_phase_picture(writer);
-	page_open_table(html, "Phases, and the stage that held each up", columns, 5);
+	page_open_table(html, "Phases and their bottlenecks", columns, 5);
 	put_phase_rows(writer);
 	html_close_to(html, depth);
 }
@@ -187,18 +186,18 @@ static void put_links_picture(struct writer *writer, enum phase id, unsigned n_s
 	const struct chart_frame frame = {
 		.id = name,
 		.title = title,
-		.description = "Of each stage two bars: the part of the phase in which it was at "
-			       "work, and its rate meanwhile, beside what it can do alone where "
-			       "that was measured. The table below has the numbers.",
+		.description = "Two bars for each stage: the share of the phase in which it was "
+			       "active, and its rate compared with its peak rate where that was "
+			       "measured. The table below has the numbers.",
 	};
 	double y = HEAD;
 
 	snprintf(name, sizeof name, "links-%s", phase_key(id));
-	snprintf(title, sizeof title, "Stages while %s", phase_name(id));
+	snprintf(title, sizeof title, "Stages of phase %s", phase_name(id));
 	page_open_figure(html, title);
 	chart_open_picture(html, &frame, HEAD + n_stages * LINE);
-	chart_text(html, "label", AT_WORK, 14, "at work, of the phase");
-	chart_text(html, "label", RATE, 14, "rate while at work, of what it could do alone");
+	chart_text(html, "label", AT_WORK, 14, "active, share of the phase");
+	chart_text(html, "label", RATE, 14, "rate while active, compared with peak");
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
 		if (figures_is_idle(&phase->stages[stage]))
 			continue;
@@ -248,8 +247,8 @@ static unsigned count_stages(const struct phase_totals *phase)
 }
 
 /*
- * "sort held the others up: it was at work for 81 % of the time"; "merge ran longer than any other,
- * but for 18 % of the time only: none held the others up"
+ * "sort was the bottleneck: active 81 % of the time"; "merge was active longest, but only 18 % of
+ * the time: there was no bottleneck"
  */
 static void put_finding(struct writer *writer, const struct phase_totals *phase)
 {
@@ -263,12 +262,12 @@ static void put_finding(struct writer *writer, const struct phase_totals *phase)
 	html_element(html, "strong", "%s", stage_name(stage));
 	html_text(html,
 		  figures_bottleneck(phase) == stage ?
-			  " held the others up: it was at work for %.0f %% of the time" :
-			  " ran longer than any other, but for %.0f %% of the time only: none held "
-			  "the others up",
+			  " was the bottleneck: active %.0f %% of the time" :
+			  " was active longest, but only %.0f %% of the time: there was no "
+			  "bottleneck",
 		  100 * running(phase, stage));
 	if (ceiling > 0 && phase->stages[stage].nbytes)
-		html_text(html, ", at %.0f %% of what it could do alone afterwards",
+		html_text(html, ", at %.0f %% of its peak rate",
 			  100 * rate_of(&phase->stages[stage]) / ceiling);
 	html_text(html, ".");
 	html_close(html);
@@ -285,10 +284,10 @@ static bool has_ceilings(const struct writer *writer, const struct phase_totals 
 
 static void put_phase_links(struct writer *writer, enum phase id)
 {
-	static const struct page_column columns[] = { { "Stage", false },  { "Bytes", true },
-						      { "Busy", true },    { "Waited", true },
-						      { "Running", true }, { "Rate", true },
-						      { "Alone", true },   { "Of it", true } };
+	static const struct page_column columns[] = { { "Stage", false }, { "Bytes", true },
+						      { "Busy", true },   { "Blocked", true },
+						      { "Active", true }, { "Rate", true },
+						      { "Peak", true },   { "Of peak", true } };
 	const struct phase_totals *phase = &writer->totals.phases[id];
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
@@ -300,11 +299,12 @@ static void put_phase_links(struct writer *writer, enum phase id)
 	if (count_stages(phase) == 0)
 		return;
 	if (!has_ceilings(writer, phase))
-		html_element(html, "p",
-			     "How fast each stage could be alone was not measured: that is done of "
-			     "what phases of a second and more have moved, if one process sorts.");
+		html_element(
+			html, "p",
+			"Peak rates were not measured: this is done only for phases of a second "
+			"and more, in a sort by one process.");
 	put_links_picture(writer, id, count_stages(phase));
-	snprintf(caption, sizeof caption, "Stages while %s", phase_name(id));
+	snprintf(caption, sizeof caption, "Stages of phase %s", phase_name(id));
 	page_open_table(html, caption, columns, 8);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (!figures_is_idle(&phase->stages[stage]))
@@ -316,7 +316,7 @@ void page_write_links(struct writer *writer)
 {
 	struct html *html = &writer->html;
 
-	page_open_section(html, "links", "What moved over each link");
+	page_open_section(html, "links", "Bytes over each link");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (writer->totals.phases[phase].has_begun)
 			put_phase_links(writer, phase);

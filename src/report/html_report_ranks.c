@@ -19,15 +19,15 @@ void page_open_section_over_time(struct writer *writer, const char *id, const ch
 
 	page_open_section(&writer->html, id, heading);
 	if (census)
-		html_element(&writer->html, "p", "Only of rank 0, on %s; a trace has all ranks.",
+		html_element(&writer->html, "p", "Rank 0 only, on %s; a trace has all ranks.",
 			     census->hosts[0]);
 }
 
 static void open_table(struct html *html)
 {
 	struct page_column columns[MOST_COLUMNS] = { { "Rank", true },
-						     { "On", false },
-						     { "With", false } };
+						     { "Host", false },
+						     { "Device", false } };
 	const struct by_rank_figure *figure;
 	unsigned n = 3;
 
@@ -36,7 +36,7 @@ static void open_table(struct html *html)
 			columns[n++] = (struct page_column){ figure->heading, true };
 	for (enum phase i = 0; i < N_PHASES; i++)
 		columns[n++] = (struct page_column){ phase_key(i), true };
-	page_open_table(html, "What each rank has done", columns, n);
+	page_open_table(html, "Work of each rank", columns, n);
 }
 
 static void put_rank(struct html *html, const struct census *census, unsigned rank)
@@ -72,9 +72,9 @@ void page_write_ranks(struct writer *writer)
 		return;
 	page_open_section(html, "ranks", "Ranks");
 	html_element(html, "p",
-		     "%u ranks. The one that has written most has written %.2f %% more than its "
-		     "share. What is said above is of all of them together, and times are those of "
-		     "the slowest; what is shown over time, below, is of the first.",
+		     "%u ranks. Imbalance of the output: %.2f %%. Figures above are sums over all "
+		     "ranks, and times are those of the slowest rank. Charts over time show "
+		     "rank 0.",
 		     census->n, 100 * census_imbalance(census));
 	open_table(html);
 	for (unsigned i = 0; i < census->n && i < MOST_ROWS; i++)

@@ -82,15 +82,14 @@ static void put_throughput_numbers(struct picture *picture, enum stage stage)
 
 void page_write_throughput(struct writer *writer)
 {
-	static const struct page_column columns[] = { { "Link", false },
-						      { "Bytes", true },
-						      { "Over all the time", true },
-						      { "At most", true } };
+	static const struct page_column columns[] = {
+		{ "Link", false }, { "Bytes", true }, { "Average", true }, { "Peak", true }
+	};
 	struct chart_frame frame = {
 		.id = "throughput-picture",
 		.title = "Bytes over each link, for each second",
-		.description = "A row for each link, as high as the most that it has moved, which "
-			       "stands beside it. The table below has the sums.",
+		.description = "A row for each link, scaled to its peak rate. The table below has "
+			       "the sums.",
 		.row_height = 40,
 	};
 	const bool none[N_STAGES] = { false };
@@ -102,7 +101,7 @@ void page_write_throughput(struct writer *writer)
 		frame.n_rows += has_moved(writer, stage);
 	page_open_section_over_time(writer, "throughput", "Throughput");
 	if (frame.n_rows == 0) {
-		html_element(html, "p", "Nothing moved.");
+		html_element(html, "p", "No bytes were moved.");
 		html_close(html);
 		return;
 	}
@@ -161,7 +160,7 @@ static void put_gauge(struct picture *picture, const struct gauge *gauge)
 	fill_gauge(picture, gauge);
 	peak = most_of(picture, gauge);
 	size_format((uint64_t)peak, peak_text);
-	snprintf(note, sizeof note, "%s at most", peak_text);
+	snprintf(note, sizeof note, "peak %s", peak_text);
 	chart_row(&picture->chart,
 		  &(struct chart_row){
 			  .name = gauge->name,
@@ -197,7 +196,7 @@ static void put_gauge_numbers(struct picture *picture, const struct gauge *gauge
 void page_write_space(struct writer *writer)
 {
 	static const struct page_column columns[] = {
-		{ "What", false }, { "On average", true }, { "At most", true }, { "Limit", false }
+		{ "Item", false }, { "Average", true }, { "Peak", true }, { "Limit", false }
 	};
 	const struct census *census = writer->page->report->census; /* of it the first rank */
 	const struct sort_facts *facts = census ? &census->ranks[0].facts : writer->facts;
@@ -205,7 +204,7 @@ void page_write_space(struct writer *writer)
 	const struct gauge gauges[] = {
 		{ "memory", "gauge of-memory", offsetof(struct history_gauges, memory_nbytes),
 		  totals->usage.peak_rss_nbytes, facts->buffer_nbytes,
-		  ", -S; 32 MiB may come on top" },
+		  ", -S; up to 32 MiB more are possible" },
 		{ "temporary", "gauge of-temporary",
 		  offsetof(struct history_gauges, temporary_nbytes), facts->peak_temp_nbytes,
 		  facts->plan.most_temporary_nbytes, ", planned" },
@@ -216,8 +215,8 @@ void page_write_space(struct writer *writer)
 	const unsigned n = is_sort ? sizeof gauges / sizeof gauges[0] : 1;
 	const struct chart_frame frame = {
 		.id = "space-picture",
-		.title = is_sort ? "Memory, temporary space, and what was written" : "Memory",
-		.description = "What was taken at each moment; a broken line is the limit. The "
+		.title = is_sort ? "Memory, temporary space, and bytes written" : "Memory",
+		.description = "The amount in use at each moment; a dashed line is the limit. The "
 			       "table below has the numbers.",
 		.n_rows = n,
 		.row_height = 84,

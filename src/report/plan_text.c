@@ -47,8 +47,8 @@ static void tell_chunks(const struct listener *to, const struct plan *plan)
 	if (nbytes != plan->chunk_nbytes)
 		snprintf(records, sizeof records, " for %s of the%s input", of_input,
 			 plan->mapped_nbytes ? " mapped" : "");
-	tell_row(to, "chunks", "%" PRIu64 " buffers of %s%s, %u sorted at a time", plan->n_chunks,
-		 size, records, plan->n_devices * plan->n_lanes);
+	tell_row(to, "chunks", "%" PRIu64 " buffers of %s%s, %u sorted concurrently",
+		 plan->n_chunks, size, records, plan->n_devices * plan->n_lanes);
 }
 
 /* Is it not known, and nobody has said, how much will come? */
@@ -71,7 +71,8 @@ static void tell_runs(const struct listener *to, const struct plan *plan)
 	else
 		tell_row(to, "runs", "%" PRIu64 " of %s each are spilled, the rest %s",
 			 plan->n_spilled_runs, size,
-			 plan->n_ranks > 1 && !plan->keeps_rest ? "in the end" : "stays in memory");
+			 plan->n_ranks > 1 && !plan->keeps_rest ? "is spilled last" :
+								  "stays in memory");
 }
 
 static void tell_input(const struct listener *to, const struct plan *plan)
@@ -83,11 +84,11 @@ static void tell_input(const struct listener *to, const struct plan *plan)
 	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
 		tell_size(to, "input", plan->input_nbytes, more);
 	else if (plan->is_endless)
-		tell_row(to, "input", "of unknown size; --assume-size plans for one");
+		tell_row(to, "input", "unknown size; use --assume-size to plan for one");
 	else if (is_open(plan))
-		tell_row(to, "input", "of unknown size");
+		tell_row(to, "input", "unknown size");
 	else
-		tell_size(to, "input", plan->expected_nbytes, " (--assume-size); it can be any");
+		tell_size(to, "input", plan->expected_nbytes, " (--assume-size)");
 }
 
 /* Of an endless input, what holds as long as its runs can be merged at once. */
@@ -110,17 +111,17 @@ static void tell_merges(const struct listener *to, const struct plan *plan)
 /* The parts of the memory that no record lies in, and what is mapped. */
 static void tell_memory(const struct listener *to, const struct plan *plan)
 {
-	tell_size(to, "memory", plan->memory_nbytes + plan->exchange_nbytes, " at most (-S)");
+	tell_size(to, "memory", plan->memory_nbytes + plan->exchange_nbytes, " limit (-S)");
 	if (plan->exchange_nbytes)
 		tell_size(to, "exchange", plan->exchange_nbytes,
-			  " of it; for what a rank has twice while it stores its last run");
+			  " of it, for the exchange between ranks");
 	if (plan->side_nbytes)
 		tell_size(to, "codecs", plan->side_nbytes, " of it");
 	if (plan->index_nbytes)
 		tell_size(to, "index of runs", plan->index_nbytes, " of it");
 	if (plan->mapped_nbytes)
 		tell_size(to, "mapped input", plan->mapped_nbytes,
-			  " of it; records stay there until they are written");
+			  " of it; records are sorted in place");
 }
 
 /* Of a device with memory of its own. */
@@ -131,12 +132,12 @@ static void tell_device(const struct listener *to, const struct plan *plan)
 	size_format(plan->device_nbytes, size);
 	size_format(plan->n_devices * plan->device_nbytes, all);
 	if (plan->n_devices > 1)
-		tell_row(to, "device memory", "%s at most, of each device; %s of all", size, all);
+		tell_row(to, "device memory", "limit %s per device, %s in total", size, all);
 	else
-		tell_row(to, "device memory", "%s at most", size);
-	tell_size(to, "host tier", plan->host_tier_nbytes, " of spilled runs stay in memory");
+		tell_row(to, "device memory", "limit %s", size);
+	tell_size(to, "host spill", plan->host_tier_nbytes, " of spilled runs stay in host memory");
 	if (plan->packs)
-		tell_row(to, "runs are packed", "on the device, before they are downloaded");
+		tell_row(to, "compression", "runs are compressed on the device");
 	size_format(plan->slot_nbytes, size);
 	tell_row(to, "slots", "%u of %s", plan->n_slots, size);
 }
@@ -148,15 +149,14 @@ static void tell_merge(const struct listener *to, const struct plan *plan)
 	size_format(plan->window_nbytes, size);
 	tell_row(to, "windows", "%u in flight, of %s or more", plan->n_windows, size);
 	size_format(plan->block_nbytes, size);
-	tell_row(to, "merge", "at most %u stored runs at once, blocks of %s", plan->fan_in, size);
+	tell_row(to, "merge", "fan-in %u, blocks of %s", plan->fan_in, size);
 	if (!is_open(plan))
 		tell_merges(to, plan);
 	if (plan->n_expected_ranges > plan->n_ranges)
-		tell_row(to, "ranges", "%u of the output, merged %u at a time",
-			 plan->n_expected_ranges, plan->n_ranges);
+		tell_row(to, "partitions", "%u, merged %u at a time", plan->n_expected_ranges,
+			 plan->n_ranges);
 	else if (plan->n_expected_ranges > 1)
-		tell_row(to, "ranges", "%u of the output at most, merged side by side",
-			 plan->n_expected_ranges);
+		tell_row(to, "partitions", "up to %u, merged in parallel", plan->n_expected_ranges);
 }
 
 void plan_tell(const struct plan *plan, plan_row *row, void *context)

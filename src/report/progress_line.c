@@ -31,7 +31,7 @@ static double rate_of(uint64_t nbytes, uint64_t elapsed_ns)
 	return elapsed_ns ? (double)nbytes * 1e9 / (double)elapsed_ns : 0;
 }
 
-/* Of a phase: "forming runs: 25 %, 512 MiB/s, 0:06 left". */
+/* Of a phase: "run generation: 25 %, 512 MiB/s, 0:06 left". */
 static void format_phase(const struct progress_state *at, double rate, char *text, size_t room)
 {
 	char done[32], rate_text[32], left[32];
@@ -80,7 +80,7 @@ void progress_line(const struct progress_state *at, char line[static PROGRESS_LI
 	if (at->whole_total_nbytes == 0 || at->whole_total_nbytes == at->total_nbytes)
 		return;
 	n = strlen(line);
-	n += (size_t)snprintf(line + n, PROGRESS_LINE_NBYTES - n, "; in all %u %%",
+	n += (size_t)snprintf(line + n, PROGRESS_LINE_NBYTES - n, "; total %u %%",
 			      percent(at->whole_done_nbytes, at->whole_total_nbytes));
 	if (at->whole_done_nbytes == 0 || at->whole_done_nbytes >= at->whole_total_nbytes)
 		return;

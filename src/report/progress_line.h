@@ -7,13 +7,13 @@
 
 /* Bytes and times of the phase, and of all phases together; totals: 0 where they are not known. */
 struct progress_state {
-	const char *phase; /* "forming runs"; NULL or "": none has begun */
+	const char *phase; /* "run generation"; NULL or "": none has begun */
 	uint64_t done_nbytes, total_nbytes, elapsed_ns;
 	uint64_t whole_done_nbytes, whole_total_nbytes, whole_elapsed_ns;
 };
 
 /*
- * The line, without its end: "forming runs: 43 %, 1.2 GiB/s, 0:12 left; in all 20 %, 0:40 left".
+ * The line, without its end: "run generation: 43 %, 1.2 GiB/s, 0:12 left; total 20 %, 0:40 left".
  * The whole is left out where there is only one phase, or one is of unknown size. Empty if no phase
  * has begun.
  */

@@ -118,10 +118,10 @@ static const struct by_rank_figure figures[] = {
 	{ "records_in", "read", false, records_in },
 	{ "records_out", "written", false, records_out },
 	{ "runs", "runs", false, runs },
-	{ "run_bytes", NULL, true, run_nbytes },
-	{ "stored_bytes", "stored", true, stored_nbytes },
-	{ "temporary_written_bytes", "spilled", true, temporary_written },
-	{ "temporary_read_bytes", "read back", true, temporary_read },
+	{ "spilled_bytes", NULL, true, run_nbytes },
+	{ "spilled_compressed_bytes", "compressed", true, stored_nbytes },
+	{ "temporary_written_bytes", "temp written", true, temporary_written },
+	{ "temporary_read_bytes", "temp read", true, temporary_read },
 	{ "disk_read_bytes", NULL, true, disk_read },
 	{ "disk_written_bytes", NULL, true, disk_written },
 	{ "sent_bytes", NULL, true, sent },
@@ -129,7 +129,7 @@ static const struct by_rank_figure figures[] = {
 	{ "wire_sent_bytes", "sent", true, wire_sent },
 	{ "wire_received_bytes", "received", true, wire_received },
 	{ "peak_temporary_bytes", NULL, true, peak_temporary },
-	{ "peak_rss_bytes", "resident", true, peak_rss },
+	{ "peak_rss_bytes", "peak RSS", true, peak_rss },
 };
 
 const struct by_rank_figure *by_rank_figure(unsigned i)
@@ -148,7 +148,7 @@ void by_rank_format(const struct by_rank_figure *figure, const struct census_ent
 
 /* --- text --- */
 
-enum { COLUMN = 14 };
+enum { COLUMN = 14, PHASE_COLUMN = 16 };
 
 static void print_headings(FILE *stream)
 {
@@ -159,8 +159,8 @@ static void print_headings(FILE *stream)
 		if (figure->heading)
 			fprintf(stream, "%*s", COLUMN, figure->heading);
 	for (enum phase i = 0; i < N_PHASES; i++)
-		fprintf(stream, "%10s", phase_key(i));
-	fputs("  on\n", stream);
+		fprintf(stream, "%*s", PHASE_COLUMN, phase_name(i));
+	fputs("  host, device\n", stream);
 }
 
 static void print_rank(const struct census *census, unsigned rank, FILE *stream)
@@ -177,7 +177,8 @@ static void print_rank(const struct census *census, unsigned rank, FILE *stream)
 		fprintf(stream, "%*s", COLUMN, text);
 	}
 	for (enum phase i = 0; i < N_PHASES; i++)
-		fprintf(stream, "%8.3f s", figures_s(entry->totals.phases[i].elapsed_ns));
+		fprintf(stream, "%*.3f s", PHASE_COLUMN - 2,
+			figures_s(entry->totals.phases[i].elapsed_ns));
 	fprintf(stream, "  %s%s%s\n", census->hosts[rank], entry->facts.backend[0] ? ", " : "",
 		entry->facts.backend);
 }
@@ -191,8 +192,8 @@ static void print_whole(const struct census *census, FILE *stream)
 	size_format(sent(&census->all), data);
 	size_format(wire_sent(&census->all), wire);
 	fprintf(stream,
-		"%u ranks; from disks: %s; to disks: %s; between ranks: %s, with all that is in "
-		"front of it %s; most that one has written: %.2f %% more than its share\n",
+		"%u ranks; read from disks: %s; written to disks: %s; sent between ranks: %s, with "
+		"message headers %s; imbalance of the output: %.2f %%\n",
 		census->n, read, written, data, wire, 100 * census_imbalance(census));
 }
 

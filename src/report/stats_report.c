@@ -46,7 +46,7 @@ static struct summary summarise(const struct report *report)
 	return summary;
 }
 
-/* ", at 97 % of 5.9 GiB/s": how near it came to what it can do alone. */
+/* ", 97 % of 5.9 GiB/s peak": the rate compared with the peak rate of the stage. */
 static void print_ceiling(const struct stage_totals *totals, double ceiling, FILE *stream)
 {
 	const double rate = (double)totals->nbytes / figures_s(totals->covered_ns);
@@ -55,7 +55,7 @@ static void print_ceiling(const struct stage_totals *totals, double ceiling, FIL
 	if (ceiling <= 0 || totals->nbytes == 0)
 		return;
 	size_format((uint64_t)ceiling, text);
-	fprintf(stream, ", at %.0f %% of the %s/s that it can do", 100 * rate / ceiling, text);
+	fprintf(stream, ", %.0f %% of %s/s peak", 100 * rate / ceiling, text);
 }
 
 static void print_stage(const struct stage_totals *totals, const char *name, uint64_t phase_ns,
@@ -78,8 +78,8 @@ static void print_phase(const struct phase_totals *phase, const struct sort_fact
 	fprintf(stream, "%s: %.3f s\n", name, figures_s(phase->elapsed_ns));
 	if (figures_longest(phase) == N_STAGES)
 		return;
-	fprintf(stream, "  %-10s %12s %11s %11s %8s %14s\n", "stage", "bytes", "busy", "waited",
-		"running", "rate");
+	fprintf(stream, "  %-10s %12s %11s %11s %8s %14s\n", "stage", "bytes", "busy", "blocked",
+		"active", "rate");
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
 		const struct stage_totals *totals = &phase->stages[stage];
 
@@ -87,7 +87,7 @@ static void print_phase(const struct phase_totals *phase, const struct sort_fact
 			continue;
 		print_stage(totals, stage_name(stage), phase->elapsed_ns, stream);
 		if (stage == bottleneck) {
-			fputs("  <- held the others up", stream);
+			fputs("  <- bottleneck", stream);
 			print_ceiling(totals, facts->ceilings[stage], stream);
 		}
 		fputc('\n', stream);
@@ -100,7 +100,7 @@ static void print_spilled(const struct compression_totals *spilled, FILE *stream
 
 	size_format(spilled->items_nbytes, items);
 	size_format(spilled->stored_nbytes, stored);
-	fprintf(stream, "\nspilled: %s, stored as %s (%.1f %%) with %s", items, stored,
+	fprintf(stream, "\nspilled: %s, compressed to %s (%.1f %%) with %s", items, stored,
 		figures_percent_stored(spilled), spilled->codec);
 }
 
@@ -111,8 +111,7 @@ static void print_ways(const struct file_writer_ways *ways, FILE *stream)
 	size_format(ways->cached_nbytes, cached);
 	size_format(ways->direct_nbytes, direct);
 	size_format(ways->mapped_nbytes, mapped);
-	fprintf(stream, "\nwritten: %s through the page cache, %s past it, %s mapped", cached,
-		direct, mapped);
+	fprintf(stream, "\nwritten: %s cached, %s direct, %s mmap", cached, direct, mapped);
 }
 
 /* What only a sort has. */
@@ -124,9 +123,9 @@ static void print_sort(const struct sort_facts *facts, FILE *stream)
 	size_format(facts->chunk_nbytes, chunk);
 	size_format(facts->peak_temp_nbytes, temp);
 	fprintf(stream,
-		"; %s\nruns: %" PRIu64 ", of them spilled: %" PRIu64
-		"; chunks: %s%s; passes: %" PRIu64 "; ranges: %" PRIu64 "; windows: %" PRIu64
-		"; memory for data: %s; temporary space: %s",
+		"; %s\nruns: %" PRIu64 ", spilled runs: %" PRIu64 "; chunks: %s%s; passes: %" PRIu64
+		"; partitions: %" PRIu64 "; windows: %" PRIu64
+		"; memory limit: %s; peak temporary space: %s",
 		facts->backend, facts->n_runs, facts->n_runs_spilled, chunk,
 		facts->input_is_mapped ? " of the mapped input" : "", facts->n_passes,
 		facts->n_ranges, facts->n_windows, buffer, temp);
@@ -166,7 +165,7 @@ static void print_device(const struct summary *summary, uint32_t i, FILE *stream
 	size_format(totals->merged_nbytes, merged);
 	size_format(totals->peer_nbytes, peer);
 	size_format(totals->away_nbytes, away);
-	fprintf(stream, "  %-10s %8" PRIu64 " %12s %8" PRIu64 " %12s %12s %12s %9.3f s %6.0f %%\n",
+	fprintf(stream, "  %-10s %8" PRIu64 " %12s %10" PRIu64 " %12s %12s %12s %9.3f s %6.0f %%\n",
 		name, totals->n_chunks, sorted, totals->n_ranges, merged, peer, away,
 		figures_s(totals->busy_ns),
 		100 * figures_s(totals->covered_ns) / (summary->elapsed_s + 1e-9));
@@ -175,9 +174,9 @@ static void print_device(const struct summary *summary, uint32_t i, FILE *stream
 static void print_devices(const struct summary *summary, FILE *stream)
 {
 	if (summary->facts->n_devices)
-		fprintf(stream, "  %-10s %8s %12s %8s %12s %12s %12s %11s %8s\n", "device",
-			"chunks", "sorted", "ranges", "merged", "of peers", "by the host", "busy",
-			"running");
+		fprintf(stream, "  %-10s %8s %12s %10s %12s %12s %12s %11s %8s\n", "device",
+			"chunks", "sorted", "partitions", "merged", "peer", "staged", "busy",
+			"active");
 	for (uint32_t i = 0; i < summary->facts->n_devices; i++)
 		print_device(summary, i, stream);
 }
@@ -189,8 +188,8 @@ static void print_summary(const struct summary *summary, FILE *stream)
 	if (summary->facts->record_nbytes)
 		print_facts(summary, stream);
 	size_format(summary->peak_rss_nbytes, rss);
-	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s resident at most\n",
-		summary->elapsed_s, summary->user_s, summary->system_s, rss);
+	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s peak RSS\n", summary->elapsed_s,
+		summary->user_s, summary->system_s, rss);
 	print_devices(summary, stream);
 }
 
@@ -214,13 +213,13 @@ static void write_stage(const struct stage_totals *totals, const char *name, dou
 			bool is_first, FILE *stream)
 {
 	fprintf(stream,
-		"%s\n        {\"name\": \"%s\", \"spans\": %" PRIu64 ", \"bytes\": %" PRIu64
-		", \"busy_s\": %.6f, \"waited_s\": %.6f, \"covered_s\": %.6f",
+		"%s\n        {\"name\": \"%s\", \"tasks\": %" PRIu64 ", \"bytes\": %" PRIu64
+		", \"busy_s\": %.6f, \"blocked_s\": %.6f, \"active_s\": %.6f",
 		is_first ? "" : ",", name, totals->n_spans, totals->nbytes,
 		figures_s(totals->busy_ns), figures_s(totals->waited_ns),
 		figures_s(totals->covered_ns));
 	if (ceiling > 0)
-		fprintf(stream, ", \"ceiling_bytes_per_s\": %.0f", ceiling);
+		fprintf(stream, ", \"peak_bytes_per_s\": %.0f", ceiling);
 	fputc('}', stream);
 }
 
@@ -276,20 +275,21 @@ static void write_facts(const struct summary *summary, FILE *stream)
 		return;
 	fprintf(stream,
 		"  \"backend\": \"%s\",\n  \"records_out\": %" PRIu64 ",\n"
-		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
+		"  \"memory_limit_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
 		",\n  \"chunk_bytes\": %" PRIu64 ",\n"
 		"  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
-		",\n  \"ranges\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n"
-		"  \"bytes_cached\": %" PRIu64 ",\n  \"bytes_direct\": %" PRIu64
-		",\n  \"bytes_mapped\": %" PRIu64 ",\n",
+		",\n  \"partitions\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n"
+		"  \"written_cached_bytes\": %" PRIu64 ",\n  \"written_direct_bytes\": %" PRIu64
+		",\n  \"written_mmap_bytes\": %" PRIu64 ",\n",
 		facts->backend, facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
 		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
 		facts->n_ranges, facts->n_windows, facts->written.cached_nbytes,
 		facts->written.direct_nbytes, facts->written.mapped_nbytes);
 	if (facts->spilled.codec)
 		fprintf(stream,
-			"  \"spilled_bytes\": %" PRIu64 ",\n  \"stored_bytes\": %" PRIu64
-			",\n  \"stored_percent\": %.2f,\n  \"codec\": \"%s\",\n",
+			"  \"spilled_bytes\": %" PRIu64
+			",\n  \"spilled_compressed_bytes\": %" PRIu64
+			",\n  \"spill_ratio_percent\": %.2f,\n  \"codec\": \"%s\",\n",
 			facts->spilled.items_nbytes, facts->spilled.stored_nbytes,
 			figures_percent_stored(&facts->spilled), facts->spilled.codec);
 }
@@ -301,9 +301,9 @@ static void write_device(const struct summary *summary, uint32_t i, FILE *stream
 
 	fprintf(stream,
 		"%s\n    {\"device\": %" PRIu32 ", \"gpu\": %u, \"chunks\": %" PRIu64
-		", \"sorted_bytes\": %" PRIu64 ", \"ranges\": %" PRIu64
-		", \"merged_bytes\": %" PRIu64 ", \"peer_bytes\": %" PRIu64
-		", \"by_host_bytes\": %" PRIu64 ", \"busy_s\": %.6f, \"covered_s\": %.6f}",
+		", \"sorted_bytes\": %" PRIu64 ", \"partitions\": %" PRIu64
+		", \"merged_bytes\": %" PRIu64 ", \"peer_read_bytes\": %" PRIu64
+		", \"staged_read_bytes\": %" PRIu64 ", \"busy_s\": %.6f, \"active_s\": %.6f}",
 		i ? "," : "", facts->devices[i].place, facts->devices[i].number, totals->n_chunks,
 		totals->sorted_nbytes, totals->n_ranges, totals->merged_nbytes, totals->peer_nbytes,
 		totals->away_nbytes, figures_s(totals->busy_ns), figures_s(totals->covered_ns));

@@ -42,7 +42,7 @@ int part_notes_open(const struct sort_spec *spec, const struct layout *layout,
 	ret_notes->keys = calloc(ret_notes->n_keys + UINT64_C(1), sizeof *ret_notes->keys);
 	ret_notes->notes = calloc(spec->n_part_files, sizeof *ret_notes->notes);
 	if (!ret_notes->keys || !ret_notes->notes)
-		return fail(-ENOMEM, "no memory for %u parts", spec->n_part_files);
+		return fail(-ENOMEM, "no memory for %u part files", spec->n_part_files);
 	place_keys(ret_notes);
 	return 0;
 }
@@ -211,7 +211,7 @@ static int list_part(const struct part_notes *notes, uint32_t i, const struct pa
 		part->first_key = spell(notes, note->first);
 		part->last_key = spell(notes, note->last);
 	}
-	return part->name ? 0 : fail(-ENOMEM, "no memory for a list of parts");
+	return part->name ? 0 : fail(-ENOMEM, "no memory for a part manifest");
 }
 
 int part_notes_list(const struct part_notes *notes, enum parts_content content,
@@ -229,7 +229,7 @@ int part_notes_list(const struct part_notes *notes, enum parts_content content,
 		.at_keys = spec->parts_at_keys || spec->unique,
 		.parts = calloc(spec->n_part_files, sizeof *list.parts),
 	};
-	int r = list.keys && list.parts ? 0 : fail(-ENOMEM, "no memory for a list of parts");
+	int r = list.keys && list.parts ? 0 : fail(-ENOMEM, "no memory for a part manifest");
 
 	if (r == 0)
 		memcpy(list.keys, notes->keys, notes->n_keys * sizeof *list.keys);
@@ -239,9 +239,8 @@ int part_notes_list(const struct part_notes *notes, enum parts_content content,
 		list.n_parts = i + 1;
 	}
 	if (r == 0 && parts_list_divides_key(&list))
-		r = fail(-EIO,
-			 "internal error: a part ends with the key with which the next begins; the "
-			 "output was not written");
+		r = fail(-EIO, "internal error: a key is in two part files; the "
+			       "output was not written");
 	if (r == 0)
 		r = parts_list_format(&list, ret_text);
 	parts_list_free(&list);

@@ -94,15 +94,13 @@ static int check_part(const struct sort *sort)
 
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
 		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
-				 "it needs inputs that are files: of a pipe nobody knows "
-				 "how long it is");
+				 "it needs input files: the size of a pipe is not known");
 	if (input_fields(input) && sort->spec->header_nbytes)
 		return fail_hint(-EINVAL, HINT_ABOUT_PART_OF_ARRAY, 0,
-				 "it is for files of nothing but records, and these are of numpy");
+				 "it does not work with .npy files");
 	if (around_nbytes(input, sort->spec->header_nbytes))
 		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
-				 "it is for files of nothing but records: which part "
-				 "would have what is around them?");
+				 "it does not work with headers or incomplete records");
 	return 0;
 }
 
@@ -160,7 +158,7 @@ int runs_take_parts(struct sort *sort, const uint64_t *begins, const uint64_t *e
 	return r;
 }
 
-/* --part: of the runs what is in it. */
+/* --shard: of the runs what is in it. */
 static int cut_part(struct sort *sort)
 {
 	const struct layout *layout = sort->job.layout;

@@ -40,7 +40,7 @@ uint64_t result_expected_nbytes(const struct sort_spec *spec, const struct job *
 	       n_records_out(spec, job) * job->layout->output_nbytes;
 }
 
-/* What is written for a record can be longer than it is: --index, keys that overlap. */
+/* What is written for a record can be longer than it is: --argsort, keys that overlap. */
 int result_check_size(const struct sort_spec *spec, const struct job *job)
 {
 	const size_t nbytes_each = job->layout->output_nbytes;
@@ -111,12 +111,12 @@ static int check_input(const struct result *result, const struct output *output,
 				 "%s: is an input and the output at the same time",
 				 output_name(output));
 	if (result_has_parts(result))
-		return fail(-EINVAL, "%s: is an input, whose place no part of the output takes",
+		return fail(-EINVAL, "%s: is an input; no part file can replace it",
 			    output_name(output));
 	if (result->spec->n_parts)
 		return fail(-EINVAL,
-			    "%s: is an input, and of what is in it only a part would be left; let "
-			    "the output go to another file",
+			    "%s: is an input, and only one shard of it would be left; let the "
+			    "output go to another file",
 			    output_name(output));
 	if (nbytes == 0)
 		return 0;
@@ -139,8 +139,8 @@ static int check_inputs(struct result *result)
 			continue;
 		if (input_has_listed_file(input, identity))
 			return fail(-EINVAL,
-				    "%s: is a part of an input, or its list, which would not "
-				    "be the same any more; let the output go to another file",
+				    "%s: is a part file of an input, or its part manifest; "
+				    "let the output go to another file",
 				    output_name(output));
 		if (!input_has_file(input, identity))
 			continue;
@@ -382,7 +382,7 @@ static int verify_list(struct output *list, const char *text)
 	const size_t nbytes = strlen(text);
 	char *found = malloc(nbytes);
 	int r = found ? output_read_at(list, 0, found, nbytes) :
-			fail(-ENOMEM, "no memory for a list of parts");
+			fail(-ENOMEM, "no memory for a part manifest");
 
 	if (r == 0 && memcmp(found, text, nbytes) != 0)
 		r = account_fail_verify(output_name(list));
@@ -405,7 +405,7 @@ static int write_list(struct result *result, const struct part_place *places, ch
 static int complete_parts(struct result *result, enum output_durability durability, char **ret_text)
 {
 	struct part_place *places = calloc(result->n_files, sizeof *places);
-	int r = places ? 0 : fail(-ENOMEM, "no memory for %u parts", result->n_files);
+	int r = places ? 0 : fail(-ENOMEM, "no memory for %u part files", result->n_files);
 
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
 		struct stat status;

@@ -3,7 +3,7 @@
  *
  * The first rank begins each of them, under a hidden name, and gives it its own in the end. The
  * others join those in which they have something to write. Of what is around the records, and of
- * the list of parts, they know nothing: when all have written, the first rank is told how much, and
+ * the part manifest, they know nothing: when all have written, the first rank is told how much, and
  * what is known of the parts, as if it had done all of it alone.
  *
  * A rank compresses one file after the other: one is done when the next has begun, but the last,

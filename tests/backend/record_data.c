@@ -74,7 +74,7 @@ static void make(const struct layout_request *request, enum record_dist dist, ui
 	snprintf(data->description, sizeof data->description,
 		 "-R %u%s%s%s, distribution %d:", (unsigned)request->record_nbytes,
 		 request->count ? " --count" : "", request->keys_only ? " --keys-only" : "",
-		 request->index ? " --index" : "", dist);
+		 request->index ? " --argsort" : "", dist);
 	for (uint32_t i = 0; i < request->n_keys; i++)
 		describe_key(&request->keys[i], data->description, sizeof data->description);
 }

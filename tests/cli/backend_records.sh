@@ -21,7 +21,7 @@ done
 
 claim 'a key and a value in 16 bytes'
 for layout in '-R16 -k0:u64' '-R16 -k8:i64:r' '-R12 -k0:f32be' '-R12 -k4:b8' '-R3 -k1:u8'; do
-	for dist in random few sorted; do
+	for dist in random hundred-keys sorted; do
 		generate -n 500009 -d $dist $layout -o input
 		in_every_shape $layout
 		agree -u $layout
@@ -36,7 +36,7 @@ for size in 1 2 7 15 17 24 31 32 33 63 64 96 100 127 128 250 1000 4096 65536; do
 done
 
 claim 'several keys, overlapping'
-generate -R 48 -n 300007 -k 8:u16 -d few -o input
+generate -R 48 -n 300007 -k 8:u16 -d hundred-keys -o input
 for keys in '-k8:u16 -k0:i32be:r' '-k8:u16 -k20:f64 -k0:u8:r' '-k4:b30' '-k40:b8 -k38:b10:r' \
 	'-k8:u16 -k8:b16:r -k0:i128' '-k0:u8 -k1:u8 -k2:u8 -k3:u8 -k4:u8 -k5:u8 -k6:u8 -k9:i8'
 do
@@ -46,7 +46,7 @@ done
 
 claim 'long keys that share their beginning'
 for n in 1 100 40009; do
-	generate -R 200 -n $n -k 0:b200 --prefix=180 -d few -o input
+	generate -R 200 -n $n -k 0:b200 --prefix=180 -d hundred-keys -o input
 	in_every_shape -R200
 	generate -R 200 -n $n -k 0:b200 -d equal -o input
 	in_every_shape -R200
@@ -55,15 +55,15 @@ done
 
 claim 'other results'
 generate -R 24 -n 300007 -k 4:u32 -d zipf -o input
-for more in '-u --count' --index --keys-only '--limit=1' '--limit=1000' '-u --limit=100' \
-	'-u --index' '--keys-only -u --limit=77'; do
+for more in '-u --count' --argsort --keys-only '--limit=1' '--limit=1000' '-u --limit=100' \
+	'-u --argsort' '--keys-only -u --limit=77'; do
 	in_every_shape -R24 -k4:u32 $more
 	in_every_shape -R24 -k4:b20 $more
 done
 
 claim 'merging sorted files, and pipes'
 succeeds --backend=cpu -o sorted -R24 -k4:u32 input
-for more in '' -u '-u --count' --index; do
+for more in '' -u '-u --count' --argsort; do
 	succeeds --backend=cpu -m -o expected -R24 -k4:u32 $more sorted sorted
 	succeeds --backend=cuda -m -o output -R24 -k4:u32 $more sorted sorted
 	same expected output "gsort --backend=cuda -m $more"

@@ -15,14 +15,15 @@ for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i32 i32be i64 i6
 	agree -t $type
 	agree -t $type -r
 	agree -t $type -u
-	generate -n 1000003 -t $type -d few -o input
+	generate -n 1000003 -t $type -d hundred-keys -o input
 	agree -t $type -u $tiny
 	generate -n 1000003 -t $type -o input
 	agree -t $type $tiny
 done
 
 claim 'every distribution and length'
-for dist in random sorted reversed equal two zipf few nearly sawtooth organ gaps; do
+for dist in random sorted reversed equal two-keys zipf hundred-keys nearly-sorted sawtooth \
+	organ-pipe clustered; do
 	for n in 0 1 2 1000 65536 3000001; do
 		generate -n $n -d $dist -o input
 		agree
@@ -34,8 +35,8 @@ claim 'every way to store runs'
 for type in u32 i64be f32 u128; do
 	generate -n 1000003 -t $type -o input
 	for mode in none delta zstd:1; do
-		agree -t $type $tiny --compress=$mode
-		agree -t $type $tiny --compress=$mode --batch-size=2 -u
+		agree -t $type $tiny --temp-compress=$mode
+		agree -t $type $tiny --temp-compress=$mode --batch-size=2 -u
 	done
 done
 generate -n 3000001 -o input

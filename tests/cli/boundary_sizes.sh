@@ -22,7 +22,7 @@ for n in 131071 131072 131073 262143 262145 524287 524288 524289 1000003 2097153
 		generate -n $n --seed=$n -o input
 		succeeds -S $size input -o output
 		"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
-		"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+		"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
 	done
 done
 

@@ -177,18 +177,18 @@ rm -rf kept output .gsort-*
 # The runs are short, for there are few keys and these are packed. The limit, in blocks of 512 bytes
 # or of 1 KiB, is for all files, but only the output comes to it.
 claim 'a partly written output is gone on with, also with a smaller fan-in'
-generate -n 4000000 -d few -o few
+generate -n 4000000 -d hundred-keys -o few
 "$GSORT" few -o expected-few
 (
 	trap '' XFSZ
 	ulimit -f 22000
-	run --checkpoint=ck -S 4M --compress=delta few -o output
+	run --checkpoint=ck -S 4M --temp-compress=delta few -o output
 	[ $status -eq 2 ]
 ) || broken 'not refused'
 says '^gsort: output: .*File too large' stderr
 keep
 again
-run -S 4M --compress=delta --batch-size=2 --checkpoint=ck few -o output
+run -S 4M --temp-compress=delta --batch-size=2 --checkpoint=ck few -o output
 [ $status -eq 0 ] || broken "status $status"
 # Runs without what lies before go through passes again.
 says 'resuming: .* and [1-9].* of the output are written' stderr
@@ -198,11 +198,11 @@ claim 'a changed output under construction is refused'
 again
 printf X | dd of="$(ls .gsort-*)" bs=1 seek=100 conv=notrunc 2> /dev/null
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 again
 rm .gsort-*
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 
 claim 'another file, or a file with other names, is not taken for the output under construction'
 again
@@ -210,13 +210,13 @@ name=$(ls .gsort-*)
 mv "$name" elsewhere
 ln -s elsewhere "$name"
 refuses_to_go_on "^gsort: output: $name beside it is a symbolic link now.*remove it" \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 mv elsewhere "$name"
 ln "$name" elsewhere
 refuses_to_go_on "^gsort: output: $name beside it has other names .*remove those" \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 rm elsewhere
-run -S 4M --compress=delta --checkpoint=ck few -o output
+run -S 4M --temp-compress=delta --checkpoint=ck few -o output
 [ $status -eq 0 ] || broken "status $status"
 same expected-few output 'resumed'
 rm -rf ck kept output .gsort-*
@@ -227,7 +227,7 @@ ln -s here/output link
 (
 	trap '' XFSZ
 	ulimit -f 10000
-	run --checkpoint=ck -S 1M --compress=none input -o link
+	run --checkpoint=ck -S 1M --temp-compress=none input -o link
 	[ $status -eq 2 ]
 ) || broken 'not refused'
 says '^gsort: ck: File too large' stderr
@@ -243,14 +243,14 @@ same expected here/output 'resumed'
 rm -rf here there link
 
 claim 'parts are begun anew from their runs, and without these from the input'
-"$GSORT" --parts=2 input -o parts
+"$GSORT" --split=2 input -o parts
 for i in $(seq 50); do
-	! kill_after 3 2 -S 1M --parts=2 input || break
+	! kill_after 3 2 -S 1M --split=2 input || break
 done
-refuses_to_go_on "number of parts was '2' and is '0' now" -S 1M input -o output
-refuses_to_go_on "number of parts was '2' and is '3' now" -S 1M --parts=3 input -o output
+refuses_to_go_on "number of part files was '2' and is '0' now" -S 1M input -o output
+refuses_to_go_on "number of part files was '2' and is '3' now" -S 1M --split=3 input -o output
 rm ck/gsort-runs
-run --checkpoint=ck -S 1M --parts=2 input -o output
+run --checkpoint=ck -S 1M --split=2 input -o output
 [ $status -eq 0 ] || broken "status $status"
 says 'ck: of the checkpoint the file of its runs is missing: beginning anew' stderr
 same parts.0000 output.0000 'the first part'
@@ -259,8 +259,8 @@ same parts.0001 output.0001 'the second part'
 
 claim 'what cannot be resumed is refused'
 cat input | refuses 'an input is a pipe' --checkpoint=ck -
-refuses 'temporary data is kept in the checkpoint' --checkpoint=ck -T tmp input
-refuses 'can be merged again' --checkpoint=ck -m input
+refuses 'temporary data is in the checkpoint' --checkpoint=ck -T tmp input
+refuses 'merge the files again instead' --checkpoint=ck -m input
 run --checkpoint=ck input
 one_line '--checkpoint needs -o' 'without -o'
 run --checkpoint=ck input -o /dev/null
@@ -417,11 +417,11 @@ same untouched in 'refused'
 rm -rf ck in stamp untouched expected-longer output
 
 claim 'a window that ends in front of a key leaves the next no more than it has room for'
-"$GSORT_GEN" -n 265310 -d two -t u128 > equals
+"$GSORT_GEN" -n 265310 -d two-keys -t u128 > equals
 "$GSORT" -t u128 equals -o sorted
 for options in '--limit=15515' ''; do
 	# shellcheck disable=SC2086
-	"$GSORT" -t u128 -S 1M --batch-size=16 --compress=none --parallel=5 $options \
+	"$GSORT" -t u128 -S 1M --batch-size=16 --temp-compress=none --parallel=5 $options \
 		--checkpoint=state equals -o output || broken "status $?"
 	head -c "$(wc -c < output)" sorted | cmp - output || broken "bytes $options"
 done

@@ -9,7 +9,7 @@ every_mode() {
 	every_expected=$1
 	shift
 	for mode in $modes; do
-		gives "$every_expected" --compress=$mode "$@"
+		gives "$every_expected" --temp-compress=$mode "$@"
 	done
 }
 
@@ -40,33 +40,33 @@ generate -n 200000 --seed=2 -o second
 "$GSORT" second -o sorted_second
 "$GSORT" first second -o expected
 for mode in $modes; do
-	cat sorted_second | gives expected -m --compress=$mode sorted_first -
+	cat sorted_second | gives expected -m --temp-compress=$mode sorted_first -
 done
 
 # stored_percent ARGUMENT...: what is stored of 100 spilled bytes
 stored_percent() {
 	run --stats-json=stats -o output "$@"
 	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
-	percent=$(sed -n 's/.*"stored_percent": \([0-9]*\).*/\1/p' stats)
+	percent=$(sed -n 's/.*"spill_ratio_percent": \([0-9]*\).*/\1/p' stats)
 }
 
 claim 'delta makes less of numbers, and says of how much'
 generate -n 8000000 -t u32 -o input
-stored_percent -t u32 -S 16M --compress=delta input
+stored_percent -t u32 -S 16M --temp-compress=delta input
 [ "$percent" -le 50 ] || broken "$percent % stored of runs of 2^20 keys and more"
 says '"codec": "delta"' stats
-stored_percent -t u32 -S 16M --compress=none input
+stored_percent -t u32 -S 16M --temp-compress=none input
 [ "$percent" -eq 100 ] || broken "$percent % stored"
 says '"codec": "raw"' stats
-stored_percent -t u32 -S 16M --compress=zstd:1 input
+stored_percent -t u32 -S 16M --temp-compress=zstd:1 input
 [ "$percent" -le 90 ] || broken "$percent % stored"
 says '"codec": "zstd"' stats
-run -t u32 -S 16M --compress=delta --stats input -o output
+run -t u32 -S 16M --temp-compress=delta --stats input -o output
 says '^spilled: .* with delta$' stderr
 
 claim 'unknown modes are refused'
 for mode in '' delta:1 zstd: zstd:0 zstd:23 zstd:1x lz4; do
-	refuses '--compress' --compress="$mode" input
+	refuses '--temp-compress' --temp-compress="$mode" input
 done
 
 finish

@@ -26,7 +26,7 @@ CASES = [
     ('--chec' + TAB, ['--check']),
     ('-t f3' + TAB, ['-t', 'f32']),
     ('--type=bf' + TAB, ['--type=bf16']),
-    ('--compress=de' + TAB, ['--compress=delta']),
+    ('--temp-compress=de' + TAB, ['--temp-compress=delta']),
     ('--verif' + TAB, ['--verify']),
     ('--temporary-d' + TAB + 'direct', ['--temporary-directory=direct']),
     ('-o dat' + TAB, ['-o', 'data file.bin']),

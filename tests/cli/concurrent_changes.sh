@@ -118,7 +118,7 @@ claim 'what is only looked at, and is changed meanwhile'
 for change in 'echo 1234567 | dd of=x conv=notrunc status=none' 'cat first >> x'; do
 	"$GSORT" first -o x
 	touch -d 2001-01-01 x
-	"$GSORT_CHECK" --same sorted x pipe > stdout 2> stderr &
+	"$GSORT_CHECK" --same-records sorted x pipe > stdout 2> stderr &
 	process=$!
 	exec 3> pipe
 	cat second >&3

@@ -39,15 +39,15 @@ generate -t b16 -n 30000 -o b16
 agrees -t u32 u32
 agrees -t f64 f64
 agrees -t b16 b16
-agrees -t b16 -u --compress=delta -S 1M b16 b16 b16
+agrees -t b16 -u --temp-compress=delta -S 1M b16 b16 b16
 
 claim 'runs of a merge'
 generate -t u64 -n 200000 -o u64
-agrees -S 1M --compress=none u64
-agrees -S 1M --compress=delta -r u64
+agrees -S 1M --temp-compress=none u64
+agrees -S 1M --temp-compress=delta -r u64
 
 claim 'records, by short keys and by long ones'
-generate -R 24 -k 0:u64 -d few -n 20000 -o short
+generate -R 24 -k 0:u64 -d hundred-keys -n 20000 -o short
 generate -R 40 -k 4:b30 -n 20000 -o long
 agrees -R 24 -k 0:u64 -k 8:i32:r short
 agrees -R 40 -k 4:b30 -S 1M long

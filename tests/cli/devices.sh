@@ -30,7 +30,7 @@ sorted_by() {
 
 round=0
 while go_on $round; do
-	pick '' '' '-u' '--limit=1000' '--limit=39000' '--parts=3' '--count' '--index' \
+	pick '' '' '-u' '--limit=1000' '--limit=39000' '--split=3' '--count' '--argsort' \
 		'--keys-only' '--zstd' '--checkpoint=state'
 	what=$picked
 	pick '../numbers' '../few' '-r ../numbers' '-R 16 -k 0:u64 ../numbers' \
@@ -39,7 +39,7 @@ while go_on $round; do
 		'-R 48 -k 40:u64 ../numbers'
 	records=$picked
 	case "$what $records" in
-	--count*-m* | --index*-m* | --checkpoint*-m*) what= ;;
+	--count*-m* | --argsort*-m* | --checkpoint*-m*) what= ;;
 	--keys-only*) what='--keys-only' records='-R 16 -k 0:u64 ../numbers' ;;
 	esac
 	case $what in
@@ -55,7 +55,8 @@ while go_on $round; do
 	# shellcheck disable=SC2086
 	{
 		sorted_by one "$GSORT" -S 64M $what $records
-		sorted_by two env ${reach:+GSORT_REACH=1} "$GSORT_TWO_DEVICES" $on $resources $what \
+		sorted_by two env ${reach:+GSORT_TEST_PEER_ACCESS=1} \
+			"$GSORT_TWO_DEVICES" $on $resources $what \
 			$records
 	}
 	rm -rf one/state two/state

@@ -42,56 +42,56 @@ is_full() {
 
 claim 'too little temporary space is known before it starts, and how much is missing'
 for kib in 100 4000; do
-	on size=${kib}k "$GSORT" -S 2M --compress=none -T small input -o output
+	on size=${kib}k "$GSORT" -S 2M --temp-compress=none -T small input -o output
 	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are missing' "$kib KiB"
 done
 
-on size=64M "$GSORT" -S 2M --compress=none --temp-limit=4M -T small input -o output
+on size=64M "$GSORT" -S 2M --temp-compress=none --temp-limit=4M -T small input -o output
 is_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit'
 
 claim 'what fits because it shrinks is not refused'
-generate -n 1000000 -d few -o shrinks
+generate -n 1000000 -d hundred-keys -o shrinks
 "$GSORT" shrinks -o shrunk
 for mode in auto delta zstd; do
-	on size=4000k "$GSORT" -S 2M --compress=$mode -T small shrinks -o output
+	on size=4000k "$GSORT" -S 2M --temp-compress=$mode -T small shrinks -o output
 	[ "$(cat code)" -eq 0 ] || broken "$mode: status $(cat code)"
 	same shrunk output $mode
 done
 
 claim 'nor what loses records on its way'
-on size=400k "$GSORT" -S 2M --compress=none -u -T small shrinks -o output
+on size=400k "$GSORT" -S 2M --temp-compress=none -u -T small shrinks -o output
 [ "$(cat code)" -eq 0 ] || broken "-u: status $(cat code)"
-on size=400k "$GSORT" -S 2M --compress=none --limit=10 -T small input -o output
+on size=400k "$GSORT" -S 2M --temp-compress=none --limit=10 -T small input -o output
 [ "$(cat code)" -eq 0 ] || broken "--limit: status $(cat code)"
 
 claim 'what could have shrunk and does not is refused after the first run'
 for mode in auto zstd; do
-	on size=4000k "$GSORT" -S 2M --compress=$mode -R 64 -k 0:u64 -T small input -o output
+	on size=4000k "$GSORT" -S 2M --temp-compress=$mode -R 64 -k 0:u64 -T small input -o output
 	is_full '^gsort: small: No space.*does not shrink.* are missing' $mode
 done
 
 claim 'from a pipe it is known when it happens'
 for kib in 100 1000 4000; do
-	cat input | on size=${kib}k "$GSORT" -S 2M --compress=none -T small -o output
+	cat input | on size=${kib}k "$GSORT" -S 2M --temp-compress=none -T small -o output
 	is_full 'small.*(space|limit)' "$kib KiB"
 done
 
 claim 'a directory that is full is passed over for another'
-cat input | on size=1M "$GSORT" -S 2M --compress=none -T small -T second -o output
+cat input | on size=1M "$GSORT" -S 2M --temp-compress=none -T small -T second -o output
 [ "$(cat code)" -eq 0 ] || broken "status $(cat code)"
 same expected output 'two directories'
 
 claim 'when all directories are full, they are named'
-cat input | on size=1M "$GSORT" -S 2M --compress=none -T small -T small -o output
+cat input | on size=1M "$GSORT" -S 2M --temp-compress=none -T small -T small -o output
 is_full 'small, small' 'twice the same'
 
 claim 'a checkpoint is not told to use -T, which it does not take'
-on size=4M "$GSORT" -S 2M --compress=none --checkpoint=small/ck input -o output
+on size=4M "$GSORT" -S 2M --temp-compress=none --checkpoint=small/ck input -o output
 is_full '^gsort: small/ck: No space.*; use a larger -S, or --checkpoint in another dir' before
 # As much again, and the same command: in one namespace, where the file system stays.
 cp older output
 unshare -m sh -c 'mount -t tmpfs -o size=400k none small
-	set -- "$1" -S 1M --compress=delta --checkpoint=small/ck shrinks -o output
+	set -- "$1" -S 1M --temp-compress=delta --checkpoint=small/ck shrinks -o output
 	"$@"
 	echo $? > code
 	cmp output older || echo changed >&2
@@ -135,11 +135,11 @@ same appended found 'with room'
 
 claim "the disk of an output's parts is full: at once, half way, at the last block"
 for kib in 4 4000 7808; do
-	on size=${kib}k "$GSORT" -S 64M --parts=3 input -o small/output
+	on size=${kib}k "$GSORT" -S 64M --split=3 input -o small/output
 	is_full 'small/output.000[0-2].*No space' "parts, $kib KiB"
-	cat input | on size=${kib}k "$GSORT" -S 64M --parts=3 --parts-at=keys - -o small/output
+	cat input | on size=${kib}k "$GSORT" -S 64M --split=3 --split-by=keys - -o small/output
 	is_full 'small/output.000[0-2].*No space' "parts at keys, from a pipe, $kib KiB"
-	on size=${kib}k "$GSORT" -S 64M -u --parts=3 input -o small/output
+	on size=${kib}k "$GSORT" -S 64M -u --split=3 input -o small/output
 	is_full 'small/output.000[0-2].*No space' "parts of unique records, $kib KiB"
 done
 
@@ -148,7 +148,7 @@ generate -n 8000000 -o large
 "$GSORT" large -o large.expected
 # Words for the other shell.
 # shellcheck disable=SC2016
-on size=84M sh -c '"$0" -S 16M --compress=none -T small --parts=2 large -o small/output &&
+on size=84M sh -c '"$0" -S 16M --temp-compress=none -T small --split=2 large -o small/output &&
 	cat small/output.0000 small/output.0001 > large.parts && rm small/output.*' "$GSORT"
 [ "$(cat code)" -eq 0 ] || broken "status $(cat code): $(cat stderr)"
 same large.expected large.parts 'parts beside runs'

@@ -12,7 +12,7 @@ within() {
 		broken "gsort $*: status $?: $(cat peak)"
 	[ "$(sed 's/peak \([0-9]*\) .*/\1/' peak)" -ge $least_kib ] ||
 		broken "gsort $*: this cannot be all: $(cat peak)"
-	"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+	"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
 	rm output
 }
 
@@ -20,19 +20,19 @@ generate -b 256M -o input
 
 # A limit of less than three times what is spilled leaves no plenty of room.
 claim 'one merge'
-within 205 -S 64M --compress=none --temp-limit=400M
+within 205 -S 64M --temp-compress=none --temp-limit=400M
 
 claim 'several passes'
-within 205 -S 16M --compress=none --batch-size=8 --temp-limit=400M
+within 205 -S 16M --temp-compress=none --batch-size=8 --temp-limit=400M
 
 claim 'codecs'
-within 205 -S 64M --compress=zstd --temp-limit=400M
+within 205 -S 64M --temp-compress=zstd --temp-limit=400M
 
 claim 'nothing to spill'
 within 205 -S 2G
 
 # Of 256 MiB a seventh is what eight ranges have taken of the output in advance.
 claim 'with plenty of room'
-within 232 -S 64M --compress=none --ranges=8 --parallel=8
+within 232 -S 64M --temp-compress=none --partitions=8 --parallel=8
 
 finish

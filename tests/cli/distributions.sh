@@ -16,7 +16,8 @@ all_ways() {
 }
 
 # 2 MiB and more: several runs in 1 MiB of memory.
-for dist in random sorted reversed equal two zipf few nearly sawtooth organ gaps nan; do
+for dist in random sorted reversed equal two-keys zipf hundred-keys nearly-sorted sawtooth \
+	organ-pipe clustered nan; do
 	claim "$dist u64"
 	generate -n 270001 -d $dist -o input
 	all_ways u64

@@ -6,7 +6,7 @@ generate -t u8 -b 4M -o u8
 generate -t u64 -b 12M -o u64
 generate -t b3 -b 4M -o b3
 generate -R 24 -k 0:u64 -b 12M -o wide
-generate -R 12 -k 0:u32 -d few -b 8M -o few
+generate -R 12 -k 0:u32 -d hundred-keys -b 8M -o few
 for seed in 1 2 3 4 5; do
 	generate -b 2M --seed=$seed -o unsorted
 	"$GSORT" unsorted -o part$seed
@@ -34,40 +34,40 @@ foretold() {
 }
 
 claim 'what is stored of a record counts, not what it is in the input'
-kept -S 1M -t u8 --index u8
+kept -S 1M -t u8 --argsort u8
 [ "$taken" -gt 20000000 ] || broken "only $taken bytes taken"
-kept -S 1M -t u8 --index --compress=none u8
-kept -S 1M -t b3 --index b3
-kept -S 2M -R 24 -k 0:u64 --index wide
-kept -S 2M -R 24 -k 0:u64 --keys-only --compress=none wide
+kept -S 1M -t u8 --argsort --temp-compress=none u8
+kept -S 1M -t b3 --argsort b3
+kept -S 2M -R 24 -k 0:u64 --argsort wide
+kept -S 2M -R 24 -k 0:u64 --keys-only --temp-compress=none wide
 kept -S 2M -R 24 -k 0:u64 -u --count wide
 
 claim 'types and codecs'
 kept -S 1M -t u8 u8
 kept -S 1M -t b3 b3
-kept -S 2M -R 24 -k 0:u64 --compress=none wide
+kept -S 2M -R 24 -k 0:u64 --temp-compress=none wide
 for mode in none auto delta zstd; do
-	kept -S 2M --compress=$mode u64
+	kept -S 2M --temp-compress=$mode u64
 done
 
 claim 'of what is left out nothing is stored'
 kept -S 2M -u u64
 kept -S 1M -R 12 -k 0:u32 -u few
 kept -S 2M --limit=1000 u64
-kept -S 8M --limit=200000 --compress=none u64
+kept -S 8M --limit=200000 --temp-compress=none u64
 foretold 1
 [ "$taken" -gt 4000000 ] || broken "only $taken bytes taken"
-kept -S 8M --limit=300000 --compress=none -t u8 --index u8
-kept -S 1M --limit=20000 --batch-size=2 --compress=none u64
+kept -S 8M --limit=300000 --temp-compress=none -t u8 --argsort u8
+kept -S 1M --limit=20000 --batch-size=2 --temp-compress=none u64
 
 claim 'passes are counted as what they are, and take space, too'
-kept -S 1M --batch-size=2 --compress=none u64
+kept -S 1M --batch-size=2 --temp-compress=none u64
 [ "$passes" -gt 3 ] || broken "$passes passes"
 says "^merge passes  *$passes\$" plan
 kept -S 1M --batch-size=4 u64
 kept -m -S 1M part1 part2 part3 part4 part5
 foretold 1
-kept -m -S 1M --batch-size=3 --compress=none part1 part2 part3 part4 part5
+kept -m -S 1M --batch-size=3 --temp-compress=none part1 part2 part3 part4 part5
 foretold 2
 kept -m -S 1M --batch-size=2 part1 part2 part3 part4 part5
 foretold 3
@@ -86,18 +86,18 @@ claim 'a number that stands in front of what -u leaves is that of a run'
 	printf '%-117s\n' "{'descr': '<u8', 'fortran_order': False, 'shape': (1572864,), }"
 	cat u64
 } > u64.npy
-kept -S 64M --compress=none u64.npy
+kept -S 64M --temp-compress=none u64.npy
 [ "$taken" -eq 0 ] || broken "$taken bytes taken"
-kept -S 64M --compress=none -u --zstd u64.npy
+kept -S 64M --temp-compress=none -u --zstd u64.npy
 foretold 2
 [ "$taken" -gt 12000000 ] || broken "only $taken bytes taken"
 kept -S 4M -u --zstd u64.npy
 foretold "$passes"
-kept -S 1M -u --zstd --compress=none --batch-size=2 u64.npy
+kept -S 1M -u --zstd --temp-compress=none --batch-size=2 u64.npy
 kept -S 1M -u --count --limit=100000 --zstd u64.npy
 
 claim 'a checkpoint keeps what has been merged for a while'
-kept -S 1M --checkpoint=checkpoint --compress=none u64
+kept -S 1M --checkpoint=checkpoint --temp-compress=none u64
 kept -S 1M --checkpoint=checkpoint --batch-size=3 u64
 kept -S 1M --checkpoint=checkpoint -u u64
 

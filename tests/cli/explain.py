@@ -57,8 +57,8 @@ def moved(text):
     return phases
 
 
-PHASES = {'runs': 'forming runs', 'passes': 'merging runs', 'merge': 'merging into the output',
-          'check': 'checking'}
+PHASES = {'run_generation': 'run generation', 'merge_passes': 'merge passes',
+          'final_merge': 'final merge', 'verify': 'verify'}
 
 
 def agree(what, *arguments, pipe=None):
@@ -73,16 +73,16 @@ def agree(what, *arguments, pipe=None):
     claim(is_size(size_in(text, 'temporary space'), said['temporary']['needed_bytes']),
           f'{what}: temporary space')
     claim(is_size(size_in(text, 'windows'), plan['window_bytes']), f'{what}: windows')
-    claim(row(text, 'ranges') is None and plan['ranges'] == 1 or
-          row(text, 'ranges').split()[0] == str(plan['ranges']), f'{what}: ranges')
+    claim(row(text, 'partitions') is None and plan['partitions'] == 1 or
+          row(text, 'partitions').split()[0] == str(plan['partitions']), f'{what}: partitions')
     claim(row(text, 'threads') == f'{plan["readers"]} readers, {plan["writers"]} writers',
           f'{what}: threads')
     if plan['passes'] is not None:
         claim(row(text, 'merge passes') == str(plan['passes']), f'{what}: passes')
     if 'chunks' in plan:
         claim(row(text, 'chunks').split()[0] == str(plan['chunks']), f'{what}: chunks')
-        claim(plan['fits'] == ('nothing is spilled' in row(text, 'runs')), f'{what}: fits')
-        claim(plan['fits'] or is_size(size_in(text, 'runs'), plan['run_bytes']), f'{what}: runs')
+        claim(plan['fits_in_memory'] == ('nothing is spilled' in row(text, 'runs')), f'{what}: fits_in_memory')
+        claim(plan['fits_in_memory'] or is_size(size_in(text, 'runs'), plan['run_bytes']), f'{what}: runs')
     told = {(PHASES[phase['name']], stage['name']): stage['bytes']
             for phase in said['phases'] for stage in phase['stages']}
     shown = moved(text)
@@ -98,7 +98,7 @@ def ranks(what, *arguments, pipe=None):
     text = run('--explain', *arguments, pipe=pipe)
     said = json.loads(run('--explain=json', *arguments, pipe=pipe))
     of_ranks = said['ranks']
-    each = of_ranks['each']
+    each = of_ranks['per_rank']
     claim(said['phases'] == [], f'{what}: phases of this machine')
     claim(f'each of {of_ranks["ranks"]} ranks' in text, f'{what}: ranks')
     claim(is_size(size_in(text, '  reads'), each['read_bytes']), f'{what}: reads')
@@ -106,15 +106,15 @@ def ranks(what, *arguments, pipe=None):
     claim(is_size(size_in(text, '  receives'), each['received_bytes']), f'{what}: receives')
     claim(row(text, '  merges').split()[0] == str(each['runs_merged']), f'{what}: merges')
     claim(each['disk_bytes'] == each['read_bytes'] + each['written_bytes'] +
-          2 * (each['spilled_bytes'] + each['passes_bytes']), f'{what}: disk')
-    claim(each['spilled_bytes'] + each['kept_bytes'] == each['read_bytes'], f'{what}: stored')
-    claim((each['passes_bytes'] > 0) == (said['plan']['passes'] > 1), f'{what}: passes')
+          2 * (each['spilled_bytes'] + each['merge_pass_bytes']), f'{what}: disk')
+    claim(each['spilled_bytes'] + each['spilled_to_memory_bytes'] == each['read_bytes'], f'{what}: stored')
+    claim((each['merge_pass_bytes'] > 0) == (said['plan']['passes'] > 1), f'{what}: passes')
     claim(abs(sum(phase['expected_s'] for phase in of_ranks['phases']) - said['expected_s']) < 1e-4,
           f'{what}: phases do not add up')
     for limit in of_ranks['limits']:
-        claim(limit['is_passed'] == (limit['is'] > limit['limit']), f'{what}: {limit}')
-    claim(f'{of_ranks["breaks_first"]}' in [limit['name'] for limit in of_ranks['limits']] and
-          text.count('<- breaks first') == 1, f'{what}: what breaks first')
+        claim(limit['exceeded'] == (limit['value'] > limit['limit']), f'{what}: {limit}')
+    claim(f'{of_ranks["limiting_factor"]}' in [limit['name'] for limit in of_ranks['limits']] and
+          text.count('<- limiting factor') == 1, f'{what}: limiting factor')
     return said
 
 
@@ -131,7 +131,7 @@ def does_as_said(*arguments):
     with open('stats') as stats:
         did = json.load(stats)
     claim(did['chunk_bytes'] == said['plan'].get('chunk_bytes', 0), f'{what}: chunks')
-    for name in 'runs_spilled', 'passes', 'ranges':
+    for name in 'runs_spilled', 'passes', 'partitions':
         claim(did[name] == said['plan'][name], f'{what}: {name}')
     claim(did['peak_temporary_bytes'] <= said['temporary']['needed_bytes'], f'{what}: space')
     moves, moved = bytes_of(said['phases']), bytes_of(did['phases'])
@@ -153,9 +153,9 @@ def cluster_row(size, n_ranks):
     if done.returncode:
         return begin + ' refused: more memory is needed | | | | | | |'
     said = json.loads(done.stdout)
-    each = said['ranks']['each']
-    limits = {limit['name']: limit['is'] / limit['limit'] for limit in said['ranks']['limits']}
-    first = said['ranks']['breaks_first']
+    each = said['ranks']['per_rank']
+    limits = {limit['name']: limit['value'] / limit['limit'] for limit in said['ranks']['limits']}
+    first = said['ranks']['limiting_factor']
     return begin + (f' {each["runs_merged"]} | {each["disk_bytes"] / each["read_bytes"]:.2f} |'
                     f' {each["received_bytes"] / each["received_record_bytes"]:.3f} |'
                     f' {said["plan"]["block_bytes"] / 1024:.0f} KiB |'
@@ -178,7 +178,7 @@ def check_times(what, said):
     claim(abs(sum(phase['expected_s'] for phase in said['phases']) - said['expected_s']) < 1e-4,
           f'{what}: phases do not add up')
     stages = [stage for phase in said['phases'] for stage in phase['stages']]
-    claim(said['is_complete'] == all(stage['bytes_per_s'] for stage in stages),
+    claim(said['complete'] == all(stage['bytes_per_s'] for stage in stages),
           f'{what}: is_complete')
     for phase in said['phases']:
         longest = max(phase['stages'], key=lambda stage: stage['expected_s'] or 0)
@@ -196,47 +196,47 @@ def main():
 
     said = agree('keys', '-S', '1M', 'keys', '-o', 'output')
     claim(said['input'] == {'files': 1, 'bytes': 4000000, 'records': 500000, 'assumed_bytes': None,
-                            'format': 'raw', 'compressed_files': 0, 'unseen_files': 0}, 'input')
-    claim(said['output']['needed_bytes'] == 4000000 and said['output']['is_enough'], 'output')
+                            'format': 'raw', 'compressed_files': 0, 'unprobed_files': 0}, 'input')
+    claim(said['output']['needed_bytes'] == 4000000 and said['output']['sufficient'], 'output')
     claim(said['plan']['passes'] > 1 and said['plan']['runs_spilled'] > 1, 'runs are spilled')
-    claim(said['temporary']['is_enough'] is True, 'there is room')
+    claim(said['temporary']['sufficient'] is True, 'there is room')
     said = agree('a limit', '-S', '1M', '--temp-limit=1M', 'keys', '-o', 'output')
-    claim(said['temporary']['is_enough'] is False and
+    claim(said['temporary']['sufficient'] is False and
           said['temporary']['available_bytes'] == 1 << 20, 'there is no room')
     said = agree('no directory', '-S', '64M', '-T', 'nowhere', 'keys')
-    claim(said['temporary']['is_enough'] is None and said['output']['is_enough'] is None,
+    claim(said['temporary']['sufficient'] is None and said['output']['sufficient'] is None,
           'nobody knows whether there is room')
     said = agree('records', '-S', '64M', '-R', '32', '-k', '8:u64:r', 'records')
-    claim(said['type'] == '8:u64le:r' and said['record_bytes'] == 32 and said['plan']['fits'],
+    claim(said['type'] == '8:u64le:r' and said['record_bytes'] == 32 and said['plan']['fits_in_memory'],
           'records')
     said = agree('array', '-S', '64M', 'array')
     claim(said['input']['format'] == 'npy' and said['type'].startswith('f64'), 'array')
     run('--zstd', 'keys', '-o', 'keys.zst')
     said = agree('compressed', '-S', '64M', 'keys.zst')
     claim(said['input']['compressed_files'] == 1, 'compressed')
-    said = agree('ranges', '--parts=3', '--parts-at=keys', '--ranges=2', '-S', '256M', 'keys', '-o',
+    said = agree('partitions', '--split=3', '--split-by=keys', '--partitions=2', '-S', '256M', 'keys', '-o',
                  'output')
-    claim(said['plan']['ranges'] == 3 and said['plan']['ranges_at_once'] == 2, 'ranges')
-    said = agree('compressed output', '--ranges=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
-    claim(said['plan']['ranges'] == 1, 'a compressed output has no ranges')
+    claim(said['plan']['partitions'] == 3 and said['plan']['concurrent_partitions'] == 2, 'partitions')
+    said = agree('compressed output', '--partitions=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
+    claim(said['plan']['partitions'] == 1, 'a compressed output has no partitions')
     said = agree('merge', '-m', 'keys', 'keys', '-S', '64M')
     claim('chunks' not in said['plan'], 'a merge has no chunks')
     said = agree('pipe', '-S', '1M', pipe='keys')
-    claim(said['for_each_bytes'] == 1 << 30 and said['input']['bytes'] is None and
-          said['temporary']['needed_bytes'] > 0 and said['temporary']['is_enough'] is None, 'pipe')
+    claim(said['per_input_bytes'] == 1 << 30 and said['input']['bytes'] is None and
+          said['temporary']['needed_bytes'] > 0 and said['temporary']['sufficient'] is None, 'pipe')
     said = agree('assumed', '-S', '1M', '--assume-size=1G', pipe='keys')
-    claim(said['for_each_bytes'] is None and said['input']['assumed_bytes'] == 1 << 30, 'assumed')
+    claim(said['per_input_bytes'] is None and said['input']['assumed_bytes'] == 1 << 30, 'assumed')
     said = ranks('ranks', '--ranks=3', '-S', '1M', 'keys', '-T', 'nowhere', '-o', 'nowhere/output')
     claim(said['input']['records'] == 500000 and said['plan']['runs_spilled'] > 0,
           'ranks of a file')
     said = ranks('checkpoint', '--ranks=3', '-S', '1M', 'keys', '--checkpoint=nowhere', '-o',
                  'nowhere/output')
-    claim(said['ranks']['each']['kept_bytes'] == 0, 'a checkpoint keeps nothing in memory')
+    claim(said['ranks']['per_rank']['spilled_to_memory_bytes'] == 0, 'a checkpoint keeps nothing in memory')
     said = ranks('assumed', '--ranks=1000', '--assume-size=100T', '-S', '128G', '--parallel=8',
                  '--assume-rates=network=1000000000,disk=1G', '-R', '100', '-k', '0:b10',
                  pipe='keys')
     claim(said['input'] == {'files': 1, 'bytes': None, 'records': None, 'assumed_bytes': 100 << 40,
-                            'format': 'raw', 'compressed_files': 0, 'unseen_files': 0},
+                            'format': 'raw', 'compressed_files': 0, 'unprobed_files': 0},
           'an input that is not there')
     claim(said['memory']['limit_bytes'] == 128 << 30 and
           said['memory']['exchange_bytes'] == (128 << 30) // 5, 'all of the memory is named')
@@ -244,20 +244,20 @@ def main():
     claim(size_in(text, 'memory') == '64 GiB' and size_in(text, 'exchange') == '12.8 GiB',
           'sizes are not cut')
     links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
-    claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
-          not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
-    for arguments in ['-u', '--parts=4', '--ranges=3'], ['--ranges=3', '--limit=200000'], \
-            ['--index', '--ranges=3'], ['-S', '1M', '-u'], \
+    claim(links['network']['per_s'] == 10 ** 9 and links['network']['user_supplied'] and
+          not links['messages']['user_supplied'] and links['processors']['per_s'] is None, 'rates')
+    for arguments in ['-u', '--split=4', '--partitions=3'], ['--partitions=3', '--limit=200000'], \
+            ['--argsort', '--partitions=3'], ['-S', '1M', '-u'], \
             ['-S', '1M', '--batch-size=2', '--limit=60000'], \
-            ['-S', '1M', '--batch-size=3', '--index'], \
-            ['-S', '1M', '--limit=1000', '--parts=3'], \
-            ['--parts=3', '--parts-at=keys', '--ranges=2'], \
-            ['--parts=3', '--parts-at=keys', '--ranges=3', '--limit=400000']:
+            ['-S', '1M', '--batch-size=3', '--argsort'], \
+            ['-S', '1M', '--limit=1000', '--split=3'], \
+            ['--split=3', '--split-by=keys', '--partitions=2'], \
+            ['--split=3', '--split-by=keys', '--partitions=3', '--limit=400000']:
         does_as_said(*arguments, 'keys')
     does_as_said('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
     run('keys', '-o', 'sorted')
     does_as_said('-m', '--limit=1000', 'sorted', 'sorted')
-    five = ['-m', '-S', '1M', '--batch-size=2', '--compress=none'] + ['sorted'] * 5
+    five = ['-m', '-S', '1M', '--batch-size=2', '--temp-compress=none'] + ['sorted'] * 5
     does_as_said('--limit=1000', *five)
     space = does_as_said(*five[:3], '--batch-size=3', *five[4:])
     claim(space['needed'] <= 1.15 * space['taken'], f'the space of what merges store: {space}')

@@ -18,7 +18,7 @@ refuses 'assume-rates needs --ranks' --explain --assume-rates=disk=1G
 refuses "assume-rates: 'disc' is none of disk, network" --explain --ranks=3 --assume-rates=disc=1G
 refuses "assume-rates: 'disk' is no rate" --explain --ranks=3 --assume-rates=network=1G,disk
 refuses 'a merge by several ranks cannot be explained yet' --explain --ranks=3 -m
-refuses 'part is not possible with several ranks' --explain --ranks=3 -m --part=1/2
+refuses 'shard is not possible with several ranks' --explain --ranks=3 -m --shard=1/2
 true | refuses 'of unknown size ranks have no parts; .*--assume-size' --explain --ranks=3
 head -c 80 /dev/zero > eighty
 refuses "standard input is the first rank's alone" --explain --ranks=3 - < eighty

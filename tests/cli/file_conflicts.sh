@@ -182,8 +182,8 @@ for report in --trace --stats-json --report; do
 	clash "$report 'to-hidden' is called as 'd/o' would be" \
 		"\$g v -o d/o $report=to-hidden"
 done
-clash "--trace 'd/.gsort-unfinished-0123456789abcdef' is called as the output would be" \
-	'$g v --trace=d/.gsort-unfinished-0123456789abcdef >> o'
+clash "--trace 'd/.gsort-temp-0123456789abcdef' is called as the output would be" \
+	'$g v --trace=d/.gsort-temp-0123456789abcdef >> o'
 clash "-o '$hidden' is called as the output would be" "\$g v -o $hidden"
 
 claim 'what may be one'
@@ -221,7 +221,7 @@ clash "input 'p' and input './p' are the same pipe, which can be read only once"
 	'mkfifo p; timeout 20 $g p v ./p -o o; s=$?; rm p; exit $s'
 begin
 mkfifo p
-timeout 20 "$GSORT_CHECK" --same v p p > ../stdout 2> ../stderr
+timeout 20 "$GSORT_CHECK" --same-records v p p > ../stdout 2> ../stderr
 [ $? -eq 2 ] || broken 'gsort-check: not status 2'
 says "^gsort-check: input 'p' and input 'p' are the same pipe, which can be" ../stderr
 cat v > p &
@@ -237,7 +237,7 @@ cp "$g" p.0001
 ln p.0001 other
 ln -s other link
 everything > ../before
-for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p --parts=2' '-o o --trace=./other'; do
+for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p --split=2' '-o o --trace=./other'; do
 	# They are words.
 	# shellcheck disable=SC2086
 	./p.0001 v $options > ../stdout 2> ../stderr

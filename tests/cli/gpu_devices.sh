@@ -20,10 +20,10 @@ for n in 0 1 65536 3000001; do
 	generate -n $n -d zipf -o input
 	several
 	several -u
-	several --ranges=5
+	several --partitions=5
 	several --device-memory=64M -S 64M
 	several --device-memory=8M -S 16M
-	several $tiny --compress=delta --batch-size=2
+	several $tiny --temp-compress=delta --batch-size=2
 done
 generate -R 24 -n 300007 -k 4:u32 -d zipf -o input
 several -R24 -k4:u32

@@ -1,7 +1,9 @@
 /*
- * gsort_two_devices - gsort on two devices that are imitated: the CPU's, with memories that must not mix
+ * gsort_two_devices - gsort on two devices that are imitated: the CPU's, with memories that must
+ * not mix
  *
- * GSORT_REACH in the environment: one may read what the other has. --backend=cpu is the CPU itself.
+ * GSORT_TEST_PEER_ACCESS in the environment: one may read what the other has. --backend=cpu is the
+ * CPU itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +33,7 @@ int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, uns
 {
 	if (choice == BACKEND_CPU)
 		return __real_backend_choose(choice, input_nbytes, n_threads, ret_backend);
-	owned_memory_set(N_DEVICES, getenv("GSORT_REACH"));
+	owned_memory_set(N_DEVICES, getenv("GSORT_TEST_PEER_ACCESS"));
 	apart = backend_owning;
 	apart.describe = describe;
 	memcpy(kinds, apart.kinds, sizeof kinds);

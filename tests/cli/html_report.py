@@ -120,7 +120,7 @@ def check_figures(page, stats):
     for phase in stats['phases']:
         claim(says_time(page, phase['elapsed_s']), f'how long {phase["name"]} took')
         if phase['bottleneck']:
-            claim(f'{phase["bottleneck"]} held the others up' in page.text, phase['bottleneck'])
+            claim(f'{phase["bottleneck"]} was the bottleneck' in page.text, phase['bottleneck'])
 
 
 def main():

@@ -25,9 +25,9 @@ ln -s input ./--report
 
 paged 'of a sort in memory' -S 64M input -o output
 paged 'of a sort in several passes' -S 1M --verify input -o output
-says 'merging runs' page.html
+says 'merge passes' page.html
 says 'of-verify' page.html
-paged 'of ranges, beside a trace' -S 64M --ranges=3 --trace=trace input -o output
+paged 'of ranges, beside a trace' -S 64M --partitions=3 --trace=trace input -o output
 python3 "$here/timeline.py" trace stats output > findings 2>&1 || broken "$(cat findings)"
 paged 'of records' -R 24 -k 3:b10 -k 16:u64:r -S 1M input -o output
 paged 'of a merge' -m sorted sorted -o output
@@ -42,8 +42,8 @@ python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat 
 says '>Not in order' page.html
 paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
-paged 'of an output in parts' -S 64M --parts=3 input -o divided
-says 'divided.parts, a list of 3 files' page.html
+paged 'of an output in parts' -S 64M --split=3 input -o divided
+says 'divided.parts, 3 part files' page.html
 claim 'of a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"
 python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"

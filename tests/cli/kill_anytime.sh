@@ -51,7 +51,7 @@ kill_one() {
 	nothing_left "$what"
 	rm -f output stdout stderr
 	# For the moment of a rename the new file has a name; a start that finds it says so.
-	[ "$signal" != KILL ] || rm -f .gsort-unfinished-*
+	[ "$signal" != KILL ] || rm -f .gsort-temp-*
 	[ "$(ls -A)" = "$names" ] || broken "$what: left $(ls -A)"
 }
 
@@ -107,8 +107,8 @@ n_killed=0
 outright='KILL=9 KILL=9'
 killed memory expected -S 64M input -o output
 killed spill expected -S 2M input -o output
-killed passes expected -S 1M --batch-size=2 --compress=none input -o output
-killed zstd expected -S 2M --compress=zstd input -o output
+killed passes expected -S 1M --batch-size=2 --temp-compress=none input -o output
+killed zstd expected -S 2M --temp-compress=zstd input -o output
 killed unique expected-unique -u -S 2M input -o output
 killed records expected-records -R 16 -k 3:b9 -S 2M input -o output
 killed merge expected -m part1 part2 -o output
@@ -117,7 +117,7 @@ killed verify expected --verify --fsync -S 2M input -o output
 killed in-place expected -S 2M input -o input
 killed in-place expected -S 64M --verify input -o input
 outright= # then nobody cuts back what was written in place
-killed standard-output expected -S 2M --compress=none input
+killed standard-output expected -S 2M --temp-compress=none input
 killed standard-output expected -S 64M input
 echo "$n_killed of $((13 * kills)) killed in time"
 [ $((n_killed * 3)) -gt "$kills" ] || broken "only $n_killed of $((13 * kills)) were killed in time"

@@ -34,13 +34,13 @@ claim "under another name nothing has this one but the library"
 }
 
 claim "library, header and what pkg-config asks for lie where a distribution has them"
-for name in include/gsort.h libgsort.a libgsort.so.0.* pkgconfig/gsort.pc \
+for name in include/gsort.h libgsort.a libgsort.so.0.3.* pkgconfig/gsort.pc \
 		share/doc/$called/library.md share/doc/$called/examples/top_k.c; do
 	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
 done
 pc=$(installed -name gsort.pc)
 libraries=$(dirname "$(dirname "$pc")")
-for link in libgsort.so libgsort.so.0; do
+for link in libgsort.so libgsort.so.0.3; do
 	[ -L "$libraries/$link" ] || broken "$link is no link"
 done
 

@@ -19,7 +19,7 @@ refers() {
 }
 
 generate -n 20000 -R 100 -k 0:b10 -d random -o a
-generate -n 10001 -R 100 -k 0:b10 -d few --seed=2 -o b
+generate -n 10001 -R 100 -k 0:b10 -d hundred-keys --seed=2 -o b
 : > empty
 keys='-R 100 -k 0:b10'
 

@@ -17,7 +17,7 @@ generate -b 112M -o input
 claim 'spilling'
 within 32 -S 32M input
 "$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
-"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
 
 claim 'from a pipe'
 cat input | within 32 -S 32M -
@@ -26,7 +26,7 @@ claim 'hundreds of runs, many passes'
 generate -b 80M -o input
 within 1 -S 1M input
 "$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
-"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
 
 claim 'records narrower than their elements'
 generate -b 48M -t b9 -o input
@@ -72,14 +72,14 @@ for memory in 1 16 64; do
 done
 
 claim 'compressed runs, inputs and outputs'
-generate -b 72M -d nearly -o input
+generate -b 72M -d nearly-sorted -o input
 for mode in delta zstd:1 zstd:5; do
-	within 32 -S 32M --compress=$mode input
+	within 32 -S 32M --temp-compress=$mode input
 done
 within 32 -S 32M --zstd input
 mv output input.zst
 within 32 -S 32M --zstd=9 input.zst
-"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
 within 32 -S 32M --zstd=9 --parallel=32 input.zst
 cat input.zst | within 32 -S 32M -
 
@@ -123,7 +123,7 @@ if command -v zstd > zstd-path; then
 		zstd -q --long=$long -c < short > long.zst
 		gives sorted -S 5G long.zst
 		cat long.zst | gives sorted -S 5G -
-		"$GSORT_CHECK" --same short long.zst || broken "--long=$long: status $?"
+		"$GSORT_CHECK" --same-records short long.zst || broken "--long=$long: status $?"
 	done
 	refuses ' 512 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 512M long.zst
 	mkfifo first second
@@ -150,7 +150,7 @@ within 128 -S 128M --files0-from=names
 rm -f part none names
 
 mkdir one two
-within 32 -S 32M -T one -T two --compress=zstd input.zst
+within 32 -S 32M -T one -T two --temp-compress=zstd input.zst
 within 32 -S 32M -m input.zst input.zst
 
 finish

@@ -2,8 +2,8 @@
 # merge - -m merges what is sorted, however many, and names what is not
 . "$(dirname "$0")/testlib.sh"
 
-generate -n 70001 -d few --seed=1 | "$GSORT" -o a
-generate -n 50001 -d two --seed=2 | "$GSORT" -o b
+generate -n 70001 -d hundred-keys --seed=1 | "$GSORT" -o a
+generate -n 50001 -d two-keys --seed=2 | "$GSORT" -o b
 generate -n 90001 -d random --seed=3 | "$GSORT" -o c
 generate -n 0 -o empty
 cat a b c | oracle u64 > expected

@@ -9,7 +9,7 @@
 in_every_way() {
 	gives expected $options "$@" input
 	gives expected $options -S 1M "$@" input
-	gives expected $options -S 1M --batch-size=2 --compress=none "$@" input
+	gives expected $options -S 1M --batch-size=2 --temp-compress=none "$@" input
 	cat input | gives expected $options -S 2M "$@" -
 }
 
@@ -40,7 +40,7 @@ check_keys() {
 	sorted_lines "$spec" -u < input | column 3 > expected
 	gives expected $options -u --keys-only -S 1M input
 	column 4 < lines > expected
-	gives expected $options --index input
+	gives expected $options --argsort input
 	column 3 < lines > expected
 	gives expected $options --keys-only input
 	the_same -u --count input
@@ -57,14 +57,14 @@ check_merge() {
 	gives expected $options -m one two
 	gives expected $options -m -S 1M one two
 	the_same -m -u one two
-	the_same -m --index one two
+	the_same -m --argsort one two
 	run -c $options sorted
 	[ $status -eq 0 ] || broken "-c $options of what is sorted: status $status"
 	run -c $options input
 	[ $status -eq 1 ] || broken "-c $options of what is not sorted: status $status"
 	"$GSORT_CHECK" $options sorted > found || broken "gsort-check $options: status $?"
-	"$GSORT_CHECK" $options --same input sorted > found 2>&1 ||
-		broken "gsort-check --same: status $?"
+	"$GSORT_CHECK" $options --same-records input sorted > found 2>&1 ||
+		broken "gsort-check --same-records: status $?"
 }
 
 # SIZE DISTRIBUTION KEY...

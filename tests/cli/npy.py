@@ -108,9 +108,9 @@ def check_type(dtype):
     claim(same(sorted_by('-S', '1M', 'input.npy', 'input.npy'),
                np.sort(np.concatenate([a, a]).astype(a.dtype), kind='stable')),
           what + ': two inputs, little memory')
-    order = sorted_by('--index', 'input.npy')
+    order = sorted_by('--argsort', 'input.npy')
     claim(order is not None and order.dtype == np.dtype('<i8') and
-          same(order, np.argsort(a, kind='stable')), what + ': --index')
+          same(order, np.argsort(a, kind='stable')), what + ': --argsort')
     np.save('sorted.npy', expected)
     claim(gsort('-c', 'sorted.npy').returncode == 0, what + ': -c of what numpy has sorted')
     claim(subprocess.run([CHECK, 'sorted.npy'], capture_output=True).returncode == 0,
@@ -167,7 +167,7 @@ def check_unique_in_order():
     for options in [[], ['-S', '1M'], ['-S', '1M', '--batch-size=2'], ['--parallel=1']]:
         claim(same(piped('-u', *options, 'few.npy'), values), '-u to a pipe: %s' % options)
     claim(same(piped('-u', '--count', '-S', '1M', 'few.npy', 'few.npy'), counted), '-u --count to a pipe')
-    claim(same(piped('-u', '--index', '-S', '1M', 'few.npy'), first), '-u --index to a pipe')
+    claim(same(piped('-u', '--argsort', '-S', '1M', 'few.npy'), first), '-u --argsort to a pipe')
     claim(same(piped('-u', '-r', 'few.npy'), values[::-1]), '-u -r to a pipe')
     for limit in [0, 1, 7, 70000, 10**6]:
         claim(same(piped('-u', '--limit=%d' % limit, '-S', '1M', 'few.npy'), values[:limit]),
@@ -182,8 +182,8 @@ def check_unique_in_order():
         claim(same(piped('-m', '-u', 'short.npy'), a[:n]), '-m -u of %d to a pipe' % n)
     done = gsort('-u', '--zstd', '--verify', '-S', '1M', 'few.npy', '-o', 'few.npy.zst')
     claim(done.returncode == 0 and same(sorted_by('few.npy.zst'), values), '-u --zstd')
-    done = gsort('-u', '--zstd', '--parts=3', '--verify', 'few.npy', '-o', 'apart')
-    claim(done.returncode == 0 and same(sorted_by('-m', 'apart.parts'), values), '-u --zstd --parts')
+    done = gsort('-u', '--zstd', '--split=3', '--verify', 'few.npy', '-o', 'apart')
+    claim(done.returncode == 0 and same(sorted_by('-m', 'apart.parts'), values), '-u --zstd --split')
     done = gsort('-u', '--temp-limit=1K', 'few.npy')
     claim(done.returncode == 2 and b'temporary' in done.stderr and not done.stdout,
           'what is counted is temporary data: %s' % done.stderr)
@@ -389,7 +389,7 @@ def check_refusals():
     for n in [2**64 - 2, 2**64 - 1]:
         for descr in ["'<i4'", "'|u1'"]:
             open('most.npy', 'wb').write(by_hand(descr, bytes(8), n))
-            for how in [[], ['-u'], ['--index'], ['-m'], ['--backend=cpu', '-S', '1M']]:
+            for how in [[], ['-u'], ['--argsort'], ['-m'], ['--backend=cpu', '-S', '1M']]:
                 refused('says that there are %d records' % n, *how, 'most.npy')
         refused('says that there are %d records' % n, stdin=by_hand("'<i4'", bytes(8), n))
         refused('says that there are %d records' % n,
@@ -406,8 +406,8 @@ def check_what_is_said():
         np.save(name, a)
         size = a.dtype.itemsize * (a.shape[1] if a.ndim > 1 else 1)
         claim(same(sorted_by('-R', str(size), name), sorted_by(name)), name + ': its -R')
-        claim(same(sorted_by('-R', str(size), '--index', name), sorted_by('--index', name)),
-              name + ': its -R, and --index')
+        claim(same(sorted_by('-R', str(size), '--argsort', name), sorted_by('--argsort', name)),
+              name + ': its -R, and --argsort')
         refused('header', '-t', 'b%d' % size, name)
         refused('header', '-R', str(size), '-k', '0:u64', name)
         refused('header', '--fields=a:u32,b:u32', name)
@@ -429,7 +429,7 @@ def check_what_is_said():
             '-k', '4:f64', 'wide.npy')
     refused('have 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
     refused('leave out -k', '-k', '0', 'a.npy')
-    refused('--parts writes all parts', '-m', '--part=1/3', 'v.npy')
+    refused('--split writes all parts', '-m', '--shard=1/3', 'v.npy')
     np.save('fortran.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     done = gsort('fortran.npy')
     claim(b'ascontiguousarray' in done.stderr and b'raw' not in done.stderr, 'a way out of Fortran')
@@ -438,7 +438,7 @@ def check_what_is_said():
 def check_kept_headers():
     """A header that gsort is told to copy does not fit what is not the same records."""
     np.save('a.npy', np.array([3, 1, 2, 1], '<u8'))
-    for options in [['-u'], ['--limit=1'], ['--index'], ['-u', '--count'], ['a.npy']]:
+    for options in [['-u'], ['--limit=1'], ['--argsort'], ['-u', '--count'], ['a.npy']]:
         refused('would not fit', '-t', 'u64', '--skip-bytes=128', *options, 'a.npy')
     claim(same(sorted_by('--skip-bytes=128', '-t', 'u64', 'a.npy'), np.array([1, 1, 2, 3], '<u8')),
           '--skip-bytes')

@@ -119,10 +119,10 @@ refuses '--limit' --limit=x input
 refuses '--limit' --limit=-1 input
 refuses '--limit' --limit=18446744073709551616 input
 refuses '--count.*-u' --count input
-refuses '--count.*--index' -u --count --index input
-refuses '--keys-only.*--index' --keys-only --index input
-refuses '--verify.*--index' --verify --index input
-for shape in --limit=3 '-u --count' --keys-only --index; do
+refuses '--count.*--argsort' -u --count --argsort input
+refuses '--keys-only.*--argsort' --keys-only --argsort input
+refuses '--verify.*--argsort' --verify --argsort input
+for shape in --limit=3 '-u --count' --keys-only --argsort; do
 	refuses '--partial=keep' --partial=keep $shape input
 done
 
@@ -195,7 +195,7 @@ done
 claim 'a check writes nothing, and does not ask for an output'
 for option in -c -C --check=quiet; do
 	run $option --verify sorted
-	one_line 'check.*--verify.*writes nothing' "$option --verify"
+	one_line '(--check|-C).*--verify.*writes nothing' "$option --verify"
 done
 
 claim 'one of several processes that sort the same by themselves says so, and no other'
@@ -208,7 +208,7 @@ for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
 done
 for others in 'PMI_SIZE=4 PMI_RANK=3 gsort' 'OMPI_COMM_WORLD_SIZE=1 gsort' \
 	'SLURM_NTASKS=4 SLURM_PROCID=0 gsort' 'PMI_SIZE=4 gsort -c' \
-	'PMI_SIZE=4 gsort -m --part=1/4'; do
+	'PMI_SIZE=4 gsort -m --shard=1/4'; do
 	# shellcheck disable=SC2086
 	env ${others%%gsort*} "$GSORT" ${others#*gsort} output > part 2> stderr ||
 		broken "$others: status $?"
@@ -219,7 +219,7 @@ rm part output
 claim 'combinations that make no sense'
 generate -n 10 -o other
 for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input other' \
-	'-c --limit=1' '-C --limit=1' '-c -u --count' '-c --keys-only' '-C --index'; do
+	'-c --limit=1' '-C --limit=1' '-c -u --count' '-c --keys-only' '-C --argsort'; do
 	run $arguments input
 	[ "$status" -eq 2 ] || broken "gsort $arguments: status $status"
 	one_line . "gsort $arguments"

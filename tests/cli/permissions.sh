@@ -13,7 +13,7 @@ as_user() {
 }
 
 cp "$GSORT" gsort
-generate -n 2000000 -d few -o few
+generate -n 2000000 -d hundred-keys -o few
 "$GSORT" few -o expected
 mkdir theirs
 chmod 777 theirs tmp
@@ -23,13 +23,13 @@ claim 'a checkpoint that was begun with umask 777 is taken up by its owner'
 (
 	umask 777
 	ulimit -f 22000
-	as_user --checkpoint=theirs/ck -S 4M --compress=delta few -o theirs/output
+	as_user --checkpoint=theirs/ck -S 4M --temp-compress=delta few -o theirs/output
 	[ $status -eq 2 ]
 ) || broken 'it was done'
 says '^gsort: theirs/output: .*File too large' stderr
 (
 	umask 777
-	as_user --checkpoint=theirs/ck -S 4M --compress=delta few -o theirs/output
+	as_user --checkpoint=theirs/ck -S 4M --temp-compress=delta few -o theirs/output
 	[ $status -eq 0 ]
 ) || broken 'not taken up'
 says 'resuming: .* and [1-9].* of the output are written' stderr

@@ -17,27 +17,27 @@ column 2 < lines > sorted
 
 claim 'the positions of the records'
 column 4 < lines > expected
-everywhere expected $options --index input
+everywhere expected $options --argsort input
 sorted_lines "$spec" -u < input | column 4 > expected
-everywhere expected $options --index -u input
+everywhere expected $options --argsort -u input
 head -c 1200000 input > first
 tail -c 1200000 input > second
 column 4 < lines > expected
-gives expected $options --index first second
-cat second | gives expected $options --index first -
-cat input | gives expected $options --index -S 1M
-generate -n 100000 -d few -o plain
+gives expected $options --argsort first second
+cat second | gives expected $options --argsort first -
+cat input | gives expected $options --argsort -S 1M
+generate -n 100000 -d hundred-keys -o plain
 sorted_lines u64 < plain | column 4 > expected
-everywhere expected --index plain
+everywhere expected --argsort plain
 sorted_lines u64 -r < plain | column 4 > expected
-gives expected --index -r plain
+gives expected --argsort -r plain
 
 claim 'a merge counts positions through all inputs'
 "$GSORT" $options first -o one
 "$GSORT" $options second -o two
 cat one two | sorted_lines "$spec" | column 4 > expected
-everywhere expected -m $options --index one two
-cat two | gives expected -m $options --index one -
+everywhere expected -m $options --argsort one two
+cat two | gives expected -m $options --argsort one -
 
 claim 'the keys alone'
 column 3 < lines > expected
@@ -90,7 +90,7 @@ everywhere expected $options --limit=100 -u input
 counted le 2 < lines | head -c 3200 > expected
 everywhere expected $options --limit=100 -u --count input
 column 4 < lines | head -c 800 > expected
-everywhere expected $options --limit=100 --index input
+everywhere expected $options --limit=100 --argsort input
 column 3 < lines | head -c 600 > expected
 everywhere expected $options --limit=100 --keys-only input
 gives expected $options --limit=100 --keys-only --verify input
@@ -114,7 +114,7 @@ run -c $options --skip-bytes=27 headed
 cp header empty
 gives header $options --skip-bytes=27 empty
 { cat header; column 4 < lines; } > expected
-gives expected $options --index --skip-bytes=27 headed
+gives expected $options --argsort --skip-bytes=27 headed
 
 claim 'of several inputs only the first one has its header written'
 tr a-z A-Z < header > other

@@ -36,9 +36,10 @@ pick_resources() {
 	resources=$picked
 	pick '' '' --batch-size=2 --batch-size=3 --batch-size=16
 	resources="$resources $picked"
-	pick '' '' --ranges=2 --ranges=3 --ranges=7
+	pick '' '' --partitions=2 --partitions=3 --partitions=7
 	resources="$resources $picked"
-	pick '' '' --compress=none --compress=delta --compress=zstd --compress=zstd:9
+	pick '' '' --temp-compress=none --temp-compress=delta --temp-compress=zstd \
+		--temp-compress=zstd:9
 	resources="$resources $picked"
 	pick '' --parallel=1 --parallel=2 --parallel=5
 	resources="$resources $picked"

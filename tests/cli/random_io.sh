@@ -32,15 +32,15 @@ order_of_type() {
 
 # pick_shape: what is written in the place of all records, in $shape as options.
 pick_shape() {
-	pick '' '' '' --index --keys-only
+	pick '' '' '' --argsort --keys-only
 	case $picked in
-	--index) column=4 written_nbytes=8 ;;
+	--argsort) column=4 written_nbytes=8 ;;
 	--keys-only) column=3 written_nbytes=$keys_nbytes ;;
 	*) column=2 written_nbytes=$size ;;
 	esac
 	shape=$picked
 	pick '' '' -u --count
-	[ "$shape$picked" != --index--count ] || picked=-u
+	[ "$shape$picked" != --argsort--count ] || picked=-u
 	unique=${picked:+-u} count=
 	[ "$picked" != --count ] || {
 		count=--count

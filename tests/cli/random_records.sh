@@ -55,7 +55,8 @@ pick_record() {
 
 # pick_data: how gsort-gen fills the keys, and how many records.
 pick_data() {
-	pick random random sorted reversed equal two zipf few few nearly sawtooth organ gaps nan
+	pick random random sorted reversed equal two-keys zipf hundred-keys hundred-keys \
+		nearly-sorted sawtooth organ-pipe clustered nan
 	data="-d $picked"
 	pick 0 0 0 3 8 16 30
 	[ "$picked" -le "$keys_nbytes" ] || picked=$keys_nbytes
@@ -87,7 +88,7 @@ for size in 4096 65536; do
 			options="$options -k $key"
 		done
 		generate -b 3M -R $size -d random -o input
-		generate -b 1M -R $size -k 0:b10 -d few -o more
+		generate -b 1M -R $size -k 0:b10 -d hundred-keys -o more
 		cat more more >> input
 		oracle "$size $keys" < input > expected
 		gives expected $options input
@@ -104,7 +105,7 @@ for keys in '0:b40' '0:b32 32:u64:r' '32:u64 0:b32'; do
 	for key in $keys; do
 		options="$options -k $key"
 	done
-	generate -n 60000 -R 48 -k 0:b40 --prefix=31 -d few -o input
+	generate -n 60000 -R 48 -k 0:b40 --prefix=31 -d hundred-keys -o input
 	oracle "48 $keys" < input > expected
 	gives expected $options input
 	gives expected $options -S 1M input

@@ -13,7 +13,8 @@ while go_on $round; do
 	pick u8 u16be u32 u64 u64be u128 i8 i16 i32be i64 i128 i128be f32 f32be f64 b1 b3 b7 b9 \
 		b16 f16 bf16be u24 i56be i72
 	type=$picked
-	pick random sorted reversed equal two zipf few nearly sawtooth organ gaps nan
+	pick random sorted reversed equal two-keys zipf hundred-keys nearly-sorted sawtooth \
+		organ-pipe clustered nan
 	data="-d $picked"
 	pick 1 100 10000 100000 300000
 	below "$picked"

@@ -13,7 +13,7 @@ from assertions import claim
 def check_sums(stats):
     """What is told of the whole is the sum of what is told of the ranks."""
     ranks = stats['ranks']
-    for name in ('records_in', 'records_out', 'runs', 'stored_bytes', 'disk_read_bytes',
+    for name in ('records_in', 'records_out', 'runs', 'spilled_compressed_bytes', 'disk_read_bytes',
                  'disk_written_bytes', 'sent_bytes', 'wire_sent_bytes', 'peak_rss_bytes',
                  'peak_temporary_bytes'):
         total = sum(rank[name] for rank in ranks)

@@ -18,8 +18,9 @@ tells() {
 claim '--help goes to standard output and names every option'
 run --help
 [ "$status" -eq 0 ] || broken "status $status"
-for option in type reverse unique stable output check merge explain assume-size verify fsync \
-	files0-from buffer-size device-memory temporary-directory temp-limit compress zstd \
+for option in type reverse unique stable output check merge split split-by shard explain \
+	assume-size verify fsync \
+	files0-from buffer-size device-memory temporary-directory temp-limit temp-compress zstd \
 	parallel batch-size \
 	backend gpus \
 	progress stats stats-json trace report debug help version; do
@@ -46,28 +47,28 @@ claim '--explain says what moves, at which rate, and how long that takes'
 for word in read sort merge spill fetch write; do
 	says "^  $word  *[0-9.]* .*/s  *[0-9.]* s" stdout
 done
-says 'in all: about [0-9.]* s' stdout
+says 'total: about [0-9.]* s' stdout
 
 claim 'it counts the write, wherever that goes'
 "$GSORT" --explain -S 1M input > stdout || broken "status $?"
 says '^  write  *[0-9.]* .*/s  *[0-9.]* s' stdout
-says 'in all: about [0-9.]* s' stdout
+says 'total: about [0-9.]* s' stdout
 
 claim 'what there is no memory to measure is planned all the same'
 generate -R 65536 -k 0:b8 -b 24M -o large
 "$GSORT" --explain -R 65536 -k 0:b8 -S 5M large > stdout || broken "status $?"
 says '^  sort .*not measured$' stdout
-says 'in all: more than [0-9.]* s$' stdout
+says 'total: more than [0-9.]* s$' stdout
 rm large
 
 claim 'of a pipe it says what each GiB takes, or what would come of a size'
 cat input | "$GSORT" --explain -S 1M > stdout || broken "status $?"
 says '^temporary space .* for each GiB' stdout
 ! grep -q '^temporary space  *0 B' stdout || broken 'nothing is promised'
-says 'in all: about [0-9.]* s for each GiB' stdout
+says 'total: about [0-9.]* s for each GiB' stdout
 cat input | "$GSORT" --explain -S 1M --assume-size=${nbytes}b > stdout || broken "status $?"
 ! grep -q 'for each GiB' stdout || broken 'for each GiB, though a size is given'
-says 'in all: about [0-9.]* s$' stdout
+says 'total: about [0-9.]* s$' stdout
 promised=$(sed -n 's/^temporary space  *\([0-9.]*\) MiB$/\1/p' stdout)
 cat input | "$GSORT" -S 1M --stats-json=stats -o output || broken "status $?"
 awk -v promised="$promised" '
@@ -142,9 +143,9 @@ for seconds in 1.1 5 25; do
 	[ "$status" -eq 0 ] || broken "status $status"
 	same expected output 'slow pipe'
 	is_json stats
-	! grep -q '"name": "spill".*"ceiling_bytes_per_s": *[1-9]' stats || break
+	! grep -q '"name": "spill".*"peak_bytes_per_s": *[1-9]' stats || break
 done
-says '"name": "spill".*"ceiling_bytes_per_s": *[1-9]' stats
+says '"name": "spill".*"peak_bytes_per_s": *[1-9]' stats
 
 claim '--trace is JSON with events'
 tells --trace=trace -S 1M
@@ -160,7 +161,7 @@ tells --verify
 [ ! -s stderr ] || broken 'not silent'
 tells --verify --fsync -S 1M
 [ ! -s stderr ] || broken 'not silent'
-generate -n 100000 -d few -o few
+generate -n 100000 -d hundred-keys -o few
 oracle u64 -u -r < few > unique
 gives unique -u -r --verify few
 
@@ -171,7 +172,8 @@ for option in --stats --debug '--stats --debug'; do
 		eval "\"\$GSORT\" $option few -o output $place"
 		status=$?
 		[ "$status" -eq 2 ] || broken "$option $place: status $status"
-		"$GSORT_CHECK" --same few output > /dev/null || broken "$option $place: the output"
+		"$GSORT_CHECK" --same-records few output > /dev/null ||
+			broken "$option $place: the output"
 	done
 	"$GSORT" -c $option unique -ru 2> /dev/full
 	status=$?
@@ -182,7 +184,7 @@ done
 
 claim '--progress=always has lines, also of the whole, never has none'
 tells --progress=always -S 1M
-says '^merging into the output: 100 %.*; in all 100 %$' stderr
+says '^final merge: 100 %.*; total 100 %$' stderr
 tells --progress=never
 [ ! -s stderr ] || broken 'not silent'
 
@@ -193,7 +195,7 @@ for option in -u --limit=10 '-S 1M --limit=10 -u' '-S 1M --limit=200000' '--limi
 	in=repeated
 	[ "$option" != '-m -u' ] || in=expected
 	"$GSORT" --progress=always $option $in -o output 2> stderr || broken "$option: status $?"
-	tail -n 1 stderr | sed 's/in all 100 %//' > last
+	tail -n 1 stderr | sed 's/total 100 %//' > last
 	says ': 100 %,[^%]*$' last
 done
 

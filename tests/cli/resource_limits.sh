@@ -13,7 +13,7 @@ trap '' XFSZ 2> /dev/null
 	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
 	refuses "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
 	cat input | refuses "^gsort: output: write of .*: File too large$named" -S 64M
-	"$GSORT" -S 1M --compress=none input 2> stderr | cat > /dev/null
+	"$GSORT" -S 1M --temp-compress=none input 2> stderr | cat > /dev/null
 	one_line "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
 )
 
@@ -54,9 +54,9 @@ make_group() {
 
 # A sanitizer takes terabytes of addresses, and much memory.
 if ! grep -q __sanitizer "$GSORT"; then
-	generate -n 7000000 -d few -o large
+	generate -n 7000000 -d hundred-keys -o large
 	"$GSORT" large -o expected-large
-	generate -n 200000 -R 100 -k 0:b10 -d few -o mapped
+	generate -n 200000 -R 100 -k 0:b10 -d hundred-keys -o mapped
 	"$GSORT" -R 100 -k 0:b10 -S 2M mapped -o expected-mapped
 	! command -v zstd > zstd-path || zstd -q large
 
@@ -271,10 +271,10 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-tes
 	refuses 'ten: 10 bytes, .* too many.*2\^64 - 2' -t u8 "$sparse" "$sparse" ten
 	refuses 'ten: 10 bytes, .* too many' -t u8 -m "$sparse" "$sparse" ten
 	refuses 'ten: 10 bytes, .* too many' -t u8 --explain "$sparse" "$sparse" ten
-	refuses '9223372036854775807 records of 8 bytes .* too many' -t u8 --index "$sparse"
+	refuses '9223372036854775807 records of 8 bytes .* too many' -t u8 --argsort "$sparse"
 	refuses ' too many: .*2\^63 - 1' -t u8 "$sparse" ten
 	refuses 'records of 2 bytes .* too many' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
-	"$GSORT_CHECK" -t u8 --same ten "$sparse" "$sparse" ten > stdout 2> stderr
+	"$GSORT_CHECK" -t u8 --same-records ten "$sparse" "$sparse" ten > stdout 2> stderr
 	[ $? -eq 2 ] || broken 'gsort-check: not status 2'
 	says 'ten: 10 bytes, .* too many' stderr
 	rm -f "$sparse" ten

@@ -88,9 +88,9 @@ survives() {
 }
 
 generate -n 1500000 -o input
-generate -n 600000 -d few -o few
+generate -n 600000 -d hundred-keys -o few
 generate -n 100000 --gensort=ascii -o hundred
-generate -R 12 -k 8:u32 -n 500000 -d few -o edges
+generate -R 12 -k 8:u32 -n 500000 -d hundred-keys -o edges
 
 claim 'killed at any moment'
 survives -S 3M input
@@ -105,28 +105,28 @@ claim 'killed, with records'
 survives -S 3M -R 100 -k 0:b10 hundred
 survives -S 3M -R 16 -k 4:u32:r -k 0:i8 input
 claim 'killed, with other shapes of input and output'
-survives -S 3M -R 16 -k 12:u16 --index input
+survives -S 3M -R 16 -k 12:u16 --argsort input
 survives -S 3M -R 8 -k 7:u8 -u --count input
 survives -S 3M --limit=1000000 input
 survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
-survives -S 2M --compress=zstd few
+survives -S 2M --temp-compress=zstd few
 claim 'killed, in ranges, each of which goes on from where it was'
-first='--ranges=3 --parallel=2 -S 10M --verify'
+first='--partitions=3 --parallel=2 -S 10M --verify'
 later=$first
 survives input
 survives -R 100 -k 0:b10 hundred
-later='--ranges=2 --parallel=1 -S 4M --batch-size=2 --verify'
+later='--partitions=2 --parallel=1 -S 4M --batch-size=2 --verify'
 survives --limit=1400000 input
 survives few
 first=
 later=
 claim 'killed, with an output that is begun anew: parts, or compressed'
-survives -S 3M --parts=3 input
-survives -S 1M --batch-size=3 --parts=2 -R 16 -k 4:u32:r input
+survives -S 3M --split=3 input
+survives -S 1M --batch-size=3 --split=2 -R 16 -k 4:u32:r input
 to=output.zst
 survives -S 3M input
-survives -S 3M --zstd --parts=2 few
+survives -S 3M --zstd --split=2 few
 to=output
 claim 'killed, with everything in memory'
 survives -S 64M input

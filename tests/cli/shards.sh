@@ -1,5 +1,5 @@
 #!/bin/sh
-# shards - of a merge, parts that are made alone; together they are the whole
+# shards - shards of a merge, made one by one, are together the whole output
 . "$(dirname "$0")/testlib.sh"
 
 # parts P ARGUMENT...: one behind the other they are what `whole` holds, and about equally long.
@@ -10,13 +10,13 @@ parts() {
 	least='' most=0
 	for k in $(seq "$n_parts"); do
 		rm -f output
-		succeeds -m --part="$k/$n_parts" "$@" -o output
+		succeeds -m --shard="$k/$n_parts" "$@" -o output
 		size=$(wc -c < output)
 		[ -n "$least" ] && [ "$size" -ge "$least" ] || least=$size
 		[ "$size" -le "$most" ] || most=$size
 		cat output >> together
 	done
-	same whole together "gsort -m --part=K/$n_parts $*"
+	same whole together "gsort -m --shard=K/$n_parts $*"
 	[ $((most - least)) -le "$record_nbytes" ] ||
 		broken "$n_parts parts are of $least to $most bytes"
 }
@@ -30,7 +30,7 @@ merged() {
 		parts $n "$@" s0 s1 s2
 	done
 	parts 3 -S 2M --parallel=5 "$@" s0 s1 s2
-	parts 3 -S 64M --ranges=3 "$@" s0 s1 s2
+	parts 3 -S 64M --partitions=3 "$@" s0 s1 s2
 }
 
 # sorted_inputs RECORD_BYTES GENERATOR_OPTIONS GSORT_OPTIONS: s0, s1, s2, which share keys
@@ -46,7 +46,7 @@ sorted_inputs() {
 	done
 }
 
-for d in random few equal; do
+for d in random hundred-keys equal; do
 	claim "parts of a merge, keys: $d"
 	sorted_inputs 8 "-t u64 -d $d" "-t u64"
 	merged 8
@@ -56,9 +56,9 @@ for d in random few equal; do
 done
 
 claim "parts of records with keys that are the same far beyond what is known of blocks"
-sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d few" "-R 40 -k 0:b32"
+sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d hundred-keys" "-R 40 -k 0:b32"
 merged 40 -R 40 -k 0:b32
-merged 8 -R 40 -k 0:b32 --index
+merged 8 -R 40 -k 0:b32 --argsort
 
 claim "more parts than records"
 generate -n 2 -t u64 -d sorted -o s0
@@ -68,25 +68,25 @@ parts 5 s0
 
 claim "which part of how many"
 for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
-	refuses "--part: '$wrong'" -m --part=$wrong s0 -o output
+	refuses "--shard: '$wrong'" -m --shard=$wrong s0 -o output
 done
-refuses "needs -m" --part=1/2 s0 -o output
+refuses "needs -m" --shard=1/2 s0 -o output
 cp s0 in
-run -m --part=1/2 in s1 -o in
+run -m --shard=1/2 in s1 -o in
 [ $status -eq 2 ] || broken "a part in the place of an input: status $status"
-one_line '^gsort: in: is an input, and of what is in it only a part' 'in the place of an input'
+one_line '^gsort: in: is an input, and only one shard' 'in the place of an input'
 same s0 in 'a part in the place of an input'
-refuses "--part.*-u|-u.*--part" -m -u --part=1/2 s0 -o output
-refuses "--part.*--limit|--limit.*--part" -m --limit=5 --part=1/2 s0 -o output
-refuses "needs inputs that are files" -m --part=1/2 - -o output < /dev/null
-refuses "nothing but records" -m --part=1/2 --skip-bytes=8 s0 -o output
+refuses "--shard.*-u|-u.*--shard" -m -u --shard=1/2 s0 -o output
+refuses "--shard.*--limit|--limit.*--shard" -m --limit=5 --shard=1/2 s0 -o output
+refuses "needs inputs that are files" -m --shard=1/2 - -o output < /dev/null
+refuses "does not work with headers" -m --shard=1/2 --skip-bytes=8 s0 -o output
 
 claim "what is not in order is named, and where, by the part that it is in, or between"
 generate -n 9000 -t u64 -d sorted -o s0
 printf '\0\0\0\0\0\0\0\0' | dd of=s0 bs=8 seek=4500 conv=notrunc 2> /dev/null
 named=0
 for k in 1 2 3 4; do
-	run -m --part=$k/4 s0 -o output
+	run -m --shard=$k/4 s0 -o output
 	[ "$status" -ne 0 ] || continue
 	named=$((named + 1))
 	one_line "s0: record 4501: disorder; -m merges" "part $k"

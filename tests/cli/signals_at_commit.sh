@@ -3,7 +3,7 @@
 . "$(dirname "$0")/testlib.sh"
 export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes
 
-generate -d few -n 300000 -o input
+generate -d hundred-keys -n 300000 -o input
 "$GSORT" input -o expected
 "$GSORT" -u --count input -o expected-counts
 

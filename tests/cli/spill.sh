@@ -5,7 +5,7 @@
 generate -n 2000003 -o input
 "$GSORT" -S 256M input -o expected
 "$GSORT_CHECK" expected > /dev/null || broken 'not sorted in memory'
-"$GSORT_CHECK" --same expected input || broken 'not the same records in memory'
+"$GSORT_CHECK" --same-records expected input || broken 'not the same records in memory'
 
 claim 'the bytes do not depend on memory, merge width or threads'
 for size in 1M 1500K 2M 5M 10M; do

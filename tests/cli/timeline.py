@@ -12,7 +12,7 @@ import sys
 import assertions
 from assertions import claim
 
-ROLES = ['phases', 'range', 'reader', 'fetcher', 'lane', 'GPU lane', 'writer', 'checker']
+ROLES = ['phases', 'partition', 'reader', 'fetcher', 'CPU queue', 'GPU queue', 'writer', 'verifier']
 
 
 def ns(us):
@@ -74,7 +74,7 @@ def check_bytes(events, stats):
     """What the pieces moved is what the stages did."""
     sums = collections.Counter()
     for e in events:
-        if e.get('cat') == 'work' and e['name'] != 'range':
+        if e.get('cat') == 'work' and e['name'] != 'partition':
             sums[e['name']] += e['args']['bytes']
     said = collections.Counter()
     for phase in stats['phases']:

@@ -15,11 +15,12 @@ traced() {
 
 generate -n 500000 -o input
 traced 'the trace of a sort in memory' -S 64M input
-says '"name":"lane 1"' trace
-traced 'the trace of a sort in several passes' -S 1M --compress=none input
-says '"name":"merging runs"' trace
-traced 'ranges are in the trace' -S 64M --ranges=3 input
-[ "$(grep -c '"name":"range"' trace)" -eq 3 ] || broken "$(grep -c '"name":"range"' trace) ranges"
+says '"name":"CPU queue 1"' trace
+traced 'the trace of a sort in several passes' -S 1M --temp-compress=none input
+says '"name":"merge passes"' trace
+traced 'partitions are in the trace' -S 64M --partitions=3 input
+n=$(grep -c '"name":"partition"' trace)
+[ "$n" -eq 3 ] || broken "$n partitions"
 traced 'the trace of a sort that is read back' -S 4M --verify input
 says '"name":"checker 1"' trace
 "$GSORT" input -o sorted

@@ -80,7 +80,7 @@ answers 2 '^gsort-gen: .*--key.*--gensort' "$GSORT_GEN" --gensort=ascii -k 0:b10
 answers 2 '^gsort-gen: .*--prefix.*--gensort' "$GSORT_GEN" --gensort=ascii --prefix=2 -o file
 answers 2 '^gsort-gen: .*--gensort.*ascii.binary.skewed' "$GSORT_GEN" --gensort=text -o file
 answers 2 '^gsort-gen: .*--type.*--gensort' "$GSORT_GEN" --gensort=ascii -t u32 -o file
-answers 2 '^gsort-gen: .*--dist.*--gensort' "$GSORT_GEN" --gensort=ascii -d few -o file
+answers 2 '^gsort-gen: .*--dist.*--gensort' "$GSORT_GEN" --gensort=ascii -d hundred-keys -o file
 answers 2 '^gsort-gen: .*--seed.*--gensort' "$GSORT_GEN" --gensort=ascii --seed=2 -o file
 answers 2 '^gsort-gen: .*2\^64' "$GSORT_GEN" --gensort=ascii -b 18446744073709551615 -n 2 -o file
 answers 2 '^gsort-gen: .*--dist.*random sorted' "$GSORT_GEN" -d gaussian -o file
@@ -108,7 +108,7 @@ answers 0 '^-: 1000 records, sorted' sh -c 'cat sorted | "$1" -' sh "$GSORT_CHEC
 answers 2 "^gsort-check: '-', standard input, can be read only once, not 2 times" \
 	sh -c '"$1" - sorted - < equal' sh "$GSORT_CHECK"
 answers 2 "^gsort-check: '-', standard input, can be read only once, not 2 times" \
-	sh -c '"$1" --same - - < equal' sh "$GSORT_CHECK"
+	sh -c '"$1" --same-records - - < equal' sh "$GSORT_CHECK"
 : > empty
 answers 0 '^empty: 0 records, sorted, 0 duplicate keys, checksum 0{16}$' "$GSORT_CHECK" empty
 generate -n 1000 -d sorted -t f32be -o floats
@@ -149,7 +149,7 @@ finds 1 'First unordered record is record 501
 Records: 1000
 Checksum: 1e96301166b
 ERROR - there are 1 unordered records' $keys exchanged
-"$GSORT_CHECK" --same $keys sorted exchanged || broken "--same: status $?"
+"$GSORT_CHECK" --same-records $keys sorted exchanged || broken "--same-records: status $?"
 
 claim 'a record in the place of its neighbour is found'
 {
@@ -161,7 +161,7 @@ claim 'a record in the place of its neighbour is found'
 says '^Duplicate keys: 1$' stdout
 says '^Checksum: ' stdout
 ! grep -q 'Checksum: 1e96301166b' stdout || broken 'the checksum is the same'
-answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same $keys sorted doubled
+answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same-records $keys sorted doubled
 "$GSORT_CHECK" -u $keys doubled > stdout
 [ $? -eq 1 ] || broken '-u: no disorder'
 says '^First unordered record is record 501$' stdout
@@ -176,7 +176,7 @@ claim 'a byte changed behind the key is found'
 "$GSORT_CHECK" $keys changed > stdout || broken "status $?"
 says '^SUCCESS' stdout
 ! grep -q 'Checksum: 1e96301166b' stdout || broken 'the checksum is the same'
-answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same $keys sorted changed
+answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same-records $keys sorted changed
 
 claim 'several files are told apart'
 "$GSORT_CHECK" $keys sorted exchanged > stdout
@@ -192,18 +192,19 @@ claim 'the checksum does not depend on the order, and on nothing but the records
 generate -n 1000 -d random -o random
 "$KEY_LINES" u64 < random | sort | cut -d' ' -f2 | xxd -r -p > shuffled
 ! cmp -s random shuffled || broken 'nothing was shuffled'
-"$GSORT_CHECK" --same random shuffled > stdout 2> stderr || broken "--same: status $?"
-[ ! -s stdout ] && [ ! -s stderr ] || broken '--same: not silent'
+"$GSORT_CHECK" --same-records random shuffled > stdout 2> stderr ||
+	broken "--same-records: status $?"
+[ ! -s stdout ] && [ ! -s stderr ] || broken '--same-records: not silent'
 { head -c 7992 shuffled; printf 'different'; } | head -c 8000 > changed
-answers 1 '^random: 1000 records, ' "$GSORT_CHECK" --same random changed
+answers 1 '^random: 1000 records, ' "$GSORT_CHECK" --same-records random changed
 head -c 7992 shuffled > shorter
-answers 1 ' 999, ' "$GSORT_CHECK" --same random shorter
+answers 1 ' 999, ' "$GSORT_CHECK" --same-records random shorter
 
-claim '--same compares the first with all others together'
+claim '--same-records compares the first with all others together'
 head -c 3200 random > part.1
 tail -c +3201 random > part.2
-"$GSORT_CHECK" --same shuffled part.1 part.2 || broken "status $?"
-answers 1 'random' "$GSORT_CHECK" --same random part.1 part.1
+"$GSORT_CHECK" --same-records shuffled part.1 part.2 || broken "status $?"
+answers 1 'random' "$GSORT_CHECK" --same-records random part.1 part.1
 
 claim 'gsort-check takes headers, incomplete records, formats and lists as gsort does'
 generate -n 1000 -d sorted -o sorted
@@ -225,14 +226,14 @@ printf 'sorted\0equal' > names
 answers 2 "^gsort-check: --files0-from: operand 'sorted'" "$GSORT_CHECK" --files0-from=names sorted
 answers 2 '^gsort-check: nowhere: ' "$GSORT_CHECK" --files0-from=nowhere
 
-claim '--same leaves headers out, and compares what is kept'
+claim '--same-records leaves headers out, and compares what is kept'
 { printf 'HEADER' && cat sorted && printf 'tail'; } > same
 { printf 'header' && cat sorted && printf 'TAIL'; } > other
 shape='--skip-bytes=6 --partial=keep'
-"$GSORT_CHECK" --same $shape framed same || broken "status $?"
+"$GSORT_CHECK" --same-records $shape framed same || broken "status $?"
 answers 1 '^framed: the records are the same, the incomplete' \
-	"$GSORT_CHECK" --same $shape framed other
-"$GSORT_CHECK" --same --skip-bytes=6 --partial=drop framed other || broken "status $?"
+	"$GSORT_CHECK" --same-records $shape framed other
+"$GSORT_CHECK" --same-records --skip-bytes=6 --partial=drop framed other || broken "status $?"
 
 claim 'gsort-check refuses what is no records, unless it is to be raw'
 printf '\037\213\010\000\000\000\000\000\000\003cccccccccccccc' > t.gz
@@ -259,7 +260,7 @@ ln -s mine soft
 stays "standard output and input 'mine' are the same file" '"$GSORT_CHECK" mine >> mine'
 stays "standard output and input 'soft' are" '"$GSORT_CHECK" soft >> mine'
 stays 'standard output and standard input are the same file' '"$GSORT_CHECK" - < mine >> mine'
-stays "standard output and input 'mine'" '"$GSORT_CHECK" --same sorted mine 1<> mine'
+stays "standard output and input 'mine'" '"$GSORT_CHECK" --same-records sorted mine 1<> mine'
 stays "--files0-from 'mine' and standard output are" '"$GSORT_CHECK" --files0-from=mine >> mine'
 stays 'standard output and standard error are the same file' '"$GSORT_GEN" -n 9 >> mine 2>&1'
 "$GSORT_CHECK" sorted sorted > both 2>&1 || broken 'two texts in one file: refused'
@@ -279,7 +280,7 @@ answers 2 '^gsort-check: missing: ' "$GSORT_CHECK" missing
 answers 2 '^gsort-check: random: .*8000' "$GSORT_CHECK" -t b9 random
 answers 2 '^gsort-check: .*--type' "$GSORT_CHECK" -t u7 sorted
 answers 2 '^gsort-check: .*file' "$GSORT_CHECK"
-answers 2 '^gsort-check: .*--same' "$GSORT_CHECK" --same sorted
+answers 2 '^gsort-check: .*--same-records' "$GSORT_CHECK" --same-records sorted
 
 claim 'gsort-bench checks and times, and leaves nothing'
 "$GSORT_BENCH" file --size=1M --repeat=1 --gsort="$GSORT" --json=json > stdout 2> stderr ||

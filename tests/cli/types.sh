@@ -5,7 +5,7 @@
 for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i32be i64 i64be i128 \
 	i128be f16 f16be bf16 bf16be f32 f32be f64 f64be bool u24 u40be u72 i24be i56 i120be \
 	b1 b2 b3 b4 b5 b7 b8 b9 b10 b12 b15 b16; do
-	for dist in random few nan; do
+	for dist in random hundred-keys nan; do
 		generate -n 1001 -t $type -d $dist --seed=7
 	done > input
 	for flags in '' -r -u '-r -u'; do
@@ -18,7 +18,7 @@ done
 # Which of two equal numbers is first is open where they are sorted as codes.
 claim 'numbers in the order of numpy'
 for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
-	for dist in few nan; do
+	for dist in hundred-keys nan; do
 		generate -n 1001 -t $type -d $dist --seed=7 -o input
 		for flags in '' -r; do
 			claim "$type $dist $flags"
@@ -27,22 +27,34 @@ for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
 			[ $status -eq 0 ] || broken "status $status"
 			"$KEY_LINES" $type < output | cut -d' ' -f1 | cmp -s expected - ||
 				broken 'not in order'
-			"$GSORT_CHECK" --same -t $type input output || broken 'not the same'
+			"$GSORT_CHECK" --same-records -t $type input output || broken 'not the same'
 			"$GSORT_CHECK" -t $type $flags output > stdout || broken "$(cat stdout)"
 			run -c -t $type $flags output
 			[ $status -eq 0 ] || broken "-c: status $status"
 			oracle $type $flags -u < input > expected
 			gives expected -t $type $flags -u input
 			sorted_lines $type $flags < input | column 4 > expected
-			gives expected -t $type $flags --index input
+			gives expected -t $type $flags --argsort input
 			oracle $type $flags < input > sorted
 			gives sorted -m -t $type $flags sorted
 		done
 	done
 done
 refuses ':n cannot follow u64' -t u64:n input
+refuses ':numpy cannot follow u64' -t u64:numpy input
 refuses ':x cannot follow f64' -t f64:x input
 refuses '-r, --reverse sorts all of it' -t f64:r input
+
+claim ':numpy is :n, and :total is :t'
+for type in f64 c64 t64; do
+	generate -n 10000 -t $type -d nan -o input
+	for names in n:numpy t:total; do
+		"$GSORT" -t "$type:${names%:*}" input -o expected
+		gives expected -t "$type:${names#*:}" input
+		"$GSORT" -R 16 -k "8:$type:${names%:*}:r" input -o expected
+		gives expected -R 16 -k "8:$type:${names#*:}:r" input
+	done
+done
 
 claim 'le may be written out'
 generate -n 100 -t i32 -o input

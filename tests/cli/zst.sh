@@ -6,7 +6,7 @@ command -v zstd > /dev/null || {
 	exit 77
 }
 
-generate -n 500000 -d nearly -o input
+generate -n 500000 -d nearly-sorted -o input
 "$GSORT" input -o expected
 zstd -q input -o input.zst
 

@@ -32,13 +32,13 @@ void parts_remove(void)
 
 static void older_list(char text[static 1024])
 {
-	int at = sprintf(text, "{\"gsort_parts\": 1, \"content\": \"records\", "
+	int at = sprintf(text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", "
 			       "\"record_bytes\": 8, \"header_bytes\": 0, \"keys\": [], "
-			       "\"records\": 0, \"parts\": [");
+			       "\"records\": 0, \"part_files\": [");
 
 	for (int i = 0; i < N_OLDER_PARTS; i++)
 		at += sprintf(text + at,
-			      "%s{\"part\": %d, \"name\": \"output.%04d\", \"records\": 0, "
+			      "%s{\"number\": %d, \"name\": \"output.%04d\", \"records\": 0, "
 			      "\"bytes\": 7, \"checksum\": \"0000000000000000\"}",
 			      i ? ", " : "", i, i);
 	strcpy(text + at, "]}");

@@ -20,7 +20,7 @@ const struct mode modes[] = {
 	  .is_slow = true },
 	{ .name = "cuda-ranges",
 	  .answer = ANSWER_FEW,
-	  .arguments = "--backend=cuda -S 64M --device-memory=16M --ranges=2 few -o output" },
+	  .arguments = "--backend=cuda -S 64M --device-memory=16M --partitions=2 few -o output" },
 	/* Two devices, and one that is two. */
 	{ .name = "cuda-devices",
 	  .n_devices = 2,
@@ -40,7 +40,8 @@ const struct mode modes[] = {
 	/* Packed between the passes. */
 	{ .name = "cuda-packed",
 	  .answer = ANSWER_FEW_UNIQUE,
-	  .arguments = CUDA "-m -u --batch-size=2 --compress=delta -T tmp/a " PARTS " -o output" },
+	  .arguments = CUDA "-m -u --batch-size=2 --temp-compress=delta -T tmp/a " PARTS
+			    " -o output" },
 	{ .name = "cuda-records",
 	  .answer = ANSWER_FEW_RECORDS,
 	  .arguments = CUDA "-R 16 -k 0:b3 few -o output",

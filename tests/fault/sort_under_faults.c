@@ -1,18 +1,20 @@
 /*
  * sort_under_faults - whole sorts in which the n-th call of each kind fails, for every n
  *
- * usage: sort_under_faults [--all|--share=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]
+ * usage: sort_under_faults [--all|--interval=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]
  *        sort_under_faults --rehearse
  *        sort_under_faults --dies MODE [N]
  *
- * After SQLite's habit: for each way to run gsort (test_dir.h) and each fault point (fault_points.h) the
- * calls that pass it are counted in a run without a fault. Then it is run again with the first of
- * them failing, with the second, and so on; once and from then on; for each errno that the system
- * may give there. By default n is the first, the last and one at random (or only that), and the
- * first of each place in the code; --all goes through all n. With modes, a point and an n, only
- * these. --share=N, or GSORT_FAULTS_SHARE=N in the environment, injects every N-th of them: the
- * seed says which is the first. Without --seed it is GSORT_SEED in the environment, or the time.
- * --rehearse runs each mode without a fault, and sees whether every point is passed by one of them.
+ * After SQLite's habit: for each way to run gsort (test_dir.h) and each fault point
+ * (fault_points.h) the calls that pass it are counted in a run without a fault. Then it is run
+ * again with the first of them failing, with the second, and so on; once and from then on; for
+ * each errno that the system may give there. By default n is the first, the last and one at random
+ * (or only that), and the first of each place in the code; --all goes through all n. With modes, a
+ * point and an n, only these. --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects
+ * every N-th of them: the seed says which is the first. Without --seed it is GSORT_SEED in the
+ * environment, or the time.
+ * --rehearse runs each mode without a fault, and sees whether every point is passed by one of
+ * them.
  *
  * --dies breaks the GPU's context at the N-th launch of a kernel, or at one at random, which only
  * can be where there is a GPU, and only once: no other sort could use it in this process.
@@ -246,8 +248,8 @@ static void try_mode_on(const struct mode *mode, unsigned n_devices)
 }
 
 /*
- * A point that no mode passes tests nothing. But files are cut only after something went wrong, and
- * space is given back in the background, when there is time and enough of it.
+ * A point that no mode passes tests nothing. But files are cut only after something went wrong,
+ * and space is given back in the background, when there is time and enough of it.
  */
 static void check_points(void)
 {
@@ -278,7 +280,7 @@ static void print_usage(FILE *stream)
 	const char *name = program_invocation_short_name;
 
 	fprintf(stream,
-		"usage: %s [--all|--share=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]\n"
+		"usage: %s [--all|--interval=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]\n"
 		"       %s --rehearse\n"
 		"       %s --dies MODE [N]\n",
 		name, name, name);
@@ -335,7 +337,7 @@ static int check_words(void)
 /* Options; returns the index of the first mode, or -1 after a message. */
 static int take_options(int argc, char **argv)
 {
-	const char *share = getenv("GSORT_FAULTS_SHARE"), *seed = getenv("GSORT_SEED");
+	const char *share = getenv("GSORT_FAULT_INTERVAL"), *seed = getenv("GSORT_SEED");
 	int i = 1;
 
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
@@ -345,7 +347,7 @@ static int take_options(int argc, char **argv)
 			run.rehearse = true;
 		else if (strcmp(argv[i], "--dies") == 0)
 			run.dies = true;
-		else if (strncmp(argv[i], "--share=", 8) == 0)
+		else if (strncmp(argv[i], "--interval=", 8) == 0)
 			share = argv[i] + 8;
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
 			run.seed = strtoull(argv[i] + 7, NULL, 10);

@@ -131,10 +131,10 @@ void scene_close(void)
 /* --- A run --- */
 
 /* Instead of being printed it is kept, for the judge. */
-void __wrap_say(enum gsort_kind kind, const char *text);
-void __wrap_say(enum gsort_kind kind, const char *text)
+void __wrap_say(enum gsort_severity kind, const char *text);
+void __wrap_say(enum gsort_severity kind, const char *text)
 {
-	messages_keep(kind == GSORT_FAILURE ? MESSAGE_FAILURE :
+	messages_keep(kind == GSORT_ERROR   ? MESSAGE_FAILURE :
 		      kind == GSORT_WARNING ? MESSAGE_WARNING :
 					      MESSAGE_NOTE,
 		      text);

@@ -122,7 +122,7 @@ static bool is_without_device_in_silence(const struct trial *trial)
 static bool is_without_code_in_silence(const struct trial *trial)
 {
 	return trial->fault && trial->fault->point == POINT_DEVICE_CODE &&
-	       (!strstr(messages_last_warning(), "-Dsm=") ||
+	       (!strstr(messages_last_warning(), "-Dgpu_arch=") ||
 		!strstr(messages_last_warning(), " has compute capability ") ||
 		!strstr(messages_last_warning(), "; sorting on the CPU"));
 }
@@ -166,8 +166,8 @@ static bool is_said_to_stay(const struct trial *trial, const char *file)
 {
 	if (is_left_aside(trial))
 		return true;
-	if (trial->mode->has_parts && strstr(file, ".older"))
-		file = ".older beside it is older, and cannot be removed";
+	if (trial->mode->has_parts && strstr(file, ".backup"))
+		file = ".backup beside it is older, and cannot be removed";
 	return trial->fault &&
 	       (trial->fault->point == POINT_REMOVE || trial->fault->point == POINT_EXAMINE) &&
 	       (strstr(messages_last_warning(), file) || strstr(messages_last(), file));

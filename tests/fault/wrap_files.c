@@ -47,7 +47,7 @@ static enum role role_by_path(int directory, const char *path, int flags)
 		return role_of(fd);
 	if (temporary && strncmp(path, temporary, strlen(temporary)) == 0)
 		return ROLE_TEMPORARY;
-	if (strcmp(path, ".output.parts.newer") == 0) /* for the next, if this one is killed */
+	if (strcmp(path, ".output.parts.pending") == 0) /* for the next, if this one is killed */
 		return ROLE_MANIFEST;
 	if (directory == AT_FDCWD || (flags & O_ACCMODE) != O_RDWR)
 		return ROLE_OTHER;

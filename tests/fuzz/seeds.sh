@@ -26,11 +26,11 @@ seed bytes -t b10 --verify --fsync in -o out
 seed sizes -S 64M --device-memory=1G --temp-limit=50% -T /tmp -T . in
 seed numbers --parallel=3 --batch-size=16 --gpus=0,1 --backend=cpu in
 seed records -R 20 -k 4:u32 -k 0:b4:r -k 8:f64be in
-seed index -R 20 -k 4:u32 --index --limit=10 --partial=drop in
+seed index -R 20 -k 4:u32 --argsort --limit=10 --partial=drop in
 seed count -R 20 -k 4:i32 -u --count --skip-bytes=8 in
 seed keys -R 20 -k 4:i128:r --keys-only --partial=keep in
 seed reports --stats --stats-json=j --trace=t --progress=never --debug in
-seed modes -m a b c -o d --compress=zstd:3
+seed modes -m a b c -o d --temp-compress=zstd:3
 seed check -c -C --explain --help --version -- -x
 seed names --files0-from=/dev/null --zstd=3 -o x.zst
 seed checkpoint --checkpoint=dir in -o out
@@ -58,14 +58,14 @@ for type in 1 2 3 4 5; do
 done
 
 part() {
-	printf '{ "part": %s, "name": "a.000%s", "records": %s, "bytes": 152, "first_key": "00",' \
+	printf '{ "number": %s, "name": "a.000%s", "records": %s, "bytes": 152,' \
 		"$1" "$1" "$2"
-	printf '"last_key": "01", "checksum": "0123456789abcdef" }'
+	printf '"first_key": "00", "last_key": "01", "checksum": "0123456789abcdef" }'
 }
 {
-	printf '{ "gsort_parts": 1, "content": "npy", "zstd": false, "record_bytes": 12,'
+	printf '{ "gsort_part_manifest": 1, "content": "npy", "zstd": false, "record_bytes": 12,'
 	printf '"header_bytes": 128, "keys": ["8:i32:r", "0:f64:n"], "unique": true,'
-	printf '"divided_at_keys": true, "records": 3, "parts": [%s, %s] }' \
+	printf '"split_by_keys": true, "records": 3, "part_files": [%s, %s] }' \
 		"$(part 0 2)" "$(part 1 1)"
 } > parts_list/two
 

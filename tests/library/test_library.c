@@ -424,7 +424,7 @@ static void cancel_wakes_a_merge_that_waits_for_a_pipe(void **state)
 	good(sort, gsort_set(sort, "merge", NULL));
 	good(sort, gsort_add_input_fd(sort, fds[0]));
 	good(sort, gsort_set_output_path(sort, out_path));
-	good(sort, gsort_on_progress(sort, cancel_when_it_runs, sort, 1));
+	good(sort, gsort_set_progress_callback(sort, cancel_when_it_runs, sort, 1));
 	refused(sort, gsort_run(sort), -ECANCELED, "cancelled");
 	gsort_close(sort);
 	close(fds[0]);
@@ -472,7 +472,7 @@ static void what_is_the_same_in_other_words_is_no_other_value(void **state)
 	refused(sort, gsort_set(sort, "S", "2M"), -EINVAL, "not as '1M' and as '2M'");
 	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "much");
 	refused(sort, gsort_set(sort, "limit", "one"), -EINVAL, "one");
-	assert_string_equal(gsort_get_taken(sort, "buffer-size"), "1M");
+	assert_string_equal(gsort_get_set(sort, "buffer-size"), "1M");
 	good(sort, gsort_set(sort, "S", "1048576b")); /* it is 1M still */
 	good(sort, gsort_set(sort, "limit", "3"));
 	gsort_close(sort);
@@ -496,7 +496,8 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 	refused(sort, gsort_set(sort, "help", NULL), -ENOTSUP, "--help: is of the program");
 	refused(sort, gsort_set(sort, "progress", "always"), -ENOTSUP, "not of the library");
 	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "not as '2' and as '3'");
-	refused(sort, gsort_on_progress(sort, NULL, NULL, 0), -EINVAL, "every 0 milliseconds");
+	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL,
+		"every 0 milliseconds");
 	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "nothing was put");
 	refused(sort, gsort_run(sort), -EINVAL, "there is no input");
 	good(sort, gsort_set_type(sort, "u64"));
@@ -589,9 +590,9 @@ static void part_of_what_is_put_is_refused_before_anything_is_begun(void **state
 	struct gsort *sort = open_sort();
 
 	(void)state;
-	good(sort, gsort_set(sort, "part", "1/2"));
+	good(sort, gsort_set(sort, "shard", "1/2"));
 	good(sort, gsort_set(sort, "merge", NULL));
-	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--part needs inputs that are files");
+	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--shard needs input files");
 	good(sort, gsort_set_descending(sort)); /* it has not begun */
 	gsort_close(sort);
 }
@@ -627,7 +628,7 @@ static void null_is_refused_with_a_message(void **state)
 	refused(sort, gsort_add_temporary_directory(sort, NULL), -EINVAL, "needs a value");
 	refused(sort, gsort_set_output_path(sort, NULL), -EINVAL, "needs a value");
 	refused(sort, gsort_add_input_path(sort, NULL), -EINVAL, "path of an input is NULL");
-	refused(sort, gsort_check(sort, NULL), -EINVAL, "ret_record is NULL");
+	refused(sort, gsort_check(sort, NULL), -EINVAL, "ret_first_unsorted is NULL");
 	refused(sort, gsort_explain(sort, 0, NULL), -EINVAL, "ret_json is NULL");
 	refused(sort, gsort_get_stats(sort, NULL, 8), -EINVAL, "ret_stats is NULL");
 	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "what is to be put is NULL");
@@ -664,19 +665,19 @@ static void null_handle_is_refused_and_never_looked_into(void **state)
 	assert_int_equal(gsort_run(NULL), -EINVAL);
 	assert_int_equal(gsort_check(NULL, &number), -EINVAL);
 	assert_int_equal(gsort_explain(NULL, 0, &json), -EINVAL);
-	assert_int_equal(gsort_on_message(NULL, NULL, NULL), -EINVAL);
-	assert_int_equal(gsort_on_progress(NULL, NULL, NULL, 1), -EINVAL);
+	assert_int_equal(gsort_set_message_callback(NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(gsort_set_progress_callback(NULL, NULL, NULL, 1), -EINVAL);
 	assert_int_equal(gsort_get_stats(NULL, &stats, sizeof stats), -EINVAL);
 	assert_null(gsort_stats_json(NULL));
 	assert_null(gsort_stats_text(NULL));
-	assert_null(gsort_get_taken(NULL, "unique"));
-	assert_int_equal(gsort_take(NULL, "unique", NULL), -EINVAL);
-	assert_int_equal(gsort_lend_process(NULL, NULL), -EINVAL);
+	assert_null(gsort_get_set(NULL, "unique"));
+	assert_int_equal(gsort_set_from_cli(NULL, "unique", NULL), -EINVAL);
+	assert_int_equal(gsort_set_process(NULL, NULL), -EINVAL);
 	assert_int_equal(gsort_explain_text(NULL, 0, &json), -EINVAL);
 	assert_int_equal(gsort_write_reports(NULL), -EINVAL);
-	assert_int_equal(gsort_judge_signal(NULL, SIGTERM), GSORT_DIE);
-	assert_string_equal(gsort_printable(NULL, NULL, 0), "");
-	assert_null(gsort_nearest_word(NULL, 0, NULL, 0));
+	assert_int_equal(gsort_signal_action(NULL, SIGTERM), GSORT_SIGNAL_TERMINATE);
+	assert_string_equal(gsort_quote(NULL, NULL, 0), "");
+	assert_null(gsort_suggest(NULL, 0, NULL, 0));
 	gsort_get_progress(NULL, &progress, sizeof progress);
 	assert_string_equal(progress.phase, "");
 	assert_non_null(gsort_message(NULL));
@@ -747,7 +748,7 @@ static void failure_says_why_and_what_helps(void **state)
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_set(sort, "temp-limit", "0"));
-	refused(sort, gsort_on_progress(sort, NULL, NULL, 0), -EINVAL, "milliseconds");
+	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL, "milliseconds");
 	while (gsort_put(sort, numbers, sizeof numbers) == 0)
 		continue;
 	if (!strstr(gsort_message(sort), "--temp-limit"))
@@ -797,14 +798,14 @@ static void watcher_is_called_while_it_runs_and_may_cancel(void **state)
 	assert_int_equal(pipe(fds), 0);
 	good(sort, gsort_add_input_fd(sort, fds[0]));
 	good(sort, gsort_set_output_path(sort, out_path));
-	good(sort, gsort_on_progress(sort, cancel_when_it_runs, sort, 1));
+	good(sort, gsort_set_progress_callback(sort, cancel_when_it_runs, sort, 1));
 	refused(sort, gsort_run(sort), -ECANCELED, "cancelled");
 	gsort_close(sort);
 	close(fds[0]);
 	close(fds[1]);
 }
 
-static void note_message(void *context, enum gsort_kind kind, const char *text)
+static void note_message(void *context, enum gsort_severity kind, const char *text)
 {
 	snprintf(context, 256, "%d %s", kind, text);
 }
@@ -827,7 +828,7 @@ static void warnings_are_told(void **state)
 	char heard[256] = "";
 
 	(void)state;
-	good(sort, gsort_on_message(sort, note_message, heard));
+	good(sort, gsort_set_message_callback(sort, note_message, heard));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
@@ -935,12 +936,12 @@ static void everything_is_told_as_text_for_a_person_too(void **state)
 	good(sort, gsort_finish(sort));
 	text = gsort_stats_text(sort);
 	assert_non_null(text);
-	assert_non_null(strstr(text, "merging into the output"));
+	assert_non_null(strstr(text, "final merge"));
 	gsort_get_progress(sort, &progress, sizeof progress);
 	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
-	assert_int_equal(strncmp(line, "merging into the output: 100 %", 30), 0);
+	assert_int_equal(strncmp(line, "final merge: 100 %", 18), 0);
 	gsort_format_progress(&progress, sizeof progress, line, 8);
-	assert_string_equal(line, "merging");
+	assert_string_equal(line, "final m");
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_explain_text(sort, 1 << 30, &text));
@@ -980,7 +981,7 @@ static void reports_appear_when_they_are_asked_to(void **state)
 }
 
 /* The last line about a record; of the device another is told later. */
-static void note_record(void *context, enum gsort_kind kind, const char *text)
+static void note_record(void *context, enum gsort_severity kind, const char *text)
 {
 	if (strncmp(text, "record ", 7) == 0)
 		note_message(context, kind, text);
@@ -993,7 +994,7 @@ static void keys_are_told_line_by_line_if_asked(void **state)
 
 	(void)state;
 	good(sort, gsort_set(sort, "debug", NULL));
-	good(sort, gsort_on_message(sort, note_record, heard));
+	good(sort, gsort_set_message_callback(sort, note_record, heard));
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_run(sort));
@@ -1007,9 +1008,9 @@ static void failures_are_heard_when_they_are_known(void **state)
 	char heard[256] = "";
 
 	(void)state;
-	good(sort, gsort_on_message(sort, note_message, heard));
+	good(sort, gsort_set_message_callback(sort, note_message, heard));
 	assert_int_equal(gsort_set(sort, "limit", "x"), -EINVAL);
-	assert_int_equal(heard[0], '0' + GSORT_FAILURE);
+	assert_int_equal(heard[0], '0' + GSORT_ERROR);
 	assert_string_equal(heard + 2, gsort_message(sort));
 	gsort_close(sort);
 }
@@ -1026,14 +1027,14 @@ static void options_are_a_list_that_has_all_names(void **state)
 	(void)state;
 	for (; gsort_get_option(n, &option, sizeof option) == 0; n++) {
 		assert_true(*option.name && *option.help);
-		assert_true(option.argument || !option.otherwise);
+		assert_true(option.argument || !option.default_value);
 		while (gsort_get_option_word(n, n_words, room))
 			n_words++;
 		assert_true(option.argument || n_words == 0);
 		if (strcmp(option.name, "backend") == 0)
 			assert_string_equal(gsort_get_option_word(n, 2, room), "cpu");
 		n_words = 0;
-		assert_int_equal(gsort_set(sort, option.name, "\n") == -ENOTSUP, option.of_program);
+		assert_int_equal(gsort_set(sort, option.name, "\n") == -ENOTSUP, option.cli_only);
 	}
 	assert_true(n > 30);
 	assert_int_equal(gsort_get_option(n, &option, sizeof option), -ENOENT);
@@ -1050,26 +1051,26 @@ static void options_of_a_program_are_taken_and_told(void **state)
 	uint64_t record;
 
 	(void)state;
-	good(sort, gsort_on_message(sort, note_message, heard));
-	assert_null(gsort_get_taken(sort, "help"));
-	good(sort, gsort_take(sort, "help", NULL));
-	assert_string_equal(gsort_get_taken(sort, "help"), "");
-	assert_null(gsort_get_taken(sort, "version"));
-	assert_null(gsort_get_taken(sort, "progress"));
-	good(sort, gsort_take(sort, "progress", "never"));
-	assert_string_equal(gsort_get_taken(sort, "progress"), "never");
-	refused(sort, gsort_take(sort, "progress", "perhaps"), -EINVAL,
+	good(sort, gsort_set_message_callback(sort, note_message, heard));
+	assert_null(gsort_get_set(sort, "help"));
+	good(sort, gsort_set_from_cli(sort, "help", NULL));
+	assert_string_equal(gsort_get_set(sort, "help"), "");
+	assert_null(gsort_get_set(sort, "version"));
+	assert_null(gsort_get_set(sort, "progress"));
+	good(sort, gsort_set_from_cli(sort, "progress", "never"));
+	assert_string_equal(gsort_get_set(sort, "progress"), "never");
+	refused(sort, gsort_set_from_cli(sort, "progress", "perhaps"), -EINVAL,
 		"none of auto|always|never");
-	good(sort, gsort_take(sort, "S", "1024K")); /* which it has already */
-	good(sort, gsort_take(sort, "check", NULL));
+	good(sort, gsort_set_from_cli(sort, "S", "1024K")); /* which it has already */
+	good(sort, gsort_set_from_cli(sort, "check", NULL));
 	write_numbers(other_path, (const uint64_t[]){ 2, 1 }, 2);
 	good(sort, gsort_add_input_path(sort, other_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	refused(sort, gsort_run(sort), -EINVAL, "a check writes nothing");
 	gsort_close(sort);
 	sort = open_sort();
-	good(sort, gsort_on_message(sort, note_message, heard));
-	good(sort, gsort_take(sort, "check", NULL));
+	good(sort, gsort_set_message_callback(sort, note_message, heard));
+	good(sort, gsort_set_from_cli(sort, "check", NULL));
 	good(sort, gsort_add_input_path(sort, other_path));
 	refused(sort, gsort_finish(sort), -EINVAL, "gsort_check() does it");
 	good(sort, gsort_check(sort, &record));
@@ -1116,21 +1117,21 @@ static void what_is_lent_says_what_a_signal_is_to_do(void **state)
 	(void)state;
 	assert_int_equal(gsort_open_process(NULL), -EINVAL);
 	assert_int_equal(gsort_open_process(&process), 0);
-	refused(sort, gsort_lend_process(sort, NULL), -EINVAL, "the process is NULL");
-	good(sort, gsort_lend_process(sort, process));
+	refused(sort, gsort_set_process(sort, NULL), -EINVAL, "the process is NULL");
+	good(sort, gsort_set_process(sort, process));
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_run(sort));
 	assert_file_is(out_path, sorted, N);
-	assert_int_equal(gsort_judge_signal(process, SIGTERM), GSORT_GO_ON);
-	assert_int_equal(gsort_get_missed_signal(process), 0);
-	assert_int_equal(gsort_catch_fault(process, numbers), 0);
-	gsort_remove_names(process);
+	assert_int_equal(gsort_signal_action(process, SIGTERM), GSORT_SIGNAL_IGNORE);
+	assert_int_equal(gsort_pending_signal(process), 0);
+	assert_int_equal(gsort_handle_sigbus(process, numbers), 0);
+	gsort_cleanup_files(process);
 	assert_file_is(out_path, sorted, N);
 	gsort_close(sort);
 	gsort_close_process(process);
 	assert_int_equal(gsort_open_process(&process), 0);
-	assert_int_equal(gsort_judge_signal(process, SIGTERM), GSORT_DIE);
+	assert_int_equal(gsort_signal_action(process, SIGTERM), GSORT_SIGNAL_TERMINATE);
 	gsort_close_process(process);
 	gsort_close_process(NULL);
 }
@@ -1140,7 +1141,7 @@ static void text_from_outside_is_printed_on_one_line(void **state)
 	char line[32];
 
 	(void)state;
-	assert_string_equal(gsort_printable("a\nb", line, sizeof line), "a$'\\n'b");
+	assert_string_equal(gsort_quote("a\nb", line, sizeof line), "a$'\\n'b");
 }
 
 /* --- one process --- */

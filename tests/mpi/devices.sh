@@ -22,14 +22,14 @@ tell_of_it() {
 }
 
 generate -n 200000 -t u64 -o random
-generate -n 20000 -R 24 -k 3:b10 -d few -o records
+generate -n 20000 -R 24 -k 3:b10 -d hundred-keys -o records
 
 claim "each of two ranks has a device, and what they spill is merged"
 agrees 2 -S 2M --temp-limit=1G random --debug
 have 'a device apart (0)' 'a device apart (1)'
 
 claim "several ranks have the same device, and nobody mixes memories"
-agrees 3 -R 24 -k 3:b10 records --index --debug
+agrees 3 -R 24 -k 3:b10 records --argsort --debug
 have 'a device apart (0)' 'a device apart (0)' 'a device apart (1)'
 
 claim "a list is shared out, and a rank can have several"

@@ -44,8 +44,8 @@ ends() {
 begin() {
 	first=$1 other=$2
 	shift 2
-	timeout 120 "$MPIRUN" -np 1 env GSORT_STOP="$first" "$GSORT_MPI_FAULTS" "$@" : \
-		-np 1 env GSORT_STOP="$other" "$GSORT_MPI_FAULTS" "$@" \
+	timeout 120 "$MPIRUN" -np 1 env GSORT_TEST_STOP_AT="$first" "$GSORT_MPI_FAULTS" "$@" : \
+		-np 1 env GSORT_TEST_STOP_AT="$other" "$GSORT_MPI_FAULTS" "$@" \
 		> stdout 2> stderr < /dev/null &
 	launcher=$!
 }
@@ -94,7 +94,7 @@ status=$?
 ends "PMI_SIZE=4" 'an mpiexec with PMI has started 4 ranks .*MPI sees 1 of them'
 
 claim "what is wrong without a launcher is one line, and no word of MPI's"
-for wrong in --wrong --part=1/2 nosuch; do
+for wrong in --wrong --shard=1/2 nosuch; do
 	"$GSORT_MPI" "$wrong" random -o out/x > stdout 2> stderr
 	status=$?
 	ends "$wrong" ".*${wrong%=*}"
@@ -103,7 +103,7 @@ done
 
 claim "ranks of different versions"
 launch -np 2 "$GSORT_MPI_FAULTS" random -o out/x : \
-	-np 1 env GSORT_IS=0.1 "$GSORT_MPI_FAULTS" random -o out/x
+	-np 1 env GSORT_TEST_VERSION=0.1 "$GSORT_MPI_FAULTS" random -o out/x
 ends "0.1" 'ranks of different versions cannot work together: .* on .*rank [0-9].* on .*rank [0-9]'
 
 claim "a rank that is started later is waited for"
@@ -122,14 +122,14 @@ for point in begun written checked; do
 done
 
 claim "a rank that is stopped for longer than a question waits, and answers then"
-begin "" sorted --stall=8 random -o out/x
+begin "" sorted --timeout=8 random -o out/x
 in_time all_stopped 1 sorted || broken "it has not come so far"
 sleep 2.2
 signal_stopped CONT 1 sorted
 as_expected "stopped"
 
 claim "a rank that is stopped for good is named"
-begin "" sorted --stall=3 random -o out/x
+begin "" sorted --timeout=3 random -o out/x
 in_time all_stopped 1 sorted || broken "it has not come so far"
 wait_for_end sorted
 ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
@@ -137,7 +137,7 @@ ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
 claim "an input that one rank finds changed at last ends all, and is all that is said"
 cp random changing
 timeout 60 "$MPIRUN" -np 3 "$GSORT_MPI_FAULTS" changing -o out/x : \
-	-np 1 env GSORT_STOP=checked "$GSORT_MPI_FAULTS" changing -o out/x : \
+	-np 1 env GSORT_TEST_STOP_AT=checked "$GSORT_MPI_FAULTS" changing -o out/x : \
 	-np 1 "$GSORT_MPI_FAULTS" changing -o out/x > stdout 2> stderr < /dev/null &
 launcher=$!
 in_time all_stopped 1 checked || broken "it has not come so far"
@@ -160,11 +160,11 @@ signal_stopped KILL 2 written
 [ "$status" -ne 0 ] || broken "all killed: status 0"
 in_time no_process || broken "a rank has not ended"
 ls -A out > left
-grep -q '^\.gsort-unfinished-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
+grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
 ranks 2 random -o out/x
 [ "$(grep -c 'unfinished.* was left by a gsort that was killed .*: remove it' stderr)" -eq 1 ] ||
 	broken "the next start does not tell"
-rm -f out/.gsort-unfinished-*
+rm -f out/.gsort-temp-*
 as_expected "started again"
 
 claim "what ranks with a checkpoint leave that are all killed goes when it is taken up, untold"
@@ -172,7 +172,7 @@ begin written written -S 1M --checkpoint=ck random -o out/x
 signal_stopped KILL 2 written
 in_time no_process || broken "a rank has not ended"
 ls -A out > left
-grep -q '^\.gsort-unfinished-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
+grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
 ranks 2 -S 1M --checkpoint=ck random -o out/x
 says '^gsort: resuming: ' stderr
 ! grep 'was left' stderr > told || broken "$(cat told)"
@@ -196,7 +196,7 @@ claim "a directory for the output that ranks do not share"
 second 'mount -t tmpfs none out' random -o out/x
 ends "a directory of one" 'rank 1, on [^:]*: out/x is in another directory here than the first'
 # Which has the same number with both.
-for parts in '' --parts=3; do
+for parts in '' --split=3; do
 	# shellcheck disable=SC2086
 	launch -np 2 unshare -m sh -c 'mount -t tmpfs none out && exec "$@"' sh \
 		"$GSORT_MPI" $parts random -o out/x
@@ -207,7 +207,7 @@ done
 claim "a disk for temporary files that is full with one rank"
 mkdir small
 # As it might shrink, that is known when the first run is there.
-second 'mount -t tmpfs -o size=300k none small' -S 1M -T small --compress=zstd random -o out/x
+second 'mount -t tmpfs -o size=300k none small' -S 1M -T small --temp-compress=zstd random -o out/x
 ends "-T" 'rank 1, on [^:]*: small: No space left on device'
 
 claim "a disk for the output that is full when some of it is written"

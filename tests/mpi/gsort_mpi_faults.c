@@ -1,10 +1,11 @@
 /*
- * gsort_mpi_faults - gsort-mpi, of which a rank stops when it has come so far, or is of another version
+ * gsort_mpi_faults - gsort-mpi, of which a rank stops when it has come so far, or is of another
+ * version
  *
- * GSORT_STOP in the environment of a rank says where: begun, sorted, written or checked. There it
- * waits for SIGCONT, and a file that is called so, and with its process behind a dot, appears. So a
- * test can do something at a moment that it knows, and has not to hit it. GSORT_IS is the version
- * that a rank says it has.
+ * GSORT_TEST_STOP_AT in the environment of a rank says where: begun, sorted, written or checked.
+ * There it waits for SIGCONT, and a file that is called so, and with its process behind a dot,
+ * appears. So a test can do something at a moment that it knows, and has not to hit it.
+ * GSORT_TEST_VERSION is the version that a rank says it has.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 static void stop_at(const char *point)
 {
-	const char *wanted = getenv("GSORT_STOP");
+	const char *wanted = getenv("GSORT_TEST_STOP_AT");
 	char path[64];
 	FILE *file;
 
@@ -76,6 +77,6 @@ int __wrap_ranks_open(const struct ranks_settings *settings, transport_opener *o
 {
 	struct ranks_settings all = *settings;
 
-	all.version = getenv("GSORT_IS");
+	all.version = getenv("GSORT_TEST_VERSION");
 	return __real_ranks_open(&all, open, argument, ret_ranks);
 }

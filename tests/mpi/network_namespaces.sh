@@ -114,7 +114,7 @@ befall() {
 	launcher=$!
 	if until_true 30 going_on; then
 		"$@"
-		# The stall time, and what ending may take.
+		# The timeout, and what ending may take.
 		until_true 30 none_left || broken "$what: some have not ended"
 		grep -q "$text" "$work/said" || broken "$what: nobody says $text"
 	else
@@ -178,7 +178,7 @@ stopped() {
 sort_checkpointed() {
 	program=$1
 	shift
-	launch 1 "$program" "$@" -S 1M --stall=2 --checkpoint="$work/kept" "$work/random" \
+	launch 1 "$program" "$@" -S 1M --timeout=2 --checkpoint="$work/kept" "$work/random" \
 		-o "$work/out/x"
 }
 
@@ -188,7 +188,7 @@ befall_sort() {
 	what=$1 point=$2 regex=$3
 	shift 3
 	name=$(comm "$GSORT_MPI_FAULTS")
-	echo "export GSORT_STOP=$point" >"$work/${id}b.mounts"
+	echo "export GSORT_TEST_STOP_AT=$point" >"$work/${id}b.mounts"
 	: >"$work/said"
 	sort_checkpointed "$GSORT_MPI_FAULTS" &
 	launcher=$!

@@ -15,7 +15,7 @@ for part in roles throughput space; do
 	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Only of rank 0, on ' ||
 		broken "whose pictures those of $part are is not said"
 done
-if fallocate -l 4K room 2> room.says && grep '^written: .* 0 B mapped$' stderr; then
+if fallocate -l 4K room 2> room.says && grep '^written: .* 0 B mmap$' stderr; then
 	broken "ranks of one machine wait for each other"
 fi
 ls out > names
@@ -28,14 +28,14 @@ ranks 2 -c --progress=always disordered
 done=$(sed -n 's/^checking: \([0-9]*\) %.*/\1/p' stderr | tail -n 1)
 [ "${done:-0}" -ge 40 ] && [ "$done" -lt 100 ] || broken "at the end: $(cat stderr)"
 ranks 3 -S 1M --progress=always random -o out/x
-grep '^merging into' stderr | tail -n 1 > line
-grep -q ': 100 %.*; in all 100 %$' line || broken "at the end: $(cat stderr)"
+grep '^final merge' stderr | tail -n 1 > line
+grep -q ': 100 %.*; total 100 %$' line || broken "at the end: $(cat stderr)"
 rm -f disordered
 
 claim "a rank that fails removes the parts, which no other misses: only what is wrong is said"
 generate -n 400 -R 24 -o records
 run -R 24 -k 7:b8 records -o records
-ranks 5 -m -r --limit=10 --parts=1 -R 24 -k 7:b8 records -o out/y
+ranks 5 -m -r --limit=10 --split=1 -R 24 -k 7:b8 records -o out/y
 [ "$status" -eq 2 ] || broken "status $status"
 grep -q 'records: record .*: disorder' stderr || broken "not said: $(cat stderr)"
 ! grep 'another rank has begun' stderr > missed || broken "$(cat missed)"

@@ -38,8 +38,8 @@ agrees_as_asked() {
 	# They are words.
 	# shellcheck disable=SC2086
 	case $1 in
-	*-u*--parts*) agrees ${1%--parts*} ;;
-	*--parts*) agrees_in_parts $1 ;;
+	*-u*--split*) agrees ${1%--split*} ;;
+	*--split*) agrees_in_parts $1 ;;
 	*) agrees $1 ;;
 	esac
 }
@@ -47,7 +47,7 @@ agrees_as_asked() {
 # agrees_together ARGUMENT...: parts that end at keys, one behind the other
 agrees_together() {
 	run "$@" -o expected
-	ranks 3 --parts=4 --parts-at=keys "$@" -o out/x
+	ranks 3 --split=4 --split-by=keys "$@" -o out/x
 	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
 	cat out/x.0000 out/x.0001 out/x.0002 out/x.0003 | cmp -s - expected ||
 		broken "in parts, $*: something else was written"
@@ -58,8 +58,8 @@ agrees_together() {
 }
 
 generate -n 200000 -t u64 -o random
-generate -n 100000 -t u64 -d few -o few
-generate -n 20000 -R 24 -k 3:b10 -d few -o records
+generate -n 100000 -t u64 -d hundred-keys -o few
+generate -n 20000 -R 24 -k 3:b10 -d hundred-keys -o records
 head -c 24 random > tiny
 
 claim "one rank is a process like any other, and two share what spills"
@@ -67,7 +67,7 @@ agrees 1 random
 agrees 2 -S 1M --temp-limit=1G random few random
 
 claim "records that are equal stay in their order, between ranks, too"
-agrees 4 -R 24 -k 3:b10 records --index
+agrees 4 -R 24 -k 3:b10 records --argsort
 
 claim "of what is limited each rank writes its part, and reserves no more"
 generate -n 600000 -t u64 -o large
@@ -75,8 +75,8 @@ agrees 3 --limit=450001 large
 rm large
 
 claim "parts, and the list of them, are those of one process"
-agrees_in_parts 3 --parts=5 -S1M --verify random few
-agrees_in_parts 4 --parts=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
+agrees_in_parts 3 --split=5 -S1M --verify random few
+agrees_in_parts 4 --split=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
 if [ "${1:-}" = briefly ]; then
 	claim "one rank that fails ends all"
@@ -93,13 +93,14 @@ agrees 8 tiny
 claim "whatever is asked for"
 for _ in $(seq "$GSORT_ROUNDS"); do
 	asked=
-	pick --exchange=auto --exchange=messages
+	pick --shared-memory=auto --shared-memory=off
 	exchange=$picked
-	for choice in '2 3 4' '-S1M -S2M -S64M' '--compress=auto --compress=none --compress=zstd' \
+	for choice in '2 3 4' '-S1M -S2M -S64M' \
+		'--temp-compress=auto --temp-compress=none --temp-compress=zstd' \
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
-		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --argsort' \
 		'--stable --skip-bytes=16' '--stable --stable --zstd=1' \
-		'random few' 'random few tiny' '--stable --parts=1 --parts=3 --parts=8'; do
+		'random few' 'random few tiny' '--stable --split=1 --split=3 --split=8'; do
 		# They are words.
 		# shellcheck disable=SC2086
 		pick $choice
@@ -128,8 +129,8 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	pick 2 3 5
 	asked="$picked -m $order"
 	for choice in '-S1M -S64M' '--batch-size=2 --batch-size=16' '--stable --skip-bytes=8' \
-		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
-		'random few,random tiny,few,few' '--stable --parts=1 --parts=4'; do
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --argsort' \
+		'random few,random tiny,few,few' '--stable --split=1 --split=4'; do
 		# They are words.
 		# shellcheck disable=SC2086
 		pick $choice
@@ -146,7 +147,7 @@ ranks 3 -m random.sorted few random.sorted -o out/x
 grep -qE '^gsort: .*few: record [0-9]*: disorder; -m merges' stderr ||
 	broken "-m of what is not sorted: $(cat stderr)"
 [ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
-rm -f out/.gsort-unfinished-*
+rm -f out/.gsort-temp-*
 
 # finds N ARGUMENT...: N ranks and one process, the same disorder or none; mpirun may say more
 finds() {
@@ -179,10 +180,10 @@ grep -q '^gsort: .* inputs that are files' stderr || broken "-c of a pipe: $(cat
 
 claim "what would be taken for a part is refused, once"
 : > out/x.0007
-ranks 3 --parts=2 random -o out/x
+ranks 3 --split=2 random -o out/x
 [ "$status" -eq 2 ] || broken "out/x.0007: status $status"
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x.0007: not one line"
-grep -q '^gsort: out/x: x.0007 beside it is none of the 2 parts' stderr || broken "out/x.0007"
+grep -q '^gsort: out/x: x.0007 beside it is none of the 2 part files' stderr || broken "out/x.0007"
 rm out/x.0007
 all_gone "out/x.0007"
 
@@ -197,8 +198,8 @@ all_gone "--explain"
 
 claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'incomplete last record' --zstd --partial=keep random
-refuses_all 'cannot be used together' --verify --index random
-refuses_all 'part is not possible with several ranks: they divide a merge' -m --part=1/2 random
+refuses_all 'cannot be used together' --verify --argsort random
+refuses_all 'part is not possible with several ranks: they divide a merge' -m --shard=1/2 random
 refuses_all 'ranks is not possible with several ranks: leave it out' --explain --ranks=5 random
 refuses_all 'needs -u' --count random
 run --explain --ranks=3 -m random.sorted
@@ -236,12 +237,12 @@ all_gone "a list from standard input"
 claim "the help is that of several ranks, with what only they take, and is printed once"
 ranks 2 --help
 [ "$status" -eq 0 ] || broken "--help: status $status"
-[ "$(grep -c '^ *--stall=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --stall"
+[ "$(grep -c '^ *--timeout=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --timeout"
 head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
 	broken "--help: $(head -1 stdout)"
 run --help
-! grep -q stall stdout || broken "gsort --help: $(grep stall stdout)"
-refuses_all "'1000001' is not a number from 0 to 1000000" --stall=1000001 random
+! grep -q timeout stdout || broken "gsort --help: $(grep timeout stdout)"
+refuses_all "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
 
 claim "a rank that is asked for help, and others for a sort: nothing is sorted, and one says why"
 launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x
@@ -263,10 +264,10 @@ rm -f out/x.zst
 all_gone "-o x.zst"
 
 claim "compressed parts are those of one process; with -u, they are together what that writes"
-agrees_in_parts 3 --zstd=1 --verify -S2M random few --parts=4
-agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --parts=7
+agrees_in_parts 3 --zstd=1 --verify -S2M random few --split=4
+agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --split=7
 run -u few random -o expected
-ranks 3 -u --zstd=1 few random --parts=3 -o out/x
+ranks 3 -u --zstd=1 few random --split=3 -o out/x
 run -m out/x.parts -o out/y
 cmp -s out/y expected || broken "-u, in parts: something else was written"
 rm -f out/*

@@ -244,8 +244,10 @@ static void allocate(struct bench *bench)
 static void bench_all(struct bench *bench)
 {
 	static const char *const types[] = { "u32", "u64", "u128" };
-	static const char *const dists[] = { "sorted", "reversed", "equal",    "two",   "zipf",
-					     "few",    "nearly",   "sawtooth", "organ", "gaps" };
+	static const char *const dists[] = { "sorted",        "reversed", "equal",
+					     "two-keys",      "zipf",     "hundred-keys",
+					     "nearly-sorted", "sawtooth", "organ-pipe",
+					     "clustered" };
 
 	for (uint64_t nbytes = 1 << 19; nbytes < bench->request->nbytes; nbytes *= 4)
 		bench_pipeline(bench, "u64", "random", nbytes);

@@ -146,7 +146,7 @@ static int run_gsort(const struct bench *bench, const struct shape *shape, bool 
 	return timed_run(argv, ret_cost);
 }
 
-/* The last line of a plan: "in all: about 1.5 s". */
+/* The last line of a plan: "total: about 1.5 s". */
 static int read_prediction(const struct bench *bench, uint64_t *ret_ns)
 {
 	FILE *file = fopen(bench->plan, "re");
@@ -156,7 +156,7 @@ static int read_prediction(const struct bench *bench, uint64_t *ret_ns)
 	if (!file)
 		return fail(-errno, "%s: %m", bench->plan);
 	while (fgets(line, sizeof line, file))
-		sscanf(line, "in all: about %lf s", &s);
+		sscanf(line, "total: about %lf s", &s);
 	fclose(file);
 	if (s < 0)
 		return fail(-EBADMSG, "--explain does not say how long it takes");

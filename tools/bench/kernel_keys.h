@@ -28,9 +28,10 @@ enum keys {
 	N_KEYS
 };
 
-static const char *const key_names[N_KEYS] = { "random", "sorted", "reversed", "equal",    "ones",
-					       "two",    "few",    "organ",    "sawtooth", "nearly",
-					       "twins",  "crowd",  "low half" };
+static const char *const key_names[N_KEYS] = {
+	"random",     "sorted",   "reversed",      "equal", "ones",  "two-keys", "hundred-keys",
+	"organ-pipe", "sawtooth", "nearly-sorted", "twins", "crowd", "low half"
+};
 
 /* i * 2^128 / n, roughly: the i-th of n keys that ascend over the whole range. */
 static inline GSORT_HD uint128_t key_ascending(uint64_t i, uint64_t n)

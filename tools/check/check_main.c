@@ -51,34 +51,34 @@ static const struct option_spec specs[] = {
 	{ RECORD_OPTIONS_ROW_FIELDS, OPTION_MEMBER(struct check_options, record) },
 	{ .name = "reverse",
 	  .letter = 'r',
-	  .help = "sorted means descending",
+	  .help = "check for descending order",
 	  .take = option_take_flag,
 	  OPTION_MEMBER(struct check_options, record.reverse) },
 	{ .name = "unique",
 	  .letter = 'u',
-	  .help = "equal neighbours are disorder",
+	  .help = "report equal neighbours as disorder",
 	  .take = option_take_flag,
 	  OPTION_MEMBER(struct check_options, unique) },
-	{ .name = "same",
-	  .help = "do not look at the order: does the first FILE hold the same records as all "
-		  "others together?",
+	{ .name = "same-records",
+	  .help = "check that the first FILE holds the same records as all others together, in "
+		  "any order",
 	  .take = option_take_flag,
 	  OPTION_MEMBER(struct check_options, same) },
-	{ FRAMING_OPTIONS_ROW_SKIP_BYTES, .help = "the first N bytes of each FILE are no records",
+	{ FRAMING_OPTIONS_ROW_SKIP_BYTES, .help = "skip an N-byte header in each FILE",
 	  OPTION_MEMBER(struct check_options, framing.skip_nbytes) },
 	{ FRAMING_OPTIONS_ROW_PARTIAL,
-	  .help = "an incomplete last record: refuse it (the default), or leave it out; with keep, "
-		  "--same compares what is left out so",
+	  .help = "refuse an incomplete last record (default), or ignore it; with keep, "
+		  "--same-records compares it",
 	  OPTION_MEMBER(struct check_options, framing.partial) },
 	{ FRAMING_OPTIONS_ROW_FORMAT, OPTION_MEMBER(struct check_options, framing.format) },
 	{ .name = "files0-from",
 	  .argument = "FILE",
-	  .help = "take the names of the FILEs, each ended by a NUL, from FILE (-: standard input)",
+	  .help = "read NUL-terminated FILE names from FILE (-: standard input)",
 	  .take = option_take_text,
 	  OPTION_MEMBER(struct check_options, files0_path) },
 	{ .name = "parallel",
 	  .argument = "N",
-	  .help = "threads (default: all available)",
+	  .help = "use N threads (default: all available)",
 	  .take = option_take_count,
 	  OPTION_MEMBER(struct check_options, n_threads) },
 	TOOL_ROW_COMPLETION,
@@ -90,14 +90,14 @@ static const struct tool tool = {
 	.name = GSORT_PROGRAM "-check",
 	.usage = GSORT_PROGRAM
 	"-check [OPTION]... FILE...\n"
-	"  or:  " GSORT_PROGRAM "-check [OPTION]... --same FILE FILE...\n"
+	"  or:  " GSORT_PROGRAM "-check [OPTION]... --same-records FILE FILE...\n"
 	"Check the order of binary records, and print their number and checksum.\n",
 	.notes = RECORD_OPTIONS_TYPES
 	"\n"
-	"FILE may be - for standard input. For records of 100 bytes the findings are\n"
-	"printed as valsort, the validator of the sort benchmark, prints them.\n"
+	"FILE may be - for standard input. For records of 100 bytes the output has\n"
+	"the format of valsort, the validator of the sort benchmark.\n"
 	"\n"
-	"Exit status: 0 sorted (or the same), 1 not so, 2 trouble.",
+	"Exit status: 0 sorted (or the same records), 1 not, 2 error.",
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
@@ -360,7 +360,8 @@ static int check(struct check_options *options, const char *const *paths, size_t
 	if (!options->same && n_paths < 1)
 		return fail(-EINVAL, "which file? see --help");
 	if (options->same && n_paths < 2)
-		return fail(-EINVAL, "--same compares a file with others: give at least two");
+		return fail(-EINVAL,
+			    "--same-records compares a file with others: give at least two");
 	r = check_standard_input(paths, n_paths);
 	if (r == 0)
 		r = check_roles(options, paths, n_paths);

@@ -26,11 +26,11 @@ void table_list(const struct option_table *table, struct option_list *ret_option
 
 		ret_options->all[i] = (struct gsort_option){ .name = row->name,
 							     .argument = row->argument,
-							     .otherwise = row->otherwise,
+							     .default_value = row->otherwise,
 							     .help = row->help,
 							     .section = row->section,
 							     .letter = row->letter,
-							     .repeats = row->repeats };
+							     .repeatable = row->repeats };
 	}
 }
 

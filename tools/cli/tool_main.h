@@ -30,11 +30,11 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	}
 #define TOOL_ROW_HELP                                                                              \
 	{                                                                                          \
-		ANSWERS_ROW_HELP, .help = "print this help"                                        \
+		ANSWERS_ROW_HELP, .help = "print this help and exit"                               \
 	}
 #define TOOL_ROW_VERSION                                                                           \
 	{                                                                                          \
-		ANSWERS_ROW_VERSION, .help = "print the version"                                   \
+		ANSWERS_ROW_VERSION, .help = "print the version and exit"                          \
 	}
 
 /* Through which files are written (file.h): with what tool_parse() lends of the process. */

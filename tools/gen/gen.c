@@ -27,10 +27,10 @@ enum {
 };
 
 static const char *const dist_names[] = {
-	[GEN_RANDOM] = "random", [GEN_SORTED] = "sorted", [GEN_REVERSED] = "reversed",
-	[GEN_EQUAL] = "equal",   [GEN_TWO] = "two",       [GEN_ZIPF] = "zipf",
-	[GEN_FEW] = "few",       [GEN_NEARLY] = "nearly", [GEN_SAWTOOTH] = "sawtooth",
-	[GEN_ORGAN] = "organ",   [GEN_GAPS] = "gaps",     [GEN_NAN] = "nan",
+	[GEN_RANDOM] = "random",    [GEN_SORTED] = "sorted",        [GEN_REVERSED] = "reversed",
+	[GEN_EQUAL] = "equal",      [GEN_TWO] = "two-keys",         [GEN_ZIPF] = "zipf",
+	[GEN_FEW] = "hundred-keys", [GEN_NEARLY] = "nearly-sorted", [GEN_SAWTOOTH] = "sawtooth",
+	[GEN_ORGAN] = "organ-pipe", [GEN_GAPS] = "clustered",       [GEN_NAN] = "nan",
 };
 
 enum { N_DISTS = sizeof dist_names / sizeof dist_names[0] };

@@ -66,7 +66,7 @@ plain_keys() {
 	done
 	gsort --backend=cuda in -o out --stats --trace=trace.json
 	gsort-check out > /dev/null
-	gsort-check --same in out
+	gsort-check --same-records in out
 	rm -f in out
 	echo "$gib GiB of random u64, file to file"
 	for name in cp gsort-cuda gsort-cpu numpy cupy; do
@@ -84,17 +84,18 @@ spilled() {
 		timed cp cp in out
 		# shellcheck disable=SC2086
 		for mode in none delta auto; do
-			timed $mode gsort --backend=cuda -t "$1" $limits --compress=$mode in -o out
+			timed $mode gsort --backend=cuda -t "$1" $limits --temp-compress=$mode \
+				in -o out
 		done
 	done
 	# shellcheck disable=SC2086
 	for mode in none delta; do
-		gsort --backend=cuda -t "$1" $limits --compress=$mode in -o out --stats
+		gsort --backend=cuda -t "$1" $limits --temp-compress=$mode in -o out --stats
 		gsort-check -t "$1" out > /dev/null
-		gsort-check -t "$1" --same in out
+		gsort-check -t "$1" --same-records in out
 	done
 	rm -f in out
-	echo "$gib GiB of random $1, spilled: --compress"
+	echo "$gib GiB of random $1, spilled: --temp-compress"
 	for name in cp none delta auto; do
 		report "$name"
 	done

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """bench_gpus - sort whole files on one GPU, on the same one twice, and on all that there are
 
-usage: bench_gpus.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--parts=P] [--rounds=N]
+usage: bench_gpus.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--split=P] [--rounds=N]
                   [--logs=DIRECTORY] [--only=NAME,...] [--gpus=LIST/LIST...] [--check]
                   [--ranks=N,...] [--rank-memory=SIZE] [--data=DIRECTORY]
 
@@ -38,7 +38,7 @@ SHAPES = {
     'null': ['-o', '/dev/null'],
     'spill': ['-o', '/dev/null'],
     'disk': DISK,
-    'disk1': DISK + ['--ranges=1'],
+    'disk1': DISK + ['--partitions=1'],
     'pipe': [],
 }
 USUAL = ('file', 'parts', 'null', 'spill')
@@ -87,7 +87,7 @@ def check(name, shape, kind):
     if shape in ('null', 'spill') or name in ('cp', 'cat'):
         return
     made = 'out.parts' if shape == 'parts' else 'out'
-    status = subprocess.run(['gsort-check', *kind, '--same', 'in', made]).returncode
+    status = subprocess.run(['gsort-check', *kind, '--same-records', 'in', made]).returncode
     print(f'{name} {shape}: {"as it should be" if status == 0 else "WRONG"}', flush=True)
 
 
@@ -104,7 +104,7 @@ def commands(nbytes, kind, args):
             if shape == 'spill':
                 command += [f'--device-memory={nbytes * 2 // 3 >> 20}M']
             if shape == 'parts':
-                command += [f'--parts={args.parts}']
+                command += [f'--split={args.split}']
             yield choice, shape, command + ([] if shape == 'pipe' else ['in'])
 
 
@@ -113,7 +113,7 @@ def commands_of_ranks(kind, args):
     for shape in set(args.only) & {'file', 'parts'}:
         for n in args.ranks:
             command = ['mpirun', '-np', str(n), 'gsort-mpi', '--gpus=all', *memory, *kind, *SHAPES[shape]]
-            yield f'{n} ranks', shape, command + ([f'--parts={args.parts}'] if shape == 'parts' else []) + ['in']
+            yield f'{n} ranks', shape, command + ([f'--split={args.split}'] if shape == 'parts' else []) + ['in']
 
 
 def keep_logs(cases, prefix):
@@ -148,7 +148,7 @@ def measure(nbytes, args):
     what = f'{args.records} records of 100 bytes' if args.records else f'{nbytes >> 30} GiB of random u64'
     print(f'{what}, {args.rounds} rounds')
     report(times)
-    return [case_of(name, nbytes, t, shape=f'{args.parts} parts' if shape == 'parts' else shape)
+    return [case_of(name, nbytes, t, shape=f'{args.split} parts' if shape == 'parts' else shape)
             for (name, shape), t in times.items()]
 
 
@@ -158,7 +158,7 @@ def main():
     parser.add_argument('--dir', default='.')
     parser.add_argument('--sizes', default=str(8 << 30))
     parser.add_argument('--records', type=int)
-    parser.add_argument('--parts', type=int, default=8)
+    parser.add_argument('--split', type=int, default=8)
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--logs', type=os.path.abspath)
     parser.add_argument('--only', type=lambda text: text.split(','), default=USUAL)

@@ -59,7 +59,7 @@ def look_at_output(name, nbytes):
     if os.path.getsize('out') != nbytes:
         sys.exit(f'{name}: the output has another size than the input')
     if name.startswith('gsort') and not (works('gsort-check', 'out') and
-                                         works('gsort-check', '--same', 'in', 'out')):
+                                         works('gsort-check', '--same-records', 'in', 'out')):
         sys.exit(f'{name}: the output is wrong')
 
 

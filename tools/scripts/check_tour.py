@@ -10,7 +10,7 @@ soon as its checkpoint holds a run.
 
 Then what they say is compared with what is written: every byte of it but what depends on the machine and
 its moment. That is masked on both sides: times, rates and what follows from them everywhere; all numbers,
-and which stage was the longest, in the output of --stats and --explain. With --write the document is
+and which stage was the bottleneck, in the output of --stats and --explain. With --write the document is
 written anew, with what the commands have said. The status is 1 if anything differs.
 """
 import difflib
@@ -33,8 +33,8 @@ EVERYWHERE = [
 ]
 REPORTS = [
     (re.compile(r'^written: .*\n', re.M), ''),
-    (re.compile(r'stored as .*'), 'stored'),
-    (re.compile(r' *<- (?:the longest|held the others up).*'), ''),
+    (re.compile(r'compressed to .*'), 'compressed'),
+    (re.compile(r' *<- bottleneck.*'), ''),
     (re.compile(rf'{NUMBER} (?:[KMGT]i)?B\b'), '# B'),
     (re.compile(NUMBER), '#'),
     (re.compile(r'# B/s|(?<=  )-$', re.M), '#'),

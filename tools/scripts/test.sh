@@ -162,7 +162,7 @@ fi
 # Some tests wait more than they work.
 at_once=$(($(nproc) + 1))
 wrapper=
-begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dsm=90
+begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
 built
 gcc=$?
 # What sanitizers see. The buffers of check_backend and of cpu_merge end at unmapped pages in any
@@ -218,7 +218,7 @@ tests=tsan_tests
 begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
 # All faults and configurations go to the release build; these see more of them, four times as
 # slowly.
-export GSORT_FAULTS_SHARE=8 GSORT_ROUNDS=30
+export GSORT_FAULT_INTERVAL=8 GSORT_ROUNDS=30
 if [ "$asan" = 0 ]; then
 	# shellcheck disable=SC2046
 	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4 \

@@ -105,8 +105,8 @@ static void overlapping_spans_cover_time_once(void **state)
 	add_span(stats, STAGE_SORT, 3, 4.5, 10); /* nothing is new */
 	add_span(stats, STAGE_SORT, 7, 8, 10);   /* after a gap */
 	report_json(stats);
-	assert_has("\"name\": \"sort\", \"spans\": 4, \"bytes\": 40, \"busy_s\": 8.500000, "
-		   "\"waited_s\": 0.000000, \"covered_s\": 5.000000");
+	assert_has("\"name\": \"sort\", \"tasks\": 4, \"bytes\": 40, \"busy_s\": 8.500000, "
+		   "\"blocked_s\": 0.000000, \"active_s\": 5.000000");
 }
 
 static void stage_that_ran_longest_held_the_others_up(void **state)
@@ -176,9 +176,9 @@ static void phases_are_counted_apart(void **state)
 	stats_begin_phase(stats, PHASE_MERGE, 0);
 	add_span(stats, STAGE_MERGE, 3, 4, 22);
 	report_json(stats);
-	assert_has("{\"name\": \"runs\", \"elapsed_s\": ");
+	assert_has("{\"name\": \"run_generation\", \"elapsed_s\": ");
 	assert_has("\"bytes\": 11,");
-	assert_has("{\"name\": \"merge\", \"elapsed_s\": ");
+	assert_has("{\"name\": \"final_merge\", \"elapsed_s\": ");
 	assert_has("\"bytes\": 22,");
 	assert_null(strstr(text, "passes\", \"elapsed_s"));
 }
@@ -192,8 +192,8 @@ static void waiting_is_not_work(void **state)
 	span.begin_ns -= 5 * S;
 	stats_waited(stats, span);
 	report_json(stats);
-	assert_has("\"name\": \"write\", \"spans\": 0, \"bytes\": 0, \"busy_s\": 0.000000, "
-		   "\"waited_s\": 5.");
+	assert_has("\"name\": \"write\", \"tasks\": 0, \"bytes\": 0, \"busy_s\": 0.000000, "
+		   "\"blocked_s\": 5.");
 	assert_has("\"bottleneck\": null");
 }
 
@@ -206,18 +206,18 @@ static void facts_are_in_both_reports(void **state)
 	print_report(stats, "u64", &facts);
 	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
 	assert_has("; CPU, 2 threads\n");
-	assert_has("runs: 8, of them spilled: 5; chunks: 1 MiB; passes: 2; ranges: 4; windows: 3; "
-		   "memory for data: 64 MiB; temporary space: 5 MiB\n");
-	assert_has("resident at most\n");
+	assert_has("runs: 8, spilled runs: 5; chunks: 1 MiB; passes: 2; partitions: 4; windows: 3; "
+		   "memory limit: 64 MiB; peak temporary space: 5 MiB\n");
+	assert_has("peak RSS\n");
 	assert_has("  read              1 MiB     1.000 s     0.000 s");
-	assert_has("1 MiB/s  <- held the others up");
+	assert_has("1 MiB/s  <- bottleneck");
 
 	report_json(stats);
 	assert_has("\"records_in\": 1048576");
 	assert_has("\"peak_temporary_bytes\": 5242880");
 	assert_has("\"spilled_bytes\": 6291456");
-	assert_has("\"stored_bytes\": 3145728");
-	assert_has("\"stored_percent\": 50.00");
+	assert_has("\"spilled_compressed_bytes\": 3145728");
+	assert_has("\"spill_ratio_percent\": 50.00");
 	assert_has("\"codec\": \"delta\"");
 	assert_has("\"runs_spilled\": 5");
 	assert_has("\"backend\": \"CPU, 2 threads\"");
@@ -249,7 +249,7 @@ static void unknown_facts_are_left_out(void **state)
 	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
 	print_report(stats, "u64", &unknown);
 	assert_null(strstr(text, "records"));
-	assert_has("resident at most\nchecking: ");
+	assert_has("peak RSS\nverify: ");
 	print_json(stats, "u64", &unknown);
 	stats_close(stats);
 	assert_null(strstr(text, "records"));
@@ -390,8 +390,8 @@ static void spans_become_events_of_the_trace(void **state)
 	assert_has("{\"item\":7,\"bytes\":99}");
 	assert_has("{\"name\":\"sort\",\"cat\":\"wait\"");
 	assert_has("\"name\":\"fetcher 1\"");
-	assert_has("\"name\":\"GPU lane 1\"");
-	assert_has("\"name\":\"GPU lane 2, device 2\"");
+	assert_has("\"name\":\"GPU queue 1\"");
+	assert_has("\"name\":\"GPU queue 2, device 2\"");
 }
 
 /* The second and the third of three: of the first nothing can be had. */
@@ -418,14 +418,16 @@ static void several_devices_are_told_of_apart(void **state)
 	stats_end_at(stats, span, span.begin_ns + 3 * S, 0);
 	print_json(stats, "u64", &two);
 	assert_has("{\"device\": 2, \"gpu\": 4, \"chunks\": 5, \"sorted_bytes\": 50, "
-		   "\"ranges\": 0, \"merged_bytes\": 0, \"peer_bytes\": 0, \"by_host_bytes\": 0, "
-		   "\"busy_s\": 0.000000, \"covered_s\": 0.000000},");
+		   "\"partitions\": 0, \"merged_bytes\": 0, \"peer_read_bytes\": 0, "
+		   "\"staged_read_bytes\": 0, "
+		   "\"busy_s\": 0.000000, \"active_s\": 0.000000},");
 	assert_has("{\"device\": 3, \"gpu\": 7, \"chunks\": 0, \"sorted_bytes\": 0, "
-		   "\"ranges\": 7, \"merged_bytes\": 60, \"peer_bytes\": 8, \"by_host_bytes\": 9, "
-		   "\"busy_s\": 5.000000, \"covered_s\": 3.000000}]");
+		   "\"partitions\": 7, \"merged_bytes\": 60, \"peer_read_bytes\": 8, "
+		   "\"staged_read_bytes\": 9, "
+		   "\"busy_s\": 5.000000, \"active_s\": 3.000000}]");
 	print_report(stats, "u64", &two);
 	stats_close(stats);
-	assert_has("  2 (GPU 4)         5         50 B        0");
+	assert_has("  2 (GPU 4)         5         50 B          0");
 }
 
 static void no_stats_are_fine(void **state)

@@ -83,7 +83,7 @@ static void event_tells_when_where_and_how_much(void **state)
 	assert_non_null(strstr(text, "{\"name\":\"sort\",\"cat\":\"work\",\"ph\":\"X\",\"ts\":"));
 	assert_non_null(strstr(text, ",\"dur\":1234.567,\"pid\":"));
 	assert_non_null(strstr(text, ",\"tid\":40004,\"args\":{\"item\":17,\"bytes\":4096}},\n"));
-	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"name\":\"lane 4\"}},\n"));
+	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"name\":\"CPU queue 4\"}},\n"));
 	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"sort_index\":40004}},\n"));
 }
 

@@ -21,10 +21,10 @@ enum { MOST_WORDS = 8 };
 
 static char heard[1024]; /* the last failure */
 
-static void hear(void *context, enum gsort_kind kind, const char *text)
+static void hear(void *context, enum gsort_severity kind, const char *text)
 {
 	(void)context;
-	if (kind == GSORT_FAILURE)
+	if (kind == GSORT_ERROR)
 		snprintf(heard, sizeof heard, "%s", text);
 }
 
@@ -33,7 +33,7 @@ static struct gsort *open_sort(void)
 	struct gsort *sort;
 
 	assert_int_equal(gsort_open(&sort), 0);
-	assert_int_equal(gsort_on_message(sort, hear, NULL), 0);
+	assert_int_equal(gsort_set_message_callback(sort, hear, NULL), 0);
 	return sort;
 }
 
@@ -100,8 +100,11 @@ static void help_names_every_option_within_80_columns(void **state)
 	for (unsigned i = 0; gsort_get_option(i, &option, sizeof option) == 0; i++) {
 		char name[64];
 
-		snprintf(name, sizeof name, "--%s%s%s%s", option.name, option.otherwise ? "[" : "",
-			 option.argument ? "=" : "", option.argument ? option.argument : " ");
+		if (!option.name[1]) /* it has only a letter */
+			continue;
+		snprintf(name, sizeof name, "--%s%s%s%s", option.name,
+			 option.default_value ? "[" : "", option.argument ? "=" : "",
+			 option.argument ? option.argument : " ");
 		if (!strstr(text, name))
 			fail_msg("there is no %s", name);
 	}
@@ -119,20 +122,21 @@ static void what_only_ranks_take_is_unknown_to_who_is_alone(void **state)
 
 	(void)state;
 	while (gsort_get_option(n_alone, &option, sizeof option) == 0) {
-		assert_string_not_equal(option.name, "stall");
-		assert_string_not_equal(option.name, "exchange");
+		assert_string_not_equal(option.name, "timeout");
+		assert_string_not_equal(option.name, "shared-memory");
 		n_alone++;
 	}
 	while (company_get_option(n_in_company, &option, sizeof option) == 0) {
-		n_only += strcmp(option.name, "stall") == 0 || strcmp(option.name, "exchange") == 0;
+		n_only += strcmp(option.name, "timeout") == 0 ||
+			  strcmp(option.name, "shared-memory") == 0;
 		n_in_company++;
 	}
 	assert_int_equal(n_only, 2);
 	assert_int_equal(n_in_company, n_alone + n_only);
-	assert_int_equal(gsort_take(sort, "stall", "5"), -EINVAL);
-	assert_string_equal(heard, "unknown option 'stall'");
-	assert_int_equal(gsort_set(sort, "stall", "5"), -EINVAL);
-	assert_null(gsort_get_taken(sort, "stall"));
+	assert_int_equal(gsort_set_from_cli(sort, "timeout", "5"), -EINVAL);
+	assert_string_equal(heard, "unknown option 'timeout'");
+	assert_int_equal(gsort_set(sort, "timeout", "5"), -EINVAL);
+	assert_null(gsort_get_set(sort, "timeout"));
 	assert_int_equal(company_stall_ns(sort), UINT64_C(60000000000));
 	gsort_close(sort);
 }
@@ -144,21 +148,21 @@ static void what_is_not_said_is_a_filter_that_spills_in_tmpdir(void **state)
 	(void)state;
 	setenv("TMPDIR", "/somewhere", 1);
 	sort = taken("-u", NULL);
-	assert_string_equal(gsort_get_taken(sort, "output"), "/dev/fd/1");
-	assert_string_equal(gsort_get_taken(sort, "temporary-directory"), "/somewhere");
-	assert_string_equal(gsort_get_taken(sort, "unique"), "");
-	assert_null(gsort_get_taken(sort, "merge"));
+	assert_string_equal(gsort_get_set(sort, "output"), "/dev/fd/1");
+	assert_string_equal(gsort_get_set(sort, "temporary-directory"), "/somewhere");
+	assert_string_equal(gsort_get_set(sort, "unique"), "");
+	assert_null(gsort_get_set(sort, "merge"));
 	gsort_close(sort);
 	sort = taken("-T", "/there", "-o", "out", "in", NULL);
-	assert_string_equal(gsort_get_taken(sort, "output"), "out");
-	assert_string_equal(gsort_get_taken(sort, "temporary-directory"), "/there");
+	assert_string_equal(gsort_get_set(sort, "output"), "out");
+	assert_string_equal(gsort_get_set(sort, "temporary-directory"), "/there");
 	gsort_close(sort);
 	sort = taken("-c", NULL);
-	assert_null(gsort_get_taken(sort, "output"));
+	assert_null(gsort_get_set(sort, "output"));
 	gsort_close(sort);
 	setenv("TMPDIR", "", 1);
 	sort = taken("-o", "out", NULL);
-	assert_null(gsort_get_taken(sort, "temporary-directory"));
+	assert_null(gsort_get_set(sort, "temporary-directory"));
 	gsort_close(sort);
 }
 

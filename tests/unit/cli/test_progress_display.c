@@ -29,11 +29,11 @@ static sem_t asked;
 static void ask(void *context, struct gsort_progress *ret_progress)
 {
 	(void)context;
-	*ret_progress = (struct gsort_progress){ .phase = "forming runs",
+	*ret_progress = (struct gsort_progress){ .phase = "run generation",
 						 .done_nbytes = atomic_load(&percent),
 						 .total_nbytes = 100,
-						 .all_done_nbytes = atomic_load(&percent),
-						 .all_total_nbytes = 100,
+						 .overall_done_nbytes = atomic_load(&percent),
+						 .overall_total_nbytes = 100,
 						 .phase_elapsed_ns = 1000000 };
 	sem_post(&asked);
 }
@@ -107,7 +107,7 @@ static void sigusr1_prints_the_line_once(void **state)
 	(void)state;
 	kill(getpid(), SIGUSR1);
 	arrived(session, GIVE_UP_MS);
-	assert_non_null(strstr(text, "forming runs: 42 %"));
+	assert_non_null(strstr(text, "run generation: 42 %"));
 	assert_string_equal(strchr(text, '\n'), "\n");
 	assert_string_equal(arrived(session, 50), "");
 	assert_string_equal(last_words(session), "");
@@ -121,7 +121,7 @@ static void sigusr1_leaves_its_line_on_a_terminal(void **state)
 	(void)state;
 	kill(getpid(), SIGUSR1);
 	arrived(session, GIVE_UP_MS);
-	assert_non_null(strstr(text, "forming runs: 42 %"));
+	assert_non_null(strstr(text, "run generation: 42 %"));
 	assert_int_equal(text[strlen(text) - 1], '\n');
 	assert_string_equal(last_words(session), "");
 	stop(session);
@@ -140,7 +140,7 @@ static void sigusr1_before_the_first_thread_is_kept(void **state)
 	progress_hold_signal();
 	kill(getpid(), SIGUSR1);
 	session = start_with_pipe(PROGRESS_NEVER);
-	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "forming runs: 42 %"));
+	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "run generation: 42 %"));
 	last_words(session);
 	stop(session);
 }
@@ -150,9 +150,9 @@ static void always_prints_lines_and_how_it_ended(void **state)
 	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
 
 	(void)state;
-	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "forming runs: 42 %"));
+	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "run generation: 42 %"));
 	atomic_store(&percent, 100);
-	assert_non_null(strstr(last_words(session), "forming runs: 100 %"));
+	assert_non_null(strstr(last_words(session), "run generation: 100 %"));
 	stop(session);
 }
 
@@ -166,7 +166,7 @@ static void what_says_that_all_is_done_is_said_once(void **state)
 		;
 	atomic_store(&percent, 100);
 	assert_int_equal(sem_wait(&asked), 0);
-	assert_non_null(strstr(last_words(session), "forming runs: 100 %"));
+	assert_non_null(strstr(last_words(session), "run generation: 100 %"));
 	assert_string_equal(strchr(text, '\n'), "\n");
 	stop(session);
 }
@@ -189,7 +189,7 @@ static void line_on_a_terminal_is_removed_at_the_end(void **state)
 	assert_string_equal(arrived(session, 300), ""); /* not before a second */
 	arrived(session, GIVE_UP_MS);
 	assert_int_equal(text[0], '\r');
-	assert_non_null(strstr(text, "forming runs: 42 %"));
+	assert_non_null(strstr(text, "run generation: 42 %"));
 	assert_null(strchr(text, '\n'));
 	last_words(session);
 	assert_string_equal(text + strlen(text) - 4, "\r\033[K");

@@ -168,10 +168,10 @@ static void write_counts_and_what_is_not_measured_is_said(void **state)
 
 	(void)state;
 	print(&plan, &rates, text, sizeof text);
-	assert_non_null(strstr(text, "in all: about 6.000 s\n"));
+	assert_non_null(strstr(text, "total: about 6.000 s\n"));
 	rates.rates[STAGE_WRITE] = 0;
 	print(&plan, &rates, text, sizeof text);
-	assert_non_null(strstr(text, "in all: more than 5.000 s\n"));
+	assert_non_null(strstr(text, "total: more than 5.000 s\n"));
 }
 
 /* Two threads of four that write leave the other processors to the others. */

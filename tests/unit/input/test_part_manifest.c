@@ -1,5 +1,5 @@
 /*
- * test_part_manifest - lists of parts are what was written, and nothing is taken on trust
+ * test_part_manifest - part manifests are what was written, and nothing is taken on trust
  */
 #include "io/input/part_manifest.h"
 
@@ -116,29 +116,31 @@ static void key_in_two_parts_is_refused_where_there_is_to_be_none(void **state)
 
 static void list_is_told_by_how_it_begins(void **state)
 {
-	static const char *const lists[] = { "{\"gsort_parts\":1", "{\n \"gsort_parts\" : 1",
-					     " \t{ \"gsort_parts\":" };
+	static const char *const lists[] = { "{\"gsort_part_manifest\":1",
+					     "{\n \"gsort_part_manifest\" : 1",
+					     " \t{ \"gsort_part_manifest\":" };
 	static const char *const others[] = { "",
 					      "{",
-					      "{\"gsort_parts\"",
+					      "{\"gsort_part_manifest\"",
 					      "{\"gsort_part\": 1",
-					      "[\"gsort_parts\":",
-					      "{\"a\": 1, \"gsort_parts\": 1" };
+					      "[\"gsort_part_manifest\":",
+					      "{\"a\": 1, \"gsort_part_manifest\": 1" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		assert_true(parts_list_begins(lists[i], strlen(lists[i])));
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(parts_list_begins(others[i], strlen(others[i])));
-	assert_false(parts_list_begins("{\"gsort_parts\":", 5));
-	assert_false(parts_list_begins("{\0\"gsort_parts\":", 16));
+	assert_false(parts_list_begins("{\"gsort_part_manifest\":", 5));
+	assert_false(parts_list_begins("{\0\"gsort_part_manifest\":", 16));
 }
 
 #define BEGIN                                                                                      \
-	"{\"gsort_parts\": 1, \"content\": \"records\", \"record_bytes\": 8, \"header_bytes\": 0, "
+	"{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 8, "             \
+	"\"header_bytes\": 0, "
 #define KEYS "\"keys\": [\"0:u64\"], "
 #define PART(number, name, records)                                                                \
-	"{\"part\": " number ", \"name\": \"" name "\", \"records\": " records                     \
+	"{\"number\": " number ", \"name\": \"" name "\", \"records\": " records                   \
 	", \"bytes\": 8, \"checksum\": \"0123456789abcdef\"}"
 
 static void list_that_contradicts_itself_is_refused(void **state)
@@ -146,30 +148,37 @@ static void list_that_contradicts_itself_is_refused(void **state)
 	static const struct {
 		const char *text, *message;
 	} wrong[] = {
-		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "a", "1"), "no JSON" },
-		{ "{\"gsort_parts\": 7}", "version 7, not 1" },
-		{ "{\"gsort_parts\": \"1\"}", "no version" },
-		{ "{\"gsort_parts\": 1, \"gsort_parts\": 1}", "no JSON" },
-		{ "{\"gsort_parts\": 1}", "what its parts consist of" },
-		{ BEGIN KEYS "\"records\": 1, \"parts\": []}", "names no parts" },
-		{ BEGIN KEYS "\"records\": 1}", "names no parts" },
-		{ BEGIN KEYS "\"records\": 2, \"parts\": [" PART("0", "a", "1") "]}",
-		  "not those of all" },
-		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("1", "a", "1") "]}", "order" },
-		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "../a", "1") "]}",
-		  "no name" },
-		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "", "1") "]}", "no name" },
-		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "..", "1") "]}", "no name" },
-		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "a", "-1") "]}",
-		  "without its" },
-		{ BEGIN KEYS
-		  "\"records\": 1, \"parts\": [{\"part\": 0, \"name\": \"a\", \"records\": 1,"
-		  " \"bytes\": 8, \"checksum\": \"0123456789ABCDEF\"}]}",
-		  "without its" },
-		{ BEGIN "\"keys\": [\"4:u64\"], \"records\": 0, \"parts\": []}", "a key is none" },
-		{ BEGIN "\"keys\": [\"u64\"], \"records\": 0, \"parts\": []}", "a key is none" },
-		{ BEGIN "\"keys\": [\"0:u63\"], \"records\": 0, \"parts\": []}", "a key is none" },
-		{ BEGIN "\"keys\": [8], \"records\": 0, \"parts\": []}", "a key is none" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "a", "1"), "not JSON" },
+		{ "{\"gsort_part_manifest\": 7}", "version 7, not 1" },
+		{ "{\"gsort_part_manifest\": \"1\"}", "no version" },
+		{ "{\"gsort_part_manifest\": 1, \"gsort_part_manifest\": 1}", "not JSON" },
+		{ "{\"gsort_part_manifest\": 1}", "does not describe its records" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": []}", "has no part files" },
+		{ BEGIN KEYS "\"records\": 1}", "has no part files" },
+		{ BEGIN KEYS "\"records\": 2, \"part_files\": [" PART("0", "a", "1") "]}",
+		  "do not add up" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("1", "a", "1") "]}",
+		  "consecutive" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "../a", "1") "]}",
+		  "plain file name" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "", "1") "]}",
+		  "plain file name" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "..", "1") "]}",
+		  "plain file name" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "a", "-1") "]}",
+		  "has no records" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [{\"number\": 0, \"name\": \"a\", "
+			     "\"records\": 1,"
+			     " \"bytes\": 8, \"checksum\": \"0123456789ABCDEF\"}]}",
+		  "has no records" },
+		{ BEGIN "\"keys\": [\"4:u64\"], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
+		{ BEGIN "\"keys\": [\"u64\"], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
+		{ BEGIN "\"keys\": [\"0:u63\"], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
+		{ BEGIN "\"keys\": [8], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
 	};
 	struct parts_list list;
 
@@ -182,7 +191,8 @@ static void list_that_contradicts_itself_is_refused(void **state)
 		assert_non_null(strstr(messages_last(), "l.parts"));
 		parts_list_free(&list);
 	}
-	assert_int_equal(parse(BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "a", "1") "]}",
+	assert_int_equal(parse(BEGIN KEYS
+			       "\"records\": 1, \"part_files\": [" PART("0", "a", "1") "]}",
 			       &list),
 			 0);
 	parts_list_free(&list);

@@ -24,9 +24,9 @@ struct asked {
 	unsigned takers;
 };
 
-static void hear(void *context, enum gsort_kind kind, const char *text)
+static void hear(void *context, enum gsort_severity kind, const char *text)
 {
-	if (kind == GSORT_FAILURE)
+	if (kind == GSORT_ERROR)
 		snprintf(context, MESSAGE_NBYTES, "%s", text);
 }
 
@@ -41,9 +41,10 @@ static int meet(struct ranks *ranks, void *argument)
 	if (r < 0)
 		return r;
 	company_join(sort, ranks);
-	gsort_on_message(sort, hear, heard);
+	gsort_set_message_callback(sort, hear, heard);
 	if (asked->takers >> rank & 1)
-		r = gsort_take(sort, asked->option, rank == 0 ? asked->value : asked->other);
+		r = gsort_set_from_cli(sort, asked->option,
+				       rank == 0 ? asked->value : asked->other);
 	if (r == 0)
 		r = company_meet(sort);
 	gsort_close(sort);

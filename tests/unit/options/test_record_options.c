@@ -219,19 +219,19 @@ static void record_size_that_is_none_is_refused_for_that(void **state)
 
 static void shapes_that_make_no_sense_are_refused(void **state)
 {
-	static const char *const shapes[] = { "--limit=5", "--keys-only", "--index", "--count" };
+	static const char *const shapes[] = { "--limit=5", "--keys-only", "--argsort", "--count" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
-		REFUSED(i == 0 ? "--limit" : shapes[i], "-C, --check-quiet", shapes[i], "-C", "f");
+		REFUSED(i == 0 ? "--limit" : shapes[i], "-C", shapes[i], "-C", "f");
 		REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
 			"--partial=keep", "-o", "out");
 	}
 	REFUSED("--count", "-u, --unique", "--count", "-o", "out");
-	REFUSED("--count", "--index", "-u", "--count", "--index", "-o", "out");
-	REFUSED("--keys-only", "--index", "--keys-only", "--index", "-o", "out");
-	REFUSED("--verify", "--index", "--verify", "--index", "-o", "out");
+	REFUSED("--count", "--argsort", "-u", "--count", "--argsort", "-o", "out");
+	REFUSED("--keys-only", "--argsort", "--keys-only", "--argsort", "-o", "out");
+	REFUSED("--verify", "--argsort", "--verify", "--argsort", "-o", "out");
 	REFUSED("--partial", "error|keep|drop", "--partial=maybe", "-o", "out");
 	REFUSED("--limit", "'x'", "--limit=x", "-o", "out");
 	REFUSED("--limit", "'-1'", "--limit=-1", "-o", "out");

@@ -293,17 +293,17 @@ static void owner_removes_nothing_that_somebody_works_on(void **state)
 /* Another's, or that of a checkpoint, which waits to be taken up. */
 static void other_hidden_files_are_not_named(void **state)
 {
-	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-unfinished-",
-					     ".gsort-unfinished-0123456789abcdef0",
-					     ".gsort-unfinished-0123456789abcdefg123456789abcdef",
+	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-temp-",
+					     ".gsort-temp-0123456789abcdef0",
+					     ".gsort-temp-0123456789abcdefg123456789abcdef",
 					     ".hidden" };
 
 	(void)state;
 	faults.refuses_nameless = true;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		write_file(path_of(names[i]), output_bytes, N);
-	assert_int_equal(symlink("f", path_of(".gsort-unfinished-0123456789abcdef")), 0);
-	assert_int_equal(mkfifo(path_of(".gsort-unfinished-0123456789abcdee"), 0600), 0);
+	assert_int_equal(symlink("f", path_of(".gsort-temp-0123456789abcdef")), 0);
+	assert_int_equal(mkfifo(path_of(".gsort-temp-0123456789abcdee"), 0600), 0);
 	output_abort(open_output(path_of("g"), N));
 	assert_string_equal(messages_last_warning(), "");
 }

@@ -1046,7 +1046,7 @@ static void output_that_is_not_seen_cannot_be_joined(void **state)
 	struct output *joined;
 
 	(void)state;
-	assert_int_equal(output_join(&faulty_calls, path_of("f"), ".gsort-unfinished-0", &joined),
+	assert_int_equal(output_join(&faulty_calls, path_of("f"), ".gsort-temp-0", &joined),
 			 -ENOENT);
 	assert_non_null(strstr(messages_last(), "all ranks must see the same directory"));
 	assert_int_equal(count_names(), 0);
@@ -1055,7 +1055,7 @@ static void output_that_is_not_seen_cannot_be_joined(void **state)
 /* Its reader would take it for the end. */
 static void pipe_that_cannot_have_a_hidden_name_is_not_opened(void **state)
 {
-	const struct output_kept kept = { .name = ".gsort-unfinished-0" };
+	const struct output_kept kept = { .name = ".gsort-temp-0" };
 	const char *path = path_of("pipe");
 	struct output *output = NULL;
 	struct pollfd reader;

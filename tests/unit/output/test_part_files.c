@@ -64,8 +64,8 @@ static void (*before_list)(void); /* is written into the lock; once; or NULL */
 
 static ssize_t tell_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (before_list && nbytes > 14 && memcmp(data, "{\"gsort_parts\"", 14) == 0 &&
-	    access(path_of(".x.parts.newer"), F_OK) == 0) {
+	if (before_list && nbytes > 14 && memcmp(data, "{\"gsort_part_manifest\"", 14) == 0 &&
+	    access(path_of(".x.parts.pending"), F_OK) == 0) {
 		before_list();
 		before_list = NULL;
 	}
@@ -91,14 +91,16 @@ static int start(void **state)
 /* A list that names parts x.0000 to n - 1. */
 static void make_list(unsigned n, char text[static 1024])
 {
-	int at = sprintf(text, "{\"gsort_parts\": 1, \"content\": \"records\", \"record_bytes\": 1,"
-			       " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"parts\": [");
+	int at = sprintf(
+		text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 1,"
+		      " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"part_files\": [");
 
 	for (unsigned i = 0; i < n; i++)
-		at += sprintf(text + at,
-			      "%s{\"part\": %u, \"name\": \"x.%04u\", \"records\": 0, \"bytes\": 2,"
-			      " \"checksum\": \"0123456789abcdef\"}",
-			      i ? ", " : "", i, i);
+		at += sprintf(
+			text + at,
+			"%s{\"number\": %u, \"name\": \"x.%04u\", \"records\": 0, \"bytes\": 2,"
+			" \"checksum\": \"0123456789abcdef\"}",
+			i ? ", " : "", i, i);
 	strcpy(text + at, "]}");
 }
 
@@ -253,12 +255,12 @@ static void what_a_killed_process_left_is_put_back_by_the_next(void **state)
 
 	(void)state;
 	make_list(3, list);
-	write_text(".x.parts.older", list);
-	write_text(".x.parts.newer", list);
-	write_text(".x.0000.older", "a0");
+	write_text(".x.parts.backup", list);
+	write_text(".x.parts.pending", list);
+	write_text(".x.0000.backup", "a0");
 	write_text("x.0000", "b0");
 	write_text("x.0001", "a1");
-	write_text(".x.0002.older", "a2");
+	write_text(".x.0002.backup", "a2");
 	failing_name = 7; /* after three that are put back: so it is seen what there is */
 	assert_true(write_parts(3, 'c') < 0);
 	assert_parts(3, 'a');
@@ -276,10 +278,10 @@ static void new_parts_of_a_killed_process_go_with_it(void **state)
 	for (int again = 0; again < 2; again++) {
 		clear();
 		make_list(2, list);
-		write_text(".x.parts.older", list);
+		write_text(".x.parts.backup", list);
 		make_list(5, list);
-		write_text(".x.parts.newer", list);
-		write_text(".x.0000.older", "a0");
+		write_text(".x.parts.pending", list);
+		write_text(".x.0000.backup", "a0");
 		write_text("x.0000", "b0");
 		write_text("x.0001", "a1");
 		write_text("x.0002", "b2");
@@ -304,13 +306,13 @@ static void new_parts_of_a_process_that_was_killed_the_first_time_go_as_well(voi
 
 	(void)state;
 	make_list(4, list);
-	write_text(".x.parts.newer", list);
+	write_text(".x.parts.pending", list);
 	write_text("x.0000", "b0");
 	write_text("x.0001", "b1");
 	assert_int_equal(write_parts(1, 'c'), 0);
 	assert_parts(1, 'c');
 	list[strlen(list) / 2] = '\0'; /* killed while it wrote that */
-	write_text(".x.parts.newer", list);
+	write_text(".x.parts.pending", list);
 	assert_int_equal(write_parts(1, 'd'), 0);
 	assert_parts(1, 'd');
 }
@@ -321,12 +323,12 @@ static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(voi
 
 	(void)state;
 	assert_int_equal(write_parts(3, 'b'), 0);
-	write_text(".x.0000.older", "a0");
-	write_text(".x.0007.older", "a7");
+	write_text(".x.0000.backup", "a0");
+	write_text(".x.0007.backup", "a7");
 	make_list(8, list);
-	write_text(".x.parts.older", list);
+	write_text(".x.parts.backup", list);
 	make_list(3, list);
-	write_text(".x.parts.newer", list);
+	write_text(".x.parts.pending", list);
 	assert_int_equal(write_parts(3, 'c'), 0);
 	assert_parts(3, 'c');
 }
@@ -371,9 +373,9 @@ static void what_would_be_taken_for_a_part_is_refused(void **state)
 	assert_int_equal(write_parts(3, 'a'), 0);
 	write_text("x.0005", "?");
 	assert_int_equal(refused(3), -EEXIST);
-	assert_non_null(strstr(messages_last(), "x.0005 beside it is none of the 3 parts"));
+	assert_non_null(strstr(messages_last(), "x.0005 beside it is none of the 3 part files"));
 	assert_int_equal(refused(6), -EEXIST);
-	assert_non_null(strstr(messages_last(), "none that a list names"));
+	assert_non_null(strstr(messages_last(), "no part manifest lists it"));
 	assert_string_equal(text_of("x.0005"), "?");
 	assert_int_equal(unlink(path_of("x.0005")), 0);
 	write_text("x.0002", "of another size than the list says");
@@ -397,9 +399,9 @@ static void what_no_part_can_replace_is_refused(void **state)
 	assert_int_equal(unlink(path_of("x.0001")), 0);
 	write_text("x.parts", "a list of mine");
 	assert_int_equal(refused(3), -EEXIST);
-	assert_non_null(strstr(messages_last(), "no list of parts"));
+	assert_non_null(strstr(messages_last(), "no part manifest"));
 	assert_string_equal(text_of("x.parts"), "a list of mine");
-	write_text("x.parts", "{\"gsort_parts\": 2}");
+	write_text("x.parts", "{\"gsort_part_manifest\": 2}");
 	assert_int_equal(refused(3), -EINVAL);
 	assert_non_null(strstr(messages_last(), "version 2"));
 }
@@ -408,8 +410,9 @@ static void files_that_only_the_list_names_otherwise_stay(void **state)
 {
 	(void)state;
 	write_text("x.parts",
-		   "{\"gsort_parts\": 1, \"content\": \"records\", \"record_bytes\": 1,"
-		   " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"parts\": [{\"part\": 0,"
+		   "{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 1,"
+		   " \"header_bytes\": 0, \"keys\": [], \"records\": 0, "
+		   "\"part_files\": [{\"number\": 0,"
 		   " \"name\": \"precious\", \"records\": 0, \"bytes\": 2,"
 		   " \"checksum\": \"0123456789abcdef\"}]}");
 	write_text("precious", "!");
@@ -459,7 +462,7 @@ static void *begin_at_the_same_time(void *argument)
 
 static void let_another_begin(void)
 {
-	const int fd = open(path_of(".x.parts.newer"), O_RDWR);
+	const int fd = open(path_of(".x.parts.pending"), O_RDWR);
 
 	assert_true(fd >= 0);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
@@ -484,15 +487,15 @@ static void who_begins_while_others_give_names_waits_for_them(void **state)
 
 static void end_before_naming(void)
 {
-	assert_int_equal(access(path_of(".x.parts.newer"), F_OK), 0);
+	assert_int_equal(access(path_of(".x.parts.pending"), F_OK), 0);
 	hidden_names_remove(&process_lent()->names);
-	assert_int_equal(access(path_of(".x.parts.newer"), F_OK), -1);
+	assert_int_equal(access(path_of(".x.parts.pending"), F_OK), -1);
 }
 
 static void end_while_naming(void)
 {
 	hidden_names_remove(&process_lent()->names);
-	assert_int_equal(access(path_of(".x.parts.newer"), F_OK), 0);
+	assert_int_equal(access(path_of(".x.parts.pending"), F_OK), 0);
 }
 
 /* From the first name on it tells what is whose, and a signal that comes then ends nothing. */
@@ -513,7 +516,7 @@ static void signal_handler_removes_the_lock_while_nothing_has_a_name(void **stat
 static void leave_a_list(void)
 {
 	while_written = NULL;
-	write_text(".x.parts.newer", "{\"gsort_parts\": 1");
+	write_text(".x.parts.pending", "{\"gsort_part_manifest\": 1");
 }
 
 /* What a killed process has left is not the lock's alone. */
@@ -523,7 +526,7 @@ static void signal_handler_leaves_a_list_that_is_left(void **state)
 	while_written = leave_a_list;
 	assert_int_equal(write_parts(2, 'a'), -EBUSY);
 	hidden_names_remove(&process_lent()->names);
-	assert_string_equal(text_of(".x.parts.newer"), "{\"gsort_parts\": 1");
+	assert_string_equal(text_of(".x.parts.pending"), "{\"gsort_part_manifest\": 1");
 }
 
 static void commit_at_the_same_time(void)
@@ -548,13 +551,13 @@ static void what_is_left_meanwhile_is_not_overwritten(void **state)
 	(void)state;
 	while_written = leave_a_list;
 	assert_int_equal(write_parts(2, 'a'), -EBUSY);
-	assert_string_equal(text_of(".x.parts.newer"), "{\"gsort_parts\": 1");
+	assert_string_equal(text_of(".x.parts.pending"), "{\"gsort_part_manifest\": 1");
 	assert_int_equal(write_parts(2, 'b'), 0);
 	assert_parts(2, 'b');
 }
 
-static const char *const left_names[] = { ".x.0000.older", ".x.0005.older", ".x.parts.older",
-					  ".x.parts.newer" };
+static const char *const left_names[] = { ".x.0000.backup", ".x.0005.backup", ".x.parts.backup",
+					  ".x.parts.pending" };
 enum { N_LEFT = sizeof left_names / sizeof left_names[0] };
 
 static void what_no_list_says_was_left_is_refused_and_stays(void **state)
@@ -586,18 +589,18 @@ static void what_is_not_of_the_size_that_was_left_is_refused(void **state)
 
 	(void)state;
 	make_list(2, list);
-	write_text(".x.parts.older", list);
-	write_text(".x.parts.newer", list);
-	write_text(".x.0000.older", "a0");
-	write_text(".x.0001.older", "mine");
+	write_text(".x.parts.backup", list);
+	write_text(".x.parts.pending", list);
+	write_text(".x.0000.backup", "a0");
+	write_text(".x.0001.backup", "mine");
 	assert_int_equal(refused(2), -EEXIST);
-	assert_string_equal(text_of(".x.0000.older"), "a0");
-	assert_string_equal(text_of(".x.0001.older"), "mine");
-	write_text(".x.0001.older", "a1");
+	assert_string_equal(text_of(".x.0000.backup"), "a0");
+	assert_string_equal(text_of(".x.0001.backup"), "mine");
+	write_text(".x.0001.backup", "a1");
 	write_text("x.0001", "mine");
 	assert_int_equal(refused(2), -EEXIST);
-	assert_non_null(strstr(messages_last(), "x.0001 beside it is where a part comes back"));
-	assert_string_equal(text_of(".x.0000.older"), "a0");
+	assert_non_null(strstr(messages_last(), "x.0001 beside it is in the place of a part file"));
+	assert_string_equal(text_of(".x.0000.backup"), "a0");
 	assert_string_equal(text_of("x.0001"), "mine");
 	write_text("x.0001", "b1");
 	assert_int_equal(write_parts(2, 'c'), 0);
@@ -613,9 +616,10 @@ static void make_it(void)
 
 static void what_others_make_while_parts_are_written_stays(void **state)
 {
-	static const char *const names[] = { ".x.0000.older",  ".x.0002.older",  ".x.0005.older",
-					     ".x.parts.older", ".x.parts.newer", "x.0005",
-					     "x.0002" };
+	static const char *const names[] = {
+		".x.0000.backup",   ".x.0002.backup", ".x.0005.backup", ".x.parts.backup",
+		".x.parts.pending", "x.0005",         "x.0002"
+	};
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * (sizeof names / sizeof names[0]); i++) {
@@ -624,7 +628,7 @@ static void what_others_make_while_parts_are_written_stays(void **state)
 		made_name = names[i / 2];
 		/* What nothing is moved to is only seen before. */
 		if (i % 2 &&
-		    (strstr(made_name, "5") || strstr(made_name, "newer") || made_name[0] != '.'))
+		    (strstr(made_name, "5") || strstr(made_name, "pending") || made_name[0] != '.'))
 			continue;
 		*(i % 2 ? &before_moving : &while_written) = make_it;
 		messages_reset(true);
@@ -709,7 +713,7 @@ static void older_part_that_cannot_be_removed_is_left_to_the_next(void **state)
 	faults.unlink_errno = EIO;
 	assert_int_equal(write_parts(2, 'b'), 0);
 	faults.unlink_errno = 0;
-	assert_string_equal(text_of(".x.0000.older"), "a0");
+	assert_string_equal(text_of(".x.0000.backup"), "a0");
 	assert_int_equal(write_parts(2, 'c'), 0);
 	assert_parts(2, 'c');
 }

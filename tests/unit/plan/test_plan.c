@@ -737,7 +737,7 @@ static void explanation_says_what_will_happen(void **state)
 	(void)state;
 	assert_non_null(strstr(text, "CPU, 2 threads"));
 	assert_non_null(strstr(text, "are spilled, the rest stays in memory"));
-	assert_null(strstr(text, "packed"));
+	assert_null(strstr(text, "compressed on the device"));
 	size_format(10 * GIB, size);
 	assert_non_null(strstr(text, size));
 }
@@ -755,8 +755,8 @@ static void explanation_of_a_device_apart_says_where_runs_are_packed(void **stat
 	request.compression.mode = COMPRESS_DELTA;
 	plan_make(&request, &plan);
 	assert_true(plan.packs);
-	assert_non_null(strstr(explain(&plan),
-			       "runs are packed   on the device, before they are downloaded\n"));
+	assert_non_null(
+		strstr(explain(&plan), "compression       runs are compressed on the device\n"));
 }
 
 int main(void)

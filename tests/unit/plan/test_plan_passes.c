@@ -180,7 +180,7 @@ static struct plan plan_of_unique(uint64_t memory_nbytes, uint64_t input_nbytes,
 		       false);
 }
 
-/* What is expected of a sort of records of one byte in eight MiB, with --index or without. */
+/* What is expected of a sort of records of one byte in eight MiB, with --argsort or without. */
 static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t assumed_nbytes)
 {
 	return plan_in(8 * MIB, 0, input_nbytes, index, assumed_nbytes);

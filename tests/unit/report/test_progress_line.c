@@ -28,23 +28,23 @@ static void line_has_phase_part_rate_and_time_left(void **state)
 {
 	(void)state;
 	assert_string_equal(format(PHASE_RUNS, 1 << 30, UINT64_C(4) << 30, 2),
-			    "forming runs: 25 %, 512 MiB/s, 0:06 left");
+			    "run generation: 25 %, 512 MiB/s, 0:06 left");
 	assert_string_equal(format(PHASE_MERGE, 1 << 20, UINT64_C(1) << 32, 1),
-			    "merging into the output: 0 %, 1 MiB/s, 1:08:15 left");
+			    "final merge: 0 %, 1 MiB/s, 1:08:15 left");
 }
 
 static void unknown_total_shows_bytes(void **state)
 {
 	(void)state;
-	assert_string_equal(format(PHASE_RUNS, 3 << 20, 0, 3), "forming runs: 3 MiB, 1 MiB/s");
+	assert_string_equal(format(PHASE_RUNS, 3 << 20, 0, 3), "run generation: 3 MiB, 1 MiB/s");
 }
 
 static void ends_of_a_phase_have_no_time_left(void **state)
 {
 	(void)state;
-	assert_string_equal(format(PHASE_RUNS, 0, 100, 0), "forming runs: 0 %, 0 B/s");
-	assert_string_equal(format(PHASE_RUNS, 100, 100, 1), "forming runs: 100 %, 100 B/s");
-	assert_string_equal(format(PHASE_RUNS, 101, 100, 1), "forming runs: 100 %, 101 B/s");
+	assert_string_equal(format(PHASE_RUNS, 0, 100, 0), "run generation: 0 %, 0 B/s");
+	assert_string_equal(format(PHASE_RUNS, 100, 100, 1), "run generation: 100 %, 100 B/s");
+	assert_string_equal(format(PHASE_RUNS, 101, 100, 1), "run generation: 100 %, 101 B/s");
 }
 
 /* A quarter of the first of two phases, of one size, in two seconds. */
@@ -62,19 +62,18 @@ static void whole_sort_has_one_percentage_and_one_estimate(void **state)
 	(void)state;
 	progress_line(&at, line);
 	assert_string_equal(line,
-			    "forming runs: 25 %, 512 KiB/s, 0:06 left; in all 12 %, 0:14 left");
+			    "run generation: 25 %, 512 KiB/s, 0:06 left; total 12 %, 0:14 left");
 	/* Later, in a phase that is twice as fast as the first. */
 	at.phase = phase_name(PHASE_MERGE);
 	at.done_nbytes = 2 << 20;
 	at.whole_done_nbytes = 6 << 20;
 	at.whole_elapsed_ns = UINT64_C(10000000000);
 	progress_line(&at, line);
-	assert_string_equal(
-		line, "merging into the output: 50 %, 1 MiB/s, 0:02 left; in all 75 %, 0:02 left");
+	assert_string_equal(line, "final merge: 50 %, 1 MiB/s, 0:02 left; total 75 %, 0:02 left");
 	at.done_nbytes = 4 << 20;
 	at.whole_done_nbytes = 8 << 20;
 	progress_line(&at, line);
-	assert_string_equal(line, "merging into the output: 100 %, 2 MiB/s; in all 100 %");
+	assert_string_equal(line, "final merge: 100 %, 2 MiB/s; total 100 %");
 }
 
 static void nothing_begun_is_no_line(void **state)

@@ -350,7 +350,7 @@ static bool leads_to_output(int fd)
 	char link[64], path[512] = "";
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, "unfinished");
+	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".gsort-temp-");
 }
 
 static ssize_t noted_pwrite(int fd, const void *data, size_t nbytes, off_t offset)

@@ -1,83 +1,83 @@
 #!/bin/sh
-# ranges - the output in ranges that are merged side by side: the same bytes, however many
+# partitions - the output in ranges that are merged side by side: the same bytes, however many
 . "$(dirname "$0")/testlib.sh"
 
-# in_ranges N ARGUMENT...: to the file `output`, in N ranges.
-in_ranges() {
-	expected_ranges=$1
+# in_partitions N ARGUMENT...: to the file `output`, in N ranges.
+in_partitions() {
+	expected_partitions=$1
 	shift
 	"$GSORT" --parallel=2 --stats "$@" 2> stderr || broken "gsort $*: status $?"
-	grep -q "; ranges: $expected_ranges;" stderr ||
-		broken "gsort $*: $(grep -o 'ranges: [0-9]*' stderr), not $expected_ranges"
+	grep -q "; partitions: $expected_partitions;" stderr ||
+		broken "gsort $*: $(grep -o 'partitions: [0-9]*' stderr), not $expected_partitions"
 	nothing_left "gsort $*"
 }
 
 # divided ARGUMENT...: in three ranges what it is in one.
 divided() {
 	"$GSORT" "$@" -o expected 2> stderr || broken "gsort $*: status $?"
-	in_ranges 3 --ranges=3 "$@" -o output
+	in_partitions 3 --partitions=3 "$@" -o output
 	same expected output "gsort $*"
 }
 
-generate -n 300000 -t u64 -d few -o few
-generate -n 100000 -R 24 -k 3:b10 -d few -o records
+generate -n 300000 -t u64 -d hundred-keys -o few
+generate -n 100000 -R 24 -k 3:b10 -d hundred-keys -o records
 generate -n 60000 -R 60 -k 0:b40 --prefix=10 -o long
 generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o alike
-for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delta few" \
+for options in "few" "-r few" "-S 5M --temp-compress=none few" "-S 8M --temp-compress=delta few" \
 	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 9M records" \
-	"-R 24 -k 3:b10 --index records" "-R 24 -k 3:b10 --keys-only records" \
+	"-R 24 -k 3:b10 --argsort records" "-R 24 -k 3:b10 --keys-only records" \
 	"-R 60 -k 0:b40 -S 6M long" "--skip-bytes=16 --verify few"; do
-	claim "ranges of a sort: $options"
+	claim "partitions of a sort: $options"
 	# It is a list of words.
 	# shellcheck disable=SC2086
 	divided $options
 done
 
-claim "ranges that a checkpoint keeps begin in front of keys"
+claim "partitions that a checkpoint keeps begin in front of keys"
 divided --checkpoint=kept few
-divided --checkpoint=kept -S 5M --compress=none few
+divided --checkpoint=kept -S 5M --temp-compress=none few
 divided --checkpoint=kept --verify -R 24 -k 3:b10 -S 9M records
-divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --index records
-in_ranges 1 --ranges=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
+divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --argsort records
+in_partitions 1 --partitions=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
 
-claim "ranges end where a limit does"
+claim "partitions end where a limit does"
 # limited HEADER SIZE N ARGUMENT...: the header, and the first N records of so many bytes.
 limited() {
 	n=$3 nbytes=$(($1 + $2 * $3))
 	shift 3
 	"$GSORT" "$@" -o whole
 	head -c $nbytes whole > expected
-	in_ranges 3 --ranges=3 --limit="$n" "$@" -o output
+	in_partitions 3 --partitions=3 --limit="$n" "$@" -o output
 	same expected output "--limit=$n $*"
 }
 limited 0 8 299999 few
-limited 0 8 250000 -S 12M --compress=none few
+limited 0 8 250000 -S 12M --temp-compress=none few
 limited 16 8 280000 --skip-bytes=16 --verify few
 limited 0 24 90001 -r -R 24 -k 3:b10 -S 9M records
-limited 0 8 99999 -R 24 -k 3:b10 --index records
+limited 0 8 99999 -R 24 -k 3:b10 --argsort records
 
-claim "ranges of a merge"
+claim "partitions of a merge"
 for i in 0 1; do
-	generate -n 100000 -R 24 -k 3:b10 -d few --seed=$i -o part
+	generate -n 100000 -R 24 -k 3:b10 -d hundred-keys --seed=$i -o part
 	"$GSORT" -R 24 -k 3:b10 part -o sorted$i
 done
 divided -m -S 256M -R 24 -k 3:b10 sorted0 sorted1 sorted0
 
 claim "one range, where keys are the same as far as is known of blocks"
-in_ranges 1 --ranges=3 -R 60 -k 0:b40 alike -o output
+in_partitions 1 --partitions=3 -R 60 -k 0:b40 alike -o output
 
 claim "one range, where the places of records are not known before"
-in_ranges 1 --ranges=3 -u few -o output
-in_ranges 1 --ranges=3 --limit=10 few -o output
-in_ranges 1 --ranges=3 --zstd few -o output
-in_ranges 1 --ranges=3 few | cat > output
+in_partitions 1 --partitions=3 -u few -o output
+in_partitions 1 --partitions=3 --limit=10 few -o output
+in_partitions 1 --partitions=3 --zstd few -o output
+in_partitions 1 --partitions=3 few | cat > output
 
 claim "what comes through a pipe, and goes to an open file, may be mapped as any other output"
 generate -b 24M -t u64 -o many
 "$GSORT" many -o expected
-cat many | in_ranges 3 --ranges=3 > output
+cat many | in_partitions 3 --partitions=3 > output
 same expected output "from a pipe"
-grep -q '^written: .* [1-9][0-9.]* .iB mapped' stderr || broken "$(grep ^written stderr)"
+grep -q '^written: .* [1-9][0-9.]* .iB mmap' stderr || broken "$(grep ^written stderr)"
 
 claim "a sort from a pipe that fails leaves nothing of it in an open file"
 if (ulimit -f 40000 && cat many | "$GSORT" > output) 2> stderr; then
@@ -85,16 +85,16 @@ if (ulimit -f 40000 && cat many | "$GSORT" > output) 2> stderr; then
 fi
 [ ! -s output ] || broken "$(wc -c < output) bytes are left"
 
-claim "ranges, where nobody sees in which order they are written"
-in_ranges 3 --ranges=3 few -o /dev/null
-in_ranges 3 --ranges=3 few > /dev/null
+claim "partitions, where nobody sees in which order they are written"
+in_partitions 3 --partitions=3 few -o /dev/null
+in_partitions 3 --partitions=3 few > /dev/null
 
 claim "a merge of a file that is not sorted names the record, whatever range it is in"
 generate -n 100000 -t u64 -d sorted -o sorted
 for at in 1 33333 50000 66666 99999; do
 	cp sorted unsorted
 	printf '\0\0\0\0\0\0\0\0' | dd of=unsorted bs=8 seek=$at conv=notrunc 2> /dev/null
-	refuses "unsorted: record $((at + 1)): disorder" -m --ranges=4 unsorted sorted -o output
+	refuses "unsorted: record $((at + 1)): disorder" -m --partitions=4 unsorted sorted -o output
 done
 
 finish
