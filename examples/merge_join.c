@@ -31,15 +31,15 @@ static void check(const struct stream *stream, int r)
 	exit(1);
 }
 
-static void next(struct stream *stream)
+static void read_next(struct stream *stream)
 {
-	size_t got;
+	size_t n_received;
 
-	check(stream, gsort_get(stream->sort, &stream->record, sizeof stream->record, &got));
-	stream->has_record = got > 0;
+	check(stream, gsort_get(stream->sort, &stream->record, sizeof stream->record, &n_received));
+	stream->has_record = n_received > 0;
 }
 
-static void start(struct stream *stream, const char *path)
+static void open_stream(struct stream *stream, const char *path)
 {
 	if (gsort_open(&stream->sort) < 0)
 		exit(1);
@@ -47,7 +47,7 @@ static void start(struct stream *stream, const char *path)
 	check(stream, gsort_add_key(stream->sort, "0:u32"));
 	check(stream, gsort_set_memory(stream->sort, 16 << 20));
 	check(stream, gsort_add_input_path(stream->sort, path));
-	next(stream);
+	read_next(stream);
 }
 
 int main(int argc, char **argv)
@@ -56,17 +56,17 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		return 1;
-	start(&left, argv[1]);
-	start(&right, argv[2]);
+	open_stream(&left, argv[1]);
+	open_stream(&right, argv[2]);
 	while (left.has_record && right.has_record) {
 		if (left.record.key > right.record.key) {
-			next(&right);
+			read_next(&right);
 			continue;
 		}
 		if (left.record.key == right.record.key)
 			printf("%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", left.record.key,
 			       left.record.value, right.record.value);
-		next(&left);
+		read_next(&left);
 	}
 	gsort_close(left.sort);
 	gsort_close(right.sort);

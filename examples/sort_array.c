@@ -21,7 +21,7 @@ static int sort_doubles(double *numbers, size_t n)
 {
 	const size_t nbytes = n * sizeof *numbers;
 	struct gsort *sort;
-	size_t got;
+	size_t n_received;
 
 	if (gsort_open(&sort) < 0)
 		return 1;
@@ -30,9 +30,9 @@ static int sort_doubles(double *numbers, size_t n)
 	if (gsort_put(sort, numbers, nbytes) < 0 || gsort_finish(sort) < 0)
 		return fail(sort, "put");
 	/* One byte more is asked for: only who has reached the end knows that all is well. */
-	if (gsort_get(sort, numbers, nbytes, &got) < 0 || got != nbytes)
+	if (gsort_get(sort, numbers, nbytes, &n_received) < 0 || n_received != nbytes)
 		return fail(sort, "get");
-	if (gsort_get(sort, &(char){ 0 }, 1, &got) < 0 || got != 0)
+	if (gsort_get(sort, &(char){ 0 }, 1, &n_received) < 0 || n_received != 0)
 		return fail(sort, "the end");
 	gsort_close(sort);
 	return 0;

@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 	const uint64_t k = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
 	struct gsort *sort;
 	uint64_t number;
-	size_t got;
+	size_t n_received;
 	int r;
 
 	if (gsort_open(&sort) < 0)
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	if (gsort_set_type(sort, "u64") < 0 || gsort_set_descending(sort) < 0 ||
 	    gsort_set_limit(sort, k) < 0 || put_stream(sort, stdin) < 0)
 		return fail(sort);
-	while ((r = gsort_get(sort, &number, sizeof number, &got)) == 0 && got > 0)
+	while ((r = gsort_get(sort, &number, sizeof number, &n_received)) == 0 && n_received > 0)
 		printf("%" PRIu64 "\n", number);
 	if (r < 0)
 		return fail(sort);

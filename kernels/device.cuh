@@ -54,24 +54,24 @@ __device__ __forceinline__ void copies_wait()
  * knows when it is compiled; the host has to ask (kernels_architecture()), for one function is
  * there for each architecture, and a device may also run what was made for an older one.
  */
-enum shared_room { ROOM_64K, ROOM_99K };
+enum shared_limit { SHARED_LIMIT_64K, SHARED_LIMIT_99K };
 
-static constexpr GSORT_HD enum shared_room room_of(int architecture)
+static constexpr GSORT_HD enum shared_limit shared_limit_of(int architecture)
 {
-	return architecture < 80 ? ROOM_64K : ROOM_99K;
+	return architecture < 80 ? SHARED_LIMIT_64K : SHARED_LIMIT_99K;
 }
 
-static constexpr GSORT_HD size_t room_nbytes(enum shared_room room)
+static constexpr GSORT_HD size_t shared_limit_nbytes(enum shared_limit limit)
 {
-	return (room == ROOM_64K ? 64 : 99) << 10;
+	return (limit == SHARED_LIMIT_64K ? 64 : 99) << 10;
 }
 
 #if defined(__CUDA_ARCH__)
-static constexpr enum shared_room ROOM = room_of(__CUDA_ARCH__ / 10);
+static constexpr enum shared_limit SHARED_LIMIT = shared_limit_of(__CUDA_ARCH__ / 10);
 #elif defined(EMULATED_ARCHITECTURE)
-static constexpr enum shared_room ROOM = room_of(EMULATED_ARCHITECTURE);
+static constexpr enum shared_limit SHARED_LIMIT = shared_limit_of(EMULATED_ARCHITECTURE);
 #else
-static constexpr enum shared_room ROOM = ROOM_99K; /* of the host's pass, which runs none of it */
+static constexpr enum shared_limit SHARED_LIMIT = SHARED_LIMIT_99K; /* of the host's pass, which runs none of it */
 #endif
 
 static constexpr unsigned WARP = 32;
@@ -136,7 +136,7 @@ template <class T> __device__ __forceinline__ T lanes_max(T value, unsigned widt
 }
 
 /* Sum of the values of the lanes before this one in its group of `width`. */
-template <class T> __device__ __forceinline__ T lanes_sum_before(T value, unsigned width)
+template <class T> __device__ __forceinline__ T lanes_exclusive_sum(T value, unsigned width)
 {
 	const unsigned lane = threadIdx.x % width;
 	T sum = value;

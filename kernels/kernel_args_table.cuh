@@ -9,31 +9,31 @@
 #include "kernels/device.cuh"
 
 /* Words of a table that one launch carries: kernel arguments are 4 KiB at most. */
-static constexpr unsigned CARGO_WORDS = 496;
+static constexpr unsigned ARGS_TABLE_WORDS = 496;
 
-struct cargo {
-	uint64_t words[CARGO_WORDS];
+struct args_table {
+	uint64_t words[ARGS_TABLE_WORDS];
 };
 
-static __global__ void __launch_bounds__(WARP) store_words(cargo cargo, unsigned n, uint64_t *to)
+static __global__ void __launch_bounds__(WARP) store_words(args_table args_table, unsigned n, uint64_t *to)
 {
 	for (unsigned i = threadIdx.x; i < n; i += WARP)
-		to[i] = cargo.words[i];
+		to[i] = args_table.words[i];
 }
 
 /* Writes words to device memory one after the other. */
 struct table_writer {
 	uint64_t *to;
 	CUstream_st *stream;
-	struct cargo cargo;
+	struct args_table args_table;
 	unsigned n;
 	int r;
 };
 
-static inline void writer_flush(struct table_writer *writer)
+static inline void table_writer_flush(struct table_writer *writer)
 {
 	if (!writer->r && writer->n) {
-		LAUNCH(store_words, 1, WARP, 0, writer->stream, writer->cargo, writer->n,
+		LAUNCH(store_words, 1, WARP, 0, writer->stream, writer->args_table, writer->n,
 		       writer->to);
 		writer->r = (int)cudaGetLastError();
 	}
@@ -41,30 +41,30 @@ static inline void writer_flush(struct table_writer *writer)
 	writer->n = 0;
 }
 
-static inline void writer_put(struct table_writer *writer, uint64_t word)
+static inline void table_writer_put(struct table_writer *writer, uint64_t word)
 {
-	writer->cargo.words[writer->n++] = word;
-	if (writer->n == CARGO_WORDS)
-		writer_flush(writer);
+	writer->args_table.words[writer->n++] = word;
+	if (writer->n == ARGS_TABLE_WORDS)
+		table_writer_flush(writer);
 }
 
 /* Where the next word will be written. */
-static inline void *writer_at(const struct table_writer *writer)
+static inline void *table_writer_position(const struct table_writer *writer)
 {
 	return writer->to + writer->n;
 }
 
 /* Bytes of any number, filled up to whole words; returns where they will be. */
-static inline void *writer_put_bytes(struct table_writer *writer, const void *bytes, size_t nbytes)
+static inline void *table_writer_put_bytes(struct table_writer *writer, const void *bytes, size_t nbytes)
 {
-	void *const at = writer_at(writer);
+	void *const at = table_writer_position(writer);
 
 	for (size_t i = 0; i < nbytes; i += sizeof(uint64_t)) {
 		const size_t n = nbytes - i < sizeof(uint64_t) ? nbytes - i : sizeof(uint64_t);
 		uint64_t word = 0;
 
 		__builtin_memcpy(&word, (const char *)bytes + i, n);
-		writer_put(writer, word);
+		table_writer_put(writer, word);
 	}
 	return at;
 }

@@ -92,7 +92,7 @@ struct encode_task {
 	const void *records;
 	void *elements;
 	uint64_t n;
-	struct code_map map;
+	struct key_encoding map;
 	struct digest *digest;
 	void *scratch; /* kernel_record_scratch_nbytes(n) */
 };
@@ -100,7 +100,7 @@ struct encode_task {
 int launch_encode(const struct encode_task *task, struct CUstream_st *stream);
 
 /* What decode found; the same on both back ends. */
-struct decode_findings {
+struct kernel_decode_result {
 	struct digest digest;          /* of the records written */
 	uint64_t n_disorders;          /* neighbours that are out of order */
 	struct kernel_key first, last; /* elements at the edges, if n > 0 */
@@ -111,16 +111,16 @@ struct decode_task {
 	const void *elements;
 	void *records;
 	uint64_t n;
-	struct code_map map;
+	struct key_encoding map;
 	bool strict; /* equal neighbours are disorder too */
-	struct decode_findings *findings;
+	struct kernel_decode_result *result;
 	void *scratch; /* kernel_record_scratch_nbytes(n) */
 };
 
 int launch_decode(const struct decode_task *task, struct CUstream_st *stream);
 
 /* What unique left and dropped. */
-struct unique_findings {
+struct kernel_unique_result {
 	uint64_t n; /* elements left */
 	struct digest dropped;
 };
@@ -129,8 +129,8 @@ struct unique_findings {
 struct unique_task {
 	void *elements;
 	uint64_t n;
-	struct code_map map; /* to digest what is dropped, as records */
-	struct unique_findings *findings;
+	struct key_encoding map; /* to digest what is dropped, as records */
+	struct kernel_unique_result *result;
 	void *scratch; /* kernel_record_scratch_nbytes(n) */
 };
 
@@ -142,13 +142,13 @@ size_t kernel_record_scratch_nbytes(uint64_t n);
 /*
  * Sorted codes as blocks of block_n each (the last may have fewer), of at most 2^30 bytes of codes,
  * packed as src/record/delta_pack.h says, one behind the other without gaps; a block that does not
- * shrink is its codes. packed: room for the n codes, aligned as they are. packed_nbytes: assigned,
+ * shrink is its codes. packed: room for the n codes, aligned as they are. block_packed_nbytes: assigned,
  * for each block.
  */
 struct delta_pack_task {
-	const void *codes;
+	const void *elements;
 	uint64_t n;
-	uint32_t code_nbytes, block_n;
+	uint32_t element_nbytes, block_n;
 	void *packed;
 	uint32_t *packed_nbytes;
 	void *scratch; /* kernel_delta_pack_scratch_nbytes(n, block_n) */
@@ -160,7 +160,7 @@ int launch_delta_pack(const struct delta_pack_task *task, struct CUstream_st *st
 /* n codes, packed, or as they are if they take as many bytes; both are aligned as codes are. */
 struct kernel_packed_block {
 	const void *packed;
-	void *codes;
+	void *elements;
 	uint32_t packed_nbytes, n;
 };
 
@@ -170,7 +170,7 @@ struct kernel_packed_block {
  */
 struct delta_unpack_task {
 	const struct kernel_packed_block *blocks; /* host array, read before this returns */
-	uint32_t n_blocks, code_nbytes;
+	uint32_t n_blocks, element_nbytes;
 	uint32_t *damaged;
 	void *tables; /* kernel_delta_unpack_nbytes(n_blocks) */
 };
@@ -188,7 +188,7 @@ struct item_slice {
 
 /*
  * Items of item_nbytes, numbered through k slices, less than 2^32 in all. The first four are
- * the caller's to set, the rest is made by launch_view_items().
+ * the caller's to set, the rest is made by launch_prepare_items().
  */
 struct kernel_items {
 	uint32_t item_nbytes;
@@ -206,37 +206,37 @@ struct kernel_items {
  * into `tables`, which is used as long as the view is.
  */
 size_t kernel_items_nbytes(uint32_t k, uint32_t n_fields);
-int launch_view_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
+int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
 		      void *tables, struct CUstream_st *stream);
 
 /* nbytes of a record to an item. */
-struct kernel_piece {
-	uint32_t from, to, nbytes;
+struct kernel_projection_copy {
+	uint32_t record_offset, item_offset, nbytes;
 };
 
 /*
  * n records to items: pieces of them, in the order of `to`, without gaps; before them a count of 1
  * (has_count), behind them the record's position in the input (has_position).
  */
-struct intake_task {
+struct projection_task {
 	const void *records;
 	void *items;
 	uint64_t n, position; /* of the first record */
 	uint32_t record_nbytes, item_nbytes;
-	const struct kernel_piece *pieces; /* host array, read before this returns */
-	uint32_t n_pieces;
-	bool has_count, count_is_be, has_position;
-	void *tables; /* kernel_intake_nbytes(n_pieces) */
+	const struct kernel_projection_copy *copies; /* host array, read before this returns */
+	uint32_t n_copies;
+	bool has_count, count_is_big_endian, has_position;
+	void *tables; /* kernel_projection_nbytes(n_copies) */
 };
 
-size_t kernel_intake_nbytes(uint32_t n_pieces);
-int launch_intake(const struct intake_task *task, struct CUstream_st *stream);
+size_t kernel_projection_nbytes(uint32_t n_copies);
+int launch_project(const struct projection_task *task, struct CUstream_st *stream);
 
 /*
  * The elements of n items: the first bytes of the key, and the number in the low 4. digest: of the
  * bodies, added to; may be NULL.
  */
-int launch_index(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
+int launch_make_elements(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
 		 void *elements, struct digest *digest, struct CUstream_st *stream);
 
 /*
@@ -258,46 +258,46 @@ int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct ti
  * elements, NULL if list is the elements. `list` is read before sort_scratch is written, so the
  * two may be the same memory.
  */
-struct refine_task {
+struct tie_break_task {
 	const struct kernel_items *items;
 	void *elements;
 	const void *list;
-	const uint32_t *places; /* n */
+	const uint32_t *positions; /* n */
 	uint64_t n;
 	const void *ties_scratch; /* of launch_count_ties(list, n) */
 	uint32_t n_ties;
 	uint32_t at;
 	void *next;            /* n_ties of 16 bytes */
-	uint32_t *next_places; /* n_ties */
+	uint32_t *next_positions; /* n_ties */
 	void *sort_scratch;    /* kernel_sort_scratch_nbytes(n_ties, 16) */
 };
 
-int launch_refine(const struct refine_task *task, struct CUstream_st *stream);
+int launch_break_ties(const struct tie_break_task *task, struct CUstream_st *stream);
 
 /*
  * How far keys agree: *reach becomes the first multiple of 8 bytes from `at` on at which neighbours
- * of a group differ in `list` of a refine_task, key_nbytes rounded up if none do.
+ * of a group differ in `list` of a tie_break_task, key_nbytes rounded up if none do.
  */
-int launch_find_reach(const struct kernel_items *items, const void *list, uint64_t n, uint32_t at,
-		      uint32_t *reach, struct CUstream_st *stream);
+int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n, uint32_t at,
+		      uint32_t *common_nbytes, struct CUstream_st *stream);
 
 /*
- * Which of n sorted elements are the first of those with equal keys. Made by launch_find_firsts()
- * in kernel_firsts_nbytes(n) of memory.
+ * Which of n sorted elements are the first of those with equal keys. Made by launch_flag_heads()
+ * in kernel_head_flags_nbytes(n) of memory.
  */
-struct kernel_firsts {
+struct kernel_head_flags {
 	const uint32_t *equal;  /* bit i % 32 of word i / 32: equal to the one before */
 	const uint32_t *before; /* firsts before element 32 * i */
 	const uint64_t *n;      /* firsts in all */
 };
 
-size_t kernel_firsts_nbytes(uint64_t n);
-int launch_find_firsts(const struct kernel_items *items, const void *elements,
+size_t kernel_head_flags_nbytes(uint64_t n);
+int launch_flag_heads(const struct kernel_items *items, const void *elements,
 		       uint32_t element_nbytes, uint64_t n, void *memory,
-		       struct kernel_firsts *ret_firsts, struct CUstream_st *stream);
+		       struct kernel_head_flags *ret_heads, struct CUstream_st *stream);
 
 /* What gather found out; the same on both back ends. */
-struct gather_findings {
+struct kernel_gather_result {
 	uint64_t n;         /* items kept */
 	uint64_t n_counted; /* the sum of counts of those that they stand for */
 	uint64_t n_disorders;
@@ -310,13 +310,13 @@ struct gather_task {
 	const void *elements;
 	uint32_t element_nbytes;
 	uint64_t n;
-	struct kernel_firsts firsts; /* keep only these, unless NULL */
+	struct kernel_head_flags heads; /* keep only these, unless NULL */
 	uint64_t limit;              /* keep at most so many, the first ones */
 	uint32_t out_offset, out_nbytes;
 	void *out; /* out_nbytes from out_offset of each item kept */
-	bool has_count, count_is_be;
+	bool has_count, count_is_big_endian;
 	uint64_t *counts; /* n; scratch if items have counts and only firsts are kept */
-	struct gather_findings *findings;
+	struct kernel_gather_result *result;
 	void *first, *last; /* the items at the edges, whole; may be NULL */
 };
 
@@ -327,7 +327,7 @@ int launch_gather(const struct gather_task *task, struct CUstream_st *stream);
  * (launch_sort_pairs()) that hold all of them.
  */
 struct pair_shape {
-	struct code_map map; /* of the key, to elements of 8 bytes */
+	struct key_encoding map; /* of the key, to elements of 8 bytes */
 	uint32_t key_offset;
 };
 
@@ -336,18 +336,18 @@ int launch_make_pairs(const struct kernel_items *items, const struct pair_shape 
 		      void *pairs, struct digest *digest, struct CUstream_st *stream);
 
 /* The records of n sorted pairs; members as those of gather_task. */
-struct unmake_pairs_task {
+struct unpack_pairs_task {
 	struct pair_shape shape;
 	uint32_t record_nbytes;
 	const void *pairs;
 	uint64_t n;
 	uint64_t limit;
 	void *out;
-	struct gather_findings *findings;
+	struct kernel_gather_result *result;
 	void *first, *last;
 };
 
-int launch_unmake_pairs(const struct unmake_pairs_task *task, struct CUstream_st *stream);
+int launch_unpack_pairs(const struct unpack_pairs_task *task, struct CUstream_st *stream);
 
 /*
  * Where a splitter cuts the slices of a view of n items: cuts[i] items of slice i come before (key,

@@ -13,55 +13,55 @@
 #include "kernels/kernels.h"
 #include "kernels/tuning.h"
 
-template <unsigned THREADS, unsigned THREAD_ITEMS> struct sweep_shape {
+template <unsigned THREADS, unsigned THREAD_ITEMS> struct stream_pass_shape {
 	static constexpr unsigned n_threads = THREADS;
 	static constexpr unsigned items = THREAD_ITEMS;
 	static constexpr unsigned n = THREADS * THREAD_ITEMS; /* records of a tile */
 	static constexpr unsigned n_warps = THREADS / WARP;
 };
-typedef sweep_shape<GSORT_SWEEP> sweep;
+typedef stream_pass_shape<GSORT_STREAM_PASS> stream_pass;
 
 /* Blocks that keep any GPU busy; each takes tile after tile. */
-static constexpr unsigned SWEEP_BLOCKS = 132 * 8;
+static constexpr unsigned STREAM_PASS_MAX_BLOCKS = 132 * 8;
 
 /* At most these, to go through n things, n_at_once by each block. */
-static inline unsigned blocks_for(uint64_t n, uint64_t n_at_once = sweep::n_threads)
+static inline unsigned n_blocks_for(uint64_t n, uint64_t n_at_once = stream_pass::n_threads)
 {
 	const uint64_t n_blocks = divide_up(n, n_at_once);
 
-	return (unsigned)(n_blocks < SWEEP_BLOCKS ? n_blocks : SWEEP_BLOCKS);
+	return (unsigned)(n_blocks < STREAM_PASS_MAX_BLOCKS ? n_blocks : STREAM_PASS_MAX_BLOCKS);
 }
 
-static inline uint64_t sweep_tiles(uint64_t n)
+static inline uint64_t stream_pass_n_tiles(uint64_t n)
 {
-	return divide_up(n, sweep::n);
+	return divide_up(n, stream_pass::n);
 }
 
-static inline unsigned sweep_blocks(uint64_t n)
+static inline unsigned stream_pass_n_blocks(uint64_t n)
 {
-	return blocks_for(n, sweep::n);
+	return n_blocks_for(n, stream_pass::n);
 }
 
 /* In scratch: zero at the start but for the edges, whose element 0 is not used. */
-struct sweep_scratch {
+struct stream_pass_scratch {
 	uint64_t *next_tile;
 	uint64_t *status; /* of each tile */
 	void *edges;      /* the element before each tile */
 };
 
-static inline struct sweep_scratch sweep_lay_out(void *memory, uint64_t n)
+static inline struct stream_pass_scratch stream_pass_lay_out(void *memory, uint64_t n)
 {
-	struct sweep_scratch scratch;
+	struct stream_pass_scratch scratch;
 
 	scratch.edges = memory;
-	scratch.next_tile = (uint64_t *)((char *)memory + sweep_tiles(n) * sizeof(uint128_t));
+	scratch.next_tile = (uint64_t *)((char *)memory + stream_pass_n_tiles(n) * sizeof(uint128_t));
 	scratch.status = scratch.next_tile + 1;
 	return scratch;
 }
 
-static inline int sweep_clear(struct sweep_scratch scratch, uint64_t n, CUstream_st *stream)
+static inline int stream_pass_clear(struct stream_pass_scratch scratch, uint64_t n, CUstream_st *stream)
 {
-	return (int)cudaMemsetAsync(scratch.next_tile, 0, (1 + sweep_tiles(n)) * sizeof(uint64_t),
+	return (int)cudaMemsetAsync(scratch.next_tile, 0, (1 + stream_pass_n_tiles(n)) * sizeof(uint64_t),
 				    stream);
 }
 
@@ -71,26 +71,26 @@ __global__ void __launch_bounds__(WARP) copy_edges(const E *elements, uint64_t n
 	const uint64_t tile = (uint64_t)blockIdx.x * WARP + threadIdx.x;
 
 	if (tile > 0 && tile < n_tiles)
-		edges[tile] = elements[tile * sweep::n - 1];
+		edges[tile] = elements[tile * stream_pass::n - 1];
 }
 
 template <class E>
-static int launch_edges(const void *elements, uint64_t n, struct sweep_scratch scratch,
+static int launch_edges(const void *elements, uint64_t n, struct stream_pass_scratch scratch,
 			CUstream_st *stream)
 {
-	LAUNCH(copy_edges<E>, (unsigned)divide_up(sweep_tiles(n), WARP), WARP, 0, stream,
-	       (const E *)elements, sweep_tiles(n), (E *)scratch.edges);
+	LAUNCH(copy_edges<E>, (unsigned)divide_up(stream_pass_n_tiles(n), WARP), WARP, 0, stream,
+	       (const E *)elements, stream_pass_n_tiles(n), (E *)scratch.edges);
 	return (int)cudaGetLastError();
 }
 
 /* What the threads of a block share, whatever they do. */
-struct sweep_memory {
+struct stream_pass_memory {
 	uint64_t tile;
-	uint64_t sums[sweep::n_warps];
+	uint64_t sums[stream_pass::n_warps];
 };
 
 /* The block's next tile; `tile` is the one before it, or UINT64_MAX. ordered: see above. */
-__device__ __forceinline__ uint64_t take_tile(sweep_memory &memory, const sweep_scratch &scratch,
+__device__ __forceinline__ uint64_t claim_tile(stream_pass_memory &memory, const stream_pass_scratch &scratch,
 					      bool ordered, uint64_t tile)
 {
 	if (!ordered)
@@ -103,7 +103,7 @@ __device__ __forceinline__ uint64_t take_tile(sweep_memory &memory, const sweep_
 }
 
 /* The block has loaded `tile`, and will write where tiles from `first` on were. */
-__device__ __forceinline__ void wait_for_tiles(const sweep_scratch &scratch, uint64_t tile,
+__device__ __forceinline__ void wait_for_tiles(const stream_pass_scratch &scratch, uint64_t tile,
 					       uint64_t first)
 {
 	__syncthreads();
@@ -111,7 +111,7 @@ __device__ __forceinline__ void wait_for_tiles(const sweep_scratch &scratch, uin
 		__threadfence();
 		atomicExch((unsigned long long *)&scratch.status[tile], 1ull);
 	}
-	for (uint64_t i = first + threadIdx.x; i < tile; i += sweep::n_threads)
+	for (uint64_t i = first + threadIdx.x; i < tile; i += stream_pass::n_threads)
 		while (!atomicAdd((unsigned long long *)&scratch.status[i], 0ull))
 			;
 	__threadfence();
@@ -119,7 +119,7 @@ __device__ __forceinline__ void wait_for_tiles(const sweep_scratch &scratch, uin
 }
 
 /* The sum over the block, of sweep::n_threads at most; thread 0 gets it. */
-__device__ __forceinline__ uint64_t block_sum(sweep_memory &memory, uint64_t value)
+__device__ __forceinline__ uint64_t block_sum(stream_pass_memory &memory, uint64_t value)
 {
 	value = lanes_sum(value, WARP);
 	__syncthreads();
@@ -133,7 +133,7 @@ __device__ __forceinline__ uint64_t block_sum(sweep_memory &memory, uint64_t val
 }
 
 /* Add a digest of the block's threads to one in device memory. */
-__device__ __forceinline__ void block_add_digest(sweep_memory &memory, uint64_t n, uint64_t sum,
+__device__ __forceinline__ void block_add_digest(stream_pass_memory &memory, uint64_t n, uint64_t sum,
 						 struct digest *digest)
 {
 	n = block_sum(memory, n);
@@ -146,34 +146,34 @@ __device__ __forceinline__ void block_add_digest(sweep_memory &memory, uint64_t 
 
 /* Codes, for each size of element. A word: the record's bytes, first lowest. */
 
-__device__ __forceinline__ uint32_t encode_word(uint32_t word, const code_map &map)
+__device__ __forceinline__ uint32_t encode_word(uint32_t word, const key_encoding &map)
 {
-	return code_of_raw_4(word, &map);
+	return encode_raw_key_4(word, &map);
 }
 
-__device__ __forceinline__ uint64_t encode_word(uint64_t word, const code_map &map)
+__device__ __forceinline__ uint64_t encode_word(uint64_t word, const key_encoding &map)
 {
-	return code_of_raw_8(word, &map);
+	return encode_raw_key_8(word, &map);
 }
 
-__device__ __forceinline__ uint128_t encode_word(uint128_t word, const code_map &map)
+__device__ __forceinline__ uint128_t encode_word(uint128_t word, const key_encoding &map)
 {
-	return code_of_raw_16(word, &map);
+	return encode_raw_key_16(word, &map);
 }
 
-__device__ __forceinline__ uint32_t decode_word(uint32_t code, const code_map &map)
+__device__ __forceinline__ uint32_t decode_word(uint32_t key, const key_encoding &map)
 {
-	return code_raw_of_4(code, &map);
+	return decode_raw_key_4(key, &map);
 }
 
-__device__ __forceinline__ uint64_t decode_word(uint64_t code, const code_map &map)
+__device__ __forceinline__ uint64_t decode_word(uint64_t key, const key_encoding &map)
 {
-	return code_raw_of_8(code, &map);
+	return decode_raw_key_8(key, &map);
 }
 
-__device__ __forceinline__ uint128_t decode_word(uint128_t code, const code_map &map)
+__device__ __forceinline__ uint128_t decode_word(uint128_t key, const key_encoding &map)
 {
-	return code_raw_of_16(code, &map);
+	return decode_raw_key_16(key, &map);
 }
 
 /* The hash of a record, from its word: elements of 16 bytes hold records of 9 bytes or more. */
@@ -211,11 +211,11 @@ __device__ __forceinline__ void copy_bytes(unsigned char *to, const unsigned cha
 	const uint32_t head = to_word < nbytes ? to_word : nbytes;
 	const uint32_t n_words = (nbytes - head) / 4, tail = head + 4 * n_words;
 
-	for (uint32_t i = threadIdx.x; i < head; i += sweep::n_threads)
+	for (uint32_t i = threadIdx.x; i < head; i += stream_pass::n_threads)
 		to[i] = from[i];
-	for (uint32_t i = threadIdx.x; i < n_words; i += sweep::n_threads)
+	for (uint32_t i = threadIdx.x; i < n_words; i += stream_pass::n_threads)
 		((uint32_t *)(void *)(to + head))[i] =
 			((const uint32_t *)(const void *)(from + head))[i];
-	for (uint32_t i = tail + threadIdx.x; i < nbytes; i += sweep::n_threads)
+	for (uint32_t i = tail + threadIdx.x; i < nbytes; i += stream_pass::n_threads)
 		to[i] = from[i];
 }

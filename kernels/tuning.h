@@ -31,8 +31,8 @@
 #endif
 
 /* Threads and records of each in the kernels that only stream: encode, decode, unique. */
-#ifndef GSORT_SWEEP
-#define GSORT_SWEEP 256, 4
+#ifndef GSORT_STREAM_PASS
+#define GSORT_STREAM_PASS 256, 4
 #endif
 
 /* Splitters: threads of a block, and boundaries that it cuts. */

@@ -17,8 +17,8 @@ struct codec_context {
 	int zstd_level; /* set at creation */
 
 	/* Made when they are first needed. */
-	ZSTD_CCtx *compressing;
-	ZSTD_DCtx *decompressing;
+	ZSTD_CCtx *cctx;
+	ZSTD_DCtx *dctx;
 	void *scratch;
 	size_t scratch_nbytes;
 };
@@ -38,8 +38,8 @@ void codec_context_close(struct codec_context *context)
 {
 	if (!context)
 		return;
-	ZSTD_freeCCtx(context->compressing);
-	ZSTD_freeDCtx(context->decompressing);
+	ZSTD_freeCCtx(context->cctx);
+	ZSTD_freeDCtx(context->dctx);
 	free(context->scratch);
 	free(context);
 }
@@ -49,23 +49,23 @@ size_t codec_context_nbytes(int zstd_level, size_t content_nbytes)
 	const ZSTD_compressionParameters parameters =
 		ZSTD_getCParams(zstd_level, content_nbytes, 0);
 
-	return ZSTD_estimateCCtxSize_usingCParams(parameters) + codec_decoding_nbytes();
+	return ZSTD_estimateCCtxSize_usingCParams(parameters) + codec_decoder_nbytes();
 }
 
-size_t codec_decoding_nbytes(void)
+size_t codec_decoder_nbytes(void)
 {
 	return ZSTD_estimateDCtxSize();
 }
 
 int codec_context_reserve(struct codec_context *context, size_t nbytes)
 {
-	const size_t whole_pages = (nbytes + PAGE_NBYTES - 1) / PAGE_NBYTES * PAGE_NBYTES;
+	const size_t rounded_nbytes = (nbytes + PAGE_NBYTES - 1) / PAGE_NBYTES * PAGE_NBYTES;
 
 	if (context->scratch_nbytes >= nbytes)
 		return 0;
 	free(context->scratch);
-	context->scratch = aligned_alloc(PAGE_NBYTES, whole_pages);
-	context->scratch_nbytes = context->scratch ? whole_pages : 0;
+	context->scratch = aligned_alloc(PAGE_NBYTES, rounded_nbytes);
+	context->scratch_nbytes = context->scratch ? rounded_nbytes : 0;
 	return context->scratch ? 0 : -ENOMEM;
 }
 
@@ -98,11 +98,11 @@ static ssize_t encode_zstd(struct codec_context *context, const struct codec_ite
 {
 	size_t nbytes;
 
-	if (!context->compressing)
-		context->compressing = ZSTD_createCCtx();
-	if (!context->compressing)
+	if (!context->cctx)
+		context->cctx = ZSTD_createCCtx();
+	if (!context->cctx)
 		return -ENOMEM;
-	nbytes = ZSTD_compressCCtx(context->compressing, stored, capacity, items->items,
+	nbytes = ZSTD_compressCCtx(context->cctx, stored, capacity, items->items,
 				   items_nbytes(items), context->zstd_level);
 	if (!ZSTD_isError(nbytes))
 		return (ssize_t)nbytes;
@@ -114,11 +114,11 @@ static int decode_zstd(struct codec_context *context, const void *stored, size_t
 {
 	size_t nbytes;
 
-	if (!context->decompressing)
-		context->decompressing = ZSTD_createDCtx();
-	if (!context->decompressing)
+	if (!context->dctx)
+		context->dctx = ZSTD_createDCtx();
+	if (!context->dctx)
 		return -ENOMEM;
-	nbytes = ZSTD_decompressDCtx(context->decompressing, items->items, items_nbytes(items),
+	nbytes = ZSTD_decompressDCtx(context->dctx, items->items, items_nbytes(items),
 				     stored, stored_nbytes);
 	if (ZSTD_isError(nbytes) && ZSTD_getErrorCode(nbytes) == ZSTD_error_memory_allocation)
 		return -ENOMEM;

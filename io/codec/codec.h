@@ -53,7 +53,7 @@ void codec_context_close(struct codec_context *context);
 /* What a context takes that encodes and decodes so much at once with zstd, besides its scratch. */
 size_t codec_context_nbytes(int zstd_level, size_t content_nbytes);
 /* The same of one that only decodes. */
-size_t codec_decoding_nbytes(void);
+size_t codec_decoder_nbytes(void);
 
 /*
  * Have memory for nbytes of stored bytes at least, beginning at a page. -ENOMEM without a message;

@@ -19,20 +19,20 @@ enum zst_frame_kind {
 	ZST_FRAME_SKIPPABLE,
 };
 
-enum { ZST_FRAME_BEGIN_NBYTES = 8 };
+enum { ZST_FRAME_PREFIX_NBYTES = 8 };
 
 /*
- * What begins with these n bytes, ZST_FRAME_BEGIN_NBYTES or all that there are? *ret_nbytes: of a
+ * What begins with these n bytes, ZST_FRAME_PREFIX_NBYTES or all that there are? *ret_nbytes: of a
  * skippable frame, its size.
  */
-enum zst_frame_kind zst_frame_look(const unsigned char *bytes, size_t n, uint64_t *ret_nbytes);
+enum zst_frame_kind zst_frame_detect(const unsigned char *bytes, size_t n, uint64_t *ret_nbytes);
 
 /* A part of a stored block and of frames' headers: with so many bytes some content can be had. */
-enum { ZST_FRAME_ENOUGH_NBYTES = 132 << 10 };
+enum { ZST_FRAME_PREVIEW_NBYTES = 132 << 10 };
 
 /*
  * Decompress the beginning of the first frames, of which n bytes are stored here, to at most `room`
  * bytes at `content`. Returns how many these are: fewer where the frames end, the bytes do not
  * suffice, they are damaged, or for want of memory.
  */
-size_t zst_frame_begin_content(const void *stored, size_t n, void *content, size_t room);
+size_t zst_frame_preview(const void *stored, size_t n, void *content, size_t capacity);

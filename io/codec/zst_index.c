@@ -15,7 +15,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as
 enum { FRAME_HEADER_NBYTES = 8, FOOTER_NBYTES = 9, HAS_CHECKSUMS = 0x80, RESERVED_FLAGS = 0x7c };
 
 /* So many empty frames of a table are looked at, of so many bytes; with others it is of no use. */
-enum { MOST_EMPTY_FRAMES = 16, MOST_EMPTY_NBYTES = 64 };
+enum { MAX_EMPTY_FRAMES = 16, MAX_EMPTY_FRAME_NBYTES = 64 };
 
 static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
 
@@ -23,7 +23,7 @@ static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
  * A table of more frames would take more than 10 MiB: the file is read as if it had none. Of what
  * gsort writes that is half a TiB of content.
  */
-static const uint32_t most_frames = UINT32_C(1) << 19;
+static const uint32_t max_index_frames = UINT32_C(1) << 19;
 
 static uint32_t load32(const unsigned char *from)
 {
@@ -41,16 +41,16 @@ static unsigned char *store32(unsigned char *to, uint32_t value)
 
 int zst_index_add(struct zst_index *index, uint32_t stored_nbytes, uint32_t content_nbytes)
 {
-	struct zst_place *last;
+	struct zst_frame_offsets *last;
 
 	if (index->n + 1 >= index->n_allocated) {
 		const size_t n = index->n_allocated ? 2 * index->n_allocated : 64;
-		struct zst_place *frames = realloc(index->frames, n * sizeof *frames);
+		struct zst_frame_offsets *frames = realloc(index->frames, n * sizeof *frames);
 
 		if (!frames)
 			return -ENOMEM;
 		if (index->n == 0)
-			frames[0] = (struct zst_place){ 0 };
+			frames[0] = (struct zst_frame_offsets){ 0 };
 		index->frames = frames;
 		index->n_allocated = n;
 	}
@@ -67,24 +67,24 @@ void zst_index_free(struct zst_index *index)
 	*index = (struct zst_index){ 0 };
 }
 
-size_t zst_index_most_nbytes(const struct zst_index *index)
+size_t zst_index_max_content_nbytes(const struct zst_index *index)
 {
-	size_t most = 0;
+	size_t max_nbytes = 0;
 
 	for (size_t i = 0; i < index->n; i++)
-		if (most < zst_index_content_nbytes(index, i))
-			most = zst_index_content_nbytes(index, i);
-	return most;
+		if (max_nbytes < zst_index_content_nbytes(index, i))
+			max_nbytes = zst_index_content_nbytes(index, i);
+	return max_nbytes;
 }
 
-size_t zst_index_most_stored_nbytes(const struct zst_index *index)
+size_t zst_index_max_stored_nbytes(const struct zst_index *index)
 {
-	size_t most = 0;
+	size_t max_nbytes = 0;
 
 	for (size_t i = 0; i < index->n; i++)
-		if (zst_index_content_nbytes(index, i) && most < zst_index_stored_nbytes(index, i))
-			most = zst_index_stored_nbytes(index, i);
-	return most;
+		if (zst_index_content_nbytes(index, i) && max_nbytes < zst_index_stored_nbytes(index, i))
+			max_nbytes = zst_index_stored_nbytes(index, i);
+	return max_nbytes;
 }
 
 size_t zst_index_memory_nbytes(const struct zst_index *index)
@@ -95,8 +95,8 @@ size_t zst_index_memory_nbytes(const struct zst_index *index)
 
 size_t zst_index_find(const struct zst_index *index, uint64_t offset)
 {
-	return begins_find(index->frames, sizeof *index->frames,
-			   offsetof(struct zst_place, content), index->n, offset);
+	return find_interval(index->frames, sizeof *index->frames,
+			   offsetof(struct zst_frame_offsets, content), index->n, offset);
 }
 
 int zst_index_format(const struct zst_index *index, unsigned char **ret_table, size_t *ret_nbytes)
@@ -147,11 +147,11 @@ static int read_entries(const struct file *file, uint64_t offset, size_t n, size
 }
 
 /* Is frame i, of which the table says so, really without content? 0 or -ENODATA, or an error. */
-static int check_empty(const struct file *file, uint64_t base, const struct zst_index *index,
+static int check_empty_frame(const struct file *file, uint64_t base, const struct zst_index *index,
 		       size_t i)
 {
 	const size_t nbytes = zst_index_stored_nbytes(index, i);
-	unsigned char frame[MOST_EMPTY_NBYTES];
+	unsigned char frame[MAX_EMPTY_FRAME_NBYTES];
 	int r;
 
 	if (nbytes > sizeof frame)
@@ -166,7 +166,7 @@ static int check_empty(const struct file *file, uint64_t base, const struct zst_
 }
 
 /* The same of all such frames: what has no content is never decoded, and so never found wrong. */
-static int check_empties(const struct file *file, uint64_t base, const struct zst_index *index)
+static int check_empty_frames(const struct file *file, uint64_t base, const struct zst_index *index)
 {
 	size_t n_empty = 0;
 	int r = 0;
@@ -175,7 +175,7 @@ static int check_empties(const struct file *file, uint64_t base, const struct zs
 		if (zst_index_content_nbytes(index, i) > 0)
 			continue;
 		n_empty++;
-		r = n_empty > MOST_EMPTY_FRAMES ? -ENODATA : check_empty(file, base, index, i);
+		r = n_empty > MAX_EMPTY_FRAMES ? -ENODATA : check_empty_frame(file, base, index, i);
 	}
 	return r;
 }
@@ -198,13 +198,13 @@ int zst_index_read(const struct file *file, uint64_t base, uint64_t nbytes,
 	entry_nbytes = footer[4] & HAS_CHECKSUMS ? 12 : 8;
 	table_nbytes = FRAME_HEADER_NBYTES + n * entry_nbytes + FOOTER_NBYTES;
 	if (load32(footer + 5) != footer_magic || footer[4] & RESERVED_FLAGS || n == 0 ||
-	    n > most_frames || table_nbytes > nbytes)
+	    n > max_index_frames || table_nbytes > nbytes)
 		return -ENODATA;
 	r = read_entries(file, base + nbytes - table_nbytes, n, entry_nbytes, &index);
 	if (r == 0 && index.frames[n].stored != nbytes - table_nbytes)
 		r = -ENODATA;
 	if (r == 0)
-		r = check_empties(file, base, &index);
+		r = check_empty_frames(file, base, &index);
 	if (r < 0)
 		zst_index_free(&index);
 	else

@@ -26,12 +26,12 @@
 #include "io/file/file.h"
 
 /* Where something begins. */
-struct zst_place {
+struct zst_frame_offsets {
 	uint64_t stored, content;
 };
 
 struct zst_index {
-	struct zst_place *frames; /* n, and one more for the end of the last */
+	struct zst_frame_offsets *frames; /* n, and one more for the end of the last */
 	size_t n, n_allocated;
 	uint32_t *checksums; /* n, if the table had some; else NULL */
 };
@@ -57,8 +57,8 @@ static inline uint64_t zst_index_total_nbytes(const struct zst_index *index)
 }
 
 /* The largest content of a frame; and of those with content, the largest stored one. */
-size_t zst_index_most_nbytes(const struct zst_index *index);
-size_t zst_index_most_stored_nbytes(const struct zst_index *index);
+size_t zst_index_max_content_nbytes(const struct zst_index *index);
+size_t zst_index_max_stored_nbytes(const struct zst_index *index);
 
 /* What the index takes. */
 size_t zst_index_memory_nbytes(const struct zst_index *index);

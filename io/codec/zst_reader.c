@@ -18,19 +18,19 @@
 #include "src/base/diagnostics.h"
 
 /* As many as there are readers of a file: each has an edge in common with the next. */
-enum { MOST_SLOTS = 8 };
+enum { MAX_FRAME_SLOTS = 8 };
 
 #define NO_FRAME SIZE_MAX
 
 /* Which slot is taken next: the lowest. Higher ages are the times when a slot was last used. */
-enum { AGE_SPENT, AGE_NEW, AGE_FIRST_USE };
+enum { AGE_CONSUMED, AGE_NEW, AGE_FIRST_USE };
 
-struct slot {
+struct frame_slot {
 	size_t frame; /* NO_FRAME: none */
 	unsigned char *content;
 	bool is_loading;
-	unsigned n_holders;
-	size_t n_given; /* bytes of the content that were */
+	unsigned n_users;
+	size_t n_consumed; /* bytes of the content that were */
 	uint64_t age;
 };
 
@@ -39,19 +39,19 @@ struct zst_reader {
 	const char *name;
 	struct zst_index index;
 	uint64_t base;
-	struct codec_pool *contexts;
+	struct codec_pool *codec_pool;
 	size_t slot_nbytes;
 	size_t n_slots; /* in use; changed before anything is read */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a slot was loaded or let go */
 	/* Under the lock. */
-	uint64_t now; /* counts uses of slots */
-	struct slot slots[MOST_SLOTS];
+	uint64_t use_clock; /* counts uses of slots */
+	struct frame_slot slots[MAX_FRAME_SLOTS];
 };
 
 int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
-		    struct codec_pool *contexts, struct zst_reader **ret_reader)
+		    struct codec_pool *codec_pool, struct zst_reader **ret_reader)
 {
 	struct zst_reader *reader = calloc(1, sizeof *reader);
 
@@ -62,21 +62,21 @@ int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
 	reader->name = name;
 	reader->index = index;
 	reader->base = base;
-	reader->contexts = contexts;
-	reader->slot_nbytes = zst_index_most_nbytes(&index);
-	reader->now = AGE_FIRST_USE;
-	reader->n_slots = MOST_SLOTS;
-	for (size_t i = 0; i < MOST_SLOTS; i++)
-		reader->slots[i] = (struct slot){ .frame = NO_FRAME, .age = AGE_NEW };
+	reader->codec_pool = codec_pool;
+	reader->slot_nbytes = zst_index_max_content_nbytes(&index);
+	reader->use_clock = AGE_FIRST_USE;
+	reader->n_slots = MAX_FRAME_SLOTS;
+	for (size_t i = 0; i < MAX_FRAME_SLOTS; i++)
+		reader->slots[i] = (struct frame_slot){ .frame = NO_FRAME, .age = AGE_NEW };
 	pthread_mutex_init(&reader->lock, NULL);
 	pthread_cond_init(&reader->changed, NULL);
 	*ret_reader = reader;
 	return 0;
 }
 
-void zst_reader_keep(struct zst_reader *reader, size_t n_frames)
+void zst_reader_set_frame_cache(struct zst_reader *reader, size_t n_frames)
 {
-	reader->n_slots = n_frames < 1 ? 1 : n_frames < MOST_SLOTS ? n_frames : MOST_SLOTS;
+	reader->n_slots = n_frames < 1 ? 1 : n_frames < MAX_FRAME_SLOTS ? n_frames : MAX_FRAME_SLOTS;
 }
 
 size_t zst_reader_index_nbytes(const struct zst_reader *reader)
@@ -96,14 +96,14 @@ size_t zst_reader_memory_nbytes(const struct zst_reader *reader)
 
 size_t zst_reader_thread_nbytes(const struct zst_reader *reader)
 {
-	return zst_index_most_stored_nbytes(&reader->index) + codec_decoding_nbytes();
+	return zst_index_max_stored_nbytes(&reader->index) + codec_decoder_nbytes();
 }
 
 void zst_reader_close(struct zst_reader *reader)
 {
 	if (!reader)
 		return;
-	for (size_t i = 0; i < MOST_SLOTS; i++)
+	for (size_t i = 0; i < MAX_FRAME_SLOTS; i++)
 		free(reader->slots[i].content);
 	zst_index_free(&reader->index);
 	pthread_cond_destroy(&reader->changed);
@@ -111,35 +111,35 @@ void zst_reader_close(struct zst_reader *reader)
 	free(reader);
 }
 
-static int fail_frame(const struct zst_reader *reader, size_t i, int r, const char *what)
+static int fail_frame(const struct zst_reader *reader, size_t i, int r, const char *reason)
 {
 	return fail(r, "%s: frame %zu of %zu (%zu bytes at %" PRIu64 ") %s", reader->name, i,
 		    reader->index.n, zst_index_stored_nbytes(&reader->index, i),
-		    reader->base + reader->index.frames[i].stored, what);
+		    reader->base + reader->index.frames[i].stored, reason);
 }
 
 /*
  * Is it one frame, with content, and of as much as the index says, if it tells? The decoder would
  * take several as well, and pass over those that are skippable.
  */
-static bool is_as_indexed(const struct zst_reader *reader, size_t i, const void *stored)
+static bool frame_matches_index(const struct zst_reader *reader, size_t i, const void *stored)
 {
 	const size_t stored_nbytes = zst_index_stored_nbytes(&reader->index, i);
-	const unsigned long long said = ZSTD_getFrameContentSize(stored, stored_nbytes);
+	const unsigned long long declared_nbytes = ZSTD_getFrameContentSize(stored, stored_nbytes);
 
-	return (said == zst_index_content_nbytes(&reader->index, i) ||
-		said == ZSTD_CONTENTSIZE_UNKNOWN) &&
+	return (declared_nbytes == zst_index_content_nbytes(&reader->index, i) ||
+		declared_nbytes == ZSTD_CONTENTSIZE_UNKNOWN) &&
 	       ZSTD_findFrameCompressedSize(stored, stored_nbytes) == stored_nbytes;
 }
 
-static int decode_stored(struct zst_reader *reader, size_t i, struct codec_context *context,
+static int decode_stored_frame(struct zst_reader *reader, size_t i, struct codec_context *context,
 			 const void *stored, void *content)
 {
 	const size_t nbytes = zst_index_content_nbytes(&reader->index, i);
 	const struct codec_items items = { .items = content, .n = nbytes, .item_nbytes = 1 };
 	int r;
 
-	if (!is_as_indexed(reader, i, stored))
+	if (!frame_matches_index(reader, i, stored))
 		return fail_frame(reader, i, -EBADMSG,
 				  "is damaged, or the index of the file is: it is not the frame "
 				  "that the index tells of");
@@ -161,7 +161,7 @@ static int decode_frame(struct zst_reader *reader, const struct file *file, size
 	const size_t stored_nbytes = zst_index_stored_nbytes(&reader->index, i);
 	struct codec_context *context;
 	void *stored;
-	int r = codec_pool_acquire(reader->contexts, stored_nbytes, &context);
+	int r = codec_pool_acquire(reader->codec_pool, stored_nbytes, &context);
 
 	if (r < 0)
 		return fail(r, "%s: decompression: %m", reader->name);
@@ -173,14 +173,14 @@ static int decode_frame(struct zst_reader *reader, const struct file *file, size
 	else if (r < 0)
 		fail_frame(reader, i, r, "cannot be read: %m");
 	else
-		r = decode_stored(reader, i, context, stored, content);
-	codec_pool_release(reader->contexts, context);
+		r = decode_stored_frame(reader, i, context, stored, content);
+	codec_pool_release(reader->codec_pool, context);
 	return r;
 }
 
 /* --- slots, under the lock --- */
 
-static struct slot *find_slot(struct zst_reader *reader, size_t frame)
+static struct frame_slot *find_slot(struct zst_reader *reader, size_t frame)
 {
 	for (size_t i = 0; i < reader->n_slots; i++)
 		if (reader->slots[i].frame == frame)
@@ -189,51 +189,51 @@ static struct slot *find_slot(struct zst_reader *reader, size_t frame)
 }
 
 /* The slot that is worth least, NULL if all are held. */
-static struct slot *find_victim(struct zst_reader *reader)
+static struct frame_slot *find_victim(struct zst_reader *reader)
 {
-	struct slot *victim = NULL;
+	struct frame_slot *victim = NULL;
 
 	for (size_t i = 0; i < reader->n_slots; i++) {
-		struct slot *slot = &reader->slots[i];
+		struct frame_slot *slot = &reader->slots[i];
 
-		if (slot->n_holders == 0 && (!victim || slot->age < victim->age))
+		if (slot->n_users == 0 && (!victim || slot->age < victim->age))
 			victim = slot;
 	}
 	return victim;
 }
 
-/* Hold the frame's slot; *ret_load: it is a new one, which the caller must load. */
-static struct slot *hold_slot(struct zst_reader *reader, size_t frame, bool *ret_load)
+/* Hold the frame's slot; *ret_must_load: it is a new one, which the caller must load. */
+static struct frame_slot *acquire_slot(struct zst_reader *reader, size_t frame, bool *ret_must_load)
 {
-	struct slot *slot;
+	struct frame_slot *slot;
 
 	for (;;) {
 		slot = find_slot(reader, frame);
-		*ret_load = !slot;
+		*ret_must_load = !slot;
 		if (!slot)
 			slot = find_victim(reader);
-		if (slot && (*ret_load || !slot->is_loading))
+		if (slot && (*ret_must_load || !slot->is_loading))
 			break;
 		pthread_cond_wait(&reader->changed, &reader->lock);
 	}
-	if (*ret_load) {
+	if (*ret_must_load) {
 		slot->frame = frame;
 		slot->is_loading = true;
-		slot->n_given = 0;
+		slot->n_consumed = 0;
 	}
-	slot->n_holders++;
-	slot->age = ++reader->now;
+	slot->n_users++;
+	slot->age = ++reader->use_clock;
 	return slot;
 }
 
-/* r: of the use that was made of it, which gave n_given bytes. What is spent takes no memory. */
-static void let_slot_go(struct zst_reader *reader, struct slot *slot, int r, size_t n_given)
+/* r: of the use that was made of it, which gave n_objects bytes. What is spent takes no memory. */
+static void release_slot(struct zst_reader *reader, struct frame_slot *slot, int r, size_t n_consumed)
 {
-	slot->n_given += n_given;
-	if (r < 0 || slot->n_given >= zst_index_content_nbytes(&reader->index, slot->frame))
-		slot->age = AGE_SPENT;
-	slot->n_holders--;
-	if (slot->age == AGE_SPENT && slot->n_holders == 0) {
+	slot->n_consumed += n_consumed;
+	if (r < 0 || slot->n_consumed >= zst_index_content_nbytes(&reader->index, slot->frame))
+		slot->age = AGE_CONSUMED;
+	slot->n_users--;
+	if (slot->age == AGE_CONSUMED && slot->n_users == 0) {
 		free(slot->content);
 		slot->content = NULL;
 		slot->frame = NO_FRAME;
@@ -243,7 +243,7 @@ static void let_slot_go(struct zst_reader *reader, struct slot *slot, int r, siz
 
 /* --- without --- */
 
-static int load_slot(struct zst_reader *reader, const struct file *file, struct slot *slot,
+static int load_slot(struct zst_reader *reader, const struct file *file, struct frame_slot *slot,
 		     size_t frame)
 {
 	int r;
@@ -262,22 +262,22 @@ static int load_slot(struct zst_reader *reader, const struct file *file, struct 
 }
 
 /* nbytes at `offset` of the content of a frame. */
-static int copy_part(struct zst_reader *reader, const struct file *file, size_t frame,
+static int copy_from_slot(struct zst_reader *reader, const struct file *file, size_t frame,
 		     size_t offset, void *buffer, size_t nbytes)
 {
-	struct slot *slot;
-	bool load;
+	struct frame_slot *slot;
+	bool must_load;
 	int r = 0;
 
 	pthread_mutex_lock(&reader->lock);
-	slot = hold_slot(reader, frame, &load);
+	slot = acquire_slot(reader, frame, &must_load);
 	pthread_mutex_unlock(&reader->lock);
-	if (load)
+	if (must_load)
 		r = load_slot(reader, file, slot, frame);
 	if (r == 0)
 		memcpy(buffer, slot->content + offset, nbytes);
 	pthread_mutex_lock(&reader->lock);
-	let_slot_go(reader, slot, r, nbytes);
+	release_slot(reader, slot, r, nbytes);
 	pthread_mutex_unlock(&reader->lock);
 	return r;
 }
@@ -291,10 +291,10 @@ int zst_reader_read_at(struct zst_reader *reader, const struct file *file, uint6
 		const size_t frame = zst_index_find(&reader->index, offset);
 		const size_t in_frame = (size_t)(offset - reader->index.frames[frame].content);
 		const size_t content_nbytes = zst_index_content_nbytes(&reader->index, frame);
-		const size_t left = content_nbytes - in_frame;
-		const size_t n = nbytes < left ? nbytes : left;
+		const size_t remaining = content_nbytes - in_frame;
+		const size_t n = nbytes < remaining ? nbytes : remaining;
 		const int r = n == content_nbytes ? decode_frame(reader, file, frame, to) :
-						    copy_part(reader, file, frame, in_frame, to, n);
+						    copy_from_slot(reader, file, frame, in_frame, to, n);
 
 		if (r < 0)
 			return r;

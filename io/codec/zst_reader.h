@@ -17,19 +17,19 @@
 struct zst_reader;
 
 /* Frames with more content are not for this: they would have to be kept. */
-enum { ZST_READER_MOST_NBYTES = 16 << 20 };
+enum { ZST_READER_MAX_FRAME_NBYTES = 16 << 20 };
 
 /*
  * Frames begin at `base` of the file. The index is the reader's from then on, also on failure; the
  * pool and the name, for messages, must outlive it. 0, or -ENOMEM after a message.
  */
 int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
-		    struct codec_pool *contexts, struct zst_reader **ret_reader);
+		    struct codec_pool *codec_pool, struct zst_reader **ret_reader);
 /* NULL is fine. */
 void zst_reader_close(struct zst_reader *reader);
 
 /* Nothing has been read yet: keep the content of so many frames at most, from 1 to 8. */
-void zst_reader_keep(struct zst_reader *reader, size_t n_frames);
+void zst_reader_set_frame_cache(struct zst_reader *reader, size_t n_frames);
 
 /* The content of a frame; what the index takes; the most that is kept, without the index. */
 size_t zst_reader_frame_nbytes(const struct zst_reader *reader);

@@ -17,7 +17,7 @@
 struct zst_stream {
 	const char *name;
 	ZSTD_DStream *decoder;
-	uint64_t most_window_nbytes;
+	uint64_t max_window_nbytes;
 	uint64_t window_nbytes; /* of the frame that was begun last; 0: not known */
 	bool in_frame;          /* the frame that was begun is not complete */
 	bool has_begun;         /* a frame with content was begun */
@@ -29,8 +29,8 @@ struct zst_stream {
 	unsigned char stored[];
 };
 
-int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
-		    uint64_t most_window_nbytes, struct zst_stream **ret_stream)
+int zst_stream_open(const char *name, const void *head, size_t head_nbytes,
+		    uint64_t max_window_nbytes, struct zst_stream **ret_stream)
 {
 	const size_t capacity = ZSTD_DStreamInSize();
 	struct zst_stream *stream = calloc(1, sizeof *stream + capacity);
@@ -41,24 +41,24 @@ int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 		zst_stream_close(stream);
 		return fail(-ENOMEM, "%s: decompression: %m", name);
 	}
-	ZSTD_DCtx_setMaxWindowSize(stream->decoder, most_window_nbytes);
-	stream->most_window_nbytes = most_window_nbytes;
+	ZSTD_DCtx_setMaxWindowSize(stream->decoder, max_window_nbytes);
+	stream->max_window_nbytes = max_window_nbytes;
 	stream->name = name;
-	assert(read_nbytes <= ZST_STREAM_MOST_READ_NBYTES && read_nbytes <= capacity);
+	assert(head_nbytes <= ZST_STREAM_MAX_HEAD_NBYTES && head_nbytes <= capacity);
 	stream->capacity = capacity;
-	memcpy(stream->stored, read, read_nbytes);
-	stream->in = (ZSTD_inBuffer){ .src = stream->stored, .size = read_nbytes };
+	memcpy(stream->stored, head, head_nbytes);
+	stream->in = (ZSTD_inBuffer){ .src = stream->stored, .size = head_nbytes };
 	*ret_stream = stream;
 	return 0;
 }
 
 uint64_t zst_window_nbytes(const void *header, size_t nbytes)
 {
-	ZSTD_frameHeader found;
+	ZSTD_frameHeader frame_header;
 
-	if (ZSTD_getFrameHeader(&found, header, nbytes) != 0 || found.frameType != ZSTD_frame)
+	if (ZSTD_getFrameHeader(&frame_header, header, nbytes) != 0 || frame_header.frameType != ZSTD_frame)
 		return 0;
-	return found.windowSize;
+	return frame_header.windowSize;
 }
 
 size_t zst_stream_memory_nbytes(uint64_t window_nbytes)
@@ -92,7 +92,7 @@ static int refill(struct zst_stream *stream, const struct file *file, int cancel
 }
 
 /* As zstd --long says it. */
-static int log_up(uint64_t nbytes)
+static int ceil_log2(uint64_t nbytes)
 {
 	int log = 0;
 
@@ -103,23 +103,23 @@ static int log_up(uint64_t nbytes)
 
 static int fail_window(const struct zst_stream *stream)
 {
-	const uint64_t most = stream->most_window_nbytes;
+	const uint64_t max_nbytes = stream->max_window_nbytes;
 	/* The frame's header may have come in pieces. */
-	const uint64_t window = stream->window_nbytes > most ? stream->window_nbytes : most + 1;
-	const int log = log_up(window);
+	const uint64_t window_nbytes = stream->window_nbytes > max_nbytes ? stream->window_nbytes : max_nbytes + 1;
+	const int window_log = ceil_log2(window_nbytes);
 
 	return fail_hint(
-		-E2BIG, HINT_MEMORY_NEEDED, ((UINT64_C(1) << log) >> 20) * ZST_UNSEEN_WINDOW_PART,
+		-E2BIG, HINT_MEMORY_NEEDED, ((UINT64_C(1) << window_log) >> 20) * ZST_UNPROBED_WINDOW_DIVISOR,
 		"%s: a frame is compressed with a window of more than %" PRIu64
 		" MiB (zstd --long), for which the memory is too little; it can be decompressed "
 		"before, by zstd -dc --long=%d",
-		stream->name, most >> 20, log);
+		stream->name, max_nbytes >> 20, window_log);
 }
 
 /* What has no content yet may be no compressed data at all. */
-static enum hint advise(const struct zst_stream *stream)
+static enum hint damage_hint(const struct zst_stream *stream)
 {
-	return stream->has_content ? HINT_NONE : HINT_TAKE_AS_RECORDS;
+	return stream->has_content ? HINT_NONE : HINT_FORCE_RAW_FORMAT;
 }
 
 static int fail_decoding(const struct zst_stream *stream, size_t code)
@@ -129,23 +129,23 @@ static int fail_decoding(const struct zst_stream *stream, size_t code)
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return fail(-ENOMEM, "%s: decompression: %m", stream->name);
 	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge &&
-	    stream->most_window_nbytes < ZST_MOST_WINDOW_NBYTES)
+	    stream->max_window_nbytes < ZST_MAX_WINDOW_NBYTES)
 		return fail_window(stream);
-	return fail_hint(-EBADMSG, advise(stream), 0,
+	return fail_hint(-EBADMSG, damage_hint(stream), 0,
 			 "%s: compressed data before byte %" PRIu64 " is damaged: %s", stream->name,
 			 offset, ZSTD_getErrorName(code));
 }
 
 static int fail_cut_off(const struct zst_stream *stream)
 {
-	return fail_hint(-EBADMSG, advise(stream), 0,
+	return fail_hint(-EBADMSG, damage_hint(stream), 0,
 			 "%s: compressed data is cut off: it ends at byte %" PRIu64
 			 ", within a frame",
 			 stream->name, stream->offset + stream->in.size);
 }
 
 /* At a frame's first byte: only skippable ones begin with 0x50 to 0x5f. */
-static void note_frame(struct zst_stream *stream)
+static void record_frame_start(struct zst_stream *stream)
 {
 	const unsigned char *first = (const unsigned char *)stream->in.src + stream->in.pos;
 
@@ -161,8 +161,8 @@ int zst_stream_read(struct zst_stream *stream, const struct file *file, int canc
 	ZSTD_outBuffer out = { .dst = buffer, .size = nbytes };
 
 	while (out.pos < out.size) {
-		const size_t before = out.pos;
-		size_t more;
+		const size_t old_pos = out.pos;
+		size_t result;
 		int r = 0;
 
 		if (stream->in.pos == stream->in.size && !stream->at_end)
@@ -171,18 +171,18 @@ int zst_stream_read(struct zst_stream *stream, const struct file *file, int canc
 			return r;
 		if (stream->in.pos == stream->in.size && !stream->in_frame)
 			break;
-		note_frame(stream);
-		more = ZSTD_decompressStream(stream->decoder, &out, &stream->in);
-		if (ZSTD_isError(more))
-			return fail_decoding(stream, more);
-		stream->in_frame = more != 0;
-		stream->has_content |= out.pos > before;
-		if (stream->in_frame && stream->at_end && out.pos == before &&
+		record_frame_start(stream);
+		result = ZSTD_decompressStream(stream->decoder, &out, &stream->in);
+		if (ZSTD_isError(result))
+			return fail_decoding(stream, result);
+		stream->in_frame = result != 0;
+		stream->has_content |= out.pos > old_pos;
+		if (stream->in_frame && stream->at_end && out.pos == old_pos &&
 		    stream->in.pos == stream->in.size)
 			return fail_cut_off(stream);
 	}
 	if (out.pos < out.size && !stream->has_begun)
-		return fail_hint(-EBADMSG, HINT_TAKE_AS_RECORDS, 0,
+		return fail_hint(-EBADMSG, HINT_FORCE_RAW_FORMAT, 0,
 				 "%s: begins like compressed data, and has no content",
 				 stream->name);
 	*ret_nbytes = out.pos;

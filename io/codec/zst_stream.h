@@ -13,27 +13,27 @@
 
 struct zst_stream;
 
-enum { ZST_STREAM_MOST_READ_NBYTES = 64 << 10 };
+enum { ZST_STREAM_MAX_HEAD_NBYTES = 64 << 10 };
 
 /*
  * name: for messages; must outlive the stream. read_nbytes: what has already been read from the
- * file, at most ZST_STREAM_MOST_READ_NBYTES. most_window_nbytes: frames with larger windows are
+ * file, at most ZST_STREAM_MAX_HEAD_NBYTES. max_window_nbytes: frames with larger windows are
  * refused. 0, or -ENOMEM after a message.
  */
-int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
-		    uint64_t most_window_nbytes, struct zst_stream **ret_stream);
+int zst_stream_open(const char *name, const void *head, size_t head_nbytes,
+		    uint64_t max_window_nbytes, struct zst_stream **ret_stream);
 /* What a stream takes whose frames have windows of so many bytes. */
 size_t zst_stream_memory_nbytes(uint64_t window_nbytes);
 
 /* Most that zstd makes has windows of 8 MiB at most; all that it can (--long=31), of 2 GiB. */
-#define ZST_USUAL_WINDOW_NBYTES (UINT64_C(8) << 20)
-#define ZST_MOST_WINDOW_NBYTES (UINT64_C(2) << 30)
+#define ZST_DEFAULT_WINDOW_NBYTES (UINT64_C(8) << 20)
+#define ZST_MAX_WINDOW_NBYTES (UINT64_C(2) << 30)
 
 /*
  * Of a pipe that is not looked at before, frames may have windows of this part of the memory: then
  * it is little, whatever comes.
  */
-enum { ZST_UNSEEN_WINDOW_PART = 16 };
+enum { ZST_UNPROBED_WINDOW_DIVISOR = 16 };
 
 /* The window of the frame that begins with these bytes; 0 if they do not say. */
 enum { ZST_HEADER_NBYTES = 18 };

@@ -20,10 +20,10 @@
 enum { FRAME_NBYTES = ZST_WRITER_FRAME_NBYTES, MAX_THREADS = 64 };
 
 /* Besides those that are being compressed: one that is filled, and one that waits. */
-enum { SPARE_BUFFERS = 2 };
+enum { EXTRA_BUFFERS = 2 };
 
-struct buffer {
-	struct buffer *next; /* free, or in the queue */
+struct frame_buffer {
+	struct frame_buffer *next; /* free, or in the queue */
 	uint64_t frame;      /* its number */
 	size_t nbytes;       /* of content */
 	unsigned char content[FRAME_NBYTES];
@@ -34,10 +34,10 @@ struct zst_writer {
 	const char *name;
 	struct zst_sink sink;
 	int level;
-	struct buffer *buffers[MAX_THREADS + SPARE_BUFFERS];
+	struct frame_buffer *buffers[MAX_THREADS + EXTRA_BUFFERS];
 	size_t n_buffers;
 
-	struct buffer *filling; /* of append(): NULL or not yet full */
+	struct frame_buffer *filling; /* of append(): NULL or not yet full */
 	uint64_t n_frames;      /* queued */
 	pthread_t threads[MAX_THREADS];
 	unsigned n_threads; /* that have been started and not joined */
@@ -45,18 +45,18 @@ struct zst_writer {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* anything of what follows */
 	/* Under the lock. */
-	struct buffer *free, *queue, **queue_end;
+	struct frame_buffer *free, *queue, **queue_end;
 	bool finishing;    /* the queue gets no longer */
 	int r;             /* the first failure, or 0 */
-	uint64_t n_placed; /* frames; those with lower numbers */
+	uint64_t n_assigned; /* frames; those with lower numbers */
 	uint64_t stored_nbytes;
 	struct zst_index index;
 };
 
 /* What a thread works with. */
-struct frame_maker {
+struct frame_compressor {
 	struct zst_writer *writer;
-	ZSTD_CCtx *compressor;
+	ZSTD_CCtx *cctx;
 	unsigned char *stored;
 	size_t capacity;
 };
@@ -71,9 +71,9 @@ static void writer_fail(struct zst_writer *writer, int r)
 }
 
 /* The next of the queue; NULL when there is nothing left to do. */
-static struct buffer *take_queued(struct zst_writer *writer)
+static struct frame_buffer *dequeue_frame_buffer(struct zst_writer *writer)
 {
-	struct buffer *buffer;
+	struct frame_buffer *buffer;
 
 	pthread_mutex_lock(&writer->lock);
 	while (!writer->queue && !writer->finishing && writer->r == 0)
@@ -87,7 +87,7 @@ static struct buffer *take_queued(struct zst_writer *writer)
 	return buffer;
 }
 
-static void give_back(struct zst_writer *writer, struct buffer *buffer)
+static void release_frame_buffer(struct zst_writer *writer, struct frame_buffer *buffer)
 {
 	pthread_mutex_lock(&writer->lock);
 	buffer->next = writer->free;
@@ -97,13 +97,13 @@ static void give_back(struct zst_writer *writer, struct buffer *buffer)
 }
 
 /* Wait for the frame's turn, and give it the next place. */
-static int place(struct zst_writer *writer, uint64_t frame, size_t stored_nbytes,
+static int assign_frame_offset(struct zst_writer *writer, uint64_t frame, size_t stored_nbytes,
 		 size_t content_nbytes, uint64_t *ret_offset)
 {
 	int r;
 
 	pthread_mutex_lock(&writer->lock);
-	while (writer->n_placed != frame && writer->r == 0)
+	while (writer->n_assigned != frame && writer->r == 0)
 		pthread_cond_wait(&writer->changed, &writer->lock);
 	r = writer->r;
 	if (r == 0)
@@ -118,74 +118,74 @@ static int place(struct zst_writer *writer, uint64_t frame, size_t stored_nbytes
 }
 
 /* It is the turn of the frame after the one that was placed. */
-static void pass_turn(struct zst_writer *writer)
+static void advance_write_turn(struct zst_writer *writer)
 {
 	pthread_mutex_lock(&writer->lock);
-	writer->n_placed++;
+	writer->n_assigned++;
 	pthread_cond_broadcast(&writer->changed);
 	pthread_mutex_unlock(&writer->lock);
 }
 
 /* Compress a buffer, which is given back, and write the frame. */
-static int make_frame(struct frame_maker *maker, struct buffer *buffer)
+static int compress_frame(struct frame_compressor *compressor, struct frame_buffer *buffer)
 {
-	struct zst_writer *writer = maker->writer;
+	struct zst_writer *writer = compressor->writer;
 	const struct zst_sink *sink = &writer->sink;
 	const uint64_t frame = buffer->frame;
 	const size_t content_nbytes = buffer->nbytes;
-	const size_t nbytes = ZSTD_compress2(maker->compressor, maker->stored, maker->capacity,
+	const size_t nbytes = ZSTD_compress2(compressor->cctx, compressor->stored, compressor->capacity,
 					     buffer->content, content_nbytes);
 	uint64_t offset = 0;
 	int r;
 
-	give_back(writer, buffer);
+	release_frame_buffer(writer, buffer);
 	if (ZSTD_isError(nbytes))
 		return fail(-ENOMEM, "%s: compression: %s", writer->name,
 			    ZSTD_getErrorName(nbytes));
-	r = place(writer, frame, nbytes, content_nbytes, &offset);
+	r = assign_frame_offset(writer, frame, nbytes, content_nbytes, &offset);
 	if (r == 0 && !sink->in_order)
-		pass_turn(writer);
+		advance_write_turn(writer);
 	if (r == 0)
-		r = sink->write(sink->context, offset, maker->stored, nbytes);
+		r = sink->write(sink->context, offset, compressor->stored, nbytes);
 	if (r == 0 && sink->in_order)
-		pass_turn(writer);
+		advance_write_turn(writer);
 	return r;
 }
 
-static int maker_open(struct frame_maker *maker)
+static int frame_compressor_open(struct frame_compressor *compressor)
 {
-	maker->capacity = ZSTD_compressBound(FRAME_NBYTES);
-	maker->stored = malloc(maker->capacity);
-	maker->compressor = ZSTD_createCCtx();
-	if (!maker->stored || !maker->compressor)
-		return fail(-ENOMEM, "%s: compression: %m", maker->writer->name);
-	ZSTD_CCtx_setParameter(maker->compressor, ZSTD_c_compressionLevel, maker->writer->level);
-	ZSTD_CCtx_setParameter(maker->compressor, ZSTD_c_checksumFlag, 1);
+	compressor->capacity = ZSTD_compressBound(FRAME_NBYTES);
+	compressor->stored = malloc(compressor->capacity);
+	compressor->cctx = ZSTD_createCCtx();
+	if (!compressor->stored || !compressor->cctx)
+		return fail(-ENOMEM, "%s: compression: %m", compressor->writer->name);
+	ZSTD_CCtx_setParameter(compressor->cctx, ZSTD_c_compressionLevel, compressor->writer->level);
+	ZSTD_CCtx_setParameter(compressor->cctx, ZSTD_c_checksumFlag, 1);
 	return 0;
 }
 
-static void *maker_main(void *argument)
+static void *frame_compressor_main(void *argument)
 {
-	struct frame_maker maker = { .writer = argument };
-	struct buffer *buffer;
-	int r = maker_open(&maker);
+	struct frame_compressor compressor = { .writer = argument };
+	struct frame_buffer *buffer;
+	int r = frame_compressor_open(&compressor);
 
-	while (r == 0 && (buffer = take_queued(maker.writer)))
-		r = make_frame(&maker, buffer);
+	while (r == 0 && (buffer = dequeue_frame_buffer(compressor.writer)))
+		r = compress_frame(&compressor, buffer);
 	if (r < 0)
-		writer_fail(maker.writer, r);
-	ZSTD_freeCCtx(maker.compressor);
-	free(maker.stored);
+		writer_fail(compressor.writer, r);
+	ZSTD_freeCCtx(compressor.cctx);
+	free(compressor.stored);
 	return NULL;
 }
 
-static int start(struct zst_writer *writer, unsigned n_threads)
+static int start_compression(struct zst_writer *writer, unsigned n_threads)
 {
 	char limits[THREAD_LIMITS_NBYTES];
 	int r = 0;
 
-	for (unsigned i = 0; i < n_threads + SPARE_BUFFERS; i++) {
-		struct buffer *buffer = malloc(sizeof *buffer);
+	for (unsigned i = 0; i < n_threads + EXTRA_BUFFERS; i++) {
+		struct frame_buffer *buffer = malloc(sizeof *buffer);
 
 		if (!buffer)
 			return fail(-ENOMEM, "%s: compression: %m", writer->name);
@@ -194,9 +194,9 @@ static int start(struct zst_writer *writer, unsigned n_threads)
 		writer->free = buffer;
 	}
 	for (; writer->n_threads < n_threads && r == 0; writer->n_threads += r == 0)
-		r = thread_start(maker_main, writer, 0, &writer->threads[writer->n_threads]);
+		r = thread_start(frame_compressor_main, writer, 0, &writer->threads[writer->n_threads]);
 	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m%s", writer->name,
-			    thread_limits(r, limits)) :
+			    thread_format_limits(r, limits)) :
 		       0;
 }
 
@@ -204,7 +204,7 @@ size_t zst_writer_memory_nbytes(int level, unsigned n_threads)
 {
 	const unsigned n = n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
 
-	return (n + SPARE_BUFFERS) * sizeof(struct buffer) +
+	return (n + EXTRA_BUFFERS) * sizeof(struct frame_buffer) +
 	       n * (ZSTD_compressBound(FRAME_NBYTES) + codec_context_nbytes(level, FRAME_NBYTES));
 }
 
@@ -222,7 +222,7 @@ int zst_writer_open(const char *name, const struct zst_sink *sink, int level, un
 	writer->queue_end = &writer->queue;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_cond_init(&writer->changed, NULL);
-	r = start(writer, n_threads < MAX_THREADS ? n_threads : MAX_THREADS);
+	r = start_compression(writer, n_threads < MAX_THREADS ? n_threads : MAX_THREADS);
 	if (r < 0) {
 		zst_writer_close(writer);
 		return r;
@@ -258,7 +258,7 @@ void zst_writer_close(struct zst_writer *writer)
 }
 
 /* Have a buffer to fill. */
-static int take_free(struct zst_writer *writer)
+static int acquire_frame_buffer(struct zst_writer *writer)
 {
 	int r;
 
@@ -275,9 +275,9 @@ static int take_free(struct zst_writer *writer)
 	return r;
 }
 
-static void submit(struct zst_writer *writer)
+static void queue_frame_buffer(struct zst_writer *writer)
 {
-	struct buffer *buffer = writer->filling;
+	struct frame_buffer *buffer = writer->filling;
 
 	writer->filling = NULL;
 	buffer->frame = writer->n_frames++;
@@ -294,8 +294,8 @@ int zst_writer_append(struct zst_writer *writer, const void *data, size_t nbytes
 	const unsigned char *from = data;
 
 	while (nbytes > 0) {
-		const int r = writer->filling ? 0 : take_free(writer);
-		struct buffer *buffer = writer->filling;
+		const int r = writer->filling ? 0 : acquire_frame_buffer(writer);
+		struct frame_buffer *buffer = writer->filling;
 		size_t n;
 
 		if (r < 0)
@@ -308,12 +308,12 @@ int zst_writer_append(struct zst_writer *writer, const void *data, size_t nbytes
 		from += n;
 		nbytes -= n;
 		if (buffer->nbytes == FRAME_NBYTES)
-			submit(writer);
+			queue_frame_buffer(writer);
 	}
 	return 0;
 }
 
-static int write_index(struct zst_writer *writer)
+static int write_frame_index(struct zst_writer *writer)
 {
 	unsigned char *table;
 	size_t nbytes;
@@ -327,14 +327,14 @@ static int write_index(struct zst_writer *writer)
 	return r;
 }
 
-int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_none)
+int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty)
 {
 	int r = 0;
 
-	if (writer->n_frames == 0 && !writer->filling && !may_be_none)
-		r = take_free(writer);
+	if (writer->n_frames == 0 && !writer->filling && !may_be_empty)
+		r = acquire_frame_buffer(writer);
 	if (r == 0 && writer->filling)
-		submit(writer);
+		queue_frame_buffer(writer);
 	pthread_mutex_lock(&writer->lock);
 	writer->finishing = true;
 	pthread_cond_broadcast(&writer->changed);
@@ -349,7 +349,7 @@ int zst_writer_finish(struct zst_writer *writer)
 {
 	const int r = zst_writer_finish_frames(writer, false);
 
-	return r < 0 ? r : write_index(writer);
+	return r < 0 ? r : write_frame_index(writer);
 }
 
 uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer)
@@ -357,7 +357,7 @@ uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer)
 	return writer->stored_nbytes;
 }
 
-struct zst_index zst_writer_take_index(struct zst_writer *writer)
+struct zst_index zst_writer_detach_index(struct zst_writer *writer)
 {
 	const struct zst_index index = writer->index;
 

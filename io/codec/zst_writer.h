@@ -54,10 +54,10 @@ int zst_writer_finish(struct zst_writer *writer);
  * In the place of that, of content that is only a part of a file's: wait until the frames are
  * written; the index is somebody else's. may_be_none: of no content there is no frame. Once.
  */
-int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_none);
+int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty);
 
 /* After finish: all compressed bytes. */
 uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer);
 
 /* After finish: the index, which is the caller's to free from then on. */
-struct zst_index zst_writer_take_index(struct zst_writer *writer);
+struct zst_index zst_writer_detach_index(struct zst_writer *writer);

@@ -18,17 +18,17 @@ static uint64_t align_up(uint64_t value)
 }
 
 /* Count pages of a mapping that are in the cache. */
-static uint64_t count_cached(char *mapped, uint64_t nbytes)
+static uint64_t count_cached_pages(char *mapping, uint64_t nbytes)
 {
 	unsigned char pages[1024];
-	const uint64_t at_a_time = sizeof pages * DIRECT_ALIGN_NBYTES;
+	const uint64_t step_nbytes = sizeof pages * DIRECT_ALIGN_NBYTES;
 	uint64_t n_cached = 0;
 
-	for (uint64_t at = 0; at < nbytes; at += at_a_time) {
-		const uint64_t n = nbytes - at < at_a_time ? nbytes - at : at_a_time;
+	for (uint64_t offset = 0; offset < nbytes; offset += step_nbytes) {
+		const uint64_t n = nbytes - offset < step_nbytes ? nbytes - offset : step_nbytes;
 
 		memset(pages, 1, sizeof pages);
-		mincore(mapped + at, n, pages);
+		mincore(mapping + offset, n, pages);
 		for (uint64_t i = 0; i < n / DIRECT_ALIGN_NBYTES; i++)
 			n_cached += pages[i] & 1;
 	}
@@ -43,13 +43,13 @@ bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
 	const uint64_t begin = align_down(offset);
 	const uint64_t mapped_nbytes = align_up(offset + nbytes) - begin;
-	char *mapped = mmap(NULL, mapped_nbytes, PROT_READ, MAP_SHARED, file->fd, (off_t)begin);
+	char *mapping = mmap(NULL, mapped_nbytes, PROT_READ, MAP_SHARED, file->fd, (off_t)begin);
 	uint64_t n_cached;
 
-	if (mapped == MAP_FAILED)
+	if (mapping == MAP_FAILED)
 		return true;
-	n_cached = count_cached(mapped, mapped_nbytes);
-	munmap(mapped, mapped_nbytes);
+	n_cached = count_cached_pages(mapping, mapped_nbytes);
+	munmap(mapping, mapped_nbytes);
 	return 2 * n_cached >= mapped_nbytes / DIRECT_ALIGN_NBYTES;
 }
 
@@ -57,40 +57,40 @@ bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
  * Pieces of a transfer that are under way together. Fewer and larger ones leave the disk idle
  * between two transfers; smaller ones cost more than they bring.
  */
-enum { MOST_PIECES = 8, LEAST_PIECE_NBYTES = 1 << 20 };
+enum { MAX_REQUESTS = 8, MIN_REQUEST_NBYTES = 1 << 20 };
 
 /* All aligned. */
-static int transfer(struct io_queue *queue, const struct file *file, bool is_write, uint64_t offset,
+static int transfer_aligned(struct io_queue *queue, const struct file *file, bool is_write, uint64_t offset,
 		    unsigned char *memory, size_t nbytes)
 {
-	const size_t share = align_up(nbytes / MOST_PIECES + 1);
-	const size_t piece = share < LEAST_PIECE_NBYTES ? LEAST_PIECE_NBYTES : share;
-	struct io_request requests[MOST_PIECES];
+	const size_t even_nbytes = align_up(nbytes / MAX_REQUESTS + 1);
+	const size_t request_nbytes = even_nbytes < MIN_REQUEST_NBYTES ? MIN_REQUEST_NBYTES : even_nbytes;
+	struct io_request requests[MAX_REQUESTS];
 	size_t n = 0;
 	int r = 0;
 
 	if (!queue)
 		return is_write ? file_write_at(file, offset, memory, nbytes) :
 				  file_read_at(file, offset, memory, nbytes);
-	for (size_t at = 0; at < nbytes; at += piece)
+	for (size_t position = 0; position < nbytes; position += request_nbytes)
 		requests[n++] = (struct io_request){
 			.file = file,
 			.is_write = is_write,
-			.offset = offset + at,
-			.buffer = memory + at,
-			.nbytes = nbytes - at < piece ? nbytes - at : piece,
+			.offset = offset + position,
+			.buffer = memory + position,
+			.nbytes = nbytes - position < request_nbytes ? nbytes - position : request_nbytes,
 		};
 	io_queue_submit(queue, requests, n);
 	for (size_t i = 0; i < n; i++) {
-		const int one = io_queue_wait(queue, &requests[i]);
+		const int wait_r = io_queue_wait(queue, &requests[i]);
 
-		r = r < 0 ? r : one;
+		r = r < 0 ? r : wait_r;
 	}
 	return r;
 }
 
 /* Read bytes that lie in one block. */
-static int read_in_block(const struct file *direct, uint64_t offset, void *to, size_t nbytes)
+static int read_within_block(const struct file *direct, uint64_t offset, void *to, size_t nbytes)
 {
 	_Alignas(DIRECT_ALIGN_NBYTES) unsigned char block[DIRECT_ALIGN_NBYTES];
 	const size_t in_block = offset % DIRECT_ALIGN_NBYTES;
@@ -109,7 +109,7 @@ static int read_in_block(const struct file *direct, uint64_t offset, void *to, s
 	return 0;
 }
 
-static int read_in_blocks(const struct file *direct, uint64_t offset, uint64_t end,
+static int read_unaligned(const struct file *direct, uint64_t offset, uint64_t end,
 			  unsigned char *to)
 {
 	int r = 0;
@@ -118,7 +118,7 @@ static int read_in_blocks(const struct file *direct, uint64_t offset, uint64_t e
 		const uint64_t next = align_down(offset) + DIRECT_ALIGN_NBYTES;
 		const size_t n = (size_t)((next < end ? next : end) - offset);
 
-		r = read_in_block(direct, offset, to, n);
+		r = read_within_block(direct, offset, to, n);
 		offset += n;
 		to += n;
 	}
@@ -133,26 +133,26 @@ static int read_in_blocks(const struct file *direct, uint64_t offset, uint64_t e
 int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,
 		   size_t nbytes)
 {
-	unsigned char *const to = buffer, *wanted, *aligned;
+	unsigned char *const to = buffer, *target, *aligned;
 	const uint64_t begin = align_up(offset);
 	uint64_t end = align_down(offset + nbytes);
 	int r;
 
 	if (begin >= end)
-		return read_in_blocks(direct, offset, offset + nbytes, to);
-	wanted = to + (begin - offset);
-	aligned = wanted - (uintptr_t)wanted % DIRECT_ALIGN_NBYTES;
+		return read_unaligned(direct, offset, offset + nbytes, to);
+	target = to + (begin - offset);
+	aligned = target - (uintptr_t)target % DIRECT_ALIGN_NBYTES;
 	if (aligned < to)
 		aligned += DIRECT_ALIGN_NBYTES;
 	if (aligned + (end - begin) > to + nbytes)
 		end -= DIRECT_ALIGN_NBYTES;
-	r = transfer(queue, direct, false, begin, aligned, (size_t)(end - begin));
-	if (r == 0 && aligned != wanted)
-		memmove(wanted, aligned, (size_t)(end - begin));
+	r = transfer_aligned(queue, direct, false, begin, aligned, (size_t)(end - begin));
+	if (r == 0 && aligned != target)
+		memmove(target, aligned, (size_t)(end - begin));
 	if (r == 0)
-		r = read_in_blocks(direct, offset, begin, to);
+		r = read_unaligned(direct, offset, begin, to);
 	if (r == 0)
-		r = read_in_blocks(direct, end, offset + nbytes, to + (end - offset));
+		r = read_unaligned(direct, end, offset + nbytes, to + (end - offset));
 	return r == -ENODATA ? -EINVAL : r;
 }
 
@@ -163,9 +163,9 @@ int direct_write_at(struct io_queue *queue, const struct file *direct, const str
 	const uint64_t begin = align_up(offset), end = align_down(offset + nbytes);
 	int r;
 
-	if (!direct_lies_alike(data, offset) || begin >= end)
+	if (!direct_is_aligned(data, offset) || begin >= end)
 		return file_write_at(cached, offset, data, nbytes);
-	r = transfer(queue, direct, true, begin, (unsigned char *)from + (begin - offset),
+	r = transfer_aligned(queue, direct, true, begin, (unsigned char *)from + (begin - offset),
 		     (size_t)(end - begin));
 	if (r == -EINVAL)
 		return file_write_at(cached, offset, data, nbytes);

@@ -23,7 +23,7 @@
 #define DIRECT_ALIGN_NBYTES 4096
 
 /* Requests under way in a queue that all transfers share: no disk is faster with more. */
-enum { DIRECT_DEPTH = 32 };
+enum { DIRECT_QUEUE_DEPTH = 32 };
 
 /*
  * Is at least half of the range in the page cache? Also true where that cannot be found out.
@@ -38,7 +38,7 @@ int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t o
 		   size_t nbytes);
 
 /* Does memory lie as its place in the file, at `offset`, so that it can go there directly? */
-static inline bool direct_lies_alike(const void *data, uint64_t offset)
+static inline bool direct_is_aligned(const void *data, uint64_t offset)
 {
 	return ((uintptr_t)data - offset) % DIRECT_ALIGN_NBYTES == 0;
 }

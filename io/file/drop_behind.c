@@ -7,44 +7,44 @@
 
 enum {
 	RANGE_NBYTES = 64 << 20, /* there are kernels that read half of that ahead */
-	FORGET_NBYTES = 2 << 20, /* each time that so much has been read: a huge page */
+	DROP_NBYTES = 2 << 20, /* each time that so much has been read: a huge page */
 };
 
-static bool is_cold(const struct file *file, uint64_t file_end, uint64_t begin)
+static bool is_uncached(const struct file *file, uint64_t file_end, uint64_t begin)
 {
-	const uint64_t left = begin < file_end ? file_end - begin : 0;
+	const uint64_t remaining = begin < file_end ? file_end - begin : 0;
 
-	return left && !direct_is_cached(file, begin, left < RANGE_NBYTES ? left : RANGE_NBYTES);
+	return remaining && !direct_is_cached(file, begin, remaining < RANGE_NBYTES ? remaining : RANGE_NBYTES);
 }
 
-void cold_range_enter(struct cold_range *range, const struct file *file, uint64_t file_end,
+void drop_behind_begin_read(struct drop_behind *drop_behind, const struct file *file, uint64_t file_end,
 		      uint64_t offset)
 {
 	const uint64_t begin = offset - offset % RANGE_NBYTES, end = begin + RANGE_NBYTES;
-	bool was_cold;
+	bool uncached;
 
-	if (range->end && begin == range->begin)
+	if (drop_behind->end && begin == drop_behind->begin)
 		return;
-	was_cold = range->end && begin == range->end ? range->next_is_cold :
-						       is_cold(file, file_end, begin);
-	cold_range_leave(range, file);
-	*range = (struct cold_range){ .begin = begin,
+	uncached = drop_behind->end && begin == drop_behind->end ? drop_behind->next_is_uncached :
+						       is_uncached(file, file_end, begin);
+	drop_behind_finish(drop_behind, file);
+	*drop_behind = (struct drop_behind){ .begin = begin,
 				      .end = end,
-				      .is_cold = was_cold,
-				      .next_is_cold = is_cold(file, file_end, end) };
+				      .is_uncached = uncached,
+				      .next_is_uncached = is_uncached(file, file_end, end) };
 }
 
-void cold_range_pass(const struct cold_range *range, const struct file *file, uint64_t begin,
+void drop_behind_end_read(const struct drop_behind *drop_behind, const struct file *file, uint64_t begin,
 		     uint64_t end)
 {
-	if (range->is_cold && end > range->begin && begin / FORGET_NBYTES != end / FORGET_NBYTES)
-		file_forget(file, range->begin,
-			    (end < range->end ? end : range->end) - range->begin);
+	if (drop_behind->is_uncached && end > drop_behind->begin && begin / DROP_NBYTES != end / DROP_NBYTES)
+		file_drop_cache(file, drop_behind->begin,
+			    (end < drop_behind->end ? end : drop_behind->end) - drop_behind->begin);
 }
 
-void cold_range_leave(struct cold_range *range, const struct file *file)
+void drop_behind_finish(struct drop_behind *drop_behind, const struct file *file)
 {
-	if (range->is_cold)
-		file_forget(file, range->begin, range->end - range->begin);
-	*range = (struct cold_range){ 0 };
+	if (drop_behind->is_uncached)
+		file_drop_cache(file, drop_behind->begin, drop_behind->end - drop_behind->begin);
+	*drop_behind = (struct drop_behind){ 0 };
 }

@@ -16,18 +16,18 @@
 #include "io/file/file.h"
 
 /* Zeroed at first; the caller's to lock. */
-struct cold_range {
+struct drop_behind {
 	uint64_t begin, end; /* in the file; 0: none yet */
-	bool is_cold, next_is_cold;
+	bool is_uncached, next_is_uncached;
 };
 
 /* Something is about to be read at `offset` of a file that ends at file_end. */
-void cold_range_enter(struct cold_range *range, const struct file *file, uint64_t file_end,
+void drop_behind_begin_read(struct drop_behind *drop_behind, const struct file *file, uint64_t file_end,
 		      uint64_t offset);
 
 /* [begin, end) has been read. */
-void cold_range_pass(const struct cold_range *range, const struct file *file, uint64_t begin,
+void drop_behind_end_read(const struct drop_behind *drop_behind, const struct file *file, uint64_t begin,
 		     uint64_t end);
 
 /* There is no more to be read: zeroed again. */
-void cold_range_leave(struct cold_range *range, const struct file *file);
+void drop_behind_finish(struct drop_behind *drop_behind, const struct file *file);

@@ -6,14 +6,14 @@
  */
 #pragma once
 
-struct handover;
+struct rendezvous;
 
 struct given {
 	enum {
-		GIVEN_PATH,       /* nothing: the path is one */
-		GIVEN_DESCRIPTOR, /* fd, used from where it stands; stays open */
-		GIVEN_HANDOVER,   /* bytes, in order */
+		ENDPOINT_PATH,       /* nothing: the path is one */
+		ENDPOINT_DESCRIPTOR, /* fd, used from where it stands; stays open */
+		ENDPOINT_RENDEZVOUS,   /* bytes, in order */
 	} kind;
 	int fd;
-	struct handover *handover;
+	struct rendezvous *rendezvous;
 };

@@ -51,7 +51,7 @@ const struct syscalls syscalls_plain = {
 };
 
 /* 0 or a negative errno of `call`, which is made again as long as signals interrupt it. */
-#define UNINTERRUPTED(call)                                                                        \
+#define RETRY_ON_EINTR(call)                                                                        \
 	({                                                                                         \
 		int r_;                                                                            \
                                                                                                    \
@@ -65,7 +65,7 @@ int file_open(const struct syscalls *calls, int directory, const char *path, int
 	      struct file *ret_file)
 {
 	int fd = -1;
-	const int r = UNINTERRUPTED(fd = calls->openat(directory, path, flags | O_CLOEXEC, mode));
+	const int r = RETRY_ON_EINTR(fd = calls->openat(directory, path, flags | O_CLOEXEC, mode));
 
 	if (r < 0)
 		return r;
@@ -86,20 +86,20 @@ int file_remove(const struct syscalls *calls, int directory, const char *name, i
 	return calls->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int file_rename_to_free(const struct syscalls *calls, int directory, const char *name,
-			const char *as)
+int file_rename_noreplace(const struct syscalls *calls, int directory, const char *name,
+			const char *new_name)
 {
 	struct stat status;
 
-	if (calls->renameat2(directory, name, directory, as, RENAME_NOREPLACE) == 0)
+	if (calls->renameat2(directory, name, directory, new_name, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS) /* it is not known here */
 		return -errno;
-	if (fstatat(directory, as, &status, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(directory, new_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	if (errno != ENOENT)
 		return -errno;
-	return calls->renameat(directory, name, directory, as) < 0 ? -errno : 0;
+	return calls->renameat(directory, name, directory, new_name) < 0 ? -errno : 0;
 }
 
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])
@@ -142,7 +142,7 @@ bool file_is_unique_name(const char *name)
 	return strncmp(name, unique_prefix, n) == 0 && file_is_unique_digits(name + n);
 }
 
-const char *file_unique_digits_of(const char *name)
+const char *file_unique_name_digits(const char *name)
 {
 	return name + sizeof unique_prefix - 1;
 }
@@ -153,7 +153,7 @@ int file_close(struct file *file)
 
 	if (fd < 0)
 		return 0;
-	file_drop_rest(file);
+	file_free_packet_buffer(file);
 	file->fd = -1;
 	/* Linux has closed it even when it says EINTR; a second close could hit somebody else's. */
 	return file->calls->close(fd) < 0 && errno != EINTR ? -errno : 0;
@@ -168,7 +168,7 @@ static int wait_ready(int fd, short events, int cancel_fd)
 		{ .fd = fd, .events = events },
 		{ .fd = cancel_fd, .events = POLLIN },
 	};
-	const int r = UNINTERRUPTED(poll(polled, 2, -1));
+	const int r = RETRY_ON_EINTR(poll(polled, 2, -1));
 
 	if (r < 0)
 		return r;
@@ -179,7 +179,7 @@ static int wait_ready(int fd, short events, int cancel_fd)
  * What a transfer that failed with errno means: 0 to try again (after waiting, if the descriptor
  * does not block by itself), or a negative errno to give up.
  */
-static int after_failure(int fd, short events, int cancel_fd)
+static int handle_transfer_error(int fd, short events, int cancel_fd)
 {
 	if (errno == EINTR)
 		return 0;
@@ -190,7 +190,7 @@ static int after_failure(int fd, short events, int cancel_fd)
 
 enum transfer_kind { READ_AT, WRITE_AT, READ_NEXT, WRITE_NEXT };
 
-struct transfer {
+struct transfer_all {
 	enum transfer_kind kind;
 	unsigned char *bytes; /* written to by READ_* only */
 	size_t nbytes;
@@ -198,7 +198,7 @@ struct transfer {
 	int cancel_fd;   /* or -1 */
 };
 
-static ssize_t transfer_once(const struct file *file, const struct transfer *t)
+static ssize_t transfer_once(const struct file *file, const struct transfer_all *t)
 {
 	const struct syscalls *calls = file->calls;
 
@@ -217,7 +217,7 @@ static ssize_t transfer_once(const struct file *file, const struct transfer *t)
 }
 
 /* Wait until something moves. Returns how much that was, 0 at the end, or a negative errno. */
-static ssize_t transfer_some(const struct file *file, const struct transfer *t)
+static ssize_t transfer_some(const struct file *file, const struct transfer_all *t)
 {
 	const short events = t->kind == READ_AT || t->kind == READ_NEXT ? POLLIN : POLLOUT;
 
@@ -230,13 +230,13 @@ static ssize_t transfer_some(const struct file *file, const struct transfer *t)
 		n = transfer_once(file, t);
 		if (n >= 0)
 			return n;
-		r = after_failure(file->fd, events, t->cancel_fd);
+		r = handle_transfer_error(file->fd, events, t->cancel_fd);
 		if (r < 0)
 			return r;
 	}
 }
 
-static void advance(struct transfer *t, size_t n)
+static void advance_transfer(struct transfer_all *t, size_t n)
 {
 	t->bytes += n;
 	t->nbytes -= n;
@@ -244,108 +244,108 @@ static void advance(struct transfer *t, size_t n)
 }
 
 /* Transfer until all is done or nothing moves any more; t->nbytes is then what is left. */
-static int transfer(const struct file *file, struct transfer *t)
+static int transfer_all(const struct file *file, struct transfer_all *t)
 {
 	while (t->nbytes > 0) {
 		const ssize_t n = transfer_some(file, t);
 
 		if (n <= 0)
 			return (int)n;
-		advance(t, (size_t)n);
+		advance_transfer(t, (size_t)n);
 	}
 	return 0;
 }
 
 /* What was read of a pipe, and is still to be given out. */
-struct file_rest {
+struct packet_buffer {
 	size_t begin, end, capacity; /* of a packet at least */
 	unsigned char bytes[];
 };
 
-int file_keep_rest(struct file *file)
+int file_enable_packet_buffer(struct file *file)
 {
 	const long page_nbytes = sysconf(_SC_PAGESIZE); /* a packet is one at most */
 	struct stat status;
 
 	if (page_nbytes <= 0 || fstat(file->fd, &status) < 0 || !S_ISFIFO(status.st_mode))
 		return 0;
-	file->rest = malloc(sizeof *file->rest + (size_t)page_nbytes);
-	if (!file->rest)
+	file->packet_buffer = malloc(sizeof *file->packet_buffer + (size_t)page_nbytes);
+	if (!file->packet_buffer)
 		return -ENOMEM;
-	*file->rest = (struct file_rest){ .capacity = (size_t)page_nbytes };
+	*file->packet_buffer = (struct packet_buffer){ .capacity = (size_t)page_nbytes };
 	return 0;
 }
 
-void file_drop_rest(struct file *file)
+void file_free_packet_buffer(struct file *file)
 {
-	free(file->rest);
-	file->rest = NULL;
+	free(file->packet_buffer);
+	file->packet_buffer = NULL;
 }
 
-static void take_rest(struct file_rest *rest, struct transfer *t)
+static void drain_packet_buffer(struct packet_buffer *packet_buffer, struct transfer_all *t)
 {
-	const size_t n = rest->end - rest->begin < t->nbytes ? rest->end - rest->begin : t->nbytes;
+	const size_t n = packet_buffer->end - packet_buffer->begin < t->nbytes ? packet_buffer->end - packet_buffer->begin : t->nbytes;
 
-	memcpy(t->bytes, rest->bytes + rest->begin, n);
-	rest->begin += n;
-	advance(t, n);
+	memcpy(t->bytes, packet_buffer->bytes + packet_buffer->begin, n);
+	packet_buffer->begin += n;
+	advance_transfer(t, n);
 }
 
 /* As transfer(), of whole packets. */
-static int read_packets(const struct file *file, struct transfer *t)
+static int read_packets(const struct file *file, struct transfer_all *t)
 {
-	struct file_rest *rest = file->rest;
-	const struct transfer packet = { READ_NEXT, rest->bytes, rest->capacity, 0, t->cancel_fd };
+	struct packet_buffer *packet_buffer = file->packet_buffer;
+	const struct transfer_all packet = { READ_NEXT, packet_buffer->bytes, packet_buffer->capacity, 0, t->cancel_fd };
 
 	for (;;) {
 		ssize_t n;
 
-		take_rest(rest, t);
+		drain_packet_buffer(packet_buffer, t);
 		if (t->nbytes == 0)
 			return 0;
-		n = transfer_some(file, t->nbytes < rest->capacity ? &packet : t);
+		n = transfer_some(file, t->nbytes < packet_buffer->capacity ? &packet : t);
 		if (n <= 0)
 			return (int)n;
-		if (t->nbytes < rest->capacity) {
-			rest->begin = 0;
-			rest->end = (size_t)n;
+		if (t->nbytes < packet_buffer->capacity) {
+			packet_buffer->begin = 0;
+			packet_buffer->end = (size_t)n;
 		} else {
-			advance(t, (size_t)n);
+			advance_transfer(t, (size_t)n);
 		}
 	}
 }
 
 int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes)
 {
-	struct transfer t = { READ_AT, buffer, nbytes, offset, -1 };
-	const int r = transfer(file, &t);
+	struct transfer_all t = { READ_AT, buffer, nbytes, offset, -1 };
+	const int r = transfer_all(file, &t);
 
 	return r == 0 && t.nbytes > 0 ? -ENODATA : r;
 }
 
 /* A write that takes nothing has no reason to give: call it the disk's end, as coreutils do. */
-static int write_all(const struct file *file, struct transfer t)
+static int write_all(const struct file *file, struct transfer_all t)
 {
-	const int r = transfer(file, &t);
+	const int r = transfer_all(file, &t);
 
 	return r == 0 && t.nbytes > 0 ? -ENOSPC : r;
 }
 
 int file_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes)
 {
-	return write_all(file, (struct transfer){ WRITE_AT, (void *)data, nbytes, offset, -1 });
+	return write_all(file, (struct transfer_all){ WRITE_AT, (void *)data, nbytes, offset, -1 });
 }
 
 int file_write_next(const struct file *file, const void *data, size_t nbytes)
 {
-	return write_all(file, (struct transfer){ WRITE_NEXT, (void *)data, nbytes, 0, -1 });
+	return write_all(file, (struct transfer_all){ WRITE_NEXT, (void *)data, nbytes, 0, -1 });
 }
 
 int file_read_next(const struct file *file, void *buffer, size_t nbytes, int cancel_fd,
 		   size_t *ret_nbytes)
 {
-	struct transfer t = { READ_NEXT, buffer, nbytes, 0, cancel_fd };
-	const int r = file->rest ? read_packets(file, &t) : transfer(file, &t);
+	struct transfer_all t = { READ_NEXT, buffer, nbytes, 0, cancel_fd };
+	const int r = file->packet_buffer ? read_packets(file, &t) : transfer_all(file, &t);
 
 	if (r == 0)
 		*ret_nbytes = nbytes - t.nbytes;
@@ -358,33 +358,33 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes)
 
 	if (nbytes == 0)
 		return 0;
-	r = UNINTERRUPTED(file->calls->fallocate(file->fd, 0, (off_t)offset, (off_t)nbytes));
+	r = RETRY_ON_EINTR(file->calls->fallocate(file->fd, 0, (off_t)offset, (off_t)nbytes));
 	return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
 }
 
-int file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbytes)
+int file_preallocate_keep_size(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
-	return UNINTERRUPTED(file->calls->fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset,
+	return RETRY_ON_EINTR(file->calls->fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset,
 						    (off_t)nbytes));
 }
 
-int file_leave_direct(const struct file *file, bool *ret_was_direct)
+int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct)
 {
 	const int flags = fcntl(file->fd, F_GETFL);
 	struct stat status;
 
-	*ret_was_direct = false;
+	*ret_had_o_direct = false;
 	if (flags < 0 || !(flags & O_DIRECT) || fstat(file->fd, &status) < 0 ||
 	    !(S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)))
 		return 0;
 	if (fcntl(file->fd, F_SETFL, flags & ~O_DIRECT) < 0)
 		return -errno;
-	*ret_was_direct = true;
+	*ret_had_o_direct = true;
 	return 0;
 }
 
 /* Others may have changed other flags meanwhile. */
-void file_make_direct_again(const struct file *file)
+void file_restore_o_direct(const struct file *file)
 {
 	const int flags = fcntl(file->fd, F_GETFL);
 
@@ -397,36 +397,36 @@ void file_enlarge_pipe(const struct file *file)
 	fcntl(file->fd, F_SETPIPE_SZ, PIPE_NBYTES);
 }
 
-int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes)
+int file_punch_hole(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
 	const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 
-	return UNINTERRUPTED(file->calls->fallocate(file->fd, mode, (off_t)offset, (off_t)nbytes));
+	return RETRY_ON_EINTR(file->calls->fallocate(file->fd, mode, (off_t)offset, (off_t)nbytes));
 }
 
-void file_forget(const struct file *file, uint64_t offset, uint64_t nbytes)
+void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
 	posix_fadvise(file->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_DONTNEED);
 }
 
 /* By then it is on the disk, or the disk is so slow that a writer has to wait for it anyway. */
-#define FORGET_BEHIND_NBYTES (UINT64_C(64) << 20)
+#define DROP_BEHIND_NBYTES (UINT64_C(64) << 20)
 
 void file_write_behind(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
 	sync_file_range(file->fd, (off_t)offset, (off_t)nbytes, SYNC_FILE_RANGE_WRITE);
-	if (offset >= FORGET_BEHIND_NBYTES)
-		file_forget(file, offset - FORGET_BEHIND_NBYTES, nbytes);
+	if (offset >= DROP_BEHIND_NBYTES)
+		file_drop_cache(file, offset - DROP_BEHIND_NBYTES, nbytes);
 }
 
 int file_truncate(const struct file *file, uint64_t nbytes)
 {
-	return UNINTERRUPTED(file->calls->ftruncate(file->fd, (off_t)nbytes));
+	return RETRY_ON_EINTR(file->calls->ftruncate(file->fd, (off_t)nbytes));
 }
 
 int file_sync(const struct file *file)
 {
-	return UNINTERRUPTED(file->calls->fsync(file->fd));
+	return RETRY_ON_EINTR(file->calls->fsync(file->fd));
 }
 
 int file_size(const struct file *file, uint64_t *ret_nbytes)

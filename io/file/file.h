@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-struct commitment;
-struct cut_backs;
-struct hidden_names;
-struct mapping_guards;
+struct commit_point;
+struct truncate_table;
+struct temp_names;
+struct mapping_table;
 
 /* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
 struct syscalls {
@@ -48,35 +48,35 @@ struct syscalls {
 	 * (temp_names.h), nor is what is written in place (truncate_on_abort.h), and a signal ends the
 	 * process at any moment (commit_point.h).
 	 */
-	struct mapping_guards *guards;
-	struct hidden_names *names;
-	struct cut_backs *cuts;
-	struct commitment *commitment;
+	struct mapping_table *mappings;
+	struct temp_names *temp_names;
+	struct truncate_table *truncations;
+	struct commit_point *commit_point;
 };
 
 extern const struct syscalls syscalls_plain;
 
-struct file_rest;
+struct packet_buffer;
 
 /* Plain data; a closed file has fd -1. */
 struct file {
 	const struct syscalls *calls;
 	int fd;
-	struct file_rest *rest; /* file_keep_rest(); mostly NULL */
+	struct packet_buffer *packet_buffer; /* file_enable_packet_buffer(); mostly NULL */
 };
 
 /* Which file it is, whatever its name. */
-struct file_identity {
+struct file_id {
 	dev_t device;
 	ino_t inode;
 };
 
-static inline struct file_identity file_identity_of(const struct stat *status)
+static inline struct file_id file_id_from_stat(const struct stat *status)
 {
-	return (struct file_identity){ .device = status->st_dev, .inode = status->st_ino };
+	return (struct file_id){ .device = status->st_dev, .inode = status->st_ino };
 }
 
-static inline bool file_identity_equal(struct file_identity a, struct file_identity b)
+static inline bool file_id_equal(struct file_id a, struct file_id b)
 {
 	return a.device == b.device && a.inode == b.inode;
 }
@@ -105,8 +105,8 @@ int file_remove(const struct syscalls *calls, int directory, const char *name, i
  * Give a file another name in the same directory, unless something has that: -EEXIST. Where the
  * file system cannot say so itself, it is looked at just before. Returns 0 or a negative errno.
  */
-int file_rename_to_free(const struct syscalls *calls, int directory, const char *name,
-			const char *as);
+int file_rename_noreplace(const struct syscalls *calls, int directory, const char *name,
+			const char *new_name);
 
 /* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24
@@ -121,7 +121,7 @@ bool file_is_unique_digits(const char *digits);
 
 /* Could a name come from file_unique_name()? And what of such a name is unique. */
 bool file_is_unique_name(const char *name);
-const char *file_unique_digits_of(const char *name);
+const char *file_unique_name_digits(const char *name);
 
 /*
  * Close, once, and say whether the file system had an error left to report (a network file system
@@ -157,19 +157,19 @@ int file_read_next(const struct file *file, void *buffer, size_t nbytes, int can
  * and of one that is longer than what is read the rest is gone. Nobody who reads can see that a
  * pipe is of this kind. So nothing shorter than a packet is read, and what there was no room for is
  * kept, for the next read of this struct file. Nothing happens to what is no pipe. Returns 0 or
- * -ENOMEM. file_drop_rest() is due, unless it is closed by file_close().
+ * -ENOMEM. file_free_packet_buffer() is due, unless it is closed by file_close().
  */
-int file_keep_rest(struct file *file);
-void file_drop_rest(struct file *file);
+int file_enable_packet_buffer(struct file *file);
+void file_free_packet_buffer(struct file *file);
 
 /*
  * A regular file or a device that others have opened with O_DIRECT takes and gives only what lies
  * at multiples of its blocks, in memory, too. Have it without, for all who share the descriptor,
- * until file_make_direct_again(). *ret_was_direct: it had it. To a pipe it means something else,
+ * until file_restore_o_direct(). *ret_had_o_direct: it had it. To a pipe it means something else,
  * and nothing happens. Returns 0 or a negative errno.
  */
-int file_leave_direct(const struct file *file, bool *ret_was_direct);
-void file_make_direct_again(const struct file *file);
+int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct);
+void file_restore_o_direct(const struct file *file);
 
 /*
  * Let a pipe hold as much as the kernel lets everybody have (/proc/sys/fs/pipe-max-size): with the
@@ -188,16 +188,16 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes);
  * Keep space for what will be written there; the file's size stays as it is. Returns 0 or a
  * negative errno; nobody has to know.
  */
-int file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbytes);
+int file_preallocate_keep_size(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
  * Give the range's space back; it reads as zeros. Returns 0 or -EOPNOTSUPP and its like. Only whole
  * blocks of the file system, mostly 4096 bytes, become free.
  */
-int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes);
+int file_punch_hole(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /* The range need not stay in the page cache: a hint. */
-void file_forget(const struct file *file, uint64_t offset, uint64_t nbytes);
+void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
  * Of a file that the page cache cannot hold: start to bring the range, which was just written, to

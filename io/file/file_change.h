@@ -24,7 +24,7 @@ struct file_state {
 	gid_t group;
 };
 
-struct file_state file_state_of(const struct stat *status);
+struct file_state file_state_from_stat(const struct stat *status);
 
 /* Are the bytes of a file those that they were, as far as can be told? */
-bool file_state_is_same(const struct file_state *before, const struct file_state *now);
+bool file_state_is_unchanged(const struct file_state *old_state, const struct file_state *new_state);

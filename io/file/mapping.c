@@ -21,12 +21,12 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-static struct mapping_guard *find_guard(struct mapping_guards *guards, uintptr_t address)
+static struct mapping_entry *find_mapping_entry(struct mapping_table *table, uintptr_t address)
 {
-	for (int i = 0; i < MAPPING_MOST; i++)
-		if (address >= atomic_load(&guards->all[i].begin) &&
-		    address < atomic_load(&guards->all[i].end))
-			return &guards->all[i];
+	for (int i = 0; i < MAPPING_MAX_OPEN; i++)
+		if (address >= atomic_load(&table->entries[i].begin) &&
+		    address < atomic_load(&table->entries[i].end))
+			return &table->entries[i];
 	return NULL;
 }
 
@@ -34,50 +34,50 @@ static struct mapping_guard *find_guard(struct mapping_guards *guards, uintptr_t
  * Noted first: whoever sees the zeros can also see the note. By the bare call, as the C library
  * does not promise that its own may be called from a signal.
  */
-static bool replace_by_zeros(struct mapping_guard *guard)
+static bool replace_with_zeros(struct mapping_entry *entry)
 {
-	const uintptr_t begin = atomic_load(&guard->begin), end = atomic_load(&guard->end);
+	const uintptr_t begin = atomic_load(&entry->begin), end = atomic_load(&entry->end);
 
-	atomic_store(&guard->is_damaged, true);
+	atomic_store(&entry->is_damaged, true);
 	return syscall(SYS_mmap, begin, end - begin, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != -1;
 }
 
-bool mapping_guards_catch(struct mapping_guards *guards, const void *address)
+bool mapping_table_handle_fault(struct mapping_table *table, const void *address)
 {
-	struct mapping_guard *guard = find_guard(guards, (uintptr_t)address);
+	struct mapping_entry *entry = find_mapping_entry(table, (uintptr_t)address);
 
-	return guard && replace_by_zeros(guard);
+	return entry && replace_with_zeros(entry);
 }
 
-static int take_guard(struct mapping_guards *guards, struct mapping_guard **ret_guard)
+static int acquire_mapping_entry(struct mapping_table *table, struct mapping_entry **ret_entry)
 {
-	if (!guards)
+	if (!table)
 		return -ENOTSUP;
-	for (int i = 0; i < MAPPING_MOST; i++) {
-		struct mapping_guard *guard = &guards->all[i];
+	for (int i = 0; i < MAPPING_MAX_OPEN; i++) {
+		struct mapping_entry *entry = &table->entries[i];
 
-		if (atomic_exchange(&guard->is_taken, true))
+		if (atomic_exchange(&entry->in_use, true))
 			continue;
-		atomic_store(&guard->is_damaged, false);
-		*ret_guard = guard;
+		atomic_store(&entry->is_damaged, false);
+		*ret_entry = entry;
 		return 0;
 	}
 	return -EMFILE;
 }
 
-static void give_back_guard(struct mapping_guard *guard)
+static void release_mapping_entry(struct mapping_entry *entry)
 {
-	atomic_store(&guard->is_taken, false);
+	atomic_store(&entry->in_use, false);
 }
 
-static int map(const struct file *file, int protection, uint64_t offset, size_t nbytes,
+static int map_file_range(const struct file *file, int protection, uint64_t offset, size_t nbytes,
 	       struct mapping *ret_mapping)
 {
 	const size_t n_before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
-	struct mapping_guard *guard;
+	struct mapping_entry *entry;
 	unsigned char *pages;
-	int r = take_guard(file->calls->guards, &guard);
+	int r = acquire_mapping_entry(file->calls->mappings, &entry);
 
 	if (r < 0)
 		return r;
@@ -85,45 +85,45 @@ static int map(const struct file *file, int protection, uint64_t offset, size_t 
 		     (off_t)(offset - n_before));
 	if (pages == MAP_FAILED) {
 		r = -errno;
-		give_back_guard(guard);
+		release_mapping_entry(entry);
 		return r;
 	}
-	atomic_store(&guard->begin, (uintptr_t)pages);
-	atomic_store(&guard->end, (uintptr_t)pages + n_before + nbytes);
-	*ret_mapping = (struct mapping){ pages + n_before, nbytes, guard };
+	atomic_store(&entry->begin, (uintptr_t)pages);
+	atomic_store(&entry->end, (uintptr_t)pages + n_before + nbytes);
+	*ret_mapping = (struct mapping){ pages + n_before, nbytes, entry };
 	return 0;
 }
 
 int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 		 struct mapping *ret_mapping)
 {
-	return map(file, PROT_READ, offset, nbytes, ret_mapping);
+	return map_file_range(file, PROT_READ, offset, nbytes, ret_mapping);
 }
 
 /* The page cache of a new file is filled as the mapping is: by large pages, if it is told so. */
-int mapping_open_to_write(const struct file *file, uint64_t offset, size_t nbytes,
+int mapping_open_writable(const struct file *file, uint64_t offset, size_t nbytes,
 			  struct mapping *ret_mapping)
 {
-	const int r = map(file, PROT_READ | PROT_WRITE, offset, nbytes, ret_mapping);
+	const int r = map_file_range(file, PROT_READ | PROT_WRITE, offset, nbytes, ret_mapping);
 
 	if (r == 0)
-		madvise((void *)atomic_load(&ret_mapping->guard->begin),
-			ret_mapping->guard->end - ret_mapping->guard->begin, MADV_HUGEPAGE);
+		madvise((void *)atomic_load(&ret_mapping->entry->begin),
+			ret_mapping->entry->end - ret_mapping->entry->begin, MADV_HUGEPAGE);
 	return r;
 }
 
 void mapping_close(struct mapping *mapping)
 {
-	struct mapping_guard *guard = mapping->guard;
+	struct mapping_entry *entry = mapping->entry;
 	uintptr_t begin, end;
 
-	if (!guard)
+	if (!entry)
 		return;
-	begin = atomic_load(&guard->begin);
-	end = atomic_exchange(&guard->end, 0);
-	atomic_store(&guard->begin, 0);
+	begin = atomic_load(&entry->begin);
+	end = atomic_exchange(&entry->end, 0);
+	atomic_store(&entry->begin, 0);
 	munmap((void *)begin, end - begin);
-	give_back_guard(guard);
+	release_mapping_entry(entry);
 	*mapping = (struct mapping){ 0 };
 }
 
@@ -138,7 +138,7 @@ void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbyte
 
 bool mapping_is_damaged(const struct mapping *mapping)
 {
-	return mapping->guard && atomic_load(&mapping->guard->is_damaged);
+	return mapping->entry && atomic_load(&mapping->entry->is_damaged);
 }
 
 int mapping_write(const struct mapping *mapping, size_t offset, const void *data, size_t nbytes)

@@ -27,27 +27,27 @@
 #include "io/file/file.h"
 
 /* That can be open at a time: the handler looks through all of them. */
-enum { MAPPING_MOST = 256 };
+enum { MAPPING_MAX_OPEN = 256 };
 
 /* Of all mappings of a process, which lends it (file.h). Zeroed: no mapping is open. */
-struct mapping_guards {
-	struct mapping_guard {
-		atomic_bool is_taken, is_damaged;
+struct mapping_table {
+	struct mapping_entry {
+		atomic_bool in_use, is_damaged;
 		atomic_uintptr_t begin, end; /* whole pages; begin == end: guards nothing */
-	} all[MAPPING_MOST];
+	} entries[MAPPING_MAX_OPEN];
 };
 
 /*
  * For a handler of SIGBUS: is what is at the address in one of the mappings? Then it is zeros now,
  * and the thread can go on. Else false. Async-signal-safe.
  */
-bool mapping_guards_catch(struct mapping_guards *guards, const void *address);
+bool mapping_table_handle_fault(struct mapping_table *table, const void *address);
 
 /* Plain data; zeroed: not open. */
 struct mapping {
 	const unsigned char *bytes;
 	size_t nbytes;
-	struct mapping_guard *guard;
+	struct mapping_entry *entry;
 };
 
 /*
@@ -59,7 +59,7 @@ int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 		 struct mapping *ret_mapping);
 
 /* The same, to be written; the file has to be open for reading and writing. */
-int mapping_open_to_write(const struct file *file, uint64_t offset, size_t nbytes,
+int mapping_open_writable(const struct file *file, uint64_t offset, size_t nbytes,
 			  struct mapping *ret_mapping);
 
 /*

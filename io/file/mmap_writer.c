@@ -5,25 +5,25 @@
 
 #include <errno.h>
 
-void mapped_pieces_init(struct mapped_pieces *pieces)
+void mmap_writer_init(struct mmap_writer *writer)
 {
-	*pieces = (struct mapped_pieces){ 0 };
-	pthread_mutex_init(&pieces->lock, NULL);
+	*writer = (struct mmap_writer){ 0 };
+	pthread_mutex_init(&writer->lock, NULL);
 }
 
-void mapped_pieces_destroy(struct mapped_pieces *pieces)
+void mmap_writer_destroy(struct mmap_writer *writer)
 {
-	for (int i = 0; i < MAPPED_PIECES_MOST; i++)
-		mapping_close(&pieces->all[i].mapping);
-	pthread_mutex_destroy(&pieces->lock);
+	for (int i = 0; i < MMAP_WRITER_MAX_SEGMENTS; i++)
+		mapping_close(&writer->segments[i].mapping);
+	pthread_mutex_destroy(&writer->lock);
 }
 
 /* Under the lock: the piece at `offset`, or NULL. */
-static struct mapped_piece *find(struct mapped_pieces *pieces, uint64_t offset)
+static struct mmap_segment *find_segment(struct mmap_writer *writer, uint64_t offset)
 {
-	for (int i = 0; i < MAPPED_PIECES_MOST; i++)
-		if (pieces->all[i].mapping.bytes && pieces->all[i].offset == offset)
-			return &pieces->all[i];
+	for (int i = 0; i < MMAP_WRITER_MAX_SEGMENTS; i++)
+		if (writer->segments[i].mapping.bytes && writer->segments[i].offset == offset)
+			return &writer->segments[i];
 	return NULL;
 }
 
@@ -31,17 +31,17 @@ static struct mapped_piece *find(struct mapped_pieces *pieces, uint64_t offset)
  * Under the lock: room for another one, or NULL. Where none is free, the one goes that nobody is at
  * and of which the most is written; what is missing will be mapped again.
  */
-static struct mapped_piece *make_room(struct mapped_pieces *pieces)
+static struct mmap_segment *evict_segment(struct mmap_writer *writer)
 {
-	struct mapped_piece *fullest = NULL;
+	struct mmap_segment *fullest = NULL;
 
-	for (int i = 0; i < MAPPED_PIECES_MOST; i++) {
-		struct mapped_piece *piece = &pieces->all[i];
+	for (int i = 0; i < MMAP_WRITER_MAX_SEGMENTS; i++) {
+		struct mmap_segment *segment = &writer->segments[i];
 
-		if (!piece->mapping.bytes)
-			return piece;
-		if (piece->n_users == 0 && (!fullest || piece->n_written > fullest->n_written))
-			fullest = piece;
+		if (!segment->mapping.bytes)
+			return segment;
+		if (segment->n_users == 0 && (!fullest || segment->n_written > fullest->n_written))
+			fullest = segment;
 	}
 	if (fullest)
 		mapping_close(&fullest->mapping);
@@ -49,27 +49,27 @@ static struct mapped_piece *make_room(struct mapped_pieces *pieces)
 }
 
 /* Take part in the piece at `offset`. */
-static int enter(struct mapped_pieces *pieces, const struct file *file, uint64_t offset,
-		 struct mapped_piece **ret_piece)
+static int acquire_segment(struct mmap_writer *writer, const struct file *file, uint64_t offset,
+		 struct mmap_segment **ret_segment)
 {
-	struct mapped_piece *piece;
+	struct mmap_segment *segment;
 	int r = 0;
 
-	pthread_mutex_lock(&pieces->lock);
-	piece = find(pieces, offset);
-	if (!piece) {
-		piece = make_room(pieces);
-		r = piece ? 0 : -EMFILE;
+	pthread_mutex_lock(&writer->lock);
+	segment = find_segment(writer, offset);
+	if (!segment) {
+		segment = evict_segment(writer);
+		r = segment ? 0 : -EMFILE;
 		if (r == 0) {
-			*piece = (struct mapped_piece){ .offset = offset };
-			r = mapping_open_to_write(file, offset, MAPPED_PIECE_NBYTES,
-						  &piece->mapping);
+			*segment = (struct mmap_segment){ .offset = offset };
+			r = mapping_open_writable(file, offset, MMAP_SEGMENT_NBYTES,
+						  &segment->mapping);
 		}
 	}
 	if (r == 0)
-		piece->n_users++;
-	pthread_mutex_unlock(&pieces->lock);
-	*ret_piece = piece;
+		segment->n_users++;
+	pthread_mutex_unlock(&writer->lock);
+	*ret_segment = segment;
 	return r;
 }
 
@@ -77,46 +77,46 @@ static int enter(struct mapped_pieces *pieces, const struct file *file, uint64_t
  * Done with it. A whole piece, or one that is damaged, is let go by its last user; the system is
  * asked to outside of the lock.
  */
-static void leave(struct mapped_pieces *pieces, struct mapped_piece *piece, size_t nbytes)
+static void release_segment(struct mmap_writer *writer, struct mmap_segment *segment, size_t nbytes)
 {
-	struct mapping done = { 0 };
+	struct mapping retired = { 0 };
 
-	pthread_mutex_lock(&pieces->lock);
-	piece->n_written += nbytes;
-	if (--piece->n_users == 0 &&
-	    (piece->n_written >= MAPPED_PIECE_NBYTES || mapping_is_damaged(&piece->mapping))) {
-		done = piece->mapping;
-		piece->mapping = (struct mapping){ 0 };
+	pthread_mutex_lock(&writer->lock);
+	segment->n_written += nbytes;
+	if (--segment->n_users == 0 &&
+	    (segment->n_written >= MMAP_SEGMENT_NBYTES || mapping_is_damaged(&segment->mapping))) {
+		retired = segment->mapping;
+		segment->mapping = (struct mapping){ 0 };
 	}
-	pthread_mutex_unlock(&pieces->lock);
-	mapping_close(&done);
+	pthread_mutex_unlock(&writer->lock);
+	mapping_close(&retired);
 }
 
-static int write_part(struct mapped_pieces *pieces, const struct file *file, uint64_t offset,
+static int write_to_segment(struct mmap_writer *writer, const struct file *file, uint64_t offset,
 		      const void *data, size_t nbytes)
 {
-	const size_t within = offset % MAPPED_PIECE_NBYTES;
-	struct mapped_piece *piece;
-	int r = enter(pieces, file, offset - within, &piece);
+	const size_t segment_offset = offset % MMAP_SEGMENT_NBYTES;
+	struct mmap_segment *segment;
+	int r = acquire_segment(writer, file, offset - segment_offset, &segment);
 
 	if (r < 0)
 		return r;
-	r = mapping_write(&piece->mapping, within, data, nbytes);
-	leave(pieces, piece, nbytes);
+	r = mapping_write(&segment->mapping, segment_offset, data, nbytes);
+	release_segment(writer, segment, nbytes);
 	return r;
 }
 
-int mapped_pieces_write_at(struct mapped_pieces *pieces, const struct file *file, uint64_t offset,
+int mmap_writer_write_at(struct mmap_writer *writer, const struct file *file, uint64_t offset,
 			   const void *data, size_t nbytes)
 {
 	const char *bytes = data;
 	int r = 0;
 
 	while (r == 0 && nbytes > 0) {
-		const size_t n_left = MAPPED_PIECE_NBYTES - offset % MAPPED_PIECE_NBYTES;
-		const size_t n = nbytes < n_left ? nbytes : n_left;
+		const size_t n_remaining = MMAP_SEGMENT_NBYTES - offset % MMAP_SEGMENT_NBYTES;
+		const size_t n = nbytes < n_remaining ? nbytes : n_remaining;
 
-		r = write_part(pieces, file, offset, bytes, n);
+		r = write_to_segment(writer, file, offset, bytes, n);
 		offset += n;
 		bytes += n;
 		nbytes -= n;

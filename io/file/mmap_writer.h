@@ -14,26 +14,26 @@
 
 #include "io/file/mapping.h"
 
-enum { MAPPED_PIECE_NBYTES = 4 << 20 };
+enum { MMAP_SEGMENT_NBYTES = 4 << 20 };
 
 /* Of all writers together: each has one, or two while it goes from one to the next. */
-enum { MAPPED_PIECES_MOST = 32 };
+enum { MMAP_WRITER_MAX_SEGMENTS = 32 };
 
-struct mapped_pieces {
+struct mmap_writer {
 	pthread_mutex_t lock;
 	/* Under the lock, but for what is in the mappings. */
-	struct mapped_piece {
+	struct mmap_segment {
 		struct mapping mapping; /* not open: none */
 		uint64_t offset;        /* in the file, a multiple of a piece's size */
 		size_t n_written;
 		unsigned n_users;
-	} all[MAPPED_PIECES_MOST];
+	} segments[MMAP_WRITER_MAX_SEGMENTS];
 };
 
-void mapped_pieces_init(struct mapped_pieces *pieces);
+void mmap_writer_init(struct mmap_writer *writer);
 
 /* Nobody writes any more. */
-void mapped_pieces_destroy(struct mapped_pieces *pieces);
+void mmap_writer_destroy(struct mmap_writer *writer);
 
 /*
  * Write nbytes at `offset`, each byte once. The file is the same each time, open for reading and
@@ -41,5 +41,5 @@ void mapped_pieces_destroy(struct mapped_pieces *pieces);
  * number of threads. Returns 0, or a negative errno: then anything may be written of it, and it can
  * be tried by file_write_at(), which also tells what is the matter.
  */
-int mapped_pieces_write_at(struct mapped_pieces *pieces, const struct file *file, uint64_t offset,
+int mmap_writer_write_at(struct mmap_writer *writer, const struct file *file, uint64_t offset,
 			   const void *data, size_t nbytes);

@@ -32,7 +32,7 @@ static int read_link(const char *path, char **ret_path)
 }
 
 /* Follow links as long as `stops` lets it and there are any. */
-static int follow(const char *path, bool (*stops)(const char *path), char **ret_path)
+static int follow_links(const char *path, bool (*should_stop)(const char *path), char **ret_path)
 {
 	char *current = strdup(path);
 	int r = current ? 1 : -ENOMEM;
@@ -40,7 +40,7 @@ static int follow(const char *path, bool (*stops)(const char *path), char **ret_
 	for (int i = 0; r > 0 && i <= MAX_LINKS; i++) {
 		char *next;
 
-		r = stops && stops(current) ? 0 : read_link(current, &next);
+		r = should_stop && should_stop(current) ? 0 : read_link(current, &next);
 		if (r > 0) {
 			free(current);
 			current = next;
@@ -54,13 +54,13 @@ static int follow(const char *path, bool (*stops)(const char *path), char **ret_
 	return r < 0 ? r : -ELOOP;
 }
 
-int place_follow_links(const char *path, char **ret_path)
+int path_follow_links(const char *path, char **ret_path)
 {
-	return follow(path, NULL, ret_path);
+	return follow_links(path, NULL, ret_path);
 }
 
 /* The number at the end of /proc/self/fd/3, -1 of anything else. */
-static int descriptor_of(const char *path)
+static int parse_fd_path(const char *path)
 {
 	static const char *const directories[] = { "/proc/self/fd/", "/dev/fd/" };
 
@@ -77,66 +77,66 @@ static int descriptor_of(const char *path)
 	return -1;
 }
 
-static bool is_descriptor(const char *path)
+static bool is_fd_path(const char *path)
 {
-	return descriptor_of(path) >= 0;
+	return parse_fd_path(path) >= 0;
 }
 
-int place_descriptor(const char *path)
+int path_to_descriptor(const char *path)
 {
-	int fd = descriptor_of(path);
+	int fd = parse_fd_path(path);
 	char *end;
 
-	if (fd >= 0 || follow(path, is_descriptor, &end) < 0)
+	if (fd >= 0 || follow_links(path, is_fd_path, &end) < 0)
 		return fd;
-	fd = descriptor_of(end);
+	fd = parse_fd_path(end);
 	free(end);
 	return fd;
 }
 
-static struct place place_of(const struct stat *status)
+static struct path_identity path_identity_from_stat(const struct stat *status)
 {
-	return (struct place){ .exists = true,
+	return (struct path_identity){ .exists = true,
 			       .mode = status->st_mode,
-			       .identity = file_identity_of(status) };
+			       .identity = file_id_from_stat(status) };
 }
 
-int place_of_descriptor(int fd, struct place *ret_place)
+int path_identity_from_fd(int fd, struct path_identity *ret_identity)
 {
 	struct stat status;
 
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	*ret_place = place_of(&status);
+	*ret_identity = path_identity_from_stat(&status);
 	return 0;
 }
 
 /* "a/./b//c/../d" becomes "a/b/d": in what is not there yet there are no links. */
-static void tidy(char *path)
+static void normalize_path(char *path)
 {
-	const char *at = path;
+	const char *component = path;
 	size_t n = 0; /* of what is kept, which is less than what was read */
 
-	while (*at) {
-		const size_t length = strcspn(at, "/");
+	while (*component) {
+		const size_t length = strcspn(component, "/");
 
-		if (length == 2 && at[0] == '.' && at[1] == '.') {
+		if (length == 2 && component[0] == '.' && component[1] == '.') {
 			while (n && path[--n] != '/')
 				;
-		} else if (length > 1 || (length == 1 && *at != '.')) {
+		} else if (length > 1 || (length == 1 && *component != '.')) {
 			if (n)
 				path[n++] = '/';
-			memmove(path + n, at, length);
+			memmove(path + n, component, length);
 			n += length;
 		}
-		at += length;
-		at += strspn(at, "/");
+		component += length;
+		component += strspn(component, "/");
 	}
 	path[n] = '\0';
 }
 
 /* The directory in the first n bytes of the path, which end with a slash or are none. */
-static int examine_directory(const char *path, size_t n, struct stat *ret_status)
+static int stat_directory(const char *path, size_t n, struct stat *ret_status)
 {
 	char *directory = n ? strndup(path, n) : strdup(".");
 	int r;
@@ -149,7 +149,7 @@ static int examine_directory(const char *path, size_t n, struct stat *ret_status
 }
 
 /* The nearest directory of the path that is there; *ret_length of the path lead to it. */
-static int find_directory(const char *path, struct stat *ret_status, size_t *ret_length)
+static int find_existing_directory(const char *path, struct stat *ret_status, size_t *ret_length)
 {
 	size_t n = strlen(path);
 	int r;
@@ -159,52 +159,52 @@ static int find_directory(const char *path, struct stat *ret_status, size_t *ret
 			n--;
 		while (n && path[n - 1] != '/')
 			n--;
-		r = examine_directory(path, n, ret_status);
+		r = stat_directory(path, n, ret_status);
 	} while (r == -ENOENT && n);
 	*ret_length = n;
 	return r;
 }
 
-static int place_of_missing(const char *path, struct place *ret_place)
+static int resolve_missing_path(const char *path, struct path_identity *ret_identity)
 {
 	struct stat status;
 	size_t length;
-	char *end, *rest;
-	int r = place_follow_links(path, &end);
+	char *end, *missing_path;
+	int r = path_follow_links(path, &end);
 
 	if (r < 0)
 		return r;
-	r = find_directory(end, &status, &length);
-	rest = r == 0 ? strdup(end + length) : NULL;
+	r = find_existing_directory(end, &status, &length);
+	missing_path = r == 0 ? strdup(end + length) : NULL;
 	free(end);
 	if (r < 0)
 		return r;
-	if (!rest)
+	if (!missing_path)
 		return -ENOMEM;
-	tidy(rest);
-	*ret_place = (struct place){ .identity = file_identity_of(&status), .rest = rest };
+	normalize_path(missing_path);
+	*ret_identity = (struct path_identity){ .identity = file_id_from_stat(&status), .missing_path = missing_path };
 	return 0;
 }
 
-int place_of_path(const char *path, struct place *ret_place)
+int path_identity_resolve(const char *path, struct path_identity *ret_identity)
 {
 	struct stat status;
 
 	if (stat(path, &status) < 0)
-		return errno == ENOENT ? place_of_missing(path, ret_place) : -errno;
-	*ret_place = place_of(&status);
+		return errno == ENOENT ? resolve_missing_path(path, ret_identity) : -errno;
+	*ret_identity = path_identity_from_stat(&status);
 	return 0;
 }
 
-bool place_is_same(const struct place *a, const struct place *b)
+bool path_identity_equal(const struct path_identity *a, const struct path_identity *b)
 {
-	if (a->exists != b->exists || !file_identity_equal(a->identity, b->identity))
+	if (a->exists != b->exists || !file_id_equal(a->identity, b->identity))
 		return false;
-	return a->exists || strcmp(a->rest, b->rest) == 0;
+	return a->exists || strcmp(a->missing_path, b->missing_path) == 0;
 }
 
-void place_free(struct place *place)
+void path_identity_free(struct path_identity *identity)
 {
-	free(place->rest);
-	place->rest = NULL;
+	free(identity->missing_path);
+	identity->missing_path = NULL;
 }

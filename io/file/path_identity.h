@@ -11,32 +11,32 @@
 
 #include "io/file/file.h"
 
-struct place {
+struct path_identity {
 	bool exists;
 	mode_t mode;                   /* of the file, if it does */
-	struct file_identity identity; /* of the file; else of the nearest directory that exists */
-	char *rest;                    /* NULL; else the way from there, "a/b", without dots */
+	struct file_id identity; /* of the file; else of the nearest directory that exists */
+	char *missing_path;                    /* NULL; else the way from there, "a/b", without dots */
 };
 
-/* Where does the path lead? Returns 0 and a place to place_free(), or a negative errno. */
-int place_of_path(const char *path, struct place *ret_place);
+/* Where does the path lead? Returns 0 and a place to path_identity_free(), or a negative errno. */
+int path_identity_resolve(const char *path, struct path_identity *ret_identity);
 
-/* The file that is open there. Needs no place_free(). 0, or a negative errno. */
-int place_of_descriptor(int fd, struct place *ret_place);
+/* The file that is open there. Needs no path_identity_free(). 0, or a negative errno. */
+int path_identity_from_fd(int fd, struct path_identity *ret_identity);
 
-bool place_is_same(const struct place *a, const struct place *b);
+bool path_identity_equal(const struct path_identity *a, const struct path_identity *b);
 
 /* A zeroed place is fine. */
-void place_free(struct place *place);
+void path_identity_free(struct path_identity *identity);
 
 /*
  * The name at the end of all symbolic links, which need not exist. Returns 0 and a path to free(),
  * -ELOOP or -ENOMEM.
  */
-int place_follow_links(const char *path, char **ret_path);
+int path_follow_links(const char *path, char **ret_path);
 
 /*
  * The descriptor of this process that the path stands for, itself or through links: 1 of
  * /dev/stdout, 3 of /dev/fd/3. -1: none, or only the end of the path is an open file.
  */
-int place_descriptor(const char *path);
+int path_to_descriptor(const char *path);

@@ -19,7 +19,7 @@ int size_limit_check(uint64_t end)
 		       0;
 }
 
-const char *size_limit_advice(int r, char text[static SIZE_LIMIT_NBYTES])
+const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES])
 {
 	struct rlimit limit;
 	char size[32];
@@ -28,7 +28,7 @@ const char *size_limit_advice(int r, char text[static SIZE_LIMIT_NBYTES])
 	if (r != -EFBIG || getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 		return text;
 	size_format_down(limit.rlim_cur, size);
-	snprintf(text, SIZE_LIMIT_NBYTES,
+	snprintf(text, SIZE_LIMIT_HINT_NBYTES,
 		 "; the limit on the size of files (RLIMIT_FSIZE) is %s: raise it with ulimit -f",
 		 size);
 	return text;

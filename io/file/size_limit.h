@@ -11,10 +11,10 @@
 /* May a file of this process come to end at `end`? 0, or -EFBIG without a message. */
 int size_limit_check(uint64_t end);
 
-enum { SIZE_LIMIT_NBYTES = 128 };
+enum { SIZE_LIMIT_HINT_NBYTES = 128 };
 
 /*
  * What a message about a refused write ends with, after %m of `r`, a negative errno: of -EFBIG
  * which limit that is, if it is one; else nothing. Returns `text`.
  */
-const char *size_limit_advice(int r, char text[static SIZE_LIMIT_NBYTES]);
+const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES]);

@@ -28,28 +28,28 @@ struct npy {
 	uint64_t header_nbytes;
 	unsigned version;
 	uint64_t n_records;
-	struct fields fields; /* of a record */
+	struct schema fields; /* of a record */
 	char *descr;          /* as gsort spells it */
 	char *top_names; /* of the structure that it is, with titles; each has a NUL, and all; none
 			    is empty */
-	char *row;       /* the shape of a record: ", 3", or "" */
+	char *row_shape;       /* the shape of a record: ", 3", or "" */
 };
 
 #define NPY_MAGIC "\x93NUMPY"
 
 enum {
 	NPY_PREFIX_NBYTES = 12,
-	NPY_MOST_HEADER_NBYTES = 1 << 20, /* numpy writes 64 KiB at most without being asked */
+	NPY_MAX_HEADER_NBYTES = 1 << 20, /* numpy writes 64 KiB at most without being asked */
 };
 
 /* Do these n bytes begin as such a file does, of whatever version, or cut off? */
-bool npy_begins(const unsigned char *bytes, size_t n);
+bool npy_has_magic(const unsigned char *bytes, size_t n);
 
 /*
  * Do these n bytes, the first of a file, begin such a header? Then *ret_header_nbytes are before
  * the first record.
  */
-bool npy_recognise(const unsigned char *bytes, size_t n, uint64_t *ret_header_nbytes);
+bool npy_parse_prefix(const unsigned char *bytes, size_t n, uint64_t *ret_header_nbytes);
 
 /*
  * What does the header say, all of which is there? `name` is for messages. Returns 0; -EINVAL after
@@ -62,11 +62,11 @@ int npy_parse(const unsigned char *header, uint64_t nbytes, const char *name, st
 void npy_free(struct npy *npy);
 
 /* Are the records of both the same in all but their number? */
-bool npy_is_alike(const struct npy *a, const struct npy *b);
+bool npy_has_same_records(const struct npy *a, const struct npy *b);
 
 /*
  * The header of what is written of such records, of a size that does not depend on their number,
  * which is 0 at first. Returns 0 or -ENOMEM after a message.
  */
-int npy_make_header(const struct npy *npy, const struct header_wish *wish,
-		    struct header *ret_header);
+int npy_make_header(const struct npy *npy, const struct output_header_params *params,
+		    struct output_header *ret_header);

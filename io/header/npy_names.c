@@ -13,102 +13,102 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Among the names of its structure, of which numpy wants none to be there twice. */
-static int keep_name(struct npy_parsing *parsing, const char *name)
+static int check_unique_name(struct npy_parser *parser, const char *name)
 {
 	char *copy = strdup(name),
-	     **found = copy ? tsearch(copy, &parsing->names, compare_names) : NULL;
-	const bool is_new = found && *found == copy;
+	     **node = copy ? tsearch(copy, &parser->names, compare_names) : NULL;
+	const bool is_new = node && *node == copy;
 
 	if (!is_new)
 		free(copy);
-	if (!found)
-		return npy_fail_memory(parsing);
+	if (!node)
+		return npy_fail_memory(parser);
 	return is_new ? 0 :
-			npy_refuse(parsing,
+			npy_refuse(parser,
 				   "in which two fields, or titles, of one structure are "
 				   "called '%.40s'",
 				   name);
 }
 
 /* What a field is called, or its title; padding has no name. */
-static int note_name(struct npy_parsing *parsing, const struct npy_place *outer, const char *name)
+static int record_field_name(struct npy_parser *parser, const struct npy_field_path *parent, const char *name)
 {
-	python_put_string(parsing->descr, name);
+	python_write_string(parser->descr, name);
 	if (!*name)
 		return 0;
-	if (outer->depth == 0)
-		fwrite(name, 1, strlen(name) + 1, parsing->tops);
-	return keep_name(parsing, name);
+	if (parent->depth == 0)
+		fwrite(name, 1, strlen(name) + 1, parser->top_names);
+	return check_unique_name(parser, name);
 }
 
-static int take_title(struct npy_parsing *parsing, const struct npy_place *outer)
+static int parse_title(struct npy_parser *parser, const struct npy_field_path *parent)
 {
 	char *title;
-	int r = npy_take_string(parsing, &title);
+	int r = npy_parse_string(parser, &title);
 
 	if (r < 0)
 		return r;
-	fputc('(', parsing->descr);
-	r = note_name(parsing, outer, title);
-	fputs(", ", parsing->descr);
+	fputc('(', parser->descr);
+	r = record_field_name(parser, parent, title);
+	fputs(", ", parser->descr);
 	free(title);
 	return r;
 }
 
 /* Behind the '(' of ('title', 'name'); None is no title. */
-static int take_titled(struct npy_parsing *parsing, const struct npy_place *outer, char **ret_name)
+static int parse_titled_name(struct npy_parser *parser, const struct npy_field_path *parent, char **ret_name)
 {
-	const bool has_title = !python_take(&parsing->text, "None");
-	int r = has_title ? take_title(parsing, outer) : 0;
+	const bool has_title = !python_accept(&parser->text, "None");
+	int r = has_title ? parse_title(parser, parent) : 0;
 
-	if (r == 0 && !python_take(&parsing->text, ","))
-		r = npy_refuse_spelling(parsing);
+	if (r == 0 && !python_accept(&parser->text, ","))
+		r = npy_refuse_syntax(parser);
 	if (r == 0)
-		r = npy_take_string(parsing, ret_name);
+		r = npy_parse_string(parser, ret_name);
 	if (r < 0)
 		return r;
-	r = note_name(parsing, outer, *ret_name);
-	fputs(has_title ? ")" : "", parsing->descr);
-	if (r == 0 && !python_take(&parsing->text, ")"))
-		r = npy_refuse_spelling(parsing);
+	r = record_field_name(parser, parent, *ret_name);
+	fputs(has_title ? ")" : "", parser->descr);
+	if (r == 0 && !python_accept(&parser->text, ")"))
+		r = npy_refuse_syntax(parser);
 	if (r < 0)
 		free(*ret_name);
 	return r;
 }
 
 /* 'name', or ('title', 'name'). */
-static int take_own_name(struct npy_parsing *parsing, const struct npy_place *outer,
+static int parse_base_name(struct npy_parser *parser, const struct npy_field_path *parent,
 			 char **ret_name)
 {
 	int r;
 
-	if (python_take(&parsing->text, "("))
-		return take_titled(parsing, outer, ret_name);
-	r = npy_take_string(parsing, ret_name);
+	if (python_accept(&parser->text, "("))
+		return parse_titled_name(parser, parent, ret_name);
+	r = npy_parse_string(parser, ret_name);
 	if (r < 0)
 		return r;
-	r = note_name(parsing, outer, *ret_name);
+	r = record_field_name(parser, parent, *ret_name);
 	if (r < 0)
 		free(*ret_name);
 	return r;
 }
 
-int npy_take_names(struct npy_parsing *parsing, const struct npy_place *outer, char **ret_name,
-		   uint32_t *ret_own_name_at)
+int npy_parse_field_name(struct npy_parser *parser, const struct npy_field_path *parent, char **ret_name,
+		   uint32_t *ret_base_name_offset)
 {
-	char *own;
-	int r = take_own_name(parsing, outer, &own);
+	char *base_name;
+	int r = parse_base_name(parser, parent, &base_name);
 
 	if (r < 0)
 		return r;
-	r = asprintf(ret_name, "%s%s%s", outer->name, *outer->name && *own ? "." : "", own);
-	*ret_own_name_at = r < 0 ? 0 : (uint32_t)(strlen(*ret_name) - strlen(own));
-	free(own);
-	return r < 0 ? npy_fail_memory(parsing) : 0;
+	r = asprintf(ret_name, "%s%s%s", parent->name, *parent->name && *base_name ? "." : "", base_name);
+	*ret_base_name_offset = r < 0 ? 0 : (uint32_t)(strlen(*ret_name) - strlen(base_name));
+	free(base_name);
+	return r < 0 ? npy_fail_memory(parser) : 0;
 }
 
-void npy_forget_names(struct npy_parsing *parsing)
+void npy_clear_names(struct npy_parser *parser)
 {
-	tdestroy(parsing->names, free);
-	parsing->names = NULL;
+	tdestroy(parser->names, free);
+	parser->names = NULL;
 }

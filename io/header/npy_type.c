@@ -37,7 +37,7 @@ static const struct {
 };
 
 /* Is it one of the words, a name of n bytes? */
-static bool is_among(const char *words, const char *name, size_t n)
+static bool has_word(const char *words, const char *name, size_t n)
 {
 	for (size_t n_word; *words; words += n_word + (words[n_word] == ' ')) {
 		n_word = strcspn(words, " ");
@@ -48,10 +48,10 @@ static bool is_among(const char *words, const char *name, size_t n)
 }
 
 /* As numpy writes it, "<f8": the order of bytes, if there is any, a letter and their number. */
-void npy_spell_type(const char *given, char type[static NPY_TYPE_NBYTES])
+void npy_normalize_type(const char *raw_type, char type[static NPY_TYPE_NBYTES])
 {
-	const bool has_order = *given && strchr("<>|=", *given);
-	const char *body = given + has_order;
+	const bool has_order = *raw_type && strchr("<>|=", *raw_type);
+	const char *body = raw_type + has_order;
 	const size_t n_name = strcspn(body, "["); /* behind it is the unit of a time */
 	const char *name = body;
 	char spelling[NPY_TYPE_NBYTES - 1];
@@ -59,7 +59,7 @@ void npy_spell_type(const char *given, char type[static NPY_TYPE_NBYTES])
 	int n;
 
 	for (size_t i = 0; i < sizeof named_types / sizeof named_types[0]; i++)
-		if (is_among(named_types[i].names, body, n_name))
+		if (has_word(named_types[i].names, body, n_name))
 			name = named_types[i].type;
 	n = snprintf(spelling, sizeof spelling, "%.*s%s",
 		     name == body ? (int)n_name : (int)strlen(name), name, body + n_name);
@@ -69,7 +69,7 @@ void npy_spell_type(const char *given, char type[static NPY_TYPE_NBYTES])
 		    strcmp(spelling, "u1") == 0;
 	if (*spelling == 'a')
 		*spelling = 'S';
-	type[0] = has_bytes ? '|' : *given == '>' ? '>' : '<';
+	type[0] = has_bytes ? '|' : *raw_type == '>' ? '>' : '<';
 	snprintf(type + 1, NPY_TYPE_NBYTES - 1, "%s", spelling);
 }
 
@@ -82,11 +82,11 @@ static bool parse_number(const char *type, unsigned long *ret_number)
 		return false;
 	errno = 0;
 	*ret_number = strtoul(type + 2, &end, 10);
-	return errno == 0 && *end == '\0' && *ret_number <= NPY_MOST_RECORD_NBYTES;
+	return errno == 0 && *end == '\0' && *ret_number <= NPY_MAX_RECORD_NBYTES;
 }
 
 /* Characters of 4 bytes, which compare one after the other. */
-static void set_text(const char *type, unsigned long n, struct field *field)
+static void set_unicode_field(const char *type, unsigned long n, struct field *field)
 {
 	field->key = (struct key){
 		.nbytes = 4,
@@ -104,7 +104,7 @@ void npy_set_bytes(struct field *field, uint64_t nbytes)
 }
 
 /* What is behind a time, "[25s]"; numpy takes "[h/4]", too, and does not write it. */
-static bool is_unit(const char *text)
+static bool is_time_unit(const char *text)
 {
 	static const char units[] = "Y M W D h m s ms us ns ps fs as generic";
 	const char *unit = text + 1;
@@ -119,28 +119,28 @@ static bool is_unit(const char *text)
 		unit = end;
 	}
 	return errno == 0 && number <= INT32_MAX && text[strlen(text) - 1] == ']' &&
-	       is_among(units, unit, strcspn(unit, "]")) && unit[strcspn(unit, "]") + 1] == '\0';
+	       has_word(units, unit, strcspn(unit, "]")) && unit[strcspn(unit, "]") + 1] == '\0';
 }
 
 /* Of a field: some types have no bytes, and others (long double) are known by their size only. */
-int npy_parse_type(const struct npy_parsing *parsing, const char *type, struct field *field)
+int npy_parse_type(const struct npy_parser *parser, const char *type, struct field *field)
 {
 	unsigned long n;
 
 	if (type[1] == 'O')
-		return npy_refuse_all(parsing,
+		return npy_refuse_without_hint(parser,
 				      "that holds objects of Python, which have no records");
 	field->n = 1;
-	if (strchr("mM", type[1]) && !is_unit(type + strcspn(type, "[")))
-		return npy_refuse(parsing, "of type '%.40s', whose unit is none of numpy's", type);
+	if (strchr("mM", type[1]) && !is_time_unit(type + strcspn(type, "[")))
+		return npy_refuse(parser, "of type '%.40s', whose unit is none of numpy's", type);
 	if (key_parse_type(type, &field->key) == 0) {
 		field->key.numeric = key_has_orders(&field->key);
 		return 0;
 	}
 	if (!parse_number(type, &n) || !strchr("SVUfc", type[1]))
-		return npy_refuse(parsing, "of type '%.40s', which gsort does not know", type);
+		return npy_refuse(parser, "of type '%.40s', which gsort does not know", type);
 	if (type[1] == 'U' && n > 0)
-		set_text(type, n, field);
+		set_unicode_field(type, n, field);
 	else
 		npy_set_bytes(field, n);
 	field->is_opaque = type[1] == 'f' || type[1] == 'c';

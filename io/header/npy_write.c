@@ -26,8 +26,8 @@ enum {
 /* --- names --- */
 
 /* Names that are there, and those of them that have been given away; both own their strings. */
-struct names {
-	void *wanted, *given; /* of tsearch() */
+struct unique_names {
+	void *requested, *assigned; /* of tsearch() */
 };
 
 static int compare(const void *a, const void *b)
@@ -35,60 +35,60 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static bool has(void *const *root, const char *name)
+static bool contains_name(void *const *root, const char *name)
 {
 	return tfind(name, root, compare) != NULL;
 }
 
 /* Takes the name over, which may be NULL, unless it has it. */
-static int add(void **root, char *name)
+static int insert_name(void **root, char *name)
 {
-	char *const *found = name ? tsearch(name, root, compare) : NULL;
+	char *const *node = name ? tsearch(name, root, compare) : NULL;
 
-	if (!found || *found != name)
+	if (!node || *node != name)
 		free(name);
-	return found ? 0 : -ENOMEM;
+	return node ? 0 : -ENOMEM;
 }
 
-static int want(struct names *names, const char *name)
+static int request_name(struct unique_names *names, const char *name)
 {
-	return add(&names->wanted, strdup(name));
+	return insert_name(&names->requested, strdup(name));
 }
 
 /* Under which of its names it is to be known, for the owner of `names`. */
-static const char *give(struct names *names, const char *name, bool is_wanted)
+static const char *assign_name(struct unique_names *names, const char *name, bool may_be_requested)
 {
-	char *text = strdup(name), *longer;
+	char *text = strdup(name), *extended;
 
-	while (text && (has(&names->given, text) || (!is_wanted && has(&names->wanted, text)))) {
-		is_wanted = false;
-		longer = asprintf(&longer, "%s_", text) < 0 ? NULL : longer;
+	while (text && (contains_name(&names->assigned, text) || (!may_be_requested && contains_name(&names->requested, text)))) {
+		may_be_requested = false;
+		extended = asprintf(&extended, "%s_", text) < 0 ? NULL : extended;
 		free(text);
-		text = longer;
+		text = extended;
 	}
-	return add(&names->given, text) == 0 ? text : NULL;
+	return insert_name(&names->assigned, text) == 0 ? text : NULL;
 }
 
-static void free_names(struct names *names)
+static void free_unique_names(struct unique_names *names)
 {
-	tdestroy(names->wanted, free);
-	tdestroy(names->given, free);
+	tdestroy(names->requested, free);
+	tdestroy(names->assigned, free);
 }
 
 /* --- what is written --- */
 
-struct writing {
+struct header_builder {
 	const struct npy *npy;
-	const struct header_wish *wish;
+	const struct output_header_params *params;
 	FILE *stream;
-	struct names names;
+	struct unique_names names;
 };
 
 /* A type of numpy for a key that is no field, "'<f4'" say; of what it has no type for, bytes. */
-static void spell_key(const struct key *key, char text[static TYPE_NBYTES])
+static void format_key_type(const struct key *key, char text[static TYPE_NBYTES])
 {
 	static const char letters[] = {
-		[KEY_UNSIGNED] = 'u', [KEY_SIGNED] = 'i', [KEY_FLOAT] = 'f', [KEY_BRAIN] = 'V',
+		[KEY_UNSIGNED] = 'u', [KEY_SIGNED] = 'i', [KEY_FLOAT] = 'f', [KEY_BFLOAT] = 'V',
 		[KEY_COMPLEX] = 'c',  [KEY_TIME] = 'i',   [KEY_BOOL] = 'b',  [KEY_BYTES] = 'V',
 	};
 	const bool is_power = key->nbytes <= 16 && (key->nbytes & (key->nbytes - 1)) == 0;
@@ -103,192 +103,192 @@ static void spell_key(const struct key *key, char text[static TYPE_NBYTES])
 }
 
 /* Are the n keys from `first` on those of an array of n, whose first is `of`, at its place? */
-static bool are_keys_of(const struct header_wish *wish, uint32_t first, const struct key *of,
+static bool keys_match_array(const struct output_header_params *params, uint32_t first, const struct key *element,
 			uint64_t offset, uint32_t n)
 {
-	if (n > wish->n_keys - first)
+	if (n > params->n_keys - first)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (wish->keys[first + i].nbytes != of->nbytes ||
-		    wish->keys[first + i].offset != offset + (uint64_t)i * of->nbytes)
+		if (params->keys[first + i].nbytes != element->nbytes ||
+		    params->keys[first + i].offset != offset + (uint64_t)i * element->nbytes)
 			return false;
 	return true;
 }
 
 /* The field that the keys from `first` on are all of; NULL: none, or it has no name. */
-static const struct field *field_of(const struct writing *writing, uint32_t first)
+static const struct field *find_key_field(const struct header_builder *builder, uint32_t first)
 {
-	const struct fields *fields = &writing->npy->fields;
+	const struct schema *fields = &builder->npy->fields;
 
 	for (size_t i = 0; i < fields->n; i++) {
 		const struct field *field = &fields->fields[i];
 
-		if (*field->name && field->spelling &&
-		    are_keys_of(writing->wish, first, &field->key, field->key.offset, field->n))
+		if (*field->name && field->type_text &&
+		    keys_match_array(builder->params, first, &field->key, field->key.offset, field->n))
 			return field;
 	}
 	return NULL;
 }
 
 /* What the keys from `first` on are called, and how many of them that is. */
-static const char *name_key(const struct writing *writing, uint32_t first, char name[static 32],
+static const char *get_key_name(const struct header_builder *builder, uint32_t first, char name[static 32],
 			    const struct field **ret_field, uint32_t *ret_n)
 {
-	*ret_field = field_of(writing, first);
+	*ret_field = find_key_field(builder, first);
 	*ret_n = *ret_field ? (*ret_field)->n : 1;
 	snprintf(name, 32, "key%" PRIu32, first);
 	return *ret_field ? (*ret_field)->name : name;
 }
 
-static int want_keys(struct writing *writing)
+static int request_key_names(struct header_builder *builder)
 {
 	const struct field *field;
 	char name[32];
 	int r = 0;
 
-	for (uint32_t i = 0, n; i < writing->wish->n_keys && r == 0; i += n)
-		r = want(&writing->names, name_key(writing, i, name, &field, &n));
+	for (uint32_t i = 0, n; i < builder->params->n_keys && r == 0; i += n)
+		r = request_name(&builder->names, get_key_name(builder, i, name, &field, &n));
 	return r;
 }
 
 /* The keys as fields: "('id', '<u8'), ('key1', '<f4')". */
-static int spell_keys(struct writing *writing)
+static int format_key_fields(struct header_builder *builder)
 {
 	const struct field *field;
 	char name[32], type[TYPE_NBYTES];
 
-	for (uint32_t i = 0, n; i < writing->wish->n_keys; i += n) {
-		const char *wanted = name_key(writing, i, name, &field, &n);
-		const char *given = give(&writing->names, wanted, true);
+	for (uint32_t i = 0, n; i < builder->params->n_keys; i += n) {
+		const char *base_name = get_key_name(builder, i, name, &field, &n);
+		const char *unique_name = assign_name(&builder->names, base_name, true);
 
-		if (!given)
+		if (!unique_name)
 			return -ENOMEM;
-		spell_key(&writing->wish->keys[i], type);
-		fputs(i ? ", (" : "(", writing->stream);
-		python_put_string(writing->stream, given);
-		fprintf(writing->stream, ", %s)", field ? field->spelling : type);
+		format_key_type(&builder->params->keys[i], type);
+		fputs(i ? ", (" : "(", builder->stream);
+		python_write_string(builder->stream, unique_name);
+		fprintf(builder->stream, ", %s)", field ? field->type_text : type);
 	}
 	return 0;
 }
 
-static int want_fields(struct writing *writing)
+static int request_field_names(struct header_builder *builder)
 {
 	int r = 0;
 
-	for (const char *at = writing->npy->top_names; *at && r == 0; at += strlen(at) + 1)
-		r = want(&writing->names, at);
+	for (const char *name = builder->npy->top_names; *name && r == 0; name += strlen(name) + 1)
+		r = request_name(&builder->names, name);
 	return r;
 }
 
 /* The record as it is, as a field or as those that it has. */
-static void spell_record(FILE *stream, const struct npy *npy)
+static void format_record_field(FILE *stream, const struct npy *npy)
 {
 	const size_t n = strlen(npy->descr);
 
 	if (npy->descr[0] == '[') /* what is within the brackets */
 		fprintf(stream, "%.*s", (int)(n - 2), npy->descr + 1);
-	else if (*npy->row)
-		fprintf(stream, "('value', %s, (%s,))", npy->descr, npy->row + 2);
+	else if (*npy->row_shape)
+		fprintf(stream, "('value', %s, (%s,))", npy->descr, npy->row_shape + 2);
 	else
 		fprintf(stream, "('value', %s)", npy->descr);
 }
 
 /* Is the record one value, and all of it the key? Then so is what --keys-only writes. */
-static bool is_one_value(const struct npy *npy, const struct header_wish *wish)
+static bool is_scalar_key(const struct npy *npy, const struct output_header_params *params)
 {
-	const struct key *first = &wish->keys[0];
+	const struct key *first = &params->keys[0];
 
-	return npy->descr[0] != '[' && !*npy->row && first->offset == 0 &&
-	       wish->n_keys * (uint64_t)first->nbytes == npy->fields.record_nbytes &&
-	       are_keys_of(wish, 0, first, 0, wish->n_keys);
+	return npy->descr[0] != '[' && !*npy->row_shape && first->offset == 0 &&
+	       params->n_keys * (uint64_t)first->nbytes == npy->fields.record_nbytes &&
+	       keys_match_array(params, 0, first, 0, params->n_keys);
 }
 
 /* Are the keys nothing but columns? */
-static bool are_columns(const struct npy *npy, const struct header_wish *wish)
+static bool are_column_keys(const struct npy *npy, const struct output_header_params *params)
 {
-	const uint32_t n = npy->fields.n_of_column;
-	const struct key *of = npy->fields.n ? &npy->fields.fields[0].key : NULL;
+	const uint32_t n = npy->fields.n_per_column;
+	const struct key *column = npy->fields.n ? &npy->fields.fields[0].key : NULL;
 
-	if (!npy->fields.are_columns || wish->n_keys % n != 0)
+	if (!npy->fields.has_columns || params->n_keys % n != 0)
 		return false;
-	for (uint32_t i = 0; i < wish->n_keys; i += n)
-		if (wish->keys[i].offset % ((uint64_t)of->nbytes * n) != 0 ||
-		    !are_keys_of(wish, i, of, wish->keys[i].offset, n))
+	for (uint32_t i = 0; i < params->n_keys; i += n)
+		if (params->keys[i].offset % ((uint64_t)column->nbytes * n) != 0 ||
+		    !keys_match_array(params, i, column, params->keys[i].offset, n))
 			return false;
 	return true;
 }
 
 /* A structure that none of the input is: a count, and the record or its keys. */
-static int spell_structure(struct writing *writing, bool keys_only)
+static int format_structure(struct header_builder *builder, bool keys_only)
 {
-	const struct header_wish *wish = writing->wish;
-	int r = keys_only ? want_keys(writing) : want_fields(writing);
+	const struct output_header_params *params = builder->params;
+	int r = keys_only ? request_key_names(builder) : request_field_names(builder);
 
-	fputc('[', writing->stream);
-	if (r == 0 && wish->count) {
-		const char *name = give(&writing->names, "count", false);
+	fputc('[', builder->stream);
+	if (r == 0 && params->count) {
+		const char *name = assign_name(&builder->names, "count", false);
 
 		if (!name)
 			return -ENOMEM;
-		fputc('(', writing->stream);
-		python_put_string(writing->stream, name);
-		fprintf(writing->stream, ", '%cu8'), ", wish->count_is_be ? '>' : '<');
+		fputc('(', builder->stream);
+		python_write_string(builder->stream, name);
+		fprintf(builder->stream, ", '%cu8'), ", params->count_is_be ? '>' : '<');
 	}
 	if (r == 0 && keys_only)
-		r = spell_keys(writing);
+		r = format_key_fields(builder);
 	else if (r == 0)
-		spell_record(writing->stream, writing->npy);
-	fputc(']', writing->stream);
+		format_record_field(builder->stream, builder->npy);
+	fputc(']', builder->stream);
 	return r;
 }
 
 /* The type of an item, and the shape of a record. */
-static int spell_items(struct writing *writing, char row[static ROW_NBYTES])
+static int format_descr(struct header_builder *builder, char row_shape[static ROW_NBYTES])
 {
-	const struct npy *npy = writing->npy;
-	const struct header_wish *wish = writing->wish;
-	const bool keys_only = wish->keys_only && !is_one_value(npy, wish);
+	const struct npy *npy = builder->npy;
+	const struct output_header_params *params = builder->params;
+	const bool keys_only = params->keys_only && !is_scalar_key(npy, params);
 
-	row[0] = '\0';
-	if (wish->index) {
-		fputs("'<i8'", writing->stream);
-	} else if (keys_only && !wish->count && are_columns(npy, wish)) {
-		fputs(npy->descr, writing->stream);
-		snprintf(row, ROW_NBYTES, ", %" PRIu32, wish->n_keys / npy->fields.n_of_column);
-	} else if (keys_only || wish->count) {
-		return spell_structure(writing, keys_only);
+	row_shape[0] = '\0';
+	if (params->index) {
+		fputs("'<i8'", builder->stream);
+	} else if (keys_only && !params->count && are_column_keys(npy, params)) {
+		fputs(npy->descr, builder->stream);
+		snprintf(row_shape, ROW_NBYTES, ", %" PRIu32, params->n_keys / npy->fields.n_per_column);
+	} else if (keys_only || params->count) {
+		return format_structure(builder, keys_only);
 	} else {
-		fputs(npy->descr, writing->stream);
+		fputs(npy->descr, builder->stream);
 	}
 	return 0;
 }
 
 /* All but the prefix, up to the number of records; and what is behind that. */
-static int spell(const struct npy *npy, const struct header_wish *wish, char **ret_before,
-		 char **ret_behind)
+static int format_dict(const struct npy *npy, const struct output_header_params *params, char **ret_prefix,
+		 char **ret_suffix)
 {
-	const bool is_same = !wish->count && !wish->index && !wish->keys_only;
-	struct writing writing = { .npy = npy, .wish = wish };
-	char row[ROW_NBYTES];
+	const bool is_same = !params->count && !params->index && !params->keys_only;
+	struct header_builder builder = { .npy = npy, .params = params };
+	char row_shape[ROW_NBYTES];
 	size_t nbytes;
 	int r;
 
-	writing.stream = open_memstream(ret_before, &nbytes);
-	if (!writing.stream)
+	builder.stream = open_memstream(ret_prefix, &nbytes);
+	if (!builder.stream)
 		return -errno;
-	fputs("{'descr': ", writing.stream);
-	r = spell_items(&writing, row);
-	fputs(", 'fortran_order': False, 'shape': (", writing.stream);
-	free_names(&writing.names);
-	if (fclose(writing.stream) != 0 && r == 0)
+	fputs("{'descr': ", builder.stream);
+	r = format_descr(&builder, row_shape);
+	fputs(", 'fortran_order': False, 'shape': (", builder.stream);
+	free_unique_names(&builder.names);
+	if (fclose(builder.stream) != 0 && r == 0)
 		r = -errno;
-	if (r == 0 && asprintf(ret_behind, "%s), }",
-			       *(is_same ? npy->row : row) ? (is_same ? npy->row : row) : ",") < 0)
+	if (r == 0 && asprintf(ret_suffix, "%s), }",
+			       *(is_same ? npy->row_shape : row_shape) ? (is_same ? npy->row_shape : row_shape) : ",") < 0)
 		r = -ENOMEM;
 	return r;
 }
 
-static void put_prefix(unsigned char *bytes, unsigned version, size_t nbytes)
+static void write_npy_prefix(unsigned char *bytes, unsigned version, size_t nbytes)
 {
 	const size_t begin = version == 1 ? 10 : 12, text_nbytes = nbytes - begin;
 
@@ -300,47 +300,47 @@ static void put_prefix(unsigned char *bytes, unsigned version, size_t nbytes)
 }
 
 /* What we write has to be what we read. */
-static int fail_long(size_t nbytes)
+static int fail_header_too_long(size_t nbytes)
 {
 	return fail(-EINVAL,
 		    "the output's header would have %zu bytes, more than the %d that are read: "
 		    "it has too many fields",
-		    nbytes, NPY_MOST_HEADER_NBYTES);
+		    nbytes, NPY_MAX_HEADER_NBYTES);
 }
 
-int npy_make_header(const struct npy *npy, const struct header_wish *wish,
-		    struct header *ret_header)
+int npy_make_header(const struct npy *npy, const struct output_header_params *params,
+		    struct output_header *ret_header)
 {
-	char *before = NULL, *behind = NULL;
-	struct header header = { 0 };
+	char *prefix = NULL, *suffix = NULL;
+	struct output_header header = { 0 };
 	unsigned version = npy->version;
 	size_t begin = 0;
-	int r = spell(npy, wish, &before, &behind);
+	int r = format_dict(npy, params, &prefix, &suffix);
 
 	if (r == 0) {
-		const size_t text_nbytes = strlen(before) + COUNT_NBYTES + strlen(behind) + 1;
+		const size_t text_nbytes = strlen(prefix) + COUNT_NBYTES + strlen(suffix) + 1;
 
 		if (version == 1 && text_nbytes > UINT16_MAX - ALIGNMENT)
 			version = 2;
 		begin = version == 1 ? 10 : 12;
 		header.nbytes = (begin + text_nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-		if (header.nbytes <= NPY_MOST_HEADER_NBYTES)
+		if (header.nbytes <= NPY_MAX_HEADER_NBYTES)
 			header.bytes = malloc(header.nbytes);
-		header.behind = behind;
-		header.count_at = begin + strlen(before);
+		header.count_suffix = suffix;
+		header.count_offset = begin + strlen(prefix);
 	}
 	if (!header.bytes) {
-		free(before);
-		free(behind);
-		return header.nbytes > NPY_MOST_HEADER_NBYTES ?
-			       fail_long(header.nbytes) :
+		free(prefix);
+		free(suffix);
+		return header.nbytes > NPY_MAX_HEADER_NBYTES ?
+			       fail_header_too_long(header.nbytes) :
 			       fail(r < 0 ? r : -ENOMEM,
 				    "no memory for the header of the output: %m");
 	}
-	put_prefix(header.bytes, version, header.nbytes);
-	memcpy(header.bytes + begin, before, strlen(before));
-	header_set_count(&header, 0);
-	free(before);
+	write_npy_prefix(header.bytes, version, header.nbytes);
+	memcpy(header.bytes + begin, prefix, strlen(prefix));
+	output_header_set_count(&header, 0);
+	free(prefix);
 	*ret_header = header;
 	return 0;
 }

@@ -8,25 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-void header_set_count(struct header *header, uint64_t n_records)
+void output_header_set_count(struct output_header *header, uint64_t n_records)
 {
 	char digits[24];
-	unsigned char *at = header->bytes + header->count_at;
-	size_t n, n_behind;
+	unsigned char *dest = header->bytes + header->count_offset;
+	size_t n, suffix_nbytes;
 
-	if (!header->behind)
+	if (!header->count_suffix)
 		return;
 	n = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n_records);
-	n_behind = strlen(header->behind);
-	memcpy(at, digits, n);
-	memcpy(at + n, header->behind, n_behind);
-	memset(at + n + n_behind, ' ', header->nbytes - header->count_at - n - n_behind - 1);
+	suffix_nbytes = strlen(header->count_suffix);
+	memcpy(dest, digits, n);
+	memcpy(dest + n, header->count_suffix, suffix_nbytes);
+	memset(dest + n + suffix_nbytes, ' ', header->nbytes - header->count_offset - n - suffix_nbytes - 1);
 	header->bytes[header->nbytes - 1] = '\n';
 }
 
-void header_free(struct header *header)
+void output_header_free(struct output_header *header)
 {
 	free(header->bytes);
-	free(header->behind);
-	*header = (struct header){ 0 };
+	free(header->count_suffix);
+	*header = (struct output_header){ 0 };
 }

@@ -5,7 +5,7 @@
  * of records stands. That is known late: until then there is room for any number.
  *
  *	{'descr': '<f8', 'fortran_order': False, 'shape': (1000,), }            \n
- *	                                          count_at ^   ^ behind         ^ end
+ *	                                          count_offset ^   ^ behind         ^ end
  */
 #pragma once
 
@@ -15,28 +15,28 @@
 
 #include "src/record/key_type.h"
 
-struct header {
+struct output_header {
 	unsigned char *bytes;
 	size_t nbytes;
-	char *behind;    /* what follows the number of records; NULL: there is none */
-	size_t count_at; /* where it begins */
+	char *count_suffix;    /* what follows the number of records; NULL: there is none */
+	size_t count_offset; /* where it begins */
 };
 
 /* What is written in the place of records (src/record/layout.h). */
-struct header_wish {
+struct output_header_params {
 	const struct key *keys; /* n_keys, within the record */
 	uint32_t n_keys;
 	bool count, count_is_be, keys_only, index;
 };
 
 /* Does it say how many records there are? */
-static inline bool header_counts(const struct header *header)
+static inline bool output_header_has_count(const struct output_header *header)
 {
-	return header->behind != NULL;
+	return header->count_suffix != NULL;
 }
 
 /* Put the number of records in, if there is one in it. */
-void header_set_count(struct header *header, uint64_t n_records);
+void output_header_set_count(struct output_header *header, uint64_t n_records);
 
 /* A zeroed one is fine. */
-void header_free(struct header *header);
+void output_header_free(struct output_header *header);

@@ -9,80 +9,80 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAST_CHARACTER = 0x10ffff };
+enum { MAX_CODE_POINT = 0x10ffff };
 
 /* Behind # is what is for people; a backslash ends a line that goes on. */
 void python_skip_blanks(struct python_text *text)
 {
 	for (;;) {
-		text->at += strspn(text->at, " \t\r\n\f");
-		if (*text->at == '#')
-			text->at += strcspn(text->at, "\n");
-		else if (text->at[0] == '\\' && text->at[1] == '\n')
-			text->at += 2;
+		text->next += strspn(text->next, " \t\r\n\f");
+		if (*text->next == '#')
+			text->next += strcspn(text->next, "\n");
+		else if (text->next[0] == '\\' && text->next[1] == '\n')
+			text->next += 2;
 		else
 			return;
 	}
 }
 
-bool python_begins(struct python_text *text, const char *word)
+bool python_peek(struct python_text *text, const char *word)
 {
 	python_skip_blanks(text);
-	return strncmp(text->at, word, strlen(word)) == 0;
+	return strncmp(text->next, word, strlen(word)) == 0;
 }
 
-bool python_take(struct python_text *text, const char *word)
+bool python_accept(struct python_text *text, const char *word)
 {
-	if (!python_begins(text, word))
+	if (!python_peek(text, word))
 		return false;
-	text->at += strlen(word);
+	text->next += strlen(word);
 	return true;
 }
 
 /* --- numbers --- */
 
 /* Which digit to that base? -1: none. */
-static int find_digit(char c, unsigned base)
+static int digit_value(char c, unsigned base)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char lower = c >= 'A' && c <= 'F' ? (char)(c + 'a' - 'A') : c;
-	const char *found = memchr(digits, lower, base);
+	const char *match = memchr(digits, lower, base);
 
-	return found ? (int)(found - digits) : -1;
+	return match ? (int)(match - digits) : -1;
 }
 
 /* 0x, 0o or 0b, which is passed; else 10. */
-static unsigned take_base(struct python_text *text)
+static unsigned parse_number_base(struct python_text *text)
 {
 	static const char letters[] = "xXoObB";
 	static const unsigned bases[] = { 16, 8, 2 };
-	const char *found = text->at[0] == '0' && text->at[1] ? strchr(letters, text->at[1]) : NULL;
+	const char *match = text->next[0] == '0' && text->next[1] ? strchr(letters, text->next[1]) : NULL;
 
-	if (!found)
+	if (!match)
 		return 10;
-	text->at += 2;
-	return bases[(found - letters) / 2];
+	text->next += 2;
+	return bases[(match - letters) / 2];
 }
 
-bool python_take_number(struct python_text *text, uint64_t *ret_number)
+bool python_parse_number(struct python_text *text, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	unsigned base;
 	int digit;
 
-	python_take(text, "+");
+	python_accept(text, "+");
 	python_skip_blanks(text);
-	base = take_base(text);
-	if (find_digit(*text->at, base) < 0)
+	base = parse_number_base(text);
+	if (digit_value(*text->next, base) < 0)
 		return false;
-	while ((digit = find_digit(*text->at, base)) >= 0) {
+	while ((digit = digit_value(*text->next, base)) >= 0) {
 		if (__builtin_mul_overflow(number, base, &number) ||
 		    __builtin_add_overflow(number, (unsigned)digit, &number))
 			return false;
-		text->at++;
-		text->at += *text->at == '_' && find_digit(text->at[1], base) >= 0;
+		text->next++;
+		text->next += *text->next == '_' && digit_value(text->next[1], base) >= 0;
 	}
-	text->at += *text->at == 'L'; /* of Python 2 */
+	text->next += *text->next == 'L'; /* of Python 2 */
 	*ret_number = number;
 	return true;
 }
@@ -90,7 +90,7 @@ bool python_take_number(struct python_text *text, uint64_t *ret_number)
 /* --- characters --- */
 
 /* How many bytes follow the first one; -1: none begins so. */
-static int count_following(unsigned char first)
+static int count_utf8_continuations(unsigned char first)
 {
 	return first < 0x80                   ? 0 :
 	       first >= 0xc2 && first <= 0xdf ? 1 :
@@ -100,11 +100,11 @@ static int count_following(unsigned char first)
 }
 
 /* The character of UTF-8 at *at, which is moved behind it. False: there is none. */
-static bool take_utf8(const char **at, uint32_t *ret_character)
+static bool decode_utf8(const char **text, uint32_t *ret_character)
 {
-	const unsigned char *bytes = (const unsigned char *)*at;
+	const unsigned char *bytes = (const unsigned char *)*text;
 	const bool is_nul = bytes[0] == 0xc0 && bytes[1] == 0x80;
-	const int n = is_nul ? 1 : count_following(bytes[0]);
+	const int n = is_nul ? 1 : count_utf8_continuations(bytes[0]);
 	uint32_t character = n > 0 ? bytes[0] & (0x3fu >> n) : bytes[0];
 
 	if (n < 0)
@@ -114,13 +114,13 @@ static bool take_utf8(const char **at, uint32_t *ret_character)
 			return false;
 		character = character << 6 | (bytes[i] & 0x3f);
 	}
-	*at += n + 1;
+	*text += n + 1;
 	*ret_character = character;
 	return true;
 }
 
 /* At most 4 bytes; returns how many. */
-static size_t put_utf8(uint32_t character, char *to)
+static size_t encode_utf8(uint32_t character, char *to)
 {
 	const unsigned n = character == 0      ? 2 :
 			   character < 0x80    ? 1 :
@@ -141,145 +141,145 @@ static size_t put_utf8(uint32_t character, char *to)
 /* --- strings --- */
 
 /* So many digits to that base; fewer if there are none at least, of octal ones. */
-static bool take_digits(const char **at, unsigned least, unsigned most, unsigned base,
+static bool parse_escape_digits(const char **text, unsigned min_digits, unsigned max_digits, unsigned base,
 			uint32_t *ret_value)
 {
 	uint32_t value = 0;
 	unsigned n = 0;
 	int digit;
 
-	for (; n < most && (digit = find_digit(**at, base)) >= 0; n++, ++*at)
+	for (; n < max_digits && (digit = digit_value(**text, base)) >= 0; n++, ++*text)
 		value = value * base + (uint32_t)digit;
 	*ret_value = value;
-	return n >= least;
+	return n >= min_digits;
 }
 
 /* What is behind a backslash. */
-static bool take_escaped(const char **at, uint32_t *ret_character)
+static bool parse_escape(const char **text, uint32_t *ret_character)
 {
-	static const char letters[] = "abfnrtv\\'\"", meant[] = "\a\b\f\n\r\t\v\\'\"";
-	const char letter = **at, *found = letter ? strchr(letters, letter) : NULL;
+	static const char letters[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
+	const char letter = **text, *match = letter ? strchr(letters, letter) : NULL;
 	const unsigned n = letter == 'x' ? 2 : letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
 
-	if (found) {
-		++*at;
-		*ret_character = (unsigned char)meant[found - letters];
+	if (match) {
+		++*text;
+		*ret_character = (unsigned char)values[match - letters];
 		return true;
 	}
 	if (n > 0) {
-		++*at;
-		return take_digits(at, n, n, 16, ret_character) && *ret_character <= LAST_CHARACTER;
+		++*text;
+		return parse_escape_digits(text, n, n, 16, ret_character) && *ret_character <= MAX_CODE_POINT;
 	}
-	return take_digits(at, 1, 3, 8, ret_character);
+	return parse_escape_digits(text, 1, 3, 8, ret_character);
 }
 
-static bool take_plain(struct python_text *text, uint32_t *ret_character)
+static bool parse_plain_character(struct python_text *text, uint32_t *ret_character)
 {
 	if (!text->is_latin1)
-		return take_utf8(&text->at, ret_character);
-	*ret_character = (unsigned char)*text->at++;
+		return decode_utf8(&text->next, ret_character);
+	*ret_character = (unsigned char)*text->next++;
 	return true;
 }
 
-static bool take_character(struct python_text *text, uint32_t *ret_character)
+static bool parse_character(struct python_text *text, uint32_t *ret_character)
 {
-	if (*text->at != '\\')
-		return take_plain(text, ret_character);
-	text->at++;
-	return take_escaped(&text->at, ret_character);
+	if (*text->next != '\\')
+		return parse_plain_character(text, ret_character);
+	text->next++;
+	return parse_escape(&text->next, ret_character);
 }
 
 /* Of a piece of a string: r'raw', or what has escapes; quotes are 1, or 3 each. */
-struct piece {
+struct string_literal {
 	char quote;
 	size_t n_quotes;
 	bool is_raw;
 };
 
 /* A piece's begin, which is passed. */
-static bool begin_piece(struct python_text *text, struct piece *ret_piece)
+static bool begin_literal(struct python_text *text, struct string_literal *ret_literal)
 {
-	const char *at;
+	const char *next;
 	bool is_raw;
 
 	python_skip_blanks(text);
-	at = text->at;
-	is_raw = *at == 'r' || *at == 'R';
-	at += is_raw || *at == 'u' || *at == 'U';
-	if (*at != '\'' && *at != '"')
+	next = text->next;
+	is_raw = *next == 'r' || *next == 'R';
+	next += is_raw || *next == 'u' || *next == 'U';
+	if (*next != '\'' && *next != '"')
 		return false;
-	*ret_piece = (struct piece){ *at, at[1] == *at && at[2] == *at ? 3 : 1, is_raw };
-	text->at = at + ret_piece->n_quotes;
+	*ret_literal = (struct string_literal){ *next, next[1] == *next && next[2] == *next ? 3 : 1, is_raw };
+	text->next = next + ret_literal->n_quotes;
 	return true;
 }
 
-static bool is_end(const struct piece *piece, const char *at)
+static bool is_literal_end(const struct string_literal *literal, const char *text)
 {
 	size_t n = 0;
 
-	while (n < piece->n_quotes && at[n] == piece->quote)
+	while (n < literal->n_quotes && text[n] == literal->quote)
 		n++;
-	return n == piece->n_quotes;
+	return n == literal->n_quotes;
 }
 
 /* How many bytes there are up to the end of a piece. */
-static size_t count_to_end(const struct piece *piece, const char *at)
+static size_t literal_nbytes(const struct string_literal *literal, const char *text)
 {
 	size_t n = 0;
 
-	while (at[n] && !is_end(piece, at + n))
-		n += at[n] == '\\' && at[n + 1] ? 2 : 1;
+	while (text[n] && !is_literal_end(literal, text + n))
+		n += text[n] == '\\' && text[n + 1] ? 2 : 1;
 	return n;
 }
 
 /* Up to `end`, with room for it at *to, which is moved behind it. */
-static int take_characters(struct python_text *text, bool is_raw, const char *end, char **to)
+static int decode_characters(struct python_text *text, bool is_raw, const char *end, char **to)
 {
 	uint32_t character;
 
-	while (text->at < end) {
-		if (!is_raw && text->at[0] == '\\' && text->at[1] == '\n') {
-			text->at += 2;
+	while (text->next < end) {
+		if (!is_raw && text->next[0] == '\\' && text->next[1] == '\n') {
+			text->next += 2;
 			continue;
 		}
-		if (!(is_raw ? take_plain(text, &character) : take_character(text, &character)))
+		if (!(is_raw ? parse_plain_character(text, &character) : parse_character(text, &character)))
 			return -EINVAL;
-		*to += put_utf8(character, *to);
+		*to += encode_utf8(character, *to);
 	}
-	return text->at == end ? 0 : -EINVAL;
+	return text->next == end ? 0 : -EINVAL;
 }
 
 /* Behind the n bytes that there are of the string. */
-static int append_piece(struct python_text *text, const struct piece *piece, char **string,
+static int append_literal(struct python_text *text, const struct string_literal *literal, char **string,
 			size_t *n)
 {
-	enum { MOST_TIMES = 2 }; /* a character of Latin-1 takes so many bytes */
-	const char *const end = text->at + count_to_end(piece, text->at);
-	char *longer = realloc(*string, *n + MOST_TIMES * (size_t)(end - text->at) + 1), *to;
+	enum { MAX_EXPANSION = 2 }; /* a character of Latin-1 takes so many bytes */
+	const char *const end = text->next + literal_nbytes(literal, text->next);
+	char *new_string = realloc(*string, *n + MAX_EXPANSION * (size_t)(end - text->next) + 1), *to;
 	int r;
 
-	if (!longer)
+	if (!new_string)
 		return -ENOMEM;
-	*string = longer;
-	to = longer + *n;
-	r = *end ? take_characters(text, piece->is_raw, end, &to) : -EINVAL;
+	*string = new_string;
+	to = new_string + *n;
+	r = *end ? decode_characters(text, literal->is_raw, end, &to) : -EINVAL;
 	if (r < 0)
 		return r;
 	*to = '\0';
-	*n = (size_t)(to - longer);
-	text->at = end + piece->n_quotes;
+	*n = (size_t)(to - new_string);
+	text->next = end + literal->n_quotes;
 	return 0;
 }
 
-int python_take_string(struct python_text *text, char **ret_string)
+int python_parse_string(struct python_text *text, char **ret_string)
 {
 	char *string = NULL;
-	struct piece piece;
+	struct string_literal literal;
 	size_t n = 0;
 	int r = -EINVAL;
 
-	while (begin_piece(text, &piece)) {
-		r = append_piece(text, &piece, &string, &n);
+	while (begin_literal(text, &literal)) {
+		r = append_literal(text, &literal, &string, &n);
 		if (r < 0)
 			break;
 	}
@@ -290,15 +290,15 @@ int python_take_string(struct python_text *text, char **ret_string)
 	return r;
 }
 
-void python_put_string(FILE *stream, const char *string)
+void python_write_string(FILE *stream, const char *string)
 {
 	const char quote = strchr(string, '\'') && !strchr(string, '"') ? '"' : '\'';
 	uint32_t c = 0;
 
 	fputc(quote, stream);
-	for (const char *at = string; *at;) {
-		if (!take_utf8(&at, &c)) /* which has come from nowhere */
-			c = (unsigned char)*at++;
+	for (const char *next = string; *next;) {
+		if (!decode_utf8(&next, &c)) /* which has come from nowhere */
+			c = (unsigned char)*next++;
 		if (c == '\\' || c == (unsigned char)quote)
 			fprintf(stream, "\\%c", (char)c);
 		else if (c >= ' ' && c <= '~')

@@ -15,7 +15,7 @@
 
 /* What is yet to be read, ended by NUL. */
 struct python_text {
-	const char *at;
+	const char *next;
 	bool is_latin1; /* else UTF-8 */
 };
 
@@ -23,19 +23,19 @@ struct python_text {
 void python_skip_blanks(struct python_text *text);
 
 /* Is this the next, after blanks? Then it is passed. */
-bool python_take(struct python_text *text, const char *word);
+bool python_accept(struct python_text *text, const char *word);
 
 /* The same, and it is not passed. */
-bool python_begins(struct python_text *text, const char *word);
+bool python_peek(struct python_text *text, const char *word);
 
 /* 12, 1_000, 0x1f, 12L; false: there is none, or one of more than 64 bits. */
-bool python_take_number(struct python_text *text, uint64_t *ret_number);
+bool python_parse_number(struct python_text *text, uint64_t *ret_number);
 
 /*
  * 'quoted' or "quoted", r'', u'', '''of lines''', and several behind each other, which are one;
  * *ret_string is to be freed. Returns 0; without a message, -EINVAL if it is none, or -ENOMEM.
  */
-int python_take_string(struct python_text *text, char **ret_string);
+int python_parse_string(struct python_text *text, char **ret_string);
 
 /* Write a string in quotes. */
-void python_put_string(FILE *stream, const char *string);
+void python_write_string(FILE *stream, const char *string);

@@ -11,7 +11,7 @@
 #include "src/base/diagnostics.h"
 
 /* Of a path as a word of the shell's. */
-enum { WORD_NBYTES = 160 };
+enum { SHELL_WORD_NBYTES = 160 };
 
 struct format {
 	const char *name;
@@ -19,7 +19,7 @@ struct format {
 	const char *advice; /* what else to do */
 	/* Before the records, which are read: recognised despite --skip-bytes. NULL: none */
 	uint64_t (*header_nbytes)(const struct format_view *view);
-	format_look_fn *look;
+	format_detect_fn *detect;
 	/* If filter and advice do not say it; as format_refuse(). */
 	int (*refuse)(const struct format_view *view, const struct format_rules *rules,
 		      const char *name, const char *path);
@@ -28,30 +28,30 @@ struct format {
 /* --- what to do instead --- */
 
 /* The path as a word of the shell's; "FILE" if it is one that would have to be spelled out. */
-static const char *spell(const char *path, char text[static WORD_NBYTES])
+static const char *shell_quote_path(const char *path, char text[static SHELL_WORD_NBYTES])
 {
-	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	static const char safe_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "0123456789_./+,:@%=-";
 	const size_t n = strlen(path);
 
-	if (n > WORD_NBYTES - 3 || *path == '-')
+	if (n > SHELL_WORD_NBYTES - 3 || *path == '-')
 		return "FILE";
-	if (path[strspn(path, harmless)] == '\0')
+	if (path[strspn(path, safe_characters)] == '\0')
 		return path;
-	for (const char *at = path; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == '\'' || *at == 0x7f)
+	for (const char *p = path; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == '\'' || *p == 0x7f)
 			return "FILE";
-	snprintf(text, WORD_NBYTES, "'%s'", path);
+	snprintf(text, SHELL_WORD_NBYTES, "'%s'", path);
 	return text;
 }
 
 /* What is to be done with records, and what that does. */
-static const char *command_of(const struct format_rules *rules)
+static const char *consumer_command(const struct format_rules *rules)
 {
 	return rules->checker ? rules->checker : "gsort";
 }
 
-static const char *verb_of(const struct format_rules *rules)
+static const char *consumer_verb(const struct format_rules *rules)
 {
 	return rules->checker ? "checks" : "sorts";
 }
@@ -60,19 +60,19 @@ static const char *verb_of(const struct format_rules *rules)
 static int refuse_filtered(const struct format *format, const struct format_view *view,
 			   const struct format_rules *rules, const char *name, const char *path)
 {
-	char word[WORD_NBYTES];
-	const char *const file = path ? spell(path, word) : "";
+	char word[SHELL_WORD_NBYTES];
+	const char *const file = path ? shell_quote_path(path, word) : "";
 	const char *const space = path ? " " : "";
 
-	if (view->is_content)
-		return fail_hint(-EINVAL, HINT_TAKE_AS_RECORDS, 0,
+	if (view->is_decompressed)
+		return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0,
 				 "%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is "
 				 "in that",
-				 name, format->name, space, file, format->filter, command_of(rules),
-				 verb_of(rules));
-	return fail_hint(-EINVAL, HINT_TAKE_AS_RECORDS, 0,
+				 name, format->name, space, file, format->filter, consumer_command(rules),
+				 consumer_verb(rules));
+	return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0,
 			 "%s: is %s: %s%s%s | %s ... %s what is in it", name, format->name,
-			 format->filter, space, file, command_of(rules), verb_of(rules));
+			 format->filter, space, file, consumer_command(rules), consumer_verb(rules));
 }
 
 /* It begins as one does, and does not go on so. */
@@ -80,14 +80,14 @@ static int refuse_broken_npy(const struct format_view *view, const char *name)
 {
 	const unsigned char *version = view->head + 6;
 
-	if (view->n_head < 8 || (version[0] >= 1 && version[0] <= 3 && version[1] == 0))
+	if (view->head_nbytes < 8 || (version[0] >= 1 && version[0] <= 3 && version[1] == 0))
 		return fail(-EINVAL,
 			    "%s: is a file of numpy that ends within its header, after %zu bytes: "
 			    "it is cut off",
-			    name, view->n_head);
+			    name, view->head_nbytes);
 	return fail(-EINVAL,
 		    "%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
-		    "3.0: numpy.save() of what numpy.load() finds in it writes one of these",
+		    "3.0: numpy.sync_request() of what numpy.load() finds in it writes one of these",
 		    name, version[0], version[1]);
 }
 
@@ -98,34 +98,34 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 	uint64_t nbytes;
 
 	(void)path;
-	if (!npy_recognise(view->head, view->n_head, &nbytes))
+	if (!npy_parse_prefix(view->head, view->head_nbytes, &nbytes))
 		return refuse_broken_npy(view, name);
 	if (nbytes != rules->skip_nbytes)
-		return fail_hint(-EINVAL, HINT_NO_HEADER, 0,
+		return fail_hint(-EINVAL, HINT_NO_SKIP_BYTES, 0,
 				 "%s: is a file of numpy with a header of %" PRIu64
 				 " bytes, not %" PRIu64,
 				 name, nbytes, rules->skip_nbytes);
-	if (rules->counts_anew)
-		return fail_hint(-EINVAL, HINT_NO_HEADER, 0,
+	if (rules->output_differs)
+		return fail_hint(-EINVAL, HINT_NO_SKIP_BYTES, 0,
 				 "%s: is a file of numpy, whose header would not fit what is "
 				 "written behind it",
 				 name);
-	return fail_hint(-EINVAL, HINT_NO_HEADER_OR_SAY, 0, "%s: is a file of numpy", name);
+	return fail_hint(-EINVAL, HINT_NO_SKIP_BYTES_OR_TYPE, 0, "%s: is a file of numpy", name);
 }
 
 /* What is compressed, or comes through a pipe, has no directory in which parts could be. */
-static int refuse_list(const struct format_view *view, const struct format_rules *rules,
+static int refuse_manifest(const struct format_view *view, const struct format_rules *rules,
 		       const char *name, const char *path)
 {
 	(void)view;
 	(void)path;
-	if (rules->takes_lists)
+	if (rules->accepts_manifests)
 		return fail(
 			-EINVAL,
 			"%s: is a part manifest, which is no regular file: its part files cannot "
 			"be found",
 			name);
-	return fail_hint(-EINVAL, HINT_MERGE_PARTS, 0, "%s: is a part manifest of sorted files",
+	return fail_hint(-EINVAL, HINT_MERGE_OR_CHECK, 0, "%s: is a part manifest of sorted files",
 			 name);
 }
 
@@ -134,45 +134,45 @@ static int refuse_text(const struct format_view *view, const struct format_rules
 {
 	(void)view;
 	(void)path;
-	if (rules->choice == FORMAT_NPY)
+	if (rules->mode == FORMAT_NPY)
 		return fail(-EINVAL, "%s: is text, and no file of numpy, as it is said to be",
 			    name);
-	return fail_hint(-EINVAL, HINT_SAY_RECORDS, 0, "%s: is text: sort(1) sorts its lines",
+	return fail_hint(-EINVAL, HINT_SPECIFY_RECORDS, 0, "%s: is text: sort(1) sorts its lines",
 			 name);
 }
 
 /* The first that fits: signatures first, the longest of them where two begin alike. */
 static const struct format formats[] = {
-	{ .name = "compressed by Zstandard", .filter = "zstd -dc", .look = format_look_zstandard },
-	{ .name = "compressed by gzip", .filter = "gzip -dc", .look = format_look_gzip },
-	{ .name = "compressed by xz", .filter = "xz -dc", .look = format_look_xz },
-	{ .name = "compressed by bzip2", .filter = "bzip2 -dc", .look = format_look_bzip2 },
-	{ .name = "compressed by lz4", .filter = "lz4 -dc", .look = format_look_lz4 },
+	{ .name = "compressed by Zstandard", .filter = "zstd -dc", .detect = format_detect_zstandard },
+	{ .name = "compressed by gzip", .filter = "gzip -dc", .detect = format_detect_gzip },
+	{ .name = "compressed by xz", .filter = "xz -dc", .detect = format_detect_xz },
+	{ .name = "compressed by bzip2", .filter = "bzip2 -dc", .detect = format_detect_bzip2 },
+	{ .name = "compressed by lz4", .filter = "lz4 -dc", .detect = format_detect_lz4 },
 	{ .name = "a zip archive",
 	  .advice = "unzip -p FILE MEMBER writes one of its members",
-	  .look = format_look_zip },
+	  .detect = format_detect_zip },
 	{ .name = "a 7z archive",
 	  .advice = "7z e -so writes what is in it",
-	  .look = format_look_7z },
+	  .detect = format_detect_7z },
 	{ .name = "a Parquet file",
 	  .advice = "its columns are encoded: write the one to be sorted as plain numbers first",
-	  .look = format_look_parquet },
+	  .detect = format_detect_parquet },
 	{ .name = "an Arrow file",
 	  .advice = "its columns are in parts: write the one to be sorted as plain numbers first",
-	  .look = format_look_arrow },
+	  .detect = format_detect_arrow },
 	{ .name = "a SQLite database",
 	  .advice = "ORDER BY sorts it, and what it selects can be written as plain numbers",
-	  .look = format_look_sqlite },
+	  .detect = format_detect_sqlite },
 	{ .name = "an HDF5 file",
 	  .advice =
 		  "h5dump -b LE -d DATASET -o NUMBERS writes one of its datasets as plain numbers",
-	  .look = format_look_hdf5 },
+	  .detect = format_detect_hdf5 },
 	{ .name = "a file of numpy",
 	  .header_nbytes = format_npy_header_nbytes,
-	  .look = format_look_npy,
+	  .detect = format_detect_npy,
 	  .refuse = refuse_npy },
-	{ .name = "a part manifest", .look = format_look_list, .refuse = refuse_list },
-	{ .name = "text", .look = format_look_text, .refuse = refuse_text },
+	{ .name = "a part manifest", .detect = format_detect_manifest, .refuse = refuse_manifest },
+	{ .name = "text", .detect = format_detect_text, .refuse = refuse_text },
 };
 
 bool format_is_zstandard(const struct format *format)
@@ -186,9 +186,9 @@ uint64_t format_header_nbytes(const struct format *format, const struct format_v
 	return format->header_nbytes && rules->skip_nbytes == 0 ? format->header_nbytes(view) : 0;
 }
 
-bool format_is_list(const struct format *format, const struct format_rules *rules)
+bool format_is_manifest(const struct format *format, const struct format_rules *rules)
 {
-	return rules->takes_lists && format->look == format_look_list;
+	return rules->accepts_manifests && format->detect == format_detect_manifest;
 }
 
 const char *format_name(const struct format *format)
@@ -197,23 +197,23 @@ const char *format_name(const struct format *format)
 }
 
 /* Is this one looked for? */
-static bool is_asked_for(const struct format *format, const struct format_view *view,
+static bool is_format_enabled(const struct format *format, const struct format_view *view,
 			 const struct format_rules *rules)
 {
 	return rules->skip_nbytes == 0 || format->header_nbytes ||
-	       format->look == format_look_list ||
-	       (format_is_zstandard(format) && !view->is_content);
+	       format->detect == format_detect_manifest ||
+	       (format_is_zstandard(format) && !view->is_decompressed);
 }
 
-int format_recognise(const struct format_view *view, const struct format_rules *rules,
+int format_detect(const struct format_view *view, const struct format_rules *rules,
 		     const struct format **ret_format)
 {
 	*ret_format = NULL;
-	if (rules->choice == FORMAT_RAW)
+	if (rules->mode == FORMAT_RAW)
 		return 0;
 	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
 		const int r =
-			is_asked_for(&formats[i], view, rules) ? formats[i].look(view, rules) : 0;
+			is_format_enabled(&formats[i], view, rules) ? formats[i].detect(view, rules) : 0;
 
 		if (r > 0)
 			*ret_format = &formats[i];
@@ -230,6 +230,6 @@ int format_refuse(const struct format *format, const struct format_view *view,
 		return format->refuse(view, rules, name, path);
 	if (format->filter)
 		return refuse_filtered(format, view, rules, name, path);
-	return fail_hint(-EINVAL, HINT_TAKE_AS_RECORDS, 0, "%s: is %s, not records: %s", name,
+	return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0, "%s: is %s, not records: %s", name,
 			 format->name, format->advice);
 }

@@ -23,18 +23,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum format_choice {
+enum format_mode {
 	FORMAT_AUTO,
 	FORMAT_NPY, /* the same, and what is no .npy is refused (framing.h) */
 	FORMAT_RAW, /* recognise nothing */
 };
 
 struct format_rules {
-	enum format_choice choice;
+	enum format_mode mode;
 	uint64_t skip_nbytes; /* the header that the user knows of; 0: none */
 	bool is_untyped;      /* nobody has said what a record is */
-	bool takes_lists;     /* of parts (part_manifest.h) */
-	bool counts_anew;     /* what is written is not as many records, or others */
+	bool accepts_manifests;     /* of parts (part_manifest.h) */
+	bool output_differs;     /* what is written is not as many records, or others */
 	const char *checker;  /* the program that only looks; NULL: it is sorted */
 };
 
@@ -45,9 +45,9 @@ enum { FORMAT_HEAD_NBYTES = 4096 };
 /* What can be seen of a file, or of its content. */
 struct format_view {
 	const unsigned char *head;
-	size_t n_head;   /* FORMAT_HEAD_NBYTES, or all bytes that there are */
+	size_t head_nbytes;   /* FORMAT_HEAD_NBYTES, or all bytes that there are */
 	uint64_t nbytes; /* FORMAT_SIZE_UNKNOWN: only known if it is all in the head */
-	bool is_content; /* of what is compressed by Zstandard, to which messages then refer */
+	bool is_decompressed; /* of what is compressed by Zstandard, to which messages then refer */
 	void *context;   /* of read_at */
 	/* Any part within nbytes: 0 or a negative errno, without a message; NULL: cannot be had */
 	int (*read_at)(void *context, uint64_t offset, void *buffer, size_t nbytes);
@@ -59,14 +59,14 @@ struct format;
  * What is it? *ret_format is NULL if there is nothing to be said against records. Returns 0, or
  * what read_at returned.
  */
-int format_recognise(const struct format_view *view, const struct format_rules *rules,
+int format_detect(const struct format_view *view, const struct format_rules *rules,
 		     const struct format **ret_format);
 
 /* Is it compressed so that gsort can read it? */
 bool format_is_zstandard(const struct format *format);
 
 /* Is it a part manifest, which are to be read in its place? */
-bool format_is_list(const struct format *format, const struct format_rules *rules);
+bool format_is_manifest(const struct format *format, const struct format_rules *rules);
 
 /* Of a format with records behind a header, which are read: its size. Else 0. */
 uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,

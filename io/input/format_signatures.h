@@ -6,11 +6,11 @@
 #include "io/input/format_detect.h"
 
 /* 1: it is one; 0; or what read_at returned. */
-typedef int format_look_fn(const struct format_view *view, const struct format_rules *rules);
+typedef int format_detect_fn(const struct format_view *view, const struct format_rules *rules);
 
-format_look_fn format_look_zstandard, format_look_gzip, format_look_xz, format_look_bzip2,
-	format_look_lz4, format_look_zip, format_look_7z, format_look_parquet, format_look_arrow,
-	format_look_sqlite, format_look_hdf5, format_look_npy, format_look_list, format_look_text;
+format_detect_fn format_detect_zstandard, format_detect_gzip, format_detect_xz, format_detect_bzip2,
+	format_detect_lz4, format_detect_zip, format_detect_7z, format_detect_parquet, format_detect_arrow,
+	format_detect_sqlite, format_detect_hdf5, format_detect_npy, format_detect_manifest, format_detect_text;
 
 /* Of a file of numpy: what stands in front of its records. */
 uint64_t format_npy_header_nbytes(const struct format_view *view);

@@ -25,18 +25,18 @@ int framing_fail_short(const struct framing *framing, const char *name, uint64_t
 int framing_measure(const struct framing *framing, const char *name, uint64_t header_nbytes,
 		    uint64_t nbytes, uint64_t *ret_records_nbytes)
 {
-	uint64_t rest;
+	uint64_t excess_nbytes;
 
 	if (nbytes < header_nbytes)
 		return framing_fail_short(framing, name, header_nbytes, nbytes);
 	nbytes -= header_nbytes;
-	rest = nbytes % framing->record_nbytes;
-	if (rest && framing->partial == PARTIAL_ERROR)
+	excess_nbytes = nbytes % framing->record_nbytes;
+	if (excess_nbytes && framing->partial == PARTIAL_ERROR)
 		return fail(-EINVAL,
 			    "%s: %" PRIu64 " bytes%s are not a whole number of records of %" PRIu64
 			    " bytes: %" PRIu64 " left over",
 			    name, nbytes, header_nbytes ? " behind the header" : "",
-			    framing->record_nbytes, rest);
-	*ret_records_nbytes = nbytes - rest;
+			    framing->record_nbytes, excess_nbytes);
+	*ret_records_nbytes = nbytes - excess_nbytes;
 	return 0;
 }

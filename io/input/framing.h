@@ -22,29 +22,29 @@ enum partial {
 struct npy;
 
 struct framing {
-	uint64_t record_nbytes; /* if is_open: unless a header says something else */
+	uint64_t record_nbytes; /* if is_size_unknown: unless a header says something else */
 	uint64_t skip_nbytes;
 	enum partial partial;
 	/* What else a file may be, and whether that would be a mistake (format_detect.h). */
-	enum format_choice format;
+	enum format_mode format;
 	bool is_untyped;     /* nobody has said what a record is, */
-	bool is_open;        /* or how many bytes it has; */
-	bool is_typed;       /* one type was said, which may be that of columns */
-	bool counts_anew;    /* the output is not as many records as the first input, or others */
-	bool takes_lists;    /* a part manifest stands for these: inputs are sorted */
+	bool is_size_inferred;        /* or how many bytes it has; */
+	bool has_type;       /* one type was said, which may be that of columns */
+	bool output_differs;    /* the output is not as many records as the first input, or others */
+	bool accepts_manifests;    /* a part manifest stands for these: inputs are sorted */
 	const char *checker; /* for what a message advises */
 	/* What another input has found out: what all have to be; npy NULL: plain records. */
-	bool is_settled;
+	bool is_resolved;
 	const struct npy *npy;
 };
 
 static inline struct format_rules framing_rules(const struct framing *framing)
 {
-	return (struct format_rules){ .choice = framing->format,
+	return (struct format_rules){ .mode = framing->format,
 				      .skip_nbytes = framing->skip_nbytes,
 				      .is_untyped = framing->is_untyped,
-				      .takes_lists = framing->takes_lists,
-				      .counts_anew = framing->counts_anew,
+				      .accepts_manifests = framing->accepts_manifests,
+				      .output_differs = framing->output_differs,
 				      .checker = framing->checker };
 }
 

@@ -28,59 +28,59 @@
 
 void input_stop(struct input *input, int r)
 {
-	int none = 0;
+	int no_error = 0;
 
-	atomic_compare_exchange_strong(&input->r, &none, r);
+	atomic_compare_exchange_strong(&input->r, &no_error, r);
 }
 
 /* The last of the started sources that begins at or before `position`. */
 static size_t find_source(struct input *input, uint64_t position)
 {
-	return begins_find(input->sources, sizeof *input->sources,
-			   offsetof(struct placed_source, position), atomic_load(&input->n_started),
+	return find_interval(input->sources, sizeof *input->sources,
+			   offsetof(struct input_source, position), atomic_load(&input->n_started),
 			   position);
 }
 
 void input_path_at(struct input *input, uint64_t position, const char **ret_path,
 		   uint64_t *ret_record)
 {
-	const struct placed_source *placed = &input->sources[find_source(input, position)];
+	const struct input_source *entry = &input->sources[find_source(input, position)];
 
 	assert(atomic_load(&input->n_started) > 0);
-	*ret_path = placed->source.name;
-	*ret_record = (position - placed->position) / input->framing.record_nbytes;
+	*ret_path = entry->source.name;
+	*ret_record = (position - entry->position) / input->framing.record_nbytes;
 }
 
-uint64_t input_check_nbytes(struct input *input, uint64_t position)
+uint64_t input_verify_nbytes(struct input *input, uint64_t position)
 {
-	const struct placed_source *placed;
+	const struct input_source *entry;
 
-	if (!input->lists)
+	if (!input->part_inputs)
 		return UINT64_MAX;
-	placed = &input->sources[find_source(input, position)];
-	return placed->source.is_stream ? UINT64_MAX :
-					  placed->position + placed->source.nbytes - position;
+	entry = &input->sources[find_source(input, position)];
+	return entry->source.is_stream ? UINT64_MAX :
+					  entry->position + entry->source.nbytes - position;
 }
 
-int input_note_read(struct input *input, uint64_t position, struct digest digest)
+int input_add_read_digest(struct input *input, uint64_t position, struct digest digest)
 {
-	return input->lists ? input_lists_note(input->lists, find_source(input, position), digest) :
+	return input->part_inputs ? part_inputs_add_read_digest(input->part_inputs, find_source(input, position), digest) :
 			      0;
 }
 
-void input_tell_read(const struct input *input, struct digest *ret_read)
+void input_get_read_digests(const struct input *input, struct digest *ret_digests)
 {
 	for (size_t i = 0; i < input->n_sources; i++)
-		ret_read[i] = input->lists ? input_lists_read(input->lists, i) :
+		ret_digests[i] = input->part_inputs ? part_inputs_get_read_digest(input->part_inputs, i) :
 					     (struct digest){ 0 };
 }
 
-int input_note_others(struct input *input, const struct digest *read)
+int input_merge_read_digests(struct input *input, const struct digest *digests)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < input->n_sources && r == 0; i++)
-		r = input->lists ? input_lists_note(input->lists, i, read[i]) : 0;
+		r = input->part_inputs ? part_inputs_add_read_digest(input->part_inputs, i, digests[i]) : 0;
 	return r;
 }
 
@@ -94,8 +94,8 @@ int input_read_at(struct input *input, uint64_t position, void *buffer, size_t n
 	for (size_t i = find_source(input, position); nbytes > 0; i++) {
 		struct source *source = &input->sources[i].source;
 		const uint64_t offset = position - input->sources[i].position;
-		const uint64_t left = source->nbytes - offset;
-		const size_t n = left < nbytes ? (size_t)left : nbytes;
+		const uint64_t remaining = source->nbytes - offset;
+		const size_t n = remaining < nbytes ? (size_t)remaining : nbytes;
 		const int r = n ? source_read_at(&input->table, source, offset, to, n) : 0;
 
 		if (r < 0)
@@ -109,15 +109,15 @@ int input_read_at(struct input *input, uint64_t position, void *buffer, size_t n
 
 size_t input_claim(struct input *input, size_t nbytes, uint64_t *ret_position)
 {
-	uint64_t left;
+	uint64_t remaining;
 
-	pthread_mutex_lock(&input->claim);
-	left = input->total_nbytes - input->n_behind - input->next;
-	if (nbytes > left)
-		nbytes = (size_t)left;
+	pthread_mutex_lock(&input->claim_lock);
+	remaining = input->total_nbytes - input->excluded_end_nbytes - input->next;
+	if (nbytes > remaining)
+		nbytes = (size_t)remaining;
 	*ret_position = input->next;
 	input->next += nbytes;
-	pthread_mutex_unlock(&input->claim);
+	pthread_mutex_unlock(&input->claim_lock);
 	return nbytes;
 }
 
@@ -138,34 +138,34 @@ static int read_parallel(struct input *input, void *buffer, size_t nbytes, uint6
 
 /* --- both --- */
 
-enum { LEAST_PAGE_NBYTES = 4096 };
+enum { MIN_PAGE_NBYTES = 4096 };
 
 /* Have the system give the memory. */
-static void touch(void *buffer, size_t nbytes)
+static void touch_pages(void *buffer, size_t nbytes)
 {
 	volatile char *bytes = buffer;
 
-	for (size_t i = 0; i < nbytes; i += LEAST_PAGE_NBYTES)
+	for (size_t i = 0; i < nbytes; i += MIN_PAGE_NBYTES)
 		bytes[i] = 0;
 }
 
-static int read_in_turn(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
+static int read_serialized(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
 			size_t *ret_nbytes)
 {
 	int r;
 
 	/* Of a buffer that a short input does not fill, no more is to be used than it needs. */
-	if (atomic_load(&input->is_long))
-		touch(buffer, nbytes);
-	pthread_mutex_lock(&input->claim);
+	if (atomic_load(&input->has_filled_buffer))
+		touch_pages(buffer, nbytes);
+	pthread_mutex_lock(&input->claim_lock);
 	r = atomic_load(&input->r); /* of those who were in turn before us */
 	if (r == 0)
 		r = input_read_serial(input, buffer, nbytes, ret_position, ret_nbytes);
 	if (r < 0)
 		input_stop(input, r);
 	else if (*ret_nbytes == nbytes)
-		atomic_store(&input->is_long, true);
-	pthread_mutex_unlock(&input->claim);
+		atomic_store(&input->has_filled_buffer, true);
+	pthread_mutex_unlock(&input->claim_lock);
 	return r;
 }
 
@@ -178,7 +178,7 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 	if (r < 0)
 		return r;
 	if (input_is_serial(input))
-		return read_in_turn(input, buffer, nbytes, ret_position, ret_nbytes);
+		return read_serialized(input, buffer, nbytes, ret_position, ret_nbytes);
 	r = read_parallel(input, buffer, nbytes, ret_position, ret_nbytes);
 	if (r < 0)
 		input_stop(input, r);
@@ -188,17 +188,17 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 void input_start_at(struct input *input, uint64_t position)
 {
 	assert(!input_is_serial(input) && position <= input->total_nbytes);
-	pthread_mutex_lock(&input->claim);
+	pthread_mutex_lock(&input->claim_lock);
 	input->next = position;
-	pthread_mutex_unlock(&input->claim);
+	pthread_mutex_unlock(&input->claim_lock);
 }
 
 void input_end_at(struct input *input, uint64_t position)
 {
 	assert(!input_is_serial(input) && position <= input->total_nbytes);
-	pthread_mutex_lock(&input->claim);
-	input->n_behind = input->total_nbytes - position;
-	pthread_mutex_unlock(&input->claim);
+	pthread_mutex_lock(&input->claim_lock);
+	input->excluded_end_nbytes = input->total_nbytes - position;
+	pthread_mutex_unlock(&input->claim_lock);
 }
 
 /* What is looked at, at the beginning, in the middle, and at the end. */
@@ -207,16 +207,16 @@ void input_end_at(struct input *input, uint64_t position)
 /* Of the source that `position` is in, as much as is in it. */
 static bool is_sample_cached(struct input *input, uint64_t position, uint64_t nbytes)
 {
-	struct placed_source *placed = &input->sources[find_source(input, position)];
-	struct source *source = &placed->source;
-	const uint64_t offset = position - placed->position;
-	const uint64_t left = source->nbytes - offset;
+	struct input_source *entry = &input->sources[find_source(input, position)];
+	struct source *source = &entry->source;
+	const uint64_t offset = position - entry->position;
+	const uint64_t remaining = source->nbytes - offset;
 	bool is_cached;
 
-	if (source->zst_reader || left == 0 || source_acquire(&input->table, source) < 0)
+	if (source->zst_reader || remaining == 0 || source_acquire(&input->table, source) < 0)
 		return false;
 	is_cached = direct_is_cached(&source->file, source->base + offset,
-				     left < nbytes ? left : nbytes);
+				     remaining < nbytes ? remaining : nbytes);
 	source_release(&input->table, source);
 	return is_cached;
 }
@@ -247,17 +247,17 @@ void input_prefetch(struct input *input, uint64_t nbytes)
 	}
 }
 
-void input_pass(const struct input *input)
+void input_seek_end(const struct input *input)
 {
 	size_t i = 0;
 
 	while (i < input->n_sources && input->sources[i].source.path)
 		i++;
 	if (i < input->n_sources)
-		source_pass(&input->sources[i].source);
+		source_seek_end(&input->sources[i].source);
 }
 
-int input_cancel_together(struct input *input, const struct input *other)
+int input_share_cancel(struct input *input, const struct input *other)
 {
 	const int fd = fcntl(other->cancel_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
@@ -270,12 +270,12 @@ int input_cancel_together(struct input *input, const struct input *other)
 
 void input_cancel(struct input *input)
 {
-	const uint64_t one = 1;
+	const uint64_t increment = 1;
 
 	input_stop(input, -ECANCELED);
-	if (input->cancel_fd >= 0 && write(input->cancel_fd, &one, sizeof one) < 0)
+	if (input->cancel_fd >= 0 && write(input->cancel_fd, &increment, sizeof increment) < 0)
 		assert(errno == EAGAIN); /* it is readable already */
 	for (size_t i = 0; i < input->n_sources; i++)
-		if (input->sources[i].source.given.kind == GIVEN_HANDOVER)
-			handover_fail(input->sources[i].source.given.handover, -ECANCELED);
+		if (input->sources[i].source.endpoint.kind == ENDPOINT_RENDEZVOUS)
+			rendezvous_fail(input->sources[i].source.endpoint.rendezvous, -ECANCELED);
 }

@@ -29,7 +29,7 @@
 #include "io/header/output_header.h"
 #include "src/record/digest.h"
 
-struct fields;
+struct schema;
 struct given;
 struct input;
 
@@ -46,8 +46,8 @@ int input_open_framed(const struct syscalls *calls, const char *const *paths, si
 		      const struct framing *framing, struct input **ret_input);
 
 /* The same; given: n of them, which stand in the place of paths or do not. */
-int input_open_given(const struct syscalls *calls, const char *const *paths,
-		     const struct given *given, size_t n, const struct framing *framing,
+int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
+		     const struct given *endpoints, size_t n, const struct framing *framing,
 		     struct input **ret_input);
 
 /* The same, of files that are nothing but records. */
@@ -63,17 +63,17 @@ void input_close(struct input *input);
  * false: only if that opens nothing, which waits for a writer, and asks nobody at a terminal to
  * write. Nothing must have been read; by one thread. Returns 0 or a negative errno after a message.
  */
-int input_look_ahead(struct input *input, bool may_open);
+int input_probe_pipe(struct input *input, bool may_open);
 
 /*
  * Nothing has been read yet. Refuse compressed pipes whose frames ask for larger windows than that;
  * of files it is known before. Until then it is 128 MiB.
  */
-void input_limit_windows(struct input *input, uint64_t nbytes);
-uint64_t input_most_window_nbytes(const struct input *input);
+void input_set_max_window(struct input *input, uint64_t nbytes);
+uint64_t input_max_window_nbytes(const struct input *input);
 
 /* Nothing has been read yet. Keep so much of compressed files that are read in little pieces. */
-void input_keep_frames(struct input *input, uint64_t nbytes);
+void input_set_frame_cache(struct input *input, uint64_t nbytes);
 
 /*
  * What the input takes beside what it is read to: names, tails, compressed files; and of a pipe,
@@ -113,7 +113,7 @@ void input_end_at(struct input *input, uint64_t position);
 struct input_content {
 	size_t n_files;      /* and pipes */
 	size_t n_compressed; /* of them, by Zstandard */
-	size_t n_unseen;     /* pipes, which nobody has looked at: nothing is known of those */
+	size_t n_unprobed;     /* pipes, which nobody has looked at: nothing is known of those */
 	bool is_npy;         /* of numpy, all of them that are known */
 };
 struct input_content input_content(const struct input *input);
@@ -137,7 +137,7 @@ void input_prefetch(struct input *input, uint64_t nbytes);
  * reads on from it finds its end.
  * A file is read at offsets, in any order or not at all (a mapping), which moves nothing.
  */
-void input_pass(const struct input *input);
+void input_seek_end(const struct input *input);
 
 /*
  * Make input_read() return -ECANCELED, without a message, also where it waits for a pipe or a
@@ -149,15 +149,15 @@ void input_cancel(struct input *input);
  * Nothing has been read yet, and both have pipes: let either be cancelled with the other. Returns
  * 0, or a negative errno after a message.
  */
-int input_cancel_together(struct input *input, const struct input *other);
+int input_share_cancel(struct input *input, const struct input *other);
 
 /*
- * Of `from` nothing was read, but that its i-th path may have been looked at (input_look_ahead()):
+ * Of `from` nothing was read, but that its i-th path may have been looked at (input_probe_pipe()):
  * then what was read for that is not in a pipe any more, nor ahead in a descriptor, and *ret_to, an
  * input of that path alone, goes on with it. NULL: it was not, and can be opened anew. Returns 0,
  * or a negative errno after a message.
  */
-int input_hand_on(struct input *from, size_t i, struct input **ret_to);
+int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to);
 
 /*
  * The file and the record in it (from 0) that `position` falls in, for messages. With unknown total
@@ -183,28 +183,28 @@ const struct framing *input_framing(const struct input *input);
  * does in the first file, skip_nbytes, or the header of its format. Known once the stream has been
  * read, at once if the total size is known. Returns 0 or -ENOMEM after a message.
  */
-int input_make_header(const struct input *input, const struct header_wish *wish,
-		      struct header *ret_header);
+int input_make_header(const struct input *input, const struct output_header_params *params,
+		      struct output_header *ret_header);
 
 /*
  * What the files say of their records themselves; the input's. NULL: nothing; they are plain
  * records. It is settled by the first file that is looked at: with the total size, or when a first
- * pipe was looked at (input_look_ahead()). Then the record of the framing is the right one, too.
+ * pipe was looked at (input_probe_pipe()). Then the record of the framing is the right one, too.
  */
-const struct fields *input_fields(const struct input *input);
+const struct schema *input_fields(const struct input *input);
 /* And what they are sorted by: n keys, the input's; NULL: they do not say. */
 const struct key *input_keys(const struct input *input, uint32_t *ret_n);
-bool input_is_settled(const struct input *input);
+bool input_is_resolved(const struct input *input);
 
 /* As far as it is not known: they are plain records. Other inputs of this framing are the same. */
-void input_settle(struct input *input);
+void input_resolve(struct input *input);
 
 /* What is kept of the end of file i; known when that is. data is the input's. */
-struct input_tail {
+struct input_trailer {
 	const void *data;
 	size_t nbytes; /* 0: nothing */
 };
-struct input_tail input_tail(const struct input *input, size_t i);
+struct input_trailer input_trailer(const struct input *input, size_t i);
 
 /*
  * Everything has been read, and nobody else is at work: are the regular files what they were when
@@ -216,7 +216,7 @@ int input_check_state(const struct input *input);
  * How much of that file is in front of where standard input stood when it was opened, and is not
  * read; 0 if it is not standard input.
  */
-uint64_t input_nbytes_before(const struct input *input, struct file_identity identity);
+uint64_t input_start_offset(const struct input *input, struct file_id identity);
 
 /*
  * What is a sorted sequence each: a file, or all parts of a list (part_manifest.h), which lie one
@@ -228,22 +228,22 @@ struct input_extent input_group_extent(const struct input *input, size_t i);
 /*
  * Parts of lists are compared with what these say of them: whoever reads records, in whatever
  * order, says so, once for each and apart for each file: for as many bytes from `position` on as
- * input_check_nbytes() says, UINT64_MAX where nobody wants to know. input_note_read() returns 0, or
+ * input_verify_nbytes() says, UINT64_MAX where nobody wants to know. input_add_read_digest() returns 0, or
  * -EIO after a message that names the part.
  */
-uint64_t input_check_nbytes(struct input *input, uint64_t position);
-int input_note_read(struct input *input, uint64_t position, struct digest digest);
+uint64_t input_verify_nbytes(struct input *input, uint64_t position);
+int input_add_read_digest(struct input *input, uint64_t position, struct digest digest);
 
 /*
  * If several processes read parts of one input: of each file, n in all, what was read here, if it
  * is one of a list, else nothing; and n more of what others have read, which are noted. The latter
- * returns as input_note_read().
+ * returns as input_add_read_digest().
  */
-void input_tell_read(const struct input *input, struct digest *ret_read);
-int input_note_others(struct input *input, const struct digest *read);
+void input_get_read_digests(const struct input *input, struct digest *ret_digests);
+int input_merge_read_digests(struct input *input, const struct digest *digests);
 
 /* Is it a part manifest, or one of these? */
-bool input_has_listed_file(const struct input *input, struct file_identity identity);
+bool input_has_manifest_file(const struct input *input, struct file_id identity);
 
 /* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */
-bool input_has_file(const struct input *input, struct file_identity identity);
+bool input_has_file(const struct input *input, struct file_id identity);

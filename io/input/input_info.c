@@ -10,17 +10,17 @@
 #include "io/input/input_stream.h"
 #include "io/input/input_internal.h"
 
-void input_limit_windows(struct input *input, uint64_t nbytes)
+void input_set_max_window(struct input *input, uint64_t nbytes)
 {
-	input->table.most_window_nbytes = nbytes;
+	input->table.max_window_nbytes = nbytes;
 }
 
-uint64_t input_most_window_nbytes(const struct input *input)
+uint64_t input_max_window_nbytes(const struct input *input)
 {
-	return input->table.most_window_nbytes;
+	return input->table.max_window_nbytes;
 }
 
-void input_keep_frames(struct input *input, uint64_t nbytes)
+void input_set_frame_cache(struct input *input, uint64_t nbytes)
 {
 	uint64_t frames_nbytes = 0;
 
@@ -30,25 +30,25 @@ void input_keep_frames(struct input *input, uint64_t nbytes)
 				zst_reader_frame_nbytes(input->sources[i].source.zst_reader);
 	for (size_t i = 0; i < input->n_sources && frames_nbytes; i++)
 		if (input->sources[i].source.zst_reader)
-			zst_reader_keep(input->sources[i].source.zst_reader,
+			zst_reader_set_frame_cache(input->sources[i].source.zst_reader,
 					(size_t)(nbytes / frames_nbytes));
 }
 
 /* Of streams, which are read one after the other; 0 if none of them is compressed. */
-static uint64_t stream_nbytes(const struct input *input)
+static uint64_t stream_memory_nbytes(const struct input *input)
 {
-	uint64_t most_nbytes = 0;
+	uint64_t max_window_nbytes = 0;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
 		const struct source *source = &input->sources[i].source;
 		const uint64_t window_nbytes = source->window_nbytes ?
 						       source->window_nbytes :
-						       input->table.most_window_nbytes;
+						       input->table.max_window_nbytes;
 
-		if (source_may_be_compressed(source) && window_nbytes > most_nbytes)
-			most_nbytes = window_nbytes;
+		if (source_may_be_compressed(source) && window_nbytes > max_window_nbytes)
+			max_window_nbytes = window_nbytes;
 	}
-	return most_nbytes ? zst_stream_memory_nbytes(most_nbytes) : 0;
+	return max_window_nbytes ? zst_stream_memory_nbytes(max_window_nbytes) : 0;
 }
 
 struct input_content input_content(const struct input *input)
@@ -59,7 +59,7 @@ struct input_content input_content(const struct input *input)
 		const struct source *source = &input->sources[i].source;
 
 		content.n_compressed += source->zst_end || source->zst_stream;
-		content.n_unseen += source->is_stream && !source->zst_end && !source->is_started;
+		content.n_unprobed += source->is_stream && !source->zst_end && !source->is_started;
 	}
 	return content;
 }
@@ -73,36 +73,36 @@ bool input_is_compressed(const struct input *input)
 }
 
 /* What a source takes as long as there is an input. */
-static uint64_t source_nbytes(const struct placed_source *placed)
+static uint64_t source_memory_nbytes(const struct input_source *entry)
 {
-	const struct zst_reader *reader = placed->source.zst_reader;
+	const struct zst_reader *reader = entry->source.zst_reader;
 
 	/* The name is in an argument or a list of names, and in a list of pointers. */
-	return sizeof *placed + sizeof(char *) + strlen(placed->source.name) + 1 +
-	       placed->tail_nbytes + (reader ? zst_reader_index_nbytes(reader) : 0);
+	return sizeof *entry + sizeof(char *) + strlen(entry->source.name) + 1 +
+	       entry->trailer_nbytes + (reader ? zst_reader_index_nbytes(reader) : 0);
 }
 
 uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers, bool in_order)
 {
-	uint64_t nbytes = stream_nbytes(input);
-	uint64_t kept_nbytes = 0, reader_nbytes = 0, frame_nbytes = 0;
+	uint64_t nbytes = stream_memory_nbytes(input);
+	uint64_t cached_nbytes = 0, reader_nbytes = 0, frame_nbytes = 0;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
 		const struct zst_reader *reader = input->sources[i].source.zst_reader;
 
-		nbytes += source_nbytes(&input->sources[i]);
+		nbytes += source_memory_nbytes(&input->sources[i]);
 		if (!reader)
 			continue;
-		kept_nbytes += zst_reader_memory_nbytes(reader);
+		cached_nbytes += zst_reader_memory_nbytes(reader);
 		if (zst_reader_thread_nbytes(reader) > reader_nbytes)
 			reader_nbytes = zst_reader_thread_nbytes(reader);
 		if (zst_reader_frame_nbytes(reader) > frame_nbytes)
 			frame_nbytes = zst_reader_frame_nbytes(reader);
 	}
 	/* Each reader is at both ends of its part, and what has been given out is not kept. */
-	if (in_order && kept_nbytes > 2 * n_readers * frame_nbytes)
-		kept_nbytes = 2 * n_readers * frame_nbytes;
-	return nbytes + kept_nbytes + n_readers * reader_nbytes;
+	if (in_order && cached_nbytes > 2 * n_readers * frame_nbytes)
+		cached_nbytes = 2 * n_readers * frame_nbytes;
+	return nbytes + cached_nbytes + n_readers * reader_nbytes;
 }
 
 uint64_t input_total_nbytes(const struct input *input)
@@ -117,12 +117,12 @@ size_t input_n_files(const struct input *input)
 
 struct input_extent input_file_extent(const struct input *input, size_t i)
 {
-	const struct placed_source *placed = &input->sources[i];
+	const struct input_source *entry = &input->sources[i];
 
 	assert(!input_is_serial(input) && i < input->n_sources);
-	return (struct input_extent){ .path = placed->source.name,
-				      .position = placed->position,
-				      .nbytes = placed->source.nbytes };
+	return (struct input_extent){ .path = entry->source.name,
+				      .position = entry->position,
+				      .nbytes = entry->source.nbytes };
 }
 
 const struct framing *input_framing(const struct input *input)
@@ -130,35 +130,35 @@ const struct framing *input_framing(const struct input *input)
 	return &input->framing;
 }
 
-struct input_tail input_tail(const struct input *input, size_t i)
+struct input_trailer input_trailer(const struct input *input, size_t i)
 {
 	assert(i < input->n_sources);
-	return (struct input_tail){ input->sources[i].tail, input->sources[i].tail_nbytes };
+	return (struct input_trailer){ input->sources[i].trailer, input->sources[i].trailer_nbytes };
 }
 
-static bool has_list(const struct input_lists *lists, struct file_identity identity)
+static bool has_manifest(const struct part_inputs *part_inputs, struct file_id identity)
 {
-	for (size_t i = 0; lists && i < lists->n_groups; i++)
-		if (lists->groups[i].is_list &&
-		    file_identity_equal(lists->groups[i].identity, identity))
+	for (size_t i = 0; part_inputs && i < part_inputs->n_groups; i++)
+		if (part_inputs->groups[i].is_manifest &&
+		    file_id_equal(part_inputs->groups[i].identity, identity))
 			return true;
 	return false;
 }
 
-bool input_has_listed_file(const struct input *input, struct file_identity identity)
+bool input_has_manifest_file(const struct input *input, struct file_id identity)
 {
-	if (has_list(input->lists, identity))
+	if (has_manifest(input->part_inputs, identity))
 		return true;
 	for (size_t i = 0; i < input->n_sources; i++)
-		if (input->sources[i].source.list &&
-		    file_identity_equal(input->sources[i].source.identity, identity))
+		if (input->sources[i].source.manifest &&
+		    file_id_equal(input->sources[i].source.identity, identity))
 			return true;
 	return false;
 }
 
 size_t input_n_groups(const struct input *input)
 {
-	return input->lists ? input->lists->n_groups : input->n_sources;
+	return input->part_inputs ? input->part_inputs->n_groups : input->n_sources;
 }
 
 struct input_extent input_group_extent(const struct input *input, size_t i)
@@ -166,21 +166,21 @@ struct input_extent input_group_extent(const struct input *input, size_t i)
 	const struct input_group *group;
 	struct input_extent extent;
 
-	if (!input->lists)
+	if (!input->part_inputs)
 		return input_file_extent(input, i);
-	group = &input->lists->groups[i];
+	group = &input->part_inputs->groups[i];
 	extent = input_file_extent(input, group->first);
 	for (size_t file = 1; file < group->n; file++)
 		extent.nbytes += input_file_extent(input, group->first + file).nbytes;
-	if (group->is_list)
+	if (group->is_manifest)
 		extent.path = group->path;
 	return extent;
 }
 
-bool input_has_file(const struct input *input, struct file_identity identity)
+bool input_has_file(const struct input *input, struct file_id identity)
 {
 	for (size_t i = 0; i < input->n_sources; i++)
-		if (file_identity_equal(input->sources[i].source.identity, identity))
+		if (file_id_equal(input->sources[i].source.identity, identity))
 			return true;
 	return false;
 }
@@ -194,13 +194,13 @@ int input_check_state(const struct input *input)
 	return r;
 }
 
-uint64_t input_nbytes_before(const struct input *input, struct file_identity identity)
+uint64_t input_start_offset(const struct input *input, struct file_id identity)
 {
 	for (size_t i = 0; i < input->n_sources; i++) {
 		const struct source *source = &input->sources[i].source;
 
-		if (source->n_before && file_identity_equal(source->identity, identity))
-			return source->n_before;
+		if (source->start_offset && file_id_equal(source->identity, identity))
+			return source->start_offset;
 	}
 	return 0;
 }

@@ -12,14 +12,14 @@
 #include "io/input/source.h"
 
 /* A source, its place in the stream, and what of it is kept apart. */
-struct placed_source {
+struct input_source {
 	struct source source;
 	uint64_t position;      /* known once it is started */
 	uint64_t header_nbytes; /* as well */
-	uint64_t n_said;        /* records, by the header: any number at all */
-	bool says_number;       /* else n_said is nothing */
-	void *tail;
-	size_t tail_nbytes;
+	uint64_t declared_n_records;        /* records, by the header: any number at all */
+	bool declares_n_records;       /* else declared_n_records is nothing */
+	void *trailer;
+	size_t trailer_nbytes;
 	struct mapping mapping; /* of what it contributes, if the input is mapped */
 };
 
@@ -33,16 +33,16 @@ struct input {
 	unsigned char *header; /* of the first source, without a format */
 	struct npy *npy;       /* what all of them are; NULL: plain records, or not known yet */
 	bool owns_npy;
-	bool is_settled;           /* it is known, from the first that was looked at */
-	struct input_lists *lists; /* NULL: there are none */
+	bool is_resolved;           /* it is known, from the first that was looked at */
+	struct part_inputs *part_inputs; /* NULL: there are none */
 
 	atomic_int r;        /* the first failure, or 0 */
-	atomic_bool is_long; /* a serial input has filled somebody's whole buffer */
+	atomic_bool has_filled_buffer; /* a serial input has filled somebody's whole buffer */
 
-	pthread_mutex_t claim;
+	pthread_mutex_t claim_lock;
 	/* Under the claim lock. */
 	uint64_t next;     /* position that is given out next */
-	uint64_t n_behind; /* bytes at the end that are not given out */
+	uint64_t excluded_end_nbytes; /* bytes at the end that are not given out */
 	size_t current;    /* the source being read, in a serial input */
 
 	/*
@@ -52,7 +52,7 @@ struct input {
 	atomic_size_t n_started;
 
 	struct source_table table;
-	struct placed_source sources[];
+	struct input_source sources[];
 };
 
 /* Are its sources read one after the other, since one of them at least is a stream? */
@@ -65,29 +65,29 @@ static inline bool input_is_serial(const struct input *input)
 void input_stop(struct input *input, int r);
 
 /* Its sources are those of the lists, which are its own from now on; before they are examined. */
-void input_take_lists(struct input *input, struct input_lists *lists);
+void input_set_part_inputs(struct input *input, struct part_inputs *part_inputs);
 
 /* Do lists say what was said of the records already? 0, or -EINVAL after a message. */
-int input_check_lists(struct input *input);
+int input_check_manifests(struct input *input);
 
 /* It has so many bytes behind its header: as many as that says? 0, or -EINVAL after a message. */
-int input_check_count(const struct input *input, const struct placed_source *placed,
+int input_check_count(const struct input *input, const struct input_source *entry,
 		      uint64_t nbytes);
 
 /* Of nbytes, header and all, so many are records. 0, or a negative errno after a message. */
-int input_measure(const struct input *input, const struct placed_source *placed, uint64_t nbytes,
+int input_measure(const struct input *input, const struct input_source *entry, uint64_t nbytes,
 		  uint64_t *ret_records_nbytes);
 
 /* Reads the first bytes of a source, or fails with a message. */
-typedef int input_read_header_fn(struct input *input, struct placed_source *placed, void *buffer,
+typedef int input_read_header_fn(struct input *input, struct input_source *entry, void *buffer,
 				 size_t nbytes);
 
 /*
  * A source has been started, or looked at: read over its header, and find out, or check, what its
  * records are. 0 or a negative errno after a message.
  */
-int input_take_header(struct input *input, struct placed_source *placed,
-		      input_read_header_fn *read);
+int input_parse_header(struct input *input, struct input_source *entry,
+		      input_read_header_fn *read_bytes);
 
 /*
  * Of regular files: whose is the next part of nbytes, or what is left of the stream? The caller's;

@@ -12,16 +12,16 @@
 /* --- opening --- */
 
 /* The source is held. 1, or 0 if it should be read. */
-static int map_held(const struct source *source, struct mapping *mapping)
+static int map_acquired_source(const struct source *source, struct mapping *mapping)
 {
 	if (!direct_is_cached(&source->file, source->base, source->nbytes))
 		return 0;
 	return mapping_open(&source->file, source->base, source->nbytes, mapping) == 0;
 }
 
-static int map_source(struct source_table *table, struct placed_source *placed)
+static int map_source(struct source_table *table, struct input_source *entry)
 {
-	struct source *source = &placed->source;
+	struct source *source = &entry->source;
 	int r;
 
 	if (source->zst_reader)
@@ -31,14 +31,14 @@ static int map_source(struct source_table *table, struct placed_source *placed)
 	r = source_acquire(table, source);
 	if (r < 0)
 		return r;
-	r = map_held(source, &placed->mapping);
+	r = map_acquired_source(source, &entry->mapping);
 	source_release(table, source);
 	return r;
 }
 
 int input_map(struct input *input)
 {
-	int r = input->total_nbytes != INPUT_SIZE_UNKNOWN && input->n_sources <= INPUT_MOST_MAPPED;
+	int r = input->total_nbytes != INPUT_SIZE_UNKNOWN && input->n_sources <= INPUT_MAX_MAPPED;
 
 	for (size_t i = 0; i < input->n_sources && r > 0; i++)
 		r = map_source(&input->table, &input->sources[i]);
@@ -60,7 +60,7 @@ const void *input_mapped_file(const struct input *input, size_t i)
 
 /* --- looking at it --- */
 
-static int check_size(struct input *input, struct source *source)
+static int check_source_size(struct input *input, struct source *source)
 {
 	int r = source_acquire(&input->table, source);
 
@@ -72,18 +72,18 @@ static int check_size(struct input *input, struct source *source)
 }
 
 /* The part of the stream from `begin` to `end` that is in the source. */
-static int make_ready(struct input *input, struct placed_source *placed, uint64_t begin,
+static int prepare_mapped_range(struct input *input, struct input_source *entry, uint64_t begin,
 		      uint64_t end)
 {
-	struct source *source = &placed->source;
-	const uint64_t source_end = placed->position + source->nbytes;
+	struct source *source = &entry->source;
+	const uint64_t source_end = entry->position + source->nbytes;
 
-	begin = begin < placed->position ? placed->position : begin;
+	begin = begin < entry->position ? entry->position : begin;
 	end = end > source_end ? source_end : end;
 	if (begin >= end)
 		return 0;
-	mapping_populate(&placed->mapping, begin - placed->position, end - begin);
-	return end == source_end ? check_size(input, source) : 0;
+	mapping_populate(&entry->mapping, begin - entry->position, end - begin);
+	return end == source_end ? check_source_size(input, source) : 0;
 }
 
 int input_claim_mapped(struct input *input, size_t nbytes, uint64_t *ret_position,
@@ -96,7 +96,7 @@ int input_claim_mapped(struct input *input, size_t nbytes, uint64_t *ret_positio
 		return r;
 	nbytes = input_claim(input, nbytes, &position);
 	for (size_t i = 0; i < input->n_sources && r == 0; i++)
-		r = make_ready(input, &input->sources[i], position, position + nbytes);
+		r = prepare_mapped_range(input, &input->sources[i], position, position + nbytes);
 	if (r < 0) {
 		input_stop(input, r);
 		return r;
@@ -107,9 +107,9 @@ int input_claim_mapped(struct input *input, size_t nbytes, uint64_t *ret_positio
 }
 
 /* What has become of the file? */
-static int fail_damaged(struct input *input, struct source *source)
+static int fail_damaged_source(struct input *input, struct source *source)
 {
-	const int r = check_size(input, source);
+	const int r = check_source_size(input, source);
 
 	return r < 0 ? r :
 		       fail(-EIO, "%s: a part of it could not be read, or was cut off meanwhile",
@@ -120,6 +120,6 @@ int input_check_mapped(struct input *input)
 {
 	for (size_t i = 0; i < input->n_sources; i++)
 		if (mapping_is_damaged(&input->sources[i].mapping))
-			return fail_damaged(input, &input->sources[i].source);
+			return fail_damaged_source(input, &input->sources[i].source);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "io/input/input.h"
 
 /* Of more files no input is mapped. */
-enum { INPUT_MOST_MAPPED = 16 };
+enum { INPUT_MAX_MAPPED = 16 };
 
 /*
  * Map all files. Returns 1; 0 if the input should be read instead: it is a pipe, or compressed, of

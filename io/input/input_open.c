@@ -16,54 +16,54 @@
 #include "io/header/npy.h"
 #include "src/base/diagnostics.h"
 
-static int read_header(struct input *input, struct placed_source *placed, void *buffer,
+static int read_header(struct input *input, struct input_source *entry, void *buffer,
 		       size_t nbytes)
 {
-	struct source *source = &placed->source;
+	struct source *source = &entry->source;
 
 	if (source->nbytes < nbytes)
 		return framing_fail_short(&input->framing, source->name, nbytes, source->nbytes);
 	return source_read_at(&input->table, source, 0, buffer, nbytes);
 }
 
-int input_measure(const struct input *input, const struct placed_source *placed, uint64_t nbytes,
+int input_measure(const struct input *input, const struct input_source *entry, uint64_t nbytes,
 		  uint64_t *ret_records_nbytes)
 {
-	const uint64_t header_nbytes = placed->header_nbytes;
+	const uint64_t header_nbytes = entry->header_nbytes;
 	bool is_counted = false;
 	int r = 0;
 
 	if (nbytes >= header_nbytes)
-		r = input_lists_measure(input->lists, (size_t)(placed - input->sources),
+		r = part_inputs_measure(input->part_inputs, (size_t)(entry - input->sources),
 					nbytes - header_nbytes, &input->framing, ret_records_nbytes,
 					&is_counted);
 	return r < 0 || is_counted ? r :
-				     framing_measure(&input->framing, placed->source.name,
+				     framing_measure(&input->framing, entry->source.name,
 						     header_nbytes, nbytes, ret_records_nbytes);
 }
 
 /* Find the records of a regular source, and keep what else of it is wanted. */
-static int frame_regular(struct input *input, struct placed_source *placed)
+static int frame_regular_source(struct input *input, struct input_source *entry)
 {
 	const struct framing *framing = &input->framing;
-	struct source *source = &placed->source;
-	uint64_t nbytes, end, n_after;
-	int r = input_take_header(input, placed, read_header);
+	struct source *source = &entry->source;
+	uint64_t nbytes, end, trailing_nbytes;
+	int r = input_parse_header(input, entry, read_header);
 
 	if (r == 0)
-		r = input_check_count(input, placed, source->nbytes - placed->header_nbytes);
+		r = input_check_count(input, entry, source->nbytes - entry->header_nbytes);
 	if (r == 0)
-		r = input_measure(input, placed, source->nbytes, &nbytes);
+		r = input_measure(input, entry, source->nbytes, &nbytes);
 	if (r < 0)
 		return r;
-	end = placed->header_nbytes + nbytes;
-	n_after = source->nbytes - end;
-	if (n_after && framing->partial == PARTIAL_KEEP) {
-		r = input_make_tail(placed, n_after);
+	end = entry->header_nbytes + nbytes;
+	trailing_nbytes = source->nbytes - end;
+	if (trailing_nbytes && framing->partial == PARTIAL_KEEP) {
+		r = input_allocate_trailer(entry, trailing_nbytes);
 		if (r == 0)
-			r = source_read_at(&input->table, source, end, placed->tail, n_after);
+			r = source_read_at(&input->table, source, end, entry->trailer, trailing_nbytes);
 	}
-	source_narrow(source, placed->header_nbytes, nbytes);
+	source_narrow(source, entry->header_nbytes, nbytes);
 	return r;
 }
 
@@ -87,14 +87,14 @@ static int add_to_total(struct input *input, const struct source *source)
  * A descriptor that is given again has nothing left to read, as standard input has to every other
  * program.
  */
-static bool is_given_again(struct input *input, size_t i)
+static bool is_repeated_descriptor(struct input *input, size_t i)
 {
 	struct source *source = &input->sources[i].source;
 
-	for (size_t j = 0; source->given.kind == GIVEN_DESCRIPTOR && j < i; j++) {
+	for (size_t j = 0; source->endpoint.kind == ENDPOINT_DESCRIPTOR && j < i; j++) {
 		const struct source *other = &input->sources[j].source;
 
-		if (!source_is_given_again(source, other))
+		if (!source_has_same_descriptor(source, other))
 			continue;
 		source->identity = other->identity;
 		return true;
@@ -103,7 +103,7 @@ static bool is_given_again(struct input *input, size_t i)
 }
 
 /* Are its ends those that the list says? */
-static int check_part(struct input *input, size_t i)
+static int check_part_keys(struct input *input, size_t i)
 {
 	const uint64_t record_nbytes = input->framing.record_nbytes;
 	struct source *source = &input->sources[i].source;
@@ -115,42 +115,42 @@ static int check_part(struct input *input, size_t i)
 				   is_last ? source->nbytes - record_nbytes : 0, record,
 				   record_nbytes);
 		if (r == 0)
-			r = input_lists_check_key(input->lists, i, record, is_last);
+			r = part_inputs_check_key(input->part_inputs, i, record, is_last);
 	}
 	free(record);
 	return r;
 }
 
 /* Find out what the sources contribute. total_nbytes is the sum over those with a size. */
-static int examine_sources(struct input *input, bool *ret_streams, bool *ret_lists)
+static int probe_sources(struct input *input, bool *ret_has_streams, bool *ret_has_manifests)
 {
-	bool streams = false;
+	bool has_streams = false;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
 		struct source *source = &input->sources[i].source;
 		int r;
 
 		input->sources[i].position = input->total_nbytes;
-		if (is_given_again(input, i))
+		if (is_repeated_descriptor(input, i))
 			continue;
-		r = source_examine(&input->table, source);
-		if (r == 0 && source->is_list) {
-			*ret_lists = true;
+		r = source_probe(&input->table, source);
+		if (r == 0 && source->is_manifest) {
+			*ret_has_manifests = true;
 			continue;
 		}
-		if (r == 0 && input->lists)
-			r = input_lists_check(input->lists, i, source);
+		if (r == 0 && input->part_inputs)
+			r = part_inputs_check_size(input->part_inputs, i, source);
 		if (r == 0 && !source->is_stream)
-			r = frame_regular(input, &input->sources[i]);
-		if (r == 0 && source->list)
-			r = check_part(input, i);
+			r = frame_regular_source(input, &input->sources[i]);
+		if (r == 0 && source->manifest)
+			r = check_part_keys(input, i);
 		if (r == 0)
 			r = add_to_total(input, source);
 		if (r < 0)
 			return r;
-		streams |= source->is_stream;
+		has_streams |= source->is_stream;
 	}
-	*ret_streams = streams;
+	*ret_has_streams = has_streams;
 	return 0;
 }
 
@@ -161,8 +161,8 @@ static int make_serial(struct input *input)
 	return input->cancel_fd < 0 ? fail(-errno, "cannot wait for pipes: eventfd: %m") : 0;
 }
 
-static struct input *make_input(const struct syscalls *calls, const char *const *paths,
-				const struct given *given, size_t n, const struct framing *framing)
+static struct input *create_input(const struct syscalls *calls, const char *const *paths,
+				const struct given *endpoints, size_t n, const struct framing *framing)
 {
 	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
 	const struct format_rules rules = framing_rules(framing);
@@ -173,21 +173,21 @@ static struct input *make_input(const struct syscalls *calls, const char *const 
 	input->n_sources = n;
 	input->cancel_fd = -1;
 	input->npy = (struct npy *)framing->npy;
-	input->is_settled = framing->is_settled;
-	pthread_mutex_init(&input->claim, NULL);
+	input->is_resolved = framing->is_resolved;
+	pthread_mutex_init(&input->claim_lock, NULL);
 	source_table_init(&input->table, calls, &rules);
 	for (size_t i = 0; i < n; i++)
 		source_prepare(&input->sources[i].source, paths[i],
-			       given ? given[i] : (struct given){ .kind = GIVEN_PATH });
+			       endpoints ? endpoints[i] : (struct given){ .kind = ENDPOINT_PATH });
 	return input;
 }
 
-static int open_sources(struct input *input, bool *ret_lists)
+static int open_sources(struct input *input, bool *ret_has_manifests)
 {
-	bool streams = false;
-	int r = examine_sources(input, &streams, ret_lists);
+	bool has_streams = false;
+	int r = probe_sources(input, &has_streams, ret_has_manifests);
 
-	if (r == 0 && streams)
+	if (r == 0 && has_streams)
 		r = make_serial(input);
 	else
 		atomic_store(&input->n_started, input->n_sources);
@@ -200,68 +200,68 @@ static int fail_inputs(size_t n)
 }
 
 /* The same with parts in the place of lists, which some sources of `input` are. */
-static int open_parts(const struct input *input, const char *const *paths,
-		      const struct given *given, const struct framing *framing,
+static int open_part_inputs(const struct input *input, const char *const *paths,
+		      const struct given *endpoints, const struct framing *framing,
 		      struct input **ret_input)
 {
 	const struct syscalls *calls = input->table.calls;
-	bool *are_lists = calloc(input->n_sources, sizeof *are_lists), again = false;
-	struct input_lists *lists = NULL;
-	struct input *parts = NULL;
-	int r = are_lists ? 0 : fail_inputs(input->n_sources);
+	bool *are_manifests = calloc(input->n_sources, sizeof *are_manifests), has_manifests = false;
+	struct part_inputs *part_inputs = NULL;
+	struct input *part_input = NULL;
+	int r = are_manifests ? 0 : fail_inputs(input->n_sources);
 
 	for (size_t i = 0; i < input->n_sources && r == 0; i++)
-		are_lists[i] = input->sources[i].source.is_list;
+		are_manifests[i] = input->sources[i].source.is_manifest;
 	if (r == 0)
-		r = input_lists_open(calls, paths, given, are_lists, input->n_sources, &lists);
-	free(are_lists);
+		r = part_inputs_open(calls, paths, endpoints, are_manifests, input->n_sources, &part_inputs);
+	free(are_manifests);
 	if (r == 0)
-		parts = make_input(calls, (const char *const *)lists->paths, lists->given,
-				   lists->n_files, framing);
-	if (r == 0 && !parts) {
-		r = fail_inputs(lists->n_files);
-		input_lists_close(lists);
+		part_input = create_input(calls, (const char *const *)part_inputs->paths, part_inputs->endpoints,
+				   part_inputs->n_files, framing);
+	if (r == 0 && !part_input) {
+		r = fail_inputs(part_inputs->n_files);
+		part_inputs_close(part_inputs);
 	}
 	if (r < 0)
 		return r;
-	input_take_lists(parts, lists);
-	r = input_check_lists(parts);
+	input_set_part_inputs(part_input, part_inputs);
+	r = input_check_manifests(part_input);
 	if (r == 0)
-		r = open_sources(parts, &again);
+		r = open_sources(part_input, &has_manifests);
 	if (r < 0) {
-		input_close(parts);
+		input_close(part_input);
 		return r;
 	}
-	*ret_input = parts;
+	*ret_input = part_input;
 	return 0;
 }
 
 /* It is not examined again: what is read of a descriptor is not there any more. */
-static void move_source(struct input *from, struct placed_source *placed, struct input *to)
+static void move_source(struct input *from, struct input_source *entry, struct input *to)
 {
-	const bool is_first = placed == &from->sources[0];
+	const bool is_first = entry == &from->sources[0];
 
-	source_move(&from->table, &placed->source, &to->table, &to->sources[0].source);
+	source_move(&from->table, &entry->source, &to->table, &to->sources[0].source);
 	if (!is_first) /* whose header has been read */
 		return;
-	to->sources[0].header_nbytes = placed->header_nbytes;
-	to->sources[0].n_said = placed->n_said;
-	to->sources[0].says_number = placed->says_number;
+	to->sources[0].header_nbytes = entry->header_nbytes;
+	to->sources[0].declared_n_records = entry->declared_n_records;
+	to->sources[0].declares_n_records = entry->declares_n_records;
 	to->header = from->header;
 	from->header = NULL;
 	atomic_store(&to->n_started, 1);
 }
 
-int input_hand_on(struct input *from, size_t i, struct input **ret_to)
+int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to)
 {
-	struct placed_source *placed = &from->sources[i];
+	struct input_source *entry = &from->sources[i];
 	struct input *to;
 	int r;
 
 	*ret_to = NULL;
-	if (from->lists || !placed->source.is_started)
+	if (from->part_inputs || !entry->source.is_started)
 		return 0;
-	to = make_input(from->table.calls, &placed->source.name, NULL, 1, &from->framing);
+	to = create_input(from->table.calls, &entry->source.name, NULL, 1, &from->framing);
 	if (!to)
 		return fail_inputs(1);
 	r = make_serial(to);
@@ -269,36 +269,36 @@ int input_hand_on(struct input *from, size_t i, struct input **ret_to)
 		input_close(to);
 		return r;
 	}
-	move_source(from, placed, to);
+	move_source(from, entry, to);
 	*ret_to = to;
 	return 0;
 }
 
-int input_open_given(const struct syscalls *calls, const char *const *paths,
-		     const struct given *given, size_t n, const struct framing *framing,
+int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
+		     const struct given *endpoints, size_t n, const struct framing *framing,
 		     struct input **ret_input)
 {
-	struct input *input = make_input(calls, paths, given, n, framing), *parts = NULL;
-	bool lists = false;
+	struct input *input = create_input(calls, paths, endpoints, n, framing), *part_input = NULL;
+	bool has_manifests = false;
 	int r;
 
 	if (!input)
 		return fail_inputs(n);
-	r = open_sources(input, &lists);
-	if (r == 0 && lists)
-		r = open_parts(input, paths, given, framing, &parts);
-	if (r < 0 || parts)
+	r = open_sources(input, &has_manifests);
+	if (r == 0 && has_manifests)
+		r = open_part_inputs(input, paths, endpoints, framing, &part_input);
+	if (r < 0 || part_input)
 		input_close(input);
 	if (r < 0)
 		return r;
-	*ret_input = parts ? parts : input;
+	*ret_input = part_input ? part_input : input;
 	return 0;
 }
 
 int input_open_framed(const struct syscalls *calls, const char *const *paths, size_t n,
 		      const struct framing *framing, struct input **ret_input)
 {
-	return input_open_given(calls, paths, NULL, n, framing, ret_input);
+	return input_open_endpoints(calls, paths, NULL, n, framing, ret_input);
 }
 
 int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
@@ -315,14 +315,14 @@ void input_close(struct input *input)
 	input_unmap(input);
 	for (size_t i = 0; i < input->n_sources; i++) {
 		source_close(&input->table, &input->sources[i].source);
-		free(input->sources[i].tail);
+		free(input->sources[i].trailer);
 	}
 	source_table_destroy(&input->table);
 	if (input->cancel_fd >= 0)
 		close(input->cancel_fd);
-	pthread_mutex_destroy(&input->claim);
+	pthread_mutex_destroy(&input->claim_lock);
 	free(input->header);
-	input_lists_close(input->lists);
+	part_inputs_close(input->part_inputs);
 	if (input->owns_npy) {
 		npy_free(input->npy);
 		free(input->npy);

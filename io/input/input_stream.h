@@ -13,4 +13,4 @@ int input_read_serial(struct input *input, void *buffer, size_t nbytes, uint64_t
 		      size_t *ret_nbytes);
 
 /* Room for the last nbytes of a source, which are no record. -ENOMEM after a message. */
-int input_make_tail(struct placed_source *placed, size_t nbytes);
+int input_allocate_trailer(struct input_source *entry, size_t nbytes);

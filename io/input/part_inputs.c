@@ -14,7 +14,7 @@
 
 /* --- reading lists --- */
 
-static int read_list(const struct syscalls *calls, struct input_group *group)
+static int read_manifest(const struct syscalls *calls, struct input_group *group)
 {
 	const char *path = group->path;
 	struct stat status;
@@ -28,12 +28,12 @@ static int read_list(const struct syscalls *calls, struct input_group *group)
 	if (fstat(file.fd, &status) < 0)
 		r = fail(-errno, "%s: %m", path);
 	if (r == 0)
-		r = parts_list_read(&file, path, &text, &nbytes);
+		r = part_manifest_read(&file, path, &text, &nbytes);
 	file_close(&file);
 	if (r == 0)
-		r = parts_list_parse(text, nbytes, path, &group->list);
+		r = part_manifest_parse(text, nbytes, path, &group->manifest);
 	if (r == 0)
-		group->identity = file_identity_of(&status);
+		group->identity = file_id_from_stat(&status);
 	free(text);
 	return r;
 }
@@ -45,121 +45,121 @@ static int fail_memory(const char *path)
 	return fail(-ENOMEM, "%s: no memory for a part manifest", path);
 }
 
-static int add_room(struct input_lists *lists, size_t n, const char *path)
+static int grow_part_inputs(struct part_inputs *part_inputs, size_t n, const char *path)
 {
-	const size_t n_files = lists->n_files + n;
-	char **paths = reallocarray(lists->paths, n_files + 1, sizeof *paths);
-	struct listed_file *files;
-	struct given *given;
+	const size_t n_files = part_inputs->n_files + n;
+	char **paths = reallocarray(part_inputs->paths, n_files + 1, sizeof *paths);
+	struct part_input_file *files;
+	struct given *endpoints;
 
-	lists->paths = paths ? paths : lists->paths;
-	given = reallocarray(lists->given, n_files + 1, sizeof *given);
-	lists->given = given ? given : lists->given;
-	files = reallocarray(lists->files, n_files + 1, sizeof *files);
-	lists->files = files ? files : lists->files;
-	return paths && given && files ? 0 : fail_memory(path);
+	part_inputs->paths = paths ? paths : part_inputs->paths;
+	endpoints = reallocarray(part_inputs->endpoints, n_files + 1, sizeof *endpoints);
+	part_inputs->endpoints = endpoints ? endpoints : part_inputs->endpoints;
+	files = reallocarray(part_inputs->files, n_files + 1, sizeof *files);
+	part_inputs->files = files ? files : part_inputs->files;
+	return paths && endpoints && files ? 0 : fail_memory(path);
 }
 
-static int add_file(struct input_lists *lists, const struct listed_file *file, char *path,
-		    struct given given)
+static int add_file(struct part_inputs *part_inputs, const struct part_input_file *file, char *path,
+		    struct given endpoint)
 {
 	if (!path)
 		return fail_memory(file->group->path);
-	lists->paths[lists->n_files] = path;
-	lists->given[lists->n_files] = given;
-	lists->files[lists->n_files] = *file;
-	lists->n_files++;
+	part_inputs->paths[part_inputs->n_files] = path;
+	part_inputs->endpoints[part_inputs->n_files] = endpoint;
+	part_inputs->files[part_inputs->n_files] = *file;
+	part_inputs->n_files++;
 	return 0;
 }
 
 /* In the directory of the list. */
-static char *path_of_part(const char *list, const char *name)
+static char *make_part_path(const char *manifest, const char *name)
 {
-	const char *slash = strrchr(list, '/');
+	const char *slash = strrchr(manifest, '/');
 	char *path;
 
-	return asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - list) : 0, list, name) < 0 ?
+	return asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - manifest) : 0, manifest, name) < 0 ?
 		       NULL :
 		       path;
 }
 
-static int add_parts(struct input_lists *lists, struct input_group *group)
+static int add_parts(struct part_inputs *part_inputs, struct input_group *group)
 {
-	int r = add_room(lists, group->list.n_parts, group->path);
+	int r = grow_part_inputs(part_inputs, group->manifest.n_parts, group->path);
 
-	for (size_t i = 0; i < group->list.n_parts && r == 0; i++) {
-		const struct listed_part *part = &group->list.parts[i];
-		const struct listed_file file = { .group = group, .part = part };
+	for (size_t i = 0; i < group->manifest.n_parts && r == 0; i++) {
+		const struct manifest_part *part = &group->manifest.parts[i];
+		const struct part_input_file file = { .group = group, .part = part };
 
-		r = add_file(lists, &file, path_of_part(group->path, part->name),
-			     (struct given){ .kind = GIVEN_PATH });
+		r = add_file(part_inputs, &file, make_part_path(group->path, part->name),
+			     (struct given){ .kind = ENDPOINT_PATH });
 	}
 	return r;
 }
 
-static int add_group(const struct syscalls *calls, struct input_lists *lists, const char *path,
-		     struct given given, bool is_list)
+static int add_group(const struct syscalls *calls, struct part_inputs *part_inputs, const char *path,
+		     struct given endpoint, bool is_manifest)
 {
-	struct input_group *group = &lists->groups[lists->n_groups++];
+	struct input_group *group = &part_inputs->groups[part_inputs->n_groups++];
 	int r = 0;
 
-	*group = (struct input_group){ .path = path, .first = lists->n_files, .is_list = is_list };
-	if (is_list) {
-		r = read_list(calls, group);
+	*group = (struct input_group){ .path = path, .first = part_inputs->n_files, .is_manifest = is_manifest };
+	if (is_manifest) {
+		r = read_manifest(calls, group);
 		if (r == 0)
-			r = add_parts(lists, group);
+			r = add_parts(part_inputs, group);
 	} else {
-		const struct listed_file file = { .group = group };
+		const struct part_input_file file = { .group = group };
 
-		r = add_room(lists, 1, path);
+		r = grow_part_inputs(part_inputs, 1, path);
 		if (r == 0)
-			r = add_file(lists, &file, strdup(path), given);
+			r = add_file(part_inputs, &file, strdup(path), endpoint);
 	}
-	group->n = lists->n_files - group->first;
+	group->n = part_inputs->n_files - group->first;
 	return r;
 }
 
 /* --- lists among each other --- */
 
-const struct input_group *input_lists_first(const struct input_lists *lists)
+const struct input_group *part_inputs_first_manifest(const struct part_inputs *part_inputs)
 {
 	size_t i = 0;
 
-	while (!lists->groups[i].is_list)
+	while (!part_inputs->groups[i].is_manifest)
 		i++;
-	return &lists->groups[i];
+	return &part_inputs->groups[i];
 }
 
-static bool key_is_same(const struct key *a, const struct key *b)
+static bool is_same_key(const struct key *a, const struct key *b)
 {
 	return a->offset == b->offset && a->nbytes == b->nbytes && a->kind == b->kind &&
 	       a->big_endian == b->big_endian && a->descending == b->descending &&
 	       a->numeric == b->numeric;
 }
 
-static bool is_alike(const struct parts_list *a, const struct parts_list *b)
+static bool is_compatible_manifest(const struct part_manifest *a, const struct part_manifest *b)
 {
 	bool is_same = a->record_nbytes == b->record_nbytes && a->n_keys == b->n_keys;
 
 	for (uint32_t i = 0; is_same && i < a->n_keys; i++)
-		is_same = key_is_same(&a->keys[i], &b->keys[i]);
+		is_same = is_same_key(&a->keys[i], &b->keys[i]);
 	return is_same;
 }
 
-static int check_groups(const struct input_lists *lists)
+static int check_groups(const struct part_inputs *part_inputs)
 {
-	const struct input_group *first = input_lists_first(lists);
+	const struct input_group *first = part_inputs_first_manifest(part_inputs);
 
-	for (size_t i = 0; i < lists->n_groups; i++) {
-		const struct input_group *group = &lists->groups[i];
+	for (size_t i = 0; i < part_inputs->n_groups; i++) {
+		const struct input_group *group = &part_inputs->groups[i];
 
-		if (!group->is_list)
+		if (!group->is_manifest)
 			continue;
-		if (group->list.n_keys == 0)
+		if (group->manifest.n_keys == 0)
 			return fail(-EINVAL,
 				    "%s: its part files are not sorted: they hold positions",
 				    group->path);
-		if (!is_alike(&group->list, &first->list))
+		if (!is_compatible_manifest(&group->manifest, &first->manifest))
 			return fail(-EINVAL,
 				    "%s: its part files have other records, or another order, than "
 				    "those of %s",
@@ -168,55 +168,55 @@ static int check_groups(const struct input_lists *lists)
 	return 0;
 }
 
-int input_lists_open(const struct syscalls *calls, const char *const *paths,
-		     const struct given *given, const bool *are_lists, size_t n,
-		     struct input_lists **ret_lists)
+int part_inputs_open(const struct syscalls *calls, const char *const *paths,
+		     const struct given *endpoints, const bool *are_manifests, size_t n,
+		     struct part_inputs **ret_part_inputs)
 {
-	struct input_lists *lists = calloc(1, sizeof *lists);
+	struct part_inputs *part_inputs = calloc(1, sizeof *part_inputs);
 	int r = 0;
 
-	if (!lists)
+	if (!part_inputs)
 		return fail_memory(paths[0]);
-	pthread_mutex_init(&lists->lock, NULL);
-	lists->groups = calloc(n, sizeof *lists->groups);
-	if (!lists->groups)
+	pthread_mutex_init(&part_inputs->lock, NULL);
+	part_inputs->groups = calloc(n, sizeof *part_inputs->groups);
+	if (!part_inputs->groups)
 		r = fail_memory(paths[0]);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_group(calls, lists, paths[i],
-			      given ? given[i] : (struct given){ .kind = GIVEN_PATH },
-			      are_lists[i]);
+		r = add_group(calls, part_inputs, paths[i],
+			      endpoints ? endpoints[i] : (struct given){ .kind = ENDPOINT_PATH },
+			      are_manifests[i]);
 	if (r == 0)
-		r = check_groups(lists);
+		r = check_groups(part_inputs);
 	if (r < 0) {
-		input_lists_close(lists);
+		part_inputs_close(part_inputs);
 		return r;
 	}
-	lists->fields.record_nbytes = input_lists_first(lists)->list.record_nbytes;
-	*ret_lists = lists;
+	part_inputs->fields.record_nbytes = part_inputs_first_manifest(part_inputs)->manifest.record_nbytes;
+	*ret_part_inputs = part_inputs;
 	return 0;
 }
 
-void input_lists_close(struct input_lists *lists)
+void part_inputs_close(struct part_inputs *part_inputs)
 {
-	if (!lists)
+	if (!part_inputs)
 		return;
-	for (size_t i = 0; i < lists->n_groups; i++)
-		parts_list_free(&lists->groups[i].list);
-	for (size_t i = 0; i < lists->n_files; i++)
-		free(lists->paths[i]);
-	free(lists->groups);
-	free(lists->paths);
-	free(lists->given);
-	free(lists->files);
-	pthread_mutex_destroy(&lists->lock);
-	free(lists);
+	for (size_t i = 0; i < part_inputs->n_groups; i++)
+		part_manifest_free(&part_inputs->groups[i].manifest);
+	for (size_t i = 0; i < part_inputs->n_files; i++)
+		free(part_inputs->paths[i]);
+	free(part_inputs->groups);
+	free(part_inputs->paths);
+	free(part_inputs->endpoints);
+	free(part_inputs->files);
+	pthread_mutex_destroy(&part_inputs->lock);
+	free(part_inputs);
 }
 
 /* --- is it what the list says? --- */
 
-int input_lists_check(const struct input_lists *lists, size_t i, const struct source *source)
+int part_inputs_check_size(const struct part_inputs *part_inputs, size_t i, const struct source *source)
 {
-	const struct listed_file *file = &lists->files[i];
+	const struct part_input_file *file = &part_inputs->files[i];
 	uint64_t nbytes;
 
 	if (!file->part)
@@ -232,7 +232,7 @@ int input_lists_check(const struct input_lists *lists, size_t i, const struct so
 		    source->name, source->state.nbytes, nbytes, file->group->path);
 }
 
-static bool is_last_of_list(const struct input_group *group, size_t i)
+static bool is_last_part(const struct input_group *group, size_t i)
 {
 	return i == group->first + group->n - 1;
 }
@@ -241,45 +241,45 @@ static bool is_last_of_list(const struct input_group *group, size_t i)
  * What was no whole record of several inputs can have the length of records, and is still none:
  * only the list can tell.
  */
-int input_lists_measure(const struct input_lists *lists, size_t i, uint64_t nbytes,
+int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_t nbytes,
 			const struct framing *framing, uint64_t *ret_records_nbytes,
 			bool *ret_is_counted)
 {
-	const struct listed_file *file = lists ? &lists->files[i] : NULL;
-	uint64_t wanted;
+	const struct part_input_file *file = part_inputs ? &part_inputs->files[i] : NULL;
+	uint64_t expected_nbytes;
 
 	*ret_is_counted = file && file->part;
 	if (!*ret_is_counted)
 		return 0;
-	if (__builtin_mul_overflow(file->part->n_records, framing->record_nbytes, &wanted) ||
-	    wanted > nbytes || (wanted < nbytes && !is_last_of_list(file->group, i)))
+	if (__builtin_mul_overflow(file->part->n_records, framing->record_nbytes, &expected_nbytes) ||
+	    expected_nbytes > nbytes || (expected_nbytes < nbytes && !is_last_part(file->group, i)))
 		return fail(-EIO,
 			    "%s: has %" PRIu64 " bytes of records, and not the %" PRIu64
 			    " records of %" PRIu64 " bytes that %s says this part file has",
-			    lists->paths[i], nbytes, file->part->n_records, framing->record_nbytes,
+			    part_inputs->paths[i], nbytes, file->part->n_records, framing->record_nbytes,
 			    file->group->path);
-	if (wanted < nbytes && framing->partial == PARTIAL_ERROR)
-		return fail_hint(-EINVAL, HINT_SAY_PARTIAL, 0,
+	if (expected_nbytes < nbytes && framing->partial == PARTIAL_ERROR)
+		return fail_hint(-EINVAL, HINT_SPECIFY_PARTIAL, 0,
 				 "%s: ends with %" PRIu64
 				 " bytes that are no record: %s says that there are %" PRIu64
 				 " records before them",
-				 lists->paths[i], nbytes - wanted, file->group->path,
+				 part_inputs->paths[i], nbytes - expected_nbytes, file->group->path,
 				 file->part->n_records);
-	*ret_records_nbytes = wanted;
+	*ret_records_nbytes = expected_nbytes;
 	return 0;
 }
 
 /* The keys of a record, as a list has them. */
-static void spell_keys(const struct parts_list *list, const unsigned char *record,
-		       char text[static 2 * PARTS_MOST_KEY_NBYTES + 1])
+static void format_key_digits(const struct part_manifest *manifest, const unsigned char *record,
+		       char text[static 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1])
 {
 	static const char digits[] = "0123456789abcdef";
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < list->n_keys; i++)
-		for (uint32_t j = 0; j < list->keys[i].nbytes && n < 2 * PARTS_MOST_KEY_NBYTES;
+	for (uint32_t i = 0; i < manifest->n_keys; i++)
+		for (uint32_t j = 0; j < manifest->keys[i].nbytes && n < 2 * PART_MANIFEST_MAX_KEY_NBYTES;
 		     j++) {
-			const unsigned char byte = record[list->keys[i].offset + j];
+			const unsigned char byte = record[manifest->keys[i].offset + j];
 
 			text[n++] = digits[byte >> 4];
 			text[n++] = digits[byte & 15];
@@ -287,45 +287,45 @@ static void spell_keys(const struct parts_list *list, const unsigned char *recor
 	text[n] = '\0';
 }
 
-int input_lists_check_key(const struct input_lists *lists, size_t i, const void *record,
+int part_inputs_check_key(const struct part_inputs *part_inputs, size_t i, const void *record,
 			  bool is_last)
 {
-	const struct listed_file *file = &lists->files[i];
-	const char *said = is_last ? file->part->last_key : file->part->first_key;
-	char found[2 * PARTS_MOST_KEY_NBYTES + 1];
+	const struct part_input_file *file = &part_inputs->files[i];
+	const char *expected = is_last ? file->part->last_key : file->part->first_key;
+	char actual[2 * PART_MANIFEST_MAX_KEY_NBYTES + 1];
 
-	spell_keys(&file->group->list, record, found);
-	if (!said || strcmp(found, said) == 0)
+	format_key_digits(&file->group->manifest, record, actual);
+	if (!expected || strcmp(actual, expected) == 0)
 		return 0;
 	return fail(-EIO, "%s: its %s key is %s, and not %.128s, as %s says of this part file",
-		    lists->paths[i], is_last ? "last" : "first", found, said, file->group->path);
+		    part_inputs->paths[i], is_last ? "last" : "first", actual, expected, file->group->path);
 }
 
-int input_lists_note(struct input_lists *lists, size_t i, struct digest digest)
+int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t i, struct digest digest)
 {
-	struct listed_file *file = &lists->files[i];
-	struct digest read;
+	struct part_input_file *file = &part_inputs->files[i];
+	struct digest total;
 
 	if (!file->part)
 		return 0;
-	pthread_mutex_lock(&lists->lock);
-	digest_add(&file->read, digest);
-	read = file->read;
-	pthread_mutex_unlock(&lists->lock);
-	if (read.n_records != file->part->n_records || read.sum == file->part->checksum)
+	pthread_mutex_lock(&part_inputs->lock);
+	digest_add(&file->read_digest, digest);
+	total = file->read_digest;
+	pthread_mutex_unlock(&part_inputs->lock);
+	if (total.n_records != file->part->n_records || total.sum == file->part->checksum)
 		return 0;
 	return fail(-EIO,
 		    "%s: its records have the checksum %016" PRIx64 ", and not %016" PRIx64
 		    ", as %s says of this part file",
-		    lists->paths[i], read.sum, file->part->checksum, file->group->path);
+		    part_inputs->paths[i], total.sum, file->part->checksum, file->group->path);
 }
 
-struct digest input_lists_read(struct input_lists *lists, size_t i)
+struct digest part_inputs_get_read_digest(struct part_inputs *part_inputs, size_t i)
 {
-	struct digest read;
+	struct digest digest;
 
-	pthread_mutex_lock(&lists->lock);
-	read = lists->files[i].read;
-	pthread_mutex_unlock(&lists->lock);
-	return read;
+	pthread_mutex_lock(&part_inputs->lock);
+	digest = part_inputs->files[i].read_digest;
+	pthread_mutex_unlock(&part_inputs->lock);
+	return digest;
 }

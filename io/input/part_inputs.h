@@ -25,52 +25,52 @@
 struct input_group {
 	const char *path;
 	size_t first, n; /* files */
-	bool is_list;
-	struct file_identity identity; /* of the list */
-	struct parts_list list;
+	bool is_manifest;
+	struct file_id identity; /* of the list */
+	struct part_manifest manifest;
 };
 
 /* A file of a list, and what has been read of it. */
-struct listed_file {
+struct part_input_file {
 	const struct input_group *group;
-	const struct listed_part *part;
-	struct digest read; /* under the lock */
+	const struct manifest_part *part;
+	struct digest read_digest; /* under the lock */
 };
 
-struct input_lists {
+struct part_inputs {
 	struct input_group *groups; /* n_groups, in the order of the files */
 	size_t n_groups;
 	char **paths;              /* n_files; allocated where they are not among those given */
-	struct given *given;       /* n_files */
-	struct listed_file *files; /* n_files; part NULL: it is in no list */
+	struct given *endpoints;       /* n_files */
+	struct part_input_file *files; /* n_files; part NULL: it is in no list */
 	size_t n_files;
-	struct fields fields; /* of plain records: what the first list says of them */
+	struct schema fields; /* of plain records: what the first list says of them */
 	pthread_mutex_t lock;
 };
 
 /*
- * Of the n paths (given: as for input_open_given(); or NULL), those that are_lists are read, and
- * replaced by their parts. Returns 0 and lists to input_lists_close(), or a negative errno after a
+ * Of the n paths (given: as for input_open_endpoints(); or NULL), those that are_manifests are read, and
+ * replaced by their parts. Returns 0 and lists to part_inputs_close(), or a negative errno after a
  * message.
  */
-int input_lists_open(const struct syscalls *calls, const char *const *paths,
-		     const struct given *given, const bool *are_lists, size_t n,
-		     struct input_lists **ret_lists);
+int part_inputs_open(const struct syscalls *calls, const char *const *paths,
+		     const struct given *endpoints, const bool *are_manifests, size_t n,
+		     struct part_inputs **ret_part_inputs);
 /* NULL is fine. */
-void input_lists_close(struct input_lists *lists);
+void part_inputs_close(struct part_inputs *part_inputs);
 
 /* The first list; there is one. */
-const struct input_group *input_lists_first(const struct input_lists *lists);
+const struct input_group *part_inputs_first_manifest(const struct part_inputs *part_inputs);
 
 /* Is the file, which was examined, as long as its list says? 0, or a negative errno: a message. */
-int input_lists_check(const struct input_lists *lists, size_t file, const struct source *source);
+int part_inputs_check_size(const struct part_inputs *part_inputs, size_t file, const struct source *source);
 
 /*
  * How many of the nbytes behind its header are records? As many as the list says; behind those of
  * the last part may be what was no record of the inputs that were sorted. is_counted: false if the
  * file is in no list. Returns 0, or a negative errno after a message: it has others.
  */
-int input_lists_measure(const struct input_lists *lists, size_t file, uint64_t nbytes,
+int part_inputs_measure(const struct part_inputs *part_inputs, size_t file, uint64_t nbytes,
 			const struct framing *framing, uint64_t *ret_records_nbytes,
 			bool *ret_is_counted);
 
@@ -78,14 +78,14 @@ int input_lists_measure(const struct input_lists *lists, size_t file, uint64_t n
  * Its first or last record, is it the one that the list says, as far as its keys tell? So a part of
  * another run is found before anything is done. 0, or -EIO after a message.
  */
-int input_lists_check_key(const struct input_lists *lists, size_t file, const void *record,
+int part_inputs_check_key(const struct part_inputs *part_inputs, size_t file, const void *record,
 			  bool is_last);
 
 /*
  * Records of the file were read, each once in all. 0, or -EIO after a message: that was all of
  * them, and they are others than the list says. Any thread.
  */
-int input_lists_note(struct input_lists *lists, size_t file, struct digest digest);
+int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t file, struct digest digest);
 
 /* All that was noted of the file. */
-struct digest input_lists_read(struct input_lists *lists, size_t file);
+struct digest part_inputs_get_read_digest(struct part_inputs *part_inputs, size_t file);

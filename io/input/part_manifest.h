@@ -18,54 +18,54 @@
 #include "src/record/key_type.h"
 
 /* What the files are, or what is compressed in them. */
-enum parts_content { PARTS_RECORDS, PARTS_NPY };
+enum part_file_content { PART_CONTENT_RECORDS, PART_CONTENT_NPY };
 
 /* Of a key no more than so many bytes are told. */
-enum { PARTS_MOST_KEY_NBYTES = 64 };
+enum { PART_MANIFEST_MAX_KEY_NBYTES = 64 };
 
-struct listed_part {
+struct manifest_part {
 	char *name; /* without a directory */
 	uint64_t n_records, nbytes;
 	uint64_t checksum;          /* the sum of their digest (digest.h) */
 	char *first_key, *last_key; /* hexadecimal digits; NULL: there is no record, or no key */
 };
 
-struct parts_list {
-	enum parts_content content;
+struct part_manifest {
+	enum part_file_content content;
 	bool is_zstd;                          /* they are compressed */
 	uint64_t record_nbytes, header_nbytes; /* each part begins with so many of a header */
 	struct key *keys;                      /* n_keys, within the record; none: not sorted */
 	uint32_t n_keys;
-	bool unique, at_keys;      /* no key is there twice; or in two parts */
+	bool unique, split_by_keys;      /* no key is there twice; or in two parts */
 	uint64_t n_records;        /* of all parts */
-	struct listed_part *parts; /* n_parts */
+	struct manifest_part *parts; /* n_parts */
 	size_t n_parts;
 };
 
 /* Does it say that no key is in two parts, and is one at an end and behind it, too? */
-bool parts_list_divides_key(const struct parts_list *list);
+bool part_manifest_splits_key(const struct part_manifest *manifest);
 
 /* The first n bytes of a file: can it be a list? */
-bool parts_list_begins(const void *head, size_t n);
+bool part_manifest_detect(const void *head, size_t n);
 
 /*
  * All of a file that may be a list, to be freed; `path` is for messages. Returns 0, or -EFBIG: no
  * list has so many bytes, or another negative errno, after a message.
  */
-int parts_list_read(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes);
+int part_manifest_read(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes);
 
 /*
  * The list of that text; `path` is for messages. Returns 0, or -EINVAL after a message: it is none,
  * of another version, or contradicts itself; or -ENOMEM. To be freed in any case.
  */
-int parts_list_parse(const char *text, size_t nbytes, const char *path,
-		     struct parts_list *ret_list);
+int part_manifest_parse(const char *text, size_t nbytes, const char *path,
+		     struct part_manifest *ret_manifest);
 
 /* Can a name be in a list? It is text of UTF-8, of a file and not of a way to one. */
-bool parts_list_can_name(const char *name);
+bool part_manifest_is_valid_name(const char *name);
 
 /* The text of a list, to be freed. -ENOMEM after a message. */
-int parts_list_format(const struct parts_list *list, char **ret_text);
+int part_manifest_format(const struct part_manifest *manifest, char **ret_text);
 
 /* A zeroed list is fine. */
-void parts_list_free(struct parts_list *list);
+void part_manifest_free(struct part_manifest *manifest);

@@ -25,13 +25,13 @@ static size_t max_idle_files(void)
 }
 
 /* More would push a good part of what others have in the page cache out of it. */
-enum { LARGE_PART_OF_MEMORY = 16 };
+enum { LARGE_FILE_MEMORY_DIVISOR = 16 };
 
-static uint64_t find_large_nbytes(void)
+static uint64_t large_file_threshold(void)
 {
 	const long n_pages = sysconf(_SC_PHYS_PAGES), page_nbytes = sysconf(_SC_PAGESIZE);
 
-	return n_pages > 0 ? (uint64_t)n_pages * (uint64_t)page_nbytes / LARGE_PART_OF_MEMORY :
+	return n_pages > 0 ? (uint64_t)n_pages * (uint64_t)page_nbytes / LARGE_FILE_MEMORY_DIVISOR :
 			     UINT64_MAX;
 }
 
@@ -41,12 +41,12 @@ void source_table_init(struct source_table *table, const struct syscalls *calls,
 	table->calls = calls;
 	table->rules = *rules;
 	table->max_idle = max_idle_files();
-	table->large_nbytes = find_large_nbytes();
-	table->most_window_nbytes = ZST_MOST_WINDOW_NBYTES;
+	table->large_nbytes = large_file_threshold();
+	table->max_window_nbytes = ZST_MAX_WINDOW_NBYTES;
 	table->n_open = 0;
 	table->queue = NULL;
 	pthread_mutex_init(&table->lock, NULL);
-	codec_pool_init(&table->contexts, 0);
+	codec_pool_init(&table->codec_pool, 0);
 }
 
 void source_table_destroy(struct source_table *table)
@@ -54,42 +54,42 @@ void source_table_destroy(struct source_table *table)
 	io_queue_close(table->queue);
 	assert(table->n_open == 0);
 	pthread_mutex_destroy(&table->lock);
-	codec_pool_destroy(&table->contexts);
+	codec_pool_destroy(&table->codec_pool);
 }
 
-void source_prepare(struct source *source, const char *path, struct given given)
+void source_prepare(struct source *source, const char *path, struct given endpoint)
 {
-	const bool is_stdin = given.kind == GIVEN_PATH && strcmp(path, "-") == 0;
+	const bool is_stdin = endpoint.kind == ENDPOINT_PATH && strcmp(path, "-") == 0;
 
 	if (is_stdin)
-		given = (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = STDIN_FILENO };
+		endpoint = (struct given){ .kind = ENDPOINT_DESCRIPTOR, .fd = STDIN_FILENO };
 	*source = (struct source){
 		.name = is_stdin ? "standard input" :
 			*path    ? path :
 				   "''",
-		.path = given.kind == GIVEN_PATH ? path : NULL,
-		.given = given,
+		.path = endpoint.kind == ENDPOINT_PATH ? path : NULL,
+		.endpoint = endpoint,
 		.file = { .fd = -1 },
-		.direct = { .fd = -1 },
+		.direct_file = { .fd = -1 },
 	};
 }
 
-bool source_is_given_again(const struct source *source, const struct source *other)
+bool source_has_same_descriptor(const struct source *source, const struct source *other)
 {
-	return source->given.kind == GIVEN_DESCRIPTOR && other->given.kind == GIVEN_DESCRIPTOR &&
-	       source->given.fd == other->given.fd;
+	return source->endpoint.kind == ENDPOINT_DESCRIPTOR && other->endpoint.kind == ENDPOINT_DESCRIPTOR &&
+	       source->endpoint.fd == other->endpoint.fd;
 }
 
 /* --- under the table's lock --- */
 
 /* However it was opened: in packets, or only for transfers of whole blocks. */
-static int prepare_to_read(struct source *source, struct file *file)
+static int prepare_for_reading(struct source *source, struct file *file)
 {
-	int r = file_keep_rest(file);
+	int r = file_enable_packet_buffer(file);
 
 	if (r < 0)
 		return fail(r, "%s: no memory for a packet of a pipe", source->name);
-	r = file_leave_direct(file, &source->was_direct);
+	r = file_clear_o_direct(file, &source->had_o_direct);
 	return r < 0 ? fail(r, "%s: is open with O_DIRECT, and cannot be had without: %m",
 			    source->name) :
 		       0;
@@ -97,7 +97,7 @@ static int prepare_to_read(struct source *source, struct file *file)
 
 static int open_source(struct source_table *table, struct source *source)
 {
-	struct file file = { .calls = table->calls, .fd = source->given.fd };
+	struct file file = { .calls = table->calls, .fd = source->endpoint.fd };
 	struct stat status;
 	int r = 0;
 
@@ -107,10 +107,10 @@ static int open_source(struct source_table *table, struct source *source)
 		return fail(r, "%s: cannot open: %m", source->name);
 	if (fstat(file.fd, &status) < 0)
 		r = fail(-errno, "%s: %m", source->name);
-	else if (!file_identity_equal(file_identity_of(&status), source->identity))
+	else if (!file_id_equal(file_id_from_stat(&status), source->identity))
 		r = fail(-EBUSY, "%s: became another file while it was read", source->name);
 	if (r == 0)
-		r = prepare_to_read(source, &file);
+		r = prepare_for_reading(source, &file);
 	if (r < 0) {
 		if (source->path)
 			file_close(&file);
@@ -123,29 +123,29 @@ static int open_source(struct source_table *table, struct source *source)
 	source->is_large = S_ISREG(status.st_mode) &&
 			   (uint64_t)status.st_size >= table->large_nbytes;
 	/* Refused or not, it is read. */
-	if (source->is_large && file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct) == 0 &&
+	if (source->is_large && file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct_file) == 0 &&
 	    !table->queue)
-		io_queue_open(DIRECT_DEPTH, &table->queue);
+		io_queue_open(DIRECT_QUEUE_DEPTH, &table->queue);
 	table->n_open++;
 	return 0;
 }
 
 static void close_source(struct source_table *table, struct source *source)
 {
-	cold_range_leave(&source->cold_range, &source->file);
-	if (source->was_direct)
-		file_make_direct_again(&source->file);
-	source->was_direct = false;
+	drop_behind_finish(&source->drop_behind, &source->file);
+	if (source->had_o_direct)
+		file_restore_o_direct(&source->file);
+	source->had_o_direct = false;
 	if (source->path)
 		file_close(&source->file);
-	file_drop_rest(&source->file);
+	file_free_packet_buffer(&source->file);
 	source->file.fd = -1;
 	zst_stream_close(source->zst_stream);
 	source->zst_stream = NULL;
 	free(source->head);
 	source->head = NULL;
 	source->is_started = false;
-	file_close(&source->direct);
+	file_close(&source->direct_file);
 	table->n_open--;
 }
 
@@ -154,10 +154,10 @@ int source_acquire(struct source_table *table, struct source *source)
 	int r = 0;
 
 	pthread_mutex_lock(&table->lock);
-	if (source->file.fd < 0 && source->given.kind != GIVEN_HANDOVER)
+	if (source->file.fd < 0 && source->endpoint.kind != ENDPOINT_RENDEZVOUS)
 		r = open_source(table, source);
 	if (r == 0)
-		source->n_holders++;
+		source->n_users++;
 	pthread_mutex_unlock(&table->lock);
 	return r;
 }
@@ -165,9 +165,9 @@ int source_acquire(struct source_table *table, struct source *source)
 void source_release(struct source_table *table, struct source *source)
 {
 	pthread_mutex_lock(&table->lock);
-	assert(source->n_holders > 0);
-	source->n_holders--;
-	if (source->n_holders == 0 && source->file.fd >= 0 &&
+	assert(source->n_users > 0);
+	source->n_users--;
+	if (source->n_users == 0 && source->file.fd >= 0 &&
 	    (source->is_stream || table->n_open > table->max_idle))
 		close_source(table, source);
 	pthread_mutex_unlock(&table->lock);
@@ -176,17 +176,17 @@ void source_release(struct source_table *table, struct source *source)
 void source_move(struct source_table *table, struct source *source, struct source_table *to_table,
 		 struct source *to)
 {
-	assert(source->is_started && source->n_holders == 1 && !to->is_started);
+	assert(source->is_started && source->n_users == 1 && !to->is_started);
 	source_close(to_table, to);
 	*to = *source;
-	source->file.fd = source->direct.fd = -1;
-	source->file.rest = NULL;
-	source->was_direct = false;
+	source->file.fd = source->direct_file.fd = -1;
+	source->file.packet_buffer = NULL;
+	source->had_o_direct = false;
 	source->zst_stream = NULL;
 	source->zst_reader = NULL;
 	source->head = NULL;
 	source->is_started = false;
-	source->n_holders = 0;
+	source->n_users = 0;
 	if (to->file.fd >= 0) {
 		table->n_open--;
 		to_table->n_open++;

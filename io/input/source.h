@@ -34,27 +34,27 @@
 #include "io/file/endpoint.h"
 #include "io/input/format_detect.h"
 
-struct parts_list;
+struct part_manifest;
 
 struct source {
 	/* Set by source_prepare(). */
 	const char *name;   /* for messages */
 	const char *path;   /* NULL: it is */
-	struct given given; /* a descriptor, standard input say, or a handover */
+	struct given endpoint; /* a descriptor, standard input say, or a handover */
 
 	/* NULL; else the list that it is a part of, which says what it is. To be set before: */
-	const struct parts_list *list;
+	const struct part_manifest *manifest;
 
-	/* Set by source_examine(). */
-	bool is_list;   /* and nothing else is known of it */
+	/* Set by source_probe(). */
+	bool is_manifest;   /* and nothing else is known of it */
 	bool is_stream; /* has an end that shows only when it is reached */
-	struct file_identity identity;
+	struct file_id identity;
 	bool is_file;            /* regular, of a size that the system knows; then: */
 	struct file_state state; /* as it was at first */
-	uint64_t n_before;       /* where what is given stood */
+	uint64_t start_offset;       /* where what is given stood */
 	uint64_t base;    /* where in the file it starts: what is given may have been read from */
 	uint64_t nbytes;  /* from there; 0 for a stream */
-	uint64_t n_after; /* bytes behind them, which are not read here */
+	uint64_t trailing_nbytes; /* bytes behind them, which are not read here */
 	uint64_t header_nbytes; /* that it says of itself (format_detect.h); 0: nothing */
 	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
 	struct zst_reader *zst_reader;
@@ -63,7 +63,7 @@ struct source {
 
 	/* By who reads it in order: from source_start() to the last release. */
 	struct zst_stream *zst_stream; /* if it is compressed */
-	bool was_direct;               /* it was given with O_DIRECT, and gets it back */
+	bool had_o_direct;               /* it was given with O_DIRECT, and gets it back */
 	struct source_head *head;      /* what was read already; NULL: nothing */
 	bool is_started;
 	bool has_ended; /* a stream, which is not asked again: a terminal would wait for more */
@@ -71,9 +71,9 @@ struct source {
 	/* Under the table's lock; constant while it is held. */
 	struct file file;
 	bool is_large;
-	struct file direct; /* past the page cache; closed if it is not large, or refused */
-	unsigned n_holders;
-	struct cold_range cold_range; /* of a large one, where little is read at a time */
+	struct file direct_file; /* past the page cache; closed if it is not large, or refused */
+	unsigned n_users;
+	struct drop_behind drop_behind; /* of a large one, where little is read at a time */
 };
 
 /* The open ones. */
@@ -83,13 +83,13 @@ struct source_table {
 	struct format_rules rules;
 	size_t max_idle;       /* with more than this open, those that nobody holds are closed */
 	uint64_t large_nbytes; /* from here on what a source leaves in the page cache matters */
-	uint64_t most_window_nbytes; /* of compressed streams that do not say it before */
+	uint64_t max_window_nbytes; /* of compressed streams that do not say it before */
 
 	pthread_mutex_t lock;
 	size_t n_open;
 	struct io_queue *queue; /* of direct reads; NULL before the first large source, or failed */
 
-	struct codec_pool contexts; /* has a lock of its own */
+	struct codec_pool codec_pool; /* has a lock of its own */
 };
 
 void source_table_init(struct source_table *table, const struct syscalls *calls,
@@ -97,16 +97,16 @@ void source_table_init(struct source_table *table, const struct syscalls *calls,
 void source_table_destroy(struct source_table *table);
 
 /* path: "-" is standard input, if nothing else is given; both must outlive the source. */
-void source_prepare(struct source *source, const char *path, struct given given);
+void source_prepare(struct source *source, const char *path, struct given endpoint);
 
 /* Is it read from the same descriptor? */
-bool source_is_given_again(const struct source *source, const struct source *other);
+bool source_has_same_descriptor(const struct source *source, const struct source *other);
 
 /*
  * What does it contribute? 0, or the errno of what cannot be read: missing, no permission, a
  * directory, or another format.
  */
-int source_examine(struct source_table *table, struct source *source);
+int source_probe(struct source_table *table, struct source *source);
 
 /* Open, and stay open until released as often. Thread-safe. */
 int source_acquire(struct source_table *table, struct source *source);
@@ -154,8 +154,8 @@ void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes)
  */
 int source_check_state(const struct source *source);
 
-/* The failure of a regular source that turned out to have now_nbytes from its base on. */
-int source_fail_changed(const struct source *source, uint64_t now_nbytes);
+/* The failure of a regular source that turned out to have new_nbytes from its base on. */
+int source_fail_changed(const struct source *source, uint64_t new_nbytes);
 
 /*
  * Is the file of a regular source, which is held, as large as at first? 0, or -EBUSY after a
@@ -173,4 +173,4 @@ int source_check_end(const struct source *source);
  * All of it has been read, wherever: let a descriptor that is given stand behind it, if it is a
  * file, as if it had been read from the front.
  */
-void source_pass(const struct source *source);
+void source_seek_end(const struct source *source);

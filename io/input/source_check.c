@@ -10,20 +10,20 @@
 
 uint64_t source_end(const struct source *source)
 {
-	return source->zst_end ? source->zst_end : source->base + source->nbytes + source->n_after;
+	return source->zst_end ? source->zst_end : source->base + source->nbytes + source->trailing_nbytes;
 }
 
-static int fail_changed(const struct source *source, uint64_t before_nbytes, uint64_t now_nbytes)
+static int fail_changed(const struct source *source, uint64_t old_nbytes, uint64_t new_nbytes)
 {
 	return fail(-EBUSY,
 		    "%s: changed while it was read: %" PRIu64 " bytes at first, %" PRIu64 " now",
-		    source->name, before_nbytes, now_nbytes);
+		    source->name, old_nbytes, new_nbytes);
 }
 
-int source_fail_changed(const struct source *source, uint64_t now_nbytes)
+int source_fail_changed(const struct source *source, uint64_t new_nbytes)
 {
-	return fail_changed(source, source->base + source->nbytes + source->n_after,
-			    source->base + now_nbytes);
+	return fail_changed(source, source->base + source->nbytes + source->trailing_nbytes,
+			    source->base + new_nbytes);
 }
 
 int source_check_size(const struct source *source)
@@ -37,23 +37,23 @@ int source_check_size(const struct source *source)
 }
 
 /* The file as it is now; false: its name is gone, or another file's. */
-static bool look_again(const struct source *source, struct stat *ret_status)
+static bool restat_source(const struct source *source, struct stat *ret_status)
 {
 	const int r = source->path ? stat(source->path, ret_status) :
-				     fstat(source->given.fd, ret_status);
+				     fstat(source->endpoint.fd, ret_status);
 
-	return r == 0 && file_identity_equal(file_identity_of(ret_status), source->identity);
+	return r == 0 && file_id_equal(file_id_from_stat(ret_status), source->identity);
 }
 
 int source_check_state(const struct source *source)
 {
-	struct file_state now;
+	struct file_state new_state;
 	struct stat status;
 
-	if (!source->is_file || !look_again(source, &status))
+	if (!source->is_file || !restat_source(source, &status))
 		return 0;
-	now = file_state_of(&status);
-	if (file_state_is_same(&source->state, &now))
+	new_state = file_state_from_stat(&status);
+	if (file_state_is_unchanged(&source->state, &new_state))
 		return 0;
 	return fail(-EBUSY,
 		    "%s: changed after it was read, so that what was read is not what is in it "
@@ -73,10 +73,10 @@ int source_check_end(const struct source *source)
 	return source_check_size(source);
 }
 
-void source_pass(const struct source *source)
+void source_seek_end(const struct source *source)
 {
 	const bool is_file = !source->is_stream || source->zst_end;
 
 	if (!source->path && is_file)
-		lseek(source->given.fd, (off_t)source_end(source), SEEK_SET);
+		lseek(source->endpoint.fd, (off_t)source_end(source), SEEK_SET);
 }

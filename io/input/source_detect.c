@@ -20,25 +20,25 @@ static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 /*
  * What a part begins with may look like anything, as it may be any number. Its list knows better.
  */
-static struct format_rules rules_for(const struct source_table *table, const struct source *source,
-				     bool is_content)
+static struct format_rules effective_rules(const struct source_table *table, const struct source *source,
+				     bool is_decompressed)
 {
 	struct format_rules rules = table->rules;
 
-	if (!source->list)
+	if (!source->manifest)
 		return rules;
-	rules.takes_lists = false;
-	if (is_content || !source->list->is_zstd)
-		rules.choice = source->list->content == PARTS_NPY ? FORMAT_AUTO : FORMAT_RAW;
+	rules.accepts_manifests = false;
+	if (is_decompressed || !source->manifest->is_zstd)
+		rules.mode = source->manifest->content == PART_CONTENT_NPY ? FORMAT_AUTO : FORMAT_RAW;
 	return rules;
 }
 
-static int judge(const struct source_table *table, struct source *source,
+static int classify_view(const struct source_table *table, struct source *source,
 		 const struct format_view *view)
 {
-	const struct format_rules rules = rules_for(table, source, view->is_content);
+	const struct format_rules rules = effective_rules(table, source, view->is_decompressed);
 	const struct format *format;
-	const int r = format_recognise(view, &rules, &format);
+	const int r = format_detect(view, &rules, &format);
 
 	if (r == -ENODATA) /* it became shorter, which whoever reads it will find */
 		return 0;
@@ -46,11 +46,11 @@ static int judge(const struct source_table *table, struct source *source,
 		return fail(r, "%s: read: %m", source->name);
 	if (!format)
 		return 0;
-	if (format_is_zstandard(format) && !view->is_content)
+	if (format_is_zstandard(format) && !view->is_decompressed)
 		return 1;
-	if (format_is_list(format, &rules) && source->path && !source->is_stream &&
-	    !view->is_content) {
-		source->is_list = true;
+	if (format_is_manifest(format, &rules) && source->path && !source->is_stream &&
+	    !view->is_decompressed) {
+		source->is_manifest = true;
 		return 0;
 	}
 	source->header_nbytes = format_header_nbytes(format, view, &rules);
@@ -59,55 +59,55 @@ static int judge(const struct source_table *table, struct source *source,
 	return format_refuse(format, view, &rules, source->name, source->path);
 }
 
-int source_look_at_file(const struct source_table *table, struct source *source)
+int source_detect_file(const struct source_table *table, struct source *source)
 {
 	unsigned char head[FORMAT_HEAD_NBYTES];
 	const struct format_view view = {
 		.head = head,
-		.n_head = source->nbytes < sizeof head ? (size_t)source->nbytes : sizeof head,
+		.head_nbytes = source->nbytes < sizeof head ? (size_t)source->nbytes : sizeof head,
 		.nbytes = source->nbytes,
 		.context = source,
 		.read_at = read_at,
 	};
 	int r;
 
-	if (rules_for(table, source, false).choice == FORMAT_RAW || view.n_head == 0)
+	if (effective_rules(table, source, false).mode == FORMAT_RAW || view.head_nbytes == 0)
 		return 0;
-	r = file_read_at(&source->file, source->base, head, view.n_head);
+	r = file_read_at(&source->file, source->base, head, view.head_nbytes);
 	if (r == -ENODATA) /* as above */
 		return 0;
-	return r < 0 ? fail(r, "%s: read: %m", source->name) : judge(table, source, &view);
+	return r < 0 ? fail(r, "%s: read: %m", source->name) : classify_view(table, source, &view);
 }
 
-int source_look_at_content(const struct source_table *table, struct source *source)
+int source_detect_content(const struct source_table *table, struct source *source)
 {
 	const uint64_t nbytes = source->zst_end - source->base;
-	const size_t n = nbytes < ZST_FRAME_ENOUGH_NBYTES ? (size_t)nbytes :
-							    ZST_FRAME_ENOUGH_NBYTES;
+	const size_t n = nbytes < ZST_FRAME_PREVIEW_NBYTES ? (size_t)nbytes :
+							    ZST_FRAME_PREVIEW_NBYTES;
 	unsigned char head[FORMAT_HEAD_NBYTES], *stored = malloc(n);
 	struct format_view view = { .head = head,
 				    .nbytes = FORMAT_SIZE_UNKNOWN,
-				    .is_content = true };
+				    .is_decompressed = true };
 	int r;
 
 	if (!stored)
 		return fail(-ENOMEM, "%s: decompression: %m", source->name);
 	r = file_read_at(&source->file, source->base, stored, n);
 	if (r == 0)
-		view.n_head = zst_frame_begin_content(stored, n, head, sizeof head);
+		view.head_nbytes = zst_frame_preview(stored, n, head, sizeof head);
 	free(stored);
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: read: %m", source->name);
-	return judge(table, source, &view);
+	return classify_view(table, source, &view);
 }
 
-int source_look_at_head(const struct source_table *table, struct source *source,
-			const struct source_head *head, bool is_content)
+int source_detect_head(const struct source_table *table, struct source *source,
+			const struct source_head *head, bool is_decompressed)
 {
 	const struct format_view view = { .head = head->bytes,
-					  .n_head = head->end,
+					  .head_nbytes = head->end,
 					  .nbytes = FORMAT_SIZE_UNKNOWN,
-					  .is_content = is_content };
+					  .is_decompressed = is_decompressed };
 
-	return judge(table, source, &view);
+	return classify_view(table, source, &view);
 }

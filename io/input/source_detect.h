@@ -19,14 +19,14 @@ struct source_head {
  * A regular file, which is open, from its base on. Returns 1 if it is compressed, 0 if it is
  * records, or a negative errno after a message: of what could not be read, or -EINVAL.
  */
-int source_look_at_file(const struct source_table *table, struct source *source);
+int source_detect_file(const struct source_table *table, struct source *source);
 
 /* The content of a regular file that is compressed. 0, or as above. */
-int source_look_at_content(const struct source_table *table, struct source *source);
+int source_detect_content(const struct source_table *table, struct source *source);
 
 /*
  * A stream of which the head has just been read, as it is stored, or its content. As
- * source_look_at_file().
+ * source_detect_file().
  */
-int source_look_at_head(const struct source_table *table, struct source *source,
-			const struct source_head *head, bool is_content);
+int source_detect_head(const struct source_table *table, struct source *source,
+			const struct source_head *head, bool is_decompressed);

@@ -12,7 +12,7 @@
  * Files that the kernel makes up (/proc) are regular and say 0, but have something to read. 1, 0,
  * or a negative errno after a message: what cannot be read must not be taken for something else.
  */
-static int has_unsaid_bytes(const struct source *source)
+static int has_unreported_bytes(const struct source *source)
 {
 	char byte;
 	int r;
@@ -26,10 +26,10 @@ static int has_unsaid_bytes(const struct source *source)
 }
 
 /* What zstd adds to what does not shrink, at most, and a frame of it. */
-enum { MOST_OVERHEAD_NBYTES = 1 << 20 };
+enum { MAX_OVERHEAD_NBYTES = 1 << 20 };
 
 /* Of a compressed file that is read as a stream. */
-static void note_window(struct source *source)
+static void record_window(struct source *source)
 {
 	unsigned char header[ZST_HEADER_NBYTES];
 
@@ -48,21 +48,21 @@ static int measure_content(struct source_table *table, struct source *source)
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: cannot read its index of frames: %m", source->name);
 	source->zst_end = source->base + source->nbytes;
-	if (r < 0 || zst_index_most_nbytes(&index) > ZST_READER_MOST_NBYTES ||
-	    zst_index_most_stored_nbytes(&index) > ZST_READER_MOST_NBYTES + MOST_OVERHEAD_NBYTES) {
+	if (r < 0 || zst_index_max_content_nbytes(&index) > ZST_READER_MAX_FRAME_NBYTES ||
+	    zst_index_max_stored_nbytes(&index) > ZST_READER_MAX_FRAME_NBYTES + MAX_OVERHEAD_NBYTES) {
 		zst_index_free(&index);
-		note_window(source);
+		record_window(source);
 		source->is_stream = true;
 		source->nbytes = 0;
 		return 0;
 	}
 	content_nbytes = zst_index_total_nbytes(&index);
-	r = source_look_at_content(table, source);
+	r = source_detect_content(table, source);
 	if (r < 0) {
 		zst_index_free(&index);
 		return r;
 	}
-	r = zst_reader_open(source->name, index, source->base, &table->contexts,
+	r = zst_reader_open(source->name, index, source->base, &table->codec_pool,
 			    &source->zst_reader);
 	if (r < 0)
 		return r;
@@ -75,53 +75,53 @@ static int measure_content(struct source_table *table, struct source *source)
 static int measure_regular(struct source_table *table, struct source *source,
 			   const struct stat *status)
 {
-	const off_t base = source->path ? 0 : lseek(source->given.fd, 0, SEEK_CUR);
+	const off_t base = source->path ? 0 : lseek(source->endpoint.fd, 0, SEEK_CUR);
 	int r;
 
 	if (base < 0)
 		return fail(-errno, "%s: cannot seek: %m", source->name);
-	source->base = source->n_before = (uint64_t)base;
+	source->base = source->start_offset = (uint64_t)base;
 	source->nbytes = base < status->st_size ? (uint64_t)(status->st_size - base) : 0;
-	r = has_unsaid_bytes(source);
+	r = has_unreported_bytes(source);
 	if (r < 0)
 		return r;
 	source->is_stream = r > 0;
 	source->is_file = !source->is_stream;
-	r = source_look_at_file(table, source);
+	r = source_detect_file(table, source);
 	return r > 0 ? measure_content(table, source) : r;
 }
 
-static bool is_socket_of_messages(const struct source *source, const struct stat *status)
+static bool is_message_socket(const struct source *source, const struct stat *status)
 {
 	int type;
 	socklen_t nbytes = sizeof type;
 
 	return !source->path && S_ISSOCK(status->st_mode) &&
-	       getsockopt(source->given.fd, SOL_SOCKET, SO_TYPE, &type, &nbytes) == 0 &&
+	       getsockopt(source->endpoint.fd, SOL_SOCKET, SO_TYPE, &type, &nbytes) == 0 &&
 	       type != SOCK_STREAM;
 }
 
-int source_examine(struct source_table *table, struct source *source)
+int source_probe(struct source_table *table, struct source *source)
 {
 	struct stat status;
 	int r;
 
-	if (source->given.kind == GIVEN_HANDOVER) {
+	if (source->endpoint.kind == ENDPOINT_RENDEZVOUS) {
 		source->is_stream = true;
 		return 0;
 	}
-	r = source->path ? stat(source->path, &status) : fstat(source->given.fd, &status);
+	r = source->path ? stat(source->path, &status) : fstat(source->endpoint.fd, &status);
 	if (r < 0)
 		return fail(-errno, "%s: cannot open: %m", source->name);
 	if (S_ISDIR(status.st_mode))
 		return fail(-EISDIR, "%s: cannot read: %m", source->name);
-	if (is_socket_of_messages(source, &status))
+	if (is_message_socket(source, &status))
 		return fail(-ENOTSUP,
 			    "%s: is a socket of messages, of which parts would be lost: give a "
 			    "stream, or a pipe",
 			    source->name);
-	source->identity = file_identity_of(&status);
-	source->state = file_state_of(&status);
+	source->identity = file_id_from_stat(&status);
+	source->state = file_state_from_stat(&status);
 	if (!S_ISREG(status.st_mode)) {
 		source->is_stream = true;
 		if (source->path && access(source->path, R_OK) < 0)
@@ -138,7 +138,7 @@ int source_examine(struct source_table *table, struct source *source)
 
 void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes)
 {
-	source->n_after += source->nbytes - skip_nbytes - nbytes;
+	source->trailing_nbytes += source->nbytes - skip_nbytes - nbytes;
 	source->base += skip_nbytes;
 	source->nbytes = nbytes;
 }

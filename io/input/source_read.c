@@ -9,75 +9,75 @@
 #include "src/base/diagnostics.h"
 
 /* With less than this the kernel's read-ahead is better than asking for no more than is wanted. */
-enum { LEAST_COLD_NBYTES = (1 << 20) + 1 };
+enum { MIN_BYPASS_NBYTES = (1 << 20) + 1 };
 
 /* Like file_read_at(), for a little of a large source: with what the kernel reads ahead. */
-static int read_little(struct source_table *table, struct source *source, uint64_t in_file,
+static int read_with_readahead(struct source_table *table, struct source *source, uint64_t file_offset,
 		       void *buffer, size_t nbytes)
 {
 	int r;
 
 	pthread_mutex_lock(&table->lock);
-	cold_range_enter(&source->cold_range, &source->file, source_end(source), in_file);
+	drop_behind_begin_read(&source->drop_behind, &source->file, source_end(source), file_offset);
 	pthread_mutex_unlock(&table->lock);
-	r = file_read_at(&source->file, in_file, buffer, nbytes);
+	r = file_read_at(&source->file, file_offset, buffer, nbytes);
 	pthread_mutex_lock(&table->lock);
-	cold_range_pass(&source->cold_range, &source->file, in_file, in_file + nbytes);
+	drop_behind_end_read(&source->drop_behind, &source->file, file_offset, file_offset + nbytes);
 	pthread_mutex_unlock(&table->lock);
 	return r;
 }
 
 /* Like file_read_at(), and leaves the page cache as it is if the source is large. */
-static int read_sparing(struct source_table *table, struct source *source, uint64_t in_file,
+static int read_preserving_cache(struct source_table *table, struct source *source, uint64_t file_offset,
 			void *buffer, size_t nbytes)
 {
 	int r;
 
-	if (source->is_large && nbytes < LEAST_COLD_NBYTES)
-		return read_little(table, source, in_file, buffer, nbytes);
-	if (!source->is_large || direct_is_cached(&source->file, in_file, nbytes))
-		return file_read_at(&source->file, in_file, buffer, nbytes);
-	if (source->direct.fd >= 0) {
-		r = direct_read_at(table->queue, &source->direct, in_file, buffer, nbytes);
+	if (source->is_large && nbytes < MIN_BYPASS_NBYTES)
+		return read_with_readahead(table, source, file_offset, buffer, nbytes);
+	if (!source->is_large || direct_is_cached(&source->file, file_offset, nbytes))
+		return file_read_at(&source->file, file_offset, buffer, nbytes);
+	if (source->direct_file.fd >= 0) {
+		r = direct_read_at(table->queue, &source->direct_file, file_offset, buffer, nbytes);
 		if (r != -EINVAL)
 			return r;
 	}
-	r = file_read_at(&source->file, in_file, buffer, nbytes);
-	file_forget(&source->file, in_file, nbytes);
+	r = file_read_at(&source->file, file_offset, buffer, nbytes);
+	file_drop_cache(&source->file, file_offset, nbytes);
 	return r;
 }
 
-/* The bytes of the file at `in_file`; -ENODATA without a message if it ends before. */
-static int read_plain(struct source_table *table, struct source *source, uint64_t in_file,
+/* The bytes of the file at `file_offset`; -ENODATA without a message if it ends before. */
+static int read_uncompressed(struct source_table *table, struct source *source, uint64_t file_offset,
 		      void *buffer, size_t nbytes)
 {
-	const int r = read_sparing(table, source, in_file, buffer, nbytes);
+	const int r = read_preserving_cache(table, source, file_offset, buffer, nbytes);
 
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", source->name, nbytes,
-			    in_file);
+			    file_offset);
 	return r;
 }
 
-static int read_held(struct source_table *table, struct source *source, uint64_t offset,
+static int read_acquired_source(struct source_table *table, struct source *source, uint64_t offset,
 		     void *buffer, size_t nbytes)
 {
-	const uint64_t at = source->base + offset;
+	const uint64_t file_offset = source->base + offset;
 	const bool reaches_end = offset + nbytes == source->nbytes;
-	int r, checked = 0;
+	int r, size_r = 0;
 
 	if (source->zst_reader)
-		r = zst_reader_read_at(source->zst_reader, &source->file, at, buffer, nbytes);
+		r = zst_reader_read_at(source->zst_reader, &source->file, file_offset, buffer, nbytes);
 	else
-		r = read_plain(table, source, at, buffer, nbytes);
+		r = read_uncompressed(table, source, file_offset, buffer, nbytes);
 	if (r < 0 && r != -ENODATA)
 		return r;
 	if (r < 0 || reaches_end)
-		checked = source_check_size(source);
-	if (checked < 0)
-		return checked;
+		size_r = source_check_size(source);
+	if (size_r < 0)
+		return size_r;
 	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 " ends before the file does",
-			    source->name, nbytes, at) :
+			    source->name, nbytes, file_offset) :
 		       0;
 }
 
@@ -88,7 +88,7 @@ int source_read_at(struct source_table *table, struct source *source, uint64_t o
 
 	if (r < 0)
 		return r;
-	r = read_held(table, source, offset, buffer, nbytes);
+	r = read_acquired_source(table, source, offset, buffer, nbytes);
 	source_release(table, source);
 	return r;
 }

@@ -14,9 +14,9 @@ uint64_t source_window_nbytes(const void *header, size_t nbytes)
 	const uint64_t window_nbytes =
 		nbytes < ZST_HEADER_NBYTES ? 0 : zst_window_nbytes(header, nbytes);
 
-	return window_nbytes > ZST_MOST_WINDOW_NBYTES  ? 0 :
-	       window_nbytes > ZST_USUAL_WINDOW_NBYTES ? window_nbytes :
-							 ZST_USUAL_WINDOW_NBYTES;
+	return window_nbytes > ZST_MAX_WINDOW_NBYTES  ? 0 :
+	       window_nbytes > ZST_DEFAULT_WINDOW_NBYTES ? window_nbytes :
+							 ZST_DEFAULT_WINDOW_NBYTES;
 }
 
 /* As source_read_next(), behind the head. */
@@ -32,8 +32,8 @@ static int read_next(struct source *source, int cancel_fd, void *buffer, size_t 
 		*ret_nbytes = 0;
 		return 0;
 	}
-	if (source->given.kind == GIVEN_HANDOVER)
-		return handover_receive(source->given.handover, buffer, nbytes, ret_nbytes);
+	if (source->endpoint.kind == ENDPOINT_RENDEZVOUS)
+		return rendezvous_receive(source->endpoint.rendezvous, buffer, nbytes, ret_nbytes);
 	r = file_read_next(&source->file, buffer, nbytes, cancel_fd, ret_nbytes);
 	if (r < 0)
 		return r != -ECANCELED ? fail(r, "%s: read: %m", source->name) : r;
@@ -51,23 +51,23 @@ static int read_head(struct source *source, int cancel_fd)
 }
 
 /* It is compressed: the head becomes that of the content. */
-static int start_content(const struct source_table *table, struct source *source, int cancel_fd)
+static int start_decompression(const struct source_table *table, struct source *source, int cancel_fd)
 {
 	const struct source_head *head = source->head;
 	const uint64_t window_nbytes = source_window_nbytes(head->bytes, head->end);
 	int r;
 
 	/* One that is looked at before the plan is planned with, as large as it is. */
-	if (window_nbytes && table->most_window_nbytes == ZST_MOST_WINDOW_NBYTES)
+	if (window_nbytes && table->max_window_nbytes == ZST_MAX_WINDOW_NBYTES)
 		source->window_nbytes = window_nbytes;
 	r = zst_stream_open(source->name, head->bytes, head->end,
-			    source->window_nbytes > table->most_window_nbytes ?
+			    source->window_nbytes > table->max_window_nbytes ?
 				    source->window_nbytes :
-				    table->most_window_nbytes,
+				    table->max_window_nbytes,
 			    &source->zst_stream);
 	if (r == 0)
 		r = read_head(source, cancel_fd);
-	return r < 0 ? r : source_look_at_head(table, source, source->head, true);
+	return r < 0 ? r : source_detect_head(table, source, source->head, true);
 }
 
 int source_start(const struct source_table *table, struct source *source, int cancel_fd)
@@ -75,8 +75,8 @@ int source_start(const struct source_table *table, struct source *source, int ca
 	int r;
 
 	source->is_started = true;
-	if ((!source->is_stream && !source->zst_end) || table->rules.choice == FORMAT_RAW ||
-	    source->given.kind == GIVEN_HANDOVER)
+	if ((!source->is_stream && !source->zst_end) || table->rules.mode == FORMAT_RAW ||
+	    source->endpoint.kind == ENDPOINT_RENDEZVOUS)
 		return 0; /* it was looked at, and is plain, or need not be */
 	source->head = malloc(sizeof *source->head);
 	if (!source->head)
@@ -84,18 +84,18 @@ int source_start(const struct source_table *table, struct source *source, int ca
 	r = read_head(source, cancel_fd);
 	if (r < 0)
 		return r;
-	r = source->zst_end ? 1 : source_look_at_head(table, source, source->head, false);
-	return r > 0 ? start_content(table, source, cancel_fd) : r;
+	r = source->zst_end ? 1 : source_detect_head(table, source, source->head, false);
+	return r > 0 ? start_decompression(table, source, cancel_fd) : r;
 }
 
 bool source_may_be_compressed(const struct source *source)
 {
-	return source->is_stream && source->given.kind != GIVEN_HANDOVER &&
+	return source->is_stream && source->endpoint.kind != ENDPOINT_RENDEZVOUS &&
 	       (!source->is_started || source->zst_stream);
 }
 
 /* What was read when it was started. */
-static size_t take_head(struct source *source, void *buffer, size_t nbytes)
+static size_t consume_head(struct source *source, void *buffer, size_t nbytes)
 {
 	struct source_head *head = source->head;
 	size_t n;
@@ -115,7 +115,7 @@ static size_t take_head(struct source *source, void *buffer, size_t nbytes)
 int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
 		     size_t *ret_nbytes)
 {
-	const size_t n = take_head(source, buffer, nbytes);
+	const size_t n = consume_head(source, buffer, nbytes);
 	const int r =
 		read_next(source, cancel_fd, (unsigned char *)buffer + n, nbytes - n, ret_nbytes);
 

@@ -20,52 +20,52 @@
 #include "io/output/target_check.h"
 #include "src/base/diagnostics.h"
 
-struct replacement {
+struct atomic_file {
 	const struct syscalls *calls;
-	struct replaced replaced;   /* what has the target's name */
-	struct hidden_name *hidden; /* NULL if the file has no name, or a kept one */
-	struct hidden_name own;     /* where that is, if nobody else has to know it */
-	const char *kept_name;      /* or NULL */
-	struct file held;           /* a duplicate that keeps the lock (orphans.h), or closed */
-	struct file_identity made;  /* the new file, when it is finished */
-	struct file_state written;  /* as it was left, if is_written */
-	bool is_written;
+	struct target_snapshot target;   /* what has the target's name */
+	struct temp_name *temp_name; /* NULL if the file has no name, or a kept one */
+	struct temp_name own_temp_name;     /* where that is, if nobody else has to know it */
+	const char *resumable_name;      /* or NULL */
+	struct file lock_file;           /* a duplicate that keeps the lock (orphans.h), or closed */
+	struct file_id file_id;  /* the new file, when it is finished */
+	struct file_state complete_state;  /* as it was left, if is_complete */
+	bool is_complete;
 };
 
-static int make_hidden(struct replacement *replacement, mode_t mode,
-		       const struct leftovers_owner *owner, struct file *ret_file)
+static int create_with_temp_name(struct atomic_file *atomic_file, mode_t mode,
+		       const struct orphan_owner *owner, struct file *ret_file)
 {
 	int r;
 
-	replacement->hidden = hidden_names_take(replacement->calls->names,
-						replacement->replaced.directory.fd, owner,
-						&replacement->own);
-	if (!replacement->hidden)
+	atomic_file->temp_name = temp_names_reserve(atomic_file->calls->temp_names,
+						atomic_file->target.directory.fd, owner,
+						&atomic_file->own_temp_name);
+	if (!atomic_file->temp_name)
 		return -EMFILE;
-	r = file_open(replacement->calls, replacement->replaced.directory.fd,
-		      replacement->hidden->name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
-	hidden_names_made(replacement->hidden);
+	r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
+		      atomic_file->temp_name->name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+	temp_names_created(atomic_file->temp_name);
 	if (r < 0) {
-		hidden_names_give_up(replacement->hidden);
-		replacement->hidden = NULL;
+		temp_names_release(atomic_file->temp_name);
+		atomic_file->temp_name = NULL;
 	}
 	return r;
 }
 
-static int fail_kept(const struct replacement *replacement, int r, const char *what)
+static int fail_resumable_name(const struct atomic_file *atomic_file, int r, const char *problem)
 {
-	return fail(r, "%s: %s beside it %s", replacement->replaced.path, replacement->kept_name,
-		    what);
+	return fail(r, "%s: %s beside it %s", atomic_file->target.path, atomic_file->resumable_name,
+		    problem);
 }
 
 /* status: of the file with the kept name. Nobody else may be able to change it. */
-static int check_kept(const struct replacement *replacement, const struct stat *status)
+static int check_resumable_file(const struct atomic_file *atomic_file, const struct stat *status)
 {
 	if (!S_ISREG(status->st_mode) || status->st_uid != geteuid())
-		return fail_kept(replacement, -EEXIST,
+		return fail_resumable_name(atomic_file, -EEXIST,
 				 "is another file than the one that was begun; remove it");
 	if (status->st_nlink != 1)
-		return fail_kept(replacement, -EEXIST,
+		return fail_resumable_name(atomic_file, -EEXIST,
 				 "has other names as well (hard links), by which it could be "
 				 "changed; remove those");
 	return 0;
@@ -75,18 +75,18 @@ static int check_kept(const struct replacement *replacement, const struct stat *
  * Take up the file with the kept name. It must be ours: in a shared directory somebody else could
  * have put something in its place.
  */
-static int take_up_kept(const struct replacement *replacement, struct file *ret_file)
+static int reopen_resumable_file(const struct atomic_file *atomic_file, struct file *ret_file)
 {
 	struct file file;
 	struct stat status;
-	int r = file_open(replacement->calls, replacement->replaced.directory.fd,
-			  replacement->kept_name, O_RDWR | O_NOFOLLOW, 0, &file);
+	int r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
+			  atomic_file->resumable_name, O_RDWR | O_NOFOLLOW, 0, &file);
 
 	if (r == -ELOOP)
-		return fail_kept(replacement, r, "is a symbolic link now; remove it");
+		return fail_resumable_name(atomic_file, r, "is a symbolic link now; remove it");
 	if (r < 0)
 		return r;
-	r = fstat(file.fd, &status) < 0 ? -errno : check_kept(replacement, &status);
+	r = fstat(file.fd, &status) < 0 ? -errno : check_resumable_file(atomic_file, &status);
 	if (r < 0)
 		file_close(&file);
 	else
@@ -94,322 +94,322 @@ static int take_up_kept(const struct replacement *replacement, struct file *ret_
 	return r;
 }
 
-static int open_kept(const struct replacement *replacement, mode_t mode, struct file *ret_file)
+static int open_resumable_file(const struct atomic_file *atomic_file, mode_t mode, struct file *ret_file)
 {
-	const int r = file_open(replacement->calls, replacement->replaced.directory.fd,
-				replacement->kept_name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+	const int r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
+				atomic_file->resumable_name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
 
-	return r == -EEXIST ? take_up_kept(replacement, ret_file) : r;
+	return r == -EEXIST ? reopen_resumable_file(atomic_file, ret_file) : r;
 }
 
-static bool has_name(const struct replacement *replacement)
+static bool has_temp_name(const struct atomic_file *atomic_file)
 {
-	return replacement->hidden || replacement->kept_name;
+	return atomic_file->temp_name || atomic_file->resumable_name;
 }
 
 /*
  * The file is closed before it gets its name, as a close may have something to report; until then
  * this keeps what has no name, and the lock that says that somebody is at work.
  */
-static int keep_open(struct replacement *replacement, const struct file *file)
+static int duplicate_descriptor(struct atomic_file *atomic_file, const struct file *file)
 {
-	if (replacement->held.fd < 0)
-		replacement->held.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return replacement->held.fd < 0 ? -errno : 0;
+	if (atomic_file->lock_file.fd < 0)
+		atomic_file->lock_file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return atomic_file->lock_file.fd < 0 ? -errno : 0;
 }
 
-static void hold(struct replacement *replacement, const struct file *file)
+static void lock_temp_file(struct atomic_file *atomic_file, const struct file *file)
 {
-	leftovers_hold(file);
-	keep_open(replacement, file); /* if it cannot be now, it may be in the end */
+	orphans_lock(file);
+	duplicate_descriptor(atomic_file, file); /* if it cannot be now, it may be in the end */
 }
 
-static int make_file(struct replacement *replacement, const struct replacement_way *way,
+static int create_temp_file(struct atomic_file *atomic_file, const struct atomic_file_params *params,
 		     struct file *ret_file)
 {
 	/* Nobody else reads the contents of a file that was private. */
-	const mode_t mode = replacement->replaced.has_old ? 0600 : 0666;
+	const mode_t mode = atomic_file->target.had_file ? 0600 : 0666;
 	int r = -EOPNOTSUPP;
 
-	if (replacement->kept_name)
-		return open_kept(replacement, mode, ret_file);
-	if (!way->is_shared && access("/proc/self/fd", X_OK) == 0)
-		r = file_open(replacement->calls, replacement->replaced.directory.fd, ".",
+	if (atomic_file->resumable_name)
+		return open_resumable_file(atomic_file, mode, ret_file);
+	if (!params->is_shared && access("/proc/self/fd", X_OK) == 0)
+		r = file_open(atomic_file->calls, atomic_file->target.directory.fd, ".",
 			      O_RDWR | O_TMPFILE, mode, ret_file);
 	/* EISDIR is what a kernel says that does not know the flag. */
 	if (r == -EOPNOTSUPP || r == -EISDIR)
-		r = make_hidden(replacement, mode, &way->owner, ret_file);
+		r = create_with_temp_name(atomic_file, mode, &params->owner, ret_file);
 	if (r == 0)
-		hold(replacement, ret_file);
+		lock_temp_file(atomic_file, ret_file);
 	return r;
 }
 
-static struct replacement *make_replacement(const struct syscalls *calls, const char *path)
+static struct atomic_file *atomic_file_alloc(const struct syscalls *calls, const char *path)
 {
-	struct replacement *replacement = calloc(1, sizeof *replacement);
+	struct atomic_file *atomic_file = calloc(1, sizeof *atomic_file);
 
-	if (!replacement) {
+	if (!atomic_file) {
 		fail(-ENOMEM, "%s: %m", path);
 		return NULL;
 	}
-	replacement->calls = calls;
-	replacement->held = (struct file){ .calls = calls, .fd = -1 };
-	return replacement;
+	atomic_file->calls = calls;
+	atomic_file->lock_file = (struct file){ .calls = calls, .fd = -1 };
+	return atomic_file;
 }
 
-static void tell_leftovers(const struct replacement *replacement, const char *path,
-			   const struct replacement_way *way)
+static void warn_of_orphans(const struct atomic_file *atomic_file, const char *path,
+			   const struct atomic_file_params *params)
 {
-	const struct replaced *replaced = &replacement->replaced;
+	const struct target_snapshot *target = &atomic_file->target;
 
-	if (way->is_silent)
+	if (params->is_silent)
 		return;
-	if (replacement->hidden) /* others had to have a name here, too */
-		leftovers_tell(&replaced->directory, path);
-	else if (replaced->has_old && !way->kept_name)
-		leftovers_tell_beside(&replaced->directory, path, replaced->name);
+	if (atomic_file->temp_name) /* others had to have a name here, too */
+		orphans_warn(&target->directory, path);
+	else if (target->had_file && !params->resumable_name)
+		orphans_warn_target(&target->directory, path, target->name);
 }
 
-int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
-		      const struct replacement_way *way, struct file *ret_file,
-		      struct replacement **ret_replacement)
+int atomic_file_create(const struct syscalls *calls, const char *path, const struct stat *old,
+		      const struct atomic_file_params *params, struct file *ret_file,
+		      struct atomic_file **ret_atomic_file)
 {
-	struct replacement *replacement = make_replacement(calls, path);
+	struct atomic_file *atomic_file = atomic_file_alloc(calls, path);
 	int r;
 
-	if (!replacement)
+	if (!atomic_file)
 		return -ENOMEM;
-	replacement->kept_name = way->kept_name;
-	r = replaced_find(calls, path, old, &replacement->replaced);
-	if (r == 0 && !way->is_silent)
-		leftovers_remove(&replacement->replaced.directory, &way->owner);
+	atomic_file->resumable_name = params->resumable_name;
+	r = target_snapshot_take(calls, path, old, &atomic_file->target);
+	if (r == 0 && !params->is_silent)
+		orphans_remove(&atomic_file->target.directory, &params->owner);
 	if (r == 0)
-		r = make_file(replacement, way, ret_file);
+		r = create_temp_file(atomic_file, params, ret_file);
 	if (r < 0) {
-		replacement_leave(replacement); /* there is no file that is ours */
+		atomic_file_close(atomic_file); /* there is no file that is ours */
 		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
 	}
-	tell_leftovers(replacement, path, way);
-	*ret_replacement = replacement;
+	warn_of_orphans(atomic_file, path, params);
+	*ret_atomic_file = atomic_file;
 	return 0;
 }
 
 /* If this process is ended, the one that has begun the file may be so suddenly that it stays. */
-static int share_hidden(struct replacement *replacement, const char *name)
+static int adopt_temp_name(struct atomic_file *atomic_file, const char *name)
 {
-	replacement->hidden = hidden_names_share(replacement->calls->names,
-						 replacement->replaced.directory.fd, name,
-						 &replacement->own);
-	return replacement->hidden ? 0 : -EMFILE;
+	atomic_file->temp_name = temp_names_adopt(atomic_file->calls->temp_names,
+						 atomic_file->target.directory.fd, name,
+						 &atomic_file->own_temp_name);
+	return atomic_file->temp_name ? 0 : -EMFILE;
 }
 
-int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
-		     const char *name, struct file *ret_file, struct replacement **ret_replacement)
+int atomic_file_open_shared(const struct syscalls *calls, const char *path, const struct stat *old,
+		     const char *name, struct file *ret_file, struct atomic_file **ret_atomic_file)
 {
-	struct replacement *replacement = make_replacement(calls, path);
+	struct atomic_file *atomic_file = atomic_file_alloc(calls, path);
 	int r;
 
-	if (!replacement)
+	if (!atomic_file)
 		return -ENOMEM;
-	r = replaced_find(calls, path, old, &replacement->replaced);
+	r = target_snapshot_take(calls, path, old, &atomic_file->target);
 	if (r == 0)
-		r = file_open(calls, replacement->replaced.directory.fd, name, O_RDWR | O_NOFOLLOW,
+		r = file_open(calls, atomic_file->target.directory.fd, name, O_RDWR | O_NOFOLLOW,
 			      0, ret_file);
 	if (r == 0)
-		r = share_hidden(replacement, name);
+		r = adopt_temp_name(atomic_file, name);
 	if (r < 0) {
-		replacement_leave(replacement);
+		atomic_file_close(atomic_file);
 		return fail(
 			r,
 			"%s: %s beside it, which another rank has begun, cannot be opened here: "
 			"%m; all ranks must see the same directory",
 			path, name);
 	}
-	*ret_replacement = replacement;
+	*ret_atomic_file = atomic_file;
 	return 0;
 }
 
-const char *replacement_hidden_name(const struct replacement *replacement)
+const char *atomic_file_temp_name(const struct atomic_file *atomic_file)
 {
-	return replacement->hidden ? replacement->hidden->name : NULL;
+	return atomic_file->temp_name ? atomic_file->temp_name->name : NULL;
 }
 
 /* The target is no more open than it was, and no less if that can be. */
-static int copy_attributes(const struct replacement *replacement, const struct file *file)
+static int copy_attributes(const struct atomic_file *atomic_file, const struct file *file)
 {
-	struct attributes_lost lost;
-	const int r = attributes_copy(&replacement->replaced.old_file, file, &lost);
+	struct lost_attributes lost;
+	const int r = attributes_copy(&atomic_file->target.old_file, file, &lost);
 
 	if (r < 0)
 		return r;
-	if (lost.access_list)
+	if (lost.acl)
 		warn("%s: its access list cannot be kept: only its owner can use the file now",
-		     replacement->replaced.path);
-	if (lost.others)
+		     atomic_file->target.path);
+	if (lost.xattrs)
 		warn("%s: not all of its extended attributes can be kept",
-		     replacement->replaced.path);
+		     atomic_file->target.path);
 	return 0;
 }
 
 /* What is unfinished must not stay in silence: it takes as much space as the output. */
-static void remove_unfinished(const struct replacement *replacement, const char *name)
+static void remove_temp_file(const struct atomic_file *atomic_file, const char *name)
 {
-	const int r = file_remove(replacement->calls, replacement->replaced.directory.fd, name, 0);
+	const int r = file_remove(atomic_file->calls, atomic_file->target.directory.fd, name, 0);
 
 	if (r < 0)
 		warn("%s: %s beside it is unfinished, and cannot be removed: %s",
-		     replacement->replaced.path, name, strerror(-r));
+		     atomic_file->target.path, name, strerror(-r));
 }
 
-int replacement_check(const struct replacement *replacement)
+int atomic_file_check_target(const struct atomic_file *atomic_file)
 {
-	const int r = replaced_check(&replacement->replaced);
+	const int r = target_snapshot_verify(&atomic_file->target);
 
-	return r < 0 ? fail(r, "%s: cannot be replaced: %m", replacement->replaced.path) : 0;
+	return r < 0 ? fail(r, "%s: cannot be replaced: %m", atomic_file->target.path) : 0;
 }
 
-static int link_nameless(const struct replacement *replacement, const char *name)
+static int link_unnamed(const struct atomic_file *atomic_file, const char *name)
 {
 	char descriptor[sizeof "/proc/self/fd/" + 12];
-	const int fd = replacement->held.fd;
+	const int fd = atomic_file->lock_file.fd;
 
 	snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", fd);
-	return replacement->calls->linkat(AT_FDCWD, descriptor, replacement->replaced.directory.fd,
+	return atomic_file->calls->linkat(AT_FDCWD, descriptor, atomic_file->target.directory.fd,
 					  name, AT_SYMLINK_FOLLOW) < 0 ?
 		       -errno :
 		       0;
 }
 
 /* A name for the moment that the rename takes. */
-static int link_for_now(const struct replacement *replacement,
-			char ret_name[static LEFTOVERS_NAME_SIZE])
+static int link_temporarily(const struct atomic_file *atomic_file,
+			char ret_name[static TEMP_NAME_SIZE])
 {
 	int r;
 
-	leftovers_name_beside(replacement->replaced.name, ret_name);
-	r = link_nameless(replacement, ret_name);
+	orphans_make_rename_name(atomic_file->target.name, ret_name);
+	r = link_unnamed(atomic_file, ret_name);
 	if (r != -EEXIST)
 		return r;
 	/* Somebody was killed in that moment, and it has been told; or is in it now. */
-	leftovers_make_name(NULL, ret_name);
-	return link_nameless(replacement, ret_name);
+	orphans_make_temp_name(NULL, ret_name);
+	return link_unnamed(atomic_file, ret_name);
 }
 
-static int rename_from(const struct replacement *replacement, const char *name)
+static int rename_to_target(const struct atomic_file *atomic_file, const char *name)
 {
-	const int directory = replacement->replaced.directory.fd;
-	const int r = replaced_check(&replacement->replaced);
+	const int directory = atomic_file->target.directory.fd;
+	const int r = target_snapshot_verify(&atomic_file->target);
 
 	if (r < 0)
 		return r;
-	return replacement->calls->renameat(directory, name, directory,
-					    replacement->replaced.name) < 0 ?
+	return atomic_file->calls->renameat(directory, name, directory,
+					    atomic_file->target.name) < 0 ?
 		       -errno :
 		       0;
 }
 
-static const char *name_of(const struct replacement *replacement)
+static const char *current_temp_name(const struct atomic_file *atomic_file)
 {
-	return replacement->kept_name ? replacement->kept_name : replacement->hidden->name;
+	return atomic_file->resumable_name ? atomic_file->resumable_name : atomic_file->temp_name->name;
 }
 
 /* Its bytes are those that were written, as far as its times tell. */
-static int check_written(const struct replacement *replacement, const struct stat *status)
+static int check_unmodified(const struct atomic_file *atomic_file, const struct stat *status)
 {
-	const struct file_state now = file_state_of(status);
+	const struct file_state current = file_state_from_stat(status);
 
-	if (!replacement->is_written || file_state_is_same(&replacement->written, &now))
+	if (!atomic_file->is_complete || file_state_is_unchanged(&atomic_file->complete_state, &current))
 		return 0;
 	return fail(-EBUSY,
 		    "%s: %s beside it, which was to take its place, is not as it was left: "
 		    "somebody else has changed it",
-		    replacement->replaced.path, name_of(replacement));
+		    atomic_file->target.path, current_temp_name(atomic_file));
 }
 
 /* The name that the new file has had is nobody's business any more. */
-static void forget_name(struct replacement *replacement)
+static void release_temp_name(struct atomic_file *atomic_file)
 {
-	if (replacement->hidden)
-		hidden_names_give_up(replacement->hidden);
-	replacement->hidden = NULL;
-	replacement->kept_name = NULL;
+	if (atomic_file->temp_name)
+		temp_names_release(atomic_file->temp_name);
+	atomic_file->temp_name = NULL;
+	atomic_file->resumable_name = NULL;
 }
 
-static int fail_removed(struct replacement *replacement, const char *name)
+static int fail_removed(struct atomic_file *atomic_file, const char *name)
 {
 	fail(-ENOENT,
 	     "%s: %s beside it, which was to take its place, is not there any more: somebody else "
 	     "has removed it",
-	     replacement->replaced.path, name);
-	forget_name(replacement);
+	     atomic_file->target.path, name);
+	release_temp_name(atomic_file);
 	return -ENOENT;
 }
 
 /* Everybody sees the name: is it still the new file's? If not, what has it stays. */
-static int check_name(struct replacement *replacement, const char *name)
+static int check_temp_name(struct atomic_file *atomic_file, const char *name)
 {
 	struct stat status;
 
-	if (fstatat(replacement->replaced.directory.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? fail_removed(replacement, name) : -errno;
-	if (file_identity_equal(file_identity_of(&status), replacement->made))
-		return check_written(replacement, &status);
+	if (fstatat(atomic_file->target.directory.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? fail_removed(atomic_file, name) : -errno;
+	if (file_id_equal(file_id_from_stat(&status), atomic_file->file_id))
+		return check_unmodified(atomic_file, &status);
 	fail(-EBUSY,
 	     "%s: %s beside it, which was to take its place, has been replaced by somebody else; "
 	     "both stay as they are",
-	     replacement->replaced.path, name);
-	forget_name(replacement);
+	     atomic_file->target.path, name);
+	release_temp_name(atomic_file);
 	return -EBUSY;
 }
 
-static int rename_named(struct replacement *replacement)
+static int rename_temp_file(struct atomic_file *atomic_file)
 {
-	const char *const name = name_of(replacement);
-	int r = check_name(replacement, name);
+	const char *const name = current_temp_name(atomic_file);
+	int r = check_temp_name(atomic_file, name);
 
 	if (r == 0)
-		r = rename_from(replacement, name);
+		r = rename_to_target(atomic_file, name);
 	if (r == 0)
-		forget_name(replacement);
+		release_temp_name(atomic_file);
 	return r;
 }
 
 /* A link takes no name from anybody; but where there is a file, it cannot be made. */
-static int name_nameless(const struct replacement *replacement)
+static int publish_unnamed(const struct atomic_file *atomic_file)
 {
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[TEMP_NAME_SIZE];
 	int r;
 
-	if (!replacement->replaced.has_old) {
-		r = replaced_check(&replacement->replaced);
+	if (!atomic_file->target.had_file) {
+		r = target_snapshot_verify(&atomic_file->target);
 		if (r == 0)
-			r = link_nameless(replacement, replacement->replaced.name);
-		return r == -EEXIST ? replaced_fail_taken(&replacement->replaced) : r;
+			r = link_unnamed(atomic_file, atomic_file->target.name);
+		return r == -EEXIST ? target_snapshot_fail_exists(&atomic_file->target) : r;
 	}
-	r = link_for_now(replacement, name);
+	r = link_temporarily(atomic_file, name);
 	if (r < 0)
 		return r;
-	r = rename_from(replacement, name);
+	r = rename_to_target(atomic_file, name);
 	if (r < 0)
-		remove_unfinished(replacement, name);
+		remove_temp_file(atomic_file, name);
 	return r;
 }
 
-static int give_name(struct replacement *replacement)
+static int publish_file(struct atomic_file *atomic_file)
 {
-	const bool is_first = commitment_make(replacement->calls->commitment);
-	const int r = has_name(replacement) ? rename_named(replacement) :
-					      name_nameless(replacement);
+	const bool is_first = commit_begin(atomic_file->calls->commit_point);
+	const int r = has_temp_name(atomic_file) ? rename_temp_file(atomic_file) :
+					      publish_unnamed(atomic_file);
 
 	if (r < 0 && is_first)
-		commitment_revoke(replacement->calls->commitment);
+		commit_rollback(atomic_file->calls->commit_point);
 	return r;
 }
 
-static int sync_directory(const struct replacement *replacement)
+static int sync_directory(const struct atomic_file *atomic_file)
 {
 	struct file directory;
-	int r = file_open(replacement->calls, replacement->replaced.directory.fd, ".",
+	int r = file_open(atomic_file->calls, atomic_file->target.directory.fd, ".",
 			  O_RDONLY | O_DIRECTORY, 0, &directory);
 
 	if (r < 0)
@@ -420,101 +420,101 @@ static int sync_directory(const struct replacement *replacement)
 }
 
 /* Everybody can have opened a file that has a name; without one nobody has. */
-int replacement_note_written(struct replacement *replacement, const struct file *file)
+int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file *file)
 {
 	struct stat status;
 	int r;
 
-	if (!has_name(replacement))
+	if (!has_temp_name(atomic_file))
 		return 0;
 	if (fstat(file->fd, &status) < 0)
-		return fail(-errno, "%s: cannot be replaced: %m", replacement->replaced.path);
-	r = check_written(replacement, &status);
+		return fail(-errno, "%s: cannot be replaced: %m", atomic_file->target.path);
+	r = check_unmodified(atomic_file, &status);
 	if (r < 0)
 		return r;
-	replacement->written = file_state_of(&status);
-	replacement->is_written = true;
+	atomic_file->complete_state = file_state_from_stat(&status);
+	atomic_file->is_complete = true;
 	return 0;
 }
 
 /* Attributes are ours, and move the time of change; the bytes have been left alone. */
-static int note_attributes(struct replacement *replacement, const struct file *file)
+static int record_attributes(struct atomic_file *atomic_file, const struct file *file)
 {
-	const struct file_state before = replacement->written;
+	const struct file_state complete = atomic_file->complete_state;
 	struct stat status;
 
-	if (!replacement->is_written)
+	if (!atomic_file->is_complete)
 		return 0;
 	if (fstat(file->fd, &status) < 0)
 		return -errno;
-	replacement->written = file_state_of(&status);
-	replacement->written.nbytes = before.nbytes;
-	replacement->written.modified = before.modified;
-	return check_written(replacement, &status);
+	atomic_file->complete_state = file_state_from_stat(&status);
+	atomic_file->complete_state.nbytes = complete.nbytes;
+	atomic_file->complete_state.modified = complete.modified;
+	return check_unmodified(atomic_file, &status);
 }
 
 /* Others who can write to the file are not meant to. */
-static int note_made(struct replacement *replacement, const struct file *file, uint64_t nbytes)
+static int record_final_identity(struct atomic_file *atomic_file, const struct file *file, uint64_t nbytes)
 {
 	struct stat status;
 
 	if (fstat(file->fd, &status) < 0)
 		return -errno;
-	replacement->made = file_identity_of(&status);
+	atomic_file->file_id = file_id_from_stat(&status);
 	return (uint64_t)status.st_size == nbytes ?
-		       check_written(replacement, &status) :
+		       check_unmodified(atomic_file, &status) :
 		       fail(-EBUSY,
 			    "%s: what was to take its place has %jd bytes, not %" PRIu64
 			    ": somebody else has changed it",
-			    replacement->replaced.path, (intmax_t)status.st_size, nbytes);
+			    atomic_file->target.path, (intmax_t)status.st_size, nbytes);
 }
 
-int replacement_finish(struct replacement *replacement, struct file *file, uint64_t nbytes,
-		       bool sync_name, bool keeps)
+int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint64_t nbytes,
+		       bool sync_name, bool keep_on_failure)
 {
-	int r = note_made(replacement, file, nbytes), closed;
+	int r = record_final_identity(atomic_file, file, nbytes), close_result;
 
-	if (r == 0 && replacement->replaced.has_old) {
-		r = copy_attributes(replacement, file);
+	if (r == 0 && atomic_file->target.had_file) {
+		r = copy_attributes(atomic_file, file);
 		if (r == 0)
-			r = note_attributes(replacement, file);
+			r = record_attributes(atomic_file, file);
 	}
-	if (r == 0 && !has_name(replacement))
-		r = keep_open(replacement, file);
+	if (r == 0 && !has_temp_name(atomic_file))
+		r = duplicate_descriptor(atomic_file, file);
 	/* An error that the file system kept back until now must not reach the target. */
-	closed = file_close(file);
+	close_result = file_close(file);
 	if (r == 0)
-		r = closed;
+		r = close_result;
 	if (r == 0)
-		r = give_name(replacement);
+		r = publish_file(atomic_file);
 	if (r < 0)
-		fail(r, "%s: cannot be replaced: %m", replacement->replaced.path);
-	else if (sync_name && (r = sync_directory(replacement)) < 0)
+		fail(r, "%s: cannot be replaced: %m", atomic_file->target.path);
+	else if (sync_name && (r = sync_directory(atomic_file)) < 0)
 		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
-		     replacement->replaced.path);
-	if (keeps)
-		replacement_leave(replacement);
+		     atomic_file->target.path);
+	if (keep_on_failure)
+		atomic_file_close(atomic_file);
 	else
-		replacement_drop(replacement);
+		atomic_file_discard(atomic_file);
 	return r;
 }
 
-void replacement_drop(struct replacement *replacement)
+void atomic_file_discard(struct atomic_file *atomic_file)
 {
-	if (!replacement)
+	if (!atomic_file)
 		return;
-	if (replacement->hidden)
-		remove_unfinished(replacement, replacement->hidden->name);
-	if (replacement->kept_name)
-		remove_unfinished(replacement, replacement->kept_name);
-	replacement_leave(replacement);
+	if (atomic_file->temp_name)
+		remove_temp_file(atomic_file, atomic_file->temp_name->name);
+	if (atomic_file->resumable_name)
+		remove_temp_file(atomic_file, atomic_file->resumable_name);
+	atomic_file_close(atomic_file);
 }
 
-void replacement_leave(struct replacement *replacement)
+void atomic_file_close(struct atomic_file *atomic_file)
 {
-	if (replacement->hidden)
-		hidden_names_give_up(replacement->hidden);
-	file_close(&replacement->held);
-	replaced_forget(&replacement->replaced);
-	free(replacement);
+	if (atomic_file->temp_name)
+		temp_names_release(atomic_file->temp_name);
+	file_close(&atomic_file->lock_file);
+	target_snapshot_close(&atomic_file->target);
+	free(atomic_file);
 }

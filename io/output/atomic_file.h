@@ -27,22 +27,22 @@
 
 #include "io/output/orphans.h"
 
-struct replacement;
+struct atomic_file;
 
 /* How a new file is made. Zeroed: by this process, for itself. */
-struct replacement_way {
+struct atomic_file_params {
 	/*
 	 * NULL, or the hidden name that it has from the start, and keeps when the process ends
 	 * before it is finished; a file of that name may be there and is then taken up as it is.
 	 * The string must outlive the replacement.
 	 */
-	const char *kept_name;
+	const char *resumable_name;
 	/* It has a hidden name from the start, by which other processes join (below). */
 	bool is_shared;
 	/* Of what is shared: nothing is told of what others have left beside it. */
 	bool is_silent;
 	/* And whose it is, who removes what was left of it by an earlier start. */
-	struct leftovers_owner owner;
+	struct orphan_owner owner;
 };
 
 /*
@@ -51,49 +51,49 @@ struct replacement_way {
  * exist: permissions then come from the umask. On success the file is the caller's to close, the
  * replacement to finish or drop.
  */
-int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
-		      const struct replacement_way *way, struct file *ret_file,
-		      struct replacement **ret_replacement);
+int atomic_file_create(const struct syscalls *calls, const char *path, const struct stat *old,
+		      const struct atomic_file_params *params, struct file *ret_file,
+		      struct atomic_file **ret_atomic_file);
 
 /*
  * Join one that is shared: until it is finished its processes write to it, too. `name` is its
  * hidden one. The file is theirs to close, the replacement to leave, and what becomes of it is for
  * the first to say; or to drop, which removes the file for all.
  */
-int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
-		     const char *name, struct file *ret_file, struct replacement **ret_replacement);
+int atomic_file_open_shared(const struct syscalls *calls, const char *path, const struct stat *old,
+		     const char *name, struct file *ret_file, struct atomic_file **ret_atomic_file);
 
 /* The hidden name; NULL: it has none. As long as the replacement. */
-const char *replacement_hidden_name(const struct replacement *replacement);
+const char *atomic_file_temp_name(const struct atomic_file *atomic_file);
 
 /*
  * All of the file is written, and it has its size: nobody changes it any more. Again, later: has
- * nobody? 0, or -EBUSY after a message, as replacement_finish() would fail. Of a file without a
+ * nobody? 0, or -EBUSY after a message, as atomic_file_commit() would fail. Of a file without a
  * name, which nobody else can open, nothing is noted.
  */
-int replacement_note_written(struct replacement *replacement, const struct file *file);
+int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file *file);
 
 /*
  * Put the file, which has nbytes, under the target's name; closes it. -EBUSY if somebody else has
- * changed its size, or anything since replacement_note_written(), put another one under its name,
+ * changed its size, or anything since atomic_file_mark_complete(), put another one under its name,
  * or made the path lead elsewhere; -ENOENT if its name is gone. sync_name: and bring the name to
  * stable storage. Frees the replacement, whether it succeeds or not; on failure nothing is left of
  * the new file, unless it has a kept name and `keeps`.
  */
-int replacement_finish(struct replacement *replacement, struct file *file, uint64_t nbytes,
-		       bool sync_name, bool keeps);
+int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint64_t nbytes,
+		       bool sync_name, bool keep_on_failure);
 
 /*
  * Is what has the target's name still what was there at first, or nothing, and does the path lead
- * there? 0, or -EBUSY after a message, as replacement_finish() would fail.
+ * there? 0, or -EBUSY after a message, as atomic_file_commit() would fail.
  */
-int replacement_check(const struct replacement *replacement);
+int atomic_file_check_target(const struct atomic_file *atomic_file);
 
 /*
  * Remove the name, if it has one, and free. The space comes back when the file is closed. NULL is
  * fine.
  */
-void replacement_drop(struct replacement *replacement);
+void atomic_file_discard(struct atomic_file *atomic_file);
 
 /* Free it and leave a file with a kept name as it is. */
-void replacement_leave(struct replacement *replacement);
+void atomic_file_close(struct atomic_file *atomic_file);

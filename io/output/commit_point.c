@@ -6,35 +6,35 @@
 
 #include <unistd.h>
 
-enum { FREE, MADE, DYING }; /* of state */
+enum { COMMIT_IDLE, COMMIT_BEGUN, COMMIT_TERMINATING }; /* of state */
 
-bool commitment_make(struct commitment *commitment)
+bool commit_begin(struct commit_point *commit)
 {
-	int before = FREE;
-	const bool is_first = !commitment ||
-			      atomic_compare_exchange_strong(&commitment->state, &before, MADE);
+	int expected = COMMIT_IDLE;
+	const bool is_first = !commit ||
+			      atomic_compare_exchange_strong(&commit->state, &expected, COMMIT_BEGUN);
 
-	while (before == DYING)
+	while (expected == COMMIT_TERMINATING)
 		pause();
 	return is_first;
 }
 
-void commitment_revoke(struct commitment *commitment)
+void commit_rollback(struct commit_point *commit)
 {
-	if (commitment)
-		atomic_store(&commitment->state, FREE);
+	if (commit)
+		atomic_store(&commit->state, COMMIT_IDLE);
 }
 
-int commitment_missed(const struct commitment *commitment)
+int commit_pending_signal(const struct commit_point *commit)
 {
-	return atomic_load(&commitment->state) == FREE ? atomic_load(&commitment->missed) : 0;
+	return atomic_load(&commit->state) == COMMIT_IDLE ? atomic_load(&commit->pending_signal) : 0;
 }
 
-bool commitment_lets_die(struct commitment *commitment, int signal_number)
+bool commit_signal_may_kill(struct commit_point *commit, int signal_number)
 {
-	int before = FREE;
+	int expected = COMMIT_IDLE;
 
-	atomic_store(&commitment->missed, signal_number);
-	return atomic_compare_exchange_strong(&commitment->state, &before, DYING) ||
-	       before == DYING;
+	atomic_store(&commit->pending_signal, signal_number);
+	return atomic_compare_exchange_strong(&commit->state, &expected, COMMIT_TERMINATING) ||
+	       expected == COMMIT_TERMINATING;
 }

@@ -5,7 +5,7 @@
  * that is the same file, for what is still to be sorted. So the question whether a process is done
  * or killed is settled once, between who gives the name and the handler of whatever signal comes:
  *
- *	free --commitment_make()--> made		signals are passed over
+ *	free --commit_begin()--> made		signals are passed over
  *	    \--a signal--> dying			who would give the name waits for the end
  *
  * Signals are of the process: a front end that handles them lends it (file.h: `commitment` of the
@@ -17,25 +17,25 @@
 #include <stdbool.h>
 
 /* Of a process. Zeroed: free, and no signal has come. */
-struct commitment {
+struct commit_point {
 	atomic_int state;
-	atomic_int missed; /* the last signal that was passed over; 0: none */
+	atomic_int pending_signal; /* the last signal that was passed over; 0: none */
 };
 
 /*
  * A name is about to be given. Returns true if the caller is the first, who may have to revoke it.
  * Does not return if the process is dying. NULL: there are no signals; true.
  */
-bool commitment_make(struct commitment *commitment);
+bool commit_begin(struct commit_point *commit);
 
 /* It was not given. NULL is fine. */
-void commitment_revoke(struct commitment *commitment);
+void commit_rollback(struct commit_point *commit);
 
 /* The signal that was passed over for a name that was not given then; 0: none. */
-int commitment_missed(const struct commitment *commitment);
+int commit_pending_signal(const struct commit_point *commit);
 
 /*
  * For a front end's handler of a signal that would end the process: is it to? Async-signal-safe.
  * From true on, nothing gets a name any more.
  */
-bool commitment_lets_die(struct commitment *commitment, int signal_number);
+bool commit_signal_may_kill(struct commit_point *commit, int signal_number);

@@ -17,20 +17,20 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static const char posix_list[] = "system.posix_acl_access";
+static const char posix_acl_name[] = "system.posix_acl_access";
 
-static bool begins(const char *name, const char *prefix)
+static bool name_has_prefix(const char *name, const char *prefix)
 {
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static bool is_access_list(const char *name)
+static bool is_acl_name(const char *name)
 {
-	return begins(name, "system.");
+	return name_has_prefix(name, "system.");
 }
 
 /* Of these bytes, or of a program: the new file holds others. */
-static bool is_about_contents(const char *name)
+static bool describes_contents(const char *name)
 {
 	return !strcmp(name, "security.capability") || !strcmp(name, "security.ima") ||
 	       !strcmp(name, "security.evm");
@@ -48,82 +48,82 @@ int attributes_open(const struct syscalls *calls, int directory, const char *nam
 /* --- extended attributes --- */
 
 /* The way to a file that is open by path only: its descriptor cannot be read, its link can. */
-static const char *path_of(const struct file *file, char path[static 32])
+static const char *proc_fd_path(const struct file *file, char path[static 32])
 {
 	snprintf(path, 32, "/proc/self/fd/%d", file->fd);
 	return path;
 }
 
-static ssize_t list_names(const struct file *file, char *names, size_t nbytes)
+static ssize_t list_xattrs(const struct file *file, char *names, size_t nbytes)
 {
 	char path[32];
 	const ssize_t n = flistxattr(file->fd, names, nbytes);
 
-	return n < 0 && errno == EBADF ? listxattr(path_of(file, path), names, nbytes) : n;
+	return n < 0 && errno == EBADF ? listxattr(proc_fd_path(file, path), names, nbytes) : n;
 }
 
-static ssize_t get_value(const struct file *file, const char *name, void *value, size_t nbytes)
+static ssize_t get_xattr(const struct file *file, const char *name, void *value, size_t nbytes)
 {
 	char path[32];
 	const ssize_t n = fgetxattr(file->fd, name, value, nbytes);
 
-	return n < 0 && errno == EBADF ? getxattr(path_of(file, path), name, value, nbytes) : n;
+	return n < 0 && errno == EBADF ? getxattr(proc_fd_path(file, path), name, value, nbytes) : n;
 }
 
-static bool has_none(int error)
+static bool is_missing_xattr(int error)
 {
 	return error == ENODATA || error == EOPNOTSUPP;
 }
 
 /* Returns whether the new file has it now, too, or neither does. */
-static bool copy_value(const struct file *old, const struct file *file, const char *name,
+static bool copy_xattr(const struct file *old, const struct file *file, const char *name,
 		       void *value)
 {
-	const ssize_t nbytes = get_value(old, name, value, XATTR_SIZE_MAX);
+	const ssize_t nbytes = get_xattr(old, name, value, XATTR_SIZE_MAX);
 
 	if (nbytes < 0)
-		return has_none(errno);
+		return is_missing_xattr(errno);
 	return file->calls->fsetxattr(file->fd, name, value, (size_t)nbytes, 0) == 0;
 }
 
-static void copy_values(const struct file *old, const struct file *file, const char *names,
-			size_t nbytes, void *value, struct attributes_lost *lost)
+static void copy_listed_xattrs(const struct file *old, const struct file *file, const char *names,
+			size_t nbytes, void *value, struct lost_attributes *lost)
 {
 	for (const char *name = names; name < names + nbytes; name += strlen(name) + 1) {
-		if (is_about_contents(name) || !strcmp(name, posix_list) ||
-		    copy_value(old, file, name, value))
+		if (describes_contents(name) || !strcmp(name, posix_acl_name) ||
+		    copy_xattr(old, file, name, value))
 			continue;
-		if (is_access_list(name))
-			lost->access_list = true;
-		else if (begins(name, "user."))
-			lost->others = true;
+		if (is_acl_name(name))
+			lost->acl = true;
+		else if (name_has_prefix(name, "user."))
+			lost->xattrs = true;
 	}
 }
 
 /* What a file inherits from its directory is no list of the old one's. */
-static bool drop_inherited(const struct file *file)
+static bool remove_inherited_acl(const struct file *file)
 {
-	return fremovexattr(file->fd, posix_list) == 0 || has_none(errno);
+	return fremovexattr(file->fd, posix_acl_name) == 0 || is_missing_xattr(errno);
 }
 
 /*
  * The list speaks of a group by what the file's group is: of another one it would say what is not
  * meant.
  */
-static void copy_posix_list(const struct file *old, const struct file *file, bool same_group,
-			    void *value, struct attributes_lost *lost)
+static void copy_posix_acl(const struct file *old, const struct file *file, bool same_group,
+			    void *value, struct lost_attributes *lost)
 {
-	const ssize_t nbytes = get_value(old, posix_list, value, XATTR_SIZE_MAX);
+	const ssize_t nbytes = get_xattr(old, posix_acl_name, value, XATTR_SIZE_MAX);
 
-	if (nbytes < 0 && has_none(errno))
-		lost->access_list |= !drop_inherited(file);
+	if (nbytes < 0 && is_missing_xattr(errno))
+		lost->acl |= !remove_inherited_acl(file);
 	else if (nbytes < 0 || !same_group ||
-		 file->calls->fsetxattr(file->fd, posix_list, value, (size_t)nbytes, 0) < 0)
-		lost->access_list = true;
+		 file->calls->fsetxattr(file->fd, posix_acl_name, value, (size_t)nbytes, 0) < 0)
+		lost->acl = true;
 }
 
-static int copy_extended(const struct file *old, const struct file *file, bool same_group,
-			 struct attributes_lost *lost)
+static int copy_all_xattrs(const struct file *old, const struct file *file, bool same_group,
+			 struct lost_attributes *lost)
 {
 	char *names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX), *value;
 	ssize_t nbytes;
@@ -131,20 +131,20 @@ static int copy_extended(const struct file *old, const struct file *file, bool s
 	if (!names)
 		return -ENOMEM;
 	value = names + XATTR_LIST_MAX;
-	nbytes = list_names(old, names, XATTR_LIST_MAX);
-	if (nbytes < 0 && !has_none(errno))
-		lost->others = true;
+	nbytes = list_xattrs(old, names, XATTR_LIST_MAX);
+	if (nbytes < 0 && !is_missing_xattr(errno))
+		lost->xattrs = true;
 	if (nbytes > 0)
-		copy_values(old, file, names, (size_t)nbytes, value, lost);
-	copy_posix_list(old, file, same_group, value, lost);
+		copy_listed_xattrs(old, file, names, (size_t)nbytes, value, lost);
+	copy_posix_acl(old, file, same_group, value, lost);
 	free(names);
 	return 0;
 }
 
 /* --- all of it --- */
 
-static mode_t permissions(const struct stat *old, const struct stat *status,
-			  const struct attributes_lost *lost)
+static mode_t permitted_mode(const struct stat *old, const struct stat *status,
+			  const struct lost_attributes *lost)
 {
 	mode_t mode = old->st_mode & 07777;
 
@@ -152,15 +152,15 @@ static mode_t permissions(const struct stat *old, const struct stat *status,
 		mode &= ~(mode_t)S_ISUID;
 	if (status->st_gid != old->st_gid)
 		mode &= ~(mode_t)S_ISGID & ((mode & 07) << 3 | ~(mode_t)070);
-	if (lost->access_list)
+	if (lost->acl)
 		mode &= ~(mode_t)077;
 	return mode;
 }
 
 int attributes_copy(const struct file *old, const struct file *file,
-		    struct attributes_lost *ret_lost)
+		    struct lost_attributes *ret_lost)
 {
-	struct attributes_lost lost = { false, false };
+	struct lost_attributes lost = { false, false };
 	struct stat old_status, status;
 	mode_t mode;
 	int r;
@@ -172,10 +172,10 @@ int attributes_copy(const struct file *old, const struct file *file,
 		return -errno;
 	if (fstat(file->fd, &status) < 0)
 		return -errno;
-	r = copy_extended(old, file, status.st_gid == old_status.st_gid, &lost);
+	r = copy_all_xattrs(old, file, status.st_gid == old_status.st_gid, &lost);
 	if (r < 0)
 		return r;
-	mode = permissions(&old_status, &status, &lost);
+	mode = permitted_mode(&old_status, &status, &lost);
 	/* A list of NFS 4 has set it already, and would be made anew from it. */
 	if (fstat(file->fd, &status) < 0 ||
 	    ((status.st_mode & 07777) != mode && fchmod(file->fd, mode) < 0))

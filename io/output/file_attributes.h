@@ -11,9 +11,9 @@
 #include "io/file/file.h"
 
 /* What was lost on the way. */
-struct attributes_lost {
-	bool access_list; /* only the owner has access now */
-	bool others;      /* extended attributes of the user's */
+struct lost_attributes {
+	bool acl; /* only the owner has access now */
+	bool xattrs;      /* extended attributes of the user's */
 };
 
 /*
@@ -31,4 +31,4 @@ int attributes_open(const struct syscalls *calls, int directory, const char *nam
  * the old file, stay behind. Returns 0 or a negative errno, without a message.
  */
 int attributes_copy(const struct file *old, const struct file *file,
-		    struct attributes_lost *ret_lost);
+		    struct lost_attributes *ret_lost);

@@ -19,207 +19,207 @@
 #include "io/codec/checksum.h"
 #include "src/base/diagnostics.h"
 
-static const char prefix[] = ".gsort-temp-";
+static const char temp_name_prefix[] = ".gsort-temp-";
 
 /* It takes less from the creation of a file to its lock. */
-enum { JUST_MADE_S = 60 };
+enum { NEW_FILE_GRACE_S = 60 };
 
-_Static_assert(sizeof prefix + 2 * FILE_UNIQUE_DIGITS == LEFTOVERS_NAME_SIZE, "the name's size");
+_Static_assert(sizeof temp_name_prefix + 2 * FILE_UNIQUE_DIGITS == TEMP_NAME_SIZE, "the name's size");
 
-void leftovers_make_name(const struct leftovers_owner *owner, char name[static LEFTOVERS_NAME_SIZE])
+void orphans_make_temp_name(const struct orphan_owner *owner, char name[static TEMP_NAME_SIZE])
 {
 	char digits[FILE_UNIQUE_DIGITS + 1];
 
 	file_unique_digits(digits);
-	snprintf(name, LEFTOVERS_NAME_SIZE, "%s%s%s", prefix, owner ? owner->digits : "", digits);
+	snprintf(name, TEMP_NAME_SIZE, "%s%s%s", temp_name_prefix, owner ? owner->digits : "", digits);
 }
 
-void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_SIZE])
+void orphans_make_rename_name(const char *target, char name[static TEMP_NAME_SIZE])
 {
-	snprintf(name, LEFTOVERS_NAME_SIZE, "%s%016" PRIx64, prefix,
+	snprintf(name, TEMP_NAME_SIZE, "%s%016" PRIx64, temp_name_prefix,
 		 checksum64(target, strlen(target)));
 }
 
-bool leftovers_is_name(const char *name)
+bool orphans_is_temp_name(const char *name)
 {
-	const char *digits = name + sizeof prefix - 1;
+	const char *digits = name + sizeof temp_name_prefix - 1;
 	size_t n;
 
-	if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+	if (strncmp(name, temp_name_prefix, sizeof temp_name_prefix - 1) != 0)
 		return false;
 	n = strspn(digits, "0123456789abcdef");
 	return !digits[n] && (n == FILE_UNIQUE_DIGITS || n == 2 * FILE_UNIQUE_DIGITS);
 }
 
 /* Of a name of these. */
-static bool is_owned(const char *name, const struct leftovers_owner *owner)
+static bool is_owned_name(const char *name, const struct orphan_owner *owner)
 {
-	const char *digits = name + sizeof prefix - 1;
+	const char *digits = name + sizeof temp_name_prefix - 1;
 
 	return strlen(digits) == 2 * FILE_UNIQUE_DIGITS &&
 	       strncmp(digits, owner->digits, FILE_UNIQUE_DIGITS) == 0;
 }
 
-void leftovers_hold(const struct file *file)
+void orphans_lock(const struct file *file)
 {
-	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	fcntl(file->fd, F_OFD_SETLK, &all);
+	fcntl(file->fd, F_OFD_SETLK, &lock);
 }
 
 /* Nobody holds it. Where there are no locks that cannot be told. */
-static bool is_free(const struct file *file, const struct stat *status)
+static bool is_unlocked_file(const struct file *file, const struct stat *status)
 {
-	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 
-	return S_ISREG(status->st_mode) && fcntl(file->fd, F_OFD_GETLK, &all) == 0 &&
-	       all.l_type == F_UNLCK;
+	return S_ISREG(status->st_mode) && fcntl(file->fd, F_OFD_GETLK, &lock) == 0 &&
+	       lock.l_type == F_UNLCK;
 }
 
 /* Nobody works on it, as far as can be told. */
-static bool is_left(const struct file *file, const struct stat *status)
+static bool is_orphan(const struct file *file, const struct stat *status)
 {
-	return is_free(file, status) &&
-	       (status->st_size > 0 || status->st_ctime + JUST_MADE_S < time(NULL));
+	return is_unlocked_file(file, status) &&
+	       (status->st_size > 0 || status->st_ctime + NEW_FILE_GRACE_S < time(NULL));
 }
 
 /* When it was last written to: "2026-11-22 23:10 UTC". */
-static const char *time_of(const struct stat *status, char text[static 32])
+static const char *format_mtime(const struct stat *status, char text[static 32])
 {
-	struct tm at;
+	struct tm utc;
 
 	text[0] = '\0';
-	if (gmtime_r(&status->st_mtime, &at))
-		strftime(text, 32, "%Y-%m-%d %H:%M UTC", &at);
+	if (gmtime_r(&status->st_mtime, &utc))
+		strftime(text, 32, "%Y-%m-%d %H:%M UTC", &utc);
 	return text;
 }
 
 /* What may not be opened is somebody else's, who will be told. */
-static bool look_at(const struct file *directory, const char *name, struct stat *ret_status)
+static bool probe_orphan(const struct file *directory, const char *name, struct stat *ret_status)
 {
 	struct file file;
-	bool left;
+	bool orphaned;
 
 	if (file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
 		return false;
-	left = fstat(file.fd, ret_status) == 0 && is_left(&file, ret_status);
+	orphaned = fstat(file.fd, ret_status) == 0 && is_orphan(&file, ret_status);
 	file_close(&file);
-	return left;
+	return orphaned;
 }
 
-static uint64_t taken_nbytes(const struct stat *status)
+static uint64_t allocated_nbytes(const struct stat *status)
 {
 	return (uint64_t)status->st_blocks * 512;
 }
 
 /* what: it was to be. */
-static void tell_one(const char *path, const char *name, const struct stat *status,
-		     const char *what)
+static void warn_orphan(const char *path, const char *name, const struct stat *status,
+		     const char *purpose)
 {
-	char text[32];
+	char mtime[32];
 
 	warn("%s: %s beside it was left by a gsort that was killed after %s, while it wrote %s: "
 	     "remove it, it takes %" PRIu64 " bytes",
-	     path, name, time_of(status, text), what, taken_nbytes(status));
+	     path, name, format_mtime(status, mtime), purpose, allocated_nbytes(status));
 }
 
-void leftovers_tell_beside(const struct file *directory, const char *path, const char *target)
+void orphans_warn_target(const struct file *directory, const char *path, const char *target)
 {
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[TEMP_NAME_SIZE];
 	struct stat status;
 
-	leftovers_name_beside(target, name);
-	if (look_at(directory, name, &status))
-		tell_one(path, name, &status, "the same output");
+	orphans_make_rename_name(target, name);
+	if (probe_orphan(directory, name, &status))
+		warn_orphan(path, name, &status, "the same output");
 }
 
 /* Call one() for each file of such a name. What goes wrong here is not told. */
-static void find_all(const struct file *directory,
-		     void (*one)(const struct file *directory, const char *name, void *context),
+static void for_each_temp_file(const struct file *directory,
+		     void (*callback)(const struct file *directory, const char *name, void *context),
 		     void *context)
 {
 	const struct dirent *entry;
-	struct file readable;
-	DIR *names;
+	struct file readable_directory;
+	DIR *stream;
 
-	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0, &readable) <
+	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0, &readable_directory) <
 	    0)
 		return;
-	names = fdopendir(readable.fd);
-	if (!names) {
-		file_close(&readable);
+	stream = fdopendir(readable_directory.fd);
+	if (!stream) {
+		file_close(&readable_directory);
 		return;
 	}
-	while ((entry = readdir(names)))
-		if (leftovers_is_name(entry->d_name))
-			one(directory, entry->d_name, context);
-	closedir(names);
+	while ((entry = readdir(stream)))
+		if (orphans_is_temp_name(entry->d_name))
+			callback(directory, entry->d_name, context);
+	closedir(stream);
 }
 
 /* A sort into many part files leaves as many: some are told one by one, and then their sum. */
-enum { MOST_TOLD = 3 };
+enum { MAX_ORPHANS_LISTED = 3 };
 
-struct telling {
+struct orphan_warnings {
 	const char *path;
-	uint64_t n, more_nbytes;
+	uint64_t n_found, unlisted_nbytes;
 };
 
-static void tell_found(const struct file *directory, const char *name, void *context)
+static void warn_if_orphan(const struct file *directory, const char *name, void *context)
 {
-	struct telling *telling = context;
+	struct orphan_warnings *warnings = context;
 	struct stat status;
 
-	if (!look_at(directory, name, &status))
+	if (!probe_orphan(directory, name, &status))
 		return;
-	if (++telling->n <= MOST_TOLD)
-		tell_one(telling->path, name, &status, "this or another output there");
+	if (++warnings->n_found <= MAX_ORPHANS_LISTED)
+		warn_orphan(warnings->path, name, &status, "this or another output there");
 	else
-		telling->more_nbytes += taken_nbytes(&status);
+		warnings->unlisted_nbytes += allocated_nbytes(&status);
 }
 
 /* Not more than a hint. */
-void leftovers_tell(const struct file *directory, const char *path)
+void orphans_warn(const struct file *directory, const char *path)
 {
-	struct telling telling = { .path = path };
+	struct orphan_warnings warnings = { .path = path };
 
-	find_all(directory, tell_found, &telling);
-	if (telling.n > MOST_TOLD)
+	for_each_temp_file(directory, warn_if_orphan, &warnings);
+	if (warnings.n_found > MAX_ORPHANS_LISTED)
 		warn("%s: %" PRIu64 " more such files are beside it, which take %" PRIu64
 		     " bytes: remove them",
-		     path, telling.n - MOST_TOLD, telling.more_nbytes);
+		     path, warnings.n_found - MAX_ORPHANS_LISTED, warnings.unlisted_nbytes);
 }
 
 /* Does the name still lead to it, and is it this user's? */
-static bool is_own(const struct file *directory, const char *name, const struct stat *status)
+static bool is_users_file(const struct file *directory, const char *name, const struct stat *status)
 {
 	struct stat named;
 
 	return status->st_uid == geteuid() &&
 	       fstatat(directory->fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       file_identity_equal(file_identity_of(status), file_identity_of(&named));
+	       file_id_equal(file_id_from_stat(status), file_id_from_stat(&named));
 }
 
 /* Nobody but the owner makes such a file: none was only just made. */
-static void remove_found(const struct file *directory, const char *name, void *context)
+static void remove_if_orphan(const struct file *directory, const char *name, void *context)
 {
-	const struct leftovers_owner *owner = context;
+	const struct orphan_owner *owner = context;
 	struct stat status;
 	struct file file;
 
-	if (!is_owned(name, owner) || file_open(directory->calls, directory->fd, name,
+	if (!is_owned_name(name, owner) || file_open(directory->calls, directory->fd, name,
 						O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &file) < 0)
 		return;
-	if (fstat(file.fd, &status) == 0 && is_free(&file, &status) &&
-	    is_own(directory, name, &status))
+	if (fstat(file.fd, &status) == 0 && is_unlocked_file(&file, &status) &&
+	    is_users_file(directory, name, &status))
 		file_remove(directory->calls, directory->fd, name, 0);
 	file_close(&file);
 }
 
-void leftovers_remove(const struct file *directory, const struct leftovers_owner *owner)
+void orphans_remove(const struct file *directory, const struct orphan_owner *owner)
 {
-	struct leftovers_owner own = *owner;
+	struct orphan_owner owner_copy = *owner;
 
-	if (*own.digits)
-		find_all(directory, remove_found, &own);
+	if (*owner_copy.digits)
+		for_each_temp_file(directory, remove_if_orphan, &owner_copy);
 }

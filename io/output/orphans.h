@@ -18,44 +18,44 @@
  * ".gsort-temp-" and 16 random hexadecimal digits, with the final '\0'; of an owner its own
  * digits are in front of these.
  */
-enum { LEFTOVERS_NAME_SIZE = 45 };
+enum { TEMP_NAME_SIZE = 45 };
 
 /*
  * Who begins the same file again after a kill, and may then remove what was left of it: 16 random
  * digits (file_unique_digits()) that nobody else has, and that only one process at a time goes on
  * with. "": there is no such one.
  */
-struct leftovers_owner {
+struct orphan_owner {
 	char digits[FILE_UNIQUE_DIGITS + 1];
 };
 
 /* A hidden name that no other file has, and that tells everybody what it is. owner: NULL: "". */
-void leftovers_make_name(const struct leftovers_owner *owner,
-			 char name[static LEFTOVERS_NAME_SIZE]);
+void orphans_make_temp_name(const struct orphan_owner *owner,
+			 char name[static TEMP_NAME_SIZE]);
 
 /* Could a name come from one of these? */
-bool leftovers_is_name(const char *name);
+bool orphans_is_temp_name(const char *name);
 
 /* The same one, each time, for what is to take the place of `target`, in the same directory. */
-void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_SIZE]);
+void orphans_make_rename_name(const char *target, char name[static TEMP_NAME_SIZE]);
 
 /*
  * Mark `file`, open for writing, as one that somebody works on, until it and all duplicates of its
  * descriptor are closed. A file system without locks is no error: nothing in it is taken for left.
  */
-void leftovers_hold(const struct file *file);
+void orphans_lock(const struct file *file);
 
-/* Warn of the file with leftovers_name_beside(target), if nobody works on it. */
-void leftovers_tell_beside(const struct file *directory, const char *path, const char *target);
+/* Warn of the file with orphans_make_rename_name(target), if nobody works on it. */
+void orphans_warn_target(const struct file *directory, const char *path, const char *target);
 
 /*
  * Warn of the files of such names in `directory`, that of `path`, that nobody works on: of each of
  * the first three, and then of all others at once.
  */
-void leftovers_tell(const struct file *directory, const char *path);
+void orphans_warn(const struct file *directory, const char *path);
 
 /*
  * This process is the owner, and has begun no such file yet: remove those in `directory` that have
  * its digits and that nobody works on. What cannot be removed stays.
  */
-void leftovers_remove(const struct file *directory, const struct leftovers_owner *owner);
+void orphans_remove(const struct file *directory, const struct orphan_owner *owner);

@@ -11,20 +11,20 @@
 #include "src/base/diagnostics.h"
 
 /* What is written behind the end of a file that others have opened goes again if it fails. */
-static void note_where_it_begins(struct output *output)
+static void register_truncation(struct output *output)
 {
 	const struct target *target = &output->target;
 
-	if (!target->replacement && !target->is_ordered && target->ends_at_base)
-		output->cut = cut_back_take(target->file.calls->cuts, target->file.fd, target->base,
-					    &output->own_cut);
+	if (!target->atomic_file && !target->is_ordered && target->ends_at_base)
+		output->truncate_entry = truncate_register(target->file.calls->truncations, target->file.fd, target->base,
+					    &output->own_truncate_entry);
 }
 
-static void forget_where_it_begins(struct output *output)
+static void unregister_truncation(struct output *output)
 {
-	if (output->cut)
-		cut_back_give_up(output->target.file.calls->cuts, output->cut);
-	output->cut = NULL;
+	if (output->truncate_entry)
+		truncate_unregister(output->target.file.calls->truncations, output->truncate_entry);
+	output->truncate_entry = NULL;
 }
 
 size_t output_memory_nbytes(void)
@@ -32,7 +32,7 @@ size_t output_memory_nbytes(void)
 	return sizeof(struct output);
 }
 
-struct output *output_make(const struct syscalls *calls, const char *name)
+struct output *output_alloc(const struct syscalls *calls, const char *name)
 {
 	struct output *output = calloc(1, sizeof *output);
 
@@ -43,34 +43,34 @@ struct output *output_make(const struct syscalls *calls, const char *name)
 	file_writer_init(&output->writer, &output->target.file, calls);
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->turn, NULL);
-	codec_pool_init(&output->contexts, 0);
-	reservation_init(&output->reservation);
+	codec_pool_init(&output->codec_contexts, 0);
+	preallocate_init(&output->preallocation);
 	return output;
 }
 
 int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
-	return output_open_given(calls, path, (struct given){ .kind = GIVEN_PATH }, expected_nbytes,
+	return output_open_endpoint(calls, path, (struct given){ .kind = ENDPOINT_PATH }, expected_nbytes,
 				 ret_output);
 }
 
-int output_open_given(const struct syscalls *calls, const char *name, struct given given,
+int output_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
 		      uint64_t expected_nbytes, struct output **ret_output)
 {
-	static const struct target_way own = { .kind = TARGET_OWN };
-	struct output *output = output_make(calls, name);
+	static const struct target_params private_params = { .kind = TARGET_PRIVATE };
+	struct output *output = output_alloc(calls, name);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = given.kind == GIVEN_PATH ? target_open(calls, name, &own, &output->target) :
-				       target_open_given(calls, name, given, &output->target);
+	r = endpoint.kind == ENDPOINT_PATH ? target_open(calls, name, &private_params, &output->target) :
+				       target_open_endpoint(calls, name, endpoint, &output->target);
 	if (r == 0 && output->target.is_ordered)
 		file_enlarge_pipe(&output->target.file);
 	if (r == 0) {
-		note_where_it_begins(output);
-		r = output_expect(output, expected_nbytes);
+		register_truncation(output);
+		r = output_set_expected_size(output, expected_nbytes);
 	}
 	if (r < 0) {
 		output_abort(output);
@@ -82,7 +82,7 @@ int output_open_given(const struct syscalls *calls, const char *name, struct giv
 
 int output_open_text(const struct syscalls *calls, const char *path, struct output **ret_output)
 {
-	struct output *output = output_make(calls, path);
+	struct output *output = output_alloc(calls, path);
 	int r;
 
 	if (!output)
@@ -97,48 +97,48 @@ int output_open_text(const struct syscalls *calls, const char *path, struct outp
 }
 
 /* Before anything is checked: what is read behind the checks could have been changed since. */
-static void read_older_first(struct output *output, uint64_t end)
+static void load_first_bytes(struct output *output, uint64_t end)
 {
 	const size_t n = end < OUTPUT_FIRST_NBYTES ? (size_t)end : OUTPUT_FIRST_NBYTES;
 
-	output->first_is_lost = file_read_at(&output->target.file, 0, output->first, n) < 0;
+	output->first_bytes_unknown = file_read_at(&output->target.file, 0, output->first_bytes, n) < 0;
 }
 
 /* Take up the part that is written already. */
-static int restore(struct output *output, const struct output_kept *kept)
+static int resume_at_end(struct output *output, const struct resumable_output *resumable)
 {
-	const uint64_t end = kept->nbytes ? kept->end : 0;
+	const uint64_t end = resumable->written_nbytes ? resumable->written_end : 0;
 	const int r = file_truncate(&output->target.file, end);
 
 	if (r == 0)
-		read_older_first(output, end);
-	output->written_nbytes = kept->nbytes;
-	output->end = end;
+		load_first_bytes(output, end);
+	output->written_nbytes = resumable->written_nbytes;
+	output->written_end = end;
 	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
 			    end) :
 		       0;
 }
 
-int output_open_kept(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		     const struct output_kept *kept, struct output **ret_output)
+int output_open_resumable(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
+		     const struct resumable_output *resumable, struct output **ret_output)
 {
-	struct output *output = output_make(calls, path);
+	struct output *output = output_alloc(calls, path);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open(calls, path, &(struct target_way){ .kind = TARGET_OWN, .name = kept->name },
+	r = target_open(calls, path, &(struct target_params){ .kind = TARGET_PRIVATE, .name = resumable->name },
 			&output->target);
-	if (r == 0 && !output->target.replacement)
+	if (r == 0 && !output->target.atomic_file)
 		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
-	output->is_kept = output->target.replacement;
+	output->is_resumable = output->target.atomic_file;
 	if (r == 0)
-		r = restore(output, kept);
-	output->reservation.to_come_nbytes = output_space_to_come(output, &kept->to_come);
+		r = resume_at_end(output, resumable);
+	output->preallocation.released_later_nbytes = output_space_released_later(output, &resumable->released_later);
 	if (r == 0)
-		r = output_expect(output, expected_nbytes);
+		r = output_set_expected_size(output, expected_nbytes);
 	if (r < 0) {
-		output->is_kept = output->is_kept && kept->nbytes > 0;
+		output->is_resumable = output->is_resumable && resumable->written_nbytes > 0;
 		output_abort(output);
 		return r;
 	}
@@ -150,8 +150,8 @@ void output_free(struct output *output)
 {
 	zst_writer_close(output->zst_writer);
 	zst_reader_close(output->zst_reader);
-	codec_pool_destroy(&output->contexts);
-	reservation_destroy(&output->reservation);
+	codec_pool_destroy(&output->codec_contexts);
+	preallocate_destroy(&output->preallocation);
 	file_writer_destroy(&output->writer);
 	target_close(&output->target);
 	pthread_cond_destroy(&output->turn);
@@ -164,27 +164,27 @@ const char *output_name(const struct output *output)
 	return output->target.name;
 }
 
-bool output_identity(const struct output *output, struct file_identity *ret_identity)
+bool output_target_file_id(const struct output *output, struct file_id *ret_file_id)
 {
-	if (output->target.has_identity)
-		*ret_identity = output->target.identity;
-	return output->target.has_identity;
+	if (output->target.has_file_id)
+		*ret_file_id = output->target.file_id;
+	return output->target.has_file_id;
 }
 
-int output_new_identity(const struct output *output, struct file_identity *ret_identity)
+int output_file_id(const struct output *output, struct file_id *ret_file_id)
 {
 	struct stat status;
 
 	if (fstat(output->target.file.fd, &status) < 0)
 		return fail(-errno, "%s: cannot tell which file is its new one: %m",
 			    output->target.name);
-	*ret_identity = file_identity_of(&status);
+	*ret_file_id = file_id_from_stat(&status);
 	return 0;
 }
 
 bool output_is_atomic(const struct output *output)
 {
-	return output->target.replacement != NULL;
+	return output->target.atomic_file != NULL;
 }
 
 bool output_is_ordered(const struct output *output)
@@ -201,42 +201,42 @@ int output_sync(struct output *output)
 }
 
 /* Give the file its final size. */
-static int cut(struct output *output)
+static int truncate_to_size(struct output *output)
 {
 	int r;
 
-	if (output->written_nbytes != output->end)
+	if (output->written_nbytes != output->written_end)
 		return fail(-EIO,
 			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
-			    output->target.name, output->end - output->written_nbytes, output->end);
-	if (output->end >= output->reservation.extended_nbytes)
+			    output->target.name, output->written_end - output->written_nbytes, output->written_end);
+	if (output->written_end >= output->preallocation.extended_nbytes)
 		return 0;
-	r = file_truncate(&output->target.file, output->target.base + output->end);
+	r = file_truncate(&output->target.file, output->target.base + output->written_end);
 	if (r < 0)
 		return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
-			    output->end);
-	output->reservation.extended_nbytes = output->end; /* a second time would set the time */
+			    output->written_end);
+	output->preallocation.extended_nbytes = output->written_end; /* a second time would set the time */
 	return 0;
 }
 
 /* All writes are done: nothing but its attributes and its name are ours to change now. */
-static int finish_file(struct output *output)
+static int finalize_file(struct output *output)
 {
 	struct target *target = &output->target;
 	int r;
 
-	output_stop_readying(output);
+	output_stop_prefault(output);
 	r = output_finish_writes(output);
 	if (r == 0)
-		r = cut(output);
-	return r == 0 && target->replacement ?
-		       replacement_note_written(target->replacement, &target->file) :
+		r = truncate_to_size(output);
+	return r == 0 && target->atomic_file ?
+		       atomic_file_mark_complete(target->atomic_file, &target->file) :
 		       r;
 }
 
-int output_settle(struct output *output, struct stat *ret_status)
+int output_finalize(struct output *output, struct stat *ret_status)
 {
-	int r = finish_file(output);
+	int r = finalize_file(output);
 
 	if (r == 0 && fstat(output->target.file.fd, ret_status) < 0)
 		r = fail(-errno, "%s: cannot tell its size: %m", output->target.name);
@@ -246,7 +246,7 @@ int output_settle(struct output *output, struct stat *ret_status)
 /* Bring the file itself into its final state; its name is the replacement's business. */
 int output_complete(struct output *output, enum output_durability durability)
 {
-	int r = output->is_complete ? 0 : finish_file(output);
+	int r = output->is_complete ? 0 : finalize_file(output);
 
 	if (r < 0 || output->is_complete)
 		return r;
@@ -260,14 +260,14 @@ int output_complete(struct output *output, enum output_durability durability)
 		       0;
 }
 
-static uint64_t final_nbytes(const struct output *output)
+static uint64_t final_file_nbytes(const struct output *output)
 {
-	return output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) : output->end;
+	return output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) : output->written_end;
 }
 
 static int close_in_place(struct output *output)
 {
-	const uint64_t nbytes = final_nbytes(output);
+	const uint64_t nbytes = final_file_nbytes(output);
 	int r;
 
 	/* Who shares the descriptor goes on after our output. */
@@ -279,25 +279,25 @@ static int close_in_place(struct output *output)
 
 int output_check_target(const struct output *output)
 {
-	return output->target.replacement ? replacement_check(output->target.replacement) : 0;
+	return output->target.atomic_file ? atomic_file_check_target(output->target.atomic_file) : 0;
 }
 
 int output_commit(struct output *output, enum output_durability durability)
 {
-	struct replacement *replacement = output->target.replacement;
+	struct atomic_file *atomic_file = output->target.atomic_file;
 	int r = output_complete(output, durability);
 
 	if (r < 0) {
 		output_abort(output);
 		return r;
 	}
-	output->target.replacement = NULL;
-	if (!replacement)
-		commitment_make(output->target.file.calls->commitment);
-	forget_where_it_begins(output);
-	if (replacement)
-		r = replacement_finish(replacement, &output->target.file, final_nbytes(output),
-				       durability == OUTPUT_SYNC_ALL, output->is_kept);
+	output->target.atomic_file = NULL;
+	if (!atomic_file)
+		commit_begin(output->target.file.calls->commit_point);
+	unregister_truncation(output);
+	if (atomic_file)
+		r = atomic_file_commit(atomic_file, &output->target.file, final_file_nbytes(output),
+				       durability == OUTPUT_SYNC_ALL, output->is_resumable);
 	else
 		r = close_in_place(output);
 	output_free(output);
@@ -308,18 +308,18 @@ void output_abort(struct output *output)
 {
 	if (!output)
 		return;
-	output_stop_readying(output);
-	if (output->cut && cut_back_is_ours(output->cut))
+	output_stop_prefault(output);
+	if (output->truncate_entry && truncate_is_unmodified(output->truncate_entry))
 		file_truncate(&output->target.file, output->target.base);
-	forget_where_it_begins(output);
-	if (output->is_kept)
-		replacement_leave(output->target.replacement);
+	unregister_truncation(output);
+	if (output->is_resumable)
+		atomic_file_close(output->target.atomic_file);
 	else
-		replacement_drop(output->target.replacement);
+		atomic_file_discard(output->target.atomic_file);
 	output_free(output);
 }
 
-void output_forget(struct output *output)
+void output_discard_on_close(struct output *output)
 {
-	output->is_kept = false;
+	output->is_resumable = false;
 }

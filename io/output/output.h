@@ -14,10 +14,10 @@
  * to an ordered output must therefore be able to proceed in order: whoever has the lowest offset
  * must not wait for one with a higher.
  *
- *	open -> write_at* -> [read_at*] -> commit      the file is there
+ *	open -> real_write_at* -> [read_at*] -> commit      the file is there
  *	                               \-> abort       nothing happened
  *
- * All functions print their message. write_at, read_at and cancel may be called by any number of
+ * All functions print their message. real_write_at, read_at and cancel may be called by any number of
  * threads.
  */
 #pragma once
@@ -61,7 +61,7 @@ int output_open(const struct syscalls *calls, const char *path, uint64_t expecte
 /*
  * The same, to what is given in the place of a path, which is what messages call it.
  */
-int output_open_given(const struct syscalls *calls, const char *name, struct given given,
+int output_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
 		      uint64_t expected_nbytes, struct output **ret_output);
 
 /*
@@ -75,20 +75,20 @@ int output_open_text(const struct syscalls *calls, const char *path, struct outp
  * if it had been opened so; what was told once stays so. And: could the file's disk hold so many?
  * As output_open().
  */
-int output_expect(struct output *output, uint64_t nbytes);
+int output_set_expected_size(struct output *output, uint64_t nbytes);
 
 /*
  * The same when much of what it needs is had already, and may still be given back: what is not free
  * now is not missing yet. Then, and where space cannot be reserved, it is written without.
  */
-void output_expect_late(struct output *output, uint64_t nbytes);
+void output_set_expected_size_late(struct output *output, uint64_t nbytes);
 
 /* What will be given back on a device, as stat() names it, while an output is written. */
-struct output_space_to_come {
+struct space_released_later {
 	uint64_t device, nbytes;
 };
-int output_check_room(const struct output *output, uint64_t nbytes,
-		      const struct output_space_to_come *to_come);
+int output_check_space(const struct output *output, uint64_t nbytes,
+		      const struct space_released_later *released_later);
 
 /* And may it have so many, by the process's limit on the size of files? */
 int output_check_limit(const struct output *output, uint64_t nbytes);
@@ -103,25 +103,25 @@ uint64_t output_stripe_nbytes(const struct output *output);
 size_t output_memory_nbytes(void);
 
 /* A file under construction that outlives the process. */
-struct output_kept {
+struct resumable_output {
 	const char *name; /* hidden, beside the target; must outlive the output */
-	uint64_t nbytes;  /* that an earlier process has written of it, in one piece or several, */
-	uint64_t end;     /* and where the last of them ends; or 0 */
-	struct output_space_to_come to_come;
+	uint64_t written_nbytes;  /* that an earlier process has written of it, in one piece or several, */
+	uint64_t written_end;     /* and where the last of them ends; or 0 */
+	struct space_released_later released_later;
 };
 
 /*
  * The same for a regular file, which has a hidden name from the start, under which it is left
  * unless it is committed. What is behind the last that is written already is cut off.
  */
-int output_open_kept(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		     const struct output_kept *kept, struct output **ret_output);
+int output_open_resumable(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
+		     const struct resumable_output *resumable, struct output **ret_output);
 
 /*
  * An output that other processes write to as well, on this machine or others: a regular file that
  * has a hidden name from the start, output_shared_name(), by which they join. Who has opened it
  * gives it its name, when what the others have written is noted: how much that is, and where the
- * last of it ends. Those who have joined output_leave() it before that, which closes and frees it:
+ * last of it ends. Those who have joined output_close_shared() it before that, which closes and frees it:
  * 0, or a negative errno after a message if the file system says only then that something was not
  * written. If that fails, or they output_abort() it, or are ended, it goes for all, as it cannot be
  * completed any more.
@@ -130,10 +130,10 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
  * is then to be aborted.
  */
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool tells, const struct leftovers_owner *owner, struct output **ret_output);
-int output_join(const struct syscalls *calls, const char *path, const char *name,
+		       bool report_orphans, const struct orphan_owner *owner, struct output **ret_output);
+int output_open_shared_existing(const struct syscalls *calls, const char *path, const char *name,
 		struct output **ret_output);
-int output_leave(struct output *output);
+int output_close_shared(struct output *output);
 
 /*
  * Does the file system reserve what it is asked for, of an output that is shared, and of which
@@ -142,11 +142,11 @@ int output_leave(struct output *output);
  * will have: then its space is reserved by all of them, each where it writes, and it is written
  * through mappings, as of those who write() to one file each waits for all others.
  */
-bool output_reserves(const struct output *output);
-void output_share(struct output *output, uint64_t nbytes);
+bool output_can_preallocate(const struct output *output);
+void output_enable_shared_mmap(struct output *output, uint64_t nbytes);
 
 const char *output_shared_name(const struct output *output);
-void output_note_others(struct output *output, uint64_t nbytes, uint64_t end);
+void output_record_remote_writes(struct output *output, uint64_t nbytes, uint64_t end);
 
 /*
  * What is written from now on is content, which goes to the file compressed: a .zst file with an
@@ -161,38 +161,38 @@ int output_compress(struct output *output, int level, unsigned n_threads);
  * What is written from now on is a part of the content that several processes compress into one
  * file: that which begins at `begin`, a whole number of frames (zst_writer.h). Its frames go to the
  * sink, since nobody knows yet where in the file they belong. When all of it is written
- * output_end_share() waits for them; their index is the caller's, and what is written then goes to
+ * output_end_segment() waits for them; their index is the caller's, and what is written then goes to
  * the file as it is, at any offset. may_be_none: of no content there is no frame. Otherwise as
  * above.
  */
-int output_compress_share(struct output *output, int level, unsigned n_threads, uint64_t begin,
+int output_begin_segment(struct output *output, int level, unsigned n_threads, uint64_t begin,
 			  const struct zst_sink *sink);
-int output_end_share(struct output *output, bool may_be_none, struct zst_index *ret_index);
+int output_end_segment(struct output *output, bool allow_empty, struct zst_index *ret_index);
 
 /*
  * After that, when the file is there: what output_read_at() reads is the content of all processes,
  * of which this is the index; it is the output's, also on failure. 0, or -ENOMEM after a message.
  */
-int output_read_compressed(struct output *output, struct zst_index index);
+int output_set_zst_index(struct output *output, struct zst_index index);
 
 /*
  * Before anything is written: it will be more than the page cache holds. What can be written
  * directly then is (direct_io.h), and the rest goes to the disk at once (file_write_behind()).
  */
-void output_pass_by_cache(struct output *output);
+void output_bypass_cache(struct output *output);
 
 /* Or only the latter, where nothing else is to be opened for it. */
 void output_write_behind(struct output *output);
 
 /* Or it will be much, and goes through the cache or past it, whichever is faster (adaptive.h). */
-void output_try_both_ways(struct output *output);
+void output_use_adaptive_io(struct output *output);
 
 /*
  * Before anything is written: each of n writers goes on from a place of its own, which are all far
  * from each other. If that is more than one, what is reserved may also be written through mappings
  * (mmap_writer.h), where that is faster.
  */
-void output_divide(struct output *output, uint32_t n_writers);
+void output_set_n_writers(struct output *output, uint32_t n_writers);
 
 /*
  * Before anything is written: n > 0 outputs of known sizes, to which n_writers will write as if
@@ -202,34 +202,34 @@ void output_divide(struct output *output, uint32_t n_writers);
  * is to pass the cache by. To stop, before anything is written or behind all, NULL is fine. Where
  * not all can be, nothing happens.
  */
-void output_make_ready(struct output *const *outputs, uint32_t n, uint32_t n_writers,
+void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n_writers,
 		       unsigned n_threads);
-void output_stop_readying(struct output *output);
+void output_stop_prefault(struct output *output);
 
 /*
  * Has the disk room for so many bytes, and several times as many? Due before outputs are made
  * ready: space is reserved for them that others of this process might need.
  */
-bool output_has_ample_room(const struct output *output, uint64_t nbytes);
+bool output_has_ample_space(const struct output *output, uint64_t nbytes);
 
 /* How many bytes went which way. */
-struct file_writer_ways output_ways(const struct output *output);
+struct file_writer_stats output_get_io_stats(const struct output *output);
 
 /*
  * After that: 0, or the alignment that makes direct writes possible. Then data whose address is
  * that of its place in the file, *ret_base + offset, modulo the alignment, is written directly, if
  * it is long.
  */
-uint32_t output_alignment(const struct output *output, uint64_t *ret_base);
+uint32_t output_direct_alignment(const struct output *output, uint64_t *ret_base);
 
 /* What messages call it: its path, or "standard output". */
 const char *output_name(const struct output *output);
 
 /* The existing file that is replaced or written in place; false if there is none. */
-bool output_identity(const struct output *output, struct file_identity *ret_identity);
+bool output_target_file_id(const struct output *output, struct file_id *ret_file_id);
 
 /* The file that is being written. 0, or a negative errno after a message. */
-int output_new_identity(const struct output *output, struct file_identity *ret_identity);
+int output_file_id(const struct output *output, struct file_id *ret_file_id);
 
 /* Is the target untouched until output_commit()? If not, it must not be one of the inputs. */
 bool output_is_atomic(const struct output *output);
@@ -264,7 +264,7 @@ void output_cancel(struct output *output);
  * a name meanwhile, others can write to it: from now on that is found by its times, here, by
  * output_complete() and by output_commit(), which then fail with -EBUSY.
  */
-int output_settle(struct output *output, struct stat *ret_status);
+int output_finalize(struct output *output, struct stat *ret_status);
 
 /*
  * Everything is written: cut what was reserved in excess, and bring it to stable storage, if that
@@ -290,7 +290,7 @@ int output_check_target(const struct output *output);
 int output_sync(struct output *output);
 
 /* A kept file is of no use any more: it is removed unless it gets its name. */
-void output_forget(struct output *output);
+void output_discard_on_close(struct output *output);
 
 /*
  * Leave the target as it was, and give all space back, but that of a kept file. NULL is fine. No

@@ -23,7 +23,7 @@ static int wait_for_turn(struct output *output, uint64_t offset)
 	int r;
 
 	pthread_mutex_lock(&output->lock);
-	while ((r = atomic_load(&output->r)) == 0 && output->written_nbytes != offset) {
+	while ((r = atomic_load(&output->error)) == 0 && output->written_nbytes != offset) {
 		assert(output->written_nbytes < offset);
 		pthread_cond_wait(&output->turn, &output->lock);
 	}
@@ -32,80 +32,80 @@ static int wait_for_turn(struct output *output, uint64_t offset)
 }
 
 /* Account for a write that returned r. */
-static void note_write(struct output *output, int r, uint64_t offset, size_t nbytes)
+static void record_write(struct output *output, int r, uint64_t offset, size_t nbytes)
 {
 	pthread_mutex_lock(&output->lock);
 	if (r == 0) {
 		output->written_nbytes += nbytes;
-		if (output->end < offset + nbytes)
-			output->end = offset + nbytes;
-	} else if (atomic_load(&output->r) == 0) {
-		atomic_store(&output->r, r);
+		if (output->written_end < offset + nbytes)
+			output->written_end = offset + nbytes;
+	} else if (atomic_load(&output->error) == 0) {
+		atomic_store(&output->error, r);
 	}
 	pthread_cond_broadcast(&output->turn);
 	pthread_mutex_unlock(&output->lock);
 }
 
 /* Is there space for the bytes, and all of the pieces that they would be mapped in? */
-static bool reserve(struct output *output, uint64_t offset, size_t nbytes)
+static bool preallocate_for_write(struct output *output, uint64_t offset, size_t nbytes)
 {
-	const uint64_t base = output->target.base, total = output->reservation.total_nbytes;
+	const uint64_t base = output->target.base, total_nbytes = output->preallocation.total_nbytes;
 	uint64_t begin = base + offset, end = begin + nbytes;
 
-	if (!file_writer_may_map(&output->writer) || offset + nbytes > total)
-		return reservation_reach(&output->reservation, offset, offset + nbytes);
-	begin -= begin % MAPPED_PIECE_NBYTES;
-	end += -end % MAPPED_PIECE_NBYTES;
-	return reservation_reach(&output->reservation, begin < base ? 0 : begin - base,
-				 end - base < total ? end - base : total);
+	if (!file_writer_can_mmap(&output->writer) || offset + nbytes > total_nbytes)
+		return preallocate_range(&output->preallocation, offset, offset + nbytes);
+	begin -= begin % MMAP_SEGMENT_NBYTES;
+	end += -end % MMAP_SEGMENT_NBYTES;
+	return preallocate_range(&output->preallocation, begin < base ? 0 : begin - base,
+				 end - base < total_nbytes ? end - base : total_nbytes);
 }
 
 /* Bytes as they are to stand in the file, at `offset` from the base. */
-static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
+static int write_to_target(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
 	struct output *output = context;
-	char advice[SIZE_LIMIT_NBYTES];
-	bool reserved;
+	char advice[SIZE_LIMIT_HINT_NBYTES];
+	bool is_preallocated;
 	int r;
 
-	if (output->target.handover)
-		return handover_send(output->target.handover, data, nbytes);
+	if (output->target.rendezvous)
+		return rendezvous_send(output->target.rendezvous, data, nbytes);
 	if (output->target.is_ordered) {
 		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
-		if (output->cut)
-			cut_back_reach(output->cut, output->target.base + offset + nbytes);
-		reserved = reserve(output, offset, nbytes);
+		if (output->truncate_entry)
+			truncate_extend(output->truncate_entry, output->target.base + offset + nbytes);
+		is_preallocated = preallocate_for_write(output, offset, nbytes);
 		r = file_writer_write_at(&output->writer, output->target.base + offset, data,
-					 nbytes, reserved);
+					 nbytes, is_preallocated);
 	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", output->target.name,
-			    nbytes, output->target.base + offset, size_limit_advice(r, advice)) :
+			    nbytes, output->target.base + offset, size_limit_hint(r, advice)) :
 		       0;
 }
 
-static void remember(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+static void save_first_bytes(struct output *output, uint64_t offset, const void *data, size_t nbytes)
 {
-	const uint64_t room = offset < OUTPUT_FIRST_NBYTES ? OUTPUT_FIRST_NBYTES - offset : 0;
+	const uint64_t available = offset < OUTPUT_FIRST_NBYTES ? OUTPUT_FIRST_NBYTES - offset : 0;
 
-	if (room)
-		memcpy(output->first + offset, data, nbytes < room ? nbytes : room);
+	if (available)
+		memcpy(output->first_bytes + offset, data, nbytes < available ? nbytes : available);
 }
 
 int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
 {
-	int r = atomic_load(&output->r);
+	int r = atomic_load(&output->error);
 
 	if (r == 0 && output_is_ordered(output))
 		r = wait_for_turn(output, offset);
 	if (r < 0)
 		return r;
-	remember(output, offset, data, nbytes);
+	save_first_bytes(output, offset, data, nbytes);
 	if (output->zst_writer)
 		r = zst_writer_append(output->zst_writer, data, nbytes);
 	else
-		r = write_stored(output, offset, data, nbytes);
-	note_write(output, r, offset, nbytes);
+		r = write_to_target(output, offset, data, nbytes);
+	record_write(output, r, offset, nbytes);
 	return r;
 }
 
@@ -113,45 +113,45 @@ int output_compress(struct output *output, int level, unsigned n_threads)
 {
 	const struct zst_sink sink = { .context = output,
 				       .in_order = output->target.is_ordered,
-				       .write = write_stored };
+				       .write = write_to_target };
 
-	assert(output->written_nbytes == 0 && output->reservation.total_nbytes == 0 &&
-	       !output->is_kept);
+	assert(output->written_nbytes == 0 && output->preallocation.total_nbytes == 0 &&
+	       !output->is_resumable);
 	return zst_writer_open(output->target.name, &sink, level, n_threads, &output->zst_writer);
 }
 
-int output_compress_share(struct output *output, int level, unsigned n_threads, uint64_t begin,
+int output_begin_segment(struct output *output, int level, unsigned n_threads, uint64_t begin,
 			  const struct zst_sink *sink)
 {
 	int r;
 
-	assert(output->written_nbytes == 0 && output->reservation.total_nbytes == 0 &&
-	       !output->is_kept);
+	assert(output->written_nbytes == 0 && output->preallocation.total_nbytes == 0 &&
+	       !output->is_resumable);
 	r = zst_writer_open(output->target.name, sink, level, n_threads, &output->zst_writer);
 	if (r == 0)
-		output->written_nbytes = output->end = begin;
+		output->written_nbytes = output->written_end = begin;
 	return r;
 }
 
-int output_end_share(struct output *output, bool may_be_none, struct zst_index *ret_index)
+int output_end_segment(struct output *output, bool allow_empty, struct zst_index *ret_index)
 {
-	int r = atomic_load(&output->r);
+	int r = atomic_load(&output->error);
 
 	if (r == 0)
-		r = zst_writer_finish_frames(output->zst_writer, may_be_none);
+		r = zst_writer_finish_frames(output->zst_writer, allow_empty);
 	if (r < 0)
 		return r;
-	*ret_index = zst_writer_take_index(output->zst_writer);
+	*ret_index = zst_writer_detach_index(output->zst_writer);
 	zst_writer_close(output->zst_writer);
 	output->zst_writer = NULL;
-	output->written_nbytes = output->end = 0;
-	output->first_is_lost = true; /* it was content */
+	output->written_nbytes = output->written_end = 0;
+	output->first_bytes_unknown = true; /* it was content */
 	return 0;
 }
 
-int output_read_compressed(struct output *output, struct zst_index index)
+int output_set_zst_index(struct output *output, struct zst_index index)
 {
-	return zst_reader_open(output->target.name, index, output->target.base, &output->contexts,
+	return zst_reader_open(output->target.name, index, output->target.base, &output->codec_contexts,
 			       &output->zst_reader);
 }
 
@@ -165,8 +165,8 @@ static int finish_compression(struct output *output)
 	r = zst_writer_finish(output->zst_writer);
 	if (r < 0)
 		return r;
-	return zst_reader_open(output->target.name, zst_writer_take_index(output->zst_writer),
-			       output->target.base, &output->contexts, &output->zst_reader);
+	return zst_reader_open(output->target.name, zst_writer_detach_index(output->zst_writer),
+			       output->target.base, &output->codec_contexts, &output->zst_reader);
 }
 
 int output_finish_writes(struct output *output)
@@ -174,10 +174,10 @@ int output_finish_writes(struct output *output)
 	int r;
 
 	pthread_mutex_lock(&output->lock);
-	r = atomic_load(&output->r);
+	r = atomic_load(&output->error);
 	if (r == 0 && output->zst_writer)
 		r = finish_compression(output);
-	atomic_store(&output->r, r);
+	atomic_store(&output->error, r);
 	pthread_mutex_unlock(&output->lock);
 	return r;
 }
@@ -211,16 +211,16 @@ size_t output_first_bytes(const struct output *output, void *buffer, size_t nbyt
 {
 	size_t n = nbytes < OUTPUT_FIRST_NBYTES ? nbytes : OUTPUT_FIRST_NBYTES;
 
-	n = output->end < n ? (size_t)output->end : n;
-	if (output->zst_writer || output->target.base > 0 || output->first_is_lost)
+	n = output->written_end < n ? (size_t)output->written_end : n;
+	if (output->zst_writer || output->target.base > 0 || output->first_bytes_unknown)
 		return 0;
-	memcpy(buffer, output->first, n);
+	memcpy(buffer, output->first_bytes, n);
 	return n;
 }
 
 void output_cancel(struct output *output)
 {
-	if (output->target.handover)
-		handover_fail(output->target.handover, -ECANCELED);
-	note_write(output, -ECANCELED, 0, 0);
+	if (output->target.rendezvous)
+		rendezvous_fail(output->target.rendezvous, -ECANCELED);
+	record_write(output, -ECANCELED, 0, 0);
 }

@@ -8,16 +8,16 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 
-static int open_shared(const struct syscalls *calls, const char *path, const struct target_way *way,
+static int open_shared_target(const struct syscalls *calls, const char *path, const struct target_params *params,
 		       struct output **ret_output)
 {
-	struct output *output = output_make(calls, path);
+	struct output *output = output_alloc(calls, path);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open(calls, path, way, &output->target);
-	if (r == 0 && !output->target.replacement)
+	r = target_open(calls, path, params, &output->target);
+	if (r == 0 && !output->target.atomic_file)
 		r = fail(-EINVAL, "%s: is no regular file, which several ranks could write to",
 			 path);
 	if (r < 0) {
@@ -29,68 +29,68 @@ static int open_shared(const struct syscalls *calls, const char *path, const str
 }
 
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool tells, const struct leftovers_owner *owner, struct output **ret_output)
+		       bool report_orphans, const struct orphan_owner *owner, struct output **ret_output)
 {
-	struct target_way way = { .kind = TARGET_SHARED, .is_silent = !tells };
+	struct target_params params = { .kind = TARGET_SHARED, .is_silent = !report_orphans };
 	int r;
 
 	if (owner)
-		way.owner = *owner;
-	r = open_shared(calls, path, &way, ret_output);
+		params.owner = *owner;
+	r = open_shared_target(calls, path, &params, ret_output);
 	if (r == 0)
-		r = output_expect(*ret_output, expected_nbytes);
+		r = output_set_expected_size(*ret_output, expected_nbytes);
 	return r;
 }
 
-int output_join(const struct syscalls *calls, const char *path, const char *name,
+int output_open_shared_existing(const struct syscalls *calls, const char *path, const char *name,
 		struct output **ret_output)
 {
-	const struct target_way way = { .kind = TARGET_JOINED, .name = name };
+	const struct target_params params = { .kind = TARGET_SHARED_EXISTING, .name = name };
 
-	return open_shared(calls, path, &way, ret_output);
+	return open_shared_target(calls, path, &params, ret_output);
 }
 
-bool output_reserves(const struct output *output)
+bool output_can_preallocate(const struct output *output)
 {
-	return output->reservation.steps ? output->reservation.is_real :
-					   reservation_is_real(&output->target.file);
+	return output->preallocation.step_is_allocated ? output->preallocation.is_supported :
+					   preallocate_is_supported(&output->target.file);
 }
 
-void output_share(struct output *output, uint64_t nbytes)
+void output_enable_shared_mmap(struct output *output, uint64_t nbytes)
 {
-	reservation_join(&output->reservation, &output->target.file, output->target.base, nbytes);
-	file_writer_share(&output->writer);
+	preallocate_start_shared(&output->preallocation, &output->target.file, output->target.base, nbytes);
+	file_writer_set_shared(&output->writer);
 }
 
 const char *output_shared_name(const struct output *output)
 {
-	return replacement_hidden_name(output->target.replacement);
+	return atomic_file_temp_name(output->target.atomic_file);
 }
 
 uint64_t output_stripe_nbytes(const struct output *output)
 {
-	const uint64_t least = 1 << 20, most = 16 << 20;
+	const uint64_t min_nbytes = 1 << 20, max_nbytes = 16 << 20;
 	struct stat status;
 	uint64_t nbytes;
 
 	if (fstat(output->target.file.fd, &status) < 0 || status.st_blksize < 0)
-		return least;
+		return min_nbytes;
 	nbytes = (uint64_t)status.st_blksize;
-	if (nbytes < least) /* whole ones of it */
-		nbytes = nbytes ? round_up(least, nbytes) : least;
-	return nbytes < most ? nbytes : most;
+	if (nbytes < min_nbytes) /* whole ones of it */
+		nbytes = nbytes ? round_up(min_nbytes, nbytes) : min_nbytes;
+	return nbytes < max_nbytes ? nbytes : max_nbytes;
 }
 
-void output_note_others(struct output *output, uint64_t nbytes, uint64_t end)
+void output_record_remote_writes(struct output *output, uint64_t nbytes, uint64_t end)
 {
 	pthread_mutex_lock(&output->lock);
 	output->written_nbytes += nbytes;
-	if (output->end < end)
-		output->end = end;
+	if (output->written_end < end)
+		output->written_end = end;
 	pthread_mutex_unlock(&output->lock);
 }
 
-int output_leave(struct output *output)
+int output_close_shared(struct output *output)
 {
 	/* What a file system of several machines could not write it may say only now. */
 	const int r = target_close(&output->target);
@@ -100,7 +100,7 @@ int output_leave(struct output *output)
 		output_abort(output);
 		return r;
 	}
-	replacement_leave(output->target.replacement);
+	atomic_file_close(output->target.atomic_file);
 	output_free(output);
 	return 0;
 }

@@ -10,19 +10,19 @@
 #include "src/base/diagnostics.h"
 
 /* Only if the file then ends where the output does. */
-static bool can_reserve(const struct output *output, uint64_t nbytes)
+static bool can_preallocate(const struct output *output, uint64_t nbytes)
 {
 	return nbytes != OUTPUT_SIZE_UNKNOWN && !output->target.is_ordered &&
 	       output->target.ends_at_base;
 }
 
-static int fail_no_room(const struct output *output, int r, uint64_t nbytes, uint64_t free_nbytes)
+static int fail_no_space(const struct output *output, int r, uint64_t nbytes, uint64_t free_nbytes)
 {
-	char advice[SIZE_LIMIT_NBYTES];
+	char advice[SIZE_LIMIT_HINT_NBYTES];
 
 	if (r == -EFBIG)
 		return fail(r, "%s: %m: %" PRIu64 " bytes are needed%s", output->target.name,
-			    nbytes, size_limit_advice(r, advice));
+			    nbytes, size_limit_hint(r, advice));
 	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
 		    output->target.name, nbytes, free_nbytes);
 }
@@ -31,81 +31,81 @@ static int fail_no_room(const struct output *output, int r, uint64_t nbytes, uin
  * In a file that has something already, which is gone, or behind which a part would stay, when
  * there is not enough space in the end: what can be known of that is looked at before.
  */
-static int check_in_place(const struct output *output, uint64_t nbytes)
+static int check_space_in_place(const struct output *output, uint64_t nbytes)
 {
 	const struct target *target = &output->target;
 	const uint64_t end = target->base + nbytes;
-	uint64_t more_nbytes, free_nbytes;
+	uint64_t growth_nbytes, free_nbytes;
 	int r;
 
-	if (end <= target->end)
+	if (end <= target->old_end)
 		return 0;
-	more_nbytes = end - target->end;
-	r = reservation_try_behind(&target->file, target->end, more_nbytes, &free_nbytes);
-	return r < 0 ? fail_no_room(output, r, more_nbytes, free_nbytes) : 0;
+	growth_nbytes = end - target->old_end;
+	r = preallocate_check_growth(&target->file, target->old_end, growth_nbytes, &free_nbytes);
+	return r < 0 ? fail_no_space(output, r, growth_nbytes, free_nbytes) : 0;
 }
 
 int output_check_limit(const struct output *output, uint64_t nbytes)
 {
 	const int r = size_limit_check(output->target.base + nbytes);
 
-	return r < 0 ? fail_no_room(output, r, nbytes, 0) : 0;
+	return r < 0 ? fail_no_space(output, r, nbytes, 0) : 0;
 }
 
 /* Reserve space ahead of the writers, or see at least whether there is some. */
-int output_expect(struct output *output, uint64_t nbytes)
+int output_set_expected_size(struct output *output, uint64_t nbytes)
 {
 	uint64_t free_nbytes;
 	int r;
 
-	if (nbytes == OUTPUT_SIZE_UNKNOWN || !output->target.is_file)
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || !output->target.is_regular)
 		return 0;
 	/* What is kept goes on from where it has come to, when the limit is higher. */
-	r = output->is_kept ? 0 : output_check_limit(output, nbytes);
+	r = output->is_resumable ? 0 : output_check_limit(output, nbytes);
 	if (r < 0)
 		return r;
-	if (!can_reserve(output, nbytes))
-		return check_in_place(output, nbytes);
-	if (output->cut)
-		cut_back_reach(output->cut, output->target.base + nbytes);
-	r = reservation_start(&output->reservation, &output->target.file, output->target.base,
+	if (!can_preallocate(output, nbytes))
+		return check_space_in_place(output, nbytes);
+	if (output->truncate_entry)
+		truncate_extend(output->truncate_entry, output->target.base + nbytes);
+	r = preallocate_start(&output->preallocation, &output->target.file, output->target.base,
 			      nbytes, &free_nbytes);
 	if (r == 0)
 		return 0;
-	file_truncate(&output->target.file, output->is_kept ? output->end : output->target.base);
-	return fail_no_room(output, r, nbytes, free_nbytes);
+	file_truncate(&output->target.file, output->is_resumable ? output->written_end : output->target.base);
+	return fail_no_space(output, r, nbytes, free_nbytes);
 }
 
-void output_expect_late(struct output *output, uint64_t nbytes)
+void output_set_expected_size_late(struct output *output, uint64_t nbytes)
 {
-	uint64_t free_nbytes = reservation_free_nbytes(&output->target.file, 0);
+	uint64_t free_nbytes = preallocate_free_space(&output->target.file, 0);
 
-	if (!can_reserve(output, nbytes) || free_nbytes < nbytes)
+	if (!can_preallocate(output, nbytes) || free_nbytes < nbytes)
 		return;
-	if (output->cut)
-		cut_back_reach(output->cut, output->target.base + nbytes);
-	reservation_start(&output->reservation, &output->target.file, output->target.base, nbytes,
+	if (output->truncate_entry)
+		truncate_extend(output->truncate_entry, output->target.base + nbytes);
+	preallocate_start(&output->preallocation, &output->target.file, output->target.base, nbytes,
 			  &free_nbytes);
 }
 
-uint64_t output_space_to_come(const struct output *output, const struct output_space_to_come *it)
+uint64_t output_space_released_later(const struct output *output, const struct space_released_later *space)
 {
 	struct stat status;
 
-	return fstat(output->target.file.fd, &status) == 0 && status.st_dev == it->device ?
-		       it->nbytes :
+	return fstat(output->target.file.fd, &status) == 0 && status.st_dev == space->device ?
+		       space->nbytes :
 		       0;
 }
 
-int output_check_room(const struct output *output, uint64_t nbytes,
-		      const struct output_space_to_come *to_come)
+int output_check_space(const struct output *output, uint64_t nbytes,
+		      const struct space_released_later *released_later)
 {
-	const uint64_t coming = output_space_to_come(output, to_come);
-	const uint64_t free_nbytes = reservation_free_nbytes(&output->target.file,
-							     nbytes > coming ? nbytes - coming : 0);
+	const uint64_t released_nbytes = output_space_released_later(output, released_later);
+	const uint64_t free_nbytes = preallocate_free_space(&output->target.file,
+							     nbytes > released_nbytes ? nbytes - released_nbytes : 0);
 
-	if (output->target.is_ordered || nbytes <= coming || nbytes - coming <= free_nbytes ||
-	    !reservation_is_real(&output->target.file))
+	if (output->target.is_ordered || nbytes <= released_nbytes || nbytes - released_nbytes <= free_nbytes ||
+	    !preallocate_is_supported(&output->target.file))
 		return 0;
 	return fail(-ENOSPC,
 		    "%s: %m: %" PRIu64 " bytes are needed for all part files, %" PRIu64
@@ -114,9 +114,9 @@ int output_check_room(const struct output *output, uint64_t nbytes,
 }
 
 /* Room for what it takes, and three times as much for what its sort may store meanwhile. */
-enum { AMPLE_TIMES = 4 };
+enum { AMPLE_SPACE_FACTOR = 4 };
 
-bool output_has_ample_room(const struct output *output, uint64_t nbytes)
+bool output_has_ample_space(const struct output *output, uint64_t nbytes)
 {
-	return reservation_free_nbytes(&output->target.file, 0) / AMPLE_TIMES >= nbytes;
+	return preallocate_free_space(&output->target.file, 0) / AMPLE_SPACE_FACTOR >= nbytes;
 }

@@ -37,7 +37,7 @@
 
 #include "io/output/output.h"
 
-enum { PART_FILES_MOST = 1000 };
+enum { PART_FILES_MAX = 1000 };
 
 struct part_files;
 
@@ -63,7 +63,7 @@ int part_files_make_path(const char *name, uint32_t n, uint32_t i, char **ret_pa
  * NAME, whose end is `base`? However many there are to be: another than they would be taken for one
  * of them.
  */
-bool part_files_could_have(const char *base, const char *name);
+bool part_files_is_reserved_name(const char *base, const char *name);
 
 /* The same, of open ones; of the list, i == n. Theirs. And the name that the list has for it. */
 const char *part_files_path(const struct part_files *files, uint32_t i);
@@ -75,7 +75,7 @@ const char *part_files_name(const struct part_files *files, uint32_t i);
  * everything is as it was before; but if is_durable, and only that cannot be had, a message says
  * that all is complete.
  */
-int part_files_commit(struct part_files *files, struct output **outputs, const char *list,
+int part_files_commit(struct part_files *files, struct output **outputs, const char *manifest,
 		      bool is_durable);
 
 /* NULL is fine. */

@@ -19,50 +19,50 @@
 #include "io/output/part_files_internal.h"
 #include "src/base/diagnostics.h"
 
-static bool is_want_of_locks(int error)
+static bool is_unsupported_lock(int error)
 {
 	return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
 }
 
-static int wait_for_lock(const struct file *file)
+static int lock_exclusive(const struct file *file)
 {
 	int r;
 
 	do
 		r = flock(file->fd, LOCK_EX) < 0 ? -errno : 0;
 	while (r == -EINTR);
-	return r < 0 && is_want_of_locks(-r) ? 0 : r;
+	return r < 0 && is_unsupported_lock(-r) ? 0 : r;
 }
 
 /* Locked, what is it? 1; 0: it has no name any more; or a negative errno. */
-static int look_at_locked(struct part_files *files, const char *name)
+static int inspect_locked_journal(struct part_files *files, const char *name)
 {
 	struct stat status;
-	int r = fstat(files->lock.fd, &status) < 0 ? -errno : 1;
+	int r = fstat(files->journal_file.fd, &status) < 0 ? -errno : 1;
 
-	files->lock_is_left = r < 0 && part_files_look_at_name(files, name, &status) <= 0;
-	files->lock_is_left = files->lock_is_left || status.st_size > 0;
+	files->has_orphan_journal = r < 0 && part_files_stat_name(files, name, &status) <= 0;
+	files->has_orphan_journal = files->has_orphan_journal || status.st_size > 0;
 	return r < 0 ? r : status.st_nlink > 0;
 }
 
-static int try_to_lock(struct part_files *files, const char *name)
+static int try_lock_journal(struct part_files *files, const char *name)
 {
 	int r = file_open(files->calls, files->directory.fd, name,
-			  O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600, &files->lock);
+			  O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600, &files->journal_file);
 
 	if (r < 0)
 		return r;
-	files->lock_is_left = true; /* as long as it is not ours */
-	r = wait_for_lock(&files->lock);
+	files->has_orphan_journal = true; /* as long as it is not ours */
+	r = lock_exclusive(&files->journal_file);
 	if (r == 0)
-		r = look_at_locked(files, name);
+		r = inspect_locked_journal(files, name);
 	if (r == 0)
-		file_close(&files->lock);
+		file_close(&files->journal_file);
 	return r;
 }
 
 /* Where nothing can be made, nothing will be: whoever writes there will say so. */
-static bool is_want_of_rights(int r)
+static bool is_permission_error(int r)
 {
 	return r == -EACCES || r == -EPERM || r == -EROFS;
 }
@@ -72,26 +72,26 @@ int part_files_lock(struct part_files *files)
 	char name[NAME_MAX + 1];
 	int r;
 
-	part_files_make_newer_name(files->base, name);
-	r = part_files_look_at_list(files, name);
+	part_files_format_journal_name(files->base, name);
+	r = part_files_stat_manifest(files, name);
 	if (r < 0)
 		return r;
 	do
-		r = try_to_lock(files, name);
+		r = try_lock_journal(files, name);
 	while (r == 0);
-	if (r > 0 && !files->lock_is_left)
-		files->lock_name = hidden_names_share(files->calls->names, files->directory.fd,
-						      name, &files->own_lock_name);
-	return r > 0 || is_want_of_rights(r) ?
+	if (r > 0 && !files->has_orphan_journal)
+		files->journal_name = temp_names_adopt(files->calls->temp_names, files->directory.fd,
+						      name, &files->own_journal_name);
+	return r > 0 || is_permission_error(r) ?
 		       0 :
-		       fail(r, "%s: %s beside it cannot be locked: %m", files->given, name);
+		       fail(r, "%s: %s beside it cannot be locked: %m", files->name, name);
 }
 
-void part_files_keep_lock(struct part_files *files)
+void part_files_keep_journal(struct part_files *files)
 {
-	if (files->lock_name)
-		hidden_names_give_up(files->lock_name);
-	files->lock_name = NULL;
+	if (files->journal_name)
+		temp_names_release(files->journal_name);
+	files->journal_name = NULL;
 }
 
 void part_files_unlock(struct part_files *files)
@@ -99,14 +99,14 @@ void part_files_unlock(struct part_files *files)
 	char name[NAME_MAX + 1];
 	int r = 0;
 
-	if (files->lock.fd < 0)
+	if (files->journal_file.fd < 0)
 		return;
-	part_files_keep_lock(files);
-	part_files_make_newer_name(files->base, name);
-	if (!files->lock_is_left)
+	part_files_keep_journal(files);
+	part_files_format_journal_name(files->base, name);
+	if (!files->has_orphan_journal)
 		r = file_remove(files->calls, files->directory.fd, name, 0);
-	file_close(&files->lock);
+	file_close(&files->journal_file);
 	if (r < 0)
 		warn("%s: %s beside it is not needed any more, and cannot be removed: %s",
-		     files->given, name, strerror(-r));
+		     files->name, name, strerror(-r));
 }

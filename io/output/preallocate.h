@@ -21,18 +21,18 @@
 
 #include "io/file/file.h"
 
-struct reservation {
+struct preallocation {
 	/* Set at creation. */
 	const struct file *file;
-	uint64_t to_come_nbytes; /* what others give back of the disk while it is written */
+	uint64_t released_later_nbytes; /* what others give back of the disk while it is written */
 	uint64_t base;           /* where in the file the first byte goes */
 	uint64_t total_nbytes;   /* the most that will be reserved; 0: nothing is */
 	uint64_t step_nbytes;
-	bool is_real; /* the file system has reserved what it was asked for */
+	bool is_supported; /* the file system has reserved what it was asked for */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	bool *steps;              /* is it reserved? */
+	bool *step_is_allocated;              /* is it reserved? */
 	uint64_t extended_nbytes; /* what the file has been extended to, from the base */
 };
 
@@ -40,41 +40,41 @@ struct reservation {
  * Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. If that is less
  * than is wanted, it is looked at again for a while (free_space.h).
  */
-uint64_t reservation_free_nbytes(const struct file *file, uint64_t wanted_nbytes);
+uint64_t preallocate_free_space(const struct file *file, uint64_t wanted_nbytes);
 
 /* Can the file system of an empty file reserve? Then it keeps what it is given as it is. */
-bool reservation_is_real(const struct file *file);
+bool preallocate_is_supported(const struct file *file);
 
 /*
  * Could a file that ends at `end`, and that others may write to, grow by nbytes? Nothing of it
  * changes, but that a block may stay reserved behind it if it could not. 0, or -ENOSPC without a
  * message, and the number of free bytes.
  */
-int reservation_try_behind(const struct file *file, uint64_t end, uint64_t nbytes,
+int preallocate_check_growth(const struct file *file, uint64_t end, uint64_t nbytes,
 			   uint64_t *ret_free_nbytes);
 
 /* For a file that nothing is reserved of. */
-void reservation_init(struct reservation *reservation);
-void reservation_destroy(struct reservation *reservation);
+void preallocate_init(struct preallocation *preallocation);
+void preallocate_destroy(struct preallocation *preallocation);
 
 /*
  * Prepare for total_nbytes from `base` on, where the file ends; if that has been done before, it
- * stays as it is. What the file has from there on, and to_come_nbytes, which may be set before,
+ * stays as it is. What the file has from there on, and released_later_nbytes, which may be set before,
  * count as free. Returns 0, or -ENOSPC, without a message, and the number of free bytes: they
  * cannot suffice; or -ENOMEM.
  */
-int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
+int preallocate_start(struct preallocation *preallocation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes);
 
 /*
  * The same where another process has: it has found that there is room, and that the file system
  * reserves. Nothing is, before somebody reaches it; the file may be as long already as all of it.
  */
-void reservation_join(struct reservation *reservation, const struct file *file, uint64_t base,
+void preallocate_start_shared(struct preallocation *preallocation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes);
 
 /*
  * [begin, end), from the base, will be written now. Returns whether all of it is reserved.
  * Thread-safe.
  */
-bool reservation_reach(struct reservation *reservation, uint64_t begin, uint64_t end);
+bool preallocate_range(struct preallocation *preallocation, uint64_t begin, uint64_t end);

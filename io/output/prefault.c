@@ -15,122 +15,122 @@
 #include "src/base/interval_search.h"
 #include "src/base/thread.h"
 
-enum { MOST_THREADS = 8 };
+enum { MAX_PREFAULT_THREADS = 8 };
 
-struct early_pages {
-	uint64_t n_pieces;          /* whole ones of what will be reserved */
-	uint64_t n_writers, n_each; /* and of each writer, but for the last ones */
+struct prefault {
+	uint64_t n_segments;          /* whole ones of what will be reserved */
+	uint64_t n_writers, segments_per_writer; /* and of each writer, but for the last ones */
 
 	atomic_uint_least64_t n_claimed; /* in the order in which they are made ready */
 	atomic_bool is_stopped;
 
 	unsigned n_threads;
-	pthread_t threads[MOST_THREADS];
+	pthread_t threads[MAX_PREFAULT_THREADS];
 
 	uint32_t n_users; /* that have not stopped it */
 	uint32_t n_files;
-	struct place {
-		struct early_file is;
-		uint64_t begin;       /* number of its first piece, */
-		uint64_t first_piece; /* which is this one of the file */
-	} places[];
+	struct prefault_entry {
+		struct prefault_file file;
+		uint64_t first_index;       /* number of its first piece, */
+		uint64_t first_segment; /* which is this one of the file */
+	} entries[];
 };
 
 /* Which piece is the i-th: the first of each writer, then the second of each. False: none. */
-static bool find_piece(const struct early_pages *early, uint64_t i, uint64_t *ret_piece)
+static bool nth_segment(const struct prefault *prefault, uint64_t i, uint64_t *ret_segment)
 {
-	*ret_piece = i % early->n_writers * early->n_each + i / early->n_writers;
-	return *ret_piece < early->n_pieces;
+	*ret_segment = i % prefault->n_writers * prefault->segments_per_writer + i / prefault->n_writers;
+	return *ret_segment < prefault->n_segments;
 }
 
 /* The last place that begins at or before the piece: those of none are before it. */
-static const struct place *find_place(const struct early_pages *early, uint64_t piece)
+static const struct prefault_entry *find_segment_entry(const struct prefault *prefault, uint64_t segment)
 {
-	return &early->places[begins_find(early->places, sizeof *early->places,
-					  offsetof(struct place, begin), early->n_files, piece)];
+	return &prefault->entries[find_interval(prefault->entries, sizeof *prefault->entries,
+					  offsetof(struct prefault_entry, first_index), prefault->n_files, segment)];
 }
 
-static bool make_ready(const struct early_pages *early, uint64_t piece)
+static bool prefault_segment(const struct prefault *prefault, uint64_t segment)
 {
-	const struct place *place = find_place(early, piece);
-	const uint64_t offset = (place->first_piece + piece - place->begin) * MAPPED_PIECE_NBYTES;
-	const uint64_t base = place->is.reservation->base;
+	const struct prefault_entry *entry = find_segment_entry(prefault, segment);
+	const uint64_t offset = (entry->first_segment + segment - entry->first_index) * MMAP_SEGMENT_NBYTES;
+	const uint64_t base = entry->file.preallocation->base;
 	struct mapping mapping;
 
-	if (!reservation_reach(place->is.reservation, offset - base,
-			       offset - base + MAPPED_PIECE_NBYTES) ||
-	    mapping_open_to_write(place->is.file, offset, MAPPED_PIECE_NBYTES, &mapping) < 0)
+	if (!preallocate_range(entry->file.preallocation, offset - base,
+			       offset - base + MMAP_SEGMENT_NBYTES) ||
+	    mapping_open_writable(entry->file.file, offset, MMAP_SEGMENT_NBYTES, &mapping) < 0)
 		return false;
-	mapping_populate(&mapping, 0, MAPPED_PIECE_NBYTES);
+	mapping_populate(&mapping, 0, MMAP_SEGMENT_NBYTES);
 	mapping_close(&mapping);
 	return true;
 }
 
 /* Where one cannot be had, the others need not be tried. */
-static void *make_pages_ready(void *context)
+static void *prefault_main(void *context)
 {
-	struct early_pages *early = context;
-	const uint64_t n = early->n_writers * early->n_each;
-	uint64_t i, piece;
+	struct prefault *prefault = context;
+	const uint64_t n = prefault->n_writers * prefault->segments_per_writer;
+	uint64_t i, segment;
 
-	while (!atomic_load(&early->is_stopped) && (i = atomic_fetch_add(&early->n_claimed, 1)) < n)
-		if (find_piece(early, i, &piece) && !make_ready(early, piece))
-			atomic_store(&early->is_stopped, true);
+	while (!atomic_load(&prefault->is_stopped) && (i = atomic_fetch_add(&prefault->n_claimed, 1)) < n)
+		if (nth_segment(prefault, i, &segment) && !prefault_segment(prefault, segment))
+			atomic_store(&prefault->is_stopped, true);
 	return NULL;
 }
 
-static void join(struct early_pages *early)
+static void join_prefault_threads(struct prefault *prefault)
 {
-	while (early->n_threads > 0)
-		pthread_join(early->threads[--early->n_threads], NULL);
+	while (prefault->n_threads > 0)
+		pthread_join(prefault->threads[--prefault->n_threads], NULL);
 }
 
-static void add_file(struct early_pages *early, struct early_file file)
+static void add_prefault_file(struct prefault *prefault, struct prefault_file file)
 {
-	const uint64_t base = file.reservation->base, end = base + file.reservation->total_nbytes;
-	const uint64_t first_piece = (base + MAPPED_PIECE_NBYTES - 1) / MAPPED_PIECE_NBYTES;
+	const uint64_t base = file.preallocation->base, end = base + file.preallocation->total_nbytes;
+	const uint64_t first_segment = (base + MMAP_SEGMENT_NBYTES - 1) / MMAP_SEGMENT_NBYTES;
 
-	early->places[early->n_files++] = (struct place){ file, early->n_pieces, first_piece };
-	if (end / MAPPED_PIECE_NBYTES > first_piece)
-		early->n_pieces += end / MAPPED_PIECE_NBYTES - first_piece;
+	prefault->entries[prefault->n_files++] = (struct prefault_entry){ file, prefault->n_segments, first_segment };
+	if (end / MMAP_SEGMENT_NBYTES > first_segment)
+		prefault->n_segments += end / MMAP_SEGMENT_NBYTES - first_segment;
 }
 
-int early_pages_start(const struct early_file *files, uint32_t n, uint32_t n_writers,
-		      unsigned n_threads, struct early_pages **ret_early)
+int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
+		      unsigned n_threads, struct prefault **ret_prefault)
 {
-	struct early_pages *early = calloc(1, sizeof *early + n * sizeof *early->places);
+	struct prefault *prefault = calloc(1, sizeof *prefault + n * sizeof *prefault->entries);
 	int r = 0;
 
-	if (!early)
+	if (!prefault)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		add_file(early, files[i]);
-	early->n_users = n;
-	early->n_writers = n_writers;
-	early->n_each = (early->n_pieces + n_writers - 1) / n_writers;
-	while (r == 0 && early->n_threads < n_threads && early->n_threads < MOST_THREADS) {
-		r = thread_start(make_pages_ready, early, 0, &early->threads[early->n_threads]);
-		early->n_threads += r == 0;
+		add_prefault_file(prefault, files[i]);
+	prefault->n_users = n;
+	prefault->n_writers = n_writers;
+	prefault->segments_per_writer = (prefault->n_segments + n_writers - 1) / n_writers;
+	while (r == 0 && prefault->n_threads < n_threads && prefault->n_threads < MAX_PREFAULT_THREADS) {
+		r = thread_start(prefault_main, prefault, 0, &prefault->threads[prefault->n_threads]);
+		prefault->n_threads += r == 0;
 	}
-	if (early->n_threads == 0) {
-		free(early);
+	if (prefault->n_threads == 0) {
+		free(prefault);
 		return r;
 	}
-	*ret_early = early;
+	*ret_prefault = prefault;
 	return 0;
 }
 
-void early_pages_wait(struct early_pages *early)
+void prefault_wait(struct prefault *prefault)
 {
-	join(early);
+	join_prefault_threads(prefault);
 }
 
-void early_pages_stop(struct early_pages *early)
+void prefault_stop(struct prefault *prefault)
 {
-	if (!early)
+	if (!prefault)
 		return;
-	atomic_store(&early->is_stopped, true);
-	join(early);
-	if (--early->n_users == 0)
-		free(early);
+	atomic_store(&prefault->is_stopped, true);
+	join_prefault_threads(prefault);
+	if (--prefault->n_users == 0)
+		free(prefault);
 }

@@ -16,28 +16,28 @@
 #include "io/file/mmap_writer.h"
 #include "io/output/preallocate.h"
 
-struct early_pages;
+struct prefault;
 
 /* Open for reading and writing; what will be reserved of it is made ready. */
-struct early_file {
+struct prefault_file {
 	const struct file *file;
-	struct reservation *reservation;
+	struct preallocation *preallocation;
 };
 
 /*
- * Begin with n > 0 files, which must stay until early_pages_stop() is called for each of them.
+ * Begin with n > 0 files, which must stay until prefault_stop() is called for each of them.
  * n_writers will go on from equal distances in what is in all of them, one behind the other: what
  * each begins with comes first. Others may write meanwhile. Returns 0, or a negative errno without
  * a message: then nothing is done, which is no failure.
  */
-int early_pages_start(const struct early_file *files, uint32_t n, uint32_t n_writers,
-		      unsigned n_threads, struct early_pages **ret_early);
+int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
+		      unsigned n_threads, struct prefault **ret_prefault);
 
 /* Wait until all is ready. */
-void early_pages_wait(struct early_pages *early);
+void prefault_wait(struct prefault *prefault);
 
 /*
  * Leave it at what is ready, in all files; nothing is done to any of them any more. Due once for
  * each, by one thread at a time; the last frees it. NULL is fine.
  */
-void early_pages_stop(struct early_pages *early);
+void prefault_stop(struct prefault *prefault);

@@ -15,43 +15,43 @@
 /*
  * A duplicate of what is open: it can be closed, which reports what the file system kept back.
  */
-static int open_again(struct target *target, const char *name, int given, struct stat *ret_status)
+static int duplicate_target_fd(struct target *target, const char *name, int fd, struct stat *ret_status)
 {
-	const int mode = fcntl(given, F_GETFL);
+	const int mode = fcntl(fd, F_GETFL);
 	int r;
 
 	target->name = name;
 	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
 		return fail(-EBADF, "%s: was not given to be written to: %m", name);
-	target->file.fd = fcntl(given, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	target->file.fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (target->file.fd < 0 || fstat(target->file.fd, ret_status) < 0)
 		return fail(-errno, "%s: %m", name);
-	r = file_leave_direct(&target->file, &target->was_direct);
+	r = file_clear_o_direct(&target->file, &target->was_direct);
 	return r < 0 ? fail(r, "%s: is open with O_DIRECT, and cannot be had without: %m", name) :
 		       0;
 }
 
 /* What the process was given. What an exec would close is not from who started us, but ours. */
-static int open_given(struct target *target, const char *name, int given, struct stat *ret_status)
+static int open_inherited_fd(struct target *target, const char *name, int fd, struct stat *ret_status)
 {
-	const int flags = fcntl(given, F_GETFD);
+	const int flags = fcntl(fd, F_GETFD);
 
 	target->name = name;
 	if (flags < 0 || flags & FD_CLOEXEC)
 		return fail(-EBADF, "%s: was not given to be written to: %m", name);
-	return open_again(target, name, given, ret_status);
+	return duplicate_target_fd(target, name, fd, ret_status);
 }
 
 /* Writes go where the descriptor stands: others may share it. */
-static int open_text_given(struct target *target, const char *path, int given,
+static int open_inherited_text(struct target *target, const char *path, int fd,
 			   struct stat *ret_status)
 {
 	target->is_ordered = true;
-	return open_given(target, path, given, ret_status);
+	return open_inherited_fd(target, path, fd, ret_status);
 }
 
 /* Where what is open stands, if that is known, records go there. */
-static int place_records(struct target *target, const struct stat *status)
+static int set_base_offset(struct target *target, const struct stat *status)
 {
 	const char *name = target->name;
 	const int fd = target->file.fd;
@@ -69,13 +69,13 @@ static int place_records(struct target *target, const struct stat *status)
 	return 0;
 }
 
-static int open_records_given(struct target *target, const char *path, int given,
+static int open_inherited_records(struct target *target, const char *path, int fd,
 			      struct stat *ret_status)
 {
-	const char *name = given == STDOUT_FILENO ? "standard output" : path;
-	const int r = open_given(target, name, given, ret_status);
+	const char *name = fd == STDOUT_FILENO ? "standard output" : path;
+	const int r = open_inherited_fd(target, name, fd, ret_status);
 
-	return r < 0 ? r : place_records(target, ret_status);
+	return r < 0 ? r : set_base_offset(target, ret_status);
 }
 
 static int open_in_place(struct target *target, const char *path)
@@ -100,28 +100,28 @@ static int check_access(const char *path)
 }
 
 /* old: NULL: there is none. */
-static int start_replacement(struct target *target, const char *path, const struct stat *old,
-			     const struct target_way *way)
+static int start_atomic_file(struct target *target, const char *path, const struct stat *old,
+			     const struct target_params *params)
 {
 	const struct syscalls *calls = target->file.calls;
-	const struct replacement_way made = { .kept_name = way->name,
-					      .is_shared = way->kind == TARGET_SHARED,
-					      .is_silent = way->is_silent,
-					      .owner = way->owner };
+	const struct atomic_file_params atomic_params = { .resumable_name = params->name,
+					      .is_shared = params->kind == TARGET_SHARED,
+					      .is_silent = params->is_silent,
+					      .owner = params->owner };
 
-	if (way->kind == TARGET_JOINED)
-		return replacement_join(calls, path, old, way->name, &target->file,
-					&target->replacement);
-	return replacement_start(calls, path, old, &made, &target->file, &target->replacement);
+	if (params->kind == TARGET_SHARED_EXISTING)
+		return atomic_file_open_shared(calls, path, old, params->name, &target->file,
+					&target->atomic_file);
+	return atomic_file_create(calls, path, old, &atomic_params, &target->file, &target->atomic_file);
 }
 
 /* Must it have a hidden name, which only a regular file can? */
-static bool needs_replacement(const struct target_way *way)
+static bool needs_atomic_file(const struct target_params *params)
 {
-	return way->kind != TARGET_OWN || way->name;
+	return params->kind != TARGET_PRIVATE || params->name;
 }
 
-static int open_path(struct target *target, const char *path, const struct target_way *way,
+static int open_path(struct target *target, const char *path, const struct target_params *params,
 		     struct stat *ret_status)
 {
 	const bool exists = stat(path, ret_status) == 0;
@@ -137,17 +137,17 @@ static int open_path(struct target *target, const char *path, const struct targe
 			    path);
 	if (!exists) {
 		memset(ret_status, 0, sizeof *ret_status);
-		return start_replacement(target, path, NULL, way);
+		return start_atomic_file(target, path, NULL, params);
 	}
 	if (S_ISDIR(ret_status->st_mode))
 		return fail(-EISDIR, "%s: %m", path);
 	if (!S_ISREG(
 		    ret_status->st_mode)) /* a pipe that is opened, and left, ends for its reader */
-		return needs_replacement(way) ? 0 : open_in_place(target, path);
+		return needs_atomic_file(params) ? 0 : open_in_place(target, path);
 	r = check_access(path);
 	if (r < 0)
 		return r;
-	return start_replacement(target, path, ret_status, way);
+	return start_atomic_file(target, path, ret_status, params);
 }
 
 static bool is_null_device(const struct stat *status)
@@ -155,36 +155,36 @@ static bool is_null_device(const struct stat *status)
 	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 3);
 }
 
-static void describe(struct target *target, const struct stat *status)
+static void describe_target(struct target *target, const struct stat *status)
 {
 	target->is_null = target->is_ordered && is_null_device(status);
-	target->is_file = target->replacement || S_ISREG(status->st_mode);
-	target->end = S_ISREG(status->st_mode) && !target->replacement ? (uint64_t)status->st_size :
+	target->is_regular = target->atomic_file || S_ISREG(status->st_mode);
+	target->old_end = S_ISREG(status->st_mode) && !target->atomic_file ? (uint64_t)status->st_size :
 									 0;
-	target->ends_at_base = target->replacement || target->base == (uint64_t)status->st_size;
-	target->has_identity = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
-	target->identity = file_identity_of(status);
+	target->ends_at_base = target->atomic_file || target->base == (uint64_t)status->st_size;
+	target->has_file_id = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
+	target->file_id = file_id_from_stat(status);
 }
 
-int target_open(const struct syscalls *calls, const char *path, const struct target_way *way,
+int target_open(const struct syscalls *calls, const char *path, const struct target_params *params,
 		struct target *ret_target)
 {
-	const int given = path ? place_descriptor(path) : STDOUT_FILENO;
+	const int fd = path ? path_to_descriptor(path) : STDOUT_FILENO;
 	struct target *target = ret_target;
 	struct stat status;
 	int r;
 
 	*target = (struct target){ .file = { .calls = calls, .fd = -1 } };
-	if (given >= 0)
-		r = open_records_given(target, path, given, &status);
+	if (fd >= 0)
+		r = open_inherited_records(target, path, fd, &status);
 	else
-		r = open_path(target, path, way, &status);
+		r = open_path(target, path, params, &status);
 	if (r == 0)
-		describe(target, &status);
+		describe_target(target, &status);
 	return r;
 }
 
-int target_open_given(const struct syscalls *calls, const char *name, struct given given,
+int target_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
 		      struct target *ret_target)
 {
 	struct target *target = ret_target;
@@ -192,40 +192,40 @@ int target_open_given(const struct syscalls *calls, const char *name, struct giv
 	int r;
 
 	*target = (struct target){ .name = name, .file = { .calls = calls, .fd = -1 } };
-	if (given.kind == GIVEN_HANDOVER) {
-		target->handover = given.handover;
+	if (endpoint.kind == ENDPOINT_RENDEZVOUS) {
+		target->rendezvous = endpoint.rendezvous;
 		target->is_ordered = true;
 		return 0;
 	}
-	r = open_again(target, name, given.fd, &status);
+	r = duplicate_target_fd(target, name, endpoint.fd, &status);
 	if (r == 0)
-		r = place_records(target, &status);
+		r = set_base_offset(target, &status);
 	if (r == 0)
-		describe(target, &status);
+		describe_target(target, &status);
 	return r;
 }
 
 int target_close(struct target *target)
 {
 	if (target->was_direct)
-		file_make_direct_again(&target->file);
+		file_restore_o_direct(&target->file);
 	target->was_direct = false;
 	return file_close(&target->file);
 }
 
 int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target)
 {
-	static const struct target_way own = { .kind = TARGET_OWN };
-	const int given = place_descriptor(path);
+	static const struct target_params private_params = { .kind = TARGET_PRIVATE };
+	const int fd = path_to_descriptor(path);
 	struct stat status;
 	int r;
 
 	*ret_target = (struct target){ .file = { .calls = calls, .fd = -1 } };
-	if (given >= 0)
-		r = open_text_given(ret_target, path, given, &status);
+	if (fd >= 0)
+		r = open_inherited_text(ret_target, path, fd, &status);
 	else
-		r = open_path(ret_target, path, &own, &status);
+		r = open_path(ret_target, path, &private_params, &status);
 	if (r == 0)
-		describe(ret_target, &status);
+		describe_target(ret_target, &status);
 	return r;
 }

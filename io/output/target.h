@@ -13,40 +13,40 @@
 struct target {
 	const char *name; /* for messages */
 	struct file file;
-	struct replacement *replacement; /* NULL: written in place */
-	struct handover *handover;       /* there is no file, but a thread; NULL: there is */
+	struct atomic_file *atomic_file; /* NULL: written in place */
+	struct rendezvous *rendezvous;       /* there is no file, but a thread; NULL: there is */
 	bool is_ordered;
 	bool was_direct;   /* it was given with O_DIRECT, and gets it back */
 	bool is_null;      /* ordered, but nobody sees in which order */
 	uint64_t base;     /* where in the file the output starts, as far as others let it */
-	uint64_t end;      /* of what was in the file then; 0 if that is new */
-	bool is_file;      /* a regular one */
+	uint64_t old_end;      /* of what was in the file then; 0 if that is new */
+	bool is_regular;      /* a regular one */
 	bool ends_at_base; /* there is nothing behind that yet */
-	bool has_identity; /* there is a file of that name already: */
-	struct file_identity identity;
+	bool has_file_id; /* there is a file of that name already: */
+	struct file_id file_id;
 };
 
 /* A replacement is the process's own, or of several that write to it (atomic_file.h). */
-struct target_way {
-	enum { TARGET_OWN, TARGET_SHARED, TARGET_JOINED } kind;
+struct target_params {
+	enum { TARGET_PRIVATE, TARGET_SHARED, TARGET_SHARED_EXISTING } kind;
 	/* Own: of a file that outlives the process, or NULL. Joined: of the one that is there. */
 	const char *name;
 	bool is_silent; /* Shared: nothing is told of what was left beside it (orphans.h), ... */
-	struct leftovers_owner owner; /* ... and whose it is */
+	struct orphan_owner owner; /* ... and whose it is */
 };
 
 /*
  * path: NULL is standard output. One that stands for a descriptor which the process was given
- * (place_descriptor()) is written from where that stands, whatever it leads to. One that must have
+ * (path_to_descriptor()) is written from where that stands, whatever it leads to. One that must have
  * a hidden name, and cannot, as it is no regular file, is not opened: it has no replacement, which
  * the caller refuses. Returns 0, or a negative errno after a message; file and replacement are the
  * caller's in both cases.
  */
-int target_open(const struct syscalls *calls, const char *path, const struct target_way *way,
+int target_open(const struct syscalls *calls, const char *path, const struct target_params *params,
 		struct target *ret_target);
 
 /* The same, to what is given in the place of a path. */
-int target_open_given(const struct syscalls *calls, const char *name, struct given given,
+int target_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
 		      struct target *ret_target);
 
 /* The same for a text, which goes to a terminal, too, and always in order. */

@@ -15,7 +15,7 @@
 #include "src/base/diagnostics.h"
 
 /* Open the directory part of `path` and keep the rest as the target's name. */
-static int open_directory(struct replaced *replaced, char *path)
+static int open_directory(struct target_snapshot *target, char *path)
 {
 	char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -23,216 +23,216 @@ static int open_directory(struct replaced *replaced, char *path)
 
 	if (!*name)
 		return -EISDIR;
-	replaced->name = strdup(name);
-	if (!replaced->name)
+	target->name = strdup(name);
+	if (!target->name)
 		return -ENOMEM;
 	if (slash)
 		*slash = '\0';
-	return file_open(replaced->directory.calls, AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0,
-			 &replaced->directory);
+	return file_open(target->directory.calls, AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0,
+			 &target->directory);
 }
 
 /*
  * Would the rename be allowed? It is better to know that before the sorting. In a directory
  * like /tmp only the owner of the file or of the directory may replace a file.
  */
-static int check_sticky(const struct replaced *replaced)
+static int check_sticky(const struct target_snapshot *target)
 {
 	const uid_t user = geteuid();
 	struct stat directory;
 
-	if (fstat(replaced->directory.fd, &directory) < 0)
+	if (fstat(target->directory.fd, &directory) < 0)
 		return -errno;
 	if (!(directory.st_mode & S_ISVTX) || user == 0 || user == directory.st_uid ||
-	    user == replaced->old.st_uid)
+	    user == target->old_status.st_uid)
 		return 0;
 	return fail(-EPERM,
 		    "%s: is somebody else's, and in its directory only owners may replace files "
 		    "(it is sticky, as /tmp is); let the output go to another file",
-		    replaced->path);
+		    target->path);
 }
 
 /* What a rename asks of a file and of the directory that it is in; 0: the system does not say. */
-struct binding {
-	bool only_grows;
-	uint64_t mount;
+struct rename_constraints {
+	bool is_append_only;
+	uint64_t mount_id;
 };
 
-static struct binding binding_of(int fd)
+static struct rename_constraints get_rename_constraints(int fd)
 {
-	struct binding binding = { 0 };
+	struct rename_constraints constraints = { 0 };
 #ifdef STATX_MNT_ID
 	struct statx status;
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0)
-		return binding;
-	binding.only_grows = status.stx_attributes & STATX_ATTR_APPEND;
+		return constraints;
+	constraints.is_append_only = status.stx_attributes & STATX_ATTR_APPEND;
 	if (status.stx_mask & STATX_MNT_ID)
-		binding.mount = status.stx_mnt_id;
+		constraints.mount_id = status.stx_mnt_id;
 #else
 	(void)fd;
 #endif
-	return binding;
+	return constraints;
 }
 
 /* A name cannot come to lead to another file where that is bound to it. */
-static int check_bindings(const struct replaced *replaced)
+static int check_rename_constraints(const struct target_snapshot *target)
 {
-	const struct binding directory = binding_of(replaced->directory.fd);
-	struct binding old = { 0 };
+	const struct rename_constraints directory = get_rename_constraints(target->directory.fd);
+	struct rename_constraints old_file = { 0 };
 
-	if (replaced->has_old)
-		old = binding_of(replaced->old_file.fd);
-	if (directory.only_grows)
+	if (target->had_file)
+		old_file = get_rename_constraints(target->old_file.fd);
+	if (directory.is_append_only)
 		return fail(-EPERM,
 			    "%s: its directory is append-only (chattr +a), so that no complete "
 			    "file can take the name; let the output go to another directory",
-			    replaced->path);
-	if (old.only_grows)
+			    target->path);
+	if (old_file.is_append_only)
 		return fail(-EPERM,
 			    "%s: is append-only (chattr +a), so that no complete file can take its "
 			    "place; chattr -a frees it, and >> FILE adds to it",
-			    replaced->path);
-	if (old.mount && directory.mount && old.mount != directory.mount)
+			    target->path);
+	if (old_file.mount_id && directory.mount_id && old_file.mount_id != directory.mount_id)
 		return fail(-EBUSY,
 			    "%s: is a mount point, so that no complete file can take its place; "
 			    "let the output go to a file beside it, or, if that is no input, by "
 			    "> FILE",
-			    replaced->path);
+			    target->path);
 	return 0;
 }
 
 /* Is the file that was found by the path, through links, the one of that name in the directory? */
-static int open_old(struct replaced *replaced)
+static int open_old(struct target_snapshot *target)
 {
 	struct stat status;
 	/*
 	 * A link of /proc/self/fd may lead to a file whose name has been removed, or to none of
 	 * ours.
 	 */
-	const int r = attributes_open(replaced->directory.calls, replaced->directory.fd,
-				      replaced->name, &replaced->old_file);
+	const int r = attributes_open(target->directory.calls, target->directory.fd,
+				      target->name, &target->old_file);
 
 	if (r < 0)
 		return r;
-	if (fstat(replaced->old_file.fd, &status) < 0)
+	if (fstat(target->old_file.fd, &status) < 0)
 		return -errno;
-	if (!file_identity_equal(file_identity_of(&status), file_identity_of(&replaced->old)))
+	if (!file_id_equal(file_id_from_stat(&status), file_id_from_stat(&target->old_status)))
 		return -ESTALE;
-	return check_sticky(replaced);
+	return check_sticky(target);
 }
 
-int replaced_find(const struct syscalls *calls, const char *given, const struct stat *old,
-		  struct replaced *replaced)
+int target_snapshot_take(const struct syscalls *calls, const char *path, const struct stat *old,
+		  struct target_snapshot *target)
 {
-	char *path;
+	char *resolved_path;
 	int r;
 
-	*replaced = (struct replaced){ .path = given,
+	*target = (struct target_snapshot){ .path = path,
 				       .directory = { .calls = calls, .fd = -1 },
 				       .old_file = { .calls = calls, .fd = -1 },
-				       .has_old = old != NULL };
+				       .had_file = old != NULL };
 	if (old)
-		replaced->old = *old;
-	r = place_follow_links(given, &path);
+		target->old_status = *old;
+	r = path_follow_links(path, &resolved_path);
 
 	if (r < 0)
 		return r;
-	r = open_directory(replaced, path);
-	free(path);
-	if (r == 0 && replaced->has_old)
-		r = open_old(replaced);
-	return r == 0 ? check_bindings(replaced) : r;
+	r = open_directory(target, resolved_path);
+	free(resolved_path);
+	if (r == 0 && target->had_file)
+		r = open_old(target);
+	return r == 0 ? check_rename_constraints(target) : r;
 }
 
-int replaced_fail_taken(const struct replaced *replaced)
+int target_snapshot_fail_exists(const struct target_snapshot *target)
 {
 	return fail(-EBUSY,
 		    "%s: somebody else has made a file of that name since it was looked at; it "
 		    "stays as it is",
-		    replaced->path);
+		    target->path);
 }
 
 /*
  * What is replaced must be what was there at first: an input is read, sorted and checked, and what
  * others have written since then is not in the output. status: what has the name now.
  */
-static int check_old(const struct replaced *replaced, const struct stat *status)
+static int check_same_file(const struct target_snapshot *target, const struct stat *status)
 {
-	const struct file_state old = file_state_of(&replaced->old);
-	const struct file_state now = file_state_of(status);
+	const struct file_state old = file_state_from_stat(&target->old_status);
+	const struct file_state current = file_state_from_stat(status);
 
-	if (!replaced->has_old)
-		return replaced_fail_taken(replaced);
-	if (!file_identity_equal(file_identity_of(status), file_identity_of(&replaced->old)))
+	if (!target->had_file)
+		return target_snapshot_fail_exists(target);
+	if (!file_id_equal(file_id_from_stat(status), file_id_from_stat(&target->old_status)))
 		return fail(-EBUSY,
 			    "%s: leads to another file than when it was looked at; that stays as "
 			    "it is",
-			    replaced->path);
-	if (file_state_is_same(&old, &now))
+			    target->path);
+	if (file_state_is_unchanged(&old, &current))
 		return 0;
 	return fail(-EBUSY,
 		    "%s: has changed since it was looked at, so it is not replaced; sort when "
 		    "nobody writes to it",
-		    replaced->path);
+		    target->path);
 }
 
 /* Is that the name in the directory which the path led to at first? */
-static int is_target(const struct replaced *replaced, char *path)
+static int is_same_target(const struct target_snapshot *target, char *path)
 {
 	char *const slash = strrchr(path, '/');
-	struct stat directory, now;
+	struct stat directory, current;
 
-	if (strcmp(slash ? slash + 1 : path, replaced->name))
+	if (strcmp(slash ? slash + 1 : path, target->name))
 		return 0;
 	if (slash)
 		slash[slash == path] = '\0'; /* "/name" is in "/" */
-	if (stat(slash ? path : ".", &now) < 0 || fstat(replaced->directory.fd, &directory) < 0)
+	if (stat(slash ? path : ".", &current) < 0 || fstat(target->directory.fd, &directory) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	return file_identity_equal(file_identity_of(&now), file_identity_of(&directory));
+	return file_id_equal(file_id_from_stat(&current), file_id_from_stat(&directory));
 }
 
 /* Who asks for a name finds the output there, or learns that it is not. */
-static int check_way(const struct replaced *replaced)
+static int check_same_path(const struct target_snapshot *target)
 {
 	char *path;
 	bool is_same = false;
-	int r = place_follow_links(replaced->path, &path);
+	int r = path_follow_links(target->path, &path);
 
 	if (r == -ENOMEM)
 		return r;
 	if (r == 0) {
-		r = is_target(replaced, path);
+		r = is_same_target(target, path);
 		free(path);
 		is_same = r > 0;
 		if (r < 0)
-			return fail(r, "%s: cannot tell where it leads now: %m", replaced->path);
+			return fail(r, "%s: cannot tell where it leads now: %m", target->path);
 	}
 	return is_same ? 0 :
 			 fail(-EBUSY,
 			      "%s: leads elsewhere than when it was looked at, since a link or a "
 			      "directory was changed; what is there stays as it is",
-			      replaced->path);
+			      target->path);
 }
 
 /* By the path as it was given, through links, and by the name that is to be replaced. */
-int replaced_check(const struct replaced *replaced)
+int target_snapshot_verify(const struct target_snapshot *target)
 {
 	struct stat status;
 	int r = 0;
 
-	if (stat(replaced->path, &status) == 0)
-		r = check_old(replaced, &status);
+	if (stat(target->path, &status) == 0)
+		r = check_same_file(target, &status);
 	if (r == 0 &&
-	    fstatat(replaced->directory.fd, replaced->name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-		r = check_old(replaced, &status);
-	return r < 0 ? r : check_way(replaced);
+	    fstatat(target->directory.fd, target->name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		r = check_same_file(target, &status);
+	return r < 0 ? r : check_same_path(target);
 }
 
-void replaced_forget(struct replaced *replaced)
+void target_snapshot_close(struct target_snapshot *target)
 {
-	file_close(&replaced->old_file);
-	file_close(&replaced->directory);
-	free(replaced->name);
-	replaced->name = NULL;
+	file_close(&target->old_file);
+	file_close(&target->directory);
+	free(target->name);
+	target->name = NULL;
 }

@@ -14,13 +14,13 @@
 
 #include "io/file/file.h"
 
-struct replaced {
+struct target_snapshot {
 	const char *path;      /* as given, for messages */
 	struct file directory; /* of the name; by path only */
 	char *name;            /* in it */
-	bool has_old;
-	struct stat old;
-	struct file old_file; /* for its attributes; open if it has_old */
+	bool had_file;
+	struct stat old_status;
+	struct file old_file; /* for its attributes; open if it had_file */
 };
 
 /*
@@ -28,16 +28,16 @@ struct replaced {
  * stat() said about the file that is there; NULL: there is none. Returns 0 or a negative errno,
  * with a message or without; to be forgotten in any case.
  */
-int replaced_find(const struct syscalls *calls, const char *path, const struct stat *old,
-		  struct replaced *ret_replaced);
+int target_snapshot_take(const struct syscalls *calls, const char *path, const struct stat *old,
+		  struct target_snapshot *ret_target);
 
 /*
  * Is what has the name still what was there at first, or nothing, and does the path lead there? 0,
  * -EBUSY after a message, or -ENOMEM without one.
  */
-int replaced_check(const struct replaced *replaced);
+int target_snapshot_verify(const struct target_snapshot *target);
 
 /* There is a file now where there was none. -EBUSY. */
-int replaced_fail_taken(const struct replaced *replaced);
+int target_snapshot_fail_exists(const struct target_snapshot *target);
 
-void replaced_forget(struct replaced *replaced);
+void target_snapshot_close(struct target_snapshot *target);

@@ -13,88 +13,88 @@
 #include <unistd.h>
 
 /* A slot that nobody else has; NULL: there is none. */
-static struct hidden_name *find_slot(struct hidden_names *names, struct hidden_name *own)
+static struct temp_name *claim_name_slot(struct temp_names *names, struct temp_name *fallback)
 {
 	if (!names)
-		return own;
-	for (int i = 0; i < HIDDEN_NAMES_MOST; i++)
-		if (!atomic_exchange(&names->all[i].taken, true))
-			return &names->all[i];
+		return fallback;
+	for (int i = 0; i < TEMP_NAMES_MAX; i++)
+		if (!atomic_exchange(&names->slots[i].in_use, true))
+			return &names->slots[i];
 	return NULL;
 }
 
-static struct hidden_name *enter(struct hidden_names *names, int directory, const char *name,
-				 bool is_being_made, struct hidden_name *own)
+static struct temp_name *register_temp_name(struct temp_names *names, int directory, const char *name,
+				 bool is_being_created, struct temp_name *fallback)
 {
-	struct hidden_name *slot = find_slot(names, own);
+	struct temp_name *slot = claim_name_slot(names, fallback);
 
 	if (!slot)
 		return NULL;
 	slot->directory = directory;
-	slot->maker = pthread_self();
+	slot->creator = pthread_self();
 	snprintf(slot->name, sizeof slot->name, "%s", name);
-	atomic_store(&slot->is_being_made, is_being_made);
-	atomic_store(&slot->live, true);
+	atomic_store(&slot->is_being_created, is_being_created);
+	atomic_store(&slot->is_active, true);
 	return slot;
 }
 
 /* Either who ends the process sees the name, or it is seen here that the process is ending. */
-struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
-				      const struct leftovers_owner *owner, struct hidden_name *own)
+struct temp_name *temp_names_reserve(struct temp_names *names, int directory,
+				      const struct orphan_owner *owner, struct temp_name *fallback)
 {
-	char name[LEFTOVERS_NAME_SIZE];
-	struct hidden_name *slot;
+	char name[TEMP_NAME_SIZE];
+	struct temp_name *slot;
 
-	leftovers_make_name(owner, name);
-	slot = enter(names, directory, name, true, own);
-	if (!slot || !names || !atomic_load(&names->is_over))
+	orphans_make_temp_name(owner, name);
+	slot = register_temp_name(names, directory, name, true, fallback);
+	if (!slot || !names || !atomic_load(&names->is_shut_down))
 		return slot;
-	hidden_names_made(slot);
+	temp_names_created(slot);
 	for (;;)
 		pause();
 }
 
-void hidden_names_made(struct hidden_name *name)
+void temp_names_created(struct temp_name *slot)
 {
-	atomic_store(&name->is_being_made, false);
+	atomic_store(&slot->is_being_created, false);
 }
 
-struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
-				       struct hidden_name *own)
+struct temp_name *temp_names_adopt(struct temp_names *names, int directory, const char *name,
+				       struct temp_name *fallback)
 {
-	return enter(names, directory, name, false, own);
+	return register_temp_name(names, directory, name, false, fallback);
 }
 
-void hidden_names_give_up(struct hidden_name *name)
+void temp_names_release(struct temp_name *slot)
 {
-	atomic_store(&name->live, false);
-	atomic_store(&name->taken, false);
+	atomic_store(&slot->is_active, false);
+	atomic_store(&slot->in_use, false);
 }
 
-void hidden_names_remove(struct hidden_names *names)
+void temp_names_remove(struct temp_names *names)
 {
-	for (int i = 0; i < HIDDEN_NAMES_MOST; i++)
-		if (atomic_load(&names->all[i].live))
-			unlinkat(names->all[i].directory, names->all[i].name, 0);
+	for (int i = 0; i < TEMP_NAMES_MAX; i++)
+		if (atomic_load(&names->slots[i].is_active))
+			unlinkat(names->slots[i].directory, names->slots[i].name, 0);
 }
 
 /* A thread that was interrupted for this has created its file, or never will. */
-static bool are_others_making(struct hidden_names *names)
+static bool is_other_thread_creating(struct temp_names *names)
 {
-	for (int i = 0; i < HIDDEN_NAMES_MOST; i++) {
-		const struct hidden_name *name = &names->all[i];
+	for (int i = 0; i < TEMP_NAMES_MAX; i++) {
+		const struct temp_name *slot = &names->slots[i];
 
-		if (atomic_load(&name->live) && atomic_load(&name->is_being_made) &&
-		    !pthread_equal(name->maker, pthread_self()))
+		if (atomic_load(&slot->is_active) && atomic_load(&slot->is_being_created) &&
+		    !pthread_equal(slot->creator, pthread_self()))
 			return true;
 	}
 	return false;
 }
 
-void hidden_names_end(struct hidden_names *names)
+void temp_names_shutdown(struct temp_names *names)
 {
-	atomic_store(&names->is_over, true);
-	while (are_others_making(names))
+	atomic_store(&names->is_shut_down, true);
+	while (is_other_thread_creating(names))
 		poll(NULL, 0, 1);
-	hidden_names_remove(names);
+	temp_names_remove(names);
 }

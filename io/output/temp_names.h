@@ -16,50 +16,50 @@
 #include "io/output/orphans.h"
 
 /* As many as there are part files (part_files.h), and a few. */
-enum { HIDDEN_NAMES_MOST = 1024 };
+enum { TEMP_NAMES_MAX = 1024 };
 
 /* Zeroed: none. */
-struct hidden_name {
-	atomic_bool taken;
-	atomic_bool live;
-	atomic_bool is_being_made;
-	pthread_t maker;
+struct temp_name {
+	atomic_bool in_use;
+	atomic_bool is_active;
+	atomic_bool is_being_created;
+	pthread_t creator;
 	int directory;
 	char name[NAME_MAX + 1];
 };
 
 /* Of a process. Zeroed: none. Any thread. */
-struct hidden_names {
-	atomic_bool is_over;
-	struct hidden_name all[HIDDEN_NAMES_MOST];
+struct temp_names {
+	atomic_bool is_shut_down;
+	struct temp_name slots[TEMP_NAMES_MAX];
 };
 
 /*
  * A new name in the directory, which this thread is to create now: it is in the table before it
- * exists. hidden_names_made() is due then. Does not return if the process is ending. names NULL: it
- * is in none, and at `own`. owner: as leftovers_make_name(). NULL if the table is full.
+ * exists. temp_names_created() is due then. Does not return if the process is ending. names NULL: it
+ * is in none, and at `own`. owner: as orphans_make_temp_name(). NULL if the table is full.
  */
-struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
-				      const struct leftovers_owner *owner, struct hidden_name *own);
+struct temp_name *temp_names_reserve(struct temp_names *names, int directory,
+				      const struct orphan_owner *owner, struct temp_name *fallback);
 
 /* It has been created, or could not be. */
-void hidden_names_made(struct hidden_name *name);
+void temp_names_created(struct temp_name *slot);
 
 /*
  * The same of a name that is there: somebody else has created it, who may be ended before it is
  * removed, or it has just become ours.
  */
-struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
-				       struct hidden_name *own);
+struct temp_name *temp_names_adopt(struct temp_names *names, int directory, const char *name,
+				       struct temp_name *fallback);
 
 /* The name is gone, or has never been, or is somebody else's. */
-void hidden_names_give_up(struct hidden_name *name);
+void temp_names_release(struct temp_name *slot);
 
 /* Remove the names that there are at the moment. Async-signal-safe, as the next. */
-void hidden_names_remove(struct hidden_names *names);
+void temp_names_remove(struct temp_names *names);
 
 /*
  * The process is ending: none is taken any more, and all are removed, also those that other threads
  * are about to create.
  */
-void hidden_names_end(struct hidden_names *names);
+void temp_names_shutdown(struct temp_names *names);

@@ -10,93 +10,93 @@
 #include <unistd.h>
 
 /* A slot that nobody else has; NULL: there is none. */
-static struct cut_back *find_slot(struct cut_backs *cuts)
+static struct truncate_entry *claim_truncate_entry(struct truncate_table *table)
 {
-	for (int i = 0; cuts && i < CUT_BACKS_MOST; i++)
-		if (!atomic_exchange(&cuts->all[i].taken, true))
-			return &cuts->all[i];
+	for (int i = 0; table && i < TRUNCATE_MAX_ENTRIES; i++)
+		if (!atomic_exchange(&table->entries[i].in_use, true))
+			return &table->entries[i];
 	return NULL;
 }
 
-struct cut_back *cut_back_take(struct cut_backs *cuts, int fd, uint64_t begin, struct cut_back *own)
+struct truncate_entry *truncate_register(struct truncate_table *table, int fd, uint64_t start, struct truncate_entry *fallback)
 {
-	struct cut_back *slot = find_slot(cuts);
+	struct truncate_entry *entry = claim_truncate_entry(table);
 
-	if (!slot)
-		slot = own;
-	slot->fd = fd;
-	slot->begin = begin;
-	atomic_store(&slot->behind, begin);
-	atomic_store(&slot->live, true);
-	return slot;
+	if (!entry)
+		entry = fallback;
+	entry->fd = fd;
+	entry->start = start;
+	atomic_store(&entry->max_end, start);
+	atomic_store(&entry->is_active, true);
+	return entry;
 }
 
-void cut_back_reach(struct cut_back *cut, uint64_t end)
+void truncate_extend(struct truncate_entry *entry, uint64_t end)
 {
-	uint_least64_t behind = atomic_load(&cut->behind);
+	uint_least64_t max_end = atomic_load(&entry->max_end);
 
-	while (behind < end && !atomic_compare_exchange_weak(&cut->behind, &behind, end))
+	while (max_end < end && !atomic_compare_exchange_weak(&entry->max_end, &max_end, end))
 		;
 }
 
 /* Does the file end there, or before what can be ours does? */
-static bool ends_at_or_behind(const struct cut_back *cut, uint64_t least)
+static bool file_ends_within(const struct truncate_entry *entry, uint64_t min_end)
 {
 	struct stat status;
 
-	return fstat(cut->fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0 &&
-	       (uint64_t)status.st_size >= least &&
-	       (uint64_t)status.st_size <= atomic_load(&cut->behind);
+	return fstat(entry->fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0 &&
+	       (uint64_t)status.st_size >= min_end &&
+	       (uint64_t)status.st_size <= atomic_load(&entry->max_end);
 }
 
-bool cut_back_is_ours(const struct cut_back *cut)
+bool truncate_is_unmodified(const struct truncate_entry *entry)
 {
-	return ends_at_or_behind(cut, cut->begin + 1);
+	return file_ends_within(entry, entry->start + 1);
 }
 
 /* What another thread is about to allocate does not show until it is done; a cut waits for it. */
-static bool may_be_ours_soon(const struct cut_back *cut)
+static bool may_be_unmodified(const struct truncate_entry *entry)
 {
-	return atomic_load(&cut->behind) > cut->begin && ends_at_or_behind(cut, cut->begin);
+	return atomic_load(&entry->max_end) > entry->start && file_ends_within(entry, entry->start);
 }
 
 /* Either the handler does not see that it is live, or it is seen here that there is a handler. */
-void cut_back_give_up(struct cut_backs *cuts, struct cut_back *cut)
+void truncate_unregister(struct truncate_table *table, struct truncate_entry *entry)
 {
-	atomic_store(&cut->live, false);
-	while (cuts && atomic_load(&cuts->is_cutting))
+	atomic_store(&entry->is_active, false);
+	while (table && atomic_load(&table->is_running))
 		pause();
-	atomic_store(&cut->taken, false);
+	atomic_store(&entry->in_use, false);
 }
 
 /* The hard limit stays, so that this may always be done. */
-static void let_nothing_grow(struct cut_backs *cuts)
+static void forbid_file_growth(struct truncate_table *table)
 {
 	struct rlimit limit;
 
-	if (atomic_exchange(&cuts->has_cut, true) || getrlimit(RLIMIT_FSIZE, &limit) < 0)
+	if (atomic_exchange(&table->has_truncated, true) || getrlimit(RLIMIT_FSIZE, &limit) < 0)
 		return;
 	limit.rlim_cur = 0;
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-void cut_back_all(struct cut_backs *cuts)
+void truncate_run(struct truncate_table *table)
 {
-	atomic_store(&cuts->is_cutting, true);
-	for (int i = 0; i < CUT_BACKS_MOST; i++) {
-		const struct cut_back *cut = &cuts->all[i];
+	atomic_store(&table->is_running, true);
+	for (int i = 0; i < TRUNCATE_MAX_ENTRIES; i++) {
+		const struct truncate_entry *entry = &table->entries[i];
 
-		if (!atomic_load(&cut->live))
+		if (!atomic_load(&entry->is_active))
 			continue;
-		let_nothing_grow(cuts);
+		forbid_file_growth(table);
 		/* If it cannot be cut, there is nobody to be told. */
-		if (may_be_ours_soon(cut) && ftruncate(cut->fd, (off_t)cut->begin) < 0)
+		if (may_be_unmodified(entry) && ftruncate(entry->fd, (off_t)entry->start) < 0)
 			continue;
 	}
 }
 
-void cut_back_wait_for_end(const struct cut_backs *cuts)
+void truncate_wait_for_exit(const struct truncate_table *table)
 {
-	while (cuts && atomic_load(&cuts->has_cut))
+	while (table && atomic_load(&table->has_truncated))
 		pause();
 }

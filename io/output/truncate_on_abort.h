@@ -20,49 +20,49 @@
 #include <stdint.h>
 
 /* As many as there may be sorts at a time whose output is in place; others are not cut. */
-enum { CUT_BACKS_MOST = 16 };
+enum { TRUNCATE_MAX_ENTRIES = 16 };
 
 /* Zeroed: none. */
-struct cut_back {
-	atomic_bool taken;
-	atomic_bool live;
+struct truncate_entry {
+	atomic_bool in_use;
+	atomic_bool is_active;
 	int fd;
-	uint64_t begin;               /* of the output, and the end of what was there before */
-	atomic_uint_least64_t behind; /* what is written or reserved cannot go beyond */
+	uint64_t start;               /* of the output, and the end of what was there before */
+	atomic_uint_least64_t max_end; /* what is written or reserved cannot go beyond */
 };
 
 /* Of a process. Zeroed: none. Any thread. */
-struct cut_backs {
-	struct cut_back all[CUT_BACKS_MOST];
-	atomic_bool is_cutting;
-	atomic_bool has_cut;
+struct truncate_table {
+	struct truncate_entry entries[TRUNCATE_MAX_ENTRIES];
+	atomic_bool is_running;
+	atomic_bool has_truncated;
 };
 
 /*
  * The regular file of that descriptor, open for writing, ends at `begin`, where an output begins.
- * Not in the table, and at `own`, if there is none or it is full. cut_back_give_up() is due before
+ * Not in the table, and at `own`, if there is none or it is full. truncate_unregister() is due before
  * the descriptor is closed.
  */
-struct cut_back *cut_back_take(struct cut_backs *cuts, int fd, uint64_t begin,
-			       struct cut_back *own);
+struct truncate_entry *truncate_register(struct truncate_table *table, int fd, uint64_t start,
+			       struct truncate_entry *fallback);
 
 /* Something up to `end` of the file is going to be written or reserved. */
-void cut_back_reach(struct cut_back *cut, uint64_t end);
+void truncate_extend(struct truncate_entry *entry, uint64_t end);
 
 /*
  * Has the file grown since, and no further than we can have made it? What is longer somebody else
  * has written to, whose bytes stay. Async-signal-safe.
  */
-bool cut_back_is_ours(const struct cut_back *cut);
+bool truncate_is_unmodified(const struct truncate_entry *entry);
 
 /* It is complete, or was cut. Does not return once the table's files are being cut. */
-void cut_back_give_up(struct cut_backs *cuts, struct cut_back *cut);
+void truncate_unregister(struct truncate_table *table, struct truncate_entry *entry);
 
 /*
  * The process is about to end: cut all that there are at the moment. If that is one, the process
  * cannot make a file grow any more. Async-signal-safe.
  */
-void cut_back_all(struct cut_backs *cuts);
+void truncate_run(struct truncate_table *table);
 
 /* Does not return if that has been done: what fails then, fails of it. NULL is fine. */
-void cut_back_wait_for_end(const struct cut_backs *cuts);
+void truncate_wait_for_exit(const struct truncate_table *table);

@@ -33,7 +33,7 @@ int block_writer_write(const struct run_blocks_format *format, struct run_block 
 		       const void *items);
 
 /*
- * The same of blocks that were packed on a device: block i is in packed_nbytes[i] bytes, one block
+ * The same of blocks that were packed on a device: block i is in block_packed_nbytes[i] bytes, one block
  * behind the other; in delta, or raw if it takes as many as its items. They are one group.
  */
 int block_writer_write_packed(const struct run_blocks_format *format, struct run_block *blocks,
@@ -41,9 +41,9 @@ int block_writer_write_packed(const struct run_blocks_format *format, struct run
 
 /*
  * What a thread takes that encodes or decodes blocks of so many bytes, scratch and all; 0 if none
- * does. are_codes: see compression_policy.h.
+ * does. are_encoded_keys: see compression_policy.h.
  */
-size_t block_writer_thread_nbytes(const struct compression_choice *choice, bool are_codes,
+size_t block_writer_thread_nbytes(const struct compression_params *params, bool are_encoded_keys,
 				  size_t block_nbytes);
 
 /* The scratch that encoded blocks are collected in, and read to: a few blocks. */

@@ -13,10 +13,10 @@
 #include "src/base/diagnostics.h"
 
 /* Raw windows from one trial to the next. */
-enum { TRIAL_INTERVAL = 16 };
+enum { PROBE_INTERVAL = 16 };
 
 /* What was seen before the last so many bytes, encoded or written, counts less and less. */
-static const double recently_tried_nbytes = 8 << 20, recently_written_nbytes = 64 << 20;
+static const double recent_probe_nbytes = 8 << 20, recent_write_nbytes = 64 << 20;
 
 enum { FAST_ZSTD_LEVEL = 1 };
 
@@ -24,17 +24,17 @@ struct compression {
 	/* Set before anything is stored. */
 	bool is_auto;
 	enum codec_id codec;        /* always, or if it pays */
-	struct codec_pool contexts; /* has a lock of its own */
+	struct codec_pool codec_contexts; /* has a lock of its own */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	uint64_t n_planned;                             /* windows */
-	double tried_nbytes, encoded_nbytes, encode_ns; /* decaying */
+	double encoder_input_nbytes, encoded_nbytes, encode_ns; /* decaying */
 	double written_nbytes, write_ns;                /* decaying */
 	uint64_t items_nbytes, stored_nbytes, n_encoded_blocks;
 };
 
-int compression_most_level(void)
+int compression_max_level(void)
 {
 	return ZSTD_maxCLevel();
 }
@@ -43,26 +43,26 @@ int compression_parse_level(const char *text, int *ret_level)
 {
 	int level = 0;
 
-	for (; *text >= '0' && *text <= '9' && level <= compression_most_level(); text++)
+	for (; *text >= '0' && *text <= '9' && level <= compression_max_level(); text++)
 		level = 10 * level + (*text - '0');
-	if (*text || level < 1 || level > compression_most_level())
+	if (*text || level < 1 || level > compression_max_level())
 		return -EINVAL;
 	*ret_level = level;
 	return 0;
 }
 
-static int parse_zstd(const char *level, struct compression_choice *ret_choice)
+static int parse_zstd(const char *level, struct compression_params *ret_params)
 {
-	struct compression_choice choice = { .mode = COMPRESS_ZSTD,
+	struct compression_params params = { .mode = COMPRESS_ZSTD,
 					     .zstd_level = DEFAULT_ZSTD_LEVEL };
 
-	if (*level && (*level != ':' || compression_parse_level(level + 1, &choice.zstd_level) < 0))
+	if (*level && (*level != ':' || compression_parse_level(level + 1, &params.zstd_level) < 0))
 		return -EINVAL;
-	*ret_choice = choice;
+	*ret_params = params;
 	return 0;
 }
 
-int compression_parse(const char *text, struct compression_choice *ret_choice)
+int compression_parse(const char *text, struct compression_params *ret_params)
 {
 	static const struct {
 		const char *word;
@@ -73,38 +73,38 @@ int compression_parse(const char *text, struct compression_choice *ret_choice)
 
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (strcmp(text, words[i].word) == 0) {
-			*ret_choice = (struct compression_choice){ .mode = words[i].mode };
+			*ret_params = (struct compression_params){ .mode = words[i].mode };
 			return 0;
 		}
-	return strncmp(text, "zstd", 4) == 0 ? parse_zstd(text + 4, ret_choice) : -EINVAL;
+	return strncmp(text, "zstd", 4) == 0 ? parse_zstd(text + 4, ret_params) : -EINVAL;
 }
 
-bool compression_takes_delta(const struct compression_choice *choice)
+bool compression_allows_delta(const struct compression_params *params)
 {
-	return choice->mode == COMPRESS_AUTO || choice->mode == COMPRESS_DELTA;
+	return params->mode == COMPRESS_AUTO || params->mode == COMPRESS_DELTA;
 }
 
-static enum codec_id codec_for(const struct compression_choice *choice, bool are_codes)
+static enum codec_id codec_for(const struct compression_params *params, bool are_encoded_keys)
 {
-	if (choice->mode == COMPRESS_NONE)
+	if (params->mode == COMPRESS_NONE)
 		return CODEC_RAW;
-	return compression_takes_delta(choice) && are_codes ? CODEC_DELTA : CODEC_ZSTD;
+	return compression_allows_delta(params) && are_encoded_keys ? CODEC_DELTA : CODEC_ZSTD;
 }
 
-static int zstd_level_for(const struct compression_choice *choice)
+static int zstd_level_for(const struct compression_params *params)
 {
-	return choice->mode == COMPRESS_ZSTD ? choice->zstd_level : FAST_ZSTD_LEVEL;
+	return params->mode == COMPRESS_ZSTD ? params->zstd_level : FAST_ZSTD_LEVEL;
 }
 
-size_t compression_context_nbytes(const struct compression_choice *choice, bool are_codes,
+size_t compression_context_nbytes(const struct compression_params *params, bool are_encoded_keys,
 				  size_t block_nbytes)
 {
-	if (codec_for(choice, are_codes) != CODEC_ZSTD)
+	if (codec_for(params, are_encoded_keys) != CODEC_ZSTD)
 		return 0;
-	return codec_context_nbytes(zstd_level_for(choice), block_nbytes);
+	return codec_context_nbytes(zstd_level_for(params), block_nbytes);
 }
 
-int compression_open(const struct compression_choice *choice, bool are_codes,
+int compression_open(const struct compression_params *params, bool are_encoded_keys,
 		     struct compression **ret_compression)
 {
 	struct compression *compression = calloc(1, sizeof *compression);
@@ -112,9 +112,9 @@ int compression_open(const struct compression_choice *choice, bool are_codes,
 	if (!compression)
 		return fail_hint(-ENOMEM, HINT_NO_COMPRESSION, 0,
 				 "no memory to compress temporary data");
-	compression->is_auto = choice->mode == COMPRESS_AUTO;
-	compression->codec = codec_for(choice, are_codes);
-	codec_pool_init(&compression->contexts, zstd_level_for(choice));
+	compression->is_auto = params->mode == COMPRESS_AUTO;
+	compression->codec = codec_for(params, are_encoded_keys);
+	codec_pool_init(&compression->codec_contexts, zstd_level_for(params));
 	pthread_mutex_init(&compression->lock, NULL);
 	*ret_compression = compression;
 	return 0;
@@ -124,12 +124,12 @@ void compression_close(struct compression *compression)
 {
 	if (!compression)
 		return;
-	codec_pool_destroy(&compression->contexts);
+	codec_pool_destroy(&compression->codec_contexts);
 	pthread_mutex_destroy(&compression->lock);
 	free(compression);
 }
 
-void compression_save_space(struct compression *compression)
+void compression_always_encode(struct compression *compression)
 {
 	compression->is_auto = false;
 }
@@ -137,7 +137,7 @@ void compression_save_space(struct compression *compression)
 int compression_acquire(struct compression *compression, size_t scratch_nbytes,
 			struct codec_context **ret_context)
 {
-	const int r = codec_pool_acquire(&compression->contexts, scratch_nbytes, ret_context);
+	const int r = codec_pool_acquire(&compression->codec_contexts, scratch_nbytes, ret_context);
 
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY, 0, "compression of temporary data: %m") : 0;
 }
@@ -145,25 +145,25 @@ int compression_acquire(struct compression *compression, size_t scratch_nbytes,
 void compression_release(struct compression *compression, struct codec_context *context)
 {
 	if (context)
-		codec_pool_release(&compression->contexts, context);
+		codec_pool_release(&compression->codec_contexts, context);
 }
 
 /* Does encoding pay, by what was seen so far? Under the lock. */
-static bool pays(const struct compression *compression)
+static bool encoding_pays(const struct compression *compression)
 {
-	double encode, shrunk, write;
+	double encode_ns_per_byte, ratio, write_ns_per_byte;
 
-	if (compression->tried_nbytes == 0 || compression->written_nbytes == 0)
+	if (compression->encoder_input_nbytes == 0 || compression->written_nbytes == 0)
 		return false;
-	encode = compression->encode_ns / compression->tried_nbytes;
-	shrunk = compression->encoded_nbytes / compression->tried_nbytes;
-	write = compression->write_ns / compression->written_nbytes;
-	return encode + shrunk * write < 0.9 * write;
+	encode_ns_per_byte = compression->encode_ns / compression->encoder_input_nbytes;
+	ratio = compression->encoded_nbytes / compression->encoder_input_nbytes;
+	write_ns_per_byte = compression->write_ns / compression->written_nbytes;
+	return encode_ns_per_byte + ratio * write_ns_per_byte < 0.9 * write_ns_per_byte;
 }
 
 struct compression_plan compression_plan_window(struct compression *compression)
 {
-	struct compression_plan plan = { .codec = CODEC_RAW, .trial = CODEC_RAW };
+	struct compression_plan plan = { .codec = CODEC_RAW, .probe_codec = CODEC_RAW };
 
 	if (!compression)
 		return plan;
@@ -171,10 +171,10 @@ struct compression_plan compression_plan_window(struct compression *compression)
 	if (!compression->is_auto)
 		return plan;
 	pthread_mutex_lock(&compression->lock);
-	if (!pays(compression)) {
+	if (!encoding_pays(compression)) {
 		plan.codec = CODEC_RAW;
-		if (compression->n_planned % TRIAL_INTERVAL == 0)
-			plan.trial = compression->codec;
+		if (compression->n_planned % PROBE_INTERVAL == 0)
+			plan.probe_codec = compression->codec;
 	}
 	compression->n_planned++;
 	pthread_mutex_unlock(&compression->lock);
@@ -182,27 +182,27 @@ struct compression_plan compression_plan_window(struct compression *compression)
 }
 
 /* What a sum of samples weighs beside one more. */
-static double weight(double sum_nbytes, double recent_nbytes)
+static double decay_factor(double sum_nbytes, double recent_nbytes)
 {
 	return sum_nbytes > recent_nbytes ? 0.5 : 1;
 }
 
-void compression_note(struct compression *compression, const struct compression_sample *sample)
+void compression_record_sample(struct compression *compression, const struct compression_sample *sample)
 {
-	double kept;
+	double weight;
 
 	if (!compression)
 		return;
 	pthread_mutex_lock(&compression->lock);
-	kept = weight(compression->tried_nbytes, recently_tried_nbytes);
-	compression->tried_nbytes = kept * compression->tried_nbytes + (double)sample->tried_nbytes;
+	weight = decay_factor(compression->encoder_input_nbytes, recent_probe_nbytes);
+	compression->encoder_input_nbytes = weight * compression->encoder_input_nbytes + (double)sample->encoder_input_nbytes;
 	compression->encoded_nbytes =
-		kept * compression->encoded_nbytes + (double)sample->encoded_nbytes;
-	compression->encode_ns = kept * compression->encode_ns + (double)sample->encode_ns;
-	kept = weight(compression->written_nbytes, recently_written_nbytes);
+		weight * compression->encoded_nbytes + (double)sample->encoded_nbytes;
+	compression->encode_ns = weight * compression->encode_ns + (double)sample->encode_ns;
+	weight = decay_factor(compression->written_nbytes, recent_write_nbytes);
 	compression->written_nbytes =
-		kept * compression->written_nbytes + (double)sample->stored_nbytes;
-	compression->write_ns = kept * compression->write_ns + (double)sample->write_ns;
+		weight * compression->written_nbytes + (double)sample->stored_nbytes;
+	compression->write_ns = weight * compression->write_ns + (double)sample->write_ns;
 	compression->items_nbytes += sample->items_nbytes;
 	compression->stored_nbytes += sample->stored_nbytes;
 	compression->n_encoded_blocks += sample->n_encoded_blocks;

@@ -36,37 +36,37 @@
 enum compression_mode { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_DELTA, COMPRESS_ZSTD };
 
 /* What is asked for. */
-struct compression_choice {
+struct compression_params {
 	enum compression_mode mode;
 	int zstd_level; /* of COMPRESS_ZSTD */
 };
 
 /* Parse "auto", "none", "delta", "zstd" or "zstd:LEVEL". -EINVAL without a message. */
-int compression_parse(const char *text, struct compression_choice *ret_choice);
+int compression_parse(const char *text, struct compression_params *ret_params);
 /* What zstd is without a LEVEL. */
 enum { DEFAULT_ZSTD_LEVEL = 3 };
 
 /* Only the LEVEL, from 1 to the highest that Zstandard has. */
 int compression_parse_level(const char *text, int *ret_level);
-int compression_most_level(void);
+int compression_max_level(void);
 
 /* May blocks of codes be in delta? */
-bool compression_takes_delta(const struct compression_choice *choice);
+bool compression_allows_delta(const struct compression_params *params);
 
 struct compression;
 
-/* What a context takes for blocks of so many bytes, besides its scratch; are_codes as below. */
-size_t compression_context_nbytes(const struct compression_choice *choice, bool are_codes,
+/* What a context takes for blocks of so many bytes, besides its scratch; are_encoded_keys as below. */
+size_t compression_context_nbytes(const struct compression_params *params, bool are_encoded_keys,
 				  size_t block_nbytes);
 
-/* are_codes: items are sorted codes of 4, 8 or 16 bytes. -ENOMEM after a message. */
-int compression_open(const struct compression_choice *choice, bool are_codes,
+/* are_encoded_keys: items are sorted codes of 4, 8 or 16 bytes. -ENOMEM after a message. */
+int compression_open(const struct compression_params *params, bool are_encoded_keys,
 		     struct compression **ret_compression);
 /* NULL is fine. */
 void compression_close(struct compression *compression);
 
 /* Before anything is stored: encode whatever it costs, there may be too little space otherwise. */
-void compression_save_space(struct compression *compression);
+void compression_always_encode(struct compression *compression);
 
 /* The rest is thread-safe, and where it says so takes NULL, as which everything is raw. */
 
@@ -79,7 +79,7 @@ void compression_release(struct compression *compression, struct codec_context *
 /* How to store a window. */
 struct compression_plan {
 	enum codec_id codec;
-	enum codec_id trial; /* encode a block with this, only to see; CODEC_RAW: do not */
+	enum codec_id probe_codec; /* encode a block with this, only to see; CODEC_RAW: do not */
 };
 
 /* compression: NULL is fine. */
@@ -87,7 +87,7 @@ struct compression_plan compression_plan_window(struct compression *compression)
 
 /* What was seen while a window was stored. */
 struct compression_sample {
-	uint64_t tried_nbytes;     /* of items that were encoded, ... */
+	uint64_t encoder_input_nbytes;     /* of items that were encoded, ... */
 	uint64_t encoded_nbytes;   /* ... what became of them, ... */
 	uint64_t encode_ns;        /* ... and how long it took */
 	uint64_t items_nbytes;     /* of the window */
@@ -97,7 +97,7 @@ struct compression_sample {
 };
 
 /* compression: NULL is fine. */
-void compression_note(struct compression *compression, const struct compression_sample *sample);
+void compression_record_sample(struct compression *compression, const struct compression_sample *sample);
 
 /* All that was stored. */
 struct compression_totals {

@@ -14,150 +14,150 @@
 #include "src/base/thread.h"
 
 /* If there are more, holes become smaller than they could be. */
-enum { MOST_RANGES = 1024 };
+enum { MAX_PENDING_HOLES = 1024 };
 
-struct range {
+struct file_hole {
 	uint32_t file;
 	uint64_t offset, nbytes;
 };
 
-struct reclaim {
+struct hole_punch {
 	/* Set at creation. */
-	reclaim_punch *punch;
+	hole_punch_fn *punch;
 	void *context;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
-	struct range ranges[MOST_RANGES];
-	size_t n_ranges;
+	struct file_hole holes[MAX_PENDING_HOLES];
+	size_t n_holes;
 	uint64_t pending_nbytes; /* those being punched, too */
-	struct reclaim_lag lag;
-	bool has_thread, closing;
+	struct hole_punch_limits limits;
+	bool has_thread, is_closing;
 	pthread_t thread;
 };
 
-int reclaim_open(reclaim_punch *punch, void *context, struct reclaim **ret_reclaim)
+int hole_punch_open(hole_punch_fn *punch, void *context, struct hole_punch **ret_puncher)
 {
-	struct reclaim *reclaim = calloc(1, sizeof *reclaim);
+	struct hole_punch *puncher = calloc(1, sizeof *puncher);
 
-	if (!reclaim)
+	if (!puncher)
 		return -ENOMEM;
-	reclaim->punch = punch;
-	reclaim->context = context;
-	pthread_mutex_init(&reclaim->lock, NULL);
-	pthread_cond_init(&reclaim->changed, NULL);
-	*ret_reclaim = reclaim;
+	puncher->punch = punch;
+	puncher->context = context;
+	pthread_mutex_init(&puncher->lock, NULL);
+	pthread_cond_init(&puncher->changed, NULL);
+	*ret_puncher = puncher;
 	return 0;
 }
 
-void reclaim_close(struct reclaim *reclaim)
+void hole_punch_close(struct hole_punch *puncher)
 {
-	if (!reclaim)
+	if (!puncher)
 		return;
-	if (reclaim->has_thread) {
-		pthread_mutex_lock(&reclaim->lock);
-		reclaim->closing = true;
-		pthread_cond_broadcast(&reclaim->changed);
-		pthread_mutex_unlock(&reclaim->lock);
-		pthread_join(reclaim->thread, NULL);
+	if (puncher->has_thread) {
+		pthread_mutex_lock(&puncher->lock);
+		puncher->is_closing = true;
+		pthread_cond_broadcast(&puncher->changed);
+		pthread_mutex_unlock(&puncher->lock);
+		pthread_join(puncher->thread, NULL);
 	}
-	pthread_cond_destroy(&reclaim->changed);
-	pthread_mutex_destroy(&reclaim->lock);
-	free(reclaim);
+	pthread_cond_destroy(&puncher->changed);
+	pthread_mutex_destroy(&puncher->lock);
+	free(puncher);
 }
 
 /* Under the lock, which is let go meanwhile: give the largest range back. */
-static void punch_largest(struct reclaim *reclaim)
+static void punch_largest(struct hole_punch *puncher)
 {
-	struct range *largest = &reclaim->ranges[0];
-	struct range range;
+	struct file_hole *largest = &puncher->holes[0];
+	struct file_hole hole;
 
-	for (size_t i = 1; i < reclaim->n_ranges; i++)
-		if (reclaim->ranges[i].nbytes > largest->nbytes)
-			largest = &reclaim->ranges[i];
-	range = *largest;
-	*largest = reclaim->ranges[--reclaim->n_ranges];
+	for (size_t i = 1; i < puncher->n_holes; i++)
+		if (puncher->holes[i].nbytes > largest->nbytes)
+			largest = &puncher->holes[i];
+	hole = *largest;
+	*largest = puncher->holes[--puncher->n_holes];
 
-	pthread_mutex_unlock(&reclaim->lock);
-	reclaim->punch(reclaim->context, range.file, range.offset, range.nbytes);
-	pthread_mutex_lock(&reclaim->lock);
+	pthread_mutex_unlock(&puncher->lock);
+	puncher->punch(puncher->context, hole.file, hole.offset, hole.nbytes);
+	pthread_mutex_lock(&puncher->lock);
 
-	reclaim->pending_nbytes -= range.nbytes;
-	pthread_cond_broadcast(&reclaim->changed);
+	puncher->pending_nbytes -= hole.nbytes;
+	pthread_cond_broadcast(&puncher->changed);
 }
 
-static void *reclaim_main(void *argument)
+static void *hole_punch_main(void *argument)
 {
-	struct reclaim *reclaim = argument;
+	struct hole_punch *puncher = argument;
 
-	pthread_mutex_lock(&reclaim->lock);
-	while (!reclaim->closing) {
-		if (reclaim->n_ranges > 0 && reclaim->pending_nbytes > reclaim->lag.usual_nbytes)
-			punch_largest(reclaim);
+	pthread_mutex_lock(&puncher->lock);
+	while (!puncher->is_closing) {
+		if (puncher->n_holes > 0 && puncher->pending_nbytes > puncher->limits.soft_nbytes)
+			punch_largest(puncher);
 		else
-			pthread_cond_wait(&reclaim->changed, &reclaim->lock);
+			pthread_cond_wait(&puncher->changed, &puncher->lock);
 	}
-	pthread_mutex_unlock(&reclaim->lock);
+	pthread_mutex_unlock(&puncher->lock);
 	return NULL;
 }
 
 /* Under the lock: enter the range, as one with those that it touches. */
-static void enter_range(struct reclaim *reclaim, struct range range)
+static void merge_hole(struct hole_punch *puncher, struct file_hole hole)
 {
 	size_t i = 0;
 
-	while (i < reclaim->n_ranges) {
-		const struct range *other = &reclaim->ranges[i];
-		const bool before = other->offset + other->nbytes == range.offset;
-		const bool behind = range.offset + range.nbytes == other->offset;
+	while (i < puncher->n_holes) {
+		const struct file_hole *neighbour = &puncher->holes[i];
+		const bool precedes = neighbour->offset + neighbour->nbytes == hole.offset;
+		const bool follows = hole.offset + hole.nbytes == neighbour->offset;
 
-		if (other->file != range.file || !(before || behind)) {
+		if (neighbour->file != hole.file || !(precedes || follows)) {
 			i++;
 			continue;
 		}
-		range.offset = before ? other->offset : range.offset;
-		range.nbytes += other->nbytes;
-		reclaim->ranges[i] = reclaim->ranges[--reclaim->n_ranges];
+		hole.offset = precedes ? neighbour->offset : hole.offset;
+		hole.nbytes += neighbour->nbytes;
+		puncher->holes[i] = puncher->holes[--puncher->n_holes];
 	}
-	reclaim->ranges[reclaim->n_ranges++] = range;
+	puncher->holes[puncher->n_holes++] = hole;
 }
 
 /* Under the lock. */
-static void punch_until(struct reclaim *reclaim, uint64_t nbytes)
+static void punch_down_to(struct hole_punch *puncher, uint64_t nbytes)
 {
-	while (reclaim->pending_nbytes > nbytes) {
-		if (reclaim->n_ranges > 0)
-			punch_largest(reclaim);
+	while (puncher->pending_nbytes > nbytes) {
+		if (puncher->n_holes > 0)
+			punch_largest(puncher);
 		else
-			pthread_cond_wait(&reclaim->changed, &reclaim->lock);
+			pthread_cond_wait(&puncher->changed, &puncher->lock);
 	}
 }
 
-void reclaim_add(struct reclaim *reclaim, uint32_t file, uint64_t offset, uint64_t nbytes,
-		 struct reclaim_lag lag)
+void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, uint64_t nbytes,
+		 struct hole_punch_limits limits)
 {
-	pthread_mutex_lock(&reclaim->lock);
-	while (reclaim->n_ranges == MOST_RANGES)
-		punch_largest(reclaim);
-	enter_range(reclaim, (struct range){ .file = file, .offset = offset, .nbytes = nbytes });
-	reclaim->pending_nbytes += nbytes;
-	reclaim->lag = lag;
-	if (!reclaim->has_thread)
-		reclaim->has_thread = thread_start(reclaim_main, reclaim, 0, &reclaim->thread) == 0;
-	if (reclaim->pending_nbytes > lag.usual_nbytes)
-		pthread_cond_broadcast(&reclaim->changed);
-	punch_until(reclaim, reclaim->has_thread ? lag.most_nbytes : lag.usual_nbytes);
-	pthread_mutex_unlock(&reclaim->lock);
+	pthread_mutex_lock(&puncher->lock);
+	while (puncher->n_holes == MAX_PENDING_HOLES)
+		punch_largest(puncher);
+	merge_hole(puncher, (struct file_hole){ .file = file, .offset = offset, .nbytes = nbytes });
+	puncher->pending_nbytes += nbytes;
+	puncher->limits = limits;
+	if (!puncher->has_thread)
+		puncher->has_thread = thread_start(hole_punch_main, puncher, 0, &puncher->thread) == 0;
+	if (puncher->pending_nbytes > limits.soft_nbytes)
+		pthread_cond_broadcast(&puncher->changed);
+	punch_down_to(puncher, puncher->has_thread ? limits.hard_nbytes : limits.soft_nbytes);
+	pthread_mutex_unlock(&puncher->lock);
 }
 
-bool reclaim_until(struct reclaim *reclaim, uint64_t nbytes)
+bool hole_punch_drain(struct hole_punch *puncher, uint64_t nbytes)
 {
-	bool is_more;
+	bool was_above;
 
-	pthread_mutex_lock(&reclaim->lock);
-	is_more = reclaim->pending_nbytes > nbytes;
-	punch_until(reclaim, nbytes);
-	pthread_mutex_unlock(&reclaim->lock);
-	return is_more;
+	pthread_mutex_lock(&puncher->lock);
+	was_above = puncher->pending_nbytes > nbytes;
+	punch_down_to(puncher, nbytes);
+	pthread_mutex_unlock(&puncher->lock);
+	return was_above;
 }

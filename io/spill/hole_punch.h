@@ -18,25 +18,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct reclaim;
+struct hole_punch;
 
 /* Give a range back; called by the thread of the reclaim, and by those that add and drain. */
-typedef void reclaim_punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes);
+typedef void hole_punch_fn(void *context, uint32_t file, uint64_t offset, uint64_t nbytes);
 
 /* Returns 0 or -ENOMEM. */
-int reclaim_open(reclaim_punch *punch, void *context, struct reclaim **ret_reclaim);
+int hole_punch_open(hole_punch_fn *punch, void *context, struct hole_punch **ret_puncher);
 
 /* What is still pending is dropped: the files are closed anyway. NULL is fine. */
-void reclaim_close(struct reclaim *reclaim);
+void hole_punch_close(struct hole_punch *puncher);
 
-struct reclaim_lag {
-	uint64_t usual_nbytes; /* the thread punches as long as more is pending */
-	uint64_t most_nbytes;  /* so does who adds; not less */
+struct hole_punch_limits {
+	uint64_t soft_nbytes; /* the thread punches as long as more is pending */
+	uint64_t hard_nbytes;  /* so does who adds; not less */
 };
 
 /* The range is no longer needed; from now on so much may be pending. */
-void reclaim_add(struct reclaim *reclaim, uint32_t file, uint64_t offset, uint64_t nbytes,
-		 struct reclaim_lag lag);
+void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, uint64_t nbytes,
+		 struct hole_punch_limits limits);
 
 /* Give back until no more than that is pending. Returns whether there was more. */
-bool reclaim_until(struct reclaim *reclaim, uint64_t nbytes);
+bool hole_punch_drain(struct hole_punch *puncher, uint64_t nbytes);

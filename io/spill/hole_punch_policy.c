@@ -15,22 +15,22 @@
  * so many times as much is free. Some MiB are nothing to any disk, and more than some hundred save
  * no time any more.
  */
-enum { LAG_PART = 128, PLENTY_PART = 16, PLENTY_TIMES = 2 };
-static const uint64_t least_lag_nbytes = UINT64_C(4) << 20, most_lag_nbytes = UINT64_C(256) << 20;
+enum { BACKLOG_DIVISOR = 128, AMPLE_BACKLOG_DIVISOR = 16, AMPLE_FREE_FACTOR = 2 };
+static const uint64_t min_backlog_nbytes = UINT64_C(4) << 20, max_backlog_nbytes = UINT64_C(256) << 20;
 
 /* So often is a disk asked, which may be far away. */
-static const uint64_t trusted_nbytes = UINT64_C(16) << 20;
+static const uint64_t free_space_recheck_nbytes = UINT64_C(16) << 20;
 
-uint64_t spill_lag_nbytes(uint64_t peak_nbytes)
+uint64_t spill_backlog_nbytes(uint64_t peak_nbytes)
 {
-	const uint64_t lag = peak_nbytes / LAG_PART;
+	const uint64_t backlog_nbytes = peak_nbytes / BACKLOG_DIVISOR;
 
-	if (lag < least_lag_nbytes)
-		return least_lag_nbytes;
-	return lag < most_lag_nbytes ? lag : most_lag_nbytes;
+	if (backlog_nbytes < min_backlog_nbytes)
+		return min_backlog_nbytes;
+	return backlog_nbytes < max_backlog_nbytes ? backlog_nbytes : max_backlog_nbytes;
 }
 
-static uint64_t free_nbytes(const struct file *file)
+static uint64_t query_file_free_space(const struct file *file)
 {
 	struct statvfs space;
 
@@ -40,54 +40,54 @@ static uint64_t free_nbytes(const struct file *file)
 }
 
 /* Of the file's disk, and of the limit. */
-static void find_room(struct spill *spill, struct spill_file *f)
+static void update_free_space(struct spill *spill, struct spill_file *f)
 {
-	const uint64_t there = free_nbytes(&f->file);
+	const uint64_t disk_nbytes = query_file_free_space(&f->file);
 
 	pthread_mutex_lock(&spill->lock);
-	f->room_nbytes = spill_left_nbytes(spill, spill->peak_nbytes);
-	if (f->room_nbytes > there)
-		f->room_nbytes = there;
-	f->trusted_nbytes = trusted_nbytes;
+	f->known_free_nbytes = spill_limit_remaining(spill, spill->peak_nbytes);
+	if (f->known_free_nbytes > disk_nbytes)
+		f->known_free_nbytes = disk_nbytes;
+	f->recheck_nbytes = free_space_recheck_nbytes;
 	pthread_mutex_unlock(&spill->lock);
 }
 
 /* Under the lock. What is kept is given back soon: after a kill nobody knows of what waits. */
-static bool has_plenty(const struct spill *spill, const struct spill_file *f)
+static bool has_ample_free_space(const struct spill *spill, const struct spill_file *f)
 {
-	return !spill->is_kept && f->room_nbytes >= PLENTY_TIMES * spill->peak_nbytes;
+	return !spill->is_persistent && f->known_free_nbytes >= AMPLE_FREE_FACTOR * spill->peak_nbytes;
 }
 
-struct reclaim_lag spill_lag(struct spill *spill, struct spill_file *f, uint64_t nbytes)
+struct hole_punch_limits spill_hole_punch_limits(struct spill *spill, struct spill_file *f, uint64_t nbytes)
 {
-	struct reclaim_lag lag;
-	bool trusts;
+	struct hole_punch_limits limits;
+	bool is_recent;
 
 	pthread_mutex_lock(&spill->lock);
-	trusts = f->trusted_nbytes > nbytes;
-	f->trusted_nbytes -= trusts ? nbytes : f->trusted_nbytes;
+	is_recent = f->recheck_nbytes > nbytes;
+	f->recheck_nbytes -= is_recent ? nbytes : f->recheck_nbytes;
 	pthread_mutex_unlock(&spill->lock);
-	if (!trusts)
-		find_room(spill, f);
+	if (!is_recent)
+		update_free_space(spill, f);
 
 	pthread_mutex_lock(&spill->lock);
-	lag.usual_nbytes = spill_lag_nbytes(spill->peak_nbytes);
-	if (has_plenty(spill, f) && spill->peak_nbytes / PLENTY_PART > lag.usual_nbytes)
-		lag.usual_nbytes = spill->peak_nbytes / PLENTY_PART;
-	lag.most_nbytes = 2 * lag.usual_nbytes;
+	limits.soft_nbytes = spill_backlog_nbytes(spill->peak_nbytes);
+	if (has_ample_free_space(spill, f) && spill->peak_nbytes / AMPLE_BACKLOG_DIVISOR > limits.soft_nbytes)
+		limits.soft_nbytes = spill->peak_nbytes / AMPLE_BACKLOG_DIVISOR;
+	limits.hard_nbytes = 2 * limits.soft_nbytes;
 	pthread_mutex_unlock(&spill->lock);
-	return lag;
+	return limits;
 }
 
-void spill_spare_peak(struct spill *spill, uint64_t nbytes)
+void spill_wait_below_peak(struct spill *spill, uint64_t nbytes)
 {
 	bool waited = true;
 
 	while (waited && spill->used_nbytes + nbytes > spill->peak_nbytes) {
-		const uint64_t most = 2 * spill_lag_nbytes(spill->peak_nbytes);
+		const uint64_t max_pending_nbytes = 2 * spill_backlog_nbytes(spill->peak_nbytes);
 
 		pthread_mutex_unlock(&spill->lock);
-		waited = reclaim_until(spill->reclaim, most);
+		waited = hole_punch_drain(spill->hole_punch, max_pending_nbytes);
 		pthread_mutex_lock(&spill->lock);
 	}
 }

@@ -20,18 +20,18 @@
 
 enum { PAGE_NBYTES = 4096, HUGE_PAGE_NBYTES = 2 << 20 };
 
-struct extent {
+struct memory_extent {
 	uint64_t offset;
 	char *memory;
 	uint64_t mapped_nbytes; /* whole pages */
-	uint64_t held_nbytes;   /* of these, not given back yet */
+	uint64_t live_nbytes;   /* of these, not given back yet */
 };
 
 struct memory_tier {
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	uint64_t limit_nbytes;
-	struct extent *extents; /* by offset */
+	struct memory_extent *extents; /* by offset */
 	size_t n_extents, n_allocated;
 	uint64_t end; /* the offset of the next extent */
 	uint64_t used_nbytes, peak_nbytes;
@@ -59,7 +59,7 @@ int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier)
 	return 0;
 }
 
-void memory_tier_allow(struct memory_tier *tier, uint64_t limit_nbytes)
+void memory_tier_raise_limit(struct memory_tier *tier, uint64_t limit_nbytes)
 {
 	pthread_mutex_lock(&tier->lock);
 	if (tier->limit_nbytes < limit_nbytes)
@@ -72,14 +72,14 @@ void memory_tier_close(struct memory_tier *tier)
 	if (!tier)
 		return;
 	for (size_t i = 0; i < tier->n_extents; i++)
-		if (tier->extents[i].held_nbytes)
+		if (tier->extents[i].live_nbytes)
 			munmap(tier->extents[i].memory, tier->extents[i].mapped_nbytes);
 	free(tier->extents);
 	pthread_mutex_destroy(&tier->lock);
 	free(tier);
 }
 
-static int reserve(struct memory_tier *tier, uint64_t nbytes)
+static int charge_memory(struct memory_tier *tier, uint64_t nbytes)
 {
 	int r = -ENOSPC;
 
@@ -94,7 +94,7 @@ static int reserve(struct memory_tier *tier, uint64_t nbytes)
 	return r;
 }
 
-static void unreserve(struct memory_tier *tier, uint64_t nbytes)
+static void uncharge_memory(struct memory_tier *tier, uint64_t nbytes)
 {
 	pthread_mutex_lock(&tier->lock);
 	tier->used_nbytes -= nbytes;
@@ -105,7 +105,7 @@ static void unreserve(struct memory_tier *tier, uint64_t nbytes)
 static int grow_table(struct memory_tier *tier)
 {
 	const size_t n = tier->n_allocated ? 2 * tier->n_allocated : 64;
-	struct extent *extents;
+	struct memory_extent *extents;
 
 	if (tier->n_extents < tier->n_allocated)
 		return 0;
@@ -118,7 +118,7 @@ static int grow_table(struct memory_tier *tier)
 }
 
 /* Enter the extent into the table, at the next offset. */
-static int append(struct memory_tier *tier, struct extent extent, uint64_t *ret_offset)
+static int append_extent(struct memory_tier *tier, struct memory_extent extent, uint64_t *ret_offset)
 {
 	int r;
 
@@ -135,7 +135,7 @@ static int append(struct memory_tier *tier, struct extent extent, uint64_t *ret_
 }
 
 /* With huge pages where the system gives them: fewer faults, and zeroed faster. */
-static char *map(uint64_t nbytes)
+static char *map_anonymous(uint64_t nbytes)
 {
 	void *memory =
 		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -151,58 +151,58 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset)
 {
 	const uint64_t mapped_nbytes = pages_up(nbytes);
-	struct extent extent = { .mapped_nbytes = mapped_nbytes, .held_nbytes = mapped_nbytes };
-	int r = reserve(tier, mapped_nbytes);
+	struct memory_extent extent = { .mapped_nbytes = mapped_nbytes, .live_nbytes = mapped_nbytes };
+	int r = charge_memory(tier, mapped_nbytes);
 
 	if (r < 0)
 		return r;
-	extent.memory = map(mapped_nbytes);
+	extent.memory = map_anonymous(mapped_nbytes);
 	if (extent.memory) {
 		memcpy(extent.memory, data, nbytes);
-		r = append(tier, extent, ret_offset);
+		r = append_extent(tier, extent, ret_offset);
 		if (r < 0)
 			munmap(extent.memory, mapped_nbytes);
 	} else {
 		r = -ENOMEM;
 	}
 	if (r < 0)
-		unreserve(tier, mapped_nbytes);
+		uncharge_memory(tier, mapped_nbytes);
 	return r;
 }
 
 /* The extent that `offset` lies in. Under the lock; the pointer is good until it is let go. */
-static struct extent *find(struct memory_tier *tier, uint64_t offset)
+static struct memory_extent *find_memory_extent(struct memory_tier *tier, uint64_t offset)
 {
-	const size_t i = begins_find(tier->extents, sizeof *tier->extents,
-				     offsetof(struct extent, offset), tier->n_extents, offset);
+	const size_t i = find_interval(tier->extents, sizeof *tier->extents,
+				     offsetof(struct memory_extent, offset), tier->n_extents, offset);
 
 	assert(i < tier->n_extents && tier->extents[i].offset <= offset);
 	return &tier->extents[i];
 }
 
-bool memory_tier_has(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
+bool memory_tier_contains(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
 {
-	bool has = false;
+	bool is_contained = false;
 
 	pthread_mutex_lock(&tier->lock);
 	if (tier->n_extents > 0 && tier->extents[0].offset <= offset) {
-		const struct extent *extent = find(tier, offset);
+		const struct memory_extent *extent = find_memory_extent(tier, offset);
 		const uint64_t begin = offset - extent->offset;
 
-		has = extent->held_nbytes > 0 && begin <= extent->mapped_nbytes &&
+		is_contained = extent->live_nbytes > 0 && begin <= extent->mapped_nbytes &&
 		      nbytes <= extent->mapped_nbytes - begin;
 	}
 	pthread_mutex_unlock(&tier->lock);
-	return has;
+	return is_contained;
 }
 
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes)
 {
-	const struct extent *extent;
+	const struct memory_extent *extent;
 	const char *from;
 
 	pthread_mutex_lock(&tier->lock);
-	extent = find(tier, offset);
+	extent = find_memory_extent(tier, offset);
 	assert(offset + nbytes <= extent->offset + extent->mapped_nbytes);
 	from = extent->memory + (offset - extent->offset);
 	pthread_mutex_unlock(&tier->lock);
@@ -211,14 +211,14 @@ void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, s
 
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
 {
-	struct extent *extent;
+	struct memory_extent *extent;
 
 	assert(offset % PAGE_NBYTES == 0 && nbytes % PAGE_NBYTES == 0);
 	pthread_mutex_lock(&tier->lock);
-	extent = find(tier, offset);
-	assert(nbytes <= extent->held_nbytes);
-	extent->held_nbytes -= nbytes;
-	if (extent->held_nbytes)
+	extent = find_memory_extent(tier, offset);
+	assert(nbytes <= extent->live_nbytes);
+	extent->live_nbytes -= nbytes;
+	if (extent->live_nbytes)
 		madvise(extent->memory + (offset - extent->offset), nbytes, MADV_DONTNEED);
 	else
 		munmap(extent->memory, extent->mapped_nbytes);
@@ -226,7 +226,7 @@ void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nby
 	pthread_mutex_unlock(&tier->lock);
 }
 
-size_t memory_tier_n_places(struct memory_tier *tier)
+size_t memory_tier_n_extents(struct memory_tier *tier)
 {
 	size_t n;
 
@@ -236,13 +236,13 @@ size_t memory_tier_n_places(struct memory_tier *tier)
 	return n;
 }
 
-void memory_tier_get_places(struct memory_tier *tier, size_t n, struct memory_place *ret_places)
+void memory_tier_get_addresses(struct memory_tier *tier, size_t n, struct extent_address *ret_addresses)
 {
 	pthread_mutex_lock(&tier->lock);
 	assert(n <= tier->n_extents);
 	for (size_t i = 0; i < n; i++)
-		ret_places[i] =
-			(struct memory_place){ .offset = tier->extents[i].offset,
+		ret_addresses[i] =
+			(struct extent_address){ .offset = tier->extents[i].offset,
 					       .nbytes = tier->extents[i].mapped_nbytes,
 					       .address = (uintptr_t)tier->extents[i].memory };
 	pthread_mutex_unlock(&tier->lock);

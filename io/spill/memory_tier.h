@@ -24,7 +24,7 @@ struct memory_tier;
 /* At most limit_nbytes, counted in pages. 0, or -ENOMEM without a message. */
 int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier);
 /* From now on at most so much, and no less than before. Thread-safe. */
-void memory_tier_allow(struct memory_tier *tier, uint64_t limit_nbytes);
+void memory_tier_raise_limit(struct memory_tier *tier, uint64_t limit_nbytes);
 /* Gives everything back. NULL is fine. */
 void memory_tier_close(struct memory_tier *tier);
 
@@ -36,7 +36,7 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset);
 
 /* Is it a part of an extent of which not all was discarded? Thread-safe. */
-bool memory_tier_has(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
+bool memory_tier_contains(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
 /* Read an extent or a part of one that was not discarded. Thread-safe. */
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes);
@@ -45,7 +45,7 @@ void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, s
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
 /* Where an extent is, for another process that reads the memory of this one. */
-struct memory_place {
+struct extent_address {
 	uint64_t offset, nbytes;
 	uint64_t address;
 };
@@ -54,8 +54,8 @@ struct memory_place {
  * The first n of all extents that there have been, in the order of their offsets; and how many
  * these are. What of one was given back is not there. Thread-safe.
  */
-size_t memory_tier_n_places(struct memory_tier *tier);
-void memory_tier_get_places(struct memory_tier *tier, size_t n, struct memory_place *ret_places);
+size_t memory_tier_n_extents(struct memory_tier *tier);
+void memory_tier_get_addresses(struct memory_tier *tier, size_t n, struct extent_address *ret_addresses);
 
 /* Bytes that could be stored more, that are taken, and the most that were. Thread-safe. */
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier);

@@ -21,8 +21,8 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes)
 {
 	/* The smallest number of items that fills whole pages. */
-	const uint32_t even = item_nbytes & -item_nbytes;
-	const uint64_t unit = even < SPILL_ALIGN_NBYTES ? SPILL_ALIGN_NBYTES / even : 1;
+	const uint32_t power_of_two = item_nbytes & -item_nbytes;
+	const uint64_t unit = power_of_two < SPILL_ALIGN_NBYTES ? SPILL_ALIGN_NBYTES / power_of_two : 1;
 	const uint64_t largest = UINT64_C(1) << 30; /* stored_nbytes has 32 bits */
 	uint64_t n = (block_nbytes < largest ? block_nbytes : largest) / item_nbytes;
 
@@ -59,8 +59,8 @@ void run_file_close(struct run_file *run)
 {
 	if (!run)
 		return;
-	if (!spill_is_kept(run->format.spill))
-		run_file_discard_rest(run);
+	if (!spill_is_persistent(run->format.spill))
+		run_file_discard_remaining(run);
 	pthread_mutex_destroy(&run->lock);
 	free(run->blocks);
 	free(run);
@@ -92,9 +92,9 @@ out:
 	return r;
 }
 
-/* packed_nbytes: of each block; NULL: they are items yet. */
+/* block_packed_nbytes: of each block; NULL: they are items yet. */
 static int write_window(struct run_file *run, uint64_t sequence, const void *bytes,
-			const uint32_t *packed_nbytes, uint64_t n_items, const code_t *first_keys)
+			const uint32_t *packed_nbytes, uint64_t n_items, const encoded_key_t *first_keys)
 {
 	const size_t n =
 		(size_t)((n_items + run->format.block_n_items - 1) / run->format.block_n_items);
@@ -110,7 +110,7 @@ static int write_window(struct run_file *run, uint64_t sequence, const void *byt
 		blocks[i] = (struct run_block){
 			.first_key = first_keys[i],
 			.sequence = sequence,
-			.in_window = (uint32_t)i,
+			.index_in_window = (uint32_t)i,
 			.n_items = (uint32_t)min_u64(run->format.block_n_items,
 						     n_items - i * run->format.block_n_items),
 		};
@@ -126,13 +126,13 @@ out:
 }
 
 int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
-		   const code_t *first_keys)
+		   const encoded_key_t *first_keys)
 {
 	return write_window(run, sequence, items, NULL, n_items, first_keys);
 }
 
 int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
-			  const uint32_t *packed_nbytes, uint64_t n_items, const code_t *first_keys)
+			  const uint32_t *packed_nbytes, uint64_t n_items, const encoded_key_t *first_keys)
 {
 	return write_window(run, sequence, packed, packed_nbytes, n_items, first_keys);
 }
@@ -164,19 +164,19 @@ static int compare_blocks(const void *a, const void *b)
 
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
-	return x->in_window < y->in_window ? -1 : x->in_window > y->in_window;
+	return x->index_in_window < y->index_in_window ? -1 : x->index_in_window > y->index_in_window;
 }
 
 int run_file_finish(struct run_file *run)
 {
-	struct run_block *fitting;
+	struct run_block *trimmed;
 	uint64_t first_item = 0;
 
 	if (run->n_blocks == 0)
 		return 0;
-	fitting = realloc(run->blocks, run->n_blocks * sizeof *fitting);
-	if (fitting) {
-		run->blocks = fitting;
+	trimmed = realloc(run->blocks, run->n_blocks * sizeof *trimmed);
+	if (trimmed) {
+		run->blocks = trimmed;
 		run->capacity = run->n_blocks;
 	}
 	qsort(run->blocks, run->n_blocks, sizeof *run->blocks, compare_blocks);

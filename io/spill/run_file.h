@@ -49,15 +49,15 @@ void run_file_close(struct run_file *run);
  * first_keys: of each block, ceil(n_items / block_n_items) of them. Thread-safe.
  */
 int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
-		   const code_t *first_keys);
+		   const encoded_key_t *first_keys);
 
 /*
- * The same, of blocks that were packed on a device: block i is in packed_nbytes[i] bytes, behind
+ * The same, of blocks that were packed on a device: block i is in block_packed_nbytes[i] bytes, behind
  * the one before it; in delta, or raw if it takes as many as its items. Items are codes.
  */
 int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
 			  const uint32_t *packed_nbytes, uint64_t n_items,
-			  const code_t *first_keys);
+			  const encoded_key_t *first_keys);
 
 /* Everything is written: order the blocks. No writer may be left. */
 int run_file_finish(struct run_file *run);
@@ -98,7 +98,7 @@ int run_file_fail_packed(const struct run_file *run, uint64_t i);
 void run_file_discard(struct run_file *run, uint64_t first, uint64_t n);
 
 /* The same of all blocks whose space has not been given back yet. */
-void run_file_discard_rest(struct run_file *run);
+void run_file_discard_remaining(struct run_file *run);
 
 /* Memory that the index takes now. */
 size_t run_file_memory_nbytes(const struct run_file *run);

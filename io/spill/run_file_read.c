@@ -42,8 +42,8 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 	const char *advice = spill_advice(run->format.spill);
 
 	if (r == -EBADMSG)
-		spill_note_damage(run->format.spill, block->offset);
-	return fail_hint(r, advice ? HINT_NONE : HINT_OTHER_TEMPORARY, 0,
+		spill_record_damage(run->format.spill, block->offset);
+	return fail_hint(r, advice ? HINT_NONE : HINT_OTHER_TEMP_DIR, 0,
 			 "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32
 			 " bytes at %" PRIu64 ") %s: %s; %s",
 			 spill_directory(run->format.spill, block->file), i, run->n_blocks,
@@ -75,20 +75,20 @@ static int fetch_group(const struct run_file *run, uint64_t first, uint64_t end,
 }
 
 /* What is to become of the blocks that are read. */
-enum reading { READ_ITEMS, READ_PACKED };
+enum read_format { READ_ITEMS, READ_PACKED };
 
 /* Is block i wanted as it is stored? */
-static bool stays_as_stored(const struct run_file *run, uint64_t i, enum reading reading)
+static bool is_returned_as_stored(const struct run_file *run, uint64_t i, enum read_format format)
 {
 	const enum codec_id codec = run->blocks[i].codec;
 
-	return codec == CODEC_RAW || (reading == READ_PACKED && codec == CODEC_DELTA);
+	return codec == CODEC_RAW || (format == READ_PACKED && codec == CODEC_DELTA);
 }
 
 /* What it takes where it is wanted. */
-static size_t read_nbytes(const struct run_file *run, uint64_t i, enum reading reading)
+static size_t read_nbytes(const struct run_file *run, uint64_t i, enum read_format format)
 {
-	return stays_as_stored(run, i, reading) ?
+	return is_returned_as_stored(run, i, format) ?
 		       run->blocks[i].stored_nbytes :
 		       (size_t)run->blocks[i].n_items * run->format.item_nbytes;
 }
@@ -117,17 +117,17 @@ static int decode_block(const struct run_file *run, uint64_t i, struct codec_con
  * The longest group from `first` on, below `end`, that is read at once; all are wanted as they are
  * stored, or none is.
  */
-static uint64_t reading_extent(const struct run_file *run, uint64_t first, uint64_t end,
-			       enum reading reading, struct spill_extent *ret_extent)
+static uint64_t read_extent(const struct run_file *run, uint64_t first, uint64_t end,
+			       enum read_format format, struct spill_extent *ret_extent)
 {
-	const bool stay = stays_as_stored(run, first, reading);
-	uint64_t same;
+	const bool as_stored = is_returned_as_stored(run, first, format);
+	uint64_t prefix_end;
 
-	for (same = first; same < end; same++)
-		if (stays_as_stored(run, same, reading) != stay)
+	for (prefix_end = first; prefix_end < end; prefix_end++)
+		if (is_returned_as_stored(run, prefix_end, format) != as_stored)
 			break;
-	return group_extent(run, first, same,
-			    stay ? BLOCK_GROUP_NBYTES : block_writer_scratch_nbytes(&run->format),
+	return group_extent(run, first, prefix_end,
+			    as_stored ? BLOCK_GROUP_NBYTES : block_writer_scratch_nbytes(&run->format),
 			    ret_extent);
 }
 
@@ -148,7 +148,7 @@ static int read_group(const struct run_file *run, uint64_t first, uint64_t end,
 	return r;
 }
 
-static int read_blocks(struct run_file *run, uint64_t first, uint64_t n, enum reading reading,
+static int read_blocks(struct run_file *run, uint64_t first, uint64_t n, enum read_format format,
 		       unsigned char *to)
 {
 	const uint64_t end = first + n;
@@ -158,9 +158,9 @@ static int read_blocks(struct run_file *run, uint64_t first, uint64_t n, enum re
 	while (r == 0 && first < end) {
 		struct codec_context *context = NULL;
 		struct spill_extent extent;
-		const uint64_t group_end = reading_extent(run, first, end, reading, &extent);
+		const uint64_t group_end = read_extent(run, first, end, format, &extent);
 
-		if (!stays_as_stored(run, first, reading))
+		if (!is_returned_as_stored(run, first, format))
 			r = compression_acquire(run->format.compression,
 						block_writer_scratch_nbytes(&run->format),
 						&context);
@@ -168,7 +168,7 @@ static int read_blocks(struct run_file *run, uint64_t first, uint64_t n, enum re
 			r = read_group(run, first, group_end, extent, context, to);
 		compression_release(run->format.compression, context);
 		for (; first < group_end; first++)
-			to += read_nbytes(run, first, reading);
+			to += read_nbytes(run, first, format);
 	}
 	return r;
 }
@@ -209,7 +209,7 @@ static bool shares_page_with_next(const struct run_file *run, uint64_t i)
  * shared with the block before goes with it, since that is not needed any more; one at the end
  * stays until the block behind it goes. Returns the block after the last.
  */
-static uint64_t discarded_extent(const struct run_file *run, uint64_t first, uint64_t end,
+static uint64_t discard_extent(const struct run_file *run, uint64_t first, uint64_t end,
 				 struct spill_extent *ret_extent)
 {
 	const struct run_block *block = &run->blocks[first];
@@ -239,7 +239,7 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 	assert(end <= run->n_blocks);
 	while (first < end) {
 		struct spill_extent extent;
-		const uint64_t extent_end = discarded_extent(run, first, end, &extent);
+		const uint64_t extent_end = discard_extent(run, first, end, &extent);
 
 		spill_discard(run->format.spill, extent);
 		for (; first < extent_end; first++)
@@ -247,7 +247,7 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 	}
 }
 
-void run_file_discard_rest(struct run_file *run)
+void run_file_discard_remaining(struct run_file *run)
 {
 	for (size_t first = 0, end; first < run->n_blocks; first = end) {
 		const bool discarded = run->blocks[first].discarded;

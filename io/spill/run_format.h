@@ -18,14 +18,14 @@
 
 /* The index entry of a block: 64 bytes. */
 struct run_block {
-	code_t first_key;       /* of its first item */
+	encoded_key_t first_key;       /* of its first item */
 	uint64_t first_item;    /* its place in the run, in items; valid after run_file_finish() */
 	uint64_t offset;        /* of the stored bytes in the spill file */
 	uint64_t checksum;      /* checksum64() of the stored bytes */
 	uint64_t sequence;      /* the window it came from */
 	uint32_t stored_nbytes;
 	uint32_t n_items;
-	uint32_t in_window;     /* its number within the window */
+	uint32_t index_in_window;     /* its number within the window */
 	uint16_t file;          /* of the spill */
 	uint8_t codec;          /* enum codec_id */
 	uint8_t discarded;      /* its space has been given back */

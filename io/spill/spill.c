@@ -11,16 +11,16 @@
 #include "io/spill/spill_internal.h"
 #include "src/base/diagnostics.h"
 
-static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
+static void punch_spill_file(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
 {
 	struct spill *spill = context;
 	struct spill_file *f = &spill->files[file];
 
-	if (file_punch(&f->file, offset, nbytes) < 0)
+	if (file_punch_hole(&f->file, offset, nbytes) < 0)
 		return;
 	pthread_mutex_lock(&spill->lock);
 	spill->used_nbytes -= nbytes < spill->used_nbytes ? nbytes : spill->used_nbytes;
-	f->full = 0;
+	f->full_error = 0;
 	pthread_mutex_unlock(&spill->lock);
 }
 
@@ -31,7 +31,7 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
 
 	assert(n > 0);
 	if (!spill || memory_tier_open(memory_nbytes, &spill->memory) < 0 ||
-	    reclaim_open(punch, spill, &spill->reclaim) < 0) {
+	    hole_punch_open(punch_spill_file, spill, &spill->hole_punch) < 0) {
 		memory_tier_close(spill ? spill->memory : NULL);
 		free(spill);
 		return fail(-ENOMEM, "no memory for the names of %zu temporary directories", n);
@@ -46,7 +46,7 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
 	return 0;
 }
 
-int spill_open_kept(const struct file *file, const char *const *directory, uint64_t end_nbytes,
+int spill_open_persistent(const struct file *file, const char *const *directory, uint64_t end_nbytes,
 		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill)
 {
 	struct spill *spill;
@@ -54,71 +54,71 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 
 	if (r < 0)
 		return r;
-	spill->is_kept = true;
+	spill->is_persistent = true;
 	spill->files[0].file = *file;
-	spill->files[0].end = spill_pages_up(end_nbytes);
+	spill->files[0].end = spill_round_up_to_page(end_nbytes);
 	spill->used_nbytes = spill->peak_nbytes = used_nbytes;
 	*ret_spill = spill;
 	return 0;
 }
 
-int spill_open_elsewhere(const struct spill_elsewhere *where, struct spill **ret_spill)
+int spill_open_remote(const struct spill_remote *remote, struct spill **ret_spill)
 {
-	int r = spill_open(&syscalls_plain, &where->name, 1, 0, 0, ret_spill);
+	int r = spill_open(&syscalls_plain, &remote->name, 1, 0, 0, ret_spill);
 
 	if (r < 0)
 		return r;
-	(*ret_spill)->is_kept = true;
-	(*ret_spill)->elsewhere = *where;
+	(*ret_spill)->is_persistent = true;
+	(*ret_spill)->remote = *remote;
 	return 0;
 }
 
 /* Let the files from `first` on pass by the cache. */
-static void pass_by_cache(struct spill *spill, size_t first)
+static void bypass_cache_from(struct spill *spill, size_t first)
 {
 	for (size_t i = first; i < spill->n_files; i++)
-		spill_file_pass_by_cache(&spill->files[i]);
+		spill_file_bypass_cache(&spill->files[i]);
 	/* Without a queue transfers are as right. */
-	io_queue_open(DIRECT_DEPTH, &spill->queue);
+	io_queue_open(DIRECT_QUEUE_DEPTH, &spill->queue);
 }
 
-void spill_pass_by_cache(struct spill *spill)
+void spill_bypass_cache(struct spill *spill)
 {
-	pass_by_cache(spill, 0);
+	bypass_cache_from(spill, 0);
 }
 
-void spill_allocate_late(struct spill *spill)
+void spill_disable_preallocation(struct spill *spill)
 {
 	for (size_t i = 0; i < spill->n_files; i++)
-		spill->files[i].allocates_late = true;
+		spill->files[i].skip_preallocation = true;
 }
 
 /*
  * A second file in each directory is to the scheduler like another disk. If one cannot be had, or
  * not be written past the cache, there are none.
  */
-void spill_try_both_ways(struct spill *spill)
+void spill_use_adaptive_io(struct spill *spill)
 {
 	const size_t n = spill->n_directories;
-	bool are_there = true;
+	bool all_open = true;
 
-	if (spill->is_kept)
+	if (spill->is_persistent)
 		return;
 	spill->n_files = 2 * n;
-	pass_by_cache(spill, n);
-	for (size_t i = n; i < spill->n_files && are_there; i++)
-		are_there = spill_file_open(&spill->files[i]) == 0 &&
+	bypass_cache_from(spill, n);
+	for (size_t i = n; i < spill->n_files && all_open; i++)
+		all_open = spill_file_open(&spill->files[i]) == 0 &&
 			    spill->files[i].direct.fd >= 0;
-	if (are_there)
+	if (all_open)
 		return;
 	for (size_t i = n; i < spill->n_files; i++)
 		spill_file_close(&spill->files[i]);
 	spill->n_files = n;
 }
 
-bool spill_is_kept(const struct spill *spill)
+bool spill_is_persistent(const struct spill *spill)
 {
-	return spill->is_kept;
+	return spill->is_persistent;
 }
 
 void spill_set_advice(struct spill *spill, const char *advice)
@@ -131,17 +131,17 @@ const char *spill_advice(const struct spill *spill)
 	return spill->advice;
 }
 
-void spill_note_damage(struct spill *spill, uint64_t offset)
+void spill_record_damage(struct spill *spill, uint64_t offset)
 {
-	atomic_store(&spill->behind_damage, offset + 1);
+	atomic_store(&spill->damage_offset_plus_one, offset + 1);
 }
 
-bool spill_damage(const struct spill *spill, uint64_t *ret_offset)
+bool spill_get_damage(const struct spill *spill, uint64_t *ret_offset)
 {
-	const uint64_t behind = atomic_load(&spill->behind_damage);
+	const uint64_t offset_plus_one = atomic_load(&spill->damage_offset_plus_one);
 
-	*ret_offset = behind - 1;
-	return behind > 0;
+	*ret_offset = offset_plus_one - 1;
+	return offset_plus_one > 0;
 }
 
 int spill_sync(struct spill *spill)
@@ -166,9 +166,9 @@ void spill_close(struct spill *spill)
 {
 	if (!spill)
 		return;
-	if (spill->is_kept)
-		reclaim_until(spill->reclaim, 0);
-	reclaim_close(spill->reclaim);
+	if (spill->is_persistent)
+		hole_punch_drain(spill->hole_punch, 0);
+	hole_punch_close(spill->hole_punch);
 	io_queue_close(spill->queue);
 	for (size_t i = 0; i < spill->n_files; i++)
 		spill_file_close(&spill->files[i]);
@@ -191,7 +191,7 @@ int spill_write(struct spill *spill, const void *data, size_t nbytes,
 	return 0;
 }
 
-static bool in_memory(const struct spill *spill, struct spill_extent extent)
+static bool extent_is_in_memory(const struct spill *spill, struct spill_extent extent)
 {
 	assert(extent.file <= spill->n_files);
 	return extent.file == spill->n_files;
@@ -208,22 +208,22 @@ static uint64_t read_counter(struct spill *spill, const uint64_t *counter)
 	return value;
 }
 
-bool spill_has(struct spill *spill, struct spill_extent extent)
+bool spill_contains(struct spill *spill, struct spill_extent extent)
 {
 	uint64_t end;
 
 	if (extent.file >= spill->n_files)
 		return extent.file == spill->n_files &&
-		       memory_tier_has(spill->memory, extent.offset, extent.nbytes);
+		       memory_tier_contains(spill->memory, extent.offset, extent.nbytes);
 	end = read_counter(spill, &spill->files[extent.file].end);
 	return extent.offset <= end && extent.nbytes <= end - extent.offset;
 }
 
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 {
-	if (spill->elsewhere.read)
-		return spill->elsewhere.read(spill->elsewhere.context, extent, buffer);
-	if (in_memory(spill, extent)) {
+	if (spill->remote.read)
+		return spill->remote.read(spill->remote.context, extent, buffer);
+	if (extent_is_in_memory(spill, extent)) {
 		memory_tier_read(spill->memory, extent.offset, buffer, extent.nbytes);
 		return 0;
 	}
@@ -241,25 +241,25 @@ struct spill_traffic spill_traffic(const struct spill *spill)
 void spill_discard(struct spill *spill, struct spill_extent extent)
 {
 	assert(extent.offset % SPILL_ALIGN_NBYTES == 0);
-	if (extent.nbytes == 0 || spill->elsewhere.read)
+	if (extent.nbytes == 0 || spill->remote.read)
 		return;
-	extent.nbytes = spill_pages_up(extent.nbytes);
-	if (in_memory(spill, extent)) {
+	extent.nbytes = spill_round_up_to_page(extent.nbytes);
+	if (extent_is_in_memory(spill, extent)) {
 		memory_tier_discard(spill->memory, extent.offset, extent.nbytes);
 		return;
 	}
-	reclaim_add(spill->reclaim, extent.file, extent.offset, extent.nbytes,
-		    spill_lag(spill, &spill->files[extent.file], extent.nbytes));
+	hole_punch_add(spill->hole_punch, extent.file, extent.offset, extent.nbytes,
+		    spill_hole_punch_limits(spill, &spill->files[extent.file], extent.nbytes));
 }
 
-size_t spill_n_places(const struct spill *spill)
+size_t spill_n_memory_extents(const struct spill *spill)
 {
-	return memory_tier_n_places(spill->memory);
+	return memory_tier_n_extents(spill->memory);
 }
 
-void spill_get_places(const struct spill *spill, size_t n, struct memory_place *ret_places)
+void spill_get_memory_addresses(const struct spill *spill, size_t n, struct extent_address *ret_addresses)
 {
-	memory_tier_get_places(spill->memory, n, ret_places);
+	memory_tier_get_addresses(spill->memory, n, ret_addresses);
 }
 
 uint32_t spill_n_files(const struct spill *spill)
@@ -274,21 +274,21 @@ int spill_descriptor(const struct spill *spill, uint32_t file)
 
 const char *spill_directory(const struct spill *spill, uint32_t file)
 {
-	if (spill->elsewhere.read)
-		return spill->elsewhere.name;
+	if (spill->remote.read)
+		return spill->remote.name;
 	assert(file <= spill->n_files);
 	return file < spill->n_files ? spill->files[file].directory : "memory";
 }
 
-uint64_t spill_taken_nbytes(struct spill *spill)
+uint64_t spill_used_nbytes_nowait(struct spill *spill)
 {
 	return read_counter(spill, &spill->used_nbytes);
 }
 
 uint64_t spill_used_nbytes(struct spill *spill)
 {
-	reclaim_until(spill->reclaim, 0);
-	return spill_taken_nbytes(spill);
+	hole_punch_drain(spill->hole_punch, 0);
+	return spill_used_nbytes_nowait(spill);
 }
 
 uint64_t spill_peak_nbytes(struct spill *spill)
@@ -296,9 +296,9 @@ uint64_t spill_peak_nbytes(struct spill *spill)
 	return read_counter(spill, &spill->peak_nbytes);
 }
 
-void spill_allow_memory(struct spill *spill, uint64_t nbytes)
+void spill_raise_memory_limit(struct spill *spill, uint64_t nbytes)
 {
-	memory_tier_allow(spill->memory, nbytes);
+	memory_tier_raise_limit(spill->memory, nbytes);
 }
 
 uint64_t spill_memory_nbytes(struct spill *spill)

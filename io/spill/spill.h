@@ -23,7 +23,7 @@
 
 #include "io/file/file.h"
 
-struct memory_place; /* memory_tier.h */
+struct extent_address; /* memory_tier.h */
 struct spill;
 
 #define SPILL_UNLIMITED UINT64_MAX
@@ -40,7 +40,7 @@ struct spill_extent {
 /*
  * directories: n of them (at least 1), which must outlive the spill; they are not touched until
  * something is stored. limit_nbytes: the most that may be stored in files at any time.
- * memory_nbytes: the most that may be stored in memory, which does not count against the limit; 0:
+ * decay_nbytes: the most that may be stored in memory, which does not count against the limit; 0:
  * none is used. Returns 0, or -ENOMEM after a message.
  */
 int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,
@@ -51,7 +51,7 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
  * process. The file, in `directory`, is the spill's on success; what it holds lies before
  * end_nbytes, and takes used_nbytes. Otherwise as above.
  */
-int spill_open_kept(const struct file *file, const char *const *directory, uint64_t end_nbytes,
+int spill_open_persistent(const struct file *file, const char *const *directory, uint64_t end_nbytes,
 		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill);
 
 /*
@@ -60,37 +60,37 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
  * name: in the place of a directory, for messages; must outlive the spill. 0, or -ENOMEM after a
  * message.
  */
-struct spill_elsewhere {
+struct spill_remote {
 	int (*read)(void *context, struct spill_extent extent, void *buffer);
 	void *context;
 	const char *name;
 };
-int spill_open_elsewhere(const struct spill_elsewhere *where, struct spill **ret_spill);
+int spill_open_remote(const struct spill_remote *remote, struct spill **ret_spill);
 
 /* From now on so much may be stored in memory, and no less than before. Thread-safe. */
-void spill_allow_memory(struct spill *spill, uint64_t nbytes);
+void spill_raise_memory_limit(struct spill *spill, uint64_t nbytes);
 
 /*
  * Before anything is stored: more will be than the page cache can hold, so it is to be passed by
  * wherever the file system lets us (direct_io.h).
  */
-void spill_pass_by_cache(struct spill *spill);
+void spill_bypass_cache(struct spill *spill);
 
 /*
  * Before anything is stored, and after the ways to do so are told: it will be removed at once. So
  * the file system is not asked for space in advance, and what never came to the disk need not be
  * discarded there: behind the writes of a large output that took ext4 two seconds.
  */
-void spill_allocate_late(struct spill *spill);
+void spill_disable_preallocation(struct spill *spill);
 
 /*
  * Before anything is stored: it will be much, so part of it goes through the cache and part past
  * it, in proportion to how fast each is. A spill that is kept is one file, and stays so.
  */
-void spill_try_both_ways(struct spill *spill);
+void spill_use_adaptive_io(struct spill *spill);
 
 /* Does what is stored stay when the spill is closed? */
-bool spill_is_kept(const struct spill *spill);
+bool spill_is_persistent(const struct spill *spill);
 
 /*
  * What is to be done when something that was stored is not what is read: the end of a sentence;
@@ -103,11 +103,11 @@ const char *spill_advice(const struct spill *spill);
  * What was stored at the offset in one of its files is not what was read; and where was that last
  * noted? false: nowhere. Thread-safe.
  */
-void spill_note_damage(struct spill *spill, uint64_t offset);
-bool spill_damage(const struct spill *spill, uint64_t *ret_offset);
+void spill_record_damage(struct spill *spill, uint64_t offset);
+bool spill_get_damage(const struct spill *spill, uint64_t *ret_offset);
 
 /* Is something stored there, not asked how much of it was given back? Thread-safe. */
-bool spill_has(struct spill *spill, struct spill_extent extent);
+bool spill_contains(struct spill *spill, struct spill_extent extent);
 
 /* Bring what is stored in files to stable storage. 0, or a negative errno after a message. */
 int spill_sync(struct spill *spill);
@@ -140,15 +140,15 @@ void spill_discard(struct spill *spill, struct spill_extent extent);
  * So much that was given back may still be taken, and at times twice that, where so much has been
  * stored.
  */
-uint64_t spill_lag_nbytes(uint64_t peak_nbytes);
+uint64_t spill_backlog_nbytes(uint64_t peak_nbytes);
 
 /*
  * For a process that reads the memory and the files of this one: how many extents have been stored
  * in memory, the first n of these places, how many files there are, and the descriptor of one, or
  * -1 as long as nothing is in it. Thread-safe once all is stored.
  */
-size_t spill_n_places(const struct spill *spill);
-void spill_get_places(const struct spill *spill, size_t n, struct memory_place *ret_places);
+size_t spill_n_memory_extents(const struct spill *spill);
+void spill_get_memory_addresses(const struct spill *spill, size_t n, struct extent_address *ret_addresses);
 uint32_t spill_n_files(const struct spill *spill);
 int spill_descriptor(const struct spill *spill, uint32_t file);
 
@@ -173,7 +173,7 @@ struct spill_traffic spill_traffic(const struct spill *spill);
 uint64_t spill_memory_nbytes(struct spill *spill);
 
 /* The same as the first, without waiting: what is being given back may count. */
-uint64_t spill_taken_nbytes(struct spill *spill);
+uint64_t spill_used_nbytes_nowait(struct spill *spill);
 
 /*
  * What could be stored more: the limit and the free space of all directories (those on the same

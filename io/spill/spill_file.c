@@ -15,7 +15,7 @@
 #include "src/base/thread.h"
 
 /* What is worth a direct transfer, and how much is read ahead of other reads. */
-enum { LEAST_DIRECT_NBYTES = 1 << 20, AHEAD_NBYTES = 512 << 10 };
+enum { MIN_DIRECT_SPILL_NBYTES = 1 << 20, READAHEAD_NBYTES = 512 << 10 };
 
 void spill_file_init(struct spill_file *f, const struct syscalls *calls, const char *directory)
 {
@@ -25,7 +25,7 @@ void spill_file_init(struct spill_file *f, const struct syscalls *calls, const c
 }
 
 /* Data must not outlive the process: a file that keeps its name is not used. */
-static int take_name_away(const char *path, struct file *file)
+static int unlink_new_file(const char *path, struct file *file)
 {
 	const int r = file_remove(file->calls, AT_FDCWD, path, 0);
 
@@ -44,23 +44,23 @@ static int open_and_unlink(const struct syscalls *calls, const char *directory,
 			   struct file *ret_file)
 {
 	char name[FILE_UNIQUE_NAME_SIZE];
-	sigset_t before;
+	sigset_t previous_mask;
 	char *path;
 	int r;
 
 	file_unique_name(name);
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		return -ENOMEM;
-	thread_hold_signals(&before);
+	thread_block_signals(&previous_mask);
 	r = file_open(calls, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600, ret_file);
 	if (r == 0)
-		r = take_name_away(path, ret_file);
-	thread_let_signals(&before);
+		r = unlink_new_file(path, ret_file);
+	thread_restore_signals(&previous_mask);
 	free(path);
 	return r;
 }
 
-static int open_nameless(const struct syscalls *calls, const char *directory, struct file *ret_file)
+static int open_unnamed_file(const struct syscalls *calls, const char *directory, struct file *ret_file)
 {
 	const int r =
 		file_open(calls, AT_FDCWD, directory, O_RDWR | O_TMPFILE | O_EXCL, 0600, ret_file);
@@ -71,9 +71,9 @@ static int open_nameless(const struct syscalls *calls, const char *directory, st
 	return r;
 }
 
-void spill_file_pass_by_cache(struct spill_file *f)
+void spill_file_bypass_cache(struct spill_file *f)
 {
-	f->passes_by_cache = true;
+	f->bypass_cache = true;
 	/* Refused or not, there is a file. */
 	if (f->file.fd >= 0)
 		file_reopen(&f->file, O_RDWR | O_DIRECT, &f->direct);
@@ -81,10 +81,10 @@ void spill_file_pass_by_cache(struct spill_file *f)
 
 int spill_file_open(struct spill_file *f)
 {
-	const int r = open_nameless(f->file.calls, f->directory, &f->file);
+	const int r = open_unnamed_file(f->file.calls, f->directory, &f->file);
 
-	if (r == 0 && f->passes_by_cache)
-		spill_file_pass_by_cache(f);
+	if (r == 0 && f->bypass_cache)
+		spill_file_bypass_cache(f);
 	return r;
 }
 
@@ -107,14 +107,14 @@ int spill_file_write(const struct spill_file *f, struct io_queue *queue, uint64_
 		     const void *data, uint64_t nbytes)
 {
 	/* A tenth faster than growing the file; and a full disk shows before copying. */
-	int r = f->allocates_late ? 0 : file_preallocate(&f->file, offset, nbytes);
+	int r = f->skip_preallocation ? 0 : file_preallocate(&f->file, offset, nbytes);
 
 	if (r < 0)
 		return r;
-	if (f->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES)
+	if (f->direct.fd >= 0 && nbytes >= MIN_DIRECT_SPILL_NBYTES)
 		return direct_write_at(queue, &f->direct, &f->file, offset, data, nbytes);
 	r = file_write_at(&f->file, offset, data, nbytes);
-	if (r == 0 && f->passes_by_cache)
+	if (r == 0 && f->bypass_cache)
 		file_write_behind(&f->file, offset, nbytes);
 	return r;
 }
@@ -128,14 +128,14 @@ int spill_file_read(const struct spill_file *f, struct io_queue *queue, uint64_t
 {
 	int r;
 
-	if (f->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES) {
+	if (f->direct.fd >= 0 && nbytes >= MIN_DIRECT_SPILL_NBYTES) {
 		r = direct_read_at(queue, &f->direct, offset, buffer, nbytes);
 		if (r != -EINVAL)
 			return r;
 	}
 	r = file_read_at(&f->file, offset, buffer, nbytes);
 	if (f->direct.fd >= 0)
-		posix_fadvise(f->file.fd, (off_t)(offset + nbytes), AHEAD_NBYTES,
+		posix_fadvise(f->file.fd, (off_t)(offset + nbytes), READAHEAD_NBYTES,
 			      POSIX_FADV_WILLNEED);
 	return r;
 }

@@ -17,8 +17,8 @@ struct spill_file {
 	const char *directory;
 
 	/* Constant once anything is stored. */
-	bool passes_by_cache; /* wherever the file system lets us */
-	bool allocates_late;  /* no space is had before it is written */
+	bool bypass_cache; /* wherever the file system lets us */
+	bool skip_preallocation;  /* no space is had before it is written */
 	struct file file;
 	struct file direct; /* the same past the page cache; closed if that is not wanted */
 
@@ -26,16 +26,16 @@ struct spill_file {
 	uint64_t in_flight_nbytes; /* being written now */
 	uint64_t written_nbytes;   /* ever */
 	uint64_t busy_ns;          /* that it took */
-	int full;                  /* since the last discard: why, a negative errno; 0: it is not */
-	uint64_t room_nbytes;      /* that there was when that was looked at last ... */
-	uint64_t trusted_nbytes;   /* ... which is done again when so much has been discarded */
+	int full_error;                  /* since the last discard: why, a negative errno; 0: it is not */
+	uint64_t known_free_nbytes;      /* that there was when that was looked at last ... */
+	uint64_t recheck_nbytes;   /* ... which is done again when so much has been discarded */
 };
 
 /* It is not created yet. The directory's name must outlive it. */
 void spill_file_init(struct spill_file *f, const struct syscalls *calls, const char *directory);
 
 /* Before anything is stored: it is to be written past the cache, if the file system lets us. */
-void spill_file_pass_by_cache(struct spill_file *f);
+void spill_file_bypass_cache(struct spill_file *f);
 
 /* Create it. 0, or a negative errno without a message. */
 int spill_file_open(struct spill_file *f);

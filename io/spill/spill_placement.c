@@ -28,7 +28,7 @@ static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 		struct spill_file *f = &spill->files[i];
 		const double ns = spill_file_expected_ns(f, nbytes);
 
-		if (!f->full && (!best || ns < best_ns)) {
+		if (!f->full_error && (!best || ns < best_ns)) {
 			best = f;
 			best_ns = ns;
 		}
@@ -37,47 +37,47 @@ static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 }
 
 /* A disk that is full says more than a file that may not grow. */
-static int why_full(const struct spill *spill)
+static int full_reason(const struct spill *spill)
 {
 	int r = -EFBIG;
 
 	for (size_t i = 0; i < spill->n_files; i++)
-		if (spill->files[i].full != -EFBIG)
-			r = spill->files[i].full;
+		if (spill->files[i].full_error != -EFBIG)
+			r = spill->files[i].full_error;
 	return r;
 }
 
 /* What can be done about it; what is kept of a checkpoint is in its directory and no other. */
-static const char *advise(const struct spill *spill, int r, char text[static SIZE_LIMIT_NBYTES])
+static const char *space_advice(const struct spill *spill, int r, char text[static SIZE_LIMIT_HINT_NBYTES])
 {
 	if (r == -EFBIG)
-		return size_limit_advice(r, text);
-	return spill->is_kept ? "; make room there" : "";
+		return size_limit_hint(r, text);
+	return spill->is_persistent ? "; make room there" : "";
 }
 
-static enum hint hint_of(const struct spill *spill, int r)
+static enum hint space_hint(const struct spill *spill, int r)
 {
-	return r == -EFBIG || spill->is_kept ? HINT_NONE : HINT_MORE_TEMPORARY;
+	return r == -EFBIG || spill->is_persistent ? HINT_NONE : HINT_LARGER_TEMP_DIR;
 }
 
 static int fail_full(struct spill *spill, uint64_t nbytes)
 {
-	const int r = why_full(spill);
-	char advice[SIZE_LIMIT_NBYTES], list[512] = "";
+	const int r = full_reason(spill);
+	char advice[SIZE_LIMIT_HINT_NBYTES], list[512] = "";
 	size_t length = 0;
 
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
-	return fail_hint(r, hint_of(spill, r), 0,
+	return fail_hint(r, space_hint(spill, r), 0,
 			 "%s: %m: %" PRIu64
 			 " more bytes of temporary space are needed besides %" PRIu64 "%s",
-			 list, nbytes, spill->used_nbytes, advise(spill, r, advice));
+			 list, nbytes, spill->used_nbytes, space_advice(spill, r, advice));
 }
 
 static int fail_limit(struct spill *spill, uint64_t nbytes)
 {
-	return fail_hint(-ENOSPC, HINT_HIGHER_LIMIT, 0,
+	return fail_hint(-ENOSPC, HINT_HIGHER_TEMP_LIMIT, 0,
 			 "temporary space: %" PRIu64 " more bytes would pass the limit of %" PRIu64
 			 ", %" PRIu64 " are in use",
 			 nbytes, spill->limit_nbytes, spill->used_nbytes);
@@ -87,18 +87,18 @@ static int fail_limit(struct spill *spill, uint64_t nbytes)
  * Under the lock, which is let go if there is something to wait for: a file with room for
  * nbytes. Returns 0, or -ENOSPC after a message.
  */
-static int find_room(struct spill *spill, uint64_t nbytes, struct spill_file **ret_file)
+static int find_file_with_space(struct spill *spill, uint64_t nbytes, struct spill_file **ret_file)
 {
 	bool any_discarded;
 
 	do {
-		const bool within_limit = spill_left_nbytes(spill, spill->used_nbytes) >= nbytes;
+		const bool within_limit = spill_limit_remaining(spill, spill->used_nbytes) >= nbytes;
 
 		*ret_file = choose_file(spill, nbytes);
 		if (within_limit && *ret_file)
 			return 0;
 		pthread_mutex_unlock(&spill->lock);
-		any_discarded = reclaim_until(spill->reclaim, 0);
+		any_discarded = hole_punch_drain(spill->hole_punch, 0);
 		pthread_mutex_lock(&spill->lock);
 		/* It may be that what was discarded came back before there was nothing to drain. */
 	} while (any_discarded || (!*ret_file && choose_file(spill, nbytes)));
@@ -106,14 +106,14 @@ static int find_room(struct spill *spill, uint64_t nbytes, struct spill_file **r
 }
 
 /* Take room for nbytes in some file. Under the lock. */
-static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_extent)
+static int allocate_extent(struct spill *spill, size_t nbytes, struct spill_extent *ret_extent)
 {
-	const uint64_t taken_nbytes = spill_pages_up(nbytes);
+	const uint64_t aligned_nbytes = spill_round_up_to_page(nbytes);
 	struct spill_file *f;
 	int r;
 
-	spill_spare_peak(spill, taken_nbytes);
-	r = find_room(spill, taken_nbytes, &f);
+	spill_wait_below_peak(spill, aligned_nbytes);
+	r = find_file_with_space(spill, aligned_nbytes, &f);
 	if (r < 0)
 		return r;
 	if (f->file.fd < 0)
@@ -123,15 +123,15 @@ static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_
 	*ret_extent = (struct spill_extent){ .file = (uint32_t)(f - spill->files),
 					     .offset = f->end,
 					     .nbytes = nbytes };
-	f->end += taken_nbytes;
+	f->end += aligned_nbytes;
 	f->in_flight_nbytes += nbytes;
-	spill->used_nbytes += taken_nbytes;
+	spill->used_nbytes += aligned_nbytes;
 	if (spill->peak_nbytes < spill->used_nbytes)
 		spill->peak_nbytes = spill->used_nbytes;
 	return 0;
 }
 
-static bool means_full(int r)
+static bool is_full_error(int r)
 {
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
 }
@@ -144,17 +144,17 @@ static int write_extent(struct spill *spill, struct spill_extent extent, const v
 	int r = spill_file_write(f, spill->queue, extent.offset, data, extent.nbytes);
 
 	if (r < 0)
-		file_punch(&f->file, extent.offset, extent.nbytes);
+		file_punch_hole(&f->file, extent.offset, extent.nbytes);
 	pthread_mutex_lock(&spill->lock);
 	f->in_flight_nbytes -= extent.nbytes;
 	if (r == 0) {
 		f->written_nbytes += extent.nbytes;
 		f->busy_ns += clock_now_ns() - begin_ns;
 	} else {
-		spill->used_nbytes -= spill_pages_up(extent.nbytes);
+		spill->used_nbytes -= spill_round_up_to_page(extent.nbytes);
 	}
-	if (means_full(r))
-		f->full = r;
+	if (is_full_error(r))
+		f->full_error = r;
 	pthread_mutex_unlock(&spill->lock);
 	return r;
 }
@@ -167,12 +167,12 @@ int spill_write_to_file(struct spill *spill, const void *data, size_t nbytes,
 
 	do {
 		pthread_mutex_lock(&spill->lock);
-		r = reserve(spill, nbytes, &extent);
+		r = allocate_extent(spill, nbytes, &extent);
 		pthread_mutex_unlock(&spill->lock);
 		if (r < 0)
 			return r;
 		r = write_extent(spill, extent, data);
-	} while (means_full(r));
+	} while (is_full_error(r));
 
 	if (r < 0)
 		return fail(r, "%s: write of %zu bytes of temporary data at %" PRIu64 ": %m",
@@ -195,7 +195,7 @@ static bool shares_file_system(const struct spill *spill, size_t i, dev_t device
 
 int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 {
-	const uint64_t allowed = spill_left_nbytes(spill, spill_used_nbytes(spill));
+	const uint64_t limit_nbytes = spill_limit_remaining(spill, spill_used_nbytes(spill));
 	uint64_t nbytes = 0;
 
 	for (size_t i = 0; i < spill->n_directories; i++) {
@@ -208,7 +208,7 @@ int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 		if (!shares_file_system(spill, i, status.st_dev))
 			nbytes += (uint64_t)space.f_bavail * space.f_frsize;
 	}
-	*ret_nbytes = nbytes < allowed ? nbytes : allowed;
+	*ret_nbytes = nbytes < limit_nbytes ? nbytes : limit_nbytes;
 	*ret_nbytes += memory_tier_free_nbytes(spill->memory);
 	return 0;
 }

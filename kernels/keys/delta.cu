@@ -34,59 +34,59 @@ template <unsigned THREADS, unsigned WARP_MINIBLOCKS> struct delta_shape {
 typedef delta_shape<GSORT_DELTA> deltas;
 
 /* A miniblock in shared memory: its differences, their packed words, or its codes. */
-template <class E> union delta_room {
+template <class E> union delta_buffer {
 	E values[DELTA_MINIBLOCK_N];
 	uint32_t words[DELTA_MINIBLOCK_N * sizeof(E) / sizeof(uint32_t)];
 };
 
 /* Of each warp. */
 template <class E> struct delta_memory {
-	delta_room<E> rooms[deltas::n_warps];
+	delta_buffer<E> buffers[deltas::n_warps];
 };
 
 /* Warps for a block of n codes. */
-static inline uint32_t parts_of(uint64_t n)
+static inline uint32_t warps_per_block(uint64_t n)
 {
 	return (uint32_t)divide_up(delta_n_miniblocks(n), deltas::n_miniblocks);
 }
 
 /* Blocks of threads for n_warps. */
-static inline unsigned grid_of(uint64_t n_warps)
+static inline unsigned grid_for(uint64_t n_warps)
 {
 	return (unsigned)divide_up(n_warps, deltas::n_warps);
 }
 
 /* What this warp has to do: miniblocks [begin, end) of a block; none if begin >= end. */
-struct delta_part {
+struct warp_miniblocks {
 	uint32_t block, begin, end;
 };
 
 /* The block and the miniblocks from which the warp's begin. */
-__device__ __forceinline__ delta_part find_part(uint32_t n_parts)
+__device__ __forceinline__ warp_miniblocks find_warp_miniblocks(uint32_t n_warps_per_block)
 {
 	const uint32_t warp = blockIdx.x * deltas::n_warps + threadIdx.x / WARP;
-	delta_part part;
+	warp_miniblocks miniblocks;
 
-	part.block = warp / n_parts;
-	part.begin = warp % n_parts * deltas::n_miniblocks;
-	part.end = part.begin + deltas::n_miniblocks;
-	return part;
+	miniblocks.block = warp / n_warps_per_block;
+	miniblocks.begin = warp % n_warps_per_block * deltas::n_miniblocks;
+	miniblocks.end = miniblocks.begin + deltas::n_miniblocks;
+	return miniblocks;
 }
 
-__device__ __forceinline__ void part_bound(delta_part &part, uint64_t n)
+__device__ __forceinline__ void clip_miniblocks(warp_miniblocks &miniblocks, uint64_t n)
 {
 	const uint32_t n_miniblocks = (uint32_t)delta_n_miniblocks(n);
 
-	part.end = part.end < n_miniblocks ? part.end : n_miniblocks;
+	miniblocks.end = miniblocks.end < n_miniblocks ? miniblocks.end : n_miniblocks;
 }
 
 /* Copy codes [begin, end) of a block, in order to whole lines. */
 template <class E>
-__device__ __forceinline__ void copy_part(E *to, const E *from, uint64_t n, delta_part part)
+__device__ __forceinline__ void copy_miniblocks(E *to, const E *from, uint64_t n, warp_miniblocks miniblocks)
 {
-	const uint64_t end = part.end * (uint64_t)DELTA_MINIBLOCK_N;
+	const uint64_t end = miniblocks.end * (uint64_t)DELTA_MINIBLOCK_N;
 
-	for (uint64_t i = part.begin * (uint64_t)DELTA_MINIBLOCK_N + threadIdx.x % WARP;
+	for (uint64_t i = miniblocks.begin * (uint64_t)DELTA_MINIBLOCK_N + threadIdx.x % WARP;
 	     i < (end < n ? end : n); i += WARP)
 		to[i] = from[i];
 }
@@ -105,7 +105,7 @@ __device__ __forceinline__ uint64_t packed_before(const unsigned char *widths, u
 
 /* In scratch. */
 struct delta_scratch {
-	uint64_t *begins;      /* of each block, among the packed bytes */
+	uint64_t *offsets;      /* of each block, among the packed bytes */
 	uint32_t *sums;        /* of each block's miniblocks, in bytes */
 	unsigned char *widths; /* of all miniblocks */
 };
@@ -119,8 +119,8 @@ static inline delta_scratch delta_lay_out(const delta_pack_task &task)
 {
 	delta_scratch scratch;
 
-	scratch.begins = (uint64_t *)task.scratch;
-	scratch.sums = (uint32_t *)(scratch.begins + n_blocks_of(task));
+	scratch.offsets = (uint64_t *)task.scratch;
+	scratch.sums = (uint32_t *)(scratch.offsets + n_blocks_of(task));
 	scratch.widths = (unsigned char *)(scratch.sums + n_blocks_of(task));
 	return scratch;
 }
@@ -135,52 +135,52 @@ size_t kernel_delta_pack_scratch_nbytes(uint64_t n, uint32_t block_n)
 /* The number of codes in a block. */
 __device__ __forceinline__ uint32_t block_n_of(const delta_pack_task &task, uint32_t block)
 {
-	const uint64_t rest = task.n - (uint64_t)block * task.block_n;
+	const uint64_t n_left = task.n - (uint64_t)block * task.block_n;
 
-	return rest < task.block_n ? (uint32_t)rest : task.block_n;
+	return n_left < task.block_n ? (uint32_t)n_left : task.block_n;
 }
 
 /* Of a miniblock of n codes; every lane gets it. */
-template <class E> __device__ __forceinline__ uint32_t width_of(const E *codes, uint32_t n)
+template <class E> __device__ __forceinline__ uint32_t width_of(const E *elements, uint32_t n)
 {
-	E any = 0;
+	E all_bits = 0;
 
 	for (uint32_t i = 1 + threadIdx.x % WARP; i < n; i += WARP)
-		any |= codes[i] - codes[i - 1];
+		all_bits |= elements[i] - elements[i - 1];
 	for (unsigned distance = WARP / 2; distance; distance /= 2)
-		any |= lane_exchange(any, distance);
-	return delta_width(bit_length((uint128_t)any), sizeof(E));
+		all_bits |= lane_exchange(all_bits, distance);
+	return delta_width(bit_length((uint128_t)all_bits), sizeof(E));
 }
 
 template <class E>
 __global__ void __launch_bounds__(deltas::n_threads)
-	measure(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks, uint32_t n_parts)
+	measure(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks, uint32_t n_warps_per_block)
 {
-	delta_part part = find_part(n_parts);
-	const E *codes = (const E *)task.codes + (uint64_t)part.block * task.block_n;
+	warp_miniblocks miniblocks = find_warp_miniblocks(n_warps_per_block);
+	const E *elements = (const E *)task.elements + (uint64_t)miniblocks.block * task.block_n;
 	uint32_t n, sum = 0;
 
-	if (part.block >= n_blocks)
+	if (miniblocks.block >= n_blocks)
 		return;
-	n = block_n_of(task, part.block);
-	part_bound(part, n);
-	for (uint32_t i = part.begin; i < part.end; i++) {
-		const uint32_t first = i * DELTA_MINIBLOCK_N, n_here = delta_miniblock_n(n, first);
-		const uint32_t width = width_of(codes + first, n_here);
+	n = block_n_of(task, miniblocks.block);
+	clip_miniblocks(miniblocks, n);
+	for (uint32_t i = miniblocks.begin; i < miniblocks.end; i++) {
+		const uint32_t first = i * DELTA_MINIBLOCK_N, miniblock_n = delta_miniblock_n(n, first);
+		const uint32_t width = width_of(elements + first, miniblock_n);
 
-		sum += delta_miniblock_nbytes(n_here, width);
+		sum += delta_miniblock_nbytes(miniblock_n, width);
 		if (threadIdx.x % WARP == 0)
-			scratch.widths[part.block * delta_n_miniblocks(task.block_n) + i] =
+			scratch.widths[miniblocks.block * delta_n_miniblocks(task.block_n) + i] =
 				(unsigned char)width;
 	}
 	if (threadIdx.x % WARP == 0 && sum)
-		atomicAdd(&scratch.sums[part.block], sum);
+		atomicAdd(&scratch.sums[miniblocks.block], sum);
 }
 
 /* One warp: the size of each block, and where it begins. */
 template <class E>
 __global__ void __launch_bounds__(WARP)
-	place_blocks(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks)
+	assign_block_offsets(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks)
 {
 	uint64_t before = 0;
 
@@ -194,9 +194,9 @@ __global__ void __launch_bounds__(WARP)
 			nbytes = delta_block_nbytes(n, sizeof(E), scratch.sums[block]);
 			nbytes = nbytes < n * sizeof(E) ? nbytes : n * sizeof(E);
 		}
-		sum_before = lanes_sum_before(nbytes, WARP);
+		sum_before = lanes_exclusive_sum(nbytes, WARP);
 		if (block < n_blocks) {
-			scratch.begins[block] = before + sum_before;
+			scratch.offsets[block] = before + sum_before;
 			task.packed_nbytes[block] = (uint32_t)nbytes;
 		}
 		before += lane_broadcast(sum_before + nbytes, WARP - 1, WARP);
@@ -221,14 +221,14 @@ __device__ __forceinline__ uint32_t pack_word(const E *differences, uint32_t wid
 
 /* Returns the end of the words. */
 template <class E>
-__device__ __forceinline__ uint32_t *pack_miniblock(E *differences, const E *codes, uint32_t n,
+__device__ __forceinline__ uint32_t *pack_miniblock(E *differences, const E *elements, uint32_t n,
 						    uint32_t width, uint32_t *to)
 {
 	const uint32_t n_words = (uint32_t)divide_up(delta_miniblock_nbytes(n, width), 4);
 	const unsigned lane = threadIdx.x % WARP;
 
 	for (uint32_t i = lane; i < DELTA_MINIBLOCK_N; i += WARP)
-		differences[i] = i > 0 && i < n ? codes[i] - codes[i - 1] : 0;
+		differences[i] = i > 0 && i < n ? elements[i] - elements[i - 1] : 0;
 	__syncwarp();
 	for (uint32_t k = lane; k < n_words; k += WARP)
 		to[k] = pack_word(differences, width, k);
@@ -238,8 +238,8 @@ __device__ __forceinline__ uint32_t *pack_miniblock(E *differences, const E *cod
 
 /* Miniblocks of a block that shrinks, and the zeros around them. */
 template <class E>
-__device__ __forceinline__ void pack_part(E *differences, const E *codes, uint32_t n,
-					  const unsigned char *widths, delta_part part,
+__device__ __forceinline__ void pack_miniblocks(E *differences, const E *elements, uint32_t n,
+					  const unsigned char *widths, warp_miniblocks miniblocks,
 					  unsigned char *packed, uint32_t packed_nbytes)
 {
 	const uint32_t header_nbytes = (uint32_t)delta_header_nbytes(n, sizeof(E));
@@ -247,19 +247,19 @@ __device__ __forceinline__ void pack_part(E *differences, const E *codes, uint32
 	const uint32_t n_miniblocks = (uint32_t)delta_n_miniblocks(n);
 	const unsigned lane = threadIdx.x % WARP;
 	uint32_t *to =
-		(uint32_t *)(void *)(packed + header_nbytes + packed_before(widths, part.begin));
+		(uint32_t *)(void *)(packed + header_nbytes + packed_before(widths, miniblocks.begin));
 
-	for (uint32_t i = part.begin; i < part.end; i++) {
+	for (uint32_t i = miniblocks.begin; i < miniblocks.end; i++) {
 		const uint32_t first = i * DELTA_MINIBLOCK_N;
 
 		if (lane == 0) {
-			((E *)(void *)packed)[i] = codes[first];
+			((E *)(void *)packed)[i] = elements[first];
 			packed[widths_offset + i] = widths[i];
 		}
-		to = pack_miniblock(differences, codes + first, delta_miniblock_n(n, first),
+		to = pack_miniblock(differences, elements + first, delta_miniblock_n(n, first),
 				    widths[i], to);
 	}
-	if (part.end < n_miniblocks)
+	if (miniblocks.end < n_miniblocks)
 		return;
 	for (uint32_t i = widths_offset + n_miniblocks + lane; i < header_nbytes; i += WARP)
 		packed[i] = 0;
@@ -269,44 +269,44 @@ __device__ __forceinline__ void pack_part(E *differences, const E *codes, uint32
 
 template <class E>
 __global__ void __launch_bounds__(deltas::n_threads)
-	pack(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks, uint32_t n_parts)
+	pack(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks, uint32_t n_warps_per_block)
 {
 	delta_memory<E> &memory = *shared_memory<delta_memory<E>>();
-	delta_part part = find_part(n_parts);
-	const E *codes = (const E *)task.codes + (uint64_t)part.block * task.block_n;
+	warp_miniblocks miniblocks = find_warp_miniblocks(n_warps_per_block);
+	const E *elements = (const E *)task.elements + (uint64_t)miniblocks.block * task.block_n;
 	unsigned char *packed;
 	uint32_t n, nbytes;
 
-	if (part.block >= n_blocks)
+	if (miniblocks.block >= n_blocks)
 		return;
-	n = block_n_of(task, part.block);
-	part_bound(part, n);
-	if (part.begin >= part.end)
+	n = block_n_of(task, miniblocks.block);
+	clip_miniblocks(miniblocks, n);
+	if (miniblocks.begin >= miniblocks.end)
 		return;
-	packed = (unsigned char *)task.packed + scratch.begins[part.block];
-	nbytes = task.packed_nbytes[part.block];
+	packed = (unsigned char *)task.packed + scratch.offsets[miniblocks.block];
+	nbytes = task.packed_nbytes[miniblocks.block];
 	if (nbytes == n * sizeof(E))
-		copy_part((E *)(void *)packed, codes, n, part);
+		copy_miniblocks((E *)(void *)packed, elements, n, miniblocks);
 	else
-		pack_part(memory.rooms[threadIdx.x / WARP].values, codes, n,
-			  scratch.widths + part.block * delta_n_miniblocks(task.block_n), part,
+		pack_miniblocks(memory.buffers[threadIdx.x / WARP].values, elements, n,
+			  scratch.widths + miniblocks.block * delta_n_miniblocks(task.block_n), miniblocks,
 			  packed, nbytes);
 }
 
-template <class E> static int pack_codes(const delta_pack_task &task, CUstream_st *stream)
+template <class E> static int launch_pack_elements(const delta_pack_task &task, CUstream_st *stream)
 {
 	const delta_scratch scratch = delta_lay_out(task);
 	const uint32_t n_blocks = n_blocks_of(task);
-	const uint32_t parts = parts_of(task.block_n < task.n ? task.block_n : task.n);
-	const unsigned grid = grid_of((uint64_t)n_blocks * parts);
+	const uint32_t n_warps_per_block = warps_per_block(task.block_n < task.n ? task.block_n : task.n);
+	const unsigned grid = grid_for((uint64_t)n_blocks * n_warps_per_block);
 	int r = (int)cudaMemsetAsync(scratch.sums, 0, n_blocks * sizeof *scratch.sums, stream);
 
 	if (r)
 		return r;
-	LAUNCH(measure<E>, grid, deltas::n_threads, 0, stream, task, scratch, n_blocks, parts);
-	LAUNCH(place_blocks<E>, 1, WARP, 0, stream, task, scratch, n_blocks);
+	LAUNCH(measure<E>, grid, deltas::n_threads, 0, stream, task, scratch, n_blocks, n_warps_per_block);
+	LAUNCH(assign_block_offsets<E>, 1, WARP, 0, stream, task, scratch, n_blocks);
 	LAUNCH(pack<E>, grid, deltas::n_threads, sizeof(delta_memory<E>), stream, task, scratch,
-	       n_blocks, parts);
+	       n_blocks, n_warps_per_block);
 	return (int)cudaGetLastError();
 }
 
@@ -314,42 +314,42 @@ int launch_delta_pack(const struct delta_pack_task *task, CUstream_st *stream)
 {
 	if (task->n == 0)
 		return 0;
-	switch (task->code_nbytes) {
+	switch (task->element_nbytes) {
 	case 4:
-		return pack_codes<uint32_t>(*task, stream);
+		return launch_pack_elements<uint32_t>(*task, stream);
 	case 8:
-		return pack_codes<uint64_t>(*task, stream);
+		return launch_pack_elements<uint64_t>(*task, stream);
 	default:
-		return pack_codes<uint128_t>(*task, stream);
+		return launch_pack_elements<uint128_t>(*task, stream);
 	}
 }
 
 /* --- Unpacking --- */
 
 /*
- * Are these the widths of n codes packed in packed_nbytes, which are more than the header? Every
+ * Are these the widths of n codes packed in block_packed_nbytes, which are more than the header? Every
  * lane is told.
  */
 template <class E>
-__device__ __forceinline__ bool are_widths(const unsigned char *widths, uint32_t n,
+__device__ __forceinline__ bool are_valid_widths(const unsigned char *widths, uint32_t n,
 					   uint32_t packed_nbytes)
 {
 	const uint32_t n_miniblocks = (uint32_t)delta_n_miniblocks(n);
 	uint64_t sum = 0;
-	bool wrong = false;
+	bool invalid = false;
 
 	for (uint32_t i = threadIdx.x % WARP; i < n_miniblocks; i += WARP) {
-		wrong = wrong || !delta_is_width(widths[i], sizeof(E));
+		invalid = invalid || !delta_is_width(widths[i], sizeof(E));
 		sum += delta_miniblock_nbytes(delta_miniblock_n(n, i * DELTA_MINIBLOCK_N),
 					      widths[i]);
 	}
-	return !__any_sync(ALL_LANES, wrong) &&
+	return !__any_sync(ALL_LANES, invalid) &&
 	       delta_block_nbytes(n, sizeof(E), lanes_sum(sum, WARP)) == packed_nbytes;
 }
 
 /* The difference whose lowest bit is number `at`. */
 template <class E>
-__device__ __forceinline__ E take_bits(const uint32_t *words, uint32_t at, uint32_t width)
+__device__ __forceinline__ E extract_bits(const uint32_t *words, uint32_t at, uint32_t width)
 {
 	const uint32_t *word = words + at / 32;
 	const uint32_t shift = at % 32;
@@ -366,86 +366,86 @@ __device__ __forceinline__ E take_bits(const uint32_t *words, uint32_t at, uint3
 }
 
 template <class E>
-__device__ __forceinline__ const uint32_t *unpack_miniblock(delta_room<E> &room,
+__device__ __forceinline__ const uint32_t *unpack_miniblock(delta_buffer<E> &buffer,
 							    const uint32_t *from, uint32_t width,
-							    E base, E *codes, uint32_t n)
+							    E base, E *elements, uint32_t n)
 {
 	const uint32_t n_words = (uint32_t)divide_up(delta_miniblock_nbytes(n, width), 4);
 	const unsigned lane = threadIdx.x % WARP, first = lane * DELTA_GROUP_N;
 	E sums[DELTA_GROUP_N], sum = 0;
 
 	for (uint32_t k = lane; k < n_words; k += WARP)
-		room.words[k] = from[k];
+		buffer.words[k] = from[k];
 	__syncwarp();
 #pragma unroll
 	for (unsigned i = 0; i < DELTA_GROUP_N; i++) {
 		if (first < n)
-			sum += take_bits<E>(room.words, (first + i) * width, width);
+			sum += extract_bits<E>(buffer.words, (first + i) * width, width);
 		sums[i] = sum;
 	}
-	base += lanes_sum_before(sum, WARP);
+	base += lanes_exclusive_sum(sum, WARP);
 	__syncwarp();
 #pragma unroll
 	for (unsigned i = 0; i < DELTA_GROUP_N; i++)
-		room.values[first + i] = base + sums[i];
+		buffer.values[first + i] = base + sums[i];
 	__syncwarp();
 	for (uint32_t i = lane; i < n; i += WARP)
-		codes[i] = room.values[i];
+		elements[i] = buffer.values[i];
 	__syncwarp();
 	return from + n_words;
 }
 
 template <class E>
-__device__ __forceinline__ void unpack_part(delta_room<E> &room, const kernel_packed_block &block,
-					    delta_part part)
+__device__ __forceinline__ void unpack_miniblocks(delta_buffer<E> &buffer, const kernel_packed_block &block,
+					    warp_miniblocks miniblocks)
 {
 	const unsigned char *packed = (const unsigned char *)block.packed;
 	const unsigned char *widths = packed + delta_widths_offset(block.n, sizeof(E));
 	const uint32_t *from =
 		(const uint32_t *)(const void *)(packed + delta_header_nbytes(block.n, sizeof(E)) +
-						 packed_before(widths, part.begin));
+						 packed_before(widths, miniblocks.begin));
 
-	for (uint32_t i = part.begin; i < part.end; i++) {
+	for (uint32_t i = miniblocks.begin; i < miniblocks.end; i++) {
 		const uint32_t first = i * DELTA_MINIBLOCK_N;
 
-		from = unpack_miniblock(room, from, widths[i], ((const E *)(const void *)packed)[i],
-					(E *)block.codes + first,
+		from = unpack_miniblock(buffer, from, widths[i], ((const E *)(const void *)packed)[i],
+					(E *)block.elements + first,
 					delta_miniblock_n(block.n, first));
 	}
 }
 
 template <class E>
 __global__ void __launch_bounds__(deltas::n_threads)
-	unpack(const kernel_packed_block *blocks, uint32_t n_blocks, uint32_t n_parts,
+	unpack(const kernel_packed_block *blocks, uint32_t n_blocks, uint32_t n_warps_per_block,
 	       uint32_t *damaged)
 {
 	delta_memory<E> &memory = *shared_memory<delta_memory<E>>();
-	delta_part part = find_part(n_parts);
+	warp_miniblocks miniblocks = find_warp_miniblocks(n_warps_per_block);
 	kernel_packed_block block;
 
-	if (part.block >= n_blocks)
+	if (miniblocks.block >= n_blocks)
 		return;
-	block = blocks[part.block];
-	part_bound(part, block.n);
-	if (part.begin >= part.end)
+	block = blocks[miniblocks.block];
+	clip_miniblocks(miniblocks, block.n);
+	if (miniblocks.begin >= miniblocks.end)
 		return;
 	if (block.packed_nbytes == block.n * sizeof(E))
-		copy_part((E *)block.codes, (const E *)block.packed, block.n, part);
+		copy_miniblocks((E *)block.elements, (const E *)block.packed, block.n, miniblocks);
 	else if (block.packed_nbytes >= delta_header_nbytes(block.n, sizeof(E)) &&
-		 are_widths<E>((const unsigned char *)block.packed +
+		 are_valid_widths<E>((const unsigned char *)block.packed +
 				       delta_widths_offset(block.n, sizeof(E)),
 			       block.n, block.packed_nbytes))
-		unpack_part(memory.rooms[threadIdx.x / WARP], block, part);
+		unpack_miniblocks(memory.buffers[threadIdx.x / WARP], block, miniblocks);
 	else if (threadIdx.x % WARP == 0)
-		atomicMin(damaged, part.block);
+		atomicMin(damaged, miniblocks.block);
 }
 
 template <class E>
-static int unpack_codes(const delta_unpack_task &task, uint32_t parts, CUstream_st *stream)
+static int launch_unpack_elements(const delta_unpack_task &task, uint32_t n_warps_per_block, CUstream_st *stream)
 {
-	LAUNCH(unpack<E>, grid_of((uint64_t)task.n_blocks * parts), deltas::n_threads,
+	LAUNCH(unpack<E>, grid_for((uint64_t)task.n_blocks * n_warps_per_block), deltas::n_threads,
 	       sizeof(delta_memory<E>), stream, (const kernel_packed_block *)task.tables,
-	       task.n_blocks, parts, task.damaged);
+	       task.n_blocks, n_warps_per_block, task.damaged);
 	return (int)cudaGetLastError();
 }
 
@@ -457,23 +457,23 @@ size_t kernel_delta_unpack_nbytes(uint32_t n_blocks)
 int launch_delta_unpack(const struct delta_unpack_task *task, CUstream_st *stream)
 {
 	struct table_writer writer = { (uint64_t *)task->tables, stream, {}, 0, 0 };
-	uint32_t parts = 1;
+	uint32_t n_warps_per_block = 1;
 	int r = (int)cudaMemsetAsync(task->damaged, 0xff, sizeof *task->damaged, stream);
 
 	if (r || task->n_blocks == 0)
 		return r;
-	writer_put_bytes(&writer, task->blocks, task->n_blocks * sizeof(kernel_packed_block));
-	writer_flush(&writer);
+	table_writer_put_bytes(&writer, task->blocks, task->n_blocks * sizeof(kernel_packed_block));
+	table_writer_flush(&writer);
 	if (writer.r)
 		return writer.r;
 	for (uint32_t i = 0; i < task->n_blocks; i++)
-		parts = max(parts, parts_of(task->blocks[i].n));
-	switch (task->code_nbytes) {
+		n_warps_per_block = max(n_warps_per_block, warps_per_block(task->blocks[i].n));
+	switch (task->element_nbytes) {
 	case 4:
-		return unpack_codes<uint32_t>(*task, parts, stream);
+		return launch_unpack_elements<uint32_t>(*task, n_warps_per_block, stream);
 	case 8:
-		return unpack_codes<uint64_t>(*task, parts, stream);
+		return launch_unpack_elements<uint64_t>(*task, n_warps_per_block, stream);
 	default:
-		return unpack_codes<uint128_t>(*task, parts, stream);
+		return launch_unpack_elements<uint128_t>(*task, n_warps_per_block, stream);
 	}
 }

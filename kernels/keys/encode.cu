@@ -6,13 +6,13 @@
  */
 #include "kernels/stream_pass.cuh"
 
-template <class E> struct encode_memory : sweep_memory {
-	alignas(16) unsigned char bytes[sweep::n * sizeof(E) + 4];
+template <class E> struct encode_memory : stream_pass_memory {
+	alignas(16) unsigned char bytes[stream_pass::n * sizeof(E) + 4];
 };
 
 /* Add a record's word to the digest and return its element. */
 template <class E>
-__device__ __forceinline__ E take_word(E word, const code_map &map, uint64_t *sum)
+__device__ __forceinline__ E encode_and_digest(E word, const key_encoding &map, uint64_t *sum)
 {
 	*sum += digest_of_word(word);
 	return encode_word(word, map);
@@ -30,27 +30,27 @@ __device__ __forceinline__ E load_word(const unsigned char *record, unsigned rec
 
 /* The first tile with a record that the elements of tiles up to `end_element` are written over. */
 template <class E>
-__device__ __forceinline__ uint64_t first_tile_hit(const encode_task &task, uint64_t begin_element)
+__device__ __forceinline__ uint64_t first_overwritten_tile(const encode_task &task, uint64_t begin_element)
 {
 	const uint64_t R = task.map.record_nbytes, gap = task.n * (sizeof(E) - R);
 	const uint64_t byte = begin_element * sizeof(E);
 
-	return byte > gap ? (byte - gap) / R / sweep::n : 0;
+	return byte > gap ? (byte - gap) / R / stream_pass::n : 0;
 }
 
 template <class E>
-__global__ void __launch_bounds__(sweep::n_threads)
-	encode(encode_task task, sweep_scratch scratch, bool ordered)
+__global__ void __launch_bounds__(stream_pass::n_threads)
+	encode(encode_task task, stream_pass_scratch scratch, bool ordered)
 {
 	encode_memory<E> &memory = *shared_memory<encode_memory<E>>();
 	const unsigned record_nbytes = task.map.record_nbytes;
 	E *elements = (E *)task.elements;
 	uint64_t sum = 0, count = 0;
 
-	for (uint64_t tile = take_tile(memory, scratch, ordered, UINT64_MAX);
-	     tile * sweep::n < task.n; tile = take_tile(memory, scratch, ordered, tile)) {
-		const uint64_t base = tile * sweep::n;
-		const uint32_t n = task.n - base < sweep::n ? (uint32_t)(task.n - base) : sweep::n;
+	for (uint64_t tile = claim_tile(memory, scratch, ordered, UINT64_MAX);
+	     tile * stream_pass::n < task.n; tile = claim_tile(memory, scratch, ordered, tile)) {
+		const uint64_t base = tile * stream_pass::n;
+		const uint32_t n = task.n - base < stream_pass::n ? (uint32_t)(task.n - base) : stream_pass::n;
 		const unsigned char *from =
 			(const unsigned char *)task.records + base * record_nbytes;
 		unsigned char *bytes = memory.bytes + skew(from);
@@ -59,17 +59,17 @@ __global__ void __launch_bounds__(sweep::n_threads)
 			__syncthreads();
 			copy_bytes(bytes, from, n * record_nbytes);
 			if (ordered)
-				wait_for_tiles(scratch, tile, first_tile_hit<E>(task, base));
+				wait_for_tiles(scratch, tile, first_overwritten_tile<E>(task, base));
 			else
 				__syncthreads();
 		}
-		for (uint32_t i = threadIdx.x; i < n; i += sweep::n_threads) {
+		for (uint32_t i = threadIdx.x; i < n; i += stream_pass::n_threads) {
 			const E word =
 				record_nbytes < sizeof(E) ?
 					load_word<E>(bytes + i * record_nbytes, record_nbytes) :
 					((const E *)task.records)[base + i];
 
-			elements[base + i] = take_word(word, task.map, &sum);
+			elements[base + i] = encode_and_digest(word, task.map, &sum);
 			count++;
 		}
 	}
@@ -83,11 +83,11 @@ template <class E> static int encode_elements(const encode_task &task, CUstream_
 	const bool overlap = records < elements + task.n * sizeof(E) &&
 			     elements < records + task.n * task.map.record_nbytes;
 	const bool ordered = overlap && task.map.record_nbytes < sizeof(E);
-	const sweep_scratch scratch = sweep_lay_out(task.scratch, task.n);
-	int r = ordered ? sweep_clear(scratch, task.n, stream) : 0;
+	const stream_pass_scratch scratch = stream_pass_lay_out(task.scratch, task.n);
+	int r = ordered ? stream_pass_clear(scratch, task.n, stream) : 0;
 
 	if (!r) {
-		LAUNCH(encode<E>, sweep_blocks(task.n), sweep::n_threads, sizeof(encode_memory<E>),
+		LAUNCH(encode<E>, stream_pass_n_blocks(task.n), stream_pass::n_threads, sizeof(encode_memory<E>),
 		       stream, task, scratch, ordered);
 		r = (int)cudaGetLastError();
 	}

@@ -25,20 +25,20 @@
 struct gather_memory : staged_rows {
 	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */
 	uint64_t key_word[rows::n_rows];         /* the first 8 bytes of the key */
-	uint32_t place[rows::n_rows];            /* of each row in the output, or NOWHERE */
+	uint32_t position[rows::n_rows];            /* of each row in the output, or NOWHERE */
 };
 
 /* Where a row is in shared memory. */
 __device__ __forceinline__ const unsigned char *row_at(const gather_memory &memory,
 						       const row_shape &shape, uint32_t row)
 {
-	return memory.slots + place_in_slots(memory.from[row], shape, row);
+	return memory.slots + slot_offset(memory.from[row], shape, row);
 }
 
 /* Items staged in shared memory. */
 
 /* The number of this thread's row in the tile whose first element is `base`, if it has one. */
-__device__ __forceinline__ uint32_t number_of_row(const gather_task &task, uint64_t base)
+__device__ __forceinline__ uint32_t row_item_number(const gather_task &task, uint64_t base)
 {
 	const uint64_t i = base + threadIdx.x - 1;
 
@@ -53,21 +53,21 @@ __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_ta
 	const uint32_t row = threadIdx.x;
 	const uint64_t i = base + row - 1;
 	const unsigned char *item;
-	uint32_t place;
+	uint32_t position;
 
 	if (row > n || (row == 0 && base == 0))
 		return;
 	item = item_at(task.items, number);
-	place = row == 0 ? NOWHERE : place_of(task, i);
+	position = row == 0 ? NO_POSITION : output_position(task, i);
 	memory.from[row] = item;
-	memory.place[row] = place;
-	if (place != NOWHERE)
-		memory.kept[place - kept_before(task, base)] = place_in_slots(item, shape, row);
+	memory.position[row] = position;
+	if (position != NO_POSITION)
+		memory.kept[position - kept_before(task, base)] = slot_offset(item, shape, row);
 }
 
 /* Look at the rows 1 to n in shared memory, each alone, and at the key of row 0. */
 template <bool WORDS>
-__device__ __forceinline__ void look_at_rows(gather_memory &memory, const gather_task &task,
+__device__ __forceinline__ void hash_rows(gather_memory &memory, const gather_task &task,
 					     const row_shape &shape, const body_hash<WORDS> &body,
 					     uint64_t base, uint32_t n, struct tally &tally)
 {
@@ -78,7 +78,7 @@ __device__ __forceinline__ void look_at_rows(gather_memory &memory, const gather
 		const uint64_t hash = body.hash(item + task.items.body_offset);
 
 		if (mine <= n && body.lane == 0) {
-			tally_hash(tally, hash, memory.place[row] != NOWHERE);
+			tally_hash(tally, hash, memory.position[row] != NO_POSITION);
 			tally_count(tally, task, base + row - 1, item);
 			memory.key_word[row] = item_key_word(task.items, item, 0);
 		}
@@ -95,7 +95,7 @@ __device__ __forceinline__ void compare_rows(const gather_memory &memory, const 
 	for (uint32_t row = 1 + threadIdx.x; row <= n; row += rows::n_threads) {
 		const uint64_t before = memory.key_word[row - 1], word = memory.key_word[row];
 
-		if (base + row == 1 || memory.place[row] == NOWHERE)
+		if (base + row == 1 || memory.position[row] == NO_POSITION)
 			continue;
 		tally.n_disorders +=
 			before == word ? compare_items(task.items, row_at(memory, shape, row - 1),
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 	const body_hash<WORDS> body(task.items.body_nbytes, shape.n_hashers);
 	const uint64_t n_kept = kept_before(task, task.n);
 	const uint64_t step = (uint64_t)gridDim.x * shape.n;
-	uint32_t number = number_of_row(task, (uint64_t)blockIdx.x * shape.n);
+	uint32_t number = row_item_number(task, (uint64_t)blockIdx.x * shape.n);
 	struct tally tally = {};
 
 	for (uint64_t base = (uint64_t)blockIdx.x * shape.n; base < task.n; base += step) {
@@ -122,9 +122,9 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 
 		find_rows(memory, task, shape, base, n, number);
 		__syncthreads();
-		number = number_of_row(task, base + step); /* is there when it is needed */
+		number = row_item_number(task, base + step); /* is there when it is needed */
 		load_rows(memory.slots, memory.from, shape, base == 0, n + 1);
-		look_at_rows(memory, task, shape, body, base, n, tally);
+		hash_rows(memory, task, shape, body, base, n, tally);
 		write_rows<WORDS>(memory, task, to, (uint32_t)(end - first));
 		if (first == 0 && end > 0)
 			copy_item(task.first, memory.slots + memory.kept[0], shape.nbytes,
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 		compare_rows(memory, task, shape, base, n, tally);
 		__syncthreads();
 	}
-	report(memory, tally, task);
+	add_tally(memory, tally, task);
 }
 
 /* Wide items, a warp for each. */
@@ -157,7 +157,7 @@ __device__ __forceinline__ void copy_wide(unsigned char *to, const unsigned char
 	if (lane < head)
 		to[lane] = from[lane];
 	for (uint32_t i = lane; i < n_words; i += WARP)
-		((uint32_t *)(void *)(to + head))[i] = (uint32_t)bytes_load(from + head + 4 * i, 4);
+		((uint32_t *)(void *)(to + head))[i] = (uint32_t)load_bytes(from + head + 4 * i, 4);
 	if (lane < nbytes - tail)
 		to[tail + lane] = from[tail + lane];
 }
@@ -180,7 +180,7 @@ __device__ __forceinline__ bool is_disorder_wide(const kernel_items &items, cons
 template <bool WORDS>
 __global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 {
-	sweep_memory &memory = *shared_memory<sweep_memory>();
+	stream_pass_memory &memory = *shared_memory<stream_pass_memory>();
 	const unsigned lane = threadIdx.x % WARP;
 	const uint32_t item_nbytes = task.items.item_nbytes;
 	const body_hash<WORDS> body(task.items.body_nbytes, WARP);
@@ -189,45 +189,45 @@ __global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 
 	for (uint64_t i = (uint64_t)blockIdx.x * rows::n_warps + threadIdx.x / WARP; i < task.n;
 	     i += (uint64_t)gridDim.x * rows::n_warps) {
-		const unsigned char *item = item_of(task, i);
-		const uint32_t place = place_of(task, i);
+		const unsigned char *item = sorted_item(task, i);
+		const uint32_t position = output_position(task, i);
 		const uint64_t hash = body.hash(item + task.items.body_offset);
-		const bool disorder = i > 0 && place != NOWHERE &&
-				      is_disorder_wide(task.items, item_of(task, i - 1), item);
+		const bool disorder = i > 0 && position != NO_POSITION &&
+				      is_disorder_wide(task.items, sorted_item(task, i - 1), item);
 
 		if (lane == 0) {
-			tally_hash(tally, hash, place != NOWHERE);
+			tally_hash(tally, hash, position != NO_POSITION);
 			tally.n_disorders += disorder;
 			tally_count(tally, task, i, item);
 		}
-		if (place == NOWHERE)
+		if (position == NO_POSITION)
 			continue;
-		copy_wide((unsigned char *)task.out + (uint64_t)place * task.out_nbytes,
+		copy_wide((unsigned char *)task.out + (uint64_t)position * task.out_nbytes,
 			  item + task.out_offset, task.out_nbytes);
-		if (place == 0)
+		if (position == 0)
 			copy_item(task.first, item, item_nbytes, lane, WARP);
-		if (place + 1 == n_kept)
+		if (position + 1 == n_kept)
 			copy_item(task.last, item, item_nbytes, lane, WARP);
 	}
-	report(memory, tally, task);
+	add_tally(memory, tally, task);
 }
 
 /* Write the counts of the items kept, which begin with them. */
 __device__ __forceinline__ void store_count(const gather_task &task, void *item, uint64_t count)
 {
-	if (task.count_is_be)
-		count = code_swap_8(count);
+	if (task.count_is_big_endian)
+		count = byte_swap_8(count);
 	for (unsigned i = 0; item && i < 8; i++)
 		((unsigned char *)item)[i] = (unsigned char)(count >> 8 * i);
 }
 
-__global__ void __launch_bounds__(sweep::n_threads) store_counts(gather_task task)
+__global__ void __launch_bounds__(stream_pass::n_threads) store_counts(gather_task task)
 {
 	const uint64_t n_kept = kept_before(task, task.n);
 	const bool are_written = task.out_nbytes == task.items.item_nbytes;
 
-	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n_kept;
-	     i += (uint64_t)gridDim.x * sweep::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x; i < n_kept;
+	     i += (uint64_t)gridDim.x * stream_pass::n_threads) {
 		if (are_written)
 			store_count(task, (unsigned char *)task.out + i * task.out_nbytes,
 				    task.counts[i]);
@@ -245,7 +245,7 @@ template <bool WORDS> static int gather_items(const gather_task &task, CUstream_
 
 	if (shape.wide) {
 		LAUNCH(gather_wide<WORDS>, row_blocks(task.n, rows::n_warps), rows::n_threads,
-		       sizeof(sweep_memory), stream, task);
+		       sizeof(stream_pass_memory), stream, task);
 		return (int)cudaGetLastError();
 	}
 	r = prefer_shared_memory(gather_rows<WORDS>);
@@ -260,13 +260,13 @@ int launch_gather(const struct gather_task *task, CUstream_st *stream)
 {
 	struct gather_task counted = *task;
 	struct short_rows_shape shape;
-	int r = (int)cudaMemsetAsync(task->findings, 0, sizeof *task->findings, stream);
+	int r = (int)cudaMemsetAsync(task->result, 0, sizeof *task->result, stream);
 
 	if (r || task->n == 0)
 		return r;
 	if (shape_short_rows(task, &shape))
 		return launch_short_rows(*task, shape, stream);
-	if (!task->has_count || !task->firsts.equal)
+	if (!task->has_count || !task->heads.equal)
 		counted.counts = NULL;
 	if (counted.counts)
 		r = (int)cudaMemsetAsync(counted.counts, 0, task->n * sizeof *counted.counts,
@@ -275,7 +275,7 @@ int launch_gather(const struct gather_task *task, CUstream_st *stream)
 		r = task->items.alignment >= 4 ? gather_items<true>(counted, stream) :
 						 gather_items<false>(counted, stream);
 	if (!r && counted.counts) {
-		LAUNCH(store_counts, blocks_for(task->n), sweep::n_threads, 0, stream, counted);
+		LAUNCH(store_counts, n_blocks_for(task->n), stream_pass::n_threads, 0, stream, counted);
 		r = (int)cudaGetLastError();
 	}
 	return r;

@@ -10,7 +10,7 @@
 
 #include "kernels/records/staged_rows.cuh"
 
-static constexpr uint32_t NOWHERE = UINT32_MAX;
+static constexpr uint32_t NO_POSITION = UINT32_MAX;
 
 /* What the threads of a block have found. */
 struct tally {
@@ -18,47 +18,47 @@ struct tally {
 };
 
 /* Firsts among the first i elements; all of them if that is not asked. */
-__device__ __forceinline__ uint64_t firsts_before(const gather_task &task, uint64_t i)
+__device__ __forceinline__ uint64_t count_heads_before(const gather_task &task, uint64_t i)
 {
-	if (!task.firsts.equal)
+	if (!task.heads.equal)
 		return i;
 	if (i == task.n)
-		return *task.firsts.n;
-	return task.firsts.before[i / WARP] +
-	       __popc(~task.firsts.equal[i / WARP] & ((1u << i % WARP) - 1));
+		return *task.heads.n;
+	return task.heads.before[i / WARP] +
+	       __popc(~task.heads.equal[i / WARP] & ((1u << i % WARP) - 1));
 }
 
-__device__ __forceinline__ bool is_first(const gather_task &task, uint64_t i)
+__device__ __forceinline__ bool is_head(const gather_task &task, uint64_t i)
 {
-	return !task.firsts.equal || !(task.firsts.equal[i / WARP] >> i % WARP & 1);
+	return !task.heads.equal || !(task.heads.equal[i / WARP] >> i % WARP & 1);
 }
 
 /* How many of the first i elements are kept. */
 __device__ __forceinline__ uint64_t kept_before(const gather_task &task, uint64_t i)
 {
-	const uint64_t n = firsts_before(task, i);
+	const uint64_t n = count_heads_before(task, i);
 
 	return n < task.limit ? n : task.limit;
 }
 
 /* The place of element i, or NOWHERE. */
-__device__ __forceinline__ uint32_t place_of(const gather_task &task, uint64_t i)
+__device__ __forceinline__ uint32_t output_position(const gather_task &task, uint64_t i)
 {
-	const uint64_t place = firsts_before(task, i);
+	const uint64_t position = count_heads_before(task, i);
 
-	return is_first(task, i) && place < task.limit ? (uint32_t)place : NOWHERE;
+	return is_head(task, i) && position < task.limit ? (uint32_t)position : NO_POSITION;
 }
 
-__device__ __forceinline__ const unsigned char *item_of(const gather_task &task, uint64_t i)
+__device__ __forceinline__ const unsigned char *sorted_item(const gather_task &task, uint64_t i)
 {
 	return item_at(task.items, number_at(task.elements, task.element_nbytes, i));
 }
 
-__device__ __forceinline__ uint64_t count_of(const gather_task &task, const unsigned char *item)
+__device__ __forceinline__ uint64_t item_count(const gather_task &task, const unsigned char *item)
 {
-	const uint64_t count = task.has_count ? bytes_load(item, 8) : 1;
+	const uint64_t count = task.has_count ? load_bytes(item, 8) : 1;
 
-	return task.has_count && task.count_is_be ? code_swap_8(count) : count;
+	return task.has_count && task.count_is_big_endian ? byte_swap_8(count) : count;
 }
 
 __device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, bool is_kept)
@@ -76,32 +76,32 @@ __device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, b
 __device__ __forceinline__ void tally_count(struct tally &tally, const gather_task &task,
 					    uint64_t i, const unsigned char *item)
 {
-	const uint64_t stands = firsts_before(task, i) + is_first(task, i) - 1;
-	const uint64_t count = count_of(task, item);
+	const uint64_t head_index = count_heads_before(task, i) + is_head(task, i) - 1;
+	const uint64_t count = item_count(task, item);
 
-	if (stands >= task.limit)
+	if (head_index >= task.limit)
 		return;
 	tally.n_counted += count;
 	if (task.counts)
-		atomicAdd((unsigned long long *)&task.counts[stands], (unsigned long long)count);
+		atomicAdd((unsigned long long *)&task.counts[head_index], (unsigned long long)count);
 }
 
-__device__ __forceinline__ void report(sweep_memory &memory, const struct tally &tally,
+__device__ __forceinline__ void add_tally(stream_pass_memory &memory, const struct tally &tally,
 				       const gather_task &task)
 {
-	gather_findings *found = task.findings;
+	kernel_gather_result *result = task.result;
 	const uint64_t n_disorders = block_sum(memory, tally.n_disorders);
 	const uint64_t n_counted = block_sum(memory, tally.n_counted);
 
-	block_add_digest(memory, tally.n_kept, tally.kept_sum, &found->digest);
-	block_add_digest(memory, tally.n_dropped, tally.dropped_sum, &found->dropped);
+	block_add_digest(memory, tally.n_kept, tally.kept_sum, &result->digest);
+	block_add_digest(memory, tally.n_dropped, tally.dropped_sum, &result->dropped);
 	if (threadIdx.x == 0) {
-		atomicAdd((unsigned long long *)&found->n_disorders,
+		atomicAdd((unsigned long long *)&result->n_disorders,
 			  (unsigned long long)n_disorders);
-		atomicAdd((unsigned long long *)&found->n_counted, (unsigned long long)n_counted);
+		atomicAdd((unsigned long long *)&result->n_counted, (unsigned long long)n_counted);
 	}
 	if (threadIdx.x == 0 && blockIdx.x == 0)
-		found->n = kept_before(task, task.n);
+		result->n = kept_before(task, task.n);
 }
 
 __device__ __forceinline__ void copy_item(void *to, const unsigned char *item, uint32_t nbytes,

@@ -8,31 +8,31 @@
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
 
-struct firsts_memory {
+struct head_flags_scratch {
 	uint32_t *equal, *before; /* a word for each row */
 	uint64_t *sums;           /* of each stretch */
 	uint64_t *n;
 };
 
-static struct firsts_memory lay_out_firsts(void *memory, uint64_t n)
+static struct head_flags_scratch lay_out_head_flags(void *memory, uint64_t n)
 {
-	struct firsts_memory firsts;
+	struct head_flags_scratch heads;
 
-	firsts.equal = (uint32_t *)memory;
-	firsts.before = firsts.equal + stretches_for(n) * WARP;
-	firsts.sums = (uint64_t *)(firsts.before + stretches_for(n) * WARP);
-	firsts.n = firsts.sums + stretches_for(n);
-	return firsts;
+	heads.equal = (uint32_t *)memory;
+	heads.before = heads.equal + n_segments_for(n) * WARP;
+	heads.sums = (uint64_t *)(heads.before + n_segments_for(n) * WARP);
+	heads.n = heads.sums + n_segments_for(n);
+	return heads;
 }
 
-size_t kernel_firsts_nbytes(uint64_t n)
+size_t kernel_head_flags_nbytes(uint64_t n)
 {
-	return round_up(stretches_for(n) * (2 * WARP * sizeof(uint32_t) + sizeof(uint64_t)) +
+	return round_up(n_segments_for(n) * (2 * WARP * sizeof(uint32_t) + sizeof(uint64_t)) +
 				sizeof(uint64_t),
 			16);
 }
 
-template <class E> struct keys_agree {
+template <class E> struct keys_are_equal {
 	const kernel_items *items;
 	const E *elements;
 
@@ -50,67 +50,67 @@ template <class E> struct keys_agree {
 };
 
 template <class E>
-__global__ void __launch_bounds__(sweep::n_threads)
-	mark_equal(kernel_items items, const E *elements, uint64_t n, firsts_memory firsts)
+__global__ void __launch_bounds__(stream_pass::n_threads)
+	flag_equal_keys(kernel_items items, const E *elements, uint64_t n, head_flags_scratch heads)
 {
 	const unsigned lane = threadIdx.x % WARP;
 
-	for (uint64_t stretch = first_stretch(); stretch < stretches_for(n);
-	     stretch += stretch_step()) {
-		const uint64_t base = stretch * STRETCH;
-		const uint32_t word = vote_rows(base, n, keys_agree<E>{ &items, elements });
-		const uint32_t n_firsts = __popc(~word & real_of(base + lane * WARP, n));
-		const uint32_t sum = lanes_sum(n_firsts, WARP);
+	for (uint64_t segment = first_segment(); segment < n_segments_for(n);
+	     segment += segment_step()) {
+		const uint64_t base = segment * SEGMENT;
+		const uint32_t word = ballot_rows(base, n, keys_are_equal<E>{ &items, elements });
+		const uint32_t n_heads = __popc(~word & valid_mask(base + lane * WARP, n));
+		const uint32_t sum = lanes_sum(n_heads, WARP);
 
-		firsts.equal[stretch * WARP + lane] = word;
+		heads.equal[segment * WARP + lane] = word;
 		if (lane == 0)
-			firsts.sums[stretch] = sum;
+			heads.sums[segment] = sum;
 	}
 }
 
 /* What comes before every row, from what comes before every stretch. */
-static __global__ void __launch_bounds__(sweep::n_threads)
-	spread_sums(uint64_t n, firsts_memory firsts)
+static __global__ void __launch_bounds__(stream_pass::n_threads)
+	add_segment_sums(uint64_t n, head_flags_scratch heads)
 {
 	const unsigned lane = threadIdx.x % WARP;
 
-	for (uint64_t stretch = first_stretch(); stretch < stretches_for(n);
-	     stretch += stretch_step()) {
-		const uint64_t row = stretch * WARP + lane;
-		const uint32_t n_firsts = __popc(~firsts.equal[row] & real_of(row * WARP, n));
+	for (uint64_t segment = first_segment(); segment < n_segments_for(n);
+	     segment += segment_step()) {
+		const uint64_t row = segment * WARP + lane;
+		const uint32_t n_heads = __popc(~heads.equal[row] & valid_mask(row * WARP, n));
 
-		firsts.before[row] =
-			(uint32_t)firsts.sums[stretch] + lanes_sum_before(n_firsts, WARP);
+		heads.before[row] =
+			(uint32_t)heads.sums[segment] + lanes_exclusive_sum(n_heads, WARP);
 	}
 }
 
 template <class E>
-static int find_firsts(const kernel_items *items, const E *elements, uint64_t n,
-		       const firsts_memory &firsts, CUstream_st *stream)
+static int flag_heads(const kernel_items *items, const E *elements, uint64_t n,
+		       const head_flags_scratch &heads, CUstream_st *stream)
 {
-	const unsigned n_blocks = blocks_for(n, STRETCH * sweep::n_warps);
+	const unsigned n_blocks = n_blocks_for(n, SEGMENT * stream_pass::n_warps);
 	int r;
 
-	LAUNCH(mark_equal<E>, n_blocks, sweep::n_threads, 0, stream, *items, elements, n, firsts);
-	r = launch_scan(firsts.sums, stretches_for(n), firsts.n, stream);
+	LAUNCH(flag_equal_keys<E>, n_blocks, stream_pass::n_threads, 0, stream, *items, elements, n, heads);
+	r = launch_scan(heads.sums, n_segments_for(n), heads.n, stream);
 	if (r)
 		return r;
-	LAUNCH(spread_sums, n_blocks, sweep::n_threads, 0, stream, n, firsts);
+	LAUNCH(add_segment_sums, n_blocks, stream_pass::n_threads, 0, stream, n, heads);
 	return (int)cudaGetLastError();
 }
 
-int launch_find_firsts(const struct kernel_items *items, const void *elements,
+int launch_flag_heads(const struct kernel_items *items, const void *elements,
 		       uint32_t element_nbytes, uint64_t n, void *memory,
-		       struct kernel_firsts *ret_firsts, CUstream_st *stream)
+		       struct kernel_head_flags *ret_heads, CUstream_st *stream)
 {
-	const struct firsts_memory firsts = lay_out_firsts(memory, n);
+	const struct head_flags_scratch heads = lay_out_head_flags(memory, n);
 
-	ret_firsts->equal = firsts.equal;
-	ret_firsts->before = firsts.before;
-	ret_firsts->n = firsts.n;
+	ret_heads->equal = heads.equal;
+	ret_heads->before = heads.before;
+	ret_heads->n = heads.n;
 	if (n == 0)
-		return (int)cudaMemsetAsync(firsts.n, 0, sizeof *firsts.n, stream);
+		return (int)cudaMemsetAsync(heads.n, 0, sizeof *heads.n, stream);
 	return element_nbytes == 8 ?
-		       find_firsts(items, (const uint64_t *)elements, n, firsts, stream) :
-		       find_firsts(items, (const uint128_t *)elements, n, firsts, stream);
+		       flag_heads(items, (const uint64_t *)elements, n, heads, stream) :
+		       flag_heads(items, (const uint128_t *)elements, n, heads, stream);
 }

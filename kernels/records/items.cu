@@ -15,27 +15,27 @@ static uint32_t alignment_of(uintptr_t x)
 	return (uint32_t)((x | 16) & -(x | 16));
 }
 
-int launch_view_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
+int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
 		      void *tables, CUstream_st *stream)
 {
 	struct table_writer writer = { (uint64_t *)tables, stream, {}, 0, 0 };
-	uintptr_t places = items->item_nbytes;
+	uintptr_t addresses = items->item_nbytes;
 	uint64_t first = 0;
 
 	items->k = k;
 	items->items = k ? (const unsigned char *)slices[0].elements : NULL;
 	items->slices = (const item_slice *)tables;
 	for (uint32_t i = 0; i < k; i++) {
-		writer_put(&writer, (uint64_t)(uintptr_t)slices[i].elements);
-		writer_put(&writer, first);
+		table_writer_put(&writer, (uint64_t)(uintptr_t)slices[i].elements);
+		table_writer_put(&writer, first);
 		first += slices[i].n;
-		places |= slices[i].n ? (uintptr_t)slices[i].elements : 0;
+		addresses |= slices[i].n ? (uintptr_t)slices[i].elements : 0;
 	}
-	items->alignment = alignment_of(places);
+	items->alignment = alignment_of(addresses);
 	items->first_field = items->keys.fields[0];
-	items->keys.fields = (const key_field *)writer_put_bytes(&writer, items->keys.fields,
+	items->keys.fields = (const key_field *)table_writer_put_bytes(&writer, items->keys.fields,
 								 items->keys.n * sizeof(key_field));
-	writer_flush(&writer);
+	table_writer_flush(&writer);
 	return writer.r;
 }
 
@@ -70,17 +70,17 @@ __global__ void __launch_bounds__(THREADS) cut_items(cut_items_task task)
 int launch_cut_items(const struct cut_items_task *task, CUstream_st *stream)
 {
 	struct table_writer writer = { (uint64_t *)task->scratch, stream, {}, 0, 0 };
-	struct cut_items_task on_device = *task;
+	struct cut_items_task device_task = *task;
 
 	if (task->items.k == 0)
 		return 0;
-	on_device.key =
-		(const unsigned char *)writer_put_bytes(&writer, task->key, task->key_nbytes);
-	writer_flush(&writer);
+	device_task.key =
+		(const unsigned char *)table_writer_put_bytes(&writer, task->key, task->key_nbytes);
+	table_writer_flush(&writer);
 	if (writer.r)
 		return writer.r;
 	LAUNCH(cut_items, (unsigned)divide_up(task->items.k, THREADS), THREADS, 0, stream,
-	       on_device);
+	       device_task);
 	return (int)cudaGetLastError();
 }
 

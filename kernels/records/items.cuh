@@ -10,7 +10,7 @@
 
 static constexpr unsigned NUMBER_BITS = 32;
 
-struct slice_firsts {
+struct slice_starts {
 	const item_slice *slices;
 
 	__device__ uint64_t operator[](uint32_t i) const
@@ -25,7 +25,7 @@ __device__ __forceinline__ const unsigned char *item_at(const kernel_items &item
 
 	if (items.k == 1)
 		return items.items + number * items.item_nbytes;
-	slice = co_rank_pivot<uint32_t>(slice_firsts{ items.slices }, 0, items.k, number, true,
+	slice = co_rank_pivot<uint32_t>(slice_starts{ items.slices }, 0, items.k, number, true,
 					less_than()) -
 		1;
 	return items.slices[slice].items + (number - items.slices[slice].first) * items.item_nbytes;
@@ -51,13 +51,13 @@ __device__ __forceinline__ uint32_t number_at(const void *elements, uint32_t ele
 __device__ __forceinline__ uint64_t item_key_word(const kernel_items &items,
 						  const unsigned char *item, uint32_t at)
 {
-	const uint32_t rest = items.first_field.nbytes - at;
+	const uint32_t n_left = items.first_field.nbytes - at;
 
-	if (at >= items.first_field.nbytes || (rest < 8 && items.keys.n > 1))
+	if (at >= items.first_field.nbytes || (n_left < 8 && items.keys.n > 1))
 		return key_word(&items.keys, item, at);
-	if (rest >= 8)
+	if (n_left >= 8)
 		return key_field_load(&items.first_field, item, at, 8);
-	return key_field_load(&items.first_field, item, at, rest) << (64 - 8 * rest);
+	return key_field_load(&items.first_field, item, at, n_left) << (64 - 8 * n_left);
 }
 
 /* The first bytes of an item's key, as many as an element has room for, over its number. */

@@ -6,17 +6,17 @@
  */
 #include "kernels/records/staged_rows.cuh"
 
-struct index_memory : sweep_memory {
+struct make_elements_memory : stream_pass_memory {
 	const unsigned char *from[rows::n_rows];
 	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
 
 template <class E, bool WORDS>
 __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
-	index_rows(kernel_items items, row_shape shape, uint64_t n_items, E *elements,
+	make_row_elements(kernel_items items, row_shape shape, uint64_t n_items, E *elements,
 		   digest *digest)
 {
-	index_memory &memory = *shared_memory<index_memory>();
+	make_elements_memory &memory = *shared_memory<make_elements_memory>();
 	const body_hash<WORDS> body(items.body_nbytes, shape.n_hashers);
 	uint64_t sum = 0, count = 0;
 
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 			const uint32_t i = first + threadIdx.x / shape.n_hashers;
 			const uint32_t row = i < n ? i : 0;
 			const unsigned char *item =
-				memory.slots + place_in_slots(memory.from[row], shape, row);
+				memory.slots + slot_offset(memory.from[row], shape, row);
 			const uint64_t hash = body.hash(item + items.body_offset);
 
 			if (i < n && body.lane == 0) {
@@ -50,9 +50,9 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 /* A warp for each item. */
 template <class E, bool WORDS>
 __global__ void __launch_bounds__(rows::n_threads)
-	index_wide(kernel_items items, uint64_t n_items, E *elements, digest *digest)
+	make_wide_elements(kernel_items items, uint64_t n_items, E *elements, digest *digest)
 {
-	sweep_memory &memory = *shared_memory<sweep_memory>();
+	stream_pass_memory &memory = *shared_memory<stream_pass_memory>();
 	const body_hash<WORDS> body(items.body_nbytes, WARP);
 	const uint64_t first = (uint64_t)blockIdx.x * rows::n_warps + threadIdx.x / WARP;
 	uint64_t sum = 0, count = 0;
@@ -72,49 +72,49 @@ __global__ void __launch_bounds__(rows::n_threads)
 
 /* Only the keys. */
 template <class E>
-__global__ void __launch_bounds__(sweep::n_threads)
-	index_keys(kernel_items items, uint64_t n_items, E *elements)
+__global__ void __launch_bounds__(stream_pass::n_threads)
+	make_key_elements(kernel_items items, uint64_t n_items, E *elements)
 {
-	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n_items;
-	     i += (uint64_t)gridDim.x * sweep::n_threads)
+	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x; i < n_items;
+	     i += (uint64_t)gridDim.x * stream_pass::n_threads)
 		elements[i] = make_element<E>(items, item_at(items, i), (uint32_t)i);
 }
 
 template <class E, bool WORDS>
-static int index_and_digest(const kernel_items *items, uint64_t n, E *elements, digest *digest,
+static int make_and_digest_elements(const kernel_items *items, uint64_t n, E *elements, digest *digest,
 			    CUstream_st *stream)
 {
 	const struct row_shape shape = shape_rows(items, 0);
-	const int r = prefer_shared_memory(index_rows<E, WORDS>);
+	const int r = prefer_shared_memory(make_row_elements<E, WORDS>);
 
 	if (r)
 		return r;
 	if (shape.wide)
-		LAUNCH((index_wide<E, WORDS>), row_blocks(n, rows::n_warps), rows::n_threads,
-		       sizeof(sweep_memory), stream, *items, n, elements, digest);
+		LAUNCH((make_wide_elements<E, WORDS>), row_blocks(n, rows::n_warps), rows::n_threads,
+		       sizeof(stream_pass_memory), stream, *items, n, elements, digest);
 	else
-		LAUNCH((index_rows<E, WORDS>), row_blocks(n, shape.n), rows::n_threads,
-		       sizeof(index_memory), stream, *items, shape, n, elements, digest);
+		LAUNCH((make_row_elements<E, WORDS>), row_blocks(n, shape.n), rows::n_threads,
+		       sizeof(make_elements_memory), stream, *items, shape, n, elements, digest);
 	return (int)cudaGetLastError();
 }
 
 template <class E>
-static int index_items(const kernel_items *items, uint64_t n, E *elements, digest *digest,
+static int make_item_elements(const kernel_items *items, uint64_t n, E *elements, digest *digest,
 		       CUstream_st *stream)
 {
 	if (digest)
 		return items->alignment >= 4 ?
-			       index_and_digest<E, true>(items, n, elements, digest, stream) :
-			       index_and_digest<E, false>(items, n, elements, digest, stream);
-	LAUNCH(index_keys<E>, blocks_for(n), sweep::n_threads, 0, stream, *items, n, elements);
+			       make_and_digest_elements<E, true>(items, n, elements, digest, stream) :
+			       make_and_digest_elements<E, false>(items, n, elements, digest, stream);
+	LAUNCH(make_key_elements<E>, n_blocks_for(n), stream_pass::n_threads, 0, stream, *items, n, elements);
 	return (int)cudaGetLastError();
 }
 
-int launch_index(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
+int launch_make_elements(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
 		 void *elements, struct digest *digest, CUstream_st *stream)
 {
 	if (n == 0)
 		return 0;
-	return element_nbytes == 8 ? index_items(items, n, (uint64_t *)elements, digest, stream) :
-				     index_items(items, n, (uint128_t *)elements, digest, stream);
+	return element_nbytes == 8 ? make_item_elements(items, n, (uint64_t *)elements, digest, stream) :
+				     make_item_elements(items, n, (uint128_t *)elements, digest, stream);
 }

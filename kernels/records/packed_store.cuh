@@ -9,7 +9,7 @@
 
 #include "kernels/records/staged_rows.cuh"
 
-struct staged_rows : sweep_memory {
+struct staged_rows : stream_pass_memory {
 	uint16_t kept[rows::n_rows + 1]; /* places in slots, in the order of the output */
 	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
@@ -17,12 +17,12 @@ struct staged_rows : sweep_memory {
 /*
  * What the output takes of the kept rows of a tile is one stretch of bytes. A cursor goes along it.
  */
-struct cursor {
+struct row_cursor {
 	const staged_rows &memory;
 	uint32_t out_offset, row_nbytes;
 	uint32_t kept, at; /* byte `at` of what is taken of a row */
 
-	__device__ cursor(const staged_rows &staged, const gather_task &task, uint32_t byte)
+	__device__ row_cursor(const staged_rows &staged, const gather_task &task, uint32_t byte)
 	    : memory(staged), out_offset(task.out_offset), row_nbytes(task.out_nbytes),
 	      kept(byte / task.out_nbytes), at(byte % task.out_nbytes)
 	{
@@ -33,7 +33,7 @@ struct cursor {
 		return memory.slots + memory.kept[kept] + out_offset;
 	}
 
-	__device__ unsigned char take_byte()
+	__device__ unsigned char next_byte()
 	{
 		const unsigned char byte = row()[at];
 
@@ -45,40 +45,40 @@ struct cursor {
 	}
 
 	/* Four bytes, of one row or several. */
-	__device__ uint32_t take_bytes()
+	__device__ uint32_t next_bytes()
 	{
 		uint32_t word = 0;
 
 		if (at + 4 < row_nbytes) {
-			word = (uint32_t)bytes_load(row() + at, 4);
+			word = (uint32_t)load_bytes(row() + at, 4);
 			at += 4;
 			return word;
 		}
 		for (unsigned i = 0; i < 4; i++)
-			word |= (uint32_t)take_byte() << 8 * i;
+			word |= (uint32_t)next_byte() << 8 * i;
 		return word;
 	}
 
 	/* Four bytes, where rows consist of aligned words. */
-	__device__ uint32_t take_word() const
+	__device__ uint32_t current_word() const
 	{
 		return *(const uint32_t *)(const void *)(row() + at);
 	}
 
 	/* Four words, where rows have as many: of one row or two. */
-	__device__ uint128_t take_words() const
+	__device__ uint128_t current_words() const
 	{
-		const uint32_t here = memory.kept[kept] + at;
+		const uint32_t current = memory.kept[kept] + at;
 		const uint32_t next = memory.kept[kept + 1] + at - row_nbytes;
 		uint32_t words[4];
 		uint128_t unit;
 
 #pragma unroll
 		for (uint32_t i = 0; i < 4; i++) {
-			const uint32_t place = (at + 4 * i < row_nbytes ? here : next) + 4 * i;
+			const uint32_t position = (at + 4 * i < row_nbytes ? current : next) + 4 * i;
 
 			words[i] = *(const uint32_t *)(const void *)(memory.slots + out_offset +
-								     place);
+								     position);
 		}
 		__builtin_memcpy(&unit, words, sizeof unit);
 		return unit;
@@ -104,24 +104,24 @@ __device__ __forceinline__ void write_units(const staged_rows &memory, const gat
 	const uint32_t tail = head + n_units * (uint32_t)sizeof(T), n_edges = nbytes - tail + head;
 	const uint32_t rows_step = rows::n_threads * (uint32_t)sizeof(T) / task.out_nbytes;
 	const uint32_t bytes_step = rows::n_threads * (uint32_t)sizeof(T) % task.out_nbytes;
-	cursor cursor(memory, task, head + threadIdx.x * (uint32_t)sizeof(T));
+	row_cursor row_cursor(memory, task, head + threadIdx.x * (uint32_t)sizeof(T));
 
 	for (uint32_t i = threadIdx.x; i < n_units; i += rows::n_threads) {
-		struct cursor here = cursor;
+		struct row_cursor current = row_cursor;
 
-		((T *)(void *)(to + head))[i] = take(here);
-		cursor.kept += rows_step;
-		cursor.at += bytes_step;
-		if (cursor.at >= task.out_nbytes) {
-			cursor.at -= task.out_nbytes;
-			cursor.kept++;
+		((T *)(void *)(to + head))[i] = take(current);
+		row_cursor.kept += rows_step;
+		row_cursor.at += bytes_step;
+		if (row_cursor.at >= task.out_nbytes) {
+			row_cursor.at -= task.out_nbytes;
+			row_cursor.kept++;
 		}
 	}
 	for (uint32_t i = threadIdx.x; i < n_edges; i += rows::n_threads) {
 		const uint32_t byte = i < head ? i : i - head + tail;
-		struct cursor here(memory, task, byte);
+		struct row_cursor current(memory, task, byte);
 
-		to[byte] = here.take_byte();
+		to[byte] = current.next_byte();
 	}
 }
 
@@ -135,10 +135,10 @@ __device__ __forceinline__ void write_rows(const staged_rows &memory, const gath
 	if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
 		task.out_nbytes >= sizeof(uint128_t) ?
 			write_units<uint128_t>(memory, task, to, nbytes,
-					       [](cursor &cursor) { return cursor.take_words(); }) :
+					       [](row_cursor &row_cursor) { return row_cursor.current_words(); }) :
 			write_units<uint32_t>(memory, task, to, nbytes,
-					      [](cursor &cursor) { return cursor.take_word(); });
+					      [](row_cursor &row_cursor) { return row_cursor.current_word(); });
 	else
 		write_units<uint32_t>(memory, task, to, nbytes,
-				      [](cursor &cursor) { return cursor.take_bytes(); });
+				      [](row_cursor &row_cursor) { return row_cursor.next_bytes(); });
 }

@@ -33,8 +33,8 @@ __device__ __forceinline__ uint128_t shift_left(uint128_t x, unsigned n)
 __device__ __forceinline__ uint128_t load_record(const unsigned char *record, uint32_t nbytes)
 {
 	if (nbytes <= 8)
-		return bytes_load(record, nbytes);
-	return (uint128_t)bytes_load(record + 8, nbytes - 8) << 64 | bytes_load(record, 8);
+		return load_bytes(record, nbytes);
+	return (uint128_t)load_bytes(record + 8, nbytes - 8) << 64 | load_bytes(record, 8);
 }
 
 __device__ __forceinline__ void store_record(unsigned char *record, uint128_t word, uint32_t nbytes)
@@ -62,30 +62,30 @@ __device__ __forceinline__ pair_element pair_of(const pair_shape &shape, uint128
 {
 	const unsigned key_at = 8 * shape.key_offset, key_bits = 8 * shape.map.record_nbytes;
 	const uint64_t key = (uint64_t)((word >> key_at) & low_bits(key_bits));
-	const uint128_t behind = shift_right(word, key_at + key_bits);
-	const uint64_t rest = (uint64_t)((word & low_bits(key_at)) | behind << key_at);
+	const uint128_t after_key = shift_right(word, key_at + key_bits);
+	const uint64_t other_bytes = (uint64_t)((word & low_bits(key_at)) | after_key << key_at);
 
-	return { (uint128_t)encode_word(key, shape.map) << KEY_BITS | rest };
+	return { (uint128_t)encode_word(key, shape.map) << KEY_BITS | other_bytes };
 }
 
 __device__ __forceinline__ uint128_t record_of(const pair_shape &shape, pair_element pair)
 {
 	const unsigned key_at = 8 * shape.key_offset, key_bits = 8 * shape.map.record_nbytes;
-	const uint128_t key = decode_word(key_of(pair), shape.map), rest = (uint64_t)pair.bits;
+	const uint128_t key = decode_word(key_of(pair), shape.map), other_bytes = (uint64_t)pair.bits;
 
-	return (rest & low_bits(key_at)) | key << key_at |
-	       shift_left(rest >> key_at, key_at + key_bits);
+	return (other_bytes & low_bits(key_at)) | key << key_at |
+	       shift_left(other_bytes >> key_at, key_at + key_bits);
 }
 
-__global__ void __launch_bounds__(sweep::n_threads)
+__global__ void __launch_bounds__(stream_pass::n_threads)
 	make_pairs(kernel_items items, pair_shape shape, uint64_t n, pair_element *pairs,
 		   digest *digest)
 {
-	sweep_memory &memory = *shared_memory<sweep_memory>();
+	stream_pass_memory &memory = *shared_memory<stream_pass_memory>();
 	uint64_t sum = 0, count = 0;
 
-	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n;
-	     i += (uint64_t)gridDim.x * sweep::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x; i < n;
+	     i += (uint64_t)gridDim.x * stream_pass::n_threads) {
 		const uint128_t word = load_record(item_at(items, i), items.item_nbytes);
 
 		pairs[i] = pair_of(shape, word);
@@ -101,21 +101,21 @@ int launch_make_pairs(const struct kernel_items *items, const struct pair_shape 
 {
 	if (n == 0)
 		return 0;
-	LAUNCH(make_pairs, blocks_for(n), sweep::n_threads, sizeof(sweep_memory), stream, *items,
+	LAUNCH(make_pairs, n_blocks_for(n), stream_pass::n_threads, sizeof(stream_pass_memory), stream, *items,
 	       *shape, n, (pair_element *)pairs, digest);
 	return (int)cudaGetLastError();
 }
 
-__global__ void __launch_bounds__(sweep::n_threads) unmake_pairs(unmake_pairs_task task)
+__global__ void __launch_bounds__(stream_pass::n_threads) unpack_pairs(unpack_pairs_task task)
 {
-	sweep_memory &memory = *shared_memory<sweep_memory>();
+	stream_pass_memory &memory = *shared_memory<stream_pass_memory>();
 	const pair_element *pairs = (const pair_element *)task.pairs;
 	const uint64_t n_kept = task.n < task.limit ? task.n : task.limit;
 	const uint32_t nbytes = task.record_nbytes;
 	uint64_t kept_sum = 0, count = 0, dropped_sum = 0, n_dropped = 0, n_disorders = 0;
 
-	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < task.n;
-	     i += (uint64_t)gridDim.x * sweep::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x; i < task.n;
+	     i += (uint64_t)gridDim.x * stream_pass::n_threads) {
 		const pair_element pair = pairs[i];
 		const uint128_t word = record_of(task.shape, pair);
 		const uint64_t hash = hash_record(word, nbytes);
@@ -134,23 +134,23 @@ __global__ void __launch_bounds__(sweep::n_threads) unmake_pairs(unmake_pairs_ta
 		if (i + 1 == n_kept && task.last)
 			store_record((unsigned char *)task.last, word, nbytes);
 	}
-	block_add_digest(memory, count, kept_sum, &task.findings->digest);
-	block_add_digest(memory, n_dropped, dropped_sum, &task.findings->dropped);
+	block_add_digest(memory, count, kept_sum, &task.result->digest);
+	block_add_digest(memory, n_dropped, dropped_sum, &task.result->dropped);
 	n_disorders = block_sum(memory, n_disorders);
 	if (threadIdx.x == 0)
-		atomicAdd((unsigned long long *)&task.findings->n_disorders,
+		atomicAdd((unsigned long long *)&task.result->n_disorders,
 			  (unsigned long long)n_disorders);
 	if (threadIdx.x == 0 && blockIdx.x == 0)
-		task.findings->n = task.findings->n_counted = n_kept;
+		task.result->n = task.result->n_counted = n_kept;
 }
 
-int launch_unmake_pairs(const struct unmake_pairs_task *task, CUstream_st *stream)
+int launch_unpack_pairs(const struct unpack_pairs_task *task, CUstream_st *stream)
 {
-	const int r = (int)cudaMemsetAsync(task->findings, 0, sizeof *task->findings, stream);
+	const int r = (int)cudaMemsetAsync(task->result, 0, sizeof *task->result, stream);
 
 	if (r || task->n == 0)
 		return r;
-	LAUNCH(unmake_pairs, blocks_for(task->n), sweep::n_threads, sizeof(sweep_memory), stream,
+	LAUNCH(unpack_pairs, n_blocks_for(task->n), stream_pass::n_threads, sizeof(stream_pass_memory), stream,
 	       *task);
 	return (int)cudaGetLastError();
 }

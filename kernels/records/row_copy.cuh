@@ -17,7 +17,7 @@
 #include "kernels/stream_pass.cuh"
 
 /* Four bytes from bit `shift` of two words on, shift <= 24. */
-__device__ __forceinline__ uint32_t cut_word(uint32_t low, uint32_t high, uint32_t shift)
+__device__ __forceinline__ uint32_t funnel_shift(uint32_t low, uint32_t high, uint32_t shift)
 {
 	return (uint32_t)(((uint64_t)high << 32 | low) >> shift);
 }
@@ -25,22 +25,22 @@ __device__ __forceinline__ uint32_t cut_word(uint32_t low, uint32_t high, uint32
 /* Reads as much as a word past what is taken of it. */
 template <bool WORDS> struct row_source {
 	const uint32_t *words;
-	uint32_t shift, ahead; /* the word whose first bytes are taken already */
+	uint32_t shift, previous; /* the word whose first bytes are taken already */
 
 	__device__ explicit row_source(const unsigned char *from)
 	    : words((const uint32_t *)(const void *)(from - (WORDS ? 0 : skew(from)))),
-	      shift(WORDS ? 0 : 8 * skew(from)), ahead(0)
+	      shift(WORDS ? 0 : 8 * skew(from)), previous(0)
 	{
 		if (!WORDS)
-			ahead = *words++;
+			previous = *words++;
 	}
 
-	__device__ uint32_t take()
+	__device__ uint32_t next_word()
 	{
-		const uint32_t next = *words++, low = ahead;
+		const uint32_t next = *words++, low = previous;
 
-		ahead = next;
-		return WORDS ? next : cut_word(low, next, shift);
+		previous = next;
+		return WORDS ? next : funnel_shift(low, next, shift);
 	}
 };
 
@@ -63,7 +63,7 @@ template <bool WORDS> struct row_sink {
 		if (WORDS)
 			*words++ = word;
 		else if (!is_first)
-			*words++ = cut_word(held, word, 8 * head);
+			*words++ = funnel_shift(held, word, 8 * head);
 		else
 			for (uint32_t i = 0; i < head; i++)
 				to[i] = (unsigned char)(word >> 8 * i);
@@ -73,7 +73,7 @@ template <bool WORDS> struct row_sink {
 	/* Write what is held, and the n < 4 bytes behind it. */
 	__device__ void finish(uint32_t bytes, uint32_t n)
 	{
-		unsigned char *rest = (unsigned char *)words;
+		unsigned char *remaining = (unsigned char *)words;
 		uint64_t left = ((uint64_t)bytes << 32 | held) >> 8 * head;
 
 		if (WORDS)
@@ -81,12 +81,12 @@ template <bool WORDS> struct row_sink {
 		n += 4 - head;
 		if (n >= 4) {
 			*words = (uint32_t)left;
-			rest += 4;
+			remaining += 4;
 			left >>= 32;
 			n -= 4;
 		}
 		for (uint32_t i = 0; i < n; i++)
-			rest[i] = (unsigned char)(left >> 8 * i);
+			remaining[i] = (unsigned char)(left >> 8 * i);
 	}
 };
 
@@ -126,21 +126,21 @@ struct row_hash {
  * word may be read, too.
  */
 template <bool WORDS>
-__device__ __forceinline__ uint64_t move_row(unsigned char *__restrict__ to,
+__device__ __forceinline__ uint64_t copy_row(unsigned char *__restrict__ to,
 					     const unsigned char *__restrict__ from,
 					     uint32_t nbytes)
 {
 	row_source<WORDS> source(from);
 	row_sink<WORDS> sink(to);
 	row_hash hash;
-	const uint32_t whole = nbytes > 16 ? nbytes / 16 * 16 : 0, rest = nbytes - whole;
+	const uint32_t aligned_nbytes = nbytes > 16 ? nbytes / 16 * 16 : 0, remaining = nbytes - aligned_nbytes;
 	uint32_t w[4], last = 0;
 
 #pragma unroll 2
-	for (uint32_t at = 0; at < whole; at += 16) {
+	for (uint32_t at = 0; at < aligned_nbytes; at += 16) {
 #pragma unroll
 		for (uint32_t j = 0; j < 4; j++)
-			w[j] = source.take();
+			w[j] = source.next_word();
 #pragma unroll
 		for (uint32_t j = 0; j < 4; j++)
 			sink.put(w[j], j == 0 && at == 0);
@@ -149,11 +149,11 @@ __device__ __forceinline__ uint64_t move_row(unsigned char *__restrict__ to,
 #pragma unroll
 	for (uint32_t j = 0; j < 4; j++) {
 		w[j] = 0;
-		if (4 * j + 4 <= rest)
-			sink.put(w[j] = source.take(), j == 0 && whole == 0);
-		else if (!WORDS && 4 * j < rest)
-			w[j] = last = source.take() & ((1u << 8 * (rest % 4)) - 1);
+		if (4 * j + 4 <= remaining)
+			sink.put(w[j] = source.next_word(), j == 0 && aligned_nbytes == 0);
+		else if (!WORDS && 4 * j < remaining)
+			w[j] = last = source.next_word() & ((1u << 8 * (remaining % 4)) - 1);
 	}
-	sink.finish(last, rest % 4);
+	sink.finish(last, remaining % 4);
 	return hash.finish(w, nbytes);
 }

@@ -31,14 +31,14 @@ template <unsigned THREADS, unsigned BLOCKS, unsigned RUN> struct short_rows_blo
 	static constexpr unsigned n_warps = THREADS / WARP;
 	static constexpr unsigned n_blocks = BLOCKS;   /* per multiprocessor, at most */
 	static constexpr unsigned n_tiles = RUN;       /* that a warp takes in a row */
-	static constexpr unsigned most_nbytes = 65536; /* of shared memory: three blocks at least */
+	static constexpr unsigned max_nbytes = 65536; /* of shared memory: three blocks at least */
 
-	static_assert(THREADS % WARP == 0 && THREADS <= sweep::n_threads, "for block_sum()");
+	static_assert(THREADS % WARP == 0 && THREADS <= stream_pass::n_threads, "for block_sum()");
 };
 typedef short_rows_block<GSORT_SHORT_ROWS> short_rows;
 
 /* Shared memory of a multiprocessor, and what the system takes of it for each block. */
-static constexpr unsigned SHARED_NBYTES = 228 << 10, SHARED_NBYTES_TAKEN = 1 << 10;
+static constexpr unsigned SHARED_NBYTES = 228 << 10, SHARED_RESERVED_NBYTES = 1 << 10;
 
 struct short_rows_shape {
 	uint32_t nbytes;       /* of an item */
@@ -50,17 +50,17 @@ struct short_rows_shape {
 	uint32_t block_nbytes; /* of shared memory */
 };
 
-static inline bool is_gathered_as_is(const struct gather_task *task)
+static inline bool is_plain_gather(const struct gather_task *task)
 {
 	const uint32_t nbytes = task->items.item_nbytes;
 
-	return !task->firsts.equal && task->limit >= task->n && !task->has_count &&
+	return !task->heads.equal && task->limit >= task->n && !task->has_count &&
 	       task->out_offset == 0 && task->out_nbytes == nbytes &&
 	       task->items.body_offset == 0 && task->items.body_nbytes == nbytes;
 }
 
 /* The memory of a block's warps is behind this. */
-static constexpr uint32_t SHORT_ROWS_WARPS_AT = (uint32_t)round_up(sizeof(sweep_memory), UNIT);
+static constexpr uint32_t SHORT_ROWS_WARPS_AT = (uint32_t)round_up(sizeof(stream_pass_memory), UNIT);
 
 /* Is the task for gather_short_rows()? */
 static inline bool shape_short_rows(const struct gather_task *task,
@@ -79,18 +79,18 @@ static inline bool shape_short_rows(const struct gather_task *task,
 	shape.warp_nbytes = shape.packed_at + WARP * shape.nbytes + UNIT;
 	shape.block_nbytes = SHORT_ROWS_WARPS_AT + short_rows::n_warps * shape.warp_nbytes;
 	*ret_shape = shape;
-	return is_gathered_as_is(task) && shape.nbytes >= 4 && n_units <= WARP &&
-	       shape.block_nbytes <= short_rows::most_nbytes;
+	return is_plain_gather(task) && shape.nbytes >= 4 && n_units <= WARP &&
+	       shape.block_nbytes <= short_rows::max_nbytes;
 }
 
 /* As many as there is work for, and at most as many as run at once. */
 static inline unsigned short_rows_blocks(uint64_t n, const short_rows_shape &shape)
 {
 	const uint64_t n_blocks = divide_up(n, WARP * short_rows::n_tiles * short_rows::n_warps);
-	const unsigned room = SHARED_NBYTES / (shape.block_nbytes + SHARED_NBYTES_TAKEN);
-	const unsigned most = 132 * min(room, short_rows::n_blocks);
+	const unsigned n_blocks_fitting = SHARED_NBYTES / (shape.block_nbytes + SHARED_RESERVED_NBYTES);
+	const unsigned max_blocks = 132 * min(n_blocks_fitting, short_rows::n_blocks);
 
-	return (unsigned)(n_blocks < most ? n_blocks : most);
+	return (unsigned)(n_blocks < max_blocks ? n_blocks : max_blocks);
 }
 
 /* The tile that a warp takes behind `tile`. */
@@ -117,9 +117,9 @@ struct keyed_item {
 };
 
 /* The item before a tile that is not the first. */
-__device__ __forceinline__ keyed_item item_before(const gather_task &task, uint32_t tile)
+__device__ __forceinline__ keyed_item last_item_before(const gather_task &task, uint32_t tile)
 {
-	const unsigned char *item = item_of(task, (uint64_t)tile * WARP - 1);
+	const unsigned char *item = sorted_item(task, (uint64_t)tile * WARP - 1);
 
 	return { item, item_key_word(task.items, item, 0) };
 }
@@ -166,7 +166,7 @@ template <bool WORDS> struct short_rows_warp {
 		const unsigned char *from =
 			slots + lane * shape.slot_nbytes + (uint32_t)((uintptr_t)item % UNIT);
 
-		tally_hash(tally, move_row<WORDS>(packed + lane * shape.nbytes, from, shape.nbytes),
+		tally_hash(tally, copy_row<WORDS>(packed + lane * shape.nbytes, from, shape.nbytes),
 			   true);
 		return { item, item_key_word(task.items, from, 0) };
 	}
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(short_rows::n_threads, short_rows::n_blocks)
 
 		number = number_in_tile(task, next_tile(next)); /* is there when it is needed */
 		if (tile > 0 && tile % short_rows::n_tiles == 0)
-			before = item_before(task, tile);
+			before = last_item_before(task, tile);
 		copies_wait();
 		__syncwarp();
 		if (has_item)
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(short_rows::n_threads, short_rows::n_blocks)
 		next = next_tile(next);
 	}
 	tally.n_counted = tally.n_kept;
-	report(*shared_memory<sweep_memory>(), tally, task);
+	add_tally(*shared_memory<stream_pass_memory>(), tally, task);
 }
 
 template <bool WORDS>

@@ -29,7 +29,7 @@ template <unsigned THREADS, unsigned SLOTS_NBYTES, unsigned BLOCKS> struct row_b
 	static constexpr unsigned slots_nbytes = SLOTS_NBYTES;
 	static constexpr unsigned wide_nbytes = SLOTS_NBYTES / 8; /* slots from here on: wide */
 
-	static_assert(THREADS % WARP == 0 && THREADS <= sweep::n_threads, "for block_sum()");
+	static_assert(THREADS % WARP == 0 && THREADS <= stream_pass::n_threads, "for block_sum()");
 	static_assert(SLOTS_NBYTES % UNIT == 0, "whole units");
 	static_assert(SLOTS_NBYTES < 1u << 16, "places in slots are 16 bits");
 };
@@ -64,11 +64,11 @@ struct row_shape {
 };
 
 /* The greatest power of two, up to a warp, that is at most `most`. */
-static inline uint32_t lanes_up_to(uint32_t most)
+static inline uint32_t power_of_two_lanes(uint32_t max_lanes)
 {
 	uint32_t n = 1;
 
-	while (n < WARP && 2 * n <= most)
+	while (n < WARP && 2 * n <= max_lanes)
 		n *= 2;
 	return n;
 }
@@ -87,7 +87,7 @@ static inline uint32_t slot_nbytes(uint32_t n_units)
 /* Lanes that load one row: as many as it has units, rounded up, if a warp has so many. */
 static inline uint32_t row_loaders(uint32_t n_units)
 {
-	return lanes_up_to(2 * n_units - 1);
+	return power_of_two_lanes(2 * n_units - 1);
 }
 
 /* n_more: rows of the shared memory that are not of the tile. */
@@ -107,7 +107,7 @@ static inline struct row_shape shape_rows(const struct kernel_items *items, uint
 	if (shape.n > rows::n_rows)
 		shape.n = rows::n_rows;
 	shape.n -= n_more;
-	shape.n_hashers = lanes_up_to(rows::n_threads / shape.n);
+	shape.n_hashers = power_of_two_lanes(rows::n_threads / shape.n);
 	shape.n_hashed = rows::n_threads / shape.n_hashers;
 	return shape;
 }
@@ -134,7 +134,7 @@ __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned c
 }
 
 /* Where an item that is loaded into a slot is, in bytes from the first slot on. */
-__device__ __forceinline__ uint16_t place_in_slots(const unsigned char *item,
+__device__ __forceinline__ uint16_t slot_offset(const unsigned char *item,
 						   const row_shape &shape, uint32_t row)
 {
 	return (uint16_t)(row * shape.slot_nbytes + (uint32_t)((uintptr_t)item % UNIT));
@@ -145,7 +145,7 @@ template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned 
 {
 	const uint32_t *words = (const uint32_t *)(const void *)bytes;
 
-	return WORDS ? (uint64_t)words[1] << 32 | words[0] : bytes_load(bytes, 8);
+	return WORDS ? (uint64_t)words[1] << 32 | words[0] : load_bytes(bytes, 8);
 }
 
 /*
@@ -171,9 +171,9 @@ template <bool WORDS> struct body_hash {
 		uint64_t low = mask_low, high = mask_high, sum = 0;
 
 		if (nbytes <= 8)
-			return digest_word8(bytes_load(body, nbytes));
+			return digest_word8(load_bytes(body, nbytes));
 		if (nbytes <= 16)
-			return digest_word16(load_8<WORDS>(body), bytes_load(body + 8, nbytes - 8));
+			return digest_word16(load_8<WORDS>(body), load_bytes(body + 8, nbytes - 8));
 		for (uint32_t at = 16 * lane; at < tail; at += 16 * n_lanes) {
 			sum += digest_fold(load_8<WORDS>(body + at) ^ low,
 					   load_8<WORDS>(body + at + 8) ^ high);
@@ -183,8 +183,8 @@ template <bool WORDS> struct body_hash {
 		if (tail < nbytes && lane == tail / 16 % n_lanes) {
 			const uint32_t n = nbytes - tail;
 
-			sum += digest_fold(bytes_load(body + tail, n < 8 ? n : 8) ^ low,
-					   (n <= 8 ? 0 : bytes_load(body + tail + 8, n - 8)) ^
+			sum += digest_fold(load_bytes(body + tail, n < 8 ? n : 8) ^ low,
+					   (n <= 8 ? 0 : load_bytes(body + tail + 8, n - 8)) ^
 						   high);
 		}
 		return digest_mix64(DIGEST_SEED + lanes_sum(sum, n_lanes));

@@ -19,27 +19,27 @@
 #include "kernels/records/tie_flags.cuh"
 
 /* In the scratch of ties. */
-struct tie_marks {
+struct tie_flags {
 	uint32_t *equal; /* a word for each row */
 	uint64_t *sums;  /* of each stretch: tied elements, and groups in the upper half */
 };
 
-static struct tie_marks lay_out_marks(const void *scratch, uint64_t n)
+static struct tie_flags lay_out_tie_flags(const void *scratch, uint64_t n)
 {
-	struct tie_marks marks;
+	struct tie_flags flags;
 
-	marks.equal = (uint32_t *)scratch;
-	marks.sums = (uint64_t *)(marks.equal + stretches_for(n) * WARP);
-	return marks;
+	flags.equal = (uint32_t *)scratch;
+	flags.sums = (uint64_t *)(flags.equal + n_segments_for(n) * WARP);
+	return flags;
 }
 
 size_t kernel_ties_scratch_nbytes(uint64_t n)
 {
-	return stretches_for(n) * (WARP * sizeof(uint32_t) + sizeof(uint64_t));
+	return n_segments_for(n) * (WARP * sizeof(uint32_t) + sizeof(uint64_t));
 }
 
 /* Does element i agree with the one before it in all but the number? */
-struct prefix_agrees {
+struct prefixes_are_equal {
 	const uint128_t *list;
 
 	__device__ bool operator()(uint64_t i) const
@@ -48,23 +48,23 @@ struct prefix_agrees {
 	}
 };
 
-__global__ void __launch_bounds__(sweep::n_threads)
-	mark_ties(const uint128_t *list, uint64_t n, tie_marks marks)
+__global__ void __launch_bounds__(stream_pass::n_threads)
+	flag_ties(const uint128_t *list, uint64_t n, tie_flags flags)
 {
 	const unsigned lane = threadIdx.x % WARP;
-	const prefix_agrees agrees = { list };
+	const prefixes_are_equal is_equal = { list };
 
-	for (uint64_t stretch = first_stretch(); stretch < stretches_for(n);
-	     stretch += stretch_step()) {
-		const uint64_t base = stretch * STRETCH, next = base + STRETCH;
-		const uint32_t word = vote_rows(base, n, agrees);
-		const uint32_t tied = tied_of(word, lane == WARP - 1 && next < n && agrees(next));
+	for (uint64_t segment = first_segment(); segment < n_segments_for(n);
+	     segment += segment_step()) {
+		const uint64_t base = segment * SEGMENT, next = base + SEGMENT;
+		const uint32_t word = ballot_rows(base, n, is_equal);
+		const uint32_t tied = tied_mask(word, lane == WARP - 1 && next < n && is_equal(next));
 		const uint64_t heads = (uint64_t)__popc(tied & ~word) << 32;
 		const uint64_t sum = lanes_sum(heads + __popc(tied), WARP);
 
-		marks.equal[stretch * WARP + lane] = word;
+		flags.equal[segment * WARP + lane] = word;
 		if (lane == 0)
-			marks.sums[stretch] = sum;
+			flags.sums[segment] = sum;
 	}
 }
 
@@ -73,32 +73,32 @@ static_assert(sizeof(tie_counts) == sizeof(uint64_t), "the counts are one sum");
 int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct tie_counts *ties,
 		      CUstream_st *stream)
 {
-	const struct tie_marks marks = lay_out_marks(scratch, n);
+	const struct tie_flags flags = lay_out_tie_flags(scratch, n);
 
 	if (n == 0)
 		return (int)cudaMemsetAsync(ties, 0, sizeof *ties, stream);
-	LAUNCH(mark_ties, blocks_for(n, STRETCH * sweep::n_warps), sweep::n_threads, 0, stream,
-	       (const uint128_t *)elements, n, marks);
-	return launch_scan(marks.sums, stretches_for(n), (uint64_t *)(void *)ties, stream);
+	LAUNCH(flag_ties, n_blocks_for(n, SEGMENT * stream_pass::n_warps), stream_pass::n_threads, 0, stream,
+	       (const uint128_t *)elements, n, flags);
+	return launch_scan(flags.sums, n_segments_for(n), (uint64_t *)(void *)ties, stream);
 }
 
 /* Copy what is tied out, and give it the next bytes of its key. */
-__global__ void __launch_bounds__(sweep::n_threads)
-	take_ties(kernel_items items, const uint128_t *list, const uint32_t *places, uint64_t n,
-		  tie_marks marks, uint32_t at, uint128_t *next, uint32_t *next_places)
+__global__ void __launch_bounds__(stream_pass::n_threads)
+	extract_ties(kernel_items items, const uint128_t *list, const uint32_t *positions, uint64_t n,
+		  tie_flags flags, uint32_t at, uint128_t *next, uint32_t *next_positions)
 {
 	const unsigned lane = threadIdx.x % WARP;
 
-	for (uint64_t stretch = first_stretch(); stretch < stretches_for(n);
-	     stretch += stretch_step()) {
-		const uint64_t base = stretch * STRETCH, end = base + STRETCH;
-		const uint32_t word = marks.equal[stretch * WARP + lane];
-		const uint32_t tied = tied_of(word, lane == WARP - 1 && end < n &&
-							    marks.equal[(stretch + 1) * WARP] & 1);
+	for (uint64_t segment = first_segment(); segment < n_segments_for(n);
+	     segment += segment_step()) {
+		const uint64_t base = segment * SEGMENT, end = base + SEGMENT;
+		const uint32_t word = flags.equal[segment * WARP + lane];
+		const uint32_t tied = tied_mask(word, lane == WARP - 1 && end < n &&
+							    flags.equal[(segment + 1) * WARP] & 1);
 		const uint32_t heads = tied & ~word;
 		const uint64_t before =
-			marks.sums[stretch] +
-			lanes_sum_before((uint64_t)__popc(heads) << 32 | (uint64_t)__popc(tied),
+			flags.sums[segment] +
+			lanes_exclusive_sum((uint64_t)__popc(heads) << 32 | (uint64_t)__popc(tied),
 					 WARP);
 
 		for (unsigned row = 0; row < WARP; row++) {
@@ -119,43 +119,43 @@ __global__ void __launch_bounds__(sweep::n_threads)
 
 				next[to] = (uint128_t)group << 96 |
 					   (uint128_t)bytes << NUMBER_BITS | number;
-				next_places[to] = places ? places[i] : (uint32_t)i;
+				next_positions[to] = positions ? positions[i] : (uint32_t)i;
 			}
 		}
 	}
 }
 
 /* Put the numbers of a sorted list into the elements that it was taken from. */
-__global__ void __launch_bounds__(sweep::n_threads)
-	put_numbers(const uint128_t *list, const uint32_t *places, uint32_t n, uint128_t *elements)
+__global__ void __launch_bounds__(stream_pass::n_threads)
+	store_numbers(const uint128_t *list, const uint32_t *positions, uint32_t n, uint128_t *elements)
 {
-	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n;
-	     i += (uint64_t)gridDim.x * sweep::n_threads)
-		*(uint32_t *)(void *)&elements[places[i]] = number_of(list[i]);
+	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x; i < n;
+	     i += (uint64_t)gridDim.x * stream_pass::n_threads)
+		*(uint32_t *)(void *)&elements[positions[i]] = number_of(list[i]);
 }
 
-int launch_refine(const struct refine_task *task, CUstream_st *stream)
+int launch_break_ties(const struct tie_break_task *task, CUstream_st *stream)
 {
 	int r;
 
-	LAUNCH(take_ties, blocks_for(task->n, STRETCH * sweep::n_warps), sweep::n_threads, 0,
-	       stream, *task->items, (const uint128_t *)task->list, task->places, task->n,
-	       lay_out_marks(task->ties_scratch, task->n), task->at, (uint128_t *)task->next,
-	       task->next_places);
+	LAUNCH(extract_ties, n_blocks_for(task->n, SEGMENT * stream_pass::n_warps), stream_pass::n_threads, 0,
+	       stream, *task->items, (const uint128_t *)task->list, task->positions, task->n,
+	       lay_out_tie_flags(task->ties_scratch, task->n), task->at, (uint128_t *)task->next,
+	       task->next_positions);
 	r = (int)cudaGetLastError();
 	if (!r)
 		r = launch_sort(task->next, task->n_ties, sizeof(uint128_t), task->sort_scratch,
 				stream);
 	if (r)
 		return r;
-	LAUNCH(put_numbers, blocks_for(task->n_ties), sweep::n_threads, 0, stream,
-	       (const uint128_t *)task->next, task->next_places, task->n_ties,
+	LAUNCH(store_numbers, n_blocks_for(task->n_ties), stream_pass::n_threads, 0, stream,
+	       (const uint128_t *)task->next, task->next_positions, task->n_ties,
 	       (uint128_t *)task->elements);
 	return (int)cudaGetLastError();
 }
 
 /* Of two items that agree up to `at`: where they differ, or `limit` if that is further. */
-__device__ __forceinline__ uint32_t reach_of(const kernel_items &items, const unsigned char *a,
+__device__ __forceinline__ uint32_t first_difference(const kernel_items &items, const unsigned char *a,
 					     const unsigned char *b, uint32_t at, uint32_t limit)
 {
 	while (at < limit && item_key_word(items, a, at) == item_key_word(items, b, at))
@@ -163,34 +163,34 @@ __device__ __forceinline__ uint32_t reach_of(const kernel_items &items, const un
 	return at;
 }
 
-__global__ void __launch_bounds__(sweep::n_threads)
-	find_reach(kernel_items items, const uint128_t *list, uint64_t n, uint32_t at,
-		   uint32_t *reach)
+__global__ void __launch_bounds__(stream_pass::n_threads)
+	find_common_prefix(kernel_items items, const uint128_t *list, uint64_t n, uint32_t at,
+		   uint32_t *common_nbytes)
 {
-	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x + 1; i < n;
-	     i += (uint64_t)gridDim.x * sweep::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x + 1; i < n;
+	     i += (uint64_t)gridDim.x * stream_pass::n_threads) {
 		const uint128_t a = list[i - 1], b = list[i];
 
 		if (a >> NUMBER_BITS == b >> NUMBER_BITS)
-			atomicMin(reach,
-				  reach_of(items, item_at(items, number_of(a)),
-					   item_at(items, number_of(b)), at, atomicAdd(reach, 0u)));
+			atomicMin(common_nbytes,
+				  first_difference(items, item_at(items, number_of(a)),
+					   item_at(items, number_of(b)), at, atomicAdd(common_nbytes, 0u)));
 	}
 }
 
-__global__ void __launch_bounds__(1) set_reach(uint32_t *reach, uint32_t value)
+__global__ void __launch_bounds__(1) set_common_prefix(uint32_t *common_nbytes, uint32_t value)
 {
-	*reach = value;
+	*common_nbytes = value;
 }
 
-int launch_find_reach(const struct kernel_items *items, const void *list, uint64_t n, uint32_t at,
-		      uint32_t *reach, CUstream_st *stream)
+int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n, uint32_t at,
+		      uint32_t *common_nbytes, CUstream_st *stream)
 {
 	const uint32_t n_left = items->keys.key_nbytes - at;
 
-	LAUNCH(set_reach, 1, 1, 0, stream, reach, at + (uint32_t)round_up(n_left, 8));
+	LAUNCH(set_common_prefix, 1, 1, 0, stream, common_nbytes, at + (uint32_t)round_up(n_left, 8));
 	if (n > 1)
-		LAUNCH(find_reach, blocks_for(n), sweep::n_threads, 0, stream, *items,
-		       (const uint128_t *)list, n, at, reach);
+		LAUNCH(find_common_prefix, n_blocks_for(n), stream_pass::n_threads, 0, stream, *items,
+		       (const uint128_t *)list, n, at, common_nbytes);
 	return (int)cudaGetLastError();
 }

@@ -16,34 +16,34 @@
 
 #include "kernels/stream_pass.cuh"
 
-static constexpr unsigned STRETCH = WARP * WARP;
+static constexpr unsigned SEGMENT = WARP * WARP;
 
-static inline GSORT_HD uint64_t stretches_for(uint64_t n)
+static inline GSORT_HD uint64_t n_segments_for(uint64_t n)
 {
-	return divide_up(n, STRETCH);
+	return divide_up(n, SEGMENT);
 }
 
 /* The first element of this warp's first stretch, and how far it is to its next one. */
-__device__ __forceinline__ uint64_t first_stretch()
+__device__ __forceinline__ uint64_t first_segment()
 {
-	return (uint64_t)blockIdx.x * sweep::n_warps + threadIdx.x / WARP;
+	return (uint64_t)blockIdx.x * stream_pass::n_warps + threadIdx.x / WARP;
 }
 
-__device__ __forceinline__ uint64_t stretch_step()
+__device__ __forceinline__ uint64_t segment_step()
 {
-	return (uint64_t)gridDim.x * sweep::n_warps;
+	return (uint64_t)gridDim.x * stream_pass::n_warps;
 }
 
 /* The word of this lane's row: bit j of row r is agrees(r * 32 + j of the stretch). */
 template <class Agrees>
-__device__ __forceinline__ uint32_t vote_rows(uint64_t base, uint64_t n, Agrees agrees)
+__device__ __forceinline__ uint32_t ballot_rows(uint64_t base, uint64_t n, Agrees is_equal)
 {
 	const unsigned lane = threadIdx.x % WARP;
 	uint32_t word = 0;
 
 	for (unsigned row = 0; row < WARP; row++) {
 		const uint64_t i = base + row * WARP + lane;
-		const unsigned votes = __ballot_sync(ALL_LANES, i > 0 && i < n && agrees(i));
+		const unsigned votes = __ballot_sync(ALL_LANES, i > 0 && i < n && is_equal(i));
 
 		word = lane == row ? votes : word;
 	}
@@ -51,7 +51,7 @@ __device__ __forceinline__ uint32_t vote_rows(uint64_t base, uint64_t n, Agrees 
 }
 
 /* Of a stretch's words: which elements agree with the one before or behind them. */
-__device__ __forceinline__ uint32_t tied_of(uint32_t word, bool first_of_next)
+__device__ __forceinline__ uint32_t tied_mask(uint32_t word, bool first_of_next)
 {
 	const unsigned lane = threadIdx.x % WARP;
 	const uint32_t next = lane_broadcast(word, (lane + 1) % WARP, WARP);
@@ -61,17 +61,17 @@ __device__ __forceinline__ uint32_t tied_of(uint32_t word, bool first_of_next)
 }
 
 /* Which of the elements [base, base + 32) there are, of n. */
-__device__ __forceinline__ uint32_t real_of(uint64_t base, uint64_t n)
+__device__ __forceinline__ uint32_t valid_mask(uint64_t base, uint64_t n)
 {
 	return base >= n ? 0 : n - base >= WARP ? ~0u : (1u << (n - base)) - 1;
 }
 
 struct scan_memory {
-	uint64_t sums[sweep::n_warps];
+	uint64_t sums[stream_pass::n_warps];
 };
 
 /* One block: every sum becomes the sum of those before it; *total that of all. */
-static __global__ void __launch_bounds__(sweep::n_threads)
+static __global__ void __launch_bounds__(stream_pass::n_threads)
 	scan_sums(uint64_t *sums, uint64_t n, uint64_t *total)
 {
 	scan_memory &memory = *shared_memory<scan_memory>();
@@ -79,23 +79,23 @@ static __global__ void __launch_bounds__(sweep::n_threads)
 	const unsigned warp = threadIdx.x / WARP;
 	uint64_t before = 0;
 
-	for (uint64_t base = 0; base < n; base += ITEMS * sweep::n_threads) {
+	for (uint64_t base = 0; base < n; base += ITEMS * stream_pass::n_threads) {
 		const uint64_t first = base + ITEMS * threadIdx.x;
-		uint64_t value[ITEMS], mine = 0, warp_before = 0, all = 0;
+		uint64_t value[ITEMS], mine = 0, warp_before = 0, total_sum = 0;
 
 		for (unsigned i = 0; i < ITEMS; i++) {
 			value[i] = first + i < n ? sums[first + i] : 0;
 			mine += value[i];
 		}
-		const uint64_t lanes_before = lanes_sum_before(mine, WARP);
+		const uint64_t lanes_before = lanes_exclusive_sum(mine, WARP);
 
 		__syncthreads();
 		if (threadIdx.x % WARP == WARP - 1)
 			memory.sums[warp] = lanes_before + mine;
 		__syncthreads();
-		for (unsigned i = 0; i < sweep::n_warps; i++) {
+		for (unsigned i = 0; i < stream_pass::n_warps; i++) {
 			warp_before += i < warp ? memory.sums[i] : 0;
-			all += memory.sums[i];
+			total_sum += memory.sums[i];
 		}
 		mine = before + warp_before + lanes_before;
 		for (unsigned i = 0; i < ITEMS; i++) {
@@ -103,7 +103,7 @@ static __global__ void __launch_bounds__(sweep::n_threads)
 				sums[first + i] = mine;
 			mine += value[i];
 		}
-		before += all;
+		before += total_sum;
 	}
 	if (threadIdx.x == 0)
 		*total = before;
@@ -111,6 +111,6 @@ static __global__ void __launch_bounds__(sweep::n_threads)
 
 static inline int launch_scan(uint64_t *sums, uint64_t n, uint64_t *total, CUstream_st *stream)
 {
-	LAUNCH(scan_sums, 1, sweep::n_threads, sizeof(scan_memory), stream, sums, n, total);
+	LAUNCH(scan_sums, 1, stream_pass::n_threads, sizeof(scan_memory), stream, sums, n, total);
 	return (int)cudaGetLastError();
 }

@@ -34,26 +34,26 @@ __device__ __forceinline__ uint64_t key_of(pair_element element)
 template <class E> using key_type = decltype(key_of(E()));
 
 /* Not below any other. */
-template <class V> struct past_all {
+template <class V> struct max_sentinel {
 	static constexpr V value = ~(V)0;
 };
 
-template <> struct past_all<pair_element> {
+template <> struct max_sentinel<pair_element> {
 	static constexpr pair_element value = { ~(uint128_t)0 };
 };
 
 /* While pairs are moved by their key and place, and back; places are less than 2^32. */
-__device__ __forceinline__ uint128_t with_place(pair_element element, uint32_t place)
+__device__ __forceinline__ uint128_t with_position(pair_element element, uint32_t place)
 {
 	return element.bits >> 64 << 64 | place;
 }
 
-__device__ __forceinline__ uint32_t place_in(uint128_t key_and_place)
+__device__ __forceinline__ uint32_t position_of(uint128_t key_and_position)
 {
-	return (uint32_t)key_and_place;
+	return (uint32_t)key_and_position;
 }
 
-__device__ __forceinline__ uint128_t with_carried(uint128_t key_and_place, pair_element element)
+__device__ __forceinline__ uint128_t with_payload(uint128_t key_and_position, pair_element element)
 {
-	return key_and_place >> 64 << 64 | (uint64_t)element.bits;
+	return key_and_position >> 64 << 64 | (uint64_t)element.bits;
 }

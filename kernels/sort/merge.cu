@@ -39,7 +39,7 @@ static uint64_t table_nbytes(uint32_t k)
 	for (unsigned i = 0; i < plan.n_passes; i++) {
 		const uint64_t n_groups = divide_up(n_runs, (uint64_t)1 << levels_of_pass(plan, i));
 
-		nbytes += n_runs * sizeof(kernel_slice) + n_groups * sizeof(group);
+		nbytes += n_runs * sizeof(kernel_slice) + n_groups * sizeof(run_group);
 		n_runs = n_groups;
 	}
 	return nbytes;
@@ -49,11 +49,11 @@ static uint64_t table_nbytes(uint32_t k)
  * Every group has at most one tile that is not full, and one boundary more than tiles. Whatever the
  * device: scratch is planned for before it is known.
  */
-template <class E> static uint64_t boundaries_max(uint32_t k, uint64_t n)
+template <class E> static uint64_t max_boundaries(uint32_t k, uint64_t n)
 {
 	const uint64_t n_groups = divide_up(k, (uint64_t)1 << levels_of_pass(plan_merge(k), 0));
 
-	const uint32_t a = merge_tile_n<E>(ROOM_64K), b = merge_tile_n<E>(ROOM_99K);
+	const uint32_t a = merge_tile_n<E>(SHARED_LIMIT_64K), b = merge_tile_n<E>(SHARED_LIMIT_99K);
 
 	return n / (a < b ? a : b) + 2 * n_groups;
 }
@@ -65,7 +65,7 @@ struct merge_layout {
 
 template <class E> static struct merge_layout lay_out_scratch(uint32_t k, uint64_t n)
 {
-	const uint64_t n_boundaries = boundaries_max<E>(k, n);
+	const uint64_t n_boundaries = max_boundaries<E>(k, n);
 	struct merge_layout layout;
 
 	layout.cuts_at = round_up(table_nbytes(k), 256);
@@ -91,25 +91,25 @@ static void write_tables(struct table_writer *writer, pass<E> *pass, const kerne
 	pass->n_groups = divide_up(pass->n_runs, pass->fan_in);
 	pass->n_tiles = 0;
 	pass->n_spans = 0;
-	pass->runs = (const kernel_slice *)writer_at(writer);
+	pass->runs = (const kernel_slice *)table_writer_position(writer);
 	for (uint64_t i = 0; i < pass->n_runs; i++) {
 		const uint64_t n = count_elements(slices, k, i * stride, (i + 1) * stride);
 		const void *run = from ? from + first_element : slices[i].elements;
 
-		writer_put(writer, (uint64_t)(uintptr_t)run);
-		writer_put(writer, n);
+		table_writer_put(writer, (uint64_t)(uintptr_t)run);
+		table_writer_put(writer, n);
 		first_element += n;
 	}
-	pass->groups = (const group *)writer_at(writer);
+	pass->groups = (const run_group *)table_writer_position(writer);
 	first_element = 0;
 	for (uint64_t i = 0; i < pass->n_groups; i++) {
 		const uint64_t group_stride = stride * pass->fan_in;
 		const uint64_t n =
 			count_elements(slices, k, i * group_stride, (i + 1) * group_stride);
 
-		writer_put(writer, pass->n_tiles);
-		writer_put(writer, first_element);
-		writer_put(writer, pass->n_spans);
+		table_writer_put(writer, pass->n_tiles);
+		table_writer_put(writer, first_element);
+		table_writer_put(writer, pass->n_spans);
 		pass->n_tiles += divide_up(n, pass->tile_n);
 		pass->n_spans += spans_for(divide_up(n, pass->tile_n));
 		first_element += n;
@@ -126,19 +126,19 @@ static int merge(const kernel_slice *slices, uint32_t k, E *out, char *scratch, 
 	pass<E> passes[PASSES_MAX] = {};
 	uint64_t stride = 1;
 	const E *from = nullptr;
-	shared_room room;
+	shared_limit limit;
 	int r;
 
 	if (n == 0)
 		return 0;
-	r = find_room<E>(&room);
+	r = find_shared_limit<E>(&limit);
 	if (r)
 		return r;
 	for (unsigned i = 0; i < plan.n_passes; i++) {
 		pass<E> *pass = &passes[i];
 
 		pass->n = n;
-		pass->tile_n = merge_tile_n<E>(room);
+		pass->tile_n = merge_tile_n<E>(limit);
 		pass->fan_in = 1u << levels_of_pass(plan, i);
 		pass->cuts = (const E **)(scratch + layout.cuts_at);
 		pass->edges = (key_type<E> *)(scratch + layout.edges_at);
@@ -147,12 +147,12 @@ static int merge(const kernel_slice *slices, uint32_t k, E *out, char *scratch, 
 		stride *= pass->fan_in;
 		from = pass->out;
 	}
-	writer_flush(&writer);
+	table_writer_flush(&writer);
 	r = writer.r;
 	for (unsigned i = 0; !r && i < plan.n_passes; i++) {
-		r = launch_split(passes[i], stream);
+		r = launch_splitters(passes[i], stream);
 		if (!r)
-			r = launch_merge_tiles(passes[i], room, stream);
+			r = launch_merge_tiles(passes[i], limit, stream);
 	}
 	return r;
 }

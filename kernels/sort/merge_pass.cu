@@ -20,7 +20,7 @@
 
 static constexpr unsigned PAIRS_MAX = FAN_IN / 2;
 
-template <class E, shared_room IN = ROOM>
+template <class E, shared_limit IN = SHARED_LIMIT>
 static constexpr uint32_t
 	merge_n = (tile_of<E, IN>::n_threads - (PAIRS_MAX - 1)) * tile_of<E, IN>::items;
 
@@ -28,24 +28,24 @@ static constexpr uint32_t
  * The unit of loading: up to a warp's worth of elements that are neighbours in one slice. Lane i
  * has from[i], natural position natural + i, and place + i * step in the tile: odd slices descend.
  */
-template <class E> struct alignas(16) piece {
+template <class E> struct alignas(16) fragment {
 	const E *from;
-	uint16_t natural, place;
+	uint16_t natural_position, tile_position;
 	uint16_t n;
 	int16_t step;
 };
 
 /* Chunks of a tile at most (all slices may end in one that is not full), and of each warp. */
-template <class E, shared_room IN = ROOM>
-static constexpr uint32_t pieces_max = merge_n<E, IN> / WARP + FAN_IN;
+template <class E, shared_limit IN = SHARED_LIMIT>
+static constexpr uint32_t max_fragments = merge_n<E, IN> / WARP + FAN_IN;
 template <class E>
-static constexpr uint32_t warp_pieces = divide_up(pieces_max<E>, tile_of<E>::n_threads / WARP);
+static constexpr uint32_t max_warp_fragments = divide_up(max_fragments<E>, tile_of<E>::n_threads / WARP);
 
-template <class E, shared_room IN = ROOM> struct merge_memory : tile_memory<E, IN> {
-	piece<E> pieces[pieces_max<E, IN>];
+template <class E, shared_limit IN = SHARED_LIMIT> struct merge_memory : tile_memory<E, IN> {
+	fragment<E> fragments[max_fragments<E, IN>];
 	const E *from[FAN_IN];
 	uint32_t begin[FAN_IN + 1]; /* natural position of each slice; at the end, of none */
-	uint32_t first_piece[FAN_IN + 1];
+	uint32_t first_fragment[FAN_IN + 1];
 	uint32_t bounds[PAIRS_MAX + 1]; /* first thread of each pair */
 };
 
@@ -62,22 +62,22 @@ __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pa
 	constexpr unsigned items = tile_of<E>::items;
 	const unsigned lane = threadIdx.x, n_pairs = pairs_for(pass.fan_in);
 	const E *from = nullptr;
-	uint32_t n = 0, n_pair, begin, first_piece, first_thread;
+	uint32_t n = 0, n_pair, begin, first_fragment, first_thread;
 
 	if (lane < FAN_IN) {
 		from = pass.cuts[boundary * FAN_IN + lane];
 		n = (uint32_t)(pass.cuts[(boundary + 1) * FAN_IN + lane] - from);
 	}
-	begin = lanes_sum_before(n, WARP);
-	first_piece = lanes_sum_before((n + WARP - 1) / WARP, WARP);
+	begin = lanes_exclusive_sum(n, WARP);
+	first_fragment = lanes_exclusive_sum((n + WARP - 1) / WARP, WARP);
 	n_pair = n + __shfl_xor_sync(ALL_LANES, n, 1);
 	n_pair = (n_pair + items - 1) / items; /* in threads */
-	first_thread = lanes_sum_before(lane % 2 ? 0u : n_pair, WARP);
+	first_thread = lanes_exclusive_sum(lane % 2 ? 0u : n_pair, WARP);
 	if (lane < FAN_IN)
 		memory.from[lane] = from;
 	if (lane <= FAN_IN) {
 		memory.begin[lane] = begin;
-		memory.first_piece[lane] = first_piece;
+		memory.first_fragment[lane] = first_fragment;
 		if (lane % 2 == 0)
 			memory.bounds[lane / 2] = lane / 2 < n_pairs ? first_thread :
 								       tile_of<E>::n_threads;
@@ -85,62 +85,62 @@ __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pa
 }
 
 /* List the pieces of all slices; all threads do. */
-template <class E> __device__ __forceinline__ void lay_out_pieces(merge_memory<E> &memory)
+template <class E> __device__ __forceinline__ void lay_out_fragments(merge_memory<E> &memory)
 {
-	const uint32_t n_pieces = memory.first_piece[FAN_IN];
+	const uint32_t n_fragments = memory.first_fragment[FAN_IN];
 
-	for (uint32_t i = threadIdx.x; i < n_pieces; i += tile_of<E>::n_threads) {
-		const uint32_t slice = co_rank_pivot<uint32_t>(memory.first_piece, 0, FAN_IN, i,
+	for (uint32_t i = threadIdx.x; i < n_fragments; i += tile_of<E>::n_threads) {
+		const uint32_t slice = co_rank_pivot<uint32_t>(memory.first_fragment, 0, FAN_IN, i,
 							       true, less_than()) -
 				       1;
-		const uint32_t offset = (i - memory.first_piece[slice]) * WARP;
-		const uint32_t left = memory.begin[slice + 1] - memory.begin[slice] - offset;
+		const uint32_t offset = (i - memory.first_fragment[slice]) * WARP;
+		const uint32_t n_left = memory.begin[slice + 1] - memory.begin[slice] - offset;
 		const uint32_t pair = slice / 2;
-		piece<E> piece;
+		fragment<E> fragment;
 
-		piece.from = memory.from[slice] + offset;
-		piece.natural = (uint16_t)(memory.begin[slice] + offset);
-		piece.n = (uint16_t)(left < WARP ? left : WARP);
+		fragment.from = memory.from[slice] + offset;
+		fragment.natural_position = (uint16_t)(memory.begin[slice] + offset);
+		fragment.n = (uint16_t)(n_left < WARP ? n_left : WARP);
 		if (slice % 2) {
-			piece.place = (uint16_t)(memory.bounds[pair + 1] * tile_of<E>::items - 1 -
+			fragment.tile_position = (uint16_t)(memory.bounds[pair + 1] * tile_of<E>::items - 1 -
 						 offset);
-			piece.step = -1;
+			fragment.step = -1;
 		} else {
-			piece.place = (uint16_t)(memory.bounds[pair] * tile_of<E>::items + offset);
-			piece.step = 1;
+			fragment.tile_position = (uint16_t)(memory.bounds[pair] * tile_of<E>::items + offset);
+			fragment.step = 1;
 		}
-		memory.pieces[i] = piece;
+		memory.fragments[i] = fragment;
 	}
 }
 
 /* Call `visit(j, piece)` for each piece of this thread's warp that has an element for this lane. */
 template <class E, class Visit>
-__device__ __forceinline__ void for_each_piece(const merge_memory<E> &memory, Visit visit)
+__device__ __forceinline__ void for_each_fragment(const merge_memory<E> &memory, Visit visit)
 {
-	const uint32_t n_pieces = memory.first_piece[FAN_IN];
+	const uint32_t n_fragments = memory.first_fragment[FAN_IN];
 
 #pragma unroll
-	for (unsigned j = 0; j < warp_pieces<E>; j++) {
+	for (unsigned j = 0; j < max_warp_fragments<E>; j++) {
 		const uint32_t i = j * (tile_of<E>::n_threads / WARP) + threadIdx.x / WARP;
 
-		if (i < n_pieces) {
-			const piece<E> piece = memory.pieces[i];
+		if (i < n_fragments) {
+			const fragment<E> fragment = memory.fragments[i];
 
-			if (threadIdx.x % WARP < piece.n)
-				visit(j, piece);
+			if (threadIdx.x % WARP < fragment.n)
+				visit(j, fragment);
 		}
 	}
 }
 
 /* Where this lane's element of a piece lies: in the tile, and in its natural order. */
-template <class E> __device__ __forceinline__ uint32_t place(const piece<E> &piece)
+template <class E> __device__ __forceinline__ uint32_t tile_position(const fragment<E> &fragment)
 {
-	return (uint32_t)(piece.place + (int32_t)(threadIdx.x % WARP) * piece.step);
+	return (uint32_t)(fragment.tile_position + (int32_t)(threadIdx.x % WARP) * fragment.step);
 }
 
-template <class E> __device__ __forceinline__ uint32_t natural(const piece<E> &piece)
+template <class E> __device__ __forceinline__ uint32_t natural_position(const fragment<E> &fragment)
 {
-	return piece.natural + threadIdx.x % WARP;
+	return fragment.natural_position + threadIdx.x % WARP;
 }
 
 /* Fill what is between the slices of each pair. */
@@ -155,7 +155,7 @@ __device__ __forceinline__ void fill_gaps(const merge_memory<E> &memory, V *tile
 		const uint32_t end = memory.bounds[pair + 1] * items - (begin[2] - begin[1]);
 
 		for (uint32_t at = first + threadIdx.x; at < end; at += tile_of<E>::n_threads)
-			tile[at] = past_all<V>::value;
+			tile[at] = max_sentinel<V>::value;
 	}
 }
 
@@ -164,17 +164,17 @@ template <class E, class V, unsigned ITEMS>
 __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, unsigned n_pairs,
 					   V (&v)[ITEMS])
 {
-	unsigned mine = 0;
+	unsigned own_segment = 0;
 	uint32_t begin;
 
 	for (unsigned pair = 1; pair < n_pairs; pair++)
-		mine += memory.bounds[pair] <= threadIdx.x;
-	begin = memory.bounds[mine] * ITEMS;
+		own_segment += memory.bounds[pair] <= threadIdx.x;
+	begin = memory.bounds[own_segment] * ITEMS;
 	merge_pair(tile, memory.cuts,
-		   segment_pair{ begin, memory.begin[2 * mine + 1] - memory.begin[2 * mine],
-				 memory.bounds[mine + 1] * ITEMS - begin, mine % 2 == 0 },
+		   segment_pair{ begin, memory.begin[2 * own_segment + 1] - memory.begin[2 * own_segment],
+				 memory.bounds[own_segment + 1] * ITEMS - begin, own_segment % 2 == 0 },
 		   v);
-	merge_segments(tile, memory.cuts, memory.bounds, n_pairs, mine, v);
+	merge_segments(tile, memory.cuts, memory.bounds, n_pairs, own_segment, v);
 }
 
 /*
@@ -204,14 +204,14 @@ __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memor
 template <class E>
 __device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_pairs, E *to)
 {
-	E elements[warp_pieces<E>], v[tile_of<E>::items];
+	E elements[max_warp_fragments<E>], v[tile_of<E>::items];
 
-	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
-		elements[j] = memory.elements[natural(piece)];
+	for_each_fragment(memory, [&](unsigned j, const fragment<E> &fragment) {
+		elements[j] = memory.elements[natural_position(fragment)];
 	});
 	__syncthreads();
-	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
-		memory.elements[place(piece)] = elements[j];
+	for_each_fragment(memory, [&](unsigned j, const fragment<E> &fragment) {
+		memory.elements[tile_position(fragment)] = elements[j];
 	});
 	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
@@ -224,27 +224,27 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 					    pair_element *to)
 {
 	typedef tile_of<pair_element> shape;
-	uint128_t elements[warp_pieces<pair_element>], v[shape::items];
+	uint128_t elements[max_warp_fragments<pair_element>], v[shape::items];
 	uint128_t *tile = &memory.elements[0].bits;
 
-	for_each_piece(memory, [&](unsigned j, const piece<pair_element> &piece) {
-		elements[j] = with_place(memory.elements[natural(piece)], natural(piece));
+	for_each_fragment(memory, [&](unsigned j, const fragment<pair_element> &fragment) {
+		elements[j] = with_position(memory.elements[natural_position(fragment)], natural_position(fragment));
 	});
 	__syncthreads();
-	for_each_piece(memory, [&](unsigned j, const piece<pair_element> &piece) {
-		tile[place(piece)] = elements[j];
+	for_each_fragment(memory, [&](unsigned j, const fragment<pair_element> &fragment) {
+		tile[tile_position(fragment)] = elements[j];
 	});
 	fill_gaps(memory, tile, n_pairs);
 	__syncthreads();
 	merge_tile(memory, tile, n_pairs, v);
 	for (uint32_t at = threadIdx.x; at < memory.begin[FAN_IN]; at += shape::n_threads) {
-		const uint32_t natural = place_in(tile[at]);
-		const uint32_t slice = co_rank_pivot<uint32_t>(memory.begin, 0, FAN_IN, natural,
+		const uint32_t natural_position = position_of(tile[at]);
+		const uint32_t slice = co_rank_pivot<uint32_t>(memory.begin, 0, FAN_IN, natural_position,
 							       true, less_than()) -
 				       1;
 
 		to[at].bits =
-			with_carried(tile[at], memory.from[slice][natural - memory.begin[slice]]);
+			with_payload(tile[at], memory.from[slice][natural_position - memory.begin[slice]]);
 	}
 }
 
@@ -252,27 +252,27 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 template <class E>
 __device__ __forceinline__ void merge_by_tags(merge_memory<E> &memory, unsigned n_pairs,
 					      const key_type<E> *edges,
-					      const E (&elements)[warp_pieces<E>], E *to)
+					      const E (&elements)[max_warp_fragments<E>], E *to)
 {
 	typedef tile_of<E> shape;
-	const tag_form<key_type<E>, shape::n> form(edges[0], edges[1]);
+	const tag_format<key_type<E>, shape::n> format(edges[0], edges[1]);
 	const uint32_t n = memory.begin[FAN_IN];
 	uint32_t v[shape::items];
 
-	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
-		memory.elements[natural(piece)] = elements[j];
-		memory.tags[place(piece)] = form.tag(key_of(elements[j]), natural(piece));
+	for_each_fragment(memory, [&](unsigned j, const fragment<E> &fragment) {
+		memory.elements[natural_position(fragment)] = elements[j];
+		memory.tags[tile_position(fragment)] = format.tag(key_of(elements[j]), natural_position(fragment));
 	});
 	fill_gaps(memory, memory.tags, n_pairs);
 	__syncthreads();
 	if (slices_are_in_order(memory, memory.elements,
-				[](uint32_t, uint32_t natural) { return natural; })) {
+				[](uint32_t, uint32_t natural_position) { return natural_position; })) {
 		write_elements(memory, to, n);
 		return;
 	}
 	merge_tile(memory, memory.tags, n_pairs, v);
-	if (form.shift &&
-	    !arrange_twins(twins<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v)) {
+	if (format.shift &&
+	    !sort_tied_tags(tied_tags<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v)) {
 		merge_elements(memory, n_pairs, to);
 		return;
 	}
@@ -282,23 +282,23 @@ __device__ __forceinline__ void merge_by_tags(merge_memory<E> &memory, unsigned 
 /* A tile of elements that are sorted themselves. */
 template <class E>
 __device__ __forceinline__ void merge_plain(merge_memory<E> &memory, unsigned n_pairs,
-					    const E (&elements)[warp_pieces<E>], E *to)
+					    const E (&elements)[max_warp_fragments<E>], E *to)
 {
 	E v[tile_of<E>::items];
 
-	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
-		memory.elements[place(piece)] = elements[j];
+	for_each_fragment(memory, [&](unsigned j, const fragment<E> &fragment) {
+		memory.elements[tile_position(fragment)] = elements[j];
 	});
 	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
-	if (slices_are_in_order(memory, memory.elements, [&](uint32_t slice, uint32_t natural) {
-		    const uint32_t offset = natural - memory.begin[slice];
+	if (slices_are_in_order(memory, memory.elements, [&](uint32_t slice, uint32_t natural_position) {
+		    const uint32_t offset = natural_position - memory.begin[slice];
 		    const uint32_t first = memory.bounds[slice / 2 + slice % 2] * tile_of<E>::items;
 
 		    return slice % 2 ? first - 1 - offset : first + offset;
 	    })) {
-		for_each_piece(memory, [&](unsigned, const piece<E> &piece) {
-			to[natural(piece)] = piece.from[threadIdx.x % WARP];
+		for_each_fragment(memory, [&](unsigned, const fragment<E> &fragment) {
+			to[natural_position(fragment)] = fragment.from[threadIdx.x % WARP];
 		});
 		return;
 	}
@@ -311,10 +311,10 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	merge_tiles(pass<E> pass)
 {
 	merge_memory<E> &memory = *shared_memory<merge_memory<E>>();
-	const group_view group = group_of_tile(pass, blockIdx.x);
+	const run_group_view group = run_group_of_tile(pass, blockIdx.x);
 	const uint64_t tile = blockIdx.x - group.first_tile, boundary = blockIdx.x + group.index;
 	const unsigned n_pairs = pairs_for(pass.fan_in);
-	E elements[warp_pieces<E>];
+	E elements[max_warp_fragments<E>];
 	E *to = pass.out;
 
 	if (pass.state) {
@@ -326,10 +326,10 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	if (threadIdx.x < WARP)
 		lay_out_slices(memory, pass, boundary);
 	__syncthreads();
-	lay_out_pieces(memory);
+	lay_out_fragments(memory);
 	__syncthreads();
-	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
-		elements[j] = piece.from[threadIdx.x % WARP];
+	for_each_fragment(memory, [&](unsigned j, const fragment<E> &fragment) {
+		elements[j] = fragment.from[threadIdx.x % WARP];
 	});
 	if constexpr (is_tagged<E>)
 		merge_by_tags(memory, n_pairs, pass.edges + boundary, elements, to);
@@ -337,19 +337,19 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 		merge_plain(memory, n_pairs, elements, to);
 }
 
-template <class E> uint32_t merge_tile_n(shared_room room)
+template <class E> uint32_t merge_tile_n(shared_limit limit)
 {
-	return room == ROOM_64K ? merge_n<E, ROOM_64K> : merge_n<E, ROOM_99K>;
+	return limit == SHARED_LIMIT_64K ? merge_n<E, SHARED_LIMIT_64K> : merge_n<E, SHARED_LIMIT_99K>;
 }
 
 /* What is launched is the same; how it is depends on the code that the device has of it. */
-template <shared_room IN, class E> static int launch_tiles(const pass<E> &pass, CUstream_st *stream)
+template <shared_limit IN, class E> static int launch_tiles(const pass<E> &pass, CUstream_st *stream)
 {
 	constexpr size_t nbytes = sizeof(merge_memory<E, IN>);
 	const int r = (int)cudaFuncSetAttribute(
 		merge_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);
 
-	static_assert(nbytes <= room_nbytes(IN), "a block has so much shared memory");
+	static_assert(nbytes <= shared_limit_nbytes(IN), "a block has so much shared memory");
 	if (r)
 		return r;
 	LAUNCH(merge_tiles<E>, (unsigned)pass.n_tiles, (tile_of<E, IN>::n_threads), nbytes, stream,
@@ -358,15 +358,15 @@ template <shared_room IN, class E> static int launch_tiles(const pass<E> &pass, 
 }
 
 template <class E>
-int launch_merge_tiles(const pass<E> &pass, shared_room room, CUstream_st *stream)
+int launch_merge_tiles(const pass<E> &pass, shared_limit limit, CUstream_st *stream)
 {
-	return room == ROOM_64K ? launch_tiles<ROOM_64K>(pass, stream) :
-				  launch_tiles<ROOM_99K>(pass, stream);
+	return limit == SHARED_LIMIT_64K ? launch_tiles<SHARED_LIMIT_64K>(pass, stream) :
+				  launch_tiles<SHARED_LIMIT_99K>(pass, stream);
 }
 
 #define INSTANTIATE(type)                                                                          \
-	template uint32_t merge_tile_n<type>(shared_room);                                         \
-	template int launch_merge_tiles(const pass<type> &, shared_room, CUstream_st *);
+	template uint32_t merge_tile_n<type>(shared_limit);                                         \
+	template int launch_merge_tiles(const pass<type> &, shared_limit, CUstream_st *);
 
 INSTANTIATE(uint32_t)
 INSTANTIATE(uint64_t)

@@ -71,7 +71,7 @@ static constexpr GSORT_HD uint64_t spans_for(uint64_t n_tiles)
 }
 
 /* In tables: where a group begins. */
-struct group {
+struct run_group {
 	uint64_t first_tile;
 	uint64_t first_element;
 	uint64_t first_span;
@@ -97,7 +97,7 @@ template <class E> struct pass {
 
 	/* Of a merge; runs is NULL in a sort. */
 	const kernel_slice *runs;
-	const group *groups;
+	const run_group *groups;
 	E *out;
 
 	/* Made by the splitters: FAN_IN pointers for each boundary, and the first key after it. */
@@ -111,7 +111,7 @@ template <class E> struct pass {
 };
 
 struct first_tiles {
-	const group *groups;
+	const run_group *groups;
 
 	__device__ uint64_t operator[](uint64_t i) const
 	{
@@ -120,7 +120,7 @@ struct first_tiles {
 };
 
 struct first_spans {
-	const group *groups;
+	const run_group *groups;
 
 	__device__ uint64_t operator[](uint64_t i) const
 	{
@@ -129,7 +129,7 @@ struct first_spans {
 };
 
 /* A group, as the kernels want it. */
-struct group_view {
+struct run_group_view {
 	uint64_t index;
 	uint64_t first_tile;
 	uint64_t first_element;
@@ -137,9 +137,9 @@ struct group_view {
 };
 
 template <class E>
-__device__ __forceinline__ group_view view_group(const pass<E> &pass, uint64_t index)
+__device__ __forceinline__ run_group_view describe_run_group(const pass<E> &pass, uint64_t index)
 {
-	group_view view;
+	run_group_view view;
 
 	view.index = index;
 	if (pass.runs) {
@@ -160,19 +160,19 @@ __device__ __forceinline__ group_view view_group(const pass<E> &pass, uint64_t i
 }
 
 template <class E>
-__device__ __forceinline__ group_view group_of_tile(const pass<E> &pass, uint64_t tile)
+__device__ __forceinline__ run_group_view run_group_of_tile(const pass<E> &pass, uint64_t tile)
 {
 	if (pass.runs)
-		return view_group(pass,
+		return describe_run_group(pass,
 				  co_rank_pivot<uint64_t>(first_tiles{ pass.groups }, 0,
 							  pass.n_groups, tile, true, less_than()) -
 					  1);
-	return view_group(pass, tile / pass.tiles_per_group);
+	return describe_run_group(pass, tile / pass.tiles_per_group);
 }
 
 /* ret_span: the span's number in its group. */
 template <class E>
-__device__ __forceinline__ group_view group_of_span(const pass<E> &pass, uint64_t span,
+__device__ __forceinline__ run_group_view run_group_of_span(const pass<E> &pass, uint64_t span,
 						    uint64_t *ret_span)
 {
 	uint64_t index;
@@ -188,7 +188,7 @@ __device__ __forceinline__ group_view group_of_span(const pass<E> &pass, uint64_
 		index = span / n_spans;
 		*ret_span = span % n_spans;
 	}
-	return view_group(pass, index);
+	return describe_run_group(pass, index);
 }
 
 /* In a sort: which buffer pass.index finds its runs in. */
@@ -222,26 +222,26 @@ template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E
 }
 
 /* What sort.cu puts a pass together from; each for integers and pairs. */
-template <class E> uint32_t merge_tile_n(shared_room room);
-template <class E> uint32_t sort_tile_n(shared_room room);
+template <class E> uint32_t merge_tile_n(shared_limit limit);
+template <class E> uint32_t sort_tile_n(shared_limit limit);
 template <class E>
-int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, shared_room room,
+int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, shared_limit limit,
 		      CUstream_st *stream);
-template <class E> int launch_split(const pass<E> &pass, CUstream_st *stream);
+template <class E> int launch_splitters(const pass<E> &pass, CUstream_st *stream);
 template <class E>
-int launch_merge_tiles(const pass<E> &pass, shared_room room, CUstream_st *stream);
+int launch_merge_tiles(const pass<E> &pass, shared_limit limit, CUstream_st *stream);
 
 /* The room of the code that the device runs. Nobody is asked where tiles are the same in any. */
-template <class E> static inline int find_room(shared_room *ret_room)
+template <class E> static inline int find_shared_limit(shared_limit *ret_limit)
 {
 	int architecture = 0, r = 0;
 
-	*ret_room = ROOM_99K;
-	if (sort_tile_n<E>(ROOM_64K) == sort_tile_n<E>(ROOM_99K) &&
-	    merge_tile_n<E>(ROOM_64K) == merge_tile_n<E>(ROOM_99K))
+	*ret_limit = SHARED_LIMIT_99K;
+	if (sort_tile_n<E>(SHARED_LIMIT_64K) == sort_tile_n<E>(SHARED_LIMIT_99K) &&
+	    merge_tile_n<E>(SHARED_LIMIT_64K) == merge_tile_n<E>(SHARED_LIMIT_99K))
 		return 0;
 	r = kernels_architecture(&architecture);
 	if (!r)
-		*ret_room = room_of(architecture);
+		*ret_limit = shared_limit_of(architecture);
 	return r;
 }

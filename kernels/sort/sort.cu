@@ -22,7 +22,7 @@ template <class E> static size_t edges_nbytes(uint64_t n_boundaries)
 }
 
 template <class E>
-static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels, shared_room room)
+static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels, shared_limit limit)
 {
 	const uint64_t n_runs = divide_up(pass->n, run_n);
 
@@ -30,7 +30,7 @@ static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels, shared_ro
 	pass->run_n = run_n;
 	pass->n_runs = n_runs;
 	pass->n_groups = divide_up(n_runs, pass->fan_in);
-	pass->tile_n = merge_tile_n<E>(room);
+	pass->tile_n = merge_tile_n<E>(limit);
 	pass->tiles_per_group = divide_up(run_n * pass->fan_in, pass->tile_n);
 	pass->n_tiles =
 		(pass->n_groups - 1) * pass->tiles_per_group +
@@ -39,25 +39,25 @@ static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels, shared_ro
 }
 
 /* The most boundaries of any pass. */
-template <class E> static uint64_t boundaries_in(shared_room room, uint64_t n)
+template <class E> static uint64_t max_boundaries_within(shared_limit limit, uint64_t n)
 {
-	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>(room)));
-	uint64_t run_n = sort_tile_n<E>(room), most = 0;
+	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>(limit)));
+	uint64_t run_n = sort_tile_n<E>(limit), max_boundaries_n = 0;
 	pass<E> pass = {};
 
 	pass.n = n;
 	for (unsigned i = 0; i < plan.n_passes; i++) {
-		shape_pass(&pass, run_n, levels_of_pass(plan, i), room);
-		most = pass.n_boundaries() > most ? pass.n_boundaries() : most;
+		shape_pass(&pass, run_n, levels_of_pass(plan, i), limit);
+		max_boundaries_n = pass.n_boundaries() > max_boundaries_n ? pass.n_boundaries() : max_boundaries_n;
 		run_n *= pass.fan_in;
 	}
-	return most;
+	return max_boundaries_n;
 }
 
 /* Whatever the device: scratch is planned for before it is known. */
-template <class E> static uint64_t boundaries_max(uint64_t n)
+template <class E> static uint64_t max_boundaries(uint64_t n)
 {
-	const uint64_t a = boundaries_in<E>(ROOM_64K, n), b = boundaries_in<E>(ROOM_99K, n);
+	const uint64_t a = max_boundaries_within<E>(SHARED_LIMIT_64K, n), b = max_boundaries_within<E>(SHARED_LIMIT_99K, n);
 
 	return a < b ? b : a;
 }
@@ -65,40 +65,40 @@ template <class E> static uint64_t boundaries_max(uint64_t n)
 /* | state | cuts | edges | buffer of n elements | */
 template <class E> static size_t sort_scratch_nbytes(uint64_t n)
 {
-	const uint64_t n_boundaries = boundaries_max<E>(n);
+	const uint64_t n_boundaries = max_boundaries<E>(n);
 
 	return round_up(sizeof(sort_state), 256) + cuts_nbytes<E>(n_boundaries) +
 	       edges_nbytes<E>(n_boundaries) + round_up(n * sizeof(E), 256);
 }
 
-static constexpr unsigned SETTLE_THREADS = 256;
-static constexpr unsigned SETTLE_BLOCKS = 132 * 8;
+static constexpr unsigned COPY_BACK_THREADS = 256;
+static constexpr unsigned COPY_BACK_BLOCKS = 132 * 8;
 
 /* Copy the sorted elements from the scratch buffer if that is where they have ended up. */
-template <class E> __global__ void __launch_bounds__(SETTLE_THREADS) settle(pass<E> pass)
+template <class E> __global__ void __launch_bounds__(COPY_BACK_THREADS) copy_back(pass<E> pass)
 {
 	if (!pass.state->disordered || source_buffer(pass) == 0)
 		return;
-	for (uint64_t i = (uint64_t)blockIdx.x * SETTLE_THREADS + threadIdx.x; i < pass.n;
-	     i += (uint64_t)gridDim.x * SETTLE_THREADS)
+	for (uint64_t i = (uint64_t)blockIdx.x * COPY_BACK_THREADS + threadIdx.x; i < pass.n;
+	     i += (uint64_t)gridDim.x * COPY_BACK_THREADS)
 		pass.buffers[0][i] = pass.buffers[1][i];
 }
 
 template <class E> static int sort(E *elements, uint64_t n, char *scratch, CUstream_st *stream)
 {
-	const uint64_t n_boundaries = boundaries_max<E>(n);
+	const uint64_t n_boundaries = max_boundaries<E>(n);
 	struct pass_plan plan;
-	shared_room room;
+	shared_limit limit;
 	uint64_t run_n;
 	pass<E> pass = {};
 	int r;
 
 	if (n < 2)
 		return 0;
-	r = find_room<E>(&room);
+	r = find_shared_limit<E>(&limit);
 	if (r)
 		return r;
-	run_n = sort_tile_n<E>(room);
+	run_n = sort_tile_n<E>(limit);
 	plan = plan_passes(divide_up(n, run_n));
 	pass.n = n;
 	pass.state = (sort_state *)scratch;
@@ -110,17 +110,17 @@ template <class E> static int sort(E *elements, uint64_t n, char *scratch, CUstr
 
 	r = (int)cudaMemsetAsync(pass.state, 0, sizeof *pass.state, stream);
 	if (!r)
-		r = launch_sort_tiles(elements, pass.buffers[pass.start], n, pass.state, room,
+		r = launch_sort_tiles(elements, pass.buffers[pass.start], n, pass.state, limit,
 				      stream);
 	for (; !r && pass.index < plan.n_passes; pass.index++) {
-		shape_pass(&pass, run_n, levels_of_pass(plan, pass.index), room);
-		r = launch_split(pass, stream);
+		shape_pass(&pass, run_n, levels_of_pass(plan, pass.index), limit);
+		r = launch_splitters(pass, stream);
 		if (!r)
-			r = launch_merge_tiles(pass, room, stream);
+			r = launch_merge_tiles(pass, limit, stream);
 		run_n *= pass.fan_in;
 	}
 	if (!r && plan.n_passes > 0) {
-		LAUNCH(settle<E>, SETTLE_BLOCKS, SETTLE_THREADS, 0, stream, pass);
+		LAUNCH(copy_back<E>, COPY_BACK_BLOCKS, COPY_BACK_THREADS, 0, stream, pass);
 		r = (int)cudaGetLastError();
 	}
 	return r;

@@ -8,20 +8,20 @@
 /* Slices that one launch carries as its argument. */
 static constexpr unsigned SLICES_MAX = 128;
 
-struct slice_cargo {
+struct slice_args {
 	kernel_slice slices[SLICES_MAX];
 };
 
 /* first: the number of the cargo's first slice. */
 template <class E>
 __global__ void __launch_bounds__(SLICES_MAX)
-	cut(slice_cargo cargo, uint32_t n, uint32_t first, E key, uint32_t slice, uint64_t *cuts)
+	cut(slice_args args, uint32_t n, uint32_t first, E key, uint32_t slice, uint64_t *cuts)
 {
 	const uint32_t i = threadIdx.x;
 
 	if (i < n)
-		cuts[first + i] = co_rank_pivot<uint64_t>((const E *)cargo.slices[i].elements, 0,
-							  cargo.slices[i].n, key, first + i < slice,
+		cuts[first + i] = co_rank_pivot<uint64_t>((const E *)args.slices[i].elements, 0,
+							  args.slices[i].n, key, first + i < slice,
 							  less_than());
 }
 
@@ -33,11 +33,11 @@ static int cut_slices(const kernel_slice *slices, uint32_t k, E key, uint32_t sl
 
 	for (uint32_t first = 0; !r && first < k; first += SLICES_MAX) {
 		const uint32_t n = k - first < SLICES_MAX ? k - first : SLICES_MAX;
-		slice_cargo cargo = {};
+		slice_args args = {};
 
 		for (uint32_t i = 0; i < n; i++)
-			cargo.slices[i] = slices[first + i];
-		LAUNCH(cut<E>, 1, SLICES_MAX, 0, stream, cargo, n, first, key, slice, cuts);
+			args.slices[i] = slices[first + i];
+		LAUNCH(cut<E>, 1, SLICES_MAX, 0, stream, args, n, first, key, slice, cuts);
 		r = (int)cudaGetLastError();
 	}
 	return r;

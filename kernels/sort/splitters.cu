@@ -36,7 +36,7 @@ static_assert(splitting::n_threads % WARP == 0, "whole warps");
 /* The lane with the widest range. Widths count up to 2^28: what is wider is wide enough. */
 __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 {
-	const uint32_t most = 1u << 28, capped = width < most ? (uint32_t)width : most - 1;
+	const uint32_t max_width = 1u << 28, capped = width < max_width ? (uint32_t)width : max_width - 1;
 
 	return lanes_max(capped * CUT_LANES + lane, CUT_LANES) % CUT_LANES;
 }
@@ -82,16 +82,16 @@ __device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Inde
 				co_rank_pivot<Index>(run, lo, hi, pivot, lane < owner, less_than());
 		place = lanes_sum(n_before, CUT_LANES);
 		if (!done && place < rank) {
-			const Index reach = rank - place - 1;
+			const Index max_shift = rank - place - 1;
 
 			lo = n_before + (lane == owner);
-			hi = hi - lo > reach ? lo + reach : hi;
+			hi = hi - lo > max_shift ? lo + max_shift : hi;
 			sum_lo = place + 1;
 		} else if (!done) {
-			const Index reach = place - rank;
+			const Index max_shift = place - rank;
 
 			hi = n_before;
-			lo = hi - lo > reach ? hi - reach : lo;
+			lo = hi - lo > max_shift ? hi - max_shift : lo;
 			sum_hi = place;
 		}
 		changed = lanes_sum(place < rank ? hi : lo, CUT_LANES);
@@ -106,21 +106,21 @@ template <class E>
 __device__ __forceinline__ bool runs_are_in_order(kernel_slice run, unsigned lane)
 {
 	const E *elements = (const E *)run.elements;
-	key_type<E> greatest = run.n ? key_of(elements[run.n - 1]) : 0, before;
+	key_type<E> max_key = run.n ? key_of(elements[run.n - 1]) : 0, before;
 	bool disorder;
 
 	for (unsigned distance = 1; distance < CUT_LANES; distance *= 2) {
 		const key_type<E> other = lane_broadcast(
-			greatest, lane >= distance ? lane - distance : lane, CUT_LANES);
+			max_key, lane >= distance ? lane - distance : lane, CUT_LANES);
 
-		greatest = greatest < other ? other : greatest;
+		max_key = max_key < other ? other : max_key;
 	}
-	before = lane_broadcast(greatest, lane ? lane - 1 : 0, CUT_LANES);
+	before = lane_broadcast(max_key, lane ? lane - 1 : 0, CUT_LANES);
 	disorder = lane && run.n && key_of(elements[0]) < before;
 	return lanes_sum((uint32_t)disorder, CUT_LANES) == 0;
 }
 
-/* The first key after the cut, for tag_form; after the last cut of a group its greatest key. */
+/* The first key after the cut, for tag_format; after the last cut of a group its greatest key. */
 template <class E>
 __device__ __forceinline__ key_type<E> find_edge(kernel_slice run, uint64_t cut, bool last)
 {
@@ -133,87 +133,87 @@ __device__ __forceinline__ key_type<E> find_edge(kernel_slice run, uint64_t cut,
 }
 
 /* A span of one group: boundaries [first, end), numbered in the group. */
-struct span {
-	group_view group;
+struct boundary_span {
+	run_group_view group;
 	uint64_t first, end;
 };
 
 /* What the block knows of each run: the part of it that lies in the span. */
 template <class E> struct split_memory {
-	const E *part[CUT_LANES];
+	const E *run_start[CUT_LANES];
 	uint32_t n[CUT_LANES];
 };
 
 template <class E>
-__device__ __forceinline__ uint64_t rank_of(const pass<E> &pass, const span &span,
+__device__ __forceinline__ uint64_t boundary_rank(const pass<E> &pass, const boundary_span &boundary_span,
 					    uint64_t boundary)
 {
 	const uint64_t rank = boundary * pass.tile_n;
 
-	return rank < span.group.n ? rank : span.group.n;
+	return rank < boundary_span.group.n ? rank : boundary_span.group.n;
 }
 
 /* The first warp cuts the runs at both ends of the span, a half each. */
 template <class E>
 __device__ __forceinline__ void cut_span(split_memory<E> &memory, const pass<E> &pass,
-					 const span &span, kernel_slice run)
+					 const boundary_span &boundary_span, kernel_slice run)
 {
 	const unsigned lane = threadIdx.x % CUT_LANES;
 	const bool is_end = threadIdx.x >= CUT_LANES;
-	const uint64_t rank = rank_of(pass, span, is_end ? span.end - 1 : span.first);
+	const uint64_t rank = boundary_rank(pass, boundary_span, is_end ? boundary_span.end - 1 : boundary_span.first);
 	const uint64_t cut =
 		find_cut<uint64_t>((const E *)run.elements, 0, run.n < rank ? run.n : rank, rank);
 	const uint64_t end = lane_broadcast(cut, lane + CUT_LANES, WARP);
 
 	if (is_end)
 		return;
-	memory.part[lane] = (const E *)run.elements + cut;
+	memory.run_start[lane] = (const E *)run.elements + cut;
 	memory.n[lane] = (uint32_t)(end - cut);
 }
 
-template <class E> __global__ void __launch_bounds__(splitting::n_threads) split(pass<E> pass)
+template <class E> __global__ void __launch_bounds__(splitting::n_threads) split_runs(pass<E> pass)
 {
 	split_memory<E> &memory = *shared_memory<split_memory<E>>();
 	const unsigned lane = threadIdx.x % CUT_LANES;
 	kernel_slice run = { nullptr, 0 };
 	uint64_t index, n_boundaries, first_rank;
-	const E *part;
+	const E *run_start;
 	uint32_t n;
-	span span;
+	boundary_span boundary_span;
 
 	if (pass.state && !pass.state->disordered)
 		return;
-	span.group = group_of_span(pass, blockIdx.x, &index);
-	n_boundaries = divide_up(span.group.n, pass.tile_n) + 1;
-	span.first = index * splitting::n_boundaries;
-	span.end = span.first + splitting::n_boundaries;
-	if (span.first >= n_boundaries)
+	boundary_span.group = run_group_of_span(pass, blockIdx.x, &index);
+	n_boundaries = divide_up(boundary_span.group.n, pass.tile_n) + 1;
+	boundary_span.first = index * splitting::n_boundaries;
+	boundary_span.end = boundary_span.first + splitting::n_boundaries;
+	if (boundary_span.first >= n_boundaries)
 		return;
-	if (span.end > n_boundaries)
-		span.end = n_boundaries;
+	if (boundary_span.end > n_boundaries)
+		boundary_span.end = n_boundaries;
 	if (lane < pass.fan_in)
-		run = view_run(pass, span.group.index * pass.fan_in + lane);
+		run = view_run(pass, boundary_span.group.index * pass.fan_in + lane);
 
 	if (threadIdx.x < WARP) {
-		cut_span(memory, pass, span, run);
+		cut_span(memory, pass, boundary_span, run);
 		if (pass.state && index == 0 && !runs_are_in_order<E>(run, lane) &&
 		    threadIdx.x == 0)
 			atomicExch(&pass.state->merged[pass.index], 1u);
 	}
 	__syncthreads();
 
-	part = memory.part[lane];
+	run_start = memory.run_start[lane];
 	n = memory.n[lane];
-	first_rank = rank_of(pass, span, span.first);
-	for (uint64_t i = span.first; i < span.end; i += N_CUTTERS) {
+	first_rank = boundary_rank(pass, boundary_span, boundary_span.first);
+	for (uint64_t i = boundary_span.first; i < boundary_span.end; i += N_CUTTERS) {
 		/* Both halves of a warp go on together, even past the end. */
 		const uint64_t mine = i + threadIdx.x / CUT_LANES;
-		const uint64_t boundary = mine < span.end ? mine : span.end - 1;
-		const uint32_t rank = (uint32_t)(rank_of(pass, span, boundary) - first_rank);
-		const E *at = part + find_cut<uint32_t>(part, 0, n < rank ? n : rank, rank);
+		const uint64_t boundary = mine < boundary_span.end ? mine : boundary_span.end - 1;
+		const uint32_t rank = (uint32_t)(boundary_rank(pass, boundary_span, boundary) - first_rank);
+		const E *at = run_start + find_cut<uint32_t>(run_start, 0, n < rank ? n : rank, rank);
 		const key_type<E> edge = find_edge<E>(run, (uint64_t)(at - (const E *)run.elements),
 						      boundary == n_boundaries - 1);
-		const uint64_t row = span.group.first_tile + span.group.index + boundary;
+		const uint64_t row = boundary_span.group.first_tile + boundary_span.group.index + boundary;
 
 		if (mine == boundary && lane < FAN_IN)
 			pass.cuts[row * FAN_IN + lane] = at;
@@ -222,14 +222,14 @@ template <class E> __global__ void __launch_bounds__(splitting::n_threads) split
 	}
 }
 
-template <class E> int launch_split(const pass<E> &pass, CUstream_st *stream)
+template <class E> int launch_splitters(const pass<E> &pass, CUstream_st *stream)
 {
-	LAUNCH(split<E>, (unsigned)pass.n_spans, splitting::n_threads, sizeof(split_memory<E>),
+	LAUNCH(split_runs<E>, (unsigned)pass.n_spans, splitting::n_threads, sizeof(split_memory<E>),
 	       stream, pass);
 	return (int)cudaGetLastError();
 }
 
-template int launch_split(const pass<uint32_t> &, CUstream_st *);
-template int launch_split(const pass<uint64_t> &, CUstream_st *);
-template int launch_split(const pass<uint128_t> &, CUstream_st *);
-template int launch_split(const pass<pair_element> &, CUstream_st *);
+template int launch_splitters(const pass<uint32_t> &, CUstream_st *);
+template int launch_splitters(const pass<uint64_t> &, CUstream_st *);
+template int launch_splitters(const pass<uint128_t> &, CUstream_st *);
+template int launch_splitters(const pass<pair_element> &, CUstream_st *);

@@ -32,19 +32,19 @@ static constexpr GSORT_HD unsigned bits_for(unsigned n)
 }
 
 /* The longest group of twins that one thread puts in order by insertion. */
-static constexpr uint32_t TWINS_MAX = 12;
+static constexpr uint32_t MAX_TIED_TAGS = 12;
 
 /* PLACES: number of places in the tile. The tag of all ones is past all others. */
-template <class K, unsigned PLACES> struct tag_form {
+template <class K, unsigned PLACES> struct tag_format {
 	static constexpr unsigned place_bits = bits_for(PLACES);
 	static constexpr uint32_t place_mask = (1u << place_bits) - 1;
 
-	K least;
+	K min_key;
 	unsigned shift;
 
-	__device__ tag_form(K least_key, K greatest_key) : least(least_key), shift(0)
+	__device__ tag_format(K lowest_key, K highest_key) : min_key(lowest_key), shift(0)
 	{
-		const unsigned bits = bit_length(greatest_key - least_key);
+		const unsigned bits = bit_length(highest_key - lowest_key);
 
 		if (bits > 32 - place_bits)
 			shift = bits - (32 - place_bits);
@@ -52,19 +52,19 @@ template <class K, unsigned PLACES> struct tag_form {
 
 	__device__ uint32_t tag(K key, uint32_t place) const
 	{
-		return (uint32_t)((key - least) >> shift) << place_bits | place;
+		return (uint32_t)((key - min_key) >> shift) << place_bits | place;
 	}
 };
 
 /* The sorted tags of a tile, and the elements they stand for. */
-template <class E, unsigned PLACES> struct twins {
-	static constexpr uint32_t place_mask = tag_form<key_type<E>, PLACES>::place_mask;
+template <class E, unsigned PLACES> struct tied_tags {
+	static constexpr uint32_t place_mask = tag_format<key_type<E>, PLACES>::place_mask;
 
 	const E *elements;
 	uint32_t *tags;
 	uint32_t n; /* tags that stand for keys */
 
-	static __device__ bool are_twins(uint32_t x, uint32_t y)
+	static __device__ bool tags_tie(uint32_t x, uint32_t y)
 	{
 		return (x ^ y) <= place_mask;
 	}
@@ -74,7 +74,7 @@ template <class E, unsigned PLACES> struct twins {
 		return key_of(elements[tag & place_mask]);
 	}
 
-	__device__ void arrange(uint32_t first, uint32_t end) const
+	__device__ void sort_by_key(uint32_t first, uint32_t end) const
 	{
 		for (uint32_t i = first + 1; i < end; i++) {
 			const uint32_t moving = tags[i];
@@ -89,23 +89,23 @@ template <class E, unsigned PLACES> struct twins {
 
 /* Neighbours i and i + 1, counted from this thread's first tag: bit i is set if they are twins. */
 template <class E, unsigned PLACES, unsigned ITEMS>
-__device__ __forceinline__ uint64_t find_twins(const twins<E, PLACES> &tile,
+__device__ __forceinline__ uint64_t find_tied_tags(const tied_tags<E, PLACES> &tile,
 					       const uint32_t (&v)[ITEMS])
 {
 	const uint32_t next = (threadIdx.x + 1) * ITEMS;
-	uint64_t found = 0;
+	uint64_t tie_bits = 0;
 
 #pragma unroll
 	for (unsigned i = 0; i + 1 < ITEMS; i++)
-		found |= tile.are_twins(v[i], v[i + 1]) ? (uint64_t)1 << i : 0;
-	if (next < tile.n && tile.are_twins(v[ITEMS - 1], tile.tags[next]))
-		found |= (uint64_t)1 << (ITEMS - 1);
+		tie_bits |= tile.tags_tie(v[i], v[i + 1]) ? (uint64_t)1 << i : 0;
+	if (next < tile.n && tile.tags_tie(v[ITEMS - 1], tile.tags[next]))
+		tie_bits |= (uint64_t)1 << (ITEMS - 1);
 	if (next > tile.n) {
 		const uint32_t n_mine = tile.n > next - ITEMS ? tile.n - (next - ITEMS) : 0;
 
-		found &= n_mine ? ((uint64_t)1 << (n_mine - 1)) - 1 : 0;
+		tie_bits &= n_mine ? ((uint64_t)1 << (n_mine - 1)) - 1 : 0;
 	}
-	return found;
+	return tie_bits;
 }
 
 __device__ __forceinline__ unsigned count_low_ones(uint64_t bits)
@@ -119,35 +119,35 @@ __device__ __forceinline__ unsigned count_low_ones(uint64_t bits)
  * n_leading: shared, one for each thread.
  */
 template <class E, unsigned PLACES, unsigned ITEMS>
-__device__ __forceinline__ bool arrange_twins(const twins<E, PLACES> &tile, uint16_t *n_leading,
+__device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile, uint16_t *n_leading,
 					      const uint32_t (&v)[ITEMS])
 {
 	const uint32_t begin = threadIdx.x * ITEMS;
-	const uint64_t found = find_twins(tile, v);
-	const bool continues = begin > 0 && begin < tile.n &&
-			       tile.are_twins(tile.tags[begin - 1], v[0]);
-	bool crowd = false, disorder = false;
+	const uint64_t tie_bits = find_tied_tags(tile, v);
+	const bool continues_group = begin > 0 && begin < tile.n &&
+			       tile.tags_tie(tile.tags[begin - 1], v[0]);
+	bool has_too_many = false, disorder = false;
 
-	n_leading[threadIdx.x] = (uint16_t)count_low_ones(found);
+	n_leading[threadIdx.x] = (uint16_t)count_low_ones(tie_bits);
 	__syncthreads();
 
 	/* The thread in which a group of twins begins arranges it: nobody else looks at it. */
-	for (uint64_t firsts = found & ~(found << 1 | continues); firsts; firsts &= firsts - 1) {
+	for (uint64_t firsts = tie_bits & ~(tie_bits << 1 | continues_group); firsts; firsts &= firsts - 1) {
 		const unsigned first = (unsigned)__ffsll((long long)firsts) - 1;
-		unsigned end = first + 1 + count_low_ones(found >> first);
+		unsigned end = first + 1 + count_low_ones(tie_bits >> first);
 
 		if (end == ITEMS + 1)
 			end += n_leading[threadIdx.x + 1];
-		if (end - first > TWINS_MAX || end > 2 * ITEMS)
-			crowd = true;
+		if (end - first > MAX_TIED_TAGS || end > 2 * ITEMS)
+			has_too_many = true;
 		else
-			tile.arrange(begin + first, begin + end);
+			tile.sort_by_key(begin + first, begin + end);
 	}
-	if (!__syncthreads_or(crowd))
+	if (!__syncthreads_or(has_too_many))
 		return true;
 
 	/* Large groups are fine if they are in order already, all equal say. */
-	for (uint64_t bits = found; bits; bits &= bits - 1) {
+	for (uint64_t bits = tie_bits; bits; bits &= bits - 1) {
 		const uint32_t i = begin + (unsigned)__ffsll((long long)bits) - 1;
 
 		disorder |= tile.key(tile.tags[i + 1]) < tile.key(tile.tags[i]);

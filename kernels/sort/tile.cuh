@@ -16,7 +16,7 @@
  * thread.
  *
  * Pairs begin at whole threads. Where lengths do not, the gap between the two segments is filled
- * with `past_all`, which is not below any value, and so drifts to the end of the tile.
+ * with `max_sentinel`, which is not below any value, and so drifts to the end of the tile.
  *
  * A round reads and writes each value once. It is bound by the banks of shared memory (reads of the
  * lanes of a warp begin at data-dependent places), less by instructions: docs/benchmarks.md.
@@ -99,11 +99,11 @@ __device__ __forceinline__ void merge_pair(V *tile, uint16_t *cuts, segment_pair
  */
 template <class V, unsigned ITEMS, class Bounds>
 __device__ __forceinline__ void merge_segments(V *tile, uint16_t *cuts, Bounds bounds,
-					       unsigned n_segments, unsigned mine, V (&v)[ITEMS])
+					       unsigned n_segments, unsigned own_segment, V (&v)[ITEMS])
 {
 #pragma unroll 1
 	for (unsigned level = 0; 1u << level < n_segments; level++) {
-		const unsigned pair = mine >> (level + 1);
+		const unsigned pair = own_segment >> (level + 1);
 		const unsigned first = pair << (level + 1), second = first + (1u << level);
 		const uint32_t begin = bounds[first] * ITEMS;
 		const uint32_t end = bounds[second + (1u << level)] * ITEMS;

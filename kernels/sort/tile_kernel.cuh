@@ -21,23 +21,23 @@ template <unsigned THREADS, unsigned THREAD_ITEMS, unsigned BLOCKS> struct tile_
 	static_assert(n < 1u << 16, "cuts are 16 bits");
 };
 
-template <unsigned NBYTES, shared_room> struct tile_in;
-template <shared_room ANY> struct tile_in<4, ANY> : tile_shape<GSORT_TILE_4> {
+template <unsigned NBYTES, shared_limit> struct tile_in;
+template <shared_limit ANY> struct tile_in<4, ANY> : tile_shape<GSORT_TILE_4> {
 };
-template <shared_room ANY> struct tile_in<8, ANY> : tile_shape<GSORT_TILE_8> {
+template <shared_limit ANY> struct tile_in<8, ANY> : tile_shape<GSORT_TILE_8> {
 };
-template <> struct tile_in<16, ROOM_99K> : tile_shape<GSORT_TILE_16> {
+template <> struct tile_in<16, SHARED_LIMIT_99K> : tile_shape<GSORT_TILE_16> {
 };
-template <> struct tile_in<16, ROOM_64K> : tile_shape<GSORT_TILE_16_IN_64K> {
+template <> struct tile_in<16, SHARED_LIMIT_64K> : tile_shape<GSORT_TILE_16_IN_64K> {
 };
 
 /* On the device: of the code that this is. The host says of which code, as it launches it. */
-template <class E, shared_room IN = ROOM> using tile_of = tile_in<sizeof(E), IN>;
+template <class E, shared_limit IN = SHARED_LIMIT> using tile_of = tile_in<sizeof(E), IN>;
 
 /* What rounds of a merge move in place of elements of type E. */
 template <class E> static constexpr bool is_tagged = sizeof(E) > 4;
 
-template <class E, shared_room IN = ROOM> struct tile_memory {
+template <class E, shared_limit IN = SHARED_LIMIT> struct tile_memory {
 	typedef tile_of<E, IN> shape;
 
 	E elements[shape::n];
@@ -62,7 +62,7 @@ __device__ __forceinline__ void write_elements(const tile_memory<E> &memory, E *
 template <class E>
 __device__ __forceinline__ void write_by_tags(const tile_memory<E> &memory, E *to, uint32_t n)
 {
-	constexpr uint32_t place_mask = tag_form<key_type<E>, tile_of<E>::n>::place_mask;
+	constexpr uint32_t place_mask = tag_format<key_type<E>, tile_of<E>::n>::place_mask;
 
 #pragma unroll
 	for (unsigned i = 0; i < tile_of<E>::items; i++) {

@@ -38,28 +38,28 @@ __global__ void __launch_bounds__(CHECK_THREADS)
 	}
 }
 
-template <class E, shared_room IN = ROOM> struct sort_memory : tile_memory<E, IN> {
-	key_type<E> least[WARP], greatest[WARP]; /* of each warp's elements */
+template <class E, shared_limit IN = SHARED_LIMIT> struct sort_memory : tile_memory<E, IN> {
+	key_type<E> min_key[WARP], max_key[WARP]; /* of each warp's elements */
 };
 
 /* Least and greatest of the block's values, to all threads. */
 template <class E>
-__device__ __forceinline__ void block_extremes(sort_memory<E> &memory, key_type<E> &least,
-					       key_type<E> &greatest)
+__device__ __forceinline__ void block_min_max(sort_memory<E> &memory, key_type<E> &min_key,
+					       key_type<E> &max_key)
 {
 	constexpr unsigned n_warps = tile_of<E>::n_threads / WARP;
 	const unsigned warp = threadIdx.x / WARP;
 
-	least = lanes_min(least, WARP);
-	greatest = lanes_max(greatest, WARP);
+	min_key = lanes_min(min_key, WARP);
+	max_key = lanes_max(max_key, WARP);
 	if (threadIdx.x % WARP == 0) {
-		memory.least[warp] = least;
-		memory.greatest[warp] = greatest;
+		memory.min_key[warp] = min_key;
+		memory.max_key[warp] = max_key;
 	}
 	__syncthreads();
 	for (unsigned i = 0; i < n_warps; i++) {
-		least = memory.least[i] < least ? memory.least[i] : least;
-		greatest = greatest < memory.greatest[i] ? memory.greatest[i] : greatest;
+		min_key = memory.min_key[i] < min_key ? memory.min_key[i] : min_key;
+		max_key = max_key < memory.max_key[i] ? memory.max_key[i] : max_key;
 	}
 }
 
@@ -86,7 +86,7 @@ __device__ __noinline__ void sort_elements(tile_memory<E> &memory, const E *, E 
 	for (unsigned i = 0; i < shape::items; i++) {
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
-		v[i] = at < n ? memory.elements[at] : past_all<E>::value;
+		v[i] = at < n ? memory.elements[at] : max_sentinel<E>::value;
 	}
 	__syncthreads();
 	sort_tile<shape::n_threads>(memory.elements, memory.cuts, v);
@@ -107,7 +107,7 @@ __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 	for (unsigned i = 0; i < shape::items; i++) {
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
-		v[i] = at < n ? with_place(memory.elements[at], at) : past_all<uint128_t>::value;
+		v[i] = at < n ? with_position(memory.elements[at], at) : max_sentinel<uint128_t>::value;
 	}
 	__syncthreads();
 	sort_tile<shape::n_threads>(tile, memory.cuts, v);
@@ -116,7 +116,7 @@ __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
 		if (at < n)
-			v[i] = with_carried(tile[at], from[place_in(tile[at])]);
+			v[i] = with_payload(tile[at], from[position_of(tile[at])]);
 	}
 	__syncthreads();
 #pragma unroll
@@ -134,32 +134,32 @@ __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
 					  const E (&elements)[tile_of<E>::items])
 {
 	typedef tile_of<E> shape;
-	key_type<E> least = key_of(elements[0]), greatest = least;
+	key_type<E> min_key = key_of(elements[0]), max_key = min_key;
 	uint32_t v[shape::items];
 
 	if (threadIdx.x >= n)
-		least = greatest = key_of(memory.elements[0]);
+		min_key = max_key = key_of(memory.elements[0]);
 #pragma unroll
 	for (unsigned i = 1; i < shape::items; i++) {
 		const bool real = i * shape::n_threads + threadIdx.x < n;
 		const key_type<E> key = key_of(elements[i]);
 
-		least = real && key < least ? key : least;
-		greatest = real && greatest < key ? key : greatest;
+		min_key = real && key < min_key ? key : min_key;
+		max_key = real && max_key < key ? key : max_key;
 	}
-	block_extremes(memory, least, greatest);
+	block_min_max(memory, min_key, max_key);
 
-	const tag_form<key_type<E>, shape::n> form(least, greatest);
+	const tag_format<key_type<E>, shape::n> format(min_key, max_key);
 
 #pragma unroll
 	for (unsigned i = 0; i < shape::items; i++) {
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
-		v[i] = at < n ? form.tag(key_of(elements[i]), at) : past_all<uint32_t>::value;
+		v[i] = at < n ? format.tag(key_of(elements[i]), at) : max_sentinel<uint32_t>::value;
 	}
 	sort_tile<shape::n_threads>(memory.tags, memory.cuts, v);
-	return !form.shift ||
-	       arrange_twins(twins<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v);
+	return !format.shift ||
+	       sort_tied_tags(tied_tags<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v);
 }
 
 template <class E>
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	for (unsigned i = 0; i < shape::items; i++) {
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
-		elements[i] = at < n ? from[base + at] : past_all<E>::value;
+		elements[i] = at < n ? from[base + at] : max_sentinel<E>::value;
 	}
 #pragma unroll
 	for (unsigned i = 0; i < shape::items; i++)
@@ -200,13 +200,13 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	write_elements(memory, to + base, n);
 }
 
-template <class E> uint32_t sort_tile_n(shared_room room)
+template <class E> uint32_t sort_tile_n(shared_limit limit)
 {
-	return room == ROOM_64K ? tile_of<E, ROOM_64K>::n : tile_of<E, ROOM_99K>::n;
+	return limit == SHARED_LIMIT_64K ? tile_of<E, SHARED_LIMIT_64K>::n : tile_of<E, SHARED_LIMIT_99K>::n;
 }
 
 /* What is launched is the same; how it is depends on the code that the device has of it. */
-template <shared_room IN, class E>
+template <shared_limit IN, class E>
 static int launch_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream)
 {
 	typedef tile_of<E, IN> shape;
@@ -214,7 +214,7 @@ static int launch_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUs
 	const int r = (int)cudaFuncSetAttribute(
 		sort_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);
 
-	static_assert(nbytes <= room_nbytes(IN), "a block has so much shared memory");
+	static_assert(nbytes <= shared_limit_nbytes(IN), "a block has so much shared memory");
 	if (r)
 		return r;
 	LAUNCH(sort_tiles<E>, (unsigned)divide_up(n, shape::n), shape::n_threads, nbytes, stream,
@@ -223,7 +223,7 @@ static int launch_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUs
 }
 
 template <class E>
-int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, shared_room room,
+int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, shared_limit limit,
 		      CUstream_st *stream)
 {
 	const uint64_t n_check_blocks = divide_up(n, CHECK_THREADS * CHECK_ITEMS);
@@ -235,13 +235,13 @@ int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, share
 	r = (int)cudaGetLastError();
 	if (r)
 		return r;
-	return room == ROOM_64K ? launch_tiles<ROOM_64K>(from, to, n, state, stream) :
-				  launch_tiles<ROOM_99K>(from, to, n, state, stream);
+	return limit == SHARED_LIMIT_64K ? launch_tiles<SHARED_LIMIT_64K>(from, to, n, state, stream) :
+				  launch_tiles<SHARED_LIMIT_99K>(from, to, n, state, stream);
 }
 
 #define INSTANTIATE(type)                                                                          \
-	template uint32_t sort_tile_n<type>(shared_room);                                          \
-	template int launch_sort_tiles(const type *, type *, uint64_t, sort_state *, shared_room,  \
+	template uint32_t sort_tile_n<type>(shared_limit);                                          \
+	template int launch_sort_tiles(const type *, type *, uint64_t, sort_state *, shared_limit,  \
 				       CUstream_st *);
 
 INSTANTIATE(uint32_t)

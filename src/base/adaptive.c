@@ -6,83 +6,83 @@
 #include <stdbool.h>
 
 /* How often each way is tried at first, and what is done at least between two trials. */
-enum { FIRST_TRIALS = 2, LEAST_BETWEEN_TRIALS = 32 };
+enum { N_INITIAL_TRIALS = 2, MIN_BETWEEN_TRIALS = 32 };
 
 /* Of so much, what is older counts half: how fast memory is changes within a second. */
-static const double memory_nbytes = 64 << 20;
+static const double decay_nbytes = 64 << 20;
 
-void ways_init(struct ways *ways)
+void adaptive_init(struct adaptive *adaptive)
 {
-	*ways = (struct ways){ 0 };
-	pthread_mutex_init(&ways->lock, NULL);
+	*adaptive = (struct adaptive){ 0 };
+	pthread_mutex_init(&adaptive->lock, NULL);
 }
 
-void ways_destroy(struct ways *ways)
+void adaptive_destroy(struct adaptive *adaptive)
 {
-	pthread_mutex_destroy(&ways->lock);
+	pthread_mutex_destroy(&adaptive->lock);
 }
 
 /* Under the lock. Infinite as long as nothing was noted. */
-static double ns_per_byte(const struct ways *ways, enum way way)
+static double ns_per_byte(const struct adaptive *adaptive, enum adaptive_method method)
 {
-	return ways->of[way].nbytes > 0 ? ways->of[way].ns / ways->of[way].nbytes : __builtin_inf();
+	return adaptive->methods[method].nbytes > 0 ? adaptive->methods[method].ns / adaptive->methods[method].nbytes : __builtin_inf();
 }
 
 /* Under the lock. The usual one as long as nothing was noted of any. */
-static enum way find_fastest(const struct ways *ways, unsigned possible)
+static enum adaptive_method find_fastest(const struct adaptive *adaptive, unsigned available)
 {
-	enum way fastest = N_WAYS;
+	enum adaptive_method fastest = N_METHODS;
 
-	for (enum way way = 0; way < N_WAYS; way++)
-		if (possible & 1U << way &&
-		    (fastest == N_WAYS || ns_per_byte(ways, way) < ns_per_byte(ways, fastest)))
-			fastest = way;
+	for (enum adaptive_method method = 0; method < N_METHODS; method++)
+		if (available & 1U << method &&
+		    (fastest == N_METHODS || ns_per_byte(adaptive, method) < ns_per_byte(adaptive, fastest)))
+			fastest = method;
 	return fastest;
 }
 
 /* Under the lock: has the way not been tried for long, for what it costs? */
-static bool is_due(struct ways *ways, enum way way, enum way fastest)
+static bool needs_retrial(struct adaptive *adaptive, enum adaptive_method method, enum adaptive_method fastest)
 {
-	const double ratio = ns_per_byte(ways, way) / ns_per_byte(ways, fastest);
+	const double ratio = ns_per_byte(adaptive, method) / ns_per_byte(adaptive, fastest);
 
 	/* Not while the ratio is not a number: nothing was noted of either. */
-	return ++ways->of[way].n_since > LEAST_BETWEEN_TRIALS * ratio;
+	return ++adaptive->methods[method].n_since_trial > MIN_BETWEEN_TRIALS * ratio;
 }
 
 /* Under the lock */
-static enum way choose(struct ways *ways, unsigned possible)
+static enum adaptive_method choose_method(struct adaptive *adaptive, unsigned available)
 {
-	const enum way fastest = find_fastest(ways, possible);
+	const enum adaptive_method fastest = find_fastest(adaptive, available);
 
-	for (enum way way = 0; way < N_WAYS; way++)
-		if (possible & 1U << way && ways->of[way].n_begun < FIRST_TRIALS)
-			return way;
-	for (enum way way = 0; way < N_WAYS; way++)
-		if (possible & 1U << way && way != fastest && is_due(ways, way, fastest))
-			return way;
+	for (enum adaptive_method method = 0; method < N_METHODS; method++)
+		if (available & 1U << method && adaptive->methods[method].n_started < N_INITIAL_TRIALS)
+			return method;
+	for (enum adaptive_method method = 0; method < N_METHODS; method++)
+		if (available & 1U << method && method != fastest && needs_retrial(adaptive, method, fastest))
+			return method;
 	return fastest;
 }
 
-enum way ways_choose(struct ways *ways, unsigned possible)
+enum adaptive_method adaptive_choose(struct adaptive *adaptive, unsigned available)
 {
-	enum way way;
+	enum adaptive_method method;
 
-	pthread_mutex_lock(&ways->lock);
-	way = choose(ways, possible);
-	ways->of[way].n_begun++;
-	ways->of[way].n_since = 0;
-	pthread_mutex_unlock(&ways->lock);
-	return way;
+	pthread_mutex_lock(&adaptive->lock);
+	method = choose_method(adaptive, available);
+	adaptive->methods[method].n_started++;
+	adaptive->methods[method].n_since_trial = 0;
+	pthread_mutex_unlock(&adaptive->lock);
+	return method;
 }
 
-void ways_note(struct ways *ways, enum way way, uint64_t nbytes, uint64_t ns)
+void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes, uint64_t ns)
 {
-	pthread_mutex_lock(&ways->lock);
-	if (ways->of[way].nbytes > memory_nbytes) {
-		ways->of[way].nbytes /= 2;
-		ways->of[way].ns /= 2;
+	pthread_mutex_lock(&adaptive->lock);
+	if (adaptive->methods[method].nbytes > decay_nbytes) {
+		adaptive->methods[method].nbytes /= 2;
+		adaptive->methods[method].ns /= 2;
 	}
-	ways->of[way].nbytes += (double)nbytes;
-	ways->of[way].ns += (double)ns;
-	pthread_mutex_unlock(&ways->lock);
+	adaptive->methods[method].nbytes += (double)nbytes;
+	adaptive->methods[method].ns += (double)ns;
+	pthread_mutex_unlock(&adaptive->lock);
 }

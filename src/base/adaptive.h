@@ -16,26 +16,26 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum way { WAY_USUAL, WAY_OTHER, WAY_THIRD, N_WAYS }; /* what is usual is tried first */
+enum adaptive_method { METHOD_DEFAULT, METHOD_SECOND, METHOD_THIRD, N_METHODS }; /* what is usual is tried first */
 
 /* Sets of ways. */
-enum { WAYS_USUAL = 1 << WAY_USUAL, WAYS_OTHER = 1 << WAY_OTHER, WAYS_THIRD = 1 << WAY_THIRD };
+enum { METHOD_MASK_DEFAULT = 1 << METHOD_DEFAULT, METHOD_MASK_SECOND = 1 << METHOD_SECOND, METHOD_MASK_THIRD = 1 << METHOD_THIRD };
 
-struct ways {
+struct adaptive {
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	struct {
-		uint32_t n_begun;
-		uint32_t n_since;  /* times that another one was taken, since it was tried */
+		uint32_t n_started;
+		uint32_t n_since_trial;  /* times that another one was taken, since it was tried */
 		double nbytes, ns; /* that were moved, and what it took; older ones count less */
-	} of[N_WAYS];
+	} methods[N_METHODS];
 };
 
-void ways_init(struct ways *ways);
-void ways_destroy(struct ways *ways);
+void adaptive_init(struct adaptive *adaptive);
+void adaptive_destroy(struct adaptive *adaptive);
 
 /* The way to go now, of a set of those that are possible. Thread-safe, as the next. */
-enum way ways_choose(struct ways *ways, unsigned possible);
+enum adaptive_method adaptive_choose(struct adaptive *adaptive, unsigned available);
 
 /* nbytes have gone that way, in ns nanoseconds. */
-void ways_note(struct ways *ways, enum way way, uint64_t nbytes, uint64_t ns);
+void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes, uint64_t ns);

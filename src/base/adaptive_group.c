@@ -9,107 +9,107 @@
  * How long all go one way, and how often the fastest is gone before others are tried again. At the
  * beginning of a turn some are still on another way, and slow those down that go this one.
  */
-enum { LEAD_NBYTES = 64 << 20, TURN_NBYTES = 192 << 20, LEAST_BETWEEN_TRIALS = 32 };
+enum { WARMUP_NBYTES = 64 << 20, TURN_NBYTES = 192 << 20, MIN_BETWEEN_TRIALS = 32 };
 
-void ways_together_init(struct ways_together *ways)
+void adaptive_group_init(struct adaptive_group *group)
 {
-	*ways = (struct ways_together){ 0 };
-	pthread_mutex_init(&ways->lock, NULL);
+	*group = (struct adaptive_group){ 0 };
+	pthread_mutex_init(&group->lock, NULL);
 }
 
-void ways_together_destroy(struct ways_together *ways)
+void adaptive_group_destroy(struct adaptive_group *group)
 {
-	pthread_mutex_destroy(&ways->lock);
+	pthread_mutex_destroy(&group->lock);
 }
 
-static bool is_possible(const struct ways_together *ways, enum way way)
+static bool is_available(const struct adaptive_group *group, enum adaptive_method method)
 {
-	return ways->possible >> way & 1;
+	return group->available >> method & 1;
 }
 
-static enum way find_fastest(const struct ways_together *ways)
+static enum adaptive_method find_fastest(const struct adaptive_group *group)
 {
-	enum way fastest = WAY_USUAL;
+	enum adaptive_method fastest = METHOD_DEFAULT;
 
-	for (enum way way = 0; way < N_WAYS; way++)
-		if (is_possible(ways, way) && ways->rates[way] > ways->rates[fastest])
-			fastest = way;
+	for (enum adaptive_method method = 0; method < N_METHODS; method++)
+		if (is_available(group, method) && group->rates[method] > group->rates[fastest])
+			fastest = method;
 	return fastest;
 }
 
 /* Under the lock: what it moves, as far as is known; beside one that is presumed, no more. */
-static double expect_rate(const struct ways_together *ways, enum way way, enum way fastest)
+static double predict_rate(const struct adaptive_group *group, enum adaptive_method method, enum adaptive_method fastest)
 {
-	return ways->rates[way] > 0 ? ways->rates[way] : ways->rates[fastest];
+	return group->rates[method] > 0 ? group->rates[method] : group->rates[fastest];
 }
 
 /* Under the lock: whose turn is it? */
-static enum way find_next(struct ways_together *ways)
+static enum adaptive_method choose_next_method(struct adaptive_group *group)
 {
-	const unsigned due = ways->possible & ways->presumed ? ways->presumed : ways->possible;
-	const enum way fastest = find_fastest(ways);
+	const unsigned candidates = group->available & group->default_methods ? group->default_methods : group->available;
+	const enum adaptive_method fastest = find_fastest(group);
 
-	for (enum way way = N_WAYS; way-- > 0;)
-		if (is_possible(ways, way) && due >> way & 1 && ways->rates[way] == 0)
-			return way;
-	for (enum way way = 0; way < N_WAYS; way++)
-		if (is_possible(ways, way) && way != fastest &&
-		    ++ways->n_since[way] * expect_rate(ways, way, fastest) >
-			    LEAST_BETWEEN_TRIALS * ways->rates[fastest])
-			return way;
+	for (enum adaptive_method method = N_METHODS; method-- > 0;)
+		if (is_available(group, method) && candidates >> method & 1 && group->rates[method] == 0)
+			return method;
+	for (enum adaptive_method method = 0; method < N_METHODS; method++)
+		if (is_available(group, method) && method != fastest &&
+		    ++group->n_since_trial[method] * predict_rate(group, method, fastest) >
+			    MIN_BETWEEN_TRIALS * group->rates[fastest])
+			return method;
 	return fastest;
 }
 
 /* Under the lock */
-static void start_turn(struct ways_together *ways, uint64_t now_ns)
+static void start_turn(struct adaptive_group *group, uint64_t now_ns)
 {
-	ways->way = find_next(ways);
-	ways->n_since[ways->way] = 0;
-	ways->began_ns = now_ns;
-	ways->nbytes = 0;
-	ways->is_timed = false;
+	group->method = choose_next_method(group);
+	group->n_since_trial[group->method] = 0;
+	group->turn_start_ns = now_ns;
+	group->nbytes = 0;
+	group->is_timed = false;
 }
 
 /* Under the lock: so much has gone the way of all. */
-static void count(struct ways_together *ways, uint64_t nbytes, uint64_t now_ns)
+static void count_bytes(struct adaptive_group *group, uint64_t nbytes, uint64_t now_ns)
 {
-	ways->nbytes += nbytes;
-	if (!ways->is_timed && ways->nbytes >= LEAD_NBYTES) {
-		ways->is_timed = true;
-		ways->began_ns = now_ns;
-		ways->nbytes = 0;
-	} else if (ways->nbytes >= TURN_NBYTES) {
-		if (now_ns > ways->began_ns)
-			ways->rates[ways->way] =
-				(double)ways->nbytes / (double)(now_ns - ways->began_ns);
-		start_turn(ways, now_ns);
+	group->nbytes += nbytes;
+	if (!group->is_timed && group->nbytes >= WARMUP_NBYTES) {
+		group->is_timed = true;
+		group->turn_start_ns = now_ns;
+		group->nbytes = 0;
+	} else if (group->nbytes >= TURN_NBYTES) {
+		if (now_ns > group->turn_start_ns)
+			group->rates[group->method] =
+				(double)group->nbytes / (double)(now_ns - group->turn_start_ns);
+		start_turn(group, now_ns);
 	}
 }
 
-void ways_together_presume(struct ways_together *ways, unsigned presumed)
+void adaptive_group_set_default(struct adaptive_group *group, unsigned default_methods)
 {
-	pthread_mutex_lock(&ways->lock);
-	ways->presumed = presumed;
-	pthread_mutex_unlock(&ways->lock);
+	pthread_mutex_lock(&group->lock);
+	group->default_methods = default_methods;
+	pthread_mutex_unlock(&group->lock);
 }
 
-enum way ways_together_choose(struct ways_together *ways, unsigned possible, uint64_t now_ns)
+enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigned available, uint64_t now_ns)
 {
-	enum way way;
+	enum adaptive_method method;
 
-	pthread_mutex_lock(&ways->lock);
-	ways->possible = possible;
-	if (!ways->began_ns || !is_possible(ways, ways->way))
-		start_turn(ways, now_ns);
-	way = ways->way;
-	pthread_mutex_unlock(&ways->lock);
-	return way;
+	pthread_mutex_lock(&group->lock);
+	group->available = available;
+	if (!group->turn_start_ns || !is_available(group, group->method))
+		start_turn(group, now_ns);
+	method = group->method;
+	pthread_mutex_unlock(&group->lock);
+	return method;
 }
 
-void ways_together_note(struct ways_together *ways, enum way way, uint64_t nbytes, uint64_t now_ns)
+void adaptive_group_record(struct adaptive_group *group, enum adaptive_method method, uint64_t nbytes, uint64_t now_ns)
 {
-	pthread_mutex_lock(&ways->lock);
-	if (way == ways->way)
-		count(ways, nbytes, now_ns);
-	pthread_mutex_unlock(&ways->lock);
+	pthread_mutex_lock(&group->lock);
+	if (method == group->method)
+		count_bytes(group, nbytes, now_ns);
+	pthread_mutex_unlock(&group->lock);
 }

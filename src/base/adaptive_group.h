@@ -13,30 +13,30 @@
 
 #include "src/base/adaptive.h"
 
-struct ways_together {
+struct adaptive_group {
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	enum way way;         /* of all, now */
-	unsigned possible;    /* what was possible at last */
-	unsigned presumed;    /* to be the fastest, before any is known; 0: none is */
-	uint64_t began_ns;    /* 0: nobody has begun */
+	enum adaptive_method method;         /* of all, now */
+	unsigned available;    /* what was possible at last */
+	unsigned default_methods;    /* to be the fastest, before any is known; 0: none is */
+	uint64_t turn_start_ns;    /* 0: nobody has begun */
 	uint64_t nbytes;      /* moved since */
 	bool is_timed;        /* nobody is on another way any more */
-	double rates[N_WAYS]; /* bytes per nanosecond, when it was last tried; 0: never */
-	double n_since[N_WAYS];
+	double rates[N_METHODS]; /* bytes per nanosecond, when it was last tried; 0: never */
+	double n_since_trial[N_METHODS];
 };
 
-void ways_together_init(struct ways_together *ways);
-void ways_together_destroy(struct ways_together *ways);
+void adaptive_group_init(struct adaptive_group *group);
+void adaptive_group_destroy(struct adaptive_group *group);
 
 /*
  * These are known to be the fastest, as far as can be known before: the others are not tried at the
  * beginning, but when their time has come as if they were as fast. 0: none is, after all.
  */
-void ways_together_presume(struct ways_together *ways, unsigned presumed);
+void adaptive_group_set_default(struct adaptive_group *group, unsigned default_methods);
 
 /* The way to go now, of a set of those that are possible (adaptive.h). Thread-safe, as the next. */
-enum way ways_together_choose(struct ways_together *ways, unsigned possible, uint64_t now_ns);
+enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigned available, uint64_t now_ns);
 
 /* nbytes have gone that way, and it is now_ns. */
-void ways_together_note(struct ways_together *ways, enum way way, uint64_t nbytes, uint64_t now_ns);
+void adaptive_group_record(struct adaptive_group *group, enum adaptive_method method, uint64_t nbytes, uint64_t now_ns);

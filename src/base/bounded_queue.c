@@ -8,84 +8,84 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct ring {
+struct bounded_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	size_t capacity, first, n;
+	size_t capacity, head, n_items;
 	bool finished;
 	int error; /* 0 or the first failure */
 	void *items[];
 };
 
-int ring_open(size_t capacity, struct ring **ret_ring)
+int bounded_queue_open(size_t capacity, struct bounded_queue **ret_queue)
 {
-	struct ring *ring = calloc(1, sizeof *ring + capacity * sizeof ring->items[0]);
+	struct bounded_queue *queue = calloc(1, sizeof *queue + capacity * sizeof queue->items[0]);
 
-	if (!ring)
+	if (!queue)
 		return -ENOMEM;
-	pthread_mutex_init(&ring->lock, NULL);
-	pthread_cond_init(&ring->changed, NULL);
-	ring->capacity = capacity;
-	*ret_ring = ring;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->changed, NULL);
+	queue->capacity = capacity;
+	*ret_queue = queue;
 	return 0;
 }
 
-void ring_close(struct ring *ring)
+void bounded_queue_close(struct bounded_queue *queue)
 {
-	if (!ring)
+	if (!queue)
 		return;
-	pthread_cond_destroy(&ring->changed);
-	pthread_mutex_destroy(&ring->lock);
-	free(ring);
+	pthread_cond_destroy(&queue->changed);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
 }
 
-int ring_push(struct ring *ring, void *item)
+int bounded_queue_push(struct bounded_queue *queue, void *item)
 {
 	int r;
 
-	pthread_mutex_lock(&ring->lock);
-	while (ring->n == ring->capacity && !ring->error && !ring->finished)
-		pthread_cond_wait(&ring->changed, &ring->lock);
-	r = ring->error ? ring->error : ring->finished ? -EPIPE : 0;
+	pthread_mutex_lock(&queue->lock);
+	while (queue->n_items == queue->capacity && !queue->error && !queue->finished)
+		pthread_cond_wait(&queue->changed, &queue->lock);
+	r = queue->error ? queue->error : queue->finished ? -EPIPE : 0;
 	if (r == 0) {
-		ring->items[(ring->first + ring->n++) % ring->capacity] = item;
-		pthread_cond_broadcast(&ring->changed);
+		queue->items[(queue->head + queue->n_items++) % queue->capacity] = item;
+		pthread_cond_broadcast(&queue->changed);
 	}
-	pthread_mutex_unlock(&ring->lock);
+	pthread_mutex_unlock(&queue->lock);
 	return r;
 }
 
-int ring_pop(struct ring *ring, void **ret_item)
+int bounded_queue_pop(struct bounded_queue *queue, void **ret_item)
 {
 	int r;
 
-	pthread_mutex_lock(&ring->lock);
-	while (ring->n == 0 && !ring->error && !ring->finished)
-		pthread_cond_wait(&ring->changed, &ring->lock);
-	r = ring->error ? ring->error : ring->n == 0 ? -ENODATA : 0;
+	pthread_mutex_lock(&queue->lock);
+	while (queue->n_items == 0 && !queue->error && !queue->finished)
+		pthread_cond_wait(&queue->changed, &queue->lock);
+	r = queue->error ? queue->error : queue->n_items == 0 ? -ENODATA : 0;
 	if (r == 0) {
-		*ret_item = ring->items[ring->first];
-		ring->first = (ring->first + 1) % ring->capacity;
-		ring->n--;
-		pthread_cond_broadcast(&ring->changed);
+		*ret_item = queue->items[queue->head];
+		queue->head = (queue->head + 1) % queue->capacity;
+		queue->n_items--;
+		pthread_cond_broadcast(&queue->changed);
 	}
-	pthread_mutex_unlock(&ring->lock);
+	pthread_mutex_unlock(&queue->lock);
 	return r;
 }
 
-void ring_finish(struct ring *ring)
+void bounded_queue_finish(struct bounded_queue *queue)
 {
-	pthread_mutex_lock(&ring->lock);
-	ring->finished = true;
-	pthread_cond_broadcast(&ring->changed);
-	pthread_mutex_unlock(&ring->lock);
+	pthread_mutex_lock(&queue->lock);
+	queue->finished = true;
+	pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
 }
 
-void ring_fail(struct ring *ring, int r)
+void bounded_queue_fail(struct bounded_queue *queue, int r)
 {
-	pthread_mutex_lock(&ring->lock);
-	if (!ring->error)
-		ring->error = r;
-	pthread_cond_broadcast(&ring->changed);
-	pthread_mutex_unlock(&ring->lock);
+	pthread_mutex_lock(&queue->lock);
+	if (!queue->error)
+		queue->error = r;
+	pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
 }

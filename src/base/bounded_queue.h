@@ -12,19 +12,19 @@
 
 #include <stddef.h>
 
-struct ring;
+struct bounded_queue;
 
 /* A ring of `capacity` places. 0, or -ENOMEM without a message. */
-int ring_open(size_t capacity, struct ring **ret_ring);
+int bounded_queue_open(size_t capacity, struct bounded_queue **ret_queue);
 /* Nobody may be in it. What it still holds is not freed. NULL is fine. */
-void ring_close(struct ring *ring);
+void bounded_queue_close(struct bounded_queue *queue);
 
 /* Waits for a place. 0; the ring's error when it failed; -EPIPE when it was finished. */
-int ring_push(struct ring *ring, void *item);
+int bounded_queue_push(struct bounded_queue *queue, void *item);
 /* Waits for an item. 0; -ENODATA when finished and empty; the ring's error when it failed. */
-int ring_pop(struct ring *ring, void **ret_item);
+int bounded_queue_pop(struct bounded_queue *queue, void **ret_item);
 
 /* Nothing more will be pushed. */
-void ring_finish(struct ring *ring);
+void bounded_queue_finish(struct bounded_queue *queue);
 /* r: a negative errno. */
-void ring_fail(struct ring *ring, int r);
+void bounded_queue_fail(struct bounded_queue *queue, int r);

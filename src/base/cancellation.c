@@ -10,7 +10,7 @@
 
 void cancellation_init(struct cancellation *cancellation)
 {
-	atomic_init(&cancellation->is_due, false);
+	atomic_init(&cancellation->is_requested, false);
 	pthread_mutex_init(&cancellation->lock, NULL);
 	cancellation->wake = NULL;
 	cancellation->context = NULL;
@@ -21,16 +21,16 @@ void cancellation_destroy(struct cancellation *cancellation)
 	pthread_mutex_destroy(&cancellation->lock);
 }
 
-void cancellation_cancel(struct cancellation *cancellation)
+void cancellation_request(struct cancellation *cancellation)
 {
 	pthread_mutex_lock(&cancellation->lock);
-	atomic_store(&cancellation->is_due, true);
+	atomic_store(&cancellation->is_requested, true);
 	if (cancellation->wake)
 		cancellation->wake(cancellation->context);
 	pthread_mutex_unlock(&cancellation->lock);
 }
 
-void cancellation_watch(struct cancellation *cancellation, void (*wake)(void *context),
+void cancellation_set_wakeup(struct cancellation *cancellation, void (*wake)(void *context),
 			void *context)
 {
 	if (!cancellation)
@@ -38,12 +38,12 @@ void cancellation_watch(struct cancellation *cancellation, void (*wake)(void *co
 	pthread_mutex_lock(&cancellation->lock);
 	cancellation->wake = wake;
 	cancellation->context = context;
-	if (atomic_load(&cancellation->is_due))
+	if (atomic_load(&cancellation->is_requested))
 		wake(context);
 	pthread_mutex_unlock(&cancellation->lock);
 }
 
-void cancellation_leave(struct cancellation *cancellation)
+void cancellation_clear_wakeup(struct cancellation *cancellation)
 {
 	if (!cancellation)
 		return;
@@ -54,7 +54,7 @@ void cancellation_leave(struct cancellation *cancellation)
 
 int cancellation_check(const struct cancellation *cancellation)
 {
-	if (!cancellation || !atomic_load(&cancellation->is_due))
+	if (!cancellation || !atomic_load(&cancellation->is_requested))
 		return 0;
 	return fail(-ECANCELED, "cancelled");
 }

@@ -10,63 +10,63 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static _Thread_local struct messages *current;
+static _Thread_local struct diagnostics *current_diagnostics;
 
-void messages_init(struct messages *messages, messages_listener *listener, void *context)
+void diagnostics_init(struct diagnostics *diagnostics, message_callback *callback, void *context)
 {
-	messages->listener = listener;
-	messages->context = context;
-	pthread_mutex_init(&messages->lock, NULL);
-	messages->failed = false;
-	messages->code = 0;
-	messages->hint = HINT_NONE;
-	messages->number = 0;
-	messages->text[0] = '\0';
+	diagnostics->callback = callback;
+	diagnostics->context = context;
+	pthread_mutex_init(&diagnostics->lock, NULL);
+	diagnostics->failed = false;
+	diagnostics->error = 0;
+	diagnostics->hint = HINT_NONE;
+	diagnostics->number = 0;
+	diagnostics->text[0] = '\0';
 }
 
-void messages_destroy(struct messages *messages)
+void diagnostics_destroy(struct diagnostics *diagnostics)
 {
-	pthread_mutex_destroy(&messages->lock);
+	pthread_mutex_destroy(&diagnostics->lock);
 }
 
-struct messages *messages_enter(struct messages *messages)
+struct diagnostics *diagnostics_push(struct diagnostics *diagnostics)
 {
-	struct messages *before = current;
+	struct diagnostics *previous = current_diagnostics;
 
-	current = messages;
-	return before;
+	current_diagnostics = diagnostics;
+	return previous;
 }
 
-struct messages *messages_current(void)
+struct diagnostics *diagnostics_current(void)
 {
-	return current;
+	return current_diagnostics;
 }
 
 /* Under the lock. */
-static void give(const struct messages *messages, const struct message *message)
+static void emit_message(const struct diagnostics *diagnostics, const struct message *message)
 {
-	if (messages->listener)
-		messages->listener(messages->context, message);
+	if (diagnostics->callback)
+		diagnostics->callback(diagnostics->context, message);
 }
 
-static void say_failure(int r, enum hint hint, uint64_t number, const char *format, va_list args)
+static void report_error(int r, enum hint hint, uint64_t number, const char *format, va_list args)
 {
-	struct messages *messages = current;
+	struct diagnostics *diagnostics = current_diagnostics;
 
-	if (!messages)
+	if (!diagnostics)
 		return;
-	pthread_mutex_lock(&messages->lock);
-	if (!messages->failed) {
-		messages->failed = true;
-		messages->code = r;
-		messages->hint = hint;
-		messages->number = number;
+	pthread_mutex_lock(&diagnostics->lock);
+	if (!diagnostics->failed) {
+		diagnostics->failed = true;
+		diagnostics->error = r;
+		diagnostics->hint = hint;
+		diagnostics->number = number;
 		errno = -r;
-		vsnprintf(messages->text, sizeof messages->text, format, args);
-		give(messages,
-		     &(struct message){ MESSAGE_FAILURE, r, messages->text, hint, number });
+		vsnprintf(diagnostics->text, sizeof diagnostics->text, format, args);
+		emit_message(diagnostics,
+		     &(struct message){ MESSAGE_ERROR, r, diagnostics->text, hint, number });
 	}
-	pthread_mutex_unlock(&messages->lock);
+	pthread_mutex_unlock(&diagnostics->lock);
 }
 
 int fail(int r, const char *format, ...)
@@ -74,7 +74,7 @@ int fail(int r, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say_failure(r, HINT_NONE, 0, format, args);
+	report_error(r, HINT_NONE, 0, format, args);
 	va_end(args);
 	return r;
 }
@@ -84,23 +84,23 @@ int fail_hint(int r, enum hint hint, uint64_t number, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say_failure(r, hint, number, format, args);
+	report_error(r, hint, number, format, args);
 	va_end(args);
 	return r;
 }
 
-static void say(enum message_kind kind, enum hint hint, uint64_t number, const char *format,
+static void report_message(enum message_kind kind, enum hint hint, uint64_t number, const char *format,
 		va_list args)
 {
-	struct messages *messages = current;
+	struct diagnostics *diagnostics = current_diagnostics;
 	char text[MESSAGE_NBYTES];
 
-	if (!messages)
+	if (!diagnostics)
 		return;
 	vsnprintf(text, sizeof text, format, args);
-	pthread_mutex_lock(&messages->lock);
-	give(messages, &(struct message){ kind, 0, text, hint, number });
-	pthread_mutex_unlock(&messages->lock);
+	pthread_mutex_lock(&diagnostics->lock);
+	emit_message(diagnostics, &(struct message){ kind, 0, text, hint, number });
+	pthread_mutex_unlock(&diagnostics->lock);
 }
 
 void warn(const char *format, ...)
@@ -108,7 +108,7 @@ void warn(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(MESSAGE_WARNING, HINT_NONE, 0, format, args);
+	report_message(MESSAGE_WARNING, HINT_NONE, 0, format, args);
 	va_end(args);
 }
 
@@ -117,24 +117,24 @@ void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(MESSAGE_WARNING, hint, number, format, args);
+	report_message(MESSAGE_WARNING, hint, number, format, args);
 	va_end(args);
 }
 
-void tell(const char *format, ...)
+void notice(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	say(MESSAGE_NOTE, HINT_NONE, 0, format, args);
+	report_message(MESSAGE_NOTICE, HINT_NONE, 0, format, args);
 	va_end(args);
 }
 
-void detail(const char *format, ...)
+void debug_line(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	say(MESSAGE_DETAIL, HINT_NONE, 0, format, args);
+	report_message(MESSAGE_DEBUG, HINT_NONE, 0, format, args);
 	va_end(args);
 }

@@ -5,7 +5,7 @@
  * is said once, by the function that knows the facts, through fail(); everyone above passes the
  * number on.
  *
- *	main            struct messages           a thread has messages, of the job that it
+ *	main            struct diagnostics           a thread has messages, of the job that it
  *	  sort          fail(), warn(), tell()    works for; so have the threads that it starts
  *	    threads     fail(), warn(), tell()    (thread.h), and nobody hands them down
  *
@@ -29,15 +29,15 @@
 enum { MESSAGE_NBYTES = 9216 };
 
 enum message_kind {
-	MESSAGE_FAILURE, /* the job cannot be done */
+	MESSAGE_ERROR, /* the job cannot be done */
 	MESSAGE_WARNING, /* it can, but somebody should see to it */
-	MESSAGE_NOTE,    /* good to know, and nothing need be done about it */
-	MESSAGE_DETAIL,  /* a line of what was asked for, such as how keys were understood */
+	MESSAGE_NOTICE,    /* good to know, and nothing need be done about it */
+	MESSAGE_DEBUG,  /* a line of what was asked for, such as how keys were understood */
 };
 
 struct message {
 	enum message_kind kind;
-	int code; /* of a failure: the negative errno */
+	int error; /* of a failure: the negative errno */
 	const char *text;
 	enum hint hint;  /* what can be done about it, which the text does not say */
 	uint64_t number; /* of the hint */
@@ -47,33 +47,33 @@ struct message {
  * Is given every message of a job but failures after the first, one at a time, by the thread that
  * has said it. The text is gone when it returns. It must say nothing itself.
  */
-typedef void messages_listener(void *context, const struct message *message);
+typedef void message_callback(void *context, const struct message *message);
 
-/* Of one job. All but messages_init() and messages_destroy() is done by the functions here. */
-struct messages {
-	messages_listener *listener; /* NULL: only the first failure is kept */
+/* Of one job. All but diagnostics_init() and diagnostics_destroy() is done by the functions here. */
+struct diagnostics {
+	message_callback *callback; /* NULL: only the first failure is kept */
 	void *context;
 	pthread_mutex_t lock;
 	bool failed;
-	int code; /* of the first failure, as the rest */
+	int error; /* of the first failure, as the rest */
 	enum hint hint;
 	uint64_t number;
 	char text[MESSAGE_NBYTES]; /* "" if none */
 };
 
-void messages_init(struct messages *messages, messages_listener *listener, void *context);
+void diagnostics_init(struct diagnostics *diagnostics, message_callback *callback, void *context);
 
 /* No thread that has them is left. */
-void messages_destroy(struct messages *messages);
+void diagnostics_destroy(struct diagnostics *diagnostics);
 
 /*
  * From now on the calling thread, and those that it starts, say what they say to `messages`; NULL,
  * as in the beginning: to nobody. Returns those before, which are to be entered again at the end.
  */
-struct messages *messages_enter(struct messages *messages);
+struct diagnostics *diagnostics_push(struct diagnostics *diagnostics);
 
 /* Of the calling thread; NULL: none. */
-struct messages *messages_current(void);
+struct diagnostics *diagnostics_current(void);
 
 /*
  * Say why the job cannot go on, unless somebody has said so before. r: a negative errno, which is
@@ -92,7 +92,7 @@ void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
 	__attribute__((format(printf, 3, 4), cold));
 
 /* Say what the user should know and need not do anything about. */
-void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+void notice(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* Say a line of a text that the user has asked for. */
-void detail(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+void debug_line(const char *format, ...) __attribute__((format(printf, 1, 2), cold));

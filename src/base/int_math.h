@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 /* How many of `by` hold the value. by > 0 */
-static inline uint64_t divide_up(uint64_t value, uint64_t by)
+static inline uint64_t divide_up(uint64_t value, uint64_t divisor)
 {
-	return value / by + (value % by != 0);
+	return value / divisor + (value % divisor != 0);
 }
 
 /* The least multiple of `to` that is not below the value; must fit. to > 0 */
-static inline uint64_t round_up(uint64_t value, uint64_t to)
+static inline uint64_t round_up(uint64_t value, uint64_t multiple)
 {
-	return divide_up(value, to) * to;
+	return divide_up(value, multiple) * multiple;
 }

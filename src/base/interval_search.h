@@ -16,8 +16,8 @@
  * Things of nbytes each, n of them, in order, with a uint64_t at `at` that says where each begins.
  * 0 if none begins at or before the place.
  */
-static inline size_t begins_find(const void *things, size_t nbytes, size_t at, size_t n,
-				 uint64_t place)
+static inline size_t find_interval(const void *intervals, size_t nbytes, size_t begin_offset, size_t n,
+				 uint64_t position)
 {
 	size_t lo = 0, hi = n;
 
@@ -25,8 +25,8 @@ static inline size_t begins_find(const void *things, size_t nbytes, size_t at, s
 		const size_t i = lo + (hi - lo) / 2;
 		uint64_t begin;
 
-		memcpy(&begin, (const char *)things + i * nbytes + at, sizeof begin);
-		if (begin <= place)
+		memcpy(&begin, (const char *)intervals + i * nbytes + begin_offset, sizeof begin);
+		if (begin <= position)
 			lo = i;
 		else
 			hi = i;

@@ -10,45 +10,45 @@
 #include "src/base/diagnostics.h"
 
 /* Not for a small stack. */
-struct attempt {
-	struct messages messages, *before;
+struct message_capture {
+	struct diagnostics diagnostics, *previous;
 };
 
-static void pass_on(void *context, const struct message *message)
+static void relay_message(void *context, const struct message *message)
 {
-	const struct attempt *attempt = context;
-	struct messages *own;
+	const struct message_capture *capture = context;
+	struct diagnostics *capturing;
 
-	if (message->kind == MESSAGE_FAILURE)
+	if (message->kind == MESSAGE_ERROR)
 		return;
-	own = messages_enter(attempt->before);
+	capturing = diagnostics_push(capture->previous);
 	if (message->kind == MESSAGE_WARNING)
 		warn_hint(message->hint, message->number, "%s", message->text);
 	else
-		tell("%s", message->text);
-	messages_enter(own);
+		notice("%s", message->text);
+	diagnostics_push(capturing);
 }
 
-int attempt_begin(struct attempt **ret_attempt)
+int message_capture_begin(struct message_capture **ret_capture)
 {
-	struct attempt *attempt = malloc(sizeof *attempt);
+	struct message_capture *capture = malloc(sizeof *capture);
 
-	if (!attempt)
+	if (!capture)
 		return -ENOMEM;
-	messages_init(&attempt->messages, pass_on, attempt);
-	attempt->before = messages_enter(&attempt->messages);
-	*ret_attempt = attempt;
+	diagnostics_init(&capture->diagnostics, relay_message, capture);
+	capture->previous = diagnostics_push(&capture->diagnostics);
+	*ret_capture = capture;
 	return 0;
 }
 
-void attempt_end(struct attempt *attempt, struct reason *ret_reason)
+void message_capture_end(struct message_capture *capture, struct captured_error *ret_error)
 {
-	const struct messages *said = &attempt->messages;
+	const struct diagnostics *diagnostics = &capture->diagnostics;
 
-	messages_enter(attempt->before);
-	*ret_reason = (struct reason){ .text = said->failed ? strdup(said->text) : NULL,
-				       .hint = said->hint,
-				       .number = said->number };
-	messages_destroy(&attempt->messages);
-	free(attempt);
+	diagnostics_push(capture->previous);
+	*ret_error = (struct captured_error){ .text = diagnostics->failed ? strdup(diagnostics->text) : NULL,
+				       .hint = diagnostics->hint,
+				       .number = diagnostics->number };
+	diagnostics_destroy(&capture->diagnostics);
+	free(capture);
 }

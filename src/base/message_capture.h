@@ -10,16 +10,16 @@
 
 #include "src/base/hints.h"
 
-struct attempt;
+struct message_capture;
 
 /* Why something is done without. */
-struct reason {
+struct captured_error {
 	char *text; /* NULL: nothing was said. For free() */
 	enum hint hint;
 	uint64_t number;
 };
 
-/* Of the calling thread, until attempt_end(). 0, or -ENOMEM without a message. */
-int attempt_begin(struct attempt **ret_attempt);
+/* Of the calling thread, until message_capture_end(). 0, or -ENOMEM without a message. */
+int message_capture_begin(struct message_capture **ret_capture);
 
-void attempt_end(struct attempt *attempt, struct reason *ret_reason);
+void message_capture_end(struct message_capture *capture, struct captured_error *ret_error);

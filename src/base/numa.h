@@ -5,7 +5,7 @@
  * share. So memory that is for a device is best on the device's node, and so are the threads that
  * read and write it.
  *
- * Nodes are known by the kernel's number and one more; NODE_ANY: it is not known, or there is only
+ * Nodes are known by the kernel's number and one more; NUMA_NODE_ANY: it is not known, or there is only
  * one, and nothing is done. It is only about speed: what cannot be had is done without, and nothing
  * is said.
  */
@@ -14,24 +14,24 @@
 #include <sched.h>
 #include <stddef.h>
 
-enum { NODE_ANY = 0 };
+enum { NUMA_NODE_ANY = 0 };
 
 /* Where the kernel tells of them. Tests have trees of their own. */
-#define NODES_SYSFS "/sys"
+#define NUMA_SYSFS "/sys"
 
 /* Of a device on the PCI bus, "0000:65:00.0". */
-int nodes_of_pci(const char *sysfs, const char *bus_id);
+int numa_node_of_pci(const char *sysfs, const char *bus_id);
 
 /* Pages of the memory that were not touched yet, which begins with one, come from there. */
-void nodes_prefer(void *memory, size_t nbytes, int node);
+void numa_prefer_node(void *memory, size_t nbytes, int node);
 
 /*
  * The calling thread, and those that it starts, run on those of its processors that are the node's,
- * if there are any. nodes_leave(): as before.
+ * if there are any. numa_unbind_thread(): as before.
  */
-struct nodes_stay {
-	cpu_set_t before;
+struct numa_binding {
+	cpu_set_t saved_cpus;
 	int is_bound;
 };
-struct nodes_stay nodes_enter(const char *sysfs, int node);
-void nodes_leave(const struct nodes_stay *stay);
+struct numa_binding numa_bind_thread(const char *sysfs, int node);
+void numa_unbind_thread(const struct numa_binding *binding);

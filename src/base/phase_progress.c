@@ -3,51 +3,51 @@
  */
 #include "src/base/phase_progress.h"
 
-void standing_add(struct standing *sum, const struct standing *other)
+void progress_counters_add(struct progress_counters *sum, const struct progress_counters *addend)
 {
-	if (other->phase < sum->phase)
-		sum->phase = other->phase;
+	if (addend->phase < sum->phase)
+		sum->phase = addend->phase;
 	for (enum phase i = 0; i < N_PHASES; i++) {
-		struct phase_standing *phase = &sum->phases[i];
-		const struct phase_standing *of = &other->phases[i];
+		struct phase_progress *phase = &sum->phases[i];
+		const struct phase_progress *phase_addend = &addend->phases[i];
 
-		phase->done_nbytes += of->done_nbytes;
-		phase->total_nbytes += of->total_nbytes;
+		phase->done_nbytes += phase_addend->done_nbytes;
+		phase->total_nbytes += phase_addend->total_nbytes;
 		/* Who has done nothing of an unknown amount may have nothing to do. */
-		phase->is_unknown |= of->is_unknown && of->done_nbytes > 0;
-		if (phase->elapsed_ns < of->elapsed_ns)
-			phase->elapsed_ns = of->elapsed_ns;
+		phase->total_is_unknown |= phase_addend->total_is_unknown && phase_addend->done_nbytes > 0;
+		if (phase->elapsed_ns < phase_addend->elapsed_ns)
+			phase->elapsed_ns = phase_addend->elapsed_ns;
 	}
 }
 
-static void add_phase(const struct phase_standing *phase, struct stats_progress *progress)
+static void add_phase_progress(const struct phase_progress *phase, struct stats_progress *progress)
 {
 	const uint64_t done = phase->done_nbytes, total = phase->total_nbytes;
 
-	progress->whole_done_nbytes += done < total ? done : total;
-	progress->whole_total_nbytes += total;
+	progress->overall_done_nbytes += done < total ? done : total;
+	progress->overall_total_nbytes += total;
 }
 
-void standing_progress(const struct standing *standing, struct stats_progress *ret_progress)
+void progress_counters_summarize(const struct progress_counters *counters, struct stats_progress *ret_progress)
 {
-	const struct phase_standing *current;
+	const struct phase_progress *current;
 
 	*ret_progress = (struct stats_progress){ 0 };
-	if (standing->phase >= N_PHASES)
+	if (counters->phase >= N_PHASES)
 		return;
-	current = &standing->phases[standing->phase];
+	current = &counters->phases[counters->phase];
 	*ret_progress = (struct stats_progress){
 		.started = true,
-		.phase = (enum phase)standing->phase,
+		.phase = (enum phase)counters->phase,
 		.done_nbytes = current->done_nbytes,
-		.total_nbytes = current->is_unknown ? 0 : current->total_nbytes,
+		.total_nbytes = current->total_is_unknown ? 0 : current->total_nbytes,
 		.elapsed_ns = current->elapsed_ns,
 	};
 	for (enum phase i = 0; i < N_PHASES; i++)
-		add_phase(&standing->phases[i], ret_progress);
-	if (current->is_unknown)
-		ret_progress->whole_total_nbytes = 0;
+		add_phase_progress(&counters->phases[i], ret_progress);
+	if (current->total_is_unknown)
+		ret_progress->overall_total_nbytes = 0;
 	/* One follows the other, and several who do that wait for each other there. */
 	for (enum phase i = 0; i <= ret_progress->phase; i++)
-		ret_progress->whole_elapsed_ns += standing->phases[i].elapsed_ns;
+		ret_progress->overall_elapsed_ns += counters->phases[i].elapsed_ns;
 }

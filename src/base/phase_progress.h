@@ -9,25 +9,25 @@
 
 #include "src/base/stats.h"
 
-struct phase_standing {
+struct phase_progress {
 	uint64_t done_nbytes;
 	uint64_t total_nbytes; /* when it is over: what it has come to; 0: nothing, or unknown */
-	uint64_t is_unknown;   /* how much there is, of the current one */
+	uint64_t total_is_unknown;   /* how much there is, of the current one */
 	uint64_t elapsed_ns;   /* to its end, or now */
 };
 
 /* Nothing but 64-bit numbers: it goes from rank to rank as it is. */
-struct standing {
+struct progress_counters {
 	uint64_t phase; /* the current one; N_PHASES: none has begun */
-	struct phase_standing phases[N_PHASES];
+	struct phase_progress phases[N_PHASES];
 };
 
 /* stats: NULL: nothing has begun. Thread-safe. */
-void stats_get_standing(struct stats *stats, struct standing *ret_standing);
+void stats_get_progress_counters(struct stats *stats, struct progress_counters *ret_counters);
 
 /* A sum begins as one that has not begun; those who have not begun are not waited for. */
-static const struct standing standing_none = { .phase = N_PHASES };
-void standing_add(struct standing *sum, const struct standing *other);
+static const struct progress_counters progress_counters_none = { .phase = N_PHASES };
+void progress_counters_add(struct progress_counters *sum, const struct progress_counters *addend);
 
 /* Of one, or of a sum. */
-void standing_progress(const struct standing *standing, struct stats_progress *ret_progress);
+void progress_counters_summarize(const struct progress_counters *counters, struct stats_progress *ret_progress);

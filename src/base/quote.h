@@ -10,10 +10,10 @@
 #include <stddef.h>
 
 /* The room that n bytes of text may take, with the final '\0'. */
-#define LEGIBLE_NBYTES(n) (5 * (n) + 8)
+#define QUOTED_NBYTES(n) (5 * (n) + 8)
 
 /*
  * Write `text` to `line`, cut where `nbytes` end, and return `line`. What is no valid UTF-8, is a
  * control character, ends a line or turns the direction of writing is written as an escape.
  */
-const char *legible(const char *text, char *line, size_t nbytes);
+const char *quote_text(const char *text, char *line, size_t nbytes);

@@ -9,144 +9,144 @@
 #include <errno.h>
 #include <string.h>
 
-void handover_init(struct handover *handover)
+void rendezvous_init(struct rendezvous *rendezvous)
 {
-	*handover = (struct handover){ .at = NULL };
-	pthread_mutex_init(&handover->lock, NULL);
-	pthread_cond_init(&handover->changed, NULL);
+	*rendezvous = (struct rendezvous){ .pending = NULL };
+	pthread_mutex_init(&rendezvous->lock, NULL);
+	pthread_cond_init(&rendezvous->changed, NULL);
 }
 
-void handover_destroy(struct handover *handover)
+void rendezvous_destroy(struct rendezvous *rendezvous)
 {
-	pthread_cond_destroy(&handover->changed);
-	pthread_mutex_destroy(&handover->lock);
+	pthread_cond_destroy(&rendezvous->changed);
+	pthread_mutex_destroy(&rendezvous->lock);
 }
 
 /* --- the outer side --- */
 
 /* Under the lock: wait until the inner side waits, too. False: it has ended, or failed. */
-static bool meet(struct handover *handover)
+static bool wait_for_pending(struct rendezvous *rendezvous)
 {
-	while (!handover->at && !handover->has_ended && handover->r == 0)
-		pthread_cond_wait(&handover->changed, &handover->lock);
-	return handover->r == 0 && handover->at;
+	while (!rendezvous->pending && !rendezvous->ended && rendezvous->error == 0)
+		pthread_cond_wait(&rendezvous->changed, &rendezvous->lock);
+	return rendezvous->error == 0 && rendezvous->pending;
 }
 
 /* Under the lock: so much of what the inner side waits with has been copied. */
-static void pass(struct handover *handover, size_t nbytes)
+static void consume_pending(struct rendezvous *rendezvous, size_t nbytes)
 {
-	handover->at += nbytes;
-	handover->left -= nbytes;
-	if (handover->left == 0) {
-		handover->at = NULL;
-		pthread_cond_broadcast(&handover->changed);
+	rendezvous->pending += nbytes;
+	rendezvous->pending_nbytes -= nbytes;
+	if (rendezvous->pending_nbytes == 0) {
+		rendezvous->pending = NULL;
+		pthread_cond_broadcast(&rendezvous->changed);
 	}
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-int handover_put(struct handover *handover, const void *data, size_t nbytes)
+int rendezvous_put(struct rendezvous *rendezvous, const void *data, size_t nbytes)
 {
 	const unsigned char *from = data;
 	int r;
 
-	pthread_mutex_lock(&handover->lock);
-	while (nbytes > 0 && !handover->has_ended && meet(handover)) {
-		const size_t n = least(nbytes, handover->left);
+	pthread_mutex_lock(&rendezvous->lock);
+	while (nbytes > 0 && !rendezvous->ended && wait_for_pending(rendezvous)) {
+		const size_t n = min_size(nbytes, rendezvous->pending_nbytes);
 
-		memcpy(handover->at, from, n);
-		pass(handover, n);
+		memcpy(rendezvous->pending, from, n);
+		consume_pending(rendezvous, n);
 		from += n;
 		nbytes -= n;
 	}
-	r = handover->r < 0 ? handover->r : nbytes ? -EPIPE : 0;
-	pthread_mutex_unlock(&handover->lock);
+	r = rendezvous->error < 0 ? rendezvous->error : nbytes ? -EPIPE : 0;
+	pthread_mutex_unlock(&rendezvous->lock);
 	return r;
 }
 
-int handover_get(struct handover *handover, void *buffer, size_t nbytes, size_t *ret_nbytes)
+int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes)
 {
 	unsigned char *to = buffer;
-	size_t got = 0;
+	size_t n_copied = 0;
 	int r;
 
-	pthread_mutex_lock(&handover->lock);
-	while (got < nbytes && meet(handover)) {
-		const size_t n = least(nbytes - got, handover->left);
+	pthread_mutex_lock(&rendezvous->lock);
+	while (n_copied < nbytes && wait_for_pending(rendezvous)) {
+		const size_t n = min_size(nbytes - n_copied, rendezvous->pending_nbytes);
 
-		memcpy(to + got, handover->at, n);
-		pass(handover, n);
-		got += n;
+		memcpy(to + n_copied, rendezvous->pending, n);
+		consume_pending(rendezvous, n);
+		n_copied += n;
 	}
-	r = handover->r;
-	pthread_mutex_unlock(&handover->lock);
+	r = rendezvous->error;
+	pthread_mutex_unlock(&rendezvous->lock);
 	if (r == 0)
-		*ret_nbytes = got;
+		*ret_nbytes = n_copied;
 	return r;
 }
 
 /* --- the inner side --- */
 
 /*
- * Wait with nbytes until they have gone over. *ret_left: of them not, as it has ended. What was
+ * Wait with nbytes until they have gone over. *ret_remaining: of them not, as it has ended. What was
  * given before the end is received, whoever comes first.
  */
-static int wait_with(struct handover *handover, void *memory, size_t nbytes, size_t *ret_left)
+static int wait_until_consumed(struct rendezvous *rendezvous, void *memory, size_t nbytes, size_t *ret_remaining)
 {
 	int r;
 
-	*ret_left = 0;
+	*ret_remaining = 0;
 	if (nbytes == 0)
 		return 0;
-	pthread_mutex_lock(&handover->lock);
-	handover->at = memory;
-	handover->left = nbytes;
-	pthread_cond_broadcast(&handover->changed);
-	while (handover->at && !handover->has_ended && handover->r == 0)
-		pthread_cond_wait(&handover->changed, &handover->lock);
-	*ret_left = handover->at ? handover->left : 0;
-	handover->at = NULL;
-	r = handover->r;
-	pthread_mutex_unlock(&handover->lock);
+	pthread_mutex_lock(&rendezvous->lock);
+	rendezvous->pending = memory;
+	rendezvous->pending_nbytes = nbytes;
+	pthread_cond_broadcast(&rendezvous->changed);
+	while (rendezvous->pending && !rendezvous->ended && rendezvous->error == 0)
+		pthread_cond_wait(&rendezvous->changed, &rendezvous->lock);
+	*ret_remaining = rendezvous->pending ? rendezvous->pending_nbytes : 0;
+	rendezvous->pending = NULL;
+	r = rendezvous->error;
+	pthread_mutex_unlock(&rendezvous->lock);
 	return r;
 }
 
-int handover_receive(struct handover *handover, void *buffer, size_t nbytes, size_t *ret_nbytes)
+int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes)
 {
-	size_t left;
-	const int r = wait_with(handover, buffer, nbytes, &left);
+	size_t remaining;
+	const int r = wait_until_consumed(rendezvous, buffer, nbytes, &remaining);
 
 	if (r == 0)
-		*ret_nbytes = nbytes - left;
+		*ret_nbytes = nbytes - remaining;
 	return r;
 }
 
-int handover_send(struct handover *handover, const void *data, size_t nbytes)
+int rendezvous_send(struct rendezvous *rendezvous, const void *data, size_t nbytes)
 {
-	size_t left;
-	const int r = wait_with(handover, (void *)data, nbytes, &left); /* only read by get */
+	size_t remaining;
+	const int r = wait_until_consumed(rendezvous, (void *)data, nbytes, &remaining); /* only read by get */
 
-	return r == 0 && left ? -EPIPE : r;
+	return r == 0 && remaining ? -EPIPE : r;
 }
 
 /* --- either --- */
 
-void handover_end(struct handover *handover)
+void rendezvous_end(struct rendezvous *rendezvous)
 {
-	pthread_mutex_lock(&handover->lock);
-	handover->has_ended = true;
-	pthread_cond_broadcast(&handover->changed);
-	pthread_mutex_unlock(&handover->lock);
+	pthread_mutex_lock(&rendezvous->lock);
+	rendezvous->ended = true;
+	pthread_cond_broadcast(&rendezvous->changed);
+	pthread_mutex_unlock(&rendezvous->lock);
 }
 
-void handover_fail(struct handover *handover, int r)
+void rendezvous_fail(struct rendezvous *rendezvous, int r)
 {
-	pthread_mutex_lock(&handover->lock);
-	if (handover->r == 0)
-		handover->r = r;
-	pthread_cond_broadcast(&handover->changed);
-	pthread_mutex_unlock(&handover->lock);
+	pthread_mutex_lock(&rendezvous->lock);
+	if (rendezvous->error == 0)
+		rendezvous->error = r;
+	pthread_cond_broadcast(&rendezvous->changed);
+	pthread_mutex_unlock(&rendezvous->lock);
 }

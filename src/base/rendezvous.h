@@ -5,8 +5,8 @@
  * be fetched. The outer one comes with memory of its own, of any size, and copies.
  *
  *	outer, who drives			inner, who waits
- *	handover_put(data)	-- copies -->	handover_receive(buffer), until that is full
- *	handover_get(buffer)	<-- copies --	handover_send(data), until all of it is fetched
+ *	rendezvous_put(data)	-- copies -->	rendezvous_receive(buffer), until that is full
+ *	rendezvous_get(buffer)	<-- copies --	rendezvous_send(data), until all of it is fetched
  *
  * So every byte is copied once, nothing is kept, and a thread is woken for each piece of the inner
  * side's, which are long. A handover goes one way, and ends in one of two ways: ended (what was
@@ -19,31 +19,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct handover {
+struct rendezvous {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
-	unsigned char *at; /* what the inner side waits with; NULL: nobody waits */
-	size_t left;
-	bool has_ended;
-	int r; /* why it has failed, or 0 */
+	unsigned char *pending; /* what the inner side waits with; NULL: nobody waits */
+	size_t pending_nbytes;
+	bool ended;
+	int error; /* why it has failed, or 0 */
 };
 
-void handover_init(struct handover *handover);
-void handover_destroy(struct handover *handover);
+void rendezvous_init(struct rendezvous *rendezvous);
+void rendezvous_destroy(struct rendezvous *rendezvous);
 
 /*
  * All nbytes have gone over when these return 0; the error, if it has failed. put: -EPIPE after the
  * end.
  */
-int handover_put(struct handover *handover, const void *data, size_t nbytes);
-int handover_send(struct handover *handover, const void *data, size_t nbytes);
+int rendezvous_put(struct rendezvous *rendezvous, const void *data, size_t nbytes);
+int rendezvous_send(struct rendezvous *rendezvous, const void *data, size_t nbytes);
 
 /* The same; *ret_nbytes is less only at the end. */
-int handover_get(struct handover *handover, void *buffer, size_t nbytes, size_t *ret_nbytes);
-int handover_receive(struct handover *handover, void *buffer, size_t nbytes, size_t *ret_nbytes);
+int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes);
+int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes);
 
 /* Nothing more will be given. */
-void handover_end(struct handover *handover);
+void rendezvous_end(struct rendezvous *rendezvous);
 /* r: a negative errno. */
-void handover_fail(struct handover *handover, int r);
+void rendezvous_fail(struct rendezvous *rendezvous, int r);

@@ -3,8 +3,8 @@
  *
  * A function takes part after part; called without memory it says how much that will be:
  *
- *	room->a = scratch_take(scratch, &nbytes, n * sizeof *room->a);
- *	room->b = scratch_take(scratch, &nbytes, m);
+ *	room->a = scratch_allocate(scratch, &nbytes, n * sizeof *room->a);
+ *	room->b = scratch_allocate(scratch, &nbytes, m);
  *	return nbytes;
  */
 #pragma once
@@ -15,10 +15,10 @@
 enum { SCRATCH_ALIGNMENT = 256 };
 
 /* The next nbytes from *offset on, aligned, of the scratch or, if that is NULL, of nothing. */
-static inline void *scratch_take(char *scratch, size_t *offset, size_t nbytes)
+static inline void *scratch_allocate(char *scratch, size_t *offset, size_t nbytes)
 {
-	void *const taken = scratch ? scratch + *offset : NULL;
+	void *const block = scratch ? scratch + *offset : NULL;
 
 	*offset += (nbytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
-	return taken;
+	return block;
 }

@@ -53,11 +53,11 @@ static int parse_percent(uint64_t percent, uint64_t *ret_nbytes)
  */
 static int suffix_power(char letter)
 {
-	const char *at = memchr(suffixes, letter, sizeof suffixes - 1);
+	const char *suffix = memchr(suffixes, letter, sizeof suffixes - 1);
 
-	if (!at && strchr("kmgt", letter))
-		at = strchr(suffixes, letter - 'a' + 'A');
-	return at ? (int)(at - suffixes) : -ENOTSUP;
+	if (!suffix && strchr("kmgt", letter))
+		suffix = strchr(suffixes, letter - 'a' + 'A');
+	return suffix ? (int)(suffix - suffixes) : -ENOTSUP;
 }
 
 int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes)
@@ -109,23 +109,23 @@ int size_parse_option(const char *option, const char *text, enum size_kind kind,
 enum rounding { DOWN, NEAREST, UP };
 
 /* In tenths of 2^(10 power) bytes. */
-static uint64_t tenths_of(uint64_t nbytes, unsigned power, enum rounding rounding)
+static uint64_t to_tenths(uint64_t nbytes, unsigned power, enum rounding rounding)
 {
 	__extension__ typedef unsigned __int128 wide;
 	const wide unit = (wide)1 << 10 * power;
-	const wide more = rounding == UP ? unit - 1 : rounding == NEAREST ? unit / 2 : 0;
+	const wide bias = rounding == UP ? unit - 1 : rounding == NEAREST ? unit / 2 : 0;
 
-	return (uint64_t)(((wide)nbytes * 10 + more) / unit);
+	return (uint64_t)(((wide)nbytes * 10 + bias) / unit);
 }
 
 /* In the largest unit of which it is at least one, as it is written: not 1024 MiB, but 1 GiB. */
-static void format(uint64_t nbytes, enum rounding rounding, char text[static 32])
+static void format_rounded(uint64_t nbytes, enum rounding rounding, char text[static 32])
 {
 	unsigned power = 0;
-	uint64_t tenths = tenths_of(nbytes, 0, rounding);
+	uint64_t tenths = to_tenths(nbytes, 0, rounding);
 
 	while (power < sizeof suffixes - 2 && tenths >= 10240)
-		tenths = tenths_of(nbytes, ++power, rounding);
+		tenths = to_tenths(nbytes, ++power, rounding);
 	if (power == 0)
 		snprintf(text, 32, "%" PRIu64 " B", nbytes);
 	else if (tenths % 10)
@@ -137,15 +137,15 @@ static void format(uint64_t nbytes, enum rounding rounding, char text[static 32]
 
 void size_format(uint64_t nbytes, char text[static 32])
 {
-	format(nbytes, NEAREST, text);
+	format_rounded(nbytes, NEAREST, text);
 }
 
 void size_format_down(uint64_t nbytes, char text[static 32])
 {
-	format(nbytes, DOWN, text);
+	format_rounded(nbytes, DOWN, text);
 }
 
 void size_format_up(uint64_t nbytes, char text[static 32])
 {
-	format(nbytes, UP, text);
+	format_rounded(nbytes, UP, text);
 }

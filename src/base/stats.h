@@ -10,7 +10,7 @@
  *	stats_end(stats, span, nbytes);
  *
  * Time spent waiting for a slot, for memory or for another stage is a span too, ended with
- * stats_waited(). Spans are a slot or so in size (hundreds of KiB and more), so a lock per span
+ * stats_end_wait(). Spans are a slot or so in size (hundreds of KiB and more), so a lock per span
  * costs nothing that could be measured; do not report records.
  *
  * Of each stage two times are kept. `busy` adds up all its spans, over all threads. `covered` is
@@ -46,20 +46,20 @@ enum stage {
 };
 
 enum phase {
-	PHASE_RUNS,   /* form runs; spill when memory is full. Measured by STAGE_READ */
-	PHASE_PASSES, /* merge runs into fewer, longer ones. Measured by STAGE_SPILL */
-	PHASE_MERGE,  /* merge into the output. Measured by STAGE_WRITE */
-	PHASE_CHECK,  /* -c, or --verify. Measured by STAGE_VERIFY */
+	PHASE_RUN_GENERATION,   /* form runs; spill when memory is full. Measured by STAGE_READ */
+	PHASE_MERGE_PASSES, /* merge runs into fewer, longer ones. Measured by STAGE_SPILL */
+	PHASE_FINAL_MERGE,  /* merge into the output. Measured by STAGE_WRITE */
+	PHASE_VERIFY,  /* -c, or --verify. Measured by STAGE_VERIFY */
 	N_PHASES
 };
 
-struct history;
+struct time_series;
 struct stats;
 
 /* One piece of work that has begun. */
 struct span {
 	enum stage stage;
-	uint32_t lane;     /* of a device apart, from 1: it did it; 0: the calling thread */
+	uint32_t queue;     /* of a device apart, from 1: it did it; 0: the calling thread */
 	uint32_t device;   /* of several such, from 1; 0: it is the only one */
 	uint64_t item;     /* number of the chunk, block or window, for the trace */
 	uint64_t begin_ns; /* clock_now_ns() */
@@ -68,7 +68,7 @@ struct span {
 /* What the spans of a stage come to. */
 struct stage_totals {
 	uint64_t n_spans, nbytes;
-	uint64_t busy_ns, waited_ns, covered_ns;
+	uint64_t busy_ns, blocked_ns, active_ns;
 };
 
 /* Bytes that come and go beside what stages count. */
@@ -95,19 +95,19 @@ struct stats_usage {
 /* What one of several devices did. */
 struct device_totals {
 	uint64_t n_chunks, sorted_nbytes;  /* as they were read */
-	uint64_t n_ranges, merged_nbytes;  /* those of merges to runs, too; as they lie in memory */
-	uint64_t peer_nbytes, away_nbytes; /* of others: read there, had by way of the host */
+	uint64_t n_partitions, merged_nbytes;  /* those of merges to runs, too; as they lie in memory */
+	uint64_t peer_read_nbytes, staged_read_nbytes; /* of others: read there, had by way of the host */
 	/* The time of all its operations, and that in which at least one was under way. */
-	uint64_t busy_ns, covered_ns;
+	uint64_t busy_ns, active_ns;
 };
 
-enum { STATS_MOST_DEVICES = 64 };
+enum { STATS_MAX_DEVICES = 64 };
 
 struct stats_totals {
 	uint64_t elapsed_ns; /* since stats_open(), to stats_finish() or now */
 	struct stats_usage usage;
 	struct phase_totals phases[N_PHASES];
-	struct device_totals devices[STATS_MOST_DEVICES]; /* span.device, from 1, is the first */
+	struct device_totals devices[STATS_MAX_DEVICES]; /* span.device, from 1, is the first */
 };
 
 /* How far the current phase is. */
@@ -117,8 +117,8 @@ struct stats_progress {
 	uint64_t elapsed_ns;                /* since the phase began */
 	bool started;                       /* a phase has begun */
 	/* The same of all phases together; total: 0 if that of any of them is unknown. */
-	uint64_t whole_done_nbytes, whole_total_nbytes;
-	uint64_t whole_elapsed_ns; /* since the first phase began */
+	uint64_t overall_done_nbytes, overall_total_nbytes;
+	uint64_t overall_elapsed_ns; /* since the first phase began */
 };
 
 /*
@@ -128,7 +128,7 @@ struct stats_progress {
 int stats_open(struct trace *trace, struct stats **ret_stats);
 
 /* The same, and what took place is also remembered; either may be NULL, and must outlive them. */
-int stats_open_watched(struct trace *trace, struct history *history, struct stats **ret_stats);
+int stats_open_with_time_series(struct trace *trace, struct time_series *series, struct stats **ret_stats);
 void stats_close(struct stats *stats);
 
 /*
@@ -147,7 +147,7 @@ void stats_complete_phase(struct stats *stats);
  * A phase that has not begun will, and its measuring stage will then have so much to move. 0: it
  * will not, as long as nothing else is said. What stats_begin_phase() is told is better known.
  */
-void stats_expect(struct stats *stats, enum phase phase, uint64_t total_nbytes);
+void stats_set_phase_total(struct stats *stats, enum phase phase, uint64_t total_nbytes);
 
 static inline struct span stats_begin(enum stage stage, uint64_t item)
 {
@@ -164,29 +164,29 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
  * So much need not be moved by the stage: records that are dropped (-u, --limit) are done, too.
  * For progress only; counts where the stage measures the current phase. Thread-safe.
  */
-void stats_pass(struct stats *stats, enum stage stage, uint64_t nbytes);
+void stats_skip(struct stats *stats, enum stage stage, uint64_t nbytes);
 
 /* The span was no work: the stage waited, until now, for others. */
-void stats_waited(struct stats *stats, struct span span);
+void stats_end_wait(struct stats *stats, struct span span);
 
 /*
  * What is in temporary space, to be looked at now and then while somebody looks on: by any thread
  * that reports a span, under a lock of the stats. NULL: none any more.
  */
-void stats_watch_temporary(struct stats *stats, uint64_t (*nbytes)(void *context), void *context);
+void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *context), void *context);
 
 /*
  * Volumes so far, which are asked for where a phase begins or all is done, under a lock of the
  * stats. What was before the first phase is of that. NULL: they do not change any more.
  */
-typedef void stats_volumes_asker(void *context, struct stats_volumes *ret_volumes);
-void stats_watch_volumes(struct stats *stats, stats_volumes_asker *ask, void *context);
+typedef void stats_volume_source(void *context, struct stats_volumes *ret_volumes);
+void stats_set_volume_source(struct stats *stats, stats_volume_source *source, void *context);
 
 /* A range of the output was merged, from then until now. */
-void stats_add_range(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes);
+void stats_add_partition(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes);
 
 /* A device, by its number from 1, has done that besides; of it all but the times. Of 0 nothing. */
-void stats_add_device(struct stats *stats, uint32_t device, const struct device_totals *done);
+void stats_add_device(struct stats *stats, uint32_t device, const struct device_totals *totals);
 
 /* Thread-safe. */
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Of words that are compared; of longer ones so much of the beginning. */
-enum { MOST_NBYTES = 31 };
+enum { MAX_WORD_NBYTES = 31 };
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -17,39 +17,39 @@ static size_t least(size_t a, size_t b)
  * How many characters must be put in, left out, changed, or exchanged with the next, until one word
  * is the other? Row i of the table is about the first i of a; of it the last three are there.
  */
-static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
+static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-	size_t rows[3][MOST_NBYTES + 1];
+	size_t rows[3][MAX_WORD_NBYTES + 1];
 
 	for (size_t j = 0; j <= n_b; j++)
 		rows[0][j] = j;
 	for (size_t i = 1; i <= n_a; i++) {
-		size_t *row = rows[i % 3], *before = rows[(i + 2) % 3];
+		size_t *row = rows[i % 3], *previous_row = rows[(i + 2) % 3];
 
 		row[0] = i;
 		for (size_t j = 1; j <= n_b; j++) {
-			row[j] = least(before[j - 1] + (a[i - 1] != b[j - 1]),
-				       least(before[j], row[j - 1]) + 1);
+			row[j] = min_size(previous_row[j - 1] + (a[i - 1] != b[j - 1]),
+				       min_size(previous_row[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+				row[j] = min_size(row[j], rows[(i + 1) % 3][j - 2] + 1);
 		}
 	}
 	return rows[n_a % 3][n_b];
 }
 
 /* A slip or two, and fewer in a short word, in which they could make anything of it. */
-const char *nearest_word(const char *word, size_t nbytes, const char *const *words, unsigned n)
+const char *suggest_word(const char *word, size_t nbytes, const char *const *words, unsigned n)
 {
-	size_t nearest = least(nbytes / 3, 2) + 1;
-	const char *found = NULL;
+	size_t min_distance = min_size(nbytes / 3, 2) + 1;
+	const char *suggestion = NULL;
 
-	for (unsigned i = 0; i < n && nbytes <= MOST_NBYTES; i++) {
-		const size_t d = distance(word, nbytes, words[i], strnlen(words[i], MOST_NBYTES));
+	for (unsigned i = 0; i < n && nbytes <= MAX_WORD_NBYTES; i++) {
+		const size_t d = edit_distance(word, nbytes, words[i], strnlen(words[i], MAX_WORD_NBYTES));
 
-		if (d < nearest) {
-			nearest = d;
-			found = words[i];
+		if (d < min_distance) {
+			min_distance = d;
+			suggestion = words[i];
 		}
 	}
-	return found;
+	return suggestion;
 }

@@ -6,4 +6,4 @@
 #include <stddef.h>
 
 /* Of n words the one that is so like these nbytes that it may be meant; NULL: none. */
-const char *nearest_word(const char *word, size_t nbytes, const char *const *words, unsigned n);
+const char *suggest_word(const char *word, size_t nbytes, const char *const *words, unsigned n);

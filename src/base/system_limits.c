@@ -25,7 +25,7 @@
 #define UNKNOWN_NBYTES (UINT64_C(64) << 20)
 
 /* The longest of the files, memory.stat, has some 4 KiB. */
-struct text {
+struct file_text {
 	char bytes[8192];
 };
 
@@ -39,13 +39,13 @@ struct hierarchy {
 	measure_fn *measure;
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_limit(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* a - b, not below 0. */
-static uint64_t headroom(uint64_t a, uint64_t b)
+static uint64_t subtract_clamped(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -54,7 +54,7 @@ static uint64_t headroom(uint64_t a, uint64_t b)
  * Read what root/dir/name begins with, as a string of less than `size` bytes; of an unreadable file
  * that is "".
  */
-static bool read_beginning(const char *root, const char *dir, const char *name, char *ret_bytes,
+static bool read_file_prefix(const char *root, const char *dir, const char *name, char *ret_bytes,
 			   size_t size)
 {
 	char path[PATH_MAX];
@@ -77,20 +77,20 @@ static bool read_beginning(const char *root, const char *dir, const char *name, 
 	return n == 0;
 }
 
-static bool read_text(const char *root, const char *dir, const char *name, struct text *ret_text)
+static bool read_file_text(const char *root, const char *dir, const char *name, struct file_text *ret_text)
 {
-	return read_beginning(root, dir, name, ret_text->bytes, sizeof ret_text->bytes);
+	return read_file_prefix(root, dir, name, ret_text->bytes, sizeof ret_text->bytes);
 }
 
 /* The number that `text` begins with, after blanks; `otherwise` if there is none ("max", "-1"). */
-static uint64_t parse_number(const char *text, uint64_t otherwise)
+static uint64_t parse_number(const char *text, uint64_t default_value)
 {
 	text += strspn(text, " \t");
-	return *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : otherwise;
+	return *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : default_value;
 }
 
 /* The text behind `label`, which begins a line; "" if there is no such line. */
-static const char *behind_label(const struct text *text, const char *label)
+static const char *find_label_value(const struct file_text *text, const char *label)
 {
 	const size_t n = strlen(label);
 	const char *line = text->bytes;
@@ -103,12 +103,12 @@ static const char *behind_label(const struct text *text, const char *label)
 	return "";
 }
 
-static uint64_t read_number(const char *root, const char *dir, const char *name, uint64_t otherwise)
+static uint64_t read_number(const char *root, const char *dir, const char *name, uint64_t default_value)
 {
 	char text[64];
 
-	read_beginning(root, dir, name, text, sizeof text);
-	return parse_number(text, otherwise);
+	read_file_prefix(root, dir, name, text, sizeof text);
+	return parse_number(text, default_value);
 }
 
 /* Memory of a group in use, less the page cache that the kernel would drop first. */
@@ -116,20 +116,20 @@ static uint64_t group_used_nbytes(const char *root, const char *dir, const char 
 				  const char *cache_label)
 {
 	const uint64_t used = read_number(root, dir, usage_name, 0);
-	struct text stat;
+	struct file_text stat;
 
-	read_text(root, dir, "memory.stat", &stat);
-	return headroom(used, parse_number(behind_label(&stat, cache_label), 0));
+	read_file_text(root, dir, "memory.stat", &stat);
+	return subtract_clamped(used, parse_number(find_label_value(&stat, cache_label), 0));
 }
 
 static uint64_t measure_memory_v2(const char *root, const char *dir)
 {
-	const uint64_t limit = least(read_number(root, dir, "memory.max", NO_LIMIT),
+	const uint64_t limit = min_limit(read_number(root, dir, "memory.max", NO_LIMIT),
 				     read_number(root, dir, "memory.high", NO_LIMIT));
 
 	if (limit == NO_LIMIT)
 		return NO_LIMIT;
-	return headroom(limit, group_used_nbytes(root, dir, "memory.current", "inactive_file "));
+	return subtract_clamped(limit, group_used_nbytes(root, dir, "memory.current", "inactive_file "));
 }
 
 static uint64_t measure_memory_v1(const char *root, const char *dir)
@@ -138,7 +138,7 @@ static uint64_t measure_memory_v1(const char *root, const char *dir)
 
 	if (limit == NO_LIMIT)
 		return NO_LIMIT;
-	return headroom(limit, group_used_nbytes(root, dir, "memory.usage_in_bytes",
+	return subtract_clamped(limit, group_used_nbytes(root, dir, "memory.usage_in_bytes",
 						 "total_inactive_file "));
 }
 
@@ -151,9 +151,9 @@ static uint64_t quota_to_cpus(uint64_t quota, uint64_t period)
 /* cpu.max is "QUOTA PERIOD" or "max PERIOD". */
 static uint64_t measure_cpus_v2(const char *root, const char *dir)
 {
-	struct text text;
+	struct file_text text;
 
-	read_text(root, dir, "cpu.max", &text);
+	read_file_text(root, dir, "cpu.max", &text);
 	return quota_to_cpus(parse_number(text.bytes, NO_LIMIT),
 			     parse_number(text.bytes + strcspn(text.bytes, " "), 0));
 }
@@ -179,19 +179,19 @@ static const struct hierarchy cpu_hierarchies[] = {
 };
 
 /* Is `name` one of a list such as "cpu,cpuacct" of n bytes? The empty name is the empty list. */
-static bool list_has(const char *list, size_t n, const char *name)
+static bool list_contains(const char *list, size_t n, const char *name)
 {
 	const size_t name_nbytes = strlen(name);
-	size_t at = 0;
+	size_t begin = 0;
 
 	do {
-		const char *comma = memchr(list + at, ',', n - at);
+		const char *comma = memchr(list + begin, ',', n - begin);
 		const size_t end = comma ? (size_t)(comma - list) : n;
 
-		if (end - at == name_nbytes && !strncmp(list + at, name, name_nbytes))
+		if (end - begin == name_nbytes && !strncmp(list + begin, name, name_nbytes))
 			return true;
-		at = end + 1;
-	} while (at <= n);
+		begin = end + 1;
+	} while (begin <= n);
 	return false;
 }
 
@@ -199,7 +199,7 @@ static bool list_has(const char *list, size_t n, const char *name)
  * The path of this process's group: of the line "ID:CONTROLLERS:PATH" that has the controller.
  * False if there is no such line, or the path is too long.
  */
-static bool find_group(const struct text *groups, const char *controller,
+static bool find_cgroup(const struct file_text *groups, const char *controller,
 		       char path[static PATH_MAX])
 {
 	const char *line = groups->bytes;
@@ -210,7 +210,7 @@ static bool find_group(const struct text *groups, const char *controller,
 		const char *end = list ? memchr(list + 1, ':', n - (size_t)(list + 1 - line)) :
 					 NULL;
 
-		if (end && list_has(list + 1, (size_t)(end - list - 1), controller))
+		if (end && list_contains(list + 1, (size_t)(end - list - 1), controller))
 			return snprintf(path, PATH_MAX, "%.*s", (int)(line + n - end - 1),
 					end + 1) < PATH_MAX;
 		line += n + (line[n] == '\n');
@@ -223,17 +223,17 @@ static uint64_t measure_groups(const char *root, const struct hierarchy *hierarc
 {
 	char path[PATH_MAX], dir[2 * PATH_MAX];
 	uint64_t limit = NO_LIMIT;
-	struct text groups;
+	struct file_text groups;
 
-	read_text(root, "/proc/self", "cgroup", &groups);
-	for (const struct hierarchy *at = hierarchies; at->mount; at++) {
+	read_file_text(root, "/proc/self", "cgroup", &groups);
+	for (const struct hierarchy *hierarchy = hierarchies; hierarchy->mount; hierarchy++) {
 		char *end;
 
-		if (!find_group(&groups, at->controller, path))
+		if (!find_cgroup(&groups, hierarchy->controller, path))
 			continue;
 		do {
-			snprintf(dir, sizeof dir, "%s%s", at->mount, path);
-			limit = least(limit, at->measure(root, dir));
+			snprintf(dir, sizeof dir, "%s%s", hierarchy->mount, path);
+			limit = min_limit(limit, hierarchy->measure(root, dir));
 			end = strrchr(path, '/');
 			if (end)
 				*end = '\0';
@@ -245,25 +245,25 @@ static uint64_t measure_groups(const char *root, const struct hierarchy *hierarc
 /* An rlimit less what counts against it. Limits are "LABEL SOFT HARD bytes". */
 static uint64_t measure_rlimit(const char *root, const char *limit_label, const char *used_label)
 {
-	struct text limits, status;
+	struct file_text limits, status;
 	uint64_t limit, used_kib;
 
-	read_text(root, "/proc/self", "limits", &limits);
-	limit = parse_number(behind_label(&limits, limit_label), NO_LIMIT);
+	read_file_text(root, "/proc/self", "limits", &limits);
+	limit = parse_number(find_label_value(&limits, limit_label), NO_LIMIT);
 	if (limit == NO_LIMIT)
 		return NO_LIMIT;
-	read_text(root, "/proc/self", "status", &status);
-	used_kib = parse_number(behind_label(&status, used_label), 0);
-	return headroom(limit, used_kib << 10);
+	read_file_text(root, "/proc/self", "status", &status);
+	used_kib = parse_number(find_label_value(&status, used_label), 0);
+	return subtract_clamped(limit, used_kib << 10);
 }
 
 static uint64_t measure_system(const char *root, const char *label)
 {
-	struct text meminfo;
+	struct file_text meminfo;
 	uint64_t kib;
 
-	read_text(root, "/proc", "meminfo", &meminfo);
-	kib = parse_number(behind_label(&meminfo, label), NO_LIMIT);
+	read_file_text(root, "/proc", "meminfo", &meminfo);
+	kib = parse_number(find_label_value(&meminfo, label), NO_LIMIT);
 	return kib == NO_LIMIT ? NO_LIMIT : kib << 10;
 }
 
@@ -271,9 +271,9 @@ uint64_t memory_available_nbytes(const char *root)
 {
 	uint64_t nbytes = measure_system(root, "MemAvailable:");
 
-	nbytes = least(nbytes, measure_groups(root, memory_hierarchies));
-	nbytes = least(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
-	nbytes = least(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
+	nbytes = min_limit(nbytes, measure_groups(root, memory_hierarchies));
+	nbytes = min_limit(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
+	nbytes = min_limit(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
 	return nbytes == NO_LIMIT ? UNKNOWN_NBYTES : nbytes;
 }
 
@@ -281,18 +281,18 @@ uint64_t memory_free_nbytes(const char *root)
 {
 	const uint64_t nbytes = measure_system(root, "MemFree:");
 
-	return nbytes == NO_LIMIT ? 0 : least(nbytes, memory_available_nbytes(root));
+	return nbytes == NO_LIMIT ? 0 : min_limit(nbytes, memory_available_nbytes(root));
 }
 
 /* Set bits of the mask "ff,ffffffff" of processors that the scheduler may choose. */
 static uint64_t measure_affinity(const char *root)
 {
-	struct text status;
+	struct file_text status;
 	const char *mask;
 	uint64_t n = 0;
 
-	read_text(root, "/proc/self", "status", &status);
-	mask = behind_label(&status, "Cpus_allowed:");
+	read_file_text(root, "/proc/self", "status", &status);
+	mask = find_label_value(&status, "Cpus_allowed:");
 	mask += strspn(mask, " \t");
 	for (; *mask && *mask != '\n'; mask++) {
 		const char digit[2] = { *mask, '\0' };
@@ -307,7 +307,7 @@ uint64_t memory_resident_nbytes(void)
 	char text[128];
 	uint64_t n_pages = 0;
 
-	if (!read_beginning("", "/proc/self", "statm", text, sizeof text) ||
+	if (!read_file_prefix("", "/proc/self", "statm", text, sizeof text) ||
 	    sscanf(text, "%*s %" SCNu64, &n_pages) != 1)
 		return 0;
 	return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -320,7 +320,7 @@ uint64_t memory_physical_nbytes(void)
 
 unsigned cpus_available(const char *root)
 {
-	const uint64_t n = least(measure_affinity(root), measure_groups(root, cpu_hierarchies));
+	const uint64_t n = min_limit(measure_affinity(root), measure_groups(root, cpu_hierarchies));
 
 	if (n == NO_LIMIT)
 		return 1;

@@ -18,22 +18,22 @@
 enum { STACK_NBYTES = 512 << 10 };
 
 /* What a thread begins with; its own to free. */
-struct beginning {
+struct thread_start_args {
 	void *(*run)(void *argument);
 	void *argument;
-	struct messages *messages;
+	struct diagnostics *diagnostics;
 };
 
-static void *begin(void *argument)
+static void *thread_entry(void *argument)
 {
-	const struct beginning beginning = *(struct beginning *)argument;
+	const struct thread_start_args args = *(struct thread_start_args *)argument;
 
 	free(argument);
-	messages_enter(beginning.messages);
-	return beginning.run(beginning.argument);
+	diagnostics_push(args.diagnostics);
+	return args.run(args.argument);
 }
 
-static int create(struct beginning *beginning, size_t stack_nbytes, pthread_t *ret_thread)
+static int create_thread(struct thread_start_args *args, size_t stack_nbytes, pthread_t *ret_thread)
 {
 	pthread_attr_t attributes;
 	int r = -pthread_attr_init(&attributes);
@@ -42,7 +42,7 @@ static int create(struct beginning *beginning, size_t stack_nbytes, pthread_t *r
 		return r;
 	r = -pthread_attr_setstacksize(&attributes, stack_nbytes ? stack_nbytes : STACK_NBYTES);
 	if (r == 0)
-		r = -pthread_create(ret_thread, &attributes, begin, beginning);
+		r = -pthread_create(ret_thread, &attributes, thread_entry, args);
 	pthread_attr_destroy(&attributes);
 	return r;
 }
@@ -50,20 +50,20 @@ static int create(struct beginning *beginning, size_t stack_nbytes, pthread_t *r
 int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
 		 pthread_t *ret_thread)
 {
-	struct beginning *beginning = malloc(sizeof *beginning);
+	struct thread_start_args *args = malloc(sizeof *args);
 	int r;
 
-	if (!beginning)
+	if (!args)
 		return -ENOMEM;
-	*beginning = (struct beginning){ run, argument, messages_current() };
-	r = create(beginning, stack_nbytes, ret_thread);
+	*args = (struct thread_start_args){ run, argument, diagnostics_current() };
+	r = create_thread(args, stack_nbytes, ret_thread);
 	if (r < 0)
-		free(beginning);
+		free(args);
 	return r;
 }
 
 /* As the shell counts them. */
-static const struct limit {
+static const struct thread_limit {
 	int resource;
 	const char *name;
 	unsigned unit_nbytes;
@@ -77,9 +77,9 @@ static const struct limit {
  * EAGAIN is also what the C library says where there are no addresses for a stack, or it would be
  * too much data.
  */
-const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES])
+const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 {
-	const char *between = "; what limits it is mostly";
+	const char *separator = "; what limits it is mostly";
 	size_t n = 0;
 
 	text[0] = '\0';
@@ -91,9 +91,9 @@ const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 		if (getrlimit(limits[i].resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 			continue;
 		n += (size_t)snprintf(text + n, THREAD_LIMITS_NBYTES - n, "%s %s, which is %ju",
-				      between, limits[i].name,
+				      separator, limits[i].name,
 				      (uintmax_t)limit.rlim_cur / limits[i].unit_nbytes);
-		between = ", or";
+		separator = ", or";
 	}
 	if (n == 0)
 		snprintf(text, THREAD_LIMITS_NBYTES,
@@ -101,15 +101,15 @@ const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 	return text;
 }
 
-void thread_hold_signals(sigset_t *ret_before)
+void thread_block_signals(sigset_t *ret_mask)
 {
-	sigset_t all;
+	sigset_t all_signals;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, ret_before);
+	sigfillset(&all_signals);
+	pthread_sigmask(SIG_BLOCK, &all_signals, ret_mask);
 }
 
-void thread_let_signals(const sigset_t *before)
+void thread_restore_signals(const sigset_t *mask)
 {
-	pthread_sigmask(SIG_SETMASK, before, NULL);
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
 }

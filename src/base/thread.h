@@ -24,8 +24,8 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
  * errno: of -EAGAIN the limits that may be the reason; else nothing. Returns `text`.
  */
 enum { THREAD_LIMITS_NBYTES = 160 };
-const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
+const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
 
-/* No signal interrupts the calling thread any more, until thread_let_signals(). */
-void thread_hold_signals(sigset_t *ret_before);
-void thread_let_signals(const sigset_t *before);
+/* No signal interrupts the calling thread any more, until thread_restore_signals(). */
+void thread_block_signals(sigset_t *ret_mask);
+void thread_restore_signals(const sigset_t *mask);

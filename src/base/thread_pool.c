@@ -11,15 +11,15 @@
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 
-struct crew {
+struct thread_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t started, ended;
+	pthread_cond_t work_available, work_done;
 	/* Under the lock: the job. */
-	crew_part *part;
+	thread_pool_task *task;
 	void *context;
-	struct messages *messages; /* of who wants it done */
-	uint32_t n_parts, n_taken, n_at_work;
-	int r; /* the first failure */
+	struct diagnostics *diagnostics; /* of who wants it done */
+	uint32_t n_tasks, n_claimed, n_active;
+	int error; /* the first failure */
 	bool closing;
 
 	uint32_t n_threads; /* without the caller's */
@@ -27,129 +27,129 @@ struct crew {
 };
 
 /* Under the lock, which is let go meanwhile: do parts until none is left. */
-static void do_parts(struct crew *crew)
+static void run_tasks(struct thread_pool *pool)
 {
-	crew->n_at_work++;
-	messages_enter(crew->messages);
-	while (crew->n_taken < crew->n_parts && crew->r == 0) {
-		const uint32_t i = crew->n_taken++;
+	pool->n_active++;
+	diagnostics_push(pool->diagnostics);
+	while (pool->n_claimed < pool->n_tasks && pool->error == 0) {
+		const uint32_t i = pool->n_claimed++;
 		int r;
 
-		pthread_mutex_unlock(&crew->lock);
-		r = crew->part(crew->context, i);
-		pthread_mutex_lock(&crew->lock);
-		if (r < 0 && crew->r == 0)
-			crew->r = r;
+		pthread_mutex_unlock(&pool->lock);
+		r = pool->task(pool->context, i);
+		pthread_mutex_lock(&pool->lock);
+		if (r < 0 && pool->error == 0)
+			pool->error = r;
 	}
-	if (--crew->n_at_work == 0)
-		pthread_cond_signal(&crew->ended);
+	if (--pool->n_active == 0)
+		pthread_cond_signal(&pool->work_done);
 }
 
-static void *crew_main(void *argument)
+static void *task_thread_main(void *argument)
 {
-	struct crew *crew = argument;
+	struct thread_pool *pool = argument;
 
-	pthread_mutex_lock(&crew->lock);
-	while (!crew->closing) {
-		if (crew->n_taken < crew->n_parts && crew->r == 0)
-			do_parts(crew);
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->closing) {
+		if (pool->n_claimed < pool->n_tasks && pool->error == 0)
+			run_tasks(pool);
 		else
-			pthread_cond_wait(&crew->started, &crew->lock);
+			pthread_cond_wait(&pool->work_available, &pool->lock);
 	}
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
 
-int crew_open(uint32_t n_threads, struct crew **ret_crew)
+int thread_pool_open(uint32_t n_threads, struct thread_pool **ret_pool)
 {
-	struct crew *crew = calloc(1, sizeof *crew + n_threads * sizeof crew->threads[0]);
+	struct thread_pool *pool = calloc(1, sizeof *pool + n_threads * sizeof pool->threads[0]);
 
-	if (!crew)
+	if (!pool)
 		return -ENOMEM;
-	pthread_mutex_init(&crew->lock, NULL);
-	pthread_cond_init(&crew->started, NULL);
-	pthread_cond_init(&crew->ended, NULL);
-	while (crew->n_threads + 1 < n_threads &&
-	       thread_start(crew_main, crew, 0, &crew->threads[crew->n_threads]) == 0)
-		crew->n_threads++;
-	*ret_crew = crew;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->work_available, NULL);
+	pthread_cond_init(&pool->work_done, NULL);
+	while (pool->n_threads + 1 < n_threads &&
+	       thread_start(task_thread_main, pool, 0, &pool->threads[pool->n_threads]) == 0)
+		pool->n_threads++;
+	*ret_pool = pool;
 	return 0;
 }
 
-void crew_close(struct crew *crew)
+void thread_pool_close(struct thread_pool *pool)
 {
-	if (!crew)
+	if (!pool)
 		return;
-	pthread_mutex_lock(&crew->lock);
-	crew->closing = true;
-	pthread_cond_broadcast(&crew->started);
-	pthread_mutex_unlock(&crew->lock);
-	for (uint32_t i = 0; i < crew->n_threads; i++)
-		pthread_join(crew->threads[i], NULL);
-	pthread_cond_destroy(&crew->ended);
-	pthread_cond_destroy(&crew->started);
-	pthread_mutex_destroy(&crew->lock);
-	free(crew);
+	pthread_mutex_lock(&pool->lock);
+	pool->closing = true;
+	pthread_cond_broadcast(&pool->work_available);
+	pthread_mutex_unlock(&pool->lock);
+	for (uint32_t i = 0; i < pool->n_threads; i++)
+		pthread_join(pool->threads[i], NULL);
+	pthread_cond_destroy(&pool->work_done);
+	pthread_cond_destroy(&pool->work_available);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
 }
 
-int crew_run(struct crew *crew, crew_part *part, void *context, uint32_t n)
+int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context, uint32_t n_tasks)
 {
 	int r;
 
-	pthread_mutex_lock(&crew->lock);
-	crew->part = part;
-	crew->context = context;
-	crew->messages = messages_current();
-	crew->n_parts = n;
-	crew->n_taken = 0;
-	crew->r = 0;
-	if (n > 1)
-		pthread_cond_broadcast(&crew->started);
-	do_parts(crew);
-	while (crew->n_at_work > 0)
-		pthread_cond_wait(&crew->ended, &crew->lock);
-	r = crew->r;
-	crew->n_parts = 0;
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_lock(&pool->lock);
+	pool->task = task;
+	pool->context = context;
+	pool->diagnostics = diagnostics_current();
+	pool->n_tasks = n_tasks;
+	pool->n_claimed = 0;
+	pool->error = 0;
+	if (n_tasks > 1)
+		pthread_cond_broadcast(&pool->work_available);
+	run_tasks(pool);
+	while (pool->n_active > 0)
+		pthread_cond_wait(&pool->work_done, &pool->lock);
+	r = pool->error;
+	pool->n_tasks = 0;
+	pthread_mutex_unlock(&pool->lock);
 	return r;
 }
 
-struct shared_work {
-	crew_member *work;
+struct thread_team {
+	numbered_thread_fn *work;
 	void *context;
 	pthread_mutex_t lock; /* held until all are started */
-	uint32_t n, n_come;
+	uint32_t n_threads, n_numbered;
 };
 
-static void *shared_main(void *argument)
+static void *team_thread_main(void *argument)
 {
-	struct shared_work *shared = argument;
+	struct thread_team *team = argument;
 	uint32_t number;
 
-	pthread_mutex_lock(&shared->lock);
-	number = shared->n_come++;
-	pthread_mutex_unlock(&shared->lock);
-	shared->work(shared->context, number, shared->n);
+	pthread_mutex_lock(&team->lock);
+	number = team->n_numbered++;
+	pthread_mutex_unlock(&team->lock);
+	team->work(team->context, number, team->n_threads);
 	return NULL;
 }
 
-void crew_share_numbered(uint32_t n_threads, crew_member *work, void *context)
+void threads_run_numbered(uint32_t n_threads, numbered_thread_fn *work, void *context)
 {
-	struct shared_work shared = { .work = work, .context = context };
+	struct thread_team team = { .work = work, .context = context };
 	pthread_t *threads = n_threads > 1 ? calloc(n_threads - 1, sizeof *threads) : NULL;
 	uint32_t n = 0;
 
-	pthread_mutex_init(&shared.lock, NULL);
-	pthread_mutex_lock(&shared.lock);
+	pthread_mutex_init(&team.lock, NULL);
+	pthread_mutex_lock(&team.lock);
 	while (threads && n + 1 < n_threads &&
-	       thread_start(shared_main, &shared, 0, &threads[n]) == 0)
+	       thread_start(team_thread_main, &team, 0, &threads[n]) == 0)
 		n++;
-	shared.n = n + 1;
-	pthread_mutex_unlock(&shared.lock);
-	shared_main(&shared);
+	team.n_threads = n + 1;
+	pthread_mutex_unlock(&team.lock);
+	team_thread_main(&team);
 	while (n)
 		pthread_join(threads[--n], NULL);
-	pthread_mutex_destroy(&shared.lock);
+	pthread_mutex_destroy(&team.lock);
 	free(threads);
 }
 
@@ -158,7 +158,7 @@ struct unnumbered_work {
 	void *context;
 };
 
-static void work_unnumbered(void *context, uint32_t number, uint32_t n)
+static void call_unnumbered(void *context, uint32_t number, uint32_t n)
 {
 	const struct unnumbered_work *unnumbered = context;
 
@@ -166,7 +166,7 @@ static void work_unnumbered(void *context, uint32_t number, uint32_t n)
 	unnumbered->work(unnumbered->context);
 }
 
-void crew_share(uint32_t n_threads, void (*work)(void *context), void *context)
+void threads_run(uint32_t n_threads, void (*work)(void *context), void *context)
 {
-	crew_share_numbered(n_threads, work_unnumbered, &(struct unnumbered_work){ work, context });
+	threads_run_numbered(n_threads, call_unnumbered, &(struct unnumbered_work){ work, context });
 }

@@ -11,145 +11,145 @@
 
 enum { FIRST_BIN_NS = 100000 };
 
-int history_open(struct history **ret_history)
+int time_series_open(struct time_series **ret_series)
 {
-	struct history *history = calloc(1, sizeof *history);
+	struct time_series *series = calloc(1, sizeof *series);
 
-	if (!history)
+	if (!series)
 		return fail(-ENOMEM, "no memory for a history of the sort");
-	history->begin_ns = history->end_ns = clock_now_ns();
-	history->bin_ns = FIRST_BIN_NS;
-	*ret_history = history;
+	series->begin_ns = series->end_ns = clock_now_ns();
+	series->bin_ns = FIRST_BIN_NS;
+	*ret_series = series;
 	return 0;
 }
 
-void history_close(struct history *history)
+void time_series_close(struct time_series *series)
 {
-	if (!history)
+	if (!series)
 		return;
-	free(history->lanes);
-	free(history);
+	free(series->queues);
+	free(series);
 }
 
 /* Two neighbours become one, and the second half is free. */
-static void halve(uint64_t numbers[static HISTORY_BINS])
+static void merge_bins(uint64_t numbers[static TIME_SERIES_BINS])
 {
-	for (uint32_t i = 0; i < HISTORY_BINS; i++)
-		numbers[i] = i < HISTORY_BINS / 2 ? numbers[2 * i] + numbers[2 * i + 1] : 0;
+	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
+		numbers[i] = i < TIME_SERIES_BINS / 2 ? numbers[2 * i] + numbers[2 * i + 1] : 0;
 }
 
-static void halve_work(struct history_work *work)
+static void merge_busy_bins(struct stage_busy_times *work)
 {
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		halve(work->busy_ns[stage]);
+		merge_bins(work->busy_ns[stage]);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-static struct history_gauges most_of(struct history_gauges a, struct history_gauges b)
+static struct time_series_gauges max_gauges(struct time_series_gauges a, struct time_series_gauges b)
 {
-	return (struct history_gauges){ larger(a.memory_nbytes, b.memory_nbytes),
-					larger(a.temporary_nbytes, b.temporary_nbytes),
-					larger(a.written_nbytes, b.written_nbytes) };
+	return (struct time_series_gauges){ max_u64(a.memory_nbytes, b.memory_nbytes),
+					max_u64(a.temporary_nbytes, b.temporary_nbytes),
+					max_u64(a.written_nbytes, b.written_nbytes) };
 }
 
-static void halve_gauges(struct history_gauges gauges[static HISTORY_BINS])
+static void merge_gauge_bins(struct time_series_gauges gauges[static TIME_SERIES_BINS])
 {
-	const struct history_gauges none = { 0 };
+	const struct time_series_gauges empty = { 0 };
 
-	for (uint32_t i = 0; i < HISTORY_BINS; i++)
-		gauges[i] = i < HISTORY_BINS / 2 ? most_of(gauges[2 * i], gauges[2 * i + 1]) : none;
+	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
+		gauges[i] = i < TIME_SERIES_BINS / 2 ? max_gauges(gauges[2 * i], gauges[2 * i + 1]) : empty;
 }
 
 /* There are bins up to that moment. */
-static void reach(struct history *history, uint64_t at_ns)
+static void extend_to(struct time_series *series, uint64_t time_ns)
 {
-	while (at_ns - history->begin_ns > HISTORY_BINS * history->bin_ns) {
-		halve_work(&history->host);
-		for (uint32_t i = 0; i < history->n_lanes; i++)
-			halve_work(&history->lanes[i]);
+	while (time_ns - series->begin_ns > TIME_SERIES_BINS * series->bin_ns) {
+		merge_busy_bins(&series->host);
+		for (uint32_t i = 0; i < series->n_queues; i++)
+			merge_busy_bins(&series->queues[i]);
 		for (enum stage stage = 0; stage < N_STAGES; stage++)
-			halve(history->nbytes[stage]);
-		halve_gauges(history->gauges);
-		history->bin_ns *= 2;
+			merge_bins(series->nbytes[stage]);
+		merge_gauge_bins(series->gauges);
+		series->bin_ns *= 2;
 	}
-	history->end_ns = larger(history->end_ns, at_ns);
+	series->end_ns = max_u64(series->end_ns, time_ns);
 }
 
 /* The lanes of a device; NULL: there is no memory for that one, or it is not told apart. */
-static struct history_work *find_lane(struct history *history, uint32_t lane)
+static struct stage_busy_times *find_queue(struct time_series *series, uint32_t queue)
 {
-	struct history_work *grown;
+	struct stage_busy_times *grown;
 
-	if (lane < history->n_lanes)
-		return &history->lanes[lane];
-	if (lane >= HISTORY_LANES)
+	if (queue < series->n_queues)
+		return &series->queues[queue];
+	if (queue >= TIME_SERIES_MAX_QUEUES)
 		return NULL;
-	grown = reallocarray(history->lanes, lane + 1, sizeof *grown);
+	grown = reallocarray(series->queues, queue + 1, sizeof *grown);
 	if (!grown)
 		return NULL;
-	history->lanes = grown;
-	while (history->n_lanes <= lane)
-		grown[history->n_lanes++] = (struct history_work){ 0 };
-	return &grown[lane];
+	series->queues = grown;
+	while (series->n_queues <= queue)
+		grown[series->n_queues++] = (struct stage_busy_times){ 0 };
+	return &grown[queue];
 }
 
 /* Add `sum` to bins, as the time from begin to end, since the beginning, is in each of them. */
-static void spread(uint64_t bins[static HISTORY_BINS], uint64_t bin_ns, uint64_t begin,
+static void distribute(uint64_t bins[static TIME_SERIES_BINS], uint64_t bin_ns, uint64_t begin,
 		   uint64_t end, uint64_t sum)
 {
-	const double each = end > begin ? (double)sum / (double)(end - begin) : 0;
-	uint64_t left = sum;
+	const double per_ns = end > begin ? (double)sum / (double)(end - begin) : 0;
+	uint64_t remaining = sum;
 
-	for (uint64_t i = begin / bin_ns; i < HISTORY_BINS && left; i++) {
+	for (uint64_t i = begin / bin_ns; i < TIME_SERIES_BINS && remaining; i++) {
 		const uint64_t until = (i + 1) * bin_ns;
-		const uint64_t part = until < end ? (uint64_t)((double)(until - begin) * each) :
-						    left;
-		const uint64_t added = part < left ? part : left;
+		const uint64_t amount = until < end ? (uint64_t)((double)(until - begin) * per_ns) :
+						    remaining;
+		const uint64_t added = amount < remaining ? amount : remaining;
 
 		bins[i] += added;
-		left -= added;
+		remaining -= added;
 		begin = until;
 	}
 }
 
-void history_add(struct history *history, const struct history_piece *piece)
+void time_series_add(struct time_series *series, const struct time_series_event *event)
 {
-	const uint64_t end_ns = larger(piece->end_ns, history->begin_ns);
-	const uint64_t begin_ns = larger(piece->begin_ns, history->begin_ns);
-	const uint64_t begin = begin_ns - history->begin_ns, end = end_ns - history->begin_ns;
-	struct history_work *work = &history->host;
+	const uint64_t end_ns = max_u64(event->end_ns, series->begin_ns);
+	const uint64_t begin_ns = max_u64(event->begin_ns, series->begin_ns);
+	const uint64_t begin = begin_ns - series->begin_ns, end = end_ns - series->begin_ns;
+	struct stage_busy_times *work = &series->host;
 
 	if (begin_ns > end_ns)
 		return;
-	reach(history, end_ns);
-	spread(history->nbytes[piece->stage], history->bin_ns, begin, end, piece->nbytes);
-	if (piece->is_of_lane)
-		work = find_lane(history, piece->lane);
+	extend_to(series, end_ns);
+	distribute(series->nbytes[event->stage], series->bin_ns, begin, end, event->nbytes);
+	if (event->is_device_queue)
+		work = find_queue(series, event->queue);
 	if (work)
-		spread(work->busy_ns[piece->stage], history->bin_ns, begin, end, end - begin);
+		distribute(work->busy_ns[event->stage], series->bin_ns, begin, end, end - begin);
 }
 
-void history_look(struct history *history, uint64_t at_ns, const struct history_gauges *gauges)
+void time_series_sample(struct time_series *series, uint64_t time_ns, const struct time_series_gauges *gauges)
 {
 	uint64_t bin;
 
-	if (at_ns < history->begin_ns)
+	if (time_ns < series->begin_ns)
 		return;
-	reach(history, at_ns);
-	bin = (at_ns - history->begin_ns) / history->bin_ns;
-	if (bin == HISTORY_BINS) /* the very end of the last one */
+	extend_to(series, time_ns);
+	bin = (time_ns - series->begin_ns) / series->bin_ns;
+	if (bin == TIME_SERIES_BINS) /* the very end of the last one */
 		bin--;
-	history->gauges[bin] = most_of(history->gauges[bin], *gauges);
+	series->gauges[bin] = max_gauges(series->gauges[bin], *gauges);
 }
 
-uint32_t history_n_bins(const struct history *history)
+uint32_t time_series_n_bins(const struct time_series *series)
 {
 	const uint64_t n =
-		(history->end_ns - history->begin_ns + history->bin_ns - 1) / history->bin_ns;
+		(series->end_ns - series->begin_ns + series->bin_ns - 1) / series->bin_ns;
 
 	return n ? (uint32_t)n : 1;
 }

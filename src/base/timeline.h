@@ -15,19 +15,19 @@
 struct timeline;
 
 /* Who looks on; NULL: nobody. Both must outlive it. */
-struct timeline_onlookers {
+struct timeline_sinks {
 	struct trace *trace;
-	struct history *history;
+	struct time_series *time_series;
 };
 
 /* 0, or -ENOMEM after a message. */
-int timeline_open(const struct timeline_onlookers *onlookers, struct timeline **ret_timeline);
+int timeline_open(const struct timeline_sinks *sinks, struct timeline **ret_timeline);
 
 /* NULL is fine. */
 void timeline_close(struct timeline *timeline);
 
 /* A piece of work or of waiting. */
-struct timeline_piece {
+struct timeline_event {
 	const char *name, *category; /* of a trace_event */
 	enum stage stage;            /* that is work; N_STAGES: that is none, or waiting */
 	uint64_t begin_ns, end_ns;
@@ -41,17 +41,17 @@ struct timeline_piece {
 void timeline_add_phase(struct timeline *timeline, enum phase phase, uint64_t begin_ns,
 			uint64_t end_ns, uint64_t nbytes);
 
-void timeline_add(struct timeline *timeline, const struct timeline_piece *piece);
+void timeline_add(struct timeline *timeline, const struct timeline_event *event);
 
 /* What is looked at now and then. */
 struct timeline_gauges {
 	uint64_t (*temporary_nbytes)(void *context); /* NULL: there is none */
 	void *context;
 };
-void timeline_watch(struct timeline *timeline, const struct timeline_gauges *gauges);
+void timeline_set_gauges(struct timeline *timeline, const struct timeline_gauges *gauges);
 
 /* Look at them, if it is time; written_nbytes: to the output so far. */
-void timeline_look(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);
+void timeline_sample(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);
 
 /* The same, whether it is time or not: something begins or ends. */
-void timeline_look_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);
+void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);

@@ -5,7 +5,7 @@
  * events ("ph":"X"), on tracks that are named and ordered by their role (tracks.h), and counters
  * ("ph":"C"). It goes to a stream, whose buffer is nearly all the memory that it takes.
  *
- * It does not grow with the sort for ever. After the first TRACE_EXACT events those of a track are
+ * It does not grow with the sort for ever. After the first TRACE_MAX_EXACT events those of a track are
  * collected for a while, and become one event for each thing that was done in it, as long as all of
  * these took together, and one behind the other:
  *
@@ -29,7 +29,7 @@
 
 struct trace;
 
-enum { TRACE_EXACT = 100000 };
+enum { TRACE_MAX_EXACT = 100000 };
 
 struct trace_event {
 	const char *name, *category; /* plain words, nothing that JSON would have to escape */
@@ -47,27 +47,27 @@ struct trace_event {
  */
 int trace_open(FILE *stream, struct trace **ret_trace);
 
-/* Instead of TRACE_EXACT; before anything is added. */
-void trace_limit(struct trace *trace, uint64_t n_exact);
+/* Instead of TRACE_MAX_EXACT; before anything is added. */
+void trace_set_limit(struct trace *trace, uint64_t n_exact);
 
 /* One of several processes that have one timeline; pid is its number. */
 struct trace_process {
-	unsigned number, n; /* the one, from 0, of so many */
+	unsigned number, n_processes; /* the one, from 0, of so many */
 	char name[96];      /* what would have to be escaped in JSON is left out */
 	uint64_t begin_ns;  /* time 0 of all of them, by the clock of this one */
 };
 
 /* Before anything is added. There are so many events less of each that all together are bounded. */
-void trace_be(struct trace *trace, const struct trace_process *process);
+void trace_set_process(struct trace *trace, const struct trace_process *process);
 
 /* The first adds the trace of another: all that was written until that was closed. */
-void trace_join(struct trace *trace, const char *text, size_t nbytes);
+void trace_append(struct trace *trace, const char *text, size_t nbytes);
 
 /* Names are to stay where they are until it is closed. */
 void trace_add(struct trace *trace, const struct trace_event *event);
 
 /* A counter was that then; each in the order of time. */
-void trace_count(struct trace *trace, const char *name, uint64_t at_ns, uint64_t nbytes);
+void trace_add_counter(struct trace *trace, const char *name, uint64_t time_ns, uint64_t nbytes);
 
 /* Complete it. */
 void trace_close(struct trace *trace);

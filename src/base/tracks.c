@@ -12,7 +12,7 @@ struct track {
 };
 
 struct tracks {
-	struct track *of[N_TRACK_ROLES]; /* n[role]; grown as they are taken */
+	struct track *by_role[N_TRACK_ROLES]; /* n[role]; grown as they are taken */
 	uint32_t n[N_TRACK_ROLES];
 };
 
@@ -23,11 +23,11 @@ static const struct {
 	const char *name, *names;
 } roles[N_TRACK_ROLES] = {
 	[TRACK_PHASES] = { "phase", "phases" },
-	[TRACK_RANGES] = { "partition", "partitions" },
+	[TRACK_PARTITIONS] = { "partition", "partitions" },
 	[TRACK_READERS] = { "reader", "readers" },
 	[TRACK_FETCHERS] = { "fetcher", "fetchers" },
-	[TRACK_LANES] = { "CPU queue", "CPU queues" },
-	[TRACK_DEVICES] = { "GPU queue", "GPU queues" },
+	[TRACK_CPU_QUEUES] = { "CPU queue", "CPU queues" },
+	[TRACK_DEVICE_QUEUES] = { "GPU queue", "GPU queues" },
 	[TRACK_WRITERS] = { "writer", "writers" },
 	[TRACK_CHECKERS] = { "verifier", "verifiers" },
 };
@@ -45,67 +45,67 @@ int tracks_open(struct tracks **ret_tracks)
 void tracks_close(struct tracks *tracks)
 {
 	for (enum track_role role = 0; tracks && role < N_TRACK_ROLES; role++)
-		free(tracks->of[role]);
+		free(tracks->by_role[role]);
 	free(tracks);
 }
 
 /* By how much may a piece begin before the one before it has ended? */
 static uint64_t tolerance_ns(enum track_role role)
 {
-	return role == TRACK_DEVICES ? CLOCK_ERROR_NS : 0;
+	return role == TRACK_DEVICE_QUEUES ? CLOCK_ERROR_NS : 0;
 }
 
 /* The owner's own, if it is free; else the one that is free longest. NULL: none is. */
-static struct track *find_free(struct tracks *tracks, enum track_role role,
+static struct track *find_free_track(struct tracks *tracks, enum track_role role,
 			       struct track_owner owner, uint64_t begin_ns)
 {
-	struct track *found = NULL;
+	struct track *best = NULL;
 
 	for (uint32_t i = 0; i < tracks->n[role]; i++) {
-		struct track *track = &tracks->of[role][i];
+		struct track *track = &tracks->by_role[role][i];
 
 		if (track->owner.device != owner.device)
 			continue;
-		if (track->owner.who == owner.who && track->end_ns <= begin_ns + tolerance_ns(role))
+		if (track->owner.id == owner.id && track->end_ns <= begin_ns + tolerance_ns(role))
 			return track;
-		if (track->end_ns <= begin_ns && (!found || track->end_ns < found->end_ns))
-			found = track;
+		if (track->end_ns <= begin_ns && (!best || track->end_ns < best->end_ns))
+			best = track;
 	}
-	return found;
+	return best;
 }
 
 /* Another one; the last again if there cannot be more. NULL: there is no memory for any. */
-static struct track *add(struct tracks *tracks, enum track_role role)
+static struct track *add_track(struct tracks *tracks, enum track_role role)
 {
 	const uint32_t n = tracks->n[role];
 	struct track *grown = NULL;
 
-	if (n < TRACKS_MOST)
-		grown = reallocarray(tracks->of[role], n + 1, sizeof *grown);
+	if (n < TRACKS_MAX)
+		grown = reallocarray(tracks->by_role[role], n + 1, sizeof *grown);
 	if (!grown)
-		return n ? &tracks->of[role][n - 1] : NULL;
+		return n ? &tracks->by_role[role][n - 1] : NULL;
 	grown[n] = (struct track){ 0 };
-	tracks->of[role] = grown;
+	tracks->by_role[role] = grown;
 	tracks->n[role]++;
 	return &grown[n];
 }
 
-uint32_t tracks_place(struct tracks *tracks, enum track_role role, struct track_owner owner,
+uint32_t tracks_assign(struct tracks *tracks, enum track_role role, struct track_owner owner,
 		      uint64_t *begin_ns, uint64_t end_ns)
 {
-	struct track *track = find_free(tracks, role, owner, *begin_ns);
+	struct track *track = find_free_track(tracks, role, owner, *begin_ns);
 
 	if (!track)
-		track = add(tracks, role);
+		track = add_track(tracks, role);
 	if (!track)
 		return 0;
 	if (track->end_ns > *begin_ns)
 		*begin_ns = track->end_ns < end_ns ? track->end_ns : end_ns;
 	*track = (struct track){ owner, end_ns > track->end_ns ? end_ns : track->end_ns };
-	return (uint32_t)(track - tracks->of[role]);
+	return (uint32_t)(track - tracks->by_role[role]);
 }
 
-uint32_t tracks_n(const struct tracks *tracks, enum track_role role)
+uint32_t tracks_count(const struct tracks *tracks, enum track_role role)
 {
 	return tracks->n[role];
 }

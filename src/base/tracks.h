@@ -20,18 +20,18 @@
 /* In the order in which they are shown: that of the way that records take. */
 enum track_role {
 	TRACK_PHASES, /* of the whole sort; one track */
-	TRACK_RANGES, /* merges of a part of the output each */
+	TRACK_PARTITIONS, /* merges of a part of the output each */
 	TRACK_READERS,
 	TRACK_FETCHERS, /* of stored runs */
-	TRACK_LANES,    /* of the processors: sorting and merging */
-	TRACK_DEVICES,  /* lanes of a device apart */
+	TRACK_CPU_QUEUES,    /* of the processors: sorting and merging */
+	TRACK_DEVICE_QUEUES,  /* lanes of a device apart */
 	TRACK_WRITERS,
 	TRACK_CHECKERS,
 	N_TRACK_ROLES
 };
 
 /* More than so many of a role share the last one, on which pieces may then overlap. */
-enum { TRACKS_MOST = 1024 };
+enum { TRACKS_MAX = 1024 };
 
 struct tracks;
 
@@ -44,7 +44,7 @@ void tracks_close(struct tracks *tracks);
 /* A thread, or whatever else does one piece after the other. */
 struct track_owner {
 	uint32_t device; /* several devices have tracks of their own each; 0 of what is of none */
-	uint64_t who;
+	uint64_t id;
 };
 
 /*
@@ -53,11 +53,11 @@ struct track_owner {
  * *begin_ns is moved behind the end of what is on the track already where the two overlap by less
  * than a clock may be wrong.
  */
-uint32_t tracks_place(struct tracks *tracks, enum track_role role, struct track_owner owner,
+uint32_t tracks_assign(struct tracks *tracks, enum track_role role, struct track_owner owner,
 		      uint64_t *begin_ns, uint64_t end_ns);
 
 /* How many tracks a role has. */
-uint32_t tracks_n(const struct tracks *tracks, enum track_role role);
+uint32_t tracks_count(const struct tracks *tracks, enum track_role role);
 
 /* What one of them is called ("reader"), and all ("readers"). */
 const char *track_role_name(enum track_role role);

@@ -26,9 +26,9 @@ struct verify {
 	void *file;
 	struct input *input; /* that it is; NULL: an output */
 	uint64_t begin, end; /* of what is checked */
-	uint64_t piece_nbytes;
+	uint64_t block_nbytes;
 
-	_Atomic uint64_t next_piece;
+	_Atomic uint64_t next_block;
 	_Atomic uint64_t first_disorder; /* as in the result, but UINT64_MAX: none */
 	_Atomic int error;               /* the first */
 
@@ -37,14 +37,14 @@ struct verify {
 };
 
 /* Some consecutive records in memory. */
-struct piece {
+struct record_block {
 	const unsigned char *records;
 	uint64_t n;
 	uint64_t number;    /* of the first, from 1 */
-	bool first_is_done; /* the first was in the piece before, too: only compared with */
+	bool has_previous; /* the first was in the piece before, too: only compared with */
 };
 
-static void note_disorder(struct verify *verify, uint64_t record)
+static void record_disorder(struct verify *verify, uint64_t record)
 {
 	uint64_t first = atomic_load(&verify->first_disorder);
 
@@ -63,66 +63,66 @@ static uint128_t sum_hashes(const struct verify *verify, const unsigned char *re
 	return sum;
 }
 
-static struct digest check_records(struct verify *verify, struct piece piece,
+static struct digest check_block_records(struct verify *verify, struct record_block block,
 				   struct verify_result *result)
 {
-	const uint64_t n_done = piece.first_is_done;
-	const unsigned char *records = piece.records + n_done * verify->record_nbytes;
-	struct order_found found;
+	const uint64_t n_previous = block.has_previous;
+	const unsigned char *records = block.records + n_previous * verify->record_nbytes;
+	struct order_check_result order_result;
 
 	order_check(
-		&(struct order_op){
+		&(struct order_check_params){
 			.layout = verify->options->layout,
 			.are_items = verify->are_items,
-			.previous = n_done ? piece.records : NULL,
+			.previous = n_previous ? block.records : NULL,
 			.records = records,
-			.n = piece.n - n_done,
+			.n = block.n - n_previous,
 			.strict = verify->options->strict,
 		},
-		&found);
-	digest_add(&result->digest, found.digest);
+		&order_result);
+	digest_add(&result->digest, order_result.digest);
 	if (verify->options->hash)
-		result->hash_sum += sum_hashes(verify, records, piece.n - n_done);
-	result->n_duplicates += found.n_equal;
-	result->n_counted += found.n_counted;
-	result->n_disorders += found.n_disorders;
-	if (found.n_disorders)
-		note_disorder(verify, piece.number + n_done + found.first_disorder);
-	return found.digest;
+		result->hash_sum += sum_hashes(verify, records, block.n - n_previous);
+	result->n_duplicates += order_result.n_equal;
+	result->counts_sum += order_result.counts_sum;
+	result->n_disorders += order_result.n_disorders;
+	if (order_result.n_disorders)
+		record_disorder(verify, block.number + n_previous + order_result.first_disorder);
+	return order_result.digest;
 }
 
 /*
  * Of an input of several files whose contents somebody knows, each file apart. position: of the
  * piece in the input.
  */
-static int check_piece(struct verify *verify, struct piece piece, uint64_t position,
+static int check_block(struct verify *verify, struct record_block block, uint64_t position,
 		       struct verify_result *result)
 {
 	const uint64_t record_nbytes = verify->record_nbytes;
-	uint64_t left = piece.n;
+	uint64_t remaining = block.n;
 	int r = 0;
 
 	if (!verify->input) {
-		check_records(verify, piece, result);
+		check_block_records(verify, block, result);
 		return 0;
 	}
-	while (left > piece.first_is_done && r == 0) {
-		const uint64_t n_done = piece.first_is_done;
-		const uint64_t begin = position + n_done * record_nbytes;
-		const uint64_t most = input_check_nbytes(verify->input, begin) / record_nbytes;
+	while (remaining > block.has_previous && r == 0) {
+		const uint64_t n_previous = block.has_previous;
+		const uint64_t begin = position + n_previous * record_nbytes;
+		const uint64_t max_records = input_verify_nbytes(verify->input, begin) / record_nbytes;
 
-		piece.n = n_done + (left - n_done < most ? left - n_done : most);
-		r = input_note_read(verify->input, begin, check_records(verify, piece, result));
-		piece.records += (piece.n - 1) * record_nbytes;
-		piece.number += piece.n - 1;
-		piece.first_is_done = true;
-		position += (piece.n - 1) * record_nbytes;
-		left -= piece.n - 1;
+		block.n = n_previous + (remaining - n_previous < max_records ? remaining - n_previous : max_records);
+		r = input_add_read_digest(verify->input, begin, check_block_records(verify, block, result));
+		block.records += (block.n - 1) * record_nbytes;
+		block.number += block.n - 1;
+		block.has_previous = true;
+		position += (block.n - 1) * record_nbytes;
+		remaining -= block.n - 1;
 	}
 	return r;
 }
 
-static bool is_decided(const struct verify *verify, uint64_t position)
+static bool can_stop_early(const struct verify *verify, uint64_t position)
 {
 	return atomic_load(&verify->error) ||
 	       (verify->options->stop_at_disorder &&
@@ -133,48 +133,48 @@ static bool is_decided(const struct verify *verify, uint64_t position)
  * Read and check the next piece. Returns 1, or 0 when there is nothing left to do, or a negative
  * errno.
  */
-static int do_next_piece(struct verify *verify, unsigned char *buffer, struct verify_result *result)
+static int check_next_block(struct verify *verify, unsigned char *buffer, struct verify_result *result)
 {
 	const uint64_t record_nbytes = verify->record_nbytes;
-	const uint64_t index = atomic_fetch_add(&verify->next_piece, 1);
-	const uint64_t position = verify->begin + index * verify->piece_nbytes;
+	const uint64_t index = atomic_fetch_add(&verify->next_block, 1);
+	const uint64_t position = verify->begin + index * verify->block_nbytes;
 	const uint64_t begin = position ? position - record_nbytes : 0;
 	struct span span = stats_begin(STAGE_VERIFY, index);
 	uint64_t nbytes;
 	int r;
 
-	if (position >= verify->end || is_decided(verify, position))
+	if (position >= verify->end || can_stop_early(verify, position))
 		return 0;
-	nbytes = verify->end - position < verify->piece_nbytes ? verify->end - position :
-								 verify->piece_nbytes;
+	nbytes = verify->end - position < verify->block_nbytes ? verify->end - position :
+								 verify->block_nbytes;
 	nbytes += position - begin;
 	r = cancellation_check(verify->options->cancellation);
 	if (r == 0)
 		r = verify->read_at(verify->file, begin, buffer, nbytes);
 	if (r < 0)
 		return r;
-	r = check_piece(verify,
-			(struct piece){ .records = buffer,
+	r = check_block(verify,
+			(struct record_block){ .records = buffer,
 					.n = nbytes / record_nbytes,
 					.number = begin / record_nbytes + 1,
-					.first_is_done = position > 0 },
+					.has_previous = position > 0 },
 			begin, result);
 	stats_end(verify->options->stats, span, nbytes);
 	return r < 0 ? r : 1;
 }
 
 /* A thread's findings into the common result. */
-static void finish(struct verify *verify, const struct verify_result *result, int r)
+static void merge_thread_result(struct verify *verify, const struct verify_result *result, int r)
 {
-	int none = 0;
+	int no_error = 0;
 
 	if (r < 0)
-		atomic_compare_exchange_strong(&verify->error, &none, r);
+		atomic_compare_exchange_strong(&verify->error, &no_error, r);
 	pthread_mutex_lock(&verify->lock);
 	digest_add(&verify->result.digest, result->digest);
 	verify->result.n_disorders += result->n_disorders;
 	verify->result.n_duplicates += result->n_duplicates;
-	verify->result.n_counted += result->n_counted;
+	verify->result.counts_sum += result->counts_sum;
 	verify->result.hash_sum += result->hash_sum;
 	pthread_mutex_unlock(&verify->lock);
 }
@@ -189,7 +189,7 @@ static void *allocate_buffer(void)
 }
 
 /* A thread: pieces until there are none. */
-static void work(void *context)
+static void verify_thread_main(void *context)
 {
 	struct verify *verify = context;
 	struct verify_result result = { 0 };
@@ -197,21 +197,21 @@ static void work(void *context)
 	int r = buffer ? 1 : -ENOMEM;
 
 	while (r > 0)
-		r = do_next_piece(verify, buffer, &result);
+		r = check_next_block(verify, buffer, &result);
 	free(buffer);
-	finish(verify, &result, r);
+	merge_thread_result(verify, &result, r);
 }
 
-static void work_in_threads(struct verify *verify)
+static void verify_in_threads(struct verify *verify)
 {
-	const uint64_t n_pieces = (verify->end - verify->begin) / verify->piece_nbytes + 1;
+	const uint64_t n_blocks = (verify->end - verify->begin) / verify->block_nbytes + 1;
 	unsigned n_threads = verify->options->n_threads;
 
 	if (n_threads > MAX_THREADS)
 		n_threads = MAX_THREADS;
-	if (n_threads > n_pieces)
-		n_threads = (unsigned)n_pieces;
-	crew_share(n_threads, work, verify);
+	if (n_threads > n_blocks)
+		n_threads = (unsigned)n_blocks;
+	threads_run(n_threads, verify_thread_main, verify);
 }
 
 static void verify_init(struct verify *verify, const struct verify_options *options, bool are_items)
@@ -223,13 +223,13 @@ static void verify_init(struct verify *verify, const struct verify_options *opti
 		.are_items = are_items,
 		.record_nbytes = record_nbytes,
 		/* A piece and the record before it fill a buffer. */
-		.piece_nbytes = (VERIFY_THREAD_NBYTES / record_nbytes - 1) * record_nbytes,
+		.block_nbytes = (VERIFY_THREAD_NBYTES / record_nbytes - 1) * record_nbytes,
 		.first_disorder = UINT64_MAX,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 }
 
-static int verify_result(struct verify *verify, struct verify_result *ret_result)
+static int verify_get_result(struct verify *verify, struct verify_result *ret_result)
 {
 	const uint64_t first_disorder = atomic_load(&verify->first_disorder);
 	const int r = atomic_load(&verify->error);
@@ -246,40 +246,40 @@ static int check_stream(struct verify *verify, struct input *input, unsigned cha
 			struct verify_result *result)
 {
 	const uint64_t record_nbytes = verify->record_nbytes;
-	struct piece piece = { .records = buffer, .number = 1 };
+	struct record_block block = { .records = buffer, .number = 1 };
 
 	for (;;) {
-		const uint64_t n_kept = piece.first_is_done;
-		struct span span = stats_begin(STAGE_VERIFY, piece.number);
+		const uint64_t n_carried = block.has_previous;
+		struct span span = stats_begin(STAGE_VERIFY, block.number);
 		uint64_t position;
 		size_t nbytes;
 		int r;
 
-		r = input_read(input, buffer + n_kept * record_nbytes, verify->piece_nbytes,
+		r = input_read(input, buffer + n_carried * record_nbytes, verify->block_nbytes,
 			       &position, &nbytes);
 		if (r < 0 || nbytes == 0)
 			return r;
-		piece.n = n_kept + nbytes / record_nbytes;
-		r = check_piece(verify, piece, position - n_kept * record_nbytes, result);
+		block.n = n_carried + nbytes / record_nbytes;
+		r = check_block(verify, block, position - n_carried * record_nbytes, result);
 		if (r < 0)
 			return r;
 		stats_end(verify->options->stats, span, nbytes);
-		if (is_decided(verify, position + nbytes))
+		if (can_stop_early(verify, position + nbytes))
 			return 0;
-		memcpy(buffer, buffer + (piece.n - 1) * record_nbytes, record_nbytes);
-		piece.number += piece.n - 1;
-		piece.first_is_done = true;
+		memcpy(buffer, buffer + (block.n - 1) * record_nbytes, record_nbytes);
+		block.number += block.n - 1;
+		block.has_previous = true;
 	}
 }
 
-static void work_on_stream(struct verify *verify, struct input *input)
+static void verify_stream(struct verify *verify, struct input *input)
 {
 	struct verify_result result = { 0 };
 	unsigned char *buffer = allocate_buffer();
 	const int r = buffer ? check_stream(verify, input, buffer, &result) : -ENOMEM;
 
 	free(buffer);
-	finish(verify, &result, r);
+	merge_thread_result(verify, &result, r);
 }
 
 static int read_input(void *file, uint64_t position, void *buffer, size_t nbytes)
@@ -298,16 +298,16 @@ int verify_input(struct input *input, const struct verify_options *options,
 	verify.file = verify.input = input;
 	verify.end = input_total_nbytes(input);
 	if (verify.end == INPUT_SIZE_UNKNOWN)
-		work_on_stream(&verify, input);
+		verify_stream(&verify, input);
 	else
-		work_in_threads(&verify);
-	r = verify_result(&verify, ret_result);
+		verify_in_threads(&verify);
+	r = verify_get_result(&verify, ret_result);
 	if (r == 0)
-		input_pass(input);
+		input_seek_end(input);
 	return r;
 }
 
-int verify_input_part(struct input *input, struct verify_part part,
+int verify_input_range(struct input *input, struct verify_record_range range,
 		      const struct verify_options *options, struct verify_result *ret_result)
 {
 	struct verify verify;
@@ -315,13 +315,13 @@ int verify_input_part(struct input *input, struct verify_part part,
 	verify_init(&verify, options, false);
 	verify.read_at = read_input;
 	verify.file = verify.input = input;
-	verify.begin = part.begin * verify.record_nbytes;
-	verify.end = part.end * verify.record_nbytes;
-	work_in_threads(&verify);
-	return verify_result(&verify, ret_result);
+	verify.begin = range.begin * verify.record_nbytes;
+	verify.end = range.end * verify.record_nbytes;
+	verify_in_threads(&verify);
+	return verify_get_result(&verify, ret_result);
 }
 
-int verify_written(verify_read_fn *read_at, void *context, uint64_t nbytes,
+int verify_output(verify_read_fn *read_at, void *context, uint64_t nbytes,
 		   const struct verify_options *options, struct verify_result *ret_result)
 {
 	struct verify verify;
@@ -330,8 +330,8 @@ int verify_written(verify_read_fn *read_at, void *context, uint64_t nbytes,
 	verify.read_at = read_at;
 	verify.file = context;
 	verify.end = nbytes;
-	work_in_threads(&verify);
-	return verify_result(&verify, ret_result);
+	verify_in_threads(&verify);
+	return verify_get_result(&verify, ret_result);
 }
 
 int verify_edge_open(const struct layout *layout, struct verify_edge *ret_edge)
@@ -354,20 +354,20 @@ void verify_edge_close(struct verify_edge *edge)
 uint64_t verify_records(const struct layout *layout, const void *records, uint64_t n,
 			struct verify_edge *edge, struct digest *digest)
 {
-	const struct order_op op = {
+	const struct order_check_params params = {
 		.layout = layout,
 		.previous = edge->has_last ? edge->last : NULL,
 		.records = records,
 		.n = n,
 	};
-	struct order_found found;
+	struct order_check_result order_result;
 
 	if (n == 0)
 		return 0;
-	order_check(&op, &found);
-	digest_add(digest, found.digest);
+	order_check(&params, &order_result);
+	digest_add(digest, order_result.digest);
 	memcpy(edge->last, (const char *)records + (n - 1) * layout->record_nbytes,
 	       layout->record_nbytes);
 	edge->has_last = true;
-	return found.first_disorder;
+	return order_result.first_disorder;
 }

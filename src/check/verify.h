@@ -39,7 +39,7 @@ struct verify_result {
 	/* Number, from 1, of the first record not in order with the one before it; 0: none. */
 	uint64_t first_disorder;
 	uint64_t n_duplicates; /* records with the key of the one before */
-	uint64_t n_counted;    /* of an output: the sum of its counts, if it has any */
+	uint64_t counts_sum;    /* of an output: the sum of its counts, if it has any */
 	uint128_t hash_sum;    /* of all records, in any order; 0 without a hash */
 };
 
@@ -51,7 +51,7 @@ int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result);
 
 /* Of an input of known size, records of those numbers, from 0. */
-struct verify_part {
+struct verify_record_range {
 	uint64_t begin, end;
 };
 
@@ -59,7 +59,7 @@ struct verify_part {
  * Check these alone, the first of them against the one before the part. As verify_input(), but that
  * nothing is passed; first_disorder is a number in the whole input.
  */
-int verify_input_part(struct input *input, struct verify_part part,
+int verify_input_range(struct input *input, struct verify_record_range range,
 		      const struct verify_options *options, struct verify_result *ret_result);
 
 /* Read exactly nbytes at `position` of what was written. */
@@ -69,7 +69,7 @@ typedef int verify_read_fn(void *context, uint64_t position, void *buffer, size_
  * Read back and check nbytes that were written: the layout's items. By several threads. Returns
  * what read_at() does, if that fails.
  */
-int verify_written(verify_read_fn *read_at, void *context, uint64_t nbytes,
+int verify_output(verify_read_fn *read_at, void *context, uint64_t nbytes,
 		   const struct verify_options *options, struct verify_result *ret_result);
 
 /* The last record of a sequence that is checked part by part. */

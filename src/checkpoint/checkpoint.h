@@ -3,7 +3,7 @@
  *
  *	open -> open_output, open_spill -> restore		what is there already
  *	     -> add_run*					a spilled run is complete
- *	     -> start_merge -> note_ranges			of the output
+ *	     -> start_merge -> save_partitions			of the output
  *		-> { note_point, note_written }*		windows of it are written
  *	     -> finish -> (the output gets its name) -> remove
  *	close: after a failure, keeps it all
@@ -35,8 +35,8 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 bool checkpoint_is_complete(const struct checkpoint *checkpoint);
 
 /* What its runs take, which is given back while the output is written. */
-void checkpoint_space_to_come(const struct checkpoint *checkpoint,
-			      struct output_space_to_come *ret_to_come);
+void checkpoint_space_released_later(const struct checkpoint *checkpoint,
+			      struct space_released_later *ret_released_later);
 
 /*
  * The output, with what is written of it, which is read again to see that it still is what was
@@ -49,7 +49,7 @@ int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbyt
  * Where nothing of the output is kept: whose unfinished files are those that this sort has begun
  * whenever it was started.
  */
-void checkpoint_get_owner(const struct checkpoint *checkpoint, struct leftovers_owner *ret_owner);
+void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint, struct orphan_owner *ret_owner);
 
 /* The spill in the checkpoint's directory. */
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill);
@@ -63,38 +63,38 @@ uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
  * what comes then. Returns 0, or a negative errno after a message.
  */
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,
-		       struct run_store *store, struct ledger *ledger);
+		       struct run_list *store, struct record_totals *ledger);
 
 /* For merging: who is told of runs, and tells what of the output is there. The checkpoint's. */
-const struct keeper *checkpoint_keeper(const struct checkpoint *checkpoint);
+const struct checkpoint_hooks *checkpoint_get_hooks(const struct checkpoint *checkpoint);
 
 /*
  * Of several ranks: all of this one's part is in runs, and what is merged from now on are parts of
  * those of all. It is kept no more, and begun anew from these runs by whoever takes them up.
  */
-void checkpoint_leave_runs(struct checkpoint *checkpoint);
+void checkpoint_freeze_runs(struct checkpoint *checkpoint);
 
 /*
  * And then, in the place of checkpoint_finish(): nothing more is saved. 0, or a negative errno
  * after a message: something could not be.
  */
-int checkpoint_end_saving(struct checkpoint *checkpoint);
+int checkpoint_close_sync_thread(struct checkpoint *checkpoint);
 
 /*
  * The final merge begins: makes the sink go on where the last one got to, and tells it which points
  * are wanted. With -u all runs must be stored if any is. The runs must not change any more.
  */
-void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_store *store,
+void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_list *store,
 			    struct sink *sink);
 
 /* For the sink (sink.h): the ranges that it is merged in, before anything is written. */
-int checkpoint_note_ranges(struct checkpoint *checkpoint, const struct merge_range *ranges,
+int checkpoint_record_partitions(struct checkpoint *checkpoint, const struct partition_desc *partitions,
 			   uint32_t n);
 
 /* And a point of one of them, and a window that has been written. Thread-safe. */
-int checkpoint_note_point(struct checkpoint *checkpoint, uint32_t range,
-			  const struct merge_point *point);
-int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, const void *data,
+int checkpoint_record_restore_point(struct checkpoint *checkpoint, uint32_t partition,
+			  const struct restore_point *restore_point);
+int checkpoint_record_written(struct checkpoint *checkpoint, uint64_t offset, const void *data,
 			    size_t nbytes);
 
 /*

@@ -19,16 +19,16 @@
 #include "src/checkpoint/manifest_records.h"
 #include "src/checkpoint/written_extents.h"
 
-struct description;
-struct pending_point;
+struct fingerprint;
+struct pending_restore_point;
 
 /* How far a range of the output is written. */
-struct range_progress {
+struct partition_progress {
 	void *key; /* that it begins in front of; NULL: it is the first */
-	struct written_parts written;
+	struct written_extents written;
 	size_t n_queued; /* of the parts: with the points that were handed over ... */
-	size_t n_saved;  /* ... and that are durable */
-	struct pending_point *pending, **last_pending;
+	size_t n_durable;  /* ... and that are durable */
+	struct pending_restore_point *pending, **last_pending;
 };
 
 /* What to remove, in words: no more than what is gsort's. */
@@ -42,23 +42,23 @@ struct checkpoint {
 	const struct sort_spec *spec;
 	const struct layout *layout;
 	const struct input *input;
-	struct checkpoint_files files;
+	struct checkpoint_dir dir;
 	struct checkpoint_state state; /* as it was found */
 	bool is_new, is_complete;
-	bool has_left_runs; /* those that are merged now are not to be kept */
-	struct keeper keeper;
-	struct merge_range *taken_up; /* the ranges of `state`; NULL: nothing is written of them */
+	bool runs_are_frozen; /* those that are merged now are not to be kept */
+	struct checkpoint_hooks hooks;
+	struct partition_desc *restore_partitions; /* the ranges of `state`; NULL: nothing is written of them */
 
 	/* Set by open_spill, restore and start_merge. */
 	struct advice advice; /* about what is stored */
 	struct spill *spill;
-	struct saver *saver;
-	struct run *const *merged; /* n_merged: the runs of the final merge */
-	size_t n_merged;
-	atomic_bool is_worth; /* something is there that need not be done again */
+	struct sync_thread *sync_thread;
+	struct run *const *merged_runs; /* n_merged_runs: the runs of the final merge */
+	size_t n_merged_runs;
+	atomic_bool is_worth_keeping; /* something is there that need not be done again */
 
-	struct range_progress *progress; /* n_ranges: set by restore, and before any is written */
-	size_t n_ranges;
+	struct partition_progress *progress; /* n_partitions: set by restore, and before any is written */
+	size_t n_partitions;
 	pthread_mutex_t lock; /* of what is in them but for where they begin */
 };
 
@@ -66,22 +66,22 @@ struct checkpoint {
  * The files are open: begin a checkpoint of the sort that is described, or find what there is of it
  * in `state`. 0, or a negative errno after a message: it is of another sort, or damaged.
  */
-int checkpoint_take_up(struct checkpoint *checkpoint, const struct description *now);
+int checkpoint_resume(struct checkpoint *checkpoint, const struct fingerprint *current);
 
-struct advice checkpoint_advise(const struct checkpoint *checkpoint);
+struct advice checkpoint_format_advice(const struct checkpoint *checkpoint);
 
 /* "the checkpoint is damaged: WHAT"; -EBADMSG. */
-int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what);
+int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *problem);
 
 /*
  * The block that was not what was written when it was read: it may have been the reading. Returns 0
  * if it is now, or if no run has it any more; or a negative errno after a message.
  */
-int checkpoint_read_damage(const struct checkpoint *checkpoint);
+int checkpoint_recheck_damage(const struct checkpoint *checkpoint);
 
 /* Add the runs to the store. 0, or a negative errno after a message. */
 int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct job *job,
-			    struct run_store *store);
+			    struct run_list *store);
 
 /*
  * A range of the final merge that begins in front of key `from` (NULL: the first) has passed `to`:
@@ -91,10 +91,10 @@ void checkpoint_discard_between(const struct layout *layout, const void *from, c
 				struct run *const *runs, size_t n);
 
 /* A record to be saved, of n parts. NULL after a message. */
-struct save *checkpoint_make_save(enum checkpoint_record type, const struct payload_part *parts,
+struct sync_request *checkpoint_create_request(enum checkpoint_record type, const struct payload_slice *slices,
 				  size_t n);
 /* One that was not handed over; NULL is fine. */
-void checkpoint_free_save(struct save *save);
+void checkpoint_free_request(struct sync_request *request);
 
 /* What is written of the ranges in `state`. 0, or a negative errno after a message. */
 int checkpoint_restore_progress(struct checkpoint *checkpoint);
@@ -102,10 +102,10 @@ void checkpoint_free_progress(struct checkpoint *checkpoint);
 
 /* All is written: where that ends, and the parts that no durable point has, in DONE. */
 uint64_t checkpoint_written_end(const struct checkpoint *checkpoint);
-uint64_t checkpoint_n_unsaved(const struct checkpoint *checkpoint);
+uint64_t checkpoint_n_pending_extents(const struct checkpoint *checkpoint);
 /* ret_parts: one for each range. */
-void checkpoint_list_unsaved(const struct checkpoint *checkpoint, struct payload_part *ret_parts);
+void checkpoint_list_pending_extents(const struct checkpoint *checkpoint, struct payload_slice *ret_slices);
 
 /* What a keeper is told (checkpoint_hooks.h); the context is the checkpoint. */
-int checkpoint_run_stored(void *context, struct run_store *store, size_t first, size_t n,
+int checkpoint_run_stored(void *context, struct run_list *store, size_t first, size_t n,
 			  const struct run *run);

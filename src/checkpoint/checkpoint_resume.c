@@ -20,41 +20,41 @@
 #include "src/checkpoint/checkpoint_internal.h"
 
 /* The hidden file beside the output; "": none is kept. */
-static const char *kept_name(const struct checkpoint *checkpoint)
+static const char *resumable_name(const struct checkpoint *checkpoint)
 {
-	return sort_spec_keeps_output(checkpoint->spec) ? checkpoint->state.header.output_name : "";
+	return spec_checkpoints_output(checkpoint->spec) ? checkpoint->state.header.output_name : "";
 }
 
 /* where: in which directories */
-static struct advice advise(const struct checkpoint *checkpoint, const char *where)
+static struct advice format_advice(const struct checkpoint *checkpoint, const char *location)
 {
-	const char *output = kept_name(checkpoint);
+	const char *temp_output = resumable_name(checkpoint);
 	struct advice advice;
 
 	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in %s%s%s%s",
 		 checkpoint_file_names[CHECKPOINT_MANIFEST], checkpoint_file_names[CHECKPOINT_RUNS],
-		 where, *output ? ", and " : "", output, *output ? " beside its output" : "");
+		 location, *temp_output ? ", and " : "", temp_output, *temp_output ? " beside its output" : "");
 	return advice;
 }
 
 /* Of several ranks what one has is sorted again. */
-struct advice checkpoint_advise(const struct checkpoint *checkpoint)
+struct advice checkpoint_format_advice(const struct checkpoint *checkpoint)
 {
-	return advise(checkpoint, "it");
+	return format_advice(checkpoint, "it");
 }
 
-int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what)
+int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *problem)
 {
-	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->files.path, what,
-		    checkpoint_advise(checkpoint).text);
+	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->dir.path, problem,
+		    checkpoint_format_advice(checkpoint).text);
 }
 
-static int fail_other(const struct checkpoint *checkpoint, const struct difference *difference)
+static int fail_different_sort(const struct checkpoint *checkpoint, const struct fingerprint_difference *difference)
 {
 	return fail(
 		-EINVAL, "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
-		checkpoint->files.path, difference->name, difference->was, difference->is,
-		advise(checkpoint, checkpoint->files.group ? "the directories of all ranks" : "it")
+		checkpoint->dir.path, difference->name, difference->saved_value, difference->value,
+		format_advice(checkpoint, checkpoint->dir.parent_path ? "the directories of all ranks" : "it")
 			.text);
 }
 
@@ -62,31 +62,31 @@ static int fail_other(const struct checkpoint *checkpoint, const struct differen
  * Of a name of gsort's beside the output, which may be of the sort that nothing is known of. ""
  * if there is none.
  */
-static void find_unfinished(const char *output_path, char ret_name[static FILE_UNIQUE_NAME_SIZE])
+static void find_temp_output(const char *output_path, char ret_name[static FILE_UNIQUE_NAME_SIZE])
 {
 	char *path;
 	struct dirent *entry;
-	DIR *directory = NULL;
+	DIR *stream = NULL;
 
 	*ret_name = '\0';
-	if (place_follow_links(output_path, &path) < 0)
+	if (path_follow_links(output_path, &path) < 0)
 		return;
-	directory = opendir(dirname(path));
+	stream = opendir(dirname(path));
 	free(path);
-	while (directory && !*ret_name && (entry = readdir(directory)))
+	while (stream && !*ret_name && (entry = readdir(stream)))
 		if (file_is_unique_name(entry->d_name))
 			memcpy(ret_name, entry->d_name, FILE_UNIQUE_NAME_SIZE);
-	if (directory)
-		closedir(directory);
+	if (stream)
+		closedir(stream);
 }
 
 /* What to do about that. */
-static struct advice advise_unfinished(const struct checkpoint *checkpoint)
+static struct advice format_temp_output_advice(const struct checkpoint *checkpoint)
 {
 	struct advice advice = { .text = "" };
 	char name[FILE_UNIQUE_NAME_SIZE];
 
-	find_unfinished(checkpoint->spec->output_path, name);
+	find_temp_output(checkpoint->spec->output_path, name);
 	if (*name)
 		snprintf(advice.text, sizeof advice.text,
 			 "; %s beside the output may be what it had written: if no other gsort is "
@@ -101,66 +101,66 @@ static struct advice advise_unfinished(const struct checkpoint *checkpoint)
  */
 static int fail_manifest(const struct checkpoint *checkpoint)
 {
-	const struct manifest *manifest = &checkpoint->files.manifest;
-	const char *output = kept_name(checkpoint);
-	struct advice unfinished = { .text = "" };
+	const struct manifest *manifest = &checkpoint->dir.manifest;
+	const char *temp_output = resumable_name(checkpoint);
+	struct advice temp_advice = { .text = "" };
 
-	if (!*output && sort_spec_keeps_output(checkpoint->spec))
-		unfinished = advise_unfinished(checkpoint);
+	if (!*temp_output && spec_checkpoints_output(checkpoint->spec))
+		temp_advice = format_temp_output_advice(checkpoint);
 	return fail(-EBADMSG,
 		    "%s: the checkpoint is damaged at byte %" PRIu64
 		    "; to start again, remove it and the %s beside it%s%s%s%s",
 		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS],
-		    *output ? ", and " : "", output, *output ? " beside its output" : "",
-		    unfinished.text);
+		    *temp_output ? ", and " : "", temp_output, *temp_output ? " beside its output" : "",
+		    temp_advice.text);
 }
 
 static int fail_unknown_runs(const struct checkpoint *checkpoint)
 {
 	return fail(-EBADMSG,
 		    "%s: the checkpoint is damaged: nothing is known of its runs; %s%s",
-		    checkpoint->files.path, checkpoint_advise(checkpoint).text,
-		    advise_unfinished(checkpoint).text);
+		    checkpoint->dir.path, checkpoint_format_advice(checkpoint).text,
+		    format_temp_output_advice(checkpoint).text);
 }
 
 /* A new checkpoint: its first record, and its name. */
-static int begin(struct checkpoint *checkpoint, const struct description *description)
+static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fingerprint)
 {
 	struct checkpoint_state *state = &checkpoint->state;
-	struct checkpoint_files *files = &checkpoint->files;
-	struct payload_part parts[] = { { &state->header, sizeof state->header },
-					{ description->text, description->nbytes } };
+	struct checkpoint_dir *dir = &checkpoint->dir;
+	struct payload_slice slices[] = { { &state->header, sizeof state->header },
+					{ fingerprint->text, fingerprint->nbytes } };
 	uint64_t runs_nbytes;
-	int r = file_size(&files->runs, &runs_nbytes);
+	int r = file_size(&dir->runs, &runs_nbytes);
 
 	if (r < 0)
-		return fail(r, "%s/%s: %m", files->path, checkpoint_file_names[CHECKPOINT_RUNS]);
+		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[CHECKPOINT_RUNS]);
 	if (runs_nbytes > CHECKPOINT_RUNS_BEGIN)
 		return fail_unknown_runs(checkpoint);
 	checkpoint->is_new = true;
-	r = manifest_cut(&files->manifest);
+	r = manifest_truncate(&dir->manifest);
 	if (r < 0)
 		return r;
 	file_unique_name(state->header.output_name);
-	r = checkpoint_append(&files->manifest, RECORD_HEADER, parts, 2);
+	r = checkpoint_append_record(&dir->manifest, RECORD_HEADER, slices, 2);
 	if (r == 0)
-		r = manifest_sync(&files->manifest);
-	return r < 0 ? r : checkpoint_files_sync_names(files);
+		r = manifest_sync(&dir->manifest);
+	return r < 0 ? r : checkpoint_dir_sync(dir);
 }
 
 /* Nothing of what is there is of use for this sort. */
-static int begin_anew(struct checkpoint *checkpoint, const struct description *now, const char *why)
+static int restart_from_scratch(struct checkpoint *checkpoint, const struct fingerprint *current, const char *reason)
 {
-	struct checkpoint_files *files = &checkpoint->files;
-	const int r = file_truncate(&files->runs, CHECKPOINT_RUNS_BEGIN);
+	struct checkpoint_dir *dir = &checkpoint->dir;
+	const int r = file_truncate(&dir->runs, CHECKPOINT_RUNS_BEGIN);
 
 	if (r < 0)
-		return fail(r, "%s/%s: cannot be cut: %m", files->path,
+		return fail(r, "%s/%s: cannot be cut: %m", dir->path,
 			    checkpoint_file_names[CHECKPOINT_RUNS]);
-	tell("%s: %s: beginning anew", files->path, why);
+	notice("%s: %s: beginning anew", dir->path, reason);
 	checkpoint_state_free(&checkpoint->state);
-	files->manifest.end = files->manifest.begin;
-	return begin(checkpoint, now);
+	dir->manifest.end = dir->manifest.begin;
+	return start_new(checkpoint, current);
 }
 
 /* The sort that it is of is done, but this is another one. */
@@ -170,14 +170,14 @@ static const char input_has_changed[] =
 	"the checkpoint is of a sort that is complete, and an input has changed since";
 
 /* The output that has its name, from `offset` on. */
-struct named_output {
+struct published_output {
 	const struct checkpoint *checkpoint;
 	uint64_t offset;
 };
 
-static int read_named(void *context, uint64_t offset, void *buffer, size_t nbytes)
+static int read_published_output(void *context, uint64_t offset, void *buffer, size_t nbytes)
 {
-	const struct named_output *output = context;
+	const struct published_output *output = context;
 	const struct checkpoint *checkpoint = output->checkpoint;
 	struct file file;
 	int r = file_open(checkpoint->io, AT_FDCWD, checkpoint->spec->output_path, O_RDONLY, 0,
@@ -193,7 +193,7 @@ static int read_named(void *context, uint64_t offset, void *buffer, size_t nbyte
 }
 
 /* Has the output got its name before the process was killed? *ret_status: what it is now. */
-static bool has_name(struct checkpoint *checkpoint, struct stat *ret_status)
+static bool is_output_published(struct checkpoint *checkpoint, struct stat *ret_status)
 {
 	struct checkpoint_state *state = &checkpoint->state;
 
@@ -202,7 +202,7 @@ static bool has_name(struct checkpoint *checkpoint, struct stat *ret_status)
 	if (stat(checkpoint->spec->output_path, ret_status) < 0 ||
 	    ret_status->st_dev != state->output.device ||
 	    ret_status->st_ino != state->output.inode) {
-		checkpoint_state_forget_done(state);
+		checkpoint_state_clear_done(state);
 		return false;
 	}
 	*state->header.output_name = '\0'; /* nothing of the hidden name is left to be removed */
@@ -210,7 +210,7 @@ static bool has_name(struct checkpoint *checkpoint, struct stat *ret_status)
 }
 
 /* The time of modification is not that of the rename. */
-static bool has_changed(const struct saved_done *done, const struct stat *status)
+static bool is_output_modified(const struct saved_done *done, const struct stat *status)
 {
 	return (uint64_t)status->st_size != done->output_nbytes ||
 	       status->st_mtim.tv_sec != done->modified_seconds ||
@@ -222,20 +222,20 @@ static bool has_changed(const struct saved_done *done, const struct stat *status
  * sorted as it is now, the sort begins anew. Where other inputs are in it already, or its records
  * are others than those of the input, the same sort of it is not what was asked for.
  */
-static int take_up_changed(struct checkpoint *checkpoint, const struct description *now)
+static int resume_modified(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
 	const struct sort_spec *spec = checkpoint->spec;
 	const struct saved_output *output = &checkpoint->state.output;
-	const struct file_identity file = { output->device, output->inode };
+	const struct file_id file = { output->device, output->inode };
 
 	if (input_has_file(checkpoint->input, file) &&
-	    (spec->n_inputs > 1 || spec->count || spec->keys_only || spec->index))
+	    (spec->n_inputs > 1 || spec->count || spec->keys_only || spec->argsort))
 		return fail(-EINVAL,
 			    "%s: the sort was complete, and its output, %s, which is also an "
 			    "input, has changed since; %s",
-			    checkpoint->files.path, spec->output_path,
-			    checkpoint_advise(checkpoint).text);
-	return begin_anew(checkpoint, now, output_has_changed);
+			    checkpoint->dir.path, spec->output_path,
+			    checkpoint_format_advice(checkpoint).text);
+	return restart_from_scratch(checkpoint, current, output_has_changed);
 }
 
 /* 0: the output that has its name is what was written. -EBADMSG without a message: it is not. */
@@ -243,25 +243,25 @@ static int check_complete(const struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct saved_done *done = &state->done;
-	const uint64_t end = done->offset + checkpoint_state_end(state);
-	struct named_output records = { checkpoint, done->offset }, all = { checkpoint, 0 };
-	uint64_t around;
-	struct output_part bad;
-	int r = written_parts_check_all(state, read_named, &records, &bad);
+	const uint64_t end = done->offset + checkpoint_state_written_end(state);
+	struct published_output records = { checkpoint, done->offset }, output_file = { checkpoint, 0 };
+	uint64_t framing_checksum;
+	struct output_extent bad;
+	int r = written_extents_check_all(state, read_published_output, &records, &bad);
 
 	if (r == 0)
-		r = written_parts_sum_around(done->offset, end, done->output_nbytes, read_named,
-					     &all, &around);
-	return r == 0 && around != done->around ? -EBADMSG : r;
+		r = written_extents_framing_checksum(done->offset, end, done->output_nbytes, read_published_output,
+					     &output_file, &framing_checksum);
+	return r == 0 && framing_checksum != done->framing_checksum ? -EBADMSG : r;
 }
 
 /* The complete output may have taken the place of an input; else inputs are as they were. */
-static int take_up_complete(struct checkpoint *checkpoint, const struct description *saved,
-			    const struct description *now)
+static int resume_complete(struct checkpoint *checkpoint, const struct fingerprint *saved,
+			    const struct fingerprint *current)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	const struct file_identity output = { state->output.device, state->output.inode };
-	struct difference difference;
+	const struct file_id output = { state->output.device, state->output.inode };
+	struct fingerprint_difference difference;
 	char accepted[80];
 	const int r = check_complete(checkpoint);
 
@@ -270,61 +270,61 @@ static int take_up_complete(struct checkpoint *checkpoint, const struct descript
 			checkpoint, "the output has its name, but is not what was written");
 	if (r < 0)
 		return r;
-	description_format_file(output, accepted);
-	if (description_differs(saved, now, accepted, &difference))
-		return begin_anew(checkpoint, now, input_has_changed);
+	fingerprint_format_file(output, accepted);
+	if (fingerprint_differs(saved, current, accepted, &difference))
+		return restart_from_scratch(checkpoint, current, input_has_changed);
 	checkpoint->is_complete = true;
 	return 0;
 }
 
 /* A checkpoint that is there: is it of this sort, and not at its end? */
-static int take_up(struct checkpoint *checkpoint, const struct description *now)
+static int resume_existing(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	const struct description saved = { state->description, state->description_nbytes };
-	struct difference difference;
+	const struct fingerprint saved = { state->fingerprint, state->fingerprint_nbytes };
+	struct fingerprint_difference difference;
 	struct stat output;
 	int r;
 
-	if (description_differs(&saved, now, ACCEPT_ALL, &difference))
-		return fail_other(checkpoint, &difference);
+	if (fingerprint_differs(&saved, current, ACCEPT_ALL, &difference))
+		return fail_different_sort(checkpoint, &difference);
 	/* Nothing may be given up for a record that only the page cache has. */
-	r = manifest_sync(&checkpoint->files.manifest);
+	r = manifest_sync(&checkpoint->dir.manifest);
 	if (r < 0)
 		return r;
-	if (has_name(checkpoint, &output))
-		return has_changed(&state->done, &output) ?
-			       take_up_changed(checkpoint, now) :
-			       take_up_complete(checkpoint, &saved, now);
-	if (description_differs(&saved, now, ACCEPT_NONE, &difference))
-		return fail_other(checkpoint, &difference);
+	if (is_output_published(checkpoint, &output))
+		return is_output_modified(&state->done, &output) ?
+			       resume_modified(checkpoint, current) :
+			       resume_complete(checkpoint, &saved, current);
+	if (fingerprint_differs(&saved, current, ACCEPT_NONE, &difference))
+		return fail_different_sort(checkpoint, &difference);
 	if (state->is_damaged) {
-		r = checkpoint_read_damage(checkpoint);
+		r = checkpoint_recheck_damage(checkpoint);
 		if (r < 0)
 			return r;
 	}
-	return manifest_cut(&checkpoint->files.manifest);
+	return manifest_truncate(&checkpoint->dir.manifest);
 }
 
 /* A range begins where a record does, and its point is where the parts of it end. */
-static bool fits_sort(const struct checkpoint_range *range, const struct layout *layout)
+static bool partition_fits_sort(const struct checkpoint_partition *partition, const struct layout *layout)
 {
-	const uint64_t end = output_parts_end(range->begin, range->parts, range->n_parts);
+	const uint64_t end = output_extents_end(partition->begin, partition->extents, partition->n_extents);
 
-	return range->begin % layout->output_nbytes == 0 &&
-	       range->point.result.n_items * layout->output_nbytes == end - range->begin;
+	return partition->begin % layout->output_nbytes == 0 &&
+	       partition->restore_point.result.n_items * layout->output_nbytes == end - partition->begin;
 }
 
 /* Do the ranges, with their points? */
-static bool ranges_fit_sort(const struct checkpoint *checkpoint)
+static bool partitions_fit_sort(const struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct layout *layout = checkpoint->layout;
 
-	for (size_t i = 0; i < state->n_ranges; i++)
-		if (!fits_sort(&state->ranges[i], layout))
+	for (size_t i = 0; i < state->n_partitions; i++)
+		if (!partition_fits_sort(&state->partitions[i], layout))
 			return false;
-	return !checkpoint_state_has_points(state) ||
+	return !checkpoint_state_has_progress(state) ||
 	       (state->key_nbytes == layout_key_nbytes(layout) &&
 		state->edge_nbytes == layout_edge_nbytes(layout));
 }
@@ -333,11 +333,11 @@ static bool ranges_fit_sort(const struct checkpoint *checkpoint)
  * Where the output is kept, too, runs may be gone that are in it already. Else nothing is lost: a
  * sort that was complete may have been killed while it removed its checkpoint.
  */
-static int take_up_without_runs(struct checkpoint *checkpoint, const struct description *now)
+static int resume_without_runs(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
-	if (sort_spec_keeps_output(checkpoint->spec))
+	if (spec_checkpoints_output(checkpoint->spec))
 		return checkpoint_fail_damaged(checkpoint, "the file of its runs is missing");
-	return begin_anew(checkpoint, now, "of the checkpoint the file of its runs is missing");
+	return restart_from_scratch(checkpoint, current, "of the checkpoint the file of its runs is missing");
 }
 
 /* Does what the records say agree with the sort? */
@@ -346,7 +346,7 @@ static int check_state(const struct checkpoint *checkpoint)
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct layout *layout = checkpoint->layout;
 	const uint64_t n_records = input_total_nbytes(checkpoint->input) / layout->record_nbytes;
-	uint64_t n_in_runs = 0;
+	uint64_t n_run_records = 0;
 
 	for (size_t i = 0; i < state->n_runs; i++) {
 		const struct saved_run *run = &state->runs[i].run;
@@ -354,30 +354,30 @@ static int check_state(const struct checkpoint *checkpoint)
 		if (run->item_nbytes != layout->item_nbytes)
 			return checkpoint_fail_damaged(checkpoint,
 						       "its runs have items of another size");
-		if (run->origin.read.n_records > n_records - n_in_runs)
+		if (run->origin.read.n_records > n_records - n_run_records)
 			return checkpoint_fail_damaged(checkpoint,
 						       "its runs hold more than there is");
-		n_in_runs += run->origin.read.n_records;
+		n_run_records += run->origin.read.n_records;
 	}
-	if (!ranges_fit_sort(checkpoint) ||
-	    (checkpoint->spec->unique && checkpoint_state_has_points(state) &&
-	     (state->n_ranges > 1 || n_in_runs != n_records)))
+	if (!partitions_fit_sort(checkpoint) ||
+	    (checkpoint->spec->unique && checkpoint_state_has_progress(state) &&
+	     (state->n_partitions > 1 || n_run_records != n_records)))
 		return checkpoint_fail_damaged(checkpoint, "its output does not fit the sort");
 	return 0;
 }
 
-int checkpoint_take_up(struct checkpoint *checkpoint, const struct description *now)
+int checkpoint_resume(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
 	struct checkpoint_state *state = &checkpoint->state;
-	int r = manifest_read(&checkpoint->files.manifest, checkpoint_state_visit, state);
+	int r = manifest_read(&checkpoint->dir.manifest, checkpoint_state_visit, state);
 
 	if (r == -EBADMSG)
 		return fail_manifest(checkpoint);
 	if (r == 0)
-		r = state->description ? take_up(checkpoint, now) : begin(checkpoint, now);
+		r = state->fingerprint ? resume_existing(checkpoint, current) : start_new(checkpoint, current);
 	if (r < 0 || checkpoint->is_complete)
 		return r;
-	if (state->n_runs && checkpoint->files.is_made[CHECKPOINT_RUNS])
-		return take_up_without_runs(checkpoint, now);
+	if (state->n_runs && checkpoint->dir.is_created[CHECKPOINT_RUNS])
+		return resume_without_runs(checkpoint, current);
 	return check_state(checkpoint);
 }

@@ -13,68 +13,68 @@
 #include "src/base/diagnostics.h"
 
 /* Runs that another one replaces. */
-struct replaced {
+struct replaced_runs {
 	struct checkpoint *checkpoint;
-	size_t n;
+	size_t n_runs;
 	struct run *runs[];
 };
 
-static void remove_replaced(void *context, bool durable)
+static void remove_replaced_runs(void *context, bool durable)
 {
-	struct replaced *replaced = context;
+	struct replaced_runs *replaced = context;
 
-	for (size_t i = 0; i < replaced->n; i++)
+	for (size_t i = 0; i < replaced->n_runs; i++)
 		(durable ? run_remove : run_close)(replaced->runs[i]);
 	if (durable)
-		atomic_store(&replaced->checkpoint->is_worth, true);
+		atomic_store(&replaced->checkpoint->is_worth_keeping, true);
 	free(replaced);
 }
 
 /* Takes the stored ones of the n runs out of the store. NULL after a message. */
-static struct replaced *take_replaced(struct checkpoint *checkpoint, struct run_store *store,
+static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint, struct run_list *store,
 				      size_t first, size_t n)
 {
 	const size_t n_stored = n - runs_n_resident(store->runs + first, n);
-	struct replaced *replaced = malloc(sizeof *replaced + n_stored * sizeof *replaced->runs);
+	struct replaced_runs *replaced = malloc(sizeof *replaced + n_stored * sizeof *replaced->runs);
 
 	if (!replaced) {
 		fail(-ENOMEM, "no memory for a list of %zu runs", n_stored);
 		return NULL;
 	}
-	*replaced = (struct replaced){ .checkpoint = checkpoint };
+	*replaced = (struct replaced_runs){ .checkpoint = checkpoint };
 	for (size_t i = first; i < first + n; i++)
 		if (!run_is_resident(store->runs[i])) {
-			replaced->runs[replaced->n++] = store->runs[i];
+			replaced->runs[replaced->n_runs++] = store->runs[i];
 			store->runs[i] = NULL;
 		}
 	return replaced;
 }
 
-struct save *checkpoint_make_save(enum checkpoint_record type, const struct payload_part *parts,
+struct sync_request *checkpoint_create_request(enum checkpoint_record type, const struct payload_slice *slices,
 				  size_t n)
 {
-	struct save *save = calloc(1, sizeof *save);
+	struct sync_request *request = calloc(1, sizeof *request);
 
-	if (!save) {
+	if (!request) {
 		fail(-ENOMEM, "no memory for a record of a checkpoint");
 		return NULL;
 	}
-	save->type = type;
-	save->payload = payload_join(parts, n, &save->nbytes);
-	if (save->payload)
-		return save;
-	free(save);
+	request->type = type;
+	request->payload = payload_join(slices, n, &request->nbytes);
+	if (request->payload)
+		return request;
+	free(request);
 	return NULL;
 }
 
-void checkpoint_free_save(struct save *save)
+void checkpoint_free_request(struct sync_request *request)
 {
-	if (save)
-		free(save->payload);
-	free(save);
+	if (request)
+		free(request->payload);
+	free(request);
 }
 
-static int save_run(struct checkpoint *checkpoint, struct run_store *store, size_t first, size_t n,
+static int request_run_record(struct checkpoint *checkpoint, struct run_list *store, size_t first, size_t n,
 		    const struct run *run)
 {
 	const struct run_file *file = run_stored_file(run);
@@ -86,25 +86,25 @@ static int save_run(struct checkpoint *checkpoint, struct run_store *store, size
 		.item_nbytes = run_file_item_nbytes(file),
 		.n_blocks = run_n_blocks(run),
 	};
-	const struct payload_part parts[] = { { &saved, sizeof saved },
+	const struct payload_slice slices[] = { { &saved, sizeof saved },
 					      { run_file_blocks(file),
 						saved.n_blocks * sizeof(struct run_block) } };
-	struct save *save = checkpoint_make_save(RECORD_RUN, parts, 2);
+	struct sync_request *request = checkpoint_create_request(RECORD_RUN, slices, 2);
 
-	if (!save)
+	if (!request)
 		return -ENOMEM;
-	save->needs_runs = true;
-	save->context = take_replaced(checkpoint, store, first, n);
-	if (!save->context) {
-		checkpoint_free_save(save);
+	request->needs_runs = true;
+	request->context = collect_replaced_runs(checkpoint, store, first, n);
+	if (!request->context) {
+		checkpoint_free_request(request);
 		return -ENOMEM;
 	}
-	save->finish = remove_replaced;
-	return saver_add(checkpoint->saver, save);
+	request->on_complete = remove_replaced_runs;
+	return sync_thread_add(checkpoint->sync_thread, request);
 }
 
 /* What passes have made of runs that are not kept goes with the next pass; what is kept stays. */
-static void remove_passed(struct run_store *store, size_t first, size_t n)
+static void remove_merged_runs(struct run_list *store, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
 		if (!run_is_resident(store->runs[i]) && run_level(store->runs[i]) > 0) {
@@ -113,31 +113,31 @@ static void remove_passed(struct run_store *store, size_t first, size_t n)
 		}
 }
 
-int checkpoint_run_stored(void *context, struct run_store *store, size_t first, size_t n,
+int checkpoint_run_stored(void *context, struct run_list *store, size_t first, size_t n,
 			  const struct run *run)
 {
 	struct checkpoint *checkpoint = context;
 
-	if (!checkpoint->has_left_runs)
-		return save_run(checkpoint, store, first, n, run);
-	remove_passed(store, first, n);
+	if (!checkpoint->runs_are_frozen)
+		return request_run_record(checkpoint, store, first, n, run);
+	remove_merged_runs(store, first, n);
 	return 0;
 }
 
 /* --- The end --- */
 
-static int end_saving(struct checkpoint *checkpoint, bool drain)
+static int close_sync_thread(struct checkpoint *checkpoint, bool drain)
 {
-	const int r = saver_close(checkpoint->saver, drain);
+	const int r = sync_thread_close(checkpoint->sync_thread, drain);
 
-	checkpoint->saver = NULL;
+	checkpoint->sync_thread = NULL;
 	return r;
 }
 
 /* Is what this process has begun of no use to another one? */
-static bool is_in_vain(const struct checkpoint *checkpoint)
+static bool is_useless(const struct checkpoint *checkpoint)
 {
-	return checkpoint->is_new && !atomic_load(&checkpoint->is_worth);
+	return checkpoint->is_new && !atomic_load(&checkpoint->is_worth_keeping);
 }
 
 static int read_output(void *output, uint64_t offset, void *buffer, size_t nbytes)
@@ -146,7 +146,7 @@ static int read_output(void *output, uint64_t offset, void *buffer, size_t nbyte
 }
 
 /* The output is settled: what is to be known of it, if it gets its name. */
-static int describe_done(const struct checkpoint *checkpoint, struct output *output,
+static int fill_done_record(const struct checkpoint *checkpoint, struct output *output,
 			 const struct stat *status, struct saved_done *ret_done)
 {
 	const uint64_t offset = checkpoint->spec->header_nbytes;
@@ -156,28 +156,28 @@ static int describe_done(const struct checkpoint *checkpoint, struct output *out
 					 .output_nbytes = nbytes,
 					 .modified_seconds = status->st_mtim.tv_sec,
 					 .modified_nanos = status->st_mtim.tv_nsec,
-					 .n_parts = checkpoint_n_unsaved(checkpoint) };
-	return written_parts_sum_around(offset, offset + checkpoint_written_end(checkpoint), nbytes,
-					read_output, output, &ret_done->around);
+					 .n_extents = checkpoint_n_pending_extents(checkpoint) };
+	return written_extents_framing_checksum(offset, offset + checkpoint_written_end(checkpoint), nbytes,
+					read_output, output, &ret_done->framing_checksum);
 }
 
-int checkpoint_end_saving(struct checkpoint *checkpoint)
+int checkpoint_close_sync_thread(struct checkpoint *checkpoint)
 {
-	return end_saving(checkpoint, false);
+	return close_sync_thread(checkpoint, false);
 }
 
-static int append_done(struct checkpoint *checkpoint, const struct saved_done *done)
+static int append_done_record(struct checkpoint *checkpoint, const struct saved_done *done)
 {
-	const size_t n = checkpoint->n_ranges + 1;
-	struct payload_part *parts = calloc(n, sizeof *parts);
+	const size_t n = checkpoint->n_partitions + 1;
+	struct payload_slice *slices = calloc(n, sizeof *slices);
 	int r;
 
-	if (!parts)
+	if (!slices)
 		return fail(-ENOMEM, "no memory for a record of a checkpoint");
-	parts[0] = (struct payload_part){ done, sizeof *done };
-	checkpoint_list_unsaved(checkpoint, parts + 1);
-	r = checkpoint_append(&checkpoint->files.manifest, RECORD_DONE, parts, n);
-	free(parts);
+	slices[0] = (struct payload_slice){ done, sizeof *done };
+	checkpoint_list_pending_extents(checkpoint, slices + 1);
+	r = checkpoint_append_record(&checkpoint->dir.manifest, RECORD_DONE, slices, n);
+	free(slices);
 	return r;
 }
 
@@ -186,25 +186,25 @@ int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 	struct saved_done done;
 	struct stat status;
 	/* A sync that failed may have been about the output, and the next one would not say so. */
-	int r = end_saving(checkpoint, false);
+	int r = close_sync_thread(checkpoint, false);
 
 	if (r == 0)
-		r = output_settle(output, &status);
+		r = output_finalize(output, &status);
 	if (r == 0)
-		r = describe_done(checkpoint, output, &status, &done);
+		r = fill_done_record(checkpoint, output, &status, &done);
 	if (r < 0)
 		return r;
-	if (is_in_vain(checkpoint))
-		output_forget(output);
-	return append_done(checkpoint, &done);
+	if (is_useless(checkpoint))
+		output_discard_on_close(output);
+	return append_done_record(checkpoint, &done);
 }
 
-static void say_what_is_kept(const struct checkpoint_files *files)
+static void report_kept_state(const struct checkpoint_dir *dir)
 {
-	const char *path = files->group ? files->group : files->path; /* of all ranks */
+	const char *path = dir->parent_path ? dir->parent_path : dir->path; /* of all ranks */
 
-	if (checkpoint_files_are_there(files))
-		tell("%s keeps what is finished: the same command goes on from there", path);
+	if (checkpoint_dir_is_intact(dir))
+		notice("%s keeps what is finished: the same command goes on from there", path);
 	else
 		warn("%s has been moved away, or removed, and what is finished with it: the same "
 		     "command goes on only if it is put back",
@@ -217,36 +217,36 @@ void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 
 	if (!checkpoint)
 		return;
-	end_saving(checkpoint, true);
-	if (checkpoint->spill && spill_damage(checkpoint->spill, &damage.offset)) {
+	close_sync_thread(checkpoint, true);
+	if (checkpoint->spill && spill_get_damage(checkpoint->spill, &damage.offset)) {
 		/* Who starts again need not sort the rest to find that out. */
-		checkpoint_append(&checkpoint->files.manifest, RECORD_DAMAGED,
-				  &(struct payload_part){ &damage, sizeof damage }, 1);
+		checkpoint_append_record(&checkpoint->dir.manifest, RECORD_DAMAGED,
+				  &(struct payload_slice){ &damage, sizeof damage }, 1);
 		return;
 	}
-	if (atomic_load(&checkpoint->is_worth))
-		say_what_is_kept(&checkpoint->files);
-	if (!is_in_vain(checkpoint))
+	if (atomic_load(&checkpoint->is_worth_keeping))
+		report_kept_state(&checkpoint->dir);
+	if (!is_useless(checkpoint))
 		return;
 	if (output)
-		output_forget(output);
-	checkpoint_files_remove(&checkpoint->files);
+		output_discard_on_close(output);
+	checkpoint_dir_remove(&checkpoint->dir);
 }
 
 void checkpoint_remove(struct checkpoint *checkpoint)
 {
-	checkpoint_files_remove(&checkpoint->files);
+	checkpoint_dir_remove(&checkpoint->dir);
 }
 
 void checkpoint_close(struct checkpoint *checkpoint)
 {
 	if (!checkpoint)
 		return;
-	end_saving(checkpoint, false);
+	close_sync_thread(checkpoint, false);
 	checkpoint_free_progress(checkpoint);
-	free(checkpoint->taken_up);
+	free(checkpoint->restore_partitions);
 	checkpoint_state_free(&checkpoint->state);
-	checkpoint_files_close(&checkpoint->files);
+	checkpoint_dir_close(&checkpoint->dir);
 	pthread_mutex_destroy(&checkpoint->lock);
 	free(checkpoint);
 }

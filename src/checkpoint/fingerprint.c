@@ -19,14 +19,14 @@
 #include "src/comm/comm.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
-#define FORMAT_VERSION 7
+#define CHECKPOINT_FORMAT_VERSION 7
 
 /* How the names of entries begin that say which state an input is in. */
-static const char input_state[] = "state of input ";
-static const char output_place[] = "place of the output";
+static const char input_state_prefix[] = "state of input ";
+static const char output_location_name[] = "place of the output";
 
 static void __attribute__((format(printf, 3, 4)))
-add(FILE *stream, const char *name, const char *format, ...)
+add_entry(FILE *stream, const char *name, const char *format, ...)
 {
 	va_list args;
 
@@ -37,9 +37,9 @@ add(FILE *stream, const char *name, const char *format, ...)
 	fputc(0, stream);
 }
 
-static const char *yes_or_no(bool is)
+static const char *yes_or_no(bool value)
 {
-	return is ? "yes" : "no";
+	return value ? "yes" : "no";
 }
 
 static const char *const partial_names[] = {
@@ -57,74 +57,74 @@ static const char *const format_names[] = {
 static void add_limit(FILE *stream, uint64_t limit)
 {
 	if (limit == SORT_SPEC_UNLIMITED)
-		add(stream, "limit", "none");
+		add_entry(stream, "limit", "none");
 	else
-		add(stream, "limit", "%" PRIu64, limit);
+		add_entry(stream, "limit", "%" PRIu64, limit);
 }
 
 static void add_keys(FILE *stream, const struct sort_spec *spec)
 {
-	add(stream, "record size", "%" PRIu64, spec->record_nbytes);
-	add(stream, "number of keys", "%" PRIu32, spec->n_keys);
+	add_entry(stream, "record size", "%" PRIu64, spec->record_nbytes);
+	add_entry(stream, "number of keys", "%" PRIu32, spec->n_keys);
 	for (uint32_t i = 0; i < spec->n_keys; i++) {
 		const struct key *key = &spec->keys[i];
 		char type[16];
 
 		key_format_type(key, type);
-		add(stream, "key", "%" PRIu64 ":%s%s", key->offset, type,
+		add_entry(stream, "key", "%" PRIu64 ":%s%s", key->offset, type,
 		    key->descending ? ":r" : "");
 	}
 }
 
 static void add_spec(FILE *stream, const struct sort_spec *spec)
 {
-	add(stream, "format", "%d, %s-endian", FORMAT_VERSION,
+	add_entry(stream, "format", "%d, %s-endian", CHECKPOINT_FORMAT_VERSION,
 	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
-	add(stream, "version", "%s", GSORT_VERSION);
+	add_entry(stream, "version", "%s", GSORT_VERSION);
 	add_keys(stream, spec);
-	add(stream, "unique records", "%s", yes_or_no(spec->unique));
-	add(stream, "header", "%" PRIu64, spec->skip_nbytes);
-	add(stream, "partial records", "%s", partial_names[spec->partial]);
-	add(stream, "format of inputs", "%s", format_names[spec->format]);
+	add_entry(stream, "unique records", "%s", yes_or_no(spec->unique));
+	add_entry(stream, "header", "%" PRIu64, spec->skip_nbytes);
+	add_entry(stream, "partial records", "%s", partial_names[spec->partial]);
+	add_entry(stream, "format of inputs", "%s", format_names[spec->format]);
 	add_limit(stream, spec->limit);
-	add(stream, "counts", "%s", yes_or_no(spec->count));
-	add(stream, "keys only", "%s", yes_or_no(spec->keys_only));
-	add(stream, "argsort", "%s", yes_or_no(spec->index));
-	add(stream, "output", "%s", spec->output_path ? spec->output_path : "none");
-	add(stream, "number of part files", "%" PRIu32, spec->n_part_files);
-	add(stream, "split by keys", "%s", yes_or_no(spec->parts_at_keys));
-	add(stream, "compressed output", "%d", spec->zstd_level);
-	add(stream, "number of inputs", "%zu", spec->n_inputs);
+	add_entry(stream, "counts", "%s", yes_or_no(spec->count));
+	add_entry(stream, "keys only", "%s", yes_or_no(spec->keys_only));
+	add_entry(stream, "argsort", "%s", yes_or_no(spec->argsort));
+	add_entry(stream, "output", "%s", spec->output_path ? spec->output_path : "none");
+	add_entry(stream, "number of part files", "%" PRIu32, spec->n_part_files);
+	add_entry(stream, "split by keys", "%s", yes_or_no(spec->split_by_keys));
+	add_entry(stream, "compressed output", "%d", spec->zstd_level);
+	add_entry(stream, "number of inputs", "%zu", spec->n_inputs);
 }
 
 /* What all else follows from: of ranks that do different things it is what is to be named. */
-static void add_job(FILE *stream, const struct sort_spec *spec)
+static void add_operation(FILE *stream, const struct sort_spec *spec)
 {
-	add(stream, "job", "%s", spec->checks ? "check" : spec->merges ? "merge" : "sort");
+	add_entry(stream, "job", "%s", spec->check_only ? "check" : spec->merge_inputs ? "merge" : "sort");
 }
 
 /* What else all ranks must have been asked for, though a checkpoint goes on with it or without. */
-static void add_shared(FILE *stream, const struct sort_spec *spec)
+static void add_collective_options(FILE *stream, const struct sort_spec *spec)
 {
-	add(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
-	add(stream, "verify", "%s", yes_or_no(spec->verify));
-	add(stream, "fsync", "%s", yes_or_no(spec->fsync));
+	add_entry(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
+	add_entry(stream, "verify", "%s", yes_or_no(spec->verify));
+	add_entry(stream, "fsync", "%s", yes_or_no(spec->fsync));
 }
 
-void description_format_file(struct file_identity file, char text[static 80])
+void fingerprint_format_file(struct file_id file, char text[static 80])
 {
 	snprintf(text, 80, "device %" PRIuMAX ", inode %" PRIuMAX ", ", (uintmax_t)file.device,
 		 (uintmax_t)file.inode);
 }
 
 /* To each machine a file system that it shares with others is another device. */
-static void format_file(const struct sort_spec *spec, struct file_identity file,
+static void format_file_identity(const struct sort_spec *spec, struct file_id file,
 			char text[static 80])
 {
-	if (spec->ranks)
+	if (spec->comm)
 		snprintf(text, 80, "inode %" PRIuMAX ", ", (uintmax_t)file.inode);
 	else
-		description_format_file(file, text);
+		fingerprint_format_file(file, text);
 }
 
 /*
@@ -140,9 +140,9 @@ static int add_input(FILE *stream, const struct sort_spec *spec, const char *pat
 
 	if ((is_stdin ? fstat(STDIN_FILENO, &status) : stat(path, &status)) < 0)
 		return fail(-errno, "%s: %m", path);
-	format_file(spec, file_identity_of(&status), file);
-	add(stream, "input", "%s", path);
-	fprintf(stream, "%s%s%c", input_state, path, 0);
+	format_file_identity(spec, file_id_from_stat(&status), file);
+	add_entry(stream, "input", "%s", path);
+	fprintf(stream, "%s%s%c", input_state_prefix, path, 0);
 	fprintf(stream,
 		"%s%" PRIdMAX " bytes from %" PRIdMAX ", modified %" PRIdMAX
 		".%09ld, changed %" PRIdMAX ".%09ld%c",
@@ -151,7 +151,7 @@ static int add_input(FILE *stream, const struct sort_spec *spec, const char *pat
 	return 0;
 }
 
-static int find_directory(const char *path, struct file_identity *ret_directory)
+static int parent_directory_identity(const char *path, struct file_id *ret_directory)
 {
 	char *copy = strdup(path);
 	struct stat status;
@@ -162,7 +162,7 @@ static int find_directory(const char *path, struct file_identity *ret_directory)
 	r = stat(dirname(copy), &status) < 0 ? -errno : 0;
 	free(copy);
 	if (r == 0)
-		*ret_directory = file_identity_of(&status);
+		*ret_directory = file_id_from_stat(&status);
 	return r;
 }
 
@@ -170,115 +170,115 @@ static int find_directory(const char *path, struct file_identity *ret_directory)
  * The output under construction lies beside the file that its name leads to. If a link is turned
  * elsewhere, it would be looked for where it is not, and stay, hidden, where it is.
  */
-static int add_output_place(FILE *stream, const struct sort_spec *spec)
+static int add_output_location(FILE *stream, const struct sort_spec *spec)
 {
 	const char *path = spec->output_path;
-	struct file_identity directory;
-	char text[80], *end;
-	int r = place_follow_links(path, &end);
+	struct file_id directory;
+	char text[80], *resolved_path;
+	int r = path_follow_links(path, &resolved_path);
 
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	r = find_directory(end, &directory);
+	r = parent_directory_identity(resolved_path, &directory);
 	if (r == 0) {
-		format_file(spec, directory, text);
-		add(stream, output_place, "%sas %s", text, end);
+		format_file_identity(spec, directory, text);
+		add_entry(stream, output_location_name, "%sas %s", text, resolved_path);
 	}
-	free(end);
+	free(resolved_path);
 	return r < 0 ? fail(r, "%s: %m", path) : 0;
 }
 
 /* meeting: of ranks, to see whether all sort the same; else of the checkpoint of one. */
-static int describe(const struct sort_spec *spec, bool meeting, FILE *stream)
+static int write_fingerprint(const struct sort_spec *spec, bool is_collective, FILE *stream)
 {
 	int r;
 
-	if (spec->ranks)
-		add_job(stream, spec);
+	if (spec->comm)
+		add_operation(stream, spec);
 	add_spec(stream, spec);
-	if (spec->ranks)
-		add(stream, "number of ranks", "%u", ranks_size(spec->ranks));
-	if (spec->ranks && meeting)
-		add_shared(stream, spec);
-	r = spec->checks ? 0 : add_output_place(stream, spec);
+	if (spec->comm)
+		add_entry(stream, "number of ranks", "%u", comm_size(spec->comm));
+	if (spec->comm && is_collective)
+		add_collective_options(stream, spec);
+	r = spec->check_only ? 0 : add_output_location(stream, spec);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = add_input(stream, spec, spec->inputs[i]);
-	if (spec->ranks && !meeting)
-		add(stream, "rank", "%u", ranks_rank(spec->ranks));
+	if (spec->comm && !is_collective)
+		add_entry(stream, "rank", "%u", comm_rank(spec->comm));
 	return r;
 }
 
-static int make(const struct sort_spec *spec, bool meeting, struct description *ret_description)
+static int create_fingerprint(const struct sort_spec *spec, bool is_collective, struct fingerprint *ret_fingerprint)
 {
-	struct description description = { 0 };
-	FILE *stream = open_memstream(&description.text, &description.nbytes);
+	struct fingerprint fingerprint = { 0 };
+	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
 	int r;
 
 	if (!stream)
 		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
 				 "no memory to describe the sort: %m");
-	r = describe(spec, meeting, stream);
+	r = write_fingerprint(spec, is_collective, stream);
 	if (fclose(stream) != 0 && r == 0)
 		r = fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
 			      "no memory to describe the sort: %m");
 	if (r < 0)
-		free(description.text);
+		free(fingerprint.text);
 	else
-		*ret_description = description;
+		*ret_fingerprint = fingerprint;
 	return r;
 }
 
-int description_make(const struct sort_spec *spec, struct description *ret_description)
+int fingerprint_create(const struct sort_spec *spec, struct fingerprint *ret_fingerprint)
 {
-	return make(spec, false, ret_description);
+	return create_fingerprint(spec, false, ret_fingerprint);
 }
 
-int description_make_meeting(const struct sort_spec *spec, struct description *ret_description)
+int fingerprint_create_collective(const struct sort_spec *spec, struct fingerprint *ret_fingerprint)
 {
-	return make(spec, true, ret_description);
+	return create_fingerprint(spec, true, ret_fingerprint);
 }
 
 /* The next text of the description; "" at its end. */
-static const char *next_text(const struct description *description, size_t *at)
+static const char *next_entry_text(const struct fingerprint *fingerprint, size_t *position)
 {
-	const char *text = description->text + *at;
-	const char *end = *at < description->nbytes ? memchr(text, 0, description->nbytes - *at) :
+	const char *text = fingerprint->text + *position;
+	const char *end = *position < fingerprint->nbytes ? memchr(text, 0, fingerprint->nbytes - *position) :
 						      NULL;
 
 	if (!end)
 		return "";
-	*at += (size_t)(end - text) + 1;
+	*position += (size_t)(end - text) + 1;
 	return text;
 }
 
 /* Whose state it is; NULL: of none. */
-static const char *input_of(const char *name)
+static const char *input_path_of_entry(const char *name)
 {
-	const size_t n = strlen(input_state);
+	const size_t n = strlen(input_state_prefix);
 
-	return strncmp(name, input_state, n) == 0 ? name + n : NULL;
+	return strncmp(name, input_state_prefix, n) == 0 ? name + n : NULL;
 }
 
-static bool is_accepted(const char *name, const char *value, const char *accepted)
+static bool is_accepted_state(const char *name, const char *value, const char *accepted)
 {
-	return accepted && input_of(name) && strncmp(value, accepted, strlen(accepted)) == 0;
+	return accepted && input_path_of_entry(name) && strncmp(value, accepted, strlen(accepted)) == 0;
 }
 
-bool description_differs(const struct description *saved, const struct description *now,
-			 const char *accepted, struct difference *ret_difference)
+bool fingerprint_differs(const struct fingerprint *saved, const struct fingerprint *current,
+			 const char *accepted, struct fingerprint_difference *ret_difference)
 {
-	size_t at_saved = 0, at_now = 0;
+	size_t saved_position = 0, current_position = 0;
 
-	while (at_now < now->nbytes) {
-		const char *name = next_text(now, &at_now), *is = next_text(now, &at_now);
-		const char *saved_name = next_text(saved, &at_saved);
-		const char *was = next_text(saved, &at_saved);
+	while (current_position < current->nbytes) {
+		const char *name = next_entry_text(current, &current_position), *value = next_entry_text(current, &current_position);
+		const char *saved_name = next_entry_text(saved, &saved_position);
+		const char *saved_value = next_entry_text(saved, &saved_position);
 
 		if (strcmp(name, saved_name) == 0 &&
-		    (strcmp(is, was) == 0 || is_accepted(name, is, accepted)))
+		    (strcmp(value, saved_value) == 0 || is_accepted_state(name, value, accepted)))
 			continue;
-		*ret_difference = (struct difference){ name, was, is, input_of(name),
-						       strcmp(name, output_place) == 0 };
+		*ret_difference = (struct fingerprint_difference){ name, saved_value, value, input_path_of_entry(name),
+						       strcmp(name, output_location_name) == 0 };
 		return true;
 	}
 	return false;

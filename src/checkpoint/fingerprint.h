@@ -9,7 +9,7 @@
 #include "io/file/file.h"
 #include "src/plan/sort_spec.h"
 
-struct description {
+struct fingerprint {
 	char *text; /* free() */
 	size_t nbytes;
 };
@@ -18,27 +18,27 @@ struct description {
  * Describe the sort, of several ranks this one's part; looks at the input files. 0, or a negative
  * errno after a message.
  */
-int description_make(const struct sort_spec *spec, struct description *ret_description);
+int fingerprint_create(const struct sort_spec *spec, struct fingerprint *ret_fingerprint);
 
 /* For ranks to see whether all have been asked for the same. */
-int description_make_meeting(const struct sort_spec *spec, struct description *ret_description);
+int fingerprint_create_collective(const struct sort_spec *spec, struct fingerprint *ret_fingerprint);
 
 /* The first entry in which two descriptions differ. The strings are theirs. */
-struct difference {
-	const char *name, *was, *is;
-	const char *input; /* if it is the state of one: its path */
-	bool is_place;     /* of the output */
+struct fingerprint_difference {
+	const char *name, *saved_value, *value;
+	const char *input_path; /* if it is the state of one: its path */
+	bool is_output_location;     /* of the output */
 };
 
 /*
  * Do they differ, but for inputs whose state is accepted now? That is one that begins so:
- * ACCEPT_NONE, ACCEPT_ALL, or what description_format_file() gives. *ret_difference: the first.
+ * ACCEPT_NONE, ACCEPT_ALL, or what fingerprint_format_file() gives. *ret_difference: the first.
  */
-bool description_differs(const struct description *saved, const struct description *now,
-			 const char *accepted, struct difference *ret_difference);
+bool fingerprint_differs(const struct fingerprint *saved, const struct fingerprint *current,
+			 const char *accepted, struct fingerprint_difference *ret_difference);
 
 #define ACCEPT_NONE NULL
 #define ACCEPT_ALL ""
 
 /* How the state of an input begins that is this file. */
-void description_format_file(struct file_identity file, char text[static 80]);
+void fingerprint_format_file(struct file_id file, char text[static 80]);

@@ -13,144 +13,144 @@
 #include "src/base/diagnostics.h"
 
 /* What a thread reads at once, and how many there are: they have memory beside the plan's. */
-enum { PIECE_NBYTES = 256 << 10, MOST_THREADS = 8 };
+enum { CHECK_BATCH_NBYTES = 256 << 10, MAX_CHECK_THREADS = 8 };
 
 /* Of what all runs hold; and what takes no time to speak of. */
-enum { BUDGET_PART = 32 };
-static const uint64_t least_budget_nbytes = UINT64_C(64) << 20;
+enum { BUDGET_DIVISOR = 32 };
+static const uint64_t min_budget_nbytes = UINT64_C(64) << 20;
 
-uint64_t run_origins_budget(uint64_t nbytes)
+uint64_t input_check_budget(uint64_t nbytes)
 {
-	const uint64_t part = nbytes / BUDGET_PART;
+	const uint64_t fraction_nbytes = nbytes / BUDGET_DIVISOR;
 
-	return part > least_budget_nbytes ? part : least_budget_nbytes;
+	return fraction_nbytes > min_budget_nbytes ? fraction_nbytes : min_budget_nbytes;
 }
 
 /* The records of one run, being read. */
-struct reading {
-	const struct run_origins *origins;
-	uint64_t first, n_records;
-	uint64_t piece_records;
+struct run_verification {
+	const struct input_check *check;
+	uint64_t first_record, n_records;
+	uint64_t batch_records;
 
-	_Atomic uint64_t next; /* of them */
-	atomic_int r;          /* the first failure, or 0 */
+	_Atomic uint64_t next_record; /* of them */
+	atomic_int error;          /* the first failure, or 0 */
 
 	pthread_mutex_t lock;
-	struct digest found; /* under the lock */
+	struct digest digest; /* under the lock */
 };
 
 /* Records, and the items that are made of them if these are not the same. */
-struct room {
+struct record_buffers {
 	unsigned char *records, *items;
 };
 
-static struct digest digest_records(const struct layout *layout, const struct room *room,
+static struct digest digest_records(const struct layout *layout, const struct record_buffers *buffers,
 				    uint64_t n, uint64_t position)
 {
 	struct digest digest = { 0 };
 
-	if (!layout_is_plain(layout)) {
-		layout_make_items(layout, room->records, n, position, room->items, &digest);
+	if (!layout_is_key_only(layout)) {
+		layout_project_records(layout, buffers->records, n, position, buffers->items, &digest);
 		return digest;
 	}
 	for (uint64_t i = 0; i < n; i++)
-		digest.sum += digest_record(room->records + i * layout->record_nbytes,
+		digest.sum += digest_record(buffers->records + i * layout->record_nbytes,
 					    layout->record_nbytes);
 	digest.n_records = n;
 	return digest;
 }
 
 /* 1, 0 when nothing is left to be done, or a negative errno after a message. */
-static int read_piece(struct reading *reading, const struct room *room)
+static int verify_batch(struct run_verification *verification, const struct record_buffers *buffers)
 {
-	const struct run_origins *origins = reading->origins;
-	const uint64_t record_nbytes = origins->layout->record_nbytes;
-	const uint64_t at = atomic_fetch_add(&reading->next, reading->piece_records);
-	struct span span = stats_begin(STAGE_VERIFY, at / reading->piece_records);
+	const struct input_check *check = verification->check;
+	const uint64_t record_nbytes = check->layout->record_nbytes;
+	const uint64_t offset = atomic_fetch_add(&verification->next_record, verification->batch_records);
+	struct span span = stats_begin(STAGE_VERIFY, offset / verification->batch_records);
 	struct digest digest;
 	uint64_t n;
 	int r;
 
-	if (at >= reading->n_records || atomic_load(&reading->r) < 0)
+	if (offset >= verification->n_records || atomic_load(&verification->error) < 0)
 		return 0;
-	n = reading->n_records - at;
-	if (n > reading->piece_records)
-		n = reading->piece_records;
-	r = input_read_at(origins->input, (reading->first + at) * record_nbytes, room->records,
+	n = verification->n_records - offset;
+	if (n > verification->batch_records)
+		n = verification->batch_records;
+	r = input_read_at(check->input, (verification->first_record + offset) * record_nbytes, buffers->records,
 			  n * record_nbytes);
 	if (r < 0)
 		return r;
-	digest = digest_records(origins->layout, room, n, reading->first + at);
-	pthread_mutex_lock(&reading->lock);
-	digest_add(&reading->found, digest);
-	pthread_mutex_unlock(&reading->lock);
-	stats_end(origins->stats, span, n * record_nbytes);
+	digest = digest_records(check->layout, buffers, n, verification->first_record + offset);
+	pthread_mutex_lock(&verification->lock);
+	digest_add(&verification->digest, digest);
+	pthread_mutex_unlock(&verification->lock);
+	stats_end(check->stats, span, n * record_nbytes);
 	return 1;
 }
 
-static void read_pieces(void *context)
+static void verify_batches(void *context)
 {
-	struct reading *reading = context;
-	const struct layout *layout = reading->origins->layout;
-	const struct room room = { malloc(reading->piece_records * layout->record_nbytes),
-				   malloc(reading->piece_records * layout->item_nbytes) };
-	int r = room.records && room.items ? 1 : fail(-ENOMEM, "no memory to read inputs again");
+	struct run_verification *verification = context;
+	const struct layout *layout = verification->check->layout;
+	const struct record_buffers buffers = { malloc(verification->batch_records * layout->record_nbytes),
+				   malloc(verification->batch_records * layout->item_nbytes) };
+	int r = buffers.records && buffers.items ? 1 : fail(-ENOMEM, "no memory to read inputs again");
 
 	while (r > 0)
-		r = read_piece(reading, &room);
+		r = verify_batch(verification, &buffers);
 	if (r < 0)
-		atomic_store(&reading->r, r);
-	free(room.records);
-	free(room.items);
+		atomic_store(&verification->error, r);
+	free(buffers.records);
+	free(buffers.items);
 }
 
-static int check_run(const struct run_origins *origins, uint64_t first, const struct ledger *origin)
+static int verify_run_input(const struct input_check *check, uint64_t first_record, const struct record_totals *origin)
 {
-	const uint64_t at_once = PIECE_NBYTES / origins->layout->record_nbytes;
-	struct reading reading = { .origins = origins,
-				   .first = first,
+	const uint64_t batch_records = CHECK_BATCH_NBYTES / check->layout->record_nbytes;
+	struct run_verification verification = { .check = check,
+				   .first_record = first_record,
 				   .n_records = origin->read.n_records,
-				   .piece_records = at_once ? at_once : 1,
+				   .batch_records = batch_records ? batch_records : 1,
 				   .lock = PTHREAD_MUTEX_INITIALIZER };
 
-	crew_share(origins->n_threads < MOST_THREADS ? origins->n_threads : MOST_THREADS,
-		   read_pieces, &reading);
-	pthread_mutex_destroy(&reading.lock);
-	if (atomic_load(&reading.r) < 0)
-		return atomic_load(&reading.r);
-	return digest_equal(reading.found, origin->read) ? 0 : -EBADMSG;
+	threads_run(check->n_threads < MAX_CHECK_THREADS ? check->n_threads : MAX_CHECK_THREADS,
+		   verify_batches, &verification);
+	pthread_mutex_destroy(&verification.lock);
+	if (atomic_load(&verification.error) < 0)
+		return atomic_load(&verification.error);
+	return digest_equal(verification.digest, origin->read) ? 0 : -EBADMSG;
 }
 
-static uint64_t count_records(const struct run_origins *origins)
+static uint64_t count_records(const struct input_check *check)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < origins->n_runs; i++)
-		n += origins->runs[i].run.origin.read.n_records;
+	for (size_t i = 0; i < check->n_runs; i++)
+		n += check->runs[i].run.origin.read.n_records;
 	return n;
 }
 
-int run_origins_check(const struct run_origins *origins, size_t *ret_bad)
+int input_check_run(const struct input_check *check, size_t *ret_bad)
 {
-	const uint64_t record_nbytes = origins->layout->record_nbytes;
-	const uint64_t n_records = count_records(origins);
-	uint64_t end = origins->first_record + n_records;
-	uint64_t left_nbytes = run_origins_budget(n_records * record_nbytes);
+	const uint64_t record_nbytes = check->layout->record_nbytes;
+	const uint64_t n_records = count_records(check);
+	uint64_t end = check->first_record + n_records;
+	uint64_t remaining_nbytes = input_check_budget(n_records * record_nbytes);
 	int r = 0;
 
-	for (size_t i = origins->n_runs; i > 0 && r == 0; i--) {
-		const struct ledger *origin = &origins->runs[i - 1].run.origin;
+	for (size_t i = check->n_runs; i > 0 && r == 0; i--) {
+		const struct record_totals *origin = &check->runs[i - 1].run.origin;
 		const uint64_t nbytes = origin->read.n_records * record_nbytes;
 		bool is_read;
 
 		end -= origin->read.n_records;
-		is_read = nbytes <= left_nbytes;
-		if (input_is_cached(origins->input, end * record_nbytes, nbytes))
+		is_read = nbytes <= remaining_nbytes;
+		if (input_is_cached(check->input, end * record_nbytes, nbytes))
 			is_read = true;
 		else if (is_read)
-			left_nbytes -= nbytes;
+			remaining_nbytes -= nbytes;
 		if (is_read)
-			r = check_run(origins, end, origin);
+			r = verify_run_input(check, end, origin);
 		*ret_bad = i - 1;
 	}
 	return r;

@@ -18,7 +18,7 @@
 #include "src/base/stats.h"
 #include "src/checkpoint/manifest_records.h"
 
-struct run_origins {
+struct input_check {
 	struct input *input;
 	const struct layout *layout;
 	const struct checkpoint_run *runs; /* n_runs: of one part of the input after the other */
@@ -29,10 +29,10 @@ struct run_origins {
 };
 
 /* Of bytes that must be had from a disk, so many are read at most: a part of nbytes. */
-uint64_t run_origins_budget(uint64_t nbytes);
+uint64_t input_check_budget(uint64_t nbytes);
 
 /*
  * Returns 0; -EBADMSG without a message if what *ret_bad was made of is not there any more; or
  * another negative errno after a message.
  */
-int run_origins_check(const struct run_origins *origins, size_t *ret_bad);
+int input_check_run(const struct input_check *check, size_t *ret_bad);

@@ -19,12 +19,12 @@
 #include "io/file/size_limit.h"
 #include "src/base/diagnostics.h"
 
-#define HEAD_MAGIC UINT32_C(0x67736d72)
+#define RECORD_HEADER_MAGIC UINT32_C(0x67736d72)
 
 /* Kept for the next records: runs that fill the disk should be known of when they are complete. */
-static const uint64_t room_nbytes = UINT64_C(16) << 10;
+static const uint64_t manifest_slack_nbytes = UINT64_C(16) << 10;
 
-struct head {
+struct manifest_record_header {
 	uint32_t magic;
 	uint32_t type;
 	uint64_t nbytes; /* of the payload, without padding */
@@ -32,16 +32,16 @@ struct head {
 	uint64_t checksum; /* of all before it */
 };
 
-_Static_assert(sizeof(struct head) % MANIFEST_ALIGN_NBYTES == 0, "payloads are aligned");
+_Static_assert(sizeof(struct manifest_record_header) % MANIFEST_ALIGN_NBYTES == 0, "payloads are aligned");
 
-static uint64_t padded(uint64_t nbytes)
+static uint64_t padded_nbytes(uint64_t nbytes)
 {
 	return (nbytes + MANIFEST_ALIGN_NBYTES - 1) / MANIFEST_ALIGN_NBYTES * MANIFEST_ALIGN_NBYTES;
 }
 
-static uint64_t head_checksum(const struct head *head)
+static uint64_t record_header_checksum(const struct manifest_record_header *header)
 {
-	return checksum64(head, offsetof(struct head, checksum));
+	return checksum64(header, offsetof(struct manifest_record_header, checksum));
 }
 
 static bool is_zero(const unsigned char *bytes, size_t nbytes)
@@ -53,69 +53,69 @@ static bool is_zero(const unsigned char *bytes, size_t nbytes)
 }
 
 /* May these few bytes be the beginning of a record? */
-static bool begins_head(const unsigned char *bytes, size_t nbytes)
+static bool is_header_prefix(const unsigned char *bytes, size_t nbytes)
 {
-	const uint32_t magic = HEAD_MAGIC;
+	const uint32_t magic = RECORD_HEADER_MAGIC;
 
 	return memcmp(bytes, &magic, nbytes < sizeof magic ? nbytes : sizeof magic) == 0;
 }
 
-static bool is_valid_head(const struct head *head)
+static bool is_valid_record_header(const struct manifest_record_header *header)
 {
-	return head->magic == HEAD_MAGIC && head->checksum == head_checksum(head);
+	return header->magic == RECORD_HEADER_MAGIC && header->checksum == record_header_checksum(header);
 }
 
 /*
  * The record in the nbytes left. Returns the bytes that it takes, 0 if it is unfinished, or
  * -EBADMSG.
  */
-static int64_t take_record(const unsigned char *bytes, size_t nbytes,
+static int64_t parse_record(const unsigned char *bytes, size_t nbytes,
 			   struct manifest_record *ret_record)
 {
-	const unsigned char *payload = bytes + sizeof(struct head);
-	struct head head;
-	uint64_t left;
+	const unsigned char *payload = bytes + sizeof(struct manifest_record_header);
+	struct manifest_record_header header;
+	uint64_t remaining;
 
 	if (is_zero(bytes, nbytes))
 		return 0;
-	if (nbytes < sizeof head)
-		return begins_head(bytes, nbytes) ? 0 : -EBADMSG;
-	memcpy(&head, bytes, sizeof head);
-	if (!is_valid_head(&head))
+	if (nbytes < sizeof header)
+		return is_header_prefix(bytes, nbytes) ? 0 : -EBADMSG;
+	memcpy(&header, bytes, sizeof header);
+	if (!is_valid_record_header(&header))
 		return -EBADMSG;
-	left = nbytes - sizeof head;
-	if (head.nbytes > left || padded(head.nbytes) > left)
+	remaining = nbytes - sizeof header;
+	if (header.nbytes > remaining || padded_nbytes(header.nbytes) > remaining)
 		return 0;
-	if (checksum64(payload, head.nbytes) != head.payload_checksum ||
-	    !is_zero(payload + head.nbytes, padded(head.nbytes) - head.nbytes))
-		return padded(head.nbytes) == left ? 0 : -EBADMSG;
-	*ret_record = (struct manifest_record){ head.type, payload, head.nbytes };
-	return (int64_t)(sizeof head + padded(head.nbytes));
+	if (checksum64(payload, header.nbytes) != header.payload_checksum ||
+	    !is_zero(payload + header.nbytes, padded_nbytes(header.nbytes) - header.nbytes))
+		return padded_nbytes(header.nbytes) == remaining ? 0 : -EBADMSG;
+	*ret_record = (struct manifest_record){ header.type, payload, header.nbytes };
+	return (int64_t)(sizeof header + padded_nbytes(header.nbytes));
 }
 
 /* The records from `offset` on. *ret_end: where the last complete one ends, also on failure. */
-static int parse(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
+static int parse_records(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
 		 void *context, uint64_t *ret_end)
 {
 	struct manifest_record record;
-	int64_t taken;
+	int64_t consumed;
 	int r = 0;
 
-	while ((taken = take_record((const unsigned char *)bytes + offset, nbytes - offset,
+	while ((consumed = parse_record((const unsigned char *)bytes + offset, nbytes - offset,
 				    &record)) > 0) {
 		r = visit(context, &record);
 		if (r < 0)
 			break;
-		offset += (uint64_t)taken;
+		offset += (uint64_t)consumed;
 	}
 	*ret_end = offset;
-	return taken < 0 ? -EBADMSG : r;
+	return consumed < 0 ? -EBADMSG : r;
 }
 
 int manifest_parse(const void *bytes, size_t nbytes, manifest_visitor *visit, void *context,
 		   uint64_t *ret_end)
 {
-	return parse(bytes, nbytes, 0, visit, context, ret_end);
+	return parse_records(bytes, nbytes, 0, visit, context, ret_end);
 }
 
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context)
@@ -129,19 +129,19 @@ int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *cont
 	manifest->end = manifest->begin;
 	if (nbytes <= manifest->begin)
 		return 0;
-	bytes = aligned_alloc(MANIFEST_ALIGN_NBYTES, padded(nbytes) + MANIFEST_ALIGN_NBYTES);
+	bytes = aligned_alloc(MANIFEST_ALIGN_NBYTES, padded_nbytes(nbytes) + MANIFEST_ALIGN_NBYTES);
 	if (!bytes)
 		return fail(-ENOMEM, "%s: no memory for %" PRIu64 " bytes", manifest->path, nbytes);
 	r = file_read_at(&manifest->file, 0, bytes, nbytes);
 	if (r < 0)
 		fail(r, "%s: read: %m", manifest->path);
 	else
-		r = parse(bytes, nbytes, manifest->begin, visit, context, &manifest->end);
+		r = parse_records(bytes, nbytes, manifest->begin, visit, context, &manifest->end);
 	free(bytes);
 	return r;
 }
 
-int manifest_cut(const struct manifest *manifest)
+int manifest_truncate(const struct manifest *manifest)
 {
 	const int r = file_truncate(&manifest->file, manifest->end);
 
@@ -150,29 +150,29 @@ int manifest_cut(const struct manifest *manifest)
 
 int manifest_append(struct manifest *manifest, const struct manifest_record *record)
 {
-	struct head head = {
-		.magic = HEAD_MAGIC,
+	struct manifest_record_header header = {
+		.magic = RECORD_HEADER_MAGIC,
 		.type = record->type,
 		.nbytes = record->nbytes,
 		.payload_checksum = checksum64(record->payload, record->nbytes),
 	};
-	const size_t nbytes = sizeof head + padded(record->nbytes);
+	const size_t nbytes = sizeof header + padded_nbytes(record->nbytes);
 	char *bytes = calloc(1, nbytes);
-	char advice[SIZE_LIMIT_NBYTES];
+	char advice[SIZE_LIMIT_HINT_NBYTES];
 	int r;
 
 	if (!bytes)
 		return fail(-ENOMEM, "%s: no memory for %zu bytes", manifest->path, nbytes);
-	head.checksum = head_checksum(&head);
-	memcpy(bytes, &head, sizeof head);
-	memcpy(bytes + sizeof head, record->payload, record->nbytes);
+	header.checksum = record_header_checksum(&header);
+	memcpy(bytes, &header, sizeof header);
+	memcpy(bytes + sizeof header, record->payload, record->nbytes);
 	r = file_write_at(&manifest->file, manifest->end, bytes, nbytes);
 	free(bytes);
 	if (r < 0)
 		return fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", manifest->path,
-			    nbytes, manifest->end, size_limit_advice(r, advice));
+			    nbytes, manifest->end, size_limit_hint(r, advice));
 	manifest->end += nbytes;
-	file_reserve_behind(&manifest->file, manifest->end, room_nbytes);
+	file_preallocate_keep_size(&manifest->file, manifest->end, manifest_slack_nbytes);
 	return 0;
 }
 

@@ -52,7 +52,7 @@ int manifest_parse(const void *bytes, size_t nbytes, manifest_visitor *visit, vo
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context);
 
 /* Cut that off, before anything is appended. 0, or a negative errno after a message. */
-int manifest_cut(const struct manifest *manifest);
+int manifest_truncate(const struct manifest *manifest);
 
 /* Append a record; it is not durable yet. Returns 0, or a negative errno after a message. */
 int manifest_append(struct manifest *manifest, const struct manifest_record *record);

@@ -15,26 +15,26 @@
 #include "src/base/diagnostics.h"
 
 /* What is left of a payload. */
-struct cursor {
-	const unsigned char *at;
-	size_t nbytes;
+struct payload_reader {
+	const unsigned char *next;
+	size_t remaining_nbytes;
 };
 
 /* The next n things of nbytes each; NULL if there are not so many. */
-static const void *take(struct cursor *cursor, uint64_t n, size_t nbytes)
+static const void *payload_read_array(struct payload_reader *reader, uint64_t n, size_t nbytes)
 {
-	const unsigned char *at = cursor->at;
+	const unsigned char *array = reader->next;
 
-	if (n > cursor->nbytes / nbytes)
+	if (n > reader->remaining_nbytes / nbytes)
 		return NULL;
-	cursor->at += n * nbytes;
-	cursor->nbytes -= n * nbytes;
-	return at;
+	reader->next += n * nbytes;
+	reader->remaining_nbytes -= n * nbytes;
+	return array;
 }
 
-static bool take_struct(struct cursor *cursor, void *to, size_t nbytes)
+static bool payload_read_struct(struct payload_reader *reader, void *to, size_t nbytes)
 {
-	const void *from = take(cursor, 1, nbytes);
+	const void *from = payload_read_array(reader, 1, nbytes);
 
 	if (from)
 		memcpy(to, from, nbytes);
@@ -42,9 +42,9 @@ static bool take_struct(struct cursor *cursor, void *to, size_t nbytes)
 }
 
 /* A copy, aligned as elements are; NULL after a message. */
-static void *copy(const void *bytes, size_t nbytes)
+static void *copy_aligned(const void *bytes, size_t nbytes)
 {
-	void *to = aligned_alloc(_Alignof(code_t), (nbytes / sizeof(code_t) + 1) * sizeof(code_t));
+	void *to = aligned_alloc(_Alignof(encoded_key_t), (nbytes / sizeof(encoded_key_t) + 1) * sizeof(encoded_key_t));
 
 	if (!to)
 		fail(-ENOMEM, "no memory for %zu bytes of a checkpoint", nbytes);
@@ -63,16 +63,16 @@ static bool is_valid_name(const char name[static FILE_UNIQUE_NAME_SIZE])
 }
 
 /* What is no name is not called one, in messages, say. */
-static int visit_header(struct checkpoint_state *state, struct cursor *cursor)
+static int visit_header(struct checkpoint_state *state, struct payload_reader *reader)
 {
 	struct saved_header header;
 
-	if (!take_struct(cursor, &header, sizeof header) || !is_valid_name(header.output_name))
+	if (!payload_read_struct(reader, &header, sizeof header) || !is_valid_name(header.output_name))
 		return -EBADMSG;
 	state->header = header;
-	state->description_nbytes = cursor->nbytes;
-	state->description = copy(cursor->at, cursor->nbytes);
-	return state->description ? 0 : -ENOMEM;
+	state->fingerprint_nbytes = reader->remaining_nbytes;
+	state->fingerprint = copy_aligned(reader->next, reader->remaining_nbytes);
+	return state->fingerprint ? 0 : -ENOMEM;
 }
 
 static bool is_valid_run(const struct checkpoint_run *run)
@@ -91,7 +91,7 @@ static bool is_valid_run(const struct checkpoint_run *run)
 }
 
 /* Put the run in the place of those that it replaces. */
-static int splice(struct checkpoint_state *state, const struct checkpoint_run *run)
+static int splice_run(struct checkpoint_state *state, const struct checkpoint_run *run)
 {
 	const size_t first = run->run.first, n = run->run.n_replaced;
 	struct checkpoint_run *runs =
@@ -108,264 +108,264 @@ static int splice(struct checkpoint_state *state, const struct checkpoint_run *r
 	return 0;
 }
 
-static int visit_run(struct checkpoint_state *state, struct cursor *cursor)
+static int visit_run(struct checkpoint_state *state, struct payload_reader *reader)
 {
 	struct checkpoint_run run = { 0 };
 	const void *blocks;
 	int r;
 
-	if (!take_struct(cursor, &run.run, sizeof run.run) ||
-	    run.run.item_nbytes > 2 * LAYOUT_MOST_RECORD_NBYTES || run.run.first > state->n_runs ||
+	if (!payload_read_struct(reader, &run.run, sizeof run.run) ||
+	    run.run.item_nbytes > 2 * LAYOUT_MAX_RECORD_NBYTES || run.run.first > state->n_runs ||
 	    run.run.n_replaced > state->n_runs - run.run.first)
 		return -EBADMSG;
-	blocks = take(cursor, run.run.n_blocks, sizeof *run.blocks);
-	if (!blocks || cursor->nbytes)
+	blocks = payload_read_array(reader, run.run.n_blocks, sizeof *run.blocks);
+	if (!blocks || reader->remaining_nbytes)
 		return -EBADMSG;
-	run.blocks = copy(blocks, run.run.n_blocks * sizeof *run.blocks);
+	run.blocks = copy_aligned(blocks, run.run.n_blocks * sizeof *run.blocks);
 	if (!run.blocks)
 		return -ENOMEM;
-	r = is_valid_run(&run) ? splice(state, &run) : -EBADMSG;
+	r = is_valid_run(&run) ? splice_run(state, &run) : -EBADMSG;
 	if (r < 0)
 		free(run.blocks);
 	return r;
 }
 
-uint64_t output_parts_end(uint64_t begin, const struct output_part *parts, size_t n)
+uint64_t output_extents_end(uint64_t begin, const struct output_extent *extents, size_t n)
 {
-	return n ? parts[n - 1].offset + parts[n - 1].nbytes : begin;
+	return n ? extents[n - 1].offset + extents[n - 1].nbytes : begin;
 }
 
-static uint64_t range_end(const struct checkpoint_range *range)
+static uint64_t partition_end(const struct checkpoint_partition *partition)
 {
-	return output_parts_end(range->begin, range->parts, range->n_parts);
+	return output_extents_end(partition->begin, partition->extents, partition->n_extents);
 }
 
-bool checkpoint_state_has_points(const struct checkpoint_state *state)
+bool checkpoint_state_has_progress(const struct checkpoint_state *state)
 {
-	for (size_t i = 0; i < state->n_ranges; i++)
-		if (state->ranges[i].has_point)
+	for (size_t i = 0; i < state->n_partitions; i++)
+		if (state->partitions[i].has_restore_point)
 			return true;
 	return false;
 }
 
-uint64_t checkpoint_state_nbytes(const struct checkpoint_state *state)
+uint64_t checkpoint_state_written_nbytes(const struct checkpoint_state *state)
 {
 	uint64_t nbytes = 0;
 
-	for (size_t i = 0; i < state->n_ranges; i++)
-		nbytes += range_end(&state->ranges[i]) - state->ranges[i].begin;
+	for (size_t i = 0; i < state->n_partitions; i++)
+		nbytes += partition_end(&state->partitions[i]) - state->partitions[i].begin;
 	return nbytes;
 }
 
-uint64_t checkpoint_state_end(const struct checkpoint_state *state)
+uint64_t checkpoint_state_written_end(const struct checkpoint_state *state)
 {
 	uint64_t end = 0;
 
-	for (size_t i = 0; i < state->n_ranges; i++)
-		if (state->ranges[i].n_parts)
-			end = range_end(&state->ranges[i]);
+	for (size_t i = 0; i < state->n_partitions; i++)
+		if (state->partitions[i].n_extents)
+			end = partition_end(&state->partitions[i]);
 	return end;
 }
 
-static void forget_point(struct checkpoint_range *range)
+static void free_restore_point(struct checkpoint_partition *partition)
 {
-	free((void *)range->point.key);
-	free((void *)range->point.first);
-	free((void *)range->point.last);
-	range->point = (struct merge_point){ 0 };
+	free((void *)partition->restore_point.key);
+	free((void *)partition->restore_point.first);
+	free((void *)partition->restore_point.last);
+	partition->restore_point = (struct restore_point){ 0 };
 }
 
-static void free_ranges(struct checkpoint_state *state)
+static void free_partitions(struct checkpoint_state *state)
 {
-	for (size_t i = 0; i < state->n_ranges; i++) {
-		struct checkpoint_range *range = &state->ranges[i];
+	for (size_t i = 0; i < state->n_partitions; i++) {
+		struct checkpoint_partition *partition = &state->partitions[i];
 
-		free(range->key);
-		forget_point(range);
-		free(range->parts);
+		free(partition->key);
+		free_restore_point(partition);
+		free(partition->extents);
 	}
-	free(state->ranges);
-	state->ranges = NULL;
-	state->n_ranges = 0;
+	free(state->partitions);
+	state->partitions = NULL;
+	state->n_partitions = 0;
 }
 
-static int make_ranges(struct checkpoint_state *state, size_t n)
+static int alloc_partitions(struct checkpoint_state *state, size_t n)
 {
-	free_ranges(state);
-	state->ranges = calloc(n, sizeof *state->ranges);
-	if (!state->ranges)
+	free_partitions(state);
+	state->partitions = calloc(n, sizeof *state->partitions);
+	if (!state->partitions)
 		return fail(-ENOMEM, "no memory for %zu ranges of a checkpoint", n);
-	state->n_ranges = n;
+	state->n_partitions = n;
 	return 0;
 }
 
 /* begins: n; keys: n of nbytes each. */
-static int fill_ranges(struct checkpoint_state *state, const uint64_t *begins, const char *keys)
+static int fill_partitions(struct checkpoint_state *state, const uint64_t *offsets, const char *keys)
 {
-	for (size_t i = 0; i < state->n_ranges; i++) {
-		struct checkpoint_range *range = &state->ranges[i];
+	for (size_t i = 0; i < state->n_partitions; i++) {
+		struct checkpoint_partition *partition = &state->partitions[i];
 
-		if (begins[i] < (i ? begins[i - 1] : 0) || begins[i] > (i ? INT64_MAX : 0))
+		if (offsets[i] < (i ? offsets[i - 1] : 0) || offsets[i] > (i ? INT64_MAX : 0))
 			return -EBADMSG;
-		range->begin = begins[i];
+		partition->begin = offsets[i];
 		if (i)
-			range->key = copy(keys + i * state->key_nbytes, state->key_nbytes);
-		if (i && !range->key)
+			partition->key = copy_aligned(keys + i * state->key_nbytes, state->key_nbytes);
+		if (i && !partition->key)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* As long as nothing is written in them, others may take their place. */
-static int visit_ranges(struct checkpoint_state *state, struct cursor *cursor)
+static int visit_partitions(struct checkpoint_state *state, struct payload_reader *reader)
 {
-	struct saved_ranges saved;
-	const void *begins, *keys;
+	struct saved_partitions saved;
+	const void *offsets, *keys;
 	int r;
 
-	if (checkpoint_state_has_points(state) || !take_struct(cursor, &saved, sizeof saved) ||
-	    saved.n_ranges == 0 || saved.n_ranges > UINT32_MAX ||
-	    saved.key_nbytes < sizeof(code_t) || saved.key_nbytes > cursor->nbytes)
+	if (checkpoint_state_has_progress(state) || !payload_read_struct(reader, &saved, sizeof saved) ||
+	    saved.n_partitions == 0 || saved.n_partitions > UINT32_MAX ||
+	    saved.key_nbytes < sizeof(encoded_key_t) || saved.key_nbytes > reader->remaining_nbytes)
 		return -EBADMSG;
-	begins = take(cursor, saved.n_ranges, sizeof(uint64_t));
-	keys = take(cursor, saved.n_ranges, saved.key_nbytes);
-	if (!begins || !keys || cursor->nbytes)
+	offsets = payload_read_array(reader, saved.n_partitions, sizeof(uint64_t));
+	keys = payload_read_array(reader, saved.n_partitions, saved.key_nbytes);
+	if (!offsets || !keys || reader->remaining_nbytes)
 		return -EBADMSG;
-	r = make_ranges(state, saved.n_ranges);
+	r = alloc_partitions(state, saved.n_partitions);
 	state->key_nbytes = saved.key_nbytes;
-	return r < 0 ? r : fill_ranges(state, begins, keys);
+	return r < 0 ? r : fill_partitions(state, offsets, keys);
 }
 
 /* Of range i: parts that go on where its last ones ended, up to the next range. */
-static int add_parts(struct checkpoint_state *state, size_t i, struct cursor *cursor, uint64_t n)
+static int append_extents(struct checkpoint_state *state, size_t i, struct payload_reader *reader, uint64_t n)
 {
-	struct checkpoint_range *range = &state->ranges[i];
-	const uint64_t most = i + 1 < state->n_ranges ? range[1].begin : INT64_MAX;
-	uint64_t end = range_end(range);
-	const void *from = take(cursor, n, sizeof *range->parts);
-	struct output_part *parts;
+	struct checkpoint_partition *partition = &state->partitions[i];
+	const uint64_t max_end = i + 1 < state->n_partitions ? partition[1].begin : INT64_MAX;
+	uint64_t end = partition_end(partition);
+	const void *from = payload_read_array(reader, n, sizeof *partition->extents);
+	struct output_extent *extents;
 
 	if (!from)
 		return -EBADMSG;
-	parts = realloc(range->parts, (range->n_parts + n + 1) * sizeof *parts);
-	if (!parts)
+	extents = realloc(partition->extents, (partition->n_extents + n + 1) * sizeof *extents);
+	if (!extents)
 		return fail(-ENOMEM, "no memory for the output's parts of a checkpoint");
-	range->parts = parts;
-	parts += range->n_parts;
-	memcpy(parts, from, n * sizeof *parts);
+	partition->extents = extents;
+	extents += partition->n_extents;
+	memcpy(extents, from, n * sizeof *extents);
 	for (uint64_t j = 0; j < n; j++) {
-		if (parts[j].offset != end || parts[j].nbytes == 0 || parts[j].nbytes > most - end)
+		if (extents[j].offset != end || extents[j].nbytes == 0 || extents[j].nbytes > max_end - end)
 			return -EBADMSG;
-		end += parts[j].nbytes;
+		end += extents[j].nbytes;
 	}
-	range->n_parts += n;
+	partition->n_extents += n;
 	return 0;
 }
 
 /* What follows the parts. */
-static int take_point(struct checkpoint_range *range, const struct saved_point *saved,
-		      struct cursor *cursor)
+static int payload_read_restore_point(struct checkpoint_partition *partition, const struct saved_restore_point *saved,
+		      struct payload_reader *reader)
 {
-	const void *key = take(cursor, saved->key_nbytes, 1);
-	const void *first = take(cursor, saved->edge_nbytes, 1);
-	const void *last = take(cursor, saved->edge_nbytes, 1);
+	const void *key = payload_read_array(reader, saved->key_nbytes, 1);
+	const void *first = payload_read_array(reader, saved->edge_nbytes, 1);
+	const void *last = payload_read_array(reader, saved->edge_nbytes, 1);
 
-	if (!key || !first || !last || cursor->nbytes)
+	if (!key || !first || !last || reader->remaining_nbytes)
 		return -EBADMSG;
-	forget_point(range);
-	range->point = (struct merge_point){ .key = copy(key, saved->key_nbytes),
-					     .first = copy(first, saved->edge_nbytes),
-					     .last = copy(last, saved->edge_nbytes),
+	free_restore_point(partition);
+	partition->restore_point = (struct restore_point){ .key = copy_aligned(key, saved->key_nbytes),
+					     .first = copy_aligned(first, saved->edge_nbytes),
+					     .last = copy_aligned(last, saved->edge_nbytes),
 					     .result = saved->result };
-	range->has_point = true;
-	range->n_at_point = range->n_parts;
-	return range->point.key && range->point.first && range->point.last ? 0 : -ENOMEM;
+	partition->has_restore_point = true;
+	partition->n_extents_at_point = partition->n_extents;
+	return partition->restore_point.key && partition->restore_point.first && partition->restore_point.last ? 0 : -ENOMEM;
 }
 
-static int visit_point(struct checkpoint_state *state, struct cursor *cursor)
+static int visit_restore_point(struct checkpoint_state *state, struct payload_reader *reader)
 {
-	const bool has_points = checkpoint_state_has_points(state);
-	struct saved_point saved;
+	const bool has_restore_points = checkpoint_state_has_progress(state);
+	struct saved_restore_point saved;
 	int r;
 
-	if (!take_struct(cursor, &saved, sizeof saved) || saved.range >= state->n_ranges ||
+	if (!payload_read_struct(reader, &saved, sizeof saved) || saved.partition >= state->n_partitions ||
 	    saved.key_nbytes != state->key_nbytes ||
-	    (has_points && saved.edge_nbytes != state->edge_nbytes))
+	    (has_restore_points && saved.edge_nbytes != state->edge_nbytes))
 		return -EBADMSG;
 	state->edge_nbytes = saved.edge_nbytes;
-	r = add_parts(state, saved.range, cursor, saved.n_parts);
-	return r < 0 ? r : take_point(&state->ranges[saved.range], &saved, cursor);
+	r = append_extents(state, saved.partition, reader, saved.n_extents);
+	return r < 0 ? r : payload_read_restore_point(&state->partitions[saved.partition], &saved, reader);
 }
 
-/* How many of the parts are of the range that the first of them is in, which is *ret_range. */
-static uint64_t count_in_range(const struct checkpoint_state *state, const struct cursor *cursor,
-			       uint64_t n, size_t *ret_range)
+/* How many of the parts are of the range that the first of them is in, which is *ret_partition. */
+static uint64_t count_in_partition(const struct checkpoint_state *state, const struct payload_reader *reader,
+			       uint64_t n, size_t *ret_partition)
 {
-	const struct output_part *parts = (const void *)cursor->at;
+	const struct output_extent *extents = (const void *)reader->next;
 	uint64_t i = 1, end = UINT64_MAX;
 
-	*ret_range = begins_find(state->ranges, sizeof *state->ranges,
-				 offsetof(struct checkpoint_range, begin), state->n_ranges,
-				 parts->offset);
-	if (*ret_range + 1 < state->n_ranges)
-		end = state->ranges[*ret_range + 1].begin;
-	while (i < n && parts[i].offset < end)
+	*ret_partition = find_interval(state->partitions, sizeof *state->partitions,
+				 offsetof(struct checkpoint_partition, begin), state->n_partitions,
+				 extents->offset);
+	if (*ret_partition + 1 < state->n_partitions)
+		end = state->partitions[*ret_partition + 1].begin;
+	while (i < n && extents[i].offset < end)
 		i++;
 	return i;
 }
 
 /* What was only in memory was written without points, in no ranges that matter. */
-static int visit_done(struct checkpoint_state *state, struct cursor *cursor)
+static int visit_done(struct checkpoint_state *state, struct payload_reader *reader)
 {
 	uint64_t n;
 	int r = 0;
 
-	if (!take_struct(cursor, &state->done, sizeof state->done) ||
-	    cursor->nbytes / sizeof(struct output_part) < state->done.n_parts)
+	if (!payload_read_struct(reader, &state->done, sizeof state->done) ||
+	    reader->remaining_nbytes / sizeof(struct output_extent) < state->done.n_extents)
 		return -EBADMSG;
-	if (state->n_ranges == 0)
-		r = make_ranges(state, 1);
+	if (state->n_partitions == 0)
+		r = alloc_partitions(state, 1);
 	state->is_done = r == 0;
-	for (uint64_t left = state->done.n_parts; left && r == 0; left -= n) {
-		size_t range;
+	for (uint64_t remaining = state->done.n_extents; remaining && r == 0; remaining -= n) {
+		size_t partition;
 
-		n = count_in_range(state, cursor, left, &range);
-		r = add_parts(state, range, cursor, n);
+		n = count_in_partition(state, reader, remaining, &partition);
+		r = append_extents(state, partition, reader, n);
 	}
 	return r;
 }
 
-void checkpoint_state_forget_done(struct checkpoint_state *state)
+void checkpoint_state_clear_done(struct checkpoint_state *state)
 {
-	for (size_t i = 0; state->is_done && i < state->n_ranges; i++)
-		state->ranges[i].n_parts = state->ranges[i].n_at_point;
+	for (size_t i = 0; state->is_done && i < state->n_partitions; i++)
+		state->partitions[i].n_extents = state->partitions[i].n_extents_at_point;
 	state->is_done = false;
 }
 
 int checkpoint_state_visit(void *context, const struct manifest_record *record)
 {
 	struct checkpoint_state *state = context;
-	struct cursor cursor = { record->payload, record->nbytes };
+	struct payload_reader reader = { record->payload, record->nbytes };
 
-	if ((record->type == RECORD_HEADER) != !state->description)
+	if ((record->type == RECORD_HEADER) != !state->fingerprint)
 		return -EBADMSG;
-	checkpoint_state_forget_done(state);
+	checkpoint_state_clear_done(state);
 	switch (record->type) {
 	case RECORD_HEADER:
-		return visit_header(state, &cursor);
+		return visit_header(state, &reader);
 	case RECORD_OUTPUT:
-		return take_struct(&cursor, &state->output, sizeof state->output) ? 0 : -EBADMSG;
+		return payload_read_struct(&reader, &state->output, sizeof state->output) ? 0 : -EBADMSG;
 	case RECORD_RUN:
-		return visit_run(state, &cursor);
-	case RECORD_RANGES:
-		return visit_ranges(state, &cursor);
-	case RECORD_POINT:
-		return visit_point(state, &cursor);
+		return visit_run(state, &reader);
+	case RECORD_PARTITIONS:
+		return visit_partitions(state, &reader);
+	case RECORD_RESTORE_POINT:
+		return visit_restore_point(state, &reader);
 	case RECORD_DONE:
-		return visit_done(state, &cursor);
+		return visit_done(state, &reader);
 	case RECORD_DAMAGED:
 		state->is_damaged = true;
-		return take_struct(&cursor, &state->damage, sizeof state->damage) ? 0 : -EBADMSG;
+		return payload_read_struct(&reader, &state->damage, sizeof state->damage) ? 0 : -EBADMSG;
 	default:
 		return -EBADMSG;
 	}
@@ -383,18 +383,18 @@ void checkpoint_state_free_runs(struct checkpoint_state *state)
 void checkpoint_state_free(struct checkpoint_state *state)
 {
 	checkpoint_state_free_runs(state);
-	free(state->description);
-	free_ranges(state);
+	free(state->fingerprint);
+	free_partitions(state);
 	*state = (struct checkpoint_state){ 0 };
 }
 
-void *payload_join(const struct payload_part *parts, size_t n, size_t *ret_nbytes)
+void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes)
 {
 	size_t nbytes = 0;
 	char *payload;
 
 	for (size_t i = 0; i < n; i++)
-		nbytes += parts[i].nbytes;
+		nbytes += slices[i].nbytes;
 	payload = malloc(nbytes + 1);
 	if (!payload) {
 		fail(-ENOMEM, "no memory for %zu bytes of a checkpoint", nbytes);
@@ -402,19 +402,19 @@ void *payload_join(const struct payload_part *parts, size_t n, size_t *ret_nbyte
 	}
 	nbytes = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (parts[i].nbytes)
-			memcpy(payload + nbytes, parts[i].bytes, parts[i].nbytes);
-		nbytes += parts[i].nbytes;
+		if (slices[i].nbytes)
+			memcpy(payload + nbytes, slices[i].bytes, slices[i].nbytes);
+		nbytes += slices[i].nbytes;
 	}
 	*ret_nbytes = nbytes;
 	return payload;
 }
 
-int checkpoint_append(struct manifest *manifest, enum checkpoint_record type,
-		      const struct payload_part *parts, size_t n)
+int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
+		      const struct payload_slice *slices, size_t n)
 {
 	size_t nbytes;
-	void *payload = payload_join(parts, n, &nbytes);
+	void *payload = payload_join(slices, n, &nbytes);
 	int r;
 
 	if (!payload)

@@ -24,10 +24,10 @@ enum checkpoint_record {
 	RECORD_HEADER = 1,
 	RECORD_OUTPUT,
 	RECORD_RUN,
-	RECORD_POINT,
+	RECORD_RESTORE_POINT,
 	RECORD_DONE,
 	RECORD_DAMAGED,
-	RECORD_RANGES
+	RECORD_PARTITIONS
 };
 
 struct saved_header {
@@ -44,35 +44,35 @@ struct saved_output {
 
 struct saved_run {
 	uint64_t first, n_replaced; /* its place among the runs, and how many it replaces there */
-	struct ledger origin;
+	struct record_totals origin;
 	uint64_t n_items, item_nbytes;
 	uint64_t n_blocks; /* which follow */
 };
 
 /* A part of the output, in bytes from where the records begin. */
-struct output_part {
+struct output_extent {
 	uint64_t offset, nbytes;
 	uint64_t checksum; /* checksum64() */
 };
 
 /* What follows: where each begins, as the parts do, and then as many keys; the first has none. */
-struct saved_ranges {
-	uint64_t n_ranges, key_nbytes;
+struct saved_partitions {
+	uint64_t n_partitions, key_nbytes;
 };
 
-struct saved_point {
+struct saved_restore_point {
 	struct merge_result result;
-	uint64_t range;
+	uint64_t partition;
 	uint64_t key_nbytes, edge_nbytes;
-	uint64_t n_parts; /* which follow, and then the key and the two edges */
+	uint64_t n_extents; /* which follow, and then the key and the two edges */
 };
 
 struct saved_done {
 	uint64_t offset;                          /* where records begin in the output */
 	uint64_t output_nbytes;                   /* its size, ... */
 	int64_t modified_seconds, modified_nanos; /* and the time of its last modification */
-	uint64_t around;                          /* written_parts_sum_around() */
-	uint64_t n_parts;                         /* which follow, of one range after the other */
+	uint64_t framing_checksum;                          /* written_extents_framing_checksum() */
+	uint64_t n_extents;                         /* which follow, of one range after the other */
 };
 
 struct saved_damage {
@@ -86,24 +86,24 @@ struct checkpoint_run {
 };
 
 /* A range of the final merge. */
-struct checkpoint_range {
+struct checkpoint_partition {
 	uint64_t begin; /* in the output */
 	void *key;      /* that it begins in front of; NULL: it is the first */
-	bool has_point;
-	struct merge_point point;
-	struct output_part *parts; /* n_parts, without a gap from `begin` on */
-	size_t n_parts, n_at_point;
+	bool has_restore_point;
+	struct restore_point restore_point;
+	struct output_extent *extents; /* n_extents, without a gap from `begin` on */
+	size_t n_extents, n_extents_at_point;
 };
 
 struct checkpoint_state {
 	struct saved_header header;
-	char *description; /* fingerprint.h; NULL: there is no checkpoint yet */
-	size_t description_nbytes;
+	char *fingerprint; /* fingerprint.h; NULL: there is no checkpoint yet */
+	size_t fingerprint_nbytes;
 	struct saved_output output;
 	struct checkpoint_run *runs; /* n_runs, in the order of the input */
 	size_t n_runs;
-	struct checkpoint_range *ranges; /* n_ranges; 0: they are not known yet */
-	size_t n_ranges;
+	struct checkpoint_partition *partitions; /* n_partitions; 0: they are not known yet */
+	size_t n_partitions;
 	size_t key_nbytes, edge_nbytes; /* of their points */
 	bool is_done;
 	struct saved_done done;
@@ -118,7 +118,7 @@ struct checkpoint_state {
 int checkpoint_state_visit(void *state, const struct manifest_record *record);
 
 /* The output was complete, but did not get its name: its last part is to be written again. */
-void checkpoint_state_forget_done(struct checkpoint_state *state);
+void checkpoint_state_clear_done(struct checkpoint_state *state);
 
 /* Forget the runs: their indexes take memory. */
 void checkpoint_state_free_runs(struct checkpoint_state *state);
@@ -127,24 +127,24 @@ void checkpoint_state_free_runs(struct checkpoint_state *state);
 void checkpoint_state_free(struct checkpoint_state *state);
 
 /* A part of a payload. */
-struct payload_part {
+struct payload_slice {
 	const void *bytes;
 	size_t nbytes;
 };
 
 /* The n parts one after the other, for free(); NULL after a message. */
-void *payload_join(const struct payload_part *parts, size_t n, size_t *ret_nbytes);
+void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes);
 
 /* Append a record that consists of n parts. 0, or a negative errno after a message. */
-int checkpoint_append(struct manifest *manifest, enum checkpoint_record type,
-		      const struct payload_part *parts, size_t n);
+int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
+		      const struct payload_slice *slices, size_t n);
 
 /* Where n parts end that begin at `begin` and have no gap. */
-uint64_t output_parts_end(uint64_t begin, const struct output_part *parts, size_t n);
+uint64_t output_extents_end(uint64_t begin, const struct output_extent *extents, size_t n);
 
 /* Has any of the final merge been finished? */
-bool checkpoint_state_has_points(const struct checkpoint_state *state);
+bool checkpoint_state_has_progress(const struct checkpoint_state *state);
 
 /* Bytes of the output that all parts describe, and where the last of them ends. */
-uint64_t checkpoint_state_nbytes(const struct checkpoint_state *state);
-uint64_t checkpoint_state_end(const struct checkpoint_state *state);
+uint64_t checkpoint_state_written_nbytes(const struct checkpoint_state *state);
+uint64_t checkpoint_state_written_end(const struct checkpoint_state *state);

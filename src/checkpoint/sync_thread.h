@@ -16,32 +16,32 @@
 #include "io/spill/spill.h"
 #include "src/checkpoint/manifest_records.h"
 
-struct saver;
+struct sync_thread;
 
 /* Something to be made durable. Freed by the saver. */
-struct save {
-	struct save *next;
+struct sync_request {
+	struct sync_request *next;
 	enum checkpoint_record type;
 	bool needs_runs, needs_output; /* what must be durable before */
 	void *payload;                 /* nbytes; freed by the saver */
 	size_t nbytes;
 	/* It is durable, or never will be: give up what is not needed any more, and the context. */
-	void (*finish)(void *context, bool durable);
+	void (*on_complete)(void *context, bool durable);
 	void *context;
 };
 
 /* What the records are appended to and speak of; all must outlive the saver. 0 or an errno. */
-int saver_open(struct manifest *manifest, struct spill *spill, struct output *output,
-	       struct saver **ret_saver);
+int sync_thread_open(struct manifest *manifest, struct spill *spill, struct output *output,
+	       struct sync_thread **ret_sync_thread);
 
 /*
  * Take over `save`, also on failure: the errno of what could not be saved before (the message is
  * printed). Thread-safe.
  */
-int saver_add(struct saver *saver, struct save *save);
+int sync_thread_add(struct sync_thread *sync_thread, struct sync_request *request);
 
 /*
  * End it, after what it was asked to if `drain`, else as soon as possible. NULL is fine. Returns 0,
  * or the errno of what could not be saved or brought to stable storage (the message is printed).
  */
-int saver_close(struct saver *saver, bool drain);
+int sync_thread_close(struct sync_thread *sync_thread, bool drain);

@@ -24,7 +24,7 @@
  * A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and
  * messages would be written into it. Put something harmless there, on which reads and writes fail.
  */
-static int occupy_standard_descriptors(void)
+static int reserve_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
@@ -36,7 +36,7 @@ static int occupy_standard_descriptors(void)
  * Files that the umask closes to their owner, too, could be neither opened a second time nor, in a
  * checkpoint, taken up. It counts for everybody else.
  */
-static void open_files_to_their_owner(void)
+static void clear_owner_umask(void)
 {
 	umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
 }
@@ -46,20 +46,20 @@ static void open_files_to_their_owner(void)
  * By default each has one of its own, which takes 64 MiB of addresses, and these may be limited.
  * (So glibc does; musl has no arenas.)
  */
-void program_prepare_memory(void)
+void cli_configure_malloc(void)
 {
 #ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, 1);
 #endif
 }
 
-static bool is_taken(const struct gsort *sort, const char *option)
+static bool is_option_set(const struct gsort *sort, const char *option)
 {
 	return gsort_get_set(sort, option) != NULL;
 }
 
 /* --explain */
-static int explain(struct gsort *sort, const char *form)
+static int print_explanation(struct gsort *sort, const char *form)
 {
 	const char *text;
 	const int r = strcmp(form, "json") == 0 ? gsort_explain(sort, 0, &text) :
@@ -71,14 +71,14 @@ static int explain(struct gsort *sort, const char *form)
 }
 
 /* Check, explain, sort or merge. 0; 1: there is disorder; or a negative errno after a message. */
-static int run(struct gsort *sort)
+static int run_command(struct gsort *sort)
 {
 	uint64_t disorder = 0;
 	int r;
 
-	if (is_taken(sort, "explain"))
-		return explain(sort, gsort_get_set(sort, "explain"));
-	if (!is_taken(sort, "check") && !is_taken(sort, "C"))
+	if (is_option_set(sort, "explain"))
+		return print_explanation(sort, gsort_get_set(sort, "explain"));
+	if (!is_option_set(sort, "check") && !is_option_set(sort, "C"))
 		return gsort_run(sort);
 	r = gsort_check(sort, &disorder);
 	return r < 0 ? r : disorder > 0;
@@ -87,19 +87,19 @@ static int run(struct gsort *sort)
 /* No write to it was refused, so what was asked for is there. */
 static int check_standard_error(const struct gsort *sort)
 {
-	const char *option = is_taken(sort, "stats") ? "--stats" : "--debug";
+	const char *option = is_option_set(sort, "stats") ? "--stats" : "--debug";
 
-	if (!(is_taken(sort, "stats") || is_taken(sort, "debug")) || !ferror(stderr))
+	if (!(is_option_set(sort, "stats") || is_option_set(sort, "debug")) || !ferror(stderr))
 		return 0;
-	return complain(-EIO, "%s: standard error cannot be written to", option);
+	return cli_error(-EIO, "%s: standard error cannot be written to", option);
 }
 
 /* What is to be told of a run that has succeeded. 0, or the first failure. */
-static int report(struct gsort *sort)
+static int print_reports(struct gsort *sort)
 {
-	int r = 0, written;
+	int r = 0, write_error;
 
-	if (is_taken(sort, "stats")) {
+	if (is_option_set(sort, "stats")) {
 		const char *table = gsort_stats_text(sort);
 
 		if (table)
@@ -109,11 +109,11 @@ static int report(struct gsort *sort)
 	}
 	if (r == 0)
 		r = check_standard_error(sort);
-	written = gsort_write_reports(sort);
-	return written < 0 ? written : r;
+	write_error = gsort_write_reports(sort);
+	return write_error < 0 ? write_error : r;
 }
 
-static enum progress_mode progress_mode_of(const struct gsort *sort)
+static enum progress_mode get_progress_mode(const struct gsort *sort)
 {
 	const char *mode = gsort_get_set(sort, "progress");
 
@@ -122,96 +122,96 @@ static enum progress_mode progress_mode_of(const struct gsort *sort)
 	return strcmp(mode, "always") == 0 ? PROGRESS_ALWAYS : PROGRESS_NEVER;
 }
 
-static void ask_for_progress(void *sort, struct gsort_progress *ret_progress)
+static void query_progress(void *sort, struct gsort_progress *ret_progress)
 {
 	gsort_get_progress(sort, ret_progress, sizeof *ret_progress);
 }
 
-static int run_reporting(const struct program_hooks *hooks, struct gsort *sort)
+static int run_with_progress(const struct cli_hooks *hooks, struct gsort *sort)
 {
-	struct progress *progress = NULL;
-	int r = 0, reported;
+	struct progress_display *display = NULL;
+	int r = 0, report_error;
 
 	/* What is planned for all ranks the first one says. */
-	if (hooks->speaker && is_taken(sort, "explain"))
+	if (hooks->message_prefix && is_option_set(sort, "explain"))
 		return 0;
-	if (!hooks->speaker) /* who asks all of a company for progress is told once */
-		r = progress_open(progress_mode_of(sort), ask_for_progress, sort, &progress);
+	if (!hooks->message_prefix) /* who asks all of a company for progress is told once */
+		r = progress_display_open(get_progress_mode(sort), query_progress, sort, &display);
 	if (r == 0)
-		r = run(sort);
-	progress_close(progress); /* its line goes before the table comes */
+		r = run_command(sort);
+	progress_display_close(display); /* its line goes before the table comes */
 	if (r < 0)
 		return r;
-	reported = hooks->speaker ? 0 : report(sort);
-	return reported < 0 ? reported : r;
+	report_error = hooks->message_prefix ? 0 : print_reports(sort);
+	return report_error < 0 ? report_error : r;
 }
 
 /* Descriptors: of a part of the output, its file, directory and old file; and of all else. */
-enum { FILES_OF_A_PART = 4, FILES_BESIDE = 256 };
+enum { DESCRIPTORS_PER_PART_FILE = 4, RESERVED_DESCRIPTORS = 256 };
 
-static int lend_process(struct gsort *sort)
+static int attach_process(struct gsort *sort)
 {
-	const char *n_parts = gsort_get_set(sort, "split");
-	int r = process_lend();
+	const char *n_part_files = gsort_get_set(sort, "split");
+	int r = process_setup();
 
-	if (n_parts)
-		process_allow_files(FILES_BESIDE +
-				    FILES_OF_A_PART * (unsigned)strtoul(n_parts, NULL, 10));
+	if (n_part_files)
+		process_raise_file_limit(RESERVED_DESCRIPTORS +
+				    DESCRIPTORS_PER_PART_FILE * (unsigned)strtoul(n_part_files, NULL, 10));
 	if (r < 0)
-		return complain(r, "cannot handle signals: %m");
-	return process_lent() ? gsort_set_process(sort, process_lent()) : 0;
+		return cli_error(r, "cannot handle signals: %m");
+	return process_get() ? gsort_set_process(sort, process_get()) : 0;
 }
 
-static void hear(void *context, enum gsort_severity kind, const char *text)
+static void on_library_message(void *context, enum gsort_severity kind, const char *text)
 {
-	const struct program_hooks *hooks = context;
+	const struct cli_hooks *hooks = context;
 
-	if (!hooks->speaker)
-		say(kind, text);
+	if (!hooks->message_prefix)
+		cli_message(kind, text);
 	else if (kind == GSORT_ERROR || kind == GSORT_WARNING)
-		say_as(hooks->speaker, kind, text);
+		cli_message_from(hooks->message_prefix, kind, text);
 }
 
-static int take_command_line(const struct program_hooks *hooks, struct gsort *sort, int argc,
+static int parse_command_line(const struct cli_hooks *hooks, struct gsort *sort, int argc,
 			     char **argv)
 {
-	int r = hooks->begin ? hooks->begin(hooks->context, sort) : 0;
+	int r = hooks->before_parse ? hooks->before_parse(hooks->context, sort) : 0;
 
 	if (r == 0)
-		r = command_line_take(hooks->face, argc, argv, sort);
-	return hooks->taken ? hooks->taken(hooks->context, sort, r) : r;
+		r = command_line_parse(hooks->program, argc, argv, sort);
+	return hooks->after_parse ? hooks->after_parse(hooks->context, sort, r) : r;
 }
 
-static int serve(const struct program_hooks *hooks, struct gsort *sort, int argc, char **argv)
+static int parse_and_run(const struct cli_hooks *hooks, struct gsort *sort, int argc, char **argv)
 {
-	int r = gsort_set_message_callback(sort, hear, (void *)(uintptr_t)hooks);
+	int r = gsort_set_message_callback(sort, on_library_message, (void *)(uintptr_t)hooks);
 
 	if (r == 0)
-		r = take_command_line(hooks, sort, argc, argv);
-	if (r == COMMAND_LINE_ASKED)
-		return hooks->speaker ? 0 : command_line_answer(hooks->face, sort);
+		r = parse_command_line(hooks, sort, argc, argv);
+	if (r == COMMAND_LINE_BUILTIN)
+		return hooks->message_prefix ? 0 : command_line_print_builtin(hooks->program, sort);
 	if (r < 0)
 		return r;
-	deadly_signals_handle();
-	r = lend_process(sort);
-	return r < 0 ? r : run_reporting(hooks, sort);
+	fatal_signals_install();
+	r = attach_process(sort);
+	return r < 0 ? r : run_with_progress(hooks, sort);
 }
 
-int program_run(const struct program_hooks *hooks, int argc, char **argv)
+int cli_main(const struct cli_hooks *hooks, int argc, char **argv)
 {
 	struct gsort *sort = NULL;
-	int r = occupy_standard_descriptors();
+	int r = reserve_standard_descriptors();
 
-	open_files_to_their_owner();
+	clear_owner_umask();
 	if (r == 0)
 		r = gsort_open(&sort);
 	if (r < 0)
-		complain(r, "cannot begin: %m");
+		cli_error(r, "cannot begin: %m");
 	else
-		r = serve(hooks, sort, argc, argv);
+		r = parse_and_run(hooks, sort, argc, argv);
 	gsort_close(sort);
-	deadly_signals_make_up();
+	fatal_signals_raise_pending();
 	if (r == 0 && fflush(stdout) != 0)
-		r = complain(-errno, "standard output: %m");
+		r = cli_error(-errno, "standard output: %m");
 	return r < 0 ? EXIT_TROUBLE : r;
 }

@@ -16,10 +16,10 @@
 #include "src/cli/print_message.h"
 
 /* How the library knows what the caller has open as 1. */
-static const char standard_output[] = "/dev/fd/1";
+static const char standard_output_path[] = "/dev/fd/1";
 
-static const struct command_line_face own_face = {
-	.program = GSORT_PROGRAM,
+static const struct cli_program default_program = {
+	.name = GSORT_PROGRAM,
 	.usage =
 		"Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
 		"Sort fixed-size binary records, in files larger than memory.\n"
@@ -30,45 +30,45 @@ static const struct command_line_face own_face = {
 	.get_word = gsort_get_option_word,
 };
 
-static const char *word_of(const void *context, unsigned i, unsigned n, char *text)
+static const char *get_program_word(const void *context, unsigned i, unsigned n, char *text)
 {
-	const struct command_line_face *face = context;
+	const struct cli_program *program = context;
 
-	return face->get_word(i, n, text);
+	return program->get_word(i, n, text);
 }
 
-static void list_options(const struct command_line_face *face, struct option_list *options)
+static void list_options(const struct cli_program *program, struct option_list *options)
 {
 	options->n = 0;
-	options->word = word_of;
-	options->context = face;
-	while (options->n < OPTION_LIST_MOST &&
-	       face->get_option(options->n, &options->all[options->n], sizeof options->all[0]) == 0)
+	options->get_word = get_program_word;
+	options->context = program;
+	while (options->n < OPTION_LIST_MAX &&
+	       program->get_option(options->n, &options->options[options->n], sizeof options->options[0]) == 0)
 		options->n++;
 }
 
 /* What takes the words. */
-struct taker {
-	const struct command_line_face *face;
+struct sort_option_target {
+	const struct cli_program *program;
 	const struct option_list *options;
 	struct gsort *sort;
 };
 
-static int take(void *context, unsigned i, const char *value)
+static int set_sort_option(void *context, unsigned i, const char *value)
 {
 	/* They end the parsing, so of a sort at most one is taken. */
-	static const char *const questions[] = { "help", "version", "completion" };
-	const struct taker *taker = context;
-	const char *name = taker->options->all[i].name;
-	const int r = gsort_set_from_cli(taker->sort, name, value);
+	static const char *const builtin_names[] = { "help", "version", "completion" };
+	const struct sort_option_target *target = context;
+	const char *name = target->options->options[i].name;
+	const int r = gsort_set_from_cli(target->sort, name, value);
 
-	for (size_t k = 0; r == 0 && k < sizeof questions / sizeof questions[0]; k++)
-		if (strcmp(questions[k], name) == 0)
-			return COMMAND_LINE_ASKED;
+	for (size_t k = 0; r == 0 && k < sizeof builtin_names / sizeof builtin_names[0]; k++)
+		if (strcmp(builtin_names[k], name) == 0)
+			return COMMAND_LINE_BUILTIN;
 	return r;
 }
 
-static void print_help(const char *usage, const struct option_list *options)
+static void print_command_help(const char *usage, const struct option_list *options)
 {
 	fputs(usage, stdout);
 	option_print_help(options, stdout);
@@ -77,73 +77,73 @@ static void print_help(const char *usage, const struct option_list *options)
 	       gsort_describe_types());
 }
 
-static void print_answer(const struct command_line_face *face, const struct gsort *sort)
+static void print_builtin(const struct cli_program *program, const struct gsort *sort)
 {
 	struct option_list options;
 
-	list_options(face, &options);
+	list_options(program, &options);
 	if (gsort_get_set(sort, "help"))
-		print_help(face->usage, &options);
+		print_command_help(program->usage, &options);
 	else if (gsort_get_set(sort, "version"))
-		printf("%s %s (back ends: cpu%s)\n", face->program, gsort_version(),
+		printf("%s %s (back ends: cpu%s)\n", program->name, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		completion_print(gsort_get_set(sort, "completion"), face->program, &options,
+		completion_print(gsort_get_set(sort, "completion"), program->name, &options,
 				 stdout);
 }
 
 /* What was printed must have arrived: --help to a full disk is an error too. */
-int command_line_answer(const struct command_line_face *face, const struct gsort *sort)
+int command_line_print_builtin(const struct cli_program *program, const struct gsort *sort)
 {
-	print_answer(face ? face : &own_face, sort);
+	print_builtin(program ? program : &default_program, sort);
 	if (fflush(stdout) != 0 || ferror(stdout))
-		return complain(-errno, "standard output: %m");
+		return cli_error(-errno, "standard output: %m");
 	return 0;
 }
 
 /* The inputs: operands, names from a file, or standard input. */
-static int take_inputs(struct gsort *sort, const struct parsed_words *words)
+static int add_inputs(struct gsort *sort, const struct parsed_command_line *parsed)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < words->n_operands && r == 0; i++)
-		r = *words->operands[i] ?
-			    gsort_add_input_path(sort, words->operands[i]) :
-			    complain(-ENOENT, "'': cannot open: %m"); /* a name that no file has */
-	if (r == 0 && words->n_operands == 0 && !gsort_get_set(sort, "files0-from"))
+	for (unsigned i = 0; i < parsed->n_operands && r == 0; i++)
+		r = *parsed->operands[i] ?
+			    gsort_add_input_path(sort, parsed->operands[i]) :
+			    cli_error(-ENOENT, "'': cannot open: %m"); /* a name that no file has */
+	if (r == 0 && parsed->n_operands == 0 && !gsort_get_set(sort, "files0-from"))
 		r = gsort_add_input_path(sort, "-");
 	return r;
 }
 
 /* What is meant where nothing is said. */
-static int take_defaults(struct gsort *sort)
+static int apply_defaults(struct gsort *sort)
 {
-	const bool checks = gsort_get_set(sort, "check") || gsort_get_set(sort, "C");
+	const bool is_check = gsort_get_set(sort, "check") || gsort_get_set(sort, "C");
 	const char *tmpdir = getenv("TMPDIR");
 	int r = 0;
 
-	if (!checks && !gsort_get_set(sort, "output"))
-		r = gsort_set_output_path(sort, standard_output);
+	if (!is_check && !gsort_get_set(sort, "output"))
+		r = gsort_set_output_path(sort, standard_output_path);
 	if (r == 0 && tmpdir && *tmpdir && !gsort_get_set(sort, "temporary-directory") &&
 	    !gsort_get_set(sort, "checkpoint"))
 		r = gsort_add_temporary_directory(sort, tmpdir);
 	return r;
 }
 
-int command_line_take(const struct command_line_face *face, int argc, char **argv,
+int command_line_parse(const struct cli_program *program, int argc, char **argv,
 		      struct gsort *sort)
 {
 	struct option_list options;
-	struct taker taker = { .face = face ? face : &own_face, .options = &options, .sort = sort };
-	struct parsed_words words;
+	struct sort_option_target target = { .program = program ? program : &default_program, .options = &options, .sort = sort };
+	struct parsed_command_line parsed;
 	int r;
 
-	list_options(taker.face, &options);
-	r = option_parse(&options, foreign_options, argc, argv, take, &taker, &words);
+	list_options(target.program, &options);
+	r = option_parse(&options, unsupported_options, argc, argv, set_sort_option, &target, &parsed);
 	if (r > 0)
 		return r;
 	if (r < 0)
-		return *words.refusal ? complain(r, "%s", words.refusal) : r;
-	r = take_inputs(sort, &words);
-	return r < 0 ? r : take_defaults(sort);
+		return *parsed.error ? cli_error(r, "%s", parsed.error) : r;
+	r = add_inputs(sort, &parsed);
+	return r < 0 ? r : apply_defaults(sort);
 }

@@ -6,14 +6,14 @@
 #include "include/gsort.h"
 
 /*
- * What command_line_take() returns when only something is to be printed (--help, --version), which
- * command_line_answer() does.
+ * What command_line_parse() returns when only something is to be printed (--help, --version), which
+ * command_line_print_builtin() does.
  */
-enum { COMMAND_LINE_ASKED = 1 };
+enum { COMMAND_LINE_BUILTIN = 1 };
 
 /* What a program that is not gsort calls itself, and what it takes. */
-struct command_line_face {
-	const char *program;
+struct cli_program {
+	const char *name;
 	const char *usage; /* the first lines of --help */
 	/* As gsort_get_option() and gsort_get_option_word(). */
 	int (*get_option)(unsigned i, struct gsort_option *ret_option, size_t size);
@@ -23,13 +23,13 @@ struct command_line_face {
 /*
  * Have the sort take all that is said in argv (which is permuted: operands last), and what it means
  * if something is not said: standard input, standard output, $TMPDIR. Returns 0,
- * COMMAND_LINE_ASKED, or a negative errno after one message. face: NULL: gsort's.
+ * COMMAND_LINE_BUILTIN, or a negative errno after one message. face: NULL: gsort's.
  */
-int command_line_take(const struct command_line_face *face, int argc, char **argv,
+int command_line_parse(const struct cli_program *program, int argc, char **argv,
 		      struct gsort *sort);
 
 /*
  * Print what the sort has been asked for. 0, or a negative errno after one message. face: as it
  * has taken it.
  */
-int command_line_answer(const struct command_line_face *face, const struct gsort *sort);
+int command_line_print_builtin(const struct cli_program *program, const struct gsort *sort);

@@ -27,17 +27,17 @@ static bool takes_words(const struct option_list *options, const struct gsort_op
 {
 	char text[GSORT_WORD_NBYTES];
 
-	return options->word(options->context, (unsigned)(spec - options->all), 0, text) != NULL;
+	return options->get_word(options->context, (unsigned)(spec - options->options), 0, text) != NULL;
 }
 
 static void print_words(const struct option_list *options, const struct gsort_option *spec,
 			FILE *stream)
 {
-	const unsigned at = (unsigned)(spec - options->all);
+	const unsigned index = (unsigned)(spec - options->options);
 	char text[GSORT_WORD_NBYTES];
 	const char *word;
 
-	for (unsigned i = 0; (word = options->word(options->context, at, i, text)); i++)
+	for (unsigned i = 0; (word = options->get_word(options->context, index, i, text)); i++)
 		fprintf(stream, "%s%s", i ? " " : "", word);
 }
 
@@ -94,7 +94,7 @@ static void print_bash_case(const struct option_list *options, const struct gsor
 static void print_bash_names(const struct option_list *options, FILE *stream)
 {
 	for (unsigned i = 0; i < options->n; i++) {
-		const struct gsort_option *spec = &options->all[i];
+		const struct gsort_option *spec = &options->options[i];
 
 		if (!has_long_name(spec))
 			continue;
@@ -120,8 +120,8 @@ static void print_bash(const char *program, const struct option_list *options, F
 	      "\tcase $option in\n",
 	      stream);
 	for (unsigned i = 0; i < options->n; i++)
-		if (options->all[i].argument)
-			print_bash_case(options, &options->all[i], stream);
+		if (options->options[i].argument)
+			print_bash_case(options, &options->options[i], stream);
 	fputs("\t*)\n"
 	      "\t\tif [[ $cur == -* ]]; then\n"
 	      "\t\t\tmapfile -t COMPREPLY < <(compgen -W '",
@@ -189,10 +189,10 @@ static void print_zsh(const char *program, const struct option_list *options, FI
 	print_function(program, stream);
 	fputs("()\n{\n\t_arguments -s -S \\\n", stream);
 	for (unsigned i = 0; i < options->n; i++) {
-		if (options->all[i].letter)
-			print_zsh_name(options, &options->all[i], true, stream);
-		if (has_long_name(&options->all[i]))
-			print_zsh_name(options, &options->all[i], false, stream);
+		if (options->options[i].letter)
+			print_zsh_name(options, &options->options[i], true, stream);
+		if (has_long_name(&options->options[i]))
+			print_zsh_name(options, &options->options[i], false, stream);
 	}
 	fputs("\t\t'*:FILE:_files'\n}\n\n"
 	      "# Loaded as a function this file is one; sourced it says whose it is.\n"
@@ -233,7 +233,7 @@ static void print_fish_option(const char *program, const struct option_list *opt
 static void print_fish(const char *program, const struct option_list *options, FILE *stream)
 {
 	for (unsigned i = 0; i < options->n; i++)
-		print_fish_option(program, options, &options->all[i], stream);
+		print_fish_option(program, options, &options->options[i], stream);
 }
 
 bool completion_print(const char *shell, const char *program, const struct option_list *options,

@@ -15,13 +15,13 @@
  * take long, as where a report is written depends on others, a signal ends the process with a
  * message and EXIT_TROUBLE.
  */
-void deadly_signals_handle(void);
+void fatal_signals_install(void);
 
 /* A limit on the size of files is told of by who writes one (EFBIG), and ends nothing. */
-void deadly_signals_ignore_limit(void);
+void fatal_signals_ignore_size_limit(void);
 
 /*
  * All is over: if the output could not get its name, and a signal was passed over for that, the
  * process dies of it now.
  */
-void deadly_signals_make_up(void);
+void fatal_signals_raise_pending(void);

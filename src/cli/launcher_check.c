@@ -11,55 +11,55 @@
 #include "src/cli/print_message.h"
 
 /* SLURM_NTASKS is no such thing: it is there in a job's script, too, which runs once. */
-static const struct starter {
-	const char *name, *n_variable, *number_variable;
-} starters[] = {
+static const struct launcher {
+	const char *name, *size_variable, *rank_variable;
+} launchers[] = {
 	{ "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
 	{ "mpiexec", "PMI_SIZE", "PMI_RANK" },
 	{ "srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
 };
 
-enum { N_STARTERS = sizeof starters / sizeof *starters };
+enum { N_LAUNCHERS = sizeof launchers / sizeof *launchers };
 
 /* Of several; who none knows the number of is the first. */
-static bool is_first_of_several(const struct starter *starter)
+static bool is_first_process(const struct launcher *launcher)
 {
-	const char *n = getenv(starter->n_variable), *number = getenv(starter->number_variable);
+	const char *size = getenv(launcher->size_variable), *rank = getenv(launcher->rank_variable);
 
-	return n && strtoul(n, NULL, 10) > 1 && (!number || strtoul(number, NULL, 10) == 0);
+	return size && strtoul(size, NULL, 10) > 1 && (!rank || strtoul(rank, NULL, 10) == 0);
 }
 
-static bool writes_all(const struct gsort *sort)
+static bool writes_whole_output(const struct gsort *sort)
 {
-	static const char *const others[] = { "shard", "check", "C", "explain" };
+	static const char *const exempt_options[] = { "shard", "check", "C", "explain" };
 
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (gsort_get_set(sort, others[i]))
+	for (size_t i = 0; i < sizeof exempt_options / sizeof *exempt_options; i++)
+		if (gsort_get_set(sort, exempt_options[i]))
 			return false;
 	return true;
 }
 
-void starter_warn(const struct gsort *sort)
+void launcher_warn(const struct gsort *sort)
 {
 	char text[256];
 
-	for (size_t i = 0; i < N_STARTERS && writes_all(sort); i++) {
-		if (!is_first_of_several(&starters[i]))
+	for (size_t i = 0; i < N_LAUNCHERS && writes_whole_output(sort); i++) {
+		if (!is_first_process(&launchers[i]))
 			continue;
 		snprintf(text, sizeof text,
 			 "%s has started several processes (%s=%s), each of which sorts all of its "
 			 "input by itself: gsort-mpi sorts one together",
-			 starters[i].name, starters[i].n_variable, getenv(starters[i].n_variable));
-		say(GSORT_WARNING, text);
+			 launchers[i].name, launchers[i].size_variable, getenv(launchers[i].size_variable));
+		cli_message(GSORT_WARNING, text);
 		return;
 	}
 }
 
-void starter_look_for_no_network(void)
+void launcher_skip_network_probe(void)
 {
-	const char *n = getenv("OMPI_COMM_WORLD_SIZE");
-	const char *n_here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+	const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+	const char *local_size = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
 
-	if (n && n_here && strcmp(n, n_here) == 0)
+	if (size && local_size && strcmp(size, local_size) == 0)
 		setenv("OMPI_MCA_pml", "^cm,ucx", 0);
 }

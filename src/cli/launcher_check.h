@@ -12,11 +12,11 @@
  * program in one of several processes, or one for each of several files, looks the same. To be
  * called when the command line is taken.
  */
-void starter_warn(const struct gsort *sort);
+void launcher_warn(const struct gsort *sort);
 
 /*
  * Ranks of one machine share memory; yet Open MPI would look first, for some 0.2 s, whether there
  * is a network that other layers of it could use. Who has chosen one, by mpirun or in the
  * environment, has it. To be called by a rank, before MPI is started.
  */
-void starter_look_for_no_network(void);
+void launcher_skip_network_probe(void);

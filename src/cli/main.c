@@ -7,23 +7,23 @@
 #include "src/cli/cli_main.h"
 #include "src/cli/launcher_check.h"
 
-static int taken(void *context, struct gsort *sort, int r)
+static int warn_about_launcher(void *context, struct gsort *sort, int r)
 {
 	(void)context;
 	if (r == 0)
-		starter_warn(sort);
+		launcher_warn(sort);
 	return r;
 }
 
-static int run(int argc, char **argv)
+static int run_gsort_cli(int argc, char **argv)
 {
-	const struct program_hooks hooks = { .taken = taken };
+	const struct cli_hooks hooks = { .after_parse = warn_about_launcher };
 
-	return program_run(&hooks, argc, argv);
+	return cli_main(&hooks, argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-	program_prepare_memory();
-	return process_run_program(run, argc, argv);
+	cli_configure_malloc();
+	return process_run_main(run_gsort_cli, argc, argv);
 }

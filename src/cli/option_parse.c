@@ -22,8 +22,8 @@ enum {
 
 /* getopt's two views of the options. */
 struct getopt_tables {
-	struct option longs[OPTION_LIST_MOST + 1];
-	char letters[2 * OPTION_LIST_MOST + 2];
+	struct option longs[OPTION_LIST_MAX + 1];
+	char letters[2 * OPTION_LIST_MAX + 2];
 };
 
 /* An option without a long name has its letter as its name. */
@@ -44,10 +44,10 @@ static void make_getopt_tables(const struct option_list *options, struct getopt_
 	char *letter = tables->letters;
 	unsigned n_longs = 0;
 
-	assert(options->n <= OPTION_LIST_MOST);
+	assert(options->n <= OPTION_LIST_MAX);
 	*letter++ = ':'; /* report a missing argument apart from an unknown option */
 	for (unsigned i = 0; i < options->n; i++) {
-		const struct gsort_option *spec = &options->all[i];
+		const struct gsort_option *spec = &options->options[i];
 
 		if (has_long_name(spec))
 			tables->longs[n_longs++] = (struct option){ .name = spec->name,
@@ -70,103 +70,103 @@ static unsigned find_option(const struct option_list *options, int value)
 
 	if (value >= LONG_BASE)
 		return (unsigned)(value - LONG_BASE);
-	while (i < options->n && (!value || options->all[i].letter != value))
+	while (i < options->n && (!value || options->options[i].letter != value))
 		i++;
 	return i;
 }
 
 /* Some long names, as "--stable, --stats". */
-struct names {
-	char text[OPTION_LIST_MOST * SPELLING_NBYTES];
+struct option_name_list {
+	char text[OPTION_LIST_MAX * SPELLING_NBYTES];
 	unsigned n;
 };
 
 /* Those that begin with `word`, "--st" say. */
-static void find_names(const struct option_list *options, const char *word, struct names *ret_names)
+static void find_abbreviated(const struct option_list *options, const char *word, struct option_name_list *ret_names)
 {
 	const size_t n = strcspn(word + 2, "=");
-	char *at = ret_names->text;
+	char *end = ret_names->text;
 
 	ret_names->n = 0;
-	*at = '\0';
+	*end = '\0';
 	for (unsigned i = 0; i < options->n && n > 0; i++)
-		if (has_long_name(&options->all[i]) &&
-		    strncmp(options->all[i].name, word + 2, n) == 0)
-			at += snprintf(at, SPELLING_NBYTES, "%s--%s", ret_names->n++ ? ", " : "",
-				       options->all[i].name);
+		if (has_long_name(&options->options[i]) &&
+		    strncmp(options->options[i].name, word + 2, n) == 0)
+			end += snprintf(end, SPELLING_NBYTES, "%s--%s", ret_names->n++ ? ", " : "",
+				       options->options[i].name);
 }
 
 /* The option that is meant by a letter or, if that is 0, by a word; NULL if none. */
-static const struct foreign_option *find_foreign(const struct foreign_option *foreign, int letter,
+static const struct unsupported_option *find_unsupported(const struct unsupported_option *unsupported, int letter,
 						 const char *word)
 {
 	const size_t n = letter ? 0 : strcspn(word + 2, "=");
 
-	for (; foreign && foreign->name; foreign++)
-		if (letter ? foreign->letter == letter :
-			     n > 0 && strncmp(foreign->name, word + 2, n) == 0)
-			return foreign;
+	for (; unsupported && unsupported->name; unsupported++)
+		if (letter ? unsupported->letter == letter :
+			     n > 0 && strncmp(unsupported->name, word + 2, n) == 0)
+			return unsupported;
 	return NULL;
 }
 
-static int refuse(struct parsed_words *words, const char *format, ...)
+static int set_parse_error(struct parsed_command_line *parsed, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
-static int refuse(struct parsed_words *words, const char *format, ...)
+static int set_parse_error(struct parsed_command_line *parsed, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(words->refusal, sizeof words->refusal, format, args);
+	vsnprintf(parsed->error, sizeof parsed->error, format, args);
 	va_end(args);
 	return -EINVAL;
 }
 
 /* The long name that may be meant by a word, "--buffersize=1M"; NULL: none. */
-static const char *find_nearest(const struct option_list *options, const char *word)
+static const char *suggest_option(const struct option_list *options, const char *word)
 {
-	const char *names[OPTION_LIST_MOST];
+	const char *names[OPTION_LIST_MAX];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < options->n; i++)
-		if (has_long_name(&options->all[i]))
-			names[n++] = options->all[i].name;
+		if (has_long_name(&options->options[i]))
+			names[n++] = options->options[i].name;
 	return gsort_suggest(word + 2, strcspn(word + 2, "="), names, n);
 }
 
-static int refuse_unknown(const struct option_list *options, const struct foreign_option *foreign,
-			  int letter, const char *word, struct parsed_words *words)
+static int set_unknown_option_error(const struct option_list *options, const struct unsupported_option *unsupported,
+			  int letter, const char *word, struct parsed_command_line *parsed)
 {
-	const struct foreign_option *other = find_foreign(foreign, letter, word);
+	const struct unsupported_option *match = find_unsupported(unsupported, letter, word);
 	const char *nearest;
 	const char one_letter[] = { '-', (char)letter, '\0' };
 	/* A byte may be no letter, but a part of one. */
 	const bool is_letter = letter > 0 && letter < 0x80;
 	const char *option = is_letter ? one_letter : word;
 
-	if (other)
-		return refuse(words, "option '%s': %s", option, other->why);
-	nearest = letter ? NULL : find_nearest(options, word);
-	return nearest ? refuse(words, "unknown option '%s': did you mean --%s? See --help", option,
+	if (match)
+		return set_parse_error(parsed, "option '%s': %s", option, match->reason);
+	nearest = letter ? NULL : suggest_option(options, word);
+	return nearest ? set_parse_error(parsed, "unknown option '%s': did you mean --%s? See --help", option,
 				nearest) :
-			 refuse(words, "unknown option '%s': see --help", option);
+			 set_parse_error(parsed, "unknown option '%s': see --help", option);
 }
 
 /* A long name that is none, or more than one. */
-static int refuse_name(const struct option_list *options, const struct foreign_option *foreign,
-		       const char *word, struct parsed_words *words)
+static int set_option_name_error(const struct option_list *options, const struct unsupported_option *unsupported,
+		       const char *word, struct parsed_command_line *parsed)
 {
-	struct names names;
+	struct option_name_list names;
 
-	find_names(options, word, &names);
+	find_abbreviated(options, word, &names);
 	return names.n > 1 ?
-		       refuse(words, "option '%s' is ambiguous: it can be %s", word, names.text) :
-		       refuse_unknown(options, foreign, 0, word, words);
+		       set_parse_error(parsed, "option '%s' is ambiguous: it can be %s", word, names.text) :
+		       set_unknown_option_error(options, unsupported, 0, word, parsed);
 }
 
 /* Of an option that there is, getopt found something wrong. */
-static int refuse_value(const struct gsort_option *option, int found, const char *word,
-			struct parsed_words *words)
+static int set_option_value_error(const struct gsort_option *option, int code, const char *word,
+			struct parsed_command_line *parsed)
 {
 	char spelling[SPELLING_NBYTES];
 
@@ -176,46 +176,46 @@ static int refuse_value(const struct gsort_option *option, int found, const char
 		snprintf(spelling, sizeof spelling, "-%c, --%s", option->letter, option->name);
 	else
 		snprintf(spelling, sizeof spelling, "--%s", option->name);
-	return found == ':' ? refuse(words, "%s needs an argument, %s: see --help", spelling,
+	return code == ':' ? set_parse_error(parsed, "%s needs an argument, %s: see --help", spelling,
 				     option->argument) :
-			      refuse(words, "%s takes no argument: '%s'", spelling, word);
+			      set_parse_error(parsed, "%s takes no argument: '%s'", spelling, word);
 }
 
 /* The word that a letter is of: unless it is the last there, getopt is still at it. */
-static const char *word_of(char **argv, int letter)
+static const char *find_letter_word(char **argv, int letter)
 {
 	const char *current = argv[optind];
 
 	return current && *current == '-' && strchr(current, letter) ? current : argv[optind - 1];
 }
 
-int option_parse(const struct option_list *options, const struct foreign_option *foreign, int argc,
-		 char **argv, option_taker *take, void *context, struct parsed_words *ret_words)
+int option_parse(const struct option_list *options, const struct unsupported_option *unsupported, int argc,
+		 char **argv, option_callback *callback, void *context, struct parsed_command_line *ret_parsed)
 {
 	struct getopt_tables tables;
-	int found, r;
+	int code, r;
 
-	ret_words->refusal[0] = '\0';
+	ret_parsed->error[0] = '\0';
 	make_getopt_tables(options, &tables);
 	opterr = 0;
 	optind = 0; /* glibc: start over */
-	while ((found = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
-		const bool is_wrong = found == '?' || found == ':';
-		const unsigned i = find_option(options, is_wrong ? optopt : found);
+	while ((code = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
+		const bool is_error = code == '?' || code == ':';
+		const unsigned i = find_option(options, is_error ? optopt : code);
 
-		if (is_wrong && i < options->n)
-			return refuse_value(&options->all[i], found, argv[optind - 1], ret_words);
-		if (is_wrong && optopt)
-			return refuse_unknown(options, foreign, optopt, word_of(argv, optopt),
-					      ret_words);
-		if (is_wrong)
-			return refuse_name(options, foreign, argv[optind - 1], ret_words);
-		r = take(context, i, optarg);
+		if (is_error && i < options->n)
+			return set_option_value_error(&options->options[i], code, argv[optind - 1], ret_parsed);
+		if (is_error && optopt)
+			return set_unknown_option_error(options, unsupported, optopt, find_letter_word(argv, optopt),
+					      ret_parsed);
+		if (is_error)
+			return set_option_name_error(options, unsupported, argv[optind - 1], ret_parsed);
+		r = callback(context, i, optarg);
 		if (r != 0)
 			return r;
 	}
-	ret_words->operands = argv + optind;
-	ret_words->n_operands = (unsigned)(argc - optind);
+	ret_parsed->operands = argv + optind;
+	ret_parsed->n_operands = (unsigned)(argc - optind);
 	return 0;
 }
 
@@ -240,7 +240,7 @@ static void print_wrapped(const char *text, int column, FILE *stream)
 	fputc('\n', stream);
 }
 
-static void print_spec(const struct gsort_option *spec, FILE *stream)
+static void print_option_help(const struct gsort_option *spec, FILE *stream)
 {
 	int column;
 
@@ -261,5 +261,5 @@ static void print_spec(const struct gsort_option *spec, FILE *stream)
 void option_print_help(const struct option_list *options, FILE *stream)
 {
 	for (unsigned i = 0; i < options->n; i++)
-		print_spec(&options->all[i], stream);
+		print_option_help(&options->options[i], stream);
 }

@@ -14,8 +14,8 @@
 /* Of threads: what the system has for a default may be too little (ulimit -s), or 8 MiB. */
 enum { STACK_NBYTES = 512 << 10 };
 
-static struct sigaction older_action;
-static struct gsort_process *_Atomic lent;
+static struct sigaction previous_action;
+static struct gsort_process *_Atomic shared_process;
 
 int process_start_thread(void *(*run)(void *), void *argument, pthread_t *ret_thread)
 {
@@ -31,7 +31,7 @@ int process_start_thread(void *(*run)(void *), void *argument, pthread_t *ret_th
 	return -r;
 }
 
-struct program {
+struct main_call {
 	int (*run)(int argc, char **argv);
 	int argc;
 	char **argv;
@@ -39,37 +39,37 @@ struct program {
 	sigset_t signals;
 };
 
-static void *run_program(void *argument)
+static void *run_main_call(void *argument)
 {
-	struct program *program = argument;
+	struct main_call *call = argument;
 
-	pthread_sigmask(SIG_SETMASK, &program->signals, NULL);
-	program->status = program->run(program->argc, program->argv);
+	pthread_sigmask(SIG_SETMASK, &call->signals, NULL);
+	call->status = call->run(call->argc, call->argv);
 	return NULL;
 }
 
 /* What ends or asks the process is for threads that know of it: the first one only waits. */
-int process_run_program(int (*run)(int argc, char **argv), int argc, char **argv)
+int process_run_main(int (*run)(int argc, char **argv), int argc, char **argv)
 {
-	struct program program = { .run = run, .argc = argc, .argv = argv };
+	struct main_call call = { .run = run, .argc = argc, .argv = argv };
 	struct rlimit stack;
 	pthread_t thread;
-	sigset_t all;
+	sigset_t all_signals;
 
 	if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= STACK_NBYTES)
 		return run(argc, argv);
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &program.signals);
-	if (process_start_thread(run_program, &program, &thread) == 0)
+	sigfillset(&all_signals);
+	pthread_sigmask(SIG_BLOCK, &all_signals, &call.signals);
+	if (process_start_thread(run_main_call, &call, &thread) == 0)
 		pthread_join(thread, NULL);
 	else
-		run_program(&program); /* it may go well, and who needs threads says so */
-	return program.status;
+		run_main_call(&call); /* it may go well, and who needs threads says so */
+	return call.status;
 }
 
-struct gsort_process *process_lent(void)
+struct gsort_process *process_get(void)
 {
-	return atomic_load(&lent);
+	return atomic_load(&shared_process);
 }
 
 static void on_bus_error(int signal_number, siginfo_t *info, void *context)
@@ -78,9 +78,9 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 	const bool is_fault = info->si_code > 0; /* else somebody has sent it */
 
 	(void)context;
-	if (!is_fault || !gsort_handle_sigbus(process_lent(), info->si_addr)) {
+	if (!is_fault || !gsort_handle_sigbus(process_get(), info->si_addr)) {
 		/* A fault comes again by itself. */
-		sigaction(signal_number, &older_action, NULL);
+		sigaction(signal_number, &previous_action, NULL);
 		if (!is_fault)
 			raise(signal_number);
 	}
@@ -90,27 +90,27 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 static int handle_bus_errors(void)
 {
 	const struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
-	struct sigaction now;
+	struct sigaction current;
 
-	if (sigaction(SIGBUS, NULL, &now) < 0)
+	if (sigaction(SIGBUS, NULL, &current) < 0)
 		return -errno;
-	if (now.sa_sigaction == on_bus_error)
+	if (current.sa_sigaction == on_bus_error)
 		return 0;
-	older_action = now;
+	previous_action = current;
 	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
 }
 
-int process_lend(void)
+int process_setup(void)
 {
-	struct gsort_process *process = process_lent();
+	struct gsort_process *process = process_get();
 	int r = process ? 0 : gsort_open_process(&process);
 
 	if (r == 0 && handle_bus_errors() == 0)
-		atomic_store(&lent, process);
+		atomic_store(&shared_process, process);
 	return r;
 }
 
-void process_allow_files(unsigned n)
+void process_raise_file_limit(unsigned n)
 {
 	struct rlimit limit;
 
@@ -120,7 +120,7 @@ void process_allow_files(unsigned n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void process_allow_reading(bool is_allowed)
+void process_allow_memory_read(bool allow)
 {
-	prctl(PR_SET_PTRACER, is_allowed ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
+	prctl(PR_SET_PTRACER, allow ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
 }

@@ -15,7 +15,7 @@
  * Of main(): run(argc, argv), and return what it returns. The first thread of a process has the
  * stack that the system gives it (ulimit -s); if that is too little, another one runs it.
  */
-int process_run_program(int (*run)(int argc, char **argv), int argc, char **argv);
+int process_run_main(int (*run)(int argc, char **argv), int argc, char **argv);
 
 /*
  * Start a thread that calls run(argument), with a stack of our choice; it is to be joined. Returns
@@ -28,19 +28,19 @@ int process_start_thread(void *(*run)(void *), void *argument, pthread_t *ret_th
  * done before. Once more is fine. One thread. Returns 0, or -ENOMEM without a message; where the
  * signal cannot be handled nothing is lent.
  */
-int process_lend(void);
+int process_setup(void);
 
 /* What is lent; NULL: nothing is. Async-signal-safe. */
-struct gsort_process *process_lent(void);
+struct gsort_process *process_get(void);
 
 /*
  * So many files will be open at a time: let the process have them, as far as it may. What it may
  * not, whoever opens them will say.
  */
-void process_allow_files(unsigned n);
+void process_raise_file_limit(unsigned n);
 
 /*
  * From now on any process of this user may read the memory of this one, also where a process is
  * read by those only of whom it has said so (Yama); or no more.
  */
-void process_allow_reading(bool is_allowed);
+void process_allow_memory_read(bool allow);

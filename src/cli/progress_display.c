@@ -21,24 +21,24 @@
 enum { TERMINAL_INTERVAL_MS = 200, LINE_INTERVAL_MS = 1000, FIRST_MS = 1000 };
 enum { LINE_NBYTES = 128 };
 
-struct progress {
+struct progress_display {
 	/* Set at creation. */
-	progress_asker *ask;
+	progress_query *query;
 	void *context;
 	enum progress_mode mode;
-	bool on_terminal;
+	bool is_terminal;
 	pthread_t thread;
 
 	atomic_bool stopping;
 
-	/* The thread's own; after it has ended, progress_close()'s. */
-	bool line_shown; /* on the terminal */
+	/* The thread's own; after it has ended, progress_display_close()'s. */
+	bool is_line_shown; /* on the terminal */
 };
 
-static bool is_all_done(const struct gsort_progress *at)
+static bool is_all_done(const struct gsort_progress *progress)
 {
-	return at->total_nbytes && at->done_nbytes >= at->total_nbytes &&
-	       at->overall_total_nbytes && at->overall_done_nbytes >= at->overall_total_nbytes;
+	return progress->total_nbytes && progress->done_nbytes >= progress->total_nbytes &&
+	       progress->overall_total_nbytes && progress->overall_done_nbytes >= progress->overall_total_nbytes;
 }
 
 /*
@@ -46,32 +46,32 @@ static bool is_all_done(const struct gsort_progress *at)
  * What is left when all has been moved may take a while: of that nothing is said but the last line,
  * which is the same, unless somebody asks.
  */
-static void show(struct progress *progress, bool keep)
+static void print_progress(struct progress_display *display, bool end_line)
 {
-	struct gsort_progress at;
+	struct gsort_progress progress;
 	char line[LINE_NBYTES];
 
-	progress->ask(progress->context, &at);
-	gsort_format_progress(&at, sizeof at, line, sizeof line);
-	if (!line[0] || (!keep && !progress->on_terminal && is_all_done(&at)))
+	display->query(display->context, &progress);
+	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
+	if (!line[0] || (!end_line && !display->is_terminal && is_all_done(&progress)))
 		return;
-	if (progress->on_terminal)
-		dprintf(STDERR_FILENO, "\r%s\033[K%s", line, keep ? "\n" : "");
+	if (display->is_terminal)
+		dprintf(STDERR_FILENO, "\r%s\033[K%s", line, end_line ? "\n" : "");
 	else
 		dprintf(STDERR_FILENO, "%s\n", line);
-	progress->line_shown = progress->on_terminal && !keep;
+	display->is_line_shown = display->is_terminal && !end_line;
 }
 
-static bool is_live(const struct progress *progress)
+static bool is_continuous(const struct progress_display *display)
 {
-	return progress->mode == PROGRESS_ALWAYS ||
-	       (progress->mode == PROGRESS_AUTO && progress->on_terminal);
+	return display->mode == PROGRESS_ALWAYS ||
+	       (display->mode == PROGRESS_AUTO && display->is_terminal);
 }
 
-static void *run(void *arg)
+static void *progress_display_run(void *arg)
 {
-	struct progress *progress = arg;
-	const bool live = is_live(progress);
+	struct progress_display *display = arg;
+	const bool is_continuous_mode = is_continuous(display);
 	int wait_ms = FIRST_MS;
 	sigset_t usr1;
 
@@ -80,19 +80,19 @@ static void *run(void *arg)
 	for (;;) {
 		const struct timespec timeout = { .tv_sec = wait_ms / 1000,
 						  .tv_nsec = wait_ms % 1000 * 1000000L };
-		const int got = live ? sigtimedwait(&usr1, NULL, &timeout) :
+		const int signal_number = is_continuous_mode ? sigtimedwait(&usr1, NULL, &timeout) :
 				       sigwaitinfo(&usr1, NULL);
 
-		if (atomic_load(&progress->stopping))
+		if (atomic_load(&display->stopping))
 			return NULL;
-		if (got < 0 && errno != EAGAIN)
+		if (signal_number < 0 && errno != EAGAIN)
 			continue;
-		show(progress, got == SIGUSR1);
-		wait_ms = progress->on_terminal ? TERMINAL_INTERVAL_MS : LINE_INTERVAL_MS;
+		print_progress(display, signal_number == SIGUSR1);
+		wait_ms = display->is_terminal ? TERMINAL_INTERVAL_MS : LINE_INTERVAL_MS;
 	}
 }
 
-void progress_hold_signal(void)
+void progress_display_block_signal(void)
 {
 	sigset_t usr1;
 
@@ -101,40 +101,40 @@ void progress_hold_signal(void)
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
 }
 
-int progress_open(enum progress_mode mode, progress_asker *ask, void *context,
-		  struct progress **ret_progress)
+int progress_display_open(enum progress_mode mode, progress_query *query, void *context,
+		  struct progress_display **ret_display)
 {
-	struct progress *progress = calloc(1, sizeof *progress);
+	struct progress_display *display = calloc(1, sizeof *display);
 	int r;
 
-	if (!progress)
-		return complain(-ENOMEM, "cannot show progress: %m");
-	progress->ask = ask;
-	progress->context = context;
-	progress->mode = mode;
-	progress->on_terminal = isatty(STDERR_FILENO);
-	progress_hold_signal();
-	r = process_start_thread(run, progress, &progress->thread);
+	if (!display)
+		return cli_error(-ENOMEM, "cannot show progress: %m");
+	display->query = query;
+	display->context = context;
+	display->mode = mode;
+	display->is_terminal = isatty(STDERR_FILENO);
+	progress_display_block_signal();
+	r = process_start_thread(progress_display_run, display, &display->thread);
 	if (r < 0) {
-		free(progress);
-		return complain(r, "cannot start the thread that shows progress: %m%s",
+		free(display);
+		return cli_error(r, "cannot start the thread that shows progress: %m%s",
 				r == -EAGAIN ? "; what limits it is mostly ulimit -u, or -v" : "");
 	}
-	*ret_progress = progress;
+	*ret_display = display;
 	return 0;
 }
 
-void progress_close(struct progress *progress)
+void progress_display_close(struct progress_display *display)
 {
-	if (!progress)
+	if (!display)
 		return;
-	atomic_store(&progress->stopping, true);
-	pthread_kill(progress->thread, SIGUSR1);
-	pthread_join(progress->thread, NULL);
+	atomic_store(&display->stopping, true);
+	pthread_kill(display->thread, SIGUSR1);
+	pthread_join(display->thread, NULL);
 	/* Somebody asked for lines: the last one is how it ended. */
-	if (progress->mode == PROGRESS_ALWAYS)
-		show(progress, true);
-	else if (progress->line_shown)
+	if (display->mode == PROGRESS_ALWAYS)
+		print_progress(display, true);
+	else if (display->is_line_shown)
 		dprintf(STDERR_FILENO, "\r\033[K");
-	free(progress);
+	free(display);
 }

@@ -8,7 +8,7 @@
  * once a second.
  *
  * SIGUSR1 makes it print the line once, whatever the mode. There is no signal handler:
- * progress_open() blocks SIGUSR1 for the calling thread, and so for all threads that are started
+ * progress_display_open() blocks SIGUSR1 for the calling thread, and so for all threads that are started
  * later, and the reporting thread waits for the signal with a timeout, which is its clock as well.
  * So nothing of the program is ever interrupted by it, and nothing need be async-signal-safe.
  */
@@ -22,27 +22,27 @@ enum progress_mode {
 	PROGRESS_NEVER,
 };
 
-struct progress;
+struct progress_display;
 
 /* Says how far it is, to any thread: gsort_get_progress() of a sort. */
-typedef void progress_asker(void *context, struct gsort_progress *ret_progress);
+typedef void progress_query(void *context, struct gsort_progress *ret_display);
 
 /*
- * From now on SIGUSR1 waits for progress_open(), in this thread and those that are started later:
+ * From now on SIGUSR1 waits for progress_display_open(), in this thread and those that are started later:
  * where there are some before that.
  */
-void progress_hold_signal(void);
+void progress_display_block_signal(void);
 
 /*
  * Start reporting. To be called before any other thread exists, but those that hold SIGUSR1, which
- * stays blocked until the process ends. `ask` is called until progress_close(). Returns 0, or a
+ * stays blocked until the process ends. `ask` is called until progress_display_close(). Returns 0, or a
  * negative errno after a message.
  */
-int progress_open(enum progress_mode mode, progress_asker *ask, void *context,
-		  struct progress **ret_progress);
+int progress_display_open(enum progress_mode mode, progress_query *query, void *context,
+		  struct progress_display **ret_display);
 
 /*
  * Stop, wait for the thread, and remove the line; NULL is fine. To be called before the last words
  * to the user.
  */
-void progress_close(struct progress *progress);
+void progress_display_close(struct progress_display *display);

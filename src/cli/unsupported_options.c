@@ -6,7 +6,7 @@
 #define NO_TEXT "records are no lines of text"
 
 /* Its -t, -k and -R mean something else here. */
-const struct foreign_option foreign_options[] = {
+const struct unsupported_option unsupported_options[] = {
 	{ "ignore-leading-blanks", 'b', NO_TEXT ": a key begins at the byte that -k says" },
 	{ "dictionary-order", 'd', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },
 	{ "ignore-case", 'f', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },

@@ -6,4 +6,4 @@
 #include "src/cli/option_parse.h"
 
 /* Ends with a name of NULL. */
-extern const struct foreign_option foreign_options[];
+extern const struct unsupported_option unsupported_options[];

@@ -18,26 +18,26 @@
 #include "src/comm/comm.h"
 #include "src/comm/tags.h"
 
-enum { TAG = RANKS_TAG_COLLECTIVES };
+enum { TAG = COMM_TAG_COLLECTIVES };
 
-static int send_whole(struct ranks *ranks, unsigned to, const void *data, size_t nbytes)
+static int send_blocking(struct comm *comm, unsigned to, const void *data, size_t nbytes)
 {
-	struct ranks_transfer transfer;
-	int r = ranks_send(ranks, to, TAG, data, nbytes, &transfer);
+	struct comm_transfer transfer;
+	int r = comm_send(comm, to, TAG, data, nbytes, &transfer);
 
-	return r < 0 ? r : ranks_wait(ranks, &transfer);
+	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
-static int receive_whole(struct ranks *ranks, unsigned from, void *data, size_t nbytes)
+static int receive_blocking(struct comm *comm, unsigned from, void *data, size_t nbytes)
 {
-	struct ranks_transfer transfer;
-	int r = ranks_receive(ranks, from, TAG, data, nbytes, &transfer);
+	struct comm_transfer transfer;
+	int r = comm_receive(comm, from, TAG, data, nbytes, &transfer);
 
-	return r < 0 ? r : ranks_wait(ranks, &transfer);
+	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
 /* The smallest power of two that is not below n. */
-static unsigned power_for(unsigned n)
+static unsigned ceil_power_of_two(unsigned n)
 {
 	unsigned power = 1;
 
@@ -46,192 +46,192 @@ static unsigned power_for(unsigned n)
 	return power;
 }
 
-int ranks_broadcast(struct ranks *ranks, void *data, size_t nbytes, unsigned root)
+int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root)
 {
-	const unsigned size = ranks_size(ranks);
-	const unsigned from_root = (ranks_rank(ranks) + size - root) % size;
+	const unsigned size = comm_size(comm);
+	const unsigned relative_rank = (comm_rank(comm) + size - root) % size;
 	/* Who has it in the beginning of a round, of those that are a multiple of 2 * step away. */
-	unsigned step = from_root == 0 ? power_for(size) : from_root & -from_root;
+	unsigned step = relative_rank == 0 ? ceil_power_of_two(size) : relative_rank & -relative_rank;
 	int r = 0;
 
-	if (from_root != 0)
-		r = receive_whole(ranks, (from_root - step + root) % size, data, nbytes);
+	if (relative_rank != 0)
+		r = receive_blocking(comm, (relative_rank - step + root) % size, data, nbytes);
 	for (step /= 2; step > 0 && r == 0; step /= 2)
-		if (from_root + step < size)
-			r = send_whole(ranks, (from_root + step + root) % size, data, nbytes);
+		if (relative_rank + step < size)
+			r = send_blocking(comm, (relative_rank + step + root) % size, data, nbytes);
 	return r;
 }
 
 /* Takes in what another rank has: `count` rows of `width` words. */
-typedef void combiner(uint64_t *rows, const uint64_t *others, size_t count, size_t width);
+typedef void combine_fn(uint64_t *rows, const uint64_t *other_rows, size_t count, size_t width);
 
-static void add(uint64_t *rows, const uint64_t *others, size_t count, size_t width)
+static void add_rows(uint64_t *rows, const uint64_t *other_rows, size_t count, size_t width)
 {
 	for (size_t i = 0; i < count * width; i++)
-		rows[i] += others[i];
+		rows[i] += other_rows[i];
 }
 
-static void keep_least(uint64_t *rows, const uint64_t *others, size_t count, size_t width)
+static void keep_min_rows(uint64_t *rows, const uint64_t *other_rows, size_t count, size_t width)
 {
 	for (size_t i = 0; i < count * width; i += width)
-		if (others[i] < rows[i])
-			memcpy(rows + i, others + i, width * sizeof *rows);
+		if (other_rows[i] < rows[i])
+			memcpy(rows + i, other_rows + i, width * sizeof *rows);
 }
 
 /* To rank 0: each combines what comes from those below it in the tree, and passes it on. */
-static int combine_all(struct ranks *ranks, combiner *combine, uint64_t *rows, uint64_t *others,
+static int reduce_to_root(struct comm *comm, combine_fn *combine, uint64_t *rows, uint64_t *other_rows,
 		       size_t count, size_t width)
 {
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
 	const size_t nbytes = count * width * sizeof *rows;
 	int r = 0;
 
 	for (unsigned step = 1; step < size && r == 0; step *= 2) {
 		if (rank & step)
-			return send_whole(ranks, rank - step, rows, nbytes);
+			return send_blocking(comm, rank - step, rows, nbytes);
 		if (rank + step >= size)
 			continue;
-		r = receive_whole(ranks, rank + step, others, nbytes);
+		r = receive_blocking(comm, rank + step, other_rows, nbytes);
 		if (r == 0)
-			combine(rows, others, count, width);
+			combine(rows, other_rows, count, width);
 	}
 	return r;
 }
 
-static int reduce(struct ranks *ranks, combiner *combine, uint64_t *rows, size_t count,
+static int reduce_and_broadcast(struct comm *comm, combine_fn *combine, uint64_t *rows, size_t count,
 		  size_t width)
 {
 	const size_t nbytes = count * width * sizeof *rows;
-	uint64_t *others = malloc(nbytes + 1);
+	uint64_t *other_rows = malloc(nbytes + 1);
 	int r;
 
-	if (!others)
+	if (!other_rows)
 		return fail(-ENOMEM, "no memory for %zu values of all ranks", count);
-	r = combine_all(ranks, combine, rows, others, count, width);
+	r = reduce_to_root(comm, combine, rows, other_rows, count, width);
 	if (r == 0)
-		r = ranks_broadcast(ranks, rows, nbytes, 0);
-	free(others);
+		r = comm_broadcast(comm, rows, nbytes, 0);
+	free(other_rows);
 	return r;
 }
 
-int ranks_sum(struct ranks *ranks, uint64_t *values, size_t count)
+int comm_allreduce_sum(struct comm *comm, uint64_t *values, size_t count)
 {
-	return reduce(ranks, add, values, count, 1);
+	return reduce_and_broadcast(comm, add_rows, values, count, 1);
 }
 
-int ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width)
+int comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, size_t width)
 {
-	return reduce(ranks, keep_least, rows, count, width);
+	return reduce_and_broadcast(comm, keep_min_rows, rows, count, width);
 }
 
 /* Where the bytes of each rank are: those of rank i from at[i] to at[i + 1]. */
-struct places {
-	char *all;
-	const size_t *at;
-	unsigned size;
+struct gather_buffer {
+	char *data;
+	const size_t *offsets;
+	unsigned n_ranks;
 };
 
 /*
  * A part of the circle of ranks as a stretch up to the last rank, and one from rank 0 on if there
  * is any. Returns their number.
  */
-static int stretches(const struct places *places, unsigned first, unsigned n, char *ret_data[2],
+static int contiguous_spans(const struct gather_buffer *buffer, unsigned first, unsigned n, char *ret_data[2],
 		     size_t ret_nbytes[2])
 {
-	const unsigned end = first + n < places->size ? first + n : places->size;
+	const unsigned end = first + n < buffer->n_ranks ? first + n : buffer->n_ranks;
 
-	ret_data[0] = places->all + places->at[first];
-	ret_nbytes[0] = places->at[end] - places->at[first];
-	ret_data[1] = places->all;
-	ret_nbytes[1] = places->at[first + n - end];
-	return first + n > places->size ? 2 : 1;
+	ret_data[0] = buffer->data + buffer->offsets[first];
+	ret_nbytes[0] = buffer->offsets[end] - buffer->offsets[first];
+	ret_data[1] = buffer->data;
+	ret_nbytes[1] = buffer->offsets[first + n - end];
+	return first + n > buffer->n_ranks ? 2 : 1;
 }
 
 /* Give n ranks' bytes from one's own on to `to`, and get as many, from `from`'s own on. */
-static int exchange(struct ranks *ranks, const struct places *places, unsigned to, unsigned from,
+static int exchange_round(struct comm *comm, const struct gather_buffer *buffer, unsigned to, unsigned from,
 		    unsigned n)
 {
-	struct ranks_transfer out[2], in[2];
-	char *data[2], *room[2];
-	size_t nbytes[2], capacity[2];
-	const int n_out = stretches(places, ranks_rank(ranks), n, data, nbytes);
-	const int n_in = stretches(places, from, n, room, capacity);
+	struct comm_transfer out[2], in[2];
+	char *send_data[2], *receive_data[2];
+	size_t send_nbytes[2], receive_nbytes[2];
+	const int n_out = contiguous_spans(buffer, comm_rank(comm), n, send_data, send_nbytes);
+	const int n_in = contiguous_spans(buffer, from, n, receive_data, receive_nbytes);
 	int r = 0;
 
 	for (int i = 0; i < n_in && r == 0; i++)
-		r = ranks_receive(ranks, from, TAG, room[i], capacity[i], &in[i]);
+		r = comm_receive(comm, from, TAG, receive_data[i], receive_nbytes[i], &in[i]);
 	for (int i = 0; i < n_out && r == 0; i++)
-		r = ranks_send(ranks, to, TAG, data[i], nbytes[i], &out[i]);
+		r = comm_send(comm, to, TAG, send_data[i], send_nbytes[i], &out[i]);
 	for (int i = 0; i < n_in && r == 0; i++)
-		r = ranks_wait(ranks, &in[i]);
+		r = comm_wait(comm, &in[i]);
 	for (int i = 0; i < n_out && r == 0; i++)
-		r = ranks_wait(ranks, &out[i]);
+		r = comm_wait(comm, &out[i]);
 	return r;
 }
 
-static int gather(struct ranks *ranks, const struct places *places)
+static int gather_rounds(struct comm *comm, const struct gather_buffer *buffer)
 {
-	const unsigned rank = ranks_rank(ranks), size = places->size;
+	const unsigned rank = comm_rank(comm), size = buffer->n_ranks;
 	int r = 0;
 
 	for (unsigned n = 1; n < size && r == 0; n *= 2)
-		r = exchange(ranks, places, (rank + size - n) % size, (rank + n) % size,
+		r = exchange_round(comm, buffer, (rank + size - n) % size, (rank + n) % size,
 			     n < size - n ? n : size - n);
 	return r;
 }
 
 /* sizes[] of each; NULL: nbytes. */
-static int gather_sizes(struct ranks *ranks, const void *mine, size_t nbytes, const size_t *sizes,
-			void *all)
+static int gather_sized(struct comm *comm, const void *own_data, size_t nbytes, const size_t *sizes,
+			void *gathered)
 {
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
-	size_t *at = malloc((size + 1) * sizeof *at);
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
+	size_t *offsets = malloc((size + 1) * sizeof *offsets);
 	int r;
 
-	if (!at)
+	if (!offsets)
 		return fail(-ENOMEM, "no memory for what %u ranks have", size);
-	at[0] = 0;
+	offsets[0] = 0;
 	for (unsigned i = 0; i < size; i++)
-		at[i + 1] = at[i] + (sizes ? sizes[i] : nbytes);
+		offsets[i + 1] = offsets[i] + (sizes ? sizes[i] : nbytes);
 	if (nbytes > 0)
-		memmove((char *)all + at[rank], mine, nbytes);
-	r = gather(ranks, &(struct places){ all, at, size });
-	free(at);
+		memmove((char *)gathered + offsets[rank], own_data, nbytes);
+	r = gather_rounds(comm, &(struct gather_buffer){ gathered, offsets, size });
+	free(offsets);
 	return r;
 }
 
-int ranks_gather_all(struct ranks *ranks, const void *mine, size_t nbytes, void *ret_all)
+int comm_allgather(struct comm *comm, const void *own_data, size_t nbytes, void *ret_data)
 {
-	return gather_sizes(ranks, mine, nbytes, NULL, ret_all);
+	return gather_sized(comm, own_data, nbytes, NULL, ret_data);
 }
 
-int ranks_gather_all_varying(struct ranks *ranks, const void *mine, size_t nbytes, void **ret_all,
+int comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void **ret_data,
 			     size_t *ret_sizes)
 {
 	size_t total = 0;
-	void *all;
-	int r = ranks_gather_all(ranks, &nbytes, sizeof nbytes, ret_sizes);
+	void *gathered;
+	int r = comm_allgather(comm, &nbytes, sizeof nbytes, ret_sizes);
 
-	for (unsigned i = 0; i < ranks_size(ranks) && r == 0; i++)
+	for (unsigned i = 0; i < comm_size(comm) && r == 0; i++)
 		if (__builtin_add_overflow(total, ret_sizes[i], &total))
 			r = fail(-EOVERFLOW, "what the ranks have together is too long");
 	if (r < 0)
 		return r;
-	all = malloc(total + 1);
-	if (!all)
+	gathered = malloc(total + 1);
+	if (!gathered)
 		return fail(-ENOMEM, "no memory for the %zu bytes that the ranks have together",
 			    total);
-	r = gather_sizes(ranks, mine, nbytes, ret_sizes, all);
+	r = gather_sized(comm, own_data, nbytes, ret_sizes, gathered);
 	if (r < 0)
-		free(all);
+		free(gathered);
 	else
-		*ret_all = all;
+		*ret_data = gathered;
 	return r;
 }
 
-int ranks_barrier(struct ranks *ranks)
+int comm_barrier(struct comm *comm)
 {
-	char nothing = 0;
+	char empty = 0;
 
-	return ranks_gather_all(ranks, &nothing, 0, &nothing);
+	return comm_allgather(comm, &empty, 0, &empty);
 }

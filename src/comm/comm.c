@@ -14,191 +14,191 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/comm_internal.h"
 
-enum { PIECE_NBYTES = 16 << 20, VERSION_NBYTES = 48 };
+enum { DEFAULT_FRAGMENT_NBYTES = 16 << 20, VERSION_NBYTES = 48 };
 
 /* What ending all ranks may take, unless somebody knows better. */
-static const uint64_t usual_end_ns = 5000000000;
+static const uint64_t default_abort_timeout_ns = 5000000000;
 
-void ranks_set_stall(struct ranks *ranks, uint64_t stall_ns)
+void comm_set_timeout(struct comm *comm, uint64_t timeout_ns)
 {
-	guard_set_stall(ranks->guard, stall_ns);
-	pthread_mutex_lock(&ranks->lock);
-	ranks->settings.stall_ns = stall_ns;
-	ranks->has_new_stall = true;
-	pthread_cond_signal(&ranks->asked);
-	pthread_mutex_unlock(&ranks->lock);
+	watchdog_set_timeout(comm->watchdog, timeout_ns);
+	pthread_mutex_lock(&comm->lock);
+	comm->params.timeout_ns = timeout_ns;
+	comm->has_new_timeout = true;
+	pthread_cond_signal(&comm->work_available);
+	pthread_mutex_unlock(&comm->lock);
 }
 
-void ranks_allow_reading(const struct ranks *ranks, bool is_allowed)
+void comm_allow_peer_access(const struct comm *comm, bool is_allowed)
 {
-	if (ranks->settings.allow_reading)
-		ranks->settings.allow_reading(is_allowed);
+	if (comm->params.allow_peer_access)
+		comm->params.allow_peer_access(is_allowed);
 }
 
-unsigned ranks_rank(const struct ranks *ranks)
+unsigned comm_rank(const struct comm *comm)
 {
-	return ranks->rank;
+	return comm->rank;
 }
 
-unsigned ranks_size(const struct ranks *ranks)
+unsigned comm_size(const struct comm *comm)
 {
-	return ranks->size;
+	return comm->size;
 }
 
-const char *ranks_host(const struct ranks *ranks, unsigned rank)
+const char *comm_host(const struct comm *comm, unsigned rank)
 {
-	return ranks->hosts ? ranks->hosts[rank] : "?";
+	return comm->hosts ? comm->hosts[rank] : "?";
 }
 
-unsigned ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first)
+unsigned comm_host_size(const struct comm *comm, unsigned *ret_first)
 {
-	const char *host = ranks_host(ranks, ranks->rank);
+	const char *host = comm_host(comm, comm->rank);
 	unsigned n = 0;
 
-	for (unsigned i = ranks->size; i-- > 0;)
-		if (strcmp(ranks_host(ranks, i), host) == 0) {
+	for (unsigned i = comm->size; i-- > 0;)
+		if (strcmp(comm_host(comm, i), host) == 0) {
 			*ret_first = i;
 			n++;
 		}
 	return n;
 }
 
-void ranks_get_traffic(const struct ranks *ranks, struct ranks_traffic *ret_traffic)
+void comm_get_traffic(const struct comm *comm, struct comm_traffic *ret_traffic)
 {
-	delivery_get_traffic(ranks->delivery, ret_traffic);
+	p2p_get_traffic(comm->p2p, ret_traffic);
 }
 
-void ranks_abort(struct ranks *ranks, int status)
+void comm_abort(struct comm *comm, int status)
 {
-	guard_begin_end(ranks->guard, status);
-	pthread_mutex_lock(&ranks->lock);
-	if (!ranks->is_aborting) {
-		ranks->is_aborting = true;
-		ranks->status = status;
+	watchdog_begin_abort(comm->watchdog, status);
+	pthread_mutex_lock(&comm->lock);
+	if (!comm->is_aborting) {
+		comm->is_aborting = true;
+		comm->abort_status = status;
 	}
-	pthread_cond_signal(&ranks->asked);
+	pthread_cond_signal(&comm->work_available);
 	for (;;) /* the carrier ends the process, or the guard */
-		pthread_cond_wait(&ranks->told, &ranks->lock);
+		pthread_cond_wait(&comm->state_changed, &comm->lock);
 }
 
 /* What ranks know of each other. */
-struct introduction {
+struct rank_identity {
 	char version[VERSION_NBYTES];
-	char host[RANKS_HOST_NBYTES];
+	char host[COMM_HOST_NBYTES];
 };
 
-static int compare_versions(const struct ranks *ranks, const struct introduction *all)
+static int compare_versions(const struct comm *comm, const struct rank_identity *identities)
 {
-	const struct introduction *mine = &all[ranks->rank];
+	const struct rank_identity *own = &identities[comm->rank];
 
-	for (unsigned rank = 0; rank < ranks->size; rank++)
-		if (memcmp(all[rank].version, mine->version, sizeof mine->version) != 0)
+	for (unsigned rank = 0; rank < comm->size; rank++)
+		if (memcmp(identities[rank].version, own->version, sizeof own->version) != 0)
 			return fail(-EPROTO,
 				    "ranks of different versions cannot work together: "
 				    "%s on %s (rank %u), %.*s on %.*s (rank %u)",
-				    mine->version, mine->host, ranks->rank, VERSION_NBYTES,
-				    all[rank].version, RANKS_HOST_NBYTES, all[rank].host, rank);
+				    own->version, own->host, comm->rank, VERSION_NBYTES,
+				    identities[rank].version, COMM_HOST_NBYTES, identities[rank].host, rank);
 	return 0;
 }
 
-static int introduce(struct ranks *ranks)
+static int exchange_identities(struct comm *comm)
 {
-	const char *version = ranks->settings.version;
-	struct introduction mine = { 0 };
-	struct introduction *all = calloc(ranks->size, sizeof *all);
-	char(*hosts)[RANKS_HOST_NBYTES] = calloc(ranks->size, sizeof *hosts);
+	const char *version = comm->params.version;
+	struct rank_identity own = { 0 };
+	struct rank_identity *identities = calloc(comm->size, sizeof *identities);
+	char(*hosts)[COMM_HOST_NBYTES] = calloc(comm->size, sizeof *hosts);
 	int r;
 
-	strncpy(mine.version, version ? version : GSORT_VERSION, sizeof mine.version - 1);
-	gethostname(mine.host, sizeof mine.host - 1);
-	if (all && hosts)
-		r = ranks_gather_all(ranks, &mine, sizeof mine, all);
+	strncpy(own.version, version ? version : GSORT_VERSION, sizeof own.version - 1);
+	gethostname(own.host, sizeof own.host - 1);
+	if (identities && hosts)
+		r = comm_allgather(comm, &own, sizeof own, identities);
 	else
-		r = fail(-ENOMEM, "no memory for the names of %u ranks", ranks->size);
+		r = fail(-ENOMEM, "no memory for the names of %u ranks", comm->size);
 	if (r == 0)
-		r = compare_versions(ranks, all);
-	for (unsigned rank = 0; rank < ranks->size && r == 0; rank++)
-		memcpy(hosts[rank], all[rank].host, sizeof hosts[rank] - 1);
-	free(all);
+		r = compare_versions(comm, identities);
+	for (unsigned rank = 0; rank < comm->size && r == 0; rank++)
+		memcpy(hosts[rank], identities[rank].host, sizeof hosts[rank] - 1);
+	free(identities);
 	if (r < 0) {
 		free(hosts);
 		return r;
 	}
-	ranks->hosts = hosts;
-	delivery_name(ranks->delivery, (const char(*)[RANKS_HOST_NBYTES])hosts);
+	comm->hosts = hosts;
+	p2p_set_hosts(comm->p2p, (const char(*)[COMM_HOST_NBYTES])hosts);
 	return 0;
 }
 
 /* NULL: there is no memory. */
-static struct ranks *make(const struct ranks_settings *settings, transport_opener *open,
-			  void *argument)
+static struct comm *create_comm(const struct comm_params *params, transport_open_fn *transport_open,
+			  void *transport_argument)
 {
-	struct ranks *ranks = calloc(1, sizeof *ranks);
+	struct comm *comm = calloc(1, sizeof *comm);
 
-	if (!ranks)
+	if (!comm)
 		return NULL;
-	ranks->settings = *settings;
-	if (ranks->settings.piece_nbytes == 0)
-		ranks->settings.piece_nbytes = PIECE_NBYTES;
-	if (ranks->settings.end_ns == 0)
-		ranks->settings.end_ns = usual_end_ns;
-	ranks->open = open;
-	ranks->argument = argument;
-	ranks->begun_end = &ranks->begun;
-	pthread_mutex_init(&ranks->lock, NULL);
-	ranks_init_timed(&ranks->asked);
-	pthread_cond_init(&ranks->told, NULL);
-	return ranks;
+	comm->params = *params;
+	if (comm->params.fragment_nbytes == 0)
+		comm->params.fragment_nbytes = DEFAULT_FRAGMENT_NBYTES;
+	if (comm->params.abort_timeout_ns == 0)
+		comm->params.abort_timeout_ns = default_abort_timeout_ns;
+	comm->transport_open = transport_open;
+	comm->transport_argument = transport_argument;
+	comm->submitted_end = &comm->submitted;
+	pthread_mutex_init(&comm->lock, NULL);
+	comm_cond_init(&comm->work_available);
+	pthread_cond_init(&comm->state_changed, NULL);
+	return comm;
 }
 
 /* Its threads are gone. */
-static void free_ranks(struct ranks *ranks)
+static void free_comm(struct comm *comm)
 {
-	guard_close(ranks->guard);
-	delivery_close(ranks->delivery);
-	pthread_cond_destroy(&ranks->told);
-	pthread_cond_destroy(&ranks->asked);
-	pthread_mutex_destroy(&ranks->lock);
-	free(ranks->hosts);
-	free(ranks);
+	watchdog_close(comm->watchdog);
+	p2p_close(comm->p2p);
+	pthread_cond_destroy(&comm->state_changed);
+	pthread_cond_destroy(&comm->work_available);
+	pthread_mutex_destroy(&comm->lock);
+	free(comm->hosts);
+	free(comm);
 }
 
-int ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
-	       struct ranks **ret_ranks)
+int comm_open(const struct comm_params *params, transport_open_fn *transport_open, void *transport_argument,
+	       struct comm **ret_comm)
 {
-	struct ranks *ranks = make(settings, open, argument);
+	struct comm *comm = create_comm(params, transport_open, transport_argument);
 	int r;
 
-	if (!ranks)
+	if (!comm)
 		return fail(-ENOMEM, "no memory for ranks");
-	r = guard_open(&ranks->settings, &ranks->guard);
+	r = watchdog_open(&comm->params, &comm->watchdog);
 	if (r == 0)
-		r = carrier_start(ranks);
+		r = progress_thread_start(comm);
 	if (r < 0) {
-		free_ranks(ranks);
+		free_comm(comm);
 		return r;
 	}
-	r = introduce(ranks);
+	r = exchange_identities(comm);
 	if (r < 0)
-		ranks_abort(ranks, RANKS_STATUS_TROUBLE);
-	*ret_ranks = ranks;
+		comm_abort(comm, COMM_EXIT_FAILURE);
+	*ret_comm = comm;
 	return 0;
 }
 
-int ranks_close(struct ranks *ranks)
+int comm_close(struct comm *comm)
 {
 	int r;
 
-	if (!ranks)
+	if (!comm)
 		return 0;
-	r = carrier_forget(ranks);
+	r = progress_thread_cancel_receives(comm);
 	if (r == 0)
-		r = ranks_barrier(ranks);
+		r = comm_barrier(comm);
 	if (r < 0)
 		return r;
-	r = carrier_finish(ranks);
-	if (r < 0) /* which ranks_abort() is told of */
+	r = progress_thread_stop(comm);
+	if (r < 0) /* which comm_abort() is told of */
 		return r;
-	free_ranks(ranks);
+	free_comm(comm);
 	return 0;
 }

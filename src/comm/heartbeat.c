@@ -6,96 +6,96 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int watch_init(struct watch *watch, unsigned n_ranks, uint64_t stall_ns, uint64_t now_ns)
+int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeout_ns, uint64_t now_ns)
 {
-	struct watched *ranks = calloc(n_ranks, sizeof *ranks);
+	struct peer_state *peers = calloc(n_ranks, sizeof *peers);
 
-	if (!ranks)
+	if (!peers)
 		return -ENOMEM;
 	for (unsigned rank = 0; rank < n_ranks; rank++)
-		ranks[rank].heard_ns = now_ns;
-	*watch = (struct watch){
-		.stall_ns = stall_ns, .looked_ns = now_ns, .n_ranks = n_ranks, .ranks = ranks
+		peers[rank].last_message_ns = now_ns;
+	*heartbeat = (struct heartbeat){
+		.timeout_ns = timeout_ns, .last_check_ns = now_ns, .n_ranks = n_ranks, .peers = peers
 	};
 	return 0;
 }
 
-void watch_destroy(struct watch *watch)
+void heartbeat_destroy(struct heartbeat *heartbeat)
 {
-	free(watch->ranks);
-	watch->ranks = NULL;
+	free(heartbeat->peers);
+	heartbeat->peers = NULL;
 }
 
 /* Its time begins now: while nothing was awaited it owed nobody a word. */
-static void begin_waiting(struct watched *watched, uint64_t now_ns)
+static void reset_peer_state(struct peer_state *peer, uint64_t now_ns)
 {
-	watched->heard_ns = now_ns;
-	watched->is_asked = false;
+	peer->last_message_ns = now_ns;
+	peer->is_pinged = false;
 }
 
-void watch_set_stall(struct watch *watch, uint64_t stall_ns, uint64_t now_ns)
+void heartbeat_set_timeout(struct heartbeat *heartbeat, uint64_t timeout_ns, uint64_t now_ns)
 {
-	watch->stall_ns = stall_ns;
-	watch->looked_ns = now_ns;
-	for (unsigned rank = 0; rank < watch->n_ranks; rank++)
-		begin_waiting(&watch->ranks[rank], now_ns);
+	heartbeat->timeout_ns = timeout_ns;
+	heartbeat->last_check_ns = now_ns;
+	for (unsigned rank = 0; rank < heartbeat->n_ranks; rank++)
+		reset_peer_state(&heartbeat->peers[rank], now_ns);
 }
 
-void watch_await(struct watch *watch, unsigned rank, uint64_t now_ns)
+void heartbeat_begin_wait(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns)
 {
-	if (rank < watch->n_ranks) {
-		if (!watch_awaits(watch, rank))
-			begin_waiting(&watch->ranks[rank], now_ns);
-		watch->ranks[rank].n_awaited++;
+	if (rank < heartbeat->n_ranks) {
+		if (!heartbeat_is_waiting(heartbeat, rank))
+			reset_peer_state(&heartbeat->peers[rank], now_ns);
+		heartbeat->peers[rank].n_pending++;
 		return;
 	}
-	for (unsigned any = 0; any < watch->n_ranks && watch->n_awaited_of_any == 0; any++)
-		if (watch->ranks[any].n_awaited == 0)
-			begin_waiting(&watch->ranks[any], now_ns);
-	watch->n_awaited_of_any++;
+	for (unsigned i = 0; i < heartbeat->n_ranks && heartbeat->n_pending_any == 0; i++)
+		if (heartbeat->peers[i].n_pending == 0)
+			reset_peer_state(&heartbeat->peers[i], now_ns);
+	heartbeat->n_pending_any++;
 }
 
-void watch_awaited(struct watch *watch, unsigned rank)
+void heartbeat_end_wait(struct heartbeat *heartbeat, unsigned rank)
 {
-	if (rank < watch->n_ranks)
-		watch->ranks[rank].n_awaited--;
+	if (rank < heartbeat->n_ranks)
+		heartbeat->peers[rank].n_pending--;
 	else
-		watch->n_awaited_of_any--;
+		heartbeat->n_pending_any--;
 }
 
-void watch_heard(struct watch *watch, unsigned rank, uint64_t now_ns)
+void heartbeat_record(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns)
 {
-	begin_waiting(&watch->ranks[rank], now_ns);
+	reset_peer_state(&heartbeat->peers[rank], now_ns);
 }
 
-bool watch_awaits(const struct watch *watch, unsigned rank)
+bool heartbeat_is_waiting(const struct heartbeat *heartbeat, unsigned rank)
 {
-	return watch->ranks[rank].n_awaited > 0 || watch->n_awaited_of_any > 0;
+	return heartbeat->peers[rank].n_pending > 0 || heartbeat->n_pending_any > 0;
 }
 
-bool watch_is_time(struct watch *watch, uint64_t now_ns)
+bool heartbeat_needs_check(struct heartbeat *heartbeat, uint64_t now_ns)
 {
-	const uint64_t pause_ns = now_ns - watch->looked_ns;
+	const uint64_t elapsed_ns = now_ns - heartbeat->last_check_ns;
 
-	if (watch->stall_ns == 0 || pause_ns < watch->stall_ns / 16)
+	if (heartbeat->timeout_ns == 0 || elapsed_ns < heartbeat->timeout_ns / 16)
 		return false;
-	for (unsigned rank = 0; rank < watch->n_ranks && pause_ns > watch->stall_ns / 4; rank++)
-		begin_waiting(&watch->ranks[rank], now_ns);
-	watch->looked_ns = now_ns;
+	for (unsigned rank = 0; rank < heartbeat->n_ranks && elapsed_ns > heartbeat->timeout_ns / 4; rank++)
+		reset_peer_state(&heartbeat->peers[rank], now_ns);
+	heartbeat->last_check_ns = now_ns;
 	return true;
 }
 
-enum silence watch_look(struct watch *watch, unsigned rank, uint64_t now_ns)
+enum heartbeat_state heartbeat_check(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns)
 {
-	struct watched *watched = &watch->ranks[rank];
-	const uint64_t silent_ns = now_ns - watched->heard_ns;
+	struct peer_state *peer = &heartbeat->peers[rank];
+	const uint64_t silent_ns = now_ns - peer->last_message_ns;
 
-	if (!watch_awaits(watch, rank) || silent_ns < watch->stall_ns / 4)
-		return SILENCE_SHORT;
-	if (silent_ns >= watch->stall_ns)
-		return SILENCE_STALL;
-	if (watched->is_asked)
-		return SILENCE_SHORT;
-	watched->is_asked = true;
-	return SILENCE_ASK;
+	if (!heartbeat_is_waiting(heartbeat, rank) || silent_ns < heartbeat->timeout_ns / 4)
+		return HEARTBEAT_OK;
+	if (silent_ns >= heartbeat->timeout_ns)
+		return HEARTBEAT_TIMEOUT;
+	if (peer->is_pinged)
+		return HEARTBEAT_OK;
+	peer->is_pinged = true;
+	return HEARTBEAT_PING;
 }

@@ -13,42 +13,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct watched {
-	uint64_t heard_ns; /* or since when something is awaited, if that is later */
-	unsigned n_awaited;
-	bool is_asked; /* since it was heard */
+struct peer_state {
+	uint64_t last_message_ns; /* or since when something is awaited, if that is later */
+	unsigned n_pending;
+	bool is_pinged; /* since it was heard */
 };
 
-struct watch {
-	uint64_t stall_ns; /* 0: nobody is ever given up */
-	uint64_t looked_ns;
+struct heartbeat {
+	uint64_t timeout_ns; /* 0: nobody is ever given up */
+	uint64_t last_check_ns;
 	unsigned n_ranks;
-	unsigned n_awaited_of_any;
-	struct watched *ranks;
+	unsigned n_pending_any;
+	struct peer_state *peers;
 };
 
-enum silence {
-	SILENCE_SHORT, /* or nothing is awaited */
-	SILENCE_ASK,   /* ask it: said once for each silence */
-	SILENCE_STALL, /* give it up */
+enum heartbeat_state {
+	HEARTBEAT_OK, /* or nothing is awaited */
+	HEARTBEAT_PING,   /* ask it: said once for each silence */
+	HEARTBEAT_TIMEOUT, /* give it up */
 };
 
 /* 0 or -ENOMEM, without a message. */
-int watch_init(struct watch *watch, unsigned n_ranks, uint64_t stall_ns, uint64_t now_ns);
-void watch_destroy(struct watch *watch);
+int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeout_ns, uint64_t now_ns);
+void heartbeat_destroy(struct heartbeat *heartbeat);
 
 /* From now on, and everybody's time begins again. */
-void watch_set_stall(struct watch *watch, uint64_t stall_ns, uint64_t now_ns);
+void heartbeat_set_timeout(struct heartbeat *heartbeat, uint64_t timeout_ns, uint64_t now_ns);
 
 /* Something is awaited from `rank`, or if that is n_ranks from anybody; and: no more. */
-void watch_await(struct watch *watch, unsigned rank, uint64_t now_ns);
-void watch_awaited(struct watch *watch, unsigned rank);
+void heartbeat_begin_wait(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
+void heartbeat_end_wait(struct heartbeat *heartbeat, unsigned rank);
 
-void watch_heard(struct watch *watch, unsigned rank, uint64_t now_ns);
+void heartbeat_record(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
 
 /* Is it time to look at all? So often that a silence is seen a sixteenth too late at most. */
-bool watch_is_time(struct watch *watch, uint64_t now_ns);
-enum silence watch_look(struct watch *watch, unsigned rank, uint64_t now_ns);
+bool heartbeat_needs_check(struct heartbeat *heartbeat, uint64_t now_ns);
+enum heartbeat_state heartbeat_check(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
 
 /* Is anything awaited that `rank` could send? */
-bool watch_awaits(const struct watch *watch, unsigned rank);
+bool heartbeat_is_waiting(const struct heartbeat *heartbeat, unsigned rank);

@@ -9,14 +9,14 @@
 
 enum { MAGIC = 0x47535231 };
 
-static uint64_t checksum_of(struct message_header *header, size_t nbytes)
+static uint64_t compute_message_checksum(struct message_header *header, size_t nbytes)
 {
-	const uint64_t before = header->checksum;
+	const uint64_t saved_checksum = header->checksum;
 	uint64_t checksum;
 
 	header->checksum = 0;
 	checksum = checksum64(header, nbytes);
-	header->checksum = before;
+	header->checksum = saved_checksum;
 	return checksum;
 }
 
@@ -25,10 +25,10 @@ void message_seal(struct message_header *header)
 	header->magic = MAGIC;
 	header->format = MESSAGE_FORMAT;
 	header->checksum =
-		checksum_of(header, sizeof *header + message_inline_nbytes(header->nbytes));
+		compute_message_checksum(header, sizeof *header + message_inline_nbytes(header->nbytes));
 }
 
-const char *message_complaint(struct message_header *header, size_t nbytes, unsigned from,
+const char *message_validate(struct message_header *header, size_t nbytes, unsigned from,
 			      unsigned to, uint64_t sequence)
 {
 	if (nbytes < sizeof *header)
@@ -39,7 +39,7 @@ const char *message_complaint(struct message_header *header, size_t nbytes, unsi
 		return "ranks of different versions of the program cannot work together";
 	if (header->magic != MAGIC || header->kind >= N_MESSAGE_KINDS ||
 	    nbytes != sizeof *header + message_inline_nbytes(header->nbytes) ||
-	    header->checksum != checksum_of(header, nbytes))
+	    header->checksum != compute_message_checksum(header, nbytes))
 		return "it is damaged";
 	if (header->from != from || header->to != to)
 		return "it is another's";

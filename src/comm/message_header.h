@@ -12,22 +12,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum message_kind_of_rank {
+enum rank_message_kind {
 	MESSAGE_DATA,   /* of a transfer */
-	MESSAGE_ASK,    /* do you live? */
-	MESSAGE_ANSWER, /* yes */
+	MESSAGE_PING,    /* do you live? */
+	MESSAGE_PONG, /* yes */
 	N_MESSAGE_KINDS
 };
 
 enum {
-	MESSAGE_NBYTES_MOST = 4096, /* of header and data */
+	MESSAGE_MAX_NBYTES = 4096, /* of header and data */
 	MESSAGE_FORMAT = 1,         /* another one for every change of what is sent */
 };
 
 struct message_header {
 	uint32_t magic;
 	uint32_t format;
-	uint32_t kind; /* enum message_kind_of_rank */
+	uint32_t kind; /* enum rank_message_kind */
 	uint32_t from, to;
 	uint32_t tag;
 	uint64_t sequence;      /* of messages from `from` to `to`, from 0 */
@@ -36,7 +36,7 @@ struct message_header {
 	uint64_t checksum;      /* of the header, this being 0, and what follows it */
 };
 
-enum { MESSAGE_INLINE_NBYTES = MESSAGE_NBYTES_MOST - (int)sizeof(struct message_header) };
+enum { MESSAGE_INLINE_NBYTES = MESSAGE_MAX_NBYTES - (int)sizeof(struct message_header) };
 
 /* How much of it follows the header, of a message with nbytes of data? */
 static inline size_t message_inline_nbytes(uint64_t nbytes)
@@ -51,5 +51,5 @@ void message_seal(struct message_header *header);
  * Is it, with nbytes in all, what `from` has sent to `to` as number `sequence`? NULL, or what is
  * wrong with it, for a message that names who sent it.
  */
-const char *message_complaint(struct message_header *header, size_t nbytes, unsigned from,
+const char *message_validate(struct message_header *header, size_t nbytes, unsigned from,
 			      unsigned to, uint64_t sequence);

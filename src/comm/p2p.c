@@ -12,9 +12,9 @@
 #include "src/comm/comm_internal.h"
 
 /* Later than any clock will be. */
-static const uint64_t never_ns = INT64_MAX;
+static const uint64_t no_deadline_ns = INT64_MAX;
 
-void ranks_init_timed(pthread_cond_t *condition)
+void comm_cond_init(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
 
@@ -24,117 +24,117 @@ void ranks_init_timed(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
-int ranks_wait_timed(struct ranks *ranks, pthread_cond_t *condition, uint64_t until_ns)
+int comm_cond_timedwait(struct comm *comm, pthread_cond_t *condition, uint64_t until_ns)
 {
 	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
 					.tv_nsec = (long)(until_ns % 1000000000) };
 
-	return pthread_cond_timedwait(condition, &ranks->lock, &until);
+	return pthread_cond_timedwait(condition, &comm->lock, &until);
 }
 
 /* With the lock. */
-static void waiter_enter(struct ranks *ranks, struct ranks_waiter *waiter)
+static void waiter_add(struct comm *comm, struct comm_waiter *waiter)
 {
-	*waiter = (struct ranks_waiter){ .next = ranks->waiting, .at = &ranks->waiting };
-	ranks_init_timed(&waiter->told);
+	*waiter = (struct comm_waiter){ .next = comm->waiters, .link = &comm->waiters };
+	comm_cond_init(&waiter->wakeup);
 	if (waiter->next)
-		waiter->next->at = &waiter->next;
-	ranks->waiting = waiter;
+		waiter->next->link = &waiter->next;
+	comm->waiters = waiter;
 }
 
-static void waiter_leave(struct ranks_waiter *waiter)
+static void waiter_remove(struct comm_waiter *waiter)
 {
-	*waiter->at = waiter->next;
+	*waiter->link = waiter->next;
 	if (waiter->next)
-		waiter->next->at = waiter->at;
-	pthread_cond_destroy(&waiter->told);
+		waiter->next->link = waiter->link;
+	pthread_cond_destroy(&waiter->wakeup);
 }
 
-int ranks_failure(struct ranks *ranks)
+int comm_get_error(struct comm *comm)
 {
-	while (ranks->r < 0 && !ranks->has_let_go)
-		pthread_cond_wait(&ranks->told, &ranks->lock);
-	return ranks->r;
+	while (comm->first_error < 0 && !comm->has_stopped)
+		pthread_cond_wait(&comm->state_changed, &comm->lock);
+	return comm->first_error;
 }
 
-int ranks_give_up(struct ranks *ranks, int r)
+int comm_fail(struct comm *comm, int r)
 {
-	pthread_mutex_lock(&ranks->lock);
-	if (ranks->r == 0)
-		ranks->r = r;
-	pthread_cond_signal(&ranks->asked);
-	r = ranks_failure(ranks);
-	pthread_mutex_unlock(&ranks->lock);
+	pthread_mutex_lock(&comm->lock);
+	if (comm->first_error == 0)
+		comm->first_error = r;
+	pthread_cond_signal(&comm->work_available);
+	r = comm_get_error(comm);
+	pthread_mutex_unlock(&comm->lock);
 	return r;
 }
 
-int ranks_await_failure(struct ranks *ranks)
+int comm_wait_remote_failure(struct comm *comm)
 {
-	const uint64_t until_ns = clock_now_ns() + ranks->settings.end_ns;
-	struct ranks_waiter waiter;
-	bool is_late = false;
+	const uint64_t until_ns = clock_now_ns() + comm->params.abort_timeout_ns;
+	struct comm_waiter waiter;
+	bool timed_out = false;
 	int r;
 
-	pthread_mutex_lock(&ranks->lock);
-	waiter_enter(ranks, &waiter);
-	while (!ranks->has_let_go && !is_late)
-		is_late = ranks_wait_timed(ranks, &waiter.told, until_ns) == ETIMEDOUT;
-	waiter_leave(&waiter);
-	r = ranks_failure(ranks);
-	pthread_mutex_unlock(&ranks->lock);
+	pthread_mutex_lock(&comm->lock);
+	waiter_add(comm, &waiter);
+	while (!comm->has_stopped && !timed_out)
+		timed_out = comm_cond_timedwait(comm, &waiter.wakeup, until_ns) == ETIMEDOUT;
+	waiter_remove(&waiter);
+	r = comm_get_error(comm);
+	pthread_mutex_unlock(&comm->lock);
 	return r;
 }
 
-static int begin(struct ranks *ranks, struct ranks_transfer *transfer)
+static int submit_transfer(struct comm *comm, struct comm_transfer *transfer)
 {
 	int r;
 
-	pthread_mutex_lock(&ranks->lock);
-	r = ranks_failure(ranks);
+	pthread_mutex_lock(&comm->lock);
+	r = comm_get_error(comm);
 	if (r == 0) {
 		transfer->next = NULL;
-		*ranks->begun_end = transfer;
-		ranks->begun_end = &transfer->next;
-		pthread_cond_signal(&ranks->asked);
+		*comm->submitted_end = transfer;
+		comm->submitted_end = &transfer->next;
+		pthread_cond_signal(&comm->work_available);
 	}
-	pthread_mutex_unlock(&ranks->lock);
+	pthread_mutex_unlock(&comm->lock);
 	return r;
 }
 
-int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data, size_t nbytes,
-	       struct ranks_transfer *ret_transfer)
+int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
+	       struct comm_transfer *ret_transfer)
 {
-	assert(to < ranks->size);
-	*ret_transfer = (struct ranks_transfer){
+	assert(to < comm->size);
+	*ret_transfer = (struct comm_transfer){
 		.peer = to, .tag = tag, .data = (char *)(uintptr_t)data, .nbytes = nbytes
 	};
-	delivery_seal(ret_transfer);
-	return begin(ranks, ret_transfer);
+	p2p_set_checksum(ret_transfer);
+	return submit_transfer(comm, ret_transfer);
 }
 
-static int receive(struct ranks *ranks, struct ranks_transfer what,
-		   struct ranks_transfer *ret_transfer)
+static int submit_receive(struct comm *comm, struct comm_transfer transfer,
+		   struct comm_transfer *ret_transfer)
 {
-	assert(what.peer < ranks->size || what.peer == RANKS_ANY);
-	what.is_receive = true;
-	*ret_transfer = what;
-	return begin(ranks, ret_transfer);
+	assert(transfer.peer < comm->size || transfer.peer == COMM_ANY_RANK);
+	transfer.is_receive = true;
+	*ret_transfer = transfer;
+	return submit_transfer(comm, ret_transfer);
 }
 
-int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t nbytes,
-		  struct ranks_transfer *ret_transfer)
+int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes,
+		  struct comm_transfer *ret_transfer)
 {
-	return receive(ranks,
-		       (struct ranks_transfer){
+	return submit_receive(comm,
+		       (struct comm_transfer){
 			       .peer = from, .tag = tag, .data = data, .capacity = nbytes },
 		       ret_transfer);
 }
 
-int ranks_receive_up_to(struct ranks *ranks, unsigned from, unsigned tag, void *data,
-			size_t capacity, struct ranks_transfer *ret_transfer)
+int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data,
+			size_t capacity, struct comm_transfer *ret_transfer)
 {
-	return receive(ranks,
-		       (struct ranks_transfer){ .peer = from,
+	return submit_receive(comm,
+		       (struct comm_transfer){ .peer = from,
 						.tag = tag,
 						.data = data,
 						.capacity = capacity,
@@ -142,73 +142,73 @@ int ranks_receive_up_to(struct ranks *ranks, unsigned from, unsigned tag, void *
 		       ret_transfer);
 }
 
-int ranks_receive_patiently(struct ranks *ranks, unsigned from, unsigned tag, void *data,
-			    size_t nbytes, struct ranks_transfer *ret_transfer)
+int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
+			    size_t nbytes, struct comm_transfer *ret_transfer)
 {
-	return receive(ranks,
-		       (struct ranks_transfer){ .peer = from,
+	return submit_receive(comm,
+		       (struct comm_transfer){ .peer = from,
 						.tag = tag,
 						.data = data,
 						.capacity = nbytes,
-						.is_patient = true },
+						.is_unwatched = true },
 		       ret_transfer);
 }
 
 /* What has been carried is looked at by who wants it: the carrier has more to carry. */
-static int look_at(struct ranks *ranks, struct ranks_transfer *transfer)
+static int verify_received(struct comm *comm, struct comm_transfer *transfer)
 {
 	int r;
 
 	if (!transfer->is_receive || transfer->is_checked)
 		return 0;
-	r = delivery_check(ranks->delivery, transfer);
+	r = p2p_verify_checksum(comm->p2p, transfer);
 	transfer->is_checked = true;
-	return r < 0 ? ranks_give_up(ranks, r) : 0;
+	return r < 0 ? comm_fail(comm, r) : 0;
 }
 
-int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_done)
+int comm_test(struct comm *comm, struct comm_transfer *transfer, bool *ret_done)
 {
 	bool is_done;
 	int r;
 
-	pthread_mutex_lock(&ranks->lock);
-	r = ranks_failure(ranks);
+	pthread_mutex_lock(&comm->lock);
+	r = comm_get_error(comm);
 	is_done = transfer->is_done;
-	pthread_mutex_unlock(&ranks->lock);
+	pthread_mutex_unlock(&comm->lock);
 	if (r == 0 && is_done)
-		r = look_at(ranks, transfer);
+		r = verify_received(comm, transfer);
 	if (r == 0)
 		*ret_done = is_done;
 	return r;
 }
 
-int ranks_wait_until(struct ranks *ranks, struct ranks_transfer *transfer, uint64_t until_ns,
+int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t until_ns,
 		     bool *ret_done)
 {
-	struct ranks_waiter waiter;
-	bool is_late = false, is_done;
+	struct comm_waiter waiter;
+	bool timed_out = false, is_done;
 	int r;
 
-	pthread_mutex_lock(&ranks->lock);
-	waiter_enter(ranks, &waiter);
+	pthread_mutex_lock(&comm->lock);
+	waiter_add(comm, &waiter);
 	transfer->waiter = &waiter;
-	while (!transfer->is_done && !ranks->has_let_go && !is_late)
-		is_late = ranks_wait_timed(ranks, &waiter.told, until_ns) == ETIMEDOUT;
+	while (!transfer->is_done && !comm->has_stopped && !timed_out)
+		timed_out = comm_cond_timedwait(comm, &waiter.wakeup, until_ns) == ETIMEDOUT;
 	transfer->waiter = NULL;
-	waiter_leave(&waiter);
+	waiter_remove(&waiter);
 	is_done = transfer->is_done;
-	r = ranks_failure(ranks);
-	pthread_mutex_unlock(&ranks->lock);
+	r = comm_get_error(comm);
+	pthread_mutex_unlock(&comm->lock);
 	if (r == 0 && is_done)
-		r = look_at(ranks, transfer);
+		r = verify_received(comm, transfer);
 	if (r == 0)
 		*ret_done = is_done;
 	return r;
 }
 
-int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer)
+int comm_wait(struct comm *comm, struct comm_transfer *transfer)
 {
 	bool is_done;
 
-	return ranks_wait_until(ranks, transfer, never_ns, &is_done);
+	return comm_wait_until(comm, transfer, no_deadline_ns, &is_done);
 }

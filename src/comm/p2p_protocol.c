@@ -17,118 +17,118 @@
 #include "src/comm/transport.h"
 #include "src/comm/heartbeat.h"
 
-enum { TAG_ANNOUNCEMENTS };
+enum { TAG_ENVELOPES };
 
-typedef const char host_name[RANKS_HOST_NBYTES];
+typedef const char host_name[COMM_HOST_NBYTES];
 
 /* A message of the transport under way. */
-struct move {
+struct wire_transfer {
 	struct transport_request request;
-	enum { MOVE_INBOX, MOVE_ANNOUNCEMENT, MOVE_PIECE_OUT, MOVE_PIECE_IN } kind;
-	struct ranks_transfer *transfer; /* NULL: nobody waits for it */
+	enum { WIRE_INBOX, WIRE_ENVELOPE, WIRE_FRAGMENT_OUT, WIRE_FRAGMENT_IN } kind;
+	struct comm_transfer *transfer; /* NULL: nobody waits for it */
 	size_t nbytes;
 	struct message_header header; /* of INBOX and ANNOUNCEMENT; data follows it */
 };
 
 /* A message that has been announced, and that nobody has asked for yet. */
-struct announced {
-	struct announced *next;
-	struct ranks_transfer *own; /* sent by this rank to itself */
+struct unexpected_message {
+	struct unexpected_message *next;
+	struct comm_transfer *self_send; /* sent by this rank to itself */
 	struct message_header header;
 	char data[];
 };
 
-struct transfers {
-	struct ranks_transfer *first, **end;
+struct transfer_list {
+	struct comm_transfer *first, **end;
 };
 
 /* Of what is sent, or of what is received. */
-struct traffic {
+struct traffic_counter {
 	atomic_uint_least64_t nbytes;      /* data of messages */
 	atomic_uint_least64_t wire_nbytes; /* and all that stands in front of it */
 };
 
-struct delivery {
+struct p2p {
 	struct transport *transport;
 	unsigned rank, size;
-	size_t piece_nbytes;
+	size_t fragment_nbytes;
 	uint64_t now_ns; /* of the step */
-	struct numbers {
+	struct message_sequence {
 		uint64_t n_sent, n_received;
-	} * numbers; /* of messages, by rank */
-	struct watch watch;
-	struct move *inbox;
-	struct transfers wanted;     /* receives that nothing has come for */
-	struct announced *announced; /* in the order in which they came */
-	struct announced **announced_end;
-	struct transfers done;
+	} * sequences; /* of messages, by rank */
+	struct heartbeat heartbeat;
+	struct wire_transfer *inbox;
+	struct transfer_list posted_receives;     /* receives that nothing has come for */
+	struct unexpected_message *unexpected; /* in the order in which they came */
+	struct unexpected_message **unexpected_end;
+	struct transfer_list completed;
 	unsigned n_sending; /* moves */
-	struct traffic sent, received;
+	struct traffic_counter sent, received;
 	host_name *_Atomic hosts;
 };
 
-static void transfers_init(struct transfers *transfers)
+static void transfer_list_init(struct transfer_list *list)
 {
-	transfers->first = NULL;
-	transfers->end = &transfers->first;
+	list->first = NULL;
+	list->end = &list->first;
 }
 
-static void transfers_add(struct transfers *transfers, struct ranks_transfer *transfer)
+static void transfer_list_add(struct transfer_list *list, struct comm_transfer *transfer)
 {
 	transfer->next = NULL;
-	*transfers->end = transfer;
-	transfers->end = &transfer->next;
+	*list->end = transfer;
+	list->end = &transfer->next;
 }
 
 /* at: the pointer that leads to it. */
-static struct ranks_transfer *transfers_remove(struct transfers *transfers,
-					       struct ranks_transfer **at)
+static struct comm_transfer *transfer_list_remove(struct transfer_list *list,
+					       struct comm_transfer **link)
 {
-	struct ranks_transfer *transfer = *at;
+	struct comm_transfer *transfer = *link;
 
-	*at = transfer->next;
-	if (!*at)
-		transfers->end = at;
+	*link = transfer->next;
+	if (!*link)
+		list->end = link;
 	return transfer;
 }
 
-enum { NAME_NBYTES = RANKS_HOST_NBYTES + 24 };
+enum { RANK_NAME_NBYTES = COMM_HOST_NBYTES + 24 };
 
 /* "rank 3 on node17" */
-static const char *name_of(const struct delivery *delivery, unsigned rank,
-			   char text[static NAME_NBYTES])
+static const char *format_rank_name(const struct p2p *p2p, unsigned rank,
+			   char ret_text[static RANK_NAME_NBYTES])
 {
-	host_name *hosts = delivery->hosts;
+	host_name *hosts = p2p->hosts;
 
-	snprintf(text, NAME_NBYTES, hosts ? "rank %u on %s" : "rank %u", rank,
+	snprintf(ret_text, RANK_NAME_NBYTES, hosts ? "rank %u on %s" : "rank %u", rank,
 		 hosts ? hosts[rank] : "");
-	return text;
+	return ret_text;
 }
 
-static int fail_of(const struct delivery *delivery, int r, unsigned rank, const char *what)
+static int fail_message(const struct p2p *p2p, int r, unsigned rank, const char *problem)
 {
-	char name[NAME_NBYTES];
+	char name[RANK_NAME_NBYTES];
 
-	return fail(r, "a message from %s cannot be used: %s", name_of(delivery, rank, name), what);
+	return fail(r, "a message from %s cannot be used: %s", format_rank_name(p2p, rank, name), problem);
 }
 
 /*
  * A tag for the pieces of a message, so that each finds its place in whatever order they are
  * wanted.
  */
-static int tag_of(uint64_t sequence)
+static int fragment_tag(uint64_t sequence)
 {
 	return (int)(1 + sequence % (TRANSPORT_TAG_LIMIT - 1));
 }
 
 /* room: for what follows the header. NULL: there is no memory. */
-static struct move *make_move(int kind, struct ranks_transfer *transfer, size_t nbytes, size_t room)
+static struct wire_transfer *create_wire_transfer(int kind, struct comm_transfer *transfer, size_t nbytes, size_t extra_nbytes)
 {
-	struct move *move = malloc(sizeof *move + room);
+	struct wire_transfer *wire = malloc(sizeof *wire + extra_nbytes);
 
-	if (move)
-		*move = (struct move){ .kind = kind, .transfer = transfer, .nbytes = nbytes };
-	return move;
+	if (wire)
+		*wire = (struct wire_transfer){ .kind = kind, .transfer = transfer, .nbytes = nbytes };
+	return wire;
 }
 
 static int fail_memory(void)
@@ -137,449 +137,449 @@ static int fail_memory(void)
 }
 
 /* The one receive for announcements; one at a time, so that they come in their order. */
-static int post_inbox(struct delivery *delivery)
+static int post_inbox(struct p2p *p2p)
 {
-	struct transport *transport = delivery->transport;
+	struct transport *transport = p2p->transport;
 
-	return transport->ops->receive(transport, TRANSPORT_ANY, TAG_ANNOUNCEMENTS,
-				       &delivery->inbox->header, MESSAGE_NBYTES_MOST,
-				       &delivery->inbox->request);
+	return transport->ops->receive(transport, TRANSPORT_ANY_RANK, TAG_ENVELOPES,
+				       &p2p->inbox->header, MESSAGE_MAX_NBYTES,
+				       &p2p->inbox->request);
 }
 
-static void count(struct traffic *traffic, size_t nbytes, size_t wire_nbytes)
+static void count_traffic(struct traffic_counter *traffic, size_t nbytes, size_t wire_nbytes)
 {
 	atomic_fetch_add_explicit(&traffic->nbytes, nbytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&traffic->wire_nbytes, wire_nbytes, memory_order_relaxed);
 }
 
 /* Is anybody missed, as long as it is not done? */
-static bool is_watched(const struct delivery *delivery, const struct ranks_transfer *transfer)
+static bool is_monitored(const struct p2p *p2p, const struct comm_transfer *transfer)
 {
-	return transfer->peer != delivery->rank && !transfer->is_patient;
+	return transfer->peer != p2p->rank && !transfer->is_unwatched;
 }
 
 /* As the watch knows who it awaits. */
-static unsigned watched_of(const struct delivery *delivery, const struct ranks_transfer *transfer)
+static unsigned heartbeat_index(const struct p2p *p2p, const struct comm_transfer *transfer)
 {
-	return transfer->peer < delivery->size ? transfer->peer : delivery->size;
+	return transfer->peer < p2p->size ? transfer->peer : p2p->size;
 }
 
-static void look_away(struct delivery *delivery, const struct ranks_transfer *transfer)
+static void stop_monitoring(struct p2p *p2p, const struct comm_transfer *transfer)
 {
-	if (is_watched(delivery, transfer))
-		watch_awaited(&delivery->watch, watched_of(delivery, transfer));
+	if (is_monitored(p2p, transfer))
+		heartbeat_end_wait(&p2p->heartbeat, heartbeat_index(p2p, transfer));
 }
 
-static void transfer_done(struct delivery *delivery, struct ranks_transfer *transfer)
+static void complete_transfer(struct p2p *p2p, struct comm_transfer *transfer)
 {
-	look_away(delivery, transfer);
-	transfers_add(&delivery->done, transfer);
+	stop_monitoring(p2p, transfer);
+	transfer_list_add(&p2p->completed, transfer);
 }
 
 /* Send a header and what follows it. transfer: whom it is a part of, or NULL. */
-static int announce(struct delivery *delivery, enum message_kind_of_rank kind, unsigned to,
-		    const struct ranks_transfer *about, struct ranks_transfer *transfer)
+static int send_envelope(struct p2p *p2p, enum rank_message_kind kind, unsigned to,
+		    const struct comm_transfer *payload, struct comm_transfer *transfer)
 {
-	struct transport *transport = delivery->transport;
-	const size_t follows = about ? message_inline_nbytes(about->nbytes) : 0;
-	struct move *move =
-		make_move(MOVE_ANNOUNCEMENT, transfer, sizeof move->header + follows, follows);
+	struct transport *transport = p2p->transport;
+	const size_t inline_nbytes = payload ? message_inline_nbytes(payload->nbytes) : 0;
+	struct wire_transfer *wire =
+		create_wire_transfer(WIRE_ENVELOPE, transfer, sizeof wire->header + inline_nbytes, inline_nbytes);
 	int r;
 
-	if (!move)
+	if (!wire)
 		return fail_memory();
-	move->header = (struct message_header){ .kind = kind,
-						.from = delivery->rank,
+	wire->header = (struct message_header){ .kind = kind,
+						.from = p2p->rank,
 						.to = to,
-						.sequence = delivery->numbers[to].n_sent++ };
-	if (about) {
-		move->header.tag = about->tag;
-		move->header.nbytes = about->nbytes;
-		move->header.data_checksum = about->checksum;
-		memcpy(&move->header + 1, about->data, follows);
+						.sequence = p2p->sequences[to].n_sent++ };
+	if (payload) {
+		wire->header.tag = payload->tag;
+		wire->header.nbytes = payload->nbytes;
+		wire->header.data_checksum = payload->checksum;
+		memcpy(&wire->header + 1, payload->data, inline_nbytes);
 	}
-	message_seal(&move->header);
-	count(&delivery->sent, follows, move->nbytes);
-	r = transport->ops->send(transport, (int)to, TAG_ANNOUNCEMENTS, &move->header, move->nbytes,
-				 &move->request);
+	message_seal(&wire->header);
+	count_traffic(&p2p->sent, inline_nbytes, wire->nbytes);
+	r = transport->ops->send(transport, (int)to, TAG_ENVELOPES, &wire->header, wire->nbytes,
+				 &wire->request);
 	if (r < 0)
-		free(move);
+		free(wire);
 	else
-		delivery->n_sending++;
+		p2p->n_sending++;
 	return r;
 }
 
 /* Begin to move all pieces of a transfer to or from `peer`. */
-static int move_pieces(struct delivery *delivery, struct ranks_transfer *transfer, unsigned peer,
+static int start_fragments(struct p2p *p2p, struct comm_transfer *transfer, unsigned peer,
 		       uint64_t sequence)
 {
-	struct transport *transport = delivery->transport;
-	const int tag = tag_of(sequence);
+	struct transport *transport = p2p->transport;
+	const int tag = fragment_tag(sequence);
 
-	for (size_t at = 0, n; at < transfer->nbytes; at += n) {
-		char *data = transfer->data + at;
-		struct move *move;
+	for (size_t offset = 0, n; offset < transfer->nbytes; offset += n) {
+		char *data = transfer->data + offset;
+		struct wire_transfer *wire;
 		int r;
 
-		n = transfer->nbytes - at < delivery->piece_nbytes ? transfer->nbytes - at :
-								     delivery->piece_nbytes;
-		move = make_move(transfer->is_receive ? MOVE_PIECE_IN : MOVE_PIECE_OUT, transfer, n,
+		n = transfer->nbytes - offset < p2p->fragment_nbytes ? transfer->nbytes - offset :
+								     p2p->fragment_nbytes;
+		wire = create_wire_transfer(transfer->is_receive ? WIRE_FRAGMENT_IN : WIRE_FRAGMENT_OUT, transfer, n,
 				 0);
-		if (!move)
+		if (!wire)
 			return fail_memory();
 		r = transfer->is_receive ? transport->ops->receive(transport, (int)peer, tag, data,
-								   n, &move->request) :
+								   n, &wire->request) :
 					   transport->ops->send(transport, (int)peer, tag, data, n,
-								&move->request);
+								&wire->request);
 		if (r < 0) {
-			free(move);
+			free(wire);
 			return r;
 		}
-		transfer->n_moves++;
-		delivery->n_sending += !transfer->is_receive;
-		count(transfer->is_receive ? &delivery->received : &delivery->sent, n, n);
+		transfer->n_pending++;
+		p2p->n_sending += !transfer->is_receive;
+		count_traffic(transfer->is_receive ? &p2p->received : &p2p->sent, n, n);
 	}
 	return 0;
 }
 
 /* In what all ranks do together, each does the same, unless they were not asked for the same. */
-static const char *why_length_differs(const struct ranks_transfer *transfer)
+static const char *length_mismatch_hint(const struct comm_transfer *transfer)
 {
-	return transfer->tag == RANKS_TAG_COLLECTIVES ?
+	return transfer->tag == COMM_TAG_COLLECTIVES ?
 		       ": have all ranks been started with the same arguments?" :
 		       "";
 }
 
 /* What was announced is for this transfer. inline_data: of a short message. */
-static int accept_message(struct delivery *delivery, struct ranks_transfer *transfer,
+static int match_message(struct p2p *p2p, struct comm_transfer *transfer,
 			  const struct message_header *header, const void *inline_data,
-			  struct ranks_transfer *own)
+			  struct comm_transfer *self_send)
 {
-	char name[NAME_NBYTES];
+	char name[RANK_NAME_NBYTES];
 	int r;
 
 	if (header->nbytes > transfer->capacity ||
 	    (header->nbytes < transfer->capacity && !transfer->may_be_shorter))
 		return fail(-EMSGSIZE, "%s has sent %" PRIu64 " bytes where %zu were expected%s",
-			    name_of(delivery, header->from, name), header->nbytes,
-			    transfer->capacity, why_length_differs(transfer));
+			    format_rank_name(p2p, header->from, name), header->nbytes,
+			    transfer->capacity, length_mismatch_hint(transfer));
 	transfer->from = header->from;
 	transfer->nbytes = (size_t)header->nbytes;
 	transfer->checksum = header->data_checksum;
 	transfer->is_checked = true;
-	if (own) {
-		memcpy(transfer->data, own->data, own->nbytes);
-		transfer_done(delivery, own);
+	if (self_send) {
+		memcpy(transfer->data, self_send->data, self_send->nbytes);
+		complete_transfer(p2p, self_send);
 	} else if (message_inline_nbytes(header->nbytes) == header->nbytes) {
 		memcpy(transfer->data, inline_data, transfer->nbytes);
 	} else {
 		transfer->is_checked = false;
-		r = move_pieces(delivery, transfer, header->from, header->sequence);
+		r = start_fragments(p2p, transfer, header->from, header->sequence);
 		return r;
 	}
-	transfer_done(delivery, transfer);
+	complete_transfer(p2p, transfer);
 	return 0;
 }
 
-static bool suits(const struct ranks_transfer *transfer, const struct message_header *header)
+static bool matches_envelope(const struct comm_transfer *transfer, const struct message_header *header)
 {
 	return transfer->tag == header->tag &&
-	       (transfer->peer == RANKS_ANY || transfer->peer == header->from);
+	       (transfer->peer == COMM_ANY_RANK || transfer->peer == header->from);
 }
 
 /* A message has come: give it to the first that wants it, or keep its announcement. */
-static int arrive(struct delivery *delivery, const struct message_header *header,
-		  const void *inline_data, struct ranks_transfer *own)
+static int handle_envelope(struct p2p *p2p, const struct message_header *header,
+		  const void *inline_data, struct comm_transfer *self_send)
 {
-	const size_t follows = own ? 0 : message_inline_nbytes(header->nbytes);
-	struct announced *announced;
+	const size_t inline_nbytes = self_send ? 0 : message_inline_nbytes(header->nbytes);
+	struct unexpected_message *unexpected;
 
-	for (struct ranks_transfer **at = &delivery->wanted.first; *at; at = &(*at)->next)
-		if (suits(*at, header))
-			return accept_message(delivery, transfers_remove(&delivery->wanted, at),
-					      header, inline_data, own);
-	announced = malloc(sizeof *announced + follows);
-	if (!announced)
+	for (struct comm_transfer **link = &p2p->posted_receives.first; *link; link = &(*link)->next)
+		if (matches_envelope(*link, header))
+			return match_message(p2p, transfer_list_remove(&p2p->posted_receives, link),
+					      header, inline_data, self_send);
+	unexpected = malloc(sizeof *unexpected + inline_nbytes);
+	if (!unexpected)
 		return fail_memory();
-	*announced = (struct announced){ .own = own, .header = *header };
-	if (follows > 0)
-		memcpy(announced->data, inline_data, follows);
-	*delivery->announced_end = announced;
-	delivery->announced_end = &announced->next;
+	*unexpected = (struct unexpected_message){ .self_send = self_send, .header = *header };
+	if (inline_nbytes > 0)
+		memcpy(unexpected->data, inline_data, inline_nbytes);
+	*p2p->unexpected_end = unexpected;
+	p2p->unexpected_end = &unexpected->next;
 	return 0;
 }
 
-static int begin_receive(struct delivery *delivery, struct ranks_transfer *transfer)
+static int begin_receive(struct p2p *p2p, struct comm_transfer *transfer)
 {
-	for (struct announced **at = &delivery->announced; *at; at = &(*at)->next) {
-		struct announced *announced = *at;
+	for (struct unexpected_message **link = &p2p->unexpected; *link; link = &(*link)->next) {
+		struct unexpected_message *unexpected = *link;
 		int r;
 
-		if (!suits(transfer, &announced->header))
+		if (!matches_envelope(transfer, &unexpected->header))
 			continue;
-		*at = announced->next;
-		if (!*at)
-			delivery->announced_end = at;
-		r = accept_message(delivery, transfer, &announced->header, announced->data,
-				   announced->own);
-		free(announced);
+		*link = unexpected->next;
+		if (!*link)
+			p2p->unexpected_end = link;
+		r = match_message(p2p, transfer, &unexpected->header, unexpected->data,
+				   unexpected->self_send);
+		free(unexpected);
 		return r;
 	}
-	transfers_add(&delivery->wanted, transfer);
+	transfer_list_add(&p2p->posted_receives, transfer);
 	return 0;
 }
 
-static int send_to_self(struct delivery *delivery, struct ranks_transfer *transfer)
+static int send_to_self(struct p2p *p2p, struct comm_transfer *transfer)
 {
 	const struct message_header header = { .kind = MESSAGE_DATA,
-					       .from = delivery->rank,
-					       .to = delivery->rank,
+					       .from = p2p->rank,
+					       .to = p2p->rank,
 					       .tag = transfer->tag,
 					       .nbytes = transfer->nbytes,
 					       .data_checksum = transfer->checksum };
 
-	return arrive(delivery, &header, NULL, transfer);
+	return handle_envelope(p2p, &header, NULL, transfer);
 }
 
-static int begin_send(struct delivery *delivery, struct ranks_transfer *transfer)
+static int begin_send(struct p2p *p2p, struct comm_transfer *transfer)
 {
-	const uint64_t sequence = delivery->numbers[transfer->peer].n_sent;
-	const bool is_whole = message_inline_nbytes(transfer->nbytes) == transfer->nbytes;
+	const uint64_t sequence = p2p->sequences[transfer->peer].n_sent;
+	const bool is_eager = message_inline_nbytes(transfer->nbytes) == transfer->nbytes;
 	int r;
 
 	/* What is in the announcement has been copied: nobody need wait until that has gone. */
-	r = announce(delivery, MESSAGE_DATA, transfer->peer, transfer, is_whole ? NULL : transfer);
+	r = send_envelope(p2p, MESSAGE_DATA, transfer->peer, transfer, is_eager ? NULL : transfer);
 	if (r < 0)
 		return r;
-	if (is_whole) {
-		transfer_done(delivery, transfer);
+	if (is_eager) {
+		complete_transfer(p2p, transfer);
 		return 0;
 	}
-	transfer->n_moves++;
-	return move_pieces(delivery, transfer, transfer->peer, sequence);
+	transfer->n_pending++;
+	return start_fragments(p2p, transfer, transfer->peer, sequence);
 }
 
-int delivery_begin(struct delivery *delivery, struct ranks_transfer *transfer, uint64_t now_ns)
+int p2p_begin(struct p2p *p2p, struct comm_transfer *transfer, uint64_t now_ns)
 {
-	delivery->now_ns = now_ns;
-	if (is_watched(delivery, transfer))
-		watch_await(&delivery->watch, watched_of(delivery, transfer), now_ns);
+	p2p->now_ns = now_ns;
+	if (is_monitored(p2p, transfer))
+		heartbeat_begin_wait(&p2p->heartbeat, heartbeat_index(p2p, transfer), now_ns);
 	if (transfer->is_receive)
-		return begin_receive(delivery, transfer);
-	if (transfer->peer == delivery->rank)
-		return send_to_self(delivery, transfer);
-	return begin_send(delivery, transfer);
+		return begin_receive(p2p, transfer);
+	if (transfer->peer == p2p->rank)
+		return send_to_self(p2p, transfer);
+	return begin_send(p2p, transfer);
 }
 
 /* What is in the inbox was sent by `from`, says the transport. */
-static int read_inbox(struct delivery *delivery)
+static int handle_inbox(struct p2p *p2p)
 {
-	struct message_header *header = &delivery->inbox->header;
-	const unsigned from = (unsigned)delivery->inbox->request.peer;
-	const char *complaint = message_complaint(header, delivery->inbox->request.nbytes, from,
-						  delivery->rank,
-						  delivery->numbers[from].n_received);
+	struct message_header *header = &p2p->inbox->header;
+	const unsigned from = (unsigned)p2p->inbox->request.peer;
+	const char *problem = message_validate(header, p2p->inbox->request.nbytes, from,
+						  p2p->rank,
+						  p2p->sequences[from].n_received);
 	int r = 0;
 
-	if (complaint)
-		return fail_of(delivery, -EBADMSG, from, complaint);
-	delivery->numbers[from].n_received++;
-	count(&delivery->received, message_inline_nbytes(header->nbytes),
-	      delivery->inbox->request.nbytes);
-	watch_heard(&delivery->watch, from, delivery->now_ns);
+	if (problem)
+		return fail_message(p2p, -EBADMSG, from, problem);
+	p2p->sequences[from].n_received++;
+	count_traffic(&p2p->received, message_inline_nbytes(header->nbytes),
+	      p2p->inbox->request.nbytes);
+	heartbeat_record(&p2p->heartbeat, from, p2p->now_ns);
 	if (header->kind == MESSAGE_DATA)
-		r = arrive(delivery, header, header + 1, NULL);
-	else if (header->kind == MESSAGE_ASK)
-		r = announce(delivery, MESSAGE_ANSWER, from, NULL, NULL);
-	return r < 0 ? r : post_inbox(delivery);
+		r = handle_envelope(p2p, header, header + 1, NULL);
+	else if (header->kind == MESSAGE_PING)
+		r = send_envelope(p2p, MESSAGE_PONG, from, NULL, NULL);
+	return r < 0 ? r : post_inbox(p2p);
 }
 
 /* The transport has done it. */
-static int end_move(struct delivery *delivery, struct move *move)
+static int complete_wire_transfer(struct p2p *p2p, struct wire_transfer *wire)
 {
-	struct ranks_transfer *transfer = move->transfer;
-	const bool is_in = move->kind == MOVE_PIECE_IN;
+	struct comm_transfer *transfer = wire->transfer;
+	const bool is_incoming = wire->kind == WIRE_FRAGMENT_IN;
 	int r = 0;
 
-	if (is_in)
-		watch_heard(&delivery->watch, transfer->from, delivery->now_ns);
+	if (is_incoming)
+		heartbeat_record(&p2p->heartbeat, transfer->from, p2p->now_ns);
 	else
-		delivery->n_sending--;
-	if (is_in && move->request.nbytes != move->nbytes)
-		r = fail_of(delivery, -EBADMSG, transfer->from, "a piece of it is cut short");
-	else if (transfer && --transfer->n_moves == 0)
-		transfer_done(delivery, transfer);
-	free(move);
+		p2p->n_sending--;
+	if (is_incoming && wire->request.nbytes != wire->nbytes)
+		r = fail_message(p2p, -EBADMSG, transfer->from, "a piece of it is cut short");
+	else if (transfer && --transfer->n_pending == 0)
+		complete_transfer(p2p, transfer);
+	free(wire);
 	return r;
 }
 
-static int look_at_silence(struct delivery *delivery, unsigned rank)
+static int check_peer_heartbeat(struct p2p *p2p, unsigned rank)
 {
-	const double seconds = (double)delivery->watch.stall_ns / 1e9;
-	char name[NAME_NBYTES];
+	const double seconds = (double)p2p->heartbeat.timeout_ns / 1e9;
+	char name[RANK_NAME_NBYTES];
 
-	if (rank == delivery->rank)
+	if (rank == p2p->rank)
 		return 0;
-	switch (watch_look(&delivery->watch, rank, delivery->now_ns)) {
-	case SILENCE_ASK:
-		return announce(delivery, MESSAGE_ASK, rank, NULL, NULL);
-	case SILENCE_STALL:
+	switch (heartbeat_check(&p2p->heartbeat, rank, p2p->now_ns)) {
+	case HEARTBEAT_PING:
+		return send_envelope(p2p, MESSAGE_PING, rank, NULL, NULL);
+	case HEARTBEAT_TIMEOUT:
 		return fail(-ETIMEDOUT,
 			    "%s has not answered for %.3g s: "
 			    "it is stopped, or the network between is cut",
-			    name_of(delivery, rank, name), seconds);
+			    format_rank_name(p2p, rank, name), seconds);
 	default:
 		return 0;
 	}
 }
 
-static int look_at_all(struct delivery *delivery)
+static int check_peers(struct p2p *p2p)
 {
-	struct transport *transport = delivery->transport;
-	const bool is_time = watch_is_time(&delivery->watch, delivery->now_ns);
-	char name[NAME_NBYTES];
+	struct transport *transport = p2p->transport;
+	const bool needs_check = heartbeat_needs_check(&p2p->heartbeat, p2p->now_ns);
+	char name[RANK_NAME_NBYTES];
 	int r = 0;
 
-	for (unsigned rank = 0; rank < delivery->size && r == 0; rank++) {
-		if (transport->ops->is_gone && watch_awaits(&delivery->watch, rank) &&
-		    transport->ops->is_gone(transport, (int)rank))
-			return fail(-EPIPE, "%s is gone", name_of(delivery, rank, name));
-		if (is_time)
-			r = look_at_silence(delivery, rank);
+	for (unsigned rank = 0; rank < p2p->size && r == 0; rank++) {
+		if (transport->ops->is_disconnected && heartbeat_is_waiting(&p2p->heartbeat, rank) &&
+		    transport->ops->is_disconnected(transport, (int)rank))
+			return fail(-EPIPE, "%s is gone", format_rank_name(p2p, rank, name));
+		if (needs_check)
+			r = check_peer_heartbeat(p2p, rank);
 	}
 	return r;
 }
 
-int delivery_step(struct delivery *delivery, uint64_t now_ns, bool *ret_moved)
+int p2p_progress(struct p2p *p2p, uint64_t now_ns, bool *ret_progressed)
 {
-	struct transport *transport = delivery->transport;
+	struct transport *transport = p2p->transport;
 	struct transport_request *request;
-	bool moved = false;
+	bool progressed = false;
 	int r;
 
-	delivery->now_ns = now_ns;
-	for (;; moved = true) {
-		struct move *move;
+	p2p->now_ns = now_ns;
+	for (;; progressed = true) {
+		struct wire_transfer *wire;
 
-		r = transport->ops->take(transport, &request);
+		r = transport->ops->poll(transport, &request);
 		if (r < 0)
 			return r;
 		if (!request)
 			break;
-		move = (struct move *)request;
-		r = move->kind == MOVE_INBOX ? read_inbox(delivery) : end_move(delivery, move);
+		wire = (struct wire_transfer *)request;
+		r = wire->kind == WIRE_INBOX ? handle_inbox(p2p) : complete_wire_transfer(p2p, wire);
 		if (r < 0)
 			return r;
 	}
-	*ret_moved = moved;
-	return transport->ops->is_gone || !moved ? look_at_all(delivery) : 0;
+	*ret_progressed = progressed;
+	return transport->ops->is_disconnected || !progressed ? check_peers(p2p) : 0;
 }
 
-struct ranks_transfer *delivery_take_done(struct delivery *delivery)
+struct comm_transfer *p2p_take_completed(struct p2p *p2p)
 {
-	struct ranks_transfer *first = delivery->done.first;
+	struct comm_transfer *first = p2p->completed.first;
 
-	transfers_init(&delivery->done);
+	transfer_list_init(&p2p->completed);
 	return first;
 }
 
-bool delivery_sends(const struct delivery *delivery)
+bool p2p_is_sending(const struct p2p *p2p)
 {
-	return delivery->n_sending > 0;
+	return p2p->n_sending > 0;
 }
 
-bool delivery_is_idle(const struct delivery *delivery)
+bool p2p_is_idle(const struct p2p *p2p)
 {
-	for (unsigned rank = 0; rank < delivery->size; rank++)
-		if (watch_awaits(&delivery->watch, rank))
+	for (unsigned rank = 0; rank < p2p->size; rank++)
+		if (heartbeat_is_waiting(&p2p->heartbeat, rank))
 			return false;
-	return delivery->n_sending == 0;
+	return p2p->n_sending == 0;
 }
 
-void delivery_forget(struct delivery *delivery)
+void p2p_cancel_receives(struct p2p *p2p)
 {
-	while (delivery->wanted.first)
-		look_away(delivery, transfers_remove(&delivery->wanted, &delivery->wanted.first));
+	while (p2p->posted_receives.first)
+		stop_monitoring(p2p, transfer_list_remove(&p2p->posted_receives, &p2p->posted_receives.first));
 }
 
-void delivery_seal(struct ranks_transfer *transfer)
+void p2p_set_checksum(struct comm_transfer *transfer)
 {
 	/* Short data is in the message that has a checksum of its own. */
 	if (message_inline_nbytes(transfer->nbytes) != transfer->nbytes)
 		transfer->checksum = checksum64(transfer->data, transfer->nbytes);
 }
 
-int delivery_check(const struct delivery *delivery, const struct ranks_transfer *transfer)
+int p2p_verify_checksum(const struct p2p *p2p, const struct comm_transfer *transfer)
 {
 	if (checksum64(transfer->data, transfer->nbytes) != transfer->checksum)
-		return fail_of(delivery, -EBADMSG, transfer->from, "its data is damaged");
+		return fail_message(p2p, -EBADMSG, transfer->from, "its data is damaged");
 	return 0;
 }
 
-void delivery_get_traffic(const struct delivery *delivery, struct ranks_traffic *ret_traffic)
+void p2p_get_traffic(const struct p2p *p2p, struct comm_traffic *ret_traffic)
 {
-	*ret_traffic = (struct ranks_traffic){
-		.sent_nbytes = atomic_load(&delivery->sent.nbytes),
-		.received_nbytes = atomic_load(&delivery->received.nbytes),
-		.wire_sent_nbytes = atomic_load(&delivery->sent.wire_nbytes),
-		.wire_received_nbytes = atomic_load(&delivery->received.wire_nbytes),
+	*ret_traffic = (struct comm_traffic){
+		.sent_nbytes = atomic_load(&p2p->sent.nbytes),
+		.received_nbytes = atomic_load(&p2p->received.nbytes),
+		.wire_sent_nbytes = atomic_load(&p2p->sent.wire_nbytes),
+		.wire_received_nbytes = atomic_load(&p2p->received.wire_nbytes),
 	};
 }
 
-void delivery_set_stall(struct delivery *delivery, uint64_t stall_ns, uint64_t now_ns)
+void p2p_set_timeout(struct p2p *p2p, uint64_t timeout_ns, uint64_t now_ns)
 {
-	watch_set_stall(&delivery->watch, stall_ns, now_ns);
+	heartbeat_set_timeout(&p2p->heartbeat, timeout_ns, now_ns);
 }
 
-void delivery_name(struct delivery *delivery, host_name *hosts)
+void p2p_set_hosts(struct p2p *p2p, host_name *hosts)
 {
-	delivery->hosts = hosts;
+	p2p->hosts = hosts;
 }
 
-int delivery_open(struct transport *transport, uint64_t stall_ns, size_t piece_nbytes,
-		  uint64_t now_ns, struct delivery **ret_delivery)
+int p2p_open(struct transport *transport, uint64_t timeout_ns, size_t fragment_nbytes,
+		  uint64_t now_ns, struct p2p **ret_p2p)
 {
-	struct delivery *delivery = calloc(1, sizeof *delivery);
+	struct p2p *p2p = calloc(1, sizeof *p2p);
 	int r = 0;
 
-	if (!delivery)
+	if (!p2p)
 		return fail_memory();
-	delivery->transport = transport;
-	delivery->rank = (unsigned)transport->rank;
-	delivery->size = (unsigned)transport->size;
-	delivery->piece_nbytes = piece_nbytes;
-	transfers_init(&delivery->wanted);
-	transfers_init(&delivery->done);
-	delivery->announced_end = &delivery->announced;
-	delivery->numbers = calloc(delivery->size, sizeof *delivery->numbers);
-	if (!delivery->numbers ||
-	    watch_init(&delivery->watch, delivery->size, stall_ns, now_ns) < 0)
+	p2p->transport = transport;
+	p2p->rank = (unsigned)transport->rank;
+	p2p->size = (unsigned)transport->size;
+	p2p->fragment_nbytes = fragment_nbytes;
+	transfer_list_init(&p2p->posted_receives);
+	transfer_list_init(&p2p->completed);
+	p2p->unexpected_end = &p2p->unexpected;
+	p2p->sequences = calloc(p2p->size, sizeof *p2p->sequences);
+	if (!p2p->sequences ||
+	    heartbeat_init(&p2p->heartbeat, p2p->size, timeout_ns, now_ns) < 0)
 		r = -ENOMEM;
-	delivery->inbox = make_move(MOVE_INBOX, NULL, 0, MESSAGE_INLINE_NBYTES);
-	if (!delivery->inbox || r < 0)
+	p2p->inbox = create_wire_transfer(WIRE_INBOX, NULL, 0, MESSAGE_INLINE_NBYTES);
+	if (!p2p->inbox || r < 0)
 		r = fail_memory();
 	if (r == 0)
-		r = post_inbox(delivery);
+		r = post_inbox(p2p);
 	if (r < 0) {
-		delivery_close(delivery);
+		p2p_close(p2p);
 		return r;
 	}
-	*ret_delivery = delivery;
+	*ret_p2p = p2p;
 	return 0;
 }
 
-void delivery_close(struct delivery *delivery)
+void p2p_close(struct p2p *p2p)
 {
-	struct announced *next;
+	struct unexpected_message *next;
 
-	if (!delivery)
+	if (!p2p)
 		return;
-	for (struct announced *announced = delivery->announced; announced; announced = next) {
-		next = announced->next;
-		free(announced);
+	for (struct unexpected_message *unexpected = p2p->unexpected; unexpected; unexpected = next) {
+		next = unexpected->next;
+		free(unexpected);
 	}
-	watch_destroy(&delivery->watch);
-	free(delivery->numbers);
-	free(delivery->inbox);
-	free(delivery);
+	heartbeat_destroy(&p2p->heartbeat);
+	free(p2p->sequences);
+	free(p2p->inbox);
+	free(p2p);
 }

@@ -23,44 +23,44 @@
 
 #include "src/comm/comm.h"
 
-struct delivery;
+struct p2p;
 
 /*
- * stall_ns: as in ranks_settings; piece_nbytes > 0. The transport is borrowed. Returns 0 or a
+ * timeout_ns: as in comm_params; piece_nbytes > 0. The transport is borrowed. Returns 0 or a
  * negative errno, said by fail(), as all below.
  */
-int delivery_open(struct transport *transport, uint64_t stall_ns, size_t piece_nbytes,
-		  uint64_t now_ns, struct delivery **ret_delivery);
+int p2p_open(struct transport *transport, uint64_t timeout_ns, size_t fragment_nbytes,
+		  uint64_t now_ns, struct p2p **ret_p2p);
 /* The transport has been closed. NULL is fine. */
-void delivery_close(struct delivery *delivery);
+void p2p_close(struct p2p *p2p);
 
 /* From now on; everybody's time begins again. */
-void delivery_set_stall(struct delivery *delivery, uint64_t stall_ns, uint64_t now_ns);
+void p2p_set_timeout(struct p2p *p2p, uint64_t timeout_ns, uint64_t now_ns);
 
 /* Where ranks are, for messages: by rank, borrowed. */
-void delivery_name(struct delivery *delivery, const char (*hosts)[RANKS_HOST_NBYTES]);
+void p2p_set_hosts(struct p2p *p2p, const char (*hosts)[COMM_HOST_NBYTES]);
 
-/* Begin a transfer, of which all is set that ranks_send() or ranks_receive() is told. */
-int delivery_begin(struct delivery *delivery, struct ranks_transfer *transfer, uint64_t now_ns);
+/* Begin a transfer, of which all is set that comm_send() or comm_receive() is told. */
+int p2p_begin(struct p2p *p2p, struct comm_transfer *transfer, uint64_t now_ns);
 
-/* Take what the transport has done, and look who is silent. *ret_moved: was anything to be done? */
-int delivery_step(struct delivery *delivery, uint64_t now_ns, bool *ret_moved);
+/* Take what the transport has done, and look who is silent. *ret_progressed: was anything to be done? */
+int p2p_progress(struct p2p *p2p, uint64_t now_ns, bool *ret_progressed);
 
 /* Transfers that are done, the first of a list in this order, or NULL; each is told once. */
-struct ranks_transfer *delivery_take_done(struct delivery *delivery);
+struct comm_transfer *p2p_take_completed(struct p2p *p2p);
 
 /* Any thread. */
-void delivery_get_traffic(const struct delivery *delivery, struct ranks_traffic *ret_traffic);
+void p2p_get_traffic(const struct p2p *p2p, struct comm_traffic *ret_traffic);
 
 /* Is anything being sent, or awaited? */
-bool delivery_sends(const struct delivery *delivery);
-bool delivery_is_idle(const struct delivery *delivery);
+bool p2p_is_sending(const struct p2p *p2p);
+bool p2p_is_idle(const struct p2p *p2p);
 
 /* Forget receives that nothing has come for. */
-void delivery_forget(struct delivery *delivery);
+void p2p_cancel_receives(struct p2p *p2p);
 
 /* Before a transfer of a send is begun: its checksum. Any thread, as below. */
-void delivery_seal(struct ranks_transfer *transfer);
+void p2p_set_checksum(struct comm_transfer *transfer);
 
 /* Does the data of a receive that is done have its checksum? */
-int delivery_check(const struct delivery *delivery, const struct ranks_transfer *transfer);
+int p2p_verify_checksum(const struct p2p *p2p, const struct comm_transfer *transfer);

@@ -18,224 +18,224 @@
 #include "src/comm/tags.h"
 
 /* What a rank can be read by, and what is to be read. */
-struct card {
-	uint64_t process; /* 0: it is near to nobody */
+struct peer_descriptor {
+	uint64_t pid; /* 0: it is near to nobody */
 	uint64_t address;
-	uint64_t proof;
+	uint64_t cookie;
 };
 
-struct near {
-	struct ranks *ranks;
-	bool is_wanted;
-	_Atomic uint64_t proof; /* where the own card says; 0: it is not to be read any more */
-	struct card *cards;     /* by rank, as the next */
-	bool *is_near;
+struct peer_memory {
+	struct comm *comm;
+	bool is_enabled;
+	_Atomic uint64_t cookie; /* where the own card says; 0: it is not to be read any more */
+	struct peer_descriptor *descriptors;     /* by rank, as the next */
+	bool *is_readable;
 };
 
-enum { PIECE_NBYTES = 64 << 20 };
+enum { MAX_PEER_READ_NBYTES = 64 << 20 };
 
 /*
  * Behind it the proof is read: as long as that is there, so was what is read. Without a message:
  * 0, -ESRCH if the rank is gone or has withdrawn, or another negative errno.
  */
-static int read_piece(const struct card *card, uint64_t address, void *to, size_t nbytes)
+static int read_remote(const struct peer_descriptor *descriptor, uint64_t address, void *to, size_t nbytes)
 {
-	uint64_t proof = 0;
-	const struct iovec here[] = { { to, nbytes }, { &proof, sizeof proof } };
-	const struct iovec there[] = { { (void *)(uintptr_t)address, nbytes },
-				       { (void *)(uintptr_t)card->address, sizeof proof } };
-	const ssize_t n = process_vm_readv((pid_t)card->process, here, 2, there, 2, 0);
+	uint64_t cookie = 0;
+	const struct iovec local[] = { { to, nbytes }, { &cookie, sizeof cookie } };
+	const struct iovec remote[] = { { (void *)(uintptr_t)address, nbytes },
+				       { (void *)(uintptr_t)descriptor->address, sizeof cookie } };
+	const ssize_t n = process_vm_readv((pid_t)descriptor->pid, local, 2, remote, 2, 0);
 
 	if (n < 0)
 		return -errno;
-	if ((size_t)n < nbytes + sizeof proof)
+	if ((size_t)n < nbytes + sizeof cookie)
 		return -EFAULT;
-	return proof == card->proof ? 0 : -ESRCH;
+	return cookie == descriptor->cookie ? 0 : -ESRCH;
 }
 
-static bool can_read(const struct near *near, unsigned rank)
+static bool can_read(const struct peer_memory *peer_memory, unsigned rank)
 {
-	return read_piece(&near->cards[rank], near->cards[rank].address, NULL, 0) == 0;
+	return read_remote(&peer_memory->descriptors[rank], peer_memory->descriptors[rank].address, NULL, 0) == 0;
 }
 
 /* Another process has some other number there, if anything; it is not 0. */
-static int make_proof(struct near *near)
+static int create_cookie(struct peer_memory *peer_memory)
 {
-	uint64_t proof;
-	const ssize_t n = getrandom(&proof, sizeof proof, 0);
+	uint64_t cookie;
+	const ssize_t n = getrandom(&cookie, sizeof cookie, 0);
 
-	atomic_store(&near->proof, proof | 1);
-	return n == (ssize_t)sizeof proof ? 0 : fail(-EIO, "no random number can be had: %m");
+	atomic_store(&peer_memory->cookie, cookie | 1);
+	return n == (ssize_t)sizeof cookie ? 0 : fail(-EIO, "no random number can be had: %m");
 }
 
-static int exchange_cards(struct near *near)
+static int exchange_descriptors(struct peer_memory *peer_memory)
 {
-	const struct card own = { .process = near->is_wanted ? (uint64_t)getpid() : 0,
-				  .address = (uintptr_t)&near->proof,
-				  .proof = near->proof };
+	const struct peer_descriptor own = { .pid = peer_memory->is_enabled ? (uint64_t)getpid() : 0,
+				  .address = (uintptr_t)&peer_memory->cookie,
+				  .cookie = peer_memory->cookie };
 
-	return ranks_gather_all(near->ranks, &own, sizeof own, near->cards);
+	return comm_allgather(peer_memory->comm, &own, sizeof own, peer_memory->descriptors);
 }
 
 /* A rank that can be read, if it can read this one, too. */
-struct verdict {
-	struct ranks_transfer telling, hearing;
-	bool is_asked, can, could;
+struct peer_probe {
+	struct comm_transfer send, receive;
+	bool is_candidate, can_read, peer_can_read;
 };
 
 /* Could it be that the rank can read this one? Both come to the same. */
-static bool may_be_near(const struct near *near, unsigned rank)
+static bool is_peer_candidate(const struct peer_memory *peer_memory, unsigned rank)
 {
-	const unsigned own = ranks_rank(near->ranks);
+	const unsigned own = comm_rank(peer_memory->comm);
 
-	return rank != own && near->cards[rank].process && near->cards[own].process &&
-	       strcmp(ranks_host(near->ranks, rank), ranks_host(near->ranks, own)) == 0;
+	return rank != own && peer_memory->descriptors[rank].pid && peer_memory->descriptors[own].pid &&
+	       strcmp(comm_host(peer_memory->comm, rank), comm_host(peer_memory->comm, own)) == 0;
 }
 
-static int begin_telling(struct near *near, unsigned rank, struct verdict *verdict)
+static int begin_peer_probe(struct peer_memory *peer_memory, unsigned rank, struct peer_probe *probe)
 {
 	int r;
 
-	if (!may_be_near(near, rank))
+	if (!is_peer_candidate(peer_memory, rank))
 		return 0;
-	verdict->is_asked = true;
-	verdict->can = can_read(near, rank);
-	r = ranks_receive(near->ranks, rank, RANKS_TAG_NEAR, &verdict->could, sizeof verdict->could,
-			  &verdict->hearing);
+	probe->is_candidate = true;
+	probe->can_read = can_read(peer_memory, rank);
+	r = comm_receive(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &probe->peer_can_read, sizeof probe->peer_can_read,
+			  &probe->receive);
 	return r < 0 ? r :
-		       ranks_send(near->ranks, rank, RANKS_TAG_NEAR, &verdict->can,
-				  sizeof verdict->can, &verdict->telling);
+		       comm_send(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &probe->can_read,
+				  sizeof probe->can_read, &probe->send);
 }
 
-static int hear(struct near *near, unsigned rank, struct verdict *verdict)
+static int finish_peer_probe(struct peer_memory *peer_memory, unsigned rank, struct peer_probe *probe)
 {
 	int r;
 
-	if (!verdict->is_asked)
+	if (!probe->is_candidate)
 		return 0;
-	r = ranks_wait(near->ranks, &verdict->hearing);
+	r = comm_wait(peer_memory->comm, &probe->receive);
 	if (r == 0)
-		r = ranks_wait(near->ranks, &verdict->telling);
-	near->is_near[rank] = r == 0 && verdict->can && verdict->could;
+		r = comm_wait(peer_memory->comm, &probe->send);
+	peer_memory->is_readable[rank] = r == 0 && probe->can_read && probe->peer_can_read;
 	return r;
 }
 
-static int find_near(struct near *near)
+static int probe_peers(struct peer_memory *peer_memory)
 {
-	const unsigned n = ranks_size(near->ranks);
-	struct verdict *verdicts = calloc(n, sizeof *verdicts);
-	int r = verdicts ? 0 : fail(-ENOMEM, "no memory for %u ranks", n);
+	const unsigned n = comm_size(peer_memory->comm);
+	struct peer_probe *probes = calloc(n, sizeof *probes);
+	int r = probes ? 0 : fail(-ENOMEM, "no memory for %u ranks", n);
 
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = begin_telling(near, i, &verdicts[i]);
+		r = begin_peer_probe(peer_memory, i, &probes[i]);
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = hear(near, i, &verdicts[i]);
-	free(verdicts);
+		r = finish_peer_probe(peer_memory, i, &probes[i]);
+	free(probes);
 	return r;
 }
 
-int near_open(struct ranks *ranks, bool is_wanted, struct near **ret_near)
+int peer_memory_open(struct comm *comm, bool is_enabled, struct peer_memory **ret_peer_memory)
 {
-	const unsigned n = ranks_size(ranks);
-	struct near *near = calloc(1, sizeof *near);
+	const unsigned n = comm_size(comm);
+	struct peer_memory *peer_memory = calloc(1, sizeof *peer_memory);
 	int r;
 
-	*ret_near = near;
-	if (!near)
+	*ret_peer_memory = peer_memory;
+	if (!peer_memory)
 		return fail(-ENOMEM, "no memory for %u ranks", n);
-	near->ranks = ranks;
-	near->is_wanted = is_wanted;
-	near->cards = calloc(n, sizeof *near->cards);
-	near->is_near = calloc(n, sizeof *near->is_near);
-	if (!near->cards || !near->is_near)
+	peer_memory->comm = comm;
+	peer_memory->is_enabled = is_enabled;
+	peer_memory->descriptors = calloc(n, sizeof *peer_memory->descriptors);
+	peer_memory->is_readable = calloc(n, sizeof *peer_memory->is_readable);
+	if (!peer_memory->descriptors || !peer_memory->is_readable)
 		return fail(-ENOMEM, "no memory for %u ranks", n);
-	if (is_wanted)
-		ranks_allow_reading(ranks, true);
-	r = make_proof(near);
+	if (is_enabled)
+		comm_allow_peer_access(comm, true);
+	r = create_cookie(peer_memory);
 	if (r == 0)
-		r = exchange_cards(near);
-	return r < 0 ? r : find_near(near);
+		r = exchange_descriptors(peer_memory);
+	return r < 0 ? r : probe_peers(peer_memory);
 }
 
-void near_close(struct near *near)
+void peer_memory_close(struct peer_memory *peer_memory)
 {
-	if (!near)
+	if (!peer_memory)
 		return;
-	if (near->is_wanted)
-		ranks_allow_reading(near->ranks, false);
-	free(near->cards);
-	free(near->is_near);
-	free(near);
+	if (peer_memory->is_enabled)
+		comm_allow_peer_access(peer_memory->comm, false);
+	free(peer_memory->descriptors);
+	free(peer_memory->is_readable);
+	free(peer_memory);
 }
 
-void near_withdraw(struct near *near)
+void peer_memory_revoke(struct peer_memory *peer_memory)
 {
-	if (near)
-		atomic_store(&near->proof, 0);
+	if (peer_memory)
+		atomic_store(&peer_memory->cookie, 0);
 }
 
-bool near_has(const struct near *near, unsigned rank)
+bool peer_memory_can_read(const struct peer_memory *peer_memory, unsigned rank)
 {
-	return near->is_near[rank];
+	return peer_memory->is_readable[rank];
 }
 
-bool near_has_all(const struct near *near)
+bool peer_memory_can_read_all(const struct peer_memory *peer_memory)
 {
-	for (unsigned i = 0; i < ranks_size(near->ranks); i++)
-		if (i != ranks_rank(near->ranks) && !near_has(near, i))
+	for (unsigned i = 0; i < comm_size(peer_memory->comm); i++)
+		if (i != comm_rank(peer_memory->comm) && !peer_memory_can_read(peer_memory, i))
 			return false;
 	return true;
 }
 
 /* Until the watch says so, or this process is ended with it. */
-static int await_end(const struct near *near, unsigned rank)
+static int wait_peer_failure(const struct peer_memory *peer_memory, unsigned rank)
 {
-	struct ranks_transfer never;
-	char nothing;
-	int r = ranks_receive(near->ranks, rank, RANKS_TAG_NEAR, &nothing, 0, &never);
+	struct comm_transfer transfer;
+	char empty;
+	int r = comm_receive(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &empty, 0, &transfer);
 
-	return r < 0 ? r : ranks_wait(near->ranks, &never);
+	return r < 0 ? r : comm_wait(peer_memory->comm, &transfer);
 }
 
-static bool has_withdrawn(const struct near *near, unsigned rank)
+static bool is_access_revoked(const struct peer_memory *peer_memory, unsigned rank)
 {
-	return !can_read(near, rank);
+	return !can_read(peer_memory, rank);
 }
 
-int near_read(const struct near *near, unsigned rank, uint64_t address, void *to, size_t nbytes)
+int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address, void *to, size_t nbytes)
 {
-	size_t at = 0, n;
+	size_t offset = 0, n;
 	int r;
 
 	do {
-		n = nbytes - at < PIECE_NBYTES ? nbytes - at : PIECE_NBYTES;
-		r = read_piece(&near->cards[rank], address + at, (char *)to + at, n);
-		at += n;
-	} while (at < nbytes && r == 0);
+		n = nbytes - offset < MAX_PEER_READ_NBYTES ? nbytes - offset : MAX_PEER_READ_NBYTES;
+		r = read_remote(&peer_memory->descriptors[rank], address + offset, (char *)to + offset, n);
+		offset += n;
+	} while (offset < nbytes && r == 0);
 	if (r == 0)
 		return 0;
 	if (r == -EPERM || r == -ENOSYS) /* it lives, and there is no end to wait for */
-		return fail_hint(r, HINT_NO_READING, 0,
+		return fail_hint(r, HINT_NO_SHARED_MEMORY, 0,
 				 "memory of rank %u on %s cannot be read any more: %m", rank,
-				 ranks_host(near->ranks, rank));
-	if (r == -ESRCH || has_withdrawn(near, rank))
-		return await_end(near, rank);
+				 comm_host(peer_memory->comm, rank));
+	if (r == -ESRCH || is_access_revoked(peer_memory, rank))
+		return wait_peer_failure(peer_memory, rank);
 	return fail(r, "memory of rank %u on %s cannot be read: %m", rank,
-		    ranks_host(near->ranks, rank));
+		    comm_host(peer_memory->comm, rank));
 }
 
-int near_confirm(const struct near *near, unsigned rank)
+int peer_memory_check_alive(const struct peer_memory *peer_memory, unsigned rank)
 {
-	char nothing;
+	char empty;
 
-	return near_read(near, rank, near->cards[rank].address, &nothing, 0);
+	return peer_memory_read(peer_memory, rank, peer_memory->descriptors[rank].address, &empty, 0);
 }
 
-struct near_path near_path(const struct near *near, unsigned rank, int descriptor)
+struct peer_fd_path peer_memory_fd_path(const struct peer_memory *peer_memory, unsigned rank, int fd)
 {
-	struct near_path path;
+	struct peer_fd_path path;
 
-	snprintf(path.text, sizeof path.text, "/proc/%" PRIu64 "/fd/%d", near->cards[rank].process,
-		 descriptor);
+	snprintf(path.text, sizeof path.text, "/proc/%" PRIu64 "/fd/%d", peer_memory->descriptors[rank].pid,
+		 fd);
 	return path;
 }

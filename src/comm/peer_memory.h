@@ -17,42 +17,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct near;
-struct ranks;
+struct peer_memory;
+struct comm;
 
 /*
  * Find out who is near. Every rank calls it. is_wanted: else this rank is near to nobody. The ranks
  * must outlive it. Returns 0 or a negative errno, said by fail(); to be closed in both cases.
  */
-int near_open(struct ranks *ranks, bool is_wanted, struct near **ret_near);
+int peer_memory_open(struct comm *comm, bool is_enabled, struct peer_memory **ret_peer_memory);
 /* NULL is fine. */
-void near_close(struct near *near);
+void peer_memory_close(struct peer_memory *peer_memory);
 
 /*
  * This rank has failed: before anything that others read is freed. Who reads of it then, or has
  * just done so, waits for its end. NULL is fine.
  */
-void near_withdraw(struct near *near);
+void peer_memory_revoke(struct peer_memory *peer_memory);
 
 /* Is it near, and another one? And are all others? */
-bool near_has(const struct near *near, unsigned rank);
-bool near_has_all(const struct near *near);
+bool peer_memory_can_read(const struct peer_memory *peer_memory, unsigned rank);
+bool peer_memory_can_read_all(const struct peer_memory *peer_memory);
 
 /*
  * Read nbytes at an address of a rank that is near, which must leave them there until it is told
  * otherwise. Any thread. Returns 0 or a negative errno, said by fail(). If the rank is gone, or
  * has withdrawn, that is for the watch to say, as if a message of it were awaited (comm.h).
  */
-int near_read(const struct near *near, unsigned rank, uint64_t address, void *to, size_t nbytes);
+int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address, void *to, size_t nbytes);
 
 /*
  * What was read of a rank that is near in another way, as from its files: did it stand until now?
- * Returns 0, or as near_read() if the rank is gone, or has withdrawn.
+ * Returns 0, or as peer_memory_read() if the rank is gone, or has withdrawn.
  */
-int near_confirm(const struct near *near, unsigned rank);
+int peer_memory_check_alive(const struct peer_memory *peer_memory, unsigned rank);
 
 /* A name by which this process can open a file that a rank which is near has open. */
-struct near_path {
+struct peer_fd_path {
 	char text[48];
 };
-struct near_path near_path(const struct near *near, unsigned rank, int descriptor);
+struct peer_fd_path peer_memory_fd_path(const struct peer_memory *peer_memory, unsigned rank, int fd);

@@ -14,249 +14,249 @@
 #include "src/comm/tags.h"
 
 /* So long answers are waited for. */
-static const uint64_t patience_ns = 100000000;
+static const uint64_t reply_timeout_ns = 100000000;
 
-enum { QUESTION_HOW_FAR, QUESTION_LAST };
+enum { QUERY_PROGRESS, QUERY_FINAL };
 
 /* Another rank, as the first one knows it. */
-struct source {
-	struct ranks_transfer asking, hearing, ending;
-	uint64_t question;
-	bool is_asked; /* and has not answered */
-	struct standing answer, last;
+struct progress_peer {
+	struct comm_transfer query_send, reply_receive, final_receive;
+	uint64_t query;
+	bool is_pending; /* and has not answered */
+	struct progress_counters reply, last_reply;
 };
 
-struct news {
-	struct ranks *ranks;
+struct rank_progress {
+	struct comm *comm;
 	pthread_mutex_t lock;
 	struct stats *stats;
 	bool is_finished;
 
 	/* The first rank's. */
-	struct source *sources; /* by rank; that of the own one is not used */
-	uint64_t interval_ns, asked_ns;
+	struct progress_peer *peers; /* by rank; that of the own one is not used */
+	uint64_t interval_ns, last_query_ns;
 
 	/* The others'. */
 	pthread_t thread; /* that answers */
-	struct ranks_transfer transfer;
-	uint64_t question;
-	struct standing own;
+	struct comm_transfer transfer;
+	uint64_t query;
+	struct progress_counters reply;
 };
 
-static bool is_first(const struct news *news)
+static bool is_first(const struct rank_progress *progress)
 {
-	return ranks_rank(news->ranks) == 0;
+	return comm_rank(progress->comm) == 0;
 }
 
 /* --- others: answers --- */
 
-static int answer(struct news *news)
+static int reply_to_query(struct rank_progress *progress)
 {
-	int r = ranks_receive_patiently(news->ranks, 0, RANKS_TAG_NEWS, &news->question,
-					sizeof news->question, &news->transfer);
+	int r = comm_receive_unwatched(progress->comm, 0, COMM_TAG_PROGRESS, &progress->query,
+					sizeof progress->query, &progress->transfer);
 
 	if (r == 0)
-		r = ranks_wait(news->ranks, &news->transfer);
+		r = comm_wait(progress->comm, &progress->transfer);
 	if (r < 0)
 		return r;
-	stats_get_standing(news->stats, &news->own);
-	r = ranks_send(news->ranks, 0, RANKS_TAG_NEWS, &news->own, sizeof news->own,
-		       &news->transfer);
-	return r < 0 ? r : ranks_wait(news->ranks, &news->transfer);
+	stats_get_progress_counters(progress->stats, &progress->reply);
+	r = comm_send(progress->comm, 0, COMM_TAG_PROGRESS, &progress->reply, sizeof progress->reply,
+		       &progress->transfer);
+	return r < 0 ? r : comm_wait(progress->comm, &progress->transfer);
 }
 
 /* Until the last question, or a failure, of which others speak. */
-static void *run(void *argument)
+static void *run_responder(void *argument)
 {
-	struct news *news = argument;
+	struct rank_progress *progress = argument;
 	int r;
 
 	do
-		r = answer(news);
-	while (r == 0 && news->question != QUESTION_LAST);
+		r = reply_to_query(progress);
+	while (r == 0 && progress->query != QUERY_FINAL);
 	return NULL;
 }
 
 /* --- the first: questions --- */
 
-static int ask(struct news *news, unsigned rank, uint64_t question)
+static int send_query(struct rank_progress *progress, unsigned rank, uint64_t query)
 {
-	struct source *source = &news->sources[rank];
+	struct progress_peer *peer = &progress->peers[rank];
 
-	source->question = question;
-	return ranks_send(news->ranks, rank, RANKS_TAG_NEWS, &source->question,
-			  sizeof source->question, &source->asking);
+	peer->query = query;
+	return comm_send(progress->comm, rank, COMM_TAG_PROGRESS, &peer->query,
+			  sizeof peer->query, &peer->query_send);
 }
 
 /* Nobody is asked who has not answered yet, or is to be asked already. */
-static void ask_all(struct news *news)
+static void query_all_ranks(struct rank_progress *progress)
 {
 	const uint64_t now_ns = clock_now_ns();
 
-	if (now_ns - news->asked_ns < news->interval_ns)
+	if (now_ns - progress->last_query_ns < progress->interval_ns)
 		return;
-	news->asked_ns = now_ns;
-	for (unsigned i = 1; i < ranks_size(news->ranks); i++) {
-		struct source *source = &news->sources[i];
+	progress->last_query_ns = now_ns;
+	for (unsigned i = 1; i < comm_size(progress->comm); i++) {
+		struct progress_peer *peer = &progress->peers[i];
 
-		if (source->is_asked || ask(news, i, QUESTION_HOW_FAR) < 0 ||
-		    ranks_receive_patiently(news->ranks, i, RANKS_TAG_NEWS, &source->answer,
-					    sizeof source->answer, &source->hearing) < 0)
+		if (peer->is_pending || send_query(progress, i, QUERY_PROGRESS) < 0 ||
+		    comm_receive_unwatched(progress->comm, i, COMM_TAG_PROGRESS, &peer->reply,
+					    sizeof peer->reply, &peer->reply_receive) < 0)
 			continue;
-		source->is_asked = true;
+		peer->is_pending = true;
 	}
 }
 
-static void hear(struct news *news, unsigned rank, uint64_t until_ns)
+static void receive_reply(struct rank_progress *progress, unsigned rank, uint64_t until_ns)
 {
-	struct source *source = &news->sources[rank];
-	bool has_come = false;
+	struct progress_peer *peer = &progress->peers[rank];
+	bool is_done = false;
 
-	if (!source->is_asked ||
-	    ranks_wait_until(news->ranks, &source->hearing, until_ns, &has_come) < 0 || !has_come)
+	if (!peer->is_pending ||
+	    comm_wait_until(progress->comm, &peer->reply_receive, until_ns, &is_done) < 0 || !is_done)
 		return;
-	source->is_asked = false;
-	source->last = source->answer;
+	peer->is_pending = false;
+	peer->last_reply = peer->reply;
 }
 
-static void add_up(const struct news *news, struct standing *ret_sum)
+static void sum_progress(const struct rank_progress *progress, struct progress_counters *ret_sum)
 {
-	struct standing own;
+	struct progress_counters own;
 
-	*ret_sum = standing_none;
-	stats_get_standing(news->stats, &own);
-	standing_add(ret_sum, &own);
-	for (unsigned i = 1; i < ranks_size(news->ranks); i++)
-		standing_add(ret_sum, &news->sources[i].last);
+	*ret_sum = progress_counters_none;
+	stats_get_progress_counters(progress->stats, &own);
+	progress_counters_add(ret_sum, &own);
+	for (unsigned i = 1; i < comm_size(progress->comm); i++)
+		progress_counters_add(ret_sum, &progress->peers[i].last_reply);
 }
 
 /* Under the lock. */
-static void ask_and_add_up(struct news *news, struct standing *ret_sum)
+static void query_and_sum(struct rank_progress *progress, struct progress_counters *ret_sum)
 {
-	const uint64_t until_ns = clock_now_ns() + patience_ns;
+	const uint64_t until_ns = clock_now_ns() + reply_timeout_ns;
 
-	if (!news->is_finished)
-		ask_all(news);
-	for (unsigned i = 1; i < ranks_size(news->ranks); i++)
-		hear(news, i, until_ns);
-	add_up(news, ret_sum);
+	if (!progress->is_finished)
+		query_all_ranks(progress);
+	for (unsigned i = 1; i < comm_size(progress->comm); i++)
+		receive_reply(progress, i, until_ns);
+	sum_progress(progress, ret_sum);
 }
 
-void news_get(struct news *news, struct stats_progress *ret_progress)
+void rank_progress_get(struct rank_progress *rank_progress, struct stats_progress *ret_progress)
 {
-	struct standing standing;
+	struct progress_counters total;
 
-	pthread_mutex_lock(&news->lock);
-	if (is_first(news))
-		ask_and_add_up(news, &standing);
+	pthread_mutex_lock(&rank_progress->lock);
+	if (is_first(rank_progress))
+		query_and_sum(rank_progress, &total);
 	else
-		stats_get_standing(news->stats, &standing);
-	pthread_mutex_unlock(&news->lock);
-	standing_progress(&standing, ret_progress);
+		stats_get_progress_counters(rank_progress->stats, &total);
+	pthread_mutex_unlock(&rank_progress->lock);
+	progress_counters_summarize(&total, ret_progress);
 }
 
 /* --- the end --- */
 
 /* Who is to answer the last question is missed. An answer before that has come before it. */
-static int hear_last(struct news *news, unsigned rank)
+static int receive_final_reply(struct rank_progress *progress, unsigned rank)
 {
-	struct source *source = &news->sources[rank];
-	int r = ranks_receive(news->ranks, rank, RANKS_TAG_NEWS, &source->last, sizeof source->last,
-			      &source->ending);
+	struct progress_peer *peer = &progress->peers[rank];
+	int r = comm_receive(progress->comm, rank, COMM_TAG_PROGRESS, &peer->last_reply, sizeof peer->last_reply,
+			      &peer->final_receive);
 
 	if (r == 0)
-		r = ranks_wait(news->ranks, &source->ending);
-	if (r == 0 && source->is_asked)
-		r = ranks_wait(news->ranks, &source->hearing);
-	source->is_asked = false;
+		r = comm_wait(progress->comm, &peer->final_receive);
+	if (r == 0 && peer->is_pending)
+		r = comm_wait(progress->comm, &peer->reply_receive);
+	peer->is_pending = false;
 	return r;
 }
 
-static int finish_asking(struct news *news)
+static int finish_queries(struct rank_progress *progress)
 {
-	const unsigned n = ranks_size(news->ranks);
+	const unsigned n = comm_size(progress->comm);
 	int r = 0;
 
-	pthread_mutex_lock(&news->lock);
+	pthread_mutex_lock(&progress->lock);
 	for (unsigned i = 1; i < n && r == 0; i++) {
-		if (news->sources[i].is_asked) /* ask() takes what that question is in */
-			r = ranks_wait(news->ranks, &news->sources[i].asking);
+		if (progress->peers[i].is_pending) /* ask() takes what that question is in */
+			r = comm_wait(progress->comm, &progress->peers[i].query_send);
 		if (r == 0)
-			r = ask(news, i, QUESTION_LAST);
+			r = send_query(progress, i, QUERY_FINAL);
 	}
 	for (unsigned i = 1; i < n && r == 0; i++)
-		r = hear_last(news, i);
-	news->is_finished = r == 0;
-	pthread_mutex_unlock(&news->lock);
+		r = receive_final_reply(progress, i);
+	progress->is_finished = r == 0;
+	pthread_mutex_unlock(&progress->lock);
 	return r;
 }
 
-int news_finish(struct news *news)
+int rank_progress_finish(struct rank_progress *progress)
 {
-	int r = is_first(news) ? finish_asking(news) : 0;
+	int r = is_first(progress) ? finish_queries(progress) : 0;
 
 	/* Then the last question has been answered, or this fails: the thread ends soon. */
 	if (r == 0)
-		r = ranks_barrier(news->ranks);
-	if (r < 0 || is_first(news))
+		r = comm_barrier(progress->comm);
+	if (r < 0 || is_first(progress))
 		return r;
-	pthread_join(news->thread, NULL);
-	news->is_finished = true;
+	pthread_join(progress->thread, NULL);
+	progress->is_finished = true;
 	return 0;
 }
 
-static void free_news(struct news *news)
+static void free_rank_progress(struct rank_progress *progress)
 {
-	pthread_mutex_destroy(&news->lock);
-	free(news->sources);
-	free(news);
+	pthread_mutex_destroy(&progress->lock);
+	free(progress->peers);
+	free(progress);
 }
 
-void news_close(struct news *news)
+void rank_progress_close(struct rank_progress *progress)
 {
-	if (!news)
+	if (!progress)
 		return;
-	if (!news->is_finished) {
-		ranks_give_up(news->ranks, -ECANCELED); /* unless they have failed already */
-		if (!is_first(news))
-			pthread_join(news->thread, NULL);
+	if (!progress->is_finished) {
+		comm_fail(progress->comm, -ECANCELED); /* unless they have failed already */
+		if (!is_first(progress))
+			pthread_join(progress->thread, NULL);
 	}
-	free_news(news);
+	free_rank_progress(progress);
 }
 
-static int start(struct news *news)
+static int start(struct rank_progress *progress)
 {
 	int r;
 
-	if (!is_first(news)) {
-		r = thread_start(run, news, 0, &news->thread);
+	if (!is_first(progress)) {
+		r = thread_start(run_responder, progress, 0, &progress->thread);
 		return r < 0 ? fail(r, "cannot start a thread that tells the first rank: %m") : 0;
 	}
-	news->sources = calloc(ranks_size(news->ranks), sizeof *news->sources);
-	if (!news->sources)
-		return fail(-ENOMEM, "no memory for what %u ranks tell", ranks_size(news->ranks));
-	for (unsigned i = 0; i < ranks_size(news->ranks); i++)
-		news->sources[i].last = standing_none;
+	progress->peers = calloc(comm_size(progress->comm), sizeof *progress->peers);
+	if (!progress->peers)
+		return fail(-ENOMEM, "no memory for what %u ranks tell", comm_size(progress->comm));
+	for (unsigned i = 0; i < comm_size(progress->comm); i++)
+		progress->peers[i].last_reply = progress_counters_none;
 	return 0;
 }
 
-int news_open(struct ranks *ranks, struct stats *stats, uint64_t interval_ns,
-	      struct news **ret_news)
+int rank_progress_open(struct comm *comm, struct stats *stats, uint64_t interval_ns,
+	      struct rank_progress **ret_progress)
 {
-	struct news *news = calloc(1, sizeof *news);
+	struct rank_progress *progress = calloc(1, sizeof *progress);
 	int r;
 
-	if (!news)
+	if (!progress)
 		return fail(-ENOMEM, "no memory for what ranks tell each other");
-	news->ranks = ranks;
-	news->stats = stats;
-	news->interval_ns = interval_ns;
-	pthread_mutex_init(&news->lock, NULL);
-	r = start(news);
+	progress->comm = comm;
+	progress->stats = stats;
+	progress->interval_ns = interval_ns;
+	pthread_mutex_init(&progress->lock, NULL);
+	r = start(progress);
 	if (r < 0) {
-		free_news(news);
+		free_rank_progress(progress);
 		return r;
 	}
-	*ret_news = news;
+	*ret_progress = progress;
 	return 0;
 }

@@ -5,8 +5,8 @@
 
 struct transport;
 
-/* A transport_opener (comm.h). argument: not looked at. */
-int alone_open(void *argument, struct transport **ret_transport);
+/* A transport_open_fn (comm.h). argument: not looked at. */
+int transport_single_open(void *argument, struct transport **ret_transport);
 
 /*
  * Ranks that were started by something else than what their transport knows all take themselves
@@ -14,4 +14,4 @@ int alone_open(void *argument, struct transport **ret_transport);
  * how many there are: if that is more than `size`, it is said, with the remedy, and -EINVAL is
  * returned. get: as getenv does; a front end's.
  */
-int alone_check(unsigned size, char *(*get)(const char *name));
+int transport_single_check_launcher(unsigned size, char *(*get_env)(const char *name));

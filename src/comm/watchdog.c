@@ -16,105 +16,105 @@
 #include "src/comm/comm.h"
 #include "src/comm/transport.h"
 
-enum { ROUNDS = 16, STATUS_TROUBLE = 2 };
+enum { WATCHDOG_ROUNDS = 16, WATCHDOG_EXIT_STATUS = 2 };
 
-struct guard {
-	const struct ranks_settings *settings;
+struct watchdog {
+	const struct comm_params *params;
 	pthread_t thread;
 	struct transport *_Atomic transport;
-	_Atomic unsigned n_crossings; /* into the transport and back: odd inside */
-	_Atomic unsigned patience;
+	_Atomic unsigned call_sequence; /* into the transport and back: odd inside */
+	_Atomic unsigned timeout_factor;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool is_closing, is_ending;
-	uint64_t stall_ns;
-	int status;
-	_Atomic bool has_ended;
-	uint64_t end_at_ns;
+	bool is_closing, is_aborting;
+	uint64_t timeout_ns;
+	int exit_status;
+	_Atomic bool has_exited;
+	uint64_t exit_deadline_ns;
 	/* The thread's own. */
-	unsigned n_seen, n_rounds;
+	unsigned last_sequence, n_stuck_rounds;
 };
 
-static void *end_all(void *argument)
+static void *abort_transport(void *argument)
 {
-	struct guard *guard = argument;
-	struct transport *transport = guard->transport;
+	struct watchdog *watchdog = argument;
+	struct transport *transport = watchdog->transport;
 
 	if (transport)
-		transport->ops->end_all(transport, STATUS_TROUBLE);
+		transport->ops->abort_job(transport, WATCHDOG_EXIT_STATUS);
 	return NULL;
 }
 
 /* With the lock. The transport is asked by a thread of its own, which may never come back. */
-static void give_up(struct guard *guard)
+static void report_stuck_transport(struct watchdog *watchdog)
 {
-	struct transport *transport = guard->transport;
+	struct transport *transport = watchdog->transport;
 	pthread_t thread;
 
 	fail(-ETIMEDOUT,
 	     "%s has not returned for %.3g s: the network, or what carries messages over it, "
 	     "is stuck",
 	     transport ? transport->ops->name : "what carries messages between ranks",
-	     (double)(guard->stall_ns * guard->patience) / 1e9);
-	pthread_mutex_unlock(&guard->lock);
-	guard_begin_end(guard, STATUS_TROUBLE);
-	if (thread_start(end_all, guard, 0, &thread) == 0)
+	     (double)(watchdog->timeout_ns * watchdog->timeout_factor) / 1e9);
+	pthread_mutex_unlock(&watchdog->lock);
+	watchdog_begin_abort(watchdog, WATCHDOG_EXIT_STATUS);
+	if (thread_start(abort_transport, watchdog, 0, &thread) == 0)
 		pthread_detach(thread);
-	pthread_mutex_lock(&guard->lock);
+	pthread_mutex_lock(&watchdog->lock);
 }
 
 /* A round is over. Is the same call still under way as in the rounds before? */
-static bool is_stuck(struct guard *guard)
+static bool is_transport_stuck(struct watchdog *watchdog)
 {
-	const unsigned n_crossings = guard->n_crossings;
+	const unsigned sequence = watchdog->call_sequence;
 
-	if (n_crossings != guard->n_seen || n_crossings % 2 == 0)
-		guard->n_rounds = 0;
-	guard->n_seen = n_crossings;
-	return guard->n_rounds++ > ROUNDS * guard->patience;
+	if (sequence != watchdog->last_sequence || sequence % 2 == 0)
+		watchdog->n_stuck_rounds = 0;
+	watchdog->last_sequence = sequence;
+	return watchdog->n_stuck_rounds++ > WATCHDOG_ROUNDS * watchdog->timeout_factor;
 }
 
-static void sleep_until(struct guard *guard, uint64_t at_ns)
+static void sleep_until(struct watchdog *watchdog, uint64_t deadline_ns)
 {
-	const struct timespec at = { .tv_sec = (time_t)(at_ns / 1000000000),
-				     .tv_nsec = (long)(at_ns % 1000000000) };
+	const struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000),
+				     .tv_nsec = (long)(deadline_ns % 1000000000) };
 
-	pthread_cond_timedwait(&guard->changed, &guard->lock, &at);
+	pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &deadline);
 }
 
 /* Whoever comes second is ended by the first. */
-void guard_end(struct guard *guard)
+void watchdog_exit_process(struct watchdog *watchdog)
 {
-	if (!atomic_exchange(&guard->has_ended, true))
-		guard->settings->end(guard->status);
+	if (!atomic_exchange(&watchdog->has_exited, true))
+		watchdog->params->exit_process(watchdog->exit_status);
 	for (;;)
 		pause();
 }
 
-static void *stand_guard(void *argument)
+static void *run_watchdog(void *argument)
 {
-	struct guard *guard = argument;
-	uint64_t looked_ns = clock_now_ns();
+	struct watchdog *watchdog = argument;
+	uint64_t last_round_ns = clock_now_ns();
 
-	pthread_mutex_lock(&guard->lock);
-	while (!guard->is_closing) {
-		const uint64_t now_ns = clock_now_ns(), round_ns = guard->stall_ns / ROUNDS;
+	pthread_mutex_lock(&watchdog->lock);
+	while (!watchdog->is_closing) {
+		const uint64_t now_ns = clock_now_ns(), round_ns = watchdog->timeout_ns / WATCHDOG_ROUNDS;
 
-		if (guard->is_ending && now_ns >= guard->end_at_ns)
-			guard_end(guard);
-		if (!guard->is_ending && round_ns > 0 && now_ns >= looked_ns + round_ns) {
-			looked_ns = now_ns;
-			if (is_stuck(guard))
-				give_up(guard);
-		} else if (guard->is_ending) {
-			sleep_until(guard, guard->end_at_ns);
+		if (watchdog->is_aborting && now_ns >= watchdog->exit_deadline_ns)
+			watchdog_exit_process(watchdog);
+		if (!watchdog->is_aborting && round_ns > 0 && now_ns >= last_round_ns + round_ns) {
+			last_round_ns = now_ns;
+			if (is_transport_stuck(watchdog))
+				report_stuck_transport(watchdog);
+		} else if (watchdog->is_aborting) {
+			sleep_until(watchdog, watchdog->exit_deadline_ns);
 		} else if (round_ns > 0) {
-			sleep_until(guard, looked_ns + round_ns);
+			sleep_until(watchdog, last_round_ns + round_ns);
 		} else {
-			pthread_cond_wait(&guard->changed, &guard->lock);
+			pthread_cond_wait(&watchdog->changed, &watchdog->lock);
 		}
 	}
-	pthread_mutex_unlock(&guard->lock);
+	pthread_mutex_unlock(&watchdog->lock);
 	return NULL;
 }
 
@@ -129,83 +129,83 @@ static void init_condition(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
-int guard_open(const struct ranks_settings *settings, struct guard **ret_guard)
+int watchdog_open(const struct comm_params *params, struct watchdog **ret_watchdog)
 {
-	struct guard *guard = calloc(1, sizeof *guard);
+	struct watchdog *watchdog = calloc(1, sizeof *watchdog);
 	char limits[THREAD_LIMITS_NBYTES];
 	int r;
 
-	if (!guard)
+	if (!watchdog)
 		return fail(-ENOMEM, "no memory for messages between ranks");
-	guard->settings = settings;
-	guard->stall_ns = settings->stall_ns;
-	guard->patience = 1;
-	pthread_mutex_init(&guard->lock, NULL);
-	init_condition(&guard->changed);
-	r = thread_start(stand_guard, guard, 0, &guard->thread);
+	watchdog->params = params;
+	watchdog->timeout_ns = params->timeout_ns;
+	watchdog->timeout_factor = 1;
+	pthread_mutex_init(&watchdog->lock, NULL);
+	init_condition(&watchdog->changed);
+	r = thread_start(run_watchdog, watchdog, 0, &watchdog->thread);
 	if (r < 0) {
 		fail(r, "cannot start a thread that watches over ranks: %m%s",
-		     thread_limits(r, limits));
-		free(guard);
+		     thread_format_limits(r, limits));
+		free(watchdog);
 		return r;
 	}
-	*ret_guard = guard;
+	*ret_watchdog = watchdog;
 	return 0;
 }
 
-void guard_close(struct guard *guard)
+void watchdog_close(struct watchdog *watchdog)
 {
-	if (!guard)
+	if (!watchdog)
 		return;
-	pthread_mutex_lock(&guard->lock);
-	guard->is_closing = true;
-	pthread_cond_signal(&guard->changed);
-	pthread_mutex_unlock(&guard->lock);
-	pthread_join(guard->thread, NULL);
-	pthread_cond_destroy(&guard->changed);
-	pthread_mutex_destroy(&guard->lock);
-	free(guard);
+	pthread_mutex_lock(&watchdog->lock);
+	watchdog->is_closing = true;
+	pthread_cond_signal(&watchdog->changed);
+	pthread_mutex_unlock(&watchdog->lock);
+	pthread_join(watchdog->thread, NULL);
+	pthread_cond_destroy(&watchdog->changed);
+	pthread_mutex_destroy(&watchdog->lock);
+	free(watchdog);
 }
 
-void guard_set_stall(struct guard *guard, uint64_t stall_ns)
+void watchdog_set_timeout(struct watchdog *watchdog, uint64_t timeout_ns)
 {
-	pthread_mutex_lock(&guard->lock);
-	guard->stall_ns = stall_ns;
-	guard->n_rounds = 0;
-	pthread_cond_signal(&guard->changed);
-	pthread_mutex_unlock(&guard->lock);
+	pthread_mutex_lock(&watchdog->lock);
+	watchdog->timeout_ns = timeout_ns;
+	watchdog->n_stuck_rounds = 0;
+	pthread_cond_signal(&watchdog->changed);
+	pthread_mutex_unlock(&watchdog->lock);
 }
 
-void guard_lend_transport(struct guard *guard, struct transport *transport)
+void watchdog_set_transport(struct watchdog *watchdog, struct transport *transport)
 {
-	guard->transport = transport;
+	watchdog->transport = transport;
 }
 
-void guard_enter(struct guard *guard, unsigned patience)
+void watchdog_begin_call(struct watchdog *watchdog, unsigned timeout_factor)
 {
-	guard->patience = patience;
-	guard->n_crossings++;
+	watchdog->timeout_factor = timeout_factor;
+	watchdog->call_sequence++;
 }
 
-void guard_leave(struct guard *guard)
+void watchdog_end_call(struct watchdog *watchdog)
 {
-	guard->n_crossings++;
+	watchdog->call_sequence++;
 }
 
-void guard_begin_end(struct guard *guard, int status)
+void watchdog_begin_abort(struct watchdog *watchdog, int status)
 {
-	const struct ranks_settings *settings = guard->settings;
+	const struct comm_params *params = watchdog->params;
 	bool is_first;
 
-	pthread_mutex_lock(&guard->lock);
-	is_first = !guard->is_ending;
+	pthread_mutex_lock(&watchdog->lock);
+	is_first = !watchdog->is_aborting;
 	if (is_first) {
-		guard->is_ending = true;
-		guard->status = status;
-		guard->end_at_ns = clock_now_ns() + settings->end_ns;
-		pthread_cond_signal(&guard->changed);
+		watchdog->is_aborting = true;
+		watchdog->exit_status = status;
+		watchdog->exit_deadline_ns = clock_now_ns() + params->abort_timeout_ns;
+		pthread_cond_signal(&watchdog->changed);
 	}
-	pthread_mutex_unlock(&guard->lock);
-	if (is_first && settings->before_end)
-		settings->before_end(settings->context);
+	pthread_mutex_unlock(&watchdog->lock);
+	if (is_first && params->before_abort)
+		params->before_abort(params->context);
 }

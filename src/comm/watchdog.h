@@ -12,33 +12,33 @@
 
 #include <stdint.h>
 
-struct guard;
-struct ranks_settings;
+struct watchdog;
+struct comm_params;
 struct transport;
 
 /* Settings are borrowed. Returns 0 or a negative errno, said by fail(). */
-int guard_open(const struct ranks_settings *settings, struct guard **ret_guard);
+int watchdog_open(const struct comm_params *params, struct watchdog **ret_watchdog);
 /* NULL is fine. */
-void guard_close(struct guard *guard);
+void watchdog_close(struct watchdog *watchdog);
 
 /* In place of that of the settings. Any thread. */
-void guard_set_stall(struct guard *guard, uint64_t stall_ns);
+void watchdog_set_timeout(struct watchdog *watchdog, uint64_t timeout_ns);
 
 /* It can be asked to end all; NULL: no more. */
-void guard_lend_transport(struct guard *guard, struct transport *transport);
+void watchdog_set_transport(struct watchdog *watchdog, struct transport *transport);
 
 /*
  * The calling thread, always the same, goes into the transport, which may take `patience` times
  * the timeout; and: it has come back.
  */
-void guard_enter(struct guard *guard, unsigned patience);
-void guard_leave(struct guard *guard);
+void watchdog_begin_call(struct watchdog *watchdog, unsigned timeout_factor);
+void watchdog_end_call(struct watchdog *watchdog);
 
 /*
  * All ranks are being ended: `end_ns` later this process ends with that status, whatever happens.
- * Only the first call counts, and calls before_end(). Any thread.
+ * Only the first call counts, and calls before_abort(). Any thread.
  */
-void guard_begin_end(struct guard *guard, int status);
+void watchdog_begin_abort(struct watchdog *watchdog, int status);
 
 /* All that could be done has been: end this process now, if nobody else does. Any thread. */
-void guard_end(struct guard *guard) __attribute__((noreturn));
+void watchdog_exit_process(struct watchdog *watchdog) __attribute__((noreturn));

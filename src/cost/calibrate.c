@@ -20,208 +20,208 @@
 #include "src/plan/cache_policy.h"
 
 enum {
-	N_PARTS = 64, /* of a file, */
-	LEAST_PART_NBYTES = 4 << 10,
-	MOST_PART_NBYTES = 4 << 20,
-	MOST_THREADS = 16,
-	LEAST_TRIAL_NBYTES = 1 << 20,
+	N_PROBE_BLOCKS = 64, /* of a file, */
+	MIN_PROBE_BLOCK_NBYTES = 4 << 10,
+	MAX_PROBE_BLOCK_NBYTES = 4 << 20,
+	MAX_PROBE_THREADS = 16,
+	MIN_PROBE_NBYTES = 1 << 20,
 	PIPE_NBYTES = 256 << 10,
 	GROWTH = 4,       /* from one measurement to the next */
-	BUDGET_PART = 10, /* of a sort's time, after it */
+	CALIBRATE_TIME_DIVISOR = 10, /* of a sort's time, after it */
 };
 
 /* What takes less is over before anybody asks what held it up. */
-static const uint64_t least_phase_ns = UINT64_C(1000000000);
+static const uint64_t min_phase_ns = UINT64_C(1000000000);
 
 /* What is measured, for whom, and by when. */
-struct survey {
+struct calibration {
 	const struct job *job;
 	const struct sort_spec *spec;
-	const struct link_request *request;
+	const struct calibration_request *request;
 	uint64_t end_ns;
-	struct link_rates *rates;
+	struct stage_rates *rates;
 };
 
 /* Work that threads share: parts, taken one by one, until the time is over. */
-struct parts {
-	int (*work)(struct parts *parts, uint32_t part);
-	uint64_t part_nbytes;
+struct io_probe {
+	int (*process_block)(struct io_probe *probe, uint32_t block);
+	uint64_t block_nbytes;
 	uint64_t end_ns;
-	uint32_t n;
-	_Atomic uint32_t next, n_done;
+	uint32_t n_blocks;
+	_Atomic uint32_t next_block, n_done_blocks;
 	_Atomic int error;
 
 	struct input *input;
-	bool is_second; /* reading: other parts than the first time, which are in the cache now */
+	bool is_warm; /* reading: other parts than the first time, which are in the cache now */
 	struct spill *spill;
-	struct spill_extent extents[N_PARTS];
-	char *data; /* part_nbytes each */
+	struct spill_extent extents[N_PROBE_BLOCKS];
+	char *data; /* part_file_nbytes each */
 };
 
-static void do_parts(void *context)
+static void process_probe_blocks(void *context)
 {
-	struct parts *parts = context;
-	uint32_t part;
+	struct io_probe *probe = context;
+	uint32_t block;
 
-	while (clock_now_ns() < parts->end_ns && (part = parts->next++) < parts->n) {
-		const int r = parts->work(parts, part);
+	while (clock_now_ns() < probe->end_ns && (block = probe->next_block++) < probe->n_blocks) {
+		const int r = probe->process_block(probe, block);
 
 		if (r < 0)
-			parts->error = r;
-		parts->n_done++;
+			probe->error = r;
+		probe->n_done_blocks++;
 	}
 }
 
 /* Bytes per second of n parts, or of those done in time, by n_threads; 0 if one failed. */
-static double time_parts(struct parts *parts, uint32_t n, uint32_t n_threads,
-			 int (*work)(struct parts *parts, uint32_t part))
+static double time_probe_blocks(struct io_probe *probe, uint32_t n_blocks, uint32_t n_threads,
+			 int (*process_block)(struct io_probe *probe, uint32_t block))
 {
 	const uint64_t begin_ns = clock_now_ns();
 
-	parts->work = work;
-	parts->n = n;
-	parts->next = 0;
-	parts->n_done = 0;
-	crew_share(n_threads < MOST_THREADS ? n_threads : MOST_THREADS, do_parts, parts);
-	if (parts->error)
+	probe->process_block = process_block;
+	probe->n_blocks = n_blocks;
+	probe->next_block = 0;
+	probe->n_done_blocks = 0;
+	threads_run(n_threads < MAX_PROBE_THREADS ? n_threads : MAX_PROBE_THREADS, process_probe_blocks, probe);
+	if (probe->error)
 		return 0;
-	return (double)(parts->n_done * parts->part_nbytes) /
+	return (double)(probe->n_done_blocks * probe->block_nbytes) /
 	       ((double)(clock_now_ns() - begin_ns) * 1e-9);
 }
 
-static char *part_data(const struct parts *parts, uint32_t part)
+static char *probe_block_data(const struct io_probe *probe, uint32_t block)
 {
-	return parts->data + part * parts->part_nbytes;
+	return probe->data + block * probe->block_nbytes;
 }
 
 /* Parts spread over the input: in the cache or not, as they are. */
-static int read_part(struct parts *parts, uint32_t part)
+static int read_input_block(struct io_probe *probe, uint32_t block)
 {
-	const uint64_t room = input_total_nbytes(parts->input) - parts->part_nbytes;
-	const uint64_t step = room / parts->n;
+	const uint64_t span_nbytes = input_total_nbytes(probe->input) - probe->block_nbytes;
+	const uint64_t step = span_nbytes / probe->n_blocks;
 
-	return input_read_at(parts->input, step * part + (parts->is_second ? step / 2 : 0),
-			     part_data(parts, part), parts->part_nbytes);
+	return input_read_at(probe->input, step * block + (probe->is_warm ? step / 2 : 0),
+			     probe_block_data(probe, block), probe->block_nbytes);
 }
 
-static int write_part(struct parts *parts, uint32_t part)
+static int write_spill_block(struct io_probe *probe, uint32_t block)
 {
-	return spill_write(parts->spill, part_data(parts, part), parts->part_nbytes,
-			   &parts->extents[part]);
+	return spill_write(probe->spill, probe_block_data(probe, block), probe->block_nbytes,
+			   &probe->extents[block]);
 }
 
-static int read_back(struct parts *parts, uint32_t part)
+static int read_spill_block(struct io_probe *probe, uint32_t block)
 {
-	return spill_read(parts->spill, parts->extents[part], part_data(parts, part));
+	return spill_read(probe->spill, probe->extents[block], probe_block_data(probe, block));
 }
 
 /* Parts of so many bytes in all, to be done by end_ns; without memory. */
-static struct parts parts_of(uint64_t nbytes, uint64_t end_ns)
+static struct io_probe make_io_probe(uint64_t nbytes, uint64_t end_ns)
 {
-	struct parts parts = { .part_nbytes = nbytes / N_PARTS, .end_ns = end_ns };
+	struct io_probe probe = { .block_nbytes = nbytes / N_PROBE_BLOCKS, .end_ns = end_ns };
 
-	if (parts.part_nbytes > MOST_PART_NBYTES)
-		parts.part_nbytes = MOST_PART_NBYTES;
-	parts.part_nbytes -= parts.part_nbytes % LEAST_PART_NBYTES;
-	return parts;
+	if (probe.block_nbytes > MAX_PROBE_BLOCK_NBYTES)
+		probe.block_nbytes = MAX_PROBE_BLOCK_NBYTES;
+	probe.block_nbytes -= probe.block_nbytes % MIN_PROBE_BLOCK_NBYTES;
+	return probe;
 }
 
 /*
  * To be read by so many threads: as long as they can be, since the kernel reads ahead behind each
  * of them, which may be many times as much as a short one has.
  */
-static struct parts reads_of(uint64_t nbytes, uint32_t n_readers, uint64_t end_ns)
+static struct io_probe make_read_probe(uint64_t nbytes, uint32_t n_readers, uint64_t end_ns)
 {
-	struct parts parts = parts_of(nbytes / n_readers * N_PARTS, end_ns);
-	const uint64_t n = parts.part_nbytes ? nbytes / parts.part_nbytes : 0;
+	struct io_probe probe = make_io_probe(nbytes / n_readers * N_PROBE_BLOCKS, end_ns);
+	const uint64_t n = probe.block_nbytes ? nbytes / probe.block_nbytes : 0;
 
-	parts.n = n < N_PARTS ? (uint32_t)n : N_PARTS;
-	return parts;
+	probe.n_blocks = n < N_PROBE_BLOCKS ? (uint32_t)n : N_PROBE_BLOCKS;
+	return probe;
 }
 
 /* Parts with memory, or without if there is none. */
-static struct parts parts_open(uint64_t nbytes, uint64_t end_ns)
+static struct io_probe io_probe_open(uint64_t nbytes, uint64_t end_ns)
 {
-	struct parts parts = parts_of(nbytes, end_ns);
+	struct io_probe probe = make_io_probe(nbytes, end_ns);
 
-	if (parts.part_nbytes)
-		parts.data = aligned_alloc(SPILL_ALIGN_NBYTES, N_PARTS * parts.part_nbytes);
-	if (parts.data)
-		memset(parts.data, 1, N_PARTS * parts.part_nbytes);
-	return parts;
+	if (probe.block_nbytes)
+		probe.data = aligned_alloc(SPILL_ALIGN_NBYTES, N_PROBE_BLOCKS * probe.block_nbytes);
+	if (probe.data)
+		memset(probe.data, 1, N_PROBE_BLOCKS * probe.block_nbytes);
+	return probe;
 }
 
 /* Takes the rate if there is one. */
-static bool note_rate(const struct survey *survey, enum stage stage, double rate)
+static bool record_rate(const struct calibration *calibration, enum stage stage, double rate)
 {
 	if (rate > 0)
-		survey->rates->rates[stage] = rate;
+		calibration->rates->bytes_per_s[stage] = rate;
 	return rate > 0;
 }
 
 /* Of the input, the part that goes to memory which nothing has touched yet. */
-static double fresh_part(const struct plan *plan)
+static double untouched_fraction(const struct plan *plan)
 {
 	const uint64_t n = plan->expected_nbytes / plan->record_nbytes;
-	const double room = (double)plan->n_chunks * (double)plan->chunk_records;
+	const double capacity_records = (double)plan->n_chunks * (double)plan->chunk_records;
 
-	return plan->n_chunks && room < (double)n ? room / (double)n : 1;
+	return plan->n_chunks && capacity_records < (double)n ? capacity_records / (double)n : 1;
 }
 
-static double combine(double fresh, double warm, double part)
+static double combine_rates(double fresh, double warm, double fresh_fraction)
 {
-	return fresh > 0 && warm > 0 ? 1 / (part / fresh + (1 - part) / warm) : 0;
+	return fresh > 0 && warm > 0 ? 1 / (fresh_fraction / fresh + (1 - fresh_fraction) / warm) : 0;
 }
 
 /*
  * Reading to memory as chunks have it. The first time its pages have to be had from the system,
  * which takes longer than to copy.
  */
-static double time_reading(const struct survey *survey, uint64_t nbytes,
-			   double (*time)(struct parts *parts, uint32_t n_threads))
+static double time_reads(const struct calibration *calibration, uint64_t nbytes,
+			   double (*time_probe)(struct io_probe *probe, uint32_t n_threads))
 {
-	const struct job *job = survey->job;
-	struct parts parts = reads_of(nbytes, job->plan.n_readers, survey->end_ns);
-	const size_t room = parts.n * parts.part_nbytes;
+	const struct job *job = calibration->job;
+	struct io_probe probe = make_read_probe(nbytes, job->plan.n_readers, calibration->end_ns);
+	const size_t buffer_nbytes = probe.n_blocks * probe.block_nbytes;
 	double fresh, warm = 0;
 	void *memory;
 
-	parts.input = job->input;
-	if (room == 0 || device_alloc(job_device(job), MEMORY_HOST, room, &memory) < 0)
+	probe.input = job->input;
+	if (buffer_nbytes == 0 || device_alloc(job_device(job), MEMORY_HOST, buffer_nbytes, &memory) < 0)
 		return 0;
-	parts.data = memory;
-	fresh = time(&parts, job->plan.n_readers);
-	parts.is_second = true;
+	probe.data = memory;
+	fresh = time_probe(&probe, job->plan.n_readers);
+	probe.is_warm = true;
 	if (fresh > 0)
-		warm = time(&parts, job->plan.n_readers);
-	device_release(job_device(job), MEMORY_HOST, memory, room);
-	return combine(fresh, warm, fresh_part(&job->plan));
+		warm = time_probe(&probe, job->plan.n_readers);
+	device_free(job_device(job), MEMORY_HOST, memory, buffer_nbytes);
+	return combine_rates(fresh, warm, untouched_fraction(&job->plan));
 }
 
-static double time_input(struct parts *parts, uint32_t n_threads)
+static double time_input(struct io_probe *probe, uint32_t n_threads)
 {
-	if (input_total_nbytes(parts->input) < 2 * parts->part_nbytes)
+	if (input_total_nbytes(probe->input) < 2 * probe->block_nbytes)
 		return 0;
-	return time_parts(parts, parts->n, n_threads, read_part);
+	return time_probe_blocks(probe, probe->n_blocks, n_threads, read_input_block);
 }
 
 /* Somebody who writes to a pipe as fast as it takes it. */
 struct producer {
 	struct file file;
 	uint64_t nbytes;
-	const struct parts *parts;
+	const struct io_probe *probe;
 };
 
 static void *produce(void *argument)
 {
 	static const char data[PIPE_NBYTES];
 	struct producer *producer = argument;
-	sigset_t before;
+	sigset_t saved_mask;
 	int r = 0;
 
 	/* That nobody reads any more is an error then, and no end of the process. */
-	thread_hold_signals(&before);
-	while (producer->nbytes && r == 0 && clock_now_ns() < producer->parts->end_ns) {
+	thread_block_signals(&saved_mask);
+	while (producer->nbytes && r == 0 && clock_now_ns() < producer->probe->end_ns) {
 		const size_t n = producer->nbytes < sizeof data ? producer->nbytes : sizeof data;
 
 		r = file_write_next(&producer->file, data, n);
@@ -232,24 +232,24 @@ static void *produce(void *argument)
 }
 
 /* All that comes; the rate of it. */
-static double consume(struct parts *parts, const struct file *file)
+static double consume(struct io_probe *probe, const struct file *file)
 {
 	const uint64_t begin_ns = clock_now_ns();
 	uint64_t done_nbytes = 0;
-	size_t got = 1;
+	size_t read_nbytes = 1;
 
-	for (uint32_t part = 0; part < parts->n && got > 0; part++) {
-		if (file_read_next(file, part_data(parts, part), parts->part_nbytes, -1, &got) < 0)
+	for (uint32_t block = 0; block < probe->n_blocks && read_nbytes > 0; block++) {
+		if (file_read_next(file, probe_block_data(probe, block), probe->block_nbytes, -1, &read_nbytes) < 0)
 			return 0;
-		done_nbytes += got;
+		done_nbytes += read_nbytes;
 	}
 	return (double)done_nbytes / ((double)(clock_now_ns() - begin_ns) * 1e-9);
 }
 
-static double time_pipe(struct parts *parts, uint32_t n_threads)
+static double time_pipe(struct io_probe *probe, uint32_t n_threads)
 {
-	struct file reading = { .calls = &syscalls_plain };
-	struct producer producer = { .nbytes = parts->n * parts->part_nbytes, .parts = parts };
+	struct file read_end = { .calls = &syscalls_plain };
+	struct producer producer = { .nbytes = probe->n_blocks * probe->block_nbytes, .probe = probe };
 	pthread_t thread;
 	double rate = 0;
 	int fds[2];
@@ -257,30 +257,30 @@ static double time_pipe(struct parts *parts, uint32_t n_threads)
 	(void)n_threads; /* one after the other */
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return 0;
-	reading.fd = fds[0];
+	read_end.fd = fds[0];
 	producer.file = (struct file){ .calls = &syscalls_plain, .fd = fds[1] };
-	file_enlarge_pipe(&reading);
+	file_enlarge_pipe(&read_end);
 	if (thread_start(produce, &producer, 0, &thread) == 0) {
-		rate = consume(parts, &reading);
-		file_close(&reading);
+		rate = consume(probe, &read_end);
+		file_close(&read_end);
 		pthread_join(thread, NULL);
 	} else {
-		file_close(&reading);
+		file_close(&read_end);
 		file_close(&producer.file);
 	}
 	return rate;
 }
 
-static bool measure_input(const struct survey *survey, uint64_t nbytes)
+static bool measure_input(const struct calibration *calibration, uint64_t nbytes)
 {
-	const bool is_pipe = input_total_nbytes(survey->job->input) == INPUT_SIZE_UNKNOWN;
+	const bool is_pipe = input_total_nbytes(calibration->job->input) == INPUT_SIZE_UNKNOWN;
 
-	return note_rate(survey, STAGE_READ,
-			 time_reading(survey, nbytes, is_pipe ? time_pipe : time_input));
+	return record_rate(calibration, STAGE_READ,
+			 time_reads(calibration, nbytes, is_pipe ? time_pipe : time_input));
 }
 
 /* Is there room for some times of what is measured? */
-static bool has_room(struct spill *spill, uint64_t nbytes)
+static bool has_free_space(struct spill *spill, uint64_t nbytes)
 {
 	uint64_t free_nbytes;
 
@@ -288,81 +288,81 @@ static bool has_room(struct spill *spill, uint64_t nbytes)
 }
 
 /* Writing to new files in the directories, unless they are nearly full, and reading from there. */
-static bool measure_directories(const struct survey *survey, const char *const *directories,
-				size_t n, enum page_cache_use use, struct parts *parts,
-				enum stage write, enum stage read)
+static bool measure_directories(const struct calibration *calibration, const char *const *directories,
+				size_t n, enum cache_policy policy, struct io_probe *probe,
+				enum stage write_stage, enum stage read_stage)
 {
-	const struct job *job = survey->job;
+	const struct job *job = calibration->job;
 	double rate = 0;
 
-	if (!parts->data ||
-	    spill_open(job->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
+	if (!probe->data ||
+	    spill_open(job->io, directories, n, SPILL_UNLIMITED, 0, &probe->spill) < 0)
 		return false;
-	page_cache_tell_spill(use, parts->spill);
-	spill_allocate_late(parts->spill);
-	if (has_room(parts->spill, N_PARTS * parts->part_nbytes))
-		rate = time_parts(parts, N_PARTS, job->plan.n_writers, write_part);
-	if (note_rate(survey, write, rate) && read != write)
-		note_rate(survey, read, time_parts(parts, parts->n_done, 1, read_back));
-	spill_close(parts->spill);
+	cache_policy_apply_to_spill(policy, probe->spill);
+	spill_disable_preallocation(probe->spill);
+	if (has_free_space(probe->spill, N_PROBE_BLOCKS * probe->block_nbytes))
+		rate = time_probe_blocks(probe, N_PROBE_BLOCKS, job->plan.n_writers, write_spill_block);
+	if (record_rate(calibration, write_stage, rate) && read_stage != write_stage)
+		record_rate(calibration, read_stage, time_probe_blocks(probe, probe->n_done_blocks, 1, read_spill_block));
+	spill_close(probe->spill);
 	return rate > 0;
 }
 
-static bool measure_temporary(const struct survey *survey, uint64_t nbytes)
+static bool measure_temporary(const struct calibration *calibration, uint64_t nbytes)
 {
-	const struct job *job = survey->job;
-	const struct sort_spec *spec = survey->spec;
+	const struct job *job = calibration->job;
+	const struct sort_spec *spec = calibration->spec;
 	const uint64_t stored_nbytes =
-		job->plan.input_nbytes == PLAN_SIZE_UNKNOWN ? 0 : job->plan.temporary_nbytes;
-	struct parts parts;
+		job->plan.input_nbytes == PLAN_SIZE_UNKNOWN ? 0 : job->plan.temp_nbytes;
+	struct io_probe probe;
 	bool measured;
 
-	if (job->plan.fits || !spec->temp_dirs)
+	if (job->plan.fits_in_memory || !spec->temp_dirs)
 		return false;
-	parts = parts_open(nbytes, survey->end_ns);
-	measured = measure_directories(survey, spec->temp_dirs, spec->n_temp_dirs,
-				       page_cache_use(job, stored_nbytes), &parts, STAGE_SPILL,
+	probe = io_probe_open(nbytes, calibration->end_ns);
+	measured = measure_directories(calibration, spec->temp_dirs, spec->n_temp_dirs,
+				       cache_policy_choose(job, stored_nbytes), &probe, STAGE_SPILL,
 				       STAGE_FETCH);
-	free(parts.data);
+	free(probe.data);
 	return measured;
 }
 
-static enum page_cache_use use_for_output(const struct job *job)
+static enum cache_policy output_cache_policy(const struct job *job)
 {
 	const uint64_t nbytes = job->plan.input_nbytes;
 
-	return page_cache_use(job, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
+	return cache_policy_choose(job, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 }
 
 /* Where the output will lie; of a pipe nobody can say more than of a file here. */
-static bool measure_output(const struct survey *survey, uint64_t nbytes)
+static bool measure_output(const struct calibration *calibration, uint64_t nbytes)
 {
-	char *copy = strdup(survey->spec->output_path ? survey->spec->output_path : ".");
-	const char *directory = copy ? dirname(copy) : NULL;
-	struct parts parts;
+	char *path_copy = strdup(calibration->spec->output_path ? calibration->spec->output_path : ".");
+	const char *directory = path_copy ? dirname(path_copy) : NULL;
+	struct io_probe probe;
 	bool measured;
 
 	if (!directory)
 		return false;
-	parts = parts_open(nbytes, survey->end_ns);
-	measured = measure_directories(survey, &directory, 1, use_for_output(survey->job), &parts,
+	probe = io_probe_open(nbytes, calibration->end_ns);
+	measured = measure_directories(calibration, &directory, 1, output_cache_policy(calibration->job), &probe,
 				       STAGE_WRITE, STAGE_WRITE);
-	free(parts.data);
-	free(copy);
+	free(probe.data);
+	free(path_copy);
 	return measured;
 }
 
-static bool measure_device(const struct survey *survey, uint64_t nbytes)
+static bool measure_device(const struct calibration *calibration, uint64_t nbytes)
 {
-	return device_rates_measure(survey->job, nbytes, survey->rates);
+	return calibrate_device(calibration->job, nbytes, calibration->rates);
 }
 
 #define STAGE_BIT(STAGE) (1u << STAGE_##STAGE)
 
-static const struct subject {
+static const struct calibration_step {
 	uint32_t stages; /* any of which asks for it */
-	bool (*measure)(const struct survey *survey, uint64_t nbytes);
-} subjects[] = {
+	bool (*measure)(const struct calibration *calibration, uint64_t nbytes);
+} calibration_steps[] = {
 	{ STAGE_BIT(READ), measure_input },
 	{ STAGE_BIT(SPILL) | STAGE_BIT(FETCH), measure_temporary },
 	{ STAGE_BIT(WRITE), measure_output },
@@ -371,80 +371,80 @@ static const struct subject {
 	  measure_device },
 };
 
-enum { N_SUBJECTS = sizeof subjects / sizeof subjects[0] };
+enum { N_CALIBRATION_STEPS = sizeof calibration_steps / sizeof calibration_steps[0] };
 
-static bool is_wanted(const struct subject *subject, const struct link_request *request)
+static bool is_step_requested(const struct calibration_step *step, const struct calibration_request *request)
 {
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (request->wanted[stage] && subject->stages >> stage & 1)
+		if (request->stages[stage] && step->stages >> stage & 1)
 			return true;
 	return false;
 }
 
 /* With more and more bytes, as long as the next measurement can be expected to end in time. */
-static void measure_growing(struct survey *survey, const struct subject *subject,
+static void measure_step(struct calibration *calibration, const struct calibration_step *step,
 			    uint64_t budget_ns)
 {
-	const uint64_t most_nbytes = survey->request->nbytes;
+	const uint64_t max_nbytes = calibration->request->nbytes;
 	uint64_t begin_ns = clock_now_ns();
-	uint64_t nbytes = most_nbytes < LEAST_TRIAL_NBYTES ? most_nbytes : LEAST_TRIAL_NBYTES;
+	uint64_t nbytes = max_nbytes < MIN_PROBE_NBYTES ? max_nbytes : MIN_PROBE_NBYTES;
 
-	survey->end_ns = begin_ns + budget_ns;
-	for (; nbytes <= most_nbytes; nbytes *= GROWTH) {
-		const uint64_t last_ns = begin_ns;
+	calibration->end_ns = begin_ns + budget_ns;
+	for (; nbytes <= max_nbytes; nbytes *= GROWTH) {
+		const uint64_t previous_ns = begin_ns;
 
-		if (!subject->measure(survey, nbytes))
+		if (!step->measure(calibration, nbytes))
 			return;
 		begin_ns = clock_now_ns();
-		if (begin_ns + (GROWTH + 1) * (begin_ns - last_ns) > survey->end_ns)
+		if (begin_ns + (GROWTH + 1) * (begin_ns - previous_ns) > calibration->end_ns)
 			return;
 	}
 }
 
-uint64_t rates_trial_nbytes(const struct plan *plan)
+uint64_t calibrate_max_nbytes(const struct plan *plan)
 {
-	if (!plan->copies || plan->memory_nbytes < plan->device_nbytes)
+	if (!plan->copies_to_device || plan->memory_nbytes < plan->device_nbytes)
 		return plan->memory_nbytes / 4;
 	return plan->device_nbytes / 4;
 }
 
-bool rates_request_after(const struct stats_totals *totals, uint64_t nbytes,
-			 struct link_request *ret_request)
+bool calibrate_request_from_stats(const struct stats_totals *totals, uint64_t nbytes,
+			 struct calibration_request *ret_request)
 {
-	struct link_request request = {
+	struct calibration_request request = {
 		.nbytes = nbytes,
-		.budget_ns = totals->elapsed_ns / BUDGET_PART,
+		.budget_ns = totals->elapsed_ns / CALIBRATE_TIME_DIVISOR,
 	};
-	bool is_any_wanted = false;
+	bool has_requested_stage = false;
 
 	for (enum phase i = 0; i < N_PHASES; i++)
 		for (enum stage stage = 0; stage < N_STAGES; stage++)
-			if (totals->phases[i].elapsed_ns >= least_phase_ns &&
+			if (totals->phases[i].elapsed_ns >= min_phase_ns &&
 			    totals->phases[i].stages[stage].nbytes > 0)
-				request.wanted[stage] = is_any_wanted = true;
+				request.stages[stage] = has_requested_stage = true;
 	*ret_request = request;
-	return is_any_wanted;
+	return has_requested_stage;
 }
 
-void rates_measure(const struct job *job, const struct sort_spec *spec,
-		   const struct link_request *request, struct link_rates *ret_rates)
+void calibrate_stages(const struct job *job, const struct sort_spec *spec,
+		   const struct calibration_request *request, struct stage_rates *ret_rates)
 {
 	const uint64_t end_ns = clock_now_ns() + request->budget_ns;
-	struct messages *before = messages_enter(NULL); /* what cannot be measured is no failure */
-	struct survey survey = {
+	struct diagnostics *previous_sink = diagnostics_push(NULL); /* what cannot be measured is no failure */
+	struct calibration calibration = {
 		.job = job,
 		.spec = spec,
 		.request = request,
 		.rates = ret_rates,
 	};
 
-	*ret_rates = (struct link_rates){ 0 };
-	for (size_t i = 0; i < N_SUBJECTS; i++) {
+	*ret_rates = (struct stage_rates){ 0 };
+	for (size_t i = 0; i < N_CALIBRATION_STEPS; i++) {
 		const uint64_t now_ns = clock_now_ns();
 
-		if (is_wanted(&subjects[i], request) && now_ns < end_ns)
-			measure_growing(&survey, &subjects[i],
-					(end_ns - now_ns) / (N_SUBJECTS - i));
+		if (is_step_requested(&calibration_steps[i], request) && now_ns < end_ns)
+			measure_step(&calibration, &calibration_steps[i],
+					(end_ns - now_ns) / (N_CALIBRATION_STEPS - i));
 	}
-	messages_enter(before);
+	diagnostics_push(previous_sink);
 }

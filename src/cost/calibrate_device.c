@@ -9,315 +9,315 @@
 
 #include "src/cost/estimate.h"
 
-enum { MOST_MERGED_RUNS = 64, MOST_DEVICE_NBYTES = 64 << 20 };
+enum { MAX_PROBE_RUNS = 64, MAX_DEVICE_PROBE_NBYTES = 64 << 20 };
 
 /* Records on the device, and what their operations need. */
-struct trial {
+struct device_probe {
 	const struct job *job;
-	struct lane *lane;
-	struct mark *mark;
+	struct device_queue *queue;
+	struct device_event *event;
 	uint64_t n;
 	size_t nbytes, scratch_nbytes;
 	void *host, *a, *b, *scratch;
 	uint32_t n_runs; /* that are merged: as many as in the last merge, or so */
-	struct slice slices[MOST_MERGED_RUNS], source;
-	struct digest read;
-	struct arranged arranged;
+	struct slice slices[MAX_PROBE_RUNS], source;
+	struct digest read_digest;
+	struct sort_op_result sort_result;
 	struct decode_result decoded;
 	void *edges[2];
 };
 
 /* Are elements sorted that refer to records of `host`? Else a record is what is sorted. */
-static bool refers(const struct trial *trial)
+static bool sorts_indirectly(const struct device_probe *probe)
 {
-	return layout_refers(trial->job->layout);
+	return layout_is_indirect(probe->job->layout);
 }
 
 /* Do records become elements before they are sorted, and the other way when they are merged? */
-static bool is_coded(const struct trial *trial)
+static bool encodes_records(const struct device_probe *probe)
 {
-	return trial->job->plan.shares_processors && layout_has_elements(trial->job->layout);
+	return probe->job->plan.sorts_on_cpu && layout_has_elements(probe->job->layout);
 }
 
-static size_t trial_scratch_nbytes(const struct trial *trial)
+static size_t probe_scratch_nbytes(const struct device_probe *probe)
 {
-	const struct job *job = trial->job;
+	const struct job *job = probe->job;
 	const struct layout *layout = job->layout;
-	const size_t sort = device_sort_scratch_nbytes(job_device(job), layout, trial->n);
-	const size_t merge =
-		device_merge_scratch_nbytes(job_device(job), layout, trial->n_runs, trial->n);
+	const size_t sort_nbytes = device_sort_scratch_nbytes(job_device(job), layout, probe->n);
+	const size_t merge_nbytes =
+		device_merge_scratch_nbytes(job_device(job), layout, probe->n_runs, probe->n);
 
-	return sort > merge ? sort : merge;
+	return sort_nbytes > merge_nbytes ? sort_nbytes : merge_nbytes;
 }
 
 /* Runs in the last merge: those that are spilled, and the chunks that stay in memory. */
-static uint32_t last_runs(const struct plan *plan)
+static uint32_t final_merge_run_count(const struct plan *plan)
 {
 	const uint64_t n_chunks =
 		plan->n_chunks ? plan->expected_nbytes / plan->record_nbytes / plan->chunk_records :
 				 plan->fan_in;
-	const uint64_t n_spilled = plan->n_spilled_runs * plan->spill_chunks;
+	const uint64_t n_spilled = plan->n_spilled_runs * plan->chunks_per_run;
 	uint64_t n = n_chunks > n_spilled ? n_chunks - n_spilled : 0;
 
 	n += plan->n_spilled_runs < plan->fan_in ? plan->n_spilled_runs : plan->fan_in;
-	return n < 2 ? 2 : n < MOST_MERGED_RUNS ? (uint32_t)n : MOST_MERGED_RUNS;
+	return n < 2 ? 2 : n < MAX_PROBE_RUNS ? (uint32_t)n : MAX_PROBE_RUNS;
 }
 
-static int alloc_memory(struct trial *trial)
+static int alloc_probe_memory(struct device_probe *probe)
 {
-	const struct job *job = trial->job;
-	int r = device_alloc(job_device(job), MEMORY_HOST, trial->nbytes, &trial->host);
+	const struct job *job = probe->job;
+	int r = device_alloc(job_device(job), MEMORY_HOST, probe->nbytes, &probe->host);
 
 	if (r == 0)
-		r = device_alloc(job_device(job), MEMORY_DEVICE, trial->nbytes, &trial->a);
+		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->nbytes, &probe->a);
 	if (r == 0)
-		r = device_alloc(job_device(job), MEMORY_DEVICE, trial->nbytes, &trial->b);
+		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->nbytes, &probe->b);
 	if (r == 0)
-		r = device_alloc(job_device(job), MEMORY_DEVICE, trial->scratch_nbytes,
-				 &trial->scratch);
+		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->scratch_nbytes,
+				 &probe->scratch);
 	for (int i = 0; i < 2; i++)
-		trial->edges[i] = malloc(job->layout->item_nbytes);
-	return r == 0 && trial->edges[0] && trial->edges[1] ? 0 : -ENOMEM;
+		probe->edges[i] = malloc(job->layout->item_nbytes);
+	return r == 0 && probe->edges[0] && probe->edges[1] ? 0 : -ENOMEM;
 }
 
-static void fill(struct trial *trial)
+static void fill_with_random(struct device_probe *probe)
 {
 	uint64_t random = 1;
 
-	for (size_t i = 0; i + 8 <= trial->nbytes; i += 8) {
+	for (size_t i = 0; i + 8 <= probe->nbytes; i += 8) {
 		random = digest_mix64(random + i);
-		memcpy((char *)trial->host + i, &random, 8);
+		memcpy((char *)probe->host + i, &random, 8);
 	}
 }
 
-static int device_rates_open(struct trial *trial, uint64_t nbytes)
+static int device_probe_open(struct device_probe *probe, uint64_t nbytes)
 {
-	const struct job *job = trial->job;
+	const struct job *job = probe->job;
 	const struct layout *layout = job->layout;
 	const uint64_t record_nbytes = layout->record_nbytes > layout->resident_nbytes ?
 					       layout->record_nbytes :
 					       layout->resident_nbytes;
 	int r;
 
-	nbytes = nbytes / 4 < MOST_DEVICE_NBYTES ? nbytes / 4 : MOST_DEVICE_NBYTES;
-	trial->n = nbytes / record_nbytes;
-	trial->n_runs = last_runs(&job->plan);
-	if (trial->n < trial->n_runs)
+	nbytes = nbytes / 4 < MAX_DEVICE_PROBE_NBYTES ? nbytes / 4 : MAX_DEVICE_PROBE_NBYTES;
+	probe->n = nbytes / record_nbytes;
+	probe->n_runs = final_merge_run_count(&job->plan);
+	if (probe->n < probe->n_runs)
 		return -ENOMEM;
-	trial->nbytes = trial->n * record_nbytes;
-	trial->scratch_nbytes = trial_scratch_nbytes(trial) + 1;
-	r = lane_open(job_device(job), LANE_NORMAL, &trial->lane);
+	probe->nbytes = probe->n * record_nbytes;
+	probe->scratch_nbytes = probe_scratch_nbytes(probe) + 1;
+	r = device_queue_open(job_device(job), QUEUE_PRIORITY_NORMAL, &probe->queue);
 	if (r == 0)
-		r = mark_open(job_device(job), &trial->mark);
+		r = device_event_open(job_device(job), &probe->event);
 	if (r == 0)
-		r = alloc_memory(trial);
+		r = alloc_probe_memory(probe);
 	if (r == 0)
-		fill(trial);
+		fill_with_random(probe);
 	return r;
 }
 
-static void device_rates_close(struct trial *trial)
+static void device_probe_close(struct device_probe *probe)
 {
-	const struct job *job = trial->job;
+	const struct job *job = probe->job;
 
-	lane_close(trial->lane);
-	mark_close(trial->mark);
-	device_release(job_device(job), MEMORY_HOST, trial->host, trial->nbytes);
-	device_release(job_device(job), MEMORY_DEVICE, trial->a, trial->nbytes);
-	device_release(job_device(job), MEMORY_DEVICE, trial->b, trial->nbytes);
-	device_release(job_device(job), MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
-	free(trial->edges[0]);
-	free(trial->edges[1]);
+	device_queue_close(probe->queue);
+	device_event_close(probe->event);
+	device_free(job_device(job), MEMORY_HOST, probe->host, probe->nbytes);
+	device_free(job_device(job), MEMORY_DEVICE, probe->a, probe->nbytes);
+	device_free(job_device(job), MEMORY_DEVICE, probe->b, probe->nbytes);
+	device_free(job_device(job), MEMORY_DEVICE, probe->scratch, probe->scratch_nbytes);
+	free(probe->edges[0]);
+	free(probe->edges[1]);
 }
 
 /* What is sorted lies in a: elements stay there, items come to b. What is merged of it, to here. */
-static void *sorted_at(const struct trial *trial)
+static void *sorted_output(const struct device_probe *probe)
 {
-	return layout_has_elements(trial->job->layout) ? trial->a : trial->b;
+	return layout_has_elements(probe->job->layout) ? probe->a : probe->b;
 }
 
-static void *merged_at(const struct trial *trial)
+static void *merge_output(const struct device_probe *probe)
 {
-	return layout_has_elements(trial->job->layout) ? trial->b : trial->a;
+	return layout_has_elements(probe->job->layout) ? probe->b : probe->a;
 }
 
 /* Sort n of the records or elements of a, from number `first` on. */
-static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
+static int queue_sort(struct device_probe *probe, uint64_t first, uint64_t n)
 {
-	const struct layout *layout = trial->job->layout;
+	const struct layout *layout = probe->job->layout;
 
-	return lane_sort(trial->lane,
+	return device_queue_sort(probe->queue,
 			 &(struct sort_op){
 				 .layout = layout,
-				 .records = (char *)trial->a + first * layout->record_nbytes,
+				 .records = (char *)probe->a + first * layout->record_nbytes,
 				 .items =
-					 (char *)sorted_at(trial) + first * layout->resident_nbytes,
+					 (char *)sorted_output(probe) + first * layout->resident_nbytes,
 				 .n = n,
 				 .limit = UINT64_MAX,
-				 .scratch = trial->scratch,
-				 .ret_read = &trial->read,
-				 .ret = &trial->arranged,
+				 .scratch = probe->scratch,
+				 .ret_input_digest = &probe->read_digest,
+				 .ret = &probe->sort_result,
 			 });
 }
 
-static int queue_merge(struct trial *trial)
+static int queue_merge(struct device_probe *probe)
 {
-	return lane_merge(trial->lane, &(struct merge_op){
-					       .layout = trial->job->layout,
-					       .slices = trial->slices,
-					       .k = trial->n_runs,
-					       .out = merged_at(trial),
+	return device_queue_merge(probe->queue, &(struct merge_op){
+					       .layout = probe->job->layout,
+					       .slices = probe->slices,
+					       .k = probe->n_runs,
+					       .out = merge_output(probe),
 					       .limit = UINT64_MAX,
-					       .scratch = trial->scratch,
-					       .ret_first = trial->edges[0],
-					       .ret_last = trial->edges[1],
-					       .ret = &trial->arranged,
+					       .scratch = probe->scratch,
+					       .ret_first = probe->edges[0],
+					       .ret_last = probe->edges[1],
+					       .ret = &probe->sort_result,
 				       });
 }
 
 /* Elements of the records of `host` to a. */
-static int queue_encode(struct trial *trial)
+static int queue_encode(struct device_probe *probe)
 {
-	const struct job *job = trial->job;
+	const struct job *job = probe->job;
 
-	return lane_encode(trial->lane, &(struct encode_op){
+	return device_queue_encode(probe->queue, &(struct encode_op){
 						.layout = job->layout,
-						.records = trial->host,
-						.elements = trial->a,
-						.n = trial->n,
-						.ret_digest = &trial->read,
+						.records = probe->host,
+						.elements = probe->a,
+						.n = probe->n,
+						.ret_digest = &probe->read_digest,
 					});
 }
 
 /* Bring what is to be sorted to a. */
-static int queue_load(struct trial *trial)
+static int queue_load(struct device_probe *probe)
 {
-	return refers(trial) ? queue_encode(trial) :
-			       lane_copy(trial->lane, trial->a, trial->host, trial->nbytes);
+	return sorts_indirectly(probe) ? queue_encode(probe) :
+			       device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
 }
 
 /* Of the first n elements of b, the records to a. */
-static int queue_decode(struct trial *trial, uint64_t n)
+static int queue_decode(struct device_probe *probe, uint64_t n)
 {
-	const struct job *job = trial->job;
+	const struct job *job = probe->job;
 
-	trial->source = (struct slice){ trial->host, trial->n };
-	return lane_decode(trial->lane, &(struct decode_op){
+	probe->source = (struct slice){ probe->host, probe->n };
+	return device_queue_decode(probe->queue, &(struct decode_op){
 						.layout = job->layout,
-						.sources = &trial->source,
+						.sources = &probe->source,
 						.n_sources = 1,
-						.elements = trial->b,
-						.records = trial->a,
+						.elements = probe->b,
+						.records = probe->a,
 						.n = n,
-						.ret = &trial->decoded,
+						.ret = &probe->decoded,
 					});
 }
 
 /* The rate of what was queued, over the trial's bytes; 0 after an error. */
-static double trial_rate(struct trial *trial, int queued, uint64_t begin_ns, uint64_t nbytes)
+static double wait_and_rate(struct device_probe *probe, int queued, uint64_t begin_ns, uint64_t nbytes)
 {
-	if (queued < 0 || lane_wait(trial->lane, trial->mark) < 0)
+	if (queued < 0 || device_queue_synchronize(probe->queue, probe->event) < 0)
 		return 0;
 	return (double)nbytes / ((double)(clock_now_ns() - begin_ns) * 1e-9);
 }
 
-static double time_copy(struct trial *trial, void *to, const void *from)
+static double time_copy(struct device_probe *probe, void *destination, const void *source)
 {
 	const uint64_t begin_ns = clock_now_ns();
-	int r = lane_copy(trial->lane, to, from, trial->nbytes);
+	int r = device_queue_copy(probe->queue, destination, source, probe->nbytes);
 
-	return trial_rate(trial, r, begin_ns, trial->nbytes);
+	return wait_and_rate(probe, r, begin_ns, probe->nbytes);
 }
 
-static double time_sort(struct trial *trial)
+static double time_sort(struct device_probe *probe)
 {
 	const uint64_t begin_ns = clock_now_ns();
-	int r = queue_sort(trial, 0, trial->n);
+	int r = queue_sort(probe, 0, probe->n);
 
-	return trial_rate(trial, r, begin_ns,
-			  trial->n * estimate_sorted_nbytes(trial->job->layout));
+	return wait_and_rate(probe, r, begin_ns,
+			  probe->n * estimate_sorted_nbytes(probe->job->layout));
 }
 
 /* Sort parts, then merge them. */
-static double time_merge(struct trial *trial)
+static double time_merge(struct device_probe *probe)
 {
-	const struct layout *layout = trial->job->layout;
-	const char *sorted = sorted_at(trial);
-	const uint64_t n = trial->n / trial->n_runs;
+	const struct layout *layout = probe->job->layout;
+	const char *sorted = sorted_output(probe);
+	const uint64_t n = probe->n / probe->n_runs;
 	uint64_t begin_ns;
-	int r = queue_load(trial);
+	int r = queue_load(probe);
 
-	for (uint32_t i = 0; i < trial->n_runs && r == 0; i++) {
-		r = queue_sort(trial, i * n, n);
-		trial->slices[i] = (struct slice){ sorted + i * n * layout->resident_nbytes, n };
+	for (uint32_t i = 0; i < probe->n_runs && r == 0; i++) {
+		r = queue_sort(probe, i * n, n);
+		probe->slices[i] = (struct slice){ sorted + i * n * layout->resident_nbytes, n };
 	}
-	if (r < 0 || lane_wait(trial->lane, trial->mark) < 0)
+	if (r < 0 || device_queue_synchronize(probe->queue, probe->event) < 0)
 		return 0;
 	begin_ns = clock_now_ns();
-	r = queue_merge(trial);
-	return trial_rate(trial, r, begin_ns, trial->n_runs * n * estimate_merged_nbytes(layout));
+	r = queue_merge(probe);
+	return wait_and_rate(probe, r, begin_ns, probe->n_runs * n * estimate_merged_nbytes(layout));
 }
 
 /* What comes before a sort: a holds elements then. */
-static double time_encode(struct trial *trial)
+static double time_encode(struct device_probe *probe)
 {
 	const uint64_t begin_ns = clock_now_ns();
-	int r = queue_encode(trial);
+	int r = queue_encode(probe);
 
-	return trial_rate(trial, r, begin_ns, trial->nbytes);
+	return wait_and_rate(probe, r, begin_ns, probe->nbytes);
 }
 
 /* What comes after a merge. */
-static double time_decode(struct trial *trial)
+static double time_decode(struct device_probe *probe)
 {
-	const uint64_t n = trial->n / trial->n_runs * trial->n_runs;
+	const uint64_t n = probe->n / probe->n_runs * probe->n_runs;
 	const uint64_t begin_ns = clock_now_ns();
-	int r = queue_decode(trial, n);
+	int r = queue_decode(probe, n);
 
-	return trial_rate(trial, r, begin_ns, n * trial->job->layout->record_nbytes);
+	return wait_and_rate(probe, r, begin_ns, n * probe->job->layout->record_nbytes);
 }
 
 /* One that is there twice has one link, and as many processors as ever. */
-static uint32_t count_devices(const struct job *job)
+static uint32_t count_distinct_devices(const struct job *job)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < job->n_workers; i++) {
+	for (uint32_t i = 0; i < job->n_devices; i++) {
 		uint32_t first = 0;
 
-		while (job->workers[first].number != job->workers[i].number)
+		while (job->devices[first].ordinal != job->devices[i].ordinal)
 			first++;
 		n += first == i;
 	}
 	return n;
 }
 
-bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates)
+bool calibrate_device(const struct job *job, uint64_t nbytes, struct stage_rates *rates)
 {
-	struct trial trial = { .job = job };
-	const uint32_t n_devices = count_devices(job); /* of which one is tried */
-	const double devices = n_devices;
-	const double lanes = job->plan.shares_processors ? job->info.n_lanes : devices;
+	struct device_probe probe = { .job = job };
+	const uint32_t n_devices = count_distinct_devices(job); /* of which one is tried */
+	const double device_factor = n_devices;
+	const double queue_factor = job->plan.sorts_on_cpu ? job->device_info.n_queues : device_factor;
 	bool is_open;
 	double upload;
 
 	rates->n_devices = n_devices;
-	is_open = device_rates_open(&trial, nbytes) == 0;
+	is_open = device_probe_open(&probe, nbytes) == 0;
 	if (is_open) {
-		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
-		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
-		if (is_coded(&trial))
-			rates->rates[STAGE_DECODE] = lanes * time_decode(&trial);
-		upload = time_copy(&trial, trial.a, trial.host);
-		if (is_coded(&trial))
-			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
-		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
-		if (job->plan.copies) {
-			rates->rates[STAGE_UPLOAD] = devices * upload;
-			rates->rates[STAGE_DOWNLOAD] =
-				devices * time_copy(&trial, trial.host, trial.b);
+		time_merge(&probe); /* memory is touched, and what starts late starts, untimed */
+		rates->bytes_per_s[STAGE_MERGE] = queue_factor * time_merge(&probe);
+		if (encodes_records(&probe))
+			rates->bytes_per_s[STAGE_DECODE] = queue_factor * time_decode(&probe);
+		upload = time_copy(&probe, probe.a, probe.host);
+		if (encodes_records(&probe))
+			rates->bytes_per_s[STAGE_ENCODE] = queue_factor * time_encode(&probe);
+		rates->bytes_per_s[STAGE_SORT] = queue_factor * time_sort(&probe);
+		if (job->plan.copies_to_device) {
+			rates->bytes_per_s[STAGE_UPLOAD] = device_factor * upload;
+			rates->bytes_per_s[STAGE_DOWNLOAD] =
+				device_factor * time_copy(&probe, probe.host, probe.b);
 		}
 	}
-	device_rates_close(&trial);
+	device_probe_close(&probe);
 	return is_open;
 }

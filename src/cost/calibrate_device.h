@@ -13,4 +13,4 @@
  * cannot be measured stays as it is in *rates. Returns whether there was memory for it. Messages
  * are to be muted.
  */
-bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates);
+bool calibrate_device(const struct job *job, uint64_t nbytes, struct stage_rates *rates);

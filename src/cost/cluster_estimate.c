@@ -10,21 +10,21 @@
 #include "io/spill/run_file.h"
 
 enum {
-	INDEX_PART = 4,       /* of the memory, which the index of runs has at most (plan.h), */
-	USUAL_INDEX_PART = 8, /* and without need */
-	LEAST_BLOCK_NBYTES = 4 << 10,
-	MOST_UNEVEN_PART = 100,  /* of a range, by which it may be longer than others */
-	MOST_OVERHEAD_PART = 50, /* of what comes that are items: the rest */
-	CUT_ROW_NBYTES = 48,     /* of a draw for a splitter (global_splitters.c): what is drawn, */
-	CUT_SUM_NBYTES = 8,      /* and what is before it; in a round of each splitter so many, */
-	CUT_MOST_DRAWS = 16,     /* and of all splitters */
-	CUT_MOST_ROWS = 1024,
+	INDEX_DIVISOR = 4,       /* of the memory, which the index of runs has at most (plan.h), */
+	DEFAULT_INDEX_DIVISOR = 8, /* and without need */
+	MIN_BLOCK_NBYTES = 4 << 10,
+	MAX_IMBALANCE_DIVISOR = 100,  /* of a range, by which it may be longer than others */
+	MAX_OVERHEAD_DIVISOR = 50, /* of what comes that are items: the rest */
+	SPLITTER_DRAW_NBYTES = 48,     /* of a draw for a splitter (global_splitters.c): what is drawn, */
+	SPLITTER_RANK_NBYTES = 8,      /* and what is before it; in a round of each splitter so many, */
+	SPLITTER_MAX_DRAWS = 16,     /* and of all splitters */
+	SPLITTER_MAX_TOTAL_DRAWS = 1024,
 };
 
 static const struct {
 	const char *name;
 	uint64_t assumed_per_s;
-} links[N_RANK_LINKS] = {
+} rank_resources[N_RANK_RESOURCES] = {
 	[RANK_DISK] = { "disk", UINT64_C(2000000000) },
 	[RANK_NETWORK] = { "network", UINT64_C(3125000000) }, /* 25 Gbit/s */
 	/* Two threads answer, of which each waits for the network half a millisecond at most. */
@@ -32,17 +32,17 @@ static const struct {
 	[RANK_PROCESSORS] = { "processors", 0 },
 };
 
-const char *rank_link_name(enum rank_link link)
+const char *rank_resource_name(enum rank_resource resource)
 {
-	return links[link].name;
+	return rank_resources[resource].name;
 }
 
-void rank_rates_assume(struct rank_rates *rates)
+void rank_rates_set_defaults(struct rank_rates *rates)
 {
-	for (enum rank_link link = 0; link < N_RANK_LINKS; link++) {
-		rates->is_stated[link] = rates->per_s[link] > 0;
-		if (!rates->is_stated[link])
-			rates->per_s[link] = links[link].assumed_per_s;
+	for (enum rank_resource resource = 0; resource < N_RANK_RESOURCES; resource++) {
+		rates->user_supplied[resource] = rates->per_s[resource] > 0;
+		if (!rates->user_supplied[resource])
+			rates->per_s[resource] = rank_resources[resource].assumed_per_s;
 	}
 }
 
@@ -64,39 +64,39 @@ const char *rank_limit_key(enum rank_limit limit)
 {
 	static const char *const names[] = {
 		[RANK_FAN_IN] = "runs",      [RANK_INDEX] = "index",
-		[RANK_UNEVEN] = "imbalance", [RANK_OVERHEAD] = "overhead",
-		[RANK_WAITING] = "messages",
+		[RANK_IMBALANCE] = "imbalance", [RANK_OVERHEAD] = "overhead",
+		[RANK_MESSAGE_RATE] = "messages",
 	};
 
 	return names[limit];
 }
 
-bool rank_rates_are_complete(const struct rank_rates *rates)
+bool rank_rates_is_complete(const struct rank_rates *rates)
 {
-	for (enum rank_link link = 0; link < N_RANK_LINKS; link++)
-		if (rates->per_s[link] == 0)
+	for (enum rank_resource resource = 0; resource < N_RANK_RESOURCES; resource++)
+		if (rates->per_s[resource] == 0)
 			return false;
 	return true;
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t min_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t quotient_up(uint64_t value, uint64_t by)
+static uint64_t ceil_div(uint64_t value, uint64_t divisor)
 {
-	return by ? value / by + (value % by != 0) : 0;
+	return divisor ? value / divisor + (value % divisor != 0) : 0;
 }
 
 /* Of a value that all ranks have, what comes from others. */
-static uint64_t of_others(uint64_t value, uint32_t n_ranks)
+static uint64_t remote_portion(uint64_t value, uint32_t n_ranks)
 {
 	return (uint64_t)((uint128_t)value * (n_ranks - 1) / n_ranks);
 }
 
 /* A block as it is stored. */
-static uint64_t block_items(const struct plan *plan)
+static uint64_t items_per_block(const struct plan *plan)
 {
 	return run_file_block_n_items(plan->block_nbytes, (uint32_t)plan->resident_nbytes);
 }
@@ -105,26 +105,26 @@ static uint64_t block_items(const struct plan *plan)
  * Windows take blocks in the order of their first keys, as many as they have room for; what they
  * take of one run are neighbours, and come in one message, or in groups of these if they are long.
  */
-static void find_messages(const struct plan *plan, const struct plan_request *request,
-			  uint64_t n_items, struct rank_loads *loads)
+static void estimate_messages(const struct plan *plan, const struct plan_request *request,
+			  uint64_t n_items, struct cluster_estimate *estimate)
 {
 	const uint64_t item_nbytes = request->layout->item_nbytes;
-	const uint64_t block = block_items(plan), k = least_of(loads->n_merged, plan->fan_in);
-	uint64_t memory_nbytes = plan->last_merge_nbytes, taken_items, n;
+	const uint64_t block = items_per_block(plan), n_inputs = min_of(estimate->n_merged_runs, plan->fan_in);
+	uint64_t memory_nbytes = plan->final_merge_nbytes, message_items, n;
 	struct window_plan windows;
-	struct plan each;
+	struct plan partition_plan;
 
-	n = plan_ranges(plan, request, memory_nbytes, n_items, 0, (uint32_t)k, plan->n_ranges,
-			&each);
-	plan_windows(&each, request, n == 1 ? memory_nbytes : each.merge_nbytes, n_items / n, 0,
-		     (uint32_t)k, &windows);
+	n = plan_partitions(plan, request, memory_nbytes, n_items, 0, (uint32_t)n_inputs, plan->n_partitions,
+			&partition_plan);
+	plan_windows(&partition_plan, request, n == 1 ? memory_nbytes : partition_plan.merge_nbytes, n_items / n, 0,
+		     (uint32_t)n_inputs, &windows);
 	/* Of each run that has a block in a window. */
-	taken_items =
-		quotient_up(windows.quota_records, least_of(k, windows.quota_records / block + 1));
-	taken_items = taken_items < block ? block : taken_items;
-	loads->message_nbytes =
-		least_of(taken_items * item_nbytes, BLOCK_GROUP_NBYTES / block * block + block);
-	loads->n_messages = quotient_up(loads->items_nbytes, loads->message_nbytes);
+	message_items =
+		ceil_div(windows.quota_records, min_of(n_inputs, windows.quota_records / block + 1));
+	message_items = message_items < block ? block : message_items;
+	estimate->message_nbytes =
+		min_of(message_items * item_nbytes, BLOCK_GROUP_NBYTES / block * block + block);
+	estimate->n_messages = ceil_div(estimate->items_nbytes, estimate->message_nbytes);
 }
 
 static uint32_t log2_up(uint64_t n)
@@ -141,93 +141,93 @@ static uint32_t log2_up(uint64_t n)
  * average; of many splitters the unluckiest counts, and the last round finds nothing. Both
  * collectives of a round go up a tree of ranks and down.
  */
-static void find_cut(const struct plan *plan, uint64_t n_items, struct rank_loads *loads)
+static void estimate_splitter_search(const struct plan *plan, uint64_t n_items, struct cluster_estimate *estimate)
 {
-	const uint64_t n_blocks = quotient_up(n_items, block_items(plan)) + loads->n_runs;
-	const uint32_t n_ranks = loads->n_ranks;
+	const uint64_t n_blocks = ceil_div(n_items, items_per_block(plan)) + estimate->n_runs;
+	const uint32_t n_ranks = estimate->n_ranks;
 	const uint32_t n_splitters = n_ranks - 1;
 	uint32_t n_draws;
 	double n_rounds;
 
-	loads->n_cut_rounds = 0;
-	loads->cut_nbytes = 0;
+	estimate->splitter_rounds = 0;
+	estimate->splitter_nbytes = 0;
 	if (n_splitters == 0)
 		return;
-	n_draws = (uint32_t)least_of(CUT_MOST_ROWS / n_splitters, CUT_MOST_DRAWS);
+	n_draws = (uint32_t)min_of(SPLITTER_MAX_TOTAL_DRAWS / n_splitters, SPLITTER_MAX_DRAWS);
 	n_draws += n_draws == 0;
 	n_rounds = 1.3 * (log2_up(n_blocks) + log2_up(n_ranks)) / log2((n_draws + 2) / 2.0);
-	loads->n_cut_rounds = (uint32_t)ceil(n_rounds) + 1;
-	loads->cut_nbytes = (uint64_t)loads->n_cut_rounds * 2 * (CUT_ROW_NBYTES + CUT_SUM_NBYTES) *
+	estimate->splitter_rounds = (uint32_t)ceil(n_rounds) + 1;
+	estimate->splitter_nbytes = (uint64_t)estimate->splitter_rounds * 2 * (SPLITTER_DRAW_NBYTES + SPLITTER_RANK_NBYTES) *
 			    n_draws * n_splitters;
 }
 
-static void find_wire(const struct plan *plan, const struct plan_request *request, uint64_t n_items,
-		      struct rank_loads *loads)
+static void estimate_remote_runs(const struct plan *plan, const struct plan_request *request, uint64_t n_items,
+		      struct cluster_estimate *estimate)
 {
-	const uint32_t n_ranks = loads->n_ranks;
+	const uint32_t n_ranks = estimate->n_ranks;
 	const uint64_t item_nbytes = request->layout->item_nbytes;
-	const uint64_t n_blocks = quotient_up(n_items, block_items(plan)) + loads->n_merged;
+	const uint64_t n_blocks = ceil_div(n_items, items_per_block(plan)) + estimate->n_merged_runs;
 
-	loads->uneven_nbytes = least_of(loads->n_merged * block_items(plan), n_items) * item_nbytes;
-	loads->items_nbytes = of_others(n_items * item_nbytes, n_ranks);
+	estimate->max_imbalance_nbytes = min_of(estimate->n_merged_runs * items_per_block(plan), n_items) * item_nbytes;
+	estimate->items_nbytes = remote_portion(n_items * item_nbytes, n_ranks);
 	/* Where a range begins and ends it reads all of the block, of each run. */
-	loads->edges_nbytes = of_others(loads->n_merged * block_items(plan) * item_nbytes, n_ranks);
-	loads->index_nbytes = of_others(n_blocks * sizeof(struct run_block), n_ranks);
-	find_cut(plan, n_items, loads);
-	loads->received_nbytes =
-		loads->items_nbytes + loads->edges_nbytes + loads->index_nbytes + loads->cut_nbytes;
+	estimate->boundary_nbytes = remote_portion(estimate->n_merged_runs * items_per_block(plan) * item_nbytes, n_ranks);
+	estimate->index_nbytes = remote_portion(n_blocks * sizeof(struct run_block), n_ranks);
+	estimate_splitter_search(plan, n_items, estimate);
+	estimate->received_nbytes =
+		estimate->items_nbytes + estimate->boundary_nbytes + estimate->index_nbytes + estimate->splitter_nbytes;
 }
 
 /* Resident runs are sampled, and cut exactly; a part of one is a message, or several if long. */
-static void find_trade(const struct plan *plan, const struct plan_request *request,
-		       uint64_t n_items, struct rank_loads *loads)
+static void estimate_all_to_all(const struct plan *plan, const struct plan_request *request,
+		       uint64_t n_items, struct cluster_estimate *estimate)
 {
 	const uint64_t item_nbytes = request->layout->item_nbytes;
 	struct window_plan windows;
 
-	plan_windows(plan, request, plan->merge_nbytes, n_items, (uint32_t)loads->n_runs, 0,
+	plan_windows(plan, request, plan->merge_nbytes, n_items, (uint32_t)estimate->n_runs, 0,
 		     &windows);
-	loads->uneven_nbytes =
-		least_of(loads->n_merged * windows.resident_stride, n_items) * item_nbytes;
-	loads->items_nbytes = of_others(n_items * item_nbytes, loads->n_ranks);
-	loads->n_messages = of_others(loads->n_merged, loads->n_ranks);
-	loads->message_nbytes = loads->n_messages ? loads->items_nbytes / loads->n_messages : 0;
-	find_cut(plan, n_items, loads);
-	loads->received_nbytes = loads->items_nbytes + loads->cut_nbytes;
+	estimate->max_imbalance_nbytes =
+		min_of(estimate->n_merged_runs * windows.resident_stride, n_items) * item_nbytes;
+	estimate->items_nbytes = remote_portion(n_items * item_nbytes, estimate->n_ranks);
+	estimate->n_messages = remote_portion(estimate->n_merged_runs, estimate->n_ranks);
+	estimate->message_nbytes = estimate->n_messages ? estimate->items_nbytes / estimate->n_messages : 0;
+	estimate_splitter_search(plan, n_items, estimate);
+	estimate->received_nbytes = estimate->items_nbytes + estimate->splitter_nbytes;
 }
 
-static bool find_whether_trades(const struct plan *plan, const struct plan_request *request)
+static bool fits_in_memory_exchange(const struct plan *plan, const struct plan_request *request)
 {
 	const struct layout *layout = request->layout;
 	const enum compression_mode mode = request->compression.mode;
 
-	return plan->fits && !plan->copies && !request->keeps_index &&
+	return plan->fits_in_memory && !plan->copies_to_device && !request->keeps_checkpoint_index &&
 	       (mode == COMPRESS_AUTO || mode == COMPRESS_NONE) &&
 	       layout->resident_nbytes <= layout->item_nbytes &&
-	       plan->n_chunks * request->n_ranks <= PLAN_MOST_TRADED_RUNS;
+	       plan->n_chunks * request->n_ranks <= PLAN_MAX_ALL_TO_ALL_RUNS;
 }
 
-static void find_phases(struct rank_loads *loads)
+static void estimate_rank_phases(struct cluster_estimate *estimate)
 {
-	uint64_t *form = loads->nbytes[RANK_FORM], *merge = loads->nbytes[RANK_MERGE];
-	const uint64_t stored_nbytes = loads->spilled_nbytes + loads->kept_nbytes;
+	uint64_t *run_generation = estimate->nbytes[RANK_RUN_GENERATION], *final_merge = estimate->nbytes[RANK_MERGE];
+	const uint64_t stored_nbytes = estimate->spilled_nbytes + estimate->spilled_to_memory_nbytes;
 
 	/* It is merged to runs of chunks, too, but that goes on beside the next being sorted. */
-	form[RANK_DISK] = loads->read_nbytes + loads->spilled_nbytes;
-	form[RANK_PROCESSORS] = loads->read_nbytes;
-	merge[RANK_DISK] = loads->spilled_nbytes + 2 * loads->passes_nbytes + loads->written_nbytes;
-	merge[RANK_NETWORK] = loads->received_nbytes;
-	merge[RANK_MESSAGES] = loads->n_messages;
-	merge[RANK_PROCESSORS] = loads->passes_nbytes + stored_nbytes;
-	loads->disk_nbytes = form[RANK_DISK] + merge[RANK_DISK];
+	run_generation[RANK_DISK] = estimate->read_nbytes + estimate->spilled_nbytes;
+	run_generation[RANK_PROCESSORS] = estimate->read_nbytes;
+	final_merge[RANK_DISK] = estimate->spilled_nbytes + 2 * estimate->merge_pass_nbytes + estimate->written_nbytes;
+	final_merge[RANK_NETWORK] = estimate->received_nbytes;
+	final_merge[RANK_MESSAGES] = estimate->n_messages;
+	final_merge[RANK_PROCESSORS] = estimate->merge_pass_nbytes + stored_nbytes;
+	estimate->disk_nbytes = run_generation[RANK_DISK] + final_merge[RANK_DISK];
 }
 
-static void set_limit(struct rank_loads *loads, enum rank_limit which, uint64_t is, uint64_t limit)
+static void set_rank_limit(struct cluster_estimate *estimate, enum rank_limit kind, uint64_t value, uint64_t limit)
 {
-	loads->limits[which] = (struct rank_limit_state){
-		.is = is,
+	estimate->limits[kind] = (struct rank_limit_state){
+		.value = value,
 		.limit = limit,
-		.part = limit ? (double)is / (double)limit : is > 0,
+		.ratio = limit ? (double)value / (double)limit : value > 0,
 	};
 }
 
@@ -235,96 +235,96 @@ static void set_limit(struct rank_loads *loads, enum rank_limit which, uint64_t 
  * Runs that could be merged at once: blocks are as long as there is room for, and may be shorter,
  * down to a page, or until their index takes more than its usual part of the memory.
  */
-static uint64_t most_merged(const struct plan *plan)
+static uint64_t max_merged_runs(const struct plan *plan)
 {
-	const uint64_t index_nbytes = plan->full_index_nbytes ? plan->full_index_nbytes : 1;
-	const double shorter = (double)plan->block_nbytes / LEAST_BLOCK_NBYTES,
-		     more = (double)(plan->memory_nbytes / USUAL_INDEX_PART) / (double)index_nbytes;
-	const double times = shorter < more ? shorter : more;
+	const uint64_t index_nbytes = plan->required_index_nbytes ? plan->required_index_nbytes : 1;
+	const double block_factor = (double)plan->block_nbytes / MIN_BLOCK_NBYTES,
+		     index_factor = (double)(plan->memory_nbytes / DEFAULT_INDEX_DIVISOR) / (double)index_nbytes;
+	const double factor = block_factor < index_factor ? block_factor : index_factor;
 
-	return times > 1 ? (uint64_t)(times * plan->fan_in) : plan->fan_in;
+	return factor > 1 ? (uint64_t)(factor * plan->fan_in) : plan->fan_in;
 }
 
-static void find_limits(const struct plan *plan, const struct rank_rates *rates,
-			struct rank_loads *loads)
+static void estimate_limits(const struct plan *plan, const struct rank_rates *rates,
+			struct cluster_estimate *estimate)
 {
-	const uint64_t range_nbytes = loads->spilled_nbytes + loads->kept_nbytes;
-	const double disk_s = rank_link_s(loads, rates, RANK_MERGE, RANK_DISK),
-		     network_s = rank_link_s(loads, rates, RANK_MERGE, RANK_NETWORK);
+	const uint64_t partition_nbytes = estimate->spilled_nbytes + estimate->spilled_to_memory_nbytes;
+	const double disk_s = rank_resource_s(estimate, rates, RANK_MERGE, RANK_DISK),
+		     network_s = rank_resource_s(estimate, rates, RANK_MERGE, RANK_NETWORK);
 	const double bytes_s = disk_s > network_s ? disk_s : network_s;
 
-	set_limit(loads, RANK_FAN_IN, loads->n_merged,
-		  loads->trades ? PLAN_MOST_TRADED_RUNS : most_merged(plan));
-	set_limit(loads, RANK_INDEX, plan->full_index_nbytes,
-		  plan->memory_nbytes / INDEX_PART + PLAN_BESIDE_NBYTES / 2);
-	set_limit(loads, RANK_UNEVEN, loads->uneven_nbytes, range_nbytes / MOST_UNEVEN_PART);
-	set_limit(loads, RANK_OVERHEAD, loads->received_nbytes - loads->items_nbytes,
-		  loads->items_nbytes / MOST_OVERHEAD_PART);
-	set_limit(loads, RANK_WAITING, loads->n_messages,
+	set_rank_limit(estimate, RANK_FAN_IN, estimate->n_merged_runs,
+		  estimate->in_memory_exchange ? PLAN_MAX_ALL_TO_ALL_RUNS : max_merged_runs(plan));
+	set_rank_limit(estimate, RANK_INDEX, plan->required_index_nbytes,
+		  plan->memory_nbytes / INDEX_DIVISOR + PLAN_OVERHEAD_NBYTES / 2);
+	set_rank_limit(estimate, RANK_IMBALANCE, estimate->max_imbalance_nbytes, partition_nbytes / MAX_IMBALANCE_DIVISOR);
+	set_rank_limit(estimate, RANK_OVERHEAD, estimate->received_nbytes - estimate->items_nbytes,
+		  estimate->items_nbytes / MAX_OVERHEAD_DIVISOR);
+	set_rank_limit(estimate, RANK_MESSAGE_RATE, estimate->n_messages,
 		  (uint64_t)(bytes_s * (double)rates->per_s[RANK_MESSAGES]));
 }
 
-void rank_loads_find(const struct plan *plan, const struct plan_request *request,
-		     const struct rank_rates *rates, struct rank_loads *ret_loads)
+void cluster_estimate_make(const struct plan *plan, const struct plan_request *request,
+		     const struct rank_rates *rates, struct cluster_estimate *ret_estimate)
 {
 	const struct layout *layout = request->layout;
 	const uint64_t n = request->input_nbytes / layout->record_nbytes;
-	const uint64_t n_items = (plan->spilled_nbytes + plan->kept_nbytes) / layout->item_nbytes;
-	struct rank_loads *loads = ret_loads;
+	const uint64_t n_items = (plan->spilled_nbytes + plan->spilled_to_memory_nbytes) / layout->item_nbytes;
+	struct cluster_estimate *estimate = ret_estimate;
 
-	*loads = (struct rank_loads){ .n_ranks = request->n_ranks ? request->n_ranks : 1 };
-	loads->read_nbytes = request->input_nbytes;
-	loads->n_output_records = request->limit ? least_of(n, request->limit) : n;
-	loads->written_nbytes = loads->n_output_records * layout->output_nbytes;
-	loads->spilled_nbytes = plan->spilled_nbytes;
-	loads->kept_nbytes = plan->kept_nbytes;
-	loads->passes_nbytes = plan->passes_nbytes;
-	loads->n_runs = plan->n_spilled_runs + (request->n_ranks > 1);
-	loads->trades = request->n_ranks > 1 && find_whether_trades(plan, request);
-	if (loads->trades)
-		loads->n_runs = plan->n_chunks;
-	loads->n_merged = loads->n_runs * loads->n_ranks;
-	if (loads->trades) {
-		find_trade(plan, request, n_items, loads);
-	} else if (loads->n_merged && n_items) {
-		find_wire(plan, request, n_items, loads);
-		find_messages(plan, request, n_items, loads);
+	*estimate = (struct cluster_estimate){ .n_ranks = request->n_ranks ? request->n_ranks : 1 };
+	estimate->read_nbytes = request->input_nbytes;
+	estimate->n_output_records = request->limit ? min_of(n, request->limit) : n;
+	estimate->written_nbytes = estimate->n_output_records * layout->output_nbytes;
+	estimate->spilled_nbytes = plan->spilled_nbytes;
+	estimate->spilled_to_memory_nbytes = plan->spilled_to_memory_nbytes;
+	estimate->merge_pass_nbytes = plan->merge_pass_nbytes;
+	estimate->n_runs = plan->n_spilled_runs + (request->n_ranks > 1);
+	estimate->in_memory_exchange = request->n_ranks > 1 && fits_in_memory_exchange(plan, request);
+	if (estimate->in_memory_exchange)
+		estimate->n_runs = plan->n_chunks;
+	estimate->n_merged_runs = estimate->n_runs * estimate->n_ranks;
+	if (estimate->in_memory_exchange) {
+		estimate_all_to_all(plan, request, n_items, estimate);
+	} else if (estimate->n_merged_runs && n_items) {
+		estimate_remote_runs(plan, request, n_items, estimate);
+		estimate_messages(plan, request, n_items, estimate);
 	}
-	find_phases(loads);
-	find_limits(plan, rates, loads);
+	estimate_rank_phases(estimate);
+	estimate_limits(plan, rates, estimate);
 }
 
-double rank_link_s(const struct rank_loads *loads, const struct rank_rates *rates,
-		   enum rank_phase phase, enum rank_link link)
+double rank_resource_s(const struct cluster_estimate *estimate, const struct rank_rates *rates,
+		   enum rank_phase phase, enum rank_resource resource)
 {
-	const uint64_t per_s = rates->per_s[link];
+	const uint64_t per_s = rates->per_s[resource];
 
-	return per_s ? (double)loads->nbytes[phase][link] / (double)per_s : 0;
+	return per_s ? (double)estimate->nbytes[phase][resource] / (double)per_s : 0;
 }
 
-double rank_phase_s(const struct rank_loads *loads, const struct rank_rates *rates,
-		    enum rank_phase phase, enum rank_link *ret_slowest)
+double rank_phase_s(const struct cluster_estimate *estimate, const struct rank_rates *rates,
+		    enum rank_phase phase, enum rank_resource *ret_slowest)
 {
 	double longest_s = 0;
 
 	*ret_slowest = RANK_DISK;
-	for (enum rank_link link = 0; link < N_RANK_LINKS; link++) {
-		const double s = rank_link_s(loads, rates, phase, link);
+	for (enum rank_resource resource = 0; resource < N_RANK_RESOURCES; resource++) {
+		const double s = rank_resource_s(estimate, rates, phase, resource);
 
 		if (s > longest_s) {
 			longest_s = s;
-			*ret_slowest = link;
+			*ret_slowest = resource;
 		}
 	}
 	return longest_s;
 }
 
-enum rank_limit rank_nearest_limit(const struct rank_loads *loads)
+enum rank_limit rank_limiting_factor(const struct cluster_estimate *estimate)
 {
 	enum rank_limit nearest = 0;
 
 	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++)
-		if (loads->limits[i].part > loads->limits[nearest].part)
+		if (estimate->limits[i].ratio > estimate->limits[nearest].ratio)
 			nearest = i;
 	return nearest;
 }

@@ -13,19 +13,19 @@
  * Starting CUDA takes about as long as one CPU thread needs for so much input; below that, AUTO
  * stays on the CPU. Evidence: docs/benchmarks.md, "crossover".
  */
-static const uint64_t pays_from_nbytes_a_thread = UINT64_C(128) << 20;
+static const uint64_t min_cuda_nbytes_per_thread = UINT64_C(128) << 20;
 
 static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
 		       const struct backend **ret_backend)
 {
-	const char *why = "";
+	const char *reason = "";
 
-	if (choice == BACKEND_AUTO && input_nbytes / n_threads < pays_from_nbytes_a_thread)
+	if (choice == BACKEND_AUTO && input_nbytes / n_threads < min_cuda_nbytes_per_thread)
 		return -ENODEV;
-	if (backend_cuda.probe(&why) < 0)
+	if (backend_cuda.probe(&reason) < 0)
 		return choice == BACKEND_AUTO ?
 			       -ENODEV :
-			       fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0, "no usable GPU: %s", why);
+			       fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0, "no usable GPU: %s", reason);
 	*ret_backend = &backend_cuda;
 	return 0;
 }

@@ -9,7 +9,7 @@
  * same time (CUDA: a stream; CPU: operations of a lane run one after the other on any thread of a
  * pool). A mark is a point in a lane that the host can wait for and that another lane can follow
  * (CUDA: an event). Operations only queue; an error shows in the return value when it is known at
- * once, else in mark_wait(), which reports the first error of everything queued in that lane before
+ * once, else in device_event_wait(), which reports the first error of everything queued in that lane before
  * the mark. Whatever fails prints its message, except as said below.
  *
  * What an operation is given (arrays, results) must stay valid until a mark set after it is
@@ -35,10 +35,10 @@
 
 /* What is opened of a back end (device.h), which calls the functions of its table. */
 struct device;
-struct lane;
-struct mark;
+struct device_queue;
+struct device_event;
 
-enum memory {
+enum memory_kind {
 	MEMORY_DEVICE,
 	MEMORY_HOST, /* pinned, so that copies run fastest; the same as DEVICE if unified */
 };
@@ -47,9 +47,9 @@ struct backend_config {
 	unsigned n_threads;            /* CPU threads to use at most; at least 1 */
 	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
 	unsigned number;               /* which device of the back end; from 0 */
-	unsigned n_sharing;            /* so many times it is opened; 0: once */
-	unsigned n_elsewhere;          /* and so many times by other processes */
-	unsigned place;      /* among several of a sort, from 1, for statistics; 0: alone */
+	unsigned n_sharers;            /* so many times it is opened; 0: once */
+	unsigned n_other_sharers;          /* and so many times by other processes */
+	unsigned stats_device;      /* among several of a sort, from 1, for statistics; 0: alone */
 	struct stats *stats; /* where operations report their time; may be NULL */
 };
 
@@ -57,11 +57,11 @@ struct device_info {
 	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
 	uint64_t memory_nbytes; /* device memory to use; 0: bounded by the host limit only */
-	int node;               /* of the host's memory, that is near (src/base/numa.h) */
-	unsigned n_lanes;       /* lanes that keep the device busy */
+	int numa_node;               /* of the host's memory, that is near (src/base/numa.h) */
+	unsigned n_queues;       /* lanes that keep the device busy */
 	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
 	uint64_t window_nbytes; /* output of one merge, in bytes, that it likes best */
-	unsigned fitting_times; /* both so many times as long where all fits; 0: no longer */
+	unsigned in_memory_factor; /* both so many times as long where all fits; 0: no longer */
 };
 
 /* A sorted range of elements in device memory. */
@@ -96,7 +96,7 @@ struct encode_op {
 };
 
 /* What references refer to lies in at most so many places. */
-enum { BACKEND_MOST_SOURCES = 16 };
+enum { BACKEND_MAX_SOURCES = 16 };
 
 /* elements -> records, in place if asked (records == elements), but for references. */
 struct decode_op {
@@ -112,7 +112,7 @@ struct decode_op {
 };
 
 /* What was found out about items while they were put in order. */
-struct arranged {
+struct sort_op_result {
 	uint64_t n;            /* items kept */
 	uint64_t n_counted;    /* the sum of their counts */
 	uint64_t n_disorders;  /* neighbours among them that are out of order, seen in their keys */
@@ -136,8 +136,8 @@ struct sort_op {
 	bool unique;
 	uint64_t limit;          /* keep at most so many, the first ones */
 	void *scratch;           /* sort_scratch_nbytes(layout, n) */
-	struct digest *ret_read; /* host; assigned: of the bodies of all n, taken before the sort */
-	struct arranged *ret;    /* host; assigned */
+	struct digest *ret_input_digest; /* host; assigned: of the bodies of all n, taken before the sort */
+	struct sort_op_result *ret;    /* host; assigned */
 };
 
 /*
@@ -175,7 +175,7 @@ struct merge_op {
 	 * for_output): the caller compares windows. NULL: not wanted. Not of elements.
 	 */
 	void *ret_first, *ret_last;
-	struct arranged *ret; /* host; assigned */
+	struct sort_op_result *ret; /* host; assigned */
 };
 
 /* Keep the first of equal items of a sorted slice, in place. */
@@ -183,9 +183,9 @@ struct unique_op {
 	const struct layout *layout;
 	void *items;
 	uint64_t n;
-	void *other;          /* for n items, and scratch as a merge of one slice has it: ... */
+	void *buffer;          /* for n items, and scratch as a merge of one slice has it: ... */
 	void *scratch;        /* ... neither is used if the items are elements */
-	struct arranged *ret; /* host; assigned, as by merge_op */
+	struct sort_op_result *ret; /* host; assigned, as by merge_op */
 };
 
 /*
@@ -196,7 +196,7 @@ struct sample_op {
 	const struct layout *layout;
 	const void *items;
 	uint64_t n, stride;
-	code_t *ret_keys; /* host; ceil(n / stride) */
+	encoded_key_t *ret_keys; /* host; ceil(n / stride) */
 };
 
 /*
@@ -247,46 +247,46 @@ struct unpack_op {
  * sort, merge and unique may wait for the device when the keys of items are longer than an
  * element's prefix (layout_needs_refining()), and then return what they waited for as an error.
  */
-struct backend_kind {
+struct backend_layout_ops {
 	/* NULL unless layout_has_elements(). */
-	int (*encode)(struct lane *lane, const struct encode_op *op);
-	int (*decode)(struct lane *lane, const struct decode_op *op);
+	int (*encode)(struct device_queue *queue, const struct encode_op *op);
+	int (*decode)(struct device_queue *queue, const struct decode_op *op);
 	size_t (*sort_scratch_nbytes)(const struct layout *layout, uint64_t n);
-	int (*sort)(struct lane *lane, const struct sort_op *op);
+	int (*sort)(struct device_queue *queue, const struct sort_op *op);
 	/* Of k slices with n items in all. */
 	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
-	int (*merge)(struct lane *lane, const struct merge_op *op);
-	int (*unique)(struct lane *lane, const struct unique_op *op);
-	int (*cut)(struct lane *lane, const struct cut_op *op);
-	int (*sample)(struct lane *lane, const struct sample_op *op);
+	int (*merge)(struct device_queue *queue, const struct merge_op *op);
+	int (*unique)(struct device_queue *queue, const struct unique_op *op);
+	int (*cut)(struct device_queue *queue, const struct cut_op *op);
+	int (*sample)(struct device_queue *queue, const struct sample_op *op);
 };
 
-enum { BACKEND_IDENTITY_NBYTES = 16 };
+enum { BACKEND_UUID_NBYTES = 16 };
 
 struct backend {
 	const char *name; /* "cpu", "cuda" */
 	/* N_LAYOUT_KINDS, by enum layout_kind; NULL: it does not take such layouts. */
-	const struct backend_kind *const *kinds;
+	const struct backend_layout_ops *const *ops_by_layout;
 
 	/*
-	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_why (static).
+	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_reason (static).
 	 */
-	int (*probe)(const char **ret_why);
+	int (*probe)(const char **ret_reason);
 	/* How many there are. NULL: one. */
 	unsigned (*n_devices)(void);
 	/*
 	 * Which one it is, whatever its number is in this process; zeros: it cannot be known. NULL:
 	 * they are not told apart.
 	 */
-	void (*identify)(unsigned number, unsigned char ret_identity[BACKEND_IDENTITY_NBYTES]);
+	void (*get_uuid)(unsigned number, unsigned char ret_uuid[BACKEND_UUID_NBYTES]);
 	/* -ENOMEM without a message: the device has no memory left; else after one. */
 	int (*open)(const struct backend_config *config, struct device **ret_device);
 	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */
-	void (*describe)(const struct device *device, struct device_info *ret_info);
+	void (*get_info)(const struct device *device, struct device_info *ret_info);
 
 	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
-	int (*alloc)(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
-	void (*release)(struct device *device, enum memory kind, void *memory, size_t nbytes);
+	int (*alloc)(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory);
+	void (*free)(struct device *device, enum memory_kind kind, void *memory, size_t nbytes);
 	/*
 	 * What a part of MEMORY_DEVICE holds is not needed any more: what can go back to the system
 	 * before the whole is released goes back. No operation may be using the part.
@@ -297,22 +297,22 @@ struct backend {
 	 * May operations in lanes of the device read memory of `other`, as slices and to copy it?
 	 * Whether they can is tried, with bytes that have to arrive. NULL: never. No message.
 	 */
-	bool (*reaches)(struct device *device, struct device *other);
+	bool (*can_access)(struct device *device, struct device *peer);
 
 	/* Lanes and marks, too, are refused for want of memory without a message. */
-	int (*lane_open)(struct device *device, enum lane_urgency urgency, struct lane **ret_lane);
-	void (*lane_close)(struct lane *lane); /* waits for it to be empty; NULL is fine */
-	int (*mark_open)(struct device *device, struct mark **ret_mark);
-	void (*mark_close)(struct mark *mark); /* not while a lane may still reach or follow it */
-	int (*mark)(struct lane *lane,
-		    struct mark *mark);      /* set or move it to the end of the lane */
-	int (*mark_wait)(struct mark *mark); /* host; a mark never set is reached */
-	int (*follow)(struct lane *lane, struct mark *mark);
+	int (*queue_open)(struct device *device, enum queue_priority priority, struct device_queue **ret_queue);
+	void (*queue_close)(struct device_queue *queue); /* waits for it to be empty; NULL is fine */
+	int (*event_open)(struct device *device, struct device_event **ret_event);
+	void (*event_close)(struct device_event *event); /* not while a lane may still reach or follow it */
+	int (*queue_record)(struct device_queue *queue,
+		    struct device_event *event);      /* set or move it to the end of the lane */
+	int (*event_wait)(struct device_event *event); /* host; a mark never set is reached */
+	int (*queue_wait_event)(struct device_queue *queue, struct device_event *event);
 
-	int (*copy)(struct lane *lane, void *to, const void *from,
+	int (*copy)(struct device_queue *queue, void *to, const void *from,
 		    size_t nbytes); /* any direction */
-	int (*pack)(struct lane *lane, const struct pack_op *op);
-	int (*unpack)(struct lane *lane, const struct unpack_op *op);
+	int (*pack)(struct device_queue *queue, const struct pack_op *op);
+	int (*unpack)(struct device_queue *queue, const struct unpack_op *op);
 };
 
 extern const struct backend backend_cpu;

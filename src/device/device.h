@@ -5,9 +5,9 @@
  * devices of different back ends can be open side by side. A back end's own handles begin with
  * these:
  *
- *	struct cpu_device { struct device device; struct lane_pool *pool; ... };
+ *	struct cpu_device { struct device device; struct queue_pool *pool; ... };
  *
- * and the functions that open (device_open(), lane_open(), mark_open()) enter the table. So a table
+ * and the functions that open (device_open(), device_queue_open(), device_event_open()) enter the table. So a table
  * that passes on to another one, and does only some things itself, needs no handles of its own.
  *
  * What each call does, and how it fails, is said of the table's functions (backend.h).
@@ -20,11 +20,11 @@ struct device {
 	const struct backend *backend;
 };
 
-struct lane {
+struct device_queue {
 	const struct backend *backend;
 };
 
-struct mark {
+struct device_event {
 	const struct backend *backend;
 };
 
@@ -54,21 +54,21 @@ static inline void device_close(struct device *device)
 		device->backend->close(device);
 }
 
-static inline void device_describe(const struct device *device, struct device_info *ret_info)
+static inline void device_get_info(const struct device *device, struct device_info *ret_info)
 {
-	device->backend->describe(device, ret_info);
+	device->backend->get_info(device, ret_info);
 }
 
-static inline int device_alloc(struct device *device, enum memory kind, size_t nbytes,
+static inline int device_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
 			       void **ret_memory)
 {
 	return device->backend->alloc(device, kind, nbytes, ret_memory);
 }
 
-static inline void device_release(struct device *device, enum memory kind, void *memory,
+static inline void device_free(struct device *device, enum memory_kind kind, void *memory,
 				  size_t nbytes)
 {
-	device->backend->release(device, kind, memory, nbytes);
+	device->backend->free(device, kind, memory, nbytes);
 }
 
 static inline void device_discard(struct device *device, void *memory, size_t nbytes)
@@ -77,146 +77,146 @@ static inline void device_discard(struct device *device, void *memory, size_t nb
 }
 
 /* May what its lanes do read memory of the other? */
-static inline bool device_reaches(struct device *device, struct device *other)
+static inline bool device_can_access(struct device *device, struct device *peer)
 {
-	if (device == other)
+	if (device == peer)
 		return true;
-	return device->backend == other->backend && device->backend->reaches &&
-	       device->backend->reaches(device, other);
+	return device->backend == peer->backend && device->backend->can_access &&
+	       device->backend->can_access(device, peer);
 }
 
 /* Does it sort layouts of this kind? Nothing else below may be called for one that it does not. */
-static inline bool device_takes(const struct device *device, const struct layout *layout)
+static inline bool device_supports_layout(const struct device *device, const struct layout *layout)
 {
-	return device->backend->kinds[layout->kind];
+	return device->backend->ops_by_layout[layout->kind];
 }
 
 static inline size_t device_sort_scratch_nbytes(const struct device *device,
 						const struct layout *layout, uint64_t n)
 {
-	return device->backend->kinds[layout->kind]->sort_scratch_nbytes(layout, n);
+	return device->backend->ops_by_layout[layout->kind]->sort_scratch_nbytes(layout, n);
 }
 
 static inline size_t device_merge_scratch_nbytes(const struct device *device,
 						 const struct layout *layout, uint32_t k,
 						 uint64_t n)
 {
-	return device->backend->kinds[layout->kind]->merge_scratch_nbytes(layout, k, n);
+	return device->backend->ops_by_layout[layout->kind]->merge_scratch_nbytes(layout, k, n);
 }
 
 /* --- Lanes and marks --- */
 
-static inline int lane_open(struct device *device, enum lane_urgency urgency,
-			    struct lane **ret_lane)
+static inline int device_queue_open(struct device *device, enum queue_priority priority,
+			    struct device_queue **ret_queue)
 {
-	int r = device->backend->lane_open(device, urgency, ret_lane);
+	int r = device->backend->queue_open(device, priority, ret_queue);
 
 	if (r == 0)
-		(*ret_lane)->backend = device->backend;
+		(*ret_queue)->backend = device->backend;
 	return r;
 }
 
 /* NULL is fine. */
-static inline void lane_close(struct lane *lane)
+static inline void device_queue_close(struct device_queue *queue)
 {
-	if (lane)
-		lane->backend->lane_close(lane);
+	if (queue)
+		queue->backend->queue_close(queue);
 }
 
-static inline int mark_open(struct device *device, struct mark **ret_mark)
+static inline int device_event_open(struct device *device, struct device_event **ret_event)
 {
-	int r = device->backend->mark_open(device, ret_mark);
+	int r = device->backend->event_open(device, ret_event);
 
 	if (r == 0)
-		(*ret_mark)->backend = device->backend;
+		(*ret_event)->backend = device->backend;
 	return r;
 }
 
 /* NULL is fine. */
-static inline void mark_close(struct mark *mark)
+static inline void device_event_close(struct device_event *event)
 {
-	if (mark)
-		mark->backend->mark_close(mark);
+	if (event)
+		event->backend->event_close(event);
 }
 
-static inline int mark_wait(struct mark *mark)
+static inline int device_event_wait(struct device_event *event)
 {
-	return mark->backend->mark_wait(mark);
+	return event->backend->event_wait(event);
 }
 
-static inline int lane_mark(struct lane *lane, struct mark *mark)
+static inline int device_queue_record(struct device_queue *queue, struct device_event *event)
 {
-	return lane->backend->mark(lane, mark);
+	return queue->backend->queue_record(queue, event);
 }
 
-static inline int lane_follow(struct lane *lane, struct mark *mark)
+static inline int device_queue_wait_event(struct device_queue *queue, struct device_event *event)
 {
-	return lane->backend->follow(lane, mark);
+	return queue->backend->queue_wait_event(queue, event);
 }
 
 /* Wait for all that is queued in the lane; moves the mark to its end. */
-static inline int lane_wait(struct lane *lane, struct mark *mark)
+static inline int device_queue_synchronize(struct device_queue *queue, struct device_event *event)
 {
-	int r = lane_mark(lane, mark);
+	int r = device_queue_record(queue, event);
 
-	return r < 0 ? r : mark_wait(mark);
+	return r < 0 ? r : device_event_wait(event);
 }
 
 /* --- Operations --- */
 
 /* How it is done for the kind of layout: the only place where kinds are told apart. */
-static inline const struct backend_kind *lane_kind(const struct lane *lane,
+static inline const struct backend_layout_ops *device_queue_layout_ops(const struct device_queue *queue,
 						   const struct layout *layout)
 {
-	return lane->backend->kinds[layout->kind];
+	return queue->backend->ops_by_layout[layout->kind];
 }
 
-static inline int lane_copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+static inline int device_queue_copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
 {
-	return lane->backend->copy(lane, to, from, nbytes);
+	return queue->backend->copy(queue, to, from, nbytes);
 }
 
-static inline int lane_encode(struct lane *lane, const struct encode_op *op)
+static inline int device_queue_encode(struct device_queue *queue, const struct encode_op *op)
 {
-	return lane_kind(lane, op->layout)->encode(lane, op);
+	return device_queue_layout_ops(queue, op->layout)->encode(queue, op);
 }
 
-static inline int lane_decode(struct lane *lane, const struct decode_op *op)
+static inline int device_queue_decode(struct device_queue *queue, const struct decode_op *op)
 {
-	return lane_kind(lane, op->layout)->decode(lane, op);
+	return device_queue_layout_ops(queue, op->layout)->decode(queue, op);
 }
 
-static inline int lane_sort(struct lane *lane, const struct sort_op *op)
+static inline int device_queue_sort(struct device_queue *queue, const struct sort_op *op)
 {
-	return lane_kind(lane, op->layout)->sort(lane, op);
+	return device_queue_layout_ops(queue, op->layout)->sort(queue, op);
 }
 
-static inline int lane_cut(struct lane *lane, const struct cut_op *op)
+static inline int device_queue_cut(struct device_queue *queue, const struct cut_op *op)
 {
-	return lane_kind(lane, op->layout)->cut(lane, op);
+	return device_queue_layout_ops(queue, op->layout)->cut(queue, op);
 }
 
-static inline int lane_merge(struct lane *lane, const struct merge_op *op)
+static inline int device_queue_merge(struct device_queue *queue, const struct merge_op *op)
 {
-	return lane_kind(lane, op->layout)->merge(lane, op);
+	return device_queue_layout_ops(queue, op->layout)->merge(queue, op);
 }
 
-static inline int lane_unique(struct lane *lane, const struct unique_op *op)
+static inline int device_queue_unique(struct device_queue *queue, const struct unique_op *op)
 {
-	return lane_kind(lane, op->layout)->unique(lane, op);
+	return device_queue_layout_ops(queue, op->layout)->unique(queue, op);
 }
 
-static inline int lane_sample(struct lane *lane, const struct sample_op *op)
+static inline int device_queue_sample(struct device_queue *queue, const struct sample_op *op)
 {
-	return lane_kind(lane, op->layout)->sample(lane, op);
+	return device_queue_layout_ops(queue, op->layout)->sample(queue, op);
 }
 
-static inline int lane_pack(struct lane *lane, const struct pack_op *op)
+static inline int device_queue_pack(struct device_queue *queue, const struct pack_op *op)
 {
-	return lane->backend->pack(lane, op);
+	return queue->backend->pack(queue, op);
 }
 
-static inline int lane_unpack(struct lane *lane, const struct unpack_op *op)
+static inline int device_queue_unpack(struct device_queue *queue, const struct unpack_op *op)
 {
-	return lane->backend->unpack(lane, op);
+	return queue->backend->unpack(queue, op);
 }

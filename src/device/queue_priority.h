@@ -7,9 +7,9 @@
  */
 #pragma once
 
-enum lane_urgency {
-	LANE_PATIENT, /* sorting chunks */
-	LANE_NORMAL,
-	LANE_URGENT, /* short operations that somebody waits for */
-	N_LANE_URGENCIES,
+enum queue_priority {
+	QUEUE_PRIORITY_LOW, /* sorting chunks */
+	QUEUE_PRIORITY_NORMAL,
+	QUEUE_PRIORITY_HIGH, /* short operations that somebody waits for */
+	N_QUEUE_PRIORITIES,
 };

@@ -10,368 +10,368 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/tags.h"
 
-enum { N_SENDING = 8 }; /* parts under way: the next one is there when one has gone */
+enum { MAX_SEGMENT_SENDS = 8 }; /* parts under way: the next one is there when one has gone */
 
 /* The part of a run that another rank gets. */
-struct offer {
+struct segment_desc {
 	uint64_t n_items;
 	uint64_t address; /* where it is, for who is near */
 };
 
-struct part {
-	struct offer offer;
+struct incoming_segment {
+	struct segment_desc desc;
 	char *memory; /* where it goes */
 };
 
 /* What is this rank's of the runs of another one. */
-struct lot {
+struct incoming_segments {
 	unsigned rank;
 	uint64_t n_runs;
-	struct part *parts; /* of each of them */
+	struct incoming_segment *segments; /* of each of them */
 	char *memory;       /* one behind the other */
 	size_t nbytes;
 };
 
 /* A part on its way out; nbytes 0: none. */
-struct sending {
-	struct ranks_transfer transfer;
+struct segment_send {
+	struct comm_transfer transfer;
 	char *memory;
 	size_t nbytes;
-	uint32_t worker;
+	uint32_t device_index;
 };
 
 /* After a failure messages may still be under way until the ranks give up: all is here. */
-struct trade {
-	struct ranks *ranks;
-	const struct near *near;
+struct all_to_all {
+	struct comm *comm;
+	const struct peer_memory *peer_memory;
 	const struct job *job;
-	const struct run_store *own;
+	const struct run_list *own_runs;
 	const uint64_t *cuts;
-	struct lot *lots; /* one of each rank; of the own one only the number */
+	struct incoming_segments *incoming; /* one of each rank; of the own one only the number */
 	uint64_t received_nbytes;
 
 	/* Of the step */
-	struct offer *offers; /* of the parts that another one gets */
-	struct offer *heard;  /* of those that come; most_runs */
-	struct ranks_transfer telling, hearing;
-	struct sending sendings[N_SENDING];
-	struct ranks_transfer *receiving; /* of each of its runs; most_runs */
-	uint64_t most_runs;
+	struct segment_desc *sent_descs; /* of the parts that another one gets */
+	struct segment_desc *received_descs;  /* of those that come; max_runs */
+	struct comm_transfer desc_send, desc_receive;
+	struct segment_send segment_sends[MAX_SEGMENT_SENDS];
+	struct comm_transfer *segment_receives; /* of each of its runs; max_runs */
+	uint64_t max_runs;
 };
 
 /* --- what there is --- */
 
 /* Of the own run, what is the rank's. */
-static uint64_t part_begin(const struct run_store *own, const uint64_t *cuts, unsigned rank,
+static uint64_t segment_begin(const struct run_list *own_runs, const uint64_t *cuts, unsigned rank,
 			   size_t run)
 {
-	return cuts[rank * own->n + run];
+	return cuts[rank * own_runs->n + run];
 }
 
-static uint64_t part_n_items(const struct run_store *own, const uint64_t *cuts, unsigned rank,
+static uint64_t segment_n_items(const struct run_list *own_runs, const uint64_t *cuts, unsigned rank,
 			     size_t run)
 {
-	const uint64_t begin = part_begin(own, cuts, rank, run);
-	const uint64_t end = part_begin(own, cuts, rank + 1, run);
+	const uint64_t begin = segment_begin(own_runs, cuts, rank, run);
+	const uint64_t end = segment_begin(own_runs, cuts, rank + 1, run);
 
 	return begin < end ? end - begin : 0;
 }
 
 /* How many items of all ranks each rank gets that it does not have. */
-static int count_items(struct ranks *ranks, const struct run_store *own, const uint64_t *cuts,
+static int count_incoming_items(struct comm *comm, const struct run_list *own_runs, const uint64_t *cuts,
 		       uint64_t *ret_n_items)
 {
-	for (unsigned rank = 0; rank < ranks_size(ranks); rank++) {
+	for (unsigned rank = 0; rank < comm_size(comm); rank++) {
 		ret_n_items[rank] = 0;
-		for (size_t i = 0; i < own->n && rank != ranks_rank(ranks); i++)
-			ret_n_items[rank] += part_n_items(own, cuts, rank, i);
+		for (size_t i = 0; i < own_runs->n && rank != comm_rank(comm); i++)
+			ret_n_items[rank] += segment_n_items(own_runs, cuts, rank, i);
 	}
-	return ranks_sum(ranks, ret_n_items, ranks_size(ranks));
+	return comm_allreduce_sum(comm, ret_n_items, comm_size(comm));
 }
 
-int trade_has_room(struct ranks *ranks, const struct job *job, const struct run_store *own,
-		   const uint64_t *cuts, uint64_t room_nbytes, bool *ret_has_room)
+int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_list *own_runs,
+		   const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits)
 {
-	uint64_t *n_items = calloc(ranks_size(ranks), sizeof *n_items), n_without = 0;
-	int r = n_items ? count_items(ranks, own, cuts, n_items) :
-			  fail(-ENOMEM, "no memory for the ranges of %u ranks", ranks_size(ranks));
+	uint64_t *n_items = calloc(comm_size(comm), sizeof *n_items), n_without_space = 0;
+	int r = n_items ? count_incoming_items(comm, own_runs, cuts, n_items) :
+			  fail(-ENOMEM, "no memory for the ranges of %u ranks", comm_size(comm));
 
 	if (r == 0) {
-		n_without = n_items[ranks_rank(ranks)] > room_nbytes / job->layout->resident_nbytes;
-		r = ranks_sum(ranks, &n_without, 1);
+		n_without_space = n_items[comm_rank(comm)] > available_nbytes / job->layout->resident_nbytes;
+		r = comm_allreduce_sum(comm, &n_without_space, 1);
 	}
 	free(n_items);
 	if (r == 0)
-		*ret_has_room = n_without == 0;
+		*ret_fits = n_without_space == 0;
 	return r;
 }
 
 /* --- with one other rank --- */
 
-static char *part_memory(const struct trade *trade, unsigned to, size_t run)
+static char *segment_memory(const struct all_to_all *exchange, unsigned to, size_t run)
 {
-	return (char *)(uintptr_t)run_memory(trade->own->runs[run]) +
-	       part_begin(trade->own, trade->cuts, to, run) * trade->job->layout->resident_nbytes;
+	return (char *)(uintptr_t)run_memory(exchange->own_runs->runs[run]) +
+	       segment_begin(exchange->own_runs, exchange->cuts, to, run) * exchange->job->layout->resident_nbytes;
 }
 
-static size_t offer_nbytes(const struct trade *trade, const struct offer *offer)
+static size_t segment_nbytes(const struct all_to_all *exchange, const struct segment_desc *desc)
 {
-	return offer->n_items * trade->job->layout->resident_nbytes;
+	return desc->n_items * exchange->job->layout->resident_nbytes;
 }
 
 /* Of what is offered no sum wraps around. */
-static int take_offers(struct trade *trade, struct lot *lot)
+static int accept_segment_descs(struct all_to_all *exchange, struct incoming_segments *incoming)
 {
-	uint64_t left = SIZE_MAX / trade->job->layout->resident_nbytes;
+	uint64_t remaining = SIZE_MAX / exchange->job->layout->resident_nbytes;
 
-	for (uint64_t i = 0; i < lot->n_runs; i++) {
-		if (trade->heard[i].n_items > left)
+	for (uint64_t i = 0; i < incoming->n_runs; i++) {
+		if (exchange->received_descs[i].n_items > remaining)
 			return fail(-EPROTO,
 				    "internal error: rank %u on %s offers more than there can be",
-				    lot->rank, ranks_host(trade->ranks, lot->rank));
-		left -= trade->heard[i].n_items;
-		lot->parts[i].offer = trade->heard[i];
+				    incoming->rank, comm_host(exchange->comm, incoming->rank));
+		remaining -= exchange->received_descs[i].n_items;
+		incoming->segments[i].desc = exchange->received_descs[i];
 	}
 	return 0;
 }
 
 /* What the parts are that it gets, and those that come. */
-static int tell_offers(struct trade *trade, unsigned to, unsigned from)
+static int exchange_segment_descs(struct all_to_all *exchange, unsigned to, unsigned from)
 {
-	const struct run_store *own = trade->own;
-	struct lot *lot = &trade->lots[from];
+	const struct run_list *own_runs = exchange->own_runs;
+	struct incoming_segments *incoming = &exchange->incoming[from];
 	int r;
 
-	for (size_t i = 0; i < own->n; i++)
-		trade->offers[i] =
-			(struct offer){ .n_items = part_n_items(own, trade->cuts, to, i),
-					.address = (uintptr_t)part_memory(trade, to, i) };
-	r = ranks_receive(trade->ranks, from, RANKS_TAG_OFFERS, trade->heard,
-			  lot->n_runs * sizeof *trade->heard, &trade->hearing);
+	for (size_t i = 0; i < own_runs->n; i++)
+		exchange->sent_descs[i] =
+			(struct segment_desc){ .n_items = segment_n_items(own_runs, exchange->cuts, to, i),
+					.address = (uintptr_t)segment_memory(exchange, to, i) };
+	r = comm_receive(exchange->comm, from, COMM_TAG_SEGMENT_DESCS, exchange->received_descs,
+			  incoming->n_runs * sizeof *exchange->received_descs, &exchange->desc_receive);
 	if (r == 0)
-		r = ranks_send(trade->ranks, to, RANKS_TAG_OFFERS, trade->offers,
-			       own->n * sizeof *trade->offers, &trade->telling);
+		r = comm_send(exchange->comm, to, COMM_TAG_SEGMENT_DESCS, exchange->sent_descs,
+			       own_runs->n * sizeof *exchange->sent_descs, &exchange->desc_send);
 	if (r == 0)
-		r = ranks_wait(trade->ranks, &trade->hearing);
+		r = comm_wait(exchange->comm, &exchange->desc_receive);
 	if (r == 0)
-		r = ranks_wait(trade->ranks, &trade->telling);
-	return r < 0 ? r : take_offers(trade, lot);
+		r = comm_wait(exchange->comm, &exchange->desc_send);
+	return r < 0 ? r : accept_segment_descs(exchange, incoming);
 }
 
-static int make_room(struct trade *trade, struct lot *lot)
+static int allocate_incoming(struct all_to_all *exchange, struct incoming_segments *incoming)
 {
 	char *memory;
 	int r;
 
-	for (uint64_t i = 0; i < lot->n_runs; i++)
-		lot->nbytes += offer_nbytes(trade, &lot->parts[i].offer);
-	if (lot->nbytes == 0)
+	for (uint64_t i = 0; i < incoming->n_runs; i++)
+		incoming->nbytes += segment_nbytes(exchange, &incoming->segments[i].desc);
+	if (incoming->nbytes == 0)
 		return 0;
-	r = device_alloc(job_device(trade->job), MEMORY_DEVICE, lot->nbytes, (void **)&lot->memory);
+	r = device_alloc(job_device(exchange->job), MEMORY_DEVICE, incoming->nbytes, (void **)&incoming->memory);
 	if (r < 0) {
-		lot->nbytes = 0;
+		incoming->nbytes = 0;
 		return fail_hint(r, HINT_LESS_MEMORY, 0, "no memory for runs of other ranks: %m");
 	}
-	trade->received_nbytes += lot->nbytes;
-	memory = lot->memory;
-	for (uint64_t i = 0; i < lot->n_runs; i++) {
-		lot->parts[i].memory = memory;
-		memory += offer_nbytes(trade, &lot->parts[i].offer);
+	exchange->received_nbytes += incoming->nbytes;
+	memory = incoming->memory;
+	for (uint64_t i = 0; i < incoming->n_runs; i++) {
+		incoming->segments[i].memory = memory;
+		memory += segment_nbytes(exchange, &incoming->segments[i].desc);
 	}
 	return 0;
 }
 
 /* --- by messages --- */
 
-static int begin_receiving(struct trade *trade, unsigned from)
+static int begin_segment_receives(struct all_to_all *exchange, unsigned from)
 {
-	const struct lot *lot = &trade->lots[from];
+	const struct incoming_segments *incoming = &exchange->incoming[from];
 	int r = 0;
 
-	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++) {
-		const struct part *part = &lot->parts[i];
+	for (uint64_t i = 0; i < incoming->n_runs && r == 0; i++) {
+		const struct incoming_segment *segment = &incoming->segments[i];
 
-		if (part->offer.n_items > 0)
-			r = ranks_receive(trade->ranks, from, RANKS_TAG_PARTS, part->memory,
-					  offer_nbytes(trade, &part->offer), &trade->receiving[i]);
+		if (segment->desc.n_items > 0)
+			r = comm_receive(exchange->comm, from, COMM_TAG_SEGMENTS, segment->memory,
+					  segment_nbytes(exchange, &segment->desc), &exchange->segment_receives[i]);
 	}
 	return r;
 }
 
-static int finish_receiving(struct trade *trade, unsigned from)
+static int finish_segment_receives(struct all_to_all *exchange, unsigned from)
 {
-	const struct lot *lot = &trade->lots[from];
+	const struct incoming_segments *incoming = &exchange->incoming[from];
 	int r = 0;
 
-	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++)
-		if (lot->parts[i].offer.n_items > 0)
-			r = ranks_wait(trade->ranks, &trade->receiving[i]);
+	for (uint64_t i = 0; i < incoming->n_runs && r == 0; i++)
+		if (incoming->segments[i].desc.n_items > 0)
+			r = comm_wait(exchange->comm, &exchange->segment_receives[i]);
 	return r;
 }
 
-static int finish_sending(const struct trade *trade, struct sending *sending)
+static int finish_segment_send(const struct all_to_all *exchange, struct segment_send *send)
 {
-	const int r = sending->nbytes ? ranks_wait(trade->ranks, &sending->transfer) : 0;
+	const int r = send->nbytes ? comm_wait(exchange->comm, &send->transfer) : 0;
 
-	if (r == 0 && sending->nbytes)
-		device_discard(trade->job->workers[sending->worker].device, sending->memory,
-			       sending->nbytes);
+	if (r == 0 && send->nbytes)
+		device_discard(exchange->job->devices[send->device_index].device, send->memory,
+			       send->nbytes);
 	if (r == 0)
-		sending->nbytes = 0;
+		send->nbytes = 0;
 	return r;
 }
 
-static int begin_sending(const struct trade *trade, unsigned to, size_t i, struct sending *sending)
+static int begin_segment_send(const struct all_to_all *exchange, unsigned to, size_t i, struct segment_send *send)
 {
-	const size_t resident_nbytes = trade->job->layout->resident_nbytes;
-	const size_t nbytes = part_n_items(trade->own, trade->cuts, to, i) * resident_nbytes;
+	const size_t resident_nbytes = exchange->job->layout->resident_nbytes;
+	const size_t nbytes = segment_n_items(exchange->own_runs, exchange->cuts, to, i) * resident_nbytes;
 	int r;
 
 	if (nbytes == 0)
 		return 0;
-	sending->memory = part_memory(trade, to, i);
-	sending->worker = run_worker(trade->own->runs[i]);
-	r = ranks_send(trade->ranks, to, RANKS_TAG_PARTS, sending->memory, nbytes,
-		       &sending->transfer);
+	send->memory = segment_memory(exchange, to, i);
+	send->device_index = run_device_index(exchange->own_runs->runs[i]);
+	r = comm_send(exchange->comm, to, COMM_TAG_SEGMENTS, send->memory, nbytes,
+		       &send->transfer);
 	if (r == 0)
-		sending->nbytes = nbytes;
+		send->nbytes = nbytes;
 	return r;
 }
 
-static int send_parts(struct trade *trade, unsigned to)
+static int send_segments(struct all_to_all *exchange, unsigned to)
 {
-	struct sending *sendings = trade->sendings;
+	struct segment_send *sends = exchange->segment_sends;
 	int r = 0;
 
-	for (size_t i = 0; i < trade->own->n && r == 0; i++) {
-		r = finish_sending(trade, &sendings[i % N_SENDING]);
+	for (size_t i = 0; i < exchange->own_runs->n && r == 0; i++) {
+		r = finish_segment_send(exchange, &sends[i % MAX_SEGMENT_SENDS]);
 		if (r == 0)
-			r = begin_sending(trade, to, i, &sendings[i % N_SENDING]);
+			r = begin_segment_send(exchange, to, i, &sends[i % MAX_SEGMENT_SENDS]);
 	}
-	for (size_t i = 0; i < N_SENDING && r == 0; i++)
-		r = finish_sending(trade, &sendings[i]);
+	for (size_t i = 0; i < MAX_SEGMENT_SENDS && r == 0; i++)
+		r = finish_segment_send(exchange, &sends[i]);
 	return r;
 }
 
-static int carry_step(struct trade *trade, unsigned to, unsigned from)
+static int transfer_segments(struct all_to_all *exchange, unsigned to, unsigned from)
 {
-	int r = near_has(trade->near, from) ? 0 : begin_receiving(trade, from);
+	int r = peer_memory_can_read(exchange->peer_memory, from) ? 0 : begin_segment_receives(exchange, from);
 
-	if (r == 0 && !near_has(trade->near, to))
-		r = send_parts(trade, to);
-	return r < 0 || near_has(trade->near, from) ? r : finish_receiving(trade, from);
+	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, to))
+		r = send_segments(exchange, to);
+	return r < 0 || peer_memory_can_read(exchange->peer_memory, from) ? r : finish_segment_receives(exchange, from);
 }
 
-static int take_step(struct trade *trade, unsigned to, unsigned from)
+static int exchange_with_peer(struct all_to_all *exchange, unsigned to, unsigned from)
 {
-	int r = tell_offers(trade, to, from);
+	int r = exchange_segment_descs(exchange, to, from);
 
 	if (r == 0)
-		r = make_room(trade, &trade->lots[from]);
-	return r < 0 ? r : carry_step(trade, to, from);
+		r = allocate_incoming(exchange, &exchange->incoming[from]);
+	return r < 0 ? r : transfer_segments(exchange, to, from);
 }
 
 /* --- from where it is --- */
 
-struct fetching {
-	const struct trade *trade;
-	const struct lot *lot;
+struct segment_fetch {
+	const struct all_to_all *exchange;
+	const struct incoming_segments *incoming;
 };
 
 /* Of a crew. */
-static int fetch_part(void *context, uint32_t i)
+static int read_peer_segment(void *context, uint32_t i)
 {
-	const struct fetching *fetching = context;
-	const struct part *part = &fetching->lot->parts[i];
+	const struct segment_fetch *fetch = context;
+	const struct incoming_segment *segment = &fetch->incoming->segments[i];
 
-	return near_read(fetching->trade->near, fetching->lot->rank, part->offer.address,
-			 part->memory, offer_nbytes(fetching->trade, &part->offer));
+	return peer_memory_read(fetch->exchange->peer_memory, fetch->incoming->rank, segment->desc.address,
+			 segment->memory, segment_nbytes(fetch->exchange, &segment->desc));
 }
 
 /* The next one's first, so that not all read of the same one. */
-static int fetch_all(struct trade *trade, struct crew *crew)
+static int read_all_peer_segments(struct all_to_all *exchange, struct thread_pool *pool)
 {
-	const unsigned n = ranks_size(trade->ranks), rank = ranks_rank(trade->ranks);
+	const unsigned n = comm_size(exchange->comm), rank = comm_rank(exchange->comm);
 	int r = 0;
 
 	for (unsigned step = 1; step < n && r == 0; step++) {
-		const struct lot *lot = &trade->lots[(rank + step) % n];
-		struct fetching fetching = { trade, lot };
+		const struct incoming_segments *incoming = &exchange->incoming[(rank + step) % n];
+		struct segment_fetch fetch = { exchange, incoming };
 
-		if (near_has(trade->near, lot->rank))
-			r = crew_run(crew, fetch_part, &fetching, (uint32_t)lot->n_runs);
+		if (peer_memory_can_read(exchange->peer_memory, incoming->rank))
+			r = thread_pool_run(pool, read_peer_segment, &fetch, (uint32_t)incoming->n_runs);
 	}
 	return r;
 }
 
 /* All have been read by who is near: their memory goes back. */
-static void discard_parts(const struct trade *trade, unsigned to)
+static void discard_read_segments(const struct all_to_all *exchange, unsigned to)
 {
-	for (size_t i = 0; i < trade->own->n; i++) {
-		const size_t nbytes = part_n_items(trade->own, trade->cuts, to, i) *
-				      trade->job->layout->resident_nbytes;
+	for (size_t i = 0; i < exchange->own_runs->n; i++) {
+		const size_t nbytes = segment_n_items(exchange->own_runs, exchange->cuts, to, i) *
+				      exchange->job->layout->resident_nbytes;
 
 		if (nbytes > 0)
-			device_discard(trade->job->workers[run_worker(trade->own->runs[i])].device,
-				       part_memory(trade, to, i), nbytes);
+			device_discard(exchange->job->devices[run_device_index(exchange->own_runs->runs[i])].device,
+				       segment_memory(exchange, to, i), nbytes);
 	}
 }
 
-static int take_near(struct trade *trade)
+static int read_from_peer_memory(struct all_to_all *exchange)
 {
-	struct crew *crew = NULL;
-	int r = crew_open(trade->job->plan.n_readers, &crew);
+	struct thread_pool *pool = NULL;
+	int r = thread_pool_open(exchange->job->plan.n_readers, &pool);
 
 	if (r < 0)
 		return fail(r, "no memory for readers");
-	r = fetch_all(trade, crew);
-	crew_close(crew);
+	r = read_all_peer_segments(exchange, pool);
+	thread_pool_close(pool);
 	if (r == 0)
-		r = ranks_barrier(trade->ranks);
-	for (unsigned i = 0; i < ranks_size(trade->ranks) && r == 0; i++)
-		if (near_has(trade->near, i))
-			discard_parts(trade, i);
+		r = comm_barrier(exchange->comm);
+	for (unsigned i = 0; i < comm_size(exchange->comm) && r == 0; i++)
+		if (peer_memory_can_read(exchange->peer_memory, i))
+			discard_read_segments(exchange, i);
 	return r;
 }
 
 /* --- the parts --- */
 
-static int take_own(const struct trade *trade, struct run_store *store)
+static int add_own_segments(const struct all_to_all *exchange, struct run_list *store)
 {
-	const struct run_store *own = trade->own;
-	const unsigned rank = ranks_rank(trade->ranks);
+	const struct run_list *own_runs = exchange->own_runs;
+	const unsigned rank = comm_rank(exchange->comm);
 	int r = 0;
 
-	for (size_t i = 0; i < own->n && r == 0; i++) {
-		const uint64_t begin = part_begin(own, trade->cuts, rank, i);
-		const uint64_t n = part_n_items(own, trade->cuts, rank, i);
-		struct run *part;
+	for (size_t i = 0; i < own_runs->n && r == 0; i++) {
+		const uint64_t begin = segment_begin(own_runs, exchange->cuts, rank, i);
+		const uint64_t n = segment_n_items(own_runs, exchange->cuts, rank, i);
+		struct run *segment;
 
 		if (n == 0)
 			continue;
-		r = run_open_part(trade->job->layout, own->runs[i], begin, begin + n, &part);
+		r = run_open_subrun(exchange->job->layout, own_runs->runs[i], begin, begin + n, &segment);
 		if (r == 0)
-			r = run_store_add(store, part);
+			r = run_list_add(store, segment);
 	}
 	return r;
 }
 
-static int take_lot(const struct trade *trade, const struct lot *lot, struct run_store *store)
+static int add_incoming_segments(const struct all_to_all *exchange, const struct incoming_segments *incoming, struct run_list *store)
 {
-	const struct job *job = trade->job;
+	const struct job *job = exchange->job;
 	int r = 0;
 
-	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++) {
-		const struct part *part = &lot->parts[i];
+	for (uint64_t i = 0; i < incoming->n_runs && r == 0; i++) {
+		const struct incoming_segment *segment = &incoming->segments[i];
 		struct run *run;
 
-		if (part->offer.n_items == 0)
+		if (segment->desc.n_items == 0)
 			continue;
 		r = run_open_resident(
-			job, (struct residence){ job->worker, part->memory, part->offer.n_items },
+			job, (struct resident_buffer){ job->merge_device, segment->memory, segment->desc.n_items },
 			NULL, NULL, &run);
 		if (r == 0)
-			r = run_store_add(store, run);
+			r = run_list_add(store, run);
 	}
 	return r;
 }
@@ -379,91 +379,91 @@ static int take_lot(const struct trade *trade, const struct lot *lot, struct run
 /* --- all of it --- */
 
 /* How many runs all have. */
-static int open_lots(struct trade *trade)
+static int open_incoming(struct all_to_all *exchange)
 {
-	const unsigned n = ranks_size(trade->ranks);
-	const uint64_t n_own = trade->own->n;
+	const unsigned n = comm_size(exchange->comm);
+	const uint64_t n_local_runs = exchange->own_runs->n;
 	uint64_t *n_runs = calloc(n, sizeof *n_runs);
 	int r;
 
-	trade->lots = calloc(n, sizeof *trade->lots);
-	if (!n_runs || !trade->lots) {
+	exchange->incoming = calloc(n, sizeof *exchange->incoming);
+	if (!n_runs || !exchange->incoming) {
 		free(n_runs);
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", n);
 	}
-	r = ranks_gather_all(trade->ranks, &n_own, sizeof n_own, n_runs);
+	r = comm_allgather(exchange->comm, &n_local_runs, sizeof n_local_runs, n_runs);
 	for (unsigned i = 0; i < n && r == 0; i++) {
-		trade->lots[i].rank = i;
-		trade->lots[i].n_runs = n_runs[i];
-		trade->lots[i].parts = calloc(n_runs[i] + 1, sizeof *trade->lots[i].parts);
-		if (!trade->lots[i].parts)
+		exchange->incoming[i].rank = i;
+		exchange->incoming[i].n_runs = n_runs[i];
+		exchange->incoming[i].segments = calloc(n_runs[i] + 1, sizeof *exchange->incoming[i].segments);
+		if (!exchange->incoming[i].segments)
 			r = fail(-ENOMEM, "no memory for the runs of rank %u", i);
-		if (n_runs[i] > trade->most_runs)
-			trade->most_runs = n_runs[i];
+		if (n_runs[i] > exchange->max_runs)
+			exchange->max_runs = n_runs[i];
 	}
 	free(n_runs);
 	return r;
 }
 
-static int open_step(struct trade *trade)
+static int allocate_step(struct all_to_all *exchange)
 {
-	trade->offers = calloc(trade->own->n + 1, sizeof *trade->offers);
-	trade->heard = calloc(trade->most_runs + 1, sizeof *trade->heard);
-	trade->receiving = calloc(trade->most_runs + 1, sizeof *trade->receiving);
-	return trade->offers && trade->heard && trade->receiving ?
+	exchange->sent_descs = calloc(exchange->own_runs->n + 1, sizeof *exchange->sent_descs);
+	exchange->received_descs = calloc(exchange->max_runs + 1, sizeof *exchange->received_descs);
+	exchange->segment_receives = calloc(exchange->max_runs + 1, sizeof *exchange->segment_receives);
+	return exchange->sent_descs && exchange->received_descs && exchange->segment_receives ?
 		       0 :
 		       fail(-ENOMEM, "no memory for messages");
 }
 
-static int carry_out(struct trade *trade)
+static int exchange_all_segments(struct all_to_all *exchange)
 {
-	const unsigned n = ranks_size(trade->ranks), rank = ranks_rank(trade->ranks);
-	int r = open_lots(trade);
+	const unsigned n = comm_size(exchange->comm), rank = comm_rank(exchange->comm);
+	int r = open_incoming(exchange);
 
 	if (r == 0)
-		r = open_step(trade);
+		r = allocate_step(exchange);
 	for (unsigned step = 1; step < n && r == 0; step++)
-		r = take_step(trade, (rank + step) % n, (rank + n - step) % n);
-	return r < 0 ? r : take_near(trade);
+		r = exchange_with_peer(exchange, (rank + step) % n, (rank + n - step) % n);
+	return r < 0 ? r : read_from_peer_memory(exchange);
 }
 
-int trade_open(struct ranks *ranks, const struct near *near, const struct job *job,
-	       const struct run_store *own, const uint64_t *cuts, struct run_store *store,
-	       struct trade **ret_trade)
+int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
+	       const struct run_list *own_runs, const uint64_t *cuts, struct run_list *store,
+	       struct all_to_all **ret_exchange)
 {
-	struct trade *trade = calloc(1, sizeof *trade);
+	struct all_to_all *exchange = calloc(1, sizeof *exchange);
 	int r;
 
-	*ret_trade = trade;
-	if (!trade)
-		return fail(-ENOMEM, "no memory for the runs of %u ranks", ranks_size(ranks));
-	*trade = (struct trade){
-		.ranks = ranks, .near = near, .job = job, .own = own, .cuts = cuts
+	*ret_exchange = exchange;
+	if (!exchange)
+		return fail(-ENOMEM, "no memory for the runs of %u ranks", comm_size(comm));
+	*exchange = (struct all_to_all){
+		.comm = comm, .peer_memory = peer_memory, .job = job, .own_runs = own_runs, .cuts = cuts
 	};
-	r = carry_out(trade);
-	for (unsigned i = 0; i < ranks_size(ranks) && r == 0; i++)
-		r = i == ranks_rank(ranks) ? take_own(trade, store) :
-					     take_lot(trade, &trade->lots[i], store);
+	r = exchange_all_segments(exchange);
+	for (unsigned i = 0; i < comm_size(comm) && r == 0; i++)
+		r = i == comm_rank(comm) ? add_own_segments(exchange, store) :
+					     add_incoming_segments(exchange, &exchange->incoming[i], store);
 	return r;
 }
 
-void trade_close(struct trade *trade)
+void all_to_all_close(struct all_to_all *exchange)
 {
-	if (!trade)
+	if (!exchange)
 		return;
-	for (unsigned i = 0; trade->lots && i < ranks_size(trade->ranks); i++) {
-		device_release(job_device(trade->job), MEMORY_DEVICE, trade->lots[i].memory,
-			       trade->lots[i].nbytes);
-		free(trade->lots[i].parts);
+	for (unsigned i = 0; exchange->incoming && i < comm_size(exchange->comm); i++) {
+		device_free(job_device(exchange->job), MEMORY_DEVICE, exchange->incoming[i].memory,
+			       exchange->incoming[i].nbytes);
+		free(exchange->incoming[i].segments);
 	}
-	free(trade->lots);
-	free(trade->offers);
-	free(trade->heard);
-	free(trade->receiving);
-	free(trade);
+	free(exchange->incoming);
+	free(exchange->sent_descs);
+	free(exchange->received_descs);
+	free(exchange->segment_receives);
+	free(exchange);
 }
 
-uint64_t trade_received_nbytes(const struct trade *trade)
+uint64_t all_to_all_received_nbytes(const struct all_to_all *exchange)
 {
-	return trade ? trade->received_nbytes : 0;
+	return exchange ? exchange->received_nbytes : 0;
 }

@@ -17,15 +17,15 @@
 #include "src/comm/comm.h"
 #include "src/run/run_list.h"
 
-struct trade;
+struct all_to_all;
 
 /*
  * Has every rank room for what it would get? room_nbytes: of this one. The cuts are as in
- * depot_open(), of runs all resident in memory of the host. Every rank calls it. Returns 0, or a
+ * remote_runs_open(), of runs all resident in memory of the host. Every rank calls it. Returns 0, or a
  * negative errno after a message.
  */
-int trade_has_room(struct ranks *ranks, const struct job *job, const struct run_store *own,
-		   const uint64_t *cuts, uint64_t room_nbytes, bool *ret_has_room);
+int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_list *own_runs,
+		   const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits);
 
 /*
  * Carry it out, and append the own range's parts of all ranks' runs, in the order of ties. Every
@@ -33,12 +33,12 @@ int trade_has_room(struct ranks *ranks, const struct job *job, const struct run_
  * runs only what is in parts is there from then on. Returns 0 or a negative errno after a message;
  * to be closed in both cases.
  */
-int trade_open(struct ranks *ranks, const struct near *near, const struct job *job,
-	       const struct run_store *own, const uint64_t *cuts, struct run_store *store,
-	       struct trade **ret_trade);
+int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
+	       const struct run_list *own_runs, const uint64_t *cuts, struct run_list *store,
+	       struct all_to_all **ret_exchange);
 
 /* The parts must be closed before; after a failure nothing is under way (comm.h). NULL is fine. */
-void trade_close(struct trade *trade);
+void all_to_all_close(struct all_to_all *exchange);
 
 /* Bytes that have come from other ranks, and that their memory takes. NULL: 0. */
-uint64_t trade_received_nbytes(const struct trade *trade);
+uint64_t all_to_all_received_nbytes(const struct all_to_all *exchange);

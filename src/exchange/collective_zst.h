@@ -24,32 +24,32 @@
 #include "io/spill/spill.h"
 #include "src/comm/comm.h"
 
-struct frames;
+struct collective_zst;
 
 /* Both must outlive it. */
-int frames_open(struct ranks *ranks, struct spill *spill, struct frames **ret_frames);
+int collective_zst_open(struct comm *comm, struct spill *spill, struct collective_zst **ret_zst);
 /* NULL is fine; nothing is given back of the spill. */
-void frames_close(struct frames *frames);
+void collective_zst_close(struct collective_zst *zst);
 
 /* Where own frames are to go. */
-struct zst_sink frames_sink(struct frames *frames);
+struct zst_sink collective_zst_sink(struct collective_zst *zst);
 
 /*
  * Keep content of other ranks that is behind the own; and write it to the output, in its order. The
  * own ends at `end`, and from there on there must be all of it, once.
  */
-int frames_keep_content(struct frames *frames, uint64_t offset, const void *data, size_t nbytes);
-int frames_give_content(struct frames *frames, uint64_t end, struct output *output);
+int collective_zst_buffer_content(struct collective_zst *zst, uint64_t offset, const void *data, size_t nbytes);
+int collective_zst_flush_content(struct collective_zst *zst, uint64_t end, struct output *output);
 
 /*
  * Every rank calls it, with the index of its frames, and gets that of all, to be freed. All of them
  * must have content_nbytes.
  */
-int frames_meet(struct frames *frames, const struct zst_index *own, uint64_t content_nbytes,
+int collective_zst_merge_index(struct collective_zst *zst, const struct zst_index *own_index, uint64_t content_nbytes,
 		struct zst_index *ret_index);
 
 /* Bytes of the file, which one rank is to write. */
-struct frames_sink {
+struct stripe_sink {
 	uint64_t stripe_nbytes; /* never across the end of a stripe */
 	void *context;
 	int (*write)(void *context, unsigned owner, uint64_t offset, const void *data,
@@ -57,5 +57,5 @@ struct frames_sink {
 };
 
 /* After that: what this rank has of the file. *ret_nbytes: what all have. */
-int frames_write(struct frames *frames, const struct zst_index *index,
-		 const struct frames_sink *sink, uint64_t *ret_nbytes);
+int collective_zst_write(struct collective_zst *zst, const struct zst_index *index,
+		 const struct stripe_sink *sink, uint64_t *ret_nbytes);

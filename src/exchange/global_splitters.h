@@ -20,18 +20,18 @@
 #include "src/comm/comm.h"
 #include "src/run/run.h"
 
-/* Into how many ranges, of how many items together at most; at_keys: no key is in two of them. */
-struct range_wish {
-	uint32_t n;
-	uint64_t n_most;
-	bool at_keys;
+/* Into how many ranges, of how many items together at most; at_key_boundaries: no key is in two of them. */
+struct splitter_params {
+	uint32_t n_partitions;
+	uint64_t max_items;
+	bool at_key_boundaries;
 };
 
 /*
  * Cut the own runs into ranges of about as many items of all runs together each, or of the first
- * n_most of them: of run i, from ret_cuts[q * n_runs + i] to ret_cuts[(q + 1) * n_runs + i] is in
+ * max_items of them: of run i, from ret_cuts[q * n_runs + i] to ret_cuts[(q + 1) * n_runs + i] is in
  * range q. Resident runs are sampled for that. Every rank calls it, and wishes the same. Returns 0
  * or a negative errno after a message.
  */
-int range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs, uint32_t n_runs,
-	      const struct range_wish *wish, uint64_t *ret_cuts);
+int global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs, uint32_t n_runs,
+	      const struct splitter_params *params, uint64_t *ret_cuts);

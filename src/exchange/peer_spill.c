@@ -12,120 +12,120 @@
 #include "src/base/interval_search.h"
 #include "src/base/diagnostics.h"
 
-struct near_store {
-	const struct near *near;
+struct peer_spill {
+	const struct peer_memory *peer_memory;
 	unsigned rank;
-	uint64_t n_places, n_files;
-	struct memory_place *places; /* by offset */
+	uint64_t n_regions, n_files;
+	struct extent_address *regions; /* by offset */
 	struct file *files;
 };
 
-struct near_store_counts near_store_count(const struct spill *spill)
+struct peer_spill_counts peer_spill_count(const struct spill *spill)
 {
-	return (struct near_store_counts){ .n_places = spill_n_places(spill),
+	return (struct peer_spill_counts){ .n_regions = spill_n_memory_extents(spill),
 					   .n_files = spill_n_files(spill) };
 }
 
-void near_store_get_files(const struct spill *spill, uint64_t n, int64_t *ret_descriptors)
+void peer_spill_get_fds(const struct spill *spill, uint64_t n, int64_t *ret_fds)
 {
 	for (uint32_t i = 0; i < n; i++)
-		ret_descriptors[i] = spill_descriptor(spill, i);
+		ret_fds[i] = spill_descriptor(spill, i);
 }
 
-static void open_files(struct near_store *store, const int64_t *descriptors)
+static void open_peer_files(struct peer_spill *peer_spill, const int64_t *fds)
 {
-	for (uint64_t i = 0; i < store->n_files; i++) {
-		struct file *file = &store->files[i];
+	for (uint64_t i = 0; i < peer_spill->n_files; i++) {
+		struct file *file = &peer_spill->files[i];
 
 		*file = (struct file){ .calls = &syscalls_plain, .fd = -1 };
-		if (descriptors[i] >= 0 &&
+		if (fds[i] >= 0 &&
 		    file_open(&syscalls_plain, AT_FDCWD,
-			      near_path(store->near, store->rank, (int)descriptors[i]).text,
+			      peer_memory_fd_path(peer_spill->peer_memory, peer_spill->rank, (int)fds[i]).text,
 			      O_RDONLY, 0, file) < 0)
 			file->fd = -1;
 	}
 }
 
-int near_store_open(const struct near *near, unsigned rank, struct near_store_counts counts,
-		    const struct memory_place *places, const int64_t *descriptors,
-		    struct near_store **ret_store)
+int peer_spill_open(const struct peer_memory *peer_memory, unsigned rank, struct peer_spill_counts counts,
+		    const struct extent_address *regions, const int64_t *fds,
+		    struct peer_spill **ret_peer_spill)
 {
-	struct near_store *store = calloc(1, sizeof *store);
+	struct peer_spill *peer_spill = calloc(1, sizeof *peer_spill);
 
-	*ret_store = store;
-	if (store) {
-		store->places = calloc(counts.n_places + 1, sizeof *store->places);
-		store->files = calloc(counts.n_files + 1, sizeof *store->files);
+	*ret_peer_spill = peer_spill;
+	if (peer_spill) {
+		peer_spill->regions = calloc(counts.n_regions + 1, sizeof *peer_spill->regions);
+		peer_spill->files = calloc(counts.n_files + 1, sizeof *peer_spill->files);
 	}
-	if (!store || !store->places || !store->files)
+	if (!peer_spill || !peer_spill->regions || !peer_spill->files)
 		return fail(-ENOMEM, "no memory for what rank %u has stored", rank);
-	store->near = near;
-	store->rank = rank;
-	store->n_places = counts.n_places;
-	store->n_files = counts.n_files;
-	memcpy(store->places, places, counts.n_places * sizeof *places);
-	open_files(store, descriptors);
+	peer_spill->peer_memory = peer_memory;
+	peer_spill->rank = rank;
+	peer_spill->n_regions = counts.n_regions;
+	peer_spill->n_files = counts.n_files;
+	memcpy(peer_spill->regions, regions, counts.n_regions * sizeof *regions);
+	open_peer_files(peer_spill, fds);
 	return 0;
 }
 
-void near_store_close(struct near_store *store)
+void peer_spill_close(struct peer_spill *peer_spill)
 {
-	if (!store)
+	if (!peer_spill)
 		return;
-	for (uint64_t i = 0; i < store->n_files; i++)
-		file_close(&store->files[i]);
-	free(store->places);
-	free(store->files);
-	free(store);
+	for (uint64_t i = 0; i < peer_spill->n_files; i++)
+		file_close(&peer_spill->files[i]);
+	free(peer_spill->regions);
+	free(peer_spill->files);
+	free(peer_spill);
 }
 
-static bool is_in_memory(const struct near_store *store, struct spill_extent extent)
+static bool is_in_memory(const struct peer_spill *peer_spill, struct spill_extent extent)
 {
-	return extent.file == store->n_files;
+	return extent.file == peer_spill->n_files;
 }
 
-bool near_store_has(const struct near_store *store, struct spill_extent extent)
+bool peer_spill_can_read(const struct peer_spill *peer_spill, struct spill_extent extent)
 {
-	if (!store)
+	if (!peer_spill)
 		return false;
-	return is_in_memory(store, extent) ||
-	       (extent.file < store->n_files && store->files[extent.file].fd >= 0);
+	return is_in_memory(peer_spill, extent) ||
+	       (extent.file < peer_spill->n_files && peer_spill->files[extent.file].fd >= 0);
 }
 
-static int read_memory(const struct near_store *store, struct spill_extent extent, void *buffer)
+static int read_peer_region(const struct peer_spill *peer_spill, struct spill_extent extent, void *buffer)
 {
-	const uint64_t i = begins_find(store->places, sizeof *store->places,
-				       offsetof(struct memory_place, offset), store->n_places,
+	const uint64_t i = find_interval(peer_spill->regions, sizeof *peer_spill->regions,
+				       offsetof(struct extent_address, offset), peer_spill->n_regions,
 				       extent.offset);
-	const struct memory_place *place = &store->places[i];
+	const struct extent_address *region = &peer_spill->regions[i];
 
-	if (i >= store->n_places || extent.offset < place->offset ||
-	    extent.offset - place->offset > place->nbytes ||
-	    extent.nbytes > place->nbytes - (extent.offset - place->offset))
+	if (i >= peer_spill->n_regions || extent.offset < region->offset ||
+	    extent.offset - region->offset > region->nbytes ||
+	    extent.nbytes > region->nbytes - (extent.offset - region->offset))
 		return fail(-EINVAL, "internal error: rank %u has nothing in memory at %" PRIu64,
-			    store->rank, extent.offset);
-	return near_read(store->near, store->rank, place->address + (extent.offset - place->offset),
+			    peer_spill->rank, extent.offset);
+	return peer_memory_read(peer_spill->peer_memory, peer_spill->rank, region->address + (extent.offset - region->offset),
 			 buffer, extent.nbytes);
 }
 
-static int read_file(const struct near_store *store, struct spill_extent extent, void *buffer)
+static int read_peer_file(const struct peer_spill *peer_spill, struct spill_extent extent, void *buffer)
 {
 	const int r =
-		file_read_at(&store->files[extent.file], extent.offset, buffer, extent.nbytes);
+		file_read_at(&peer_spill->files[extent.file], extent.offset, buffer, extent.nbytes);
 	/* A rank that fails gives its space back: what is read then is not what it has stored. */
-	const int standing = near_confirm(store->near, store->rank);
+	const int alive = peer_memory_check_alive(peer_spill->peer_memory, peer_spill->rank);
 
-	if (standing < 0)
-		return standing;
+	if (alive < 0)
+		return alive;
 	return r < 0 ? fail(r,
 			    "a temporary file of rank %u: %" PRIu64 " bytes at %" PRIu64
 			    " cannot be read: %m; check the disk",
-			    store->rank, extent.nbytes, extent.offset) :
+			    peer_spill->rank, extent.nbytes, extent.offset) :
 		       0;
 }
 
-int near_store_read(const struct near_store *store, struct spill_extent extent, void *buffer)
+int peer_spill_read(const struct peer_spill *peer_spill, struct spill_extent extent, void *buffer)
 {
-	return is_in_memory(store, extent) ? read_memory(store, extent, buffer) :
-					     read_file(store, extent, buffer);
+	return is_in_memory(peer_spill, extent) ? read_peer_region(peer_spill, extent, buffer) :
+					     read_peer_file(peer_spill, extent, buffer);
 }

@@ -5,7 +5,7 @@
  * own for the same files. Both are looked up by extents (spill.h), as the rank itself does.
  *
  *	the rank that stores                      the one that reads
- *	near_store_count(), _places(), _files()   near_store_open(), near_store_read()
+ *	peer_spill_count(), _places(), _files()   peer_spill_open(), peer_spill_read()
  */
 #pragma once
 
@@ -13,29 +13,29 @@
 #include "io/spill/spill.h"
 #include "src/comm/peer_memory.h"
 
-struct near_store;
+struct peer_spill;
 
 /* What is there to be told, once all is stored. */
-struct near_store_counts {
-	uint64_t n_places, n_files;
+struct peer_spill_counts {
+	uint64_t n_regions, n_files;
 };
-struct near_store_counts near_store_count(const struct spill *spill);
+struct peer_spill_counts peer_spill_count(const struct spill *spill);
 
 /* By file: its descriptor, or -1. */
-void near_store_get_files(const struct spill *spill, uint64_t n, int64_t *ret_descriptors);
+void peer_spill_get_fds(const struct spill *spill, uint64_t n, int64_t *ret_fds);
 
 /*
  * Of a rank that is near, with what it has told. A file that cannot be opened is none. near must
  * outlive it. Returns 0, or -ENOMEM after a message.
  */
-int near_store_open(const struct near *near, unsigned rank, struct near_store_counts counts,
-		    const struct memory_place *places, const int64_t *descriptors,
-		    struct near_store **ret_store);
+int peer_spill_open(const struct peer_memory *peer_memory, unsigned rank, struct peer_spill_counts counts,
+		    const struct extent_address *regions, const int64_t *fds,
+		    struct peer_spill **ret_peer_spill);
 /* NULL is fine. */
-void near_store_close(struct near_store *store);
+void peer_spill_close(struct peer_spill *peer_spill);
 
 /* Can the extent be read here? NULL: no. */
-bool near_store_has(const struct near_store *store, struct spill_extent extent);
+bool peer_spill_can_read(const struct peer_spill *peer_spill, struct spill_extent extent);
 
 /* If so: read it, or a part of one. Any thread. Returns 0, or a negative errno after a message. */
-int near_store_read(const struct near_store *store, struct spill_extent extent, void *buffer);
+int peer_spill_read(const struct peer_spill *peer_spill, struct spill_extent extent, void *buffer);

@@ -11,134 +11,134 @@
 #include "src/base/diagnostics.h"
 #include "src/exchange/remote_runs_internal.h"
 
-struct row depot_make_row(const struct depot *depot, unsigned rank, uint64_t run)
+struct run_segment remote_runs_get_segment(const struct remote_runs *remote, unsigned rank, uint64_t run)
 {
-	const uint64_t *cut = &depot->cuts[rank * depot->own->n + run];
-	const struct run_file *file = run_stored_file(depot->own->runs[run]);
+	const uint64_t *cut = &remote->cuts[rank * remote->own_runs->n + run];
+	const struct run_file *file = run_stored_file(remote->own_runs->runs[run]);
 	const struct run_block *blocks = run_file_blocks(file);
-	struct row row = { .begin = cut[0], .end = cut[depot->own->n] };
+	struct run_segment segment = { .begin = cut[0], .end = cut[remote->own_runs->n] };
 	uint64_t last;
 
-	if (row.begin >= row.end)
-		return (struct row){ 0 };
-	row.first_block = begins_find(blocks, sizeof *blocks,
+	if (segment.begin >= segment.end)
+		return (struct run_segment){ 0 };
+	segment.first_block = find_interval(blocks, sizeof *blocks,
 				      offsetof(struct run_block, first_item),
-				      run_file_n_blocks(file), row.begin);
-	last = begins_find(blocks, sizeof *blocks, offsetof(struct run_block, first_item),
-			   run_file_n_blocks(file), row.end - 1);
-	row.n_blocks = last + 1 - row.first_block;
-	row.first_item = blocks[row.first_block].first_item;
-	return row;
+				      run_file_n_blocks(file), segment.begin);
+	last = find_interval(blocks, sizeof *blocks, offsetof(struct run_block, first_item),
+			   run_file_n_blocks(file), segment.end - 1);
+	segment.n_blocks = last + 1 - segment.first_block;
+	segment.first_item = blocks[segment.first_block].first_item;
+	return segment;
 }
 
-size_t depot_answer_nbytes(const struct request *request)
+size_t run_request_response_nbytes(const struct run_request *request)
 {
-	switch (request->wish) {
-	case WISH_ROWS:
-		return request->n * sizeof(struct row);
-	case WISH_BLOCKS:
+	switch (request->kind) {
+	case REQUEST_SEGMENTS:
+		return request->n * sizeof(struct run_segment);
+	case REQUEST_BLOCKS:
 		return request->n * sizeof(struct run_block);
-	case WISH_BYTES:
+	case REQUEST_BYTES:
 		return request->extent.nbytes;
-	case WISH_COUNTS:
-		return sizeof(struct near_store_counts);
-	case WISH_PLACES:
-		return request->n * sizeof(struct memory_place);
-	case WISH_FILES:
+	case REQUEST_COUNTS:
+		return sizeof(struct peer_spill_counts);
+	case REQUEST_MEMORY_REGIONS:
+		return request->n * sizeof(struct extent_address);
+	case REQUEST_FILES:
 		return request->n * sizeof(int64_t);
 	default:
 		return 0;
 	}
 }
 
-int depot_take_part(struct depot *depot, struct run *run, uint64_t begin, uint64_t end,
-		    struct run_store *store)
+int remote_runs_append_segment(struct remote_runs *remote, struct run *run, uint64_t begin, uint64_t end,
+		    struct run_list *store)
 {
-	struct run *part;
-	int r = run_open_part(depot->job->layout, run, begin, end, &part);
+	struct run *segment;
+	int r = run_open_subrun(remote->job->layout, run, begin, end, &segment);
 
-	return r < 0 ? r : run_store_add(store, part);
+	return r < 0 ? r : run_list_add(store, segment);
 }
 
-static int take_own(struct depot *depot, struct run_store *store)
+static int append_own_segments(struct remote_runs *remote, struct run_list *store)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < depot->own->n && r == 0; i++) {
-		const struct row row = depot_make_row(depot, ranks_rank(depot->ranks), i);
+	for (size_t i = 0; i < remote->own_runs->n && r == 0; i++) {
+		const struct run_segment segment = remote_runs_get_segment(remote, comm_rank(remote->comm), i);
 
-		if (row.begin < row.end)
-			r = depot_take_part(depot, depot->own->runs[i], row.begin, row.end, store);
+		if (segment.begin < segment.end)
+			r = remote_runs_append_segment(remote, remote->own_runs->runs[i], segment.begin, segment.end, store);
 	}
 	return r;
 }
 
-int depot_take(struct depot *depot, struct run_store *store)
+int remote_runs_append(struct remote_runs *remote, struct run_list *store)
 {
-	const unsigned n = ranks_size(depot->ranks), own = ranks_rank(depot->ranks);
+	const unsigned n = comm_size(remote->comm), own_rank = comm_rank(remote->comm);
 	int r = 0;
 
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = i == own ? take_own(depot, store) : depot_take_far(&depot->far[i], store);
+		r = i == own_rank ? append_own_segments(remote, store) : run_client_append(&remote->peers[i], store);
 	return r;
 }
 
-int depot_open(struct ranks *ranks, const struct near *near, const struct job *job,
-	       const struct run_store *own, const uint64_t *cuts, struct depot **ret_depot)
+int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
+	       const struct run_list *own_runs, const uint64_t *cuts, struct remote_runs **ret_remote)
 {
-	const unsigned n = ranks_size(ranks);
-	const uint64_t n_own = own->n;
-	struct depot *depot = calloc(1, sizeof *depot);
+	const unsigned n = comm_size(comm);
+	const uint64_t n_local_runs = own_runs->n;
+	struct remote_runs *remote = calloc(1, sizeof *remote);
 	int r = 0;
 
-	*ret_depot = depot;
-	if (!depot)
+	*ret_remote = remote;
+	if (!remote)
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", n);
-	depot->ranks = ranks;
-	depot->near = near;
-	depot->job = job;
-	depot->own = own;
-	depot->cuts = cuts;
-	pthread_mutex_init(&depot->lock, NULL);
-	pthread_cond_init(&depot->served, NULL);
-	depot->far = calloc(n, sizeof *depot->far);
-	depot->n_runs = calloc(n, sizeof *depot->n_runs);
-	if (!depot->far || !depot->n_runs)
+	remote->comm = comm;
+	remote->peer_memory = peer_memory;
+	remote->job = job;
+	remote->own_runs = own_runs;
+	remote->cuts = cuts;
+	pthread_mutex_init(&remote->lock, NULL);
+	pthread_cond_init(&remote->response_freed, NULL);
+	remote->peers = calloc(n, sizeof *remote->peers);
+	remote->n_runs = calloc(n, sizeof *remote->n_runs);
+	if (!remote->peers || !remote->n_runs)
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", n);
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = depot_open_far(depot, i);
+		r = run_client_open(remote, i);
 	if (r == 0)
-		r = ranks_gather_all(ranks, &n_own, sizeof n_own, depot->n_runs);
-	return r < 0 ? r : depot_start_servers(depot);
+		r = comm_allgather(comm, &n_local_runs, sizeof n_local_runs, remote->n_runs);
+	return r < 0 ? r : run_server_start(remote);
 }
 
-int depot_finish(struct depot *depot)
+int remote_runs_finish(struct remote_runs *remote)
 {
-	int r = ranks_barrier(depot->ranks);
+	int r = comm_barrier(remote->comm);
 
 	if (r == 0)
-		r = depot_tell_servers(depot);
+		r = run_server_stop(remote);
 	if (r == 0)
-		depot_join_servers(depot);
+		run_server_join(remote);
 	return r;
 }
 
-void depot_close(struct depot *depot)
+void remote_runs_close(struct remote_runs *remote)
 {
-	if (!depot)
+	if (!remote)
 		return;
-	depot_join_servers(depot);
-	run_store_free(&depot->all);
-	for (unsigned i = 0; depot->far && i < ranks_size(depot->ranks); i++)
-		depot_close_far(&depot->far[i]);
-	free(depot->far);
-	free(depot->n_runs);
-	pthread_cond_destroy(&depot->served);
-	pthread_mutex_destroy(&depot->lock);
-	free(depot);
+	run_server_join(remote);
+	run_list_free(&remote->fetched_runs);
+	for (unsigned i = 0; remote->peers && i < comm_size(remote->comm); i++)
+		run_client_close(&remote->peers[i]);
+	free(remote->peers);
+	free(remote->n_runs);
+	pthread_cond_destroy(&remote->response_freed);
+	pthread_mutex_destroy(&remote->lock);
+	free(remote);
 }
 
-uint64_t depot_received_nbytes(const struct depot *depot)
+uint64_t remote_runs_received_nbytes(const struct remote_runs *remote)
 {
-	return atomic_load(&depot->received_nbytes);
+	return atomic_load(&remote->received_nbytes);
 }

@@ -5,7 +5,7 @@
  *	rank 1   [    run 0   | run 1 ]		is cut at the same splitters (global_splitters.h)
  *	           ^ range of rank 0 ^ range of rank 1
  *
- * What lies between two cuts is a part of a run, and a part is a run (run_open_part()), also if
+ * What lies between two cuts is a part of a run, and a part is a run (run_open_subrun()), also if
  * the run is another rank's: that is a run file in a spill which is elsewhere (spill.h). Its index
  * comes once, and its blocks when the merge wants them, as they are stored: packed and compressed,
  * to be checked and decoded by who reads them. So nothing in a merge knows of ranks.
@@ -16,7 +16,7 @@
  * Of a rank that is near bytes are not asked for: they are read from its memory, or its files
  * (peer_spill.h).
  *
- * A rank that cannot read what another one wants ends them all (ranks_abort()), after a message.
+ * A rank that cannot read what another one wants ends them all (comm_abort()), after a message.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #include "src/comm/comm.h"
 #include "src/run/run_list.h"
 
-struct depot;
+struct remote_runs;
 
 /*
  * Offer the own runs, all stored, to the other ranks: of each, [cuts[q * n], cuts[(q + 1) * n]) is
@@ -32,23 +32,23 @@ struct depot;
  * and the job must outlive the depot. Returns 0 or a negative errno after a message; to be closed
  * in both cases.
  */
-int depot_open(struct ranks *ranks, const struct near *near, const struct job *job,
-	       const struct run_store *own, const uint64_t *cuts, struct depot **ret_depot);
+int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
+	       const struct run_list *own_runs, const uint64_t *cuts, struct remote_runs **ret_remote);
 
 /* Append the own range's parts of all ranks' runs, in the order of ties. As above. */
-int depot_take(struct depot *depot, struct run_store *store);
+int remote_runs_append(struct remote_runs *remote, struct run_list *store);
 
 /*
  * Every rank calls it when its parts are not read any more, and waits for all others: serve them
  * until then. 0, or a negative errno after a message.
  */
-int depot_finish(struct depot *depot);
+int remote_runs_finish(struct remote_runs *remote);
 
 /*
- * It is finished, or the ranks have failed (ranks_give_up()): others are served no more when it
+ * It is finished, or the ranks have failed (comm_fail()): others are served no more when it
  * returns. Parts that were taken must be closed before. NULL is fine.
  */
-void depot_close(struct depot *depot);
+void remote_runs_close(struct remote_runs *remote);
 
 /* Bytes that have come from other ranks. */
-uint64_t depot_received_nbytes(const struct depot *depot);
+uint64_t remote_runs_received_nbytes(const struct remote_runs *remote);

@@ -10,87 +10,87 @@
 #include "src/exchange/peer_spill.h"
 
 enum {
-	DEPOT_N_SERVERS = 8, /* of which most wait for what is on its way */
-	DEPOT_BLOCKS_AT_ONCE = 1 << 14,
-	DEPOT_NAME_NBYTES = 96,
-	DEPOT_ADVICE_NBYTES = 128,
+	RUN_SERVER_N_THREADS = 8, /* of which most wait for what is on its way */
+	RUN_REQUEST_MAX_BLOCKS = 1 << 14,
+	REMOTE_RANK_NAME_NBYTES = 96,
+	REMOTE_RANK_HINT_NBYTES = 128,
 };
 
-enum wish {
-	WISH_END,    /* of the own servers: nobody asks any more */
-	WISH_ROWS,   /* of the runs: struct row, n of them */
-	WISH_BLOCKS, /* of a run's index: from `first` on, n */
-	WISH_BYTES,  /* of the spill: the extent */
-	WISH_COUNTS, /* of that, for who is near: how much there is of ... */
-	WISH_PLACES, /* ... struct memory_place, n of them, ... */
-	WISH_FILES,  /* ... and of descriptors, n of them */
-	N_WISHES
+enum run_request_kind {
+	REQUEST_STOP,    /* of the own servers: nobody asks any more */
+	REQUEST_SEGMENTS,   /* of the runs: struct row, n of them */
+	REQUEST_BLOCKS, /* of a run's index: from `first` on, n */
+	REQUEST_BYTES,  /* of the spill: the extent */
+	REQUEST_COUNTS, /* of that, for who is near: how much there is of ... */
+	REQUEST_MEMORY_REGIONS, /* ... struct extent_address, n of them, ... */
+	REQUEST_FILES,  /* ... and of descriptors, n of them */
+	N_REQUEST_KINDS
 };
 
-/* A message. Its answer is of depot_answer_nbytes(). */
-struct request {
-	uint32_t wish, tag;
+/* A message. Its answer is of run_request_response_nbytes(). */
+struct run_request {
+	uint32_t kind, tag;
 	uint64_t run, first, n;
 	struct spill_extent extent;
 };
 
 /* Of a run, the range of the one who asks. */
-struct row {
+struct run_segment {
 	uint64_t begin, end; /* items */
 	uint64_t first_block, n_blocks;
 	uint64_t first_item; /* of the first block */
 };
 
 /* A rank's runs, as another one reads them. */
-struct far {
-	struct depot *depot;
+struct remote_rank {
+	struct remote_runs *remote;
 	unsigned rank;
-	char name[DEPOT_NAME_NBYTES];
-	char advice[DEPOT_ADVICE_NBYTES]; /* if it is kept: of damage, which will be there again */
+	char name[REMOTE_RANK_NAME_NBYTES];
+	char hint[REMOTE_RANK_HINT_NBYTES]; /* if it is kept: of damage, which will be there again */
 	struct spill *spill;
-	struct near_store *store; /* what of it is read where it is; NULL: nothing */
+	struct peer_spill *peer_spill; /* what of it is read where it is; NULL: nothing */
 };
 
-struct depot {
-	struct ranks *ranks;
-	const struct near *near;
+struct remote_runs {
+	struct comm *comm;
+	const struct peer_memory *peer_memory;
 	const struct job *job;
-	const struct run_store *own;
+	const struct run_list *own_runs;
 	const uint64_t *cuts;
-	struct far *far;      /* one of each rank */
+	struct remote_rank *peers;      /* one of each rank */
 	uint64_t *n_runs;     /* the same */
-	struct run_store all; /* runs of other ranks, of which the parts are */
-	pthread_t servers[DEPOT_N_SERVERS];
+	struct run_list fetched_runs; /* runs of other ranks, of which the parts are */
+	pthread_t servers[RUN_SERVER_N_THREADS];
 	unsigned n_servers;
 	pthread_mutex_t lock;
-	pthread_cond_t served;  /* one of them has less room than before */
-	uint64_t served_nbytes; /* room of all of them; under the lock */
+	pthread_cond_t response_freed;  /* one of them has less room than before */
+	uint64_t responses_nbytes; /* room of all of them; under the lock */
 	atomic_uint next_tag;
 	atomic_uint_least64_t received_nbytes;
 };
 
 /* What of an own run is between two cuts. */
-struct row depot_make_row(const struct depot *depot, unsigned rank, uint64_t run);
+struct run_segment remote_runs_get_segment(const struct remote_runs *remote, unsigned rank, uint64_t run);
 
-size_t depot_answer_nbytes(const struct request *request);
+size_t run_request_response_nbytes(const struct run_request *request);
 
 /* A part of a run, appended to the store. 0, or a negative errno after a message. */
-int depot_take_part(struct depot *depot, struct run *run, uint64_t begin, uint64_t end,
-		    struct run_store *store);
+int remote_runs_append_segment(struct remote_runs *remote, struct run *run, uint64_t begin, uint64_t end,
+		    struct run_list *store);
 
 /* --- run_server.c: who is asked --- */
 
 /* 0, or a negative errno after a message: some may have been started. */
-int depot_start_servers(struct depot *depot);
+int run_server_start(struct remote_runs *remote);
 /* Nobody asks any more: let them end. */
-int depot_tell_servers(const struct depot *depot);
+int run_server_stop(const struct remote_runs *remote);
 /* They have been told, or the ranks have failed. */
-void depot_join_servers(struct depot *depot);
+void run_server_join(struct remote_runs *remote);
 
 /* --- run_client.c: who asks --- */
 
 /* What is stored by another rank; to be closed in any case. */
-int depot_open_far(struct depot *depot, unsigned rank);
-void depot_close_far(struct far *far);
+int run_client_open(struct remote_runs *remote, unsigned rank);
+void run_client_close(struct remote_rank *peer);
 /* Append the own range's parts of its runs. */
-int depot_take_far(struct far *far, struct run_store *store);
+int run_client_append(struct remote_rank *peer, struct run_list *store);

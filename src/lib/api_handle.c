@@ -15,73 +15,73 @@ const char *gsort_version(void)
 	return GSORT_VERSION;
 }
 
-bool told_enter(struct gsort *sort, struct messages **ret_before)
+bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved)
 {
 	if (!sort)
 		return false;
-	if (sort->refusals.failed) {
-		messages_destroy(&sort->refusals);
-		messages_init(&sort->refusals, told_hear_call, sort);
+	if (sort->call_messages.failed) {
+		diagnostics_destroy(&sort->call_messages);
+		diagnostics_init(&sort->call_messages, on_call_message, sort);
 	}
-	*ret_before = messages_enter(&sort->refusals);
+	*ret_saved = diagnostics_push(&sort->call_messages);
 	return true;
 }
 
-int told_leave(struct messages *before, int r)
+int api_end_call(struct diagnostics *saved, int r)
 {
-	messages_enter(before);
+	diagnostics_push(saved);
 	return r;
 }
 
 int gsort_open(struct gsort **ret_sort)
 {
-	const struct options nothing = OPTIONS_DEFAULTS;
+	const struct options defaults = OPTIONS_DEFAULTS;
 	struct gsort *sort;
-	pthread_condattr_t clock;
+	pthread_condattr_t clock_attributes;
 
 	if (!ret_sort)
 		return -EINVAL;
 	sort = calloc(1, sizeof *sort);
 	if (!sort)
 		return -ENOMEM;
-	sort->options = nothing;
-	messages_init(&sort->messages, told_hear_sort, sort);
-	messages_init(&sort->refusals, told_hear_call, sort);
+	sort->options = defaults;
+	diagnostics_init(&sort->sort_messages, on_sort_message, sort);
+	diagnostics_init(&sort->call_messages, on_call_message, sort);
 	cancellation_init(&sort->cancellation);
-	handover_init(&sort->in);
-	handover_init(&sort->out);
+	rendezvous_init(&sort->put_channel);
+	rendezvous_init(&sort->get_channel);
 	pthread_mutex_init(&sort->lock, NULL);
-	pthread_mutex_init(&sort->listening, NULL);
-	pthread_mutex_init(&sort->looking, NULL);
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&sort->ended, &clock);
-	pthread_condattr_destroy(&clock);
+	pthread_mutex_init(&sort->message_callback_lock, NULL);
+	pthread_mutex_init(&sort->progress_lock, NULL);
+	pthread_condattr_init(&clock_attributes);
+	pthread_condattr_setclock(&clock_attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&sort->ended_cond, &clock_attributes);
+	pthread_condattr_destroy(&clock_attributes);
 	*ret_sort = sort;
 	return 0;
 }
 
-static void free_all(struct gsort *sort)
+static void free_handle(struct gsort *sort)
 {
-	pthread_cond_destroy(&sort->ended);
-	pthread_mutex_destroy(&sort->looking);
-	pthread_mutex_destroy(&sort->listening);
+	pthread_cond_destroy(&sort->ended_cond);
+	pthread_mutex_destroy(&sort->progress_lock);
+	pthread_mutex_destroy(&sort->message_callback_lock);
 	pthread_mutex_destroy(&sort->lock);
-	handover_destroy(&sort->out);
-	handover_destroy(&sort->in);
+	rendezvous_destroy(&sort->get_channel);
+	rendezvous_destroy(&sort->put_channel);
 	cancellation_destroy(&sort->cancellation);
-	messages_destroy(&sort->refusals);
-	messages_destroy(&sort->messages);
-	reports_drop(&sort->reports);
-	news_close(sort->news);
+	diagnostics_destroy(&sort->call_messages);
+	diagnostics_destroy(&sort->sort_messages);
+	reports_discard(&sort->reports);
+	rank_progress_close(sort->rank_progress);
 	stats_close(sort->stats);
-	census_close(sort->census);
+	rank_stats_close(sort->rank_stats);
 	options_free(&sort->options);
-	for (size_t i = 0; i < sort->n_texts; i++)
-		free(sort->texts[i]);
-	free(sort->texts);
-	free(sort->given_inputs);
-	free(sort->told);
+	for (size_t i = 0; i < sort->n_strings; i++)
+		free(sort->strings[i]);
+	free(sort->strings);
+	free(sort->input_endpoints);
+	free(sort->returned_text);
 	free(sort);
 }
 
@@ -89,39 +89,39 @@ void gsort_close(struct gsort *sort)
 {
 	if (!sort)
 		return;
-	if (sort->has_begun) {
+	if (sort->has_started) {
 		gsort_cancel(sort);
-		pthread_join(sort->engine, NULL);
-		if (sort->is_watched)
-			pthread_join(sort->watching, NULL);
+		pthread_join(sort->sort_thread, NULL);
+		if (sort->has_progress_thread)
+			pthread_join(sort->progress_thread, NULL);
 	}
-	free_all(sort);
+	free_handle(sort);
 }
 
-int keep_text(struct gsort *sort, const char *text, const char **ret_kept)
+int api_copy_string(struct gsort *sort, const char *text, const char **ret_copy)
 {
-	char **texts = reallocarray(sort->texts, sort->n_texts + 1, sizeof *texts);
+	char **texts = reallocarray(sort->strings, sort->n_strings + 1, sizeof *texts);
 	char *copy;
 
 	if (!texts)
 		return fail(-ENOMEM, "no memory for '%s'", text);
-	sort->texts = texts;
+	sort->strings = texts;
 	copy = strdup(text);
 	if (!copy)
 		return fail(-ENOMEM, "no memory for '%s'", text);
-	texts[sort->n_texts++] = copy;
-	*ret_kept = copy;
+	texts[sort->n_strings++] = copy;
+	*ret_copy = copy;
 	return 0;
 }
 
-int check_pointer(const void *pointer, const char *name)
+int api_check_pointer(const void *pointer, const char *name)
 {
 	return pointer ? 0 : fail(-EINVAL, "%s is NULL", name);
 }
 
-int check_early(const struct gsort *sort, const char *name)
+int api_check_not_started(const struct gsort *sort, const char *name)
 {
-	return sort->has_begun ? fail(-EBUSY, "%s: the sort has begun", name) : 0;
+	return sort->has_started ? fail(-EBUSY, "%s: the sort has begun", name) : 0;
 }
 
 /* --- options, typed --- */
@@ -181,57 +181,57 @@ int gsort_add_temporary_directory(struct gsort *sort, const char *path)
 
 /* --- inputs and outputs --- */
 
-int append_input(struct gsort *sort, const char *name, struct given given)
+int api_append_input(struct gsort *sort, const char *name, struct given endpoint)
 {
 	struct options *options = &sort->options;
 	const size_t n = options->n_inputs;
 	const char **inputs = reallocarray(options->inputs, n + 1, sizeof *inputs);
-	struct given *given_inputs;
+	struct given *endpoints;
 
 	if (inputs)
 		options->inputs = inputs;
-	given_inputs = reallocarray(sort->given_inputs, n + 1, sizeof *given_inputs);
-	if (given_inputs)
-		sort->given_inputs = given_inputs;
-	if (!inputs || !given_inputs)
+	endpoints = reallocarray(sort->input_endpoints, n + 1, sizeof *endpoints);
+	if (endpoints)
+		sort->input_endpoints = endpoints;
+	if (!inputs || !endpoints)
 		return fail(-ENOMEM, "%s: no memory for another input", name);
 	inputs[n] = name;
-	given_inputs[n] = given;
+	endpoints[n] = endpoint;
 	options->n_inputs = n + 1;
 	return 0;
 }
 
-static int add_input(struct gsort *sort, const char *name, struct given given)
+static int add_input(struct gsort *sort, const char *name, struct given endpoint)
 {
-	const char *kept;
-	int r = check_early(sort, name);
+	const char *copy;
+	int r = api_check_not_started(sort, name);
 
 	if (r == 0)
-		r = keep_text(sort, name, &kept);
-	return r < 0 ? r : append_input(sort, kept, given);
+		r = api_copy_string(sort, name, &copy);
+	return r < 0 ? r : api_append_input(sort, copy, endpoint);
 }
 
 static int add_path(struct gsort *sort, const char *path)
 {
-	const int r = check_pointer(path, "the path of an input");
+	const int r = api_check_pointer(path, "the path of an input");
 
 	if (r < 0)
 		return r;
 	if (!*path)
 		return fail(-EINVAL, "the path of an input cannot be empty");
-	return add_input(sort, path, (struct given){ .kind = GIVEN_PATH });
+	return add_input(sort, path, (struct given){ .kind = ENDPOINT_PATH });
 }
 
 int gsort_add_input_path(struct gsort *sort, const char *path)
 {
-	struct messages *before;
+	struct diagnostics *saved;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	return told_leave(before, add_path(sort, path));
+	return api_end_call(saved, add_path(sort, path));
 }
 
-static void name_descriptor(int fd, char name[static 32])
+static void format_descriptor_name(int fd, char name[static 32])
 {
 	snprintf(name, 32, "descriptor %d", fd);
 }
@@ -248,17 +248,17 @@ static int add_descriptor(struct gsort *sort, int fd)
 
 	if (r < 0)
 		return r;
-	name_descriptor(fd, name);
-	return add_input(sort, name, (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = fd });
+	format_descriptor_name(fd, name);
+	return add_input(sort, name, (struct given){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd });
 }
 
 int gsort_add_input_fd(struct gsort *sort, int fd)
 {
-	struct messages *before;
+	struct diagnostics *saved;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	return told_leave(before, add_descriptor(sort, fd));
+	return api_end_call(saved, add_descriptor(sort, fd));
 }
 
 int gsort_set_output_path(struct gsort *sort, const char *path)
@@ -266,45 +266,45 @@ int gsort_set_output_path(struct gsort *sort, const char *path)
 	return gsort_set(sort, "output", path);
 }
 
-static int give_output(struct gsort *sort, int fd)
+static int set_output_descriptor(struct gsort *sort, int fd)
 {
 	char name[32];
 	int r;
 
-	name_descriptor(fd, name);
-	r = check_early(sort, name);
+	format_descriptor_name(fd, name);
+	r = api_check_not_started(sort, name);
 	if (r == 0)
 		r = check_descriptor(fd);
 	if (r < 0)
 		return r;
-	if (sort->given_output.kind != GIVEN_PATH)
-		return fail(-EINVAL, "%s: the output is %s already", name, sort->output_name);
-	r = keep_text(sort, name, &sort->output_name);
+	if (sort->output_endpoint.kind != ENDPOINT_PATH)
+		return fail(-EINVAL, "%s: the output is %s already", name, sort->output_label);
+	r = api_copy_string(sort, name, &sort->output_label);
 	if (r == 0)
-		sort->given_output = (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = fd };
+		sort->output_endpoint = (struct given){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	return r;
 }
 
 int gsort_set_output_fd(struct gsort *sort, int fd)
 {
-	struct messages *before;
+	struct diagnostics *saved;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	return told_leave(before, give_output(sort, fd));
+	return api_end_call(saved, set_output_descriptor(sort, fd));
 }
 
 int gsort_set_process(struct gsort *sort, struct gsort_process *process)
 {
-	struct messages *before;
+	struct diagnostics *before;
 	int r;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &before))
 		return -EINVAL;
-	r = check_pointer(process, "the process");
+	r = api_check_pointer(process, "the process");
 	if (r == 0)
-		r = check_early(sort, "a process");
+		r = api_check_not_started(sort, "a process");
 	if (r == 0)
 		sort->process = process;
-	return told_leave(before, r);
+	return api_end_call(before, r);
 }

@@ -10,10 +10,10 @@
 _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "room for a word");
 
 /* The i-th that there is for who sorts alone, or not; NULL: there are no more. */
-static const struct option_spec *row_at(unsigned i, bool is_alone)
+static const struct option_spec *option_at(unsigned i, bool single_process)
 {
 	for (unsigned k = 0; k < options_table.n_specs; k++)
-		if (!(is_alone && options_table.specs[k].company == COMPANY_ONLY) && i-- == 0)
+		if (!(single_process && options_table.specs[k].mpi_support == OPTION_MPI_ONLY) && i-- == 0)
 			return &options_table.specs[k];
 	return NULL;
 }
@@ -29,37 +29,37 @@ static int get_option(const struct option_spec *row, struct gsort_option *ret_op
 	option = (struct gsort_option){
 		.name = row->name,
 		.argument = row->argument,
-		.default_value = row->otherwise,
+		.default_value = row->default_value,
 		.help = row->help,
 		.section = row->section,
 		.letter = row->letter,
 		.repeatable = row->repeats,
-		.cli_only = row->of_program,
+		.cli_only = row->cli_only,
 	};
-	give_struct(ret_option, size, &option, sizeof option);
+	copy_struct_prefix(ret_option, size, &option, sizeof option);
 	return 0;
 }
 
 int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
-	return get_option(row_at(i, true), ret_option, size);
+	return get_option(option_at(i, true), ret_option, size);
 }
 
-int company_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
+int api_distributed_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
-	return get_option(row_at(i, false), ret_option, size);
+	return get_option(option_at(i, false), ret_option, size);
 }
 
 const char *gsort_get_option_word(unsigned i, unsigned n, char *text)
 {
-	const struct option_spec *row = row_at(i, true);
+	const struct option_spec *row = option_at(i, true);
 
 	return row && text ? option_word(row, n, text) : NULL;
 }
 
-const char *company_get_option_word(unsigned i, unsigned n, char *text)
+const char *api_distributed_get_word(unsigned i, unsigned n, char *text)
 {
-	return option_word(row_at(i, false), n, text);
+	return option_word(option_at(i, false), n, text);
 }
 
 const char *gsort_describe_types(void)
@@ -68,127 +68,127 @@ const char *gsort_describe_types(void)
 }
 
 /* What only several ranks know is unknown to who is alone. NULL: it is unknown, or no name. */
-static const struct option_spec *find_row(const struct gsort *sort, const char *name)
+static const struct option_spec *find_known_option(const struct gsort *sort, const char *name)
 {
 	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
 
-	return row && row->company == COMPANY_ONLY && !sort->ranks ? NULL : row;
+	return row && row->mpi_support == OPTION_MPI_ONLY && !sort->comm ? NULL : row;
 }
 
 static int check_value(const struct option_spec *row, const char *value)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	option_spell(row, spelling);
-	if (row->argument && !row->otherwise && !value)
+	option_format_name(row, spelling);
+	if (row->argument && !row->default_value && !value)
 		return fail(-EINVAL, "%s needs a value, %s", spelling, row->argument);
 	if (!row->argument && value)
 		return fail(-EINVAL, "%s takes no value: '%s'", spelling, value);
 	return 0;
 }
 
-/* What this sort can be told by gsort_set(), or with `of_program` by gsort_set_from_cli(). */
-static int refuse_unknown(const struct gsort *sort, const char *name, bool of_program)
+/* What this sort can be told by gsort_set(), or with `cli_only` by gsort_set_from_cli(). */
+static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_only)
 {
-	const char *names[OPTION_MOST_ROWS], *nearest;
+	const char *names[OPTION_MAX_ROWS], *nearest;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < options_table.n_specs; i++) {
 		const struct option_spec *row = &options_table.specs[i];
 
-		if (find_row(sort, row->name) && (of_program || !row->of_program))
+		if (find_known_option(sort, row->name) && (cli_only || !row->cli_only))
 			names[n++] = row->name;
 	}
-	nearest = nearest_word(name, strlen(name), names, n);
+	nearest = suggest_word(name, strlen(name), names, n);
 	return nearest ? fail(-EINVAL, "unknown option '%s': did you mean %s?", name, nearest) :
 			 fail(-EINVAL, "unknown option '%s'", name);
 }
 
-static int check_row(const struct gsort *sort, const struct option_spec *row, const char *name,
-		     const char *value, bool of_program)
+static int check_settable(const struct gsort *sort, const struct option_spec *row, const char *name,
+		     const char *value, bool cli_only)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
-	const int r = check_early(sort, row ? option_spell(row, spelling) : name);
+	const int r = api_check_not_started(sort, row ? option_format_name(row, spelling) : name);
 
 	if (r < 0)
 		return r;
-	return row ? check_value(row, value) : refuse_unknown(sort, name, of_program);
+	return row ? check_value(row, value) : refuse_unknown(sort, name, cli_only);
 }
 
 /* What is of the program only, and ends its command line (--help), has nothing more to be done. */
-static int take(struct gsort *sort, const struct option_spec *row, const char *value)
+static int store_option(struct gsort *sort, const struct option_spec *row, const char *value)
 {
-	const char *kept = NULL;
+	const char *copy = NULL;
 	int r = 0;
 
-	if (value || row->otherwise)
-		r = keep_text(sort, value ? value : row->otherwise, &kept);
+	if (value || row->default_value)
+		r = api_copy_string(sort, value ? value : row->default_value, &copy);
 	if (r == 0)
-		r = option_take(&options_table, row, kept, &sort->arguments, &sort->options);
+		r = option_set(&options_table, row, copy, &sort->arguments, &sort->options);
 	return r < 0 ? r : 0;
 }
 
-static int set(struct gsort *sort, const char *name, const char *value)
+static int set_library_option(struct gsort *sort, const char *name, const char *value)
 {
-	const struct option_spec *row = find_row(sort, name);
+	const struct option_spec *row = find_known_option(sort, name);
 	char spelling[OPTION_SPELLING_NBYTES];
-	int r = check_pointer(name, "the name of an option");
+	int r = api_check_pointer(name, "the name of an option");
 
-	if (r == 0 && row && row->of_program)
+	if (r == 0 && row && row->cli_only)
 		r = fail(-ENOTSUP, "%s: is of the program, and not of the library",
-			 option_spell(row, spelling));
+			 option_format_name(row, spelling));
 	if (r == 0)
-		r = check_row(sort, row, name, value, false);
-	return r < 0 ? r : take(sort, row, value);
+		r = check_settable(sort, row, name, value, false);
+	return r < 0 ? r : store_option(sort, row, value);
 }
 
 int gsort_set(struct gsort *sort, const char *name, const char *value)
 {
-	struct messages *before;
+	struct diagnostics *saved;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	return told_leave(before, set(sort, name, value));
+	return api_end_call(saved, set_library_option(sort, name, value));
 }
 
-static int take_any(struct gsort *sort, const char *name, const char *value)
+static int set_any_option(struct gsort *sort, const char *name, const char *value)
 {
-	const struct option_spec *row = find_row(sort, name);
-	int r = check_pointer(name, "the name of an option");
+	const struct option_spec *row = find_known_option(sort, name);
+	int r = api_check_pointer(name, "the name of an option");
 
 	if (r == 0)
-		r = check_row(sort, row, name, value, true);
-	return r < 0 ? r : take(sort, row, value);
+		r = check_settable(sort, row, name, value, true);
+	return r < 0 ? r : store_option(sort, row, value);
 }
 
 int gsort_set_from_cli(struct gsort *sort, const char *name, const char *value)
 {
-	struct messages *before;
+	struct diagnostics *before;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &before))
 		return -EINVAL;
-	return told_leave(before, take_any(sort, name, value));
+	return api_end_call(before, set_any_option(sort, name, value));
 }
 
 const char *gsort_get_set(const struct gsort *sort, const char *name)
 {
-	const struct option_spec *row = sort ? find_row(sort, name) : NULL;
+	const struct option_spec *row = sort ? find_known_option(sort, name) : NULL;
 	unsigned i;
 
 	if (!row)
 		return NULL;
 	i = (unsigned)(row - options_table.specs);
-	if (!(sort->arguments.given >> i & 1))
+	if (!(sort->arguments.present >> i & 1))
 		return NULL;
-	return sort->arguments.first[i] ? sort->arguments.first[i] : "";
+	return sort->arguments.values[i] ? sort->arguments.values[i] : "";
 }
 
 const char *gsort_suggest(const char *word, size_t nbytes, const char *const *words, unsigned n)
 {
-	return word && words ? nearest_word(word, nbytes, words, n) : NULL;
+	return word && words ? suggest_word(word, nbytes, words, n) : NULL;
 }
 
 const char *gsort_quote(const char *text, char *line, size_t nbytes)
 {
-	return text && line && nbytes ? legible(text, line, nbytes) : "";
+	return text && line && nbytes ? quote_text(text, line, nbytes) : "";
 }

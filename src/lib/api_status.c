@@ -13,122 +13,122 @@
 
 /* --- messages --- */
 
-static const char *word(const struct message *message, char *text, char *line, size_t nbytes)
+static const char *format_hinted_message(const struct message *message, char *text, char *line, size_t nbytes)
 {
-	struct message_words words;
+	struct hint_text words;
 
-	messages_word(message, &words);
-	snprintf(text, TOLD_NBYTES, "%s%s%s", words.before, message->text, words.after);
-	return legible(text, line, nbytes);
+	hint_text_get(message, &words);
+	snprintf(text, HINTED_MESSAGE_NBYTES, "%s%s%s", words.prefix, message->text, words.suffix);
+	return quote_text(text, line, nbytes);
 }
 
 /* To the listener: what is said of the sort and of a call, one at a time. */
-static void pass_on(struct gsort *sort, enum message_kind kind, const char *line)
+static void call_message_callback(struct gsort *sort, enum message_kind kind, const char *line)
 {
-	static const enum gsort_severity kinds[] = { [MESSAGE_FAILURE] = GSORT_ERROR,
+	static const enum gsort_severity kinds[] = { [MESSAGE_ERROR] = GSORT_ERROR,
 						     [MESSAGE_WARNING] = GSORT_WARNING,
-						     [MESSAGE_NOTE] = GSORT_NOTICE,
-						     [MESSAGE_DETAIL] = GSORT_DEBUG };
+						     [MESSAGE_NOTICE] = GSORT_NOTICE,
+						     [MESSAGE_DEBUG] = GSORT_DEBUG };
 
-	if (!sort->listener)
+	if (!sort->message_callback)
 		return;
-	pthread_mutex_lock(&sort->listening);
-	sort->listener(sort->listener_context, kinds[kind], line);
-	pthread_mutex_unlock(&sort->listening);
+	pthread_mutex_lock(&sort->message_callback_lock);
+	sort->message_callback(sort->message_context, kinds[kind], line);
+	pthread_mutex_unlock(&sort->message_callback_lock);
 }
 
-void told_hear_sort(void *context, const struct message *message)
+void on_sort_message(void *context, const struct message *message)
 {
 	struct gsort *sort = context;
 
-	process_wait_if_ending(sort->process);
-	word(message, sort->text, sort->line, sizeof sort->line);
-	if (message->kind == MESSAGE_FAILURE) {
+	process_wait_if_terminating(sort->process);
+	format_hinted_message(message, sort->sort_text, sort->sort_line, sizeof sort->sort_line);
+	if (message->kind == MESSAGE_ERROR) {
 		pthread_mutex_lock(&sort->lock);
-		memcpy(sort->failure, sort->line, sizeof sort->failure);
+		memcpy(sort->failure_text, sort->sort_line, sizeof sort->failure_text);
 		pthread_mutex_unlock(&sort->lock);
 	}
-	pass_on(sort, message->kind, sort->line);
+	call_message_callback(sort, message->kind, sort->sort_line);
 }
 
-void told_hear_call(void *context, const struct message *message)
+void on_call_message(void *context, const struct message *message)
 {
 	struct gsort *sort = context;
-	char text[TOLD_NBYTES];
+	char text[HINTED_MESSAGE_NBYTES];
 
-	word(message, text, sort->call_line, sizeof sort->call_line);
-	if (message->kind == MESSAGE_FAILURE)
-		memcpy(sort->message, sort->call_line, sizeof sort->message);
-	pass_on(sort, message->kind, sort->call_line);
+	format_hinted_message(message, text, sort->call_line, sizeof sort->call_line);
+	if (message->kind == MESSAGE_ERROR)
+		memcpy(sort->last_error, sort->call_line, sizeof sort->last_error);
+	call_message_callback(sort, message->kind, sort->call_line);
 }
 
-void told_failure(struct gsort *sort)
+void api_set_failure(struct gsort *sort)
 {
-	memcpy(sort->message, sort->failure, sizeof sort->message);
+	memcpy(sort->last_error, sort->failure_text, sizeof sort->last_error);
 }
 
 const char *gsort_message(const struct gsort *sort)
 {
-	return sort ? sort->message : "there is no handle: it is NULL";
+	return sort ? sort->last_error : "there is no handle: it is NULL";
 }
 
 int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *listener, void *context)
 {
-	struct messages *before;
+	struct diagnostics *before;
 	int r;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &before))
 		return -EINVAL;
-	r = check_early(sort, "a listener");
+	r = api_check_not_started(sort, "a listener");
 	if (r == 0) {
-		sort->listener = listener;
-		sort->listener_context = context;
+		sort->message_callback = listener;
+		sort->message_context = context;
 	}
-	return told_leave(before, r);
+	return api_end_call(before, r);
 }
 
 /* --- progress --- */
 
-static void look_at_own(struct gsort *sort, struct stats_progress *ret_at)
+static void get_local_progress(struct gsort *sort, struct stats_progress *ret_progress)
 {
 	pthread_mutex_lock(&sort->lock);
-	stats_get_progress(sort->stats, ret_at);
+	stats_get_progress(sort->stats, ret_progress);
 	pthread_mutex_unlock(&sort->lock);
 }
 
 /* Of several ranks all are looked at, which may take a moment. */
-static void look(struct gsort *sort, struct stats_progress *ret_at)
+static void get_current_progress(struct gsort *sort, struct stats_progress *ret_progress)
 {
-	pthread_mutex_lock(&sort->looking);
-	if (sort->news)
-		news_get(sort->news, ret_at);
+	pthread_mutex_lock(&sort->progress_lock);
+	if (sort->rank_progress)
+		rank_progress_get(sort->rank_progress, ret_progress);
 	else
-		look_at_own(sort, ret_at);
-	pthread_mutex_unlock(&sort->looking);
+		get_local_progress(sort, ret_progress);
+	pthread_mutex_unlock(&sort->progress_lock);
 }
 
 /* sort: NULL: nothing has begun. */
-static struct gsort_progress progress_of(struct gsort *sort)
+static struct gsort_progress collect_progress(struct gsort *sort)
 {
-	struct stats_progress at = { 0 };
+	struct stats_progress progress = { 0 };
 
 	if (sort)
-		look(sort, &at);
+		get_current_progress(sort, &progress);
 	return (struct gsort_progress){
-		.phase = at.started ? phase_name(at.phase) : "",
-		.done_nbytes = at.done_nbytes,
-		.total_nbytes = at.total_nbytes,
-		.overall_done_nbytes = at.whole_done_nbytes,
-		.overall_total_nbytes = at.whole_total_nbytes,
-		.elapsed_ns = at.whole_elapsed_ns,
-		.phase_elapsed_ns = at.elapsed_ns,
+		.phase = progress.started ? phase_name(progress.phase) : "",
+		.done_nbytes = progress.done_nbytes,
+		.total_nbytes = progress.total_nbytes,
+		.overall_done_nbytes = progress.overall_done_nbytes,
+		.overall_total_nbytes = progress.overall_total_nbytes,
+		.elapsed_ns = progress.overall_elapsed_ns,
+		.phase_elapsed_ns = progress.elapsed_ns,
 	};
 }
 
-void give_struct(void *to, size_t to_nbytes, const void *from, size_t from_nbytes)
+void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source, size_t source_nbytes)
 {
-	memset(to, 0, to_nbytes);
-	memcpy(to, from, from_nbytes < to_nbytes ? from_nbytes : to_nbytes);
+	memset(destination, 0, destination_nbytes);
+	memcpy(destination, source, source_nbytes < destination_nbytes ? source_nbytes : destination_nbytes);
 }
 
 void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress, size_t size)
@@ -137,28 +137,28 @@ void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress,
 
 	if (!ret_progress)
 		return;
-	progress = progress_of(sort);
-	give_struct(ret_progress, size, &progress, sizeof progress);
+	progress = collect_progress(sort);
+	copy_struct_prefix(ret_progress, size, &progress, sizeof progress);
 }
 
 void gsort_format_progress(const struct gsort_progress *progress, size_t size, char *line,
 			   size_t nbytes)
 {
-	struct gsort_progress at;
+	struct gsort_progress full_progress;
 	char text[PROGRESS_LINE_NBYTES] = "";
 
 	if (!line || nbytes == 0)
 		return;
 	if (progress) {
-		give_struct(&at, sizeof at, progress, size);
-		progress_line(&(struct progress_state){ .phase = at.phase,
-							.done_nbytes = at.done_nbytes,
-							.total_nbytes = at.total_nbytes,
-							.elapsed_ns = at.phase_elapsed_ns,
-							.whole_done_nbytes = at.overall_done_nbytes,
-							.whole_total_nbytes =
-								at.overall_total_nbytes,
-							.whole_elapsed_ns = at.elapsed_ns },
+		copy_struct_prefix(&full_progress, sizeof full_progress, progress, size);
+		progress_line(&(struct progress_state){ .phase = full_progress.phase,
+							.done_nbytes = full_progress.done_nbytes,
+							.total_nbytes = full_progress.total_nbytes,
+							.elapsed_ns = full_progress.phase_elapsed_ns,
+							.overall_done_nbytes = full_progress.overall_done_nbytes,
+							.overall_total_nbytes =
+								full_progress.overall_total_nbytes,
+							.overall_elapsed_ns = full_progress.elapsed_ns },
 			      text);
 	}
 	snprintf(line, nbytes, "%s", text);
@@ -167,115 +167,115 @@ void gsort_format_progress(const struct gsort_progress *progress, size_t size, c
 int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *watcher, void *context,
 				unsigned interval_ms)
 {
-	struct messages *before;
+	struct diagnostics *before;
 	int r;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &before))
 		return -EINVAL;
-	r = check_early(sort, "a watcher");
+	r = api_check_not_started(sort, "a watcher");
 	if (r == 0 && interval_ms == 0)
 		r = fail(-EINVAL, "progress every 0 milliseconds: say 1 or more");
 	if (r == 0) {
-		sort->watcher = watcher;
-		sort->watcher_context = context;
-		sort->watch_interval_ms = interval_ms;
+		sort->progress_callback = watcher;
+		sort->progress_context = context;
+		sort->progress_interval_ms = interval_ms;
 	}
-	return told_leave(before, r);
+	return api_end_call(before, r);
 }
 
-static struct timespec after_ms(unsigned ms)
+static struct timespec deadline_after_ms(unsigned ms)
 {
-	struct timespec at;
+	struct timespec deadline;
 
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	at.tv_sec += ms / 1000;
-	at.tv_nsec += ms % 1000 * 1000000L;
-	if (at.tv_nsec >= 1000000000L) {
-		at.tv_nsec -= 1000000000L;
-		at.tv_sec++;
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += ms / 1000;
+	deadline.tv_nsec += ms % 1000 * 1000000L;
+	if (deadline.tv_nsec >= 1000000000L) {
+		deadline.tv_nsec -= 1000000000L;
+		deadline.tv_sec++;
 	}
-	return at;
+	return deadline;
 }
 
 /* Wait for the end, or the time. */
-static bool has_ended_after(struct gsort *sort, unsigned ms)
+static bool wait_until_ended(struct gsort *sort, unsigned ms)
 {
-	const struct timespec until = after_ms(ms);
+	const struct timespec deadline = deadline_after_ms(ms);
 	bool has_ended;
 	int r = 0;
 
 	pthread_mutex_lock(&sort->lock);
 	while (!sort->has_ended && r == 0)
-		r = pthread_cond_timedwait(&sort->ended, &sort->lock, &until);
+		r = pthread_cond_timedwait(&sort->ended_cond, &sort->lock, &deadline);
 	has_ended = sort->has_ended;
 	pthread_mutex_unlock(&sort->lock);
 	return has_ended;
 }
 
-void *told_watch(void *argument)
+void *api_progress_thread(void *argument)
 {
 	struct gsort *sort = argument;
 
-	while (!has_ended_after(sort, sort->watch_interval_ms)) {
-		const struct gsort_progress progress = progress_of(sort);
+	while (!wait_until_ended(sort, sort->progress_interval_ms)) {
+		const struct gsort_progress progress = collect_progress(sort);
 
-		sort->watcher(sort->watcher_context, &progress);
+		sort->progress_callback(sort->progress_context, &progress);
 	}
 	return NULL;
 }
 
 /* --- statistics --- */
 
-bool told_success(struct gsort *sort)
+bool api_has_succeeded(struct gsort *sort)
 {
-	bool has;
+	bool has_succeeded;
 
 	pthread_mutex_lock(&sort->lock);
-	has = sort->has_ended && sort->r == 0;
+	has_succeeded = sort->has_ended && sort->result == 0;
 	pthread_mutex_unlock(&sort->lock);
-	return has;
+	return has_succeeded;
 }
 
 _Static_assert(sizeof((struct gsort_stats *)0)->type == KEYS_TEXT_NBYTES, "holds a type");
 
 static int get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
 {
-	const struct sort_facts *facts = &sort->facts;
+	const struct sort_summary *summary = &sort->summary;
 	struct gsort_stats stats = { 0 };
 	struct stats_totals totals;
 
-	if (check_pointer(ret_stats, "ret_stats") < 0)
+	if (api_check_pointer(ret_stats, "ret_stats") < 0)
 		return -EINVAL;
-	if (!told_success(sort))
+	if (!api_has_succeeded(sort))
 		return fail(-EINVAL, "there are no statistics: it has not succeeded");
 	stats_get_totals(sort->stats, &totals);
 	stats = (struct gsort_stats){
-		.record_nbytes = facts->record_nbytes,
-		.n_records_in = facts->n_records_in,
-		.n_records_out = facts->n_records_out,
-		.memory_limit_nbytes = facts->buffer_nbytes,
-		.peak_temporary_nbytes = facts->peak_temp_nbytes,
-		.n_runs = facts->n_runs,
-		.n_runs_spilled = facts->n_runs_spilled,
-		.n_passes = facts->n_passes,
+		.record_nbytes = summary->record_nbytes,
+		.n_records_in = summary->n_records_in,
+		.n_records_out = summary->n_records_out,
+		.memory_limit_nbytes = summary->buffer_nbytes,
+		.peak_temporary_nbytes = summary->peak_temp_nbytes,
+		.n_runs = summary->n_runs,
+		.n_runs_spilled = summary->n_runs_spilled,
+		.n_passes = summary->n_passes,
 		.elapsed_ns = totals.elapsed_ns,
 	};
-	memcpy(stats.type, facts->type, sizeof stats.type);
-	memcpy(stats.backend, facts->backend, sizeof stats.backend);
-	give_struct(ret_stats, size, &stats, sizeof stats);
+	memcpy(stats.type, summary->type, sizeof stats.type);
+	memcpy(stats.backend, summary->backend, sizeof stats.backend);
+	copy_struct_prefix(ret_stats, size, &stats, sizeof stats);
 	return 0;
 }
 
 int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
 {
-	struct messages *before;
+	struct diagnostics *saved;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	return told_leave(before, get_stats(sort, ret_stats, size));
+	return api_end_call(saved, get_stats(sort, ret_stats, size));
 }
 
-int told_text(struct gsort *sort, told_writer *write, const char **ret_text)
+int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text)
 {
 	char *text = NULL;
 	size_t nbytes;
@@ -290,73 +290,73 @@ int told_text(struct gsort *sort, told_writer *write, const char **ret_text)
 		free(text);
 		return fail(r, "cannot make the text: %m");
 	}
-	free(sort->told);
-	sort->told = text;
+	free(sort->returned_text);
+	sort->returned_text = text;
 	*ret_text = text;
 	return 0;
 }
 
-static struct report report_of(const struct gsort *sort)
+static struct stats_report make_stats_report(const struct gsort *sort)
 {
-	return (struct report){ sort->stats, &sort->facts, sort->census };
+	return (struct stats_report){ sort->stats, &sort->summary, sort->rank_stats };
 }
 
-static int write_json(const struct gsort *sort, FILE *stream)
+static int write_stats_json(const struct gsort *sort, FILE *stream)
 {
-	const struct report report = report_of(sort);
+	const struct stats_report report = make_stats_report(sort);
 
-	report_write_json(&report, stream);
+	stats_report_write_json(&report, stream);
 	return 0;
 }
 
 /* NULL after a message, if there is none. */
-static const char *tell_stats(struct gsort *sort, told_writer *write)
+static const char *get_stats_text(struct gsort *sort, api_text_writer *write)
 {
 	const char *text = NULL;
-	struct messages *before;
+	struct diagnostics *saved;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return NULL;
-	if (told_success(sort))
-		told_text(sort, write, &text);
+	if (api_has_succeeded(sort))
+		api_make_text(sort, write, &text);
 	else
 		fail(-EINVAL, "there are no statistics: it has not succeeded");
-	told_leave(before, 0);
+	api_end_call(saved, 0);
 	return text;
 }
 
 const char *gsort_stats_json(struct gsort *sort)
 {
-	return tell_stats(sort, write_json);
+	return get_stats_text(sort, write_stats_json);
 }
 
-static int write_table(const struct gsort *sort, FILE *stream)
+static int write_stats_table(const struct gsort *sort, FILE *stream)
 {
-	const struct report report = report_of(sort);
+	const struct stats_report report = make_stats_report(sort);
 
-	report_print(&report, stream);
+	stats_report_print(&report, stream);
 	return 0;
 }
 
 const char *gsort_stats_text(struct gsort *sort)
 {
-	return tell_stats(sort, write_table);
+	return get_stats_text(sort, write_stats_table);
 }
 
 static int write_reports(struct gsort *sort)
 {
-	const struct report report = report_of(sort);
+	const struct stats_report report = make_stats_report(sort);
 
-	if (!told_success(sort))
+	if (!api_has_succeeded(sort))
 		return fail(-EINVAL, "there is nothing to report: it has not succeeded");
 	return reports_write(&sort->options, &report, sort->disorder != 0, &sort->reports);
 }
 
 int gsort_write_reports(struct gsort *sort)
 {
-	struct messages *before;
+	struct diagnostics *saved;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	return told_leave(before, write_reports(sort));
+	return api_end_call(saved, write_reports(sort));
 }

@@ -13,51 +13,51 @@
 #include "src/comm/comm.h"
 
 /* All that ranks cannot do, but what is `allowed`; NULL: nothing is. */
-static int check_options(const struct gsort *sort, const char *allowed)
+static int check_mpi_support(const struct gsort *sort, const char *allowed_option)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	for (unsigned i = 0; i < options_table.n_specs; i++) {
 		const struct option_spec *row = &options_table.specs[i];
 
-		if (sort->arguments.given >> i & 1 && row->company == COMPANY_CANNOT &&
-		    !(allowed && strcmp(row->name, allowed) == 0))
+		if (sort->arguments.present >> i & 1 && row->mpi_support == OPTION_MPI_NO &&
+		    !(allowed_option && strcmp(row->name, allowed_option) == 0))
 			return fail(-EINVAL, "%s is not possible with several ranks: %s",
-				    option_spell(row, spelling), row->alone);
+				    option_format_name(row, spelling), row->mpi_substitute);
 	}
 	return 0;
 }
 
-static int check_files(const struct gsort *sort)
+static int check_distributed_files(const struct gsort *sort)
 {
-	const struct run_files files = begin_files(sort);
+	const struct command_files files = api_command_files(sort);
 
-	return run_files_check(&files);
+	return command_files_check(&files);
 }
 
-void company_join(struct gsort *sort, struct ranks *ranks)
+void api_distributed_set_comm(struct gsort *sort, struct comm *comm)
 {
-	sort->ranks = ranks;
+	sort->comm = comm;
 }
 
-static enum purpose purpose_of(const struct options *options)
+static enum api_operation requested_operation(const struct options *options)
 {
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
-		return PURPOSE_CHECK;
-	return options->explain ? PURPOSE_EXPLAIN : PURPOSE_SORT;
+		return API_CHECK;
+	return options->explain ? API_EXPLAIN : API_SORT;
 }
 
-static bool is_alone(const struct gsort *sort)
+static bool has_single_rank(const struct gsort *sort)
 {
-	return !sort->ranks || ranks_size(sort->ranks) == 1;
+	return !sort->comm || comm_size(sort->comm) == 1;
 }
 
-int company_check_list(const struct gsort *sort, const char *path)
+int api_distributed_check_files0(const struct gsort *sort, const char *path)
 {
 	const bool is_stdin = strcmp(path, "-") == 0;
 	struct stat status;
 
-	if (is_alone(sort) || (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode))))
+	if (has_single_rank(sort) || (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode))))
 		return 0;
 	return fail(-EINVAL,
 		    "--files0-from: several ranks need a list that is a file, which each of them "
@@ -66,31 +66,31 @@ int company_check_list(const struct gsort *sort, const char *path)
 		    is_stdin ? " is the first rank's alone" : " is no regular file");
 }
 
-int company_check(struct gsort *sort)
+int api_distributed_check(struct gsort *sort)
 {
-	struct messages *before;
+	struct diagnostics *saved;
 	int r;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	r = check_options(sort, NULL);
-	if (is_alone(sort)) /* what else is wrong is said once, when it begins */
-		return told_leave(before, r);
+	r = check_mpi_support(sort, NULL);
+	if (has_single_rank(sort)) /* what else is wrong is said once, when it begins */
+		return api_end_call(saved, r);
 	if (r == 0)
-		r = begin_try(sort, purpose_of(&sort->options));
+		r = api_start_check(sort, requested_operation(&sort->options));
 	if (r == 0) /* of inputs that are named by now: all ranks would say it of them */
-		r = check_files(sort);
-	return told_leave(before, r);
+		r = check_distributed_files(sort);
+	return api_end_call(saved, r);
 }
 
-uint64_t company_stall_ns(const struct gsort *sort)
+uint64_t api_distributed_timeout_ns(const struct gsort *sort)
 {
-	return sort->options.stall_s * 1000000000;
+	return sort->options.timeout_s * 1000000000;
 }
 
-int company_imagine(const struct gsort *sort, struct sort_spec *spec)
+int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *spec)
 {
-	if (!spec->n_ranks_assumed)
+	if (!spec->n_assumed_ranks)
 		return gsort_get_set(sort, "assume-rates") ?
 			       fail(-EINVAL,
 				    "--assume-rates needs --ranks: of this machine rates are "
@@ -98,64 +98,64 @@ int company_imagine(const struct gsort *sort, struct sort_spec *spec)
 			       0;
 	if (spec->backend == BACKEND_AUTO) /* there are no devices of other machines here */
 		spec->backend = BACKEND_CPU;
-	return check_options(sort, "ranks");
+	return check_mpi_support(sort, "ranks");
 }
 
-bool company_tells(const struct gsort *sort)
+bool is_reporting_rank(const struct gsort *sort)
 {
-	return !sort->ranks || ranks_rank(sort->ranks) == 0;
+	return !sort->comm || comm_rank(sort->comm) == 0;
 }
 
 /* Between two questions to all ranks how far they are. */
-static const uint64_t news_interval_ns = 500000000;
+static const uint64_t rank_progress_interval_ns = 500000000;
 
-static void set_news(struct gsort *sort, struct news *news)
+static void replace_rank_progress(struct gsort *sort, struct rank_progress *rank_progress)
 {
-	struct news *before;
+	struct rank_progress *old_progress;
 
-	pthread_mutex_lock(&sort->looking);
-	before = sort->news;
-	sort->news = news;
-	pthread_mutex_unlock(&sort->looking);
-	news_close(before);
+	pthread_mutex_lock(&sort->progress_lock);
+	old_progress = sort->rank_progress;
+	sort->rank_progress = rank_progress;
+	pthread_mutex_unlock(&sort->progress_lock);
+	rank_progress_close(old_progress);
 }
 
-int company_open_news(struct gsort *sort)
+int api_distributed_open_progress(struct gsort *sort)
 {
-	struct news *news;
-	int r = sort->ranks ? news_open(sort->ranks, sort->stats, news_interval_ns, &news) : 0;
+	struct rank_progress *rank_progress;
+	int r = sort->comm ? rank_progress_open(sort->comm, sort->stats, rank_progress_interval_ns, &rank_progress) : 0;
 
-	if (r == 0 && sort->ranks)
-		set_news(sort, news);
+	if (r == 0 && sort->comm)
+		replace_rank_progress(sort, rank_progress);
 	return r;
 }
 
-void company_close_news(struct gsort *sort)
+void api_distributed_close_progress(struct gsort *sort)
 {
-	set_news(sort, NULL);
+	replace_rank_progress(sort, NULL);
 }
 
-int company_report(struct gsort *sort)
+int api_distributed_gather_stats(struct gsort *sort)
 {
-	struct census_entry own = { .facts = sort->facts };
+	struct rank_summary local = { .summary = sort->summary };
 	int r;
 
 	stats_finish(sort->stats); /* nothing is added to a trace that is gathered */
-	stats_get_totals(sort->stats, &own.totals);
-	r = census_take(sort->ranks, &own, &sort->census);
+	stats_get_totals(sort->stats, &local.totals);
+	r = rank_stats_gather(sort->comm, &local, &sort->rank_stats);
 	if (r == 0)
-		r = news_finish(sort->news);
+		r = rank_progress_finish(sort->rank_progress);
 	if (r == 0)
-		r = company_gather_trace(sort);
-	if (r < 0 && sort->purpose == PURPOSE_SORT && reports_are_wanted(&sort->options))
-		tell("the output is complete, and what was to be told of it is not");
+		r = api_distributed_gather_trace(sort);
+	if (r < 0 && sort->operation == API_SORT && reports_are_requested(&sort->options))
+		notice("the output is complete, and what was to be told of it is not");
 	return r;
 }
 
-void company_share_machine(struct ranks *ranks, struct sort_spec *spec)
+void api_distributed_divide_host(struct comm *comm, struct sort_spec *spec)
 {
-	unsigned first;
-	const unsigned n = ranks_count_neighbours(ranks, &first), n_cpus = cpus_available("");
+	unsigned first_rank;
+	const unsigned n = comm_host_size(comm, &first_rank), n_cpus = cpus_available("");
 	const long n_online = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (spec->memory_nbytes == 0)
@@ -164,5 +164,5 @@ void company_share_machine(struct ranks *ranks, struct sort_spec *spec)
 	if (spec->n_threads == 0 && (long)n_cpus >= n_online)
 		spec->n_threads = n_cpus / n ? n_cpus / n : 1;
 	/* Ranks of one machine would measure each other. */
-	spec->measures_ceilings = false;
+	spec->measure_peak_rates = false;
 }

@@ -1,7 +1,7 @@
 /*
  * distributed_options - are all ranks asked for the same? (see distributed.h)
  *
- * What is sorted, and from and into which files, is compared when inputs are open (share_meet()).
+ * What is sorted, and from and into which files, is compared when inputs are open (distributed_compare_specs()).
  * This is what must be known before: whether a rank is asked for a sort at all, and options that
  * only the first would heed. Those of resources may be each rank's own.
  */
@@ -15,45 +15,45 @@
 #include "src/sort/distributed_sort.h"
 
 /* No argument is empty: that is an option that was not given. */
-static void add_option(FILE *stream, const struct gsort *sort, unsigned row)
+static void write_option_value(FILE *stream, const struct gsort *sort, unsigned row)
 {
-	const bool is_given = sort->arguments.given >> row & 1;
-	const char *argument = sort->arguments.first[row];
+	const bool is_present = sort->arguments.present >> row & 1;
+	const char *argument = sort->arguments.values[row];
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	fprintf(stream, "%s%c%s%c", option_spell(&options_table.specs[row], spelling), 0,
-		!is_given ? "" :
+	fprintf(stream, "%s%c%s%c", option_format_name(&options_table.specs[row], spelling), 0,
+		!is_present ? "" :
 		argument  ? argument :
 			    "given",
 		0);
 }
 
-static int describe(const struct gsort *sort, struct description *ret_description)
+static int describe_options(const struct gsort *sort, struct fingerprint *ret_fingerprint)
 {
-	struct description description = { 0 };
-	FILE *stream = open_memstream(&description.text, &description.nbytes);
+	struct fingerprint fingerprint = { 0 };
+	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
 
 	for (unsigned i = 0; stream && i < options_table.n_specs; i++)
-		if (options_table.specs[i].company == COMPANY_ALIKE)
-			add_option(stream, sort, i);
+		if (options_table.specs[i].mpi_support == OPTION_MPI_SAME_ON_ALL)
+			write_option_value(stream, sort, i);
 	if (!stream || fclose(stream) != 0) {
-		free(description.text);
+		free(fingerprint.text);
 		return fail(-ENOMEM, "no memory for what is asked for");
 	}
-	*ret_description = description;
+	*ret_fingerprint = fingerprint;
 	return 0;
 }
 
-static int say(const struct ranks *ranks, const struct difference *difference)
+static int report_option_difference(const struct comm *comm, const struct fingerprint_difference *difference)
 {
-	const char *option = difference->name, *host = ranks_host(ranks, 0);
+	const char *option = difference->name, *host = comm_host(comm, 0);
 
-	if (!*difference->was)
+	if (!*difference->saved_value)
 		return fail(-EINVAL,
 			    "is asked for %s, and the first rank, on %s, is not; all ranks must be "
 			    "asked for the same",
 			    option, host);
-	if (!*difference->is)
+	if (!*difference->value)
 		return fail(-EINVAL,
 			    "is not asked for %s, and the first rank, on %s, is; all ranks must be "
 			    "asked for the same",
@@ -61,36 +61,36 @@ static int say(const struct ranks *ranks, const struct difference *difference)
 	return fail(-EINVAL,
 		    "%s is '%s' here, and '%s' with the first rank, on %s; all ranks must be asked "
 		    "for the same",
-		    option, difference->is, difference->was, host);
+		    option, difference->value, difference->saved_value, host);
 }
 
-static int compare(struct ranks *ranks, const struct description *own)
+static int compare_with_root(struct comm *comm, const struct fingerprint *local)
 {
-	struct description first;
-	struct difference difference;
+	struct fingerprint root;
+	struct fingerprint_difference difference;
 	bool differs;
-	int r = share_receive_description(ranks, own, &first);
+	int r = distributed_receive_description(comm, local, &root);
 
 	if (r < 0)
 		return r;
-	differs = description_differs(&first, own, ACCEPT_NONE, &difference);
-	r = share_speak_first(ranks, differs);
-	r = r > 0 ? say(ranks, &difference) : r;
-	free(first.text);
+	differs = fingerprint_differs(&root, local, ACCEPT_NONE, &difference);
+	r = distributed_elect_reporter(comm, differs);
+	r = r > 0 ? report_option_difference(comm, &difference) : r;
+	free(root.text);
 	return r;
 }
 
-int company_meet(struct gsort *sort)
+int api_distributed_compare_options(struct gsort *sort)
 {
-	struct description own = { 0 };
-	struct messages *before;
+	struct fingerprint local = { 0 };
+	struct diagnostics *saved;
 	int r;
 
-	if (!told_enter(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	r = describe(sort, &own);
+	r = describe_options(sort, &local);
 	if (r == 0)
-		r = compare(sort->ranks, &own);
-	free(own.text);
-	return told_leave(before, r);
+		r = compare_with_root(sort->comm, &local);
+	free(local.text);
+	return api_end_call(saved, r);
 }

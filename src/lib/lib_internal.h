@@ -33,137 +33,137 @@
 #include "src/sort/sort.h"
 
 /* Of a text with the words of its hint around it. */
-enum { TOLD_NBYTES = MESSAGE_NBYTES + 256 };
+enum { HINTED_MESSAGE_NBYTES = MESSAGE_NBYTES + 256 };
 
 /* What a handle is used for, once it is. */
-enum purpose { PURPOSE_SORT, PURPOSE_CHECK, PURPOSE_EXPLAIN };
+enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
 
 struct gsort {
 	/* What is asked for. */
 	struct option_arguments arguments;
 	struct options options;
-	struct given *given_inputs; /* options.n_inputs: in the place of names, or not */
-	struct given given_output;
-	char **texts; /* n_texts, all that options and names point to */
-	size_t n_texts;
-	const char *output_name;       /* of what is given */
+	struct given *input_endpoints; /* options.n_framing_inputs: in the place of names, or not */
+	struct given output_endpoint;
+	char **strings; /* n_strings, all that options and names point to */
+	size_t n_strings;
+	const char *output_label;       /* of what is given */
 	struct gsort_process *process; /* lent; NULL: nothing is */
-	struct ranks *ranks;           /* who sorts with it; NULL: nobody */
+	struct comm *comm;           /* who sorts with it; NULL: nobody */
 
 	/* Who is told. */
-	struct messages messages; /* of the sort */
-	struct messages refusals; /* of the calls */
-	char text[TOLD_NBYTES];   /* room for what is said of the sort, one at a time, ... */
-	char line[LEGIBLE_NBYTES(TOLD_NBYTES)];      /* ... and as it is told */
-	char call_line[LEGIBLE_NBYTES(TOLD_NBYTES)]; /* the same of a call */
-	pthread_mutex_t listening;                   /* while the listener is called */
-	gsort_message_callback *listener;
-	void *listener_context;
-	gsort_progress_callback *watcher;
-	void *watcher_context;
-	unsigned watch_interval_ms;
-	char *told; /* the last text that is the handle's */
+	struct diagnostics sort_messages; /* of the sort */
+	struct diagnostics call_messages; /* of the calls */
+	char sort_text[HINTED_MESSAGE_NBYTES];   /* room for what is said of the sort, one at a time, ... */
+	char sort_line[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)];      /* ... and as it is told */
+	char call_line[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* the same of a call */
+	pthread_mutex_t message_callback_lock;                   /* while the listener is called */
+	gsort_message_callback *message_callback;
+	void *message_context;
+	gsort_progress_callback *progress_callback;
+	void *progress_context;
+	unsigned progress_interval_ms;
+	char *returned_text; /* the last text that is the handle's */
 	struct reports reports;
 
 	/* The sort. */
-	enum purpose purpose;
-	const char *checker; /* what messages call who checks */
-	bool names_disorder; /* that a check finds: it is told */
-	bool has_begun;
-	bool takes_puts, has_finished_puts;
-	bool gives; /* the output is got */
+	enum api_operation operation;
+	const char *check_label; /* what messages call who checks */
+	bool reports_disorder; /* that a check finds: it is told */
+	bool has_started;
+	bool accepts_puts, has_finished_puts;
+	bool returns_output; /* the output is got */
 	struct sort_spec spec;
 	struct stats *stats;
-	struct sort_facts facts;        /* once it has ended, if r is 0 */
-	struct census *census;          /* of several ranks, at the first; NULL: there is none */
+	struct sort_summary summary;        /* once it has ended, if r is 0 */
+	struct rank_stats *rank_stats;          /* of several ranks, at the first; NULL: there is none */
 	uint64_t disorder;              /* then, of a check: as sort_check() says */
 	uint64_t assumed_nbytes;        /* to be explained, ... */
 	struct explanation explanation; /* ... as it was then */
 	struct cancellation cancellation;
-	struct handover in, out;
-	pthread_t engine, watching;
-	bool is_watched;
+	struct rendezvous put_channel, get_channel;
+	pthread_t sort_thread, progress_thread;
+	bool has_progress_thread;
 
-	pthread_mutex_t looking; /* while ranks are asked how far they are */
+	pthread_mutex_t progress_lock; /* while ranks are asked how far they are */
 	/* Under that one. */
-	struct news *news; /* of several ranks; NULL: there are none */
+	struct rank_progress *rank_progress; /* of several ranks; NULL: there are none */
 
 	pthread_mutex_t lock;
-	pthread_cond_t ended;
+	pthread_cond_t ended_cond;
 	/* Under the lock. */
 	bool has_ended;
-	int r;
-	char failure[LEGIBLE_NBYTES(TOLD_NBYTES)]; /* of the sort */
+	int result;
+	char failure_text[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* of the sort */
 
 	/* The caller's: of what the last call that failed has returned. */
-	char message[LEGIBLE_NBYTES(TOLD_NBYTES)];
+	char last_error[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)];
 };
 
 /* --- api_handle.c --- */
 
 /*
- * From here to told_leave() what is said is of this call. False if there is no handle, and nobody
+ * From here to api_end_call() what is said is of this call. False if there is no handle, and nobody
  * to be told: the call is -EINVAL, and there is nothing to leave.
  */
-bool told_enter(struct gsort *sort, struct messages **ret_before);
+bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved);
 
 /* Returns r, which fail() and its like have returned. */
-int told_leave(struct messages *before, int r);
+int api_end_call(struct diagnostics *saved, int r);
 
 /* 0, or -EINVAL after a message, if the pointer of that name is NULL. */
-int check_pointer(const void *pointer, const char *name);
+int api_check_pointer(const void *pointer, const char *name);
 
 /* 0, or -EBUSY after a message: it is too late to be told what is called `name`. */
-int check_early(const struct gsort *sort, const char *name);
+int api_check_not_started(const struct gsort *sort, const char *name);
 
 /* A copy that lives as long as the handle. 0, or -ENOMEM after a message. */
-int keep_text(struct gsort *sort, const char *text, const char **ret_kept);
+int api_copy_string(struct gsort *sort, const char *text, const char **ret_copy);
 
 /* Another input, in the end. name: kept. 0, or -ENOMEM after a message. */
-int append_input(struct gsort *sort, const char *name, struct given given);
+int api_append_input(struct gsort *sort, const char *name, struct given endpoint);
 
 /* --- api_start.c --- */
 
 /* What must not be two things. */
-struct run_files begin_files(const struct gsort *sort);
+struct command_files api_command_files(const struct gsort *sort);
 
 /* Will anything be read but what is put? */
-bool begin_has_inputs(const struct gsort *sort);
+bool api_has_inputs(const struct gsort *sort);
 
 /*
- * Begin, unless it has begun already. takes_puts: more inputs than were added. Returns 0, or a
+ * Begin, unless it has begun already. accepts_puts: more inputs than were added. Returns 0, or a
  * negative errno after a message; then it has not begun, and what was asked for is as it was.
  */
-int begin(struct gsort *sort, enum purpose purpose, bool takes_puts);
+int api_start(struct gsort *sort, enum api_operation operation, bool accepts_puts);
 
 /* Could it begin, as far as what is asked for tells? 0, or a negative errno after a message. */
-int begin_try(struct gsort *sort, enum purpose purpose);
+int api_start_check(struct gsort *sort, enum api_operation operation);
 
 /* --- api_stream.c --- */
 
 /* The engine's thread. */
-void *engine_run(void *sort);
+void *api_sort_thread(void *sort);
 
 /* Until it has ended. What it has ended with, told. */
-int engine_wait(struct gsort *sort);
+int api_wait(struct gsort *sort);
 
 /* --- api_status.c --- */
 
 /* Are given what is said of the sort, and of a call. */
-messages_listener told_hear_sort, told_hear_call;
+message_callback on_sort_message, on_call_message;
 
 /* What the sort has failed with is told now. Under the lock; the caller's thread. */
-void told_failure(struct gsort *sort);
+void api_set_failure(struct gsort *sort);
 
 /* Has it ended well? */
-bool told_success(struct gsort *sort);
+bool api_has_succeeded(struct gsort *sort);
 
 /* What write() writes, as the handle's text. 0, or a negative errno after a message. */
-typedef int told_writer(const struct gsort *sort, FILE *stream);
-int told_text(struct gsort *sort, told_writer *write, const char **ret_text);
+typedef int api_text_writer(const struct gsort *sort, FILE *stream);
+int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text);
 
 /* As much of a struct as the caller knows of; what we do not know is zeroed. */
-void give_struct(void *to, size_t to_nbytes, const void *from, size_t from_nbytes);
+void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source, size_t source_nbytes);
 
 /* Call the watcher until the sort has ended; a thread's. */
-void *told_watch(void *argument);
+void *api_progress_thread(void *argument);

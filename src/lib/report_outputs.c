@@ -10,7 +10,7 @@
 #include "src/base/diagnostics.h"
 #include "src/report/html_report.h"
 
-bool reports_are_wanted(const struct options *options)
+bool reports_are_requested(const struct options *options)
 {
 	return options->stats || options->stats_json_path || options->trace_path ||
 	       options->report_path;
@@ -23,15 +23,15 @@ int reports_open(const struct options *options, const struct syscalls *calls,
 	int r = 0;
 
 	if (options->stats_json_path)
-		r = report_file_open(calls, options->stats_json_path, &reports->stats_json);
+		r = report_file_open(calls, options->stats_json_path, &reports->stats_file);
 	if (r == 0 && options->trace_path)
 		r = report_file_open(calls, options->trace_path, &reports->trace_file);
 	if (r == 0 && options->trace_path)
 		r = trace_open(report_file_stream(reports->trace_file), &reports->trace);
 	if (r == 0 && options->report_path)
-		r = report_file_open(calls, options->report_path, &reports->page);
+		r = report_file_open(calls, options->report_path, &reports->html_file);
 	if (r == 0 && options->report_path)
-		r = history_open(&reports->history);
+		r = time_series_open(&reports->time_series);
 	return r;
 }
 
@@ -59,80 +59,80 @@ int reports_close_trace_text(struct reports *reports, const char **ret_text, siz
 	return 0;
 }
 
-static void write_page(const struct options *options, const struct report *report,
-		       bool found_disorder, const struct reports *reports)
+static void write_html_report(const struct options *options, const struct stats_report *report,
+		       bool has_disorder, const struct reports *reports)
 {
-	const struct page page = {
-		.report = report,
-		.history = reports->history,
+	const struct html_report html_report = {
+		.stats_report = report,
+		.time_series = reports->time_series,
 		.inputs = options->inputs,
 		.n_inputs = options->n_inputs,
 		.output = options->output_path,
-		.written_at = time(NULL),
-		.found_disorder = found_disorder,
+		.created_at = time(NULL),
+		.has_disorder = has_disorder,
 		.n_part_files = options->n_part_files,
 	};
 
-	page_write(&page, report_file_stream(reports->page));
+	html_report_write(&html_report, report_file_stream(reports->html_file));
 }
 
-static int commit(struct reports *reports)
+static int commit_reports(struct reports *reports)
 {
-	struct report_file *files[] = { reports->stats_json, reports->trace_file, reports->page };
+	struct report_file *files[] = { reports->stats_file, reports->trace_file, reports->html_file };
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-		const int committed = report_file_commit(files[i]);
+		const int error = report_file_commit(files[i]);
 
 		if (r == 0)
-			r = committed;
+			r = error;
 	}
 	return r;
 }
 
 /* The status is that of a failure, and what has been done is not undone by it. */
-static void tell_what_is_done(const struct options *options)
+static void notice_output_complete(const struct options *options)
 {
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 
 	if (!is_check && !options->explain)
-		tell("the output is complete, and what was to be told of it is not");
+		notice("the output is complete, and what was to be told of it is not");
 }
 
 /* Nobody adds to them any more; the trace is complete then. */
-static void close_records(struct reports *reports)
+static void close_recorders(struct reports *reports)
 {
 	trace_close(reports->trace);
-	history_close(reports->history);
+	time_series_close(reports->time_series);
 	reports->trace = NULL;
-	reports->history = NULL;
+	reports->time_series = NULL;
 }
 
-int reports_write(const struct options *options, const struct report *report, bool found_disorder,
+int reports_write(const struct options *options, const struct stats_report *report, bool has_disorder,
 		  struct reports *reports)
 {
 	int r;
 
-	if (reports->stats_json)
-		report_write_json(report, report_file_stream(reports->stats_json));
-	if (reports->page)
-		write_page(options, report, found_disorder, reports);
-	close_records(reports);
-	r = commit(reports);
+	if (reports->stats_file)
+		stats_report_write_json(report, report_file_stream(reports->stats_file));
+	if (reports->html_file)
+		write_html_report(options, report, has_disorder, reports);
+	close_recorders(reports);
+	r = commit_reports(reports);
 	if (r < 0)
-		tell_what_is_done(options);
+		notice_output_complete(options);
 	*reports = (struct reports){ 0 };
 	return r;
 }
 
-void reports_drop(struct reports *reports)
+void reports_discard(struct reports *reports)
 {
-	close_records(reports);
+	close_recorders(reports);
 	if (reports->trace_stream)
 		fclose(reports->trace_stream);
 	free(reports->trace_text);
-	report_file_abort(reports->stats_json);
+	report_file_abort(reports->stats_file);
 	report_file_abort(reports->trace_file);
-	report_file_abort(reports->page);
+	report_file_abort(reports->html_file);
 	*reports = (struct reports){ 0 };
 }

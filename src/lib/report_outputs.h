@@ -2,7 +2,7 @@
  * report_outputs - the files that tell of a run
  *
  *	open -> (the run) -> reports_write	they appear
- *	                 \-> reports_drop	older ones are as they were
+ *	                 \-> reports_discard	older ones are as they were
  *
  * Failures have a message.
  */
@@ -16,16 +16,16 @@
 
 /* A zeroed struct has nothing open. */
 struct reports {
-	struct report_file *stats_json, *trace_file, *page; /* NULL: none */
+	struct report_file *stats_file, *trace_file, *html_file; /* NULL: none */
 	struct trace *trace;                                /* NULL: none */
 	FILE *trace_stream;      /* in the place of a file: of a rank that is not the first */
 	char *trace_text;        /* what is in it, ... */
 	size_t trace_nbytes;     /* ... and how much */
-	struct history *history; /* for the page; NULL: none */
+	struct time_series *time_series; /* for the page; NULL: none */
 };
 
 /* Is any file asked for, or a table? */
-bool reports_are_wanted(const struct options *options);
+bool reports_are_requested(const struct options *options);
 
 /*
  * Open what is asked for. Returns 0, or a negative errno; drop is due in the end, when nobody adds
@@ -44,8 +44,8 @@ int reports_close_trace_text(struct reports *reports, const char **ret_text, siz
 /*
  * The run is done: tell of it, and of the disorder that a check has found. 0, or the first failure.
  */
-int reports_write(const struct options *options, const struct report *report, bool found_disorder,
+int reports_write(const struct options *options, const struct stats_report *report, bool has_disorder,
 		  struct reports *reports);
 
 /* What was not written is not wanted. More than once is fine. */
-void reports_drop(struct reports *reports);
+void reports_discard(struct reports *reports);

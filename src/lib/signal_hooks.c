@@ -16,10 +16,10 @@ int gsort_open_process(struct gsort_process **ret_process)
 	if (!process)
 		return -ENOMEM;
 	process->calls = syscalls_plain;
-	process->calls.guards = &process->guards;
-	process->calls.names = &process->names;
-	process->calls.cuts = &process->cuts;
-	process->calls.commitment = &process->commitment;
+	process->calls.mappings = &process->guards;
+	process->calls.temp_names = &process->temp_names;
+	process->calls.truncations = &process->truncations;
+	process->calls.commit_point = &process->commit_point;
 	*ret_process = process;
 	return 0;
 }
@@ -29,33 +29,33 @@ void gsort_close_process(struct gsort_process *process)
 	free(process);
 }
 
-void process_leave_reports(struct gsort_process *process)
+void process_set_output_committed(struct gsort_process *process)
 {
 	if (process)
-		atomic_store(&process->only_reports_are_left, true);
+		atomic_store(&process->is_output_committed, true);
 }
 
-void process_wait_if_ending(const struct gsort_process *process)
+void process_wait_if_terminating(const struct gsort_process *process)
 {
 	if (process)
-		cut_back_wait_for_end(&process->cuts);
+		truncate_wait_for_exit(&process->truncations);
 }
 
-const struct syscalls *process_calls(const struct gsort_process *process)
+const struct syscalls *process_syscalls(const struct gsort_process *process)
 {
 	return process ? &process->calls : &syscalls_plain;
 }
 
 int gsort_handle_sigbus(struct gsort_process *process, const void *address)
 {
-	return process && mapping_guards_catch(&process->guards, address);
+	return process && mapping_table_handle_fault(&process->guards, address);
 }
 
 enum gsort_signal_action gsort_signal_action(struct gsort_process *process, int signal_number)
 {
-	if (!process || commitment_lets_die(&process->commitment, signal_number))
+	if (!process || commit_signal_may_kill(&process->commit_point, signal_number))
 		return GSORT_SIGNAL_TERMINATE;
-	return atomic_load(&process->only_reports_are_left) ? GSORT_SIGNAL_TERMINATE_AFTER_REPORT :
+	return atomic_load(&process->is_output_committed) ? GSORT_SIGNAL_TERMINATE_AFTER_REPORT :
 							      GSORT_SIGNAL_IGNORE;
 }
 
@@ -63,11 +63,11 @@ void gsort_cleanup_files(struct gsort_process *process)
 {
 	if (!process)
 		return;
-	hidden_names_end(&process->names);
-	cut_back_all(&process->cuts);
+	temp_names_shutdown(&process->temp_names);
+	truncate_run(&process->truncations);
 }
 
 int gsort_pending_signal(const struct gsort_process *process)
 {
-	return process ? commitment_missed(&process->commitment) : 0;
+	return process ? commit_pending_signal(&process->commit_point) : 0;
 }

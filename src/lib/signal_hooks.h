@@ -14,21 +14,21 @@
 #include "io/output/temp_names.h"
 
 struct gsort_process {
-	struct mapping_guards guards;
-	struct hidden_names names;
-	struct cut_backs cuts;
-	struct commitment commitment;
+	struct mapping_table guards;
+	struct temp_names temp_names;
+	struct truncate_table truncations;
+	struct commit_point commit_point;
 	struct syscalls calls; /* the system's, with these */
-	atomic_bool only_reports_are_left;
+	atomic_bool is_output_committed;
 };
 
 /* The output has its name, and what is left to do is to tell of it. NULL is fine. */
-void process_leave_reports(struct gsort_process *process);
+void process_set_output_committed(struct gsort_process *process);
 
 /*
  * Does not return if a signal is ending the process, and has made its writes fail. NULL is fine.
  */
-void process_wait_if_ending(const struct gsort_process *process);
+void process_wait_if_terminating(const struct gsort_process *process);
 
 /* The system's calls with what is lent; process NULL: nothing is. */
-const struct syscalls *process_calls(const struct gsort_process *process);
+const struct syscalls *process_syscalls(const struct gsort_process *process);

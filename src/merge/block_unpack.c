@@ -10,48 +10,48 @@
 #include "src/base/diagnostics.h"
 
 /* Which block of which run it is. */
-struct unpacking_origin {
+struct unpack_origin {
 	const struct run *run;
 	uint64_t block;
 };
 
-void unpacking_free(struct unpacking *unpacking)
+void block_unpack_free(struct block_unpack *unpack)
 {
-	free(unpacking->blocks);
-	free(unpacking->origins);
+	free(unpack->blocks);
+	free(unpack->origins);
 }
 
-void unpacking_restart(struct unpacking *unpacking)
+void block_unpack_reset(struct block_unpack *unpack)
 {
-	unpacking->n_blocks = 0;
-	unpacking->damaged = UINT32_MAX;
+	unpack->n_blocks = 0;
+	unpack->damaged_block = UINT32_MAX;
 }
 
 /* Room for n more. */
-static int reserve(struct unpacking *unpacking, uint64_t n)
+static int reserve(struct block_unpack *unpack, uint64_t n)
 {
-	const size_t n_needed = unpacking->n_blocks + n;
+	const size_t n_needed = unpack->n_blocks + n;
 	struct packed_block *blocks;
-	struct unpacking_origin *origins;
+	struct unpack_origin *origins;
 
-	if (n_needed <= unpacking->n_allocated)
+	if (n_needed <= unpack->n_allocated)
 		return 0;
-	blocks = realloc(unpacking->blocks, 2 * n_needed * sizeof *blocks);
+	blocks = realloc(unpack->blocks, 2 * n_needed * sizeof *blocks);
 	if (blocks)
-		unpacking->blocks = blocks;
-	origins = realloc(unpacking->origins, 2 * n_needed * sizeof *origins);
+		unpack->blocks = blocks;
+	origins = realloc(unpack->origins, 2 * n_needed * sizeof *origins);
 	if (origins)
-		unpacking->origins = origins;
+		unpack->origins = origins;
 	if (!blocks || !origins)
 		return fail(-ENOMEM, "no memory for a list of %zu blocks", 2 * n_needed);
-	unpacking->n_allocated = (uint32_t)(2 * n_needed);
+	unpack->n_allocated = (uint32_t)(2 * n_needed);
 	return 0;
 }
 
-int unpacking_add(struct unpacking *unpacking, const struct run *run, uint64_t first, uint64_t n,
+int block_unpack_add(struct block_unpack *unpack, const struct run *run, uint64_t first, uint64_t n,
 		  const char *packed, char *elements, uint32_t element_nbytes)
 {
-	int r = reserve(unpacking, n);
+	int r = reserve(unpack, n);
 
 	if (r < 0)
 		return r;
@@ -63,32 +63,32 @@ int unpacking_add(struct unpacking *unpacking, const struct run *run, uint64_t f
 			.n = (uint32_t)(run_block_start(run, i + 1) - run_block_start(run, i)),
 		};
 
-		unpacking->origins[unpacking->n_blocks] = (struct unpacking_origin){ run, i };
-		unpacking->blocks[unpacking->n_blocks++] = block;
+		unpack->origins[unpack->n_blocks] = (struct unpack_origin){ run, i };
+		unpack->blocks[unpack->n_blocks++] = block;
 		packed += block.packed_nbytes;
 		elements += (size_t)block.n * element_nbytes;
 	}
 	return 0;
 }
 
-int unpacking_queue(struct unpacking *unpacking, const struct job *job, struct lane *lane)
+int block_unpack_queue(struct block_unpack *unpack, const struct job *job, struct device_queue *queue)
 {
-	if (unpacking->n_blocks == 0)
+	if (unpack->n_blocks == 0)
 		return 0;
-	return lane_unpack(lane, &(struct unpack_op){
-					 .blocks = unpacking->blocks,
-					 .n_blocks = unpacking->n_blocks,
+	return device_queue_unpack(queue, &(struct unpack_op){
+					 .blocks = unpack->blocks,
+					 .n_blocks = unpack->n_blocks,
 					 .element_nbytes = job->layout->element_nbytes,
-					 .ret_damaged = &unpacking->damaged,
+					 .ret_damaged = &unpack->damaged_block,
 				 });
 }
 
-int unpacking_check(const struct unpacking *unpacking)
+int block_unpack_check(const struct block_unpack *unpack)
 {
-	const struct unpacking_origin *origin;
+	const struct unpack_origin *origin;
 
-	if (unpacking->damaged == UINT32_MAX)
+	if (unpack->damaged_block == UINT32_MAX)
 		return 0;
-	origin = &unpacking->origins[unpacking->damaged];
+	origin = &unpack->origins[unpack->damaged_block];
 	return run_fail_packed(origin->run, origin->block);
 }

@@ -12,14 +12,14 @@
 
 #include "src/base/diagnostics.h"
 
-struct entry {
-	code_t key; /* first key of the block, or its first 16 bytes */
+struct forecast_entry {
+	encoded_key_t key; /* first key of the block, or its first 16 bytes */
 	uint64_t block;
 	uint32_t run;
 };
 
 /* The whole key of a run's next block, when it has been needed. */
-struct whole_key {
+struct full_key {
 	void *key;      /* NULL: never needed */
 	uint64_t block; /* that it is of; UINT64_MAX: of none */
 };
@@ -30,81 +30,81 @@ struct forecast {
 	size_t key_nbytes;        /* of a whole key */
 	void *splitter;           /* key_nbytes: of the last window */
 	void *item;               /* one, just loaded; NULL if keys are short */
-	struct whole_key *wholes; /* n_runs; the same */
+	struct full_key *full_keys; /* n_runs; the same */
 	int error;                /* the first, of a load */
 	uint32_t n_runs, n_heap;
-	struct entry heap[]; /* heap[0] sorts first */
+	struct forecast_entry heap[]; /* heap[0] sorts first */
 };
 
 /* Do the keys of blocks say all? */
-static bool keys_are_long(const struct forecast *forecast)
+static bool has_long_keys(const struct forecast *forecast)
 {
-	return forecast->key_nbytes > sizeof(code_t);
+	return forecast->key_nbytes > sizeof(encoded_key_t);
 }
 
-static int load_whole(struct forecast *forecast, const struct entry *entry, const void **ret_key)
+static int load_full_key(struct forecast *forecast, const struct forecast_entry *entry, const void **ret_key)
 {
-	struct whole_key *whole = &forecast->wholes[entry->run];
+	struct full_key *full = &forecast->full_keys[entry->run];
 	const struct layout *layout = forecast->loader.layout;
 	int r = 0;
 
-	if (!whole->key) {
-		whole->key = malloc(forecast->key_nbytes);
-		whole->block = UINT64_MAX;
+	if (!full->key) {
+		full->key = malloc(forecast->key_nbytes);
+		full->block = UINT64_MAX;
 	}
-	if (!whole->key)
+	if (!full->key)
 		return fail(-ENOMEM, "no memory for a key of %zu bytes", forecast->key_nbytes);
-	if (whole->block != entry->block)
+	if (full->block != entry->block)
 		r = forecast->loader.load(forecast->loader.context, forecast->runs[entry->run],
 					  entry->block, forecast->item);
 	if (r < 0)
 		return r;
-	if (whole->block != entry->block)
-		layout_item_key(layout, forecast->item, whole->key);
-	whole->block = entry->block;
-	*ret_key = whole->key;
+	if (full->block != entry->block)
+		layout_item_key(layout, forecast->item, full->key);
+	full->block = entry->block;
+	*ret_key = full->key;
 	return 0;
 }
 
 /* Of two blocks that tie on what is in memory: as memcmp. 0 after an error, which is noted. */
-static int compare_wholes(struct forecast *forecast, const struct entry *a, const struct entry *b)
+static int compare_full_keys(struct forecast *forecast, const struct forecast_entry *a, const struct forecast_entry *b)
 {
 	const void *key_a, *key_b;
 	int r = forecast->error;
 
 	if (r == 0)
-		r = load_whole(forecast, a, &key_a);
+		r = load_full_key(forecast, a, &key_a);
 	if (r == 0)
-		r = load_whole(forecast, b, &key_b);
+		r = load_full_key(forecast, b, &key_b);
 	forecast->error = r;
 	return r < 0 ? 0 : layout_compare_keys(forecast->loader.layout, key_a, key_b);
 }
 
-static bool before(struct forecast *forecast, const struct entry *a, const struct entry *b)
+static bool entry_is_before(struct forecast *forecast, const struct forecast_entry *a, const struct forecast_entry *b)
 {
 	int order = 0;
 
 	if (a->key != b->key)
 		return a->key < b->key;
-	if (keys_are_long(forecast))
-		order = compare_wholes(forecast, a, b);
+	if (has_long_keys(forecast))
+		order = compare_full_keys(forecast, a, b);
 	return order ? order < 0 : a->run < b->run;
 }
 
 static void sift_down(struct forecast *forecast, uint32_t i)
 {
-	const struct entry moved = forecast->heap[i];
-	struct entry *heap = forecast->heap;
+	const struct forecast_entry sifted = forecast->heap[i];
+	struct forecast_entry *heap = forecast->heap;
 
 	for (uint32_t child; (child = 2 * i + 1) < forecast->n_heap; i = child) {
 		if (child + 1 < forecast->n_heap &&
-		    before(forecast, &heap[child + 1], &heap[child]))
+		    entry_is_before(forecast, &heap[child + 1], &heap[child]))
 			child++;
-		if (!before(forecast, &heap[child], &moved))
+		if (!entry_is_before(forecast, &heap[child], &sifted))
 			break;
 		heap[i] = heap[child];
 	}
-	heap[i] = moved;
+	heap[i] = sifted;
 }
 
 static int open_keys(struct forecast *forecast, const struct item_loader *loader)
@@ -112,22 +112,22 @@ static int open_keys(struct forecast *forecast, const struct item_loader *loader
 	forecast->loader = *loader;
 	forecast->key_nbytes = layout_key_nbytes(loader->layout);
 	forecast->splitter = malloc(forecast->key_nbytes);
-	if (!keys_are_long(forecast))
+	if (!has_long_keys(forecast))
 		return forecast->splitter ? 0 : -ENOMEM;
 	forecast->item = malloc(loader->layout->item_nbytes);
-	forecast->wholes = calloc(forecast->n_runs, sizeof *forecast->wholes);
-	return forecast->item && forecast->wholes && forecast->splitter ? 0 : -ENOMEM;
+	forecast->full_keys = calloc(forecast->n_runs, sizeof *forecast->full_keys);
+	return forecast->item && forecast->full_keys && forecast->splitter ? 0 : -ENOMEM;
 }
 
-static struct entry first_entry(const struct run *run, uint32_t number)
+static struct forecast_entry first_entry(const struct run *run, uint32_t number)
 {
-	return (struct entry){ .key = run_first_key(run, 0), .run = number };
+	return (struct forecast_entry){ .key = run_first_key(run, 0), .run = number };
 }
 
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
 		  struct forecast **ret_forecast)
 {
-	struct forecast *forecast = calloc(1, sizeof *forecast + n_runs * sizeof(struct entry));
+	struct forecast *forecast = calloc(1, sizeof *forecast + n_runs * sizeof(struct forecast_entry));
 	int r = forecast ? 0 : -ENOMEM;
 
 	if (r == 0) {
@@ -157,9 +157,9 @@ void forecast_close(struct forecast *forecast)
 {
 	if (!forecast)
 		return;
-	for (uint32_t i = 0; forecast->wholes && i < forecast->n_runs; i++)
-		free(forecast->wholes[i].key);
-	free(forecast->wholes);
+	for (uint32_t i = 0; forecast->full_keys && i < forecast->n_runs; i++)
+		free(forecast->full_keys[i].key);
+	free(forecast->full_keys);
 	free(forecast->item);
 	free(forecast->splitter);
 	free(forecast);
@@ -168,7 +168,7 @@ void forecast_close(struct forecast *forecast)
 /* The run's next block takes the place of the one at the top. */
 static void advance_top(struct forecast *forecast)
 {
-	struct entry *top = &forecast->heap[0];
+	struct forecast_entry *top = &forecast->heap[0];
 	const struct run *run = forecast->runs[top->run];
 
 	if (++top->block < run_n_blocks(run))
@@ -182,29 +182,29 @@ static void advance_top(struct forecast *forecast)
 /* The first key of the block at the top. */
 static int make_splitter(struct forecast *forecast, struct splitter *ret_splitter)
 {
-	const struct entry *top = &forecast->heap[0];
+	const struct forecast_entry *top = &forecast->heap[0];
 	const void *key = NULL;
 	int r = 0;
 
-	if (keys_are_long(forecast))
-		r = load_whole(forecast, top, &key);
+	if (has_long_keys(forecast))
+		r = load_full_key(forecast, top, &key);
 	if (r < 0)
 		return r;
 	if (key)
 		memcpy(forecast->splitter, key, forecast->key_nbytes);
 	else
-		layout_begin_key(forecast->loader.layout, top->key, forecast->splitter);
+		layout_key_from_prefix(forecast->loader.layout, top->key, forecast->splitter);
 	*ret_splitter = (struct splitter){ .key = forecast->splitter, .run = top->run };
 	return 1;
 }
 
-int forecast_take(struct forecast *forecast, uint64_t quota_records, uint64_t *n_taken,
+int forecast_next_window(struct forecast *forecast, uint64_t quota_records, uint64_t *n_blocks,
 		  struct splitter *ret_splitter)
 {
-	const struct entry *top = &forecast->heap[0];
+	const struct forecast_entry *top = &forecast->heap[0];
 	uint64_t n_records = 0;
 
-	memset(n_taken, 0, forecast->n_runs * sizeof *n_taken);
+	memset(n_blocks, 0, forecast->n_runs * sizeof *n_blocks);
 	while (forecast->n_heap && forecast->error == 0) {
 		const struct run *run = forecast->runs[top->run];
 		const uint64_t n =
@@ -213,7 +213,7 @@ int forecast_take(struct forecast *forecast, uint64_t quota_records, uint64_t *n
 		if (n_records && n_records + n > quota_records)
 			return make_splitter(forecast, ret_splitter);
 		n_records += n;
-		n_taken[top->run]++;
+		n_blocks[top->run]++;
 		advance_top(forecast);
 	}
 	return forecast->error;

@@ -52,5 +52,5 @@ void forecast_close(struct forecast *forecast);
  * stopped. Returns 1, or 0 when the window reaches to the end of all runs (there is no splitter
  * then), or a negative errno after a message.
  */
-int forecast_take(struct forecast *forecast, uint64_t quota_records, uint64_t *n_taken,
+int forecast_next_window(struct forecast *forecast, uint64_t quota_records, uint64_t *n_blocks,
 		  struct splitter *ret_splitter);

@@ -12,105 +12,105 @@
 #include "src/merge/checkpoint_hooks.h"
 #include "src/merge/merge.h"
 
-static int write_range(void *context, const struct merged *merged)
+static int write_partition_window(void *context, const struct merged_window *merged)
 {
-	const struct range *range = context;
-	struct merged placed = *merged;
+	const struct merge_partition *partition = context;
+	struct merged_window positioned = *merged;
 
-	placed.position += range->position;
-	placed.range = range->number;
-	return range->whole->write(range->whole->context, &placed);
+	positioned.position += partition->position;
+	positioned.partition = partition->number;
+	return partition->shared_sink->write(partition->shared_sink->context, &positioned);
 }
 
-static uint64_t place_in_range(void *context, uint64_t position)
+static uint64_t map_partition_position(void *context, uint64_t position)
 {
-	const struct range *range = context;
+	const struct merge_partition *partition = context;
 
-	return range->whole->place(range->whole->context, range->position + position);
+	return partition->shared_sink->map_position(partition->shared_sink->context, partition->position + position);
 }
 
-static int give_point(void *context, uint32_t number, const struct merge_point *point)
+static int save_partition_point(void *context, uint32_t number, const struct restore_point *restore_point)
 {
-	const struct range *range = context;
+	const struct merge_partition *partition = context;
 
 	(void)number; /* it knows of one */
-	return range->whole->point(range->whole->context, range->number, point);
+	return partition->shared_sink->save_restore_point(partition->shared_sink->context, partition->number, restore_point);
 }
 
-static void cancel_range(void *context)
+static void cancel_partition(void *context)
 {
-	const struct range *range = context;
+	const struct merge_partition *partition = context;
 
-	if (range->whole->cancel)
-		range->whole->cancel(range->whole->context);
+	if (partition->shared_sink->cancel)
+		partition->shared_sink->cancel(partition->shared_sink->context);
 }
 
 /* Without -u. */
-static uint64_t n_due(const struct range *range)
+static uint64_t n_expected_items(const struct merge_partition *partition)
 {
-	const uint64_t n = range->n_items + (range->start ? range->start->result.n_items : 0);
+	const uint64_t n = partition->n_items + (partition->restore_point ? partition->restore_point->result.n_items : 0);
 
-	return n < range->job.limit ? n : range->job.limit;
+	return n < partition->job.limit ? n : partition->job.limit;
 }
 
-static struct sink sink_of(struct range *range)
+static struct sink make_partition_sink(struct merge_partition *partition)
 {
-	struct sink sink = *range->whole;
+	struct sink sink = *partition->shared_sink;
 
-	sink.context = range;
-	sink.write = write_range;
-	sink.cancel = cancel_range;
-	sink.place = sink.place ? place_in_range : NULL;
-	sink.base += range->position * sink.item_nbytes;
-	sink.point = sink.point ? give_point : NULL;
-	sink.point_interval = range->point_interval;
-	sink.start = range->start;
-	sink.edges = &range->edges;
+	sink.context = partition;
+	sink.write = write_partition_window;
+	sink.cancel = cancel_partition;
+	sink.map_position = sink.map_position ? map_partition_position : NULL;
+	sink.base_offset += partition->position * sink.item_nbytes;
+	sink.save_restore_point = sink.save_restore_point ? save_partition_point : NULL;
+	sink.restore_point_interval = partition->restore_point_interval;
+	sink.restore_point = partition->restore_point;
+	sink.edges = &partition->edges;
 	return sink;
 }
 
-static int merge_opened(struct range *range)
+static int merge_opened_partition(struct merge_partition *partition)
 {
 	const uint64_t begin_ns = clock_now_ns();
-	const struct sink sink = sink_of(range);
+	const struct sink sink = make_partition_sink(partition);
 	int r;
 
-	if (range->start)
-		range->result = range->start->result;
-	if (range->n_items == 0)
+	if (partition->restore_point)
+		partition->result = partition->restore_point->result;
+	if (partition->n_items == 0)
 		return 0;
-	r = merge_runs(&range->job, range->runs, range->n_runs, range->job.plan.merge_nbytes, &sink,
-		       &range->result);
-	if (r == 0 && !range->job.unique && range->result.n_items != n_due(range))
+	r = merge_runs(&partition->job, partition->runs, partition->n_runs, partition->job.plan.merge_nbytes, &sink,
+		       &partition->result);
+	if (r == 0 && !partition->job.unique && partition->result.n_items != n_expected_items(partition))
 		r = fail(-EIO,
 			 "internal error: a range of %" PRIu64 " records was merged to %" PRIu64
 			 "; the output was not written",
-			 n_due(range), range->result.n_items);
-	if (r == 0 && !sink.is_run)
-		stats_add_range(range->job.stats, range->number, begin_ns,
-				range->n_items * sink.item_nbytes);
+			 n_expected_items(partition), partition->result.n_items);
+	if (r == 0 && !sink.is_spilled_run)
+		stats_add_partition(partition->job.stats, partition->number, begin_ns,
+				partition->n_items * sink.item_nbytes);
 	return r;
 }
 
 /* The parts of the runs between two cuts. */
-static int open_parts(struct range *range, const struct range_parts *parts)
+static int open_subruns(struct merge_partition *partition, const struct partition_extents *extents)
 {
-	range->runs = calloc(parts->n_runs, sizeof *range->runs);
-	if (!range->runs)
-		return fail(-ENOMEM, "no memory for a merge of %u runs", parts->n_runs);
-	for (uint32_t i = 0; i < parts->n_runs; i++) {
-		const uint64_t begin = parts->begins[i], end = parts->ends[i];
+	partition->runs = calloc(extents->n_runs, sizeof *partition->runs);
+	if (!partition->runs)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", extents->n_runs);
+	for (uint32_t i = 0; i < extents->n_runs; i++) {
+		const uint64_t begin = extents->begins[i], end = extents->ends[i];
 		int r;
 
-		range->position += range->job.unique ? 0 : begin;
-		range->n_items += end - begin;
+		partition->position += partition->job.unique ? 0 : begin;
+		partition->n_items += end - begin;
 		if (end == begin)
 			continue;
-		r = run_open_part(range->job.layout, parts->runs[i], begin, end,
-				  &range->runs[range->n_runs]);
+		r = run_open_subrun(partition->job.layout, extents->runs[i], begin, end,
+				  &partition->runs[partition->n_runs]);
 		if (r < 0)
 			return r;
-		range->n_runs++;
+		partition->n_runs++;
 	}
 	return 0;
 }
@@ -119,69 +119,69 @@ static int open_parts(struct range *range, const struct range_parts *parts)
  * A range that was noted before is where it was, whatever of it the runs still have. What is
  * written of it already is the output's: a run has only the rest.
  */
-static int take_up(struct range *range)
+static int resume_partition(struct merge_partition *partition)
 {
-	const struct merge_range *noted = range->noted;
-	const struct keeper *keeper = range->job.keeper;
-	const size_t edge_nbytes = layout_edge_nbytes(range->job.layout);
+	const struct partition_desc *recorded = partition->resume_from;
+	const struct checkpoint_hooks *hooks = partition->job.checkpoint_hooks;
+	const size_t edge_nbytes = layout_edge_nbytes(partition->job.layout);
 
-	range->position = noted->position;
-	if (range->whole->is_run)
+	partition->position = recorded->position;
+	if (partition->shared_sink->is_spilled_run)
 		return 0;
-	range->start = noted->start;
-	if (range->start) {
-		memcpy(range->edges.first, range->start->first, edge_nbytes);
-		memcpy(range->edges.last, range->start->last, edge_nbytes);
-		range->edges.has_any = true;
+	partition->restore_point = recorded->restore_point;
+	if (partition->restore_point) {
+		memcpy(partition->edges.first, partition->restore_point->first, edge_nbytes);
+		memcpy(partition->edges.last, partition->restore_point->last, edge_nbytes);
+		partition->edges.has_items = true;
 	}
-	if (!range->has_next || n_due(range) == noted[1].position - noted->position)
+	if (!partition->has_next || n_expected_items(partition) == recorded[1].position - recorded->position)
 		return 0;
-	return keeper->refuse(keeper->context, noted->position, noted[1].position - noted->position,
-			      n_due(range));
+	return hooks->report_mismatch(hooks->context, recorded->position, recorded[1].position - recorded->position,
+			      n_expected_items(partition));
 }
 
-static int open_range(struct range *range, const struct range_parts *parts)
+static int open_partition(struct merge_partition *partition, const struct partition_extents *extents)
 {
-	const size_t edge_nbytes = layout_edge_nbytes(range->job.layout);
+	const size_t edge_nbytes = layout_edge_nbytes(partition->job.layout);
 	int r;
 
-	range->edges.first = malloc(edge_nbytes);
-	range->edges.last = malloc(edge_nbytes);
-	if (!range->edges.first || !range->edges.last)
+	partition->edges.first = malloc(edge_nbytes);
+	partition->edges.last = malloc(edge_nbytes);
+	if (!partition->edges.first || !partition->edges.last)
 		return fail(-ENOMEM, "no memory for a merge");
-	r = open_parts(range, parts);
-	return r == 0 && range->noted ? take_up(range) : r;
+	r = open_subruns(partition, extents);
+	return r == 0 && partition->resume_from ? resume_partition(partition) : r;
 }
 
 /* What it has found stays. */
-static void close_range(struct range *range)
+static void close_partition(struct merge_partition *partition)
 {
-	for (uint32_t i = 0; i < range->n_runs; i++)
-		run_close(range->runs[i]);
-	free(range->runs);
+	for (uint32_t i = 0; i < partition->n_runs; i++)
+		run_close(partition->runs[i]);
+	free(partition->runs);
 }
 
 /* Of the limit of all, what those before it leave. */
-static uint64_t left_of_limit(uint64_t limit, const struct range *range)
+static uint64_t remaining_partition_limit(uint64_t limit, const struct merge_partition *partition)
 {
 	if (limit == UINT64_MAX)
 		return UINT64_MAX;
-	return limit > range->position ? limit - range->position : 0;
+	return limit > partition->position ? limit - partition->position : 0;
 }
 
-int range_merge(struct range *range, const struct range_parts *parts)
+int partition_merge(struct merge_partition *partition, const struct partition_extents *extents)
 {
-	int r = open_range(range, parts);
+	int r = open_partition(partition, extents);
 
-	range->job.limit = left_of_limit(range->job.limit, range);
+	partition->job.limit = remaining_partition_limit(partition->job.limit, partition);
 	if (r == 0)
-		r = merge_opened(range);
-	close_range(range);
+		r = merge_opened_partition(partition);
+	close_partition(partition);
 	return r;
 }
 
-void range_forget(struct range *range)
+void partition_free(struct merge_partition *partition)
 {
-	free(range->edges.first);
-	free(range->edges.last);
+	free(partition->edges.first);
+	free(partition->edges.last);
 }

@@ -10,13 +10,13 @@
 #include "src/plan/job.h"
 #include "src/run/run.h"
 
-struct range {
+struct merge_partition {
 	/* Of whoever merges it; all else 0 */
 	uint32_t number;
 	struct job job; /* with a plan, and memory of windows, of its own; the limit of all */
-	const struct sink *whole; /* that all ranges go to */
-	uint64_t point_interval;
-	const struct merge_range *noted; /* what it is taken up from; NULL: nothing */
+	const struct sink *shared_sink; /* that all ranges go to */
+	uint64_t restore_point_interval;
+	const struct partition_desc *resume_from; /* what it is taken up from; NULL: nothing */
 	bool has_next;                   /* of noted, one behind the other */
 
 	/* Its own */
@@ -24,7 +24,7 @@ struct range {
 	uint32_t n_runs;
 	uint64_t n_items;  /* in them, but for what is written already */
 	uint64_t position; /* of the first in the output; with -u from where it counts */
-	const struct merge_point *start; /* where it is taken up; NULL: it begins */
+	const struct restore_point *restore_point; /* where it is taken up; NULL: it begins */
 
 	/* Found, in the end */
 	struct merge_edges edges;
@@ -32,7 +32,7 @@ struct range {
 };
 
 /* Where it begins in each run, and where it ends. */
-struct range_parts {
+struct partition_extents {
 	struct run *const *runs;
 	uint32_t n_runs;
 	const uint64_t *begins, *ends;
@@ -40,8 +40,8 @@ struct range_parts {
 
 /*
  * Merge it. Returns 0, or a negative errno after a message; what it has found is kept in either
- * case, until range_forget(). Of several threads each has ranges of its own.
+ * case, until partition_free(). Of several threads each has ranges of its own.
  */
-int range_merge(struct range *range, const struct range_parts *parts);
+int partition_merge(struct merge_partition *partition, const struct partition_extents *extents);
 
-void range_forget(struct range *range);
+void partition_free(struct merge_partition *partition);

@@ -16,68 +16,68 @@
 #include "src/merge/splitters.h"
 #include "src/merge/window_buffers.h"
 
-struct ranges {
+struct partition_set {
 	const struct job *job;
 	const struct plan *plan; /* of each */
 	const struct sink *sink;
 	struct run *const *runs;
 	uint32_t n_runs, n;
-	bool at_keys; /* no key is in two of them */
+	bool at_key_boundaries; /* no key is in two of them */
 	/* Rows of n_runs each: where range 0 begins in them, and where it ends, ... */
 	const uint64_t *cuts;
-	size_t n_rows;    /* ... and so many behind, the same of the next range */
-	struct range *of; /* n */
+	size_t row_stride;    /* ... and so many behind, the same of the next range */
+	struct merge_partition *partitions; /* n */
 
 	/* Of whoever merges them */
-	atomic_uint n_taken; /* besides the first of each thread */
+	atomic_uint n_claimed; /* besides the first of each thread */
 	atomic_int error;    /* the first, or 0 */
 };
 
 /* Where a range begins in the runs, and where it ends. */
-static const uint64_t *begins_of(const struct ranges *ranges, uint32_t number)
+static const uint64_t *partition_begins(const struct partition_set *set, uint32_t number)
 {
-	return &ranges->cuts[number * ranges->n_rows * ranges->n_runs];
+	return &set->cuts[number * set->row_stride * set->n_runs];
 }
 
-static const uint64_t *ends_of(const struct ranges *ranges, uint32_t number)
+static const uint64_t *partition_ends(const struct partition_set *set, uint32_t number)
 {
-	return begins_of(ranges, number) + ranges->n_runs;
+	return partition_begins(set, number) + set->n_runs;
 }
 
 /* By a worker. windows: NULL: in the memory that it has for them. */
-static int merge_one(struct ranges *ranges, uint32_t i, uint32_t worker,
-		     struct window_memory *windows)
+static int merge_one_partition(struct partition_set *set, uint32_t i, uint32_t device_index,
+		     struct window_buffer_cache *buffer_cache)
 {
-	const struct sink *sink = ranges->sink;
-	const struct range_parts parts = { ranges->runs, ranges->n_runs, begins_of(ranges, i),
-					   ends_of(ranges, i) };
-	struct range *range = &ranges->of[i];
+	const struct sink *sink = set->sink;
+	const struct partition_extents extents = { set->runs, set->n_runs, partition_begins(set, i),
+					   partition_ends(set, i) };
+	struct merge_partition *partition = &set->partitions[i];
 
-	range->number = i;
-	range->job = *ranges->job;
-	range->job.worker = worker;
-	range->job.plan = *ranges->plan;
-	range->job.windows = windows;
-	range->whole = sink;
-	range->point_interval = sink->point_interval / ranges->n;
-	range->noted = sink->ranges ? &sink->ranges[i] : NULL;
-	range->has_next = i + 1 < ranges->n;
-	return range_merge(range, &parts);
+	partition->number = i;
+	partition->job = *set->job;
+	partition->job.merge_device = device_index;
+	partition->job.plan = *set->plan;
+	partition->job.window_buffers = buffer_cache;
+	partition->shared_sink = sink;
+	partition->restore_point_interval = sink->restore_point_interval / set->n;
+	partition->resume_from = sink->resume_partitions ? &sink->resume_partitions[i] : NULL;
+	partition->has_next = i + 1 < set->n;
+	return partition_merge(partition, &extents);
 }
 
-static void fail_ranges(struct ranges *ranges, int r)
+static void fail_partitions(struct partition_set *set, int r)
 {
 	int none = 0;
 
-	atomic_compare_exchange_strong(&ranges->error, &none, r);
-	if (ranges->sink->cancel) /* what others write is of no use any more */
-		ranges->sink->cancel(ranges->sink->context);
+	atomic_compare_exchange_strong(&set->error, &none, r);
+	if (set->sink->cancel) /* what others write is of no use any more */
+		set->sink->cancel(set->sink->context);
 }
 
 /* Of several devices, each has its threads near it. */
-static struct nodes_stay go_to(const struct job *job, uint32_t worker)
+static struct numa_binding bind_to_device_node(const struct job *job, uint32_t device_index)
 {
-	return nodes_enter(NODES_SYSFS, job->n_workers > 1 ? job->workers[worker].node : NODE_ANY);
+	return numa_bind_thread(NUMA_SYSFS, job->n_devices > 1 ? job->devices[device_index].numa_node : NUMA_NODE_ANY);
 }
 
 /*
@@ -85,30 +85,30 @@ static struct nodes_stay go_to(const struct job *job, uint32_t worker)
  * the same worker. Workers take turns in having one thread more, and the first thread has what
  * memory the worker keeps for windows.
  */
-static void merge_some(void *context, uint32_t number, uint32_t n_threads)
+static void merge_claimed_partitions(void *context, uint32_t number, uint32_t n_threads)
 {
-	struct ranges *ranges = context;
-	const uint32_t n_workers = ranges->job->n_workers;
-	const struct nodes_stay stay = go_to(ranges->job, number % n_workers);
-	struct window_memory *windows = NULL;
+	struct partition_set *set = context;
+	const uint32_t n_devices = set->job->n_devices;
+	const struct numa_binding binding = bind_to_device_node(set->job, number % n_devices);
+	struct window_buffer_cache *buffer_cache = NULL;
 	uint32_t i = number;
-	int r = number < n_workers ? 0 : window_memory_open(&windows);
+	int r = number < n_devices ? 0 : window_buffer_cache_open(&buffer_cache);
 
-	while (r == 0 && i < ranges->n && atomic_load(&ranges->error) == 0) {
-		r = merge_one(ranges, i, number % n_workers, windows);
-		i = n_threads + atomic_fetch_add(&ranges->n_taken, 1);
+	while (r == 0 && i < set->n && atomic_load(&set->error) == 0) {
+		r = merge_one_partition(set, i, number % n_devices, buffer_cache);
+		i = n_threads + atomic_fetch_add(&set->n_claimed, 1);
 	}
 	if (r < 0)
-		fail_ranges(ranges, r);
-	window_memory_close(windows);
-	nodes_leave(&stay);
+		fail_partitions(set, r);
+	window_buffer_cache_close(buffer_cache);
+	numa_unbind_thread(&binding);
 }
 
-static void free_ranges(struct ranges *ranges)
+static void free_merge_partitions(struct partition_set *set)
 {
-	for (uint32_t i = 0; i < ranges->n; i++)
-		range_forget(&ranges->of[i]);
-	free(ranges->of);
+	for (uint32_t i = 0; i < set->n; i++)
+		partition_free(&set->partitions[i]);
+	free(set->partitions);
 }
 
 static void add_result(struct merge_result *sum, const struct merge_result *result)
@@ -117,220 +117,220 @@ static void add_result(struct merge_result *sum, const struct merge_result *resu
 	sum->n_windows += result->n_windows;
 	sum->n_counted += result->n_counted;
 	sum->n_disorders += result->n_disorders;
-	ledger_add(&sum->ledger, result->ledger);
+	record_totals_add(&sum->totals, result->totals);
 }
 
 /* Of two neighbours at the end of one range and the beginning of the next. */
-static bool is_disorder(const struct ranges *ranges, const void *last, const void *first)
+static bool is_disorder(const struct partition_set *set, const void *last, const void *first)
 {
-	const int order = layout_compare_edges(ranges->job->layout, last, first);
+	const int order = layout_compare_edges(set->job->layout, last, first);
 
-	return order > 0 || (order == 0 && ranges->at_keys);
+	return order > 0 || (order == 0 && set->at_key_boundaries);
 }
 
 /* Of one range after the other, the first item of the first and the last of the last. */
-static void add_edges(const struct merge_edges *edges, size_t nbytes, struct merge_edges *all)
+static void add_edges(const struct merge_edges *edges, size_t nbytes, struct merge_edges *total)
 {
-	if (!all)
+	if (!total)
 		return;
-	if (!all->has_any)
-		memcpy(all->first, edges->first, nbytes);
-	memcpy(all->last, edges->last, nbytes);
-	all->has_any = true;
+	if (!total->has_items)
+		memcpy(total->first, edges->first, nbytes);
+	memcpy(total->last, edges->last, nbytes);
+	total->has_items = true;
 }
 
 /* What all have found, and the order of each range's last item and the next one's first. */
-static void collect_results(const struct ranges *ranges, struct merge_result *ret_result)
+static void collect_results(const struct partition_set *set, struct merge_result *ret_result)
 {
-	const struct merge_edges *before = NULL;
+	const struct merge_edges *previous = NULL;
 
 	*ret_result = (struct merge_result){ 0 };
-	for (uint32_t i = 0; i < ranges->n; i++) {
-		const struct range *range = &ranges->of[i];
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct merge_partition *partition = &set->partitions[i];
 
-		add_result(ret_result, &range->result);
-		if (!range->edges.has_any)
+		add_result(ret_result, &partition->result);
+		if (!partition->edges.has_items)
 			continue;
-		if (before)
+		if (previous)
 			ret_result->n_disorders +=
-				is_disorder(ranges, before->last, range->edges.first);
-		before = &range->edges;
-		add_edges(&range->edges, layout_edge_nbytes(ranges->job->layout),
-			  ranges->sink->edges);
+				is_disorder(set, previous->last, partition->edges.first);
+		previous = &partition->edges;
+		add_edges(&partition->edges, layout_edge_nbytes(set->job->layout),
+			  set->sink->edges);
 	}
 }
 
 /* In how many ranges side by side, and with which plan each. */
-static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32_t n_runs,
+static uint32_t plan_partition_set(const struct job *job, struct run *const *runs, uint32_t n_runs,
 			  uint64_t memory_nbytes, const struct sink *sink, struct plan *ret_plan)
 {
-	const bool knows_places = !job->unique || sink->n_parts || sink->counts_by_range;
+	const bool has_known_positions = !job->unique || sink->n_part_files || sink->positions_per_partition;
 	/* What of a limit is left for a range is known by its place. */
-	const bool knows_limits = !job->unique || job->limit == UINT64_MAX;
-	const uint32_t n_noted = sink->ranges ? sink->n_ranges : UINT32_MAX;
+	const bool has_known_limits = !job->unique || job->limit == UINT64_MAX;
+	const uint32_t n_recorded = sink->resume_partitions ? sink->n_resume_partitions : UINT32_MAX;
 	uint64_t n_items;
-	uint32_t n_most, n_resident, n;
+	uint32_t max_partitions, n_resident, n;
 	struct plan plan;
 
 	*ret_plan = job->plan;
 	ret_plan->merge_nbytes = memory_nbytes;
-	if (!knows_places || !knows_limits)
+	if (!has_known_positions || !has_known_limits)
 		return 1;
 	n_items = runs_n_items(runs, n_runs);
-	n_most = sink->is_run ? job->n_workers :
-				plan_most_ranges(&job->plan, &job->request, n_items);
+	max_partitions = sink->is_spilled_run ? job->n_devices :
+				plan_max_partitions(&job->plan, &job->plan_request, n_items);
 	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
-	n = plan_ranges(&job->plan, &job->request, memory_nbytes, n_items, n_resident,
-			n_runs - n_resident, n_most < n_noted ? n_most : n_noted, &plan);
+	n = plan_partitions(&job->plan, &job->plan_request, memory_nbytes, n_items, n_resident,
+			n_runs - n_resident, max_partitions < n_recorded ? max_partitions : n_recorded, &plan);
 	if (n > 1)
 		*ret_plan = plan;
 	return n;
 }
 
 /* Keys that begin alike, few blocks, or a limit that drops much may leave nearly all in one. */
-static bool are_worth_it(const struct ranges *ranges)
+static bool is_worth_splitting(const struct partition_set *set)
 {
 	uint64_t n_items = 0, n_largest = 0;
 
-	for (uint32_t i = 0; i < ranges->n; i++) {
+	for (uint32_t i = 0; i < set->n; i++) {
 		uint64_t n = 0;
 
-		for (uint32_t j = 0; j < ranges->n_runs; j++)
-			n += ends_of(ranges, i)[j] - begins_of(ranges, i)[j];
+		for (uint32_t j = 0; j < set->n_runs; j++)
+			n += partition_ends(set, i)[j] - partition_begins(set, i)[j];
 		n_items += n;
 		n_largest = n > n_largest ? n : n_largest;
 	}
-	return plan_divides(n_items, n_largest, ranges->n);
+	return plan_worth_splitting(n_items, n_largest, set->n);
 }
 
 /* As ranges, some of them side by side: as many as the plan is for. */
-static int merge_divided(struct ranges *ranges, uint32_t n_at_once, struct merge_result *ret_result)
+static int merge_partitioned(struct partition_set *set, uint32_t n_concurrent, struct merge_result *ret_result)
 {
 	int r;
 
-	if (n_at_once > ranges->job->n_workers) /* what is kept is of fewer, which had more */
-		window_memory_drop_all(ranges->job);
-	if (ranges->sink->divide)
-		ranges->sink->divide(ranges->sink->context, ranges->n);
-	ranges->of = calloc(ranges->n, sizeof *ranges->of);
-	if (!ranges->of)
-		return fail(-ENOMEM, "no memory for %u ranges", ranges->n);
-	crew_share_numbered(n_at_once, merge_some, ranges);
-	r = atomic_load(&ranges->error);
+	if (n_concurrent > set->job->n_devices) /* what is kept is of fewer, which had more */
+		window_buffer_cache_clear_all(set->job);
+	if (set->sink->set_n_partitions)
+		set->sink->set_n_partitions(set->sink->context, set->n);
+	set->partitions = calloc(set->n, sizeof *set->partitions);
+	if (!set->partitions)
+		return fail(-ENOMEM, "no memory for %u ranges", set->n);
+	threads_run_numbered(n_concurrent, merge_claimed_partitions, set);
+	r = atomic_load(&set->error);
 	if (r == 0)
-		collect_results(ranges, ret_result);
-	free_ranges(ranges);
+		collect_results(set, ret_result);
+	free_merge_partitions(set);
 	return r;
 }
 
-static int merge_whole(const struct ranges *ranges, uint64_t memory_nbytes,
+static int merge_unpartitioned(const struct partition_set *set, uint64_t memory_nbytes,
 		       struct merge_result *ret_result)
 {
-	if (ranges->sink->divide)
-		ranges->sink->divide(ranges->sink->context, 1);
-	return merge_runs(ranges->job, ranges->runs, ranges->n_runs, memory_nbytes, ranges->sink,
+	if (set->sink->set_n_partitions)
+		set->sink->set_n_partitions(set->sink->context, 1);
+	return merge_runs(set->job, set->runs, set->n_runs, memory_nbytes, set->sink,
 			  ret_result);
 }
 
 /* The place of a range in the output is the sum of the cuts. */
-static void sum_begins(const struct ranges *ranges, uint64_t *sums)
+static void sum_partition_positions(const struct partition_set *set, uint64_t *positions)
 {
-	for (uint32_t i = 0; i < ranges->n; i++)
-		for (uint32_t j = 0; j < ranges->n_runs; j++)
-			sums[i] += begins_of(ranges, i)[j];
+	for (uint32_t i = 0; i < set->n; i++)
+		for (uint32_t j = 0; j < set->n_runs; j++)
+			positions[i] += partition_begins(set, i)[j];
 }
 
 /* The places of parts are known; none is behind the limit. */
-static int place_parts(const struct ranges *ranges)
+static int set_part_file_bounds(const struct partition_set *set)
 {
-	const uint64_t limit = ranges->job->limit;
-	uint64_t *begins = calloc(ranges->n + UINT64_C(1), sizeof *begins);
+	const uint64_t limit = set->job->limit;
+	uint64_t *bounds = calloc(set->n + UINT64_C(1), sizeof *bounds);
 	int r;
 
-	if (!begins)
-		return fail(-ENOMEM, "no memory for %u parts", ranges->n);
-	sum_begins(ranges, begins);
-	for (uint32_t j = 0; j < ranges->n_runs; j++)
-		begins[ranges->n] += ends_of(ranges, ranges->n - 1)[j];
-	for (uint32_t i = 0; i <= ranges->n; i++)
-		if (begins[i] > limit)
-			begins[i] = limit;
-	r = ranges->sink->place_parts(ranges->sink->context, begins);
-	free(begins);
+	if (!bounds)
+		return fail(-ENOMEM, "no memory for %u parts", set->n);
+	sum_partition_positions(set, bounds);
+	for (uint32_t j = 0; j < set->n_runs; j++)
+		bounds[set->n] += partition_ends(set, set->n - 1)[j];
+	for (uint32_t i = 0; i <= set->n; i++)
+		if (bounds[i] > limit)
+			bounds[i] = limit;
+	r = set->sink->set_part_bounds(set->sink->context, bounds);
+	free(bounds);
 	return r;
 }
 
 /* Each part is a range; but where there is a limit, it is one of all together. */
-static int merge_parts(struct ranges *ranges, uint32_t n_at_once, uint64_t memory_nbytes,
+static int merge_part_files(struct partition_set *set, uint32_t n_concurrent, uint64_t memory_nbytes,
 		       struct merge_result *ret_result)
 {
-	const bool unique = ranges->job->unique;
-	int r = unique ? 0 : place_parts(ranges);
+	const bool unique = set->job->unique;
+	int r = unique ? 0 : set_part_file_bounds(set);
 
 	if (r < 0)
 		return r;
-	return unique || ranges->job->limit == UINT64_MAX ?
-		       merge_divided(ranges, n_at_once, ret_result) :
-		       merge_whole(ranges, memory_nbytes, ret_result);
+	return unique || set->job->limit == UINT64_MAX ?
+		       merge_partitioned(set, n_concurrent, ret_result) :
+		       merge_unpartitioned(set, memory_nbytes, ret_result);
 }
 
 /* Ranges that were noted before: what is left of each. */
-static int merge_noted(struct ranges *ranges, uint32_t n_at_once, struct merge_result *ret_result)
+static int merge_resumed(struct partition_set *set, uint32_t n_concurrent, struct merge_result *ret_result)
 {
-	const struct merge_range *noted = ranges->sink->ranges;
-	const uint32_t n = ranges->n, n_runs = ranges->n_runs;
+	const struct partition_desc *recorded = set->sink->resume_partitions;
+	const uint32_t n = set->n, n_runs = set->n_runs;
 	const void **keys = calloc(n, 2 * sizeof *keys);
 	uint64_t *cuts = calloc((size_t)n * n_runs, 2 * sizeof *cuts);
 	int r = keys && cuts ? 0 : fail(-ENOMEM, "no memory for %u ranges", n);
 
 	/* In order: where a range goes on, and where the next one began. */
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		keys[2 * i] = noted[i].start ? noted[i].start->key : noted[i].key;
-		keys[2 * i + 1] = i + 1 < n ? noted[i + 1].key : NULL;
+		keys[2 * i] = recorded[i].restore_point ? recorded[i].restore_point->key : recorded[i].key;
+		keys[2 * i + 1] = i + 1 < n ? recorded[i + 1].key : NULL;
 	}
 	if (r == 0)
-		r = splitters_cut_at(ranges->job, ranges->runs, n_runs, keys, 2 * n - 1, cuts);
+		r = splitters_cut_at(set->job, set->runs, n_runs, keys, 2 * n - 1, cuts);
 	for (uint32_t i = 0; i < n_runs && r == 0; i++)
-		cuts[(size_t)(2 * n - 1) * n_runs + i] = run_n_items(ranges->runs[i]);
-	ranges->cuts = cuts;
-	ranges->n_rows = 2;
+		cuts[(size_t)(2 * n - 1) * n_runs + i] = run_n_items(set->runs[i]);
+	set->cuts = cuts;
+	set->row_stride = 2;
 	if (r == 0)
-		r = merge_divided(ranges, n_at_once, ret_result);
+		r = merge_partitioned(set, n_concurrent, ret_result);
 	free(cuts);
 	free(keys);
 	return r;
 }
 
 /* All of it as one: also where points are wanted, which are a range's. */
-static void unite(struct ranges *ranges, uint64_t *cuts)
+static void use_one_partition(struct partition_set *set, uint64_t *cuts)
 {
-	ranges->n = 1;
-	for (uint32_t i = 0; i < ranges->n_runs; i++) {
+	set->n = 1;
+	for (uint32_t i = 0; i < set->n_runs; i++) {
 		cuts[i] = 0;
-		cuts[ranges->n_runs + i] = run_n_items(ranges->runs[i]);
+		cuts[set->n_runs + i] = run_n_items(set->runs[i]);
 	}
 }
 
 /* keys: room for that of each. */
-static int cut_to_note(struct ranges *ranges, void *const *keys, uint64_t *cuts)
+static int cut_for_checkpoint(struct partition_set *set, void *const *keys, uint64_t *cuts)
 {
-	struct merge_range *noted = calloc(ranges->n, sizeof *noted);
-	uint64_t *sums = calloc(ranges->n, sizeof *sums);
-	int r = noted && sums ? 0 : fail(-ENOMEM, "no memory for %u ranges", ranges->n);
+	struct partition_desc *recorded = calloc(set->n, sizeof *recorded);
+	uint64_t *positions = calloc(set->n, sizeof *positions);
+	int r = recorded && positions ? 0 : fail(-ENOMEM, "no memory for %u ranges", set->n);
 
-	if (r == 0 && ranges->n > 1)
-		r = splitters_cut(ranges->job, ranges->runs, ranges->n_runs, ranges->n, true, keys,
+	if (r == 0 && set->n > 1)
+		r = splitters_cut(set->job, set->runs, set->n_runs, set->n, true, keys,
 				  cuts);
-	if (ranges->n == 1 || !are_worth_it(ranges))
-		unite(ranges, cuts);
+	if (set->n == 1 || !is_worth_splitting(set))
+		use_one_partition(set, cuts);
 	if (r == 0)
-		sum_begins(ranges, sums);
-	for (uint32_t i = 0; i < ranges->n && r == 0; i++)
-		noted[i] = (struct merge_range){ i ? keys[i] : NULL, sums[i], NULL };
+		sum_partition_positions(set, positions);
+	for (uint32_t i = 0; i < set->n && r == 0; i++)
+		recorded[i] = (struct partition_desc){ i ? keys[i] : NULL, positions[i], NULL };
 	if (r == 0)
-		r = ranges->sink->note_ranges(ranges->sink->context, noted, ranges->n);
-	free(noted);
-	free(sums);
+		r = set->sink->save_partitions(set->sink->context, recorded, set->n);
+	free(recorded);
+	free(positions);
 	return r;
 }
 
@@ -342,66 +342,66 @@ static void free_keys(void **keys, uint32_t n)
 }
 
 /* In ranges that can be taken up, each at its points: they begin in front of keys. */
-static int merge_to_note(struct ranges *ranges, uint32_t n_at_once, uint64_t *cuts,
+static int merge_checkpointed(struct partition_set *set, uint32_t n_concurrent, uint64_t *cuts,
 			 struct merge_result *ret_result)
 {
-	const uint32_t n = ranges->n;
+	const uint32_t n = set->n;
 	void **keys = calloc(n, sizeof *keys);
 	bool is_complete = keys;
 	int r;
 
 	for (uint32_t i = 0; i < n && is_complete; i++) {
-		keys[i] = malloc(layout_key_nbytes(ranges->job->layout));
+		keys[i] = malloc(layout_key_nbytes(set->job->layout));
 		is_complete = keys[i];
 	}
-	r = is_complete ? cut_to_note(ranges, keys, cuts) :
+	r = is_complete ? cut_for_checkpoint(set, keys, cuts) :
 			  fail(-ENOMEM, "no memory for %u ranges", n);
 	if (r == 0)
-		r = merge_divided(ranges, ranges->n > 1 ? n_at_once : 1, ret_result);
+		r = merge_partitioned(set, set->n > 1 ? n_concurrent : 1, ret_result);
 	free_keys(keys, n);
 	return r;
 }
 
-static int merge_anew(struct ranges *ranges, uint32_t n_at_once, uint64_t memory_nbytes,
+static int merge_new(struct partition_set *set, uint32_t n_concurrent, uint64_t memory_nbytes,
 		      uint64_t *cuts, struct merge_result *ret_result)
 {
-	const bool has_parts = ranges->sink->n_parts;
+	const bool has_part_files = set->sink->n_part_files;
 	int r = 0;
 
-	if (ranges->sink->point)
-		return merge_to_note(ranges, n_at_once, cuts, ret_result);
-	if (ranges->n > 1 || has_parts)
-		r = splitters_cut(ranges->job, ranges->runs, ranges->n_runs, ranges->n,
-				  ranges->at_keys, NULL, cuts);
+	if (set->sink->save_restore_point)
+		return merge_checkpointed(set, n_concurrent, cuts, ret_result);
+	if (set->n > 1 || has_part_files)
+		r = splitters_cut(set->job, set->runs, set->n_runs, set->n,
+				  set->at_key_boundaries, NULL, cuts);
 	if (r < 0)
 		return r;
-	if (has_parts)
-		return merge_parts(ranges, n_at_once, memory_nbytes, ret_result);
-	return ranges->n > 1 && are_worth_it(ranges) ?
-		       merge_divided(ranges, n_at_once, ret_result) :
-		       merge_whole(ranges, memory_nbytes, ret_result);
+	if (has_part_files)
+		return merge_part_files(set, n_concurrent, memory_nbytes, ret_result);
+	return set->n > 1 && is_worth_splitting(set) ?
+		       merge_partitioned(set, n_concurrent, ret_result) :
+		       merge_unpartitioned(set, memory_nbytes, ret_result);
 }
 
-int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
+int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,
 		    struct merge_result *ret_result)
 {
-	struct ranges ranges = {
-		.job = job, .sink = sink, .runs = runs, .n_runs = n_runs, .n_rows = 1
+	struct partition_set set = {
+		.job = job, .sink = sink, .runs = runs, .n_runs = n_runs, .row_stride = 1
 	};
 	struct plan plan;
-	const uint32_t n_at_once = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
+	const uint32_t n_concurrent = plan_partition_set(job, runs, n_runs, memory_nbytes, sink, &plan);
 	uint64_t *cuts;
 	int r;
 
-	ranges.plan = &plan;
-	ranges.n = sink->ranges ? sink->n_ranges : sink->n_parts ? sink->n_parts : n_at_once;
-	ranges.at_keys = sink->ranges || sink->n_parts || job->unique || sink->point;
-	if (sink->ranges)
-		return merge_noted(&ranges, n_at_once, ret_result);
-	ranges.cuts = cuts = calloc((ranges.n + UINT64_C(1)) * n_runs, sizeof *cuts);
-	r = cuts ? merge_anew(&ranges, n_at_once, memory_nbytes, cuts, ret_result) :
-		   fail(-ENOMEM, "no memory for %u ranges", ranges.n);
+	set.plan = &plan;
+	set.n = sink->resume_partitions ? sink->n_resume_partitions : sink->n_part_files ? sink->n_part_files : n_concurrent;
+	set.at_key_boundaries = sink->resume_partitions || sink->n_part_files || job->unique || sink->save_restore_point;
+	if (sink->resume_partitions)
+		return merge_resumed(&set, n_concurrent, ret_result);
+	set.cuts = cuts = calloc((set.n + UINT64_C(1)) * n_runs, sizeof *cuts);
+	r = cuts ? merge_new(&set, n_concurrent, memory_nbytes, cuts, ret_result) :
+		   fail(-ENOMEM, "no memory for %u ranges", set.n);
 	free(cuts);
 	return r;
 }

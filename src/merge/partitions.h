@@ -6,7 +6,7 @@
  *	         range 0   range 1  range 2
  *
  * A range is whatever can be merged alone: between two splitters, at which every run is cut
- * exactly. It is merged as if its parts of the runs were all that there is (run_open_part()), with
+ * exactly. It is merged as if its parts of the runs were all that there is (run_open_subrun()), with
  * windows, an order, a thread that feeds and one that writes of its own, and memory for windows
  * that is divided by their number. Its place in the output is known from the beginning: it is the
  * sum of the cuts. So many writers are at work far apart, which is what they need to be as fast as
@@ -35,6 +35,6 @@
  * writes must not wait for each other then. The runs stay the caller's, and are not to be read any
  * more.
  */
-int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
+int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,
 		    struct merge_result *ret_result);

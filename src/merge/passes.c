@@ -9,18 +9,18 @@
 #include "src/merge/partitions.h"
 
 /* Of all windows of a merge: ranges first, there are fewer of them than 2^24. */
-static uint64_t sequence_of(const struct merged *merged)
+static uint64_t window_sequence(const struct merged_window *merged)
 {
-	return (uint64_t)merged->range << 40 | merged->number;
+	return (uint64_t)merged->partition << 40 | merged->number;
 }
 
-static int write_run(void *context, const struct merged *merged)
+static int write_run(void *context, const struct merged_window *merged)
 {
 	if (merged->packed_nbytes)
-		return run_file_write_packed(context, sequence_of(merged), merged->items,
+		return run_file_write_packed(context, window_sequence(merged), merged->items,
 					     merged->packed_nbytes, merged->n_items,
 					     merged->first_keys);
-	return run_file_write(context, sequence_of(merged), merged->items, merged->n_items,
+	return run_file_write(context, window_sequence(merged), merged->items, merged->n_items,
 			      merged->first_keys);
 }
 
@@ -30,33 +30,33 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 {
 	struct sink sink = {
 		.context = file,
-		.takes_records = layout_is_plain(job->layout) && !job->layout->stores_elements,
-		.takes_packed = job->plan.packs,
+		.takes_records = layout_is_key_only(job->layout) && !job->layout->stores_elements,
+		.takes_packed = job->plan.packs_on_device,
 		.block_n_items = block_n_items,
 		.stage = STAGE_SPILL,
 		.item_nbytes = job->layout->item_nbytes,
 		.write = write_run,
-		.counts_by_range = true,
-		.is_run = true,
+		.positions_per_partition = true,
+		.is_spilled_run = true,
 	};
 	int r;
 
-	if (job->keeper)
-		sink.ranges = job->keeper->ranges(job->keeper->context, &sink.n_ranges);
-	r = merge_in_ranges(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
+	if (job->checkpoint_hooks)
+		sink.resume_partitions = job->checkpoint_hooks->get_partitions(job->checkpoint_hooks->context, &sink.n_resume_partitions);
+	r = merge_in_partitions(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 	return r < 0 ? r : run_file_finish(file);
 }
 
 /* What the run was made of that n neighbours were merged into. */
-static struct ledger add_origins(struct run *const *runs, size_t n, struct ledger of_merge)
+static struct record_totals add_origins(struct run *const *runs, size_t n, struct record_totals merge_totals)
 {
 	for (size_t i = 0; i < n; i++)
-		ledger_add(&of_merge, run_origin(runs[i]));
-	return of_merge;
+		record_totals_add(&merge_totals, run_origin(runs[i]));
+	return merge_totals;
 }
 
-int merge_to_run(const struct job *job, struct run_store *store, size_t first, size_t n,
-		 uint64_t memory_nbytes, struct ledger *ledger)
+int merge_to_run(const struct job *job, struct run_list *list, size_t first, size_t n,
+		 uint64_t memory_nbytes, struct record_totals *totals)
 {
 	const struct layout *layout = job->layout;
 	const uint32_t block_n_items =
@@ -70,21 +70,21 @@ int merge_to_run(const struct job *job, struct run_store *store, size_t first, s
 			  block_n_items, &file);
 	if (r < 0)
 		return r;
-	r = merge_into_file(job, store->runs + first, n, memory_nbytes, file, block_n_items,
+	r = merge_into_file(job, list->runs + first, n, memory_nbytes, file, block_n_items,
 			    &result);
 	if (r < 0) {
 		run_file_close(file);
 		return r;
 	}
-	result.ledger.written = (struct digest){ 0 }; /* to a run, and not to the output */
-	ledger_add(ledger, result.ledger);
+	result.totals.written = (struct digest){ 0 }; /* to a run, and not to the output */
+	record_totals_add(totals, result.totals);
 	r = run_open_stored(file, STORED_ITEMS, &run);
 	if (r < 0)
 		return r;
-	run_set_origin(run, add_origins(store->runs + first, n, result.ledger));
-	if (job->keeper)
-		r = job->keeper->run_stored(job->keeper->context, store, first, n, run);
-	run_store_replace(store, first, n, run);
+	run_set_origin(run, add_origins(list->runs + first, n, result.totals));
+	if (job->checkpoint_hooks)
+		r = job->checkpoint_hooks->on_run_stored(job->checkpoint_hooks->context, list, first, n, run);
+	run_list_replace(list, first, n, run);
 	return r;
 }
 
@@ -93,20 +93,20 @@ int merge_to_run(const struct job *job, struct run_store *store, size_t first, s
  * several have as few, the first from `from` on. So runs that stay as short however often they are
  * merged (--limit) take turns, and not the same ones are merged again and again.
  */
-static size_t find_smallest(const struct run_store *store, size_t n_stored, size_t n, size_t from)
+static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, size_t n, size_t start)
 {
-	uint64_t sum = runs_n_items(store->runs, n), smallest = sum;
-	size_t at = 0;
+	uint64_t sum = runs_n_items(list->runs, n), smallest = sum;
+	size_t best = 0;
 
 	for (size_t first = 1; first + n <= n_stored; first++) {
-		sum += run_n_items(store->runs[first + n - 1]);
-		sum -= run_n_items(store->runs[first - 1]);
-		if (sum < smallest || (sum == smallest && at < from && first >= from)) {
+		sum += run_n_items(list->runs[first + n - 1]);
+		sum -= run_n_items(list->runs[first - 1]);
+		if (sum < smallest || (sum == smallest && best < start && first >= start)) {
 			smallest = sum;
-			at = first;
+			best = first;
 		}
 	}
-	return at;
+	return best;
 }
 
 /* The most merges that any record of n runs went through. */
@@ -120,25 +120,25 @@ static uint32_t highest_level(struct run *const *runs, size_t n)
 	return highest;
 }
 
-int merge_passes(const struct job *job, struct run_store *store, uint64_t memory_nbytes,
-		 struct ledger *ledger, uint32_t *ret_n_passes)
+int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_nbytes,
+		 struct record_totals *totals, uint32_t *ret_n_passes)
 {
 	const size_t fan_in = job->plan.fan_in;
-	size_t n_stored = run_store_n_stored(store), next = 0;
+	size_t n_stored = run_list_n_stored(list), next = 0;
 
-	for (; n_stored > fan_in; n_stored = run_store_n_stored(store)) {
+	for (; n_stored > fan_in; n_stored = run_list_n_stored(list)) {
 		/* Each full merge takes away fan_in - 1 runs; the first takes what those do not. */
 		const size_t excess = (n_stored - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
-		const size_t first = find_smallest(store, n_stored, n, next);
-		const uint32_t level = highest_level(store->runs + first, n) + 1;
-		int r = merge_to_run(job, store, first, n, memory_nbytes, ledger);
+		const size_t first = find_smallest_runs(list, n_stored, n, next);
+		const uint32_t level = highest_level(list->runs + first, n) + 1;
+		int r = merge_to_run(job, list, first, n, memory_nbytes, totals);
 
 		if (r < 0)
 			return r;
-		run_set_level(store->runs[first], level);
+		run_set_level(list->runs[first], level);
 		next = first + 1;
 	}
-	*ret_n_passes = highest_level(store->runs, store->n);
+	*ret_n_passes = highest_level(list->runs, list->n);
 	return 0;
 }

@@ -13,15 +13,15 @@
 
 /*
  * Merge the n runs from `first` on into one spilled run that takes their place, with windows in
- * memory_nbytes. Records read from inputs and records dropped by -u are added to *ledger.
+ * decay_nbytes. Records read from inputs and records dropped by -u are added to *ledger.
  * Returns 0, or a negative errno after a message.
  */
-int merge_to_run(const struct job *job, struct run_store *store, size_t first, size_t n,
-		 uint64_t memory_nbytes, struct ledger *ledger);
+int merge_to_run(const struct job *job, struct run_list *list, size_t first, size_t n,
+		 uint64_t memory_nbytes, struct record_totals *totals);
 
 /*
  * Until at most plan.fan_in runs are stored. *ret_n_passes: the most of these merges that any
  * record went through, one after the other; 0 if there was none. As above.
  */
-int merge_passes(const struct job *job, struct run_store *store, uint64_t memory_nbytes,
-		 struct ledger *ledger, uint32_t *ret_n_passes);
+int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_nbytes,
+		 struct record_totals *totals, uint32_t *ret_n_passes);

@@ -21,7 +21,7 @@ struct placement {
 
 	/* Under the lock: whose turn it is, and what is known so far */
 	pthread_mutex_t lock;
-	pthread_cond_t turned;
+	pthread_cond_t turn_changed;
 	uint64_t turn;
 	int error;
 	bool has_last;
@@ -41,7 +41,7 @@ void placement_close(struct placement *placement);
  * is known of it; tell the sink if the merge can be taken up behind it. Any thread. 0, the sink's
  * error, or what others have failed with.
  */
-int placement_settle(struct placement *placement, const struct window *window,
+int placement_assign(struct placement *placement, const struct window *window,
 		     uint64_t *ret_position);
 
 /* The first failure wins; nobody waits any longer. */

@@ -10,210 +10,210 @@
 #include "src/merge/run_buffers_internal.h"
 
 /* First keys of runs in device memory. */
-static int sample(struct supply *supply, uint64_t stride)
+static int sample_buffered_runs(struct run_buffers *buffers, uint64_t stride)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
-		r = homes_sample(&supply->homes, supply->shares[i].run, stride);
-	return r < 0 ? r : homes_wait(&supply->homes);
+	for (uint32_t i = 0; i < buffers->n_runs && r == 0; i++)
+		r = run_devices_sample(&buffers->run_devices, buffers->runs[i].run, stride);
+	return r < 0 ? r : run_devices_wait(&buffers->run_devices);
 }
 
 /* If something is to be read: by whom. */
-static int open_crew(struct supply *supply)
+static int open_read_threads(struct run_buffers *buffers)
 {
-	uint32_t n_read = 0, n_fetchers = supply->job->plan.n_fetchers;
+	uint32_t n_read = 0, n_fetchers = buffers->job->plan.n_fetchers;
 	int r;
 
-	for (uint32_t i = 0; i < supply->n_shares; i++)
-		n_read += share_is_read(&supply->shares[i]);
+	for (uint32_t i = 0; i < buffers->n_runs; i++)
+		n_read += run_buffer_is_read(&buffers->runs[i]);
 	if (n_read == 0)
 		return 0;
-	r = crew_open(n_fetchers < n_read ? n_fetchers : n_read, &supply->crew);
+	r = thread_pool_open(n_fetchers < n_read ? n_fetchers : n_read, &buffers->thread_pool);
 	return r < 0 ? fail(r, "no memory for %u readers", n_fetchers) : 0;
 }
 
 /* Of a record that is on its way to the device, in host memory; 0: none is. */
-static size_t staged_nbytes(const struct supply *supply)
+static size_t staging_item_nbytes(const struct run_buffers *buffers)
 {
-	const struct layout *layout = supply->job->layout;
-	size_t most = 0;
+	const struct layout *layout = buffers->job->layout;
+	size_t max_nbytes = 0;
 
-	for (uint32_t i = 0; supply->job->plan.copies && i < supply->n_shares; i++) {
-		const struct share *share = &supply->shares[i];
+	for (uint32_t i = 0; buffers->job->plan.copies_to_device && i < buffers->n_runs; i++) {
+		const struct run_buffer *buffer = &buffers->runs[i];
 		size_t nbytes = 0;
 
-		if (share_is_read(share))
+		if (run_buffer_is_read(buffer))
 			nbytes = layout->item_nbytes;
-		else if (share->away)
+		else if (buffer->peer_memory)
 			nbytes = layout->resident_nbytes;
-		most = nbytes > most ? nbytes : most;
+		max_nbytes = nbytes > max_nbytes ? nbytes : max_nbytes;
 	}
-	return most;
+	return max_nbytes;
 }
 
 /* Where to what comes from elsewhere, if that cannot be device memory. */
-static int open_staging(struct supply *supply)
+static int open_staging(struct run_buffers *buffers)
 {
-	const struct job *job = supply->job;
+	const struct job *job = buffers->job;
 	void *staging;
 	int r;
 
-	supply->staging_nbytes = supply->capacity_records * staged_nbytes(supply);
-	if (supply->staging_nbytes == 0)
+	buffers->staging_nbytes = buffers->capacity_records * staging_item_nbytes(buffers);
+	if (buffers->staging_nbytes == 0)
 		return 0;
-	r = device_alloc(job_device(job), MEMORY_HOST, supply->staging_nbytes, &staging);
+	r = device_alloc(job_device(job), MEMORY_HOST, buffers->staging_nbytes, &staging);
 	if (r < 0)
 		return fail_hint(r, HINT_LESS_MEMORY, 0, "no pinned memory to read runs into: %m");
-	supply->staging = staging;
+	buffers->staging = staging;
 	return 0;
 }
 
-static int start(struct supply *supply, struct run *const *runs, uint64_t resident_stride)
+static int run_buffers_start(struct run_buffers *buffers, struct run *const *runs, uint64_t resident_stride)
 {
-	const struct job *job = supply->job;
+	const struct job *job = buffers->job;
 	int r;
 
-	supply->available = calloc(supply->n_shares, sizeof *supply->available);
-	if (!supply->available)
-		return fail(-ENOMEM, "no memory for a merge of %u runs", supply->n_shares);
-	r = homes_open(job, runs, supply->n_shares, &supply->homes);
+	buffers->available = calloc(buffers->n_runs, sizeof *buffers->available);
+	if (!buffers->available)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", buffers->n_runs);
+	r = run_devices_open(job, runs, buffers->n_runs, &buffers->run_devices);
 	if (r < 0)
 		return r;
-	supply->lane = supply->homes.of[job->worker].lane;
-	supply->mark = supply->homes.of[job->worker].mark;
-	r = open_crew(supply);
+	buffers->queue = buffers->run_devices.devices[job->merge_device].queue;
+	buffers->event = buffers->run_devices.devices[job->merge_device].event;
+	r = open_read_threads(buffers);
 	if (r == 0)
-		r = open_staging(supply);
-	return r < 0 ? r : sample(supply, resident_stride);
+		r = open_staging(buffers);
+	return r < 0 ? r : sample_buffered_runs(buffers, resident_stride);
 }
 
 /* A run is merged from where it is if this device can read it there. */
-static struct share share_of(const struct job *job, struct run *run)
+static struct run_buffer make_run_buffer(const struct job *job, struct run *run)
 {
 	const char *memory = run_memory(run);
-	const bool is_here = run_is_reached(job, run);
+	const bool is_accessible = run_is_peer_accessible(job, run);
 
-	return (struct share){
+	return (struct run_buffer){
 		.run = run,
-		.memory = is_here ? memory : NULL,
-		.away = is_here ? NULL : memory,
+		.memory = is_accessible ? memory : NULL,
+		.peer_memory = is_accessible ? NULL : memory,
 	};
 }
 
-int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, struct supply **ret_supply)
+int run_buffers_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		const struct window_plan *windows, struct run_buffers **ret_buffers)
 {
-	struct supply *supply = calloc(1, sizeof *supply + n_runs * sizeof supply->shares[0]);
+	struct run_buffers *buffers = calloc(1, sizeof *buffers + n_runs * sizeof buffers->runs[0]);
 	int r;
 
-	if (!supply)
+	if (!buffers)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	supply->job = job;
-	supply->capacity_records = windows->capacity_records;
-	supply->n_shares = n_runs;
+	buffers->job = job;
+	buffers->capacity_records = windows->capacity_records;
+	buffers->n_runs = n_runs;
 	for (uint32_t i = 0; i < n_runs; i++)
-		supply->shares[i] = share_of(job, runs[i]);
-	r = start(supply, runs, windows->resident_stride);
+		buffers->runs[i] = make_run_buffer(job, runs[i]);
+	r = run_buffers_start(buffers, runs, windows->resident_stride);
 	if (r < 0) {
-		supply_close(supply);
+		run_buffers_close(buffers);
 		return r;
 	}
-	*ret_supply = supply;
+	*ret_buffers = buffers;
 	return 0;
 }
 
-void supply_close(struct supply *supply)
+void run_buffers_close(struct run_buffers *buffers)
 {
-	if (!supply)
+	if (!buffers)
 		return;
-	homes_close(&supply->homes);
-	crew_close(supply->crew);
-	device_release(job_device(supply->job), MEMORY_HOST, supply->staging,
-		       supply->staging_nbytes);
-	free(supply->available);
-	unpacking_free(&supply->unpacking);
-	free(supply);
+	run_devices_close(&buffers->run_devices);
+	thread_pool_close(buffers->thread_pool);
+	device_free(job_device(buffers->job), MEMORY_HOST, buffers->staging,
+		       buffers->staging_nbytes);
+	free(buffers->available);
+	block_unpack_free(&buffers->unpack);
+	free(buffers);
 }
 
-int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
+int run_buffers_load_item(void *context, struct run *run, uint64_t block, void *item)
 {
-	struct supply *supply = context;
-	const struct job *job = supply->job;
+	struct run_buffers *buffers = context;
+	const struct job *job = buffers->job;
 	const size_t item_nbytes = job->layout->item_nbytes;
 	const char *memory = run_memory(run);
 	int r;
 
 	if (!memory)
 		return run_read_first_item(run, block, item);
-	r = lane_copy(homes_lane(&supply->homes, run), item,
+	r = device_queue_copy(run_devices_queue(&buffers->run_devices, run), item,
 		      memory + run_block_start(run, block) * item_nbytes, item_nbytes);
-	return r < 0 ? r : homes_wait(&supply->homes);
+	return r < 0 ? r : run_devices_wait(&buffers->run_devices);
 }
 
-int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t slice,
+int run_buffers_cut(struct run_buffers *buffers, const struct splitter *splitter, uint32_t slice,
 	       uint64_t *ret_cuts)
 {
-	int r = lane_cut(supply->lane, &(struct cut_op){
-					       .layout = supply->job->layout,
-					       .slices = supply->available,
-					       .k = supply->n_shares,
+	int r = device_queue_cut(buffers->queue, &(struct cut_op){
+					       .layout = buffers->job->layout,
+					       .slices = buffers->available,
+					       .k = buffers->n_runs,
 					       .key = splitter->key,
 					       .slice = slice,
 					       .ret_cuts = ret_cuts,
 				       });
 
-	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
+	return r < 0 ? r : device_queue_synchronize(buffers->queue, buffers->event);
 }
 
-uint64_t supply_n_available(const struct supply *supply, uint32_t i)
+uint64_t run_buffers_n_available(const struct run_buffers *buffers, uint32_t i)
 {
-	return supply->available[i].n;
+	return buffers->available[i].n;
 }
 
 /* What of the slices is, or was, with other devices: read there, or by way of the host. */
-static void count_foreign(const struct supply *supply, const struct slice *slices)
+static void count_peer_reads(const struct run_buffers *buffers, const struct slice *slices)
 {
-	const struct job *job = supply->job;
-	struct device_totals foreign = { 0 };
+	const struct job *job = buffers->job;
+	struct device_totals device_totals = { 0 };
 
-	for (uint32_t i = 0; i < supply->n_shares; i++) {
-		const struct share *share = &supply->shares[i];
+	for (uint32_t i = 0; i < buffers->n_runs; i++) {
+		const struct run_buffer *buffer = &buffers->runs[i];
 		const uint64_t nbytes = slices[i].n * job->layout->resident_nbytes;
 
-		if (share->away)
-			foreign.away_nbytes += nbytes;
-		else if (share->memory && run_worker(share->run) != job->worker)
-			foreign.peer_nbytes += nbytes;
+		if (buffer->peer_memory)
+			device_totals.staged_read_nbytes += nbytes;
+		else if (buffer->memory && run_device_index(buffer->run) != job->merge_device)
+			device_totals.peer_read_nbytes += nbytes;
 	}
-	stats_add_device(job->stats, job->workers[job->worker].place, &foreign);
+	stats_add_device(job->stats, job->devices[job->merge_device].stats_index, &device_totals);
 }
 
-uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *slices)
+uint64_t run_buffers_take(struct run_buffers *buffers, const uint64_t *cuts, struct slice *slices)
 {
-	const uint64_t resident_nbytes = supply->job->layout->resident_nbytes;
+	const uint64_t resident_nbytes = buffers->job->layout->resident_nbytes;
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < supply->n_shares; i++) {
-		struct share *share = &supply->shares[i];
-		const struct slice *available = &supply->available[i];
-		const uint64_t taken = cuts ? cuts[i] : available->n;
+	for (uint32_t i = 0; i < buffers->n_runs; i++) {
+		struct run_buffer *buffer = &buffers->runs[i];
+		const struct slice *available = &buffers->available[i];
+		const uint64_t n_taken = cuts ? cuts[i] : available->n;
 
-		slices[i] = (struct slice){ .elements = available->elements, .n = taken };
-		share->rest = (const char *)available->elements + taken * resident_nbytes;
-		share->n_rest = available->n - taken;
-		share->position += taken;
-		n += taken;
+		slices[i] = (struct slice){ .elements = available->elements, .n = n_taken };
+		buffer->leftover = (const char *)available->elements + n_taken * resident_nbytes;
+		buffer->n_leftover = available->n - n_taken;
+		buffer->position += n_taken;
+		n += n_taken;
 	}
-	count_foreign(supply, slices);
+	count_peer_reads(buffers, slices);
 	return n;
 }
 
-struct ledger supply_ledger(const struct supply *supply)
+struct record_totals run_buffers_totals(const struct run_buffers *buffers)
 {
-	struct ledger sum = { 0 };
+	struct record_totals sum = { 0 };
 
-	for (uint32_t i = 0; i < supply->n_shares; i++)
-		ledger_add(&sum, supply->shares[i].ledger);
+	for (uint32_t i = 0; i < buffers->n_runs; i++)
+		record_totals_add(&sum, buffers->runs[i].totals);
 	return sum;
 }

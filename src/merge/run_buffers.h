@@ -16,12 +16,12 @@
 
 #include "src/merge/forecast.h"
 
-struct supply;
+struct run_buffers;
 
 /* What a window has for its supply: device memory for capacity_records each. */
-struct supply_memory {
+struct run_buffers_memory {
 	void *in;      /* what is read; not used if all runs are resident */
-	void *other;   /* to work in, */
+	void *workspace;   /* to work in, */
 	void *scratch; /* as a merge has it: both only until the call returns */
 };
 
@@ -29,37 +29,37 @@ struct supply_memory {
  * Samples the first keys of resident runs. The runs must outlive it. 0, or a negative errno after a
  * message.
  */
-int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, struct supply **ret_supply);
+int run_buffers_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		const struct window_plan *windows, struct run_buffers **ret_buffers);
 /* NULL is fine. */
-void supply_close(struct supply *supply);
+void run_buffers_close(struct run_buffers *buffers);
 
 /* For struct item_loader: the first item of a block of a run; the context is the supply. */
-int supply_load_item(void *context, struct run *run, uint64_t block, void *item);
+int run_buffers_load_item(void *context, struct run *run, uint64_t block, void *item);
 
 /*
  * Make the next n_blocks[i] of each run i available, behind what is left of it; without duplicates
  * if -u. number: the window's, for the statistics. memory->in must stay untouched until the next
  * call has returned. 0, or a negative errno after a message.
  */
-int supply_gather(struct supply *supply, const struct supply_memory *memory,
+int run_buffers_fill(struct run_buffers *buffers, const struct run_buffers_memory *memory,
 		  const uint64_t *n_blocks, uint64_t number);
 
 /* How many records are available of run i. */
-uint64_t supply_n_available(const struct supply *supply, uint32_t i);
+uint64_t run_buffers_n_available(const struct run_buffers *buffers, uint32_t i);
 
 /*
  * Cut what is available at the splitter, equal records of runs before number `slice` preceding it:
  * ret_cuts[i] records of run i come before it. 0, or a negative errno after a message.
  */
-int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t slice,
+int run_buffers_cut(struct run_buffers *buffers, const struct splitter *splitter, uint32_t slice,
 	       uint64_t *ret_cuts);
 
 /*
  * The window's slices: the first cuts[i] available records of run i; all if cuts is NULL. The
  * others are left for the next one. Returns how many records are in the slices.
  */
-uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *slices);
+uint64_t run_buffers_take(struct run_buffers *buffers, const uint64_t *cuts, struct slice *slices);
 
 /* Of all records that were read from input runs, and those dropped among them by -u. */
-struct ledger supply_ledger(const struct supply *supply);
+struct record_totals run_buffers_totals(const struct run_buffers *buffers);

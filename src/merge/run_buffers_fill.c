@@ -14,265 +14,265 @@
 #include "src/merge/run_buffers_internal.h"
 
 /* Is what is read of it unpacked by the device? */
-static bool comes_packed(const struct supply *supply, const struct share *share)
+static bool is_read_packed(const struct run_buffers *buffers, const struct run_buffer *buffer)
 {
-	return supply->job->plan.packs && run_is_packed(share->run);
+	return buffers->job->plan.packs_on_device && run_is_packed(buffer->run);
 }
 
 /* Of the crew: read what a run has to read, if anything. */
-static int read_share(void *context, uint32_t i)
+static int read_run_buffer(void *context, uint32_t i)
 {
-	struct supply *supply = context;
-	struct share *share = &supply->shares[i];
+	struct run_buffers *buffers = context;
+	struct run_buffer *buffer = &buffers->runs[i];
 	struct span span;
 	int r;
 
-	if (share->n_blocks == 0 || !share_is_read(share))
+	if (buffer->n_blocks == 0 || !run_buffer_is_read(buffer))
 		return 0;
-	span = stats_begin(STAGE_FETCH, supply->number);
-	if (comes_packed(supply, share))
-		r = run_read_packed(share->run, share->next_block, share->n_blocks,
-				    (char *)share->items);
+	span = stats_begin(STAGE_FETCH, buffers->number);
+	if (is_read_packed(buffers, buffer))
+		r = run_read_packed(buffer->run, buffer->next_block, buffer->n_blocks,
+				    (char *)buffer->items);
 	else
-		r = run_read(share->run, share->next_block, share->n_blocks, (char *)share->items,
-			     &share->ledger.read);
-	stats_end(supply->job->stats, span, share->n_read * supply->job->layout->item_nbytes);
+		r = run_read(buffer->run, buffer->next_block, buffer->n_blocks, (char *)buffer->items,
+			     &buffer->totals.read);
+	stats_end(buffers->job->stats, span, buffer->n_read * buffers->job->layout->item_nbytes);
 	return r;
 }
 
 /* Is something of it to come by way of the host? */
-static bool comes_by_host(const struct share *share)
+static bool is_staged_by_host(const struct run_buffer *buffer)
 {
-	return share->away && share->n_blocks;
+	return buffer->peer_memory && buffer->n_blocks;
 }
 
 /* Queue the first part of that way. */
-static int download(struct supply *supply, const struct share *share)
+static int download(struct run_buffers *buffers, const struct run_buffer *buffer)
 {
-	const uint64_t start = run_block_start(share->run, share->next_block);
+	const uint64_t start = run_block_start(buffer->run, buffer->next_block);
 
-	return lane_copy(homes_lane(&supply->homes, share->run), (char *)share->items,
-			 share->away + start * supply->job->layout->resident_nbytes,
-			 share->items_nbytes);
+	return device_queue_copy(run_devices_queue(&buffers->run_devices, buffer->run), (char *)buffer->items,
+			 buffer->peer_memory + start * buffers->job->layout->resident_nbytes,
+			 buffer->items_nbytes);
 }
 
 /* Have in host memory what does not come from here. */
-static int fetch(struct supply *supply)
+static int fetch_to_host(struct run_buffers *buffers)
 {
-	uint32_t n_coming = 0;
-	int r = 0, waited;
+	uint32_t n_staged = 0;
+	int r = 0, wait_result;
 
-	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
-		if (!comes_by_host(&supply->shares[i]))
+	for (uint32_t i = 0; i < buffers->n_runs && r == 0; i++) {
+		if (!is_staged_by_host(&buffers->runs[i]))
 			continue;
-		n_coming++;
-		r = download(supply, &supply->shares[i]);
+		n_staged++;
+		r = download(buffers, &buffers->runs[i]);
 	}
-	if (r == 0 && supply->crew)
-		r = crew_run(supply->crew, read_share, supply, supply->n_shares);
-	if (n_coming == 0)
+	if (r == 0 && buffers->thread_pool)
+		r = thread_pool_run(buffers->thread_pool, read_run_buffer, buffers, buffers->n_runs);
+	if (n_staged == 0)
 		return r;
-	waited = homes_wait(&supply->homes);
-	return r < 0 ? r : waited;
+	wait_result = run_devices_wait(&buffers->run_devices);
+	return r < 0 ? r : wait_result;
 }
 
 /*
  * Where items are that become records behind the rest. Narrower ones expand in place; what comes
  * from another device is as wide as it will be.
  */
-static char *items_in_place(const struct supply *supply, const struct share *share)
+static char *device_items(const struct run_buffers *buffers, const struct run_buffer *buffer)
 {
-	const struct layout *layout = supply->job->layout;
+	const struct layout *layout = buffers->job->layout;
 
-	if (share->away)
-		return share->to;
-	return share->to + share->n_read * (layout->resident_nbytes - layout->item_nbytes);
+	if (buffer->peer_memory)
+		return buffer->destination;
+	return buffer->destination + buffer->n_read * (layout->resident_nbytes - layout->item_nbytes);
 }
 
 /* Queue the way of what was read to the device; what comes packed has a list for itself. */
-static int upload(struct supply *supply, struct share *share, const struct supply_memory *memory)
+static int upload(struct run_buffers *buffers, struct run_buffer *buffer, const struct run_buffers_memory *memory)
 {
-	char *items = items_in_place(supply, share), *packed;
+	char *items = device_items(buffers, buffer), *packed;
 	int r;
 
-	if (items == share->items)
+	if (items == buffer->items)
 		return 0;
-	if (!comes_packed(supply, share))
-		return lane_copy(supply->lane, items, share->items, share->items_nbytes);
-	packed = (char *)memory->other + (share->items - supply->staging);
-	r = lane_copy(supply->lane, packed, share->items, share->items_nbytes);
+	if (!is_read_packed(buffers, buffer))
+		return device_queue_copy(buffers->queue, items, buffer->items, buffer->items_nbytes);
+	packed = (char *)memory->workspace + (buffer->items - buffers->staging);
+	r = device_queue_copy(buffers->queue, packed, buffer->items, buffer->items_nbytes);
 	return r < 0 ? r :
-		       unpacking_add(&supply->unpacking, share->run, share->next_block,
-				     share->n_blocks, packed, items,
-				     supply->job->layout->element_nbytes);
+		       block_unpack_add(&buffers->unpack, buffer->run, buffer->next_block,
+				     buffer->n_blocks, packed, items,
+				     buffers->job->layout->element_nbytes);
 }
 
 /* Queue that a stored run's part of the buffer gets its rest and what was read. */
-static int bring_in(struct supply *supply, struct share *share, const struct slice *slice,
-		    const struct supply_memory *memory)
+static int queue_transfer(struct run_buffers *buffers, struct run_buffer *buffer, const struct slice *slice,
+		    const struct run_buffers_memory *memory)
 {
-	const struct job *job = supply->job;
-	const uint64_t rest_nbytes = share->n_rest * job->layout->resident_nbytes;
+	const struct job *job = buffers->job;
+	const uint64_t leftover_nbytes = buffer->n_leftover * job->layout->resident_nbytes;
 	int r = 0;
 
-	if (share->n_blocks && !job->keeper)
-		run_discard_before(share->run, share->next_block + share->n_blocks);
-	if (rest_nbytes)
-		r = lane_copy(supply->lane, (void *)slice->elements, share->rest, rest_nbytes);
-	return r == 0 && share->n_blocks ? upload(supply, share, memory) : r;
+	if (buffer->n_blocks && !job->checkpoint_hooks)
+		run_discard_before(buffer->run, buffer->next_block + buffer->n_blocks);
+	if (leftover_nbytes)
+		r = device_queue_copy(buffers->queue, (void *)slice->elements, buffer->leftover, leftover_nbytes);
+	return r == 0 && buffer->n_blocks ? upload(buffers, buffer, memory) : r;
 }
 
 /* Queue that records become elements. */
-static int encode(struct supply *supply, struct share *share)
+static int encode(struct run_buffers *buffers, struct run_buffer *buffer)
 {
-	const struct job *job = supply->job;
+	const struct job *job = buffers->job;
 	const struct layout *layout = job->layout;
 
-	if (!layout_has_elements(layout) || !run_holds_records(share->run, layout) ||
-	    code_map_is_identity(&layout->map))
+	if (!layout_has_elements(layout) || !run_has_records(buffer->run, layout) ||
+	    key_encoding_is_identity(&layout->encoding))
 		return 0;
-	return lane_encode(supply->lane, &(struct encode_op){
+	return device_queue_encode(buffers->queue, &(struct encode_op){
 						 .layout = layout,
-						 .records = items_in_place(supply, share),
-						 .elements = share->to,
-						 .n = share->n_read,
+						 .records = device_items(buffers, buffer),
+						 .elements = buffer->destination,
+						 .n = buffer->n_read,
 					 });
 }
 
 /* What comes of a run that is not here. */
-static size_t coming_nbytes(const struct supply *supply, const struct share *share)
+static size_t incoming_nbytes(const struct run_buffers *buffers, const struct run_buffer *buffer)
 {
-	const struct layout *layout = supply->job->layout;
+	const struct layout *layout = buffers->job->layout;
 
-	if (share->away)
-		return share->n_read * layout->resident_nbytes;
-	return comes_packed(supply, share) ?
-		       run_packed_nbytes(share->run, share->next_block, share->n_blocks) :
-		       share->n_read * layout->item_nbytes;
+	if (buffer->peer_memory)
+		return buffer->n_read * layout->resident_nbytes;
+	return is_read_packed(buffers, buffer) ?
+		       run_packed_nbytes(buffer->run, buffer->next_block, buffer->n_blocks) :
+		       buffer->n_read * layout->item_nbytes;
 }
 
 /* The part of a run that is not here in the buffer, at `elements`: its rest, then the blocks. */
-static void place_coming(struct supply *supply, struct share *share, uint64_t n_blocks,
+static void place_incoming(struct run_buffers *buffers, struct run_buffer *buffer, uint64_t n_blocks,
 			 char *elements, struct slice *ret_slice)
 {
-	const struct layout *layout = supply->job->layout;
-	const uint64_t first = run_block_start(share->run, share->next_block);
+	const struct layout *layout = buffers->job->layout;
+	const uint64_t first = run_block_start(buffer->run, buffer->next_block);
 
-	share->n_blocks = n_blocks;
-	share->n_read = run_block_start(share->run, share->next_block + n_blocks) - first;
-	share->to = elements + share->n_rest * layout->resident_nbytes;
-	share->items_nbytes = coming_nbytes(supply, share);
-	if (supply->staging) {
-		share->items = supply->staging + supply->staging_used;
-		supply->staging_used += share->items_nbytes;
+	buffer->n_blocks = n_blocks;
+	buffer->n_read = run_block_start(buffer->run, buffer->next_block + n_blocks) - first;
+	buffer->destination = elements + buffer->n_leftover * layout->resident_nbytes;
+	buffer->items_nbytes = incoming_nbytes(buffers, buffer);
+	if (buffers->staging) {
+		buffer->items = buffers->staging + buffers->staging_used;
+		buffers->staging_used += buffer->items_nbytes;
 	} else {
-		share->items = items_in_place(supply, share);
+		buffer->items = device_items(buffers, buffer);
 	}
-	*ret_slice = (struct slice){ .elements = elements, .n = share->n_rest + share->n_read };
+	*ret_slice = (struct slice){ .elements = elements, .n = buffer->n_leftover + buffer->n_read };
 }
 
 /* Where every run's available records will be, for the blocks taken. */
-static int place_slices(struct supply *supply, const struct supply_memory *memory,
+static int place_slices(struct run_buffers *buffers, const struct run_buffers_memory *memory,
 			const uint64_t *n_blocks)
 {
-	const uint64_t resident_nbytes = supply->job->layout->resident_nbytes;
+	const uint64_t resident_nbytes = buffers->job->layout->resident_nbytes;
 	uint64_t n_used = 0;
 
-	supply->staging_used = 0;
-	for (uint32_t i = 0; i < supply->n_shares; i++) {
-		struct share *share = &supply->shares[i];
-		struct slice *slice = &supply->available[i];
+	buffers->staging_used = 0;
+	for (uint32_t i = 0; i < buffers->n_runs; i++) {
+		struct run_buffer *buffer = &buffers->runs[i];
+		struct slice *slice = &buffers->available[i];
 
-		if (share->memory) {
-			slice->elements = share->memory + share->position * resident_nbytes;
-			slice->n = run_block_start(share->run, share->next_block + n_blocks[i]) -
-				   share->position;
+		if (buffer->memory) {
+			slice->elements = buffer->memory + buffer->position * resident_nbytes;
+			slice->n = run_block_start(buffer->run, buffer->next_block + n_blocks[i]) -
+				   buffer->position;
 			continue;
 		}
-		place_coming(supply, share, n_blocks[i],
+		place_incoming(buffers, buffer, n_blocks[i],
 			     (char *)memory->in + n_used * resident_nbytes, slice);
 		n_used += slice->n;
-		if (n_used > supply->capacity_records)
+		if (n_used > buffers->capacity_records)
 			return fail(-EOVERFLOW,
 				    "internal error: a window of %" PRIu64 " records "
 				    "has room for %" PRIu64,
-				    n_used, supply->capacity_records);
+				    n_used, buffers->capacity_records);
 	}
 	return 0;
 }
 
 /* Queue that a slice of what was read as it came loses its duplicates. */
-static int make_unique(struct supply *supply, struct share *share, const struct slice *slice,
-		       const struct supply_memory *memory)
+static int queue_unique_slice(struct run_buffers *buffers, struct run_buffer *buffer, const struct slice *slice,
+		       const struct run_buffers_memory *memory)
 {
-	share->found = (struct arranged){ 0 };
+	buffer->unique_result = (struct sort_op_result){ 0 };
 	if (slice->n == 0)
 		return 0;
-	return lane_unique(supply->lane, &(struct unique_op){
-						 .layout = supply->job->layout,
+	return device_queue_unique(buffers->queue, &(struct unique_op){
+						 .layout = buffers->job->layout,
 						 .items = (void *)slice->elements,
 						 .n = slice->n,
-						 .other = memory->other,
+						 .buffer = memory->workspace,
 						 .scratch = memory->scratch,
-						 .ret = &share->found,
+						 .ret = &buffer->unique_result,
 					 });
 }
 
 /* Queue what makes the slices of runs that are read of their rests and of what was read. */
-static int fill_slices(struct supply *supply, const struct supply_memory *memory)
+static int fill_slices(struct run_buffers *buffers, const struct run_buffers_memory *memory)
 {
-	const struct job *job = supply->job;
+	const struct job *job = buffers->job;
 	int r = 0;
 
-	unpacking_restart(&supply->unpacking);
-	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
-		if (!supply->shares[i].memory)
-			r = bring_in(supply, &supply->shares[i], &supply->available[i], memory);
+	block_unpack_reset(&buffers->unpack);
+	for (uint32_t i = 0; i < buffers->n_runs && r == 0; i++)
+		if (!buffers->runs[i].memory)
+			r = queue_transfer(buffers, &buffers->runs[i], &buffers->available[i], memory);
 	if (r == 0)
-		r = unpacking_queue(&supply->unpacking, job, supply->lane);
-	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
-		struct share *share = &supply->shares[i];
+		r = block_unpack_queue(&buffers->unpack, job, buffers->queue);
+	for (uint32_t i = 0; i < buffers->n_runs && r == 0; i++) {
+		struct run_buffer *buffer = &buffers->runs[i];
 
-		if (share->memory)
+		if (buffer->memory)
 			continue;
-		if (share->n_blocks)
-			r = encode(supply, share);
-		if (r == 0 && job->unique && run_holds_duplicates(share->run))
-			r = make_unique(supply, share, &supply->available[i], memory);
+		if (buffer->n_blocks)
+			r = encode(buffers, buffer);
+		if (r == 0 && job->unique && run_may_have_duplicates(buffer->run))
+			r = queue_unique_slice(buffers, buffer, &buffers->available[i], memory);
 	}
 	return r;
 }
 
 /* With -u, once that is done: what is left of the input runs' parts. */
-static void apply_unique(struct supply *supply)
+static void apply_unique(struct run_buffers *buffers)
 {
-	for (uint32_t i = 0; i < supply->n_shares; i++) {
-		struct share *share = &supply->shares[i];
+	for (uint32_t i = 0; i < buffers->n_runs; i++) {
+		struct run_buffer *buffer = &buffers->runs[i];
 
-		if (!run_holds_duplicates(share->run))
+		if (!run_may_have_duplicates(buffer->run))
 			continue;
-		supply->available[i].n = share->found.n;
-		digest_add(&share->ledger.dropped, share->found.dropped);
+		buffers->available[i].n = buffer->unique_result.n;
+		digest_add(&buffer->totals.dropped, buffer->unique_result.dropped);
 	}
 }
 
-int supply_gather(struct supply *supply, const struct supply_memory *memory,
+int run_buffers_fill(struct run_buffers *buffers, const struct run_buffers_memory *memory,
 		  const uint64_t *n_blocks, uint64_t number)
 {
-	int r = place_slices(supply, memory, n_blocks);
+	int r = place_slices(buffers, memory, n_blocks);
 
-	supply->number = number;
+	buffers->number = number;
 	if (r == 0)
-		r = fetch(supply);
+		r = fetch_to_host(buffers);
 	if (r == 0)
-		r = fill_slices(supply, memory);
+		r = fill_slices(buffers, memory);
 	if (r == 0)
-		r = lane_wait(supply->lane, supply->mark);
+		r = device_queue_synchronize(buffers->queue, buffers->event);
 	if (r == 0)
-		r = unpacking_check(&supply->unpacking);
-	for (uint32_t i = 0; i < supply->n_shares; i++)
-		supply->shares[i].next_block += n_blocks[i];
-	if (r == 0 && supply->job->unique)
-		apply_unique(supply);
+		r = block_unpack_check(&buffers->unpack);
+	for (uint32_t i = 0; i < buffers->n_runs; i++)
+		buffers->runs[i].next_block += n_blocks[i];
+	if (r == 0 && buffers->job->unique)
+		apply_unique(buffers);
 	return r;
 }

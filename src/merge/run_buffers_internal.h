@@ -12,43 +12,43 @@
 #include "src/merge/block_unpack.h"
 
 /* One run's share in the windows. */
-struct share {
+struct run_buffer {
 	struct run *run;
 	const char *memory;  /* the run's, from where it is merged; NULL: it is read, or: */
-	const char *away;    /* in memory of a device that is not reached: it is fetched */
+	const char *peer_memory;    /* in memory of a device that is not reached: it is fetched */
 	uint64_t next_block; /* the first not taken */
 	uint64_t position;   /* in memory: records consumed */
-	const char *rest;    /* read: n_rest records that the last window left, in its buffer */
-	uint64_t n_rest;
+	const char *leftover;    /* read: n_leftover records that the last window left, in its buffer */
+	uint64_t n_leftover;
 
 	/* What is read for this window, by whoever of the crew */
 	uint64_t n_blocks, n_read; /* blocks, records */
-	char *to;                  /* device memory, with room for resident records */
+	char *destination;                  /* device memory, with room for resident records */
 	const char *items;         /* where they come from: its end, or staging */
 	size_t items_nbytes;       /* what is read */
 
-	struct arranged found; /* by make_unique(): n and dropped */
-	struct ledger ledger;  /* of an input run: read, and dropped before it is merged */
+	struct sort_op_result unique_result; /* by queue_unique_slice(): n and dropped */
+	struct record_totals totals;  /* of an input run: read, and dropped before it is merged */
 };
 
-struct supply {
+struct run_buffers {
 	const struct job *job;
-	struct homes homes;
-	struct lane *lane; /* of the device that merges: one of them, as the mark */
-	struct mark *mark;
-	struct crew *crew; /* that reads; NULL if nothing is read */
+	struct run_devices run_devices;
+	struct device_queue *queue; /* of the device that merges: one of them, as the mark */
+	struct device_event *event;
+	struct thread_pool *thread_pool; /* that reads; NULL if nothing is read */
 	uint64_t capacity_records;
 	uint64_t number;         /* of the window */
-	struct slice *available; /* n_shares */
+	struct slice *available; /* n_runs */
 	char *staging;           /* host memory that is read into, or NULL */
 	size_t staging_nbytes, staging_used;
-	struct unpacking unpacking;
-	uint32_t n_shares;
-	struct share shares[];
+	struct block_unpack unpack;
+	uint32_t n_runs;
+	struct run_buffer runs[];
 };
 
 /* Is it read, by threads of the host? */
-static inline bool share_is_read(const struct share *share)
+static inline bool run_buffer_is_read(const struct run_buffer *buffer)
 {
-	return !share->memory && !share->away;
+	return !buffer->memory && !buffer->peer_memory;
 }

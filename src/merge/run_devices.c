@@ -8,65 +8,65 @@
 
 #include "src/base/diagnostics.h"
 
-static int open_home(const struct job *job, uint32_t worker, struct homes *homes)
+static int open_run_device(const struct job *job, uint32_t device_index, struct run_devices *devices)
 {
-	struct home *home = &homes->of[worker];
+	struct run_device *device = &devices->devices[device_index];
 	int r;
 
-	if (home->lane)
+	if (device->queue)
 		return 0;
-	r = lane_open(job->workers[worker].device, LANE_URGENT, &home->lane);
+	r = device_queue_open(job->devices[device_index].device, QUEUE_PRIORITY_HIGH, &device->queue);
 	if (r == 0)
-		r = mark_open(job->workers[worker].device, &home->mark);
-	return r < 0 ? job_fail_device(job, worker, r, "cannot start a merge") : 0;
+		r = device_event_open(job->devices[device_index].device, &device->event);
+	return r < 0 ? job_fail_device(job, device_index, r, "cannot start a merge") : 0;
 }
 
-int homes_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-	       struct homes *ret_homes)
+int run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+	       struct run_devices *ret_devices)
 {
 	int r;
 
-	ret_homes->of = calloc(job->n_workers, sizeof *ret_homes->of);
-	if (!ret_homes->of)
+	ret_devices->devices = calloc(job->n_devices, sizeof *ret_devices->devices);
+	if (!ret_devices->devices)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	ret_homes->n = job->n_workers;
-	r = open_home(job, job->worker, ret_homes);
+	ret_devices->n = job->n_devices;
+	r = open_run_device(job, job->merge_device, ret_devices);
 	for (uint32_t i = 0; i < n_runs && r == 0; i++)
 		if (run_is_resident(runs[i]))
-			r = open_home(job, run_worker(runs[i]), ret_homes);
+			r = open_run_device(job, run_device_index(runs[i]), ret_devices);
 	return r;
 }
 
-void homes_close(struct homes *homes)
+void run_devices_close(struct run_devices *devices)
 {
-	for (uint32_t i = 0; i < homes->n; i++) {
-		lane_close(homes->of[i].lane);
-		mark_close(homes->of[i].mark);
+	for (uint32_t i = 0; i < devices->n; i++) {
+		device_queue_close(devices->devices[i].queue);
+		device_event_close(devices->devices[i].event);
 	}
-	free(homes->of);
-	*homes = (struct homes){ 0 };
+	free(devices->devices);
+	*devices = (struct run_devices){ 0 };
 }
 
-struct lane *homes_lane(const struct homes *homes, const struct run *run)
+struct device_queue *run_devices_queue(const struct run_devices *devices, const struct run *run)
 {
-	return homes->of[run_worker(run)].lane;
+	return devices->devices[run_device_index(run)].queue;
 }
 
-int homes_sample(const struct homes *homes, struct run *run, uint64_t stride)
+int run_devices_sample(const struct run_devices *devices, struct run *run, uint64_t stride)
 {
-	return run_is_resident(run) ? run_sample(run, homes_lane(homes, run), stride) : 0;
+	return run_is_resident(run) ? run_sample(run, run_devices_queue(devices, run), stride) : 0;
 }
 
-int homes_wait(const struct homes *homes)
+int run_devices_wait(const struct run_devices *devices)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < homes->n; i++) {
-		const struct home *home = &homes->of[i];
-		const int waited = home->lane ? lane_wait(home->lane, home->mark) : 0;
+	for (uint32_t i = 0; i < devices->n; i++) {
+		const struct run_device *device = &devices->devices[i];
+		const int wait_result = device->queue ? device_queue_synchronize(device->queue, device->event) : 0;
 
 		if (r == 0)
-			r = waited;
+			r = wait_result;
 	}
 	return r;
 }

@@ -14,30 +14,30 @@
 
 #include "src/run/run.h"
 
-struct home {
-	struct lane *lane; /* NULL: nobody lives there */
-	struct mark *mark;
+struct run_device {
+	struct device_queue *queue; /* NULL: nobody lives there */
+	struct device_event *event;
 };
 
-struct homes {
-	struct home *of; /* job.n_workers */
+struct run_devices {
+	struct run_device *devices; /* job.n_devices */
 	uint32_t n;
 };
 
 /*
  * The worker that merges has one, and all in whose memory runs are. 0, or a negative errno after a
- * message; homes_close() is due in both cases, for which *ret_homes must be zeroed before.
+ * message; run_devices_close() is due in both cases, for which *ret_homes must be zeroed before.
  */
-int homes_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-	       struct homes *ret_homes);
+int run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+	       struct run_devices *ret_devices);
 /* Waits for what is queued. */
-void homes_close(struct homes *homes);
+void run_devices_close(struct run_devices *devices);
 
 /* The lane of a resident run's device. */
-struct lane *homes_lane(const struct homes *homes, const struct run *run);
+struct device_queue *run_devices_queue(const struct run_devices *devices, const struct run *run);
 
 /* As run_sample(), by that lane. */
-int homes_sample(const struct homes *homes, struct run *run, uint64_t stride);
+int run_devices_sample(const struct run_devices *devices, struct run *run, uint64_t stride);
 
 /* Wait for all that was queued in the lanes. 0, or a negative errno after a message. */
-int homes_wait(const struct homes *homes);
+int run_devices_wait(const struct run_devices *devices);

@@ -12,14 +12,14 @@
 #include "src/record/record_totals.h"
 
 /* A merged window on its way out. */
-struct merged {
+struct merged_window {
 	uint64_t number;          /* 0, 1, ... in output order */
 	uint64_t position;        /* of its first item in the output, in items */
-	uint32_t range;           /* that it is of; 0 if there is one */
+	uint32_t partition;           /* that it is of; 0 if there is one */
 	const void *items;        /* as the sink takes them; in host memory */
 	uint64_t n_items;         /* > 0 */
 	struct digest digest;     /* of their bodies (layout.h); if the sink takes records */
-	const code_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
+	const encoded_key_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
 	const uint32_t *packed_nbytes; /* of each block, if the sink takes them packed */
 };
 
@@ -29,13 +29,13 @@ struct merge_result {
 	uint64_t n_counted;   /* the sum of their counts (layout.h) */
 	uint64_t n_disorders; /* neighbours out of order; of codes only if it takes records */
 	/* Read from input runs (-m); written, if the sink takes records; dropped */
-	struct ledger ledger;
+	struct record_totals totals;
 };
 
 /* What a merge has written first and last, if anything: layout_edge_nbytes() each; the caller's. */
 struct merge_edges {
 	void *first, *last;
-	bool has_any;
+	bool has_items;
 };
 
 /*
@@ -44,7 +44,7 @@ struct merge_edges {
  * of what it writes, and the others follow. Keys and items are as layout_key_nbytes() and
  * layout_edge_nbytes() say.
  */
-struct merge_point {
+struct restore_point {
 	const void *key;            /* a code, or a normalised key */
 	const void *first, *last;   /* of these items, or their codes; NULL: not known */
 	struct merge_result result; /* of them */
@@ -54,10 +54,10 @@ struct merge_point {
  * A part of a merge that is merged alone, and can be taken up alone: its points are of its own
  * items. It ends where the next one begins.
  */
-struct merge_range {
+struct partition_desc {
 	const void *key;   /* it begins in front of all items with this key; NULL: with the first */
 	uint64_t position; /* of its first item in the output */
-	const struct merge_point *start; /* it is to be taken up there; NULL: it begins */
+	const struct restore_point *restore_point; /* it is to be taken up there; NULL: it begins */
 };
 
 /* Where merged windows go. */
@@ -75,52 +75,52 @@ struct sink {
 	 * known in time: with -u it may not be.
 	 */
 	uint32_t align_nbytes;
-	uint64_t base;
+	uint64_t base_offset;
 	/* Or where in which of several files, not known with -u: in bytes. NULL: as above. */
-	uint64_t (*place)(void *context, uint64_t position);
+	uint64_t (*map_position)(void *context, uint64_t position);
 	/*
 	 * Called by several threads, for each window once. 0 or a negative errno after a message.
 	 */
-	int (*write)(void *context, const struct merged *merged);
+	int (*write)(void *context, const struct merged_window *window);
 	/*
 	 * Before anything is written: there will be so many writers, each from a place of its own
 	 * on. NULL: no matter.
 	 */
-	void (*divide)(void *context, uint32_t n_ranges);
+	void (*set_n_partitions)(void *context, uint32_t n_partitions);
 	/*
-	 * If n_parts is not 0, what is written is to be divided into so many parts, so that no key
-	 * is in two of them, and `place_parts` is told before anything is written where they begin:
-	 * n_parts + 1 numbers of items, the last of them all. With -u that is not known; there each
+	 * If n_part_files is not 0, what is written is to be divided into so many parts, so that no key
+	 * is in two of them, and `set_part_bounds` is told before anything is written where they begin:
+	 * n_part_files + 1 numbers of items, the last of them all. With -u that is not known; there each
 	 * part is a range (as below).
 	 */
-	uint32_t n_parts;
-	int (*place_parts)(void *context, const uint64_t *begins);
+	uint32_t n_part_files;
+	int (*set_part_bounds)(void *context, const uint64_t *bounds);
 	/*
 	 * In ranges also with -u, where their places are not known before: positions then count
 	 * from the beginning of the range, which merged.range says.
 	 */
-	bool counts_by_range;
-	bool is_run; /* not the output: a range for each device is enough */
+	bool positions_per_partition;
+	bool is_spilled_run; /* not the output: a range for each device is enough */
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
 	/*
-	 * Called for a window in every point_interval items or so, of each range in order, before
+	 * Called for a window in every restore_point_interval items or so, of each range in order, before
 	 * it is written: the range can be taken up behind it. Valid during the call. NULL: none are
 	 * wanted; else the next one is told in which ranges, before anything is written.
 	 */
-	int (*point)(void *context, uint32_t range, const struct merge_point *point);
-	int (*note_ranges)(void *context, const struct merge_range *ranges, uint32_t n);
-	uint64_t point_interval;
+	int (*save_restore_point)(void *context, uint32_t partition, const struct restore_point *restore_point);
+	int (*save_partitions)(void *context, const struct partition_desc *partitions, uint32_t n);
+	uint64_t restore_point_interval;
 	/*
 	 * Merge these, which were noted before, each from where it is to be taken up. NULL: begin,
 	 * in such as seem best.
 	 */
-	const struct merge_range *ranges; /* n_ranges */
-	uint32_t n_ranges;
+	const struct partition_desc *resume_partitions; /* n_resume_partitions */
+	uint32_t n_resume_partitions;
 	/*
 	 * Of a range that is taken up: the runs begin where this was written already; its key
 	 * does not matter any more.
 	 */
-	const struct merge_point *start;
+	const struct restore_point *restore_point;
 	struct merge_edges *edges; /* of what it writes, with what was before; NULL: not wanted */
 };

@@ -16,8 +16,8 @@
 #include "src/run/multiseq_selection.h"
 
 /* A block by its place in the order of all blocks. */
-struct place {
-	code_t key;
+struct block_position {
+	encoded_key_t key;
 	uint32_t run;
 	uint64_t block;
 };
@@ -26,63 +26,63 @@ struct splitters {
 	const struct job *job;
 	struct run *const *runs;
 	uint32_t n_runs;
-	bool at_keys;
-	struct selection blocks;
-	struct resident_cuts residents;
+	bool at_key_boundaries;
+	struct selection selection;
+	struct resident_split resident_split;
 	void *key; /* of the splitter; layout_key_nbytes() */
 };
 
 /* How many items are in blocks before the place; `before` is set to how many blocks are. */
-static uint64_t count_before(struct splitters *splitters, const struct place *place)
+static uint64_t count_items_before_block(struct splitters *splitters, const struct block_position *position)
 {
-	struct selection *blocks = &splitters->blocks;
+	struct selection *selection = &splitters->selection;
 	uint64_t n_items = 0;
 
 	for (uint32_t i = 0; i < splitters->n_runs; i++) {
 		const struct run *run = splitters->runs[i];
 
-		blocks->before[i] = i == place->run ?
-					    place->block :
-					    run_n_blocks_before(run, blocks->lo[i], blocks->hi[i],
-								place->key, i < place->run);
-		n_items += run_block_start(run, blocks->before[i]);
+		selection->n_before[i] = i == position->run ?
+					    position->block :
+					    run_n_blocks_before(run, selection->lo[i], selection->hi[i],
+								position->key, i < position->run);
+		n_items += run_block_start(run, selection->n_before[i]);
 	}
 	return n_items;
 }
 
 /* The last block before which there are at most n_items. */
-static struct place find_place(struct splitters *splitters, uint64_t n_items)
+static struct block_position find_splitter_block(struct splitters *splitters, uint64_t n_items)
 {
-	struct selection *blocks = &splitters->blocks;
-	struct place place, found = { 0 };
+	struct selection *selection = &splitters->selection;
+	struct block_position position, best = { 0 };
 
 	for (uint32_t i = 0; i < splitters->n_runs; i++) {
-		blocks->lo[i] = 0;
-		blocks->hi[i] = run_n_blocks(splitters->runs[i]);
+		selection->lo[i] = 0;
+		selection->hi[i] = run_n_blocks(splitters->runs[i]);
 	}
-	while (selection_draw(blocks, &place.run, &place.block)) {
-		place.key = run_first_key(splitters->runs[place.run], place.block);
-		if (count_before(splitters, &place) > n_items) {
-			selection_go_before(blocks);
+	while (selection_draw(selection, &position.run, &position.block)) {
+		position.key = run_first_key(splitters->runs[position.run], position.block);
+		if (count_items_before_block(splitters, &position) > n_items) {
+			selection_set_upper(selection);
 			continue;
 		}
-		selection_go_to(blocks);
-		blocks->lo[place.run]++;
-		found = place;
+		selection_set_lower(selection);
+		selection->lo[position.run]++;
+		best = position;
 	}
-	return found;
+	return best;
 }
 
 /* Cut the runs at the key: equal items of runs before number `run` come before it. */
-static int cut_at_key(struct splitters *splitters, const void *key, uint32_t run,
+static int cut_runs_at_key(struct splitters *splitters, const void *key, uint32_t run,
 		      uint64_t *ret_cuts)
 {
-	int r = resident_cuts_find(&splitters->residents, key, run, ret_cuts);
+	int r = resident_split_find(&splitters->resident_split, key, run, ret_cuts);
 
 	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++)
 		if (!run_is_resident(splitters->runs[i]))
-			r = run_cut(splitters->runs[i],
-				    &(struct run_cut_at){ splitters->job->layout, key, i < run },
+			r = run_count_before(splitters->runs[i],
+				    &(struct run_bound){ splitters->job->layout, key, i < run },
 				    &ret_cuts[i]);
 	return r;
 }
@@ -92,32 +92,32 @@ static int cut_at_key(struct splitters *splitters, const void *key, uint32_t run
  * it; at keys, all behind it. Where blocks do not say all of their first keys, all items that begin
  * like it come behind.
  */
-static int cut_at(struct splitters *splitters, const struct place *place, uint64_t *ret_cuts)
+static int cut_runs_at_block(struct splitters *splitters, const struct block_position *position, uint64_t *ret_cuts)
 {
 	const struct layout *layout = splitters->job->layout;
-	const bool is_exact = !splitters->at_keys && layout_key_nbytes(layout) <= sizeof(code_t);
-	const uint32_t run = is_exact ? place->run : 0;
-	const code_t begins = splitters->at_keys ? layout_first_alike(layout, place->key) :
-						   place->key;
+	const bool is_exact = !splitters->at_key_boundaries && layout_key_nbytes(layout) <= sizeof(encoded_key_t);
+	const uint32_t run = is_exact ? position->run : 0;
+	const encoded_key_t key_prefix = splitters->at_key_boundaries ? layout_first_equal(layout, position->key) :
+						   position->key;
 	int r;
 
 	memset(splitters->key, 0, layout_key_nbytes(layout));
-	layout_begin_key(layout, begins, splitters->key);
-	r = cut_at_key(splitters, splitters->key, run, ret_cuts);
+	layout_key_from_prefix(layout, key_prefix, splitters->key);
+	r = cut_runs_at_key(splitters, splitters->key, run, ret_cuts);
 	if (r == 0 && is_exact)
-		ret_cuts[run] = run_block_start(splitters->runs[run], place->block);
+		ret_cuts[run] = run_block_start(splitters->runs[run], position->block);
 	return r;
 }
 
 /* What is not in order, which shows when it is read, may not be cut in order either. */
-static void keep_order(const uint64_t *before, uint64_t *cuts, uint32_t n)
+static void enforce_order(const uint64_t *previous, uint64_t *cuts, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (cuts[i] < before[i])
-			cuts[i] = before[i];
+		if (cuts[i] < previous[i])
+			cuts[i] = previous[i];
 }
 
-static int cut_all(struct splitters *splitters, uint32_t n_ranges, void *const *ret_keys,
+static int cut_partitions(struct splitters *splitters, uint32_t n_partitions, void *const *ret_keys,
 		   uint64_t *cuts)
 {
 	const uint32_t n_runs = splitters->n_runs;
@@ -126,20 +126,20 @@ static int cut_all(struct splitters *splitters, uint32_t n_ranges, void *const *
 
 	memset(cuts, 0, n_runs * sizeof *cuts);
 	for (uint32_t i = 0; i < n_runs; i++) {
-		cuts[(size_t)n_ranges * n_runs + i] = run_n_items(splitters->runs[i]);
+		cuts[(size_t)n_partitions * n_runs + i] = run_n_items(splitters->runs[i]);
 		n_items += run_n_items(splitters->runs[i]);
 	}
 	if (n_items > splitters->job->limit)
 		n_items = splitters->job->limit;
-	for (uint32_t range = 1; range < n_ranges && r == 0; range++) {
-		const uint64_t n_wanted = (uint64_t)((uint128_t)n_items * range / n_ranges);
-		const struct place place = find_place(splitters, n_wanted);
+	for (uint32_t partition = 1; partition < n_partitions && r == 0; partition++) {
+		const uint64_t target_rank = (uint64_t)((uint128_t)n_items * partition / n_partitions);
+		const struct block_position position = find_splitter_block(splitters, target_rank);
 
-		r = cut_at(splitters, &place, &cuts[(size_t)range * n_runs]);
-		keep_order(&cuts[(size_t)(range - 1) * n_runs], &cuts[(size_t)range * n_runs],
+		r = cut_runs_at_block(splitters, &position, &cuts[(size_t)partition * n_runs]);
+		enforce_order(&cuts[(size_t)(partition - 1) * n_runs], &cuts[(size_t)partition * n_runs],
 			   n_runs);
 		if (r == 0 && ret_keys)
-			memcpy(ret_keys[range], splitters->key,
+			memcpy(ret_keys[partition], splitters->key,
 			       layout_key_nbytes(splitters->job->layout));
 	}
 	return r;
@@ -149,33 +149,33 @@ static int open_splitters(struct splitters *splitters)
 {
 	const struct job *job = splitters->job;
 	const uint32_t n_runs = splitters->n_runs;
-	int r = selection_open(n_runs, &splitters->blocks);
+	int r = selection_open(n_runs, &splitters->selection);
 
 	if (r < 0)
 		return r;
 	splitters->key = malloc(layout_key_nbytes(job->layout));
 	if (!splitters->key)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	return resident_cuts_open(job, splitters->runs, n_runs, &splitters->residents);
+	return resident_split_open(job, splitters->runs, n_runs, &splitters->resident_split);
 }
 
 static void close_splitters(struct splitters *splitters)
 {
-	resident_cuts_close(&splitters->residents);
-	selection_close(&splitters->blocks);
+	resident_split_close(&splitters->resident_split);
+	selection_close(&splitters->selection);
 	free(splitters->key);
 }
 
 int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		  uint32_t n_ranges, bool at_keys, void *const *ret_keys, uint64_t *ret_cuts)
+		  uint32_t n_partitions, bool at_key_boundaries, void *const *ret_keys, uint64_t *ret_cuts)
 {
 	struct splitters splitters = {
-		.job = job, .runs = runs, .n_runs = n_runs, .at_keys = at_keys
+		.job = job, .runs = runs, .n_runs = n_runs, .at_key_boundaries = at_key_boundaries
 	};
 	int r = open_splitters(&splitters);
 
 	if (r == 0)
-		r = cut_all(&splitters, n_ranges, ret_keys, ret_cuts);
+		r = cut_partitions(&splitters, n_partitions, ret_keys, ret_cuts);
 	close_splitters(&splitters);
 	return r;
 }
@@ -191,9 +191,9 @@ int splitters_cut_at(const struct job *job, struct run *const *runs, uint32_t n_
 		uint64_t *cuts = &ret_cuts[(size_t)k * n_runs];
 
 		if (keys[k])
-			r = cut_at_key(&splitters, keys[k], 0, cuts);
+			r = cut_runs_at_key(&splitters, keys[k], 0, cuts);
 		if (k > 0)
-			keep_order(cuts - n_runs, cuts, n_runs);
+			enforce_order(cuts - n_runs, cuts, n_runs);
 	}
 	close_splitters(&splitters);
 	return r;

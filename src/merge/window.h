@@ -15,25 +15,25 @@
 #include "src/merge/sink.h"
 #include "src/merge/window_buffers.h"
 
-struct ring;
+struct bounded_queue;
 
 struct window_pool {
 	/* Given */
 	const struct job *job;
 	const struct sink *sink;
 	uint32_t n_runs;
-	bool reads; /* some runs are not resident: windows have an input buffer */
+	bool has_input; /* some runs are not resident: windows have an input buffer */
 	struct window_plan plan;
 
 	struct window *windows; /* plan.n_windows */
-	struct ring *free;
+	struct bounded_queue *free_windows;
 	atomic_bool has_failed;
 };
 
 /* Whoever has taken it from the pool may write to it, and then whoever it is handed to. */
 struct window {
 	struct window_pool *pool;
-	atomic_int n_holds;
+	atomic_int n_refs;
 	struct window_buffers buffers; /* in: only if windows are read */
 	void *out, *host;              /* where in them the items lie; host may be out itself */
 
@@ -41,13 +41,13 @@ struct window {
 	struct slice *slices; /* n_runs */
 	uint64_t n_items;     /* in them */
 	uint64_t limit;       /* of the items that it keeps */
-	void *clean_cut;      /* the key that it ends at, if is_clean; NULL if none are wanted */
-	bool is_clean;
+	void *boundary_key;      /* the key that it ends at, if is_key_boundary; NULL if none are wanted */
+	bool is_key_boundary;
 
 	/* Results, complete after window_finish() */
-	struct arranged found;   /* of codes that are stored only n and dropped */
+	struct sort_op_result result;   /* of codes that are stored only n and dropped */
 	void *first, *last;      /* kept, if any is: items, or codes; NULL: codes that are stored */
-	code_t *first_keys;      /* of the sink's blocks; NULL if it wants none */
+	encoded_key_t *first_keys;      /* of the sink's blocks; NULL if it wants none */
 	uint32_t *packed_nbytes; /* the same; NULL if it does not take them packed */
 	struct decode_result decoded;
 };
@@ -62,13 +62,13 @@ int window_pool_open(struct window_pool *pool);
 void window_pool_close(struct window_pool *pool);
 
 /* Wait for a free window, with two holds. 0, or the error that the pool has failed with. */
-int window_pool_take(struct window_pool *pool, struct window **ret_window);
+int window_pool_acquire(struct window_pool *pool, struct window **ret_window);
 
 /* Whoever waits for a window, or will, gets r. */
 void window_pool_fail(struct window_pool *pool, int r);
 
 /* Give one of the holds back; any thread. */
-void window_let_go(struct window *window);
+void window_release(struct window *window);
 
 /* Before it is fetched: it will be written at `position`, in items (sink.align_nbytes). */
 void window_align(struct window *window, uint64_t position);

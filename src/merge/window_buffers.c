@@ -11,111 +11,111 @@
 #include "src/base/diagnostics.h"
 #include "src/plan/job.h"
 
-struct window_memory {
+struct window_buffer_cache {
 	struct device *device;
 	struct window_sizes sizes;
 	uint32_t n;
 	struct window_buffers *buffers; /* n */
 };
 
-static int alloc(const struct job *job, enum memory kind, uint64_t nbytes, void **ret_memory)
+static int alloc_window_memory(const struct job *job, enum memory_kind kind, uint64_t nbytes, void **ret_memory)
 {
 	int r = nbytes ? device_alloc(job_device(job), kind, nbytes, ret_memory) : 0;
 
-	return r < 0 ? job_fail_memory(job, job->worker, r, kind, "windows", nbytes) : 0;
+	return r < 0 ? job_fail_memory(job, job->merge_device, r, kind, "windows", nbytes) : 0;
 }
 
 static int open_buffers(const struct job *job, const struct window_sizes *sizes,
 			struct window_buffers *buffers)
 {
 	struct device *device = job_device(job);
-	int r = alloc(job, MEMORY_DEVICE, sizes->in, &buffers->in);
+	int r = alloc_window_memory(job, MEMORY_DEVICE, sizes->in, &buffers->in);
 
 	if (r == 0)
-		r = alloc(job, MEMORY_DEVICE, sizes->out, &buffers->out);
+		r = alloc_window_memory(job, MEMORY_DEVICE, sizes->out, &buffers->out);
 	if (r == 0)
-		r = alloc(job, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
+		r = alloc_window_memory(job, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
 	if (r == 0)
-		r = alloc(job, MEMORY_HOST, sizes->host, &buffers->host);
+		r = alloc_window_memory(job, MEMORY_HOST, sizes->host, &buffers->host);
 	if (r < 0)
 		return r;
-	r = lane_open(device, LANE_NORMAL, &buffers->lane);
+	r = device_queue_open(device, QUEUE_PRIORITY_NORMAL, &buffers->queue);
 	if (r == 0)
-		r = mark_open(device, &buffers->mark);
-	return r < 0 ? job_fail_device(job, job->worker, r, "cannot start a merge") : 0;
+		r = device_event_open(device, &buffers->event);
+	return r < 0 ? job_fail_device(job, job->merge_device, r, "cannot start a merge") : 0;
 }
 
 static void close_buffers(struct device *device, const struct window_sizes *sizes,
 			  struct window_buffers *buffers)
 {
-	lane_close(buffers->lane);
-	mark_close(buffers->mark);
-	device_release(device, MEMORY_HOST, buffers->host, sizes->host);
-	device_release(device, MEMORY_DEVICE, buffers->in, sizes->in);
-	device_release(device, MEMORY_DEVICE, buffers->out, sizes->out);
-	device_release(device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
+	device_queue_close(buffers->queue);
+	device_event_close(buffers->event);
+	device_free(device, MEMORY_HOST, buffers->host, sizes->host);
+	device_free(device, MEMORY_DEVICE, buffers->in, sizes->in);
+	device_free(device, MEMORY_DEVICE, buffers->out, sizes->out);
+	device_free(device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
 }
 
-int window_memory_open(struct window_memory **ret_memory)
+int window_buffer_cache_open(struct window_buffer_cache **ret_cache)
 {
-	*ret_memory = calloc(1, sizeof **ret_memory);
-	return *ret_memory ? 0 : fail(-ENOMEM, "no memory for windows");
+	*ret_cache = calloc(1, sizeof **ret_cache);
+	return *ret_cache ? 0 : fail(-ENOMEM, "no memory for windows");
 }
 
-void window_memory_drop(struct window_memory *memory)
+void window_buffer_cache_clear(struct window_buffer_cache *cache)
 {
-	for (uint32_t i = 0; i < memory->n; i++)
-		close_buffers(memory->device, &memory->sizes, &memory->buffers[i]);
-	free(memory->buffers);
-	*memory = (struct window_memory){ 0 };
+	for (uint32_t i = 0; i < cache->n; i++)
+		close_buffers(cache->device, &cache->sizes, &cache->buffers[i]);
+	free(cache->buffers);
+	*cache = (struct window_buffer_cache){ 0 };
 }
 
-void window_memory_drop_all(const struct job *job)
+void window_buffer_cache_clear_all(const struct job *job)
 {
-	for (uint32_t i = 0; i < job->n_workers; i++)
-		window_memory_drop(job->workers[i].windows);
+	for (uint32_t i = 0; i < job->n_devices; i++)
+		window_buffer_cache_clear(job->devices[i].window_buffers);
 }
 
-void window_memory_close(struct window_memory *memory)
+void window_buffer_cache_close(struct window_buffer_cache *cache)
 {
-	if (memory)
-		window_memory_drop(memory);
-	free(memory);
+	if (cache)
+		window_buffer_cache_clear(cache);
+	free(cache);
 }
 
-static bool is_enough(const struct window_memory *memory, uint32_t n,
+static bool has_buffers(const struct window_buffer_cache *cache, uint32_t n,
 		      const struct window_sizes *sizes)
 {
-	const struct window_sizes *has = &memory->sizes;
+	const struct window_sizes *available = &cache->sizes;
 
-	return memory->n == n && has->in >= sizes->in && has->out >= sizes->out &&
-	       has->scratch >= sizes->scratch && has->host >= sizes->host;
+	return cache->n == n && available->in >= sizes->in && available->out >= sizes->out &&
+	       available->scratch >= sizes->scratch && available->host >= sizes->host;
 }
 
-static int open_all(struct window_memory *memory, const struct job *job, uint32_t n,
+static int open_window_buffers(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
 		    const struct window_sizes *sizes)
 {
 	int r = 0;
 
-	memory->device = job_device(job);
-	memory->sizes = *sizes;
-	memory->buffers = calloc(n, sizeof *memory->buffers);
-	if (!memory->buffers)
+	cache->device = job_device(job);
+	cache->sizes = *sizes;
+	cache->buffers = calloc(n, sizeof *cache->buffers);
+	if (!cache->buffers)
 		return fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
-	for (; memory->n < n && r == 0; memory->n++)
-		r = open_buffers(job, sizes, &memory->buffers[memory->n]);
+	for (; cache->n < n && r == 0; cache->n++)
+		r = open_buffers(job, sizes, &cache->buffers[cache->n]);
 	return r;
 }
 
-int window_memory_take(struct window_memory *memory, const struct job *job, uint32_t n,
+int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
 		       const struct window_sizes *sizes, const struct window_buffers **ret_buffers)
 {
 	int r = 0;
 
-	if (!is_enough(memory, n, sizes)) {
-		window_memory_drop(memory);
-		r = open_all(memory, job, n, sizes);
+	if (!has_buffers(cache, n, sizes)) {
+		window_buffer_cache_clear(cache);
+		r = open_window_buffers(cache, job, n, sizes);
 	}
-	*ret_buffers = memory->buffers;
+	*ret_buffers = cache->buffers;
 	return r;
 }

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct job;
-struct lane;
-struct mark;
+struct device_queue;
+struct device_event;
 
 /* Bytes of each buffer; 0: none. */
 struct window_sizes {
@@ -21,27 +21,27 @@ struct window_sizes {
 
 struct window_buffers {
 	void *in, *out, *scratch, *host; /* NULL if there is none */
-	struct lane *lane;
-	struct mark *mark;
+	struct device_queue *queue;
+	struct device_event *event;
 };
 
-struct window_memory;
+struct window_buffer_cache;
 
 /* Nothing yet. 0, or -ENOMEM after a message. */
-int window_memory_open(struct window_memory **ret_memory);
+int window_buffer_cache_open(struct window_buffer_cache **ret_cache);
 
 /* NULL is fine. */
-void window_memory_close(struct window_memory *memory);
+void window_buffer_cache_close(struct window_buffer_cache *cache);
 
 /*
  * Have the buffers of n windows, of these sizes at least, and idle lanes. They stay the memory's,
  * and are the caller's until the next call. 0, or a negative errno after a message.
  */
-int window_memory_take(struct window_memory *memory, const struct job *job, uint32_t n,
+int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
 		       const struct window_sizes *sizes, const struct window_buffers **ret_buffers);
 
 /* Give everything back, when what is queued in the lanes has ended. */
-void window_memory_drop(struct window_memory *memory);
+void window_buffer_cache_clear(struct window_buffer_cache *cache);
 
 /* The same of all workers of the job. */
-void window_memory_drop_all(const struct job *job);
+void window_buffer_cache_clear_all(const struct job *job);

@@ -25,153 +25,153 @@
 
 #include "src/base/diagnostics.h"
 
-struct slices {
+struct window_input {
 	const struct job *job;
 	struct run *const *runs;
 	uint32_t n_runs;
-	struct supply *supply;
+	struct run_buffers *buffers;
 	struct forecast *forecast;
 	uint64_t quota_records;
 	uint64_t number;    /* of the window */
 	uint64_t n_carried; /* records that the last cut left beyond a block of each run */
-	bool asked_clean, is_clean;
+	bool boundary_requested, at_key_boundary;
 	struct splitter splitter; /* of the last window */
 	uint64_t *n_blocks;       /* n_runs each: taken for the window, ... */
 	uint64_t *cuts;
 	uint64_t *lower_cuts; /* for a clean cut */
 };
 
-static int open_forecast(struct slices *fetch)
+static int open_forecast(struct window_input *input)
 {
-	const struct layout *layout = fetch->job->layout;
+	const struct layout *layout = input->job->layout;
 	const struct item_loader loader = {
 		.layout = layout,
-		.load = supply_load_item,
-		.context = fetch->supply,
+		.load = run_buffers_load_item,
+		.context = input->buffers,
 	};
 
-	return forecast_open(fetch->runs, fetch->n_runs, &loader, &fetch->forecast);
+	return forecast_open(input->runs, input->n_runs, &loader, &input->forecast);
 }
 
-static int slices_start(struct slices *fetch, const struct window_plan *windows)
+static int window_input_start(struct window_input *input, const struct window_plan *windows)
 {
-	const size_t n = fetch->n_runs;
+	const size_t n = input->n_runs;
 	int r;
 
-	fetch->n_blocks = calloc(n, sizeof *fetch->n_blocks);
-	fetch->cuts = calloc(n, sizeof *fetch->cuts);
-	fetch->lower_cuts = calloc(n, sizeof *fetch->lower_cuts);
-	if (!fetch->n_blocks || !fetch->cuts || !fetch->lower_cuts)
+	input->n_blocks = calloc(n, sizeof *input->n_blocks);
+	input->cuts = calloc(n, sizeof *input->cuts);
+	input->lower_cuts = calloc(n, sizeof *input->lower_cuts);
+	if (!input->n_blocks || !input->cuts || !input->lower_cuts)
 		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
-	r = supply_open(fetch->job, fetch->runs, fetch->n_runs, windows, &fetch->supply);
-	return r < 0 ? r : open_forecast(fetch);
+	r = run_buffers_open(input->job, input->runs, input->n_runs, windows, &input->buffers);
+	return r < 0 ? r : open_forecast(input);
 }
 
-int slices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, struct slices **ret_fetch)
+int window_input_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		const struct window_plan *windows, struct window_input **ret_input)
 {
-	struct slices *fetch = calloc(1, sizeof *fetch);
+	struct window_input *input = calloc(1, sizeof *input);
 	int r;
 
-	if (!fetch)
+	if (!input)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	fetch->job = job;
-	fetch->runs = runs;
-	fetch->n_runs = n_runs;
-	fetch->quota_records = windows->quota_records;
-	r = slices_start(fetch, windows);
+	input->job = job;
+	input->runs = runs;
+	input->n_runs = n_runs;
+	input->quota_records = windows->quota_records;
+	r = window_input_start(input, windows);
 	if (r < 0) {
-		slices_close(fetch);
+		window_input_close(input);
 		return r;
 	}
-	*ret_fetch = fetch;
+	*ret_input = input;
 	return 0;
 }
 
-void slices_close(struct slices *fetch)
+void window_input_close(struct window_input *input)
 {
-	if (!fetch)
+	if (!input)
 		return;
-	supply_close(fetch->supply);
-	forecast_close(fetch->forecast);
-	free(fetch->n_blocks);
-	free(fetch->cuts);
-	free(fetch->lower_cuts);
-	free(fetch);
+	run_buffers_close(input->buffers);
+	forecast_close(input->forecast);
+	free(input->n_blocks);
+	free(input->cuts);
+	free(input->lower_cuts);
+	free(input);
 }
 
 /* Take the lower bounds as the cuts, if the next window has room for what that leaves. */
-static int cut_cleanly(struct slices *fetch, const struct splitter *splitter)
+static int cut_at_key_boundary(struct window_input *input, const struct splitter *splitter)
 {
-	const struct plan *plan = &fetch->job->plan;
+	const struct plan *plan = &input->job->plan;
 	const uint64_t block_records = plan->block_nbytes / plan->resident_nbytes;
-	uint64_t n_below = 0, n_left = 0;
-	int r = supply_cut(fetch->supply, splitter, 0, fetch->lower_cuts);
+	uint64_t n_below = 0, n_excess = 0;
+	int r = run_buffers_cut(input->buffers, splitter, 0, input->lower_cuts);
 
-	for (uint32_t i = 0; i < fetch->n_runs && r == 0; i++) {
-		n_below += fetch->lower_cuts[i];
-		n_left += fetch->cuts[i] - fetch->lower_cuts[i];
+	for (uint32_t i = 0; i < input->n_runs && r == 0; i++) {
+		n_below += input->lower_cuts[i];
+		n_excess += input->cuts[i] - input->lower_cuts[i];
 	}
 	/* Without any record below the key, windows before this one may have ended with it. */
-	if (r < 0 || n_below == 0 || n_left + block_records > fetch->quota_records)
+	if (r < 0 || n_below == 0 || n_excess + block_records > input->quota_records)
 		return r;
-	memcpy(fetch->cuts, fetch->lower_cuts, fetch->n_runs * sizeof *fetch->cuts);
-	fetch->n_carried = n_left;
-	fetch->is_clean = true;
+	memcpy(input->cuts, input->lower_cuts, input->n_runs * sizeof *input->cuts);
+	input->n_carried = n_excess;
+	input->at_key_boundary = true;
 	return 0;
 }
 
-static int cut(struct slices *fetch, const struct splitter *splitter)
+static int cut_window(struct window_input *input, const struct splitter *splitter)
 {
-	const bool unique = fetch->job->unique;
-	struct span span = stats_begin(STAGE_CUT, fetch->number);
-	int r = supply_cut(fetch->supply, splitter, unique ? 0 : splitter->run, fetch->cuts);
+	const bool unique = input->job->unique;
+	struct span span = stats_begin(STAGE_CUT, input->number);
+	int r = run_buffers_cut(input->buffers, splitter, unique ? 0 : splitter->run, input->cuts);
 
 	/* After a failure the lane may still be writing cuts. */
 	if (r == 0 && !unique)
-		fetch->cuts[splitter->run] = supply_n_available(fetch->supply, splitter->run);
-	fetch->is_clean = unique;
-	fetch->n_carried = 0;
-	if (r == 0 && fetch->asked_clean && !unique)
-		r = cut_cleanly(fetch, splitter);
-	fetch->asked_clean = false;
-	stats_waited(fetch->job->stats, span);
+		input->cuts[splitter->run] = run_buffers_n_available(input->buffers, splitter->run);
+	input->at_key_boundary = unique;
+	input->n_carried = 0;
+	if (r == 0 && input->boundary_requested && !unique)
+		r = cut_at_key_boundary(input, splitter);
+	input->boundary_requested = false;
+	stats_end_wait(input->job->stats, span);
 	return r;
 }
 
-int slices_next(struct slices *fetch, const struct supply_memory *memory, struct slice *slices,
+int window_input_next(struct window_input *input, const struct run_buffers_memory *memory, struct slice *slices,
 		uint64_t *ret_n, bool *ret_last)
 {
-	struct splitter *splitter = &fetch->splitter;
-	const int more = forecast_take(fetch->forecast, fetch->quota_records - fetch->n_carried,
-				       fetch->n_blocks, splitter);
-	int r = more < 0 ? more :
-			   supply_gather(fetch->supply, memory, fetch->n_blocks, fetch->number);
+	struct splitter *splitter = &input->splitter;
+	const int has_more = forecast_next_window(input->forecast, input->quota_records - input->n_carried,
+				       input->n_blocks, splitter);
+	int r = has_more < 0 ? has_more :
+			   run_buffers_fill(input->buffers, memory, input->n_blocks, input->number);
 
 	if (r < 0)
 		return r;
-	fetch->is_clean = false;
-	if (r == 0 && more)
-		r = cut(fetch, splitter);
+	input->at_key_boundary = false;
+	if (r == 0 && has_more)
+		r = cut_window(input, splitter);
 	if (r < 0)
 		return r;
-	*ret_n = supply_take(fetch->supply, more ? fetch->cuts : NULL, slices);
-	*ret_last = !more;
-	fetch->number++;
+	*ret_n = run_buffers_take(input->buffers, has_more ? input->cuts : NULL, slices);
+	*ret_last = !has_more;
+	input->number++;
 	return 0;
 }
 
-void slices_ask_clean_cut(struct slices *fetch)
+void window_input_request_boundary(struct window_input *input)
 {
-	fetch->asked_clean = true;
+	input->boundary_requested = true;
 }
 
-const struct splitter *slices_clean_cut(const struct slices *fetch)
+const struct splitter *window_input_boundary(const struct window_input *input)
 {
-	return fetch->is_clean ? &fetch->splitter : NULL;
+	return input->at_key_boundary ? &input->splitter : NULL;
 }
 
-struct ledger slices_ledger(const struct slices *fetch)
+struct record_totals window_input_totals(const struct window_input *input)
 {
-	return supply_ledger(fetch->supply);
+	return run_buffers_totals(input->buffers);
 }

@@ -10,32 +10,32 @@
 
 #include "src/merge/run_buffers.h"
 
-struct slices;
+struct window_input;
 
 /* The runs must outlive it. 0 or a negative errno after a message. */
-int slices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, struct slices **ret_fetch);
+int window_input_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		const struct window_plan *windows, struct window_input **ret_input);
 /* NULL is fine. */
-void slices_close(struct slices *fetch);
+void window_input_close(struct window_input *input);
 
 /*
  * The next window: slices[i], i < n_runs, of run i, *ret_n records in all (which may be none).
  * memory->in must stay untouched until the next call has returned. *ret_last: there are no more.
  */
-int slices_next(struct slices *fetch, const struct supply_memory *memory, struct slice *slices,
+int window_input_next(struct window_input *input, const struct run_buffers_memory *memory, struct slice *slices,
 		uint64_t *ret_n, bool *ret_last);
 
 /*
  * Let the next window end in front of all records with the splitter's key, in whichever run, if its
  * buffer can carry what that leaves.
  */
-void slices_ask_clean_cut(struct slices *fetch);
+void window_input_request_boundary(struct window_input *input);
 
 /*
  * The splitter that the last window ends at, if it has no record with the splitter's key; else
  * NULL. Valid until the next call.
  */
-const struct splitter *slices_clean_cut(const struct slices *fetch);
+const struct splitter *window_input_boundary(const struct window_input *input);
 
 /* Of all records that were read from input runs, and those dropped among them by -u. */
-struct ledger slices_ledger(const struct slices *fetch);
+struct record_totals window_input_totals(const struct window_input *input);

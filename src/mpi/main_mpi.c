@@ -21,129 +21,129 @@
 #include "src/comm/comm.h"
 
 /* While ranks meet, before the command line is read (--timeout). */
-static const uint64_t meeting_stall_ns = UINT64_C(60) * 1000000000;
+static const uint64_t command_line_timeout_ns = UINT64_C(60) * 1000000000;
 
-static void hear(void *context, const struct message *message)
+static void on_comm_message(void *context, const struct message *message)
 {
 	(void)context;
-	if (message->kind != MESSAGE_DETAIL)
-		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR, message->text);
+	if (message->kind != MESSAGE_DEBUG)
+		cli_message(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR, message->text);
 }
 
 /* What of the first rank's command line is told to the others. */
-static int tell_outcome(struct ranks *ranks, int r)
+static int broadcast_outcome(struct comm *comm, int r)
 {
 	int64_t outcome = r;
-	const int told = ranks_broadcast(ranks, &outcome, sizeof outcome, 0);
+	const int broadcast_error = comm_broadcast(comm, &outcome, sizeof outcome, 0);
 
-	return told < 0 ? told : (int)outcome;
+	return broadcast_error < 0 ? broadcast_error : (int)outcome;
 }
 
 /*
  * The first rank takes the command line before the others do, and what is wrong with it is said
  * once: who hears of that waits to be ended.
  */
-static int begin(void *context, struct gsort *sort)
+static int wait_for_root(void *context, struct gsort *sort)
 {
-	struct ranks *ranks = context;
-	const int r = ranks_rank(ranks) == 0 ? 0 : tell_outcome(ranks, 0);
+	struct comm *comm = context;
+	const int r = comm_rank(comm) == 0 ? 0 : broadcast_outcome(comm, 0);
 
-	company_join(sort, ranks);
+	api_distributed_set_comm(sort, comm);
 	if (r < 0)
-		ranks_barrier(ranks);
+		comm_barrier(comm);
 	return r < 0 ? r : 0;
 }
 
 /* All have, and nobody has done anything of it: neither sorted, nor answered. */
-static int meet(struct gsort *sort, int r)
+static int compare_rank_options(struct gsort *sort, int r)
 {
-	const int met = company_meet(sort);
+	const int compare_error = api_distributed_compare_options(sort);
 
-	return met < 0 ? met : r;
+	return compare_error < 0 ? compare_error : r;
 }
 
-static int taken(void *context, struct gsort *sort, int r)
+static int check_command_line(void *context, struct gsort *sort, int r)
 {
-	struct ranks *ranks = context;
+	struct comm *comm = context;
 
 	if (r == 0)
-		r = company_check(sort);
+		r = api_distributed_check(sort);
 	if (r == 0)
-		ranks_set_stall(ranks, company_stall_ns(sort));
-	if (ranks_rank(ranks) == 0)
-		r = tell_outcome(ranks, r);
-	return r < 0 ? r : meet(sort, r);
+		comm_set_timeout(comm, api_distributed_timeout_ns(sort));
+	if (comm_rank(comm) == 0)
+		r = broadcast_outcome(comm, r);
+	return r < 0 ? r : compare_rank_options(sort, r);
 }
 
-static const struct command_line_face face = {
-	.program = GSORT_PROGRAM "-mpi",
+static const struct cli_program mpi_program = {
+	.name = GSORT_PROGRAM "-mpi",
 	.usage = "Usage: mpirun -np N " GSORT_PROGRAM "-mpi [OPTION]... -o FILE FILE...\n"
 		 "Sort fixed-size binary records with N processes, on one machine or several.\n"
 		 "\n"
 		 "Inputs and the output are files that all processes can open. Several files are\n"
 		 "sorted together. --shard is refused.\n",
-	.get_option = company_get_option,
-	.get_word = company_get_option_word,
+	.get_option = api_distributed_get_option,
+	.get_word = api_distributed_get_word,
 };
 
 /* What stands before what others than the first rank say. */
-struct speaker {
-	char name[RANKS_HOST_NBYTES + 32];
+struct rank_label {
+	char text[COMM_HOST_NBYTES + 32];
 };
 
-static const char *name_speaker(const struct ranks *ranks, struct speaker *ret_speaker)
+static const char *format_rank_label(const struct comm *comm, struct rank_label *ret_label)
 {
-	const unsigned rank = ranks_rank(ranks);
+	const unsigned rank = comm_rank(comm);
 
-	snprintf(ret_speaker->name, sizeof ret_speaker->name, "rank %u, on %s", rank,
-		 ranks_host(ranks, rank));
-	return rank == 0 ? NULL : ret_speaker->name;
+	snprintf(ret_label->text, sizeof ret_label->text, "rank %u, on %s", rank,
+		 comm_host(comm, rank));
+	return rank == 0 ? NULL : ret_label->text;
 }
 
-static int run_rank(struct ranks *ranks, int argc, char **argv)
+static int run_rank(struct comm *comm, int argc, char **argv)
 {
-	struct speaker speaker;
-	const struct program_hooks hooks = { .context = ranks,
-					     .face = &face,
-					     .speaker = name_speaker(ranks, &speaker),
-					     .begin = begin,
-					     .taken = taken };
-	const int status = program_run(&hooks, argc, argv);
+	struct rank_label label;
+	const struct cli_hooks hooks = { .context = comm,
+					     .program = &mpi_program,
+					     .message_prefix = format_rank_label(comm, &label),
+					     .before_parse = wait_for_root,
+					     .after_parse = check_command_line };
+	const int status = cli_main(&hooks, argc, argv);
 
-	if (status == EXIT_TROUBLE || ranks_close(ranks) < 0) /* others wait for this rank */
-		ranks_abort(ranks, EXIT_TROUBLE);
+	if (status == EXIT_TROUBLE || comm_close(comm) < 0) /* others wait for this rank */
+		comm_abort(comm, EXIT_TROUBLE);
 	return status;
 }
 
 /* An output that is not complete leaves no name behind, whoever ends this process. */
-static void remove_names(void *context)
+static void cleanup_files(void *context)
 {
 	(void)context;
-	gsort_cleanup_files(process_lent());
+	gsort_cleanup_files(process_get());
 }
 
-static int run(int argc, char **argv)
+static int run_gsort_mpi(int argc, char **argv)
 {
-	struct ranks_mpi_settings mpi = { .get_environment = getenv };
-	const struct ranks_settings settings = { .stall_ns = meeting_stall_ns,
-						 .before_end = remove_names,
-						 .allow_reading = process_allow_reading,
-						 .end = _exit };
-	struct messages messages;
-	struct ranks *ranks;
+	struct transport_mpi_params mpi = { .get_env = getenv };
+	const struct comm_params settings = { .timeout_ns = command_line_timeout_ns,
+						 .before_abort = cleanup_files,
+						 .allow_peer_access = process_allow_memory_read,
+						 .exit_process = _exit };
+	struct diagnostics messages;
+	struct comm *comm;
 	int r;
 
-	messages_init(&messages, hear, NULL);
-	messages_enter(&messages);
-	starter_look_for_no_network();
-	r = ranks_open(&settings, ranks_mpi_open, &mpi, &ranks);
-	return r < 0 ? EXIT_TROUBLE : run_rank(ranks, argc, argv);
+	diagnostics_init(&messages, on_comm_message, NULL);
+	diagnostics_push(&messages);
+	launcher_skip_network_probe();
+	r = comm_open(&settings, transport_mpi_open, &mpi, &comm);
+	return r < 0 ? EXIT_TROUBLE : run_rank(comm, argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-	program_prepare_memory();
-	deadly_signals_ignore_limit(); /* the library has files before a sort handles them */
-	progress_hold_signal();        /* MPI has threads before progress is asked for */
-	return process_run_program(run, argc, argv);
+	cli_configure_malloc();
+	fatal_signals_ignore_size_limit(); /* the library has files before a sort handles them */
+	progress_display_block_signal();        /* MPI has threads before progress is asked for */
+	return process_run_main(run_gsort_mpi, argc, argv);
 }

@@ -3,27 +3,27 @@
  */
 #include "src/options/builtin_options.h"
 
-const struct option_choice answers_shells[] = {
+const struct option_choice builtin_options_shells[] = {
 	{ "bash", SHELL_BASH }, { "zsh", SHELL_ZSH }, { "fish", SHELL_FISH }, { 0 }
 };
 
-int answers_take(const struct option_spec *spec, const char *argument, void *target)
+int builtin_options_parse(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct option_spec choosing = *spec;
+	struct option_spec choice_spec = *spec;
 	int choice = 0, r = 0;
 
 	(void)target;
-	choosing.offset = 0;
+	choice_spec.offset = 0;
 	if (spec->choices)
-		r = option_take_choice(&choosing, argument, &choice);
+		r = option_parse_choice(&choice_spec, argument, &choice);
 	return r < 0 ? r : spec->value + choice;
 }
 
-const char *answers_shell(int asked)
+const char *builtin_options_shell_name(int action)
 {
-	const struct option_choice *choice = answers_shells;
+	const struct option_choice *choice = builtin_options_shells;
 
-	while (choice->word && choice->value != asked - ASKED_FOR_COMPLETION)
+	while (choice->word && choice->value != action - BUILTIN_OPTION_COMPLETION)
 		choice++;
 	return choice->word;
 }

@@ -10,20 +10,20 @@
 enum shell { SHELL_NONE, SHELL_BASH, SHELL_ZSH, SHELL_FISH };
 
 /* What ends the parsing; a shell is added to the last. */
-enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION, ASKED_FOR_COMPLETION };
+enum { BUILTIN_OPTION_HELP = 1, BUILTIN_OPTION_VERSION, BUILTIN_OPTION_COMPLETION };
 
 /* Rows of a table; help and version need a help. */
-#define ANSWERS_ROW_COMPLETION                                                                     \
+#define BUILTIN_OPTIONS_ROW_COMPLETION                                                                     \
 	.name = "completion", .argument = "bash|zsh|fish",                                         \
-	.help = "print a completion script for this shell and exit", .take = answers_take,         \
-	.value = ASKED_FOR_COMPLETION, .choices = answers_shells
-#define ANSWERS_ROW_HELP .name = "help", .take = answers_take, .value = ASKED_FOR_HELP
-#define ANSWERS_ROW_VERSION .name = "version", .take = answers_take, .value = ASKED_FOR_VERSION
+	.help = "print a completion script for this shell and exit", .parse = builtin_options_parse,         \
+	.value = BUILTIN_OPTION_COMPLETION, .choices = builtin_options_shells
+#define BUILTIN_OPTIONS_ROW_HELP .name = "help", .parse = builtin_options_parse, .value = BUILTIN_OPTION_HELP
+#define BUILTIN_OPTIONS_ROW_VERSION .name = "version", .parse = builtin_options_parse, .value = BUILTIN_OPTION_VERSION
 
-extern const struct option_choice answers_shells[];
+extern const struct option_choice builtin_options_shells[];
 
 /* The name of the shell that was asked for, by what ended the parsing. */
-const char *answers_shell(int asked);
+const char *builtin_options_shell_name(int action);
 
 /* The row's value, and that of the choice, if it has some. */
-int answers_take(const struct option_spec *spec, const char *argument, void *target);
+int builtin_options_parse(const struct option_spec *spec, const char *argument, void *target);

@@ -16,52 +16,52 @@
 #include "src/options/file_conflicts.h"
 
 /* Files whose names are made: the roles outlive these, but what may be said is said before. */
-struct made_names {
-	char *names[CHECKPOINT_N_FILES + PART_FILES_MOST + 1];
+struct generated_names {
+	char *names[CHECKPOINT_N_FILES + PART_FILES_MAX + 1];
 	size_t n;
 };
 
-static const char *last_name(const char *path)
+static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-static int find_directory(const char *path, struct place *ret_place)
+static int resolve_directory(const char *path, struct path_identity *ret_identity)
 {
-	const size_t n = (size_t)(last_name(path) - path);
-	char *way = n ? strndup(path, n) : strdup(".");
-	const int r = way ? place_of_path(way, ret_place) : -ENOMEM;
+	const size_t n = (size_t)(base_name(path) - path);
+	char *directory_path = n ? strndup(path, n) : strdup(".");
+	const int r = directory_path ? path_identity_resolve(directory_path, ret_identity) : -ENOMEM;
 
-	free(way);
+	free(directory_path);
 	return r;
 }
 
 /* Are both in one directory? */
-static int are_beside(const char *a, const char *b, bool *ret_are)
+static int are_in_same_directory(const char *path_a, const char *path_b, bool *ret_same)
 {
-	struct place of_a = { 0 }, of_b = { 0 };
-	int r = find_directory(a, &of_a);
+	struct path_identity dir_a = { 0 }, dir_b = { 0 };
+	int r = resolve_directory(path_a, &dir_a);
 
 	if (r == 0)
-		r = find_directory(b, &of_b);
-	*ret_are = r == 0 && place_is_same(&of_a, &of_b);
-	place_free(&of_a);
-	place_free(&of_b);
+		r = resolve_directory(path_b, &dir_b);
+	*ret_same = r == 0 && path_identity_equal(&dir_a, &dir_b);
+	path_identity_free(&dir_a);
+	path_identity_free(&dir_b);
 	return r;
 }
 
 /* Who has no list takes files for parts by their names, also of numbers that there are none of. */
-static int check_is_no_part(const char *output, const char *name, const char *path, const char *end,
+static int check_part_file_name(const char *output, const char *name, const char *path, const char *target,
 			    const char *advice)
 {
-	bool is_part;
-	const int r = are_beside(output, end, &is_part);
+	bool is_in_directory;
+	const int r = are_in_same_directory(output, target, &is_in_directory);
 
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	if (!is_part || !part_files_could_have(last_name(output), last_name(end)))
+	if (!is_in_directory || !part_files_is_reserved_name(base_name(output), base_name(target)))
 		return 0;
 	return fail(-EINVAL, "%s '%s' has the name of a part file of '%s'; %s", name, path, output,
 		    advice);
@@ -71,10 +71,10 @@ static int check_is_no_part(const char *output, const char *name, const char *pa
  * By names of this kind gsort knows what it has not finished: of this run, where the output is
  * made, or what a checkpoint goes on with, of whatever run.
  */
-static int check_is_no_hidden_file(const char *output, const char *name, const char *path,
-				   const char *end)
+static int check_temp_file_name(const char *output, const char *name, const char *path,
+				   const char *target)
 {
-	if (!file_is_unique_name(last_name(end)) && !leftovers_is_name(last_name(end)))
+	if (!file_is_unique_name(base_name(target)) && !orphans_is_temp_name(base_name(target)))
 		return 0;
 	return fail(-EINVAL,
 		    "%s '%s' is called as %s%s%s would be until it is finished; let it go to "
@@ -84,111 +84,111 @@ static int check_is_no_hidden_file(const char *output, const char *name, const c
 }
 
 /* A new file of that path has no name that another one is made with, or for. */
-static int check_name(const struct options *options, const char *name, const char *path)
+static int check_new_file_name(const struct options *options, const char *name, const char *path)
 {
 	const char *output = options->output_path;
-	char *end;
+	char *target;
 	int r;
 
 	if (!path)
 		return 0;
-	r = place_follow_links(path, &end);
+	r = path_follow_links(path, &target);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	r = check_is_no_hidden_file(path == output ? NULL : output, name, path, end);
+	r = check_temp_file_name(path == output ? NULL : output, name, path, target);
 	if (r == 0 && options->n_part_files && path != output)
-		r = check_is_no_part(output, name, path, end, "let it go to another file");
-	free(end);
+		r = check_part_file_name(output, name, path, target, "let it go to another file");
+	free(target);
 	return r;
 }
 
 /* What is read must not go with older parts, nor be taken for what is left of some. */
-static int check_source(const struct options *options, const char *name, const char *path)
+static int check_source_name(const struct options *options, const char *name, const char *path)
 {
-	char *end;
+	char *target;
 	int r;
 
 	if (!options->n_part_files || !path || strcmp(path, "-") == 0)
 		return 0;
-	r = place_follow_links(path, &end);
+	r = path_follow_links(path, &target);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	r = check_is_no_part(options->output_path, name, path, end,
+	r = check_part_file_name(options->output_path, name, path, target,
 			     "let the output have another name");
-	free(end);
+	free(target);
 	return r;
 }
 
-static bool is_path(const struct run_files *files, size_t input)
+static bool is_path(const struct command_files *files, size_t input)
 {
-	return !files->given_inputs || files->given_inputs[input].kind == GIVEN_PATH;
+	return !files->input_endpoints || files->input_endpoints[input].kind == ENDPOINT_PATH;
 }
 
 /* The inputs, behind all that is written; and where their names are from. */
-static int check_sources(struct roles *roles, const struct run_files *files)
+static int check_sources(struct file_roles *roles, const struct command_files *files)
 {
 	const struct options *options = files->options;
-	int r = check_source(options, "--files0-from", options->files0_path);
+	int r = check_source_name(options, "--files0-from", options->files0_path);
 
 	for (size_t i = 0; i < options->n_inputs && r == 0; i++) {
 		if (!is_path(files, i))
 			continue;
-		r = roles_check_input(roles, options->inputs[i]);
+		r = file_roles_check_input(roles, options->inputs[i]);
 		if (r == 0)
-			r = check_source(options, "input", options->inputs[i]);
+			r = check_source_name(options, "input", options->inputs[i]);
 	}
 	return r;
 }
 
-static int add_parts(struct roles *roles, const struct options *options, struct made_names *made)
+static int add_part_files(struct file_roles *roles, const struct options *options, struct generated_names *generated)
 {
 	const uint32_t n = options->n_part_files;
 	int r = 0;
 
 	for (uint32_t i = 0; i <= n && r == 0; i++) {
-		r = part_files_make_path(options->output_path, n, i, &made->names[made->n]);
+		r = part_files_make_path(options->output_path, n, i, &generated->names[generated->n]);
 		if (r == 0)
-			r = roles_add_path(roles, ROLE_PART, "--split", made->names[made->n++]);
+			r = file_roles_add_path(roles, ROLE_PART_FILE, "--split", generated->names[generated->n++]);
 	}
 	return r;
 }
 
-static int add_output(struct roles *roles, const struct run_files *files, struct made_names *made)
+static int add_output(struct file_roles *roles, const struct command_files *files, struct generated_names *generated)
 {
 	const struct options *options = files->options;
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
-	int r = check_name(options, "-o", options->output_path);
+	int r = check_new_file_name(options, "-o", options->output_path);
 
 	if (r == 0)
 		r = options->n_part_files ?
-			    add_parts(roles, options, made) :
-			    roles_add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
+			    add_part_files(roles, options, generated) :
+			    file_roles_add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
 	if (r < 0 || is_check)
 		return r;
-	if (options->explain ? !files->has_streams : options->output_path || files->output_is_given)
+	if (options->explain ? !files->uses_standard_streams : options->output_path || files->has_output_endpoint)
 		return r;
-	return roles_add_stream(roles, options->explain ? ROLE_TEXT : ROLE_OUTPUT, STDOUT_FILENO);
+	return file_roles_add_stream(roles, options->explain ? ROLE_MESSAGES : ROLE_OUTPUT, STDOUT_FILENO);
 }
 
-static int add_report(struct roles *roles, const struct options *options, const char *name,
+static int add_report(struct file_roles *roles, const struct options *options, const char *name,
 		      const char *path)
 {
-	const int r = roles_add_path(roles, ROLE_REPORT, name, path);
+	const int r = file_roles_add_path(roles, ROLE_REPORT, name, path);
 
-	return r < 0 ? r : check_name(options, name, path);
+	return r < 0 ? r : check_new_file_name(options, name, path);
 }
 
 /* Does that path ("-": a stream) lead to the file? */
-static bool leads_to(const char *path, const struct place *place)
+static bool is_same_file(const char *path, const struct path_identity *other)
 {
-	struct place found;
+	struct path_identity identity;
 	bool is_same;
 
-	if (!path || (strcmp(path, "-") == 0 ? place_of_descriptor(STDIN_FILENO, &found) :
-					       place_of_path(path, &found)) < 0)
+	if (!path || (strcmp(path, "-") == 0 ? path_identity_from_fd(STDIN_FILENO, &identity) :
+					       path_identity_resolve(path, &identity)) < 0)
 		return false;
-	is_same = place_is_same(&found, place);
-	place_free(&found);
+	is_same = path_identity_equal(&identity, other);
+	path_identity_free(&identity);
 	return is_same;
 }
 
@@ -196,45 +196,45 @@ static bool leads_to(const char *path, const struct place *place)
  * A directory that gsort has made goes with the checkpoint, before the reports get their names.
  * (One that is still to be made is not there when they are opened.)
  */
-static int check_stays(const struct place *directory, const char *name, const char *path,
+static int check_outside_checkpoint(const struct path_identity *directory, const char *name, const char *path,
 		       const char *checkpoint_path)
 {
-	struct place way = { 0 };
-	char *end;
-	bool is_inside;
+	struct path_identity parent = { 0 };
+	char *target;
+	bool is_in_directory;
 	int r;
 
 	if (!path)
 		return 0;
-	r = place_follow_links(path, &end);
+	r = path_follow_links(path, &target);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	is_inside = find_directory(end, &way) == 0 && place_is_same(&way, directory);
-	place_free(&way);
-	free(end);
-	return !is_inside ? 0 :
+	is_in_directory = resolve_directory(target, &parent) == 0 && path_identity_equal(&parent, directory);
+	path_identity_free(&parent);
+	free(target);
+	return !is_in_directory ? 0 :
 			    fail(-EINVAL,
 				 "%s '%s' is in '%s', which gsort made for --checkpoint, and "
 				 "removes; let it go to another directory",
 				 name, path, checkpoint_path);
 }
 
-static int check_reports_stay(const struct options *options, const struct place *directory)
+static int check_reports_outside(const struct options *options, const struct path_identity *directory)
 {
-	const char *kept = options->checkpoint_path;
-	int r = check_stays(directory, "--stats-json", options->stats_json_path, kept);
+	const char *checkpoint_path = options->checkpoint_path;
+	int r = check_outside_checkpoint(directory, "--stats-json", options->stats_json_path, checkpoint_path);
 
 	if (r == 0)
-		r = check_stays(directory, "--trace", options->trace_path, kept);
-	return r < 0 ? r : check_stays(directory, "--report", options->report_path, kept);
+		r = check_outside_checkpoint(directory, "--trace", options->trace_path, checkpoint_path);
+	return r < 0 ? r : check_outside_checkpoint(directory, "--report", options->report_path, checkpoint_path);
 }
 
-static int check_directory(const struct options *options, const struct place *directory)
+static int check_checkpoint_dir(const struct options *options, const struct path_identity *directory)
 {
 	const char *path = options->checkpoint_path;
 	struct stat status;
 
-	if (leads_to(options->output_path, directory))
+	if (is_same_file(options->output_path, directory))
 		return fail(-EINVAL,
 			    "-o '%s' and --checkpoint '%s' are the same: the one is a file, and "
 			    "the other a directory",
@@ -245,59 +245,59 @@ static int check_directory(const struct options *options, const struct place *di
 		return fail(-ENOTDIR,
 			    "--checkpoint '%s': is no directory, in which a checkpoint is kept",
 			    path);
-	return checkpoint_files_made(&status) ? check_reports_stay(options, directory) : 0;
+	return checkpoint_dir_is_created(&status) ? check_reports_outside(options, directory) : 0;
 }
 
 /* What is, or is to be made, the directory of a checkpoint is no file. */
-static int check_kept(const struct options *options)
+static int check_checkpoint_path(const struct options *options)
 {
-	struct place directory;
+	struct path_identity directory;
 	int r;
 
-	if (!options->checkpoint_path || place_of_path(options->checkpoint_path, &directory) < 0)
+	if (!options->checkpoint_path || path_identity_resolve(options->checkpoint_path, &directory) < 0)
 		return 0;
-	r = check_directory(options, &directory);
-	place_free(&directory);
+	r = check_checkpoint_dir(options, &directory);
+	path_identity_free(&directory);
 	return r;
 }
 
-static int add_kept(struct roles *roles, const char *directory, struct made_names *made)
+static int add_checkpoint_files(struct file_roles *roles, const char *directory, struct generated_names *generated)
 {
 	int r = 0;
 
 	for (size_t i = 0; directory && i < CHECKPOINT_N_FILES && r == 0; i++) {
-		char **name = &made->names[made->n];
+		char **name = &generated->names[generated->n];
 
 		if (asprintf(name, "%s/%s", directory, checkpoint_file_names[i]) < 0)
 			return fail(-ENOMEM, "%s: %m", directory);
-		made->n++;
-		r = roles_add_path(roles, ROLE_KEPT, "--checkpoint's", *name);
+		generated->n++;
+		r = file_roles_add_path(roles, ROLE_CHECKPOINT, "--checkpoint's", *name);
 	}
 	return r;
 }
 
 /* Before anything else is found, and said: would saying it be to write over an input? */
-static bool must_be_silent(const struct run_files *files)
+static bool must_be_silent(const struct command_files *files)
 {
 	const struct options *options = files->options;
-	struct place error;
-	bool is_taken = false;
+	struct path_identity stderr_identity;
+	bool is_overwritten = false;
 
-	if (!files->has_streams || place_of_descriptor(STDERR_FILENO, &error) < 0 ||
-	    !S_ISREG(error.mode))
+	if (!files->uses_standard_streams || path_identity_from_fd(STDERR_FILENO, &stderr_identity) < 0 ||
+	    !S_ISREG(stderr_identity.mode))
 		return false;
-	for (size_t i = 0; i < options->n_inputs && !is_taken; i++)
-		is_taken = is_path(files, i) && leads_to(options->inputs[i], &error);
-	return is_taken || leads_to(options->files0_path, &error);
+	for (size_t i = 0; i < options->n_inputs && !is_overwritten; i++)
+		is_overwritten = is_path(files, i) && is_same_file(options->inputs[i], &stderr_identity);
+	return is_overwritten || is_same_file(options->files0_path, &stderr_identity);
 }
 
-static int check(struct roles *roles, const struct run_files *files, struct made_names *made)
+static int check_all_files(struct file_roles *roles, const struct command_files *files, struct generated_names *generated)
 {
 	const struct options *options = files->options;
-	int r = must_be_silent(files) ? -EINVAL : roles_add_list(roles, options->files0_path);
+	int r = must_be_silent(files) ? -EINVAL : file_roles_add_list(roles, options->files0_path);
 
 	if (r == 0)
-		r = add_output(roles, files, made);
+		r = add_output(roles, files, generated);
 	if (r == 0)
 		r = add_report(roles, options, "--stats-json", options->stats_json_path);
 	if (r == 0)
@@ -305,29 +305,29 @@ static int check(struct roles *roles, const struct run_files *files, struct made
 	if (r == 0)
 		r = add_report(roles, options, "--report", options->report_path);
 	if (r == 0)
-		r = check_kept(options);
+		r = check_checkpoint_path(options);
 	if (r == 0)
-		r = add_kept(roles, options->checkpoint_path, made);
-	if (r == 0 && files->has_streams)
-		r = roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);
+		r = add_checkpoint_files(roles, options->checkpoint_path, generated);
+	if (r == 0 && files->uses_standard_streams)
+		r = file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
 	return r == 0 ? check_sources(roles, files) : r;
 }
 
-int run_files_check(const struct run_files *files)
+int command_files_check(const struct command_files *files)
 {
-	struct made_names *made = calloc(1, sizeof *made);
-	struct roles roles = { 0 };
-	const int r = made ? check(&roles, files, made) :
+	struct generated_names *generated = calloc(1, sizeof *generated);
+	struct file_roles roles = { 0 };
+	const int r = generated ? check_all_files(&roles, files, generated) :
 			     fail(-ENOMEM, "no memory for the names of files");
 
-	roles_free(&roles);
-	for (size_t i = 0; made && i < made->n; i++)
-		free(made->names[i]);
-	free(made);
+	file_roles_free(&roles);
+	for (size_t i = 0; generated && i < generated->n; i++)
+		free(generated->names[i]);
+	free(generated);
 	return r;
 }
 
-int run_files_check_opened(const struct run_files *files, const struct input *input)
+int command_files_check_inputs(const struct command_files *files, const struct input *input)
 {
 	const struct options *options = files->options;
 	const struct {
@@ -336,15 +336,15 @@ int run_files_check_opened(const struct run_files *files, const struct input *in
 			{ "--trace", options->trace_path },
 			{ "--report", options->report_path } };
 
-	if (files->has_streams && roles_is_listed_stream(input, STDERR_FILENO))
+	if (files->uses_standard_streams && file_roles_stream_is_input(input, STDERR_FILENO))
 		return -EINVAL; /* without a word */
 	for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
 		struct stat status;
 
 		if (reports[i].path && stat(reports[i].path, &status) == 0 &&
-		    input_has_listed_file(input, file_identity_of(&status)))
+		    input_has_manifest_file(input, file_id_from_stat(&status)))
 			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    reports[i].name, reports[i].path);
 	}
-	return files->has_streams && options->explain ? roles_check_opened_streams(input) : 0;
+	return files->uses_standard_streams && options->explain ? file_roles_check_streams(input) : 0;
 }

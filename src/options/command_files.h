@@ -12,21 +12,21 @@
 #include "src/options/options.h"
 
 /* What a run is of, beside its options. */
-struct run_files {
+struct command_files {
 	const struct options *options;
-	const struct given *given_inputs; /* in the place of inputs, or not; NULL: none is */
-	bool output_is_given;             /* so that its path, if there is one, is none */
-	bool has_streams;                 /* the standard streams have texts of the program */
+	const struct given *input_endpoints; /* in the place of inputs, or not; NULL: none is */
+	bool has_output_endpoint;             /* so that its path, if there is one, is none */
+	bool uses_standard_streams;                 /* the standard streams have texts of the program */
 };
 
 /*
  * Before anything is opened or written. 0, or a negative errno after a message, or in silence where
  * that would be written over one of them.
  */
-int run_files_check(const struct run_files *files);
+int command_files_check(const struct command_files *files);
 
 /*
- * The inputs are open, and may be more files than their names say (roles_is_listed_stream()):
+ * The inputs are open, and may be more files than their names say (file_roles_stream_is_input()):
  * neither a report may be one of them nor what text goes to. As above.
  */
-int run_files_check_opened(const struct run_files *files, const struct input *input);
+int command_files_check_inputs(const struct command_files *files, const struct input *input);

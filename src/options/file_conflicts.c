@@ -13,21 +13,21 @@
 #include "src/base/diagnostics.h"
 
 /* A role, and where its file is. */
-struct placed {
-	const struct role *role;
-	const struct place *place;
+struct located_role {
+	const struct file_role *role;
+	const struct path_identity *identity;
 };
 
-static bool reads(const struct role *role)
+static bool is_read(const struct file_role *role)
 {
-	return role->kind == ROLE_INPUT || role->kind == ROLE_LIST;
+	return role->kind == ROLE_INPUT || role->kind == ROLE_NAME_LIST;
 }
 
 /* A text, or a report that goes on where the stream stands, as a text does. */
-static bool is_on_stream(const struct role *role)
+static bool writes_to_stream(const struct file_role *role)
 {
-	return role->kind == ROLE_TEXT ||
-	       (role->kind == ROLE_REPORT && place_descriptor(role->path) >= 0);
+	return role->kind == ROLE_MESSAGES ||
+	       (role->kind == ROLE_REPORT && path_to_descriptor(role->path) >= 0);
 }
 
 /* What one has read of it the other will not find. */
@@ -37,22 +37,22 @@ static bool is_read_once(mode_t mode)
 }
 
 /* The file, or whatever it is, is the same. May it be? */
-static bool may_be_one(const struct role *a, const struct role *b, mode_t mode)
+static bool may_share_file(const struct file_role *a, const struct file_role *b, mode_t mode)
 {
-	const bool in_and_out = (a->kind == ROLE_INPUT && b->kind == ROLE_OUTPUT) ||
+	const bool is_input_and_output = (a->kind == ROLE_INPUT && b->kind == ROLE_OUTPUT) ||
 				(b->kind == ROLE_INPUT && a->kind == ROLE_OUTPUT);
 
-	if (reads(a) && reads(b))
+	if (is_read(a) && is_read(b))
 		return !is_read_once(mode);
-	if (S_ISCHR(mode) || (S_ISSOCK(mode) && reads(a) != reads(b)))
+	if (S_ISCHR(mode) || (S_ISSOCK(mode) && is_read(a) != is_read(b)))
 		return true;
-	if (in_and_out)
+	if (is_input_and_output)
 		return !S_ISFIFO(mode);
-	return is_on_stream(a) && is_on_stream(b) && (a->kind == ROLE_TEXT || b->kind == ROLE_TEXT);
+	return writes_to_stream(a) && writes_to_stream(b) && (a->kind == ROLE_MESSAGES || b->kind == ROLE_MESSAGES);
 }
 
 /* Of two roles the one that is asked to go elsewhere: reports and texts before the data. */
-static const struct role *which_must_go(const struct role *a, const struct role *b)
+static const struct file_role *role_to_redirect(const struct file_role *a, const struct file_role *b)
 {
 	return a->kind > b->kind ? a : b;
 }
@@ -62,35 +62,35 @@ static const struct role *which_must_go(const struct role *a, const struct role 
 	(role)->name, (role)->path ? " '" : "", (role)->path ? (role)->path : "",                  \
 		(role)->path ? "'" : ""
 
-static bool is_standard_error(const struct role *role)
+static bool is_standard_error(const struct file_role *role)
 {
-	return role->kind == ROLE_TEXT && role->fd == STDERR_FILENO;
+	return role->kind == ROLE_MESSAGES && role->fd == STDERR_FILENO;
 }
 
 /* Written from where the caller has it open: a message is no worse there than what was to come. */
-static bool goes_on(const struct role *role)
+static bool writes_to_open_descriptor(const struct file_role *role)
 {
-	return role->kind != ROLE_INPUT && role->kind != ROLE_LIST &&
-	       (!role->path || place_descriptor(role->path) >= 0);
+	return role->kind != ROLE_INPUT && role->kind != ROLE_NAME_LIST &&
+	       (!role->path || path_to_descriptor(role->path) >= 0);
 }
 
 /* Is standard error a file of the run, which a message would be written over? */
-static bool would_lose(struct placed a, struct placed b)
+static bool message_would_overwrite(struct located_role a, struct located_role b)
 {
-	return S_ISREG(a.place->mode) && ((is_standard_error(a.role) && !goes_on(b.role)) ||
-					  (is_standard_error(b.role) && !goes_on(a.role)));
+	return S_ISREG(a.identity->mode) && ((is_standard_error(a.role) && !writes_to_open_descriptor(b.role)) ||
+					  (is_standard_error(b.role) && !writes_to_open_descriptor(a.role)));
 }
 
-static int check_pair(struct placed a, struct placed b)
+static int check_pair(struct located_role a, struct located_role b)
 {
-	const mode_t mode = a.place->mode;
+	const mode_t mode = a.identity->mode;
 
-	if (place_is_same(a.place, b.place) && !may_be_one(a.role, b.role, mode) &&
-	    would_lose(a, b))
+	if (path_identity_equal(a.identity, b.identity) && !may_share_file(a.role, b.role, mode) &&
+	    message_would_overwrite(a, b))
 		return -EINVAL; /* without a word */
-	if (!place_is_same(a.place, b.place) || may_be_one(a.role, b.role, mode))
+	if (!path_identity_equal(a.identity, b.identity) || may_share_file(a.role, b.role, mode))
 		return 0;
-	if (reads(a.role) && reads(b.role))
+	if (is_read(a.role) && is_read(b.role))
 		return fail(-EINVAL,
 			    ROLE_FORMAT " and " ROLE_FORMAT
 					" are the same %s, which can be read only once",
@@ -99,110 +99,110 @@ static int check_pair(struct placed a, struct placed b)
 	return fail(-EINVAL,
 		    ROLE_FORMAT " and " ROLE_FORMAT " are the same %s; let %s go to another one",
 		    ROLE_ARGUMENTS(a.role), ROLE_ARGUMENTS(b.role),
-		    S_ISFIFO(mode) ? "pipe" : "file", which_must_go(a.role, b.role)->name);
+		    S_ISFIFO(mode) ? "pipe" : "file", role_to_redirect(a.role, b.role)->name);
 }
 
 /* What is written would take its place, or damage it. Without /proc it is not known. */
-static int check_is_not_program(struct placed placed)
+static int check_is_not_program(struct located_role candidate)
 {
 	struct stat program;
 
-	if (!placed.place->exists || stat("/proc/self/exe", &program) < 0 ||
-	    !file_identity_equal(file_identity_of(&program), placed.place->identity))
+	if (!candidate.identity->exists || stat("/proc/self/exe", &program) < 0 ||
+	    !file_id_equal(file_id_from_stat(&program), candidate.identity->identity))
 		return 0;
 	return fail(-EINVAL,
 		    ROLE_FORMAT " is the program that is running; let %s go to another file",
-		    ROLE_ARGUMENTS(placed.role), placed.role->name);
+		    ROLE_ARGUMENTS(candidate.role), candidate.role->name);
 }
 
-static int check_all(const struct roles *roles, struct placed placed)
+static int check_conflicts(const struct file_roles *roles, struct located_role candidate)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < roles->n && r == 0; i++)
-		r = check_pair((struct placed){ &roles->roles[i], &roles->places[i] }, placed);
+		r = check_pair((struct located_role){ &roles->roles[i], &roles->identities[i] }, candidate);
 	return r;
 }
 
-static int find_place(const struct role *role, struct place *ret_place)
+static int resolve_role(const struct file_role *role, struct path_identity *ret_identity)
 {
-	const int r = role->path ? place_of_path(role->path, ret_place) :
-				   place_of_descriptor(role->fd, ret_place);
+	const int r = role->path ? path_identity_resolve(role->path, ret_identity) :
+				   path_identity_from_fd(role->fd, ret_identity);
 
 	return r < 0 ? fail(r, "%s: %m", role->path ? role->path : role->name) : 0;
 }
 
-static int make_room(struct roles *roles)
+static int reserve_role(struct file_roles *roles)
 {
-	const size_t n = roles->n_room + 16;
-	struct place *places;
-	struct role *all;
+	const size_t n = roles->capacity + 16;
+	struct path_identity *identities;
+	struct file_role *entries;
 
-	if (roles->n < roles->n_room)
+	if (roles->n < roles->capacity)
 		return 0;
-	all = reallocarray(roles->roles, n, sizeof *all);
-	roles->roles = all ? all : roles->roles;
-	places = reallocarray(roles->places, n, sizeof *places);
-	roles->places = places ? places : roles->places;
-	if (!all || !places)
+	entries = reallocarray(roles->roles, n, sizeof *entries);
+	roles->roles = entries ? entries : roles->roles;
+	identities = reallocarray(roles->identities, n, sizeof *identities);
+	roles->identities = identities ? identities : roles->identities;
+	if (!entries || !identities)
 		return fail(-ENOMEM, "no memory for the names of %zu files", n);
-	roles->n_room = n;
+	roles->capacity = n;
 	return 0;
 }
 
 /* The place is theirs then. */
-static int keep(struct roles *roles, const struct role *role, const struct place *place)
+static int append_role(struct file_roles *roles, const struct file_role *role, const struct path_identity *identity)
 {
-	const int r = make_room(roles);
+	const int r = reserve_role(roles);
 
 	if (r < 0)
 		return r;
 	roles->roles[roles->n] = *role;
-	roles->places[roles->n] = *place;
+	roles->identities[roles->n] = *identity;
 	roles->n++;
 	return 0;
 }
 
-int roles_add(struct roles *roles, const struct role *role)
+int file_roles_add(struct file_roles *roles, const struct file_role *role)
 {
-	struct place place;
-	int r = find_place(role, &place);
+	struct path_identity identity;
+	int r = resolve_role(role, &identity);
 
 	assert(role->kind != ROLE_INPUT);
 	if (r < 0)
 		return r;
-	if (!reads(role))
-		r = check_is_not_program((struct placed){ role, &place });
+	if (!is_read(role))
+		r = check_is_not_program((struct located_role){ role, &identity });
 	if (r == 0)
-		r = check_all(roles, (struct placed){ role, &place });
+		r = check_conflicts(roles, (struct located_role){ role, &identity });
 	if (r == 0)
-		r = keep(roles, role, &place);
+		r = append_role(roles, role, &identity);
 	if (r < 0)
-		place_free(&place);
+		path_identity_free(&identity);
 	return r;
 }
 
-int roles_add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path)
+int file_roles_add_path(struct file_roles *roles, enum file_role_kind kind, const char *name, const char *path)
 {
 	if (!path)
 		return 0;
-	return roles_add(roles, &(struct role){ .kind = kind, .name = name, .path = path });
+	return file_roles_add(roles, &(struct file_role){ .kind = kind, .name = name, .path = path });
 }
 
-int roles_add_list(struct roles *roles, const char *path)
+int file_roles_add_list(struct file_roles *roles, const char *path)
 {
 	if (path && strcmp(path, "-") == 0)
-		return roles_add(roles, &(struct role){ .kind = ROLE_LIST,
+		return file_roles_add(roles, &(struct file_role){ .kind = ROLE_NAME_LIST,
 							.name = "--files0-from, standard input",
 							.fd = STDIN_FILENO });
-	return roles_add_path(roles, ROLE_LIST, "--files0-from", path);
+	return file_roles_add_path(roles, ROLE_NAME_LIST, "--files0-from", path);
 }
 
-int roles_add_stream(struct roles *roles, enum role_kind kind, int fd)
+int file_roles_add_stream(struct file_roles *roles, enum file_role_kind kind, int fd)
 {
 	const char *name = fd == STDOUT_FILENO ? "standard output" : "standard error";
 
-	return roles_add(roles, &(struct role){ .kind = kind, .name = name, .fd = fd });
+	return file_roles_add(roles, &(struct file_role){ .kind = kind, .name = name, .fd = fd });
 }
 
 /* Of an input that is not there nothing else is to be said later. */
@@ -211,49 +211,49 @@ static int fail_missing(const char *path)
 	return fail(-ENOENT, "%s: cannot open: %m", *path ? path : "''");
 }
 
-int roles_check_input(struct roles *roles, const char *path)
+int file_roles_check_input(struct file_roles *roles, const char *path)
 {
 	const bool is_stdin = strcmp(path, "-") == 0;
-	const struct role role = { .kind = ROLE_INPUT,
+	const struct file_role role = { .kind = ROLE_INPUT,
 				   .name = is_stdin ? "standard input" : "input",
 				   .path = is_stdin ? NULL : path,
 				   .fd = STDIN_FILENO };
-	struct place place;
-	int r = find_place(&role, &place);
+	struct path_identity identity;
+	int r = resolve_role(&role, &identity);
 
 	if (r < 0)
 		return r;
-	r = place.exists ? check_all(roles, (struct placed){ &role, &place }) : fail_missing(path);
-	if (r == 0 && is_read_once(place.mode)) {
-		r = keep(roles, &role, &place);
+	r = identity.exists ? check_conflicts(roles, (struct located_role){ &role, &identity }) : fail_missing(path);
+	if (r == 0 && is_read_once(identity.mode)) {
+		r = append_role(roles, &role, &identity);
 		if (r == 0)
 			return 0;
 	}
-	place_free(&place);
+	path_identity_free(&identity);
 	return r;
 }
 
-void roles_free(struct roles *roles)
+void file_roles_free(struct file_roles *roles)
 {
 	for (size_t i = 0; i < roles->n; i++)
-		place_free(&roles->places[i]);
+		path_identity_free(&roles->identities[i]);
 	free(roles->roles);
-	free(roles->places);
-	*roles = (struct roles){ 0 };
+	free(roles->identities);
+	*roles = (struct file_roles){ 0 };
 }
 
-bool roles_is_listed_stream(const struct input *input, int fd)
+bool file_roles_stream_is_input(const struct input *input, int fd)
 {
 	struct stat status;
 
-	return fstat(fd, &status) == 0 && input_has_listed_file(input, file_identity_of(&status));
+	return fstat(fd, &status) == 0 && input_has_manifest_file(input, file_id_from_stat(&status));
 }
 
-int roles_check_opened_streams(const struct input *input)
+int file_roles_check_streams(const struct input *input)
 {
-	if (roles_is_listed_stream(input, STDERR_FILENO))
+	if (file_roles_stream_is_input(input, STDERR_FILENO))
 		return -EINVAL; /* without a word */
-	return roles_is_listed_stream(input, STDOUT_FILENO) ?
+	return file_roles_stream_is_input(input, STDOUT_FILENO) ?
 		       fail(-EINVAL,
 			    "standard output is a part file of an input; use another file") :
 		       0;

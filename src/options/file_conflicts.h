@@ -25,58 +25,58 @@
 #include "io/file/path_identity.h"
 #include "io/input/input.h"
 
-enum role_kind {
+enum file_role_kind {
 	ROLE_INPUT,
-	ROLE_LIST, /* of the inputs' names */
+	ROLE_NAME_LIST, /* of the inputs' names */
 	ROLE_OUTPUT,
-	ROLE_PART, /* of several that the output is divided into */
+	ROLE_PART_FILE, /* of several that the output is divided into */
 	ROLE_REPORT,
-	ROLE_KEPT, /* in a checkpoint's directory */
-	ROLE_TEXT, /* for a person, on a standard stream */
+	ROLE_CHECKPOINT, /* in a checkpoint's directory */
+	ROLE_MESSAGES, /* for a person, on a standard stream */
 };
 
 /* A file in its role. The strings must outlive it. */
-struct role {
-	enum role_kind kind;
+struct file_role {
+	enum file_role_kind kind;
 	const char *name; /* what messages call it: "--trace", "standard output" */
 	const char *path; /* NULL: */
 	int fd;           /* the one that is open there */
 };
 
 /* Zeroed, there are none yet. */
-struct roles {
-	size_t n, n_room;
-	struct role *roles; /* n */
-	struct place *places;
+struct file_roles {
+	size_t n, capacity;
+	struct file_role *roles; /* n */
+	struct path_identity *identities;
 };
 
 /*
  * Add the role; not ROLE_INPUT. Returns 0, or a negative errno after a message: -EINVAL if the file
  * has another role, which the message names with both files.
  */
-int roles_add(struct roles *roles, const struct role *role);
+int file_roles_add(struct file_roles *roles, const struct file_role *role);
 
 /*
  * The input of that path ("-": standard input) must be nothing that is in the roles, and be there.
  * As above; inputs may share a file, but no pipe. The path must outlive the roles.
  */
-int roles_check_input(struct roles *roles, const char *path);
+int file_roles_check_input(struct file_roles *roles, const char *path);
 
 /* A file of that path; NULL: nothing is added. As above. */
-int roles_add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path);
+int file_roles_add_path(struct file_roles *roles, enum file_role_kind kind, const char *name, const char *path);
 
 /* Where inputs' names come from: --files0-from ("-": standard input); NULL: nowhere. As above. */
-int roles_add_list(struct roles *roles, const char *path);
+int file_roles_add_list(struct file_roles *roles, const char *path);
 
 /* A standard stream (1 or 2) that something is written to. */
-int roles_add_stream(struct roles *roles, enum role_kind kind, int fd);
+int file_roles_add_stream(struct file_roles *roles, enum file_role_kind kind, int fd);
 
-void roles_free(struct roles *roles);
+void file_roles_free(struct file_roles *roles);
 
 /*
  * The inputs are open: a part manifest (io/input/part_inputs.h) is more files than its name says.
  * Does that standard stream lead to one of them? And may none: 0, or a negative errno after a
  * message, or in silence where that would be written over it.
  */
-bool roles_is_listed_stream(const struct input *input, int fd);
-int roles_check_opened_streams(const struct input *input);
+bool file_roles_stream_is_input(const struct input *input, int fd);
+int file_roles_check_streams(const struct input *input);

@@ -13,38 +13,38 @@
 #include "src/base/diagnostics.h"
 
 /* A device that never ends is no list, and is not read until all memory is full. */
-enum { MOST_NBYTES = 256 << 20 };
+enum { FILES0_MAX_NBYTES = 256 << 20 };
 
 /* Of a pipe that is written to in packets, nothing shorter than one must be read (file.h). */
-enum { LEAST_READ_NBYTES = 64 << 10 };
+enum { FILES0_MIN_READ_NBYTES = 64 << 10 };
 
 /*
  * All of the file, with a NUL added. getdelim() with a delimiter per name would copy each name
  * once more.
  */
-static int read_all(int fd, const char *path, char **ret_text, size_t *ret_nbytes)
+static int read_name_list(int fd, const char *path, char **ret_text, size_t *ret_nbytes)
 {
-	size_t nbytes = 0, room = 0;
+	size_t nbytes = 0, capacity = 0;
 	char *text = NULL;
 	ssize_t n;
 
 	do {
-		char *grown = text;
+		char *new_text = text;
 
-		if (room - nbytes <= LEAST_READ_NBYTES) {
-			room = room ? 2 * room : 2 * LEAST_READ_NBYTES;
-			grown = realloc(text, room);
+		if (capacity - nbytes <= FILES0_MIN_READ_NBYTES) {
+			capacity = capacity ? 2 * capacity : 2 * FILES0_MIN_READ_NBYTES;
+			new_text = realloc(text, capacity);
 		}
-		if (!grown) {
+		if (!new_text) {
 			free(text);
 			return fail(-ENOMEM, "%s: %m", path);
 		}
-		text = grown;
+		text = new_text;
 		do {
-			n = read(fd, text + nbytes, room - nbytes - 1);
+			n = read(fd, text + nbytes, capacity - nbytes - 1);
 		} while (n < 0 && errno == EINTR);
 		nbytes += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && nbytes < MOST_NBYTES);
+	} while (n > 0 && nbytes < FILES0_MAX_NBYTES);
 	if (n < 0) {
 		const int r = fail(-errno, "%s: read of file names: %m", path);
 
@@ -54,7 +54,7 @@ static int read_all(int fd, const char *path, char **ret_text, size_t *ret_nbyte
 	if (n > 0) {
 		free(text);
 		return fail(-EFBIG, "%s: is longer than %d MiB: this is no list of file names",
-			    path, MOST_NBYTES >> 20);
+			    path, FILES0_MAX_NBYTES >> 20);
 	}
 	text[nbytes] = '\0';
 	*ret_text = text;
@@ -66,12 +66,12 @@ static size_t count_names(const char *text, size_t nbytes)
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at < nbytes; at += strlen(text + at) + 1)
+	for (size_t offset = 0; offset < nbytes; offset += strlen(text + offset) + 1)
 		n++;
 	return n;
 }
 
-static int split(const char *path, const char *text, const char **names, size_t n)
+static int split_names(const char *path, const char *text, const char **names, size_t n)
 {
 	for (size_t i = 0; i < n; i++, text += strlen(text) + 1) {
 		if (!*text)
@@ -87,7 +87,7 @@ static int split(const char *path, const char *text, const char **names, size_t 
 }
 
 /* What "find" writes without -print0, or "ls": lines. A name can have newlines, if it is one. */
-static bool is_lines(const char *text, size_t nbytes)
+static bool is_newline_separated(const char *text, size_t nbytes)
 {
 	return strlen(text) == nbytes && strchr(text, '\n') && access(text, F_OK) < 0;
 }
@@ -103,7 +103,7 @@ int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char *
 
 	if (fd < 0)
 		return fail(-errno, "%s: cannot open this list of file names: %m", path);
-	r = read_all(fd, path, &text, &nbytes);
+	r = read_name_list(fd, path, &text, &nbytes);
 	if (r < 0)
 		goto out;
 	n = count_names(text, nbytes);
@@ -111,7 +111,7 @@ int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char *
 		r = fail(-EINVAL, "--files0-from: %s: there are no file names in it", path);
 		goto out;
 	}
-	if (is_lines(text, nbytes)) {
+	if (is_newline_separated(text, nbytes)) {
 		r = fail(-EINVAL,
 			 "--files0-from: %s: its names are ended by newlines, not by NULs: write "
 			 "it with find -print0, or pass it through tr '\\n' '\\0'",
@@ -119,7 +119,7 @@ int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char *
 		goto out;
 	}
 	names = calloc(n, sizeof *names);
-	r = names ? split(path, text, names, n) : fail(-ENOMEM, "%s: %m", path);
+	r = names ? split_names(path, text, names, n) : fail(-ENOMEM, "%s: %m", path);
 	if (r < 0)
 		goto out;
 	*ret_paths = names;

@@ -11,20 +11,20 @@
 #include "io/input/framing.h"
 #include "src/options/option_table.h"
 
-/* Rows, but for section, help and member: a uint64_t, an enum partial, an enum format_choice. */
+/* Rows, but for section, help and member: a uint64_t, an enum partial, an enum format_mode. */
 #define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \
-	.name = "skip-bytes", .argument = "N", .take = option_take_nbytes,                         \
-	.most = FRAMING_OPTIONS_MOST_SKIP_NBYTES
+	.name = "skip-bytes", .argument = "N", .parse = option_parse_nbytes,                         \
+	.max = FRAMING_OPTIONS_MAX_SKIP_NBYTES
 #define FRAMING_OPTIONS_ROW_PARTIAL                                                                \
-	.name = "partial", .argument = "error|keep|drop", .take = option_take_choice,              \
+	.name = "partial", .argument = "error|keep|drop", .parse = option_parse_choice,              \
 	.choices = framing_options_partials
 #define FRAMING_OPTIONS_ROW_FORMAT                                                                 \
-	.name = "format", .argument = "auto|npy|raw", .take = option_take_choice,                  \
+	.name = "format", .argument = "auto|npy|raw", .parse = option_parse_choice,                  \
 	.choices = framing_options_formats,                                                        \
 	.help = "read .npy and zstd files, and refuse other known formats (auto, default); read "  \
 		"only .npy (npy); read any bytes as records (raw)"
 
 /* What is skipped is kept in memory, for the output. */
-enum { FRAMING_OPTIONS_MOST_SKIP_NBYTES = 16 << 20 };
+enum { FRAMING_OPTIONS_MAX_SKIP_NBYTES = 16 << 20 };
 
 extern const struct option_choice framing_options_partials[], framing_options_formats[];

@@ -9,9 +9,9 @@
 #include "src/base/diagnostics.h"
 
 /* What the options of the command line have to do with a message: around its text. */
-struct message_words {
-	const char *before;
-	char after[256];
+struct hint_text {
+	const char *prefix;
+	char suffix[256];
 };
 
-void messages_word(const struct message *message, struct message_words *ret_words);
+void hint_text_get(const struct message *message, struct hint_text *ret_text);

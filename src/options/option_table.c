@@ -13,14 +13,14 @@
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 
-enum { MOST_MEMBER_NBYTES = 256 };
+enum { OPTION_MAX_MEMBER_NBYTES = 256 };
 
-static void *member_of(const struct option_spec *spec, void *target)
+static void *option_member(const struct option_spec *spec, void *target)
 {
 	return (char *)target + spec->offset;
 }
 
-const char *option_spell(const struct option_spec *spec, char text[static OPTION_SPELLING_NBYTES])
+const char *option_format_name(const struct option_spec *spec, char text[static OPTION_SPELLING_NBYTES])
 {
 	if (spec->letter && !spec->name[1])
 		snprintf(text, OPTION_SPELLING_NBYTES, "-%c", spec->letter);
@@ -54,36 +54,36 @@ const char *option_word(const struct option_spec *spec, unsigned i,
 
 	if (!spec->argument)
 		return NULL;
-	if (spec->words)
-		return spec->words(i, text);
+	if (spec->get_word)
+		return spec->get_word(i, text);
 	while (choice && choice->word && i--)
 		choice++;
 	return choice ? choice->word : NULL;
 }
 
-static int refuse_second(const struct option_spec *spec, const char *first, const char *argument)
+static int refuse_duplicate(const struct option_spec *spec, const char *first, const char *argument)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	return fail(-EINVAL, "%s: can be given once only, not as '%s' and as '%s'",
-		    option_spell(spec, spelling), first, argument);
+		    option_format_name(spec, spelling), first, argument);
 }
 
 /* Does it mean the same? The member stays as the first has made it. 1 if so. */
-static int try_second(const struct option_spec *spec, const char *argument, void *target)
+static int parses_to_same_value(const struct option_spec *spec, const char *argument, void *target)
 {
-	char before[MOST_MEMBER_NBYTES];
-	void *member = member_of(spec, target);
+	char saved[OPTION_MAX_MEMBER_NBYTES];
+	void *member = option_member(spec, target);
 	int r;
 
 	if (!spec->member_nbytes)
 		return 0;
-	assert(spec->member_nbytes <= sizeof before);
-	memcpy(before, member, spec->member_nbytes);
-	r = spec->take(spec, argument, target);
+	assert(spec->member_nbytes <= sizeof saved);
+	memcpy(saved, member, spec->member_nbytes);
+	r = spec->parse(spec, argument, target);
 	if (r == 0)
-		r = memcmp(before, member, spec->member_nbytes) == 0;
-	memcpy(member, before, spec->member_nbytes);
+		r = memcmp(saved, member, spec->member_nbytes) == 0;
+	memcpy(member, saved, spec->member_nbytes);
 	return r;
 }
 
@@ -91,37 +91,37 @@ static int try_second(const struct option_spec *spec, const char *argument, void
  * Of two different values the last would win in silence. Arguments that differ may be the same
  * value, 1M and 1024K.
  */
-static int take_second(const struct option_spec *spec, const char *first, const char *argument,
+static int check_duplicate(const struct option_spec *spec, const char *first, const char *argument,
 		       void *target)
 {
 	int r = !strcmp(first, argument);
 
 	if (r == 0)
-		r = spec->means_same ? spec->means_same(first, argument) :
-				       try_second(spec, argument, target);
+		r = spec->same_value ? spec->same_value(first, argument) :
+				       parses_to_same_value(spec, argument, target);
 	if (r < 0)
 		return r;
-	return r ? 0 : refuse_second(spec, first, argument);
+	return r ? 0 : refuse_duplicate(spec, first, argument);
 }
 
-int option_take(const struct option_table *table, const struct option_spec *spec,
+int option_set(const struct option_table *table, const struct option_spec *spec,
 		const char *argument, struct option_arguments *arguments, void *target)
 {
 	const unsigned row = (unsigned)(spec - table->specs);
-	const char **first = &arguments->first[row];
+	const char **first = &arguments->values[row];
 	int r;
 
 	if (!argument)
-		argument = spec->otherwise;
+		argument = spec->default_value;
 	if (argument && *first && !spec->repeats) {
-		r = take_second(spec, *first, argument, target);
+		r = check_duplicate(spec, *first, argument, target);
 	} else {
-		r = spec->take(spec, argument, target);
+		r = spec->parse(spec, argument, target);
 		if (r >= 0)
 			*first = argument;
 	}
 	if (r >= 0)
-		arguments->given |= UINT64_C(1) << row;
+		arguments->present |= UINT64_C(1) << row;
 	return r;
 }
 
@@ -133,103 +133,103 @@ int option_check_conflicts(const struct option_table *table,
 	for (unsigned i = 0; i < table->n_conflicts; i++) {
 		const struct option_conflict *conflict = &table->conflicts[i];
 
-		if (arguments->given >> conflict->a & arguments->given >> conflict->b & 1)
+		if (arguments->present >> conflict->a & arguments->present >> conflict->b & 1)
 			return fail(-EINVAL, "%s and %s cannot be used together: %s",
-				    option_spell(&table->specs[conflict->a], a),
-				    option_spell(&table->specs[conflict->b], b), conflict->why);
+				    option_format_name(&table->specs[conflict->a], a),
+				    option_format_name(&table->specs[conflict->b], b), conflict->reason);
 	}
 	return 0;
 }
 
-int option_take_flag(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_flag(const struct option_spec *spec, const char *argument, void *target)
 {
 	(void)argument;
-	*(bool *)member_of(spec, target) = true;
+	*(bool *)option_member(spec, target) = true;
 	return 0;
 }
 
-int option_take_value(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_value(const struct option_spec *spec, const char *argument, void *target)
 {
 	(void)argument;
-	*(int *)member_of(spec, target) = spec->value;
+	*(int *)option_member(spec, target) = spec->value;
 	return 0;
 }
 
-int option_take_choice(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_choice(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	for (const struct option_choice *choice = spec->choices; choice->word; choice++) {
 		if (!strcmp(choice->word, argument)) {
-			*(int *)member_of(spec, target) = choice->value;
+			*(int *)option_member(spec, target) = choice->value;
 			return 0;
 		}
 	}
-	return fail(-EINVAL, "%s: '%s' is none of %s", option_spell(spec, spelling), argument,
+	return fail(-EINVAL, "%s: '%s' is none of %s", option_format_name(spec, spelling), argument,
 		    spec->argument);
 }
 
-int option_take_text(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_text(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	if (!*argument)
-		return fail(-EINVAL, "%s: %s cannot be empty", option_spell(spec, spelling),
+		return fail(-EINVAL, "%s: %s cannot be empty", option_format_name(spec, spelling),
 			    spec->argument);
-	*(const char **)member_of(spec, target) = argument;
+	*(const char **)option_member(spec, target) = argument;
 	return 0;
 }
 
-int option_take_size(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
 	const int r =
-		size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_SPACE, &nbytes);
+		size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_SPACE, &nbytes);
 
 	if (r < 0)
 		return r;
 	if (nbytes == 0)
 		return fail(-EINVAL, "%s: '%s' is nothing to work with: give a size above 0",
 			    spelling, argument);
-	*(uint64_t *)member_of(spec, target) = nbytes;
+	*(uint64_t *)option_member(spec, target) = nbytes;
 	return 0;
 }
 
-int option_take_nbytes(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_nbytes(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
 	const int r =
-		size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
+		size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
 
 	if (r < 0)
 		return r;
-	if (nbytes < spec->least || (spec->most && nbytes > spec->most))
+	if (nbytes < spec->min || (spec->max && nbytes > spec->max))
 		return fail(-EINVAL, "%s: '%s' is not a size from %" PRIu64 " to %" PRIu64 " bytes",
-			    spelling, argument, spec->least, spec->most);
-	*(uint64_t *)member_of(spec, target) = nbytes;
+			    spelling, argument, spec->min, spec->max);
+	*(uint64_t *)option_member(spec, target) = nbytes;
 	return 0;
 }
 
-int option_take_count(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_count(const struct option_spec *spec, const char *argument, void *target)
 {
 	const size_t n_digits = strspn(argument, "0123456789");
-	const uint64_t least = spec->least ? spec->least : 1;
-	const uint64_t most = spec->most ? spec->most : UINT_MAX;
+	const uint64_t min = spec->min ? spec->min : 1;
+	const uint64_t max = spec->max ? spec->max : UINT_MAX;
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t n = 0;
 
-	for (const char *digit = argument; *digit && n <= most; digit++)
+	for (const char *digit = argument; *digit && n <= max; digit++)
 		n = n * 10 + (uint64_t)(*digit - '0');
-	if (!n_digits || argument[n_digits] || n < least || n > most)
+	if (!n_digits || argument[n_digits] || n < min || n > max)
 		return fail(-EINVAL, "%s: '%s' is not a number from %" PRIu64 " to %" PRIu64,
-			    option_spell(spec, spelling), argument, least, most);
-	*(unsigned *)member_of(spec, target) = (unsigned)n;
+			    option_format_name(spec, spelling), argument, min, max);
+	*(unsigned *)option_member(spec, target) = (unsigned)n;
 	return 0;
 }
 
-int option_take_number(const struct option_spec *spec, const char *argument, void *target)
+int option_parse_number(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t n = 0;
@@ -238,13 +238,13 @@ int option_take_number(const struct option_spec *spec, const char *argument, voi
 	for (const char *digit = argument; *digit && fits; digit++)
 		fits = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(n, 10, &n) &&
 		       !__builtin_add_overflow(n, (uint64_t)(*digit - '0'), &n);
-	option_spell(spec, spelling);
-	if (spec->most && (!fits || n > spec->most))
+	option_format_name(spec, spelling);
+	if (spec->max && (!fits || n > spec->max))
 		return fail(-EINVAL, "%s: '%s' is not a number from 0 to %" PRIu64, spelling,
-			    argument, spec->most);
+			    argument, spec->max);
 	if (!fits)
 		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1", spelling,
 			    argument);
-	*(uint64_t *)member_of(spec, target) = n;
+	*(uint64_t *)option_member(spec, target) = n;
 	return 0;
 }

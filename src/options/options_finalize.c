@@ -45,19 +45,19 @@ static int check_inputs(const struct options *options)
 }
 
 /* What is written in the place of records, and what cannot stand beside it. */
-static int check_shape(const struct options *options)
+static int check_output_format(const struct options *options)
 {
 	const struct {
 		const char *option;
-		bool given;
-	} shapes[] = { { "--limit", options->limit != SORT_SPEC_UNLIMITED },
+		bool is_given;
+	} restrictions[] = { { "--limit", options->limit != SORT_SPEC_UNLIMITED },
 		       { "--count", options->count },
 		       { "--keys-only", options->keys_only },
-		       { "--argsort", options->index } };
+		       { "--argsort", options->argsort } };
 
-	if (options->n_parts && options->mode != MODE_MERGE)
+	if (options->n_shards && options->mode != MODE_MERGE)
 		return fail(-EINVAL, "--shard needs -m, --merge");
-	if (options->parts_at_keys && !options->n_part_files)
+	if (options->split_at_keys && !options->n_part_files)
 		return fail(-EINVAL, "--split-by needs --split");
 	if (options->format == FORMAT_NPY && options->skip_nbytes)
 		return fail(-EINVAL,
@@ -66,17 +66,17 @@ static int check_shape(const struct options *options)
 	if (options->count && !options->unique)
 		return fail(-EINVAL,
 			    "--count needs -u, --unique: it counts the records that are equal");
-	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-		if (shapes[i].given && options->partial == PARTIAL_KEEP)
+	for (size_t i = 0; i < sizeof restrictions / sizeof restrictions[0]; i++)
+		if (restrictions[i].is_given && options->partial == PARTIAL_KEEP)
 			return fail(-EINVAL,
 				    "--partial=keep and %s cannot be used together: the output "
 				    "has no place for a part of a record",
-				    shapes[i].option);
+				    restrictions[i].option);
 	return 0;
 }
 
 /* An output that is called x.zst is one. */
-static void settle_zstd(struct options *options)
+static void detect_zstd_suffix(struct options *options)
 {
 	const char *path = options->output_path;
 	const size_t n = path ? strlen(path) : 0;
@@ -86,70 +86,70 @@ static void settle_zstd(struct options *options)
 }
 
 /* By whatever name: what the caller has open is written from where it stands. */
-static void settle_standard_output(struct options *options)
+static void normalise_standard_output(struct options *options)
 {
-	if (options->output_path && place_descriptor(options->output_path) == STDOUT_FILENO)
+	if (options->output_path && path_to_descriptor(options->output_path) == STDOUT_FILENO)
 		options->output_path = NULL;
 }
 
 /* What the caller has open as the output, for messages; NULL: the output has a name of its own. */
-static const char *find_open_output(const struct options *options)
+static const char *open_output_label(const struct options *options)
 {
 	const char *path = options->output_path;
 
 	if (!path)
-		return options->unnamed_output ? options->unnamed_output : "standard output";
-	return place_descriptor(path) >= 0 ? path : NULL;
+		return options->output_label ? options->output_label : "standard output";
+	return path_to_descriptor(path) >= 0 ? path : NULL;
 }
 
-static int check_needs_output(const struct options *options)
+static int check_output_is_file(const struct options *options)
 {
-	const char *open = find_open_output(options);
+	const char *label = open_output_label(options);
 
-	if (options->verify && open)
+	if (options->verify && label)
 		return fail(-EINVAL,
 			    "--verify needs -o with the name of a file: %s cannot be read "
 			    "back",
-			    open);
-	if (options->checkpoint_path && open)
+			    label);
+	if (options->checkpoint_path && label)
 		return fail(-EINVAL,
 			    "--checkpoint needs -o with the name of a file: %s cannot be "
 			    "taken up again",
-			    open);
-	if (options->n_part_files && open)
-		return fail(-EINVAL, "--split needs -o with the name of a file, not %s", open);
-	if (options->fsync && open)
+			    label);
+	if (options->n_part_files && label)
+		return fail(-EINVAL, "--split needs -o with the name of a file, not %s", label);
+	if (options->fsync && label)
 		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",
-			    open);
+			    label);
 	return 0;
 }
 
 static bool has_rates(const struct options *options)
 {
-	for (enum rank_link link = 0; link < N_RANK_LINKS; link++)
+	for (enum rank_resource link = 0; link < N_RANK_RESOURCES; link++)
 		if (options->rank_rates.per_s[link])
 			return true;
 	return false;
 }
 
-static bool names_gpus(const struct options *options)
+static bool has_gpu_choice(const struct options *options)
 {
 	return options->n_gpus || options->all_gpus;
 }
 
-int options_settle(struct options *options, const char *temp_dir)
+int options_finalize(struct options *options, const char *temp_dir)
 {
 	int r;
 
-	r = record_options_settle(&options->record);
+	r = record_options_finalize(&options->record);
 	if (r < 0)
 		return r;
-	settle_zstd(options);
-	settle_standard_output(options);
+	detect_zstd_suffix(options);
+	normalise_standard_output(options);
 	r = check_inputs(options);
 	if (r < 0)
 		return r;
-	if (names_gpus(options) && options->backend == BACKEND_CPU)
+	if (has_gpu_choice(options) && options->backend == BACKEND_CPU)
 		return fail(-EINVAL,
 			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
 			    "uses no GPU");
@@ -161,12 +161,12 @@ int options_settle(struct options *options, const char *temp_dir)
 	if (options->n_ranks && !options->explain)
 		return fail(-EINVAL, "--ranks needs --explain: ranks that sort are those that MPI "
 				     "has started");
-	if (names_gpus(options)) /* who does that does not mean: or else the CPU */
+	if (has_gpu_choice(options)) /* who does that does not mean: or else the CPU */
 		options->backend = BACKEND_CUDA;
-	r = check_shape(options);
+	r = check_output_format(options);
 	if (r < 0)
 		return r;
-	r = check_needs_output(options);
+	r = check_output_is_file(options);
 	if (r < 0 || options->n_temp_dirs)
 		return r;
 	return options_add_temp_dir(options,

@@ -10,7 +10,7 @@
  * were added, and refuse what makes no sense together. temp_dir: if none was named. Returns 0, or a
  * negative errno after a message that names the options.
  */
-int options_settle(struct options *options, const char *temp_dir);
+int options_finalize(struct options *options, const char *temp_dir);
 
 /* Spill into `path`, too. */
 int options_add_temp_dir(struct options *options, const char *path);

@@ -13,9 +13,9 @@
 #include "src/base/size.h"
 
 /* Of TYPE:n; what is longer is none. */
-enum { MOST_TYPE_NBYTES = 64 };
+enum { MAX_TYPE_TEXT_NBYTES = 64 };
 
-static struct record_options *member_of(const struct option_spec *spec, void *target)
+static struct record_options *record_options_member(const struct option_spec *spec, void *target)
 {
 	return (struct record_options *)((char *)target + spec->offset);
 }
@@ -25,20 +25,20 @@ static struct record_options *member_of(const struct option_spec *spec, void *ta
 /* What else can be written. argument: what the type is a part of, or it itself. */
 static int refuse_type(const char *option, const char *argument, const char *type)
 {
-	const bool is_part = strcmp(argument, type) != 0;
-	const char *begin = is_part ? "'" : "", *of = is_part ? argument : "",
-		   *end = is_part ? "': " : "";
-	char meant[KEY_TYPE_NBYTES];
+	const bool is_in_key = strcmp(argument, type) != 0;
+	const char *prefix = is_in_key ? "'" : "", *context = is_in_key ? argument : "",
+		   *separator = is_in_key ? "': " : "";
+	char suggestion[KEY_TYPE_NBYTES];
 
-	if (key_suggest_type(type, meant))
-		return fail(-EINVAL, "%s: %s%s%sunknown type '%s': did you mean %s?", option, begin,
-			    of, end, type, meant);
+	if (key_suggest_type(type, suggestion))
+		return fail(-EINVAL, "%s: %s%s%sunknown type '%s': did you mean %s?", option, prefix,
+			    context, separator, type, suggestion);
 	return fail(
 		-EINVAL,
 		"%s: %s%s%sunknown type '%s': use u8, u16, u24 ... u128, i8 ... i128, f16, f32, "
 		"f64, bf16, c64, c128, t64, bool, each with le or be after it if need be, or bN "
 		"for N bytes",
-		option, begin, of, end, type);
+		option, prefix, context, separator, type);
 }
 
 static bool is_descending(const char *type)
@@ -49,7 +49,7 @@ static bool is_descending(const char *type)
 }
 
 /* What stands behind a type that there is. */
-static int refuse_order(const char *option, const char *argument, const char *type, size_t n)
+static int refuse_type_suffix(const char *option, const char *argument, const char *type, size_t n)
 {
 	if (type == argument && is_descending(type))
 		return fail(-EINVAL,
@@ -67,32 +67,32 @@ static int refuse_order(const char *option, const char *argument, const char *ty
 static int parse_type(const struct option_spec *spec, const char *argument, const char *text,
 		      size_t n, struct key *ret_key)
 {
-	char spelling[OPTION_SPELLING_NBYTES], type[MOST_TYPE_NBYTES] = "";
+	char spelling[OPTION_SPELLING_NBYTES], type[MAX_TYPE_TEXT_NBYTES] = "";
 	size_t n_name;
 	struct key key;
 
-	option_spell(spec, spelling);
+	option_format_name(spec, spelling);
 	snprintf(type, sizeof type, "%.*s", (int)n, text);
 	if (key_parse_type(type, &key) < 0) {
 		n_name = strcspn(type, ":");
 		type[n_name] = '\0';
 		if (key_parse_type(type, &key) < 0)
 			return refuse_type(spelling, argument, type);
-		return refuse_order(spelling, argument, text, n_name);
+		return refuse_type_suffix(spelling, argument, text, n_name);
 	}
-	if (key.nbytes > LAYOUT_MOST_RECORD_NBYTES)
+	if (key.nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL, "%s: '%s' is too wide: a record has at most %d bytes",
-			    spelling, argument, LAYOUT_MOST_RECORD_NBYTES);
+			    spelling, argument, LAYOUT_MAX_RECORD_NBYTES);
 	*ret_key = key;
 	return 0;
 }
 
-const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES])
+const char *record_options_type_name(unsigned i, char text[static OPTION_WORD_NBYTES])
 {
 	struct key key;
 	size_t n;
 
-	if (!key_type_at(i, &key))
+	if (!key_type_by_index(i, &key))
 		return NULL;
 	key_format_type(&key, text);
 	n = strlen(text);
@@ -101,24 +101,24 @@ const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES]
 	return text;
 }
 
-int record_options_take_type(const struct option_spec *spec, const char *argument, void *target)
+int record_options_parse_type(const struct option_spec *spec, const char *argument, void *target)
 {
 	return parse_type(spec, argument, argument, strlen(argument),
-			  &member_of(spec, target)->type);
+			  &record_options_member(spec, target)->type);
 }
 
-int record_options_take_size(const struct option_spec *spec, const char *argument, void *target)
+int record_options_parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	int r = size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
+	int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
 
 	if (r < 0)
 		return r;
-	if (nbytes < 1 || nbytes > LAYOUT_MOST_RECORD_NBYTES)
+	if (nbytes < 1 || nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL, "%s: '%s': a record has 1 to %d bytes", spelling, argument,
-			    LAYOUT_MOST_RECORD_NBYTES);
-	member_of(spec, target)->record_nbytes = nbytes;
+			    LAYOUT_MAX_RECORD_NBYTES);
+	record_options_member(spec, target)->record_nbytes = nbytes;
 	return 0;
 }
 
@@ -135,35 +135,35 @@ static bool parse_offset(const char *text, uint64_t *ret_offset, const char **re
 	return !errno && *end == ':';
 }
 
-static int append(struct record_options *record, struct field_choice choice)
+static int append_key_request(struct record_options *record, struct key_request request)
 {
-	struct field_choice *choices =
-		reallocarray(record->choices, record->n_choices + 1, sizeof *choices);
+	struct key_request *requests =
+		reallocarray(record->key_requests, record->n_key_requests + 1, sizeof *requests);
 
-	if (!choices)
-		return fail(-ENOMEM, "no memory for %" PRIu32 " keys", record->n_choices + 1);
-	record->choices = choices;
-	choices[record->n_choices++] = choice;
+	if (!requests)
+		return fail(-ENOMEM, "no memory for %" PRIu32 " keys", record->n_key_requests + 1);
+	record->key_requests = requests;
+	requests[record->n_key_requests++] = request;
 	return 0;
 }
 
 /* A place has digits and a colon; a column is a number, with nothing but an order behind it. */
-static bool is_place(const char *argument)
+static bool has_key_offset(const char *argument)
 {
 	const size_t n = strspn(argument, "0123456789");
-	const char *rest = argument + n;
+	const char *suffix = argument + n;
 
-	if (n == 0 || *rest != ':')
+	if (n == 0 || *suffix != ':')
 		return false;
-	if (strncmp(rest, ":numpy", 6) == 0 || strncmp(rest, ":total", 6) == 0)
-		rest += 6;
-	else if (strncmp(rest, ":n", 2) == 0 || strncmp(rest, ":t", 2) == 0)
-		rest += 2;
-	return *rest && strcmp(rest, ":r") != 0;
+	if (strncmp(suffix, ":numpy", 6) == 0 || strncmp(suffix, ":total", 6) == 0)
+		suffix += 6;
+	else if (strncmp(suffix, ":n", 2) == 0 || strncmp(suffix, ":t", 2) == 0)
+		suffix += 2;
+	return *suffix && strcmp(suffix, ":r") != 0;
 }
 
 /* "8:f64:r" */
-static int parse_place(const struct option_spec *spec, const char *argument, struct key *ret_key)
+static int parse_offset_key(const struct option_spec *spec, const char *argument, struct key *ret_key)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	const char *type;
@@ -177,12 +177,12 @@ static int parse_place(const struct option_spec *spec, const char *argument, str
 		return fail(-EINVAL,
 			    "%s: '%s' is no key: write OFFSET:TYPE or OFFSET:TYPE:r, such as "
 			    "8:i32 or 0:b4:r, or the name of a field",
-			    option_spell(spec, spelling), argument);
+			    option_format_name(spec, spelling), argument);
 	n = strlen(type);
 	if (strcmp(type, "r:n") == 0 || strcmp(type, "r:t") == 0 || strcmp(type, "r:numpy") == 0 ||
 	    strcmp(type, "r:total") == 0)
 		return fail(-EINVAL, "%s: '%s': the order of numbers stands before :r, %.*s%s:r",
-			    option_spell(spec, spelling), argument, (int)(type - argument - 1),
+			    option_format_name(spec, spelling), argument, (int)(type - argument - 1),
 			    argument, type + 1);
 	descending = is_descending(type);
 	r = parse_type(spec, argument, type, descending ? n - 2 : n, &key);
@@ -194,37 +194,37 @@ static int parse_place(const struct option_spec *spec, const char *argument, str
 	return 0;
 }
 
-int record_options_take_key(const struct option_spec *spec, const char *argument, void *target)
+int record_options_parse_key(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct field_choice choice = { 0 };
+	struct key_request request = { 0 };
 	char spelling[OPTION_SPELLING_NBYTES];
 	int r = 0;
 
 	if (!*argument)
-		return fail(-EINVAL, "%s: '' is no key", option_spell(spec, spelling));
-	if (is_place(argument))
-		r = parse_place(spec, argument, &choice.key);
+		return fail(-EINVAL, "%s: '' is no key", option_format_name(spec, spelling));
+	if (has_key_offset(argument))
+		r = parse_offset_key(spec, argument, &request.key);
 	if (r < 0)
 		return r;
-	choice.text = strdup(argument);
-	r = choice.text ? append(member_of(spec, target), choice) :
+	request.text = strdup(argument);
+	r = request.text ? append_key_request(record_options_member(spec, target), request) :
 			  fail(-ENOMEM, "no memory for a key");
 	if (r < 0)
-		free(choice.text);
+		free(request.text);
 	return r;
 }
 
-int record_options_take_fields(const struct option_spec *spec, const char *argument, void *target)
+int record_options_parse_fields(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct record_options *record = member_of(spec, target);
+	struct record_options *record = record_options_member(spec, target);
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	fields_free(&record->fields);
-	return fields_parse(option_spell(spec, spelling), argument, &record->fields);
+	schema_free(&record->schema);
+	return schema_parse(option_format_name(spec, spelling), argument, &record->schema);
 }
 
 /* In another spelling: no. */
-int record_options_means_same_fields(const char *first, const char *second)
+int record_options_same_fields(const char *first, const char *second)
 {
 	return strcmp(first, second) == 0;
 }
@@ -232,7 +232,7 @@ int record_options_means_same_fields(const char *first, const char *second)
 /* --- settling --- */
 
 /* The record is one key. */
-static int settle_one(struct record_options *record)
+static int finalize_single_key(struct record_options *record)
 {
 	struct key key = record->type;
 	char type[KEY_TYPE_NBYTES];
@@ -241,10 +241,10 @@ static int settle_one(struct record_options *record)
 		key = (struct key){ .nbytes = (uint32_t)record->record_nbytes,
 				    .kind = KEY_BYTES,
 				    .big_endian = true };
-	record->said = record->type.nbytes ? RECORDS_TYPE :
-		       key.nbytes          ? RECORDS_SIZE :
-					     RECORDS_NOTHING;
-	if (record->said == RECORDS_NOTHING)
+	record->spec_kind = record->type.nbytes ? RECORD_SPEC_TYPE :
+		       key.nbytes          ? RECORD_SPEC_SIZE :
+					     RECORD_SPEC_NONE;
+	if (record->spec_kind == RECORD_SPEC_NONE)
 		key_parse_type("u64", &key);
 	if (record->record_nbytes && record->record_nbytes != key.nbytes) {
 		key_format_type(&key, type);
@@ -284,26 +284,26 @@ static int check_keys(const struct record_options *record)
 
 		if (r < 0)
 			return r;
-		nbytes += key_sorted_nbytes(&record->keys[i]);
+		nbytes += key_normalised_nbytes(&record->keys[i]);
 	}
-	if (nbytes > LAYOUT_MOST_RECORD_NBYTES)
+	if (nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL, "-k, --key: keys of %" PRIu64 " bytes in all, but at most %d",
-			    nbytes, LAYOUT_MOST_RECORD_NBYTES);
+			    nbytes, LAYOUT_MAX_RECORD_NBYTES);
 	return 0;
 }
 
 /* The first key that is asked for by its name; NULL: none. */
-static const char *find_name(const struct record_options *record)
+static const char *first_named_key(const struct record_options *record)
 {
-	for (uint32_t i = 0; i < record->n_choices; i++)
-		if (!record->choices[i].key.nbytes)
-			return record->choices[i].text;
+	for (uint32_t i = 0; i < record->n_key_requests; i++)
+		if (!record->key_requests[i].key.nbytes)
+			return record->key_requests[i].text;
 	return NULL;
 }
 
-int record_options_refuse_choices(const struct record_options *record)
+int record_options_refuse_keys(const struct record_options *record)
 {
-	const char *name = find_name(record);
+	const char *name = first_named_key(record);
 
 	if (name)
 		return fail(-EINVAL,
@@ -314,7 +314,7 @@ int record_options_refuse_choices(const struct record_options *record)
 }
 
 /* Keys, fields, or both. */
-static int settle_keys(struct record_options *record)
+static int finalize_keys(struct record_options *record)
 {
 	int r;
 
@@ -322,31 +322,31 @@ static int settle_keys(struct record_options *record)
 		return fail(-EINVAL,
 			    "-t, --type and %s cannot be used together: TYPE is the whole "
 			    "record; give its size with -R, --record-size",
-			    record->fields.n ? "--fields" : "-k, --key");
-	if (!record->fields.n && (find_name(record) || !record->record_nbytes)) {
-		record->said =
-			RECORDS_CHOICES; /* nothing else can be said before the input is known */
+			    record->schema.n ? "--fields" : "-k, --key");
+	if (!record->schema.n && (first_named_key(record) || !record->record_nbytes)) {
+		record->spec_kind =
+			RECORD_SPEC_REQUESTS; /* nothing else can be said before the input is known */
 		return 0;
 	}
-	record->said = record->fields.n ? RECORDS_FIELDS : RECORDS_KEYS;
+	record->spec_kind = record->schema.n ? RECORD_SPEC_FIELDS : RECORD_SPEC_KEYS;
 	if (!record->record_nbytes)
-		record->record_nbytes = record->fields.record_nbytes;
-	if (record->fields.record_nbytes > record->record_nbytes ||
-	    record->record_nbytes > LAYOUT_MOST_RECORD_NBYTES)
+		record->record_nbytes = record->schema.record_nbytes;
+	if (record->schema.record_nbytes > record->record_nbytes ||
+	    record->record_nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL,
 			    "--fields: fields of %" PRIu64 " bytes, and records of %" PRIu64
 			    " (-R, --record-size), which can be %d",
-			    record->fields.record_nbytes, record->record_nbytes,
-			    LAYOUT_MOST_RECORD_NBYTES);
-	r = fields_choose(&record->fields, record->choices, record->n_choices, "--fields",
+			    record->schema.record_nbytes, record->record_nbytes,
+			    LAYOUT_MAX_RECORD_NBYTES);
+	r = schema_resolve_keys(&record->schema, record->key_requests, record->n_key_requests, "--fields",
 			  &record->keys, &record->n_keys);
 	return r < 0 ? r : check_keys(record);
 }
 
-int record_options_settle(struct record_options *record)
+int record_options_finalize(struct record_options *record)
 {
-	const int r = record->n_choices || record->fields.n ? settle_keys(record) :
-							      settle_one(record);
+	const int r = record->n_key_requests || record->schema.n ? finalize_keys(record) :
+							      finalize_single_key(record);
 
 	if (r < 0)
 		return r;
@@ -357,10 +357,10 @@ int record_options_settle(struct record_options *record)
 
 void record_options_free(struct record_options *record)
 {
-	for (uint32_t i = 0; i < record->n_choices; i++)
-		free(record->choices[i].text);
-	free(record->choices);
+	for (uint32_t i = 0; i < record->n_key_requests; i++)
+		free(record->key_requests[i].text);
+	free(record->key_requests);
 	free(record->keys);
-	fields_free(&record->fields);
+	schema_free(&record->schema);
 	*record = (struct record_options){ 0 };
 }

@@ -22,17 +22,17 @@
 #include "src/record/layout.h"
 
 struct record_options {
-	/* Complete after record_options_settle(). */
+	/* Complete after record_options_finalize(). */
 	uint64_t record_nbytes; /* 0: not given */
-	struct key *keys;       /* n_keys, the most significant first; none: see RECORDS_CHOICES */
+	struct key *keys;       /* n_keys, the most significant first; none: see RECORD_SPEC_REQUESTS */
 	uint32_t n_keys;
-	enum records_said said;
+	enum record_spec_kind spec_kind;
 
 	/* As they were given. */
 	struct key type;              /* nbytes 0: not given */
-	struct field_choice *choices; /* n_choices */
-	uint32_t n_choices;
-	struct fields fields; /* of --fields */
+	struct key_request *key_requests; /* n_key_requests */
+	uint32_t n_key_requests;
+	struct schema schema; /* of --fields */
 	bool reverse;         /* a flag */
 };
 
@@ -40,20 +40,20 @@ struct record_options {
 #define RECORD_OPTIONS_ROW_TYPE                                                                    \
 	.name = "type", .letter = 't', .argument = "TYPE[:n|:t]",                                  \
 	.help = "sort records that are one key of TYPE (see below); default u64",                  \
-	.words = record_options_type, .take = record_options_take_type
+	.get_word = record_options_type_name, .parse = record_options_parse_type
 #define RECORD_OPTIONS_ROW_SIZE                                                                    \
 	.name = "record-size", .letter = 'R', .argument = "BYTES",                                 \
 	.help = "sort records of BYTES bytes; without -k, the record is the key",                  \
-	.take = record_options_take_size
+	.parse = record_options_parse_size
 #define RECORD_OPTIONS_ROW_KEY                                                                     \
 	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:n|:t][:r]",                        \
 	.help = "add a key at byte OFFSET, from 0; :r: descending; the first key is primary",      \
-	.repeats = true, .take = record_options_take_key
+	.repeats = true, .parse = record_options_parse_key
 
 #define RECORD_OPTIONS_ROW_FIELDS                                                                  \
 	.name = "fields", .argument = "NAME:TYPE,...",                                             \
 	.help = "name the fields of a record for -k; without -k all fields are keys",              \
-	.take = record_options_take_fields, .means_same = record_options_means_same_fields
+	.parse = record_options_parse_fields, .same_value = record_options_same_fields
 
 /* What the help says of TYPE, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \
@@ -64,22 +64,22 @@ struct record_options {
 	"Names of C and numpy (uint64_t, double, float32, <f4) are accepted as well.\n"
 
 /* The i-th TYPE of one width, for completion; NULL: there are no more. */
-const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES]);
+const char *record_options_type_name(unsigned i, char text[static OPTION_WORD_NBYTES]);
 
-int record_options_take_type(const struct option_spec *spec, const char *argument, void *target);
-int record_options_take_size(const struct option_spec *spec, const char *argument, void *target);
-int record_options_take_key(const struct option_spec *spec, const char *argument, void *target);
-int record_options_take_fields(const struct option_spec *spec, const char *argument, void *target);
-int record_options_means_same_fields(const char *first, const char *second);
+int record_options_parse_type(const struct option_spec *spec, const char *argument, void *target);
+int record_options_parse_size(const struct option_spec *spec, const char *argument, void *target);
+int record_options_parse_key(const struct option_spec *spec, const char *argument, void *target);
+int record_options_parse_fields(const struct option_spec *spec, const char *argument, void *target);
+int record_options_same_fields(const char *first, const char *second);
 
 /*
  * Complete the keys, in the end at least one, and check that they lie within the record. Returns 0,
  * or a negative errno after a message that names the option.
  */
-int record_options_settle(struct record_options *record);
+int record_options_finalize(struct record_options *record);
 
-/* Of RECORDS_CHOICES where no input could know more. Returns -EINVAL, after a message. */
-int record_options_refuse_choices(const struct record_options *record);
+/* Of RECORD_SPEC_REQUESTS where no input could know more. Returns -EINVAL, after a message. */
+int record_options_refuse_keys(const struct record_options *record);
 
 /* A zeroed struct is fine. */
 void record_options_free(struct record_options *record);

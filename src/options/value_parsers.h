@@ -9,22 +9,22 @@
 
 #include "src/options/option_table.h"
 
-int argument_take_nothing(const struct option_spec *spec, const char *argument, void *target);
-int argument_take_temp_limit(const struct option_spec *spec, const char *argument, void *target);
-int argument_take_temp_dir(const struct option_spec *spec, const char *argument, void *target);
+int value_parse_nothing(const struct option_spec *spec, const char *argument, void *target);
+int value_parse_temp_limit(const struct option_spec *spec, const char *argument, void *target);
+int value_parse_temp_dir(const struct option_spec *spec, const char *argument, void *target);
 
 /* --temp-compress, and the words of it; and --zstd. */
-int argument_take_compress(const struct option_spec *spec, const char *argument, void *target);
-const char *argument_compress_mode(unsigned i, char text[static OPTION_WORD_NBYTES]);
-int argument_take_zstd(const struct option_spec *spec, const char *argument, void *target);
+int value_parse_temp_compress(const struct option_spec *spec, const char *argument, void *target);
+const char *value_temp_compress_word(unsigned i, char text[static OPTION_WORD_NBYTES]);
+int value_parse_zstd(const struct option_spec *spec, const char *argument, void *target);
 
 /* --shard=2/8. */
-int argument_take_part(const struct option_spec *spec, const char *argument, void *target);
-int argument_means_same_part(const char *first, const char *second);
+int value_parse_shard(const struct option_spec *spec, const char *argument, void *target);
+int value_same_shard(const char *first, const char *second);
 
 /* --assume-rates=disk=2G,network=3G */
-int argument_take_rates(const struct option_spec *spec, const char *argument, void *target);
+int value_parse_rates(const struct option_spec *spec, const char *argument, void *target);
 
 /* --gpus=0,1, in any order. */
-int argument_take_gpus(const struct option_spec *spec, const char *argument, void *target);
-int argument_means_same_gpus(const char *first, const char *second);
+int value_parse_gpus(const struct option_spec *spec, const char *argument, void *target);
+int value_same_gpus(const char *first, const char *second);

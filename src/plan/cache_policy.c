@@ -6,39 +6,39 @@
 #include "src/base/system_limits.h"
 
 /* So much that it pays to find out which way is faster. */
-static const uint64_t least_either_way_nbytes = UINT64_C(256) << 20;
+static const uint64_t min_adaptive_nbytes = UINT64_C(256) << 20;
 
-enum page_cache_use page_cache_use(const struct job *job, uint64_t nbytes)
+enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)
 {
-	const unsigned n_jobs = job->n_neighbours ? job->n_neighbours : 1;
-	const uint64_t available = memory_available_nbytes("") / n_jobs;
-	uint64_t taken = job->plan.memory_nbytes;
+	const unsigned n_jobs = job->n_jobs_on_host ? job->n_jobs_on_host : 1;
+	const uint64_t available_nbytes = memory_available_nbytes("") / n_jobs;
+	uint64_t planned_nbytes = job->plan.memory_nbytes;
 
 	/*
 	 * A small input does not fill a large memory. One of unknown size is asked about when it
 	 * has been read, and what it takes is not available any more.
 	 */
 	if (job->plan.input_nbytes == PLAN_SIZE_UNKNOWN)
-		taken = 0;
-	else if (job->plan.input_nbytes < taken / 2)
-		taken = 2 * job->plan.input_nbytes;
-	if (nbytes > 0 && (available < taken || nbytes > available - taken))
-		return PAGE_CACHE_IS_TOO_SMALL;
+		planned_nbytes = 0;
+	else if (job->plan.input_nbytes < planned_nbytes / 2)
+		planned_nbytes = 2 * job->plan.input_nbytes;
+	if (nbytes > 0 && (available_nbytes < planned_nbytes || nbytes > available_nbytes - planned_nbytes))
+		return CACHE_BYPASS;
 	/* Processors beside a GPU have nothing else to do than to copy into the cache. */
-	return job->info.unified && nbytes >= least_either_way_nbytes ? PAGE_CACHE_MAY_HOLD :
-									PAGE_CACHE_HOLDS;
+	return job->device_info.unified && nbytes >= min_adaptive_nbytes ? CACHE_ADAPTIVE :
+									CACHE_USE;
 }
 
-void page_cache_tell_spill(enum page_cache_use use, struct spill *spill)
+void cache_policy_apply_to_spill(enum cache_policy policy, struct spill *spill)
 {
-	switch (use) {
-	case PAGE_CACHE_IS_TOO_SMALL:
-		spill_pass_by_cache(spill);
+	switch (policy) {
+	case CACHE_BYPASS:
+		spill_bypass_cache(spill);
 		break;
-	case PAGE_CACHE_MAY_HOLD:
-		spill_try_both_ways(spill);
+	case CACHE_ADAPTIVE:
+		spill_use_adaptive_io(spill);
 		break;
-	case PAGE_CACHE_HOLDS:
+	case CACHE_USE:
 		break;
 	}
 }

@@ -6,14 +6,14 @@
 #include "io/spill/spill.h"
 #include "src/plan/job.h"
 
-enum page_cache_use {
-	PAGE_CACHE_HOLDS,       /* it takes them */
-	PAGE_CACHE_MAY_HOLD,    /* so do they fit, but to write past it may be faster (adaptive.h) */
-	PAGE_CACHE_IS_TOO_SMALL /* for them, beside what the plan takes: they are to pass it by */
+enum cache_policy {
+	CACHE_USE,       /* it takes them */
+	CACHE_ADAPTIVE,    /* so do they fit, but to write past it may be faster (adaptive.h) */
+	CACHE_BYPASS /* for them, beside what the plan takes: they are to pass it by */
 };
 
 /* For nbytes of files, of a job that is planned; its neighbours write as much. */
-enum page_cache_use page_cache_use(const struct job *job, uint64_t nbytes);
+enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes);
 
 /* Before anything is stored there. */
-void page_cache_tell_spill(enum page_cache_use use, struct spill *spill);
+void cache_policy_apply_to_spill(enum cache_policy policy, struct spill *spill);

@@ -13,40 +13,40 @@
 enum { NAME_NBYTES = sizeof(struct device_info) };
 
 /* As a person knows it, and which of several. Returns `name`. */
-static const char *worker_name(const struct job *job, uint32_t worker, char name[NAME_NBYTES])
+static const char *job_device_name(const struct job *job, uint32_t device_index, char name[NAME_NBYTES])
 {
-	const struct worker *named = &job->workers[worker];
+	const struct sort_device *device = &job->devices[device_index];
 	struct device_info info;
 
-	device_describe(named->device, &info);
-	if (job->n_workers > 1)
-		snprintf(name, NAME_NBYTES, "%s (%u)", info.name, named->number);
+	device_get_info(device->device, &info);
+	if (job->n_devices > 1)
+		snprintf(name, NAME_NBYTES, "%s (%u)", info.name, device->ordinal);
 	else
 		snprintf(name, NAME_NBYTES, "%s", info.name);
 	return name;
 }
 
-static enum hint hint_of_memory(const struct job *job, enum memory kind)
+static enum hint memory_hint(const struct job *job, enum memory_kind kind)
 {
-	return kind == MEMORY_DEVICE && !job->info.unified ? HINT_LESS_DEVICE_MEMORY :
+	return kind == MEMORY_DEVICE && !job->device_info.unified ? HINT_LESS_DEVICE_MEMORY :
 							     HINT_LESS_MEMORY;
 }
 
-int job_fail_device(const struct job *job, uint32_t worker, int r, const char *what)
+int job_fail_device(const struct job *job, uint32_t device_index, int r, const char *what)
 {
-	const enum hint hint = r == -ENOMEM ? hint_of_memory(job, MEMORY_DEVICE) : HINT_NONE;
+	const enum hint hint = r == -ENOMEM ? memory_hint(job, MEMORY_DEVICE) : HINT_NONE;
 	char name[NAME_NBYTES];
 
-	return fail_hint(r, hint, 0, "%s: %s: %m", worker_name(job, worker, name), what);
+	return fail_hint(r, hint, 0, "%s: %s: %m", job_device_name(job, device_index, name), what);
 }
 
-int job_fail_memory(const struct job *job, uint32_t worker, int r, enum memory kind,
+int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
 		    const char *what, uint64_t nbytes)
 {
 	char name[NAME_NBYTES];
 
-	return fail_hint(r, hint_of_memory(job, kind), 0,
+	return fail_hint(r, memory_hint(job, kind), 0,
 			 "%s: no %smemory for %s of %" PRIu64 " bytes: %m",
-			 worker_name(job, worker, name), kind == MEMORY_HOST ? "host " : "", what,
+			 job_device_name(job, device_index, name), kind == MEMORY_HOST ? "host " : "", what,
 			 nbytes);
 }

@@ -17,65 +17,65 @@
 #include "src/plan/temp_space_check.h"
 
 /* A device that sorts and merges, in its own memory. Those of a job are of one back end. */
-struct worker {
+struct sort_device {
 	struct device *device;
-	unsigned number;               /* of the back end's devices */
-	int node;                      /* of the host memory that it is near (src/base/numa.h) */
-	uint32_t place;                /* among those that were wanted, from 1; 0: the only one */
-	struct window_memory *windows; /* of one merge after the other */
-	uint64_t reaches;              /* bit i: it may read the memory of worker i, as its own */
+	unsigned ordinal;               /* of the back end's devices */
+	int numa_node;                      /* of the host memory that it is near (src/base/numa.h) */
+	uint32_t stats_index;                /* among those that were wanted, from 1; 0: the only one */
+	struct window_buffer_cache *window_buffers; /* of one merge after the other */
+	uint64_t peer_access_mask;              /* bit i: it may read the memory of worker i, as its own */
 };
 
-enum { JOB_MOST_WORKERS = STATS_MOST_DEVICES };
+enum { JOB_MAX_DEVICES = STATS_MAX_DEVICES };
 
 struct job {
 	/* Given */
 	const struct syscalls *io;
 	struct cancellation *cancellation; /* asked by loops of the host; NULL: nobody cancels */
-	struct layout records;             /* as they are asked for */
+	struct layout requested_layout;             /* as they are asked for */
 	const struct layout *layout;       /* these; setup_open() may make it `references` */
 	bool unique;                       /* -u */
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
-	const struct keeper *keeper; /* of runs that outlive the process; NULL: nobody */
+	const struct checkpoint_hooks *checkpoint_hooks; /* of runs that outlive the process; NULL: nobody */
 	uint64_t first_record;       /* of the input: those before are in runs already */
 	bool has_end;                /* those from end_record on are another rank's */
 	uint64_t end_record;
-	unsigned n_neighbours; /* of such jobs, that share this machine's memory; 0: it is alone */
+	unsigned n_jobs_on_host; /* of such jobs, that share this machine's memory; 0: it is alone */
 	struct stats *stats;   /* may be NULL */
 
 	/* Opened by setup_open() */
-	struct worker *workers; /* n_workers, at least one */
-	uint32_t n_workers;
-	uint32_t worker;         /* who merges: a merge in ranges has a job for each of these */
-	struct device_info info; /* of each: as the first is, with the least memory of all */
+	struct sort_device *devices; /* n_devices, at least one */
+	uint32_t n_devices;
+	uint32_t merge_device;         /* who merges: a merge in ranges has a job for each of these */
+	struct device_info device_info; /* of each: as the first is, with the least memory of all */
 	/* If the records stay where they are mapped: what refers to them, and where they are. */
-	struct layout references;
-	struct slice sources[BACKEND_MOST_SOURCES]; /* n_sources */
+	struct layout indirect_layout;
+	struct slice sources[BACKEND_MAX_SOURCES]; /* n_sources */
 	uint32_t n_sources;
-	struct plan_request request;
+	struct plan_request plan_request;
 	struct plan plan;
 	struct spill *spill;             /* not with --explain */
 	struct compression *compression; /* of what is spilled; NULL: none */
-	struct temporary_space space;
-	struct chunk_pool *pool;       /* only to sort: not with -m or --explain */
-	struct window_memory *windows; /* of a range; NULL: the worker's */
+	struct temp_space temp_space;
+	struct chunk_pool *chunk_pool;       /* only to sort: not with -m or --explain */
+	struct window_buffer_cache *window_buffers; /* of a range; NULL: the worker's */
 };
 
 /*
  * The worker's device cannot do something: says so, and what helps where it is for want of memory.
  * Returns r, a negative errno. what: "cannot sort a chunk"
  */
-int job_fail_device(const struct job *job, uint32_t worker, int r, const char *what);
+int job_fail_device(const struct job *job, uint32_t device_index, int r, const char *what);
 
 /* The same of so many bytes of its memory, or of the host's. what: "windows" */
-int job_fail_memory(const struct job *job, uint32_t worker, int r, enum memory kind,
+int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
 		    const char *what, uint64_t nbytes);
 
 /* May the worker that merges read the memory of that one? */
-static inline bool job_reaches(const struct job *job, uint32_t worker)
+static inline bool job_can_access(const struct job *job, uint32_t device_index)
 {
-	return job->workers[job->worker].reaches >> worker & 1;
+	return job->devices[job->merge_device].peer_access_mask >> device_index & 1;
 }
 
 /* Where what is read of the input ends, in bytes; UINT64_MAX: not known. */
@@ -87,10 +87,10 @@ static inline uint64_t job_input_end(const struct job *job)
 /* Of the worker that merges. */
 static inline struct device *job_device(const struct job *job)
 {
-	return job->workers[job->worker].device;
+	return job->devices[job->merge_device].device;
 }
 
-static inline struct window_memory *job_windows(const struct job *job)
+static inline struct window_buffer_cache *job_window_buffers(const struct job *job)
 {
-	return job->windows ? job->windows : job->workers[job->worker].windows;
+	return job->window_buffers ? job->window_buffers : job->devices[job->merge_device].window_buffers;
 }

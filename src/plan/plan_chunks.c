@@ -5,21 +5,21 @@
 
 enum {
 	CHUNK_ALIGN_NBYTES = 8 << 10,
-	MOST_CHUNK_ALIGN_RECORDS = 512,
-	LEAST_CHUNK_NBYTES = 64 << 10,
+	MAX_CHUNK_ALIGN_RECORDS = 512,
+	MIN_CHUNK_NBYTES = 64 << 10,
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
-	FEW_CHUNKS = 64,
-	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
-	LEAST_CHUNKS = 4,     /* of each device */
+	MAX_SHORT_CHUNKS = 64,
+	MIN_OVERLAP_CHUNKS = 32, /* so that reading, sorting and spilling can overlap */
+	MIN_DEVICE_CHUNKS = 4,     /* of each device */
 };
 
 /* Numbers of 32 bits hold sums of them. */
-static const uint64_t MOST_CHUNKS = UINT64_C(1) << 31;
+static const uint64_t MAX_PLAN_CHUNKS = UINT64_C(1) << 31;
 
 /* The room of a record in a chunk: it comes as a record, and stays as an element or an item. */
 static uint64_t chunk_record_nbytes(const struct layout *layout)
 {
-	return at_least(layout->resident_nbytes,
+	return u64_max(layout->resident_nbytes,
 			layout_has_elements(layout) ? 0 : layout->record_nbytes);
 }
 
@@ -27,9 +27,9 @@ uint64_t plan_input_in_chunks_nbytes(const struct plan_request *request)
 {
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return PLAN_SIZE_UNKNOWN;
-	return at_most(times(request->input_nbytes / request->layout->record_nbytes,
+	return u64_min(saturating_mul(request->input_nbytes / request->layout->record_nbytes,
 			     chunk_record_nbytes(request->layout)),
-		       PLAN_MOST_CONTENT_NBYTES);
+		       PLAN_MAX_DATA_NBYTES);
 }
 
 uint64_t plan_input_records(const struct plan_request *request)
@@ -42,8 +42,8 @@ uint64_t plan_input_records(const struct plan_request *request)
 /* Chunks and slots hold a multiple of so many records: whole pages or so, if they are narrow. */
 static uint64_t align_records(const struct layout *layout)
 {
-	return at_least(at_most(CHUNK_ALIGN_NBYTES / chunk_record_nbytes(layout),
-				MOST_CHUNK_ALIGN_RECORDS),
+	return u64_max(u64_min(CHUNK_ALIGN_NBYTES / chunk_record_nbytes(layout),
+				MAX_CHUNK_ALIGN_RECORDS),
 			1);
 }
 
@@ -57,12 +57,12 @@ static void plan_slots(const struct plan_request *request, struct plan *plan)
 	uint64_t slot_records;
 
 	plan->n_slots = 2 * plan->n_readers;
-	plan->slot_nbytes = at_most(SLOT_NBYTES, plan_data_nbytes(plan) / (8 * plan->n_slots));
-	slot_records = at_least(plan->slot_nbytes / plan->record_nbytes / align, 1) * align;
-	slot_records = at_most(slot_records, plan->chunk_records);
+	plan->slot_nbytes = u64_min(SLOT_NBYTES, plan_data_nbytes(plan) / (8 * plan->n_slots));
+	slot_records = u64_max(plan->slot_nbytes / plan->record_nbytes / align, 1) * align;
+	slot_records = u64_min(slot_records, plan->chunk_records);
 	plan->chunk_records -= plan->chunk_records % slot_records;
 	plan->slot_nbytes = slot_records * plan->record_nbytes;
-	plan->host_tier_nbytes = plan_data_nbytes(plan) / 2;
+	plan->host_spill_nbytes = plan_data_nbytes(plan) / 2;
 }
 
 /* What each lane needs to sort a chunk. */
@@ -75,21 +75,21 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 	if (!layout_has_elements(layout))
 		return nbytes;
 	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
-	return at_least(nbytes, plan->copies ? plan->chunk_records * plan->record_nbytes : 0);
+	return u64_max(nbytes, plan->copies_to_device ? plan->chunk_records * plan->record_nbytes : 0);
 }
 
 /*
  * Do the fewest lanes that there are leave half of its room to the chunks (plan_spilling())? Where
  * elements are many times as wide as records, a chunk's scratch is many times as long as a chunk.
  */
-static bool lanes_have_room(const struct plan_request *request, const struct plan *plan)
+static bool queues_fit(const struct plan_request *request, const struct plan *plan)
 {
 	const struct layout *layout = request->layout;
-	const uint64_t spare_nbytes = plan->chunk_records * chunk_record_nbytes(layout);
+	const uint64_t output_nbytes = plan->chunk_records * chunk_record_nbytes(layout);
 	const uint64_t nbytes = sort_scratch_nbytes(request, plan) +
-				(layout_has_elements(layout) ? 0 : spare_nbytes);
+				(layout_has_elements(layout) ? 0 : output_nbytes);
 
-	return PLAN_LEAST_LANES * nbytes <= plan->device_nbytes / 8 * 3;
+	return PLAN_MIN_QUEUES * nbytes <= plan->device_nbytes / 8 * 3;
 }
 
 /*
@@ -97,27 +97,27 @@ static bool lanes_have_room(const struct plan_request *request, const struct pla
  * work) or of the memory (several chunks are needed for overlap). Rounded up: of wide records there
  * would be twice as many chunks, each with room for a record in every window of a merge.
  */
-static void plan_each_chunk(const struct plan_request *request, uint64_t liked_nbytes,
+static void plan_chunk_size(const struct plan_request *request, uint64_t preferred_nbytes,
 			    struct plan *plan)
 {
 	const uint64_t record_nbytes = chunk_record_nbytes(request->layout);
 	const uint64_t input_nbytes = plan_input_in_chunks_nbytes(request);
 	const uint64_t align = align_records(request->layout);
-	const uint64_t n_lanes = plan->n_devices * plan->n_lanes;
-	uint64_t nbytes = at_most(liked_nbytes, plan->device_nbytes / CHUNKS_AT_LEAST);
+	const uint64_t n_queues = plan->n_devices * plan->n_queues;
+	uint64_t nbytes = u64_min(preferred_nbytes, plan->device_nbytes / MIN_OVERLAP_CHUNKS);
 
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
-		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * n_lanes),
-						  LEAST_CHUNK_NBYTES));
-	plan->chunk_records = round_up(at_least(divide_up(nbytes, record_nbytes), 1), align);
-	while (!lanes_have_room(request, plan) && plan->chunk_records > align)
+		nbytes = u64_min(nbytes, u64_max(divide_up(input_nbytes, 4 * n_queues),
+						  MIN_CHUNK_NBYTES));
+	plan->chunk_records = round_up(u64_max(divide_up(nbytes, record_nbytes), 1), align);
+	while (!queues_fit(request, plan) && plan->chunk_records > align)
 		plan->chunk_records = round_up(plan->chunk_records / 2, align);
-	if (plan->copies)
+	if (plan->copies_to_device)
 		plan_slots(request, plan);
 	plan->chunk_nbytes = plan->chunk_records * record_nbytes;
 	plan->sort_scratch_nbytes = sort_scratch_nbytes(request, plan);
 	if (!layout_has_elements(request->layout))
-		plan->spare_nbytes = plan->chunk_nbytes;
+		plan->sort_output_nbytes = plan->chunk_nbytes;
 }
 
 /* What the windows of a merge of resident chunks only take. */
@@ -130,71 +130,71 @@ static uint64_t resident_windows_nbytes(const struct plan *plan, const struct pl
 	return plan_windows_nbytes(plan, &windows, false);
 }
 
-uint64_t plan_lanes_nbytes(const struct plan *plan)
+uint64_t plan_queues_nbytes(const struct plan *plan)
 {
-	return plan->n_lanes * (plan->sort_scratch_nbytes + plan->spare_nbytes);
+	return plan->n_queues * (plan->sort_scratch_nbytes + plan->sort_output_nbytes);
 }
 
 static bool plan_resident(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t input_nbytes = plan_input_in_chunks_nbytes(request);
-	const uint64_t n_each =
+	const uint64_t n_device_chunks =
 		divide_up(divide_up(input_nbytes, plan->chunk_nbytes), plan->n_devices);
-	const uint64_t n_chunks = n_each * plan->n_devices;
-	uint64_t needed;
+	const uint64_t n_chunks = n_device_chunks * plan->n_devices;
+	uint64_t required_nbytes;
 
-	if (input_nbytes / plan->n_devices > plan->device_nbytes || n_chunks > MOST_CHUNKS)
+	if (input_nbytes / plan->n_devices > plan->device_nbytes || n_chunks > MAX_PLAN_CHUNKS)
 		return false;
-	needed = n_each * plan->chunk_nbytes + plan_lanes_nbytes(plan);
+	required_nbytes = n_device_chunks * plan->chunk_nbytes + plan_queues_nbytes(plan);
 	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
-	if (needed + plan->merge_nbytes > plan->device_nbytes)
+	if (required_nbytes + plan->merge_nbytes > plan->device_nbytes)
 		return false;
-	plan->fits = true;
-	plan->n_chunks = at_least(n_chunks, plan->n_devices);
-	plan->spill_chunks = plan->n_chunks;
+	plan->fits_in_memory = true;
+	plan->n_chunks = u64_max(n_chunks, plan->n_devices);
+	plan->chunks_per_run = plan->n_chunks;
 	return true;
 }
 
 static void plan_spilling(struct plan *plan)
 {
-	uint64_t pool_nbytes, n_each;
+	uint64_t pool_nbytes, n_device_chunks;
 
 	plan->merge_nbytes = plan->device_nbytes / 4;
 	pool_nbytes = plan->device_nbytes - plan->merge_nbytes;
-	pool_nbytes -= at_most(plan_lanes_nbytes(plan), pool_nbytes / 2);
-	n_each = at_most(at_least(pool_nbytes / plan->chunk_nbytes, LEAST_CHUNKS),
-			 MOST_CHUNKS / plan->n_devices);
-	plan->n_chunks = n_each * plan->n_devices;
-	plan->spill_chunks = plan->n_chunks / 2;
+	pool_nbytes -= u64_min(plan_queues_nbytes(plan), pool_nbytes / 2);
+	n_device_chunks = u64_min(u64_max(pool_nbytes / plan->chunk_nbytes, MIN_DEVICE_CHUNKS),
+			 MAX_PLAN_CHUNKS / plan->n_devices);
+	plan->n_chunks = n_device_chunks * plan->n_devices;
+	plan->chunks_per_run = plan->n_chunks / 2;
 }
 
 /* Chunks and windows, so many times as long as the device likes them with little memory. */
 static void plan_sizes(const struct plan_request *request, const struct device_info *info,
-		       uint64_t times, struct plan *plan)
+		       uint64_t factor, struct plan *plan)
 {
-	plan->window_nbytes = at_most(times * info->window_nbytes,
+	plan->window_nbytes = u64_min(factor * info->window_nbytes,
 				      plan_data_nbytes(plan) / (4 * plan->n_windows));
-	plan_each_chunk(request, times * info->chunk_nbytes, plan);
-	plan->fits = false;
+	plan_chunk_size(request, factor * info->chunk_nbytes, plan);
+	plan->fits_in_memory = false;
 }
 
 /*
  * Of many chunks each gives a window so little that it is merged slowly. (Ranks have a use for the
- * memory: last_merge_nbytes.)
+ * memory: final_merge_nbytes.)
  */
-static bool are_better_longer(const struct plan_request *request, const struct device_info *info)
+static bool prefers_longer_chunks(const struct plan_request *request, const struct device_info *info)
 {
 	const uint64_t n_chunks = plan_input_in_chunks_nbytes(request) / info->chunk_nbytes;
 
-	return info->fitting_times > 1 && n_chunks > FEW_CHUNKS && !plan_has_ranks(request);
+	return info->in_memory_factor > 1 && n_chunks > MAX_SHORT_CHUNKS && !plan_is_distributed(request);
 }
 
 /* Longer chunks and windows take memory, which is there if all fits with them. */
-static bool plan_fitting(const struct plan_request *request, const struct device_info *info,
+static bool plan_without_spilling(const struct plan_request *request, const struct device_info *info,
 			 struct plan *plan)
 {
-	if (are_better_longer(request, info)) {
-		plan_sizes(request, info, info->fitting_times, plan);
+	if (prefers_longer_chunks(request, info)) {
+		plan_sizes(request, info, info->in_memory_factor, plan);
 		if (plan_resident(request, plan))
 			return true;
 	}
@@ -208,7 +208,7 @@ void plan_chunks(const struct plan_request *request, const struct device_info *i
 	if (request->n_input_runs) {
 		plan_sizes(request, info, 1, plan);
 		plan->merge_nbytes = plan->device_nbytes;
-	} else if (!plan_fitting(request, info, plan)) {
+	} else if (!plan_without_spilling(request, info, plan)) {
 		plan_spilling(plan);
 	}
 }

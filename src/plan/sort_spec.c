@@ -13,16 +13,16 @@
 
 int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 {
-	const struct layout_request request = {
+	const struct layout_params request = {
 		.record_nbytes = spec->record_nbytes,
 		.keys = spec->keys,
 		.n_keys = spec->n_keys,
-		.compares = spec->unique || spec->merges || spec->checks || spec->keeps_ties ||
-			    spec->parts_at_keys,
-		.keeps_records = spec->limit != SORT_SPEC_UNLIMITED,
+		.needs_equality = spec->unique || spec->merge_inputs || spec->check_only || spec->preserve_ties ||
+			    spec->split_by_keys,
+		.force_records = spec->limit != SORT_SPEC_UNLIMITED,
 		.count = spec->count,
 		.keys_only = spec->keys_only,
-		.index = spec->index,
+		.argsort = spec->argsort,
 	};
 	const int r = layout_make(&request, ret_layout);
 
@@ -31,11 +31,11 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 }
 
 /* Would what an input says of its records be wrong of those that are written? */
-static bool counts_anew(const struct sort_spec *spec)
+static bool changes_record_count(const struct sort_spec *spec)
 {
-	return !spec->checks && !spec->records_only &&
+	return !spec->check_only && !spec->omit_header &&
 	       (spec->unique || spec->limit != SORT_SPEC_UNLIMITED || spec->count ||
-		spec->keys_only || spec->index || spec->n_inputs > 1 || spec->n_parts ||
+		spec->keys_only || spec->argsort || spec->n_inputs > 1 || spec->n_shards ||
 		spec->n_part_files);
 }
 
@@ -46,19 +46,19 @@ struct framing spec_framing(const struct sort_spec *spec)
 		.skip_nbytes = spec->skip_nbytes,
 		.partial = spec->partial,
 		.format = spec->format,
-		.is_untyped = spec->said == RECORDS_NOTHING,
-		.is_open = spec->said == RECORDS_NOTHING ||
-			   (spec->said == RECORDS_CHOICES && !spec->record_nbytes),
-		.is_typed = spec->said == RECORDS_TYPE,
-		.counts_anew = counts_anew(spec),
-		.takes_lists = spec->merges || spec->checks,
+		.is_untyped = spec->record_spec == RECORD_SPEC_NONE,
+		.is_size_inferred = spec->record_spec == RECORD_SPEC_NONE ||
+			   (spec->record_spec == RECORD_SPEC_REQUESTS && !spec->record_nbytes),
+		.has_type = spec->record_spec == RECORD_SPEC_TYPE,
+		.output_differs = changes_record_count(spec),
+		.accepts_manifests = spec->merge_inputs || spec->check_only,
 	};
 }
 
 /* --- records of which the input knows more --- */
 
 /* Keys by their places, which must be what is there. */
-static int place_keys(const struct sort_spec *spec, const struct fields *fields, const char *name,
+static int resolve_key_offsets(const struct sort_spec *spec, const struct schema *fields, const char *name,
 		      struct key **ret_keys)
 {
 	struct key *keys = calloc(spec->n_keys, sizeof *keys);
@@ -68,7 +68,7 @@ static int place_keys(const struct sort_spec *spec, const struct fields *fields,
 		return fail(-ENOMEM, "%s: no memory for its keys", name);
 	for (uint32_t i = 0; i < spec->n_keys && r == 0; i++) {
 		keys[i] = spec->keys[i];
-		r = fields_place(fields, name, &keys[i]);
+		r = schema_check_key(fields, name, &keys[i]);
 	}
 	if (r < 0)
 		free(keys);
@@ -90,37 +90,37 @@ static int copy_keys(const struct key *keys, uint32_t n, const char *name, struc
 }
 
 /* The keys that follow from what the input says that is in a record, and from what is asked for. */
-static int find_keys(const struct sort_spec *spec, const struct fields *fields, const char *name,
+static int derive_keys(const struct sort_spec *spec, const struct schema *fields, const char *name,
 		     struct key **ret_keys, uint32_t *ret_n_keys)
 {
-	switch (spec->said) {
-	case RECORDS_TYPE:
-		return fields_choose_typed(fields, &spec->keys[0], name, ret_keys, ret_n_keys);
-	case RECORDS_KEYS:
+	switch (spec->record_spec) {
+	case RECORD_SPEC_TYPE:
+		return schema_resolve_typed(fields, &spec->keys[0], name, ret_keys, ret_n_keys);
+	case RECORD_SPEC_KEYS:
 		*ret_n_keys = spec->n_keys;
-		return place_keys(spec, fields, name, ret_keys);
-	case RECORDS_FIELDS:
-		return fail_hint(-EINVAL, HINT_BEHIND_HEADER, fields->header_nbytes,
+		return resolve_key_offsets(spec, fields, name, ret_keys);
+	case RECORD_SPEC_FIELDS:
+		return fail_hint(-EINVAL, HINT_SKIP_HEADER, fields->header_nbytes,
 				 "%s: its header says what a record consists of", name);
-	default: /* also of RECORDS_SIZE, as the size is right */
-		return fields_choose(fields, spec->choices, spec->n_choices, name, ret_keys,
+	default: /* also of RECORD_SPEC_SIZE, as the size is right */
+		return schema_resolve_keys(fields, spec->key_requests, spec->n_key_requests, name, ret_keys,
 				     ret_n_keys);
 	}
 }
 
 /* The same; inputs that are sorted may also say by what, and nothing of what is in a record. */
-static int find_keys_of(const struct sort_spec *spec, const struct input *input, const char *name,
+static int derive_input_keys(const struct sort_spec *spec, const struct input *input, const char *name,
 			struct key **ret_keys, uint32_t *ret_n_keys)
 {
-	const struct fields *fields = input_fields(input);
+	const struct schema *fields = input_fields(input);
 	uint32_t n_keys;
 	const struct key *sorted_by = input_keys(input, &n_keys);
 
-	if (spec->said == RECORDS_NOTHING && sorted_by)
+	if (spec->record_spec == RECORD_SPEC_NONE && sorted_by)
 		return copy_keys(sorted_by, n_keys, name, ret_keys, ret_n_keys);
-	if (fields->n == 0 && spec->said != RECORDS_CHOICES)
+	if (fields->n == 0 && spec->record_spec != RECORD_SPEC_REQUESTS)
 		return copy_keys(spec->keys, spec->n_keys, name, ret_keys, ret_n_keys);
-	return find_keys(spec, fields, name, ret_keys, ret_n_keys);
+	return derive_keys(spec, fields, name, ret_keys, ret_n_keys);
 }
 
 static int check_key(const struct sort_spec *spec, const struct key *key, const char *name)
@@ -134,104 +134,104 @@ static int check_key(const struct sort_spec *spec, const struct key *key, const 
 }
 
 /* The first that is asked for by a name; NULL: all by their places. */
-static const char *find_name(const struct sort_spec *spec)
+static const char *find_named_key(const struct sort_spec *spec)
 {
-	for (uint32_t i = 0; i < spec->n_choices; i++)
-		if (!spec->choices[i].key.nbytes)
-			return spec->choices[i].text;
+	for (uint32_t i = 0; i < spec->n_key_requests; i++)
+		if (!spec->key_requests[i].key.nbytes)
+			return spec->key_requests[i].text;
 	return NULL;
 }
 
 /* Choices are of what the input says; does it? */
-static int check_choices(const struct sort_spec *spec, const struct fields *fields,
+static int check_key_requests(const struct sort_spec *spec, const struct schema *fields,
 			 const char *name)
 {
-	const char *wanted = find_name(spec);
+	const char *field_name = find_named_key(spec);
 
-	if (spec->said != RECORDS_CHOICES || (fields && (fields->n || !wanted)))
+	if (spec->record_spec != RECORD_SPEC_REQUESTS || (fields && (fields->n || !field_name)))
 		return 0;
-	if (wanted)
+	if (field_name)
 		return fail_hint(-EINVAL, HINT_NAME_FIELDS, 0,
-				 "%s: has no fields with names, such as %s", name, wanted);
-	return fail_hint(-EINVAL, HINT_SAY_SIZE, 0,
+				 "%s: has no fields with names, such as %s", name, field_name);
+	return fail_hint(-EINVAL, HINT_SPECIFY_RECORD_SIZE, 0,
 			 "%s: does not say how many bytes its records have", name);
 }
 
-static int complete_from(const struct sort_spec *spec, const struct input *input, const char *name,
+static int resolve_from_input(const struct sort_spec *spec, const struct input *input, const char *name,
 			 struct sort_spec *ret_spec, struct key **ret_keys)
 {
-	const struct fields *fields = input_fields(input);
-	struct sort_spec complete = *spec;
+	const struct schema *fields = input_fields(input);
+	struct sort_spec resolved = *spec;
 	struct key *keys;
-	int r = find_keys_of(spec, input, name, &keys, &complete.n_keys);
+	int r = derive_input_keys(spec, input, name, &keys, &resolved.n_keys);
 
 	if (r < 0)
 		return r;
-	complete.said = RECORDS_KEYS;
-	complete.record_nbytes = fields->record_nbytes;
-	complete.keys = keys;
-	complete.keeps_ties = fields->are_columns || fields->n > 1 ||
+	resolved.record_spec = RECORD_SPEC_KEYS;
+	resolved.record_nbytes = fields->record_nbytes;
+	resolved.keys = keys;
+	resolved.preserve_ties = fields->has_columns || fields->n > 1 ||
 			      (fields->n && *fields->fields[0].name);
-	for (uint32_t i = 0; i < complete.n_keys && r == 0; i++) {
+	for (uint32_t i = 0; i < resolved.n_keys && r == 0; i++) {
 		keys[i].descending |= spec->reverse;
-		r = check_key(&complete, &keys[i], name);
+		r = check_key(&resolved, &keys[i], name);
 	}
 	if (r < 0) {
 		free(keys);
 		return r;
 	}
-	*ret_spec = complete;
+	*ret_spec = resolved;
 	*ret_keys = keys;
 	return 0;
 }
 
-int spec_complete(const struct sort_spec *spec, const struct input *input, const char *name,
+int spec_resolve(const struct sort_spec *spec, const struct input *input, const char *name,
 		  struct sort_spec *ret_spec, struct key **ret_keys)
 {
-	const struct fields *fields = input_fields(input);
-	int r = check_choices(spec, fields, name);
+	const struct schema *fields = input_fields(input);
+	int r = check_key_requests(spec, fields, name);
 
 	if (r < 0)
 		return r;
 	if (fields)
-		return complete_from(spec, input, name, ret_spec, ret_keys);
+		return resolve_from_input(spec, input, name, ret_spec, ret_keys);
 	*ret_spec = *spec;
-	ret_spec->keeps_ties = spec->said == RECORDS_KEYS;
+	ret_spec->preserve_ties = spec->record_spec == RECORD_SPEC_KEYS;
 	*ret_keys = NULL;
 	return 0;
 }
 
-int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
 {
 	struct framing framing = spec_framing(spec);
 
-	*ret = (struct looked_at){ 0 };
+	*ret_probe = (struct input_probe){ 0 };
 	framing.checker = checker;
-	return input_open_given(&syscalls_plain, spec->inputs, spec->given_inputs, spec->n_inputs,
-				&framing, &ret->input);
+	return input_open_endpoints(&syscalls_plain, spec->inputs, spec->input_endpoints, spec->n_inputs,
+				&framing, &ret_probe->input);
 }
 
-int spec_learn(const struct sort_spec *spec, struct looked_at *looked_at)
+int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe)
 {
-	struct input *input = looked_at->input;
-	int r = input_is_settled(input) ? 0 : input_look_ahead(input, true);
+	struct input *input = probe->input;
+	int r = input_is_resolved(input) ? 0 : input_probe_pipe(input, true);
 
 	if (r == 0)
-		r = spec_complete(spec, input, spec->inputs[0], &looked_at->spec, &looked_at->keys);
-	return r < 0 ? r : spec_layout(&looked_at->spec, &looked_at->layout);
+		r = spec_resolve(spec, input, spec->inputs[0], &probe->spec, &probe->keys);
+	return r < 0 ? r : spec_layout(&probe->spec, &probe->layout);
 }
 
-int spec_look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+int spec_probe_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
 {
-	const int r = spec_open_inputs(spec, checker, ret);
+	const int r = spec_open_inputs(spec, checker, ret_probe);
 
-	return r < 0 ? r : spec_learn(spec, ret);
+	return r < 0 ? r : spec_finish_probe(spec, ret_probe);
 }
 
-void spec_look_away(struct looked_at *looked_at)
+void spec_close_probe(struct input_probe *probe)
 {
-	input_close(looked_at->input);
-	layout_free(&looked_at->layout);
-	free(looked_at->keys);
-	*looked_at = (struct looked_at){ 0 };
+	input_close(probe->input);
+	layout_free(&probe->layout);
+	free(probe->keys);
+	*probe = (struct input_probe){ 0 };
 }

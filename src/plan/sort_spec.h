@@ -21,53 +21,53 @@
 
 struct sort_spec {
 	/* What is read. */
-	const char *const *inputs; /* n_inputs paths, in the order of ties; "-": standard input */
+	const char *const *inputs; /* n_framing_inputs paths, in the order of ties; "-": standard input */
 	size_t n_inputs;           /* at least 1 */
-	/* n_inputs, which stand in the place of paths or do not; NULL: none does. */
-	const struct given *given_inputs;
-	bool merges;               /* the inputs are sorted already */
-	bool checks;               /* whether they are is all that is asked; nothing is written */
+	/* n_framing_inputs, which stand in the place of paths or do not; NULL: none does. */
+	const struct given *input_endpoints;
+	bool merge_inputs;               /* the inputs are sorted already */
+	bool check_only;               /* whether they are is all that is asked; nothing is written */
 	uint64_t skip_nbytes;      /* of each input, before its records; in front of the output */
 	enum partial partial;      /* what becomes of an incomplete last record */
-	enum format_choice format; /* what else than records an input may be */
+	enum format_mode format; /* what else than records an input may be */
 
 	/* What a record is. */
-	uint64_t record_nbytes; /* 1 to LAYOUT_MOST_RECORD_NBYTES */
+	uint64_t record_nbytes; /* 1 to LAYOUT_MAX_RECORD_NBYTES */
 	const struct key *keys; /* n_keys, the most significant first; within the record */
 	uint32_t n_keys;        /* at least 1 */
-	enum records_said said; /* RECORDS_NOTHING: what is above was left at the default */
+	enum record_spec_kind record_spec; /* RECORD_SPEC_NONE: what is above was left at the default */
 	/*
-	 * RECORDS_CHOICES: instead of keys, which are none then, by what an input that says itself
-	 * what its records are is to be sorted; record_nbytes may be 0. (spec_complete)
+	 * RECORD_SPEC_REQUESTS: instead of keys, which are none then, by what an input that says itself
+	 * what its records are is to be sorted; record_nbytes may be 0. (spec_resolve)
 	 */
-	const struct field_choice *choices; /* n_choices */
-	uint32_t n_choices;
+	const struct key_request *key_requests; /* n_key_requests */
+	uint32_t n_key_requests;
 	bool reverse; /* all keys that such an input makes are descending */
 	/*
 	 * They are more than one number each, so what is equal stays in its order, also where its
 	 * bits are all that there is (-0.0 and +0.0). Once the spec is complete.
 	 */
-	bool keeps_ties;
+	bool preserve_ties;
 	/* In front of the records of the output: once the spec is complete, by who made it so. */
 	uint64_t header_nbytes;
 
 	/* What is written. */
 	const char *output_path; /* NULL: standard output, unless something else is given: */
-	struct given given_output;
-	bool records_only;      /* no header, whatever the inputs begin with */
+	struct given output_endpoint;
+	bool omit_header;      /* no header, whatever the inputs begin with */
 	bool unique;            /* of records with equal keys, the first */
 	uint64_t limit;         /* at most so many records; SORT_SPEC_UNLIMITED: all */
 	bool count;             /* before each record, of how many it is; only with unique */
 	bool keys_only;         /* keys, or ... */
-	bool index;             /* ... positions; not both, and not with count */
+	bool argsort;             /* ... positions; not both, and not with count */
 	int zstd_level;         /* 1 and more; 0: as it is */
-	uint32_t part, n_parts; /* of a merge, of so many equal parts the one, from 1; 0: all */
+	uint32_t shard, n_shards; /* of a merge, of so many equal parts the one, from 1; 0: all */
 	/*
 	 * It is divided among so many files, and a list of them (part_files.h), to which
 	 * output_path is the beginning; 0: it is one file. Without checkpoint_path.
 	 */
 	uint32_t n_part_files;
-	bool parts_at_keys; /* no key is in two of them; always so with unique */
+	bool split_by_keys; /* no key is in two of them; always so with unique */
 	bool verify;        /* read it back; only with output_path */
 	bool fsync;         /* done when it is on stable storage; only with output_path */
 
@@ -75,10 +75,10 @@ struct sort_spec {
 	 * Who else sorts: each rank reads a part of the inputs, and writes one of the output, for
 	 * which all have the same spec, but for memory, threads and directories. NULL: nobody.
 	 */
-	struct ranks *ranks;
-	bool by_messages; /* all that they exchange, those on one machine, too */
+	struct comm *comm;
+	bool disable_shared_memory; /* all that they exchange, those on one machine, too */
 	/* Of a sort that is only to be explained: so many that there are not; 0: as there are. */
-	uint32_t n_ranks_assumed;
+	uint32_t n_assumed_ranks;
 
 	/* With what. */
 	struct cancellation *cancellation; /* by who may end it; NULL: nobody */
@@ -95,17 +95,17 @@ struct sort_spec {
 	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
 	uint32_t batch_size;           /* merge at most so many runs at once; 0: as planned */
-	uint32_t n_ranges;             /* of the output, merged side by side; 0: as planned */
+	uint32_t n_partitions;             /* of the output, merged side by side; 0: as planned */
 
 	/* What is kept meanwhile. */
 	const char *const *temp_dirs; /* n_temp_dirs, at least 1: used side by side */
 	size_t n_temp_dirs;
 	uint64_t temp_limit_nbytes;            /* SORT_SPEC_UNLIMITED: none */
-	struct compression_choice compression; /* of what is there */
+	struct compression_params compression; /* of what is there */
 	const char *checkpoint_path; /* a directory, and the only one of temp_dirs; NULL: none */
 
 	/* Afterwards find out what the stages could have done, in a tenth of the time. */
-	bool measures_ceilings;
+	bool measure_peak_rates;
 };
 
 #define SORT_SPEC_UNLIMITED UINT64_MAX
@@ -125,16 +125,16 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout);
 struct framing spec_framing(const struct sort_spec *spec);
 
 /*
- * What the inputs say of their records is known (input_is_settled()): a copy of the spec that says
+ * What the inputs say of their records is known (input_is_resolved()): a copy of the spec that says
  * it, too, with the keys that follow. `name` is that of the first input, for messages. *ret_keys is
  * to be freed behind the copy, NULL if it has those of the spec. Returns 0, or a negative errno
  * after a message: of a spec that contradicts them.
  */
-int spec_complete(const struct sort_spec *spec, const struct input *input, const char *name,
+int spec_resolve(const struct sort_spec *spec, const struct input *input, const char *name,
 		  struct sort_spec *ret_spec, struct key **ret_keys);
 
 /* Inputs that are only looked at, and all that is to be known of their records. */
-struct looked_at {
+struct input_probe {
 	struct input *input;
 	struct sort_spec spec; /* complete */
 	struct key *keys;      /* of it */
@@ -145,39 +145,39 @@ struct looked_at {
  * Open the inputs of a spec, wait for the first bytes of a pipe, and complete the spec. checker: as
  * of a framing. Returns 0, or a negative errno after a message. To be closed in any case.
  */
-int spec_look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret);
+int spec_probe_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe);
 /* The same in two steps: open the inputs, to be closed in any case; and what is behind that. */
-int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct looked_at *ret);
-int spec_learn(const struct sort_spec *spec, struct looked_at *looked_at);
-void spec_look_away(struct looked_at *looked_at);
+int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe);
+int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe);
+void spec_close_probe(struct input_probe *probe);
 
 /* Is it one rank's, of those that there are, or of so many that are assumed? */
-static inline bool spec_has_ranks(const struct sort_spec *spec)
+static inline bool spec_is_distributed(const struct sort_spec *spec)
 {
-	return spec->ranks || spec->n_ranks_assumed;
+	return spec->comm || spec->n_assumed_ranks;
 }
 
 /*
  * Do several ranks each store runs, and read their ranges of those of all? Of a merge each reads
  * its range of the inputs itself.
  */
-static inline bool sort_spec_exchanges(const struct sort_spec *spec)
+static inline bool spec_exchanges_runs(const struct sort_spec *spec)
 {
-	return spec_has_ranks(spec) && !spec->merges;
+	return spec_is_distributed(spec) && !spec->merge_inputs;
 }
 
 /*
  * Does a checkpoint keep the output under construction, too? It does where that is one file whose
  * places are known, and one process writes it. Else it keeps the runs, which are merged anew.
  */
-static inline bool sort_spec_keeps_output(const struct sort_spec *spec)
+static inline bool spec_checkpoints_output(const struct sort_spec *spec)
 {
-	return spec->checkpoint_path && !spec_has_ranks(spec) && !spec->n_part_files &&
+	return spec->checkpoint_path && !spec_is_distributed(spec) && !spec->n_part_files &&
 	       !spec->zstd_level;
 }
 
 /* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
-static inline uint64_t sort_spec_part_end(const struct sort_spec *spec, uint32_t part, uint64_t n)
+static inline uint64_t spec_shard_end(const struct sort_spec *spec, uint32_t shard, uint64_t n)
 {
-	return (uint64_t)((unsigned __int128)n * part / spec->n_parts);
+	return (uint64_t)((unsigned __int128)n * shard / spec->n_shards);
 }

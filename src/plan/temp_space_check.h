@@ -14,13 +14,13 @@
 struct job;
 struct sort_spec;
 
-struct temporary_space {
+struct temp_space {
 	const struct sort_spec *spec;
-	bool is_short; /* it fits only if it shrinks */
+	bool needs_compression; /* it fits only if it shrinks */
 };
 
 /* Before anything is spilled. 0, or -ENOSPC after a message that says how much is missing where. */
-int temporary_space_check(struct job *job, const struct sort_spec *spec);
+int temp_space_check(struct job *job, const struct sort_spec *spec);
 
 /* The same when a run has been spilled. */
-int temporary_space_check_again(const struct job *job);
+int temp_space_recheck(const struct job *job);

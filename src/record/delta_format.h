@@ -2,7 +2,7 @@
  * delta_format - the geometry of packed codes (see delta_pack.h); host and device
  *
  * All that the two back ends have to agree on but the bits themselves: where in a block something
- * stands, and how many bytes it takes. A block holds n codes of code_nbytes; its codes take at most
+ * stands, and how many bytes it takes. A block holds n codes of key_only_key_nbytes; its codes take at most
  * 2^30 bytes.
  */
 #pragma once
@@ -39,37 +39,37 @@ static inline GSORT_HD uint32_t delta_miniblock_nbytes(uint32_t n, uint32_t widt
 }
 
 /* Bases, then widths, then zeros. */
-static inline GSORT_HD uint64_t delta_widths_offset(uint64_t n, uint32_t code_nbytes)
+static inline GSORT_HD uint64_t delta_widths_offset(uint64_t n, uint32_t key_nbytes)
 {
-	return delta_n_miniblocks(n) * code_nbytes;
+	return delta_n_miniblocks(n) * key_nbytes;
 }
 
-static inline GSORT_HD uint64_t delta_header_nbytes(uint64_t n, uint32_t code_nbytes)
+static inline GSORT_HD uint64_t delta_header_nbytes(uint64_t n, uint32_t key_nbytes)
 {
-	return delta_round_up(delta_n_miniblocks(n) * (code_nbytes + 1));
+	return delta_round_up(delta_n_miniblocks(n) * (key_nbytes + 1));
 }
 
-/* All in all, with packed differences of packed_nbytes. */
-static inline GSORT_HD uint64_t delta_block_nbytes(uint64_t n, uint32_t code_nbytes,
+/* All in all, with packed differences of block_packed_nbytes. */
+static inline GSORT_HD uint64_t delta_block_nbytes(uint64_t n, uint32_t key_nbytes,
 						   uint64_t packed_nbytes)
 {
-	return delta_round_up(delta_header_nbytes(n, code_nbytes) + packed_nbytes +
+	return delta_round_up(delta_header_nbytes(n, key_nbytes) + packed_nbytes +
 			      DELTA_SLACK_NBYTES);
 }
 
 /* The widest difference but for the full one. */
-static inline GSORT_HD uint32_t delta_most_width(uint32_t code_nbytes)
+static inline GSORT_HD uint32_t delta_max_width(uint32_t key_nbytes)
 {
-	return code_nbytes == 4 ? 32 : 8 * code_nbytes - 8;
+	return key_nbytes == 4 ? 32 : 8 * key_nbytes - 8;
 }
 
 /* The width for differences of at most so many bits. */
-static inline GSORT_HD uint32_t delta_width(uint32_t n_bits, uint32_t code_nbytes)
+static inline GSORT_HD uint32_t delta_width(uint32_t n_bits, uint32_t key_nbytes)
 {
-	return n_bits > delta_most_width(code_nbytes) ? 8 * code_nbytes : n_bits;
+	return n_bits > delta_max_width(key_nbytes) ? 8 * key_nbytes : n_bits;
 }
 
-static inline GSORT_HD bool delta_is_width(uint32_t width, uint32_t code_nbytes)
+static inline GSORT_HD bool delta_is_width(uint32_t width, uint32_t key_nbytes)
 {
-	return width <= delta_most_width(code_nbytes) || width == 8 * code_nbytes;
+	return width <= delta_max_width(key_nbytes) || width == 8 * key_nbytes;
 }

@@ -26,14 +26,14 @@ static size_t n_groups(size_t n)
 }
 
 /* Of n codes whose miniblocks have these widths, all in all. */
-static size_t encoded_nbytes(size_t n, uint32_t code_nbytes, const unsigned char *widths)
+static size_t encoded_nbytes(size_t n, uint32_t key_nbytes, const unsigned char *widths)
 {
 	size_t nbytes = 0;
 
 	for (size_t first = 0; first < n; first += DELTA_MINIBLOCK_N)
 		nbytes += delta_miniblock_nbytes(delta_miniblock_n(n, first),
 						 widths[first / DELTA_MINIBLOCK_N]);
-	return delta_block_nbytes(n, code_nbytes, nbytes);
+	return delta_block_nbytes(n, key_nbytes, nbytes);
 }
 
 static unsigned bit_length(uint128_t value)
@@ -49,13 +49,13 @@ static unsigned bit_length(uint128_t value)
 #define SIXTEEN_WIDTHS(x, w)                                                                       \
 	FOUR_WIDTHS(x, w) FOUR_WIDTHS(x, w + 4) FOUR_WIDTHS(x, w + 8) FOUR_WIDTHS(x, w + 12)
 
-#define CODE uint32_t
+#define KEY uint32_t
 #define WORD uint64_t
 #define NAME(stem) stem##_4
 #define EACH_WIDTH(x) SIXTEEN_WIDTHS(x, 1) SIXTEEN_WIDTHS(x, 17)
 #include "src/record/delta_pack.inc"
 
-#define CODE uint64_t
+#define KEY uint64_t
 #define WORD uint64_t
 #define NAME(stem) stem##_8
 #define EACH_WIDTH(x)                                                                              \
@@ -63,36 +63,36 @@ static unsigned bit_length(uint128_t value)
 	SIXTEEN_WIDTHS(x, 17) SIXTEEN_WIDTHS(x, 33) FOUR_WIDTHS(x, 49) FOUR_WIDTHS(x, 53)
 #include "src/record/delta_pack.inc"
 
-#define CODE uint128_t
+#define KEY uint128_t
 #define WORD uint128_t
 #define NAME(stem) stem##_16
 #define EACH_WIDTH(x)
 #include "src/record/delta_pack.inc"
 
-size_t delta_encode(const void *codes, size_t n, uint32_t code_nbytes, void *stored,
+size_t delta_encode(const void *keys, size_t n, uint32_t key_nbytes, void *packed,
 		    size_t capacity)
 {
-	switch (code_nbytes) {
+	switch (key_nbytes) {
 	case 4:
-		return encode_4(codes, n, stored, capacity);
+		return encode_4(keys, n, packed, capacity);
 	case 8:
-		return encode_8(codes, n, stored, capacity);
+		return encode_8(keys, n, packed, capacity);
 	default:
-		assert(code_nbytes == 16);
-		return encode_16(codes, n, stored, capacity);
+		assert(key_nbytes == 16);
+		return encode_16(keys, n, packed, capacity);
 	}
 }
 
-int delta_decode(const void *stored, size_t stored_nbytes, void *codes, size_t n,
-		 uint32_t code_nbytes)
+int delta_decode(const void *packed, size_t packed_nbytes, void *keys, size_t n,
+		 uint32_t key_nbytes)
 {
-	switch (code_nbytes) {
+	switch (key_nbytes) {
 	case 4:
-		return decode_4(stored, stored_nbytes, codes, n);
+		return decode_4(packed, packed_nbytes, keys, n);
 	case 8:
-		return decode_8(stored, stored_nbytes, codes, n);
+		return decode_8(packed, packed_nbytes, keys, n);
 	default:
-		assert(code_nbytes == 16);
-		return decode_16(stored, stored_nbytes, codes, n);
+		assert(key_nbytes == 16);
+		return decode_16(packed, packed_nbytes, keys, n);
 	}
 }

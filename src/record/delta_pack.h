@@ -34,15 +34,15 @@
 #include <stdint.h>
 
 /*
- * Encode n codes of code_nbytes, an array aligned for them, into at most `capacity` bytes. Returns
+ * Encode n codes of key_only_key_nbytes, an array aligned for them, into at most `capacity` bytes. Returns
  * how many it took, or 0 if that would be more than there are; they then hold anything.
  */
-size_t delta_encode(const void *codes, size_t n, uint32_t code_nbytes, void *stored,
+size_t delta_encode(const void *keys, size_t n, uint32_t key_nbytes, void *packed,
 		    size_t capacity);
 
 /*
  * Back to n codes. Returns 0, or -EBADMSG when `stored` is not what any n codes are encoded as; the
  * codes may then hold anything. Reads and writes nothing but the two ranges, whatever they hold.
  */
-int delta_decode(const void *stored, size_t stored_nbytes, void *codes, size_t n,
-		 uint32_t code_nbytes);
+int delta_decode(const void *packed, size_t packed_nbytes, void *keys, size_t n,
+		 uint32_t key_nbytes);

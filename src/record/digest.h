@@ -39,21 +39,21 @@ static inline GSORT_HD uint64_t digest_mix64(uint64_t x)
 
 /* The word of record bytes [at, at + 8), zero-padded past the record's end; any alignment. */
 static inline GSORT_HD uint64_t digest_word(const unsigned char *record, uint64_t record_nbytes,
-					    uint64_t at)
+					    uint64_t offset)
 {
-	const uint64_t n = at >= record_nbytes    ? 0 :
-			   record_nbytes - at < 8 ? record_nbytes - at :
+	const uint64_t n = offset >= record_nbytes    ? 0 :
+			   record_nbytes - offset < 8 ? record_nbytes - offset :
 						    8;
 	uint64_t word = 0;
 
 #ifndef __CUDA_ARCH__
 	if (n == 8) {
-		memcpy(&word, record + at, 8);
+		memcpy(&word, record + offset, 8);
 		return word;
 	}
 #endif
 	for (uint64_t i = 0; i < n; i++)
-		word |= (uint64_t)record[at + i] << 8 * i;
+		word |= (uint64_t)record[offset + i] << 8 * i;
 	return word;
 }
 
@@ -68,20 +68,20 @@ static inline GSORT_HD uint64_t digest_fold(uint64_t a, uint64_t b)
 #define DIGEST_HIGH_SEED UINT64_C(0xd6e8feb86659fd93)
 
 /* What the words at `at` are exchanged by. */
-static inline GSORT_HD uint64_t digest_mask_low(uint64_t at)
+static inline GSORT_HD uint64_t digest_mask_low(uint64_t offset)
 {
-	return (2 * at + 1) * DIGEST_SEED;
+	return (2 * offset + 1) * DIGEST_SEED;
 }
 
-static inline GSORT_HD uint64_t digest_mask_high(uint64_t at)
+static inline GSORT_HD uint64_t digest_mask_high(uint64_t offset)
 {
-	return (2 * at + 1) * DIGEST_HIGH_SEED;
+	return (2 * offset + 1) * DIGEST_HIGH_SEED;
 }
 
 /* What words [at, at + 16) of a record add to its hash. */
-static inline GSORT_HD uint64_t digest_pair(uint64_t lo, uint64_t hi, uint64_t at)
+static inline GSORT_HD uint64_t digest_pair(uint64_t lo, uint64_t hi, uint64_t offset)
 {
-	return digest_fold(lo ^ digest_mask_low(at), hi ^ digest_mask_high(at));
+	return digest_fold(lo ^ digest_mask_low(offset), hi ^ digest_mask_high(offset));
 }
 
 /* The definition, for a record of any length; the fast paths elsewhere must agree. */
@@ -90,13 +90,13 @@ static inline GSORT_HD uint64_t digest_record(const unsigned char *record, uint6
 	uint64_t hash = DIGEST_SEED;
 
 	if (record_nbytes <= 16) {
-		for (uint64_t at = 0; at < record_nbytes; at += 8)
-			hash = digest_mix64(hash ^ digest_word(record, record_nbytes, at));
+		for (uint64_t offset = 0; offset < record_nbytes; offset += 8)
+			hash = digest_mix64(hash ^ digest_word(record, record_nbytes, offset));
 		return hash;
 	}
-	for (uint64_t at = 0; at < record_nbytes; at += 16)
-		hash += digest_pair(digest_word(record, record_nbytes, at),
-				    digest_word(record, record_nbytes, at + 8), at);
+	for (uint64_t offset = 0; offset < record_nbytes; offset += 16)
+		hash += digest_pair(digest_word(record, record_nbytes, offset),
+				    digest_word(record, record_nbytes, offset + 8), offset);
 	return digest_mix64(hash);
 }
 
@@ -112,10 +112,10 @@ static inline GSORT_HD uint64_t digest_word16(uint64_t lo, uint64_t hi)
 	return digest_mix64(digest_word8(lo) ^ hi);
 }
 
-static inline void digest_add(struct digest *to, struct digest more)
+static inline void digest_add(struct digest *total, struct digest addend)
 {
-	to->n_records += more.n_records;
-	to->sum += more.sum;
+	total->n_records += addend.n_records;
+	total->sum += addend.sum;
 }
 
 static inline bool digest_equal(struct digest a, struct digest b)

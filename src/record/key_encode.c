@@ -30,33 +30,33 @@ enum { BLOCK_N = 256 };
 #define NOINLINE __attribute__((noinline))
 
 /* The arguments of either way. */
-struct batch {
-	const struct code_map *map;
-	const void *from;
-	void *to;
+struct encode_job {
+	const struct key_encoding *encoding;
+	const void *source;
+	void *destination;
 	uint64_t n;
 	bool strict;
 	struct digest *digest;     /* of encode */
-	struct decode_result *ret; /* of decode */
+	struct decode_result *result; /* of decode */
 };
 
 #define ELEMENT uint32_t
 #define WORD uint32_t
-#define CODE(stem) stem##_4
+#define SIZED(stem) stem##_4
 #define NAME(stem) stem##_4
 #define TARGET
 #include "src/record/key_encode.inc"
 
 #define ELEMENT uint64_t
 #define WORD uint64_t
-#define CODE(stem) stem##_8
+#define SIZED(stem) stem##_8
 #define NAME(stem) stem##_8
 #define TARGET
 #include "src/record/key_encode.inc"
 
 #define ELEMENT uint128_t
 #define WORD uint64_t
-#define CODE(stem) stem##_16
+#define SIZED(stem) stem##_16
 #define NAME(stem) stem##_16
 #define TARGET
 #include "src/record/key_encode.inc"
@@ -66,21 +66,21 @@ struct batch {
 
 #define ELEMENT uint32_t
 #define WORD uint32_t
-#define CODE(stem) stem##_4
+#define SIZED(stem) stem##_4
 #define NAME(stem) stem##_4_avx512
 #define TARGET AVX512
 #include "src/record/key_encode.inc"
 
 #define ELEMENT uint64_t
 #define WORD uint64_t
-#define CODE(stem) stem##_8
+#define SIZED(stem) stem##_8
 #define NAME(stem) stem##_8_avx512
 #define TARGET AVX512
 #include "src/record/key_encode.inc"
 
 #define ELEMENT uint128_t
 #define WORD uint64_t
-#define CODE(stem) stem##_16
+#define SIZED(stem) stem##_16
 #define NAME(stem) stem##_16_avx512
 #define TARGET AVX512
 #include "src/record/key_encode.inc"
@@ -88,7 +88,7 @@ struct batch {
 
 /* stem and target (batch, n) for the n that is record_nbytes, as a constant. */
 #define DISPATCH(stem, target, batch)                                                              \
-	switch ((batch)->map->record_nbytes) {                                                     \
+	switch ((batch)->encoding->record_nbytes) {                                                     \
 	case 1:                                                                                    \
 		stem##_4##target(batch, 1);                                                        \
 		break;                                                                             \
@@ -139,60 +139,60 @@ struct batch {
 		break;                                                                             \
 	}
 
-static void encode_plain(const struct batch *batch)
+static void encode_plain(const struct encode_job *job)
 {
-	DISPATCH(encode_all, , batch)
+	DISPATCH(encode_all, , job)
 }
 
-static void decode_plain(const struct batch *batch)
+static void decode_plain(const struct encode_job *job)
 {
-	DISPATCH(decode_all, , batch)
+	DISPATCH(decode_all, , job)
 }
 
 #ifdef __x86_64__
-static bool have_avx512(void)
+static bool has_avx512(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-AVX512 static void encode_avx512(const struct batch *batch){ DISPATCH(encode_all, _avx512, batch) }
+AVX512 static void encode_avx512(const struct encode_job *job){ DISPATCH(encode_all, _avx512, job) }
 
-AVX512 static void decode_avx512(const struct batch *batch)
+AVX512 static void decode_avx512(const struct encode_job *job)
 {
-	DISPATCH(decode_all, _avx512, batch)
+	DISPATCH(decode_all, _avx512, job)
 }
 #else
 #define encode_avx512 encode_plain
 #define decode_avx512 decode_plain
 
-static bool have_avx512(void)
+static bool has_avx512(void)
 {
 	return false;
 }
 #endif
 
-void codes_encode(const struct layout *layout, const void *records, uint64_t n, void *codes,
+void key_encode_batch(const struct layout *layout, const void *records, uint64_t n, void *keys,
 		  struct digest *digest)
 {
-	const struct batch batch = {
-		.map = &layout->map, .from = records, .to = codes, .n = n, .digest = digest
+	const struct encode_job job = {
+		.encoding = &layout->encoding, .source = records, .destination = keys, .n = n, .digest = digest
 	};
 
-	(have_avx512() ? encode_avx512 : encode_plain)(&batch);
+	(has_avx512() ? encode_avx512 : encode_plain)(&job);
 }
 
-void codes_decode(const struct layout *layout, const void *codes, uint64_t n, bool strict,
+void key_decode_batch(const struct layout *layout, const void *keys, uint64_t n, bool strict,
 		  void *records, struct decode_result *ret_result)
 {
-	const struct batch batch = {
-		.map = &layout->map,
-		.from = codes,
-		.to = records,
+	const struct encode_job job = {
+		.encoding = &layout->encoding,
+		.source = keys,
+		.destination = records,
 		.n = n,
 		.strict = strict,
-		.ret = ret_result,
+		.result = ret_result,
 	};
 
-	(have_avx512() ? decode_avx512 : decode_plain)(&batch);
+	(has_avx512() ? decode_avx512 : decode_plain)(&job);
 }

@@ -1,7 +1,7 @@
 /*
  * key_encode - records to codes and back, many at a time, and what is learnt on the way
  *
- * For layouts in which a record is a code (layout_is_plain()); of one record alone, see
+ * For layouts in which a record is a code (layout_is_key_only()); of one record alone, see
  * layout_encode(). What sorts and what verifies both use it: it is the definition, only faster.
  */
 #pragma once
@@ -12,7 +12,7 @@
 struct decode_result {
 	struct digest digest; /* of the records written */
 	uint64_t n_disorders; /* neighbours that are out of order */
-	code_t first, last;   /* elements at the edges, if n > 0: the caller compares windows */
+	encoded_key_t first, last;   /* elements at the edges, if n > 0: the caller compares windows */
 };
 
 /*
@@ -20,12 +20,12 @@ struct decode_result {
  * Records may have any alignment, codes are aligned to their size. The two may be the same memory,
  * or overlap if the records end where the codes end (then they expand in place).
  */
-void codes_encode(const struct layout *layout, const void *records, uint64_t n, void *codes,
+void key_encode_batch(const struct layout *layout, const void *records, uint64_t n, void *keys,
 		  struct digest *digest);
 
 /*
  * Codes to records, in place if asked. strict: equal neighbours are disorder, too. Alignment as
  * above.
  */
-void codes_decode(const struct layout *layout, const void *codes, uint64_t n, bool strict,
+void key_decode_batch(const struct layout *layout, const void *keys, uint64_t n, bool strict,
 		  void *records, struct decode_result *ret_result);

@@ -59,7 +59,7 @@ struct mask128 {
 };
 
 /* The order of bytes turned around. */
-static inline GSORT_HD uint32_t code_swap_4(uint32_t x)
+static inline GSORT_HD uint32_t byte_swap_4(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
 	return __byte_perm(x, 0, 0x0123);
@@ -68,22 +68,22 @@ static inline GSORT_HD uint32_t code_swap_4(uint32_t x)
 #endif
 }
 
-static inline GSORT_HD uint64_t code_swap_8(uint64_t x)
+static inline GSORT_HD uint64_t byte_swap_8(uint64_t x)
 {
 #ifdef __CUDA_ARCH__
-	return (uint64_t)code_swap_4((uint32_t)x) << 32 | code_swap_4((uint32_t)(x >> 32));
+	return (uint64_t)byte_swap_4((uint32_t)x) << 32 | byte_swap_4((uint32_t)(x >> 32));
 #else
 	return __builtin_bswap64(x);
 #endif
 }
 
-static inline GSORT_HD uint128_t code_swap_16(uint128_t x)
+static inline GSORT_HD uint128_t byte_swap_16(uint128_t x)
 {
-	return (uint128_t)code_swap_8((uint64_t)x) << 64 | code_swap_8((uint64_t)(x >> 64));
+	return (uint128_t)byte_swap_8((uint64_t)x) << 64 | byte_swap_8((uint64_t)(x >> 64));
 }
 
 /* Some bytes of a word to another word, or to other places in it. */
-struct code_move {
+struct byte_move {
 	uint64_t mask;  /* of those that are taken, where they come to */
 	uint8_t from;   /* which word, 0 or 1; */
 	bool swap;      /* turned around; */
@@ -92,44 +92,44 @@ struct code_move {
 };
 
 /* Floats of one width among the keys. */
-struct code_fold {
+struct float_fields {
 	struct mask128 signs; /* in the bits */
-	uint8_t n_below;      /* bits from the sign down to the lowest */
+	uint8_t n_magnitude_bits;      /* bits from the sign down to the lowest */
 };
 
 /* A byte can be moved in one way only, and floats of five widths have 15 bytes. */
-enum { CODE_MOST_MOVES = 16, CODE_MOST_FOLDS = 5 };
+enum { KEY_ENCODING_MAX_MOVES = 16, KEY_ENCODING_MAX_FLOATS = 5 };
 
 /* Plain data, passed by value to kernels; key_encoding_plan.h makes it. */
-struct code_map {
+struct key_encoding {
 	uint8_t record_nbytes;  /* 1..16 */
 	uint8_t element_nbytes; /* 4, 8 or 16; the smallest that holds the record */
 	bool swap;              /* most significant byte first in the record: no moves */
 	bool is_float;          /* fold negative values of the whole record */
-	struct mask128 flip;    /* within the low record_nbytes */
-	struct mask128 turn;    /* the same; added; of one key */
+	struct mask128 xor_mask;    /* within the low record_nbytes */
+	struct mask128 nan_offset;    /* the same; added; of one key */
 	/* Of several keys, where that is more: */
-	uint8_t n_moves, n_folds;
-	struct code_fold folds[CODE_MOST_FOLDS];
-	struct code_move moves[CODE_MOST_MOVES]; /* from raw to bits, n_moves; ... */
-	struct code_move back[CODE_MOST_MOVES];  /* ... and back, as many */
+	uint8_t n_moves, n_floats;
+	struct float_fields floats[KEY_ENCODING_MAX_FLOATS];
+	struct byte_move moves[KEY_ENCODING_MAX_MOVES]; /* from raw to bits, n_moves; ... */
+	struct byte_move back[KEY_ENCODING_MAX_MOVES];  /* ... and back, as many */
 };
 
 /* Does encoding leave the bytes as they are? Then a record is its element. */
-static inline GSORT_HD bool code_map_is_identity(const struct code_map *map)
+static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *encoding)
 {
-	return map->record_nbytes == map->element_nbytes && !map->swap && !map->n_moves &&
-	       !map->is_float && !map->n_folds && !map->flip.lo && !map->flip.hi && !map->turn.lo &&
-	       !map->turn.hi;
+	return encoding->record_nbytes == encoding->element_nbytes && !encoding->swap && !encoding->n_moves &&
+	       !encoding->is_float && !encoding->n_floats && !encoding->xor_mask.lo && !encoding->xor_mask.hi && !encoding->nan_offset.lo &&
+	       !encoding->nan_offset.hi;
 }
 
 /* word: that of moves. */
-#define CODE_DEFINE(suffix, type, word_suffix, word)                                               \
-	static inline GSORT_HD type code_mask_##suffix(struct mask128 mask)                        \
+#define KEY_ENCODING_DEFINE(suffix, type, word_suffix, word)                                               \
+	static inline GSORT_HD type mask128_get_##suffix(struct mask128 mask)                        \
 	{                                                                                          \
 		return (type)(((uint128_t)mask.hi << 64) | mask.lo);                               \
 	}                                                                                          \
-	static inline GSORT_HD type code_fold_##suffix(type bits, const struct code_map *map)      \
+	static inline GSORT_HD type sign_invert_mask_##suffix(type bits, const struct key_encoding *map)      \
 	{                                                                                          \
 		const unsigned top = map->record_nbytes * 8u - 1;                                  \
 		const type below = (type)(((type)1 << top) - 1);                                   \
@@ -137,81 +137,81 @@ static inline GSORT_HD bool code_map_is_identity(const struct code_map *map)
 		return map->is_float && (bits >> top & 1) ? below : (type)0;                       \
 	}                                                                                          \
 	/* The bits below each sign that is set: what is borrowed for its lowest one. */           \
-	static inline GSORT_HD type code_fold_some_##suffix(type bits,                             \
-							    const struct code_fold *fold)          \
+	static inline GSORT_HD type float_invert_mask_##suffix(type bits,                             \
+							    const struct float_fields *fold)          \
 	{                                                                                          \
-		const type signs = bits & code_mask_##suffix(fold->signs);                         \
+		const type signs = bits & mask128_get_##suffix(fold->signs);                         \
                                                                                                    \
-		return signs - (signs >> fold->n_below);                                           \
+		return signs - (signs >> fold->n_magnitude_bits);                                           \
 	}                                                                                          \
-	static inline GSORT_HD type code_fold_all_##suffix(type bits, const struct code_map *map)  \
+	static inline GSORT_HD type invert_negatives_##suffix(type bits, const struct key_encoding *map)  \
 	{                                                                                          \
-		type folded = bits ^ code_fold_##suffix(bits, map);                                \
+		type folded = bits ^ sign_invert_mask_##suffix(bits, map);                                \
                                                                                                    \
-		for (unsigned i = 0; i < map->n_folds; i++)                                        \
-			folded ^= code_fold_some_##suffix(bits, &map->folds[i]);                   \
+		for (unsigned i = 0; i < map->n_floats; i++)                                        \
+			folded ^= float_invert_mask_##suffix(bits, &map->floats[i]);                   \
 		return folded;                                                                     \
 	}                                                                                          \
 	/* What is left of a sum within record_nbytes. */                                          \
-	static inline GSORT_HD type code_within_##suffix(type sum, const struct code_map *map)     \
+	static inline GSORT_HD type truncate_key_##suffix(type sum, const struct key_encoding *map)     \
 	{                                                                                          \
 		return sum & (type)((type) ~(type)0 >> 8 * (sizeof(type) - map->record_nbytes));   \
 	}                                                                                          \
-	static inline GSORT_HD type code_encode_##suffix(type bits, const struct code_map *map)    \
+	static inline GSORT_HD type encode_key_bits_##suffix(type bits, const struct key_encoding *map)    \
 	{                                                                                          \
-		const type code = code_fold_all_##suffix(bits, map) ^                              \
-				  code_mask_##suffix(map->flip);                                   \
+		const type code = invert_negatives_##suffix(bits, map) ^                              \
+				  mask128_get_##suffix(map->xor_mask);                                   \
                                                                                                    \
-		return code_within_##suffix(code + code_mask_##suffix(map->turn), map);            \
+		return truncate_key_##suffix(code + mask128_get_##suffix(map->nan_offset), map);            \
 	}                                                                                          \
-	static inline GSORT_HD type code_decode_##suffix(type code, const struct code_map *map)    \
+	static inline GSORT_HD type decode_key_bits_##suffix(type code, const struct key_encoding *map)    \
 	{                                                                                          \
-		const type turned = code - code_mask_##suffix(map->turn);                          \
+		const type turned = code - mask128_get_##suffix(map->nan_offset);                          \
                                                                                                    \
-		return code_fold_all_##suffix(                                                     \
-			code_within_##suffix(turned, map) ^ code_mask_##suffix(map->flip), map);   \
+		return invert_negatives_##suffix(                                                     \
+			truncate_key_##suffix(turned, map) ^ mask128_get_##suffix(map->xor_mask), map);   \
 	}                                                                                          \
 	/* What a move makes of its word. */                                                       \
-	static inline GSORT_HD word code_move_##suffix(word from, const struct code_move *move)    \
+	static inline GSORT_HD word byte_move_##suffix(word from, const struct byte_move *move)    \
 	{                                                                                          \
 		const unsigned n_bits = 8 * sizeof(word), up = move->rotate;                       \
-		const word turned = move->swap ? code_swap_##word_suffix(from) : from;             \
+		const word turned = move->swap ? byte_swap_##word_suffix(from) : from;             \
                                                                                                    \
 		return (turned << up | turned >> ((n_bits - up) % n_bits)) & (word)move->mask;     \
 	}                                                                                          \
-	static inline GSORT_HD type code_move_all_##suffix(                                        \
-		type from, const struct code_move *moves, unsigned n)                              \
+	static inline GSORT_HD type byte_move_all_##suffix(                                        \
+		type from, const struct byte_move *moves, unsigned n)                              \
 	{                                                                                          \
 		type to = 0;                                                                       \
                                                                                                    \
 		for (unsigned i = 0; i < n; i++)                                                   \
-			to |= (type)code_move_##suffix((word)(from >> 64 * moves[i].from),         \
+			to |= (type)byte_move_##suffix((word)(from >> 64 * moves[i].from),         \
 						       &moves[i])                                  \
 			      << 64 * moves[i].to;                                                 \
 		return to;                                                                         \
 	}                                                                                          \
 	/* Between raw and bits, where no moves are needed: it is the same way. */                 \
-	static inline GSORT_HD type code_turn_##suffix(type value, const struct code_map *map)     \
+	static inline GSORT_HD type swap_key_bytes_##suffix(type value, const struct key_encoding *map)     \
 	{                                                                                          \
 		const unsigned above = 8 * ((unsigned)sizeof value - map->record_nbytes);          \
                                                                                                    \
-		return map->swap ? code_swap_##suffix(value) >> above : value;                     \
+		return map->swap ? byte_swap_##suffix(value) >> above : value;                     \
 	}                                                                                          \
-	static inline GSORT_HD type code_of_raw_##suffix(type raw, const struct code_map *map)     \
+	static inline GSORT_HD type encode_raw_key_##suffix(type raw, const struct key_encoding *map)     \
 	{                                                                                          \
-		return code_encode_##suffix(map->n_moves ? code_move_all_##suffix(raw, map->moves, \
+		return encode_key_bits_##suffix(map->n_moves ? byte_move_all_##suffix(raw, map->moves, \
 										  map->n_moves) :  \
-							   code_turn_##suffix(raw, map),           \
+							   swap_key_bytes_##suffix(raw, map),           \
 					    map);                                                  \
 	}                                                                                          \
-	static inline GSORT_HD type code_raw_of_##suffix(type code, const struct code_map *map)    \
+	static inline GSORT_HD type decode_raw_key_##suffix(type code, const struct key_encoding *map)    \
 	{                                                                                          \
-		const type bits = code_decode_##suffix(code, map);                                 \
+		const type bits = decode_key_bits_##suffix(code, map);                                 \
                                                                                                    \
-		return map->n_moves ? code_move_all_##suffix(bits, map->back, map->n_moves) :      \
-				      code_turn_##suffix(bits, map);                               \
+		return map->n_moves ? byte_move_all_##suffix(bits, map->back, map->n_moves) :      \
+				      swap_key_bytes_##suffix(bits, map);                               \
 	}
 
-CODE_DEFINE(4, uint32_t, 4, uint32_t)
-CODE_DEFINE(8, uint64_t, 8, uint64_t)
-CODE_DEFINE(16, uint128_t, 8, uint64_t)
+KEY_ENCODING_DEFINE(4, uint32_t, 4, uint32_t)
+KEY_ENCODING_DEFINE(8, uint64_t, 8, uint64_t)
+KEY_ENCODING_DEFINE(16, uint128_t, 8, uint64_t)

@@ -6,7 +6,7 @@
 #include "src/record/layout.h"
 
 /* Do the keys have each byte of a record of record_nbytes <= 16 once? */
-bool code_map_covers(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
+bool key_encoding_covers(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
 
 /* For keys that do. */
-struct code_map code_map_make(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
+struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);

@@ -14,20 +14,20 @@ static struct key_prefix_step make_step(const struct key_field *field, uint64_t 
 	const uint128_t sign = (uint128_t)1 << 127;
 	const uint128_t mask = top_bytes(field->nbytes);
 	const uint64_t last = record_nbytes < 16 ? 0 : record_nbytes - 16;
-	const uint64_t load_at = field->offset < last ? field->offset : last;
-	const uint32_t skipped = field->offset - (uint32_t)load_at;
+	const uint64_t load_offset = field->offset < last ? field->offset : last;
+	const uint32_t skipped = field->offset - (uint32_t)load_offset;
 
 	if (field->form != KEY_FORM_BITS)
 		return (struct key_prefix_step){
-			.value = field,
+			.value_field = field,
 			.shift_up = (uint8_t)(128 - 8 * field->nbytes),
 			.shift_down = (uint8_t)(8 * field->start),
 		};
 	return (struct key_prefix_step){
 		.mask = mask,
-		.fold = field->is_float ? mask & ~sign : 0,
-		.flip = (field->has_sign ? sign : 0) ^ (field->descending ? mask : 0),
-		.load_at = (uint32_t)load_at,
+		.negative_xor_mask = field->is_float ? mask & ~sign : 0,
+		.xor_mask = (field->has_sign ? sign : 0) ^ (field->descending ? mask : 0),
+		.load_offset = (uint32_t)load_offset,
 		.shift_up =
 			(uint8_t)(8 * (field->reversed ? 16 - skipped - field->nbytes : skipped)),
 		.shift_down = (uint8_t)(8 * field->start),

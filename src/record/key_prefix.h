@@ -23,13 +23,13 @@ enum { KEY_PREFIX_NBYTES = 16 };
 
 struct key_prefix_step {
 	uint128_t mask; /* of the field's bytes, at the top */
-	uint128_t fold; /* for a negative float */
-	uint128_t flip;
-	uint32_t load_at; /* in the record */
+	uint128_t negative_xor_mask; /* for a negative float */
+	uint128_t xor_mask;
+	uint32_t load_offset; /* in the record */
 	uint8_t shift_up; /* bits, after loading */
 	uint8_t shift_down;
 	bool reversed;
-	const struct key_field *value; /* of a field that is not made of bits; else NULL */
+	const struct key_field *value_field; /* of a field that is not made of bits; else NULL */
 };
 
 struct key_prefix {
@@ -55,23 +55,23 @@ static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
 					const unsigned char *record)
 {
 	const bool is_short = prefix->record_nbytes < 16;
-	const uint128_t whole = is_short ? load_upto_16(record, prefix->record_nbytes) : 0;
+	const uint128_t record_word = is_short ? load_upto_16(record, prefix->record_nbytes) : 0;
 	uint128_t key = 0;
 
 	for (uint32_t i = 0; i < prefix->n_steps; i++) {
 		const struct key_prefix_step *step = &prefix->steps[i];
 		uint128_t loaded, word;
 
-		if (step->value) {
-			word = key_field_load(step->value, record, 0, step->value->nbytes);
+		if (step->value_field) {
+			word = key_field_load(step->value_field, record, 0, step->value_field->nbytes);
 			key |= word << step->shift_up >> step->shift_down;
 			continue;
 		}
-		loaded = is_short ? whole : load_16(record + step->load_at);
-		word = (step->reversed ? loaded : code_swap_16(loaded)) << step->shift_up;
+		loaded = is_short ? record_word : load_16(record + step->load_offset);
+		word = (step->reversed ? loaded : byte_swap_16(loaded)) << step->shift_up;
 
 		word &= step->mask;
-		word ^= (sign_mask(word) & step->fold) ^ step->flip;
+		word ^= (sign_mask(word) & step->negative_xor_mask) ^ step->xor_mask;
 		key |= word >> step->shift_down;
 	}
 	return key;

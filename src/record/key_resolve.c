@@ -15,44 +15,44 @@
 #include "src/record/schema.h"
 
 /* What can stand behind a name. */
-static const struct order {
-	const char *end;
+static const struct key_order {
+	const char *suffix;
 	bool descending, has_order, numeric;
 } orders[] = {
-	{ .end = "" },
-	{ .end = ":r", .descending = true },
-	{ .end = ":n", .has_order = true, .numeric = true },
-	{ .end = ":t", .has_order = true },
-	{ .end = ":n:r", .has_order = true, .numeric = true, .descending = true },
-	{ .end = ":t:r", .has_order = true, .descending = true },
-	{ .end = ":numpy", .has_order = true, .numeric = true },
-	{ .end = ":total", .has_order = true },
-	{ .end = ":numpy:r", .has_order = true, .numeric = true, .descending = true },
-	{ .end = ":total:r", .has_order = true, .descending = true },
+	{ .suffix = "" },
+	{ .suffix = ":r", .descending = true },
+	{ .suffix = ":n", .has_order = true, .numeric = true },
+	{ .suffix = ":t", .has_order = true },
+	{ .suffix = ":n:r", .has_order = true, .numeric = true, .descending = true },
+	{ .suffix = ":t:r", .has_order = true, .descending = true },
+	{ .suffix = ":numpy", .has_order = true, .numeric = true },
+	{ .suffix = ":total", .has_order = true },
+	{ .suffix = ":numpy:r", .has_order = true, .numeric = true, .descending = true },
+	{ .suffix = ":total:r", .has_order = true, .descending = true },
 };
 
 enum { N_ORDERS = sizeof orders / sizeof orders[0] };
 
 /* What is to be sorted by, with room for all of it. */
-struct chosen {
+struct key_list {
 	struct key *keys;
 	uint32_t n;
 };
 
 /* What is chosen from, and the input's name, for messages. */
-struct choosing {
-	const struct fields *fields;
+struct resolve_context {
+	const struct schema *schema;
 	const char *name;
 };
 
-static uint32_t n_columns(const struct fields *fields)
+static uint32_t schema_n_columns(const struct schema *schema)
 {
-	return fields->fields[0].n / fields->n_of_column;
+	return schema->fields[0].n / schema->n_per_column;
 }
 
-static bool has_names(const struct fields *fields)
+static bool has_names(const struct schema *schema)
 {
-	return fields->n > 1 || (fields->n == 1 && *fields->fields[0].name);
+	return schema->n > 1 || (schema->n == 1 && *schema->fields[0].name);
 }
 
 static bool is_same_type(const struct key *a, const struct key *b)
@@ -63,70 +63,70 @@ static bool is_same_type(const struct key *a, const struct key *b)
 
 /* --- messages --- */
 
-static int refuse(const struct choosing *choosing, const char *what)
+static int fail_mismatch(const struct resolve_context *context, const char *problem)
 {
-	const struct fields *fields = choosing->fields;
+	const struct schema *schema = context->schema;
 
-	return fail_hint(-EINVAL, fields->of_file ? HINT_BEHIND_HEADER : HINT_NONE,
-			 fields->header_nbytes, "%s: %s", choosing->name, what);
+	return fail_hint(-EINVAL, schema->from_file ? HINT_SKIP_HEADER : HINT_NONE,
+			 schema->header_nbytes, "%s: %s", context->name, problem);
 }
 
 enum { NAMES_NBYTES = 1024 };
 
 /* As many as have room, each whole; and how many there are beside them. */
-static void list_names(const struct fields *fields, char text[static NAMES_NBYTES])
+static void list_names(const struct schema *schema, char text[static NAMES_NBYTES])
 {
-	const size_t room = NAMES_NBYTES - 32; /* for the number */
-	size_t n = 0, n_others = 0;
+	const size_t capacity = NAMES_NBYTES - 32; /* for the number */
+	size_t n = 0, n_omitted = 0;
 
 	snprintf(text, NAMES_NBYTES, "none");
-	for (size_t i = 0; i < fields->n; i++) {
-		const char *name = fields->fields[i].name;
+	for (size_t i = 0; i < schema->n; i++) {
+		const char *name = schema->fields[i].name;
 
-		if (n_others > 0 || n + strlen(name) + 2 > room)
-			n_others += *name != '\0';
+		if (n_omitted > 0 || n + strlen(name) + 2 > capacity)
+			n_omitted += *name != '\0';
 		else if (*name)
 			n += (size_t)snprintf(text + n, NAMES_NBYTES - n, "%s%s", n ? ", " : "",
 					      name);
 	}
-	if (n_others)
-		snprintf(text + n, NAMES_NBYTES - n, "%s%zu %s", n ? ", and " : "", n_others,
+	if (n_omitted)
+		snprintf(text + n, NAMES_NBYTES - n, "%s%zu %s", n ? ", and " : "", n_omitted,
 			 n ? "more" : "long ones");
 }
 
 /* Does the text end so, with something in front of it? */
-static bool ends(const char *text, const char *end)
+static bool ends_with(const char *text, const char *suffix)
 {
-	const size_t n = strlen(text), n_end = strlen(end);
+	const size_t n = strlen(text), n_suffix = strlen(suffix);
 
-	return n > n_end && strcmp(text + n - n_end, end) == 0;
+	return n > n_suffix && strcmp(text + n - n_suffix, suffix) == 0;
 }
 
-static int fail_unknown(const struct choosing *choosing, const char *text)
+static int fail_unknown(const struct resolve_context *context, const char *text)
 {
-	const struct fields *fields = choosing->fields;
+	const struct schema *schema = context->schema;
 	char names[NAMES_NBYTES];
 
-	if (ends(text, ":r:n") || ends(text, ":r:t") || ends(text, ":r:numpy") ||
-	    ends(text, ":r:total")) {
+	if (ends_with(text, ":r:n") || ends_with(text, ":r:t") || ends_with(text, ":r:numpy") ||
+	    ends_with(text, ":r:total")) {
 		const char *order = strrchr(text, ':');
 
 		return fail(-EINVAL, "%s: there is no field %s; an order stands before r: %.*s%s:r",
-			    choosing->name, text, (int)(order - text) - 2, text, order);
+			    context->name, text, (int)(order - text) - 2, text, order);
 	}
-	if (fields->are_columns)
+	if (schema->has_columns)
 		return fail(-EINVAL, "%s: there is no column %s: they are 0 to %" PRIu32,
-			    choosing->name, text, n_columns(fields) - 1);
-	if (!has_names(fields))
+			    context->name, text, schema_n_columns(schema) - 1);
+	if (!has_names(schema))
 		return fail_hint(-EINVAL, HINT_NO_KEY, 0,
 				 "%s: there is no field %s: its records are one value each",
-				 choosing->name, text);
-	list_names(fields, names);
+				 context->name, text);
+	list_names(schema, names);
 	return fail(-EINVAL, "%s: there is no field %s to sort by; those that have a name: %s",
-		    choosing->name, text, names);
+		    context->name, text, names);
 }
 
-static int fail_ambiguous(const struct choosing *choosing, const char *text,
+static int fail_ambiguous(const struct resolve_context *context, const char *text,
 			  const struct field *field)
 {
 	char type[KEY_TYPE_NBYTES];
@@ -135,14 +135,14 @@ static int fail_ambiguous(const struct choosing *choosing, const char *text,
 	return fail(-EINVAL,
 		    "%s: %s can mean more than one key here: give the one that is meant by its "
 		    "place and type, such as %" PRIu64 ":%s for the field %s",
-		    choosing->name, text, field->key.offset, type, field->name);
+		    context->name, text, field->key.offset, type, field->name);
 }
 
-static int fail_opaque(const struct choosing *choosing, const struct field *field)
+static int fail_opaque(const struct resolve_context *context, const struct field *field)
 {
 	return fail_hint(-EINVAL, HINT_OTHER_KEYS, 0,
 			 "%s: field %s is of type %.100s, which gsort does not sort by",
-			 choosing->name, field->name, field->spelling);
+			 context->name, field->name, field->type_text);
 }
 
 /* --- names --- */
@@ -152,114 +152,114 @@ static bool is_named(const struct field *field, const char *name, size_t n)
 {
 	if (n == 0 || strncmp(field->name, name, n) != 0)
 		return false;
-	return field->name[n] == '\0' || (field->name[n] == '.' && n < field->own_name_at);
+	return field->name[n] == '\0' || (field->name[n] == '.' && n < field->base_name_offset);
 }
 
 /* "12", of n bytes: the number of a column? */
-static bool is_column(const struct fields *fields, const char *name, size_t n, uint32_t *ret_column)
+static bool is_column(const struct schema *schema, const char *name, size_t n, uint32_t *ret_column)
 {
 	char *end;
 	const unsigned long column = strtoul(name, &end, 10);
 
-	if (*name < '0' || *name > '9' || (size_t)(end - name) != n || column >= n_columns(fields))
+	if (*name < '0' || *name > '9' || (size_t)(end - name) != n || column >= schema_n_columns(schema))
 		return false;
 	*ret_column = (uint32_t)column;
 	return true;
 }
 
-/* The first field that such a name is one of; *ret_is_one: of fields of the same name, the only. */
-static const struct field *find(const struct fields *fields, const char *name, size_t n,
-				bool *ret_is_one)
+/* The first field that such a name is one of; *ret_is_unique: of fields of the same name, the only. */
+static const struct field *find_named_field(const struct schema *schema, const char *name, size_t n,
+				bool *ret_is_unique)
 {
-	const struct field *found = NULL;
+	const struct field *first_match = NULL;
 	uint32_t column;
-	unsigned n_found = 0;
+	unsigned n_exact = 0;
 
-	if (fields->are_columns) {
-		*ret_is_one = true;
-		return is_column(fields, name, n, &column) ? fields->fields : NULL;
+	if (schema->has_columns) {
+		*ret_is_unique = true;
+		return is_column(schema, name, n, &column) ? schema->fields : NULL;
 	}
-	for (size_t i = 0; i < fields->n; i++) {
-		const struct field *field = &fields->fields[i];
+	for (size_t i = 0; i < schema->n; i++) {
+		const struct field *field = &schema->fields[i];
 
 		if (!is_named(field, name, n))
 			continue;
-		n_found += field->name[n] == '\0';
-		if (!found)
-			found = field;
+		n_exact += field->name[n] == '\0';
+		if (!first_match)
+			first_match = field;
 	}
-	*ret_is_one = n_found < 2;
-	return found;
+	*ret_is_unique = n_exact < 2;
+	return first_match;
 }
 
 /* What the text can mean: the first field of it, the order, and in how many ways. */
-static unsigned understand(const struct choosing *choosing, const char *text,
-			   const struct field **ret_field, const struct order **ret_order)
+static unsigned interpret_key_text(const struct resolve_context *context, const char *text,
+			   const struct field **ret_field, const struct key_order **ret_order)
 {
-	unsigned n_ways = 0;
+	unsigned n_meanings = 0;
 
 	for (unsigned i = 0; i < N_ORDERS; i++) {
 		const struct field *field;
-		bool is_one;
+		bool is_unique;
 
-		if (!ends(text, orders[i].end))
+		if (!ends_with(text, orders[i].suffix))
 			continue;
-		field = find(choosing->fields, text, strlen(text) - strlen(orders[i].end), &is_one);
+		field = find_named_field(context->schema, text, strlen(text) - strlen(orders[i].suffix), &is_unique);
 		if (!field)
 			continue;
-		n_ways += is_one ? 1 : 2;
+		n_meanings += is_unique ? 1 : 2;
 		*ret_field = field;
 		*ret_order = &orders[i];
 	}
-	return n_ways;
+	return n_meanings;
 }
 
 /* --- choosing --- */
 
-static int add_keys(const struct choosing *choosing, struct chosen *chosen,
+static int add_keys(const struct resolve_context *context, struct key_list *keys,
 		    const struct field *field, uint32_t first, uint32_t n,
-		    const struct order *order)
+		    const struct key_order *order)
 {
 	if (field->is_opaque)
-		return fail_opaque(choosing, field);
+		return fail_opaque(context, field);
 	for (uint32_t i = first; i < first + n; i++) {
 		struct key key = field->key;
 
 		key.offset += (uint64_t)i * key.nbytes;
 		key.descending = order->descending;
-		key.has_order = order->has_order;
+		key.has_explicit_order = order->has_order;
 		if (order->has_order)
 			key.numeric = order->numeric;
-		chosen->keys[chosen->n++] = key;
+		keys->keys[keys->n++] = key;
 	}
 	return 0;
 }
 
 /* A field, a structure with all of its fields, or the number of a column. */
-static int add_named(const struct choosing *choosing, const char *text, const struct order *order,
-		     struct chosen *chosen)
+static int add_named(const struct resolve_context *context, const char *text, const struct key_order *order,
+		     struct key_list *keys)
 {
-	const struct fields *fields = choosing->fields;
-	const size_t n = strlen(text) - strlen(order->end);
-	const uint32_t n_before = chosen->n;
+	const struct schema *schema = context->schema;
+	const size_t n = strlen(text) - strlen(order->suffix);
+	const uint32_t n_before = keys->n;
 	uint32_t column;
 	int r = 0;
 
-	if (fields->are_columns && is_column(fields, text, n, &column))
-		r = add_keys(choosing, chosen, fields->fields, column * fields->n_of_column,
-			     fields->n_of_column, order);
-	for (size_t i = 0; i < fields->n && r == 0 && !fields->are_columns; i++)
-		if (is_named(&fields->fields[i], text, n))
-			r = add_keys(choosing, chosen, &fields->fields[i], 0, fields->fields[i].n,
+	if (schema->has_columns && is_column(schema, text, n, &column))
+		r = add_keys(context, keys, schema->fields, column * schema->n_per_column,
+			     schema->n_per_column, order);
+	for (size_t i = 0; i < schema->n && r == 0 && !schema->has_columns; i++)
+		if (is_named(&schema->fields[i], text, n))
+			r = add_keys(context, keys, &schema->fields[i], 0, schema->fields[i].n,
 				     order);
-	if (r == 0 && order->has_order && !key_has_orders(&chosen->keys[n_before]))
-		r = fail(-EINVAL, "%s: the type of %.*s has no orders :n and :t", choosing->name,
+	if (r == 0 && order->has_order && !key_has_orders(&keys->keys[n_before]))
+		r = fail(-EINVAL, "%s: the type of %.*s has no orders :n and :t", context->name,
 			 (int)n, text);
 	return r;
 }
 
 /* Does a key at its place agree with what the field says that is there? Bytes may be anything. */
-static bool agrees(const struct field *field, const struct key *key)
+static bool key_matches_field(const struct field *field, const struct key *key)
 {
 	const uint64_t begin = field->key.offset, nbytes = field->key.nbytes;
 
@@ -270,141 +270,141 @@ static bool agrees(const struct field *field, const struct key *key)
 	       (key->offset - begin) % nbytes == 0;
 }
 
-int fields_place(const struct fields *fields, const char *name, struct key *key)
+int schema_check_key(const struct schema *schema, const char *name, struct key *key)
 {
-	const struct choosing choosing = { fields, name };
-	char given[KEY_TYPE_NBYTES], found[KEY_TYPE_NBYTES], what[256];
+	const struct resolve_context context = { schema, name };
+	char key_type[KEY_TYPE_NBYTES], field_type[KEY_TYPE_NBYTES], problem[256];
 
-	if (!fields->of_file)
+	if (!schema->from_file)
 		return 0;
-	if (!key->has_order)
+	if (!key->has_explicit_order)
 		key->numeric = key_has_orders(key);
-	for (size_t i = 0; i < fields->n; i++) {
-		const struct field *field = &fields->fields[i];
+	for (size_t i = 0; i < schema->n; i++) {
+		const struct field *field = &schema->fields[i];
 
-		if (agrees(field, key))
+		if (key_matches_field(field, key))
 			continue;
-		key_format_type(key, given);
-		key_format_type(&field->key, found);
-		if (strcmp(given, found) == 0)
-			snprintf(what, sizeof what,
+		key_format_type(key, key_type);
+		key_format_type(&field->key, field_type);
+		if (strcmp(key_type, field_type) == 0)
+			snprintf(problem, sizeof problem,
 				 "has %.100s of type %s from byte %" PRIu64
 				 " on, none of which begins at byte %" PRIu64,
-				 *field->name ? field->name : "items", found, field->key.offset,
+				 *field->name ? field->name : "items", field_type, field->key.offset,
 				 key->offset);
 		else
-			snprintf(what, sizeof what,
+			snprintf(problem, sizeof problem,
 				 "has %.100s of type %s at byte %" PRIu64 ", and not %s",
-				 *field->name ? field->name : "items", found, field->key.offset,
-				 given);
-		return refuse(&choosing, what);
+				 *field->name ? field->name : "items", field_type, field->key.offset,
+				 key_type);
+		return fail_mismatch(&context, problem);
 	}
 	return 0;
 }
 
-static int choose(const struct choosing *choosing, const struct field_choice *choice,
-		  struct chosen *chosen)
+static int resolve_key(const struct resolve_context *context, const struct key_request *request,
+		  struct key_list *keys)
 {
 	const struct field *field = NULL;
-	const struct order *order = NULL;
-	const unsigned n_ways = understand(choosing, choice->text, &field, &order);
+	const struct key_order *order = NULL;
+	const unsigned n_meanings = interpret_key_text(context, request->text, &field, &order);
 
-	if (n_ways + (choice->key.nbytes > 0) > 1)
-		return fail_ambiguous(choosing, choice->text, field);
-	if (n_ways == 1)
-		return add_named(choosing, choice->text, order, chosen);
-	if (!choice->key.nbytes)
-		return fail_unknown(choosing, choice->text);
-	chosen->keys[chosen->n] = choice->key;
-	return fields_place(choosing->fields, choosing->name, &chosen->keys[chosen->n++]);
+	if (n_meanings + (request->key.nbytes > 0) > 1)
+		return fail_ambiguous(context, request->text, field);
+	if (n_meanings == 1)
+		return add_named(context, request->text, order, keys);
+	if (!request->key.nbytes)
+		return fail_unknown(context, request->text);
+	keys->keys[keys->n] = request->key;
+	return schema_check_key(context->schema, context->name, &keys->keys[keys->n++]);
 }
 
 /* All of them but what is between them; of a record without names all that there is. */
-static int choose_all(const struct choosing *choosing, const struct order *order,
-		      struct chosen *chosen)
+static int add_all_keys(const struct resolve_context *context, const struct key_order *order,
+		      struct key_list *keys)
 {
-	const struct fields *fields = choosing->fields;
+	const struct schema *schema = context->schema;
 	int r = 0;
 
-	for (size_t i = 0; i < fields->n && r == 0; i++)
-		if (!has_names(fields) || !fields->fields[i].is_padding)
-			r = add_keys(choosing, chosen, &fields->fields[i], 0, fields->fields[i].n,
+	for (size_t i = 0; i < schema->n && r == 0; i++)
+		if (!has_names(schema) || !schema->fields[i].is_padding)
+			r = add_keys(context, keys, &schema->fields[i], 0, schema->fields[i].n,
 				     order);
 	return r;
 }
 
 /* Room for n choices, or for all that there is. */
-static int begin(const struct choosing *choosing, uint32_t n, struct chosen *ret_chosen)
+static int resolve_begin(const struct resolve_context *context, uint32_t n, struct key_list *ret_keys)
 {
 	size_t n_all = 1;
 
-	for (size_t i = 0; i < choosing->fields->n; i++)
-		n_all += choosing->fields->fields[i].n;
-	*ret_chosen = (struct chosen){ calloc(n_all * (n ? n : 1), sizeof(struct key)), 0 };
-	return ret_chosen->keys ? 0 : fail(-ENOMEM, "%s: no memory for its keys", choosing->name);
+	for (size_t i = 0; i < context->schema->n; i++)
+		n_all += context->schema->fields[i].n;
+	*ret_keys = (struct key_list){ calloc(n_all * (n ? n : 1), sizeof(struct key)), 0 };
+	return ret_keys->keys ? 0 : fail(-ENOMEM, "%s: no memory for its keys", context->name);
 }
 
-static int end(const struct choosing *choosing, struct chosen *chosen, int r, struct key **ret_keys,
+static int resolve_end(const struct resolve_context *context, struct key_list *keys, int r, struct key **ret_keys,
 	       uint32_t *ret_n_keys)
 {
-	if (r == 0 && chosen->n == 0)
-		r = fail(-EINVAL, "%s: has no field that could be sorted by", choosing->name);
+	if (r == 0 && keys->n == 0)
+		r = fail(-EINVAL, "%s: has no field that could be sorted by", context->name);
 	if (r < 0) {
-		free(chosen->keys);
+		free(keys->keys);
 		return r;
 	}
-	*ret_keys = chosen->keys;
-	*ret_n_keys = chosen->n;
+	*ret_keys = keys->keys;
+	*ret_n_keys = keys->n;
 	return 0;
 }
 
-int fields_choose(const struct fields *fields, const struct field_choice *choices, uint32_t n,
+int schema_resolve_keys(const struct schema *schema, const struct key_request *requests, uint32_t n,
 		  const char *name, struct key **ret_keys, uint32_t *ret_n_keys)
 {
-	const struct choosing choosing = { fields, name };
-	struct chosen chosen;
-	int r = begin(&choosing, n, &chosen);
+	const struct resolve_context context = { schema, name };
+	struct key_list keys;
+	int r = resolve_begin(&context, n, &keys);
 
 	if (r < 0)
 		return r;
 	if (n == 0)
-		r = choose_all(&choosing, &orders[0], &chosen);
+		r = add_all_keys(&context, &orders[0], &keys);
 	for (uint32_t i = 0; i < n && r == 0; i++)
-		r = choose(&choosing, &choices[i], &chosen);
-	return end(&choosing, &chosen, r, ret_keys, ret_n_keys);
+		r = resolve_key(&context, &requests[i], &keys);
+	return resolve_end(&context, &keys, r, ret_keys, ret_n_keys);
 }
 
-int fields_choose_typed(const struct fields *fields, const struct key *type, const char *name,
+int schema_resolve_typed(const struct schema *schema, const struct key *type, const char *name,
 			struct key **ret_keys, uint32_t *ret_n_keys)
 {
-	const struct choosing choosing = { fields, name };
-	const struct field *field = &fields->fields[0];
-	const struct order order = { .end = "",
-				     .has_order = type->has_order,
+	const struct resolve_context context = { schema, name };
+	const struct field *field = &schema->fields[0];
+	const struct key_order order = { .suffix = "",
+				     .has_order = type->has_explicit_order,
 				     .numeric = type->numeric };
-	char given[KEY_TYPE_NBYTES], found[KEY_TYPE_NBYTES], names[NAMES_NBYTES],
-		what[NAMES_NBYTES + 256];
-	const bool is_one_type = fields->n == 1 && (fields->are_columns || field->n == 1);
-	struct chosen chosen;
+	char key_type[KEY_TYPE_NBYTES], field_type[KEY_TYPE_NBYTES], names[NAMES_NBYTES],
+		problem[NAMES_NBYTES + 256];
+	const bool is_single_type = schema->n == 1 && (schema->has_columns || field->n == 1);
+	struct key_list keys;
 	int r;
 
-	if (is_one_type && is_same_type(type, &field->key)) {
-		r = begin(&choosing, 0, &chosen);
+	if (is_single_type && is_same_type(type, &field->key)) {
+		r = resolve_begin(&context, 0, &keys);
 		if (r == 0)
-			r = end(&choosing, &chosen, choose_all(&choosing, &order, &chosen),
+			r = resolve_end(&context, &keys, add_all_keys(&context, &order, &keys),
 				ret_keys, ret_n_keys);
 		return r;
 	}
-	key_format_type(type, given);
-	key_format_type(&field->key, found);
-	list_names(fields, names);
-	if (is_one_type)
-		snprintf(what, sizeof what, "is of type %s, and not %s", found, given);
-	else if (has_names(fields))
-		snprintf(what, sizeof what, "has records of fields, and not of %s: %s", given,
+	key_format_type(type, key_type);
+	key_format_type(&field->key, field_type);
+	list_names(schema, names);
+	if (is_single_type)
+		snprintf(problem, sizeof problem, "is of type %s, and not %s", field_type, key_type);
+	else if (has_names(schema))
+		snprintf(problem, sizeof problem, "has records of fields, and not of %s: %s", key_type,
 			 names);
 	else
-		snprintf(what, sizeof what, "is of type %s, and not %s",
-			 field->spelling ? field->spelling : "text", given);
-	return refuse(&choosing, what);
+		snprintf(problem, sizeof problem, "is of type %s, and not %s",
+			 field->type_text ? field->type_text : "text", key_type);
+	return fail_mismatch(&context, problem);
 }

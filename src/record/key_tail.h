@@ -10,7 +10,7 @@
 #include "src/record/load_upto16.h"
 
 /* Are the words of the key, but for the first, words of the record, or their complement? */
-static inline bool key_rest_is_bytes(const struct key_fields *keys)
+static inline bool key_tail_is_bytes(const struct key_fields *keys)
 {
 	const struct key_field *const field = keys->fields;
 
@@ -19,26 +19,26 @@ static inline bool key_rest_is_bytes(const struct key_fields *keys)
 }
 
 /* As key_word(), for at > 0. */
-static inline uint64_t key_rest_word(const struct key_fields *keys, const unsigned char *record,
-				     uint32_t at)
+static inline uint64_t key_tail_word(const struct key_fields *keys, const unsigned char *record,
+				     uint32_t offset)
 {
 	const struct key_field *const field = keys->fields;
-	uint64_t word, n_behind;
+	uint64_t word, n_past_end;
 
-	if (!key_rest_is_bytes(keys) || at >= field->nbytes)
-		return key_word(keys, record, at);
-	n_behind = at + 8 > field->nbytes ? at + 8 - field->nbytes : 0;
-	word = __builtin_bswap64(load_8(record + field->offset + at - n_behind));
-	return (word ^ (field->descending ? UINT64_MAX : 0)) << 8 * n_behind;
+	if (!key_tail_is_bytes(keys) || offset >= field->nbytes)
+		return key_word(keys, record, offset);
+	n_past_end = offset + 8 > field->nbytes ? offset + 8 - field->nbytes : 0;
+	word = __builtin_bswap64(load_8(record + field->offset + offset - n_past_end));
+	return (word ^ (field->descending ? UINT64_MAX : 0)) << 8 * n_past_end;
 }
 
 /* As key_compare(), for keys that are equal in the bytes before at > 0. */
-static inline int key_rest_compare(const struct key_fields *keys, uint32_t at,
+static inline int key_tail_compare(const struct key_fields *keys, uint32_t offset,
 				   const unsigned char *a, const unsigned char *b)
 {
-	for (; at < keys->key_nbytes; at += 8) {
-		const uint64_t word_a = key_rest_word(keys, a, at);
-		const uint64_t word_b = key_rest_word(keys, b, at);
+	for (; offset < keys->key_nbytes; offset += 8) {
+		const uint64_t word_a = key_tail_word(keys, a, offset);
+		const uint64_t word_b = key_tail_word(keys, b, offset);
 
 		if (word_a != word_b)
 			return word_a < word_b ? -1 : 1;

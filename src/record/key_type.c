@@ -15,16 +15,16 @@
 #define WIDTH(n) (1u << (n))
 #define ALL_WIDTHS 0x1fffeu /* 1 to 16 */
 
-enum { MOST_WIDTH = 16, MOST_NAME_NBYTES = 24 };
+enum { MAX_WIDTH = 16, MAX_NAME_NBYTES = 24 };
 
-static const struct kind {
+static const struct key_kind_info {
 	const char *letters;
 	uint32_t widths;
 	bool has_sign, is_float;
-	bool counts_bytes; /* the number in the name; else bits */
-	bool is_one;       /* there is no number */
+	bool width_in_bytes; /* the number in the name; else bits */
+	bool is_fixed;       /* there is no number */
 	bool has_orders;   /* :n and :t; */
-	bool is_numeric;   /* the first of these, if none is given */
+	bool numeric_by_default;   /* the first of these, if none is given */
 	uint8_t n_exponent_bits;
 } kinds[] = {
 	[KEY_UNSIGNED] = { .letters = "u", .widths = ALL_WIDTHS },
@@ -35,7 +35,7 @@ static const struct kind {
 			.has_sign = true,
 			.is_float = true,
 			.has_orders = true },
-	[KEY_BRAIN] = { .letters = "bf",
+	[KEY_BFLOAT] = { .letters = "bf",
 			.widths = WIDTH(2),
 			.has_sign = true,
 			.is_float = true,
@@ -46,17 +46,17 @@ static const struct kind {
 		       .widths = WIDTH(8),
 		       .has_sign = true,
 		       .has_orders = true,
-		       .is_numeric = true },
-	[KEY_BOOL] = { .letters = "bool", .widths = WIDTH(1), .is_one = true },
-	[KEY_BYTES] = { .letters = "b", .counts_bytes = true }, /* of any width */
+		       .numeric_by_default = true },
+	[KEY_BOOL] = { .letters = "bool", .widths = WIDTH(1), .is_fixed = true },
+	[KEY_BYTES] = { .letters = "b", .width_in_bytes = true }, /* of any width */
 };
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* C's names are those of Linux on 64 bits, where char has a sign. */
-static const struct spelling {
+static const struct type_alias {
 	const char *text, *type;
-} spellings[] = {
+} type_aliases[] = {
 	{ "uint8", "u8" },
 	{ "uint16", "u16" },
 	{ "uint32", "u32" },
@@ -129,7 +129,7 @@ static const struct spelling {
 	{ "cdouble", "c128" },
 };
 
-enum { N_SPELLINGS = sizeof spellings / sizeof spellings[0] };
+enum { N_TYPE_ALIASES = sizeof type_aliases / sizeof type_aliases[0] };
 
 /* numpy's letter of a kind, behind which the number is of bytes. */
 static const struct numpy_kind {
@@ -149,7 +149,7 @@ static bool has_width(enum key_kind kind, unsigned long nbytes)
 {
 	if (kind == KEY_BYTES)
 		return nbytes > 0 && nbytes <= UINT32_MAX;
-	return nbytes <= MOST_WIDTH && (kinds[kind].widths >> nbytes & 1);
+	return nbytes <= MAX_WIDTH && (kinds[kind].widths >> nbytes & 1);
 }
 
 static struct key make_key(enum key_kind kind, unsigned long nbytes, bool big_endian)
@@ -157,43 +157,43 @@ static struct key make_key(enum key_kind kind, unsigned long nbytes, bool big_en
 	return (struct key){ .nbytes = (uint32_t)nbytes,
 			     .kind = kind,
 			     .big_endian = big_endian || kind == KEY_BYTES,
-			     .numeric = kinds[kind].is_numeric };
+			     .numeric = kinds[kind].numeric_by_default };
 }
 
 /* Digits, of which the first is not 0, and what is behind them. */
-static bool take_number(const char **at, unsigned long *ret_number)
+static bool parse_width(const char **position, unsigned long *ret_number)
 {
 	char *end;
 
-	if (**at < '1' || **at > '9')
+	if (**position < '1' || **position > '9')
 		return false;
 	errno = 0;
-	*ret_number = strtoul(*at, &end, 10);
-	*at = end;
+	*ret_number = strtoul(*position, &end, 10);
+	*position = end;
 	return errno == 0;
 }
 
 /* What is left of a name. */
-static bool take_order(const char *at, bool *ret_big_endian)
+static bool parse_byte_order(const char *suffix, bool *ret_big_endian)
 {
-	*ret_big_endian = strcmp(at, "be") == 0;
-	return !*at || *ret_big_endian || strcmp(at, "le") == 0;
+	*ret_big_endian = strcmp(suffix, "be") == 0;
+	return !*suffix || *ret_big_endian || strcmp(suffix, "le") == 0;
 }
 
 /* "bool", or letters and a number, and the order of bytes, if they have one. */
 static bool parse_kind(const char *text, enum key_kind kind, struct key *ret_key)
 {
-	const struct kind *row = &kinds[kind];
+	const struct key_kind_info *row = &kinds[kind];
 	const size_t n = strlen(row->letters);
-	const char *at = text + n;
+	const char *position = text + n;
 	unsigned long number = 8;
-	bool big_endian = row->counts_bytes;
+	bool big_endian = row->width_in_bytes;
 
-	if (strncmp(text, row->letters, n) != 0 || (!row->is_one && !take_number(&at, &number)))
+	if (strncmp(text, row->letters, n) != 0 || (!row->is_fixed && !parse_width(&position, &number)))
 		return false;
-	if (row->counts_bytes ? *at != '\0' : number % 8 != 0 || !take_order(at, &big_endian))
+	if (row->width_in_bytes ? *position != '\0' : number % 8 != 0 || !parse_byte_order(position, &big_endian))
 		return false;
-	if (!row->counts_bytes)
+	if (!row->width_in_bytes)
 		number /= 8;
 	if (!has_width(kind, number))
 		return false;
@@ -201,7 +201,7 @@ static bool parse_kind(const char *text, enum key_kind kind, struct key *ret_key
 	return true;
 }
 
-static bool parse_own(const char *text, struct key *ret_key)
+static bool parse_native_type(const char *text, struct key *ret_key)
 {
 	for (unsigned i = 0; i < N_KINDS; i++)
 		if (parse_kind(text, (enum key_kind)i, ret_key))
@@ -210,14 +210,14 @@ static bool parse_own(const char *text, struct key *ret_key)
 }
 
 /* A name of C, or of Python; the order of bytes may follow it. */
-static bool parse_spelling(const char *text, struct key *ret_key)
+static bool parse_alias(const char *text, struct key *ret_key)
 {
-	for (unsigned i = 0; i < N_SPELLINGS; i++) {
-		const size_t n = strlen(spellings[i].text);
+	for (unsigned i = 0; i < N_TYPE_ALIASES; i++) {
+		const size_t n = strlen(type_aliases[i].text);
 		bool big_endian;
 
-		if (strncmp(text, spellings[i].text, n) != 0 ||
-		    !take_order(text + n, &big_endian) || !parse_own(spellings[i].type, ret_key))
+		if (strncmp(text, type_aliases[i].text, n) != 0 ||
+		    !parse_byte_order(text + n, &big_endian) || !parse_native_type(type_aliases[i].type, ret_key))
 			continue;
 		ret_key->big_endian = big_endian;
 		return true;
@@ -226,17 +226,17 @@ static bool parse_spelling(const char *text, struct key *ret_key)
 }
 
 /* "[ns]", which does not matter to the order; or nothing. */
-static bool is_unit(enum key_kind kind, const char *at)
+static bool is_numpy_unit(enum key_kind kind, const char *suffix)
 {
-	return !*at || (kind == KEY_TIME && *at == '[' && at[strlen(at) - 1] == ']');
+	return !*suffix || (kind == KEY_TIME && *suffix == '[' && suffix[strlen(suffix) - 1] == ']');
 }
 
 /* "<f4", ">i8", "|b1", "S10", "<M8[ns]": bytes, not bits. */
 static bool parse_numpy(const char *text, struct key *ret_key)
 {
 	const bool has_order = *text && strchr("<>|=", *text);
-	const char *at = text + has_order;
-	const char letter = *at++;
+	const char *position = text + has_order;
+	const char letter = *position++;
 	unsigned long nbytes;
 
 	for (unsigned i = 0; letter && i < N_NUMPY_KINDS; i++) {
@@ -244,7 +244,7 @@ static bool parse_numpy(const char *text, struct key *ret_key)
 
 		if (row->letter != letter || (row->needs_order && !has_order))
 			continue;
-		if (!take_number(&at, &nbytes) || !is_unit(row->kind, at) ||
+		if (!parse_width(&position, &nbytes) || !is_numpy_unit(row->kind, position) ||
 		    !has_width(row->kind, nbytes))
 			return false;
 		*ret_key = make_key(row->kind, nbytes, *text == '>');
@@ -254,46 +254,46 @@ static bool parse_numpy(const char *text, struct key *ret_key)
 }
 
 /* Parse the order behind a type: nothing, ":n" or ":numpy", ":t" or ":total". */
-static bool take_order_of_values(const char *at, struct key *key)
+static bool parse_value_order(const char *suffix, struct key *key)
 {
-	const bool is_numpy = strcmp(at, ":n") == 0 || strcmp(at, ":numpy") == 0;
+	const bool is_numpy = strcmp(suffix, ":n") == 0 || strcmp(suffix, ":numpy") == 0;
 
-	if (!*at)
+	if (!*suffix)
 		return true;
 	if (!key_has_orders(key) ||
-	    !(is_numpy || strcmp(at, ":t") == 0 || strcmp(at, ":total") == 0))
+	    !(is_numpy || strcmp(suffix, ":t") == 0 || strcmp(suffix, ":total") == 0))
 		return false;
 	key->numeric = is_numpy;
-	key->has_order = true;
+	key->has_explicit_order = true;
 	return true;
 }
 
 int key_parse_type(const char *text, struct key *ret_key)
 {
 	const size_t n = strcspn(text, ":");
-	char name[MOST_NAME_NBYTES];
+	char name[MAX_NAME_NBYTES];
 	struct key key;
 
 	if (n >= sizeof name)
 		return -EINVAL;
 	memcpy(name, text, n);
 	name[n] = '\0';
-	if (!parse_own(name, &key) && !parse_spelling(name, &key) && !parse_numpy(name, &key))
+	if (!parse_native_type(name, &key) && !parse_alias(name, &key) && !parse_numpy(name, &key))
 		return -EINVAL;
-	if (!take_order_of_values(text + n, &key))
+	if (!parse_value_order(text + n, &key))
 		return -EINVAL;
 	*ret_key = key;
 	return 0;
 }
 
 /* With `order` behind it, where the type has one. */
-static void name_type(const struct key *key, const char *order, char text[static KEY_TYPE_NBYTES])
+static void format_type_name(const struct key *key, const char *order, char text[static KEY_TYPE_NBYTES])
 {
-	const struct kind *row = &kinds[key->kind];
+	const struct key_kind_info *row = &kinds[key->kind];
 
-	if (row->is_one)
+	if (row->is_fixed)
 		snprintf(text, KEY_TYPE_NBYTES, "%s", row->letters);
-	else if (row->counts_bytes)
+	else if (row->width_in_bytes)
 		snprintf(text, KEY_TYPE_NBYTES, "%s%u", row->letters, (unsigned)key->nbytes);
 	else
 		snprintf(text, KEY_TYPE_NBYTES, "%s%u%s", row->letters, (unsigned)key->nbytes * 8,
@@ -302,8 +302,8 @@ static void name_type(const struct key *key, const char *order, char text[static
 
 void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES])
 {
-	name_type(key, key->big_endian ? "be" : "le", text);
-	if (key->numeric != kinds[key->kind].is_numeric)
+	format_type_name(key, key->big_endian ? "be" : "le", text);
+	if (key->numeric != kinds[key->kind].numeric_by_default)
 		strcat(text, key->numeric ? ":n" : ":t");
 }
 
@@ -311,7 +311,7 @@ void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 		 char text[static KEYS_TEXT_NBYTES])
 {
 	char type[KEY_TYPE_NBYTES];
-	size_t at = 0;
+	size_t length = 0;
 
 	if (n == 1 && keys[0].nbytes == record_nbytes) {
 		key_format_type(&keys[0], text);
@@ -319,20 +319,20 @@ void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		key_format_type(&keys[i], type);
-		at += (size_t)snprintf(text + at, KEYS_TEXT_NBYTES - at, "%s%" PRIu64 ":%s%s",
+		length += (size_t)snprintf(text + length, KEYS_TEXT_NBYTES - length, "%s%" PRIu64 ":%s%s",
 				       i ? "," : "", keys[i].offset, type,
 				       keys[i].descending ? ":r" : "");
-		if (at >= KEYS_TEXT_NBYTES) {
+		if (length >= KEYS_TEXT_NBYTES) {
 			strcpy(text + KEYS_TEXT_NBYTES - 4, "...");
 			return;
 		}
 	}
 }
 
-bool key_type_at(unsigned i, struct key *ret_key)
+bool key_type_by_index(unsigned i, struct key *ret_key)
 {
 	for (unsigned kind = 0; kind < N_KINDS; kind++)
-		for (unsigned nbytes = 1; nbytes <= MOST_WIDTH; nbytes++)
+		for (unsigned nbytes = 1; nbytes <= MAX_WIDTH; nbytes++)
 			if (kinds[kind].widths >> nbytes & 1 && i-- == 0) {
 				*ret_key = make_key((enum key_kind)kind, nbytes, false);
 				return true;
@@ -355,24 +355,24 @@ bool key_has_orders(const struct key *key)
 	return kinds[key->kind].has_orders;
 }
 
-bool key_has_alikes(const struct key *key)
+bool key_has_equal_bit_patterns(const struct key *key)
 {
 	return key->numeric && (key_is_float(key) || key->kind == KEY_COMPLEX);
 }
 
 unsigned key_n_fraction_bits(const struct key *key)
 {
-	static const uint8_t n_exponent_bits[MOST_WIDTH + 1] = { [2] = 5, [4] = 8, [8] = 11 };
-	const unsigned of_kind = kinds[key->kind].n_exponent_bits;
+	static const uint8_t n_exponent_bits[MAX_WIDTH + 1] = { [2] = 5, [4] = 8, [8] = 11 };
+	const unsigned kind_bits = kinds[key->kind].n_exponent_bits;
 
 	if (!key_is_float(key))
 		return 0;
-	return key->nbytes * 8 - 1 - (of_kind ? of_kind : n_exponent_bits[key->nbytes]);
+	return key->nbytes * 8 - 1 - (kind_bits ? kind_bits : n_exponent_bits[key->nbytes]);
 }
 
 /* --- did you mean --- */
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
+static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
 	const unsigned d = a < b ? a : b;
 
@@ -380,9 +380,9 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
 }
 
 /* Letters to be put in, left out or changed to make one of the other (Levenshtein 1965). */
-static unsigned count_slips(const char *a, const char *b)
+static unsigned count_edits(const char *a, const char *b)
 {
-	unsigned row[MOST_NAME_NBYTES + 1];
+	unsigned row[MAX_NAME_NBYTES + 1];
 	const size_t n = strlen(b);
 
 	for (unsigned j = 0; j <= n; j++)
@@ -392,75 +392,75 @@ static unsigned count_slips(const char *a, const char *b)
 
 		row[0] = i + 1;
 		for (unsigned j = 0; j < n; j++) {
-			const bool same = tolower((unsigned char)a[i]) ==
+			const bool is_equal = tolower((unsigned char)a[i]) ==
 					  tolower((unsigned char)b[j]);
-			const unsigned changed = diagonal + !same;
+			const unsigned substituted = diagonal + !is_equal;
 
 			diagonal = row[j + 1];
-			row[j + 1] = least(row[j] + 1, diagonal + 1, changed);
+			row[j + 1] = min3(row[j] + 1, diagonal + 1, substituted);
 		}
 	}
 	return row[n];
 }
 
 /* "F32", "u32LE" */
-static bool suggest_lower(const char *wrong, char text[static KEY_TYPE_NBYTES])
+static bool suggest_lower_case(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	size_t n = 0;
 	struct key key;
 
-	if (strlen(wrong) >= KEY_TYPE_NBYTES)
+	if (strlen(typo) >= KEY_TYPE_NBYTES)
 		return false;
-	for (; wrong[n]; n++)
-		text[n] = (char)tolower((unsigned char)wrong[n]);
+	for (; typo[n]; n++)
+		text[n] = (char)tolower((unsigned char)typo[n]);
 	text[n] = '\0';
 	return key_parse_type(text, &key) == 0;
 }
 
 /* Is it so near a width in bits that it is none in bytes? 7 is, and 12 is not. */
-static bool is_near_bits(unsigned long number)
+static bool is_near_bit_width(unsigned long number)
 {
 	return (number + 1) % 8 <= 2;
 }
 
 /* "u4": bytes were meant for bits. */
-static bool suggest_bits(const char *wrong, char text[static KEY_TYPE_NBYTES])
+static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	for (unsigned i = 0; i < N_KINDS; i++) {
 		const size_t n = strlen(kinds[i].letters);
-		const char *at = wrong + n;
+		const char *position = typo + n;
 		unsigned long nbytes;
 
-		if (strncmp(wrong, kinds[i].letters, n) != 0 || !take_number(&at, &nbytes) ||
-		    strlen(at) > 2 || kinds[i].counts_bytes ||
-		    !has_width((enum key_kind)i, nbytes) || (nbytes > 1 && is_near_bits(nbytes)))
+		if (strncmp(typo, kinds[i].letters, n) != 0 || !parse_width(&position, &nbytes) ||
+		    strlen(position) > 2 || kinds[i].width_in_bytes ||
+		    !has_width((enum key_kind)i, nbytes) || (nbytes > 1 && is_near_bit_width(nbytes)))
 			continue;
-		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, at);
+		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, position);
 		return true;
 	}
 	return false;
 }
 
 /* "u63", "u32b": of this kind, and at most one bit off. */
-static bool is_near_type(const char *wrong, const struct key *key)
+static bool is_similar_type(const char *typo, const struct key *key)
 {
-	const struct kind *row = &kinds[key->kind];
-	const char *at = wrong + strlen(row->letters);
+	const struct key_kind_info *row = &kinds[key->kind];
+	const char *position = typo + strlen(row->letters);
 	const unsigned long nbits = key->nbytes * 8ul;
 	unsigned long number;
 
-	return !row->is_one && strncasecmp(wrong, row->letters, strlen(row->letters)) == 0 &&
-	       take_number(&at, &number) && number + 1 >= nbits && number <= nbits + 1;
+	return !row->is_fixed && strncasecmp(typo, row->letters, strlen(row->letters)) == 0 &&
+	       parse_width(&position, &number) && number + 1 >= nbits && number <= nbits + 1;
 }
 
 /* Names that are near some others, and mean something else, or none of the types that there are. */
-static const char *const others[] = {
+static const char *const ambiguous_words[] = {
 	"uint", /* 32 bits to C, and 64 to numpy */
 	"bytes",
 };
 
 /* Of unsigned and signed the first letters differ. */
-static bool begins_alike(const char *a, const char *b)
+static bool has_same_initial(const char *a, const char *b)
 {
 	return tolower((unsigned char)a[strspn(a, "_")]) ==
 	       tolower((unsigned char)b[strspn(b, "_")]);
@@ -476,65 +476,65 @@ static bool has_same_number(const char *a, const char *b)
 }
 
 /* Fewer slips than before. Of types that are as near as each other, none. */
-static void suggest_if_near(const char *wrong, const char *name, const char *type,
-			    unsigned *n_slips, char text[static KEY_TYPE_NBYTES])
+static void suggest_if_closer(const char *typo, const char *name, const char *type,
+			    unsigned *n_edits, char text[static KEY_TYPE_NBYTES])
 {
-	const unsigned n = count_slips(wrong, name);
+	const unsigned n = count_edits(typo, name);
 
-	if (n > *n_slips)
+	if (n > *n_edits)
 		return;
-	if (n < *n_slips)
+	if (n < *n_edits)
 		snprintf(text, KEY_TYPE_NBYTES, "%s", type);
 	else if (strcmp(text, type) != 0)
 		*text = '\0';
-	*n_slips = n;
+	*n_edits = n;
 }
 
-enum { MOST_SLIPS = 2 };
+enum { MAX_EDITS = 2 };
 
-static bool suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES])
+static bool suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	static const char *const orders[] = { "", "be", "le" };
-	unsigned n_slips = MOST_SLIPS + 1;
+	unsigned n_edits = MAX_EDITS + 1;
 	struct key key;
 
 	*text = '\0';
-	for (unsigned i = 0; key_type_at(i, &key); i++)
-		for (unsigned j = 0; is_near_type(wrong, &key) && j < 3; j++) {
+	for (unsigned i = 0; key_type_by_index(i, &key); i++)
+		for (unsigned j = 0; is_similar_type(typo, &key) && j < 3; j++) {
 			char name[KEY_TYPE_NBYTES];
 
-			name_type(&key, orders[j], name);
-			if (count_slips(wrong, name) < n_slips)
-				suggest_if_near(wrong, name, name, &n_slips, text);
+			format_type_name(&key, orders[j], name);
+			if (count_edits(typo, name) < n_edits)
+				suggest_if_closer(typo, name, name, &n_edits, text);
 		}
 	return *text;
 }
 
 /* Not so many slips that anything is like anything, and nothing that is nearer to another sign. */
-static bool suggest_word(const char *wrong, char text[static KEY_TYPE_NBYTES])
+static bool suggest_alias(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
-	const unsigned half = (unsigned)(strlen(wrong) + 1) / 2;
-	unsigned n_slips = half < MOST_SLIPS + 1 ? half : MOST_SLIPS + 1;
+	const unsigned half = (unsigned)(strlen(typo) + 1) / 2;
+	unsigned n_edits = half < MAX_EDITS + 1 ? half : MAX_EDITS + 1;
 
 	*text = '\0';
-	for (unsigned i = 0; i < N_SPELLINGS; i++)
-		if (has_same_number(wrong, spellings[i].text) &&
-		    begins_alike(wrong, spellings[i].text))
-			suggest_if_near(wrong, spellings[i].text, spellings[i].type, &n_slips,
+	for (unsigned i = 0; i < N_TYPE_ALIASES; i++)
+		if (has_same_number(typo, type_aliases[i].text) &&
+		    has_same_initial(typo, type_aliases[i].text))
+			suggest_if_closer(typo, type_aliases[i].text, type_aliases[i].type, &n_edits,
 					text);
-	for (unsigned i = 0; i < N_SPELLINGS; i++)
-		if (count_slips(wrong, spellings[i].text) < n_slips)
+	for (unsigned i = 0; i < N_TYPE_ALIASES; i++)
+		if (count_edits(typo, type_aliases[i].text) < n_edits)
 			return false;
-	for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++)
-		suggest_if_near(wrong, others[i], "", &n_slips, text);
+	for (unsigned i = 0; i < sizeof ambiguous_words / sizeof ambiguous_words[0]; i++)
+		suggest_if_closer(typo, ambiguous_words[i], "", &n_edits, text);
 	return *text;
 }
 
-bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES])
+bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	/* numpy's own spelling has no near misses: <f16 is no <f8, and no f16 either. */
-	if (strlen(wrong) >= MOST_NAME_NBYTES || strchr("<>|=", *wrong))
+	if (strlen(typo) >= MAX_NAME_NBYTES || strchr("<>|=", *typo))
 		return false;
-	return suggest_lower(wrong, text) || suggest_bits(wrong, text) ||
-	       suggest_type(wrong, text) || suggest_word(wrong, text);
+	return suggest_lower_case(typo, text) || suggest_bits(typo, text) ||
+	       suggest_type(typo, text) || suggest_alias(typo, text);
 }

@@ -20,7 +20,7 @@ enum key_kind {
 	KEY_UNSIGNED,
 	KEY_SIGNED,
 	KEY_FLOAT,   /* IEEE 754 */
-	KEY_BRAIN,   /* the upper half of such a float of 32 bits: bfloat16 */
+	KEY_BFLOAT,   /* the upper half of such a float of 32 bits: bfloat16 */
 	KEY_COMPLEX, /* two floats: the real part, the imaginary part */
 	KEY_TIME,    /* signed; the least is no time at all: NaT, as numpy calls it */
 	KEY_BOOL,    /* a byte, 0 or 1; others sort as the numbers that they are */
@@ -34,8 +34,8 @@ struct key {
 	bool big_endian; /* always true for KEY_BYTES */
 	bool descending;
 	bool numeric;   /* the order :n; only of kinds that have it */
-	bool has_order; /* this was said of it, by :n or :t */
-	uint32_t zero;  /* in the place of padding: keys that are equal are equal bytes */
+	bool has_explicit_order; /* this was said of it, by :n or :t */
+	uint32_t reserved;  /* in the place of padding: keys that are equal are equal bytes */
 };
 
 _Static_assert(sizeof(struct key) == 24, "no padding");
@@ -60,10 +60,10 @@ void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 		 char text[static KEYS_TEXT_NBYTES]);
 
 /* What may have been meant by `text`, which is no type, into `text`; false if nothing is near. */
-bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES]);
+bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES]);
 
 /* The i-th of all types of one width, little-endian. False if there are no more. */
-bool key_type_at(unsigned i, struct key *ret_key);
+bool key_type_by_index(unsigned i, struct key *ret_key);
 
 /* Are values with the top bit set before those without? */
 bool key_has_sign(const struct key *key);
@@ -75,7 +75,7 @@ bool key_is_float(const struct key *key);
 bool key_has_orders(const struct key *key);
 
 /* Can values be equal and differ in their bits? Such as -0.0 and +0.0, in the numeric order. */
-bool key_has_alikes(const struct key *key);
+bool key_has_equal_bit_patterns(const struct key *key);
 
 /* Of a float, the bits behind sign and exponent; else 0. */
 unsigned key_n_fraction_bits(const struct key *key);

@@ -43,26 +43,26 @@
 #include "src/record/normalised_key.h"
 
 /* An element of any size, widened: what splitters and samples are made of. */
-typedef uint128_t code_t;
+typedef uint128_t encoded_key_t;
 
 /* The longest record. */
-enum { LAYOUT_MOST_RECORD_NBYTES = 65536 };
+enum { LAYOUT_MAX_RECORD_NBYTES = 65536 };
 
 /* The first that suits is taken: whatever is a record is sorted as the last. */
-enum layout_kind { LAYOUT_CODES, LAYOUT_REFERENCES, LAYOUT_RECORDS, N_LAYOUT_KINDS };
+enum layout_kind { LAYOUT_KEY_ONLY, LAYOUT_INDIRECT, LAYOUT_RECORDS, N_LAYOUT_KINDS };
 
 /* nbytes of a record to an item. */
-struct intake_piece {
-	uint32_t from, to, nbytes;
+struct projection_copy {
+	uint32_t record_offset, item_offset, nbytes;
 };
 
 /* How an item is made of a record. Plain data; the array is the layout's. */
-struct intake {
-	const struct intake_piece *pieces; /* n_pieces, in the order of `to`: the body */
-	uint32_t n_pieces;
+struct projection {
+	const struct projection_copy *copies; /* n_copies, in the order of `to`: the body */
+	uint32_t n_copies;
 	bool is_identity; /* the item is the record */
 	bool has_count;   /* at offset 0 */
-	bool count_is_be;
+	bool count_is_big_endian;
 	bool has_position; /* in the last 8 bytes */
 };
 
@@ -83,10 +83,10 @@ struct layout {
 	 * never takes more room than its records do.
 	 */
 	bool stores_elements;
-	struct code_map map;
+	struct key_encoding encoding;
 
 	/* Records and references; element_nbytes is 8 or 16 */
-	struct intake intake;
+	struct projection projection;
 	uint64_t body_offset, body_nbytes; /* of an item: what is digested */
 	struct key_fields item_keys;
 
@@ -96,14 +96,14 @@ struct layout {
 };
 
 /* What a layout is made for. */
-struct layout_request {
+struct layout_params {
 	uint64_t record_nbytes;
 	const struct key *keys; /* n_keys, at least 1, in the order of their weight; copied */
 	uint32_t n_keys;
 	/* LAYOUT_RECORDS also for codes, in their order: something asks for items */
-	bool keeps_records;
-	bool compares; /* keys that are equal must be known as such: -u, or the input is in order */
-	bool count, keys_only, index;
+	bool force_records;
+	bool needs_equality; /* keys that are equal must be known as such: -u, or the input is in order */
+	bool count, keys_only, argsort;
 };
 
 /*
@@ -111,10 +111,10 @@ struct layout_request {
  * not; -ENOTSUP without a message for records of more than 64 KiB; -ENOMEM after one. The layout
  * owns memory: layout_free().
  */
-int layout_make(const struct layout_request *request, struct layout *ret_layout);
+int layout_make(const struct layout_params *params, struct layout *ret_layout);
 
 /* What a key takes in the normalised key. */
-uint32_t key_sorted_nbytes(const struct key *key);
+uint32_t key_normalised_nbytes(const struct key *key);
 
 /* A zeroed layout is fine. */
 void layout_free(struct layout *layout);
@@ -123,21 +123,21 @@ void layout_free(struct layout *layout);
  * The layout of records that are one plain key (offset 0, 1 to 16 bytes); owns nothing that must be
  * freed, and has no record_keys. Returns 0, or -ENOTSUP without a message for a wider key.
  */
-int layout_make_plain(const struct key *key, struct layout *ret_layout);
+int layout_make_key_only(const struct key *key, struct layout *ret_layout);
 
 /*
  * The layout of references to records whose layout is `records`, if elements hold all of their keys
  * and it pays to leave them where they are. It borrows what the other owns. Returns whether there
  * is one.
  */
-bool layout_refer(const struct layout *records, struct layout *ret_layout);
+bool layout_make_indirect(const struct layout *records, struct layout *ret_layout);
 
 /* --- What every kind of layout can do (layout_ops.h) --- */
 
 /* Does the record become another item when it is read? Else it is the item, or an element of it. */
-static inline bool layout_makes_items(const struct layout *layout)
+static inline bool layout_has_projection(const struct layout *layout)
 {
-	return !layout->intake.is_identity;
+	return !layout->projection.is_identity;
 }
 
 /*
@@ -147,9 +147,9 @@ static inline bool layout_makes_items(const struct layout *layout)
  */
 bool layout_has_elements(const struct layout *layout);
 /* Do the records stay where they are until the output is made? */
-bool layout_refers(const struct layout *layout);
+bool layout_is_indirect(const struct layout *layout);
 /* Is a record one code, and nothing else? */
-bool layout_is_plain(const struct layout *layout);
+bool layout_is_key_only(const struct layout *layout);
 
 /* A whole key, as splitters have it: so many bytes, 16 at least, without an alignment. */
 size_t layout_key_nbytes(const struct layout *layout);
@@ -158,15 +158,15 @@ size_t layout_key_nbytes(const struct layout *layout);
  * beginning of the whole key, as a number that sorts as the keys do. Of a record of the input, and
  * of a whole key.
  */
-code_t layout_record_key(const struct layout *layout, const void *record);
-code_t layout_key_beginning(const struct layout *layout, const void *key);
+encoded_key_t layout_record_key(const struct layout *layout, const void *record);
+encoded_key_t layout_get_key_prefix(const struct layout *layout, const void *key);
 /* The whole key of which this is the beginning; it has no other bytes, or they are the caller's. */
-void layout_begin_key(const struct layout *layout, code_t beginning, void *key);
+void layout_key_from_prefix(const struct layout *layout, encoded_key_t prefix, void *key);
 /*
  * Where the records of the same key begin: of elements that refer to records, of which no two are
  * equal, that in front of all of them.
  */
-code_t layout_first_alike(const struct layout *layout, code_t beginning);
+encoded_key_t layout_first_equal(const struct layout *layout, encoded_key_t prefix);
 /* The whole key of an item. */
 void layout_item_key(const struct layout *layout, const void *item, void *key);
 /* As memcmp() does. */
@@ -182,16 +182,16 @@ int layout_compare_edges(const struct layout *layout, const void *a, const void 
  * The codes of a field of at most 16 bytes, of any form but KEY_FORM_NANS, as if it were a record:
  * of two that differ in the normalised key the lesser has the lesser one.
  */
-struct code_map key_field_code_map(const struct key_field *field);
+struct key_encoding key_field_encoding(const struct key_field *field);
 
 /* The code of the record at `record` (record_nbytes, any alignment), widened. */
-code_t layout_encode(const struct layout *layout, const void *record);
+encoded_key_t layout_encode(const struct layout *layout, const void *record);
 
 /* The record of `code` into `record`. */
-void layout_decode(const struct layout *layout, code_t code, void *record);
+void layout_decode(const struct layout *layout, encoded_key_t encoded, void *record);
 
 /* The element at index i of an array of elements, widened. */
-code_t element_get(const void *elements, uint32_t element_nbytes, uint64_t i);
+encoded_key_t element_get(const void *elements, uint32_t element_nbytes, uint64_t i);
 
 /* --- Records --- */
 
@@ -210,17 +210,17 @@ static inline bool layout_needs_refining(const struct layout *layout)
 }
 
 /* The first 16 bytes of the normalised key of a record or an item, zeros behind its end. */
-code_t layout_key_prefix(const struct key_fields *keys, const void *record);
+encoded_key_t layout_key_prefix(const struct key_fields *keys, const void *record);
 
 /* All of the normalised key: key_nbytes, rounded up to 8 with zeros. */
-void layout_normalise(const struct key_fields *keys, const void *record, unsigned char *key);
+void layout_normalise_key(const struct key_fields *keys, const void *record, unsigned char *key);
 
 /* The item of the record at `position` in the input, with a count of 1. */
-void layout_make_item(const struct layout *layout, const void *record, uint64_t position,
+void layout_project_record(const struct layout *layout, const void *record, uint64_t position,
 		      void *item);
 
 /* The same of n records, from `position` on; adds their bodies to *digest. */
-void layout_make_items(const struct layout *layout, const void *records, uint64_t n,
+void layout_project_records(const struct layout *layout, const void *records, uint64_t n,
 		       uint64_t position, void *items, struct digest *digest);
 
 /* The count of an item, if it has one; else 1. */

@@ -10,21 +10,21 @@
  * Of a random place in memory at least a cache line or two are fetched. Of 400 MB on two cores,
  * records of 24 bytes took about as long either way, and those of 32 half as long.
  */
-enum { LEAST_REFERRED_NBYTES = 32 };
+enum { MIN_INDIRECT_NBYTES = 32 };
 
-bool layout_refer(const struct layout *records, struct layout *ret_layout)
+bool layout_make_indirect(const struct layout *records, struct layout *ret_layout)
 {
-	if (records->kind != LAYOUT_RECORDS || !records->intake.is_identity ||
-	    layout_needs_refining(records) || records->record_nbytes < LEAST_REFERRED_NBYTES)
+	if (records->kind != LAYOUT_RECORDS || !records->projection.is_identity ||
+	    layout_needs_refining(records) || records->record_nbytes < MIN_INDIRECT_NBYTES)
 		return false;
 	*ret_layout = *records;
-	ret_layout->kind = LAYOUT_REFERENCES;
+	ret_layout->kind = LAYOUT_INDIRECT;
 	ret_layout->resident_nbytes = records->element_nbytes;
 	return true;
 }
 
-const struct layout_ops layout_ops_references = {
-	.keys = &key_ops_codes,
+const struct layout_ops layout_ops_indirect = {
+	.keys = &key_ops_encoded,
 	.has_elements = true,
-	.refers = true,
+	.is_indirect = true,
 };

@@ -2,7 +2,7 @@
  * layout_keys - layouts of which a record is a code
  *
  * What a run consists of is elements, the codes. A whole key is a code, and so is an edge: so it is
- * with all layouts of which elements hold all of the key (key_ops_codes).
+ * with all layouts of which elements hold all of the key (key_ops_encoded).
  */
 #include <errno.h>
 #include <string.h>
@@ -12,35 +12,35 @@
 #include "src/record/load_upto16.h"
 
 /* The layout of records that these keys cover; what it allocates is not touched. */
-static void set_codes(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes,
+static void set_key_only(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes,
 		      struct layout *layout)
 {
-	const struct code_map map = code_map_make(keys, n_keys, record_nbytes);
+	const struct key_encoding encoding = key_encoding_make(keys, n_keys, record_nbytes);
 
-	layout->kind = LAYOUT_CODES;
+	layout->kind = LAYOUT_KEY_ONLY;
 	layout->key = keys[0];
 	layout->record_nbytes = record_nbytes;
 	layout->item_nbytes = record_nbytes;
-	layout->resident_nbytes = map.element_nbytes;
+	layout->resident_nbytes = encoding.element_nbytes;
 	layout->output_nbytes = record_nbytes;
-	layout->element_nbytes = map.element_nbytes;
-	layout->stores_elements = map.element_nbytes == record_nbytes;
-	layout->map = map;
-	layout->intake.is_identity = true;
+	layout->element_nbytes = encoding.element_nbytes;
+	layout->stores_elements = encoding.element_nbytes == record_nbytes;
+	layout->encoding = encoding;
+	layout->projection.is_identity = true;
 }
 
-int layout_make_plain(const struct key *key, struct layout *ret_layout)
+int layout_make_key_only(const struct key *key, struct layout *ret_layout)
 {
-	if (!code_map_covers(key, 1, key->nbytes))
+	if (!key_encoding_covers(key, 1, key->nbytes))
 		return -ENOTSUP;
 	*ret_layout = (struct layout){ 0 };
-	set_codes(key, 1, key->nbytes, ret_layout);
+	set_key_only(key, 1, key->nbytes, ret_layout);
 	return 0;
 }
 
-static int make_codes(const struct layout_request *request, struct layout *layout)
+static int make_key_only(const struct layout_params *params, struct layout *layout)
 {
-	set_codes(request->keys, request->n_keys, request->record_nbytes, layout);
+	set_key_only(params->keys, params->n_keys, params->record_nbytes, layout);
 	return 0;
 }
 
@@ -48,93 +48,93 @@ static int make_codes(const struct layout_request *request, struct layout *layou
  * Is the record nothing but keys that a code holds? The keys alone, one after the other, are the
  * record only if there is one of them.
  */
-static bool codes_suit(const struct layout_request *request)
+static bool key_only_accepts(const struct layout_params *params)
 {
-	return !request->keeps_records && !request->count && !request->index &&
-	       !(request->keys_only && request->n_keys > 1) &&
-	       !(request->compares && key_has_alikes(&request->keys[0])) &&
-	       code_map_covers(request->keys, request->n_keys, request->record_nbytes);
+	return !params->force_records && !params->count && !params->argsort &&
+	       !(params->keys_only && params->n_keys > 1) &&
+	       !(params->needs_equality && key_has_equal_bit_patterns(&params->keys[0])) &&
+	       key_encoding_covers(params->keys, params->n_keys, params->record_nbytes);
 }
 
-code_t layout_encode(const struct layout *layout, const void *record)
+encoded_key_t layout_encode(const struct layout *layout, const void *record)
 {
-	const struct code_map *map = &layout->map;
-	const uint128_t raw = load_upto_16(record, map->record_nbytes);
+	const struct key_encoding *encoding = &layout->encoding;
+	const uint128_t raw = load_upto_16(record, encoding->record_nbytes);
 
-	switch (map->element_nbytes) {
+	switch (encoding->element_nbytes) {
 	case 4:
-		return code_of_raw_4((uint32_t)raw, map);
+		return encode_raw_key_4((uint32_t)raw, encoding);
 	case 8:
-		return code_of_raw_8((uint64_t)raw, map);
+		return encode_raw_key_8((uint64_t)raw, encoding);
 	default:
-		return code_of_raw_16(raw, map);
+		return encode_raw_key_16(raw, encoding);
 	}
 }
 
-static uint128_t raw_of(const struct code_map *map, code_t code)
+static uint128_t decode_raw(const struct key_encoding *encoding, encoded_key_t encoded)
 {
-	switch (map->element_nbytes) {
+	switch (encoding->element_nbytes) {
 	case 4:
-		return code_raw_of_4((uint32_t)code, map);
+		return decode_raw_key_4((uint32_t)encoded, encoding);
 	case 8:
-		return code_raw_of_8((uint64_t)code, map);
+		return decode_raw_key_8((uint64_t)encoded, encoding);
 	default:
-		return code_raw_of_16(code, map);
+		return decode_raw_key_16(encoded, encoding);
 	}
 }
 
-void layout_decode(const struct layout *layout, code_t code, void *record)
+void layout_decode(const struct layout *layout, encoded_key_t encoded, void *record)
 {
-	store_upto_16(record, raw_of(&layout->map, code), layout->map.record_nbytes);
+	store_upto_16(record, decode_raw(&layout->encoding, encoded), layout->encoding.record_nbytes);
 }
 
-static size_t code_nbytes(const struct layout *layout)
+static size_t key_only_key_nbytes(const struct layout *layout)
 {
 	(void)layout;
-	return sizeof(code_t);
+	return sizeof(encoded_key_t);
 }
 
-static code_t code_beginning(const void *key)
+static encoded_key_t key_only_key_prefix(const void *key)
 {
-	code_t code;
+	encoded_key_t encoded;
 
-	memcpy(&code, key, sizeof code);
-	return code;
+	memcpy(&encoded, key, sizeof encoded);
+	return encoded;
 }
 
-static void begin_code(code_t beginning, void *key)
+static void key_only_key_from_prefix(encoded_key_t prefix, void *key)
 {
-	memcpy(key, &beginning, sizeof beginning);
+	memcpy(key, &prefix, sizeof prefix);
 }
 
-static void item_code(const struct layout *layout, const void *item, void *key)
+static void key_only_item_key(const struct layout *layout, const void *item, void *key)
 {
-	begin_code(layout_encode(layout, item), key);
+	key_only_key_from_prefix(layout_encode(layout, item), key);
 }
 
-static int compare_codes(const struct layout *layout, const void *a, const void *b)
+static int key_only_compare_keys(const struct layout *layout, const void *a, const void *b)
 {
-	const code_t code_a = code_beginning(a), code_b = code_beginning(b);
+	const encoded_key_t key_a = key_only_key_prefix(a), key_b = key_only_key_prefix(b);
 
 	(void)layout;
-	return code_a < code_b ? -1 : code_a > code_b;
+	return key_a < key_b ? -1 : key_a > key_b;
 }
 
-const struct key_ops key_ops_codes = {
-	.key_nbytes = code_nbytes,
+const struct key_ops key_ops_encoded = {
+	.key_nbytes = key_only_key_nbytes,
 	.record_key = layout_encode,
-	.key_beginning = code_beginning,
-	.begin_key = begin_code,
-	.item_key = item_code,
-	.compare_keys = compare_codes,
-	.edge_nbytes = code_nbytes,
-	.compare_edges = compare_codes,
+	.key_prefix = key_only_key_prefix,
+	.key_from_prefix = key_only_key_from_prefix,
+	.item_key = key_only_item_key,
+	.compare_keys = key_only_compare_keys,
+	.edge_nbytes = key_only_key_nbytes,
+	.compare_edges = key_only_compare_keys,
 };
 
-const struct layout_ops layout_ops_codes = {
-	.suits = codes_suit,
-	.make = make_codes,
-	.keys = &key_ops_codes,
+const struct layout_ops layout_ops_key_only = {
+	.accepts = key_only_accepts,
+	.make = make_key_only,
+	.keys = &key_ops_encoded,
 	.has_elements = true,
-	.is_plain = true,
+	.is_key_only = true,
 };

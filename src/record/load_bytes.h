@@ -15,7 +15,7 @@
 #include "src/record/key_encoding.h"
 
 /* n <= 8 bytes, the first one lowest. */
-static inline GSORT_HD uint64_t bytes_load(const unsigned char *bytes, uint32_t n)
+static inline GSORT_HD uint64_t load_bytes(const unsigned char *bytes, uint32_t n)
 {
 	const unsigned skew = (unsigned)((uintptr_t)bytes % 4), end = skew + n;
 	const uint32_t *words = (const uint32_t *)(const void *)(bytes - skew);

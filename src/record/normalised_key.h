@@ -50,7 +50,7 @@ struct key_field {
 	bool descending;
 	uint8_t form;            /* enum key_form */
 	uint8_t n_fraction_bits; /* of a float */
-	uint8_t part_nbytes;     /* of KEY_FORM_NANS: of each of the two */
+	uint8_t component_nbytes;     /* of KEY_FORM_NANS: of each of the two */
 };
 
 /* All keys of a record, by `start`, without gaps. The array is the owner's: of the layout. */
@@ -61,7 +61,7 @@ struct key_fields {
 };
 
 /* Can the field be made of its bytes in the normalised key again? */
-static inline bool key_field_is_code(const struct key_field *field)
+static inline bool key_field_is_decodable(const struct key_field *field)
 {
 	return field->form == KEY_FORM_BITS || field->form == KEY_FORM_REFINED ||
 	       field->form == KEY_FORM_TIME;
@@ -71,7 +71,7 @@ static inline bool key_field_is_code(const struct key_field *field)
 static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
 {
 #ifdef __CUDA_ARCH__
-	return code_swap_8(bytes_load(bytes, n)) >> (64 - 8 * n);
+	return byte_swap_8(load_bytes(bytes, n)) >> (64 - 8 * n);
 #else
 	uint64_t word = 0;
 
@@ -89,7 +89,7 @@ static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
 static inline GSORT_HD uint64_t key_load_reversed(const unsigned char *bytes, uint32_t n)
 {
 #ifdef __CUDA_ARCH__
-	return bytes_load(bytes, n);
+	return load_bytes(bytes, n);
 #else
 	uint64_t word = 0;
 
@@ -111,10 +111,10 @@ static inline GSORT_HD bool key_is_nan(uint64_t bits, uint32_t nbytes, unsigned 
 	return (bits & (sign - 1)) > sign - (UINT64_C(1) << n_fraction_bits);
 }
 
-static inline GSORT_HD uint64_t key_load_part(const struct key_field *field,
-					      const unsigned char *part, uint32_t n)
+static inline GSORT_HD uint64_t key_load_component(const struct key_field *field,
+					      const unsigned char *component, uint32_t n)
 {
-	return field->reversed ? key_load_reversed(part, n) : key_load(part, n);
+	return field->reversed ? key_load_reversed(component, n) : key_load(component, n);
 }
 
 /* All bytes of a normalised key that is not made of bits, ascending, in the low 8 * nbytes bits. */
@@ -122,26 +122,26 @@ static inline GSORT_HD uint64_t key_field_value(const struct key_field *field,
 						const unsigned char *record)
 {
 	const unsigned char *key = record + field->offset;
-	const uint32_t n = field->form == KEY_FORM_NANS ? field->part_nbytes : field->nbytes;
-	const uint64_t bits = key_load_part(field, key, n);
-	const uint64_t sign = UINT64_C(1) << (8 * n - 1), all = sign | (sign - 1);
+	const uint32_t n = field->form == KEY_FORM_NANS ? field->component_nbytes : field->nbytes;
+	const uint64_t bits = key_load_component(field, key, n);
+	const uint64_t sign = UINT64_C(1) << (8 * n - 1), all_ones = sign | (sign - 1);
 	const bool is_nan = field->form != KEY_FORM_TIME &&
 			    key_is_nan(bits, n, field->n_fraction_bits);
 
 	switch (field->form) {
 	case KEY_FORM_NUMERIC:
 		if (is_nan)
-			return all;
-		return bits > sign ? ~bits & all : bits | sign;
+			return all_ones;
+		return bits > sign ? ~bits & all_ones : bits | sign;
 	case KEY_FORM_REFINED: /* NaN with a sign, the least of all, come behind the others */
 		return ((bits & sign ? ~bits : bits | sign) + 1 -
 			(UINT64_C(1) << field->n_fraction_bits)) &
-		       all;
+		       all_ones;
 	case KEY_FORM_TIME:
-		return ((bits ^ sign) - 1) & all;
+		return ((bits ^ sign) - 1) & all_ones;
 	default:
 		return 2u * is_nan +
-		       key_is_nan(key_load_part(field, key + n, n), n, field->n_fraction_bits);
+		       key_is_nan(key_load_component(field, key + n, n), n, field->n_fraction_bits);
 	}
 }
 
@@ -151,32 +151,32 @@ static inline GSORT_HD uint64_t key_field_load(const struct key_field *field,
 					       uint32_t n)
 {
 	const unsigned char *key = record + field->offset;
-	const uint64_t all = n == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * n) - 1;
+	const uint64_t all_ones = n == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * n) - 1;
 	const uint64_t top = from == 0 ? UINT64_C(1) << (8 * n - 1) : 0;
 	uint64_t word;
 
 	if (field->form != KEY_FORM_BITS) {
-		word = key_field_value(field, record) >> 8 * (field->nbytes - from - n) & all;
-		return field->descending ? word ^ all : word;
+		word = key_field_value(field, record) >> 8 * (field->nbytes - from - n) & all_ones;
+		return field->descending ? word ^ all_ones : word;
 	}
 	word = field->reversed ? key_load_reversed(key + field->nbytes - from - n, n) :
 				 key_load(key + from, n);
 	if (field->is_float && key[field->reversed ? field->nbytes - 1 : 0] >> 7)
-		word ^= all & ~top;
+		word ^= all_ones & ~top;
 	if (field->has_sign)
 		word ^= top;
-	return field->descending ? word ^ all : word;
+	return field->descending ? word ^ all_ones : word;
 }
 
 /* The first field that ends behind `at`; at < key_nbytes. */
-static inline GSORT_HD uint32_t key_field_at(const struct key_fields *keys, uint32_t at)
+static inline GSORT_HD uint32_t key_field_at(const struct key_fields *keys, uint32_t offset)
 {
 	uint32_t first = 0, end = keys->n;
 
 	while (end - first > 1) {
 		const uint32_t middle = first + (end - first) / 2;
 
-		if (keys->fields[middle].start <= at)
+		if (keys->fields[middle].start <= offset)
 			first = middle;
 		else
 			end = middle;
@@ -188,31 +188,31 @@ static inline GSORT_HD uint32_t key_field_at(const struct key_fields *keys, uint
  * Bytes [at, at + 8) of the record's normalised key as a big-endian integer, zeros behind its end.
  */
 static inline GSORT_HD uint64_t key_word(const struct key_fields *keys, const unsigned char *record,
-					 uint32_t at)
+					 uint32_t offset)
 {
 	uint64_t word = 0;
-	uint32_t n_left = 8;
+	uint32_t n_remaining = 8;
 
-	if (at >= keys->key_nbytes)
+	if (offset >= keys->key_nbytes)
 		return 0;
-	for (uint32_t i = key_field_at(keys, at); i < keys->n && n_left > 0; i++) {
+	for (uint32_t i = key_field_at(keys, offset); i < keys->n && n_remaining > 0; i++) {
 		const struct key_field *field = &keys->fields[i];
-		const uint32_t from = at + (8 - n_left) - field->start;
-		const uint32_t rest = field->nbytes - from;
-		const uint32_t n = rest < n_left ? rest : n_left;
+		const uint32_t from = offset + (8 - n_remaining) - field->start;
+		const uint32_t n_in_field = field->nbytes - from;
+		const uint32_t n = n_in_field < n_remaining ? n_in_field : n_remaining;
 
 		word = (n == 8 ? 0 : word << 8 * n) | key_field_load(field, record, from, n);
-		n_left -= n;
+		n_remaining -= n;
 	}
-	return n_left == 8 ? 0 : word << 8 * n_left;
+	return n_remaining == 8 ? 0 : word << 8 * n_remaining;
 }
 
 /* Less than, equal to or greater than 0, as a's normalised key is to b's. */
 static inline GSORT_HD int key_compare(const struct key_fields *keys, const unsigned char *a,
 				       const unsigned char *b)
 {
-	for (uint32_t at = 0; at < keys->key_nbytes; at += 8) {
-		const uint64_t word_a = key_word(keys, a, at), word_b = key_word(keys, b, at);
+	for (uint32_t offset = 0; offset < keys->key_nbytes; offset += 8) {
+		const uint64_t word_a = key_word(keys, a, offset), word_b = key_word(keys, b, offset);
 
 		if (word_a != word_b)
 			return word_a < word_b ? -1 : 1;
@@ -225,12 +225,12 @@ static inline GSORT_HD int key_compare_normalised(const struct key_fields *keys,
 						  const unsigned char *record,
 						  const unsigned char *normalised)
 {
-	for (uint32_t at = 0; at < keys->key_nbytes; at += 8) {
-		const uint64_t word = key_word(keys, record, at);
-		const uint64_t other = key_load(normalised + at, 8);
+	for (uint32_t offset = 0; offset < keys->key_nbytes; offset += 8) {
+		const uint64_t word = key_word(keys, record, offset);
+		const uint64_t normalised_word = key_load(normalised + offset, 8);
 
-		if (word != other)
-			return word < other ? -1 : 1;
+		if (word != normalised_word)
+			return word < normalised_word ? -1 : 1;
 	}
 	return 0;
 }

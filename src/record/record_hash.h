@@ -20,9 +20,9 @@ static inline uint64_t hash_words(uint128_t words, uint64_t nbytes)
  * As digest_record(). The bytes are copied to `to` on the way, unless it is NULL: what was loaded
  * to be hashed has not to be loaded again.
  */
-static inline uint64_t hash_copied(unsigned char *to, const unsigned char *from, uint64_t nbytes)
+static inline uint64_t hash_and_copy(unsigned char *to, const unsigned char *from, uint64_t nbytes)
 {
-	uint64_t hash = DIGEST_SEED, at = 0;
+	uint64_t hash = DIGEST_SEED, offset = 0;
 
 	if (nbytes <= 16) {
 		const uint128_t words = load_upto_16(from, nbytes);
@@ -31,27 +31,27 @@ static inline uint64_t hash_copied(unsigned char *to, const unsigned char *from,
 			store_upto_16(to, words, nbytes);
 		return hash_words(words, nbytes);
 	}
-	for (; at + 16 <= nbytes; at += 16) {
-		const uint64_t lo = load_8(from + at), hi = load_8(from + at + 8);
+	for (; offset + 16 <= nbytes; offset += 16) {
+		const uint64_t lo = load_8(from + offset), hi = load_8(from + offset + 8);
 
 		if (to) {
-			memcpy(to + at, &lo, 8);
-			memcpy(to + at + 8, &hi, 8);
+			memcpy(to + offset, &lo, 8);
+			memcpy(to + offset + 8, &hi, 8);
 		}
-		hash += digest_pair(lo, hi, at);
+		hash += digest_pair(lo, hi, offset);
 	}
-	if (at < nbytes) {
+	if (offset < nbytes) {
 		const uint128_t last = load_16(from + nbytes - 16);
-		const uint128_t rest = last >> 8 * (at + 16 - nbytes);
+		const uint128_t tail = last >> 8 * (offset + 16 - nbytes);
 
 		if (to)
 			memcpy(to + nbytes - 16, &last, 16);
-		hash += digest_pair((uint64_t)rest, (uint64_t)(rest >> 64), at);
+		hash += digest_pair((uint64_t)tail, (uint64_t)(tail >> 64), offset);
 	}
 	return digest_mix64(hash);
 }
 
 static inline uint64_t hash_bytes(const unsigned char *bytes, uint64_t nbytes)
 {
-	return hash_copied(NULL, bytes, nbytes);
+	return hash_and_copy(NULL, bytes, nbytes);
 }

@@ -13,27 +13,27 @@
 
 #include "src/record/digest.h"
 
-struct ledger {
+struct record_totals {
 	struct digest read;    /* from the inputs */
 	struct digest written; /* to the output */
 	struct digest dropped; /* equal to one that is kept (-u), or beyond the limit */
 };
 
-static inline void ledger_add(struct ledger *to, struct ledger more)
+static inline void record_totals_add(struct record_totals *total, struct record_totals addend)
 {
-	digest_add(&to->read, more.read);
-	digest_add(&to->written, more.written);
-	digest_add(&to->dropped, more.dropped);
+	digest_add(&total->read, addend.read);
+	digest_add(&total->written, addend.written);
+	digest_add(&total->dropped, addend.dropped);
 }
 
 /* Those that are accounted for: written or dropped. */
-static inline struct digest ledger_gone(struct ledger ledger)
+static inline struct digest record_totals_accounted(struct record_totals totals)
 {
-	digest_add(&ledger.written, ledger.dropped);
-	return ledger.written;
+	digest_add(&totals.written, totals.dropped);
+	return totals.written;
 }
 
-static inline bool ledger_balances(struct ledger ledger)
+static inline bool record_totals_are_balanced(struct record_totals totals)
 {
-	return digest_equal(ledger.read, ledger_gone(ledger));
+	return digest_equal(totals.read, record_totals_accounted(totals));
 }

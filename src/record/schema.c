@@ -11,49 +11,49 @@
 
 #include "src/base/diagnostics.h"
 
-int fields_add(struct fields *fields, struct field field)
+int schema_add_field(struct schema *schema, struct field field)
 {
-	struct field *more = reallocarray(fields->fields, fields->n + 1, sizeof *more);
+	struct field *grown = reallocarray(schema->fields, schema->n + 1, sizeof *grown);
 
-	if (!more)
-		return fail(-ENOMEM, "no memory for %zu fields", fields->n + 1);
-	fields->fields = more;
+	if (!grown)
+		return fail(-ENOMEM, "no memory for %zu fields", schema->n + 1);
+	schema->fields = grown;
 	field.name = strdup(field.name);
-	field.spelling = field.spelling ? strdup(field.spelling) : NULL;
-	more[fields->n++] = field;
-	return field.name ? 0 : fail(-ENOMEM, "no memory for %zu fields", fields->n);
+	field.type_text = field.type_text ? strdup(field.type_text) : NULL;
+	grown[schema->n++] = field;
+	return field.name ? 0 : fail(-ENOMEM, "no memory for %zu fields", schema->n);
 }
 
-void fields_cut(struct fields *fields, size_t n)
+void schema_truncate(struct schema *schema, size_t n)
 {
-	while (fields->n > n) {
-		free(fields->fields[--fields->n].name);
-		free(fields->fields[fields->n].spelling);
+	while (schema->n > n) {
+		free(schema->fields[--schema->n].name);
+		free(schema->fields[schema->n].type_text);
 	}
 }
 
-void fields_free(struct fields *fields)
+void schema_free(struct schema *schema)
 {
-	fields_cut(fields, 0);
-	free(fields->fields);
-	*fields = (struct fields){ 0 };
+	schema_truncate(schema, 0);
+	free(schema->fields);
+	*schema = (struct schema){ 0 };
 }
 
 /* --- names and types --- */
 
-static const struct field *find(const struct fields *fields, const char *name)
+static const struct field *find_field(const struct schema *schema, const char *name)
 {
-	for (size_t i = 0; i < fields->n; i++)
-		if (*name && strcmp(fields->fields[i].name, name) == 0)
-			return &fields->fields[i];
+	for (size_t i = 0; i < schema->n; i++)
+		if (*name && strcmp(schema->fields[i].name, name) == 0)
+			return &schema->fields[i];
 	return NULL;
 }
 
 /* One "NAME:TYPE", which is cut in two. */
-static int parse_one(const char *option, char *name, const char *text, struct fields *fields)
+static int parse_field(const char *option, char *name, const char *text, struct schema *schema)
 {
 	struct field field = { .name = name, .n = 1 };
-	char meant[KEY_TYPE_NBYTES], *type = strchr(name, ':');
+	char suggestion[KEY_TYPE_NBYTES], *type = strchr(name, ':');
 	int r;
 
 	if (!type || type == name)
@@ -62,34 +62,34 @@ static int parse_one(const char *option, char *name, const char *text, struct fi
 			    "4 bytes",
 			    option, text);
 	*type++ = '\0';
-	if (key_parse_type(type, &field.key) < 0 && key_suggest_type(type, meant))
+	if (key_parse_type(type, &field.key) < 0 && key_suggest_type(type, suggestion))
 		return fail(-EINVAL, "%s: field %s: unknown type '%s': did you mean %s?", option,
-			    name, type, meant);
+			    name, type, suggestion);
 	if (!field.key.nbytes)
 		return fail(-EINVAL, "%s: field %s: unknown type '%s'", option, name, type);
-	if (find(fields, name))
+	if (find_field(schema, name))
 		return fail(-EINVAL, "%s: there are two fields %s", option, name);
-	field.key.offset = fields->record_nbytes;
-	r = fields_add(fields, field);
+	field.key.offset = schema->record_nbytes;
+	r = schema_add_field(schema, field);
 	if (r == 0)
-		fields->record_nbytes += field.key.nbytes;
+		schema->record_nbytes += field.key.nbytes;
 	return r;
 }
 
-int fields_parse(const char *option, const char *text, struct fields *ret_fields)
+int schema_parse(const char *option, const char *text, struct schema *ret_schema)
 {
-	const char *at = text;
+	const char *position = text;
 	int r;
 
-	*ret_fields = (struct fields){ 0 };
+	*ret_schema = (struct schema){ 0 };
 	do {
-		const size_t n = strcspn(at, ",");
-		char *one = strndup(at, n);
+		const size_t n = strcspn(position, ",");
+		char *field_text = strndup(position, n);
 
-		r = one ? parse_one(option, one, at, ret_fields) :
+		r = field_text ? parse_field(option, field_text, position, ret_schema) :
 			  fail(-ENOMEM, "%s: no memory for it", option);
-		free(one);
-		at += n;
-	} while (r == 0 && *at++ == ',');
+		free(field_text);
+		position += n;
+	} while (r == 0 && *position++ == ',');
 	return r;
 }

@@ -13,27 +13,27 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEAD = 26, FOOT = 30, GAP = 14, UNITS = 200 };
+enum { CHART_HEADER_HEIGHT = 26, CHART_AXIS_HEIGHT = 30, CHART_ROW_GAP = 14, CHART_Y_UNITS = 200 };
 
 static double row_top(const struct chart *chart, unsigned row)
 {
-	return HEAD + (double)row * (chart->frame.row_height + GAP);
+	return CHART_HEADER_HEIGHT + (double)row * (chart->frame.row_height + CHART_ROW_GAP);
 }
 
 /* The ground of the last row. */
-static double ground(const struct chart *chart)
+static double plot_bottom(const struct chart *chart)
 {
-	return row_top(chart, chart->frame.n_rows) - GAP;
+	return row_top(chart, chart->frame.n_rows) - CHART_ROW_GAP;
 }
 
-static double length_s(const struct chart *chart)
+static double duration_s(const struct chart *chart)
 {
 	return chart->frame.n_bins * chart->frame.bin_s;
 }
 
-static double x_of(const struct chart *chart, double at_s)
+static double time_to_x(const struct chart *chart, double time_s)
 {
-	return CHART_LEFT + CHART_PLOT * at_s / length_s(chart);
+	return CHART_LEFT + CHART_PLOT * time_s / duration_s(chart);
 }
 
 static void put_number(struct html *html, const char *name, double number)
@@ -49,7 +49,7 @@ void chart_text(struct html *html, const char *class, double x, double y, const 
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	html_open_of(html, "text", class);
+	html_open_with_class(html, "text", class);
 	put_number(html, "x", x);
 	put_number(html, "y", y);
 	html_text(html, "%s", text);
@@ -59,7 +59,7 @@ void chart_text(struct html *html, const char *class, double x, double y, const 
 void chart_box(struct html *html, const char *class, double x, double y, double width,
 	       double height)
 {
-	html_open_of(html, "rect", class);
+	html_open_with_class(html, "rect", class);
 	put_number(html, "x", x);
 	put_number(html, "y", y);
 	put_number(html, "width", width < 1 ? 1 : width);
@@ -69,7 +69,7 @@ void chart_box(struct html *html, const char *class, double x, double y, double 
 
 void chart_line(struct html *html, const char *class, double x1, double y1, double x2, double y2)
 {
-	html_open_of(html, "line", class);
+	html_open_with_class(html, "line", class);
 	put_number(html, "x1", x1);
 	put_number(html, "y1", y1);
 	put_number(html, "x2", x2);
@@ -77,7 +77,7 @@ void chart_line(struct html *html, const char *class, double x1, double y1, doub
 	html_close(html);
 }
 
-void chart_open_picture(struct html *html, const struct chart_frame *frame, unsigned height)
+void chart_open_svg(struct html *html, const struct chart_frame *frame, unsigned height)
 {
 	html_open(html, "svg");
 	html_attribute(html, "viewBox", "0 0 %d %u", CHART_WIDTH, height);
@@ -96,62 +96,62 @@ void chart_open_picture(struct html *html, const struct chart_frame *frame, unsi
 void chart_open(struct chart *chart, struct html *html, const struct chart_frame *frame)
 {
 	*chart = (struct chart){ .html = html, .frame = *frame, .depth = html->depth };
-	chart_open_picture(html, frame, (unsigned)ground(chart) + FOOT);
+	chart_open_svg(html, frame, (unsigned)plot_bottom(chart) + CHART_AXIS_HEIGHT);
 }
 
 void chart_span(struct chart *chart, const char *name, double begin_s, double end_s)
 {
-	const double x = x_of(chart, begin_s), end_x = x_of(chart, end_s);
-	const double letter = 6.4; /* of the font of such texts, on average */
+	const double x = time_to_x(chart, begin_s), end_x = time_to_x(chart, end_s);
+	const double character_width = 6.4; /* of the font of such texts, on average */
 
-	chart_box(chart->html, "span", x, HEAD - 4, end_x - x, ground(chart) - HEAD + 4);
-	if (end_x - x > letter * (double)strlen(name))
-		chart_text(chart->html, "label", x + 4, HEAD - 10, "%s", name);
+	chart_box(chart->html, "span", x, CHART_HEADER_HEIGHT - 4, end_x - x, plot_bottom(chart) - CHART_HEADER_HEIGHT + 4);
+	if (end_x - x > character_width * (double)strlen(name))
+		chart_text(chart->html, "label", x + 4, CHART_HEADER_HEIGHT - 10, "%s", name);
 }
 
 /* The sum of the first k series, as whole units from the top. */
-static long unit_of(const struct chart_row *row, unsigned k, uint32_t bin)
+static long stacked_y(const struct chart_row *row, unsigned n_series, uint32_t bin)
 {
 	double sum = 0;
 
-	for (unsigned i = 0; i < k; i++)
+	for (unsigned i = 0; i < n_series; i++)
 		sum += row->series[i].values[bin];
-	sum = sum < row->most ? sum : row->most;
-	return UNITS - lround(sum / row->most * UNITS);
+	sum = sum < row->max ? sum : row->max;
+	return CHART_Y_UNITS - lround(sum / row->max * CHART_Y_UNITS);
 }
 
-static void put_path(const struct chart *chart, const struct chart_row *row, unsigned k)
+static void put_path(const struct chart *chart, const struct chart_row *row, unsigned n_series)
 {
 	FILE *stream = html_begin_attribute(chart->html, "d");
-	long at = UNITS;
-	uint32_t n_same = 0;
+	long current_y = CHART_Y_UNITS;
+	uint32_t n_level = 0;
 
-	fprintf(stream, "M0 %d", UNITS);
-	for (uint32_t bin = 0; bin < chart->frame.n_bins; bin++, n_same++) {
-		const long unit = unit_of(row, k, bin);
+	fprintf(stream, "M0 %d", CHART_Y_UNITS);
+	for (uint32_t bin = 0; bin < chart->frame.n_bins; bin++, n_level++) {
+		const long y = stacked_y(row, n_series, bin);
 
-		if (unit == at)
+		if (y == current_y)
 			continue;
-		if (n_same)
-			fprintf(stream, "h%u", n_same);
-		fprintf(stream, "v%ld", unit - at);
-		at = unit;
-		n_same = 0;
+		if (n_level)
+			fprintf(stream, "h%u", n_level);
+		fprintf(stream, "v%ld", y - current_y);
+		current_y = y;
+		n_level = 0;
 	}
-	fprintf(stream, "h%uV%dz", n_same, UNITS);
+	fprintf(stream, "h%uV%dz", n_level, CHART_Y_UNITS);
 	html_end_attribute(chart->html);
 }
 
-static void put_area(const struct chart *chart, const struct chart_row *row, unsigned k, double top)
+static void put_area(const struct chart *chart, const struct chart_row *row, unsigned n_series, double top)
 {
 	struct html *html = chart->html;
 
-	html_open_of(html, "path", row->series[k - 1].class);
+	html_open_with_class(html, "path", row->series[n_series - 1].class);
 	html_attribute(html, "transform", "translate(%d %.5g)scale(%.5g %.4g)", CHART_LEFT, top,
 		       (double)CHART_PLOT / chart->frame.n_bins,
-		       (double)chart->frame.row_height / UNITS);
-	put_path(chart, row, k);
-	html_element(html, "title", "%s", row->series[k - 1].name);
+		       (double)chart->frame.row_height / CHART_Y_UNITS);
+	put_path(chart, row, n_series);
+	html_element(html, "title", "%s", row->series[n_series - 1].name);
 	html_close(html);
 }
 
@@ -163,10 +163,10 @@ void chart_row(struct chart *chart, const struct chart_row *row)
 	chart_text(html, "name", 0, top + 14, "%s", row->name);
 	chart_text(html, "note", 0, top + 30, "%s", row->note);
 	chart_line(html, "top", CHART_LEFT, top, CHART_LEFT + CHART_PLOT, top);
-	for (unsigned k = row->n; k > 0; k--)
-		put_area(chart, row, k, top);
+	for (unsigned n_series = row->n; n_series > 0; n_series--)
+		put_area(chart, row, n_series, top);
 	if (row->limit > 0) {
-		const double y = top + height * (1 - row->limit / row->most);
+		const double y = top + height * (1 - row->limit / row->max);
 
 		chart_line(html, "limit", CHART_LEFT, y, CHART_LEFT + CHART_PLOT, y);
 	}
@@ -174,55 +174,55 @@ void chart_row(struct chart *chart, const struct chart_row *row)
 }
 
 /* Seconds from one mark of the axis to the next: some that people like, of which 8 fit at most. */
-static double find_step(double length)
+static double choose_tick_step(double duration_s)
 {
 	static const double minutes[] = { 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200 };
-	static const double parts[] = { 1, 2, 5 };
-	const double least = length / 8;
+	static const double mantissas[] = { 1, 2, 5 };
+	const double min_step = duration_s / 8;
 	double power = 1e-5;
 
 	for (; power <= 10; power *= 10)
-		for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-			if (power * parts[i] >= least && power * parts[i] <= 30)
-				return power * parts[i];
+		for (size_t i = 0; i < sizeof mantissas / sizeof mantissas[0]; i++)
+			if (power * mantissas[i] >= min_step && power * mantissas[i] <= 30)
+				return power * mantissas[i];
 	for (size_t i = 0; i < sizeof minutes / sizeof minutes[0]; i++)
-		if (minutes[i] >= least)
+		if (minutes[i] >= min_step)
 			return minutes[i];
-	return ceil(least / 86400) * 86400;
+	return ceil(min_step / 86400) * 86400;
 }
 
 /* "0.25 s", with as many digits as the step has; "30 min", "2:30 h" */
-static void format_mark(double at_s, double step_s, char text[static 32])
+static void format_tick(double time_s, double step_s, char text[static 32])
 {
-	const unsigned minutes = (unsigned)(at_s / 60 + 0.5);
+	const unsigned minutes = (unsigned)(time_s / 60 + 0.5);
 
-	if (at_s <= 0)
+	if (time_s <= 0)
 		snprintf(text, 32, "0");
 	else if (step_s >= 60 && minutes >= 60)
 		snprintf(text, 32, "%u:%02u h", minutes / 60, minutes % 60);
 	else if (step_s >= 60)
 		snprintf(text, 32, "%u min", minutes);
 	else if (step_s < 0.001)
-		snprintf(text, 32, "%.4g ms", at_s * 1000);
+		snprintf(text, 32, "%.4g ms", time_s * 1000);
 	else
-		snprintf(text, 32, "%.4g s", at_s);
+		snprintf(text, 32, "%.4g s", time_s);
 }
 
 static void put_axis(const struct chart *chart)
 {
-	const double length = length_s(chart), step = find_step(length), y = ground(chart);
+	const double total_s = duration_s(chart), step_s = choose_tick_step(total_s), bottom = plot_bottom(chart);
 
-	for (unsigned i = 0; i * step <= length; i++) {
-		const double x = x_of(chart, i * step);
+	for (unsigned i = 0; i * step_s <= total_s; i++) {
+		const double x = time_to_x(chart, i * step_s);
 		char text[32];
 
-		format_mark(i * step, step, text);
-		chart_line(chart->html, "mark", x, HEAD, x, y + 5);
+		format_tick(i * step_s, step_s, text);
+		chart_line(chart->html, "mark", x, CHART_HEADER_HEIGHT, x, bottom + 5);
 		chart_text(chart->html,
 			   i == 0               ? "first mark" :
 			   x > CHART_WIDTH - 30 ? "last mark" :
 						  "mark",
-			   x, y + 20, "%s", text);
+			   x, bottom + 20, "%s", text);
 	}
 }
 

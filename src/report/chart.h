@@ -38,14 +38,14 @@ struct chart {
 /* One of the things that a row adds up. */
 struct chart_series {
 	const char *class, *name;
-	double values[HISTORY_BINS];
+	double values[TIME_SERIES_BINS];
 };
 
 struct chart_row {
 	const char *name, *note;
 	const struct chart_series *series; /* n, from below */
 	unsigned n;
-	double most;  /* what its height stands for; positive */
+	double max;  /* what its height stands for; positive */
 	double limit; /* a line across; 0: none */
 };
 
@@ -63,7 +63,7 @@ void chart_close(struct chart *chart);
  * For any picture: <svg> with a title and a description, of that size; the caller closes the
  * element.
  */
-void chart_open_picture(struct html *html, const struct chart_frame *frame, unsigned height);
+void chart_open_svg(struct html *html, const struct chart_frame *frame, unsigned height);
 
 /* A text at x, y; class: how it looks and on which side of x it is. */
 __attribute__((format(printf, 5, 6))) void chart_text(struct html *html, const char *class,

@@ -15,7 +15,7 @@ static void print_row(void *context, const char *name, const char *value)
 
 void plan_print(const struct plan *plan, FILE *stream)
 {
-	plan_tell(plan, print_row, stream);
+	plan_text_for_each(plan, print_row, stream);
 }
 
 static void print_link(enum stage stage, uint64_t nbytes, double rate, bool is_bottleneck,
@@ -35,8 +35,8 @@ static void print_link(enum stage stage, uint64_t nbytes, double rate, bool is_b
 	fputc('\n', stream);
 }
 
-static void print_phase(const struct plan *plan, const struct loads *loads,
-			const struct link_rates *rates, enum phase phase, FILE *stream)
+static void print_phase(const struct plan *plan, const struct stage_volumes *loads,
+			const struct stage_rates *rates, enum phase phase, FILE *stream)
 {
 	enum stage bottleneck;
 	const double s = estimate_phase_s(plan, loads, rates, phase, &bottleneck);
@@ -51,19 +51,19 @@ static void print_phase(const struct plan *plan, const struct loads *loads,
 				   stream);
 }
 
-void estimate_print(const struct plan *plan, const struct loads *loads,
-		    const struct link_rates *rates, FILE *stream)
+void estimate_print(const struct plan *plan, const struct stage_volumes *loads,
+		    const struct stage_rates *rates, FILE *stream)
 {
-	const char *each = plan->is_endless ? " for each GiB of input" : "";
+	const char *per_input = plan->is_unbounded ? " for each GiB of input" : "";
 
-	fprintf(stream, "\nbytes over each link%s%s, at measured rates; stages %s\n", each,
-		plan->packs ? " without compression" : "",
-		plan->shares_processors ? "share the processors" : "run concurrently");
+	fprintf(stream, "\nbytes over each link%s%s, at measured rates; stages %s\n", per_input,
+		plan->packs_on_device ? " without compression" : "",
+		plan->sorts_on_cpu ? "share the processors" : "run concurrently");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		print_phase(plan, loads, rates, phase, stream);
 	fprintf(stream, "total: %s %.3f s%s\n",
 		estimate_is_complete(loads, rates) ? "about" : "more than",
-		estimate_s(plan, loads, rates), each);
+		estimate_total_s(plan, loads, rates), per_input);
 }
 
 static void print_content(const struct input_content *content, FILE *stream)

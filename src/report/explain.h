@@ -18,10 +18,10 @@ void explain_print(const struct explanation *explanation, FILE *stream);
 int explain_write_json(const struct explanation *explanation, FILE *stream);
 
 /* In the place of the table of what moves: one rank's share, all together, times, limits. */
-void explain_print_ranks(const struct rank_loads *loads, const struct rank_rates *rates,
+void explain_print_ranks(const struct cluster_estimate *loads, const struct rank_rates *rates,
 			 FILE *stream);
 
 /* Parts of the text: what is planned, and the table of what moves over each link. */
 void plan_print(const struct plan *plan, FILE *stream);
-void estimate_print(const struct plan *plan, const struct loads *loads,
-		    const struct link_rates *rates, FILE *stream);
+void estimate_print(const struct plan *plan, const struct stage_volumes *loads,
+		    const struct stage_rates *rates, FILE *stream);

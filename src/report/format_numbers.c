@@ -9,7 +9,7 @@
 
 #include "src/base/size.h"
 
-void figures_rate(uint64_t nbytes, double s, char text[static 40])
+void format_rate(uint64_t nbytes, double s, char text[static 40])
 {
 	char size[32];
 
@@ -21,7 +21,7 @@ void figures_rate(uint64_t nbytes, double s, char text[static 40])
 	}
 }
 
-void figures_count(uint64_t n, char text[static 32])
+void format_count(uint64_t n, char text[static 32])
 {
 	char digits[32];
 	const size_t n_digits = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n);
@@ -34,47 +34,47 @@ void figures_count(uint64_t n, char text[static 32])
 	*text = '\0';
 }
 
-void figures_time(double s, char text[static 32])
+void format_time(double s, char text[static 32])
 {
-	const uint64_t whole = (uint64_t)(s + 0.5);
+	const uint64_t seconds = (uint64_t)(s + 0.5);
 
-	if (whole >= 3600)
-		snprintf(text, 32, "%" PRIu64 ":%02u:%02u h", whole / 3600,
-			 (unsigned)(whole / 60 % 60), (unsigned)(whole % 60));
-	else if (whole >= 60)
-		snprintf(text, 32, "%u:%02u min", (unsigned)(whole / 60), (unsigned)(whole % 60));
+	if (seconds >= 3600)
+		snprintf(text, 32, "%" PRIu64 ":%02u:%02u h", seconds / 3600,
+			 (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
+	else if (seconds >= 60)
+		snprintf(text, 32, "%u:%02u min", (unsigned)(seconds / 60), (unsigned)(seconds % 60));
 	else
 		snprintf(text, 32, "%.*f s", s < 1 ? 3 : s < 10 ? 2 : 1, s);
 }
 
-bool figures_is_idle(const struct stage_totals *totals)
+bool stage_is_idle(const struct stage_totals *totals)
 {
-	return totals->n_spans == 0 && totals->waited_ns == 0;
+	return totals->n_spans == 0 && totals->blocked_ns == 0;
 }
 
-enum stage figures_longest(const struct phase_totals *phase)
+enum stage phase_longest_stage(const struct phase_totals *phase)
 {
-	enum stage found = N_STAGES;
-	uint64_t most_ns = 0;
+	enum stage longest = N_STAGES;
+	uint64_t max_ns = 0;
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (phase->stages[stage].covered_ns > most_ns) {
-			most_ns = phase->stages[stage].covered_ns;
-			found = stage;
+		if (phase->stages[stage].active_ns > max_ns) {
+			max_ns = phase->stages[stage].active_ns;
+			longest = stage;
 		}
-	return found;
+	return longest;
 }
 
-enum stage figures_bottleneck(const struct phase_totals *phase)
+enum stage phase_bottleneck(const struct phase_totals *phase)
 {
-	const enum stage longest = figures_longest(phase);
+	const enum stage longest = phase_longest_stage(phase);
 
-	return longest < N_STAGES && phase->stages[longest].covered_ns < phase->elapsed_ns / 2 ?
+	return longest < N_STAGES && phase->stages[longest].active_ns < phase->elapsed_ns / 2 ?
 		       N_STAGES :
 		       longest;
 }
 
-double figures_percent_stored(const struct compression_totals *spilled)
+double spill_ratio_percent(const struct compression_totals *spilled)
 {
 	return spilled->items_nbytes ?
 		       100.0 * (double)spilled->stored_nbytes / (double)spilled->items_nbytes :

@@ -6,28 +6,28 @@
 #include "io/spill/compression_policy.h"
 #include "src/base/stats.h"
 
-static inline double figures_s(uint64_t ns)
+static inline double ns_to_seconds(uint64_t ns)
 {
 	return (double)ns * 1e-9;
 }
 
 /* "1.5 GiB/s", or "-" where nothing was moved. */
-void figures_rate(uint64_t nbytes, double s, char text[static 40]);
+void format_rate(uint64_t nbytes, double s, char text[static 40]);
 
 /* "134,217,728" */
-void figures_count(uint64_t n, char text[static 32]);
+void format_count(uint64_t n, char text[static 32]);
 
 /* "0.125 s", "2.3 s", "1:05 min", "3:10:00 h" */
-void figures_time(double s, char text[static 32]);
+void format_time(double s, char text[static 32]);
 
 /* Has the stage neither worked nor waited? */
-bool figures_is_idle(const struct stage_totals *totals);
+bool stage_is_idle(const struct stage_totals *totals);
 
 /* The stage that ran for longer than any other; N_STAGES if none ran. */
-enum stage figures_longest(const struct phase_totals *phase);
+enum stage phase_longest_stage(const struct phase_totals *phase);
 
 /* It, if it ran for half of the phase at least, and so has held the others up; else N_STAGES. */
-enum stage figures_bottleneck(const struct phase_totals *phase);
+enum stage phase_bottleneck(const struct phase_totals *phase);
 
 /* What was stored, in percent of what it was before. */
-double figures_percent_stored(const struct compression_totals *spilled);
+double spill_ratio_percent(const struct compression_totals *spilled);

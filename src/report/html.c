@@ -13,10 +13,10 @@
 /* Elements that hold nothing and have no end. */
 static bool is_void(const char *element)
 {
-	static const char *const voids[] = { "meta", "col", "br", "hr" };
+	static const char *const void_elements[] = { "meta", "col", "br", "hr" };
 
-	for (size_t i = 0; i < sizeof voids / sizeof voids[0]; i++)
-		if (!strcmp(element, voids[i]))
+	for (size_t i = 0; i < sizeof void_elements / sizeof void_elements[0]; i++)
+		if (!strcmp(element, void_elements[i]))
 			return true;
 	return false;
 }
@@ -30,16 +30,16 @@ static void end_tag(struct html *html)
 
 void html_open(struct html *html, const char *element)
 {
-	assert(html->depth < HTML_MOST_DEPTH);
+	assert(html->depth < HTML_MAX_DEPTH);
 	end_tag(html);
 	fprintf(html->stream, "<%s", element);
-	html->open[html->depth++] = element;
+	html->open_elements[html->depth++] = element;
 	html->in_tag = true;
 }
 
 void html_close(struct html *html)
 {
-	const char *element = html->open[--html->depth];
+	const char *element = html->open_elements[--html->depth];
 
 	end_tag(html);
 	if (!is_void(element))
@@ -83,9 +83,9 @@ static void put_text(struct html *html, const char *format, va_list args)
 
 	if (vasprintf(&text, format, args) < 0)
 		return;
-	line = malloc(LEGIBLE_NBYTES(strlen(text)));
+	line = malloc(QUOTED_NBYTES(strlen(text)));
 	if (line)
-		put_escaped(html, legible(text, line, LEGIBLE_NBYTES(strlen(text))));
+		put_escaped(html, quote_text(text, line, QUOTED_NBYTES(strlen(text))));
 	free(line);
 	free(text);
 }
@@ -112,7 +112,7 @@ void html_text(struct html *html, const char *format, ...)
 	va_end(args);
 }
 
-void html_open_of(struct html *html, const char *element, const char *class)
+void html_open_with_class(struct html *html, const char *element, const char *class)
 {
 	html_open(html, element);
 	html_attribute(html, "class", "%s", class);
@@ -130,12 +130,12 @@ void html_element(struct html *html, const char *element, const char *format, ..
 	html_close(html);
 }
 
-void html_element_of(struct html *html, const char *element, const char *class, const char *format,
+void html_element_with_class(struct html *html, const char *element, const char *class, const char *format,
 		     ...)
 {
 	va_list args;
 
-	html_open_of(html, element, class);
+	html_open_with_class(html, element, class);
 	end_tag(html);
 	va_start(args, format);
 	put_text(html, format, args);

@@ -16,12 +16,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { HTML_MOST_DEPTH = 32 };
+enum { HTML_MAX_DEPTH = 32 };
 
 struct html {
 	FILE *stream;
 	unsigned depth;
-	const char *open[HTML_MOST_DEPTH];
+	const char *open_elements[HTML_MAX_DEPTH];
 	bool in_tag; /* attributes can still come */
 };
 
@@ -39,10 +39,10 @@ __attribute__((format(printf, 2, 3))) void html_text(struct html *html, const ch
 __attribute__((format(printf, 3, 4))) void html_element(struct html *html, const char *element,
 							const char *format, ...);
 __attribute__((format(printf, 4, 5))) void
-html_element_of(struct html *html, const char *element, const char *class, const char *format, ...);
+html_element_with_class(struct html *html, const char *element, const char *class, const char *format, ...);
 
 /* Open an element with a class. */
-void html_open_of(struct html *html, const char *element, const char *class);
+void html_open_with_class(struct html *html, const char *element, const char *class);
 
 /* The value of an attribute that is made of digits and letters only, bit by bit. */
 FILE *html_begin_attribute(struct html *html, const char *name);

@@ -18,22 +18,22 @@
 #include "src/report/plan_text.h"
 
 /* Names of inputs that are shown; of the others it is said how many they are. */
-enum { SHOWN_INPUTS = 10, CELL_NBYTES = 256 };
+enum { HTML_REPORT_MAX_INPUTS = 10, CELL_NBYTES = 256 };
 
-const char *page_class(enum stage stage, char text[static PAGE_CLASS_NBYTES])
+const char *stage_css_class(enum stage stage, char text[static STAGE_CLASS_NBYTES])
 {
-	snprintf(text, PAGE_CLASS_NBYTES, "work of-%s", stage_name(stage));
+	snprintf(text, STAGE_CLASS_NBYTES, "work of-%s", stage_name(stage));
 	return text;
 }
 
-void page_open_table(struct html *html, const char *caption, const struct page_column *columns,
+void html_report_open_table(struct html *html, const char *caption, const struct html_report_column *columns,
 		     unsigned n)
 {
-	html_open_of(html, "div", "table");
+	html_open_with_class(html, "div", "table");
 	html_attribute(html, "role", "region");
 	html_attribute(html, "tabindex", "0");
 	html_attribute(html, "aria-label", "%s", caption);
-	html_open_of(html, "table", n == 2 ? "pairs" : "sums");
+	html_open_with_class(html, "table", n == 2 ? "pairs" : "sums");
 	html_element(html, "caption", "%s", caption);
 	html_open(html, "thead");
 	html_open(html, "tr");
@@ -65,7 +65,7 @@ static void put_cell(struct html *html, const char *element, const char *class, 
 	html_close(html);
 }
 
-void page_head_cell(struct html *html, const char *format, ...)
+void html_report_header_cell(struct html *html, const char *format, ...)
 {
 	va_list args;
 
@@ -74,7 +74,7 @@ void page_head_cell(struct html *html, const char *format, ...)
 	va_end(args);
 }
 
-void page_cell(struct html *html, const char *format, ...)
+void html_report_text_cell(struct html *html, const char *format, ...)
 {
 	va_list args;
 
@@ -83,7 +83,7 @@ void page_cell(struct html *html, const char *format, ...)
 	va_end(args);
 }
 
-void page_number(struct html *html, const char *format, ...)
+void html_report_number_cell(struct html *html, const char *format, ...)
 {
 	va_list args;
 
@@ -92,7 +92,7 @@ void page_number(struct html *html, const char *format, ...)
 	va_end(args);
 }
 
-void page_open_section(struct html *html, const char *id, const char *heading)
+void html_report_open_section(struct html *html, const char *id, const char *heading)
 {
 	html_open(html, "section");
 	html_attribute(html, "aria-labelledby", "%s", id);
@@ -102,7 +102,7 @@ void page_open_section(struct html *html, const char *id, const char *heading)
 	html_close(html);
 }
 
-void page_open_figure(struct html *html, const char *label)
+void html_report_open_figure(struct html *html, const char *label)
 {
 	html_open(html, "figure");
 	html_attribute(html, "role", "region");
@@ -110,53 +110,53 @@ void page_open_figure(struct html *html, const char *label)
 	html_attribute(html, "aria-label", "%s", label);
 }
 
-static bool is_check(const struct writer *writer)
+static bool is_check(const struct html_report_writer *writer)
 {
-	return !writer->facts->backend[0];
+	return !writer->summary->backend[0];
 }
 
-static const char *what_was_done(const struct writer *writer)
+static const char *operation_verb(const struct html_report_writer *writer)
 {
-	return is_check(writer) ? "checked" : writer->facts->plan.n_chunks ? "sorted" : "merged";
+	return is_check(writer) ? "checked" : writer->summary->plan.n_chunks ? "sorted" : "merged";
 }
 
-static uint64_t input_nbytes(const struct writer *writer)
+static uint64_t input_nbytes(const struct html_report_writer *writer)
 {
-	return writer->facts->n_records_in * writer->facts->record_nbytes;
+	return writer->summary->n_records_in * writer->summary->record_nbytes;
 }
 
 /* "134,217,728 records sorted in 2.27 s" */
-static void put_headline(struct writer *writer)
+static void put_headline(struct html_report_writer *writer)
 {
-	const struct sort_facts *facts = writer->facts;
-	const double s = figures_s(writer->totals.elapsed_ns);
+	const struct sort_summary *summary = writer->summary;
+	const double s = ns_to_seconds(writer->totals.elapsed_ns);
 	char count[32], time[32], size[32], rate[40];
 
-	figures_count(facts->n_records_in, count);
-	figures_time(s, time);
+	format_count(summary->n_records_in, count);
+	format_time(s, time);
 	size_format(input_nbytes(writer), size);
-	figures_rate(input_nbytes(writer), s, rate);
-	if (facts->record_nbytes == 0) { /* an earlier process has done it all */
+	format_rate(input_nbytes(writer), s, rate);
+	if (summary->record_nbytes == 0) { /* an earlier process has done it all */
 		html_element(&writer->html, "h1", "The sort was already complete");
 		return;
 	}
-	html_element(&writer->html, "h1", "%s records %s in %s", count, what_was_done(writer),
+	html_element(&writer->html, "h1", "%s records %s in %s", count, operation_verb(writer),
 		     time);
-	html_open_of(&writer->html, "p", "lead");
+	html_open_with_class(&writer->html, "p", "lead");
 	if (is_check(writer))
 		html_element(&writer->html, "strong", "%s",
-			     writer->page->found_disorder ? "Not in order. " : "In order. ");
-	html_text(&writer->html, "%s of %s, %s", size, facts->type, rate);
+			     writer->report->has_disorder ? "Not in order. " : "In order. ");
+	html_text(&writer->html, "%s of %s, %s", size, summary->type, rate);
 	if (!is_check(writer))
-		html_text(&writer->html, ", on %s. All records were verified.", facts->backend);
+		html_text(&writer->html, ", on %s. All records were verified.", summary->backend);
 	html_close(&writer->html);
 }
 
-static void put_header(struct writer *writer)
+static void put_header(struct html_report_writer *writer)
 {
 	static const struct {
 		const char *id, *name;
-	} parts[] = { { "summary", "Summary" },       { "phases", "Phases" },
+	} sections[] = { { "summary", "Summary" },       { "phases", "Phases" },
 		      { "links", "Links" },           { "ranks", "Ranks" },
 		      { "roles", "Activity" },        { "queues", "GPU queues" },
 		      { "throughput", "Throughput" }, { "space", "Memory and space" },
@@ -164,18 +164,18 @@ static void put_header(struct writer *writer)
 	struct html *html = &writer->html;
 
 	html_open(html, "header");
-	html_element_of(html, "p", "brand", "gsort report");
+	html_element_with_class(html, "p", "brand", "gsort report");
 	put_headline(writer);
 	html_open(html, "nav");
 	html_attribute(html, "aria-label", "Sections of the report");
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		if (!strcmp(parts[i].id, "queues") && !page_has_lanes(writer))
+	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+		if (!strcmp(sections[i].id, "queues") && !html_report_has_queues(writer))
 			continue;
-		if (!strcmp(parts[i].id, "ranks") && !page_has_ranks(writer))
+		if (!strcmp(sections[i].id, "ranks") && !html_report_has_ranks(writer))
 			continue;
 		html_open(html, "a");
-		html_attribute(html, "href", "#%s", parts[i].id);
-		html_text(html, "%s", parts[i].name);
+		html_attribute(html, "href", "#%s", sections[i].id);
+		html_text(html, "%s", sections[i].name);
 		html_close(html);
 	}
 	html_close(html);
@@ -184,7 +184,7 @@ static void put_header(struct writer *writer)
 
 /* A number with its name, and what is to be said of it. */
 __attribute__((format(printf, 4, 5))) static void
-put_figure(struct html *html, const char *name, const char *value, const char *format, ...)
+put_metric(struct html *html, const char *name, const char *value, const char *format, ...)
 {
 	char note[CELL_NBYTES];
 	va_list args;
@@ -201,79 +201,79 @@ put_figure(struct html *html, const char *name, const char *value, const char *f
 	html_close(html);
 }
 
-static void put_process(struct writer *writer)
+static void put_process_metrics(struct html_report_writer *writer)
 {
 	const struct stats_totals *totals = &writer->totals;
-	const double cpu_s = figures_s(totals->usage.user_ns) + figures_s(totals->usage.system_ns);
-	const double s = figures_s(totals->elapsed_ns);
+	const double cpu_s = ns_to_seconds(totals->usage.user_ns) + ns_to_seconds(totals->usage.system_ns);
+	const double s = ns_to_seconds(totals->elapsed_ns);
 	char value[32], limit[32];
 
 	size_format(totals->usage.peak_rss_nbytes, value);
-	size_format(writer->facts->buffer_nbytes, limit);
+	size_format(writer->summary->buffer_nbytes, limit);
 	if (is_check(writer))
-		put_figure(&writer->html, "Memory", value, "peak RSS");
+		put_metric(&writer->html, "Memory", value, "peak RSS");
 	else
-		put_figure(&writer->html, "Memory", value, "peak RSS; -S %s", limit);
-	figures_time(cpu_s, value);
-	put_figure(&writer->html, "Processor time", value, "%.1f processors busy; %.0f %% system",
+		put_metric(&writer->html, "Memory", value, "peak RSS; -S %s", limit);
+	format_time(cpu_s, value);
+	put_metric(&writer->html, "Processor time", value, "%.1f processors busy; %.0f %% system",
 		   s > 0 ? cpu_s / s : 0,
-		   cpu_s > 0 ? 100 * figures_s(totals->usage.system_ns) / cpu_s : 0);
+		   cpu_s > 0 ? 100 * ns_to_seconds(totals->usage.system_ns) / cpu_s : 0);
 }
 
-static void put_spilled(struct writer *writer)
+static void put_spill_metric(struct html_report_writer *writer)
 {
-	const struct sort_facts *facts = writer->facts;
+	const struct sort_summary *summary = writer->summary;
 	char value[32], stored[32];
 
-	size_format(facts->peak_temp_nbytes, value);
-	if (!facts->spilled.items_nbytes) {
-		put_figure(&writer->html, "Temporary space", value, "nothing was spilled");
+	size_format(summary->peak_temp_nbytes, value);
+	if (!summary->spilled.items_nbytes) {
+		put_metric(&writer->html, "Temporary space", value, "nothing was spilled");
 		return;
 	}
-	size_format(facts->spilled.stored_nbytes, stored);
-	put_figure(&writer->html, "Temporary space", value,
+	size_format(summary->spilled.stored_nbytes, stored);
+	put_metric(&writer->html, "Temporary space", value,
 		   "peak; compressed to %s (%.1f %%) with %s", stored,
-		   figures_percent_stored(&facts->spilled), facts->spilled.codec);
+		   spill_ratio_percent(&summary->spilled), summary->spilled.codec);
 }
 
-static void put_sort(struct writer *writer)
+static void put_sort_metrics(struct html_report_writer *writer)
 {
-	const struct sort_facts *facts = writer->facts;
+	const struct sort_summary *summary = writer->summary;
 	char value[32], cached[32], direct[32], mapped[32];
 
-	put_spilled(writer);
-	figures_count(facts->n_runs, value);
-	put_figure(&writer->html, "Runs", value, "%" PRIu64 " spilled", facts->n_runs_spilled);
-	figures_count(facts->n_passes, value);
-	put_figure(&writer->html, "Passes", value,
-		   "final merge in %" PRIu64 " partition%s, %" PRIu64 " windows", facts->n_ranges,
-		   facts->n_ranges == 1 ? "" : "s", facts->n_windows);
-	figures_count(facts->n_records_out, value);
-	size_format(facts->written.cached_nbytes, cached);
-	size_format(facts->written.direct_nbytes, direct);
-	size_format(facts->written.mapped_nbytes, mapped);
-	put_figure(&writer->html, "Records written", value, "%s cached, %s direct, %s mmap", cached,
+	put_spill_metric(writer);
+	format_count(summary->n_runs, value);
+	put_metric(&writer->html, "Runs", value, "%" PRIu64 " spilled", summary->n_runs_spilled);
+	format_count(summary->n_passes, value);
+	put_metric(&writer->html, "Passes", value,
+		   "final merge in %" PRIu64 " partition%s, %" PRIu64 " windows", summary->n_partitions,
+		   summary->n_partitions == 1 ? "" : "s", summary->n_windows);
+	format_count(summary->n_records_out, value);
+	size_format(summary->written.cached_nbytes, cached);
+	size_format(summary->written.direct_nbytes, direct);
+	size_format(summary->written.mmap_nbytes, mapped);
+	put_metric(&writer->html, "Records written", value, "%s cached, %s direct, %s mmap", cached,
 		   direct, mapped);
 }
 
-static void put_figures(struct writer *writer)
+static void put_metrics(struct html_report_writer *writer)
 {
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 	char value[32], rate[40], size[32];
 
-	page_open_section(html, "summary", "Summary");
-	html_open_of(html, "dl", "figures");
-	figures_count(writer->facts->n_records_in, value);
+	html_report_open_section(html, "summary", "Summary");
+	html_open_with_class(html, "dl", "figures");
+	format_count(writer->summary->n_records_in, value);
 	size_format(input_nbytes(writer), size);
-	put_figure(html, "Records read", value, "%s, each of %" PRIu64 " bytes", size,
-		   writer->facts->record_nbytes);
-	figures_time(figures_s(writer->totals.elapsed_ns), value);
-	figures_rate(input_nbytes(writer), figures_s(writer->totals.elapsed_ns), rate);
-	put_figure(html, "Time", value, "%s of input", rate);
-	put_process(writer);
+	put_metric(html, "Records read", value, "%s, each of %" PRIu64 " bytes", size,
+		   writer->summary->record_nbytes);
+	format_time(ns_to_seconds(writer->totals.elapsed_ns), value);
+	format_rate(input_nbytes(writer), ns_to_seconds(writer->totals.elapsed_ns), rate);
+	put_metric(html, "Time", value, "%s of input", rate);
+	put_process_metrics(writer);
 	if (!is_check(writer))
-		put_sort(writer);
+		put_sort_metrics(writer);
 	html_close_to(html, depth);
 }
 
@@ -282,8 +282,8 @@ static void put_plan_row(void *context, const char *name, const char *value)
 	struct html *html = context;
 
 	html_open(html, "tr");
-	page_head_cell(html, "%s", name);
-	page_cell(html, "%s", value);
+	html_report_header_cell(html, "%s", name);
+	html_report_text_cell(html, "%s", value);
 	html_close(html);
 }
 
@@ -301,50 +301,50 @@ __attribute__((format(printf, 3, 4))) static void put_file(struct html *html, co
 	if (n < 0)
 		return;
 	html_open(html, "tr");
-	page_head_cell(html, "%s", role);
+	html_report_header_cell(html, "%s", role);
 	html_element(html, "td", "%s", text);
 	html_close(html);
 	free(text);
 }
 
-static void put_output(struct html *html, const struct page *page)
+static void put_output(struct html *html, const struct html_report *report)
 {
-	if (page->n_part_files)
-		put_file(html, "output", "%s.parts, %zu part files", page->output,
-			 page->n_part_files);
+	if (report->n_part_files)
+		put_file(html, "output", "%s.parts, %zu part files", report->output,
+			 report->n_part_files);
 	else
-		put_file(html, "output", "%s", page->output ? page->output : "standard output");
+		put_file(html, "output", "%s", report->output ? report->output : "standard output");
 }
 
-static void put_files(struct writer *writer)
+static void put_files(struct html_report_writer *writer)
 {
-	static const struct page_column columns[] = { { "Role", false }, { "File", false } };
-	const struct page *page = writer->page;
+	static const struct html_report_column columns[] = { { "Role", false }, { "File", false } };
+	const struct html_report *report = writer->report;
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 
-	page_open_table(html, "Files", columns, 2);
-	for (size_t i = 0; i < page->n_inputs && i < SHOWN_INPUTS; i++)
+	html_report_open_table(html, "Files", columns, 2);
+	for (size_t i = 0; i < report->n_inputs && i < HTML_REPORT_MAX_INPUTS; i++)
 		put_file(html, "input", "%s",
-			 strcmp(page->inputs[i], "-") ? page->inputs[i] : "standard input");
-	if (page->n_inputs > SHOWN_INPUTS)
-		put_file(html, "inputs", "and %zu more", page->n_inputs - SHOWN_INPUTS);
+			 strcmp(report->inputs[i], "-") ? report->inputs[i] : "standard input");
+	if (report->n_inputs > HTML_REPORT_MAX_INPUTS)
+		put_file(html, "inputs", "and %zu more", report->n_inputs - HTML_REPORT_MAX_INPUTS);
 	if (!is_check(writer))
-		put_output(html, page);
+		put_output(html, report);
 	html_close_to(html, depth);
 }
 
-static void put_plan(struct writer *writer)
+static void put_plan(struct html_report_writer *writer)
 {
-	static const struct page_column columns[] = { { "Item", false }, { "Plan", false } };
+	static const struct html_report_column columns[] = { { "Item", false }, { "Plan", false } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 
-	page_open_section(html, "plan", is_check(writer) ? "Files" : "Files and plan");
+	html_report_open_section(html, "plan", is_check(writer) ? "Files" : "Files and plan");
 	put_files(writer);
 	if (!is_check(writer)) {
-		page_open_table(html, "Plan, as --explain has it", columns, 2);
-		plan_tell(&writer->facts->plan, put_plan_row, html);
+		html_report_open_table(html, "Plan, as --explain has it", columns, 2);
+		plan_text_for_each(&writer->summary->plan, put_plan_row, html);
 	}
 	html_close_to(html, depth);
 }
@@ -368,19 +368,19 @@ static void put_head(struct html *html)
 	html_close(html);
 	html_element(html, "title", "gsort report");
 	html_open(html, "style");
-	html_raw(html, page_style);
+	html_raw(html, html_report_css);
 	html_close(html);
 	html_close(html);
 }
 
-static void put_footer(struct writer *writer)
+static void put_footer(struct html_report_writer *writer)
 {
 	struct html *html = &writer->html;
 	char text[64] = "";
-	struct tm at;
+	struct tm utc;
 
-	if (gmtime_r(&writer->page->written_at, &at))
-		strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &at);
+	if (gmtime_r(&writer->report->created_at, &utc))
+		strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &utc);
 	html_open(html, "footer");
 	html_element(html, "p",
 		     "Stages work at the same time, each on several threads: busy adds these up, "
@@ -390,27 +390,27 @@ static void put_footer(struct writer *writer)
 	html_close(html);
 }
 
-void page_write(const struct page *page, FILE *stream)
+void html_report_write(const struct html_report *report, FILE *stream)
 {
-	struct writer writer = { .html = { .stream = stream },
-				 .page = page,
-				 .facts = report_facts(page->report),
-				 .history = page->history };
+	struct html_report_writer writer = { .html = { .stream = stream },
+				 .report = report,
+				 .summary = stats_report_summary(report->stats_report),
+				 .time_series = report->time_series };
 	struct html *html = &writer.html;
 
-	report_totals(page->report, &writer.totals);
+	stats_report_totals(report->stats_report, &writer.totals);
 	put_head(html);
 	html_open(html, "body");
 	put_header(&writer);
 	html_open(html, "main");
-	put_figures(&writer);
-	page_write_phases(&writer);
-	page_write_links(&writer);
-	page_write_ranks(&writer);
-	page_write_roles(&writer);
-	page_write_lanes(&writer);
-	page_write_throughput(&writer);
-	page_write_space(&writer);
+	put_metrics(&writer);
+	html_report_write_phases(&writer);
+	html_report_write_stages(&writer);
+	html_report_write_ranks(&writer);
+	html_report_write_roles(&writer);
+	html_report_write_queues(&writer);
+	html_report_write_throughput(&writer);
+	html_report_write_space(&writer);
 	put_plan(&writer);
 	html_close(html);
 	put_footer(&writer);

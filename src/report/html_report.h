@@ -12,16 +12,16 @@
 #include "src/base/time_series.h"
 #include "src/report/stats_report.h"
 
-struct page {
-	const struct report *report;   /* with stats */
-	const struct history *history; /* of the same */
-	const char *const *inputs;     /* n_inputs; "-": standard input */
+struct html_report {
+	const struct stats_report *stats_report;   /* with stats */
+	const struct time_series *time_series; /* of the same */
+	const char *const *inputs;     /* n_framing_inputs; "-": standard input */
 	size_t n_inputs;
 	const char *output;  /* NULL: standard output */
-	bool found_disorder; /* by a check */
-	time_t written_at;   /* now, as the page has it; of UTC */
+	bool has_disorder; /* by a check */
+	time_t created_at;   /* now, as the page has it; of UTC */
 	size_t n_part_files; /* of that name, which it is divided into; 0: it is one file */
 };
 
 /* Whoever owns the stream finds out whether it could be written. */
-void page_write(const struct page *page, FILE *stream);
+void html_report_write(const struct html_report *report, FILE *stream);

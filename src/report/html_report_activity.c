@@ -9,174 +9,174 @@
 enum { NOTE_NBYTES = 64 };
 
 /* Some who do the same: the stages that are their work, or all that a lane of a device did. */
-struct workers {
+struct activity_row {
 	char name[32];
-	const struct history_work *work;
+	const struct stage_busy_times *activity;
 	enum track_role role; /* N_TRACK_ROLES: any */
 };
 
-static bool has_work(const struct workers *workers, enum stage stage)
+static bool row_has_stage(const struct activity_row *row, enum stage stage)
 {
-	return (workers->role == N_TRACK_ROLES || stage_role(stage) == workers->role) &&
-	       picture_sum(workers->work->busy_ns[stage]) > 0;
+	return (row->role == N_TRACK_ROLES || stage_role(stage) == row->role) &&
+	       timeline_chart_sum(row->activity->busy_ns[stage]) > 0;
 }
 
-static bool have_worked(const struct workers *workers)
+static bool row_is_active(const struct activity_row *row)
 {
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (has_work(workers, stage))
+		if (row_has_stage(row, stage))
 			return true;
 	return false;
 }
 
 /* As many as there may be; returns how many. Their roles, then the lanes of a device. */
-static unsigned find_roles(const struct history *history,
-			   struct workers found[static N_TRACK_ROLES])
+static unsigned collect_role_rows(const struct time_series *time_series,
+			   struct activity_row rows[static N_TRACK_ROLES])
 {
 	unsigned n = 0;
 
 	for (enum track_role role = 0; role < N_TRACK_ROLES; role++) {
-		struct workers *workers = &found[n];
+		struct activity_row *row = &rows[n];
 
-		*workers = (struct workers){ .work = &history->host, .role = role };
-		snprintf(workers->name, sizeof workers->name, "%s", track_role_names(role));
-		n += have_worked(workers);
+		*row = (struct activity_row){ .activity = &time_series->host, .role = role };
+		snprintf(row->name, sizeof row->name, "%s", track_role_names(role));
+		n += row_is_active(row);
 	}
 	return n;
 }
 
-static unsigned find_lanes(const struct history *history,
-			   struct workers found[static HISTORY_LANES])
+static unsigned collect_queue_rows(const struct time_series *time_series,
+			   struct activity_row rows[static TIME_SERIES_MAX_QUEUES])
 {
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < history->n_lanes; i++) {
-		struct workers *workers = &found[n];
+	for (uint32_t i = 0; i < time_series->n_queues; i++) {
+		struct activity_row *row = &rows[n];
 
-		*workers = (struct workers){ .work = &history->lanes[i], .role = N_TRACK_ROLES };
-		snprintf(workers->name, sizeof workers->name, "queue %u", i + 1);
-		n += have_worked(workers);
+		*row = (struct activity_row){ .activity = &time_series->queues[i], .role = N_TRACK_ROLES };
+		snprintf(row->name, sizeof row->name, "queue %u", i + 1);
+		n += row_is_active(row);
 	}
 	return n;
 }
 
 /* How many of them were at work in each bin, by stage. Returns how many stages there are. */
-static unsigned fill_series(struct picture *picture, const struct workers *workers,
+static unsigned fill_series(struct timeline_chart *timeline, const struct activity_row *row,
 			    bool used[static N_STAGES])
 {
 	unsigned n = 0;
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		struct chart_series *series = &picture->series[n];
+		struct chart_series *series = &timeline->series[n];
 
-		if (!has_work(workers, stage))
+		if (!row_has_stage(row, stage))
 			continue;
 		used[stage] = true;
-		series->class = picture->classes[stage];
+		series->class = timeline->classes[stage];
 		series->name = stage_name(stage);
-		for (uint32_t bin = 0; bin < picture->n_bins; bin++)
-			series->values[bin] = figures_s(workers->work->busy_ns[stage][bin]) /
-					      picture_bin_s(picture, bin);
+		for (uint32_t bin = 0; bin < timeline->n_bins; bin++)
+			series->values[bin] = ns_to_seconds(row->activity->busy_ns[stage][bin]) /
+					      timeline_chart_bin_s(timeline, bin);
 		n++;
 	}
 	return n;
 }
 
 /* As a whole number of workers; work that is cut between bins may seem a little more. */
-static double whole(double peak)
+static double round_up_peak(double peak)
 {
 	const double n = ceil(peak - 0.05);
 
 	return n < 1 ? 1 : n;
 }
 
-static void put_workers_picture(struct writer *writer, const struct workers *workers, unsigned n,
+static void put_activity_chart(struct html_report_writer *writer, const struct activity_row *rows, unsigned n,
 				const struct chart_frame *frame)
 {
 	bool used[N_STAGES] = { false };
-	struct picture picture;
+	struct timeline_chart timeline;
 
-	picture_init(&picture, writer);
-	picture_open(&picture, *frame);
+	timeline_chart_init(&timeline, writer);
+	timeline_chart_open(&timeline, *frame);
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned n_series = fill_series(&picture, &workers[i], used);
-		const double most = whole(picture_peak(&picture, n_series));
+		const unsigned n_series = fill_series(&timeline, &rows[i], used);
+		const double max_active = round_up_peak(timeline_chart_peak(&timeline, n_series));
 		char note[NOTE_NBYTES];
 
-		snprintf(note, sizeof note, "peak %.0f", most);
-		chart_row(&picture.chart,
-			  &(struct chart_row){ .name = workers[i].name,
-					       .note = workers[i].role < N_TRACK_ROLES ? note : "",
-					       .series = picture.series,
+		snprintf(note, sizeof note, "peak %.0f", max_active);
+		chart_row(&timeline.chart,
+			  &(struct chart_row){ .name = rows[i].name,
+					       .note = rows[i].role < N_TRACK_ROLES ? note : "",
+					       .series = timeline.series,
 					       .n = n_series,
-					       .most = most });
+					       .max = max_active });
 	}
-	picture_close(&picture, used);
+	timeline_chart_close(&timeline, used);
 }
 
 /* "sort 61 %, merge 30 %" */
-static void format_shares(const struct workers *workers, uint64_t all_ns, char *text, size_t room)
+static void format_stage_shares(const struct activity_row *row, uint64_t total_ns, char *text, size_t capacity)
 {
-	size_t at = 0;
+	size_t length = 0;
 
 	text[0] = '\0';
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		const uint64_t ns = picture_sum(workers->work->busy_ns[stage]);
+		const uint64_t ns = timeline_chart_sum(row->activity->busy_ns[stage]);
 
-		if (has_work(workers, stage) && at < room)
-			at += (size_t)snprintf(text + at, room - at, "%s%s %.0f %%", at ? ", " : "",
+		if (row_has_stage(row, stage) && length < capacity)
+			length += (size_t)snprintf(text + length, capacity - length, "%s%s %.0f %%", length ? ", " : "",
 					       stage_name(stage),
-					       100 * (double)ns / (double)all_ns);
+					       100 * (double)ns / (double)total_ns);
 	}
 }
 
-static void put_workers_row(struct writer *writer, struct picture *picture,
-			    const struct workers *workers)
+static void put_activity_row(struct html_report_writer *writer, struct timeline_chart *timeline,
+			    const struct activity_row *row)
 {
 	bool used[N_STAGES] = { false };
-	const unsigned n_series = fill_series(picture, workers, used);
-	const double all_s = figures_s(writer->history->end_ns - writer->history->begin_ns);
+	const unsigned n_series = fill_series(timeline, row, used);
+	const double total_s = ns_to_seconds(writer->time_series->end_ns - writer->time_series->begin_ns);
 	struct html *html = &writer->html;
 	uint64_t busy_ns = 0;
 	char shares[200], busy[32];
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		busy_ns += used[stage] ? picture_sum(workers->work->busy_ns[stage]) : 0;
-	format_shares(workers, busy_ns, shares, sizeof shares);
+		busy_ns += used[stage] ? timeline_chart_sum(row->activity->busy_ns[stage]) : 0;
+	format_stage_shares(row, busy_ns, shares, sizeof shares);
 	html_open(html, "tr");
-	page_head_cell(html, "%s", workers->name);
-	figures_time(figures_s(busy_ns), busy);
-	page_number(html, "%s", busy);
-	page_number(html, "%.2f", all_s > 0 ? figures_s(busy_ns) / all_s : 0);
-	page_number(html, "%.1f", picture_peak(picture, n_series));
-	page_cell(html, "%s", shares);
+	html_report_header_cell(html, "%s", row->name);
+	format_time(ns_to_seconds(busy_ns), busy);
+	html_report_number_cell(html, "%s", busy);
+	html_report_number_cell(html, "%.2f", total_s > 0 ? ns_to_seconds(busy_ns) / total_s : 0);
+	html_report_number_cell(html, "%.1f", timeline_chart_peak(timeline, n_series));
+	html_report_text_cell(html, "%s", shares);
 	html_close(html);
 }
 
-static void put_workers(struct writer *writer, const struct workers *workers, unsigned n,
+static void put_activity(struct html_report_writer *writer, const struct activity_row *rows, unsigned n,
 			const struct chart_frame *frame)
 {
-	static const struct page_column columns[] = { { "Role", false },
+	static const struct html_report_column columns[] = { { "Role", false },
 						      { "Busy", true },
 						      { "Average active", true },
 						      { "Peak", true },
 						      { "Stages", false } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
-	struct picture picture;
+	struct timeline_chart timeline;
 
-	put_workers_picture(writer, workers, n, frame);
-	picture_init(&picture, writer);
-	page_open_table(html, frame->title, columns, 5);
+	put_activity_chart(writer, rows, n, frame);
+	timeline_chart_init(&timeline, writer);
+	html_report_open_table(html, frame->title, columns, 5);
 	for (unsigned i = 0; i < n; i++)
-		put_workers_row(writer, &picture, &workers[i]);
+		put_activity_row(writer, &timeline, &rows[i]);
 	html_close_to(html, depth);
 }
 
-void page_write_roles(struct writer *writer)
+void html_report_write_roles(struct html_report_writer *writer)
 {
-	struct workers workers[N_TRACK_ROLES];
-	const unsigned n = find_roles(writer->history, workers);
+	struct activity_row rows[N_TRACK_ROLES];
+	const unsigned n = collect_role_rows(writer->time_series, rows);
 	const struct chart_frame frame = {
 		.id = "roles-picture",
 		.title = "Activity of each role, by stage",
@@ -186,25 +186,25 @@ void page_write_roles(struct writer *writer)
 		.row_height = 46,
 	};
 
-	page_open_section_over_time(writer, "roles", "Activity");
+	html_report_open_time_section(writer, "roles", "Activity");
 	if (n)
-		put_workers(writer, workers, n, &frame);
+		put_activity(writer, rows, n, &frame);
 	else
 		html_element(&writer->html, "p", "No activity was recorded.");
 	html_close(&writer->html);
 }
 
-bool page_has_lanes(const struct writer *writer)
+bool html_report_has_queues(const struct html_report_writer *writer)
 {
-	struct workers workers[HISTORY_LANES];
+	struct activity_row rows[TIME_SERIES_MAX_QUEUES];
 
-	return find_lanes(writer->history, workers) > 0;
+	return collect_queue_rows(writer->time_series, rows) > 0;
 }
 
-void page_write_lanes(struct writer *writer)
+void html_report_write_queues(struct html_report_writer *writer)
 {
-	struct workers workers[HISTORY_LANES];
-	const unsigned n = find_lanes(writer->history, workers);
+	struct activity_row rows[TIME_SERIES_MAX_QUEUES];
+	const unsigned n = collect_queue_rows(writer->time_series, rows);
 	const struct chart_frame frame = {
 		.id = "queues-picture",
 		.title = "Queues of the GPU",
@@ -216,7 +216,7 @@ void page_write_lanes(struct writer *writer)
 
 	if (n == 0)
 		return;
-	page_open_section_over_time(writer, "queues", "Queues of the GPU");
-	put_workers(writer, workers, n, &frame);
+	html_report_open_time_section(writer, "queues", "Queues of the GPU");
+	put_activity(writer, rows, n, &frame);
 	html_close(&writer->html);
 }

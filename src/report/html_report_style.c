@@ -7,7 +7,7 @@
  */
 #include "src/report/html_report_internal.h"
 
-const char page_style[] =
+const char html_report_css[] =
 	":root{--paper:#fcfcfa;--card:#fff;--ink:#1b1f24;--soft:#59636e;--rule:#dfe2e5;"
 	"--trough:#eef0f2;--link:#1f5fa8;--mark:#c9ced4;--limit:#b3261e;"
 	"--read:#3d7fc4;--upload:#7fb2e5;--encode:#a3c763;--sort:#2f9467;--fetch:#2a9fb5;"

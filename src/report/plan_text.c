@@ -10,13 +10,13 @@
 #include "src/base/size.h"
 
 /* Who is told. */
-struct listener {
-	plan_row *row;
+struct plan_row_sink {
+	plan_text_callback *callback;
 	void *context;
 };
 
 __attribute__((format(printf, 3, 4))) static void
-tell_row(const struct listener *listener, const char *name, const char *format, ...)
+emit_row(const struct plan_row_sink *sink, const char *name, const char *format, ...)
 {
 	char value[256];
 	va_list args;
@@ -24,156 +24,156 @@ tell_row(const struct listener *listener, const char *name, const char *format, 
 	va_start(args, format);
 	vsnprintf(value, sizeof value, format, args);
 	va_end(args);
-	listener->row(listener->context, name, value);
+	sink->callback(sink->context, name, value);
 }
 
-static void tell_size(const struct listener *listener, const char *name, uint64_t nbytes,
-		      const char *more)
+static void emit_size(const struct plan_row_sink *sink, const char *name, uint64_t nbytes,
+		      const char *suffix)
 {
 	char size[32];
 
 	size_format(nbytes, size);
-	tell_row(listener, name, "%s%s", size, more);
+	emit_row(sink, name, "%s%s", size, suffix);
 }
 
 /* Of records in which elements stand for them, a buffer is not as long as what it is for. */
-static void tell_chunks(const struct listener *to, const struct plan *plan)
+static void emit_chunks(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	const uint64_t nbytes = plan->chunk_records * plan->record_nbytes;
-	char size[32], of_input[32], records[64] = "";
+	char size[32], input_size[32], records[64] = "";
 
 	size_format(plan->chunk_nbytes, size);
-	size_format(nbytes, of_input);
+	size_format(nbytes, input_size);
 	if (nbytes != plan->chunk_nbytes)
-		snprintf(records, sizeof records, " for %s of the%s input", of_input,
+		snprintf(records, sizeof records, " for %s of the%s input", input_size,
 			 plan->mapped_nbytes ? " mapped" : "");
-	tell_row(to, "chunks", "%" PRIu64 " buffers of %s%s, %u sorted concurrently",
-		 plan->n_chunks, size, records, plan->n_devices * plan->n_lanes);
+	emit_row(sink, "chunks", "%" PRIu64 " buffers of %s%s, %u sorted concurrently",
+		 plan->n_chunks, size, records, plan->n_devices * plan->n_queues);
 }
 
 /* Is it not known, and nobody has said, how much will come? */
-static bool is_open(const struct plan *plan)
+static bool is_size_unknown(const struct plan *plan)
 {
 	return plan->input_nbytes == PLAN_SIZE_UNKNOWN && !plan->expected_nbytes;
 }
 
-static void tell_runs(const struct listener *to, const struct plan *plan)
+static void emit_runs(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	char size[32];
 
-	if (plan->fits) {
-		tell_row(to, "runs", "all chunks stay in memory; nothing is spilled");
+	if (plan->fits_in_memory) {
+		emit_row(sink, "runs", "all chunks stay in memory; nothing is spilled");
 		return;
 	}
-	size_format(plan->spill_chunks * plan->chunk_records * plan->record_nbytes, size);
-	if (plan->is_endless || is_open(plan))
-		tell_row(to, "runs", "of %s each, spilled when memory is full", size);
+	size_format(plan->chunks_per_run * plan->chunk_records * plan->record_nbytes, size);
+	if (plan->is_unbounded || is_size_unknown(plan))
+		emit_row(sink, "runs", "of %s each, spilled when memory is full", size);
 	else
-		tell_row(to, "runs", "%" PRIu64 " of %s each are spilled, the rest %s",
+		emit_row(sink, "runs", "%" PRIu64 " of %s each are spilled, the rest %s",
 			 plan->n_spilled_runs, size,
-			 plan->n_ranks > 1 && !plan->keeps_rest ? "is spilled last" :
+			 plan->n_ranks > 1 && !plan->keep_last_run_in_memory ? "is spilled last" :
 								  "stays in memory");
 }
 
-static void tell_input(const struct listener *to, const struct plan *plan)
+static void emit_input(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	char more[64] = "";
+	char suffix[64] = "";
 
 	if (plan->n_ranks > 1)
-		snprintf(more, sizeof more, " for each of %" PRIu32 " ranks", plan->n_ranks);
+		snprintf(suffix, sizeof suffix, " for each of %" PRIu32 " ranks", plan->n_ranks);
 	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
-		tell_size(to, "input", plan->input_nbytes, more);
-	else if (plan->is_endless)
-		tell_row(to, "input", "unknown size; use --assume-size to plan for one");
-	else if (is_open(plan))
-		tell_row(to, "input", "unknown size");
+		emit_size(sink, "input", plan->input_nbytes, suffix);
+	else if (plan->is_unbounded)
+		emit_row(sink, "input", "unknown size; use --assume-size to plan for one");
+	else if (is_size_unknown(plan))
+		emit_row(sink, "input", "unknown size");
 	else
-		tell_size(to, "input", plan->expected_nbytes, " (--assume-size)");
+		emit_size(sink, "input", plan->expected_nbytes, " (--assume-size)");
 }
 
 /* Of an endless input, what holds as long as its runs can be merged at once. */
-static void tell_merges(const struct listener *to, const struct plan *plan)
+static void emit_passes(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	const uint64_t run_nbytes = plan->spill_chunks * plan->chunk_records * plan->record_nbytes;
+	const uint64_t run_nbytes = plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
 	char size[32];
 
-	if (plan->is_endless && plan->n_chunks) {
+	if (plan->is_unbounded && plan->n_chunks) {
 		size_format(run_nbytes * plan->fan_in, size);
-		tell_row(to, "merge passes", "1 up to %s of input", size);
+		emit_row(sink, "merge passes", "1 up to %s of input", size);
 	} else {
-		tell_row(to, "merge passes", "%u", plan->n_passes);
+		emit_row(sink, "merge passes", "%u", plan->n_passes);
 	}
-	size_format_up(plan->most_temporary_nbytes, size);
-	tell_row(to, "temporary space", "%s%s", size,
-		 plan->is_endless ? " for each GiB of input" : "");
+	size_format_up(plan->max_temp_nbytes, size);
+	emit_row(sink, "temporary space", "%s%s", size,
+		 plan->is_unbounded ? " for each GiB of input" : "");
 }
 
 /* The parts of the memory that no record lies in, and what is mapped. */
-static void tell_memory(const struct listener *to, const struct plan *plan)
+static void emit_memory(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	tell_size(to, "memory", plan->memory_nbytes + plan->exchange_nbytes, " limit (-S)");
+	emit_size(sink, "memory", plan->memory_nbytes + plan->exchange_nbytes, " limit (-S)");
 	if (plan->exchange_nbytes)
-		tell_size(to, "exchange", plan->exchange_nbytes,
+		emit_size(sink, "exchange", plan->exchange_nbytes,
 			  " of it, for the exchange between ranks");
-	if (plan->side_nbytes)
-		tell_size(to, "codecs", plan->side_nbytes, " of it");
+	if (plan->codec_nbytes)
+		emit_size(sink, "codecs", plan->codec_nbytes, " of it");
 	if (plan->index_nbytes)
-		tell_size(to, "index of runs", plan->index_nbytes, " of it");
+		emit_size(sink, "index of runs", plan->index_nbytes, " of it");
 	if (plan->mapped_nbytes)
-		tell_size(to, "mapped input", plan->mapped_nbytes,
+		emit_size(sink, "mapped input", plan->mapped_nbytes,
 			  " of it; records are sorted in place");
 }
 
 /* Of a device with memory of its own. */
-static void tell_device(const struct listener *to, const struct plan *plan)
+static void emit_device(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	char size[32], all[32];
+	char size[32], all_devices[32];
 
 	size_format(plan->device_nbytes, size);
-	size_format(plan->n_devices * plan->device_nbytes, all);
+	size_format(plan->n_devices * plan->device_nbytes, all_devices);
 	if (plan->n_devices > 1)
-		tell_row(to, "device memory", "limit %s per device, %s in total", size, all);
+		emit_row(sink, "device memory", "limit %s per device, %s in total", size, all_devices);
 	else
-		tell_row(to, "device memory", "limit %s", size);
-	tell_size(to, "host spill", plan->host_tier_nbytes, " of spilled runs stay in host memory");
-	if (plan->packs)
-		tell_row(to, "compression", "runs are compressed on the device");
+		emit_row(sink, "device memory", "limit %s", size);
+	emit_size(sink, "host spill", plan->host_spill_nbytes, " of spilled runs stay in host memory");
+	if (plan->packs_on_device)
+		emit_row(sink, "compression", "runs are compressed on the device");
 	size_format(plan->slot_nbytes, size);
-	tell_row(to, "slots", "%u of %s", plan->n_slots, size);
+	emit_row(sink, "slots", "%u of %s", plan->n_slots, size);
 }
 
-static void tell_merge(const struct listener *to, const struct plan *plan)
+static void emit_merge(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	char size[32];
 
 	size_format(plan->window_nbytes, size);
-	tell_row(to, "windows", "%u in flight, of %s or more", plan->n_windows, size);
+	emit_row(sink, "windows", "%u in flight, of %s or more", plan->n_windows, size);
 	size_format(plan->block_nbytes, size);
-	tell_row(to, "merge", "fan-in %u, blocks of %s", plan->fan_in, size);
-	if (!is_open(plan))
-		tell_merges(to, plan);
-	if (plan->n_expected_ranges > plan->n_ranges)
-		tell_row(to, "partitions", "%u, merged %u at a time", plan->n_expected_ranges,
-			 plan->n_ranges);
-	else if (plan->n_expected_ranges > 1)
-		tell_row(to, "partitions", "up to %u, merged in parallel", plan->n_expected_ranges);
+	emit_row(sink, "merge", "fan-in %u, blocks of %s", plan->fan_in, size);
+	if (!is_size_unknown(plan))
+		emit_passes(sink, plan);
+	if (plan->n_expected_partitions > plan->n_partitions)
+		emit_row(sink, "partitions", "%u, merged %u at a time", plan->n_expected_partitions,
+			 plan->n_partitions);
+	else if (plan->n_expected_partitions > 1)
+		emit_row(sink, "partitions", "up to %u, merged in parallel", plan->n_expected_partitions);
 }
 
-void plan_tell(const struct plan *plan, plan_row *row, void *context)
+void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, void *context)
 {
-	const struct listener to = { row, context };
+	const struct plan_row_sink sink = { callback, context };
 
-	tell_row(&to, "device", "%s", plan->device);
-	tell_input(&to, plan);
-	tell_row(&to, "record", "%u bytes, sorted as elements of %u bytes", plan->record_nbytes,
+	emit_row(&sink, "device", "%s", plan->device);
+	emit_input(&sink, plan);
+	emit_row(&sink, "record", "%u bytes, sorted as elements of %u bytes", plan->record_nbytes,
 		 plan->element_nbytes);
-	tell_memory(&to, plan);
-	if (plan->copies)
-		tell_device(&to, plan);
+	emit_memory(&sink, plan);
+	if (plan->copies_to_device)
+		emit_device(&sink, plan);
 	if (plan->n_chunks) {
-		tell_chunks(&to, plan);
-		tell_runs(&to, plan);
+		emit_chunks(&sink, plan);
+		emit_runs(&sink, plan);
 	}
-	tell_merge(&to, plan);
-	tell_row(&to, "threads", "%u readers, %u writers", plan->n_readers, plan->n_writers);
+	emit_merge(&sink, plan);
+	emit_row(&sink, "threads", "%u readers, %u writers", plan->n_readers, plan->n_writers);
 }

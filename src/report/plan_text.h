@@ -9,7 +9,7 @@
 #include "src/plan/plan.h"
 
 /* One row; both texts are gone when it returns. */
-typedef void plan_row(void *context, const char *name, const char *value);
+typedef void plan_text_callback(void *context, const char *name, const char *value);
 
 /* Call row(context, ...) for each, in the order in which they are to be read. */
-void plan_tell(const struct plan *plan, plan_row *row, void *context);
+void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, void *context);

@@ -26,29 +26,29 @@ static unsigned percent(uint64_t done_nbytes, uint64_t total_nbytes)
 }
 
 /* Bytes per second. */
-static double rate_of(uint64_t nbytes, uint64_t elapsed_ns)
+static double bytes_per_second(uint64_t nbytes, uint64_t elapsed_ns)
 {
 	return elapsed_ns ? (double)nbytes * 1e9 / (double)elapsed_ns : 0;
 }
 
 /* Of a phase: "run generation: 25 %, 512 MiB/s, 0:06 left". */
-static void format_phase(const struct progress_state *at, double rate, char *text, size_t room)
+static void format_phase(const struct progress_state *state, double rate, char *text, size_t capacity)
 {
-	char done[32], rate_text[32], left[32];
+	char done[32], rate_text[32], remaining[32];
 
 	size_format((uint64_t)rate, rate_text);
-	if (at->total_nbytes == 0) {
-		size_format(at->done_nbytes, done);
-		snprintf(text, room, "%s: %s, %s/s", at->phase, done, rate_text);
-	} else if (at->done_nbytes >= at->total_nbytes || at->done_nbytes == 0) {
-		snprintf(text, room, "%s: %d %%, %s/s", at->phase, at->done_nbytes ? 100 : 0,
+	if (state->total_nbytes == 0) {
+		size_format(state->done_nbytes, done);
+		snprintf(text, capacity, "%s: %s, %s/s", state->phase, done, rate_text);
+	} else if (state->done_nbytes >= state->total_nbytes || state->done_nbytes == 0) {
+		snprintf(text, capacity, "%s: %d %%, %s/s", state->phase, state->done_nbytes ? 100 : 0,
 			 rate_text);
 	} else {
 		format_duration(
-			(uint64_t)((double)(at->total_nbytes - at->done_nbytes) / rate + 0.5),
-			left);
-		snprintf(text, room, "%s: %u %%, %s/s, %s left", at->phase,
-			 percent(at->done_nbytes, at->total_nbytes), rate_text, left);
+			(uint64_t)((double)(state->total_nbytes - state->done_nbytes) / rate + 0.5),
+			remaining);
+		snprintf(text, capacity, "%s: %u %%, %s/s, %s left", state->phase,
+			 percent(state->done_nbytes, state->total_nbytes), rate_text, remaining);
 	}
 }
 
@@ -56,34 +56,34 @@ static void format_phase(const struct progress_state *at, double rate, char *tex
  * Seconds that are left of the whole: the rest of this phase at its own rate, and the phases that
  * are to come at that of all so far.
  */
-static double whole_left_s(const struct progress_state *at, double rate)
+static double overall_remaining_s(const struct progress_state *state, double rate)
 {
-	const double whole_rate = rate_of(at->whole_done_nbytes, at->whole_elapsed_ns);
-	const uint64_t left = at->whole_total_nbytes - at->whole_done_nbytes;
-	uint64_t of_phase =
-		at->total_nbytes > at->done_nbytes ? at->total_nbytes - at->done_nbytes : 0;
+	const double overall_rate = bytes_per_second(state->overall_done_nbytes, state->overall_elapsed_ns);
+	const uint64_t remaining = state->overall_total_nbytes - state->overall_done_nbytes;
+	uint64_t phase_nbytes =
+		state->total_nbytes > state->done_nbytes ? state->total_nbytes - state->done_nbytes : 0;
 
-	of_phase = of_phase < left ? of_phase : left;
-	return (rate > 0 ? (double)of_phase / rate : 0) + (double)(left - of_phase) / whole_rate;
+	phase_nbytes = phase_nbytes < remaining ? phase_nbytes : remaining;
+	return (rate > 0 ? (double)phase_nbytes / rate : 0) + (double)(remaining - phase_nbytes) / overall_rate;
 }
 
-void progress_line(const struct progress_state *at, char line[static PROGRESS_LINE_NBYTES])
+void progress_line(const struct progress_state *state, char line[static PROGRESS_LINE_NBYTES])
 {
-	const double rate = rate_of(at->done_nbytes, at->elapsed_ns);
-	char left[32];
+	const double rate = bytes_per_second(state->done_nbytes, state->elapsed_ns);
+	char remaining[32];
 	size_t n;
 
 	line[0] = '\0';
-	if (!at->phase || !*at->phase)
+	if (!state->phase || !*state->phase)
 		return;
-	format_phase(at, rate, line, PROGRESS_LINE_NBYTES);
-	if (at->whole_total_nbytes == 0 || at->whole_total_nbytes == at->total_nbytes)
+	format_phase(state, rate, line, PROGRESS_LINE_NBYTES);
+	if (state->overall_total_nbytes == 0 || state->overall_total_nbytes == state->total_nbytes)
 		return;
 	n = strlen(line);
 	n += (size_t)snprintf(line + n, PROGRESS_LINE_NBYTES - n, "; total %u %%",
-			      percent(at->whole_done_nbytes, at->whole_total_nbytes));
-	if (at->whole_done_nbytes == 0 || at->whole_done_nbytes >= at->whole_total_nbytes)
+			      percent(state->overall_done_nbytes, state->overall_total_nbytes));
+	if (state->overall_done_nbytes == 0 || state->overall_done_nbytes >= state->overall_total_nbytes)
 		return;
-	format_duration((uint64_t)(whole_left_s(at, rate) + 0.5), left);
-	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left", left);
+	format_duration((uint64_t)(overall_remaining_s(state, rate) + 0.5), remaining);
+	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left", remaining);
 }

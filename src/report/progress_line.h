@@ -9,7 +9,7 @@
 struct progress_state {
 	const char *phase; /* "run generation"; NULL or "": none has begun */
 	uint64_t done_nbytes, total_nbytes, elapsed_ns;
-	uint64_t whole_done_nbytes, whole_total_nbytes, whole_elapsed_ns;
+	uint64_t overall_done_nbytes, overall_total_nbytes, overall_elapsed_ns;
 };
 
 /*
@@ -18,4 +18,4 @@ struct progress_state {
  * has begun.
  */
 enum { PROGRESS_LINE_NBYTES = 128 };
-void progress_line(const struct progress_state *at, char line[static PROGRESS_LINE_NBYTES]);
+void progress_line(const struct progress_state *state, char line[static PROGRESS_LINE_NBYTES]);

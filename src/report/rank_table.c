@@ -11,7 +11,7 @@
 
 /* --- figures --- */
 
-static uint64_t stage_nbytes(const struct census_entry *entry, enum stage stage)
+static uint64_t stage_nbytes(const struct rank_summary *entry, enum stage stage)
 {
 	uint64_t nbytes = 0;
 
@@ -21,7 +21,7 @@ static uint64_t stage_nbytes(const struct census_entry *entry, enum stage stage)
 }
 
 /* Of all phases. */
-static struct stats_volumes volumes_of(const struct census_entry *entry)
+static struct stats_volumes sum_volumes(const struct rank_summary *entry)
 {
 	struct stats_volumes sum = { 0 };
 
@@ -38,83 +38,83 @@ static struct stats_volumes volumes_of(const struct census_entry *entry)
 	return sum;
 }
 
-static uint64_t records_in(const struct census_entry *entry)
+static uint64_t records_in(const struct rank_summary *entry)
 {
-	return entry->facts.n_records_in;
+	return entry->summary.n_records_in;
 }
 
-static uint64_t records_out(const struct census_entry *entry)
+static uint64_t records_out(const struct rank_summary *entry)
 {
-	return entry->facts.n_records_out;
+	return entry->summary.n_records_out;
 }
 
-static uint64_t runs(const struct census_entry *entry)
+static uint64_t runs(const struct rank_summary *entry)
 {
-	return entry->facts.n_runs;
+	return entry->summary.n_runs;
 }
 
-static uint64_t run_nbytes(const struct census_entry *entry)
+static uint64_t run_nbytes(const struct rank_summary *entry)
 {
-	return entry->facts.spilled.items_nbytes;
+	return entry->summary.spilled.items_nbytes;
 }
 
-static uint64_t stored_nbytes(const struct census_entry *entry)
+static uint64_t stored_nbytes(const struct rank_summary *entry)
 {
-	return entry->facts.spilled.stored_nbytes;
+	return entry->summary.spilled.stored_nbytes;
 }
 
-static uint64_t temporary_written(const struct census_entry *entry)
+static uint64_t temporary_written(const struct rank_summary *entry)
 {
-	return volumes_of(entry).temporary_written_nbytes;
+	return sum_volumes(entry).temporary_written_nbytes;
 }
 
-static uint64_t temporary_read(const struct census_entry *entry)
+static uint64_t temporary_read(const struct rank_summary *entry)
 {
-	return volumes_of(entry).temporary_read_nbytes;
+	return sum_volumes(entry).temporary_read_nbytes;
 }
 
-static uint64_t disk_read(const struct census_entry *entry)
+static uint64_t disk_read(const struct rank_summary *entry)
 {
 	return stage_nbytes(entry, STAGE_READ) + stage_nbytes(entry, STAGE_VERIFY) +
 	       temporary_read(entry);
 }
 
-static uint64_t disk_written(const struct census_entry *entry)
+static uint64_t disk_written(const struct rank_summary *entry)
 {
 	return stage_nbytes(entry, STAGE_WRITE) + temporary_written(entry);
 }
 
-static uint64_t sent(const struct census_entry *entry)
+static uint64_t sent(const struct rank_summary *entry)
 {
-	return volumes_of(entry).sent_nbytes;
+	return sum_volumes(entry).sent_nbytes;
 }
 
-static uint64_t received(const struct census_entry *entry)
+static uint64_t received(const struct rank_summary *entry)
 {
-	return volumes_of(entry).received_nbytes;
+	return sum_volumes(entry).received_nbytes;
 }
 
-static uint64_t wire_sent(const struct census_entry *entry)
+static uint64_t wire_sent(const struct rank_summary *entry)
 {
-	return volumes_of(entry).wire_sent_nbytes;
+	return sum_volumes(entry).wire_sent_nbytes;
 }
 
-static uint64_t wire_received(const struct census_entry *entry)
+static uint64_t wire_received(const struct rank_summary *entry)
 {
-	return volumes_of(entry).wire_received_nbytes;
+	return sum_volumes(entry).wire_received_nbytes;
 }
 
-static uint64_t peak_temporary(const struct census_entry *entry)
+static uint64_t peak_temporary(const struct rank_summary *entry)
 {
-	return entry->facts.peak_temp_nbytes;
+	return entry->summary.peak_temp_nbytes;
 }
 
-static uint64_t peak_rss(const struct census_entry *entry)
+static uint64_t peak_rss(const struct rank_summary *entry)
 {
 	return entry->totals.usage.peak_rss_nbytes;
 }
 
-static const struct by_rank_figure figures[] = {
+static const struct rank_column rank_columns[] = {
 	{ "records_in", "read", false, records_in },
 	{ "records_out", "written", false, records_out },
 	{ "runs", "runs", false, runs },
@@ -132,18 +132,18 @@ static const struct by_rank_figure figures[] = {
 	{ "peak_rss_bytes", "peak RSS", true, peak_rss },
 };
 
-const struct by_rank_figure *by_rank_figure(unsigned i)
+const struct rank_column *rank_table_column(unsigned i)
 {
-	return i < sizeof figures / sizeof figures[0] ? &figures[i] : NULL;
+	return i < sizeof rank_columns / sizeof rank_columns[0] ? &rank_columns[i] : NULL;
 }
 
-void by_rank_format(const struct by_rank_figure *figure, const struct census_entry *entry,
+void rank_table_format(const struct rank_column *column, const struct rank_summary *entry,
 		    char text[static 32])
 {
-	if (figure->is_nbytes)
-		size_format(figure->of(entry), text);
+	if (column->is_nbytes)
+		size_format(column->value(entry), text);
 	else
-		figures_count(figure->of(entry), text);
+		format_count(column->value(entry), text);
 }
 
 /* --- text --- */
@@ -152,67 +152,67 @@ enum { COLUMN = 14, PHASE_COLUMN = 16 };
 
 static void print_headings(FILE *stream)
 {
-	const struct by_rank_figure *figure;
+	const struct rank_column *column;
 
 	fprintf(stream, "  %-6s", "rank");
-	for (unsigned i = 0; (figure = by_rank_figure(i)); i++)
-		if (figure->heading)
-			fprintf(stream, "%*s", COLUMN, figure->heading);
+	for (unsigned i = 0; (column = rank_table_column(i)); i++)
+		if (column->heading)
+			fprintf(stream, "%*s", COLUMN, column->heading);
 	for (enum phase i = 0; i < N_PHASES; i++)
 		fprintf(stream, "%*s", PHASE_COLUMN, phase_name(i));
 	fputs("  host, device\n", stream);
 }
 
-static void print_rank(const struct census *census, unsigned rank, FILE *stream)
+static void print_rank(const struct rank_stats *rank_stats, unsigned rank, FILE *stream)
 {
-	const struct census_entry *entry = &census->ranks[rank];
-	const struct by_rank_figure *figure;
+	const struct rank_summary *entry = &rank_stats->ranks[rank];
+	const struct rank_column *column;
 	char text[32];
 
 	fprintf(stream, "  %-6u", rank);
-	for (unsigned i = 0; (figure = by_rank_figure(i)); i++) {
-		if (!figure->heading)
+	for (unsigned i = 0; (column = rank_table_column(i)); i++) {
+		if (!column->heading)
 			continue;
-		by_rank_format(figure, entry, text);
+		rank_table_format(column, entry, text);
 		fprintf(stream, "%*s", COLUMN, text);
 	}
 	for (enum phase i = 0; i < N_PHASES; i++)
 		fprintf(stream, "%*.3f s", PHASE_COLUMN - 2,
-			figures_s(entry->totals.phases[i].elapsed_ns));
-	fprintf(stream, "  %s%s%s\n", census->hosts[rank], entry->facts.backend[0] ? ", " : "",
-		entry->facts.backend);
+			ns_to_seconds(entry->totals.phases[i].elapsed_ns));
+	fprintf(stream, "  %s%s%s\n", rank_stats->hosts[rank], entry->summary.backend[0] ? ", " : "",
+		entry->summary.backend);
 }
 
-static void print_whole(const struct census *census, FILE *stream)
+static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
 {
 	char read[32], written[32], data[32], wire[32];
 
-	size_format(disk_read(&census->all), read);
-	size_format(disk_written(&census->all), written);
-	size_format(sent(&census->all), data);
-	size_format(wire_sent(&census->all), wire);
+	size_format(disk_read(&rank_stats->total), read);
+	size_format(disk_written(&rank_stats->total), written);
+	size_format(sent(&rank_stats->total), data);
+	size_format(wire_sent(&rank_stats->total), wire);
 	fprintf(stream,
 		"%u ranks; read from disks: %s; written to disks: %s; sent between ranks: %s, with "
 		"message headers %s; imbalance of the output: %.2f %%\n",
-		census->n, read, written, data, wire, 100 * census_imbalance(census));
+		rank_stats->n_ranks, read, written, data, wire, 100 * rank_stats_imbalance(rank_stats));
 }
 
-void by_rank_print(const struct census *census, FILE *stream)
+void rank_table_print(const struct rank_stats *rank_stats, FILE *stream)
 {
-	print_whole(census, stream);
+	print_rank_stats_totals(rank_stats, stream);
 	print_headings(stream);
-	for (unsigned i = 0; i < census->n; i++)
-		print_rank(census, i, stream);
+	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
+		print_rank(rank_stats, i, stream);
 }
 
 /* --- JSON --- */
 
-static void write_figures(const struct census_entry *entry, FILE *stream)
+static void write_rank_values(const struct rank_summary *entry, FILE *stream)
 {
-	const struct by_rank_figure *figure;
+	const struct rank_column *column;
 
-	for (unsigned i = 0; (figure = by_rank_figure(i)); i++)
-		fprintf(stream, "\"%s\": %" PRIu64 ", ", figure->key, figure->of(entry));
+	for (unsigned i = 0; (column = rank_table_column(i)); i++)
+		fprintf(stream, "\"%s\": %" PRIu64 ", ", column->key, column->value(entry));
 }
 
 static void write_times(const struct stats_totals *totals, FILE *stream)
@@ -220,13 +220,13 @@ static void write_times(const struct stats_totals *totals, FILE *stream)
 	const char *comma = "";
 
 	fprintf(stream, "\"elapsed_s\": %.6f, \"user_s\": %.6f, \"system_s\": %.6f, \"phases\": [",
-		figures_s(totals->elapsed_ns), figures_s(totals->usage.user_ns),
-		figures_s(totals->usage.system_ns));
+		ns_to_seconds(totals->elapsed_ns), ns_to_seconds(totals->usage.user_ns),
+		ns_to_seconds(totals->usage.system_ns));
 	for (enum phase i = 0; i < N_PHASES; i++) {
 		if (!totals->phases[i].has_begun)
 			continue;
 		fprintf(stream, "%s{\"name\": \"%s\", \"elapsed_s\": %.6f}", comma, phase_key(i),
-			figures_s(totals->phases[i].elapsed_ns));
+			ns_to_seconds(totals->phases[i].elapsed_ns));
 		comma = ", ";
 	}
 	fputs("]", stream);
@@ -236,36 +236,36 @@ static void write_times(const struct stats_totals *totals, FILE *stream)
  * Names of machines are what somebody has set, and those of devices a driver: nothing that JSON
  * would have to escape is left.
  */
-static void write_name(const char *key, const char *name, FILE *stream)
+static void write_name(const char *key, const char *text, FILE *stream)
 {
 	fprintf(stream, "\"%s\": \"", key);
-	for (; *name; name++)
-		fputc(*name < ' ' || strchr("\"\\\177", *name) ? '?' : *name, stream);
+	for (; *text; text++)
+		fputc(*text < ' ' || strchr("\"\\\177", *text) ? '?' : *text, stream);
 	fputs("\", ", stream);
 }
 
-static void write_rank(const struct census *census, unsigned rank, FILE *stream)
+static void write_rank(const struct rank_stats *rank_stats, unsigned rank, FILE *stream)
 {
-	const char *backend = census->ranks[rank].facts.backend;
+	const char *backend = rank_stats->ranks[rank].summary.backend;
 
 	fprintf(stream, "%s\n    {\"rank\": %u, ", rank ? "," : "", rank);
-	write_name("host", census->hosts[rank], stream);
+	write_name("host", rank_stats->hosts[rank], stream);
 	if (backend[0]) /* a check has none */
 		write_name("device", backend, stream);
-	write_figures(&census->ranks[rank], stream);
-	write_times(&census->ranks[rank].totals, stream);
+	write_rank_values(&rank_stats->ranks[rank], stream);
+	write_times(&rank_stats->ranks[rank].totals, stream);
 	fputs("}", stream);
 }
 
-void by_rank_write_json(const struct census *census, FILE *stream)
+void rank_table_write_json(const struct rank_stats *rank_stats, FILE *stream)
 {
 	fprintf(stream,
 		"  \"disk_read_bytes\": %" PRIu64 ",\n  \"disk_written_bytes\": %" PRIu64
 		",\n  \"sent_bytes\": %" PRIu64 ",\n  \"wire_sent_bytes\": %" PRIu64
 		",\n  \"imbalance_percent\": %.4f,\n  \"ranks\": [",
-		disk_read(&census->all), disk_written(&census->all), sent(&census->all),
-		wire_sent(&census->all), 100 * census_imbalance(census));
-	for (unsigned i = 0; i < census->n; i++)
-		write_rank(census, i, stream);
+		disk_read(&rank_stats->total), disk_written(&rank_stats->total), sent(&rank_stats->total),
+		wire_sent(&rank_stats->total), 100 * rank_stats_imbalance(rank_stats));
+	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
+		write_rank(rank_stats, i, stream);
 	fprintf(stream, "],\n");
 }

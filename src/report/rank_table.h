@@ -12,20 +12,20 @@
 #include "src/sort/rank_stats.h"
 
 /* Of the whole what is only of several ranks, and a line for each of them. */
-void by_rank_print(const struct census *census, FILE *stream);
+void rank_table_print(const struct rank_stats *rank_stats, FILE *stream);
 
 /* The members of the object of --stats-json that are about that, each with a comma behind it. */
-void by_rank_write_json(const struct census *census, FILE *stream);
+void rank_table_write_json(const struct rank_stats *rank_stats, FILE *stream);
 
 /* A figure of the table; NULL: there are no more. */
-struct by_rank_figure {
+struct rank_column {
 	const char *key;     /* of JSON */
 	const char *heading; /* for people; NULL: only in JSON */
 	bool is_nbytes;
-	uint64_t (*of)(const struct census_entry *entry);
+	uint64_t (*value)(const struct rank_summary *entry);
 };
-const struct by_rank_figure *by_rank_figure(unsigned i);
+const struct rank_column *rank_table_column(unsigned i);
 
 /* The figure as a person reads it. */
-void by_rank_format(const struct by_rank_figure *figure, const struct census_entry *entry,
+void rank_table_format(const struct rank_column *column, const struct rank_summary *entry,
 		    char text[static 32]);

@@ -15,7 +15,7 @@ struct report_file {
 	FILE *stream; /* whose buffer goes to the output */
 	struct output *output;
 	uint64_t nbytes; /* written to it */
-	int r;           /* the first failure of that, or 0 */
+	int error;           /* the first failure of that, or 0 */
 };
 
 /*
@@ -26,14 +26,14 @@ static ssize_t write_text(void *cookie, const char *text, size_t nbytes)
 {
 	struct report_file *file = cookie;
 
-	if (file->r == 0) {
-		struct messages *before = messages_enter(NULL);
+	if (file->error == 0) {
+		struct diagnostics *saved = diagnostics_push(NULL);
 
-		file->r = output_write_at(file->output, file->nbytes, text, nbytes);
-		messages_enter(before);
+		file->error = output_write_at(file->output, file->nbytes, text, nbytes);
+		diagnostics_push(saved);
 	}
-	if (file->r < 0) {
-		errno = -file->r;
+	if (file->error < 0) {
+		errno = -file->error;
 		return 0;
 	}
 	file->nbytes += nbytes;
@@ -70,21 +70,21 @@ FILE *report_file_stream(const struct report_file *file)
 
 int report_file_commit(struct report_file *file)
 {
-	char advice[SIZE_LIMIT_NBYTES];
+	char advice[SIZE_LIMIT_HINT_NBYTES];
 	bool has_failed;
-	int r, closed;
+	int r, close_error;
 
 	if (!file)
 		return 0;
 	has_failed = ferror(file->stream);
-	closed = fclose(file->stream);
+	close_error = fclose(file->stream);
 	file->stream = NULL;
-	r = file->r;
-	if (r == 0 && (has_failed || closed != 0))
+	r = file->error;
+	if (r == 0 && (has_failed || close_error != 0))
 		r = has_failed ? -EIO : -errno;
 	if (r < 0) {
 		r = fail(r, "%s: cannot be written: %m%s", file->path,
-			 size_limit_advice(r, advice));
+			 size_limit_hint(r, advice));
 		report_file_abort(file);
 		return r;
 	}
@@ -97,7 +97,7 @@ void report_file_abort(struct report_file *file)
 {
 	if (!file)
 		return;
-	file->r = file->r ? file->r : -ECANCELED; /* what is in the buffer is not wanted */
+	file->error = file->error ? file->error : -ECANCELED; /* what is in the buffer is not wanted */
 	if (file->stream)
 		fclose(file->stream);
 	output_abort(file->output);

@@ -11,21 +11,21 @@
 #include "src/sort/rank_stats.h"
 
 /* What is told of; stats NULL: nothing. */
-struct report {
+struct stats_report {
 	struct stats *stats;
-	const struct sort_facts *facts;
-	const struct census *census; /* of several ranks: in the place of the two; NULL: of one */
+	const struct sort_summary *summary;
+	const struct rank_stats *rank_stats; /* of several ranks: in the place of the two; NULL: of one */
 };
 
 /* What is told of the whole. */
-const struct sort_facts *report_facts(const struct report *report);
-void report_totals(const struct report *report, struct stats_totals *ret_totals);
+const struct sort_summary *stats_report_summary(const struct stats_report *report);
+void stats_report_totals(const struct stats_report *report, struct stats_totals *ret_totals);
 
 /* The table of --stats. */
-void report_print(const struct report *report, FILE *stream);
+void stats_report_print(const struct stats_report *report, FILE *stream);
 
 /*
  * The JSON of --stats-json (schema in docs/cli.md). Whoever owns the stream finds out whether it
  * could be written.
  */
-void report_write_json(const struct report *report, FILE *stream);
+void stats_report_write_json(const struct stats_report *report, FILE *stream);

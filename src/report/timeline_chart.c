@@ -7,45 +7,45 @@
 
 #include "src/report/format_numbers.h"
 
-void picture_init(struct picture *picture, struct writer *writer)
+void timeline_chart_init(struct timeline_chart *timeline, struct html_report_writer *writer)
 {
-	const struct history *history = writer->history;
-	const uint64_t all_ns = history->end_ns - history->begin_ns;
+	const struct time_series *time_series = writer->time_series;
+	const uint64_t total_ns = time_series->end_ns - time_series->begin_ns;
 
-	memset(picture, 0, sizeof *picture);
-	picture->writer = writer;
-	picture->n_bins = history_n_bins(history);
-	picture->bin_s = figures_s(history->bin_ns);
-	picture->last_s = figures_s(all_ns - (picture->n_bins - 1) * history->bin_ns);
+	memset(timeline, 0, sizeof *timeline);
+	timeline->writer = writer;
+	timeline->n_bins = time_series_n_bins(time_series);
+	timeline->bin_s = ns_to_seconds(time_series->bin_ns);
+	timeline->last_bin_s = ns_to_seconds(total_ns - (timeline->n_bins - 1) * time_series->bin_ns);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		page_class(stage, picture->classes[stage]);
+		stage_css_class(stage, timeline->classes[stage]);
 }
 
-void picture_open(struct picture *picture, struct chart_frame frame)
+void timeline_chart_open(struct timeline_chart *timeline, struct chart_frame frame)
 {
-	const struct history *history = picture->writer->history;
+	const struct time_series *time_series = timeline->writer->time_series;
 
-	frame.n_bins = picture->n_bins;
-	frame.bin_s = picture->bin_s;
-	page_open_figure(&picture->writer->html, frame.title);
-	chart_open(&picture->chart, &picture->writer->html, &frame);
+	frame.n_bins = timeline->n_bins;
+	frame.bin_s = timeline->bin_s;
+	html_report_open_figure(&timeline->writer->html, frame.title);
+	chart_open(&timeline->chart, &timeline->writer->html, &frame);
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		if (history->phases[phase].end_ns)
-			chart_span(&picture->chart, phase_name(phase),
-				   figures_s(history->phases[phase].begin_ns - history->begin_ns),
-				   figures_s(history->phases[phase].end_ns - history->begin_ns));
+		if (time_series->phases[phase].end_ns)
+			chart_span(&timeline->chart, phase_name(phase),
+				   ns_to_seconds(time_series->phases[phase].begin_ns - time_series->begin_ns),
+				   ns_to_seconds(time_series->phases[phase].end_ns - time_series->begin_ns));
 }
 
-void picture_close(struct picture *picture, const bool used[static N_STAGES])
+void timeline_chart_close(struct timeline_chart *timeline, const bool used[static N_STAGES])
 {
-	struct html *html = &picture->writer->html;
+	struct html *html = &timeline->writer->html;
 
-	chart_close(&picture->chart);
+	chart_close(&timeline->chart);
 	html_open(html, "figcaption");
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
 		if (!used[stage])
 			continue;
-		html_open_of(html, "span", "key");
+		html_open_with_class(html, "span", "key");
 		html_open(html, "i");
 		html_attribute(html, "class", "of-%s", stage_name(stage));
 		html_close(html);
@@ -56,32 +56,32 @@ void picture_close(struct picture *picture, const bool used[static N_STAGES])
 	html_close(html);
 }
 
-double picture_bin_s(const struct picture *picture, uint32_t bin)
+double timeline_chart_bin_s(const struct timeline_chart *timeline, uint32_t bin)
 {
-	const double s = bin + 1 < picture->n_bins ? picture->bin_s : picture->last_s;
+	const double s = bin + 1 < timeline->n_bins ? timeline->bin_s : timeline->last_bin_s;
 
-	return s > 0 ? s : picture->bin_s;
+	return s > 0 ? s : timeline->bin_s;
 }
 
-uint64_t picture_sum(const uint64_t bins[static HISTORY_BINS])
+uint64_t timeline_chart_sum(const uint64_t bins[static TIME_SERIES_BINS])
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < HISTORY_BINS; i++)
+	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
 		sum += bins[i];
 	return sum;
 }
 
-double picture_peak(const struct picture *picture, unsigned n)
+double timeline_chart_peak(const struct timeline_chart *timeline, unsigned n)
 {
-	double most = 0;
+	double peak = 0;
 
-	for (uint32_t bin = 0; bin < picture->n_bins; bin++) {
+	for (uint32_t bin = 0; bin < timeline->n_bins; bin++) {
 		double sum = 0;
 
 		for (unsigned i = 0; i < n; i++)
-			sum += picture->series[i].values[bin];
-		most = sum > most ? sum : most;
+			sum += timeline->series[i].values[bin];
+		peak = sum > peak ? sum : peak;
 	}
-	return most;
+	return peak;
 }

@@ -10,27 +10,27 @@
 #include "src/report/chart.h"
 #include "src/report/html_report_internal.h"
 
-struct picture {
-	struct writer *writer;
+struct timeline_chart {
+	struct html_report_writer *writer;
 	struct chart chart;
 	uint32_t n_bins;
-	double bin_s, last_s; /* the last bin may have less */
+	double bin_s, last_bin_s; /* the last bin may have less */
 	struct chart_series series[N_STAGES];
-	char classes[N_STAGES][PAGE_CLASS_NBYTES];
+	char classes[N_STAGES][STAGE_CLASS_NBYTES];
 };
 
 /* Of the page that the writer writes; nothing is written yet. */
-void picture_init(struct picture *picture, struct writer *writer);
+void timeline_chart_init(struct timeline_chart *timeline, struct html_report_writer *writer);
 
 /* Begin it, with the phases; bins are known. And end it, with a legend of the stages in it. */
-void picture_open(struct picture *picture, struct chart_frame frame);
-void picture_close(struct picture *picture, const bool used[static N_STAGES]);
+void timeline_chart_open(struct timeline_chart *timeline, struct chart_frame frame);
+void timeline_chart_close(struct timeline_chart *timeline, const bool used[static N_STAGES]);
 
 /* How long a bin is, in seconds; not 0. */
-double picture_bin_s(const struct picture *picture, uint32_t bin);
+double timeline_chart_bin_s(const struct timeline_chart *timeline, uint32_t bin);
 
 /* The most that the first n series come to together. */
-double picture_peak(const struct picture *picture, unsigned n);
+double timeline_chart_peak(const struct timeline_chart *timeline, unsigned n);
 
 /* All bins together. */
-uint64_t picture_sum(const uint64_t bins[static HISTORY_BINS]);
+uint64_t timeline_chart_sum(const uint64_t bins[static TIME_SERIES_BINS]);

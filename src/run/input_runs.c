@@ -29,34 +29,34 @@ struct spooler {
 	size_t buffer_nbytes; /* of records; whole blocks */
 	char *records;
 	char *items;        /* the same as `records` if a record is an item */
-	code_t *first_keys; /* of the blocks of a buffer */
+	encoded_key_t *first_keys; /* of the blocks of a buffer */
 	uint64_t n_records; /* stored */
 	uint64_t position;  /* of the next record in all inputs */
 	struct verify_edge edge;
 };
 
 /* Check the n records in the buffer and store them. */
-static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
+static int store_buffer(struct spooler *spooler, uint64_t n, struct digest *ret_read)
 {
 	const struct layout *layout = spooler->job->layout;
-	struct digest of_records = { 0 };
-	const uint64_t disorder =
+	struct digest record_digest = { 0 };
+	const uint64_t first_unsorted =
 		verify_records(layout, spooler->records, n, &spooler->edge,
-			       layout_makes_items(layout) ? &of_records : ret_read);
+			       layout_has_projection(layout) ? &record_digest : ret_read);
 	const char *path;
 	uint64_t record;
 
-	if (disorder < n) {
+	if (first_unsorted < n) {
 		input_path_at(spooler->input,
-			      (spooler->n_records + disorder) * layout->record_nbytes, &path,
+			      (spooler->n_records + first_unsorted) * layout->record_nbytes, &path,
 			      &record);
 		return run_fail_unsorted(path, record);
 	}
 	for (uint64_t i = 0; i < n; i += spooler->block_n_items)
 		spooler->first_keys[i / spooler->block_n_items] =
 			layout_record_key(layout, spooler->records + i * layout->record_nbytes);
-	if (layout_makes_items(layout))
-		layout_make_items(layout, spooler->records, n, spooler->position, spooler->items,
+	if (layout_has_projection(layout))
+		layout_project_records(layout, spooler->records, n, spooler->position, spooler->items,
 				  ret_read);
 	spooler->n_records += n;
 	spooler->position += n;
@@ -64,7 +64,7 @@ static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
 			      spooler->first_keys);
 }
 
-static int store_all(struct spooler *spooler, struct digest *ret_read)
+static int spool_records(struct spooler *spooler, struct digest *ret_read)
 {
 	for (;;) {
 		struct span span = stats_begin(STAGE_READ, 0);
@@ -80,7 +80,7 @@ static int store_all(struct spooler *spooler, struct digest *ret_read)
 		stats_end(spooler->job->stats, span, nbytes);
 		if (nbytes == 0)
 			return run_file_finish(spooler->file);
-		r = store(spooler, nbytes / spooler->job->layout->record_nbytes, ret_read);
+		r = store_buffer(spooler, nbytes / spooler->job->layout->record_nbytes, ret_read);
 		if (r < 0)
 			return r;
 	}
@@ -99,7 +99,7 @@ static int spooler_open(struct spooler *spooler)
 	n_blocks = plan->window_nbytes / block_nbytes + 1;
 	spooler->buffer_nbytes = n_blocks * block_nbytes;
 	spooler->records = spooler->items = malloc(spooler->buffer_nbytes);
-	if (layout_makes_items(layout))
+	if (layout_has_projection(layout))
 		spooler->items = malloc(n_blocks * spooler->block_n_items * layout->item_nbytes);
 	spooler->first_keys = malloc(n_blocks * sizeof *spooler->first_keys);
 	if (!spooler->records || !spooler->items || !spooler->first_keys)
@@ -114,14 +114,14 @@ static int spooler_open(struct spooler *spooler)
 }
 
 /* Store all of a pipe as a run. *position: of its first record, then behind its last. */
-static int spool(const struct job *job, struct input *input, uint64_t *position,
+static int spool_pipe(const struct job *job, struct input *input, uint64_t *position,
 		 struct digest *ret_read, struct run **ret_run)
 {
 	struct spooler spooler = { .job = job, .input = input, .position = *position };
 	int r = spooler_open(&spooler);
 
 	if (r == 0)
-		r = store_all(&spooler, ret_read);
+		r = spool_records(&spooler, ret_read);
 	if (spooler.items != spooler.records)
 		free(spooler.items);
 	free(spooler.records);
@@ -137,7 +137,7 @@ static int spool(const struct job *job, struct input *input, uint64_t *position,
 
 /* The files of an input of known size, whose first record is at `position` in all inputs. */
 static int add_files(const struct job *job, struct input *input, uint64_t position,
-		     struct run_store *runs)
+		     struct run_list *runs)
 {
 	int r = 0;
 
@@ -150,43 +150,43 @@ static int add_files(const struct job *job, struct input *input, uint64_t positi
 		r = run_open_input(job, input, extent,
 				   position + extent.position / job->layout->record_nbytes, &run);
 		if (r == 0)
-			r = run_store_add(runs, run);
+			r = run_list_add(runs, run);
 	}
 	return r;
 }
 
 static int add_input(const struct job *job, struct input_runs *inputs, const struct sort_spec *spec,
-		     struct run_store *runs, struct digest *ret_read)
+		     struct run_list *runs, struct digest *ret_read)
 {
 	const size_t i = inputs->n;
 	struct input *input;
 	struct run *run;
-	int r = input_hand_on(job->input, i, &input);
+	int r = input_transfer_pipe(job->input, i, &input);
 
 	if (r == 0 && !input)
-		r = input_open_given(job->io, spec->inputs + i,
-				     spec->given_inputs ? spec->given_inputs + i : NULL, 1,
+		r = input_open_endpoints(job->io, spec->inputs + i,
+				     spec->input_endpoints ? spec->input_endpoints + i : NULL, 1,
 				     input_framing(job->input), &input);
 	if (r < 0)
 		return r;
 	inputs->inputs[inputs->n++] = input;
-	input_limit_windows(input, input_most_window_nbytes(job->input));
-	input_keep_frames(input, 0);
+	input_set_max_window(input, input_max_window_nbytes(job->input));
+	input_set_frame_cache(input, 0);
 	if (input_total_nbytes(input) != INPUT_SIZE_UNKNOWN) {
 		const uint64_t position = inputs->n_records;
 
 		inputs->n_records += input_total_nbytes(input) / job->layout->record_nbytes;
 		return add_files(job, input, position, runs);
 	}
-	r = input_cancel_together(input, job->input);
+	r = input_share_cancel(input, job->input);
 	if (r == 0)
-		r = spool(job, input, &inputs->n_records, ret_read, &run);
+		r = spool_pipe(job, input, &inputs->n_records, ret_read, &run);
 	if (r == 0)
-		r = run_store_add(runs, run);
-	return r < 0 ? r : run_store_check_room(runs, &job->plan);
+		r = run_list_add(runs, run);
+	return r < 0 ? r : run_list_check_index_space(runs, &job->plan);
 }
 
-int input_runs_open(const struct job *job, const struct sort_spec *spec, struct run_store *runs,
+int input_runs_open(const struct job *job, const struct sort_spec *spec, struct run_list *runs,
 		    struct digest *ret_read, struct input_runs **ret_inputs)
 {
 	const size_t n = spec->n_inputs;
@@ -221,7 +221,7 @@ size_t input_runs_n_stored(const struct input_runs *inputs)
 	return n;
 }
 
-size_t input_runs_n(const struct input_runs *inputs)
+size_t input_runs_count(const struct input_runs *inputs)
 {
 	return inputs->n;
 }

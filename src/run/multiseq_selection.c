@@ -12,12 +12,12 @@
 
 int selection_open(uint32_t n, struct selection *ret_selection)
 {
-	uint64_t *places = calloc(n, 3 * sizeof *places);
+	uint64_t *positions = calloc(n, 3 * sizeof *positions);
 
 	*ret_selection = (struct selection){ 0 };
-	if (!places)
+	if (!positions)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n);
-	*ret_selection = (struct selection){ n, places, places + n, places + 2 * (size_t)n, 0 };
+	*ret_selection = (struct selection){ n, positions, positions + n, positions + 2 * (size_t)n, 0 };
 	return 0;
 }
 
@@ -26,31 +26,31 @@ void selection_close(struct selection *selection)
 	free(selection->lo);
 }
 
-bool selection_draw(struct selection *selection, uint32_t *ret_sequence, uint64_t *ret_place)
+bool selection_draw(struct selection *selection, uint32_t *ret_sequence, uint64_t *ret_position)
 {
 	const uint64_t *lo = selection->lo, *hi = selection->hi;
-	uint64_t n_left = 0, place;
+	uint64_t n_candidates = 0, position;
 	uint32_t i;
 
 	for (i = 0; i < selection->n; i++)
-		n_left += hi[i] - lo[i];
-	if (n_left == 0)
+		n_candidates += hi[i] - lo[i];
+	if (n_candidates == 0)
 		return false;
-	selection->lot += DIGEST_SEED;
-	place = digest_mix64(selection->lot) % n_left;
-	for (i = 0; place >= hi[i] - lo[i]; i++)
-		place -= hi[i] - lo[i];
+	selection->random_state += DIGEST_SEED;
+	position = digest_mix64(selection->random_state) % n_candidates;
+	for (i = 0; position >= hi[i] - lo[i]; i++)
+		position -= hi[i] - lo[i];
 	*ret_sequence = i;
-	*ret_place = lo[i] + place;
+	*ret_position = lo[i] + position;
 	return true;
 }
 
-void selection_go_before(struct selection *selection)
+void selection_set_upper(struct selection *selection)
 {
-	memcpy(selection->hi, selection->before, selection->n * sizeof *selection->hi);
+	memcpy(selection->hi, selection->n_before, selection->n * sizeof *selection->hi);
 }
 
-void selection_go_to(struct selection *selection)
+void selection_set_lower(struct selection *selection)
 {
-	memcpy(selection->lo, selection->before, selection->n * sizeof *selection->lo);
+	memcpy(selection->lo, selection->n_before, selection->n * sizeof *selection->lo);
 }

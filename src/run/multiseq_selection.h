@@ -14,8 +14,8 @@
 struct selection {
 	uint32_t n;
 	uint64_t *lo, *hi; /* n each: the place that is wanted is one of these */
-	uint64_t *before;  /* n: places before the one that was drawn, set by whoever drew it */
-	uint64_t lot;
+	uint64_t *n_before;  /* n: places before the one that was drawn, set by whoever drew it */
+	uint64_t random_state;
 };
 
 /* Of n sequences, all still empty. Returns 0, or -ENOMEM after a message; close in both cases. */
@@ -23,8 +23,8 @@ int selection_open(uint32_t n, struct selection *ret_selection);
 void selection_close(struct selection *selection);
 
 /* Draw one of the places that are left; false: there is none. */
-bool selection_draw(struct selection *selection, uint32_t *ret_sequence, uint64_t *ret_place);
+bool selection_draw(struct selection *selection, uint32_t *ret_sequence, uint64_t *ret_position);
 
 /* The one that is wanted is before the one that was drawn; or it is that one, or behind it. */
-void selection_go_before(struct selection *selection);
-void selection_go_to(struct selection *selection);
+void selection_set_upper(struct selection *selection);
+void selection_set_lower(struct selection *selection);

@@ -17,8 +17,8 @@
 struct run;
 
 /* Where a resident run lives: n elements or items in memory of a worker's device. */
-struct residence {
-	uint32_t worker; /* of the job */
+struct resident_buffer {
+	uint32_t device_index; /* of the job */
 	void *memory;
 	uint64_t n;
 };
@@ -27,7 +27,7 @@ struct residence {
  * A run that lives there; release(owner) is called when it is closed. -ENOMEM after a message; the
  * memory then stays the caller's.
  */
-int run_open_resident(const struct job *job, struct residence residence,
+int run_open_resident(const struct job *job, struct resident_buffer buffer,
 		      void (*release)(void *owner), void *owner, struct run **ret_run);
 
 struct run_file;
@@ -73,8 +73,8 @@ uint32_t run_level(const struct run *run);
  * (dropped). Parts of neighbouring runs are neighbours. Zero until it is set; only of runs that are
  * made of the input.
  */
-void run_set_origin(struct run *run, struct ledger origin);
-struct ledger run_origin(const struct run *run);
+void run_set_origin(struct run *run, struct record_totals origin);
+struct record_totals run_origin(const struct run *run);
 
 bool run_is_resident(const struct run *run);
 /* The file of a stored run, owned by it; NULL of others. */
@@ -85,35 +85,35 @@ uint64_t run_n_blocks(const struct run *run);
 /* Of n runs: all their items, and how many are resident. */
 uint64_t runs_n_items(struct run *const *runs, size_t n);
 size_t runs_n_resident(struct run *const *runs, size_t n);
-/* And those that run_is_reached(). */
-size_t runs_n_reached(const struct job *job, struct run *const *runs, size_t n);
+/* And those that run_is_peer_accessible(). */
+size_t runs_n_peer_accessible(const struct job *job, struct run *const *runs, size_t n);
 
 /* The elements or items of a resident run; NULL of others, which have to be read. */
 const void *run_memory(const struct run *run);
 
 /* Of a resident run: the worker in whose memory it is. */
-uint32_t run_worker(const struct run *run);
+uint32_t run_device_index(const struct run *run);
 
 /* Is it merged from where it is, by the job's worker? Else it is read, or fetched. */
-bool run_is_reached(const struct job *job, const struct run *run);
+bool run_is_peer_accessible(const struct job *job, const struct run *run);
 
 /*
  * Cut a resident run into blocks of `stride` records: queues the operation that fetches their
  * first keys; valid after the next mark of `lane`, which is of its worker's device. -ENOMEM after a
  * message. Others have blocks.
  */
-int run_sample(struct run *run, struct lane *lane, uint64_t stride);
+int run_sample(struct run *run, struct device_queue *queue, uint64_t stride);
 
 /* First key of block i < n_blocks: its code, or the first 16 bytes of its normalised key. */
-code_t run_first_key(const struct run *run, uint64_t i);
+encoded_key_t run_first_key(const struct run *run, uint64_t i);
 /*
  * If the cut between blocks that begin below `key` (or_equal: not above it) and the others is in
  * [lo, hi]: how many begin so.
  */
-uint64_t run_n_blocks_before(const struct run *run, uint64_t lo, uint64_t hi, code_t key,
+uint64_t run_n_blocks_before(const struct run *run, uint64_t lo, uint64_t hi, encoded_key_t key,
 			     bool or_equal);
 /* The last block whose first key is below `key`, or 0: what comes before it is below `key`. */
-uint64_t run_seek(const struct run *run, code_t key);
+uint64_t run_seek(const struct run *run, encoded_key_t key);
 /* Where block i starts, in items; i == n_blocks gives n_items. */
 uint64_t run_block_start(const struct run *run, uint64_t i);
 
@@ -137,10 +137,10 @@ int run_read_item(struct run *run, uint64_t i, void *item);
 void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key);
 
 /* Where a run is to be cut. */
-struct run_cut_at {
+struct run_bound {
 	const struct layout *layout;
 	const void *key;    /* whole (layout_key_nbytes()) */
-	bool behind_equals; /* else in front of them */
+	bool after_equals; /* else in front of them */
 };
 
 /*
@@ -149,7 +149,7 @@ struct run_cut_at {
  * else is read. Returns 0 or a negative errno after a message. (Resident runs are cut by the
  * device.)
  */
-int run_cut(struct run *run, const struct run_cut_at *at, uint64_t *ret_cut);
+int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *ret_n_before);
 
 /*
  * The items [begin, end), at least one, as a run of their own, to be merged without the others and
@@ -158,8 +158,8 @@ int run_cut(struct run *run, const struct run_cut_at *at, uint64_t *ret_cut);
  * since others need it too, is given back when it is closed. Returns 0 or a negative errno after a
  * message.
  */
-int run_open_part(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
-		  struct run **ret_part);
+int run_open_subrun(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
+		  struct run **ret_subrun);
 
 /* Can blocks be had as they are stored, for a device to unpack? */
 bool run_is_packed(const struct run *run);
@@ -173,13 +173,13 @@ int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed);
 int run_fail_packed(const struct run *run, uint64_t i);
 
 /* Are the items that run_read() gives records, and not elements? */
-bool run_holds_records(const struct run *run, const struct layout *layout);
+bool run_has_records(const struct run *run, const struct layout *layout);
 
 /*
  * May equal keys follow each other, though -u was asked for? (The runs that gsort makes are free of
  * them.)
  */
-bool run_holds_duplicates(const struct run *run);
+bool run_may_have_duplicates(const struct run *run);
 
 /* The blocks before `end` are not needed any more: give their space back. */
 void run_discard_before(struct run *run, uint64_t end);

@@ -8,34 +8,34 @@
  * are read, block by block, into memory of the merge. A kind is one or the other: `memory` says
  * which.
  *
- * A part of a run (run_open_part()) is of the kind of the run: each knows where it begins in what
+ * A part of a run (run_open_subrun()) is of the kind of the run: each knows where it begins in what
  * it is a part of, which for a whole run is at 0.
  */
 #pragma once
 
 #include "src/run/run.h"
 
-struct run_kind {
+struct run_ops {
 	/* Frees it, and gives its memory or space back; half opened, too. */
 	void (*close)(struct run *run);
 	/* Give back what close() would leave. NULL: it leaves nothing. */
-	void (*give_back)(struct run *run);
+	void (*remove)(struct run *run);
 
-	/* As run_open_part(). */
-	int (*open_part)(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
-			 struct run **ret_part);
+	/* As run_open_subrun(). */
+	int (*open_subrun)(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
+			 struct run **ret_subrun);
 
 	/* As run_block_start(), i < n_blocks, and run_first_key(). */
 	uint64_t (*block_start)(const struct run *run, uint64_t i);
-	code_t (*first_key)(const struct run *run, uint64_t i);
+	encoded_key_t (*first_key)(const struct run *run, uint64_t i);
 
 	/*
-	 * In device memory: as run_memory(), run_worker(), run_sample(), run_discard_slice(). Else
+	 * In device memory: as run_memory(), run_device_index(), run_sample(), run_discard_slice(). Else
 	 * NULL, all.
 	 */
 	const void *(*memory)(const struct run *run);
-	uint32_t (*worker)(const struct run *run);
-	int (*sample)(struct run *run, struct lane *lane, uint64_t stride);
+	uint32_t (*device_index)(const struct run *run);
+	int (*sample)(struct run *run, struct device_queue *queue, uint64_t stride);
 	void (*discard_slice)(struct run *run, const struct slice *slice);
 
 	/* Read by blocks: as run_read(), run_read_item(). Else NULL. */
@@ -43,10 +43,10 @@ struct run_kind {
 		    struct digest *ret_digest);
 	int (*read_item)(struct run *run, uint64_t i, void *item);
 	/*
-	 * As run_cut(), if the cut is in block i or at its end. The block may be read for that.
+	 * As run_count_before(), if the cut is in block i or at its end. The block may be read for that.
 	 */
-	int (*cut_block)(struct run *run, uint64_t i, const struct run_cut_at *at,
-			 uint64_t *ret_cut);
+	int (*count_in_block)(struct run *run, uint64_t i, const struct run_bound *bound,
+			 uint64_t *ret_n_before);
 	/* As run_is_packed(), and what may be called if it is; NULL: it never is. */
 	bool (*is_packed)(const struct run *run);
 	uint32_t (*packed_nbytes)(const struct run *run, uint64_t i);
@@ -60,23 +60,23 @@ struct run_kind {
 	void (*discard_between)(struct run *run, uint64_t first, uint64_t end);
 	struct run_file *(*file)(const struct run *run);
 	/* What is read is records of an input, in which equal ones may follow each other. */
-	bool is_as_it_came;
+	bool is_raw_input;
 };
 
 struct run {
-	const struct run_kind *kind;
+	const struct run_ops *ops;
 	uint64_t n_items, n_blocks;
-	struct ledger origin;
+	struct record_totals origin;
 	uint32_t level;
 };
 
 /* Blocks of `stride` items, of which the first keys are here. */
-struct run_strides {
+struct run_samples {
 	uint64_t stride;
-	code_t *first_keys; /* n_blocks of the run; malloc() */
+	encoded_key_t *first_keys; /* n_blocks of the run; malloc() */
 };
 
 /*
  * Cut the run into such blocks, or others than before; sets run->n_blocks. -ENOMEM after a message.
  */
-int run_set_stride(struct run *run, uint64_t stride, struct run_strides *strides);
+int run_set_stride(struct run *run, uint64_t stride, struct run_samples *samples);

@@ -12,19 +12,19 @@
 #include "src/run/run_ops.h"
 
 /* So much goes back at once; of a part, which is short, a quarter of it, but not too little. */
-enum { DISCARD_NBYTES = 2 << 20, LEAST_DISCARD_NBYTES = 256 << 10 };
+enum { DISCARD_NBYTES = 2 << 20, MIN_DISCARD_NBYTES = 256 << 10 };
 
 struct resident_run {
 	struct run run;
 	struct device *device;
-	uint32_t worker;
+	uint32_t device_index;
 	const struct layout *layout;
 	char *memory;
 	void (*release)(void *owner);
 	void *owner;
 	uint64_t discard_nbytes;     /* a multiple of that is given back */
-	uint64_t n_discarded_nbytes; /* from its start on, given back */
-	struct run_strides strides;
+	uint64_t discarded_nbytes; /* from its start on, given back */
+	struct run_samples samples;
 };
 
 static struct resident_run *resident(struct run *run)
@@ -43,18 +43,18 @@ static void resident_close(struct run *run)
 
 	if (self->release)
 		self->release(self->owner);
-	free(self->strides.first_keys);
+	free(self->samples.first_keys);
 	free(self);
 }
 
 static uint64_t resident_block_start(const struct run *run, uint64_t i)
 {
-	return i * resident_const(run)->strides.stride;
+	return i * resident_const(run)->samples.stride;
 }
 
-static code_t resident_first_key(const struct run *run, uint64_t i)
+static encoded_key_t resident_first_key(const struct run *run, uint64_t i)
 {
-	return resident_const(run)->strides.first_keys[i];
+	return resident_const(run)->samples.first_keys[i];
 }
 
 static const void *resident_memory(const struct run *run)
@@ -62,23 +62,23 @@ static const void *resident_memory(const struct run *run)
 	return resident_const(run)->memory;
 }
 
-static uint32_t resident_worker(const struct run *run)
+static uint32_t resident_device_index(const struct run *run)
 {
-	return resident_const(run)->worker;
+	return resident_const(run)->device_index;
 }
 
-static int resident_sample(struct run *run, struct lane *lane, uint64_t stride)
+static int resident_sample(struct run *run, struct device_queue *queue, uint64_t stride)
 {
 	struct resident_run *self = resident(run);
-	int r = run_set_stride(run, stride, &self->strides);
+	int r = run_set_stride(run, stride, &self->samples);
 
 	return r < 0 ? r :
-		       lane_sample(lane, &(struct sample_op){
+		       device_queue_sample(queue, &(struct sample_op){
 						 .layout = self->layout,
 						 .items = self->memory,
 						 .n = run->n_items,
 						 .stride = stride,
-						 .ret_keys = self->strides.first_keys,
+						 .ret_keys = self->samples.first_keys,
 					 });
 }
 
@@ -86,48 +86,48 @@ static void resident_discard_slice(struct run *run, const struct slice *slice)
 {
 	struct resident_run *self = resident(run);
 	const uint64_t nbytes = run->n_items * self->layout->resident_nbytes;
-	uint64_t passed_nbytes;
+	uint64_t merged_nbytes;
 
 	/* Of what another worker merges a copy is elsewhere. */
 	if (slice->n == 0 || (const char *)slice->elements < self->memory ||
 	    (const char *)slice->elements >= self->memory + nbytes)
 		return;
-	passed_nbytes = (uint64_t)((const char *)slice->elements - self->memory) +
+	merged_nbytes = (uint64_t)((const char *)slice->elements - self->memory) +
 			slice->n * self->layout->resident_nbytes;
-	passed_nbytes -= passed_nbytes % self->discard_nbytes;
-	if (passed_nbytes <= self->n_discarded_nbytes)
+	merged_nbytes -= merged_nbytes % self->discard_nbytes;
+	if (merged_nbytes <= self->discarded_nbytes)
 		return;
-	device_discard(self->device, self->memory + self->n_discarded_nbytes,
-		       passed_nbytes - self->n_discarded_nbytes);
-	self->n_discarded_nbytes = passed_nbytes;
+	device_discard(self->device, self->memory + self->discarded_nbytes,
+		       merged_nbytes - self->discarded_nbytes);
+	self->discarded_nbytes = merged_nbytes;
 }
 
-static int resident_open_part(const struct layout *layout, struct run *run, uint64_t begin,
-			      uint64_t end, struct run **ret_part);
+static int resident_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
+			      uint64_t end, struct run **ret_subrun);
 
-static const struct run_kind kind_resident = {
+static const struct run_ops resident_run_ops = {
 	.close = resident_close,
-	.open_part = resident_open_part,
+	.open_subrun = resident_open_subrun,
 	.block_start = resident_block_start,
 	.first_key = resident_first_key,
 	.memory = resident_memory,
-	.worker = resident_worker,
+	.device_index = resident_device_index,
 	.sample = resident_sample,
 	.discard_slice = resident_discard_slice,
 };
 
-int run_open_resident(const struct job *job, struct residence residence,
+int run_open_resident(const struct job *job, struct resident_buffer buffer,
 		      void (*release)(void *owner), void *owner, struct run **ret_run)
 {
 	struct resident_run *self = calloc(1, sizeof *self);
 
 	if (!self)
 		return fail(-ENOMEM, "no memory for a run");
-	*self = (struct resident_run){ .run = { .kind = &kind_resident, .n_items = residence.n },
-				       .device = job->workers[residence.worker].device,
-				       .worker = residence.worker,
+	*self = (struct resident_run){ .run = { .ops = &resident_run_ops, .n_items = buffer.n },
+				       .device = job->devices[buffer.device_index].device,
+				       .device_index = buffer.device_index,
 				       .layout = job->layout,
-				       .memory = residence.memory,
+				       .memory = buffer.memory,
 				       .release = release,
 				       .owner = owner,
 				       .discard_nbytes = DISCARD_NBYTES };
@@ -135,30 +135,30 @@ int run_open_resident(const struct job *job, struct residence residence,
 	return 0;
 }
 
-static uint64_t discard_nbytes(uint64_t part_nbytes)
+static uint64_t subrun_discard_nbytes(uint64_t subrun_nbytes)
 {
-	const uint64_t nbytes = part_nbytes / 4;
+	const uint64_t nbytes = subrun_nbytes / 4;
 
-	if (nbytes < LEAST_DISCARD_NBYTES)
-		return LEAST_DISCARD_NBYTES;
+	if (nbytes < MIN_DISCARD_NBYTES)
+		return MIN_DISCARD_NBYTES;
 	return nbytes < DISCARD_NBYTES ? nbytes : DISCARD_NBYTES;
 }
 
-static int resident_open_part(const struct layout *layout, struct run *run, uint64_t begin,
-			      uint64_t end, struct run **ret_part)
+static int resident_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
+			      uint64_t end, struct run **ret_subrun)
 {
-	struct resident_run *part = malloc(sizeof *part);
+	struct resident_run *subrun = malloc(sizeof *subrun);
 
 	(void)layout;
-	if (!part)
+	if (!subrun)
 		return fail(-ENOMEM, "no memory for a part of a run");
-	*part = *resident(run);
-	part->run.n_items = end - begin;
-	part->run.n_blocks = 0;
-	part->memory += begin * part->layout->resident_nbytes;
-	part->release = NULL;
-	part->discard_nbytes = discard_nbytes(part->run.n_items * part->layout->resident_nbytes);
-	part->strides = (struct run_strides){ 0 };
-	*ret_part = &part->run;
+	*subrun = *resident(run);
+	subrun->run.n_items = end - begin;
+	subrun->run.n_blocks = 0;
+	subrun->memory += begin * subrun->layout->resident_nbytes;
+	subrun->release = NULL;
+	subrun->discard_nbytes = subrun_discard_nbytes(subrun->run.n_items * subrun->layout->resident_nbytes);
+	subrun->samples = (struct run_samples){ 0 };
+	*ret_subrun = &subrun->run;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * run_stored - a run in the temporary space, spilled or kept from before (see run.h)
+ * on_run_stored - a run in the temporary space, spilled or kept from before (see run.h)
  *
  * It is a run file (io/spill/run_file.h), which knows its blocks. With -m, what comes through a
  * pipe is stored as it came, and is another row here.
@@ -17,12 +17,12 @@
 struct stored_run {
 	struct run run;
 	struct run_file *file;
-	bool is_part; /* the file is another run's, which holds all of it */
+	bool is_subrun; /* the file is another run's, which holds all of it */
 	/* Of the file: the run's items, and the block that holds the first of them. */
 	uint64_t begin, end, first_block;
-	code_t first_key; /* of a part */
+	encoded_key_t first_key; /* of a part */
 	/* Blocks of the file: given back before the one, and not to be from the other on. */
-	uint64_t n_discarded, end_discarded;
+	uint64_t discard_begin, discard_end;
 };
 
 static struct stored_run *stored(struct run *run)
@@ -38,30 +38,30 @@ static const struct stored_run *stored_const(const struct run *run)
 /* Of all of it; not of a part. */
 static struct run_file *stored_file(const struct run *run)
 {
-	return stored_const(run)->is_part ? NULL : stored_const(run)->file;
+	return stored_const(run)->is_subrun ? NULL : stored_const(run)->file;
 }
 
 static void stored_close(struct run *run)
 {
-	if (!stored(run)->is_part)
+	if (!stored(run)->is_subrun)
 		run_file_close(stored(run)->file);
 	free(stored(run));
 }
 
-static void stored_give_back(struct run *run)
+static void stored_remove(struct run *run)
 {
-	run_file_discard_rest(stored(run)->file);
+	run_file_discard_remaining(stored(run)->file);
 }
 
 /* Block i of the file, as far as it is the run's: its items in the file. */
-static uint64_t begin_of(const struct stored_run *self, uint64_t i)
+static uint64_t stored_block_begin(const struct stored_run *self, uint64_t i)
 {
 	const uint64_t first = run_file_blocks(self->file)[i].first_item;
 
 	return first < self->begin ? self->begin : first;
 }
 
-static uint64_t end_of(const struct stored_run *self, uint64_t i)
+static uint64_t stored_block_end(const struct stored_run *self, uint64_t i)
 {
 	const struct run_block *block = &run_file_blocks(self->file)[i];
 	const uint64_t end = block->first_item + block->n_items;
@@ -69,29 +69,29 @@ static uint64_t end_of(const struct stored_run *self, uint64_t i)
 	return end > self->end ? self->end : end;
 }
 
-static bool is_whole(const struct stored_run *self, uint64_t i)
+static bool has_full_block(const struct stored_run *self, uint64_t i)
 {
-	return end_of(self, i) - begin_of(self, i) == run_file_blocks(self->file)[i].n_items;
+	return stored_block_end(self, i) - stored_block_begin(self, i) == run_file_blocks(self->file)[i].n_items;
 }
 
 static uint64_t stored_block_start(const struct run *run, uint64_t i)
 {
 	const struct stored_run *self = stored_const(run);
 
-	return begin_of(self, self->first_block + i) - self->begin;
+	return stored_block_begin(self, self->first_block + i) - self->begin;
 }
 
-static code_t stored_first_key(const struct run *run, uint64_t i)
+static encoded_key_t stored_first_key(const struct run *run, uint64_t i)
 {
 	const struct stored_run *self = stored_const(run);
 
-	return self->is_part && i == 0 ?
+	return self->is_subrun && i == 0 ?
 		       self->first_key :
 		       run_file_blocks(self->file)[self->first_block + i].first_key;
 }
 
 /* Only whole blocks can be verified: read all of block i of the file; for free(). */
-static int read_whole(const struct stored_run *self, uint64_t i, char **ret_items)
+static int read_full_block(const struct stored_run *self, uint64_t i, char **ret_items)
 {
 	const uint64_t n = run_file_blocks(self->file)[i].n_items;
 	char *items = malloc(n * run_file_item_nbytes(self->file));
@@ -106,17 +106,17 @@ static int read_whole(const struct stored_run *self, uint64_t i, char **ret_item
 }
 
 /* The run's items of block i of the file. */
-static int read_its_items(const struct stored_run *self, uint64_t i, void *items)
+static int read_partial_block(const struct stored_run *self, uint64_t i, void *items)
 {
 	const size_t item_nbytes = run_file_item_nbytes(self->file);
-	const uint64_t begin = begin_of(self, i);
+	const uint64_t begin = stored_block_begin(self, i);
 	char *block = NULL;
-	int r = read_whole(self, i, &block);
+	int r = read_full_block(self, i, &block);
 
 	if (r < 0)
 		return r;
 	memcpy(items, block + (begin - run_file_blocks(self->file)[i].first_item) * item_nbytes,
-	       (end_of(self, i) - begin) * item_nbytes);
+	       (stored_block_end(self, i) - begin) * item_nbytes);
 	free(block);
 	return 0;
 }
@@ -124,54 +124,54 @@ static int read_its_items(const struct stored_run *self, uint64_t i, void *items
 /* What is read of block i of the file: its items, or as it is stored. */
 typedef uint32_t block_nbytes_fn(const struct stored_run *self, uint64_t i);
 /* As run_file_read(). */
-typedef int read_blocks_fn(struct run_file *file, uint64_t first, uint64_t n, void *to);
+typedef int read_blocks_fn(struct run_file *file, uint64_t first, uint64_t n, void *destination);
 
-static uint32_t items_nbytes(const struct stored_run *self, uint64_t i)
+static uint32_t block_items_nbytes(const struct stored_run *self, uint64_t i)
 {
-	return (uint32_t)((end_of(self, i) - begin_of(self, i)) * run_file_item_nbytes(self->file));
+	return (uint32_t)((stored_block_end(self, i) - stored_block_begin(self, i)) * run_file_item_nbytes(self->file));
 }
 
 /* A block of which the run has a part only is read as items. */
-static uint32_t packed_nbytes(const struct stored_run *self, uint64_t i)
+static uint32_t block_packed_nbytes(const struct stored_run *self, uint64_t i)
 {
-	return is_whole(self, i) ? run_file_packed_nbytes(self->file, i) : items_nbytes(self, i);
+	return has_full_block(self, i) ? run_file_packed_nbytes(self->file, i) : block_items_nbytes(self, i);
 }
 
 /* Whole blocks go to where they are wanted; of others, which are at the ends, a part does. */
 static int read_blocks(const struct stored_run *self, uint64_t first, uint64_t n,
-		       read_blocks_fn *read_whole_blocks, block_nbytes_fn *nbytes_of, char *to)
+		       read_blocks_fn *read_full_blocks, block_nbytes_fn *block_nbytes, char *destination)
 {
 	const uint64_t end = self->first_block + first + n;
-	uint64_t i = end - n, whole_end = end;
+	uint64_t i = end - n, full_end = end;
 	int r = 0;
 
-	if (i < end && !is_whole(self, i)) {
-		r = read_its_items(self, i, to);
-		to += items_nbytes(self, i++);
+	if (i < end && !has_full_block(self, i)) {
+		r = read_partial_block(self, i, destination);
+		destination += block_items_nbytes(self, i++);
 	}
-	if (i < end && !is_whole(self, end - 1))
-		whole_end--;
-	if (r == 0 && i < whole_end)
-		r = read_whole_blocks(self->file, i, whole_end - i, to);
-	if (r < 0 || whole_end == end)
+	if (i < end && !has_full_block(self, end - 1))
+		full_end--;
+	if (r == 0 && i < full_end)
+		r = read_full_blocks(self->file, i, full_end - i, destination);
+	if (r < 0 || full_end == end)
 		return r;
-	for (; i < whole_end; i++)
-		to += nbytes_of(self, i);
-	return read_its_items(self, whole_end, to);
+	for (; i < full_end; i++)
+		destination += block_nbytes(self, i);
+	return read_partial_block(self, full_end, destination);
 }
 
 static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
 		       struct digest *ret_digest)
 {
 	(void)ret_digest; /* what is spilled was counted when it was read */
-	return read_blocks(stored(run), first, n, run_file_read, items_nbytes, items);
+	return read_blocks(stored(run), first, n, run_file_read, block_items_nbytes, items);
 }
 
 /* The block of the file that holds item `at`, which is there. */
-static uint64_t find_block(const struct run_file *file, uint64_t at)
+static uint64_t find_block(const struct run_file *file, uint64_t item)
 {
-	return begins_find(run_file_blocks(file), sizeof(struct run_block),
-			   offsetof(struct run_block, first_item), run_file_n_blocks(file), at);
+	return find_interval(run_file_blocks(file), sizeof(struct run_block),
+			   offsetof(struct run_block, first_item), run_file_n_blocks(file), item);
 }
 
 static bool stored_is_packed(const struct run *run)
@@ -184,12 +184,12 @@ static uint32_t stored_packed_nbytes(const struct run *run, uint64_t i)
 {
 	const struct stored_run *self = stored_const(run);
 
-	return packed_nbytes(self, self->first_block + i);
+	return block_packed_nbytes(self, self->first_block + i);
 }
 
 static int stored_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
 {
-	return read_blocks(stored(run), first, n, run_file_read_packed, packed_nbytes, packed);
+	return read_blocks(stored(run), first, n, run_file_read_packed, block_packed_nbytes, packed);
 }
 
 static int stored_fail_packed(const struct run *run, uint64_t i)
@@ -203,21 +203,21 @@ static int stored_read_item(struct run *run, uint64_t i, void *item)
 {
 	const struct stored_run *self = stored(run);
 	const size_t item_nbytes = run_file_item_nbytes(self->file);
-	const uint64_t at = self->begin + i, block = find_block(self->file, at);
+	const uint64_t file_item = self->begin + i, block = find_block(self->file, file_item);
 	char *items = NULL;
-	int r = read_whole(self, block, &items);
+	int r = read_full_block(self, block, &items);
 
 	if (r < 0)
 		return r;
-	memcpy(item, items + (at - run_file_blocks(self->file)[block].first_item) * item_nbytes,
+	memcpy(item, items + (file_item - run_file_blocks(self->file)[block].first_item) * item_nbytes,
 	       item_nbytes);
 	free(items);
 	return 0;
 }
 
 /* How many of a block's n items come before the place; key: room for one. */
-static uint64_t count_before(const struct run *run, const char *items, uint64_t n,
-			     const struct run_cut_at *at, void *key)
+static uint64_t stored_count_items_before(const struct run *run, const char *items, uint64_t n,
+			     const struct run_bound *bound, void *key)
 {
 	uint64_t lo = 0, hi = n;
 
@@ -225,9 +225,9 @@ static uint64_t count_before(const struct run *run, const char *items, uint64_t 
 		const uint64_t i = lo + (hi - lo) / 2;
 		int order;
 
-		run_item_key(run, at->layout, items + i * at->layout->item_nbytes, key);
-		order = layout_compare_keys(at->layout, key, at->key);
-		if (order < 0 || (order == 0 && at->behind_equals))
+		run_item_key(run, bound->layout, items + i * bound->layout->item_nbytes, key);
+		order = layout_compare_keys(bound->layout, key, bound->key);
+		if (order < 0 || (order == 0 && bound->after_equals))
 			lo = i + 1;
 		else
 			hi = i;
@@ -235,18 +235,18 @@ static uint64_t count_before(const struct run *run, const char *items, uint64_t 
 	return lo;
 }
 
-static int stored_cut_block(struct run *run, uint64_t i, const struct run_cut_at *at,
-			    uint64_t *ret_cut)
+static int stored_count_in_block(struct run *run, uint64_t i, const struct run_bound *bound,
+			    uint64_t *ret_n_before)
 {
 	const uint64_t start = run_block_start(run, i), n = run_block_start(run, i + 1) - start;
-	char *items = malloc(n * at->layout->item_nbytes);
-	void *key = malloc(layout_key_nbytes(at->layout));
-	struct digest unread = { 0 };
-	int r = items && key ? stored_read(run, i, 1, items, &unread) :
+	char *items = malloc(n * bound->layout->item_nbytes);
+	void *key = malloc(layout_key_nbytes(bound->layout));
+	struct digest ignored = { 0 };
+	int r = items && key ? stored_read(run, i, 1, items, &ignored) :
 			       fail(-ENOMEM, "no memory for a block of %" PRIu64 " records", n);
 
 	if (r == 0)
-		*ret_cut = start + count_before(run, items, n, at, key);
+		*ret_n_before = start + stored_count_items_before(run, items, n, bound, key);
 	free(items);
 	free(key);
 	return r;
@@ -257,26 +257,26 @@ static void stored_discard_before(struct run *run, uint64_t end)
 	struct stored_run *self = stored(run);
 
 	end += self->first_block;
-	if (end > self->end_discarded)
-		end = self->end_discarded;
-	if (end <= self->n_discarded)
+	if (end > self->discard_end)
+		end = self->discard_end;
+	if (end <= self->discard_begin)
 		return;
-	run_file_discard(self->file, self->n_discarded, end - self->n_discarded);
-	self->n_discarded = end;
+	run_file_discard(self->file, self->discard_begin, end - self->discard_begin);
+	self->discard_begin = end;
 }
 
 /* The first block behind block i that begins in no page which that one ends in. */
-static uint64_t find_apart(const struct stored_run *self, uint64_t i)
+static uint64_t find_next_page_block(const struct stored_run *self, uint64_t i)
 {
 	const struct run_block *blocks = run_file_blocks(self->file);
 	const uint64_t last_page =
 		(blocks[i].offset + blocks[i].stored_nbytes - 1) / SPILL_ALIGN_NBYTES;
-	uint64_t apart = i + 1;
+	uint64_t next = i + 1;
 
-	while (apart < run_file_n_blocks(self->file) && blocks[apart].file == blocks[i].file &&
-	       blocks[apart].offset / SPILL_ALIGN_NBYTES == last_page)
-		apart++;
-	return apart;
+	while (next < run_file_n_blocks(self->file) && blocks[next].file == blocks[i].file &&
+	       blocks[next].offset / SPILL_ALIGN_NBYTES == last_page)
+		next++;
+	return next;
 }
 
 static void stored_discard_between(struct run *run, uint64_t first, uint64_t end)
@@ -285,28 +285,28 @@ static void stored_discard_between(struct run *run, uint64_t first, uint64_t end
 	const struct run_block *blocks = run_file_blocks(self->file);
 
 	if (first > 0 && first < end)
-		first = find_apart(self, first - 1);
+		first = find_next_page_block(self, first - 1);
 	while (first < end && blocks[first].discarded)
 		first++;
 	if (first < end)
 		run_file_discard(self->file, first, end - first);
 }
 
-static int stored_open_part(const struct layout *layout, struct run *run, uint64_t begin,
-			    uint64_t end, struct run **ret_part);
+static int stored_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
+			    uint64_t end, struct run **ret_subrun);
 
-#define STORED                                                                                     \
-	.close = stored_close, .give_back = stored_give_back, .open_part = stored_open_part,       \
+#define STORED_RUN_OPS                                                                                     \
+	.close = stored_close, .remove = stored_remove, .open_subrun = stored_open_subrun,       \
 	.block_start = stored_block_start, .first_key = stored_first_key, .read = stored_read,     \
-	.read_item = stored_read_item, .cut_block = stored_cut_block,                              \
+	.read_item = stored_read_item, .count_in_block = stored_count_in_block,                              \
 	.is_packed = stored_is_packed, .packed_nbytes = stored_packed_nbytes,                      \
 	.read_packed = stored_read_packed, .fail_packed = stored_fail_packed,                      \
 	.discard_before = stored_discard_before, .discard_between = stored_discard_between,        \
 	.file = stored_file
 
-static const struct run_kind kinds[] = {
-	[STORED_ITEMS] = { STORED },
-	[STORED_RECORDS] = { STORED, .is_as_it_came = true },
+static const struct run_ops stored_run_ops[] = {
+	[STORED_ITEMS] = { STORED_RUN_OPS },
+	[STORED_RECORDS] = { STORED_RUN_OPS, .is_raw_input = true },
 };
 
 int run_open_stored(struct run_file *file, enum stored_items items, struct run **ret_run)
@@ -317,12 +317,12 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
 		run_file_close(file);
 		return fail(-ENOMEM, "no memory for a run");
 	}
-	*self = (struct stored_run){ .run = { .kind = &kinds[items],
+	*self = (struct stored_run){ .run = { .ops = &stored_run_ops[items],
 					      .n_items = run_file_n_items(file),
 					      .n_blocks = run_file_n_blocks(file) },
 				     .file = file,
 				     .end = run_file_n_items(file),
-				     .end_discarded = run_file_n_blocks(file) };
+				     .discard_end = run_file_n_blocks(file) };
 	*ret_run = &self->run;
 	return 0;
 }
@@ -332,56 +332,56 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
  * else reads. A page between blocks goes with the last of them, and may hold what others read: the
  * block in which the part begins, or the one before it.
  */
-static void set_discards(struct stored_run *part, uint64_t end)
+static void set_discard_bounds(struct stored_run *subrun, uint64_t end)
 {
-	const uint64_t first = part->first_block;
+	const uint64_t first = subrun->first_block;
 
-	part->n_discarded = first;
-	if (part->begin > 0)
-		part->n_discarded = find_apart(part, is_whole(part, first) ? first - 1 : first);
-	part->end_discarded = is_whole(part, end - 1) ? end : end - 1;
+	subrun->discard_begin = first;
+	if (subrun->begin > 0)
+		subrun->discard_begin = find_next_page_block(subrun, has_full_block(subrun, first) ? first - 1 : first);
+	subrun->discard_end = has_full_block(subrun, end - 1) ? end : end - 1;
 }
 
-static int read_first_key(struct stored_run *part, const struct layout *layout)
+static int read_first_key(struct stored_run *subrun, const struct layout *layout)
 {
 	char *item = malloc(layout->item_nbytes);
 	void *key = malloc(layout_key_nbytes(layout));
-	int r = item && key ? stored_read_item(&part->run, 0, item) :
+	int r = item && key ? stored_read_item(&subrun->run, 0, item) :
 			      fail(-ENOMEM, "no memory for a record");
 
 	if (r == 0) {
-		run_item_key(&part->run, layout, item, key);
-		part->first_key = layout_key_beginning(layout, key);
+		run_item_key(&subrun->run, layout, item, key);
+		subrun->first_key = layout_get_key_prefix(layout, key);
 	}
 	free(item);
 	free(key);
 	return r;
 }
 
-static int stored_open_part(const struct layout *layout, struct run *run, uint64_t begin,
-			    uint64_t end, struct run **ret_part)
+static int stored_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
+			    uint64_t end, struct run **ret_subrun)
 {
 	const struct stored_run *self = stored(run);
-	struct stored_run *part = malloc(sizeof *part);
+	struct stored_run *subrun = malloc(sizeof *subrun);
 	uint64_t end_block;
 	int r;
 
-	if (!part)
+	if (!subrun)
 		return fail(-ENOMEM, "no memory for a part of a run");
-	*part = *self;
-	part->is_part = true;
-	part->begin = self->begin + begin;
-	part->end = self->begin + end;
-	part->first_block = find_block(part->file, part->begin);
-	end_block = find_block(part->file, part->end - 1) + 1;
-	part->run.n_items = end - begin;
-	part->run.n_blocks = end_block - part->first_block;
-	set_discards(part, end_block);
-	r = read_first_key(part, layout);
+	*subrun = *self;
+	subrun->is_subrun = true;
+	subrun->begin = self->begin + begin;
+	subrun->end = self->begin + end;
+	subrun->first_block = find_block(subrun->file, subrun->begin);
+	end_block = find_block(subrun->file, subrun->end - 1) + 1;
+	subrun->run.n_items = end - begin;
+	subrun->run.n_blocks = end_block - subrun->first_block;
+	set_discard_bounds(subrun, end_block);
+	r = read_first_key(subrun, layout);
 	if (r < 0) {
-		free(part);
+		free(subrun);
 		return r;
 	}
-	*ret_part = &part->run;
+	*ret_subrun = &subrun->run;
 	return 0;
 }

@@ -9,7 +9,7 @@
  * A chunk that was not filled has its records too far back for its elements to end where they end,
  * and they are moved first: on the host as they are, on a device by way of the sort's scratch.
  *
- * Elements that refer to records (layout_refers()) are made of them where they are.
+ * Elements that refer to records (layout_is_indirect()) are made of them where they are.
  *
  * Records that are no elements (layout_has_elements()) are gathered into another buffer, the lane's
  * spare, which becomes the chunk's; what was the chunk's is the spare of the next sort, which the
@@ -35,7 +35,7 @@ void *chunk_records(const struct chunk *chunk, uint64_t n)
 
 static struct device *chunk_device(const struct chunk *chunk)
 {
-	return chunk->pool->job->workers[chunk->worker].device;
+	return chunk->pool->job->devices[chunk->device_index].device;
 }
 
 static int chunk_alloc(struct chunk *chunk)
@@ -46,124 +46,124 @@ static int chunk_alloc(struct chunk *chunk)
 
 static void chunk_free(struct chunk *chunk)
 {
-	device_release(chunk_device(chunk), MEMORY_DEVICE, chunk->buffer,
+	device_free(chunk_device(chunk), MEMORY_DEVICE, chunk->buffer,
 		       chunk->pool->job->plan.chunk_nbytes);
 	chunk->buffer = NULL;
 }
 
-static int lane_alloc(struct device *device, uint64_t nbytes, void **ret_memory)
+static int alloc_queue_memory(struct device *device, uint64_t nbytes, void **ret_memory)
 {
 	return nbytes ? device_alloc(device, MEMORY_DEVICE, nbytes, ret_memory) : 0;
 }
 
 /* Of all workers. */
-static uint32_t count_lanes(const struct job *job)
+static uint32_t count_sort_queues(const struct job *job)
 {
-	return job->n_workers * job->plan.n_lanes;
+	return job->n_devices * job->plan.n_queues;
 }
 
-static struct device *lane_device(const struct job *job, uint32_t i)
+static struct device *sort_queue_device(const struct job *job, uint32_t i)
 {
-	return job->workers[i / job->plan.n_lanes].device;
+	return job->devices[i / job->plan.n_queues].device;
 }
 
-static int open_lanes(struct chunk_pool *pool)
+static int open_sort_queues(struct chunk_pool *pool)
 {
 	const struct job *job = pool->job;
 	const struct plan *plan = &job->plan;
-	const uint32_t n = count_lanes(job);
+	const uint32_t n = count_sort_queues(job);
 	int r = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		pthread_mutex_init(&pool->lanes[i].queueing, NULL);
+		pthread_mutex_init(&pool->sort_queues[i].lock, NULL);
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		struct device *device = lane_device(job, i);
-		struct sort_lane *lane = &pool->lanes[i];
+		struct device *device = sort_queue_device(job, i);
+		struct sort_queue *sort_queue = &pool->sort_queues[i];
 
-		r = lane_open(device, LANE_PATIENT, &lane->lane);
+		r = device_queue_open(device, QUEUE_PRIORITY_LOW, &sort_queue->queue);
 		if (r == 0)
-			r = lane_alloc(device, plan->sort_scratch_nbytes, &lane->scratch);
+			r = alloc_queue_memory(device, plan->sort_scratch_nbytes, &sort_queue->scratch);
 		if (r == 0)
-			r = lane_alloc(device, plan->spare_nbytes, &lane->spare);
+			r = alloc_queue_memory(device, plan->sort_output_nbytes, &sort_queue->output);
 	}
 	return r;
 }
 
 /* Behind those that are on its worker's shelf already; and a token for it. */
-static int shelve(struct chunk *chunk)
+static int push_free_chunk(struct chunk *chunk)
 {
 	struct chunk_pool *pool = chunk->pool;
-	struct shelf *shelf = &pool->shelves[chunk->worker];
+	struct chunk_list *list = &pool->free_lists[chunk->device_index];
 
 	pthread_mutex_lock(&pool->lock);
-	shelf->n_pending -= chunk->is_pending;
+	list->n_pending -= chunk->is_pending;
 	chunk->is_pending = false;
 	chunk->next = NULL;
-	*shelf->last = chunk;
-	shelf->last = &chunk->next;
+	*list->last = chunk;
+	list->last = &chunk->next;
 	pthread_mutex_unlock(&pool->lock);
-	return ring_push(pool->free, pool);
+	return bounded_queue_push(pool->free_tokens, pool);
 }
 
 /* Under the lock: of those with a free chunk, the one that has the fewest to sort. */
-static struct shelf *find_shelf(const struct chunk_pool *pool)
+static struct chunk_list *find_free_list(const struct chunk_pool *pool)
 {
-	struct shelf *found = NULL;
+	struct chunk_list *best = NULL;
 
-	for (uint32_t i = 0; i < pool->job->n_workers; i++) {
-		struct shelf *shelf = &pool->shelves[i];
+	for (uint32_t i = 0; i < pool->job->n_devices; i++) {
+		struct chunk_list *list = &pool->free_lists[i];
 
-		if (shelf->first && (!found || shelf->n_pending < found->n_pending))
-			found = shelf;
+		if (list->first && (!best || list->n_pending < best->n_pending))
+			best = list;
 	}
-	return found;
+	return best;
 }
 
 /* There is one on some shelf: its token was had. */
-static struct chunk *take_off_shelf(struct chunk_pool *pool)
+static struct chunk *pop_free_chunk(struct chunk_pool *pool)
 {
-	struct shelf *shelf;
+	struct chunk_list *list;
 	struct chunk *chunk;
 
 	pthread_mutex_lock(&pool->lock);
-	shelf = find_shelf(pool);
-	chunk = shelf->first;
-	shelf->first = chunk->next;
-	if (!shelf->first)
-		shelf->last = &shelf->first;
-	shelf->n_pending++;
+	list = find_free_list(pool);
+	chunk = list->first;
+	list->first = chunk->next;
+	if (!list->first)
+		list->last = &list->first;
+	list->n_pending++;
 	chunk->is_pending = true;
 	pthread_mutex_unlock(&pool->lock);
 	return chunk;
 }
 
-static int chunk_open(struct chunk_pool *pool, struct chunk *chunk, uint32_t worker)
+static int chunk_open(struct chunk_pool *pool, struct chunk *chunk, uint32_t device_index)
 {
 	const struct job *job = pool->job;
-	struct device *device = job->workers[worker].device;
+	struct device *device = job->devices[device_index].device;
 	int r;
 
 	chunk->pool = pool;
-	chunk->worker = worker;
-	r = mark_open(device, &chunk->sorted);
-	if (r < 0 || !job->plan.copies)
+	chunk->device_index = device_index;
+	r = device_event_open(device, &chunk->sorted_event);
+	if (r < 0 || !job->plan.copies_to_device)
 		return r;
-	r = mark_open(device, &chunk->filled);
+	r = device_event_open(device, &chunk->filled_event);
 	return r < 0 ? r : chunk_alloc(chunk);
 }
 
 /* Each worker has as many as any other, or one more. */
 static int open_chunks(struct chunk_pool *pool)
 {
-	const uint32_t n_workers = pool->job->n_workers;
+	const uint32_t n_devices = pool->job->n_devices;
 	int r = 0;
 
-	for (uint32_t i = 0; i < n_workers; i++)
-		pool->shelves[i].last = &pool->shelves[i].first;
+	for (uint32_t i = 0; i < n_devices; i++)
+		pool->free_lists[i].last = &pool->free_lists[i].first;
 	for (uint64_t i = 0; i < pool->job->plan.n_chunks && r == 0; i++) {
-		r = chunk_open(pool, &pool->chunks[i], (uint32_t)(i % n_workers));
+		r = chunk_open(pool, &pool->chunks[i], (uint32_t)(i % n_devices));
 		if (r == 0)
-			r = shelve(&pool->chunks[i]);
+			r = push_free_chunk(&pool->chunks[i]);
 	}
 	return r;
 }
@@ -179,15 +179,15 @@ int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool)
 	pool->job = job;
 	pthread_mutex_init(&pool->lock, NULL);
 	pool->chunks = calloc(plan->n_chunks, sizeof *pool->chunks);
-	pool->lanes = calloc(count_lanes(job), sizeof *pool->lanes);
-	pool->shelves = calloc(job->n_workers, sizeof *pool->shelves);
-	r = pool->chunks && pool->lanes && pool->shelves ? 0 : -ENOMEM;
+	pool->sort_queues = calloc(count_sort_queues(job), sizeof *pool->sort_queues);
+	pool->free_lists = calloc(job->n_devices, sizeof *pool->free_lists);
+	r = pool->chunks && pool->sort_queues && pool->free_lists ? 0 : -ENOMEM;
 	if (r == 0)
-		r = ring_open(plan->n_chunks, &pool->free);
+		r = bounded_queue_open(plan->n_chunks, &pool->free_tokens);
 	if (r == 0)
-		r = ring_open(plan->n_chunks, &pool->sorting);
+		r = bounded_queue_open(plan->n_chunks, &pool->sorting_chunks);
 	if (r == 0)
-		r = open_lanes(pool);
+		r = open_sort_queues(pool);
 	if (r == 0)
 		r = open_chunks(pool);
 	if (r < 0) {
@@ -198,55 +198,55 @@ int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool)
 	return 0;
 }
 
-void chunk_pool_close_lanes(struct chunk_pool *pool)
+void chunk_pool_close_queues(struct chunk_pool *pool)
 {
 	const struct job *job = pool->job;
 
-	for (uint32_t i = 0; pool->lanes && i < count_lanes(job); i++) {
-		struct device *device = lane_device(job, i);
+	for (uint32_t i = 0; pool->sort_queues && i < count_sort_queues(job); i++) {
+		struct device *device = sort_queue_device(job, i);
 
-		lane_close(pool->lanes[i].lane);
-		device_release(device, MEMORY_DEVICE, pool->lanes[i].scratch,
+		device_queue_close(pool->sort_queues[i].queue);
+		device_free(device, MEMORY_DEVICE, pool->sort_queues[i].scratch,
 			       job->plan.sort_scratch_nbytes);
-		device_release(device, MEMORY_DEVICE, pool->lanes[i].spare, job->plan.spare_nbytes);
-		pthread_mutex_destroy(&pool->lanes[i].queueing);
+		device_free(device, MEMORY_DEVICE, pool->sort_queues[i].output, job->plan.sort_output_nbytes);
+		pthread_mutex_destroy(&pool->sort_queues[i].lock);
 	}
-	free(pool->lanes);
-	pool->lanes = NULL;
+	free(pool->sort_queues);
+	pool->sort_queues = NULL;
 }
 
 static void chunk_close(struct chunk *chunk)
 {
 	chunk_free(chunk);
-	mark_close(chunk->sorted);
-	mark_close(chunk->filled);
+	device_event_close(chunk->sorted_event);
+	device_event_close(chunk->filled_event);
 }
 
 void chunk_pool_close(struct chunk_pool *pool)
 {
 	if (!pool)
 		return;
-	chunk_pool_close_lanes(pool);
+	chunk_pool_close_queues(pool);
 	for (uint64_t i = 0; pool->chunks && i < pool->job->plan.n_chunks; i++)
 		if (pool->chunks[i].pool)
 			chunk_close(&pool->chunks[i]);
 	free(pool->chunks);
-	free(pool->shelves);
-	ring_close(pool->free);
-	ring_close(pool->sorting);
+	free(pool->free_lists);
+	bounded_queue_close(pool->free_tokens);
+	bounded_queue_close(pool->sorting_chunks);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }
 
-int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
+int chunk_pool_acquire(struct chunk_pool *pool, struct chunk **ret_chunk)
 {
 	void *token;
 	struct chunk *chunk;
-	int r = ring_pop(pool->free, &token);
+	int r = bounded_queue_pop(pool->free_tokens, &token);
 
 	if (r < 0)
 		return r;
-	chunk = take_off_shelf(pool);
+	chunk = pop_free_chunk(pool);
 	if (!chunk->buffer)
 		r = chunk_alloc(chunk);
 	if (r < 0)
@@ -254,53 +254,53 @@ int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
 				 "no memory for a chunk of %" PRIu64 " bytes: %m",
 				 pool->job->plan.chunk_nbytes);
 	chunk->n = 0;
-	chunk->ledger = (struct ledger){ 0 };
+	chunk->totals = (struct record_totals){ 0 };
 	*ret_chunk = chunk;
 	return 0;
 }
 
-void chunk_pool_put(struct chunk *chunk)
+void chunk_pool_release(struct chunk *chunk)
 {
-	shelve(chunk);
+	push_free_chunk(chunk);
 }
 
 /* Records that lie too far back come to where they can expand in place, or to the scratch. */
-static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint64_t room,
+static int move_records(struct chunk *chunk, const struct sort_queue *sort_queue, uint64_t capacity,
 			const void **ret_records)
 {
 	const struct job *job = chunk->pool->job;
 	const size_t nbytes = chunk->n * job->layout->record_nbytes;
-	void *records = chunk_records(chunk, room), *place = chunk_records(chunk, chunk->n);
+	void *records = chunk_records(chunk, capacity), *destination = chunk_records(chunk, chunk->n);
 
-	*ret_records = place;
-	if (records == place)
+	*ret_records = destination;
+	if (records == destination)
 		return 0;
-	if (!job->plan.copies) {
-		memmove(place, records, nbytes);
+	if (!job->plan.copies_to_device) {
+		memmove(destination, records, nbytes);
 		return 0;
 	}
-	*ret_records = lane->scratch;
-	return lane_copy(lane->lane, lane->scratch, records, nbytes);
+	*ret_records = sort_queue->scratch;
+	return device_queue_copy(sort_queue->queue, sort_queue->scratch, records, nbytes);
 }
 
-static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
+static int queue_encode(struct chunk *chunk, const struct sort_queue *sort_queue, uint64_t capacity)
 {
 	const struct job *job = chunk->pool->job;
 	const void *records;
-	int r = move_records(chunk, lane, room, &records);
+	int r = move_records(chunk, sort_queue, capacity, &records);
 
 	return r < 0 ? r :
-		       lane_encode(lane->lane, &(struct encode_op){
+		       device_queue_encode(sort_queue->queue, &(struct encode_op){
 						       .layout = job->layout,
 						       .records = records,
 						       .elements = chunk->buffer,
 						       .n = chunk->n,
-						       .ret_digest = &chunk->ledger.read,
+						       .ret_digest = &chunk->totals.read,
 					       });
 }
 
 /* Of each source, what of it is in the chunk. */
-static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
+static int queue_encode_indirect(struct chunk *chunk, const struct sort_queue *sort_queue)
 {
 	const struct job *job = chunk->pool->job;
 	const struct layout *layout = job->layout;
@@ -315,7 +315,7 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 		const uint64_t end = source_end < chunk_end ? source_end : chunk_end;
 
 		if (begin < end)
-			r = lane_encode(lane->lane,
+			r = device_queue_encode(sort_queue->queue,
 					&(struct encode_op){
 						.layout = layout,
 						.first_number = begin,
@@ -325,7 +325,7 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 							(char *)chunk->buffer +
 							(begin - first) * layout->element_nbytes,
 						.n = end - begin,
-						.ret_digest = &chunk->ledger.read,
+						.ret_digest = &chunk->totals.read,
 					});
 		start = source_end;
 	}
@@ -333,26 +333,26 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 }
 
 /* Queue what makes elements, where these are sorted. */
-static int queue_elements(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
+static int queue_elements(struct chunk *chunk, const struct sort_queue *sort_queue, uint64_t capacity)
 {
 	const struct layout *layout = chunk->pool->job->layout;
 
 	if (!layout_has_elements(layout))
 		return 0;
-	return layout_refers(layout) ? queue_refer(chunk, lane) : queue_encode(chunk, lane, room);
+	return layout_is_indirect(layout) ? queue_encode_indirect(chunk, sort_queue) : queue_encode(chunk, sort_queue, capacity);
 }
 
 /* Where a lane has a spare buffer, the chunk is sorted from its own into that one. */
-static int queue_sort_items(struct chunk *chunk, struct sort_lane *lane)
+static int queue_sort_items(struct chunk *chunk, struct sort_queue *sort_queue)
 {
 	const struct job *job = chunk->pool->job;
 	void *records = chunk->buffer;
 
-	if (lane->spare) {
-		chunk->buffer = lane->spare;
-		lane->spare = records;
+	if (sort_queue->output) {
+		chunk->buffer = sort_queue->output;
+		sort_queue->output = records;
 	}
-	return lane_sort(lane->lane, &(struct sort_op){
+	return device_queue_sort(sort_queue->queue, &(struct sort_op){
 					     .layout = job->layout,
 					     .records = records,
 					     .items = chunk->buffer,
@@ -361,55 +361,55 @@ static int queue_sort_items(struct chunk *chunk, struct sort_lane *lane)
 							 chunk->number * job->plan.chunk_records,
 					     .unique = job->unique,
 					     .limit = job->limit,
-					     .scratch = lane->scratch,
-					     .ret_read = &chunk->ledger.read,
-					     .ret = &chunk->arranged,
+					     .scratch = sort_queue->scratch,
+					     .ret_input_digest = &chunk->totals.read,
+					     .ret = &chunk->sort_result,
 				     });
 }
 
-static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room)
+static int queue_sort(struct chunk *chunk, struct sort_queue *sort_queue, uint64_t capacity)
 {
 	int r = 0;
 
-	if (chunk->filled)
-		r = lane_follow(lane->lane, chunk->filled);
+	if (chunk->filled_event)
+		r = device_queue_wait_event(sort_queue->queue, chunk->filled_event);
 	if (r == 0)
-		r = queue_elements(chunk, lane, room);
+		r = queue_elements(chunk, sort_queue, capacity);
 	if (r == 0)
-		r = queue_sort_items(chunk, lane);
-	return r == 0 ? lane_mark(lane->lane, chunk->sorted) : r;
+		r = queue_sort_items(chunk, sort_queue);
+	return r == 0 ? device_queue_record(sort_queue->queue, chunk->sorted_event) : r;
 }
 
 /* In turn, as the worker's chunks come. */
-static struct sort_lane *lane_of(const struct chunk *chunk)
+static struct sort_queue *choose_sort_queue(const struct chunk *chunk)
 {
 	const struct job *job = chunk->pool->job;
-	const uint64_t turn = chunk->number / job->n_workers;
+	const uint64_t turn = chunk->number / job->n_devices;
 
-	return &chunk->pool->lanes[chunk->worker * job->plan.n_lanes + turn % job->plan.n_lanes];
+	return &chunk->pool->sort_queues[chunk->device_index * job->plan.n_queues + turn % job->plan.n_queues];
 }
 
-int chunk_pool_sort(struct chunk *chunk, uint64_t room)
+int chunk_pool_sort(struct chunk *chunk, uint64_t capacity)
 {
 	struct chunk_pool *pool = chunk->pool;
-	struct sort_lane *lane = lane_of(chunk);
+	struct sort_queue *sort_queue = choose_sort_queue(chunk);
 	int r;
 
-	pthread_mutex_lock(&lane->queueing);
-	r = queue_sort(chunk, lane, room);
-	pthread_mutex_unlock(&lane->queueing);
+	pthread_mutex_lock(&sort_queue->lock);
+	r = queue_sort(chunk, sort_queue, capacity);
+	pthread_mutex_unlock(&sort_queue->lock);
 	if (r < 0)
-		return job_fail_device(pool->job, chunk->worker, r, "cannot sort a chunk");
-	return ring_push(pool->sorting, chunk);
+		return job_fail_device(pool->job, chunk->device_index, r, "cannot sort a chunk");
+	return bounded_queue_push(pool->sorting_chunks, chunk);
 }
 
 /* Its worker has one less to sort. */
-static void note_sorted(struct chunk *chunk)
+static void clear_pending(struct chunk *chunk)
 {
 	struct chunk_pool *pool = chunk->pool;
 
 	pthread_mutex_lock(&pool->lock);
-	pool->shelves[chunk->worker].n_pending -= chunk->is_pending;
+	pool->free_lists[chunk->device_index].n_pending -= chunk->is_pending;
 	chunk->is_pending = false;
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -417,48 +417,48 @@ static void note_sorted(struct chunk *chunk)
 int chunk_pool_collect(struct chunk *chunk)
 {
 	const struct job *job = chunk->pool->job;
-	const struct arranged *found = &chunk->arranged;
-	int r = mark_wait(chunk->sorted);
+	const struct sort_op_result *result = &chunk->sort_result;
+	int r = device_event_wait(chunk->sorted_event);
 
-	note_sorted(chunk);
+	clear_pending(chunk);
 	if (r < 0)
 		return r;
-	if (found->n_disorders)
+	if (result->n_disorders)
 		return fail(-EIO,
 			    "internal error: %" PRIu64 " records of a chunk are out of order; "
 			    "the output was not written",
-			    found->n_disorders);
-	stats_add_device(job->stats, job->workers[chunk->worker].place,
+			    result->n_disorders);
+	stats_add_device(job->stats, job->devices[chunk->device_index].stats_index,
 			 &(struct device_totals){
 				 .n_chunks = 1,
 				 .sorted_nbytes =
-					 chunk->ledger.read.n_records * job->layout->record_nbytes,
+					 chunk->totals.read.n_records * job->layout->record_nbytes,
 			 });
-	chunk->n = found->n;
-	chunk->ledger.dropped = found->dropped;
+	chunk->n = result->n;
+	chunk->totals.dropped = result->dropped;
 	return 0;
 }
 
 void chunk_pool_fail(struct chunk_pool *pool, int r)
 {
-	ring_fail(pool->free, r);
-	ring_fail(pool->sorting, r);
+	bounded_queue_fail(pool->free_tokens, r);
+	bounded_queue_fail(pool->sorting_chunks, r);
 }
 
 uint64_t chunk_pool_trim(struct chunk_pool *pool)
 {
 	const struct job *job = pool->job;
-	uint64_t most_nbytes = 0;
+	uint64_t max_nbytes = 0;
 
-	ring_finish(pool->free);
-	for (uint32_t worker = 0; worker < job->n_workers; worker++) {
+	bounded_queue_finish(pool->free_tokens);
+	for (uint32_t device_index = 0; device_index < job->n_devices; device_index++) {
 		uint64_t nbytes = 0;
 
-		for (struct chunk *chunk = pool->shelves[worker].first; chunk; chunk = chunk->next)
+		for (struct chunk *chunk = pool->free_lists[device_index].first; chunk; chunk = chunk->next)
 			chunk_free(chunk);
-		for (uint64_t i = worker; i < job->plan.n_chunks; i += job->n_workers)
+		for (uint64_t i = device_index; i < job->plan.n_chunks; i += job->n_devices)
 			nbytes += pool->chunks[i].buffer ? job->plan.chunk_nbytes : 0;
-		most_nbytes = nbytes > most_nbytes ? nbytes : most_nbytes;
+		max_nbytes = nbytes > max_nbytes ? nbytes : max_nbytes;
 	}
-	return most_nbytes;
+	return max_nbytes;
 }

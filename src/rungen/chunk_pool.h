@@ -30,26 +30,26 @@ struct chunk {
 	 * a run: elements or items.
 	 */
 	void *buffer;
-	uint32_t worker;     /* of the job, in whose memory it is */
+	uint32_t device_index;     /* of the job, in whose memory it is */
 	bool is_pending;     /* taken, and neither collected nor given back */
 	uint64_t n;          /* records in it; of the run once it is collected (less with -u) */
 	uint64_t number;     /* in input order */
-	struct mark *filled; /* all of it is in device memory (only if that is not the host's) */
-	struct mark *sorted;
-	struct ledger ledger;     /* of its records, and of those that -u dropped */
-	struct arranged arranged; /* what its sort found */
+	struct device_event *filled_event; /* all of it is in device memory (only if that is not the host's) */
+	struct device_event *sorted_event;
+	struct record_totals totals;     /* of its records, and of those that -u dropped */
+	struct sort_op_result sort_result; /* what its sort found */
 	struct chunk *next;       /* for lists of whoever has it */
 };
 
-struct sort_lane {
-	struct lane *lane;
-	void *spare;              /* plan.spare_nbytes: where the next sorted records go */
+struct sort_queue {
+	struct device_queue *queue;
+	void *output;              /* plan.spare_nbytes: where the next sorted records go */
 	void *scratch;            /* used from one operation of a sort to the next, so ... */
-	pthread_mutex_t queueing; /* ... those of one chunk are queued together */
+	pthread_mutex_t lock; /* ... those of one chunk are queued together */
 };
 
 /* The chunks of a worker. */
-struct shelf {
+struct chunk_list {
 	struct chunk *first, **last; /* free ones, the longest free first */
 	uint64_t n_pending;
 };
@@ -57,11 +57,11 @@ struct shelf {
 struct chunk_pool {
 	const struct job *job;
 	struct chunk *chunks;    /* plan.n_chunks */
-	struct sort_lane *lanes; /* plan.n_lanes of each worker; NULL once they are closed */
-	struct ring *free;       /* of tokens: whoever has one takes a chunk from some shelf */
-	struct ring *sorting;
+	struct sort_queue *sort_queues; /* plan.n_lanes of each worker; NULL once they are closed */
+	struct bounded_queue *free_tokens;       /* of tokens: whoever has one takes a chunk from some shelf */
+	struct bounded_queue *sorting_chunks;
 	pthread_mutex_t lock;  /* guards the shelves, and is_pending */
-	struct shelf *shelves; /* one of each worker */
+	struct chunk_list *free_lists; /* one of each worker */
 };
 
 /*
@@ -76,10 +76,10 @@ int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool);
 void chunk_pool_close(struct chunk_pool *pool);
 
 /* Wait for a free chunk, with its memory. 0, or a negative errno after a message or the ring's. */
-int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk);
+int chunk_pool_acquire(struct chunk_pool *pool, struct chunk **ret_chunk);
 
 /* Give it back. */
-void chunk_pool_put(struct chunk *chunk);
+void chunk_pool_release(struct chunk *chunk);
 
 /*
  * Where the n records of a chunk go, so that they can become elements in place; n <=
@@ -91,7 +91,7 @@ void *chunk_records(const struct chunk *chunk, uint64_t n);
  * The chunk's n records lie at chunk_records(chunk, room): queue what makes a sorted run of them,
  * and hand it to the collector. 0, or a negative errno after a message or the ring's.
  */
-int chunk_pool_sort(struct chunk *chunk, uint64_t room);
+int chunk_pool_sort(struct chunk *chunk, uint64_t capacity);
 
 /*
  * Wait until the chunk is sorted, and take in what was found out: n and the ledger are valid
@@ -103,7 +103,7 @@ int chunk_pool_collect(struct chunk *chunk);
 void chunk_pool_fail(struct chunk_pool *pool, int r);
 
 /* Nothing is left to be sorted: close the lanes. */
-void chunk_pool_close_lanes(struct chunk_pool *pool);
+void chunk_pool_close_queues(struct chunk_pool *pool);
 
 /*
  * Release the memory of free chunks; nobody takes any more. Returns the bytes that the others hold

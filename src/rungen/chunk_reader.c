@@ -22,111 +22,111 @@
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 
-struct slot {
+struct upload_slot {
 	struct device *device; /* that it is near, though it is for all */
 	void *host;            /* pinned, plan.slot_nbytes */
-	struct mark **copied;  /* its last copy to each worker's device */
-	struct mark *last;     /* of these, that of its last copy to any */
+	struct device_event **copy_events;  /* its last copy to each worker's device */
+	struct device_event *last_copy;     /* of these, that of its last copy to any */
 };
 
-struct fill {
+struct chunk_reader {
 	const struct job *job;
 	struct chunk_pool *pool;
 	uint64_t start;        /* in the input: where chunk 0 begins */
 	uint64_t chunk_nbytes; /* of input */
-	uint64_t part_nbytes;  /* what a reader reads at a time: a chunk, or a slot */
+	uint64_t read_nbytes;  /* what a reader reads at a time: a chunk, or a slot */
 
 	/* If it copies to the device: */
-	struct slot *slots; /* plan.n_slots */
-	struct ring *free_slots;
-	struct lane **uploads; /* to each worker's device */
+	struct upload_slot *slots; /* plan.n_slots */
+	struct bounded_queue *free_slots;
+	struct device_queue **upload_queues; /* to each worker's device */
 
 	/* Held while a chunk is waited for: whoever claims next needs it too. */
-	pthread_mutex_t claiming;
-	uint64_t n_claimed; /* parts; under `claiming` */
+	pthread_mutex_t claim_lock;
+	uint64_t n_claimed_reads; /* parts; under `claiming` */
 
 	pthread_mutex_t lock;  /* guards all below */
 	uint64_t end;          /* of the input; UINT64_MAX: unknown */
-	struct chunk *filling; /* have been claimed and are not full */
-	uint32_t n_reading;    /* readers that have not ended */
+	struct chunk *filling_chunks; /* have been claimed and are not full */
+	uint32_t n_running;    /* readers that have not ended */
 	int error;             /* the first */
 
-	uint32_t n_readers;
-	pthread_t readers[];
+	uint32_t n_threads;
+	pthread_t threads[];
 };
 
 /* Is there a part left to claim? Under `claiming`. */
-static bool more_to_claim(struct fill *fill)
+static bool has_unclaimed_read(struct chunk_reader *reader)
 {
-	bool more;
+	bool has_more;
 
-	pthread_mutex_lock(&fill->lock);
-	more = fill->start + fill->n_claimed * fill->part_nbytes < fill->end;
-	pthread_mutex_unlock(&fill->lock);
-	return more;
+	pthread_mutex_lock(&reader->lock);
+	has_more = reader->start + reader->n_claimed_reads * reader->read_nbytes < reader->end;
+	pthread_mutex_unlock(&reader->lock);
+	return has_more;
 }
 
 /* The input ends at `end`. */
-static void note_end(struct fill *fill, uint64_t end)
+static void record_input_end(struct chunk_reader *reader, uint64_t end)
 {
-	pthread_mutex_lock(&fill->lock);
-	if (end < fill->end)
-		fill->end = end;
-	pthread_mutex_unlock(&fill->lock);
+	pthread_mutex_lock(&reader->lock);
+	if (end < reader->end)
+		reader->end = end;
+	pthread_mutex_unlock(&reader->lock);
 }
 
 /* --- In memory of the host: straight into chunks --- */
 
-static int claim_chunk(struct fill *fill, struct chunk **ret_chunk)
+static int claim_chunk(struct chunk_reader *reader, struct chunk **ret_chunk)
 {
-	bool more;
+	bool has_more;
 	int r;
 
-	pthread_mutex_lock(&fill->claiming);
-	more = more_to_claim(fill);
-	fill->n_claimed += more;
-	pthread_mutex_unlock(&fill->claiming);
-	if (!more)
+	pthread_mutex_lock(&reader->claim_lock);
+	has_more = has_unclaimed_read(reader);
+	reader->n_claimed_reads += has_more;
+	pthread_mutex_unlock(&reader->claim_lock);
+	if (!has_more)
 		return 0;
-	r = chunk_pool_take(fill->pool, ret_chunk);
+	r = chunk_pool_acquire(reader->pool, ret_chunk);
 	return r < 0 ? r : 1;
 }
 
 /* The next part of the input: into the chunk, or, if the chunk only refers to it, where it is. */
-static int read_part_of(struct fill *fill, struct chunk *chunk, uint64_t *ret_position,
+static int read_into_chunk(struct chunk_reader *reader, struct chunk *chunk, uint64_t *ret_position,
 			size_t *ret_nbytes)
 {
-	const struct job *job = fill->job;
+	const struct job *job = reader->job;
 
-	if (layout_refers(job->layout))
-		return input_claim_mapped(job->input, fill->chunk_nbytes, ret_position, ret_nbytes);
+	if (layout_is_indirect(job->layout))
+		return input_claim_mapped(job->input, reader->chunk_nbytes, ret_position, ret_nbytes);
 	return input_read(job->input, chunk_records(chunk, job->plan.chunk_records),
-			  fill->chunk_nbytes, ret_position, ret_nbytes);
+			  reader->chunk_nbytes, ret_position, ret_nbytes);
 }
 
 /* Read and sort the chunk. Returns 1, 0 if there was nothing left to read, or a negative errno. */
-static int read_chunk(struct fill *fill, struct chunk *chunk)
+static int read_chunk(struct chunk_reader *reader, struct chunk *chunk)
 {
-	const struct job *job = fill->job;
+	const struct job *job = reader->job;
 	struct span span = stats_begin(STAGE_READ, 0);
 	uint64_t position;
 	size_t nbytes;
-	int r = read_part_of(fill, chunk, &position, &nbytes);
+	int r = read_into_chunk(reader, chunk, &position, &nbytes);
 
 	if (r < 0)
 		return r;
 	if (nbytes == 0) {
-		chunk_pool_put(chunk);
+		chunk_pool_release(chunk);
 		return 0;
 	}
-	chunk->number = span.item = (position - fill->start) / fill->chunk_nbytes;
+	chunk->number = span.item = (position - reader->start) / reader->chunk_nbytes;
 	chunk->n = nbytes / job->layout->record_nbytes;
 	stats_end(job->stats, span, nbytes);
 	r = chunk_pool_sort(chunk, job->plan.chunk_records);
 	return r < 0 ? r : 1;
 }
 
-static int read_chunks(struct fill *fill)
+static int read_chunks(struct chunk_reader *reader)
 {
 	struct chunk *chunk;
 	int r;
@@ -134,33 +134,33 @@ static int read_chunks(struct fill *fill)
 	do {
 		struct span span = stats_begin(STAGE_READ, 0);
 
-		r = claim_chunk(fill, &chunk);
-		stats_waited(fill->job->stats, span);
+		r = claim_chunk(reader, &chunk);
+		stats_end_wait(reader->job->stats, span);
 		if (r > 0)
-			r = read_chunk(fill, chunk);
+			r = read_chunk(reader, chunk);
 	} while (r > 0);
 	return r;
 }
 
 /* --- Any other device: through slots --- */
 
-static uint64_t chunk_start(const struct fill *fill, const struct chunk *chunk)
+static uint64_t chunk_start(const struct chunk_reader *reader, const struct chunk *chunk)
 {
-	return fill->start + chunk->number * fill->chunk_nbytes;
+	return reader->start + chunk->number * reader->chunk_nbytes;
 }
 
 /* Under the lock: all of the chunk's input has been read. */
-static bool is_full(const struct fill *fill, const struct chunk *chunk)
+static bool is_chunk_full(const struct chunk_reader *reader, const struct chunk *chunk)
 {
-	const uint64_t end = chunk_start(fill, chunk) + chunk->n * fill->job->layout->record_nbytes;
+	const uint64_t end = chunk_start(reader, chunk) + chunk->n * reader->job->layout->record_nbytes;
 
-	return chunk->n == fill->job->plan.chunk_records || end == fill->end;
+	return chunk->n == reader->job->plan.chunk_records || end == reader->end;
 }
 
 /* Under the lock. */
-static struct chunk *find_chunk(struct fill *fill, uint64_t number)
+static struct chunk *find_chunk(struct chunk_reader *reader, uint64_t number)
 {
-	struct chunk *chunk = fill->filling;
+	struct chunk *chunk = reader->filling_chunks;
 
 	while (chunk->number != number)
 		chunk = chunk->next;
@@ -168,148 +168,148 @@ static struct chunk *find_chunk(struct fill *fill, uint64_t number)
 }
 
 /* Under the lock: take the chunk off the list. */
-static void take_off(struct fill *fill, struct chunk *chunk)
+static void remove_filling_chunk(struct chunk_reader *reader, struct chunk *chunk)
 {
-	struct chunk **at = &fill->filling;
+	struct chunk **link = &reader->filling_chunks;
 
-	while (*at != chunk)
-		at = &(*at)->next;
-	*at = chunk->next;
+	while (*link != chunk)
+		link = &(*link)->next;
+	*link = chunk->next;
 }
 
 /* Get the chunk of that number, to be filled. */
-static int add_chunk(struct fill *fill, uint64_t number)
+static int add_chunk(struct chunk_reader *reader, uint64_t number)
 {
 	struct chunk *chunk;
-	int r = chunk_pool_take(fill->pool, &chunk);
+	int r = chunk_pool_acquire(reader->pool, &chunk);
 
 	if (r < 0)
 		return r;
 	chunk->number = number;
-	pthread_mutex_lock(&fill->lock);
-	chunk->next = fill->filling;
-	fill->filling = chunk;
-	pthread_mutex_unlock(&fill->lock);
+	pthread_mutex_lock(&reader->lock);
+	chunk->next = reader->filling_chunks;
+	reader->filling_chunks = chunk;
+	pthread_mutex_unlock(&reader->lock);
 	return 0;
 }
 
 /* Claim a part. Returns 1, 0 if there is none left, or a negative errno. */
-static int claim_part(struct fill *fill)
+static int claim_read(struct chunk_reader *reader)
 {
 	int r = 0;
 
-	pthread_mutex_lock(&fill->claiming);
-	if (more_to_claim(fill)) {
-		const uint64_t offset = fill->n_claimed * fill->part_nbytes;
+	pthread_mutex_lock(&reader->claim_lock);
+	if (has_unclaimed_read(reader)) {
+		const uint64_t offset = reader->n_claimed_reads * reader->read_nbytes;
 
-		if (offset % fill->chunk_nbytes == 0)
-			r = add_chunk(fill, offset / fill->chunk_nbytes);
+		if (offset % reader->chunk_nbytes == 0)
+			r = add_chunk(reader, offset / reader->chunk_nbytes);
 		if (r == 0) {
-			fill->n_claimed++;
+			reader->n_claimed_reads++;
 			r = 1;
 		}
 	}
-	pthread_mutex_unlock(&fill->claiming);
+	pthread_mutex_unlock(&reader->claim_lock);
 	return r;
 }
 
 /* The part is in the slot: queue its way into the chunk. */
-static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uint64_t position,
+static int upload_to_chunk(struct chunk_reader *reader, struct upload_slot *slot, struct chunk *chunk, uint64_t position,
 		  size_t nbytes)
 {
-	const struct job *job = fill->job;
+	const struct job *job = reader->job;
 	char *records = chunk_records(chunk, job->plan.chunk_records);
-	struct lane *lane = fill->uploads[chunk->worker];
-	int r = lane_copy(lane, records + (position - chunk_start(fill, chunk)), slot->host,
+	struct device_queue *queue = reader->upload_queues[chunk->device_index];
+	int r = device_queue_copy(queue, records + (position - chunk_start(reader, chunk)), slot->host,
 			  nbytes);
 
-	slot->last = slot->copied[chunk->worker];
+	slot->last_copy = slot->copy_events[chunk->device_index];
 	if (r == 0)
-		r = lane_mark(lane, slot->last);
-	return r < 0 ? job_fail_device(job, chunk->worker, r, "cannot be given input") : 0;
+		r = device_queue_record(queue, slot->last_copy);
+	return r < 0 ? job_fail_device(job, chunk->device_index, r, "cannot be given input") : 0;
 }
 
 /* Sort a chunk whose last part is on its way to the device. */
-static int sort_full(struct fill *fill, struct chunk *chunk)
+static int sort_filled_chunk(struct chunk_reader *reader, struct chunk *chunk)
 {
-	const struct job *job = fill->job;
-	int r = lane_mark(fill->uploads[chunk->worker], chunk->filled);
+	const struct job *job = reader->job;
+	int r = device_queue_record(reader->upload_queues[chunk->device_index], chunk->filled_event);
 
-	return r < 0 ? job_fail_device(job, chunk->worker, r, "cannot be given a chunk") :
+	return r < 0 ? job_fail_device(job, chunk->device_index, r, "cannot be given a chunk") :
 		       chunk_pool_sort(chunk, job->plan.chunk_records);
 }
 
 /* Count the part in; when the chunk is full, sort it. */
-static int count_part(struct fill *fill, struct chunk *chunk, uint64_t n_records)
+static int count_read(struct chunk_reader *reader, struct chunk *chunk, uint64_t n_records)
 {
-	bool full;
+	bool is_full;
 
-	pthread_mutex_lock(&fill->lock);
+	pthread_mutex_lock(&reader->lock);
 	chunk->n += n_records;
-	full = is_full(fill, chunk);
-	if (full)
-		take_off(fill, chunk);
-	pthread_mutex_unlock(&fill->lock);
-	return full ? sort_full(fill, chunk) : 0;
+	is_full = is_chunk_full(reader, chunk);
+	if (is_full)
+		remove_filling_chunk(reader, chunk);
+	pthread_mutex_unlock(&reader->lock);
+	return is_full ? sort_filled_chunk(reader, chunk) : 0;
 }
 
 /*
  * Read a part into the slot and send it on. Returns 1, 0 at the end of the input, or a negative
  * errno.
  */
-static int read_part(struct fill *fill, struct slot *slot)
+static int read_into_slot(struct chunk_reader *reader, struct upload_slot *slot)
 {
-	const struct job *job = fill->job;
+	const struct job *job = reader->job;
 	struct span span = stats_begin(STAGE_READ, 0);
 	struct chunk *chunk;
 	uint64_t position;
 	size_t nbytes;
-	int r = input_read(job->input, slot->host, fill->part_nbytes, &position, &nbytes);
+	int r = input_read(job->input, slot->host, reader->read_nbytes, &position, &nbytes);
 
 	if (r < 0)
 		return r;
-	span.item = position / fill->part_nbytes;
+	span.item = position / reader->read_nbytes;
 	stats_end(job->stats, span, nbytes);
-	if (nbytes < fill->part_nbytes)
-		note_end(fill, position + nbytes);
+	if (nbytes < reader->read_nbytes)
+		record_input_end(reader, position + nbytes);
 	if (nbytes == 0)
 		return 0;
-	pthread_mutex_lock(&fill->lock);
-	chunk = find_chunk(fill, (position - fill->start) / fill->chunk_nbytes);
-	pthread_mutex_unlock(&fill->lock);
-	r = upload(fill, slot, chunk, position, nbytes);
+	pthread_mutex_lock(&reader->lock);
+	chunk = find_chunk(reader, (position - reader->start) / reader->chunk_nbytes);
+	pthread_mutex_unlock(&reader->lock);
+	r = upload_to_chunk(reader, slot, chunk, position, nbytes);
 	if (r == 0)
-		r = count_part(fill, chunk, nbytes / job->layout->record_nbytes);
+		r = count_read(reader, chunk, nbytes / job->layout->record_nbytes);
 	return r < 0 ? r : 1;
 }
 
 /* Take a slot whose last part has left it, and read the next part into it. */
-static int use_slot(struct fill *fill)
+static int read_with_slot(struct chunk_reader *reader)
 {
 	struct span span = stats_begin(STAGE_READ, 0);
 	void *item;
-	struct slot *slot;
-	int r = ring_pop(fill->free_slots, &item);
+	struct upload_slot *slot;
+	int r = bounded_queue_pop(reader->free_slots, &item);
 
 	if (r < 0)
 		return r;
 	slot = item;
-	r = slot->last ? mark_wait(slot->last) : 0;
-	stats_waited(fill->job->stats, span);
+	r = slot->last_copy ? device_event_wait(slot->last_copy) : 0;
+	stats_end_wait(reader->job->stats, span);
 	if (r == 0)
-		r = read_part(fill, slot);
-	ring_push(fill->free_slots, slot);
+		r = read_into_slot(reader, slot);
+	bounded_queue_push(reader->free_slots, slot);
 	return r;
 }
 
-static int read_parts(struct fill *fill)
+static int read_through_slots(struct chunk_reader *reader)
 {
 	int r;
 
 	do {
-		r = claim_part(fill);
+		r = claim_read(reader);
 		if (r > 0)
-			r = use_slot(fill);
+			r = read_with_slot(reader);
 	} while (r > 0);
 	return r;
 }
@@ -318,176 +318,176 @@ static int read_parts(struct fill *fill)
  * All readers have ended: chunks are left that were claimed, but the input ended in or before them,
  * as turned out when it was read.
  */
-static int sort_rest(struct fill *fill)
+static int sort_partial_chunks(struct chunk_reader *reader)
 {
 	int r = 0;
 
-	while (fill->filling && r == 0) {
-		struct chunk *chunk = fill->filling;
+	while (reader->filling_chunks && r == 0) {
+		struct chunk *chunk = reader->filling_chunks;
 
-		fill->filling = chunk->next;
+		reader->filling_chunks = chunk->next;
 		if (chunk->n)
-			r = sort_full(fill, chunk);
+			r = sort_filled_chunk(reader, chunk);
 		else
-			chunk_pool_put(chunk);
+			chunk_pool_release(chunk);
 	}
 	return r;
 }
 
 /* --- Threads --- */
 
-static void fill_fail(struct fill *fill, int r)
+static void chunk_reader_fail(struct chunk_reader *reader, int r)
 {
-	pthread_mutex_lock(&fill->lock);
-	if (!fill->error)
-		fill->error = r;
-	pthread_mutex_unlock(&fill->lock);
-	chunk_pool_fail(fill->pool, r);
-	if (fill->free_slots)
-		ring_fail(fill->free_slots, r);
-	input_cancel(fill->job->input);
+	pthread_mutex_lock(&reader->lock);
+	if (!reader->error)
+		reader->error = r;
+	pthread_mutex_unlock(&reader->lock);
+	chunk_pool_fail(reader->pool, r);
+	if (reader->free_slots)
+		bounded_queue_fail(reader->free_slots, r);
+	input_cancel(reader->job->input);
 }
 
 static void *reader_main(void *argument)
 {
-	struct fill *fill = argument;
-	int r = fill->job->plan.copies ? read_parts(fill) : read_chunks(fill);
-	bool last;
+	struct chunk_reader *reader = argument;
+	int r = reader->job->plan.copies_to_device ? read_through_slots(reader) : read_chunks(reader);
+	bool is_last;
 
-	pthread_mutex_lock(&fill->lock);
-	last = --fill->n_reading == 0;
-	pthread_mutex_unlock(&fill->lock);
-	if (r == 0 && last)
-		r = sort_rest(fill);
+	pthread_mutex_lock(&reader->lock);
+	is_last = --reader->n_running == 0;
+	pthread_mutex_unlock(&reader->lock);
+	if (r == 0 && is_last)
+		r = sort_partial_chunks(reader);
 	if (r < 0)
-		fill_fail(fill, r);
-	else if (last)
-		ring_finish(fill->pool->sorting);
+		chunk_reader_fail(reader, r);
+	else if (is_last)
+		bounded_queue_finish(reader->pool->sorting_chunks);
 	return NULL;
 }
 
-static int open_uploads(struct fill *fill)
+static int open_uploads(struct chunk_reader *reader)
 {
-	const struct job *job = fill->job;
+	const struct job *job = reader->job;
 	int r = 0;
 
-	for (uint32_t i = 0; i < job->n_workers && r == 0; i++)
-		r = lane_open(job->workers[i].device, LANE_NORMAL, &fill->uploads[i]);
+	for (uint32_t i = 0; i < job->n_devices && r == 0; i++)
+		r = device_queue_open(job->devices[i].device, QUEUE_PRIORITY_NORMAL, &reader->upload_queues[i]);
 	return r;
 }
 
 /* What is read into it can be for any of the workers. */
-static int open_slot(const struct job *job, struct slot *slot)
+static int open_slot(const struct job *job, struct upload_slot *slot)
 {
 	int r = 0;
 
-	slot->copied = calloc(job->n_workers, sizeof *slot->copied);
-	if (!slot->copied)
+	slot->copy_events = calloc(job->n_devices, sizeof *slot->copy_events);
+	if (!slot->copy_events)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < job->n_workers && r == 0; i++)
-		r = mark_open(job->workers[i].device, &slot->copied[i]);
+	for (uint32_t i = 0; i < job->n_devices && r == 0; i++)
+		r = device_event_open(job->devices[i].device, &slot->copy_events[i]);
 	return r < 0 ? r :
 		       device_alloc(slot->device, MEMORY_HOST, job->plan.slot_nbytes, &slot->host);
 }
 
-static void close_slot(const struct job *job, struct slot *slot)
+static void close_slot(const struct job *job, struct upload_slot *slot)
 {
-	for (uint32_t i = 0; slot->copied && i < job->n_workers; i++)
-		mark_close(slot->copied[i]);
-	free(slot->copied);
+	for (uint32_t i = 0; slot->copy_events && i < job->n_devices; i++)
+		device_event_close(slot->copy_events[i]);
+	free(slot->copy_events);
 	if (slot->device)
-		device_release(slot->device, MEMORY_HOST, slot->host, job->plan.slot_nbytes);
+		device_free(slot->device, MEMORY_HOST, slot->host, job->plan.slot_nbytes);
 }
 
-static int open_slots(struct fill *fill)
+static int open_slots(struct chunk_reader *reader)
 {
-	const struct job *job = fill->job;
+	const struct job *job = reader->job;
 	int r;
 
-	fill->slots = calloc(job->plan.n_slots, sizeof *fill->slots);
-	fill->uploads = calloc(job->n_workers, sizeof *fill->uploads);
-	if (!fill->slots || !fill->uploads || ring_open(job->plan.n_slots, &fill->free_slots) < 0)
+	reader->slots = calloc(job->plan.n_slots, sizeof *reader->slots);
+	reader->upload_queues = calloc(job->n_devices, sizeof *reader->upload_queues);
+	if (!reader->slots || !reader->upload_queues || bounded_queue_open(job->plan.n_slots, &reader->free_slots) < 0)
 		return -ENOMEM;
-	r = open_uploads(fill);
+	r = open_uploads(reader);
 	for (uint32_t i = 0; i < job->plan.n_slots && r == 0; i++) {
-		fill->slots[i].device = job->workers[i % job->n_workers].device;
-		r = open_slot(job, &fill->slots[i]);
+		reader->slots[i].device = job->devices[i % job->n_devices].device;
+		r = open_slot(job, &reader->slots[i]);
 		if (r == 0)
-			r = ring_push(fill->free_slots, &fill->slots[i]);
+			r = bounded_queue_push(reader->free_slots, &reader->slots[i]);
 	}
 	return r;
 }
 
-static void close_slots(struct fill *fill)
+static void close_slots(struct chunk_reader *reader)
 {
-	const struct job *job = fill->job;
+	const struct job *job = reader->job;
 
-	for (uint32_t i = 0; fill->uploads && i < job->n_workers; i++)
-		lane_close(fill->uploads[i]);
-	for (uint32_t i = 0; fill->slots && i < job->plan.n_slots; i++)
-		close_slot(job, &fill->slots[i]);
-	free(fill->uploads);
-	free(fill->slots);
-	ring_close(fill->free_slots);
+	for (uint32_t i = 0; reader->upload_queues && i < job->n_devices; i++)
+		device_queue_close(reader->upload_queues[i]);
+	for (uint32_t i = 0; reader->slots && i < job->plan.n_slots; i++)
+		close_slot(job, &reader->slots[i]);
+	free(reader->upload_queues);
+	free(reader->slots);
+	bounded_queue_close(reader->free_slots);
 }
 
-static int start_readers(struct fill *fill)
+static int start_readers(struct chunk_reader *reader)
 {
 	char limits[THREAD_LIMITS_NBYTES];
-	const uint32_t n = fill->job->plan.n_readers;
+	const uint32_t n = reader->job->plan.n_readers;
 	int r = 0;
 
-	fill->n_reading = n;
-	for (; fill->n_readers < n && r == 0; fill->n_readers += r == 0)
-		r = thread_start(reader_main, fill, 0, &fill->readers[fill->n_readers]);
+	reader->n_running = n;
+	for (; reader->n_threads < n && r == 0; reader->n_threads += r == 0)
+		r = thread_start(reader_main, reader, 0, &reader->threads[reader->n_threads]);
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a reader thread: %m%s", thread_limits(r, limits)) :
+				 "cannot start a reader thread: %m%s", thread_format_limits(r, limits)) :
 		       0;
 }
 
-int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret_fill)
+int chunk_reader_start(const struct job *job, struct chunk_pool *pool, struct chunk_reader **ret_reader)
 {
 	const struct plan *plan = &job->plan;
-	struct fill *fill = calloc(1, sizeof *fill + plan->n_readers * sizeof fill->readers[0]);
+	struct chunk_reader *reader = calloc(1, sizeof *reader + plan->n_readers * sizeof reader->threads[0]);
 	int r = 0;
 
-	if (!fill)
+	if (!reader)
 		return fail(-ENOMEM, "no memory for %u readers", plan->n_readers);
-	pthread_mutex_init(&fill->claiming, NULL);
-	pthread_mutex_init(&fill->lock, NULL);
-	fill->job = job;
-	fill->pool = pool;
-	fill->start = job->first_record * plan->record_nbytes;
-	fill->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
-	fill->part_nbytes = plan->copies ? plan->slot_nbytes : fill->chunk_nbytes;
-	fill->end = job_input_end(job);
-	if (plan->copies)
-		r = open_slots(fill);
+	pthread_mutex_init(&reader->claim_lock, NULL);
+	pthread_mutex_init(&reader->lock, NULL);
+	reader->job = job;
+	reader->pool = pool;
+	reader->start = job->first_record * plan->record_nbytes;
+	reader->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	reader->read_nbytes = plan->copies_to_device ? plan->slot_nbytes : reader->chunk_nbytes;
+	reader->end = job_input_end(job);
+	if (plan->copies_to_device)
+		r = open_slots(reader);
 	if (r < 0)
 		fail_hint(r, HINT_LESS_MEMORY, 0, "no pinned memory to read into: %m");
 	else
-		r = start_readers(fill);
+		r = start_readers(reader);
 	if (r < 0) {
-		fill_fail(fill, r);
-		fill_finish(fill);
+		chunk_reader_fail(reader, r);
+		chunk_reader_finish(reader);
 		return r;
 	}
-	*ret_fill = fill;
+	*ret_reader = reader;
 	return 0;
 }
 
-int fill_finish(struct fill *fill)
+int chunk_reader_finish(struct chunk_reader *reader)
 {
 	int r;
 
-	if (!fill)
+	if (!reader)
 		return 0;
-	for (uint32_t i = 0; i < fill->n_readers; i++)
-		pthread_join(fill->readers[i], NULL);
-	r = fill->error;
-	close_slots(fill);
-	pthread_mutex_destroy(&fill->lock);
-	pthread_mutex_destroy(&fill->claiming);
-	free(fill);
+	for (uint32_t i = 0; i < reader->n_threads; i++)
+		pthread_join(reader->threads[i], NULL);
+	r = reader->error;
+	close_slots(reader);
+	pthread_mutex_destroy(&reader->lock);
+	pthread_mutex_destroy(&reader->claim_lock);
+	free(reader);
 	return r;
 }

@@ -11,13 +11,13 @@
 
 #include "src/rungen/chunk_pool.h"
 
-struct fill;
+struct chunk_reader;
 
 /* Start plan.n_readers readers. 0, or a negative errno after a message. */
-int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret_fill);
+int chunk_reader_start(const struct job *job, struct chunk_pool *pool, struct chunk_reader **ret_reader);
 
 /*
  * Wait for the readers to end, and close; NULL is fine. They end with the input, or when a ring of
  * the pool fails. Returns the first failure among them.
  */
-int fill_finish(struct fill *fill);
+int chunk_reader_finish(struct chunk_reader *reader);

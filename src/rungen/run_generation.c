@@ -19,113 +19,113 @@
 #include "src/rungen/chunk_reader.h"
 #include "src/merge/passes.h"
 
-struct forming {
+struct run_generation {
 	const struct job *job;
 	struct chunk_pool *pool;
-	struct run_store *store;
+	struct run_list *list;
 	uint64_t n_chunks_in_input; /* UINT64_MAX: unknown */
-	struct chunk *ahead;        /* sorted before their turn, by number */
+	struct chunk *early_chunks;        /* sorted before their turn, by number */
 	uint64_t n_collected;       /* chunks, spilled ones included */
 	uint64_t n_resident;
-	struct ledger *ledger;
+	struct record_totals *totals;
 };
 
 static void release_chunk(void *owner)
 {
-	chunk_pool_put(owner);
+	chunk_pool_release(owner);
 }
 
 /*
  * With -u and --limit a run can be much shorter than its chunk. The rest of the memory is not used
  * again where everything fits.
  */
-static void discard_rest(const struct job *job, const struct chunk *chunk)
+static void discard_unused_tail(const struct job *job, const struct chunk *chunk)
 {
 	const uint64_t used_nbytes = chunk->n * job->layout->resident_nbytes;
 
-	if (job->plan.fits)
-		device_discard(job->workers[chunk->worker].device,
+	if (job->plan.fits_in_memory)
+		device_discard(job->devices[chunk->device_index].device,
 			       (char *)chunk->buffer + used_nbytes,
 			       job->plan.chunk_nbytes - used_nbytes);
 }
 
 /* A sorted chunk whose turn has come becomes a run. */
-static int add_resident(struct forming *forming, struct chunk *chunk)
+static int add_resident(struct run_generation *generation, struct chunk *chunk)
 {
 	struct run *run;
 	int r;
 
-	ledger_add(forming->ledger, chunk->ledger);
-	forming->n_collected++;
-	forming->n_resident++;
-	discard_rest(forming->job, chunk);
-	r = run_open_resident(forming->job,
-			      (struct residence){ chunk->worker, chunk->buffer, chunk->n },
+	record_totals_add(generation->totals, chunk->totals);
+	generation->n_collected++;
+	generation->n_resident++;
+	discard_unused_tail(generation->job, chunk);
+	r = run_open_resident(generation->job,
+			      (struct resident_buffer){ chunk->device_index, chunk->buffer, chunk->n },
 			      release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
-	run_set_origin(run, chunk->ledger);
-	return run_store_add(forming->store, run);
+	run_set_origin(run, chunk->totals);
+	return run_list_add(generation->list, run);
 }
 
 /* Add the chunk, and those that waited for it. */
-static int collect(struct forming *forming, struct chunk *chunk)
+static int add_in_order(struct run_generation *generation, struct chunk *chunk)
 {
-	struct chunk **at = &forming->ahead;
+	struct chunk **link = &generation->early_chunks;
 	int r = 0;
 
-	while (*at && (*at)->number < chunk->number)
-		at = &(*at)->next;
-	chunk->next = *at;
-	*at = chunk;
-	while (r == 0 && forming->ahead && forming->ahead->number == forming->n_collected) {
-		chunk = forming->ahead;
-		forming->ahead = chunk->next;
-		r = add_resident(forming, chunk);
+	while (*link && (*link)->number < chunk->number)
+		link = &(*link)->next;
+	chunk->next = *link;
+	*link = chunk;
+	while (r == 0 && generation->early_chunks && generation->early_chunks->number == generation->n_collected) {
+		chunk = generation->early_chunks;
+		generation->early_chunks = chunk->next;
+		r = add_resident(generation, chunk);
 	}
 	return r;
 }
 
-static bool must_spill(const struct forming *forming)
+static bool must_spill(const struct run_generation *generation)
 {
-	const struct plan *plan = &forming->job->plan;
-	const uint64_t n_spilled = forming->n_collected - forming->n_resident;
+	const struct plan *plan = &generation->job->plan;
+	const uint64_t n_spilled = generation->n_collected - generation->n_resident;
 
-	if (plan->fits || forming->n_resident < plan->spill_chunks)
+	if (plan->fits_in_memory || generation->n_resident < plan->chunks_per_run)
 		return false;
-	if (forming->n_chunks_in_input != UINT64_MAX)
-		return forming->n_chunks_in_input - n_spilled > plan->n_chunks;
-	return forming->n_resident >= plan->n_chunks - plan->n_chunks / 4;
+	if (generation->n_chunks_in_input != UINT64_MAX)
+		return generation->n_chunks_in_input - n_spilled > plan->n_chunks;
+	return generation->n_resident >= plan->n_chunks - plan->n_chunks / 4;
 }
 
 /* Merge the oldest resident chunks into one spilled run. */
-static int spill_chunks(struct forming *forming)
+static int spill_chunks(struct run_generation *generation)
 {
-	const struct job *job = forming->job;
-	const uint64_t n = job->plan.spill_chunks;
-	const size_t first = forming->store->n - forming->n_resident;
-	int r = merge_to_run(job, forming->store, first, n, job->plan.merge_nbytes,
-			     forming->ledger);
+	const struct job *job = generation->job;
+	const uint64_t n = job->plan.chunks_per_run;
+	const size_t first = generation->list->n - generation->n_resident;
+	int r = merge_to_run(job, generation->list, first, n, job->plan.merge_nbytes,
+			     generation->totals);
 
-	forming->n_resident -= n;
+	generation->n_resident -= n;
 	if (r == 0)
-		r = run_store_check_room(forming->store, &job->plan);
-	return r < 0 ? r : temporary_space_check_again(job);
+		r = run_list_check_index_space(generation->list, &job->plan);
+	return r < 0 ? r : temp_space_recheck(job);
 }
 
-static int collect_all(struct forming *forming)
+static int collect_all(struct run_generation *generation)
 {
 	void *item;
 	int r;
 
-	while ((r = ring_pop(forming->pool->sorting, &item)) == 0) {
+	while ((r = bounded_queue_pop(generation->pool->sorting_chunks, &item)) == 0) {
 		struct chunk *chunk = item;
 
 		r = chunk_pool_collect(chunk);
 		if (r == 0)
-			r = collect(forming, chunk);
-		if (r == 0 && must_spill(forming))
-			r = spill_chunks(forming);
+			r = add_in_order(generation, chunk);
+		if (r == 0 && must_spill(generation))
+			r = spill_chunks(generation);
 		if (r < 0)
 			break;
 	}
@@ -145,27 +145,27 @@ static uint64_t count_chunks(const struct job *job)
 	return nbytes / chunk_nbytes + (nbytes % chunk_nbytes != 0);
 }
 
-int form_runs(const struct job *job, struct chunk_pool *pool, struct run_store *store,
-	      struct ledger *ledger)
+int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_list *list,
+	      struct record_totals *totals)
 {
-	struct forming forming = {
+	struct run_generation generation = {
 		.job = job,
 		.pool = pool,
-		.store = store,
+		.list = list,
 		.n_chunks_in_input = count_chunks(job),
-		.ledger = ledger,
+		.totals = totals,
 	};
-	struct fill *fill;
-	int r = fill_start(job, pool, &fill), read;
+	struct chunk_reader *reader;
+	int r = chunk_reader_start(job, pool, &reader), read_result;
 
 	if (r < 0)
 		return r;
-	r = collect_all(&forming);
+	r = collect_all(&generation);
 	if (r < 0) {
 		chunk_pool_fail(pool, r);
 		input_cancel(job->input);
 	}
-	read = fill_finish(fill);
-	chunk_pool_close_lanes(pool);
-	return r < 0 ? r : read;
+	read_result = chunk_reader_finish(reader);
+	chunk_pool_close_queues(pool);
+	return r < 0 ? r : read_result;
 }

@@ -17,5 +17,5 @@
  * which must outlive them. What was read and dropped is added to *ledger. Returns 0, or a negative
  * errno after a message.
  */
-int form_runs(const struct job *job, struct chunk_pool *pool, struct run_store *store,
-	      struct ledger *ledger);
+int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_list *list,
+	      struct record_totals *totals);

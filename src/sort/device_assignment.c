@@ -17,77 +17,77 @@
 #include "src/comm/comm.h"
 
 /* The same of those that see the same: the back end, and its devices in their order. */
-static int identify_seen(const struct backend *backend, uint64_t *ret_identity)
+static int hash_visible_devices(const struct backend *backend, uint64_t *ret_identity)
 {
-	const unsigned n = backend->identify ? backend_n_devices(backend) : 0;
+	const unsigned n = backend->get_uuid ? backend_n_devices(backend) : 0;
 	const size_t name_nbytes = strlen(backend->name);
-	const size_t nbytes = name_nbytes + (size_t)n * BACKEND_IDENTITY_NBYTES;
-	unsigned char *seen = calloc(1, nbytes + 1);
+	const size_t nbytes = name_nbytes + (size_t)n * BACKEND_UUID_NBYTES;
+	unsigned char *visible = calloc(1, nbytes + 1);
 
-	if (!seen)
+	if (!visible)
 		return fail(-ENOMEM, "no memory for the names of %u devices", n);
-	memcpy(seen, backend->name, name_nbytes);
+	memcpy(visible, backend->name, name_nbytes);
 	for (unsigned i = 0; i < n; i++)
-		backend->identify(i, seen + name_nbytes + (size_t)i * BACKEND_IDENTITY_NBYTES);
-	*ret_identity = checksum64(seen, nbytes);
-	free(seen);
+		backend->get_uuid(i, visible + name_nbytes + (size_t)i * BACKEND_UUID_NBYTES);
+	*ret_identity = checksum64(visible, nbytes);
+	free(visible);
 	return 0;
 }
 
 /* Among the ranks of this machine that see the same; identities NULL: all do. */
-static struct device_share place_among(const struct ranks *ranks, const uint64_t *identities)
+static struct device_assignment assign_among(const struct comm *comm, const uint64_t *identities)
 {
-	const unsigned own = ranks_rank(ranks);
-	struct device_share share = { 0 };
+	const unsigned own = comm_rank(comm);
+	struct device_assignment assignment = { 0 };
 
-	for (unsigned i = 0; i < ranks_size(ranks); i++) {
+	for (unsigned i = 0; i < comm_size(comm); i++) {
 		if ((identities && identities[i] != identities[own]) ||
-		    strcmp(ranks_host(ranks, i), ranks_host(ranks, own)) != 0)
+		    strcmp(comm_host(comm, i), comm_host(comm, own)) != 0)
 			continue;
-		share.place += i < own;
-		share.n++;
+		assignment.index += i < own;
+		assignment.n_sharing++;
 	}
-	return share;
+	return assignment;
 }
 
-int device_share_find(struct ranks *ranks, const struct backend *backend,
-		      struct device_share *ret_share)
+int device_assignment_find(struct comm *comm, const struct backend *backend,
+		      struct device_assignment *ret_assignment)
 {
-	const unsigned n = ranks_size(ranks);
+	const unsigned n = comm_size(comm);
 	uint64_t *identities = calloc(n, sizeof *identities);
-	uint64_t own = 0;
-	int r = identities ? identify_seen(backend, &own) :
+	uint64_t own_identity = 0;
+	int r = identities ? hash_visible_devices(backend, &own_identity) :
 			     fail(-ENOMEM, "no memory for the devices of %u ranks", n);
 
 	if (r == 0)
-		r = ranks_gather_all(ranks, &own, sizeof own, identities);
+		r = comm_allgather(comm, &own_identity, sizeof own_identity, identities);
 	if (r == 0)
-		*ret_share = place_among(ranks, identities);
+		*ret_assignment = assign_among(comm, identities);
 	free(identities);
 	return r;
 }
 
-struct device_share device_share_expect(const struct ranks *ranks)
+struct device_assignment device_assignment_predict(const struct comm *comm)
 {
-	return place_among(ranks, NULL);
+	return assign_among(comm, NULL);
 }
 
-int device_share_tell(struct ranks *ranks, const char *name,
-		      void (*hear)(void *context, const char *text), void *context)
+int device_assignment_report(struct comm *comm, const char *name,
+		      void (*report)(void *context, const char *text), void *context)
 {
 	enum { NAME_NBYTES = sizeof((struct device_info *)0)->name };
-	const unsigned n = ranks_size(ranks);
-	char own[NAME_NBYTES] = "", text[NAME_NBYTES + RANKS_HOST_NBYTES + 32];
+	const unsigned n = comm_size(comm);
+	char own_name[NAME_NBYTES] = "", text[NAME_NBYTES + COMM_HOST_NBYTES + 32];
 	char(*names)[NAME_NBYTES] = calloc(n, sizeof *names);
 	int r;
 
-	snprintf(own, sizeof own, "%s", name);
-	r = names ? ranks_gather_all(ranks, own, sizeof own, names) :
+	snprintf(own_name, sizeof own_name, "%s", name);
+	r = names ? comm_allgather(comm, own_name, sizeof own_name, names) :
 		    fail(-ENOMEM, "no memory for the devices of %u ranks", n);
-	for (unsigned i = 0; i < n && r == 0 && hear && ranks_rank(ranks) == 0; i++) {
-		snprintf(text, sizeof text, "rank %u, on %s: %s", i, ranks_host(ranks, i),
+	for (unsigned i = 0; i < n && r == 0 && report && comm_rank(comm) == 0; i++) {
+		snprintf(text, sizeof text, "rank %u, on %s: %s", i, comm_host(comm, i),
 			 names[i]);
-		hear(context, text);
+		report(context, text);
 	}
 	free(names);
 	return r;

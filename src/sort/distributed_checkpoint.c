@@ -15,80 +15,80 @@
 #include "src/sort/distributed_sort.h"
 
 /* As without ranks, but nobody hears why not. */
-static int try_open(struct sort *sort, struct reason *ret_reason)
+static int try_open_checkpoint(struct sort *sort, struct captured_error *ret_error)
 {
-	struct attempt *attempt;
-	int r = attempt_begin(&attempt);
+	struct message_capture *capture;
+	int r = message_capture_begin(&capture);
 
 	if (r < 0)
 		return r;
 	r = checkpoint_open(sort->job.io, sort->spec, sort->job.layout, sort->job.input,
 			    &sort->checkpoint);
-	attempt_end(attempt, ret_reason);
+	message_capture_end(capture, ret_error);
 	return r;
 }
 
 /* The first rank that cannot have its own; as many as there are if all can. */
-static int find_failed(struct ranks *ranks, int r, unsigned *ret_failed)
+static int find_failed_rank(struct comm *comm, int r, unsigned *ret_failed)
 {
-	const unsigned n = ranks_size(ranks);
-	uint64_t *failed = calloc(n, sizeof *failed), own = r < 0;
+	const unsigned n = comm_size(comm);
+	uint64_t *failed = calloc(n, sizeof *failed), has_failed = r < 0;
 	unsigned first = 0;
-	int told;
+	int status;
 
 	if (!failed)
 		return fail(-ENOMEM, "no memory for %u ranks", n);
-	told = ranks_gather_all(ranks, &own, sizeof own, failed);
+	status = comm_allgather(comm, &has_failed, sizeof has_failed, failed);
 	while (first < n && !failed[first])
 		first++;
 	free(failed);
 	*ret_failed = first;
-	return told;
+	return status;
 }
 
 /* What others have begun for nothing is removed, before the one that has failed ends them. */
-static int give_up(struct sort *sort, unsigned failed, int r, const struct reason *reason)
+static int abandon_checkpoint(struct sort *sort, unsigned failed, int r, const struct captured_error *error)
 {
-	struct ranks *ranks = sort->spec->ranks;
-	int told;
+	struct comm *comm = sort->spec->comm;
+	int status;
 
 	if (r == 0) {
 		checkpoint_stop(sort->checkpoint, NULL);
 		checkpoint_close(sort->checkpoint);
 		sort->checkpoint = NULL;
 	}
-	told = ranks_barrier(ranks);
-	if (told == 0 && ranks_rank(ranks) == failed)
-		return fail_hint(r, reason->hint, reason->number, "%s",
-				 reason->text ? reason->text : "no memory for a checkpoint");
-	return told < 0 ? told : ranks_barrier(ranks) < 0 ? -EIO : -ECANCELED;
+	status = comm_barrier(comm);
+	if (status == 0 && comm_rank(comm) == failed)
+		return fail_hint(r, error->hint, error->number, "%s",
+				 error->text ? error->text : "no memory for a checkpoint");
+	return status < 0 ? status : comm_barrier(comm) < 0 ? -EIO : -ECANCELED;
 }
 
-int share_open_checkpoint(struct sort *sort)
+int distributed_open_checkpoint(struct sort *sort)
 {
-	struct ranks *ranks = sort->spec->ranks;
-	struct reason reason = { 0 };
-	const int opened = try_open(sort, &reason);
+	struct comm *comm = sort->spec->comm;
+	struct captured_error error = { 0 };
+	const int open_status = try_open_checkpoint(sort, &error);
 	unsigned failed = 0;
-	int r = find_failed(ranks, opened, &failed);
+	int r = find_failed_rank(comm, open_status, &failed);
 
-	if (r == 0 && failed < ranks_size(ranks))
-		r = give_up(sort, failed, opened, &reason);
-	free(reason.text);
+	if (r == 0 && failed < comm_size(comm))
+		r = abandon_checkpoint(sort, failed, open_status, &error);
+	free(error.text);
 	return r;
 }
 
-int share_tell_resumed(struct sort *sort)
+int distributed_report_resumed(struct sort *sort)
 {
 	const uint64_t record_nbytes = sort->job.layout->record_nbytes;
-	uint64_t sums[] = { sort->store.n, sort->account.ledger.read.n_records };
+	uint64_t sums[] = { sort->store.n, sort->integrity.totals.read.n_records };
 	char in_runs[32], input[32];
-	int r = ranks_sum(sort->spec->ranks, sums, sizeof sums / sizeof sums[0]);
+	int r = comm_allreduce_sum(sort->spec->comm, sums, sizeof sums / sizeof sums[0]);
 
-	if (r < 0 || sums[0] == 0 || ranks_rank(sort->spec->ranks) != 0)
+	if (r < 0 || sums[0] == 0 || comm_rank(sort->spec->comm) != 0)
 		return r;
 	size_format(sums[1] * record_nbytes, in_runs);
 	size_format(input_total_nbytes(sort->job.input), input);
-	tell("resuming: %" PRIu64 " runs of all ranks hold %s of %s", sums[0], in_runs, input);
+	notice("resuming: %" PRIu64 " runs of all ranks hold %s of %s", sums[0], in_runs, input);
 	return 0;
 }

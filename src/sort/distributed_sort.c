@@ -14,45 +14,45 @@
 #include "src/comm/comm.h"
 #include "src/sort/setup.h"
 
-static struct ranks *ranks_of(const struct sort *sort)
+static struct comm *comm_of(const struct sort *sort)
 {
-	return sort->spec->ranks;
+	return sort->spec->comm;
 }
 
 static bool is_first(const struct sort *sort)
 {
-	return ranks_rank(ranks_of(sort)) == 0;
+	return comm_rank(comm_of(sort)) == 0;
 }
 
-int share_agree_with_first(struct ranks *ranks, int r)
+int distributed_broadcast_status(struct comm *comm, int r)
 {
 	uint64_t failed = r < 0;
-	int told = ranks_broadcast(ranks, &failed, sizeof failed, 0);
+	int status = comm_broadcast(comm, &failed, sizeof failed, 0);
 
-	if (told < 0 || ranks_rank(ranks) == 0)
-		return told < 0 ? told : r;
+	if (status < 0 || comm_rank(comm) == 0)
+		return status < 0 ? status : r;
 	if (failed)
-		ranks_barrier(ranks);
+		comm_barrier(comm);
 	return failed ? -ECANCELED : 0;
 }
 
-int share_speak_first(struct ranks *ranks, bool complains)
+int distributed_elect_reporter(struct comm *comm, bool has_error)
 {
-	const uint64_t none = ranks_size(ranks);
-	uint64_t first = complains ? ranks_rank(ranks) : none;
-	int r = ranks_least(ranks, &first, 1, 1);
+	const uint64_t no_rank = comm_size(comm);
+	uint64_t first = has_error ? comm_rank(comm) : no_rank;
+	int r = comm_allreduce_min(comm, &first, 1, 1);
 
-	if (r < 0 || first == none)
+	if (r < 0 || first == no_rank)
 		return r;
-	if (first == ranks_rank(ranks))
+	if (first == comm_rank(comm))
 		return 1;
-	ranks_barrier(ranks);
+	comm_barrier(comm);
 	return -ECANCELED;
 }
 
-static int agree_with_first(const struct sort *sort, int r)
+static int broadcast_status(const struct sort *sort, int r)
 {
-	return share_agree_with_first(ranks_of(sort), r);
+	return distributed_broadcast_status(comm_of(sort), r);
 }
 
 /* --- the input --- */
@@ -65,10 +65,10 @@ static int check_output(const struct sort_spec *spec)
 	return 0;
 }
 
-int share_check_spec(const struct sort_spec *spec)
+int distributed_check_spec(const struct sort_spec *spec)
 {
 	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
-		return fail_hint(-EINVAL, HINT_NO_PARTIAL, 0,
+		return fail_hint(-EINVAL, HINT_NO_PARTIAL_RECORDS, 0,
 				 "ranks that compress the output cannot append an incomplete last "
 				 "record to it");
 	for (size_t i = 0; i < spec->n_inputs; i++)
@@ -78,9 +78,9 @@ int share_check_spec(const struct sort_spec *spec)
 	return 0;
 }
 
-int share_check_possible(const struct sort_spec *spec, const struct input *input)
+int distributed_check_supported(const struct sort_spec *spec, const struct input *input)
 {
-	const int r = share_check_spec(spec);
+	const int r = distributed_check_spec(spec);
 
 	if (r < 0)
 		return r;
@@ -88,39 +88,39 @@ int share_check_possible(const struct sort_spec *spec, const struct input *input
 		return fail(-EINVAL, "several ranks need inputs that are files, which each of them "
 				     "reads a part of: of a pipe, or a compressed file without an "
 				     "index, nobody knows where that begins");
-	return spec->checks ? 0 : check_output(spec);
+	return spec->check_only ? 0 : check_output(spec);
 }
 
-int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
+int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
 		      const struct sort_observer *observer)
 {
-	const bool is_first = ranks_rank(spec->ranks) == 0;
+	const bool is_first = comm_rank(spec->comm) == 0;
 	int r = 0;
 
 	if (is_first)
-		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
+		r = setup_open_inputs(spec, observer, &sort->resolved, &sort->job);
 	if (r == 0 && is_first)
-		r = share_check_possible(sort->spec, sort->job.input);
-	r = share_agree_with_first(spec->ranks, r);
+		r = distributed_check_supported(sort->spec, sort->job.input);
+	r = distributed_broadcast_status(spec->comm, r);
 	if (r == 0 && !is_first)
-		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
+		r = setup_open_inputs(spec, observer, &sort->resolved, &sort->job);
 	return r;
 }
 
-int share_receive_description(struct ranks *ranks, const struct description *own,
-			      struct description *ret_first)
+int distributed_receive_description(struct comm *comm, const struct fingerprint *own,
+			      struct fingerprint *ret_first)
 {
-	struct description first = { .nbytes = own->nbytes };
-	int r = ranks_broadcast(ranks, &first.nbytes, sizeof first.nbytes, 0);
+	struct fingerprint first = { .nbytes = own->nbytes };
+	int r = comm_broadcast(comm, &first.nbytes, sizeof first.nbytes, 0);
 
 	if (r < 0)
 		return r;
 	first.text = malloc(first.nbytes + 1);
 	if (!first.text)
 		return fail(-ENOMEM, "no memory for what the first rank sorts");
-	if (ranks_rank(ranks) == 0)
+	if (comm_rank(comm) == 0)
 		memcpy(first.text, own->text, own->nbytes);
-	r = ranks_broadcast(ranks, first.text, first.nbytes, 0);
+	r = comm_broadcast(comm, first.text, first.nbytes, 0);
 	if (r < 0)
 		free(first.text);
 	else
@@ -128,43 +128,43 @@ int share_receive_description(struct ranks *ranks, const struct description *own
 	return r;
 }
 
-static int say_difference(const struct sort_spec *spec, const struct difference *it)
+static int report_spec_difference(const struct sort_spec *spec, const struct fingerprint_difference *difference)
 {
-	const char *host = ranks_host(spec->ranks, 0);
+	const char *host = comm_host(spec->comm, 0);
 
-	if (it->input)
+	if (difference->input_path)
 		return fail(-EINVAL,
 			    "%s is another file here than the first rank's, on %s, or has changed: "
 			    "here '%s', there '%s'; all ranks must see the same inputs",
-			    it->input, host, it->is, it->was);
-	if (it->is_place)
+			    difference->input_path, host, difference->value, difference->saved_value);
+	if (difference->is_output_location)
 		return fail(-EINVAL,
 			    "%s is in another directory here than the first rank's, on %s: here "
 			    "'%s', there '%s'; all ranks must see the same directory",
-			    spec->output_path, host, it->is, it->was);
+			    spec->output_path, host, difference->value, difference->saved_value);
 	return fail(-EINVAL,
 		    "sorts something else than the first rank, on %s: %s: here '%s', there '%s'; "
 		    "all ranks must be asked for the same",
-		    host, it->name, it->is, it->was);
+		    host, difference->name, difference->value, difference->saved_value);
 }
 
-static int compare_descriptions(const struct sort_spec *spec, const struct description *first,
-				const struct description *own)
+static int compare_descriptions(const struct sort_spec *spec, const struct fingerprint *first,
+				const struct fingerprint *own)
 {
-	struct difference difference;
-	const bool differs = description_differs(first, own, ACCEPT_NONE, &difference);
-	const int r = share_speak_first(spec->ranks, differs);
+	struct fingerprint_difference difference;
+	const bool differs = fingerprint_differs(first, own, ACCEPT_NONE, &difference);
+	const int r = distributed_elect_reporter(spec->comm, differs);
 
-	return r > 0 ? say_difference(spec, &difference) : r;
+	return r > 0 ? report_spec_difference(spec, &difference) : r;
 }
 
-static int check_same(const struct sort_spec *spec)
+static int compare_with_first(const struct sort_spec *spec)
 {
-	struct description own = { 0 }, first;
-	int r = description_make_meeting(spec, &own);
+	struct fingerprint own = { 0 }, first;
+	int r = fingerprint_create_collective(spec, &own);
 
 	if (r == 0)
-		r = share_receive_description(spec->ranks, &own, &first);
+		r = distributed_receive_description(spec->comm, &own, &first);
 	if (r == 0) {
 		r = compare_descriptions(spec, &first, &own);
 		free(first.text);
@@ -173,32 +173,32 @@ static int check_same(const struct sort_spec *spec)
 	return r;
 }
 
-int share_meet(const struct sort_spec *spec)
+int distributed_compare_specs(const struct sort_spec *spec)
 {
-	const int r = check_same(spec);
+	const int r = compare_with_first(spec);
 
-	return r < 0 ? r : ranks_barrier(spec->ranks);
+	return r < 0 ? r : comm_barrier(spec->comm);
 }
 
-uint64_t share_part_begin(const struct ranks *ranks, unsigned rank, uint64_t n)
+uint64_t distributed_input_begin(const struct comm *comm, unsigned rank, uint64_t n)
 {
-	return (uint64_t)((uint128_t)n * rank / ranks_size(ranks));
+	return (uint64_t)((uint128_t)n * rank / comm_size(comm));
 }
 
-int share_begin(struct sort *sort)
+int distributed_begin(struct sort *sort)
 {
 	struct job *job = &sort->job;
-	const unsigned rank = ranks_rank(ranks_of(sort));
-	int r = share_meet(sort->spec);
+	const unsigned rank = comm_rank(comm_of(sort));
+	int r = distributed_compare_specs(sort->spec);
 	unsigned first;
 	uint64_t n;
 
-	job->n_neighbours = ranks_count_neighbours(ranks_of(sort), &first);
-	if (r < 0 || sort->spec->merges)
+	job->n_jobs_on_host = comm_host_size(comm_of(sort), &first);
+	if (r < 0 || sort->spec->merge_inputs)
 		return r;
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;
-	job->first_record = share_part_begin(ranks_of(sort), rank, n);
-	job->end_record = share_part_begin(ranks_of(sort), rank + 1, n);
+	job->first_record = distributed_input_begin(comm_of(sort), rank, n);
+	job->end_record = distributed_input_begin(comm_of(sort), rank + 1, n);
 	job->has_end = true;
 	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
 	input_end_at(job->input, job->end_record * job->layout->record_nbytes);
@@ -208,23 +208,23 @@ int share_begin(struct sort *sort)
 /* --- the plan --- */
 
 /* What each plans, as it is told to all. */
-struct planned {
+struct rank_plan {
 	uint64_t block_nbytes;
-	uint32_t spill_use, output_use; /* of the page cache (enum page_cache_use) */
+	uint32_t spill_cache_policy, output_cache_policy; /* of the page cache (enum page_cache_use) */
 };
 
 /* A window has room for a block of each run: with longer ones, of fewer. */
-static void take_longest(struct job *job, const struct planned *all, unsigned n)
+static void apply_max_block_size(struct job *job, const struct rank_plan *plans, unsigned n)
 {
 	struct plan *plan = &job->plan;
-	uint64_t longest = plan->block_nbytes;
+	uint64_t max_nbytes = plan->block_nbytes;
 
 	for (unsigned i = 0; i < n; i++)
-		longest = all[i].block_nbytes > longest ? all[i].block_nbytes : longest;
-	plan->fan_in = (uint32_t)((uint128_t)plan->fan_in * plan->block_nbytes / longest);
+		max_nbytes = plans[i].block_nbytes > max_nbytes ? plans[i].block_nbytes : max_nbytes;
+	plan->fan_in = (uint32_t)((uint128_t)plan->fan_in * plan->block_nbytes / max_nbytes);
 	plan->fan_in = plan->fan_in < 2 ? 2 : plan->fan_in;
-	plan->block_nbytes = longest;
-	job->request.least_block_nbytes = longest;
+	plan->block_nbytes = max_nbytes;
+	job->plan_request.min_block_nbytes = max_nbytes;
 }
 
 /*
@@ -232,39 +232,39 @@ static void take_longest(struct job *job, const struct planned *all, unsigned n)
  * writes and others wait for each other: so they do what the first of them has chosen. If that is
  * to find out which way is faster, each does for itself, while the others write.
  */
-static void take_uses(struct sort *sort, const struct planned *all)
+static void apply_cache_policies(struct sort *sort, const struct rank_plan *plans)
 {
 	unsigned first;
 
-	ranks_count_neighbours(ranks_of(sort), &first);
-	page_cache_tell_spill((enum page_cache_use)all[first].spill_use, sort->job.spill);
-	result_choose_way(&sort->result, (enum page_cache_use)all[first].output_use);
+	comm_host_size(comm_of(sort), &first);
+	cache_policy_apply_to_spill((enum cache_policy)plans[first].spill_cache_policy, sort->job.spill);
+	sort_output_choose_io_mode(&sort->output, (enum cache_policy)plans[first].output_cache_policy);
 }
 
-int share_agree(struct sort *sort)
+int distributed_agree_plan(struct sort *sort)
 {
-	const unsigned n = ranks_size(ranks_of(sort));
-	const struct planned own = { .block_nbytes = sort->job.plan.block_nbytes,
-				     .spill_use = setup_spill_use(&sort->job),
-				     .output_use = result_use(&sort->result) };
-	struct planned *all = calloc(n, sizeof *all);
-	int r = all ? ranks_gather_all(ranks_of(sort), &own, sizeof own, all) :
+	const unsigned n = comm_size(comm_of(sort));
+	const struct rank_plan own_plan = { .block_nbytes = sort->job.plan.block_nbytes,
+				     .spill_cache_policy = setup_spill_cache_policy(&sort->job),
+				     .output_cache_policy = sort_output_cache_policy(&sort->output) };
+	struct rank_plan *plans = calloc(n, sizeof *plans);
+	int r = plans ? comm_allgather(comm_of(sort), &own_plan, sizeof own_plan, plans) :
 		      fail(-ENOMEM, "no memory for %u ranks", n);
 
 	if (r == 0) {
-		take_longest(&sort->job, all, n);
-		take_uses(sort, all);
+		apply_max_block_size(&sort->job, plans, n);
+		apply_cache_policies(sort, plans);
 	}
-	free(all);
+	free(plans);
 	return r;
 }
 
 /* --- the output --- */
 
-static int open_edges(struct sort *sort)
+static int allocate_edges(struct sort *sort)
 {
 	const size_t nbytes = layout_edge_nbytes(sort->job.layout);
-	struct merge_edges *edges = &sort->share.edges;
+	struct merge_edges *edges = &sort->distributed.edges;
 
 	edges->first = calloc(1, nbytes);
 	edges->last = calloc(1, nbytes);
@@ -272,75 +272,75 @@ static int open_edges(struct sort *sort)
 }
 
 /* So much of the own range is within the limit of all. */
-static void limit_own(struct job *job, uint64_t begin, uint64_t n)
+static void limit_partition(struct job *job, uint64_t begin, uint64_t n)
 {
-	const uint64_t left = job->limit > begin ? job->limit - begin : 0;
+	const uint64_t remaining = job->limit > begin ? job->limit - begin : 0;
 
-	job->limit = left < n ? left : UINT64_MAX;
+	job->limit = remaining < n ? remaining : UINT64_MAX;
 }
 
 /* Where in the whole each rank begins, of which this one has n items. */
-static int place_ranks(struct sort *sort, uint64_t n)
+static int locate_partitions(struct sort *sort, uint64_t n)
 {
-	const unsigned n_ranks = ranks_size(ranks_of(sort));
-	struct share *share = &sort->share;
-	uint64_t *begins = sort->result.begins = calloc(n_ranks, sizeof *begins);
-	int r = begins ? ranks_gather_all(ranks_of(sort), &n, sizeof n, begins) :
+	const unsigned n_ranks = comm_size(comm_of(sort));
+	struct distributed_sort *distributed = &sort->distributed;
+	uint64_t *rank_begin = sort->output.rank_begin = calloc(n_ranks, sizeof *rank_begin);
+	int r = rank_begin ? comm_allgather(comm_of(sort), &n, sizeof n, rank_begin) :
 			 fail(-ENOMEM, "no memory for %u ranks", n_ranks);
 
 	for (unsigned i = 0; i < n_ranks && r == 0; i++) {
-		const uint64_t n_of_rank = begins[i];
+		const uint64_t n_of_rank = rank_begin[i];
 
-		begins[i] = share->n_all;
-		share->n_all += n_of_rank;
+		rank_begin[i] = distributed->n_total;
+		distributed->n_total += n_of_rank;
 	}
-	return r < 0 ? r : result_agree_stripe(&sort->result);
+	return r < 0 ? r : sort_output_agree_stripe(&sort->output);
 }
 
-int share_place(struct sort *sort)
+int distributed_place_partition(struct sort *sort)
 {
 	const uint64_t n = runs_n_items(sort->store.runs, sort->store.n);
-	struct share *share = &sort->share;
-	int r = place_ranks(sort, n);
+	struct distributed_sort *distributed = &sort->distributed;
+	int r = locate_partitions(sort, n);
 
 	if (r < 0)
 		return r;
-	sort->result.begin = sort->result.begins[ranks_rank(ranks_of(sort))];
-	if (share->n_all > sort->job.limit)
-		share->n_all = sort->job.limit;
-	limit_own(&sort->job, sort->result.begin, n);
-	sort->result.end = sort->result.begin + (n < sort->job.limit ? n : sort->job.limit);
-	return open_edges(sort);
+	sort->output.begin = sort->output.rank_begin[comm_rank(comm_of(sort))];
+	if (distributed->n_total > sort->job.limit)
+		distributed->n_total = sort->job.limit;
+	limit_partition(&sort->job, sort->output.begin, n);
+	sort->output.end = sort->output.begin + (n < sort->job.limit ? n : sort->job.limit);
+	return allocate_edges(sort);
 }
 
-int share_settle(struct sort *sort)
+int distributed_finish_partition(struct sort *sort)
 {
-	int r = sort->share.depot ? depot_finish(sort->share.depot) : ranks_barrier(ranks_of(sort));
+	int r = sort->distributed.remote_runs ? remote_runs_finish(sort->distributed.remote_runs) : comm_barrier(comm_of(sort));
 
-	if (r == 0 && sort->spec->merges)
-		r = share_check_lists(ranks_of(sort), sort->job.input);
-	return r < 0 ? r : result_meet(&sort->result, sort->share.n_all);
+	if (r == 0 && sort->spec->merge_inputs)
+		r = distributed_check_manifests(comm_of(sort), sort->job.input);
+	return r < 0 ? r : sort_output_sync_ranks(&sort->output, sort->distributed.n_total);
 }
 
 /* --- the end --- */
 
 /* What is added up of all ranks. */
-struct sums {
-	struct ledger ledger;
+struct global_totals {
+	struct record_totals totals;
 	uint64_t n_items, n_disorders, n_counted;
 };
 
-enum { SUMS = sizeof(struct sums) / sizeof(uint64_t) };
+enum { N_GLOBAL_TOTALS = sizeof(struct global_totals) / sizeof(uint64_t) };
 
 /* Of the ranks' ranges, one behind the other, how many do not begin behind the one before. */
-static uint64_t count_disorders(const struct sort *sort, const char *all, size_t nbytes)
+static uint64_t count_boundary_disorders(const struct sort *sort, const char *all_edges, size_t nbytes)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(sort->job.layout);
 	const char *last = NULL;
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < ranks_size(ranks_of(sort)); i++) {
-		const char *edges = all + i * nbytes;
+	for (unsigned i = 0; i < comm_size(comm_of(sort)); i++) {
+		const char *edges = all_edges + i * nbytes;
 		int order;
 
 		if (!edges[0])
@@ -352,33 +352,33 @@ static uint64_t count_disorders(const struct sort *sort, const char *all, size_t
 	return n;
 }
 
-static int compare_edges(struct sort *sort, uint64_t *ret_n_disorders)
+static int check_partition_edges(struct sort *sort, uint64_t *ret_n_disorders)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(sort->job.layout);
 	const size_t nbytes = 1 + 2 * edge_nbytes;
-	const struct merge_edges *edges = &sort->share.edges;
-	char *mine = calloc(1, nbytes);
-	char *all = calloc(ranks_size(ranks_of(sort)), nbytes);
-	int r = mine && all ? 0 : fail(-ENOMEM, "no memory for the ends of all ranges");
+	const struct merge_edges *edges = &sort->distributed.edges;
+	char *own_edges = calloc(1, nbytes);
+	char *all_edges = calloc(comm_size(comm_of(sort)), nbytes);
+	int r = own_edges && all_edges ? 0 : fail(-ENOMEM, "no memory for the ends of all ranges");
 
 	if (r == 0) {
-		mine[0] = edges->has_any;
-		memcpy(mine + 1, edges->first, edge_nbytes);
-		memcpy(mine + 1 + edge_nbytes, edges->last, edge_nbytes);
-		r = ranks_gather_all(ranks_of(sort), mine, nbytes, all);
+		own_edges[0] = edges->has_items;
+		memcpy(own_edges + 1, edges->first, edge_nbytes);
+		memcpy(own_edges + 1 + edge_nbytes, edges->last, edge_nbytes);
+		r = comm_allgather(comm_of(sort), own_edges, nbytes, all_edges);
 	}
 	if (r == 0)
-		*ret_n_disorders = count_disorders(sort, all, nbytes);
-	free(mine);
-	free(all);
+		*ret_n_disorders = count_boundary_disorders(sort, all_edges, nbytes);
+	free(own_edges);
+	free(all_edges);
 	return r;
 }
 
 /* As if one process had found all of it. */
-static int account_for_all(const struct sort *sort, const struct sums *sums)
+static int check_global_totals(const struct sort *sort, const struct global_totals *sums)
 {
-	const struct account all = {
-		.ledger = sums->ledger,
+	const struct integrity combined = {
+		.totals = sums->totals,
 		.result = { .n_items = sums->n_items,
 			    .n_disorders = sums->n_disorders,
 			    .n_counted = sums->n_counted },
@@ -386,64 +386,64 @@ static int account_for_all(const struct sort *sort, const struct sums *sums)
 	struct job job = sort->job;
 
 	job.limit = sort->spec->limit; /* and not that of the own range */
-	return account_check(&all, &job);
+	return integrity_check(&combined, &job);
 }
 
-int share_check(struct sort *sort)
+int distributed_check_output(struct sort *sort)
 {
-	const struct merge_result *result = &sort->account.result;
-	struct sums sums = { .ledger = sort->account.ledger,
+	const struct merge_result *result = &sort->integrity.result;
+	struct global_totals sums = { .totals = sort->integrity.totals,
 			     .n_items = result->n_items,
 			     .n_disorders = result->n_disorders,
 			     .n_counted = result->n_counted };
-	uint64_t n_between = 0;
-	int r = compare_edges(sort, &n_between);
+	uint64_t n_boundary_disorders = 0;
+	int r = check_partition_edges(sort, &n_boundary_disorders);
 
 	if (r == 0)
-		r = ranks_sum(ranks_of(sort), (uint64_t *)&sums, SUMS);
+		r = comm_allreduce_sum(comm_of(sort), (uint64_t *)&sums, N_GLOBAL_TOTALS);
 	if (r < 0)
 		return r;
-	sums.n_disorders += n_between;
+	sums.n_disorders += n_boundary_disorders;
 	if (is_first(sort))
-		r = account_for_all(sort, &sums);
-	if (r == 0 && is_first(sort) && sums.n_items != sort->share.n_all)
+		r = check_global_totals(sort, &sums);
+	if (r == 0 && is_first(sort) && sums.n_items != sort->distributed.n_total)
 		r = fail(-EIO,
 			 "internal error: %" PRIu64 " of %" PRIu64
 			 " records were written; the output was not",
-			 sums.n_items, sort->share.n_all);
-	return agree_with_first(sort, r);
+			 sums.n_items, sort->distributed.n_total);
+	return broadcast_status(sort, r);
 }
 
-int share_complete(struct sort *sort)
+int distributed_complete(struct sort *sort)
 {
-	int r = is_first(sort) ? 0 : result_leave(&sort->result);
+	int r = is_first(sort) ? 0 : sort_output_close_shared(&sort->output);
 
-	return r < 0 ? r : ranks_barrier(ranks_of(sort));
+	return r < 0 ? r : comm_barrier(comm_of(sort));
 }
 
-int share_end(struct sort *sort, int r)
+int distributed_end(struct sort *sort, int r)
 {
-	r = agree_with_first(sort, r);
-	sort->share.is_complete = r == 0;
+	r = broadcast_status(sort, r);
+	sort->distributed.is_complete = r == 0;
 	return r;
 }
 
-void share_give_up(const struct sort *sort, int r)
+void distributed_abandon(const struct sort *sort, int r)
 {
-	near_withdraw(sort->share.near);
-	ranks_give_up(ranks_of(sort), r);
+	peer_memory_revoke(sort->distributed.peer_memory);
+	comm_fail(comm_of(sort), r);
 }
 
-void share_close(struct sort *sort)
+void distributed_close(struct sort *sort)
 {
-	struct share *share = &sort->share;
+	struct distributed_sort *distributed = &sort->distributed;
 
-	depot_close(share->depot);
-	trade_close(share->trade);
-	near_close(share->near);
-	result_forget_edges(&sort->result);
-	free(share->cuts);
-	free(share->edges.first);
-	free(share->edges.last);
-	*share = (struct share){ 0 };
+	remote_runs_close(distributed->remote_runs);
+	all_to_all_close(distributed->all_to_all);
+	peer_memory_close(distributed->peer_memory);
+	sort_output_drop_foreign(&sort->output);
+	free(distributed->cuts);
+	free(distributed->edges.first);
+	free(distributed->edges.last);
+	*distributed = (struct distributed_sort){ 0 };
 }

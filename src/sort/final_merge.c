@@ -8,84 +8,84 @@
 #include "src/sort/distributed_sort.h"
 
 /* What of the inputs is no record. */
-static struct around around_of(struct sort *sort)
+static struct output_framing make_output_framing(struct sort *sort)
 {
-	return (struct around){ sort->spec, sort->job.layout, sort->job.input, sort->inputs,
-				&sort->settled.header };
+	return (struct output_framing){ sort->spec, sort->job.layout, sort->job.input, sort->inputs,
+				&sort->resolved.header };
 }
 
-static int merge_all(struct sort *sort)
+static int merge_all_runs(struct sort *sort)
 {
-	const uint64_t memory_nbytes = runs_leave_nbytes(sort);
-	struct run_store *store = &sort->store;
-	struct sink sink = result_sink(&sort->result);
+	const uint64_t memory_nbytes = prepare_runs_merge_nbytes(sort);
+	struct run_list *store = &sort->store;
+	struct sink sink = sort_output_sink(&sort->output);
 	int r;
 
 	if (store->n == 0)
 		return 0;
-	if (sort_spec_keeps_output(sort->spec))
+	if (spec_checkpoints_output(sort->spec))
 		checkpoint_start_merge(sort->checkpoint, store, &sink);
-	if (sort->spec->ranks)
-		sink.edges = &sort->share.edges;
-	stats_begin_phase(sort->job.stats, PHASE_MERGE, runs_output_nbytes(sort));
-	r = merge_in_ranges(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
-			    &sort->account.result);
-	window_memory_drop_all(&sort->job);
+	if (sort->spec->comm)
+		sink.edges = &sort->distributed.edges;
+	stats_begin_phase(sort->job.stats, PHASE_FINAL_MERGE, prepare_runs_output_nbytes(sort));
+	r = merge_in_partitions(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
+			    &sort->integrity.result);
+	window_buffer_cache_clear_all(&sort->job);
 	if (r < 0)
 		return r;
 	stats_complete_phase(sort->job.stats);
-	ledger_add(&sort->account.ledger, sort->account.result.ledger);
+	record_totals_add(&sort->integrity.totals, sort->integrity.result.totals);
 	return 0;
 }
 
-int writing_merge(struct sort *sort)
+int final_merge_run(struct sort *sort)
 {
-	const bool is_shared = sort->spec->ranks;
+	const bool is_distributed = sort->spec->comm;
 	uint64_t nbytes, n;
-	int r = is_shared ? share_place(sort) : 0;
+	int r = is_distributed ? distributed_place_partition(sort) : 0;
 
 	if (r < 0)
 		return r;
-	nbytes = runs_output_nbytes(sort);
-	n = is_shared ? sort->share.n_all : nbytes / sort->job.layout->output_nbytes;
-	sort->around = around_of(sort);
-	result_choose_way_late(&sort->result, nbytes);
-	r = result_begin(&sort->result, &sort->around, n);
+	nbytes = prepare_runs_output_nbytes(sort);
+	n = is_distributed ? sort->distributed.n_total : nbytes / sort->job.layout->output_nbytes;
+	sort->framing = make_output_framing(sort);
+	sort_output_choose_io_mode_late(&sort->output, nbytes);
+	r = sort_output_begin(&sort->output, &sort->framing, n);
 	if (r == 0)
-		r = merge_all(sort);
-	if (r == 0 && is_shared)
-		r = share_settle(sort);
+		r = merge_all_runs(sort);
+	if (r == 0 && is_distributed)
+		r = distributed_finish_partition(sort);
 	return r < 0 ? r :
-		       result_end(&sort->result,
-				  is_shared ? sort->share.n_all : sort->account.result.n_items);
+		       sort_output_end(&sort->output,
+				  is_distributed ? sort->distributed.n_total : sort->integrity.result.n_items);
 }
 
-int writing_check(struct sort *sort)
+int final_merge_check(struct sort *sort)
 {
-	int r = sort->spec->ranks ? share_check(sort) : account_check(&sort->account, &sort->job);
+	int r = sort->spec->comm ? distributed_check_output(sort) : integrity_check(&sort->integrity, &sort->job);
 
 	if (r < 0 || !sort->spec->verify)
 		return r;
-	r = account_verify(&sort->account, &sort->job, result_read_at, &sort->result,
-			   result_name(&sort->result));
-	if (r < 0 || sort->result.is_joined)
+	r = integrity_verify(&sort->integrity, &sort->job, sort_output_read_at, &sort->output,
+			   sort_output_name(&sort->output));
+	if (r < 0 || sort->output.joined)
 		return r;
-	return result_verify_around(&sort->result);
+	return sort_output_verify_framing(&sort->output);
 }
 
 /* Of several ranks the first has the file, and commits it when all have theirs on it. */
-int writing_commit(struct sort *sort)
+int final_merge_commit(struct sort *sort)
 {
-	const bool is_shared = sort->spec->ranks;
+	const bool is_distributed = sort->spec->comm;
 	int r = 0;
 
-	if (sort->checkpoint && !sort_spec_keeps_output(sort->spec))
-		r = checkpoint_end_saving(sort->checkpoint);
-	if (r == 0 && is_shared)
-		r = share_complete(sort);
+	if (sort->checkpoint && !spec_checkpoints_output(sort->spec))
+		r = checkpoint_close_sync_thread(sort->checkpoint);
+	if (r == 0 && is_distributed)
+		r = distributed_complete(sort);
 	if (r < 0)
 		return r; /* and ends others that wait for this rank */
-	if (!is_shared || !sort->result.is_joined)
-		r = result_commit(&sort->result);
-	return is_shared ? share_end(sort, r) : r;
+	if (!is_distributed || !sort->output.joined)
+		r = sort_output_commit(&sort->output);
+	return is_distributed ? distributed_end(sort, r) : r;
 }

@@ -19,62 +19,62 @@ static int fail_changed(const struct job *job)
 		    job->n_sources > 1 ? ", or another input" : "");
 }
 
-int account_check(const struct account *account, const struct job *job)
+int integrity_check(const struct integrity *integrity, const struct job *job)
 {
-	const struct ledger *ledger = &account->ledger;
-	const struct digest gone = ledger_gone(*ledger);
+	const struct record_totals *totals = &integrity->totals;
+	const struct digest accounted = record_totals_accounted(*totals);
 
-	if (layout_refers(job->layout) &&
-	    (account->result.n_disorders || !ledger_balances(*ledger)))
+	if (layout_is_indirect(job->layout) &&
+	    (integrity->result.n_disorders || !record_totals_are_balanced(*totals)))
 		return fail_changed(job);
-	if (account->result.n_disorders)
+	if (integrity->result.n_disorders)
 		return fail(-EIO,
 			    "internal error: %" PRIu64 " records of the result are out of order; "
 			    "the output was not written",
-			    account->result.n_disorders);
-	if (!ledger_balances(*ledger))
+			    integrity->result.n_disorders);
+	if (!record_totals_are_balanced(*totals))
 		return fail(-EIO,
 			    "internal error: read %" PRIu64 " records (checksum %016" PRIx64 "), "
 			    "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
-			    ledger->read.n_records, ledger->read.sum, gone.n_records, gone.sum);
-	if (job->layout->intake.has_count && job->limit == UINT64_MAX &&
-	    account->result.n_counted != ledger->read.n_records)
+			    totals->read.n_records, totals->read.sum, accounted.n_records, accounted.sum);
+	if (job->layout->projection.has_count && job->limit == UINT64_MAX &&
+	    integrity->result.n_counted != totals->read.n_records)
 		return fail(-EIO,
 			    "internal error: read %" PRIu64 " records, but counted %" PRIu64
 			    "; the output was not written",
-			    ledger->read.n_records, account->result.n_counted);
+			    totals->read.n_records, integrity->result.n_counted);
 	return 0;
 }
 
-int account_fail_verify(const char *name)
+int integrity_fail_verify(const char *name)
 {
 	return fail(-EIO,
 		    "%s: what was read back is not what was written; it does not become the output",
 		    name);
 }
 
-int account_verify(const struct account *account, const struct job *job, verify_read_fn *read_at,
+int integrity_verify(const struct integrity *integrity, const struct job *job, verify_read_fn *read_at,
 		   void *context, const char *name)
 {
 	const struct verify_options options = {
 		.layout = job->layout,
 		.strict = job->unique,
-		.n_threads = job->plan.n_lanes,
+		.n_threads = job->plan.n_queues,
 		.stats = job->stats,
 		.cancellation = job->cancellation,
 	};
-	const uint64_t nbytes = account->result.n_items * job->layout->output_nbytes;
-	struct verify_result found;
+	const uint64_t nbytes = integrity->result.n_items * job->layout->output_nbytes;
+	struct verify_result result;
 	int r;
 
-	stats_begin_phase(job->stats, PHASE_CHECK, nbytes);
-	r = verify_written(read_at, context, nbytes, &options, &found);
+	stats_begin_phase(job->stats, PHASE_VERIFY, nbytes);
+	r = verify_output(read_at, context, nbytes, &options, &result);
 	if (r == -ESPIPE)
-		return fail_hint(r, HINT_ABOUT_VERIFYING, 0, "%s cannot be read back", name);
+		return fail_hint(r, HINT_ABOUT_VERIFY, 0, "%s cannot be read back", name);
 	if (r < 0)
 		return r;
-	if (found.first_disorder || !digest_equal(found.digest, account->ledger.written) ||
-	    (job->layout->intake.has_count && found.n_counted != account->result.n_counted))
-		return account_fail_verify(name);
+	if (result.first_disorder || !digest_equal(result.digest, integrity->totals.written) ||
+	    (job->layout->projection.has_count && result.counts_sum != integrity->result.n_counted))
+		return integrity_fail_verify(name);
 	return 0;
 }

@@ -14,8 +14,8 @@
 #include "src/check/verify.h"
 #include "src/merge/merge.h"
 
-struct account {
-	struct ledger ledger;       /* of all that was done */
+struct integrity {
+	struct record_totals totals;       /* of all that was done */
 	struct merge_result result; /* of the final merge */
 };
 
@@ -23,14 +23,14 @@ struct account {
  * Is the output what it must be, by what was found out on the way? Else -EIO after a message: a
  * fault of gsort or of the machine.
  */
-int account_check(const struct account *account, const struct job *job);
+int integrity_check(const struct integrity *integrity, const struct job *job);
 
 /*
  * The same by reading the records back (--verify); `name` is that of the output, for messages.
  * -ESPIPE after a message if that cannot be done.
  */
-int account_verify(const struct account *account, const struct job *job, verify_read_fn *read_at,
+int integrity_verify(const struct integrity *integrity, const struct job *job, verify_read_fn *read_at,
 		   void *context, const char *name);
 
 /* Print that this is how it ended. -EIO. */
-int account_fail_verify(const char *name);
+int integrity_fail_verify(const char *name);

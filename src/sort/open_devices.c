@@ -19,309 +19,309 @@
 #include "src/merge/window_buffers.h"
 
 /* What of a device's memory another must have at least to be worth it, since chunks are alike. */
-enum { LEAST_MEMORY_PART = 2 };
+enum { MIN_MEMORY_DIVISOR = 2 };
 
 /* All but so much of its memory, which windows and scratch take, holds what is sorted. */
-enum { HELD_PART = 8 };
+enum { SCRATCH_DIVISOR = 8 };
 
-struct wanted {
+struct device_selection {
 	const unsigned *numbers;   /* of all who share; NULL: 0, 1, ... */
-	unsigned n_all;            /* of them */
-	struct device_share share; /* of these are wanted n from `begin` on */
+	unsigned n_total;            /* of them */
+	struct device_assignment assignment; /* of these are wanted n from `begin` on */
 	unsigned begin, n;
-	bool may_miss; /* those that cannot be had are done without, as long as there is one */
+	bool is_optional; /* those that cannot be had are done without, as long as there is one */
 };
 
-static unsigned number_of(const struct wanted *wanted, unsigned i)
+static unsigned selected_device_number(const struct device_selection *selection, unsigned i)
 {
-	return wanted->numbers ? wanted->numbers[i] : i;
+	return selection->numbers ? selection->numbers[i] : i;
 }
 
-static unsigned at_most(unsigned n, unsigned most)
+static unsigned min_unsigned(unsigned n, unsigned limit)
 {
-	return n < most ? n : most;
+	return n < limit ? n : limit;
 }
 
 /* What is this process's. Those of a list must be had. */
-static struct wanted find_own(const struct backend *backend, const struct sort_spec *spec,
-			      struct device_share share)
+static struct device_selection select_devices(const struct backend *backend, const struct sort_spec *spec,
+			      struct device_assignment assignment)
 {
-	const unsigned n_there = spec->n_gpus ? spec->n_gpus : backend_n_devices(backend);
-	const unsigned n = n_there ? n_there : 1;
-	const struct device_group group = device_share_group(share.place, share.n, n);
-	const unsigned n_own = group.end - group.begin;
+	const unsigned n_available = spec->n_gpus ? spec->n_gpus : backend_n_devices(backend);
+	const unsigned n = n_available ? n_available : 1;
+	const struct device_group group = device_assignment_group(assignment.index, assignment.n_sharing, n);
+	const unsigned n_assigned = group.end - group.begin;
 
-	return (struct wanted){
+	return (struct device_selection){
 		.numbers = spec->n_gpus ? spec->gpus : NULL,
-		.n_all = n,
-		.share = share,
+		.n_total = n,
+		.assignment = assignment,
 		.begin = group.begin,
-		.n = spec->n_gpus ? n_own : at_most(n_own, JOB_MOST_WORKERS),
-		.may_miss = !spec->n_gpus,
+		.n = spec->n_gpus ? n_assigned : min_unsigned(n_assigned, JOB_MAX_DEVICES),
+		.is_optional = !spec->n_gpus,
 	};
 }
 
-static unsigned count_in_group(const struct wanted *wanted, unsigned place, unsigned number)
+static unsigned count_in_group(const struct device_selection *selection, unsigned index, unsigned number)
 {
 	const struct device_group group =
-		device_share_group(place, wanted->share.n, wanted->n_all);
+		device_assignment_group(index, selection->assignment.n_sharing, selection->n_total);
 	unsigned n = 0;
 
 	for (unsigned i = group.begin; i < group.end; i++)
-		n += number_of(wanted, i) == number;
+		n += selected_device_number(selection, i) == number;
 	return n;
 }
 
-static unsigned count_elsewhere(const struct wanted *wanted, unsigned number)
+static unsigned count_in_other_groups(const struct device_selection *selection, unsigned number)
 {
 	unsigned n = 0;
 
-	for (unsigned place = 0; place < wanted->share.n; place++)
-		if (place != wanted->share.place)
-			n += count_in_group(wanted, place, number);
+	for (unsigned index = 0; index < selection->assignment.n_sharing; index++)
+		if (index != selection->assignment.index)
+			n += count_in_group(selection, index, number);
 	return n;
 }
 
-static void close_worker(struct worker *worker)
+static void close_job_device(struct sort_device *device)
 {
-	window_memory_close(worker->windows);
-	device_close(worker->device);
+	window_buffer_cache_close(device->window_buffers);
+	device_close(device->device);
 }
 
 /* Into the next of job.workers. */
-static int open_worker(struct job *job, const struct backend *backend,
+static int open_job_device(struct job *job, const struct backend *backend,
 		       const struct backend_config *config)
 {
-	struct worker worker = { .number = config->number, .place = config->place };
+	struct sort_device device = { .ordinal = config->number, .stats_index = config->stats_device };
 	struct device_info info;
-	int r = device_open(backend, config, &worker.device);
+	int r = device_open(backend, config, &device.device);
 
 	if (r < 0)
 		return r;
-	device_describe(worker.device, &info);
-	worker.node = info.node;
-	r = window_memory_open(&worker.windows);
+	device_get_info(device.device, &info);
+	device.numa_node = info.numa_node;
+	r = window_buffer_cache_open(&device.window_buffers);
 	if (r < 0)
-		close_worker(&worker);
+		close_job_device(&device);
 	else
-		job->workers[job->n_workers++] = worker;
+		job->devices[job->n_devices++] = device;
 	return r;
 }
 
 /* One of several that may be missing: what is the matter with it is only worth a warning. */
-static int try_worker(struct job *job, const struct backend *backend,
+static int try_open_job_device(struct job *job, const struct backend *backend,
 		      const struct backend_config *config)
 {
-	struct attempt *attempt;
-	struct reason reason;
-	int opened, r = attempt_begin(&attempt);
+	struct message_capture *capture;
+	struct captured_error error;
+	int open_status, r = message_capture_begin(&capture);
 
 	if (r < 0)
 		return fail(r, "no memory for another GPU");
-	opened = open_worker(job, backend, config);
-	attempt_end(attempt, &reason);
-	if (opened < 0)
-		warn_hint(reason.hint, reason.number, "%s; sorting without it",
-			  reason.text ? reason.text : "a GPU has not enough free memory");
-	free(reason.text);
+	open_status = open_job_device(job, backend, config);
+	message_capture_end(capture, &error);
+	if (open_status < 0)
+		warn_hint(error.hint, error.number, "%s; sorting without it",
+			  error.text ? error.text : "a GPU has not enough free memory");
+	free(error.text);
 	return 0;
 }
 
-static int open_all(struct job *job, const struct backend *backend, const struct wanted *wanted,
+static int open_selected(struct job *job, const struct backend *backend, const struct device_selection *selection,
 		    struct backend_config *config)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < wanted->n && r == 0; i++) {
-		const bool is_last_hope = i + 1 == wanted->n && job->n_workers == 0;
+	for (unsigned i = 0; i < selection->n && r == 0; i++) {
+		const bool is_last_chance = i + 1 == selection->n && job->n_devices == 0;
 
-		config->number = number_of(wanted, wanted->begin + i);
-		config->place = wanted->n > 1 ? i + 1 : 0;
-		config->n_sharing = count_in_group(wanted, wanted->share.place, config->number);
-		config->n_elsewhere = count_elsewhere(wanted, config->number);
-		r = wanted->may_miss && !is_last_hope ? try_worker(job, backend, config) :
-							open_worker(job, backend, config);
+		config->number = selected_device_number(selection, selection->begin + i);
+		config->stats_device = selection->n > 1 ? i + 1 : 0;
+		config->n_sharers = count_in_group(selection, selection->assignment.index, config->number);
+		config->n_other_sharers = count_in_other_groups(selection, config->number);
+		r = selection->is_optional && !is_last_chance ? try_open_job_device(job, backend, config) :
+							open_job_device(job, backend, config);
 	}
 	return r;
 }
 
-static uint64_t memory_of(const struct worker *worker)
+static uint64_t usable_memory(const struct sort_device *device)
 {
 	struct device_info info;
 
-	device_describe(worker->device, &info);
+	device_get_info(device->device, &info);
 	return info.memory_nbytes;
 }
 
-static void leave_out(struct worker *worker)
+static void exclude_device(struct sort_device *device)
 {
 	struct device_info info;
-	char has[32];
+	char available[32];
 
-	device_describe(worker->device, &info);
-	size_format_down(info.memory_nbytes, has);
-	warn("%s: it has only %s of memory that is free; sorting without it", info.name, has);
-	close_worker(worker);
+	device_get_info(device->device, &info);
+	size_format_down(info.memory_nbytes, available);
+	warn("%s: it has only %s of memory that is free; sorting without it", info.name, available);
+	close_job_device(device);
 }
 
 /* Chunks are alike, so all have the memory of the least: but that must not be far too little. */
-static void leave_out_small(struct job *job)
+static void exclude_small_devices(struct job *job)
 {
-	uint64_t most_nbytes = 0;
+	uint64_t max_nbytes = 0;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < job->n_workers; i++)
-		if (memory_of(&job->workers[i]) > most_nbytes)
-			most_nbytes = memory_of(&job->workers[i]);
-	for (uint32_t i = 0; i < job->n_workers; i++) {
-		struct worker worker = job->workers[i];
+	for (uint32_t i = 0; i < job->n_devices; i++)
+		if (usable_memory(&job->devices[i]) > max_nbytes)
+			max_nbytes = usable_memory(&job->devices[i]);
+	for (uint32_t i = 0; i < job->n_devices; i++) {
+		struct sort_device device = job->devices[i];
 
-		if (memory_of(&worker) < most_nbytes / LEAST_MEMORY_PART)
-			leave_out(&worker);
+		if (usable_memory(&device) < max_nbytes / MIN_MEMORY_DIVISOR)
+			exclude_device(&device);
 		else
-			job->workers[n++] = worker;
+			job->devices[n++] = device;
 	}
-	job->n_workers = n;
+	job->n_devices = n;
 }
 
 /* Append to what is called `name`, as far as there is room. */
-static __attribute__((format(printf, 3, 4))) void append(char *name, size_t room,
+static __attribute__((format(printf, 3, 4))) void append_device_name(char *name, size_t capacity,
 							 const char *format, ...)
 {
 	const size_t nbytes = strlen(name);
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(name + nbytes, room - nbytes, format, arguments);
+	vsnprintf(name + nbytes, capacity - nbytes, format, arguments);
 	va_end(arguments);
 }
 
 /* "2 x NVIDIA H200 (0, 1)", or "NVIDIA H200 (1)", or of different ones the name of each. */
-static void name_all(struct job *job)
+static void format_device_names(struct job *job)
 {
 	struct device_info first, info;
-	bool are_alike = true;
+	bool are_same_model = true;
 
-	device_describe(job_device(job), &first);
-	for (uint32_t i = 1; i < job->n_workers; i++) {
-		device_describe(job->workers[i].device, &info);
-		are_alike = are_alike && strcmp(info.name, first.name) == 0;
+	device_get_info(job_device(job), &first);
+	for (uint32_t i = 1; i < job->n_devices; i++) {
+		device_get_info(job->devices[i].device, &info);
+		are_same_model = are_same_model && strcmp(info.name, first.name) == 0;
 	}
-	job->info.name[0] = '\0';
-	if (are_alike && job->n_workers > 1)
-		append(job->info.name, sizeof job->info.name, "%u x ", job->n_workers);
-	if (are_alike)
-		append(job->info.name, sizeof job->info.name, "%.80s", first.name);
-	for (uint32_t i = 0; i < job->n_workers; i++) {
-		device_describe(job->workers[i].device, &info);
-		if (!are_alike)
-			append(job->info.name, sizeof job->info.name, "%s%.80s (%u)", i ? ", " : "",
-			       info.name, job->workers[i].number);
+	job->device_info.name[0] = '\0';
+	if (are_same_model && job->n_devices > 1)
+		append_device_name(job->device_info.name, sizeof job->device_info.name, "%u x ", job->n_devices);
+	if (are_same_model)
+		append_device_name(job->device_info.name, sizeof job->device_info.name, "%.80s", first.name);
+	for (uint32_t i = 0; i < job->n_devices; i++) {
+		device_get_info(job->devices[i].device, &info);
+		if (!are_same_model)
+			append_device_name(job->device_info.name, sizeof job->device_info.name, "%s%.80s (%u)", i ? ", " : "",
+			       info.name, job->devices[i].ordinal);
 		else
-			append(job->info.name, sizeof job->info.name, "%s%u", i ? ", " : " (",
-			       job->workers[i].number);
+			append_device_name(job->device_info.name, sizeof job->device_info.name, "%s%u", i ? ", " : " (",
+			       job->devices[i].ordinal);
 	}
-	if (are_alike)
-		append(job->info.name, sizeof job->info.name, ")");
+	if (are_same_model)
+		append_device_name(job->device_info.name, sizeof job->device_info.name, ")");
 }
 
 /* Where others share devices that have numbers, it is said which ones these are. */
-static void describe(struct job *job, const struct backend *backend, struct device_share share)
+static void describe_devices(struct job *job, const struct backend *backend, struct device_assignment assignment)
 {
-	device_describe(job_device(job), &job->info);
-	if (job->n_workers > 1 || (share.n > 1 && backend->n_devices))
-		name_all(job);
-	for (uint32_t i = 1; i < job->n_workers; i++)
-		if (memory_of(&job->workers[i]) < job->info.memory_nbytes)
-			job->info.memory_nbytes = memory_of(&job->workers[i]);
+	device_get_info(job_device(job), &job->device_info);
+	if (job->n_devices > 1 || (assignment.n_sharing > 1 && backend->n_devices))
+		format_device_names(job);
+	for (uint32_t i = 1; i < job->n_devices; i++)
+		if (usable_memory(&job->devices[i]) < job->device_info.memory_nbytes)
+			job->device_info.memory_nbytes = usable_memory(&job->devices[i]);
 }
 
-static void find_reach(struct job *job)
+static void find_peer_access(struct job *job)
 {
-	for (uint32_t i = 0; i < job->n_workers; i++)
-		for (uint32_t j = 0; j < job->n_workers; j++)
-			if (device_reaches(job->workers[i].device, job->workers[j].device))
-				job->workers[i].reaches |= UINT64_C(1) << j;
+	for (uint32_t i = 0; i < job->n_devices; i++)
+		for (uint32_t j = 0; j < job->n_devices; j++)
+			if (device_can_access(job->devices[i].device, job->devices[j].device))
+				job->devices[i].peer_access_mask |= UINT64_C(1) << j;
 }
 
-static int open_wanted(struct job *job, const struct backend *backend, const struct wanted *wanted,
+static int open_selection(struct job *job, const struct backend *backend, const struct device_selection *selection,
 		       struct backend_config *config)
 {
 	int r;
 
-	if (wanted->n > JOB_MOST_WORKERS)
+	if (selection->n > JOB_MAX_DEVICES)
 		return fail_hint(-EINVAL, HINT_ABOUT_GPUS, 0,
-				 "%u are more than can be used at once", wanted->n);
-	job->workers = calloc(wanted->n, sizeof *job->workers);
-	if (!job->workers)
-		return fail(-ENOMEM, "no memory for %u devices", wanted->n);
-	r = open_all(job, backend, wanted, config);
-	if (r == 0 && wanted->may_miss)
-		leave_out_small(job);
+				 "%u are more than can be used at once", selection->n);
+	job->devices = calloc(selection->n, sizeof *job->devices);
+	if (!job->devices)
+		return fail(-ENOMEM, "no memory for %u devices", selection->n);
+	r = open_selected(job, backend, selection, config);
+	if (r == 0 && selection->is_optional)
+		exclude_small_devices(job);
 	return r;
 }
 
 /* How many devices, as the one that is open, would hold so much; 1 if that does not count. */
-static unsigned count_holding(const struct job *job, const struct sort_spec *spec, uint64_t nbytes)
+static unsigned count_needed_devices(const struct job *job, const struct sort_spec *spec, uint64_t nbytes)
 {
 	const struct layout *layout = job->layout;
 	struct device_info info;
 	uint64_t held_records, n;
 
-	device_describe(job_device(job), &info);
-	if (nbytes == INPUT_SIZE_UNKNOWN || spec->merges || job->limit != UINT64_MAX)
+	device_get_info(job_device(job), &info);
+	if (nbytes == INPUT_SIZE_UNKNOWN || spec->merge_inputs || job->limit != UINT64_MAX)
 		return 1;
-	held_records = info.memory_nbytes / HELD_PART * (HELD_PART - 1) / layout->resident_nbytes;
+	held_records = info.memory_nbytes / SCRATCH_DIVISOR * (SCRATCH_DIVISOR - 1) / layout->resident_nbytes;
 	n = nbytes / layout->record_nbytes / (held_records + 1) + 1;
-	return n < JOB_MOST_WORKERS ? (unsigned)n : JOB_MOST_WORKERS;
+	return n < JOB_MAX_DEVICES ? (unsigned)n : JOB_MAX_DEVICES;
 }
 
 /* The first, and, if it is too small, as many as pay: then it is opened again, as one of these. */
-static int open_usual(struct job *job, const struct backend *backend, const struct sort_spec *spec,
-		      const struct workers_wish *wish, struct wanted own,
+static int open_default_devices(struct job *job, const struct backend *backend, const struct sort_spec *spec,
+		      const struct open_devices_params *params, struct device_selection selection,
 		      struct backend_config *config)
 {
-	const unsigned n_own = own.n;
+	const unsigned n_selected = selection.n;
 	int r;
 
-	own.n = 1;
-	own.may_miss = false;
-	r = open_wanted(job, backend, &own, config);
-	if (r < 0 || n_own <= 1)
+	selection.n = 1;
+	selection.is_optional = false;
+	r = open_selection(job, backend, &selection, config);
+	if (r < 0 || n_selected <= 1)
 		return r;
-	own.n = at_most(count_holding(job, spec, wish->input_nbytes), n_own);
-	own.may_miss = true;
-	if (own.n <= 1)
+	selection.n = min_unsigned(count_needed_devices(job, spec, params->input_nbytes), n_selected);
+	selection.is_optional = true;
+	if (selection.n <= 1)
 		return 0;
-	workers_close(job);
-	return open_wanted(job, backend, &own, config);
+	close_devices(job);
+	return open_selection(job, backend, &selection, config);
 }
 
-int workers_open(struct job *job, const struct backend *backend, const struct sort_spec *spec,
-		 const struct workers_wish *wish)
+int open_devices(struct job *job, const struct backend *backend, const struct sort_spec *spec,
+		 const struct open_devices_params *params)
 {
-	const struct wanted own = find_own(backend, spec, wish->share);
+	const struct device_selection selection = select_devices(backend, spec, params->assignment);
 	struct backend_config config = {
-		.n_threads = wish->n_threads,
+		.n_threads = params->n_threads,
 		.device_memory_nbytes = spec->device_memory_nbytes,
 		.stats = job->stats,
 	};
 	int r = spec->n_gpus || spec->all_gpus ?
-			open_wanted(job, backend, &own, &config) :
-			open_usual(job, backend, spec, wish, own, &config);
+			open_selection(job, backend, &selection, &config) :
+			open_default_devices(job, backend, spec, params, selection, &config);
 
 	if (r < 0)
 		return r;
-	describe(job, backend, wish->share);
-	find_reach(job);
+	describe_devices(job, backend, params->assignment);
+	find_peer_access(job);
 	return 0;
 }
 
-void workers_close(struct job *job)
+void close_devices(struct job *job)
 {
-	for (uint32_t i = 0; i < job->n_workers; i++)
-		close_worker(&job->workers[i]);
-	free(job->workers);
-	job->workers = NULL;
-	job->n_workers = 0;
+	for (uint32_t i = 0; i < job->n_devices; i++)
+		close_job_device(&job->devices[i]);
+	free(job->devices);
+	job->devices = NULL;
+	job->n_devices = 0;
 }

@@ -12,19 +12,19 @@
 #include "src/sort/device_assignment.h"
 
 /* What is known of the sort, beside its spec. */
-struct workers_wish {
+struct open_devices_params {
 	unsigned n_threads;    /* of the CPU */
 	uint64_t input_nbytes; /* that this process sorts; INPUT_SIZE_UNKNOWN: nobody knows */
-	struct device_share share;
+	struct device_assignment assignment;
 };
 
 /*
  * Open the devices, and fill in job.workers and job.info. Returns 0; -ENOMEM without a message:
  * none has memory left; or another negative errno after a message: none can be had, or not one that
- * is wanted. workers_close() is due in both cases.
+ * is wanted. close_devices() is due in both cases.
  */
-int workers_open(struct job *job, const struct backend *backend, const struct sort_spec *spec,
-		 const struct workers_wish *wish);
+int open_devices(struct job *job, const struct backend *backend, const struct sort_spec *spec,
+		 const struct open_devices_params *params);
 
 /* None may be open. */
-void workers_close(struct job *job);
+void close_devices(struct job *job);

@@ -12,257 +12,257 @@
 #include "src/comm/tags.h"
 
 /* A number of an entry, or one for each phase, or for each stage of each phase. */
-struct row {
+struct stat_field {
 	size_t offset; /* of the first */
-	enum { SUM, MOST } how;
-	enum { ONCE, PER_PHASE, PER_STAGE } of;
+	enum { COMBINE_SUM, COMBINE_MAX } combine;
+	enum { SCOPE_ONCE, SCOPE_PHASE, SCOPE_STAGE } scope;
 };
 
 /* Whatever else is no number of the list: it does not compile. */
-#define AT(member)                                                                                 \
-	_Generic(((struct census_entry *)0)->member, uint64_t                                      \
-		 : offsetof(struct census_entry, member))
+#define STAT_FIELD(member)                                                                                 \
+	_Generic(((struct rank_summary *)0)->member, uint64_t                                      \
+		 : offsetof(struct rank_summary, member))
 
-static const struct row rows[] = {
-	{ AT(facts.n_records_in), SUM, ONCE },
-	{ AT(facts.n_records_out), SUM, ONCE },
-	{ AT(facts.buffer_nbytes), SUM, ONCE },
-	{ AT(facts.chunk_nbytes), MOST, ONCE },
-	{ AT(facts.n_runs), SUM, ONCE },
-	{ AT(facts.n_runs_spilled), SUM, ONCE },
-	{ AT(facts.n_ranges), SUM, ONCE },
-	{ AT(facts.n_passes), MOST, ONCE },
-	{ AT(facts.n_windows), SUM, ONCE },
-	{ AT(facts.written.cached_nbytes), SUM, ONCE },
-	{ AT(facts.written.direct_nbytes), SUM, ONCE },
-	{ AT(facts.written.mapped_nbytes), SUM, ONCE },
-	{ AT(facts.peak_temp_nbytes), SUM, ONCE },
-	{ AT(facts.spilled.items_nbytes), SUM, ONCE },
-	{ AT(facts.spilled.stored_nbytes), SUM, ONCE },
-	{ AT(totals.elapsed_ns), MOST, ONCE },
-	{ AT(totals.usage.user_ns), SUM, ONCE },
-	{ AT(totals.usage.system_ns), SUM, ONCE },
-	{ AT(totals.usage.peak_rss_nbytes), SUM, ONCE },
-	{ AT(totals.phases[0].elapsed_ns), MOST, PER_PHASE },
-	{ AT(totals.phases[0].volumes.temporary_written_nbytes), SUM, PER_PHASE },
-	{ AT(totals.phases[0].volumes.temporary_read_nbytes), SUM, PER_PHASE },
-	{ AT(totals.phases[0].volumes.sent_nbytes), SUM, PER_PHASE },
-	{ AT(totals.phases[0].volumes.received_nbytes), SUM, PER_PHASE },
-	{ AT(totals.phases[0].volumes.wire_sent_nbytes), SUM, PER_PHASE },
-	{ AT(totals.phases[0].volumes.wire_received_nbytes), SUM, PER_PHASE },
-	{ AT(totals.phases[0].stages[0].n_spans), SUM, PER_STAGE },
-	{ AT(totals.phases[0].stages[0].nbytes), SUM, PER_STAGE },
-	{ AT(totals.phases[0].stages[0].busy_ns), SUM, PER_STAGE },
-	{ AT(totals.phases[0].stages[0].waited_ns), SUM, PER_STAGE },
-	{ AT(totals.phases[0].stages[0].covered_ns), MOST, PER_STAGE },
+static const struct stat_field stat_fields[] = {
+	{ STAT_FIELD(summary.n_records_in), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.n_records_out), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.buffer_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.chunk_nbytes), COMBINE_MAX, SCOPE_ONCE },
+	{ STAT_FIELD(summary.n_runs), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.n_runs_spilled), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.n_partitions), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.n_passes), COMBINE_MAX, SCOPE_ONCE },
+	{ STAT_FIELD(summary.n_windows), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.written.cached_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.written.direct_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.written.mmap_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.peak_temp_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.spilled.items_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(summary.spilled.stored_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(totals.elapsed_ns), COMBINE_MAX, SCOPE_ONCE },
+	{ STAT_FIELD(totals.usage.user_ns), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(totals.usage.system_ns), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(totals.usage.peak_rss_nbytes), COMBINE_SUM, SCOPE_ONCE },
+	{ STAT_FIELD(totals.phases[0].elapsed_ns), COMBINE_MAX, SCOPE_PHASE },
+	{ STAT_FIELD(totals.phases[0].volumes.temporary_written_nbytes), COMBINE_SUM, SCOPE_PHASE },
+	{ STAT_FIELD(totals.phases[0].volumes.temporary_read_nbytes), COMBINE_SUM, SCOPE_PHASE },
+	{ STAT_FIELD(totals.phases[0].volumes.sent_nbytes), COMBINE_SUM, SCOPE_PHASE },
+	{ STAT_FIELD(totals.phases[0].volumes.received_nbytes), COMBINE_SUM, SCOPE_PHASE },
+	{ STAT_FIELD(totals.phases[0].volumes.wire_sent_nbytes), COMBINE_SUM, SCOPE_PHASE },
+	{ STAT_FIELD(totals.phases[0].volumes.wire_received_nbytes), COMBINE_SUM, SCOPE_PHASE },
+	{ STAT_FIELD(totals.phases[0].stages[0].n_spans), COMBINE_SUM, SCOPE_STAGE },
+	{ STAT_FIELD(totals.phases[0].stages[0].nbytes), COMBINE_SUM, SCOPE_STAGE },
+	{ STAT_FIELD(totals.phases[0].stages[0].busy_ns), COMBINE_SUM, SCOPE_STAGE },
+	{ STAT_FIELD(totals.phases[0].stages[0].blocked_ns), COMBINE_SUM, SCOPE_STAGE },
+	{ STAT_FIELD(totals.phases[0].stages[0].active_ns), COMBINE_MAX, SCOPE_STAGE },
 };
 
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+enum { N_STAT_FIELDS = sizeof stat_fields / sizeof stat_fields[0] };
 
-static unsigned n_numbers(const struct row *row)
+static unsigned stat_field_n_numbers(const struct stat_field *field)
 {
 	static const unsigned n[] = {
-		[ONCE] = 1, [PER_PHASE] = N_PHASES, [PER_STAGE] = N_PHASES * N_STAGES
+		[SCOPE_ONCE] = 1, [SCOPE_PHASE] = N_PHASES, [SCOPE_STAGE] = N_PHASES * N_STAGES
 	};
 
-	return n[row->of];
+	return n[field->scope];
 }
 
-static size_t offset_of(const struct row *row, unsigned i)
+static size_t stat_offset(const struct stat_field *field, unsigned i)
 {
-	const unsigned phase = row->of == PER_STAGE ? i / N_STAGES : i;
-	const unsigned stage = row->of == PER_STAGE ? i % N_STAGES : 0;
+	const unsigned phase = field->scope == SCOPE_STAGE ? i / N_STAGES : i;
+	const unsigned stage = field->scope == SCOPE_STAGE ? i % N_STAGES : 0;
 
-	return row->offset + phase * sizeof(struct phase_totals) +
+	return field->offset + phase * sizeof(struct phase_totals) +
 	       stage * sizeof(struct stage_totals);
 }
 
-static uint64_t *number_at(struct census_entry *entry, const struct row *row, unsigned i)
+static uint64_t *number_at(struct rank_summary *entry, const struct stat_field *field, unsigned i)
 {
-	return (uint64_t *)(void *)((char *)entry + offset_of(row, i));
+	return (uint64_t *)(void *)((char *)entry + stat_offset(field, i));
 }
 
-static uint64_t read_number(const struct census_entry *entry, const struct row *row, unsigned i)
+static uint64_t read_number(const struct rank_summary *entry, const struct stat_field *field, unsigned i)
 {
-	return *(const uint64_t *)(const void *)((const char *)entry + offset_of(row, i));
+	return *(const uint64_t *)(const void *)((const char *)entry + stat_offset(field, i));
 }
 
 /* A number that the table describes: the i-th of its row. */
-struct place {
-	const struct row *row;
-	unsigned i;
+struct stat_position {
+	const struct stat_field *field;
+	unsigned index;
 };
 
-static const struct place first_place = { rows, 0 };
+static const struct stat_position first_position = { stat_fields, 0 };
 
-static bool is_place(struct place place)
+static bool is_valid_position(struct stat_position position)
 {
-	return place.row < rows + N_ROWS;
+	return position.field < stat_fields + N_STAT_FIELDS;
 }
 
-static struct place next_place(struct place place)
+static struct stat_position next_position(struct stat_position position)
 {
-	if (++place.i < n_numbers(place.row))
-		return place;
-	return (struct place){ place.row + 1, 0 };
+	if (++position.index < stat_field_n_numbers(position.field))
+		return position;
+	return (struct stat_position){ position.field + 1, 0 };
 }
 
 static size_t count_numbers(void)
 {
 	size_t n = 0;
 
-	for (const struct row *row = rows; row < rows + N_ROWS; row++)
-		n += n_numbers(row);
+	for (const struct stat_field *field = stat_fields; field < stat_fields + N_STAT_FIELDS; field++)
+		n += stat_field_n_numbers(field);
 	return n;
 }
 
 /* A phase has taken place where it has taken time. */
-static void note_phases(struct census_entry *entry)
+static void mark_phases_begun(struct rank_summary *entry)
 {
 	for (enum phase i = 0; i < N_PHASES; i++)
 		entry->totals.phases[i].has_begun = entry->totals.phases[i].elapsed_ns > 0;
 }
 
-void census_add(struct census_entry *sum, const struct census_entry *entry)
+void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry)
 {
-	for (struct place at = first_place; is_place(at); at = next_place(at)) {
-		uint64_t *number = number_at(sum, at.row, at.i);
-		const uint64_t other = read_number(entry, at.row, at.i);
+	for (struct stat_position position = first_position; is_valid_position(position); position = next_position(position)) {
+		uint64_t *number = number_at(sum, position.field, position.index);
+		const uint64_t value = read_number(entry, position.field, position.index);
 
-		if (at.row->how == SUM)
-			*number += other;
-		else if (*number < other)
-			*number = other;
+		if (position.field->combine == COMBINE_SUM)
+			*number += value;
+		else if (*number < value)
+			*number = value;
 	}
-	note_phases(sum);
+	mark_phases_begun(sum);
 }
 
-static int fail_memory(const struct ranks *ranks)
+static int fail_memory(const struct comm *comm)
 {
-	return fail(-ENOMEM, "no memory for what %u ranks have done", ranks_size(ranks));
+	return fail(-ENOMEM, "no memory for what %u ranks have done", comm_size(comm));
 }
 
 /* What a rank sends. */
-struct form {
-	char backend[sizeof((struct sort_facts *)0)->backend];
+struct stats_message {
+	char backend[sizeof((struct sort_summary *)0)->backend];
 	uint64_t numbers[];
 };
 
-static size_t form_nbytes(void)
+static size_t stats_message_nbytes(void)
 {
-	return sizeof(struct form) + count_numbers() * sizeof(uint64_t);
+	return sizeof(struct stats_message) + count_numbers() * sizeof(uint64_t);
 }
 
-static int send_own(struct ranks *ranks, const struct census_entry *own)
+static int send_rank_stats(struct comm *comm, const struct rank_summary *own_summary)
 {
-	struct form *form = calloc(1, form_nbytes());
-	struct ranks_transfer transfer;
+	struct stats_message *message = calloc(1, stats_message_nbytes());
+	struct comm_transfer transfer;
 	size_t n = 0;
 	int r;
 
-	if (!form)
-		return fail_memory(ranks);
-	memcpy(form->backend, own->facts.backend, sizeof form->backend);
-	for (struct place at = first_place; is_place(at); at = next_place(at))
-		form->numbers[n++] = read_number(own, at.row, at.i);
-	r = ranks_send(ranks, 0, RANKS_TAG_CENSUS, form, form_nbytes(), &transfer);
+	if (!message)
+		return fail_memory(comm);
+	memcpy(message->backend, own_summary->summary.backend, sizeof message->backend);
+	for (struct stat_position position = first_position; is_valid_position(position); position = next_position(position))
+		message->numbers[n++] = read_number(own_summary, position.field, position.index);
+	r = comm_send(comm, 0, COMM_TAG_RANK_STATS, message, stats_message_nbytes(), &transfer);
 	if (r == 0)
-		r = ranks_wait(ranks, &transfer);
-	free(form);
+		r = comm_wait(comm, &transfer);
+	free(message);
 	return r;
 }
 
 /* An entry of what was sent, and with all other names of another one. */
-static void take_form(const struct form *form, const struct census_entry *like,
-		      struct census_entry *ret_entry)
+static void decode_stats_message(const struct stats_message *message, const struct rank_summary *template_entry,
+		      struct rank_summary *ret_entry)
 {
-	const uint64_t *number = form->numbers;
+	const uint64_t *number = message->numbers;
 
-	*ret_entry = *like;
-	memcpy(ret_entry->facts.backend, form->backend, sizeof form->backend - 1);
-	for (struct place at = first_place; is_place(at); at = next_place(at))
-		*number_at(ret_entry, at.row, at.i) = *number++;
-	note_phases(ret_entry);
+	*ret_entry = *template_entry;
+	memcpy(ret_entry->summary.backend, message->backend, sizeof message->backend - 1);
+	for (struct stat_position position = first_position; is_valid_position(position); position = next_position(position))
+		*number_at(ret_entry, position.field, position.index) = *number++;
+	mark_phases_begun(ret_entry);
 }
 
-static int receive_one(struct ranks *ranks, unsigned rank, const struct census_entry *own,
-		       struct census_entry *ret_entry)
+static int receive_rank_stats(struct comm *comm, unsigned rank, const struct rank_summary *own_summary,
+		       struct rank_summary *ret_entry)
 {
-	const size_t nbytes = form_nbytes();
-	struct form *form = malloc(nbytes);
-	struct ranks_transfer transfer;
+	const size_t nbytes = stats_message_nbytes();
+	struct stats_message *message = malloc(nbytes);
+	struct comm_transfer transfer;
 	int r;
 
-	if (!form)
-		return fail_memory(ranks);
-	r = ranks_receive(ranks, rank, RANKS_TAG_CENSUS, form, nbytes, &transfer);
+	if (!message)
+		return fail_memory(comm);
+	r = comm_receive(comm, rank, COMM_TAG_RANK_STATS, message, nbytes, &transfer);
 	if (r == 0)
-		r = ranks_wait(ranks, &transfer);
+		r = comm_wait(comm, &transfer);
 	if (r == 0)
-		take_form(form, own, ret_entry);
-	free(form);
+		decode_stats_message(message, own_summary, ret_entry);
+	free(message);
 	return r;
 }
 
-static struct census *make_census(struct ranks *ranks, const struct census_entry *own)
+static struct rank_stats *create_rank_stats(struct comm *comm, const struct rank_summary *own_summary)
 {
-	struct census *census = calloc(1, sizeof *census);
+	struct rank_stats *stats = calloc(1, sizeof *stats);
 
-	if (!census)
+	if (!stats)
 		return NULL;
-	census->n = ranks_size(ranks);
-	census->ranks = calloc(census->n, sizeof *census->ranks);
-	census->hosts = calloc(census->n, sizeof *census->hosts);
-	if (!census->ranks || !census->hosts) {
-		census_close(census);
+	stats->n_ranks = comm_size(comm);
+	stats->ranks = calloc(stats->n_ranks, sizeof *stats->ranks);
+	stats->hosts = calloc(stats->n_ranks, sizeof *stats->hosts);
+	if (!stats->ranks || !stats->hosts) {
+		rank_stats_close(stats);
 		return NULL;
 	}
-	census->all = census->ranks[0] = *own;
-	census->all.facts.n_devices = 0;
-	for (unsigned i = 0; i < census->n; i++)
-		strcpy(census->hosts[i], ranks_host(ranks, i));
-	return census;
+	stats->total = stats->ranks[0] = *own_summary;
+	stats->total.summary.n_devices = 0;
+	for (unsigned i = 0; i < stats->n_ranks; i++)
+		strcpy(stats->hosts[i], comm_host(comm, i));
+	return stats;
 }
 
-int census_take(struct ranks *ranks, const struct census_entry *own, struct census **ret_census)
+int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary, struct rank_stats **ret_stats)
 {
-	struct census *census;
+	struct rank_stats *stats;
 	int r = 0;
 
-	*ret_census = NULL;
-	if (ranks_rank(ranks) != 0)
-		return send_own(ranks, own);
-	census = make_census(ranks, own);
-	if (!census)
-		return fail_memory(ranks);
-	for (unsigned i = 1; i < census->n && r == 0; i++) {
-		r = receive_one(ranks, i, own, &census->ranks[i]);
+	*ret_stats = NULL;
+	if (comm_rank(comm) != 0)
+		return send_rank_stats(comm, own_summary);
+	stats = create_rank_stats(comm, own_summary);
+	if (!stats)
+		return fail_memory(comm);
+	for (unsigned i = 1; i < stats->n_ranks && r == 0; i++) {
+		r = receive_rank_stats(comm, i, own_summary, &stats->ranks[i]);
 		if (r == 0)
-			census_add(&census->all, &census->ranks[i]);
+			rank_stats_add(&stats->total, &stats->ranks[i]);
 	}
 	if (r < 0)
-		census_close(census);
+		rank_stats_close(stats);
 	else
-		*ret_census = census;
+		*ret_stats = stats;
 	return r;
 }
 
-void census_close(struct census *census)
+void rank_stats_close(struct rank_stats *stats)
 {
-	if (!census)
+	if (!stats)
 		return;
-	free(census->ranks);
-	free(census->hosts);
-	free(census);
+	free(stats->ranks);
+	free(stats->hosts);
+	free(stats);
 }
 
-double census_imbalance(const struct census *census)
+double rank_stats_imbalance(const struct rank_stats *stats)
 {
-	const double share = (double)census->all.facts.n_records_out / census->n;
-	uint64_t most = 0;
+	const double mean = (double)stats->total.summary.n_records_out / stats->n_ranks;
+	uint64_t max = 0;
 
-	for (unsigned i = 0; i < census->n; i++)
-		if (most < census->ranks[i].facts.n_records_out)
-			most = census->ranks[i].facts.n_records_out;
-	return share > 0 ? (double)most / share - 1 : 0;
+	for (unsigned i = 0; i < stats->n_ranks; i++)
+		if (max < stats->ranks[i].summary.n_records_out)
+			max = stats->ranks[i].summary.n_records_out;
+	return mean > 0 ? (double)max / mean - 1 : 0;
 }

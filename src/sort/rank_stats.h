@@ -12,37 +12,37 @@
 #include "src/sort/sort_summary.h"
 
 /* What one rank has done, or all of them. */
-struct census_entry {
-	struct sort_facts facts;
+struct rank_summary {
+	struct sort_summary summary;
 	struct stats_totals totals; /* without devices */
 };
 
-struct census {
+struct rank_stats {
 	/*
 	 * Bytes, records and times of processors are added up, and so is memory; of how long
 	 * something took it is what the slowest rank has. Names are those of the first;
 	 * only which devices it has each rank says for itself (facts.backend).
 	 */
-	struct census_entry all;
-	unsigned n;
-	struct census_entry *ranks;       /* n, by rank */
-	char (*hosts)[RANKS_HOST_NBYTES]; /* n: the machine of each */
+	struct rank_summary total;
+	unsigned n_ranks;
+	struct rank_summary *ranks;       /* n, by rank */
+	char (*hosts)[COMM_HOST_NBYTES]; /* n: the machine of each */
 };
 
 /*
  * Every rank calls it, with its own; the first waits for all. Messages have a tag of their own,
- * which is nobody else's. Returns 0, with *ret_census NULL for all but the first, or a negative
+ * which is nobody else's. Returns 0, with *ret_stats NULL for all but the first, or a negative
  * errno after a message.
  */
-int census_take(struct ranks *ranks, const struct census_entry *own, struct census **ret_census);
+int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary, struct rank_stats **ret_stats);
 
 /* NULL is fine. */
-void census_close(struct census *census);
+void rank_stats_close(struct rank_stats *stats);
 
 /* Add what one rank has done to what others have. */
-void census_add(struct census_entry *sum, const struct census_entry *entry);
+void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry);
 
 /*
  * How much more than its share the rank has written that has written most, in parts of that share.
  */
-double census_imbalance(const struct census *census);
+double rank_stats_imbalance(const struct rank_stats *stats);

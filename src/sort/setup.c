@@ -18,122 +18,122 @@
 #include "src/sort/open_devices.h"
 
 /* With less device memory than this it is not worth trying. */
-static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
+static const uint64_t min_device_nbytes = UINT64_C(16) << 20;
 
-_Static_assert((int)INPUT_MOST_MAPPED <= (int)BACKEND_MOST_SOURCES, "all can be referred to");
+_Static_assert((int)INPUT_MAX_MAPPED <= (int)BACKEND_MAX_SOURCES, "all can be referred to");
 
 /* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
 /* It is known what a record is: from the spec, or from the inputs, if these say so. */
-static int settle(struct settled *settled, struct job *job)
+static int resolve_spec(struct resolved_spec *resolved, struct job *job)
 {
-	const struct sort_spec given = settled->spec;
-	const struct sort_observer *observer = settled->observer;
-	int r = spec_complete(&given, job->input, given.n_inputs ? given.inputs[0] : "",
-			      &settled->spec, &settled->keys);
+	const struct sort_spec unresolved = resolved->spec;
+	const struct sort_observer *observer = resolved->observer;
+	int r = spec_resolve(&unresolved, job->input, unresolved.n_inputs ? unresolved.inputs[0] : "",
+			      &resolved->spec, &resolved->keys);
 
 	if (r < 0)
 		return r;
-	input_settle(job->input);
-	settled->is_done = true;
-	r = spec_layout(&settled->spec, &job->records);
+	input_resolve(job->input);
+	resolved->is_resolved = true;
+	r = spec_layout(&resolved->spec, &job->requested_layout);
 	if (r == 0)
-		r = around_make_header(&settled->spec, &job->records, job->input, &settled->header);
+		r = output_framing_make_header(&resolved->spec, &job->requested_layout, job->input, &resolved->header);
 	if (r < 0)
 		return r;
-	settled->spec.header_nbytes = settled->header.nbytes;
-	r = result_check_size(&settled->spec, job);
-	if (r == 0 && observer->opened)
-		r = observer->opened(observer->context, &settled->spec, job->layout, job->input);
+	resolved->spec.header_nbytes = resolved->header.nbytes;
+	r = sort_output_check_size(&resolved->spec, job);
+	if (r == 0 && observer->on_opened)
+		r = observer->on_opened(observer->context, &resolved->spec, job->layout, job->input);
 	return r;
 }
 
 int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *observer,
-		      struct settled *ret_settled, struct job *job)
+		      struct resolved_spec *ret_resolved, struct job *job)
 {
 	const struct framing framing = spec_framing(spec);
 	int r;
 
-	*ret_settled = (struct settled){ .spec = *spec, .observer = observer };
+	*ret_resolved = (struct resolved_spec){ .spec = *spec, .observer = observer };
 	job->io = spec->io ? spec->io : &syscalls_plain;
 	job->cancellation = spec->cancellation;
-	job->layout = &job->records;
+	job->layout = &job->requested_layout;
 	job->unique = spec->unique;
 	job->limit = spec->limit;
-	r = input_open_given(job->io, spec->inputs, spec->given_inputs, spec->n_inputs, &framing,
+	r = input_open_endpoints(job->io, spec->inputs, spec->input_endpoints, spec->n_inputs, &framing,
 			     &job->input);
-	if (r == 0 && input_is_settled(job->input))
-		r = settle(ret_settled, job);
+	if (r == 0 && input_is_resolved(job->input))
+		r = resolve_spec(ret_resolved, job);
 	return r;
 }
 
-void setup_close_inputs(struct settled *settled, struct job *job)
+void setup_close_inputs(struct resolved_spec *resolved, struct job *job)
 {
 	input_close(job->input);
-	layout_free(&job->records);
-	header_free(&settled->header);
-	free(settled->keys);
-	*settled = (struct settled){ 0 };
+	layout_free(&job->requested_layout);
+	output_header_free(&resolved->header);
+	free(resolved->keys);
+	*resolved = (struct resolved_spec){ 0 };
 }
 
-int setup_look_ahead(struct settled *settled, struct job *job, bool may_open)
+int setup_probe_inputs(struct resolved_spec *resolved, struct job *job, bool may_open)
 {
 	int r;
 
 	if (input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN ||
-	    (settled->spec.merges && settled->is_done))
+	    (resolved->spec.merge_inputs && resolved->is_resolved))
 		return 0;
-	stats_begin_phase(job->stats, PHASE_RUNS, 0);
-	r = input_look_ahead(job->input, may_open);
-	return r < 0 || settled->is_done ? r : settle(settled, job);
+	stats_begin_phase(job->stats, PHASE_RUN_GENERATION, 0);
+	r = input_probe_pipe(job->input, may_open);
+	return r < 0 || resolved->is_resolved ? r : resolve_spec(resolved, job);
 }
 
 static int choose_backend(const struct job *job, const struct setup *setup,
 			  const struct backend **ret_backend)
 {
-	return backend_choose(setup->spec->backend, setup_own_nbytes(job, setup),
+	return backend_choose(setup->spec->backend, setup_local_input_nbytes(job, setup),
 			      setup_n_threads(setup->spec), ret_backend);
 }
 
-static int open_workers(struct job *job, const struct backend *backend, const struct setup *setup)
+static int open_setup_devices(struct job *job, const struct backend *backend, const struct setup *setup)
 {
-	const struct workers_wish wish = {
+	const struct open_devices_params params = {
 		.n_threads = setup_n_threads(setup->spec),
-		.input_nbytes = setup_own_nbytes(job, setup),
-		.share = setup->devices,
+		.input_nbytes = setup_local_input_nbytes(job, setup),
+		.assignment = setup->assignment,
 	};
 
 	if (backend != &backend_cpu) {
 		input_prefetch(job->input, prefetch_nbytes);
-		if (setup->result)
-			result_make_ready(setup->result);
+		if (setup->output)
+			sort_output_start_prefault(setup->output);
 	}
-	return workers_open(job, backend, setup->spec, &wish);
+	return open_devices(job, backend, setup->spec, &params);
 }
 
-enum page_cache_use setup_spill_use(const struct job *job)
+enum cache_policy setup_spill_cache_policy(const struct job *job)
 {
-	const enum page_cache_use use = page_cache_use(job, job->plan.temporary_nbytes);
+	const enum cache_policy use = cache_policy_choose(job, job->plan.temp_nbytes);
 
 	/* What a checkpoint keeps has to be brought to the disk in any case. */
-	return job->keeper && use == PAGE_CACHE_MAY_HOLD ? PAGE_CACHE_IS_TOO_SMALL : use;
+	return job->checkpoint_hooks && use == CACHE_ADAPTIVE ? CACHE_BYPASS : use;
 }
 
 /* For who looks on. */
-static uint64_t taken_nbytes(void *spill)
+static uint64_t used_spill_nbytes(void *spill)
 {
-	return spill_taken_nbytes(spill);
+	return spill_used_nbytes_nowait(spill);
 }
 
 /* Of other ranks' runs, too, what fits stays in memory: see prepare_runs.c. */
-static uint64_t memory_of_spill(const struct job *job, const struct sort_spec *spec)
+static uint64_t spill_memory_limit(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;
 
-	return sort_spec_exchanges(spec) && plan->fits && !plan->copies ?
+	return spec_exchanges_runs(spec) && plan->fits_in_memory && !plan->copies_to_device ?
 		       plan->n_chunks * plan->chunk_nbytes :
-		       plan->host_tier_nbytes;
+		       plan->host_spill_nbytes;
 }
 
 static int open_spill(struct job *job, const struct setup *setup)
@@ -141,17 +141,17 @@ static int open_spill(struct job *job, const struct setup *setup)
 	const struct sort_spec *spec = setup->spec;
 	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &job->spill) :
 				    spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs,
-					       spec->temp_limit_nbytes, memory_of_spill(job, spec),
+					       spec->temp_limit_nbytes, spill_memory_limit(job, spec),
 					       &job->spill);
 
 	if (r == 0)
-		stats_watch_temporary(job->stats, taken_nbytes, job->spill);
-	if (r == 0 && !spec->ranks) /* they choose together */
-		page_cache_tell_spill(setup_spill_use(job), job->spill);
+		stats_set_temp_space_source(job->stats, used_spill_nbytes, job->spill);
+	if (r == 0 && !spec->comm) /* they choose together */
+		cache_policy_apply_to_spill(setup_spill_cache_policy(job), job->spill);
 	if (r == 0)
 		r = compression_open(&spec->compression, job->layout->stores_elements,
 				     &job->compression);
-	return r < 0 ? r : temporary_space_check(job, spec);
+	return r < 0 ? r : temp_space_check(job, spec);
 }
 
 /* Plan, and get the device memory that is planned; smaller if it cannot be had. */
@@ -162,30 +162,30 @@ static int open_pool(struct job *job, const struct setup *setup)
 
 	setup_plan(job, setup);
 	r = setup_check_memory(job, spec);
-	if (r < 0 || setup->explains || spec->merges)
+	if (r < 0 || setup->explain_only || spec->merge_inputs)
 		return r;
-	r = chunk_pool_open(job, &job->pool);
-	while (r == -ENOMEM && job->info.memory_nbytes > least_device_nbytes) {
-		job->info.memory_nbytes /= 2;
+	r = chunk_pool_open(job, &job->chunk_pool);
+	while (r == -ENOMEM && job->device_info.memory_nbytes > min_device_nbytes) {
+		job->device_info.memory_nbytes /= 2;
 		setup_plan(job, setup);
-		r = chunk_pool_open(job, &job->pool);
+		r = chunk_pool_open(job, &job->chunk_pool);
 	}
 	return r;
 }
 
 /* Could elements refer to all records of the input, and be all that is sorted? */
-static bool can_refer(struct job *job, const struct sort_spec *spec)
+static bool can_sort_indirect(struct job *job, const struct sort_spec *spec)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
-	return !spec->merges && !spec_has_ranks(spec) && !job->unique && job->limit == UINT64_MAX &&
+	return !spec->merge_inputs && !spec_is_distributed(spec) && !job->unique && job->limit == UINT64_MAX &&
 	       !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
 	       nbytes / job->layout->record_nbytes <= UINT32_MAX &&
-	       layout_refer(job->layout, &job->references) &&
-	       device_takes(job_device(job), &job->references);
+	       layout_make_indirect(job->layout, &job->indirect_layout) &&
+	       device_supports_layout(job_device(job), &job->indirect_layout);
 }
 
-static void note_sources(struct job *job)
+static void record_mapped_sources(struct job *job)
 {
 	for (size_t i = 0; i < input_n_files(job->input); i++)
 		job->sources[job->n_sources++] = (struct slice){
@@ -200,26 +200,26 @@ static void note_sources(struct job *job)
  */
 static int choose_layout(struct job *job, const struct setup *setup)
 {
-	const struct layout *given = job->layout;
+	const struct layout *original = job->layout;
 	int r = 0;
 
-	if (!can_refer(job, setup->spec))
+	if (!can_sort_indirect(job, setup->spec))
 		return 0;
-	job->layout = &job->references;
+	job->layout = &job->indirect_layout;
 	setup_plan(job, setup);
-	if (job->plan.fits)
+	if (job->plan.fits_in_memory)
 		r = input_map(job->input);
 	if (r > 0)
-		note_sources(job);
+		record_mapped_sources(job);
 	else
-		job->layout = given;
+		job->layout = original;
 	return r < 0 ? r : 0;
 }
 
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
-static int open_sorting(struct job *job, const struct backend *backend, const struct setup *setup)
+static int open_resources(struct job *job, const struct backend *backend, const struct setup *setup)
 {
-	int r = open_workers(job, backend, setup);
+	int r = open_setup_devices(job, backend, setup);
 
 	if (r == 0)
 		r = choose_layout(job, setup);
@@ -227,16 +227,16 @@ static int open_sorting(struct job *job, const struct backend *backend, const st
 }
 
 /* The same for one that may fail, which is no failure of the sort: the reason is the caller's. */
-static int try_sorting(struct job *job, const struct backend *backend, const struct setup *setup,
-		       struct reason *ret_reason)
+static int try_open_resources(struct job *job, const struct backend *backend, const struct setup *setup,
+		       struct captured_error *ret_error)
 {
-	struct attempt *attempt;
-	int r = attempt_begin(&attempt);
+	struct message_capture *capture;
+	int r = message_capture_begin(&capture);
 
 	if (r < 0)
 		return r;
-	r = open_sorting(job, backend, setup);
-	attempt_end(attempt, ret_reason);
+	r = open_resources(job, backend, setup);
+	message_capture_end(capture, ret_error);
 	return r;
 }
 
@@ -244,45 +244,45 @@ static int try_sorting(struct job *job, const struct backend *backend, const str
  * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
  * One that --gpus names is wanted; but not more memory than it has.
  */
-static int open_some_sorting(struct job *job, const struct setup *setup,
+static int open_resources_with_fallback(struct job *job, const struct setup *setup,
 			     const struct backend **backend)
 {
 	const struct sort_spec *spec = setup->spec;
 	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
 	const bool may_fail = has_choice && spec->n_gpus == 0 && !spec->all_gpus;
-	struct reason reason = { 0 };
-	int r = may_fail ? try_sorting(job, *backend, setup, &reason) :
-			   open_sorting(job, *backend, setup);
+	struct captured_error error = { 0 };
+	int r = may_fail ? try_open_resources(job, *backend, setup, &error) :
+			   open_resources(job, *backend, setup);
 
 	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail)) {
-		free(reason.text);
+		free(error.text);
 		return r;
 	}
-	warn_hint(reason.hint, reason.number, "%s; sorting on the CPU",
+	warn_hint(error.hint, error.number, "%s; sorting on the CPU",
 		  r == -ENOMEM ? "the GPU has not enough free memory" :
-		  reason.text  ? reason.text :
+		  error.text  ? error.text :
 				 "the GPU cannot be used");
-	free(reason.text);
-	workers_close(job);
-	if (setup->result)
-		result_stop_readying(setup->result);
+	free(error.text);
+	close_devices(job);
+	if (setup->output)
+		sort_output_stop_prefault(setup->output);
 	*backend = &backend_cpu;
-	return open_sorting(job, *backend, setup);
+	return open_resources(job, *backend, setup);
 }
 
 /* Which devices are this process's, or are taken to be: of ranks elsewhere each has one. */
-static int share_devices(struct setup *setup, const struct backend *backend)
+static int assign_devices(struct setup *setup, const struct backend *backend)
 {
 	const struct sort_spec *spec = setup->spec;
 	const unsigned n = backend_n_devices(backend);
 
-	setup->devices = DEVICE_SHARE_ALONE;
-	if (spec->ranks && !setup->explains)
-		return device_share_find(spec->ranks, backend, &setup->devices);
-	if (spec->ranks)
-		setup->devices = device_share_expect(spec->ranks);
-	else if (spec->n_ranks_assumed && !spec->n_gpus && !spec->all_gpus && n > 1)
-		setup->devices.n = n;
+	setup->assignment = DEVICE_ASSIGNMENT_EXCLUSIVE;
+	if (spec->comm && !setup->explain_only)
+		return device_assignment_find(spec->comm, backend, &setup->assignment);
+	if (spec->comm)
+		setup->assignment = device_assignment_predict(spec->comm);
+	else if (spec->n_assumed_ranks && !spec->n_gpus && !spec->all_gpus && n > 1)
+		setup->assignment.n_sharing = n;
 	return 0;
 }
 
@@ -292,30 +292,30 @@ int setup_open(struct setup *setup, struct job *job)
 	int r = choose_backend(job, setup, &backend);
 
 	if (r == 0)
-		r = share_devices(setup, backend);
+		r = assign_devices(setup, backend);
 	if (setup->checkpoint)
-		job->keeper = checkpoint_keeper(setup->checkpoint);
-	setup_limit_input(job->input, setup->spec);
+		job->checkpoint_hooks = checkpoint_get_hooks(setup->checkpoint);
+	setup_limit_input_memory(job->input, setup->spec);
 	if (r == 0)
-		r = open_some_sorting(job, setup, &backend);
+		r = open_resources_with_fallback(job, setup, &backend);
 	if (r == -ENOMEM)
 		return fail_hint(
 			r, backend == &backend_cpu ? HINT_LESS_MEMORY : HINT_LESS_DEVICE_MEMORY, 0,
 			"not enough %s memory to sort with",
 			backend == &backend_cpu ? "host" : "GPU");
-	if (r < 0 || setup->explains)
+	if (r < 0 || setup->explain_only)
 		return r;
 	return open_spill(job, setup);
 }
 
 void setup_close(struct job *job)
 {
-	chunk_pool_close(job->pool);
-	stats_watch_temporary(job->stats, NULL, NULL);
+	chunk_pool_close(job->chunk_pool);
+	stats_set_temp_space_source(job->stats, NULL, NULL);
 	spill_close(job->spill);
 	compression_close(job->compression);
-	workers_close(job);
-	job->pool = NULL;
+	close_devices(job);
+	job->chunk_pool = NULL;
 	job->spill = NULL;
 	job->compression = NULL;
 }

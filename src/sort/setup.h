@@ -14,25 +14,25 @@
 #include "src/sort/sort.h"
 
 /* What is sorted, as far as it is known: an input may say itself what its records are. */
-struct settled {
-	struct sort_spec spec; /* complete once is_done */
+struct resolved_spec {
+	struct sort_spec spec; /* complete once is_resolved */
 	struct key *keys;      /* of it; NULL: they were given */
-	struct header header;  /* of the output, as far as it is known (output_framing.h) */
-	bool is_done;
+	struct output_header header;  /* of the output, as far as it is known (output_framing.h) */
+	bool is_resolved;
 	const struct sort_observer *observer;
 };
 
-struct result;
+struct sort_output;
 
 struct setup {
 	const struct sort_spec *spec;
 	struct checkpoint *checkpoint; /* where runs are kept; NULL: nowhere */
-	struct result *result;         /* where they go; NULL: nowhere */
+	struct sort_output *output;         /* where they go; NULL: nowhere */
 	bool ordered_output;           /* as in plan_request */
-	bool counts_first;             /* as well */
-	bool explains;                 /* only a plan is wanted, ... */
+	bool needs_count_first;             /* as well */
+	bool explain_only;                 /* only a plan is wanted, ... */
 	uint64_t assumed_nbytes;       /* ... of so much, where it is not known; 0: endless */
-	struct device_share devices;   /* what is this process's of them: setup_open() finds it */
+	struct device_assignment assignment;   /* what is this process's of them: setup_open() finds it */
 };
 
 /*
@@ -41,15 +41,15 @@ struct setup {
  * or a negative errno after a message; setup_close_inputs() is due in both cases.
  */
 int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *observer,
-		      struct settled *ret_settled, struct job *job);
-void setup_close_inputs(struct settled *settled, struct job *job);
+		      struct resolved_spec *ret_resolved, struct job *job);
+void setup_close_inputs(struct resolved_spec *resolved, struct job *job);
 
 /*
  * What is planned for a pipe depends on what it is, and whether it is compressed: see
- * input_look_ahead(). Of a merge each pipe is read by itself (input_runs.h): the first is looked at
+ * input_probe_pipe(). Of a merge each pipe is read by itself (input_runs.h): the first is looked at
  * if nothing else says what all of them are.
  */
-int setup_look_ahead(struct settled *settled, struct job *job, bool may_open);
+int setup_probe_inputs(struct resolved_spec *resolved, struct job *job, bool may_open);
 
 /*
  * Open what is not given in the job (job.h). Returns 0, or a negative errno after a message;
@@ -58,7 +58,7 @@ int setup_look_ahead(struct settled *settled, struct job *job, bool may_open);
 int setup_open(struct setup *setup, struct job *job);
 
 /* What is stored of such a job, which is planned, may do to the page cache. */
-enum page_cache_use setup_spill_use(const struct job *job);
+enum cache_policy setup_spill_cache_policy(const struct job *job);
 
 /* Close what setup_open() opened; no run may be left. A zeroed job is fine. */
 void setup_close(struct job *job);

@@ -9,13 +9,13 @@
 #include "src/sort/setup.h"
 
 /* Of the memory, what compressed inputs may take of which not all is known before. */
-void setup_limit_input(struct input *input, const struct sort_spec *spec);
+void setup_limit_input_memory(struct input *input, const struct sort_spec *spec);
 
 /* Of all ranks; INPUT_SIZE_UNKNOWN: not known, nor assumed of several. */
 uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup);
 
 /* And what is sorted here: of several ranks as much as by the one that has the most. */
-uint64_t setup_own_nbytes(const struct job *job, const struct setup *setup);
+uint64_t setup_local_input_nbytes(const struct job *job, const struct setup *setup);
 
 /* Into the job: what is asked of the plan (job->request), and the plan. The device is open. */
 void setup_plan(struct job *job, const struct setup *setup);

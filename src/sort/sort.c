@@ -16,115 +16,115 @@
 #include "src/sort/setup.h"
 #include "src/sort/distributed_sort.h"
 
-static int tell_devices(const struct sort *sort)
+static int report_devices(const struct sort *sort)
 {
-	const struct sort_observer *observer = sort->settled.observer;
-	const char *name = sort->job.info.name;
+	const struct sort_observer *observer = sort->resolved.observer;
+	const char *name = sort->job.device_info.name;
 
-	if (sort->spec->ranks)
-		return device_share_tell(sort->spec->ranks, name, observer->device,
+	if (sort->spec->comm)
+		return device_assignment_report(sort->spec->comm, name, observer->on_device,
 					 observer->context);
-	if (observer->device)
-		observer->device(observer->context, name);
+	if (observer->on_device)
+		observer->on_device(observer->context, name);
 	return 0;
 }
 
 /* The output first: whoever feeds us may wait for it. */
-static int open_rest(struct sort *sort)
+static int open_output_and_setup(struct sort *sort)
 {
 	struct setup setup = { .spec = sort->spec,
 			       .checkpoint = sort->checkpoint,
-			       .result = &sort->result };
-	int r = result_open(sort->spec, &sort->job, sort->checkpoint, &sort->result);
+			       .output = &sort->output };
+	int r = sort_output_open(sort->spec, &sort->job, sort->checkpoint, &sort->output);
 
 	if (r == 0)
-		r = setup_look_ahead(&sort->settled, &sort->job, true);
+		r = setup_probe_inputs(&sort->resolved, &sort->job, true);
 	if (r < 0)
 		return r;
-	setup.ordered_output = result_is_ordered(&sort->result);
-	setup.counts_first =
-		around_counts_first(sort->spec, &sort->settled.header, setup.ordered_output);
+	setup.ordered_output = sort_output_is_ordered(&sort->output);
+	setup.needs_count_first =
+		output_framing_needs_count(sort->spec, &sort->resolved.header, setup.ordered_output);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
-		facts_watch(sort);
-	if (r == 0 && !sort->spec->ranks)
-		result_choose_way(&sort->result, result_use(&sort->result));
+		sort_summary_attach_stats(sort);
+	if (r == 0 && !sort->spec->comm)
+		sort_output_choose_io_mode(&sort->output, sort_output_cache_policy(&sort->output));
 	if (r == 0)
-		r = tell_devices(sort);
-	return r == 0 && sort->spec->ranks ? share_agree(sort) : r;
+		r = report_devices(sort);
+	return r == 0 && sort->spec->comm ? distributed_agree_plan(sort) : r;
 }
 
 /* An earlier process may have begun the same sort, or done it. */
-static int take_up_and_sort(struct sort *sort)
+static int resume_and_sort(struct sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
-	int r = spec->ranks ? share_begin(sort) : 0;
+	int r = spec->comm ? distributed_begin(sort) : 0;
 
 	if (r == 0 && spec->checkpoint_path)
-		r = spec->ranks ? share_open_checkpoint(sort) :
+		r = spec->comm ? distributed_open_checkpoint(sort) :
 				  checkpoint_open(sort->job.io, spec, sort->job.layout,
 						  sort->job.input, &sort->checkpoint);
 	if (r == 0 && sort->checkpoint && checkpoint_is_complete(sort->checkpoint)) {
-		tell("resuming: %s is complete", spec->output_path);
+		notice("resuming: %s is complete", spec->output_path);
 		checkpoint_remove(sort->checkpoint);
 		return 0;
 	}
 	if (r == 0)
-		r = open_rest(sort);
+		r = open_output_and_setup(sort);
 	if (r == 0)
-		r = runs_make(sort);
-	if (r == 0 && sort_spec_exchanges(spec))
-		r = share_exchange(sort);
+		r = prepare_runs_create(sort);
+	if (r == 0 && spec_exchanges_runs(spec))
+		r = distributed_exchange(sort);
 	if (r == 0)
-		r = runs_reduce(sort);
+		r = prepare_runs_reduce(sort);
 	if (r == 0)
-		r = writing_merge(sort);
+		r = final_merge_run(sort);
 	if (r == 0)
-		r = writing_check(sort);
+		r = final_merge_check(sort);
 	if (r == 0)
-		r = writing_commit(sort);
+		r = final_merge_commit(sort);
 	if (r < 0)
 		checkpoint_stop(sort->checkpoint,
-				sort_spec_keeps_output(spec) ? result_output(&sort->result) : NULL);
+				spec_checkpoints_output(spec) ? sort_output_single_file(&sort->output) : NULL);
 	return r;
 }
 
-static void close_all(struct sort *sort, int r)
+static void close_sort(struct sort *sort, int r)
 {
-	const bool is_complete = sort->result.is_committed || sort->share.is_complete;
+	const bool is_complete = sort->output.is_committed || sort->distributed.is_complete;
 
-	result_abort(&sort->result); /* first: what others would find */
-	if (r < 0 && sort->spec->ranks)
-		share_give_up(sort, r);
-	facts_look_away(sort);
-	run_store_free(&sort->store);
-	share_close(sort);
-	run_store_free(&sort->whole);
+	sort_output_abort(&sort->output); /* first: what others would find */
+	if (r < 0 && sort->spec->comm)
+		distributed_abandon(sort, r);
+	sort_summary_detach_stats(sort);
+	run_list_free(&sort->store);
+	distributed_close(sort);
+	run_list_free(&sort->parent_runs);
 	input_runs_close(sort->inputs);
 	setup_close(&sort->job);
 	/* Last of all: as long as it is there, who starts again is told that all is done. */
 	if (is_complete && sort->checkpoint)
 		checkpoint_remove(sort->checkpoint);
 	checkpoint_close(sort->checkpoint);
-	setup_close_inputs(&sort->settled, &sort->job);
+	setup_close_inputs(&sort->resolved, &sort->job);
 }
 
 int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
-	     struct stats *stats, struct sort_facts *ret_facts)
+	     struct stats *stats, struct sort_summary *ret_summary)
 {
-	struct sort sort = { .spec = &sort.settled.spec, .job.stats = stats };
-	int r = spec->ranks ? share_open_inputs(&sort, spec, observer) :
-			      setup_open_inputs(spec, observer, &sort.settled, &sort.job);
+	struct sort sort = { .spec = &sort.resolved.spec, .job.stats = stats };
+	int r = spec->comm ? distributed_open_inputs(&sort, spec, observer) :
+			      setup_open_inputs(spec, observer, &sort.resolved, &sort.job);
 
 	if (r == 0)
-		r = take_up_and_sort(&sort);
+		r = resume_and_sort(&sort);
 	if (r == 0) {
-		if (observer->committed)
-			observer->committed(observer->context);
-		input_pass(sort.job.input);
-		facts_note(&sort);
-		*ret_facts = sort.facts;
+		if (observer->on_committed)
+			observer->on_committed(observer->context);
+		input_seek_end(sort.job.input);
+		sort_summary_collect(&sort);
+		*ret_summary = sort.summary;
 	}
-	close_all(&sort, r);
+	close_sort(&sort, r);
 	return r;
 }

@@ -17,121 +17,121 @@ static void stop_reading(void *input)
 }
 
 /* What of the input is the own part of several ranks, in records. */
-static struct verify_part part_of(const struct looked_at *looked_at)
+static struct verify_record_range local_records(const struct input_probe *probe)
 {
-	const struct ranks *ranks = looked_at->spec.ranks;
-	const uint64_t n = input_total_nbytes(looked_at->input) / looked_at->layout.record_nbytes;
-	const unsigned rank = ranks_rank(ranks);
+	const struct comm *comm = probe->spec.comm;
+	const uint64_t n = input_total_nbytes(probe->input) / probe->layout.record_nbytes;
+	const unsigned rank = comm_rank(comm);
 
-	return (struct verify_part){ share_part_begin(ranks, rank, n),
-				     share_part_begin(ranks, rank + 1, n) };
+	return (struct verify_record_range){ distributed_input_begin(comm, rank, n),
+				     distributed_input_begin(comm, rank + 1, n) };
 }
 
 /* 0: unknown. */
-static uint64_t count_nbytes(const struct looked_at *looked_at)
+static uint64_t count_nbytes(const struct input_probe *probe)
 {
-	const uint64_t nbytes = input_total_nbytes(looked_at->input);
-	struct verify_part part;
+	const uint64_t nbytes = input_total_nbytes(probe->input);
+	struct verify_record_range records;
 
-	if (!looked_at->spec.ranks)
+	if (!probe->spec.comm)
 		return nbytes == INPUT_SIZE_UNKNOWN ? 0 : nbytes;
-	part = part_of(looked_at);
-	return (part.end - part.begin) * looked_at->layout.record_nbytes;
+	records = local_records(probe);
+	return (records.end - records.begin) * probe->layout.record_nbytes;
 }
 
-static int check_input(const struct looked_at *looked_at, const struct verify_options *options,
-		       struct verify_result *ret_found)
+static int check_record_order(const struct input_probe *probe, const struct verify_options *options,
+		       struct verify_result *ret_result)
 {
-	return looked_at->spec.ranks ?
-		       verify_input_part(looked_at->input, part_of(looked_at), options, ret_found) :
-		       verify_input(looked_at->input, options, ret_found);
+	return probe->spec.comm ?
+		       verify_input_range(probe->input, local_records(probe), options, ret_result) :
+		       verify_input(probe->input, options, ret_result);
 }
 
-static int check(const struct looked_at *looked_at, struct stats *stats,
-		 struct verify_result *ret_found)
+static int run_check(const struct input_probe *probe, struct stats *stats,
+		 struct verify_result *ret_result)
 {
 	const struct verify_options options = {
-		.layout = &looked_at->layout,
-		.strict = looked_at->spec.unique,
+		.layout = &probe->layout,
+		.strict = probe->spec.unique,
 		.stop_at_disorder = true,
-		.n_threads = setup_n_threads(&looked_at->spec),
+		.n_threads = setup_n_threads(&probe->spec),
 		.stats = stats,
-		.cancellation = looked_at->spec.cancellation,
+		.cancellation = probe->spec.cancellation,
 	};
 	int r;
 
-	stats_begin_phase(stats, PHASE_CHECK, count_nbytes(looked_at));
-	cancellation_watch(looked_at->spec.cancellation, stop_reading, looked_at->input);
-	r = check_input(looked_at, &options, ret_found);
-	cancellation_leave(looked_at->spec.cancellation);
+	stats_begin_phase(stats, PHASE_VERIFY, count_nbytes(probe));
+	cancellation_set_wakeup(probe->spec.cancellation, stop_reading, probe->input);
+	r = check_record_order(probe, &options, ret_result);
+	cancellation_clear_wakeup(probe->spec.cancellation);
 	return r;
 }
 
-static void note_facts(const struct looked_at *looked_at, const struct verify_result *found,
-		       struct sort_facts *ret_facts)
+static void fill_check_summary(const struct input_probe *probe, const struct verify_result *result,
+		       struct sort_summary *ret_summary)
 {
-	const struct sort_spec *spec = &looked_at->spec;
+	const struct sort_spec *spec = &probe->spec;
 
-	keys_format(spec->keys, spec->n_keys, spec->record_nbytes, ret_facts->type);
-	ret_facts->record_nbytes = spec->record_nbytes;
-	ret_facts->n_records_in = found->digest.n_records;
+	keys_format(spec->keys, spec->n_keys, spec->record_nbytes, ret_summary->type);
+	ret_summary->record_nbytes = spec->record_nbytes;
+	ret_summary->n_records_in = result->digest.n_records;
 }
 
 /* What all have found. */
-static int join(struct ranks *ranks, struct input *input, struct verify_result *found)
+static int combine_check_results(struct comm *comm, struct input *input, struct verify_result *result)
 {
-	uint64_t first = found->first_disorder ? found->first_disorder : UINT64_MAX;
-	int r = share_check_lists(ranks, input);
+	uint64_t first = result->first_disorder ? result->first_disorder : UINT64_MAX;
+	int r = distributed_check_manifests(comm, input);
 
 	if (r == 0)
-		r = ranks_least(ranks, &first, 1, 1);
-	found->first_disorder = first == UINT64_MAX ? 0 : first;
+		r = comm_allreduce_min(comm, &first, 1, 1);
+	result->first_disorder = first == UINT64_MAX ? 0 : first;
 	return r;
 }
 
-static int look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+static int probe_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
 {
-	int r = spec_open_inputs(spec, checker, ret);
+	int r = spec_open_inputs(spec, checker, ret_probe);
 
-	if (r == 0 && spec->ranks)
-		r = share_check_possible(spec, ret->input);
-	return r < 0 ? r : spec_learn(spec, ret);
+	if (r == 0 && spec->comm)
+		r = distributed_check_supported(spec, ret_probe->input);
+	return r < 0 ? r : spec_finish_probe(spec, ret_probe);
 }
 
 /* What is wrong with inputs for all ranks is said once. */
-static int look_together(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+static int probe_inputs_collectively(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
 {
-	const bool is_first = ranks_rank(spec->ranks) == 0;
-	int r = is_first ? look_at(spec, checker, ret) : 0;
+	const bool is_first = comm_rank(spec->comm) == 0;
+	int r = is_first ? probe_inputs(spec, checker, ret_probe) : 0;
 
-	r = share_agree_with_first(spec->ranks, r);
+	r = distributed_broadcast_status(spec->comm, r);
 	if (r == 0 && !is_first)
-		r = look_at(spec, checker, ret);
-	return r < 0 ? r : share_meet(&ret->spec);
+		r = probe_inputs(spec, checker, ret_probe);
+	return r < 0 ? r : distributed_compare_specs(&ret_probe->spec);
 }
 
 int sort_check(const struct sort_spec *spec, const char *checker,
 	       const struct sort_observer *observer, struct stats *stats,
-	       struct sort_facts *ret_facts, uint64_t *ret_disorder)
+	       struct sort_summary *ret_summary, uint64_t *ret_disorder)
 {
-	struct verify_result found;
-	struct looked_at looked_at = { 0 };
-	int r = spec->ranks ? look_together(spec, checker, &looked_at) :
-			      look_at(spec, checker, &looked_at);
+	struct verify_result result;
+	struct input_probe probe = { 0 };
+	int r = spec->comm ? probe_inputs_collectively(spec, checker, &probe) :
+			      probe_inputs(spec, checker, &probe);
 
-	if (r == 0 && observer->opened)
-		r = observer->opened(observer->context, &looked_at.spec, &looked_at.layout,
-				     looked_at.input);
+	if (r == 0 && observer->on_opened)
+		r = observer->on_opened(observer->context, &probe.spec, &probe.layout,
+				     probe.input);
 	if (r == 0)
-		r = check(&looked_at, stats, &found);
+		r = run_check(&probe, stats, &result);
 	if (r == 0)
-		r = input_check_state(looked_at.input);
-	if (r == 0 && spec->ranks)
-		r = join(spec->ranks, looked_at.input, &found);
+		r = input_check_state(probe.input);
+	if (r == 0 && spec->comm)
+		r = combine_check_results(spec->comm, probe.input, &result);
 	if (r == 0) {
-		note_facts(&looked_at, &found, ret_facts);
-		*ret_disorder = found.first_disorder;
+		fill_check_summary(&probe, &result, ret_summary);
+		*ret_disorder = result.first_disorder;
 	}
-	spec_look_away(&looked_at);
+	spec_close_probe(&probe);
 	return r;
 }

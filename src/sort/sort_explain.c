@@ -27,7 +27,7 @@ static int check_assumption(const struct job *job, const struct sort_spec *spec,
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
-	if (spec_has_ranks(spec) && spec->merges)
+	if (spec_is_distributed(spec) && spec->merge_inputs)
 		return fail(-EINVAL, "a merge by several ranks cannot be explained yet: what is "
 				     "told of ranks is of a sort");
 	if (assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
@@ -35,46 +35,46 @@ static int check_assumption(const struct job *job, const struct sort_spec *spec,
 				 "the size of the input is known, %" PRIu64
 				 " bytes: nothing need be assumed",
 				 nbytes);
-	if (spec_has_ranks(spec) && !assumed_nbytes && nbytes == INPUT_SIZE_UNKNOWN)
+	if (spec_is_distributed(spec) && !assumed_nbytes && nbytes == INPUT_SIZE_UNKNOWN)
 		return fail_hint(-EINVAL, HINT_ASSUME_SIZE, 0,
 				 "of an input of unknown size ranks have no parts");
-	return spec_has_ranks(spec) && !assumed_nbytes ? share_check_spec(spec) : 0;
+	return spec_is_distributed(spec) && !assumed_nbytes ? distributed_check_spec(spec) : 0;
 }
 
-static struct loads loads_of(const struct sort_spec *spec, const struct job *job)
+static struct stage_volumes estimate_stage_loads(const struct sort_spec *spec, const struct job *job)
 {
-	struct loads loads;
+	struct stage_volumes loads;
 
-	estimate_loads(&job->plan, &job->request, &loads);
+	estimate_volumes(&job->plan, &job->plan_request, &loads);
 	if (spec->verify)
-		loads.nbytes[PHASE_CHECK][STAGE_VERIFY] = loads.nbytes[PHASE_MERGE][STAGE_WRITE];
+		loads.nbytes[PHASE_VERIFY][STAGE_VERIFY] = loads.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE];
 	return loads;
 }
 
-static struct link_rates rates_of(const struct sort_spec *spec, const struct job *job)
+static struct stage_rates measure_link_rates(const struct sort_spec *spec, const struct job *job)
 {
-	struct link_request request = {
-		.nbytes = rates_trial_nbytes(&job->plan),
-		.budget_ns = LINKS_EXPLAIN_NS,
+	struct calibration_request request = {
+		.nbytes = calibrate_max_nbytes(&job->plan),
+		.budget_ns = CALIBRATE_EXPLAIN_NS,
 	};
-	struct link_rates rates = { 0 };
+	struct stage_rates rates = { 0 };
 
-	if (spec_has_ranks(spec))
+	if (spec_is_distributed(spec))
 		return rates;
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		request.wanted[stage] = true;
-	rates_measure(job, spec, &request, &rates);
+		request.stages[stage] = true;
+	calibrate_stages(job, spec, &request, &rates);
 	return rates;
 }
 
 /* What could be stored in the temporary directories. */
-static int find_temporary(const struct sort_spec *spec, const struct job *job, uint64_t *ret_nbytes)
+static int find_temp_space(const struct sort_spec *spec, const struct job *job, uint64_t *ret_nbytes)
 {
 	struct spill *spill = NULL;
 	int r;
 
 	r = spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs, spec->temp_limit_nbytes,
-		       job->plan.host_tier_nbytes, &spill);
+		       job->plan.host_spill_nbytes, &spill);
 	if (r == 0)
 		r = spill_free_nbytes(spill, ret_nbytes);
 	spill_close(spill);
@@ -82,30 +82,30 @@ static int find_temporary(const struct sort_spec *spec, const struct job *job, u
 }
 
 /* Directories that nothing is stored in need not be there, nor one that the sort would make. */
-static int find_temporary_room(const struct sort_spec *spec, const struct job *job,
-			       struct room *ret_room)
+static int check_temp_space(const struct sort_spec *spec, const struct job *job,
+			       struct disk_space *ret_space)
 {
-	struct room room = { .is_needed_known = true,
-			     .needed_nbytes = job->plan.most_temporary_nbytes };
-	const bool must_be_there = room.needed_nbytes && !spec->checkpoint_path;
-	struct messages *before;
+	struct disk_space space = { .is_needed_known = true,
+			     .needed_nbytes = job->plan.max_temp_nbytes };
+	const bool is_required = space.needed_nbytes && !spec->checkpoint_path;
+	struct diagnostics *saved_messages;
 	int r;
 
-	if (spec->n_ranks_assumed) {
-		*ret_room = room;
+	if (spec->n_assumed_ranks) {
+		*ret_space = space;
 		return 0;
 	}
-	before = must_be_there ? NULL : messages_enter(NULL);
-	r = find_temporary(spec, job, &room.available_nbytes);
-	if (!must_be_there)
-		messages_enter(before);
-	room.is_available_known = r == 0;
-	*ret_room = room;
-	return must_be_there ? r : 0;
+	saved_messages = is_required ? NULL : diagnostics_push(NULL);
+	r = find_temp_space(spec, job, &space.available_nbytes);
+	if (!is_required)
+		diagnostics_push(saved_messages);
+	space.is_available_known = r == 0;
+	*ret_space = space;
+	return is_required ? r : 0;
 }
 
 /* A pipe or a device. */
-static bool is_no_file(const char *path)
+static bool is_special_file(const char *path)
 {
 	struct stat status;
 
@@ -116,7 +116,7 @@ static bool is_no_file(const char *path)
  * Can there be such an output? It is opened, and is gone again; but a pipe or a device, where that
  * could be seen. The rest of what a sort refuses shows when it begins.
  */
-static int try_file(const char *path, const struct job *job)
+static int try_output_file(const char *path, const struct job *job)
 {
 	struct output *output;
 	const int r = output_open(job->io, path, 0, &output);
@@ -126,7 +126,7 @@ static int try_file(const char *path, const struct job *job)
 	return r;
 }
 
-static int try_parts(const struct sort_spec *spec, const struct job *job)
+static int try_part_files(const struct sort_spec *spec, const struct job *job)
 {
 	const uint32_t n = spec->n_part_files;
 	char *path;
@@ -136,7 +136,7 @@ static int try_parts(const struct sort_spec *spec, const struct job *job)
 		r = part_files_make_path(spec->output_path, n, i, &path);
 		if (r < 0)
 			break;
-		r = try_file(path, job);
+		r = try_output_file(path, job);
 		free(path);
 	}
 	return r;
@@ -144,77 +144,77 @@ static int try_parts(const struct sort_spec *spec, const struct job *job)
 
 static int try_output(const struct sort_spec *spec, const struct job *job)
 {
-	if (!spec->output_path || spec->checks || spec->n_ranks_assumed)
+	if (!spec->output_path || spec->check_only || spec->n_assumed_ranks)
 		return 0;
 	if (spec->n_part_files)
-		return try_parts(spec, job);
-	return is_no_file(spec->output_path) ? 0 : try_file(spec->output_path, job);
+		return try_part_files(spec, job);
+	return is_special_file(spec->output_path) ? 0 : try_output_file(spec->output_path, job);
 }
 
 /* In the directory that a file will be in; false if that cannot be found out. */
-static bool find_beside(const char *path, uint64_t *ret_nbytes)
+static bool find_free_space(const char *path, uint64_t *ret_nbytes)
 {
 	const char *slash = strrchr(path, '/');
 	char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	struct statvfs space;
-	const bool is_there = directory && statvfs(directory, &space) == 0;
+	const bool is_known = directory && statvfs(directory, &space) == 0;
 
-	if (is_there)
+	if (is_known)
 		*ret_nbytes = (uint64_t)space.f_bavail * space.f_frsize;
 	free(directory);
-	return is_there;
+	return is_known;
 }
 
-static struct room output_room(const struct sort_spec *spec, const struct job *job)
+static struct disk_space output_disk_space(const struct sort_spec *spec, const struct job *job)
 {
-	struct room room = { .needed_nbytes = result_expected_nbytes(spec, job) };
+	struct disk_space space = { .needed_nbytes = sort_output_expected_nbytes(spec, job) };
 
-	room.is_needed_known = room.needed_nbytes != OUTPUT_SIZE_UNKNOWN;
-	if (spec->output_path && !spec->n_ranks_assumed)
-		room.is_available_known = find_beside(spec->output_path, &room.available_nbytes);
-	return room;
+	space.is_needed_known = space.needed_nbytes != OUTPUT_SIZE_UNKNOWN;
+	if (spec->output_path && !spec->n_assumed_ranks)
+		space.is_available_known = find_free_space(spec->output_path, &space.available_nbytes);
+	return space;
 }
 
 /*
  * Would it be written in order? What standard output is, the plan being written to it, does not say
  * what it will be: it may be a pipe.
  */
-static bool may_be_ordered(const struct sort_spec *spec)
+static bool may_write_in_order(const struct sort_spec *spec)
 {
-	if (spec_has_ranks(spec)) /* who need a file */
+	if (spec_is_distributed(spec)) /* who need a file */
 		return false;
-	return spec->zstd_level > 0 || !spec->output_path || is_no_file(spec->output_path);
+	return spec->zstd_level > 0 || !spec->output_path || is_special_file(spec->output_path);
 }
 
 /* Is nothing to be read, since the input is not this one? */
 static bool is_input_assumed(const struct sort_spec *spec, const struct assumptions *assumed)
 {
-	return spec_has_ranks(spec) && assumed->nbytes && spec->said != RECORDS_CHOICES;
+	return spec_is_distributed(spec) && assumed->nbytes && spec->record_spec != RECORD_SPEC_REQUESTS;
 }
 
-static int make_plan(struct settled *settled, struct setup *setup, struct job *job)
+static int make_plan(struct resolved_spec *resolved, struct setup *setup, struct job *job)
 {
-	const struct sort_spec *spec = &settled->spec;
+	const struct sort_spec *spec = &resolved->spec;
 	int r = check_assumption(job, spec, setup->assumed_nbytes);
 
-	if (r == 0 && !settled->is_done)
-		r = setup_look_ahead(settled, job, false);
+	if (r == 0 && !resolved->is_resolved)
+		r = setup_probe_inputs(resolved, job, false);
 	if (r < 0)
 		return r;
-	setup->counts_first = around_counts_first(spec, &settled->header, may_be_ordered(spec));
+	setup->needs_count_first = output_framing_needs_count(spec, &resolved->header, may_write_in_order(spec));
 	return setup_open(setup, job);
 }
 
 static void explain_ranks(const struct job *job, const struct setup *setup,
 			  const struct assumptions *assumed, struct explanation *explanation)
 {
-	if (!spec_has_ranks(setup->spec))
+	if (!spec_is_distributed(setup->spec))
 		return;
 	explanation->rank_rates = assumed->rank_rates;
-	rank_rates_assume(&explanation->rank_rates);
-	rank_loads_find(&job->plan, &job->request, &explanation->rank_rates,
+	rank_rates_set_defaults(&explanation->rank_rates);
+	cluster_estimate_make(&job->plan, &job->plan_request, &explanation->rank_rates,
 			&explanation->rank_loads);
-	explanation->rank_loads.all_nbytes = setup_input_nbytes(job, setup);
+	explanation->rank_loads.total_input_nbytes = setup_input_nbytes(job, setup);
 	explanation->is_size_assumed = input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN;
 }
 
@@ -224,42 +224,42 @@ int sort_explain(const struct sort_spec *given, const struct assumptions *assume
 {
 	struct job job = { .stats = stats };
 	struct sort_spec spec = *given;
-	struct settled settled;
+	struct resolved_spec resolved;
 	struct setup setup = {
-		.spec = &settled.spec,
-		.explains = true,
+		.spec = &resolved.spec,
+		.explain_only = true,
 		.ordered_output = spec.zstd_level > 0,
 		.assumed_nbytes = assumed->nbytes,
 	};
-	struct room temporary;
+	struct disk_space temporary;
 	int r;
 
 	if (is_input_assumed(&spec, assumed))
 		spec.format = FORMAT_RAW;
-	r = setup_open_inputs(&spec, observer, &settled, &job);
+	r = setup_open_inputs(&spec, observer, &resolved, &job);
 	if (r == 0)
-		r = make_plan(&settled, &setup, &job);
+		r = make_plan(&resolved, &setup, &job);
 	if (r == 0)
-		r = try_output(&settled.spec, &job);
+		r = try_output(&resolved.spec, &job);
 	if (r == 0)
-		r = find_temporary_room(&settled.spec, &job, &temporary);
+		r = check_temp_space(&resolved.spec, &job, &temporary);
 	if (r == 0) {
 		*ret_explanation = (struct explanation){
 			.content = input_content(job.input),
-			.temporary = temporary,
-			.output = output_room(&settled.spec, &job),
+			.temp_space = temporary,
+			.output_space = output_disk_space(&resolved.spec, &job),
 			.plan = job.plan,
-			.loads = loads_of(&settled.spec, &job),
-			.rates = rates_of(&settled.spec, &job),
-			.facts = { .record_nbytes = settled.spec.record_nbytes,
+			.loads = estimate_stage_loads(&resolved.spec, &job),
+			.rates = measure_link_rates(&resolved.spec, &job),
+			.summary = { .record_nbytes = resolved.spec.record_nbytes,
 				   .n_passes = job.plan.n_passes },
 		};
-		keys_format(settled.spec.keys, settled.spec.n_keys, settled.spec.record_nbytes,
-			    ret_explanation->facts.type);
-		facts_note_plan(&job.plan, &ret_explanation->facts);
+		keys_format(resolved.spec.keys, resolved.spec.n_keys, resolved.spec.record_nbytes,
+			    ret_explanation->summary.type);
+		sort_summary_set_plan(&job.plan, &ret_explanation->summary);
 		explain_ranks(&job, &setup, assumed, ret_explanation);
 	}
 	setup_close(&job);
-	setup_close_inputs(&settled, &job);
+	setup_close_inputs(&resolved, &job);
 	return r;
 }

@@ -17,13 +17,13 @@
 #include "src/sort/setup.h"
 
 /* Of an input of known size, the records that are written; with -u at most. */
-static uint64_t n_records_out(const struct sort_spec *spec, const struct job *job)
+static uint64_t n_output_records(const struct sort_spec *spec, const struct job *job)
 {
 	uint64_t n = input_total_nbytes(job->input) / job->layout->record_nbytes;
 
-	if (spec->n_parts)
-		n = sort_spec_part_end(spec, spec->part, n) -
-		    sort_spec_part_end(spec, spec->part - 1, n);
+	if (spec->n_shards)
+		n = spec_shard_end(spec, spec->shard, n) -
+		    spec_shard_end(spec, spec->shard - 1, n);
 	return n < job->limit ? n : job->limit;
 }
 
@@ -31,89 +31,89 @@ static uint64_t n_records_out(const struct sort_spec *spec, const struct job *jo
  * With -u the size is not known before the end; reserving for all records would be asking for too
  * much. Nor is it if the output is compressed.
  */
-uint64_t result_expected_nbytes(const struct sort_spec *spec, const struct job *job)
+uint64_t sort_output_expected_nbytes(const struct sort_spec *spec, const struct job *job)
 {
 	if (spec->unique || spec->zstd_level ||
 	    input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
 		return OUTPUT_SIZE_UNKNOWN;
-	return around_nbytes(job->input, spec->header_nbytes) +
-	       n_records_out(spec, job) * job->layout->output_nbytes;
+	return output_framing_nbytes(job->input, spec->header_nbytes) +
+	       n_output_records(spec, job) * job->layout->output_nbytes;
 }
 
 /* What is written for a record can be longer than it is: --argsort, keys that overlap. */
-int result_check_size(const struct sort_spec *spec, const struct job *job)
+int sort_output_check_size(const struct sort_spec *spec, const struct job *job)
 {
-	const size_t nbytes_each = job->layout->output_nbytes;
+	const size_t item_nbytes = job->layout->output_nbytes;
 	uint64_t n, nbytes;
 
 	if (spec->unique || input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
 		return 0;
-	n = n_records_out(spec, job);
-	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
-	    !__builtin_add_overflow(nbytes, around_nbytes(job->input, spec->header_nbytes),
+	n = n_output_records(spec, job);
+	if (!__builtin_mul_overflow(n, item_nbytes, &nbytes) &&
+	    !__builtin_add_overflow(nbytes, output_framing_nbytes(job->input, spec->header_nbytes),
 				    &nbytes) &&
 	    nbytes <= INT64_MAX)
 		return 0;
 	return fail(-EFBIG,
 		    "%" PRIu64 " records of %zu bytes in the output are too many: it can have at "
 		    "most 2^63 - 1 bytes, as any file",
-		    n, nbytes_each);
+		    n, item_nbytes);
 }
 
 /* --- opening --- */
 
-static int open_parts(struct result *result)
+static int open_part_files(struct sort_output *out)
 {
-	const struct sort_spec *spec = result->spec;
-	const uint64_t nbytes = result_expected_nbytes(spec, result->job);
-	struct output_space_to_come to_come = { 0 };
-	int r = part_files_open(result->job->io, spec->output_path, spec->n_part_files,
-				&result->part_files);
+	const struct sort_spec *spec = out->spec;
+	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
+	struct space_released_later released_later = { 0 };
+	int r = part_files_open(out->job->io, spec->output_path, spec->n_part_files,
+				&out->part_files);
 
-	for (uint32_t i = 0; i <= result->n_files && r == 0; i++)
-		r = output_open(result->job->io, part_files_path(result->part_files, i),
-				OUTPUT_SIZE_UNKNOWN, &result->outputs[i]);
-	if (result->checkpoint)
-		checkpoint_space_to_come(result->checkpoint, &to_come);
+	for (uint32_t i = 0; i <= out->n_files && r == 0; i++)
+		r = output_open(out->job->io, part_files_path(out->part_files, i),
+				OUTPUT_SIZE_UNKNOWN, &out->outputs[i]);
+	if (out->checkpoint)
+		checkpoint_space_released_later(out->checkpoint, &released_later);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_room(result->outputs[0], nbytes, &to_come) :
+		       output_check_space(out->outputs[0], nbytes, &released_later) :
 		       r;
 }
 
-static int open_file(struct result *result)
+static int open_single_file(struct sort_output *out)
 {
-	const struct sort_spec *spec = result->spec;
-	const uint64_t nbytes = result_expected_nbytes(spec, result->job);
+	const struct sort_spec *spec = out->spec;
+	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
 	int r;
 
-	if (result->checkpoint)
-		r = checkpoint_open_output(result->checkpoint, nbytes, &result->outputs[0]);
+	if (out->checkpoint)
+		r = checkpoint_open_output(out->checkpoint, nbytes, &out->outputs[0]);
 	else
-		r = output_open_given(result->job->io, spec->output_path, spec->given_output,
-				      nbytes, &result->outputs[0]);
-	if (r == 0 && spec->checkpoint_path && !output_is_atomic(result->outputs[0]))
+		r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint,
+				      nbytes, &out->outputs[0]);
+	if (r == 0 && spec->checkpoint_path && !output_is_atomic(out->outputs[0]))
 		r = fail(-EINVAL, "%s: is no regular file, which could be written anew",
-			 output_name(result->outputs[0]));
+			 output_name(out->outputs[0]));
 	if (r == 0 && spec->zstd_level)
-		r = output_compress(result->outputs[0], spec->zstd_level,
+		r = output_compress(out->outputs[0], spec->zstd_level,
 				    setup_n_compressors(spec));
 	return r;
 }
 
 /* An input's place is only taken by all that is in it, and when that is complete. */
-static int check_input(const struct result *result, const struct output *output,
-		       struct file_identity identity)
+static int check_replaced_input(const struct sort_output *out, const struct output *output,
+		       struct file_id identity)
 {
-	const uint64_t nbytes = input_nbytes_before(result->job->input, identity);
+	const uint64_t nbytes = input_start_offset(out->job->input, identity);
 
 	if (!output_is_atomic(output))
 		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 				 "%s: is an input and the output at the same time",
 				 output_name(output));
-	if (result_has_parts(result))
+	if (sort_output_is_split(out))
 		return fail(-EINVAL, "%s: is an input; no part file can replace it",
 			    output_name(output));
-	if (result->spec->n_parts)
+	if (out->spec->n_shards)
 		return fail(-EINVAL,
 			    "%s: is an input, and only one shard of it would be left; let the "
 			    "output go to another file",
@@ -127,25 +127,25 @@ static int check_input(const struct result *result, const struct output *output,
 		    output_name(output), nbytes);
 }
 
-static int check_inputs(struct result *result)
+static int check_output_is_no_input(struct sort_output *out)
 {
-	for (uint32_t i = 0; i < result->n_files; i++) {
-		const struct output *output = result->outputs[i];
-		const struct input *input = result->job->input;
-		struct file_identity identity;
+	for (uint32_t i = 0; i < out->n_files; i++) {
+		const struct output *output = out->outputs[i];
+		const struct input *input = out->job->input;
+		struct file_id identity;
 		int r;
 
-		if (!output || !output_identity(output, &identity))
+		if (!output || !output_target_file_id(output, &identity))
 			continue;
-		if (input_has_listed_file(input, identity))
+		if (input_has_manifest_file(input, identity))
 			return fail(-EINVAL,
 				    "%s: is a part file of an input, or its part manifest; "
 				    "let the output go to another file",
 				    output_name(output));
 		if (!input_has_file(input, identity))
 			continue;
-		result->is_input = true;
-		r = check_input(result, output, identity);
+		out->replaces_input = true;
+		r = check_replaced_input(out, output, identity);
 		if (r < 0)
 			return r;
 	}
@@ -153,331 +153,331 @@ static int check_inputs(struct result *result)
 }
 
 /* Whoever waits to read or to write need not wait any longer. */
-static void end_early(void *context)
+static void cancel_waiting_io(void *context)
 {
-	struct result *result = context;
+	struct sort_output *out = context;
 
-	input_cancel(result->job->input);
-	result_cancel(result);
+	input_cancel(out->job->input);
+	sort_output_cancel(out);
 }
 
-int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
-		struct result *result)
+int sort_output_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
+		struct sort_output *out)
 {
 	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
 	int r;
 
-	*result = (struct result){ .spec = spec, .job = job, .n_files = n };
-	if (checkpoint && sort_spec_keeps_output(spec))
-		result->checkpoint = checkpoint;
+	*out = (struct sort_output){ .spec = spec, .job = job, .n_files = n };
+	if (checkpoint && spec_checkpoints_output(spec))
+		out->checkpoint = checkpoint;
 	if (checkpoint)
-		checkpoint_get_owner(checkpoint, &result->owner);
-	pthread_mutex_init(&result->lock, NULL);
-	result->outputs = calloc(n + UINT64_C(1), sizeof *result->outputs);
-	result->files = calloc(n, sizeof *result->files);
-	if (!result->outputs || !result->files)
+		checkpoint_get_orphan_owner(checkpoint, &out->owner);
+	pthread_mutex_init(&out->lock, NULL);
+	out->outputs = calloc(n + UINT64_C(1), sizeof *out->outputs);
+	out->files = calloc(n, sizeof *out->files);
+	if (!out->outputs || !out->files)
 		return fail(-ENOMEM, "no memory for %u outputs", n);
 	for (uint32_t i = 0; i < n; i++)
-		result->files[i].end = UINT64_MAX;
-	if (spec->ranks)
-		r = result_open_shared(result, result_expected_nbytes(spec, job));
+		out->files[i].end = UINT64_MAX;
+	if (spec->comm)
+		r = sort_output_open_shared(out, sort_output_expected_nbytes(spec, job));
 	else
-		r = result_has_parts(result) ? open_parts(result) : open_file(result);
+		r = sort_output_is_split(out) ? open_part_files(out) : open_single_file(out);
 	if (r < 0)
 		return r;
-	cancellation_watch(spec->cancellation, end_early, result);
-	return check_inputs(result);
+	cancellation_set_wakeup(spec->cancellation, cancel_waiting_io, out);
+	return check_output_is_no_input(out);
 }
 
-struct output *result_output(const struct result *result)
+struct output *sort_output_single_file(const struct sort_output *out)
 {
-	return result->outputs && !result_has_parts(result) ? result->outputs[0] : NULL;
+	return out->outputs && !sort_output_is_split(out) ? out->outputs[0] : NULL;
 }
 
-const char *result_name(const struct result *result)
+const char *sort_output_name(const struct sort_output *out)
 {
-	return result_has_parts(result) ? result->spec->output_path :
-					  output_name(result->outputs[0]);
+	return sort_output_is_split(out) ? out->spec->output_path :
+					  output_name(out->outputs[0]);
 }
 
-bool result_is_ordered(const struct result *result)
+bool sort_output_is_ordered(const struct sort_output *out)
 {
-	return result->spec->zstd_level ||
-	       (!result_has_parts(result) && output_is_ordered(result->outputs[0]));
+	return out->spec->zstd_level ||
+	       (!sort_output_is_split(out) && output_is_ordered(out->outputs[0]));
 }
 
-uint64_t result_file_nbytes(const struct layout *layout)
+uint64_t sort_output_file_memory_nbytes(const struct layout *layout)
 {
-	return sizeof(struct result_file) + sizeof(struct part_note) + output_memory_nbytes() +
+	return sizeof(struct output_file) + sizeof(struct part_stats) + output_memory_nbytes() +
 	       2 * layout_edge_nbytes(layout);
 }
 
 /* --- where it goes --- */
 
 /* So many files at most have each a descriptor and a queue of its own to go past the cache by. */
-enum { MOST_DIRECT_FILES = 32 };
+enum { MAX_DIRECT_FILES = 32 };
 
 /* And these are made ready, of which each has some mappings open. */
-enum { MOST_READY_FILES = 32 };
+enum { MAX_PREFAULT_FILES = 32 };
 
-static void choose_way_of(struct output *output, enum page_cache_use use)
+static void set_file_io_mode(struct output *output, enum cache_policy policy)
 {
-	switch (use) {
-	case PAGE_CACHE_IS_TOO_SMALL:
-		output_pass_by_cache(output);
+	switch (policy) {
+	case CACHE_BYPASS:
+		output_bypass_cache(output);
 		break;
-	case PAGE_CACHE_MAY_HOLD:
-		output_try_both_ways(output);
+	case CACHE_ADAPTIVE:
+		output_use_adaptive_io(output);
 		break;
-	case PAGE_CACHE_HOLDS:
+	case CACHE_USE:
 		break;
 	}
 }
 
 /* With less it is over before it can pay. */
-static const uint64_t least_ready_nbytes = UINT64_C(512) << 20;
+static const uint64_t min_prefault_nbytes = UINT64_C(512) << 20;
 
 /* Of the processors, a part: others are about to read. */
-enum { READYING_THREADS_PART = 4 };
+enum { PREFAULT_THREADS_DIVISOR = 4 };
 
 /* Will runs be merged into it from several places at once, and is it known where files begin? */
-static bool can_be_made_ready(const struct result *result)
+static bool can_prefault(const struct sort_output *out)
 {
-	const struct sort_spec *spec = result->spec;
+	const struct sort_spec *spec = out->spec;
 
-	return result->n_files <= MOST_READY_FILES && !spec->parts_at_keys && !spec->ranks &&
-	       !spec->merges && !spec->checkpoint_path && spec->n_ranges != 1;
+	return out->n_files <= MAX_PREFAULT_FILES && !spec->split_by_keys && !spec->comm &&
+	       !spec->merge_inputs && !spec->checkpoint_path && spec->n_partitions != 1;
 }
 
-static uint32_t n_usual_ranges(const struct sort_spec *spec)
+static uint32_t default_n_partitions(const struct sort_spec *spec)
 {
-	return spec->n_ranges ? spec->n_ranges :
-				plan_meet_files(PLAN_USUAL_RANGES, spec->n_part_files);
+	return spec->n_partitions ? spec->n_partitions :
+				plan_round_to_files(PLAN_DEFAULT_MAX_PARTITIONS, spec->n_part_files);
 }
 
 /* Free memory: neither the input nor anything else should leave the page cache for it. */
-void result_make_ready(struct result *result)
+void sort_output_start_prefault(struct sort_output *out)
 {
-	const struct sort_spec *spec = result->spec;
-	const uint64_t nbytes = result_expected_nbytes(spec, result->job);
-	const unsigned n_threads = setup_n_threads(spec) / READYING_THREADS_PART;
+	const struct sort_spec *spec = out->spec;
+	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
+	const unsigned n_threads = setup_n_threads(spec) / PREFAULT_THREADS_DIVISOR;
 
-	if (nbytes == OUTPUT_SIZE_UNKNOWN || nbytes < least_ready_nbytes || n_threads == 0 ||
-	    !can_be_made_ready(result) || nbytes / 4 * 5 > memory_free_nbytes("") ||
-	    !output_has_ample_room(result->outputs[0], nbytes))
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || nbytes < min_prefault_nbytes || n_threads == 0 ||
+	    !can_prefault(out) || nbytes / 4 * 5 > memory_free_nbytes("") ||
+	    !output_has_ample_space(out->outputs[0], nbytes))
 		return;
-	if (result_has_parts(result))
-		result_expect_parts(result, n_records_out(spec, result->job));
-	output_make_ready(result->outputs, result->n_files, n_usual_ranges(spec), n_threads);
+	if (sort_output_is_split(out))
+		sort_output_set_part_sizes(out, n_output_records(spec, out->job));
+	output_start_prefault(out->outputs, out->n_files, default_n_partitions(spec), n_threads);
 }
 
-void result_stop_readying(struct result *result)
+void sort_output_stop_prefault(struct sort_output *out)
 {
-	for (uint32_t i = 0; i < result->n_files; i++)
-		output_stop_readying(result->outputs[i]);
+	for (uint32_t i = 0; i < out->n_files; i++)
+		output_stop_prefault(out->outputs[i]);
 }
 
 /* Of ranks each writes nearly as much. */
-enum page_cache_use result_use(const struct result *result)
+enum cache_policy sort_output_cache_policy(const struct sort_output *out)
 {
-	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
-	const unsigned n = result->spec->ranks ? ranks_size(result->spec->ranks) : 1;
+	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
+	const unsigned n = out->spec->comm ? comm_size(out->spec->comm) : 1;
 
-	return nbytes == OUTPUT_SIZE_UNKNOWN ? PAGE_CACHE_HOLDS :
-					       page_cache_use(result->job, nbytes / n);
+	return nbytes == OUTPUT_SIZE_UNKNOWN ? CACHE_USE :
+					       cache_policy_choose(out->job, nbytes / n);
 }
 
-static void choose_way(struct result *result, enum page_cache_use use)
+static void set_io_mode(struct sort_output *out, enum cache_policy policy)
 {
-	for (uint32_t i = 0; i < result->n_files; i++)
-		if (!result->outputs[i])
+	for (uint32_t i = 0; i < out->n_files; i++)
+		if (!out->outputs[i])
 			continue;
-		else if (result->n_files <= MOST_DIRECT_FILES)
-			choose_way_of(result->outputs[i], use);
-		else if (use == PAGE_CACHE_IS_TOO_SMALL)
-			output_write_behind(result->outputs[i]);
+		else if (out->n_files <= MAX_DIRECT_FILES)
+			set_file_io_mode(out->outputs[i], policy);
+		else if (policy == CACHE_BYPASS)
+			output_write_behind(out->outputs[i]);
 }
 
-void result_choose_way(struct result *result, enum page_cache_use use)
+void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy policy)
 {
-	result->use = use;
-	if (!result->job->plan.fits)
-		result_stop_readying(result); /* what is stored needs the memory more */
-	choose_way(result, use);
+	out->cache_policy = policy;
+	if (!out->job->plan.fits_in_memory)
+		sort_output_stop_prefault(out); /* what is stored needs the memory more */
+	set_io_mode(out, policy);
 }
 
 /* How much has come through a pipe is known only now. */
-void result_choose_way_late(struct result *result, uint64_t nbytes)
+void sort_output_choose_io_mode_late(struct sort_output *out, uint64_t nbytes)
 {
-	const struct sort_spec *spec = result->spec;
+	const struct sort_spec *spec = out->spec;
 
-	if (input_total_nbytes(result->job->input) == INPUT_SIZE_UNKNOWN && !spec->merges &&
+	if (input_total_nbytes(out->job->input) == INPUT_SIZE_UNKNOWN && !spec->merge_inputs &&
 	    !spec->zstd_level)
-		choose_way(result, page_cache_use(result->job, nbytes));
+		set_io_mode(out, cache_policy_choose(out->job, nbytes));
 }
 
 /* --- the end --- */
 
 /* Would gsort, which read the input as records, take the output for something else? */
-static void warn_of_format(const struct result *result, const struct output *output)
+static void warn_ambiguous_format(const struct sort_output *out, const struct output *output)
 {
-	struct format_rules rules = framing_rules(input_framing(result->job->input));
+	struct format_rules rules = framing_rules(input_framing(out->job->input));
 	unsigned char first[FORMAT_HEAD_NBYTES];
 	const struct format_view view = {
 		.head = first,
-		.n_head = output_first_bytes(output, first, sizeof first),
+		.head_nbytes = output_first_bytes(output, first, sizeof first),
 		.nbytes = FORMAT_SIZE_UNKNOWN,
 	};
 	const struct format *format;
 
-	rules.choice = FORMAT_AUTO;
-	if (input_fields(result->job->input)) /* it is what it seems to be */
+	rules.mode = FORMAT_AUTO;
+	if (input_fields(out->job->input)) /* it is what it seems to be */
 		return;
-	if (format_recognise(&view, &rules, &format) == 0 && format)
-		warn_hint(HINT_READ_AS_RECORDS, 0,
+	if (format_detect(&view, &rules, &format) == 0 && format)
+		warn_hint(HINT_READ_AS_RAW, 0,
 			  "%s: begins as what is %s does, and would be taken for that",
 			  output_name(output), format_name(format));
 }
 
-void result_add_ways(struct result *result)
+void sort_output_add_io_stats(struct sort_output *out)
 {
-	for (uint32_t i = 0; i < result->n_files; i++)
-		if (result->outputs[i]) {
-			const struct file_writer_ways ways = output_ways(result->outputs[i]);
+	for (uint32_t i = 0; i < out->n_files; i++)
+		if (out->outputs[i]) {
+			const struct file_writer_stats stats = output_get_io_stats(out->outputs[i]);
 
-			result->ways.cached_nbytes += ways.cached_nbytes;
-			result->ways.direct_nbytes += ways.direct_nbytes;
-			result->ways.mapped_nbytes += ways.mapped_nbytes;
+			out->io_stats.cached_nbytes += stats.cached_nbytes;
+			out->io_stats.direct_nbytes += stats.direct_nbytes;
+			out->io_stats.mmap_nbytes += stats.mmap_nbytes;
 		}
 }
 
-static int commit_file(struct result *result)
+static int commit_file(struct sort_output *out)
 {
-	const enum output_durability durability = result->spec->fsync ? OUTPUT_SYNC_ALL :
-						  result->is_input    ? OUTPUT_SYNC_DATA :
+	const enum output_durability durability = out->spec->fsync ? OUTPUT_SYNC_ALL :
+						  out->replaces_input    ? OUTPUT_SYNC_DATA :
 									OUTPUT_UNSYNCED;
-	struct output *output = result->outputs[0];
+	struct output *output = out->outputs[0];
 	int r = 0;
 
-	warn_of_format(result, output);
-	if (result->checkpoint)
-		r = checkpoint_finish(result->checkpoint, output);
+	warn_ambiguous_format(out, output);
+	if (out->checkpoint)
+		r = checkpoint_finish(out->checkpoint, output);
 	if (r == 0)
 		r = output_complete(output, durability);
 	if (r == 0)
-		r = input_check_state(result->job->input);
+		r = input_check_state(out->job->input);
 	if (r < 0)
 		return r;
-	result->outputs[0] = NULL;
+	out->outputs[0] = NULL;
 	return output_commit(output, durability);
 }
 
-static enum parts_content content_of(const struct result *result)
+static enum part_file_content part_content(const struct sort_output *out)
 {
-	return header_counts(result->around->header) ? PARTS_NPY : PARTS_RECORDS;
+	return output_header_has_count(out->framing->header) ? PART_CONTENT_NPY : PART_CONTENT_RECORDS;
 }
 
-static int verify_list(struct output *list, const char *text)
+static int verify_manifest(struct output *manifest, const char *text)
 {
 	const size_t nbytes = strlen(text);
-	char *found = malloc(nbytes);
-	int r = found ? output_read_at(list, 0, found, nbytes) :
+	char *readback = malloc(nbytes);
+	int r = readback ? output_read_at(manifest, 0, readback, nbytes) :
 			fail(-ENOMEM, "no memory for a part manifest");
 
-	if (r == 0 && memcmp(found, text, nbytes) != 0)
-		r = account_fail_verify(output_name(list));
-	free(found);
+	if (r == 0 && memcmp(readback, text, nbytes) != 0)
+		r = integrity_fail_verify(output_name(manifest));
+	free(readback);
 	return r;
 }
 
 /* All parts are complete, and have their size: tell it in the list. *ret_text: to be freed. */
-static int write_list(struct result *result, const struct part_place *places, char **ret_text)
+static int write_manifest(struct sort_output *out, const struct part_file_info *files, char **ret_text)
 {
-	struct output *list = result->outputs[result->n_files];
-	int r = part_notes_list(&result->notes, content_of(result), places, ret_text);
+	struct output *manifest = out->outputs[out->n_files];
+	int r = part_stats_format_manifest(&out->part_stats, part_content(out), files, ret_text);
 
 	if (r < 0)
 		return r;
-	r = output_write_at(list, 0, *ret_text, strlen(*ret_text));
-	return r == 0 && result->spec->verify ? verify_list(list, *ret_text) : r;
+	r = output_write_at(manifest, 0, *ret_text, strlen(*ret_text));
+	return r == 0 && out->spec->verify ? verify_manifest(manifest, *ret_text) : r;
 }
 
-static int complete_parts(struct result *result, enum output_durability durability, char **ret_text)
+static int complete_part_files(struct sort_output *out, enum output_durability durability, char **ret_text)
 {
-	struct part_place *places = calloc(result->n_files, sizeof *places);
-	int r = places ? 0 : fail(-ENOMEM, "no memory for %u part files", result->n_files);
+	struct part_file_info *files = calloc(out->n_files, sizeof *files);
+	int r = files ? 0 : fail(-ENOMEM, "no memory for %u part files", out->n_files);
 
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
 		struct stat status;
 
-		r = output_settle(result->outputs[i], &status);
+		r = output_finalize(out->outputs[i], &status);
 		if (r == 0)
-			r = output_complete(result->outputs[i], durability);
+			r = output_complete(out->outputs[i], durability);
 		if (r == 0)
-			places[i] = (struct part_place){ part_files_name(result->part_files, i),
+			files[i] = (struct part_file_info){ part_files_name(out->part_files, i),
 							 (uint64_t)status.st_size };
 	}
 	if (r == 0)
-		r = write_list(result, places, ret_text);
+		r = write_manifest(out, files, ret_text);
 	if (r == 0)
-		r = output_complete(result->outputs[result->n_files], durability);
-	free(places);
+		r = output_complete(out->outputs[out->n_files], durability);
+	free(files);
 	return r;
 }
 
-static int commit_parts(struct result *result)
+static int commit_part_files(struct sort_output *out)
 {
-	const bool is_durable = result->spec->fsync;
-	char *list = NULL;
-	int r = complete_parts(result, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED, &list);
+	const bool is_durable = out->spec->fsync;
+	char *manifest = NULL;
+	int r = complete_part_files(out, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED, &manifest);
 
 	if (r == 0)
-		r = input_check_state(result->job->input);
+		r = input_check_state(out->job->input);
 	if (r == 0)
-		r = part_files_commit(result->part_files, result->outputs, list, is_durable);
-	free(list);
+		r = part_files_commit(out->part_files, out->outputs, manifest, is_durable);
+	free(manifest);
 	return r;
 }
 
-int result_commit(struct result *result)
+int sort_output_commit(struct sort_output *out)
 {
 	int r;
 
-	cancellation_leave(result->spec->cancellation);
-	r = cancellation_check(result->spec->cancellation);
+	cancellation_clear_wakeup(out->spec->cancellation);
+	r = cancellation_check(out->spec->cancellation);
 	if (r < 0)
 		return r;
-	result_add_ways(result);
-	r = result_has_parts(result) ? commit_parts(result) : commit_file(result);
-	result->is_committed = r == 0;
+	sort_output_add_io_stats(out);
+	r = sort_output_is_split(out) ? commit_part_files(out) : commit_file(out);
+	out->is_committed = r == 0;
 	return r;
 }
 
-void result_abort(struct result *result)
+void sort_output_abort(struct sort_output *out)
 {
-	if (!result->spec)
+	if (!out->spec)
 		return;
-	cancellation_leave(result->spec->cancellation);
-	if (result->is_joined && result_has_parts(result) && result->names && !result->is_committed)
-		result_join_to_abort(result);
-	for (uint32_t i = 0; result->outputs && i <= result->n_files; i++)
-		output_abort(result->outputs[i]);
-	result_close_frames(result);
-	free(result->outputs);
-	free(result->files);
-	for (uint32_t i = 0; result->paths && i < result->n_files; i++)
-		free(result->paths[i]);
-	free(result->paths);
-	free(result->names);
-	free(result->begins);
-	part_notes_close(&result->notes);
-	part_files_close(result->part_files);
-	pthread_mutex_destroy(&result->lock);
-	result->begins = NULL;
-	result->outputs = NULL;
-	result->files = NULL;
-	result->names = NULL;
-	result->paths = NULL;
-	result->part_files = NULL;
-	result->spec = NULL;
+	cancellation_clear_wakeup(out->spec->cancellation);
+	if (out->joined && sort_output_is_split(out) && out->names && !out->is_committed)
+		sort_output_reopen_to_abort(out);
+	for (uint32_t i = 0; out->outputs && i <= out->n_files; i++)
+		output_abort(out->outputs[i]);
+	sort_output_close_zst(out);
+	free(out->outputs);
+	free(out->files);
+	for (uint32_t i = 0; out->paths && i < out->n_files; i++)
+		free(out->paths[i]);
+	free(out->paths);
+	free(out->names);
+	free(out->rank_begin);
+	part_stats_close(&out->part_stats);
+	part_files_close(out->part_files);
+	pthread_mutex_destroy(&out->lock);
+	out->rank_begin = NULL;
+	out->outputs = NULL;
+	out->files = NULL;
+	out->names = NULL;
+	out->paths = NULL;
+	out->part_files = NULL;
+	out->spec = NULL;
 }

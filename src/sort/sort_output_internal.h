@@ -11,72 +11,72 @@
 #include "src/sort/sort_output.h"
 
 /* Of all that is open: writes that wait must return; and how it was written. */
-void result_cancel(struct result *result);
-void result_add_ways(struct result *result);
+void sort_output_cancel(struct sort_output *out);
+void sort_output_add_io_stats(struct sort_output *out);
 
-/* Before result_begin(): of so many records equal parts will be made, each of a size known then. */
-void result_expect_parts(struct result *result, uint64_t n_records);
+/* Before sort_output_begin(): of so many records equal parts will be made, each of a size known then. */
+void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records);
 
 /*
  * Of several ranks: open what all of them write to. The first rank begins the files; the others
  * join the only one, or are told the names of several, of which each then joins those that records
  * of [begin, end) go to. nbytes: of all, as of output_open(). The same returns.
  */
-int result_open_shared(struct result *result, uint64_t nbytes);
-int result_join_parts(struct result *result);
+int sort_output_open_shared(struct sort_output *out, uint64_t nbytes);
+int sort_output_open_shared_parts(struct sort_output *out);
 
 /*
  * Before anything is written to the file, by this rank: it will have nbytes. Their space is
  * reserved, if that can be done while others write to it. The same returns: a file may not be so
  * large.
  */
-int result_share_file(struct result *result, uint32_t i, uint64_t nbytes);
+int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes);
 
 /*
  * Of what is written at `offset` of a file, *ret_kept bytes at the front are another rank's to
  * write, and are kept for it; and, when all has been written, pass them on. Every rank calls the
  * second. The same returns.
  */
-int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
-		     size_t nbytes, size_t *ret_kept);
-int result_pass_edges(struct result *result);
+int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
+		     size_t nbytes, size_t *ret_n_foreign);
+int sort_output_exchange_foreign(struct sort_output *out);
 
 /* So is a part of a file that is `owner`'s. The same returns. */
-int result_keep_for(struct result *result, uint32_t i, unsigned owner, uint64_t offset,
+int sort_output_keep_for_rank(struct sort_output *out, uint32_t i, unsigned owner, uint64_t offset,
 		    const void *data, size_t nbytes);
 
 /* Of the file, where what this rank writes itself begins, and where its records end. */
-uint64_t result_find_begin(const struct result *result, uint32_t i);
-uint64_t result_find_end(const struct result *result, uint32_t i);
+uint64_t sort_output_local_begin(const struct sort_output *out, uint32_t i);
+uint64_t sort_output_local_end(const struct sort_output *out, uint32_t i);
 
-bool result_is_on_one_machine(const struct ranks *ranks);
+bool sort_output_is_single_host(const struct comm *comm);
 
 /* It has its place, and what is in front of the records; once. Any thread. The same returns. */
-int result_begin_file(struct result *result, uint32_t i);
+int sort_output_begin_file(struct sort_output *out, uint32_t i);
 
 /* How many records of the file are this rank's, or of one process, all of them. */
-uint64_t result_count_own(const struct result *result, const struct result_file *file);
+uint64_t sort_output_count_local(const struct sort_output *out, const struct output_file *file);
 
 /*
  * Several ranks compress the files: prepare for that, once it is known who writes what; begin one,
  * when its first record comes; and take what has come of another rank. The same returns.
  */
-int result_open_frames(struct result *result);
-void result_close_frames(struct result *result);
-int result_begin_frames(struct result *result, uint32_t i);
-int result_take_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
+int sort_output_open_zst(struct sort_output *out);
+void sort_output_close_zst(struct sort_output *out);
+int sort_output_begin_zst(struct sort_output *out, uint32_t i);
+int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
 		     size_t nbytes);
 
 /*
  * All own content of it is there (may_be_none: or there is none): it waits, compressed, for the
  * others. When all have merged, and edges have been passed, every rank calls the second: then the
- * files are complete. n_all: records of all of them. The same returns.
+ * files are complete. fixture_n_keys: records of all of them. The same returns.
  */
-int result_end_frames(struct result *result, uint32_t i, bool may_be_none);
-int result_meet_frames(struct result *result, uint64_t n_all);
+int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);
+int sort_output_sync_zst(struct sort_output *out, uint64_t n_total);
 
 /*
  * A rank that has joined has failed, and is about to give up what is open. So is the first rank,
  * but it may be ended before that is gone: then that is all parts, of which none is left.
  */
-void result_join_to_abort(struct result *result);
+void sort_output_reopen_to_abort(struct sort_output *out);

@@ -23,377 +23,377 @@
 
 /* --- opened --- */
 
-static int begin_one(struct result *result, uint32_t i, const char *path, uint64_t nbytes)
+static int create_shared_file(struct sort_output *out, uint32_t i, const char *path, uint64_t nbytes)
 {
-	const int r = output_open_shared(result->job->io, path, nbytes, i == 0, &result->owner,
-					 &result->outputs[i]);
+	const int r = output_open_shared(out->job->io, path, nbytes, i == 0, &out->owner,
+					 &out->outputs[i]);
 
 	if (r < 0)
 		return r;
-	memcpy(result->names[i].name, output_shared_name(result->outputs[i]),
-	       sizeof result->names[i].name);
-	result->names[i].reserves = output_reserves(result->outputs[i]);
+	memcpy(out->names[i].name, output_shared_name(out->outputs[i]),
+	       sizeof out->names[i].name);
+	out->names[i].preallocates = output_can_preallocate(out->outputs[i]);
 	return 0;
 }
 
 /* And the list, which is the first rank's alone. */
-static int begin_parts(struct result *result)
+static int create_shared_parts(struct sort_output *out)
 {
-	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
-	const struct output_space_to_come nothing = { 0 }; /* ranks give nothing back */
-	int r = part_files_open(result->job->io, result->spec->output_path, result->n_files,
-				&result->part_files);
+	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
+	const struct space_released_later no_released_space = { 0 }; /* ranks give nothing back */
+	int r = part_files_open(out->job->io, out->spec->output_path, out->n_files,
+				&out->part_files);
 
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
-		r = begin_one(result, i, part_files_path(result->part_files, i),
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
+		r = create_shared_file(out, i, part_files_path(out->part_files, i),
 			      OUTPUT_SIZE_UNKNOWN);
 	if (r == 0)
-		r = output_open(result->job->io,
-				part_files_path(result->part_files, result->n_files),
-				OUTPUT_SIZE_UNKNOWN, &result->outputs[result->n_files]);
+		r = output_open(out->job->io,
+				part_files_path(out->part_files, out->n_files),
+				OUTPUT_SIZE_UNKNOWN, &out->outputs[out->n_files]);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_room(result->outputs[0], nbytes, &nothing) :
+		       output_check_space(out->outputs[0], nbytes, &no_released_space) :
 		       r;
 }
 
-static int join_one(struct result *result, uint32_t i, const char *path)
+static int join_shared_file(struct sort_output *out, uint32_t i, const char *path)
 {
-	struct shared_name *name = &result->names[i];
+	struct shared_file_name *name = &out->names[i];
 
 	name->name[sizeof name->name - 1] = '\0';
-	return output_join(result->job->io, path, name->name, &result->outputs[i]);
+	return output_open_shared_existing(out->job->io, path, name->name, &out->outputs[i]);
 }
 
 /*
  * Which parts are this rank's is known when all is sorted; whether it sees them had better be known
  * before.
  */
-static int look_at_parts(struct result *result)
+static int check_part_visible(struct sort_output *out)
 {
 	char *path;
-	int r = part_files_make_path(result->spec->output_path, result->n_files, 0, &path);
+	int r = part_files_make_path(out->spec->output_path, out->n_files, 0, &path);
 
 	if (r < 0)
 		return r;
-	r = join_one(result, 0, path);
+	r = join_shared_file(out, 0, path);
 	if (r == 0) {
-		r = output_leave(result->outputs[0]);
-		result->outputs[0] = NULL;
+		r = output_close_shared(out->outputs[0]);
+		out->outputs[0] = NULL;
 	}
 	free(path);
 	return r;
 }
 
-int result_open_shared(struct result *result, uint64_t nbytes)
+int sort_output_open_shared(struct sort_output *out, uint64_t nbytes)
 {
-	const struct sort_spec *spec = result->spec;
-	const bool has_parts = result_has_parts(result);
-	int r = 0, told;
+	const struct sort_spec *spec = out->spec;
+	const bool has_parts = sort_output_is_split(out);
+	int r = 0, status;
 
-	result->is_joined = ranks_rank(spec->ranks) != 0;
-	result->shared_nbytes = nbytes; /* later the job has the own part of the limit */
-	result->names = calloc(result->n_files, sizeof *result->names);
-	if (!result->names)
-		r = fail(-ENOMEM, "no memory for the names of %u files", result->n_files);
-	else if (!result->is_joined)
-		r = has_parts ? begin_parts(result) :
-				begin_one(result, 0, spec->output_path, nbytes);
+	out->joined = comm_rank(spec->comm) != 0;
+	out->shared_nbytes = nbytes; /* later the job has the own part of the limit */
+	out->names = calloc(out->n_files, sizeof *out->names);
+	if (!out->names)
+		r = fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
+	else if (!out->joined)
+		r = has_parts ? create_shared_parts(out) :
+				create_shared_file(out, 0, spec->output_path, nbytes);
 	if (r < 0)
 		return r;
-	told = ranks_broadcast(spec->ranks, result->names, result->n_files * sizeof *result->names,
+	status = comm_broadcast(spec->comm, out->names, out->n_files * sizeof *out->names,
 			       0);
-	if (told < 0)
-		return told;
-	if (result->is_joined)
-		r = has_parts ? look_at_parts(result) : join_one(result, 0, spec->output_path);
+	if (status < 0)
+		return status;
+	if (out->joined)
+		r = has_parts ? check_part_visible(out) : join_shared_file(out, 0, spec->output_path);
 	/* Should the first fail at what comes next it removes the file, which all have by then. */
-	return r < 0 ? r : ranks_barrier(spec->ranks);
+	return r < 0 ? r : comm_barrier(spec->comm);
 }
 
-static int join_part(struct result *result, uint32_t i)
+static int join_shared_part(struct sort_output *out, uint32_t i)
 {
 	int r = 0;
 
-	if (!result->paths)
-		result->paths = calloc(result->n_files, sizeof *result->paths);
-	if (!result->paths)
-		return fail(-ENOMEM, "no memory for the names of %u files", result->n_files);
-	if (!result->paths[i])
-		r = part_files_make_path(result->spec->output_path, result->n_files, i,
-					 &result->paths[i]);
-	return r < 0 ? r : join_one(result, i, result->paths[i]);
+	if (!out->paths)
+		out->paths = calloc(out->n_files, sizeof *out->paths);
+	if (!out->paths)
+		return fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
+	if (!out->paths[i])
+		r = part_files_make_path(out->spec->output_path, out->n_files, i,
+					 &out->paths[i]);
+	return r < 0 ? r : join_shared_file(out, i, out->paths[i]);
 }
 
 /*
  * All saw the directory in the beginning. If a file is gone now, most likely a rank has failed and
  * removed it: that one's reason is to be said, and not what this one misses.
  */
-static int join_part_or_end(struct result *result, uint32_t i)
+static int join_part_or_fail(struct sort_output *out, uint32_t i)
 {
-	struct messages *before = messages_enter(NULL);
-	int r = join_part(result, i);
+	struct diagnostics *saved_messages = diagnostics_push(NULL);
+	int r = join_shared_part(out, i);
 
-	messages_enter(before);
+	diagnostics_push(saved_messages);
 	if (r == 0)
 		return 0;
-	r = r == -ENOENT ? ranks_await_failure(result->spec->ranks) : 0;
-	return r < 0 ? r : join_part(result, i);
+	r = r == -ENOENT ? comm_wait_remote_failure(out->spec->comm) : 0;
+	return r < 0 ? r : join_shared_part(out, i);
 }
 
-int result_join_parts(struct result *result)
+int sort_output_open_shared_parts(struct sort_output *out)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
-		const struct result_file *file = &result->files[i];
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
+		const struct output_file *file = &out->files[i];
 
-		if (file->begin >= result->end || file->end <= result->begin ||
+		if (file->begin >= out->end || file->end <= out->begin ||
 		    file->begin == file->end)
 			continue;
-		r = join_part_or_end(result, i);
+		r = join_part_or_fail(out, i);
 	}
 	if (r == 0)
-		result_choose_way(result, result->use);
+		sort_output_choose_io_mode(out, out->cache_policy);
 	return r;
 }
 
 /* --- written --- */
 
 /* Of another machine's page cache it is not known what a mapping does to it. */
-int result_share_file(struct result *result, uint32_t i, uint64_t nbytes)
+int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
-	const struct result_file *file = &result->files[i];
+	const struct output_file *file = &out->files[i];
 
 	int r;
 
 	if (nbytes == OUTPUT_SIZE_UNKNOWN)
 		return 0;
-	r = output_check_limit(result->outputs[i], nbytes);
-	if (r < 0 || !result->names[i].reserves)
+	r = output_check_limit(out->outputs[i], nbytes);
+	if (r < 0 || !out->names[i].preallocates)
 		return r;
-	if (result_has_parts(result) && result_count_own(result, file) == file->end - file->begin)
-		output_expect_late(result->outputs[i], nbytes);
-	else if (result_is_on_one_machine(result->spec->ranks))
-		output_share(result->outputs[i], nbytes);
+	if (sort_output_is_split(out) && sort_output_count_local(out, file) == file->end - file->begin)
+		output_set_expected_size_late(out->outputs[i], nbytes);
+	else if (sort_output_is_single_host(out->spec->comm))
+		output_enable_shared_mmap(out->outputs[i], nbytes);
 	return 0;
 }
 
 /* Of a file that has n records in the end, and n_own of this rank. */
-static void note_others(struct result *result, uint32_t i, uint64_t n, uint64_t n_own)
+static void record_other_writers(struct sort_output *out, uint32_t i, uint64_t n, uint64_t n_local)
 {
-	const uint64_t item_nbytes = result->job->layout->output_nbytes;
-	const uint64_t foreign_nbytes = atomic_load(&result->files[i].foreign_nbytes);
+	const uint64_t item_nbytes = out->job->layout->output_nbytes;
+	const uint64_t foreign_nbytes = atomic_load(&out->files[i].foreign_nbytes);
 
-	if (n > n_own)
-		output_note_others(result->outputs[i], (n - n_own) * item_nbytes - foreign_nbytes,
-				   result->spec->header_nbytes + n * item_nbytes);
+	if (n > n_local)
+		output_record_remote_writes(out->outputs[i], (n - n_local) * item_nbytes - foreign_nbytes,
+				   out->spec->header_nbytes + n * item_nbytes);
 }
 
 /* --- compressed --- */
 
-int result_open_frames(struct result *result)
+int sort_output_open_zst(struct sort_output *out)
 {
 	int r = 0;
 
-	result->file_stripe_nbytes = result->stripe_nbytes;
-	result->stripe_nbytes = ZST_WRITER_FRAME_NBYTES;
-	result->is_framed = true;
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
-		r = frames_open(result->spec->ranks, result->job->spill, &result->files[i].frames);
+	out->file_stripe_nbytes = out->stripe_nbytes;
+	out->stripe_nbytes = ZST_WRITER_FRAME_NBYTES;
+	out->is_collective_zst = true;
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
+		r = collective_zst_open(out->spec->comm, out->job->spill, &out->files[i].zst);
 	return r;
 }
 
-void result_close_frames(struct result *result)
+void sort_output_close_zst(struct sort_output *out)
 {
-	for (uint32_t i = 0; result->files && i < result->n_files; i++) {
-		frames_close(result->files[i].frames);
-		zst_index_free(&result->files[i].index);
+	for (uint32_t i = 0; out->files && i < out->n_files; i++) {
+		collective_zst_close(out->files[i].zst);
+		zst_index_free(&out->files[i].index);
 	}
 }
 
-int result_begin_frames(struct result *result, uint32_t i)
+int sort_output_begin_zst(struct sort_output *out, uint32_t i)
 {
-	const struct zst_sink sink = frames_sink(result->files[i].frames);
+	const struct zst_sink sink = collective_zst_sink(out->files[i].zst);
 
-	return output_compress_share(result->outputs[i], result->spec->zstd_level,
-				     setup_n_compressors(result->spec),
-				     result_find_begin(result, i), &sink);
+	return output_begin_segment(out->outputs[i], out->spec->zstd_level,
+				     setup_n_compressors(out->spec),
+				     sort_output_local_begin(out, i), &sink);
 }
 
-int result_end_frames(struct result *result, uint32_t i, bool may_be_none)
+int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty)
 {
-	struct result_file *file = &result->files[i];
-	const int r = output_end_share(result->outputs[i], may_be_none, &file->index);
+	struct output_file *file = &out->files[i];
+	const int r = output_end_segment(out->outputs[i], may_be_empty, &file->index);
 
-	file->is_settled = r == 0;
+	file->is_finished = r == 0;
 	return r;
 }
 
-int result_take_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
+int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
 		     size_t nbytes)
 {
-	struct result_file *file = &result->files[i];
+	struct output_file *file = &out->files[i];
 
-	if (!result->frames_are_made)
-		return frames_keep_content(file->frames, offset, data, nbytes);
+	if (!out->has_all_frames)
+		return collective_zst_buffer_content(file->zst, offset, data, nbytes);
 	file->stored_nbytes += nbytes;
-	return output_write_at(result->outputs[i], offset, data, nbytes);
+	return output_write_at(out->outputs[i], offset, data, nbytes);
 }
 
 /* Of what all ranks have of it. */
-static uint64_t content_nbytes(const struct result *result, uint32_t i, uint64_t n_all)
+static uint64_t content_nbytes(const struct sort_output *out, uint32_t i, uint64_t n_total)
 {
-	const uint64_t n = result_has_parts(result) ? part_notes_n_records(&result->notes, i) :
-						      n_all;
+	const uint64_t n = sort_output_is_split(out) ? part_stats_n_records(&out->part_stats, i) :
+						      n_total;
 
-	return result->spec->header_nbytes + n * result->job->layout->output_nbytes;
+	return out->spec->header_nbytes + n * out->job->layout->output_nbytes;
 }
 
 /* Edges of content have been passed. Of nothing at all the first rank makes a frame. */
-static int end_own(struct result *result, uint32_t i, bool is_empty)
+static int end_local_zst(struct sort_output *out, uint32_t i, bool is_empty)
 {
 	int r;
 
-	if (!result->outputs[i] || result->files[i].is_settled)
+	if (!out->outputs[i] || out->files[i].is_finished)
 		return 0;
-	r = result_begin_file(result, i);
+	r = sort_output_begin_file(out, i);
 	if (r == 0)
-		r = frames_give_content(result->files[i].frames, result_find_end(result, i),
-					result->outputs[i]);
-	return r < 0 ? r : result_end_frames(result, i, result->is_joined || !is_empty);
+		r = collective_zst_flush_content(out->files[i].zst, sort_output_local_end(out, i),
+					out->outputs[i]);
+	return r < 0 ? r : sort_output_end_zst(out, i, out->joined || !is_empty);
 }
 
 /* From then on the index is that of all. */
-static int meet_one(struct result *result, uint32_t i, uint64_t nbytes)
+static int sync_zst_index(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
-	struct result_file *file = &result->files[i];
-	struct zst_index all = { 0 };
-	const int r = frames_meet(file->frames, &file->index, nbytes, &all);
+	struct output_file *file = &out->files[i];
+	struct zst_index global_index = { 0 };
+	const int r = collective_zst_merge_index(file->zst, &file->index, nbytes, &global_index);
 
 	zst_index_free(&file->index);
-	file->index = all;
+	file->index = global_index;
 	return r;
 }
 
-static int meet(struct result *result, uint64_t n_all)
+static int sync_zst_indexes(struct sort_output *out, uint64_t n_total)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
-		r = end_own(result, i, content_nbytes(result, i, n_all) == 0);
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
-		r = meet_one(result, i, content_nbytes(result, i, n_all));
-	result->frames_are_made = true;
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
+		r = end_local_zst(out, i, content_nbytes(out, i, n_total) == 0);
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
+		r = sync_zst_index(out, i, content_nbytes(out, i, n_total));
+	out->has_all_frames = true;
 	return r;
 }
 
-struct stored_file {
-	struct result *result;
+struct zst_file_ref {
+	struct sort_output *result;
 	uint32_t i;
 };
 
-static int write_stored(void *context, unsigned owner, uint64_t offset, const void *data,
+static int write_zst_stripe(void *context, unsigned owner, uint64_t offset, const void *data,
 			size_t nbytes)
 {
-	const struct stored_file *file = context;
+	const struct zst_file_ref *file = context;
 
-	return owner == ranks_rank(file->result->spec->ranks) ?
-		       result_take_edge(file->result, file->i, offset, data, nbytes) :
-		       result_keep_for(file->result, file->i, owner, offset, data, nbytes);
+	return owner == comm_rank(file->result->spec->comm) ?
+		       sort_output_accept_foreign(file->result, file->i, offset, data, nbytes) :
+		       sort_output_keep_for_rank(file->result, file->i, owner, offset, data, nbytes);
 }
 
-static int write_one(struct result *result, uint32_t i, uint64_t *ret_nbytes)
+static int write_zst_file(struct sort_output *out, uint32_t i, uint64_t *ret_nbytes)
 {
-	struct stored_file file = { result, i };
-	const struct frames_sink sink = { .stripe_nbytes = result->file_stripe_nbytes,
+	struct zst_file_ref file = { out, i };
+	const struct stripe_sink sink = { .stripe_nbytes = out->file_stripe_nbytes,
 					  .context = &file,
-					  .write = write_stored };
+					  .write = write_zst_stripe };
 
-	return frames_write(result->files[i].frames, &result->files[i].index, &sink, ret_nbytes);
+	return collective_zst_write(out->files[i].zst, &out->files[i].index, &sink, ret_nbytes);
 }
 
 /* Has somebody written every byte? The first rank, whose files they are, counts those of all. */
-static int check_stored(struct result *result, const uint64_t *due_nbytes, uint64_t *nbytes)
+static int check_zst_sizes(struct sort_output *out, const uint64_t *expected_nbytes, uint64_t *nbytes)
 {
 	int r;
 
-	for (uint32_t i = 0; i < result->n_files; i++)
-		nbytes[i] = result->files[i].stored_nbytes;
-	r = ranks_sum(result->spec->ranks, nbytes, result->n_files);
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
-		if (nbytes[i] != due_nbytes[i])
+	for (uint32_t i = 0; i < out->n_files; i++)
+		nbytes[i] = out->files[i].stored_nbytes;
+	r = comm_allreduce_sum(out->spec->comm, nbytes, out->n_files);
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
+		if (nbytes[i] != expected_nbytes[i])
 			r = fail(-EIO,
 				 "internal error: %" PRIu64 " of %" PRIu64
 				 " compressed bytes were written; the output was not",
-				 nbytes[i], due_nbytes[i]);
-		else if (!result->is_joined)
-			output_note_others(result->outputs[i],
-					   due_nbytes[i] - result->files[i].stored_nbytes,
-					   due_nbytes[i]);
+				 nbytes[i], expected_nbytes[i]);
+		else if (!out->joined)
+			output_record_remote_writes(out->outputs[i],
+					   expected_nbytes[i] - out->files[i].stored_nbytes,
+					   expected_nbytes[i]);
 	}
 	return r;
 }
 
-static int write_all(struct result *result)
+static int write_zst_files(struct sort_output *out)
 {
-	uint64_t *due_nbytes = calloc(2 * (size_t)result->n_files, sizeof *due_nbytes);
-	int r = due_nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", result->n_files);
+	uint64_t *expected_nbytes = calloc(2 * (size_t)out->n_files, sizeof *expected_nbytes);
+	int r = expected_nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", out->n_files);
 
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
-		r = write_one(result, i, &due_nbytes[i]);
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
+		r = write_zst_file(out, i, &expected_nbytes[i]);
 	if (r == 0)
-		r = result_pass_edges(result);
+		r = sort_output_exchange_foreign(out);
 	if (r == 0)
-		r = check_stored(result, due_nbytes, due_nbytes + result->n_files);
-	free(due_nbytes);
+		r = check_zst_sizes(out, expected_nbytes, expected_nbytes + out->n_files);
+	free(expected_nbytes);
 	return r;
 }
 
 /* What is read back begins in a frame of another rank, maybe on another machine. */
-static int show_one(struct result *result, uint32_t i)
+static int prepare_zst_readback(struct sort_output *out, uint32_t i)
 {
-	const struct zst_index all = result->files[i].index;
+	const struct zst_index global_index = out->files[i].index;
 	int r = 0;
 
-	if (!result->outputs[i])
+	if (!out->outputs[i])
 		return 0;
-	if (!result_is_on_one_machine(result->spec->ranks))
-		r = output_sync(result->outputs[i]);
+	if (!sort_output_is_single_host(out->spec->comm))
+		r = output_sync(out->outputs[i]);
 	if (r < 0)
 		return r;
-	result->files[i].index = (struct zst_index){ 0 };
-	return output_read_compressed(result->outputs[i], all);
+	out->files[i].index = (struct zst_index){ 0 };
+	return output_set_zst_index(out->outputs[i], global_index);
 }
 
-int result_meet_frames(struct result *result, uint64_t n_all)
+int sort_output_sync_zst(struct sort_output *out, uint64_t n_total)
 {
-	int r = meet(result, n_all);
+	int r = sync_zst_indexes(out, n_total);
 
 	if (r == 0)
-		r = write_all(result);
-	for (uint32_t i = 0; i < result->n_files && r == 0 && result->spec->verify; i++)
-		r = show_one(result, i);
+		r = write_zst_files(out);
+	for (uint32_t i = 0; i < out->n_files && r == 0 && out->spec->verify; i++)
+		r = prepare_zst_readback(out, i);
 	return r;
 }
 
 /* --- together --- */
 
-int result_meet(struct result *result, uint64_t n_all)
+int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 {
-	const bool has_parts = result_has_parts(result);
-	int r = result_pass_edges(result);
+	const bool has_parts = sort_output_is_split(out);
+	int r = sort_output_exchange_foreign(out);
 
 	if (r == 0 && has_parts)
-		r = part_notes_meet(&result->notes, result->spec->ranks);
-	if (r == 0 && result->is_framed)
-		r = result_meet_frames(result, n_all);
+		r = part_stats_gather(&out->part_stats, out->spec->comm);
+	if (r == 0 && out->is_collective_zst)
+		r = sort_output_sync_zst(out, n_total);
 
-	for (uint32_t i = 0; i < result->n_files && r == 0 && !result->is_joined; i++) {
-		struct result_file *file = &result->files[i];
-		const uint64_t n = has_parts ? part_notes_n_records(&result->notes, i) : n_all;
+	for (uint32_t i = 0; i < out->n_files && r == 0 && !out->joined; i++) {
+		struct output_file *file = &out->files[i];
+		const uint64_t n = has_parts ? part_stats_n_records(&out->part_stats, i) : n_total;
 
-		if (!result->is_framed)
-			note_others(result, i, n, atomic_load(&file->n_records));
+		if (!out->is_collective_zst)
+			record_other_writers(out, i, n, atomic_load(&file->n_records));
 		atomic_store(&file->n_records, n);
 	}
 	return r;
@@ -402,36 +402,36 @@ int result_meet(struct result *result, uint64_t n_all)
 /* --- the end --- */
 
 /* Closed, as file systems of several machines want it. */
-static int leave_file(struct result *result, uint32_t i)
+static int close_shared_file(struct sort_output *out, uint32_t i)
 {
-	struct output *output = result->outputs[i];
-	const int r = result->spec->fsync || result->is_input ? output_sync(output) : 0;
+	struct output *output = out->outputs[i];
+	const int r = out->spec->fsync || out->replaces_input ? output_sync(output) : 0;
 
 	if (r < 0)
 		return r;
-	result->outputs[i] = NULL;
-	return output_leave(output);
+	out->outputs[i] = NULL;
+	return output_close_shared(output);
 }
 
-int result_leave(struct result *result)
+int sort_output_close_shared(struct sort_output *out)
 {
-	int r = input_check_state(result->job->input); /* who has left a file removes it no more */
+	int r = input_check_state(out->job->input); /* who has left a file removes it no more */
 
-	cancellation_leave(result->spec->cancellation);
-	result_add_ways(result);
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
-		r = result->outputs[i] ? leave_file(result, i) : 0;
-	result->is_committed = r == 0;
+	cancellation_clear_wakeup(out->spec->cancellation);
+	sort_output_add_io_stats(out);
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
+		r = out->outputs[i] ? close_shared_file(out, i) : 0;
+	out->is_committed = r == 0;
 	return r;
 }
 
 /* Who has joined a file removes it when it fails; so all are joined for that. */
-void result_join_to_abort(struct result *result)
+void sort_output_reopen_to_abort(struct sort_output *out)
 {
-	struct messages *before = messages_enter(NULL);
+	struct diagnostics *saved_messages = diagnostics_push(NULL);
 
-	for (uint32_t i = 0; i < result->n_files; i++)
-		if (!result->outputs[i] && result->names[i].name[0])
-			join_part(result, i);
-	messages_enter(before);
+	for (uint32_t i = 0; i < out->n_files; i++)
+		if (!out->outputs[i] && out->names[i].name[0])
+			join_shared_part(out, i);
+	diagnostics_push(saved_messages);
 }

@@ -25,259 +25,259 @@
 #include "src/sort/sort_output_internal.h"
 
 /* As it is sent. */
-struct edge {
+struct stripe_bytes {
 	uint64_t file, offset, nbytes;
 	char data[];
 };
 
 /* What somebody else writes. */
-struct kept_edge {
-	struct kept_edge *next;
+struct foreign_bytes {
+	struct foreign_bytes *next;
 	unsigned owner;
-	struct ranks_transfer transfer;
-	struct edge edge;
+	struct comm_transfer transfer;
+	struct stripe_bytes bytes;
 };
 
-int result_agree_stripe(struct result *result)
+int sort_output_agree_stripe(struct sort_output *out)
 {
-	if (!result->is_joined)
-		result->stripe_nbytes = output_stripe_nbytes(result->outputs[0]);
-	return ranks_broadcast(result->spec->ranks, &result->stripe_nbytes,
-			       sizeof result->stripe_nbytes, 0);
+	if (!out->joined)
+		out->stripe_nbytes = output_stripe_nbytes(out->outputs[0]);
+	return comm_broadcast(out->spec->comm, &out->stripe_nbytes,
+			       sizeof out->stripe_nbytes, 0);
 }
 
 /* In whose range the record is: the last of those that begin there or before it. */
-static unsigned rank_of(const struct result *result, uint64_t record)
+static unsigned find_record_rank(const struct sort_output *out, uint64_t record)
 {
-	unsigned low = 0, high = ranks_size(result->spec->ranks);
+	unsigned low = 0, high = comm_size(out->spec->comm);
 
 	while (high - low > 1) {
 		const unsigned middle = low + (high - low) / 2;
 
-		*(result->begins[middle] <= record ? &low : &high) = middle;
+		*(out->rank_begin[middle] <= record ? &low : &high) = middle;
 	}
 	return low;
 }
 
 /* Who writes what is at `offset` of a file, and up to where. */
-static unsigned owner_of(const struct result *result, uint32_t i, uint64_t offset,
+static unsigned find_byte_owner(const struct sort_output *out, uint32_t i, uint64_t offset,
 			 uint64_t *ret_end)
 {
-	const uint64_t header_nbytes = result->spec->header_nbytes;
+	const uint64_t header_nbytes = out->spec->header_nbytes;
 	const uint64_t first_nbytes =
-		round_up(header_nbytes, result->is_framed ? result->stripe_nbytes :
+		round_up(header_nbytes, out->is_collective_zst ? out->stripe_nbytes :
 							    (uint64_t)sysconf(_SC_PAGESIZE));
-	const uint64_t begin = offset - offset % result->stripe_nbytes;
-	uint64_t record = result->files[i].begin;
+	const uint64_t begin = offset - offset % out->stripe_nbytes;
+	uint64_t record = out->files[i].begin;
 
 	if (offset < first_nbytes) {
 		*ret_end = first_nbytes;
 		return 0;
 	}
 	if (begin > header_nbytes)
-		record += (begin - header_nbytes) / result->job->layout->output_nbytes;
-	*ret_end = begin + result->stripe_nbytes;
-	return rank_of(result, record);
+		record += (begin - header_nbytes) / out->job->layout->output_nbytes;
+	*ret_end = begin + out->stripe_nbytes;
+	return find_record_rank(out, record);
 }
 
-int result_keep_for(struct result *result, uint32_t i, unsigned owner, uint64_t offset,
+int sort_output_keep_for_rank(struct sort_output *out, uint32_t i, unsigned owner, uint64_t offset,
 		    const void *data, size_t nbytes)
 {
-	struct kept_edge *kept = malloc(sizeof *kept + nbytes);
+	struct foreign_bytes *foreign = malloc(sizeof *foreign + nbytes);
 
-	if (!kept)
+	if (!foreign)
 		return fail(-ENOMEM, "no memory for %zu bytes that another rank writes", nbytes);
-	*kept = (struct kept_edge){ .owner = owner, .edge = { i, offset, nbytes } };
-	memcpy(kept->edge.data, data, nbytes);
-	pthread_mutex_lock(&result->lock);
-	kept->next = result->kept;
-	result->kept = kept;
-	pthread_mutex_unlock(&result->lock);
+	*foreign = (struct foreign_bytes){ .owner = owner, .bytes = { i, offset, nbytes } };
+	memcpy(foreign->bytes.data, data, nbytes);
+	pthread_mutex_lock(&out->lock);
+	foreign->next = out->foreign;
+	out->foreign = foreign;
+	pthread_mutex_unlock(&out->lock);
 	return 0;
 }
 
-uint64_t result_find_end(const struct result *result, uint32_t i)
+uint64_t sort_output_local_end(const struct sort_output *out, uint32_t i)
 {
-	const struct result_file *file = &result->files[i];
-	const uint64_t n = result_count_own(result, file);
-	const uint64_t before = n > 0 && result->begin > file->begin ? result->begin - file->begin :
+	const struct output_file *file = &out->files[i];
+	const uint64_t n = sort_output_count_local(out, file);
+	const uint64_t n_before = n > 0 && out->begin > file->begin ? out->begin - file->begin :
 								       0;
 
-	return result->spec->header_nbytes + (before + n) * result->job->layout->output_nbytes;
+	return out->spec->header_nbytes + (n_before + n) * out->job->layout->output_nbytes;
 }
 
-uint64_t result_find_begin(const struct result *result, uint32_t i)
+uint64_t sort_output_local_begin(const struct sort_output *out, uint32_t i)
 {
-	const struct result_file *file = &result->files[i];
-	const uint64_t item_nbytes = result->job->layout->output_nbytes;
-	const unsigned rank = ranks_rank(result->spec->ranks);
-	const uint64_t own_end = result_find_end(result, i);
+	const struct output_file *file = &out->files[i];
+	const uint64_t item_nbytes = out->job->layout->output_nbytes;
+	const unsigned rank = comm_rank(out->spec->comm);
+	const uint64_t local_end = sort_output_local_end(out, i);
 	uint64_t begin = 0, end;
 
-	if (result->begin > file->begin)
-		begin = own_end - result_count_own(result, file) * item_nbytes;
-	while (begin < own_end && owner_of(result, i, begin, &end) != rank)
+	if (out->begin > file->begin)
+		begin = local_end - sort_output_count_local(out, file) * item_nbytes;
+	while (begin < local_end && find_byte_owner(out, i, begin, &end) != rank)
 		begin = end;
 	return begin;
 }
 
-int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
-		     size_t nbytes, size_t *ret_kept)
+int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
+		     size_t nbytes, size_t *ret_n_foreign)
 {
-	const unsigned rank = result->begins ? ranks_rank(result->spec->ranks) : 0;
-	size_t at = 0;
+	const unsigned rank = out->rank_begin ? comm_rank(out->spec->comm) : 0;
+	size_t done = 0;
 	int r = 0;
 
-	while (result->begins && at < nbytes && r == 0) {
+	while (out->rank_begin && done < nbytes && r == 0) {
 		uint64_t end;
-		const unsigned owner = owner_of(result, i, offset + at, &end);
-		const uint64_t n = end - offset - at < nbytes - at ? end - offset - at :
-								     nbytes - at;
+		const unsigned owner = find_byte_owner(out, i, offset + done, &end);
+		const uint64_t n = end - offset - done < nbytes - done ? end - offset - done :
+								     nbytes - done;
 
 		if (owner == rank)
 			break;
-		r = result_keep_for(result, i, owner, offset + at, (const char *)data + at, n);
-		at += n;
+		r = sort_output_keep_for_rank(out, i, owner, offset + done, (const char *)data + done, n);
+		done += n;
 	}
-	*ret_kept = at;
+	*ret_n_foreign = done;
 	return r;
 }
 
 /* *ret_n: how many edges come to this rank. */
-static int count_edges(const struct result *result, uint64_t *ret_n)
+static int count_incoming_stripes(const struct sort_output *out, uint64_t *ret_n)
 {
-	struct ranks *ranks = result->spec->ranks;
-	uint64_t *counts = calloc(ranks_size(ranks), sizeof *counts);
+	struct comm *comm = out->spec->comm;
+	uint64_t *counts = calloc(comm_size(comm), sizeof *counts);
 	int r;
 
 	if (!counts)
-		return fail(-ENOMEM, "no memory for %u ranks", ranks_size(ranks));
-	for (const struct kept_edge *kept = result->kept; kept; kept = kept->next)
-		counts[kept->owner]++;
-	r = ranks_sum(ranks, counts, ranks_size(ranks));
-	*ret_n = counts[ranks_rank(ranks)];
+		return fail(-ENOMEM, "no memory for %u ranks", comm_size(comm));
+	for (const struct foreign_bytes *foreign = out->foreign; foreign; foreign = foreign->next)
+		counts[foreign->owner]++;
+	r = comm_allreduce_sum(comm, counts, comm_size(comm));
+	*ret_n = counts[comm_rank(comm)];
 	free(counts);
 	return r;
 }
 
 /* Is it one, of nbytes with its header, of a stripe that this rank writes? */
-static bool is_edge(const struct result *result, const struct edge *edge, size_t nbytes)
+static bool is_valid_stripe(const struct sort_output *out, const struct stripe_bytes *stripe, size_t nbytes)
 {
 	uint64_t end;
 
-	if (nbytes < sizeof *edge || edge->nbytes != nbytes - sizeof *edge ||
-	    edge->file >= result->n_files || !result->outputs[edge->file] ||
-	    edge->offset > UINT64_MAX - edge->nbytes)
+	if (nbytes < sizeof *stripe || stripe->nbytes != nbytes - sizeof *stripe ||
+	    stripe->file >= out->n_files || !out->outputs[stripe->file] ||
+	    stripe->offset > UINT64_MAX - stripe->nbytes)
 		return false;
-	return result->frames_are_made || (owner_of(result, (uint32_t)edge->file, edge->offset,
-						    &end) == ranks_rank(result->spec->ranks) &&
-					   edge->offset + edge->nbytes <= end);
+	return out->has_all_frames || (find_byte_owner(out, (uint32_t)stripe->file, stripe->offset,
+						    &end) == comm_rank(out->spec->comm) &&
+					   stripe->offset + stripe->nbytes <= end);
 }
 
-static int write_edge(struct result *result, const struct edge *edge, unsigned from, size_t nbytes)
+static int write_stripe(struct sort_output *out, const struct stripe_bytes *stripe, unsigned from, size_t nbytes)
 {
-	if (!is_edge(result, edge, nbytes))
+	if (!is_valid_stripe(out, stripe, nbytes))
 		return fail(-EPROTO,
 			    "internal error: what rank %u on %s has sent is not of a stripe that "
 			    "this rank writes; the output was not written",
-			    from, ranks_host(result->spec->ranks, from));
-	if (result->is_framed)
-		return result_take_edge(result, (uint32_t)edge->file, edge->offset, edge->data,
-					edge->nbytes);
-	atomic_fetch_add(&result->files[edge->file].foreign_nbytes, edge->nbytes);
-	return output_write_at(result->outputs[edge->file], edge->offset, edge->data, edge->nbytes);
+			    from, comm_host(out->spec->comm, from));
+	if (out->is_collective_zst)
+		return sort_output_accept_foreign(out, (uint32_t)stripe->file, stripe->offset, stripe->data,
+					stripe->nbytes);
+	atomic_fetch_add(&out->files[stripe->file].foreign_nbytes, stripe->nbytes);
+	return output_write_at(out->outputs[stripe->file], stripe->offset, stripe->data, stripe->nbytes);
 }
 
 /* What is stored of frames is cut at stripes of the file, which may be longer than a frame. */
-static size_t most_edge_nbytes(const struct result *result)
+static size_t max_stripe_message_nbytes(const struct sort_output *out)
 {
-	return sizeof(struct edge) +
-	       (result->frames_are_made ? result->file_stripe_nbytes : result->stripe_nbytes);
+	return sizeof(struct stripe_bytes) +
+	       (out->has_all_frames ? out->file_stripe_nbytes : out->stripe_nbytes);
 }
 
 /* One after the other, in any order. */
-static int write_edges(struct result *result, uint64_t n, struct edge *room)
+static int receive_each_stripe(struct sort_output *out, uint64_t n, struct stripe_bytes *buffer)
 {
 	int r = 0;
 
 	for (; n > 0 && r == 0; n--) {
-		struct ranks_transfer transfer;
+		struct comm_transfer transfer;
 
-		r = ranks_receive_up_to(result->spec->ranks, RANKS_ANY, RANKS_TAG_EDGES, room,
-					most_edge_nbytes(result), &transfer);
+		r = comm_receive_up_to(out->spec->comm, COMM_ANY_RANK, COMM_TAG_STRIPES, buffer,
+					max_stripe_message_nbytes(out), &transfer);
 		if (r == 0)
-			r = ranks_wait(result->spec->ranks, &transfer);
+			r = comm_wait(out->spec->comm, &transfer);
 		if (r == 0)
-			r = write_edge(result, room, transfer.from, transfer.nbytes);
+			r = write_stripe(out, buffer, transfer.from, transfer.nbytes);
 	}
 	return r;
 }
 
-bool result_is_on_one_machine(const struct ranks *ranks)
+bool sort_output_is_single_host(const struct comm *comm)
 {
-	for (unsigned i = 1; i < ranks_size(ranks); i++)
-		if (strcmp(ranks_host(ranks, i), ranks_host(ranks, 0)) != 0)
+	for (unsigned i = 1; i < comm_size(comm); i++)
+		if (strcmp(comm_host(comm, i), comm_host(comm, 0)) != 0)
 			return false;
 	return true;
 }
 
 /* Whose records they are looks at them next, maybe on another machine. */
-static int show_edges(struct result *result)
+static int sync_foreign_stripes(struct sort_output *out)
 {
 	int r = 0;
 
-	if (!result->spec->verify || result->is_framed ||
-	    result_is_on_one_machine(result->spec->ranks))
+	if (!out->spec->verify || out->is_collective_zst ||
+	    sort_output_is_single_host(out->spec->comm))
 		return 0;
-	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
-		if (atomic_load(&result->files[i].foreign_nbytes) > 0)
-			r = output_sync(result->outputs[i]);
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
+		if (atomic_load(&out->files[i].foreign_nbytes) > 0)
+			r = output_sync(out->outputs[i]);
 	return r;
 }
 
-static int send_edges(struct result *result)
+static int send_foreign_stripes(struct sort_output *out)
 {
 	int r = 0;
 
-	for (struct kept_edge *kept = result->kept; kept && r == 0; kept = kept->next)
-		r = ranks_send(result->spec->ranks, kept->owner, RANKS_TAG_EDGES, &kept->edge,
-			       sizeof kept->edge + kept->edge.nbytes, &kept->transfer);
+	for (struct foreign_bytes *foreign = out->foreign; foreign && r == 0; foreign = foreign->next)
+		r = comm_send(out->spec->comm, foreign->owner, COMM_TAG_STRIPES, &foreign->bytes,
+			       sizeof foreign->bytes + foreign->bytes.nbytes, &foreign->transfer);
 	return r;
 }
 
-static int receive_edges(struct result *result, uint64_t n)
+static int receive_stripes(struct sort_output *out, uint64_t n)
 {
-	struct edge *room = malloc(most_edge_nbytes(result));
-	int r = room ? write_edges(result, n, room) :
+	struct stripe_bytes *buffer = malloc(max_stripe_message_nbytes(out));
+	int r = buffer ? receive_each_stripe(out, n, buffer) :
 		       fail(-ENOMEM, "no memory for what other ranks have begun");
 
-	free(room);
-	return r < 0 ? r : show_edges(result);
+	free(buffer);
+	return r < 0 ? r : sync_foreign_stripes(out);
 }
 
 /* Twice where outputs are compressed: when they are counted, all have those of the first time. */
-int result_pass_edges(struct result *result)
+int sort_output_exchange_foreign(struct sort_output *out)
 {
 	uint64_t n = 0;
-	int r = count_edges(result, &n);
+	int r = count_incoming_stripes(out, &n);
 
 	if (r == 0)
-		r = send_edges(result);
+		r = send_foreign_stripes(out);
 	if (r == 0)
-		r = receive_edges(result, n);
-	for (struct kept_edge *kept = result->kept; kept && r == 0; kept = kept->next)
-		r = ranks_wait(result->spec->ranks, &kept->transfer);
+		r = receive_stripes(out, n);
+	for (struct foreign_bytes *foreign = out->foreign; foreign && r == 0; foreign = foreign->next)
+		r = comm_wait(out->spec->comm, &foreign->transfer);
 	if (r == 0)
-		result_forget_edges(result);
+		sort_output_drop_foreign(out);
 	return r;
 }
 
-void result_forget_edges(struct result *result)
+void sort_output_drop_foreign(struct sort_output *out)
 {
-	while (result->kept) {
-		struct kept_edge *kept = result->kept;
+	while (out->foreign) {
+		struct foreign_bytes *foreign = out->foreign;
 
-		result->kept = kept->next;
-		free(kept);
+		out->foreign = foreign->next;
+		free(foreign);
 	}
 }

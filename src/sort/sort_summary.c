@@ -10,91 +10,91 @@
 #include "src/comm/comm.h"
 #include "src/sort/sort_internal.h"
 
-static void ask_volumes(void *context, struct stats_volumes *ret_volumes)
+static void get_sort_volumes(void *context, struct stats_volumes *ret_volumes)
 {
 	const struct sort *sort = context;
-	struct ranks_traffic wire = { 0 };
+	struct comm_traffic network = { 0 };
 	struct spill_traffic disk = { 0 };
 
-	if (sort->spec->ranks)
-		ranks_get_traffic(sort->spec->ranks, &wire);
+	if (sort->spec->comm)
+		comm_get_traffic(sort->spec->comm, &network);
 	if (sort->job.spill)
 		disk = spill_traffic(sort->job.spill);
 	*ret_volumes = (struct stats_volumes){
 		.temporary_written_nbytes = disk.written_nbytes,
 		.temporary_read_nbytes = disk.read_nbytes,
-		.sent_nbytes = wire.sent_nbytes,
-		.received_nbytes = wire.received_nbytes,
-		.wire_sent_nbytes = wire.wire_sent_nbytes,
-		.wire_received_nbytes = wire.wire_received_nbytes,
+		.sent_nbytes = network.sent_nbytes,
+		.received_nbytes = network.received_nbytes,
+		.wire_sent_nbytes = network.wire_sent_nbytes,
+		.wire_received_nbytes = network.wire_received_nbytes,
 	};
 }
 
-void facts_watch(struct sort *sort)
+void sort_summary_attach_stats(struct sort *sort)
 {
-	stats_watch_volumes(sort->job.stats, ask_volumes, sort);
+	stats_set_volume_source(sort->job.stats, get_sort_volumes, sort);
 }
 
-void facts_look_away(const struct sort *sort)
+void sort_summary_detach_stats(const struct sort *sort)
 {
-	stats_watch_volumes(sort->job.stats, NULL, NULL);
+	stats_set_volume_source(sort->job.stats, NULL, NULL);
 }
 
-void facts_note_plan(const struct plan *plan, struct sort_facts *facts)
+void sort_summary_set_plan(const struct plan *plan, struct sort_summary *summary)
 {
-	memcpy(facts->backend, plan->device, sizeof facts->backend);
-	facts->plan = *plan;
-	facts->buffer_nbytes = plan->memory_nbytes + plan->exchange_nbytes;
-	facts->chunk_nbytes = plan->n_chunks ? plan->chunk_records * plan->record_nbytes : 0;
-	facts->input_is_mapped = plan->mapped_nbytes > 0;
+	memcpy(summary->backend, plan->device, sizeof summary->backend);
+	summary->plan = *plan;
+	summary->buffer_nbytes = plan->memory_nbytes + plan->exchange_nbytes;
+	summary->chunk_nbytes = plan->n_chunks ? plan->chunk_records * plan->record_nbytes : 0;
+	summary->input_is_mapped = plan->mapped_nbytes > 0;
 }
 
-static void measure_ceilings(struct sort *sort)
+static void measure_peak_rates(struct sort *sort)
 {
 	struct job *job = &sort->job;
 	struct stats_totals totals;
-	struct link_request request;
-	struct link_rates rates;
+	struct calibration_request request;
+	struct stage_rates rates;
 
 	stats_get_totals(job->stats, &totals);
-	if (!rates_request_after(&totals, rates_trial_nbytes(&job->plan), &request))
+	if (!calibrate_request_from_stats(&totals, calibrate_max_nbytes(&job->plan), &request))
 		return;
-	run_store_free(&sort->store);
-	chunk_pool_close(job->pool);
-	job->pool = NULL;
-	rates_measure(job, sort->spec, &request, &rates);
-	memcpy(sort->facts.ceilings, rates.rates, sizeof rates.rates);
+	run_list_free(&sort->store);
+	chunk_pool_close(job->chunk_pool);
+	job->chunk_pool = NULL;
+	calibrate_stages(job, sort->spec, &request, &rates);
+	memcpy(sort->summary.peak_rates, rates.bytes_per_s, sizeof rates.bytes_per_s);
 }
 
-static void note_devices(const struct job *job, struct sort_facts *facts)
+static void record_devices(const struct job *job, struct sort_summary *summary)
 {
-	facts->n_devices = job->n_workers > 1 ? job->n_workers : 0;
-	for (uint32_t i = 0; i < facts->n_devices; i++) {
-		facts->devices[i].number = job->workers[i].number;
-		facts->devices[i].place = job->workers[i].place;
+	summary->n_devices = job->n_devices > 1 ? job->n_devices : 0;
+	for (uint32_t i = 0; i < summary->n_devices; i++) {
+		summary->devices[i].number = job->devices[i].ordinal;
+		summary->devices[i].ordinal = job->devices[i].stats_index;
 	}
 }
 
-void facts_note(struct sort *sort)
+void sort_summary_collect(struct sort *sort)
 {
 	const struct job *job = &sort->job;
-	const struct account *account = &sort->account;
-	struct sort_facts *facts = &sort->facts;
+	const struct integrity *integrity = &sort->integrity;
+	struct sort_summary *summary = &sort->summary;
 
-	facts_note_plan(&job->plan, facts);
-	keys_format(sort->spec->keys, sort->spec->n_keys, sort->spec->record_nbytes, facts->type);
-	facts->record_nbytes = job->layout->record_nbytes;
-	facts->n_records_in = account->ledger.read.n_records;
-	facts->n_records_out = account->result.n_items;
-	facts->n_windows = account->result.n_windows;
-	facts->n_ranges = sort->result.n_ranges;
-	facts->written = sort->result.ways;
-	note_devices(job, facts);
+	sort_summary_set_plan(&job->plan, summary);
+	keys_format(sort->spec->keys, sort->spec->n_keys, sort->spec->record_nbytes, summary->type);
+	summary->record_nbytes = job->layout->record_nbytes;
+	summary->n_records_in = integrity->totals.read.n_records;
+	summary->n_records_out = integrity->result.n_items;
+	summary->n_windows = integrity->result.n_windows;
+	summary->n_partitions = sort->output.n_partitions;
+	summary->written = sort->output.io_stats;
+	record_devices(job, summary);
 	if (job->spill) {
-		facts->peak_temp_nbytes = spill_peak_nbytes(job->spill);
-		facts->spilled = compression_totals(job->compression);
+		summary->peak_temp_nbytes = spill_peak_nbytes(job->spill);
+		summary->spilled = compression_totals(job->compression);
 	}
 	stats_finish(job->stats);
-	if (sort->spec->measures_ceilings)
-		measure_ceilings(sort);
+	if (sort->spec->measure_peak_rates)
+		measure_peak_rates(sort);
 }

@@ -15,7 +15,7 @@
  * If record_nbytes is 0, nothing is known; if `backend` is empty, as after a check, only what
  * stands before it is.
  */
-struct sort_facts {
+struct sort_summary {
 	uint64_t record_nbytes;
 	char type[KEYS_TEXT_NBYTES]; /* of the records: "u64le" */
 	uint64_t n_records_in;       /* or checked: until a disorder was found */
@@ -27,18 +27,18 @@ struct sort_facts {
 	bool input_is_mapped; /* chunks are of records that stay there */
 	uint64_t n_runs;      /* formed, or the inputs of a merge */
 	uint64_t n_runs_spilled;
-	uint64_t n_ranges; /* in which the final merge was made */
+	uint64_t n_partitions; /* in which the final merge was made */
 	uint64_t n_passes; /* merges that a record went through, the final one included */
 	uint64_t n_windows;
-	struct file_writer_ways written;
+	struct file_writer_stats written;
 	uint64_t peak_temp_nbytes;
 	struct compression_totals spilled; /* codec: NULL if unknown */
 	/* Of several devices: which they are, and as what they are counted (worker.place). */
 	uint32_t n_devices; /* 0: there is one */
 	struct {
 		unsigned number;
-		uint32_t place;
-	} devices[STATS_MOST_DEVICES];
+		uint32_t ordinal;
+	} devices[STATS_MAX_DEVICES];
 	/* Bytes per second that a stage can do alone, as measured afterwards; 0: unknown. */
-	double ceilings[N_STAGES];
+	double peak_rates[N_STAGES];
 };

@@ -23,24 +23,24 @@ struct bench {
 	struct layout layout;
 	uint64_t n;
 	size_t nbytes;                                    /* of elements */
-	struct array records, pieces, work, out, scratch; /* pieces: N_SLICES, each sorted */
+	struct array records, sorted_slices, work, out, scratch; /* pieces: N_SLICES, each sorted */
 	struct array packed;                              /* the pieces, a block each */
 	struct slice slices[N_SLICES];
 
 	/* Where operations put what they find out */
 	struct digest digest;
 	struct decode_result decoded;
-	struct arranged arranged;
+	struct sort_op_result arranged;
 	uint64_t cuts[N_SLICES];
-	code_t middle; /* of all keys */
+	encoded_key_t middle; /* of all keys */
 	uint32_t damaged, packed_nbytes[N_SLICES];
 	struct packed_block blocks[N_SLICES];
-	code_t *keys;
+	encoded_key_t *keys;
 };
 
 static int queue_copy(struct bench *bench, void *to, const void *from)
 {
-	return lane_copy(bench->subject->lane, to, from, bench->nbytes);
+	return device_queue_copy(bench->subject->queue, to, from, bench->nbytes);
 }
 
 static int bench_upload(struct bench *bench)
@@ -55,12 +55,12 @@ static int bench_download(struct bench *bench)
 
 static int bench_copy(struct bench *bench)
 {
-	return queue_copy(bench, array_device(&bench->out), array_device(&bench->pieces));
+	return queue_copy(bench, array_device(&bench->out), array_device(&bench->sorted_slices));
 }
 
 static int bench_encode(struct bench *bench)
 {
-	return lane_encode(bench->subject->lane, &(struct encode_op){
+	return device_queue_encode(bench->subject->queue, &(struct encode_op){
 							 .layout = &bench->layout,
 							 .records = array_device(&bench->records),
 							 .elements = array_device(&bench->out),
@@ -71,9 +71,9 @@ static int bench_encode(struct bench *bench)
 
 static int bench_decode(struct bench *bench)
 {
-	return lane_decode(bench->subject->lane, &(struct decode_op){
+	return device_queue_decode(bench->subject->queue, &(struct decode_op){
 							 .layout = &bench->layout,
-							 .elements = array_device(&bench->pieces),
+							 .elements = array_device(&bench->sorted_slices),
 							 .records = array_device(&bench->out),
 							 .n = bench->n,
 							 .ret = &bench->decoded,
@@ -83,7 +83,7 @@ static int bench_decode(struct bench *bench)
 /* The records' elements to `work`, not timed. */
 static int restore_unsorted(struct bench *bench)
 {
-	return lane_encode(bench->subject->lane, &(struct encode_op){
+	return device_queue_encode(bench->subject->queue, &(struct encode_op){
 							 .layout = &bench->layout,
 							 .records = array_device(&bench->records),
 							 .elements = array_device(&bench->work),
@@ -91,14 +91,14 @@ static int restore_unsorted(struct bench *bench)
 						 });
 }
 
-static int restore_pieces(struct bench *bench)
+static int restore_sorted_slices(struct bench *bench)
 {
-	return queue_copy(bench, array_device(&bench->work), array_device(&bench->pieces));
+	return queue_copy(bench, array_device(&bench->work), array_device(&bench->sorted_slices));
 }
 
 static int queue_sort(struct bench *bench, void *elements, uint64_t n)
 {
-	return lane_sort(bench->subject->lane, &(struct sort_op){
+	return device_queue_sort(bench->subject->queue, &(struct sort_op){
 						       .layout = &bench->layout,
 						       .items = elements,
 						       .n = n,
@@ -114,7 +114,7 @@ static int bench_sort(struct bench *bench)
 
 static int bench_unique(struct bench *bench)
 {
-	return lane_unique(bench->subject->lane, &(struct unique_op){
+	return device_queue_unique(bench->subject->queue, &(struct unique_op){
 							 .layout = &bench->layout,
 							 .items = array_device(&bench->work),
 							 .n = bench->n,
@@ -124,7 +124,7 @@ static int bench_unique(struct bench *bench)
 
 static int bench_merge(struct bench *bench)
 {
-	return lane_merge(bench->subject->lane, &(struct merge_op){
+	return device_queue_merge(bench->subject->queue, &(struct merge_op){
 							.layout = &bench->layout,
 							.slices = bench->slices,
 							.k = N_SLICES,
@@ -136,8 +136,8 @@ static int bench_merge(struct bench *bench)
 
 static int bench_cut(struct bench *bench)
 {
-	bench->middle = (code_t)1 << (8 * bench->layout.record_nbytes - 1);
-	return lane_cut(bench->subject->lane, &(struct cut_op){
+	bench->middle = (encoded_key_t)1 << (8 * bench->layout.record_nbytes - 1);
+	return device_queue_cut(bench->subject->queue, &(struct cut_op){
 						      .slices = bench->slices,
 						      .k = N_SLICES,
 						      .layout = &bench->layout,
@@ -148,9 +148,9 @@ static int bench_cut(struct bench *bench)
 
 static int bench_sample(struct bench *bench)
 {
-	return lane_sample(bench->subject->lane, &(struct sample_op){
+	return device_queue_sample(bench->subject->queue, &(struct sample_op){
 							 .layout = &bench->layout,
-							 .items = array_device(&bench->pieces),
+							 .items = array_device(&bench->sorted_slices),
 							 .n = bench->n,
 							 .stride = SAMPLE_STRIDE,
 							 .ret_keys = bench->keys,
@@ -159,9 +159,9 @@ static int bench_sample(struct bench *bench)
 
 static int bench_pack(struct bench *bench)
 {
-	return lane_pack(bench->subject->lane,
+	return device_queue_pack(bench->subject->queue,
 			 &(struct pack_op){
-				 .elements = array_device(&bench->pieces),
+				 .elements = array_device(&bench->sorted_slices),
 				 .n = bench->n,
 				 .element_nbytes = bench->layout.element_nbytes,
 				 .block_n = (uint32_t)(bench->n / N_SLICES),
@@ -186,7 +186,7 @@ static int bench_unpack(struct bench *bench)
 		};
 		packed += bench->packed_nbytes[i];
 	}
-	return lane_unpack(bench->subject->lane,
+	return device_queue_unpack(bench->subject->queue,
 			   &(struct unpack_op){
 				   .blocks = bench->blocks,
 				   .n_blocks = N_SLICES,
@@ -208,7 +208,7 @@ static const struct measured {
 	{ "encode", bench_encode, NULL, false, true },
 	{ "decode", bench_decode, NULL, false, true },
 	{ "sort", bench_sort, restore_unsorted, false, true },
-	{ "unique", bench_unique, restore_pieces, false, true },
+	{ "unique", bench_unique, restore_sorted_slices, false, true },
 	{ "merge of 16", bench_merge, NULL, false, true },
 	{ "pack", bench_pack, NULL, false, true },
 	{ "unpack", bench_unpack, NULL, false, true },
@@ -265,7 +265,7 @@ static void make_records(struct bench *bench)
 	struct gen gen;
 
 	subject_must(records ? 0 : -1, "malloc");
-	gen_make(&bench->layout, GEN_RANDOM, bench->n, 1, &gen);
+	gen_init(&bench->layout, GEN_RANDOM, bench->n, 1, &gen);
 	gen_fill(&gen, 0, bench->n, records);
 	array_set(bench->subject, &bench->records, records, bench->n * bench->layout.record_nbytes,
 		  0);
@@ -283,16 +283,16 @@ static size_t scratch_nbytes(const struct bench *bench)
 	return of_sort > of_merge ? of_sort : of_merge;
 }
 
-static void make_pieces(struct bench *bench)
+static void make_sorted_slices(struct bench *bench)
 {
 	const uint64_t n = bench->n / N_SLICES;
 
 	subject_must(restore_unsorted(bench), "encode");
-	subject_must(queue_copy(bench, array_device(&bench->pieces), array_device(&bench->work)),
+	subject_must(queue_copy(bench, array_device(&bench->sorted_slices), array_device(&bench->work)),
 		     "copy");
 	for (unsigned i = 0; i < N_SLICES; i++) {
 		char *elements =
-			(char *)array_device(&bench->pieces) + i * n * bench->layout.element_nbytes;
+			(char *)array_device(&bench->sorted_slices) + i * n * bench->layout.element_nbytes;
 
 		bench->slices[i] = (struct slice){ .elements = elements, .n = n };
 		subject_must(queue_sort(bench, elements, n), "sort");
@@ -306,24 +306,24 @@ static void bench_open(struct bench *bench, const char *type)
 	struct key key;
 
 	subject_must(key_parse_type(type, &key), type);
-	subject_must(layout_make_plain(&key, &bench->layout), type);
+	subject_must(layout_make_key_only(&key, &bench->layout), type);
 	bench->nbytes = subject->info.unified ? cpu_nbytes : device_nbytes;
 	bench->n = bench->nbytes / bench->layout.element_nbytes;
 	bench->keys = malloc((bench->n / SAMPLE_STRIDE + 1) * sizeof *bench->keys);
 	subject_must(bench->keys ? 0 : -1, "malloc");
-	array_set(subject, &bench->pieces, NULL, bench->nbytes, 0);
+	array_set(subject, &bench->sorted_slices, NULL, bench->nbytes, 0);
 	array_set(subject, &bench->work, NULL, bench->nbytes, 0);
 	array_set(subject, &bench->out, NULL, bench->nbytes, 0);
 	array_set(subject, &bench->packed, NULL, bench->nbytes, 0);
 	array_set(subject, &bench->scratch, NULL, scratch_nbytes(bench), 0);
 	make_records(bench);
-	make_pieces(bench);
+	make_sorted_slices(bench);
 }
 
 static void bench_close(struct bench *bench)
 {
 	array_free(bench->subject, &bench->records);
-	array_free(bench->subject, &bench->pieces);
+	array_free(bench->subject, &bench->sorted_slices);
 	array_free(bench->subject, &bench->work);
 	array_free(bench->subject, &bench->out);
 	array_free(bench->subject, &bench->packed);

@@ -75,11 +75,11 @@ static int make_layout(const char *type, bool descending, struct layout *ret_lay
 	struct key key;
 	int r;
 
-	if (key_is_list(type))
+	if (is_key_list(type))
 		return key_list_layout(type, descending, ret_layout);
 	r = key_parse_type(type, &key);
 	key.descending = descending;
-	return r < 0 ? r : layout_make_plain(&key, ret_layout);
+	return r < 0 ? r : layout_make_key_only(&key, ret_layout);
 }
 
 void data_make(const struct reference *reference, const char *type, bool descending, uint64_t n,
@@ -98,7 +98,7 @@ void data_make(const struct reference *reference, const char *type, bool descend
 	if (dist == ELEMENTS_ALL_ONES) {
 		memset(data->records, 0xff, data->records_nbytes);
 	} else {
-		gen_make(&data->layout, (enum gen_dist)dist, n, n, &gen);
+		gen_init(&data->layout, (enum gen_dist)dist, n, n, &gen);
 		gen_fill(&gen, 0, n, data->records);
 	}
 	reference->encode(&(struct encode_op){ .layout = &data->layout,

@@ -76,8 +76,8 @@ void check_cut(struct check *check);
 /* check_lanes.c; these need no data */
 void check_alloc(struct check *check);
 void check_alloc_of_too_much(struct check *check);
-void check_lanes(struct check *check);
-void check_lane_close(struct check *check);
+void check_queues(struct check *check);
+void check_queue_close(struct check *check);
 
 /* check_records.c; all operations on check->records */
 void check_records(struct check *check);

@@ -21,17 +21,17 @@ enum { EXIT_SKIPPED = 77 };
 /* What knows of data nothing but its elements does the same to those of descending keys. */
 enum known { KNOWS_NOTHING, KNOWS_RECORDS, KNOWS_ELEMENTS };
 
-struct operation {
+struct operation_check {
 	const char *name;
 	void (*check)(struct check *check);
 	enum known known; /* of the data */
 };
 
-static const struct operation operations[] = {
+static const struct operation_check operations[] = {
 	{ "alloc", check_alloc, KNOWS_NOTHING },
 	{ "alloc of too much", check_alloc_of_too_much, KNOWS_NOTHING },
-	{ "lanes and marks", check_lanes, KNOWS_NOTHING },
-	{ "lane_close", check_lane_close, KNOWS_NOTHING },
+	{ "lanes and marks", check_queues, KNOWS_NOTHING },
+	{ "device_queue_close", check_queue_close, KNOWS_NOTHING },
 	{ "copy", check_copy, KNOWS_RECORDS },
 	{ "encode", check_encode, KNOWS_RECORDS },
 	{ "encode in place", check_encode_in_place, KNOWS_RECORDS },
@@ -82,7 +82,7 @@ static const struct sweep sweeps[] = {
 		},
 		.descending = true,
 		.lengths = { 0, 1, 33, 2049, END_OF_LENGTHS },
-		.dists = { GEN_RANDOM, GEN_FEW, GEN_NAN, END_OF_DISTS },
+		.dists = { GEN_RANDOM, GEN_HUNDRED_KEYS, GEN_NAN, END_OF_DISTS },
 	},
 	{
 		/* Keys that are all of the record. */
@@ -93,7 +93,7 @@ static const struct sweep sweeps[] = {
 		},
 		.descending = true,
 		.lengths = { 0, 1, 33, 2049, END_OF_LENGTHS },
-		.dists = { GEN_RANDOM, GEN_FEW, GEN_NAN, END_OF_DISTS },
+		.dists = { GEN_RANDOM, GEN_HUNDRED_KEYS, GEN_NAN, END_OF_DISTS },
 	},
 	{
 		/* Every distribution, around the tiles of the kernels (kernels/tuning.h). */
@@ -103,8 +103,8 @@ static const struct sweep sweeps[] = {
 			END_OF_LENGTHS,
 		},
 		.dists = {
-			GEN_RANDOM, GEN_SORTED, GEN_REVERSED, GEN_EQUAL, GEN_TWO, GEN_ZIPF,
-			GEN_FEW, GEN_NEARLY, GEN_SAWTOOTH, GEN_ORGAN, GEN_GAPS, GEN_NAN,
+			GEN_RANDOM, GEN_SORTED, GEN_REVERSED, GEN_EQUAL, GEN_TWO_KEYS, GEN_ZIPF,
+			GEN_HUNDRED_KEYS, GEN_NEARLY_SORTED, GEN_SAWTOOTH, GEN_ORGAN_PIPE, GEN_CLUSTERED, GEN_NAN,
 			ELEMENTS_ALL_ONES, END_OF_DISTS,
 		},
 	},
@@ -119,7 +119,7 @@ static const struct sweep sweeps[] = {
 		.types = { "u32", "u64", "u128", "b5", "b10" },
 		.is_long = true,
 		.lengths = { 1000003, 4000037, END_OF_LENGTHS },
-		.dists = { GEN_RANDOM, GEN_EQUAL, GEN_ORGAN, GEN_ZIPF, END_OF_DISTS },
+		.dists = { GEN_RANDOM, GEN_EQUAL, GEN_ORGAN_PIPE, GEN_ZIPF, END_OF_DISTS },
 	},
 };
 /* clang-format on */
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	bool bench = false;
 	int r;
 
-	messages_reset(true);
+	captured_messages_reset(true);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--bench") == 0)
 			bench = true;

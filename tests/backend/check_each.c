@@ -10,7 +10,7 @@ static void encode_from(struct check *check, const void *records)
 {
 	const struct data *data = check->data;
 	struct digest digest = { .n_records = 3, .sum = 5 };
-	int r = lane_encode(check->subject.lane, &(struct encode_op){
+	int r = device_queue_encode(check->subject.queue, &(struct encode_op){
 							 .layout = &data->layout,
 							 .records = records,
 							 .elements = array_device(&check->out),
@@ -77,7 +77,7 @@ static void decode_to(struct check *check, const void *elements, struct array *t
 	op.elements = array_device(&check->in);
 	op.records = array_device(to);
 	op.ret = &result;
-	subject_must(lane_decode(check->subject.lane, &op), "decode");
+	subject_must(device_queue_decode(check->subject.queue, &op), "decode");
 	expect_bytes(check, to, records, data->records_nbytes, "records");
 	expect(check, same_decode_result(&result, &expected, data->n),
 	       "digest, edges or disorders (%lu, not %lu) differ",
@@ -101,23 +101,23 @@ void check_sort(struct check *check)
 {
 	struct subject *subject = &check->subject;
 	const struct data *data = check->data;
-	struct arranged arranged;
+	struct sort_op_result result;
 
 	array_set(subject, &check->in, data->elements, data->elements_nbytes,
 		  some_elements_nbytes(data));
 	array_set(subject, &check->scratch, NULL,
 		  device_sort_scratch_nbytes(subject->device, &data->layout, data->n), 0);
-	subject_must(lane_sort(subject->lane,
+	subject_must(device_queue_sort(subject->queue,
 			       &(struct sort_op){
 				       .layout = &data->layout,
 				       .items = array_device(&check->in),
 				       .n = data->n,
 				       .scratch = array_device(&check->scratch),
-				       .ret = &arranged,
+				       .ret = &result,
 			       }),
 		     "sort");
 	expect_bytes(check, &check->in, data->sorted, data->elements_nbytes, "elements");
-	expect(check, arranged.n == data->n, "%lu are left", (unsigned long)arranged.n);
+	expect(check, result.n == data->n, "%lu are left", (unsigned long)result.n);
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
 }
 
@@ -129,7 +129,7 @@ void check_unique(struct check *check)
 	void *kept = reference_copy(data->sorted, data->elements_nbytes);
 	uint64_t expected_n;
 	struct digest expected_dropped;
-	struct arranged found;
+	struct sort_op_result found;
 	const struct unique_elements_op op = { .elements = kept,
 					       .n = data->n,
 					       .element_nbytes = element_nbytes,
@@ -140,7 +140,7 @@ void check_unique(struct check *check)
 	check->reference->unique(&op);
 	array_set(subject, &check->in, data->sorted, data->elements_nbytes,
 		  some_elements_nbytes(data));
-	subject_must(lane_unique(subject->lane,
+	subject_must(device_queue_unique(subject->queue,
 				 &(struct unique_op){ .layout = &data->layout,
 						      .items = array_device(&check->in),
 						      .n = data->n,
@@ -158,8 +158,8 @@ static void sample_with_stride(struct check *check, uint64_t stride)
 	struct subject *subject = &check->subject;
 	const struct data *data = check->data;
 	const uint64_t n_keys = data->n / stride + (data->n % stride != 0);
-	code_t *keys = reference_alloc(n_keys * sizeof *keys);
-	code_t *expected = reference_alloc(n_keys * sizeof *keys);
+	encoded_key_t *keys = reference_alloc(n_keys * sizeof *keys);
+	encoded_key_t *expected = reference_alloc(n_keys * sizeof *keys);
 	struct sample_op op = { .layout = &data->layout,
 				.items = data->elements,
 				.n = data->n,
@@ -169,7 +169,7 @@ static void sample_with_stride(struct check *check, uint64_t stride)
 	check->reference->sample(&op);
 	op.items = array_device(&check->in);
 	op.ret_keys = keys;
-	subject_must(lane_sample(subject->lane, &op), "sample");
+	subject_must(device_queue_sample(subject->queue, &op), "sample");
 	subject_wait(subject);
 	expect(check, n_keys == 0 || memcmp(keys, expected, n_keys * sizeof *keys) == 0,
 	       "keys at a stride of %lu differ", (unsigned long)stride);
@@ -194,7 +194,7 @@ void check_copy(struct check *check)
 
 	array_set(subject, &check->in, data->records, data->records_nbytes, 3);
 	array_set(subject, &check->out, NULL, data->records_nbytes, 1);
-	subject_must(lane_copy(subject->lane, array_device(&check->out), array_device(&check->in),
+	subject_must(device_queue_copy(subject->queue, array_device(&check->out), array_device(&check->in),
 			       data->records_nbytes),
 		     "copy");
 	expect_bytes(check, &check->out, data->records, data->records_nbytes, "bytes");

@@ -1,5 +1,5 @@
 /*
- * check_lanes - memory, lanes and marks
+ * check_queues - memory, lanes and marks
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@ void check_alloc(struct check *check)
 
 	for (unsigned i = 0; i < 8; i++) {
 		void **at = &memory[i / 4][i % 4];
-		const enum memory kind = i / 4 ? MEMORY_HOST : MEMORY_DEVICE;
+		const enum memory_kind kind = i / 4 ? MEMORY_HOST : MEMORY_DEVICE;
 
 		subject_must(device_alloc(subject->device, kind, sizes[i % 4], at), "alloc");
 		expect(check, (uintptr_t)*at % 256 == 0, "not aligned: %p", *at);
@@ -26,9 +26,9 @@ void check_alloc(struct check *check)
 			memset(*at, 1, sizes[i % 4]);
 	}
 	for (unsigned i = 0; i < 8; i++)
-		device_release(subject->device, i / 4 ? MEMORY_HOST : MEMORY_DEVICE,
+		device_free(subject->device, i / 4 ? MEMORY_HOST : MEMORY_DEVICE,
 			       memory[i / 4][i % 4], sizes[i % 4]);
-	device_release(subject->device, MEMORY_DEVICE, NULL, 4096);
+	device_free(subject->device, MEMORY_DEVICE, NULL, 4096);
 }
 
 void check_alloc_of_too_much(struct check *check)
@@ -40,43 +40,43 @@ void check_alloc_of_too_much(struct check *check)
 		       device_alloc(check->subject.device, i ? MEMORY_HOST : MEMORY_DEVICE,
 				    (size_t)1 << 60, &memory) == -ENOMEM,
 		       "an exbibyte was to be had");
-	expect(check, !messages_failed(), "a message was printed");
+	expect(check, !captured_messages_has_error(), "a message was printed");
 }
 
 /* Lanes that sort at the same time, and then each copy what the next one has sorted. */
-struct chain {
-	struct arranged arranged;
-	struct lane *lane;
-	struct mark *sorted, *copied;
+struct queue_chain {
+	struct sort_op_result result;
+	struct device_queue *queue;
+	struct device_event *sorted, *copied;
 	struct array elements, scratch, copy;
 	struct data data;
 };
 
-static void chain_open(struct check *check, struct chain *chain, uint64_t n)
+static void chain_open(struct check *check, struct queue_chain *chain, uint64_t n)
 {
 	struct subject *subject = &check->subject;
 
 	data_make(check->reference, "u64", false, n, GEN_RANDOM, &chain->data);
-	subject_must(lane_open(subject->device, LANE_URGENT, &chain->lane), "lane_open");
-	subject_must(mark_open(subject->device, &chain->sorted), "mark_open");
-	subject_must(mark_open(subject->device, &chain->copied), "mark_open");
-	subject_must(mark_wait(chain->sorted), "mark_wait, never set");
+	subject_must(device_queue_open(subject->device, QUEUE_PRIORITY_HIGH, &chain->queue), "device_queue_open");
+	subject_must(device_event_open(subject->device, &chain->sorted), "device_event_open");
+	subject_must(device_event_open(subject->device, &chain->copied), "device_event_open");
+	subject_must(device_event_wait(chain->sorted), "device_event_wait, never set");
 }
 
-static void chain_close(struct check *check, struct chain *chain)
+static void chain_close(struct check *check, struct queue_chain *chain)
 {
 	struct subject *subject = &check->subject;
 
-	lane_close(chain->lane);
-	mark_close(chain->sorted);
-	mark_close(chain->copied);
+	device_queue_close(chain->queue);
+	device_event_close(chain->sorted);
+	device_event_close(chain->copied);
 	array_free(subject, &chain->elements);
 	array_free(subject, &chain->scratch);
 	array_free(subject, &chain->copy);
 	data_free(&chain->data);
 }
 
-static void chain_sort(struct check *check, struct chain *chain)
+static void chain_sort(struct check *check, struct queue_chain *chain)
 {
 	struct subject *subject = &check->subject;
 	const struct data *data = &chain->data;
@@ -85,30 +85,30 @@ static void chain_sort(struct check *check, struct chain *chain)
 	array_set(subject, &chain->copy, NULL, data->elements_nbytes, 0);
 	array_set(subject, &chain->scratch, NULL,
 		  device_sort_scratch_nbytes(subject->device, &data->layout, data->n), 0);
-	subject_must(lane_mark(subject->lane, subject->mark), "mark");
-	subject_must(lane_follow(chain->lane, subject->mark), "follow");
-	subject_must(lane_sort(chain->lane,
+	subject_must(device_queue_record(subject->queue, subject->event), "mark");
+	subject_must(device_queue_wait_event(chain->queue, subject->event), "follow");
+	subject_must(device_queue_sort(chain->queue,
 			       &(struct sort_op){ .layout = &data->layout,
 						  .items = array_device(&chain->elements),
 						  .n = data->n,
 						  .scratch = array_device(&chain->scratch),
-						  .ret = &chain->arranged }),
+						  .ret = &chain->result }),
 		     "sort");
-	subject_must(lane_mark(chain->lane, chain->sorted), "mark");
+	subject_must(device_queue_record(chain->queue, chain->sorted), "mark");
 }
 
-static void chain_copy(struct chain *chain, const struct chain *next)
+static void chain_copy(struct queue_chain *chain, const struct queue_chain *next)
 {
-	subject_must(lane_follow(chain->lane, next->sorted), "follow");
-	subject_must(lane_copy(chain->lane, array_device(&chain->copy),
+	subject_must(device_queue_wait_event(chain->queue, next->sorted), "follow");
+	subject_must(device_queue_copy(chain->queue, array_device(&chain->copy),
 			       array_device(&next->elements), next->data.elements_nbytes),
 		     "copy");
-	subject_must(lane_mark(chain->lane, chain->copied), "mark");
+	subject_must(device_queue_record(chain->queue, chain->copied), "mark");
 }
 
-void check_lanes(struct check *check)
+void check_queues(struct check *check)
 {
-	struct chain chains[N_CHAINED] = { 0 };
+	struct queue_chain chains[N_CHAINED] = { 0 };
 
 	for (unsigned i = 0; i < N_CHAINED; i++)
 		chain_open(check, &chains[i], CHAINED_RECORDS);
@@ -120,7 +120,7 @@ void check_lanes(struct check *check)
 		for (unsigned i = 0; i < N_CHAINED; i++) {
 			const struct data *data = &chains[(i + 1) % N_CHAINED].data;
 
-			subject_must(mark_wait(chains[i].copied), "mark_wait");
+			subject_must(device_event_wait(chains[i].copied), "device_event_wait");
 			expect_bytes(check, &chains[i].copy, data->sorted, data->elements_nbytes,
 				     "elements copied by another lane");
 		}
@@ -129,14 +129,14 @@ void check_lanes(struct check *check)
 		chain_close(check, &chains[i]);
 }
 
-void check_lane_close(struct check *check)
+void check_queue_close(struct check *check)
 {
-	struct chain chain = { 0 };
+	struct queue_chain chain = { 0 };
 
 	chain_open(check, &chain, CHAINED_RECORDS);
 	chain_sort(check, &chain);
-	lane_close(chain.lane);
-	chain.lane = NULL;
+	device_queue_close(chain.queue);
+	chain.queue = NULL;
 	expect_bytes(check, &chain.elements, chain.data.sorted, chain.data.elements_nbytes,
 		     "elements of a closed lane");
 	chain_close(check, &chain);

@@ -66,7 +66,7 @@ static void pack_all(struct check *check, const struct packed *packed)
 		  some_elements_nbytes(data));
 	array_set(&check->subject, &check->out, NULL, data->elements_nbytes,
 		  some_elements_nbytes(data));
-	subject_must(lane_pack(check->subject.lane,
+	subject_must(device_queue_pack(check->subject.queue,
 			       &(struct pack_op){ .elements = array_device(&check->in),
 						  .n = data->n,
 						  .element_nbytes = data->layout.element_nbytes,
@@ -92,7 +92,7 @@ static uint32_t unpack(struct check *check, const struct packed_block *blocks, u
 {
 	uint32_t damaged;
 
-	subject_must(lane_unpack(check->subject.lane,
+	subject_must(device_queue_unpack(check->subject.queue,
 				 &(struct unpack_op){ .blocks = blocks,
 						      .n_blocks = n_blocks,
 						      .element_nbytes =
@@ -119,8 +119,8 @@ static void unpack_all(struct check *check, const struct packed *packed)
 	from = array_device(&check->in);
 	to = array_device(&check->out);
 	for (uint32_t i = 0; i < packed->n_blocks; i++) {
-		const uint64_t rest = data->n - (uint64_t)i * packed->block_n;
-		const uint32_t n = rest < packed->block_n ? (uint32_t)rest : packed->block_n;
+		const uint64_t n_left = data->n - (uint64_t)i * packed->block_n;
+		const uint32_t n = n_left < packed->block_n ? (uint32_t)n_left : packed->block_n;
 
 		blocks[i] = (struct packed_block){ from, to, packed->block_nbytes[i], n };
 		from += blocks[i].packed_nbytes;

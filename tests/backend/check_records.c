@@ -7,10 +7,10 @@
 
 #include "tests/backend/check.h"
 
-enum { MOST_SLICES = 70 };
+enum { MAX_SLICES = 70 };
 
 /* What is asked of sorting and merging, besides the order. */
-struct wish {
+struct record_op_case {
 	bool unique;
 	uint64_t limit;
 	bool for_output;
@@ -21,22 +21,22 @@ struct slices {
 	uint32_t k;
 	uint64_t n;
 	unsigned char *items;
-	struct slice host[MOST_SLICES], device[MOST_SLICES];
+	struct slice host[MAX_SLICES], device[MAX_SLICES];
 };
 
-static bool same_arranged(const struct arranged *a, const struct arranged *b)
+static bool same_sort_op_result(const struct sort_op_result *a, const struct sort_op_result *b)
 {
 	return a->n == b->n && a->n_counted == b->n_counted && a->n_disorders == b->n_disorders &&
 	       digest_equal(a->digest, b->digest) && digest_equal(a->dropped, b->dropped);
 }
 
-static void expect_arranged(struct check *check, const struct wish *wish, const struct arranged *a,
-			    const struct arranged *b)
+static void expect_sort_op_result(struct check *check, const struct record_op_case *op_case, const struct sort_op_result *a,
+			    const struct sort_op_result *b)
 {
-	expect(check, same_arranged(a, b),
+	expect(check, same_sort_op_result(a, b),
 	       "%s limit %lu: %lu kept, not %lu; %lu counted, not %lu; %lu disorders, not %lu; "
 	       "digests %s, %s",
-	       wish->unique ? "unique" : "not unique", (unsigned long)wish->limit,
+	       op_case->unique ? "unique" : "not unique", (unsigned long)op_case->limit,
 	       (unsigned long)a->n, (unsigned long)b->n, (unsigned long)a->n_counted,
 	       (unsigned long)b->n_counted, (unsigned long)a->n_disorders,
 	       (unsigned long)b->n_disorders,
@@ -46,8 +46,8 @@ static void expect_arranged(struct check *check, const struct wish *wish, const 
 
 /* Sort n records by the reference, into `items`. */
 static void sort_by_reference(const struct check *check, const void *records, uint64_t n,
-			      uint64_t position, const struct wish *wish, void *items,
-			      struct digest *ret_read, struct arranged *ret)
+			      uint64_t position, const struct record_op_case *op_case, void *items,
+			      struct digest *ret_read, struct sort_op_result *ret)
 {
 	const struct layout *layout = &check->records->layout;
 	void *scratch = reference_alloc(check->reference->records_scratch_nbytes(layout, 0, n));
@@ -57,10 +57,10 @@ static void sort_by_reference(const struct check *check, const void *records, ui
 							  .items = items,
 							  .n = n,
 							  .position = position,
-							  .unique = wish->unique,
-							  .limit = wish->limit,
+							  .unique = op_case->unique,
+							  .limit = op_case->limit,
 							  .scratch = scratch,
-							  .ret_read = ret_read,
+							  .ret_input_digest = ret_read,
 							  .ret = ret });
 	free(scratch);
 }
@@ -76,37 +76,37 @@ static void set_scratch(struct check *check, uint32_t k, uint64_t n)
 		  0);
 }
 
-static void check_sort_records(struct check *check, const struct wish *wish)
+static void check_sort_records(struct check *check, const struct record_op_case *op_case)
 {
 	enum { POSITION = 1000 };
 	struct subject *subject = &check->subject;
 	const struct record_data *data = check->records;
 	const uint64_t item_nbytes = data->layout.item_nbytes;
 	unsigned char *items = reference_alloc(data->n * item_nbytes);
-	struct arranged arranged, expected;
+	struct sort_op_result result, expected;
 	struct digest read, expected_read;
 
 	check->operation = "sort of records";
-	sort_by_reference(check, data->records, data->n, POSITION, wish, items, &expected_read,
+	sort_by_reference(check, data->records, data->n, POSITION, op_case, items, &expected_read,
 			  &expected);
 	array_set(subject, &check->in, data->records, data->n * data->layout.record_nbytes,
 		  data->n % 7);
 	array_set(subject, &check->out, NULL, data->n * item_nbytes, data->n % 5 * item_nbytes);
 	set_scratch(check, 0, data->n);
-	subject_must(lane_sort(subject->lane,
+	subject_must(device_queue_sort(subject->queue,
 			       &(struct sort_op){ .layout = &data->layout,
 						  .records = array_device(&check->in),
 						  .items = array_device(&check->out),
 						  .n = data->n,
 						  .position = POSITION,
-						  .unique = wish->unique,
-						  .limit = wish->limit,
+						  .unique = op_case->unique,
+						  .limit = op_case->limit,
 						  .scratch = array_device(&check->scratch),
-						  .ret_read = &read,
-						  .ret = &arranged }),
+						  .ret_input_digest = &read,
+						  .ret = &result }),
 		     "sort of records");
 	expect_bytes(check, &check->out, items, expected.n * item_nbytes, "items");
-	expect_arranged(check, wish, &arranged, &expected);
+	expect_sort_op_result(check, op_case, &result, &expected);
 	expect(check, digest_equal(read, expected_read), "the digest of what was read differs");
 	expect(check, array_get(subject, &check->in), "written outside of the records");
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
@@ -124,7 +124,7 @@ static uint64_t slice_n(uint32_t k, uint32_t i, uint64_t n_left)
 /* With is_unique, some of the slices' memory is left empty. */
 static void slices_make(struct check *check, uint32_t k, bool is_unique, struct slices *slices)
 {
-	const struct wish wish = { .unique = is_unique, .limit = UINT64_MAX };
+	const struct record_op_case op_case = { .unique = is_unique, .limit = UINT64_MAX };
 	const struct record_data *data = check->records;
 	const uint64_t item_nbytes = data->layout.item_nbytes;
 	uint64_t start = 0;
@@ -134,14 +134,14 @@ static void slices_make(struct check *check, uint32_t k, bool is_unique, struct 
 	memset(slices->items, 0, data->n * item_nbytes);
 	for (uint32_t i = 0; i < k; i++) {
 		const uint64_t n = slice_n(k, i, data->n - start);
-		struct arranged arranged;
+		struct sort_op_result result;
 		struct digest read;
 
 		sort_by_reference(check, data->records + start * data->layout.record_nbytes, n,
-				  start, &wish, slices->items + start * item_nbytes, &read,
-				  &arranged);
-		slices->host[i] = (struct slice){ slices->items + start * item_nbytes, arranged.n };
-		slices->n += arranged.n;
+				  start, &op_case, slices->items + start * item_nbytes, &read,
+				  &result);
+		slices->host[i] = (struct slice){ slices->items + start * item_nbytes, result.n };
+		slices->n += result.n;
 		start += n;
 	}
 	array_set(&check->subject, &check->in, slices->items, data->n * item_nbytes,
@@ -155,24 +155,24 @@ static void slices_make(struct check *check, uint32_t k, bool is_unique, struct 
 }
 
 static void check_merge_records(struct check *check, const struct slices *slices,
-				const struct wish *wish)
+				const struct record_op_case *op_case)
 {
 	struct subject *subject = &check->subject;
 	const struct layout *layout = &check->records->layout;
 	const uint64_t item_nbytes = layout->item_nbytes;
-	const uint64_t out_nbytes = wish->for_output ? layout->output_nbytes : item_nbytes;
+	const uint64_t out_nbytes = op_case->for_output ? layout->output_nbytes : item_nbytes;
 	unsigned char *out = reference_alloc(check->records->n * out_nbytes);
 	void *scratch = reference_alloc(
 		check->reference->records_scratch_nbytes(layout, slices->k, slices->n));
 	unsigned char *edges = reference_alloc(4 * item_nbytes);
-	struct arranged arranged, expected;
+	struct sort_op_result result, expected;
 	struct merge_op op = { .layout = layout,
 			       .slices = slices->host,
 			       .k = slices->k,
 			       .out = out,
-			       .for_output = wish->for_output,
-			       .unique = wish->unique,
-			       .limit = wish->limit,
+			       .for_output = op_case->for_output,
+			       .unique = op_case->unique,
+			       .limit = op_case->limit,
 			       .scratch = scratch,
 			       .ret_first = edges,
 			       .ret_last = edges + item_nbytes,
@@ -188,10 +188,10 @@ static void check_merge_records(struct check *check, const struct slices *slices
 	op.scratch = array_device(&check->scratch);
 	op.ret_first = edges + 2 * item_nbytes;
 	op.ret_last = edges + 3 * item_nbytes;
-	op.ret = &arranged;
-	subject_must(lane_merge(subject->lane, &op), "merge of items");
+	op.ret = &result;
+	subject_must(device_queue_merge(subject->queue, &op), "merge of items");
 	expect_bytes(check, &check->out, out, expected.n * out_nbytes, "items");
-	expect_arranged(check, wish, &arranged, &expected);
+	expect_sort_op_result(check, op_case, &result, &expected);
 	expect(check,
 	       expected.n == 0 || memcmp(edges, edges + 2 * item_nbytes, 2 * item_nbytes) == 0,
 	       "the items at the edges of %u slices differ", slices->k);
@@ -204,7 +204,7 @@ static void check_merge_records(struct check *check, const struct slices *slices
 static void cut_records(struct check *check, const struct slices *slices, const unsigned char *key,
 			uint32_t slice)
 {
-	uint64_t cuts[MOST_SLICES], expected[MOST_SLICES];
+	uint64_t cuts[MAX_SLICES], expected[MAX_SLICES];
 	struct cut_op op = { .layout = &check->records->layout,
 			     .slices = slices->host,
 			     .k = slices->k,
@@ -215,7 +215,7 @@ static void cut_records(struct check *check, const struct slices *slices, const 
 	check->reference->cut(&op);
 	op.slices = slices->device;
 	op.ret_cuts = cuts;
-	subject_must(lane_cut(check->subject.lane, &op), "cut");
+	subject_must(device_queue_cut(check->subject.queue, &op), "cut");
 	subject_wait(&check->subject);
 	expect(check, memcmp(cuts, expected, slices->k * sizeof *cuts) == 0,
 	       "the cuts of %u slices before slice %u differ", slices->k, slice);
@@ -252,8 +252,8 @@ static void check_sample_records(struct check *check, const struct slices *slice
 {
 	const struct record_data *data = check->records;
 	const uint64_t n_keys = data->n / stride + (data->n % stride != 0);
-	code_t *keys = reference_alloc(n_keys * sizeof *keys);
-	code_t *expected = reference_alloc(n_keys * sizeof *keys);
+	encoded_key_t *keys = reference_alloc(n_keys * sizeof *keys);
+	encoded_key_t *expected = reference_alloc(n_keys * sizeof *keys);
 	struct sample_op op = { .layout = &data->layout,
 				.items = slices->items,
 				.n = data->n,
@@ -264,7 +264,7 @@ static void check_sample_records(struct check *check, const struct slices *slice
 	check->reference->sample(&op);
 	op.items = array_device(&check->in);
 	op.ret_keys = keys;
-	subject_must(lane_sample(check->subject.lane, &op), "sample of items");
+	subject_must(device_queue_sample(check->subject.queue, &op), "sample of items");
 	subject_wait(&check->subject);
 	expect(check, n_keys == 0 || memcmp(keys, expected, n_keys * sizeof *keys) == 0,
 	       "keys at a stride of %lu differ", (unsigned long)stride);
@@ -274,10 +274,10 @@ static void check_sample_records(struct check *check, const struct slices *slice
 
 void check_records(struct check *check)
 {
-	static const uint32_t numbers[] = { 1, 2, 3, 7, 17, MOST_SLICES };
+	static const uint32_t numbers[] = { 1, 2, 3, 7, 17, MAX_SLICES };
 	static unsigned next;
 	const uint64_t n = check->records->n;
-	const struct wish wishes[] = {
+	const struct record_op_case projections[] = {
 		{ false, UINT64_MAX, false }, { false, UINT64_MAX, true },
 		{ true, UINT64_MAX, true },   { false, n / 2, true },
 		{ true, n / 3 + 1, false },   { true, next % 3, true },
@@ -286,13 +286,13 @@ void check_records(struct check *check)
 
 	slices_make(check, numbers[next % 6], next % 4 == 0, &slices);
 	next++;
-	for (unsigned i = 0; i < sizeof wishes / sizeof wishes[0]; i++)
-		check_merge_records(check, &slices, &wishes[i]);
+	for (unsigned i = 0; i < sizeof projections / sizeof projections[0]; i++)
+		check_merge_records(check, &slices, &projections[i]);
 	check_cut_records(check, &slices);
 	check_sample_records(check, &slices, 1);
 	check_sample_records(check, &slices, 100);
-	for (unsigned i = 0; i < sizeof wishes / sizeof wishes[0]; i++)
+	for (unsigned i = 0; i < sizeof projections / sizeof projections[0]; i++)
 		if (i != 1) /* sorting is not for the output */
-			check_sort_records(check, &wishes[i]);
+			check_sort_records(check, &projections[i]);
 	free(slices.items);
 }

@@ -73,7 +73,7 @@ static void merge_slices(struct check *check, const struct slices *slices)
 	void *merged = reference_alloc(data->elements_nbytes);
 	void *scratch = reference_alloc(
 		check->reference->merge_scratch_nbytes(slices->k, data->n, element_nbytes));
-	struct arranged arranged;
+	struct sort_op_result result;
 
 	check->reference->merge(&(struct merge_elements_op){ .slices = slices->host,
 							     .k = slices->k,
@@ -84,13 +84,13 @@ static void merge_slices(struct check *check, const struct slices *slices)
 	array_set(subject, &check->scratch, NULL,
 		  device_merge_scratch_nbytes(subject->device, &data->layout, slices->k, data->n),
 		  0);
-	subject_must(lane_merge(subject->lane,
+	subject_must(device_queue_merge(subject->queue,
 				&(struct merge_op){ .layout = &data->layout,
 						    .slices = slices->device,
 						    .k = slices->k,
 						    .out = array_device(&check->out),
 						    .scratch = array_device(&check->scratch),
-						    .ret = &arranged }),
+						    .ret = &result }),
 		     "merge");
 	expect_bytes(check, &check->out, merged, data->elements_nbytes, "elements");
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
@@ -113,7 +113,7 @@ void check_merge(struct check *check)
 	}
 }
 
-static void cut_slices(struct check *check, const struct slices *slices, code_t key, uint32_t slice)
+static void cut_slices(struct check *check, const struct slices *slices, encoded_key_t key, uint32_t slice)
 {
 	struct subject *subject = &check->subject;
 	uint64_t cuts[MOST_SLICES], expected[MOST_SLICES];
@@ -127,7 +127,7 @@ static void cut_slices(struct check *check, const struct slices *slices, code_t 
 	check->reference->cut(&op);
 	op.slices = slices->device;
 	op.ret_cuts = cuts;
-	subject_must(lane_cut(subject->lane, &op), "cut");
+	subject_must(device_queue_cut(subject->queue, &op), "cut");
 	subject_wait(subject);
 	expect(check, memcmp(cuts, expected, slices->k * sizeof *cuts) == 0,
 	       "the cuts of %u slices of shape %d before slice %u differ", slices->k, slices->shape,
@@ -138,14 +138,14 @@ void check_cut(struct check *check)
 {
 	const struct data *data = check->data;
 	const uint32_t element_nbytes = data->layout.element_nbytes;
-	const code_t largest = ~(code_t)0 >> (128 - 8 * element_nbytes);
+	const encoded_key_t largest = ~(encoded_key_t)0 >> (128 - 8 * element_nbytes);
 	struct slices slices;
 
 	slices_make(check, &slices);
 	cut_slices(check, &slices, 0, 0);
 	cut_slices(check, &slices, largest, slices.k);
 	for (uint64_t at = 0; at < data->n; at += data->n / 3 + 1) {
-		const code_t key = element_get(data->elements, element_nbytes, at);
+		const encoded_key_t key = element_get(data->elements, element_nbytes, at);
 
 		cut_slices(check, &slices, key, 0);
 		cut_slices(check, &slices, key, slices.k / 2);

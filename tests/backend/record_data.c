@@ -54,7 +54,7 @@ static void fill(unsigned char *records, uint64_t n, uint64_t record_nbytes, enu
 					(unsigned char)"\x00\x7f\x80\xff"[random_number(i, j) & 3] :
 				dist == RECORDS_BITS ? random_number(i, j) & 1 :
 						       0x41;
-		if (dist == RECORDS_ALIKE)
+		if (dist == RECORDS_NEARLY_EQUAL)
 			record[random % record_nbytes] = (unsigned char)(random >> 40);
 		if (dist == RECORDS_TWO)
 			record[record_nbytes - 1] = random & 1;
@@ -63,7 +63,7 @@ static void fill(unsigned char *records, uint64_t n, uint64_t record_nbytes, enu
 	}
 }
 
-static void make(const struct layout_request *request, enum record_dist dist, uint64_t n,
+static void make(const struct layout_params *request, enum record_dist dist, uint64_t n,
 		 struct record_data *data)
 {
 	subject_must(layout_make(request, &data->layout), "layout_make");
@@ -74,7 +74,7 @@ static void make(const struct layout_request *request, enum record_dist dist, ui
 	snprintf(data->description, sizeof data->description,
 		 "-R %u%s%s%s, distribution %d:", (unsigned)request->record_nbytes,
 		 request->count ? " --count" : "", request->keys_only ? " --keys-only" : "",
-		 request->index ? " --argsort" : "", dist);
+		 request->argsort ? " --argsort" : "", dist);
 	for (uint32_t i = 0; i < request->n_keys; i++)
 		describe_key(&request->keys[i], data->description, sizeof data->description);
 }
@@ -83,12 +83,12 @@ void record_data_make(const struct record_layout *described, enum record_dist di
 		      struct record_data *ret_data)
 {
 	struct key keys[MOST_KEYS];
-	struct layout_request request = { .record_nbytes = described->record_nbytes,
+	struct layout_params request = { .record_nbytes = described->record_nbytes,
 					  .keys = keys,
-					  .keeps_records = true,
-					  .count = described->wishes & RECORDS_COUNT,
-					  .keys_only = described->wishes & RECORDS_KEYS_ONLY,
-					  .index = described->wishes & RECORDS_INDEX };
+					  .force_records = true,
+					  .count = described->projections & RECORDS_COUNT,
+					  .keys_only = described->projections & RECORDS_KEYS_ONLY,
+					  .argsort = described->projections & RECORDS_INDEX };
 
 	while (described->keys[request.n_keys]) {
 		keys[request.n_keys] = parse_key(described->keys[request.n_keys]);
@@ -100,16 +100,16 @@ void record_data_make(const struct record_layout *described, enum record_dist di
 void record_data_make_random(uint64_t record_nbytes, uint64_t seed, uint64_t n,
 			     struct record_data *ret_data)
 {
-	struct key keys[MOST_RANDOM_KEYS];
+	struct key keys[MAX_RANDOM_KEYS];
 	const uint64_t random = random_number(seed, record_nbytes);
-	const struct layout_request request = {
+	const struct layout_params request = {
 		.record_nbytes = record_nbytes,
 		.keys = keys,
 		.n_keys = random_keys(record_nbytes, random, keys),
-		.keeps_records = true,
+		.force_records = true,
 		.count = random >> 10 & 1,
 		.keys_only = (random >> 11 & 3) == 0,
-		.index = (random >> 13 & 3) == 0,
+		.argsort = (random >> 13 & 3) == 0,
 	};
 
 	make(&request, (enum record_dist)(random >> 20) % N_RECORD_DISTS, n, ret_data);

@@ -6,12 +6,12 @@
 #include "src/record/layout.h"
 
 /* What an item is to be made of besides, or instead of, the record. */
-enum record_wish { RECORDS_COUNT = 1, RECORDS_KEYS_ONLY = 2, RECORDS_INDEX = 4 };
+enum record_projection { RECORDS_COUNT = 1, RECORDS_KEYS_ONLY = 2, RECORDS_INDEX = 4 };
 
 struct record_layout {
 	uint64_t record_nbytes;
 	const char *keys[6]; /* OFFSET:TYPE[:r]; NULL behind the last */
-	unsigned wishes;     /* of enum record_wish */
+	unsigned projections;     /* of enum record_projection */
 };
 
 enum record_dist {
@@ -19,7 +19,7 @@ enum record_dist {
 	RECORDS_BITS,    /* every byte is 0 or 1: short keys tie often */
 	RECORDS_EXTREME, /* every byte is 0x00, 0x7f, 0x80 or 0xff: zeros and NaN */
 	RECORDS_EQUAL,   /* in all bytes */
-	RECORDS_ALIKE,   /* equal but for one byte, anywhere */
+	RECORDS_NEARLY_EQUAL,   /* equal but for one byte, anywhere */
 	RECORDS_TWO,     /* one of two that are equal but for their last byte */
 	RECORDS_SORTED,
 	RECORDS_REVERSED, /* the first 8 bytes of the record count down */

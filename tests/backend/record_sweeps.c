@@ -49,12 +49,12 @@ static const struct record_layout layouts[] = {
 
 enum {
 	N_LAYOUTS = sizeof layouts / sizeof layouts[0],
-	MOST_NBYTES = 4 << 20, /* of a data set that plain code is to sort */
+	MAX_DATA_NBYTES = 4 << 20, /* of a data set that plain code is to sort */
 };
 
 static void check_layout(struct check *check, const struct record_layout *layout, uint64_t n)
 {
-	if (n * layout->record_nbytes > MOST_NBYTES && check->reference == &reference_plain)
+	if (n * layout->record_nbytes > MAX_DATA_NBYTES && check->reference == &reference_plain)
 		return;
 	for (int dist = 0; dist < N_RECORD_DISTS; dist++) {
 		struct record_data data;

@@ -15,7 +15,7 @@
 #include "src/record/key_encode.h"
 #include "tests/support/elements.h"
 
-static void element_set(void *elements, uint32_t element_nbytes, uint64_t i, code_t element)
+static void element_set(void *elements, uint32_t element_nbytes, uint64_t i, encoded_key_t element)
 {
 	memcpy((char *)elements + i * element_nbytes, &element, element_nbytes);
 }
@@ -46,12 +46,12 @@ static void plain_encode(const struct encode_op *op)
 static void plain_decode(const struct decode_op *op)
 {
 	const struct layout *layout = op->layout;
-	code_t last = 0;
+	encoded_key_t last = 0;
 
 	*op->ret = (struct decode_result){ 0 };
 	/* In place: a record never reaches beyond its own element. */
 	for (uint64_t i = 0; i < op->n; i++) {
-		const code_t code = element_get(op->elements, layout->element_nbytes, i);
+		const encoded_key_t code = element_get(op->elements, layout->element_nbytes, i);
 		char *record = (char *)op->records + i * layout->record_nbytes;
 
 		layout_decode(layout, code, record);
@@ -66,13 +66,13 @@ static void plain_decode(const struct decode_op *op)
 
 static void plain_sort(const struct sort_elements_op *op)
 {
-	elements_sort(op->elements, op->element_nbytes, op->n);
+	reference_sort_elements(op->elements, op->element_nbytes, op->n);
 }
 
 static void plain_cut(const struct cut_op *op)
 {
 	const uint32_t element_nbytes = op->layout->element_nbytes;
-	code_t key;
+	encoded_key_t key;
 
 	if (op->layout->kind == LAYOUT_RECORDS) {
 		plain_cut_items(op);
@@ -84,7 +84,7 @@ static void plain_cut(const struct cut_op *op)
 		uint64_t n = 0;
 
 		for (uint64_t j = 0; j < slice->n; j++) {
-			const code_t element = element_get(slice->elements, element_nbytes, j);
+			const encoded_key_t element = element_get(slice->elements, element_nbytes, j);
 
 			n += element < key || (element == key && i < op->slice);
 		}
@@ -103,7 +103,7 @@ static void plain_merge(const struct merge_elements_op *op)
 		memcpy(out, op->slices[i].elements, nbytes);
 		out += nbytes;
 	}
-	elements_sort(op->out, op->element_nbytes,
+	reference_sort_elements(op->out, op->element_nbytes,
 		      (uint64_t)(out - (char *)op->out) / op->element_nbytes);
 }
 
@@ -113,7 +113,7 @@ static void plain_unique(const struct unique_elements_op *op)
 
 	*op->ret_dropped = (struct digest){ 0 };
 	for (uint64_t i = 0; i < op->n; i++) {
-		const code_t element = element_get(op->elements, op->element_nbytes, i);
+		const encoded_key_t element = element_get(op->elements, op->element_nbytes, i);
 		unsigned char record[16];
 
 		if (n == 0 || element != element_get(op->elements, op->element_nbytes, n - 1)) {
@@ -128,7 +128,7 @@ static void plain_unique(const struct unique_elements_op *op)
 
 static void plain_sample(const struct sample_op *op)
 {
-	code_t *key = op->ret_keys;
+	encoded_key_t *key = op->ret_keys;
 
 	if (op->layout->kind == LAYOUT_RECORDS) {
 		plain_sample_items(op);
@@ -176,12 +176,12 @@ const struct reference reference_plain = {
 
 static void fast_encode(const struct encode_op *op)
 {
-	codes_encode(op->layout, op->records, op->n, op->elements, op->ret_digest);
+	key_encode_batch(op->layout, op->records, op->n, op->elements, op->ret_digest);
 }
 
 static void fast_decode(const struct decode_op *op)
 {
-	codes_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
+	key_decode_batch(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
 static void fast_cut(const struct cut_op *op)

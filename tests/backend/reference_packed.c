@@ -15,10 +15,10 @@ struct miniblock {
 	uint32_t element_nbytes, first, n, width;
 };
 
-static code_t difference(const struct miniblock *miniblock, uint32_t i)
+static encoded_key_t difference(const struct miniblock *miniblock, uint32_t i)
 {
 	const uint32_t at = miniblock->first + i;
-	const code_t all = ~(code_t)0 >> (128 - 8 * miniblock->element_nbytes);
+	const encoded_key_t all = ~(encoded_key_t)0 >> (128 - 8 * miniblock->element_nbytes);
 
 	if (i == 0)
 		return 0;
@@ -33,7 +33,7 @@ static uint32_t width_of(const struct miniblock *miniblock)
 	uint32_t width = 0;
 
 	for (uint32_t i = 0; i < miniblock->n; i++) {
-		const code_t bits = difference(miniblock, i);
+		const encoded_key_t bits = difference(miniblock, i);
 
 		while (width < full && bits >> width)
 			width++;
@@ -45,7 +45,7 @@ static uint32_t width_of(const struct miniblock *miniblock)
 static uint64_t set_bits(const struct miniblock *miniblock, unsigned char *to)
 {
 	for (uint32_t i = 0; i < miniblock->n; i++) {
-		const code_t bits = difference(miniblock, i);
+		const encoded_key_t bits = difference(miniblock, i);
 
 		for (uint32_t bit = 0; bit < miniblock->width; bit++) {
 			const uint32_t at = i * miniblock->width + bit;
@@ -90,16 +90,16 @@ void plain_pack(const struct pack_op *op)
 	unsigned char *to = op->packed;
 
 	for (uint64_t first = 0, i = 0; first < op->n; first += op->block_n, i++) {
-		const uint64_t rest = op->n - first;
-		const uint32_t n = rest < op->block_n ? (uint32_t)rest : op->block_n;
+		const uint64_t n_left = op->n - first;
+		const uint32_t n = n_left < op->block_n ? (uint32_t)n_left : op->block_n;
 		const size_t items_nbytes = (size_t)n * op->element_nbytes;
 		const void *from = elements + first * op->element_nbytes;
-		unsigned char *room = calloc(2, items_nbytes + 50);
-		const uint64_t nbytes = pack_block(from, n, op->element_nbytes, room);
+		unsigned char *capacity = calloc(2, items_nbytes + 50);
+		const uint64_t nbytes = pack_block(from, n, op->element_nbytes, capacity);
 
 		op->ret_nbytes[i] = (uint32_t)(nbytes < items_nbytes ? nbytes : items_nbytes);
-		memcpy(to, nbytes < items_nbytes ? (const void *)room : from, op->ret_nbytes[i]);
+		memcpy(to, nbytes < items_nbytes ? (const void *)capacity : from, op->ret_nbytes[i]);
 		to += op->ret_nbytes[i];
-		free(room);
+		free(capacity);
 	}
 }

@@ -12,13 +12,13 @@
 typedef const unsigned char *item_t;
 
 /* What has to be made of sorted items. */
-struct arrangement {
+struct output_params {
 	const struct layout *layout;
 	unsigned char *out;
 	uint64_t offset, nbytes; /* of an item, what is written */
 	bool unique;
 	uint64_t limit;
-	struct arranged *ret;
+	struct sort_op_result *ret;
 };
 
 static void sort_items(const struct key_fields *keys, item_t *items, item_t *scratch, uint64_t n)
@@ -45,7 +45,7 @@ static void add_hash(struct digest *digest, const struct layout *layout, item_t 
 }
 
 /* The items [first, end) are equal, or one. A copy of the first, with the sum of counts. */
-static void keep(const struct arrangement *arrangement, const item_t *first, const item_t *end,
+static void keep(const struct output_params *arrangement, const item_t *first, const item_t *end,
 		 unsigned char *kept)
 {
 	const struct layout *layout = arrangement->layout;
@@ -57,7 +57,7 @@ static void keep(const struct arrangement *arrangement, const item_t *first, con
 			 layout, *item);
 	}
 	memcpy(kept, *first, layout->item_nbytes);
-	if (layout->intake.has_count)
+	if (layout->projection.has_count)
 		layout_set_item_count(layout, kept, count);
 	memcpy(arrangement->out + arrangement->ret->n * arrangement->nbytes,
 	       kept + arrangement->offset, arrangement->nbytes);
@@ -66,14 +66,14 @@ static void keep(const struct arrangement *arrangement, const item_t *first, con
 }
 
 /* ret_first and ret_last: item_nbytes each. */
-static void arrange(const struct arrangement *arrangement, const item_t *items, uint64_t n,
+static void arrange(const struct output_params *arrangement, const item_t *items, uint64_t n,
 		    unsigned char *ret_first, unsigned char *ret_last)
 {
 	const struct layout *layout = arrangement->layout;
-	struct arranged *ret = arrangement->ret;
+	struct sort_op_result *ret = arrangement->ret;
 	uint64_t i = 0;
 
-	*ret = (struct arranged){ 0 };
+	*ret = (struct sort_op_result){ 0 };
 	while (i < n && ret->n < arrangement->limit) {
 		uint64_t end = i + 1;
 
@@ -92,7 +92,7 @@ static void arrange(const struct arrangement *arrangement, const item_t *items, 
 void plain_sort_records(const struct sort_op *op)
 {
 	const struct layout *layout = op->layout;
-	const struct arrangement arrangement = { .layout = layout,
+	const struct output_params arrangement = { .layout = layout,
 						 .out = op->items,
 						 .nbytes = layout->item_nbytes,
 						 .unique = op->unique,
@@ -101,13 +101,13 @@ void plain_sort_records(const struct sort_op *op)
 	unsigned char *made = malloc((op->n + 2) * layout->item_nbytes);
 	item_t *items = malloc((2 * op->n + 1) * sizeof *items);
 
-	*op->ret_read = (struct digest){ 0 };
+	*op->ret_input_digest = (struct digest){ 0 };
 	for (uint64_t i = 0; i < op->n; i++) {
 		unsigned char *item = made + (i + 2) * layout->item_nbytes;
 
-		layout_make_item(layout, (item_t)op->records + i * layout->record_nbytes,
+		layout_project_record(layout, (item_t)op->records + i * layout->record_nbytes,
 				 op->position + i, item);
-		add_hash(op->ret_read, layout, item);
+		add_hash(op->ret_input_digest, layout, item);
 		items[i] = item;
 	}
 	sort_items(&layout->item_keys, items, items + op->n, op->n);
@@ -119,7 +119,7 @@ void plain_sort_records(const struct sort_op *op)
 void plain_merge_records(const struct merge_op *op)
 {
 	const struct layout *layout = op->layout;
-	const struct arrangement arrangement = {
+	const struct output_params arrangement = {
 		.layout = layout,
 		.out = op->out,
 		.offset = op->for_output ? layout->output_offset : 0,
@@ -159,7 +159,7 @@ void plain_cut_items(const struct cut_op *op)
 
 void plain_sample_items(const struct sample_op *op)
 {
-	code_t *key = op->ret_keys;
+	encoded_key_t *key = op->ret_keys;
 
 	for (uint64_t i = 0; i < op->n; i++)
 		if (i % op->stride == 0)

@@ -26,30 +26,30 @@ int subject_open(const struct backend *backend, unsigned n_threads, struct subje
 
 	if (r < 0)
 		return r;
-	device_describe(subject.device, &subject.info);
-	subject_must(lane_open(subject.device, LANE_NORMAL, &subject.lane), "lane_open");
-	subject_must(mark_open(subject.device, &subject.mark), "mark_open");
+	device_get_info(subject.device, &subject.info);
+	subject_must(device_queue_open(subject.device, QUEUE_PRIORITY_NORMAL, &subject.queue), "device_queue_open");
+	subject_must(device_event_open(subject.device, &subject.event), "device_event_open");
 	*ret_subject = subject;
 	return 0;
 }
 
 void subject_close(struct subject *subject)
 {
-	lane_close(subject->lane);
-	mark_close(subject->mark);
+	device_queue_close(subject->queue);
+	device_event_close(subject->event);
 	device_close(subject->device);
 }
 
 void subject_wait(struct subject *subject)
 {
-	subject_must(lane_wait(subject->lane, subject->mark), "wait");
+	subject_must(device_queue_synchronize(subject->queue, subject->event), "wait");
 }
 
 void array_free(struct subject *subject, struct array *array)
 {
 	if (array->host != array->device)
-		device_release(subject->device, MEMORY_HOST, array->host, array->allocated_nbytes);
-	device_release(subject->device, MEMORY_DEVICE, array->device, array->allocated_nbytes);
+		device_free(subject->device, MEMORY_HOST, array->host, array->allocated_nbytes);
+	device_free(subject->device, MEMORY_DEVICE, array->device, array->allocated_nbytes);
 	*array = (struct array){ 0 };
 }
 
@@ -77,7 +77,7 @@ static size_t watched_nbytes(const struct array *array)
 static void array_copy(struct subject *subject, void *to, const void *from, size_t nbytes)
 {
 	if (!subject->info.unified)
-		subject_must(lane_copy(subject->lane, to, from, nbytes), "copy");
+		subject_must(device_queue_copy(subject->queue, to, from, nbytes), "copy");
 }
 
 void array_set(struct subject *subject, struct array *array, const void *from, size_t nbytes,

@@ -14,14 +14,14 @@
 
 #include "src/device/device.h"
 
-/* A page, so that data without a shift is aligned as what alloc() returns. */
+/* A page, so that data without a shift is aligned as what alloc_window_memory() returns. */
 enum { GUARD_NBYTES = 4096 };
 
 struct subject {
 	struct device *device;
 	struct device_info info;
-	struct lane *lane;
-	struct mark *mark;
+	struct device_queue *queue;
+	struct device_event *event;
 };
 
 /* -ENODEV when the back end has no device. */

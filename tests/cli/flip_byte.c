@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { BETWEEN_LOOKS_N = 1000 };
+enum { POLL_INTERVAL_N = 1000 };
 
-static int goes_on(void)
+static int is_input_open(void)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 
@@ -36,8 +36,8 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 2;
 	}
-	while (goes_on())
-		for (unsigned i = 0; i < 2 * BETWEEN_LOOKS_N; i++)
+	while (is_input_open())
+		for (unsigned i = 0; i < 2 * POLL_INTERVAL_N; i++)
 			bytes[offset] = (unsigned char)~bytes[offset];
 	return 0;
 }

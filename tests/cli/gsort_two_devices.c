@@ -14,11 +14,11 @@ enum { N_DEVICES = 2 };
 
 static struct backend apart;
 /* Without references: what refers to memory of the host is for processors. */
-static const struct backend_kind *kinds[N_LAYOUT_KINDS];
+static const struct backend_layout_ops *kinds[N_LAYOUT_KINDS];
 
-static void describe(const struct device *device, struct device_info *ret_info)
+static void describe_device(const struct device *device, struct device_info *ret_info)
 {
-	backend_owning.describe(device, ret_info);
+	separate_memory_backend.get_info(device, ret_info);
 	strcpy(ret_info->name, "a device apart");
 	ret_info->unified = false;
 	ret_info->memory_nbytes = 1 << 20;
@@ -33,12 +33,12 @@ int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, uns
 {
 	if (choice == BACKEND_CPU)
 		return __real_backend_choose(choice, input_nbytes, n_threads, ret_backend);
-	owned_memory_set(N_DEVICES, getenv("GSORT_TEST_PEER_ACCESS"));
-	apart = backend_owning;
-	apart.describe = describe;
-	memcpy(kinds, apart.kinds, sizeof kinds);
-	kinds[LAYOUT_REFERENCES] = NULL;
-	apart.kinds = kinds;
+	separate_memory_set_devices(N_DEVICES, getenv("GSORT_TEST_PEER_ACCESS"));
+	apart = separate_memory_backend;
+	apart.get_info = describe_device;
+	memcpy(kinds, apart.ops_by_layout, sizeof kinds);
+	kinds[LAYOUT_INDIRECT] = NULL;
+	apart.ops_by_layout = kinds;
 	*ret_backend = &apart;
 	return 0;
 }

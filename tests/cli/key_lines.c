@@ -21,7 +21,7 @@
 
 enum { MAX_KEYS = 64, MAX_NBYTES = 1 << 16 };
 
-struct key {
+struct printed_key {
 	size_t offset, nbytes;
 	char kind; /* u, i, f, c, t or b */
 	unsigned n_fraction_bits;
@@ -29,13 +29,13 @@ struct key {
 };
 
 static size_t record_nbytes;
-static struct key keys[MAX_KEYS];
+static struct printed_key keys[MAX_KEYS];
 static int n_keys;
 
 /* TYPE or TYPE:r, of a key at `offset`. */
 static bool add_key(const char *text, size_t offset)
 {
-	struct key *key = &keys[n_keys++];
+	struct printed_key *key = &keys[n_keys++];
 	const char *digits = text + strcspn(text, "0123456789");
 	const bool is_bool = !strncmp(text, "bool", 4);
 	char *end;
@@ -46,7 +46,7 @@ static bool add_key(const char *text, size_t offset)
 	n = is_bool ? 1 : strtoul(digits, &end, 10);
 	if (is_bool)
 		end = (char *)text + 4;
-	*key = (struct key){ .offset = offset,
+	*key = (struct printed_key){ .offset = offset,
 			     .n_fraction_bits = 23,
 			     .numeric = strstr(end, ":n") || (text[0] == 't' && !strstr(end, ":t")),
 			     .kind = is_bool                 ? 'u' :
@@ -101,12 +101,12 @@ static void print_hex(const unsigned char *bytes, size_t n)
 }
 
 /* The part's i-th byte, most significant first. */
-static unsigned byte_of(const struct key *key, const unsigned char *bytes, size_t nbytes, size_t i)
+static unsigned byte_of(const struct printed_key *key, const unsigned char *bytes, size_t nbytes, size_t i)
 {
 	return bytes[key->big_endian ? i : nbytes - 1 - i];
 }
 
-static bool is_nan(const struct key *key, const unsigned char *bytes, size_t nbytes)
+static bool is_nan(const struct printed_key *key, const unsigned char *bytes, size_t nbytes)
 {
 	bool exponent = true, fraction = false;
 
@@ -122,7 +122,7 @@ static bool is_nan(const struct key *key, const unsigned char *bytes, size_t nby
 }
 
 /* Nothing but the sign, set or not. */
-static bool is_zero(const struct key *key, const unsigned char *bytes, size_t nbytes)
+static bool is_zero(const struct printed_key *key, const unsigned char *bytes, size_t nbytes)
 {
 	for (size_t i = 0; i < nbytes; i++)
 		if (byte_of(key, bytes, nbytes, i) & (i ? 0xff : 0x7f))
@@ -131,7 +131,7 @@ static bool is_zero(const struct key *key, const unsigned char *bytes, size_t nb
 }
 
 /* What is no number in the numeric order is behind all that is, and all of it is equal. */
-static bool print_no_number(const struct key *key, const unsigned char *bytes, size_t nbytes)
+static bool print_nan(const struct printed_key *key, const unsigned char *bytes, size_t nbytes)
 {
 	const bool is_float = key->kind == 'f' || key->kind == 'c';
 	const unsigned char invert = key->descending ? 0xff : 0;
@@ -147,7 +147,7 @@ static bool print_no_number(const struct key *key, const unsigned char *bytes, s
 	return true;
 }
 
-static void print_number(const struct key *key, const unsigned char *bytes, size_t nbytes)
+static void print_number(const struct printed_key *key, const unsigned char *bytes, size_t nbytes)
 {
 	const bool is_float = key->kind == 'f' || key->kind == 'c';
 	const bool has_sign = key->kind == 'i' || key->kind == 't' || is_float;
@@ -156,7 +156,7 @@ static void print_number(const struct key *key, const unsigned char *bytes, size
 			      byte_of(key, bytes, nbytes, 0) >= 0x80;
 	unsigned char invert = negative && is_float ? 0xff : 0;
 
-	if (print_no_number(key, bytes, nbytes))
+	if (print_nan(key, bytes, nbytes))
 		return;
 	if (has_sign)
 		printf("%x", (negative ? 0u : 1u) ^ (key->descending ? 0xfu : 0));
@@ -167,7 +167,7 @@ static void print_number(const struct key *key, const unsigned char *bytes, size
 }
 
 /* In the numeric order first those without NaN, with an imaginary one, a real one, two. */
-static void print_complex(const struct key *key, const unsigned char *bytes)
+static void print_complex(const struct printed_key *key, const unsigned char *bytes)
 {
 	const size_t n = key->nbytes / 2;
 	const unsigned nans = 2u * is_nan(key, bytes, n) + is_nan(key, bytes + n, n);
@@ -178,7 +178,7 @@ static void print_complex(const struct key *key, const unsigned char *bytes)
 	print_number(key, bytes + n, n);
 }
 
-static void print_key(const struct key *key, const unsigned char *bytes)
+static void print_key(const struct printed_key *key, const unsigned char *bytes)
 {
 	if (key->kind == 'c')
 		print_complex(key, bytes);

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static long long us_of(struct timeval time)
+static long long to_microseconds(struct timeval time)
 {
 	return (long long)time.tv_sec * 1000000 + time.tv_usec;
 }
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		perror("measure_command");
 		return 127;
 	}
-	fprintf(file, "%lld %ld\n", us_of(usage.ru_utime) + us_of(usage.ru_stime), usage.ru_maxrss);
+	fprintf(file, "%lld %ld\n", to_microseconds(usage.ru_utime) + to_microseconds(usage.ru_stime), usage.ru_maxrss);
 	fclose(file);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

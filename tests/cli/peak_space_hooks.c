@@ -21,30 +21,30 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long long peak_kib; /* under the lock */
 
 /* Has the file been counted in this sample? If not, it has now. */
-static int was_seen(const struct stat *file, struct stat *seen, size_t *n_seen)
+static int is_counted(const struct stat *file, struct stat *counted, size_t *n_counted)
 {
-	for (size_t i = 0; i < *n_seen; i++)
-		if (seen[i].st_dev == file->st_dev && seen[i].st_ino == file->st_ino)
+	for (size_t i = 0; i < *n_counted; i++)
+		if (counted[i].st_dev == file->st_dev && counted[i].st_ino == file->st_ino)
 			return 1;
-	if (*n_seen < MOST_FILES)
-		seen[(*n_seen)++] = *file;
+	if (*n_counted < MOST_FILES)
+		counted[(*n_counted)++] = *file;
 	return 0;
 }
 
 /* Under the lock */
-static void look(void)
+static void sample_space(void)
 {
-	static struct stat seen[MOST_FILES];
+	static struct stat counted[MOST_FILES];
 	DIR *directory = opendir("/proc/self/fd");
 	struct dirent *entry;
 	long long n_blocks = 0;
-	size_t n_seen = 0;
+	size_t n_counted = 0;
 
 	while (directory && (entry = readdir(directory))) {
 		struct stat file;
 
 		if (fstatat(dirfd(directory), entry->d_name, &file, 0) == 0 &&
-		    S_ISREG(file.st_mode) && !was_seen(&file, seen, &n_seen))
+		    S_ISREG(file.st_mode) && !is_counted(&file, counted, &n_counted))
 			n_blocks += file.st_blocks;
 	}
 	if (directory)
@@ -68,7 +68,7 @@ int fallocate(int fd, int mode, off_t offset, off_t nbytes)
 	if (!(mode & FALLOC_FL_PUNCH_HOLE))
 		return real(fd, mode, offset, nbytes);
 	pthread_mutex_lock(&lock);
-	look();
+	sample_space();
 	r = real(fd, mode, offset, nbytes);
 	pthread_mutex_unlock(&lock);
 	return r;
@@ -80,7 +80,7 @@ int ftruncate(int fd, off_t nbytes)
 	int r;
 
 	pthread_mutex_lock(&lock);
-	look();
+	sample_space();
 	r = real(fd, nbytes);
 	pthread_mutex_unlock(&lock);
 	return r;
@@ -95,18 +95,18 @@ int close(int fd)
 	if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
 		return real(fd);
 	pthread_mutex_lock(&lock);
-	look();
+	sample_space();
 	r = real(fd);
 	pthread_mutex_unlock(&lock);
 	return r;
 }
 
-__attribute__((destructor)) static void report(void)
+__attribute__((destructor)) static void write_peak(void)
 {
 	const char *fd = getenv("PEAK_SPACE_FD");
 
 	pthread_mutex_lock(&lock);
-	look();
+	sample_space();
 	if (fd)
 		dprintf(atoi(fd), "%lld\n", peak_kib);
 	pthread_mutex_unlock(&lock);

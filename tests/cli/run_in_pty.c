@@ -28,7 +28,7 @@ static int be_quiet(int terminal)
 }
 
 /* The terminal of a session of its own. */
-static void take_terminal(const char *name)
+static void open_controlling_terminal(const char *name)
 {
 	int fd;
 
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	}
 	pid = fork();
 	if (pid == 0) {
-		take_terminal(name);
+		open_controlling_terminal(name);
 		close(terminal);
 		close(keeper);
 		alarm(GIVE_UP_S); /* of what waits for more, instead of the whole test */

@@ -14,63 +14,63 @@
 #include "tests/fault/part_files_check.h"
 
 /* The hidden name of an output under construction; "" if there is none. */
-static void find_hidden(char name[static 256])
+static void find_temp_output(char name[static 256])
 {
-	char known[512];
+	char known_names[512];
 
-	snprintf(known, sizeof known, "%s . .. output stdout stderr tmp reports state %s",
-		 input_names, parts_names);
-	count_names(".", known, name);
+	snprintf(known_names, sizeof known_names, "%s . .. output stdout stderr tmp reports state %s",
+		 input_file_names, test_part_file_names);
+	count_directory_entries(".", known_names, name);
 }
 
-bool kept_anything(void)
+bool saved_checkpoint_dir_exists(void)
 {
 	return access("state", F_OK) == 0;
 }
 
-bool kept_is_there(void)
+bool saved_checkpoint_is_resumable(void)
 {
 	return access("state/gsort-manifest", F_OK) == 0;
 }
 
-void kept_read(struct kept *ret_kept)
+void saved_checkpoint_read(struct saved_checkpoint *ret_checkpoint)
 {
-	ret_kept->manifest = read_file("state/gsort-manifest");
-	ret_kept->runs = read_file("state/gsort-runs");
-	find_hidden(ret_kept->output_name);
-	if (*ret_kept->output_name)
-		ret_kept->output = read_file(ret_kept->output_name);
+	ret_checkpoint->manifest = read_file("state/gsort-manifest");
+	ret_checkpoint->runs = read_file("state/gsort-runs");
+	find_temp_output(ret_checkpoint->output_name);
+	if (*ret_checkpoint->output_name)
+		ret_checkpoint->output = read_file(ret_checkpoint->output_name);
 }
 
-void kept_write(const struct kept *kept)
+void saved_checkpoint_write(const struct saved_checkpoint *checkpoint)
 {
-	must(mkdir("state", 0700 | S_ISVTX) == 0, "state"); /* as gsort does */
-	write_file("state/gsort-manifest", kept->manifest.data, kept->manifest.nbytes);
-	write_file("state/gsort-runs", kept->runs.data, kept->runs.nbytes);
-	if (*kept->output_name)
-		write_file(kept->output_name, kept->output.data, kept->output.nbytes);
+	require(mkdir("state", 0700 | S_ISVTX) == 0, "state"); /* as gsort does */
+	write_file("state/gsort-manifest", checkpoint->manifest.data, checkpoint->manifest.nbytes);
+	write_file("state/gsort-runs", checkpoint->runs.data, checkpoint->runs.nbytes);
+	if (*checkpoint->output_name)
+		write_file(checkpoint->output_name, checkpoint->output.data, checkpoint->output.nbytes);
 }
 
-void kept_free(struct kept *kept)
+void saved_checkpoint_free(struct saved_checkpoint *checkpoint)
 {
-	free(kept->manifest.data);
-	free(kept->runs.data);
-	free(kept->output.data);
+	free(checkpoint->manifest.data);
+	free(checkpoint->runs.data);
+	free(checkpoint->output.data);
 }
 
 static void remove_file(const char *path)
 {
-	must(unlink(path) == 0 || errno == ENOENT, path);
+	require(unlink(path) == 0 || errno == ENOENT, path);
 }
 
-void kept_remove(void)
+void saved_checkpoint_remove(void)
 {
 	char name[256];
 
 	remove_file("state/gsort-manifest");
 	remove_file("state/gsort-runs");
-	must(rmdir("state") == 0 || errno == ENOENT, "state");
-	find_hidden(name);
+	require(rmdir("state") == 0 || errno == ENOENT, "state");
+	find_temp_output(name);
 	if (*name)
 		remove_file(name);
 }

@@ -5,20 +5,20 @@
 
 #include "tests/fault/test_files.h"
 
-struct kept {
-	struct bytes manifest, runs, output;
+struct saved_checkpoint {
+	struct byte_buffer manifest, runs, output;
 	char output_name[256]; /* "" if no output is kept */
 };
 
 /* Is there anything in the place of a checkpoint? */
-bool kept_anything(void);
+bool saved_checkpoint_dir_exists(void);
 
 /* Is there a checkpoint that can be taken up? */
-bool kept_is_there(void);
+bool saved_checkpoint_is_resumable(void);
 
-void kept_read(struct kept *ret_kept);
-void kept_write(const struct kept *kept);
-void kept_free(struct kept *kept);
+void saved_checkpoint_read(struct saved_checkpoint *ret_checkpoint);
+void saved_checkpoint_write(const struct saved_checkpoint *checkpoint);
+void saved_checkpoint_free(struct saved_checkpoint *checkpoint);
 
 /* Remove it all. */
-void kept_remove(void);
+void saved_checkpoint_remove(void);

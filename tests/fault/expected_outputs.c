@@ -9,43 +9,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_PARTS = 6 };
+enum { N_SORTED_INPUTS = 6 };
 
-const char input_names[] =
+const char input_file_names[] =
 	" input input.zst sorted few names part0 part1 part2 part3 part4 part5 sorted.0000 "
 	"sorted.0001 sorted.0002 sorted.parts ";
 
 /* What makes an answer of the input. */
-static const struct arrangement {
+static const struct expected_output_params {
 	size_t record_nbytes, key_offset, key_nbytes; /* a key of one number, or of bytes */
-	bool is_number, unique, of_few;
+	bool is_number, unique, uses_few_input;
 	size_t limit;       /* in records */
 	size_t skip_nbytes; /* a header; what is left behind the records is a tail */
-} arrangements[N_ANSWERS] = {
-	[ANSWER_SORTED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX },
-	[ANSWER_UNIQUE] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
-	[ANSWER_RECORDS] = { 16, 0, 3, .limit = SIZE_MAX },
-	[ANSWER_FIRST_RECORDS] = { 16, 0, 3, .limit = 5000 },
-	[ANSWER_LONG_KEYS] = { 40, 3, 30, .limit = SIZE_MAX },
-	[ANSWER_MEDIUM_RECORDS] = { 40, 8, 3, .limit = SIZE_MAX },
-	[ANSWER_LARGE_RECORDS] = { 400, 200, 2, .limit = SIZE_MAX },
-	[ANSWER_FEW] = { 8, 0, 8, .is_number = true, .of_few = true, .limit = SIZE_MAX },
-	[ANSWER_FEW_UNIQUE] = { 8, 0, 8, true, .unique = true, .of_few = true, .limit = SIZE_MAX },
-	[ANSWER_FEW_RECORDS] = { 16, 0, 3, .of_few = true, .limit = SIZE_MAX },
-	[ANSWER_FEW_PAIRS] = { 16, 0, 8, .is_number = true, .of_few = true, .limit = SIZE_MAX },
-	[ANSWER_FEW_LONG_KEYS] = { 40, 3, 30, .of_few = true, .limit = SIZE_MAX },
-	[ANSWER_ARRAY] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
-	[ANSWER_FRAMED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX, .skip_nbytes = 9 },
+} expected_params[N_EXPECTED_OUTPUTS] = {
+	[EXPECTED_SORTED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX },
+	[EXPECTED_UNIQUE] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
+	[EXPECTED_RECORDS] = { 16, 0, 3, .limit = SIZE_MAX },
+	[EXPECTED_FIRST_RECORDS] = { 16, 0, 3, .limit = 5000 },
+	[EXPECTED_LONG_KEYS] = { 40, 3, 30, .limit = SIZE_MAX },
+	[EXPECTED_MEDIUM_RECORDS] = { 40, 8, 3, .limit = SIZE_MAX },
+	[EXPECTED_LARGE_RECORDS] = { 400, 200, 2, .limit = SIZE_MAX },
+	[EXPECTED_FEW] = { 8, 0, 8, .is_number = true, .uses_few_input = true, .limit = SIZE_MAX },
+	[EXPECTED_FEW_UNIQUE] = { 8, 0, 8, true, .unique = true, .uses_few_input = true, .limit = SIZE_MAX },
+	[EXPECTED_FEW_RECORDS] = { 16, 0, 3, .uses_few_input = true, .limit = SIZE_MAX },
+	[EXPECTED_FEW_PAIRS] = { 16, 0, 8, .is_number = true, .uses_few_input = true, .limit = SIZE_MAX },
+	[EXPECTED_FEW_LONG_KEYS] = { 40, 3, 30, .uses_few_input = true, .limit = SIZE_MAX },
+	[EXPECTED_NPY] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
+	[EXPECTED_FRAMED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX, .skip_nbytes = 9 },
 };
 
-static int compare_keys(const struct arrangement *arrangement, const void *a, const void *b)
+static int compare_keys(const struct expected_output_params *params, const void *a, const void *b)
 {
 	const char *x = a, *y = b;
 	uint64_t m, n;
 
-	if (!arrangement->is_number)
-		return memcmp(x + arrangement->key_offset, y + arrangement->key_offset,
-			      arrangement->key_nbytes);
+	if (!params->is_number)
+		return memcmp(x + params->key_offset, y + params->key_offset,
+			      params->key_nbytes);
 	memcpy(&m, x, sizeof m);
 	memcpy(&n, y, sizeof n);
 	return (m > n) - (m < n);
@@ -60,112 +60,112 @@ static int compare_records(const void *a, const void *b, void *context)
 	return order ? order : (x > y) - (x < y);
 }
 
-static void append(struct bytes *answer, const void *bytes, size_t nbytes)
+static void append_bytes(struct byte_buffer *output, const void *bytes, size_t nbytes)
 {
-	memcpy((char *)answer->data + answer->nbytes, bytes, nbytes);
-	answer->nbytes += nbytes;
+	memcpy((char *)output->data + output->nbytes, bytes, nbytes);
+	output->nbytes += nbytes;
 }
 
-static struct bytes arrange(struct bytes input, const struct arrangement *arrangement)
+static struct byte_buffer make_expected_output(struct byte_buffer input, const struct expected_output_params *params)
 {
-	const size_t record_nbytes = arrangement->record_nbytes;
-	const char *first = (const char *)input.data + arrangement->skip_nbytes;
-	const size_t n = (input.nbytes - arrangement->skip_nbytes) / record_nbytes;
-	const size_t tail_nbytes = (input.nbytes - arrangement->skip_nbytes) % record_nbytes;
+	const size_t record_nbytes = params->record_nbytes;
+	const char *first = (const char *)input.data + params->skip_nbytes;
+	const size_t n = (input.nbytes - params->skip_nbytes) / record_nbytes;
+	const size_t trailer_nbytes = (input.nbytes - params->skip_nbytes) % record_nbytes;
 	const char **records = malloc(n * sizeof *records);
-	struct bytes answer = { malloc(input.nbytes), 0 };
+	struct byte_buffer output = { malloc(input.nbytes), 0 };
 	size_t n_kept = 0;
 
-	must(records && answer.data, "memory");
+	require(records && output.data, "memory");
 	for (size_t i = 0; i < n; i++)
 		records[i] = first + i * record_nbytes;
-	qsort_r(records, n, sizeof *records, compare_records, (void *)arrangement);
-	append(&answer, input.data, arrangement->skip_nbytes);
-	for (size_t i = 0; i < n && n_kept < arrangement->limit; i++) {
-		if (arrangement->unique && i > 0 &&
-		    compare_keys(arrangement, records[i], records[i - 1]) == 0)
+	qsort_r(records, n, sizeof *records, compare_records, (void *)params);
+	append_bytes(&output, input.data, params->skip_nbytes);
+	for (size_t i = 0; i < n && n_kept < params->limit; i++) {
+		if (params->unique && i > 0 &&
+		    compare_keys(params, records[i], records[i - 1]) == 0)
 			continue;
-		append(&answer, records[i], record_nbytes);
+		append_bytes(&output, records[i], record_nbytes);
 		n_kept++;
 	}
-	append(&answer, first + n * record_nbytes, tail_nbytes);
+	append_bytes(&output, first + n * record_nbytes, trailer_nbytes);
 	free(records);
-	return answer;
+	return output;
 }
 
-static void write_parts(struct bytes few)
+static void write_sorted_inputs(struct byte_buffer few)
 {
-	const struct arrangement *plain = &arrangements[ANSWER_SORTED];
+	const struct expected_output_params *params = &expected_params[EXPECTED_SORTED];
 	char *first = few.data;
 
-	for (size_t i = 0, begin = 0, end; i < N_PARTS; i++, begin = end) {
+	for (size_t i = 0, begin = 0, end; i < N_SORTED_INPUTS; i++, begin = end) {
 		char name[] = "part0";
-		struct bytes part;
+		struct byte_buffer sorted_input;
 
 		name[4] += (char)i;
-		end = few.nbytes / 8 * (i + 1) / N_PARTS * 8;
-		part = arrange((struct bytes){ first + begin, end - begin }, plain);
-		write_file(name, part.data, part.nbytes);
-		free(part.data);
+		end = few.nbytes / 8 * (i + 1) / N_SORTED_INPUTS * 8;
+		sorted_input = make_expected_output((struct byte_buffer){ first + begin, end - begin }, params);
+		write_file(name, sorted_input.data, sorted_input.nbytes);
+		free(sorted_input.data);
 	}
 }
 
 /* The numbers as an array of numpy. */
-static struct bytes make_array(struct bytes numbers)
+static struct byte_buffer make_npy(struct byte_buffer numbers)
 {
 	enum { HEADER_NBYTES = 128, PREFIX_NBYTES = 10 };
 	static const char prefix[PREFIX_NBYTES] = "\x93NUMPY\1\0\x76";
-	struct bytes array = { malloc(HEADER_NBYTES + numbers.nbytes), 0 };
+	struct byte_buffer npy = { malloc(HEADER_NBYTES + numbers.nbytes), 0 };
 	char text[HEADER_NBYTES - PREFIX_NBYTES];
 	int n;
 
-	must(array.data != NULL, "memory");
+	require(npy.data != NULL, "memory");
 	memset(text, ' ', sizeof text);
 	n = snprintf(text, sizeof text,
 		     "{'descr': '<u8', 'fortran_order': False, 'shape': (%zu,), }",
 		     numbers.nbytes / 8);
 	text[n] = ' ';
 	text[sizeof text - 1] = '\n';
-	append(&array, prefix, sizeof prefix);
-	append(&array, text, sizeof text);
-	append(&array, numbers.data, numbers.nbytes);
-	return array;
+	append_bytes(&npy, prefix, sizeof prefix);
+	append_bytes(&npy, text, sizeof text);
+	append_bytes(&npy, numbers.data, numbers.nbytes);
+	return npy;
 }
 
-void answers_make(struct answers *ret_answers)
+void expected_outputs_create(struct expected_output_set *ret_expected)
 {
-	const size_t n = answers_n_numbers;
+	const size_t n = input_n_keys;
 	uint64_t *keys = malloc(n * sizeof *keys), x = 1;
-	const struct bytes input = { keys, n * sizeof *keys };
-	const struct bytes few = { keys, answers_n_few * sizeof *keys };
-	struct bytes unique;
+	const struct byte_buffer input = { keys, n * sizeof *keys };
+	const struct byte_buffer few = { keys, few_input_n_keys * sizeof *keys };
+	struct byte_buffer unique;
 
-	must(keys != NULL, "memory");
+	require(keys != NULL, "memory");
 	for (size_t i = 0; i < n; i++) {
 		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
 		keys[i] = x >> 46; /* of 18 bits: of 200,000 a third have equals */
 	}
-	ret_answers->input = input;
+	ret_expected->input = input;
 	write_file("input", input.data, input.nbytes);
 	write_file("few", few.data, few.nbytes);
 	write_zst("input.zst", input);
-	for (int i = 0; i < N_ANSWERS; i++)
-		ret_answers->right[i] =
-			arrange(arrangements[i].of_few ? few : input, &arrangements[i]);
-	unique = ret_answers->right[ANSWER_ARRAY];
-	ret_answers->right[ANSWER_ARRAY] = make_array(unique);
+	for (int i = 0; i < N_EXPECTED_OUTPUTS; i++)
+		ret_expected->outputs[i] =
+			make_expected_output(expected_params[i].uses_few_input ? few : input, &expected_params[i]);
+	unique = ret_expected->outputs[EXPECTED_NPY];
+	ret_expected->outputs[EXPECTED_NPY] = make_npy(unique);
 	free(unique.data);
-	ret_answers->array = make_array(ret_answers->right[ANSWER_SORTED]);
-	write_file("sorted", ret_answers->right[ANSWER_SORTED].data, input.nbytes);
-	write_parts(few);
+	ret_expected->npy = make_npy(ret_expected->outputs[EXPECTED_SORTED]);
+	write_file("sorted", ret_expected->outputs[EXPECTED_SORTED].data, input.nbytes);
+	write_sorted_inputs(few);
 	write_file("names", "input", sizeof "input");
-	parts_write_sorted(ret_answers->right[ANSWER_SORTED]);
+	test_part_files_write_sorted(ret_expected->outputs[EXPECTED_SORTED]);
 }
 
-void answers_free(struct answers *answers)
+void expected_outputs_free(struct expected_output_set *expected)
 {
-	free(answers->input.data);
-	free(answers->array.data);
-	for (int i = 0; i < N_ANSWERS; i++)
-		free(answers->right[i].data);
+	free(expected->input.data);
+	free(expected->npy.data);
+	for (int i = 0; i < N_EXPECTED_OUTPUTS; i++)
+		free(expected->outputs[i].data);
 }

@@ -6,43 +6,43 @@
 #include "tests/fault/test_files.h"
 
 /* The right result. */
-enum answer {
-	ANSWER_SORTED, /* the keys */
-	ANSWER_UNIQUE, /* without those that are equal to the one before */
-	ANSWER_RECORDS,
-	ANSWER_FIRST_RECORDS,
-	ANSWER_LONG_KEYS,
-	ANSWER_MEDIUM_RECORDS,
-	ANSWER_LARGE_RECORDS,
-	ANSWER_FEW, /* the keys of "few" */
-	ANSWER_FEW_UNIQUE,
-	ANSWER_FEW_RECORDS,
-	ANSWER_FEW_PAIRS,
-	ANSWER_FEW_LONG_KEYS,
-	ANSWER_FRAMED, /* the keys between a header and an incomplete record */
-	ANSWER_ARRAY,  /* of numpy: the keys without those that are equal to the one before */
-	N_ANSWERS,
+enum expected_output {
+	EXPECTED_SORTED, /* the keys */
+	EXPECTED_UNIQUE, /* without those that are equal to the one before */
+	EXPECTED_RECORDS,
+	EXPECTED_FIRST_RECORDS,
+	EXPECTED_LONG_KEYS,
+	EXPECTED_MEDIUM_RECORDS,
+	EXPECTED_LARGE_RECORDS,
+	EXPECTED_FEW, /* the keys of "few" */
+	EXPECTED_FEW_UNIQUE,
+	EXPECTED_FEW_RECORDS,
+	EXPECTED_FEW_PAIRS,
+	EXPECTED_FEW_LONG_KEYS,
+	EXPECTED_FRAMED, /* the keys between a header and an incomplete record */
+	EXPECTED_NPY,  /* of numpy: the keys without those that are equal to the one before */
+	N_EXPECTED_OUTPUTS,
 };
 
 /* Of these. */
-struct answers {
-	struct bytes input;
-	struct bytes array; /* of numpy, of the keys in order */
-	struct bytes right[N_ANSWERS];
+struct expected_output_set {
+	struct byte_buffer input;
+	struct byte_buffer npy; /* of numpy, of the keys in order */
+	struct byte_buffer outputs[N_EXPECTED_OUTPUTS];
 };
 
 /*
  * Write the inputs into the working directory: input, input.zst, sorted, few, part0 to part5
  * (sorted each), and names, which has "input" for --files0-from.
  */
-void answers_make(struct answers *ret_answers);
-void answers_free(struct answers *answers);
+void expected_outputs_create(struct expected_output_set *ret_expected);
+void expected_outputs_free(struct expected_output_set *expected);
 
 /*
  * How many numbers of 8 bytes the input has, and how many of them are also in "few" and the parts:
  * as the modes (sort_scenarios.h) want them.
  */
-extern const size_t answers_n_numbers, answers_n_few;
+extern const size_t input_n_keys, few_input_n_keys;
 
 /* All these names, surrounded by blanks. */
-extern const char input_names[];
+extern const char input_file_names[];

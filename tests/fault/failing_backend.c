@@ -16,24 +16,24 @@
 #include "tests/support/separate_memory_backend.h"
 
 /* Device memory that a device of the shape "apart" says it has without --device-memory. */
-enum { APART_MEMORY_NBYTES = 64 << 20 };
+enum { DEFAULT_DEVICE_MEMORY_NBYTES = 64 << 20 };
 
-static enum device_shape chosen_shape;
-static uint64_t apart_memory_nbytes;
+static enum test_device_kind device_kind;
+static uint64_t device_memory_nbytes;
 
 enum { N_DEVICES = 2 };
 
-unsigned points_n_devices(const char **ret_why)
+unsigned fault_points_n_devices(const char **ret_reason)
 {
-	(void)ret_why;
+	(void)ret_reason;
 	return N_DEVICES;
 }
 
-void points_set_device(enum device_shape shape)
+void fault_points_set_device(enum test_device_kind kind)
 {
-	chosen_shape = shape;
+	device_kind = kind;
 	/* There is one host. */
-	owned_memory_set(shape == SHAPE_UNIFIED ? 1 : N_DEVICES, shape == SHAPE_REACHED);
+	separate_memory_set_devices(kind == TEST_DEVICE_UNIFIED ? 1 : N_DEVICES, kind == TEST_DEVICE_PEER_ACCESS);
 }
 
 static int device_error(unsigned number)
@@ -42,166 +42,166 @@ static int device_error(unsigned number)
 }
 
 /* thing: the device, or what belongs to it. */
-static int fail_at(enum point point, const void *thing)
+static int inject_fault(enum fault_point point, const void *object)
 {
-	const unsigned number = owned_memory_number_of(thing);
+	const unsigned number = separate_memory_device_number(object);
 
-	return point_pass_on(point, (int)number) == EFFECT_FAIL ? device_error(number) : 0;
+	return fault_point_pass_on_device(point, (int)number) == EFFECT_FAIL ? device_error(number) : 0;
 }
 
-#define FAIL_AT(point, thing)                                                                      \
+#define INJECT_FAULT(point, object)                                                                      \
 	do {                                                                                       \
-		if (fail_at(point, thing) < 0)                                                     \
+		if (inject_fault(point, object) < 0)                                                     \
 			return -EIO;                                                               \
 	} while (0)
 
 static unsigned failing_n_devices(void)
 {
-	return backend_owning.n_devices();
+	return separate_memory_backend.n_devices();
 }
 
-static bool failing_reaches(struct device *device, struct device *other)
+static bool failing_can_access(struct device *device, struct device *peer)
 {
-	return backend_owning.reaches(device, other);
+	return separate_memory_backend.can_access(device, peer);
 }
 
 static int failing_open(const struct backend_config *config, struct device **ret_device)
 {
 	int r;
 
-	if (point_pass_on(POINT_DEVICE_OPEN, (int)config->number) == EFFECT_FAIL)
+	if (fault_point_pass_on_device(POINT_DEVICE_OPEN, (int)config->number) == EFFECT_FAIL)
 		return errno == ENOMEM ? -ENOMEM : device_error(config->number);
-	apart_memory_nbytes = config->device_memory_nbytes ? config->device_memory_nbytes :
-							     APART_MEMORY_NBYTES;
-	r = backend_owning.open(config, ret_device);
-	points_gave(THING_OF_DEVICE, r == 0);
+	device_memory_nbytes = config->device_memory_nbytes ? config->device_memory_nbytes :
+							     DEFAULT_DEVICE_MEMORY_NBYTES;
+	r = separate_memory_backend.open(config, ret_device);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, r == 0);
 	return r;
 }
 
 static void failing_close(struct device *device)
 {
-	points_gave(THING_OF_DEVICE, -(device != NULL));
-	backend_owning.close(device);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, -(device != NULL));
+	separate_memory_backend.close(device);
 }
 
-static void failing_describe(const struct device *device, struct device_info *ret_info)
+static void failing_get_info(const struct device *device, struct device_info *ret_info)
 {
-	backend_owning.describe(device, ret_info);
-	if (chosen_shape != SHAPE_APART && chosen_shape != SHAPE_REACHED)
+	separate_memory_backend.get_info(device, ret_info);
+	if (device_kind != TEST_DEVICE_SEPARATE && device_kind != TEST_DEVICE_PEER_ACCESS)
 		return;
 	strcpy(ret_info->name, "a device apart");
 	ret_info->unified = false;
-	ret_info->memory_nbytes = apart_memory_nbytes;
+	ret_info->memory_nbytes = device_memory_nbytes;
 }
 
-static int failing_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+static int failing_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
 {
-	const unsigned number = owned_memory_number_of(device);
+	const unsigned number = separate_memory_device_number(device);
 	int r;
 
-	if (point_pass_on(POINT_DEVICE_ALLOCATION, (int)number) == EFFECT_FAIL)
+	if (fault_point_pass_on_device(POINT_DEVICE_ALLOCATION, (int)number) == EFFECT_FAIL)
 		return errno == ENOMEM ? -ENOMEM : device_error(number);
-	r = backend_owning.alloc(device, kind, nbytes, ret_memory);
-	points_gave(THING_OF_DEVICE, r == 0);
+	r = separate_memory_backend.alloc(device, kind, nbytes, ret_memory);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, r == 0);
 	return r;
 }
 
-static void failing_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+static void failing_free(struct device *device, enum memory_kind kind, void *memory, size_t nbytes)
 {
-	points_gave(THING_OF_DEVICE, -(memory != NULL));
-	backend_owning.release(device, kind, memory, nbytes);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, -(memory != NULL));
+	separate_memory_backend.free(device, kind, memory, nbytes);
 }
 
-static int failing_lane_open(struct device *device, enum lane_urgency urgency,
-			     struct lane **ret_lane)
+static int failing_queue_open(struct device *device, enum queue_priority priority,
+			     struct device_queue **ret_queue)
 {
 	int r;
 
-	FAIL_AT(POINT_DEVICE_LANE, device);
-	r = backend_owning.lane_open(device, urgency, ret_lane);
-	points_gave(THING_OF_DEVICE, r == 0);
+	INJECT_FAULT(POINT_DEVICE_QUEUE, device);
+	r = separate_memory_backend.queue_open(device, priority, ret_queue);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, r == 0);
 	return r;
 }
 
-static void failing_lane_close(struct lane *lane)
+static void failing_queue_close(struct device_queue *queue)
 {
-	points_gave(THING_OF_DEVICE, -(lane != NULL));
-	backend_owning.lane_close(lane);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, -(queue != NULL));
+	separate_memory_backend.queue_close(queue);
 }
 
-static int failing_mark_open(struct device *device, struct mark **ret_mark)
+static int failing_event_open(struct device *device, struct device_event **ret_event)
 {
 	int r;
 
-	FAIL_AT(POINT_DEVICE_LANE, device);
-	r = backend_owning.mark_open(device, ret_mark);
-	points_gave(THING_OF_DEVICE, r == 0);
+	INJECT_FAULT(POINT_DEVICE_QUEUE, device);
+	r = separate_memory_backend.event_open(device, ret_event);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, r == 0);
 	return r;
 }
 
-static void failing_mark_close(struct mark *mark)
+static void failing_event_close(struct device_event *event)
 {
-	points_gave(THING_OF_DEVICE, -(mark != NULL));
-	backend_owning.mark_close(mark);
+	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, -(event != NULL));
+	separate_memory_backend.event_close(event);
 }
 
-static int failing_mark_wait(struct mark *mark)
+static int failing_event_wait(struct device_event *event)
 {
-	const int r = backend_owning.mark_wait(mark);
+	const int r = separate_memory_backend.event_wait(event);
 
-	FAIL_AT(POINT_DEVICE_WAIT, mark);
+	INJECT_FAULT(POINT_DEVICE_WAIT, event);
 	return r;
 }
 
 /* A call that only queues: it fails, or is the CPU's. */
-#define QUEUES(point, name, parameters, arguments)                                                 \
+#define DEFINE_ENQUEUE(point, name, parameters, arguments)                                                 \
 	static int failing_##name parameters                                                       \
 	{                                                                                          \
-		FAIL_AT(point, lane);                                                              \
-		return backend_owning.name arguments;                                              \
+		INJECT_FAULT(point, queue);                                                              \
+		return separate_memory_backend.name arguments;                                              \
 	}
 
 /* The same, by the kind of layout. */
-#define DOES(point, name)                                                                          \
-	static int failing_##name(struct lane *lane, const struct name##_op *op)                   \
+#define DEFINE_LAYOUT_OP(point, name)                                                                          \
+	static int failing_##name(struct device_queue *queue, const struct name##_op *op)                   \
 	{                                                                                          \
-		FAIL_AT(point, lane);                                                              \
-		return backend_owning.kinds[op->layout->kind]->name(lane, op);                     \
+		INJECT_FAULT(point, queue);                                                              \
+		return separate_memory_backend.ops_by_layout[op->layout->kind]->name(queue, op);                     \
 	}
 
 /* clang-format off */
-QUEUES(POINT_DEVICE_LANE, mark, (struct lane * lane, struct mark *mark), (lane, mark))
-QUEUES(POINT_DEVICE_LANE, follow, (struct lane * lane, struct mark *mark), (lane, mark))
-QUEUES(POINT_DEVICE_COPY, copy, (struct lane * lane, void *to, const void *from, size_t n),
-	(lane, to, from, n))
-DOES(POINT_DEVICE_COPY, encode)
-DOES(POINT_DEVICE_COPY, decode)
-DOES(POINT_DEVICE_SORT, sort)
-DOES(POINT_DEVICE_CUT, cut)
-DOES(POINT_DEVICE_MERGE, merge)
-DOES(POINT_DEVICE_SORT, unique)
-DOES(POINT_DEVICE_COPY, sample)
-QUEUES(POINT_DEVICE_COPY, pack, (struct lane * lane, const struct pack_op *op), (lane, op))
-QUEUES(POINT_DEVICE_COPY, unpack, (struct lane * lane, const struct unpack_op *op), (lane, op))
+DEFINE_ENQUEUE(POINT_DEVICE_QUEUE, queue_record, (struct device_queue * queue, struct device_event *event), (queue, event))
+DEFINE_ENQUEUE(POINT_DEVICE_QUEUE, queue_wait_event, (struct device_queue * queue, struct device_event *event), (queue, event))
+DEFINE_ENQUEUE(POINT_DEVICE_COPY, copy, (struct device_queue * queue, void *to, const void *from, size_t n),
+	(queue, to, from, n))
+DEFINE_LAYOUT_OP(POINT_DEVICE_COPY, encode)
+DEFINE_LAYOUT_OP(POINT_DEVICE_COPY, decode)
+DEFINE_LAYOUT_OP(POINT_DEVICE_SORT, sort)
+DEFINE_LAYOUT_OP(POINT_DEVICE_CUT, cut)
+DEFINE_LAYOUT_OP(POINT_DEVICE_MERGE, merge)
+DEFINE_LAYOUT_OP(POINT_DEVICE_SORT, unique)
+DEFINE_LAYOUT_OP(POINT_DEVICE_COPY, sample)
+DEFINE_ENQUEUE(POINT_DEVICE_COPY, pack, (struct device_queue * queue, const struct pack_op *op), (queue, op))
+DEFINE_ENQUEUE(POINT_DEVICE_COPY, unpack, (struct device_queue * queue, const struct unpack_op *op), (queue, op))
 /* clang-format on */
 
 /* Sizes of scratch cannot fail, and what goes back early neither. */
 static size_t sort_scratch_nbytes(const struct layout *layout, uint64_t n)
 {
-	return backend_owning.kinds[layout->kind]->sort_scratch_nbytes(layout, n);
+	return separate_memory_backend.ops_by_layout[layout->kind]->sort_scratch_nbytes(layout, n);
 }
 
 static size_t merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	return backend_owning.kinds[layout->kind]->merge_scratch_nbytes(layout, k, n);
+	return separate_memory_backend.ops_by_layout[layout->kind]->merge_scratch_nbytes(layout, k, n);
 }
 
 static void discard(struct device *device, void *memory, size_t nbytes)
 {
-	backend_owning.discard(device, memory, nbytes);
+	separate_memory_backend.discard(device, memory, nbytes);
 }
 
-static const struct backend_kind failing_kind = {
+static const struct backend_layout_ops failing_layout_ops = {
 	.encode = failing_encode,
 	.decode = failing_decode,
 	.sort_scratch_nbytes = sort_scratch_nbytes,
@@ -213,33 +213,33 @@ static const struct backend_kind failing_kind = {
 	.sample = failing_sample,
 };
 
-static const struct backend_kind *const failing_kinds[N_LAYOUT_KINDS] = {
-	[LAYOUT_CODES] = &failing_kind,
-	[LAYOUT_REFERENCES] = &failing_kind,
-	[LAYOUT_RECORDS] = &failing_kind,
+static const struct backend_layout_ops *const failing_ops_by_layout[N_LAYOUT_KINDS] = {
+	[LAYOUT_KEY_ONLY] = &failing_layout_ops,
+	[LAYOUT_INDIRECT] = &failing_layout_ops,
+	[LAYOUT_RECORDS] = &failing_layout_ops,
 };
 
 static const struct backend failing_backend = {
 	.name = "failing",
-	.kinds = failing_kinds,
+	.ops_by_layout = failing_ops_by_layout,
 	.n_devices = failing_n_devices,
 	.open = failing_open,
 	.close = failing_close,
-	.describe = failing_describe,
+	.get_info = failing_get_info,
 	.alloc = failing_alloc,
-	.release = failing_release,
-	.lane_open = failing_lane_open,
-	.lane_close = failing_lane_close,
-	.mark_open = failing_mark_open,
-	.mark_close = failing_mark_close,
-	.mark = failing_mark,
-	.mark_wait = failing_mark_wait,
-	.follow = failing_follow,
+	.free = failing_free,
+	.queue_open = failing_queue_open,
+	.queue_close = failing_queue_close,
+	.event_open = failing_event_open,
+	.event_close = failing_event_close,
+	.queue_record = failing_queue_record,
+	.event_wait = failing_event_wait,
+	.queue_wait_event = failing_queue_wait_event,
 	.copy = failing_copy,
 	.pack = failing_pack,
 	.unpack = failing_unpack,
 	.discard = discard,
-	.reaches = failing_reaches,
+	.can_access = failing_can_access,
 };
 
 int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
@@ -249,7 +249,7 @@ int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, uns
 {
 	(void)input_nbytes, (void)n_threads;
 	/* The fallback of a GPU without memory is the CPU itself. */
-	*ret_backend = choice == BACKEND_CPU || chosen_shape == SHAPE_CPU ? &backend_cpu :
+	*ret_backend = choice == BACKEND_CPU || device_kind == TEST_DEVICE_CPU ? &backend_cpu :
 									    &failing_backend;
 	return 0;
 }

@@ -7,117 +7,117 @@
 #include <string.h>
 
 /* A call that signals interrupt is interrupted so often in a row. */
-enum { STORM = 9 };
+enum { N_INTERRUPTS = 9 };
 
-#define INTERRUPTED(point) KIND(point, EFFECT_FAIL, EINTR, STORM, DEMAND_SUCCESS)
+#define INTERRUPTED(point) FAULT_KIND(point, EFFECT_FAIL, EINTR, N_INTERRUPTS, EXPECT_SUCCESS)
 
 #define TRANSFER(point, error)                                                                     \
-	ONCE_AND_FOR_GOOD(point, error), INTERRUPTED(point),                                       \
-		KIND(point, EFFECT_FAIL, EAGAIN, 1, DEMAND_SUCCESS),                               \
-		KIND(point, EFFECT_SHORT, 0, 1, DEMAND_SUCCESS),                                   \
-		KIND(point, EFFECT_SHORT, 0, FOR_GOOD, DEMAND_SUCCESS),                            \
-		KIND(point, EFFECT_END, 0, 1, DEMAND_EITHER),                                      \
-		KIND(point, EFFECT_END, 0, FOR_GOOD, DEMAND_EITHER)
+	ONCE_AND_FOREVER(point, error), INTERRUPTED(point),                                       \
+		FAULT_KIND(point, EFFECT_FAIL, EAGAIN, 1, EXPECT_SUCCESS),                               \
+		FAULT_KIND(point, EFFECT_SHORT, 0, 1, EXPECT_SUCCESS),                                   \
+		FAULT_KIND(point, EFFECT_SHORT, 0, FAULT_FOREVER, EXPECT_SUCCESS),                            \
+		FAULT_KIND(point, EFFECT_EOF, 0, 1, EXPECT_EITHER),                                      \
+		FAULT_KIND(point, EFFECT_EOF, 0, FAULT_FOREVER, EXPECT_EITHER)
 
 /* A byte of what is stored for a while. */
-#define SPOILED(p, e, demand_, place_)                                                             \
+#define CORRUPTED(p, e, expected_, position_)                                                             \
 	{                                                                                          \
-		.point = p, .effect = e, .n_times = 1, .demand = demand_, .place = place_          \
+		.point = p, .effect = e, .n_times = 1, .expected_outcome = expected_, .byte_position = position_          \
 	}
 
-#define SPOILED_ANYWHERE(point, effect, demand)                                                    \
-	SPOILED(point, effect, demand, AT_FIRST), SPOILED(point, effect, demand, AT_LAST),         \
-		SPOILED(point, effect, demand, AT_RANDOM)
+#define CORRUPTED_ANYWHERE(point, effect, expected_outcome)                                                    \
+	CORRUPTED(point, effect, expected_outcome, BYTE_FIRST), CORRUPTED(point, effect, expected_outcome, BYTE_LAST),         \
+		CORRUPTED(point, effect, expected_outcome, BYTE_RANDOM)
 
-const struct kind kinds[] = {
-	ONCE_AND_FOR_GOOD(POINT_OPEN, EMFILE),
+const struct fault_kind fault_kinds[] = {
+	ONCE_AND_FOREVER(POINT_OPEN, EMFILE),
 	INTERRUPTED(POINT_OPEN),
-	ONCE_AND_FOR_GOOD(POINT_CLOSE, EIO),
-	ONCE_AND_FOR_GOOD(POINT_EXAMINE, EIO),
+	ONCE_AND_FOREVER(POINT_CLOSE, EIO),
+	ONCE_AND_FOREVER(POINT_STAT, EIO),
 	TRANSFER(POINT_READ, EIO),
 	TRANSFER(POINT_READ_BACK, EIO),
-	TRANSFER(POINT_READ_TEMPORARY, EIO),
+	TRANSFER(POINT_READ_TEMP, EIO),
 	TRANSFER(POINT_READ_MANIFEST, EIO),
 	TRANSFER(POINT_WRITE, ENOSPC),
-	TRANSFER(POINT_WRITE_TEMPORARY, ENOSPC),
+	TRANSFER(POINT_WRITE_TEMP, ENOSPC),
 	TRANSFER(POINT_WRITE_MANIFEST, ENOSPC),
-	KIND(POINT_WRITE, EFFECT_FAIL, EIO, 1, DEMAND_FAILURE),
-	KIND(POINT_WRITE, EFFECT_LOSE, 0, 1, DEMAND_FAILURE),
-	KIND(POINT_WRITE, EFFECT_ALTER, 0, 1, DEMAND_FAILURE),
-	KIND(POINT_WRITE_TEMPORARY, EFFECT_FAIL, EIO, 1, DEMAND_EITHER),
-	SPOILED_ANYWHERE(POINT_READ_TEMPORARY, EFFECT_DAMAGE, DEMAND_FAILURE),
-	SPOILED_ANYWHERE(POINT_READ_TEMPORARY, EFFECT_CUT, DEMAND_FAILURE),
+	FAULT_KIND(POINT_WRITE, EFFECT_FAIL, EIO, 1, EXPECT_FAILURE),
+	FAULT_KIND(POINT_WRITE, EFFECT_LOSE_WRITE, 0, 1, EXPECT_FAILURE),
+	FAULT_KIND(POINT_WRITE, EFFECT_ALTER_WRITE, 0, 1, EXPECT_FAILURE),
+	FAULT_KIND(POINT_WRITE_TEMP, EFFECT_FAIL, EIO, 1, EXPECT_EITHER),
+	CORRUPTED_ANYWHERE(POINT_READ_TEMP, EFFECT_CORRUPT, EXPECT_FAILURE),
+	CORRUPTED_ANYWHERE(POINT_READ_TEMP, EFFECT_TRUNCATE, EXPECT_FAILURE),
 	/* The first record of a piece has been checked with the piece before. */
-	SPOILED(POINT_READ_BACK, EFFECT_DAMAGE, DEMAND_FAILURE, AT_LAST),
-	SPOILED_ANYWHERE(POINT_READ_BACK, EFFECT_CUT, DEMAND_FAILURE),
+	CORRUPTED(POINT_READ_BACK, EFFECT_CORRUPT, EXPECT_FAILURE, BYTE_LAST),
+	CORRUPTED_ANYWHERE(POINT_READ_BACK, EFFECT_TRUNCATE, EXPECT_FAILURE),
 	/* A manifest's end may be that of a process that was killed. */
-	SPOILED_ANYWHERE(POINT_READ_MANIFEST, EFFECT_DAMAGE, DEMAND_EITHER),
-	SPOILED_ANYWHERE(POINT_READ_MANIFEST, EFFECT_CUT, DEMAND_EITHER),
+	CORRUPTED_ANYWHERE(POINT_READ_MANIFEST, EFFECT_CORRUPT, EXPECT_EITHER),
+	CORRUPTED_ANYWHERE(POINT_READ_MANIFEST, EFFECT_TRUNCATE, EXPECT_EITHER),
 	/* Nobody reads it when the sort comes to its end. */
-	KIND(POINT_WRITE_MANIFEST, EFFECT_LOSE, 0, 1, DEMAND_SUCCESS),
-	KIND(POINT_WRITE_MANIFEST, EFFECT_ALTER, 0, 1, DEMAND_SUCCESS),
-	KIND(POINT_WRITE_TEMPORARY, EFFECT_LOSE, 0, 1, DEMAND_FAILURE),
-	KIND(POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, 1, DEMAND_FAILURE),
-	KIND(POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, FOR_GOOD, DEMAND_FAILURE),
-	ONCE_AND_FOR_GOOD(POINT_PREALLOCATE, ENOSPC),
+	FAULT_KIND(POINT_WRITE_MANIFEST, EFFECT_LOSE_WRITE, 0, 1, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_WRITE_MANIFEST, EFFECT_ALTER_WRITE, 0, 1, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_WRITE_TEMP, EFFECT_LOSE_WRITE, 0, 1, EXPECT_FAILURE),
+	FAULT_KIND(POINT_WRITE_TEMP, EFFECT_ALTER_WRITE, 0, 1, EXPECT_FAILURE),
+	FAULT_KIND(POINT_WRITE_TEMP, EFFECT_ALTER_WRITE, 0, FAULT_FOREVER, EXPECT_FAILURE),
+	ONCE_AND_FOREVER(POINT_PREALLOCATE, ENOSPC),
 	INTERRUPTED(POINT_PREALLOCATE),
-	KIND(POINT_PREALLOCATE, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS),
-	KIND(POINT_PUNCH, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS),
-	KIND(POINT_PUNCH, EFFECT_FAIL, EIO, 1, DEMAND_SUCCESS),
+	FAULT_KIND(POINT_PREALLOCATE, EFFECT_FAIL, EOPNOTSUPP, FAULT_FOREVER, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_PUNCH, EFFECT_FAIL, EOPNOTSUPP, FAULT_FOREVER, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_PUNCH, EFFECT_FAIL, EIO, 1, EXPECT_SUCCESS),
 	INTERRUPTED(POINT_PUNCH),
-	ONCE_AND_FOR_GOOD(POINT_TRUNCATE, EIO),
-	ONCE_AND_FOR_GOOD(POINT_SYNC, EIO),
+	ONCE_AND_FOREVER(POINT_TRUNCATE, EIO),
+	ONCE_AND_FOREVER(POINT_SYNC, EIO),
 	INTERRUPTED(POINT_SYNC),
-	ONCE_AND_FOR_GOOD(POINT_LINK, EIO),
-	ONCE_AND_FOR_GOOD(POINT_RENAME, EACCES),
-	ONCE_AND_FOR_GOOD(POINT_PERMISSIONS, EIO),
+	ONCE_AND_FOREVER(POINT_LINK, EIO),
+	ONCE_AND_FOREVER(POINT_RENAME, EACCES),
+	ONCE_AND_FOREVER(POINT_PERMISSIONS, EIO),
 	/* The output is complete then. */
-	KIND(POINT_REMOVE, EFFECT_FAIL, EROFS, 1, DEMAND_SUCCESS),
-	KIND(POINT_REMOVE, EFFECT_FAIL, EROFS, FOR_GOOD, DEMAND_SUCCESS),
-	ONCE_AND_FOR_GOOD(POINT_MAKE_DIRECTORY, EACCES),
+	FAULT_KIND(POINT_UNLINK, EFFECT_FAIL, EROFS, 1, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_UNLINK, EFFECT_FAIL, EROFS, FAULT_FOREVER, EXPECT_SUCCESS),
+	ONCE_AND_FOREVER(POINT_MKDIR, EACCES),
 	/* What is not locked may be somebody else's. */
-	KIND(POINT_LOCK, EFFECT_FAIL, ENOLCK, 1, DEMAND_FAILURE),
-	ONCE_AND_FOR_GOOD(POINT_STREAM, ENOSPC),
-	ONCE_AND_FOR_GOOD(POINT_EVENT, EMFILE),
-	ONCE_AND_FOR_GOOD(POINT_ALLOCATION, ENOMEM),
-	ONCE_AND_FOR_GOOD(POINT_THREAD, EAGAIN),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, ENOMEM),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, ENODEV),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_ALLOCATION, ENOMEM),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_LANE, EIO),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_COPY, EIO),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_SORT, EIO),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_CUT, EIO),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_MERGE, EIO),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_WAIT, EIO),
+	FAULT_KIND(POINT_LOCK, EFFECT_FAIL, ENOLCK, 1, EXPECT_FAILURE),
+	ONCE_AND_FOREVER(POINT_STREAM, ENOSPC),
+	ONCE_AND_FOREVER(POINT_EVENTFD, EMFILE),
+	ONCE_AND_FOREVER(POINT_ALLOCATION, ENOMEM),
+	ONCE_AND_FOREVER(POINT_THREAD, EAGAIN),
+	ONCE_AND_FOREVER(POINT_DEVICE_OPEN, ENOMEM),
+	ONCE_AND_FOREVER(POINT_DEVICE_OPEN, ENODEV),
+	ONCE_AND_FOREVER(POINT_DEVICE_ALLOCATION, ENOMEM),
+	ONCE_AND_FOREVER(POINT_DEVICE_QUEUE, EIO),
+	ONCE_AND_FOREVER(POINT_DEVICE_COPY, EIO),
+	ONCE_AND_FOREVER(POINT_DEVICE_SORT, EIO),
+	ONCE_AND_FOREVER(POINT_DEVICE_CUT, EIO),
+	ONCE_AND_FOREVER(POINT_DEVICE_MERGE, EIO),
+	ONCE_AND_FOREVER(POINT_DEVICE_WAIT, EIO),
 };
-const size_t n_kinds = sizeof kinds / sizeof *kinds;
+const size_t n_fault_kinds = sizeof fault_kinds / sizeof *fault_kinds;
 
-bool kind_can_be(const struct kind *kind)
+bool fault_kind_is_possible(const struct fault_kind *kind)
 {
 	(void)kind;
 	return true;
 }
 
-bool kind_is_loss(const struct kind *kind)
+bool fault_kind_is_device_loss(const struct fault_kind *kind)
 {
-	return kind->point >= POINT_FIRST_DEVICE_CALL && kind->n_times == FOR_GOOD;
+	return kind->point >= POINT_FIRST_DEVICE_CALL && kind->n_times == FAULT_FOREVER;
 }
 
-const char *kind_name(const struct kind *kind)
+const char *fault_kind_name(const struct fault_kind *kind)
 {
 	static const char *const names[] = {
-		[EFFECT_SHORT] = "half of it",     [EFFECT_END] = "nothing moved",
-		[EFFECT_LOSE] = "lost in silence", [EFFECT_ALTER] = "altered in silence",
-		[EFFECT_DAMAGE] = "damaged",       [EFFECT_CUT] = "cut",
+		[EFFECT_SHORT] = "half of it",     [EFFECT_EOF] = "nothing moved",
+		[EFFECT_LOSE_WRITE] = "lost in silence", [EFFECT_ALTER_WRITE] = "altered in silence",
+		[EFFECT_CORRUPT] = "damaged",       [EFFECT_TRUNCATE] = "cut",
 	};
 
 	return kind->effect == EFFECT_FAIL ? strerror(kind->error) : names[kind->effect];
 }
 
-const char *kind_reason(const struct kind *kind)
+const char *fault_kind_expected_message(const struct fault_kind *kind)
 {
-	if (kind->point == POINT_READ_TEMPORARY && kind->effect >= EFFECT_DAMAGE)
+	if (kind->point == POINT_READ_TEMP && kind->effect >= EFFECT_CORRUPT)
 		return ": block "; /* of how many, and where */
 	if (kind->effect != EFFECT_FAIL)
 		return NULL;

@@ -11,36 +11,36 @@
 
 #include "tests/fault/trial.h"
 
-struct kind {
-	enum point point;
-	enum effect effect;
+struct fault_kind {
+	enum fault_point point;
+	enum fault_effect effect;
 	int error; /* errno's, or CUDA's */
 	unsigned n_times;
-	enum demand demand;
-	enum place { AT_FIRST, AT_LAST, AT_RANDOM } place; /* of the byte in question */
+	enum expected_outcome expected_outcome;
+	enum byte_position { BYTE_FIRST, BYTE_LAST, BYTE_RANDOM } byte_position; /* of the byte in question */
 };
 
-extern const struct kind kinds[];
-extern const size_t n_kinds;
+extern const struct fault_kind fault_kinds[];
+extern const size_t n_fault_kinds;
 
 /* Can it be made to happen here? */
-bool kind_can_be(const struct kind *kind);
+bool fault_kind_is_possible(const struct fault_kind *kind);
 
 /* Is it what a device does that is lost for good? */
-bool kind_is_loss(const struct kind *kind);
+bool fault_kind_is_device_loss(const struct fault_kind *kind);
 
 /* What the message of a refusal must contain; NULL: anything. */
-const char *kind_reason(const struct kind *kind);
+const char *fault_kind_expected_message(const struct fault_kind *kind);
 
 /* What happens, for complaints. */
-const char *kind_name(const struct kind *kind);
+const char *fault_kind_name(const struct fault_kind *kind);
 
 /* For the tables. */
-#define KIND(p, e, errno_, n, d)                                                                   \
+#define FAULT_KIND(p, e, errno_, n, d)                                                                   \
 	{                                                                                          \
-		.point = p, .effect = e, .error = errno_, .n_times = n, .demand = d                \
+		.point = p, .effect = e, .error = errno_, .n_times = n, .expected_outcome = d                \
 	}
 
-#define ONCE_AND_FOR_GOOD(point, error)                                                            \
-	KIND(point, EFFECT_FAIL, error, 1, DEMAND_EITHER),                                         \
-		KIND(point, EFFECT_FAIL, error, FOR_GOOD, DEMAND_EITHER)
+#define ONCE_AND_FOREVER(point, error)                                                            \
+	FAULT_KIND(point, EFFECT_FAIL, error, 1, EXPECT_EITHER),                                         \
+		FAULT_KIND(point, EFFECT_FAIL, error, FAULT_FOREVER, EXPECT_EITHER)

@@ -10,65 +10,65 @@
 #include "tests/fault/fault_kinds.h"
 #include "tests/fault/trap_kernel.h"
 
-const struct kind kinds[] = {
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, cudaErrorNoDevice),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, cudaErrorInsufficientDriver),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, cudaErrorDevicesUnavailable),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_CODE, cudaErrorNoKernelImageForDevice),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_CODE, cudaErrorUnsupportedPtxVersion),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_USE, cudaErrorDevicesUnavailable),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_ALLOCATION, cudaErrorMemoryAllocation),
+const struct fault_kind fault_kinds[] = {
+	ONCE_AND_FOREVER(POINT_DEVICE_OPEN, cudaErrorNoDevice),
+	ONCE_AND_FOREVER(POINT_DEVICE_OPEN, cudaErrorInsufficientDriver),
+	ONCE_AND_FOREVER(POINT_DEVICE_OPEN, cudaErrorDevicesUnavailable),
+	ONCE_AND_FOREVER(POINT_DEVICE_KERNEL_IMAGE, cudaErrorNoKernelImageForDevice),
+	ONCE_AND_FOREVER(POINT_DEVICE_KERNEL_IMAGE, cudaErrorUnsupportedPtxVersion),
+	ONCE_AND_FOREVER(POINT_DEVICE_SELECT, cudaErrorDevicesUnavailable),
+	ONCE_AND_FOREVER(POINT_DEVICE_ALLOCATION, cudaErrorMemoryAllocation),
 	/* What cannot be reached goes by way of the host. */
-	KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, 1, DEMAND_SUCCESS),
-	KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, FOR_GOOD,
-	     DEMAND_SUCCESS),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_LANE, cudaErrorMemoryAllocation),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_LANE, cudaErrorECCUncorrectable),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_EVENT, cudaErrorLaunchFailure),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_COPY, cudaErrorIllegalAddress),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_LAUNCH, cudaErrorLaunchFailure),
-	KIND(POINT_DEVICE_LAUNCH, EFFECT_FAIL, cudaErrorLaunchOutOfResources, 1, DEMAND_EITHER),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_WAIT, cudaErrorIllegalAddress),
-	KIND(POINT_DEVICE_WAIT, EFFECT_FAIL, cudaErrorECCUncorrectable, FOR_GOOD, DEMAND_EITHER),
+	FAULT_KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, 1, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, FAULT_FOREVER,
+	     EXPECT_SUCCESS),
+	ONCE_AND_FOREVER(POINT_DEVICE_QUEUE, cudaErrorMemoryAllocation),
+	ONCE_AND_FOREVER(POINT_DEVICE_QUEUE, cudaErrorECCUncorrectable),
+	ONCE_AND_FOREVER(POINT_DEVICE_EVENT, cudaErrorLaunchFailure),
+	ONCE_AND_FOREVER(POINT_DEVICE_COPY, cudaErrorIllegalAddress),
+	ONCE_AND_FOREVER(POINT_DEVICE_LAUNCH, cudaErrorLaunchFailure),
+	FAULT_KIND(POINT_DEVICE_LAUNCH, EFFECT_FAIL, cudaErrorLaunchOutOfResources, 1, EXPECT_EITHER),
+	ONCE_AND_FOREVER(POINT_DEVICE_WAIT, cudaErrorIllegalAddress),
+	FAULT_KIND(POINT_DEVICE_WAIT, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER, EXPECT_EITHER),
 	/* Only the statistics ask. */
-	KIND(POINT_DEVICE_CLOCK, EFFECT_FAIL, cudaErrorLaunchFailure, 1, DEMAND_SUCCESS),
-	KIND(POINT_DEVICE_RELEASE, EFFECT_FAIL, cudaErrorLaunchFailure, 1, DEMAND_EITHER),
-	KIND(POINT_DEVICE_RELEASE, EFFECT_FAIL, cudaErrorECCUncorrectable, FOR_GOOD, DEMAND_EITHER),
+	FAULT_KIND(POINT_DEVICE_TIMING, EFFECT_FAIL, cudaErrorLaunchFailure, 1, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_DEVICE_FREE, EFFECT_FAIL, cudaErrorLaunchFailure, 1, EXPECT_EITHER),
+	FAULT_KIND(POINT_DEVICE_FREE, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER, EXPECT_EITHER),
 	/* What the back end itself asks of the system. */
-	ONCE_AND_FOR_GOOD(POINT_ALLOCATION, ENOMEM),
+	ONCE_AND_FOREVER(POINT_ALLOCATION, ENOMEM),
 };
-const size_t n_kinds = sizeof kinds / sizeof *kinds;
+const size_t n_fault_kinds = sizeof fault_kinds / sizeof *fault_kinds;
 
-static bool is_of_cuda(const struct kind *kind)
+static bool is_cuda_fault(const struct fault_kind *kind)
 {
 	return kind->point >= POINT_DEVICE_OPEN;
 }
 
 /* CUDA's own runtime, which is linked to the program, allocates as gsort does. */
-bool kind_can_be(const struct kind *kind)
+bool fault_kind_is_possible(const struct fault_kind *kind)
 {
-	return is_of_cuda(kind) || !launch_trap;
+	return is_cuda_fault(kind) || !launch_trap;
 }
 
-bool kind_is_loss(const struct kind *kind)
+bool fault_kind_is_device_loss(const struct fault_kind *kind)
 {
-	return kind->point >= POINT_FIRST_DEVICE_CALL && kind->point != POINT_DEVICE_CODE &&
-	       kind->error != cudaErrorMemoryAllocation && kind->n_times == FOR_GOOD;
+	return kind->point >= POINT_FIRST_DEVICE_CALL && kind->point != POINT_DEVICE_KERNEL_IMAGE &&
+	       kind->error != cudaErrorMemoryAllocation && kind->n_times == FAULT_FOREVER;
 }
 
-const char *kind_name(const struct kind *kind)
+const char *fault_kind_name(const struct fault_kind *kind)
 {
-	if (kind->effect == EFFECT_DIE)
+	if (kind->effect == EFFECT_TRAP_DEVICE)
 		return "it dies";
-	return is_of_cuda(kind) ? cudaGetErrorName((cudaError_t)kind->error) :
+	return is_cuda_fault(kind) ? cudaGetErrorName((cudaError_t)kind->error) :
 				  strerrorname_np(kind->error);
 }
 
-const char *kind_reason(const struct kind *kind)
+const char *fault_kind_expected_message(const struct fault_kind *kind)
 {
-	if (kind->effect == EFFECT_DIE)
+	if (kind->effect == EFFECT_TRAP_DEVICE)
 		return "GPU";
-	return !is_of_cuda(kind) || kind->error == cudaErrorMemoryAllocation ?
+	return !is_cuda_fault(kind) || kind->error == cudaErrorMemoryAllocation ?
 		       "memory" :
 		       cudaGetErrorString((cudaError_t)kind->error);
 }

@@ -14,15 +14,15 @@
 #include "src/record/digest.h"
 #include "tests/fault/sort_scenarios.h"
 
-const char parts_names[] = " output.0000 output.0001 output.0002 output.0003 output.0004 "
+const char test_part_file_names[] = " output.0000 output.0001 output.0002 output.0003 output.0004 "
 			   "output.parts ";
 
-void parts_remove(void)
+void test_part_files_remove(void)
 {
 	DIR *directory = opendir(".");
 	const struct dirent *entry;
 
-	must(directory != NULL, ".");
+	require(directory != NULL, ".");
 	while ((entry = readdir(directory)))
 		if (strncmp(entry->d_name, "output.", 7) == 0 ||
 		    strncmp(entry->d_name, ".output.", 8) == 0)
@@ -30,111 +30,111 @@ void parts_remove(void)
 	closedir(directory);
 }
 
-static void older_list(char text[static 1024])
+static void format_old_manifest(char text[static 1024])
 {
-	int at = sprintf(text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", "
+	int length = sprintf(text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", "
 			       "\"record_bytes\": 8, \"header_bytes\": 0, \"keys\": [], "
 			       "\"records\": 0, \"part_files\": [");
 
-	for (int i = 0; i < N_OLDER_PARTS; i++)
-		at += sprintf(text + at,
+	for (int i = 0; i < N_OLD_PARTS; i++)
+		length += sprintf(text + length,
 			      "%s{\"number\": %d, \"name\": \"output.%04d\", \"records\": 0, "
 			      "\"bytes\": 7, \"checksum\": \"0000000000000000\"}",
 			      i ? ", " : "", i, i);
-	strcpy(text + at, "]}");
+	strcpy(text + length, "]}");
 }
 
-void parts_put_older(void)
+void test_part_files_write_old(void)
 {
 	char name[32], text[1024];
 
-	parts_remove();
-	for (int i = 0; i < N_OLDER_PARTS; i++) {
+	test_part_files_remove();
+	for (int i = 0; i < N_OLD_PARTS; i++) {
 		sprintf(name, "output.%04d", i);
 		sprintf(text, "older %d", i);
 		write_file(name, text, strlen(text));
 	}
-	older_list(text);
+	format_old_manifest(text);
 	write_file("output.parts", text, strlen(text));
 }
 
-bool parts_are_older(void)
+bool test_part_files_are_old(void)
 {
 	char name[32], text[1024];
 
-	for (int i = 0; i < N_OLDER_PARTS; i++) {
+	for (int i = 0; i < N_OLD_PARTS; i++) {
 		sprintf(name, "output.%04d", i);
 		sprintf(text, "older %d", i);
-		if (!file_holds(name, text, strlen(text)))
+		if (!file_contains(name, text, strlen(text)))
 			return false;
 	}
-	older_list(text);
-	return file_holds("output.parts", text, strlen(text));
+	format_old_manifest(text);
+	return file_contains("output.parts", text, strlen(text));
 }
 
-void parts_write_sorted(struct bytes sorted)
+void test_part_files_write_sorted(struct byte_buffer sorted)
 {
 	enum { N = 3 };
-	struct listed_part parts[N];
+	struct manifest_part part_files[N];
 	struct key key = { .nbytes = 8, .kind = KEY_UNSIGNED };
-	const struct parts_list list = { .record_nbytes = 8,
+	const struct part_manifest manifest = { .record_nbytes = 8,
 					 .keys = &key,
 					 .n_keys = 1,
 					 .n_records = sorted.nbytes / 8,
-					 .parts = parts,
+					 .parts = part_files,
 					 .n_parts = N };
 	char names[N][32], *text;
 
 	for (uint64_t i = 0, begin = 0, end; i < N; i++, begin = end) {
 		const unsigned char *records = (const unsigned char *)sorted.data + 8 * begin;
 
-		end = list.n_records * (i + 1) / N;
+		end = manifest.n_records * (i + 1) / N;
 		sprintf(names[i], "sorted.%04u", (unsigned)i);
-		parts[i] = (struct listed_part){ .name = names[i],
+		part_files[i] = (struct manifest_part){ .name = names[i],
 						 .n_records = end - begin,
 						 .nbytes = 8 * (end - begin) };
 		for (uint64_t j = 0; j < end - begin; j++)
-			parts[i].checksum += digest_record(records + 8 * j, 8);
-		write_file(names[i], records, parts[i].nbytes);
+			part_files[i].checksum += digest_record(records + 8 * j, 8);
+		write_file(names[i], records, part_files[i].nbytes);
 	}
-	must(parts_list_format(&list, &text) == 0, "sorted.parts");
+	require(part_manifest_format(&manifest, &text) == 0, "sorted.parts");
 	write_file("sorted.parts", text, strlen(text));
 	free(text);
 }
 
-static bool list_is_right(uint64_t nbytes)
+static bool is_manifest_correct(uint64_t nbytes)
 {
-	const struct bytes text = read_file("output.parts");
-	struct parts_list list;
+	const struct byte_buffer text = read_file("output.parts");
+	struct part_manifest manifest;
 	uint64_t sum = 0;
-	bool is_right;
+	bool is_correct;
 
 	if (!text.data)
 		return false;
-	is_right = parts_list_parse(text.data, text.nbytes, "output.parts", &list) == 0 &&
-		   list.n_parts == N_NEW_PARTS;
-	for (size_t i = 0; is_right && i < list.n_parts; i++)
-		sum += list.parts[i].nbytes;
-	parts_list_free(&list);
+	is_correct = part_manifest_parse(text.data, text.nbytes, "output.parts", &manifest) == 0 &&
+		   manifest.n_parts == N_NEW_PARTS;
+	for (size_t i = 0; is_correct && i < manifest.n_parts; i++)
+		sum += manifest.parts[i].nbytes;
+	part_manifest_free(&manifest);
 	free(text.data);
-	return is_right && sum == nbytes;
+	return is_correct && sum == nbytes;
 }
 
-bool parts_hold(struct bytes right)
+bool test_part_files_contain(struct byte_buffer expected)
 {
-	bool is_right = list_is_right(right.nbytes);
-	size_t at = 0;
+	bool is_correct = is_manifest_correct(expected.nbytes);
+	size_t offset = 0;
 
-	for (int i = 0; is_right && i < N_NEW_PARTS; i++) {
+	for (int i = 0; is_correct && i < N_NEW_PARTS; i++) {
 		char name[32];
-		struct bytes part;
+		struct byte_buffer part_file;
 
 		sprintf(name, "output.%04d", i);
-		part = read_file(name);
-		is_right = part.data && part.nbytes <= right.nbytes - at &&
-			   memcmp(part.data, (const char *)right.data + at, part.nbytes) == 0;
-		at += part.nbytes;
-		free(part.data);
+		part_file = read_file(name);
+		is_correct = part_file.data && part_file.nbytes <= expected.nbytes - offset &&
+			   memcmp(part_file.data, (const char *)expected.data + offset, part_file.nbytes) == 0;
+		offset += part_file.nbytes;
+		free(part_file.data);
 	}
-	return is_right && at == right.nbytes && access("output.0003", F_OK) < 0;
+	return is_correct && offset == expected.nbytes && access("output.0003", F_OK) < 0;
 }

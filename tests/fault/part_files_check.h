@@ -6,18 +6,18 @@
 #include "tests/fault/test_files.h"
 
 /* A list "sorted.parts", and its parts: all of the numbers of 64 bits, in three files. */
-void parts_write_sorted(struct bytes sorted);
+void test_part_files_write_sorted(struct byte_buffer sorted);
 
 /* Nothing but the older parts, with a list of them. */
-void parts_put_older(void);
+void test_part_files_write_old(void);
 
-void parts_remove(void);
+void test_part_files_remove(void);
 
 /* They are all there, and their list. */
-bool parts_are_older(void);
+bool test_part_files_are_old(void);
 
 /* The new ones are, and together what is right; with a list of them, and none of the older. */
-bool parts_hold(struct bytes right);
+bool test_part_files_contain(struct byte_buffer expected);
 
 /* What part files are called, between blanks; of no more than 256 characters. */
-extern const char parts_names[];
+extern const char test_part_file_names[];

@@ -9,60 +9,60 @@
 
 #include "tests/fault/fault_points.h"
 
-static void *feed(void *argument)
+static void *feed_pipe(void *argument)
 {
-	struct pump *pump = argument;
-	const char *data = pump->bytes.data;
+	struct pipe_thread *pipe_thread = argument;
+	const char *data = pipe_thread->bytes.data;
 	ssize_t n;
 
-	points_exempt_thread();
-	for (size_t i = 0; i < pump->bytes.nbytes; i += (size_t)n) {
-		n = write(pump->fd, data + i, pump->bytes.nbytes - i);
+	fault_points_exempt_thread();
+	for (size_t i = 0; i < pipe_thread->bytes.nbytes; i += (size_t)n) {
+		n = write(pipe_thread->fd, data + i, pipe_thread->bytes.nbytes - i);
 		if (n < 0)
 			break; /* it was refused: nobody reads any more */
 	}
-	close(pump->fd);
+	close(pipe_thread->fd);
 	return NULL;
 }
 
-static void *drain(void *argument)
+static void *drain_pipe(void *argument)
 {
-	struct pump *pump = argument;
-	char *data = pump->bytes.data;
+	struct pipe_thread *pipe_thread = argument;
+	char *data = pipe_thread->bytes.data;
 	ssize_t n;
 
-	points_exempt_thread();
-	while ((n = read(pump->fd, data + pump->bytes.nbytes,
-			 pump->capacity - pump->bytes.nbytes)) > 0)
-		pump->bytes.nbytes += (size_t)n;
-	close(pump->fd);
+	fault_points_exempt_thread();
+	while ((n = read(pipe_thread->fd, data + pipe_thread->bytes.nbytes,
+			 pipe_thread->capacity - pipe_thread->bytes.nbytes)) > 0)
+		pipe_thread->bytes.nbytes += (size_t)n;
+	close(pipe_thread->fd);
 	return NULL;
 }
 
-void pump_feed(struct pump *pump, struct bytes bytes)
+void pipe_thread_feed_stdin(struct pipe_thread *pipe_thread, struct byte_buffer bytes)
 {
 	int ends[2];
 
-	must(pipe2(ends, O_CLOEXEC) == 0, "pipe");
+	require(pipe2(ends, O_CLOEXEC) == 0, "pipe");
 	dup2(ends[0], STDIN_FILENO);
 	close(ends[0]);
-	*pump = (struct pump){ .fd = ends[1], .bytes = bytes };
-	must(pthread_create(&pump->thread, NULL, feed, pump) == 0, "thread");
+	*pipe_thread = (struct pipe_thread){ .fd = ends[1], .bytes = bytes };
+	require(pthread_create(&pipe_thread->thread, NULL, feed_pipe, pipe_thread) == 0, "thread");
 }
 
-void pump_drain(struct pump *pump, size_t most)
+void pipe_thread_drain_stdout(struct pipe_thread *pipe_thread, size_t max_nbytes)
 {
 	int ends[2];
 
-	must(pipe2(ends, O_CLOEXEC) == 0, "pipe");
+	require(pipe2(ends, O_CLOEXEC) == 0, "pipe");
 	dup2(ends[1], STDOUT_FILENO);
 	close(ends[1]);
-	*pump = (struct pump){ .fd = ends[0], .capacity = most + 1 };
-	pump->bytes.data = malloc(pump->capacity);
-	must(pump->bytes.data && pthread_create(&pump->thread, NULL, drain, pump) == 0, "thread");
+	*pipe_thread = (struct pipe_thread){ .fd = ends[0], .capacity = max_nbytes + 1 };
+	pipe_thread->bytes.data = malloc(pipe_thread->capacity);
+	require(pipe_thread->bytes.data && pthread_create(&pipe_thread->thread, NULL, drain_pipe, pipe_thread) == 0, "thread");
 }
 
-void pump_end(struct pump *pump)
+void pipe_thread_join(struct pipe_thread *pipe_thread)
 {
-	pthread_join(pump->thread, NULL);
+	pthread_join(pipe_thread->thread, NULL);
 }

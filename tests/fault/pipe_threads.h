@@ -7,18 +7,18 @@
 
 #include "tests/fault/test_files.h"
 
-struct pump {
+struct pipe_thread {
 	pthread_t thread;
 	int fd;
-	struct bytes bytes; /* to write; or read so far, with room for one more */
+	struct byte_buffer bytes; /* to write; or read so far, with room for one more */
 	size_t capacity;
 };
 
 /* Standard input becomes a pipe that gives the bytes. */
-void pump_feed(struct pump *pump, struct bytes bytes);
+void pipe_thread_feed_stdin(struct pipe_thread *pipe_thread, struct byte_buffer bytes);
 
 /* Standard output becomes one; of more bytes than `most` only one more is kept. */
-void pump_drain(struct pump *pump, size_t most);
+void pipe_thread_drain_stdout(struct pipe_thread *pipe_thread, size_t max_nbytes);
 
 /* Wait for the end; what was drained is to be freed. */
-void pump_end(struct pump *pump);
+void pipe_thread_join(struct pipe_thread *pipe_thread);

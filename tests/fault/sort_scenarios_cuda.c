@@ -7,70 +7,70 @@
  */
 #include "tests/fault/sort_scenarios.h"
 
-const size_t answers_n_numbers = 84000, answers_n_few = 4200;
+const size_t input_n_keys = 84000, few_input_n_keys = 4200;
 
 #define CUDA "--backend=cuda -S 1M --device-memory=1M "
 #define PARTS "part0 part1 part2 part3 part4 part5"
 
-const struct mode modes[] = {
-	{ .name = "cuda", .answer = ANSWER_FEW, .arguments = CUDA "few -o output" },
+const struct sort_scenario sort_scenarios[] = {
+	{ .name = "cuda", .expected_output = EXPECTED_FEW, .arguments = CUDA "few -o output" },
 	{ .name = "cuda-spill",
-	  .answer = ANSWER_LARGE_RECORDS,
+	  .expected_output = EXPECTED_LARGE_RECORDS,
 	  .arguments = CUDA "-R 400 -k 200:b2 -T tmp/a input -o output",
 	  .is_slow = true },
 	{ .name = "cuda-ranges",
-	  .answer = ANSWER_FEW,
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = "--backend=cuda -S 64M --device-memory=16M --partitions=2 few -o output" },
 	/* Two devices, and one that is two. */
 	{ .name = "cuda-devices",
 	  .n_devices = 2,
-	  .answer = ANSWER_FEW,
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = "--gpus=0,1 -S 64M --device-memory=16M few -o output" },
 	{ .name = "cuda-devices-lose-one",
 	  .n_devices = 2,
-	  .answer = ANSWER_FEW,
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = "--gpus=0,1 -S 64M --device-memory=16M few -o output",
-	  .loses_one = true },
+	  .loses_one_device = true },
 	{ .name = "cuda-device-twice",
-	  .answer = ANSWER_LARGE_RECORDS,
+	  .expected_output = EXPECTED_LARGE_RECORDS,
 	  .arguments =
 		  "--gpus=0,0 -S 1M --device-memory=1M -R 400 -k 200:b2 -T tmp/a input -o output",
 	  .is_slow = true },
-	{ .name = "cuda-merge", .answer = ANSWER_FEW, .arguments = CUDA "-m " PARTS " -o output" },
+	{ .name = "cuda-merge", .expected_output = EXPECTED_FEW, .arguments = CUDA "-m " PARTS " -o output" },
 	/* Packed between the passes. */
 	{ .name = "cuda-packed",
-	  .answer = ANSWER_FEW_UNIQUE,
+	  .expected_output = EXPECTED_FEW_UNIQUE,
 	  .arguments = CUDA "-m -u --batch-size=2 --temp-compress=delta -T tmp/a " PARTS
 			    " -o output" },
 	{ .name = "cuda-records",
-	  .answer = ANSWER_FEW_RECORDS,
+	  .expected_output = EXPECTED_FEW_RECORDS,
 	  .arguments = CUDA "-R 16 -k 0:b3 few -o output",
 	  .is_slow = true },
 	{ .name = "cuda-pairs",
-	  .answer = ANSWER_FEW_PAIRS,
+	  .expected_output = EXPECTED_FEW_PAIRS,
 	  .arguments = CUDA "-R 16 -k 0:u64 few -o output",
 	  .is_slow = true },
 	/* Refined. */
 	{ .name = "cuda-long-keys",
-	  .answer = ANSWER_FEW_LONG_KEYS,
+	  .expected_output = EXPECTED_FEW_LONG_KEYS,
 	  .arguments = CUDA "-R 40 -k 3:b30 few -o output" },
 	{ .name = "cuda-checkpoint",
-	  .answer = ANSWER_FEW,
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = CUDA "--checkpoint=state few -o output",
 	  .has_checkpoint = true,
 	  .is_slow = true },
 	{ .name = "cuda-reports",
-	  .answer = ANSWER_FEW,
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = CUDA
 	  "--stats-json=reports/s --trace=reports/t --report=reports/r few -o output",
-	  .measures = true,
+	  .calibrates = true,
 	  .is_slow = true },
 	/* Of an input of unknown size it is taken that a GPU pays. */
 	{ .name = "auto",
-	  .answer = ANSWER_LARGE_RECORDS,
+	  .expected_output = EXPECTED_LARGE_RECORDS,
 	  .arguments = "-R 400 -k 200:b2 -S 1M --device-memory=1M -T tmp/a",
 	  .from_pipe = true,
 	  .to_pipe = true,
-	  .has_choice = true },
+	  .has_device_fallback = true },
 };
-const size_t n_modes = sizeof modes / sizeof *modes;
+const size_t n_sort_scenarios = sizeof sort_scenarios / sizeof *sort_scenarios;

@@ -37,214 +37,214 @@ static struct {
 	/* From the arguments. */
 	bool all, rehearse, dies;
 	uint64_t seed;
-	unsigned share;
-	const char *modes, *point;
+	unsigned sampling_interval;
+	const char *scenarios, *point;
 	unsigned n;
 
-	uint64_t n_due; /* faults, the seed before them */
+	uint64_t n_scheduled; /* faults, the seed before them */
 	unsigned n_outcomes[N_OUTCOMES];
 	bool passed[N_POINTS];
-	struct site sites[MOST_SITES]; /* of the mode, in a run without a fault */
+	struct call_site sites[MAX_CALL_SITES]; /* of the mode, in a run without a fault */
 	size_t n_sites;
-} run;
+} session;
 
 static uint64_t next_random(void)
 {
-	run.seed = run.seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return run.seed >> 33;
+	session.seed = session.seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return session.seed >> 33;
 }
 
 /* With a cold page cache large transfers go through a queue (io/file/io_queue.h). */
-static bool is_transfer(enum point point)
+static bool is_transfer(enum fault_point point)
 {
-	return point == POINT_READ || point == POINT_READ_TEMPORARY || point == POINT_WRITE ||
-	       point == POINT_WRITE_TEMPORARY;
+	return point == POINT_READ || point == POINT_READ_TEMP || point == POINT_WRITE ||
+	       point == POINT_WRITE_TEMP;
 }
 
 /* Is there a way to notice, or to tell what is right? */
-static bool makes_sense(const struct mode *mode, const struct kind *kind)
+static bool is_applicable(const struct sort_scenario *scenario, const struct fault_kind *kind)
 {
-	if (mode->loses_one)
-		return kind_is_loss(kind);
+	if (scenario->loses_one_device)
+		return fault_kind_is_device_loss(kind);
 	/* What is only noticed, or not, when it is gone on with. */
-	if (mode->is_broken_off)
-		return kind->effect >= EFFECT_LOSE;
+	if (scenario->is_interrupted)
+		return kind->effect >= EFFECT_LOSE_WRITE;
 	/* It takes long, and has nothing else that is its own. */
-	if (mode->is_cold && !is_transfer(kind->point) && !run.all)
+	if (scenario->has_cold_cache && !is_transfer(kind->point) && !session.all)
 		return false;
 	if (kind->point == POINT_WRITE &&
-	    (kind->effect == EFFECT_LOSE || kind->effect == EFFECT_ALTER))
-		return mode->verifies;
-	return !(kind->point == POINT_READ && kind->effect == EFFECT_END && mode->from_pipe);
+	    (kind->effect == EFFECT_LOSE_WRITE || kind->effect == EFFECT_ALTER_WRITE))
+		return scenario->verifies;
+	return !(kind->point == POINT_READ && kind->effect == EFFECT_EOF && scenario->from_pipe);
 }
 
-static size_t position(const struct kind *kind)
+static size_t choose_byte_position(const struct fault_kind *kind)
 {
-	switch (kind->place) {
-	case AT_FIRST:
+	switch (kind->byte_position) {
+	case BYTE_FIRST:
 		return 0;
-	case AT_LAST:
+	case BYTE_LAST:
 		return POSITION_LAST;
-	case AT_RANDOM:
+	case BYTE_RANDOM:
 		return next_random();
 	}
 	return 0;
 }
 
 /* Is the call made while the device is opened? Of most kinds it is the first. */
-static bool opens_device(enum point point, unsigned nth)
+static bool opens_device(enum fault_point point, unsigned nth)
 {
 	return point == POINT_DEVICE_OPEN ||
-	       (nth == 1 && (point == POINT_DEVICE_CODE || point == POINT_DEVICE_USE ||
-			     point == POINT_DEVICE_ALLOCATION || point == POINT_DEVICE_LANE ||
+	       (nth == 1 && (point == POINT_DEVICE_KERNEL_IMAGE || point == POINT_DEVICE_SELECT ||
+			     point == POINT_DEVICE_ALLOCATION || point == POINT_DEVICE_QUEUE ||
 			     point == POINT_DEVICE_EVENT || point == POINT_DEVICE_WAIT));
 }
 
-static enum demand demand(const struct mode *mode, const struct kind *kind, unsigned nth)
+static enum expected_outcome get_expected_outcome(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned nth)
 {
-	if (mode->is_broken_off)
-		return DEMAND_EITHER;
+	if (scenario->is_interrupted)
+		return EXPECT_EITHER;
 	/* Of parts: where there are no locks, nobody waits for others. A checkpoint needs one. */
-	if (mode->has_parts && kind->point == POINT_LOCK)
-		return mode->has_checkpoint ? DEMAND_EITHER : DEMAND_SUCCESS;
-	return mode->has_choice && opens_device(kind->point, nth) ? DEMAND_SUCCESS : kind->demand;
+	if (scenario->has_part_files && kind->point == POINT_LOCK)
+		return scenario->has_checkpoint ? EXPECT_EITHER : EXPECT_SUCCESS;
+	return scenario->has_device_fallback && opens_device(kind->point, nth) ? EXPECT_SUCCESS : kind->expected_outcome;
 }
 
-static void try_fault(const struct mode *mode, const struct kind *kind, unsigned nth, unsigned n)
+static void try_fault(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned nth, unsigned n)
 {
 	const struct fault fault = { .point = kind->point,
 				     .nth = nth,
 				     .n_times = kind->n_times,
 				     .effect = kind->effect,
 				     .error = kind->error,
-				     .is_of_one = mode->loses_one,
-				     .position = position(kind) };
-	const bool is_due = run.n_due++ % run.share == 0;
+				     .is_single_device = scenario->loses_one_device,
+				     .position = choose_byte_position(kind) };
+	const bool is_selected = session.n_scheduled++ % session.sampling_interval == 0;
 	char text[128];
-	const struct trial trial = { .mode = mode,
+	const struct fault_run fault_run = { .scenario = scenario,
 				     .fault = &fault,
-				     .demand = demand(mode, kind, nth),
-				     .reason = mode->is_broken_off ? NULL : kind_reason(kind),
-				     .text = text };
+				     .expected_outcome = get_expected_outcome(scenario, kind, nth),
+				     .expected_message = scenario->is_interrupted ? NULL : fault_kind_expected_message(kind),
+				     .description = text };
 
-	if (!is_due)
+	if (!is_selected)
 		return;
-	snprintf(text, sizeof text, "%s %u of %u, %s, byte %zd, %u times", point_names[kind->point],
-		 nth, n, kind_name(kind), (ssize_t)fault.position, kind->n_times);
-	run.n_outcomes[scene_run(&trial)]++;
+	snprintf(text, sizeof text, "%s %u of %u, %s, byte %zd, %u times", fault_point_names[kind->point],
+		 nth, n, fault_kind_name(kind), (ssize_t)fault.position, kind->n_times);
+	session.n_outcomes[test_dir_run(&fault_run)]++;
 }
 
-static unsigned any_of(unsigned n)
+static unsigned random_index(unsigned n)
 {
 	return 1 + (unsigned)(next_random() % n);
 }
 
 /* The first, the last, and one in between. */
-static void try_some(const struct mode *mode, const struct kind *kind, unsigned n)
+static void try_some(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned n)
 {
-	try_fault(mode, kind, 1, n);
+	try_fault(scenario, kind, 1, n);
 	if (n > 1)
-		try_fault(mode, kind, n, n);
+		try_fault(scenario, kind, n, n);
 	if (n > 2)
-		try_fault(mode, kind, 1 + any_of(n - 2), n);
+		try_fault(scenario, kind, 1 + random_index(n - 2), n);
 }
 
 /* Three of a thousand calls leave most of those who make them untried. */
-static void try_sites(const struct mode *mode, const struct kind *kind, unsigned n)
+static void try_sites(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned n)
 {
 	if (kind->effect != EFFECT_FAIL || kind->n_times != 1)
 		return;
-	for (size_t i = 0; i < run.n_sites; i++)
-		if (run.sites[i].point == kind->point && run.sites[i].nth > 1)
-			try_fault(mode, kind, run.sites[i].nth, n);
+	for (size_t i = 0; i < session.n_sites; i++)
+		if (session.sites[i].point == kind->point && session.sites[i].nth > 1)
+			try_fault(scenario, kind, session.sites[i].nth, n);
 }
 
-static void try_kind(const struct mode *mode, const struct kind *kind, unsigned n)
+static void try_kind(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned n)
 {
-	if (n == 0 || !kind_can_be(kind) || !makes_sense(mode, kind))
+	if (n == 0 || !fault_kind_is_possible(kind) || !is_applicable(scenario, kind))
 		return;
-	if (run.n) {
-		try_fault(mode, kind, run.n, n);
-	} else if (run.all) {
+	if (session.n) {
+		try_fault(scenario, kind, session.n, n);
+	} else if (session.all) {
 		for (unsigned nth = 1; nth <= n; nth++)
-			try_fault(mode, kind, nth, n);
-	} else if (mode->has_choice && kind->point != POINT_DEVICE_OPEN) {
-		try_fault(mode, kind, 1, n);
-	} else if (mode->is_slow) {
-		try_fault(mode, kind, any_of(n), n);
+			try_fault(scenario, kind, nth, n);
+	} else if (scenario->has_device_fallback && kind->point != POINT_DEVICE_OPEN) {
+		try_fault(scenario, kind, 1, n);
+	} else if (scenario->is_slow) {
+		try_fault(scenario, kind, random_index(n), n);
 	} else {
-		try_some(mode, kind, n);
-		try_sites(mode, kind, n);
+		try_some(scenario, kind, n);
+		try_sites(scenario, kind, n);
 	}
 }
 
 /* How often each point is passed when all goes well. */
-static bool rehearse(const struct mode *mode, unsigned n_passed[static N_POINTS])
+static bool run_without_fault(const struct sort_scenario *scenario, unsigned n_passed[static N_POINTS])
 {
-	const struct trial trial = { .mode = mode,
-				     .demand = mode->is_broken_off ? DEMAND_FAILURE :
-								     DEMAND_SUCCESS,
-				     .text = "no fault" };
+	const struct fault_run fault_run = { .scenario = scenario,
+				     .expected_outcome = scenario->is_interrupted ? EXPECT_FAILURE :
+								     EXPECT_SUCCESS,
+				     .description = "no fault" };
 
-	if (scene_run(&trial) == OUTCOME_BROKEN)
+	if (test_dir_run(&fault_run) == OUTCOME_BROKEN)
 		return false;
 	for (int point = 0; point < N_POINTS; point++) {
-		n_passed[point] = scene_n_passed(point);
-		run.passed[point] |= n_passed[point] > 0;
+		n_passed[point] = test_dir_n_passed(point);
+		session.passed[point] |= n_passed[point] > 0;
 	}
-	run.n_sites = scene_sites(run.sites);
+	session.n_sites = test_dir_get_sites(session.sites);
 	return true;
 }
 
-static void try_death(const struct mode *mode, unsigned n)
+static void try_device_trap(const struct sort_scenario *scenario, unsigned n)
 {
-	static const struct kind death =
-		KIND(POINT_DEVICE_LAUNCH, EFFECT_DIE, 0, 1, DEMAND_FAILURE);
+	static const struct fault_kind device_trap =
+		FAULT_KIND(POINT_DEVICE_LAUNCH, EFFECT_TRAP_DEVICE, 0, 1, EXPECT_FAILURE);
 
-	try_fault(mode, &death, run.n ? run.n : any_of(n), n);
+	try_fault(scenario, &device_trap, session.n ? session.n : random_index(n), n);
 }
 
-static void try_kinds(const struct mode *mode, const unsigned n_passed[static N_POINTS])
+static void try_kinds(const struct sort_scenario *scenario, const unsigned n_passed[static N_POINTS])
 {
-	for (size_t i = 0; i < n_kinds; i++)
-		if (!run.point || strcmp(run.point, point_names[kinds[i].point]) == 0)
-			try_kind(mode, &kinds[i], n_passed[kinds[i].point]);
+	for (size_t i = 0; i < n_fault_kinds; i++)
+		if (!session.point || strcmp(session.point, fault_point_names[fault_kinds[i].point]) == 0)
+			try_kind(scenario, &fault_kinds[i], n_passed[fault_kinds[i].point]);
 }
 
-static void try_mode(const struct mode *mode)
+static void try_scenario(const struct sort_scenario *scenario)
 {
 	unsigned n_passed[N_POINTS], before[N_OUTCOMES];
 	struct timespec begin, end;
 
-	if (!rehearse(mode, n_passed)) {
-		run.n_outcomes[OUTCOME_BROKEN]++;
+	if (!run_without_fault(scenario, n_passed)) {
+		session.n_outcomes[OUTCOME_BROKEN]++;
 		return;
 	}
-	if (run.rehearse)
+	if (session.rehearse)
 		return;
-	memcpy(before, run.n_outcomes, sizeof before);
+	memcpy(before, session.n_outcomes, sizeof before);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	if (run.dies)
-		try_death(mode, n_passed[POINT_DEVICE_LAUNCH]);
+	if (session.dies)
+		try_device_trap(scenario, n_passed[POINT_DEVICE_LAUNCH]);
 	else
-		try_kinds(mode, n_passed);
+		try_kinds(scenario, n_passed);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%-20s %6u got over %6u refused %6u broken %6ld s\n", mode->name,
-	       run.n_outcomes[OUTCOME_DONE] - before[OUTCOME_DONE],
-	       run.n_outcomes[OUTCOME_REFUSED] - before[OUTCOME_REFUSED],
-	       run.n_outcomes[OUTCOME_BROKEN] - before[OUTCOME_BROKEN],
+	printf("%-20s %6u got over %6u refused %6u broken %6ld s\n", scenario->name,
+	       session.n_outcomes[OUTCOME_SUCCEEDED] - before[OUTCOME_SUCCEEDED],
+	       session.n_outcomes[OUTCOME_REFUSED] - before[OUTCOME_REFUSED],
+	       session.n_outcomes[OUTCOME_BROKEN] - before[OUTCOME_BROKEN],
 	       (long)(end.tv_sec - begin.tv_sec));
 	fflush(stdout);
 }
 
-static void try_mode_on(const struct mode *mode, unsigned n_devices)
+static void try_scenario_on_devices(const struct sort_scenario *scenario, unsigned n_devices)
 {
-	if (mode->n_devices <= n_devices) {
-		try_mode(mode);
+	if (scenario->n_devices <= n_devices) {
+		try_scenario(scenario);
 		return;
 	}
-	printf("skipped: %s: there are no %u devices\n", mode->name, mode->n_devices);
-	run.passed[POINT_DEVICE_PEER] = true; /* none can be, then */
+	printf("skipped: %s: there are no %u devices\n", scenario->name, scenario->n_devices);
+	session.passed[POINT_DEVICE_PEER] = true; /* none can be, then */
 }
 
 /*
@@ -253,24 +253,24 @@ static void try_mode_on(const struct mode *mode, unsigned n_devices)
  */
 static void check_points(void)
 {
-	for (size_t i = 0; i < n_kinds; i++) {
-		const enum point point = kinds[i].point;
+	for (size_t i = 0; i < n_fault_kinds; i++) {
+		const enum fault_point point = fault_kinds[i].point;
 
-		if (run.passed[point] || point == POINT_TRUNCATE || point == POINT_PUNCH)
+		if (session.passed[point] || point == POINT_TRUNCATE || point == POINT_PUNCH)
 			continue;
-		run.passed[point] = true; /* one line is enough */
-		printf("BROKEN: no mode passes the point %s\n", point_names[point]);
-		run.n_outcomes[OUTCOME_BROKEN]++;
+		session.passed[point] = true; /* one line is enough */
+		printf("BROKEN: no mode passes the point %s\n", fault_point_names[point]);
+		session.n_outcomes[OUTCOME_BROKEN]++;
 	}
 }
 
 /* Is the word in a list with commas? */
-static bool is_among(const char *word, const char *list)
+static bool is_in_list(const char *word, const char *list)
 {
 	const size_t n = strlen(word);
 
-	for (const char *at = list; (at = strstr(at, word)); at += n)
-		if ((at == list || at[-1] == ',') && (at[n] == ',' || at[n] == '\0'))
+	for (const char *position = list; (position = strstr(position, word)); position += n)
+		if ((position == list || position[-1] == ',') && (position[n] == ',' || position[n] == '\0'))
 			return true;
 	return false;
 }
@@ -286,18 +286,18 @@ static void print_usage(FILE *stream)
 		name, name, name);
 }
 
-static int say_usage(void)
+static int print_help(void)
 {
 	print_usage(stdout);
-	for (size_t i = 0; i < n_modes; i++)
-		printf("%s%s", i ? " " : "MODE: ", modes[i].name);
+	for (size_t i = 0; i < n_sort_scenarios; i++)
+		printf("%s%s", i ? " " : "MODE: ", sort_scenarios[i].name);
 	for (size_t i = 0; i < N_POINTS; i++)
-		printf("%s%s", i ? " " : "\nPOINT: ", point_names[i]);
+		printf("%s%s", i ? " " : "\nPOINT: ", fault_point_names[i]);
 	putchar('\n');
 	return 0;
 }
 
-static int refuse(const char *what, const char *word)
+static int fail_usage(const char *what, const char *word)
 {
 	fprintf(stderr, "%s: no such %s: %s; --help has them\n", program_invocation_short_name,
 		what, word);
@@ -305,10 +305,10 @@ static int refuse(const char *what, const char *word)
 	return 2;
 }
 
-static bool is_mode(const char *word, size_t n)
+static bool is_scenario(const char *word, size_t n)
 {
-	for (size_t i = 0; i < n_modes; i++)
-		if (strlen(modes[i].name) == n && memcmp(modes[i].name, word, n) == 0)
+	for (size_t i = 0; i < n_sort_scenarios; i++)
+		if (strlen(sort_scenarios[i].name) == n && memcmp(sort_scenarios[i].name, word, n) == 0)
 			return true;
 	return false;
 }
@@ -316,94 +316,94 @@ static bool is_mode(const char *word, size_t n)
 static bool is_point(const char *word)
 {
 	for (size_t i = 0; i < N_POINTS; i++)
-		if (strcmp(point_names[i], word) == 0)
+		if (strcmp(fault_point_names[i], word) == 0)
 			return true;
 	return false;
 }
 
 /* 0, or 2 after a message: nobody would notice that what is not there is not tried. */
-static int check_words(void)
+static int check_arguments(void)
 {
-	for (const char *word = run.modes; word && *word;) {
+	for (const char *word = session.scenarios; word && *word;) {
 		const size_t n = strcspn(word, ",");
 
-		if (!is_mode(word, n))
-			return refuse("mode", word);
+		if (!is_scenario(word, n))
+			return fail_usage("mode", word);
 		word += n + (word[n] == ',');
 	}
-	return run.point && !is_point(run.point) ? refuse("point", run.point) : 0;
+	return session.point && !is_point(session.point) ? fail_usage("point", session.point) : 0;
 }
 
 /* Options; returns the index of the first mode, or -1 after a message. */
-static int take_options(int argc, char **argv)
+static int parse_options(int argc, char **argv)
 {
-	const char *share = getenv("GSORT_FAULT_INTERVAL"), *seed = getenv("GSORT_SEED");
+	const char *interval = getenv("GSORT_FAULT_INTERVAL"), *seed = getenv("GSORT_SEED");
 	int i = 1;
 
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strcmp(argv[i], "--all") == 0)
-			run.all = true;
+			session.all = true;
 		else if (strcmp(argv[i], "--rehearse") == 0)
-			run.rehearse = true;
+			session.rehearse = true;
 		else if (strcmp(argv[i], "--dies") == 0)
-			run.dies = true;
+			session.dies = true;
 		else if (strncmp(argv[i], "--interval=", 8) == 0)
-			share = argv[i] + 8;
+			interval = argv[i] + 8;
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
-			run.seed = strtoull(argv[i] + 7, NULL, 10);
+			session.seed = strtoull(argv[i] + 7, NULL, 10);
 		else {
-			refuse("option", argv[i]);
+			fail_usage("option", argv[i]);
 			return -1;
 		}
 	}
-	if (run.seed == 0 && seed)
-		run.seed = strtoull(seed, NULL, 10);
-	run.seed = run.seed ? run.seed : (uint64_t)time(NULL);
-	run.share = share && !run.all ? (unsigned)strtoul(share, NULL, 10) : 1;
-	run.share = run.share ? run.share : 1;
-	run.n_due = run.seed;
+	if (session.seed == 0 && seed)
+		session.seed = strtoull(seed, NULL, 10);
+	session.seed = session.seed ? session.seed : (uint64_t)time(NULL);
+	session.sampling_interval = interval && !session.all ? (unsigned)strtoul(interval, NULL, 10) : 1;
+	session.sampling_interval = session.sampling_interval ? session.sampling_interval : 1;
+	session.n_scheduled = session.seed;
 	return i;
 }
 
 int main(int argc, char **argv)
 {
-	const char *why_not = "";
+	const char *reason = "";
 	unsigned n_devices;
 	int i;
 
 	if (argc > 1 && strcmp(argv[1], "--help") == 0)
-		return say_usage();
-	i = take_options(argc, argv);
+		return print_help();
+	i = parse_options(argc, argv);
 	if (i < 0)
 		return 2;
-	run.modes = i < argc ? argv[i] : NULL;
-	i += !run.dies;
-	run.point = !run.dies && i < argc ? argv[i] : NULL;
-	run.n = i + 1 < argc ? (unsigned)strtoul(argv[i + 1], NULL, 10) : 0;
-	if (run.n || run.dies)
-		run.share = 1;
-	if (check_words() != 0)
+	session.scenarios = i < argc ? argv[i] : NULL;
+	i += !session.dies;
+	session.point = !session.dies && i < argc ? argv[i] : NULL;
+	session.n = i + 1 < argc ? (unsigned)strtoul(argv[i + 1], NULL, 10) : 0;
+	if (session.n || session.dies)
+		session.sampling_interval = 1;
+	if (check_arguments() != 0)
 		return 2;
-	printf("--seed=%llu\n", (unsigned long long)run.seed);
-	n_devices = points_n_devices(&why_not);
+	printf("--seed=%llu\n", (unsigned long long)session.seed);
+	n_devices = fault_points_n_devices(&reason);
 	if (n_devices == 0) {
-		printf("skipped: no device: %s\n", why_not);
+		printf("skipped: no device: %s\n", reason);
 		return 77;
 	}
 	fflush(stdout); /* or gsort's main() would do it, to where standard output leads then */
 
-	scene_open();
-	for (size_t m = 0; m < n_modes; m++)
-		if (!run.modes || is_among(modes[m].name, run.modes))
-			try_mode_on(&modes[m], n_devices);
-	scene_close();
-	if (run.rehearse)
+	test_dir_open();
+	for (size_t m = 0; m < n_sort_scenarios; m++)
+		if (!session.scenarios || is_in_list(sort_scenarios[m].name, session.scenarios))
+			try_scenario_on_devices(&sort_scenarios[m], n_devices);
+	test_dir_close();
+	if (session.rehearse)
 		check_points();
 	printf("%u faults: %u got over, %u refused, %u broken; %u were not met\n",
-	       run.n_outcomes[OUTCOME_DONE] + run.n_outcomes[OUTCOME_REFUSED] +
-		       run.n_outcomes[OUTCOME_BROKEN],
-	       run.n_outcomes[OUTCOME_DONE], run.n_outcomes[OUTCOME_REFUSED],
-	       run.n_outcomes[OUTCOME_BROKEN], run.n_outcomes[OUTCOME_UNMET]);
-	printf("%u interrupted sorts were gone on with\n", scene_n_resumed());
-	return run.n_outcomes[OUTCOME_BROKEN] ? 1 : 0;
+	       session.n_outcomes[OUTCOME_SUCCEEDED] + session.n_outcomes[OUTCOME_REFUSED] +
+		       session.n_outcomes[OUTCOME_BROKEN],
+	       session.n_outcomes[OUTCOME_SUCCEEDED], session.n_outcomes[OUTCOME_REFUSED],
+	       session.n_outcomes[OUTCOME_BROKEN], session.n_outcomes[OUTCOME_NOT_REACHED]);
+	printf("%u interrupted sorts were gone on with\n", test_dir_n_resumed());
+	return session.n_outcomes[OUTCOME_BROKEN] ? 1 : 0;
 }

@@ -24,41 +24,41 @@
 int gsort_main(int argc, char **argv);
 
 enum {
-	MOST_ARGUMENTS = 32,
-	SECONDS_A_RUN = 60, /* a thousand times what it takes */
-	BROKEN_OFF_AT = 14, /* of some 24 writes of the output */
+	MAX_GSORT_ARGUMENTS = 32,
+	RUN_TIMEOUT_S = 60, /* a thousand times what it takes */
+	INTERRUPT_AT_WRITE = 14, /* of some 24 writes of the output */
 };
 
 static struct {
-	char directory[256];
-	struct surroundings around;
-	struct kept kept[N_TAKEN_UP]; /* made when they are wanted */
-	int out, err;                 /* what standard output and error were before */
+	char path[256];
+	struct test_environment environment;
+	struct saved_checkpoint checkpoints[N_RESUME_STATES]; /* made when they are wanted */
+	int saved_stdout, saved_stderr;                 /* what standard output and error were before */
 	unsigned n_passed[N_POINTS];  /* by the last trial's first run */
-	struct site sites[MOST_SITES];
+	struct call_site sites[MAX_CALL_SITES];
 	size_t n_sites;
 	unsigned n_resumed;
-} scene;
+} test_dir;
 
 /* What is happening, for the handlers of signals. */
-static char now[512];
+static char current_run[512];
 
 /* Let the descriptor lead to the file. */
 static void redirect(int descriptor, const char *path, int flags)
 {
 	const int fd = open(path, flags | O_CLOEXEC);
 
-	must(fd >= 0 && dup2(fd, descriptor) == descriptor && close(fd) == 0, path);
+	require(fd >= 0 && dup2(fd, descriptor) == descriptor && close(fd) == 0, path);
 }
 
 /* --- What goes wrong with the trial itself --- */
 
-static void say_now(int signal_number)
+static void print_current_run(int signal_number)
 {
-	static const char what[] = "\nended by a signal, or not in time: ";
+	static const char notice[] = "\nended by a signal, or not in time: ";
 
-	if (write(scene.err, what, sizeof what - 1) < 0 || write(scene.err, now, strlen(now)) < 0 ||
-	    write(scene.err, "\n", 1) < 0)
+	if (write(test_dir.saved_stderr, notice, sizeof notice - 1) < 0 || write(test_dir.saved_stderr, current_run, strlen(current_run)) < 0 ||
+	    write(test_dir.saved_stderr, "\n", 1) < 0)
 		_exit(98);
 	signal(signal_number == SIGALRM ? SIGABRT : signal_number, SIG_DFL);
 	raise(signal_number == SIGALRM ? SIGABRT : signal_number);
@@ -68,9 +68,9 @@ static void say_now(int signal_number)
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
-static void say_now_on_death(void)
+static void print_current_run_on_death(void)
 {
-	dprintf(scene.err, "during: %s\n", now);
+	dprintf(test_dir.saved_stderr, "during: %s\n", current_run);
 }
 
 /* --- Open, close --- */
@@ -85,32 +85,32 @@ static const char *find_parent(void)
 						      "/tmp";
 }
 
-void scene_open(void)
+void test_dir_open(void)
 {
 
-	scene.out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
-	scene.err = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
-	contents_complaints = scene.err;
-	snprintf(scene.directory, sizeof scene.directory, "%s/gsort-test-XXXXXX", find_parent());
-	must(mkdtemp(scene.directory) && chdir(scene.directory) == 0, scene.directory);
-	must(mkdir("tmp", 0777) == 0 && mkdir("tmp/a", 0777) == 0 && mkdir("tmp/b", 0777) == 0 &&
+	test_dir.saved_stdout = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
+	test_dir.saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
+	test_error_fd = test_dir.saved_stderr;
+	snprintf(test_dir.path, sizeof test_dir.path, "%s/gsort-test-XXXXXX", find_parent());
+	require(mkdtemp(test_dir.path) && chdir(test_dir.path) == 0, test_dir.path);
+	require(mkdir("tmp", 0777) == 0 && mkdir("tmp/a", 0777) == 0 && mkdir("tmp/b", 0777) == 0 &&
 		     mkdir("reports", 0777) == 0,
 	     "mkdir");
-	points_set_temporary("tmp/");
-	memset(scene.around.older, 'o', sizeof scene.around.older);
-	answers_make(&scene.around.answers);
+	fault_points_set_temp_prefix("tmp/");
+	memset(test_dir.environment.old_output, 'o', sizeof test_dir.environment.old_output);
+	expected_outputs_create(&test_dir.environment.expected);
 	write_file("stdout", "", 0);
 	write_file("stderr", "", 0);
-	signal(SIGALRM, say_now);
-	signal(SIGABRT, say_now);
+	signal(SIGALRM, print_current_run);
+	signal(SIGABRT, print_current_run);
 	if (__sanitizer_set_death_callback) {
-		__sanitizer_set_death_callback(say_now_on_death);
-		__sanitizer_set_report_fd((void *)(intptr_t)scene.err);
+		__sanitizer_set_death_callback(print_current_run_on_death);
+		__sanitizer_set_report_fd((void *)(intptr_t)test_dir.saved_stderr);
 	} else {
-		signal(SIGSEGV, say_now);
+		signal(SIGSEGV, print_current_run);
 	}
 	redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
-	scene.around.n_fds = count_fds();
+	test_dir.environment.n_fds = count_fds();
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
@@ -119,29 +119,29 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 	return remove(path);
 }
 
-void scene_close(void)
+void test_dir_close(void)
 {
-	must(chdir("/") == 0, "/");
-	nftw(scene.directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-	answers_free(&scene.around.answers);
-	for (int i = 0; i < N_TAKEN_UP; i++)
-		kept_free(&scene.kept[i]);
+	require(chdir("/") == 0, "/");
+	nftw(test_dir.path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	expected_outputs_free(&test_dir.environment.expected);
+	for (int i = 0; i < N_RESUME_STATES; i++)
+		saved_checkpoint_free(&test_dir.checkpoints[i]);
 }
 
 /* --- A run --- */
 
 /* Instead of being printed it is kept, for the judge. */
-void __wrap_say(enum gsort_severity kind, const char *text);
-void __wrap_say(enum gsort_severity kind, const char *text)
+void __wrap_cli_message(enum gsort_severity kind, const char *text);
+void __wrap_cli_message(enum gsort_severity kind, const char *text)
 {
-	messages_keep(kind == GSORT_ERROR   ? MESSAGE_FAILURE :
+	captured_messages_add(kind == GSORT_ERROR   ? MESSAGE_ERROR :
 		      kind == GSORT_WARNING ? MESSAGE_WARNING :
-					      MESSAGE_NOTE,
+					      MESSAGE_NOTICE,
 		      text);
 }
 
-int __wrap_complain(int r, const char *format, ...);
-int __wrap_complain(int r, const char *format, ...)
+int __wrap_cli_error(int r, const char *format, ...);
+int __wrap_cli_error(int r, const char *format, ...)
 {
 	char text[1024];
 	va_list args;
@@ -150,35 +150,35 @@ int __wrap_complain(int r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	messages_keep(MESSAGE_FAILURE, text);
+	captured_messages_add(MESSAGE_ERROR, text);
 	return r;
 }
 
-static int call_main(const struct trial *trial)
+static int call_main(const struct fault_run *fault_run)
 {
-	char text[512], *argv[MOST_ARGUMENTS + 2] = { "gsort" }, *position = NULL;
+	char text[512], *argv[MAX_GSORT_ARGUMENTS + 2] = { "gsort" }, *position = NULL;
 	int argc = 1, status;
 
-	strcpy(text, trial->mode->arguments);
-	for (char *word = strtok_r(text, " ", &position); word && argc <= MOST_ARGUMENTS;
+	strcpy(text, fault_run->scenario->arguments);
+	for (char *word = strtok_r(text, " ", &position); word && argc <= MAX_GSORT_ARGUMENTS;
 	     word = strtok_r(NULL, " ", &position))
 		argv[argc++] = word;
-	points_set_device(trial->mode->shape);
-	points_set_page_cache(trial->mode->is_cold, trial->mode->goes_either_way);
-	messages_reset(true);
-	alarm(SECONDS_A_RUN);
-	points_arm(trial->fault);
+	fault_points_set_device(fault_run->scenario->device_kind);
+	fault_points_set_page_cache(fault_run->scenario->has_cold_cache, fault_run->scenario->may_bypass_cache);
+	captured_messages_reset(true);
+	alarm(RUN_TIMEOUT_S);
+	fault_points_arm(fault_run->fault);
 	status = gsort_main(argc, argv);
-	points_disarm();
+	fault_points_disarm();
 	alarm(0);
 	return status;
 }
 
-static void run(const struct trial *trial, struct result *result)
+static void run_gsort(const struct fault_run *fault_run, struct fault_run_result *result)
 {
-	const struct answers *answers = &scene.around.answers;
-	const struct bytes input = trial->mode->is_array ? answers->array : answers->input;
-	struct pump feeder, drainer;
+	const struct expected_output_set *expected = &test_dir.environment.expected;
+	const struct byte_buffer input = fault_run->scenario->input_is_npy ? expected->npy : expected->input;
+	struct pipe_thread feeder, drainer;
 	sigset_t pipe_signal, before;
 
 	sigemptyset(&pipe_signal);
@@ -186,143 +186,143 @@ static void run(const struct trial *trial, struct result *result)
 	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
 	redirect(STDOUT_FILENO, "stdout", O_WRONLY | O_TRUNC);
 	redirect(STDERR_FILENO, "stderr", O_WRONLY | O_TRUNC);
-	if (trial->mode->from_pipe)
-		pump_feed(&feeder, input);
-	if (trial->mode->to_pipe)
-		pump_drain(&drainer, input.nbytes);
+	if (fault_run->scenario->from_pipe)
+		pipe_thread_feed_stdin(&feeder, input);
+	if (fault_run->scenario->to_pipe)
+		pipe_thread_drain_stdout(&drainer, input.nbytes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 
-	result->status = call_main(trial);
-	result->balance = points_balance();
+	result->status = call_main(fault_run);
+	result->balance = fault_points_get_balance();
 
-	dup2(scene.out, STDOUT_FILENO);
-	dup2(scene.err, STDERR_FILENO);
+	dup2(test_dir.saved_stdout, STDOUT_FILENO);
+	dup2(test_dir.saved_stderr, STDERR_FILENO);
 	redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
-	result->streamed = (struct bytes){ 0 };
-	if (trial->mode->from_pipe)
-		pump_end(&feeder);
-	if (trial->mode->to_pipe) {
-		pump_end(&drainer);
-		result->streamed = drainer.bytes;
+	result->piped_output = (struct byte_buffer){ 0 };
+	if (fault_run->scenario->from_pipe)
+		pipe_thread_join(&feeder);
+	if (fault_run->scenario->to_pipe) {
+		pipe_thread_join(&drainer);
+		result->piped_output = drainer.bytes;
 	}
 }
 
-static void put_older(const struct mode *mode)
+static void write_old_output(const struct sort_scenario *scenario)
 {
-	if (mode->has_parts)
-		parts_put_older();
-	write_file("output", scene.around.older, sizeof scene.around.older);
+	if (scenario->has_part_files)
+		test_part_files_write_old();
+	write_file("output", test_dir.environment.old_output, sizeof test_dir.environment.old_output);
 }
 
-static enum outcome run_and_judge(const struct trial *trial)
+static enum run_outcome run_and_check(const struct fault_run *fault_run)
 {
-	struct result result;
-	enum outcome outcome;
+	struct fault_run_result result;
+	enum run_outcome outcome;
 
-	snprintf(now, sizeof now, "%s: %s", trial->mode->name, trial->text);
-	run(trial, &result);
-	outcome = trial_judge(trial, &result, &scene.around);
-	free(result.streamed.data);
+	snprintf(current_run, sizeof current_run, "%s: %s", fault_run->scenario->name, fault_run->description);
+	run_gsort(fault_run, &result);
+	outcome = fault_run_check(fault_run, &result, &test_dir.environment);
+	free(result.piped_output.data);
 	return outcome;
 }
 
 /* --- Checkpoints --- */
 
 /* Was what is stored made wrong, and not only a call refused? */
-static bool lies(const struct fault *fault)
+static bool corrupts_data(const struct fault *fault)
 {
-	return fault && fault->effect >= EFFECT_LOSE;
+	return fault && fault->effect >= EFFECT_LOSE_WRITE;
 }
 
 /* The same again, but no fault. */
-static enum outcome go_on(const struct trial *first)
+static enum run_outcome resume_sort(const struct fault_run *first_run)
 {
 	char text[256];
-	const struct trial again = { .mode = first->mode,
-				     .demand = lies(first->fault) ? DEMAND_EITHER : DEMAND_SUCCESS,
-				     .text = text };
+	const struct fault_run resumed_run = { .scenario = first_run->scenario,
+				     .expected_outcome = corrupts_data(first_run->fault) ? EXPECT_EITHER : EXPECT_SUCCESS,
+				     .description = text };
 
-	snprintf(text, sizeof text, "%s; and again", first->text);
-	scene.n_resumed += kept_is_there();
-	return run_and_judge(&again);
+	snprintf(text, sizeof text, "%s; and again", first_run->description);
+	test_dir.n_resumed += saved_checkpoint_is_resumable();
+	return run_and_check(&resumed_run);
 }
 
 /* Break the mode's sort off, as far as it wants, and keep what it leaves. */
-static void leave_checkpoint(const struct mode *mode)
+static void make_checkpoint(const struct sort_scenario *scenario)
 {
-	struct mode anew = *mode;
-	struct trial trial = { .mode = &anew, .demand = DEMAND_SUCCESS, .text = "no fault" };
+	struct sort_scenario fresh_scenario = *scenario;
+	struct fault_run fault_run = { .scenario = &fresh_scenario, .expected_outcome = EXPECT_SUCCESS, .description = "no fault" };
 	struct fault fault = { .point = POINT_WRITE,
 			       .nth = 1,
-			       .n_times = FOR_GOOD,
+			       .n_times = FAULT_FOREVER,
 			       .effect = EFFECT_FAIL,
 			       .error = EIO };
 
-	anew.taken_up = TAKEN_UP_NOTHING;
-	must(run_and_judge(&trial) == OUTCOME_DONE, mode->name);
-	if (mode->taken_up == TAKEN_UP_OUTPUT)
-		fault.nth = points_passed(POINT_WRITE) * 3 / 4;
-	trial.fault = &fault;
-	trial.demand = DEMAND_FAILURE;
-	put_older(mode);
-	must(run_and_judge(&trial) == OUTCOME_REFUSED && kept_is_there(), mode->name);
-	kept_read(&scene.kept[mode->taken_up]);
-	must(!*scene.kept[mode->taken_up].output_name == mode->has_parts, "a hidden output");
-	kept_remove();
+	fresh_scenario.resume_from = RESUME_NOTHING;
+	require(run_and_check(&fault_run) == OUTCOME_SUCCEEDED, scenario->name);
+	if (scenario->resume_from == RESUME_OUTPUT)
+		fault.nth = fault_points_n_passed(POINT_WRITE) * 3 / 4;
+	fault_run.fault = &fault;
+	fault_run.expected_outcome = EXPECT_FAILURE;
+	write_old_output(scenario);
+	require(run_and_check(&fault_run) == OUTCOME_REFUSED && saved_checkpoint_is_resumable(), scenario->name);
+	saved_checkpoint_read(&test_dir.checkpoints[scenario->resume_from]);
+	require(!*test_dir.checkpoints[scenario->resume_from].output_name == scenario->has_part_files, "a hidden output");
+	saved_checkpoint_remove();
 }
 
-static void take_up(const struct mode *mode)
+static void restore_checkpoint(const struct sort_scenario *scenario)
 {
-	const struct kept *kept = &scene.kept[mode->taken_up];
+	const struct saved_checkpoint *checkpoint = &test_dir.checkpoints[scenario->resume_from];
 
-	if (!kept->manifest.data)
-		leave_checkpoint(mode);
-	kept_write(kept);
+	if (!checkpoint->manifest.data)
+		make_checkpoint(scenario);
+	saved_checkpoint_write(checkpoint);
 }
 
-enum outcome scene_run(const struct trial *trial)
+enum run_outcome test_dir_run(const struct fault_run *fault_run)
 {
-	const struct bytes input = scene.around.answers.input;
-	const struct mode *mode = trial->mode;
-	enum outcome outcome;
+	const struct byte_buffer input = test_dir.environment.expected.input;
+	const struct sort_scenario *scenario = fault_run->scenario;
+	enum run_outcome outcome;
 
-	put_older(mode);
-	if (mode->taken_up)
-		take_up(mode);
-	points_break_off_at(mode->is_broken_off ? BROKEN_OFF_AT : 0);
-	outcome = run_and_judge(trial);
-	points_break_off_at(0);
+	write_old_output(scenario);
+	if (scenario->resume_from)
+		restore_checkpoint(scenario);
+	fault_points_interrupt_at(scenario->is_interrupted ? INTERRUPT_AT_WRITE : 0);
+	outcome = run_and_check(fault_run);
+	fault_points_interrupt_at(0);
 	for (int point = 0; point < N_POINTS; point++)
-		scene.n_passed[point] = points_passed(point);
-	scene.n_sites = points_sites(scene.sites);
-	if (mode->in_place)
+		test_dir.n_passed[point] = fault_points_n_passed(point);
+	test_dir.n_sites = fault_points_get_sites(test_dir.sites);
+	if (scenario->in_place)
 		write_file("input", input.data, input.nbytes);
-	if (mode->has_parts)
-		put_older(mode); /* and nothing of what was half moved aside */
-	if (mode->has_checkpoint && outcome != OUTCOME_BROKEN &&
-	    (outcome == OUTCOME_REFUSED || kept_anything()) && go_on(trial) == OUTCOME_BROKEN)
+	if (scenario->has_part_files)
+		write_old_output(scenario); /* and nothing of what was half moved aside */
+	if (scenario->has_checkpoint && outcome != OUTCOME_BROKEN &&
+	    (outcome == OUTCOME_REFUSED || saved_checkpoint_dir_exists()) && resume_sort(fault_run) == OUTCOME_BROKEN)
 		outcome = OUTCOME_BROKEN;
-	if (mode->has_parts)
-		parts_remove();
-	if (mode->has_checkpoint)
-		kept_remove();
+	if (scenario->has_part_files)
+		test_part_files_remove();
+	if (scenario->has_checkpoint)
+		saved_checkpoint_remove();
 	/* One complaint is enough. */
-	scene.around.n_fds = count_fds();
+	test_dir.environment.n_fds = count_fds();
 	return outcome;
 }
 
-unsigned scene_n_passed(enum point point)
+unsigned test_dir_n_passed(enum fault_point point)
 {
-	return scene.n_passed[point];
+	return test_dir.n_passed[point];
 }
 
-size_t scene_sites(struct site ret_sites[static MOST_SITES])
+size_t test_dir_get_sites(struct call_site ret_sites[static MAX_CALL_SITES])
 {
-	memcpy(ret_sites, scene.sites, scene.n_sites * sizeof *ret_sites);
-	return scene.n_sites;
+	memcpy(ret_sites, test_dir.sites, test_dir.n_sites * sizeof *ret_sites);
+	return test_dir.n_sites;
 }
 
-unsigned scene_n_resumed(void)
+unsigned test_dir_n_resumed(void)
 {
-	return scene.n_resumed;
+	return test_dir.n_resumed;
 }

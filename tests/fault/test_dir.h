@@ -12,20 +12,20 @@
 #include "tests/fault/trial.h"
 
 /* Make the directory and the inputs, and enter it. */
-void scene_open(void);
-void scene_close(void);
+void test_dir_open(void);
+void test_dir_close(void);
 
 /*
  * Run gsort. If that leaves a checkpoint or a part of one, run it again without a fault, which must
  * give the right bytes, or may find the damage that the fault has done.
  */
-enum outcome scene_run(const struct trial *trial);
+enum run_outcome test_dir_run(const struct fault_run *fault_run);
 
 /* How often it passed the point, before it was gone on with. */
-unsigned scene_n_passed(enum point point);
+unsigned test_dir_n_passed(enum fault_point point);
 
-/* As points_sites(), of the same. */
-size_t scene_sites(struct site ret_sites[static MOST_SITES]);
+/* As fault_points_get_sites(), of the same. */
+size_t test_dir_get_sites(struct call_site ret_sites[static MAX_CALL_SITES]);
 
 /* How many runs were gone on with so. */
-unsigned scene_n_resumed(void);
+unsigned test_dir_n_resumed(void);

@@ -13,13 +13,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
-int contents_complaints = STDERR_FILENO;
+int test_error_fd = STDERR_FILENO;
 
-void must(bool holds, const char *what)
+void require(bool condition, const char *what)
 {
-	if (holds)
+	if (condition)
 		return;
-	dprintf(contents_complaints, "%s: %s\n", what, strerror(errno));
+	dprintf(test_error_fd, "%s: %s\n", what, strerror(errno));
 	_exit(99);
 }
 
@@ -27,78 +27,78 @@ void write_file(const char *path, const void *data, size_t nbytes)
 {
 	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 
-	must(fd >= 0 && write(fd, data, nbytes) == (ssize_t)nbytes && close(fd) == 0, path);
+	require(fd >= 0 && write(fd, data, nbytes) == (ssize_t)nbytes && close(fd) == 0, path);
 }
 
-struct bytes read_file(const char *path)
+struct byte_buffer read_file(const char *path)
 {
 	const int fd = open(path, O_RDONLY);
-	struct bytes bytes = { 0 };
+	struct byte_buffer bytes = { 0 };
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return bytes;
-	bytes = (struct bytes){ malloc((size_t)status.st_size + 1), (size_t)status.st_size };
-	must(bytes.data && read(fd, bytes.data, bytes.nbytes) == (ssize_t)bytes.nbytes, path);
+	bytes = (struct byte_buffer){ malloc((size_t)status.st_size + 1), (size_t)status.st_size };
+	require(bytes.data && read(fd, bytes.data, bytes.nbytes) == (ssize_t)bytes.nbytes, path);
 	close(fd);
 	return bytes;
 }
 
-bool bytes_hold(struct bytes found, const void *data, size_t nbytes)
+bool bytes_equal(struct byte_buffer actual, const void *data, size_t nbytes)
 {
-	return found.nbytes == nbytes && found.data && memcmp(found.data, data, nbytes) == 0;
+	return actual.nbytes == nbytes && actual.data && memcmp(actual.data, data, nbytes) == 0;
 }
 
-bool file_holds(const char *path, const void *data, size_t nbytes)
+bool file_contains(const char *path, const void *data, size_t nbytes)
 {
-	const struct bytes found = read_file(path);
-	const bool same = bytes_hold(found, data, nbytes);
+	const struct byte_buffer actual = read_file(path);
+	const bool is_equal = bytes_equal(actual, data, nbytes);
 
-	free(found.data);
-	return same;
+	free(actual.data);
+	return is_equal;
 }
 
-bool zst_holds(const char *path, const void *data, size_t nbytes)
+bool zst_contains(const char *path, const void *data, size_t nbytes)
 {
-	const struct bytes stored = read_file(path);
-	struct bytes found = { malloc(nbytes + 1), 0 };
-	bool same;
+	const struct byte_buffer compressed = read_file(path);
+	struct byte_buffer actual = { malloc(nbytes + 1), 0 };
+	bool is_equal;
 
-	must(found.data != NULL, "memory");
-	found.nbytes = ZSTD_decompress(found.data, nbytes + 1, stored.data, stored.nbytes);
-	same = stored.data && !ZSTD_isError(found.nbytes) && bytes_hold(found, data, nbytes);
-	free(found.data);
-	free(stored.data);
-	return same;
+	require(actual.data != NULL, "memory");
+	actual.nbytes = ZSTD_decompress(actual.data, nbytes + 1, compressed.data, compressed.nbytes);
+	is_equal = compressed.data && !ZSTD_isError(actual.nbytes) && bytes_equal(actual, data, nbytes);
+	free(actual.data);
+	free(compressed.data);
+	return is_equal;
 }
 
-void write_zst(const char *path, struct bytes bytes)
+void write_zst(const char *path, struct byte_buffer bytes)
 {
 	const size_t capacity = ZSTD_compressBound(bytes.nbytes);
-	void *stored = malloc(capacity);
+	void *compressed = malloc(capacity);
 	const size_t nbytes =
-		stored ? ZSTD_compress(stored, capacity, bytes.data, bytes.nbytes, 1) : 0;
+		compressed ? ZSTD_compress(compressed, capacity, bytes.data, bytes.nbytes, 1) : 0;
 
-	must(stored && !ZSTD_isError(nbytes), path);
-	write_file(path, stored, nbytes);
-	free(stored);
+	require(compressed && !ZSTD_isError(nbytes), path);
+	write_file(path, compressed, nbytes);
+	free(compressed);
 }
 
-unsigned count_names(const char *path, const char *known, char unknown[static 256])
+unsigned count_directory_entries(const char *path, const char *known_names, char unknown_name[static 256])
 {
 	DIR *directory = opendir(path);
 	struct dirent *entry;
 	unsigned n = 0;
 
-	must(directory != NULL, path);
-	unknown[0] = '\0';
+	require(directory != NULL, path);
+	unknown_name[0] = '\0';
 	while ((entry = readdir(directory))) {
 		char word[300];
 
 		n++;
 		snprintf(word, sizeof word, " %s ", entry->d_name);
-		if (!strstr(known, word))
-			strcpy(unknown, entry->d_name);
+		if (!strstr(known_names, word))
+			strcpy(unknown_name, entry->d_name);
 	}
 	closedir(directory);
 	return n;

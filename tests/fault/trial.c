@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void trial_complain(const struct trial *trial, const char *format, ...)
+void fault_run_report(const struct fault_run *fault_run, const char *format, ...)
 {
 	va_list arguments;
 	char text[1024];
@@ -17,89 +17,89 @@ void trial_complain(const struct trial *trial, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	dprintf(contents_complaints, "BROKEN: %s: %s: %s\n\tmessage: %s\n", trial->mode->name,
-		trial->text, text, messages_last());
+	dprintf(test_error_fd, "BROKEN: %s: %s: %s\n\tmessage: %s\n", fault_run->scenario->name,
+		fault_run->description, text, captured_messages_error());
 }
 
 unsigned count_fds(void)
 {
-	char unknown[256];
+	char unknown_name[256];
 
-	return count_names("/proc/self/fd", "", unknown);
+	return count_directory_entries("/proc/self/fd", "", unknown_name);
 }
 
-static bool input_is_intact(const struct surroundings *around)
+static bool input_is_intact(const struct test_environment *environment)
 {
-	const struct bytes input = around->answers.input;
+	const struct byte_buffer input = environment->expected.input;
 
-	return file_holds("input", input.data, input.nbytes);
+	return file_contains("input", input.data, input.nbytes);
 }
 
-static bool older_is_intact(const struct mode *mode, const struct surroundings *around)
+static bool old_output_is_intact(const struct sort_scenario *scenario, const struct test_environment *environment)
 {
-	return mode->in_place || (file_holds("output", around->older, sizeof around->older) &&
-				  (!mode->has_parts || parts_are_older()));
+	return scenario->in_place || (file_contains("output", environment->old_output, sizeof environment->old_output) &&
+				  (!scenario->has_part_files || test_part_files_are_old()));
 }
 
-static bool is_right(const struct mode *mode, const struct result *result,
-		     const struct surroundings *around)
+static bool is_output_correct(const struct sort_scenario *scenario, const struct fault_run_result *result,
+		     const struct test_environment *environment)
 {
-	const struct bytes right = around->answers.right[mode->answer];
+	const struct byte_buffer expected = environment->expected.outputs[scenario->expected_output];
 
-	if (mode->has_parts)
-		return parts_hold(right);
-	if (mode->to_pipe)
-		return bytes_hold(result->streamed, right.data, right.nbytes);
-	if (mode->is_zst)
-		return zst_holds("output", right.data, right.nbytes);
-	if (!mode_has_output(mode))
-		return older_is_intact(mode, around);
-	return file_holds(mode->in_place ? "input" : "output", right.data, right.nbytes);
+	if (scenario->has_part_files)
+		return test_part_files_contain(expected);
+	if (scenario->to_pipe)
+		return bytes_equal(result->piped_output, expected.data, expected.nbytes);
+	if (scenario->output_is_zst)
+		return zst_contains("output", expected.data, expected.nbytes);
+	if (!sort_scenario_has_output(scenario))
+		return old_output_is_intact(scenario, environment);
+	return file_contains(scenario->in_place ? "input" : "output", expected.data, expected.nbytes);
 }
 
 /*
  * Two things can fail when the output is there already, and say so: its name is not on stable
  * storage, or a report about the sort cannot be written.
  */
-static bool failed_late(void)
+static bool failed_after_commit(void)
 {
-	return strstr(messages_last(), "is complete, but") || strstr(messages_last(), "reports/");
+	return strstr(captured_messages_error(), "is complete, but") || strstr(captured_messages_error(), "reports/");
 }
 
 /* A disk that fails for good leaves what was moved away where it is; the next run puts it back. */
-static bool is_left_aside(const struct trial *trial)
+static bool has_leftover_backup(const struct fault_run *fault_run)
 {
-	return trial->mode->has_parts && trial->fault && trial->fault->point == POINT_RENAME &&
-	       strstr(messages_last_warning(), "put back, as it was before");
+	return fault_run->scenario->has_part_files && fault_run->fault && fault_run->fault->point == POINT_RENAME &&
+	       strstr(captured_messages_warning(), "put back, as it was before");
 }
 
 static bool names_lost_device(void)
 {
 	char name[32];
 
-	snprintf(name, sizeof name, "GPU %d: ", points_lost_device());
-	return strstr(messages_last(), name);
+	snprintf(name, sizeof name, "GPU %d: ", fault_points_lost_device());
+	return strstr(captured_messages_error(), name);
 }
 
 /* What is wrong with a refusal; NULL: nothing. */
-static const char *fault_of_refusal(const struct trial *trial, const struct result *result,
-				    const struct surroundings *around)
+static const char *find_failure_defect(const struct fault_run *fault_run, const struct fault_run_result *result,
+				    const struct test_environment *environment)
 {
-	const struct mode *mode = trial->mode;
+	const struct sort_scenario *scenario = fault_run->scenario;
 
-	if (!messages_failed() || !*messages_last())
+	if (!captured_messages_has_error() || !*captured_messages_error())
 		return "no message";
-	if (strstr(messages_last(), "internal error"))
+	if (strstr(captured_messages_error(), "internal error"))
 		return "it blames itself";
-	if (trial->reason && !strstr(messages_last(), trial->reason))
+	if (fault_run->expected_message && !strstr(captured_messages_error(), fault_run->expected_message))
 		return "the message does not say why";
-	if (points_lost_device() >= 0 && !names_lost_device())
+	if (fault_points_lost_device() >= 0 && !names_lost_device())
 		return "the message does not say which device was lost";
-	if (failed_late() && is_right(mode, result, around))
+	if (failed_after_commit() && is_output_correct(scenario, result, environment))
 		return NULL;
-	if (!older_is_intact(mode, around) && !is_left_aside(trial))
+	if (!old_output_is_intact(scenario, environment) && !has_leftover_backup(fault_run))
 		return "the older output has changed";
-	if (!input_is_intact(around))
+	if (!input_is_intact(environment))
 		return "the input has changed";
 	return NULL;
 }
@@ -108,123 +108,123 @@ static const char *fault_of_refusal(const struct trial *trial, const struct resu
  * A device that cannot be opened is done without, and somebody should know. Of CUDA's nothing is
  * said where there is none, which is what some of these faults look like.
  */
-static bool is_without_device_in_silence(const struct trial *trial)
+static bool falls_back_silently(const struct fault_run *fault_run)
 {
-	const enum device_shape shape = trial->mode->shape;
+	const enum test_device_kind shape = fault_run->scenario->device_kind;
 
-	return trial->fault && trial->fault->point == POINT_DEVICE_OPEN &&
-	       (shape == SHAPE_UNIFIED || shape == SHAPE_APART) &&
-	       !strstr(messages_last_warning(), "; sorting on the CPU") &&
-	       !strstr(messages_last_warning(), "; sorting without it");
+	return fault_run->fault && fault_run->fault->point == POINT_DEVICE_OPEN &&
+	       (shape == TEST_DEVICE_UNIFIED || shape == TEST_DEVICE_SEPARATE) &&
+	       !strstr(captured_messages_warning(), "; sorting on the CPU") &&
+	       !strstr(captured_messages_warning(), "; sorting without it");
 }
 
 /* With the option of the build that helps. */
-static bool is_without_code_in_silence(const struct trial *trial)
+static bool lacks_kernels_silently(const struct fault_run *fault_run)
 {
-	return trial->fault && trial->fault->point == POINT_DEVICE_CODE &&
-	       (!strstr(messages_last_warning(), "-Dgpu_arch=") ||
-		!strstr(messages_last_warning(), " has compute capability ") ||
-		!strstr(messages_last_warning(), "; sorting on the CPU"));
+	return fault_run->fault && fault_run->fault->point == POINT_DEVICE_KERNEL_IMAGE &&
+	       (!strstr(captured_messages_warning(), "-Dgpu_arch=") ||
+		!strstr(captured_messages_warning(), " has compute capability ") ||
+		!strstr(captured_messages_warning(), "; sorting on the CPU"));
 }
 
-static const char *fault_of_success(const struct trial *trial, const struct result *result,
-				    const struct surroundings *around)
+static const char *find_success_defect(const struct fault_run *fault_run, const struct fault_run_result *result,
+				    const struct test_environment *environment)
 {
-	const struct mode *mode = trial->mode;
+	const struct sort_scenario *scenario = fault_run->scenario;
 
-	if (messages_failed())
+	if (captured_messages_has_error())
 		return "a message, but no failure";
-	if (is_without_device_in_silence(trial))
+	if (falls_back_silently(fault_run))
 		return "without a device, in silence";
-	if (is_without_code_in_silence(trial))
+	if (lacks_kernels_silently(fault_run))
 		return "it is not said which GPU there is no code for";
-	if (!is_right(mode, result, around))
+	if (!is_output_correct(scenario, result, environment))
 		return "wrong bytes";
-	if (!mode->in_place && !input_is_intact(around))
+	if (!scenario->in_place && !input_is_intact(environment))
 		return "the input has changed";
 	return NULL;
 }
 
 /* A file that was not there before; "" if there is none. */
-static const char *left_file(const struct trial *trial, bool refused)
+static const char *find_leftover_file(const struct fault_run *fault_run, bool refused)
 {
-	static char known[512], unknown[256];
+	static char known_names[512], unknown_name[256];
 
-	snprintf(known, sizeof known, "%s . .. output stdout stderr tmp reports %s", input_names,
-		 trial->mode->has_parts ? parts_names : "");
-	count_names("tmp/a", " . .. ", unknown);
-	if (!*unknown)
-		count_names("tmp/b", " . .. ", unknown);
+	snprintf(known_names, sizeof known_names, "%s . .. output stdout stderr tmp reports %s", input_file_names,
+		 fault_run->scenario->has_part_files ? test_part_file_names : "");
+	count_directory_entries("tmp/a", " . .. ", unknown_name);
+	if (!*unknown_name)
+		count_directory_entries("tmp/b", " . .. ", unknown_name);
 	/* What is kept in a checkpoint is for the next run. */
-	if (!*unknown && !(trial->mode->has_checkpoint && refused))
-		count_names(".", known, unknown);
-	return unknown;
+	if (!*unknown_name && !(fault_run->scenario->has_checkpoint && refused))
+		count_directory_entries(".", known_names, unknown_name);
+	return unknown_name;
 }
 
 /* What cannot be removed stays, but not in silence. */
-static bool is_said_to_stay(const struct trial *trial, const char *file)
+static bool is_leftover_reported(const struct fault_run *fault_run, const char *file)
 {
-	if (is_left_aside(trial))
+	if (has_leftover_backup(fault_run))
 		return true;
-	if (trial->mode->has_parts && strstr(file, ".backup"))
+	if (fault_run->scenario->has_part_files && strstr(file, ".backup"))
 		file = ".backup beside it is older, and cannot be removed";
-	return trial->fault &&
-	       (trial->fault->point == POINT_REMOVE || trial->fault->point == POINT_EXAMINE) &&
-	       (strstr(messages_last_warning(), file) || strstr(messages_last(), file));
+	return fault_run->fault &&
+	       (fault_run->fault->point == POINT_UNLINK || fault_run->fault->point == POINT_STAT) &&
+	       (strstr(captured_messages_warning(), file) || strstr(captured_messages_error(), file));
 }
 
 /* What is left that was not there before; "" if nothing. */
-static const char *left_over(const struct trial *trial, const struct result *result,
-			     const struct surroundings *around)
+static const char *find_leftover(const struct fault_run *fault_run, const struct fault_run_result *result,
+			     const struct test_environment *environment)
 {
-	const char *file = left_file(trial, result->status == 2);
+	const char *file = find_leftover_file(fault_run, result->status == 2);
 
-	if (*file && !is_said_to_stay(trial, file))
+	if (*file && !is_leftover_reported(fault_run, file))
 		return file;
-	return count_fds() != around->n_fds ? "descriptors" :
+	return count_fds() != environment->n_fds ? "descriptors" :
 	       result->balance.n_threads    ? "threads" :
 	       result->balance.n_pages      ? "mapped pages" :
-	       result->balance.n_device     ? "what a device gave" :
+	       result->balance.n_device_objects     ? "what a device gave" :
 					      "";
 }
 
-static const char *fault_of_failing(const struct trial *trial)
+static const char *find_unexpected_failure(const struct fault_run *fault_run)
 {
-	return trial->demand == DEMAND_SUCCESS ? "it need not fail" : NULL;
+	return fault_run->expected_outcome == EXPECT_SUCCESS ? "it need not fail" : NULL;
 }
 
 /* Threads take turns: this time there may have been no n-th call. */
-static const char *fault_of_succeeding(const struct trial *trial)
+static const char *find_unexpected_success(const struct fault_run *fault_run)
 {
-	return trial->demand == DEMAND_FAILURE && points_n_faults() > 0 ?
+	return fault_run->expected_outcome == EXPECT_FAILURE && fault_points_n_injected() > 0 ?
 		       "it cannot have succeeded" :
 		       NULL;
 }
 
-enum outcome trial_judge(const struct trial *trial, const struct result *result,
-			 const struct surroundings *around)
+enum run_outcome fault_run_check(const struct fault_run *fault_run, const struct fault_run_result *result,
+			 const struct test_environment *environment)
 {
-	const bool refused = result->status == 2 && trial->mode->status != 2;
-	const char *wrong, *left;
+	const bool refused = result->status == 2 && fault_run->scenario->status != 2;
+	const char *defect, *leftover;
 
-	if (!refused && result->status != trial->mode->status) {
-		trial_complain(trial, "status %d", result->status);
+	if (!refused && result->status != fault_run->scenario->status) {
+		fault_run_report(fault_run, "status %d", result->status);
 		return OUTCOME_BROKEN;
 	}
-	wrong = refused ? fault_of_refusal(trial, result, around) :
-			  fault_of_success(trial, result, around);
-	if (!wrong && !trial->mode->measures)
-		wrong = refused ? fault_of_failing(trial) : fault_of_succeeding(trial);
-	if (wrong) {
-		trial_complain(trial, "status %d: %s", result->status, wrong);
+	defect = refused ? find_failure_defect(fault_run, result, environment) :
+			  find_success_defect(fault_run, result, environment);
+	if (!defect && !fault_run->scenario->calibrates)
+		defect = refused ? find_unexpected_failure(fault_run) : find_unexpected_success(fault_run);
+	if (defect) {
+		fault_run_report(fault_run, "status %d: %s", result->status, defect);
 		return OUTCOME_BROKEN;
 	}
-	left = left_over(trial, result, around);
-	if (*left) {
-		trial_complain(trial, "status %d: left behind: %s", result->status, left);
+	leftover = find_leftover(fault_run, result, environment);
+	if (*leftover) {
+		fault_run_report(fault_run, "status %d: left behind: %s", result->status, leftover);
 		return OUTCOME_BROKEN;
 	}
-	if (trial->fault && points_n_faults() == 0)
-		return OUTCOME_UNMET;
-	return refused ? OUTCOME_REFUSED : OUTCOME_DONE;
+	if (fault_run->fault && fault_points_n_injected() == 0)
+		return OUTCOME_NOT_REACHED;
+	return refused ? OUTCOME_REFUSED : OUTCOME_SUCCEEDED;
 }

@@ -13,48 +13,48 @@
 #include "tests/fault/sort_scenarios.h"
 
 /* What a run must come to. */
-enum demand {
-	DEMAND_EITHER,  /* the right bytes, or a refusal */
-	DEMAND_SUCCESS, /* the fault is none: it must be got over */
-	DEMAND_FAILURE,
+enum expected_outcome {
+	EXPECT_EITHER,  /* the right bytes, or a refusal */
+	EXPECT_SUCCESS, /* the fault is none: it must be got over */
+	EXPECT_FAILURE,
 };
 
-struct trial {
-	const struct mode *mode;
+struct fault_run {
+	const struct sort_scenario *scenario;
 	const struct fault *fault; /* NULL: none */
-	enum demand demand;
-	const char *reason; /* what the message of a refusal must say; NULL: anything */
-	const char *text;   /* what the trial is, for complaints */
+	enum expected_outcome expected_outcome;
+	const char *expected_message; /* what the message of a refusal must say; NULL: anything */
+	const char *description;   /* what the trial is, for complaints */
 };
 
-enum outcome {
-	OUTCOME_DONE,
+enum run_outcome {
+	OUTCOME_SUCCEEDED,
 	OUTCOME_REFUSED,
 	OUTCOME_BROKEN,
-	OUTCOME_UNMET, /* as it should be, but the fault's call was not made this time */
+	OUTCOME_NOT_REACHED, /* as it should be, but the fault's call was not made this time */
 	N_OUTCOMES,
 };
 
 /* What runs find. */
-struct surroundings {
-	struct answers answers;
-	char older[100]; /* in "output" */
+struct test_environment {
+	struct expected_output_set expected;
+	char old_output[100]; /* in "output" */
 	unsigned n_fds;  /* open between runs */
 };
 
 /* What a run has come to. */
-struct result {
+struct fault_run_result {
 	int status;
-	struct bytes streamed; /* what came out of the pipe; data to be freed */
-	struct points_balance balance;
+	struct byte_buffer piped_output; /* what came out of the pipe; data to be freed */
+	struct resource_balance balance;
 };
 
 /* Complains of what is wrong. */
-enum outcome trial_judge(const struct trial *trial, const struct result *result,
-			 const struct surroundings *around);
+enum run_outcome fault_run_check(const struct fault_run *fault_run, const struct fault_run_result *result,
+			 const struct test_environment *environment);
 
 /* A trial has come to something else than it may. printf's arguments. */
-void trial_complain(const struct trial *trial, const char *format, ...)
+void fault_run_report(const struct fault_run *fault_run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Descriptors of this process. */

@@ -21,72 +21,72 @@ static _Thread_local cudaError_t last_error;
 
 /* --- Which device a call is made on --- */
 
-enum { NO_DEVICE = -1, MOST_GIVEN = 1 << 14 };
+enum { NO_CUDA_DEVICE = -1, MAX_CUDA_OBJECTS = 1 << 14 };
 
 /* What a device gave: streams, events, memory. */
-static struct given {
-	const void *thing;
+static struct cuda_object {
+	const void *handle;
 	int device;
-} given[MOST_GIVEN];
-static size_t n_given;
-static pthread_mutex_t given_lock = PTHREAD_MUTEX_INITIALIZER;
+} objects[MAX_CUDA_OBJECTS];
+static size_t n_objects;
+static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* That of the calling thread. */
-static int here(void)
+static int current_device(void)
 {
-	int device = NO_DEVICE;
+	int device = NO_CUDA_DEVICE;
 
-	return cudaGetDevice(&device) == cudaSuccess ? device : NO_DEVICE;
+	return cudaGetDevice(&device) == cudaSuccess ? device : NO_CUDA_DEVICE;
 }
 
-static void note_given(const void *thing)
+static void add_object(const void *handle)
 {
-	pthread_mutex_lock(&given_lock);
-	if (n_given == MOST_GIVEN)
+	pthread_mutex_lock(&objects_lock);
+	if (n_objects == MAX_CUDA_OBJECTS)
 		abort();
-	given[n_given++] = (struct given){ thing, here() };
-	pthread_mutex_unlock(&given_lock);
+	objects[n_objects++] = (struct cuda_object){ handle, current_device() };
+	pthread_mutex_unlock(&objects_lock);
 }
 
-static void forget_given(const void *thing)
+static void remove_object(const void *handle)
 {
-	pthread_mutex_lock(&given_lock);
-	for (size_t i = 0; i < n_given; i++)
-		if (given[i].thing == thing) {
-			given[i] = given[--n_given];
+	pthread_mutex_lock(&objects_lock);
+	for (size_t i = 0; i < n_objects; i++)
+		if (objects[i].handle == handle) {
+			objects[i] = objects[--n_objects];
 			break;
 		}
-	pthread_mutex_unlock(&given_lock);
+	pthread_mutex_unlock(&objects_lock);
 }
 
 /* Of what was not given, as stream 0, it is the thread's. */
-static int device_of(const void *thing)
+static int object_device(const void *handle)
 {
-	int device = NO_DEVICE;
+	int device = NO_CUDA_DEVICE;
 
-	pthread_mutex_lock(&given_lock);
-	for (size_t i = 0; i < n_given && device == NO_DEVICE; i++)
-		if (given[i].thing == thing)
-			device = given[i].device;
-	pthread_mutex_unlock(&given_lock);
-	return device == NO_DEVICE ? here() : device;
+	pthread_mutex_lock(&objects_lock);
+	for (size_t i = 0; i < n_objects && device == NO_CUDA_DEVICE; i++)
+		if (objects[i].handle == handle)
+			device = objects[i].device;
+	pthread_mutex_unlock(&objects_lock);
+	return device == NO_CUDA_DEVICE ? current_device() : device;
 }
 
 /* --- The calls --- */
 
-/* The shape is SHAPE_CUDA; called by the thread that calls gsort's main(). */
-void points_set_device(enum device_shape shape)
+/* The shape is TEST_DEVICE_CUDA; called by the thread that calls gsort's main(). */
+void fault_points_set_device(enum test_device_kind kind)
 {
-	(void)shape;
+	(void)kind;
 	last_error = cudaSuccess;
 }
 
-static cudaError_t injected(enum point point, int device)
+static cudaError_t inject_error(enum fault_point point, int device)
 {
-	switch (point_pass_on(point, device)) {
+	switch (fault_point_pass_on_device(point, device)) {
 	case EFFECT_FAIL:
 		return last_error = (cudaError_t)errno;
-	case EFFECT_DIE:
+	case EFFECT_TRAP_DEVICE:
 		if (launch_trap)
 			launch_trap();
 		return cudaSuccess; /* whoever asks next will hear of it */
@@ -95,123 +95,123 @@ static cudaError_t injected(enum point point, int device)
 	}
 }
 
-#define DECLARE(name, parameters)                                                                  \
+#define DECLARE_WRAPPER(name, parameters)                                                                  \
 	cudaError_t __real_##name parameters;                                                      \
 	cudaError_t __wrap_##name parameters
 
 /* It fails, and does nothing. device: that it is made on. */
-#define TWIN_OF_CUDA(point, device, name, parameters, arguments)                                   \
-	DECLARE(name, parameters);                                                                 \
+#define WRAP_CUDA_CALL(point, device, name, parameters, arguments)                                   \
+	DECLARE_WRAPPER(name, parameters);                                                                 \
 	cudaError_t __wrap_##name parameters                                                       \
 	{                                                                                          \
-		const cudaError_t error = injected(point, device);                                 \
+		const cudaError_t error = inject_error(point, device);                                 \
                                                                                                    \
 		return error ? error : __real_##name arguments;                                    \
 	}
 
 /* The same of what gives a thing. */
-#define TWIN_THAT_GIVES(point, thing, name, parameters, arguments)                                 \
-	DECLARE(name, parameters);                                                                 \
+#define WRAP_CUDA_CREATE(point, handle, name, parameters, arguments)                                 \
+	DECLARE_WRAPPER(name, parameters);                                                                 \
 	cudaError_t __wrap_##name parameters                                                       \
 	{                                                                                          \
-		cudaError_t error = injected(point, here());                                       \
+		cudaError_t error = inject_error(point, current_device());                                       \
                                                                                                    \
 		if (!error)                                                                        \
 			error = __real_##name arguments;                                           \
-		points_gave(THING_OF_DEVICE, error == cudaSuccess);                                \
+		fault_points_count_resource(RESOURCE_DEVICE_OBJECT, error == cudaSuccess);                                \
 		if (!error)                                                                        \
-			note_given(thing);                                                         \
+			add_object(handle);                                                         \
 		return error;                                                                      \
 	}
 
 /* What it is to do with a thing it has done when it fails; it has taken n_taken back. */
-#define TWIN_IN_ANY_CASE(point, n_taken, thing, name, parameters, arguments)                       \
-	DECLARE(name, parameters);                                                                 \
+#define WRAP_CUDA_ALWAYS_CALLED(point, n_taken, handle, name, parameters, arguments)                       \
+	DECLARE_WRAPPER(name, parameters);                                                                 \
 	cudaError_t __wrap_##name parameters                                                       \
 	{                                                                                          \
-		const int device = device_of(thing);                                               \
+		const int device = object_device(handle);                                               \
 		cudaError_t real, error;                                                           \
                                                                                                    \
 		if (n_taken)                                                                       \
-			forget_given(thing);                                                       \
+			remove_object(handle);                                                       \
 		real = __real_##name arguments;                                                    \
-		error = injected(point, device);                                                   \
-		points_gave(THING_OF_DEVICE, -(n_taken));                                          \
+		error = inject_error(point, device);                                                   \
+		fault_points_count_resource(RESOURCE_DEVICE_OBJECT, -(n_taken));                                          \
 		return error ? error : real;                                                       \
 	}
 
 /* clang-format off */
-TWIN_OF_CUDA(POINT_DEVICE_OPEN, NO_DEVICE, cudaGetDeviceCount, (int *ret_n), (ret_n))
-TWIN_OF_CUDA(POINT_DEVICE_OPEN, gpu, cudaGetDeviceProperties,
+WRAP_CUDA_CALL(POINT_DEVICE_OPEN, NO_CUDA_DEVICE, cudaGetDeviceCount, (int *ret_n), (ret_n))
+WRAP_CUDA_CALL(POINT_DEVICE_OPEN, gpu, cudaGetDeviceProperties,
 	(struct cudaDeviceProp * ret_properties, int gpu), (ret_properties, gpu))
-TWIN_OF_CUDA(POINT_DEVICE_OPEN, here(), cudaMemGetInfo, (size_t * ret_free, size_t *ret_total),
+WRAP_CUDA_CALL(POINT_DEVICE_OPEN, current_device(), cudaMemGetInfo, (size_t * ret_free, size_t *ret_total),
 	(ret_free, ret_total))
-TWIN_OF_CUDA(POINT_DEVICE_CODE, here(), cudaFuncGetAttributes,
+WRAP_CUDA_CALL(POINT_DEVICE_KERNEL_IMAGE, current_device(), cudaFuncGetAttributes,
 	(struct cudaFuncAttributes * attributes, const void *kernel), (attributes, kernel))
-TWIN_OF_CUDA(POINT_DEVICE_USE, gpu, cudaSetDevice, (int gpu), (gpu))
+WRAP_CUDA_CALL(POINT_DEVICE_SELECT, gpu, cudaSetDevice, (int gpu), (gpu))
 
-TWIN_OF_CUDA(POINT_DEVICE_PEER, gpu, cudaDeviceCanAccessPeer, (int *ret_can, int gpu, int other),
-	(ret_can, gpu, other))
-TWIN_OF_CUDA(POINT_DEVICE_PEER, here(), cudaDeviceEnablePeerAccess, (int other, unsigned flags),
-	(other, flags))
-TWIN_OF_CUDA(POINT_DEVICE_PEER, here(), cudaMemcpy,
+WRAP_CUDA_CALL(POINT_DEVICE_PEER, gpu, cudaDeviceCanAccessPeer, (int *ret_can, int gpu, int peer),
+	(ret_can, gpu, peer))
+WRAP_CUDA_CALL(POINT_DEVICE_PEER, current_device(), cudaDeviceEnablePeerAccess, (int peer, unsigned flags),
+	(peer, flags))
+WRAP_CUDA_CALL(POINT_DEVICE_PEER, current_device(), cudaMemcpy,
 	(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind),
 	(to, from, nbytes, kind))
 
-TWIN_THAT_GIVES(POINT_DEVICE_ALLOCATION, *ret_memory, cudaMalloc,
+WRAP_CUDA_CREATE(POINT_DEVICE_ALLOCATION, *ret_memory, cudaMalloc,
 	(void **ret_memory, size_t nbytes), (ret_memory, nbytes))
-TWIN_THAT_GIVES(POINT_DEVICE_ALLOCATION, memory, cudaHostRegister,
+WRAP_CUDA_CREATE(POINT_DEVICE_ALLOCATION, memory, cudaHostRegister,
 	(void *memory, size_t nbytes, unsigned flags), (memory, nbytes, flags))
-TWIN_IN_ANY_CASE(POINT_DEVICE_RELEASE, memory != NULL, memory, cudaFree, (void *memory), (memory))
-TWIN_IN_ANY_CASE(POINT_DEVICE_RELEASE, 1, memory, cudaHostUnregister, (void *memory), (memory))
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_FREE, memory != NULL, memory, cudaFree, (void *memory), (memory))
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_FREE, 1, memory, cudaHostUnregister, (void *memory), (memory))
 
-TWIN_OF_CUDA(POINT_DEVICE_LANE, here(), cudaDeviceGetStreamPriorityRange,
-	(int *ret_least, int *ret_most), (ret_least, ret_most))
-TWIN_THAT_GIVES(POINT_DEVICE_LANE, *ret_stream, cudaStreamCreateWithPriority,
+WRAP_CUDA_CALL(POINT_DEVICE_QUEUE, current_device(), cudaDeviceGetStreamPriorityRange,
+	(int *ret_lowest, int *ret_highest), (ret_lowest, ret_highest))
+WRAP_CUDA_CREATE(POINT_DEVICE_QUEUE, *ret_stream, cudaStreamCreateWithPriority,
 	(cudaStream_t * ret_stream, unsigned flags, int priority), (ret_stream, flags, priority))
-TWIN_IN_ANY_CASE(POINT_DEVICE_RELEASE, 1, stream, cudaStreamDestroy,
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_FREE, 1, stream, cudaStreamDestroy,
 	(cudaStream_t stream), (stream))
-TWIN_IN_ANY_CASE(POINT_DEVICE_WAIT, 0, stream, cudaStreamSynchronize,
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_WAIT, 0, stream, cudaStreamSynchronize,
 	(cudaStream_t stream), (stream))
 
-TWIN_THAT_GIVES(POINT_DEVICE_LANE, *ret_event, cudaEventCreate,
+WRAP_CUDA_CREATE(POINT_DEVICE_QUEUE, *ret_event, cudaEventCreate,
 	(cudaEvent_t * ret_event), (ret_event))
-TWIN_THAT_GIVES(POINT_DEVICE_LANE, *ret_event, cudaEventCreateWithFlags,
+WRAP_CUDA_CREATE(POINT_DEVICE_QUEUE, *ret_event, cudaEventCreateWithFlags,
 	(cudaEvent_t * ret_event, unsigned flags), (ret_event, flags))
-TWIN_IN_ANY_CASE(POINT_DEVICE_RELEASE, 1, event, cudaEventDestroy, (cudaEvent_t event), (event))
-TWIN_OF_CUDA(POINT_DEVICE_EVENT, device_of(event), cudaEventRecord,
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_FREE, 1, event, cudaEventDestroy, (cudaEvent_t event), (event))
+WRAP_CUDA_CALL(POINT_DEVICE_EVENT, object_device(event), cudaEventRecord,
 	(cudaEvent_t event, cudaStream_t stream), (event, stream))
-TWIN_OF_CUDA(POINT_DEVICE_EVENT, device_of(stream), cudaStreamWaitEvent,
+WRAP_CUDA_CALL(POINT_DEVICE_EVENT, object_device(stream), cudaStreamWaitEvent,
 	(cudaStream_t stream, cudaEvent_t event, unsigned flags), (stream, event, flags))
-TWIN_IN_ANY_CASE(POINT_DEVICE_WAIT, 0, event, cudaEventSynchronize, (cudaEvent_t event), (event))
-TWIN_OF_CUDA(POINT_DEVICE_CLOCK, device_of(end), cudaEventElapsedTime,
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_WAIT, 0, event, cudaEventSynchronize, (cudaEvent_t event), (event))
+WRAP_CUDA_CALL(POINT_DEVICE_TIMING, object_device(end), cudaEventElapsedTime,
 	(float *ret_ms, cudaEvent_t begin, cudaEvent_t end), (ret_ms, begin, end))
 
-TWIN_OF_CUDA(POINT_DEVICE_COPY, here(), cudaPointerGetAttributes,
+WRAP_CUDA_CALL(POINT_DEVICE_COPY, current_device(), cudaPointerGetAttributes,
 	(struct cudaPointerAttributes * ret_attributes, const void *memory),
 	(ret_attributes, memory))
-TWIN_OF_CUDA(POINT_DEVICE_COPY, device_of(stream), cudaMemcpyAsync,
+WRAP_CUDA_CALL(POINT_DEVICE_COPY, object_device(stream), cudaMemcpyAsync,
 	(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind, cudaStream_t stream),
 	(to, from, nbytes, kind, stream))
-TWIN_OF_CUDA(POINT_DEVICE_COPY, device_of(stream), cudaMemsetAsync,
+WRAP_CUDA_CALL(POINT_DEVICE_COPY, object_device(stream), cudaMemsetAsync,
 	(void *to, int byte, size_t nbytes, cudaStream_t stream), (to, byte, nbytes, stream))
 /* clang-format on */
 
 /* What a launch_* of kernels/ asks for when it has launched, and src/ when a call has failed. */
-DECLARE(cudaGetLastError, (void));
+DECLARE_WRAPPER(cudaGetLastError, (void));
 cudaError_t __wrap_cudaGetLastError(void)
 {
-	const cudaError_t real = __real_cudaGetLastError();
-	cudaError_t error = last_error ? last_error : real;
+	const cudaError_t real_error = __real_cudaGetLastError();
+	cudaError_t error = last_error ? last_error : real_error;
 
 	if (!error)
-		error = injected(POINT_DEVICE_LAUNCH, here());
+		error = inject_error(POINT_DEVICE_LAUNCH, current_device());
 	last_error = cudaSuccess;
 	return error;
 }
 
 /* It also makes the contexts, which keep descriptors. */
-unsigned points_n_devices(const char **ret_why)
+unsigned fault_points_n_devices(const char **ret_reason)
 {
 	int n = 0;
 	cudaError_t error = __real_cudaGetDeviceCount(&n);
@@ -221,6 +221,6 @@ unsigned points_n_devices(const char **ret_why)
 		if (error == cudaSuccess)
 			error = __real_cudaFree(NULL);
 	}
-	*ret_why = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
+	*ret_reason = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
 	return error == cudaSuccess ? (unsigned)n : 0;
 }

@@ -17,57 +17,57 @@
 
 struct statvfs64;
 
-enum { MOST_FILES = 1024 };
+enum { MAX_FDS = 1024 };
 
 /* What a descriptor leads to. */
-enum role { ROLE_OTHER, ROLE_OUTPUT, ROLE_TEMPORARY, ROLE_MANIFEST };
+enum fd_role { FD_OTHER, FD_OUTPUT, FD_TEMP, FD_MANIFEST };
 
-static const char *temporary;
-static _Atomic(unsigned char) roles[MOST_FILES];
+static const char *temp_prefix;
+static _Atomic(unsigned char) fd_roles[MAX_FDS];
 
-void points_set_temporary(const char *prefix)
+void fault_points_set_temp_prefix(const char *prefix)
 {
-	temporary = prefix;
+	temp_prefix = prefix;
 }
 
-static enum role role_of(int fd)
+static enum fd_role get_fd_role(int fd)
 {
-	return fd >= 0 && fd < MOST_FILES ? atomic_load(&roles[fd]) : ROLE_OTHER;
+	return fd >= 0 && fd < MAX_FDS ? atomic_load(&fd_roles[fd]) : FD_OTHER;
 }
 
 /*
  * A nameless file beside a target, a hidden name there, and what is in a checkpoint are opened by
  * their directories.
  */
-static enum role role_by_path(int directory, const char *path, int flags)
+static enum fd_role get_role_by_path(int directory, const char *path, int flags)
 {
 	int fd;
 
 	if (sscanf(path, "/proc/self/fd/%d", &fd) == 1)
-		return role_of(fd);
-	if (temporary && strncmp(path, temporary, strlen(temporary)) == 0)
-		return ROLE_TEMPORARY;
+		return get_fd_role(fd);
+	if (temp_prefix && strncmp(path, temp_prefix, strlen(temp_prefix)) == 0)
+		return FD_TEMP;
 	if (strcmp(path, ".output.parts.pending") == 0) /* for the next, if this one is killed */
-		return ROLE_MANIFEST;
+		return FD_MANIFEST;
 	if (directory == AT_FDCWD || (flags & O_ACCMODE) != O_RDWR)
-		return ROLE_OTHER;
-	return strcmp(path, "gsort-runs") == 0     ? ROLE_TEMPORARY :
-	       strcmp(path, "gsort-manifest") == 0 ? ROLE_MANIFEST :
-						     ROLE_OUTPUT;
+		return FD_OTHER;
+	return strcmp(path, "gsort-runs") == 0     ? FD_TEMP :
+	       strcmp(path, "gsort-manifest") == 0 ? FD_MANIFEST :
+						     FD_OUTPUT;
 }
 
 int __real_openat64(int directory, const char *path, int flags, mode_t mode);
 int __wrap_openat64(int directory, const char *path, int flags, mode_t mode);
 int __wrap_openat64(int directory, const char *path, int flags, mode_t mode)
 {
-	const enum role role = role_by_path(directory, path, flags);
+	const enum fd_role role = get_role_by_path(directory, path, flags);
 	int fd;
 
-	if (point_fails(POINT_OPEN))
+	if (fault_point_fails(POINT_OPEN))
 		return -1;
 	fd = __real_openat64(directory, path, flags, mode);
-	if (fd >= 0 && fd < MOST_FILES)
-		atomic_store(&roles[fd], role);
+	if (fd >= 0 && fd < MAX_FDS)
+		atomic_store(&fd_roles[fd], role);
 	return fd;
 }
 
@@ -78,39 +78,39 @@ int __wrap_close(int fd)
 {
 	int r;
 
-	if (fd >= 0 && fd < MOST_FILES)
-		atomic_store(&roles[fd], ROLE_OTHER);
+	if (fd >= 0 && fd < MAX_FDS)
+		atomic_store(&fd_roles[fd], FD_OTHER);
 	r = __real_close(fd);
-	return point_fails(POINT_CLOSE) ? -1 : r;
+	return fault_point_fails(POINT_CLOSE) ? -1 : r;
 }
 
 /*
  * The mark of a checkpoint's runs is no data: nothing that is sorted lies in so little at the
  * beginning of a file.
  */
-static bool is_mark(int fd, size_t nbytes, off_t offset)
+static bool is_runs_magic(int fd, size_t nbytes, off_t offset)
 {
-	return role_of(fd) == ROLE_TEMPORARY && offset == 0 && nbytes <= 16;
+	return get_fd_role(fd) == FD_TEMP && offset == 0 && nbytes <= 16;
 }
 
-static enum point read_point(int fd)
+static enum fault_point read_point(int fd)
 {
-	static const enum point by_role[] = { [ROLE_OTHER] = POINT_READ,
-					      [ROLE_OUTPUT] = POINT_READ_BACK,
-					      [ROLE_TEMPORARY] = POINT_READ_TEMPORARY,
-					      [ROLE_MANIFEST] = POINT_READ_MANIFEST };
+	static const enum fault_point by_role[] = { [FD_OTHER] = POINT_READ,
+					      [FD_OUTPUT] = POINT_READ_BACK,
+					      [FD_TEMP] = POINT_READ_TEMP,
+					      [FD_MANIFEST] = POINT_READ_MANIFEST };
 
-	return by_role[role_of(fd)];
+	return by_role[get_fd_role(fd)];
 }
 
-static enum point write_point(int fd)
+static enum fault_point write_point(int fd)
 {
-	static const enum point by_role[] = { [ROLE_OTHER] = POINT_WRITE,
-					      [ROLE_OUTPUT] = POINT_WRITE,
-					      [ROLE_TEMPORARY] = POINT_WRITE_TEMPORARY,
-					      [ROLE_MANIFEST] = POINT_WRITE_MANIFEST };
+	static const enum fault_point by_role[] = { [FD_OTHER] = POINT_WRITE,
+					      [FD_OUTPUT] = POINT_WRITE,
+					      [FD_TEMP] = POINT_WRITE_TEMP,
+					      [FD_MANIFEST] = POINT_WRITE_MANIFEST };
 
-	return by_role[role_of(fd)];
+	return by_role[get_fd_role(fd)];
 }
 
 ssize_t __real_read(int fd, void *buffer, size_t nbytes);
@@ -121,21 +121,21 @@ int __real_ftruncate64(int fd, off_t nbytes);
 void *__real_malloc(size_t nbytes);
 
 /* A transfer at the descriptor's own position has this offset. */
-enum { NEXT = -1 };
+enum { CURRENT_POSITION = -1 };
 
-static ssize_t read_at(int fd, void *buffer, size_t nbytes, off_t offset)
+static ssize_t real_read_at(int fd, void *buffer, size_t nbytes, off_t offset)
 {
-	return offset == NEXT ? __real_read(fd, buffer, nbytes) :
+	return offset == CURRENT_POSITION ? __real_read(fd, buffer, nbytes) :
 				__real_pread64(fd, buffer, nbytes, offset);
 }
 
-static ssize_t write_at(int fd, const void *data, size_t nbytes, off_t offset)
+static ssize_t real_write_at(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	return offset == NEXT ? __real_write(fd, data, nbytes) :
+	return offset == CURRENT_POSITION ? __real_write(fd, data, nbytes) :
 				__real_pwrite64(fd, data, nbytes, offset);
 }
 
-static void damage(int fd, off_t offset)
+static void corrupt_byte(int fd, off_t offset)
 {
 	unsigned char byte;
 
@@ -146,7 +146,7 @@ static void damage(int fd, off_t offset)
 		abort();
 }
 
-static void cut(int fd, off_t offset)
+static void truncate_at(int fd, off_t offset)
 {
 	if (__real_ftruncate64(fd, offset) < 0)
 		abort();
@@ -160,85 +160,85 @@ static ssize_t write_altered(int fd, const void *data, size_t nbytes, off_t offs
 	if (!copy)
 		abort();
 	memcpy(copy, data, nbytes);
-	copy[points_fault_position(nbytes)] ^= 0x10;
-	n = write_at(fd, copy, nbytes, offset);
+	copy[fault_points_byte_position(nbytes)] ^= 0x10;
+	n = real_write_at(fd, copy, nbytes, offset);
 	free(copy);
 	return n;
 }
 
-static ssize_t read_twin(int fd, void *buffer, size_t nbytes, off_t offset)
+static ssize_t wrapped_read(int fd, void *buffer, size_t nbytes, off_t offset)
 {
-	const off_t position = offset + (off_t)points_fault_position(nbytes);
-	const bool of_mark = is_mark(fd, nbytes, offset);
+	const off_t position = offset + (off_t)fault_points_byte_position(nbytes);
+	const bool is_magic = is_runs_magic(fd, nbytes, offset);
 
-	switch (point_pass(of_mark ? POINT_READ_MANIFEST : read_point(fd))) {
+	switch (fault_point_pass(is_magic ? POINT_READ_MANIFEST : read_point(fd))) {
 	case EFFECT_FAIL:
 		return -1;
-	case EFFECT_END:
+	case EFFECT_EOF:
 		return 0;
 	case EFFECT_SHORT:
-		return read_at(fd, buffer, (nbytes + 1) / 2, offset);
-	case EFFECT_DAMAGE:
-		damage(fd, position);
+		return real_read_at(fd, buffer, (nbytes + 1) / 2, offset);
+	case EFFECT_CORRUPT:
+		corrupt_byte(fd, position);
 		break;
-	case EFFECT_CUT:
-		cut(fd, position);
+	case EFFECT_TRUNCATE:
+		truncate_at(fd, position);
 		break;
 	default:
 		break;
 	}
-	return read_at(fd, buffer, nbytes, offset);
+	return real_read_at(fd, buffer, nbytes, offset);
 }
 
-static ssize_t write_twin(int fd, const void *data, size_t nbytes, off_t offset)
+static ssize_t wrapped_write(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	const bool of_mark = is_mark(fd, nbytes, offset);
+	const bool is_magic = is_runs_magic(fd, nbytes, offset);
 
-	switch (point_pass(of_mark ? POINT_WRITE_MANIFEST : write_point(fd))) {
+	switch (fault_point_pass(is_magic ? POINT_WRITE_MANIFEST : write_point(fd))) {
 	case EFFECT_FAIL:
 		return -1;
-	case EFFECT_END:
+	case EFFECT_EOF:
 		return 0;
 	case EFFECT_SHORT:
-		return write_at(fd, data, (nbytes + 1) / 2, offset);
-	case EFFECT_LOSE:
+		return real_write_at(fd, data, (nbytes + 1) / 2, offset);
+	case EFFECT_LOSE_WRITE:
 		return (ssize_t)nbytes;
-	case EFFECT_ALTER:
+	case EFFECT_ALTER_WRITE:
 		return write_altered(fd, data, nbytes, offset);
 	default:
-		return write_at(fd, data, nbytes, offset);
+		return real_write_at(fd, data, nbytes, offset);
 	}
 }
 
 ssize_t __wrap_read(int fd, void *buffer, size_t nbytes);
 ssize_t __wrap_read(int fd, void *buffer, size_t nbytes)
 {
-	return read_twin(fd, buffer, nbytes, NEXT);
+	return wrapped_read(fd, buffer, nbytes, CURRENT_POSITION);
 }
 
 ssize_t __wrap_pread64(int fd, void *buffer, size_t nbytes, off_t offset);
 ssize_t __wrap_pread64(int fd, void *buffer, size_t nbytes, off_t offset)
 {
-	return read_twin(fd, buffer, nbytes, offset);
+	return wrapped_read(fd, buffer, nbytes, offset);
 }
 
 ssize_t __wrap_write(int fd, const void *data, size_t nbytes);
 ssize_t __wrap_write(int fd, const void *data, size_t nbytes)
 {
-	return write_twin(fd, data, nbytes, NEXT);
+	return wrapped_write(fd, data, nbytes, CURRENT_POSITION);
 }
 
 ssize_t __wrap_pwrite64(int fd, const void *data, size_t nbytes, off_t offset);
 ssize_t __wrap_pwrite64(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	return write_twin(fd, data, nbytes, offset);
+	return wrapped_write(fd, data, nbytes, offset);
 }
 
 int __real_fallocate64(int fd, int mode, off_t offset, off_t nbytes);
 int __wrap_fallocate64(int fd, int mode, off_t offset, off_t nbytes);
 int __wrap_fallocate64(int fd, int mode, off_t offset, off_t nbytes)
 {
-	return point_fails(mode & FALLOC_FL_PUNCH_HOLE ? POINT_PUNCH : POINT_PREALLOCATE) ?
+	return fault_point_fails(mode & FALLOC_FL_PUNCH_HOLE ? POINT_PUNCH : POINT_PREALLOCATE) ?
 		       -1 :
 		       __real_fallocate64(fd, mode, offset, nbytes);
 }
@@ -246,26 +246,26 @@ int __wrap_fallocate64(int fd, int mode, off_t offset, off_t nbytes)
 /* --- Calls that either happen or fail --- */
 
 /* clang-format off */
-TWIN(POINT_EXAMINE, int, -1, stat64, (const char *path, struct stat64 *status), (path, status))
-TWIN(POINT_EXAMINE, int, -1, fstat64, (int fd, struct stat64 *status), (fd, status))
-TWIN(POINT_EXAMINE, int, -1, fstatat64,
+WRAP_CALL(POINT_STAT, int, -1, stat64, (const char *path, struct stat64 *status), (path, status))
+WRAP_CALL(POINT_STAT, int, -1, fstat64, (int fd, struct stat64 *status), (fd, status))
+WRAP_CALL(POINT_STAT, int, -1, fstatat64,
 	(int directory, const char *path, struct stat64 *status, int flags),
 	(directory, path, status, flags))
-TWIN(POINT_EXAMINE, int, -1, statvfs64, (const char *path, struct statvfs64 *status),
+WRAP_CALL(POINT_STAT, int, -1, statvfs64, (const char *path, struct statvfs64 *status),
 	(path, status))
-TWIN(POINT_EXAMINE, int, -1, fstatvfs64, (int fd, struct statvfs64 *status), (fd, status))
-TWIN(POINT_TRUNCATE, int, -1, ftruncate64, (int fd, off_t nbytes), (fd, nbytes))
-TWIN(POINT_SYNC, int, -1, fsync, (int fd), (fd))
-TWIN(POINT_LINK, int, -1, linkat, (int from, const char *name, int to, const char *as, int flags),
-	(from, name, to, as, flags))
-TWIN(POINT_RENAME, int, -1, renameat, (int from, const char *name, int to, const char *as),
-	(from, name, to, as))
-TWIN(POINT_RENAME, int, -1, renameat2,
-	(int from, const char *name, int to, const char *as, unsigned flags),
-	(from, name, to, as, flags))
-TWIN(POINT_PERMISSIONS, int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
-TWIN(POINT_MAKE_DIRECTORY, int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
-TWIN(POINT_REMOVE, int, -1, unlinkat, (int directory, const char *name, int flags),
+WRAP_CALL(POINT_STAT, int, -1, fstatvfs64, (int fd, struct statvfs64 *status), (fd, status))
+WRAP_CALL(POINT_TRUNCATE, int, -1, ftruncate64, (int fd, off_t nbytes), (fd, nbytes))
+WRAP_CALL(POINT_SYNC, int, -1, fsync, (int fd), (fd))
+WRAP_CALL(POINT_LINK, int, -1, linkat, (int from, const char *name, int to, const char *new_name, int flags),
+	(from, name, to, new_name, flags))
+WRAP_CALL(POINT_RENAME, int, -1, renameat, (int from, const char *name, int to, const char *new_name),
+	(from, name, to, new_name))
+WRAP_CALL(POINT_RENAME, int, -1, renameat2,
+	(int from, const char *name, int to, const char *new_name, unsigned flags),
+	(from, name, to, new_name, flags))
+WRAP_CALL(POINT_PERMISSIONS, int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
+WRAP_CALL(POINT_MKDIR, int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
+WRAP_CALL(POINT_UNLINK, int, -1, unlinkat, (int directory, const char *name, int flags),
 	(directory, name, flags))
-TWIN(POINT_LOCK, int, -1, flock, (int fd, int operation), (fd, operation))
+WRAP_CALL(POINT_LOCK, int, -1, flock, (int fd, int operation), (fd, operation))
 /* clang-format on */

@@ -10,25 +10,25 @@
 
 static bool is_cold, may_be_passed;
 
-void points_set_page_cache(bool cold, bool may_pass)
+void fault_points_set_page_cache(bool cold, bool may_pass)
 {
 	is_cold = cold;
 	may_be_passed = may_pass;
 }
 
-enum page_cache_use __real_page_cache_use(const struct job *job, uint64_t nbytes);
-enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes);
-enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes)
+enum cache_policy __real_cache_policy_choose(const struct job *job, uint64_t nbytes);
+enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes);
+enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes)
 {
-	return may_be_passed ? PAGE_CACHE_MAY_HOLD : __real_page_cache_use(job, nbytes);
+	return may_be_passed ? CACHE_ADAPTIVE : __real_cache_policy_choose(job, nbytes);
 }
 
-enum way __real_ways_choose(struct ways *ways, unsigned possible);
-enum way __wrap_ways_choose(struct ways *ways, unsigned possible);
-enum way __wrap_ways_choose(struct ways *ways, unsigned possible)
+enum adaptive_method __real_adaptive_choose(struct adaptive *ways, unsigned possible);
+enum adaptive_method __wrap_adaptive_choose(struct adaptive *ways, unsigned possible);
+enum adaptive_method __wrap_adaptive_choose(struct adaptive *ways, unsigned possible)
 {
-	return may_be_passed && possible & WAYS_OTHER ? WAY_OTHER :
-							__real_ways_choose(ways, possible);
+	return may_be_passed && possible & METHOD_MASK_SECOND ? METHOD_SECOND :
+							__real_adaptive_choose(ways, possible);
 }
 
 bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);

@@ -19,11 +19,11 @@
 #endif
 
 
-TWIN(POINT_EVENT, int, -1, eventfd, (unsigned count, int flags), (count, flags))
+WRAP_CALL(POINT_EVENTFD, int, -1, eventfd, (unsigned count, int flags), (count, flags))
 
 /* --- Streams --- */
 
-TWIN(POINT_STREAM, FILE *, NULL, fopen64, (const char *path, const char *mode), (path, mode))
+WRAP_CALL(POINT_STREAM, FILE *, NULL, fopen64, (const char *path, const char *mode), (path, mode))
 
 int __real_fclose(FILE *stream);
 int __wrap_fclose(FILE *stream);
@@ -31,25 +31,25 @@ int __wrap_fclose(FILE *stream)
 {
 	const int r = __real_fclose(stream);
 
-	return point_fails(POINT_STREAM) ? EOF : r;
+	return fault_point_fails(POINT_STREAM) ? EOF : r;
 }
 
 /* --- Memory --- */
 
 /* clang-format off */
-TWIN(POINT_ALLOCATION, void *, NULL, malloc, (size_t nbytes), (nbytes))
-TWIN(POINT_ALLOCATION, void *, NULL, calloc, (size_t n, size_t nbytes), (n, nbytes))
-TWIN(POINT_ALLOCATION, void *, NULL, realloc, (void *memory, size_t nbytes), (memory, nbytes))
-TWIN(POINT_ALLOCATION, void *, NULL, reallocarray, (void *memory, size_t n, size_t nbytes),
+WRAP_CALL(POINT_ALLOCATION, void *, NULL, malloc, (size_t nbytes), (nbytes))
+WRAP_CALL(POINT_ALLOCATION, void *, NULL, calloc, (size_t n, size_t nbytes), (n, nbytes))
+WRAP_CALL(POINT_ALLOCATION, void *, NULL, realloc, (void *memory, size_t nbytes), (memory, nbytes))
+WRAP_CALL(POINT_ALLOCATION, void *, NULL, reallocarray, (void *memory, size_t n, size_t nbytes),
 	(memory, n, nbytes))
-TWIN(POINT_ALLOCATION, void *, NULL, aligned_alloc, (size_t alignment, size_t nbytes),
+WRAP_CALL(POINT_ALLOCATION, void *, NULL, aligned_alloc, (size_t alignment, size_t nbytes),
 	(alignment, nbytes))
-TWIN(POINT_ALLOCATION, char *, NULL, strdup, (const char *text), (text))
-TWIN(POINT_ALLOCATION, FILE *, NULL, open_memstream, (char **ret_text, size_t *ret_nbytes),
+WRAP_CALL(POINT_ALLOCATION, char *, NULL, strdup, (const char *text), (text))
+WRAP_CALL(POINT_ALLOCATION, FILE *, NULL, open_memstream, (char **ret_text, size_t *ret_nbytes),
 	(ret_text, ret_nbytes))
-TWIN(POINT_ALLOCATION, ZSTD_CCtx *, NULL, ZSTD_createCCtx, (void), ())
-TWIN(POINT_ALLOCATION, ZSTD_DCtx *, NULL, ZSTD_createDCtx, (void), ())
-TWIN(POINT_ALLOCATION, ZSTD_DStream *, NULL, ZSTD_createDStream, (void), ())
+WRAP_CALL(POINT_ALLOCATION, ZSTD_CCtx *, NULL, ZSTD_createCCtx, (void), ())
+WRAP_CALL(POINT_ALLOCATION, ZSTD_DCtx *, NULL, ZSTD_createDCtx, (void), ())
+WRAP_CALL(POINT_ALLOCATION, ZSTD_DStream *, NULL, ZSTD_createDStream, (void), ())
 /* clang-format on */
 
 int __wrap_asprintf(char **ret_text, const char *format, ...);
@@ -58,7 +58,7 @@ int __wrap_asprintf(char **ret_text, const char *format, ...)
 	va_list arguments;
 	int n;
 
-	if (point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
+	if (fault_point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
 		return -1;
 	va_start(arguments, format);
 	n = vasprintf(ret_text, format, arguments);
@@ -67,7 +67,7 @@ int __wrap_asprintf(char **ret_text, const char *format, ...)
 }
 
 /* Parts of a mapping can go alone: pages are what counts. */
-static int pages(size_t nbytes)
+static int count_pages(size_t nbytes)
 {
 	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -78,9 +78,9 @@ void *__real_mmap64(void *address, size_t nbytes, int protection, int flags, int
 void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset)
 {
-	if (point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
+	if (fault_point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
 		return (void *)-1;
-	points_gave(THING_MAPPED_PAGE, pages(nbytes));
+	fault_points_count_resource(RESOURCE_MAPPED_PAGE, count_pages(nbytes));
 	return __real_mmap64(address, nbytes, protection, flags, fd, offset);
 }
 
@@ -88,7 +88,7 @@ int __real_munmap(void *address, size_t nbytes);
 int __wrap_munmap(void *address, size_t nbytes);
 int __wrap_munmap(void *address, size_t nbytes)
 {
-	points_gave(THING_MAPPED_PAGE, -pages(nbytes));
+	fault_points_count_resource(RESOURCE_MAPPED_PAGE, -count_pages(nbytes));
 	return __real_munmap(address, nbytes);
 }
 
@@ -98,14 +98,14 @@ int __wrap_madvise(void *address, size_t nbytes, int advice);
 int __wrap_madvise(void *address, size_t nbytes, int advice)
 {
 	return advice == MADV_POPULATE_WRITE &&
-			       point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)) ?
+			       fault_point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)) ?
 		       -1 :
 		       __real_madvise(address, nbytes, advice);
 }
 
 /* --- Threads --- */
 
-static _Thread_local bool is_starting; /* thread_start() is at it, and counts */
+static _Thread_local bool in_thread_start; /* thread_start() is at it, and counts */
 
 int __real_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
 			pthread_t *ret_thread);
@@ -116,12 +116,12 @@ int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbyte
 {
 	int r;
 
-	if (point_fails_at(POINT_THREAD, __builtin_return_address(0)))
+	if (fault_point_fails_at(POINT_THREAD, __builtin_return_address(0)))
 		return -errno;
-	is_starting = true;
+	in_thread_start = true;
 	r = __real_thread_start(run, argument, stack_nbytes, ret_thread);
-	is_starting = false;
-	points_gave(THING_THREAD, r == 0);
+	in_thread_start = false;
+	fault_points_count_resource(RESOURCE_THREAD, r == 0);
 	return r;
 }
 
@@ -135,11 +135,11 @@ int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
 {
 	int r;
 
-	if (!is_starting && point_fails_at(POINT_THREAD, __builtin_return_address(0)))
+	if (!in_thread_start && fault_point_fails_at(POINT_THREAD, __builtin_return_address(0)))
 		return errno;
 	r = __real_pthread_create(ret_thread, attributes, run, argument);
-	if (!is_starting)
-		points_gave(THING_THREAD, r == 0);
+	if (!in_thread_start)
+		fault_points_count_resource(RESOURCE_THREAD, r == 0);
 	return r;
 }
 
@@ -149,6 +149,6 @@ int __wrap_pthread_join(pthread_t thread, void **ret_value)
 {
 	const int r = __real_pthread_join(thread, ret_value);
 
-	points_gave(THING_THREAD, -(r == 0));
+	fault_points_count_resource(RESOURCE_THREAD, -(r == 0));
 	return r;
 }

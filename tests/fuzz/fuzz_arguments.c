@@ -16,35 +16,35 @@
 #include "tests/support/captured_messages.h"
 #include "tests/support/final_options.h"
 
-enum { MOST_WORDS = 32 };
+enum { MAX_FUZZ_WORDS = 32 };
 
-static void check(bool holds)
+static void check(bool condition)
 {
-	if (!holds)
+	if (!condition)
 		abort();
 }
 
-static void check_plain(const struct layout *layout, const unsigned char *records, size_t n)
+static void check_key_only(const struct layout *layout, const unsigned char *records, size_t n)
 {
 	const size_t nbytes = layout->record_nbytes;
-	unsigned char *back = malloc(nbytes);
+	unsigned char *decoded = malloc(nbytes);
 
-	check(back != NULL);
+	check(decoded != NULL);
 	for (size_t i = 0; i < n; i++) {
-		layout_decode(layout, layout_encode(layout, records + i * nbytes), back);
-		check(memcmp(back, records + i * nbytes, nbytes) == 0);
+		layout_decode(layout, layout_encode(layout, records + i * nbytes), decoded);
+		check(memcmp(decoded, records + i * nbytes, nbytes) == 0);
 	}
-	free(back);
+	free(decoded);
 }
 
 /* The first 16 bytes of a normalised key as a number. */
-static code_t first_bytes(const unsigned char *key, size_t nbytes)
+static encoded_key_t make_key_prefix(const unsigned char *key, size_t nbytes)
 {
-	code_t code = 0;
+	encoded_key_t prefix = 0;
 
 	for (size_t i = 0; i < 16; i++)
-		code = code << 8 | (i < nbytes ? key[i] : 0);
-	return code;
+		prefix = prefix << 8 | (i < nbytes ? key[i] : 0);
+	return prefix;
 }
 
 static void check_records(const struct layout *layout, const unsigned char *records, size_t n)
@@ -56,10 +56,10 @@ static void check_records(const struct layout *layout, const unsigned char *reco
 	for (size_t i = 0; i < n; i++) {
 		const unsigned char *record = records + i * layout->record_nbytes;
 
-		layout_normalise(&layout->record_keys, record, key);
+		layout_normalise_key(&layout->record_keys, record, key);
 		check(layout_key_prefix(&layout->record_keys, record) ==
-		      first_bytes(key, key_nbytes));
-		layout_make_item(layout, record, i, item);
+		      make_key_prefix(key, key_nbytes));
+		layout_project_record(layout, record, i, item);
 		check(layout_item_count(layout, item) == 1);
 		layout_item_hash(layout, item);
 	}
@@ -81,8 +81,8 @@ static void check_layout(const struct options *options, const unsigned char *dat
 	records = malloc(n * layout.record_nbytes + 1); /* with an end that the sanitizer knows */
 	check(records != NULL);
 	memcpy(records, data, n * layout.record_nbytes);
-	if (layout.kind == LAYOUT_CODES)
-		check_plain(&layout, records, n);
+	if (layout.kind == LAYOUT_KEY_ONLY)
+		check_key_only(&layout, records, n);
 	else
 		check_records(&layout, records, n);
 	free(records);
@@ -90,12 +90,12 @@ static void check_layout(const struct options *options, const unsigned char *dat
 }
 
 /* Split the words off. Returns where the records begin. */
-static size_t split(char *data, size_t nbytes, int *ret_argc, char **argv)
+static size_t split_words(char *data, size_t nbytes, int *ret_argc, char **argv)
 {
 	size_t i = 0;
 
 	*ret_argc = 1;
-	while (i < nbytes && data[i] && *ret_argc < MOST_WORDS) {
+	while (i < nbytes && data[i] && *ret_argc < MAX_FUZZ_WORDS) {
 		argv[(*ret_argc)++] = data + i;
 		i += strlen(data + i) + 1;
 	}
@@ -115,23 +115,23 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
-	char *argv[MOST_WORDS + 1] = { "gsort" };
+	char *argv[MAX_FUZZ_WORDS + 1] = { "gsort" };
 	char *copy = malloc(nbytes + 2);
 	struct options options;
-	size_t rest;
+	size_t records_offset;
 	int argc, r;
 
 	check(copy != NULL);
 	memcpy(copy, data, nbytes);
 	copy[nbytes] = copy[nbytes + 1] = '\0';
-	rest = split(copy, nbytes, &argc, argv);
-	messages_reset(true);
-	r = parse_settled(argc, argv, &options);
+	records_offset = split_words(copy, nbytes, &argc, argv);
+	captured_messages_reset(true);
+	r = parse_final_options(argc, argv, &options);
 	if (r < 0) {
-		check(messages_failed() && *messages_last());
+		check(captured_messages_has_error() && *captured_messages_error());
 	} else if (r == 0) {
-		check(!messages_failed());
-		check_layout(&options, data + rest, nbytes - rest);
+		check(!captured_messages_has_error());
+		check_layout(&options, data + records_offset, nbytes - records_offset);
 		options_free(&options);
 	}
 	free(copy);

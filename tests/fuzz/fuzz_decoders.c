@@ -19,20 +19,20 @@
 #include "src/record/delta_pack.h"
 #include "tests/support/captured_messages.h"
 
-enum { MOST_CONTENT_NBYTES = 1 << 20 };
+enum { MAX_FUZZ_CONTENT_NBYTES = 1 << 20 };
 
 /* What is decoded can be encoded, and comes back. */
-static void check_round_trip(const void *codes, size_t n, uint32_t nbytes)
+static void check_round_trip(const void *keys, size_t n, uint32_t nbytes)
 {
-	const size_t room = n * nbytes * 2 + 1024;
-	unsigned char *stored = malloc(room), *back = malloc(n * nbytes + 1);
-	const size_t stored_nbytes = delta_encode(codes, n, nbytes, stored, room);
+	const size_t capacity = n * nbytes * 2 + 1024;
+	unsigned char *encoded = malloc(capacity), *decoded = malloc(n * nbytes + 1);
+	const size_t encoded_nbytes = delta_encode(keys, n, nbytes, encoded, capacity);
 
-	if (stored_nbytes == 0 || delta_decode(stored, stored_nbytes, back, n, nbytes) < 0 ||
-	    memcmp(codes, back, n * nbytes) != 0)
+	if (encoded_nbytes == 0 || delta_decode(encoded, encoded_nbytes, decoded, n, nbytes) < 0 ||
+	    memcmp(keys, decoded, n * nbytes) != 0)
 		abort();
-	free(stored);
-	free(back);
+	free(encoded);
+	free(decoded);
 }
 
 static void fuzz_block(enum codec_id codec, uint32_t item_nbytes, size_t n,
@@ -62,12 +62,12 @@ static struct file open_data(const unsigned char *data, size_t nbytes)
 
 static void fuzz_stream(const struct file *file)
 {
-	unsigned char *content = malloc(MOST_CONTENT_NBYTES);
+	unsigned char *content = malloc(MAX_FUZZ_CONTENT_NBYTES);
 	struct zst_stream *stream;
 	size_t nbytes;
 
-	if (zst_stream_open("fuzz", content, 0, ZST_USUAL_WINDOW_NBYTES, &stream) == 0) {
-		zst_stream_read(stream, file, -1, content, MOST_CONTENT_NBYTES, &nbytes);
+	if (zst_stream_open("fuzz", content, 0, ZST_DEFAULT_WINDOW_NBYTES, &stream) == 0) {
+		zst_stream_read(stream, file, -1, content, MAX_FUZZ_CONTENT_NBYTES, &nbytes);
 		zst_stream_close(stream);
 	}
 	free(content);
@@ -75,7 +75,7 @@ static void fuzz_stream(const struct file *file)
 
 static void fuzz_index(const struct file *file, size_t nbytes)
 {
-	unsigned char *content = malloc(MOST_CONTENT_NBYTES);
+	unsigned char *content = malloc(MAX_FUZZ_CONTENT_NBYTES);
 	struct codec_pool contexts;
 	struct zst_reader *reader;
 	struct zst_index index;
@@ -84,8 +84,8 @@ static void fuzz_index(const struct file *file, size_t nbytes)
 	if (zst_index_read(file, 0, nbytes, &index) == 0) {
 		uint64_t n = zst_index_total_nbytes(&index);
 
-		n = n < MOST_CONTENT_NBYTES ? n : MOST_CONTENT_NBYTES;
-		if (zst_index_most_nbytes(&index) > ZST_READER_MOST_NBYTES)
+		n = n < MAX_FUZZ_CONTENT_NBYTES ? n : MAX_FUZZ_CONTENT_NBYTES;
+		if (zst_index_max_content_nbytes(&index) > ZST_READER_MAX_FRAME_NBYTES)
 			zst_index_free(&index);
 		else if (zst_reader_open("fuzz", index, 0, &contexts, &reader) == 0) {
 			zst_reader_read_at(reader, file, n / 2, content, n - n / 2);
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
 	struct file file;
 
-	messages_reset(true);
+	captured_messages_reset(true);
 	if (nbytes < 3)
 		return 0;
 	switch (data[0] % 4) {

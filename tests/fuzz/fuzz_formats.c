@@ -16,86 +16,86 @@
 
 enum { IS_PIPE = 1, IS_CONTENT = 2, IS_UNTYPED = 4, HAS_HEADER = 8 };
 
-struct bytes {
+struct fuzz_input {
 	const unsigned char *data;
 	size_t nbytes;
 };
 
-static void check(bool holds)
+static void check(bool condition)
 {
-	if (!holds)
+	if (!condition)
 		abort();
 }
 
 static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 {
-	const struct bytes *bytes = context;
+	const struct fuzz_input *input = context;
 
-	check(offset + nbytes <= bytes->nbytes);
-	memcpy(buffer, bytes->data + offset, nbytes);
+	check(offset + nbytes <= input->nbytes);
+	memcpy(buffer, input->data + offset, nbytes);
 	return 0;
 }
 
 static void check_refusal(const struct format *format, const struct format_view *view,
 			  const struct format_rules *rules)
 {
-	messages_reset(true);
+	captured_messages_reset(true);
 	check(format_refuse(format, view, rules, "a name", "a name") < 0);
-	check(strncmp(messages_last(), "a name: ", 8) == 0);
-	for (const char *at = messages_last(); *at; at++)
+	check(strncmp(captured_messages_error(), "a name: ", 8) == 0);
+	for (const char *at = captured_messages_error(); *at; at++)
 		check(*at >= ' ' && *at <= '~');
 }
 
 /* A header of numpy is understood or refused, and what is understood can be written. */
-static void check_npy(const struct bytes *bytes)
+static void check_npy(const struct fuzz_input *input)
 {
-	struct header_wish wish = { .count = true, .keys_only = true };
-	struct header header;
+	struct output_header_params params = { .count = true, .keys_only = true };
+	struct output_header header;
 	struct key *keys;
 	uint64_t nbytes;
 	struct npy npy;
 
-	if (!npy_recognise(bytes->data, bytes->nbytes, &nbytes) || nbytes > bytes->nbytes)
+	if (!npy_parse_prefix(input->data, input->nbytes, &nbytes) || nbytes > input->nbytes)
 		return;
-	if (npy_parse(bytes->data, nbytes, "a name", &npy) == 0 &&
-	    fields_choose(&npy.fields, NULL, 0, "a name", &keys, &wish.n_keys) == 0) {
-		wish.keys = keys;
-		check(npy_make_header(&npy, &wish, &header) == 0);
-		header_set_count(&header, UINT64_MAX);
-		header_free(&header);
+	if (npy_parse(input->data, nbytes, "a name", &npy) == 0 &&
+	    schema_resolve_keys(&npy.fields, NULL, 0, "a name", &keys, &params.n_keys) == 0) {
+		params.keys = keys;
+		check(npy_make_header(&npy, &params, &header) == 0);
+		output_header_set_count(&header, UINT64_MAX);
+		output_header_free(&header);
 		free(keys);
 	}
 	npy_free(&npy);
 }
 
-static void check_formats(const struct bytes *bytes, unsigned known)
+static void check_formats(const struct fuzz_input *input, unsigned flags)
 {
-	const bool is_pipe = known & IS_PIPE;
-	struct format_rules rules = { .skip_nbytes = known & HAS_HEADER ? 128 : 0,
-				      .is_untyped = known & IS_UNTYPED };
+	const bool is_pipe = flags & IS_PIPE;
+	struct format_rules rules = { .skip_nbytes = flags & HAS_HEADER ? 128 : 0,
+				      .is_untyped = flags & IS_UNTYPED };
 	const struct format_view view = {
-		.head = bytes->data,
-		.n_head = bytes->nbytes < FORMAT_HEAD_NBYTES ? bytes->nbytes : FORMAT_HEAD_NBYTES,
-		.nbytes = is_pipe ? FORMAT_SIZE_UNKNOWN : bytes->nbytes,
-		.is_content = known & IS_CONTENT,
-		.context = (void *)bytes,
+		.head = input->data,
+		.head_nbytes = input->nbytes < FORMAT_HEAD_NBYTES ? input->nbytes : FORMAT_HEAD_NBYTES,
+		.nbytes = is_pipe ? FORMAT_SIZE_UNKNOWN : input->nbytes,
+		.is_decompressed = flags & IS_CONTENT,
+		.context = (void *)input,
 		.read_at = is_pipe ? NULL : read_at,
 	};
 	const struct format *format;
 
-	check(format_recognise(&view, &rules, &format) == 0);
+	check(format_detect(&view, &rules, &format) == 0);
 	if (format)
 		check_refusal(format, &view, &rules);
-	check_npy(bytes);
-	rules.choice = FORMAT_RAW;
-	check(format_recognise(&view, &rules, &format) == 0 && !format);
+	check_npy(input);
+	rules.mode = FORMAT_RAW;
+	check(format_detect(&view, &rules, &format) == 0 && !format);
 }
 
-static void check_content(const struct bytes *bytes)
+static void check_content(const struct fuzz_input *input)
 {
 	unsigned char *content = malloc(FORMAT_HEAD_NBYTES);
 
-	check(content && zst_frame_begin_content(bytes->data, bytes->nbytes, content,
+	check(content && zst_frame_preview(input->data, input->nbytes, content,
 						 FORMAT_HEAD_NBYTES) <= FORMAT_HEAD_NBYTES);
 	free(content);
 }
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
-	struct bytes bytes;
+	struct fuzz_input input;
 	unsigned char *copy;
 
 	if (nbytes < 1)
@@ -112,9 +112,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 	copy = malloc(nbytes); /* with an end that the sanitizer knows */
 	check(copy != NULL);
 	memcpy(copy, data + 1, nbytes - 1);
-	bytes = (struct bytes){ copy, nbytes - 1 };
-	check_formats(&bytes, data[0]);
-	check_content(&bytes);
+	input = (struct fuzz_input){ copy, nbytes - 1 };
+	check_formats(&input, data[0]);
+	check_content(&input);
 	free(copy);
 	return 0;
 }

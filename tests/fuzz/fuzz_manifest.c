@@ -11,14 +11,14 @@
 #include "src/checkpoint/manifest_records.h"
 #include "tests/support/captured_messages.h"
 
-static void check(bool holds)
+static void check(bool condition)
 {
-	if (!holds)
+	if (!condition)
 		abort();
 }
 
 /* An aligned copy that ends where the sanitizer knows. */
-static void *copy_of(const unsigned char *data, size_t nbytes)
+static void *copy_bytes(const unsigned char *data, size_t nbytes)
 {
 	void *copy = malloc(nbytes + 1);
 
@@ -48,7 +48,7 @@ static void check_state(const struct checkpoint_state *state)
 static void fuzz_bytes(const unsigned char *data, size_t nbytes)
 {
 	struct checkpoint_state state = { 0 };
-	void *copy = copy_of(data, nbytes);
+	void *copy = copy_bytes(data, nbytes);
 	uint64_t end;
 
 	if (manifest_parse(copy, nbytes, checkpoint_state_visit, &state, &end) == 0)
@@ -69,7 +69,7 @@ static void fuzz_records(const unsigned char *data, size_t nbytes)
 
 		data += 3, nbytes -= 3;
 		record.nbytes = record.nbytes < nbytes ? record.nbytes : nbytes;
-		payload = copy_of(data, record.nbytes);
+		payload = copy_bytes(data, record.nbytes);
 		record.payload = payload;
 		r = checkpoint_state_visit(&state, &record);
 		data += record.nbytes, nbytes -= record.nbytes;
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
-	messages_reset(true);
+	captured_messages_reset(true);
 	fuzz_bytes(data, nbytes);
 	fuzz_records(data, nbytes);
 	return 0;

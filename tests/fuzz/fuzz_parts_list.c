@@ -10,36 +10,36 @@
 #include "io/input/part_manifest.h"
 #include "tests/support/captured_messages.h"
 
-static void check(bool holds)
+static void check(bool condition)
 {
-	if (!holds)
+	if (!condition)
 		abort();
 }
 
-static void check_list(const struct parts_list *list)
+static void check_manifest(const struct part_manifest *manifest)
 {
 	uint64_t n_records = 0;
 
-	check(list->n_parts > 0 && list->record_nbytes > 0);
-	for (uint32_t i = 0; i < list->n_keys; i++)
-		check(list->keys[i].nbytes > 0 &&
-		      list->keys[i].offset + list->keys[i].nbytes <= list->record_nbytes);
-	for (size_t i = 0; i < list->n_parts; i++) {
-		check(parts_list_can_name(list->parts[i].name));
-		n_records += list->parts[i].n_records;
+	check(manifest->n_parts > 0 && manifest->record_nbytes > 0);
+	for (uint32_t i = 0; i < manifest->n_keys; i++)
+		check(manifest->keys[i].nbytes > 0 &&
+		      manifest->keys[i].offset + manifest->keys[i].nbytes <= manifest->record_nbytes);
+	for (size_t i = 0; i < manifest->n_parts; i++) {
+		check(part_manifest_is_valid_name(manifest->parts[i].name));
+		n_records += manifest->parts[i].n_records;
 	}
-	check(n_records == list->n_records);
+	check(n_records == manifest->n_records);
 }
 
-static void check_again(const struct parts_list *list)
+static void check_round_trip(const struct part_manifest *manifest)
 {
-	struct parts_list again;
+	struct part_manifest reparsed;
 	char *text;
 
-	check(parts_list_format(list, &text) == 0 && parts_list_begins(text, strlen(text)));
-	check(parts_list_parse(text, strlen(text), "fuzz", &again) == 0);
-	check(again.n_parts == list->n_parts && again.n_keys == list->n_keys);
-	parts_list_free(&again);
+	check(part_manifest_format(manifest, &text) == 0 && part_manifest_detect(text, strlen(text)));
+	check(part_manifest_parse(text, strlen(text), "fuzz", &reparsed) == 0);
+	check(reparsed.n_parts == manifest->n_parts && reparsed.n_keys == manifest->n_keys);
+	part_manifest_free(&reparsed);
 	free(text);
 }
 
@@ -47,18 +47,18 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
-	struct parts_list list;
+	struct part_manifest manifest;
 	char *text = malloc(nbytes + 1); /* ends where the sanitizer knows */
 
 	check(text != NULL);
 	memcpy(text, data, nbytes);
-	messages_reset(true);
-	parts_list_begins(text, nbytes);
-	if (parts_list_parse(text, nbytes, "fuzz", &list) == 0) {
-		check_list(&list);
-		check_again(&list);
+	captured_messages_reset(true);
+	part_manifest_detect(text, nbytes);
+	if (part_manifest_parse(text, nbytes, "fuzz", &manifest) == 0) {
+		check_manifest(&manifest);
+		check_round_trip(&manifest);
 	}
-	parts_list_free(&list);
+	part_manifest_free(&manifest);
 	free(text);
 	return 0;
 }

@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
-	const char *broken = try_plan(data, nbytes);
+	const char *defect = find_fuzzed_plan_defect(data, nbytes);
 
-	if (broken) {
-		fprintf(stderr, "%s\n", broken);
+	if (defect) {
+		fprintf(stderr, "%s\n", defect);
 		abort();
 	}
 	return 0;

@@ -41,11 +41,11 @@ static const struct record_set record_sets[] = {
 	{ { 17, { "2:u32" }, 0 }, RECORDS_RANDOM, 60, false },
 	/* Refining: some ties, and where keys agree for long. */
 	{ { 70, { "33:b17" }, 0 }, RECORDS_BITS, 100, false },
-	{ { 64, { "0:b64" }, 0 }, RECORDS_ALIKE, 90, true },
+	{ { 64, { "0:b64" }, 0 }, RECORDS_NEARLY_EQUAL, 90, true },
 	{ { 100, { "0:b100:r" }, 0 }, RECORDS_TWO, 200, false },
 	{ { 24, { "4:f32be:r", "16:f64", "0:b20" }, 0 }, RECORDS_EQUAL, 80, false },
 	/* Items that are not staged. */
-	{ { 1000, { "900:b20", "0:u32" }, 0 }, RECORDS_ALIKE, 40, true },
+	{ { 1000, { "900:b20", "0:u32" }, 0 }, RECORDS_NEARLY_EQUAL, 40, true },
 	{ { 1040, { "0:b1000" }, 0 }, RECORDS_TWO, 20, false },
 	/* Numbers that are equal and not the same, and what is none. */
 	{ { 12, { "5:f32be:n:r" }, 0 }, RECORDS_EXTREME, 200, false },
@@ -63,12 +63,12 @@ static const struct record_set record_sets[] = {
 /* clang-format on */
 
 /* Plain keys: blocks that shrink, and some that do not. */
-static const struct code_set {
+static const struct key_set {
 	const char *type;
 	enum gen_dist dist;
 	uint64_t n;
-} code_sets[] = {
-	{ "u32", GEN_RANDOM, 700 },  { "u64", GEN_FEW, 1100 }, { "f64", GEN_RANDOM, 40 },
+} key_sets[] = {
+	{ "u32", GEN_RANDOM, 700 },  { "u64", GEN_HUNDRED_KEYS, 1100 }, { "f64", GEN_RANDOM, 40 },
 	{ "u128", GEN_RANDOM, 600 }, { "u32", GEN_EQUAL, 0 },
 };
 
@@ -88,10 +88,10 @@ static void check_record_sets(struct check *check)
 	check->records = NULL;
 }
 
-static void check_code_sets(struct check *check)
+static void check_key_sets(struct check *check)
 {
-	for (unsigned i = 0; i < sizeof code_sets / sizeof code_sets[0]; i++) {
-		const struct code_set *set = &code_sets[i];
+	for (unsigned i = 0; i < sizeof key_sets / sizeof key_sets[0]; i++) {
+		const struct key_set *set = &key_sets[i];
 		struct data data;
 
 		data_make(check->reference, set->type, false, set->n, set->dist, &data);
@@ -129,7 +129,7 @@ int main(void)
 	}
 	subject_must(subject_open(&backend_cuda, 1, &check.subject), "open");
 	check_record_sets(&check);
-	check_code_sets(&check);
+	check_key_sets(&check);
 	check_large_result(&check);
 	array_free(&check.subject, &check.in);
 	array_free(&check.subject, &check.out);

@@ -10,15 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is there a device? If not, *ret_why says why. */
-bool device_usable(const char **ret_why);
+/* Is there a device? If not, *ret_reason says why. */
+bool kernel_memory_is_available(const char **ret_reason);
 
-void *device_alloc(size_t nbytes); /* filled with 0xa5 */
-void device_free(void *memory, size_t nbytes);
-void device_write(void *to, const void *from, size_t nbytes);
+void *kernel_memory_alloc(size_t nbytes); /* filled with 0xa5 */
+void kernel_memory_free(void *memory, size_t nbytes);
+void kernel_memory_write(void *to, const void *from, size_t nbytes);
 
 /* Waits for what has been queued. */
-void device_read(void *to, const void *from, size_t nbytes);
+void kernel_memory_read(void *to, const void *from, size_t nbytes);
 
 /* Does the device run at hardware speed, so that tests may use long inputs? */
 bool device_is_fast(void);

@@ -7,29 +7,29 @@
 
 #include "tests/support/guarded.h"
 
-bool device_usable(const char **ret_why)
+bool kernel_memory_is_available(const char **ret_reason)
 {
-	(void)ret_why;
+	(void)ret_reason;
 	return true;
 }
 
-void *device_alloc(size_t nbytes)
+void *kernel_memory_alloc(size_t nbytes)
 {
 	return guarded_alloc(nbytes);
 }
 
-void device_free(void *memory, size_t nbytes)
+void kernel_memory_free(void *memory, size_t nbytes)
 {
 	guarded_free(memory, nbytes);
 }
 
-void device_write(void *to, const void *from, size_t nbytes)
+void kernel_memory_write(void *to, const void *from, size_t nbytes)
 {
 	if (nbytes)
 		memcpy(to, from, nbytes);
 }
 
-void device_read(void *to, const void *from, size_t nbytes)
+void kernel_memory_read(void *to, const void *from, size_t nbytes)
 {
 	if (nbytes)
 		memcpy(to, from, nbytes);

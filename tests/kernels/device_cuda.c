@@ -16,16 +16,16 @@ static void check(cudaError_t error, const char *what)
 	abort();
 }
 
-bool device_usable(const char **ret_why)
+bool kernel_memory_is_available(const char **ret_reason)
 {
 	int n = 0;
 	const cudaError_t error = cudaGetDeviceCount(&n);
 
-	*ret_why = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
+	*ret_reason = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
 	return error == cudaSuccess && n > 0;
 }
 
-void *device_alloc(size_t nbytes)
+void *kernel_memory_alloc(size_t nbytes)
 {
 	void *memory;
 
@@ -34,18 +34,18 @@ void *device_alloc(size_t nbytes)
 	return memory;
 }
 
-void device_free(void *memory, size_t nbytes)
+void kernel_memory_free(void *memory, size_t nbytes)
 {
 	(void)nbytes;
 	check(cudaFree(memory), "cudaFree");
 }
 
-void device_write(void *to, const void *from, size_t nbytes)
+void kernel_memory_write(void *to, const void *from, size_t nbytes)
 {
 	check(cudaMemcpy(to, from, nbytes, cudaMemcpyHostToDevice), "upload");
 }
 
-void device_read(void *to, const void *from, size_t nbytes)
+void kernel_memory_read(void *to, const void *from, size_t nbytes)
 {
 	check(cudaDeviceSynchronize(), "kernels");
 	check(cudaMemcpy(to, from, nbytes, cudaMemcpyDeviceToHost), "download");

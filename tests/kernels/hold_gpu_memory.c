@@ -9,20 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_AT_ONCE_NBYTES = 1 << 30, LEAST_AT_ONCE_NBYTES = 2 << 20 };
+enum { MAX_STEP_NBYTES = 1 << 30, MIN_STEP_NBYTES = 2 << 20 };
 
 int main(int argc, char **argv)
 {
 	char *end = NULL;
 	const size_t left_nbytes = argc == 2 ? strtoull(argv[1], &end, 10) << 20 : 0;
-	size_t free_nbytes = 0, total_nbytes, nbytes = MOST_AT_ONCE_NBYTES;
+	size_t free_nbytes = 0, total_nbytes, nbytes = MAX_STEP_NBYTES;
 	void *memory;
 
 	if (!end || end == argv[1] || *end) {
 		fprintf(stderr, "usage: hold_gpu_memory MIB\n");
 		return 2;
 	}
-	while (nbytes >= LEAST_AT_ONCE_NBYTES) {
+	while (nbytes >= MIN_STEP_NBYTES) {
 		if (cudaMemGetInfo(&free_nbytes, &total_nbytes) != cudaSuccess)
 			return 1;
 		if (free_nbytes < left_nbytes + nbytes || cudaMalloc(&memory, nbytes))

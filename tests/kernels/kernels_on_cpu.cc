@@ -10,7 +10,7 @@
 #define GSORT_TILE_16 64, 3, 1
 #define GSORT_TILE_16_IN_64K 64, 5, 1
 #define GSORT_FAN_IN_LOG2 3
-#define GSORT_SWEEP 64, 2
+#define GSORT_STREAM_PASS 64, 2
 #define GSORT_SPLIT 64, 8
 #define GSORT_ROWS 64, 2048, 1
 #define GSORT_SHORT_ROWS 64, 1, 2

@@ -26,7 +26,7 @@ extern "C" {
 /* The most that a block can have without asking for it. */
 static const size_t granted_nbytes = 48 << 10;
 
-struct need {
+struct launch_needs {
 	unsigned n_threads;
 	size_t shared_nbytes;
 	size_t asked_nbytes;   /* for the next launch */
@@ -35,8 +35,8 @@ struct need {
 
 static struct {
 	int architecture;
-	std::map<std::string, need> needs;
-} seen;
+	std::map<std::string, launch_needs> needs;
+} launches_seen;
 
 /* As the compiler calls it, or, of one that only its file knows, as it is written. */
 static std::string name_of(const void *kernel, const char *written)
@@ -53,7 +53,7 @@ template <class Kernel, class... Args>
 static void note(Kernel *kernel, const char *written, unsigned n_blocks, unsigned n_threads,
 		 size_t shared_nbytes, const Args &...)
 {
-	struct need *need = &seen.needs[name_of((const void *)kernel, written)];
+	struct launch_needs *need = &launches_seen.needs[name_of((const void *)kernel, written)];
 
 	assert_true(n_blocks > 0 && n_blocks < 1u << 31);
 	need->n_threads = max(need->n_threads, n_threads);
@@ -66,7 +66,7 @@ template <class Kernel>
 static cudaError_t note_attribute(Kernel *kernel, const char *written, int attribute, int value)
 {
 	if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize)
-		seen.needs[name_of((const void *)kernel, written)].asked_nbytes = (size_t)value;
+		launches_seen.needs[name_of((const void *)kernel, written)].asked_nbytes = (size_t)value;
 	return cudaSuccess;
 }
 
@@ -88,7 +88,7 @@ extern "C" cudaError_t cudaMemsetAsync(void *, int, size_t, CUstream_st *)
 
 extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
 {
-	attributes->ptxVersion = seen.architecture;
+	attributes->ptxVersion = launches_seen.architecture;
 	return cudaSuccess;
 }
 
@@ -132,12 +132,12 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, con
 alignas(256) static unsigned char memory[4096];
 static const uint64_t many = 1 << 24;
 
-static void launch_codes(uint32_t nbytes)
+static void launch_key_kernels(uint32_t nbytes)
 {
 	const kernel_slice slices[] = { { memory, many }, { memory, many }, { memory, 1 } };
 	const kernel_packed_block block = { memory, memory, 1000, 4096 };
-	decode_findings findings;
-	unique_findings left;
+	kernel_decode_result result;
+	kernel_unique_result left;
 	uint32_t numbers[4];
 	encode_task encode = {};
 	decode_task decode = {};
@@ -157,15 +157,15 @@ static void launch_codes(uint32_t nbytes)
 		decode.elements = decode.records = decode.scratch = memory;
 		unique.elements = unique.scratch = memory;
 		decode.map = unique.map = encode.map;
-		decode.findings = &findings;
-		unique.findings = &left;
+		decode.result = &result;
+		unique.result = &left;
 		assert_int_equal(launch_encode(&encode, NULL), 0);
 		assert_int_equal(launch_decode(&decode, NULL), 0);
 		assert_int_equal(launch_unique(&unique, NULL), 0);
 	}
-	pack.codes = pack.packed = pack.scratch = memory;
+	pack.elements = pack.packed = pack.scratch = memory;
 	pack.n = many;
-	pack.code_nbytes = unpack.code_nbytes = nbytes;
+	pack.element_nbytes = unpack.element_nbytes = nbytes;
 	pack.block_n = 4096;
 	pack.packed_nbytes = numbers;
 	unpack.blocks = &block;
@@ -179,22 +179,22 @@ static void launch_codes(uint32_t nbytes)
 static void launch_pairs()
 {
 	const kernel_slice slices[] = { { memory, many }, { memory, many } };
-	unmake_pairs_task unmake = {};
-	gather_findings findings;
+	unpack_pairs_task unmake = {};
+	kernel_gather_result result;
 	kernel_items items = {};
 
 	unmake.n = many;
-	unmake.findings = &findings;
+	unmake.result = &result;
 	assert_int_equal(launch_sort_pairs(memory, many, memory, NULL), 0);
 	assert_int_equal(launch_merge_pairs(slices, 2, memory, memory, NULL), 0);
 	assert_int_equal(launch_make_pairs(&items, &unmake.shape, many, memory, NULL, NULL), 0);
-	assert_int_equal(launch_unmake_pairs(&unmake, NULL), 0);
+	assert_int_equal(launch_unpack_pairs(&unmake, NULL), 0);
 }
 
 /* Items that are gathered as they are, and such as are kept, cut and counted. */
 static void launch_gathers(const kernel_items *items)
 {
-	gather_findings findings;
+	kernel_gather_result result;
 	gather_task task = {};
 
 	task.items = *items;
@@ -202,10 +202,10 @@ static void launch_gathers(const kernel_items *items)
 	task.element_nbytes = 8;
 	task.n = task.limit = many;
 	task.out_nbytes = items->item_nbytes;
-	task.findings = &findings;
+	task.result = &result;
 	assert_int_equal(launch_gather(&task, NULL), 0);
 	task.has_count = true;
-	task.firsts.equal = (const uint32_t *)(const void *)memory;
+	task.heads.equal = (const uint32_t *)(const void *)memory;
 	task.counts = (uint64_t *)(void *)memory;
 	assert_int_equal(launch_gather(&task, NULL), 0);
 }
@@ -215,34 +215,34 @@ static void launch_items(uint32_t item_nbytes)
 	const kernel_slice slice = { memory, many };
 	key_field field = {};
 	kernel_items items = {};
-	kernel_firsts firsts;
+	kernel_head_flags heads;
 
 	field.nbytes = 4;
 	items.item_nbytes = items.body_nbytes = item_nbytes;
 	items.keys = { &field, 1, 4 };
-	assert_int_equal(launch_view_items(&items, &slice, 1, memory, NULL), 0);
+	assert_int_equal(launch_prepare_items(&items, &slice, 1, memory, NULL), 0);
 	for (uint32_t nbytes = 8; nbytes <= 16; nbytes += 8) {
 		digest digest;
 
-		assert_int_equal(launch_index(&items, many, nbytes, memory, &digest, NULL), 0);
-		assert_int_equal(launch_index(&items, many, nbytes, memory, NULL, NULL), 0);
+		assert_int_equal(launch_make_elements(&items, many, nbytes, memory, &digest, NULL), 0);
+		assert_int_equal(launch_make_elements(&items, many, nbytes, memory, NULL, NULL), 0);
 		assert_int_equal(
-			launch_find_firsts(&items, memory, nbytes, many, memory, &firsts, NULL), 0);
+			launch_flag_heads(&items, memory, nbytes, many, memory, &heads, NULL), 0);
 	}
 	launch_gathers(&items);
 }
 
 static void launch_records()
 {
-	const kernel_piece piece = { 0, 0, 16 };
+	const kernel_projection_copy piece = { 0, 0, 16 };
 	kernel_items items = {};
-	intake_task intake = {};
-	refine_task refine = {};
+	projection_task intake = {};
+	tie_break_task refine = {};
 	cut_items_task cut = {};
 
 	intake.n = refine.n = refine.n_ties = cut.n = many;
-	intake.pieces = &piece;
-	intake.n_pieces = items.k = cut.items.k = 1;
+	intake.copies = &piece;
+	intake.n_copies = items.k = cut.items.k = 1;
 	intake.tables = memory;
 	intake.record_nbytes = intake.item_nbytes = 16;
 	items.keys.key_nbytes = 64;
@@ -251,10 +251,10 @@ static void launch_records()
 	cut.key = memory;
 	cut.scratch = memory;
 	cut.key_nbytes = 8;
-	assert_int_equal(launch_intake(&intake, NULL), 0);
+	assert_int_equal(launch_project(&intake, NULL), 0);
 	assert_int_equal(launch_count_ties(memory, many, memory, NULL, NULL), 0);
-	assert_int_equal(launch_refine(&refine, NULL), 0);
-	assert_int_equal(launch_find_reach(&items, memory, many, 0, NULL, NULL), 0);
+	assert_int_equal(launch_break_ties(&refine, NULL), 0);
+	assert_int_equal(launch_find_common_prefix(&items, memory, many, 0, NULL, NULL), 0);
 	assert_int_equal(launch_cut_items(&cut, NULL), 0);
 	assert_int_equal(launch_sample_items(&items, many, 1000, NULL, NULL), 0);
 }
@@ -262,10 +262,10 @@ static void launch_records()
 /* All that there is. How much memory items take goes by their length; long ones are not staged. */
 static void launch_all(int architecture)
 {
-	seen.architecture = architecture;
-	seen.needs.clear();
+	launches_seen.architecture = architecture;
+	launches_seen.needs.clear();
 	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
-		launch_codes(nbytes);
+		launch_key_kernels(nbytes);
 	launch_pairs();
 	for (uint32_t item_nbytes = 1; item_nbytes <= 600; item_nbytes++)
 		launch_items(item_nbytes);
@@ -279,10 +279,10 @@ static void blocks_fit_into_every_architecture(void **)
 {
 	for (int architecture : { 75, 80, 86, 90, 100, 120 }) {
 		launch_all(architecture);
-		assert_true(seen.needs.size() > 40);
-		for (const auto &[name, need] : seen.needs) {
+		assert_true(launches_seen.needs.size() > 40);
+		for (const auto &[name, need] : launches_seen.needs) {
 			if (need.n_threads > 1024 ||
-			    need.shared_nbytes > room_nbytes(room_of(architecture)))
+			    need.shared_nbytes > shared_limit_nbytes(shared_limit_of(architecture)))
 				fail_msg("%d: %s: %u threads, %zu bytes", architecture,
 					 name.c_str(), need.n_threads, need.shared_nbytes);
 		}
@@ -293,7 +293,7 @@ static void blocks_with_much_memory_have_asked_for_it(void **)
 {
 	for (int architecture : { 75, 90 }) {
 		launch_all(architecture);
-		for (const auto &[name, need] : seen.needs) {
+		for (const auto &[name, need] : launches_seen.needs) {
 			if (need.unasked_nbytes)
 				fail_msg("%d: %s: %zu bytes", architecture, name.c_str(),
 					 need.unasked_nbytes);
@@ -304,21 +304,21 @@ static void blocks_with_much_memory_have_asked_for_it(void **)
 /* Without tiles of their own, some would have twice of what 7.5 has. */
 static void tiles_are_smaller_where_there_is_less_memory(void **)
 {
-	size_t most[2] = {};
+	size_t max_nbytes[2] = {};
 
 	for (unsigned i = 0; i < 2; i++) {
 		launch_all(i ? 80 : 75);
-		for (const auto &[name, need] : seen.needs)
-			most[i] = max(most[i], need.shared_nbytes);
+		for (const auto &[name, need] : launches_seen.needs)
+			max_nbytes[i] = max(max_nbytes[i], need.shared_nbytes);
 	}
-	assert_true(most[0] <= 64 << 10);
-	assert_true(most[1] > 64 << 10);
+	assert_true(max_nbytes[0] <= 64 << 10);
+	assert_true(max_nbytes[1] > 64 << 10);
 }
 
 static int print(int architecture)
 {
 	launch_all(architecture);
-	for (const auto &[name, need] : seen.needs)
+	for (const auto &[name, need] : launches_seen.needs)
 		printf("%s %u %zu\n", name.c_str(), need.n_threads, need.shared_nbytes);
 	return 0;
 }

@@ -17,79 +17,79 @@
 
 enum { NBYTES = 4096, N_AT_A_TIME = 3, N_TIMES = 20 };
 
-struct lanes {
+struct test_queues {
 	struct subject subject;
-	struct lane *other;
+	struct device_queue *other_queue;
 	void *host, *device;
 };
 
-static void open_lanes(struct lanes *lanes)
+static void open_queues(struct test_queues *queues)
 {
 	struct device *device;
 
-	assert_int_equal(subject_open(&backend_cuda, 1, &lanes->subject), 0);
-	device = lanes->subject.device;
-	assert_int_equal(lane_open(device, LANE_NORMAL, &lanes->other), 0);
-	assert_int_equal(device_alloc(device, MEMORY_HOST, NBYTES, &lanes->host), 0);
-	assert_int_equal(device_alloc(device, MEMORY_DEVICE, NBYTES, &lanes->device), 0);
+	assert_int_equal(subject_open(&backend_cuda, 1, &queues->subject), 0);
+	device = queues->subject.device;
+	assert_int_equal(device_queue_open(device, QUEUE_PRIORITY_NORMAL, &queues->other_queue), 0);
+	assert_int_equal(device_alloc(device, MEMORY_HOST, NBYTES, &queues->host), 0);
+	assert_int_equal(device_alloc(device, MEMORY_DEVICE, NBYTES, &queues->device), 0);
 }
 
-static void close_lanes(struct lanes *lanes)
+static void close_queues(struct test_queues *queues)
 {
-	struct device *device = lanes->subject.device;
+	struct device *device = queues->subject.device;
 
-	device_release(device, MEMORY_HOST, lanes->host, NBYTES);
-	device_release(device, MEMORY_DEVICE, lanes->device, NBYTES);
-	lane_close(lanes->other);
-	subject_close(&lanes->subject);
+	device_free(device, MEMORY_HOST, queues->host, NBYTES);
+	device_free(device, MEMORY_DEVICE, queues->device, NBYTES);
+	device_queue_close(queues->other_queue);
+	subject_close(&queues->subject);
 }
 
-static void upload(struct lanes *lanes, struct lane *lane)
+static void upload_to(struct test_queues *queues, struct device_queue *queue)
 {
-	assert_int_equal(lane_copy(lane, lanes->device, lanes->host, NBYTES), 0);
+	assert_int_equal(device_queue_copy(queue, queues->device, queues->host, NBYTES), 0);
 }
 
 /* Some operations, of which the last waits for those of another lane. */
-static void go_round(struct lanes *lanes)
+static void run_queue_round(struct test_queues *queues)
 {
-	struct subject *subject = &lanes->subject;
+	struct subject *subject = &queues->subject;
 
 	for (unsigned i = 0; i < N_AT_A_TIME; i++)
-		upload(lanes, subject->lane);
-	assert_int_equal(lane_mark(subject->lane, subject->mark), 0);
-	assert_int_equal(lane_follow(lanes->other, subject->mark), 0);
-	upload(lanes, lanes->other);
-	assert_int_equal(mark_wait(subject->mark), 0);
-	assert_int_equal(lane_wait(lanes->other, subject->mark), 0);
+		upload_to(queues, subject->queue);
+	assert_int_equal(device_queue_record(subject->queue, subject->event), 0);
+	assert_int_equal(device_queue_wait_event(queues->other_queue, subject->event), 0);
+	upload_to(queues, queues->other_queue);
+	assert_int_equal(device_event_wait(subject->event), 0);
+	assert_int_equal(device_queue_synchronize(queues->other_queue, subject->event), 0);
 }
 
 static void operations_make_no_events_once_there_have_been_as_many(void **state)
 {
-	struct lanes lanes;
+	struct test_queues queues;
 	unsigned n_events;
 
 	(void)state;
-	open_lanes(&lanes);
-	go_round(&lanes);
+	open_queues(&queues);
+	run_queue_round(&queues);
 	n_events = runtime_n_events_made();
 	for (unsigned i = 0; i < N_TIMES; i++)
-		go_round(&lanes);
+		run_queue_round(&queues);
 	assert_int_equal(runtime_n_events_made(), n_events);
-	close_lanes(&lanes);
+	close_queues(&queues);
 }
 
 /* One that waits for a lane has one more, to tell how long. */
 static void an_operation_has_one_event(void **state)
 {
-	struct lanes lanes;
+	struct test_queues queues;
 	unsigned n_events;
 
 	(void)state;
-	open_lanes(&lanes);
+	open_queues(&queues);
 	n_events = runtime_n_events_made();
-	go_round(&lanes);
+	run_queue_round(&queues);
 	assert_int_equal(runtime_n_events_made(), n_events + N_AT_A_TIME + 2);
-	close_lanes(&lanes);
+	close_queues(&queues);
 }
 
 int main(void)

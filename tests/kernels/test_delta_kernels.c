@@ -18,7 +18,7 @@
 #include "src/record/layout.h"
 #include "tests/kernels/device.h"
 
-enum { CODES_EQUAL, CODES_CLOSE, CODES_ANY_WIDTH, CODES_MIXED, CODES_UNSORTED, N_KINDS };
+enum { KEYS_ALL_EQUAL, KEYS_CLOSE, KEYS_ANY_WIDTH, KEYS_MIXED, KEYS_UNSORTED, N_KINDS };
 
 static uint64_t random_state = 1;
 
@@ -28,23 +28,23 @@ static uint64_t random64(void)
 }
 
 /* Of nbytes; it has at most n_bits. */
-static code_t random_bits(uint32_t n_bits)
+static encoded_key_t random_bits(uint32_t n_bits)
 {
-	const code_t bits = (code_t)random64() << 64 | random64();
+	const encoded_key_t bits = (encoded_key_t)random64() << 64 | random64();
 
 	return n_bits ? bits >> (128 - n_bits) : 0;
 }
 
-static code_t next_code(int kind, code_t last, uint64_t i, uint32_t nbytes)
+static encoded_key_t draw_key(int kind, encoded_key_t last, uint64_t i, uint32_t nbytes)
 {
 	switch (kind) {
-	case CODES_EQUAL:
+	case KEYS_ALL_EQUAL:
 		return 42;
-	case CODES_CLOSE:
+	case KEYS_CLOSE:
 		return last + random64() % 1000;
-	case CODES_ANY_WIDTH:
+	case KEYS_ANY_WIDTH:
 		return last + random_bits((uint32_t)(i / 256 % (8 * nbytes + 1)));
-	case CODES_MIXED: /* some blocks shrink, others do not */
+	case KEYS_MIXED: /* some blocks shrink, others do not */
 		return i / 1024 % 2 ? random_bits(8 * nbytes) : last + 3;
 	default:
 		return random_bits(8 * nbytes);
@@ -52,24 +52,24 @@ static code_t next_code(int kind, code_t last, uint64_t i, uint32_t nbytes)
 }
 
 /* n codes, for free(). */
-static unsigned char *make_codes(int kind, uint64_t n, uint32_t nbytes)
+static unsigned char *make_keys(int kind, uint64_t n, uint32_t nbytes)
 {
-	unsigned char *codes = malloc(n * nbytes + 1);
-	code_t code = 0;
+	unsigned char *keys = malloc(n * nbytes + 1);
+	encoded_key_t code = 0;
 
-	assert_non_null(codes);
+	assert_non_null(keys);
 	for (uint64_t i = 0; i < n; i++) {
-		code = next_code(kind, code, i, nbytes);
-		memcpy(codes + i * nbytes, &code, nbytes);
+		code = draw_key(kind, code, i, nbytes);
+		memcpy(keys + i * nbytes, &code, nbytes);
 	}
-	return codes;
+	return keys;
 }
 
 /* Codes and what they are packed as, by the CPU, in blocks of block_n. */
 struct packed {
 	uint64_t n;
 	uint32_t nbytes, block_n, n_blocks;
-	unsigned char *codes, *bytes;
+	unsigned char *keys, *bytes;
 	size_t all_nbytes; /* of the bytes */
 	uint32_t *block_nbytes;
 };
@@ -88,19 +88,19 @@ static void packed_make(int kind, uint64_t n, uint32_t nbytes, uint32_t block_n,
 
 	*packed = (struct packed){ .n = n, .nbytes = nbytes, .block_n = block_n };
 	packed->n_blocks = (uint32_t)((n + block_n - 1) / block_n);
-	packed->codes = make_codes(kind, n, nbytes);
+	packed->keys = make_keys(kind, n, nbytes);
 	packed->bytes = malloc(n * nbytes + 1);
 	packed->block_nbytes = malloc((packed->n_blocks + 1) * sizeof *packed->block_nbytes);
 	assert_true(packed->bytes && packed->block_nbytes);
 	for (uint32_t i = 0; i < packed->n_blocks; i++) {
-		const void *codes = packed->codes + (size_t)i * block_n * nbytes;
+		const void *keys = packed->keys + (size_t)i * block_n * nbytes;
 		const size_t items_nbytes = (size_t)block_length(packed, i) * nbytes;
 		unsigned char *to = packed->bytes + packed->all_nbytes;
 		size_t stored =
-			delta_encode(codes, block_length(packed, i), nbytes, to, items_nbytes - 1);
+			delta_encode(keys, block_length(packed, i), nbytes, to, items_nbytes - 1);
 
 		if (stored == 0) {
-			memcpy(to, codes, items_nbytes);
+			memcpy(to, keys, items_nbytes);
 			stored = items_nbytes;
 		}
 		packed->block_nbytes[i] = (uint32_t)stored;
@@ -110,7 +110,7 @@ static void packed_make(int kind, uint64_t n, uint32_t nbytes, uint32_t block_n,
 
 static void packed_free(struct packed *packed)
 {
-	free(packed->codes);
+	free(packed->keys);
 	free(packed->bytes);
 	free(packed->block_nbytes);
 }
@@ -121,35 +121,35 @@ static void assert_is_packed(const struct packed *packed)
 	const size_t sizes_nbytes = packed->n_blocks * sizeof(uint32_t);
 	const size_t scratch_nbytes = kernel_delta_pack_scratch_nbytes(packed->n, packed->block_n);
 	struct delta_pack_task task = {
-		.codes = device_alloc(codes_nbytes),
+		.elements = kernel_memory_alloc(codes_nbytes),
 		.n = packed->n,
-		.code_nbytes = packed->nbytes,
+		.element_nbytes = packed->nbytes,
 		.block_n = packed->block_n,
-		.packed = device_alloc(codes_nbytes),
-		.packed_nbytes = device_alloc(sizes_nbytes),
-		.scratch = device_alloc((scratch_nbytes + 15) / 16 * 16),
+		.packed = kernel_memory_alloc(codes_nbytes),
+		.packed_nbytes = kernel_memory_alloc(sizes_nbytes),
+		.scratch = kernel_memory_alloc((scratch_nbytes + 15) / 16 * 16),
 	};
-	unsigned char *got = malloc(codes_nbytes + 1);
+	unsigned char *actual = malloc(codes_nbytes + 1);
 	uint32_t *sizes = malloc(sizes_nbytes + 1);
 
-	device_write((void *)task.codes, packed->codes, codes_nbytes);
+	kernel_memory_write((void *)task.elements, packed->keys, codes_nbytes);
 	assert_int_equal(launch_delta_pack(&task, NULL), 0);
-	device_read(got, task.packed, codes_nbytes);
-	device_read(sizes, task.packed_nbytes, sizes_nbytes);
+	kernel_memory_read(actual, task.packed, codes_nbytes);
+	kernel_memory_read(sizes, task.packed_nbytes, sizes_nbytes);
 	for (uint32_t i = 0; i < packed->n_blocks; i++)
 		if (sizes[i] != packed->block_nbytes[i])
 			fail_msg("block %u of %u: %u bytes, not %u", i, packed->n_blocks, sizes[i],
 				 packed->block_nbytes[i]);
-	if (memcmp(got, packed->bytes, packed->all_nbytes) != 0)
+	if (memcmp(actual, packed->bytes, packed->all_nbytes) != 0)
 		fail_msg("%llu codes of %u bytes in blocks of %u: other bytes",
 			 (unsigned long long)packed->n, packed->nbytes, packed->block_n);
 	for (size_t i = packed->all_nbytes; i < codes_nbytes; i++)
-		assert_int_equal(got[i], 0xa5);
-	device_free((void *)task.codes, codes_nbytes);
-	device_free(task.packed, codes_nbytes);
-	device_free(task.packed_nbytes, sizes_nbytes);
-	device_free(task.scratch, (scratch_nbytes + 15) / 16 * 16);
-	free(got);
+		assert_int_equal(actual[i], 0xa5);
+	kernel_memory_free((void *)task.elements, codes_nbytes);
+	kernel_memory_free(task.packed, codes_nbytes);
+	kernel_memory_free(task.packed_nbytes, sizes_nbytes);
+	kernel_memory_free(task.scratch, (scratch_nbytes + 15) / 16 * 16);
+	free(actual);
 	free(sizes);
 }
 
@@ -160,16 +160,16 @@ static uint32_t unpack(const struct kernel_packed_block *blocks, uint32_t n_bloc
 	struct delta_unpack_task task = {
 		.blocks = blocks,
 		.n_blocks = n_blocks,
-		.code_nbytes = nbytes,
-		.damaged = device_alloc(sizeof *task.damaged),
-		.tables = device_alloc(tables_nbytes),
+		.element_nbytes = nbytes,
+		.damaged = kernel_memory_alloc(sizeof *task.damaged),
+		.tables = kernel_memory_alloc(tables_nbytes),
 	};
 	uint32_t damaged;
 
 	assert_int_equal(launch_delta_unpack(&task, NULL), 0);
-	device_read(&damaged, task.damaged, sizeof damaged);
-	device_free(task.damaged, sizeof *task.damaged);
-	device_free(task.tables, tables_nbytes);
+	kernel_memory_read(&damaged, task.damaged, sizeof damaged);
+	kernel_memory_free(task.damaged, sizeof *task.damaged);
+	kernel_memory_free(task.tables, tables_nbytes);
 	return damaged;
 }
 
@@ -178,29 +178,29 @@ static void assert_comes_back(const struct packed *packed)
 {
 	struct kernel_packed_block *blocks = malloc((packed->n_blocks + 1) * sizeof *blocks);
 	const size_t codes_nbytes = packed->n * packed->nbytes;
-	unsigned char *codes = device_alloc(codes_nbytes), *got = malloc(codes_nbytes + 1);
+	unsigned char *keys = kernel_memory_alloc(codes_nbytes), *actual = malloc(codes_nbytes + 1);
 	const unsigned char *bytes = packed->bytes;
 
 	for (uint32_t i = 0; i < packed->n_blocks; i++) {
 		const uint32_t nbytes = packed->block_nbytes[i];
 
 		blocks[i] = (struct kernel_packed_block){
-			.packed = device_alloc(nbytes),
-			.codes = codes + (size_t)i * packed->block_n * packed->nbytes,
+			.packed = kernel_memory_alloc(nbytes),
+			.elements = keys + (size_t)i * packed->block_n * packed->nbytes,
 			.packed_nbytes = nbytes,
 			.n = block_length(packed, i),
 		};
-		device_write((void *)blocks[i].packed, bytes, nbytes);
+		kernel_memory_write((void *)blocks[i].packed, bytes, nbytes);
 		bytes += nbytes;
 	}
 	assert_int_equal(unpack(blocks, packed->n_blocks, packed->nbytes), UINT32_MAX);
-	device_read(got, codes, codes_nbytes);
-	assert_memory_equal(got, packed->codes, codes_nbytes);
+	kernel_memory_read(actual, keys, codes_nbytes);
+	assert_memory_equal(actual, packed->keys, codes_nbytes);
 	for (uint32_t i = 0; i < packed->n_blocks; i++)
-		device_free((void *)blocks[i].packed, blocks[i].packed_nbytes);
-	device_free(codes, codes_nbytes);
+		kernel_memory_free((void *)blocks[i].packed, blocks[i].packed_nbytes);
+	kernel_memory_free(keys, codes_nbytes);
 	free(blocks);
-	free(got);
+	free(actual);
 }
 
 static void check(int kind, uint64_t n, uint32_t nbytes, uint32_t block_n)
@@ -250,19 +250,19 @@ static void the_last_block_may_be_shorter(void **state)
 static void there_may_be_many_blocks(void **state)
 {
 	(void)state;
-	check(CODES_CLOSE, 64 * 200 + 5, 4, 64);
+	check(KEYS_CLOSE, 64 * 200 + 5, 4, 64);
 }
 
 static void every_width_is_packed_as_on_the_cpu(void **state)
 {
 	(void)state;
 	FOR_EACH_SIZE(nbytes)
-	check(CODES_ANY_WIDTH, 256 * (8 * nbytes + 1), nbytes, 256 * 50);
+	check(KEYS_ANY_WIDTH, 256 * (8 * nbytes + 1), nbytes, 256 * 50);
 }
 
 static void nothing_is_packed_to_nothing(void **state)
 {
-	const struct delta_pack_task task = { .code_nbytes = 4, .block_n = 256 };
+	const struct delta_pack_task task = { .element_nbytes = 4, .block_n = 256 };
 
 	(void)state;
 	assert_int_equal(launch_delta_pack(&task, NULL), 0);
@@ -286,20 +286,20 @@ static void long_sequences_are_packed_as_on_the_cpu(void **state)
 static void check_bytes(const unsigned char *bytes, uint32_t packed_nbytes, uint32_t n,
 			uint32_t nbytes)
 {
-	unsigned char *expected = malloc(n * nbytes), *got = malloc(n * nbytes);
-	void *packed = device_alloc(packed_nbytes), *codes = device_alloc(n * nbytes);
-	const struct kernel_packed_block block = { packed, codes, packed_nbytes, n };
+	unsigned char *expected = malloc(n * nbytes), *actual = malloc(n * nbytes);
+	void *packed = kernel_memory_alloc(packed_nbytes), *keys = kernel_memory_alloc(n * nbytes);
+	const struct kernel_packed_block block = { packed, keys, packed_nbytes, n };
 	const int r = delta_decode(bytes, packed_nbytes, expected, n, nbytes);
 
-	device_write(packed, bytes, packed_nbytes);
+	kernel_memory_write(packed, bytes, packed_nbytes);
 	assert_int_equal(unpack(&block, 1, nbytes), r == 0 ? UINT32_MAX : 0);
-	device_read(got, codes, n * nbytes);
+	kernel_memory_read(actual, keys, n * nbytes);
 	if (r == 0)
-		assert_memory_equal(got, expected, n * nbytes);
-	device_free(packed, packed_nbytes);
-	device_free(codes, n * nbytes);
+		assert_memory_equal(actual, expected, n * nbytes);
+	kernel_memory_free(packed, packed_nbytes);
+	kernel_memory_free(keys, n * nbytes);
 	free(expected);
-	free(got);
+	free(actual);
 }
 
 static void garbage_is_refused_or_decoded_as_on_the_cpu(void **state)
@@ -326,7 +326,7 @@ static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
 		struct packed packed;
 		uint32_t cut = 0;
 
-		packed_make(CODES_CLOSE, n, nbytes, n, &packed);
+		packed_make(KEYS_CLOSE, n, nbytes, n, &packed);
 		assert_true(packed.block_nbytes[0] < n * nbytes);
 		packed.bytes[random64() % packed.all_nbytes] = (unsigned char)random64();
 		if (round % 4 == 0)
@@ -340,19 +340,19 @@ static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
 static void impossible_widths_are_refused(void **state)
 {
 	enum { N = 2 * 256 };
-	uint64_t codes[N];
-	unsigned char bytes[sizeof codes];
+	uint64_t keys[N];
+	unsigned char bytes[sizeof keys];
 	uint32_t packed_nbytes;
 
 	(void)state;
 	for (uint64_t i = 0; i < N; i++)
-		codes[i] = i << 55;
-	packed_nbytes = (uint32_t)delta_encode(codes, N, sizeof *codes, bytes, sizeof bytes);
-	assert_int_equal(bytes[2 * sizeof *codes], 56);
-	bytes[2 * sizeof *codes]++;
-	bytes[2 * sizeof *codes + 1]--;
-	assert_int_equal(delta_decode(bytes, packed_nbytes, codes, N, sizeof *codes), -EBADMSG);
-	check_bytes(bytes, packed_nbytes, N, sizeof *codes);
+		keys[i] = i << 55;
+	packed_nbytes = (uint32_t)delta_encode(keys, N, sizeof *keys, bytes, sizeof bytes);
+	assert_int_equal(bytes[2 * sizeof *keys], 56);
+	bytes[2 * sizeof *keys]++;
+	bytes[2 * sizeof *keys + 1]--;
+	assert_int_equal(delta_decode(bytes, packed_nbytes, keys, N, sizeof *keys), -EBADMSG);
+	check_bytes(bytes, packed_nbytes, N, sizeof *keys);
 }
 
 /* Others are unpacked all the same. */
@@ -361,25 +361,25 @@ static void the_first_damaged_block_is_reported(void **state)
 	enum { N_BLOCKS = 9, BLOCK_N = 300 };
 	struct kernel_packed_block blocks[N_BLOCKS];
 	struct packed packed;
-	unsigned char *bytes, *codes, got[BLOCK_N * 8];
+	unsigned char *bytes, *keys, actual[BLOCK_N * 8];
 
 	(void)state;
-	packed_make(CODES_CLOSE, BLOCK_N, 8, BLOCK_N, &packed);
-	bytes = device_alloc(packed.all_nbytes);
-	codes = device_alloc(N_BLOCKS * sizeof got);
-	device_write(bytes, packed.bytes, packed.all_nbytes);
+	packed_make(KEYS_CLOSE, BLOCK_N, 8, BLOCK_N, &packed);
+	bytes = kernel_memory_alloc(packed.all_nbytes);
+	keys = kernel_memory_alloc(N_BLOCKS * sizeof actual);
+	kernel_memory_write(bytes, packed.bytes, packed.all_nbytes);
 	for (uint32_t i = 0; i < N_BLOCKS; i++)
-		blocks[i] = (struct kernel_packed_block){ bytes, codes + i * sizeof got,
+		blocks[i] = (struct kernel_packed_block){ bytes, keys + i * sizeof actual,
 							  (uint32_t)packed.all_nbytes, BLOCK_N };
 	blocks[7].packed_nbytes -= 32;
 	blocks[4].packed_nbytes = 0;
 	blocks[5].n--;
 	blocks[5].packed_nbytes += 32;
 	assert_int_equal(unpack(blocks, N_BLOCKS, 8), 4);
-	device_read(got, codes + 8 * sizeof got, sizeof got);
-	assert_memory_equal(got, packed.codes, sizeof got);
-	device_free(bytes, packed.all_nbytes);
-	device_free(codes, N_BLOCKS * sizeof got);
+	kernel_memory_read(actual, keys + 8 * sizeof actual, sizeof actual);
+	assert_memory_equal(actual, packed.keys, sizeof actual);
+	kernel_memory_free(bytes, packed.all_nbytes);
+	kernel_memory_free(keys, N_BLOCKS * sizeof actual);
 	packed_free(&packed);
 }
 
@@ -396,13 +396,13 @@ int __wrap_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream)
 }
 
 /* Else what was not packed, or not unpacked, would be taken for codes. */
-static void what_cannot_be_queued_is_an_error(void **state)
+static void failed_submit_returns_error(void **state)
 {
 	const struct kernel_packed_block block = { .n = 1 };
-	const struct delta_pack_task pack = { .n = 1, .code_nbytes = 8, .block_n = 1 };
+	const struct delta_pack_task pack = { .n = 1, .element_nbytes = 8, .block_n = 1 };
 	const struct delta_unpack_task unpack = { .blocks = &block,
 						  .n_blocks = 1,
-						  .code_nbytes = 8 };
+						  .element_nbytes = 8 };
 
 	(void)state;
 	clearing_fails = true;
@@ -424,11 +424,11 @@ int main(void)
 		cmocka_unit_test(changed_blocks_are_refused_or_decoded_as_on_the_cpu),
 		cmocka_unit_test(impossible_widths_are_refused),
 		cmocka_unit_test(the_first_damaged_block_is_reported),
-		cmocka_unit_test(what_cannot_be_queued_is_an_error),
+		cmocka_unit_test(failed_submit_returns_error),
 	};
 	const char *why;
 
-	if (!device_usable(&why)) {
+	if (!kernel_memory_is_available(&why)) {
 		printf("skipped: no device: %s\n", why);
 		return 77;
 	}

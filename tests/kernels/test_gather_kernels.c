@@ -73,8 +73,8 @@ static void make_items(struct gather_case *it)
 		unsigned char *buffer;
 
 		it->buffer_nbytes[i] = whole_units(skew + n * it->nbytes);
-		it->buffers[i] = buffer = device_alloc(it->buffer_nbytes[i]);
-		device_write(buffer + skew, it->items + at, n * it->nbytes);
+		it->buffers[i] = buffer = kernel_memory_alloc(it->buffer_nbytes[i]);
+		kernel_memory_write(buffer + skew, it->items + at, n * it->nbytes);
 		it->slices[i] = (struct kernel_slice){ buffer + skew, n };
 		at += n * it->nbytes;
 		left -= n;
@@ -117,8 +117,8 @@ static void make_elements(struct gather_case *it)
 	memset(elements, 0x5a, it->elements_nbytes);
 	for (uint64_t i = 0; i < it->n; i++)
 		memcpy(elements + i * element_nbytes, &it->order[i], sizeof *it->order);
-	it->elements = device_alloc(it->elements_nbytes);
-	device_write(it->elements, elements, it->elements_nbytes);
+	it->elements = kernel_memory_alloc(it->elements_nbytes);
+	kernel_memory_write(it->elements, elements, it->elements_nbytes);
 	it->task.elements = it->elements;
 	it->task.element_nbytes = element_nbytes;
 	free(elements);
@@ -147,11 +147,11 @@ static void make_output(struct gather_case *it)
 {
 	it->out_at = GUARD_NBYTES + draw(it, UNIT / it->grain) * it->grain;
 	it->out_nbytes = whole_units(it->out_at + it->n * it->nbytes + GUARD_NBYTES);
-	it->out = device_alloc(it->out_nbytes);
+	it->out = kernel_memory_alloc(it->out_nbytes);
 	it->task.out = it->out + it->out_at;
-	it->task.findings = device_alloc(sizeof *it->task.findings);
-	it->task.first = device_alloc(it->nbytes);
-	it->task.last = device_alloc(it->nbytes);
+	it->task.result = kernel_memory_alloc(sizeof *it->task.result);
+	it->task.first = kernel_memory_alloc(it->nbytes);
+	it->task.last = kernel_memory_alloc(it->nbytes);
 }
 
 static void open_case(struct gather_case *it, uint64_t seed, uint32_t nbytes, uint64_t n)
@@ -166,90 +166,90 @@ static void open_case(struct gather_case *it, uint64_t seed, uint32_t nbytes, ui
 	make_output(it);
 	it->task.items.keys = (struct key_fields){ &it->key, 1, it->key.nbytes };
 	it->tables_nbytes = kernel_items_nbytes(it->k, 1);
-	it->tables = device_alloc(it->tables_nbytes);
+	it->tables = kernel_memory_alloc(it->tables_nbytes);
 	it->task.n = n;
-	assert_int_equal(launch_view_items(&it->task.items, it->slices, it->k, it->tables, NULL),
+	assert_int_equal(launch_prepare_items(&it->task.items, it->slices, it->k, it->tables, NULL),
 			 0);
 }
 
 static void close_case(struct gather_case *it)
 {
 	for (uint32_t i = 0; i < it->k; i++)
-		device_free(it->buffers[i], it->buffer_nbytes[i]);
-	device_free(it->task.last, it->nbytes);
-	device_free(it->task.first, it->nbytes);
-	device_free(it->task.findings, sizeof *it->task.findings);
-	device_free(it->out, it->out_nbytes);
-	device_free(it->tables, it->tables_nbytes);
-	device_free(it->elements, it->elements_nbytes);
+		kernel_memory_free(it->buffers[i], it->buffer_nbytes[i]);
+	kernel_memory_free(it->task.last, it->nbytes);
+	kernel_memory_free(it->task.first, it->nbytes);
+	kernel_memory_free(it->task.result, sizeof *it->task.result);
+	kernel_memory_free(it->out, it->out_nbytes);
+	kernel_memory_free(it->tables, it->tables_nbytes);
+	kernel_memory_free(it->elements, it->elements_nbytes);
 	free(it->order);
 	free(it->items);
 }
 
-static struct gather_findings wanted_findings(const struct gather_case *it)
+static struct kernel_gather_result expected_gather_result(const struct gather_case *it)
 {
 	const uint64_t n_kept = it->task.limit < it->n ? it->task.limit : it->n;
-	struct gather_findings wanted = { .n = n_kept, .n_counted = n_kept };
+	struct kernel_gather_result expected = { .n = n_kept, .n_counted = n_kept };
 
 	for (uint64_t i = 0; i < it->n; i++) {
-		struct digest *digest = i < n_kept ? &wanted.digest : &wanted.dropped;
+		struct digest *digest = i < n_kept ? &expected.digest : &expected.dropped;
 
 		digest->sum += digest_record(item_of(it, i) + it->task.items.body_offset,
 					     it->task.items.body_nbytes);
 		digest->n_records++;
-		wanted.n_disorders +=
+		expected.n_disorders +=
 			0 < i && i < n_kept &&
 			compare_numbers(&it->order[i - 1], &it->order[i], (void *)it) > 0;
 	}
-	return wanted;
+	return expected;
 }
 
 /* The whole buffer, guard bytes included. */
 static bool is_output_right(const struct gather_case *it, uint64_t n_kept)
 {
 	const size_t row_nbytes = it->task.out_nbytes;
-	unsigned char *wanted = malloc(it->out_nbytes), *got = malloc(it->out_nbytes);
+	unsigned char *expected = malloc(it->out_nbytes), *actual = malloc(it->out_nbytes);
 	bool is_right;
 
-	memset(wanted, GUARD, it->out_nbytes);
+	memset(expected, GUARD, it->out_nbytes);
 	for (uint64_t i = 0; i < n_kept; i++)
-		memcpy(wanted + it->out_at + i * row_nbytes, item_of(it, i) + it->task.out_offset,
+		memcpy(expected + it->out_at + i * row_nbytes, item_of(it, i) + it->task.out_offset,
 		       row_nbytes);
-	device_read(got, it->out, it->out_nbytes);
-	is_right = memcmp(got, wanted, it->out_nbytes) == 0;
-	free(got);
-	free(wanted);
+	kernel_memory_read(actual, it->out, it->out_nbytes);
+	is_right = memcmp(actual, expected, it->out_nbytes) == 0;
+	free(actual);
+	free(expected);
 	return is_right;
 }
 
 /* Item i is at `item` on the device. */
 static bool is_item(const struct gather_case *it, uint64_t i, const void *item)
 {
-	unsigned char *got = malloc(it->nbytes);
+	unsigned char *actual = malloc(it->nbytes);
 	bool is_same;
 
-	device_read(got, item, it->nbytes);
-	is_same = memcmp(got, item_of(it, i), it->nbytes) == 0;
-	free(got);
+	kernel_memory_read(actual, item, it->nbytes);
+	is_same = memcmp(actual, item_of(it, i), it->nbytes) == 0;
+	free(actual);
 	return is_same;
 }
 
-static const char *what_is_wrong(const struct gather_case *it)
+static const char *describe_mismatch(const struct gather_case *it)
 {
-	const struct gather_findings wanted = wanted_findings(it);
-	struct gather_findings got;
+	const struct kernel_gather_result expected = expected_gather_result(it);
+	struct kernel_gather_result actual;
 
-	device_read(&got, it->task.findings, sizeof got);
-	if (!is_output_right(it, wanted.n))
+	kernel_memory_read(&actual, it->task.result, sizeof actual);
+	if (!is_output_right(it, expected.n))
 		return "the output";
-	if (got.n != wanted.n || got.n_counted != wanted.n_counted)
+	if (actual.n != expected.n || actual.n_counted != expected.n_counted)
 		return "the number of items";
-	if (!digest_equal(got.digest, wanted.digest) || !digest_equal(got.dropped, wanted.dropped))
+	if (!digest_equal(actual.digest, expected.digest) || !digest_equal(actual.dropped, expected.dropped))
 		return "a digest";
-	if (got.n_disorders != wanted.n_disorders)
+	if (actual.n_disorders != expected.n_disorders)
 		return "the number of disorders";
-	if (wanted.n > 0 &&
-	    (!is_item(it, 0, it->task.first) || !is_item(it, wanted.n - 1, it->task.last)))
+	if (expected.n > 0 &&
+	    (!is_item(it, 0, it->task.first) || !is_item(it, expected.n - 1, it->task.last)))
 		return "the first or the last item";
 	return NULL;
 }
@@ -261,7 +261,7 @@ static void check_case(uint64_t seed, uint32_t nbytes, uint64_t n)
 
 	open_case(&it, seed, nbytes, n);
 	assert_int_equal(launch_gather(&it.task, NULL), 0);
-	wrong = what_is_wrong(&it);
+	wrong = describe_mismatch(&it);
 	if (wrong)
 		fail_msg("case %llu: %s: %llu items of %u bytes in %u slices",
 			 (unsigned long long)seed, wrong, (unsigned long long)n, nbytes, it.k);
@@ -315,7 +315,7 @@ int main(void)
 	};
 	const char *why;
 
-	if (!device_usable(&why)) {
+	if (!kernel_memory_is_available(&why)) {
 		printf("skipped: no device: %s\n", why);
 		return 77;
 	}

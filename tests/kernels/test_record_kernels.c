@@ -64,15 +64,15 @@ static struct layout layout_of(const char *type, bool descending)
 	struct layout layout;
 	struct key key;
 
-	if (key_is_list(type)) {
+	if (is_key_list(type)) {
 		assert_int_equal(key_list_layout(type, descending, &layout), 0);
-		assert_true(layout_is_plain(&layout));
+		assert_true(layout_is_key_only(&layout));
 		free((void *)layout.record_keys.fields); /* not asked for here */
 		return layout;
 	}
 	assert_int_equal(key_parse_type(type, &key), 0);
 	key.descending = descending;
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	return layout;
 }
 
@@ -108,9 +108,9 @@ static struct digest digest_all(const unsigned char *records, uint64_t record_nb
 	return digest;
 }
 
-static void assert_digest(struct digest got, struct digest wanted, const char *type)
+static void assert_digest(struct digest actual, struct digest expected, const char *type)
 {
-	if (!digest_equal(got, wanted))
+	if (!digest_equal(actual, expected))
 		fail_msg("%s: the digest differs", type);
 }
 
@@ -121,30 +121,30 @@ static void check_encode(const char *type, uint64_t n, bool in_place)
 	const uint64_t R = layout.record_nbytes, E = layout.element_nbytes;
 	const size_t scratch_nbytes = kernel_record_scratch_nbytes(n);
 	unsigned char *records = malloc(n * R + 1), *elements = malloc(n * E + 1);
-	unsigned char *buffer = device_alloc(n * E);
-	unsigned char *from = in_place ? buffer + n * (E - R) : device_alloc(n * R);
-	struct digest *digest = device_alloc(sizeof *digest), got, start = { 5, 7 }, wanted;
+	unsigned char *buffer = kernel_memory_alloc(n * E);
+	unsigned char *from = in_place ? buffer + n * (E - R) : kernel_memory_alloc(n * R);
+	struct digest *digest = kernel_memory_alloc(sizeof *digest), actual, start = { 5, 7 }, expected;
 	struct encode_task task = { from,       buffer, n,
-				    layout.map, digest, device_alloc(scratch_nbytes) };
+				    layout.encoding, digest, kernel_memory_alloc(scratch_nbytes) };
 
 	fill_random(records, n * R);
-	device_write(from, records, n * R);
-	device_write(digest, &start, sizeof start);
+	kernel_memory_write(from, records, n * R);
+	kernel_memory_write(digest, &start, sizeof start);
 	assert_int_equal(launch_encode(&task, NULL), 0);
-	device_read(elements, buffer, n * E);
-	device_read(&got, digest, sizeof got);
+	kernel_memory_read(elements, buffer, n * E);
+	kernel_memory_read(&actual, digest, sizeof actual);
 	for (uint64_t i = 0; i < n; i++)
 		if (element_get(elements, E, i) != layout_encode(&layout, records + i * R))
 			fail_msg("%s: element %llu of %llu differs", type, (unsigned long long)i,
 				 (unsigned long long)n);
-	wanted = digest_all(records, R, n);
-	digest_add(&wanted, start);
-	assert_digest(got, wanted, type);
-	device_free(task.scratch, scratch_nbytes);
-	device_free(digest, sizeof *digest);
+	expected = digest_all(records, R, n);
+	digest_add(&expected, start);
+	assert_digest(actual, expected, type);
+	kernel_memory_free(task.scratch, scratch_nbytes);
+	kernel_memory_free(digest, sizeof *digest);
 	if (!in_place)
-		device_free(from, n * R);
-	device_free(buffer, n * E);
+		kernel_memory_free(from, n * R);
+	kernel_memory_free(buffer, n * E);
 	free(elements);
 	free(records);
 }
@@ -166,14 +166,14 @@ static void records_at_the_end_expand_in_place(void **state)
 }
 
 /* Elements that ascend but for one in 11, with equal neighbours. */
-static code_t some_element(const struct layout *layout, uint64_t i)
+static encoded_key_t some_element(const struct layout *layout, uint64_t i)
 {
-	const code_t most = ~(code_t)0 >> (128 - layout->record_nbytes * 8);
+	const encoded_key_t most = ~(encoded_key_t)0 >> (128 - layout->record_nbytes * 8);
 
 	return i % 11 == 10 ? most - i % 3 : most / 70000 * (i / 2 % 60000);
 }
 
-static void put_element(unsigned char *elements, uint64_t E, uint64_t i, code_t element)
+static void put_element(unsigned char *elements, uint64_t E, uint64_t i, encoded_key_t element)
 {
 	memcpy(elements + i * E, &element, E);
 }
@@ -183,45 +183,45 @@ static void check_decode(const char *type, uint64_t n, bool in_place, bool stric
 	const struct layout layout = layout_of(type, n % 2);
 	const uint64_t R = layout.record_nbytes, E = layout.element_nbytes;
 	const size_t scratch_nbytes = kernel_record_scratch_nbytes(n);
-	unsigned char *elements = malloc(n * E + 1), *wanted = malloc(n * R + 1);
+	unsigned char *elements = malloc(n * E + 1), *expected = malloc(n * R + 1);
 	unsigned char *records = malloc(n * R + 1);
-	unsigned char *from = device_alloc(n * E), *to = in_place ? from : device_alloc(n * R);
-	struct decode_findings *findings = device_alloc(sizeof *findings), got;
+	unsigned char *from = kernel_memory_alloc(n * E), *to = in_place ? from : kernel_memory_alloc(n * R);
+	struct kernel_decode_result *result = kernel_memory_alloc(sizeof *result), actual;
 	struct decode_task task = {
-		from, to, n, layout.map, strict, findings, device_alloc(scratch_nbytes)
+		from, to, n, layout.encoding, strict, result, kernel_memory_alloc(scratch_nbytes)
 	};
 	uint64_t n_disorders = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
-		const code_t element = some_element(&layout, i);
+		const encoded_key_t element = some_element(&layout, i);
 
 		put_element(elements, E, i, element);
-		layout_decode(&layout, element, wanted + i * R);
+		layout_decode(&layout, element, expected + i * R);
 		if (i > 0)
 			n_disorders += strict ? element <= some_element(&layout, i - 1) :
 						element < some_element(&layout, i - 1);
 	}
-	device_write(from, elements, n * E);
+	kernel_memory_write(from, elements, n * E);
 	assert_int_equal(launch_decode(&task, NULL), 0);
-	device_read(records, to, n * R);
-	device_read(&got, findings, sizeof got);
-	if (memcmp(records, wanted, n * R) != 0)
+	kernel_memory_read(records, to, n * R);
+	kernel_memory_read(&actual, result, sizeof actual);
+	if (memcmp(records, expected, n * R) != 0)
 		fail_msg("%s: records differ, n %llu", type, (unsigned long long)n);
-	assert_digest(got.digest, digest_all(wanted, R, n), type);
-	assert_int_equal(got.n_disorders, n_disorders);
+	assert_digest(actual.digest, digest_all(expected, R, n), type);
+	assert_int_equal(actual.n_disorders, n_disorders);
 	if (n > 0) {
 		assert_true(element_get(elements, E, 0) ==
-			    ((code_t)got.first.hi << 64 | got.first.lo));
+			    ((encoded_key_t)actual.first.hi << 64 | actual.first.lo));
 		assert_true(element_get(elements, E, n - 1) ==
-			    ((code_t)got.last.hi << 64 | got.last.lo));
+			    ((encoded_key_t)actual.last.hi << 64 | actual.last.lo));
 	}
-	device_free(task.scratch, scratch_nbytes);
-	device_free(findings, sizeof *findings);
+	kernel_memory_free(task.scratch, scratch_nbytes);
+	kernel_memory_free(result, sizeof *result);
 	if (!in_place)
-		device_free(to, n * R);
-	device_free(from, n * E);
+		kernel_memory_free(to, n * R);
+	kernel_memory_free(from, n * E);
 	free(records);
-	free(wanted);
+	free(expected);
 	free(elements);
 }
 
@@ -262,9 +262,9 @@ static void check_unique(const char *type, uint64_t n, is_new_fn *is_new, uint64
 	const uint64_t R = layout.record_nbytes, E = layout.element_nbytes;
 	const size_t scratch_nbytes = kernel_record_scratch_nbytes(n);
 	unsigned char *elements = malloc(n * E + 1), *kept = malloc(n * E + 1), record[16];
-	unsigned char *memory = device_alloc(n * E);
-	struct unique_findings *findings = device_alloc(sizeof *findings), got;
-	struct unique_task task = { memory, n, layout.map, findings, device_alloc(scratch_nbytes) };
+	unsigned char *memory = kernel_memory_alloc(n * E);
+	struct kernel_unique_result *result = kernel_memory_alloc(sizeof *result), actual;
+	struct unique_task task = { memory, n, layout.encoding, result, kernel_memory_alloc(scratch_nbytes) };
 	struct digest dropped = { 0, 0 };
 	uint64_t n_kept = 0, value = 0;
 
@@ -280,16 +280,16 @@ static void check_unique(const char *type, uint64_t n, is_new_fn *is_new, uint64
 			digest_add(&dropped, digest_all(record, R, 1));
 		}
 	}
-	device_write(memory, elements, n * E);
+	kernel_memory_write(memory, elements, n * E);
 	assert_int_equal(launch_unique(&task, NULL), 0);
-	device_read(&got, findings, sizeof got);
-	assert_int_equal(got.n, n_kept);
-	assert_digest(got.dropped, dropped, type);
-	device_read(elements, memory, n_kept * E);
+	kernel_memory_read(&actual, result, sizeof actual);
+	assert_int_equal(actual.n, n_kept);
+	assert_digest(actual.dropped, dropped, type);
+	kernel_memory_read(elements, memory, n_kept * E);
 	assert_memory_equal(elements, kept, n_kept * E);
-	device_free(task.scratch, scratch_nbytes);
-	device_free(findings, sizeof *findings);
-	device_free(memory, n * E);
+	kernel_memory_free(task.scratch, scratch_nbytes);
+	kernel_memory_free(result, sizeof *result);
+	kernel_memory_free(memory, n * E);
 	free(kept);
 	free(elements);
 }
@@ -323,33 +323,33 @@ static void splitters_cut_by_key_and_slice(void **state)
 	enum { K = 300, LENGTH = 50 };
 	const uint32_t sizes[] = { 4, 8, 16 };
 	struct kernel_slice slices[K] = { 0 };
-	uint64_t *cuts = device_alloc(sizeof *cuts * K), got[K];
+	uint64_t *cuts = kernel_memory_alloc(sizeof *cuts * K), actual[K];
 
 	(void)state;
 	for (size_t s = 0; s < 3; s++) {
 		const size_t nbytes = LENGTH * sizes[s];
-		unsigned char *elements = malloc(nbytes), *memory = device_alloc(nbytes);
+		unsigned char *elements = malloc(nbytes), *memory = kernel_memory_alloc(nbytes);
 
 		for (uint64_t i = 0; i < LENGTH; i++)
 			put_element(elements, sizes[s], i, 2 * i);
-		device_write(memory, elements, nbytes);
+		kernel_memory_write(memory, elements, nbytes);
 		for (uint32_t i = 0; i + 1 < K; i++)
 			slices[i] = (struct kernel_slice){ memory, LENGTH };
 		for (uint64_t key = 0; key <= 2 * LENGTH; key++) {
 			assert_int_equal(launch_cut(slices, K, sizes[s],
 						    (struct kernel_key){ key, 0 }, 137, cuts, NULL),
 					 0);
-			device_read(got, cuts, sizeof got);
+			kernel_memory_read(actual, cuts, sizeof actual);
 			for (uint32_t i = 0; i + 1 < K; i++)
-				assert_int_equal(got[i], key >= 2 * LENGTH ? LENGTH :
+				assert_int_equal(actual[i], key >= 2 * LENGTH ? LENGTH :
 							 i < 137           ? key / 2 + 1 :
 									     (key + 1) / 2);
-			assert_int_equal(got[K - 1], 0);
+			assert_int_equal(actual[K - 1], 0);
 		}
-		device_free(memory, nbytes);
+		kernel_memory_free(memory, nbytes);
 		free(elements);
 	}
-	device_free(cuts, sizeof *cuts * K);
+	kernel_memory_free(cuts, sizeof *cuts * K);
 }
 
 static void samples_are_every_stride_th_element(void **state)
@@ -362,20 +362,20 @@ static void samples_are_every_stride_th_element(void **state)
 		for (uint64_t stride = 1; stride <= 2 * N; stride = stride * 3 + 1) {
 			const uint64_t n_keys = (N + stride - 1) / stride;
 			unsigned char *elements = malloc(N * sizes[s]);
-			void *memory = device_alloc(N * sizes[s]);
-			struct kernel_key *keys = device_alloc(n_keys * sizeof *keys);
-			struct kernel_key *got = malloc(n_keys * sizeof *got);
+			void *memory = kernel_memory_alloc(N * sizes[s]);
+			struct kernel_key *keys = kernel_memory_alloc(n_keys * sizeof *keys);
+			struct kernel_key *actual = malloc(n_keys * sizeof *actual);
 
 			keys_fill(elements, sizes[s], N, KEYS_RANDOM);
-			device_write(memory, elements, N * sizes[s]);
+			kernel_memory_write(memory, elements, N * sizes[s]);
 			assert_int_equal(launch_sample(memory, N, stride, sizes[s], keys, NULL), 0);
-			device_read(got, keys, n_keys * sizeof *keys);
+			kernel_memory_read(actual, keys, n_keys * sizeof *keys);
 			for (uint64_t i = 0; i < n_keys; i++)
-				assert_true(((code_t)got[i].hi << 64 | got[i].lo) ==
+				assert_true(((encoded_key_t)actual[i].hi << 64 | actual[i].lo) ==
 					    element_get(elements, sizes[s], i * stride));
-			free(got);
-			device_free(keys, n_keys * sizeof *keys);
-			device_free(memory, N * sizes[s]);
+			free(actual);
+			kernel_memory_free(keys, n_keys * sizeof *keys);
+			kernel_memory_free(memory, N * sizes[s]);
 			free(elements);
 		}
 }
@@ -394,7 +394,7 @@ int main(void)
 	};
 	const char *why;
 
-	if (!device_usable(&why)) {
+	if (!kernel_memory_is_available(&why)) {
 		printf("skipped: no device: %s\n", why);
 		return 77;
 	}

@@ -42,13 +42,13 @@ static void sort_on_host(void *elements, uint32_t element_nbytes, uint64_t n)
 }
 
 /* Fail with what was tried when the two differ. */
-static void assert_same(const void *got, const void *wanted, uint32_t element_nbytes, uint64_t n,
+static void assert_same(const void *actual, const void *expected, uint32_t element_nbytes, uint64_t n,
 			const char *what)
 {
-	const char *g = got, *w = wanted;
+	const char *g = actual, *w = expected;
 	uint64_t i = 0;
 
-	if (memcmp(got, wanted, n * element_nbytes) == 0)
+	if (memcmp(actual, expected, n * element_nbytes) == 0)
 		return;
 	while (memcmp(g + i * element_nbytes, w + i * element_nbytes, element_nbytes) == 0)
 		i++;
@@ -58,7 +58,7 @@ static void assert_same(const void *got, const void *wanted, uint32_t element_nb
 
 /* Element i of n: a key, or a pair that carries i along, so that its place tells it from equals. */
 static void put_element(void *elements, uint32_t element_nbytes, bool pairs, uint64_t i,
-			uint64_t number, uint64_t n, enum keys keys)
+			uint64_t number, uint64_t n, enum key_distribution keys)
 {
 	/* The lowest bits are cut off, so that keys that crowd are equal too. */
 	const uint128_t pair = key_make(keys, number, n, 64) >> 84 << 84 | number;
@@ -79,30 +79,30 @@ enum { STEP = 3 };
 #else
 enum { STEP = 1 };
 #endif
-#define FOR_EACH_KEYS(keys) for (enum keys keys = 0; keys < N_KEYS; keys += STEP)
+#define FOR_EACH_KEYS(keys) for (enum key_distribution keys = 0; keys < N_KEY_DISTRIBUTIONS; keys += STEP)
 
 /* Pairs are of 16 bytes; sorted stably they are sorted as integers, by what they carry too. */
-static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum keys keys)
+static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key_distribution keys)
 {
 	const size_t nbytes = n * element_nbytes;
 	const size_t scratch_nbytes = pairs ? kernel_sort_pairs_scratch_nbytes(n) :
 					      kernel_sort_scratch_nbytes(n, element_nbytes);
-	void *wanted = malloc(nbytes + 1), *got = malloc(nbytes + 1);
-	void *elements = device_alloc(nbytes), *scratch = device_alloc(scratch_nbytes);
+	void *expected = malloc(nbytes + 1), *actual = malloc(nbytes + 1);
+	void *elements = kernel_memory_alloc(nbytes), *scratch = kernel_memory_alloc(scratch_nbytes);
 
 	for (uint64_t i = 0; i < n; i++)
-		put_element(wanted, element_nbytes, pairs, i, i, n, keys);
-	device_write(elements, wanted, nbytes);
-	sort_on_host(wanted, element_nbytes, n);
+		put_element(expected, element_nbytes, pairs, i, i, n, keys);
+	kernel_memory_write(elements, expected, nbytes);
+	sort_on_host(expected, element_nbytes, n);
 	assert_int_equal(pairs ? launch_sort_pairs(elements, n, scratch, NULL) :
 				 launch_sort(elements, n, element_nbytes, scratch, NULL),
 			 0);
-	device_read(got, elements, nbytes);
-	assert_same(got, wanted, element_nbytes, n, key_names[keys]);
-	device_free(scratch, scratch_nbytes);
-	device_free(elements, nbytes);
-	free(got);
-	free(wanted);
+	kernel_memory_read(actual, elements, nbytes);
+	assert_same(actual, expected, element_nbytes, n, key_distribution_names[keys]);
+	kernel_memory_free(scratch, scratch_nbytes);
+	kernel_memory_free(elements, nbytes);
+	free(actual);
+	free(expected);
 }
 
 /* Around the tiles of the small geometry, and, on hardware, of the real ones. */
@@ -140,20 +140,20 @@ static void check_disorder_at_the_end(uint32_t element_nbytes, uint64_t n)
 {
 	const size_t nbytes = n * element_nbytes;
 	const size_t scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
-	void *wanted = malloc(nbytes), *got = malloc(nbytes);
-	void *elements = device_alloc(nbytes), *scratch = device_alloc(scratch_nbytes);
+	void *expected = malloc(nbytes), *actual = malloc(nbytes);
+	void *elements = kernel_memory_alloc(nbytes), *scratch = kernel_memory_alloc(scratch_nbytes);
 
 	for (uint64_t i = 0; i < n; i++)
-		key_store(wanted, element_nbytes, i, i < n - 2 ? i : 2 * n - 3 - i);
-	device_write(elements, wanted, nbytes);
-	sort_on_host(wanted, element_nbytes, n);
+		key_store(expected, element_nbytes, i, i < n - 2 ? i : 2 * n - 3 - i);
+	kernel_memory_write(elements, expected, nbytes);
+	sort_on_host(expected, element_nbytes, n);
 	assert_int_equal(launch_sort(elements, n, element_nbytes, scratch, NULL), 0);
-	device_read(got, elements, nbytes);
-	assert_same(got, wanted, element_nbytes, n, "disorder at the end");
-	device_free(scratch, scratch_nbytes);
-	device_free(elements, nbytes);
-	free(got);
-	free(wanted);
+	kernel_memory_read(actual, elements, nbytes);
+	assert_same(actual, expected, element_nbytes, n, "disorder at the end");
+	kernel_memory_free(scratch, scratch_nbytes);
+	kernel_memory_free(elements, nbytes);
+	free(actual);
+	free(expected);
 }
 
 static void disorder_of_the_last_two_alone_is_seen(void **state)
@@ -198,10 +198,10 @@ static uint64_t run_length(enum run_lengths lengths, uint32_t i, uint32_t k, uin
 }
 
 static void check_merge(uint32_t element_nbytes, bool pairs, uint32_t k, uint64_t about_n,
-			enum run_lengths lengths, enum keys keys)
+			enum run_lengths lengths, enum key_distribution keys)
 {
 	struct kernel_slice *slices = calloc(k + 1, sizeof *slices);
-	char *wanted = malloc((2 * about_n + 8 * k) * element_nbytes + 1), *got;
+	char *expected = malloc((2 * about_n + 8 * k) * element_nbytes + 1), *actual;
 	void *out, *scratch;
 	size_t scratch_nbytes;
 	uint64_t n = 0;
@@ -209,33 +209,33 @@ static void check_merge(uint32_t element_nbytes, bool pairs, uint32_t k, uint64_
 	for (uint32_t i = 0; i < k; i++) {
 		const uint64_t run_n = run_length(lengths, i, k, about_n);
 		const size_t run_nbytes = run_n * element_nbytes;
-		char *run = wanted + n * element_nbytes;
+		char *run = expected + n * element_nbytes;
 
 		for (uint64_t j = 0; j < run_n; j++)
 			put_element(run, element_nbytes, pairs, j, n + j, about_n, keys);
 		sort_on_host(run, element_nbytes, run_n);
 		slices[i].n = run_n;
-		slices[i].elements = device_alloc(run_nbytes);
-		device_write((void *)slices[i].elements, run, run_nbytes);
+		slices[i].elements = kernel_memory_alloc(run_nbytes);
+		kernel_memory_write((void *)slices[i].elements, run, run_nbytes);
 		n += run_n;
 	}
-	sort_on_host(wanted, element_nbytes, n);
-	got = malloc(n * element_nbytes + 1);
+	sort_on_host(expected, element_nbytes, n);
+	actual = malloc(n * element_nbytes + 1);
 	scratch_nbytes = pairs ? kernel_merge_pairs_scratch_nbytes(k, n) :
 				 kernel_merge_scratch_nbytes(k, n, element_nbytes);
-	scratch = device_alloc(scratch_nbytes);
-	out = device_alloc(n * element_nbytes);
+	scratch = kernel_memory_alloc(scratch_nbytes);
+	out = kernel_memory_alloc(n * element_nbytes);
 	assert_int_equal(pairs ? launch_merge_pairs(slices, k, out, scratch, NULL) :
 				 launch_merge(slices, k, element_nbytes, out, scratch, NULL),
 			 0);
-	device_read(got, out, n * element_nbytes);
-	assert_same(got, wanted, element_nbytes, n, key_names[keys]);
-	device_free(out, n * element_nbytes);
-	device_free(scratch, scratch_nbytes);
+	kernel_memory_read(actual, out, n * element_nbytes);
+	assert_same(actual, expected, element_nbytes, n, key_distribution_names[keys]);
+	kernel_memory_free(out, n * element_nbytes);
+	kernel_memory_free(scratch, scratch_nbytes);
 	for (uint32_t i = 0; i < k; i++)
-		device_free((void *)slices[i].elements, slices[i].n * element_nbytes);
-	free(got);
-	free(wanted);
+		kernel_memory_free((void *)slices[i].elements, slices[i].n * element_nbytes);
+	free(actual);
+	free(expected);
 	free(slices);
 }
 
@@ -255,9 +255,9 @@ static void runs_of_any_lengths_are_merged(void **state)
 	(void)state;
 	FOR_EACH_SIZE(s)
 	for (enum run_lengths lengths = 0; lengths < N_RUN_LENGTHS; lengths++) {
-		check_merge(element_sizes[s], false, 7, 900, lengths, KEYS_FEW);
+		check_merge(element_sizes[s], false, 7, 900, lengths, KEYS_FEW_VALUES);
 		check_merge(element_sizes[s], false, 20, device_is_fast() ? 500000 : 2000, lengths,
-			    KEYS_TWINS);
+			    KEYS_FEW_PREFIXES);
 	}
 }
 
@@ -299,7 +299,7 @@ int main(void)
 	};
 	const char *why;
 
-	if (!device_usable(&why)) {
+	if (!kernel_memory_is_available(&why)) {
 		printf("skipped: no device: %s\n", why);
 		return 77;
 	}

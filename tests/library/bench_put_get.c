@@ -13,9 +13,9 @@
 
 #include "include/gsort.h"
 
-enum { N_PIECE = 1 << 17, N_ROUNDS = 5 };
+enum { BLOCK_N_NUMBERS = 1 << 17, N_ROUNDS = 5 };
 
-static uint64_t piece[N_PIECE];
+static uint64_t block[BLOCK_N_NUMBERS];
 
 static void check(const struct gsort *sort, int r)
 {
@@ -37,19 +37,19 @@ static void fill(void)
 {
 	uint64_t random = 1;
 
-	for (size_t i = 0; i < N_PIECE; i++) {
+	for (size_t i = 0; i < BLOCK_N_NUMBERS; i++) {
 		random ^= random << 13;
 		random ^= random >> 7;
 		random ^= random << 17;
-		piece[i] = random;
+		block[i] = random;
 	}
 }
 
 /* Others, which take no time to speak of to make. */
-static void change(void)
+static void change_block(void)
 {
-	for (size_t i = 0; i < N_PIECE; i++)
-		piece[i] += UINT64_C(0x9e3779b97f4a7c15);
+	for (size_t i = 0; i < BLOCK_N_NUMBERS; i++)
+		block[i] += UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static struct gsort *open_sort(const char *directory, const char *limit)
@@ -64,13 +64,13 @@ static struct gsort *open_sort(const char *directory, const char *limit)
 	return sort;
 }
 
-static void write_file(const char *path, uint64_t n_pieces)
+static void write_file(const char *path, uint64_t n_blocks)
 {
 	FILE *file = fopen(path, "w");
 
-	for (uint64_t i = 0; i < n_pieces; i++) {
-		change();
-		if (!file || fwrite(piece, sizeof piece, 1, file) != 1)
+	for (uint64_t i = 0; i < n_blocks; i++) {
+		change_block();
+		if (!file || fwrite(block, sizeof block, 1, file) != 1)
 			exit(1);
 	}
 	fclose(file);
@@ -87,20 +87,20 @@ static double sort_file(struct gsort *sort, const char *in, const char *out)
 	return seconds() - begin;
 }
 
-static double put_and_get(struct gsort *sort, uint64_t n_pieces)
+static double put_and_get(struct gsort *sort, uint64_t n_blocks)
 {
 	const double begin = seconds();
-	size_t got;
+	size_t n_received;
 
 	fill();
-	for (uint64_t i = 0; i < n_pieces; i++) {
-		change();
-		check(sort, gsort_put(sort, piece, sizeof piece));
+	for (uint64_t i = 0; i < n_blocks; i++) {
+		change_block();
+		check(sort, gsort_put(sort, block, sizeof block));
 	}
 	check(sort, gsort_finish(sort));
 	do
-		check(sort, gsort_get(sort, piece, sizeof piece, &got));
-	while (got > 0);
+		check(sort, gsort_get(sort, block, sizeof block, &n_received));
+	while (n_received > 0);
 	gsort_close(sort);
 	return seconds() - begin;
 }
@@ -108,21 +108,21 @@ static double put_and_get(struct gsort *sort, uint64_t n_pieces)
 int main(int argc, char **argv)
 {
 	char in[4096], out[4096];
-	uint64_t n_pieces;
+	uint64_t n_blocks;
 
 	if (argc != 4) {
 		fprintf(stderr, "usage: put_and_get DIRECTORY MIB LIMIT\n");
 		return 2;
 	}
-	n_pieces = strtoull(argv[2], NULL, 10) * (1 << 20) / sizeof piece;
+	n_blocks = strtoull(argv[2], NULL, 10) * (1 << 20) / sizeof block;
 	snprintf(in, sizeof in, "%s/put_and_get.in", argv[1]);
 	snprintf(out, sizeof out, "%s/put_and_get.out", argv[1]);
 	fill();
-	write_file(in, n_pieces);
+	write_file(in, n_blocks);
 	for (int i = 0; i < N_ROUNDS; i++) {
 		printf("file to file %.2f s, ", sort_file(open_sort(argv[1], argv[3]), in, out));
 		remove(out);
-		printf("put and got %.2f s\n", put_and_get(open_sort(argv[1], argv[3]), n_pieces));
+		printf("put and got %.2f s\n", put_and_get(open_sort(argv[1], argv[3]), n_blocks));
 	}
 	remove(in);
 	return 0;

@@ -10,7 +10,7 @@ static int use_header(void)
 	struct gsort *sort;
 	struct gsort_stats stats;
 	struct gsort_progress progress;
-	size_t got = 1;
+	size_t n_received = 1;
 	char byte;
 	int r = gsort_open(&sort);
 
@@ -19,9 +19,9 @@ static int use_header(void)
 	gsort_get_progress(sort, &progress, sizeof progress);
 	r = gsort_finish(sort);
 	if (r == 0)
-		r = gsort_get(sort, &byte, 1, &got);
+		r = gsort_get(sort, &byte, 1, &n_received);
 	if (r == 0)
 		r = gsort_get_stats(sort, &stats, sizeof stats);
 	gsort_close(sort);
-	return r < 0 || got != 0 || stats.n_records_out != 0;
+	return r < 0 || n_received != 0 || stats.n_records_out != 0;
 }

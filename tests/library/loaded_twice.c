@@ -16,7 +16,7 @@
 enum { N = 200000 };
 
 /* A copy, and its functions. */
-struct copy {
+struct library_copy {
 	void *library;
 	int (*open)(struct gsort **ret_sort);
 	int (*set)(struct gsort *sort, const char *name, const char *value);
@@ -38,7 +38,7 @@ static void find(void *library, const char *name, void *ret_function)
 	}
 }
 
-static void load(const char *path, struct copy *copy)
+static void load(const char *path, struct library_copy *copy)
 {
 	copy->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!copy->library) {
@@ -54,10 +54,10 @@ static void load(const char *path, struct copy *copy)
 	find(copy->library, "gsort_close", &copy->close);
 }
 
-static int sort_with(const struct copy *copy, uint64_t *numbers)
+static int sort_with(const struct library_copy *copy, uint64_t *numbers)
 {
 	struct gsort *sort;
-	size_t got;
+	size_t n_received;
 	int r = copy->open(&sort);
 
 	if (r == 0)
@@ -69,16 +69,16 @@ static int sort_with(const struct copy *copy, uint64_t *numbers)
 	if (r == 0)
 		r = copy->finish(sort);
 	if (r == 0)
-		r = copy->get(sort, numbers, (N + 1) * sizeof *numbers, &got);
+		r = copy->get(sort, numbers, (N + 1) * sizeof *numbers, &n_received);
 	if (r < 0)
 		puts(copy->message(sort));
 	copy->close(sort);
-	return r < 0 || got != N * sizeof *numbers;
+	return r < 0 || n_received != N * sizeof *numbers;
 }
 
 static void *use(void *argument)
 {
-	struct copy *copy = argument;
+	struct library_copy *copy = argument;
 	uint64_t *numbers = malloc((N + 1) * sizeof *numbers);
 
 	copy->failed = !numbers || sort_with(copy, numbers);
@@ -90,7 +90,7 @@ static void *use(void *argument)
 
 int main(int argc, char **argv)
 {
-	struct copy copies[2] = { 0 };
+	struct library_copy copies[2] = { 0 };
 	pthread_t threads[2];
 	char path[4096], command[9000];
 

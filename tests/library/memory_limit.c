@@ -10,9 +10,9 @@
 
 #include "include/gsort.h"
 
-enum { LIMIT_MIB = 24, BESIDE_MIB = 32, DATA_MIB = 128, N_PIECE = 4096 };
+enum { LIMIT_MIB = 24, OVERHEAD_MIB = 32, DATA_MIB = 128, N_BLOCK_NUMBERS = 4096 };
 
-static uint64_t piece[N_PIECE];
+static uint64_t block[N_BLOCK_NUMBERS];
 
 static void check(const struct gsort *sort, int r)
 {
@@ -26,15 +26,15 @@ static uint64_t put_all(struct gsort *sort)
 {
 	uint64_t random = 1, sum = 0;
 
-	for (size_t i = 0; i < (size_t)DATA_MIB * (1 << 20) / sizeof piece; i++) {
-		for (size_t j = 0; j < N_PIECE; j++) {
+	for (size_t i = 0; i < (size_t)DATA_MIB * (1 << 20) / sizeof block; i++) {
+		for (size_t j = 0; j < N_BLOCK_NUMBERS; j++) {
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			piece[j] = random;
+			block[j] = random;
 			sum += random;
 		}
-		check(sort, gsort_put(sort, piece, sizeof piece));
+		check(sort, gsort_put(sort, block, sizeof block));
 	}
 	check(sort, gsort_finish(sort));
 	return sum;
@@ -43,18 +43,18 @@ static uint64_t put_all(struct gsort *sort)
 static uint64_t get_all(struct gsort *sort, uint64_t *ret_n)
 {
 	uint64_t last = 0, sum = 0, n = 0;
-	size_t got;
+	size_t n_received;
 
 	do {
-		check(sort, gsort_get(sort, piece, sizeof piece, &got));
-		for (size_t j = 0; j < got / sizeof *piece; j++) {
-			if (piece[j] < last)
+		check(sort, gsort_get(sort, block, sizeof block, &n_received));
+		for (size_t j = 0; j < n_received / sizeof *block; j++) {
+			if (block[j] < last)
 				exit(1);
-			last = piece[j];
+			last = block[j];
 			sum += last;
 		}
-		n += got / sizeof *piece;
-	} while (got > 0);
+		n += n_received / sizeof *block;
+	} while (n_received > 0);
 	*ret_n = n;
 	return sum;
 }
@@ -75,5 +75,5 @@ int main(void)
 	gsort_close(sort);
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%ld KiB\n", usage.ru_maxrss);
-	return usage.ru_maxrss > (LIMIT_MIB + BESIDE_MIB) * 1024;
+	return usage.ru_maxrss > (LIMIT_MIB + OVERHEAD_MIB) * 1024;
 }

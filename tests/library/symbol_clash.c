@@ -20,30 +20,30 @@ static int n_calls;
 
 OWN(fail)
 OWN(warn)
-OWN(tell)
+OWN(notice)
 OWN(file_open)
-OWN(ring_push)
+OWN(bounded_queue_push)
 OWN(input_open)
 OWN(output_open)
 OWN(sort_run)
 OWN(thread_start)
-OWN(handover_put)
+OWN(rendezvous_put)
 
 int main(void)
 {
 	const char numbers[] = { 3, 1, 2 };
 	struct gsort *sort;
-	char found[4];
-	size_t got = 0;
+	char actual[4];
+	size_t n_received = 0;
 
 	if (gsort_open(&sort) < 0 || gsort_set_type(sort, "u8") < 0 ||
 	    gsort_put(sort, numbers, 3) < 0 || gsort_finish(sort) < 0 ||
-	    gsort_get(sort, found, sizeof found, &got) < 0) {
+	    gsort_get(sort, actual, sizeof actual, &n_received) < 0) {
 		puts(gsort_message(sort));
 		return 1;
 	}
 	if (gsort_set_type(sort, "u16") == 0) /* fails, as the library's own fail() says */
 		return 1;
 	gsort_close(sort);
-	return got != 3 || memcmp(found, "\1\2\3", 3) != 0 || n_calls != 0 || warn() != 1;
+	return n_received != 3 || memcmp(actual, "\1\2\3", 3) != 0 || n_calls != 0 || warn() != 1;
 }

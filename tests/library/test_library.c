@@ -20,7 +20,7 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { N = 300000, N_PIECE = 1000 };
+enum { N = 300000, PUT_N_NUMBERS = 1000 };
 
 static char directory[] = "/tmp/test_library.XXXXXX";
 static char in_path[64], other_path[64], out_path[64];
@@ -33,12 +33,12 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void write_numbers(const char *path, const uint64_t *of, size_t n)
+static void write_numbers(const char *path, const uint64_t *values, size_t n)
 {
 	FILE *file = fopen(path, "w");
 
 	assert_non_null(file);
-	assert_int_equal(fwrite(of, sizeof *of, n, file), n);
+	assert_int_equal(fwrite(values, sizeof *values, n, file), n);
 	assert_int_equal(fclose(file), 0);
 }
 
@@ -98,61 +98,61 @@ static struct gsort *open_sort(void)
 
 static void put_all(struct gsort *sort, const uint64_t *from, size_t n)
 {
-	for (size_t i = 0; i < n; i += N_PIECE)
+	for (size_t i = 0; i < n; i += PUT_N_NUMBERS)
 		good(sort,
-		     gsort_put(sort, from + i, 8 * (n - i < N_PIECE ? n - i : (size_t)N_PIECE)));
+		     gsort_put(sort, from + i, 8 * (n - i < PUT_N_NUMBERS ? n - i : (size_t)PUT_N_NUMBERS)));
 }
 
 /* To the end; in pieces that are no whole number of records. */
-static size_t get_all(struct gsort *sort, void *to, size_t room)
+static size_t get_all(struct gsort *sort, void *buffer, size_t capacity)
 {
-	const size_t piece = 8 * N_PIECE - 3;
-	size_t got, nbytes = 0;
+	const size_t step_nbytes = 8 * PUT_N_NUMBERS - 3;
+	size_t n_received, nbytes = 0;
 
 	do {
-		const size_t wanted = room - nbytes < piece ? room - nbytes : piece;
+		const size_t wanted = capacity - nbytes < step_nbytes ? capacity - nbytes : step_nbytes;
 
-		good(sort, gsort_get(sort, (char *)to + nbytes, wanted, &got));
-		nbytes += got;
-	} while (got > 0);
+		good(sort, gsort_get(sort, (char *)buffer + nbytes, wanted, &n_received));
+		nbytes += n_received;
+	} while (n_received > 0);
 	return nbytes;
 }
 
 static void assert_file_is(const char *path, const uint64_t *expected, size_t n)
 {
-	uint64_t *found = malloc(8 * (n + 1));
+	uint64_t *actual = malloc(8 * (n + 1));
 	FILE *file = fopen(path, "r");
 
 	assert_non_null(file);
-	assert_int_equal(fread(found, 8, n + 1, file), n);
-	assert_memory_equal(found, expected, 8 * n);
+	assert_int_equal(fread(actual, 8, n + 1, file), n);
+	assert_memory_equal(actual, expected, 8 * n);
 	fclose(file);
-	free(found);
+	free(actual);
 }
 
 /* --- in and out --- */
 
-static void what_is_put_is_got_in_order_and_spilled_on_the_way(void **state)
+static void put_records_are_spilled_and_got_sorted(void **state)
 {
-	uint64_t *found = malloc(sizeof sorted + 8);
+	uint64_t *actual = malloc(sizeof sorted + 8);
 	struct gsort *sort = open_sort();
 	struct gsort_stats stats;
 
 	(void)state;
 	put_all(sort, numbers, N);
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof sorted + 8), sizeof sorted);
-	assert_memory_equal(found, sorted, sizeof sorted);
+	assert_int_equal(get_all(sort, actual, sizeof sorted + 8), sizeof sorted);
+	assert_memory_equal(actual, sorted, sizeof sorted);
 	good(sort, gsort_get_stats(sort, &stats, sizeof stats));
 	assert_int_equal(stats.n_records_in, N);
 	assert_int_equal(stats.n_records_out, N);
 	assert_true(stats.n_runs_spilled > 0 && stats.peak_temporary_nbytes > 0);
 	assert_string_equal(stats.type, "u64le");
 	gsort_close(sort);
-	free(found);
+	free(actual);
 }
 
-static void what_is_put_goes_to_a_file(void **state)
+static void put_records_go_to_a_file(void **state)
 {
 	struct gsort *sort = open_sort();
 
@@ -165,10 +165,10 @@ static void what_is_put_goes_to_a_file(void **state)
 	gsort_close(sort);
 }
 
-static void file_is_sorted_to_a_file_and_to_who_gets_it(void **state)
+static void file_is_sorted_to_a_file_and_to_get(void **state)
 {
 	struct gsort *sort = open_sort(), *other = open_sort();
-	uint64_t *found = malloc(sizeof sorted + 8);
+	uint64_t *actual = malloc(sizeof sorted + 8);
 
 	(void)state;
 	good(sort, gsort_add_input_path(sort, in_path));
@@ -177,10 +177,10 @@ static void file_is_sorted_to_a_file_and_to_who_gets_it(void **state)
 	assert_file_is(out_path, sorted, N);
 	gsort_close(sort);
 	good(other, gsort_add_input_path(other, in_path));
-	assert_int_equal(get_all(other, found, sizeof sorted + 8), sizeof sorted);
-	assert_memory_equal(found, sorted, sizeof sorted);
+	assert_int_equal(get_all(other, actual, sizeof sorted + 8), sizeof sorted);
+	assert_memory_equal(actual, sorted, sizeof sorted);
 	gsort_close(other);
-	free(found);
+	free(actual);
 }
 
 static void descriptors_are_used_from_where_they_stand(void **state)
@@ -209,13 +209,13 @@ static void descriptors_are_used_from_where_they_stand(void **state)
 static void *read_pipe(void *argument)
 {
 	const int fd = *(int *)argument;
-	uint64_t *found = malloc(sizeof sorted);
+	uint64_t *actual = malloc(sizeof sorted);
 	size_t nbytes = 0;
 	ssize_t n;
 
-	while ((n = read(fd, (char *)found + nbytes, sizeof sorted - nbytes)) > 0)
+	while ((n = read(fd, (char *)actual + nbytes, sizeof sorted - nbytes)) > 0)
 		nbytes += (size_t)n;
-	return found;
+	return actual;
 }
 
 static void *run_it(void *sort)
@@ -229,7 +229,7 @@ static void pipes_and_sockets_are_descriptors_too(void **state)
 	struct gsort *sort = open_sort(), *other = open_sort();
 	int between[2], last[2];
 	pthread_t reader, merging;
-	void *found;
+	void *actual;
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, between), 0);
@@ -246,9 +246,9 @@ static void pipes_and_sockets_are_descriptors_too(void **state)
 	pthread_join(merging, NULL);
 	good(other, gsort_finish(other));
 	close(last[1]);
-	pthread_join(reader, &found);
-	assert_memory_equal(found, sorted, sizeof sorted);
-	free(found);
+	pthread_join(reader, &actual);
+	assert_memory_equal(actual, sorted, sizeof sorted);
+	free(actual);
 	gsort_close(other);
 	gsort_close(sort);
 	close(between[0]);
@@ -256,12 +256,12 @@ static void pipes_and_sockets_are_descriptors_too(void **state)
 }
 
 /* Records of a key and where they are from. */
-static void equal_records_come_in_the_order_of_inputs_and_what_is_put_is_the_last(void **state)
+static void ties_follow_input_order_with_put_last(void **state)
 {
 	const uint64_t first[] = { 7, 1, 5, 1 }, put[] = { 5, 3, 7, 3 };
 	const uint64_t expected[] = { 5, 1, 5, 3, 7, 1, 7, 3 };
 	struct gsort *sort = open_sort();
-	uint64_t found[9];
+	uint64_t actual[9];
 
 	(void)state;
 	write_numbers(other_path, first, 4);
@@ -275,17 +275,17 @@ static void equal_records_come_in_the_order_of_inputs_and_what_is_put_is_the_las
 	good(sort, gsort_add_input_path(sort, other_path));
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof found), sizeof expected);
-	assert_memory_equal(found, expected, sizeof expected);
+	assert_int_equal(get_all(sort, actual, sizeof actual), sizeof expected);
+	assert_memory_equal(actual, expected, sizeof expected);
 	gsort_close(sort);
 }
 
-static void sorted_streams_are_merged_with_what_is_put(void **state)
+static void sorted_streams_are_merged_with_put(void **state)
 {
 	const uint64_t other[] = { 2, 4, 6 }, put[] = { 1, 4, 9 },
 		       expected[] = { 1, 2, 4, 4, 6, 9 };
 	struct gsort *sort = open_sort();
-	uint64_t found[7];
+	uint64_t actual[7];
 
 	(void)state;
 	write_numbers(other_path, other, 3);
@@ -293,37 +293,37 @@ static void sorted_streams_are_merged_with_what_is_put(void **state)
 	good(sort, gsort_add_input_path(sort, other_path));
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof found), sizeof expected);
-	assert_memory_equal(found, expected, sizeof expected);
+	assert_int_equal(get_all(sort, actual, sizeof actual), sizeof expected);
+	assert_memory_equal(actual, expected, sizeof expected);
 	gsort_close(sort);
 }
 
-static void nothing_put_is_nothing_got(void **state)
+static void empty_put_gives_empty_output(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found;
+	uint64_t actual;
 
 	(void)state;
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, &found, sizeof found), 0);
+	assert_int_equal(get_all(sort, &actual, sizeof actual), 0);
 	gsort_close(sort);
 }
 
-static void what_is_put_may_look_like_a_compressed_file(void **state)
+static void put_records_may_look_compressed(void **state)
 {
 	const uint64_t put[] = { UINT64_C(0xfd2fb528), 1 }; /* as Zstandard's files begin */
 	struct gsort *sort = open_sort();
-	uint64_t found[3];
+	uint64_t actual[3];
 
 	(void)state;
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof found), sizeof put);
-	assert_int_equal(found[0], 1);
+	assert_int_equal(get_all(sort, actual, sizeof actual), sizeof put);
+	assert_int_equal(actual[0], 1);
 	gsort_close(sort);
 }
 
-static void header_of_a_numpy_file_is_not_got(void **state)
+static void get_skips_the_numpy_header(void **state)
 {
 	static const char header[128] =
 		"\x93NUMPY\1\0v\0{'descr': '<u2', 'fortran_order': False, "
@@ -331,7 +331,7 @@ static void header_of_a_numpy_file_is_not_got(void **state)
 		"      ";
 	const uint16_t three[] = { 3, 1, 2 };
 	struct gsort *sort;
-	uint16_t found[4];
+	uint16_t actual[4];
 	FILE *file = fopen(other_path, "w");
 
 	(void)state;
@@ -341,9 +341,9 @@ static void header_of_a_numpy_file_is_not_got(void **state)
 	fclose(file);
 	assert_int_equal(gsort_open(&sort), 0);
 	good(sort, gsort_add_input_path(sort, other_path));
-	assert_int_equal(get_all(sort, found, sizeof found), sizeof three);
-	assert_int_equal(found[0], 1);
-	assert_int_equal(found[2], 3);
+	assert_int_equal(get_all(sort, actual, sizeof actual), sizeof three);
+	assert_int_equal(actual[0], 1);
+	assert_int_equal(actual[2], 3);
 	gsort_close(sort);
 }
 
@@ -362,7 +362,7 @@ static void *cancel_it(void *sort)
 }
 
 /* The first put waits for readers that have no memory left, or the last is done: both are fine. */
-static void cancel_wakes_who_puts(void **state)
+static void cancel_wakes_put(void **state)
 {
 	struct gsort *sort = open_sort();
 	pthread_t canceller;
@@ -381,22 +381,22 @@ static void cancel_wakes_who_puts(void **state)
 	gsort_close(sort);
 }
 
-static void cancel_ends_what_is_got(void **state)
+static void cancel_ends_get(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found[N_PIECE];
-	size_t got = 0;
+	uint64_t actual[PUT_N_NUMBERS];
+	size_t n_received = 0;
 
 	(void)state;
 	put_all(sort, numbers, N);
 	good(sort, gsort_finish(sort));
-	good(sort, gsort_get(sort, found, sizeof found, &got));
+	good(sort, gsort_get(sort, actual, sizeof actual, &n_received));
 	gsort_cancel(sort);
-	refused(sort, gsort_get(sort, found, sizeof found, &got), -ECANCELED, "cancelled");
+	refused(sort, gsort_get(sort, actual, sizeof actual, &n_received), -ECANCELED, "cancelled");
 	gsort_close(sort);
 }
 
-static void cancel_wakes_who_waits_for_a_pipe(void **state)
+static void cancel_wakes_pipe_reader(void **state)
 {
 	struct gsort *sort = open_sort();
 	pthread_t canceller;
@@ -414,7 +414,7 @@ static void cancel_wakes_who_waits_for_a_pipe(void **state)
 	close(fds[1]);
 }
 
-static void cancel_wakes_a_merge_that_waits_for_a_pipe(void **state)
+static void cancel_wakes_merge_of_a_pipe(void **state)
 {
 	struct gsort *sort = open_sort();
 	int fds[2];
@@ -431,7 +431,7 @@ static void cancel_wakes_a_merge_that_waits_for_a_pipe(void **state)
 	close(fds[1]);
 }
 
-static void cancelled_before_it_begins_it_does_not(void **state)
+static void cancelled_sort_does_not_begin(void **state)
 {
 	struct gsort *sort = open_sort();
 
@@ -455,7 +455,7 @@ static void closed_in_the_middle_it_leaves_nothing(void **state)
 
 /* --- what is wrong --- */
 
-static void what_is_the_same_in_other_words_is_no_other_value(void **state)
+static void equivalent_values_are_no_duplicates(void **state)
 {
 	struct gsort *sort;
 
@@ -478,11 +478,11 @@ static void what_is_the_same_in_other_words_is_no_other_value(void **state)
 	gsort_close(sort);
 }
 
-static void what_cannot_be_is_refused_and_changes_nothing(void **state)
+static void invalid_calls_change_nothing(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found[3];
-	size_t got;
+	uint64_t actual[3];
+	size_t n_received;
 
 	(void)state;
 	refused(sort, gsort_set(sort, "sort-of", "x"), -EINVAL, "unknown option 'sort-of'");
@@ -498,24 +498,24 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "not as '2' and as '3'");
 	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL,
 		"every 0 milliseconds");
-	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "nothing was put");
+	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "nothing was put");
 	refused(sort, gsort_run(sort), -EINVAL, "there is no input");
 	good(sort, gsort_set_type(sort, "u64"));
 	good(sort, gsort_put(sort, (const uint64_t[]){ 2, 1 }, 16));
 	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "the sort has begun");
 	refused(sort, gsort_add_input_path(sort, in_path), -EBUSY, "the sort has begun");
-	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "gsort_finish() first");
+	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "gsort_finish() first");
 	refused(sort, gsort_get_stats(sort, &(struct gsort_stats){ 0 }, 8), -EINVAL,
 		"not succeeded");
 	assert_null(gsort_stats_json(sort));
 	good(sort, gsort_finish(sort));
 	refused(sort, gsort_put(sort, numbers, 8), -EPIPE, "after gsort_finish()");
-	assert_int_equal(get_all(sort, found, sizeof found), 16);
-	assert_int_equal(found[0], 1);
+	assert_int_equal(get_all(sort, actual, sizeof actual), 16);
+	assert_int_equal(actual[0], 1);
 	gsort_close(sort);
 }
 
-static void what_was_refused_was_not_taken(void **state)
+static void refused_option_is_not_set(void **state)
 {
 	struct gsort *sort;
 
@@ -541,12 +541,12 @@ static void refuse_together(const char *option, const char *value, const char *p
 }
 
 /* Of pairs of records and counts. */
-static void what_was_refused_together_can_be_mended_and_begun(void **state)
+static void refused_options_can_be_corrected(void **state)
 {
 	const uint64_t put[] = { 5, 3, 5 };
 	struct gsort *sort = open_sort();
-	uint64_t found[5];
-	size_t got;
+	uint64_t actual[5];
+	size_t n_received;
 
 	(void)state;
 	write_numbers(other_path, (const uint64_t[]){ 3 }, 1);
@@ -554,23 +554,23 @@ static void what_was_refused_together_can_be_mended_and_begun(void **state)
 	good(sort, gsort_add_input_path(sort, other_path));
 	for (int i = 0; i < 3; i++) { /* and nothing is added by trying */
 		refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "--count needs -u");
-		refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "--count needs -u");
+		refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "--count needs -u");
 		refused(sort, gsort_check(sort, &(uint64_t){ 0 }), -EINVAL, "--count");
 	}
 	good(sort, gsort_set_unique(sort));
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof found), 32);
-	assert_memory_equal(found, ((const uint64_t[]){ 2, 3, 2, 5 }), 32);
+	assert_int_equal(get_all(sort, actual, sizeof actual), 32);
+	assert_memory_equal(actual, ((const uint64_t[]){ 2, 3, 2, 5 }), 32);
 	gsort_close(sort);
 }
 
 /* Nothing else is read, so nothing will ever say what a record is. */
-static void keys_without_a_record_are_refused_before_anything_is_begun(void **state)
+static void keys_without_record_size_are_refused_early(void **state)
 {
 	const uint64_t put[] = { 5, 3 };
 	struct gsort *sort;
-	uint64_t found[2];
+	uint64_t actual[2];
 
 	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
@@ -580,12 +580,12 @@ static void keys_without_a_record_are_refused_before_anything_is_begun(void **st
 	good(sort, gsort_set_record_size(sort, 8));
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof found), sizeof found);
-	assert_int_equal(found[0], 3);
+	assert_int_equal(get_all(sort, actual, sizeof actual), sizeof actual);
+	assert_int_equal(actual[0], 3);
 	gsort_close(sort);
 }
 
-static void part_of_what_is_put_is_refused_before_anything_is_begun(void **state)
+static void shard_of_put_records_is_refused_early(void **state)
 {
 	struct gsort *sort = open_sort();
 
@@ -597,29 +597,29 @@ static void part_of_what_is_put_is_refused_before_anything_is_begun(void **state
 	gsort_close(sort);
 }
 
-static void failure_is_told_with_its_own_message_whatever_was_refused_since(void **state)
+static void failure_keeps_its_own_message(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found;
-	size_t got;
+	uint64_t actual;
+	size_t n_received;
 
 	(void)state;
 	good(sort, gsort_put(sort, numbers, 12));
 	good(sort, gsort_finish(sort));
-	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
 	refused(sort, gsort_set_unique(sort), -EBUSY, "-u, --unique: the sort has begun");
 	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
 	refused(sort, gsort_set_unique(sort), -EBUSY, "-u, --unique: the sort has begun");
 	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "what was put");
-	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
 	gsort_close(sort);
 }
 
 static void null_is_refused_with_a_message(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found;
-	size_t got;
+	uint64_t actual;
+	size_t n_received;
 
 	(void)state;
 	refused(sort, gsort_set(sort, NULL, NULL), -EINVAL, "the name of an option is NULL");
@@ -637,19 +637,19 @@ static void null_is_refused_with_a_message(void **state)
 	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "what is to be put is NULL");
 	good(sort, gsort_put(sort, NULL, 0));
 	good(sort, gsort_finish(sort));
-	refused(sort, gsort_get(sort, NULL, 8, &got), -EINVAL, "the buffer");
-	refused(sort, gsort_get(sort, &found, 8, NULL), -EINVAL, "ret_nbytes is NULL");
-	assert_int_equal(get_all(sort, &found, 8), 8); /* nothing was lost by it */
+	refused(sort, gsort_get(sort, NULL, 8, &n_received), -EINVAL, "the buffer");
+	refused(sort, gsort_get(sort, &actual, 8, NULL), -EINVAL, "ret_nbytes is NULL");
+	assert_int_equal(get_all(sort, &actual, 8), 8); /* nothing was lost by it */
 	gsort_close(sort);
 }
 
-static void null_handle_is_refused_and_never_looked_into(void **state)
+static void null_handle_is_refused(void **state)
 {
 	struct gsort_progress progress;
 	struct gsort_stats stats;
 	const char *json;
 	uint64_t number;
-	size_t got;
+	size_t n_received;
 
 	(void)state;
 	assert_int_equal(gsort_open(NULL), -EINVAL);
@@ -661,7 +661,7 @@ static void null_handle_is_refused_and_never_looked_into(void **state)
 	assert_int_equal(gsort_set_output_fd(NULL, 1), -EINVAL);
 	assert_int_equal(gsort_put(NULL, numbers, 8), -EINVAL);
 	assert_int_equal(gsort_finish(NULL), -EINVAL);
-	assert_int_equal(gsort_get(NULL, &number, 8, &got), -EINVAL);
+	assert_int_equal(gsort_get(NULL, &number, 8, &n_received), -EINVAL);
 	assert_int_equal(gsort_run(NULL), -EINVAL);
 	assert_int_equal(gsort_check(NULL, &number), -EINVAL);
 	assert_int_equal(gsort_explain(NULL, 0, &json), -EINVAL);
@@ -700,18 +700,18 @@ static void no_name_and_no_descriptor_are_refused_at_once(void **state)
 static void putting_nothing_does_not_begin(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found[2];
+	uint64_t actual[2];
 
 	(void)state;
 	good(sort, gsort_put(sort, numbers, 0));
 	good(sort, gsort_set_limit(sort, 1));
 	good(sort, gsort_put(sort, (const uint64_t[]){ 2, 1 }, 16));
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof found), 8);
+	assert_int_equal(get_all(sort, actual, sizeof actual), 8);
 	gsort_close(sort);
 }
 
-static void what_does_not_go_with_records_that_are_put_or_got_is_refused(void **state)
+static void options_unfit_for_put_and_get_are_refused(void **state)
 {
 	(void)state;
 	refuse_together("verify", NULL, "what is got cannot be read back");
@@ -738,13 +738,13 @@ static void two_outputs_are_refused(void **state)
 static void failure_says_why_and_what_helps(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found;
-	size_t got;
+	uint64_t actual;
+	size_t n_received;
 
 	(void)state;
 	good(sort, gsort_add_input_path(sort, other_path));
-	refused(sort, gsort_get(sort, &found, 8, &got), -ENOENT, other_path);
-	refused(sort, gsort_get(sort, &found, 8, &got), -ENOENT, other_path); /* it stays failed */
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT, other_path);
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT, other_path); /* it stays failed */
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_set(sort, "temp-limit", "0"));
@@ -758,16 +758,16 @@ static void failure_says_why_and_what_helps(void **state)
 	gsort_close(sort);
 }
 
-static void part_of_a_record_is_refused(void **state)
+static void incomplete_record_is_refused(void **state)
 {
 	struct gsort *sort = open_sort();
-	uint64_t found;
-	size_t got;
+	uint64_t actual;
+	size_t n_received;
 
 	(void)state;
 	good(sort, gsort_put(sort, numbers, 12));
 	good(sort, gsort_finish(sort));
-	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
 	gsort_close(sort);
 }
 
@@ -789,7 +789,7 @@ static void pipe_without_a_reader_is_an_error_and_no_signal(void **state)
 /* --- what is told --- */
 
 /* It ends the sort, which waits for a pipe else. */
-static void watcher_is_called_while_it_runs_and_may_cancel(void **state)
+static void progress_callback_may_cancel(void **state)
 {
 	struct gsort *sort = open_sort();
 	int fds[2];
@@ -805,7 +805,7 @@ static void watcher_is_called_while_it_runs_and_may_cancel(void **state)
 	close(fds[1]);
 }
 
-static void note_message(void *context, enum gsort_severity kind, const char *text)
+static void store_message(void *context, enum gsort_severity kind, const char *text)
 {
 	snprintf(context, 256, "%d %s", kind, text);
 }
@@ -821,19 +821,19 @@ static struct gsort *sort_with_report(struct gsort *sort, const char *report_pat
 	return sort;
 }
 
-static void warnings_are_told(void **state)
+static void warnings_reach_the_callback(void **state)
 {
 	const uint64_t put[] = { UINT64_C(0xfd2fb528) };
 	struct gsort *sort = open_sort();
-	char heard[256] = "";
+	char messages[256] = "";
 
 	(void)state;
-	good(sort, gsort_set_message_callback(sort, note_message, heard));
+	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
-	assert_non_null(strstr(heard, "would be taken for that: read it with --format=raw"));
-	assert_int_equal(heard[0], '0' + GSORT_WARNING);
+	assert_non_null(strstr(messages, "would be taken for that: read it with --format=raw"));
+	assert_int_equal(messages[0], '0' + GSORT_WARNING);
 	assert_string_equal(gsort_message(sort), "");
 	gsort_close(sort);
 }
@@ -842,7 +842,7 @@ static void statistics_are_a_struct_and_json(void **state)
 {
 	struct {
 		struct gsort_stats stats;
-		char behind[8];
+		char trailing[8];
 	} larger;
 	struct gsort *sort = open_sort();
 	struct gsort_progress progress;
@@ -857,7 +857,7 @@ static void statistics_are_a_struct_and_json(void **state)
 	good(sort, gsort_finish(sort));
 	memset(&larger, 1, sizeof larger);
 	assert_int_equal(gsort_get_stats(sort, &larger.stats, sizeof larger), 0);
-	assert_int_equal(larger.behind[7], 0);
+	assert_int_equal(larger.trailing[7], 0);
 	assert_int_equal(gsort_get_stats(sort, (void *)&record_nbytes, sizeof record_nbytes), 0);
 	assert_int_equal(record_nbytes, 8);
 	gsort_get_progress(sort, &progress, sizeof progress);
@@ -874,7 +874,7 @@ static void check_finds_the_first_disorder_and_nothing_else(void **state)
 {
 	struct gsort *sort = open_sort();
 	uint64_t record = 77, number;
-	size_t got;
+	size_t n_received;
 
 	(void)state;
 	refused(sort, gsort_check(sort, &record), -EINVAL, "there is no input");
@@ -882,7 +882,7 @@ static void check_finds_the_first_disorder_and_nothing_else(void **state)
 	good(sort, gsort_add_input_path(sort, other_path));
 	good(sort, gsort_check(sort, &record));
 	assert_int_equal(record, 4);
-	refused(sort, gsort_get(sort, &number, 8, &got), -EINVAL, "used for something else");
+	refused(sort, gsort_get(sort, &number, 8, &n_received), -EINVAL, "used for something else");
 	gsort_close(sort);
 	write_numbers(other_path, sorted, N);
 	sort = open_sort();
@@ -897,7 +897,7 @@ static void check_finds_the_first_disorder_and_nothing_else(void **state)
 	gsort_close(sort);
 }
 
-static void explanation_of_what_would_be_put_is_json_and_nothing_is_sorted(void **state)
+static void explain_of_put_is_json_and_sorts_nothing(void **state)
 {
 	struct gsort *sort = open_sort();
 	const char *json = NULL;
@@ -922,7 +922,7 @@ static void explanation_of_what_would_be_put_is_json_and_nothing_is_sorted(void 
 	gsort_close(sort);
 }
 
-static void everything_is_told_as_text_for_a_person_too(void **state)
+static void statistics_are_available_as_text(void **state)
 {
 	struct gsort *sort = open_sort();
 	struct gsort_progress progress;
@@ -949,7 +949,7 @@ static void everything_is_told_as_text_for_a_person_too(void **state)
 	gsort_close(sort);
 }
 
-static void reports_appear_when_they_are_asked_to(void **state)
+static void reports_are_written_on_request(void **state)
 {
 	char path[80], text[8] = "";
 	struct gsort *sort = open_sort();
@@ -981,43 +981,43 @@ static void reports_appear_when_they_are_asked_to(void **state)
 }
 
 /* The last line about a record; of the device another is told later. */
-static void note_record(void *context, enum gsort_severity kind, const char *text)
+static void record_first_disorder(void *context, enum gsort_severity kind, const char *text)
 {
 	if (strncmp(text, "record ", 7) == 0)
-		note_message(context, kind, text);
+		store_message(context, kind, text);
 }
 
-static void keys_are_told_line_by_line_if_asked(void **state)
+static void debug_reports_keys_line_by_line(void **state)
 {
 	struct gsort *sort = open_sort();
-	char heard[256] = "";
+	char messages[256] = "";
 
 	(void)state;
 	good(sort, gsort_set(sort, "debug", NULL));
-	good(sort, gsort_set_message_callback(sort, note_record, heard));
+	good(sort, gsort_set_message_callback(sort, record_first_disorder, messages));
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_run(sort));
-	assert_string_equal(heard, "4 record 5: bytes 54f029fde5e6dd78 code 78dde6e5fd29f054");
+	assert_string_equal(messages, "4 record 5: bytes 54f029fde5e6dd78 code 78dde6e5fd29f054");
 	gsort_close(sort);
 }
 
-static void failures_are_heard_when_they_are_known(void **state)
+static void failures_reach_the_callback_at_once(void **state)
 {
 	struct gsort *sort = open_sort();
-	char heard[256] = "";
+	char messages[256] = "";
 
 	(void)state;
-	good(sort, gsort_set_message_callback(sort, note_message, heard));
+	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	assert_int_equal(gsort_set(sort, "limit", "x"), -EINVAL);
-	assert_int_equal(heard[0], '0' + GSORT_ERROR);
-	assert_string_equal(heard + 2, gsort_message(sort));
+	assert_int_equal(messages[0], '0' + GSORT_ERROR);
+	assert_string_equal(messages + 2, gsort_message(sort));
 	gsort_close(sort);
 }
 
 /* --- as a program --- */
 
-static void options_are_a_list_that_has_all_names(void **state)
+static void options_can_be_listed(void **state)
 {
 	struct gsort *sort = open_sort();
 	char room[GSORT_WORD_NBYTES];
@@ -1044,14 +1044,14 @@ static void options_are_a_list_that_has_all_names(void **state)
 	gsort_close(sort);
 }
 
-static void options_of_a_program_are_taken_and_told(void **state)
+static void cli_options_are_set_and_returned(void **state)
 {
 	struct gsort *sort = open_sort();
-	char heard[256] = "";
+	char messages[256] = "";
 	uint64_t record;
 
 	(void)state;
-	good(sort, gsort_set_message_callback(sort, note_message, heard));
+	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	assert_null(gsort_get_set(sort, "help"));
 	good(sort, gsort_set_from_cli(sort, "help", NULL));
 	assert_string_equal(gsort_get_set(sort, "help"), "");
@@ -1069,13 +1069,13 @@ static void options_of_a_program_are_taken_and_told(void **state)
 	refused(sort, gsort_run(sort), -EINVAL, "a check writes nothing");
 	gsort_close(sort);
 	sort = open_sort();
-	good(sort, gsort_set_message_callback(sort, note_message, heard));
+	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	good(sort, gsort_set_from_cli(sort, "check", NULL));
 	good(sort, gsort_add_input_path(sort, other_path));
 	refused(sort, gsort_finish(sort), -EINVAL, "gsort_check() does it");
 	good(sort, gsort_check(sort, &record));
 	assert_int_equal(record, 2);
-	assert_non_null(strstr(heard, "/other: record 2: disorder"));
+	assert_non_null(strstr(messages, "/other: record 2: disorder"));
 	gsort_close(sort);
 }
 
@@ -1109,7 +1109,7 @@ static void names_of_inputs_come_from_a_list(void **state)
 	gsort_close(sort);
 }
 
-static void what_is_lent_says_what_a_signal_is_to_do(void **state)
+static void process_decides_the_signal_action(void **state)
 {
 	struct gsort_process *process;
 	struct gsort *sort = open_sort();
@@ -1149,15 +1149,15 @@ static void text_from_outside_is_printed_on_one_line(void **state)
 static void *sort_all(void *argument)
 {
 	struct gsort *sort = open_sort();
-	uint64_t *found = malloc(sizeof sorted + 8);
+	uint64_t *actual = malloc(sizeof sorted + 8);
 
 	(void)argument;
 	put_all(sort, numbers, N);
 	good(sort, gsort_finish(sort));
-	assert_int_equal(get_all(sort, found, sizeof sorted + 8), sizeof sorted);
-	assert_memory_equal(found, sorted, sizeof sorted);
+	assert_int_equal(get_all(sort, actual, sizeof sorted + 8), sizeof sorted);
+	assert_memory_equal(actual, sorted, sizeof sorted);
 	gsort_close(sort);
-	free(found);
+	free(actual);
 	return NULL;
 }
 
@@ -1209,51 +1209,51 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(what_is_put_is_got_in_order_and_spilled_on_the_way),
-		FIXTURE(what_is_put_goes_to_a_file),
-		FIXTURE(file_is_sorted_to_a_file_and_to_who_gets_it),
+		FIXTURE(put_records_are_spilled_and_got_sorted),
+		FIXTURE(put_records_go_to_a_file),
+		FIXTURE(file_is_sorted_to_a_file_and_to_get),
 		FIXTURE(descriptors_are_used_from_where_they_stand),
 		FIXTURE(pipes_and_sockets_are_descriptors_too),
-		FIXTURE(equal_records_come_in_the_order_of_inputs_and_what_is_put_is_the_last),
-		FIXTURE(sorted_streams_are_merged_with_what_is_put),
-		FIXTURE(nothing_put_is_nothing_got),
-		FIXTURE(what_is_put_may_look_like_a_compressed_file),
-		FIXTURE(header_of_a_numpy_file_is_not_got),
-		FIXTURE(cancel_wakes_who_puts),
-		FIXTURE(cancel_ends_what_is_got),
-		FIXTURE(cancel_wakes_who_waits_for_a_pipe),
-		FIXTURE(cancel_wakes_a_merge_that_waits_for_a_pipe),
-		FIXTURE(cancelled_before_it_begins_it_does_not),
+		FIXTURE(ties_follow_input_order_with_put_last),
+		FIXTURE(sorted_streams_are_merged_with_put),
+		FIXTURE(empty_put_gives_empty_output),
+		FIXTURE(put_records_may_look_compressed),
+		FIXTURE(get_skips_the_numpy_header),
+		FIXTURE(cancel_wakes_put),
+		FIXTURE(cancel_ends_get),
+		FIXTURE(cancel_wakes_pipe_reader),
+		FIXTURE(cancel_wakes_merge_of_a_pipe),
+		FIXTURE(cancelled_sort_does_not_begin),
 		FIXTURE(closed_in_the_middle_it_leaves_nothing),
-		cmocka_unit_test(what_is_the_same_in_other_words_is_no_other_value),
-		FIXTURE(what_cannot_be_is_refused_and_changes_nothing),
-		FIXTURE(what_was_refused_was_not_taken),
-		FIXTURE(what_does_not_go_with_records_that_are_put_or_got_is_refused),
-		FIXTURE(what_was_refused_together_can_be_mended_and_begun),
-		FIXTURE(keys_without_a_record_are_refused_before_anything_is_begun),
-		FIXTURE(part_of_what_is_put_is_refused_before_anything_is_begun),
-		FIXTURE(failure_is_told_with_its_own_message_whatever_was_refused_since),
+		cmocka_unit_test(equivalent_values_are_no_duplicates),
+		FIXTURE(invalid_calls_change_nothing),
+		FIXTURE(refused_option_is_not_set),
+		FIXTURE(options_unfit_for_put_and_get_are_refused),
+		FIXTURE(refused_options_can_be_corrected),
+		FIXTURE(keys_without_record_size_are_refused_early),
+		FIXTURE(shard_of_put_records_is_refused_early),
+		FIXTURE(failure_keeps_its_own_message),
 		FIXTURE(null_is_refused_with_a_message),
-		FIXTURE(null_handle_is_refused_and_never_looked_into),
+		FIXTURE(null_handle_is_refused),
 		FIXTURE(no_name_and_no_descriptor_are_refused_at_once),
 		FIXTURE(putting_nothing_does_not_begin),
 		FIXTURE(two_outputs_are_refused),
 		FIXTURE(failure_says_why_and_what_helps),
-		FIXTURE(part_of_a_record_is_refused),
+		FIXTURE(incomplete_record_is_refused),
 		FIXTURE(pipe_without_a_reader_is_an_error_and_no_signal),
-		FIXTURE(watcher_is_called_while_it_runs_and_may_cancel),
-		FIXTURE(warnings_are_told),
+		FIXTURE(progress_callback_may_cancel),
+		FIXTURE(warnings_reach_the_callback),
 		FIXTURE(statistics_are_a_struct_and_json),
 		FIXTURE(check_finds_the_first_disorder_and_nothing_else),
-		FIXTURE(explanation_of_what_would_be_put_is_json_and_nothing_is_sorted),
-		FIXTURE(everything_is_told_as_text_for_a_person_too),
-		FIXTURE(reports_appear_when_they_are_asked_to),
-		FIXTURE(keys_are_told_line_by_line_if_asked),
-		FIXTURE(failures_are_heard_when_they_are_known),
-		FIXTURE(options_are_a_list_that_has_all_names),
-		FIXTURE(options_of_a_program_are_taken_and_told),
+		FIXTURE(explain_of_put_is_json_and_sorts_nothing),
+		FIXTURE(statistics_are_available_as_text),
+		FIXTURE(reports_are_written_on_request),
+		FIXTURE(debug_reports_keys_line_by_line),
+		FIXTURE(failures_reach_the_callback_at_once),
+		FIXTURE(options_can_be_listed),
+		FIXTURE(cli_options_are_set_and_returned),
 		FIXTURE(names_of_inputs_come_from_a_list),
-		FIXTURE(what_is_lent_says_what_a_signal_is_to_do),
+		FIXTURE(process_decides_the_signal_action),
 		FIXTURE(text_from_outside_is_printed_on_one_line),
 		FIXTURE(several_sort_at_once),
 		FIXTURE(process_is_left_as_it_was),

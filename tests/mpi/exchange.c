@@ -21,34 +21,34 @@
 #include "tests/support/ranks_exchange.h"
 #include "tools/cli/print_diagnostics.h"
 
-static bool is_known(const char *word)
+static bool is_action(const char *word)
 {
 	return strcmp(word, "abort") == 0 || strcmp(word, "stop") == 0 ||
 	       strcmp(word, "forever") == 0;
 }
 
-static int exchange_forever(struct ranks *ranks)
+static int exchange_forever(struct comm *comm)
 {
 	int r;
 
 	for (unsigned i = 0;; i++) {
-		r = ranks_exchange(ranks, 100000);
+		r = comm_exercise(comm, 100000);
 		if (r < 0)
 			return r;
-		if (i == 1 && ranks_rank(ranks) == 0) {
+		if (i == 1 && comm_rank(comm) == 0) {
 			puts("going on");
 			fflush(stdout);
 		}
 	}
 }
 
-static int befall(struct ranks *ranks, const char *what)
+static int inject_fault(struct comm *comm, const char *action)
 {
-	if (strcmp(what, "forever") == 0)
-		return exchange_forever(ranks);
-	if (ranks_rank(ranks) != 1)
-		return ranks_barrier(ranks);
-	if (strcmp(what, "abort") == 0)
+	if (strcmp(action, "forever") == 0)
+		return exchange_forever(comm);
+	if (comm_rank(comm) != 1)
+		return comm_barrier(comm);
+	if (strcmp(action, "abort") == 0)
 		return fail(-ECANCELED, "rank 1: that is all");
 	raise(SIGSTOP);
 	/* Who ends what was stopped lets it go on first. */
@@ -58,31 +58,31 @@ static int befall(struct ranks *ranks, const char *what)
 
 int main(int argc, char **argv)
 {
-	struct ranks_mpi_settings how = { getenv };
+	struct transport_mpi_params transport_params = { getenv };
 	const bool is_word = argc > 1 && (argv[1][0] < '0' || argv[1][0] > '9');
 	const size_t longest_nbytes = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
-	const struct ranks_settings settings = {
-		.stall_ns = is_word ? 2000000000 : 60000000000,
-		.piece_nbytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 0,
-		.end_ns = is_word ? 1000000000 : 0,
-		.end = _exit,
+	const struct comm_params params = {
+		.timeout_ns = is_word ? 2000000000 : 60000000000,
+		.fragment_nbytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 0,
+		.abort_timeout_ns = is_word ? 1000000000 : 0,
+		.exit_process = _exit,
 	};
-	struct ranks *ranks;
+	struct comm *comm;
 	unsigned rank, size;
 
-	if (is_word && !is_known(argv[1])) {
+	if (is_word && !is_action(argv[1])) {
 		fprintf(stderr, "usage: exchange [LONGEST-MESSAGE [PIECE]]\n"
 				"       exchange abort|stop|forever\n");
 		return 2;
 	}
-	messages_print_as("exchange");
-	if (ranks_open(&settings, ranks_mpi_open, &how, &ranks) < 0)
+	print_diagnostics_as("exchange");
+	if (comm_open(&params, transport_mpi_open, &transport_params, &comm) < 0)
 		return 2;
-	rank = ranks_rank(ranks);
-	size = ranks_size(ranks);
-	if ((is_word ? befall(ranks, argv[1]) : ranks_exchange(ranks, longest_nbytes)) < 0 ||
-	    ranks_close(ranks) < 0)
-		ranks_abort(ranks, 2);
+	rank = comm_rank(comm);
+	size = comm_size(comm);
+	if ((is_word ? inject_fault(comm, argv[1]) : comm_exercise(comm, longest_nbytes)) < 0 ||
+	    comm_close(comm) < 0)
+		comm_abort(comm, 2);
 	if (rank == 0)
 		printf("%u ranks: all arrived\n", size);
 	return 0;

@@ -16,7 +16,7 @@
 #include "src/comm/comm.h"
 #include "src/sort/distributed_sort.h"
 
-static void stop_at(const char *point)
+static void stop_at_phase(const char *point)
 {
 	const char *wanted = getenv("GSORT_TEST_STOP_AT");
 	char path[64];
@@ -33,50 +33,50 @@ static void stop_at(const char *point)
 }
 
 /* The output has been begun, and all see it. */
-int __real_share_agree(struct sort *sort);
-int __wrap_share_agree(struct sort *sort);
-int __wrap_share_agree(struct sort *sort)
+int __real_distributed_agree_plan(struct sort *sort);
+int __wrap_distributed_agree_plan(struct sort *sort);
+int __wrap_distributed_agree_plan(struct sort *sort)
 {
-	stop_at("begun");
-	return __real_share_agree(sort);
+	stop_at_phase("begun");
+	return __real_distributed_agree_plan(sort);
 }
 
 /* Its part of the input is sorted. */
-int __real_share_exchange(struct sort *sort);
-int __wrap_share_exchange(struct sort *sort);
-int __wrap_share_exchange(struct sort *sort)
+int __real_distributed_exchange(struct sort *sort);
+int __wrap_distributed_exchange(struct sort *sort);
+int __wrap_distributed_exchange(struct sort *sort)
 {
-	stop_at("sorted");
-	return __real_share_exchange(sort);
+	stop_at_phase("sorted");
+	return __real_distributed_exchange(sort);
 }
 
 /* It has written its range of the output. */
-int __real_share_settle(struct sort *sort);
-int __wrap_share_settle(struct sort *sort);
-int __wrap_share_settle(struct sort *sort)
+int __real_distributed_finish_partition(struct sort *sort);
+int __wrap_distributed_finish_partition(struct sort *sort);
+int __wrap_distributed_finish_partition(struct sort *sort)
 {
-	stop_at("written");
-	return __real_share_settle(sort);
+	stop_at_phase("written");
+	return __real_distributed_finish_partition(sort);
 }
 
 /* All of that is checked, and the output has not got its name. */
-int __real_share_complete(struct sort *sort);
-int __wrap_share_complete(struct sort *sort);
-int __wrap_share_complete(struct sort *sort)
+int __real_distributed_complete(struct sort *sort);
+int __wrap_distributed_complete(struct sort *sort);
+int __wrap_distributed_complete(struct sort *sort)
 {
-	stop_at("checked");
-	return __real_share_complete(sort);
+	stop_at_phase("checked");
+	return __real_distributed_complete(sort);
 }
 
-int __real_ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
-		      struct ranks **ret_ranks);
-int __wrap_ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
-		      struct ranks **ret_ranks);
-int __wrap_ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
-		      struct ranks **ret_ranks)
+int __real_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,
+		      struct comm **ret_comm);
+int __wrap_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,
+		      struct comm **ret_comm);
+int __wrap_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,
+		      struct comm **ret_comm)
 {
-	struct ranks_settings all = *settings;
+	struct comm_params versioned_params = *params;
 
-	all.version = getenv("GSORT_TEST_VERSION");
-	return __real_ranks_open(&all, open, argument, ret_ranks);
+	versioned_params.version = getenv("GSORT_TEST_VERSION");
+	return __real_comm_open(&versioned_params, open, argument, ret_comm);
 }

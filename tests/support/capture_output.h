@@ -11,7 +11,7 @@
 enum { CAPTURED_NBYTES = 1 << 16 };
 
 /* The text of the file at `path`, in `text`; "" if it cannot be read. */
-static inline const char *read_file(const char *path, char text[static CAPTURED_NBYTES])
+static inline const char *read_text_file(const char *path, char text[static CAPTURED_NBYTES])
 {
 	FILE *file = fopen(path, "re");
 	size_t nbytes = 0;
@@ -25,7 +25,7 @@ static inline const char *read_file(const char *path, char text[static CAPTURED_
 }
 
 /* Makes an empty file and puts its name, "/tmp/gsort-test.XXXXXX", into `path`. */
-static inline void make_file(char path[static 32])
+static inline void make_temp_file(char path[static 32])
 {
 	int fd;
 

@@ -9,71 +9,71 @@
 #include "src/base/diagnostics.h"
 
 static struct {
-	struct messages messages;
+	struct diagnostics diagnostics;
 	bool quiet;
 	char warning[MESSAGE_NBYTES];
 	enum hint warning_hint;
-} heard;
+} captured;
 
-static void hear(void *context, const struct message *message)
+static void capture_message(void *context, const struct message *message)
 {
 	(void)context;
 	if (message->kind == MESSAGE_WARNING) {
-		snprintf(heard.warning, sizeof heard.warning, "%s", message->text);
-		heard.warning_hint = message->hint;
+		snprintf(captured.warning, sizeof captured.warning, "%s", message->text);
+		captured.warning_hint = message->hint;
 	}
-	if (!heard.quiet)
+	if (!captured.quiet)
 		fprintf(stderr, "%s\n", message->text);
 }
 
-void messages_reset(bool quiet)
+void captured_messages_reset(bool quiet)
 {
-	messages_init(&heard.messages, hear, NULL);
-	heard.quiet = quiet;
-	heard.warning[0] = '\0';
-	heard.warning_hint = HINT_NONE;
-	messages_enter(&heard.messages);
+	diagnostics_init(&captured.diagnostics, capture_message, NULL);
+	captured.quiet = quiet;
+	captured.warning[0] = '\0';
+	captured.warning_hint = HINT_NONE;
+	diagnostics_push(&captured.diagnostics);
 }
 
-void messages_keep(enum message_kind kind, const char *text)
+void captured_messages_add(enum message_kind kind, const char *text)
 {
-	struct messages *before = messages_enter(&heard.messages);
+	struct diagnostics *previous = diagnostics_push(&captured.diagnostics);
 
-	if (kind == MESSAGE_FAILURE)
+	if (kind == MESSAGE_ERROR)
 		fail(-EIO, "%s", text);
 	else if (kind == MESSAGE_WARNING)
 		warn("%s", text);
 	else
-		tell("%s", text);
-	messages_enter(before);
+		notice("%s", text);
+	diagnostics_push(previous);
 }
 
-bool messages_failed(void)
+bool captured_messages_has_error(void)
 {
-	return heard.messages.failed;
+	return captured.diagnostics.failed;
 }
 
-const char *messages_last(void)
+const char *captured_messages_error(void)
 {
-	return heard.messages.text;
+	return captured.diagnostics.text;
 }
 
-enum hint messages_last_hint(void)
+enum hint captured_messages_hint(void)
 {
-	return heard.messages.hint;
+	return captured.diagnostics.hint;
 }
 
-uint64_t messages_last_number(void)
+uint64_t captured_messages_number(void)
 {
-	return heard.messages.number;
+	return captured.diagnostics.number;
 }
 
-const char *messages_last_warning(void)
+const char *captured_messages_warning(void)
 {
-	return heard.warning;
+	return captured.warning;
 }
 
-enum hint messages_last_warning_hint(void)
+enum hint captured_messages_warning_hint(void)
 {
-	return heard.warning_hint;
+	return captured.warning_hint;
 }

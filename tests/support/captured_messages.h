@@ -1,7 +1,7 @@
 /*
  * captured_messages - what the code under test says, for the test to look at
  *
- * What the calling thread says after messages_reset(), and those say that it starts, is kept and
+ * What the calling thread says after captured_messages_reset(), and those say that it starts, is kept and
  * not printed.
  */
 #pragma once
@@ -14,23 +14,23 @@
  * Hear the calling thread, and forget what was heard before: nothing has failed, there was no
  * warning. quiet: true; what is heard is not printed.
  */
-void messages_reset(bool quiet);
+void captured_messages_reset(bool quiet);
 
 /* The same is said to it by another way, from any thread. */
-void messages_keep(enum message_kind kind, const char *text);
+void captured_messages_add(enum message_kind kind, const char *text);
 
 /* Has fail() been called? */
-bool messages_failed(void);
+bool captured_messages_has_error(void);
 
 /* The text of the first fail(); "" if none. */
-const char *messages_last(void);
+const char *captured_messages_error(void);
 
 /* The hint of the first fail(), and its number. */
-enum hint messages_last_hint(void);
-uint64_t messages_last_number(void);
+enum hint captured_messages_hint(void);
+uint64_t captured_messages_number(void);
 
 /* The text of the last warn(); "" if none. */
-const char *messages_last_warning(void);
+const char *captured_messages_warning(void);
 
 /* The hint of the last warn(). */
-enum hint messages_last_warning_hint(void);
+enum hint captured_messages_warning_hint(void);

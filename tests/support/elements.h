@@ -17,8 +17,8 @@ enum { N_ELEMENT_SIZES = 3 };
 /* All distributions of gen.h, and one more. */
 enum { ELEMENTS_ALL_ONES = GEN_NAN + 1, N_DISTS };
 
-/* n elements in a guarded buffer: elements_free() it. */
-static inline void *elements_make(uint32_t element_nbytes, int dist, uint64_t n, uint64_t seed)
+/* n elements in a guarded buffer: guarded_elements_free() it. */
+static inline void *guarded_elements_make(uint32_t element_nbytes, int dist, uint64_t n, uint64_t seed)
 {
 	const struct key key = { .nbytes = element_nbytes, .kind = KEY_UNSIGNED };
 	void *elements = guarded_alloc(n * element_nbytes);
@@ -27,13 +27,13 @@ static inline void *elements_make(uint32_t element_nbytes, int dist, uint64_t n,
 
 	if (dist == ELEMENTS_ALL_ONES)
 		return memset(elements, 0xff, n * element_nbytes);
-	layout_make_plain(&key, &layout);
-	gen_make(&layout, (enum gen_dist)dist, n, seed, &gen);
+	layout_make_key_only(&key, &layout);
+	gen_init(&layout, (enum gen_dist)dist, n, seed, &gen);
 	gen_fill(&gen, 0, n, elements);
 	return elements;
 }
 
-static inline void elements_free(void *elements, uint32_t element_nbytes, uint64_t n)
+static inline void guarded_elements_free(void *elements, uint32_t element_nbytes, uint64_t n)
 {
 	guarded_free(elements, n * element_nbytes);
 }
@@ -60,7 +60,7 @@ static inline int compare_16(const void *a, const void *b)
 }
 
 /* The reference. */
-static inline void elements_sort(void *elements, uint32_t element_nbytes, uint64_t n)
+static inline void reference_sort_elements(void *elements, uint32_t element_nbytes, uint64_t n)
 {
 	qsort(elements, n, element_nbytes,
 	      element_nbytes == 4 ? compare_4 :

@@ -36,89 +36,89 @@ struct packet {
 };
 
 /* A receive that nothing has come for; or anything that is done. */
-struct asked {
-	struct asked *next;
-	int from, tag;
+struct transfer_entry {
+	struct transfer_entry *next;
+	int source, tag;
 	char *data;
 	size_t capacity;
 	struct transport_request *request;
 };
 
-struct double_transport {
+struct fake_transport {
 	struct transport transport;
-	struct ranks_double *ranks;
-	int sockets[RANKS_DOUBLE_MOST];
-	bool ended[RANKS_DOUBLE_MOST]; /* nothing more can be read */
+	struct fake_ranks *fake_ranks;
+	int sockets[FAKE_RANKS_MAX];
+	bool is_closed[FAKE_RANKS_MAX]; /* nothing more can be read */
 	struct packet *outgoing, *arrived;
-	struct asked *asked, *done;
+	struct transfer_entry *receives, *completed;
 	bool is_silent;
 	uint64_t random;
 };
 
 /* The child's own. */
-static struct ranks_end *own_end;
+static struct fake_rank_exit *own_exit;
 
 /* As a process that is killed: ThreadSanitizer's _exit() waits for a second. */
-static void leave(int status) __attribute__((noreturn));
-static void leave(int status)
+static void exit_now(int status) __attribute__((noreturn));
+static void exit_now(int status)
 {
 	syscall(SYS_exit_group, status);
 	__builtin_unreachable();
 }
 
-static struct double_transport *double_of(struct transport *transport)
+static struct fake_transport *fake_transport_of(struct transport *transport)
 {
-	return (struct double_transport *)transport;
+	return (struct fake_transport *)transport;
 }
 
 /* A number below n; 0 if nothing is to be random. */
-static unsigned choose(struct double_transport *transport, unsigned n)
+static unsigned random_below(struct fake_transport *transport, unsigned n)
 {
-	if (transport->ranks->seed == 0)
+	if (transport->fake_ranks->seed == 0)
 		return 0;
 	transport->random = transport->random * 6364136223846793005u + 1442695040888963407u;
 	return (unsigned)(transport->random >> 33) % n;
 }
 
-static void *allocate(size_t nbytes)
+static void *allocate_or_exit(size_t nbytes)
 {
 	void *memory = calloc(1, nbytes);
 
 	if (!memory)
-		leave(1);
+		exit_now(1);
 	return memory;
 }
 
-static void add_packet(struct packet **at, struct packet *packet)
+static void add_packet(struct packet **link, struct packet *packet)
 {
-	while (*at)
-		at = &(*at)->next;
+	while (*link)
+		link = &(*link)->next;
 	packet->next = NULL;
-	*at = packet;
+	*link = packet;
 }
 
-static void add_asked(struct asked **at, struct asked *asked)
+static void append_entry(struct transfer_entry **link, struct transfer_entry *entry)
 {
-	while (*at)
-		at = &(*at)->next;
-	asked->next = NULL;
-	*at = asked;
+	while (*link)
+		link = &(*link)->next;
+	entry->next = NULL;
+	*link = entry;
 }
 
-static void add_done(struct double_transport *transport, struct transport_request *request,
+static void add_completed(struct fake_transport *transport, struct transport_request *request,
 		     int peer, size_t nbytes)
 {
-	struct asked *done = allocate(sizeof *done);
+	struct transfer_entry *entry = allocate_or_exit(sizeof *entry);
 
 	request->peer = peer;
 	request->nbytes = nbytes;
-	done->request = request;
-	add_asked(&transport->done, done);
+	entry->request = request;
+	append_entry(&transport->completed, entry);
 }
 
 static struct packet *make_packet(int peer, int tag, const void *data, size_t nbytes)
 {
-	struct packet *packet = allocate(sizeof *packet + nbytes);
+	struct packet *packet = allocate_or_exit(sizeof *packet + nbytes);
 
 	packet->peer = peer;
 	packet->tag = tag;
@@ -128,7 +128,7 @@ static struct packet *make_packet(int peer, int tag, const void *data, size_t nb
 }
 
 /* Write a packet, of which only nbytes. Is it gone? */
-static bool write_packet(const struct double_transport *transport, struct packet *packet,
+static bool write_packet(const struct fake_transport *transport, struct packet *packet,
 			 size_t nbytes)
 {
 	const ssize_t n = send(transport->sockets[packet->peer], &packet->tag,
@@ -139,7 +139,7 @@ static bool write_packet(const struct double_transport *transport, struct packet
 }
 
 /* As a machine of another byte order would have written it. */
-static void turn_header(char *data)
+static void swap_header_bytes(char *data)
 {
 	struct message_header header;
 
@@ -158,33 +158,33 @@ static void turn_header(char *data)
 }
 
 /* What befalls this message, if anything. */
-static void befall(struct double_transport *transport, struct packet *packet)
+static void inject_fault(struct fake_transport *transport, struct packet *packet)
 {
-	const struct ranks_double *ranks = transport->ranks;
+	const struct fake_ranks *fake_ranks = transport->fake_ranks;
 
-	switch (ranks->fault) {
-	case RANKS_CUT_INSIDE:
+	switch (fake_ranks->fault) {
+	case FAKE_FAULT_EXIT_MIDWAY:
 		write_packet(transport, packet, packet->nbytes / 2);
-		leave(STATUS_KILLED);
-	case RANKS_CUT:
-		leave(STATUS_KILLED);
-	case RANKS_SHORT:
+		exit_now(STATUS_KILLED);
+	case FAKE_FAULT_EXIT:
+		exit_now(STATUS_KILLED);
+	case FAKE_FAULT_TRUNCATED:
 		packet->nbytes /= 2;
 		break;
-	case RANKS_REPEATED:
+	case FAKE_FAULT_DUPLICATED:
 		add_packet(&transport->outgoing,
 			   make_packet(packet->peer, packet->tag, packet->data, packet->nbytes));
 		break;
-	case RANKS_DAMAGED:
-		packet->data[ranks->fault_bit / 8] ^= (char)(1 << ranks->fault_bit % 8);
+	case FAKE_FAULT_CORRUPTED:
+		packet->data[fake_ranks->fault_bit / 8] ^= (char)(1 << fake_ranks->fault_bit % 8);
 		break;
-	case RANKS_FOREIGN:
-		turn_header(packet->data);
+	case FAKE_FAULT_BYTE_ORDER:
+		swap_header_bytes(packet->data);
 		break;
-	case RANKS_SILENT:
+	case FAKE_FAULT_SILENT:
 		transport->is_silent = true;
 		break;
-	case RANKS_HANGING:
+	case FAKE_FAULT_HANG:
 		for (;;)
 			pause();
 	default:
@@ -192,22 +192,22 @@ static void befall(struct double_transport *transport, struct packet *packet)
 	}
 }
 
-static int double_send(struct transport *base, int to, int tag, const void *data, size_t nbytes,
+static int fake_send(struct transport *base, int to, int tag, const void *data, size_t nbytes,
 		       struct transport_request *request)
 {
-	struct double_transport *transport = double_of(base);
-	const struct ranks_double *ranks = transport->ranks;
+	struct fake_transport *transport = fake_transport_of(base);
+	const struct fake_ranks *fake_ranks = transport->fake_ranks;
 	struct packet *packet = make_packet(to, tag, data, nbytes);
-	const bool is_befallen = ranks->fault != RANKS_FINE &&
-				 ranks->fault_rank == (unsigned)base->rank &&
-				 ranks->fault_message == own_end->n_sent;
+	const bool is_faulty = fake_ranks->fault != FAKE_FAULT_NONE &&
+				 fake_ranks->fault_rank == (unsigned)base->rank &&
+				 fake_ranks->fault_message == own_exit->n_sent;
 
-	own_end->n_sent++;
+	own_exit->n_sent++;
 	packet->request = request;
-	if (is_befallen)
-		befall(transport, packet);
-	if (is_befallen && ranks->fault == RANKS_LOST) {
-		add_done(transport, request, to, nbytes);
+	if (is_faulty)
+		inject_fault(transport, packet);
+	if (is_faulty && fake_ranks->fault == FAKE_FAULT_LOST) {
+		add_completed(transport, request, to, nbytes);
 		free(packet);
 	} else {
 		add_packet(&transport->outgoing, packet);
@@ -215,304 +215,304 @@ static int double_send(struct transport *base, int to, int tag, const void *data
 	return 0;
 }
 
-static int double_receive(struct transport *base, int from, int tag, void *data, size_t capacity,
+static int fake_receive(struct transport *base, int from, int tag, void *data, size_t capacity,
 			  struct transport_request *request)
 {
-	struct asked *asked = allocate(sizeof *asked);
+	struct transfer_entry *entry = allocate_or_exit(sizeof *entry);
 
-	*asked = (struct asked){ NULL, from, tag, data, capacity, request };
-	add_asked(&double_of(base)->asked, asked);
+	*entry = (struct transfer_entry){ NULL, from, tag, data, capacity, request };
+	append_entry(&fake_transport_of(base)->receives, entry);
 	return 0;
 }
 
 /* What is in front of it, to the same rank, has to be written first. */
-static bool is_first(const struct packet *first, const struct packet *packet, bool of_tag)
+static bool is_first_in_queue(const struct packet *first, const struct packet *packet, bool same_tag_only)
 {
 	for (; first != packet; first = first->next)
-		if (first->peer == packet->peer && (!of_tag || first->tag == packet->tag))
+		if (first->peer == packet->peer && (!same_tag_only || first->tag == packet->tag))
 			return false;
 	return true;
 }
 
-static void write_outgoing(struct double_transport *transport)
+static void write_outgoing(struct fake_transport *transport)
 {
-	struct packet **at = &transport->outgoing;
+	struct packet **link = &transport->outgoing;
 
-	while (*at) {
-		struct packet *packet = *at;
+	while (*link) {
+		struct packet *packet = *link;
 
-		if (!is_first(transport->outgoing, packet, false) ||
+		if (!is_first_in_queue(transport->outgoing, packet, false) ||
 		    !write_packet(transport, packet, packet->nbytes)) {
-			at = &packet->next;
+			link = &packet->next;
 			continue;
 		}
-		*at = packet->next;
+		*link = packet->next;
 		if (packet->request)
-			add_done(transport, packet->request, packet->peer, packet->nbytes);
+			add_completed(transport, packet->request, packet->peer, packet->nbytes);
 		free(packet);
 	}
 }
 
-static void read_incoming(struct double_transport *transport, int peer)
+static void read_incoming(struct fake_transport *transport, int peer)
 {
-	static char room[sizeof(int32_t) + RANKS_DOUBLE_PIECE_NBYTES + 1];
+	static char buffer[sizeof(int32_t) + FAKE_RANKS_FRAGMENT_NBYTES + 1];
 	int32_t tag;
 	ssize_t n;
 
-	while (!transport->ended[peer]) {
-		n = recv(transport->sockets[peer], room, sizeof room, MSG_DONTWAIT);
+	while (!transport->is_closed[peer]) {
+		n = recv(transport->sockets[peer], buffer, sizeof buffer, MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return;
 		if (n < (ssize_t)sizeof tag) {
-			transport->ended[peer] = true;
+			transport->is_closed[peer] = true;
 			return;
 		}
-		memcpy(&tag, room, sizeof tag);
+		memcpy(&tag, buffer, sizeof tag);
 		add_packet(&transport->arrived,
-			   make_packet(peer, tag, room + sizeof tag, (size_t)n - sizeof tag));
+			   make_packet(peer, tag, buffer + sizeof tag, (size_t)n - sizeof tag));
 	}
 }
 
 /* Who wants it, or NULL: the first that does, if nothing like it came before. */
-static struct asked **who_wants(struct double_transport *transport, const struct packet *packet)
+static struct transfer_entry **find_receive(struct fake_transport *transport, const struct packet *packet)
 {
-	struct asked **at = &transport->asked;
+	struct transfer_entry **link = &transport->receives;
 
-	if (!is_first(transport->arrived, packet, true))
+	if (!is_first_in_queue(transport->arrived, packet, true))
 		return NULL;
-	for (; *at; at = &(*at)->next)
-		if ((*at)->tag == packet->tag &&
-		    ((*at)->from == TRANSPORT_ANY || (*at)->from == packet->peer))
-			return at;
+	for (; *link; link = &(*link)->next)
+		if ((*link)->tag == packet->tag &&
+		    ((*link)->source == TRANSPORT_ANY_RANK || (*link)->source == packet->peer))
+			return link;
 	return NULL;
 }
 
-static void give(struct double_transport *transport, struct packet **packet_at,
-		 struct asked **asked_at)
+static void deliver_packet(struct fake_transport *transport, struct packet **packet_link,
+		 struct transfer_entry **receive_link)
 {
-	struct packet *packet = *packet_at;
-	struct asked *asked = *asked_at;
+	struct packet *packet = *packet_link;
+	struct transfer_entry *entry = *receive_link;
 
-	*packet_at = packet->next;
-	*asked_at = asked->next;
-	if (packet->nbytes > asked->capacity)
-		leave(1);
-	memcpy(asked->data, packet->data, packet->nbytes);
-	add_done(transport, asked->request, packet->peer, packet->nbytes);
+	*packet_link = packet->next;
+	*receive_link = entry->next;
+	if (packet->nbytes > entry->capacity)
+		exit_now(1);
+	memcpy(entry->data, packet->data, packet->nbytes);
+	add_completed(transport, entry->request, packet->peer, packet->nbytes);
 	free(packet);
-	free(asked);
+	free(entry);
 }
 
 /* One of the messages that could be given to somebody is. */
-static void give_one(struct double_transport *transport)
+static void deliver_one_packet(struct fake_transport *transport)
 {
 	unsigned n = 0, chosen;
 
 	for (struct packet *packet = transport->arrived; packet; packet = packet->next)
-		n += who_wants(transport, packet) != NULL;
+		n += find_receive(transport, packet) != NULL;
 	if (n == 0)
 		return;
-	chosen = choose(transport, n);
-	for (struct packet **at = &transport->arrived;; at = &(*at)->next) {
-		struct asked **wants = who_wants(transport, *at);
+	chosen = random_below(transport, n);
+	for (struct packet **link = &transport->arrived;; link = &(*link)->next) {
+		struct transfer_entry **receive = find_receive(transport, *link);
 
-		if (wants && chosen-- == 0) {
-			give(transport, at, wants);
+		if (receive && chosen-- == 0) {
+			deliver_packet(transport, link, receive);
 			return;
 		}
 	}
 }
 
-static int double_take(struct transport *base, struct transport_request **ret_request)
+static int fake_poll(struct transport *base, struct transport_request **ret_request)
 {
-	struct double_transport *transport = double_of(base);
-	struct asked *done;
+	struct fake_transport *transport = fake_transport_of(base);
+	struct transfer_entry *entry;
 
 	*ret_request = NULL;
 	if (transport->is_silent)
 		return 0;
 	write_outgoing(transport);
 	for (int peer = 0; peer < base->size; peer++)
-		if (peer != base->rank && choose(transport, 4) == 0)
+		if (peer != base->rank && random_below(transport, 4) == 0)
 			read_incoming(transport, peer);
-	if (choose(transport, 3) == 0)
-		give_one(transport);
-	done = transport->done;
-	if (!done)
+	if (random_below(transport, 3) == 0)
+		deliver_one_packet(transport);
+	entry = transport->completed;
+	if (!entry)
 		return 0;
-	*ret_request = done->request;
-	transport->done = done->next;
-	free(done);
+	*ret_request = entry->request;
+	transport->completed = entry->next;
+	free(entry);
 	return 0;
 }
 
-static bool double_is_gone(struct transport *base, int peer)
+static bool fake_is_disconnected(struct transport *base, int peer)
 {
-	struct double_transport *transport = double_of(base);
+	struct fake_transport *transport = fake_transport_of(base);
 
-	if (!transport->ended[peer] || transport->done)
+	if (!transport->is_closed[peer] || transport->completed)
 		return false;
 	for (struct packet *packet = transport->arrived; packet; packet = packet->next)
-		if (packet->peer == peer && who_wants(transport, packet))
+		if (packet->peer == peer && find_receive(transport, packet))
 			return false;
 	return true;
 }
 
-static void double_end_all(struct transport *base, int status)
+static void fake_abort_job(struct transport *base, int status)
 {
 	(void)base, (void)status; /* the others see that the sockets are closed */
 }
 
-static int double_close(struct transport *base)
+static int fake_close(struct transport *base)
 {
-	struct double_transport *transport = double_of(base);
+	struct fake_transport *transport = fake_transport_of(base);
 
-	for (struct asked *next, *asked = transport->asked; asked; asked = next) {
-		next = asked->next;
-		free(asked);
+	for (struct transfer_entry *next, *entry = transport->receives; entry; entry = next) {
+		next = entry->next;
+		free(entry);
 	}
 	free(transport);
 	return 0;
 }
 
-static const struct transport_ops ops = {
+static const struct transport_ops fake_transport_ops = {
 	.name = "a socket pair",
-	.send = double_send,
-	.receive = double_receive,
-	.take = double_take,
-	.is_gone = double_is_gone,
-	.end_all = double_end_all,
-	.close = double_close,
+	.send = fake_send,
+	.receive = fake_receive,
+	.poll = fake_poll,
+	.is_disconnected = fake_is_disconnected,
+	.abort_job = fake_abort_job,
+	.close = fake_close,
 };
 
 /* What a child is given. */
-struct child {
-	struct ranks_double *ranks;
+struct fake_rank {
+	struct fake_ranks *fake_ranks;
 	unsigned rank;
-	int (*sockets)[RANKS_DOUBLE_MOST];
+	int (*sockets)[FAKE_RANKS_MAX];
 };
 
-static int double_open(void *argument, struct transport **ret_transport)
+static int fake_open(void *argument, struct transport **ret_transport)
 {
-	const struct child *child = argument;
-	struct double_transport *transport = allocate(sizeof *transport);
+	const struct fake_rank *rank_context = argument;
+	struct fake_transport *transport = allocate_or_exit(sizeof *transport);
 
 	transport->transport =
-		(struct transport){ &ops, (int)child->rank, (int)child->ranks->size };
-	transport->ranks = child->ranks;
-	transport->random = child->ranks->seed + child->rank;
-	memcpy(transport->sockets, child->sockets[child->rank], sizeof transport->sockets);
+		(struct transport){ &fake_transport_ops, (int)rank_context->rank, (int)rank_context->fake_ranks->size };
+	transport->fake_ranks = rank_context->fake_ranks;
+	transport->random = rank_context->fake_ranks->seed + rank_context->rank;
+	memcpy(transport->sockets, rank_context->sockets[rank_context->rank], sizeof transport->sockets);
 	*ret_transport = &transport->transport;
 	return 0;
 }
 
 /* With the reason, which the test sees. */
-static void end_child(int status) __attribute__((noreturn));
-static void end_child(int status)
+static void exit_rank(int status) __attribute__((noreturn));
+static void exit_rank(int status)
 {
-	snprintf(own_end->text, sizeof own_end->text, "%s", messages_last());
-	leave(status);
+	snprintf(own_exit->error_text, sizeof own_exit->error_text, "%s", captured_messages_error());
+	exit_now(status);
 }
 
-static void count_before_end(void *context)
+static void count_before_abort(void *context)
 {
 	(void)context;
-	own_end->n_before++;
+	own_exit->n_before_abort++;
 }
 
-static void allow_reading(bool is_allowed)
+static void allow_peer_access(bool is_allowed)
 {
 	prctl(PR_SET_PTRACER, is_allowed ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
 }
 
-static void be_rank(struct child *child) __attribute__((noreturn));
-static void be_rank(struct child *child)
+static void run_rank(struct fake_rank *rank_context) __attribute__((noreturn));
+static void run_rank(struct fake_rank *rank_context)
 {
-	struct ranks_settings settings = child->ranks->settings;
-	struct ranks *ranks;
+	struct comm_params params = rank_context->fake_ranks->params;
+	struct comm *comm;
 
-	own_end = &child->ranks->ends[child->rank];
-	messages_reset(true);
-	settings.end = end_child;
-	settings.before_end = count_before_end;
-	settings.allow_reading = allow_reading;
-	settings.version = child->ranks->versions[child->rank];
-	for (unsigned other = 0; other < child->ranks->size; other++)
-		for (unsigned peer = 0; peer < child->ranks->size; peer++)
-			if (other != child->rank && other != peer)
-				close(child->sockets[other][peer]);
-	own_end->r = ranks_open(&settings, double_open, child, &ranks);
-	if (own_end->r < 0)
-		end_child(1);
-	own_end->r = child->ranks->body(ranks, child->ranks->argument);
-	if (own_end->r == 0)
-		own_end->r = ranks_close(ranks);
-	if (own_end->r < 0)
-		ranks_abort(ranks, 2);
-	end_child(0);
+	own_exit = &rank_context->fake_ranks->exits[rank_context->rank];
+	captured_messages_reset(true);
+	params.exit_process = exit_rank;
+	params.before_abort = count_before_abort;
+	params.allow_peer_access = allow_peer_access;
+	params.version = rank_context->fake_ranks->versions[rank_context->rank];
+	for (unsigned rank = 0; rank < rank_context->fake_ranks->size; rank++)
+		for (unsigned peer = 0; peer < rank_context->fake_ranks->size; peer++)
+			if (rank != rank_context->rank && rank != peer)
+				close(rank_context->sockets[rank][peer]);
+	own_exit->result = comm_open(&params, fake_open, rank_context, &comm);
+	if (own_exit->result < 0)
+		exit_rank(1);
+	own_exit->result = rank_context->fake_ranks->body(comm, rank_context->fake_ranks->argument);
+	if (own_exit->result == 0)
+		own_exit->result = comm_close(comm);
+	if (own_exit->result < 0)
+		comm_abort(comm, 2);
+	exit_rank(0);
 }
 
-void ranks_double_start(struct ranks_double *ranks)
+void fake_ranks_start(struct fake_ranks *fake_ranks)
 {
-	int sockets[RANKS_DOUBLE_MOST][RANKS_DOUBLE_MOST] = { 0 }, pair[2];
+	int sockets[FAKE_RANKS_MAX][FAKE_RANKS_MAX] = { 0 }, pair[2];
 
-	ranks->ends = mmap(NULL, ranks->size * sizeof *ranks->ends, PROT_READ | PROT_WRITE,
+	fake_ranks->exits = mmap(NULL, fake_ranks->size * sizeof *fake_ranks->exits, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(ranks->ends, MAP_FAILED);
-	for (unsigned a = 0; a < ranks->size; a++)
+	assert_ptr_not_equal(fake_ranks->exits, MAP_FAILED);
+	for (unsigned a = 0; a < fake_ranks->size; a++)
 		for (unsigned b = 0; b < a; b++) {
 			assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 			sockets[a][b] = pair[0];
 			sockets[b][a] = pair[1];
 		}
-	for (unsigned rank = 0; rank < ranks->size; rank++) {
-		ranks->ends[rank].r = 1;
-		ranks->processes[rank] = fork();
-		assert_true(ranks->processes[rank] >= 0);
-		if (ranks->processes[rank] == 0)
-			be_rank(&(struct child){ ranks, rank, sockets });
+	for (unsigned rank = 0; rank < fake_ranks->size; rank++) {
+		fake_ranks->exits[rank].result = 1;
+		fake_ranks->pids[rank] = fork();
+		assert_true(fake_ranks->pids[rank] >= 0);
+		if (fake_ranks->pids[rank] == 0)
+			run_rank(&(struct fake_rank){ fake_ranks, rank, sockets });
 	}
-	for (unsigned a = 0; a < ranks->size; a++)
-		for (unsigned b = 0; b < ranks->size; b++)
+	for (unsigned a = 0; a < fake_ranks->size; a++)
+		for (unsigned b = 0; b < fake_ranks->size; b++)
 			if (a != b)
 				close(sockets[a][b]);
 }
 
-void ranks_double_join(struct ranks_double *ranks)
+void fake_ranks_join(struct fake_ranks *fake_ranks)
 {
 	int status;
 
-	for (unsigned rank = 0; rank < ranks->size; rank++) {
-		assert_int_equal(waitpid(ranks->processes[rank], &status, 0),
-				 ranks->processes[rank]);
-		ranks->ends[rank].status = WIFEXITED(status) ? WEXITSTATUS(status) :
+	for (unsigned rank = 0; rank < fake_ranks->size; rank++) {
+		assert_int_equal(waitpid(fake_ranks->pids[rank], &status, 0),
+				 fake_ranks->pids[rank]);
+		fake_ranks->exits[rank].status = WIFEXITED(status) ? WEXITSTATUS(status) :
 							       128 + WTERMSIG(status);
 	}
 }
 
-void ranks_double_run(struct ranks_double *ranks)
+void fake_ranks_run(struct fake_ranks *fake_ranks)
 {
-	ranks_double_start(ranks);
-	ranks_double_join(ranks);
+	fake_ranks_start(fake_ranks);
+	fake_ranks_join(fake_ranks);
 }
 
-void ranks_double_assert_fine(const struct ranks_double *ranks)
+void fake_ranks_assert_success(const struct fake_ranks *fake_ranks)
 {
-	for (unsigned rank = 0; rank < ranks->size; rank++) {
-		const struct ranks_end *end = &ranks->ends[rank];
+	for (unsigned rank = 0; rank < fake_ranks->size; rank++) {
+		const struct fake_rank_exit *rank_exit = &fake_ranks->exits[rank];
 
-		if (end->r != 0 || end->status != 0)
-			print_message("rank %u of %u: %d: %s\n", rank, ranks->size, end->r,
-				      end->text);
-		assert_int_equal(end->r, 0);
-		assert_int_equal(end->status, 0);
-		assert_string_equal(end->text, "");
-		assert_int_equal(end->n_before, 0);
+		if (rank_exit->result != 0 || rank_exit->status != 0)
+			print_message("rank %u of %u: %d: %s\n", rank, fake_ranks->size, rank_exit->result,
+				      rank_exit->error_text);
+		assert_int_equal(rank_exit->result, 0);
+		assert_int_equal(rank_exit->status, 0);
+		assert_string_equal(rank_exit->error_text, "");
+		assert_int_equal(rank_exit->n_before_abort, 0);
 	}
 }
 
-void ranks_double_forget(struct ranks_double *ranks)
+void fake_ranks_free(struct fake_ranks *fake_ranks)
 {
-	munmap(ranks->ends, ranks->size * sizeof *ranks->ends);
-	ranks->ends = NULL;
+	munmap(fake_ranks->exits, fake_ranks->size * sizeof *fake_ranks->exits);
+	fake_ranks->exits = NULL;
 }

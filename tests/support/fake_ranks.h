@@ -15,54 +15,54 @@
 
 #include "src/comm/comm.h"
 
-enum ranks_fault {
-	RANKS_FINE,
-	RANKS_CUT,        /* the process is gone before it is sent */
-	RANKS_CUT_INSIDE, /* the process is gone when half of it is sent */
-	RANKS_SHORT,      /* only half of it is sent */
-	RANKS_LOST,       /* it is not sent */
-	RANKS_REPEATED,   /* it is sent twice */
-	RANKS_DAMAGED,    /* one bit is another */
-	RANKS_FOREIGN,    /* its header is that of a machine with another byte order */
-	RANKS_SILENT,     /* from then on nothing is sent or received: the link is cut */
-	RANKS_HANGING,    /* sending never returns */
+enum fake_rank_fault {
+	FAKE_FAULT_NONE,
+	FAKE_FAULT_EXIT,        /* the process is gone before it is sent */
+	FAKE_FAULT_EXIT_MIDWAY, /* the process is gone when half of it is sent */
+	FAKE_FAULT_TRUNCATED,      /* only half of it is sent */
+	FAKE_FAULT_LOST,       /* it is not sent */
+	FAKE_FAULT_DUPLICATED,   /* it is sent twice */
+	FAKE_FAULT_CORRUPTED,    /* one bit is another */
+	FAKE_FAULT_BYTE_ORDER,    /* its header is that of a machine with another byte order */
+	FAKE_FAULT_SILENT,     /* from then on nothing is sent or received: the link is cut */
+	FAKE_FAULT_HANG,    /* sending never returns */
 };
 
 /* The most bytes of a message: a packet of a socket. */
-enum { RANKS_DOUBLE_PIECE_NBYTES = 60000, RANKS_DOUBLE_MOST = 8 };
+enum { FAKE_RANKS_FRAGMENT_NBYTES = 60000, FAKE_RANKS_MAX = 8 };
 
 /* How one rank has ended. */
-struct ranks_end {
+struct fake_rank_exit {
 	int status;        /* of its process */
-	int r;             /* of what it did; 1 if it never came back */
+	int result;             /* of what it did; 1 if it never came back */
 	unsigned n_sent;   /* messages of the transport */
-	unsigned n_before; /* calls of before_end() */
-	char text[512];    /* of the first failure; "" if none */
+	unsigned n_before_abort; /* calls of before_abort() */
+	char error_text[512];    /* of the first failure; "" if none */
 };
 
-struct ranks_double {
+struct fake_ranks {
 	/* What is to happen. */
 	unsigned size;
-	struct ranks_settings settings;          /* end, before_end, context are the double's */
-	const char *versions[RANKS_DOUBLE_MOST]; /* NULL: the program's own */
+	struct comm_params params;          /* end, before_abort, context are the double's */
+	const char *versions[FAKE_RANKS_MAX]; /* NULL: the program's own */
 	uint64_t seed;                           /* 0: all comes as it is sent */
-	enum ranks_fault fault;
+	enum fake_rank_fault fault;
 	unsigned fault_rank, fault_message, fault_bit;
-	/* What each rank does; returns 0 or a negative errno: ranks_close(), or ranks_abort(2). */
-	int (*body)(struct ranks *ranks, void *argument);
+	/* What each rank does; returns 0 or a negative errno: comm_close(), or comm_abort(2). */
+	int (*body)(struct comm *fake_ranks, void *argument);
 	void *argument;
 
 	/* What has happened. */
-	struct ranks_end *ends; /* shared with the children */
-	pid_t processes[RANKS_DOUBLE_MOST];
+	struct fake_rank_exit *exits; /* shared with the children */
+	pid_t pids[FAKE_RANKS_MAX];
 };
 
 /* Start all ranks; and wait until all have ended. */
-void ranks_double_start(struct ranks_double *ranks);
-void ranks_double_join(struct ranks_double *ranks);
+void fake_ranks_start(struct fake_ranks *fake_ranks);
+void fake_ranks_join(struct fake_ranks *fake_ranks);
 /* Both. */
-void ranks_double_run(struct ranks_double *ranks);
+void fake_ranks_run(struct fake_ranks *fake_ranks);
 /* After that: all have done what they should, in silence. */
-void ranks_double_assert_fine(const struct ranks_double *ranks);
+void fake_ranks_assert_success(const struct fake_ranks *fake_ranks);
 /* After it has been joined: `ends` is gone. */
-void ranks_double_forget(struct ranks_double *ranks);
+void fake_ranks_free(struct fake_ranks *fake_ranks);

@@ -13,37 +13,37 @@
 #include "src/options/options_finalize.h"
 #include "tools/cli/parse_options.h"
 
-static int take_operands(struct options *options, const struct option_result *given)
+static int set_operands(struct options *options, const struct parsed_options *parsed)
 {
-	options->n_inputs = given->n_operands ? given->n_operands : 1;
+	options->n_inputs = parsed->n_operands ? parsed->n_operands : 1;
 	options->inputs = calloc(options->n_inputs, sizeof *options->inputs);
 	if (!options->inputs)
 		return -ENOMEM;
 	options->inputs[0] = "-";
-	for (unsigned i = 0; i < given->n_operands; i++)
-		options->inputs[i] = given->operands[i];
+	for (unsigned i = 0; i < parsed->n_operands; i++)
+		options->inputs[i] = parsed->operands[i];
 	return 0;
 }
 
-static int settle(struct options *options, const struct option_result *given)
+static int finalize(struct options *options, const struct parsed_options *parsed)
 {
 	const char *tmpdir = getenv("TMPDIR");
 	const int r = options->files0_path ?
 			      files0_read(options->files0_path, &options->inputs,
-					  &options->n_inputs, &options->files0_names) :
-			      take_operands(options, given);
+					  &options->n_inputs, &options->files0_text) :
+			      set_operands(options, parsed);
 
-	return r < 0 ? r : options_settle(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
+	return r < 0 ? r : options_finalize(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
 }
 
-int parse_settled(int argc, char **argv, struct options *ret_options)
+int parse_final_options(int argc, char **argv, struct options *ret_options)
 {
 	struct options options = OPTIONS_DEFAULTS;
-	struct option_result given;
-	int r = table_parse(&options_table, foreign_options, argc, argv, &options, &given);
+	struct parsed_options parsed;
+	int r = option_table_parse(&options_table, unsupported_options, argc, argv, &options, &parsed);
 
 	if (r == 0)
-		r = settle(&options, &given);
+		r = finalize(&options, &parsed);
 	if (r != 0) {
 		options_free(&options);
 		return r;

@@ -10,4 +10,4 @@
  * do together. Returns 0; a positive number if that was all (--help); or a negative errno after a
  * message. Only after 0 is there something to free, by options_free().
  */
-int parse_settled(int argc, char **argv, struct options *ret_options);
+int parse_final_options(int argc, char **argv, struct options *ret_options);

@@ -5,27 +5,27 @@
 
 unsigned char input_bytes[N];
 
-const char *part(const char *name, size_t from, size_t nbytes)
+const char *write_input_part(const char *name, size_t offset, size_t nbytes)
 {
-	write_file(path_of(name), input_bytes + from, nbytes);
-	return path_of(name);
+	write_file(fixture_path(name), input_bytes + offset, nbytes);
+	return fixture_path(name);
 }
 
 struct input *open_input(const char *const *paths, size_t n)
 {
 	struct input *input;
 
-	assert_int_equal(input_open(&faulty_calls, paths, n, R, &input), 0);
+	assert_int_equal(input_open(&faulty_calls, paths, n, INPUT_RECORD_NBYTES, &input), 0);
 	return input;
 }
 
-int open_refused(const char *path)
+int assert_input_open_fails(const char *path)
 {
 	struct input *input;
-	const int r = input_open(&faulty_calls, &path, 1, R, &input);
+	const int r = input_open(&faulty_calls, &path, 1, INPUT_RECORD_NBYTES, &input);
 
 	assert_true(r < 0);
-	assert_true(messages_failed());
+	assert_true(captured_messages_has_error());
 	return r;
 }
 
@@ -48,7 +48,7 @@ void assert_stream(struct input *input, size_t nbytes, size_t total_nbytes)
 	guarded_free(buffer, nbytes);
 }
 
-int read_refused(struct input *input)
+int assert_input_read_fails(struct input *input)
 {
 	unsigned char buffer[300];
 	uint64_t position;
@@ -79,16 +79,16 @@ void restore_stdin(void)
 	close(saved_stdin);
 }
 
-void *feed(void *arg)
+void *feed_pipe_thread(void *arg)
 {
-	const struct feed *f = arg;
-	const int fd = f->fifo ? open(f->fifo, O_WRONLY) : f->fd;
+	const struct pipe_feed *feed = arg;
+	const int fd = feed->fifo ? open(feed->fifo, O_WRONLY) : feed->fd;
 
-	for (size_t done = 0; done < f->nbytes;) {
-		const size_t n = f->nbytes - done < 100 ? f->nbytes - done : 100;
+	for (size_t done = 0; done < feed->nbytes;) {
+		const size_t n = feed->nbytes - done < 100 ? feed->nbytes - done : 100;
 
 		usleep(500);
-		if (write(fd, input_bytes + f->from + done, n) != (ssize_t)n)
+		if (write(fd, input_bytes + feed->offset + done, n) != (ssize_t)n)
 			abort();
 		done += n;
 	}
@@ -96,23 +96,23 @@ void *feed(void *arg)
 	return NULL;
 }
 
-void start_feed(struct feed *f)
+void start_pipe_feed(struct pipe_feed *feed)
 {
-	assert_int_equal(pthread_create(&f->thread, NULL, feed, f), 0);
+	assert_int_equal(pthread_create(&feed->thread, NULL, feed_pipe_thread, feed), 0);
 }
 
-void start_feed_of_stdin(struct feed *f)
+void start_stdin_feed(struct pipe_feed *feed)
 {
 	int ends[2];
 
 	assert_int_equal(pipe(ends), 0);
-	f->fd = ends[1];
+	feed->fd = ends[1];
 	replace_stdin(ends[0]);
-	start_feed(f);
+	start_pipe_feed(feed);
 }
 
-void end_feed_of_stdin(struct feed *f)
+void end_stdin_feed(struct pipe_feed *feed)
 {
-	pthread_join(f->thread, NULL);
+	pthread_join(feed->thread, NULL);
 	restore_stdin();
 }

@@ -14,39 +14,39 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { R = 3, N = 3000 };
+enum { INPUT_RECORD_NBYTES = 3, N = 3000 };
 
 extern unsigned char input_bytes[N];
 
 /* Writes input_bytes[from, from + nbytes) to a file of the directory and returns its path. */
-const char *part(const char *name, size_t from, size_t nbytes);
+const char *write_input_part(const char *name, size_t offset, size_t nbytes);
 
 struct input *open_input(const char *const *paths, size_t n);
 
-int open_refused(const char *path);
+int assert_input_open_fails(const char *path);
 
 /* The whole stream in parts of nbytes is input_bytes[0, total_nbytes). */
 void assert_stream(struct input *input, size_t nbytes, size_t total_nbytes);
 
 /* An error comes, however often it is asked for. */
-int read_refused(struct input *input);
+int assert_input_read_fails(struct input *input);
 
 void replace_stdin(int fd);
 
 void restore_stdin(void);
 
-struct feed {
+struct pipe_feed {
 	pthread_t thread;
 	int fd;
 	const char *fifo; /* to open first; NULL: fd */
-	size_t from, nbytes;
+	size_t offset, nbytes;
 };
 
-void *feed(void *arg);
+void *feed_pipe_thread(void *arg);
 
-void start_feed(struct feed *f);
+void start_pipe_feed(struct pipe_feed *feed);
 
 /* Standard input is a pipe that is fed. */
-void start_feed_of_stdin(struct feed *f);
+void start_stdin_feed(struct pipe_feed *feed);
 
-void end_feed_of_stdin(struct feed *f);
+void end_stdin_feed(struct pipe_feed *feed);

@@ -18,33 +18,33 @@ static bool faulty_transfer(size_t *nbytes)
 		errno = EINTR;
 		return true;
 	}
-	if (faults.most_nbytes && *nbytes > faults.most_nbytes)
-		*nbytes = faults.most_nbytes;
+	if (faults.max_transfer_nbytes && *nbytes > faults.max_transfer_nbytes)
+		*nbytes = faults.max_transfer_nbytes;
 	return false;
 }
 
 int faulty_openat(int directory, const char *path, int flags, mode_t mode)
 {
-	const bool nameless = (flags & O_TMPFILE) == O_TMPFILE;
+	const bool is_tmpfile = (flags & O_TMPFILE) == O_TMPFILE;
 	int fd;
 
-	if (nameless && faults.refuses_nameless) {
+	if (is_tmpfile && faults.rejects_tmpfile) {
 		errno = EOPNOTSUPP;
 		return -1;
 	}
-	if (flags & O_EXCL && !nameless && faults.new_errno) {
-		errno = faults.new_errno;
+	if (flags & O_EXCL && !is_tmpfile && faults.create_errno) {
+		errno = faults.create_errno;
 		return -1;
 	}
-	if (flags & O_DIRECT && faults.refuses_direct) {
+	if (flags & O_DIRECT && faults.rejects_direct) {
 		errno = EINVAL;
 		return -1;
 	}
 	fd = openat(directory, path, flags, mode);
-	if (nameless)
-		faults.nameless_fd = fd;
-	if (faults.marked_directory && strcmp(path, faults.marked_directory) == 0)
-		faults.marked_fd = fd;
+	if (is_tmpfile)
+		faults.tmpfile_fd = fd;
+	if (faults.faulty_directory && strcmp(path, faults.faulty_directory) == 0)
+		faults.faulty_fd = fd;
 	return fd;
 }
 
@@ -60,8 +60,8 @@ static ssize_t faulty_write(int fd, const void *data, size_t nbytes)
 
 static ssize_t faulty_pread(int fd, void *buffer, size_t nbytes, off_t offset)
 {
-	if (faults.place_errno && offset == faults.failing_offset) {
-		errno = faults.place_errno;
+	if (faults.failing_offset_errno && offset == faults.failing_offset) {
+		errno = faults.failing_offset_errno;
 		return -1;
 	}
 	return faulty_transfer(&nbytes) ? -1 : pread(fd, buffer, nbytes, offset);
@@ -69,10 +69,10 @@ static ssize_t faulty_pread(int fd, void *buffer, size_t nbytes, off_t offset)
 
 static ssize_t faulty_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (fd == faults.marked_fd) {
-		usleep(faults.marked_delay);
-		if (faults.marked_errno) {
-			errno = faults.marked_errno;
+	if (fd == faults.faulty_fd) {
+		usleep(faults.faulty_write_delay_us);
+		if (faults.faulty_write_errno) {
+			errno = faults.faulty_write_errno;
 			return -1;
 		}
 	}
@@ -83,12 +83,12 @@ static int faulty_fallocate(int fd, int mode, off_t offset, off_t nbytes)
 {
 	const bool is_punch = mode & FALLOC_FL_PUNCH_HOLE;
 
-	if (is_punch && faults.at_punch)
-		faults.at_punch();
+	if (is_punch && faults.on_punch)
+		faults.on_punch();
 	if (is_punch)
 		atomic_fetch_add(&faults.n_punches, 1);
-	else if ((uint64_t)nbytes > atomic_load(&faults.most_preallocated_nbytes))
-		atomic_store(&faults.most_preallocated_nbytes, (uint64_t)nbytes);
+	else if ((uint64_t)nbytes > atomic_load(&faults.max_preallocated_nbytes))
+		atomic_store(&faults.max_preallocated_nbytes, (uint64_t)nbytes);
 	return FAULTY(is_punch ? faults.punch_errno : faults.preallocate_errno,
 		      fallocate(fd, mode, offset, nbytes));
 }
@@ -104,8 +104,8 @@ static int faulty_fsync(int fd)
 	const int error = is_first && faults.first_fsync_errno ? faults.first_fsync_errno :
 								 faults.fsync_errno;
 
-	if (faults.at_fsync)
-		faults.at_fsync();
+	if (faults.on_fsync)
+		faults.on_fsync();
 	return FAULTY(error, fsync(fd));
 }
 
@@ -117,19 +117,19 @@ static int faulty_close(int fd)
 	return FAULTY(faults.close_errno, r);
 }
 
-static int faulty_linkat(int from, const char *name, int to, const char *as, int flags)
+static int faulty_linkat(int from, const char *name, int to, const char *new_name, int flags)
 {
-	return FAULTY(faults.link_errno, linkat(from, name, to, as, flags));
+	return FAULTY(faults.link_errno, linkat(from, name, to, new_name, flags));
 }
 
-static int faulty_renameat(int from, const char *name, int to, const char *as)
+static int faulty_renameat(int from, const char *name, int to, const char *new_name)
 {
-	return FAULTY(faults.rename_errno, renameat(from, name, to, as));
+	return FAULTY(faults.rename_errno, renameat(from, name, to, new_name));
 }
 
-static int faulty_renameat2(int from, const char *name, int to, const char *as, unsigned flags)
+static int faulty_renameat2(int from, const char *name, int to, const char *new_name, unsigned flags)
 {
-	return FAULTY(faults.rename_errno, renameat2(from, name, to, as, flags));
+	return FAULTY(faults.rename_errno, renameat2(from, name, to, new_name, flags));
 }
 
 static int faulty_unlinkat(int directory, const char *name, int flags)
@@ -166,19 +166,19 @@ int fixture_start(void **state)
 {
 	(void)state;
 	memset(&faults, 0, sizeof faults);
-	faults.marked_fd = -1;
-	messages_reset(true);
-	if (process_lend() < 0)
+	faults.faulty_fd = -1;
+	captured_messages_reset(true);
+	if (process_setup() < 0)
 		return -1;
-	faulty_calls.guards = &process_lent()->guards;
-	faulty_calls.names = &process_lent()->names;
-	faulty_calls.cuts = &process_lent()->cuts;
-	faulty_calls.commitment = &process_lent()->commitment;
+	faulty_calls.mappings = &process_get()->guards;
+	faulty_calls.temp_names = &process_get()->temp_names;
+	faulty_calls.truncations = &process_get()->truncations;
+	faulty_calls.commit_point = &process_get()->commit_point;
 	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
 	return mkdtemp(fixture_directory) ? 0 : -1;
 }
 
-const char *path_of(const char *name)
+const char *fixture_path(const char *name)
 {
 	static char paths[16][512];
 	static unsigned i;
@@ -188,7 +188,7 @@ const char *path_of(const char *name)
 	return path;
 }
 
-unsigned count_names(void)
+unsigned count_directory_entries(void)
 {
 	DIR *directory = opendir(fixture_directory);
 	unsigned n = 0;
@@ -206,8 +206,8 @@ int fixture_finish(void **state)
 
 	(void)state;
 	while ((entry = readdir(directory)))
-		if (unlink(path_of(entry->d_name)) < 0)
-			rmdir(path_of(entry->d_name));
+		if (unlink(fixture_path(entry->d_name)) < 0)
+			rmdir(fixture_path(entry->d_name));
 	closedir(directory);
 	return rmdir(fixture_directory);
 }
@@ -222,21 +222,21 @@ void write_file(const char *path, const void *data, size_t nbytes)
 	}
 }
 
-bool file_holds(const char *path, const void *data, size_t nbytes)
+bool file_contains(const char *path, const void *data, size_t nbytes)
 {
 	char *contents = malloc(nbytes + 1);
 	FILE *file = fopen(path, "r");
-	bool same;
+	bool is_equal;
 
 	if (!file || !contents) {
 		free(contents);
 		return false;
 	}
-	same = fread(contents, 1, nbytes + 1, file) == nbytes &&
+	is_equal = fread(contents, 1, nbytes + 1, file) == nbytes &&
 	       memcmp(contents, data, nbytes) == 0;
 	fclose(file);
 	free(contents);
-	return same;
+	return is_equal;
 }
 
 void fill_pattern(void *data, size_t nbytes, uint64_t seed)

@@ -24,31 +24,31 @@
 #include "tests/support/captured_messages.h"
 
 extern struct io_faults {
-	size_t most_nbytes;       /* that a transfer moves; 0: all */
+	size_t max_transfer_nbytes;       /* that a transfer moves; 0: all */
 	unsigned interrupt_every; /* n-th transfer is interrupted; 0: none */
 	int transfer_errno;       /* of every transfer, 0: none */
-	int place_errno;          /* of every read at failing_offset, 0: none */
+	int failing_offset_errno;          /* of every read at failing_offset, 0: none */
 	off_t failing_offset;
-	const char *marked_directory; /* writes in files that were opened in it ... */
-	int marked_errno;             /* ... fail */
-	useconds_t marked_delay;      /* ... are slow */
-	bool refuses_direct;          /* does not know O_DIRECT */
-	bool refuses_nameless;        /* does not know O_TMPFILE */
-	int new_errno;                /* of opening with O_EXCL */
+	const char *faulty_directory; /* writes in files that were opened in it ... */
+	int faulty_write_errno;             /* ... fail */
+	useconds_t faulty_write_delay_us;      /* ... are slow */
+	bool rejects_direct;          /* does not know O_DIRECT */
+	bool rejects_tmpfile;        /* does not know O_TMPFILE */
+	int create_errno;                /* of opening with O_EXCL */
 	int preallocate_errno, punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno,
 		rename_errno;
 	int unlink_errno, setxattr_errno;
 	int first_fsync_errno;  /* of the first alone */
-	void (*at_fsync)(void); /* called before each; NULL: nothing */
-	void (*at_punch)(void); /* the same */
+	void (*on_fsync)(void); /* called before each; NULL: nothing */
+	void (*on_punch)(void); /* the same */
 
 	/* What was seen. */
 	atomic_uint n_transfers;
 	atomic_uint n_syncs;
 	atomic_uint n_punches;
-	atomic_ullong most_preallocated_nbytes; /* at once, if one thread does it */
-	int marked_fd;                  /* the file in marked_directory */
-	int nameless_fd;                /* the last file made with O_TMPFILE */
+	atomic_ullong max_preallocated_nbytes; /* at once, if one thread does it */
+	int faulty_fd;                  /* the file in faulty_directory */
+	int tmpfile_fd;                /* the last file made with O_TMPFILE */
 } faults;
 
 /* -1 with errno, or what the real call says. */
@@ -62,10 +62,10 @@ extern char fixture_directory[64];
 int fixture_start(void **state);
 
 /* The path of `name` in the directory; valid for the next 16 calls. */
-const char *path_of(const char *name);
+const char *fixture_path(const char *name);
 
 /* What is in the directory, hidden names included. */
-unsigned count_names(void);
+unsigned count_directory_entries(void);
 
 /* Removes the files in the directory; directories in it must be empty. */
 int fixture_finish(void **state);
@@ -73,7 +73,7 @@ int fixture_finish(void **state);
 void write_file(const char *path, const void *data, size_t nbytes);
 
 /* Does the file hold exactly these bytes? */
-bool file_holds(const char *path, const void *data, size_t nbytes);
+bool file_contains(const char *path, const void *data, size_t nbytes);
 
 /* Bytes that are different wherever one looks. */
 void fill_pattern(void *data, size_t nbytes, uint64_t seed);

@@ -5,163 +5,163 @@
 
 struct job job;
 struct layout layout;
-struct run_store store;
-code_t *all;
-size_t n_all, n_all_allocated;
-struct backend backend_apart;
-uint32_t fixture_n_workers = 1;
-static struct worker workers[MOST_WORKERS];
-static uint64_t apart_memory_nbytes;
+struct run_list fixture_run_list;
+encoded_key_t *fixture_keys;
+size_t fixture_n_keys, fixture_keys_capacity;
+struct backend fixture_separate_backend;
+uint32_t fixture_n_devices = 1;
+static struct sort_device fixture_devices[FIXTURE_MAX_DEVICES];
+static uint64_t separate_memory_nbytes;
 
-static void describe_apart(const struct device *device, struct device_info *ret_info)
+static void get_separate_device_info(const struct device *device, struct device_info *ret_info)
 {
-	backend_owning.describe(device, ret_info);
+	separate_memory_backend.get_info(device, ret_info);
 	ret_info->unified = false;
-	ret_info->memory_nbytes = apart_memory_nbytes;
+	ret_info->memory_nbytes = separate_memory_nbytes;
 }
 
-static bool fixture_packs;
+static bool fixture_packs_on_device;
 
 void job_plan(uint64_t input_nbytes, uint32_t n_input_runs)
 {
-	job.request = (struct plan_request){
+	job.plan_request = (struct plan_request){
 		.layout = &layout,
 		.device = job_device(&job),
 		.input_nbytes = input_nbytes,
 		.n_threads = 2,
-		.memory_nbytes = LEAST_MEMORY_NBYTES,
-		.device_nbytes = job.info.memory_nbytes,
-		.n_devices = job.n_workers,
+		.memory_nbytes = FIXTURE_MEMORY_NBYTES,
+		.device_nbytes = job.device_info.memory_nbytes,
+		.n_devices = job.n_devices,
 		.n_input_runs = n_input_runs,
-		.stores_codes = fixture_packs && layout.stores_elements,
+		.stores_encoded_keys = fixture_packs_on_device && layout.stores_elements,
 	};
-	plan_make(&job.request, &job.plan);
+	plan_make(&job.plan_request, &job.plan);
 }
 
-static void open_workers(const struct backend *backend)
+static void open_fixture_devices(const struct backend *backend)
 {
-	const struct backend_config config = { .n_threads = 2, .n_sharing = 1 };
+	const struct backend_config config = { .n_threads = 2, .n_sharers = 1 };
 
-	job.workers = workers;
-	for (; job.n_workers < fixture_n_workers; job.n_workers++) {
-		struct worker *worker = &workers[job.n_workers];
+	job.devices = fixture_devices;
+	for (; job.n_devices < fixture_n_devices; job.n_devices++) {
+		struct sort_device *device = &fixture_devices[job.n_devices];
 
-		*worker = (struct worker){ .number = job.n_workers,
-					   .place = fixture_n_workers > 1 ? job.n_workers + 1 : 0 };
-		assert_int_equal(device_open(backend, &config, &worker->device), 0);
-		assert_int_equal(window_memory_open(&worker->windows), 0);
+		*device = (struct sort_device){ .ordinal = job.n_devices,
+					   .stats_index = fixture_n_devices > 1 ? job.n_devices + 1 : 0 };
+		assert_int_equal(device_open(backend, &config, &device->device), 0);
+		assert_int_equal(window_buffer_cache_open(&device->window_buffers), 0);
 	}
-	for (uint32_t i = 0; i < job.n_workers; i++)
-		for (uint32_t j = 0; j < job.n_workers; j++)
-			if (device_reaches(workers[i].device, workers[j].device))
-				workers[i].reaches |= UINT64_C(1) << j;
-	device_describe(job_device(&job), &job.info);
+	for (uint32_t i = 0; i < job.n_devices; i++)
+		for (uint32_t j = 0; j < job.n_devices; j++)
+			if (device_can_access(fixture_devices[i].device, fixture_devices[j].device))
+				fixture_devices[i].peer_access_mask |= UINT64_C(1) << j;
+	device_get_info(job_device(&job), &job.device_info);
 }
 
-void job_start(const char *type, bool unique, enum kind_of_memory memory)
+void job_start(const char *type, bool unique, enum fixture_memory memory)
 {
 	static const char *const directories[] = { fixture_directory };
 	struct key key;
 
 	assert_int_equal(key_parse_type(type, &key), 0);
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
-	backend_apart = backend_owning;
-	backend_apart.describe = describe_apart;
-	apart_memory_nbytes = LEAST_MEMORY_NBYTES;
-	fixture_packs = memory == MEMORY_PACKING;
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
+	fixture_separate_backend = separate_memory_backend;
+	fixture_separate_backend.get_info = get_separate_device_info;
+	separate_memory_nbytes = FIXTURE_MEMORY_NBYTES;
+	fixture_packs_on_device = memory == FIXTURE_PACKING_MEMORY;
 	job = (struct job){
 		.io = &faulty_calls,
 		.layout = &layout,
 		.unique = unique,
 		.limit = UINT64_MAX,
 	};
-	open_workers(memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart);
+	open_fixture_devices(memory == FIXTURE_UNIFIED_MEMORY ? &backend_cpu : &fixture_separate_backend);
 	assert_int_equal(spill_open(&faulty_calls, directories, 1, SPILL_UNLIMITED, 0, &job.spill),
 			 0);
-	if (fixture_packs)
-		assert_int_equal(compression_open(&(struct compression_choice){ COMPRESS_DELTA, 0 },
+	if (fixture_packs_on_device)
+		assert_int_equal(compression_open(&(struct compression_params){ COMPRESS_DELTA, 0 },
 						  layout.stores_elements, &job.compression),
 				 0);
 	job_plan(PLAN_SIZE_UNKNOWN, 0);
-	job.plan.block_nbytes = SMALL_BLOCK_NBYTES;
+	job.plan.block_nbytes = FIXTURE_BLOCK_NBYTES;
 }
 
 void job_stop(void)
 {
-	run_store_free(&store);
+	run_list_free(&fixture_run_list);
 	spill_close(job.spill);
 	compression_close(job.compression);
-	for (uint32_t i = 0; i < job.n_workers; i++) {
-		window_memory_close(workers[i].windows);
-		device_close(workers[i].device);
+	for (uint32_t i = 0; i < job.n_devices; i++) {
+		window_buffer_cache_close(fixture_devices[i].window_buffers);
+		device_close(fixture_devices[i].device);
 	}
 	job = (struct job){ 0 };
-	free(all);
-	all = NULL;
-	n_all = n_all_allocated = 0;
+	free(fixture_keys);
+	fixture_keys = NULL;
+	fixture_n_keys = fixture_keys_capacity = 0;
 }
 
-int compare_codes(const void *a, const void *b)
+int compare_encoded_keys(const void *a, const void *b)
 {
-	const code_t x = *(const code_t *)a, y = *(const code_t *)b;
+	const encoded_key_t x = *(const encoded_key_t *)a, y = *(const encoded_key_t *)b;
 
 	return (x > y) - (x < y);
 }
 
 /* Keep the first of equal neighbours; returns how many are left. */
-static size_t drop_equals(code_t *codes, size_t n)
+static size_t remove_duplicates(encoded_key_t *keys, size_t n)
 {
 	size_t n_kept = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (n_kept == 0 || codes[i] != codes[n_kept - 1])
-			codes[n_kept++] = codes[i];
+		if (n_kept == 0 || keys[i] != keys[n_kept - 1])
+			keys[n_kept++] = keys[i];
 	return n_kept;
 }
 
-struct digest digest_codes(const code_t *codes, size_t n)
+struct digest digest_encoded_keys(const encoded_key_t *keys, size_t n)
 {
 	struct digest digest = { 0 };
 	unsigned char record[16];
 
 	for (size_t i = 0; i < n; i++) {
-		layout_decode(&layout, codes[i], record);
+		layout_decode(&layout, keys[i], record);
 		digest_add(&digest,
 			   (struct digest){ 1, digest_record(record, layout.record_nbytes) });
 	}
 	return digest;
 }
 
-void remember_input(const code_t *codes, size_t n)
+void fixture_add_keys(const encoded_key_t *keys, size_t n)
 {
-	if (n_all + n >= n_all_allocated) {
-		n_all_allocated = 2 * (n_all + n + 1);
-		all = realloc(all, n_all_allocated * sizeof *all);
-		assert_non_null(all);
+	if (fixture_n_keys + n >= fixture_keys_capacity) {
+		fixture_keys_capacity = 2 * (fixture_n_keys + n + 1);
+		fixture_keys = realloc(fixture_keys, fixture_keys_capacity * sizeof *fixture_keys);
+		assert_non_null(fixture_keys);
 	}
-	memcpy(all + n_all, codes, n * sizeof *codes);
-	n_all += n;
+	memcpy(fixture_keys + fixture_n_keys, keys, n * sizeof *keys);
+	fixture_n_keys += n;
 }
 
-void *items_of(const code_t *codes, size_t n, bool elements)
+void *fixture_make_items(const encoded_key_t *keys, size_t n, bool as_elements)
 {
-	const size_t item_nbytes = elements ? layout.element_nbytes : layout.record_nbytes;
+	const size_t item_nbytes = as_elements ? layout.element_nbytes : layout.record_nbytes;
 	char *items = malloc(n * item_nbytes + 1);
 
 	assert_non_null(items);
 	for (size_t i = 0; i < n; i++)
-		if (elements)
-			memcpy(items + i * item_nbytes, &codes[i], item_nbytes);
+		if (as_elements)
+			memcpy(items + i * item_nbytes, &keys[i], item_nbytes);
 		else
-			layout_decode(&layout, codes[i], items + i * item_nbytes);
+			layout_decode(&layout, keys[i], items + i * item_nbytes);
 	return items;
 }
 
-static void release_resident(void *owner)
+static void free_resident(void *owner)
 {
-	struct resident *resident = owner;
+	struct fixture_resident *resident = owner;
 
-	device_release(workers[resident->worker].device, MEMORY_DEVICE, resident->elements,
+	device_free(fixture_devices[resident->device_index].device, MEMORY_DEVICE, resident->elements,
 		       resident->nbytes);
 	free(resident);
 }
@@ -169,38 +169,38 @@ static void release_resident(void *owner)
 /* With each worker in turn. */
 static size_t n_residents;
 
-struct run *make_resident(const code_t *codes, size_t n)
+struct run *make_resident_run(const encoded_key_t *keys, size_t n)
 {
-	struct resident *resident = malloc(sizeof *resident);
-	void *elements = items_of(codes, n, true);
+	struct fixture_resident *resident = malloc(sizeof *resident);
+	void *elements = fixture_make_items(keys, n, true);
 	struct run *run;
 
 	assert_non_null(resident);
 	resident->nbytes = n * layout.element_nbytes + 1;
-	resident->worker = (uint32_t)(n_residents++ % job.n_workers);
-	assert_int_equal(device_alloc(workers[resident->worker].device, MEMORY_DEVICE,
+	resident->device_index = (uint32_t)(n_residents++ % job.n_devices);
+	assert_int_equal(device_alloc(fixture_devices[resident->device_index].device, MEMORY_DEVICE,
 				      resident->nbytes, &resident->elements),
 			 0);
 	memcpy(resident->elements, elements, n * layout.element_nbytes);
 	free(elements);
 	assert_int_equal(
 		run_open_resident(&job,
-				  (struct residence){ resident->worker, resident->elements, n },
-				  release_resident, resident, &run),
+				  (struct resident_buffer){ resident->device_index, resident->elements, n },
+				  free_resident, resident, &run),
 		0);
 	return run;
 }
 
-struct run *make_spilled_in_blocks(const code_t *codes, size_t n, uint32_t block_n_items)
+struct run *make_spilled_run_in_blocks(const encoded_key_t *keys, size_t n, uint32_t block_n_items)
 {
-	void *items = items_of(codes, n, layout.stores_elements);
-	code_t *first_keys = malloc((n / block_n_items + 1) * sizeof *first_keys);
+	void *items = fixture_make_items(keys, n, layout.stores_elements);
+	encoded_key_t *first_keys = malloc((n / block_n_items + 1) * sizeof *first_keys);
 	struct run_file *file;
 	struct run *run;
 
 	assert_non_null(first_keys);
 	for (size_t i = 0; i < n; i += block_n_items)
-		first_keys[i / block_n_items] = codes[i];
+		first_keys[i / block_n_items] = keys[i];
 	assert_int_equal(run_file_open(job.spill, job.compression, (uint32_t)layout.record_nbytes,
 				       block_n_items, &file),
 			 0);
@@ -212,30 +212,30 @@ struct run *make_spilled_in_blocks(const code_t *codes, size_t n, uint32_t block
 	return run;
 }
 
-static struct run *make_spilled(const code_t *codes, size_t n)
+static struct run *make_spilled_run(const encoded_key_t *keys, size_t n)
 {
-	return make_spilled_in_blocks(
-		codes, n, run_file_block_n_items(job.plan.block_nbytes, layout.element_nbytes));
+	return make_spilled_run_in_blocks(
+		keys, n, run_file_block_n_items(job.plan.block_nbytes, layout.element_nbytes));
 }
 
-void add_run(enum tier tier, code_t *codes, size_t n)
+void add_run(enum tier tier, encoded_key_t *keys, size_t n)
 {
-	qsort(codes, n, sizeof *codes, compare_codes);
+	qsort(keys, n, sizeof *keys, compare_encoded_keys);
 	if (job.unique)
-		n = drop_equals(codes, n);
-	remember_input(codes, n);
-	assert_int_equal(run_store_add(&store, tier == RESIDENT ? make_resident(codes, n) :
-								  make_spilled(codes, n)),
+		n = remove_duplicates(keys, n);
+	fixture_add_keys(keys, n);
+	assert_int_equal(run_list_add(&fixture_run_list, tier == TIER_RESIDENT ? make_resident_run(keys, n) :
+								  make_spilled_run(keys, n)),
 			 0);
 }
 
-int write_output(void *context, const struct merged *merged)
+int recorded_output_write(void *context, const struct merged_window *merged)
 {
-	struct output *output = context;
+	struct recorded_output *output = context;
 	const size_t offset = merged->position * layout.record_nbytes;
 	const size_t nbytes = merged->n_items * layout.record_nbytes;
 
-	if (merged->number == output->fails_at)
+	if (merged->number == output->failing_window)
 		return -EDOM;
 	pthread_mutex_lock(&output->lock);
 	if (offset + nbytes > output->allocated_nbytes) {
@@ -250,56 +250,56 @@ int write_output(void *context, const struct merged *merged)
 	return 0;
 }
 
-void cancel_output(void *context)
+void recorded_output_cancel(void *context)
 {
-	struct output *output = context;
+	struct recorded_output *output = context;
 
 	output->cancelled = true;
 }
 
 uint64_t fixture_windows_nbytes;
-uint32_t fixture_n_ranges;
+uint32_t fixture_n_partitions;
 
-static void note_ranges(void *context, uint32_t n_ranges)
+static void record_n_partitions(void *context, uint32_t n_partitions)
 {
 	(void)context;
-	fixture_n_ranges = n_ranges;
+	fixture_n_partitions = n_partitions;
 }
 
-int merge_store(struct output *output, struct merge_result *ret_result)
+int merge_fixture_runs(struct recorded_output *output, struct merge_result *ret_result)
 {
 	const struct sink sink = {
 		.context = output,
 		.takes_records = true,
 		.stage = STAGE_WRITE,
 		.item_nbytes = layout.record_nbytes,
-		.write = write_output,
-		.divide = note_ranges,
-		.cancel = cancel_output,
+		.write = recorded_output_write,
+		.set_n_partitions = record_n_partitions,
+		.cancel = recorded_output_cancel,
 	};
 
-	return merge_in_ranges(&job, store.runs, (uint32_t)store.n, fixture_windows_nbytes, &sink,
+	return merge_in_partitions(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, fixture_windows_nbytes, &sink,
 			       ret_result);
 }
 
-void check_output(struct digest dropped, uint64_t *ret_n_windows)
+void check_merged_output(struct digest dropped, uint64_t *ret_n_windows)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
-	struct digest accounted;
-	size_t n = n_all;
+	struct digest total;
+	size_t n = fixture_n_keys;
 	void *expected;
 
-	assert_int_equal(merge_store(&output, &result), 0);
-	accounted = result.ledger.written;
-	digest_add(&accounted, result.ledger.dropped);
-	digest_add(&accounted, dropped);
-	assert_true(digest_equal(accounted, digest_codes(all, n_all)));
+	assert_int_equal(merge_fixture_runs(&output, &result), 0);
+	total = result.totals.written;
+	digest_add(&total, result.totals.dropped);
+	digest_add(&total, dropped);
+	assert_true(digest_equal(total, digest_encoded_keys(fixture_keys, fixture_n_keys)));
 
-	qsort(all, n, sizeof *all, compare_codes);
+	qsort(fixture_keys, n, sizeof *fixture_keys, compare_encoded_keys);
 	if (job.unique)
-		n = drop_equals(all, n);
-	expected = items_of(all, n, false);
+		n = remove_duplicates(fixture_keys, n);
+	expected = fixture_make_items(fixture_keys, n, false);
 	assert_int_equal(result.n_items, n);
 	assert_int_equal(result.n_disorders, 0);
 	assert_int_equal(result.n_windows, output.n_windows);

@@ -9,10 +9,10 @@
 
 #include "src/record/layout.h"
 
-enum { MOST_LISTED_KEYS = 16 };
+enum { MAX_LISTED_KEYS = 16 };
 
 /* And not a type, "f64:n" say. */
-static inline bool key_is_list(const char *text)
+static inline bool is_key_list(const char *text)
 {
 	return *text >= '0' && *text <= '9';
 }
@@ -27,7 +27,7 @@ static inline uint32_t key_list_parse(const char *text, bool reversed, struct ke
 	unsigned offset;
 	int length;
 
-	while (n < MOST_LISTED_KEYS &&
+	while (n < MAX_LISTED_KEYS &&
 	       sscanf(text, " %u:%15[^: ]%n", &offset, type, &length) == 2) {
 		struct key *key = &keys[n++];
 
@@ -50,8 +50,8 @@ static inline uint32_t key_list_parse(const char *text, bool reversed, struct ke
 /* The layout of records that end with the last key. */
 static inline int key_list_layout(const char *text, bool reversed, struct layout *ret_layout)
 {
-	struct key keys[MOST_LISTED_KEYS];
-	struct layout_request request = { .keys = keys };
+	struct key keys[MAX_LISTED_KEYS];
+	struct layout_params request = { .keys = keys };
 
 	request.n_keys = key_list_parse(text, reversed, keys, &request.record_nbytes);
 	return request.n_keys ? layout_make(&request, ret_layout) : -1;

@@ -14,34 +14,34 @@ static inline int start(void **state)
 
 static inline int finish(void **state)
 {
-	if (job.n_workers)
+	if (job.n_devices)
 		job_stop();
 	return fixture_finish(state);
 }
 
 /* Code i of n of run number `run`. */
-typedef code_t number_fn(uint64_t i, uint64_t n, uint64_t run);
+typedef encoded_key_t number_fn(uint64_t i, uint64_t n, uint64_t run);
 
-static inline code_t random_number(uint64_t i, uint64_t n, uint64_t run)
+static inline encoded_key_t random_number(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)n;
 	return scramble(i, run) >> 32;
 }
 
-static inline void add_numbers(enum tier tier, number_fn *number, uint64_t n, uint64_t run)
+static inline void add_numbered_run(enum tier tier, number_fn *number, uint64_t n, uint64_t run)
 {
-	code_t *codes = malloc((n + 1) * sizeof *codes);
+	encoded_key_t *keys = malloc((n + 1) * sizeof *keys);
 
-	assert_non_null(codes);
+	assert_non_null(keys);
 	for (uint64_t i = 0; i < n; i++)
-		codes[i] = number(i, n, run);
-	add_run(tier, codes, n);
-	free(codes);
+		keys[i] = number(i, n, run);
+	add_run(tier, keys, n);
+	free(keys);
 }
 
-enum tiers { ALL_RESIDENT, ALL_SPILLED, MIXED, N_TIERS };
+enum tier_mix { TIERS_ALL_RESIDENT, TIERS_ALL_SPILLED, TIERS_MIXED, N_TIER_MIXES };
 
-static inline enum tier tier_of(enum tiers tiers, uint64_t run)
+static inline enum tier tier_of(enum tier_mix mix, uint64_t run)
 {
-	return tiers == ALL_RESIDENT ? RESIDENT : tiers == ALL_SPILLED ? SPILLED : run % 2;
+	return mix == TIERS_ALL_RESIDENT ? TIER_RESIDENT : mix == TIERS_ALL_SPILLED ? TIER_SPILLED : run % 2;
 }

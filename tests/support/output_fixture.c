@@ -13,25 +13,25 @@ struct output *open_output(const char *path, uint64_t expected_nbytes)
 	return output;
 }
 
-void *write_pieces(void *arg)
+void *write_strided(void *arg)
 {
-	struct writer *w = arg;
+	struct output_writer *writer = arg;
 
-	for (uint64_t at = w->first * PIECE; at < N && w->r == 0; at += w->n * PIECE) {
-		usleep((unsigned)(at * 7919 % 300)); /* so that the turns are mixed */
-		w->r = output_write_at(w->output, at, output_bytes + at, PIECE);
+	for (uint64_t offset = writer->first * OUTPUT_WRITE_NBYTES; offset < N && writer->r == 0; offset += writer->stride * OUTPUT_WRITE_NBYTES) {
+		usleep((unsigned)(offset * 7919 % 300)); /* so that the turns are mixed */
+		writer->r = output_write_at(writer->output, offset, output_bytes + offset, OUTPUT_WRITE_NBYTES);
 	}
 	return NULL;
 }
 
-int write_by_threads(struct output *output)
+int write_with_threads(struct output *output)
 {
-	struct writer writers[4];
+	struct output_writer writers[4];
 	int r = 0;
 
 	for (unsigned i = 0; i < 4; i++) {
-		writers[i] = (struct writer){ .output = output, .first = i, .n = 4 };
-		assert_int_equal(thread_start(write_pieces, &writers[i], 0, &writers[i].thread), 0);
+		writers[i] = (struct output_writer){ .output = output, .first = i, .stride = 4 };
+		assert_int_equal(thread_start(write_strided, &writers[i], 0, &writers[i].thread), 0);
 	}
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(writers[i].thread, NULL);
@@ -40,7 +40,7 @@ int write_by_threads(struct output *output)
 	return r;
 }
 
-mode_t mode_of(const char *path)
+mode_t get_permissions(const char *path)
 {
 	struct stat status;
 

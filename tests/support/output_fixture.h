@@ -15,23 +15,23 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { N = 10000, PIECE = 100 };
+enum { N = 10000, OUTPUT_WRITE_NBYTES = 100 };
 
 extern unsigned char output_bytes[N];
 
 struct output *open_output(const char *path, uint64_t expected_nbytes);
 
-struct writer {
+struct output_writer {
 	pthread_t thread;
 	struct output *output;
-	uint64_t first, n; /* writes the pieces first, first + n, ... */
+	uint64_t first, stride; /* writes the pieces first, first + n, ... */
 	int r;
 };
 
-void *write_pieces(void *arg);
+void *write_strided(void *arg);
 
 /* Its permissions. */
-mode_t mode_of(const char *path);
+mode_t get_permissions(const char *path);
 
 /* Returns the worst that a writer was told. */
-int write_by_threads(struct output *output);
+int write_with_threads(struct output *output);

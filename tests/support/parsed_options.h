@@ -18,19 +18,19 @@
 enum { MAX_ARGS = 20 };
 
 /* Parse "gsort" and the words given, up to NULL. */
-static inline int parse_list(struct options *ret_options, va_list words)
+static inline int parse_words(struct options *ret_options, va_list words)
 {
 	char *argv[MAX_ARGS + 2] = { "gsort" };
 	int argc = 1;
 
-	messages_reset(true);
+	captured_messages_reset(true);
 	while ((argv[argc] = va_arg(words, char *)) != NULL)
 		assert_true(++argc <= MAX_ARGS);
-	return parse_settled(argc, argv, ret_options);
+	return parse_final_options(argc, argv, ret_options);
 }
 
 /* The options of a command line that must be right; ends with NULL. */
-static inline struct options parsed(const char *word, ...)
+static inline struct options parse_valid(const char *word, ...)
 {
 	struct options options;
 	va_list words;
@@ -38,29 +38,29 @@ static inline struct options parsed(const char *word, ...)
 
 	(void)word;
 	va_start(words, word);
-	r = parse_list(&options, words);
+	r = parse_words(&options, words);
 	va_end(words);
 	if (r != 0)
-		print_error("refused: %s\n", messages_last());
+		print_error("assert_words_refused: %s\n", captured_messages_error());
 	assert_int_equal(r, 0);
 	return options;
 }
 
 /* The words must be refused, with a message that has both parts in it; ends with NULL. */
-static inline void refused(const char *part, const char *other_part, ...)
+static inline void assert_words_refused(const char *text, const char *other_text, ...)
 {
 	struct options options;
 	va_list words;
 	int r;
 
-	va_start(words, other_part);
-	r = parse_list(&options, words);
+	va_start(words, other_text);
+	r = parse_words(&options, words);
 	va_end(words);
 	assert_true(r < 0);
-	if (!strstr(messages_last(), part) || !strstr(messages_last(), other_part))
-		fail_msg("message '%s' has no '%s' or no '%s'", messages_last(), part, other_part);
+	if (!strstr(captured_messages_error(), text) || !strstr(captured_messages_error(), other_text))
+		fail_msg("message '%s' has no '%s' or no '%s'", captured_messages_error(), text, other_text);
 }
 
 /* The first word, argv[0], is not an argument of theirs: this reads better. */
-#define PARSED(...) parsed("gsort", __VA_ARGS__, NULL)
-#define REFUSED(part, other_part, ...) refused(part, other_part, __VA_ARGS__, NULL)
+#define PARSE_VALID(...) parse_valid("gsort", __VA_ARGS__, NULL)
+#define ASSERT_REFUSED(part, other_text, ...) assert_words_refused(part, other_text, __VA_ARGS__, NULL)

@@ -21,7 +21,7 @@ static inline void check_lengths(const struct key *key, check_fn *check)
 
 	if (key->kind == KEY_COMPLEX) /* has no code */
 		return;
-	assert_int_equal(layout_make_plain(key, &layout), 0);
+	assert_int_equal(layout_make_key_only(key, &layout), 0);
 	for (unsigned i = 0; i < N_LENGTHS; i++)
 		check(&layout, lengths[i]);
 }
@@ -31,7 +31,7 @@ static inline void check_list(const char *list, bool reversed, check_fn *check)
 	struct layout layout;
 
 	assert_int_equal(key_list_layout(list, reversed, &layout), 0);
-	assert_true(layout_is_plain(&layout));
+	assert_true(layout_is_key_only(&layout));
 	for (unsigned i = 0; i < N_LENGTHS; i++)
 		check(&layout, lengths[i]);
 	layout_free(&layout);
@@ -41,11 +41,11 @@ static inline void check_list(const char *list, bool reversed, check_fn *check)
  * check() for every type of the command line and for records of several keys, in both directions,
  * and every length.
  */
-static inline void for_all_layouts(check_fn *check)
+static inline void for_each_key_only_layout(check_fn *check)
 {
 	struct key key;
 
-	for (unsigned i = 0; key_type_at(i, &key); i++)
+	for (unsigned i = 0; key_type_by_index(i, &key); i++)
 		for (unsigned j = 0; j < (key_has_orders(&key) ? 8 : 4); j++) {
 			key.big_endian = j & 1;
 			key.descending = j & 2;
@@ -69,7 +69,7 @@ static inline unsigned char *make_records(const struct layout *layout, uint64_t 
 	unsigned char *records = guarded_alloc(n * layout->record_nbytes);
 	struct gen gen;
 
-	gen_make(layout, dist, n, n, &gen);
+	gen_init(layout, dist, n, n, &gen);
 	gen_fill(&gen, 0, n, records);
 	return records;
 }

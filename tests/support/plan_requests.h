@@ -16,23 +16,23 @@
 
 #include "src/plan/plan.h"
 
-__extension__ typedef unsigned __int128 wide;
+__extension__ typedef unsigned __int128 wide_uint;
 
-void describe_requested(const struct device *device, struct device_info *ret_info);
+void get_requested_info(const struct device *device, struct device_info *ret_info);
 
 /* Bytes that are used up; zeros behind them. */
-struct choices {
+struct fuzz_data {
 	const unsigned char *bytes;
 	size_t n;
 };
 
-struct plan_request choose_request(struct choices *choices, const struct device *device,
+struct plan_request fuzz_data_take_request(struct fuzz_data *data, const struct device *device,
 				   struct layout *layout);
 
 /* The same, of the plans with this memory and with twice as much. */
-const char *find_broken_twice(const struct plan_request *request);
+const char *find_doubled_memory_defect(const struct plan_request *request);
 
 void print_request(const struct plan_request *request);
 
 /* Make a request of the bytes. NULL, or what does not hold of its plan. */
-const char *try_plan(const unsigned char *bytes, size_t n);
+const char *find_fuzzed_plan_defect(const unsigned char *bytes, size_t n);

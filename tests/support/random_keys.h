@@ -7,7 +7,7 @@
 
 #include "src/record/layout.h"
 
-enum { MOST_RANDOM_KEYS = 5 };
+enum { MAX_RANDOM_KEYS = 5 };
 
 /* The i-th number of the sequence that begins with `seed`. */
 static inline uint64_t random_number(uint64_t seed, uint64_t i)
@@ -38,11 +38,11 @@ static inline struct key random_key(uint64_t record_nbytes, uint64_t seed)
 	return key;
 }
 
-/* One to MOST_RANDOM_KEYS of them; returns how many. */
+/* One to MAX_RANDOM_KEYS of them; returns how many. */
 static inline uint32_t random_keys(uint64_t record_nbytes, uint64_t seed,
-				   struct key keys[static MOST_RANDOM_KEYS])
+				   struct key keys[static MAX_RANDOM_KEYS])
 {
-	const uint32_t n = 1 + (uint32_t)(random_number(seed, 0) % MOST_RANDOM_KEYS);
+	const uint32_t n = 1 + (uint32_t)(random_number(seed, 0) % MAX_RANDOM_KEYS);
 
 	for (uint32_t i = 0; i < n; i++)
 		keys[i] = random_key(record_nbytes, random_number(seed, i + 1));

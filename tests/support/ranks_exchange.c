@@ -1,5 +1,5 @@
 /*
- * ranks_exchange - everything that ranks can do with each other, once (see ranks_exchange.h)
+ * comm_exercise - everything that ranks can do with each other, once (see ranks_exchange.h)
  */
 #include "tests/support/ranks_exchange.h"
 
@@ -41,98 +41,98 @@ static int expect_bytes(unsigned from, unsigned to, unsigned tag, const void *by
 	return r;
 }
 
-static int expect_equal(const char *what, uint64_t is, uint64_t must_be)
+static int expect_equal(const char *what, uint64_t actual, uint64_t expected)
 {
-	return is == must_be ? 0 :
-			       fail(-EILSEQ, "%s is %ju where it must be %ju", what, (uintmax_t)is,
-				    (uintmax_t)must_be);
+	return actual == expected ? 0 :
+			       fail(-EILSEQ, "%s is %ju where it must be %ju", what, (uintmax_t)actual,
+				    (uintmax_t)expected);
 }
 
-static int try_broadcasts(struct ranks *ranks, unsigned char *bytes, size_t long_nbytes)
+static int try_broadcasts(struct comm *comm, unsigned char *bytes, size_t max_nbytes)
 {
-	const size_t lengths[] = { 0, 1, 5000, long_nbytes };
+	const size_t lengths[] = { 0, 1, 5000, max_nbytes };
 	int r = 0;
 
-	for (unsigned root = 0; root < ranks_size(ranks); root++)
+	for (unsigned root = 0; root < comm_size(comm); root++)
 		for (unsigned i = 0; i < 4 && r == 0; i++) {
-			if (lengths[i] > long_nbytes)
+			if (lengths[i] > max_nbytes)
 				continue;
 			memset(bytes, 0, lengths[i]);
-			if (ranks_rank(ranks) == root)
+			if (comm_rank(comm) == root)
 				make_bytes(root, root, i, bytes, lengths[i]);
-			r = ranks_broadcast(ranks, bytes, lengths[i], root);
+			r = comm_broadcast(comm, bytes, lengths[i], root);
 			if (r == 0)
 				r = expect_bytes(root, root, i, bytes, lengths[i]);
 		}
 	return r;
 }
 
-static int try_gathers(struct ranks *ranks)
+static int try_allgather(struct comm *comm)
 {
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
-	unsigned char *all = malloc((size_t)size * 11), mine[11];
-	int r = all ? 0 : fail(-ENOMEM, "no memory");
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
+	unsigned char *gathered = malloc((size_t)size * 11), own_bytes[11];
+	int r = gathered ? 0 : fail(-ENOMEM, "no memory");
 
-	make_bytes(rank, 0, 77, mine, sizeof mine);
+	make_bytes(rank, 0, 77, own_bytes, sizeof own_bytes);
 	if (r == 0)
-		r = ranks_gather_all(ranks, mine, sizeof mine, all);
+		r = comm_allgather(comm, own_bytes, sizeof own_bytes, gathered);
 	for (unsigned i = 0; i < size && r == 0; i++)
-		r = expect_bytes(i, 0, 77, all + i * sizeof mine, sizeof mine);
-	free(all);
+		r = expect_bytes(i, 0, 77, gathered + i * sizeof own_bytes, sizeof own_bytes);
+	free(gathered);
 	return r;
 }
 
 /* Rank i has i^2 times 1000 bytes, so rank 0 has none. */
-static int try_varying(struct ranks *ranks, unsigned char *bytes, size_t long_nbytes)
+static int try_allgatherv(struct comm *comm, unsigned char *bytes, size_t max_nbytes)
 {
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
-	size_t nbytes = (size_t)rank * rank * 1000 % (long_nbytes + 1), at = 0;
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
+	size_t nbytes = (size_t)rank * rank * 1000 % (max_nbytes + 1), offset = 0;
 	size_t *sizes = malloc(size * sizeof *sizes);
-	void *all = NULL;
+	void *gathered = NULL;
 	int r = sizes ? 0 : fail(-ENOMEM, "no memory");
 
 	make_bytes(rank, 0, 78, bytes, nbytes);
 	if (r == 0)
-		r = ranks_gather_all_varying(ranks, bytes, nbytes, &all, sizes);
+		r = comm_allgatherv(comm, bytes, nbytes, &gathered, sizes);
 	for (unsigned i = 0; i < size && r == 0; i++) {
-		r = expect_equal("a length", sizes[i], (size_t)i * i * 1000 % (long_nbytes + 1));
+		r = expect_equal("a length", sizes[i], (size_t)i * i * 1000 % (max_nbytes + 1));
 		if (r == 0)
-			r = expect_bytes(i, 0, 78, (char *)all + at, sizes[i]);
-		at += sizes[i];
+			r = expect_bytes(i, 0, 78, (char *)gathered + offset, sizes[i]);
+		offset += sizes[i];
 	}
-	free(all);
+	free(gathered);
 	free(sizes);
 	return r;
 }
 
-static int try_sums(struct ranks *ranks)
+static int try_sums(struct comm *comm)
 {
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
 	uint64_t values[700];
 	int r;
 
 	for (unsigned i = 0; i < 700; i++)
 		values[i] = i == 0 ? UINT64_MAX : (uint64_t)rank * i;
-	r = ranks_sum(ranks, values, 700);
+	r = comm_allreduce_sum(comm, values, 700);
 	if (r == 0)
 		r = expect_equal("a sum", values[0], -(uint64_t)size);
 	for (unsigned i = 1; i < 700 && r == 0; i++)
 		r = expect_equal("a sum", values[i], (uint64_t)size * (size - 1) / 2 * i);
-	return r == 0 ? ranks_sum(ranks, values, 0) : r;
+	return r == 0 ? comm_allreduce_sum(comm, values, 0) : r;
 }
 
 /* Rows of three words: of row i, that of rank i is the least, and of all further ones any. */
-static int try_least(struct ranks *ranks)
+static int try_min(struct comm *comm)
 {
 	enum { N = 300, WIDTH = 3 };
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
 	uint64_t rows[N][WIDTH];
 	int r;
 
 	for (unsigned i = 0; i < N; i++)
 		for (unsigned j = 0; j < WIDTH; j++)
 			rows[i][j] = j == 0 ? (i == rank ? i : UINT64_MAX) : rank + j;
-	r = ranks_least(ranks, &rows[0][0], N, WIDTH);
+	r = comm_allreduce_min(comm, &rows[0][0], N, WIDTH);
 	for (unsigned i = 0; i < size && r == 0; i++)
 		for (unsigned j = 0; j < WIDTH && r == 0; j++)
 			r = expect_equal("the least", rows[i][j], i + j);
@@ -140,74 +140,74 @@ static int try_least(struct ranks *ranks)
 }
 
 /* Messages between all pairs, oneself included: of one rank to one other. */
-struct pair {
-	struct ranks_transfer out[N_TAGS], in[N_TAGS];
+struct rank_pair {
+	struct comm_transfer out[N_TAGS], in[N_TAGS];
 	unsigned char *sent[N_TAGS], *received[N_TAGS];
 };
 
 /* Shorter than an announcement, a little longer, and long; not the same for two pairs. */
-static size_t length_of(unsigned from, unsigned to, unsigned tag, size_t long_nbytes)
+static size_t length_of(unsigned from, unsigned to, unsigned tag, size_t max_nbytes)
 {
-	const size_t lengths[N_TAGS] = { 100, 5000, long_nbytes };
+	const size_t lengths[N_TAGS] = { 100, 5000, max_nbytes };
 
-	return (lengths[tag] - from * 3 - to) % (long_nbytes + 1);
+	return (lengths[tag] - from * 3 - to) % (max_nbytes + 1);
 }
 
-static int begin_pair(struct ranks *ranks, struct pair *pair, unsigned peer, size_t long_nbytes)
+static int begin_pair(struct comm *comm, struct rank_pair *pair, unsigned peer, size_t max_nbytes)
 {
-	const unsigned rank = ranks_rank(ranks);
+	const unsigned rank = comm_rank(comm);
 	int r = 0;
 
 	for (unsigned tag = 0; tag < N_TAGS && r == 0; tag++) {
-		const size_t nbytes = length_of(rank, peer, tag, long_nbytes);
+		const size_t nbytes = length_of(rank, peer, tag, max_nbytes);
 
 		pair->sent[tag] = malloc(nbytes + 1);
 		if (!pair->sent[tag])
 			return fail(-ENOMEM, "no memory");
 		make_bytes(rank, peer, tag, pair->sent[tag], nbytes);
-		r = ranks_send(ranks, peer, tag, pair->sent[tag], nbytes, &pair->out[tag]);
+		r = comm_send(comm, peer, tag, pair->sent[tag], nbytes, &pair->out[tag]);
 	}
 	/* Those that were sent last are wanted first. */
 	for (unsigned tag = N_TAGS; tag-- > 0 && r == 0;) {
-		const size_t nbytes = length_of(peer, rank, tag, long_nbytes);
+		const size_t nbytes = length_of(peer, rank, tag, max_nbytes);
 
 		pair->received[tag] = malloc(nbytes + 1);
 		if (!pair->received[tag])
 			return fail(-ENOMEM, "no memory");
-		r = ranks_receive(ranks, peer, tag, pair->received[tag], nbytes, &pair->in[tag]);
+		r = comm_receive(comm, peer, tag, pair->received[tag], nbytes, &pair->in[tag]);
 	}
 	return r;
 }
 
-static int end_pair(struct ranks *ranks, struct pair *pair, unsigned peer, size_t long_nbytes)
+static int end_pair(struct comm *comm, struct rank_pair *pair, unsigned peer, size_t max_nbytes)
 {
-	const unsigned rank = ranks_rank(ranks);
+	const unsigned rank = comm_rank(comm);
 	int r = 0;
 
 	for (unsigned tag = 0; tag < N_TAGS && r == 0; tag++) {
-		r = ranks_wait(ranks, &pair->in[tag]);
+		r = comm_wait(comm, &pair->in[tag]);
 		if (r == 0)
 			r = expect_equal("a length", pair->in[tag].nbytes,
-					 length_of(peer, rank, tag, long_nbytes));
+					 length_of(peer, rank, tag, max_nbytes));
 		if (r == 0)
 			r = expect_bytes(peer, rank, tag, pair->received[tag],
 					 pair->in[tag].nbytes);
 		if (r == 0)
-			r = ranks_wait(ranks, &pair->out[tag]);
+			r = comm_wait(comm, &pair->out[tag]);
 	}
 	return r;
 }
 
-static int try_pairs(struct ranks *ranks, size_t long_nbytes)
+static int try_pairs(struct comm *comm, size_t max_nbytes)
 {
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
-	struct pair *pairs = calloc(size, sizeof *pairs);
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
+	struct rank_pair *pairs = calloc(size, sizeof *pairs);
 	int r = pairs ? 0 : fail(-ENOMEM, "no memory");
 
 	for (unsigned i = 0; i < size && r == 0; i++)
-		r = begin_pair(ranks, &pairs[(rank + i) % size], (rank + i) % size, long_nbytes);
+		r = begin_pair(comm, &pairs[(rank + i) % size], (rank + i) % size, max_nbytes);
 	for (unsigned i = 0; i < size && r == 0; i++)
-		r = end_pair(ranks, &pairs[i], i, long_nbytes);
+		r = end_pair(comm, &pairs[i], i, max_nbytes);
 	/* After a failure the memory may be in use. */
 	for (unsigned i = 0; i < size && r == 0; i++)
 		for (unsigned tag = 0; tag < N_TAGS; tag++) {
@@ -220,59 +220,59 @@ static int try_pairs(struct ranks *ranks, size_t long_nbytes)
 }
 
 /* Rank 0 answers whoever asks, in the order in which they do. */
-static int try_any(struct ranks *ranks)
+static int try_any_rank(struct comm *comm)
 {
-	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
-	struct ranks_transfer transfer;
-	unsigned number = rank, n_asked = 0;
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
+	struct comm_transfer transfer;
+	unsigned number = rank, n_requests = 0;
 	bool is_done = false;
 	int r = 0;
 
-	for (; rank == 0 && n_asked < size - 1 && r == 0; n_asked++) {
-		r = ranks_receive(ranks, RANKS_ANY, 9, &number, sizeof number, &transfer);
+	for (; rank == 0 && n_requests < size - 1 && r == 0; n_requests++) {
+		r = comm_receive(comm, COMM_ANY_RANK, 9, &number, sizeof number, &transfer);
 		if (r == 0)
-			r = ranks_wait(ranks, &transfer);
+			r = comm_wait(comm, &transfer);
 		if (r == 0)
 			r = expect_equal("who asks", transfer.from, number);
 		if (r == 0)
-			r = ranks_send(ranks, transfer.from, 10, &number, sizeof number, &transfer);
+			r = comm_send(comm, transfer.from, 10, &number, sizeof number, &transfer);
 		if (r == 0)
-			r = ranks_wait(ranks, &transfer);
+			r = comm_wait(comm, &transfer);
 	}
 	if (rank == 0 || r < 0)
 		return r;
-	r = ranks_send(ranks, 0, 9, &number, sizeof number, &transfer);
+	r = comm_send(comm, 0, 9, &number, sizeof number, &transfer);
 	if (r == 0)
-		r = ranks_wait(ranks, &transfer);
+		r = comm_wait(comm, &transfer);
 	number = 0;
 	if (r == 0)
-		r = ranks_receive(ranks, 0, 10, &number, sizeof number, &transfer);
+		r = comm_receive(comm, 0, 10, &number, sizeof number, &transfer);
 	while (r == 0 && !is_done)
-		r = ranks_test(ranks, &transfer, &is_done);
+		r = comm_test(comm, &transfer, &is_done);
 	return r < 0 ? r : expect_equal("the answer", number, rank);
 }
 
-int ranks_exchange(struct ranks *ranks, size_t long_nbytes)
+int comm_exercise(struct comm *comm, size_t max_nbytes)
 {
-	unsigned char *bytes = malloc(long_nbytes + 1);
+	unsigned char *bytes = malloc(max_nbytes + 1);
 	int r = bytes ? 0 : fail(-ENOMEM, "no memory");
 
 	if (r == 0)
-		r = try_broadcasts(ranks, bytes, long_nbytes);
+		r = try_broadcasts(comm, bytes, max_nbytes);
 	if (r == 0)
-		r = try_gathers(ranks);
+		r = try_allgather(comm);
 	if (r == 0)
-		r = try_varying(ranks, bytes, long_nbytes);
+		r = try_allgatherv(comm, bytes, max_nbytes);
 	if (r == 0)
-		r = try_sums(ranks);
+		r = try_sums(comm);
 	if (r == 0)
-		r = try_least(ranks);
+		r = try_min(comm);
 	if (r == 0)
-		r = try_pairs(ranks, long_nbytes);
+		r = try_pairs(comm, max_nbytes);
 	if (r == 0)
-		r = try_any(ranks);
+		r = try_any_rank(comm);
 	if (r == 0)
-		r = ranks_barrier(ranks);
+		r = comm_barrier(comm);
 	free(bytes);
 	return r;
 }

@@ -1,5 +1,5 @@
 /*
- * ranks_exchange - everything that ranks can do with each other, once
+ * comm_exercise - everything that ranks can do with each other, once
  *
  * Every rank calls it. What arrives is compared with what must have been sent.
  */
@@ -7,10 +7,10 @@
 
 #include <stddef.h>
 
-struct ranks;
+struct comm;
 
 /*
  * long_nbytes: how long messages are at most. Returns 0, or a negative errno: the first of
  * comm.h, or -EILSEQ after fail() if something else arrived than was sent.
  */
-int ranks_exchange(struct ranks *ranks, size_t long_nbytes);
+int comm_exercise(struct comm *comm, size_t max_nbytes);

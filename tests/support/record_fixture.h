@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 /* The layout of records with keys "OFFSET:TYPE[:r]", with what `request` asks for besides them. */
-static inline struct layout layout_of(struct layout_request request, const char *const *texts)
+static inline struct layout make_layout_of_keys(struct layout_params request, const char *const *texts)
 {
 	struct key keys[8];
 	struct layout layout;
@@ -44,22 +44,22 @@ static inline struct layout layout_of(struct layout_request request, const char 
 	}
 
 /* A layout of records with random keys. */
-static inline struct layout random_layout(uint64_t record_nbytes, uint64_t seed)
+static inline struct layout make_random_layout(uint64_t record_nbytes, uint64_t seed)
 {
-	struct key keys[MOST_RANDOM_KEYS];
+	struct key keys[MAX_RANDOM_KEYS];
 	struct layout layout;
-	const struct layout_request request = { .record_nbytes = record_nbytes,
+	const struct layout_params request = { .record_nbytes = record_nbytes,
 						.keys = keys,
 						.n_keys = random_keys(record_nbytes, seed, keys),
-						.keeps_records = true,
-						.compares = true };
+						.force_records = true,
+						.needs_equality = true };
 
 	assert_int_equal(layout_make(&request, &layout), 0);
 	return layout;
 }
 
 /* nbytes of them in a guarded buffer. */
-static inline unsigned char *random_bytes(uint64_t nbytes, uint64_t seed)
+static inline unsigned char *make_random_bytes(uint64_t nbytes, uint64_t seed)
 {
 	unsigned char *bytes = guarded_alloc(nbytes);
 

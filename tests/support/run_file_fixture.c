@@ -23,7 +23,7 @@ int start(void **state)
 
 int start_compressing(void **state, const char *mode)
 {
-	struct compression_choice choice;
+	struct compression_params choice;
 
 	if (compression_parse(mode, &choice) < 0 ||
 	    compression_open(&choice, true, &compression) < 0)
@@ -53,33 +53,33 @@ struct run_file *open_run(void)
 {
 	struct run_file *run;
 
-	assert_int_equal(run_file_open(spill, compression, sizeof(uint64_t), BLOCK, &run), 0);
+	assert_int_equal(run_file_open(spill, compression, sizeof(uint64_t), BLOCK_N_ITEMS, &run), 0);
 	return run;
 }
 
-int write_window(struct run_file *run, uint64_t w)
+int write_window(struct run_file *run, uint64_t window)
 {
-	uint64_t items[WINDOW];
-	code_t first_keys[BLOCKS];
+	uint64_t items[WINDOW_N_ITEMS];
+	encoded_key_t first_keys[WINDOW_N_BLOCKS];
 
-	for (uint64_t i = 0; i < WINDOW; i++)
-		items[i] = w * 1000 + i;
-	for (uint64_t i = 0; i < BLOCKS; i++)
-		first_keys[i] = items[i * BLOCK];
-	return run_file_write(run, w, items, WINDOW, first_keys);
+	for (uint64_t i = 0; i < WINDOW_N_ITEMS; i++)
+		items[i] = window * 1000 + i;
+	for (uint64_t i = 0; i < WINDOW_N_BLOCKS; i++)
+		first_keys[i] = items[i * BLOCK_N_ITEMS];
+	return run_file_write(run, window, items, WINDOW_N_ITEMS, first_keys);
 }
 
-struct run_file *finished_run(uint64_t n_windows)
+struct run_file *make_finished_run(uint64_t n_windows)
 {
 	struct run_file *run = open_run();
 
-	for (uint64_t w = n_windows; w-- > 0;)
-		assert_int_equal(write_window(run, w), 0);
+	for (uint64_t window = n_windows; window-- > 0;)
+		assert_int_equal(write_window(run, window), 0);
 	assert_int_equal(run_file_finish(run), 0);
 	return run;
 }
 
-void assert_reads(struct run_file *run, uint64_t first, uint64_t n)
+void assert_blocks_read(struct run_file *run, uint64_t first, uint64_t n)
 {
 	const struct run_block *blocks = run_file_blocks(run);
 	size_t nbytes = 0;
@@ -91,11 +91,11 @@ void assert_reads(struct run_file *run, uint64_t first, uint64_t n)
 	assert_int_equal(run_file_read(run, first, n, items), 0);
 	for (uint64_t i = first; i < first + n; i++)
 		for (uint64_t j = 0; j < blocks[i].n_items; j++)
-			assert_int_equal(*item++, i / BLOCKS * 1000 + i % BLOCKS * BLOCK + j);
+			assert_int_equal(*item++, i / WINDOW_N_BLOCKS * 1000 + i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS + j);
 	guarded_free(items, nbytes);
 }
 
-uint64_t stored_nbytes(const struct run_file *run)
+uint64_t run_stored_nbytes(const struct run_file *run)
 {
 	uint64_t nbytes = 0;
 

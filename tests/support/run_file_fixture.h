@@ -14,7 +14,7 @@
 #include <cmocka.h> /* last: it makes a macro of fail */
 
 /* Windows of 100 items of 8 bytes in blocks of 30: 30 + 30 + 30 + 10. */
-enum { WINDOW = 100, BLOCK = 30, BLOCKS = 4 };
+enum { WINDOW_N_ITEMS = 100, BLOCK_N_ITEMS = 30, WINDOW_N_BLOCKS = 4 };
 
 extern struct spill *spill;
 extern struct compression *compression; /* NULL: raw */
@@ -34,10 +34,10 @@ int finish(void **state);
 struct run_file *open_run(void);
 
 /* The items of window w are w * 1000, w * 1000 + 1, ... */
-int write_window(struct run_file *run, uint64_t w);
+int write_window(struct run_file *run, uint64_t window);
 
-struct run_file *finished_run(uint64_t n_windows);
+struct run_file *make_finished_run(uint64_t n_windows);
 
-void assert_reads(struct run_file *run, uint64_t first, uint64_t n);
+void assert_blocks_read(struct run_file *run, uint64_t first, uint64_t n);
 
-uint64_t stored_nbytes(const struct run_file *run);
+uint64_t run_stored_nbytes(const struct run_file *run);

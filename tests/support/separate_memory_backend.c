@@ -10,109 +10,109 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static unsigned devices_n = 1;
-static bool devices_reach;
-static atomic_ulong n_reached;
+static unsigned device_count = 1;
+static bool peer_access_enabled;
+static atomic_ulong n_peer_reads;
 
-void owned_memory_set(unsigned n_devices, bool reach)
+void separate_memory_set_devices(unsigned n_devices, bool has_peer_access)
 {
-	devices_n = n_devices;
-	devices_reach = reach;
+	device_count = n_devices;
+	peer_access_enabled = has_peer_access;
 }
 
-unsigned long owned_memory_n_reached(void)
+unsigned long separate_memory_n_peer_reads(void)
 {
-	return atomic_load(&n_reached);
+	return atomic_load(&n_peer_reads);
 }
 
 /* --- What belongs to whom: memory, lanes, marks. Not by malloc(), which tests let fail --- */
 
-enum { MOST_THINGS = 1 << 14 };
+enum { MAX_OWNED_OBJECTS = 1 << 14 };
 
-static struct thing {
+static struct owned_object {
 	const char *begin, *end;
 	const struct device *owner;
 	/* Of a device, which is its own: */
 	unsigned number;
 	unsigned long n_merges;
-} things[MOST_THINGS];
-static size_t n_things;
+} objects[MAX_OWNED_OBJECTS];
+static size_t n_objects;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Noreturn void complain(const char *what)
+static _Noreturn void report_misuse(const char *what)
 {
 	fprintf(stderr, "owned_memory: %s\n", what);
 	abort();
 }
 
-static void note_thing(const struct thing *thing)
+static void add_object(const struct owned_object *object)
 {
 	pthread_mutex_lock(&lock);
-	if (n_things == MOST_THINGS)
-		complain("there are too many");
-	things[n_things++] = *thing;
+	if (n_objects == MAX_OWNED_OBJECTS)
+		report_misuse("there are too many");
+	objects[n_objects++] = *object;
 	pthread_mutex_unlock(&lock);
 }
 
-static void note(const struct device *owner, const void *begin, size_t nbytes)
+static void add_memory(const struct device *owner, const void *begin, size_t nbytes)
 {
-	note_thing(&(struct thing){
+	add_object(&(struct owned_object){
 		.begin = begin, .end = (const char *)begin + nbytes, .owner = owner });
 }
 
-static void note_device(const struct device *device, unsigned number)
+static void add_device(const struct device *device, unsigned number)
 {
-	note_thing(&(struct thing){ .begin = (const char *)device,
+	add_object(&(struct owned_object){ .begin = (const char *)device,
 				    .end = (const char *)device + 1,
 				    .owner = device,
 				    .number = number });
 }
 
-static void forget(const void *begin)
+static void remove_object(const void *begin)
 {
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < n_things; i++)
-		if (things[i].begin == begin) {
-			things[i] = things[--n_things];
+	for (size_t i = 0; i < n_objects; i++)
+		if (objects[i].begin == begin) {
+			objects[i] = objects[--n_objects];
 			break;
 		}
 	pthread_mutex_unlock(&lock);
 }
 
 /* NULL: nobody's, or the host's. */
-static const struct device *owner_of(const void *at)
+static const struct device *owner_of(const void *address)
 {
 	const struct device *owner = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < n_things && !owner; i++)
-		if ((const char *)at >= things[i].begin && (const char *)at < things[i].end)
-			owner = things[i].owner;
+	for (size_t i = 0; i < n_objects && !owner; i++)
+		if ((const char *)address >= objects[i].begin && (const char *)address < objects[i].end)
+			owner = objects[i].owner;
 	pthread_mutex_unlock(&lock);
 	return owner;
 }
 
 /* Under the lock; NULL: it is not open. */
-static struct thing *find_device(const struct device *device)
+static struct owned_object *find_device(const struct device *device)
 {
-	for (size_t i = 0; i < n_things; i++)
-		if (things[i].begin == (const char *)device)
-			return &things[i];
+	for (size_t i = 0; i < n_objects; i++)
+		if (objects[i].begin == (const char *)device)
+			return &objects[i];
 	return NULL;
 }
 
-static void count_merge(const struct lane *lane)
+static void count_merge(const struct device_queue *queue)
 {
-	const struct device *device = owner_of(lane);
+	const struct device *device = owner_of(queue);
 
 	pthread_mutex_lock(&lock);
 	find_device(device)->n_merges++;
 	pthread_mutex_unlock(&lock);
 }
 
-unsigned owned_memory_number_of(const void *thing)
+unsigned separate_memory_device_number(const void *object)
 {
-	const struct device *device = owner_of(thing);
+	const struct device *device = owner_of(object);
 	unsigned number;
 
 	pthread_mutex_lock(&lock);
@@ -121,7 +121,7 @@ unsigned owned_memory_number_of(const void *thing)
 	return number;
 }
 
-unsigned long owned_memory_n_merges(const struct device *device)
+unsigned long separate_memory_n_merges(const struct device *device)
 {
 	unsigned long n;
 
@@ -132,270 +132,270 @@ unsigned long owned_memory_n_merges(const struct device *device)
 }
 
 /* May what the lane does use that memory? */
-static void check(const struct lane *lane, const void *memory)
+static void check_owner(const struct device_queue *queue, const void *memory)
 {
 	const struct device *owner = memory ? owner_of(memory) : NULL;
 
-	if (owner && owner != owner_of(lane))
-		complain("a device works on memory of another");
+	if (owner && owner != owner_of(queue))
+		report_misuse("a device works on memory of another");
 }
 
 /* May it read that? */
-static void check_read(const struct lane *lane, const void *memory)
+static void check_read(const struct device_queue *queue, const void *memory)
 {
 	const struct device *owner = memory ? owner_of(memory) : NULL;
 
-	if (!owner || owner == owner_of(lane))
+	if (!owner || owner == owner_of(queue))
 		return;
-	if (!devices_reach)
-		complain("a device reads memory of another");
-	atomic_fetch_add(&n_reached, 1);
+	if (!peer_access_enabled)
+		report_misuse("a device reads memory of another");
+	atomic_fetch_add(&n_peer_reads, 1);
 }
 
-static void check_slices(const struct lane *lane, const struct slice *slices, uint32_t k)
+static void check_slices(const struct device_queue *queue, const struct slice *slices, uint32_t k)
 {
 	for (uint32_t i = 0; i < k; i++)
 		if (slices[i].n)
-			check_read(lane, slices[i].elements);
+			check_read(queue, slices[i].elements);
 }
 
 /* --- Devices, lanes, marks --- */
 
-static unsigned owning_n_devices(void)
+static unsigned separate_n_devices(void)
 {
-	return devices_n;
+	return device_count;
 }
 
-static int owning_open(const struct backend_config *config, struct device **ret_device)
+static int separate_open(const struct backend_config *config, struct device **ret_device)
 {
 	int r = backend_cpu.open(config, ret_device);
 
 	if (r == 0)
-		note_device(*ret_device, config->number);
+		add_device(*ret_device, config->number);
 	return r;
 }
 
-static void owning_close(struct device *device)
+static void separate_close(struct device *device)
 {
 	if (device)
-		forget(device);
+		remove_object(device);
 	backend_cpu.close(device);
 }
 
-static void owning_describe(const struct device *device, struct device_info *ret_info)
+static void separate_get_info(const struct device *device, struct device_info *ret_info)
 {
-	backend_cpu.describe(device, ret_info);
+	backend_cpu.get_info(device, ret_info);
 }
 
-static int owning_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+static int separate_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
 {
 	int r = backend_cpu.alloc(device, kind, nbytes, ret_memory);
 
 	if (r == 0 && kind == MEMORY_DEVICE)
-		note(device, *ret_memory, nbytes);
+		add_memory(device, *ret_memory, nbytes);
 	return r;
 }
 
-static void owning_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+static void separate_free(struct device *device, enum memory_kind kind, void *memory, size_t nbytes)
 {
 	if (memory && kind == MEMORY_DEVICE && owner_of(memory) != device)
-		complain("memory is given back to another device");
+		report_misuse("memory is given back to another device");
 	if (memory && kind == MEMORY_DEVICE)
-		forget(memory);
-	backend_cpu.release(device, kind, memory, nbytes);
+		remove_object(memory);
+	backend_cpu.free(device, kind, memory, nbytes);
 }
 
-static void owning_discard(struct device *device, void *memory, size_t nbytes)
+static void separate_discard(struct device *device, void *memory, size_t nbytes)
 {
 	if (nbytes && owner_of(memory) != device)
-		complain("memory of another device is discarded");
+		report_misuse("memory of another device is discarded");
 	backend_cpu.discard(device, memory, nbytes);
 }
 
-static bool owning_reaches(struct device *device, struct device *other)
+static bool separate_can_access(struct device *device, struct device *peer)
 {
-	(void)device, (void)other;
-	return devices_reach;
+	(void)device, (void)peer;
+	return peer_access_enabled;
 }
 
-static int owning_lane_open(struct device *device, enum lane_urgency urgency,
-			    struct lane **ret_lane)
+static int separate_queue_open(struct device *device, enum queue_priority priority,
+			    struct device_queue **ret_queue)
 {
-	int r = backend_cpu.lane_open(device, urgency, ret_lane);
+	int r = backend_cpu.queue_open(device, priority, ret_queue);
 
 	if (r == 0)
-		note(device, *ret_lane, 1);
+		add_memory(device, *ret_queue, 1);
 	return r;
 }
 
-static void owning_lane_close(struct lane *lane)
+static void separate_queue_close(struct device_queue *queue)
 {
-	if (lane)
-		forget(lane);
-	backend_cpu.lane_close(lane);
+	if (queue)
+		remove_object(queue);
+	backend_cpu.queue_close(queue);
 }
 
-static int owning_mark_open(struct device *device, struct mark **ret_mark)
+static int separate_event_open(struct device *device, struct device_event **ret_event)
 {
-	int r = backend_cpu.mark_open(device, ret_mark);
+	int r = backend_cpu.event_open(device, ret_event);
 
 	if (r == 0)
-		note(device, *ret_mark, 1);
+		add_memory(device, *ret_event, 1);
 	return r;
 }
 
-static void owning_mark_close(struct mark *mark)
+static void separate_event_close(struct device_event *event)
 {
-	if (mark)
-		forget(mark);
-	backend_cpu.mark_close(mark);
+	if (event)
+		remove_object(event);
+	backend_cpu.event_close(event);
 }
 
-static int owning_mark(struct lane *lane, struct mark *mark)
+static int separate_queue_record(struct device_queue *queue, struct device_event *event)
 {
-	if (owner_of(mark) != owner_of(lane))
-		complain("a mark of one device is set in a lane of another");
-	return backend_cpu.mark(lane, mark);
+	if (owner_of(event) != owner_of(queue))
+		report_misuse("a mark of one device is set in a lane of another");
+	return backend_cpu.queue_record(queue, event);
 }
 
-static int owning_mark_wait(struct mark *mark)
+static int separate_event_wait(struct device_event *event)
 {
-	return backend_cpu.mark_wait(mark);
+	return backend_cpu.event_wait(event);
 }
 
-static int owning_follow(struct lane *lane, struct mark *mark)
+static int separate_queue_wait_event(struct device_queue *queue, struct device_event *event)
 {
-	return backend_cpu.follow(lane, mark);
+	return backend_cpu.queue_wait_event(queue, event);
 }
 
 /* --- Operations --- */
 
-static int owning_copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+static int separate_copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
 {
-	check(lane, to);
-	check_read(lane, from);
-	return backend_cpu.copy(lane, to, from, nbytes);
+	check_owner(queue, to);
+	check_read(queue, from);
+	return backend_cpu.copy(queue, to, from, nbytes);
 }
 
-static int owning_pack(struct lane *lane, const struct pack_op *op)
+static int separate_pack(struct device_queue *queue, const struct pack_op *op)
 {
-	check(lane, op->elements);
-	check(lane, op->packed);
-	return backend_cpu.pack(lane, op);
+	check_owner(queue, op->elements);
+	check_owner(queue, op->packed);
+	return backend_cpu.pack(queue, op);
 }
 
-static int owning_unpack(struct lane *lane, const struct unpack_op *op)
+static int separate_unpack(struct device_queue *queue, const struct unpack_op *op)
 {
 	for (uint32_t i = 0; i < op->n_blocks; i++) {
-		check(lane, op->blocks[i].packed);
-		check(lane, op->blocks[i].elements);
+		check_owner(queue, op->blocks[i].packed);
+		check_owner(queue, op->blocks[i].elements);
 	}
-	return backend_cpu.unpack(lane, op);
+	return backend_cpu.unpack(queue, op);
 }
 
-static const struct backend_kind *kind_of(const struct layout *layout)
+static const struct backend_layout_ops *cpu_layout_ops(const struct layout *layout)
 {
-	return backend_cpu.kinds[layout->kind];
+	return backend_cpu.ops_by_layout[layout->kind];
 }
 
-static int owning_encode(struct lane *lane, const struct encode_op *op)
+static int separate_encode(struct device_queue *queue, const struct encode_op *op)
 {
-	check(lane, op->records);
-	check(lane, op->elements);
-	return kind_of(op->layout)->encode(lane, op);
+	check_owner(queue, op->records);
+	check_owner(queue, op->elements);
+	return cpu_layout_ops(op->layout)->encode(queue, op);
 }
 
-static int owning_decode(struct lane *lane, const struct decode_op *op)
+static int separate_decode(struct device_queue *queue, const struct decode_op *op)
 {
-	check(lane, op->elements);
-	check(lane, op->records);
-	return kind_of(op->layout)->decode(lane, op);
+	check_owner(queue, op->elements);
+	check_owner(queue, op->records);
+	return cpu_layout_ops(op->layout)->decode(queue, op);
 }
 
-static int owning_sort(struct lane *lane, const struct sort_op *op)
+static int separate_sort(struct device_queue *queue, const struct sort_op *op)
 {
-	check(lane, op->records);
-	check(lane, op->items);
-	check(lane, op->scratch);
-	return kind_of(op->layout)->sort(lane, op);
+	check_owner(queue, op->records);
+	check_owner(queue, op->items);
+	check_owner(queue, op->scratch);
+	return cpu_layout_ops(op->layout)->sort(queue, op);
 }
 
-static int owning_merge(struct lane *lane, const struct merge_op *op)
+static int separate_merge(struct device_queue *queue, const struct merge_op *op)
 {
-	check_slices(lane, op->slices, op->k);
-	check(lane, op->out);
-	check(lane, op->scratch);
-	count_merge(lane);
-	return kind_of(op->layout)->merge(lane, op);
+	check_slices(queue, op->slices, op->k);
+	check_owner(queue, op->out);
+	check_owner(queue, op->scratch);
+	count_merge(queue);
+	return cpu_layout_ops(op->layout)->merge(queue, op);
 }
 
-static int owning_unique(struct lane *lane, const struct unique_op *op)
+static int separate_unique(struct device_queue *queue, const struct unique_op *op)
 {
-	check(lane, op->items);
-	check(lane, op->other);
-	check(lane, op->scratch);
-	return kind_of(op->layout)->unique(lane, op);
+	check_owner(queue, op->items);
+	check_owner(queue, op->buffer);
+	check_owner(queue, op->scratch);
+	return cpu_layout_ops(op->layout)->unique(queue, op);
 }
 
-static int owning_cut(struct lane *lane, const struct cut_op *op)
+static int separate_cut(struct device_queue *queue, const struct cut_op *op)
 {
-	check_slices(lane, op->slices, op->k);
-	return kind_of(op->layout)->cut(lane, op);
+	check_slices(queue, op->slices, op->k);
+	return cpu_layout_ops(op->layout)->cut(queue, op);
 }
 
-static int owning_sample(struct lane *lane, const struct sample_op *op)
+static int separate_sample(struct device_queue *queue, const struct sample_op *op)
 {
-	check(lane, op->items);
-	return kind_of(op->layout)->sample(lane, op);
+	check_owner(queue, op->items);
+	return cpu_layout_ops(op->layout)->sample(queue, op);
 }
 
-static size_t owning_sort_scratch_nbytes(const struct layout *layout, uint64_t n)
+static size_t separate_sort_scratch_nbytes(const struct layout *layout, uint64_t n)
 {
-	return kind_of(layout)->sort_scratch_nbytes(layout, n);
+	return cpu_layout_ops(layout)->sort_scratch_nbytes(layout, n);
 }
 
-static size_t owning_merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
+static size_t separate_merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	return kind_of(layout)->merge_scratch_nbytes(layout, k, n);
+	return cpu_layout_ops(layout)->merge_scratch_nbytes(layout, k, n);
 }
 
-static const struct backend_kind owning_kind = {
-	.encode = owning_encode,
-	.decode = owning_decode,
-	.sort_scratch_nbytes = owning_sort_scratch_nbytes,
-	.sort = owning_sort,
-	.merge_scratch_nbytes = owning_merge_scratch_nbytes,
-	.merge = owning_merge,
-	.unique = owning_unique,
-	.cut = owning_cut,
-	.sample = owning_sample,
+static const struct backend_layout_ops separate_layout_ops = {
+	.encode = separate_encode,
+	.decode = separate_decode,
+	.sort_scratch_nbytes = separate_sort_scratch_nbytes,
+	.sort = separate_sort,
+	.merge_scratch_nbytes = separate_merge_scratch_nbytes,
+	.merge = separate_merge,
+	.unique = separate_unique,
+	.cut = separate_cut,
+	.sample = separate_sample,
 };
 
-static const struct backend_kind *const owning_kinds[N_LAYOUT_KINDS] = {
-	[LAYOUT_CODES] = &owning_kind,
-	[LAYOUT_REFERENCES] = &owning_kind,
-	[LAYOUT_RECORDS] = &owning_kind,
+static const struct backend_layout_ops *const separate_ops_by_layout[N_LAYOUT_KINDS] = {
+	[LAYOUT_KEY_ONLY] = &separate_layout_ops,
+	[LAYOUT_INDIRECT] = &separate_layout_ops,
+	[LAYOUT_RECORDS] = &separate_layout_ops,
 };
 
-const struct backend backend_owning = {
+const struct backend separate_memory_backend = {
 	.name = "owning",
-	.kinds = owning_kinds,
-	.n_devices = owning_n_devices,
-	.open = owning_open,
-	.close = owning_close,
-	.describe = owning_describe,
-	.alloc = owning_alloc,
-	.release = owning_release,
-	.discard = owning_discard,
-	.reaches = owning_reaches,
-	.lane_open = owning_lane_open,
-	.lane_close = owning_lane_close,
-	.mark_open = owning_mark_open,
-	.mark_close = owning_mark_close,
-	.mark = owning_mark,
-	.mark_wait = owning_mark_wait,
-	.follow = owning_follow,
-	.copy = owning_copy,
-	.pack = owning_pack,
-	.unpack = owning_unpack,
+	.ops_by_layout = separate_ops_by_layout,
+	.n_devices = separate_n_devices,
+	.open = separate_open,
+	.close = separate_close,
+	.get_info = separate_get_info,
+	.alloc = separate_alloc,
+	.free = separate_free,
+	.discard = separate_discard,
+	.can_access = separate_can_access,
+	.queue_open = separate_queue_open,
+	.queue_close = separate_queue_close,
+	.event_open = separate_event_open,
+	.event_close = separate_event_close,
+	.queue_record = separate_queue_record,
+	.event_wait = separate_event_wait,
+	.queue_wait_event = separate_queue_wait_event,
+	.copy = separate_copy,
+	.pack = separate_pack,
+	.unpack = separate_unpack,
 };

@@ -11,16 +11,16 @@
 #include "src/device/device.h"
 
 /* All that backend_cpu has; of it, that the memory is not the host's, is for the user to say. */
-extern const struct backend backend_owning;
+extern const struct backend separate_memory_backend;
 
 /* How many devices it has, and whether they may read from each other; 1, and not, at first. */
-void owned_memory_set(unsigned n_devices, bool reach);
+void separate_memory_set_devices(unsigned n_devices, bool has_peer_access);
 
 /* What a device has read in another's memory, so far: slices and copies. */
-unsigned long owned_memory_n_reached(void);
+unsigned long separate_memory_n_peer_reads(void);
 
 /* The number of the device that the memory, lane or mark belongs to, or that it is. */
-unsigned owned_memory_number_of(const void *thing);
+unsigned separate_memory_device_number(const void *object);
 
 /* Merges that an open device has done. */
-unsigned long owned_memory_n_merges(const struct device *device);
+unsigned long separate_memory_n_merges(const struct device *device);

@@ -16,9 +16,9 @@ struct spill_extent store_bytes(struct spill *spill, size_t nbytes)
 
 void assert_stored(struct spill *spill, struct spill_extent extent)
 {
-	unsigned char *back = guarded_alloc(extent.nbytes);
+	unsigned char *buffer = guarded_alloc(extent.nbytes);
 
-	assert_int_equal(spill_read(spill, extent, back), 0);
-	assert_memory_equal(back, spill_bytes, extent.nbytes);
-	guarded_free(back, extent.nbytes);
+	assert_int_equal(spill_read(spill, extent, buffer), 0);
+	assert_memory_equal(buffer, spill_bytes, extent.nbytes);
+	guarded_free(buffer, extent.nbytes);
 }

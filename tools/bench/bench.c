@@ -20,7 +20,7 @@ static const struct {
 } commands[] = {
 	{ "file", "file to file: against cp, against text tools, by memory and by data",
 	  bench_file },
-	{ "explain", "what --explain predicts against what a sort takes", bench_explain },
+	{ "explain", "what --explain predicts against what a sort takes", bench_estimate },
 	{ "io", "a disk and the page cache, without any sorting", bench_io },
 	{ "cpu", "CPU kernels: sort, merge, encode, decode", bench_cpu },
 	{ "records", "CPU kernels: sort and merge records", bench_records },
@@ -44,7 +44,7 @@ static void print_help(void)
 
 int main(int argc, char **argv)
 {
-	messages_print_as("gsort-bench");
+	print_diagnostics_as("gsort-bench");
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
 		print_help();
 		return EXIT_SORTED;

@@ -9,7 +9,7 @@
 int bench_file(int argc, char **argv);
 
 /* What gsort predicts against what it takes. */
-int bench_explain(int argc, char **argv);
+int bench_estimate(int argc, char **argv);
 
 /* The kernels of the CPU back end, for plain keys and for records. */
 int bench_cpu(int argc, char **argv);

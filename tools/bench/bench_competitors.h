@@ -7,7 +7,7 @@
 
 #include "tools/bench/timed_run.h"
 
-enum bench_program {
+enum bench_competitor {
 	BENCH_CP,
 	BENCH_GSORT,         /* plain keys */
 	BENCH_GSORT_RECORDS, /* of the sort benchmark */
@@ -15,7 +15,7 @@ enum bench_program {
 	BENCH_SORT_LINES,    /* GNU sort of lines, with as many threads as it may have */
 };
 
-struct bench_job {
+struct competitor_params {
 	const char *gsort; /* which one */
 	const char *input, *output;
 	const char *temp_dir;
@@ -23,5 +23,5 @@ struct bench_job {
 };
 
 /* Returns as timed_run() does. */
-int bench_program_run(enum bench_program program, const struct bench_job *job,
+int bench_competitor_run(enum bench_competitor competitor, const struct competitor_params *params,
 		      struct run_cost *ret_cost);

@@ -29,11 +29,11 @@ __device__ void store_key(char *elements, uint32_t element_nbytes, uint64_t i, u
 		((uint128_t *)elements)[i] = key;
 }
 
-__global__ void fill(char *elements, uint32_t element_nbytes, uint64_t n, keys keys)
+__global__ void fill(char *elements, uint32_t element_nbytes, uint64_t n, key_distribution distribution)
 {
 	for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
 	     i += THREADS * BLOCKS)
-		store_key(elements, element_nbytes, i, key_make(keys, i, n, element_nbytes * 8));
+		store_key(elements, element_nbytes, i, key_make(distribution, i, n, element_nbytes * 8));
 }
 
 __global__ void fill_runs(char *elements, uint32_t element_nbytes, uint64_t n, uint64_t run_n)
@@ -47,38 +47,38 @@ __global__ void fill_runs(char *elements, uint32_t element_nbytes, uint64_t n, u
 	}
 }
 
-__global__ void differ(const uint32_t *a, const uint32_t *b, uint64_t n, int *found)
+__global__ void compare_words(const uint32_t *a, const uint32_t *b, uint64_t n, int *is_different)
 {
 	for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
 	     i += THREADS * BLOCKS)
 		if (a[i] != b[i])
-			*found = 1;
+			*is_different = 1;
 }
 
-int reference_fill(void *elements, uint32_t element_nbytes, uint64_t n, enum keys keys)
+int bench_fill_keys(void *elements, uint32_t element_nbytes, uint64_t n, enum key_distribution distribution)
 {
-	fill<<<BLOCKS, THREADS>>>((char *)elements, element_nbytes, n, keys);
+	fill<<<BLOCKS, THREADS>>>((char *)elements, element_nbytes, n, distribution);
 	return cudaGetLastError();
 }
 
-int reference_fill_runs(void *elements, uint32_t element_nbytes, uint64_t n, uint64_t run_n)
+int bench_fill_runs(void *elements, uint32_t element_nbytes, uint64_t n, uint64_t run_n)
 {
 	fill_runs<<<BLOCKS, THREADS>>>((char *)elements, element_nbytes, n, run_n);
 	return cudaGetLastError();
 }
 
-int reference_differ(const void *a, const void *b, size_t nbytes, bool *ret_differ)
+int bench_compare_memory(const void *a, const void *b, size_t nbytes, bool *ret_is_different)
 {
-	int *found, value = 1;
-	int r = cudaMalloc(&found, sizeof *found);
+	int *is_different, value = 1;
+	int r = cudaMalloc(&is_different, sizeof *is_different);
 
 	if (r)
 		return r;
-	cudaMemset(found, 0, sizeof *found);
-	differ<<<BLOCKS, THREADS>>>((const uint32_t *)a, (const uint32_t *)b, nbytes / 4, found);
-	r = cudaMemcpy(&value, found, sizeof value, cudaMemcpyDeviceToHost);
-	cudaFree(found);
-	*ret_differ = value != 0;
+	cudaMemset(is_different, 0, sizeof *is_different);
+	compare_words<<<BLOCKS, THREADS>>>((const uint32_t *)a, (const uint32_t *)b, nbytes / 4, is_different);
+	r = cudaMemcpy(&value, is_different, sizeof value, cudaMemcpyDeviceToHost);
+	cudaFree(is_different);
+	*ret_is_different = value != 0;
 	return r;
 }
 
@@ -90,7 +90,7 @@ static int radix_sort(void *scratch, size_t *scratch_nbytes, const void *element
 					      (E *)out, n);
 }
 
-int reference_radix_sort(void *scratch, size_t *scratch_nbytes, const void *elements, void *out,
+int cub_radix_sort(void *scratch, size_t *scratch_nbytes, const void *elements, void *out,
 			 uint32_t element_nbytes, uint64_t n)
 {
 	switch (element_nbytes) {
@@ -109,7 +109,7 @@ static int merge_sort(void *scratch, size_t *scratch_nbytes, void *elements, uin
 	return cub::DeviceMergeSort::SortKeys(scratch, *scratch_nbytes, (E *)elements, n, less());
 }
 
-int reference_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements,
+int cub_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements,
 			 uint32_t element_nbytes, uint64_t n)
 {
 	switch (element_nbytes) {
@@ -122,7 +122,7 @@ int reference_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements,
 	}
 }
 
-int reference_radix_sort_pairs(void *scratch, size_t *scratch_nbytes, const void *input, void *out,
+int cub_radix_sort_pairs(void *scratch, size_t *scratch_nbytes, const void *input, void *out,
 			       uint64_t n)
 {
 	const uint64_t *keys = (const uint64_t *)input;
@@ -139,13 +139,13 @@ struct less_by_upper_half {
 	}
 };
 
-int reference_merge_sort_pairs(void *scratch, size_t *scratch_nbytes, void *pairs, uint64_t n)
+int cub_merge_sort_pairs(void *scratch, size_t *scratch_nbytes, void *pairs, uint64_t n)
 {
 	return cub::DeviceMergeSort::StableSortKeys(scratch, *scratch_nbytes, (uint128_t *)pairs, n,
 						    less_by_upper_half());
 }
 
-int reference_merge(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b, uint64_t *out)
+int thrust_merge(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b, uint64_t *out)
 {
 	thrust::merge(thrust::device, a, a + n_a, b, b + n_b, out);
 	return cudaGetLastError();

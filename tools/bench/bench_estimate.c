@@ -28,14 +28,14 @@
 #include "tools/gen/gensort.h"
 
 /* Chunks or temporary space, the output, and some more. */
-enum { WARM_TIMES_INPUT = 3, MOST_ARGUMENTS = 24, NUMBER_NBYTES = 32 };
+enum { WARM_TIMES_INPUT = 3, MAX_SHELL_ARGUMENTS = 24, ESTIMATE_NUMBER_NBYTES = 32 };
 
-static const struct shape {
+static const struct estimate_case {
 	const char *name;
 	unsigned memory_sixteenths; /* -S, of the input's size */
 	const char *option;         /* one more, or NULL */
 	bool are_records, is_pipe;
-} shapes[] = {
+} estimate_cases[] = {
 	{ "in memory", 64, NULL, false, false },
 	{ "spilled", 4, NULL, false, false },
 	{ "two passes", 1, "--batch-size=8", false, false },
@@ -43,118 +43,118 @@ static const struct shape {
 	{ "pipe with a size", 4, NULL, false, true },
 };
 
-enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+enum { N_ESTIMATE_CASES = sizeof estimate_cases / sizeof estimate_cases[0] };
 
-struct explain_options {
-	struct bench_request whole;
+struct estimate_options {
+	struct bench_common_options common;
 	const char *gsort;
 };
 
-struct bench {
-	const struct explain_options *options;
+struct estimate_bench {
+	const struct estimate_options *options;
 	char dir[PATH_MAX]; /* made for this run, removed after it */
-	char keys[PATH_MAX + 16], records[PATH_MAX + 16], output[PATH_MAX + 16],
-		plan[PATH_MAX + 16];
-	uint64_t predicted_ns[N_SHAPES][BENCH_MOST_REPEATS], taken_ns[N_SHAPES][BENCH_MOST_REPEATS];
+	char keys_path[PATH_MAX + 16], records_path[PATH_MAX + 16], output_path[PATH_MAX + 16],
+		plan_path[PATH_MAX + 16];
+	uint64_t predicted_ns[N_ESTIMATE_CASES][BENCH_MAX_REPEATS], measured_ns[N_ESTIMATE_CASES][BENCH_MAX_REPEATS];
 };
 
-static int make_directory(struct bench *bench)
+static int make_directory(struct estimate_bench *bench)
 {
-	const char *parent = bench->options->whole.dir;
+	const char *parent = bench->options->common.dir;
 	const int n = snprintf(bench->dir, sizeof bench->dir, "%s/gsort-bench.XXXXXX", parent);
 
 	if (n < 0 || (size_t)n >= sizeof bench->dir)
 		return fail(-ENAMETOOLONG, "%s: %m", parent);
 	if (!mkdtemp(bench->dir))
 		return fail(-errno, "%s: no directory can be made here: %m", parent);
-	snprintf(bench->keys, sizeof bench->keys, "%s/keys", bench->dir);
-	snprintf(bench->records, sizeof bench->records, "%s/records", bench->dir);
-	snprintf(bench->output, sizeof bench->output, "%s/output", bench->dir);
-	snprintf(bench->plan, sizeof bench->plan, "%s/plan", bench->dir);
+	snprintf(bench->keys_path, sizeof bench->keys_path, "%s/keys", bench->dir);
+	snprintf(bench->records_path, sizeof bench->records_path, "%s/records", bench->dir);
+	snprintf(bench->output_path, sizeof bench->output_path, "%s/output", bench->dir);
+	snprintf(bench->plan_path, sizeof bench->plan_path, "%s/plan", bench->dir);
 	return 0;
 }
 
-static void remove_directory(const struct bench *bench)
+static void remove_directory(const struct estimate_bench *bench)
 {
-	unlink(bench->keys);
-	unlink(bench->records);
-	unlink(bench->output);
-	unlink(bench->plan);
+	unlink(bench->keys_path);
+	unlink(bench->records_path);
+	unlink(bench->output_path);
+	unlink(bench->plan_path);
 	rmdir(bench->dir);
 }
 
-static int make_inputs(const struct bench *bench)
+static int make_inputs(const struct estimate_bench *bench)
 {
 	static const struct key key = { .nbytes = 8, .kind = KEY_UNSIGNED };
-	const uint64_t nbytes = bench->options->whole.nbytes;
+	const uint64_t nbytes = bench->options->common.nbytes;
 	struct gensort gensort;
 	struct layout layout;
 	struct gen gen;
-	int r = layout_make_plain(&key, &layout);
+	int r = layout_make_key_only(&key, &layout);
 
 	if (r < 0)
 		return r;
-	gen_make(&layout, GEN_RANDOM, nbytes / 8, 1, &gen);
-	r = gen_write_file(&gen.set, bench->keys, cpus_available(""));
+	gen_init(&layout, GEN_RANDOM, nbytes / 8, 1, &gen);
+	r = gen_write_file(&gen.set, bench->keys_path, cpus_available(""));
 	if (r < 0)
 		return r;
-	gensort_make(GENSORT_ASCII, 0, nbytes / GENSORT_RECORD_NBYTES, &gensort);
-	return gen_write_file(&gensort.set, bench->records, cpus_available(""));
+	gensort_init(GENSORT_ASCII, 0, nbytes / GENSORT_RECORD_NBYTES, &gensort);
+	return gen_write_file(&gensort.set, bench->records_path, cpus_available(""));
 }
 
 /*
  * gsort of the shape's input to the output, or what it says beforehand into the file `plan`. Both
  * begin with a shell: it makes the pipe, or does nothing but call gsort.
  */
-static int run_gsort(const struct bench *bench, const struct shape *shape, bool explains,
+static int run_gsort(const struct estimate_bench *bench, const struct estimate_case *estimate_case, bool explain_only,
 		     struct run_cost *ret_cost)
 {
-	const char *input = shape->are_records ? bench->records : bench->keys;
-	char memory[NUMBER_NBYTES], size[NUMBER_NBYTES];
-	const char *argv[MOST_ARGUMENTS] = { "sh", "-c" };
+	const char *input = estimate_case->are_records ? bench->records_path : bench->keys_path;
+	char memory[ESTIMATE_NUMBER_NBYTES], size[ESTIMATE_NUMBER_NBYTES];
+	const char *argv[MAX_SHELL_ARGUMENTS] = { "sh", "-c" };
 	size_t n = 2;
 
 	snprintf(memory, sizeof memory, "%" PRIu64 "b",
-		 bench->options->whole.nbytes / 16 * shape->memory_sixteenths + 1);
-	snprintf(size, sizeof size, "--assume-size=%" PRIu64 "b", bench->options->whole.nbytes);
-	argv[n++] = shape->is_pipe ? (explains ? "cat \"$1\" | { shift; \"$@\" > \"$0\"; }" :
+		 bench->options->common.nbytes / 16 * estimate_case->memory_sixteenths + 1);
+	snprintf(size, sizeof size, "--assume-size=%" PRIu64 "b", bench->options->common.nbytes);
+	argv[n++] = estimate_case->is_pipe ? (explain_only ? "cat \"$1\" | { shift; \"$@\" > \"$0\"; }" :
 						 "cat \"$1\" | { shift; \"$@\"; }") :
-				     (explains ? "shift; \"$@\" > \"$0\"" : "shift; exec \"$@\"");
-	argv[n++] = bench->plan;
+				     (explain_only ? "shift; \"$@\" > \"$0\"" : "shift; exec \"$@\"");
+	argv[n++] = bench->plan_path;
 	argv[n++] = input;
 	argv[n++] = bench->options->gsort;
-	argv[n++] = shape->is_pipe ? "-" : input;
+	argv[n++] = estimate_case->is_pipe ? "-" : input;
 	argv[n++] = "-o";
-	argv[n++] = bench->output;
+	argv[n++] = bench->output_path;
 	argv[n++] = "-S";
 	argv[n++] = memory;
 	argv[n++] = "-T";
 	argv[n++] = bench->dir;
-	if (shape->are_records) {
+	if (estimate_case->are_records) {
 		argv[n++] = "-R100";
 		argv[n++] = "-k0:b10";
 	}
-	if (shape->option)
-		argv[n++] = shape->option;
-	if (explains)
+	if (estimate_case->option)
+		argv[n++] = estimate_case->option;
+	if (explain_only)
 		argv[n++] = "--explain";
-	if (explains && shape->is_pipe)
+	if (explain_only && estimate_case->is_pipe)
 		argv[n++] = size;
 	argv[n] = NULL;
-	unlink(bench->output);
-	warm_memory(WARM_TIMES_INPUT * bench->options->whole.nbytes);
+	unlink(bench->output_path);
+	warm_memory(WARM_TIMES_INPUT * bench->options->common.nbytes);
 	return timed_run(argv, ret_cost);
 }
 
 /* The last line of a plan: "total: about 1.5 s". */
-static int read_prediction(const struct bench *bench, uint64_t *ret_ns)
+static int read_prediction(const struct estimate_bench *bench, uint64_t *ret_ns)
 {
-	FILE *file = fopen(bench->plan, "re");
+	FILE *file = fopen(bench->plan_path, "re");
 	double s = -1;
 	char line[512];
 
 	if (!file)
-		return fail(-errno, "%s: %m", bench->plan);
+		return fail(-errno, "%s: %m", bench->plan_path);
 	while (fgets(line, sizeof line, file))
 		sscanf(line, "total: about %lf s", &s);
 	fclose(file);
@@ -164,50 +164,50 @@ static int read_prediction(const struct bench *bench, uint64_t *ret_ns)
 	return 0;
 }
 
-static int run_shape(struct bench *bench, unsigned id, unsigned round)
+static int run_estimate_case(struct estimate_bench *bench, unsigned id, unsigned round)
 {
 	struct run_cost cost;
-	int r = run_gsort(bench, &shapes[id], true, &cost);
+	int r = run_gsort(bench, &estimate_cases[id], true, &cost);
 
 	if (r == 0)
 		r = read_prediction(bench, &bench->predicted_ns[id][round]);
 	if (r == 0)
-		r = run_gsort(bench, &shapes[id], false, &cost);
+		r = run_gsort(bench, &estimate_cases[id], false, &cost);
 	if (r == 0)
-		bench->taken_ns[id][round] = cost.elapsed_ns;
+		bench->measured_ns[id][round] = cost.elapsed_ns;
 	return r;
 }
 
-static int run_shapes(struct bench *bench)
+static int run_estimate_cases(struct estimate_bench *bench)
 {
-	const unsigned n_repeats = bench->options->whole.n_repeats;
+	const unsigned n_repeats = bench->options->common.n_repeats;
 	int r = 0;
 
 	for (unsigned round = 0; r == 0 && round < n_repeats; round++) {
 		fprintf(stderr, "round %u of %u\n", round + 1, n_repeats);
-		for (unsigned id = 0; r == 0 && id < N_SHAPES; id++)
-			r = run_shape(bench, id, round);
+		for (unsigned id = 0; r == 0 && id < N_ESTIMATE_CASES; id++)
+			r = run_estimate_case(bench, id, round);
 	}
 	return r;
 }
 
-static void report(struct bench *bench)
+static void print_report(struct estimate_bench *bench)
 {
-	const unsigned n_repeats = bench->options->whole.n_repeats;
+	const unsigned n_repeats = bench->options->common.n_repeats;
 
 	printf("%-18s %11s %11s %7s\n", "shape", "predicted", "taken", "ratio");
-	for (unsigned id = 0; id < N_SHAPES; id++) {
+	for (unsigned id = 0; id < N_ESTIMATE_CASES; id++) {
 		const double predicted_ns = bench_median_ns(bench->predicted_ns[id], n_repeats);
-		const double taken_ns = bench_median_ns(bench->taken_ns[id], n_repeats);
+		const double measured_ns = bench_median_ns(bench->measured_ns[id], n_repeats);
 
-		printf("%-18s %9.3f s %9.3f s %7.2f\n", shapes[id].name, predicted_ns * 1e-9,
-		       taken_ns * 1e-9, predicted_ns / taken_ns);
+		printf("%-18s %9.3f s %9.3f s %7.2f\n", estimate_cases[id].name, predicted_ns * 1e-9,
+		       measured_ns * 1e-9, predicted_ns / measured_ns);
 	}
 }
 
-static int bench_predictions(const struct explain_options *options)
+static int bench_predictions(const struct estimate_options *options)
 {
-	struct bench *bench = calloc(1, sizeof *bench);
+	struct estimate_bench *bench = calloc(1, sizeof *bench);
 	int r;
 
 	if (!bench)
@@ -217,11 +217,11 @@ static int bench_predictions(const struct explain_options *options)
 	if (r == 0) {
 		r = make_inputs(bench);
 		if (r == 0)
-			r = run_shapes(bench);
+			r = run_estimate_cases(bench);
 		remove_directory(bench);
 	}
 	if (r == 0)
-		report(bench);
+		print_report(bench);
 	free(bench);
 	return r;
 }
@@ -232,8 +232,8 @@ static const struct option_spec specs[] = {
 	{ .name = "gsort",
 	  .argument = "PROGRAM",
 	  .help = "what is asked and timed (default gsort, looked up in $PATH)",
-	  .take = option_take_text,
-	  OPTION_MEMBER(struct explain_options, gsort) },
+	  .parse = option_parse_text,
+	  OPTION_MEMBER(struct estimate_options, gsort) },
 	BENCH_ROW_REPEAT("rounds (default 5)"),
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
@@ -247,16 +247,16 @@ static const struct tool tool = {
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
-int bench_explain(int argc, char **argv)
+int bench_estimate(int argc, char **argv)
 {
-	struct explain_options options = {
-		.whole = { .nbytes = UINT64_C(1) << 30, .n_repeats = 5 },
+	struct estimate_options options = {
+		.common = { .nbytes = UINT64_C(1) << 30, .n_repeats = 5 },
 		.gsort = "gsort",
 	};
 	int r;
 
-	options.whole.dir = bench_default_dir();
-	r = bench_request_parse(&tool, argc, argv, &options);
+	options.common.dir = bench_default_dir();
+	r = bench_parse_options(&tool, argc, argv, &options);
 	if (r > 0)
 		return EXIT_SORTED;
 	if (r == 0)

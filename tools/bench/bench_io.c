@@ -31,266 +31,266 @@
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_options.h"
 
-enum { MOST_DEPTH = 32 };
+enum { MAX_QUEUE_DEPTH = 32 };
 
-enum work { WORK_READ, WORK_WRITE, WORK_COPY, WORK_COPY_TWICE };
+enum io_operation { IO_OP_READ, IO_OP_WRITE, IO_OP_COPY, IO_OP_COPY_TWICE };
 
 /* What the input is found like, or how it and the outputs are accessed. */
-enum way {
-	WAY_CACHED, /* through the page cache, where the input is */
-	WAY_COLD,   /* the same, but the input is not there */
-	WAY_DIRECT, /* past the page cache */
+enum bench_io_mode {
+	BENCH_IO_CACHED, /* through the page cache, where the input is */
+	BENCH_IO_COLD,   /* the same, but the input is not there */
+	BENCH_IO_DIRECT, /* past the page cache */
 };
 
 static const struct io_case {
-	enum work work;
-	enum way way;
-	bool reserves; /* space for what is written, before */
+	enum io_operation operation;
+	enum bench_io_mode mode;
+	bool preallocates; /* space for what is written, before */
 	unsigned depth;
 } cases[] = {
-	{ WORK_READ, WAY_CACHED, false, 1 },
-	{ WORK_READ, WAY_CACHED, false, 2 },
-	{ WORK_READ, WAY_CACHED, false, 4 },
-	{ WORK_READ, WAY_CACHED, false, 8 },
-	{ WORK_READ, WAY_COLD, false, 1 },
-	{ WORK_READ, WAY_COLD, false, 2 },
-	{ WORK_READ, WAY_COLD, false, 4 },
-	{ WORK_READ, WAY_COLD, false, 8 },
-	{ WORK_READ, WAY_DIRECT, false, 1 },
-	{ WORK_READ, WAY_DIRECT, false, 4 },
-	{ WORK_READ, WAY_DIRECT, false, 8 },
-	{ WORK_READ, WAY_DIRECT, false, 16 },
-	{ WORK_WRITE, WAY_CACHED, false, 1 },
-	{ WORK_WRITE, WAY_CACHED, false, 2 },
-	{ WORK_WRITE, WAY_CACHED, false, 4 },
-	{ WORK_WRITE, WAY_CACHED, true, 1 },
-	{ WORK_WRITE, WAY_CACHED, true, 2 },
-	{ WORK_WRITE, WAY_CACHED, true, 4 },
-	{ WORK_WRITE, WAY_DIRECT, true, 1 },
-	{ WORK_WRITE, WAY_DIRECT, true, 4 },
-	{ WORK_WRITE, WAY_DIRECT, true, 8 },
-	{ WORK_WRITE, WAY_DIRECT, true, 16 },
-	{ WORK_COPY, WAY_CACHED, true, 2 },
-	{ WORK_COPY, WAY_COLD, true, 4 },
-	{ WORK_COPY, WAY_DIRECT, true, 8 },
-	{ WORK_COPY_TWICE, WAY_CACHED, true, 2 },
-	{ WORK_COPY_TWICE, WAY_COLD, true, 4 },
-	{ WORK_COPY_TWICE, WAY_DIRECT, true, 8 },
+	{ IO_OP_READ, BENCH_IO_CACHED, false, 1 },
+	{ IO_OP_READ, BENCH_IO_CACHED, false, 2 },
+	{ IO_OP_READ, BENCH_IO_CACHED, false, 4 },
+	{ IO_OP_READ, BENCH_IO_CACHED, false, 8 },
+	{ IO_OP_READ, BENCH_IO_COLD, false, 1 },
+	{ IO_OP_READ, BENCH_IO_COLD, false, 2 },
+	{ IO_OP_READ, BENCH_IO_COLD, false, 4 },
+	{ IO_OP_READ, BENCH_IO_COLD, false, 8 },
+	{ IO_OP_READ, BENCH_IO_DIRECT, false, 1 },
+	{ IO_OP_READ, BENCH_IO_DIRECT, false, 4 },
+	{ IO_OP_READ, BENCH_IO_DIRECT, false, 8 },
+	{ IO_OP_READ, BENCH_IO_DIRECT, false, 16 },
+	{ IO_OP_WRITE, BENCH_IO_CACHED, false, 1 },
+	{ IO_OP_WRITE, BENCH_IO_CACHED, false, 2 },
+	{ IO_OP_WRITE, BENCH_IO_CACHED, false, 4 },
+	{ IO_OP_WRITE, BENCH_IO_CACHED, true, 1 },
+	{ IO_OP_WRITE, BENCH_IO_CACHED, true, 2 },
+	{ IO_OP_WRITE, BENCH_IO_CACHED, true, 4 },
+	{ IO_OP_WRITE, BENCH_IO_DIRECT, true, 1 },
+	{ IO_OP_WRITE, BENCH_IO_DIRECT, true, 4 },
+	{ IO_OP_WRITE, BENCH_IO_DIRECT, true, 8 },
+	{ IO_OP_WRITE, BENCH_IO_DIRECT, true, 16 },
+	{ IO_OP_COPY, BENCH_IO_CACHED, true, 2 },
+	{ IO_OP_COPY, BENCH_IO_COLD, true, 4 },
+	{ IO_OP_COPY, BENCH_IO_DIRECT, true, 8 },
+	{ IO_OP_COPY_TWICE, BENCH_IO_CACHED, true, 2 },
+	{ IO_OP_COPY_TWICE, BENCH_IO_COLD, true, 4 },
+	{ IO_OP_COPY_TWICE, BENCH_IO_DIRECT, true, 8 },
 };
 
 enum { N_CASES = sizeof cases / sizeof cases[0] };
 
-static const char *const work_names[] = {
-	[WORK_READ] = "read",
-	[WORK_WRITE] = "write",
-	[WORK_COPY] = "copy",
-	[WORK_COPY_TWICE] = "copy twice",
+static const char *const operation_names[] = {
+	[IO_OP_READ] = "read",
+	[IO_OP_WRITE] = "write",
+	[IO_OP_COPY] = "copy",
+	[IO_OP_COPY_TWICE] = "copy twice",
 };
 
-static const char *const way_names[] = {
-	[WAY_CACHED] = "cached",
-	[WAY_COLD] = "cold",
-	[WAY_DIRECT] = "direct",
+static const char *const mode_names[] = {
+	[BENCH_IO_CACHED] = "cached",
+	[BENCH_IO_COLD] = "cold",
+	[BENCH_IO_DIRECT] = "direct",
 };
 
 struct io_options {
-	struct bench_request whole;
+	struct bench_common_options common;
 	uint64_t request_nbytes; /* of a transfer */
 	const char *only;        /* of this kind of work; NULL: of all */
 };
 
-struct times {
+struct case_times {
 	unsigned n;
-	uint64_t ns[BENCH_MOST_REPEATS];
+	uint64_t ns[BENCH_MAX_REPEATS];
 };
 
-struct bench {
+struct io_bench {
 	const struct io_options *options;
 	struct file input;
 	unsigned char *memory; /* 2 * MOST_DEPTH requests */
-	struct times times[N_CASES];
+	struct case_times times[N_CASES];
 };
 
 /* --- files --- */
 
-static int make_file(const struct bench *bench, struct file *ret_file)
+static int make_unnamed_file(const struct io_bench *bench, struct file *ret_file)
 {
-	const int r = file_open(&syscalls_plain, AT_FDCWD, bench->options->whole.dir,
+	const int r = file_open(&syscalls_plain, AT_FDCWD, bench->options->common.dir,
 				O_RDWR | O_TMPFILE, 0600, ret_file);
 
 	return r < 0 ? fail(r, "%s: cannot make a file without a name here: %m",
-			    bench->options->whole.dir) :
+			    bench->options->common.dir) :
 		       0;
 }
 
 /* Bytes that no disk and no file system makes less of. */
-static int fill_input(struct bench *bench)
+static int fill_input(struct io_bench *bench)
 {
 	uint64_t *words = (uint64_t *)bench->memory, x = 1;
-	const uint64_t nbytes = bench->options->whole.nbytes,
-		       at_a_time = bench->options->request_nbytes;
+	const uint64_t nbytes = bench->options->common.nbytes,
+		       request_nbytes = bench->options->request_nbytes;
 	int r = 0;
 
-	for (uint64_t offset = 0; offset < nbytes && r == 0; offset += at_a_time) {
-		for (size_t i = 0; i < at_a_time / sizeof *words; i++) {
+	for (uint64_t offset = 0; offset < nbytes && r == 0; offset += request_nbytes) {
+		for (size_t i = 0; i < request_nbytes / sizeof *words; i++) {
 			x ^= x << 13;
 			x ^= x >> 7;
 			x ^= x << 17;
 			words[i] = x;
 		}
-		r = file_write_at(&bench->input, offset, words, at_a_time);
+		r = file_write_at(&bench->input, offset, words, request_nbytes);
 	}
-	return r < 0 ? fail(r, "%s: write: %m", bench->options->whole.dir) : 0;
+	return r < 0 ? fail(r, "%s: write: %m", bench->options->common.dir) : 0;
 }
 
 /* Bring the input to the disk, and into the page cache or out of it. */
-static int prepare_input(struct bench *bench, enum way way)
+static int prepare_input(struct io_bench *bench, enum bench_io_mode mode)
 {
-	const uint64_t at_a_time = bench->options->request_nbytes;
+	const uint64_t request_nbytes = bench->options->request_nbytes;
 	int r = syncfs(bench->input.fd) < 0 ? -errno : 0;
 
-	if (way != WAY_CACHED && r == 0)
+	if (mode != BENCH_IO_CACHED && r == 0)
 		r = -posix_fadvise(bench->input.fd, 0, 0, POSIX_FADV_DONTNEED);
-	for (uint64_t at = 0; way == WAY_CACHED && at < bench->options->whole.nbytes && r == 0;
-	     at += at_a_time)
-		r = file_read_at(&bench->input, at, bench->memory, at_a_time);
-	return r < 0 ? fail(r, "%s: cannot prepare the input: %m", bench->options->whole.dir) : 0;
+	for (uint64_t offset = 0; mode == BENCH_IO_CACHED && offset < bench->options->common.nbytes && r == 0;
+	     offset += request_nbytes)
+		r = file_read_at(&bench->input, offset, bench->memory, request_nbytes);
+	return r < 0 ? fail(r, "%s: cannot prepare the input: %m", bench->options->common.dir) : 0;
 }
 
 /* --- moving bytes --- */
 
 /* From one file to another, either of which may be NULL; both as the case wants them opened. */
-struct move {
+struct file_copy {
 	const struct file *from, *to;
 	struct io_queue *queue;
 	unsigned n_slots;
 	uint64_t n_requests;
 	size_t request_nbytes;
 	unsigned char *memory;
-	struct io_request requests[2 * MOST_DEPTH];
+	struct io_request requests[2 * MAX_QUEUE_DEPTH];
 };
 
-static void move_submit(struct move *move, uint64_t i, const struct file *file, bool is_write)
+static void copy_submit(struct file_copy *copy, uint64_t i, const struct file *file, bool is_write)
 {
-	const unsigned slot = (unsigned)(i % move->n_slots);
+	const unsigned slot = (unsigned)(i % copy->n_slots);
 
-	move->requests[slot] = (struct io_request){
+	copy->requests[slot] = (struct io_request){
 		.file = file,
 		.is_write = is_write,
-		.offset = i * move->request_nbytes,
-		.buffer = move->memory + slot * move->request_nbytes,
-		.nbytes = move->request_nbytes,
+		.offset = i * copy->request_nbytes,
+		.buffer = copy->memory + slot * copy->request_nbytes,
+		.nbytes = copy->request_nbytes,
 	};
-	io_queue_submit(move->queue, &move->requests[slot], 1);
+	io_queue_submit(copy->queue, &copy->requests[slot], 1);
 }
 
-static int move_wait(struct move *move, uint64_t i)
+static int copy_wait(struct file_copy *copy, uint64_t i)
 {
-	return io_queue_wait(move->queue, &move->requests[i % move->n_slots]);
+	return io_queue_wait(copy->queue, &copy->requests[i % copy->n_slots]);
 }
 
 /*
  * Request i passes two stages, or one: it is begun, n_slots / 2 later turned round from read to
  * write, and ended as late as its slot is needed again.
  */
-static int move_all(struct move *move)
+static int copy_run(struct file_copy *copy)
 {
-	const uint64_t n = move->n_requests;
-	const uint64_t lag = move->n_slots / (move->from && move->to ? 2 : 1);
-	int r = 0, one;
+	const uint64_t n = copy->n_requests;
+	const uint64_t write_delay = copy->n_slots / (copy->from && copy->to ? 2 : 1);
+	int r = 0, wait_result;
 
-	for (uint64_t i = 0; i < n + move->n_slots; i++) {
-		if (i >= move->n_slots && i - move->n_slots < n) {
-			one = move_wait(move, i - move->n_slots);
-			r = r < 0 ? r : one;
+	for (uint64_t i = 0; i < n + copy->n_slots; i++) {
+		if (i >= copy->n_slots && i - copy->n_slots < n) {
+			wait_result = copy_wait(copy, i - copy->n_slots);
+			r = r < 0 ? r : wait_result;
 		}
 		if (i < n)
-			move_submit(move, i, move->from ? move->from : move->to, !move->from);
-		if (move->from && move->to && i >= lag && i - lag < n) {
-			one = move_wait(move, i - lag);
-			r = r < 0 ? r : one;
-			move_submit(move, i - lag, move->to, true);
+			copy_submit(copy, i, copy->from ? copy->from : copy->to, !copy->from);
+		if (copy->from && copy->to && i >= write_delay && i - write_delay < n) {
+			wait_result = copy_wait(copy, i - write_delay);
+			r = r < 0 ? r : wait_result;
+			copy_submit(copy, i - write_delay, copy->to, true);
 		}
 	}
 	return r;
 }
 
-static int move(struct bench *bench, const struct io_case *one, const struct file *from,
+static int copy_file(struct io_bench *bench, const struct io_case *io_case, const struct file *from,
 		const struct file *to)
 {
 	const struct io_options *options = bench->options;
 	const unsigned n_stages = from && to ? 2 : 1;
-	struct move move = {
+	struct file_copy copy = {
 		.from = from,
 		.to = to,
-		.n_slots = n_stages * one->depth,
-		.n_requests = options->whole.nbytes / options->request_nbytes,
+		.n_slots = n_stages * io_case->depth,
+		.n_requests = options->common.nbytes / options->request_nbytes,
 		.request_nbytes = options->request_nbytes,
 		.memory = bench->memory,
 	};
-	int r = io_queue_open(n_stages * one->depth, &move.queue);
+	int r = io_queue_open(n_stages * io_case->depth, &copy.queue);
 
 	if (r < 0)
 		return fail(r, "cannot make a queue: %m");
-	r = move_all(&move);
-	io_queue_close(move.queue);
-	return r < 0 ? fail(r, "%s: %m", options->whole.dir) : 0;
+	r = copy_run(&copy);
+	io_queue_close(copy.queue);
+	return r < 0 ? fail(r, "%s: %m", options->common.dir) : 0;
 }
 
 /* The file as the case wants it; -EINVAL or -EOPNOTSUPP without a message if that is refused. */
-static int open_way(const struct file *file, enum way way, struct file *ret_file)
+static int open_in_mode(const struct file *file, enum bench_io_mode mode, struct file *ret_file)
 {
-	if (way == WAY_DIRECT)
+	if (mode == BENCH_IO_DIRECT)
 		return file_reopen(file, O_RDWR | O_DIRECT, ret_file);
 	return file_reopen(file, O_RDWR, ret_file);
 }
 
 /* Write a new file, from a file or, with NULL, from memory. */
-static int write_new(struct bench *bench, const struct io_case *one, const struct file *from,
+static int write_new(struct io_bench *bench, const struct io_case *io_case, const struct file *from,
 		     struct file *ret_file)
 {
 	struct file file;
-	int r = make_file(bench, &file);
+	int r = make_unnamed_file(bench, &file);
 
 	if (r < 0)
 		return r;
-	r = open_way(&file, one->way, ret_file);
+	r = open_in_mode(&file, io_case->mode, ret_file);
 	file_close(&file);
-	if (r == 0 && one->reserves)
-		r = file_preallocate(ret_file, 0, bench->options->whole.nbytes);
-	return r < 0 ? r : move(bench, one, from, ret_file);
+	if (r == 0 && io_case->preallocates)
+		r = file_preallocate(ret_file, 0, bench->options->common.nbytes);
+	return r < 0 ? r : copy_file(bench, io_case, from, ret_file);
 }
 
-static int work(struct bench *bench, const struct io_case *one, const struct file *input,
+static int run_operation(struct io_bench *bench, const struct io_case *io_case, const struct file *input,
 		struct file *written)
 {
 	int r;
 
-	if (one->work == WORK_READ)
-		return move(bench, one, input, NULL);
-	r = write_new(bench, one, one->work == WORK_WRITE ? NULL : input, &written[0]);
-	if (r == 0 && one->work == WORK_COPY_TWICE)
-		r = write_new(bench, one, &written[0], &written[1]);
+	if (io_case->operation == IO_OP_READ)
+		return copy_file(bench, io_case, input, NULL);
+	r = write_new(bench, io_case, io_case->operation == IO_OP_WRITE ? NULL : input, &written[0]);
+	if (r == 0 && io_case->operation == IO_OP_COPY_TWICE)
+		r = write_new(bench, io_case, &written[0], &written[1]);
 	return r;
 }
 
 /* Returns 1 if the file system refuses direct I/O. */
-static int run_case(struct bench *bench, unsigned id)
+static int run_case(struct io_bench *bench, unsigned id)
 {
-	const struct io_case *one = &cases[id];
-	struct times *times = &bench->times[id];
+	const struct io_case *io_case = &cases[id];
+	struct case_times *times = &bench->times[id];
 	struct file input, written[2] = { { .fd = -1 }, { .fd = -1 } };
 	uint64_t begin_ns;
-	int r = open_way(&bench->input, one->way, &input);
+	int r = open_in_mode(&bench->input, io_case->mode, &input);
 
-	if (r == -EINVAL && one->way == WAY_DIRECT)
+	if (r == -EINVAL && io_case->mode == BENCH_IO_DIRECT)
 		return 1;
 	if (r < 0)
-		return fail(r, "%s: cannot open: %m", bench->options->whole.dir);
-	r = prepare_input(bench, one->way);
+		return fail(r, "%s: cannot open: %m", bench->options->common.dir);
+	r = prepare_input(bench, io_case->mode);
 	begin_ns = clock_now_ns();
 	if (r == 0)
-		r = work(bench, one, &input, written);
+		r = run_operation(bench, io_case, &input, written);
 	times->ns[times->n++] = clock_now_ns() - begin_ns;
 	/* Not timed: giving their space back, which depends on how much of it was on the disk. */
 	file_close(&written[0]);
@@ -299,74 +299,74 @@ static int run_case(struct bench *bench, unsigned id)
 	return r;
 }
 
-static bool is_wanted(const struct bench *bench, unsigned id)
+static bool is_selected(const struct io_bench *bench, unsigned id)
 {
 	const char *only = bench->options->only;
 
-	return !only || strcmp(only, work_names[cases[id].work]) == 0;
+	return !only || strcmp(only, operation_names[cases[id].operation]) == 0;
 }
 
-static int run_cases(struct bench *bench)
+static int run_cases(struct io_bench *bench)
 {
 	int r = 0;
 
-	for (unsigned round = 0; round < bench->options->whole.n_repeats; round++)
+	for (unsigned round = 0; round < bench->options->common.n_repeats; round++)
 		for (unsigned id = 0; id < N_CASES && r >= 0; id++)
-			if (is_wanted(bench, id))
+			if (is_selected(bench, id))
 				r = run_case(bench, id);
 	return r < 0 ? r : 0;
 }
 
 /* --- what came of it --- */
 
-static double median_s(const struct times *times)
+static double median_s(const struct case_times *times)
 {
-	uint64_t ns[BENCH_MOST_REPEATS];
+	uint64_t ns[BENCH_MAX_REPEATS];
 
 	memcpy(ns, times->ns, sizeof ns);
 	return bench_median_ns(ns, times->n) * 1e-9;
 }
 
-static void print_table(const struct bench *bench)
+static void print_table(const struct io_bench *bench)
 {
 	printf("%-12s %-8s %-10s %6s %10s %8s\n", "", "", "reserved", "depth", "seconds",
 	       "MB/s");
 	for (unsigned id = 0; id < N_CASES; id++) {
-		const struct io_case *one = &cases[id];
-		const struct times *times = &bench->times[id];
+		const struct io_case *io_case = &cases[id];
+		const struct case_times *times = &bench->times[id];
 
-		if (!is_wanted(bench, id))
+		if (!is_selected(bench, id))
 			continue;
-		printf("%-12s %-8s %-10s %6u ", work_names[one->work], way_names[one->way],
-		       one->reserves ? "yes" : "no", one->depth);
+		printf("%-12s %-8s %-10s %6u ", operation_names[io_case->operation], mode_names[io_case->mode],
+		       io_case->preallocates ? "yes" : "no", io_case->depth);
 		if (times->n)
 			printf("%10.4f %8.0f\n", median_s(times),
-			       (double)bench->options->whole.nbytes * 1e-6 / median_s(times));
+			       (double)bench->options->common.nbytes * 1e-6 / median_s(times));
 		else
 			printf("%10s\n", "refused");
 	}
 }
 
-static void print_json_case(const struct bench *bench, unsigned id, FILE *stream)
+static void print_json_case(const struct io_bench *bench, unsigned id, FILE *stream)
 {
-	const struct io_case *one = &cases[id];
-	const struct times *times = &bench->times[id];
+	const struct io_case *io_case = &cases[id];
+	const struct case_times *times = &bench->times[id];
 
 	fprintf(stream,
 		"\n    {\"name\": \"%s\", \"way\": \"%s\", "
 		"\"reserved\": %s, \"depth\": %u, \"seconds\": [",
-		work_names[one->work], way_names[one->way], one->reserves ? "true" : "false", one->depth);
+		operation_names[io_case->operation], mode_names[io_case->mode], io_case->preallocates ? "true" : "false", io_case->depth);
 	for (unsigned i = 0; i < times->n; i++)
 		fprintf(stream, "%s%.6f", i ? ", " : "", (double)times->ns[i] * 1e-9);
 	fprintf(stream, "]}");
 }
 
-static void print_json(const struct bench *bench, FILE *stream)
+static void print_json(const struct io_bench *bench, FILE *stream)
 {
 	fprintf(stream,
 		"{\n  \"version\": \"%s\",\n  \"processors\": %u,\n  \"size_bytes\": %" PRIu64
 		",\n  \"request_bytes\": %" PRIu64 ",\n  \"cases\": [",
-		GSORT_VERSION, cpus_available(""), bench->options->whole.nbytes,
+		GSORT_VERSION, cpus_available(""), bench->options->common.nbytes,
 		bench->options->request_nbytes);
 	for (unsigned id = 0; id < N_CASES; id++) {
 		fputs(id ? "," : "", stream);
@@ -375,17 +375,17 @@ static void print_json(const struct bench *bench, FILE *stream)
 	fprintf(stream, "\n  ]\n}\n");
 }
 
-static int bench_directory(struct bench *bench)
+static int bench_directory(struct io_bench *bench)
 {
-	const size_t memory_nbytes = 2 * MOST_DEPTH * bench->options->request_nbytes;
+	const size_t memory_nbytes = 2 * MAX_QUEUE_DEPTH * bench->options->request_nbytes;
 	int r;
 
 	bench->memory = mmap(NULL, memory_nbytes, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (bench->memory == MAP_FAILED)
 		return fail(-errno, "no memory for %d requests: %m; try a smaller --request",
-			    2 * MOST_DEPTH);
-	r = make_file(bench, &bench->input);
+			    2 * MAX_QUEUE_DEPTH);
+	r = make_unnamed_file(bench, &bench->input);
 	if (r == 0)
 		r = fill_input(bench);
 	if (r == 0)
@@ -399,7 +399,7 @@ static int bench_directory(struct bench *bench)
 
 static int bench_and_print(void *context, FILE *json)
 {
-	struct bench *bench = context;
+	struct io_bench *bench = context;
 	int r = bench_directory(bench);
 
 	if (r == 0 && json)
@@ -412,12 +412,12 @@ static const struct option_spec specs[] = {
 	{ .name = "request",
 	  .argument = "SIZE",
 	  .help = "of a transfer (default 1M)",
-	  .take = option_take_size,
+	  .parse = option_parse_size,
 	  OPTION_MEMBER(struct io_options, request_nbytes) },
 	{ .name = "only",
 	  .argument = "WORK",
 	  .help = "one of: read, write, copy, 'copy twice' (default: all)",
-	  .take = option_take_text,
+	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct io_options, only) },
 	BENCH_ROW_DIR("what is measured (default $TMPDIR, else /tmp)"),
 	BENCH_ROW_REPEAT("rounds (default 3)"),
@@ -433,22 +433,22 @@ static const struct tool tool = {
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
-static bool is_work(const char *name)
+static bool is_operation_name(const char *name)
 {
-	for (size_t i = 0; i < sizeof work_names / sizeof work_names[0]; i++)
-		if (strcmp(name, work_names[i]) == 0)
+	for (size_t i = 0; i < sizeof operation_names / sizeof operation_names[0]; i++)
+		if (strcmp(name, operation_names[i]) == 0)
 			return true;
 	return false;
 }
 
 static int check_options(struct io_options *options)
 {
-	if (options->only && !is_work(options->only))
+	if (options->only && !is_operation_name(options->only))
 		return fail(-EINVAL, "--only: no such work: %s", options->only);
 	if (options->request_nbytes < 4096 || options->request_nbytes % 4096 != 0)
 		return fail(-EINVAL, "--request: must be a multiple of 4 KiB");
-	options->whole.nbytes -= options->whole.nbytes % options->request_nbytes;
-	if (options->whole.nbytes == 0)
+	options->common.nbytes -= options->common.nbytes % options->request_nbytes;
+	if (options->common.nbytes == 0)
 		return fail(-EINVAL, "--size: at least one request of %" PRIu64 " bytes",
 			    options->request_nbytes);
 	return 0;
@@ -457,20 +457,20 @@ static int check_options(struct io_options *options)
 int bench_io(int argc, char **argv)
 {
 	struct io_options options = {
-		.whole = { .nbytes = UINT64_C(1) << 30, .n_repeats = 3 },
+		.common = { .nbytes = UINT64_C(1) << 30, .n_repeats = 3 },
 		.request_nbytes = 1 << 20,
 	};
-	static struct bench bench;
+	static struct io_bench bench;
 	int r;
 
-	options.whole.dir = bench_default_dir();
-	r = bench_request_parse(&tool, argc, argv, &options);
+	options.common.dir = bench_default_dir();
+	r = bench_parse_options(&tool, argc, argv, &options);
 	if (r > 0)
 		return EXIT_SORTED;
 	if (r == 0)
 		r = check_options(&options);
 	bench.options = &options;
 	if (r == 0)
-		r = bench_measure(&options.whole, bench_and_print, &bench);
+		r = bench_measure(&options.common, bench_and_print, &bench);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }

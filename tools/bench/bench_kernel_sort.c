@@ -21,49 +21,49 @@ static void sort_prepare(void *context)
 {
 	struct sort_bench *bench = context;
 
-	bench_check(cudaMemcpyAsync(bench->elements, bench->input, bench->n * bench->element_nbytes,
+	bench_check_cuda(cudaMemcpyAsync(bench->elements, bench->input, bench->n * bench->element_nbytes,
 				    cudaMemcpyDeviceToDevice, NULL),
 		    "copy");
 }
 
-static int sort_ours(void *context)
+static int sort_with_gsort(void *context)
 {
 	struct sort_bench *bench = context;
 
 	return launch_sort(bench->elements, bench->n, bench->element_nbytes, bench->scratch, NULL);
 }
 
-static int sort_radix(void *context)
+static int sort_with_cub_radix(void *context)
 {
 	struct sort_bench *bench = context;
 
-	return reference_radix_sort(bench->scratch, &bench->scratch_nbytes, bench->input,
+	return cub_radix_sort(bench->scratch, &bench->scratch_nbytes, bench->input,
 				    bench->sorted, bench->element_nbytes, bench->n);
 }
 
-static int sort_merge(void *context)
+static int sort_with_cub_merge(void *context)
 {
 	struct sort_bench *bench = context;
 
-	return reference_merge_sort(bench->scratch, &bench->scratch_nbytes, bench->elements,
+	return cub_merge_sort(bench->scratch, &bench->scratch_nbytes, bench->elements,
 				    bench->element_nbytes, bench->n);
 }
 
 static void sort_bench_open(struct sort_bench *bench, uint32_t element_nbytes, uint64_t n)
 {
 	const size_t nbytes = n * element_nbytes;
-	size_t more = 0;
+	size_t scratch_nbytes = 0;
 
 	*bench = (struct sort_bench){ .element_nbytes = element_nbytes, .n = n };
-	bench->input = bench_alloc(nbytes);
-	bench->elements = bench_alloc(nbytes);
-	bench->sorted = bench_alloc(nbytes);
+	bench->input = bench_device_alloc(nbytes);
+	bench->elements = bench_device_alloc(nbytes);
+	bench->sorted = bench_device_alloc(nbytes);
 	bench->scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
-	bench_check(reference_radix_sort(NULL, &more, NULL, NULL, element_nbytes, n), "size");
-	bench->scratch_nbytes = more > bench->scratch_nbytes ? more : bench->scratch_nbytes;
-	bench_check(reference_merge_sort(NULL, &more, NULL, element_nbytes, n), "size");
-	bench->scratch_nbytes = more > bench->scratch_nbytes ? more : bench->scratch_nbytes;
-	bench->scratch = bench_alloc(bench->scratch_nbytes);
+	bench_check_cuda(cub_radix_sort(NULL, &scratch_nbytes, NULL, NULL, element_nbytes, n), "size");
+	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes : bench->scratch_nbytes;
+	bench_check_cuda(cub_merge_sort(NULL, &scratch_nbytes, NULL, element_nbytes, n), "size");
+	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes : bench->scratch_nbytes;
+	bench->scratch = bench_device_alloc(bench->scratch_nbytes);
 }
 
 static void sort_bench_close(struct sort_bench *bench)
@@ -75,19 +75,19 @@ static void sort_bench_close(struct sort_bench *bench)
 }
 
 /* Sort once, compare with the radix sort; ends the program if they differ. */
-static void sort_check(struct sort_bench *bench, enum keys keys)
+static void sort_check(struct sort_bench *bench, enum key_distribution distribution)
 {
-	bool differ;
+	bool is_different;
 
-	bench_check(reference_fill(bench->input, bench->element_nbytes, bench->n, keys), "fill");
-	bench_check(sort_radix(bench), "radix sort");
+	bench_check_cuda(bench_fill_keys(bench->input, bench->element_nbytes, bench->n, distribution), "fill");
+	bench_check_cuda(sort_with_cub_radix(bench), "radix sort");
 	sort_prepare(bench);
-	bench_check(sort_ours(bench), "sort");
-	bench_check(reference_differ(bench->elements, bench->sorted,
-				     bench->n * bench->element_nbytes, &differ),
+	bench_check_cuda(sort_with_gsort(bench), "sort");
+	bench_check_cuda(bench_compare_memory(bench->elements, bench->sorted,
+				     bench->n * bench->element_nbytes, &is_different),
 		    "compare");
-	if (differ) {
-		printf("WRONG: sort of %s, %u B, n %llu\n", key_names[keys],
+	if (is_different) {
+		printf("WRONG: sort of %s, %u B, n %llu\n", key_distribution_names[distribution],
 		       (unsigned)bench->element_nbytes, (unsigned long long)bench->n);
 		exit(2);
 	}
@@ -97,22 +97,22 @@ static void bench_sort_size(const struct bench_options *options, uint32_t elemen
 			    unsigned log2_n)
 {
 	struct sort_bench bench;
-	float ours_ms, merge_ms = 0;
+	float gsort_ms, merge_ms = 0;
 
 	sort_bench_open(&bench, element_nbytes, (uint64_t)1 << log2_n);
 	sort_check(&bench, KEYS_RANDOM);
-	if (options->references) {
-		merge_ms = bench_median_ms((struct bench_timed){ sort_prepare, sort_merge, &bench },
+	if (options->compares_cub) {
+		merge_ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_cub_merge, &bench },
 					   options->n_runs);
 		bench_print_row("cub::DeviceMergeSort", element_nbytes, bench.n, merge_ms, 0);
 		bench_print_row("cub::DeviceRadixSort", element_nbytes, bench.n,
-				bench_median_ms((struct bench_timed){ NULL, sort_radix, &bench },
+				bench_median_ms((struct bench_task){ NULL, sort_with_cub_radix, &bench },
 						options->n_runs),
 				merge_ms);
 	}
-	ours_ms = bench_median_ms((struct bench_timed){ sort_prepare, sort_ours, &bench },
+	gsort_ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_gsort, &bench },
 				  options->n_runs);
-	bench_print_row("gsort", element_nbytes, bench.n, ours_ms, merge_ms);
+	bench_print_row("gsort", element_nbytes, bench.n, gsort_ms, merge_ms);
 	sort_bench_close(&bench);
 }
 
@@ -140,15 +140,15 @@ void bench_kernel_distributions(const struct bench_options *options)
 		if (options->element_nbytes && options->element_nbytes != nbytes)
 			continue;
 		sort_bench_open(&bench, nbytes, (uint64_t)1 << log2_n);
-		for (enum keys keys = 0; keys < N_KEYS; keys++) {
+		for (enum key_distribution distribution = 0; distribution < N_KEY_DISTRIBUTIONS; distribution++) {
 			float ms;
 
-			sort_check(&bench, keys);
-			ms = bench_median_ms((struct bench_timed){ sort_prepare, sort_ours,
+			sort_check(&bench, distribution);
+			ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_gsort,
 								   &bench },
 					     options->n_runs);
-			random_ms = keys == KEYS_RANDOM ? ms : random_ms;
-			bench_print_row(key_names[keys], nbytes, bench.n, ms, random_ms);
+			random_ms = distribution == KEYS_RANDOM ? ms : random_ms;
+			bench_print_row(key_distribution_names[distribution], nbytes, bench.n, ms, random_ms);
 		}
 		sort_bench_close(&bench);
 	}

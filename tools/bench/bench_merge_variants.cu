@@ -23,36 +23,36 @@ struct circular {
 
 /* Merge outputs [first, end) of the merge of a and b, serially, to out. */
 template <class Index, class A>
-__device__ __forceinline__ void merge_piece(A a, Index n_a, A b, Index n_b, Index first, Index end,
+__device__ __forceinline__ void merge_serially(A a, Index n_a, A b, Index n_b, Index first, Index end,
 					    uint64_t *out)
 {
 	Index i = co_rank<Index>(a, n_a, b, n_b, first, less_than()), j = first - i;
 
-	for (Index at = first; at < end; at++) {
+	for (Index position = first; position < end; position++) {
 		const bool from_a = j >= n_b || (i < n_a && !(b[j] < a[i]));
 
-		out[at - first] = from_a ? a[i] : b[j];
+		out[position - first] = from_a ? a[i] : b[j];
 		i += from_a;
 		j += !from_a;
 	}
 }
 
 __global__ void __launch_bounds__(THREADS)
-	merge_pieces(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
+	merge_direct(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
 		     uint64_t *out)
 {
 	const uint64_t first = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) * ITEMS;
 	const uint64_t n = n_a + n_b;
 
 	if (first < n)
-		merge_piece<uint64_t>(a, n_a, b, n_b, first, first + ITEMS < n ? first + ITEMS : n,
+		merge_serially<uint64_t>(a, n_a, b, n_b, first, first + ITEMS < n ? first + ITEMS : n,
 				      out + first);
 }
 
-int merge_step_pieces(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
+int merge_variant_direct(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
 		      uint64_t *out)
 {
-	merge_pieces<<<(unsigned)divide_up(n_a + n_b, TILE), THREADS>>>(a, n_a, b, n_b, out);
+	merge_direct<<<(unsigned)divide_up(n_a + n_b, TILE), THREADS>>>(a, n_a, b, n_b, out);
 	return cudaGetLastError();
 }
 
@@ -63,7 +63,7 @@ __device__ __forceinline__ void merge_staged(A a, uint32_t n_a, A b, uint32_t n_
 {
 	const uint32_t first = threadIdx.x * ITEMS < n ? threadIdx.x * ITEMS : n;
 
-	merge_piece<uint32_t>(a, n_a, b, n_b, first, first + ITEMS < n ? first + ITEMS : n,
+	merge_serially<uint32_t>(a, n_a, b, n_b, first, first + ITEMS < n ? first + ITEMS : n,
 			      merged + first);
 	__syncthreads();
 	for (uint32_t i = threadIdx.x; i < n; i += THREADS)
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(THREADS)
 				       merged, out + first);
 }
 
-int merge_step_tiles(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
+int merge_variant_tiles(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
 		     uint64_t *out)
 {
 	const size_t nbytes = 2 * TILE * sizeof(uint64_t);
@@ -102,15 +102,15 @@ int merge_step_tiles(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_
 
 /* Fill a circular buffer up to TILE elements; `at` and `end`: what is left of the slice. */
 __device__ __forceinline__ void refill(uint64_t *memory, uint32_t start, uint32_t *n,
-				       const uint64_t *slice, uint64_t *at, uint64_t end)
+				       const uint64_t *slice, uint64_t *position, uint64_t end)
 {
-	const uint64_t left = end - *at, room = TILE - *n;
-	const uint32_t more = (uint32_t)(left < room ? left : room);
+	const uint64_t n_left = end - *position, n_free = TILE - *n;
+	const uint32_t n_loaded = (uint32_t)(n_left < n_free ? n_left : n_free);
 
-	for (uint32_t i = threadIdx.x; i < more; i += THREADS)
-		memory[(start + *n + i) % TILE] = slice[*at + i];
-	*n += more;
-	*at += more;
+	for (uint32_t i = threadIdx.x; i < n_loaded; i += THREADS)
+		memory[(start + *n + i) % TILE] = slice[*position + i];
+	*n += n_loaded;
+	*position += n_loaded;
 }
 
 __global__ void __launch_bounds__(THREADS)
@@ -123,31 +123,31 @@ __global__ void __launch_bounds__(THREADS)
 	uint64_t first = n_tiles * blockIdx.x / gridDim.x * TILE;
 	const uint64_t last = n_tiles * (blockIdx.x + 1) / gridDim.x * TILE;
 	const uint64_t end = last < n ? last : n;
-	uint64_t at_a = co_rank<uint64_t>(a, n_a, b, n_b, first, less_than()), at_b = first - at_a;
+	uint64_t position_a = co_rank<uint64_t>(a, n_a, b, n_b, first, less_than()), position_b = first - position_a;
 	const uint64_t end_a = co_rank<uint64_t>(a, n_a, b, n_b, end, less_than());
 	const uint64_t end_b = end - end_a;
-	uint32_t start_a = 0, start_b = 0, in_a = 0, in_b = 0;
+	uint32_t start_a = 0, start_b = 0, n_buffered_a = 0, n_buffered_b = 0;
 
 	for (; first < end; first += TILE) {
 		const uint32_t tile_n = end - first < TILE ? (uint32_t)(end - first) : TILE;
-		uint32_t used;
+		uint32_t n_used_a;
 
-		refill(memory_a, start_a, &in_a, a, &at_a, end_a);
-		refill(memory_b, start_b, &in_b, b, &at_b, end_b);
+		refill(memory_a, start_a, &n_buffered_a, a, &position_a, end_a);
+		refill(memory_b, start_b, &n_buffered_b, b, &position_b, end_b);
 		__syncthreads();
 		const circular view_a = { memory_a, start_a }, view_b = { memory_b, start_b };
 
-		merge_staged(view_a, in_a, view_b, in_b, tile_n, merged, out + first);
-		used = co_rank<uint32_t>(view_a, in_a, view_b, in_b, tile_n, less_than());
-		start_a = (start_a + used) % TILE;
-		start_b = (start_b + tile_n - used) % TILE;
-		in_a -= used;
-		in_b -= tile_n - used;
+		merge_staged(view_a, n_buffered_a, view_b, n_buffered_b, tile_n, merged, out + first);
+		n_used_a = co_rank<uint32_t>(view_a, n_buffered_a, view_b, n_buffered_b, tile_n, less_than());
+		start_a = (start_a + n_used_a) % TILE;
+		start_b = (start_b + tile_n - n_used_a) % TILE;
+		n_buffered_a -= n_used_a;
+		n_buffered_b -= tile_n - n_used_a;
 		__syncthreads();
 	}
 }
 
-int merge_step_circular(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
+int merge_variant_circular(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
 			uint64_t *out)
 {
 	const size_t nbytes = 3 * TILE * sizeof(uint64_t);

@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-typedef int merge_step_fn(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
+typedef int merge_variant_fn(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
 			  uint64_t *out);
 
 /* One thread merges a piece of 16 outputs, found by co-rank, straight from device memory. */
-merge_step_fn merge_step_pieces;
+merge_variant_fn merge_variant_direct;
 
 /* A block stages a tile's slices in shared memory, and its threads merge pieces of them there. */
-merge_step_fn merge_step_tiles;
+merge_variant_fn merge_variant_tiles;
 
 /*
  * A block merges many tiles one after the other out of two circular buffers in shared memory: what
@@ -27,7 +27,7 @@ merge_step_fn merge_step_tiles;
  * is searched for in device memory (Kirk and Hwu, "Programming massively parallel processors", ch.
  * 12).
  */
-merge_step_fn merge_step_circular;
+merge_variant_fn merge_variant_circular;
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@
 enum { MAX_KEYS = 4, MAX_CHUNKS = 256, MAX_ITEM_NBYTES = 4096 };
 
 /* A row of the table. */
-struct scene {
+struct record_case {
 	const char *name;
 	uint64_t record_nbytes;
 	const char *types[MAX_KEYS]; /* one key behind the other */
@@ -33,7 +33,7 @@ struct scene {
 };
 
 /* clang-format off */
-static const struct scene scenes[] = {
+static const struct record_case record_cases[] = {
 	{ "b10 of 100 B", 100, { "b10" }, 0, 0 },
 	{ "b100 of 100 B", 100, { "b100" }, 0, 0 },
 	{ "b100 of 100 B, 40 B equal", 100, { "b100" }, 40, 0 },
@@ -48,92 +48,92 @@ static const struct scene scenes[] = {
 /* clang-format on */
 
 /* What one thread works on. */
-struct worker {
+struct record_bench_thread {
 	struct layout layout;
 	unsigned char *records, *items, *out, *scratch;
 	uint64_t n, chunk_n, window_n;
-	struct digest read, written;
+	struct digest input_digest, output_digest;
 	uint64_t n_disorders;
 };
 
 struct records_options {
-	struct bench_request whole;
+	struct bench_common_options common;
 	uint64_t chunk_nbytes, window_nbytes; /* of each thread */
 	const char *only;
 };
 
-struct bench {
-	struct worker workers[BENCH_MOST_THREADS];
+struct record_bench {
+	struct record_bench_thread threads[BENCH_MAX_THREADS];
 	const struct records_options *options;
 };
 
-static uint64_t chunk_n(const struct worker *worker, uint64_t start)
+static uint64_t chunk_n_at(const struct record_bench_thread *thread, uint64_t start)
 {
-	const uint64_t n = worker->n - start;
+	const uint64_t n = thread->n - start;
 
-	return n < worker->chunk_n ? n : worker->chunk_n;
+	return n < thread->chunk_n ? n : thread->chunk_n;
 }
 
 static void run_copy(void *argument)
 {
-	struct worker *worker = argument;
+	struct record_bench_thread *thread = argument;
 
-	memcpy(worker->items, worker->records, worker->n * worker->layout.record_nbytes);
+	memcpy(thread->items, thread->records, thread->n * thread->layout.record_nbytes);
 }
 
 /* As many elements as there are records, in chunks. */
 static void run_sort_elements(void *argument)
 {
-	struct worker *worker = argument;
-	const uint32_t element_nbytes = worker->layout.element_nbytes;
+	struct record_bench_thread *thread = argument;
+	const uint32_t element_nbytes = thread->layout.element_nbytes;
 
-	for (uint64_t i = 0; i < worker->n; i += worker->chunk_n)
-		cpu_sort(&(struct sort_elements_op){ .elements = worker->out + i * element_nbytes,
-						     .n = chunk_n(worker, i),
-						     .scratch = worker->scratch,
+	for (uint64_t i = 0; i < thread->n; i += thread->chunk_n)
+		cpu_sort(&(struct sort_elements_op){ .elements = thread->out + i * element_nbytes,
+						     .n = chunk_n_at(thread, i),
+						     .scratch = thread->scratch,
 						     .element_nbytes = element_nbytes });
 }
 
 static void run_sort(void *argument)
 {
-	struct worker *worker = argument;
-	const uint64_t record_nbytes = worker->layout.record_nbytes;
+	struct record_bench_thread *thread = argument;
+	const uint64_t record_nbytes = thread->layout.record_nbytes;
 
-	worker->read = worker->written = (struct digest){ 0 };
-	worker->n_disorders = 0;
-	for (uint64_t i = 0; i < worker->n; i += worker->chunk_n) {
-		struct arranged arranged;
+	thread->input_digest = thread->output_digest = (struct digest){ 0 };
+	thread->n_disorders = 0;
+	for (uint64_t i = 0; i < thread->n; i += thread->chunk_n) {
+		struct sort_op_result result;
 		struct digest read;
 
-		cpu_sort_records(&(struct sort_op){ .layout = &worker->layout,
-						    .records = worker->records + i * record_nbytes,
-						    .items = worker->items + i * record_nbytes,
-						    .n = chunk_n(worker, i),
+		cpu_sort_records(&(struct sort_op){ .layout = &thread->layout,
+						    .records = thread->records + i * record_nbytes,
+						    .items = thread->items + i * record_nbytes,
+						    .n = chunk_n_at(thread, i),
 						    .limit = UINT64_MAX,
-						    .scratch = worker->scratch,
-						    .ret_read = &read,
-						    .ret = &arranged });
-		digest_add(&worker->read, read);
-		digest_add(&worker->written, arranged.digest);
-		worker->n_disorders += arranged.n_disorders;
+						    .scratch = thread->scratch,
+						    .ret_input_digest = &read,
+						    .ret = &result });
+		digest_add(&thread->input_digest, read);
+		digest_add(&thread->output_digest, result.digest);
+		thread->n_disorders += result.n_disorders;
 	}
 }
 
 /* Cut all chunks before the i-th item of the first one. */
-static void cut(const struct worker *worker, const struct slice *chunks, uint32_t k, uint64_t i,
+static void cut_chunks(const struct record_bench_thread *thread, const struct slice *chunks, uint32_t k, uint64_t i,
 		uint64_t *ret_cuts)
 {
-	const struct key_fields *keys = &worker->layout.item_keys;
+	const struct key_fields *keys = &thread->layout.item_keys;
 	const uint32_t key_nbytes = (keys->key_nbytes + 7) / 8 * 8;
 	unsigned char *key = malloc(key_nbytes);
 
-	for (uint32_t at = 0; at < key_nbytes; at += 8) {
+	for (uint32_t offset = 0; offset < key_nbytes; offset += 8) {
 		const uint64_t word = __builtin_bswap64(
-			key_word(keys, worker->items + i * worker->layout.item_nbytes, at));
+			key_word(keys, thread->items + i * thread->layout.item_nbytes, offset));
 
-		memcpy(key + at, &word, 8);
+		memcpy(key + offset, &word, 8);
 	}
-	cpu_cut_items(&(struct cut_op){ .layout = &worker->layout,
+	cpu_cut_items(&(struct cut_op){ .layout = &thread->layout,
 					.slices = chunks,
 					.k = k,
 					.key = key,
@@ -143,145 +143,145 @@ static void cut(const struct worker *worker, const struct slice *chunks, uint32_
 }
 
 /* Merge what is between the cuts. */
-static uint64_t merge_window(struct worker *worker, const struct slice *chunks, uint32_t k,
-			     const uint64_t *from, const uint64_t *to, uint64_t n_merged)
+static uint64_t merge_window(struct record_bench_thread *thread, const struct slice *chunks, uint32_t k,
+			     const uint64_t *begins, const uint64_t *ends, uint64_t n_merged)
 {
-	const uint64_t item_nbytes = worker->layout.item_nbytes;
+	const uint64_t item_nbytes = thread->layout.item_nbytes;
 	unsigned char edges[2][MAX_ITEM_NBYTES];
 	struct slice slices[MAX_CHUNKS];
-	struct arranged arranged;
+	struct sort_op_result result;
 
 	for (uint32_t i = 0; i < k; i++)
 		slices[i] =
-			(struct slice){ (const char *)chunks[i].elements + from[i] * item_nbytes,
-					to[i] - from[i] };
-	cpu_merge_records(&(struct merge_op){ .layout = &worker->layout,
+			(struct slice){ (const char *)chunks[i].elements + begins[i] * item_nbytes,
+					ends[i] - begins[i] };
+	cpu_merge_records(&(struct merge_op){ .layout = &thread->layout,
 					      .slices = slices,
 					      .k = k,
-					      .out = worker->out + n_merged * item_nbytes,
+					      .out = thread->out + n_merged * item_nbytes,
 					      .for_output = true,
 					      .limit = UINT64_MAX,
-					      .scratch = worker->scratch,
+					      .scratch = thread->scratch,
 					      .ret_first = edges[0],
 					      .ret_last = edges[1],
-					      .ret = &arranged });
-	digest_add(&worker->written, arranged.digest);
-	worker->n_disorders += arranged.n_disorders;
-	return arranged.n;
+					      .ret = &result });
+	digest_add(&thread->output_digest, result.digest);
+	thread->n_disorders += result.n_disorders;
+	return result.n;
 }
 
 static void run_merge(void *argument)
 {
-	struct worker *worker = argument;
-	uint64_t from[MAX_CHUNKS] = { 0 }, to[MAX_CHUNKS], n_merged = 0;
+	struct record_bench_thread *thread = argument;
+	uint64_t begins[MAX_CHUNKS] = { 0 }, ends[MAX_CHUNKS], n_merged = 0;
 	struct slice chunks[MAX_CHUNKS];
 	uint32_t k = 0;
 
-	worker->written = (struct digest){ 0 };
-	worker->n_disorders = 0;
-	for (uint64_t i = 0; i < worker->n; i += worker->chunk_n)
-		chunks[k++] = (struct slice){ worker->items + i * worker->layout.item_nbytes,
-					      chunk_n(worker, i) };
-	for (uint64_t i = 0; n_merged < worker->n;) {
-		i += worker->window_n / k + 1;
-		if (i < worker->chunk_n)
-			cut(worker, chunks, k, i, to);
+	thread->output_digest = (struct digest){ 0 };
+	thread->n_disorders = 0;
+	for (uint64_t i = 0; i < thread->n; i += thread->chunk_n)
+		chunks[k++] = (struct slice){ thread->items + i * thread->layout.item_nbytes,
+					      chunk_n_at(thread, i) };
+	for (uint64_t i = 0; n_merged < thread->n;) {
+		i += thread->window_n / k + 1;
+		if (i < thread->chunk_n)
+			cut_chunks(thread, chunks, k, i, ends);
 		else
 			for (uint32_t j = 0; j < k; j++)
-				to[j] = chunks[j].n;
-		n_merged += merge_window(worker, chunks, k, from, to, n_merged);
-		memcpy(from, to, sizeof from);
+				ends[j] = chunks[j].n;
+		n_merged += merge_window(thread, chunks, k, begins, ends, n_merged);
+		memcpy(begins, ends, sizeof begins);
 	}
 }
 
-static uint64_t run_all(struct bench *bench, void (*run)(void *worker))
+static uint64_t run_all(struct record_bench *bench, void (*run)(void *thread))
 {
-	return bench_threads_run(run, bench->workers, sizeof bench->workers[0],
-				 bench->options->whole.n_threads);
+	return bench_threads_run(run, bench->threads, sizeof bench->threads[0],
+				 bench->options->common.n_threads);
 }
 
-static void check(const struct bench *bench)
+static void check_digests(const struct record_bench *bench)
 {
-	for (unsigned i = 0; i < bench->options->whole.n_threads; i++) {
-		const struct worker *worker = &bench->workers[i];
+	for (unsigned i = 0; i < bench->options->common.n_threads; i++) {
+		const struct record_bench_thread *thread = &bench->threads[i];
 
-		if (worker->n_disorders || !digest_equal(worker->read, worker->written)) {
+		if (thread->n_disorders || !digest_equal(thread->input_digest, thread->output_digest)) {
 			fail(-1, "records are sorted wrongly: %" PRIu64 " disorders",
-			     worker->n_disorders);
+			     thread->n_disorders);
 			exit(EXIT_TROUBLE);
 		}
 	}
 }
 
-static void make_layout(const struct scene *scene, struct layout *layout)
+static void make_layout(const struct record_case *record_case, struct layout *layout)
 {
 	struct key keys[MAX_KEYS];
-	struct layout_request request = { .record_nbytes = scene->record_nbytes,
+	struct layout_params request = { .record_nbytes = record_case->record_nbytes,
 					  .keys = keys,
-					  .keeps_records = true };
+					  .force_records = true };
 	uint64_t offset = 0;
 
-	for (; request.n_keys < MAX_KEYS && scene->types[request.n_keys]; request.n_keys++) {
+	for (; request.n_keys < MAX_KEYS && record_case->types[request.n_keys]; request.n_keys++) {
 		struct key *key = &keys[request.n_keys];
 
-		key_parse_type(scene->types[request.n_keys], key);
+		key_parse_type(record_case->types[request.n_keys], key);
 		key->offset = offset;
 		offset += key->nbytes;
 	}
 	layout_make(&request, layout);
 }
 
-static void fill(const struct scene *scene, uint64_t seed, struct worker *worker)
+static void generate_input(const struct record_case *record_case, uint64_t seed, struct record_bench_thread *thread)
 {
-	for (uint64_t i = 0; i < worker->n; i++) {
-		unsigned char *record = worker->records + i * scene->record_nbytes;
+	for (uint64_t i = 0; i < thread->n; i++) {
+		unsigned char *record = thread->records + i * record_case->record_nbytes;
 		const uint64_t random = digest_mix64(i + (seed << 40));
-		const uint64_t value = scene->n_values ? random % scene->n_values : random;
+		const uint64_t value = record_case->n_values ? random % record_case->n_values : random;
 
-		memset(record, 0x20, scene->n_equal);
-		for (uint64_t j = scene->n_equal; j < scene->record_nbytes; j++)
+		memset(record, 0x20, record_case->n_equal);
+		for (uint64_t j = record_case->n_equal; j < record_case->record_nbytes; j++)
 			record[j] = (unsigned char)(digest_mix64(value + j / 8) >> 8 * (j % 8));
 	}
-	for (uint64_t i = 0; i < worker->n * worker->layout.element_nbytes / 8; i++)
-		((uint64_t *)worker->out)[i] = digest_mix64(i);
+	for (uint64_t i = 0; i < thread->n * thread->layout.element_nbytes / 8; i++)
+		((uint64_t *)thread->out)[i] = digest_mix64(i);
 }
 
-static void set_up(struct bench *bench, const struct scene *scene)
+static void prepare_threads(struct record_bench *bench, const struct record_case *record_case)
 {
-	for (unsigned i = 0; i < bench->options->whole.n_threads; i++) {
-		struct worker *worker = &bench->workers[i];
+	for (unsigned i = 0; i < bench->options->common.n_threads; i++) {
+		struct record_bench_thread *thread = &bench->threads[i];
 
-		layout_free(&worker->layout);
-		make_layout(scene, &worker->layout);
-		worker->n = bench->options->whole.nbytes / scene->record_nbytes;
-		worker->chunk_n = bench->options->chunk_nbytes / scene->record_nbytes;
-		worker->window_n = bench->options->window_nbytes / scene->record_nbytes;
-		fill(scene, i, worker);
+		layout_free(&thread->layout);
+		make_layout(record_case, &thread->layout);
+		thread->n = bench->options->common.nbytes / record_case->record_nbytes;
+		thread->chunk_n = bench->options->chunk_nbytes / record_case->record_nbytes;
+		thread->window_n = bench->options->window_nbytes / record_case->record_nbytes;
+		generate_input(record_case, i, thread);
 	}
 }
 
-static void print_row(const struct bench *bench, const char *what, uint64_t *times_ns)
+static void print_row(const struct record_bench *bench, const char *label, uint64_t *times_ns)
 {
-	const struct bench_request *request = &bench->options->whole;
+	const struct bench_common_options *options = &bench->options->common;
 
-	bench_threads_print(request, what, "record", bench->workers[0].n,
-			    bench_median_ns(times_ns, request->n_repeats));
+	bench_threads_print(options, label, "record", bench->threads[0].n,
+			    bench_median_ns(times_ns, options->n_repeats));
 }
 
-static void bench_scene(struct bench *bench, const struct scene *scene)
+static void bench_record_case(struct record_bench *bench, const struct record_case *record_case)
 {
-	uint64_t copy_ns[BENCH_MOST_REPEATS], elements_ns[BENCH_MOST_REPEATS];
-	uint64_t sort_ns[BENCH_MOST_REPEATS], merge_ns[BENCH_MOST_REPEATS];
+	uint64_t copy_ns[BENCH_MAX_REPEATS], elements_ns[BENCH_MAX_REPEATS];
+	uint64_t sort_ns[BENCH_MAX_REPEATS], merge_ns[BENCH_MAX_REPEATS];
 
-	printf("%s\n", scene->name);
-	for (unsigned i = 0; i < bench->options->whole.n_repeats; i++) {
-		set_up(bench, scene);
+	printf("%s\n", record_case->name);
+	for (unsigned i = 0; i < bench->options->common.n_repeats; i++) {
+		prepare_threads(bench, record_case);
 		copy_ns[i] = run_all(bench, run_copy);
 		elements_ns[i] = run_all(bench, run_sort_elements);
 		sort_ns[i] = run_all(bench, run_sort);
-		check(bench);
+		check_digests(bench);
 		merge_ns[i] = run_all(bench, run_merge);
-		check(bench);
+		check_digests(bench);
 	}
 	print_row(bench, "  copy", copy_ns);
 	print_row(bench, "  sort elements", elements_ns);
@@ -289,15 +289,15 @@ static void bench_scene(struct bench *bench, const struct scene *scene)
 	print_row(bench, "  merge records", merge_ns);
 }
 
-static void allocate(struct bench *bench)
+static void allocate(struct record_bench *bench)
 {
-	for (unsigned i = 0; i < bench->options->whole.n_threads; i++) {
-		struct worker *worker = &bench->workers[i];
+	for (unsigned i = 0; i < bench->options->common.n_threads; i++) {
+		struct record_bench_thread *thread = &bench->threads[i];
 
-		worker->records = bench_map_memory(bench->options->whole.nbytes);
-		worker->items = bench_map_memory(bench->options->whole.nbytes);
-		worker->out = bench_map_memory(2 * bench->options->whole.nbytes);
-		worker->scratch = bench_map_memory(8 * bench->options->chunk_nbytes);
+		thread->records = bench_map_memory(bench->options->common.nbytes);
+		thread->items = bench_map_memory(bench->options->common.nbytes);
+		thread->out = bench_map_memory(2 * bench->options->common.nbytes);
+		thread->scratch = bench_map_memory(8 * bench->options->chunk_nbytes);
 	}
 }
 
@@ -308,17 +308,17 @@ static const struct option_spec specs[] = {
 	{ .name = "chunk",
 	  .argument = "SIZE",
 	  .help = "that is sorted at once (default 32M)",
-	  .take = option_take_size,
+	  .parse = option_parse_size,
 	  OPTION_MEMBER(struct records_options, chunk_nbytes) },
 	{ .name = "window",
 	  .argument = "SIZE",
 	  .help = "that is merged at once (default 2M)",
-	  .take = option_take_size,
+	  .parse = option_parse_size,
 	  OPTION_MEMBER(struct records_options, window_nbytes) },
 	{ .name = "only",
 	  .argument = "TEXT",
 	  .help = "records whose name begins so",
-	  .take = option_take_text,
+	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct records_options, only) },
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
@@ -334,26 +334,26 @@ static const struct tool tool = {
 int bench_records(int argc, char **argv)
 {
 	struct records_options options = {
-		.whole = { .nbytes = 256 << 20, .n_repeats = 3, .n_threads = 2 },
+		.common = { .nbytes = 256 << 20, .n_repeats = 3, .n_threads = 2 },
 		.chunk_nbytes = 32 << 20,
 		.window_nbytes = 2 << 20,
 		.only = "",
 	};
-	struct bench *bench;
-	int r = bench_request_parse(&tool, argc, argv, &options);
+	struct record_bench *bench;
+	int r = bench_parse_options(&tool, argc, argv, &options);
 
 	if (r > 0)
 		return EXIT_SORTED;
 	if (r == 0 && (options.chunk_nbytes < 8192 ||
-		       options.whole.nbytes / options.chunk_nbytes > MAX_CHUNKS))
+		       options.common.nbytes / options.chunk_nbytes > MAX_CHUNKS))
 		r = fail(-EINVAL, "--chunk: at least 8 KiB, and 1/%d of --size", MAX_CHUNKS);
 	if (r < 0)
 		return EXIT_TROUBLE;
 	bench = bench_map_memory(sizeof *bench);
 	bench->options = &options;
 	allocate(bench);
-	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
-		if (strncmp(scenes[i].name, options.only, strlen(options.only)) == 0)
-			bench_scene(bench, &scenes[i]);
+	for (unsigned i = 0; i < sizeof record_cases / sizeof record_cases[0]; i++)
+		if (strncmp(record_cases[i].name, options.only, strlen(options.only)) == 0)
+			bench_record_case(bench, &record_cases[i]);
 	return EXIT_SORTED;
 }

@@ -16,24 +16,24 @@ struct bench_case {
 	const char *name;
 	uint64_t input_nbytes;
 	unsigned n_costs;
-	struct run_cost costs[BENCH_MOST_REPEATS]; /* in the order of the rounds */
+	struct run_cost costs[BENCH_MAX_REPEATS]; /* in the order of the rounds */
 };
 
 /* What is promised: cost per byte of `over` against that of `under`; seconds if under is NULL. */
-struct bench_figure {
+struct bench_target {
 	const char *name;
-	const struct bench_case *over, *under;
-	bool at_least; /* the target is a lower bound, not an upper one */
-	double target;
+	const struct bench_case *numerator, *denominator;
+	bool is_lower_bound; /* the target is a lower bound, not an upper one */
+	double bound;
 };
 
 struct bench_report {
 	uint64_t input_nbytes; /* of most cases */
-	unsigned n_processors;
+	unsigned n_cpus;
 	const struct bench_case *cases;
 	unsigned n_cases;
-	const struct bench_figure *figures;
-	unsigned n_figures;
+	const struct bench_target *targets;
+	unsigned n_targets;
 };
 
 /* To standard output. */

@@ -12,7 +12,7 @@ static constexpr unsigned THREADS = 256;
 /* Rows that are compared with launch_cut(). */
 static constexpr uint64_t N_SAMPLED = 64;
 
-typedef const uint64_t *cut_at;
+typedef const uint64_t *cut_position;
 
 int split_pass_open(struct split_pass *split, const uint64_t *elements, uint64_t n, uint32_t k)
 {
@@ -23,13 +23,13 @@ int split_pass_open(struct split_pass *split, const uint64_t *elements, uint64_t
 	split->n = n;
 	split->run_n = n / k;
 	split->fan_in = 1u << levels_of_pass(plan_passes(k), 0);
-	split->tile_n = merge_tile_n<uint64_t>(ROOM_99K);
+	split->tile_n = merge_tile_n<uint64_t>(SHARED_LIMIT_99K);
 	split->n_groups = k / split->fan_in;
 	split->tiles_per_group = divide_up(split->run_n * split->fan_in, split->tile_n);
 	split->n_rows = split->n_groups * (split->tiles_per_group + 1);
-	r = (int)cudaMalloc(&split->cuts, split->n_rows * FAN_IN * sizeof(cut_at));
+	r = (int)cudaMalloc(&split->cuts, split->n_rows * FAN_IN * sizeof(cut_position));
 	if (!r)
-		r = (int)cudaMalloc(&split->by_keys, split->n_rows * FAN_IN * sizeof(cut_at));
+		r = (int)cudaMalloc(&split->by_keys, split->n_rows * FAN_IN * sizeof(cut_position));
 	if (!r)
 		r = (int)cudaMalloc(&split->keys, split->n_rows * sizeof(uint64_t));
 	return r;
@@ -59,18 +59,18 @@ int split_exactly(const struct split_pass *split)
 	pass.tiles_per_group = split->tiles_per_group;
 	pass.cuts = split->cuts;
 	pass.edges = split->keys;
-	return launch_split(pass, nullptr);
+	return launch_splitters(pass, nullptr);
 }
 
 __global__ void __launch_bounds__(THREADS) search_runs(split_pass split)
 {
 	const uint64_t thread = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint64_t row = thread / split.fan_in, lane = thread % split.fan_in;
+	const uint64_t row = thread / split.fan_in, run_index = thread % split.fan_in;
 	const uint64_t group = row / (split.tiles_per_group + 1);
-	const uint64_t *run = split.elements + (group * split.fan_in + lane) * split.run_n;
+	const uint64_t *run = split.elements + (group * split.fan_in + run_index) * split.run_n;
 
 	if (row < split.n_rows)
-		split.by_keys[row * FAN_IN + lane] =
+		split.by_keys[row * FAN_IN + run_index] =
 			run + co_rank_pivot<uint64_t>(run, 0, split.run_n, split.keys[row], false,
 						      less_than());
 }
@@ -83,8 +83,8 @@ int split_by_keys(const struct split_pass *split)
 }
 
 /* What split_check() looks at, on the host. */
-struct rows {
-	std::vector<cut_at> cuts, by_keys;
+struct split_rows {
+	std::vector<cut_position> cuts, by_keys;
 	std::vector<uint64_t> keys;
 };
 
@@ -93,46 +93,46 @@ struct rows {
  * elements below one key? As keys differ, that is so of the exact cuts only. After a group's last
  * boundary there is no key.
  */
-static bool row_is_right(const split_pass &split, const rows &rows, uint64_t group,
+static bool is_row_correct(const split_pass &split, const split_rows &split_rows, uint64_t group,
 			 uint64_t boundary)
 {
 	const uint64_t row = group * (split.tiles_per_group + 1) + boundary;
 	const uint64_t group_n = split.run_n * split.fan_in, rank = boundary * split.tile_n;
 	uint64_t sum = 0;
 
-	for (unsigned lane = 0; lane < split.fan_in; lane++) {
-		const uint64_t *run = split.elements + (group * split.fan_in + lane) * split.run_n;
-		const cut_at *cut = &rows.cuts[row * FAN_IN + lane];
+	for (unsigned run_index = 0; run_index < split.fan_in; run_index++) {
+		const uint64_t *run = split.elements + (group * split.fan_in + run_index) * split.run_n;
+		const cut_position *cut = &split_rows.cuts[row * FAN_IN + run_index];
 
 		sum += (uint64_t)(*cut - run);
 		if (*cut < run || *cut > run + split.run_n)
 			return false;
 		if (boundary && *cut < *(cut - FAN_IN))
 			return false;
-		if (boundary < split.tiles_per_group && *cut != rows.by_keys[row * FAN_IN + lane])
+		if (boundary < split.tiles_per_group && *cut != split_rows.by_keys[row * FAN_IN + run_index])
 			return false;
 	}
 	return sum == (rank < group_n ? rank : group_n);
 }
 
 /* Does launch_cut() find the row's cuts by its key? counts: device memory for FAN_IN of them. */
-static int compare_with_cut(const split_pass &split, const rows &rows, uint64_t row,
-			    uint64_t *counts, bool *ret_right)
+static int compare_with_cut(const split_pass &split, const split_rows &split_rows, uint64_t row,
+			    uint64_t *counts, bool *ret_is_correct)
 {
 	const uint64_t first_run = row / (split.tiles_per_group + 1) * split.fan_in;
 	kernel_slice slices[FAN_IN];
-	uint64_t found[FAN_IN];
+	uint64_t actual[FAN_IN];
 	int r;
 
-	for (unsigned lane = 0; lane < split.fan_in; lane++)
-		slices[lane] = { split.elements + (first_run + lane) * split.run_n, split.run_n };
-	r = launch_cut(slices, split.fan_in, 8, { rows.keys[row], 0 }, 0, counts, nullptr);
+	for (unsigned run_index = 0; run_index < split.fan_in; run_index++)
+		slices[run_index] = { split.elements + (first_run + run_index) * split.run_n, split.run_n };
+	r = launch_cut(slices, split.fan_in, 8, { split_rows.keys[row], 0 }, 0, counts, nullptr);
 	if (!r)
-		r = (int)cudaMemcpy(found, counts, split.fan_in * sizeof *counts,
+		r = (int)cudaMemcpy(actual, counts, split.fan_in * sizeof *counts,
 				    cudaMemcpyDeviceToHost);
-	for (unsigned lane = 0; !r && lane < split.fan_in; lane++)
-		if ((cut_at)slices[lane].elements + found[lane] != rows.cuts[row * FAN_IN + lane])
-			*ret_right = false;
+	for (unsigned run_index = 0; !r && run_index < split.fan_in; run_index++)
+		if ((cut_position)slices[run_index].elements + actual[run_index] != split_rows.cuts[row * FAN_IN + run_index])
+			*ret_is_correct = false;
 	return r;
 }
 
@@ -142,33 +142,33 @@ template <class T> static int copy_to_host(std::vector<T> *to, const T *from, ui
 	return (int)cudaMemcpy(to->data(), from, n * sizeof(T), cudaMemcpyDeviceToHost);
 }
 
-int split_check(const struct split_pass *split, bool *ret_right)
+int split_check(const struct split_pass *split, bool *ret_is_correct)
 {
 	const uint64_t rows_per_group = split->tiles_per_group + 1;
 	const uint64_t stride = divide_up(split->n_rows, N_SAMPLED);
 	uint64_t *counts = nullptr;
-	rows rows;
+	split_rows split_rows;
 	int r = split_exactly(split);
 
 	if (!r)
 		r = split_by_keys(split);
 	if (!r)
-		r = copy_to_host(&rows.cuts, (const cut_at *)split->cuts, split->n_rows * FAN_IN);
+		r = copy_to_host(&split_rows.cuts, (const cut_position *)split->cuts, split->n_rows * FAN_IN);
 	if (!r)
-		r = copy_to_host(&rows.by_keys, (const cut_at *)split->by_keys,
+		r = copy_to_host(&split_rows.by_keys, (const cut_position *)split->by_keys,
 				 split->n_rows * FAN_IN);
 	if (!r)
-		r = copy_to_host(&rows.keys, (const uint64_t *)split->keys, split->n_rows);
+		r = copy_to_host(&split_rows.keys, (const uint64_t *)split->keys, split->n_rows);
 	if (!r)
 		r = (int)cudaMalloc(&counts, FAN_IN * sizeof *counts);
-	*ret_right = true;
+	*ret_is_correct = true;
 	for (uint64_t row = 0; !r && row < split->n_rows; row++) {
 		const uint64_t boundary = row % rows_per_group;
 
-		if (!row_is_right(*split, rows, row / rows_per_group, boundary))
-			*ret_right = false;
+		if (!is_row_correct(*split, split_rows, row / rows_per_group, boundary))
+			*ret_is_correct = false;
 		if (row % stride == 0 && boundary < split->tiles_per_group)
-			r = compare_with_cut(*split, rows, row, counts, ret_right);
+			r = compare_with_cut(*split, split_rows, row, counts, ret_is_correct);
 	}
 	cudaFree(counts);
 	return r;

@@ -39,7 +39,7 @@ int split_exactly(const struct split_pass *split);
 int split_by_keys(const struct split_pass *split);
 
 /* Do both agree, with each other and with launch_cut(), and are they right? Cuts; waits. */
-int split_check(const struct split_pass *split, bool *ret_right);
+int split_check(const struct split_pass *split, bool *ret_is_correct);
 
 #ifdef __cplusplus
 }

@@ -16,15 +16,15 @@
 enum { HUGE_PAGE_NBYTES = 2 << 20 };
 
 /* One thread. */
-struct timed {
+struct timed_thread {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	void (*run)(void *worker);
-	void *worker;
+	void *context;
 	uint64_t elapsed_ns;
 };
 
-static void *must_have(void *memory)
+static void *require_memory(void *memory)
 {
 	if (memory && memory != MAP_FAILED)
 		return memory;
@@ -40,63 +40,63 @@ static uint64_t thread_time_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void *run_timed(void *argument)
+static void *timed_thread_main(void *argument)
 {
-	struct timed *timed = argument;
+	struct timed_thread *timed_thread = argument;
 	uint64_t start_ns;
 
-	pthread_barrier_wait(timed->start);
+	pthread_barrier_wait(timed_thread->start);
 	start_ns = thread_time_ns();
-	timed->run(timed->worker);
-	timed->elapsed_ns = thread_time_ns() - start_ns;
+	timed_thread->run(timed_thread->context);
+	timed_thread->elapsed_ns = thread_time_ns() - start_ns;
 	return NULL;
 }
 
-uint64_t bench_threads_run(void (*run)(void *worker), void *workers, size_t worker_nbytes,
+uint64_t bench_threads_run(void (*run)(void *worker), void *contexts, size_t context_nbytes,
 			   unsigned n)
 {
-	struct timed *timed = must_have(calloc(n, sizeof *timed));
+	struct timed_thread *timed_threads = require_memory(calloc(n, sizeof *timed_threads));
 	pthread_barrier_t start;
 	uint64_t elapsed_ns = 0;
 
 	pthread_barrier_init(&start, NULL, n);
 	for (unsigned i = 0; i < n; i++) {
-		timed[i] = (struct timed){ .start = &start,
+		timed_threads[i] = (struct timed_thread){ .start = &start,
 					   .run = run,
-					   .worker = (char *)workers + i * worker_nbytes };
-		if (thread_start(run_timed, &timed[i], 0, &timed[i].thread) != 0) {
+					   .context = (char *)contexts + i * context_nbytes };
+		if (thread_start(timed_thread_main, &timed_threads[i], 0, &timed_threads[i].thread) != 0) {
 			fail(-1, "cannot start a thread");
 			exit(EXIT_TROUBLE);
 		}
 	}
 	for (unsigned i = 0; i < n; i++) {
-		pthread_join(timed[i].thread, NULL);
-		if (elapsed_ns < timed[i].elapsed_ns)
-			elapsed_ns = timed[i].elapsed_ns;
+		pthread_join(timed_threads[i].thread, NULL);
+		if (elapsed_ns < timed_threads[i].elapsed_ns)
+			elapsed_ns = timed_threads[i].elapsed_ns;
 	}
 	pthread_barrier_destroy(&start);
-	free(timed);
+	free(timed_threads);
 	return elapsed_ns;
 }
 
-void bench_threads_print(const struct bench_request *request, const char *what, const char *unit,
+void bench_threads_print(const struct bench_common_options *options, const char *label, const char *unit,
 			 uint64_t n, double elapsed_ns)
 {
-	const double nbytes = (double)request->nbytes * request->n_threads;
+	const double nbytes = (double)options->nbytes * options->n_threads;
 
-	printf("%-34s %7.2f ns/%s %7.2f GB/s\n", what, elapsed_ns / (double)n, unit,
+	printf("%-34s %7.2f ns/%s %7.2f GB/s\n", label, elapsed_ns / (double)n, unit,
 	       nbytes / elapsed_ns);
 	fflush(stdout);
 }
 
 void *bench_map_memory(size_t nbytes)
 {
-	char *memory = must_have(
+	char *memory = require_memory(
 		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 
 	if (nbytes >= HUGE_PAGE_NBYTES)
 		madvise(memory, nbytes, MADV_HUGEPAGE);
-	for (size_t at = 0; at < nbytes; at += 4096)
-		memory[at] = 0;
+	for (size_t offset = 0; offset < nbytes; offset += 4096)
+		memory[offset] = 0;
 	return memory;
 }

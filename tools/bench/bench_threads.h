@@ -14,14 +14,14 @@
 #include "tools/bench/bench_options.h"
 
 /*
- * Run `run` for each of n workers, of worker_nbytes each, on a thread of its own; returns the time
+ * Run `run` for each of n workers, of context_nbytes each, on a thread of its own; returns the time
  * of the slowest.
  */
-uint64_t bench_threads_run(void (*run)(void *worker), void *workers, size_t worker_nbytes,
+uint64_t bench_threads_run(void (*run)(void *context), void *contexts, size_t context_nbytes,
 			   unsigned n);
 
 /* A row of the table: each thread took so long for n units, request->nbytes in all. */
-void bench_threads_print(const struct bench_request *request, const char *what, const char *unit,
+void bench_threads_print(const struct bench_common_options *options, const char *label, const char *unit,
 			 uint64_t n, double elapsed_ns);
 
 /* Memory that has been touched; zeros. */

@@ -11,24 +11,24 @@
 
 #include "src/record/digest.h"
 
-enum keys {
+enum key_distribution {
 	KEYS_RANDOM,
 	KEYS_SORTED,
 	KEYS_REVERSED,
 	KEYS_EQUAL,
-	KEYS_ONES,     /* all bits set: as the filler of a tile */
-	KEYS_TWO,      /* two values */
-	KEYS_FEW,      /* 37 values, far apart */
-	KEYS_ORGAN,    /* ascending, then descending */
+	KEYS_ALL_ONES,     /* all bits set: as the filler of a tile */
+	KEYS_TWO_VALUES,      /* two values */
+	KEYS_FEW_VALUES,      /* 37 values, far apart */
+	KEYS_ORGAN_PIPE,    /* ascending, then descending */
 	KEYS_SAWTOOTH, /* ascending over and over */
-	KEYS_NEARLY,   /* sorted, but for one in 50 */
-	KEYS_TWINS,    /* few values in the upper bits, random lower ones */
-	KEYS_CROWD,    /* one in 64 is huge, the others are small */
+	KEYS_NEARLY_SORTED,   /* sorted, but for one in 50 */
+	KEYS_FEW_PREFIXES,    /* few values in the upper bits, random lower ones */
+	KEYS_SKEWED,    /* one in 64 is huge, the others are small */
 	KEYS_LOW_HALF, /* the upper half of the bits is the same in all */
-	N_KEYS
+	N_KEY_DISTRIBUTIONS
 };
 
-static const char *const key_names[N_KEYS] = {
+static const char *const key_distribution_names[N_KEY_DISTRIBUTIONS] = {
 	"random",     "sorted",   "reversed",      "equal", "ones",  "two-keys", "hundred-keys",
 	"organ-pipe", "sawtooth", "nearly-sorted", "twins", "crowd", "low half"
 };
@@ -40,13 +40,13 @@ static inline GSORT_HD uint128_t key_ascending(uint64_t i, uint64_t n)
 }
 
 /* Key i of n, over the whole range of 128 bits; keys of b bits are its upper b bits. */
-static inline GSORT_HD uint128_t key_make(enum keys keys, uint64_t i, uint64_t n, unsigned bits)
+static inline GSORT_HD uint128_t key_make(enum key_distribution distribution, uint64_t i, uint64_t n, unsigned bits)
 {
 	const uint64_t hash = digest_mix64(i + 1);
 	const uint128_t random = (uint128_t)hash << 64 | digest_mix64(hash);
 	const uint128_t unit = (uint128_t)1 << (128 - bits); /* of a key of `bits` */
 
-	switch (keys) {
+	switch (distribution) {
 	case KEYS_RANDOM:
 		return random;
 	case KEYS_SORTED:
@@ -55,21 +55,21 @@ static inline GSORT_HD uint128_t key_make(enum keys keys, uint64_t i, uint64_t n
 		return key_ascending(n - 1 - i, n);
 	case KEYS_EQUAL:
 		return unit * 42;
-	case KEYS_ONES:
+	case KEYS_ALL_ONES:
 		return ~(uint128_t)0;
-	case KEYS_TWO:
+	case KEYS_TWO_VALUES:
 		return hash & 1 ? unit * 3 : ~(uint128_t)0 / 5 * 3;
-	case KEYS_FEW:
+	case KEYS_FEW_VALUES:
 		return ~(uint128_t)0 / 37 * (hash % 37);
-	case KEYS_ORGAN:
+	case KEYS_ORGAN_PIPE:
 		return key_ascending(i < n / 2 ? i : n - 1 - i, n);
 	case KEYS_SAWTOOTH:
 		return key_ascending(i % (n / 10 + 1), n);
-	case KEYS_NEARLY:
+	case KEYS_NEARLY_SORTED:
 		return hash % 50 ? key_ascending(i, n) : random;
-	case KEYS_TWINS:
+	case KEYS_FEW_PREFIXES:
 		return (uint128_t)(hash % 61) << 120 | random >> 20;
-	case KEYS_CROWD:
+	case KEYS_SKEWED:
 		return hash % 64 ? unit * (hash >> 40) : random;
 	default:
 		return ~(uint128_t)0 << (128 - bits / 2) | random >> (bits / 2);
@@ -85,8 +85,8 @@ static inline GSORT_HD void key_store(void *elements, uint32_t element_nbytes, u
 	memcpy((char *)elements + i * element_nbytes, &element, element_nbytes);
 }
 
-static inline void keys_fill(void *elements, uint32_t element_nbytes, uint64_t n, enum keys keys)
+static inline void keys_fill(void *elements, uint32_t element_nbytes, uint64_t n, enum key_distribution distribution)
 {
 	for (uint64_t i = 0; i < n; i++)
-		key_store(elements, element_nbytes, i, key_make(keys, i, n, element_nbytes * 8));
+		key_store(elements, element_nbytes, i, key_make(distribution, i, n, element_nbytes * 8));
 }

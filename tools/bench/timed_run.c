@@ -13,12 +13,12 @@
 #include "src/base/diagnostics.h"
 #include "src/base/trace.h"
 
-static uint64_t ns_of(struct timeval time)
+static uint64_t timeval_to_ns(struct timeval time)
 {
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-static int start(const char *const *argv, pid_t *ret_pid)
+static int spawn_program(const char *const *argv, pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t actions;
 	int error;
@@ -41,7 +41,7 @@ int timed_run(const char *const *argv, struct run_cost *ret_cost)
 	int status, r;
 	pid_t pid;
 
-	r = start(argv, &pid);
+	r = spawn_program(argv, &pid);
 	if (r < 0)
 		return fail(r, "%s: cannot be started: %m", argv[0]);
 	while (wait4(pid, &status, 0, &usage) < 0)
@@ -51,7 +51,7 @@ int timed_run(const char *const *argv, struct run_cost *ret_cost)
 		return fail(-ECHILD, "%s failed: wait status %#x", argv[0], (unsigned)status);
 	*ret_cost = (struct run_cost){
 		.elapsed_ns = clock_now_ns() - begin_ns,
-		.processor_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime),
+		.cpu_ns = timeval_to_ns(usage.ru_utime) + timeval_to_ns(usage.ru_stime),
 		.peak_rss_nbytes = (uint64_t)usage.ru_maxrss * 1024,
 	};
 	return 0;

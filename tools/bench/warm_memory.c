@@ -17,17 +17,17 @@ static void touch(uint64_t nbytes)
 	if (memory == MAP_FAILED)
 		return;
 	madvise((void *)memory, nbytes, MADV_HUGEPAGE);
-	for (uint64_t at = 0; at < nbytes; at += 4096)
-		memory[at] = 1;
+	for (uint64_t offset = 0; offset < nbytes; offset += 4096)
+		memory[offset] = 1;
 }
 
 void warm_memory(uint64_t nbytes)
 {
-	const uint64_t most_nbytes = memory_available_nbytes("") / 2;
+	const uint64_t max_nbytes = memory_available_nbytes("") / 2;
 	const pid_t pid = fork();
 
 	if (pid == 0) {
-		touch(nbytes < most_nbytes ? nbytes : most_nbytes);
+		touch(nbytes < max_nbytes ? nbytes : max_nbytes);
 		_exit(0);
 	}
 	if (pid > 0)

@@ -33,14 +33,14 @@
 #include "src/plan/sort_spec.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */
-enum { BENCHMARK_RECORD_NBYTES = 100 };
+enum { SORT_BENCHMARK_RECORD_NBYTES = 100 };
 
 struct check_options {
 	struct record_options record;
 	struct framing framing;  /* but for the records' size */
 	const char *files0_path; /* NULL: FILEs are operands */
 	bool unique;
-	bool same;
+	bool same_records;
 	unsigned n_threads;
 };
 
@@ -52,18 +52,18 @@ static const struct option_spec specs[] = {
 	{ .name = "reverse",
 	  .letter = 'r',
 	  .help = "check for descending order",
-	  .take = option_take_flag,
+	  .parse = option_parse_flag,
 	  OPTION_MEMBER(struct check_options, record.reverse) },
 	{ .name = "unique",
 	  .letter = 'u',
 	  .help = "report equal neighbours as disorder",
-	  .take = option_take_flag,
+	  .parse = option_parse_flag,
 	  OPTION_MEMBER(struct check_options, unique) },
 	{ .name = "same-records",
 	  .help = "check that the first FILE holds the same records as all others together, in "
 		  "any order",
-	  .take = option_take_flag,
-	  OPTION_MEMBER(struct check_options, same) },
+	  .parse = option_parse_flag,
+	  OPTION_MEMBER(struct check_options, same_records) },
 	{ FRAMING_OPTIONS_ROW_SKIP_BYTES, .help = "skip an N-byte header in each FILE",
 	  OPTION_MEMBER(struct check_options, framing.skip_nbytes) },
 	{ FRAMING_OPTIONS_ROW_PARTIAL,
@@ -74,12 +74,12 @@ static const struct option_spec specs[] = {
 	{ .name = "files0-from",
 	  .argument = "FILE",
 	  .help = "read NUL-terminated FILE names from FILE (-: standard input)",
-	  .take = option_take_text,
+	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct check_options, files0_path) },
 	{ .name = "parallel",
 	  .argument = "N",
 	  .help = "use N threads (default: all available)",
-	  .take = option_take_count,
+	  .parse = option_parse_count,
 	  OPTION_MEMBER(struct check_options, n_threads) },
 	TOOL_ROW_COMPLETION,
 	TOOL_ROW_HELP,
@@ -101,93 +101,93 @@ static const struct tool tool = {
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
-static uint32_t crc_of(const void *record, uint64_t nbytes)
+static uint32_t record_crc32(const void *record, uint64_t nbytes)
 {
 	return (uint32_t)crc32(0, record, (unsigned)nbytes);
 }
 
 /* What is in some files. */
-struct findings {
+struct check_result {
 	struct verify_result records;
 	bool is_benchmark;    /* they are records of the sort benchmark */
-	unsigned char *tails; /* with --partial=keep, one after the other; allocated */
-	size_t tails_nbytes;
+	unsigned char *partials; /* with --partial=keep, one after the other; allocated */
+	size_t partials_nbytes;
 };
 
-static void findings_free(struct findings *findings)
+static void check_result_free(struct check_result *result)
 {
-	free(findings->tails);
+	free(result->partials);
 }
 
-static int gather_tails(const struct input *input, struct findings *findings)
+static int gather_partials(const struct input *input, struct check_result *result)
 {
 	size_t nbytes = 0;
 
 	for (size_t i = 0; i < input_n_files(input); i++)
-		nbytes += input_tail(input, i).nbytes;
-	findings->tails = malloc(nbytes + 1);
-	if (!findings->tails)
+		nbytes += input_trailer(input, i).nbytes;
+	result->partials = malloc(nbytes + 1);
+	if (!result->partials)
 		return fail(-ENOMEM, "no memory for incomplete records of %zu bytes", nbytes);
 	for (size_t i = 0; i < input_n_files(input); i++) {
-		const struct input_tail tail = input_tail(input, i);
+		const struct input_trailer tail = input_trailer(input, i);
 
 		if (tail.nbytes)
-			memcpy(findings->tails + findings->tails_nbytes, tail.data, tail.nbytes);
-		findings->tails_nbytes += tail.nbytes;
+			memcpy(result->partials + result->partials_nbytes, tail.data, tail.nbytes);
+		result->partials_nbytes += tail.nbytes;
 	}
 	return 0;
 }
 
 /* All of the paths as one stream. The findings, zeroed before, are to be freed in any case. */
-static int examine(const struct check_options *options, const char *const *paths, size_t n_paths,
-		   struct findings *ret_findings)
+static int check_inputs_as_one(const struct check_options *options, const char *const *paths, size_t n_paths,
+		   struct check_result *ret_result)
 {
 	const struct record_options *record = &options->record;
 	const struct sort_spec spec = {
 		.inputs = paths,
 		.n_inputs = n_paths,
-		.checks = true,
+		.check_only = true,
 		.skip_nbytes = options->framing.skip_nbytes,
 		.partial = options->framing.partial,
 		.format = options->framing.format,
 		.record_nbytes = record->record_nbytes,
 		.keys = record->keys,
 		.n_keys = record->n_keys,
-		.said = record->said,
-		.choices = record->choices,
-		.n_choices = record->n_choices,
+		.record_spec = record->spec_kind,
+		.key_requests = record->key_requests,
+		.n_key_requests = record->n_key_requests,
 		.reverse = record->reverse,
 		.limit = SORT_SPEC_UNLIMITED,
 	};
 	struct verify_options verify = { .strict = options->unique,
 					 .n_threads = options->n_threads };
-	struct looked_at looked_at;
-	int r = spec_look_at(&spec, tool.name, &looked_at);
+	struct input_probe opened;
+	int r = spec_probe_inputs(&spec, tool.name, &opened);
 
 	if (r == 0)
-		r = roles_check_opened_streams(looked_at.input);
+		r = file_roles_check_streams(opened.input);
 	if (r == 0) {
-		const uint64_t record_nbytes = looked_at.layout.record_nbytes;
+		const uint64_t record_nbytes = opened.layout.record_nbytes;
 
-		ret_findings->is_benchmark = record_nbytes == BENCHMARK_RECORD_NBYTES;
-		verify.layout = &looked_at.layout;
-		verify.hash = ret_findings->is_benchmark ? crc_of : NULL;
-		r = verify_input(looked_at.input, &verify, &ret_findings->records);
+		ret_result->is_benchmark = record_nbytes == SORT_BENCHMARK_RECORD_NBYTES;
+		verify.layout = &opened.layout;
+		verify.hash = ret_result->is_benchmark ? record_crc32 : NULL;
+		r = verify_input(opened.input, &verify, &ret_result->records);
 	}
 	if (r == 0)
-		r = gather_tails(looked_at.input, ret_findings);
+		r = gather_partials(opened.input, ret_result);
 	if (r == 0)
-		r = input_check_state(looked_at.input);
-	spec_look_away(&looked_at);
+		r = input_check_state(opened.input);
+	spec_close_probe(&opened);
 	return r;
 }
 
 /* A name as a message shows it. */
 static void print_name(const char *path)
 {
-	char line[LEGIBLE_NBYTES(PATH_MAX)];
+	char line[QUOTED_NBYTES(PATH_MAX)];
 
-	fputs(legible(path, line, sizeof line), stdout);
+	fputs(quote_text(path, line, sizeof line), stdout);
 }
 
 static void print_line(const char *path, const struct verify_result *result)
@@ -234,14 +234,14 @@ static int check_order(const struct check_options *options, const char *const *p
 	int status = EXIT_SORTED;
 
 	for (size_t i = 0; i < n_paths; i++) {
-		struct findings findings = { 0 };
-		const int r = examine(options, &paths[i], 1, &findings);
-		const struct verify_result result = findings.records;
+		struct check_result file_result = { 0 };
+		const int r = check_inputs_as_one(options, &paths[i], 1, &file_result);
+		const struct verify_result result = file_result.records;
 
-		findings_free(&findings);
+		check_result_free(&file_result);
 		if (r < 0)
 			return r;
-		if (!findings.is_benchmark) {
+		if (!file_result.is_benchmark) {
 			print_line(paths[i], &result);
 		} else {
 			if (n_paths > 1) {
@@ -256,17 +256,17 @@ static int check_order(const struct check_options *options, const char *const *p
 	return status;
 }
 
-static bool is_same(const struct findings *a, const struct findings *b)
+static bool has_same_records(const struct check_result *a, const struct check_result *b)
 {
 	return digest_equal(a->records.digest, b->records.digest) &&
-	       a->tails_nbytes == b->tails_nbytes &&
-	       memcmp(a->tails, b->tails, a->tails_nbytes) == 0;
+	       a->partials_nbytes == b->partials_nbytes &&
+	       memcmp(a->partials, b->partials, a->partials_nbytes) == 0;
 }
 
-static void print_difference(const char *path, bool are_several, const struct findings *first,
-			     const struct findings *others)
+static void print_difference(const char *path, bool is_plural, const struct check_result *reference,
+			     const struct check_result *rest_files)
 {
-	const struct digest a = first->records.digest, b = others->records.digest;
+	const struct digest a = reference->records.digest, b = rest_files->records.digest;
 
 	print_name(path);
 	if (digest_equal(a, b))
@@ -274,46 +274,46 @@ static void print_difference(const char *path, bool are_several, const struct fi
 	else
 		printf(": %" PRIu64 " records, checksum %016" PRIx64 "; the other%s %" PRIu64
 		       ", checksum %016" PRIx64 "\n",
-		       a.n_records, a.sum, are_several ? "s" : "", b.n_records, b.sum);
+		       a.n_records, a.sum, is_plural ? "s" : "", b.n_records, b.sum);
 }
 
 /* Returns an exit status or a negative errno. */
-static int compare(const struct check_options *options, const char *const *paths, size_t n_paths)
+static int compare_record_sets(const struct check_options *options, const char *const *paths, size_t n_paths)
 {
-	struct findings first = { 0 }, others = { 0 };
-	int r = examine(options, paths, 1, &first);
+	struct check_result first = { 0 }, rest_files = { 0 };
+	int r = check_inputs_as_one(options, paths, 1, &first);
 
 	if (r == 0)
-		r = examine(options, paths + 1, n_paths - 1, &others);
-	if (r == 0 && !is_same(&first, &others)) {
-		print_difference(paths[0], n_paths > 2, &first, &others);
+		r = check_inputs_as_one(options, paths + 1, n_paths - 1, &rest_files);
+	if (r == 0 && !has_same_records(&first, &rest_files)) {
+		print_difference(paths[0], n_paths > 2, &first, &rest_files);
 		r = EXIT_DISORDER;
 	}
-	findings_free(&first);
-	findings_free(&others);
+	check_result_free(&first);
+	check_result_free(&rest_files);
 	return r;
 }
 
 /* FILEs: operands, or names of a list, which *ret_text holds. Allocated both. */
-static int settle_paths(const struct check_options *options, const struct option_result *given,
+static int resolve_paths(const struct check_options *options, const struct parsed_options *parsed,
 			const char ***ret_paths, size_t *ret_n, char **ret_text)
 {
 	const char **paths;
 
-	if (options->files0_path && given->n_operands)
+	if (options->files0_path && parsed->n_operands)
 		return fail(-EINVAL,
 			    "--files0-from: operand '%s' cannot be given as well: all file names "
 			    "come from '%s'",
-			    given->operands[0], options->files0_path);
+			    parsed->operands[0], options->files0_path);
 	if (options->files0_path)
 		return files0_read(options->files0_path, ret_paths, ret_n, ret_text);
-	paths = calloc(given->n_operands + 1, sizeof *paths);
+	paths = calloc(parsed->n_operands + 1, sizeof *paths);
 	if (!paths)
 		return fail(-ENOMEM, "file names: %m");
-	for (unsigned i = 0; i < given->n_operands; i++)
-		paths[i] = given->operands[i];
+	for (unsigned i = 0; i < parsed->n_operands; i++)
+		paths[i] = parsed->operands[i];
 	*ret_paths = paths;
-	*ret_n = given->n_operands;
+	*ret_n = parsed->n_operands;
 	return 0;
 }
 
@@ -330,67 +330,67 @@ static int check_standard_input(const char *const *paths, size_t n_paths)
 	return 0;
 }
 
-static int add_streams(struct roles *roles)
+static int add_message_streams(struct file_roles *roles)
 {
-	const int r = roles_add_stream(roles, ROLE_TEXT, STDOUT_FILENO);
+	const int r = file_roles_add_stream(roles, ROLE_MESSAGES, STDOUT_FILENO);
 
-	return r < 0 ? r : roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);
+	return r < 0 ? r : file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
 }
 
 /* Findings behind the records that they are about would make them others. */
-static int check_roles(const struct check_options *options, const char *const *paths,
+static int check_input_conflicts(const struct check_options *options, const char *const *paths,
 		       size_t n_paths)
 {
-	struct roles roles = { 0 };
-	int r = roles_add_list(&roles, options->files0_path);
+	struct file_roles roles = { 0 };
+	int r = file_roles_add_list(&roles, options->files0_path);
 
 	if (r == 0)
-		r = add_streams(&roles);
+		r = add_message_streams(&roles);
 	for (size_t i = 0; i < n_paths && r == 0; i++)
-		r = roles_check_input(&roles, paths[i]);
-	roles_free(&roles);
+		r = file_roles_check_input(&roles, paths[i]);
+	file_roles_free(&roles);
 	return r;
 }
 
 /* Returns an exit status or a negative errno. */
-static int check(struct check_options *options, const char *const *paths, size_t n_paths)
+static int check_or_compare(struct check_options *options, const char *const *paths, size_t n_paths)
 {
 	int r;
 
-	if (!options->same && n_paths < 1)
+	if (!options->same_records && n_paths < 1)
 		return fail(-EINVAL, "which file? see --help");
-	if (options->same && n_paths < 2)
+	if (options->same_records && n_paths < 2)
 		return fail(-EINVAL,
 			    "--same-records compares a file with others: give at least two");
 	r = check_standard_input(paths, n_paths);
 	if (r == 0)
-		r = check_roles(options, paths, n_paths);
+		r = check_input_conflicts(options, paths, n_paths);
 	if (r < 0)
 		return r;
-	r = record_options_settle(&options->record);
+	r = record_options_finalize(&options->record);
 	if (r < 0)
 		return r;
-	r = options->same ? compare(options, paths, n_paths) : check_order(options, paths, n_paths);
+	r = options->same_records ? compare_record_sets(options, paths, n_paths) : check_order(options, paths, n_paths);
 	return r;
 }
 
-static int run_program(int argc, char **argv)
+static int run_gsort_check(int argc, char **argv)
 {
 	struct check_options options = {
 		.n_threads = cpus_available(""),
 	};
-	struct option_result given;
+	struct parsed_options parsed;
 	const char **paths = NULL;
 	char *names = NULL;
 	size_t n_paths = 0;
-	int r = tool_parse(&tool, argc, argv, &options, &given);
+	int r = tool_parse(&tool, argc, argv, &options, &parsed);
 
 	if (r > 0)
 		return EXIT_SORTED;
 	if (r == 0)
-		r = settle_paths(&options, &given, &paths, &n_paths, &names);
+		r = resolve_paths(&options, &parsed, &paths, &n_paths, &names);
 	if (r == 0)
-		r = check(&options, paths, n_paths);
+		r = check_or_compare(&options, paths, n_paths);
 	free(paths);
 	free(names);
 	record_options_free(&options.record);
@@ -401,5 +401,5 @@ static int run_program(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	return process_run_program(run_program, argc, argv);
+	return process_run_main(run_gsort_check, argc, argv);
 }

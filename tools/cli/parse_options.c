@@ -8,25 +8,25 @@
 
 #include "src/base/diagnostics.h"
 
-static const char *word_of(const void *context, unsigned i, unsigned n, char *text)
+static const char *get_table_word(const void *context, unsigned i, unsigned n, char *text)
 {
 	const struct option_table *table = context;
 
 	return option_word(&table->specs[i], n, text);
 }
 
-void table_list(const struct option_table *table, struct option_list *ret_options)
+void option_table_list(const struct option_table *table, struct option_list *ret_options)
 {
-	assert(table->n_specs <= OPTION_LIST_MOST);
+	assert(table->n_specs <= OPTION_LIST_MAX);
 	ret_options->n = table->n_specs;
-	ret_options->word = word_of;
+	ret_options->get_word = get_table_word;
 	ret_options->context = table;
 	for (unsigned i = 0; i < table->n_specs; i++) {
 		const struct option_spec *row = &table->specs[i];
 
-		ret_options->all[i] = (struct gsort_option){ .name = row->name,
+		ret_options->options[i] = (struct gsort_option){ .name = row->name,
 							     .argument = row->argument,
-							     .default_value = row->otherwise,
+							     .default_value = row->default_value,
 							     .help = row->help,
 							     .section = row->section,
 							     .letter = row->letter,
@@ -35,38 +35,38 @@ void table_list(const struct option_table *table, struct option_list *ret_option
 }
 
 /* What takes the words. */
-struct taker {
+struct table_option_target {
 	const struct option_table *table;
 	struct option_arguments arguments;
 	void *target;
 };
 
-static int take(void *context, unsigned i, const char *value)
+static int set_table_option(void *context, unsigned i, const char *value)
 {
-	struct taker *taker = context;
+	struct table_option_target *target_state = context;
 
-	return option_take(taker->table, &taker->table->specs[i], value, &taker->arguments,
-			   taker->target);
+	return option_set(target_state->table, &target_state->table->specs[i], value, &target_state->arguments,
+			   target_state->target);
 }
 
-int table_parse(const struct option_table *table, const struct foreign_option *foreign, int argc,
-		char **argv, void *target, struct option_result *ret_result)
+int option_table_parse(const struct option_table *table, const struct unsupported_option *unsupported, int argc,
+		char **argv, void *target, struct parsed_options *ret_parsed)
 {
-	struct taker taker = { .table = table, .target = target };
+	struct table_option_target target_state = { .table = table, .target = target };
 	struct option_list options;
-	struct parsed_words words;
+	struct parsed_command_line parsed;
 	int r;
 
-	table_list(table, &options);
-	r = option_parse(&options, foreign, argc, argv, take, &taker, &words);
-	if (r < 0 && *words.refusal)
-		return fail(r, "%s", words.refusal);
+	option_table_list(table, &options);
+	r = option_parse(&options, unsupported, argc, argv, set_table_option, &target_state, &parsed);
+	if (r < 0 && *parsed.error)
+		return fail(r, "%s", parsed.error);
 	if (r == 0)
-		r = option_check_conflicts(table, &taker.arguments);
+		r = option_check_conflicts(table, &target_state.arguments);
 	if (r != 0)
 		return r;
-	*ret_result = (struct option_result){ .operands = words.operands,
-					      .n_operands = words.n_operands,
-					      .given = taker.arguments.given };
+	*ret_parsed = (struct parsed_options){ .operands = parsed.operands,
+					      .n_operands = parsed.n_operands,
+					      .present = target_state.arguments.present };
 	return 0;
 }

@@ -10,24 +10,24 @@
 #include "src/options/option_table.h"
 
 /* The operands of a command line, and bit i of `given` if row i of the table was there. */
-struct option_result {
+struct parsed_options {
 	char **operands;
 	unsigned n_operands;
-	uint64_t given;
+	uint64_t present;
 };
 
-static inline bool option_is_given(const struct option_result *result, unsigned row)
+static inline bool option_is_present(const struct parsed_options *parsed, unsigned row)
 {
-	return result->given >> row & 1;
+	return parsed->present >> row & 1;
 }
 
 /* The rows, as a command line has them. The table must outlive them. */
-void table_list(const struct option_table *table, struct option_list *ret_options);
+void option_table_list(const struct option_table *table, struct option_list *ret_options);
 
 /*
- * Parse the command line into the struct at `target`. argv is permuted: operands last. foreign: as
+ * Parse the command line into the struct element_at `target`. argv is permuted: operands last. foreign: as
  * of option_parse(). Returns 0, a negative errno after fail(), or what a take() returned that
  * stopped the parsing.
  */
-int table_parse(const struct option_table *table, const struct foreign_option *foreign, int argc,
-		char **argv, void *target, struct option_result *ret_result);
+int option_table_parse(const struct option_table *table, const struct unsupported_option *unsupported, int argc,
+		char **argv, void *target, struct parsed_options *ret_parsed);

@@ -9,30 +9,30 @@
 #include "src/options/hint_text.h"
 
 static struct {
-	struct messages messages;
+	struct diagnostics messages;
 	const char *program;
-	char line[LEGIBLE_NBYTES(MESSAGE_NBYTES)];
+	char line[QUOTED_NBYTES(MESSAGE_NBYTES)];
 } printer;
 
-static void print(void *context, const struct message *message)
+static void print_diagnostic(void *context, const struct message *message)
 {
-	struct message_words words;
+	struct hint_text words;
 
 	(void)context;
-	legible(message->text, printer.line, sizeof printer.line);
-	if (message->kind == MESSAGE_DETAIL) {
+	quote_text(message->text, printer.line, sizeof printer.line);
+	if (message->kind == MESSAGE_DEBUG) {
 		fprintf(stderr, "%s\n", printer.line);
 		return;
 	}
-	messages_word(message, &words);
+	hint_text_get(message, &words);
 	fprintf(stderr, "%s: %s%s%s%s\n", printer.program,
-		message->kind == MESSAGE_WARNING ? "warning: " : "", words.before, printer.line,
-		words.after);
+		message->kind == MESSAGE_WARNING ? "warning: " : "", words.prefix, printer.line,
+		words.suffix);
 }
 
-void messages_print_as(const char *program)
+void print_diagnostics_as(const char *program)
 {
 	printer.program = program;
-	messages_init(&printer.messages, print, NULL);
-	messages_enter(&printer.messages);
+	diagnostics_init(&printer.messages, print_diagnostic, NULL);
+	diagnostics_push(&printer.messages);
 }

@@ -12,4 +12,4 @@
  * it is asked for again, nothing has failed yet, and no other thread may have it. `program` must
  * outlive it.
  */
-void messages_print_as(const char *program);
+void print_diagnostics_as(const char *program);

@@ -12,7 +12,7 @@
 #include "src/cli/process_setup.h"
 #include "src/lib/signal_hooks.h"
 
-static void print_help(const struct tool *tool, const struct option_list *options)
+static void print_tool_help(const struct tool *tool, const struct option_list *options)
 {
 	printf("Usage: %s\n", tool->usage);
 	option_print_help(options, stdout);
@@ -21,25 +21,25 @@ static void print_help(const struct tool *tool, const struct option_list *option
 }
 
 int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
-	       struct option_result *ret_operands)
+	       struct parsed_options *ret_parsed)
 {
 	struct option_list options;
 	int r;
 
-	messages_print_as(tool->name);
-	r = process_lend();
+	print_diagnostics_as(tool->name);
+	r = process_setup();
 	if (r < 0)
 		return fail(r, "cannot handle signals: %m");
-	r = table_parse(&tool->options, NULL, argc, argv, target, ret_operands);
+	r = option_table_parse(&tool->options, NULL, argc, argv, target, ret_parsed);
 	if (r <= 0)
 		return r;
-	table_list(&tool->options, &options);
-	if (r == ASKED_FOR_HELP)
-		print_help(tool, &options);
-	else if (r == ASKED_FOR_VERSION)
+	option_table_list(&tool->options, &options);
+	if (r == BUILTIN_OPTION_HELP)
+		print_tool_help(tool, &options);
+	else if (r == BUILTIN_OPTION_VERSION)
 		printf("%s (gsort) %s\n", tool->name, GSORT_VERSION);
 	else
-		completion_print(answers_shell(r), tool->name, &options, stdout);
+		completion_print(builtin_options_shell_name(r), tool->name, &options, stdout);
 	if (fflush(stdout) != 0)
 		return fail(-errno, "standard output: %m");
 	return 1;
@@ -47,19 +47,19 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 
 int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 {
-	const int r = record_options_settle(record);
+	const int r = record_options_finalize(record);
 
 	if (r < 0)
 		return r;
-	if (record->said == RECORDS_CHOICES)
-		return record_options_refuse_choices(record);
-	return layout_make(&(struct layout_request){ .record_nbytes = record->record_nbytes,
+	if (record->spec_kind == RECORD_SPEC_REQUESTS)
+		return record_options_refuse_keys(record);
+	return layout_make(&(struct layout_params){ .record_nbytes = record->record_nbytes,
 						     .keys = record->keys,
 						     .n_keys = record->n_keys },
 			   ret_layout);
 }
 
-const struct syscalls *tool_calls(void)
+const struct syscalls *tool_syscalls(void)
 {
-	return process_calls(process_lent());
+	return process_syscalls(process_get());
 }

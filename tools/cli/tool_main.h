@@ -17,28 +17,28 @@ struct tool {
 };
 
 /*
- * Parse the command line into the struct at `target`; --help and --version are answered at once.
- * Returns 0 and *ret_operands, or 1 when all is done, or a negative errno after a message.
+ * Parse the command line into the struct element_at `target`; --help and --version are answered at once.
+ * Returns 0 and *ret_parsed, or 1 when all is done, or a negative errno after a message.
  */
 int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
-	       struct option_result *ret_operands);
+	       struct parsed_options *ret_parsed);
 
 /* Rows of a table, at its end. */
 #define TOOL_ROW_COMPLETION                                                                        \
 	{                                                                                          \
-		ANSWERS_ROW_COMPLETION                                                             \
+		BUILTIN_OPTIONS_ROW_COMPLETION                                                             \
 	}
 #define TOOL_ROW_HELP                                                                              \
 	{                                                                                          \
-		ANSWERS_ROW_HELP, .help = "print this help and exit"                               \
+		BUILTIN_OPTIONS_ROW_HELP, .help = "print this help and exit"                               \
 	}
 #define TOOL_ROW_VERSION                                                                           \
 	{                                                                                          \
-		ANSWERS_ROW_VERSION, .help = "print the version and exit"                          \
+		BUILTIN_OPTIONS_ROW_VERSION, .help = "print the version and exit"                          \
 	}
 
 /* Through which files are written (file.h): with what tool_parse() lends of the process. */
-const struct syscalls *tool_calls(void);
+const struct syscalls *tool_syscalls(void);
 
 /*
  * Settle the options and make the layout of the records. Returns 0, or a negative errno after a

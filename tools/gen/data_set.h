@@ -12,11 +12,11 @@ struct data_set {
 	uint64_t record_nbytes;
 	uint64_t n_records;
 	/* Write the records [first, first + n), all within the set. Thread-safe. */
-	void (*fill)(const struct data_set *set, uint64_t first, uint64_t n, void *records);
+	void (*fill)(const struct data_set *data_set, uint64_t first, uint64_t n, void *records);
 };
 
-static inline void data_set_fill(const struct data_set *set, uint64_t first, uint64_t n,
+static inline void data_set_fill(const struct data_set *data_set, uint64_t first, uint64_t n,
 				 void *records)
 {
-	set->fill(set, first, n, records);
+	data_set->fill(data_set, first, n, records);
 }

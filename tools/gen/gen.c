@@ -19,18 +19,18 @@
 #include "tools/gen/gen_record.h"
 
 enum {
-	N_FEW = 100,
+	N_DISTINCT_KEYS = 100,
 	N_TEETH = 100,
-	NEARLY_ONE_IN = 100,
+	NEARLY_SORTED_ONE_IN = 100,
 	N_CLUSTERS = 64,
 	ZIPF_OCTAVES = 24,
 };
 
 static const char *const dist_names[] = {
 	[GEN_RANDOM] = "random",    [GEN_SORTED] = "sorted",        [GEN_REVERSED] = "reversed",
-	[GEN_EQUAL] = "equal",      [GEN_TWO] = "two-keys",         [GEN_ZIPF] = "zipf",
-	[GEN_FEW] = "hundred-keys", [GEN_NEARLY] = "nearly-sorted", [GEN_SAWTOOTH] = "sawtooth",
-	[GEN_ORGAN] = "organ-pipe", [GEN_GAPS] = "clustered",       [GEN_NAN] = "nan",
+	[GEN_EQUAL] = "equal",      [GEN_TWO_KEYS] = "two-keys",         [GEN_ZIPF] = "zipf",
+	[GEN_HUNDRED_KEYS] = "hundred-keys", [GEN_NEARLY_SORTED] = "nearly-sorted", [GEN_SAWTOOTH] = "sawtooth",
+	[GEN_ORGAN_PIPE] = "organ-pipe", [GEN_CLUSTERED] = "clustered",       [GEN_NAN] = "nan",
 };
 
 enum { N_DISTS = sizeof dist_names / sizeof dist_names[0] };
@@ -65,30 +65,30 @@ const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES])
 /*
  * How long an ascending stretch is; it bounds the step, so that a stretch stays within the range.
  */
-static uint64_t period_of(enum gen_dist dist, uint64_t n)
+static uint64_t run_length_of(enum gen_dist dist, uint64_t n)
 {
-	uint64_t period = n;
+	uint64_t run_length = n;
 
 	if (dist == GEN_SAWTOOTH)
-		period = n / N_TEETH + (n % N_TEETH != 0);
-	else if (dist == GEN_ORGAN)
-		period = n / 2 + n % 2;
-	return period ? period : 1;
+		run_length = n / N_TEETH + (n % N_TEETH != 0);
+	else if (dist == GEN_ORGAN_PIPE)
+		run_length = n / 2 + n % 2;
+	return run_length ? run_length : 1;
 }
 
 /* Random word of index i; `which` tells independent words of one index apart. */
-static inline uint64_t random64(const struct gen *gen, uint64_t i, uint64_t which)
+static inline uint64_t random64(const struct gen *gen, uint64_t i, uint64_t stream)
 {
 	/* The golden ratio spreads neighbouring indices over all bits, as SplitMix64 does. */
-	return digest_mix64((gen->stream ^ which * UINT64_C(0xd1342543de82ef95)) + i * DIGEST_SEED);
+	return digest_mix64((gen->stream ^ stream * UINT64_C(0xd1342543de82ef95)) + i * DIGEST_SEED);
 }
 
 /* The lower half is made only for keys that reach down to it: it is half of the work. */
-static inline uint128_t random128(const struct gen *gen, uint64_t i, uint64_t which)
+static inline uint128_t random128(const struct gen *gen, uint64_t i, uint64_t stream)
 {
-	const uint64_t low = gen->is_wide ? random64(gen, i, which + 1) : 0;
+	const uint64_t low = gen->is_wide ? random64(gen, i, stream + 1) : 0;
 
-	return (uint128_t)random64(gen, i, which) << 64 | low;
+	return (uint128_t)random64(gen, i, stream) << 64 | low;
 }
 
 /* A number below n from the upper half of a random word. */
@@ -125,9 +125,9 @@ static inline uint128_t zipf(const struct gen *gen, uint64_t i)
 }
 
 /* Clusters as wide as the fourth root of the range. */
-static inline uint128_t gaps(const struct gen *gen, uint64_t i)
+static inline uint128_t clustered(const struct gen *gen, uint64_t i)
 {
-	const unsigned n_key_bits = (unsigned)gen->lead.record_nbytes * 8;
+	const unsigned n_key_bits = (unsigned)gen->leading_key.record_nbytes * 8;
 	const uint128_t within = (uint128_t)random64(gen, i, WORD_KEY) << 64 >> n_key_bits * 3 / 4;
 
 	return value_of(gen, below(random64(gen, i, WORD_CHOICE), N_CLUSTERS)) + within;
@@ -136,8 +136,8 @@ static inline uint128_t gaps(const struct gen *gen, uint64_t i)
 /* The bits of a special value, in the low bits of the result; `half` is the sign bit. */
 static uint128_t special_bits(const struct gen *gen, uint64_t i)
 {
-	const unsigned n_key_bits = (unsigned)gen->lead.record_nbytes * 8;
-	const unsigned n_fraction_bits = key_n_fraction_bits(&gen->lead.key);
+	const unsigned n_key_bits = (unsigned)gen->leading_key.record_nbytes * 8;
+	const unsigned n_fraction_bits = key_n_fraction_bits(&gen->leading_key.key);
 	const uint128_t half = (uint128_t)1 << (n_key_bits - 1);
 	const uint128_t infinity = n_fraction_bits ? half - ((uint128_t)1 << n_fraction_bits) :
 						     half - 1;
@@ -159,21 +159,21 @@ static uint128_t special_bits(const struct gen *gen, uint64_t i)
 /* A special value as a fraction of the range, like all others. */
 static inline uint128_t special(const struct gen *gen, uint64_t i)
 {
-	const struct layout *lead = &gen->lead;
+	const struct layout *leading_key = &gen->leading_key;
 
-	return code_encode_16(special_bits(gen, i), &lead->map) << (128 - lead->record_nbytes * 8);
+	return encode_key_bits_16(special_bits(gen, i), &leading_key->encoding) << (128 - leading_key->record_nbytes * 8);
 }
 
-static inline uint128_t organ(const struct gen *gen, uint64_t i)
+static inline uint128_t organ_pipe(const struct gen *gen, uint64_t i)
 {
 	const uint64_t from_end = gen->set.n_records - 1 - i;
 
 	return ascending(gen, i < from_end ? i : from_end, i);
 }
 
-static inline uint128_t nearly(const struct gen *gen, uint64_t i)
+static inline uint128_t nearly_sorted(const struct gen *gen, uint64_t i)
 {
-	if (below(random64(gen, i, WORD_CHOICE), NEARLY_ONE_IN) == 0)
+	if (below(random64(gen, i, WORD_CHOICE), NEARLY_SORTED_ONE_IN) == 0)
 		return random128(gen, i, WORD_KEY);
 	return ascending(gen, i, i);
 }
@@ -200,20 +200,20 @@ static void fill_fractions(const struct gen *gen, uint64_t first, uint64_t n, ui
 		FOR_EACH(ascending(gen, last - i, i));
 	case GEN_EQUAL:
 		FOR_EACH(value_of(gen, i - i));
-	case GEN_TWO:
+	case GEN_TWO_KEYS:
 		FOR_EACH(value_of(gen, below(random64(gen, i, WORD_CHOICE), 2)));
 	case GEN_ZIPF:
 		FOR_EACH(zipf(gen, i));
-	case GEN_FEW:
-		FOR_EACH(value_of(gen, below(random64(gen, i, WORD_CHOICE), N_FEW)));
-	case GEN_NEARLY:
-		FOR_EACH(nearly(gen, i));
+	case GEN_HUNDRED_KEYS:
+		FOR_EACH(value_of(gen, below(random64(gen, i, WORD_CHOICE), N_DISTINCT_KEYS)));
+	case GEN_NEARLY_SORTED:
+		FOR_EACH(nearly_sorted(gen, i));
 	case GEN_SAWTOOTH:
-		FOR_EACH(ascending(gen, i % gen->period, i));
-	case GEN_ORGAN:
-		FOR_EACH(organ(gen, i));
-	case GEN_GAPS:
-		FOR_EACH(gaps(gen, i));
+		FOR_EACH(ascending(gen, i % gen->run_length, i));
+	case GEN_ORGAN_PIPE:
+		FOR_EACH(organ_pipe(gen, i));
+	case GEN_CLUSTERED:
+		FOR_EACH(clustered(gen, i));
 	case GEN_NAN:
 		FOR_EACH(special(gen, i));
 	}
@@ -245,13 +245,13 @@ static void store_plain(const struct layout *layout, const uint128_t *fractions,
 	default:
 		NARROW(uint128_t);
 	}
-	codes_decode(layout, elements, n, false, records, &unused);
+	key_decode_batch(layout, elements, n, false, records, &unused);
 }
 
 #undef NARROW
 
 /* As programs write them: 0 or 1. The order stays. */
-static void make_bools(const struct layout *layout, uint64_t n, unsigned char *records)
+static void normalise_bools(const struct layout *layout, uint64_t n, unsigned char *records)
 {
 	for (uint64_t i = 0; i < n; i++)
 		records[i * layout->record_nbytes + layout->key.offset] >>= 7;
@@ -259,74 +259,74 @@ static void make_bools(const struct layout *layout, uint64_t n, unsigned char *r
 
 static bool is_plain(const struct gen *gen)
 {
-	return gen->is_code && gen->prefix_nbytes == 0;
+	return gen->is_encoded_key && gen->prefix_nbytes == 0;
 }
 
 void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 {
 	uint128_t fractions[BATCH_RECORDS];
-	unsigned char *at = records;
+	unsigned char *output = records;
 
 	while (n) {
 		const uint64_t n_batch = n < BATCH_RECORDS ? n : BATCH_RECORDS;
 
 		fill_fractions(gen, first, n_batch, fractions);
 		if (is_plain(gen))
-			store_plain(&gen->layout, fractions, n_batch, at);
+			store_plain(&gen->layout, fractions, n_batch, output);
 		else
-			gen_record_store(gen, first, fractions, n_batch, at);
+			gen_record_store(gen, first, fractions, n_batch, output);
 		if (gen->layout.key.kind == KEY_BOOL)
-			make_bools(&gen->layout, n_batch, at);
+			normalise_bools(&gen->layout, n_batch, output);
 		first += n_batch;
 		n -= n_batch;
-		at += n_batch * gen->layout.record_nbytes;
+		output += n_batch * gen->layout.record_nbytes;
 	}
 }
 
-static void fill_set(const struct data_set *set, uint64_t first, uint64_t n, void *records)
+static void fill_data_set(const struct data_set *data_set, uint64_t first, uint64_t n, void *records)
 {
-	gen_fill((const struct gen *)set, first, n, records);
+	gen_fill((const struct gen *)data_set, first, n, records);
 }
 
 /*
  * Keys of more than 16 bytes are bytes, of which the first 16 sort in the same way; of a complex
  * number the real part weighs most.
  */
-static struct layout lead_of(const struct layout *layout)
+static struct layout leading_key_layout(const struct layout *layout)
 {
 	struct key key = layout->key;
-	struct layout lead;
+	struct layout leading_key;
 
 	key.offset = 0;
-	if (key.nbytes > sizeof(code_t))
-		key.nbytes = sizeof(code_t);
+	if (key.nbytes > sizeof(encoded_key_t))
+		key.nbytes = sizeof(encoded_key_t);
 	if (key.kind == KEY_COMPLEX) {
 		key.kind = KEY_FLOAT;
 		key.nbytes /= 2;
 	}
-	layout_make_plain(&key, &lead);
-	return lead;
+	layout_make_key_only(&key, &leading_key);
+	return leading_key;
 }
 
-void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
+void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
 	      struct gen *ret_gen)
 {
-	const uint64_t period = period_of(dist, n_records);
+	const uint64_t run_length = run_length_of(dist, n_records);
 	/* Records of several keys are made key by key, whatever they are sorted as. */
-	const bool is_code = layout_is_plain(layout) && layout->key.nbytes == layout->record_nbytes;
+	const bool is_encoded_key = layout_is_key_only(layout) && layout->key.nbytes == layout->record_nbytes;
 
 	*ret_gen = (struct gen){
 		.set = { .record_nbytes = layout->record_nbytes,
 			 .n_records = n_records,
-			 .fill = fill_set },
+			 .fill = fill_data_set },
 		.layout = *layout,
-		.lead = lead_of(layout),
-		.is_code = is_code,
-		.is_wide = (is_code ? layout->record_nbytes : layout->record_keys.key_nbytes) > 8,
+		.leading_key = leading_key_layout(layout),
+		.is_encoded_key = is_encoded_key,
+		.is_wide = (is_encoded_key ? layout->record_nbytes : layout->record_keys.key_nbytes) > 8,
 		.dist = dist,
 		.stream = digest_mix64(seed ^ DIGEST_SEED),
-		.period = period,
-		.step = ~(uint128_t)0 / period,
+		.run_length = run_length,
+		.step = ~(uint128_t)0 / run_length,
 	};
 }
 

@@ -19,7 +19,7 @@
 enum { BLOCK_NBYTES = 512 << 10 };
 
 /* What the threads share. */
-struct job {
+struct gen_job {
 	const struct data_set *set;
 	struct output *output;
 	uint64_t block_records;
@@ -28,7 +28,7 @@ struct job {
 };
 
 /* Returns 1, or 0 when nothing is left to do, or a negative errno after a message. */
-static int write_next_block(struct job *job, void *buffer)
+static int write_next_block(struct gen_job *job, void *buffer)
 {
 	const uint64_t record_nbytes = job->set->record_nbytes;
 	const uint64_t first = atomic_fetch_add(&job->next_block, 1) * job->block_records;
@@ -45,9 +45,9 @@ static int write_next_block(struct job *job, void *buffer)
 	return r < 0 ? r : 1;
 }
 
-static void work(void *context)
+static void generate_blocks(void *context)
 {
-	struct job *job = context;
+	struct gen_job *job = context;
 	void *buffer = malloc(BLOCK_NBYTES);
 	int r = buffer ? 1 : fail(-ENOMEM, "no memory for a block: %m");
 
@@ -60,23 +60,23 @@ static void work(void *context)
 	free(buffer);
 }
 
-static int write_all(struct job *job, unsigned n_threads)
+static int generate_all_blocks(struct gen_job *job, unsigned n_threads)
 {
 	const uint64_t n_blocks = job->set->n_records / job->block_records + 1;
 
-	crew_share(n_threads < n_blocks ? n_threads : (uint32_t)n_blocks, work, job);
+	threads_run(n_threads < n_blocks ? n_threads : (uint32_t)n_blocks, generate_blocks, job);
 	return atomic_load(&job->error);
 }
 
-int gen_write_file(const struct data_set *set, const char *path, unsigned n_threads)
+int gen_write_file(const struct data_set *data_set, const char *path, unsigned n_threads)
 {
-	struct job job = { .set = set, .block_records = BLOCK_NBYTES / set->record_nbytes };
+	struct gen_job job = { .set = data_set, .block_records = BLOCK_NBYTES / data_set->record_nbytes };
 	int r;
 
-	r = output_open(tool_calls(), path, set->n_records * set->record_nbytes, &job.output);
+	r = output_open(tool_syscalls(), path, data_set->n_records * data_set->record_nbytes, &job.output);
 	if (r < 0)
 		return r;
-	r = write_all(&job, n_threads);
+	r = generate_all_blocks(&job, n_threads);
 	if (r < 0) {
 		output_abort(job.output);
 		return r;

@@ -33,7 +33,7 @@ struct gen_options {
 
 enum { NO_GENSORT = -1 };
 
-enum row {
+enum gen_option_row {
 	ROW_RECORDS,
 	ROW_BYTES,
 	ROW_TYPE,
@@ -53,16 +53,16 @@ static const struct option_choice gensort_kinds[] = {
 	{ 0 },
 };
 
-static int take_bytes(const struct option_spec *spec, const char *argument, void *target)
+static int parse_bytes(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct gen_options *options = target;
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	return size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_DATA,
+	return size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA,
 				 &options->nbytes);
 }
 
-static int take_dist(const struct option_spec *spec, const char *argument, void *target)
+static int parse_distribution(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct gen_options *options = target;
 	char spelling[OPTION_SPELLING_NBYTES], names[GEN_DIST_NAMES_NBYTES];
@@ -70,7 +70,7 @@ static int take_dist(const struct option_spec *spec, const char *argument, void 
 
 	if (gen_parse_dist(argument, &dist) < 0)
 		return fail(-EINVAL, "%s: unknown distribution '%s': use one of %s",
-			    option_spell(spec, spelling), argument, gen_list_dists(names));
+			    option_format_name(spec, spelling), argument, gen_list_dists(names));
 	options->dist = (int)dist;
 	return 0;
 }
@@ -80,14 +80,14 @@ static const struct option_spec specs[] = {
 			  .letter = 'n',
 			  .argument = "COUNT",
 			  .help = "write COUNT records (default 1048576)",
-			  .take = option_take_number,
+			  .parse = option_parse_number,
 			  OPTION_MEMBER(struct gen_options, n_records) },
 	[ROW_BYTES] = { .name = "bytes",
 			.letter = 'b',
 			.argument = "SIZE",
 			.help = "write as many whole records as fit SIZE bytes; suffixes K to E. "
 				"With --gensort: start with record number SIZE (default 0)",
-			.take = take_bytes,
+			.parse = parse_bytes,
 			OPTION_MEMBER(struct gen_options, nbytes) },
 	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct gen_options, record) },
 	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct gen_options, record) },
@@ -96,7 +96,7 @@ static const struct option_spec specs[] = {
 	[ROW_PREFIX] = { .name = "prefix",
 			 .argument = "BYTES",
 			 .help = "make the first BYTES of the keys equal in all records",
-			 .take = option_take_number,
+			 .parse = option_parse_number,
 			 OPTION_MEMBER(struct gen_options, prefix_nbytes) },
 	[ROW_DIST] = { .name = "dist",
 		       .letter = 'd',
@@ -104,27 +104,27 @@ static const struct option_spec specs[] = {
 		       .help = "set the distribution: random (default) sorted reversed equal "
 			       "two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe "
 			       "clustered nan",
-		       .words = gen_dist_name,
-		       .take = take_dist,
+		       .get_word = gen_dist_name,
+		       .parse = parse_distribution,
 		       OPTION_MEMBER(struct gen_options, dist) },
 	[ROW_SEED] = { .name = "seed",
 		       .argument = "N",
 		       .help = "seed the random numbers with N (default 1)",
-		       .take = option_take_number,
+		       .parse = option_parse_number,
 		       OPTION_MEMBER(struct gen_options, seed) },
 	[ROW_GENSORT] = { .name = "gensort",
 			  .argument = "ascii|binary|skewed",
 			  .help = "write records of the sort benchmark, the same bytes as gensort "
 				  "1.5 with -a, without options, or with -s: 100 bytes with a "
 				  "10-byte key",
-			  .take = option_take_choice,
+			  .parse = option_parse_choice,
 			  OPTION_MEMBER(struct gen_options, gensort),
 			  .choices = gensort_kinds },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
 	  .help = "write to FILE instead of standard output",
-	  .take = option_take_text,
+	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct gen_options, output_path) },
 	TOOL_ROW_COMPLETION,
 	TOOL_ROW_HELP,
@@ -152,14 +152,14 @@ static const struct tool tool = {
 		     .n_conflicts = sizeof conflicts / sizeof conflicts[0] },
 };
 
-static int write_set(const struct gen_options *options, const struct data_set *set)
+static int write_set(const struct gen_options *options, const struct data_set *data_set)
 {
-	if (set->n_records > INT64_MAX / set->record_nbytes)
+	if (data_set->n_records > INT64_MAX / data_set->record_nbytes)
 		return fail(-EFBIG,
 			    "%" PRIu64 " records of %" PRIu64
 			    " bytes are more than a file can hold",
-			    set->n_records, set->record_nbytes);
-	return gen_write_file(set, options->output_path, cpus_available(""));
+			    data_set->n_records, data_set->record_nbytes);
+	return gen_write_file(data_set, options->output_path, cpus_available(""));
 }
 
 static int generate_gensort(const struct gen_options *options)
@@ -172,7 +172,7 @@ static int generate_gensort(const struct gen_options *options)
 			    "-b, --bytes: from record %" PRIu64 " on there are no %" PRIu64
 			    " more: numbers end at 2^64",
 			    first, options->n_records);
-	gensort_make((enum gensort_kind)options->gensort, first, options->n_records, &gensort);
+	gensort_init((enum gensort_kind)options->gensort, first, options->n_records, &gensort);
 	return write_set(options, &gensort.set);
 }
 
@@ -186,7 +186,7 @@ static int generate_layout(const struct gen_options *options, const struct layou
 			    "--prefix=%" PRIu64 " is longer than the key, which has %" PRIu32
 			    " bytes",
 			    options->prefix_nbytes, layout->record_keys.key_nbytes);
-	gen_make(layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
+	gen_init(layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
 	gen_set_prefix(&gen, (uint32_t)options->prefix_nbytes);
 	return write_set(options, &gen.set);
 }
@@ -195,24 +195,24 @@ static int generate_layout(const struct gen_options *options, const struct layou
  * Complex numbers are made of their two parts. The numeric order, that of whole keys, has a byte
  * before them that says what is not a number, of which no fraction can be made.
  */
-static void make_parts(struct record_options *record)
+static void clear_complex_numeric(struct record_options *record)
 {
 	record->type.numeric &= record->type.kind != KEY_COMPLEX;
 	for (uint32_t i = 0; i < record->n_keys; i++)
 		record->keys[i].numeric &= record->keys[i].kind != KEY_COMPLEX;
 }
 
-static int generate_records(struct gen_options *options, const struct option_result *given)
+static int generate_records(struct gen_options *options, const struct parsed_options *parsed)
 {
 	struct layout layout;
 	uint64_t n_records;
 	int r;
 
-	make_parts(&options->record);
+	clear_complex_numeric(&options->record);
 	r = tool_make_layout(&options->record, &layout);
 	if (r < 0)
 		return r;
-	n_records = option_is_given(given, ROW_BYTES) ? options->nbytes / layout.record_nbytes :
+	n_records = option_is_present(parsed, ROW_BYTES) ? options->nbytes / layout.record_nbytes :
 							options->n_records;
 	r = generate_layout(options, &layout, n_records);
 	layout_free(&layout);
@@ -220,34 +220,34 @@ static int generate_records(struct gen_options *options, const struct option_res
 }
 
 /* Messages must not be among the records. */
-static int check_roles(const char *output_path)
+static int check_output_conflicts(const char *output_path)
 {
-	struct roles roles = { 0 };
-	int r = output_path ? roles_add(&roles, &(struct role){ .kind = ROLE_OUTPUT,
+	struct file_roles roles = { 0 };
+	int r = output_path ? file_roles_add(&roles, &(struct file_role){ .kind = ROLE_OUTPUT,
 								.name = "-o",
 								.path = output_path }) :
-			      roles_add_stream(&roles, ROLE_OUTPUT, STDOUT_FILENO);
+			      file_roles_add_stream(&roles, ROLE_OUTPUT, STDOUT_FILENO);
 
 	if (r == 0)
-		r = roles_add_stream(&roles, ROLE_TEXT, STDERR_FILENO);
-	roles_free(&roles);
+		r = file_roles_add_stream(&roles, ROLE_MESSAGES, STDERR_FILENO);
+	file_roles_free(&roles);
 	return r;
 }
 
-static int generate(struct gen_options *options, const struct option_result *given)
+static int generate(struct gen_options *options, const struct parsed_options *parsed)
 {
-	if (given->n_operands)
+	if (parsed->n_operands)
 		return fail(-EINVAL, "unexpected '%s': the output's name is given with -o",
-			    given->operands[0]);
+			    parsed->operands[0]);
 	if (options->gensort != NO_GENSORT)
 		return generate_gensort(options);
-	if (option_is_given(given, ROW_RECORDS) && option_is_given(given, ROW_BYTES))
+	if (option_is_present(parsed, ROW_RECORDS) && option_is_present(parsed, ROW_BYTES))
 		return fail(-EINVAL, "-n, --records and -b, --bytes cannot be used together: "
 				     "each says how much to write");
-	return generate_records(options, given);
+	return generate_records(options, parsed);
 }
 
-static int run_program(int argc, char **argv)
+static int run_gsort_gen(int argc, char **argv)
 {
 	struct gen_options options = {
 		.n_records = DEFAULT_N_RECORDS,
@@ -255,18 +255,18 @@ static int run_program(int argc, char **argv)
 		.seed = 1,
 		.gensort = NO_GENSORT,
 	};
-	struct option_result given;
-	int r = tool_parse(&tool, argc, argv, &options, &given);
+	struct parsed_options parsed;
+	int r = tool_parse(&tool, argc, argv, &options, &parsed);
 
 	if (r == 0)
-		r = check_roles(options.output_path);
+		r = check_output_conflicts(options.output_path);
 	if (r == 0)
-		r = generate(&options, &given);
+		r = generate(&options, &parsed);
 	record_options_free(&options.record);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }
 
 int main(int argc, char **argv)
 {
-	return process_run_program(run_program, argc, argv);
+	return process_run_main(run_gsort_gen, argc, argv);
 }

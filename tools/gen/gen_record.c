@@ -17,21 +17,21 @@
 #include "src/record/load_upto16.h"
 
 /* What the streams of random words are for. */
-enum { STREAM_PREFIX = 1, STREAM_REST, STREAM_FILLER };
+enum { STREAM_PREFIX = 1, STREAM_TAIL, STREAM_FILLER };
 
 /* Of SplitMix64, begun at `state`. */
 static void put_random(uint64_t state, unsigned char *to, uint64_t nbytes)
 {
-	for (uint64_t at = 0; at < nbytes; at += 8) {
+	for (uint64_t offset = 0; offset < nbytes; offset += 8) {
 		const uint64_t word = digest_mix64(state += DIGEST_SEED);
 
-		memcpy(to + at, &word, nbytes - at < 8 ? nbytes - at : 8);
+		memcpy(to + offset, &word, nbytes - offset < 8 ? nbytes - offset : 8);
 	}
 }
 
-static uint64_t stream_of(const struct gen *gen, uint64_t which, uint64_t i)
+static uint64_t stream_of(const struct gen *gen, uint64_t stream, uint64_t i)
 {
-	return digest_mix64(digest_mix64(gen->stream + which) ^ i);
+	return digest_mix64(digest_mix64(gen->stream + stream) ^ i);
 }
 
 /* All of the key but the prefix, which stays. */
@@ -39,25 +39,25 @@ static void put_key(const struct gen *gen, uint128_t fraction, unsigned char *ke
 {
 	const uint64_t hi = (uint64_t)(fraction >> 64), lo = (uint64_t)fraction;
 	const uint64_t words[2] = { __builtin_bswap64(hi), __builtin_bswap64(lo) };
-	const uint32_t n_left = gen->layout.record_keys.key_nbytes - gen->prefix_nbytes;
+	const uint32_t n_remaining = gen->layout.record_keys.key_nbytes - gen->prefix_nbytes;
 
 	key += gen->prefix_nbytes;
-	memcpy(key, words, n_left < sizeof words ? n_left : sizeof words);
-	if (n_left > sizeof words)
-		put_random(stream_of(gen, STREAM_REST, digest_mix64(hi) ^ lo), key + sizeof words,
-			   n_left - sizeof words);
+	memcpy(key, words, n_remaining < sizeof words ? n_remaining : sizeof words);
+	if (n_remaining > sizeof words)
+		put_random(stream_of(gen, STREAM_TAIL, digest_mix64(hi) ^ lo), key + sizeof words,
+			   n_remaining - sizeof words);
 }
 
 /* Of a field that is not made of bits, as a code: any of the values that are equal will do. */
 static void put_value(const struct key_field *field, const unsigned char *key,
 		      unsigned char *record)
 {
-	const struct code_map map = key_field_code_map(field);
-	uint64_t code = 0;
+	const struct key_encoding map = key_field_encoding(field);
+	uint64_t encoded_key = 0;
 
 	for (uint32_t i = 0; i < field->nbytes; i++)
-		code = code << 8 | key[i];
-	store_upto_16(record, code_raw_of_8(code, &map), field->nbytes);
+		encoded_key = encoded_key << 8 | key[i];
+	store_upto_16(record, decode_raw_key_8(encoded_key, &map), field->nbytes);
 }
 
 /* The inverse of key_field_load(). */
@@ -65,15 +65,15 @@ static void put_bits(const struct key_field *field, const unsigned char *key, un
 {
 	const unsigned char complement = field->descending ? 0xff : 0;
 	const unsigned char sign = field->has_sign ? 0x80 : 0;
-	unsigned char fold = 0;
+	unsigned char negate_mask = 0;
 
 	for (uint32_t i = 0; i < field->nbytes; i++) {
-		unsigned char byte = key[i] ^ complement ^ fold;
+		unsigned char byte = key[i] ^ complement ^ negate_mask;
 
 		if (i == 0) {
 			byte ^= sign;
-			fold = field->is_float && byte >> 7 ? 0xff : 0;
-			byte ^= fold & 0x7f;
+			negate_mask = field->is_float && byte >> 7 ? 0xff : 0;
+			byte ^= negate_mask & 0x7f;
 		}
 		record[field->reversed ? field->nbytes - 1 - i : i] = byte;
 	}
@@ -92,7 +92,7 @@ void gen_record_store(const struct gen *gen, uint64_t first, const uint128_t *fr
 		      void *records)
 {
 	const struct key_fields *keys = &gen->layout.record_keys;
-	unsigned char key[LAYOUT_MOST_RECORD_NBYTES];
+	unsigned char key[LAYOUT_MAX_RECORD_NBYTES];
 	unsigned char *record = records;
 
 	put_random(stream_of(gen, STREAM_PREFIX, 0), key, gen->prefix_nbytes);

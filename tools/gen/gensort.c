@@ -65,13 +65,13 @@ static void put_hex_digits(uint32_t number, unsigned char *to)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 	uint64_t digits = number;
-	uint64_t are_letters;
+	uint64_t letter_mask;
 
 	digits = (digits << 16 | digits) & UINT64_C(0x0000ffff0000ffff);
 	digits = (digits << 8 | digits) & UINT64_C(0x00ff00ff00ff00ff);
 	digits = (digits << 4 | digits) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-	are_letters = (digits + 6 * ones) >> 4 & ones;
-	digits += '0' * ones + ('A' - '0' - 10) * are_letters;
+	letter_mask = (digits + 6 * ones) >> 4 & ones;
+	digits += '0' * ones + ('A' - '0' - 10) * letter_mask;
 	digits = __builtin_bswap64(digits);
 	memcpy(to, &digits, 8);
 }
@@ -93,12 +93,12 @@ static void make_ascii(const uint128_t *random, uint64_t number, unsigned char *
 
 /* --- Binary --- */
 
-enum { N_PARTS = 10, PART_NBYTES = 10 };
+enum { N_SEGMENTS = 10, SEGMENT_NBYTES = 10 };
 
 static const struct {
 	uint64_t hi;
 	uint16_t lo;
-} masks[N_PARTS] = {
+} masks[N_SEGMENTS] = {
 	{ UINT64_C(0x0000000000000000), 0x0000 }, { UINT64_C(0xf0e8e4e2e1d8d4d2), 0xd1cc },
 	{ UINT64_C(0xcac9c6c5c3b8b4b2), 0xb1ac }, { UINT64_C(0xaaa9a6a5a39c9a99), 0x9695 },
 	{ UINT64_C(0x938e8d8b87787472), 0x716c }, { UINT64_C(0x6a696665635c5a59), 0x5655 },
@@ -109,14 +109,14 @@ static const struct {
 static void make_binary(const uint128_t *random, uint64_t number, unsigned char *record)
 {
 	(void)number;
-	for (unsigned i = 0; i < N_PARTS; i++) {
+	for (unsigned i = 0; i < N_SEGMENTS; i++) {
 		const uint64_t hi = (uint64_t)(random[i] >> 64) ^ masks[i].hi;
 		const uint16_t lo = (uint16_t)((uint16_t)(random[i] >> 48) ^ masks[i].lo);
 		const uint64_t hi_be = __builtin_bswap64(hi);
 		const uint16_t lo_be = __builtin_bswap16(lo);
 
-		memcpy(record + i * PART_NBYTES, &hi_be, 8);
-		memcpy(record + i * PART_NBYTES + 8, &lo_be, 2);
+		memcpy(record + i * SEGMENT_NBYTES, &hi_be, 8);
+		memcpy(record + i * SEGMENT_NBYTES + 8, &lo_be, 2);
 	}
 }
 
@@ -174,36 +174,36 @@ static void (*const makers[])(const uint128_t *random, uint64_t number, unsigned
 /* Random numbers for a batch stay in the first-level cache. */
 enum { BATCH_RECORDS = 256 };
 
-static void fill(const struct data_set *set, uint64_t first, uint64_t n, void *records)
+static void fill_gensort(const struct data_set *data_set, uint64_t first, uint64_t n, void *records)
 {
-	const struct gensort *gensort = (const struct gensort *)set;
+	const struct gensort *gensort = (const struct gensort *)data_set;
 	uint64_t number = gensort->first_number + first;
-	uint128_t random[BATCH_RECORDS + N_PARTS - 1];
+	uint128_t random[BATCH_RECORDS + N_SEGMENTS - 1];
 	uint128_t last = random_at(number);
-	unsigned char *at = records;
+	unsigned char *output = records;
 
 	while (n) {
 		const uint64_t n_batch = n < BATCH_RECORDS ? n : BATCH_RECORDS;
 
-		for (uint64_t i = 0; i < n_batch + N_PARTS - 1; i++)
+		for (uint64_t i = 0; i < n_batch + N_SEGMENTS - 1; i++)
 			random[i] = (i ? random[i - 1] : last) * MULTIPLIER + INCREMENT;
 		for (uint64_t i = 0; i < n_batch; i++)
 			makers[gensort->kind](&random[i], number + i,
-					      at + i * GENSORT_RECORD_NBYTES);
+					      output + i * GENSORT_RECORD_NBYTES);
 		last = random[n_batch - 1];
 		number += n_batch;
 		n -= n_batch;
-		at += n_batch * GENSORT_RECORD_NBYTES;
+		output += n_batch * GENSORT_RECORD_NBYTES;
 	}
 }
 
-void gensort_make(enum gensort_kind kind, uint64_t first_number, uint64_t n_records,
+void gensort_init(enum gensort_kind kind, uint64_t first_number, uint64_t n_records,
 		  struct gensort *ret_gensort)
 {
 	*ret_gensort = (struct gensort){
 		.set = { .record_nbytes = GENSORT_RECORD_NBYTES,
 			 .n_records = n_records,
-			 .fill = fill },
+			 .fill = fill_gensort },
 		.kind = kind,
 		.first_number = first_number,
 	};

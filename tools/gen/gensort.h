@@ -18,7 +18,7 @@ enum gensort_kind {
 	GENSORT_SKEWED, /* gensort -s: binary, but many keys share a beginning of up to 48 bits */
 };
 
-/* Set by gensort_make() only. */
+/* Set by gensort_init() only. */
 struct gensort {
 	struct data_set set;
 	enum gensort_kind kind;
@@ -29,5 +29,5 @@ struct gensort {
  * The records numbered [first_number, first_number + n_records) of the benchmark, of which there
  * are 2^64: numbers beyond are not made.
  */
-void gensort_make(enum gensort_kind kind, uint64_t first_number, uint64_t n_records,
+void gensort_init(enum gensort_kind kind, uint64_t first_number, uint64_t n_records,
 		  struct gensort *ret_gensort);

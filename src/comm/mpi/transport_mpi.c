@@ -12,53 +12,53 @@
 #include "src/comm/transport.h"
 
 /* What is under way stands at the same place of each array. */
-struct mpi {
+struct mpi_transport {
 	struct transport transport;
 	MPI_Comm comm;
 	int n, capacity;
-	MPI_Request *under_way;
+	MPI_Request *mpi_requests;
 	struct transport_request **requests;
 	/* Done, and not taken yet: of the arrays the places that are free then. */
 	int n_done, next_done;
-	int *done;
+	int *completed;
 	MPI_Status *statuses;
 };
 
-static int fail_mpi(int code, const char *what)
+static int fail_mpi(int code, const char *action)
 {
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int n;
 
 	MPI_Error_string(code, text, &n);
-	return fail(-EIO, "MPI cannot %s: %s", what, text);
+	return fail(-EIO, "MPI cannot %s: %s", action, text);
 }
 
-static struct mpi *mpi_of(struct transport *transport)
+static struct mpi_transport *mpi_of(struct transport *transport)
 {
-	return (struct mpi *)transport;
+	return (struct mpi_transport *)transport;
 }
 
 static int grow(void *array, size_t size, int capacity)
 {
-	void **at = array;
-	void *grown = reallocarray(*at, (size_t)capacity, size);
+	void **array_pointer = array;
+	void *grown = reallocarray(*array_pointer, (size_t)capacity, size);
 
 	if (!grown)
 		return -ENOMEM;
-	*at = grown;
+	*array_pointer = grown;
 	return 0;
 }
 
 /* Room for one more that is under way. */
-static int make_room(struct mpi *mpi)
+static int reserve_request(struct mpi_transport *mpi)
 {
 	const int capacity = mpi->capacity ? mpi->capacity * 2 : 64;
 
 	if (mpi->n < mpi->capacity)
 		return 0;
-	if (grow(&mpi->under_way, sizeof *mpi->under_way, capacity) < 0 ||
+	if (grow(&mpi->mpi_requests, sizeof *mpi->mpi_requests, capacity) < 0 ||
 	    grow(&mpi->requests, sizeof(void *), capacity) < 0 ||
-	    grow(&mpi->done, sizeof *mpi->done, capacity) < 0 ||
+	    grow(&mpi->completed, sizeof *mpi->completed, capacity) < 0 ||
 	    grow(&mpi->statuses, sizeof *mpi->statuses, capacity) < 0)
 		return fail(-ENOMEM, "no memory for %d messages of MPI", capacity);
 	mpi->capacity = capacity;
@@ -68,12 +68,12 @@ static int make_room(struct mpi *mpi)
 static int mpi_send(struct transport *transport, int to, int tag, const void *data, size_t nbytes,
 		    struct transport_request *request)
 {
-	struct mpi *mpi = mpi_of(transport);
-	int r = make_room(mpi), code;
+	struct mpi_transport *mpi = mpi_of(transport);
+	int r = reserve_request(mpi), code;
 
 	if (r < 0)
 		return r;
-	code = MPI_Isend(data, (int)nbytes, MPI_BYTE, to, tag, mpi->comm, &mpi->under_way[mpi->n]);
+	code = MPI_Isend(data, (int)nbytes, MPI_BYTE, to, tag, mpi->comm, &mpi->mpi_requests[mpi->n]);
 	if (code != MPI_SUCCESS)
 		return fail_mpi(code, "send a message");
 	mpi->requests[mpi->n++] = request;
@@ -83,14 +83,14 @@ static int mpi_send(struct transport *transport, int to, int tag, const void *da
 static int mpi_receive(struct transport *transport, int from, int tag, void *data, size_t capacity,
 		       struct transport_request *request)
 {
-	struct mpi *mpi = mpi_of(transport);
-	int r = make_room(mpi), code;
+	struct mpi_transport *mpi = mpi_of(transport);
+	int r = reserve_request(mpi), code;
 
 	if (r < 0)
 		return r;
 	code = MPI_Irecv(data, (int)capacity, MPI_BYTE,
-			 from == TRANSPORT_ANY ? MPI_ANY_SOURCE : from, tag, mpi->comm,
-			 &mpi->under_way[mpi->n]);
+			 from == TRANSPORT_ANY_RANK ? MPI_ANY_SOURCE : from, tag, mpi->comm,
+			 &mpi->mpi_requests[mpi->n]);
 	if (code != MPI_SUCCESS)
 		return fail_mpi(code, "receive a message");
 	mpi->requests[mpi->n++] = request;
@@ -98,13 +98,13 @@ static int mpi_receive(struct transport *transport, int from, int tag, void *dat
 }
 
 /* All that were done have been taken: their places are closed up. */
-static void close_up(struct mpi *mpi)
+static void compact_requests(struct mpi_transport *mpi)
 {
 	int n = 0;
 
 	for (int i = 0; i < mpi->n; i++)
 		if (mpi->requests[i]) {
-			mpi->under_way[n] = mpi->under_way[i];
+			mpi->mpi_requests[n] = mpi->mpi_requests[i];
 			mpi->requests[n++] = mpi->requests[i];
 		}
 	mpi->n = n;
@@ -112,13 +112,13 @@ static void close_up(struct mpi *mpi)
 }
 
 /* What of those under way is done now. */
-static int look(struct mpi *mpi)
+static int poll_mpi_requests(struct mpi_transport *mpi)
 {
 	int n_done, code;
 
 	if (mpi->n_done > 0)
-		close_up(mpi);
-	code = MPI_Testsome(mpi->n, mpi->under_way, &n_done, mpi->done, mpi->statuses);
+		compact_requests(mpi);
+	code = MPI_Testsome(mpi->n, mpi->mpi_requests, &n_done, mpi->completed, mpi->statuses);
 	if (code == MPI_ERR_IN_STATUS)
 		for (int i = 0; i < n_done; i++)
 			if (mpi->statuses[i].MPI_ERROR != MPI_SUCCESS &&
@@ -130,21 +130,21 @@ static int look(struct mpi *mpi)
 	return 0;
 }
 
-static int mpi_take(struct transport *transport, struct transport_request **ret_request)
+static int mpi_poll(struct transport *transport, struct transport_request **ret_request)
 {
-	struct mpi *mpi = mpi_of(transport);
-	int at, nbytes = 0, r = 0;
+	struct mpi_transport *mpi = mpi_of(transport);
+	int index, nbytes = 0, r = 0;
 
 	if (mpi->next_done == mpi->n_done)
-		r = look(mpi);
+		r = poll_mpi_requests(mpi);
 	if (r < 0)
 		return r;
 	*ret_request = NULL;
 	if (mpi->next_done == mpi->n_done)
 		return 0;
-	at = mpi->done[mpi->next_done];
-	*ret_request = mpi->requests[at];
-	mpi->requests[at] = NULL;
+	index = mpi->completed[mpi->next_done];
+	*ret_request = mpi->requests[index];
+	mpi->requests[index] = NULL;
 	/* Of a send there is nothing to be known. */
 	(*ret_request)->peer = mpi->statuses[mpi->next_done].MPI_SOURCE;
 	MPI_Get_count(&mpi->statuses[mpi->next_done], MPI_BYTE, &nbytes);
@@ -154,21 +154,21 @@ static int mpi_take(struct transport *transport, struct transport_request **ret_
 }
 
 /* Where there are no others to be ended nothing is to be said of it. */
-static void mpi_end_all(struct transport *transport, int status)
+static void mpi_abort(struct transport *transport, int status)
 {
-	int is_own = 0;
+	int is_main_thread = 0;
 
 	if (transport->size > 1)
 		MPI_Abort(mpi_of(transport)->comm, status);
-	else if (MPI_Is_thread_main(&is_own) == MPI_SUCCESS && is_own)
+	else if (MPI_Is_thread_main(&is_main_thread) == MPI_SUCCESS && is_main_thread)
 		MPI_Finalize();
 }
 
-static void free_mpi(struct mpi *mpi)
+static void free_mpi(struct mpi_transport *mpi)
 {
-	free(mpi->under_way);
+	free(mpi->mpi_requests);
 	free(mpi->requests);
-	free(mpi->done);
+	free(mpi->completed);
 	free(mpi->statuses);
 	free(mpi);
 }
@@ -176,14 +176,14 @@ static void free_mpi(struct mpi *mpi)
 /* What is still under way then is receives. */
 static int mpi_close(struct transport *transport)
 {
-	struct mpi *mpi = mpi_of(transport);
+	struct mpi_transport *mpi = mpi_of(transport);
 	int code = MPI_SUCCESS;
 
-	close_up(mpi);
+	compact_requests(mpi);
 	for (int i = 0; i < mpi->n && code == MPI_SUCCESS; i++) {
-		code = MPI_Cancel(&mpi->under_way[i]);
+		code = MPI_Cancel(&mpi->mpi_requests[i]);
 		if (code == MPI_SUCCESS)
-			code = MPI_Wait(&mpi->under_way[i], MPI_STATUS_IGNORE);
+			code = MPI_Wait(&mpi->mpi_requests[i], MPI_STATUS_IGNORE);
 	}
 	if (code == MPI_SUCCESS)
 		code = MPI_Comm_free(&mpi->comm);
@@ -193,7 +193,7 @@ static int mpi_close(struct transport *transport)
 	return code == MPI_SUCCESS ? 0 : fail(-EIO, "MPI cannot be ended");
 }
 
-static int open_comm(struct mpi *mpi)
+static int open_comm(struct mpi_transport *mpi)
 {
 	int code = MPI_Comm_dup(MPI_COMM_WORLD, &mpi->comm);
 
@@ -210,15 +210,15 @@ static const struct transport_ops ops = {
 	.name = "MPI",
 	.send = mpi_send,
 	.receive = mpi_receive,
-	.take = mpi_take,
-	.end_all = mpi_end_all,
+	.poll = mpi_poll,
+	.abort_job = mpi_abort,
 	.close = mpi_close,
 };
 
-int ranks_mpi_open(void *argument, struct transport **ret_transport)
+int transport_mpi_open(void *argument, struct transport **ret_transport)
 {
-	const struct ranks_mpi_settings *settings = argument;
-	struct mpi *mpi = calloc(1, sizeof *mpi);
+	const struct transport_mpi_params *params = argument;
+	struct mpi_transport *mpi = calloc(1, sizeof *mpi);
 	int granted, r;
 
 	if (!mpi)
@@ -230,7 +230,7 @@ int ranks_mpi_open(void *argument, struct transport **ret_transport)
 	}
 	r = open_comm(mpi);
 	if (r == 0)
-		r = alone_check((unsigned)mpi->transport.size, settings->get_environment);
+		r = transport_single_check_launcher((unsigned)mpi->transport.size, params->get_env);
 	if (r == 0 && granted < MPI_THREAD_FUNNELED)
 		r = fail(-ENOTSUP, "this MPI library cannot be used where there are threads");
 	if (r < 0) {

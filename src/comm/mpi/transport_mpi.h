@@ -10,15 +10,15 @@
 
 struct transport;
 
-struct ranks_mpi_settings {
+struct transport_mpi_params {
 	/*
 	 * As getenv does, of a front end: who has started this process, and how many
-	 * (alone_check()).
+	 * (transport_single_check_launcher()).
 	 */
-	char *(*get_environment)(const char *name);
+	char *(*get_env)(const char *name);
 };
 
 /*
- * A transport_opener (src/comm/comm.h). argument: struct ranks_mpi_settings. Once in a process.
+ * A transport_open_fn (src/comm/comm.h). argument: struct transport_mpi_params. Once in a process.
  */
-int ranks_mpi_open(void *argument, struct transport **ret_transport);
+int transport_mpi_open(void *argument, struct transport **ret_transport);

@@ -39,15 +39,15 @@ enum {
 	 */
 	WINDOW_NBYTES = 8 << 20,
 	/* Half as many runs have a level less to be merged, and windows of them longer pieces. */
-	FITTING_TIMES = 2,
+	IN_MEMORY_FACTOR = 2,
 };
 
 struct cpu_device {
 	struct device handle;
-	struct lane_pool *pool;
+	struct queue_pool *pool;
 	struct stats *stats; /* may be NULL */
 	unsigned n_threads;
-	struct pages pages;
+	struct page_alloc page_alloc;
 };
 
 static struct cpu_device *cpu_device(struct device *device)
@@ -55,9 +55,9 @@ static struct cpu_device *cpu_device(struct device *device)
 	return (struct cpu_device *)device;
 }
 
-static int cpu_probe(const char **ret_why)
+static int cpu_probe(const char **ret_reason)
 {
-	(void)ret_why;
+	(void)ret_reason;
 	return 0;
 }
 
@@ -70,10 +70,10 @@ static int cpu_open(const struct backend_config *config, struct device **ret_dev
 		return -ENOMEM;
 	device->n_threads = config->n_threads;
 	device->stats = config->stats;
-	pages_init(&device->pages);
-	r = lane_pool_open(config->n_threads, device, &device->pool);
+	page_alloc_init(&device->page_alloc);
+	r = queue_pool_open(config->n_threads, device, &device->pool);
 	if (r < 0) {
-		pages_destroy(&device->pages);
+		page_alloc_destroy(&device->page_alloc);
 		free(device);
 		return r;
 	}
@@ -87,37 +87,37 @@ static void cpu_close(struct device *handle)
 
 	if (!device)
 		return;
-	lane_pool_close(device->pool);
-	pages_destroy(&device->pages);
+	queue_pool_close(device->pool);
+	page_alloc_destroy(&device->page_alloc);
 	free(device);
 }
 
-static void cpu_describe(const struct device *handle, struct device_info *ret_info)
+static void cpu_get_info(const struct device *handle, struct device_info *ret_info)
 {
 	const unsigned n_threads = ((const struct cpu_device *)handle)->n_threads;
 
 	*ret_info = (struct device_info){
 		.unified = true,
-		.n_lanes = n_threads,
+		.n_queues = n_threads,
 		.chunk_nbytes = CHUNK_NBYTES,
 		.window_nbytes = WINDOW_NBYTES,
-		.fitting_times = FITTING_TIMES,
+		.in_memory_factor = IN_MEMORY_FACTOR,
 	};
 	snprintf(ret_info->name, sizeof ret_info->name, "CPU, %u thread%s", n_threads,
 		 n_threads == 1 ? "" : "s");
 }
 
-static int cpu_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+static int cpu_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
 {
 	(void)kind;
-	*ret_memory = pages_map(&cpu_device(device)->pages, nbytes);
+	*ret_memory = page_alloc_map(&cpu_device(device)->page_alloc, nbytes);
 	return *ret_memory ? 0 : -ENOMEM;
 }
 
-static void cpu_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+static void cpu_free(struct device *device, enum memory_kind kind, void *memory, size_t nbytes)
 {
 	(void)device, (void)kind;
-	pages_unmap(memory, nbytes);
+	page_alloc_unmap(memory, nbytes);
 }
 
 /* Whole pages only: what lies on the edges of the part stays. */
@@ -132,19 +132,19 @@ static void cpu_discard(struct device *device, void *memory, size_t nbytes)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-static int cpu_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
+static int cpu_queue_open(struct device *device, enum queue_priority priority, struct device_queue **ret_queue)
 {
-	return lane_pool_lane_open(cpu_device(device)->pool, urgency, ret_lane);
+	return pool_queue_open(cpu_device(device)->pool, priority, ret_queue);
 }
 
-static int cpu_mark_open(struct device *device, struct mark **ret_mark)
+static int cpu_event_open(struct device *device, struct device_event **ret_event)
 {
-	return lane_pool_mark_open(cpu_device(device)->pool, ret_mark);
+	return pool_event_open(cpu_device(device)->pool, ret_event);
 }
 
-static int cpu_mark_wait(struct mark *mark)
+static int cpu_event_wait(struct device_event *event)
 {
-	lane_pool_wait(mark);
+	pool_event_wait(event);
 	return 0;
 }
 
@@ -159,14 +159,14 @@ static void cpu_copy(const struct copy_op *op)
 	memcpy(op->to, op->from, op->n);
 }
 
-static void cpu_encode_codes(const struct encode_op *op)
+static void cpu_encode_keys(const struct encode_op *op)
 {
-	codes_encode(op->layout, op->records, op->n, op->elements, op->ret_digest);
+	key_encode_batch(op->layout, op->records, op->n, op->elements, op->ret_digest);
 }
 
-static void cpu_decode_codes(const struct decode_op *op)
+static void cpu_decode_keys(const struct decode_op *op)
 {
-	codes_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
+	key_decode_batch(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
 /*
@@ -183,16 +183,16 @@ static void cpu_decode_codes(const struct decode_op *op)
 		cpu_##verb(op);                                                                    \
 		stats_end(device->stats, span, the_nbytes);                                        \
 	}                                                                                          \
-	static int queue_##verb(struct lane *lane, const struct type *op)                          \
+	static int enqueue_##verb(struct device_queue *lane, const struct type *op)                          \
 	{                                                                                          \
-		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
+		return pool_queue_submit(lane, run_##verb, op, sizeof *op);                          \
 	}
 
 OPERATION(copy, copy_op, STAGE_FETCH, 0) /* from memory to memory: fetched already, if at all */
-OPERATION(encode_codes, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
-OPERATION(decode_codes, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
-OPERATION(encode_references, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
-OPERATION(decode_references, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
+OPERATION(encode_keys, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
+OPERATION(decode_keys, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
+OPERATION(encode_indirect, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
+OPERATION(decode_indirect, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
 OPERATION(sort, sort_elements_op, STAGE_SORT, op->n * op->element_nbytes)
 OPERATION(cut_elements, cut_op, STAGE_CUT, 0)
 OPERATION(cut_items, cut_op, STAGE_CUT, 0)
@@ -207,17 +207,17 @@ OPERATION(sort_records, sort_op, STAGE_SORT, op->n * op->layout->record_nbytes)
 OPERATION(merge_records, merge_op, STAGE_MERGE,
 	  slices_n(op->slices, op->k) * op->layout->item_nbytes)
 
-static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+static int copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
 {
-	return queue_copy(lane, &(struct copy_op){ .to = to, .from = from, .n = nbytes });
+	return enqueue_copy(queue, &(struct copy_op){ .to = to, .from = from, .n = nbytes });
 }
 
 /* --- Elements, and items of records --- */
 
-static int unique_elements(struct lane *lane, const struct unique_op *op)
+static int unique_elements(struct device_queue *queue, const struct unique_op *op)
 {
-	*op->ret = (struct arranged){ .n = op->n };
-	return queue_unique(lane, &(struct unique_elements_op){
+	*op->ret = (struct sort_op_result){ .n = op->n };
+	return enqueue_unique(queue, &(struct unique_elements_op){
 					  .elements = op->items,
 					  .n = op->n,
 					  .element_nbytes = op->layout->element_nbytes,
@@ -228,31 +228,31 @@ static int unique_elements(struct lane *lane, const struct unique_op *op)
 }
 
 /* Elements were sorted or merged: without their duplicates, if that is wanted. */
-static int finish_elements(struct lane *lane, const struct layout *layout, void *items, uint64_t n,
-			   bool unique, struct arranged *ret)
+static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items, uint64_t n,
+			   bool unique, struct sort_op_result *ret)
 {
-	*ret = (struct arranged){ .n = n };
-	return unique ? unique_elements(lane, &(struct unique_op){ .layout = layout,
+	*ret = (struct sort_op_result){ .n = n };
+	return unique ? unique_elements(queue, &(struct unique_op){ .layout = layout,
 								   .items = items,
 								   .n = n,
 								   .ret = ret }) :
 			0;
 }
 
-static int sort_elements(struct lane *lane, const struct sort_op *op)
+static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 {
-	int r = queue_sort(lane, &(struct sort_elements_op){ .elements = op->items,
+	int r = enqueue_sort(queue, &(struct sort_elements_op){ .elements = op->items,
 							     .n = op->n,
 							     .scratch = op->scratch,
 							     .element_nbytes =
 								     op->layout->element_nbytes });
 
-	return r < 0 ? r : finish_elements(lane, op->layout, op->items, op->n, op->unique, op->ret);
+	return r < 0 ? r : finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
 }
 
-static int merge_elements(struct lane *lane, const struct merge_op *op)
+static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 {
-	int r = queue_merge(lane, &(struct merge_elements_op){ .slices = op->slices,
+	int r = enqueue_merge(queue, &(struct merge_elements_op){ .slices = op->slices,
 							       .k = op->k,
 							       .element_nbytes =
 								       op->layout->element_nbytes,
@@ -260,7 +260,7 @@ static int merge_elements(struct lane *lane, const struct merge_op *op)
 							       .scratch = op->scratch });
 
 	return r < 0 ? r :
-		       finish_elements(lane, op->layout, op->out, slices_n(op->slices, op->k),
+		       finish_elements(queue, op->layout, op->out, slices_n(op->slices, op->k),
 				       op->unique, op->ret);
 }
 
@@ -282,12 +282,12 @@ static void cpu_unique_records(const struct unique_op *op)
 	cpu_merge_records(&(struct merge_op){ .layout = op->layout,
 					      .slices = &slice,
 					      .k = 1,
-					      .out = op->other,
+					      .out = op->buffer,
 					      .unique = true,
 					      .limit = UINT64_MAX,
 					      .scratch = op->scratch,
 					      .ret = op->ret });
-	memcpy(op->items, op->other, op->ret->n * op->layout->item_nbytes);
+	memcpy(op->items, op->buffer, op->ret->n * op->layout->item_nbytes);
 }
 
 OPERATION(unique_records, unique_op, STAGE_MERGE, op->n * op->layout->item_nbytes)
@@ -300,57 +300,57 @@ static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t 
 /* --- The table --- */
 
 /* What is the same wherever elements hold all of the key. */
-#define OF_ELEMENTS                                                                                \
+#define ELEMENT_OPS                                                                                \
 	.sort_scratch_nbytes = elements_sort_scratch_nbytes, .sort = sort_elements,                \
 	.merge_scratch_nbytes = elements_merge_scratch_nbytes, .merge = merge_elements,            \
-	.unique = unique_elements, .cut = queue_cut_elements, .sample = queue_sample_elements
+	.unique = unique_elements, .cut = enqueue_cut_elements, .sample = enqueue_sample_elements
 
-static const struct backend_kind kind_codes = {
-	OF_ELEMENTS,
-	.encode = queue_encode_codes,
-	.decode = queue_decode_codes,
+static const struct backend_layout_ops cpu_key_only_ops = {
+	ELEMENT_OPS,
+	.encode = enqueue_encode_keys,
+	.decode = enqueue_decode_keys,
 };
 
-static const struct backend_kind kind_references = {
-	OF_ELEMENTS,
-	.encode = queue_encode_references,
-	.decode = queue_decode_references,
+static const struct backend_layout_ops cpu_indirect_ops = {
+	ELEMENT_OPS,
+	.encode = enqueue_encode_indirect,
+	.decode = enqueue_decode_indirect,
 };
 
-static const struct backend_kind kind_records = {
+static const struct backend_layout_ops cpu_record_ops = {
 	.sort_scratch_nbytes = records_sort_scratch_nbytes,
-	.sort = queue_sort_records,
+	.sort = enqueue_sort_records,
 	.merge_scratch_nbytes = cpu_records_scratch_nbytes,
-	.merge = queue_merge_records,
-	.unique = queue_unique_records,
-	.cut = queue_cut_items,
-	.sample = queue_sample_items,
+	.merge = enqueue_merge_records,
+	.unique = enqueue_unique_records,
+	.cut = enqueue_cut_items,
+	.sample = enqueue_sample_items,
 };
 
-static const struct backend_kind *const kinds[N_LAYOUT_KINDS] = {
-	[LAYOUT_CODES] = &kind_codes,
-	[LAYOUT_REFERENCES] = &kind_references,
-	[LAYOUT_RECORDS] = &kind_records,
+static const struct backend_layout_ops *const cpu_ops_by_layout[N_LAYOUT_KINDS] = {
+	[LAYOUT_KEY_ONLY] = &cpu_key_only_ops,
+	[LAYOUT_INDIRECT] = &cpu_indirect_ops,
+	[LAYOUT_RECORDS] = &cpu_record_ops,
 };
 
 const struct backend backend_cpu = {
 	.name = "cpu",
-	.kinds = kinds,
+	.ops_by_layout = cpu_ops_by_layout,
 	.probe = cpu_probe,
 	.open = cpu_open,
 	.close = cpu_close,
-	.describe = cpu_describe,
+	.get_info = cpu_get_info,
 	.alloc = cpu_alloc,
-	.release = cpu_release,
+	.free = cpu_free,
 	.discard = cpu_discard,
-	.lane_open = cpu_lane_open,
-	.lane_close = lane_pool_lane_close,
-	.mark_open = cpu_mark_open,
-	.mark_close = lane_pool_mark_close,
-	.mark = lane_pool_mark,
-	.mark_wait = cpu_mark_wait,
-	.follow = lane_pool_follow,
+	.queue_open = cpu_queue_open,
+	.queue_close = pool_queue_close,
+	.event_open = cpu_event_open,
+	.event_close = pool_event_close,
+	.queue_record = pool_queue_record,
+	.event_wait = cpu_event_wait,
+	.queue_wait_event = pool_queue_wait_event,
 	.copy = copy,
-	.pack = queue_pack,
-	.unpack = queue_unpack,
+	.pack = enqueue_pack,
+	.unpack = enqueue_unpack,
 };

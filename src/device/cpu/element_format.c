@@ -5,7 +5,7 @@
 
 #include "src/device/cpu/sort.h"
 
-void element_sample_take(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
+void element_sample_collect(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
 			 struct element_sample *ret_sample)
 {
 	struct element_sample *sample = ret_sample;
@@ -26,30 +26,30 @@ unsigned element_sample_common_bits(const struct element_sample *sample)
 	return key_prefix_common_bits(sample->prefixes[0] ^ sample->prefixes[sample->n - 1]);
 }
 
-static bool ties(const struct element_sample *sample, const struct element_form *form)
+static bool sample_has_ties(const struct element_sample *sample, const struct element_format *format)
 {
 	uint64_t elements[2];
 
 	for (uint32_t i = 1; i < sample->n; i++) {
-		element_put(form, elements, 0, sample->prefixes[i - 1], 0);
-		element_put(form, elements, 1, sample->prefixes[i], 0);
+		element_put(format, elements, 0, sample->prefixes[i - 1], 0);
+		element_put(format, elements, 1, sample->prefixes[i], 0);
 		if (elements[0] == elements[1])
 			return true;
 	}
 	return false;
 }
 
-struct element_form element_form_choose(const struct layout *layout,
+struct element_format element_format_choose(const struct layout *layout,
 					const struct element_sample *sample, unsigned common_bits,
 					uint64_t n)
 {
-	const struct element_form narrow = {
+	const struct element_format narrow = {
 		.element_nbytes = 8,
-		.skipped_bits = common_bits < MOST_SKIPPED_BITS ? common_bits : MOST_SKIPPED_BITS,
+		.skipped_bits = common_bits < MAX_SKIPPED_BITS ? common_bits : MAX_SKIPPED_BITS,
 		.number_bits = n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 1,
 	};
 
-	if (element_form_needs_refining(&narrow, &layout->item_keys) && ties(sample, &narrow))
-		return element_form_for_any(layout);
+	if (element_format_needs_tie_break(&narrow, &layout->item_keys) && sample_has_ties(sample, &narrow))
+		return element_format_default(layout);
 	return narrow;
 }

@@ -17,9 +17,9 @@
 #include "src/record/key_prefix.h"
 #include "src/record/layout.h"
 
-enum { ELEMENT_SAMPLE_N = 128, MOST_SKIPPED_BITS = 64 };
+enum { ELEMENT_SAMPLE_N = 128, MAX_SKIPPED_BITS = 64 };
 
-struct element_form {
+struct element_format {
 	uint32_t element_nbytes;
 	unsigned skipped_bits; /* of the key */
 	unsigned number_bits;  /* the lowest of the element */
@@ -32,74 +32,74 @@ struct element_sample {
 };
 
 /* Of n > 0 items. */
-void element_sample_take(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
+void element_sample_collect(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
 			 struct element_sample *ret_sample);
 
 /* The bits that the keys of a sample begin with, all of them. */
 unsigned element_sample_common_bits(const struct element_sample *sample);
 
 /* The form for n items, the keys of which begin with common_bits that are the same. */
-struct element_form element_form_choose(const struct layout *layout,
+struct element_format element_format_choose(const struct layout *layout,
 					const struct element_sample *sample, unsigned common_bits,
 					uint64_t n);
 
 /* The form that is right for any keys. */
-static inline struct element_form element_form_for_any(const struct layout *layout)
+static inline struct element_format element_format_default(const struct layout *layout)
 {
-	return (struct element_form){ .element_nbytes = layout->element_nbytes,
+	return (struct element_format){ .element_nbytes = layout->element_nbytes,
 				      .number_bits = 8 * RECORD_NUMBER_NBYTES };
 }
 
 /* Bytes of the key that are the same in elements that tie: in whole bytes, rounded down. */
-static inline uint32_t element_form_tied_nbytes(const struct element_form *form)
+static inline uint32_t element_format_tied_nbytes(const struct element_format *format)
 {
-	const uint32_t n_bits = form->skipped_bits + 8 * form->element_nbytes - form->number_bits;
+	const uint32_t n_bits = format->skipped_bits + 8 * format->element_nbytes - format->number_bits;
 
 	return n_bits < 8 * KEY_PREFIX_NBYTES ? n_bits / 8 : KEY_PREFIX_NBYTES;
 }
 
 /* May elements tie that are no equals? */
-static inline bool element_form_needs_refining(const struct element_form *form,
+static inline bool element_format_needs_tie_break(const struct element_format *format,
 					       const struct key_fields *keys)
 {
-	return element_form_tied_nbytes(form) < keys->key_nbytes;
+	return element_format_tied_nbytes(format) < keys->key_nbytes;
 }
 
-static inline void element_put(const struct element_form *form, void *elements, uint64_t i,
+static inline void element_put(const struct element_format *format, void *elements, uint64_t i,
 			       uint128_t prefix, uint64_t number)
 {
-	if (form->element_nbytes == 8) {
-		const uint64_t key = (uint64_t)(prefix << form->skipped_bits >> 64);
+	if (format->element_nbytes == 8) {
+		const uint64_t key = (uint64_t)(prefix << format->skipped_bits >> 64);
 
-		((uint64_t *)elements)[i] = key >> form->number_bits << form->number_bits | number;
+		((uint64_t *)elements)[i] = key >> format->number_bits << format->number_bits | number;
 	} else {
-		((uint128_t *)elements)[i] = prefix >> form->number_bits << form->number_bits |
+		((uint128_t *)elements)[i] = prefix >> format->number_bits << format->number_bits |
 					     number;
 	}
 }
 
 /* What elements are compared by, but for the number. */
-static inline uint128_t element_key(const struct element_form *form, const void *elements,
+static inline uint128_t element_key(const struct element_format *format, const void *elements,
 				    uint64_t i)
 {
-	if (form->element_nbytes == 8)
-		return ((const uint64_t *)elements)[i] >> form->number_bits;
-	return ((const uint128_t *)elements)[i] >> form->number_bits;
+	if (format->element_nbytes == 8)
+		return ((const uint64_t *)elements)[i] >> format->number_bits;
+	return ((const uint128_t *)elements)[i] >> format->number_bits;
 }
 
-static inline uint32_t element_number(const struct element_form *form, const void *elements,
+static inline uint32_t element_number(const struct element_format *format, const void *elements,
 				      uint64_t i)
 {
-	const uint64_t low = load_8((const unsigned char *)elements + i * form->element_nbytes);
+	const uint64_t low = load_8((const unsigned char *)elements + i * format->element_nbytes);
 
-	return (uint32_t)(low & ((UINT64_C(1) << form->number_bits) - 1));
+	return (uint32_t)(low & ((UINT64_C(1) << format->number_bits) - 1));
 }
 
 /* Leave nothing of an element but its number. */
-static inline void element_set_number(const struct element_form *form, void *elements, uint64_t i,
+static inline void element_set_number(const struct element_format *format, void *elements, uint64_t i,
 				      uint32_t number)
 {
-	if (form->element_nbytes == 8)
+	if (format->element_nbytes == 8)
 		((uint64_t *)elements)[i] = number;
 	else
 		((uint128_t *)elements)[i] = number;

@@ -25,10 +25,10 @@
 #include "src/record/key_tail.h"
 
 enum {
-	AHEAD_N = 16, /* items asked for, a power of 2 */
+	GATHER_PREFETCH_N = 16, /* items asked for, a power of 2 */
 	CACHE_LINE_NBYTES = 64,
-	MOST_AHEAD_NBYTES = 512, /* of each: longer ones are fetched as a stream by the processor */
-	TOGETHER_NBYTES = 16384, /* copied, and then looked at: half of a first-level cache */
+	MAX_PREFETCH_NBYTES = 512, /* of each: longer ones are fetched as a stream by the processor */
+	BATCH_NBYTES = 16384, /* copied, and then looked at: half of a first-level cache */
 };
 
 /*
@@ -38,224 +38,224 @@ enum {
 #define INLINED __attribute__((always_inline)) static inline
 
 /* An item and the beginning of its key. */
-struct seen {
+struct gathered_item {
 	const unsigned char *item;
 	uint128_t prefix;
 };
 
-struct gathering {
+struct gather_state {
 	const struct gather_op *op;
-	struct sequence items;
-	struct element_form form;
+	struct item_lookup items;
+	struct element_format format;
 	struct key_prefix prefix;
-	const unsigned char *ahead[AHEAD_N];
+	const unsigned char *prefetched[GATHER_PREFETCH_N];
 	unsigned char *out;
 	bool is_whole;    /* what is written is the item */
-	struct seen last; /* kept */
-	uint64_t count;   /* of it */
-	struct arranged found;
+	struct gathered_item last_kept; /* kept */
+	uint64_t last_count;   /* of it */
+	struct sort_op_result result;
 };
 
 /* Ask for the i-th item, if there is one. */
-INLINED void fetch(struct gathering *gathering, uint64_t i)
+INLINED void prefetch_item(struct gather_state *state, uint64_t i)
 {
-	const uint64_t item_nbytes = gathering->items.item_nbytes;
-	const uint64_t nbytes = item_nbytes < MOST_AHEAD_NBYTES ? item_nbytes : MOST_AHEAD_NBYTES;
-	const void *elements = gathering->op->elements;
+	const uint64_t item_nbytes = state->items.item_nbytes;
+	const uint64_t nbytes = item_nbytes < MAX_PREFETCH_NBYTES ? item_nbytes : MAX_PREFETCH_NBYTES;
+	const void *elements = state->op->elements;
 	const unsigned char *item;
 
-	if (i >= gathering->op->n)
+	if (i >= state->op->n)
 		return;
-	item = sequence_item(&gathering->items,
-			     elements ? element_number(&gathering->form, elements, i) : i);
-	gathering->ahead[i % AHEAD_N] = item;
+	item = item_lookup_get(&state->items,
+			     elements ? element_number(&state->format, elements, i) : i);
+	state->prefetched[i % GATHER_PREFETCH_N] = item;
 	for (uint64_t at = 0; at < nbytes; at += CACHE_LINE_NBYTES)
 		__builtin_prefetch(item + at);
 	__builtin_prefetch(item + nbytes - 1);
 }
 
 /* The i-th item, while a later one is asked for. */
-INLINED struct seen next(struct gathering *gathering, uint64_t i)
+INLINED struct gathered_item next_gathered_item(struct gather_state *state, uint64_t i)
 {
-	const unsigned char *const item = gathering->ahead[i % AHEAD_N];
+	const unsigned char *const item = state->prefetched[i % GATHER_PREFETCH_N];
 
-	fetch(gathering, i + AHEAD_N);
-	return (struct seen){ item, key_prefix_load(&gathering->prefix, item) };
+	prefetch_item(state, i + GATHER_PREFETCH_N);
+	return (struct gathered_item){ item, key_prefix_load(&state->prefix, item) };
 }
 
-INLINED int compare(const struct gathering *gathering, const struct seen *a, const struct seen *b)
+INLINED int compare_gathered(const struct gather_state *state, const struct gathered_item *a, const struct gathered_item *b)
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
-	return key_rest_compare(&gathering->op->layout->item_keys, KEY_PREFIX_NBYTES, a->item,
+	return key_tail_compare(&state->op->layout->item_keys, KEY_PREFIX_NBYTES, a->item,
 				b->item);
 }
 
 /* The hash of an item's body. */
-static uint64_t hash_of(const struct layout *layout, const unsigned char *item)
+static uint64_t hash_body(const struct layout *layout, const unsigned char *item)
 {
 	return hash_bytes(item + layout->body_offset, layout->body_nbytes);
 }
 
 /* A whole item for the caller, with the count that is known by now. */
-static void return_item(const struct gathering *gathering, const unsigned char *item, void *to)
+static void return_item(const struct gather_state *state, const unsigned char *item, void *to)
 {
-	const struct layout *layout = gathering->op->layout;
+	const struct layout *layout = state->op->layout;
 
 	if (!to)
 		return;
 	memcpy(to, item, layout->item_nbytes);
-	if (layout->intake.has_count)
-		layout_set_item_count(layout, to, gathering->count);
+	if (layout->projection.has_count)
+		layout_set_item_count(layout, to, state->last_count);
 }
 
 /* The count of the last item kept is known. */
-static void finish_item(struct gathering *gathering)
+static void finish_item(struct gather_state *state)
 {
-	const struct gather_op *op = gathering->op;
+	const struct gather_op *op = state->op;
 
-	if (gathering->found.n == 0)
+	if (state->result.n == 0)
 		return;
-	gathering->found.n_counted += gathering->count;
-	if (op->layout->intake.has_count && gathering->is_whole)
-		layout_set_item_count(op->layout, gathering->out - op->layout->item_nbytes,
-				      gathering->count);
-	if (gathering->found.n == 1)
-		return_item(gathering, gathering->last.item, op->ret_first);
+	state->result.n_counted += state->last_count;
+	if (op->layout->projection.has_count && state->is_whole)
+		layout_set_item_count(op->layout, state->out - op->layout->item_nbytes,
+				      state->last_count);
+	if (state->result.n == 1)
+		return_item(state, state->last_kept.item, op->ret_first);
 }
 
 /* Write what is wanted of an item; returns the hash of its body. */
-INLINED uint64_t write_item(struct gathering *gathering, const unsigned char *item)
+INLINED uint64_t write_item(struct gather_state *state, const unsigned char *item)
 {
-	const struct layout *layout = gathering->op->layout;
-	unsigned char *const to = gathering->out;
+	const struct layout *layout = state->op->layout;
+	unsigned char *const to = state->out;
 
-	if (!gathering->is_whole) {
+	if (!state->is_whole) {
 		memcpy(to, item + layout->output_offset, layout->output_nbytes);
-		gathering->out += layout->output_nbytes;
-		return hash_of(layout, item);
+		state->out += layout->output_nbytes;
+		return hash_body(layout, item);
 	}
-	gathering->out += layout->item_nbytes;
+	state->out += layout->item_nbytes;
 	if (layout->body_nbytes == layout->item_nbytes)
-		return hash_copied(to, item, layout->item_nbytes);
+		return hash_and_copy(to, item, layout->item_nbytes);
 	memcpy(to, item, layout->item_nbytes);
-	return hash_of(layout, to);
+	return hash_body(layout, to);
 }
 
-static void keep(struct gathering *gathering, struct seen seen)
+static void keep_item(struct gather_state *state, struct gathered_item gathered)
 {
-	finish_item(gathering);
-	gathering->found.digest.sum += write_item(gathering, seen.item);
-	gathering->found.n++;
-	gathering->last = seen;
-	gathering->count = layout_item_count(gathering->op->layout, seen.item);
+	finish_item(state);
+	state->result.digest.sum += write_item(state, gathered.item);
+	state->result.n++;
+	state->last_kept = gathered;
+	state->last_count = layout_item_count(state->op->layout, gathered.item);
 }
 
-static void drop(struct gathering *gathering, struct seen seen)
+static void drop_item(struct gather_state *state, struct gathered_item gathered)
 {
-	const uint64_t hash = hash_of(gathering->op->layout, seen.item);
+	const uint64_t hash = hash_body(state->op->layout, gathered.item);
 
-	digest_add(&gathering->found.dropped, (struct digest){ 1, hash });
+	digest_add(&state->result.dropped, (struct digest){ 1, hash });
 }
 
 /* What was put aside lies nearly in the order in which it came: nothing has to be asked for. */
-static void drop_rest(struct gathering *gathering)
+static void drop_unordered(struct gather_state *state)
 {
-	const struct gather_op *op = gathering->op;
-	struct digest rest = { .n_records = op->n - op->n_ordered };
+	const struct gather_op *op = state->op;
+	struct digest dropped = { .n_records = op->n - op->n_ordered };
 
 	for (uint64_t i = op->n_ordered; i < op->n; i++) {
-		const uint32_t number = element_number(&gathering->form, op->elements, i);
+		const uint32_t number = element_number(&state->format, op->elements, i);
 
-		rest.sum += hash_of(op->layout, sequence_item(op->items, number));
+		dropped.sum += hash_body(op->layout, item_lookup_get(op->items, number));
 	}
-	digest_add(&gathering->found.dropped, rest);
+	digest_add(&state->result.dropped, dropped);
 }
 
-static void gather_some(struct gathering *gathering)
+static void gather_filtered(struct gather_state *state)
 {
-	const struct gather_op *op = gathering->op;
+	const struct gather_op *op = state->op;
 
 	for (uint64_t i = 0; i < op->n_ordered; i++) {
-		const struct seen seen = next(gathering, i);
-		const int order = gathering->found.n ? compare(gathering, &gathering->last, &seen) :
+		const struct gathered_item gathered = next_gathered_item(state, i);
+		const int order = state->result.n ? compare_gathered(state, &state->last_kept, &gathered) :
 						       -1;
 
 		if (order == 0 && op->unique) {
-			gathering->count += layout_item_count(op->layout, seen.item);
-			drop(gathering, seen);
-		} else if (gathering->found.n == op->limit) {
-			drop(gathering, seen);
+			state->last_count += layout_item_count(op->layout, gathered.item);
+			drop_item(state, gathered);
+		} else if (state->result.n == op->limit) {
+			drop_item(state, gathered);
 		} else {
-			gathering->found.n_disorders += order > 0;
-			keep(gathering, seen);
+			state->result.n_disorders += order > 0;
+			keep_item(state, gathered);
 		}
 	}
-	finish_item(gathering);
-	drop_rest(gathering);
+	finish_item(state);
+	drop_unordered(state);
 }
 
 /* The same, when every item is kept and counts 1. */
-INLINED void gather_all(struct gathering *gathering, uint32_t n_steps)
+INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
 {
-	struct gathering own = *gathering;
-	const uint64_t n = own.op->n;
-	struct arranged found = { .n = n, .n_counted = n };
+	struct gather_state local_state = *state;
+	const uint64_t n = local_state.op->n;
+	struct sort_op_result result = { .n = n, .n_counted = n };
 
-	own.prefix.n_steps = n_steps;
+	local_state.prefix.n_steps = n_steps;
 	if (n > 0)
-		return_item(gathering, own.ahead[0], own.op->ret_first);
+		return_item(state, local_state.prefetched[0], local_state.op->ret_first);
 	for (uint64_t i = 0; i < n; i++) {
-		const struct seen seen = next(&own, i);
+		const struct gathered_item gathered = next_gathered_item(&local_state, i);
 
-		found.n_disorders += i > 0 && compare(&own, &own.last, &seen) > 0;
-		found.digest.sum += write_item(&own, seen.item);
-		own.last = seen;
+		result.n_disorders += i > 0 && compare_gathered(&local_state, &local_state.last_kept, &gathered) > 0;
+		result.digest.sum += write_item(&local_state, gathered.item);
+		local_state.last_kept = gathered;
 	}
-	gathering->last = own.last;
-	gathering->found = found;
+	state->last_kept = local_state.last_kept;
+	state->result = result;
 }
 
 /*
  * Is the i-th item, which is not the first, out of order? Where items are shared, equal keys go by
  * their numbers.
  */
-INLINED bool is_disorder(const struct gathering *gathering, uint64_t i, const struct seen *seen)
+INLINED bool is_disorder(const struct gather_state *state, uint64_t i, const struct gathered_item *gathered)
 {
-	const int order = compare(gathering, &gathering->last, seen);
-	const void *elements = gathering->op->elements;
+	const int order = compare_gathered(state, &state->last_kept, gathered);
+	const void *elements = state->op->elements;
 
-	return order > 0 || (order == 0 && gathering->op->shared &&
-			     element_number(&gathering->form, elements, i - 1) >=
-				     element_number(&gathering->form, elements, i));
+	return order > 0 || (order == 0 && state->op->may_change &&
+			     element_number(&state->format, elements, i - 1) >=
+				     element_number(&state->format, elements, i));
 }
 
 /* Make copies of the items [begin, end). */
-INLINED void copy_items(struct gathering *gathering, uint64_t begin, uint64_t end)
+INLINED void copy_items(struct gather_state *state, uint64_t begin, uint64_t end)
 {
-	const uint64_t item_nbytes = gathering->op->layout->item_nbytes;
+	const uint64_t item_nbytes = state->op->layout->item_nbytes;
 
 	for (uint64_t i = begin; i < end; i++) {
-		const unsigned char *const item = gathering->ahead[i % AHEAD_N];
+		const unsigned char *const item = state->prefetched[i % GATHER_PREFETCH_N];
 
-		fetch(gathering, i + AHEAD_N);
-		memcpy(gathering->out, item, item_nbytes);
-		gathering->out += item_nbytes;
+		prefetch_item(state, i + GATHER_PREFETCH_N);
+		memcpy(state->out, item, item_nbytes);
+		state->out += item_nbytes;
 	}
 }
 
 /* Look at the copies of the items [begin, end), which lie in front of `out`. */
-INLINED void look_at_copies(struct gathering *gathering, uint64_t begin, uint64_t end)
+INLINED void check_copies(struct gather_state *state, uint64_t begin, uint64_t end)
 {
-	const struct layout *layout = gathering->op->layout;
-	const unsigned char *copy = gathering->out - (end - begin) * layout->item_nbytes;
+	const struct layout *layout = state->op->layout;
+	const unsigned char *copy = state->out - (end - begin) * layout->item_nbytes;
 
 	for (uint64_t i = begin; i < end; i++, copy += layout->item_nbytes) {
-		const struct seen seen = { copy, key_prefix_load(&gathering->prefix, copy) };
+		const struct gathered_item gathered = { copy, key_prefix_load(&state->prefix, copy) };
 
-		gathering->found.n_disorders += i > 0 && is_disorder(gathering, i, &seen);
-		gathering->found.digest.sum += hash_of(layout, copy);
-		gathering->last = seen;
+		state->result.n_disorders += i > 0 && is_disorder(state, i, &gathered);
+		state->result.digest.sum += hash_body(layout, copy);
+		state->last_kept = gathered;
 	}
 }
 
@@ -265,55 +265,55 @@ INLINED void look_at_copies(struct gathering *gathering, uint64_t begin, uint64_
  * of it, and does not wait for its bytes to be hashed. And nothing is read of an item that may be
  * another one by now.
  */
-INLINED void gather_scattered(struct gathering *gathering, uint32_t n_steps)
+INLINED void gather_scattered(struct gather_state *state, uint32_t n_steps)
 {
-	struct gathering own = *gathering;
-	const uint64_t n = own.op->n;
-	const uint64_t most_together = 1 + TOGETHER_NBYTES / own.op->layout->item_nbytes;
+	struct gather_state local_state = *state;
+	const uint64_t n = local_state.op->n;
+	const uint64_t max_batch_n = 1 + BATCH_NBYTES / local_state.op->layout->item_nbytes;
 
-	own.prefix.n_steps = n_steps;
-	own.found = (struct arranged){ .n = n, .n_counted = n };
+	local_state.prefix.n_steps = n_steps;
+	local_state.result = (struct sort_op_result){ .n = n, .n_counted = n };
 	for (uint64_t begin = 0, end; begin < n; begin = end) {
-		end = n - begin < most_together ? n : begin + most_together;
-		copy_items(&own, begin, end);
+		end = n - begin < max_batch_n ? n : begin + max_batch_n;
+		copy_items(&local_state, begin, end);
 		/* The compiler knows that copies are equal; it may not look at the items for it. */
 		atomic_signal_fence(memory_order_seq_cst);
-		look_at_copies(&own, begin, end);
+		check_copies(&local_state, begin, end);
 	}
-	gathering->last = own.last;
-	gathering->found = own.found;
+	state->last_kept = local_state.last_kept;
+	state->result = local_state.result;
 	if (n > 0)
-		return_item(gathering, own.op->out, own.op->ret_first);
+		return_item(state, local_state.op->out, local_state.op->ret_first);
 }
 
 void cpu_gather(const struct gather_op *op)
 {
-	struct gathering gathering = {
+	struct gather_state state = {
 		.op = op,
 		.items = *op->items,
 		.out = op->out,
 		.is_whole = !op->for_output || op->layout->output_nbytes == op->layout->item_nbytes,
 	};
 
-	assert(!op->shared || (op->scattered && op->elements && gathering.is_whole && !op->unique &&
-			       op->limit >= op->n && !op->layout->intake.has_count));
+	assert(!op->may_change || (op->scattered && op->elements && state.is_whole && !op->unique &&
+			       op->limit >= op->n && !op->layout->projection.has_count));
 	if (op->elements)
-		gathering.form = *op->form;
-	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &gathering.prefix);
-	for (uint64_t i = 0; i < AHEAD_N; i++)
-		fetch(&gathering, i);
-	if (op->unique || op->limit < op->n || op->layout->intake.has_count)
-		gather_some(&gathering);
-	else if (op->scattered && gathering.is_whole && gathering.prefix.n_steps == 1)
-		gather_scattered(&gathering, 1);
-	else if (op->scattered && gathering.is_whole)
-		gather_scattered(&gathering, gathering.prefix.n_steps);
-	else if (gathering.prefix.n_steps == 1)
-		gather_all(&gathering, 1);
+		state.format = *op->format;
+	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &state.prefix);
+	for (uint64_t i = 0; i < GATHER_PREFETCH_N; i++)
+		prefetch_item(&state, i);
+	if (op->unique || op->limit < op->n || op->layout->projection.has_count)
+		gather_filtered(&state);
+	else if (op->scattered && state.is_whole && state.prefix.n_steps == 1)
+		gather_scattered(&state, 1);
+	else if (op->scattered && state.is_whole)
+		gather_scattered(&state, state.prefix.n_steps);
+	else if (state.prefix.n_steps == 1)
+		gather_all(&state, 1);
 	else
-		gather_all(&gathering, gathering.prefix.n_steps);
-	gathering.found.digest.n_records = gathering.found.n;
-	if (gathering.found.n > 0)
-		return_item(&gathering, gathering.last.item, op->ret_last);
-	*op->ret = gathering.found;
+		gather_all(&state, state.prefix.n_steps);
+	state.result.digest.n_records = state.result.n;
+	if (state.result.n > 0)
+		return_item(&state, state.last_kept.item, op->ret_last);
+	*op->ret = state.result;
 }

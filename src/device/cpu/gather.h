@@ -8,12 +8,12 @@
 
 struct gather_op {
 	const struct layout *layout;
-	const struct sequence *items;
+	const struct item_lookup *items;
 	/* n, in the order wanted; NULL: the items are in order, and these are all of them. */
 	const void *elements;
 	uint64_t n;
 	uint64_t n_ordered;              /* so many; all behind these are beyond the limit */
-	const struct element_form *form; /* of the elements */
+	const struct element_format *format; /* of the elements */
 	void *out;
 	bool for_output, unique;
 	bool scattered; /* neighbours in order are no neighbours in memory: a hint */
@@ -22,10 +22,10 @@ struct gather_op {
 	 * `out`, where equal keys out of the order of their numbers are disorder, too. There are
 	 * elements then, scattered, whole items are written, and none is dropped or counted.
 	 */
-	bool shared;
+	bool may_change;
 	uint64_t limit;
 	void *ret_first, *ret_last; /* item_nbytes; may be NULL */
-	struct arranged *ret;
+	struct sort_op_result *ret;
 };
 
 /* See sort_op and merge_op. `out` overlaps nothing else. */

@@ -18,12 +18,12 @@
 #include "src/device/cpu/gather.h"
 #include "src/device/cpu/make_elements.h"
 
-void cpu_encode_references(const struct encode_op *op)
+void cpu_encode_indirect(const struct encode_op *op)
 {
-	const struct element_form form = element_form_for_any(op->layout);
+	const struct element_format format = element_format_default(op->layout);
 
-	cpu_index(&(struct index_op){ .layout = op->layout,
-				      .form = &form,
+	cpu_make_elements(&(struct make_elements_op){ .layout = op->layout,
+				      .format = &format,
 				      .items = { op->records, op->n },
 				      .first_number = op->first_number,
 				      .elements = op->elements,
@@ -31,44 +31,44 @@ void cpu_encode_references(const struct encode_op *op)
 }
 
 /* What the i-th element would be, if it was made of the record that was written for it. */
-static code_t code_of(const struct decode_op *op, const struct element_form *form, uint64_t i)
+static encoded_key_t output_element(const struct decode_op *op, const struct element_format *format, uint64_t i)
 {
 	const struct layout *layout = op->layout;
 	const unsigned char *record = op->records;
 	_Alignas(uint128_t) unsigned char element[sizeof(uint128_t)];
 
-	element_put(form, element, 0,
+	element_put(format, element, 0,
 		    layout_key_prefix(&layout->item_keys, record + i * layout->record_nbytes),
-		    element_number(form, op->elements, i));
-	return element_get(element, form->element_nbytes, 0);
+		    element_number(format, op->elements, i));
+	return element_get(element, format->element_nbytes, 0);
 }
 
-void cpu_decode_references(const struct decode_op *op)
+void cpu_decode_indirect(const struct decode_op *op)
 {
-	const struct element_form form = element_form_for_any(op->layout);
-	struct sequence_part parts[BACKEND_MOST_SOURCES];
-	uint32_t buckets[2 * BACKEND_MOST_SOURCES + 1]; /* sequence_n_buckets() */
-	struct sequence records;
-	struct arranged found;
+	const struct element_format format = element_format_default(op->layout);
+	struct item_lookup_entry entries[BACKEND_MAX_SOURCES];
+	uint32_t buckets[2 * BACKEND_MAX_SOURCES + 1]; /* item_lookup_n_buckets() */
+	struct item_lookup records;
+	struct sort_op_result result;
 
 	assert(!op->strict); /* nothing refers to records of which some are dropped */
-	sequence_make(op->sources, op->n_sources, op->layout->record_nbytes, parts, buckets,
+	item_lookup_init(op->sources, op->n_sources, op->layout->record_nbytes, entries, buckets,
 		      &records);
 	cpu_gather(&(struct gather_op){ .layout = op->layout,
 					.items = &records,
 					.elements = op->elements,
 					.n = op->n,
 					.n_ordered = op->n,
-					.form = &form,
+					.format = &format,
 					.out = op->records,
 					.scattered = true,
-					.shared = true,
+					.may_change = true,
 					.limit = UINT64_MAX,
-					.ret = &found });
+					.ret = &result });
 	*op->ret =
-		(struct decode_result){ .digest = found.digest, .n_disorders = found.n_disorders };
+		(struct decode_result){ .digest = result.digest, .n_disorders = result.n_disorders };
 	if (op->n > 0) {
-		op->ret->first = code_of(op, &form, 0);
-		op->ret->last = code_of(op, &form, op->n - 1);
+		op->ret->first = output_element(op, &format, 0);
+		op->ret->last = output_element(op, &format, op->n - 1);
 	}
 }

@@ -6,5 +6,5 @@
 #include "src/device/backend.h"
 
 /* As encode_op and decode_op say of references. */
-void cpu_encode_references(const struct encode_op *op);
-void cpu_decode_references(const struct decode_op *op);
+void cpu_encode_indirect(const struct encode_op *op);
+void cpu_decode_indirect(const struct decode_op *op);

@@ -4,7 +4,7 @@
 #include "src/device/cpu/item_lookup.h"
 
 /* The smallest buckets of which there are not more than two for each part. */
-static unsigned choose_shift(uint64_t n, uint32_t n_parts)
+static unsigned choose_bucket_shift(uint64_t n, uint32_t n_parts)
 {
 	unsigned shift = 0;
 
@@ -13,30 +13,30 @@ static unsigned choose_shift(uint64_t n, uint32_t n_parts)
 	return shift;
 }
 
-void sequence_make(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
-		   struct sequence_part *parts, uint32_t *buckets, struct sequence *ret_sequence)
+void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
+		   struct item_lookup_entry *entries, uint32_t *buckets, struct item_lookup *ret_lookup)
 {
-	struct sequence sequence = { .parts = parts,
+	struct item_lookup lookup = { .entries = entries,
 				     .buckets = buckets,
 				     .item_nbytes = item_nbytes };
-	uint32_t part = 0;
+	uint32_t entry = 0;
 
 	for (uint32_t i = 0; i < k; i++) {
 		if (slices[i].n == 0)
 			continue;
-		parts[sequence.n_parts++] = (struct sequence_part){
+		entries[lookup.n_entries++] = (struct item_lookup_entry){
 			.items = slices[i].elements,
-			.start = sequence.n,
-			.end = sequence.n + slices[i].n,
+			.start = lookup.n,
+			.end = lookup.n + slices[i].n,
 		};
-		sequence.n += slices[i].n;
+		lookup.n += slices[i].n;
 	}
-	sequence.bucket_shift = choose_shift(sequence.n, sequence.n_parts);
-	for (uint64_t start = 0; start < sequence.n;
-	     start += UINT64_C(1) << sequence.bucket_shift) {
-		while (start >= parts[part].end)
-			part++;
-		*buckets++ = part;
+	lookup.bucket_shift = choose_bucket_shift(lookup.n, lookup.n_entries);
+	for (uint64_t start = 0; start < lookup.n;
+	     start += UINT64_C(1) << lookup.bucket_shift) {
+		while (start >= entries[entry].end)
+			entry++;
+		*buckets++ = entry;
 	}
-	*ret_sequence = sequence;
+	*ret_lookup = lookup;
 }

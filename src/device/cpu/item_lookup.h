@@ -15,44 +15,44 @@
 #include "src/device/backend.h"
 
 /* A slice that is not empty. */
-struct sequence_part {
+struct item_lookup_entry {
 	const unsigned char *items;
 	uint64_t start, end; /* numbers */
 };
 
-struct sequence {
-	const struct sequence_part *parts;
+struct item_lookup {
+	const struct item_lookup_entry *entries;
 	const uint32_t *buckets;
-	uint32_t n_parts;
+	uint32_t n_entries;
 	unsigned bucket_shift; /* number >> bucket_shift is its bucket */
 	uint64_t item_nbytes;
 	uint64_t n;
 };
 
-/* Parts and buckets that sequence_make() needs for k slices. */
-static inline uint32_t sequence_n_parts(uint32_t k)
+/* Parts and buckets that item_lookup_init() needs for k slices. */
+static inline uint32_t item_lookup_n_entries(uint32_t k)
 {
 	return k;
 }
 
-static inline uint64_t sequence_n_buckets(uint32_t k)
+static inline uint64_t item_lookup_n_buckets(uint32_t k)
 {
 	return 2 * (uint64_t)k + 1;
 }
 
 /* The arrays are the sequence's from now on. */
-void sequence_make(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
-		   struct sequence_part *parts, uint32_t *buckets, struct sequence *ret_sequence);
+void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
+		   struct item_lookup_entry *entries, uint32_t *buckets, struct item_lookup *ret_lookup);
 
 /* The item of a number below n. */
-static inline const unsigned char *sequence_item(const struct sequence *sequence, uint64_t number)
+static inline const unsigned char *item_lookup_get(const struct item_lookup *lookup, uint64_t number)
 {
-	const struct sequence_part *part = sequence->parts;
+	const struct item_lookup_entry *entry = lookup->entries;
 
-	if (sequence->n_parts > 1) {
-		part += sequence->buckets[number >> sequence->bucket_shift];
-		while (number >= part->end)
-			part++;
+	if (lookup->n_entries > 1) {
+		entry += lookup->buckets[number >> lookup->bucket_shift];
+		while (number >= entry->end)
+			entry++;
 	}
-	return part->items + (number - part->start) * sequence->item_nbytes;
+	return entry->items + (number - entry->start) * lookup->item_nbytes;
 }

@@ -6,9 +6,9 @@
 #include "src/device/backend.h"
 #include "src/device/cpu/element_format.h"
 
-struct index_op {
+struct make_elements_op {
 	const struct layout *layout;
-	const struct element_form *form;
+	const struct element_format *format;
 	struct slice items;
 	uint64_t first_number; /* of the first of them */
 	void *elements;
@@ -16,4 +16,4 @@ struct index_op {
 };
 
 /* Returns the bits in which the prefixes of the keys are not all the same. */
-uint128_t cpu_index(const struct index_op *op);
+uint128_t cpu_make_elements(const struct make_elements_op *op);

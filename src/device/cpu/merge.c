@@ -40,13 +40,13 @@
 enum {
 	CACHE_LINE_NBYTES = 64,
 	TILE_NBYTES = 1 << 19, /* a buffer; two of them fit a second-level cache of 1 MiB */
-	TILE_PART = 4,         /* of what is merged, at most: buffers take half of its memory */
+	TILE_DIVISOR = 4,         /* of what is merged, at most: buffers take half of its memory */
 	MAX_BLOCK_N = 256,     /* longer ones save little: few slices need few steps anyway */
 	MIN_BLOCK_N = 8,       /* shorter ones cost more to cut than to merge */
 };
 
 /* Sorted elements, somewhere. */
-struct segment {
+struct merge_segment {
 	const char *elements;
 	uint64_t n;
 };
@@ -55,24 +55,24 @@ struct segment {
  * A slice that is being cut into tiles: [0, cut) is in tiles already, [cut, taken) in blocks
  * taken since.
  */
-struct cursor {
+struct slice_cursor {
 	const char *elements;
 	uint64_t n;
-	uint64_t cut;
-	uint64_t taken;
+	uint64_t cut_end;
+	uint64_t taken_end;
 };
 
 /* The next block of a slice. */
-struct head {
-	code_t last; /* its last element */
+struct block_head {
+	encoded_key_t last_element; /* its last element */
 	uint32_t cursor;
 };
 
 /* The merge; the arrays are in the scratch. */
-struct merge {
-	struct head *heads;       /* a heap, smallest first: slices with blocks to take */
-	struct cursor *cursors;   /* the slices that are not empty */
-	struct segment *segments; /* of one tile */
+struct slice_merge {
+	struct block_head *heads;       /* a heap, smallest first: slices with blocks to take */
+	struct slice_cursor *cursors;   /* the slices that are not empty */
+	struct merge_segment *segments; /* of one tile */
 	char *buffers[2];         /* tile_n elements each */
 	uint32_t n_heads, n_cursors;
 	uint32_t element_nbytes;
@@ -81,64 +81,64 @@ struct merge {
 };
 
 /* Elements of a tile as it should be, for n elements in all. */
-static uint64_t wanted_tile_n(uint64_t n, uint32_t element_nbytes)
+static uint64_t target_tile_n(uint64_t n, uint32_t element_nbytes)
 {
-	const uint64_t most = TILE_NBYTES / element_nbytes;
+	const uint64_t max_tile_n = TILE_NBYTES / element_nbytes;
 
-	return n / TILE_PART < most ? n / TILE_PART : most;
+	return n / TILE_DIVISOR < max_tile_n ? n / TILE_DIVISOR : max_tile_n;
 }
 
 /* Half of a tile for the blocks that are taken, half for the beginnings of those that are not. */
 static uint64_t choose_block_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
-	const uint64_t block_n = wanted_tile_n(n, element_nbytes) / 2 / (k ? k : 1);
+	const uint64_t block_n = target_tile_n(n, element_nbytes) / 2 / (k ? k : 1);
 
 	return block_n < MIN_BLOCK_N ? MIN_BLOCK_N : block_n > MAX_BLOCK_N ? MAX_BLOCK_N : block_n;
 }
 
 static uint64_t choose_tile_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
-	const uint64_t wanted = wanted_tile_n(n, element_nbytes);
-	const uint64_t least = 2 * (uint64_t)k * choose_block_n(k, n, element_nbytes);
+	const uint64_t target = target_tile_n(n, element_nbytes);
+	const uint64_t min_tile_n = 2 * (uint64_t)k * choose_block_n(k, n, element_nbytes);
 
-	return wanted < least ? least : wanted;
+	return target < min_tile_n ? min_tile_n : target;
 }
 
 size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
-	return (sizeof(struct head) + sizeof(struct cursor) + sizeof(struct segment)) * k +
+	return (sizeof(struct block_head) + sizeof(struct slice_cursor) + sizeof(struct merge_segment)) * k +
 	       2 * choose_tile_n(k, n, element_nbytes) * element_nbytes;
 }
 
-static void set_up(const struct merge_elements_op *op, struct merge *merge)
+static void init_slice_merge(const struct merge_elements_op *op, struct slice_merge *merge)
 {
 	const uint64_t n = slices_n(op->slices, op->k);
 	char *scratch = op->scratch;
 	size_t buffer_nbytes;
 
-	*merge = (struct merge){
+	*merge = (struct slice_merge){
 		.element_nbytes = op->element_nbytes,
 		.tile_n = choose_tile_n(op->k, n, op->element_nbytes),
 		.block_n = choose_block_n(op->k, n, op->element_nbytes),
 		.merge2 = merge2_choose(op->element_nbytes),
 	};
 	buffer_nbytes = merge->tile_n * op->element_nbytes;
-	merge->heads = (struct head *)scratch;
-	merge->cursors = (struct cursor *)(merge->heads + op->k);
-	merge->segments = (struct segment *)(merge->cursors + op->k);
+	merge->heads = (struct block_head *)scratch;
+	merge->cursors = (struct slice_cursor *)(merge->heads + op->k);
+	merge->segments = (struct merge_segment *)(merge->cursors + op->k);
 	merge->buffers[0] = (char *)(merge->segments + op->k);
 	merge->buffers[1] = merge->buffers[0] + buffer_nbytes;
 }
 
-static bool head_less(const struct head *a, const struct head *b)
+static bool head_less(const struct block_head *a, const struct block_head *b)
 {
-	return a->last < b->last || (a->last == b->last && a->cursor < b->cursor);
+	return a->last_element < b->last_element || (a->last_element == b->last_element && a->cursor < b->cursor);
 }
 
 /* Let the head at `at` sink to its place in the heap. */
-static void sift_down(struct head *heads, uint32_t n, uint32_t at)
+static void sift_down(struct block_head *heads, uint32_t n, uint32_t at)
 {
-	const struct head head = heads[at];
+	const struct block_head head = heads[at];
 
 	for (uint32_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
 		if (child + 1 < n && head_less(&heads[child + 1], &heads[child]))
@@ -152,24 +152,24 @@ static void sift_down(struct head *heads, uint32_t n, uint32_t at)
 }
 
 /* Elements of the slice's next block; 0 when all are taken. */
-static uint64_t next_block_n(const struct merge *merge, const struct cursor *cursor)
+static uint64_t next_block_n(const struct slice_merge *merge, const struct slice_cursor *cursor)
 {
-	const uint64_t n = cursor->n - cursor->taken;
+	const uint64_t n = cursor->n - cursor->taken_end;
 
 	return n < merge->block_n ? n : merge->block_n;
 }
 
-static code_t last_of_next_block(const struct merge *merge, const struct cursor *cursor)
+static encoded_key_t next_block_last(const struct slice_merge *merge, const struct slice_cursor *cursor)
 {
 	return element_get(cursor->elements, merge->element_nbytes,
-			   cursor->taken + next_block_n(merge, cursor) - 1);
+			   cursor->taken_end + next_block_n(merge, cursor) - 1);
 }
 
 /*
  * Fetch the block after the next into the cache. Taking and cutting blocks looks at a few of their
  * elements, here and there, and would wait for memory every time; and then they are merged.
  */
-static void prefetch_block(const struct merge *merge, const struct cursor *cursor, uint64_t start)
+static void prefetch_block(const struct slice_merge *merge, const struct slice_cursor *cursor, uint64_t start)
 {
 	const uint64_t block_end = start + merge->block_n;
 	const uint64_t end = block_end < cursor->n ? block_end : cursor->n;
@@ -178,17 +178,17 @@ static void prefetch_block(const struct merge *merge, const struct cursor *curso
 		__builtin_prefetch(cursor->elements + i * merge->element_nbytes, 0, 2);
 }
 
-static void open_cursors(const struct merge_elements_op *op, struct merge *merge)
+static void open_cursors(const struct merge_elements_op *op, struct slice_merge *merge)
 {
 	for (uint32_t i = 0; i < op->k; i++) {
-		struct cursor *cursor = &merge->cursors[merge->n_cursors];
+		struct slice_cursor *cursor = &merge->cursors[merge->n_cursors];
 
 		if (op->slices[i].n == 0)
 			continue;
 		*cursor =
-			(struct cursor){ .elements = op->slices[i].elements, .n = op->slices[i].n };
-		merge->heads[merge->n_cursors] = (struct head){
-			.last = last_of_next_block(merge, cursor),
+			(struct slice_cursor){ .elements = op->slices[i].elements, .n = op->slices[i].n };
+		merge->heads[merge->n_cursors] = (struct block_head){
+			.last_element = next_block_last(merge, cursor),
 			.cursor = merge->n_cursors,
 		};
 		merge->n_cursors++;
@@ -202,23 +202,23 @@ static void open_cursors(const struct merge_elements_op *op, struct merge *merge
  * Take blocks into the next tile; returns the head of the last one, the splitter. Some must be
  * left.
  */
-static struct head take_blocks(struct merge *merge)
+static struct block_head take_blocks(struct slice_merge *merge)
 {
-	const uint64_t room = merge->tile_n - merge->n_cursors * merge->block_n;
-	struct head splitter = merge->heads[0];
+	const uint64_t capacity = merge->tile_n - merge->n_cursors * merge->block_n;
+	struct block_head splitter = merge->heads[0];
 	uint64_t n_taken = 0;
 
-	while (merge->n_heads > 0 && n_taken + merge->block_n <= room) {
-		struct head *head = &merge->heads[0];
-		struct cursor *cursor = &merge->cursors[head->cursor];
+	while (merge->n_heads > 0 && n_taken + merge->block_n <= capacity) {
+		struct block_head *head = &merge->heads[0];
+		struct slice_cursor *cursor = &merge->cursors[head->cursor];
 		const uint64_t block_n = next_block_n(merge, cursor);
 
 		splitter = *head;
-		cursor->taken += block_n;
+		cursor->taken_end += block_n;
 		n_taken += block_n;
-		prefetch_block(merge, cursor, cursor->taken + merge->block_n);
-		if (cursor->taken < cursor->n)
-			head->last = last_of_next_block(merge, cursor);
+		prefetch_block(merge, cursor, cursor->taken_end + merge->block_n);
+		if (cursor->taken_end < cursor->n)
+			head->last_element = next_block_last(merge, cursor);
 		else
 			*head = merge->heads[--merge->n_heads];
 		sift_down(merge->heads, merge->n_heads, 0);
@@ -227,83 +227,83 @@ static struct head take_blocks(struct merge *merge)
 }
 
 /* How many elements of the slice's next block come before the splitter. */
-static uint64_t n_before(const struct merge *merge, const struct cursor *cursor, code_t splitter,
+static uint64_t count_before_splitter(const struct slice_merge *merge, const struct slice_cursor *cursor, encoded_key_t splitter,
 			 bool equal_before)
 {
-	const struct slice next = { cursor->elements + cursor->taken * merge->element_nbytes,
+	const struct slice next_block = { cursor->elements + cursor->taken_end * merge->element_nbytes,
 				    next_block_n(merge, cursor) };
 
-	return cpu_cut_slice(&next, merge->element_nbytes, splitter, equal_before);
+	return cpu_cut_slice(&next_block, merge->element_nbytes, splitter, equal_before);
 }
 
 /* Cut all slices at the splitter: the tile's segments, in the order of the slices. */
-static uint32_t cut_tile(struct merge *merge, const struct head *splitter)
+static uint32_t cut_tile(struct slice_merge *merge, const struct block_head *splitter)
 {
 	uint32_t n_segments = 0;
 
 	for (uint32_t i = 0; i < merge->n_cursors; i++) {
-		struct cursor *cursor = &merge->cursors[i];
-		uint64_t end = cursor->taken;
+		struct slice_cursor *cursor = &merge->cursors[i];
+		uint64_t end = cursor->taken_end;
 
 		if (i != splitter->cursor)
-			end += n_before(merge, cursor, splitter->last, i < splitter->cursor);
-		if (end == cursor->cut)
+			end += count_before_splitter(merge, cursor, splitter->last_element, i < splitter->cursor);
+		if (end == cursor->cut_end)
 			continue;
-		merge->segments[n_segments++] = (struct segment){
-			.elements = cursor->elements + cursor->cut * merge->element_nbytes,
-			.n = end - cursor->cut,
+		merge->segments[n_segments++] = (struct merge_segment){
+			.elements = cursor->elements + cursor->cut_end * merge->element_nbytes,
+			.n = end - cursor->cut_end,
 		};
-		cursor->cut = end;
+		cursor->cut_end = end;
 	}
 	return n_segments;
 }
 
 /* Is the last element of a no larger than the first of b? */
-static bool in_order(const struct merge *merge, struct segment a, struct segment b)
+static bool is_in_order(const struct slice_merge *merge, struct merge_segment a, struct merge_segment b)
 {
 	return element_get(a.elements, merge->element_nbytes, a.n - 1) <=
 	       element_get(b.elements, merge->element_nbytes, 0);
 }
 
 /* a before b. */
-static void concatenate(const struct merge *merge, struct segment a, struct segment b, char *out)
+static void concatenate(const struct slice_merge *merge, struct merge_segment a, struct merge_segment b, char *out)
 {
 	memcpy(out, a.elements, a.n * merge->element_nbytes);
 	memcpy(out + a.n * merge->element_nbytes, b.elements, b.n * merge->element_nbytes);
 }
 
-static struct segment merge_pair(const struct merge *merge, struct segment a, struct segment b,
+static struct merge_segment merge_pair(const struct slice_merge *merge, struct merge_segment a, struct merge_segment b,
 				 char *out)
 {
-	if (in_order(merge, a, b))
+	if (is_in_order(merge, a, b))
 		concatenate(merge, a, b, out);
-	else if (in_order(merge, b, a))
+	else if (is_in_order(merge, b, a))
 		concatenate(merge, b, a, out);
 	else
 		merge->merge2(a.elements, a.n, b.elements, b.n, out);
-	return (struct segment){ .elements = out, .n = a.n + b.n };
+	return (struct merge_segment){ .elements = out, .n = a.n + b.n };
 }
 
 /* One level: pairs of segments into `to`, one after the other; returns how many there are now. */
-static uint32_t merge_level(const struct merge *merge, uint32_t n_segments, char *to)
+static uint32_t merge_level(const struct slice_merge *merge, uint32_t n_segments, char *to)
 {
-	struct segment *segments = merge->segments;
+	struct merge_segment *segments = merge->segments;
 
 	for (uint32_t i = 0; i + 1 < n_segments; i += 2) {
 		segments[i / 2] = merge_pair(merge, segments[i], segments[i + 1], to);
 		to += segments[i / 2].n * merge->element_nbytes;
 	}
 	if (n_segments % 2) {
-		const struct segment last = segments[n_segments - 1];
+		const struct merge_segment last = segments[n_segments - 1];
 
 		memcpy(to, last.elements, last.n * merge->element_nbytes);
-		segments[n_segments / 2] = (struct segment){ .elements = to, .n = last.n };
+		segments[n_segments / 2] = (struct merge_segment){ .elements = to, .n = last.n };
 	}
 	return (n_segments + 1) / 2;
 }
 
 /* Merge the tile's segments to out; returns the number of elements. */
-static uint64_t merge_tile(const struct merge *merge, uint32_t n_segments, char *out)
+static uint64_t merge_tile(const struct slice_merge *merge, uint32_t n_segments, char *out)
 {
 	for (unsigned level = 0; n_segments > 2; level++)
 		n_segments = merge_level(merge, n_segments, merge->buffers[level % 2]);
@@ -313,13 +313,13 @@ static uint64_t merge_tile(const struct merge *merge, uint32_t n_segments, char 
 
 void cpu_merge(const struct merge_elements_op *op)
 {
-	struct merge merge;
+	struct slice_merge merge;
 	char *out = op->out;
 
-	set_up(op, &merge);
+	init_slice_merge(op, &merge);
 	open_cursors(op, &merge);
 	while (merge.n_heads > 0) {
-		const struct head splitter = take_blocks(&merge);
+		const struct block_head splitter = take_blocks(&merge);
 		const uint32_t n_segments = cut_tile(&merge, &splitter);
 
 		out += merge_tile(&merge, n_segments, out) * merge.element_nbytes;

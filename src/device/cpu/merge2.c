@@ -21,7 +21,7 @@
 #include "src/device/cpu/x86/network_avx512.h"
 #endif
 
-enum { N_PARTS = 3 };
+enum { N_CHAINS = 3 };
 
 #define ELEMENT uint32_t
 #define CO_RANK co_rank_4
@@ -41,7 +41,7 @@ enum { N_PARTS = 3 };
 merge2_fn *merge2_choose(uint32_t element_nbytes)
 {
 #ifdef __x86_64__
-	if (element_nbytes < 16 && avx512_usable())
+	if (element_nbytes < 16 && avx512_is_supported())
 		return element_nbytes == 4 ? merge2_avx512_4 : merge2_avx512_8;
 #endif
 	return element_nbytes == 4 ? merge2_4 : element_nbytes == 8 ? merge2_8 : merge2_16;

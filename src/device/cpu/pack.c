@@ -26,8 +26,8 @@ void cpu_pack(const struct pack_op *op)
 	uint32_t *ret_nbytes = op->ret_nbytes;
 
 	for (uint64_t first = 0; first < op->n; first += op->block_n, ret_nbytes++) {
-		const uint64_t rest = op->n - first;
-		const uint32_t n = rest < op->block_n ? (uint32_t)rest : op->block_n;
+		const uint64_t n_left = op->n - first;
+		const uint32_t n = n_left < op->block_n ? (uint32_t)n_left : op->block_n;
 
 		*ret_nbytes = pack_block(elements + first * op->element_nbytes, n,
 					 op->element_nbytes, packed);

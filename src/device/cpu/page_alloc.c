@@ -16,25 +16,25 @@
 
 enum { HUGE_PAGE_NBYTES = 2 << 20 };
 
-static const enum way huge = WAY_USUAL, small = WAY_OTHER;
+static const enum adaptive_method huge_pages = METHOD_DEFAULT, small_pages = METHOD_SECOND;
 
 /*
  * What small pages cost afterwards: sorting 1 GiB of u64 took 2.03 s of processors' time in small
  * ones and 1.91 s in huge ones (docs/benchmarks.md).
  */
-static const double small_ns_per_byte = 0.1;
+static const double small_page_ns_per_byte = 0.1;
 
-void pages_init(struct pages *pages)
+void page_alloc_init(struct page_alloc *allocator)
 {
-	ways_init(&pages->ways);
+	adaptive_init(&allocator->adaptive);
 }
 
-void pages_destroy(struct pages *pages)
+void page_alloc_destroy(struct page_alloc *allocator)
 {
-	ways_destroy(&pages->ways);
+	adaptive_destroy(&allocator->adaptive);
 }
 
-static void *map(size_t nbytes)
+static void *map_pages(size_t nbytes)
 {
 	void *memory =
 		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,9 +43,9 @@ static void *map(size_t nbytes)
 }
 
 /* From a boundary of huge pages on; nbytes is a multiple of the system's pages. */
-static void *map_aligned(size_t nbytes)
+static void *map_aligned_pages(size_t nbytes)
 {
-	char *memory = map(nbytes + HUGE_PAGE_NBYTES), *aligned;
+	char *memory = map_pages(nbytes + HUGE_PAGE_NBYTES), *aligned;
 	size_t n_before;
 
 	if (!memory)
@@ -59,35 +59,35 @@ static void *map_aligned(size_t nbytes)
 }
 
 /* Have the first pages, and note how long it took; a system that cannot has huge ones. */
-static void time_first_pages(struct pages *pages, enum way way, void *memory)
+static void time_first_pages(struct page_alloc *allocator, enum adaptive_method method, void *memory)
 {
 	const uint64_t begin_ns = clock_now_ns();
-	const double later_ns = way == small ? small_ns_per_byte * HUGE_PAGE_NBYTES : 0;
+	const double later_cost_ns = method == small_pages ? small_page_ns_per_byte * HUGE_PAGE_NBYTES : 0;
 
 	if (madvise(memory, HUGE_PAGE_NBYTES, MADV_POPULATE_WRITE) == 0)
-		ways_note(&pages->ways, way, HUGE_PAGE_NBYTES,
-			      clock_now_ns() - begin_ns + (uint64_t)later_ns);
+		adaptive_record(&allocator->adaptive, method, HUGE_PAGE_NBYTES,
+			      clock_now_ns() - begin_ns + (uint64_t)later_cost_ns);
 }
 
-void *pages_map(struct pages *pages, size_t nbytes)
+void *page_alloc_map(struct page_alloc *allocator, size_t nbytes)
 {
 	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
 	const size_t whole_nbytes = (nbytes + page_nbytes - 1) / page_nbytes * page_nbytes;
-	enum way way;
+	enum adaptive_method method;
 	void *memory;
 
 	if (nbytes < HUGE_PAGE_NBYTES)
-		return map(nbytes);
-	memory = map_aligned(whole_nbytes);
+		return map_pages(nbytes);
+	memory = map_aligned_pages(whole_nbytes);
 	if (!memory)
 		return NULL;
-	way = ways_choose(&pages->ways, WAYS_USUAL | WAYS_OTHER);
-	madvise(memory, whole_nbytes, way == huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	time_first_pages(pages, way, memory);
+	method = adaptive_choose(&allocator->adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND);
+	madvise(memory, whole_nbytes, method == huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	time_first_pages(allocator, method, memory);
 	return memory;
 }
 
-void pages_unmap(void *memory, size_t nbytes)
+void page_alloc_unmap(void *memory, size_t nbytes)
 {
 	if (memory)
 		munmap(memory, nbytes);

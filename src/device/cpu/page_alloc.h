@@ -13,15 +13,15 @@
 
 #include "src/base/adaptive.h"
 
-struct pages {
-	struct ways ways;
+struct page_alloc {
+	struct adaptive adaptive;
 };
 
-void pages_init(struct pages *pages);
-void pages_destroy(struct pages *pages);
+void page_alloc_init(struct page_alloc *allocator);
+void page_alloc_destroy(struct page_alloc *allocator);
 
 /* nbytes > 0 of zeroed memory, or NULL. Thread-safe. */
-void *pages_map(struct pages *pages, size_t nbytes);
+void *page_alloc_map(struct page_alloc *allocator, size_t nbytes);
 
 /* NULL is fine. */
-void pages_unmap(void *memory, size_t nbytes);
+void page_alloc_unmap(void *memory, size_t nbytes);

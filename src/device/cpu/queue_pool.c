@@ -23,54 +23,54 @@
 
 enum { THREAD_STACK_NBYTES = 512 * 1024 };
 
-enum task_kind { TASK_RUN, TASK_MARK, TASK_FOLLOW };
+enum queue_task_kind { TASK_RUN, TASK_RECORD_EVENT, TASK_WAIT_EVENT };
 
-struct task {
-	struct task *next;
-	enum task_kind kind;
-	lane_task *run;            /* RUN */
-	struct messages *messages; /* RUN: of who has queued it */
-	struct pool_mark *mark;    /* MARK, FOLLOW */
+struct queue_task {
+	struct queue_task *next;
+	enum queue_task_kind kind;
+	queue_task_fn *run;            /* RUN */
+	struct diagnostics *messages; /* RUN: of who has queued it */
+	struct pool_event *event;    /* MARK, FOLLOW */
 	uint64_t ticket;           /* FOLLOW: how often the mark must have been reached */
-	alignas(16) unsigned char arguments[LANE_ARGUMENTS_NBYTES];
+	alignas(16) unsigned char arguments[QUEUE_TASK_ARGS_NBYTES];
 };
 
-struct pool_mark {
-	struct mark handle;
-	struct lane_pool *pool;
-	uint64_t n_set, n_reached;
-	struct pool_lane *parked; /* linked by lane->next */
+struct pool_event {
+	struct device_event handle;
+	struct queue_pool *pool;
+	uint64_t n_recorded, n_signaled;
+	struct pool_queue *parked_queues; /* linked by lane->next */
 };
 
-struct pool_lane {
-	struct lane handle;
-	struct lane_pool *pool;
-	struct pool_lane *next; /* in the ready queue or among a mark's parked lanes */
-	struct task *first, **last;
-	enum lane_urgency urgency;
+struct pool_queue {
+	struct device_queue handle;
+	struct queue_pool *pool;
+	struct pool_queue *next; /* in the ready queue or among a mark's parked lanes */
+	struct queue_task *first_task, **last_task;
+	enum queue_priority priority;
 	bool busy; /* ready, running or parked: not to be made ready again */
 };
 
 /* Of what the rest of the program knows as a lane, and as a mark. */
-static struct pool_lane *pool_lane(struct lane *lane)
+static struct pool_queue *pool_queue(struct device_queue *queue)
 {
-	return (struct pool_lane *)lane;
+	return (struct pool_queue *)queue;
 }
 
-static struct pool_mark *pool_mark(struct mark *mark)
+static struct pool_event *pool_event(struct device_event *event)
 {
-	return (struct pool_mark *)mark;
+	return (struct pool_event *)event;
 }
 
-struct queue {
-	struct pool_lane *first, **end;
+struct ready_list {
+	struct pool_queue *first, **end;
 };
 
-struct lane_pool {
+struct queue_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work;     /* a lane is ready, or closing */
-	pthread_cond_t progress; /* a mark was reached or a lane became idle */
-	struct queue ready[N_LANE_URGENCIES];
+	pthread_cond_t work_cond;     /* a lane is ready, or closing */
+	pthread_cond_t progress_cond; /* a mark was reached or a lane became idle */
+	struct ready_list ready_lists[N_QUEUE_PRIORITIES];
 	bool closing;
 	void *context;
 	unsigned n_threads;
@@ -78,87 +78,87 @@ struct lane_pool {
 };
 
 /* With the lock held, as all static functions here unless they say otherwise. */
-static void make_ready(struct pool_lane *lane)
+static void push_ready(struct pool_queue *queue)
 {
-	struct queue *queue = &lane->pool->ready[lane->urgency];
+	struct ready_list *list = &queue->pool->ready_lists[queue->priority];
 
-	lane->busy = true;
-	lane->next = NULL;
-	*queue->end = lane;
-	queue->end = &lane->next;
-	pthread_cond_signal(&lane->pool->work);
+	queue->busy = true;
+	queue->next = NULL;
+	*list->end = queue;
+	list->end = &queue->next;
+	pthread_cond_signal(&queue->pool->work_cond);
 }
 
 /* The most urgent queue that is not empty, or NULL. */
-static struct queue *find_ready(struct lane_pool *pool)
+static struct ready_list *find_ready_list(struct queue_pool *pool)
 {
-	for (int i = N_LANE_URGENCIES - 1; i >= 0; i--)
-		if (pool->ready[i].first)
-			return &pool->ready[i];
+	for (int i = N_QUEUE_PRIORITIES - 1; i >= 0; i--)
+		if (pool->ready_lists[i].first)
+			return &pool->ready_lists[i];
 	return NULL;
 }
 
-static struct pool_lane *take_lane(struct queue *queue)
+static struct pool_queue *pop_ready_queue(struct ready_list *list)
 {
-	struct pool_lane *lane = queue->first;
+	struct pool_queue *queue = list->first;
 
-	queue->first = lane->next;
-	if (!queue->first)
-		queue->end = &queue->first;
-	return lane;
+	list->first = queue->next;
+	if (!list->first)
+		list->end = &list->first;
+	return queue;
 }
 
-static struct task *take_task(struct pool_lane *lane)
+static struct queue_task *pop_task(struct pool_queue *queue)
 {
-	struct task *task = lane->first;
+	struct queue_task *task = queue->first_task;
 
-	lane->first = task->next;
-	if (!lane->first)
-		lane->last = &lane->first;
+	queue->first_task = task->next;
+	if (!queue->first_task)
+		queue->last_task = &queue->first_task;
 	return task;
 }
 
-static void reach(struct pool_mark *mark)
+static void signal_event(struct pool_event *event)
 {
-	struct pool_lane *lane = mark->parked;
+	struct pool_queue *queue = event->parked_queues;
 
-	mark->n_reached++;
-	mark->parked = NULL;
-	while (lane) {
-		struct pool_lane *next = lane->next;
+	event->n_signaled++;
+	event->parked_queues = NULL;
+	while (queue) {
+		struct pool_queue *next = queue->next;
 
-		make_ready(lane);
-		lane = next;
+		push_ready(queue);
+		queue = next;
 	}
-	pthread_cond_broadcast(&mark->pool->progress);
+	pthread_cond_broadcast(&event->pool->progress_cond);
 }
 
 /* Park the lane if its next task must wait. */
-static bool park(struct pool_lane *lane)
+static bool park_queue(struct pool_queue *queue)
 {
-	struct task *task = lane->first;
+	struct queue_task *task = queue->first_task;
 
-	if (task->kind != TASK_FOLLOW || task->mark->n_reached >= task->ticket)
+	if (task->kind != TASK_WAIT_EVENT || task->event->n_signaled >= task->ticket)
 		return false;
-	lane->next = task->mark->parked;
-	task->mark->parked = lane;
+	queue->next = task->event->parked_queues;
+	task->event->parked_queues = queue;
 	return true;
 }
 
 /* Run the first task of a lane that this thread has taken; RUN lets go of the lock meanwhile. */
-static void run_task(struct pool_lane *lane)
+static void run_task(struct pool_queue *queue)
 {
-	struct task *task = take_task(lane);
+	struct queue_task *task = pop_task(queue);
 
 	if (task->kind == TASK_RUN) {
-		struct messages *before = messages_enter(task->messages);
+		struct diagnostics *previous = diagnostics_push(task->messages);
 
-		pthread_mutex_unlock(&lane->pool->lock);
-		task->run(lane->pool->context, task->arguments);
-		pthread_mutex_lock(&lane->pool->lock);
-		messages_enter(before);
-	} else if (task->kind == TASK_MARK) {
-		reach(task->mark);
+		pthread_mutex_unlock(&queue->pool->lock);
+		task->run(queue->pool->context, task->arguments);
+		pthread_mutex_lock(&queue->pool->lock);
+		diagnostics_push(previous);
+	} else if (task->kind == TASK_RECORD_EVENT) {
+		signal_event(task->event);
 	}
 	free(task);
 }
@@ -167,222 +167,222 @@ static void run_task(struct pool_lane *lane)
  * Tasks run until the lane is empty or parked, or, after one that took time, another lane's turn
  * has come.
  */
-static void run_lane(struct pool_lane *lane)
+static void run_queue(struct pool_queue *queue)
 {
-	struct lane_pool *pool = lane->pool;
+	struct queue_pool *pool = queue->pool;
 
-	while (lane->first) {
-		const bool runs = lane->first->kind == TASK_RUN;
+	while (queue->first_task) {
+		const bool is_run_task = queue->first_task->kind == TASK_RUN;
 
-		if (park(lane))
+		if (park_queue(queue))
 			return;
-		run_task(lane);
-		if (runs && lane->first && lane->first->kind == TASK_RUN && find_ready(pool)) {
-			make_ready(lane);
+		run_task(queue);
+		if (is_run_task && queue->first_task && queue->first_task->kind == TASK_RUN && find_ready_list(pool)) {
+			push_ready(queue);
 			return;
 		}
 	}
-	lane->busy = false;
-	pthread_cond_broadcast(&pool->progress);
+	queue->busy = false;
+	pthread_cond_broadcast(&pool->progress_cond);
 }
 
-static void *thread_main(void *argument)
+static void *pool_thread_main(void *argument)
 {
-	struct lane_pool *pool = argument;
-	struct queue *queue;
+	struct queue_pool *pool = argument;
+	struct ready_list *list;
 
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
-		while (!(queue = find_ready(pool)) && !pool->closing)
-			pthread_cond_wait(&pool->work, &pool->lock);
-		if (!queue)
+		while (!(list = find_ready_list(pool)) && !pool->closing)
+			pthread_cond_wait(&pool->work_cond, &pool->lock);
+		if (!list)
 			break;
-		run_lane(take_lane(queue));
+		run_queue(pop_ready_queue(list));
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
 
-static int start_threads(struct lane_pool *pool, unsigned n_threads)
+static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 {
 	char limits[THREAD_LIMITS_NBYTES];
 	int r = 0;
 
 	for (; pool->n_threads < n_threads && r == 0; pool->n_threads += r == 0)
-		r = thread_start(thread_main, pool, THREAD_STACK_NBYTES,
+		r = thread_start(pool_thread_main, pool, THREAD_STACK_NBYTES,
 				 &pool->threads[pool->n_threads]);
 	/* Where there can be none at all, fewer are no help. */
 	if (r < 0)
 		fail_hint(r, pool->n_threads ? HINT_FEWER_THREADS : HINT_NONE, 0,
 			  "cannot start thread %u of %u: %m%s", pool->n_threads + 1, n_threads,
-			  thread_limits(r, limits));
+			  thread_format_limits(r, limits));
 	return r;
 }
 
-int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_pool)
+int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_pool)
 {
-	struct lane_pool *pool = calloc(1, sizeof *pool + n_threads * sizeof pool->threads[0]);
+	struct queue_pool *pool = calloc(1, sizeof *pool + n_threads * sizeof pool->threads[0]);
 	int r;
 
 	if (!pool)
 		return -ENOMEM;
 	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->work, NULL);
-	pthread_cond_init(&pool->progress, NULL);
-	for (int i = 0; i < N_LANE_URGENCIES; i++)
-		pool->ready[i].end = &pool->ready[i].first;
+	pthread_cond_init(&pool->work_cond, NULL);
+	pthread_cond_init(&pool->progress_cond, NULL);
+	for (int i = 0; i < N_QUEUE_PRIORITIES; i++)
+		pool->ready_lists[i].end = &pool->ready_lists[i].first;
 	pool->context = context;
-	r = start_threads(pool, n_threads);
+	r = start_pool_threads(pool, n_threads);
 	if (r < 0) {
-		lane_pool_close(pool);
+		queue_pool_close(pool);
 		return r;
 	}
 	*ret_pool = pool;
 	return 0;
 }
 
-void lane_pool_close(struct lane_pool *pool)
+void queue_pool_close(struct queue_pool *pool)
 {
 	if (!pool)
 		return;
 	pthread_mutex_lock(&pool->lock);
 	pool->closing = true;
-	pthread_cond_broadcast(&pool->work);
+	pthread_cond_broadcast(&pool->work_cond);
 	pthread_mutex_unlock(&pool->lock);
 	for (unsigned i = 0; i < pool->n_threads; i++)
 		pthread_join(pool->threads[i], NULL);
-	pthread_cond_destroy(&pool->progress);
-	pthread_cond_destroy(&pool->work);
+	pthread_cond_destroy(&pool->progress_cond);
+	pthread_cond_destroy(&pool->work_cond);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }
 
-int lane_pool_lane_open(struct lane_pool *pool, enum lane_urgency urgency, struct lane **ret_lane)
+int pool_queue_open(struct queue_pool *pool, enum queue_priority priority, struct device_queue **ret_queue)
 {
-	struct pool_lane *lane = calloc(1, sizeof *lane);
+	struct pool_queue *queue = calloc(1, sizeof *queue);
 
-	if (!lane)
+	if (!queue)
 		return -ENOMEM;
-	lane->pool = pool;
-	lane->urgency = urgency;
-	lane->last = &lane->first;
-	*ret_lane = &lane->handle;
+	queue->pool = pool;
+	queue->priority = priority;
+	queue->last_task = &queue->first_task;
+	*ret_queue = &queue->handle;
 	return 0;
 }
 
-void lane_pool_lane_close(struct lane *handle)
+void pool_queue_close(struct device_queue *handle)
 {
-	struct pool_lane *lane = pool_lane(handle);
+	struct pool_queue *queue = pool_queue(handle);
 
-	if (!lane)
+	if (!queue)
 		return;
-	pthread_mutex_lock(&lane->pool->lock);
-	while (lane->busy)
-		pthread_cond_wait(&lane->pool->progress, &lane->pool->lock);
-	pthread_mutex_unlock(&lane->pool->lock);
-	free(lane);
+	pthread_mutex_lock(&queue->pool->lock);
+	while (queue->busy)
+		pthread_cond_wait(&queue->pool->progress_cond, &queue->pool->lock);
+	pthread_mutex_unlock(&queue->pool->lock);
+	free(queue);
 }
 
 /* NULL after a message. */
-static struct task *task_make(enum task_kind kind)
+static struct queue_task *create_task(enum queue_task_kind kind)
 {
-	struct task *task = aligned_alloc(alignof(struct task), sizeof *task);
+	struct queue_task *task = aligned_alloc(alignof(struct queue_task), sizeof *task);
 
 	if (task)
-		*task = (struct task){ .kind = kind };
+		*task = (struct queue_task){ .kind = kind };
 	else
 		fail(-ENOMEM, "no memory to queue an operation");
 	return task;
 }
 
-static void append(struct pool_lane *lane, struct task *task)
+static void append_task(struct pool_queue *queue, struct queue_task *task)
 {
-	*lane->last = task;
-	lane->last = &task->next;
-	if (!lane->busy)
-		make_ready(lane);
+	*queue->last_task = task;
+	queue->last_task = &task->next;
+	if (!queue->busy)
+		push_ready(queue);
 }
 
-int lane_pool_queue(struct lane *handle, lane_task *run, const void *arguments, size_t nbytes)
+int pool_queue_submit(struct device_queue *handle, queue_task_fn *run, const void *arguments, size_t nbytes)
 {
-	struct pool_lane *lane = pool_lane(handle);
-	struct task *task = task_make(TASK_RUN);
+	struct pool_queue *queue = pool_queue(handle);
+	struct queue_task *task = create_task(TASK_RUN);
 
-	assert(nbytes <= LANE_ARGUMENTS_NBYTES);
+	assert(nbytes <= QUEUE_TASK_ARGS_NBYTES);
 	if (!task)
 		return -ENOMEM;
 	task->run = run;
-	task->messages = messages_current();
+	task->messages = diagnostics_current();
 	memcpy(task->arguments, arguments, nbytes);
-	pthread_mutex_lock(&lane->pool->lock);
-	append(lane, task);
-	pthread_mutex_unlock(&lane->pool->lock);
+	pthread_mutex_lock(&queue->pool->lock);
+	append_task(queue, task);
+	pthread_mutex_unlock(&queue->pool->lock);
 	return 0;
 }
 
-int lane_pool_mark_open(struct lane_pool *pool, struct mark **ret_mark)
+int pool_event_open(struct queue_pool *pool, struct device_event **ret_event)
 {
-	struct pool_mark *mark = calloc(1, sizeof *mark);
+	struct pool_event *event = calloc(1, sizeof *event);
 
-	if (!mark)
+	if (!event)
 		return -ENOMEM;
-	mark->pool = pool;
-	*ret_mark = &mark->handle;
+	event->pool = pool;
+	*ret_event = &event->handle;
 	return 0;
 }
 
-void lane_pool_mark_close(struct mark *mark)
+void pool_event_close(struct device_event *event)
 {
-	free(pool_mark(mark));
+	free(pool_event(event));
 }
 
-int lane_pool_mark(struct lane *lane_handle, struct mark *mark_handle)
+int pool_queue_record(struct device_queue *queue_handle, struct device_event *event_handle)
 {
-	struct pool_lane *lane = pool_lane(lane_handle);
-	struct pool_mark *mark = pool_mark(mark_handle);
-	struct task *task = task_make(TASK_MARK);
+	struct pool_queue *queue = pool_queue(queue_handle);
+	struct pool_event *event = pool_event(event_handle);
+	struct queue_task *task = create_task(TASK_RECORD_EVENT);
 
 	if (!task)
 		return -ENOMEM;
-	task->mark = mark;
-	pthread_mutex_lock(&lane->pool->lock);
-	mark->n_set++;
-	append(lane, task);
-	pthread_mutex_unlock(&lane->pool->lock);
+	task->event = event;
+	pthread_mutex_lock(&queue->pool->lock);
+	event->n_recorded++;
+	append_task(queue, task);
+	pthread_mutex_unlock(&queue->pool->lock);
 	return 0;
 }
 
 /* The threads may all be at tasks that take long: who waits takes an urgent lane himself. */
-void lane_pool_wait(struct mark *handle)
+void pool_event_wait(struct device_event *handle)
 {
-	struct pool_mark *mark = pool_mark(handle);
-	struct lane_pool *pool = mark->pool;
-	struct queue *urgent = &pool->ready[LANE_URGENT];
+	struct pool_event *event = pool_event(handle);
+	struct queue_pool *pool = event->pool;
+	struct ready_list *high_priority = &pool->ready_lists[QUEUE_PRIORITY_HIGH];
 	uint64_t ticket;
 
 	pthread_mutex_lock(&pool->lock);
-	ticket = mark->n_set;
-	while (mark->n_reached < ticket) {
-		if (urgent->first)
-			run_lane(take_lane(urgent));
+	ticket = event->n_recorded;
+	while (event->n_signaled < ticket) {
+		if (high_priority->first)
+			run_queue(pop_ready_queue(high_priority));
 		else
-			pthread_cond_wait(&pool->progress, &pool->lock);
+			pthread_cond_wait(&pool->progress_cond, &pool->lock);
 	}
 	pthread_mutex_unlock(&pool->lock);
 }
 
-int lane_pool_follow(struct lane *lane_handle, struct mark *mark_handle)
+int pool_queue_wait_event(struct device_queue *queue_handle, struct device_event *event_handle)
 {
-	struct pool_lane *lane = pool_lane(lane_handle);
-	struct pool_mark *mark = pool_mark(mark_handle);
-	struct task *task = task_make(TASK_FOLLOW);
+	struct pool_queue *queue = pool_queue(queue_handle);
+	struct pool_event *event = pool_event(event_handle);
+	struct queue_task *task = create_task(TASK_WAIT_EVENT);
 
 	if (!task)
 		return -ENOMEM;
-	task->mark = mark;
-	pthread_mutex_lock(&lane->pool->lock);
-	task->ticket = mark->n_set;
-	append(lane, task);
-	pthread_mutex_unlock(&lane->pool->lock);
+	task->event = event;
+	pthread_mutex_lock(&queue->pool->lock);
+	task->ticket = event->n_recorded;
+	append_task(queue, task);
+	pthread_mutex_unlock(&queue->pool->lock);
 	return 0;
 }

@@ -24,41 +24,41 @@
 
 #include "src/device/queue_priority.h"
 
-struct lane_pool;
-struct lane;
-struct mark;
+struct queue_pool;
+struct device_queue;
+struct device_event;
 
 /* A task gets the pool's context and a pointer to the copy of the arguments it was queued with. */
-typedef void lane_task(void *context, const void *arguments);
+typedef void queue_task_fn(void *context, const void *arguments);
 
-enum { LANE_ARGUMENTS_NBYTES = 128 };
+enum { QUEUE_TASK_ARGS_NBYTES = 128 };
 
 /*
  * Start n_threads (at least 1) threads. Returns 0, -ENOMEM without a message, or another negative
  * errno after one.
  */
-int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_pool);
+int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_pool);
 /* Waits for the threads to end; every lane must be closed. NULL is fine. */
-void lane_pool_close(struct lane_pool *pool);
+void queue_pool_close(struct queue_pool *pool);
 
 /* -ENOMEM without a message. */
-int lane_pool_lane_open(struct lane_pool *pool, enum lane_urgency urgency, struct lane **ret_lane);
+int pool_queue_open(struct queue_pool *pool, enum queue_priority priority, struct device_queue **ret_queue);
 /* Waits until all its tasks have run. NULL is fine. */
-void lane_pool_lane_close(struct lane *lane);
+void pool_queue_close(struct device_queue *queue);
 
-/* Queue task(copy of arguments). nbytes <= LANE_ARGUMENTS_NBYTES. -ENOMEM after a message. */
-int lane_pool_queue(struct lane *lane, lane_task *task, const void *arguments, size_t nbytes);
+/* Queue task(copy of arguments). nbytes <= QUEUE_TASK_ARGS_NBYTES. -ENOMEM after a message. */
+int pool_queue_submit(struct device_queue *queue, queue_task_fn *task, const void *arguments, size_t nbytes);
 
 /* -ENOMEM without a message. */
-int lane_pool_mark_open(struct lane_pool *pool, struct mark **ret_mark);
+int pool_event_open(struct queue_pool *pool, struct device_event **ret_event);
 /* Not while a lane may still reach or follow it. NULL is fine. */
-void lane_pool_mark_close(struct mark *mark);
+void pool_event_close(struct device_event *event);
 /* Move `mark` to the present end of `lane`. -ENOMEM after a message. */
-int lane_pool_mark(struct lane *lane, struct mark *mark);
-/* Block until the last position given to mark() is reached; at once if there was none. */
-void lane_pool_wait(struct mark *mark);
+int pool_queue_record(struct device_queue *queue, struct device_event *event);
+/* Block until the last position given to device_event() is reached; at once if there was none. */
+void pool_event_wait(struct device_event *event);
 /*
  * What is queued in `lane` from now on runs after the mark's present position was reached. -ENOMEM
  * after a message.
  */
-int lane_pool_follow(struct lane *lane, struct mark *mark);
+int pool_queue_wait_event(struct device_queue *queue, struct device_event *event);

@@ -35,16 +35,16 @@
 #include "src/device/cpu/sort.h"
 
 /* The parts of the scratch. */
-struct room {
+struct record_sort_scratch {
 	void *items, *elements, *merged;
-	void *sort, *merge, *refine; /* scratch of these */
+	void *sort, *merge, *tie_break; /* scratch of these */
 	struct slice *slices;
-	struct sequence_part *parts;
+	struct item_lookup_entry *lookup_entries;
 	uint32_t *buckets;
 	size_t elements_nbytes;
 };
 
-static size_t sort_scratch_nbytes(uint64_t n)
+static size_t max_sort_scratch_nbytes(uint64_t n)
 {
 	const size_t narrow = cpu_sort_scratch_nbytes(n, 8), wide = cpu_sort_scratch_nbytes(n, 16);
 
@@ -52,36 +52,36 @@ static size_t sort_scratch_nbytes(uint64_t n)
 }
 
 /* Divide the scratch; returns how long it is. */
-static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
-		     struct room *ret_room)
+static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
+		     struct record_sort_scratch *ret_areas)
 {
 	const size_t elements_nbytes = n * layout->element_nbytes;
-	struct room *room = ret_room;
+	struct record_sort_scratch *areas = ret_areas;
 	size_t nbytes = 0;
 
-	*room = (struct room){ .elements_nbytes = elements_nbytes };
-	if (k == 0 && !layout->intake.is_identity)
-		room->items = scratch_take(scratch, &nbytes, n * layout->item_nbytes);
-	room->elements = scratch_take(scratch, &nbytes, elements_nbytes);
+	*areas = (struct record_sort_scratch){ .elements_nbytes = elements_nbytes };
+	if (k == 0 && !layout->projection.is_identity)
+		areas->items = scratch_allocate(scratch, &nbytes, n * layout->item_nbytes);
+	areas->elements = scratch_allocate(scratch, &nbytes, elements_nbytes);
 	if (k > 0) {
-		room->merged = scratch_take(scratch, &nbytes, elements_nbytes);
-		room->merge = scratch_take(scratch, &nbytes,
+		areas->merged = scratch_allocate(scratch, &nbytes, elements_nbytes);
+		areas->merge = scratch_allocate(scratch, &nbytes,
 					   cpu_merge_scratch_nbytes(k, n, layout->element_nbytes));
-		room->slices = scratch_take(scratch, &nbytes, k * sizeof *room->slices);
+		areas->slices = scratch_allocate(scratch, &nbytes, k * sizeof *areas->slices);
 	}
-	room->parts = scratch_take(scratch, &nbytes, sequence_n_parts(k + 1) * sizeof *room->parts);
-	room->buckets =
-		scratch_take(scratch, &nbytes, sequence_n_buckets(k + 1) * sizeof *room->buckets);
-	room->sort = scratch_take(scratch, &nbytes, sort_scratch_nbytes(n));
-	room->refine = scratch_take(scratch, &nbytes, refine_scratch_nbytes(n));
+	areas->lookup_entries = scratch_allocate(scratch, &nbytes, item_lookup_n_entries(k + 1) * sizeof *areas->lookup_entries);
+	areas->buckets =
+		scratch_allocate(scratch, &nbytes, item_lookup_n_buckets(k + 1) * sizeof *areas->buckets);
+	areas->sort = scratch_allocate(scratch, &nbytes, max_sort_scratch_nbytes(n));
+	areas->tie_break = scratch_allocate(scratch, &nbytes, tie_break_scratch_nbytes(n));
 	return nbytes;
 }
 
 size_t cpu_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	struct room room;
+	struct record_sort_scratch areas;
 
-	return divide(layout, k, n, NULL, &room);
+	return divide_sort_scratch(layout, k, n, NULL, &areas);
 }
 
 static void make_items(const struct sort_op *op, unsigned char *items)
@@ -90,120 +90,120 @@ static void make_items(const struct sort_op *op, unsigned char *items)
 	const unsigned char *record = op->records;
 
 	for (uint64_t i = 0; i < op->n; i++, record += layout->record_nbytes)
-		layout_make_item(layout, record, op->position + i, items + i * layout->item_nbytes);
+		layout_project_record(layout, record, op->position + i, items + i * layout->item_nbytes);
 }
 
 /* The first n elements; false if refining takes more room than there is. */
-static bool refine(const struct layout *layout, const struct sequence *items,
-		   const struct element_form *form, void *elements, uint64_t n,
-		   const struct room *room)
+static bool break_ties(const struct layout *layout, const struct item_lookup *items,
+		   const struct element_format *format, void *elements, uint64_t n,
+		   const struct record_sort_scratch *areas)
 {
-	const size_t used = (items->n * form->element_nbytes + sizeof(uint128_t) - 1) /
+	const size_t elements_nbytes = (items->n * format->element_nbytes + sizeof(uint128_t) - 1) /
 			    sizeof(uint128_t) * sizeof(uint128_t);
 
-	if (!element_form_needs_refining(form, &layout->item_keys))
+	if (!element_format_needs_tie_break(format, &layout->item_keys))
 		return true;
-	return cpu_refine(&(struct refine_op){
+	return cpu_break_ties(&(struct tie_break_op){
 		.keys = &layout->item_keys,
 		.items = items,
-		.form = form,
+		.format = format,
 		.elements = elements,
 		.n = n,
-		.room = (uint128_t *)((char *)elements + used),
-		.room_n = room->elements_nbytes > used ?
-				  (room->elements_nbytes - used) / sizeof(uint128_t) :
+		.wide_buffer = (uint128_t *)((char *)elements + elements_nbytes),
+		.wide_buffer_n = areas->elements_nbytes > elements_nbytes ?
+				  (areas->elements_nbytes - elements_nbytes) / sizeof(uint128_t) :
 				  0,
-		.sort_scratch = room->sort,
-		.scratch = room->refine,
+		.sort_scratch = areas->sort,
+		.scratch = areas->tie_break,
 	});
 }
 
 /* The elements of all records, in the form that suits them best; and the records' digest. */
-static struct element_form index_records(const struct sort_op *op, struct slice items,
-					 const struct room *room)
+static struct element_format make_record_elements(const struct sort_op *op, struct slice items,
+					 const struct record_sort_scratch *areas)
 {
-	struct element_form form = element_form_for_any(op->layout);
-	struct index_op index = { .layout = op->layout,
-				  .form = &form,
+	struct element_format format = element_format_default(op->layout);
+	struct make_elements_op index = { .layout = op->layout,
+				  .format = &format,
 				  .items = items,
-				  .elements = room->elements,
-				  .digest = op->ret_read };
+				  .elements = areas->elements,
+				  .digest = op->ret_input_digest };
 	struct element_sample sample;
 	struct key_prefix prefix;
 	unsigned common_bits;
 
 	if (op->n == 0)
-		return form;
+		return format;
 	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &prefix);
-	element_sample_take(&prefix, items.elements, op->n, &sample);
+	element_sample_collect(&prefix, items.elements, op->n, &sample);
 	common_bits = element_sample_common_bits(&sample);
-	form = element_form_choose(op->layout, &sample, common_bits, op->n);
-	common_bits = key_prefix_common_bits(cpu_index(&index));
-	if (form.skipped_bits > common_bits) {
-		form = element_form_choose(op->layout, &sample, common_bits, op->n);
+	format = element_format_choose(op->layout, &sample, common_bits, op->n);
+	common_bits = key_prefix_common_bits(cpu_make_elements(&index));
+	if (format.skipped_bits > common_bits) {
+		format = element_format_choose(op->layout, &sample, common_bits, op->n);
 		index.digest = NULL;
-		cpu_index(&index);
+		cpu_make_elements(&index);
 	}
-	return form;
+	return format;
 }
 
 /*
  * Of equal records of which -u keeps one, any number may stand before the limit-th: then all are
  * sorted.
  */
-static uint64_t select_elements(const struct sort_op *op, const struct element_form *form,
-				const struct room *room)
+static uint64_t select_top_k(const struct sort_op *op, const struct element_format *format,
+				const struct record_sort_scratch *areas)
 {
 	if (op->unique)
 		return op->n;
-	return cpu_select(&(struct select_op){
-		.form = form, .elements = room->elements, .n = op->n, .limit = op->limit });
+	return cpu_top_k(&(struct top_k_op){
+		.format = format, .elements = areas->elements, .n = op->n, .limit = op->limit });
 }
 
 /* Sort and refine the first n elements; false if they are too many to be refined in this form. */
-static bool sort_elements(const struct layout *layout, const struct sequence *items,
-			  const struct element_form *form, uint64_t n, const struct room *room)
+static bool sort_elements(const struct layout *layout, const struct item_lookup *items,
+			  const struct element_format *format, uint64_t n, const struct record_sort_scratch *areas)
 {
-	cpu_sort(&(struct sort_elements_op){ .elements = room->elements,
+	cpu_sort(&(struct sort_elements_op){ .elements = areas->elements,
 					     .n = n,
-					     .scratch = room->sort,
-					     .element_nbytes = form->element_nbytes });
-	return refine(layout, items, form, room->elements, n, room);
+					     .scratch = areas->sort,
+					     .element_nbytes = format->element_nbytes });
+	return break_ties(layout, items, format, areas->elements, n, areas);
 }
 
 void cpu_sort_records(const struct sort_op *op)
 {
 	const struct layout *layout = op->layout;
 	struct slice slice = { .elements = op->records, .n = op->n };
-	struct element_form form;
-	struct sequence items;
-	struct room room;
+	struct element_format format;
+	struct item_lookup items;
+	struct record_sort_scratch areas;
 	uint64_t n_ordered;
 
-	divide(layout, 0, op->n, op->scratch, &room);
-	if (room.items) {
-		make_items(op, room.items);
-		slice.elements = room.items;
+	divide_sort_scratch(layout, 0, op->n, op->scratch, &areas);
+	if (areas.items) {
+		make_items(op, areas.items);
+		slice.elements = areas.items;
 	}
-	sequence_make(&slice, 1, layout->item_nbytes, room.parts, room.buckets, &items);
-	*op->ret_read = (struct digest){ 0 };
-	form = index_records(op, slice, &room);
-	n_ordered = select_elements(op, &form, &room);
-	if (!sort_elements(layout, &items, &form, n_ordered, &room)) {
-		form = element_form_for_any(layout);
-		cpu_index(&(struct index_op){ .layout = layout,
-					      .form = &form,
+	item_lookup_init(&slice, 1, layout->item_nbytes, areas.lookup_entries, areas.buckets, &items);
+	*op->ret_input_digest = (struct digest){ 0 };
+	format = make_record_elements(op, slice, &areas);
+	n_ordered = select_top_k(op, &format, &areas);
+	if (!sort_elements(layout, &items, &format, n_ordered, &areas)) {
+		format = element_format_default(layout);
+		cpu_make_elements(&(struct make_elements_op){ .layout = layout,
+					      .format = &format,
 					      .items = slice,
-					      .elements = room.elements });
-		n_ordered = select_elements(op, &form, &room);
-		sort_elements(layout, &items, &form, n_ordered, &room);
+					      .elements = areas.elements });
+		n_ordered = select_top_k(op, &format, &areas);
+		sort_elements(layout, &items, &format, n_ordered, &areas);
 	}
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
-					.elements = room.elements,
+					.elements = areas.elements,
 					.n = items.n,
 					.n_ordered = n_ordered,
-					.form = &form,
+					.format = &format,
 					.out = op->items,
 					.unique = op->unique,
 					.scattered = true,
@@ -212,50 +212,50 @@ void cpu_sort_records(const struct sort_op *op)
 }
 
 /* The elements of all slices, merged; NULL if there is nothing to be merged. */
-static void *merge_elements(const struct merge_op *op, const struct sequence *items,
-			    const struct element_form *form, const struct room *room)
+static void *merge_elements(const struct merge_op *op, const struct item_lookup *items,
+			    const struct element_format *format, const struct record_sort_scratch *areas)
 {
-	char *elements = room->elements;
+	char *elements = areas->elements;
 	uint64_t start = 0;
 
-	if (items->n_parts <= 1)
+	if (items->n_entries <= 1)
 		return NULL;
 	for (uint32_t i = 0; i < op->k; i++) {
 		const uint64_t n = op->slices[i].n;
 
-		cpu_index(&(struct index_op){ .layout = op->layout,
-					      .form = form,
+		cpu_make_elements(&(struct make_elements_op){ .layout = op->layout,
+					      .format = format,
 					      .items = op->slices[i],
 					      .first_number = start,
 					      .elements = elements });
-		room->slices[i] = (struct slice){ elements, n };
+		areas->slices[i] = (struct slice){ elements, n };
 		start += n;
-		elements += n * form->element_nbytes;
+		elements += n * format->element_nbytes;
 	}
-	cpu_merge(&(struct merge_elements_op){ .slices = room->slices,
+	cpu_merge(&(struct merge_elements_op){ .slices = areas->slices,
 					       .k = op->k,
-					       .element_nbytes = form->element_nbytes,
-					       .out = room->merged,
-					       .scratch = room->merge });
-	refine(op->layout, items, form, room->merged, items->n, room);
-	return room->merged;
+					       .element_nbytes = format->element_nbytes,
+					       .out = areas->merged,
+					       .scratch = areas->merge });
+	break_ties(op->layout, items, format, areas->merged, items->n, areas);
+	return areas->merged;
 }
 
 void cpu_merge_records(const struct merge_op *op)
 {
 	const struct layout *layout = op->layout;
-	const struct element_form form = element_form_for_any(layout);
-	struct sequence items;
-	struct room room;
+	const struct element_format format = element_format_default(layout);
+	struct item_lookup items;
+	struct record_sort_scratch areas;
 
-	divide(layout, op->k, slices_n(op->slices, op->k), op->scratch, &room);
-	sequence_make(op->slices, op->k, layout->item_nbytes, room.parts, room.buckets, &items);
+	divide_sort_scratch(layout, op->k, slices_n(op->slices, op->k), op->scratch, &areas);
+	item_lookup_init(op->slices, op->k, layout->item_nbytes, areas.lookup_entries, areas.buckets, &items);
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
-					.elements = merge_elements(op, &items, &form, &room),
+					.elements = merge_elements(op, &items, &format, &areas),
 					.n = items.n,
 					.n_ordered = items.n,
-					.form = &form,
+					.format = &format,
 					.out = op->out,
 					.for_output = op->for_output,
 					.unique = op->unique,

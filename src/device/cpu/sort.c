@@ -31,7 +31,7 @@
 /* Returns false, with nothing done, where there is none. */
 static bool sort_by_vqsort(const struct sort_elements_op *op)
 {
-	if (!vqsort_usable())
+	if (!vqsort_is_supported())
 		return false;
 	if (op->element_nbytes == 8)
 		vqsort_8(op->elements, op->n);
@@ -40,7 +40,7 @@ static bool sort_by_vqsort(const struct sort_elements_op *op)
 	return true;
 }
 #else
-static bool vqsort_usable(void)
+static bool vqsort_is_supported(void)
 {
 	return false;
 }
@@ -99,10 +99,10 @@ ORDER_DEFINE(16, uint128_t)
 size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
 {
 #ifdef __x86_64__
-	if (element_nbytes == 8 && avx512_usable())
+	if (element_nbytes == 8 && avx512_is_supported())
 		return sort_8_avx512_scratch_n(n) * sizeof(uint64_t);
 #endif
-	if (element_nbytes != 4 && vqsort_usable())
+	if (element_nbytes != 4 && vqsort_is_supported())
 		return 0;
 	return n * element_nbytes;
 }
@@ -110,7 +110,7 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
 static void sort_8(const struct sort_elements_op *op)
 {
 #ifdef __x86_64__
-	if (avx512_usable()) {
+	if (avx512_is_supported()) {
 		sort_8_avx512(op->elements, op->n, op->scratch);
 		return;
 	}

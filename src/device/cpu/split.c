@@ -29,7 +29,7 @@ BOUND_DEFINE(4, uint32_t)
 BOUND_DEFINE(8, uint64_t)
 BOUND_DEFINE(16, uint128_t)
 
-uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_t key,
+uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, encoded_key_t key,
 		       bool equal_before)
 {
 	switch (element_nbytes) {
@@ -72,7 +72,7 @@ void cpu_cut_items(const struct cut_op *op)
 
 void cpu_cut_elements(const struct cut_op *op)
 {
-	const code_t key = layout_key_beginning(op->layout, op->key);
+	const encoded_key_t key = layout_get_key_prefix(op->layout, op->key);
 
 	for (uint32_t i = 0; i < op->k; i++)
 		op->ret_cuts[i] = cpu_cut_slice(&op->slices[i], op->layout->element_nbytes, key,
@@ -83,7 +83,7 @@ void cpu_sample_items(const struct sample_op *op)
 {
 	const struct layout *layout = op->layout;
 	const unsigned char *items = op->items;
-	code_t *key = op->ret_keys;
+	encoded_key_t *key = op->ret_keys;
 
 	for (uint64_t i = 0; i < op->n; i += op->stride)
 		*key++ = layout_key_prefix(&layout->item_keys, items + i * layout->item_nbytes);
@@ -91,7 +91,7 @@ void cpu_sample_items(const struct sample_op *op)
 
 void cpu_sample_elements(const struct sample_op *op)
 {
-	code_t *key = op->ret_keys;
+	encoded_key_t *key = op->ret_keys;
 
 	for (uint64_t i = 0; i < op->n; i += op->stride)
 		*key++ = element_get(op->items, op->layout->element_nbytes, i);

@@ -9,7 +9,7 @@
  * The number of elements of the slice that come before `key`: the smaller ones, and if
  * equal_before the equal ones. key must be the value of an element of element_nbytes.
  */
-uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_t key,
+uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, encoded_key_t key,
 		       bool equal_before);
 
 /* As cut_op and sample_op say. */

@@ -31,72 +31,72 @@
 
 enum {
 	SMALL_N = 16, /* the largest group that is sorted by insertion */
-	AHEAD_N = 16, /* elements whose items are asked for before their turn */
+	TIE_BREAK_PREFETCH_N = 16, /* elements whose items are asked for before their turn */
 };
 
 /* Of groups, whatever that of the elements is: twelve bytes of the key, four of the number. */
-static const struct element_form wide = { .element_nbytes = 16, .number_bits = 32 };
+static const struct element_format wide_format = { .element_nbytes = 16, .number_bits = 32 };
 enum { WIDE_KEY_NBYTES = 12 };
 
-struct group {
+struct tie_group {
 	uint32_t start, n;
-	uint32_t n_equal; /* bytes of the key that are the same in all of it */
+	uint32_t n_equal_nbytes; /* bytes of the key that are the same in all of it */
 };
 
-struct refining {
-	const struct refine_op *op;
-	struct group *waiting;
-	uint64_t n_waiting;
+struct tie_break_state {
+	const struct tie_break_op *op;
+	struct tie_group *pending;
+	uint64_t n_pending;
 };
 
-static uint64_t max_waiting(uint64_t n)
+static uint64_t max_pending_groups(uint64_t n)
 {
 	return n / (SMALL_N + 1) + 1;
 }
 
-size_t refine_scratch_nbytes(uint64_t n)
+size_t tie_break_scratch_nbytes(uint64_t n)
 {
-	return max_waiting(n) * sizeof(struct group);
+	return max_pending_groups(n) * sizeof(struct tie_group);
 }
 
-static uint32_t number_at(const struct refining *refining, uint64_t i)
+static uint32_t number_at(const struct tie_break_state *state, uint64_t i)
 {
-	return element_number(refining->op->form, refining->op->elements, i);
+	return element_number(state->op->format, state->op->elements, i);
 }
 
-static const unsigned char *item_at(const struct refining *refining, uint64_t i)
+static const unsigned char *item_at(const struct tie_break_state *state, uint64_t i)
 {
-	return sequence_item(refining->op->items, number_at(refining, i));
+	return item_lookup_get(state->op->items, number_at(state, i));
 }
 
 /* Ask for what is looked at next of the item of the i-th element. */
-static void fetch(const struct refining *refining, uint64_t i, uint32_t n_equal)
+static void prefetch_key(const struct tie_break_state *state, uint64_t i, uint32_t n_equal)
 {
-	const struct key_fields *const keys = refining->op->keys;
-	const uint32_t skipped = key_rest_is_bytes(keys) ? n_equal : 0;
+	const struct key_fields *const keys = state->op->keys;
+	const uint32_t skipped = key_tail_is_bytes(keys) ? n_equal : 0;
 
-	__builtin_prefetch(item_at(refining, i) + keys->fields[0].offset + skipped);
+	__builtin_prefetch(item_at(state, i) + keys->fields[0].offset + skipped);
 }
 
 /* The same, while all elements of a group are gone through. */
-static void fetch_ahead(const struct refining *refining, const struct group *group, uint64_t i)
+static void prefetch_group_item(const struct tie_break_state *state, const struct tie_group *group, uint64_t i)
 {
-	if (i + AHEAD_N < (uint64_t)group->start + group->n)
-		fetch(refining, i + AHEAD_N, group->n_equal);
+	if (i + TIE_BREAK_PREFETCH_N < (uint64_t)group->start + group->n)
+		prefetch_key(state, i + TIE_BREAK_PREFETCH_N, group->n_equal_nbytes);
 }
 
 /* Sort a small group by insertion: stable, and its elements are in the order of their numbers. */
-static void sort_small(const struct refining *refining, const struct group *group)
+static void sort_small_group(const struct tie_break_state *state, const struct tie_group *group)
 {
 	const unsigned char *items[SMALL_N];
 	uint32_t numbers[SMALL_N];
 
 	for (uint32_t i = 0; i < group->n; i++) {
-		const uint32_t number = number_at(refining, group->start + i);
-		const unsigned char *const item = sequence_item(refining->op->items, number);
+		const uint32_t number = number_at(state, group->start + i);
+		const unsigned char *const item = item_lookup_get(state->op->items, number);
 		uint32_t at = i;
 
-		for (; at > 0 && key_rest_compare(refining->op->keys, group->n_equal, items[at - 1],
+		for (; at > 0 && key_tail_compare(state->op->keys, group->n_equal_nbytes, items[at - 1],
 						  item) > 0;
 		     at--) {
 			items[at] = items[at - 1];
@@ -106,24 +106,24 @@ static void sort_small(const struct refining *refining, const struct group *grou
 		numbers[at] = number;
 	}
 	for (uint32_t i = 0; i < group->n; i++)
-		element_set_number(refining->op->form, refining->op->elements, group->start + i,
+		element_set_number(state->op->format, state->op->elements, group->start + i,
 				   numbers[i]);
 }
 
 /* How many bytes of their keys all elements of a group have in common, in whole words. */
-static uint32_t count_equal(const struct refining *refining, const struct group *group)
+static uint32_t count_equal(const struct tie_break_state *state, const struct tie_group *group)
 {
-	const struct key_fields *const keys = refining->op->keys;
-	const unsigned char *const first = item_at(refining, group->start);
+	const struct key_fields *const keys = state->op->keys;
+	const unsigned char *const first = item_at(state, group->start);
 	uint32_t end = keys->key_nbytes;
 
 	for (uint64_t i = group->start + 1;
-	     i < (uint64_t)group->start + group->n && end > group->n_equal; i++) {
-		const unsigned char *const item = item_at(refining, i);
-		uint32_t at = group->n_equal;
+	     i < (uint64_t)group->start + group->n && end > group->n_equal_nbytes; i++) {
+		const unsigned char *const item = item_at(state, i);
+		uint32_t at = group->n_equal_nbytes;
 
-		fetch_ahead(refining, group, i);
-		while (at < end && key_rest_word(keys, first, at) == key_rest_word(keys, item, at))
+		prefetch_group_item(state, group, i);
+		while (at < end && key_tail_word(keys, first, at) == key_tail_word(keys, item, at))
 			at += 8;
 		end = at < end ? at : end;
 	}
@@ -131,91 +131,91 @@ static uint32_t count_equal(const struct refining *refining, const struct group 
 }
 
 /* Wide elements of a group, made of the next bytes of their keys, sorted. */
-static void sort_group(const struct refining *refining, const struct group *group, uint128_t *room)
+static void sort_group(const struct tie_break_state *state, const struct tie_group *group, uint128_t *buffer)
 {
-	const struct refine_op *op = refining->op;
+	const struct tie_break_op *op = state->op;
 
 	for (uint64_t i = 0; i < group->n; i++) {
-		const uint32_t number = number_at(refining, group->start + i);
-		const unsigned char *const item = sequence_item(op->items, number);
-		const uint64_t word = key_rest_word(op->keys, item, group->n_equal);
-		const uint64_t next = key_rest_word(op->keys, item, group->n_equal + 8);
+		const uint32_t number = number_at(state, group->start + i);
+		const unsigned char *const item = item_lookup_get(op->items, number);
+		const uint64_t word = key_tail_word(op->keys, item, group->n_equal_nbytes);
+		const uint64_t next = key_tail_word(op->keys, item, group->n_equal_nbytes + 8);
 
-		fetch_ahead(refining, group, group->start + i);
-		element_put(&wide, room, i, (uint128_t)word << 64 | next, number);
+		prefetch_group_item(state, group, group->start + i);
+		element_put(&wide_format, buffer, i, (uint128_t)word << 64 | next, number);
 	}
-	cpu_sort(&(struct sort_elements_op){ .elements = room,
+	cpu_sort(&(struct sort_elements_op){ .elements = buffer,
 					     .n = group->n,
 					     .scratch = op->sort_scratch,
-					     .element_nbytes = wide.element_nbytes });
+					     .element_nbytes = wide_format.element_nbytes });
 }
 
 /* Does an element tie with the one before it? */
-static bool ties(const struct element_form *form, const void *elements, uint64_t i)
+static bool elements_tie(const struct element_format *format, const void *elements, uint64_t i)
 {
-	return element_key(form, elements, i - 1) == element_key(form, elements, i);
+	return element_key(format, elements, i - 1) == element_key(format, elements, i);
 }
 
 /*
  * Find what ties among the sorted elements of a group, sort small groups and let the others wait.
  * elements: of the group's start.
  */
-static void find_groups(struct refining *refining, const struct group *within,
-			const struct element_form *form, const void *elements)
+static void find_groups(struct tie_break_state *state, const struct tie_group *parent,
+			const struct element_format *format, const void *elements)
 {
 	uint64_t start = 0;
 
-	for (uint64_t i = 1; i <= within->n; i++) {
-		struct group group;
+	for (uint64_t i = 1; i <= parent->n; i++) {
+		struct tie_group group;
 
-		if (i + AHEAD_N < within->n && ties(form, elements, i + AHEAD_N)) {
-			fetch(refining, within->start + i + AHEAD_N - 1, within->n_equal);
-			fetch(refining, within->start + i + AHEAD_N, within->n_equal);
+		if (i + TIE_BREAK_PREFETCH_N < parent->n && elements_tie(format, elements, i + TIE_BREAK_PREFETCH_N)) {
+			prefetch_key(state, parent->start + i + TIE_BREAK_PREFETCH_N - 1, parent->n_equal_nbytes);
+			prefetch_key(state, parent->start + i + TIE_BREAK_PREFETCH_N, parent->n_equal_nbytes);
 		}
-		if (i < within->n && ties(form, elements, i))
+		if (i < parent->n && elements_tie(format, elements, i))
 			continue;
-		group = (struct group){ within->start + (uint32_t)start, (uint32_t)(i - start),
-					within->n_equal };
+		group = (struct tie_group){ parent->start + (uint32_t)start, (uint32_t)(i - start),
+					parent->n_equal_nbytes };
 		start = i;
 		if (group.n > SMALL_N)
-			refining->waiting[refining->n_waiting++] = group;
+			state->pending[state->n_pending++] = group;
 		else if (group.n > 1)
-			sort_small(refining, &group);
+			sort_small_group(state, &group);
 	}
 }
 
 /* Sort a group by the next bytes in which it differs, if there are any. */
-static void refine_group(struct refining *refining, struct group group)
+static void break_group_ties(struct tie_break_state *state, struct tie_group group)
 {
-	const struct refine_op *op = refining->op;
-	const bool is_wide = op->form->element_nbytes == wide.element_nbytes;
-	uint128_t *const room = is_wide ? (uint128_t *)op->elements + group.start : op->room;
+	const struct tie_break_op *op = state->op;
+	const bool is_wide = op->format->element_nbytes == wide_format.element_nbytes;
+	uint128_t *const buffer = is_wide ? (uint128_t *)op->elements + group.start : op->wide_buffer;
 
-	group.n_equal = count_equal(refining, &group);
-	if (group.n_equal >= op->keys->key_nbytes)
+	group.n_equal_nbytes = count_equal(state, &group);
+	if (group.n_equal_nbytes >= op->keys->key_nbytes)
 		return;
-	sort_group(refining, &group, room);
+	sort_group(state, &group, buffer);
 	for (uint64_t i = 0; i < group.n && !is_wide; i++)
-		element_set_number(op->form, op->elements, group.start + i,
-				   element_number(&wide, room, i));
-	group.n_equal += WIDE_KEY_NBYTES;
-	if (group.n_equal < op->keys->key_nbytes)
-		find_groups(refining, &group, &wide, room);
+		element_set_number(op->format, op->elements, group.start + i,
+				   element_number(&wide_format, buffer, i));
+	group.n_equal_nbytes += WIDE_KEY_NBYTES;
+	if (group.n_equal_nbytes < op->keys->key_nbytes)
+		find_groups(state, &group, &wide_format, buffer);
 }
 
-bool cpu_refine(const struct refine_op *op)
+bool cpu_break_ties(const struct tie_break_op *op)
 {
-	const bool is_wide = op->form->element_nbytes == wide.element_nbytes;
-	struct refining refining = { .op = op, .waiting = op->scratch };
-	const struct group all = { 0, (uint32_t)op->n, element_form_tied_nbytes(op->form) };
+	const bool is_wide = op->format->element_nbytes == wide_format.element_nbytes;
+	struct tie_break_state state = { .op = op, .pending = op->scratch };
+	const struct tie_group whole = { 0, (uint32_t)op->n, element_format_tied_nbytes(op->format) };
 
-	find_groups(&refining, &all, op->form, op->elements);
-	while (refining.n_waiting > 0) {
-		const struct group group = refining.waiting[--refining.n_waiting];
+	find_groups(&state, &whole, op->format, op->elements);
+	while (state.n_pending > 0) {
+		const struct tie_group group = state.pending[--state.n_pending];
 
-		if (!is_wide && group.n > op->room_n)
+		if (!is_wide && group.n > op->wide_buffer_n)
 			return false;
-		refine_group(&refining, group);
+		break_group_ties(&state, group);
 	}
 	return true;
 }

@@ -16,8 +16,8 @@
 enum {
 	SAMPLE_N = 256,
 	MARGIN_N = 8,    /* of the sample: more than chance adds where few are wanted ... */
-	MARGIN_PART = 4, /* ... and where many are */
-	LEAST_PART = 4,  /* of more than n / LEAST_PART all are sorted */
+	MARGIN_DIVISOR = 4, /* ... and where many are */
+	MAX_LIMIT_DIVISOR = 4,  /* of more than n / MAX_LIMIT_DIVISOR all are sorted */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -28,60 +28,60 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* Where in the sample the bound is to be. */
-static uint64_t choose_rank(const struct select_op *op)
+static uint64_t choose_rank(const struct top_k_op *op)
 {
 	const uint64_t expected = (uint64_t)((uint128_t)op->limit * SAMPLE_N / op->n);
 
-	return expected + expected / MARGIN_PART + MARGIN_N;
+	return expected + expected / MARGIN_DIVISOR + MARGIN_N;
 }
 
-static uint128_t choose_bound(const struct select_op *op)
+static uint128_t choose_bound(const struct top_k_op *op)
 {
 	uint128_t keys[SAMPLE_N];
 
 	for (uint64_t i = 0; i < SAMPLE_N; i++)
-		keys[i] = element_key(op->form, op->elements, i * (op->n / SAMPLE_N));
+		keys[i] = element_key(op->format, op->elements, i * (op->n / SAMPLE_N));
 	qsort(keys, SAMPLE_N, sizeof keys[0], compare_keys);
 	return keys[choose_rank(op)];
 }
 
 /* The form is a constant where it is called. */
 __attribute__((always_inline)) static inline uint64_t
-move_below(const struct select_op *op, struct element_form form, uint128_t bound)
+move_below(const struct top_k_op *op, struct element_format format, uint128_t bound)
 {
 	char *const elements = op->elements;
 	uint64_t n_below = 0;
 
 	for (uint64_t i = 0; i < op->n; i++) {
-		char *const from = elements + i * form.element_nbytes;
-		char *const to = elements + n_below * form.element_nbytes;
+		char *const from = elements + i * format.element_nbytes;
+		char *const to = elements + n_below * format.element_nbytes;
 		char element[16];
 
-		if (element_key(&form, elements, i) > bound)
+		if (element_key(&format, elements, i) > bound)
 			continue;
-		__builtin_memcpy(element, from, form.element_nbytes);
-		__builtin_memmove(from, to, form.element_nbytes);
-		__builtin_memcpy(to, element, form.element_nbytes);
+		__builtin_memcpy(element, from, format.element_nbytes);
+		__builtin_memmove(from, to, format.element_nbytes);
+		__builtin_memcpy(to, element, format.element_nbytes);
 		n_below++;
 	}
 	return n_below;
 }
 
-uint64_t cpu_select(const struct select_op *op)
+uint64_t cpu_top_k(const struct top_k_op *op)
 {
-	struct element_form form = *op->form;
+	struct element_format format = *op->format;
 	uint128_t bound;
 	uint64_t n_below;
 
-	if (op->n < SAMPLE_N || op->limit > op->n / LEAST_PART)
+	if (op->n < SAMPLE_N || op->limit > op->n / MAX_LIMIT_DIVISOR)
 		return op->n;
 	bound = choose_bound(op);
-	if (form.element_nbytes == 8) {
-		form.element_nbytes = 8;
-		n_below = move_below(op, form, bound);
+	if (format.element_nbytes == 8) {
+		format.element_nbytes = 8;
+		n_below = move_below(op, format, bound);
 	} else {
-		form.element_nbytes = 16;
-		n_below = move_below(op, form, bound);
+		format.element_nbytes = 16;
+		n_below = move_below(op, format, bound);
 	}
 	return n_below < op->limit ? op->n : n_below;
 }

@@ -5,8 +5,8 @@
 
 #include "src/device/cpu/element_format.h"
 
-struct select_op {
-	const struct element_form *form;
+struct top_k_op {
+	const struct element_format *format;
 	void *elements; /* n, in any order */
 	uint64_t n;
 	uint64_t limit;
@@ -17,4 +17,4 @@ struct select_op {
  * it returns: at least `limit`, or n. Elements that tie stay together. No allocation; any number of
  * calls at the same time.
  */
-uint64_t cpu_select(const struct select_op *op);
+uint64_t cpu_top_k(const struct top_k_op *op);

@@ -12,18 +12,18 @@
 
 enum { DROPPED_NBYTES = 4096 };
 
-struct dropped {
+struct dropped_buffer {
 	_Alignas(16) char elements[DROPPED_NBYTES];
 	uint64_t n;
 	struct digest digest;
 };
 
 /* Add the digest of what was collected, as records. */
-static void flush(struct dropped *dropped, const struct layout *layout)
+static void flush_dropped(struct dropped_buffer *dropped, const struct layout *layout)
 {
 	struct decode_result result;
 
-	codes_decode(layout, dropped->elements, dropped->n, false, dropped->elements, &result);
+	key_decode_batch(layout, dropped->elements, dropped->n, false, dropped->elements, &result);
 	digest_add(&dropped->digest, result.digest);
 	dropped->n = 0;
 }
@@ -31,7 +31,7 @@ static void flush(struct dropped *dropped, const struct layout *layout)
 #define UNIQUE_DEFINE(suffix, type)                                                                \
 	/* Compact; returns how many are left. */                                                  \
 	static uint64_t unique_##suffix(type *elements, uint64_t n, const struct layout *layout,   \
-					struct dropped *dropped)                                   \
+					struct dropped_buffer *dropped)                                   \
 	{                                                                                          \
 		type *const dropped_elements = (type *)dropped->elements;                          \
 		uint64_t n_kept = n > 0;                                                           \
@@ -41,7 +41,7 @@ static void flush(struct dropped *dropped, const struct layout *layout)
 			const bool equal = element == elements[n_kept - 1];                        \
                                                                                                    \
 			if (dropped->n == DROPPED_NBYTES / sizeof(type))                           \
-				flush(dropped, layout);                                            \
+				flush_dropped(dropped, layout);                                    \
 			dropped_elements[dropped->n] = element;                                    \
 			dropped->n += equal;                                                       \
 			elements[n_kept] = equal ? elements[n_kept] : element;                     \
@@ -56,7 +56,7 @@ UNIQUE_DEFINE(16, uint128_t)
 
 void cpu_unique(const struct unique_elements_op *op)
 {
-	struct dropped dropped = { .n = 0 };
+	struct dropped_buffer dropped = { .n = 0 };
 
 	switch (op->element_nbytes) {
 	case 4:
@@ -68,6 +68,6 @@ void cpu_unique(const struct unique_elements_op *op)
 	default:
 		*op->ret_n = unique_16(op->elements, op->n, op->layout, &dropped);
 	}
-	flush(&dropped, op->layout);
+	flush_dropped(&dropped, op->layout);
 	*op->ret_dropped = dropped.digest;
 }

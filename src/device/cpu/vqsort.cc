@@ -7,11 +7,11 @@
 #include <hwy/targets.h>
 
 /* Found out once: it takes instructions that trap in a virtual machine. */
-bool vqsort_usable(void)
+bool vqsort_is_supported(void)
 {
-	static const bool usable = (hwy::SupportedTargets() & ~(HWY_SCALAR | HWY_EMU128)) != 0;
+	static const bool is_supported = (hwy::SupportedTargets() & ~(HWY_SCALAR | HWY_EMU128)) != 0;
 
-	return usable;
+	return is_supported;
 }
 
 void vqsort_8(void *elements, size_t n)

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* Can it sort on this processor? If not, the others may not be called. */
-bool vqsort_usable(void);
+bool vqsort_is_supported(void);
 
 /* elements: n of 8 bytes, aligned to 8. */
 void vqsort_8(void *elements, size_t n);

@@ -25,205 +25,205 @@ static enum stage copy_stage(const void *to, const void *from)
 	return b.type == cudaMemoryTypeDevice ? STAGE_FETCH : STAGE_UPLOAD;
 }
 
-static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+static int copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
 {
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, copy_stage(to, from), nbytes, 0, &operation);
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, copy_stage(to, from), nbytes, 0, &operation);
 
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	return cuda_operation_queue(&operation,
+		return cuda_operation_abort(&operation, r);
+	return cuda_operation_submit(&operation,
 				    cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault,
-						    operation.lane->stream),
+						    operation.queue->stream),
 				    "copy");
 }
 
-static struct kernel_key key_split(code_t key)
+static struct kernel_key kernel_key_from(encoded_key_t key)
 {
 	return (struct kernel_key){ .lo = (uint64_t)key, .hi = (uint64_t)(key >> 64) };
 }
 
-static void deliver_digest(const struct delivery *delivery)
+static void deliver_digest(const struct pending_result *pending)
 {
-	digest_add(delivery->to[0], *(const struct digest *)delivery->from);
+	digest_add(pending->to[0], *(const struct digest *)pending->from);
 }
 
-static int encode(struct lane *lane, const struct encode_op *op)
+static int encode(struct device_queue *queue, const struct encode_op *op)
 {
 	struct encode_task task = {
-		.records = op->records, .elements = op->elements, .n = op->n, .map = op->layout->map
+		.records = op->records, .elements = op->elements, .n = op->n, .map = op->layout->encoding
 	};
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_ENCODE, op->n * op->layout->record_nbytes,
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_ENCODE, op->n * op->layout->record_nbytes,
 				     op->ret_digest ? sizeof(struct digest) : 0, &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(operation.lane, kernel_record_scratch_nbytes(op->n),
+		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
 				      &task.scratch);
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
+		return cuda_operation_abort(&operation, r);
 	if (op->ret_digest) {
 		task.digest = operation.result;
-		operation.delivery->to[0] = op->ret_digest;
-		operation.delivery->deliver = deliver_digest;
+		operation.pending->to[0] = op->ret_digest;
+		operation.pending->deliver = deliver_digest;
 	}
-	return cuda_operation_queue(&operation, launch_encode(&task, operation.lane->stream),
+	return cuda_operation_submit(&operation, launch_encode(&task, operation.queue->stream),
 				    "encode");
 }
 
-static void deliver_decoded(const struct delivery *delivery)
+static void deliver_decode_result(const struct pending_result *pending)
 {
-	const struct decode_findings *found = delivery->from;
-	struct decode_result *ret = delivery->to[0];
+	const struct kernel_decode_result *result = pending->from;
+	struct decode_result *ret = pending->to[0];
 
 	*ret = (struct decode_result){
-		.digest = found->digest,
-		.n_disorders = found->n_disorders,
-		.first = cuda_widen(found->first),
-		.last = cuda_widen(found->last),
+		.digest = result->digest,
+		.n_disorders = result->n_disorders,
+		.first = cuda_widen_key(result->first),
+		.last = cuda_widen_key(result->last),
 	};
 }
 
-static int decode(struct lane *lane, const struct decode_op *op)
+static int decode(struct device_queue *queue, const struct decode_op *op)
 {
 	struct decode_task task = { .elements = op->elements,
 				    .records = op->records,
 				    .n = op->n,
-				    .map = op->layout->map,
+				    .map = op->layout->encoding,
 				    .strict = op->strict };
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_DECODE, op->n * op->layout->record_nbytes,
-				     sizeof(struct decode_findings), &operation);
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_DECODE, op->n * op->layout->record_nbytes,
+				     sizeof(struct kernel_decode_result), &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(operation.lane, kernel_record_scratch_nbytes(op->n),
+		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
 				      &task.scratch);
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	task.findings = operation.result;
-	operation.delivery->to[0] = op->ret;
-	operation.delivery->deliver = deliver_decoded;
-	return cuda_operation_queue(&operation, launch_decode(&task, operation.lane->stream),
+		return cuda_operation_abort(&operation, r);
+	task.result = operation.result;
+	operation.pending->to[0] = op->ret;
+	operation.pending->deliver = deliver_decode_result;
+	return cuda_operation_submit(&operation, launch_decode(&task, operation.queue->stream),
 				    "decode");
 }
 
-static int queue_sort(struct lane *lane, const struct sort_op *op)
+static int cuda_enqueue_sort(struct device_queue *queue, const struct sort_op *op)
 {
 	const uint32_t element_nbytes = op->layout->element_nbytes;
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_SORT, op->n * element_nbytes, 0, &operation);
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_SORT, op->n * element_nbytes, 0, &operation);
 
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	return cuda_operation_queue(&operation,
+		return cuda_operation_abort(&operation, r);
+	return cuda_operation_submit(&operation,
 				    launch_sort(op->items, op->n, element_nbytes, op->scratch,
-						operation.lane->stream),
+						operation.queue->stream),
 				    "sort");
 }
 
-static int cut_elements(struct lane *lane, const struct cut_op *op)
+static int cut_elements(struct device_queue *queue, const struct cut_op *op)
 {
 	const size_t nbytes = op->k * sizeof *op->ret_cuts;
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_CUT, 0, nbytes, &operation);
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_CUT, 0, nbytes, &operation);
 
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	operation.delivery->to[0] = op->ret_cuts;
-	operation.delivery->n = nbytes;
-	operation.delivery->deliver = cuda_deliver_bytes;
-	return cuda_operation_queue(&operation,
+		return cuda_operation_abort(&operation, r);
+	operation.pending->to[0] = op->ret_cuts;
+	operation.pending->n = nbytes;
+	operation.pending->deliver = cuda_deliver_bytes;
+	return cuda_operation_submit(&operation,
 				    launch_cut(cuda_slices(op->slices), op->k,
 					       op->layout->element_nbytes,
-					       key_split(layout_key_beginning(op->layout, op->key)),
-					       op->slice, operation.result, operation.lane->stream),
+					       kernel_key_from(layout_get_key_prefix(op->layout, op->key)),
+					       op->slice, operation.result, operation.queue->stream),
 				    "cut");
 }
 
-static int queue_merge(struct lane *lane, const struct merge_op *op)
+static int cuda_enqueue_merge(struct device_queue *queue, const struct merge_op *op)
 {
 	const uint32_t element_nbytes = op->layout->element_nbytes;
 	const uint64_t n = slices_n(op->slices, op->k);
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_MERGE, n * element_nbytes, 0, &operation);
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_MERGE, n * element_nbytes, 0, &operation);
 
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	return cuda_operation_queue(&operation,
+		return cuda_operation_abort(&operation, r);
+	return cuda_operation_submit(&operation,
 				    launch_merge(cuda_slices(op->slices), op->k, element_nbytes,
-						 op->out, op->scratch, operation.lane->stream),
+						 op->out, op->scratch, operation.queue->stream),
 				    "merge");
 }
 
-static void deliver_unique(const struct delivery *delivery)
+static void deliver_unique(const struct pending_result *pending)
 {
-	const struct unique_findings *found = delivery->from;
+	const struct kernel_unique_result *result = pending->from;
 
-	*(struct arranged *)delivery->to[0] =
-		(struct arranged){ .n = found->n, .dropped = found->dropped };
+	*(struct sort_op_result *)pending->to[0] =
+		(struct sort_op_result){ .n = result->n, .dropped = result->dropped };
 }
 
-static int unique_elements(struct lane *lane, const struct unique_op *op)
+static int unique_elements(struct device_queue *queue, const struct unique_op *op)
 {
-	struct unique_task task = { .elements = op->items, .n = op->n, .map = op->layout->map };
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_MERGE, op->n * op->layout->element_nbytes,
-				     sizeof(struct unique_findings), &operation);
+	struct unique_task task = { .elements = op->items, .n = op->n, .map = op->layout->encoding };
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_MERGE, op->n * op->layout->element_nbytes,
+				     sizeof(struct kernel_unique_result), &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(operation.lane, kernel_record_scratch_nbytes(op->n),
+		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
 				      &task.scratch);
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	task.findings = operation.result;
-	operation.delivery->to[0] = op->ret;
-	operation.delivery->deliver = deliver_unique;
-	return cuda_operation_queue(&operation, launch_unique(&task, operation.lane->stream),
+		return cuda_operation_abort(&operation, r);
+	task.result = operation.result;
+	operation.pending->to[0] = op->ret;
+	operation.pending->deliver = deliver_unique;
+	return cuda_operation_submit(&operation, launch_unique(&task, operation.queue->stream),
 				    "unique");
 }
 
 /* Elements were sorted or merged: without their duplicates, if that is wanted. */
-static int finish_elements(struct lane *lane, const struct layout *layout, void *items, uint64_t n,
-			   bool is_unique, struct arranged *ret)
+static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items, uint64_t n,
+			   bool is_unique, struct sort_op_result *ret)
 {
-	*ret = (struct arranged){ .n = n };
-	return is_unique ? unique_elements(lane, &(struct unique_op){ .layout = layout,
+	*ret = (struct sort_op_result){ .n = n };
+	return is_unique ? unique_elements(queue, &(struct unique_op){ .layout = layout,
 								      .items = items,
 								      .n = n,
 								      .ret = ret }) :
 			   0;
 }
 
-static int sort_elements(struct lane *lane, const struct sort_op *op)
+static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 {
-	int r = queue_sort(lane, op);
+	int r = cuda_enqueue_sort(queue, op);
 
-	return r < 0 ? r : finish_elements(lane, op->layout, op->items, op->n, op->unique, op->ret);
+	return r < 0 ? r : finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
 }
 
-static int merge_elements(struct lane *lane, const struct merge_op *op)
+static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 {
-	int r = queue_merge(lane, op);
+	int r = cuda_enqueue_merge(queue, op);
 
 	return r < 0 ? r :
-		       finish_elements(lane, op->layout, op->out, slices_n(op->slices, op->k),
+		       finish_elements(queue, op->layout, op->out, slices_n(op->slices, op->k),
 				       op->unique, op->ret);
 }
 
 /* A merge of one slice, by way of other memory. */
-static int unique_records(struct lane *lane, const struct unique_op *op)
+static int unique_records(struct device_queue *queue, const struct unique_op *op)
 {
 	const struct slice slice = { op->items, op->n };
-	int r = cuda_merge_records(lane, &(struct merge_op){ .layout = op->layout,
+	int r = cuda_merge_records(queue, &(struct merge_op){ .layout = op->layout,
 							     .slices = &slice,
 							     .k = 1,
-							     .out = op->other,
+							     .out = op->buffer,
 							     .unique = true,
 							     .limit = UINT64_MAX,
 							     .scratch = op->scratch,
 							     .ret = op->ret });
 
-	return r < 0 ? r : copy(lane, op->items, op->other, op->n * op->layout->item_nbytes);
+	return r < 0 ? r : copy(queue, op->items, op->buffer, op->n * op->layout->item_nbytes);
 }
 
 static size_t elements_sort_scratch_nbytes(const struct layout *layout, uint64_t n)
@@ -241,48 +241,48 @@ static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t 
 	return cuda_records_scratch_nbytes(layout, 0, n);
 }
 
-static int sample_elements(struct lane *lane, const struct sample_op *op)
+static int sample_elements(struct device_queue *queue, const struct sample_op *op)
 {
 	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),
 				     &operation);
 
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	operation.delivery->to[0] = op->ret_keys;
-	operation.delivery->n = n_keys;
-	operation.delivery->deliver = cuda_deliver_keys;
-	return cuda_operation_queue(&operation,
+		return cuda_operation_abort(&operation, r);
+	operation.pending->to[0] = op->ret_keys;
+	operation.pending->n = n_keys;
+	operation.pending->deliver = cuda_deliver_keys;
+	return cuda_operation_submit(&operation,
 				    launch_sample(op->items, op->n, op->stride,
 						  op->layout->element_nbytes, operation.result,
-						  operation.lane->stream),
+						  operation.queue->stream),
 				    "sample");
 }
 
-static int pack(struct lane *lane, const struct pack_op *op)
+static int pack(struct device_queue *queue, const struct pack_op *op)
 {
-	struct delta_pack_task task = { .codes = op->elements,
+	struct delta_pack_task task = { .elements = op->elements,
 					.n = op->n,
-					.code_nbytes = op->element_nbytes,
+					.element_nbytes = op->element_nbytes,
 					.block_n = op->block_n,
 					.packed = op->packed };
 	const size_t nbytes = (op->n + op->block_n - 1) / op->block_n * sizeof(uint32_t);
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_PACK, op->n * op->element_nbytes, nbytes,
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_PACK, op->n * op->element_nbytes, nbytes,
 				     &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(operation.lane,
+		r = cuda_queue_scratch(operation.queue,
 				      kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
 				      &task.scratch);
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
+		return cuda_operation_abort(&operation, r);
 	task.packed_nbytes = operation.result;
-	operation.delivery->to[0] = op->ret_nbytes;
-	operation.delivery->n = nbytes;
-	operation.delivery->deliver = nbytes ? cuda_deliver_bytes : NULL;
-	return cuda_operation_queue(&operation, launch_delta_pack(&task, operation.lane->stream),
+	operation.pending->to[0] = op->ret_nbytes;
+	operation.pending->n = nbytes;
+	operation.pending->deliver = nbytes ? cuda_deliver_bytes : NULL;
+	return cuda_operation_submit(&operation, launch_delta_pack(&task, operation.queue->stream),
 				    "pack");
 }
 
@@ -290,32 +290,32 @@ _Static_assert(sizeof(struct packed_block) == sizeof(struct kernel_packed_block)
 		       offsetof(struct packed_block, n) == offsetof(struct kernel_packed_block, n),
 	       "blocks are handed to the kernels as they are");
 
-static int unpack(struct lane *lane, const struct unpack_op *op)
+static int unpack(struct device_queue *queue, const struct unpack_op *op)
 {
 	struct delta_unpack_task task = {
 		.blocks = (const struct kernel_packed_block *)op->blocks,
 		.n_blocks = op->n_blocks,
-		.code_nbytes = op->element_nbytes,
+		.element_nbytes = op->element_nbytes,
 	};
 	const uint64_t n = packed_blocks_n(op->blocks, op->n_blocks);
-	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_UNPACK, n * op->element_nbytes,
+	struct cuda_operation operation = { 0 };
+	int r = cuda_operation_begin(queue, STAGE_UNPACK, n * op->element_nbytes,
 				     sizeof *task.damaged, &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(operation.lane, kernel_delta_unpack_nbytes(op->n_blocks),
+		r = cuda_queue_scratch(operation.queue, kernel_delta_unpack_nbytes(op->n_blocks),
 				      &task.tables);
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
+		return cuda_operation_abort(&operation, r);
 	task.damaged = operation.result;
-	operation.delivery->to[0] = op->ret_damaged;
-	operation.delivery->n = sizeof *task.damaged;
-	operation.delivery->deliver = cuda_deliver_bytes;
-	return cuda_operation_queue(&operation, launch_delta_unpack(&task, operation.lane->stream),
+	operation.pending->to[0] = op->ret_damaged;
+	operation.pending->n = sizeof *task.damaged;
+	operation.pending->deliver = cuda_deliver_bytes;
+	return cuda_operation_submit(&operation, launch_delta_unpack(&task, operation.queue->stream),
 				    "unpack");
 }
 
-static const struct backend_kind kind_codes = {
+static const struct backend_layout_ops cuda_key_only_ops = {
 	.encode = encode,
 	.decode = decode,
 	.sort_scratch_nbytes = elements_sort_scratch_nbytes,
@@ -327,7 +327,7 @@ static const struct backend_kind kind_codes = {
 	.sample = sample_elements,
 };
 
-static const struct backend_kind kind_records = {
+static const struct backend_layout_ops cuda_record_ops = {
 	.sort_scratch_nbytes = records_sort_scratch_nbytes,
 	.sort = cuda_sort_records,
 	.merge_scratch_nbytes = cuda_records_scratch_nbytes,
@@ -338,31 +338,31 @@ static const struct backend_kind kind_records = {
 };
 
 /* No references: they are to memory of the host. */
-static const struct backend_kind *const kinds[N_LAYOUT_KINDS] = {
-	[LAYOUT_CODES] = &kind_codes,
-	[LAYOUT_RECORDS] = &kind_records,
+static const struct backend_layout_ops *const cuda_ops_by_layout[N_LAYOUT_KINDS] = {
+	[LAYOUT_KEY_ONLY] = &cuda_key_only_ops,
+	[LAYOUT_RECORDS] = &cuda_record_ops,
 };
 
 const struct backend backend_cuda = {
 	.name = "cuda",
-	.kinds = kinds,
+	.ops_by_layout = cuda_ops_by_layout,
 	.probe = cuda_device_probe,
-	.n_devices = cuda_device_n,
-	.identify = cuda_device_identify,
+	.n_devices = cuda_device_count,
+	.get_uuid = cuda_device_get_uuid,
 	.open = cuda_device_open,
 	.close = cuda_device_close,
-	.describe = cuda_device_describe,
+	.get_info = cuda_device_get_info,
 	.alloc = cuda_device_alloc,
-	.release = cuda_device_release,
+	.free = cuda_device_free,
 	.discard = cuda_device_discard,
-	.reaches = cuda_device_reaches,
-	.lane_open = cuda_lane_open,
-	.lane_close = cuda_lane_close,
-	.mark_open = cuda_mark_open,
-	.mark_close = cuda_mark_close,
-	.mark = cuda_lane_mark,
-	.mark_wait = cuda_mark_wait,
-	.follow = cuda_lane_follow,
+	.can_access = cuda_device_can_access,
+	.queue_open = cuda_queue_open,
+	.queue_close = cuda_queue_close,
+	.event_open = cuda_event_open,
+	.event_close = cuda_event_close,
+	.queue_record = cuda_queue_record,
+	.event_wait = cuda_event_wait,
+	.queue_wait_event = cuda_queue_wait_event,
 	.copy = copy,
 	.pack = pack,
 	.unpack = unpack,

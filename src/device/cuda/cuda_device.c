@@ -14,13 +14,13 @@
 #include "src/base/numa.h"
 
 enum {
-	LANES = 2, /* chunks sorted at a time: one computes while another's input comes */
+	N_QUEUES = 2, /* chunks sorted at a time: one computes while another's input comes */
 	CHUNK_NBYTES = 512 << 20,
 	WINDOW_NBYTES = 8 << 20, /* all that are in flight stay in the host's last cache */
 };
 
 /* Of several it is said which one. */
-static int status_of(int gpu, int code, const char *what)
+static int report_status(int gpu, int code, const char *what)
 {
 	char name[32] = "GPU";
 
@@ -29,7 +29,7 @@ static int status_of(int gpu, int code, const char *what)
 	cudaGetLastError(); /* what can be cleared is cleared; other errors stay, and come again */
 	if (code == cudaErrorMemoryAllocation)
 		return -ENOMEM;
-	if (gpu > 0 || (gpu == 0 && cuda_device_n() > 1))
+	if (gpu > 0 || (gpu == 0 && cuda_device_count() > 1))
 		snprintf(name, sizeof name, "GPU %d", gpu);
 	return fail(-EIO, "%s: %s: %s", name, what, cudaGetErrorString((cudaError_t)code));
 }
@@ -39,27 +39,27 @@ int cuda_status(int code, const char *what)
 	int gpu = -1;
 
 	if (code != cudaSuccess)
-		cuda_pass_over(cudaGetDevice(&gpu));
-	return status_of(gpu, code, what);
+		cuda_ignore_error(cudaGetDevice(&gpu));
+	return report_status(gpu, code, what);
 }
 
-int cuda_status_in(const struct cuda_device *device, int code, const char *what)
+int cuda_device_status(const struct cuda_device *device, int code, const char *what)
 {
-	return status_of(device->gpu, code, what);
+	return report_status(device->gpu, code, what);
 }
 
-void cuda_pass_over(int code)
+void cuda_ignore_error(int code)
 {
 	if (code != cudaSuccess)
 		cudaGetLastError();
 }
 
-int cuda_device_use(const struct cuda_device *device)
+int cuda_device_set_current(const struct cuda_device *device)
 {
-	return cuda_status_in(device, cudaSetDevice(device->gpu), "cannot be used");
+	return cuda_device_status(device, cudaSetDevice(device->gpu), "cannot be used");
 }
 
-int cuda_device_probe(const char **ret_why)
+int cuda_device_probe(const char **ret_reason)
 {
 	int n = 0;
 	const cudaError_t code = cudaGetDeviceCount(&n);
@@ -67,28 +67,28 @@ int cuda_device_probe(const char **ret_why)
 	if (code == cudaSuccess && n > 0)
 		return 0;
 	cudaGetLastError();
-	*ret_why = code == cudaSuccess ? "no device" : cudaGetErrorString(code);
+	*ret_reason = code == cudaSuccess ? "no device" : cudaGetErrorString(code);
 	return -ENODEV;
 }
 
-unsigned cuda_device_n(void)
+unsigned cuda_device_count(void)
 {
 	int n = 0;
 
-	cuda_pass_over(cudaGetDeviceCount(&n));
+	cuda_ignore_error(cudaGetDeviceCount(&n));
 	return n > 0 ? (unsigned)n : 0;
 }
 
-void cuda_device_identify(unsigned number, unsigned char ret_identity[BACKEND_IDENTITY_NBYTES])
+void cuda_device_get_uuid(unsigned number, unsigned char ret_uuid[BACKEND_UUID_NBYTES])
 {
 	struct cudaDeviceProp properties = { 0 };
 
-	cuda_pass_over(cudaGetDeviceProperties(&properties, (int)number));
-	_Static_assert(sizeof properties.uuid == BACKEND_IDENTITY_NBYTES, "it is copied whole");
-	memcpy(ret_identity, &properties.uuid, sizeof properties.uuid);
+	cuda_ignore_error(cudaGetDeviceProperties(&properties, (int)number));
+	_Static_assert(sizeof properties.uuid == BACKEND_UUID_NBYTES, "it is copied whole");
+	memcpy(ret_uuid, &properties.uuid, sizeof properties.uuid);
 }
 
-static uint64_t usable(size_t nbytes)
+static uint64_t usable_nbytes(size_t nbytes)
 {
 	return nbytes - nbytes / 10;
 }
@@ -97,9 +97,9 @@ static uint64_t usable(size_t nbytes)
  * What is free is for all that share it. Other processes may have taken theirs, or may not yet: of
  * the whole they leave a part to this one.
  */
-static int find_memory(struct cuda_device *device, const struct backend_config *config)
+static int set_memory_limit(struct cuda_device *device, const struct backend_config *config)
 {
-	const unsigned n_here = config->n_sharing ? config->n_sharing : 1;
+	const unsigned n_sharers = config->n_sharers ? config->n_sharers : 1;
 	uint64_t limit_nbytes = config->device_memory_nbytes;
 	size_t free_nbytes, total_nbytes;
 	uint64_t share_nbytes;
@@ -107,8 +107,8 @@ static int find_memory(struct cuda_device *device, const struct backend_config *
 
 	if (r < 0)
 		return r;
-	device->memory_nbytes = usable(free_nbytes) / n_here;
-	share_nbytes = usable(total_nbytes) / (n_here + config->n_elsewhere);
+	device->memory_nbytes = usable_nbytes(free_nbytes) / n_sharers;
+	share_nbytes = usable_nbytes(total_nbytes) / (n_sharers + config->n_other_sharers);
 	if (limit_nbytes == 0 || share_nbytes < limit_nbytes)
 		limit_nbytes = share_nbytes;
 	if (limit_nbytes < device->memory_nbytes)
@@ -129,7 +129,7 @@ static int set_origin(struct cuda_device *device)
 	return r;
 }
 
-static bool is_want_of_code(int code)
+static bool is_missing_code(int code)
 {
 	switch (code) {
 	case cudaErrorNoKernelImageForDevice:
@@ -143,13 +143,13 @@ static bool is_want_of_code(int code)
 }
 
 /* A program holds code for the GPUs that it was built for. */
-static int find_code(const struct cuda_device *device, const struct cudaDeviceProp *properties)
+static int check_code(const struct cuda_device *device, const struct cudaDeviceProp *properties)
 {
 	int architecture;
 	const int code = kernels_architecture(&architecture);
 
-	if (!is_want_of_code(code))
-		return cuda_status_in(device, code, "its code");
+	if (!is_missing_code(code))
+		return cuda_device_status(device, code, "its code");
 	cudaGetLastError();
 	return fail_hint(-ENODEV, HINT_BUILD_FOR_GPU,
 			 (uint64_t)(10 * properties->major + properties->minor),
@@ -158,29 +158,29 @@ static int find_code(const struct cuda_device *device, const struct cudaDevicePr
 			 cudaGetErrorString((cudaError_t)code));
 }
 
-static int find_node(const struct cudaDeviceProp *properties)
+static int find_gpu_numa_node(const struct cudaDeviceProp *properties)
 {
 	char bus_id[32];
 
 	snprintf(bus_id, sizeof bus_id, "%04x:%02x:%02x.0", properties->pciDomainID,
 		 properties->pciBusID, properties->pciDeviceID);
-	return nodes_of_pci(NODES_SYSFS, bus_id);
+	return numa_node_of_pci(NUMA_SYSFS, bus_id);
 }
 
 static int open_gpu(struct cuda_device *device, const struct backend_config *config)
 {
 	struct cudaDeviceProp properties;
-	int r = cuda_device_use(device);
+	int r = cuda_device_set_current(device);
 
 	if (r == 0)
 		r = cuda_status(cudaGetDeviceProperties(&properties, device->gpu), "properties");
 	if (r < 0)
 		return r;
 	snprintf(device->name, sizeof device->name, "%.100s", properties.name);
-	device->node = find_node(&properties);
-	r = find_code(device, &properties);
+	device->numa_node = find_gpu_numa_node(&properties);
+	r = check_code(device, &properties);
 	if (r == 0)
-		r = find_memory(device, config);
+		r = set_memory_limit(device, config);
 	return r < 0 ? r : set_origin(device);
 }
 
@@ -191,7 +191,7 @@ void cuda_device_close(struct device *handle)
 	if (!device)
 		return;
 	if (device->origin)
-		cuda_pass_over(cudaEventDestroy(device->origin));
+		cuda_ignore_error(cudaEventDestroy(device->origin));
 	free(device);
 }
 
@@ -203,7 +203,7 @@ int cuda_device_open(const struct backend_config *config, struct device **ret_de
 	if (!device)
 		return fail(-ENOMEM, "no memory for the CUDA back end");
 	device->gpu = (int)config->number;
-	device->place = config->place;
+	device->stats_device = config->stats_device;
 	device->stats = config->stats;
 	r = open_gpu(device, config);
 	if (r < 0) {
@@ -214,15 +214,15 @@ int cuda_device_open(const struct backend_config *config, struct device **ret_de
 	return 0;
 }
 
-void cuda_device_describe(const struct device *handle, struct device_info *ret_info)
+void cuda_device_get_info(const struct device *handle, struct device_info *ret_info)
 {
 	const struct cuda_device *device = (const struct cuda_device *)handle;
 
 	*ret_info = (struct device_info){
 		.unified = false,
 		.memory_nbytes = device->memory_nbytes,
-		.node = device->node,
-		.n_lanes = LANES,
+		.numa_node = device->numa_node,
+		.n_queues = N_QUEUES,
 		.chunk_nbytes = CHUNK_NBYTES,
 		.window_nbytes = WINDOW_NBYTES,
 	};
@@ -242,7 +242,7 @@ int cuda_pinned_alloc(int node, size_t nbytes, void **ret_memory)
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
 	madvise(memory, nbytes, MADV_HUGEPAGE);
-	nodes_prefer(memory, nbytes, node);
+	numa_prefer_node(memory, nbytes, node);
 	r = cuda_status(cudaHostRegister(memory, nbytes, cudaHostRegisterPortable),
 			"pinning memory");
 	if (r < 0)
@@ -256,28 +256,28 @@ void cuda_pinned_free(void *memory, size_t nbytes)
 {
 	if (!memory)
 		return;
-	cuda_pass_over(cudaHostUnregister(memory));
+	cuda_ignore_error(cudaHostUnregister(memory));
 	munmap(memory, nbytes);
 }
 
-int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+int cuda_device_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
 {
-	int r = cuda_device_use(cuda_device(device));
+	int r = cuda_device_set_current(cuda_device(device));
 
 	if (r < 0)
 		return r;
 	if (kind == MEMORY_DEVICE)
 		return cuda_status(cudaMalloc(ret_memory, nbytes), "allocation");
-	return cuda_pinned_alloc(cuda_device(device)->node, nbytes, ret_memory);
+	return cuda_pinned_alloc(cuda_device(device)->numa_node, nbytes, ret_memory);
 }
 
-void cuda_device_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+void cuda_device_free(struct device *device, enum memory_kind kind, void *memory, size_t nbytes)
 {
 	if (!memory)
 		return;
-	cuda_pass_over(cudaSetDevice(cuda_device(device)->gpu));
+	cuda_ignore_error(cudaSetDevice(cuda_device(device)->gpu));
 	if (kind == MEMORY_DEVICE)
-		cuda_pass_over(cudaFree(memory));
+		cuda_ignore_error(cudaFree(memory));
 	else
 		cuda_pinned_free(memory, nbytes);
 }

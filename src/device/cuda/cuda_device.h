@@ -15,14 +15,14 @@
 struct cuda_device {
 	struct device handle;
 	int gpu;
-	int node; /* that it is near (src/base/numa.h) */
+	int numa_node; /* that it is near (src/base/numa.h) */
 	char name[128];
 	uint64_t memory_nbytes; /* that may be used */
 	struct stats *stats;    /* may be NULL */
 	cudaEvent_t origin;     /* passed at origin_ns on the host's clock */
 	uint64_t origin_ns;
-	unsigned place;      /* as backend_config says */
-	atomic_uint n_lanes; /* opened so far: tracks of the timeline */
+	unsigned stats_device;      /* as backend_config says */
+	atomic_uint n_queues; /* opened so far: tracks of the timeline */
 };
 
 static inline struct cuda_device *cuda_device(struct device *device)
@@ -36,29 +36,29 @@ static inline struct cuda_device *cuda_device(struct device *device)
  * error that sticks comes again.
  */
 int cuda_status(int code, const char *what);
-int cuda_status_in(const struct cuda_device *device, int code, const char *what);
+int cuda_device_status(const struct cuda_device *device, int code, const char *what);
 
 /*
  * What need not succeed: giving back, since on a context that an error sticks to nothing can be
  * given back, and what is for statistics only. Without a message, and so that the next launch does
  * not take the error for its own.
  */
-void cuda_pass_over(int code);
+void cuda_ignore_error(int code);
 
 /* Make it the calling thread's device. */
-int cuda_device_use(const struct cuda_device *device);
+int cuda_device_set_current(const struct cuda_device *device);
 
 /* Members of struct backend. */
-int cuda_device_probe(const char **ret_why);
-unsigned cuda_device_n(void);
-void cuda_device_identify(unsigned number, unsigned char ret_identity[BACKEND_IDENTITY_NBYTES]);
+int cuda_device_probe(const char **ret_reason);
+unsigned cuda_device_count(void);
+void cuda_device_get_uuid(unsigned number, unsigned char ret_uuid[BACKEND_UUID_NBYTES]);
 int cuda_device_open(const struct backend_config *config, struct device **ret_device);
 void cuda_device_close(struct device *device);
-void cuda_device_describe(const struct device *device, struct device_info *ret_info);
-int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
-void cuda_device_release(struct device *device, enum memory kind, void *memory, size_t nbytes);
+void cuda_device_get_info(const struct device *device, struct device_info *ret_info);
+int cuda_device_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory);
+void cuda_device_free(struct device *device, enum memory_kind kind, void *memory, size_t nbytes);
 /* In cuda_peer.c. */
-bool cuda_device_reaches(struct device *device, struct device *other);
+bool cuda_device_can_access(struct device *device, struct device *peer);
 void cuda_device_discard(struct device *device, void *memory, size_t nbytes);
 
 /* Pinned memory of the host. NULL is fine to free. */

@@ -16,119 +16,119 @@
 #include "kernels/kernels.h"
 #include "src/device/cuda/cuda_device.h"
 
-enum { TRIED_NBYTES = 1 << 20 };
+enum { TEST_NBYTES = 1 << 20 };
 
 /* What is read, and where to. */
-struct trial {
-	int from_gpu, to_gpu;
-	unsigned char *sent, *received; /* host */
-	void *from, *to;                /* on the GPUs */
+struct peer_access_test {
+	int source_gpu, destination_gpu;
+	unsigned char *sent_bytes, *received_bytes; /* host */
+	void *source, *destination;                /* on the GPUs */
 };
 
 /* No byte is as its neighbours are, as after another seed, or as in memory just cleared. */
-static void make_bytes(unsigned char *bytes, unsigned seed)
+static void fill_test_bytes(unsigned char *bytes, unsigned seed)
 {
-	for (size_t i = 0; i < TRIED_NBYTES; i++)
+	for (size_t i = 0; i < TEST_NBYTES; i++)
 		bytes[i] = (unsigned char)(1 + (i + i / 255 + seed) % 255);
 }
 
-static cudaError_t open_memory(struct trial *trial)
+static cudaError_t alloc_test_memory(struct peer_access_test *test)
 {
-	cudaError_t code = cudaSetDevice(trial->from_gpu);
+	cudaError_t code = cudaSetDevice(test->source_gpu);
 
 	if (code == cudaSuccess)
-		code = cudaMalloc(&trial->from, TRIED_NBYTES);
+		code = cudaMalloc(&test->source, TEST_NBYTES);
 	if (code == cudaSuccess)
-		code = cudaSetDevice(trial->to_gpu);
+		code = cudaSetDevice(test->destination_gpu);
 	if (code == cudaSuccess)
-		code = cudaMalloc(&trial->to, TRIED_NBYTES);
+		code = cudaMalloc(&test->destination, TEST_NBYTES);
 	return code;
 }
 
 /* Of each element the key, which is the element where it is as wide. */
-static cudaError_t read_by_kernel(const struct trial *trial)
+static cudaError_t read_by_kernel(const struct peer_access_test *test)
 {
-	return (cudaError_t)launch_sample(trial->from, TRIED_NBYTES / sizeof(struct kernel_key), 1,
-					  sizeof(struct kernel_key), trial->to, NULL);
+	return (cudaError_t)launch_sample(test->source, TEST_NBYTES / sizeof(struct kernel_key), 1,
+					  sizeof(struct kernel_key), test->destination, NULL);
 }
 
-static cudaError_t read_by_copy(const struct trial *trial)
+static cudaError_t read_by_copy(const struct peer_access_test *test)
 {
-	return cudaMemcpy(trial->to, trial->from, TRIED_NBYTES, cudaMemcpyDefault);
+	return cudaMemcpy(test->destination, test->source, TEST_NBYTES, cudaMemcpyDefault);
 }
 
 /* Host, the one GPU, the other, host. */
-static bool comes_back(const struct trial *trial, unsigned seed,
-		       cudaError_t (*read)(const struct trial *))
+static bool round_trip_matches(const struct peer_access_test *test, unsigned seed,
+		       cudaError_t (*read)(const struct peer_access_test *))
 {
-	cudaError_t code, waited;
+	cudaError_t code, sync_code;
 
-	make_bytes(trial->sent, seed);
-	code = cudaMemcpy(trial->from, trial->sent, TRIED_NBYTES, cudaMemcpyHostToDevice);
+	fill_test_bytes(test->sent_bytes, seed);
+	code = cudaMemcpy(test->source, test->sent_bytes, TEST_NBYTES, cudaMemcpyHostToDevice);
 	if (code == cudaSuccess)
-		code = read(trial);
+		code = read(test);
 	/*
 	 * What goes from one GPU to another may still be under way when its end is freed, also if
 	 * it was said to fail.
 	 */
-	waited = cudaStreamSynchronize(NULL);
+	sync_code = cudaStreamSynchronize(NULL);
 	if (code == cudaSuccess)
-		code = waited;
+		code = sync_code;
 	if (code == cudaSuccess)
-		code = cudaMemcpy(trial->received, trial->to, TRIED_NBYTES, cudaMemcpyDeviceToHost);
-	cuda_pass_over(code);
-	return code == cudaSuccess && memcmp(trial->sent, trial->received, TRIED_NBYTES) == 0;
+		code = cudaMemcpy(test->received_bytes, test->destination, TEST_NBYTES, cudaMemcpyDeviceToHost);
+	cuda_ignore_error(code);
+	return code == cudaSuccess && memcmp(test->sent_bytes, test->received_bytes, TEST_NBYTES) == 0;
 }
 
-static bool arrives(struct trial *trial)
+static bool test_peer_access(struct peer_access_test *test)
 {
 	cudaError_t code;
 
-	trial->sent = malloc(TRIED_NBYTES);
-	trial->received = malloc(TRIED_NBYTES);
-	if (!trial->sent || !trial->received)
+	test->sent_bytes = malloc(TEST_NBYTES);
+	test->received_bytes = malloc(TEST_NBYTES);
+	if (!test->sent_bytes || !test->received_bytes)
 		return false;
-	code = open_memory(trial);
-	cuda_pass_over(code);
-	return code == cudaSuccess && comes_back(trial, 0, read_by_copy) &&
-	       comes_back(trial, 1, read_by_kernel);
+	code = alloc_test_memory(test);
+	cuda_ignore_error(code);
+	return code == cudaSuccess && round_trip_matches(test, 0, read_by_copy) &&
+	       round_trip_matches(test, 1, read_by_kernel);
 }
 
-static void close_trial(struct trial *trial)
+static void free_test(struct peer_access_test *test)
 {
-	if (trial->from)
-		cuda_pass_over(cudaFree(trial->from));
-	if (trial->to)
-		cuda_pass_over(cudaFree(trial->to));
-	free(trial->sent);
-	free(trial->received);
+	if (test->source)
+		cuda_ignore_error(cudaFree(test->source));
+	if (test->destination)
+		cuda_ignore_error(cudaFree(test->destination));
+	free(test->sent_bytes);
+	free(test->received_bytes);
 }
 
 /* Two sorts in one process may both have done it. */
-static bool enable(int gpu, int other)
+static bool enable_peer_access(int gpu, int peer)
 {
-	int can = 0;
-	cudaError_t code = cudaDeviceCanAccessPeer(&can, gpu, other);
+	int is_possible = 0;
+	cudaError_t code = cudaDeviceCanAccessPeer(&is_possible, gpu, peer);
 
-	if (code == cudaSuccess && !can)
+	if (code == cudaSuccess && !is_possible)
 		return false;
 	if (code == cudaSuccess)
 		code = cudaSetDevice(gpu);
 	if (code == cudaSuccess)
-		code = cudaDeviceEnablePeerAccess(other, 0);
-	cuda_pass_over(code);
+		code = cudaDeviceEnablePeerAccess(peer, 0);
+	cuda_ignore_error(code);
 	return code == cudaSuccess || code == cudaErrorPeerAccessAlreadyEnabled;
 }
 
-bool cuda_device_reaches(struct device *device, struct device *other)
+bool cuda_device_can_access(struct device *device, struct device *peer)
 {
-	struct trial trial = { .from_gpu = cuda_device(other)->gpu,
-			       .to_gpu = cuda_device(device)->gpu };
-	bool reaches;
+	struct peer_access_test test = { .source_gpu = cuda_device(peer)->gpu,
+			       .destination_gpu = cuda_device(device)->gpu };
+	bool can_access;
 
-	if (trial.from_gpu == trial.to_gpu)
+	if (test.source_gpu == test.destination_gpu)
 		return true;
-	reaches = enable(trial.to_gpu, trial.from_gpu) && arrives(&trial);
-	close_trial(&trial);
-	return reaches;
+	can_access = enable_peer_access(test.destination_gpu, test.source_gpu) && test_peer_access(&test);
+	free_test(&test);
+	return can_access;
 }

@@ -12,30 +12,30 @@
 #include "src/base/diagnostics.h"
 
 enum {
-	LEAST_ARENA_NBYTES = 64 << 10,
+	MIN_ARENA_NBYTES = 64 << 10,
 	RESULT_ALIGN_NBYTES = 16,
 };
 
-struct cuda_mark {
-	struct mark handle;
+struct cuda_event {
+	struct device_event handle;
 	cudaEvent_t event;
-	struct cuda_lane *lane; /* that it was last set in; NULL: never */
+	struct cuda_queue *queue; /* that it was last set in; NULL: never */
 	uint64_t n_queued;      /* operations before it */
 };
 
-static struct cuda_mark *cuda_mark(struct mark *mark)
+static struct cuda_event *cuda_event(struct device_event *event)
 {
-	return (struct cuda_mark *)mark;
+	return (struct cuda_event *)event;
 }
 
-static void arena_free(struct arena *arena)
+static void result_arena_free(struct result_arena *arena)
 {
-	cuda_pass_over(cudaFree(arena->device));
+	cuda_ignore_error(cudaFree(arena->device));
 	cuda_pinned_free(arena->pinned, arena->nbytes);
-	*arena = (struct arena){ 0 };
+	*arena = (struct result_arena){ 0 };
 }
 
-static int arena_open(struct arena *arena, int node, size_t nbytes)
+static int result_arena_open(struct result_arena *arena, int node, size_t nbytes)
 {
 	void *device, *pinned;
 	int r = cuda_status(cudaMalloc(&device, nbytes), "allocation");
@@ -44,374 +44,374 @@ static int arena_open(struct arena *arena, int node, size_t nbytes)
 		return r;
 	r = cuda_pinned_alloc(node, nbytes, &pinned);
 	if (r < 0)
-		cuda_pass_over(cudaFree(device));
+		cuda_ignore_error(cudaFree(device));
 	else
-		*arena = (struct arena){ .device = device, .pinned = pinned, .nbytes = nbytes };
+		*arena = (struct result_arena){ .device = device, .pinned = pinned, .nbytes = nbytes };
 	return r;
 }
 
 /* When an event passed, on the host's clock; false: the device does not tell. */
-static bool find_time(const struct cuda_device *device, cudaEvent_t event, uint64_t *ret_ns)
+static bool event_time_ns(const struct cuda_device *device, cudaEvent_t event, uint64_t *ret_ns)
 {
 	float ms;
 	const cudaError_t code = cudaEventElapsedTime(&ms, device->origin, event);
 
-	cuda_pass_over(code);
+	cuda_ignore_error(code);
 	if (code != cudaSuccess)
 		return false;
 	*ret_ns = device->origin_ns + (uint64_t)((double)ms * 1e6);
 	return true;
 }
 
-static void delivery_free(struct delivery *delivery)
+static void pending_result_free(struct pending_result *pending)
 {
-	if (delivery->begin)
-		cuda_pass_over(cudaEventDestroy(delivery->begin));
-	if (delivery->end)
-		cuda_pass_over(cudaEventDestroy(delivery->end));
-	free(delivery);
+	if (pending->begin)
+		cuda_ignore_error(cudaEventDestroy(pending->begin));
+	if (pending->end)
+		cuda_ignore_error(cudaEventDestroy(pending->end));
+	free(pending);
 }
 
 /* Under the lane's lock: for the next operation. */
-static void delivery_put_by(struct cuda_lane *lane, struct delivery *delivery)
+static void pending_result_recycle(struct cuda_queue *queue, struct pending_result *pending)
 {
-	delivery->next = lane->spare;
-	lane->spare = delivery;
+	pending->next = queue->recycled;
+	queue->recycled = pending;
 }
 
 /* Under the lane's lock: one with its events. A call of the driver takes microseconds. */
-static int delivery_take(struct cuda_lane *lane, struct delivery **ret_delivery)
+static int pending_result_get(struct cuda_queue *queue, struct pending_result **ret_pending)
 {
-	struct delivery *delivery = lane->spare;
+	struct pending_result *pending = queue->recycled;
 
-	if (delivery) {
-		lane->spare = delivery->next;
-		*delivery = (struct delivery){ .begin = delivery->begin, .end = delivery->end };
+	if (pending) {
+		queue->recycled = pending->next;
+		*pending = (struct pending_result){ .begin = pending->begin, .end = pending->end };
 	} else {
-		delivery = calloc(1, sizeof *delivery);
-		if (!delivery)
+		pending = calloc(1, sizeof *pending);
+		if (!pending)
 			return -ENOMEM;
 	}
-	*ret_delivery = delivery;
-	return delivery->end ? 0 : cuda_status(cudaEventCreate(&delivery->end), "event");
+	*ret_pending = pending;
+	return pending->end ? 0 : cuda_status(cudaEventCreate(&pending->end), "event");
 }
 
 /*
  * When it has begun: as it was queued, or as soon as what was before it in the lane had ended; an
  * event tells it where that had to wait for another lane.
  */
-static uint64_t begin_of(const struct cuda_lane *lane, const struct delivery *delivery)
+static uint64_t result_begin_ns(const struct cuda_queue *queue, const struct pending_result *pending)
 {
-	const uint64_t known_ns = delivery->queued_ns > lane->last_end_ns ? delivery->queued_ns :
-									    lane->last_end_ns;
+	const uint64_t earliest_ns = pending->queued_ns > queue->last_end_ns ? pending->queued_ns :
+									    queue->last_end_ns;
 	uint64_t begin_ns;
 
-	return delivery->has_waited && find_time(lane->gpu, delivery->begin, &begin_ns) ?
+	return pending->has_begin_event && event_time_ns(queue->device, pending->begin, &begin_ns) ?
 		       begin_ns :
-		       known_ns;
+		       earliest_ns;
 }
 
 /* Hand out what an operation left; it has run. */
-static void delivery_finish(struct cuda_lane *lane, struct delivery *delivery)
+static void pending_result_finish(struct cuda_queue *queue, struct pending_result *pending)
 {
-	struct stats *stats = lane->gpu->stats;
-	struct span span = { .stage = delivery->stage,
-			     .lane = lane->track,
-			     .device = lane->gpu->place };
+	struct stats *stats = queue->device->stats;
+	struct span span = { .stage = pending->stage,
+			     .queue = queue->track,
+			     .device = queue->device->stats_device };
 	uint64_t end_ns;
 
-	if (delivery->deliver)
-		delivery->deliver(delivery);
-	if (stats && find_time(lane->gpu, delivery->end, &end_ns)) {
-		span.begin_ns = begin_of(lane, delivery);
-		lane->last_end_ns = end_ns;
+	if (pending->deliver)
+		pending->deliver(pending);
+	if (stats && event_time_ns(queue->device, pending->end, &end_ns)) {
+		span.begin_ns = result_begin_ns(queue, pending);
+		queue->last_end_ns = end_ns;
 		if (span.begin_ns > end_ns) /* two clocks */
 			span.begin_ns = end_ns;
-		stats_end_at(stats, span, end_ns, delivery->nbytes);
+		stats_end_at(stats, span, end_ns, pending->nbytes);
 	}
-	delivery_put_by(lane, delivery);
+	pending_result_recycle(queue, pending);
 }
 
 /* Under the lane's lock: deliver everything up to the n-th operation. */
-static void deliver(struct cuda_lane *lane, uint64_t n)
+static void deliver_results(struct cuda_queue *queue, uint64_t n)
 {
-	while (lane->n_delivered < n) {
-		struct delivery *delivery = lane->first;
+	while (queue->n_delivered < n) {
+		struct pending_result *pending = queue->first;
 
-		lane->first = delivery->next;
-		if (!lane->first)
-			lane->last = &lane->first;
-		lane->n_delivered++;
-		delivery_finish(lane, delivery);
+		queue->first = pending->next;
+		if (!queue->first)
+			queue->last = &queue->first;
+		queue->n_delivered++;
+		pending_result_finish(queue, pending);
 	}
 }
 
 /* Under the lock: wait for all that was queued, and deliver it. */
-static int lane_drain(struct cuda_lane *lane)
+static int drain_queue(struct cuda_queue *queue)
 {
-	int r = cuda_status(cudaStreamSynchronize(lane->stream), "waiting for a stream");
+	int r = cuda_status(cudaStreamSynchronize(queue->stream), "waiting for a stream");
 
-	deliver(lane, lane->n_queued);
+	deliver_results(queue, queue->n_queued);
 	return r;
 }
 
 /* What nobody has waited for, nobody wants any more, and its place may be gone. */
-static void forget_results(struct cuda_lane *lane)
+static void cancel_results(struct cuda_queue *queue)
 {
-	for (struct delivery *delivery = lane->first; delivery; delivery = delivery->next)
-		delivery->deliver = NULL;
+	for (struct pending_result *pending = queue->first; pending; pending = pending->next)
+		pending->deliver = NULL;
 }
 
-static void free_spare(struct cuda_lane *lane)
+static void free_recycled_results(struct cuda_queue *queue)
 {
-	while (lane->spare) {
-		struct delivery *delivery = lane->spare;
+	while (queue->recycled) {
+		struct pending_result *pending = queue->recycled;
 
-		lane->spare = delivery->next;
-		delivery_free(delivery);
+		queue->recycled = pending->next;
+		pending_result_free(pending);
 	}
 }
 
-void cuda_lane_close(struct lane *handle)
+void cuda_queue_close(struct device_queue *handle)
 {
-	struct cuda_lane *lane = cuda_lane(handle);
+	struct cuda_queue *queue = cuda_queue(handle);
 
-	if (!lane)
+	if (!queue)
 		return;
-	cuda_pass_over(cudaSetDevice(lane->gpu->gpu));
-	if (lane->stream) {
-		cuda_pass_over(cudaStreamSynchronize(lane->stream));
-		forget_results(lane);
-		deliver(lane, lane->n_queued);
-		cuda_pass_over(cudaStreamDestroy(lane->stream));
+	cuda_ignore_error(cudaSetDevice(queue->device->gpu));
+	if (queue->stream) {
+		cuda_ignore_error(cudaStreamSynchronize(queue->stream));
+		cancel_results(queue);
+		deliver_results(queue, queue->n_queued);
+		cuda_ignore_error(cudaStreamDestroy(queue->stream));
 	}
-	free_spare(lane);
-	arena_free(&lane->results);
-	cuda_pass_over(cudaFree(lane->scratch));
-	pthread_mutex_destroy(&lane->lock);
-	free(lane);
+	free_recycled_results(queue);
+	result_arena_free(&queue->results);
+	cuda_ignore_error(cudaFree(queue->scratch));
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
 }
 
-static int stream_open(struct cuda_lane *lane, enum lane_urgency urgency)
+static int stream_open(struct cuda_queue *queue, enum queue_priority priority)
 {
-	int least, greatest;
-	int r = cuda_status(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+	int lowest, highest;
+	int r = cuda_status(cudaDeviceGetStreamPriorityRange(&lowest, &highest),
 			    "stream priorities");
 
 	if (r < 0)
 		return r;
-	return cuda_status(cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking,
-							least + (greatest - least) * (int)urgency /
-									(N_LANE_URGENCIES - 1)),
+	return cuda_status(cudaStreamCreateWithPriority(&queue->stream, cudaStreamNonBlocking,
+							lowest + (highest - lowest) * (int)priority /
+									(N_QUEUE_PRIORITIES - 1)),
 			   "cannot make a stream");
 }
 
-int cuda_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
+int cuda_queue_open(struct device *device, enum queue_priority priority, struct device_queue **ret_queue)
 {
-	struct cuda_lane *lane = calloc(1, sizeof *lane);
+	struct cuda_queue *queue = calloc(1, sizeof *queue);
 	int r;
 
-	if (!lane)
+	if (!queue)
 		return -ENOMEM;
-	lane->gpu = cuda_device(device);
-	lane->last = &lane->first;
-	lane->track = 1 + atomic_fetch_add(&lane->gpu->n_lanes, 1);
-	pthread_mutex_init(&lane->lock, NULL);
-	r = cuda_device_use(cuda_device(device));
+	queue->device = cuda_device(device);
+	queue->last = &queue->first;
+	queue->track = 1 + atomic_fetch_add(&queue->device->n_queues, 1);
+	pthread_mutex_init(&queue->lock, NULL);
+	r = cuda_device_set_current(cuda_device(device));
 	if (r == 0)
-		r = stream_open(lane, urgency);
+		r = stream_open(queue, priority);
 	if (r == 0)
-		r = arena_open(&lane->results, lane->gpu->node, LEAST_ARENA_NBYTES);
+		r = result_arena_open(&queue->results, queue->device->numa_node, MIN_ARENA_NBYTES);
 	if (r < 0) {
-		cuda_lane_close(&lane->handle);
+		cuda_queue_close(&queue->handle);
 		return r;
 	}
-	*ret_lane = &lane->handle;
+	*ret_queue = &queue->handle;
 	return 0;
 }
 
-int cuda_mark_open(struct device *device, struct mark **ret_mark)
+int cuda_event_open(struct device *device, struct device_event **ret_event)
 {
-	struct cuda_mark *mark = calloc(1, sizeof *mark);
+	struct cuda_event *event = calloc(1, sizeof *event);
 	int r;
 
-	if (!mark)
+	if (!event)
 		return -ENOMEM;
-	r = cuda_device_use(cuda_device(device));
+	r = cuda_device_set_current(cuda_device(device));
 	if (r == 0)
-		r = cuda_status(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming),
+		r = cuda_status(cudaEventCreateWithFlags(&event->event, cudaEventDisableTiming),
 				"event");
 	if (r < 0) {
-		free(mark);
+		free(event);
 		return r;
 	}
-	*ret_mark = &mark->handle;
+	*ret_event = &event->handle;
 	return 0;
 }
 
-void cuda_mark_close(struct mark *handle)
+void cuda_event_close(struct device_event *handle)
 {
-	struct cuda_mark *mark = cuda_mark(handle);
+	struct cuda_event *event = cuda_event(handle);
 
-	if (!mark)
+	if (!event)
 		return;
-	cuda_pass_over(cudaEventDestroy(mark->event));
-	free(mark);
+	cuda_ignore_error(cudaEventDestroy(event->event));
+	free(event);
 }
 
-int cuda_lane_mark(struct lane *lane_handle, struct mark *mark_handle)
+int cuda_queue_record(struct device_queue *queue_handle, struct device_event *event_handle)
 {
-	struct cuda_lane *lane = cuda_lane(lane_handle);
-	struct cuda_mark *mark = cuda_mark(mark_handle);
+	struct cuda_queue *queue = cuda_queue(queue_handle);
+	struct cuda_event *event = cuda_event(event_handle);
 	int r;
 
-	pthread_mutex_lock(&lane->lock);
-	mark->lane = lane;
-	mark->n_queued = lane->n_queued;
-	r = cuda_status_in(lane->gpu, cudaEventRecord(mark->event, lane->stream), "event");
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_lock(&queue->lock);
+	event->queue = queue;
+	event->n_queued = queue->n_queued;
+	r = cuda_device_status(queue->device, cudaEventRecord(event->event, queue->stream), "event");
+	pthread_mutex_unlock(&queue->lock);
 	return r;
 }
 
-int cuda_mark_wait(struct mark *handle)
+int cuda_event_wait(struct device_event *handle)
 {
-	struct cuda_mark *mark = cuda_mark(handle);
+	struct cuda_event *event = cuda_event(handle);
 	int r;
 
-	if (!mark->lane)
+	if (!event->queue)
 		return 0;
-	r = cuda_status_in(mark->lane->gpu, cudaEventSynchronize(mark->event),
+	r = cuda_device_status(event->queue->device, cudaEventSynchronize(event->event),
 			   "waiting for an event");
-	pthread_mutex_lock(&mark->lane->lock);
-	deliver(mark->lane, mark->n_queued);
-	pthread_mutex_unlock(&mark->lane->lock);
+	pthread_mutex_lock(&event->queue->lock);
+	deliver_results(event->queue, event->n_queued);
+	pthread_mutex_unlock(&event->queue->lock);
 	return r;
 }
 
-int cuda_lane_follow(struct lane *handle, struct mark *mark_handle)
+int cuda_queue_wait_event(struct device_queue *handle, struct device_event *event_handle)
 {
-	const struct cuda_mark *mark = cuda_mark(mark_handle);
-	struct cuda_lane *lane = cuda_lane(handle);
+	const struct cuda_event *event = cuda_event(event_handle);
+	struct cuda_queue *queue = cuda_queue(handle);
 	int r;
 
-	if (!mark->lane)
+	if (!event->queue)
 		return 0;
-	pthread_mutex_lock(&lane->lock);
-	lane->waits = true;
-	r = cuda_status_in(mark->lane->gpu, cudaStreamWaitEvent(lane->stream, mark->event, 0),
+	pthread_mutex_lock(&queue->lock);
+	queue->has_pending_wait = true;
+	r = cuda_device_status(event->queue->device, cudaStreamWaitEvent(queue->stream, event->event, 0),
 			   "event");
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_unlock(&queue->lock);
 	return r;
 }
 
 /* Under the lock: room for a result in the arena. */
-static int reserve_result(struct operation *operation)
+static int reserve_result(struct cuda_operation *operation)
 {
-	struct cuda_lane *lane = operation->lane;
-	struct arena *arena = &lane->results;
+	struct cuda_queue *queue = operation->queue;
+	struct result_arena *arena = &queue->results;
 	const size_t nbytes = (operation->result_nbytes + RESULT_ALIGN_NBYTES - 1) /
 			      RESULT_ALIGN_NBYTES * RESULT_ALIGN_NBYTES;
 	int r = 0;
 
 	if (arena->used + nbytes > arena->nbytes)
-		r = lane_drain(lane);
-	if (lane->n_delivered == lane->n_queued)
+		r = drain_queue(queue);
+	if (queue->n_delivered == queue->n_queued)
 		arena->used = 0;
 	if (r == 0 && nbytes > arena->nbytes) {
-		arena_free(arena);
-		r = arena_open(arena, lane->gpu->node, 2 * nbytes);
+		result_arena_free(arena);
+		r = result_arena_open(arena, queue->device->numa_node, 2 * nbytes);
 	}
 	if (r < 0)
 		return r;
 	operation->result = arena->device + arena->used;
-	operation->delivery->from = arena->pinned + arena->used;
+	operation->pending->from = arena->pinned + arena->used;
 	arena->used += nbytes;
-	return cuda_status(cudaMemsetAsync(operation->result, 0, nbytes, lane->stream),
+	return cuda_status(cudaMemsetAsync(operation->result, 0, nbytes, queue->stream),
 			   "clearing a result");
 }
 
 /* Under the lock: what is queued before it waits for another lane. */
-static int note_wait(struct operation *operation)
+static int record_wait_begin(struct cuda_operation *operation)
 {
-	struct delivery *delivery = operation->delivery;
+	struct pending_result *pending = operation->pending;
 	int r = 0;
 
-	if (!delivery->begin)
-		r = cuda_status(cudaEventCreate(&delivery->begin), "event");
+	if (!pending->begin)
+		r = cuda_status(cudaEventCreate(&pending->begin), "event");
 	if (r == 0)
-		r = cuda_status(cudaEventRecord(delivery->begin, operation->lane->stream), "event");
-	delivery->has_waited = true;
-	operation->lane->waits = false;
+		r = cuda_status(cudaEventRecord(pending->begin, operation->queue->stream), "event");
+	pending->has_begin_event = true;
+	operation->queue->has_pending_wait = false;
 	return r;
 }
 
 /*
  * Begin to queue an operation, which has a result of result_nbytes or none. Takes the lane's lock,
- * which cuda_operation_queue() or cuda_operation_fail() gives back.
+ * which cuda_operation_submit() or cuda_operation_abort() gives back.
  */
-int cuda_operation_begin(struct lane *handle, enum stage stage, uint64_t nbytes,
-			 size_t result_nbytes, struct operation *ret_operation)
+int cuda_operation_begin(struct device_queue *handle, enum stage stage, uint64_t nbytes,
+			 size_t result_nbytes, struct cuda_operation *ret_operation)
 {
-	struct cuda_lane *lane = cuda_lane(handle);
-	struct operation operation = { .lane = lane, .result_nbytes = result_nbytes };
-	int r = cuda_device_use(lane->gpu);
+	struct cuda_queue *queue = cuda_queue(handle);
+	struct cuda_operation operation = { .queue = queue, .result_nbytes = result_nbytes };
+	int r = cuda_device_set_current(queue->device);
 
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&lane->lock);
-	r = delivery_take(lane, &operation.delivery);
-	if (!operation.delivery) {
-		pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_lock(&queue->lock);
+	r = pending_result_get(queue, &operation.pending);
+	if (!operation.pending) {
+		pthread_mutex_unlock(&queue->lock);
 		return r;
 	}
-	operation.delivery->stage = stage;
-	operation.delivery->nbytes = nbytes;
-	operation.delivery->queued_ns = clock_now_ns();
+	operation.pending->stage = stage;
+	operation.pending->nbytes = nbytes;
+	operation.pending->queued_ns = clock_now_ns();
 	if (r == 0 && result_nbytes)
 		r = reserve_result(&operation);
-	if (r == 0 && lane->waits)
-		r = note_wait(&operation);
+	if (r == 0 && queue->has_pending_wait)
+		r = record_wait_begin(&operation);
 	*ret_operation = operation;
 	return r;
 }
 
-int cuda_operation_fail(struct operation *operation, int r)
+int cuda_operation_abort(struct cuda_operation *operation, int r)
 {
 	if (r == -ENOMEM)
 		fail(r, "GPU: no memory to queue an operation");
-	if (!operation->delivery)
+	if (!operation->pending)
 		return r; /* it did not begin */
-	delivery_put_by(operation->lane, operation->delivery);
-	pthread_mutex_unlock(&operation->lane->lock);
+	pending_result_recycle(operation->queue, operation->pending);
+	pthread_mutex_unlock(&operation->queue->lock);
 	return r;
 }
 
-int cuda_operation_queue(struct operation *operation, int code, const char *what)
+int cuda_operation_submit(struct cuda_operation *operation, int code, const char *what)
 {
-	struct cuda_lane *lane = operation->lane;
-	struct delivery *delivery = operation->delivery;
+	struct cuda_queue *queue = operation->queue;
+	struct pending_result *pending = operation->pending;
 	int r = cuda_status(code, what);
 
 	if (r == 0)
-		r = cuda_status(cudaEventRecord(delivery->end, lane->stream), "event");
+		r = cuda_status(cudaEventRecord(pending->end, queue->stream), "event");
 	if (r == 0 && operation->result_nbytes)
-		r = cuda_status(cudaMemcpyAsync((void *)delivery->from, operation->result,
+		r = cuda_status(cudaMemcpyAsync((void *)pending->from, operation->result,
 						operation->result_nbytes, cudaMemcpyDeviceToHost,
-						lane->stream),
+						queue->stream),
 				"copying a result");
 	if (r < 0)
-		return cuda_operation_fail(operation, r);
-	*lane->last = delivery;
-	lane->last = &delivery->next;
-	lane->n_queued++;
-	pthread_mutex_unlock(&lane->lock);
+		return cuda_operation_abort(operation, r);
+	*queue->last = pending;
+	queue->last = &pending->next;
+	queue->n_queued++;
+	pthread_mutex_unlock(&queue->lock);
 	return 0;
 }
 
-int cuda_operation_peek(struct operation *operation, size_t nbytes, const void **ret_result)
+int cuda_operation_peek(struct cuda_operation *operation, size_t nbytes, const void **ret_result)
 {
-	const cudaStream_t stream = operation->lane->stream;
-	void *const to = (void *)operation->delivery->from;
+	const cudaStream_t stream = operation->queue->stream;
+	void *const to = (void *)operation->pending->from;
 	int r = cuda_status(cudaMemcpyAsync(to, operation->result, nbytes, cudaMemcpyDeviceToHost,
 					    stream),
 			    "copying a result");
@@ -422,34 +422,34 @@ int cuda_operation_peek(struct operation *operation, size_t nbytes, const void *
 	return r;
 }
 
-int cuda_lane_scratch(struct cuda_lane *lane, size_t nbytes, void **ret_scratch)
+int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scratch)
 {
 	int r = 0;
 
-	if (nbytes > lane->scratch_nbytes) {
-		r = lane_drain(lane);
-		cuda_pass_over(cudaFree(lane->scratch));
-		lane->scratch = NULL;
-		lane->scratch_nbytes = 0;
+	if (nbytes > queue->scratch_nbytes) {
+		r = drain_queue(queue);
+		cuda_ignore_error(cudaFree(queue->scratch));
+		queue->scratch = NULL;
+		queue->scratch_nbytes = 0;
 		if (r == 0)
-			r = cuda_status(cudaMalloc(&lane->scratch, nbytes), "allocation");
+			r = cuda_status(cudaMalloc(&queue->scratch, nbytes), "allocation");
 		if (r == 0)
-			lane->scratch_nbytes = nbytes;
+			queue->scratch_nbytes = nbytes;
 	}
-	*ret_scratch = lane->scratch;
+	*ret_scratch = queue->scratch;
 	return r;
 }
 
-void cuda_deliver_bytes(const struct delivery *delivery)
+void cuda_deliver_bytes(const struct pending_result *pending)
 {
-	memcpy(delivery->to[0], delivery->from, delivery->n);
+	memcpy(pending->to[0], pending->from, pending->n);
 }
 
-void cuda_deliver_keys(const struct delivery *delivery)
+void cuda_deliver_keys(const struct pending_result *pending)
 {
-	const struct kernel_key *keys = delivery->from;
-	code_t *ret_keys = delivery->to[0];
+	const struct kernel_key *keys = pending->from;
+	encoded_key_t *ret_keys = pending->to[0];
 
-	for (uint64_t i = 0; i < delivery->n; i++)
-		ret_keys[i] = cuda_widen(keys[i]);
+	for (uint64_t i = 0; i < pending->n; i++)
+		ret_keys[i] = cuda_widen_key(keys[i]);
 }

@@ -14,54 +14,54 @@
 #include "src/device/cuda/cuda_queue.h"
 
 /* The parts of the scratch; those that are not needed are empty. */
-struct room {
-	void *tables, *intake_tables;
+struct record_op_scratch {
+	void *tables, *projection_tables;
 	void *items;
 	void *elements;
 	void *buffers[2];
 	void *ties;
-	uint32_t *places[2]; /* of the elements of a refinement's list, in turns */
-	void *firsts;
+	uint32_t *positions[2]; /* of the elements of a refinement's list, in turns */
+	void *head_flags;
 	uint64_t *counts;
 };
 
 /* What kernels leave for the host; of a merge, the items at the edges follow. */
-struct findings {
+struct record_op_result {
 	struct tie_counts ties; /* first: the host looks at these in between */
-	uint32_t reach;
-	struct digest read;
-	struct gather_findings gathered;
+	uint32_t common_nbytes;
+	struct digest input_digest;
+	struct kernel_gather_result gathered;
 };
 
 /* An operation on its way. */
-struct work {
-	struct operation operation;
+struct cuda_record_op {
+	struct cuda_operation operation;
 	cudaStream_t stream;
 	const struct layout *layout;
 	uint64_t n;
-	struct room room;
+	struct record_op_scratch areas;
 	struct kernel_items items;
-	struct findings *found; /* on the device */
-	bool as_pairs;          /* see cuda_fit_pairs() */
+	struct record_op_result *result; /* on the device */
+	bool use_pairs;          /* see cuda_can_use_pairs() */
 	uint32_t element_nbytes;
 };
 
 /* May records be sorted as pairs? */
-bool cuda_fit_pairs(const struct layout *layout);
+bool cuda_can_use_pairs(const struct layout *layout);
 
 /* How the kernels see items; views of slices are made of it. */
 struct kernel_items cuda_describe_items(const struct layout *layout);
 
 /* What n items in k slices (0: a sort) need. */
-size_t cuda_work_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
+size_t cuda_record_op_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 
 /*
- * With layout, n and as_pairs set, and the rest zeroed: begin to queue an operation on k slices (0:
+ * With layout, n and use_pairs set, and the rest zeroed: begin to queue an operation on k slices (0:
  * a sort), with edges_nbytes of results behind the findings. Always to be followed by
- * cuda_work_end(), also after a failure. 0, or a negative errno after a message.
+ * cuda_record_op_end(), also after a failure. 0, or a negative errno after a message.
  */
-int cuda_work_begin(struct work *work, struct lane *lane, enum stage stage, uint32_t k,
+int cuda_record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue, enum stage stage, uint32_t k,
 		    void *scratch, size_t edges_nbytes);
 
 /* All is queued, or, with r < 0, nothing else will be. Returns r, or what queueing came to. */
-int cuda_work_end(struct work *work, int r, const char *what);
+int cuda_record_op_end(struct cuda_record_op *record_op, int r, const char *what);

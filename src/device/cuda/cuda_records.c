@@ -20,7 +20,7 @@
 
 size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	return cuda_work_scratch_nbytes(layout, k, n);
+	return cuda_record_op_scratch_nbytes(layout, k, n);
 }
 
 /* --- Pairs --- */
@@ -28,7 +28,7 @@ size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint
 static struct pair_shape shape_pairs(const struct layout *layout)
 {
 	const struct key_field *field = layout->item_keys.fields;
-	struct code_map map = key_field_code_map(field);
+	struct key_encoding map = key_field_encoding(field);
 
 	map.element_nbytes = 8;
 	return (struct pair_shape){ .map = map, .key_offset = field->offset };
@@ -37,7 +37,7 @@ static struct pair_shape shape_pairs(const struct layout *layout)
 /* --- Sorting and merging --- */
 
 /* What the last step needs besides the work. */
-struct arrangement {
+struct gather_params {
 	bool unique, for_output;
 	uint64_t limit;
 	void *out;
@@ -45,229 +45,229 @@ struct arrangement {
 };
 
 /* The pairs are in order: make records of them. */
-static int unmake_pairs(struct work *work, const struct arrangement *arrangement)
+static int unpack_pair_records(struct cuda_record_op *record_op, const struct gather_params *params)
 {
-	const struct unmake_pairs_task task = { .shape = shape_pairs(work->layout),
+	const struct unpack_pairs_task task = { .shape = shape_pairs(record_op->layout),
 						.record_nbytes =
-							(uint32_t)work->layout->record_nbytes,
-						.pairs = work->room.elements,
-						.n = work->n,
-						.limit = arrangement->limit,
-						.out = arrangement->out,
-						.findings = &work->found->gathered,
-						.first = arrangement->first,
-						.last = arrangement->last };
+							(uint32_t)record_op->layout->record_nbytes,
+						.pairs = record_op->areas.elements,
+						.n = record_op->n,
+						.limit = params->limit,
+						.out = params->out,
+						.result = &record_op->result->gathered,
+						.first = params->first,
+						.last = params->last };
 
-	return cuda_status(launch_unmake_pairs(&task, work->stream), "gather");
+	return cuda_status(launch_unpack_pairs(&task, record_op->stream), "gather");
 }
 
 /* The elements are in order: put the items in theirs. */
-static int arrange(struct work *work, const struct arrangement *arrangement)
+static int gather_output(struct cuda_record_op *record_op, const struct gather_params *params)
 {
-	const struct layout *layout = work->layout;
+	const struct layout *layout = record_op->layout;
 	struct gather_task task = {
-		.items = work->items,
-		.elements = work->room.elements,
-		.element_nbytes = work->element_nbytes,
-		.n = work->n,
-		.limit = arrangement->limit,
-		.out_offset = arrangement->for_output ? (uint32_t)layout->output_offset : 0,
-		.out_nbytes = (uint32_t)(arrangement->for_output ? layout->output_nbytes :
+		.items = record_op->items,
+		.elements = record_op->areas.elements,
+		.element_nbytes = record_op->element_nbytes,
+		.n = record_op->n,
+		.limit = params->limit,
+		.out_offset = params->for_output ? (uint32_t)layout->output_offset : 0,
+		.out_nbytes = (uint32_t)(params->for_output ? layout->output_nbytes :
 								   layout->item_nbytes),
-		.out = arrangement->out,
-		.has_count = layout->intake.has_count,
-		.count_is_be = layout->intake.count_is_be,
-		.counts = work->room.counts,
-		.findings = &work->found->gathered,
-		.first = arrangement->first,
-		.last = arrangement->last,
+		.out = params->out,
+		.has_count = layout->projection.has_count,
+		.count_is_big_endian = layout->projection.count_is_big_endian,
+		.counts = record_op->areas.counts,
+		.result = &record_op->result->gathered,
+		.first = params->first,
+		.last = params->last,
 	};
 	int r = 0;
 
-	if (work->as_pairs)
-		return unmake_pairs(work, arrangement);
-	if (arrangement->unique)
-		r = cuda_status(launch_find_firsts(&work->items, task.elements, task.element_nbytes,
-						   task.n, work->room.firsts, &task.firsts,
-						   work->stream),
+	if (record_op->use_pairs)
+		return unpack_pair_records(record_op, params);
+	if (params->unique)
+		r = cuda_status(launch_flag_heads(&record_op->items, task.elements, task.element_nbytes,
+						   task.n, record_op->areas.head_flags, &task.heads,
+						   record_op->stream),
 				"unique");
-	return r < 0 ? r : cuda_status(launch_gather(&task, work->stream), "gather");
+	return r < 0 ? r : cuda_status(launch_gather(&task, record_op->stream), "gather");
 }
 
-static struct arranged arranged_of(const struct gather_findings *found)
+static struct sort_op_result make_sort_op_result(const struct kernel_gather_result *result)
 {
-	return (struct arranged){ .n = found->n,
-				  .n_counted = found->n_counted,
-				  .n_disorders = found->n_disorders,
-				  .digest = found->digest,
-				  .dropped = found->dropped };
+	return (struct sort_op_result){ .n = result->n,
+				  .n_counted = result->n_counted,
+				  .n_disorders = result->n_disorders,
+				  .digest = result->digest,
+				  .dropped = result->dropped };
 }
 
-static void deliver_sorted(const struct delivery *delivery)
+static void deliver_sorted(const struct pending_result *pending)
 {
-	const struct findings *found = delivery->from;
+	const struct record_op_result *result = pending->from;
 
-	*(struct digest *)delivery->to[0] = found->read;
-	*(struct arranged *)delivery->to[1] = arranged_of(&found->gathered);
+	*(struct digest *)pending->to[0] = result->input_digest;
+	*(struct sort_op_result *)pending->to[1] = make_sort_op_result(&result->gathered);
 }
 
-_Static_assert(sizeof(struct intake_piece) == sizeof(struct kernel_piece) &&
-		       offsetof(struct intake_piece, to) == offsetof(struct kernel_piece, to) &&
-		       offsetof(struct intake_piece, nbytes) ==
-			       offsetof(struct kernel_piece, nbytes),
+_Static_assert(sizeof(struct projection_copy) == sizeof(struct kernel_projection_copy) &&
+		       offsetof(struct projection_copy, item_offset) == offsetof(struct kernel_projection_copy, item_offset) &&
+		       offsetof(struct projection_copy, nbytes) ==
+			       offsetof(struct kernel_projection_copy, nbytes),
 	       "pieces are handed to the kernels as they are");
 
-static int make_items(struct work *work, const struct sort_op *op)
+static int make_items(struct cuda_record_op *record_op, const struct sort_op *op)
 {
-	const struct intake *intake = &work->layout->intake;
-	const struct intake_task task = {
+	const struct projection *projection = &record_op->layout->projection;
+	const struct projection_task task = {
 		.records = op->records,
-		.items = work->room.items,
+		.items = record_op->areas.items,
 		.n = op->n,
 		.position = op->position,
-		.record_nbytes = (uint32_t)work->layout->record_nbytes,
-		.item_nbytes = (uint32_t)work->layout->item_nbytes,
-		.pieces = (const struct kernel_piece *)intake->pieces,
-		.n_pieces = intake->n_pieces,
-		.has_count = intake->has_count,
-		.count_is_be = intake->count_is_be,
-		.has_position = intake->has_position,
-		.tables = work->room.intake_tables,
+		.record_nbytes = (uint32_t)record_op->layout->record_nbytes,
+		.item_nbytes = (uint32_t)record_op->layout->item_nbytes,
+		.copies = (const struct kernel_projection_copy *)projection->copies,
+		.n_copies = projection->n_copies,
+		.has_count = projection->has_count,
+		.count_is_big_endian = projection->count_is_big_endian,
+		.has_position = projection->has_position,
+		.tables = record_op->areas.projection_tables,
 	};
 
-	return cuda_status(launch_intake(&task, work->stream), "intake");
+	return cuda_status(launch_project(&task, record_op->stream), "intake");
 }
 
 /* Of all items, in the order of their numbers; a CUDA error code. */
-static int make_elements(struct work *work, void *elements, struct digest *digest)
+static int make_elements(struct cuda_record_op *record_op, void *elements, struct digest *digest)
 {
-	const struct pair_shape shape = work->as_pairs ? shape_pairs(work->layout) :
+	const struct pair_shape shape = record_op->use_pairs ? shape_pairs(record_op->layout) :
 							 (struct pair_shape){ 0 };
 
-	return work->as_pairs ? launch_make_pairs(&work->items, &shape, work->n, elements, digest,
-						  work->stream) :
-				launch_index(&work->items, work->n, work->element_nbytes, elements,
-					     digest, work->stream);
+	return record_op->use_pairs ? launch_make_pairs(&record_op->items, &shape, record_op->n, elements, digest,
+						  record_op->stream) :
+				launch_make_elements(&record_op->items, record_op->n, record_op->element_nbytes, elements,
+					     digest, record_op->stream);
 }
 
 /* The elements of a chunk, sorted by their part of the key. */
-static int sort_elements(struct work *work, const struct sort_op *op)
+static int sort_elements(struct cuda_record_op *record_op, const struct sort_op *op)
 {
-	const bool is_identity = work->layout->intake.is_identity;
-	const struct kernel_slice all = { is_identity ? op->records : work->room.items, op->n };
-	void *elements = work->room.elements;
-	int r = is_identity ? 0 : make_items(work, op);
+	const bool is_identity = record_op->layout->projection.is_identity;
+	const struct kernel_slice slice = { is_identity ? op->records : record_op->areas.items, op->n };
+	void *elements = record_op->areas.elements;
+	int r = is_identity ? 0 : make_items(record_op, op);
 
 	if (r < 0)
 		return r;
-	r = launch_view_items(&work->items, &all, 1, work->room.tables, work->stream);
+	r = launch_prepare_items(&record_op->items, &slice, 1, record_op->areas.tables, record_op->stream);
 	if (!r)
-		r = make_elements(work, elements, &work->found->read);
+		r = make_elements(record_op, elements, &record_op->result->input_digest);
 	if (!r)
-		r = work->as_pairs ? launch_sort_pairs(elements, op->n, work->room.buffers[0],
-						       work->stream) :
-				     launch_sort(elements, op->n, work->element_nbytes,
-						 work->room.buffers[0], work->stream);
+		r = record_op->use_pairs ? launch_sort_pairs(elements, op->n, record_op->areas.buffers[0],
+						       record_op->stream) :
+				     launch_sort(elements, op->n, record_op->element_nbytes,
+						 record_op->areas.buffers[0], record_op->stream);
 	return cuda_status(r, "sort");
 }
 
-int cuda_sort_records(struct lane *lane, const struct sort_op *op)
+int cuda_sort_records(struct device_queue *queue, const struct sort_op *op)
 {
-	const struct arrangement arrangement = { .unique = op->unique,
+	const struct gather_params params = { .unique = op->unique,
 						 .limit = op->limit,
 						 .out = op->items };
-	struct work work = { .layout = op->layout,
+	struct cuda_record_op record_op = { .layout = op->layout,
 			     .n = op->n,
-			     .as_pairs = cuda_fit_pairs(op->layout) && !op->unique };
-	int r = cuda_work_begin(&work, lane, STAGE_SORT, 0, op->scratch, 0);
+			     .use_pairs = cuda_can_use_pairs(op->layout) && !op->unique };
+	int r = cuda_record_op_begin(&record_op, queue, STAGE_SORT, 0, op->scratch, 0);
 
 	if (r == 0)
-		r = sort_elements(&work, op);
+		r = sort_elements(&record_op, op);
 	if (r == 0)
-		r = cuda_refine(&work);
+		r = cuda_break_ties(&record_op);
 	if (r == 0)
-		r = arrange(&work, &arrangement);
+		r = gather_output(&record_op, &params);
 	if (r == 0) {
-		work.operation.delivery->to[0] = op->ret_read;
-		work.operation.delivery->to[1] = op->ret;
-		work.operation.delivery->deliver = deliver_sorted;
+		record_op.operation.pending->to[0] = op->ret_input_digest;
+		record_op.operation.pending->to[1] = op->ret;
+		record_op.operation.pending->deliver = deliver_sorted;
 	}
-	return cuda_work_end(&work, r, "sort");
+	return cuda_record_op_end(&record_op, r, "sort");
 }
 
-static void deliver_merged(const struct delivery *delivery)
+static void deliver_merged(const struct pending_result *pending)
 {
-	const struct findings *found = delivery->from;
-	const char *edges = (const char *)(found + 1);
+	const struct record_op_result *result = pending->from;
+	const char *edges = (const char *)(result + 1);
 
-	*(struct arranged *)delivery->to[0] = arranged_of(&found->gathered);
-	if (found->gathered.n == 0 || !delivery->to[1])
+	*(struct sort_op_result *)pending->to[0] = make_sort_op_result(&result->gathered);
+	if (result->gathered.n == 0 || !pending->to[1])
 		return;
-	memcpy(delivery->to[1], edges, delivery->n);
-	memcpy(delivery->to[2], edges + delivery->n, delivery->n);
+	memcpy(pending->to[1], edges, pending->n);
+	memcpy(pending->to[2], edges + pending->n, pending->n);
 }
 
 /* The elements of the slices, merged by their part of the key. */
-static int merge_elements(struct work *work, const struct merge_op *op)
+static int merge_elements(struct cuda_record_op *record_op, const struct merge_op *op)
 {
 	struct kernel_slice *slices = malloc((op->k + 1) * sizeof *slices);
-	char *elements = work->room.buffers[0];
+	char *elements = record_op->areas.buffers[0];
 	int r;
 
 	if (!slices)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < op->k; i++) {
 		slices[i] = (struct kernel_slice){ elements, op->slices[i].n };
-		elements += slices[i].n * work->element_nbytes;
+		elements += slices[i].n * record_op->element_nbytes;
 	}
-	r = launch_view_items(&work->items, cuda_slices(op->slices), op->k, work->room.tables,
-			      work->stream);
+	r = launch_prepare_items(&record_op->items, cuda_slices(op->slices), op->k, record_op->areas.tables,
+			      record_op->stream);
 	if (!r)
-		r = make_elements(work, work->room.buffers[0], NULL);
+		r = make_elements(record_op, record_op->areas.buffers[0], NULL);
 	if (!r)
-		r = work->as_pairs ?
-			    launch_merge_pairs(slices, op->k, work->room.elements,
-					       work->room.buffers[1], work->stream) :
-			    launch_merge(slices, op->k, work->element_nbytes, work->room.elements,
-					 work->room.buffers[1], work->stream);
+		r = record_op->use_pairs ?
+			    launch_merge_pairs(slices, op->k, record_op->areas.elements,
+					       record_op->areas.buffers[1], record_op->stream) :
+			    launch_merge(slices, op->k, record_op->element_nbytes, record_op->areas.elements,
+					 record_op->areas.buffers[1], record_op->stream);
 	free(slices);
 	return cuda_status(r, "merge");
 }
 
-int cuda_merge_records(struct lane *lane, const struct merge_op *op)
+int cuda_merge_records(struct device_queue *queue, const struct merge_op *op)
 {
 	const uint64_t item_nbytes = op->layout->item_nbytes;
-	struct arrangement arrangement = { .unique = op->unique,
+	struct gather_params params = { .unique = op->unique,
 					   .for_output = op->for_output,
 					   .limit = op->limit,
 					   .out = op->out };
-	struct work work = { .layout = op->layout,
+	struct cuda_record_op record_op = { .layout = op->layout,
 			     .n = slices_n(op->slices, op->k),
-			     .as_pairs = cuda_fit_pairs(op->layout) && !op->unique };
-	int r = cuda_work_begin(&work, lane, STAGE_MERGE, op->k, op->scratch, 2 * item_nbytes);
+			     .use_pairs = cuda_can_use_pairs(op->layout) && !op->unique };
+	int r = cuda_record_op_begin(&record_op, queue, STAGE_MERGE, op->k, op->scratch, 2 * item_nbytes);
 
 	if (r == 0) {
-		arrangement.first = work.found + 1;
-		arrangement.last = (char *)arrangement.first + item_nbytes;
-		r = merge_elements(&work, op);
+		params.first = record_op.result + 1;
+		params.last = (char *)params.first + item_nbytes;
+		r = merge_elements(&record_op, op);
 	}
 	if (r == 0)
-		r = cuda_refine(&work);
+		r = cuda_break_ties(&record_op);
 	if (r == 0)
-		r = arrange(&work, &arrangement);
+		r = gather_output(&record_op, &params);
 	if (r == 0) {
-		work.operation.delivery->to[0] = op->ret;
-		work.operation.delivery->to[1] = op->ret_first;
-		work.operation.delivery->to[2] = op->ret_last;
-		work.operation.delivery->n = item_nbytes;
-		work.operation.delivery->deliver = deliver_merged;
+		record_op.operation.pending->to[0] = op->ret;
+		record_op.operation.pending->to[1] = op->ret_first;
+		record_op.operation.pending->to[2] = op->ret_last;
+		record_op.operation.pending->n = item_nbytes;
+		record_op.operation.pending->deliver = deliver_merged;
 	}
-	return cuda_work_end(&work, r, "merge");
+	return cuda_record_op_end(&record_op, r, "merge");
 }
 
 /* --- Cuts and samples --- */
 
-int cuda_cut_items(struct lane *lane, const struct cut_op *op)
+int cuda_cut_items(struct device_queue *queue, const struct cut_op *op)
 {
 	const uint32_t key_nbytes = (op->layout->item_keys.key_nbytes + 7) / 8 * 8;
 	const size_t tables_nbytes = kernel_items_nbytes(op->k, op->layout->item_keys.n);
@@ -277,47 +277,47 @@ int cuda_cut_items(struct lane *lane, const struct cut_op *op)
 				       .key = op->key,
 				       .key_nbytes = key_nbytes,
 				       .slice = op->slice };
-	struct operation operation = { 0 };
+	struct cuda_operation operation = { 0 };
 	void *tables;
-	int r = cuda_operation_begin(lane, STAGE_CUT, 0, nbytes, &operation);
+	int r = cuda_operation_begin(queue, STAGE_CUT, 0, nbytes, &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(operation.lane, tables_nbytes + key_nbytes, &tables);
+		r = cuda_queue_scratch(operation.queue, tables_nbytes + key_nbytes, &tables);
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
+		return cuda_operation_abort(&operation, r);
 	task.cuts = operation.result;
 	task.scratch = (char *)tables + tables_nbytes;
-	operation.delivery->to[0] = op->ret_cuts;
-	operation.delivery->n = nbytes;
-	operation.delivery->deliver = cuda_deliver_bytes;
-	r = launch_view_items(&task.items, cuda_slices(op->slices), op->k, tables,
-			      operation.lane->stream);
+	operation.pending->to[0] = op->ret_cuts;
+	operation.pending->n = nbytes;
+	operation.pending->deliver = cuda_deliver_bytes;
+	r = launch_prepare_items(&task.items, cuda_slices(op->slices), op->k, tables,
+			      operation.queue->stream);
 	if (!r)
-		r = launch_cut_items(&task, operation.lane->stream);
-	return cuda_operation_queue(&operation, r, "cut");
+		r = launch_cut_items(&task, operation.queue->stream);
+	return cuda_operation_submit(&operation, r, "cut");
 }
 
-int cuda_sample_items(struct lane *lane, const struct sample_op *op)
+int cuda_sample_items(struct device_queue *queue, const struct sample_op *op)
 {
 	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
-	const struct kernel_slice all = { op->items, op->n };
+	const struct kernel_slice slice = { op->items, op->n };
 	struct kernel_items items = cuda_describe_items(op->layout);
-	struct operation operation = { 0 };
+	struct cuda_operation operation = { 0 };
 	void *tables;
-	int r = cuda_operation_begin(lane, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),
+	int r = cuda_operation_begin(queue, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),
 				     &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(operation.lane, kernel_items_nbytes(1, items.keys.n),
+		r = cuda_queue_scratch(operation.queue, kernel_items_nbytes(1, items.keys.n),
 				      &tables);
 	if (r < 0)
-		return cuda_operation_fail(&operation, r);
-	operation.delivery->to[0] = op->ret_keys;
-	operation.delivery->n = n_keys;
-	operation.delivery->deliver = cuda_deliver_keys;
-	r = launch_view_items(&items, &all, 1, tables, operation.lane->stream);
+		return cuda_operation_abort(&operation, r);
+	operation.pending->to[0] = op->ret_keys;
+	operation.pending->n = n_keys;
+	operation.pending->deliver = cuda_deliver_keys;
+	r = launch_prepare_items(&items, &slice, 1, tables, operation.queue->stream);
 	if (!r)
 		r = launch_sample_items(&items, op->n, op->stride, operation.result,
-					operation.lane->stream);
-	return cuda_operation_queue(&operation, r, "sample");
+					operation.queue->stream);
+	return cuda_operation_submit(&operation, r, "sample");
 }

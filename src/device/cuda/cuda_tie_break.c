@@ -4,95 +4,95 @@
 #include "src/device/cuda/cuda_tie_break.h"
 
 /* The list of a round. */
-struct round {
+struct tie_round {
 	const void *list; /* n; the elements at first */
-	const uint32_t *places;
+	const uint32_t *positions;
 	uint64_t n;
-	uint32_t at;   /* keys agree up to there where the list ties */
-	unsigned turn; /* which buffer and places the next list is made in */
+	uint32_t key_offset;   /* keys agree up to there where the list ties */
+	unsigned buffer_index; /* which buffer and places the next list is made in */
 };
 
 /* What of the findings is known so far, on the host. */
-static int look_at_findings(struct work *work, const struct findings **ret_found)
+static int read_partial_result(struct cuda_record_op *record_op, const struct record_op_result **ret_result)
 {
-	const void *found;
-	int r = cuda_operation_peek(&work->operation, offsetof(struct findings, read), &found);
+	const void *result;
+	int r = cuda_operation_peek(&record_op->operation, offsetof(struct record_op_result, input_digest), &result);
 
-	*ret_found = found;
+	*ret_result = result;
 	return r;
 }
 
-static int count_ties(struct work *work, const struct round *round, uint32_t *ret_n)
+static int count_ties(struct cuda_record_op *record_op, const struct tie_round *round, uint32_t *ret_n)
 {
-	const struct findings *found;
-	int r = cuda_status(launch_count_ties(round->list, round->n, work->room.ties,
-					      &work->found->ties, work->stream),
+	const struct record_op_result *result;
+	int r = cuda_status(launch_count_ties(round->list, round->n, record_op->areas.ties,
+					      &record_op->result->ties, record_op->stream),
 			    "ties");
 
 	if (r == 0)
-		r = look_at_findings(work, &found);
+		r = read_partial_result(record_op, &result);
 	if (r == 0)
-		*ret_n = found->ties.n_elements;
+		*ret_n = result->ties.n_elements;
 	return r;
 }
 
 /* Go on where keys differ: all of the list ties. */
-static int skip_what_agrees(struct work *work, struct round *round)
+static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round *round)
 {
-	const struct findings *found;
-	int r = cuda_status(launch_find_reach(&work->items, round->list, round->n, round->at,
-					      &work->found->reach, work->stream),
+	const struct record_op_result *result;
+	int r = cuda_status(launch_find_common_prefix(&record_op->items, round->list, round->n, round->key_offset,
+					      &record_op->result->common_nbytes, record_op->stream),
 			    "refine");
 
 	if (r == 0)
-		r = look_at_findings(work, &found);
+		r = read_partial_result(record_op, &result);
 	if (r == 0)
-		round->at = found->reach;
+		round->key_offset = result->common_nbytes;
 	return r;
 }
 
 /* Refine n_ties of the list; they become the list. */
-static int refine_once(struct work *work, struct round *round, uint32_t n_ties)
+static int break_round_ties(struct cuda_record_op *record_op, struct tie_round *round, uint32_t n_ties)
 {
-	struct room *room = &work->room;
-	const struct refine_task task = { .items = &work->items,
-					  .elements = room->elements,
+	struct record_op_scratch *areas = &record_op->areas;
+	const struct tie_break_task task = { .items = &record_op->items,
+					  .elements = areas->elements,
 					  .list = round->list,
-					  .places = round->places,
+					  .positions = round->positions,
 					  .n = round->n,
-					  .ties_scratch = room->ties,
+					  .ties_scratch = areas->ties,
 					  .n_ties = n_ties,
-					  .at = round->at,
-					  .next = room->buffers[round->turn],
-					  .next_places = room->places[round->turn],
-					  .sort_scratch = room->buffers[round->turn ^ 1] };
+					  .at = round->key_offset,
+					  .next = areas->buffers[round->buffer_index],
+					  .next_positions = areas->positions[round->buffer_index],
+					  .sort_scratch = areas->buffers[round->buffer_index ^ 1] };
 
-	*round = (struct round){ .list = task.next,
-				 .places = task.next_places,
+	*round = (struct tie_round){ .list = task.next,
+				 .positions = task.next_positions,
 				 .n = n_ties,
-				 .at = round->at + 8,
-				 .turn = round->turn ^ 1 };
-	return cuda_status(launch_refine(&task, work->stream), "refine");
+				 .key_offset = round->key_offset + 8,
+				 .buffer_index = round->buffer_index ^ 1 };
+	return cuda_status(launch_break_ties(&task, record_op->stream), "refine");
 }
 
-int cuda_refine(struct work *work)
+int cuda_break_ties(struct cuda_record_op *record_op)
 {
-	struct round round = { .list = work->room.elements,
-			       .n = work->n,
-			       .at = layout_prefix_nbytes(work->layout) };
+	struct tie_round round = { .list = record_op->areas.elements,
+			       .n = record_op->n,
+			       .key_offset = layout_prefix_nbytes(record_op->layout) };
 	uint32_t n_ties = 0;
 	int r = 0;
 
-	if (work->as_pairs || !layout_needs_refining(work->layout))
+	if (record_op->use_pairs || !layout_needs_refining(record_op->layout))
 		return 0;
-	while (r == 0 && round.at < work->items.keys.key_nbytes) {
-		r = count_ties(work, &round, &n_ties);
+	while (r == 0 && round.key_offset < record_op->items.keys.key_nbytes) {
+		r = count_ties(record_op, &round, &n_ties);
 		if (r < 0 || n_ties == 0)
 			break;
 		if (n_ties == round.n)
-			r = skip_what_agrees(work, &round);
-		if (r == 0 && round.at < work->items.keys.key_nbytes)
-			r = refine_once(work, &round, n_ties);
+			r = skip_common_prefix(record_op, &round);
+		if (r == 0 && round.key_offset < record_op->items.keys.key_nbytes)
+			r = break_round_ties(record_op, &round, n_ties);
 	}
 	return r;
 }

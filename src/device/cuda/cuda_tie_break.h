@@ -11,4 +11,4 @@
 #include "src/device/cuda/cuda_record_op.h"
 
 /* Returns 0, or a negative errno after a message. */
-int cuda_refine(struct work *work);
+int cuda_break_ties(struct cuda_record_op *record_op);

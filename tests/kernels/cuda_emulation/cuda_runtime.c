@@ -85,7 +85,7 @@ cudaError_t cudaGetLastError(void)
 
 /* --- The devices --- */
 
-enum { N_DEVICES = 2, NOBODY = -1 };
+enum { N_DEVICES = 2, NO_OWNER = -1 };
 
 static _Thread_local int current;
 static atomic_bool peers[N_DEVICES][N_DEVICES]; /* whose memory each may read */
@@ -151,31 +151,31 @@ cudaError_t cudaMemGetInfo(size_t *ret_free_nbytes, size_t *ret_total_nbytes)
 
 /* --- Memory --- */
 
-enum { MOST_OWNED = 1 << 14 };
+enum { MAX_OWNED = 1 << 14 };
 
 static struct owned {
 	const char *begin, *end;
 	int device;
-} owned[MOST_OWNED];
+} owned[MAX_OWNED];
 static size_t n_owned;
 static pthread_mutex_t owned_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Noreturn void complain(const char *what)
+static _Noreturn void report_misuse(const char *what)
 {
 	fprintf(stderr, "runtime on the CPU: %s\n", what);
 	abort();
 }
 
-static void note_owned(const void *memory, size_t nbytes)
+static void add_owned(const void *memory, size_t nbytes)
 {
 	pthread_mutex_lock(&owned_lock);
-	if (n_owned == MOST_OWNED)
-		complain("so many allocations are not expected");
+	if (n_owned == MAX_OWNED)
+		report_misuse("so many allocations are not expected");
 	owned[n_owned++] = (struct owned){ memory, (const char *)memory + nbytes, current };
 	pthread_mutex_unlock(&owned_lock);
 }
 
-static void forget_owned(const void *memory)
+static void remove_owned(const void *memory)
 {
 	pthread_mutex_lock(&owned_lock);
 	for (size_t i = 0; i < n_owned; i++)
@@ -188,10 +188,10 @@ static void forget_owned(const void *memory)
 
 static int owner_of(const void *at)
 {
-	int owner = NOBODY;
+	int owner = NO_OWNER;
 
 	pthread_mutex_lock(&owned_lock);
-	for (size_t i = 0; i < n_owned && owner == NOBODY; i++)
+	for (size_t i = 0; i < n_owned && owner == NO_OWNER; i++)
 		if ((const char *)at >= owned[i].begin && (const char *)at < owned[i].end)
 			owner = owned[i].device;
 	pthread_mutex_unlock(&owned_lock);
@@ -206,7 +206,7 @@ static int device_of(cudaStream_t stream)
 /* May a device read what is somebody's, or nobody's? */
 static bool may_read(int device, int owner)
 {
-	return owner == NOBODY || owner == device || atomic_load(&peers[device][owner]);
+	return owner == NO_OWNER || owner == device || atomic_load(&peers[device][owner]);
 }
 
 /* Every word of the argument could be an address. */
@@ -215,14 +215,14 @@ void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbyte
 	const char *word;
 
 	if (device_of(stream) != current)
-		complain("a kernel is launched in a stream of another device");
+		report_misuse("a kernel is launched in a stream of another device");
 	for (size_t i = 0; i + sizeof word <= nbytes; i += sizeof word) {
 		int owner;
 
 		memcpy(&word, (const char *)argument + i, sizeof word);
 		owner = owner_of(word);
 		if (!may_read(current, owner))
-			complain("a kernel is given memory of another device");
+			report_misuse("a kernel is given memory of another device");
 	}
 }
 
@@ -231,10 +231,10 @@ static void check_copy(int device, const void *to, const void *from)
 {
 	const int target = owner_of(to), source = owner_of(from);
 
-	if (target != NOBODY && target != device)
-		complain("a device copies to memory of another");
+	if (target != NO_OWNER && target != device)
+		report_misuse("a device copies to memory of another");
 	if (!may_read(device, source))
-		complain("a device copies from memory that it has no access to");
+		report_misuse("a device copies from memory that it has no access to");
 }
 
 static cudaError_t allocate(void **ret_memory, size_t nbytes)
@@ -249,14 +249,14 @@ cudaError_t cudaMalloc(void **ret_memory, size_t nbytes)
 	const cudaError_t error = allocate(ret_memory, nbytes);
 
 	if (!error)
-		note_owned(*ret_memory, nbytes);
+		add_owned(*ret_memory, nbytes);
 	return error;
 }
 
 cudaError_t cudaFree(void *memory)
 {
 	if (memory)
-		forget_owned(memory);
+		remove_owned(memory);
 	free(memory);
 	return cudaSuccess;
 }
@@ -296,7 +296,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t nbytes, enum cudaMemcp
 	const int target = owner_of(to), source = owner_of(from);
 
 	(void)kind;
-	check_copy(target != NOBODY ? target : source, to, from);
+	check_copy(target != NO_OWNER ? target : source, to, from);
 	memmove(to, from, nbytes);
 	return cudaSuccess;
 }

@@ -18,43 +18,43 @@ struct speeds {
 };
 
 /* A write as `speeds` have it; returns its way. */
-static enum way write_once(struct ways *ways, struct speeds speeds, uint64_t *ns)
+static enum adaptive_method write_once(struct adaptive *adaptive, struct speeds speeds, uint64_t *ns)
 {
-	const enum way way = ways_choose(ways, WAYS_USUAL | WAYS_OTHER);
-	const uint64_t ps = way == WAY_OTHER ? speeds.direct_ps : speeds.cached_ps;
+	const enum adaptive_method method = adaptive_choose(adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND);
+	const uint64_t ps = method == METHOD_SECOND ? speeds.direct_ps : speeds.cached_ps;
 	const uint64_t took_ns = WRITE_NBYTES * ps / 1000;
 
-	ways_note(ways, way, WRITE_NBYTES, took_ns);
+	adaptive_record(adaptive, method, WRITE_NBYTES, took_ns);
 	*ns += took_ns;
-	return way;
+	return method;
 }
 
 /* How many of n writes went past the cache. */
-static unsigned write_many(struct ways *ways, struct speeds speeds, unsigned n, uint64_t *ns)
+static unsigned write_many(struct adaptive *adaptive, struct speeds speeds, unsigned n, uint64_t *ns)
 {
 	unsigned n_direct = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		n_direct += write_once(ways, speeds, ns) == WAY_OTHER;
+		n_direct += write_once(adaptive, speeds, ns) == METHOD_SECOND;
 	return n_direct;
 }
 
-static void each_way_is_tried_first(void **state)
+static void each_method_is_tried_first(void **state)
 {
-	struct ways ways;
+	struct adaptive adaptive;
 
 	(void)state;
-	ways_init(&ways);
-	assert_int_equal(ways_choose(&ways, WAYS_USUAL | WAYS_OTHER), WAY_USUAL);
-	assert_int_equal(ways_choose(&ways, WAYS_USUAL | WAYS_OTHER), WAY_USUAL);
-	assert_int_equal(ways_choose(&ways, WAYS_USUAL | WAYS_OTHER), WAY_OTHER);
-	assert_int_equal(ways_choose(&ways, WAYS_USUAL | WAYS_OTHER), WAY_OTHER);
+	adaptive_init(&adaptive);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_DEFAULT);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_DEFAULT);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_SECOND);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_SECOND);
 	/* Nothing is known yet, and something is chosen. */
-	assert_int_equal(ways_choose(&ways, WAYS_USUAL | WAYS_OTHER), WAY_USUAL);
-	ways_destroy(&ways);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_DEFAULT);
+	adaptive_destroy(&adaptive);
 }
 
-static void all_but_trials_go_the_faster_way(void **state)
+static void all_but_trials_use_the_faster(void **state)
 {
 	static const struct speeds speeds[] = {
 		{ 200, 400 }, { 400, 200 }, { 100, 10000 }, { 10000, 100 }, { 300, 300 }
@@ -66,96 +66,96 @@ static void all_but_trials_go_the_faster_way(void **state)
 		const struct speeds s = speeds[i];
 		const uint64_t best_ps = s.cached_ps < s.direct_ps ? s.cached_ps : s.direct_ps;
 		const uint64_t best_ns = N_WRITES * (WRITE_NBYTES * best_ps / 1000);
-		struct ways ways;
+		struct adaptive adaptive;
 		uint64_t ns = 0;
 		unsigned n_direct;
 
-		ways_init(&ways);
-		n_direct = write_many(&ways, s, N_WRITES, &ns);
+		adaptive_init(&adaptive);
+		n_direct = write_many(&adaptive, s, N_WRITES, &ns);
 		assert_true(n_direct > 2 && n_direct < N_WRITES - 2);
 		assert_true(ns < best_ns + best_ns / 20);
-		ways_destroy(&ways);
+		adaptive_destroy(&adaptive);
 	}
 }
 
-static void a_way_that_becomes_slow_is_left(void **state)
+static void a_method_that_becomes_slow_is_dropped(void **state)
 {
-	struct ways ways;
+	struct adaptive adaptive;
 	uint64_t ns = 0;
 
 	(void)state;
-	ways_init(&ways);
-	assert_true(write_many(&ways, (struct speeds){ 200, 1000 }, 1000, &ns) < 20);
-	write_many(&ways, (struct speeds){ 4000, 1000 }, 20, &ns);
-	assert_true(write_many(&ways, (struct speeds){ 4000, 1000 }, 100, &ns) > 95);
-	ways_destroy(&ways);
+	adaptive_init(&adaptive);
+	assert_true(write_many(&adaptive, (struct speeds){ 200, 1000 }, 1000, &ns) < 20);
+	write_many(&adaptive, (struct speeds){ 4000, 1000 }, 20, &ns);
+	assert_true(write_many(&adaptive, (struct speeds){ 4000, 1000 }, 100, &ns) > 95);
+	adaptive_destroy(&adaptive);
 }
 
-static void a_way_that_becomes_fast_is_taken_again(void **state)
+static void a_method_that_becomes_fast_is_used(void **state)
 {
-	struct ways ways;
+	struct adaptive adaptive;
 	uint64_t ns = 0;
 
 	(void)state;
-	ways_init(&ways);
-	write_many(&ways, (struct speeds){ 4000, 1000 }, 1000, &ns);
-	write_many(&ways, (struct speeds){ 200, 1000 }, 2000, &ns);
-	assert_true(write_many(&ways, (struct speeds){ 200, 1000 }, 100, &ns) < 5);
-	ways_destroy(&ways);
+	adaptive_init(&adaptive);
+	write_many(&adaptive, (struct speeds){ 4000, 1000 }, 1000, &ns);
+	write_many(&adaptive, (struct speeds){ 200, 1000 }, 2000, &ns);
+	assert_true(write_many(&adaptive, (struct speeds){ 200, 1000 }, 100, &ns) < 5);
+	adaptive_destroy(&adaptive);
 }
 
 /* A write of one of three ways that takes so many ns for each MiB. */
-static enum way write_of_three(struct ways *ways, const uint64_t ns[static 3])
+static enum adaptive_method write_with_one_of_three(struct adaptive *adaptive, const uint64_t ns[static 3])
 {
-	const enum way way = ways_choose(ways, WAYS_USUAL | WAYS_OTHER | WAYS_THIRD);
+	const enum adaptive_method method = adaptive_choose(adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND | METHOD_MASK_THIRD);
 
-	ways_note(ways, way, 1 << 20, ns[way]);
-	return way;
+	adaptive_record(adaptive, method, 1 << 20, ns[method]);
+	return method;
 }
 
-static void the_fastest_of_three_is_found(void **state)
+static void the_fastest_of_three_is_chosen(void **state)
 {
 	static const uint64_t ns[][3] = { { 100, 200, 300 }, { 200, 100, 300 }, { 300, 200, 100 } };
 
 	(void)state;
 	for (unsigned fastest = 0; fastest < 3; fastest++) {
 		unsigned n_of[3] = { 0 };
-		struct ways ways;
+		struct adaptive adaptive;
 
-		ways_init(&ways);
+		adaptive_init(&adaptive);
 		for (unsigned i = 0; i < 1000; i++)
-			n_of[write_of_three(&ways, ns[fastest])]++;
-		for (unsigned way = 0; way < 3; way++)
-			assert_true(way == fastest ? n_of[way] > 950 : n_of[way] >= 5);
-		ways_destroy(&ways);
+			n_of[write_with_one_of_three(&adaptive, ns[fastest])]++;
+		for (unsigned method = 0; method < 3; method++)
+			assert_true(method == fastest ? n_of[method] > 950 : n_of[method] >= 5);
+		adaptive_destroy(&adaptive);
 	}
 }
 
-static void what_is_not_possible_is_not_chosen(void **state)
+static void unavailable_method_is_not_chosen(void **state)
 {
 	static const uint64_t ns[] = { 300, 200, 100 };
-	struct ways ways;
+	struct adaptive adaptive;
 
 	(void)state;
-	ways_init(&ways);
+	adaptive_init(&adaptive);
 	for (unsigned i = 0; i < 100; i++)
-		write_of_three(&ways, ns);
+		write_with_one_of_three(&adaptive, ns);
 	for (unsigned i = 0; i < 100; i++) {
-		assert_int_equal(ways_choose(&ways, WAYS_USUAL), WAY_USUAL);
-		assert_int_not_equal(ways_choose(&ways, WAYS_USUAL | WAYS_OTHER), WAY_THIRD);
+		assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT), METHOD_DEFAULT);
+		assert_int_not_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_THIRD);
 	}
-	ways_destroy(&ways);
+	adaptive_destroy(&adaptive);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_way_is_tried_first),
-		cmocka_unit_test(all_but_trials_go_the_faster_way),
-		cmocka_unit_test(a_way_that_becomes_slow_is_left),
-		cmocka_unit_test(a_way_that_becomes_fast_is_taken_again),
-		cmocka_unit_test(the_fastest_of_three_is_found),
-		cmocka_unit_test(what_is_not_possible_is_not_chosen),
+		cmocka_unit_test(each_method_is_tried_first),
+		cmocka_unit_test(all_but_trials_use_the_faster),
+		cmocka_unit_test(a_method_that_becomes_slow_is_dropped),
+		cmocka_unit_test(a_method_that_becomes_fast_is_used),
+		cmocka_unit_test(the_fastest_of_three_is_chosen),
+		cmocka_unit_test(unavailable_method_is_not_chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,202 +17,202 @@ enum { CAPACITY = 4, N_ITEMS = 5000 };
 
 static char items[N_ITEMS];
 
-static struct ring *open_ring(void)
+static struct bounded_queue *open_bounded_queue(void)
 {
-	struct ring *ring;
+	struct bounded_queue *queue;
 
-	assert_int_equal(ring_open(CAPACITY, &ring), 0);
-	return ring;
+	assert_int_equal(bounded_queue_open(CAPACITY, &queue), 0);
+	return queue;
 }
 
-static void assert_pops(struct ring *ring, const void *expected)
+static void assert_pops(struct bounded_queue *queue, const void *expected)
 {
 	void *item;
 
-	assert_int_equal(ring_pop(ring, &item), 0);
+	assert_int_equal(bounded_queue_pop(queue, &item), 0);
 	assert_ptr_equal(item, expected);
 }
 
 /* A thread that pushes `items`, or pops, until the ring ends. */
-struct worker {
-	struct ring *ring;
+struct queue_client {
+	struct bounded_queue *queue;
 	size_t n;  /* how often it worked */
-	int ended; /* what the ring returned then */
+	int result; /* what the ring returned then */
 	struct gate done;
 	pthread_t thread;
 };
 
 static void *push_all(void *argument)
 {
-	struct worker *worker = argument;
+	struct queue_client *client = argument;
 
-	for (; worker->n < N_ITEMS; worker->n++) {
-		worker->ended = ring_push(worker->ring, &items[worker->n]);
-		if (worker->ended < 0)
+	for (; client->n < N_ITEMS; client->n++) {
+		client->result = bounded_queue_push(client->queue, &items[client->n]);
+		if (client->result < 0)
 			break;
 	}
-	gate_open(&worker->done, 1);
+	gate_open(&client->done, 1);
 	return NULL;
 }
 
 static void *pop_all(void *argument)
 {
-	struct worker *worker = argument;
+	struct queue_client *client = argument;
 	void *item;
 
-	while ((worker->ended = ring_pop(worker->ring, &item)) == 0)
-		worker->n++;
-	gate_open(&worker->done, 1);
+	while ((client->result = bounded_queue_pop(client->queue, &item)) == 0)
+		client->n++;
+	gate_open(&client->done, 1);
 	return NULL;
 }
 
-static void start(struct worker *worker, struct ring *ring, void *(*work)(void *))
+static void start_client(struct queue_client *client, struct bounded_queue *queue, void *(*work)(void *))
 {
-	*worker = (struct worker){ .ring = ring, .done = GATE_CLOSED };
-	assert_int_equal(pthread_create(&worker->thread, NULL, work, worker), 0);
+	*client = (struct queue_client){ .queue = queue, .done = GATE_INITIALIZER };
+	assert_int_equal(pthread_create(&client->thread, NULL, work, client), 0);
 }
 
-static void assert_ends(struct worker *worker, int ended)
+static void assert_client_ends(struct queue_client *client, int result)
 {
-	assert_true(gate_pass(&worker->done));
-	pthread_join(worker->thread, NULL);
-	assert_int_equal(worker->ended, ended);
+	assert_true(gate_pass(&client->done));
+	pthread_join(client->thread, NULL);
+	assert_int_equal(client->result, result);
 }
 
 static void first_in_is_first_out(void **state)
 {
-	struct ring *ring = open_ring();
+	struct bounded_queue *queue = open_bounded_queue();
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 3; i++)
-			assert_int_equal(ring_push(ring, &items[i]), 0);
+			assert_int_equal(bounded_queue_push(queue, &items[i]), 0);
 		for (int i = 0; i < 3; i++)
-			assert_pops(ring, &items[i]);
+			assert_pops(queue, &items[i]);
 	}
-	ring_close(ring);
+	bounded_queue_close(queue);
 }
 
-static void full_ring_holds_back_the_producer(void **state)
+static void full_queue_blocks_the_producer(void **state)
 {
-	struct ring *ring = open_ring();
-	struct worker producer;
+	struct bounded_queue *queue = open_bounded_queue();
+	struct queue_client producer;
 
 	(void)state;
-	start(&producer, ring, push_all);
+	start_client(&producer, queue, push_all);
 	assert_false(gate_pass_within(&producer.done, 1));
 	for (int i = 0; i < N_ITEMS - CAPACITY; i++)
-		assert_pops(ring, &items[i]);
-	assert_ends(&producer, 0);
+		assert_pops(queue, &items[i]);
+	assert_client_ends(&producer, 0);
 	for (int i = N_ITEMS - CAPACITY; i < N_ITEMS; i++)
-		assert_pops(ring, &items[i]);
-	ring_close(ring);
+		assert_pops(queue, &items[i]);
+	bounded_queue_close(queue);
 }
 
-static void finished_ring_gives_what_is_left(void **state)
+static void finished_queue_is_drained(void **state)
 {
-	struct ring *ring = open_ring();
+	struct bounded_queue *queue = open_bounded_queue();
 	void *item;
 
 	(void)state;
-	assert_int_equal(ring_push(ring, &items[0]), 0);
-	assert_int_equal(ring_push(ring, &items[1]), 0);
-	ring_finish(ring);
-	assert_int_equal(ring_push(ring, &items[2]), -EPIPE);
-	assert_pops(ring, &items[0]);
-	assert_pops(ring, &items[1]);
-	assert_int_equal(ring_pop(ring, &item), -ENODATA);
-	ring_close(ring);
+	assert_int_equal(bounded_queue_push(queue, &items[0]), 0);
+	assert_int_equal(bounded_queue_push(queue, &items[1]), 0);
+	bounded_queue_finish(queue);
+	assert_int_equal(bounded_queue_push(queue, &items[2]), -EPIPE);
+	assert_pops(queue, &items[0]);
+	assert_pops(queue, &items[1]);
+	assert_int_equal(bounded_queue_pop(queue, &item), -ENODATA);
+	bounded_queue_close(queue);
 }
 
-static void failed_ring_gives_nothing_and_keeps_its_first_error(void **state)
+static void failed_queue_keeps_its_first_error(void **state)
 {
-	struct ring *ring = open_ring();
+	struct bounded_queue *queue = open_bounded_queue();
 	void *item;
 
 	(void)state;
-	assert_int_equal(ring_push(ring, &items[0]), 0);
-	ring_fail(ring, -EIO);
-	ring_fail(ring, -ENOSPC);
-	assert_int_equal(ring_pop(ring, &item), -EIO);
-	assert_int_equal(ring_push(ring, &items[1]), -EIO);
-	ring_finish(ring);
-	assert_int_equal(ring_pop(ring, &item), -EIO);
-	ring_close(ring);
+	assert_int_equal(bounded_queue_push(queue, &items[0]), 0);
+	bounded_queue_fail(queue, -EIO);
+	bounded_queue_fail(queue, -ENOSPC);
+	assert_int_equal(bounded_queue_pop(queue, &item), -EIO);
+	assert_int_equal(bounded_queue_push(queue, &items[1]), -EIO);
+	bounded_queue_finish(queue);
+	assert_int_equal(bounded_queue_pop(queue, &item), -EIO);
+	bounded_queue_close(queue);
 }
 
-static void failure_wakes_all_that_wait(void **state)
+static void failure_wakes_all_waiters(void **state)
 {
-	struct ring *full = open_ring(), *empty = open_ring();
-	struct worker producers[2], consumers[2];
+	struct bounded_queue *full = open_bounded_queue(), *empty = open_bounded_queue();
+	struct queue_client producers[2], consumers[2];
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		start(&producers[i], full, push_all);
-		start(&consumers[i], empty, pop_all);
+		start_client(&producers[i], full, push_all);
+		start_client(&consumers[i], empty, pop_all);
 	}
 	assert_false(gate_pass_within(&producers[0].done, 1));
-	ring_fail(full, -EIO);
-	ring_fail(empty, -ENOSPC);
+	bounded_queue_fail(full, -EIO);
+	bounded_queue_fail(empty, -ENOSPC);
 	for (int i = 0; i < 2; i++) {
-		assert_ends(&producers[i], -EIO);
-		assert_ends(&consumers[i], -ENOSPC);
+		assert_client_ends(&producers[i], -EIO);
+		assert_client_ends(&consumers[i], -ENOSPC);
 	}
 	assert_int_equal(producers[0].n + producers[1].n, CAPACITY);
-	ring_close(full);
-	ring_close(empty);
+	bounded_queue_close(full);
+	bounded_queue_close(empty);
 }
 
-static void finishing_wakes_all_that_wait(void **state)
+static void finishing_wakes_all_waiters(void **state)
 {
-	struct ring *full = open_ring(), *empty = open_ring();
-	struct worker producer, consumers[2];
+	struct bounded_queue *full = open_bounded_queue(), *empty = open_bounded_queue();
+	struct queue_client producer, consumers[2];
 
 	(void)state;
-	start(&producer, full, push_all);
+	start_client(&producer, full, push_all);
 	for (int i = 0; i < 2; i++)
-		start(&consumers[i], empty, pop_all);
+		start_client(&consumers[i], empty, pop_all);
 	assert_false(gate_pass_within(&producer.done, 1));
-	ring_finish(full);
-	ring_finish(empty);
-	assert_ends(&producer, -EPIPE);
+	bounded_queue_finish(full);
+	bounded_queue_finish(empty);
+	assert_client_ends(&producer, -EPIPE);
 	for (int i = 0; i < 2; i++)
-		assert_ends(&consumers[i], -ENODATA);
-	ring_close(full);
-	ring_close(empty);
+		assert_client_ends(&consumers[i], -ENODATA);
+	bounded_queue_close(full);
+	bounded_queue_close(empty);
 }
 
 static void every_item_is_popped_once(void **state)
 {
-	struct ring *ring = open_ring();
-	struct worker producers[2], consumers[3];
+	struct bounded_queue *queue = open_bounded_queue();
+	struct queue_client producers[2], consumers[3];
 	size_t n = 0;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		start(&producers[i], ring, push_all);
+		start_client(&producers[i], queue, push_all);
 	for (int i = 0; i < 3; i++)
-		start(&consumers[i], ring, pop_all);
+		start_client(&consumers[i], queue, pop_all);
 	for (int i = 0; i < 2; i++)
-		assert_ends(&producers[i], 0);
-	ring_finish(ring);
+		assert_client_ends(&producers[i], 0);
+	bounded_queue_finish(queue);
 	for (int i = 0; i < 3; i++) {
-		assert_ends(&consumers[i], -ENODATA);
+		assert_client_ends(&consumers[i], -ENODATA);
 		n += consumers[i].n;
 	}
 	assert_int_equal(n, 2 * N_ITEMS);
-	ring_close(ring);
+	bounded_queue_close(queue);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_in_is_first_out),
-		cmocka_unit_test(full_ring_holds_back_the_producer),
-		cmocka_unit_test(finished_ring_gives_what_is_left),
-		cmocka_unit_test(failed_ring_gives_nothing_and_keeps_its_first_error),
-		cmocka_unit_test(failure_wakes_all_that_wait),
-		cmocka_unit_test(finishing_wakes_all_that_wait),
+		cmocka_unit_test(full_queue_blocks_the_producer),
+		cmocka_unit_test(finished_queue_is_drained),
+		cmocka_unit_test(failed_queue_keeps_its_first_error),
+		cmocka_unit_test(failure_wakes_all_waiters),
+		cmocka_unit_test(finishing_wakes_all_waiters),
 		cmocka_unit_test(every_item_is_popped_once),
 	};
 

@@ -18,11 +18,11 @@
 #undef fail /* cmocka's: here it is the one that is tested */
 
 /* A job, and what was heard of it. */
-struct job {
-	struct messages messages;
+struct diagnostics_job {
+	struct diagnostics diagnostics;
 	int number;
-	unsigned n_heard[MESSAGE_NOTE + 1];
-	int last_code;
+	unsigned n_received[MESSAGE_NOTICE + 1];
+	int last_error;
 	char last[256];
 	unsigned n_foreign; /* that are another job's */
 };
@@ -35,111 +35,111 @@ static int number_of(const char *text)
 	return number;
 }
 
-static void hear(void *context, const struct message *message)
+static void receive_message(void *context, const struct message *message)
 {
-	struct job *job = context;
+	struct diagnostics_job *job = context;
 
-	job->n_heard[message->kind]++;
-	job->last_code = message->code;
+	job->n_received[message->kind]++;
+	job->last_error = message->error;
 	job->n_foreign += number_of(message->text) != job->number;
 	snprintf(job->last, sizeof job->last, "%s", message->text);
 }
 
-static void begin(struct job *job, int number)
+static void begin_job(struct diagnostics_job *job, int number)
 {
 	memset(job, 0, sizeof *job);
 	job->number = number;
-	messages_init(&job->messages, hear, job);
+	diagnostics_init(&job->diagnostics, receive_message, job);
 }
 
-static void first_failure_is_the_one_that_counts(void **state)
+static void only_the_first_error_counts(void **state)
 {
-	struct job job;
+	struct diagnostics_job job;
 
 	(void)state;
-	begin(&job, 1);
-	messages_enter(&job.messages);
+	begin_job(&job, 1);
+	diagnostics_push(&job.diagnostics);
 	assert_int_equal(fail(-EIO, "job 1: %s: %m", "a"), -EIO);
 	assert_int_equal(fail(-ENOSPC, "job 1: b: %m"), -ENOSPC);
-	messages_enter(NULL);
-	assert_int_equal(job.n_heard[MESSAGE_FAILURE], 1);
-	assert_int_equal(job.last_code, -EIO);
+	diagnostics_push(NULL);
+	assert_int_equal(job.n_received[MESSAGE_ERROR], 1);
+	assert_int_equal(job.last_error, -EIO);
 	assert_string_equal(job.last, "job 1: a: Input/output error");
-	assert_true(job.messages.failed);
-	assert_int_equal(job.messages.code, -EIO);
-	assert_string_equal(job.messages.text, job.last);
-	messages_destroy(&job.messages);
+	assert_true(job.diagnostics.failed);
+	assert_int_equal(job.diagnostics.error, -EIO);
+	assert_string_equal(job.diagnostics.text, job.last);
+	diagnostics_destroy(&job.diagnostics);
 }
 
-static void warnings_and_notes_are_all_heard(void **state)
+static void all_warnings_and_notices_are_sent(void **state)
 {
-	struct job job;
+	struct diagnostics_job job;
 
 	(void)state;
-	begin(&job, 1);
-	messages_enter(&job.messages);
+	begin_job(&job, 1);
+	diagnostics_push(&job.diagnostics);
 	warn("job %d: a", 1);
 	warn("job %d: b", 1);
-	tell("job %d: c", 1);
-	messages_enter(NULL);
-	assert_int_equal(job.n_heard[MESSAGE_WARNING], 2);
-	assert_int_equal(job.n_heard[MESSAGE_NOTE], 1);
-	assert_int_equal(job.n_heard[MESSAGE_FAILURE], 0);
+	notice("job %d: c", 1);
+	diagnostics_push(NULL);
+	assert_int_equal(job.n_received[MESSAGE_WARNING], 2);
+	assert_int_equal(job.n_received[MESSAGE_NOTICE], 1);
+	assert_int_equal(job.n_received[MESSAGE_ERROR], 0);
 	assert_string_equal(job.last, "job 1: c");
-	assert_false(job.messages.failed);
-	messages_destroy(&job.messages);
+	assert_false(job.diagnostics.failed);
+	diagnostics_destroy(&job.diagnostics);
 }
 
-static void nobody_need_listen(void **state)
+static void callback_is_optional(void **state)
 {
-	struct messages messages;
+	struct diagnostics messages;
 
 	(void)state;
-	assert_null(messages_current());
+	assert_null(diagnostics_current());
 	assert_int_equal(fail(-EIO, "to nobody"), -EIO);
 	warn("to nobody");
-	tell("to nobody");
-	messages_init(&messages, NULL, NULL);
-	assert_null(messages_enter(&messages));
+	notice("to nobody");
+	diagnostics_init(&messages, NULL, NULL);
+	assert_null(diagnostics_push(&messages));
 	warn("to nobody");
 	fail(-EIO, "kept");
-	assert_ptr_equal(messages_enter(NULL), &messages);
+	assert_ptr_equal(diagnostics_push(NULL), &messages);
 	assert_string_equal(messages.text, "kept");
-	messages_destroy(&messages);
+	diagnostics_destroy(&messages);
 }
 
 /* What is tried has messages of its own: that it fails is no failure of the job. */
-static void trial_that_fails_is_no_failure_of_its_job(void **state)
+static void captured_error_is_no_job_error(void **state)
 {
-	struct messages trial, *before;
-	struct job job;
+	struct diagnostics trial, *before;
+	struct diagnostics_job job;
 
 	(void)state;
-	begin(&job, 1);
-	messages_enter(&job.messages);
-	messages_init(&trial, NULL, NULL);
-	before = messages_enter(&trial);
-	assert_ptr_equal(before, &job.messages);
+	begin_job(&job, 1);
+	diagnostics_push(&job.diagnostics);
+	diagnostics_init(&trial, NULL, NULL);
+	before = diagnostics_push(&trial);
+	assert_ptr_equal(before, &job.diagnostics);
 	fail(-ENODEV, "no device");
-	messages_enter(before);
-	assert_false(job.messages.failed);
+	diagnostics_push(before);
+	assert_false(job.diagnostics.failed);
 	assert_string_equal(trial.text, "no device");
-	messages_destroy(&trial);
+	diagnostics_destroy(&trial);
 	fail(-EIO, "job 1: fails");
-	messages_enter(NULL);
+	diagnostics_push(NULL);
 	assert_string_equal(job.last, "job 1: fails");
-	messages_destroy(&job.messages);
+	diagnostics_destroy(&job.diagnostics);
 }
 
 enum { N_JOBS = 4, N_THREADS = 3, N_ROUNDS = 500 };
 
-static void *say_much(void *argument)
+static void *emit_many_messages(void *argument)
 {
-	const struct job *job = argument;
+	const struct diagnostics_job *job = argument;
 
 	for (int i = 0; i < N_ROUNDS; i++) {
 		warn("job %d warns", job->number);
-		tell("job %d tells", job->number);
+		notice("job %d tells", job->number);
 		fail(-EIO - job->number, "job %d fails", job->number);
 	}
 	return NULL;
@@ -148,36 +148,36 @@ static void *say_much(void *argument)
 /* The threads of a job's own thread are the job's, too. */
 static void *do_job(void *argument)
 {
-	struct job *job = argument;
+	struct diagnostics_job *job = argument;
 	pthread_t threads[N_THREADS];
 
-	messages_enter(&job->messages);
+	diagnostics_push(&job->diagnostics);
 	for (int i = 0; i < N_THREADS; i++)
-		if (thread_start(say_much, job, 0, &threads[i]) < 0)
+		if (thread_start(emit_many_messages, job, 0, &threads[i]) < 0)
 			job->n_foreign++;
 	for (int i = 0; i < N_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	return NULL;
 }
 
-static void jobs_at_the_same_time_hear_nothing_of_each_other(void **state)
+static void concurrent_jobs_are_isolated(void **state)
 {
-	struct job jobs[N_JOBS];
+	struct diagnostics_job jobs[N_JOBS];
 	pthread_t threads[N_JOBS];
 
 	(void)state;
 	for (int i = 0; i < N_JOBS; i++) {
-		begin(&jobs[i], i);
+		begin_job(&jobs[i], i);
 		assert_int_equal(thread_start(do_job, &jobs[i], 0, &threads[i]), 0);
 	}
 	for (int i = 0; i < N_JOBS; i++) {
 		pthread_join(threads[i], NULL);
 		assert_int_equal(jobs[i].n_foreign, 0);
-		assert_int_equal(jobs[i].n_heard[MESSAGE_FAILURE], 1);
-		assert_int_equal(jobs[i].n_heard[MESSAGE_WARNING], N_THREADS * N_ROUNDS);
-		assert_int_equal(jobs[i].n_heard[MESSAGE_NOTE], N_THREADS * N_ROUNDS);
-		assert_int_equal(jobs[i].messages.code, -EIO - i);
-		messages_destroy(&jobs[i].messages);
+		assert_int_equal(jobs[i].n_received[MESSAGE_ERROR], 1);
+		assert_int_equal(jobs[i].n_received[MESSAGE_WARNING], N_THREADS * N_ROUNDS);
+		assert_int_equal(jobs[i].n_received[MESSAGE_NOTICE], N_THREADS * N_ROUNDS);
+		assert_int_equal(jobs[i].diagnostics.error, -EIO - i);
+		diagnostics_destroy(&jobs[i].diagnostics);
 	}
 }
 
@@ -189,29 +189,29 @@ static void count_signal(int signal_number)
 	n_signals++;
 }
 
-static void no_signal_interrupts_what_holds_them(void **state)
+static void blocked_signals_do_not_interrupt(void **state)
 {
 	const struct sigaction action = { .sa_handler = count_signal };
 	sigset_t before;
 
 	(void)state;
 	sigaction(SIGUSR1, &action, NULL);
-	thread_hold_signals(&before);
+	thread_block_signals(&before);
 	pthread_kill(pthread_self(), SIGUSR1);
 	assert_int_equal(n_signals, 0);
-	thread_let_signals(&before);
+	thread_restore_signals(&before);
 	assert_int_equal(n_signals, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_failure_is_the_one_that_counts),
-		cmocka_unit_test(warnings_and_notes_are_all_heard),
-		cmocka_unit_test(nobody_need_listen),
-		cmocka_unit_test(trial_that_fails_is_no_failure_of_its_job),
-		cmocka_unit_test(jobs_at_the_same_time_hear_nothing_of_each_other),
-		cmocka_unit_test(no_signal_interrupts_what_holds_them),
+		cmocka_unit_test(only_the_first_error_counts),
+		cmocka_unit_test(all_warnings_and_notices_are_sent),
+		cmocka_unit_test(callback_is_optional),
+		cmocka_unit_test(captured_error_is_no_job_error),
+		cmocka_unit_test(concurrent_jobs_are_isolated),
+		cmocka_unit_test(blocked_signals_do_not_interrupt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static void write_line(const char *path, const char *line)
 	char whole[256], folder[256];
 	FILE *file;
 
-	strcpy(whole, path_of(path));
+	strcpy(whole, fixture_path(path));
 	for (char *slash = strchr(whole + strlen(fixture_directory) + 1, '/'); slash;
 	     slash = strchr(slash + 1, '/')) {
 		snprintf(folder, sizeof folder, "%.*s", (int)(slash - whole), whole);
@@ -38,10 +38,10 @@ static const char *make_tree(const char *online)
 	write_line("sys/devices/system/node/online", online);
 	write_line("sys/bus/pci/devices/0000:65:00.0/numa_node", "1");
 	write_line("sys/bus/pci/devices/0000:66:00.0/numa_node", "-1");
-	return path_of("sys");
+	return fixture_path("sys");
 }
 
-static void a_device_is_near_a_node_where_there_are_several(void **state)
+static void pci_device_has_a_node(void **state)
 {
 	static const char *const several[] = { "0-1", "0,1", "0-3,8" };
 
@@ -50,20 +50,20 @@ static void a_device_is_near_a_node_where_there_are_several(void **state)
 		char sysfs[128];
 
 		strcpy(sysfs, make_tree(several[i]));
-		assert_int_equal(nodes_of_pci(sysfs, "0000:65:00.0"), 2);
-		assert_int_equal(nodes_of_pci(sysfs, "0000:66:00.0"), NODE_ANY);
-		assert_int_equal(nodes_of_pci(sysfs, "0000:67:00.0"), NODE_ANY);
+		assert_int_equal(numa_node_of_pci(sysfs, "0000:65:00.0"), 2);
+		assert_int_equal(numa_node_of_pci(sysfs, "0000:66:00.0"), NUMA_NODE_ANY);
+		assert_int_equal(numa_node_of_pci(sysfs, "0000:67:00.0"), NUMA_NODE_ANY);
 	}
 }
 
-static void where_there_is_one_node_nothing_is_near(void **state)
+static void single_node_is_not_used(void **state)
 {
 	char sysfs[128];
 
 	(void)state;
 	strcpy(sysfs, make_tree("0"));
-	assert_int_equal(nodes_of_pci(sysfs, "0000:65:00.0"), NODE_ANY);
-	assert_int_equal(nodes_of_pci(path_of("nowhere"), "0000:65:00.0"), NODE_ANY);
+	assert_int_equal(numa_node_of_pci(sysfs, "0000:65:00.0"), NUMA_NODE_ANY);
+	assert_int_equal(numa_node_of_pci(fixture_path("nowhere"), "0000:65:00.0"), NUMA_NODE_ANY);
 }
 
 static cpu_set_t processors(void)
@@ -75,10 +75,10 @@ static cpu_set_t processors(void)
 }
 
 /* Of node 1: the first that this thread may use, and one that no machine has. */
-static void a_thread_stays_on_the_processors_of_a_node(void **state)
+static void bound_thread_runs_on_node_cpus(void **state)
 {
 	const cpu_set_t before = processors();
-	struct nodes_stay stay;
+	struct numa_binding binding;
 	char list[64], sysfs[128];
 	cpu_set_t there, after;
 	int first = 0;
@@ -89,22 +89,22 @@ static void a_thread_stays_on_the_processors_of_a_node(void **state)
 	snprintf(list, sizeof list, "%d,1022-1023", first);
 	write_line("sys/devices/system/node/node1/cpulist", list);
 	write_line("sys/devices/system/node/node2/cpulist", "1022-1023");
-	strcpy(sysfs, path_of("sys"));
+	strcpy(sysfs, fixture_path("sys"));
 
-	stay = nodes_enter(sysfs, 2);
+	binding = numa_bind_thread(sysfs, 2);
 	there = processors();
-	nodes_leave(&stay);
+	numa_unbind_thread(&binding);
 	after = processors();
 	assert_int_equal(CPU_COUNT(&there), 1);
 	assert_true(CPU_ISSET(first, &there));
 	assert_true(CPU_EQUAL(&before, &after));
 
 	for (int i = 0; i < 3; i++) {
-		static const int others[] = { NODE_ANY, 1, 3 };
+		static const int others[] = { NUMA_NODE_ANY, 1, 3 };
 
-		stay = nodes_enter(sysfs, others[i]);
+		binding = numa_bind_thread(sysfs, others[i]);
 		there = processors();
-		nodes_leave(&stay);
+		numa_unbind_thread(&binding);
 		assert_true(CPU_EQUAL(&before, &there));
 	}
 }
@@ -118,9 +118,9 @@ static void preferred_memory_is_memory(void **state)
 
 	(void)state;
 	assert_true(memory != MAP_FAILED);
-	nodes_prefer(memory, NBYTES, NODE_ANY);
-	nodes_prefer(memory, NBYTES / 2, 1);
-	nodes_prefer(memory + NBYTES / 2, NBYTES / 2, 64);
+	numa_prefer_node(memory, NBYTES, NUMA_NODE_ANY);
+	numa_prefer_node(memory, NBYTES / 2, 1);
+	numa_prefer_node(memory + NBYTES / 2, NBYTES / 2, 64);
 	memset(memory, 1, NBYTES);
 	assert_int_equal(memory[NBYTES - 1], 1);
 	munmap(memory, NBYTES);
@@ -142,9 +142,9 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(a_device_is_near_a_node_where_there_are_several),
-		FIXTURE(where_there_is_one_node_nothing_is_near),
-		FIXTURE(a_thread_stays_on_the_processors_of_a_node),
+		FIXTURE(pci_device_has_a_node),
+		FIXTURE(single_node_is_not_used),
+		FIXTURE(bound_thread_runs_on_node_cpus),
 		cmocka_unit_test(preferred_memory_is_memory),
 	};
 

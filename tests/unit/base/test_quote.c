@@ -12,11 +12,11 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-static const char *shown(const char *text)
+static const char *quote_string(const char *text)
 {
 	static char line[512];
 
-	return legible(text, line, sizeof line);
+	return quote_text(text, line, sizeof line);
 }
 
 static void text_stays_as_it_is(void **state)
@@ -32,20 +32,20 @@ static void text_stays_as_it_is(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		assert_string_equal(shown(texts[i]), texts[i]);
+		assert_string_equal(quote_string(texts[i]), texts[i]);
 }
 
 static void control_characters_are_escaped_as_gnu_does(void **state)
 {
 	(void)state;
-	assert_string_equal(shown("a\nb"), "a$'\\n'b");
-	assert_string_equal(shown("'a\nb'"), "'a'$'\\n''b'");
-	assert_string_equal(shown("'\n' \n"), "''$'\\n''' $'\\n'");
-	assert_string_equal(shown("\a\b\t\v\f\r\033[2J\177"),
+	assert_string_equal(quote_string("a\nb"), "a$'\\n'b");
+	assert_string_equal(quote_string("'a\nb'"), "'a'$'\\n''b'");
+	assert_string_equal(quote_string("'\n' \n"), "''$'\\n''' $'\\n'");
+	assert_string_equal(quote_string("\a\b\t\v\f\r\033[2J\177"),
 			    "$'\\a\\b\\t\\v\\f\\r\\033'[2J$'\\177'");
 }
 
-static void what_is_no_character_is_escaped(void **state)
+static void invalid_utf8_text_is_escaped(void **state)
 {
 	static const char *const texts[][2] = {
 		{ "\377", "$'\\377'" },
@@ -63,17 +63,17 @@ static void what_is_no_character_is_escaped(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		assert_string_equal(shown(texts[i][0]), texts[i][1]);
+		assert_string_equal(quote_string(texts[i][0]), texts[i][1]);
 }
 
 static void long_text_is_cut_and_the_worst_fits(void **state)
 {
-	char text[] = "\n'\n'\n'\n'", line[LEGIBLE_NBYTES(sizeof text)], small[8];
+	char text[] = "\n'\n'\n'\n'", line[QUOTED_NBYTES(sizeof text)], small[8];
 
 	(void)state;
-	assert_int_equal(strlen(legible("123456789", small, sizeof small)), sizeof small - 1);
-	assert_int_equal(strlen(legible("123456\n", small, sizeof small)), sizeof small - 1);
-	legible(text, line, sizeof line);
+	assert_int_equal(strlen(quote_text("123456789", small, sizeof small)), sizeof small - 1);
+	assert_int_equal(strlen(quote_text("123456\n", small, sizeof small)), sizeof small - 1);
+	quote_text(text, line, sizeof line);
 	assert_string_equal(line, "$'\\n'''$'\\n'''$'\\n'''$'\\n'''");
 }
 
@@ -82,7 +82,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_stays_as_it_is),
 		cmocka_unit_test(control_characters_are_escaped_as_gnu_does),
-		cmocka_unit_test(what_is_no_character_is_escaped),
+		cmocka_unit_test(invalid_utf8_text_is_escaped),
 		cmocka_unit_test(long_text_is_cut_and_the_worst_fits),
 	};
 

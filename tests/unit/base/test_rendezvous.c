@@ -16,48 +16,48 @@ enum { N = 10000 };
 static unsigned char data[N];
 
 /* The inner side: as much as there is, in pieces of its own. */
-struct inner {
-	struct handover handover;
+struct inner_side {
+	struct rendezvous rendezvous;
 	pthread_t thread;
 	unsigned char bytes[N + 100];
 	size_t n;
-	int r;
+	int result;
 };
 
 static void *receive_all(void *argument)
 {
-	struct inner *inner = argument;
-	size_t got = 1, piece = 1;
+	struct inner_side *inner = argument;
+	size_t n_copied = 1, piece = 1;
 
-	for (; got > 0 && inner->r == 0; piece = piece % 97 + 1) {
-		got = 0;
-		inner->r = handover_receive(&inner->handover, inner->bytes + inner->n, piece, &got);
-		inner->n += got;
+	for (; n_copied > 0 && inner->result == 0; piece = piece % 97 + 1) {
+		n_copied = 0;
+		inner->result = rendezvous_receive(&inner->rendezvous, inner->bytes + inner->n, piece, &n_copied);
+		inner->n += n_copied;
 	}
 	return NULL;
 }
 
 static void *send_all(void *argument)
 {
-	struct inner *inner = argument;
+	struct inner_side *inner = argument;
 	size_t piece = 1;
 
-	for (; inner->n < N && inner->r == 0; piece = piece % 97 + 1) {
+	for (; inner->n < N && inner->result == 0; piece = piece % 97 + 1) {
 		const size_t n = piece < N - inner->n ? piece : N - inner->n;
 
-		inner->r = handover_send(&inner->handover, data + inner->n, n);
+		inner->result = rendezvous_send(&inner->rendezvous, data + inner->n, n);
 		inner->n += n;
 	}
-	handover_end(&inner->handover);
+	rendezvous_end(&inner->rendezvous);
 	return NULL;
 }
 
 static int start(void **state)
 {
-	static struct inner inner;
+	static struct inner_side inner;
 
-	inner = (struct inner){ .n = 0 };
-	handover_init(&inner.handover);
+	inner = (struct inner_side){ .n = 0 };
+	rendezvous_init(&inner.rendezvous);
 	for (size_t i = 0; i < N; i++)
 		data[i] = (unsigned char)(i * i >> 3);
 	*state = &inner;
@@ -66,81 +66,81 @@ static int start(void **state)
 
 static int finish(void **state)
 {
-	struct inner *inner = *state;
+	struct inner_side *inner = *state;
 
-	handover_destroy(&inner->handover);
+	rendezvous_destroy(&inner->rendezvous);
 	return 0;
 }
 
-static void what_is_put_is_received_in_whatever_pieces(void **state)
+static void put_data_is_received_in_any_sizes(void **state)
 {
-	struct inner *inner = *state;
+	struct inner_side *inner = *state;
 	size_t n = 0;
 
 	pthread_create(&inner->thread, NULL, receive_all, inner);
 	for (size_t piece = 1; n < N; n += piece, piece = piece % 501 + 7)
-		assert_int_equal(handover_put(&inner->handover, data + n,
+		assert_int_equal(rendezvous_put(&inner->rendezvous, data + n,
 					      piece = piece < N - n ? piece : N - n),
 				 0);
-	handover_end(&inner->handover);
+	rendezvous_end(&inner->rendezvous);
 	pthread_join(inner->thread, NULL);
-	assert_int_equal(inner->r, 0);
+	assert_int_equal(inner->result, 0);
 	assert_int_equal(inner->n, N);
 	assert_memory_equal(inner->bytes, data, N);
-	assert_int_equal(handover_put(&inner->handover, data, 1), -EPIPE);
+	assert_int_equal(rendezvous_put(&inner->rendezvous, data, 1), -EPIPE);
 }
 
-static void what_is_sent_is_got_in_whatever_pieces(void **state)
+static void sent_data_is_got_in_any_sizes(void **state)
 {
-	struct inner *inner = *state;
+	struct inner_side *inner = *state;
 	unsigned char found[N + 1];
-	size_t n = 0, got = 1;
+	size_t n = 0, n_copied = 1;
 
 	pthread_create(&inner->thread, NULL, send_all, inner);
-	for (size_t piece = 1; got > 0; n += got, piece = piece % 501 + 7)
-		assert_int_equal(handover_get(&inner->handover, found + n,
+	for (size_t piece = 1; n_copied > 0; n += n_copied, piece = piece % 501 + 7)
+		assert_int_equal(rendezvous_get(&inner->rendezvous, found + n,
 					      piece < sizeof found - n ? piece : sizeof found - n,
-					      &got),
+					      &n_copied),
 				 0);
 	pthread_join(inner->thread, NULL);
-	assert_int_equal(inner->r, 0);
+	assert_int_equal(inner->result, 0);
 	assert_int_equal(n, N);
 	assert_memory_equal(found, data, N);
 }
 
 static void failure_wakes_both_sides_and_the_first_stays(void **state)
 {
-	struct inner *inner = *state;
-	size_t got = 77;
+	struct inner_side *inner = *state;
+	size_t n_copied = 77;
 
 	pthread_create(&inner->thread, NULL, receive_all, inner);
-	handover_fail(&inner->handover, -ECANCELED);
-	handover_fail(&inner->handover, -EIO);
+	rendezvous_fail(&inner->rendezvous, -ECANCELED);
+	rendezvous_fail(&inner->rendezvous, -EIO);
 	pthread_join(inner->thread, NULL);
-	assert_int_equal(inner->r, -ECANCELED);
-	assert_int_equal(handover_put(&inner->handover, data, 1), -ECANCELED);
-	assert_int_equal(handover_get(&inner->handover, data, 1, &got), -ECANCELED);
-	assert_int_equal(handover_send(&inner->handover, data, 1), -ECANCELED);
-	assert_int_equal(got, 77);
+	assert_int_equal(inner->result, -ECANCELED);
+	assert_int_equal(rendezvous_put(&inner->rendezvous, data, 1), -ECANCELED);
+	assert_int_equal(rendezvous_get(&inner->rendezvous, data, 1, &n_copied), -ECANCELED);
+	assert_int_equal(rendezvous_send(&inner->rendezvous, data, 1), -ECANCELED);
+	assert_int_equal(n_copied, 77);
 }
 
 static void nothing_takes_no_time(void **state)
 {
-	struct inner *inner = *state;
-	size_t got;
+	struct inner_side *inner = *state;
+	size_t n_copied;
 
-	assert_int_equal(handover_put(&inner->handover, NULL, 0), 0);
-	assert_int_equal(handover_send(&inner->handover, NULL, 0), 0);
-	assert_int_equal(handover_get(&inner->handover, NULL, 0, &got), 0);
-	assert_int_equal(got, 0);
+	assert_int_equal(rendezvous_put(&inner->rendezvous, NULL, 0), 0);
+	assert_int_equal(rendezvous_send(&inner->rendezvous, NULL, 0), 0);
+	assert_int_equal(rendezvous_get(&inner->rendezvous, NULL, 0, &n_copied), 0);
+	assert_int_equal(n_copied, 0);
 }
 
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(what_is_put_is_received_in_whatever_pieces),
-		FIXTURE(what_is_sent_is_got_in_whatever_pieces),
+		FIXTURE(put_data_is_received_in_any_sizes),
+		FIXTURE(sent_data_is_got_in_any_sizes),
 		FIXTURE(failure_wakes_both_sides_and_the_first_stays),
 		FIXTURE(nothing_takes_no_time),
 	};

@@ -17,7 +17,7 @@
 enum { N_THREADS = 4, N_SPANS = 1000 };
 #define S UINT64_C(1000000000)
 
-static const struct sort_facts facts = {
+static const struct sort_summary summary = {
 	.backend = "CPU, 2 threads",
 	.record_nbytes = 8,
 	.n_records_in = 1 << 20,
@@ -27,7 +27,7 @@ static const struct sort_facts facts = {
 	.n_runs = 8,
 	.n_runs_spilled = 5,
 	.n_passes = 2,
-	.n_ranges = 4,
+	.n_partitions = 4,
 	.n_windows = 3,
 	.peak_temp_nbytes = 5 << 20,
 	.spilled = { .codec = "delta", .items_nbytes = 6 << 20, .stored_nbytes = 3 << 20 },
@@ -54,28 +54,28 @@ static struct stats *open_stats(enum phase phase)
 }
 
 /* The table of `stats`, in `text`. */
-static void print_report(struct stats *stats, const char *type, const struct sort_facts *of)
+static void print_report(struct stats *stats, const char *type, const struct sort_summary *of)
 {
-	struct sort_facts typed = *of;
+	struct sort_summary typed = *of;
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
 	snprintf(typed.type, sizeof typed.type, "%s", type);
-	report_print(&(struct report){ .stats = stats, .facts = &typed }, file);
+	stats_report_print(&(struct stats_report){ .stats = stats, .summary = &typed }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
 }
 
 /* Their JSON, in `text`. */
-static void print_json(struct stats *stats, const char *type, const struct sort_facts *of)
+static void print_json(struct stats *stats, const char *type, const struct sort_summary *of)
 {
-	struct sort_facts typed = *of;
+	struct sort_summary typed = *of;
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
 	snprintf(typed.type, sizeof typed.type, "%s", type);
-	report_write_json(&(struct report){ .stats = stats, .facts = &typed }, file);
+	stats_report_write_json(&(struct stats_report){ .stats = stats, .summary = &typed }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -84,7 +84,7 @@ static void print_json(struct stats *stats, const char *type, const struct sort_
 /* The JSON report of `stats`, in `text`; the stats are closed. */
 static const char *report_json(struct stats *stats)
 {
-	print_json(stats, "u64", &facts);
+	print_json(stats, "u64", &summary);
 	stats_close(stats);
 	return text;
 }
@@ -97,7 +97,7 @@ static void assert_has(const char *part)
 
 static void overlapping_spans_cover_time_once(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
 	(void)state;
 	add_span(stats, STAGE_SORT, 1, 4, 10);
@@ -109,9 +109,9 @@ static void overlapping_spans_cover_time_once(void **state)
 		   "\"blocked_s\": 0.000000, \"active_s\": 5.000000");
 }
 
-static void stage_that_ran_longest_held_the_others_up(void **state)
+static void longest_stage_is_the_bottleneck(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
 	(void)state;
 	/* Sorting has more busy time, on two threads, but spilling never paused. */
@@ -122,36 +122,36 @@ static void stage_that_ran_longest_held_the_others_up(void **state)
 	assert_has("\"bottleneck\": \"spill\"");
 }
 
-static void stage_that_ran_for_less_than_half_of_its_phase_held_nobody_up(void **state)
+static void short_stage_is_no_bottleneck(void **state)
 {
 	struct phase_totals phase = { .elapsed_ns = 100 };
 
 	(void)state;
-	assert_int_equal(figures_longest(&phase), N_STAGES);
-	phase.stages[STAGE_SORT].covered_ns = 12;
-	phase.stages[STAGE_MERGE].covered_ns = 18;
-	assert_int_equal(figures_longest(&phase), STAGE_MERGE);
-	assert_int_equal(figures_bottleneck(&phase), N_STAGES);
-	phase.stages[STAGE_MERGE].covered_ns = 50;
-	assert_int_equal(figures_bottleneck(&phase), STAGE_MERGE);
+	assert_int_equal(phase_longest_stage(&phase), N_STAGES);
+	phase.stages[STAGE_SORT].active_ns = 12;
+	phase.stages[STAGE_MERGE].active_ns = 18;
+	assert_int_equal(phase_longest_stage(&phase), STAGE_MERGE);
+	assert_int_equal(phase_bottleneck(&phase), N_STAGES);
+	phase.stages[STAGE_MERGE].active_ns = 50;
+	assert_int_equal(phase_bottleneck(&phase), STAGE_MERGE);
 }
 
 /* The clock does not go on within everything. */
 static void stage_that_took_no_time_has_no_rate(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
 	(void)state;
 	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
 	add_span(stats, STAGE_SORT, 1, 1, 1 << 20);
-	print_report(stats, "u64", &facts);
+	print_report(stats, "u64", &summary);
 	stats_close(stats);
 	assert_has("\n  sort              1 MiB     0.000 s     0.000 s      0 %              -\n");
 }
 
 static void sort_has_a_rate(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	const char *rate;
 	double number;
 	char unit;
@@ -159,7 +159,7 @@ static void sort_has_a_rate(void **state)
 	(void)state;
 	add_span(stats, STAGE_READ, 1, 2, 8 << 20);
 	memset(text, 0, sizeof text);
-	print_report(stats, "u64", &facts);
+	print_report(stats, "u64", &summary);
 	stats_close(stats);
 	assert_has("(8 MiB) read, 1048576 written, ");
 	rate = strstr(text, "written, ");
@@ -169,11 +169,11 @@ static void sort_has_a_rate(void **state)
 
 static void phases_are_counted_apart(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
 	(void)state;
 	add_span(stats, STAGE_MERGE, 1, 2, 11);
-	stats_begin_phase(stats, PHASE_MERGE, 0);
+	stats_begin_phase(stats, PHASE_FINAL_MERGE, 0);
 	add_span(stats, STAGE_MERGE, 3, 4, 22);
 	report_json(stats);
 	assert_has("{\"name\": \"run_generation\", \"elapsed_s\": ");
@@ -185,25 +185,25 @@ static void phases_are_counted_apart(void **state)
 
 static void waiting_is_not_work(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct span span = stats_begin(STAGE_WRITE, 0);
 
 	(void)state;
 	span.begin_ns -= 5 * S;
-	stats_waited(stats, span);
+	stats_end_wait(stats, span);
 	report_json(stats);
 	assert_has("\"name\": \"write\", \"tasks\": 0, \"bytes\": 0, \"busy_s\": 0.000000, "
 		   "\"blocked_s\": 5.");
 	assert_has("\"bottleneck\": null");
 }
 
-static void facts_are_in_both_reports(void **state)
+static void summary_is_in_both_reports(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
 	(void)state;
 	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
-	print_report(stats, "u64", &facts);
+	print_report(stats, "u64", &summary);
 	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
 	assert_has("; CPU, 2 threads\n");
 	assert_has("runs: 8, spilled runs: 5; chunks: 1 MiB; passes: 2; partitions: 4; windows: 3; "
@@ -223,10 +223,10 @@ static void facts_are_in_both_reports(void **state)
 	assert_has("\"backend\": \"CPU, 2 threads\"");
 }
 
-static void a_check_has_facts_of_its_records_only(void **state)
+static void check_reports_records_only(void **state)
 {
-	const struct sort_facts checked = { .record_nbytes = 4, .n_records_in = 1000 };
-	struct stats *stats = open_stats(PHASE_CHECK);
+	const struct sort_summary checked = { .record_nbytes = 4, .n_records_in = 1000 };
+	struct stats *stats = open_stats(PHASE_VERIFY);
 
 	(void)state;
 	add_span(stats, STAGE_VERIFY, 1, 2, 4000);
@@ -240,10 +240,10 @@ static void a_check_has_facts_of_its_records_only(void **state)
 	assert_null(strstr(text, "records_out"));
 }
 
-static void unknown_facts_are_left_out(void **state)
+static void unknown_values_are_omitted(void **state)
 {
-	const struct sort_facts unknown = { 0 };
-	struct stats *stats = open_stats(PHASE_CHECK);
+	const struct sort_summary unknown = { 0 };
+	struct stats *stats = open_stats(PHASE_VERIFY);
 
 	(void)state;
 	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
@@ -266,33 +266,33 @@ static void progress_follows_the_measuring_stage(void **state)
 	assert_int_equal(stats_open(NULL, &stats), 0);
 	stats_get_progress(stats, &at);
 	assert_false(at.started);
-	stats_begin_phase(stats, PHASE_RUNS, 200);
+	stats_begin_phase(stats, PHASE_RUN_GENERATION, 200);
 	add_span(stats, STAGE_READ, 1, 2, 50);
 	add_span(stats, STAGE_SORT, 1, 2, 20);
 	stats_get_progress(stats, &at);
 	assert_true(at.started);
-	assert_int_equal(at.phase, PHASE_RUNS);
+	assert_int_equal(at.phase, PHASE_RUN_GENERATION);
 	assert_int_equal(at.done_nbytes, 50);
 	assert_int_equal(at.total_nbytes, 200);
-	stats_begin_phase(stats, PHASE_MERGE, 300);
+	stats_begin_phase(stats, PHASE_FINAL_MERGE, 300);
 	add_span(stats, STAGE_WRITE, 3, 4, 70);
 	stats_get_progress(stats, &at);
-	assert_int_equal(at.phase, PHASE_MERGE);
+	assert_int_equal(at.phase, PHASE_FINAL_MERGE);
 	assert_int_equal(at.done_nbytes, 70);
 	assert_int_equal(at.total_nbytes, 300);
 	stats_close(stats);
 }
 
-static void progress_counts_what_need_not_be_moved(void **state)
+static void progress_counts_skipped_bytes(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct stats_progress at;
 
 	(void)state;
-	stats_begin_phase(stats, PHASE_MERGE, 300);
+	stats_begin_phase(stats, PHASE_FINAL_MERGE, 300);
 	add_span(stats, STAGE_WRITE, 3, 4, 70);
-	stats_pass(stats, STAGE_WRITE, 80);
-	stats_pass(stats, STAGE_SPILL, 1000); /* does not measure it */
+	stats_skip(stats, STAGE_WRITE, 80);
+	stats_skip(stats, STAGE_SPILL, 1000); /* does not measure it */
 	stats_get_progress(stats, &at);
 	assert_int_equal(at.done_nbytes, 150);
 	assert_int_equal(at.total_nbytes, 300);
@@ -301,17 +301,17 @@ static void progress_counts_what_need_not_be_moved(void **state)
 
 static void complete_phase_has_moved_all(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct stats_progress at;
 
 	(void)state;
-	stats_begin_phase(stats, PHASE_MERGE, 300);
+	stats_begin_phase(stats, PHASE_FINAL_MERGE, 300);
 	add_span(stats, STAGE_WRITE, 3, 4, 70);
 	stats_complete_phase(stats);
 	stats_get_progress(stats, &at);
 	assert_int_equal(at.done_nbytes, 70);
 	assert_int_equal(at.total_nbytes, 70);
-	assert_int_equal(at.whole_done_nbytes, at.whole_total_nbytes);
+	assert_int_equal(at.overall_done_nbytes, at.overall_total_nbytes);
 	stats_close(stats);
 }
 
@@ -324,20 +324,20 @@ static void wait_for_the_clock(void)
 		;
 }
 
-static void whole_sort_takes_as_long_as_all_phases(void **state)
+static void sort_takes_as_long_as_all_phases(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct stats_progress runs, merge;
 
 	(void)state;
 	wait_for_the_clock();
 	stats_get_progress(stats, &runs);
 	assert_true(runs.elapsed_ns > 0);
-	assert_int_equal(runs.whole_elapsed_ns, runs.elapsed_ns);
-	stats_begin_phase(stats, PHASE_MERGE, 300);
+	assert_int_equal(runs.overall_elapsed_ns, runs.elapsed_ns);
+	stats_begin_phase(stats, PHASE_FINAL_MERGE, 300);
 	wait_for_the_clock();
 	stats_get_progress(stats, &merge);
-	assert_true(merge.whole_elapsed_ns >= runs.elapsed_ns + merge.elapsed_ns);
+	assert_true(merge.overall_elapsed_ns >= runs.elapsed_ns + merge.elapsed_ns);
 	stats_close(stats);
 }
 
@@ -350,7 +350,7 @@ static void *add_spans(void *arg)
 
 static void spans_of_all_threads_are_counted(void **state)
 {
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	pthread_t threads[N_THREADS];
 	struct stats_progress at;
 
@@ -377,10 +377,10 @@ static void spans_become_events_of_the_trace(void **state)
 	assert_int_equal(stats_open(trace, &stats), 0);
 	stats_end(stats, stats_begin(STAGE_FETCH, 7), 99);
 	span = stats_begin(STAGE_SORT, 8);
-	span.lane = 2;
-	stats_waited(stats, span);
+	span.queue = 2;
+	stats_end_wait(stats, span);
 	span.device = 2;
-	stats_waited(stats, span);
+	stats_end_wait(stats, span);
 	stats_close(stats);
 	trace_close(trace);
 	rewind(file);
@@ -395,24 +395,24 @@ static void spans_become_events_of_the_trace(void **state)
 }
 
 /* The second and the third of three: of the first nothing can be had. */
-static void several_devices_are_told_of_apart(void **state)
+static void devices_are_reported_separately(void **state)
 {
-	struct sort_facts two = facts;
-	struct stats *stats = open_stats(PHASE_RUNS);
+	struct sort_summary two = summary;
+	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct span span = stats_begin(STAGE_SORT, 0);
 
 	(void)state;
 	two.n_devices = 2;
 	two.devices[0].number = 4;
-	two.devices[0].place = 2;
+	two.devices[0].ordinal = 2;
 	two.devices[1].number = 7;
-	two.devices[1].place = 3;
+	two.devices[1].ordinal = 3;
 	stats_add_device(stats, 0, &(struct device_totals){ .n_chunks = 1000 });
 	stats_add_device(stats, 2, &(struct device_totals){ .n_chunks = 5, .sorted_nbytes = 50 });
-	stats_add_device(stats, 3, &(struct device_totals){ .n_ranges = 6, .merged_nbytes = 60 });
+	stats_add_device(stats, 3, &(struct device_totals){ .n_partitions = 6, .merged_nbytes = 60 });
 	stats_add_device(
 		stats, 3,
-		&(struct device_totals){ .n_ranges = 1, .peer_nbytes = 8, .away_nbytes = 9 });
+		&(struct device_totals){ .n_partitions = 1, .peer_read_nbytes = 8, .staged_read_nbytes = 9 });
 	span.device = 3;
 	stats_end_at(stats, span, span.begin_ns + 2 * S, 0);
 	stats_end_at(stats, span, span.begin_ns + 3 * S, 0);
@@ -435,23 +435,23 @@ static void no_stats_are_fine(void **state)
 	struct stats_progress at;
 
 	(void)state;
-	stats_begin_phase(NULL, PHASE_RUNS, 1);
+	stats_begin_phase(NULL, PHASE_RUN_GENERATION, 1);
 	stats_end(NULL, stats_begin(STAGE_READ, 0), 1);
-	stats_waited(NULL, stats_begin(STAGE_READ, 0));
+	stats_end_wait(NULL, stats_begin(STAGE_READ, 0));
 	stats_get_progress(NULL, &at);
 	assert_false(at.started);
-	report_print(&(struct report){ .facts = &facts }, stdout);
-	report_write_json(&(struct report){ .facts = &facts }, stdout);
+	stats_report_print(&(struct stats_report){ .summary = &summary }, stdout);
+	stats_report_write_json(&(struct stats_report){ .summary = &summary }, stdout);
 	stats_close(NULL);
 }
 
-static void ask_volumes(void *context, struct stats_volumes *ret_volumes)
+static void report_volumes(void *context, struct stats_volumes *ret_volumes)
 {
 	*ret_volumes = *(const struct stats_volumes *)context;
 }
 
 /* What was there before the first is of that: ranks have met by then. */
-static void volumes_are_of_the_phase_in_which_they_came(void **state)
+static void volumes_belong_to_their_phase(void **state)
 {
 	struct stats_volumes volumes = { .temporary_written_nbytes = 3, .wire_sent_nbytes = 10 };
 	struct stats_totals totals;
@@ -459,20 +459,20 @@ static void volumes_are_of_the_phase_in_which_they_came(void **state)
 
 	(void)state;
 	assert_int_equal(stats_open(NULL, &stats), 0);
-	stats_watch_volumes(stats, ask_volumes, &volumes);
-	stats_begin_phase(stats, PHASE_RUNS, 100);
+	stats_set_volume_source(stats, report_volumes, &volumes);
+	stats_begin_phase(stats, PHASE_RUN_GENERATION, 100);
 	volumes.wire_sent_nbytes = 15;
-	stats_begin_phase(stats, PHASE_MERGE, 100);
+	stats_begin_phase(stats, PHASE_FINAL_MERGE, 100);
 	volumes.wire_sent_nbytes = 115;
 	volumes.temporary_read_nbytes = 2;
 	stats_finish(stats);
 	volumes.wire_sent_nbytes = 999;
 	stats_get_totals(stats, &totals);
-	assert_int_equal(totals.phases[PHASE_RUNS].volumes.wire_sent_nbytes, 15);
-	assert_int_equal(totals.phases[PHASE_RUNS].volumes.temporary_written_nbytes, 3);
-	assert_int_equal(totals.phases[PHASE_MERGE].volumes.wire_sent_nbytes, 100);
-	assert_int_equal(totals.phases[PHASE_MERGE].volumes.temporary_read_nbytes, 2);
-	assert_int_equal(totals.phases[PHASE_MERGE].volumes.temporary_written_nbytes, 0);
+	assert_int_equal(totals.phases[PHASE_RUN_GENERATION].volumes.wire_sent_nbytes, 15);
+	assert_int_equal(totals.phases[PHASE_RUN_GENERATION].volumes.temporary_written_nbytes, 3);
+	assert_int_equal(totals.phases[PHASE_FINAL_MERGE].volumes.wire_sent_nbytes, 100);
+	assert_int_equal(totals.phases[PHASE_FINAL_MERGE].volumes.temporary_read_nbytes, 2);
+	assert_int_equal(totals.phases[PHASE_FINAL_MERGE].volumes.temporary_written_nbytes, 0);
 	report_json(stats);
 	assert_has("\"temporary_written_bytes\": 3, \"temporary_read_bytes\": 0, ");
 }
@@ -480,24 +480,24 @@ static void volumes_are_of_the_phase_in_which_they_came(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(volumes_are_of_the_phase_in_which_they_came),
+		cmocka_unit_test(volumes_belong_to_their_phase),
 		cmocka_unit_test(overlapping_spans_cover_time_once),
-		cmocka_unit_test(stage_that_ran_longest_held_the_others_up),
-		cmocka_unit_test(stage_that_ran_for_less_than_half_of_its_phase_held_nobody_up),
+		cmocka_unit_test(longest_stage_is_the_bottleneck),
+		cmocka_unit_test(short_stage_is_no_bottleneck),
 		cmocka_unit_test(stage_that_took_no_time_has_no_rate),
 		cmocka_unit_test(sort_has_a_rate),
 		cmocka_unit_test(phases_are_counted_apart),
 		cmocka_unit_test(waiting_is_not_work),
-		cmocka_unit_test(facts_are_in_both_reports),
-		cmocka_unit_test(a_check_has_facts_of_its_records_only),
-		cmocka_unit_test(unknown_facts_are_left_out),
+		cmocka_unit_test(summary_is_in_both_reports),
+		cmocka_unit_test(check_reports_records_only),
+		cmocka_unit_test(unknown_values_are_omitted),
 		cmocka_unit_test(progress_follows_the_measuring_stage),
-		cmocka_unit_test(progress_counts_what_need_not_be_moved),
+		cmocka_unit_test(progress_counts_skipped_bytes),
 		cmocka_unit_test(complete_phase_has_moved_all),
-		cmocka_unit_test(whole_sort_takes_as_long_as_all_phases),
+		cmocka_unit_test(sort_takes_as_long_as_all_phases),
 		cmocka_unit_test(spans_of_all_threads_are_counted),
 		cmocka_unit_test(spans_become_events_of_the_trace),
-		cmocka_unit_test(several_devices_are_told_of_apart),
+		cmocka_unit_test(devices_are_reported_separately),
 		cmocka_unit_test(no_stats_are_fine),
 	};
 

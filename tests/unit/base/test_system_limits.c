@@ -44,7 +44,7 @@ static int remove_root(void **state)
 }
 
 /* Write a file of the tree, and the directories on the way to it. */
-static void give(const char *path, const char *text)
+static void write_root_file(const char *path, const char *text)
 {
 	char full[512];
 	FILE *file;
@@ -61,9 +61,9 @@ static void give(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void give_meminfo(void)
+static void write_meminfo(void)
 {
-	give("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree:         1000000 kB\n"
+	write_root_file("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree:         1000000 kB\n"
 			      "MemAvailable:    4194304 kB\nBuffers:               4 kB\n");
 }
 
@@ -75,9 +75,9 @@ static void assert_available(uint64_t nbytes)
 static void without_limits_free_memory_decides(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "0::/\n");
-	give("/proc/self/limits",
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "0::/\n");
+	write_root_file("/proc/self/limits",
 	     "Limit                     Soft Limit           Hard Limit           Units\n"
 	     "Max data size             unlimited            unlimited            bytes\n"
 	     "Max address space         unlimited            unlimited            bytes\n");
@@ -95,10 +95,10 @@ static void nothing_known_is_little_memory(void **state)
 static void cgroup_v2_limit_less_usage_decides(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "0::/user.slice/job\n");
-	give("/sys/fs/cgroup/user.slice/job/memory.max", "314572800\n");
-	give("/sys/fs/cgroup/user.slice/job/memory.current", "104857600\n");
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "0::/user.slice/job\n");
+	write_root_file("/sys/fs/cgroup/user.slice/job/memory.max", "314572800\n");
+	write_root_file("/sys/fs/cgroup/user.slice/job/memory.current", "104857600\n");
 	assert_available(200 * MIB);
 	assert_int_equal(memory_free_nbytes(root), 200 * MIB);
 }
@@ -106,33 +106,33 @@ static void cgroup_v2_limit_less_usage_decides(void **state)
 static void group_above_limits_too(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "0::/a/b/c\n");
-	give("/sys/fs/cgroup/a/b/c/memory.max", "max\n");
-	give("/sys/fs/cgroup/a/b/memory.max", "1073741824\n");
-	give("/sys/fs/cgroup/a/memory.max", "536870912\n");
-	give("/sys/fs/cgroup/a/memory.current", "0\n");
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "0::/a/b/c\n");
+	write_root_file("/sys/fs/cgroup/a/b/c/memory.max", "max\n");
+	write_root_file("/sys/fs/cgroup/a/b/memory.max", "1073741824\n");
+	write_root_file("/sys/fs/cgroup/a/memory.max", "536870912\n");
+	write_root_file("/sys/fs/cgroup/a/memory.current", "0\n");
 	assert_available(512 * MIB);
 }
 
-static void root_of_a_container_limits_although_the_path_is_not_there(void **state)
+static void container_root_limits_apply(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "0::/system.slice/docker-1234.scope\n");
-	give("/sys/fs/cgroup/memory.max", "104857600\n");
-	give("/sys/fs/cgroup/memory.current", "4194304\n");
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "0::/system.slice/docker-1234.scope\n");
+	write_root_file("/sys/fs/cgroup/memory.max", "104857600\n");
+	write_root_file("/sys/fs/cgroup/memory.current", "4194304\n");
 	assert_available(96 * MIB);
 }
 
-static void page_cache_that_can_go_is_not_in_use(void **state)
+static void reclaimable_page_cache_is_free(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "0::/job\n");
-	give("/sys/fs/cgroup/job/memory.max", "314572800\n");
-	give("/sys/fs/cgroup/job/memory.current", "304087040\n");
-	give("/sys/fs/cgroup/job/memory.stat", "anon 10\nfile 209715200\nactive_file 1\n"
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "0::/job\n");
+	write_root_file("/sys/fs/cgroup/job/memory.max", "314572800\n");
+	write_root_file("/sys/fs/cgroup/job/memory.current", "304087040\n");
+	write_root_file("/sys/fs/cgroup/job/memory.stat", "anon 10\nfile 209715200\nactive_file 1\n"
 					       "inactive_file 199229440\n");
 	assert_available(200 * MIB);
 }
@@ -140,51 +140,51 @@ static void page_cache_that_can_go_is_not_in_use(void **state)
 static void throttling_limit_counts(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "0::/job\n");
-	give("/sys/fs/cgroup/job/memory.max", "max\n");
-	give("/sys/fs/cgroup/job/memory.high", "209715200\n");
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "0::/job\n");
+	write_root_file("/sys/fs/cgroup/job/memory.max", "max\n");
+	write_root_file("/sys/fs/cgroup/job/memory.high", "209715200\n");
 	assert_available(200 * MIB);
-	give("/sys/fs/cgroup/job/memory.high", "99614720\n");
+	write_root_file("/sys/fs/cgroup/job/memory.high", "99614720\n");
 	assert_available(95 * MIB);
 }
 
 static void overdrawn_group_leaves_nothing(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "0::/job\n");
-	give("/sys/fs/cgroup/job/memory.max", "1048576\n");
-	give("/sys/fs/cgroup/job/memory.current", "2097152\n");
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "0::/job\n");
+	write_root_file("/sys/fs/cgroup/job/memory.max", "1048576\n");
+	write_root_file("/sys/fs/cgroup/job/memory.current", "2097152\n");
 	assert_available(0);
 }
 
 static void cgroup_v1_limit_less_usage_decides(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup",
+	write_meminfo();
+	write_root_file("/proc/self/cgroup",
 	     "12:cpu,cpuacct:/elsewhere\n11:memory:/job\n1:name=systemd:/x\n0::/y\n");
-	give("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n");
-	give("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "314572800\n");
-	give("/sys/fs/cgroup/memory/job/memory.stat",
+	write_root_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n");
+	write_root_file("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "314572800\n");
+	write_root_file("/sys/fs/cgroup/memory/job/memory.stat",
 	     "inactive_file 1\ntotal_inactive_file 104857600\n");
-	give("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	write_root_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	assert_available(100 * MIB);
 }
 
 static void groups_that_are_not_ours_limit_nothing(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/cgroup", "12:cpu:/job\n0::/job\n");
-	give("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
-	give("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "104857600\n");
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", "12:cpu:/job\n0::/job\n");
+	write_root_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
+	write_root_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "104857600\n");
 	assert_available(4096 * MIB);
 }
 
 /* AddressSanitizer sees a byte too many. */
-static void longer_text_than_there_is_room_for_is_cut(void **state)
+static void long_text_is_truncated(void **state)
 {
 	char *text = malloc(100001);
 
@@ -193,9 +193,9 @@ static void longer_text_than_there_is_room_for_is_cut(void **state)
 	memset(text, 'x', 100000);
 	text[100000] = '\0';
 	memcpy(text, "0::/job\n", 8);
-	give_meminfo();
-	give("/proc/self/cgroup", text);
-	give("/sys/fs/cgroup/job/memory.max", "104857600\n");
+	write_meminfo();
+	write_root_file("/proc/self/cgroup", text);
+	write_root_file("/sys/fs/cgroup/job/memory.max", "104857600\n");
 	assert_available(100 * MIB);
 	free(text);
 }
@@ -203,13 +203,13 @@ static void longer_text_than_there_is_room_for_is_cut(void **state)
 static void address_space_and_data_rlimits_decide(void **state)
 {
 	(void)state;
-	give_meminfo();
-	give("/proc/self/status", "VmSize:\t   102400 kB\nVmData:\t     1024 kB\n");
-	give("/proc/self/limits",
+	write_meminfo();
+	write_root_file("/proc/self/status", "VmSize:\t   102400 kB\nVmData:\t     1024 kB\n");
+	write_root_file("/proc/self/limits",
 	     "Max data size             unlimited            unlimited            bytes\n"
 	     "Max address space         209715200            unlimited            bytes\n");
 	assert_available(100 * MIB);
-	give("/proc/self/limits",
+	write_root_file("/proc/self/limits",
 	     "Max data size             34603008             34603008             bytes\n"
 	     "Max address space         209715200            unlimited            bytes\n");
 	assert_available(32 * MIB);
@@ -231,32 +231,32 @@ static void real_rlimit_is_seen(void **state)
 static void cpus_are_those_of_the_affinity(void **state)
 {
 	(void)state;
-	give("/proc/self/status", "Cpus_allowed:\t3,f000000f\nCpus_allowed_list:\t0-3,28-33\n");
+	write_root_file("/proc/self/status", "Cpus_allowed:\t3,f000000f\nCpus_allowed_list:\t0-3,28-33\n");
 	assert_int_equal(cpus_available(root), 10);
 }
 
 static void cpu_quota_limits_and_is_rounded_up(void **state)
 {
 	(void)state;
-	give("/proc/self/status", "Cpus_allowed:\tff\n");
-	give("/proc/self/cgroup", "0::/job\n");
-	give("/sys/fs/cgroup/job/cpu.max", "max 100000\n");
+	write_root_file("/proc/self/status", "Cpus_allowed:\tff\n");
+	write_root_file("/proc/self/cgroup", "0::/job\n");
+	write_root_file("/sys/fs/cgroup/job/cpu.max", "max 100000\n");
 	assert_int_equal(cpus_available(root), 8);
-	give("/sys/fs/cgroup/job/cpu.max", "250000 100000\n");
+	write_root_file("/sys/fs/cgroup/job/cpu.max", "250000 100000\n");
 	assert_int_equal(cpus_available(root), 3);
-	give("/sys/fs/cgroup/job/cpu.max", "1000 100000\n");
+	write_root_file("/sys/fs/cgroup/job/cpu.max", "1000 100000\n");
 	assert_int_equal(cpus_available(root), 1);
 }
 
 static void cpu_quota_of_cgroup_v1_limits(void **state)
 {
 	(void)state;
-	give("/proc/self/status", "Cpus_allowed:\tff\n");
-	give("/proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/job\n");
-	give("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
-	give("/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+	write_root_file("/proc/self/status", "Cpus_allowed:\tff\n");
+	write_root_file("/proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/job\n");
+	write_root_file("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
+	write_root_file("/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
 	assert_int_equal(cpus_available(root), 8);
-	give("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "200000\n");
+	write_root_file("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "200000\n");
 	assert_int_equal(cpus_available(root), 2);
 }
 
@@ -277,9 +277,9 @@ int main(void)
 		LIMIT_TEST(cgroup_v2_limit_less_usage_decides),
 		LIMIT_TEST(group_above_limits_too),
 		LIMIT_TEST(groups_that_are_not_ours_limit_nothing),
-		LIMIT_TEST(longer_text_than_there_is_room_for_is_cut),
-		LIMIT_TEST(root_of_a_container_limits_although_the_path_is_not_there),
-		LIMIT_TEST(page_cache_that_can_go_is_not_in_use),
+		LIMIT_TEST(long_text_is_truncated),
+		LIMIT_TEST(container_root_limits_apply),
+		LIMIT_TEST(reclaimable_page_cache_is_free),
 		LIMIT_TEST(throttling_limit_counts),
 		LIMIT_TEST(overdrawn_group_leaves_nothing),
 		LIMIT_TEST(cgroup_v1_limit_less_usage_decides),

@@ -15,39 +15,39 @@
 
 #include "tests/support/thread_gate.h"
 
-enum { N_PARTS = 1000 };
+enum { N_POOL_TASKS = 1000 };
 
-struct job {
-	atomic_uint n_done[N_PARTS];
-	uint32_t failing; /* part */
+struct pool_job {
+	atomic_uint n_done[N_POOL_TASKS];
+	uint32_t failing_task; /* part */
 };
 
-static int do_part(void *context, uint32_t i)
+static int run_pool_task(void *context, uint32_t i)
 {
-	struct job *job = context;
+	struct pool_job *job = context;
 
 	atomic_fetch_add(&job->n_done[i], 1);
-	return i == job->failing ? -EIO : 0;
+	return i == job->failing_task ? -EIO : 0;
 }
 
-static void every_part_is_done_once(void **state)
+static void every_task_runs_once(void **state)
 {
 	(void)state;
 	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
-		struct job job = { .failing = N_PARTS };
-		struct crew *crew;
+		struct pool_job job = { .failing_task = N_POOL_TASKS };
+		struct thread_pool *pool;
 
-		assert_int_equal(crew_open(n_threads, &crew), 0);
+		assert_int_equal(thread_pool_open(n_threads, &pool), 0);
 		for (unsigned round = 1; round <= 20; round++) {
-			assert_int_equal(crew_run(crew, do_part, &job, N_PARTS), 0);
-			for (uint32_t i = 0; i < N_PARTS; i++)
+			assert_int_equal(thread_pool_run(pool, run_pool_task, &job, N_POOL_TASKS), 0);
+			for (uint32_t i = 0; i < N_POOL_TASKS; i++)
 				assert_int_equal(job.n_done[i], round);
 		}
-		crew_close(crew);
+		thread_pool_close(pool);
 	}
 }
 
-static int warn_of_part(void *context, uint32_t i)
+static int warn_of_pool_task(void *context, uint32_t i)
 {
 	(void)context;
 	warn("part %u", i);
@@ -62,78 +62,78 @@ static void count(void *context, const struct message *message)
 	(*n)++;
 }
 
-static void what_parts_say_comes_to_who_wants_them_done(void **state)
+static void task_messages_go_to_the_caller(void **state)
 {
-	unsigned n_heard[2] = { 0 };
-	struct messages messages[2];
-	struct crew *crew;
+	unsigned n_received[2] = { 0 };
+	struct diagnostics diagnostics[2];
+	struct thread_pool *pool;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		messages_init(&messages[i], count, &n_heard[i]);
-	messages_enter(&messages[0]);
-	assert_int_equal(crew_open(4, &crew), 0);
-	messages_enter(&messages[1]);
-	assert_int_equal(crew_run(crew, warn_of_part, NULL, N_PARTS), 0);
-	messages_enter(NULL);
-	crew_close(crew);
-	assert_int_equal(n_heard[0], 0);
-	assert_int_equal(n_heard[1], N_PARTS);
+		diagnostics_init(&diagnostics[i], count, &n_received[i]);
+	diagnostics_push(&diagnostics[0]);
+	assert_int_equal(thread_pool_open(4, &pool), 0);
+	diagnostics_push(&diagnostics[1]);
+	assert_int_equal(thread_pool_run(pool, warn_of_pool_task, NULL, N_POOL_TASKS), 0);
+	diagnostics_push(NULL);
+	thread_pool_close(pool);
+	assert_int_equal(n_received[0], 0);
+	assert_int_equal(n_received[1], N_POOL_TASKS);
 	for (int i = 0; i < 2; i++)
-		messages_destroy(&messages[i]);
+		diagnostics_destroy(&diagnostics[i]);
 }
 
-static void failure_ends_the_job_and_not_the_crew(void **state)
+static void failure_ends_the_job_not_the_pool(void **state)
 {
 	enum { N_THREADS = 3 };
-	struct job job = { .failing = 10 };
-	struct crew *crew;
+	struct pool_job job = { .failing_task = 10 };
+	struct thread_pool *pool;
 
 	(void)state;
-	assert_int_equal(crew_open(N_THREADS, &crew), 0);
-	assert_int_equal(crew_run(crew, do_part, &job, N_PARTS), -EIO);
+	assert_int_equal(thread_pool_open(N_THREADS, &pool), 0);
+	assert_int_equal(thread_pool_run(pool, run_pool_task, &job, N_POOL_TASKS), -EIO);
 	assert_int_equal(job.n_done[10], 1);
-	job.failing = N_PARTS;
-	assert_int_equal(crew_run(crew, do_part, &job, N_PARTS), 0);
-	assert_true(job.n_done[N_PARTS - 1] > 0);
-	crew_close(crew);
+	job.failing_task = N_POOL_TASKS;
+	assert_int_equal(thread_pool_run(pool, run_pool_task, &job, N_POOL_TASKS), 0);
+	assert_true(job.n_done[N_POOL_TASKS - 1] > 0);
+	thread_pool_close(pool);
 }
 
-static void job_without_parts_is_done(void **state)
+static void job_without_tasks_returns(void **state)
 {
-	struct job job = { .failing = 0 };
-	struct crew *crew;
+	struct pool_job job = { .failing_task = 0 };
+	struct thread_pool *pool;
 
 	(void)state;
-	assert_int_equal(crew_open(2, &crew), 0);
-	assert_int_equal(crew_run(crew, do_part, &job, 0), 0);
+	assert_int_equal(thread_pool_open(2, &pool), 0);
+	assert_int_equal(thread_pool_run(pool, run_pool_task, &job, 0), 0);
 	assert_int_equal(job.n_done[0], 0);
-	crew_close(crew);
-	crew_close(NULL);
+	thread_pool_close(pool);
+	thread_pool_close(NULL);
 }
 
 /* Two parts, neither of which ends before the other has begun. */
-struct meeting {
+struct task_barrier {
 	struct gate begun[2];
 };
 
-static int meet(void *context, uint32_t i)
+static int wait_for_other_task(void *context, uint32_t i)
 {
-	struct meeting *meeting = context;
+	struct task_barrier *barrier = context;
 
-	gate_open(&meeting->begun[i], 1);
-	return gate_pass(&meeting->begun[1 - i]) ? 0 : -ETIMEDOUT;
+	gate_open(&barrier->begun[i], 1);
+	return gate_pass(&barrier->begun[1 - i]) ? 0 : -ETIMEDOUT;
 }
 
-static void parts_are_done_side_by_side(void **state)
+static void tasks_run_concurrently(void **state)
 {
-	struct meeting meeting = { { GATE_CLOSED, GATE_CLOSED } };
-	struct crew *crew;
+	struct task_barrier barrier = { { GATE_INITIALIZER, GATE_INITIALIZER } };
+	struct thread_pool *pool;
 
 	(void)state;
-	assert_int_equal(crew_open(2, &crew), 0);
-	assert_int_equal(crew_run(crew, meet, &meeting, 2), 0);
-	crew_close(crew);
+	assert_int_equal(thread_pool_open(2, &pool), 0);
+	assert_int_equal(thread_pool_run(pool, wait_for_other_task, &barrier, 2), 0);
+	thread_pool_close(pool);
 }
 
 static bool lacks_memory;
@@ -145,60 +145,60 @@ void *__wrap_calloc(size_t n, size_t nbytes)
 	return lacks_memory ? NULL : __real_calloc(n, nbytes);
 }
 
-static void want_of_memory_for_a_crew_is_an_error(void **state)
+static void pool_without_memory_is_an_error(void **state)
 {
-	struct crew *crew = NULL;
+	struct thread_pool *pool = NULL;
 
 	(void)state;
 	lacks_memory = true;
-	assert_int_equal(crew_open(2, &crew), -ENOMEM);
+	assert_int_equal(thread_pool_open(2, &pool), -ENOMEM);
 	lacks_memory = false;
 }
 
 /* Threads that claim what is next. */
-struct claims {
+struct thread_claims {
 	atomic_uint next, n_threads;
-	atomic_uint n_done[N_PARTS];
+	atomic_uint n_done[N_POOL_TASKS];
 };
 
 static void claim_all(void *context)
 {
-	struct claims *claims = context;
+	struct thread_claims *claims = context;
 	unsigned i;
 
-	while ((i = atomic_fetch_add(&claims->next, 1)) < N_PARTS)
+	while ((i = atomic_fetch_add(&claims->next, 1)) < N_POOL_TASKS)
 		atomic_fetch_add(&claims->n_done[i], 1);
 	atomic_fetch_add(&claims->n_threads, 1);
 }
 
-static void shared_work_is_done_by_all_and_waited_for(void **state)
+static void threads_run_waits_for_all_threads(void **state)
 {
 	(void)state;
 	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
-		struct claims claims = { 0 };
+		struct thread_claims claims = { 0 };
 
-		crew_share(n_threads, claim_all, &claims);
+		threads_run(n_threads, claim_all, &claims);
 		assert_int_equal(claims.n_threads, n_threads);
-		for (uint32_t i = 0; i < N_PARTS; i++)
+		for (uint32_t i = 0; i < N_POOL_TASKS; i++)
 			assert_int_equal(claims.n_done[i], 1);
 	}
 }
 
-static void note_number(void *context, uint32_t number, uint32_t n)
+static void record_number(void *context, uint32_t number, uint32_t n)
 {
-	struct claims *claims = context;
+	struct thread_claims *claims = context;
 
 	atomic_fetch_add(&claims->n_done[number], 1);
 	atomic_fetch_add(&claims->n_threads, n);
 }
 
-static void who_shares_work_has_a_number_of_its_own(void **state)
+static void each_thread_has_its_own_number(void **state)
 {
 	(void)state;
 	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
-		struct claims claims = { 0 };
+		struct thread_claims claims = { 0 };
 
-		crew_share_numbered(n_threads, note_number, &claims);
+		threads_run_numbered(n_threads, record_number, &claims);
 		assert_int_equal(claims.n_threads, n_threads * n_threads);
 		for (uint32_t i = 0; i < n_threads; i++)
 			assert_int_equal(claims.n_done[i], 1);
@@ -208,14 +208,14 @@ static void who_shares_work_has_a_number_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_part_is_done_once),
-		cmocka_unit_test(what_parts_say_comes_to_who_wants_them_done),
-		cmocka_unit_test(failure_ends_the_job_and_not_the_crew),
-		cmocka_unit_test(parts_are_done_side_by_side),
-		cmocka_unit_test(want_of_memory_for_a_crew_is_an_error),
-		cmocka_unit_test(shared_work_is_done_by_all_and_waited_for),
-		cmocka_unit_test(who_shares_work_has_a_number_of_its_own),
-		cmocka_unit_test(job_without_parts_is_done),
+		cmocka_unit_test(every_task_runs_once),
+		cmocka_unit_test(task_messages_go_to_the_caller),
+		cmocka_unit_test(failure_ends_the_job_not_the_pool),
+		cmocka_unit_test(tasks_run_concurrently),
+		cmocka_unit_test(pool_without_memory_is_an_error),
+		cmocka_unit_test(threads_run_waits_for_all_threads),
+		cmocka_unit_test(each_thread_has_its_own_number),
+		cmocka_unit_test(job_without_tasks_returns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,124 +11,124 @@
 
 #define MS UINT64_C(1000000)
 
-static struct history *open_history(void)
+static struct time_series *open_series(void)
 {
-	struct history *history;
+	struct time_series *series;
 
-	assert_int_equal(history_open(&history), 0);
-	return history;
+	assert_int_equal(time_series_open(&series), 0);
+	return series;
 }
 
 static uint64_t sum(const uint64_t *bins)
 {
 	uint64_t all = 0;
 
-	for (uint32_t i = 0; i < HISTORY_BINS; i++)
+	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
 		all += bins[i];
 	return all;
 }
 
-static void add(struct history *history, uint64_t begin, uint64_t end, uint64_t nbytes)
+static void add(struct time_series *series, uint64_t begin, uint64_t end, uint64_t nbytes)
 {
-	history_add(history, &(struct history_piece){ .stage = STAGE_SORT,
-						      .begin_ns = history->begin_ns + begin,
-						      .end_ns = history->begin_ns + end,
+	time_series_add(series, &(struct time_series_event){ .stage = STAGE_SORT,
+						      .begin_ns = series->begin_ns + begin,
+						      .end_ns = series->begin_ns + end,
 						      .nbytes = nbytes });
 }
 
-static void piece_is_spread_over_its_time(void **state)
+static void event_is_spread_over_its_bins(void **state)
 {
-	struct history *history = open_history();
-	const uint64_t bin = history->bin_ns;
+	struct time_series *series = open_series();
+	const uint64_t bin = series->bin_ns;
 
 	(void)state;
-	add(history, bin / 2, 5 * bin / 2, 400);
-	assert_int_equal(history->host.busy_ns[STAGE_SORT][0], bin / 2);
-	assert_int_equal(history->host.busy_ns[STAGE_SORT][1], bin);
-	assert_int_equal(history->host.busy_ns[STAGE_SORT][2], bin / 2);
-	assert_int_equal(history->nbytes[STAGE_SORT][1], 200);
-	assert_int_equal(sum(history->nbytes[STAGE_SORT]), 400);
-	assert_int_equal(history_n_bins(history), 3);
-	history_close(history);
+	add(series, bin / 2, 5 * bin / 2, 400);
+	assert_int_equal(series->host.busy_ns[STAGE_SORT][0], bin / 2);
+	assert_int_equal(series->host.busy_ns[STAGE_SORT][1], bin);
+	assert_int_equal(series->host.busy_ns[STAGE_SORT][2], bin / 2);
+	assert_int_equal(series->nbytes[STAGE_SORT][1], 200);
+	assert_int_equal(sum(series->nbytes[STAGE_SORT]), 400);
+	assert_int_equal(time_series_n_bins(series), 3);
+	time_series_close(series);
 }
 
-static void long_sort_takes_no_more_bins_and_loses_nothing(void **state)
+static void long_sort_merges_bins_without_loss(void **state)
 {
-	struct history *history = open_history();
+	struct time_series *series = open_series();
 	uint64_t busy = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 100000; i++) {
-		add(history, i * 10 * MS, i * 10 * MS + 7 * MS, 3);
+		add(series, i * 10 * MS, i * 10 * MS + 7 * MS, 3);
 		busy += 7 * MS;
 	}
-	assert_true(history_n_bins(history) > HISTORY_BINS / 3);
-	assert_true(history_n_bins(history) <= HISTORY_BINS);
-	assert_int_equal(sum(history->nbytes[STAGE_SORT]), 300000);
-	assert_int_equal(sum(history->host.busy_ns[STAGE_SORT]), busy);
-	assert_true(history->end_ns - history->begin_ns <= history->bin_ns * HISTORY_BINS);
-	for (uint32_t i = 0; i + 1 < history_n_bins(history); i++) {
-		assert_true(history->host.busy_ns[STAGE_SORT][i] > history->bin_ns / 100 * 69);
-		assert_true(history->host.busy_ns[STAGE_SORT][i] < history->bin_ns / 100 * 71);
+	assert_true(time_series_n_bins(series) > TIME_SERIES_BINS / 3);
+	assert_true(time_series_n_bins(series) <= TIME_SERIES_BINS);
+	assert_int_equal(sum(series->nbytes[STAGE_SORT]), 300000);
+	assert_int_equal(sum(series->host.busy_ns[STAGE_SORT]), busy);
+	assert_true(series->end_ns - series->begin_ns <= series->bin_ns * TIME_SERIES_BINS);
+	for (uint32_t i = 0; i + 1 < time_series_n_bins(series); i++) {
+		assert_true(series->host.busy_ns[STAGE_SORT][i] > series->bin_ns / 100 * 69);
+		assert_true(series->host.busy_ns[STAGE_SORT][i] < series->bin_ns / 100 * 71);
 	}
-	history_close(history);
+	time_series_close(series);
 }
 
-static void gauges_keep_the_most_that_was_seen(void **state)
+static void gauges_keep_the_maximum(void **state)
 {
-	struct history *history = open_history();
-	const uint64_t begin = history->begin_ns;
+	struct time_series *series = open_series();
+	const uint64_t begin = series->begin_ns;
 
 	(void)state;
-	history_look(history, begin, &(struct history_gauges){ 5, 3, 1 });
-	history_look(history, begin + 1, &(struct history_gauges){ 4, 4, 2 });
-	history_look(history, begin + 100000 * MS, &(struct history_gauges){ 1, 1, 9 });
-	assert_int_equal(history->gauges[0].memory_nbytes, 5);
-	assert_int_equal(history->gauges[0].temporary_nbytes, 4);
-	assert_int_equal(history->gauges[history_n_bins(history) - 1].written_nbytes, 9);
-	history_close(history);
+	time_series_sample(series, begin, &(struct time_series_gauges){ 5, 3, 1 });
+	time_series_sample(series, begin + 1, &(struct time_series_gauges){ 4, 4, 2 });
+	time_series_sample(series, begin + 100000 * MS, &(struct time_series_gauges){ 1, 1, 9 });
+	assert_int_equal(series->gauges[0].memory_nbytes, 5);
+	assert_int_equal(series->gauges[0].temporary_nbytes, 4);
+	assert_int_equal(series->gauges[time_series_n_bins(series) - 1].written_nbytes, 9);
+	time_series_close(series);
 }
 
 /* The lanes of a device that are not told apart still move bytes. */
-static void lanes_are_told_apart_up_to_a_number(void **state)
+static void queues_are_separate_up_to_a_limit(void **state)
 {
-	struct history *history = open_history();
+	struct time_series *series = open_series();
 
 	(void)state;
-	for (uint32_t lane = 0; lane < 2 * HISTORY_LANES; lane++)
-		history_add(history, &(struct history_piece){ .stage = STAGE_MERGE,
-							      .begin_ns = history->begin_ns,
-							      .end_ns = history->begin_ns + MS,
+	for (uint32_t queue = 0; queue < 2 * TIME_SERIES_MAX_QUEUES; queue++)
+		time_series_add(series, &(struct time_series_event){ .stage = STAGE_MERGE,
+							      .begin_ns = series->begin_ns,
+							      .end_ns = series->begin_ns + MS,
 							      .nbytes = 1,
-							      .is_of_lane = true,
-							      .lane = lane });
-	assert_int_equal(history->n_lanes, HISTORY_LANES);
-	assert_int_equal(sum(history->lanes[HISTORY_LANES - 1].busy_ns[STAGE_MERGE]), MS);
-	assert_int_equal(sum(history->host.busy_ns[STAGE_MERGE]), 0);
-	assert_int_equal(sum(history->nbytes[STAGE_MERGE]), 2 * HISTORY_LANES);
-	history_close(history);
+							      .is_device_queue = true,
+							      .queue = queue });
+	assert_int_equal(series->n_queues, TIME_SERIES_MAX_QUEUES);
+	assert_int_equal(sum(series->queues[TIME_SERIES_MAX_QUEUES - 1].busy_ns[STAGE_MERGE]), MS);
+	assert_int_equal(sum(series->host.busy_ns[STAGE_MERGE]), 0);
+	assert_int_equal(sum(series->nbytes[STAGE_MERGE]), 2 * TIME_SERIES_MAX_QUEUES);
+	time_series_close(series);
 }
 
-static void what_began_before_it_is_cut(void **state)
+static void earlier_begin_is_clamped(void **state)
 {
-	struct history *history = open_history();
+	struct time_series *series = open_series();
 
 	(void)state;
-	history_add(history, &(struct history_piece){ .stage = STAGE_READ,
-						      .begin_ns = history->begin_ns - 50 * MS,
-						      .end_ns = history->begin_ns + MS });
-	assert_int_equal(sum(history->host.busy_ns[STAGE_READ]), MS);
-	history_close(history);
+	time_series_add(series, &(struct time_series_event){ .stage = STAGE_READ,
+						      .begin_ns = series->begin_ns - 50 * MS,
+						      .end_ns = series->begin_ns + MS });
+	assert_int_equal(sum(series->host.busy_ns[STAGE_READ]), MS);
+	time_series_close(series);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(piece_is_spread_over_its_time),
-		cmocka_unit_test(long_sort_takes_no_more_bins_and_loses_nothing),
-		cmocka_unit_test(gauges_keep_the_most_that_was_seen),
-		cmocka_unit_test(lanes_are_told_apart_up_to_a_number),
-		cmocka_unit_test(what_began_before_it_is_cut),
+		cmocka_unit_test(event_is_spread_over_its_bins),
+		cmocka_unit_test(long_sort_merges_bins_without_loss),
+		cmocka_unit_test(gauges_keep_the_maximum),
+		cmocka_unit_test(queues_are_separate_up_to_a_limit),
+		cmocka_unit_test(earlier_begin_is_clamped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

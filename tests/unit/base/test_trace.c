@@ -64,11 +64,11 @@ static void empty_trace_is_valid(void **state)
 	assert_int_equal(count_objects(), 1);
 }
 
-static void event_tells_when_where_and_how_much(void **state)
+static void event_has_time_track_and_size(void **state)
 {
 	struct trace_event event = { .name = "sort",
 				     .category = "work",
-				     .role = TRACK_LANES,
+				     .role = TRACK_CPU_QUEUES,
 				     .track = 3,
 				     .item = 17,
 				     .nbytes = 4096 };
@@ -104,7 +104,7 @@ static void counter_is_an_event(void **state)
 	struct trace *trace = open_trace();
 
 	(void)state;
-	trace_count(trace, "memory", 0, 4711);
+	trace_add_counter(trace, "memory", 0, 4711);
 	assert_non_null(
 		strstr(close_trace(trace), "{\"name\":\"memory\",\"ph\":\"C\",\"ts\":0.000,"));
 	assert_non_null(strstr(text, "\"args\":{\"bytes\":4711}},\n"));
@@ -117,7 +117,7 @@ static uint64_t trace_many(uint64_t n, uint64_t *ret_n_events)
 	struct trace_event event = { .role = TRACK_WRITERS };
 	uint64_t sum = 0;
 
-	trace_limit(trace, 200);
+	trace_set_limit(trace, 200);
 	event.end_ns = clock_now_ns();
 	for (uint64_t i = 0; i < 2 * n; i++) {
 		event.name = i % 2 ? "wait" : "write";
@@ -159,7 +159,7 @@ static void no_trace_is_fine(void **state)
 
 	(void)state;
 	trace_add(NULL, &event);
-	trace_count(NULL, "memory", 0, 0);
+	trace_add_counter(NULL, "memory", 0, 0);
 	trace_close(NULL);
 }
 
@@ -167,7 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_trace_is_valid),
-		cmocka_unit_test(event_tells_when_where_and_how_much),
+		cmocka_unit_test(event_has_time_track_and_size),
 		cmocka_unit_test(event_before_the_start_begins_with_it),
 		cmocka_unit_test(counter_is_an_event),
 		cmocka_unit_test(trace_of_a_long_sort_is_bounded_and_complete),

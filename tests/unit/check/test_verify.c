@@ -26,7 +26,7 @@ struct records {
 	uint64_t n;
 };
 
-static code_t ascending_code(uint64_t i)
+static encoded_key_t ascending_key(uint64_t i)
 {
 	return 2 * i + 2;
 }
@@ -37,16 +37,16 @@ static struct records make_ascending(const char *type, uint64_t n)
 	struct key key;
 
 	assert_int_equal(key_parse_type(type, &key), 0);
-	assert_int_equal(layout_make_plain(&key, &records.layout), 0);
+	assert_int_equal(layout_make_key_only(&key, &records.layout), 0);
 	records.bytes = malloc(n * records.layout.record_nbytes + 1);
 	assert_non_null(records.bytes);
 	for (uint64_t i = 0; i < n; i++)
-		layout_decode(&records.layout, ascending_code(i),
+		layout_decode(&records.layout, ascending_key(i),
 			      records.bytes + i * records.layout.record_nbytes);
 	return records;
 }
 
-static void put(struct records *records, uint64_t i, code_t code)
+static void put(struct records *records, uint64_t i, encoded_key_t code)
 {
 	layout_decode(&records->layout, code, records->bytes + i * records->layout.record_nbytes);
 }
@@ -207,7 +207,7 @@ static void all_disorders_and_duplicates_are_counted(void **state)
 
 	(void)state;
 	for (uint64_t i = 1000; i < N_RECORDS; i += 1000)
-		put(&records, i, ascending_code(i - 1));
+		put(&records, i, ascending_key(i - 1));
 	put(&records, 777, 0);
 	result = check_file(&records, options);
 	assert_int_equal(result.n_duplicates, 300);
@@ -226,7 +226,7 @@ static void equal_neighbours_are_disorder_only_if_strict(void **state)
 	struct verify_options options = { .n_threads = 2 };
 
 	(void)state;
-	put(&records, 200000, ascending_code(199999));
+	put(&records, 200000, ascending_key(199999));
 	assert_int_equal(check_file(&records, options).first_disorder, 0);
 	options.strict = true;
 	assert_int_equal(check_file(&records, options).first_disorder, 200001);
@@ -253,7 +253,7 @@ static void put_two_keys(struct records *records, uint64_t i, uint16_t first, in
 
 static struct records make_long(uint64_t n)
 {
-	const struct layout_request request = { .record_nbytes = LONG_NBYTES,
+	const struct layout_params request = { .record_nbytes = LONG_NBYTES,
 						.keys = two_keys,
 						.n_keys = 2 };
 	struct records records = { .n = n };
@@ -322,7 +322,7 @@ static void long_records_of_bytes_are_compared_to_their_end(void **state)
 	const struct key down = {
 		.nbytes = 65536, .kind = KEY_BYTES, .big_endian = true, .descending = true
 	};
-	struct layout_request request = { .record_nbytes = 65536, .keys = &key, .n_keys = 1 };
+	struct layout_params request = { .record_nbytes = 65536, .keys = &key, .n_keys = 1 };
 	const struct verify_options options = { .n_threads = 2 };
 	struct records records = { .n = 40 };
 
@@ -348,12 +348,12 @@ static void long_records_of_bytes_are_compared_to_their_end(void **state)
 /* Counts stand in front of the records, and are no part of their digest. */
 static void items_are_compared_by_the_keys_within_them(void **state)
 {
-	const struct layout_request request = {
+	const struct layout_params request = {
 		.record_nbytes = LONG_NBYTES, .keys = two_keys, .n_keys = 2, .count = true
 	};
 	struct records records = make_long(100);
-	struct order_op op = { .layout = &records.layout, .are_items = true, .n = records.n };
-	struct order_found found;
+	struct order_check_params params = { .layout = &records.layout, .are_items = true, .n = records.n };
+	struct order_check_result found;
 	unsigned char *items;
 
 	(void)state;
@@ -364,20 +364,20 @@ static void items_are_compared_by_the_keys_within_them(void **state)
 	for (uint64_t i = 0; i < records.n; i++) {
 		unsigned char *item = items + i * records.layout.item_nbytes;
 
-		layout_make_item(&records.layout, records.bytes + i * LONG_NBYTES, i, item);
+		layout_project_record(&records.layout, records.bytes + i * LONG_NBYTES, i, item);
 		layout_set_item_count(&records.layout, item, 1000 - i);
 	}
-	op.records = items;
-	order_check(&op, &found);
+	params.records = items;
+	order_check(&params, &found);
 	assert_int_equal(found.n_disorders, 0);
 	assert_int_equal(found.n_equal, 0);
-	assert_int_equal(found.n_counted, 100 * 1000 - 99 * 100 / 2);
+	assert_int_equal(found.counts_sum, 100 * 1000 - 99 * 100 / 2);
 	assert_true(digest_equal(found.digest, digest_of(&records)));
 	free(items);
 	free_long(&records);
 }
 
-static void parts_are_checked_across_their_edges(void **state)
+static void ranges_are_checked_across_boundaries(void **state)
 {
 	struct records records = make_long(100);
 	struct verify_edge edge;
@@ -409,11 +409,11 @@ static void shrunken_file_is_an_error(void **state)
 	(void)state;
 	assert_true(writer.fd >= 0);
 	write_records(&writer);
-	messages_reset(true);
+	captured_messages_reset(true);
 	assert_int_equal(input_open(&syscalls_plain, paths, 1, 8, &input), 0);
 	assert_int_equal(truncate(path, 1000000), 0);
 	assert_true(verify_input(input, &options, &result) < 0);
-	assert_non_null(strstr(messages_last(), path));
+	assert_non_null(strstr(captured_messages_error(), path));
 	input_close(input);
 	unlink(path);
 	free(records.bytes);
@@ -431,7 +431,7 @@ int main(void)
 		cmocka_unit_test(records_with_equal_keys_are_duplicates),
 		cmocka_unit_test(long_records_of_bytes_are_compared_to_their_end),
 		cmocka_unit_test(items_are_compared_by_the_keys_within_them),
-		cmocka_unit_test(parts_are_checked_across_their_edges),
+		cmocka_unit_test(ranges_are_checked_across_boundaries),
 		cmocka_unit_test(shrunken_file_is_an_error),
 	};
 

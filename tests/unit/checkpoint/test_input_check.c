@@ -20,7 +20,7 @@ static char path[2][32];
 static unsigned char *records;
 static struct checkpoint_run runs[N_RUNS];
 static struct layout layout;
-static struct run_origins origins = { .runs = runs, .n_runs = N_RUNS, .n_threads = 3 };
+static struct input_check input_check_params = { .runs = runs, .n_runs = N_RUNS, .n_threads = 3 };
 
 /* Runs as they are made of the records, each of a third of them, more or less. */
 static void describe_runs(void)
@@ -35,7 +35,7 @@ static void describe_runs(void)
 		struct digest digest = { 0 };
 
 		if (layout.kind == LAYOUT_RECORDS)
-			layout_make_items(&layout, first, n, ends[i], items, &digest);
+			layout_project_records(&layout, first, n, ends[i], items, &digest);
 		runs[i].run.origin.read = digest;
 	}
 	free(items);
@@ -57,7 +57,7 @@ static void open_input(void)
 
 	write_part(path[0], 0, first_nbytes);
 	write_part(path[1], first_nbytes, N_RECORDS * RECORD_NBYTES - first_nbytes);
-	assert_int_equal(input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &origins.input), 0);
+	assert_int_equal(input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &input_check_params.input), 0);
 }
 
 static int start(void **state)
@@ -84,11 +84,11 @@ static int finish(void **state)
 	return 0;
 }
 
-static void with_layout(struct layout_request request)
+static void with_layout(struct layout_params request)
 {
 	request.record_nbytes = RECORD_NBYTES;
-	layout = layout_of(request, KEYS("3:u32"));
-	origins.layout = &layout;
+	layout = make_layout_of_keys(request, KEYS("3:u32"));
+	input_check_params.layout = &layout;
 	describe_runs();
 }
 
@@ -97,15 +97,15 @@ static int check(size_t *ret_bad)
 	int r;
 
 	open_input();
-	r = run_origins_check(&origins, ret_bad);
-	input_close(origins.input);
+	r = input_check_run(&input_check_params, ret_bad);
+	input_close(input_check_params.input);
 	return r;
 }
 
 static void inputs_that_are_the_same_are_fine(void **state)
 {
-	const struct layout_request requests[] = { { 0 },
-						   { .index = true },
+	const struct layout_params requests[] = { { 0 },
+						   { .argsort = true },
 						   { .keys_only = true } };
 	size_t bad;
 
@@ -126,7 +126,7 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 	size_t bad;
 
 	(void)state;
-	with_layout((struct layout_request){ 0 });
+	with_layout((struct layout_params){ 0 });
 	for (size_t i = 0; i < N_RUNS; i++)
 		for (int j = 0; j < 2; j++) {
 			unsigned char *byte = &records[places[i][j] * RECORD_NBYTES - (j == 1)];
@@ -140,32 +140,32 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 	layout_free(&layout);
 }
 
-static void input_that_cannot_be_read_is_not_taken_for_a_changed_one(void **state)
+static void unreadable_input_is_not_reported_as_changed(void **state)
 {
 	size_t bad;
 	int r;
 
 	(void)state;
-	with_layout((struct layout_request){ 0 });
+	with_layout((struct layout_params){ 0 });
 	open_input();
 	assert_int_equal(truncate(path[1], 0), 0);
-	messages_reset(true);
-	r = run_origins_check(&origins, &bad);
-	input_close(origins.input);
+	captured_messages_reset(true);
+	r = input_check_run(&input_check_params, &bad);
+	input_close(input_check_params.input);
 	assert_true(r < 0);
 	assert_int_not_equal(r, -EBADMSG);
-	assert_non_null(strstr(messages_last(), path[1]));
+	assert_non_null(strstr(captured_messages_error(), path[1]));
 	layout_free(&layout);
 }
 
-static void part_of_what_is_not_at_hand_is_read(void **state)
+static void fraction_of_uncached_input_is_read(void **state)
 {
 	const uint64_t mib = UINT64_C(1) << 20;
 
 	(void)state;
-	assert_int_equal(run_origins_budget(0), 64 * mib);
-	assert_int_equal(run_origins_budget(1024 * mib), 64 * mib);
-	assert_int_equal(run_origins_budget(64 * 1024 * mib), 2 * 1024 * mib);
+	assert_int_equal(input_check_budget(0), 64 * mib);
+	assert_int_equal(input_check_budget(1024 * mib), 64 * mib);
+	assert_int_equal(input_check_budget(64 * 1024 * mib), 2 * 1024 * mib);
 }
 
 int main(void)
@@ -173,8 +173,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inputs_that_are_the_same_are_fine),
 		cmocka_unit_test(byte_that_has_changed_is_found_in_its_run),
-		cmocka_unit_test(input_that_cannot_be_read_is_not_taken_for_a_changed_one),
-		cmocka_unit_test(part_of_what_is_not_at_hand_is_read),
+		cmocka_unit_test(unreadable_input_is_not_reported_as_changed),
+		cmocka_unit_test(fraction_of_uncached_input_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, start, finish);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { N_RECORDS = 4, MOST_NBYTES = 4096 };
+enum { N_RECORDS = 4, MAX_PAYLOAD_NBYTES = 4096 };
 
 static const size_t payload_nbytes[N_RECORDS] = { 5, 0, 64, 33 };
 static struct manifest manifest;
@@ -20,7 +20,7 @@ static struct manifest manifest;
 static struct {
 	unsigned n;
 	bool all_right;
-} seen;
+} visited;
 
 static unsigned char payload_byte(unsigned record, size_t i)
 {
@@ -32,22 +32,22 @@ static int visit(void *context, const struct manifest_record *record)
 	const unsigned char *payload = record->payload;
 
 	(void)context;
-	if (seen.n >= N_RECORDS || record->type != seen.n + 1 ||
-	    record->nbytes != payload_nbytes[seen.n] ||
+	if (visited.n >= N_RECORDS || record->type != visited.n + 1 ||
+	    record->nbytes != payload_nbytes[visited.n] ||
 	    (uintptr_t)payload % MANIFEST_ALIGN_NBYTES) {
-		seen.all_right = false;
+		visited.all_right = false;
 		return 0;
 	}
 	for (size_t i = 0; i < record->nbytes; i++)
-		if (payload[i] != payload_byte(seen.n, i))
-			seen.all_right = false;
-	seen.n++;
+		if (payload[i] != payload_byte(visited.n, i))
+			visited.all_right = false;
+	visited.n++;
 	return 0;
 }
 
 static int open_manifest(void)
 {
-	manifest = (struct manifest){ .path = path_of("manifest") };
+	manifest = (struct manifest){ .path = fixture_path("manifest") };
 	return file_open(&faulty_calls, AT_FDCWD, manifest.path, O_RDWR | O_CREAT, 0600,
 			 &manifest.file);
 }
@@ -78,7 +78,7 @@ static int finish(void **state)
 /* The bytes of the manifest; *ret_nbytes of them. */
 static unsigned char *load(uint64_t *ret_nbytes)
 {
-	static _Alignas(16) unsigned char bytes[MOST_NBYTES];
+	static _Alignas(16) unsigned char bytes[MAX_PAYLOAD_NBYTES];
 
 	assert_int_equal(file_size(&manifest.file, ret_nbytes), 0);
 	assert_int_equal(file_read_at(&manifest.file, 0, bytes, *ret_nbytes), 0);
@@ -88,9 +88,9 @@ static unsigned char *load(uint64_t *ret_nbytes)
 /* 0 and so many records, or an error. */
 static int parse(const unsigned char *bytes, size_t nbytes, uint64_t *ret_end)
 {
-	messages_reset(true);
-	seen.n = 0;
-	seen.all_right = true;
+	captured_messages_reset(true);
+	visited.n = 0;
+	visited.all_right = true;
 	return manifest_parse(bytes, nbytes, visit, NULL, ret_end);
 }
 
@@ -101,13 +101,13 @@ static void records_come_back(void **state)
 
 	(void)state;
 	assert_int_equal(parse(bytes, nbytes, &end), 0);
-	assert_int_equal(seen.n, N_RECORDS);
-	assert_true(seen.all_right);
+	assert_int_equal(visited.n, N_RECORDS);
+	assert_true(visited.all_right);
 	assert_int_equal(end, nbytes);
 }
 
 /* Those who write what it tells of may fill the disk. */
-static void next_records_have_room(void **state)
+static void space_is_reserved_for_next_records(void **state)
 {
 	struct stat status;
 
@@ -117,7 +117,7 @@ static void next_records_have_room(void **state)
 	assert_true(status.st_blocks * 512 >= status.st_size + 8192);
 }
 
-static void manifest_that_is_cut_has_the_records_before(void **state)
+static void truncated_manifest_keeps_earlier_records(void **state)
 {
 	uint64_t nbytes, end, last_end = 0;
 	unsigned char *bytes = load(&nbytes);
@@ -126,10 +126,10 @@ static void manifest_that_is_cut_has_the_records_before(void **state)
 	(void)state;
 	for (uint64_t cut = 0; cut < nbytes; cut++) {
 		assert_int_equal(parse(bytes, cut, &end), 0);
-		assert_true(seen.all_right);
-		assert_true(end <= cut && end >= last_end && seen.n >= n);
+		assert_true(visited.all_right);
+		assert_true(end <= cut && end >= last_end && visited.n >= n);
 		last_end = end;
-		n = seen.n;
+		n = visited.n;
 	}
 	assert_int_equal(n, N_RECORDS - 1);
 }
@@ -146,16 +146,16 @@ static void damage_of_any_byte_is_found(void **state)
 
 		bytes[at] ^= 0x10;
 		r = parse(bytes, nbytes, &end);
-		assert_true(seen.all_right);
+		assert_true(visited.all_right);
 		if (r == 0) /* it could be unfinished, and is left out */
-			assert_true(at >= last && seen.n == N_RECORDS - 1);
+			assert_true(at >= last && visited.n == N_RECORDS - 1);
 		else
 			assert_int_equal(r, -EBADMSG);
 		bytes[at] ^= 0x10;
 	}
 }
 
-static void zeros_behind_the_last_record_are_no_record(void **state)
+static void trailing_zeros_are_no_record(void **state)
 {
 	uint64_t nbytes, end;
 	unsigned char *bytes = load(&nbytes);
@@ -164,10 +164,10 @@ static void zeros_behind_the_last_record_are_no_record(void **state)
 	memset(bytes + nbytes, 0, 100);
 	assert_int_equal(parse(bytes, nbytes + 100, &end), 0);
 	assert_int_equal(end, nbytes);
-	assert_int_equal(seen.n, N_RECORDS);
+	assert_int_equal(visited.n, N_RECORDS);
 }
 
-static void another_file_is_no_manifest(void **state)
+static void foreign_file_is_no_manifest(void **state)
 {
 	uint64_t end;
 
@@ -176,7 +176,7 @@ static void another_file_is_no_manifest(void **state)
 	assert_int_equal(end, 0);
 }
 
-static void records_go_on_where_an_unfinished_one_was(void **state)
+static void append_overwrites_an_unfinished_record(void **state)
 {
 	uint64_t nbytes;
 
@@ -185,10 +185,10 @@ static void records_go_on_where_an_unfinished_one_was(void **state)
 	assert_int_equal(file_truncate(&manifest.file, nbytes - 1), 0);
 	file_close(&manifest.file);
 	assert_int_equal(open_manifest(), 0);
-	seen.n = 0;
+	visited.n = 0;
 	assert_int_equal(manifest_read(&manifest, visit, NULL), 0);
-	assert_int_equal(manifest_cut(&manifest), 0);
-	assert_int_equal(seen.n, N_RECORDS - 1);
+	assert_int_equal(manifest_truncate(&manifest), 0);
+	assert_int_equal(visited.n, N_RECORDS - 1);
 	assert_int_equal(manifest_append(&manifest, &(struct manifest_record){ 9, "again", 5 }), 0);
 	load(&nbytes);
 	assert_int_equal(nbytes, manifest.end);
@@ -199,29 +199,29 @@ static void failed_sync_is_an_error(void **state)
 	(void)state;
 	faults.fsync_errno = EIO;
 	assert_int_equal(manifest_sync(&manifest), -EIO);
-	assert_non_null(strstr(messages_last(), "manifest: cannot bring it to stable storage"));
+	assert_non_null(strstr(captured_messages_error(), "manifest: cannot bring it to stable storage"));
 }
 
 static void failed_cut_names_the_manifest(void **state)
 {
 	(void)state;
 	faults.ftruncate_errno = EIO;
-	assert_int_equal(manifest_cut(&manifest), -EIO);
-	assert_non_null(strstr(messages_last(), "manifest: cannot cut off an unfinished record"));
+	assert_int_equal(manifest_truncate(&manifest), -EIO);
+	assert_non_null(strstr(captured_messages_error(), "manifest: cannot cut off an unfinished record"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(records_come_back, start, finish),
-		cmocka_unit_test_setup_teardown(next_records_have_room, start, finish),
-		cmocka_unit_test_setup_teardown(manifest_that_is_cut_has_the_records_before, start,
+		cmocka_unit_test_setup_teardown(space_is_reserved_for_next_records, start, finish),
+		cmocka_unit_test_setup_teardown(truncated_manifest_keeps_earlier_records, start,
 						finish),
 		cmocka_unit_test_setup_teardown(damage_of_any_byte_is_found, start, finish),
-		cmocka_unit_test_setup_teardown(zeros_behind_the_last_record_are_no_record, start,
+		cmocka_unit_test_setup_teardown(trailing_zeros_are_no_record, start,
 						finish),
-		cmocka_unit_test_setup_teardown(another_file_is_no_manifest, start, finish),
-		cmocka_unit_test_setup_teardown(records_go_on_where_an_unfinished_one_was, start,
+		cmocka_unit_test_setup_teardown(foreign_file_is_no_manifest, start, finish),
+		cmocka_unit_test_setup_teardown(append_overwrites_an_unfinished_record, start,
 						finish),
 		cmocka_unit_test_setup_teardown(failed_sync_is_an_error, start, finish),
 		cmocka_unit_test_setup_teardown(failed_cut_names_the_manifest, start, finish),

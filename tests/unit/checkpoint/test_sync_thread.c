@@ -14,10 +14,10 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-static struct checkpoint_files files;
+static struct checkpoint_dir files;
 static struct spill *spill;
 static struct output *output;
-static struct saver *saver;
+static struct sync_thread *sync_thread;
 
 static int start(void **state)
 {
@@ -25,22 +25,22 @@ static int start(void **state)
 
 	if (r < 0)
 		return r;
-	checkpoint_files_init(&files, &faulty_calls, fixture_directory);
-	r = checkpoint_files_open(&files);
+	checkpoint_dir_init(&files, &faulty_calls, fixture_directory);
+	r = checkpoint_dir_open(&files);
 	if (r == 0)
-		r = spill_open_kept(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
+		r = spill_open_persistent(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
 	files.runs.fd = -1;
 	if (r == 0)
-		r = output_open(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN, &output);
+		r = output_open(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN, &output);
 	faults.n_syncs = 0;
-	return r < 0 ? r : saver_open(&files.manifest, spill, output, &saver);
+	return r < 0 ? r : sync_thread_open(&files.manifest, spill, output, &sync_thread);
 }
 
 static int finish(void **state)
 {
 	output_abort(output);
 	spill_close(spill);
-	checkpoint_files_close(&files);
+	checkpoint_dir_close(&files);
 	return fixture_finish(state);
 }
 
@@ -53,26 +53,26 @@ static void count_end(void *context, bool durable)
 	n_lost += !durable;
 }
 
-static struct save *make_save(bool needs_runs, bool needs_output)
+static struct sync_request *create_sync_request(bool needs_runs, bool needs_output)
 {
-	struct save *save = calloc(1, sizeof *save);
+	struct sync_request *request = calloc(1, sizeof *request);
 
-	assert_non_null(save);
-	*save = (struct save){ .type = RECORD_RUN,
+	assert_non_null(request);
+	*request = (struct sync_request){ .type = RECORD_RUN,
 			       .needs_runs = needs_runs,
 			       .needs_output = needs_output,
 			       .payload = strdup("payload"),
 			       .nbytes = 8,
-			       .finish = count_end };
-	return save;
+			       .on_complete = count_end };
+	return request;
 }
 
 /* How often something is brought to stable storage for one record. */
 static unsigned syncs_for(bool needs_runs, bool needs_output)
 {
 	n_durable = 0;
-	assert_int_equal(saver_add(saver, make_save(needs_runs, needs_output)), 0);
-	assert_int_equal(saver_close(saver, true), 0);
+	assert_int_equal(sync_thread_add(sync_thread, create_sync_request(needs_runs, needs_output)), 0);
+	assert_int_equal(sync_thread_close(sync_thread, true), 0);
 	assert_int_equal(n_durable, 1);
 	return faults.n_syncs;
 }
@@ -100,7 +100,7 @@ static void record_of_output_is_not_before_the_output(void **state)
 }
 
 /* Only the first sync fails, that of the runs: the others do not make up for it. */
-static void runs_that_are_lost_are_not_made_up_for_by_the_output(void **state)
+static void lost_runs_stop_later_output_records(void **state)
 {
 	struct spill_extent extent;
 
@@ -108,8 +108,8 @@ static void runs_that_are_lost_are_not_made_up_for_by_the_output(void **state)
 	n_lost = 0;
 	assert_int_equal(spill_write(spill, "a run", 5, &extent), 0);
 	faults.first_fsync_errno = EIO;
-	assert_int_equal(saver_add(saver, make_save(true, true)), 0);
-	assert_int_equal(saver_close(saver, true), -EIO);
+	assert_int_equal(sync_thread_add(sync_thread, create_sync_request(true, true)), 0);
+	assert_int_equal(sync_thread_close(sync_thread, true), -EIO);
 	assert_int_equal(n_lost, 1);
 	assert_int_equal(files.manifest.end, files.manifest.begin);
 }
@@ -120,20 +120,20 @@ static void add_another(void *context, bool durable)
 	(void)context;
 	assert_false(durable);
 	faults.fsync_errno = 0;
-	assert_int_equal(saver_add(saver, make_save(false, false)), 0);
+	assert_int_equal(sync_thread_add(sync_thread, create_sync_request(false, false)), 0);
 }
 
 /* What is saved later may speak of what was lost. */
-static void nothing_is_saved_behind_what_is_lost(void **state)
+static void nothing_is_recorded_after_a_failure(void **state)
 {
-	struct save *first = make_save(false, false);
+	struct sync_request *first = create_sync_request(false, false);
 
 	(void)state;
 	n_durable = n_lost = 0;
-	first->finish = add_another;
+	first->on_complete = add_another;
 	faults.fsync_errno = EIO;
-	assert_int_equal(saver_add(saver, first), 0);
-	assert_int_equal(saver_close(saver, true), -EIO);
+	assert_int_equal(sync_thread_add(sync_thread, first), 0);
+	assert_int_equal(sync_thread_close(sync_thread, true), -EIO);
 	assert_int_equal(n_durable, 0);
 	assert_int_equal(n_lost, 1);
 }
@@ -148,18 +148,18 @@ static int openat_and_unlink(int directory, const char *path, int flags, mode_t 
 	return fd;
 }
 
-static void manifest_that_lost_its_name_is_not_gone_on_with(void **state)
+static void unlinked_manifest_is_not_resumed(void **state)
 {
 	struct syscalls job = faulty_calls;
-	struct checkpoint_files late;
+	struct checkpoint_dir late;
 
 	(void)state;
-	assert_int_equal(saver_close(saver, true), 0);
+	assert_int_equal(sync_thread_close(sync_thread, true), 0);
 	job.openat = openat_and_unlink;
-	checkpoint_files_init(&late, &job, path_of("other"));
-	assert_int_equal(checkpoint_files_open(&late), -EBUSY);
-	assert_non_null(strstr(messages_last(), "another gsort is using this checkpoint"));
-	checkpoint_files_close(&late);
+	checkpoint_dir_init(&late, &job, fixture_path("other"));
+	assert_int_equal(checkpoint_dir_open(&late), -EBUSY);
+	assert_non_null(strstr(captured_messages_error(), "another gsort is using this checkpoint"));
+	checkpoint_dir_close(&late);
 }
 
 /* A run of 8 pages in the spill that is kept. */
@@ -167,7 +167,7 @@ static struct run *make_run(void)
 {
 	enum { N = 8 * SPILL_ALIGN_NBYTES / sizeof(uint64_t) };
 	static const uint64_t items[N];
-	const code_t first_keys[1] = { 0 };
+	const encoded_key_t first_keys[1] = { 0 };
 	struct run_file *file;
 	struct run *run;
 
@@ -179,12 +179,12 @@ static struct run *make_run(void)
 }
 
 /* Only what a record has replaced is given back of a spill that is kept. */
-static void run_that_is_replaced_gives_its_space_back(void **state)
+static void replaced_run_releases_its_space(void **state)
 {
 	struct run *kept, *replaced;
 
 	(void)state;
-	assert_int_equal(saver_close(saver, true), 0);
+	assert_int_equal(sync_thread_close(sync_thread, true), 0);
 	kept = make_run();
 	replaced = make_run();
 	assert_int_equal(spill_used_nbytes(spill), 16 * SPILL_ALIGN_NBYTES);
@@ -201,10 +201,10 @@ int main(void)
 		FIXTURE(record_alone_costs_one_sync),
 		FIXTURE(record_of_runs_is_not_before_the_runs),
 		FIXTURE(record_of_output_is_not_before_the_output),
-		FIXTURE(runs_that_are_lost_are_not_made_up_for_by_the_output),
-		FIXTURE(nothing_is_saved_behind_what_is_lost),
-		FIXTURE(manifest_that_lost_its_name_is_not_gone_on_with),
-		FIXTURE(run_that_is_replaced_gives_its_space_back),
+		FIXTURE(lost_runs_stop_later_output_records),
+		FIXTURE(nothing_is_recorded_after_a_failure),
+		FIXTURE(unlinked_manifest_is_not_resumed),
+		FIXTURE(replaced_run_releases_its_space),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,15 +17,15 @@
 
 #include <cmocka.h>
 
-enum { MOST_WORDS = 8 };
+enum { MAX_WORDS = 8 };
 
-static char heard[1024]; /* the last failure */
+static char last_failure[1024]; /* the last failure */
 
-static void hear(void *context, enum gsort_severity kind, const char *text)
+static void store_last_failure(void *context, enum gsort_severity kind, const char *text)
 {
 	(void)context;
 	if (kind == GSORT_ERROR)
-		snprintf(heard, sizeof heard, "%s", text);
+		snprintf(last_failure, sizeof last_failure, "%s", text);
 }
 
 static struct gsort *open_sort(void)
@@ -33,14 +33,14 @@ static struct gsort *open_sort(void)
 	struct gsort *sort;
 
 	assert_int_equal(gsort_open(&sort), 0);
-	assert_int_equal(gsort_set_message_callback(sort, hear, NULL), 0);
+	assert_int_equal(gsort_set_message_callback(sort, store_last_failure, NULL), 0);
 	return sort;
 }
 
 /* A sort that has taken "gsort" and the words; NULL ends them. */
 static struct gsort *taken(const char *word, ...)
 {
-	char *argv[MOST_WORDS + 2] = { "gsort" };
+	char *argv[MAX_WORDS + 2] = { "gsort" };
 	struct gsort *sort = open_sort();
 	va_list words;
 	int argc = 1;
@@ -49,8 +49,8 @@ static struct gsort *taken(const char *word, ...)
 	for (; word; word = va_arg(words, char *))
 		argv[argc++] = (char *)word;
 	va_end(words);
-	if (command_line_take(NULL, argc, argv, sort) != 0)
-		fail_msg("refused: %s", heard);
+	if (command_line_parse(NULL, argc, argv, sort) != 0)
+		fail_msg("refused: %s", last_failure);
 	return sort;
 }
 
@@ -64,8 +64,8 @@ static int take_with_stdout(int fd, const char *word)
 
 	fflush(stdout);
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	assert_int_equal(command_line_take(NULL, 2, argv, sort), COMMAND_LINE_ASKED);
-	r = command_line_answer(NULL, sort);
+	assert_int_equal(command_line_parse(NULL, 2, argv, sort), COMMAND_LINE_BUILTIN);
+	r = command_line_print_builtin(NULL, sort);
 	clearerr(stdout);
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	close(saved);
@@ -114,34 +114,34 @@ static void help_names_every_option_within_80_columns(void **state)
 }
 
 /* One table has the options of both. */
-static void what_only_ranks_take_is_unknown_to_who_is_alone(void **state)
+static void mpi_only_options_are_unknown_to_gsort(void **state)
 {
 	struct gsort_option option;
 	struct gsort *sort = open_sort();
-	unsigned n_alone = 0, n_in_company = 0, n_only = 0;
+	unsigned n_single = 0, n_distributed = 0, n_only = 0;
 
 	(void)state;
-	while (gsort_get_option(n_alone, &option, sizeof option) == 0) {
+	while (gsort_get_option(n_single, &option, sizeof option) == 0) {
 		assert_string_not_equal(option.name, "timeout");
 		assert_string_not_equal(option.name, "shared-memory");
-		n_alone++;
+		n_single++;
 	}
-	while (company_get_option(n_in_company, &option, sizeof option) == 0) {
+	while (api_distributed_get_option(n_distributed, &option, sizeof option) == 0) {
 		n_only += strcmp(option.name, "timeout") == 0 ||
 			  strcmp(option.name, "shared-memory") == 0;
-		n_in_company++;
+		n_distributed++;
 	}
 	assert_int_equal(n_only, 2);
-	assert_int_equal(n_in_company, n_alone + n_only);
+	assert_int_equal(n_distributed, n_single + n_only);
 	assert_int_equal(gsort_set_from_cli(sort, "timeout", "5"), -EINVAL);
-	assert_string_equal(heard, "unknown option 'timeout'");
+	assert_string_equal(last_failure, "unknown option 'timeout'");
 	assert_int_equal(gsort_set(sort, "timeout", "5"), -EINVAL);
 	assert_null(gsort_get_set(sort, "timeout"));
-	assert_int_equal(company_stall_ns(sort), UINT64_C(60000000000));
+	assert_int_equal(api_distributed_timeout_ns(sort), UINT64_C(60000000000));
 	gsort_close(sort);
 }
 
-static void what_is_not_said_is_a_filter_that_spills_in_tmpdir(void **state)
+static void defaults_are_a_filter_with_tmpdir(void **state)
 {
 	struct gsort *sort;
 
@@ -171,8 +171,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
 		cmocka_unit_test(help_names_every_option_within_80_columns),
-		cmocka_unit_test(what_only_ranks_take_is_unknown_to_who_is_alone),
-		cmocka_unit_test(what_is_not_said_is_a_filter_that_spills_in_tmpdir),
+		cmocka_unit_test(mpi_only_options_are_unknown_to_gsort),
+		cmocka_unit_test(defaults_are_a_filter_with_tmpdir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

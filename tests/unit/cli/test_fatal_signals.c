@@ -13,25 +13,25 @@
 enum { SURVIVED = 99 };
 
 /* What ends a process by default, but that nobody can catch, in the order of their numbers. */
-static const int deadly[] = { SIGHUP,    SIGINT,  SIGQUIT, SIGILL,    SIGTRAP, SIGABRT, SIGBUS,
+static const int fatal[] = { SIGHUP,    SIGINT,  SIGQUIT, SIGILL,    SIGTRAP, SIGABRT, SIGBUS,
 			      SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM,
 			      SIGSTKFLT, SIGXCPU, SIGIO,   SIGVTALRM, SIGPROF, SIGPWR,  SIGSYS };
 
-static int passed_over; /* a signal that is not the program's business; 0: none */
+static int ignored_signal; /* a signal that is not the program's business; 0: none */
 
 /* A sort in small: an unfinished output that has a name. */
-static void be_killed_by(int signal_number)
+static void run_until_killed_by(int signal_number)
 {
 	const struct rlimit none = { 0, 0 };
 
 	setrlimit(RLIMIT_CORE, &none);
-	for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
-		if (deadly[i] != passed_over)
-			signal(deadly[i], SIG_DFL); /* cmocka has handlers of its own */
-	deadly_signals_handle();
-	faults.refuses_nameless = true;
-	open_output(path_of("f"), N);
-	if (count_names() > 0)
+	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+		if (fatal[i] != ignored_signal)
+			signal(fatal[i], SIG_DFL); /* cmocka has handlers of its own */
+	fatal_signals_install();
+	faults.rejects_tmpfile = true;
+	open_output(fixture_path("f"), N);
+	if (count_directory_entries() > 0)
 		raise(signal_number);
 	_exit(SURVIVED);
 }
@@ -44,7 +44,7 @@ static int status_after(int signal_number)
 
 	assert_true(child >= 0);
 	if (child == 0)
-		be_killed_by(signal_number);
+		run_until_killed_by(signal_number);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return status;
 }
@@ -53,21 +53,21 @@ static void assert_dies_clean(int signal_number)
 {
 	const int status = status_after(signal_number);
 
-	if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number || count_names() > 0)
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number || count_directory_entries() > 0)
 		fail_msg("signal %d: status %#x, %u names left", signal_number, (unsigned)status,
-			 count_names());
+			 count_directory_entries());
 }
 
-static void every_deadly_signal_leaves_nothing(void **state)
+static void every_fatal_signal_leaves_no_file(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
-		assert_dies_clean(deadly[i]);
+	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+		assert_dies_clean(fatal[i]);
 	assert_dies_clean(SIGRTMIN);
 	assert_dies_clean(SIGRTMAX);
 }
 
-static void signals_that_end_nothing_still_do_not(void **state)
+static void nonfatal_signals_stay_nonfatal(void **state)
 {
 	static const int harmless[] = { SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ };
 
@@ -80,15 +80,15 @@ static void signals_that_end_nothing_still_do_not(void **state)
 	}
 }
 
-static void signal_that_was_to_be_passed_over_is(void **state)
+static void ignored_signal_stays_ignored(void **state)
 {
 	int status;
 
 	(void)state;
 	signal(SIGHUP, SIG_IGN);
-	passed_over = SIGHUP;
+	ignored_signal = SIGHUP;
 	status = status_after(SIGHUP);
-	passed_over = 0;
+	ignored_signal = 0;
 	signal(SIGHUP, SIG_DFL);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), SURVIVED);
@@ -118,22 +118,22 @@ static int status_of_commit(int (*rename_it)(int, const char *, int, const char 
 	pid_t child;
 
 	calls.renameat = rename_it;
-	write_file(path_of("f"), "older", 5);
+	write_file(fixture_path("f"), "older", 5);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
-			signal(deadly[i], SIG_DFL);
-		deadly_signals_handle();
-		if (output_open(&calls, path_of("f"), N, &output) == 0 &&
+		for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+			signal(fatal[i], SIG_DFL);
+		fatal_signals_install();
+		if (output_open(&calls, fixture_path("f"), N, &output) == 0 &&
 		    output_write_at(output, 0, output_bytes, N) == 0 &&
 		    output_commit(output, OUTPUT_UNSYNCED) == 0)
 			after();
-		deadly_signals_make_up();
+		fatal_signals_raise_pending();
 		_exit(SURVIVED);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(count_names(), 1);
+	assert_int_equal(count_directory_entries(), 1);
 	return status;
 }
 
@@ -146,7 +146,7 @@ static void raise_some(void)
 
 static void raise_while_reporting(void)
 {
-	process_leave_reports(process_lent());
+	process_set_output_committed(process_get());
 	raise(SIGPIPE);
 	freopen("/dev/null", "w", stderr);
 	raise(SIGINT);
@@ -161,14 +161,14 @@ static void raise_a_fault(void)
 }
 
 /* Else who is told that it was killed would sort its own result again. */
-static void signal_after_the_rename_is_not_told_as_killed(void **state)
+static void signal_after_rename_is_not_a_kill(void **state)
 {
 	int status = status_of_commit(raise_and_rename, raise_some);
 
 	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), SURVIVED);
-	assert_true(file_holds(path_of("f"), output_bytes, N));
+	assert_true(file_contains(fixture_path("f"), output_bytes, N));
 	status = status_of_commit(renameat, raise_while_reporting);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 2);
@@ -184,11 +184,11 @@ static void signal_during_a_rename_that_fails_kills(void **state)
 	(void)state;
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGTERM);
-	assert_true(file_holds(path_of("f"), "older", 5));
+	assert_true(file_contains(fixture_path("f"), "older", 5));
 }
 
 /* In a child, whose children are then those of a new container; the first of them is process 1. */
-static void be_a_container(int signal_number)
+static void run_as_process_1(int signal_number)
 {
 	int status;
 
@@ -209,27 +209,27 @@ static void first_process_of_a_container_ends_with_128_and_the_signal(void **sta
 
 		assert_true(child >= 0);
 		if (child == 0)
-			be_a_container(some[i]);
+			run_as_process_1(some[i]);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_true(WIFEXITED(status));
 		if (WEXITSTATUS(status) == 77)
 			skip();
 		assert_int_equal(WEXITSTATUS(status), 128 + some[i]);
-		assert_int_equal(count_names(), 0);
+		assert_int_equal(count_directory_entries(), 0);
 	}
 }
 
-enum { GROWN_NBYTES = 32 << 20, GROWN_PIECE = 64 << 10 };
+enum { GROWN_NBYTES = 32 << 20, GROWN_WRITE_NBYTES = 64 << 10 };
 
 /* As `(echo; gsort) > file` is open, where there is something already. */
-static struct output *open_behind_older(uint64_t nbytes)
+static struct output *open_append_output(uint64_t nbytes)
 {
-	const int fd = open(path_of("f"), O_WRONLY);
-	const struct given given = { .kind = GIVEN_DESCRIPTOR, .fd = fd };
+	const int fd = open(fixture_path("f"), O_WRONLY);
+	const struct given given = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	struct output *output;
 
 	assert_true(lseek(fd, 0, SEEK_END) == 5);
-	assert_int_equal(output_open_given(&faulty_calls, "f", given, nbytes, &output), 0);
+	assert_int_equal(output_open_endpoint(&faulty_calls, "f", given, nbytes, &output), 0);
 	return output;
 }
 
@@ -237,11 +237,11 @@ static atomic_uint n_grown;
 
 static void *grow(void *argument)
 {
-	static const unsigned char piece[GROWN_PIECE];
-	struct writer *w = argument;
+	static const unsigned char piece[GROWN_WRITE_NBYTES];
+	struct output_writer *w = argument;
 
-	for (uint64_t at = w->first * GROWN_PIECE; at < GROWN_NBYTES; at += w->n * GROWN_PIECE) {
-		if (output_write_at(w->output, at, piece, GROWN_PIECE) < 0)
+	for (uint64_t at = w->first * GROWN_WRITE_NBYTES; at < GROWN_NBYTES; at += w->stride * GROWN_WRITE_NBYTES) {
+		if (output_write_at(w->output, at, piece, GROWN_WRITE_NBYTES) < 0)
 			break;
 		atomic_fetch_add(&n_grown, 1);
 	}
@@ -250,13 +250,13 @@ static void *grow(void *argument)
 }
 
 /* While threads write, one of which is not the one that handles it. */
-static void be_killed_while_it_grows(int signal_number)
+static void run_until_killed_during_growth(int signal_number)
 {
-	struct writer writers[3];
+	struct output_writer writers[3];
 
 	for (unsigned i = 0; i < 3; i++) {
-		writers[i] = (struct writer){ .first = i, .n = 3 };
-		writers[i].output = i ? writers[0].output : open_behind_older(GROWN_NBYTES);
+		writers[i] = (struct output_writer){ .first = i, .stride = 3 };
+		writers[i].output = i ? writers[0].output : open_append_output(GROWN_NBYTES);
 		thread_start(grow, &writers[i], 0, &writers[i].thread);
 	}
 	while (atomic_load(&n_grown) < 9)
@@ -265,10 +265,10 @@ static void be_killed_while_it_grows(int signal_number)
 }
 
 /* What others have written behind us would go as well. */
-static void be_killed_when_others_have_written_behind(int signal_number)
+static void run_until_killed_after_foreign_append(int signal_number)
 {
-	struct output *output = open_behind_older(N);
-	const int fd = open(path_of("f"), O_WRONLY | O_APPEND);
+	struct output *output = open_append_output(N);
+	const int fd = open(fixture_path("f"), O_WRONLY | O_APPEND);
 
 	output_write_at(output, 0, output_bytes, N);
 	if (write(fd, "more", 4) == 4)
@@ -281,41 +281,41 @@ static off_t nbytes_after(void (*be_killed)(int), int signal_number)
 	int how = -1;
 	pid_t child;
 
-	write_file(path_of("f"), "older", 5);
+	write_file(fixture_path("f"), "older", 5);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
 		signal(signal_number, SIG_DFL);
 		signal(SIGSEGV, SIG_DFL); /* cmocka has a handler of its own */
-		deadly_signals_handle();
+		fatal_signals_install();
 		be_killed(signal_number);
 		_exit(SURVIVED);
 	}
 	assert_int_equal(waitpid(child, &how, 0), child);
 	assert_true(WIFSIGNALED(how) && WTERMSIG(how) == signal_number);
-	assert_int_equal(stat(path_of("f"), &status), 0);
+	assert_int_equal(stat(fixture_path("f"), &status), 0);
 	return status.st_size;
 }
 
-static void signal_cuts_what_grows_in_place_back_to_where_it_began(void **state)
+static void signal_truncates_appended_file(void **state)
 {
 	static const int some[] = { SIGTERM, SIGHUP, SIGINT, SIGTERM, SIGTERM, SIGTERM };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
-		assert_int_equal(nbytes_after(be_killed_while_it_grows, some[i]), 5);
-	assert_int_equal(nbytes_after(be_killed_when_others_have_written_behind, SIGTERM),
+		assert_int_equal(nbytes_after(run_until_killed_during_growth, some[i]), 5);
+	assert_int_equal(nbytes_after(run_until_killed_after_foreign_append, SIGTERM),
 			 5 + N + 4);
 }
 
-static void (*before_cut)(void); /* in the handler; NULL: nothing */
+static void (*before_truncate)(void); /* in the handler; NULL: nothing */
 
 /* In place of the C library's, so that something can happen while a file is cut. */
 int ftruncate(int fd, off_t nbytes)
 {
-	void (*const act)(void) = before_cut;
+	void (*const act)(void) = before_truncate;
 
-	before_cut = NULL;
+	before_truncate = NULL;
 	if (act)
 		act();
 	return (int)syscall(SYS_ftruncate, fd, nbytes);
@@ -361,27 +361,27 @@ static void fault_elsewhere(void)
 		sched_yield();
 }
 
-static void be_killed_when_it_has_grown(int signal_number)
+static void run_until_killed_after_growth(int signal_number)
 {
-	struct output *output = open_behind_older(N);
+	struct output *output = open_append_output(N);
 
 	output_write_at(output, 0, output_bytes, N);
 	raise(signal_number);
 }
 
 /* timeout(1) signals the command, and then the group that it is in. */
-static void signals_that_follow_do_not_end_it_before_the_file_is_cut(void **state)
+static void later_signals_wait_for_truncation(void **state)
 {
 	static void (*const all[])(void) = { raise_more, fault_elsewhere };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-		before_cut = all[i];
-		assert_int_equal(nbytes_after(be_killed_when_it_has_grown, SIGTERM), 5);
+		before_truncate = all[i];
+		assert_int_equal(nbytes_after(run_until_killed_after_growth, SIGTERM), 5);
 	}
-	before_cut = raise_a_fault; /* of its own, when it cannot go on */
-	assert_int_equal(nbytes_after(be_killed_when_it_has_grown, SIGSEGV), 5 + N);
-	before_cut = NULL;
+	before_truncate = raise_a_fault; /* of its own, when it cannot go on */
+	assert_int_equal(nbytes_after(run_until_killed_after_growth, SIGSEGV), 5 + N);
+	before_truncate = NULL;
 }
 
 static atomic_bool may_begin, has_begun;
@@ -392,7 +392,7 @@ static void *begin_another(void *argument)
 	while (!atomic_load(&may_begin))
 		sched_yield();
 	atomic_store(&faulty_thread, gettid());
-	open_output(path_of("g"), N);
+	open_output(fixture_path("g"), N);
 	atomic_store(&has_begun, true);
 	return argument;
 }
@@ -406,37 +406,37 @@ static void let_another_begin(void)
 		sched_yield();
 }
 
-static void be_killed_when_another_is_to_begin(int signal_number)
+static void run_until_killed_at_next_open(int signal_number)
 {
-	struct output *output = open_behind_older(N);
+	struct output *output = open_append_output(N);
 	pthread_t thread;
 
 	output_write_at(output, 0, output_bytes, N);
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	thread_start(begin_another, NULL, 0, &thread);
-	before_cut = let_another_begin;
+	before_truncate = let_another_begin;
 	raise(signal_number);
 }
 
-static void nothing_is_begun_when_all_names_are_removed(void **state)
+static void no_file_opens_after_names_are_removed(void **state)
 {
 	(void)state;
-	assert_int_equal(nbytes_after(be_killed_when_another_is_to_begin, SIGTERM), 5);
-	assert_int_equal(count_names(), 1);
+	assert_int_equal(nbytes_after(run_until_killed_at_next_open, SIGTERM), 5);
+	assert_int_equal(count_directory_entries(), 1);
 }
 
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(every_deadly_signal_leaves_nothing),
-		FIXTURE(signals_that_end_nothing_still_do_not),
-		FIXTURE(signal_that_was_to_be_passed_over_is),
-		FIXTURE(signal_after_the_rename_is_not_told_as_killed),
+		FIXTURE(every_fatal_signal_leaves_no_file),
+		FIXTURE(nonfatal_signals_stay_nonfatal),
+		FIXTURE(ignored_signal_stays_ignored),
+		FIXTURE(signal_after_rename_is_not_a_kill),
 		FIXTURE(signal_during_a_rename_that_fails_kills),
-		FIXTURE(signal_cuts_what_grows_in_place_back_to_where_it_began),
-		FIXTURE(signals_that_follow_do_not_end_it_before_the_file_is_cut),
-		FIXTURE(nothing_is_begun_when_all_names_are_removed),
+		FIXTURE(signal_truncates_appended_file),
+		FIXTURE(later_signals_wait_for_truncation),
+		FIXTURE(no_file_opens_after_names_are_removed),
 		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
 	};
 

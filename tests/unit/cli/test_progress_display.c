@@ -24,9 +24,9 @@ enum { GIVE_UP_MS = 10000 };
 static char text[4096];
 
 static atomic_uint percent; /* of the sort that is asked */
-static sem_t asked;
+static sem_t queried;
 
-static void ask(void *context, struct gsort_progress *ret_progress)
+static void answer_progress_query(void *context, struct gsort_progress *ret_progress)
 {
 	(void)context;
 	*ret_progress = (struct gsort_progress){ .phase = "run generation",
@@ -35,13 +35,13 @@ static void ask(void *context, struct gsort_progress *ret_progress)
 						 .overall_done_nbytes = atomic_load(&percent),
 						 .overall_total_nbytes = 100,
 						 .phase_elapsed_ns = 1000000 };
-	sem_post(&asked);
+	sem_post(&queried);
 }
 
 /* A sort whose progress is reported to a standard error that the test reads. */
 struct session {
 	int real_stderr, reader, writer;
-	struct progress *progress;
+	struct progress_display *progress;
 };
 
 /* 42 % of the first phase are done. */
@@ -53,7 +53,7 @@ static struct session start(enum progress_mode mode, int reader, int writer)
 
 	assert_true(session.real_stderr >= 0 && dup2(writer, STDERR_FILENO) >= 0);
 	atomic_store(&percent, 42);
-	assert_int_equal(progress_open(mode, ask, NULL, &session.progress), 0);
+	assert_int_equal(progress_display_open(mode, answer_progress_query, NULL, &session.progress), 0);
 	return session;
 }
 
@@ -86,9 +86,9 @@ static const char *arrived(struct session session, int wait_ms)
 }
 
 /* Stop reporting; what that wrote is what arrives. */
-static const char *last_words(struct session session)
+static const char *last_output(struct session session)
 {
-	progress_close(session.progress);
+	progress_display_close(session.progress);
 	return arrived(session, 0);
 }
 
@@ -110,7 +110,7 @@ static void sigusr1_prints_the_line_once(void **state)
 	assert_non_null(strstr(text, "run generation: 42 %"));
 	assert_string_equal(strchr(text, '\n'), "\n");
 	assert_string_equal(arrived(session, 50), "");
-	assert_string_equal(last_words(session), "");
+	assert_string_equal(last_output(session), "");
 	stop(session);
 }
 
@@ -123,7 +123,7 @@ static void sigusr1_leaves_its_line_on_a_terminal(void **state)
 	arrived(session, GIVE_UP_MS);
 	assert_non_null(strstr(text, "run generation: 42 %"));
 	assert_int_equal(text[strlen(text) - 1], '\n');
-	assert_string_equal(last_words(session), "");
+	assert_string_equal(last_output(session), "");
 	stop(session);
 }
 
@@ -137,36 +137,36 @@ static void sigusr1_before_the_first_thread_is_kept(void **state)
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
-	progress_hold_signal();
+	progress_display_block_signal();
 	kill(getpid(), SIGUSR1);
 	session = start_with_pipe(PROGRESS_NEVER);
 	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "run generation: 42 %"));
-	last_words(session);
+	last_output(session);
 	stop(session);
 }
 
-static void always_prints_lines_and_how_it_ended(void **state)
+static void always_prints_lines_and_the_last_state(void **state)
 {
 	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
 
 	(void)state;
 	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "run generation: 42 %"));
 	atomic_store(&percent, 100);
-	assert_non_null(strstr(last_words(session), "run generation: 100 %"));
+	assert_non_null(strstr(last_output(session), "run generation: 100 %"));
 	stop(session);
 }
 
 /* A line each second while the last pages went to the disk, and the same once more at the end. */
-static void what_says_that_all_is_done_is_said_once(void **state)
+static void completion_line_is_printed_once(void **state)
 {
 	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
 
 	(void)state;
-	while (sem_trywait(&asked) == 0)
+	while (sem_trywait(&queried) == 0)
 		;
 	atomic_store(&percent, 100);
-	assert_int_equal(sem_wait(&asked), 0);
-	assert_non_null(strstr(last_words(session), "run generation: 100 %"));
+	assert_int_equal(sem_wait(&queried), 0);
+	assert_non_null(strstr(last_output(session), "run generation: 100 %"));
 	assert_string_equal(strchr(text, '\n'), "\n");
 	stop(session);
 }
@@ -177,7 +177,7 @@ static void auto_is_quiet_where_there_is_no_terminal(void **state)
 
 	(void)state;
 	assert_string_equal(arrived(session, 1200), "");
-	assert_string_equal(last_words(session), "");
+	assert_string_equal(last_output(session), "");
 	stop(session);
 }
 
@@ -191,23 +191,23 @@ static void line_on_a_terminal_is_removed_at_the_end(void **state)
 	assert_int_equal(text[0], '\r');
 	assert_non_null(strstr(text, "run generation: 42 %"));
 	assert_null(strchr(text, '\n'));
-	last_words(session);
+	last_output(session);
 	assert_string_equal(text + strlen(text) - 4, "\r\033[K");
 	stop(session);
 }
 
 static void short_sorts_end_without_delay(void **state)
 {
-	struct progress *progress;
+	struct progress_display *progress;
 	const uint64_t begin_ns = clock_now_ns();
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(progress_open(PROGRESS_NEVER, ask, NULL, &progress), 0);
-		progress_close(progress);
+		assert_int_equal(progress_display_open(PROGRESS_NEVER, answer_progress_query, NULL, &progress), 0);
+		progress_display_close(progress);
 	}
 	assert_true(clock_now_ns() - begin_ns < UINT64_C(5000000000));
-	progress_close(NULL);
+	progress_display_close(NULL);
 }
 
 int main(void)
@@ -216,13 +216,13 @@ int main(void)
 		cmocka_unit_test(sigusr1_prints_the_line_once),
 		cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
 		cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
-		cmocka_unit_test(always_prints_lines_and_how_it_ended),
-		cmocka_unit_test(what_says_that_all_is_done_is_said_once),
+		cmocka_unit_test(always_prints_lines_and_the_last_state),
+		cmocka_unit_test(completion_line_is_printed_once),
 		cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
 		cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
 		cmocka_unit_test(short_sorts_end_without_delay),
 	};
 
-	sem_init(&asked, 0, 0);
+	sem_init(&queried, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { MOST_N = 3000 };
+enum { MAX_N_ITEMS = 3000 };
 
 static uint64_t random_state = 1;
 
@@ -27,7 +27,7 @@ static uint64_t random64(void)
 	return random_state ^ random_state >> 29;
 }
 
-static uint128_t random_code(uint32_t nbytes)
+static uint128_t random_bits_key(uint32_t nbytes)
 {
 	const uint128_t bits = (uint128_t)random64() << 64 | random64();
 
@@ -42,7 +42,7 @@ static uint128_t all_equal(uint128_t last, uint32_t nbytes)
 	return last;
 }
 
-static uint128_t one_apart(uint128_t last, uint32_t nbytes)
+static uint128_t consecutive(uint128_t last, uint32_t nbytes)
 {
 	(void)nbytes;
 	return last + 1;
@@ -57,48 +57,48 @@ static uint128_t close_by(uint128_t last, uint32_t nbytes)
 /* A run of 2^22 random keys. */
 static uint128_t spread(uint128_t last, uint32_t nbytes)
 {
-	return last + (random_code(nbytes) >> 21);
+	return last + (random_bits_key(nbytes) >> 21);
 }
 
 /* Differences of every width. */
 static uint128_t any_width(uint128_t last, uint32_t nbytes)
 {
-	return last + (random_code(nbytes) >> random64() % (8 * nbytes));
+	return last + (random_bits_key(nbytes) >> random64() % (8 * nbytes));
 }
 
 static uint128_t rare_jumps(uint128_t last, uint32_t nbytes)
 {
-	return random64() % 500 ? last : last + (random_code(nbytes) >> 5);
+	return random64() % 500 ? last : last + (random_bits_key(nbytes) >> 5);
 }
 
 static uint128_t not_sorted(uint128_t last, uint32_t nbytes)
 {
 	(void)last;
-	return random_code(nbytes);
+	return random_bits_key(nbytes);
 }
 
 typedef uint128_t (*next_function)(uint128_t last, uint32_t nbytes);
 
-static const next_function distributions[] = { all_equal, one_apart,  close_by,  spread,
+static const next_function distributions[] = { all_equal, consecutive,  close_by,  spread,
 					       any_width, rare_jumps, not_sorted };
 
 enum { N_DISTRIBUTIONS = sizeof distributions / sizeof distributions[0] };
 
 /* n codes in a guarded buffer. */
-static void *make_codes(next_function next, size_t n, uint32_t nbytes)
+static void *make_keys(next_function next, size_t n, uint32_t nbytes)
 {
-	unsigned char *codes = guarded_alloc(n * nbytes);
-	uint128_t code = random_code(nbytes);
+	unsigned char *keys = guarded_alloc(n * nbytes);
+	uint128_t key = random_bits_key(nbytes);
 
 	for (size_t i = 0; i < n; i++) {
-		memcpy(codes + i * nbytes, &code, nbytes);
-		code = next(code, nbytes);
+		memcpy(keys + i * nbytes, &key, nbytes);
+		key = next(key, nbytes);
 	}
-	return codes;
+	return keys;
 }
 
 static const size_t lengths[] = { 1,   2,   7,   8,   9,   31,  255,  256,
-				  257, 263, 264, 265, 511, 512, 1000, MOST_N };
+				  257, 263, 264, 265, 511, 512, 1000, MAX_N_ITEMS };
 
 /* Bytes that n codes are encoded as at most: all widths full. */
 static size_t worst_nbytes(size_t n, uint32_t nbytes)
@@ -115,20 +115,20 @@ static struct codec_context *open_context(void)
 }
 
 /* Encode and decode. Returns the stored size. */
-static size_t assert_comes_back(const struct codec *codec, const void *codes, size_t n,
+static size_t assert_round_trip(const struct codec *codec, const void *keys, size_t n,
 				uint32_t nbytes)
 {
 	struct codec_context *context = open_context();
 	const size_t room = worst_nbytes(n, nbytes) + 1024;
 	unsigned char *back = guarded_alloc(n * nbytes), *large = guarded_alloc(room), *stored;
-	const struct codec_items items = { .items = (void *)codes, .n = n, .item_nbytes = nbytes };
+	const struct codec_items items = { .items = (void *)keys, .n = n, .item_nbytes = nbytes };
 	const struct codec_items items_back = { .items = back, .n = n, .item_nbytes = nbytes };
 	ssize_t stored_nbytes = codec->encode(context, &items, large, room);
 
 	assert_true(stored_nbytes > 0);
 	stored = guarded_copy(large, (size_t)stored_nbytes);
 	assert_int_equal(codec->decode(context, stored, (size_t)stored_nbytes, &items_back), 0);
-	assert_memory_equal(back, codes, n * nbytes);
+	assert_memory_equal(back, keys, n * nbytes);
 	guarded_free(stored, (size_t)stored_nbytes);
 	guarded_free(back, n * nbytes);
 	guarded_free(large, room);
@@ -137,37 +137,37 @@ static size_t assert_comes_back(const struct codec *codec, const void *codes, si
 }
 
 /* Into exactly as much memory as it takes, which held something else. */
-static void assert_delta_fits(const void *codes, size_t n, uint32_t nbytes)
+static void assert_delta_fits(const void *keys, size_t n, uint32_t nbytes)
 {
 	const size_t room = worst_nbytes(n, nbytes);
 	unsigned char *large = calloc(1, room), *exact;
-	const size_t stored_nbytes = delta_encode(codes, n, nbytes, large, room);
+	const size_t stored_nbytes = delta_encode(keys, n, nbytes, large, room);
 
 	assert_true(stored_nbytes > 0);
 	exact = guarded_alloc(stored_nbytes);
-	assert_int_equal(delta_encode(codes, n, nbytes, exact, stored_nbytes), stored_nbytes);
+	assert_int_equal(delta_encode(keys, n, nbytes, exact, stored_nbytes), stored_nbytes);
 	assert_memory_equal(exact, large, stored_nbytes);
 	guarded_free(exact, stored_nbytes);
 	free(large);
 }
 
-static void codes_come_back(void **state)
+static void encoded_keys_round_trip(void **state)
 {
 	(void)state;
 	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
 		for (size_t d = 0; d < N_DISTRIBUTIONS; d++)
 			for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
 				const size_t n = lengths[i];
-				void *codes = make_codes(distributions[d], n, nbytes);
+				void *keys = make_keys(distributions[d], n, nbytes);
 
-				assert_comes_back(&codecs[CODEC_DELTA], codes, n, nbytes);
-				assert_delta_fits(codes, n, nbytes);
-				assert_comes_back(&codecs[CODEC_ZSTD], codes, n, nbytes);
-				guarded_free(codes, n * nbytes);
+				assert_round_trip(&codecs[CODEC_DELTA], keys, n, nbytes);
+				assert_delta_fits(keys, n, nbytes);
+				assert_round_trip(&codecs[CODEC_ZSTD], keys, n, nbytes);
+				guarded_free(keys, n * nbytes);
 			}
 }
 
-static void records_of_any_size_come_back(void **state)
+static void records_of_any_size_round_trip(void **state)
 {
 	static const uint32_t sizes[] = { 1, 3, 10, 100, 4096 };
 
@@ -177,33 +177,33 @@ static void records_of_any_size_come_back(void **state)
 
 		for (size_t j = 0; j < (size_t)100 * sizes[i]; j++)
 			records[j] = (unsigned char)(random64() % 7);
-		assert_comes_back(&codecs[CODEC_ZSTD], records, 100, sizes[i]);
+		assert_round_trip(&codecs[CODEC_ZSTD], records, 100, sizes[i]);
 		guarded_free(records, (size_t)100 * sizes[i]);
 	}
 }
 
 /* A difference of every width, alone in its miniblock. */
-static void every_width_comes_back(void **state)
+static void every_width_round_trips(void **state)
 {
 	(void)state;
 	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
 		for (unsigned width = 0; width < 8 * nbytes; width++) {
-			unsigned char *codes = guarded_alloc((size_t)300 * nbytes);
-			uint128_t code = 0;
+			unsigned char *keys = guarded_alloc((size_t)300 * nbytes);
+			uint128_t key = 0;
 
 			for (size_t i = 0; i < 300; i++) {
-				memcpy(codes + i * nbytes, &code, nbytes);
-				code += i % 3 == 0 ? (uint128_t)1 << width : 0;
+				memcpy(keys + i * nbytes, &key, nbytes);
+				key += i % 3 == 0 ? (uint128_t)1 << width : 0;
 			}
-			assert_comes_back(&codecs[CODEC_DELTA], codes, 300, nbytes);
-			guarded_free(codes, (size_t)300 * nbytes);
+			assert_round_trip(&codecs[CODEC_DELTA], keys, 300, nbytes);
+			guarded_free(keys, (size_t)300 * nbytes);
 		}
 }
 
 /* The format is fixed: another back end must come to the same bytes. */
-static void delta_is_what_its_header_says(void **state)
+static void delta_size_matches_its_header(void **state)
 {
-	const uint32_t codes[9] = { 1000, 1001, 1003, 1003, 1003, 1003, 1003, 1004, 1007 };
+	const uint32_t keys[9] = { 1000, 1001, 1003, 1003, 1003, 1003, 1003, 1004, 1007 };
 	/* Differences 0 1 2 0 0 0 0 1, 3: of 2 bits each. */
 	const unsigned char expected[64] = {
 		0xe8, 0x03, 0, 0, 2, [32] = 0x24, 0x40, 0x03, 0x00,
@@ -211,19 +211,19 @@ static void delta_is_what_its_header_says(void **state)
 	unsigned char stored[64];
 
 	(void)state;
-	assert_int_equal(delta_encode(codes, 9, 4, stored, sizeof stored), sizeof stored);
+	assert_int_equal(delta_encode(keys, 9, 4, stored, sizeof stored), sizeof stored);
 	assert_memory_equal(stored, expected, sizeof expected);
 }
 
 /* In too little room, as in enough. */
-static void what_does_not_fit_is_not_written(void **state)
+static void encoding_stops_at_capacity(void **state)
 {
 	struct codec_context *context = open_context();
 
 	(void)state;
 	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2) {
-		void *codes = make_codes(any_width, 600, nbytes);
-		const struct codec_items items = { codes, 600, nbytes };
+		void *keys = make_keys(any_width, 600, nbytes);
+		const struct codec_items items = { keys, 600, nbytes };
 
 		for (size_t codec = CODEC_DELTA; codec <= CODEC_ZSTD; codec++)
 			for (size_t room = 0; room < 600 * (size_t)nbytes; room += 37) {
@@ -234,7 +234,7 @@ static void what_does_not_fit_is_not_written(void **state)
 				assert_in_range(r, 0, room);
 				guarded_free(stored, room);
 			}
-		guarded_free(codes, 600 * (size_t)nbytes);
+		guarded_free(keys, 600 * (size_t)nbytes);
 	}
 	codec_context_close(context);
 }
@@ -242,23 +242,23 @@ static void what_does_not_fit_is_not_written(void **state)
 static void random_keys_shrink_by_their_density(void **state)
 {
 	const size_t n = 1 << 17;
-	uint32_t *codes = malloc(n * sizeof *codes);
-	unsigned char *stored = malloc(n * sizeof *codes);
-	double code = 0;
+	uint32_t *keys = malloc(n * sizeof *keys);
+	unsigned char *stored = malloc(n * sizeof *keys);
+	double key = 0;
 	size_t nbytes;
 
 	(void)state;
 	/* A block of a run of 2^24 random u32, 256 apart. The sum of a geometric distribution. */
 	for (size_t i = 0; i < n; i++) {
-		codes[i] = (uint32_t)code;
+		keys[i] = (uint32_t)key;
 		while (random64() % 256)
-			code += 1;
-		code += 1;
+			key += 1;
+		key += 1;
 	}
-	nbytes = delta_encode(codes, n, 4, stored, n * sizeof *codes);
-	assert_true(nbytes > 0 && nbytes <= n * sizeof *codes * 36 / 100);
+	nbytes = delta_encode(keys, n, 4, stored, n * sizeof *keys);
+	assert_true(nbytes > 0 && nbytes <= n * sizeof *keys * 36 / 100);
 	free(stored);
-	free(codes);
+	free(keys);
 }
 
 /* --- what is not what was encoded --- */
@@ -305,9 +305,9 @@ static void changed_blocks_are_refused_or_decoded(void **state)
 	for (unsigned round = 0; round < 3000; round++) {
 		const uint32_t nbytes = 4u << round % 3;
 		const size_t codec = CODEC_DELTA + random64() % 2, n = 1 + random64() % 700;
-		void *codes = make_codes(distributions[round % N_DISTRIBUTIONS], n, nbytes);
+		void *keys = make_keys(distributions[round % N_DISTRIBUTIONS], n, nbytes);
 		struct codec_context *context = open_context();
-		const struct codec_items items = { codes, n, nbytes };
+		const struct codec_items items = { keys, n, nbytes };
 		size_t nbytes_stored =
 			(size_t)codecs[codec].encode(context, &items, stored, sizeof stored);
 
@@ -318,15 +318,15 @@ static void changed_blocks_are_refused_or_decoded(void **state)
 			nbytes_stored -= random64() % nbytes_stored;
 		decode_guarded(&codecs[codec], stored, nbytes_stored, n, nbytes);
 		codec_context_close(context);
-		guarded_free(codes, n * nbytes);
+		guarded_free(keys, n * nbytes);
 	}
 }
 
 static void other_size_is_refused(void **state)
 {
 	struct codec_context *context = open_context();
-	void *codes = make_codes(spread, 600, 8);
-	const struct codec_items items = { codes, 600, 8 };
+	void *keys = make_keys(spread, 600, 8);
+	const struct codec_items items = { keys, 600, 8 };
 	unsigned char stored[6400];
 
 	(void)state;
@@ -346,7 +346,7 @@ static void other_size_is_refused(void **state)
 				 -EBADMSG);
 		assert_int_equal(codecs[codec].decode(context, stored, 0, &items), -EBADMSG);
 	}
-	guarded_free(codes, 600 * 8);
+	guarded_free(keys, 600 * 8);
 	codec_context_close(context);
 }
 
@@ -383,12 +383,12 @@ size_t __wrap_ZSTD_decompressDCtx(ZSTD_DCtx *context, void *to, size_t capacity,
 }
 
 /* Garbage would pass for what was decoded, and nobody would know why a block was not encoded. */
-static void want_of_memory_for_zstd_is_an_error(void **state)
+static void zstd_without_memory_is_an_error(void **state)
 {
 	const struct codec *zstd = &codecs[CODEC_ZSTD];
-	uint64_t sorted[MOST_N] = { 0 };
+	uint64_t sorted[MAX_N_ITEMS] = { 0 };
 	unsigned char stored[sizeof sorted];
-	const struct codec_items items = { sorted, MOST_N, sizeof sorted[0] };
+	const struct codec_items items = { sorted, MAX_N_ITEMS, sizeof sorted[0] };
 	struct codec_context *context = open_context();
 	ssize_t nbytes;
 
@@ -411,16 +411,16 @@ static void want_of_memory_for_zstd_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(codes_come_back),
-		cmocka_unit_test(records_of_any_size_come_back),
-		cmocka_unit_test(every_width_comes_back),
-		cmocka_unit_test(delta_is_what_its_header_says),
-		cmocka_unit_test(what_does_not_fit_is_not_written),
+		cmocka_unit_test(encoded_keys_round_trip),
+		cmocka_unit_test(records_of_any_size_round_trip),
+		cmocka_unit_test(every_width_round_trips),
+		cmocka_unit_test(delta_size_matches_its_header),
+		cmocka_unit_test(encoding_stops_at_capacity),
 		cmocka_unit_test(random_keys_shrink_by_their_density),
 		cmocka_unit_test(garbage_is_refused_or_decoded),
 		cmocka_unit_test(changed_blocks_are_refused_or_decoded),
 		cmocka_unit_test(other_size_is_refused),
-		cmocka_unit_test(want_of_memory_for_zstd_is_an_error),
+		cmocka_unit_test(zstd_without_memory_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

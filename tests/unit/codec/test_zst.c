@@ -22,9 +22,9 @@ enum { FRAME = 1 << 20, N = 5 * FRAME / 2 }; /* the writer's frames; two and a h
 /* N bytes: of the first frame slow to compress, of the others fast, so that these overtake it. */
 static unsigned char *content;
 static struct file file; /* what is written and read */
-static struct codec_pool contexts;
+static struct codec_pool zst_codec_pool;
 
-static int start(void **state)
+static int start_zst(void **state)
 {
 	const int r = fixture_start(state);
 
@@ -32,15 +32,15 @@ static int start(void **state)
 	fill_pattern(content, N, 1);
 	for (size_t i = 0; i < N; i++)
 		content[i] = i < FRAME ? content[i] & 15 : (unsigned char)(i / 4096);
-	codec_pool_init(&contexts, 0);
+	codec_pool_init(&zst_codec_pool, 0);
 	return r < 0 ? r :
-		       file_open(&faulty_calls, AT_FDCWD, path_of("file.zst"), O_RDWR | O_CREAT,
+		       file_open(&faulty_calls, AT_FDCWD, fixture_path("file.zst"), O_RDWR | O_CREAT,
 				 0600, &file);
 }
 
 static int finish(void **state)
 {
-	codec_pool_destroy(&contexts);
+	codec_pool_destroy(&zst_codec_pool);
 	file_close(&file);
 	free(content);
 	return fixture_finish(state);
@@ -71,10 +71,10 @@ static uint64_t write_content(bool in_order, unsigned n_threads, size_t nbytes)
 	size_t at = 0;
 
 	for (size_t n = 1; at < nbytes; n = n * 7 % 400009) {
-		const size_t piece = n < nbytes - at ? n : nbytes - at;
+		const size_t step_nbytes = n < nbytes - at ? n : nbytes - at;
 
-		assert_int_equal(zst_writer_append(writer, content + at, piece), 0);
-		at += piece;
+		assert_int_equal(zst_writer_append(writer, content + at, step_nbytes), 0);
+		at += step_nbytes;
 	}
 	assert_int_equal(zst_writer_finish(writer), 0);
 	stored_nbytes = zst_writer_stored_nbytes(writer);
@@ -90,7 +90,7 @@ static struct zst_reader *open_reader(uint64_t stored_nbytes)
 	struct zst_reader *reader;
 
 	assert_int_equal(zst_index_read(&file, 0, stored_nbytes, &index), 0);
-	assert_int_equal(zst_reader_open("file.zst", index, 0, &contexts, &reader), 0);
+	assert_int_equal(zst_reader_open("file.zst", index, 0, &zst_codec_pool, &reader), 0);
 	return reader;
 }
 
@@ -127,7 +127,7 @@ static void bytes_do_not_depend_on_threads(void **state)
 	for (unsigned n_threads = 2; n_threads < 9; n_threads += 3) {
 		assert_int_equal(file_truncate(&file, 0), 0);
 		assert_int_equal(write_content(n_threads % 2, n_threads, N), nbytes);
-		assert_true(file_holds(path_of("file.zst"), first, nbytes));
+		assert_true(file_contains(fixture_path("file.zst"), first, nbytes));
 	}
 	free(first);
 }
@@ -188,7 +188,7 @@ struct reading {
 
 enum { N_READINGS = 4 };
 
-static void *read_pieces(void *arg)
+static void *read_in_steps(void *arg)
 {
 	struct reading *reading = arg;
 	unsigned char back[12345];
@@ -213,7 +213,7 @@ static void assert_all_read(struct zst_reader *reader, int expected)
 	pthread_barrier_init(&together, NULL, N_READINGS);
 	for (size_t i = 0; i < N_READINGS; i++) {
 		readings[i] = (struct reading){ reader, &together, i * 77777, 12345 + i, 0 };
-		assert_int_equal(thread_start(read_pieces, &readings[i], 0, &threads[i]), 0);
+		assert_int_equal(thread_start(read_in_steps, &readings[i], 0, &threads[i]), 0);
 	}
 	for (size_t i = 0; i < N_READINGS; i++) {
 		pthread_join(threads[i], NULL);
@@ -236,7 +236,7 @@ static void several_threads_read(void **state)
 }
 
 /* One of them loads it, and the others wait for that. */
-static void failing_read_ends_the_wait_of_all(void **state)
+static void failing_read_wakes_all_readers(void **state)
 {
 	const uint64_t stored_nbytes = write_content(false, 2, N);
 
@@ -252,7 +252,7 @@ static void failing_read_ends_the_wait_of_all(void **state)
 	}
 }
 
-static void damaged_frame_is_refused_again_and_again(void **state)
+static void damaged_frame_is_refused_every_time(void **state)
 {
 	const uint64_t nbytes = write_content(false, 2, N);
 	struct zst_reader *reader = open_reader(nbytes);
@@ -263,11 +263,11 @@ static void damaged_frame_is_refused_again_and_again(void **state)
 	byte ^= 0x55;
 	assert_int_equal(file_write_at(&file, nbytes / 2, &byte, 1), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		messages_reset(true);
+		captured_messages_reset(true);
 		assert_int_equal(zst_reader_read_at(reader, &file, 100, back, sizeof back),
 				 -EBADMSG);
-		assert_non_null(strstr(messages_last(), "file.zst: frame 0 of 3"));
-		assert_non_null(strstr(messages_last(), "damaged"));
+		assert_non_null(strstr(captured_messages_error(), "file.zst: frame 0 of 3"));
+		assert_non_null(strstr(captured_messages_error(), "damaged"));
 	}
 	assert_reads(reader, FRAME, FRAME);
 	assert_reads(reader, 2 * FRAME, FRAME / 2);
@@ -276,14 +276,14 @@ static void damaged_frame_is_refused_again_and_again(void **state)
 
 /* --- the index --- */
 
-static void add_entries(struct zst_index *index, size_t n, uint32_t least_content_nbytes)
+static void add_entries(struct zst_index *index, size_t n, uint32_t min_content_nbytes)
 {
 	for (uint32_t i = 0; i < n; i++)
-		assert_int_equal(zst_index_add(index, i + 9, least_content_nbytes + i % 3 * 100),
+		assert_int_equal(zst_index_add(index, i + 9, min_content_nbytes + i % 3 * 100),
 				 0);
 }
 
-static void entries_come_back(void **state)
+static void index_entries_round_trip(void **state)
 {
 	struct zst_index index = { 0 }, back;
 	unsigned char *table;
@@ -319,7 +319,7 @@ static void every_byte_is_found_behind_empty_frames_too(void **state)
 }
 
 /* With checksums, as other programs write them. */
-static void longer_entries_are_understood(void **state)
+static void entries_with_checksums_are_read(void **state)
 {
 	static const unsigned char table[] = { 0x5e, 0x2a, 0x4d, 0x18, 21,   0, 0, 0, /* header */
 					       5,    0,    0,    0,    7,    0, 0, 0, /* sizes */
@@ -348,11 +348,11 @@ static int read_by_index(uint64_t stored_nbytes)
 	struct zst_index index;
 	int r = zst_index_read(&file, 0, stored_nbytes, &index);
 
-	messages_reset(true);
+	captured_messages_reset(true);
 	if (r == 0) {
 		const uint64_t nbytes = zst_index_total_nbytes(&index);
 
-		assert_int_equal(zst_reader_open("file.zst", index, 0, &contexts, &reader), 0);
+		assert_int_equal(zst_reader_open("file.zst", index, 0, &zst_codec_pool, &reader), 0);
 		for (uint64_t at = 0; at < nbytes && r == 0; at += FRAME) {
 			const uint64_t n = nbytes - at < FRAME ? nbytes - at : FRAME;
 
@@ -432,14 +432,14 @@ static void entry_of_two_frames_is_refused(void **state)
 	assert_int_equal(zst_index_format(&merged, &table, &table_nbytes), 0);
 	assert_int_equal(file_write_at(&file, frames_nbytes, table, table_nbytes), 0);
 	assert_int_equal(read_by_index(frames_nbytes + table_nbytes), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "not the frame that the index tells of"));
+	assert_non_null(strstr(captured_messages_error(), "not the frame that the index tells of"));
 	zst_index_free(&index);
 	zst_index_free(&merged);
 	free(table);
 }
 
 /* The index at the end is of the second alone, and fits it. */
-static void two_alike_in_one_file_have_no_index(void **state)
+static void concatenated_files_have_no_index(void **state)
 {
 	const uint64_t nbytes = write_content(false, 2, N);
 	unsigned char *stored = malloc(nbytes);
@@ -484,8 +484,8 @@ static void checksums_of_an_index_are_compared(void **state)
 	assert_int_equal(read_by_index(add_checksums(nbytes, 0)), 0);
 	write_content(false, 2, N);
 	assert_int_equal(read_by_index(add_checksums(nbytes, 1)), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "frame 2 of 3"));
-	assert_non_null(strstr(messages_last(), "checksums differ"));
+	assert_non_null(strstr(captured_messages_error(), "frame 2 of 3"));
+	assert_non_null(strstr(captured_messages_error(), "checksums differ"));
 }
 
 /* It would be a file without content, of which nothing is read with success. */
@@ -519,19 +519,19 @@ static int read_stream(size_t n_read, size_t n, size_t *ret_nbytes)
 {
 	unsigned char first[64], *back = malloc(n);
 	struct zst_stream *stream;
-	size_t total = 0, got = n;
+	size_t total = 0, nbytes = n;
 	int r;
 
 	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
 	assert_int_equal(read(file.fd, first, n_read), n_read);
 	assert_int_equal(
-		zst_stream_open("file.zst", first, n_read, ZST_MOST_WINDOW_NBYTES, &stream), 0);
+		zst_stream_open("file.zst", first, n_read, ZST_MAX_WINDOW_NBYTES, &stream), 0);
 	do {
-		r = zst_stream_read(stream, &file, -1, back, n, &got);
-		if (r == 0 && memcmp(back, content + total, got) != 0)
+		r = zst_stream_read(stream, &file, -1, back, n, &nbytes);
+		if (r == 0 && memcmp(back, content + total, nbytes) != 0)
 			abort();
-		total += r == 0 ? got : 0;
-	} while (r == 0 && got == n);
+		total += r == 0 ? nbytes : 0;
+	} while (r == 0 && nbytes == n);
 	*ret_nbytes = total;
 	zst_stream_close(stream);
 	free(back);
@@ -548,7 +548,7 @@ static void stream_is_the_content(void **state)
 		assert_int_equal(read_stream(n_read, 333333, &nbytes), 0);
 		assert_int_equal(nbytes, N);
 	}
-	faults.most_nbytes = 1000;
+	faults.max_transfer_nbytes = 1000;
 	faults.interrupt_every = 3;
 	assert_int_equal(read_stream(4, N + 1, &nbytes), 0);
 	assert_int_equal(nbytes, N);
@@ -563,14 +563,14 @@ static void stream_that_is_cut_off_is_refused(void **state)
 		size_t nbytes;
 
 		assert_int_equal(file_truncate(&file, end), 0);
-		messages_reset(true);
+		captured_messages_reset(true);
 		assert_int_equal(read_stream(4, 100000, &nbytes), -EBADMSG);
-		assert_non_null(strstr(messages_last(), "file.zst"));
-		assert_non_null(strstr(messages_last(), "cut off"));
+		assert_non_null(strstr(captured_messages_error(), "file.zst"));
+		assert_non_null(strstr(captured_messages_error(), "cut off"));
 	}
 }
 
-static void stream_that_cannot_be_read_says_why(void **state)
+static void unreadable_stream_reports_why(void **state)
 {
 	struct zst_stream *stream;
 	unsigned char back[10];
@@ -579,17 +579,17 @@ static void stream_that_cannot_be_read_says_why(void **state)
 	(void)state;
 	write_content(false, 1, N);
 	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
-	assert_int_equal(zst_stream_open("file.zst", back, 0, ZST_MOST_WINDOW_NBYTES, &stream), 0);
+	assert_int_equal(zst_stream_open("file.zst", back, 0, ZST_MAX_WINDOW_NBYTES, &stream), 0);
 	faults.transfer_errno = EIO;
 	assert_int_equal(zst_stream_read(stream, &file, -1, back, sizeof back, &nbytes), -EIO);
-	assert_non_null(strstr(messages_last(), "file.zst: read"));
+	assert_non_null(strstr(captured_messages_error(), "file.zst: read"));
 	zst_stream_close(stream);
 	zst_stream_close(NULL);
 }
 
 int main(void)
 {
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start_zst, finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(any_part_can_be_read),
 		FIXTURE(bytes_do_not_depend_on_threads),
@@ -598,21 +598,21 @@ int main(void)
 		FIXTURE(failing_write_reaches_the_writer),
 		FIXTURE(unfinished_writer_can_be_closed),
 		FIXTURE(several_threads_read),
-		FIXTURE(failing_read_ends_the_wait_of_all),
-		FIXTURE(damaged_frame_is_refused_again_and_again),
-		FIXTURE(entries_come_back),
-		FIXTURE(longer_entries_are_understood),
+		FIXTURE(failing_read_wakes_all_readers),
+		FIXTURE(damaged_frame_is_refused_every_time),
+		FIXTURE(index_entries_round_trip),
+		FIXTURE(entries_with_checksums_are_read),
 		FIXTURE(every_byte_is_found_behind_empty_frames_too),
 		FIXTURE(flipped_bit_in_an_index_loses_nothing),
 		FIXTURE(frame_that_the_index_calls_empty_is_not_lost),
 		FIXTURE(entry_of_two_frames_is_refused),
-		FIXTURE(two_alike_in_one_file_have_no_index),
+		FIXTURE(concatenated_files_have_no_index),
 		FIXTURE(table_of_no_frames_is_no_index),
 		FIXTURE(checksums_of_an_index_are_compared),
 		FIXTURE(part_of_a_file_has_no_index),
 		FIXTURE(stream_is_the_content),
 		FIXTURE(stream_that_is_cut_off_is_refused),
-		FIXTURE(stream_that_cannot_be_read_says_why),
+		FIXTURE(unreadable_stream_reports_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

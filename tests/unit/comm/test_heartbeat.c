@@ -9,134 +9,134 @@
 
 #include <cmocka.h>
 
-enum { STALL = 1600, LOOK = STALL / 16, N_RANKS = 3, ANY = N_RANKS };
+enum { TIMEOUT_NS = 1600, CHECK_NS = TIMEOUT_NS / 16, N_RANKS = 3, ANY_RANK = N_RANKS };
 
-static struct watch watch;
+static struct heartbeat heartbeat;
 
-static int open_watch(void **state)
+static int open_heartbeat(void **state)
 {
 	(void)state;
-	return watch_init(&watch, N_RANKS, STALL, 1000);
+	return heartbeat_init(&heartbeat, N_RANKS, TIMEOUT_NS, 1000);
 }
 
-static int close_watch(void **state)
+static int close_heartbeat(void **state)
 {
 	(void)state;
-	watch_destroy(&watch);
+	heartbeat_destroy(&heartbeat);
 	return 0;
 }
 
 /* Look at it as often as one does, from `from` to `to`: what was the last that was not short? */
-static enum silence look_until(unsigned rank, uint64_t from, uint64_t to)
+static enum heartbeat_state check_until(unsigned rank, uint64_t from, uint64_t to)
 {
-	enum silence last = SILENCE_SHORT;
+	enum heartbeat_state last = HEARTBEAT_OK;
 
-	for (uint64_t now = from; now <= to; now += LOOK)
-		if (watch_is_time(&watch, now)) {
-			const enum silence silence = watch_look(&watch, rank, now);
+	for (uint64_t now = from; now <= to; now += CHECK_NS)
+		if (heartbeat_needs_check(&heartbeat, now)) {
+			const enum heartbeat_state silence = heartbeat_check(&heartbeat, rank, now);
 
-			if (silence != SILENCE_SHORT)
+			if (silence != HEARTBEAT_OK)
 				last = silence;
 		}
 	return last;
 }
 
-static void test_who_owes_nothing_may_be_silent(void **state)
+static void test_idle_rank_may_be_silent(void **state)
 {
 	(void)state;
-	assert_int_equal(look_until(1, 1000, 1000 + 10 * STALL), SILENCE_SHORT);
-	watch_await(&watch, 1, 1000 + 10 * STALL);
-	assert_int_equal(look_until(2, 1000 + 10 * STALL, 1000 + 20 * STALL), SILENCE_SHORT);
+	assert_int_equal(check_until(1, 1000, 1000 + 10 * TIMEOUT_NS), HEARTBEAT_OK);
+	heartbeat_begin_wait(&heartbeat, 1, 1000 + 10 * TIMEOUT_NS);
+	assert_int_equal(check_until(2, 1000 + 10 * TIMEOUT_NS, 1000 + 20 * TIMEOUT_NS), HEARTBEAT_OK);
 }
 
-static void test_silence_is_asked_about_and_then_given_up(void **state)
+static void test_silent_rank_is_pinged_and_times_out(void **state)
 {
 	(void)state;
-	watch_await(&watch, 1, 1000);
-	assert_int_equal(look_until(1, 1000, 1000 + STALL / 4 - 1), SILENCE_SHORT);
-	assert_int_equal(look_until(1, 1000 + STALL / 4, 1000 + STALL / 4), SILENCE_ASK);
-	assert_int_equal(look_until(1, 1000 + STALL / 4 + LOOK, 1000 + STALL - 1), SILENCE_SHORT);
-	assert_int_equal(look_until(1, 1000 + STALL, 1000 + STALL), SILENCE_STALL);
+	heartbeat_begin_wait(&heartbeat, 1, 1000);
+	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 4 - 1), HEARTBEAT_OK);
+	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 4, 1000 + TIMEOUT_NS / 4), HEARTBEAT_PING);
+	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 4 + CHECK_NS, 1000 + TIMEOUT_NS - 1), HEARTBEAT_OK);
+	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS, 1000 + TIMEOUT_NS), HEARTBEAT_TIMEOUT);
 }
 
-static void test_who_answers_is_not_given_up(void **state)
+static void test_answering_rank_does_not_time_out(void **state)
 {
 	uint64_t now = 1000;
 
 	(void)state;
-	watch_await(&watch, 1, now);
-	for (int i = 0; i < 10; i++, now += STALL / 2) {
-		assert_int_equal(look_until(1, now, now + STALL / 2 - LOOK), SILENCE_ASK);
-		watch_heard(&watch, 1, now + STALL / 2);
+	heartbeat_begin_wait(&heartbeat, 1, now);
+	for (int i = 0; i < 10; i++, now += TIMEOUT_NS / 2) {
+		assert_int_equal(check_until(1, now, now + TIMEOUT_NS / 2 - CHECK_NS), HEARTBEAT_PING);
+		heartbeat_record(&heartbeat, 1, now + TIMEOUT_NS / 2);
 	}
 }
 
-static void test_all_are_awaited_by_who_awaits_anybody(void **state)
+static void test_wait_for_any_rank_monitors_all(void **state)
 {
 	(void)state;
-	watch_await(&watch, ANY, 1000);
+	heartbeat_begin_wait(&heartbeat, ANY_RANK, 1000);
 	for (unsigned rank = 0; rank < N_RANKS; rank++)
-		assert_true(watch_awaits(&watch, rank));
-	assert_int_equal(look_until(2, 1000, 1000 + STALL), SILENCE_STALL);
-	watch_awaited(&watch, ANY);
-	assert_false(watch_awaits(&watch, 2));
+		assert_true(heartbeat_is_waiting(&heartbeat, rank));
+	assert_int_equal(check_until(2, 1000, 1000 + TIMEOUT_NS), HEARTBEAT_TIMEOUT);
+	heartbeat_end_wait(&heartbeat, ANY_RANK);
+	assert_false(heartbeat_is_waiting(&heartbeat, 2));
 }
 
-static void test_time_begins_when_something_is_awaited(void **state)
+static void test_timeout_begins_with_the_wait(void **state)
 {
 	(void)state;
-	assert_int_equal(look_until(1, 1000, 1000 + 3 * STALL), SILENCE_SHORT);
-	watch_await(&watch, 1, 1000 + 3 * STALL);
-	assert_int_equal(look_until(1, 1000 + 3 * STALL + LOOK, 1000 + 4 * STALL - LOOK),
-			 SILENCE_ASK);
-	assert_int_equal(look_until(1, 1000 + 4 * STALL, 1000 + 4 * STALL), SILENCE_STALL);
+	assert_int_equal(check_until(1, 1000, 1000 + 3 * TIMEOUT_NS), HEARTBEAT_OK);
+	heartbeat_begin_wait(&heartbeat, 1, 1000 + 3 * TIMEOUT_NS);
+	assert_int_equal(check_until(1, 1000 + 3 * TIMEOUT_NS + CHECK_NS, 1000 + 4 * TIMEOUT_NS - CHECK_NS),
+			 HEARTBEAT_PING);
+	assert_int_equal(check_until(1, 1000 + 4 * TIMEOUT_NS, 1000 + 4 * TIMEOUT_NS), HEARTBEAT_TIMEOUT);
 }
 
 /* More that is awaited does not make it heard. */
-static void test_time_goes_on_when_more_is_awaited(void **state)
+static void test_second_wait_keeps_the_timeout(void **state)
 {
 	(void)state;
-	watch_await(&watch, 1, 1000);
-	assert_int_equal(look_until(1, 1000, 1000 + STALL / 2), SILENCE_ASK);
-	watch_await(&watch, 1, 1000 + STALL / 2);
-	watch_await(&watch, ANY, 1000 + STALL / 2);
-	assert_int_equal(look_until(1, 1000 + STALL / 2, 1000 + STALL), SILENCE_STALL);
+	heartbeat_begin_wait(&heartbeat, 1, 1000);
+	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 2), HEARTBEAT_PING);
+	heartbeat_begin_wait(&heartbeat, 1, 1000 + TIMEOUT_NS / 2);
+	heartbeat_begin_wait(&heartbeat, ANY_RANK, 1000 + TIMEOUT_NS / 2);
+	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 2, 1000 + TIMEOUT_NS), HEARTBEAT_TIMEOUT);
 }
 
 /* Stopped and started again, as by a debugger or a batch system. */
-static void test_who_was_away_blames_nobody(void **state)
+static void test_suspended_process_blames_no_rank(void **state)
 {
 	(void)state;
-	watch_await(&watch, 1, 1000);
-	assert_int_equal(look_until(1, 1000, 1000 + STALL / 2), SILENCE_ASK);
-	assert_int_equal(look_until(1, 1000 + 100 * STALL, 1000 + 100 * STALL), SILENCE_SHORT);
-	assert_int_equal(look_until(1, 1000 + 100 * STALL, 1000 + 101 * STALL), SILENCE_STALL);
+	heartbeat_begin_wait(&heartbeat, 1, 1000);
+	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 2), HEARTBEAT_PING);
+	assert_int_equal(check_until(1, 1000 + 100 * TIMEOUT_NS, 1000 + 100 * TIMEOUT_NS), HEARTBEAT_OK);
+	assert_int_equal(check_until(1, 1000 + 100 * TIMEOUT_NS, 1000 + 101 * TIMEOUT_NS), HEARTBEAT_TIMEOUT);
 }
 
-static void test_nobody_is_given_up_without_a_stall_time(void **state)
+static void test_zero_disables_the_timeout(void **state)
 {
-	struct watch patient;
+	struct heartbeat patient;
 
 	(void)state;
-	assert_int_equal(watch_init(&patient, 2, 0, 0), 0);
-	watch_await(&patient, 1, 0);
-	assert_false(watch_is_time(&patient, UINT64_MAX / 2));
-	watch_destroy(&patient);
+	assert_int_equal(heartbeat_init(&patient, 2, 0, 0), 0);
+	heartbeat_begin_wait(&patient, 1, 0);
+	assert_false(heartbeat_needs_check(&patient, UINT64_MAX / 2));
+	heartbeat_destroy(&patient);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_watch, close_watch)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_heartbeat, close_heartbeat)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_who_owes_nothing_may_be_silent),
-		TEST(test_silence_is_asked_about_and_then_given_up),
-		TEST(test_who_answers_is_not_given_up),
-		TEST(test_all_are_awaited_by_who_awaits_anybody),
-		TEST(test_time_begins_when_something_is_awaited),
-		TEST(test_time_goes_on_when_more_is_awaited),
-		TEST(test_who_was_away_blames_nobody),
-		TEST(test_nobody_is_given_up_without_a_stall_time),
+		TEST(test_idle_rank_may_be_silent),
+		TEST(test_silent_rank_is_pinged_and_times_out),
+		TEST(test_answering_rank_does_not_time_out),
+		TEST(test_wait_for_any_rank_monitors_all),
+		TEST(test_timeout_begins_with_the_wait),
+		TEST(test_second_wait_keeps_the_timeout),
+		TEST(test_suspended_process_blames_no_rank),
+		TEST(test_zero_disables_the_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,105 +16,105 @@
 
 #include <cmocka.h>
 
-enum { STALL = 1600, LOOK = STALL / 16, PIECE = 5000, MOST = 16 };
+enum { P2P_TIMEOUT_NS = 1600, P2P_CHECK_NS = P2P_TIMEOUT_NS / 16, FRAGMENT_NBYTES = 5000, MAX_OPERATIONS = 16 };
 
 /* Something that was sent and not received, or the other way round. */
-struct half {
+struct pending_operation {
 	struct transport_request *request; /* NULL: the place is free */
 	int tag;
 	char *data;
 	size_t nbytes;
 };
 
-struct side {
+struct fake_endpoint {
 	struct transport transport;
-	struct side *other;
-	struct half sent[MOST], wanted[MOST];
-	struct transport_request *done[2 * MOST];
-	unsigned n_done;
+	struct fake_endpoint *peer;
+	struct pending_operation sent[MAX_OPERATIONS], posted[MAX_OPERATIONS];
+	struct transport_request *completed[2 * MAX_OPERATIONS];
+	unsigned n_completed;
 };
 
-static struct side sides[2];
-static struct delivery *deliveries[2];
+static struct fake_endpoint endpoints[2];
+static struct p2p *protocols[2];
 
-static void add_half(struct half *halves, struct half half)
+static void enqueue_operation(struct pending_operation *operations, struct pending_operation operation)
 {
-	for (unsigned i = 0; i < MOST; i++)
-		if (!halves[i].request) {
-			halves[i] = half;
+	for (unsigned i = 0; i < MAX_OPERATIONS; i++)
+		if (!operations[i].request) {
+			operations[i] = operation;
 			return;
 		}
 	assert_true(false);
 }
 
-static int side_send(struct transport *transport, int to, int tag, const void *data, size_t nbytes,
+static int endpoint_send(struct transport *transport, int to, int tag, const void *data, size_t nbytes,
 		     struct transport_request *request)
 {
 	assert_int_equal(to, 1 - transport->rank);
-	add_half(((struct side *)transport)->sent,
-		 (struct half){ request, tag, (char *)(uintptr_t)data, nbytes });
+	enqueue_operation(((struct fake_endpoint *)transport)->sent,
+		 (struct pending_operation){ request, tag, (char *)(uintptr_t)data, nbytes });
 	return 0;
 }
 
-static int side_receive(struct transport *transport, int from, int tag, void *data, size_t capacity,
+static int endpoint_receive(struct transport *transport, int from, int tag, void *data, size_t capacity,
 			struct transport_request *request)
 {
 	(void)from;
-	add_half(((struct side *)transport)->wanted, (struct half){ request, tag, data, capacity });
+	enqueue_operation(((struct fake_endpoint *)transport)->posted, (struct pending_operation){ request, tag, data, capacity });
 	return 0;
 }
 
-static void done(struct side *side, struct half *half, size_t nbytes)
+static void complete_operation(struct fake_endpoint *endpoint, struct pending_operation *operation, size_t nbytes)
 {
-	half->request->peer = side->other->transport.rank;
-	half->request->nbytes = nbytes;
-	side->done[side->n_done++] = half->request;
-	half->request = NULL;
+	operation->request->peer = endpoint->peer->transport.rank;
+	operation->request->nbytes = nbytes;
+	endpoint->completed[endpoint->n_completed++] = operation->request;
+	operation->request = NULL;
 }
 
 /* The first that the other has sent and this one wants. */
-static void match(struct side *side)
+static void match_operations(struct fake_endpoint *endpoint)
 {
-	for (struct half *sent = side->other->sent; sent < side->other->sent + MOST; sent++)
-		for (struct half *want = side->wanted; want < side->wanted + MOST; want++)
-			if (sent->request && want->request && sent->tag == want->tag) {
-				assert_true(sent->nbytes <= want->nbytes);
-				memcpy(want->data, sent->data, sent->nbytes);
-				done(side, want, sent->nbytes);
-				done(side->other, sent, 0);
+	for (struct pending_operation *sent = endpoint->peer->sent; sent < endpoint->peer->sent + MAX_OPERATIONS; sent++)
+		for (struct pending_operation *posted = endpoint->posted; posted < endpoint->posted + MAX_OPERATIONS; posted++)
+			if (sent->request && posted->request && sent->tag == posted->tag) {
+				assert_true(sent->nbytes <= posted->nbytes);
+				memcpy(posted->data, sent->data, sent->nbytes);
+				complete_operation(endpoint, posted, sent->nbytes);
+				complete_operation(endpoint->peer, sent, 0);
 				return;
 			}
 }
 
-static int side_take(struct transport *transport, struct transport_request **ret_request)
+static int endpoint_poll(struct transport *transport, struct transport_request **ret_request)
 {
-	struct side *side = (struct side *)transport;
+	struct fake_endpoint *endpoint = (struct fake_endpoint *)transport;
 
 	*ret_request = NULL;
-	match(side);
-	if (side->n_done == 0)
+	match_operations(endpoint);
+	if (endpoint->n_completed == 0)
 		return 0;
-	*ret_request = side->done[0];
-	memmove(side->done, side->done + 1, --side->n_done * sizeof *side->done);
+	*ret_request = endpoint->completed[0];
+	memmove(endpoint->completed, endpoint->completed + 1, --endpoint->n_completed * sizeof *endpoint->completed);
 	return 0;
 }
 
 static const struct transport_ops ops = {
 	.name = "the test",
-	.send = side_send,
-	.receive = side_receive,
-	.take = side_take,
+	.send = endpoint_send,
+	.receive = endpoint_receive,
+	.poll = endpoint_poll,
 };
 
 static int open_both(void **state)
 {
 	(void)state;
-	messages_reset(true);
-	memset(sides, 0, sizeof sides);
+	captured_messages_reset(true);
+	memset(endpoints, 0, sizeof endpoints);
 	for (int rank = 0; rank < 2; rank++) {
-		sides[rank].transport = (struct transport){ &ops, rank, 2 };
-		sides[rank].other = &sides[1 - rank];
-		if (delivery_open(&sides[rank].transport, STALL, PIECE, 0, &deliveries[rank]) < 0)
+		endpoints[rank].transport = (struct transport){ &ops, rank, 2 };
+		endpoints[rank].peer = &endpoints[1 - rank];
+		if (p2p_open(&endpoints[rank].transport, P2P_TIMEOUT_NS, FRAGMENT_NBYTES, 0, &protocols[rank]) < 0)
 			return -1;
 	}
 	return 0;
@@ -125,32 +125,32 @@ static int close_both(void **state)
 {
 	(void)state;
 	for (int rank = 0; rank < 2; rank++) {
-		const struct side *side = &sides[rank];
+		const struct fake_endpoint *endpoint = &endpoints[rank];
 
-		for (unsigned i = 0; i < MOST; i++) {
-			free(side->sent[i].request);
-			if (side->wanted[i].tag != 0)
-				free(side->wanted[i].request);
+		for (unsigned i = 0; i < MAX_OPERATIONS; i++) {
+			free(endpoint->sent[i].request);
+			if (endpoint->posted[i].tag != 0)
+				free(endpoint->posted[i].request);
 		}
-		for (unsigned i = 0; i < side->n_done; i++)
-			free(side->done[i]);
-		delivery_close(deliveries[rank]);
+		for (unsigned i = 0; i < endpoint->n_completed; i++)
+			free(endpoint->completed[i]);
+		p2p_close(protocols[rank]);
 	}
 	return 0;
 }
 
-static struct ranks_transfer receive_of(unsigned tag, void *data, size_t capacity)
+static struct comm_transfer receive_of(unsigned tag, void *data, size_t capacity)
 {
-	return (struct ranks_transfer){
+	return (struct comm_transfer){
 		.is_receive = true, .peer = 1, .tag = tag, .data = data, .capacity = capacity
 	};
 }
 
-static struct ranks_transfer send_of(unsigned tag, void *data, size_t nbytes)
+static struct comm_transfer send_of(unsigned tag, void *data, size_t nbytes)
 {
-	struct ranks_transfer transfer = { .peer = 0, .tag = tag, .data = data, .nbytes = nbytes };
+	struct comm_transfer transfer = { .peer = 0, .tag = tag, .data = data, .nbytes = nbytes };
 
-	delivery_seal(&transfer);
+	p2p_set_checksum(&transfer);
 	return transfer;
 }
 
@@ -158,130 +158,130 @@ static int step(unsigned rank, uint64_t now_ns)
 {
 	bool moved;
 
-	return delivery_step(deliveries[rank], now_ns, &moved);
+	return p2p_progress(protocols[rank], now_ns, &moved);
 }
 
 /* A rank that computes has a carrier, which answers for it. */
-static void test_who_computes_for_long_is_not_given_up(void **state)
+static void test_computing_rank_does_not_time_out(void **state)
 {
 	char byte;
-	struct ranks_transfer receive = receive_of(3, &byte, 1);
+	struct comm_transfer receive = receive_of(3, &byte, 1);
 	uint64_t now;
 
 	(void)state;
-	assert_int_equal(delivery_begin(deliveries[0], &receive, 0), 0);
-	for (now = 0; now < 10 * STALL; now += LOOK)
+	assert_int_equal(p2p_begin(protocols[0], &receive, 0), 0);
+	for (now = 0; now < 10 * P2P_TIMEOUT_NS; now += P2P_CHECK_NS)
 		for (unsigned rank = 0; rank < 2; rank++)
 			assert_int_equal(step(rank, now), 0);
-	assert_false(messages_failed());
-	assert_null(delivery_take_done(deliveries[0]));
+	assert_false(captured_messages_has_error());
+	assert_null(p2p_take_completed(protocols[0]));
 }
 
-static void test_who_says_nothing_is_given_up_at_the_stall_time(void **state)
+static void test_silent_rank_fails_at_the_timeout(void **state)
 {
-	static const char hosts[2][RANKS_HOST_NBYTES] = { "here", "there" };
+	static const char hosts[2][COMM_HOST_NBYTES] = { "here", "there" };
 	char byte;
-	struct ranks_transfer receive = receive_of(3, &byte, 1);
+	struct comm_transfer receive = receive_of(3, &byte, 1);
 	uint64_t now;
 
 	(void)state;
-	delivery_name(deliveries[0], hosts);
-	assert_int_equal(delivery_begin(deliveries[0], &receive, 0), 0);
-	for (now = 0; now < STALL; now += LOOK)
+	p2p_set_hosts(protocols[0], hosts);
+	assert_int_equal(p2p_begin(protocols[0], &receive, 0), 0);
+	for (now = 0; now < P2P_TIMEOUT_NS; now += P2P_CHECK_NS)
 		assert_int_equal(step(0, now), 0);
 	assert_int_equal(step(0, now), -ETIMEDOUT);
-	assert_non_null(strstr(messages_last(), "rank 1 on there has not answered for 1.6e-06 s"));
+	assert_non_null(strstr(captured_messages_error(), "rank 1 on there has not answered for 1.6e-06 s"));
 }
 
 /* What nobody wants yet stays with who sends it, and what is wanted later is not in its way. */
-static void test_messages_are_had_in_whatever_order_they_are_wanted(void **state)
+static void test_messages_are_received_in_any_order(void **state)
 {
-	enum { N = 3, NBYTES = 2 * PIECE + 100 };
+	enum { N = 3, NBYTES = 2 * FRAGMENT_NBYTES + 100 };
 	static char out[N][NBYTES], in[N][NBYTES];
-	struct ranks_transfer sends[N], receives[N];
+	struct comm_transfer sends[N], receives[N];
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++) {
 		memset(out[i], 'a' + (int)i, NBYTES);
 		sends[i] = send_of(i, out[i], NBYTES);
-		assert_int_equal(delivery_begin(deliveries[1], &sends[i], 0), 0);
+		assert_int_equal(p2p_begin(protocols[1], &sends[i], 0), 0);
 	}
-	assert_true(delivery_sends(deliveries[1]));
+	assert_true(p2p_is_sending(protocols[1]));
 	for (unsigned i = N; i-- > 0;) {
 		assert_int_equal(step(0, 0), 0);
 		assert_int_equal(step(1, 0), 0);
 		receives[i] = receive_of(i, in[i], NBYTES);
-		assert_int_equal(delivery_begin(deliveries[0], &receives[i], 0), 0);
+		assert_int_equal(p2p_begin(protocols[0], &receives[i], 0), 0);
 		assert_int_equal(step(0, 0), 0);
 		assert_int_equal(step(1, 0), 0);
-		assert_ptr_equal(delivery_take_done(deliveries[0]), &receives[i]);
-		assert_ptr_equal(delivery_take_done(deliveries[1]), &sends[i]);
+		assert_ptr_equal(p2p_take_completed(protocols[0]), &receives[i]);
+		assert_ptr_equal(p2p_take_completed(protocols[1]), &sends[i]);
 		assert_int_equal(receives[i].nbytes, NBYTES);
 		assert_int_equal(receives[i].from, 1);
-		assert_int_equal(delivery_check(deliveries[0], &receives[i]), 0);
+		assert_int_equal(p2p_verify_checksum(protocols[0], &receives[i]), 0);
 		assert_memory_equal(in[i], out[i], NBYTES);
 	}
-	assert_true(delivery_is_idle(deliveries[0]));
-	assert_true(delivery_is_idle(deliveries[1]));
-	in[0][PIECE] ^= 1;
-	assert_int_equal(delivery_check(deliveries[0], &receives[0]), -EBADMSG);
+	assert_true(p2p_is_idle(protocols[0]));
+	assert_true(p2p_is_idle(protocols[1]));
+	in[0][FRAGMENT_NBYTES] ^= 1;
+	assert_int_equal(p2p_verify_checksum(protocols[0], &receives[0]), -EBADMSG);
 }
 
-static void test_piece_cut_short_is_seen_before_the_data_is(void **state)
+static void test_short_fragment_is_detected(void **state)
 {
-	static char out[2 * PIECE], in[2 * PIECE];
-	struct ranks_transfer send = send_of(1, out, sizeof out);
-	struct ranks_transfer receive = receive_of(1, in, sizeof in);
+	static char out[2 * FRAGMENT_NBYTES], in[2 * FRAGMENT_NBYTES];
+	struct comm_transfer send = send_of(1, out, sizeof out);
+	struct comm_transfer receive = receive_of(1, in, sizeof in);
 
 	(void)state;
-	assert_int_equal(delivery_begin(deliveries[1], &send, 0), 0);
-	assert_int_equal(delivery_begin(deliveries[0], &receive, 0), 0);
+	assert_int_equal(p2p_begin(protocols[1], &send, 0), 0);
+	assert_int_equal(p2p_begin(protocols[0], &receive, 0), 0);
 	/* The announcement, and two pieces. */
-	sides[1].sent[2].nbytes--;
+	endpoints[1].sent[2].nbytes--;
 	assert_int_equal(step(0, 0), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "a piece of it is cut short"));
+	assert_non_null(strstr(captured_messages_error(), "a piece of it is cut short"));
 }
 
 /* At the end a rank may still wait for questions that nobody asks any more. */
-static void test_receives_can_be_forgotten(void **state)
+static void test_receives_can_be_cancelled(void **state)
 {
 	char bytes[2];
-	struct ranks_transfer one = receive_of(1, bytes, 1), any = receive_of(2, bytes + 1, 1);
+	struct comm_transfer one = receive_of(1, bytes, 1), any = receive_of(2, bytes + 1, 1);
 
 	(void)state;
-	any.peer = RANKS_ANY;
-	assert_int_equal(delivery_begin(deliveries[0], &one, 0), 0);
-	assert_int_equal(delivery_begin(deliveries[0], &any, 0), 0);
-	assert_false(delivery_is_idle(deliveries[0]));
-	delivery_forget(deliveries[0]);
-	assert_true(delivery_is_idle(deliveries[0]));
-	for (uint64_t now = 0; now < 2 * STALL; now += LOOK)
+	any.peer = COMM_ANY_RANK;
+	assert_int_equal(p2p_begin(protocols[0], &one, 0), 0);
+	assert_int_equal(p2p_begin(protocols[0], &any, 0), 0);
+	assert_false(p2p_is_idle(protocols[0]));
+	p2p_cancel_receives(protocols[0]);
+	assert_true(p2p_is_idle(protocols[0]));
+	for (uint64_t now = 0; now < 2 * P2P_TIMEOUT_NS; now += P2P_CHECK_NS)
 		assert_int_equal(step(0, now), 0);
 }
 
 /* What may never come is had when it does come, and nobody is asked for it, given up, or missed. */
-static void test_who_is_patient_misses_nobody(void **state)
+static void test_unwatched_receive_never_times_out(void **state)
 {
 	char in[2] = { 0 }, out = 'x';
-	struct ranks_transfer one = receive_of(1, in, 1), any = receive_of(2, in + 1, 1);
-	struct ranks_transfer send = send_of(1, &out, 1);
+	struct comm_transfer one = receive_of(1, in, 1), any = receive_of(2, in + 1, 1);
+	struct comm_transfer send = send_of(1, &out, 1);
 	uint64_t now;
 
 	(void)state;
-	one.is_patient = any.is_patient = true;
-	any.peer = RANKS_ANY;
-	assert_int_equal(delivery_begin(deliveries[0], &one, 0), 0);
-	assert_int_equal(delivery_begin(deliveries[0], &any, 0), 0);
-	assert_true(delivery_is_idle(deliveries[0]));
-	for (now = 0; now < 2 * STALL; now += LOOK)
+	one.is_unwatched = any.is_unwatched = true;
+	any.peer = COMM_ANY_RANK;
+	assert_int_equal(p2p_begin(protocols[0], &one, 0), 0);
+	assert_int_equal(p2p_begin(protocols[0], &any, 0), 0);
+	assert_true(p2p_is_idle(protocols[0]));
+	for (now = 0; now < 2 * P2P_TIMEOUT_NS; now += P2P_CHECK_NS)
 		assert_int_equal(step(0, now), 0);
-	assert_false(delivery_sends(deliveries[0]));
-	assert_int_equal(delivery_begin(deliveries[1], &send, now), 0);
+	assert_false(p2p_is_sending(protocols[0]));
+	assert_int_equal(p2p_begin(protocols[1], &send, now), 0);
 	assert_int_equal(step(0, now), 0);
-	assert_ptr_equal(delivery_take_done(deliveries[0]), &one);
+	assert_ptr_equal(p2p_take_completed(protocols[0]), &one);
 	assert_int_equal(in[0], 'x');
-	delivery_forget(deliveries[0]);
-	assert_true(delivery_is_idle(deliveries[0]));
+	p2p_cancel_receives(protocols[0]);
+	assert_true(p2p_is_idle(protocols[0]));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_both, close_both)
@@ -289,12 +289,12 @@ static void test_who_is_patient_misses_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_who_computes_for_long_is_not_given_up),
-		TEST(test_who_says_nothing_is_given_up_at_the_stall_time),
-		TEST(test_messages_are_had_in_whatever_order_they_are_wanted),
-		TEST(test_piece_cut_short_is_seen_before_the_data_is),
-		TEST(test_receives_can_be_forgotten),
-		TEST(test_who_is_patient_misses_nobody),
+		TEST(test_computing_rank_does_not_time_out),
+		TEST(test_silent_rank_fails_at_the_timeout),
+		TEST(test_messages_are_received_in_any_order),
+		TEST(test_short_fragment_is_detected),
+		TEST(test_receives_can_be_cancelled),
+		TEST(test_unwatched_receive_never_times_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

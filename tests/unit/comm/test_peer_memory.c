@@ -23,47 +23,47 @@
 
 #include <cmocka.h>
 
-enum { SIZE = 3, N_NUMBERS = 200000, STATUS_GONE = 9 };
+enum { SIZE = 3, N_NUMBERS = 200000, EXITED_STATUS = 9 };
 
 static const uint64_t minute_ns = 60000000000;
 
 /* Of all ranks: how many others each has near. */
-static unsigned *n_near;
+static unsigned *n_readable;
 
 static int start(void **state)
 {
 	(void)state;
-	n_near = mmap(NULL, SIZE * sizeof *n_near, PROT_READ | PROT_WRITE,
+	n_readable = mmap(NULL, SIZE * sizeof *n_readable, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return n_near == MAP_FAILED ? -1 : 0;
+	return n_readable == MAP_FAILED ? -1 : 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	return munmap(n_near, SIZE * sizeof *n_near);
+	return munmap(n_readable, SIZE * sizeof *n_readable);
 }
 
-static struct ranks_double ranks_that(int (*body)(struct ranks *ranks, void *argument))
+static struct fake_ranks ranks_running(int (*body)(struct comm *comm, void *argument))
 {
-	return (struct ranks_double){ .size = SIZE,
-				      .settings = { .stall_ns = minute_ns,
-						    .piece_nbytes = RANKS_DOUBLE_PIECE_NBYTES },
+	return (struct fake_ranks){ .size = SIZE,
+				      .params = { .timeout_ns = minute_ns,
+						    .fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
 				      .body = body };
 }
 
-static void run(struct ranks_double *ranks)
+static void run(struct fake_ranks *ranks)
 {
-	memset(n_near, 0, SIZE * sizeof *n_near);
-	ranks_double_run(ranks);
+	memset(n_readable, 0, SIZE * sizeof *n_readable);
+	fake_ranks_run(ranks);
 }
 
-static int find_near(struct ranks *ranks, bool is_wanted, struct near **ret_near)
+static int open_peer_memory_test(struct comm *comm, bool is_wanted, struct peer_memory **ret_peer_memory)
 {
-	int r = near_open(ranks, is_wanted, ret_near);
+	int r = peer_memory_open(comm, is_wanted, ret_peer_memory);
 
-	for (unsigned rank = 0; rank < ranks_size(ranks) && r == 0; rank++)
-		n_near[ranks_rank(ranks)] += near_has(*ret_near, rank);
+	for (unsigned rank = 0; rank < comm_size(comm) && r == 0; rank++)
+		n_readable[comm_rank(comm)] += peer_memory_can_read(*ret_peer_memory, rank);
 	return r;
 }
 
@@ -72,9 +72,9 @@ static uint64_t number_of(unsigned rank, size_t i)
 	return rank * UINT64_C(1000000007) + i;
 }
 
-static int look_at(const struct near *near, unsigned rank, uint64_t address, uint64_t *numbers)
+static int check_number(const struct peer_memory *peer_memory, unsigned rank, uint64_t address, uint64_t *numbers)
 {
-	int r = near_read(near, rank, address, numbers, N_NUMBERS * sizeof *numbers);
+	int r = peer_memory_read(peer_memory, rank, address, numbers, N_NUMBERS * sizeof *numbers);
 
 	for (size_t i = 0; i < N_NUMBERS && r == 0; i++)
 		r = numbers[i] == number_of(rank, i) ? 0 : -EBADMSG;
@@ -82,7 +82,7 @@ static int look_at(const struct near *near, unsigned rank, uint64_t address, uin
 }
 
 /* Each rank's numbers, of all others that are near. */
-static int read_others(struct ranks *ranks, const struct near *near)
+static int read_others(struct comm *comm, const struct peer_memory *peer_memory)
 {
 	uint64_t *own = malloc(N_NUMBERS * sizeof *own), *other = malloc(N_NUMBERS * sizeof *own);
 	uint64_t addresses[SIZE] = { 0 };
@@ -90,180 +90,180 @@ static int read_others(struct ranks *ranks, const struct near *near)
 	int r;
 
 	for (size_t i = 0; i < N_NUMBERS; i++)
-		own[i] = number_of(ranks_rank(ranks), i);
-	r = ranks_gather_all(ranks, &address, sizeof address, addresses);
+		own[i] = number_of(comm_rank(comm), i);
+	r = comm_allgather(comm, &address, sizeof address, addresses);
 	for (unsigned rank = 0; rank < SIZE && r == 0; rank++)
-		if (near_has(near, rank))
-			r = look_at(near, rank, addresses[rank], other);
+		if (peer_memory_can_read(peer_memory, rank))
+			r = check_number(peer_memory, rank, addresses[rank], other);
 	if (r == 0)
-		r = ranks_barrier(ranks);
+		r = comm_barrier(comm);
 	free(own);
 	free(other);
 	return r;
 }
 
-static int read_all(struct ranks *ranks, void *argument)
+static int read_all(struct comm *comm, void *argument)
 {
 	const unsigned *stranger = argument;
-	struct near *near;
-	int r = find_near(ranks, !stranger || *stranger != ranks_rank(ranks), &near);
+	struct peer_memory *peer_memory;
+	int r = open_peer_memory_test(comm, !stranger || *stranger != comm_rank(comm), &peer_memory);
 
 	if (r == 0)
-		r = read_others(ranks, near);
-	near_close(near);
+		r = read_others(comm, peer_memory);
+	peer_memory_close(peer_memory);
 	return r;
 }
 
 /* Are processes of this machine allowed to read each other? */
 static bool can_read(void)
 {
-	struct ranks_double ranks = ranks_that(read_all);
+	struct fake_ranks ranks = ranks_running(read_all);
 
 	run(&ranks);
-	ranks_double_assert_fine(&ranks);
-	ranks_double_forget(&ranks);
-	return n_near[0] > 0;
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	return n_readable[0] > 0;
 }
 
-static void memory_of_all_others_is_read(void **state)
+static void all_peer_memory_is_read(void **state)
 {
 	(void)state;
 	if (!can_read())
 		skip();
 	for (unsigned rank = 0; rank < SIZE; rank++)
-		assert_int_equal(n_near[rank], SIZE - 1);
+		assert_int_equal(n_readable[rank], SIZE - 1);
 }
 
-static void who_does_not_want_to_is_near_to_nobody(void **state)
+static void disabled_rank_is_not_readable(void **state)
 {
 	unsigned stranger = 1;
-	struct ranks_double ranks = ranks_that(read_all);
+	struct fake_ranks ranks = ranks_running(read_all);
 
 	(void)state;
 	if (!can_read())
 		skip();
 	ranks.argument = &stranger;
 	run(&ranks);
-	ranks_double_assert_fine(&ranks);
-	ranks_double_forget(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
 	for (unsigned rank = 0; rank < SIZE; rank++)
-		assert_int_equal(n_near[rank], rank == stranger ? 0 : SIZE - 2);
+		assert_int_equal(n_readable[rank], rank == stranger ? 0 : SIZE - 2);
 }
 
 /* Until it fails, which is to be seen by whoever reads. */
-static int read_for_ever(const struct near *near, unsigned rank, uint64_t address)
+static int read_forever(const struct peer_memory *peer_memory, unsigned rank, uint64_t address)
 {
 	uint64_t number;
 	int r = 0;
 
 	while (r == 0) {
-		r = near_read(near, rank, address, &number, sizeof number);
+		r = peer_memory_read(peer_memory, rank, address, &number, sizeof number);
 		usleep(1000);
 	}
 	return r;
 }
 
 /* Rank 1 is gone when rank 0 has read of it once; the others wait for both. */
-static int be_gone(struct ranks *ranks, void *argument)
+static int exit_rank(struct comm *comm, void *argument)
 {
 	const uint64_t number = 5, address = (uintptr_t)&number;
-	const unsigned own = ranks_rank(ranks);
+	const unsigned own = comm_rank(comm);
 	uint64_t addresses[SIZE] = { 0 };
-	struct near *near;
-	int r = find_near(ranks, true, &near);
+	struct peer_memory *peer_memory;
+	int r = open_peer_memory_test(comm, true, &peer_memory);
 
 	(void)argument;
 	if (r == 0)
-		r = ranks_gather_all(ranks, &address, sizeof address, addresses);
+		r = comm_allgather(comm, &address, sizeof address, addresses);
 	if (r == 0)
-		r = ranks_barrier(ranks);
+		r = comm_barrier(comm);
 	if (r == 0 && own == 1)
-		_exit(STATUS_GONE);
+		_exit(EXITED_STATUS);
 	if (r == 0 && own == 0)
-		r = read_for_ever(near, 1, addresses[1]);
-	return r < 0 ? r : ranks_barrier(ranks);
+		r = read_forever(peer_memory, 1, addresses[1]);
+	return r < 0 ? r : comm_barrier(comm);
 }
 
-static void rank_that_is_gone_is_said_to_be(void **state)
+static void lost_rank_is_reported(void **state)
 {
-	struct ranks_double ranks = ranks_that(be_gone);
+	struct fake_ranks ranks = ranks_running(exit_rank);
 
 	(void)state;
 	if (!can_read())
 		skip();
 	run(&ranks);
-	assert_int_equal(ranks.ends[1].status, STATUS_GONE);
-	assert_int_equal(ranks.ends[0].r, -EPIPE);
-	assert_non_null(strstr(ranks.ends[0].text, "rank 1 on "));
-	assert_non_null(strstr(ranks.ends[0].text, " is gone"));
-	ranks_double_forget(&ranks);
+	assert_int_equal(ranks.exits[1].status, EXITED_STATUS);
+	assert_int_equal(ranks.exits[0].result, -EPIPE);
+	assert_non_null(strstr(ranks.exits[0].error_text, "rank 1 on "));
+	assert_non_null(strstr(ranks.exits[0].error_text, " is gone"));
+	fake_ranks_free(&ranks);
 }
 
 /* What is not there. */
-static int read_nothing(struct ranks *ranks, void *argument)
+static int read_nothing(struct comm *comm, void *argument)
 {
-	struct near *near;
+	struct peer_memory *peer_memory;
 	char byte;
-	int r = find_near(ranks, true, &near);
+	int r = open_peer_memory_test(comm, true, &peer_memory);
 
 	(void)argument;
-	if (r == 0 && ranks_rank(ranks) == 0)
-		r = near_read(near, 1, 16, &byte, 1);
-	return r < 0 ? r : ranks_barrier(ranks);
+	if (r == 0 && comm_rank(comm) == 0)
+		r = peer_memory_read(peer_memory, 1, 16, &byte, 1);
+	return r < 0 ? r : comm_barrier(comm);
 }
 
-static void memory_that_is_not_there_is_named_with_its_rank(void **state)
+static void bad_address_is_reported_with_its_rank(void **state)
 {
-	struct ranks_double ranks = ranks_that(read_nothing);
+	struct fake_ranks ranks = ranks_running(read_nothing);
 
 	(void)state;
 	if (!can_read())
 		skip();
 	run(&ranks);
-	assert_int_equal(ranks.ends[0].r, -EFAULT);
-	assert_non_null(strstr(ranks.ends[0].text, "memory of rank 1 on "));
-	assert_non_null(strstr(ranks.ends[0].text, "cannot be read: Bad address"));
-	ranks_double_forget(&ranks);
+	assert_int_equal(ranks.exits[0].result, -EFAULT);
+	assert_non_null(strstr(ranks.exits[0].error_text, "memory of rank 1 on "));
+	assert_non_null(strstr(ranks.exits[0].error_text, "cannot be read: Bad address"));
+	fake_ranks_free(&ranks);
 }
 
 /*
  * Rank 1 fails, and frees what rank 0 reads; who reads says nothing of that. argument: it has read
  * something else of that rank, of which it was not seen.
  */
-static int withdraw(struct ranks *ranks, void *argument)
+static int revoke_and_fail(struct comm *comm, void *argument)
 {
 	const size_t nbytes = 1 << 16;
 	char *memory =
 		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t address = (uintptr_t)memory;
-	const unsigned own = ranks_rank(ranks);
+	const unsigned own = comm_rank(comm);
 	uint64_t addresses[SIZE] = { 0 };
-	struct near *near;
+	struct peer_memory *peer_memory;
 	char byte;
-	int r = find_near(ranks, true, &near);
+	int r = open_peer_memory_test(comm, true, &peer_memory);
 
 	if (r == 0)
-		r = ranks_gather_all(ranks, &address, sizeof address, addresses);
+		r = comm_allgather(comm, &address, sizeof address, addresses);
 	if (r == 0 && own == 0)
-		assert_int_equal(near_confirm(near, 1), 0);
+		assert_int_equal(peer_memory_check_alive(peer_memory, 1), 0);
 	if (r == 0)
-		r = ranks_barrier(ranks);
+		r = comm_barrier(comm);
 	if (own == 1) {
-		near_withdraw(near);
+		peer_memory_revoke(peer_memory);
 		munmap(memory, nbytes);
 	}
 	if (r == 0)
-		r = ranks_barrier(ranks);
+		r = comm_barrier(comm);
 	if (r == 0 && own == 1)
 		return (fail)(-ENOSPC, "nothing is left"); /* cmocka has a macro of that name */
 	if (r == 0 && own == 0)
-		r = argument ? near_confirm(near, 1) : near_read(near, 1, addresses[1], &byte, 1);
+		r = argument ? peer_memory_check_alive(peer_memory, 1) : peer_memory_read(peer_memory, 1, addresses[1], &byte, 1);
 	if (r == 0 && own == 0)
 		return (fail)(-EBADMSG, "what is read stands");
-	return r < 0 ? r : ranks_barrier(ranks);
+	return r < 0 ? r : comm_barrier(comm);
 }
 
-static void memory_of_a_rank_that_has_failed_is_not_complained_about(void **state)
+static void failed_rank_memory_is_not_reported(void **state)
 {
 	static bool confirms = true;
 	bool *const arguments[] = { NULL, &confirms };
@@ -272,14 +272,14 @@ static void memory_of_a_rank_that_has_failed_is_not_complained_about(void **stat
 	if (!can_read())
 		skip();
 	for (unsigned i = 0; i < 2; i++) {
-		struct ranks_double ranks = ranks_that(withdraw);
+		struct fake_ranks ranks = ranks_running(revoke_and_fail);
 
 		ranks.argument = arguments[i];
 		run(&ranks);
-		assert_string_equal(ranks.ends[1].text, "nothing is left");
-		assert_null(strstr(ranks.ends[0].text, "cannot be read"));
-		assert_null(strstr(ranks.ends[0].text, "stands"));
-		ranks_double_forget(&ranks);
+		assert_string_equal(ranks.exits[1].error_text, "nothing is left");
+		assert_null(strstr(ranks.exits[0].error_text, "cannot be read"));
+		assert_null(strstr(ranks.exits[0].error_text, "stands"));
+		fake_ranks_free(&ranks);
 	}
 }
 
@@ -301,50 +301,50 @@ static int forbid_reading(void)
 }
 
 /* What is read is there, and its rank lives, and goes on doing so. */
-static int read_what_is_forbidden(struct ranks *ranks, void *argument)
+static int read_what_is_forbidden(struct comm *comm, void *argument)
 {
 	const uint64_t number = 5, address = (uintptr_t)&number;
 	uint64_t addresses[SIZE] = { 0 }, found;
-	struct near *near;
-	int r = find_near(ranks, true, &near);
+	struct peer_memory *peer_memory;
+	int r = open_peer_memory_test(comm, true, &peer_memory);
 
 	(void)argument;
 	if (r == 0)
-		r = ranks_gather_all(ranks, &address, sizeof address, addresses);
-	if (r == 0 && ranks_rank(ranks) == 0) {
+		r = comm_allgather(comm, &address, sizeof address, addresses);
+	if (r == 0 && comm_rank(comm) == 0) {
 		if (forbid_reading() < 0)
 			return (fail)(-ENOTSUP, "nothing can be forbidden");
-		r = near_read(near, 1, addresses[1], &found, sizeof found);
+		r = peer_memory_read(peer_memory, 1, addresses[1], &found, sizeof found);
 	}
-	return r < 0 ? r : ranks_barrier(ranks);
+	return r < 0 ? r : comm_barrier(comm);
 }
 
 /* It would be waited for without end, as only the silence of others is watched. */
-static void rank_that_lives_and_cannot_be_read_is_named(void **state)
+static void live_unreadable_rank_is_reported(void **state)
 {
-	struct ranks_double ranks = ranks_that(read_what_is_forbidden);
+	struct fake_ranks ranks = ranks_running(read_what_is_forbidden);
 
 	(void)state;
 	if (!can_read())
 		skip();
 	run(&ranks);
-	if (ranks.ends[0].r == -ENOTSUP)
+	if (ranks.exits[0].result == -ENOTSUP)
 		skip();
-	assert_int_equal(ranks.ends[0].r, -EPERM);
-	assert_non_null(strstr(ranks.ends[0].text, "memory of rank 1 on "));
-	assert_non_null(strstr(ranks.ends[0].text, "cannot be read any more: Operation not perm"));
-	ranks_double_forget(&ranks);
+	assert_int_equal(ranks.exits[0].result, -EPERM);
+	assert_non_null(strstr(ranks.exits[0].error_text, "memory of rank 1 on "));
+	assert_non_null(strstr(ranks.exits[0].error_text, "cannot be read any more: Operation not perm"));
+	fake_ranks_free(&ranks);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_of_all_others_is_read),
-		cmocka_unit_test(who_does_not_want_to_is_near_to_nobody),
-		cmocka_unit_test(rank_that_is_gone_is_said_to_be),
-		cmocka_unit_test(memory_that_is_not_there_is_named_with_its_rank),
-		cmocka_unit_test(rank_that_lives_and_cannot_be_read_is_named),
-		cmocka_unit_test(memory_of_a_rank_that_has_failed_is_not_complained_about),
+		cmocka_unit_test(all_peer_memory_is_read),
+		cmocka_unit_test(disabled_rank_is_not_readable),
+		cmocka_unit_test(lost_rank_is_reported),
+		cmocka_unit_test(bad_address_is_reported_with_its_rank),
+		cmocka_unit_test(live_unreadable_rank_is_reported),
+		cmocka_unit_test(failed_rank_memory_is_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);

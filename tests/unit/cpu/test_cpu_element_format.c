@@ -8,67 +8,67 @@
 enum { N = 5000, RECORD_NBYTES = 20, NUMBER_BITS = 13 };
 
 /* The form for N records with a key. */
-static struct element_form form_of(const unsigned char *records, const char *key)
+static struct element_format format_of(const unsigned char *records, const char *key)
 {
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = RECORD_NBYTES }, KEYS(key));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS(key));
 	struct element_sample sample;
 	struct key_prefix prefix;
-	struct element_form form;
+	struct element_format format;
 
 	key_prefix_make(&layout.item_keys, RECORD_NBYTES, &prefix);
-	element_sample_take(&prefix, records, N, &sample);
-	form = element_form_choose(&layout, &sample, element_sample_common_bits(&sample), N);
+	element_sample_collect(&prefix, records, N, &sample);
+	format = element_format_choose(&layout, &sample, element_sample_common_bits(&sample), N);
 	layout_free(&layout);
-	return form;
+	return format;
 }
 
 static void keys_that_differ_early_get_narrow_elements(void **state)
 {
-	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
-	const struct element_form form = form_of(records, "0:b20");
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
+	const struct element_format format = format_of(records, "0:b20");
 
 	(void)state;
-	assert_int_equal(form.element_nbytes, 8);
-	assert_int_equal(form.number_bits, NUMBER_BITS);
-	assert_int_equal(form.skipped_bits, 0);
+	assert_int_equal(format.element_nbytes, 8);
+	assert_int_equal(format.number_bits, NUMBER_BITS);
+	assert_int_equal(format.skipped_bits, 0);
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-static void what_keys_begin_with_is_skipped(void **state)
+static void common_key_prefix_is_skipped(void **state)
 {
-	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
-	struct element_form form;
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
+	struct element_format format;
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		memset(records + i * RECORD_NBYTES, 7, 5);
-	form = form_of(records, "0:b20");
-	assert_int_equal(form.element_nbytes, 8);
-	assert_int_equal(form.skipped_bits, 40);
-	assert_int_equal(element_form_tied_nbytes(&form), (40 + 64 - NUMBER_BITS) / 8);
+	format = format_of(records, "0:b20");
+	assert_int_equal(format.element_nbytes, 8);
+	assert_int_equal(format.skipped_bits, 40);
+	assert_int_equal(element_format_tied_nbytes(&format), (40 + 64 - NUMBER_BITS) / 8);
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
 static void keys_with_equals_get_wide_elements(void **state)
 {
-	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		memset(records + i * RECORD_NBYTES, (int)random_number(2, i) & 63, 8);
-	assert_int_equal(form_of(records, "0:b20").element_nbytes, 16);
+	assert_int_equal(format_of(records, "0:b20").element_nbytes, 16);
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
 static void short_keys_with_equals_get_narrow_elements(void **state)
 {
-	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		memset(records + i * RECORD_NBYTES, (int)random_number(2, i) & 63, 8);
-	assert_int_equal(form_of(records, "0:b6").element_nbytes, 8);
+	assert_int_equal(format_of(records, "0:b6").element_nbytes, 8);
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
@@ -76,11 +76,11 @@ static void short_keys_with_equals_get_narrow_elements(void **state)
 static unsigned char *sort_first(const unsigned char *records, uint64_t limit)
 {
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
 	const size_t scratch_nbytes = cpu_records_scratch_nbytes(&layout, 0, N);
 	void *scratch = guarded_alloc(scratch_nbytes);
 	unsigned char *items = guarded_alloc(N * RECORD_NBYTES);
-	struct arranged arranged;
+	struct sort_op_result result;
 	struct digest read;
 
 	cpu_sort_records(&(struct sort_op){ .layout = &layout,
@@ -89,11 +89,11 @@ static unsigned char *sort_first(const unsigned char *records, uint64_t limit)
 					    .n = N,
 					    .limit = limit,
 					    .scratch = scratch,
-					    .ret_read = &read,
-					    .ret = &arranged });
-	assert_int_equal(arranged.n, limit < N ? limit : N);
-	digest_add(&arranged.digest, arranged.dropped);
-	assert_true(digest_equal(read, arranged.digest));
+					    .ret_input_digest = &read,
+					    .ret = &result });
+	assert_int_equal(result.n, limit < N ? limit : N);
+	digest_add(&result.digest, result.dropped);
+	assert_true(digest_equal(read, result.digest));
 	guarded_free(scratch, scratch_nbytes);
 	layout_free(&layout);
 	return items;
@@ -113,7 +113,7 @@ static void assert_sorted(const unsigned char *records)
 	guarded_free(first, N * RECORD_NBYTES);
 }
 
-/* Is the i-th of N records one that element_sample_take() looks at? */
+/* Is the i-th of N records one that element_sample_collect() looks at? */
 static bool is_sampled(uint64_t i)
 {
 	for (uint64_t j = 0; j < ELEMENT_SAMPLE_N; j++)
@@ -125,7 +125,7 @@ static bool is_sampled(uint64_t i)
 /* The records that are looked at begin with what the others do not begin with. */
 static void a_sample_may_promise_too_much_in_common(void **state)
 {
-	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
@@ -138,7 +138,7 @@ static void a_sample_may_promise_too_much_in_common(void **state)
 /* The records that are looked at differ, and all others tie. */
 static void a_sample_may_promise_too_few_ties(void **state)
 {
-	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
@@ -152,7 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_that_differ_early_get_narrow_elements),
-		cmocka_unit_test(what_keys_begin_with_is_skipped),
+		cmocka_unit_test(common_key_prefix_is_skipped),
 		cmocka_unit_test(keys_with_equals_get_wide_elements),
 		cmocka_unit_test(short_keys_with_equals_get_narrow_elements),
 		cmocka_unit_test(a_sample_may_promise_too_much_in_common),

@@ -17,16 +17,16 @@ struct gathered {
 	unsigned char items[N * ITEM_NBYTES], out[N * ITEM_NBYTES];
 	uint64_t elements[N]; /* with numbers of 32 bits */
 	unsigned char first[ITEM_NBYTES], last[ITEM_NBYTES];
-	struct arranged found;
+	struct sort_op_result result;
 };
 
-static void set_up(struct gathered *gathered, struct layout_request request)
+static void set_up(struct gathered *gathered, struct layout_params request)
 {
 	request.record_nbytes = RECORD_NBYTES;
-	*gathered = (struct gathered){ .layout = layout_of(request, KEYS("0:b4")) };
+	*gathered = (struct gathered){ .layout = make_layout_of_keys(request, KEYS("0:b4")) };
 	for (unsigned i = 0; i < N; i++) {
 		gathered->elements[i] = UINT64_C(0x1234567800000000) | in_order[i];
-		layout_make_item(&gathered->layout, records[i], 100 + i,
+		layout_project_record(&gathered->layout, records[i], 100 + i,
 				 gathered->items + i * gathered->layout.item_nbytes);
 	}
 }
@@ -34,11 +34,11 @@ static void set_up(struct gathered *gathered, struct layout_request request)
 static void gather_as(struct gathered *gathered, bool unique, uint64_t limit, bool for_output,
 		      bool scattered)
 {
-	struct sequence_part part;
+	struct item_lookup_entry entry;
 	uint32_t buckets[3];
-	struct sequence items;
+	struct item_lookup items;
 
-	sequence_make(&(struct slice){ gathered->items, N }, 1, gathered->layout.item_nbytes, &part,
+	item_lookup_init(&(struct slice){ gathered->items, N }, 1, gathered->layout.item_nbytes, &entry,
 		      buckets, &items);
 	cpu_gather(&(struct gather_op){
 		.layout = &gathered->layout,
@@ -46,7 +46,7 @@ static void gather_as(struct gathered *gathered, bool unique, uint64_t limit, bo
 		.elements = gathered->elements,
 		.n = N,
 		.n_ordered = N,
-		.form = &(struct element_form){ .element_nbytes = 8, .number_bits = 32 },
+		.format = &(struct element_format){ .element_nbytes = 8, .number_bits = 32 },
 		.out = gathered->out,
 		.for_output = for_output,
 		.unique = unique,
@@ -54,7 +54,7 @@ static void gather_as(struct gathered *gathered, bool unique, uint64_t limit, bo
 		.limit = limit,
 		.ret_first = gathered->first,
 		.ret_last = gathered->last,
-		.ret = &gathered->found });
+		.ret = &gathered->result });
 }
 
 /* Wherever items are said to lie, the same comes of it. */
@@ -67,7 +67,7 @@ static void gather(struct gathered *gathered, bool unique, uint64_t limit, bool 
 	assert_memory_equal(again.out, gathered->out, sizeof again.out);
 	assert_memory_equal(again.first, gathered->first, sizeof again.first);
 	assert_memory_equal(again.last, gathered->last, sizeof again.last);
-	assert_memory_equal(&again.found, &gathered->found, sizeof again.found);
+	assert_memory_equal(&again.result, &gathered->result, sizeof again.result);
 	layout_free(&gathered->layout);
 }
 
@@ -85,9 +85,9 @@ static struct digest digest_of(const char *names)
 
 static void assert_digests(const struct gathered *gathered, const char *kept, const char *dropped)
 {
-	assert_true(digest_equal(gathered->found.digest, digest_of(kept)));
-	assert_true(digest_equal(gathered->found.dropped, digest_of(dropped)));
-	assert_int_equal(gathered->found.n, strlen(kept));
+	assert_true(digest_equal(gathered->result.digest, digest_of(kept)));
+	assert_true(digest_equal(gathered->result.dropped, digest_of(dropped)));
+	assert_int_equal(gathered->result.n, strlen(kept));
 }
 
 static void items_come_in_the_order_of_elements(void **state)
@@ -95,13 +95,13 @@ static void items_come_in_the_order_of_elements(void **state)
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ 0 });
+	set_up(&gathered, (struct layout_params){ 0 });
 	gather(&gathered, false, UINT64_MAX, true);
 	assert_memory_equal(gathered.out, "0001-b..0001-d..0001-f..0002-c..0003-a..0003-e..", 48);
 	assert_memory_equal(gathered.first, "0001-b..", 8);
 	assert_memory_equal(gathered.last, "0003-e..", 8);
-	assert_int_equal(gathered.found.n_disorders, 0);
-	assert_int_equal(gathered.found.n_counted, 6);
+	assert_int_equal(gathered.result.n_disorders, 0);
+	assert_int_equal(gathered.result.n_counted, 6);
 	assert_digests(&gathered, "abcdef", "");
 }
 
@@ -110,12 +110,12 @@ static void the_first_of_equals_is_kept(void **state)
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ 0 });
+	set_up(&gathered, (struct layout_params){ 0 });
 	gather(&gathered, true, UINT64_MAX, true);
 	assert_memory_equal(gathered.out, "0001-b..0002-c..0003-a..", 24);
 	assert_memory_equal(gathered.first, "0001-b..", 8);
 	assert_memory_equal(gathered.last, "0003-a..", 8);
-	assert_int_equal(gathered.found.n_counted, 6);
+	assert_int_equal(gathered.result.n_counted, 6);
 	assert_digests(&gathered, "bca", "dfe");
 }
 
@@ -124,7 +124,7 @@ static void counts_of_equals_are_added_up(void **state)
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ .count = true });
+	set_up(&gathered, (struct layout_params){ .count = true });
 	layout_set_item_count(&gathered.layout, gathered.items + 3 * 16, 1000);
 	gather(&gathered, true, UINT64_MAX, true);
 	assert_memory_equal(gathered.out,
@@ -141,20 +141,20 @@ static void counts_of_equals_are_added_up(void **state)
 			    16);
 	assert_memory_equal(gathered.first, gathered.out, 16);
 	assert_memory_equal(gathered.last, gathered.out + 32, 16);
-	assert_int_equal(gathered.found.n_counted, 1005);
+	assert_int_equal(gathered.result.n_counted, 1005);
 	assert_digests(&gathered, "bca", "dfe");
 }
 
-static void what_is_beyond_the_limit_is_dropped(void **state)
+static void items_beyond_limit_are_dropped(void **state)
 {
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ 0 });
+	set_up(&gathered, (struct layout_params){ 0 });
 	gather(&gathered, false, 2, true);
 	assert_memory_equal(gathered.out, "0001-b..0001-d..\0", 17);
 	assert_memory_equal(gathered.last, "0001-d..", 8);
-	assert_int_equal(gathered.found.n_counted, 2);
+	assert_int_equal(gathered.result.n_counted, 2);
 	assert_digests(&gathered, "bd", "acef");
 }
 
@@ -163,7 +163,7 @@ static void equals_of_the_last_within_the_limit_are_counted(void **state)
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ .count = true });
+	set_up(&gathered, (struct layout_params){ .count = true });
 	gather(&gathered, true, 1, true);
 	assert_memory_equal(gathered.out,
 			    "\3\0\0\0\0\0\0\0"
@@ -171,7 +171,7 @@ static void equals_of_the_last_within_the_limit_are_counted(void **state)
 			    17);
 	assert_memory_equal(gathered.first, gathered.out, 16);
 	assert_memory_equal(gathered.last, gathered.out, 16);
-	assert_int_equal(gathered.found.n_counted, 3);
+	assert_int_equal(gathered.result.n_counted, 3);
 	assert_digests(&gathered, "b", "acdef");
 }
 
@@ -180,20 +180,20 @@ static void a_limit_of_nothing_drops_everything(void **state)
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ 0 });
+	set_up(&gathered, (struct layout_params){ 0 });
 	gather(&gathered, true, 0, true);
 	assert_int_equal(gathered.out[0], 0);
 	assert_int_equal(gathered.first[0], 0);
 	assert_digests(&gathered, "", "abcdef");
 }
 
-static void positions_are_what_is_written_of_an_index(void **state)
+static void argsort_writes_positions(void **state)
 {
 	const uint64_t positions[] = { 101, 103, 105, 102, 100, 104 };
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ .index = true });
+	set_up(&gathered, (struct layout_params){ .argsort = true });
 	gather(&gathered, false, UINT64_MAX, true);
 	assert_memory_equal(gathered.out, positions, sizeof positions);
 	assert_memory_equal(gathered.first, "0001\x65\0\0\0\0\0\0\0", 12);
@@ -205,7 +205,7 @@ static void whole_items_are_kept_for_another_merge(void **state)
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ .index = true });
+	set_up(&gathered, (struct layout_params){ .argsort = true });
 	gather(&gathered, false, UINT64_MAX, false);
 	assert_memory_equal(gathered.out,
 			    "0001\x65\0\0\0\0\0\0\0"
@@ -214,82 +214,82 @@ static void whole_items_are_kept_for_another_merge(void **state)
 }
 
 /* The records are looked at, not the elements that brought them here. */
-static void disorder_among_the_records_is_seen(void **state)
+static void record_disorder_is_detected(void **state)
 {
 	struct gathered gathered;
 
 	(void)state;
-	set_up(&gathered, (struct layout_request){ 0 });
+	set_up(&gathered, (struct layout_params){ 0 });
 	gathered.elements[0] = 0;
 	gathered.elements[4] = 1;
 	gather(&gathered, false, UINT64_MAX, true);
-	assert_int_equal(gathered.found.n_disorders, 2);
-	set_up(&gathered, (struct layout_request){ 0 });
+	assert_int_equal(gathered.result.n_disorders, 2);
+	set_up(&gathered, (struct layout_params){ 0 });
 	gathered.elements[0] = 0;
 	gathered.elements[4] = 1;
 	gather(&gathered, false, N - 1, true);
-	assert_int_equal(gathered.found.n_disorders, 2);
+	assert_int_equal(gathered.result.n_disorders, 2);
 }
 
-static void disorder_behind_the_prefix_is_seen(void **state)
+static void disorder_past_prefix_is_detected(void **state)
 {
 	enum { LONG_NBYTES = 50 };
 
 	(void)state;
 	for (unsigned at = 0; at < LONG_NBYTES; at++) {
 		struct gathered gathered = {
-			.layout = layout_of((struct layout_request){ .record_nbytes = LONG_NBYTES },
+			.layout = make_layout_of_keys((struct layout_params){ .record_nbytes = LONG_NBYTES },
 					    KEYS("0:b50")),
 			.elements = { 0, 0, 0 },
 		};
 		unsigned char items[2 * LONG_NBYTES] = { 0 }, out[2 * LONG_NBYTES];
-		struct sequence_part part;
+		struct item_lookup_entry entry;
 		uint32_t buckets[3];
-		struct sequence sequence;
+		struct item_lookup lookup;
 
 		items[at] = 1;
-		sequence_make(&(struct slice){ items, 2 }, 1, LONG_NBYTES, &part, buckets,
-			      &sequence);
+		item_lookup_init(&(struct slice){ items, 2 }, 1, LONG_NBYTES, &entry, buckets,
+			      &lookup);
 		cpu_gather(&(struct gather_op){ .layout = &gathered.layout,
-						.items = &sequence,
+						.items = &lookup,
 						.n = 2,
 						.out = out,
 						.limit = UINT64_MAX,
-						.ret = &gathered.found });
-		assert_int_equal(gathered.found.n_disorders, 1);
+						.ret = &gathered.result });
+		assert_int_equal(gathered.result.n_disorders, 1);
 		layout_free(&gathered.layout);
 	}
 }
 
 /* Items that are copied before they are looked at are so some at a time. */
-static void disorder_is_seen_wherever_it_is(void **state)
+static void disorder_is_detected_anywhere(void **state)
 {
 	enum { N_ITEMS = 40, LONG_NBYTES = 1000 };
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = LONG_NBYTES }, KEYS("0:u8"));
-	unsigned char *items = random_bytes((uint64_t)N_ITEMS * LONG_NBYTES, 1);
+		make_layout_of_keys((struct layout_params){ .record_nbytes = LONG_NBYTES }, KEYS("0:u8"));
+	unsigned char *items = make_random_bytes((uint64_t)N_ITEMS * LONG_NBYTES, 1);
 	unsigned char *out = guarded_alloc((size_t)N_ITEMS * LONG_NBYTES);
 
 	(void)state;
 	for (unsigned i = 0; i < N_ITEMS; i++)
 		items[i * LONG_NBYTES] = 1;
 	for (unsigned i = 0; i < N_ITEMS; i++) {
-		struct sequence_part part;
+		struct item_lookup_entry entry;
 		uint32_t buckets[3];
-		struct sequence sequence;
-		struct arranged found;
+		struct item_lookup lookup;
+		struct sort_op_result result;
 
 		items[i * LONG_NBYTES] = 0;
-		sequence_make(&(struct slice){ items, N_ITEMS }, 1, LONG_NBYTES, &part, buckets,
-			      &sequence);
+		item_lookup_init(&(struct slice){ items, N_ITEMS }, 1, LONG_NBYTES, &entry, buckets,
+			      &lookup);
 		cpu_gather(&(struct gather_op){ .layout = &layout,
-						.items = &sequence,
+						.items = &lookup,
 						.n = N_ITEMS,
 						.out = out,
 						.scattered = true,
 						.limit = UINT64_MAX,
-						.ret = &found });
-		assert_int_equal(found.n_disorders, i > 0);
+						.ret = &result });
+		assert_int_equal(result.n_disorders, i > 0);
 		items[i * LONG_NBYTES] = 1;
 	}
 	guarded_free(items, (size_t)N_ITEMS * LONG_NBYTES);
@@ -304,30 +304,30 @@ static void items_of_any_length_are_copied(void **state)
 
 	(void)state;
 	for (uint64_t nbytes = 1; nbytes < 2000; nbytes += nbytes < 150 ? 1 : 97) {
-		struct layout layout = layout_of((struct layout_request){ .record_nbytes = nbytes,
-									  .keeps_records = true },
+		struct layout layout = make_layout_of_keys((struct layout_params){ .record_nbytes = nbytes,
+									  .force_records = true },
 						 KEYS("0:u8"));
-		unsigned char *items = random_bytes(N_ITEMS * nbytes, nbytes);
+		unsigned char *items = make_random_bytes(N_ITEMS * nbytes, nbytes);
 		unsigned char *out = guarded_alloc(N_ITEMS * nbytes);
-		struct sequence_part part;
+		struct item_lookup_entry entry;
 		uint32_t buckets[3];
-		struct sequence sequence;
-		struct arranged found[2];
+		struct item_lookup lookup;
+		struct sort_op_result result[2];
 
-		sequence_make(&(struct slice){ items, N_ITEMS }, 1, nbytes, &part, buckets,
-			      &sequence);
+		item_lookup_init(&(struct slice){ items, N_ITEMS }, 1, nbytes, &entry, buckets,
+			      &lookup);
 		for (unsigned scattered = 0; scattered < 2; scattered++) {
 			cpu_gather(&(struct gather_op){ .layout = &layout,
-							.items = &sequence,
+							.items = &lookup,
 							.n = N_ITEMS,
 							.out = out,
 							.scattered = scattered,
 							.limit = UINT64_MAX,
-							.ret = &found[scattered] });
+							.ret = &result[scattered] });
 			assert_memory_equal(out, items, N_ITEMS * nbytes);
 			memset(out, 0, N_ITEMS * nbytes);
 		}
-		assert_memory_equal(&found[0], &found[1], sizeof found[0]);
+		assert_memory_equal(&result[0], &result[1], sizeof result[0]);
 		guarded_free(items, N_ITEMS * nbytes);
 		guarded_free(out, N_ITEMS * nbytes);
 		layout_free(&layout);
@@ -340,14 +340,14 @@ int main(void)
 		cmocka_unit_test(items_come_in_the_order_of_elements),
 		cmocka_unit_test(the_first_of_equals_is_kept),
 		cmocka_unit_test(counts_of_equals_are_added_up),
-		cmocka_unit_test(what_is_beyond_the_limit_is_dropped),
+		cmocka_unit_test(items_beyond_limit_are_dropped),
 		cmocka_unit_test(equals_of_the_last_within_the_limit_are_counted),
 		cmocka_unit_test(a_limit_of_nothing_drops_everything),
-		cmocka_unit_test(positions_are_what_is_written_of_an_index),
+		cmocka_unit_test(argsort_writes_positions),
 		cmocka_unit_test(whole_items_are_kept_for_another_merge),
-		cmocka_unit_test(disorder_among_the_records_is_seen),
-		cmocka_unit_test(disorder_behind_the_prefix_is_seen),
-		cmocka_unit_test(disorder_is_seen_wherever_it_is),
+		cmocka_unit_test(record_disorder_is_detected),
+		cmocka_unit_test(disorder_past_prefix_is_detected),
+		cmocka_unit_test(disorder_is_detected_anywhere),
 		cmocka_unit_test(items_of_any_length_are_copied),
 	};
 

@@ -10,9 +10,9 @@
 #include "tests/support/record_fixture.h"
 
 enum {
-	N_SOURCES = BACKEND_MOST_SOURCES,
-	MOST_OF_SOURCE = 100,
-	N_MOST = N_SOURCES * MOST_OF_SOURCE
+	N_SOURCES = BACKEND_MAX_SOURCES,
+	MAX_OF_SOURCE = 100,
+	N_MAX = N_SOURCES * MAX_OF_SOURCE
 };
 
 struct numbered {
@@ -21,12 +21,12 @@ struct numbered {
 };
 
 /* Records in sources of different lengths, some empty, each of which ends at an unmapped page. */
-struct referred {
+struct indirect_case {
 	struct layout records, layout;
 	struct slice sources[N_SOURCES];
-	struct numbered in_order[N_MOST]; /* n */
+	struct numbered in_order[N_MAX]; /* n */
 	uint64_t n;
-	uint128_t elements[N_MOST];
+	uint128_t elements[N_MAX];
 	struct digest digest;
 };
 
@@ -38,111 +38,111 @@ static int compare(const void *a, const void *b, void *context)
 	return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-static void make_source(struct referred *referred, unsigned i)
+static void make_source(struct indirect_case *indirect, unsigned i)
 {
-	const uint64_t record_nbytes = referred->layout.record_nbytes;
-	const uint64_t n = i % 3 == 1 ? 0 : random_number(record_nbytes, i) % MOST_OF_SOURCE;
-	unsigned char *bytes = random_bytes(n * record_nbytes, i);
+	const uint64_t record_nbytes = indirect->layout.record_nbytes;
+	const uint64_t n = i % 3 == 1 ? 0 : random_number(record_nbytes, i) % MAX_OF_SOURCE;
+	unsigned char *bytes = make_random_bytes(n * record_nbytes, i);
 
 	/* So that many keys are equal. */
 	for (uint64_t j = 0; j < n * record_nbytes; j++)
 		bytes[j] = j % record_nbytes < 30 ? bytes[j] % 3 * 127 : bytes[j];
 	for (uint64_t j = 0; j < n; j++)
-		referred->in_order[referred->n + j] =
-			(struct numbered){ bytes + j * record_nbytes, referred->n + j };
-	referred->n += n;
-	referred->sources[i] = (struct slice){ bytes, n };
+		indirect->in_order[indirect->n + j] =
+			(struct numbered){ bytes + j * record_nbytes, indirect->n + j };
+	indirect->n += n;
+	indirect->sources[i] = (struct slice){ bytes, n };
 }
 
-static void sort_elements(struct referred *referred)
+static void sort_elements(struct indirect_case *indirect)
 {
-	const uint32_t element_nbytes = referred->layout.element_nbytes;
-	const size_t scratch_nbytes = cpu_sort_scratch_nbytes(referred->n, element_nbytes);
+	const uint32_t element_nbytes = indirect->layout.element_nbytes;
+	const size_t scratch_nbytes = cpu_sort_scratch_nbytes(indirect->n, element_nbytes);
 	void *scratch = guarded_alloc(scratch_nbytes);
 
-	cpu_sort(&(struct sort_elements_op){ .elements = referred->elements,
-					     .n = referred->n,
+	cpu_sort(&(struct sort_elements_op){ .elements = indirect->elements,
+					     .n = indirect->n,
 					     .scratch = scratch,
 					     .element_nbytes = element_nbytes });
 	guarded_free(scratch, scratch_nbytes);
 }
 
-static void set_up(struct referred *referred, uint64_t record_nbytes, const char *const *keys)
+static void set_up(struct indirect_case *indirect, uint64_t record_nbytes, const char *const *keys)
 {
 	uint64_t number = 0;
 
-	*referred = (struct referred){
+	*indirect = (struct indirect_case){
 		.records =
-			layout_of((struct layout_request){ .record_nbytes = record_nbytes }, keys),
+			make_layout_of_keys((struct layout_params){ .record_nbytes = record_nbytes }, keys),
 	};
-	assert_true(layout_refer(&referred->records, &referred->layout));
+	assert_true(layout_make_indirect(&indirect->records, &indirect->layout));
 	for (unsigned i = 0; i < N_SOURCES; i++) {
-		make_source(referred, i);
-		cpu_encode_references(&(struct encode_op){
-			.layout = &referred->layout,
+		make_source(indirect, i);
+		cpu_encode_indirect(&(struct encode_op){
+			.layout = &indirect->layout,
 			.first_number = number,
-			.records = referred->sources[i].elements,
-			.elements = (char *)referred->elements +
-				    number * referred->layout.element_nbytes,
-			.n = referred->sources[i].n,
-			.ret_digest = &referred->digest,
+			.records = indirect->sources[i].elements,
+			.elements = (char *)indirect->elements +
+				    number * indirect->layout.element_nbytes,
+			.n = indirect->sources[i].n,
+			.ret_digest = &indirect->digest,
 		});
-		number += referred->sources[i].n;
+		number += indirect->sources[i].n;
 	}
-	sort_elements(referred);
-	qsort_r(referred->in_order, referred->n, sizeof referred->in_order[0], compare,
-		(void *)&referred->records.record_keys);
+	sort_elements(indirect);
+	qsort_r(indirect->in_order, indirect->n, sizeof indirect->in_order[0], compare,
+		(void *)&indirect->records.record_keys);
 }
 
-static void tear_down(struct referred *referred)
+static void tear_down(struct indirect_case *indirect)
 {
 	for (unsigned i = 0; i < N_SOURCES; i++)
-		guarded_free((void *)referred->sources[i].elements,
-			     referred->sources[i].n * referred->layout.record_nbytes);
-	layout_free(&referred->records);
+		guarded_free((void *)indirect->sources[i].elements,
+			     indirect->sources[i].n * indirect->layout.record_nbytes);
+	layout_free(&indirect->records);
 }
 
 /* The elements [begin, begin + n) as records; the caller's to free. */
-static unsigned char *decode(const struct referred *referred, uint64_t begin, uint64_t n,
-			     struct decode_result *ret_found)
+static unsigned char *decode(const struct indirect_case *indirect, uint64_t begin, uint64_t n,
+			     struct decode_result *ret_result)
 {
-	const struct layout *layout = &referred->layout;
+	const struct layout *layout = &indirect->layout;
 	unsigned char *out = guarded_alloc(n * layout->record_nbytes);
 
-	cpu_decode_references(&(struct decode_op){ .layout = layout,
-						   .sources = referred->sources,
+	cpu_decode_indirect(&(struct decode_op){ .layout = layout,
+						   .sources = indirect->sources,
 						   .n_sources = N_SOURCES,
-						   .elements = (const char *)referred->elements +
+						   .elements = (const char *)indirect->elements +
 							       begin * layout->element_nbytes,
 						   .records = out,
 						   .n = n,
-						   .ret = ret_found });
+						   .ret = ret_result });
 	return out;
 }
 
-static void check_windows(const struct referred *referred, uint64_t window_n)
+static void check_windows(const struct indirect_case *indirect, uint64_t window_n)
 {
-	const uint64_t record_nbytes = referred->layout.record_nbytes;
+	const uint64_t record_nbytes = indirect->layout.record_nbytes;
 	struct digest written = { 0 };
-	code_t last = 0;
+	encoded_key_t last = 0;
 
-	for (uint64_t begin = 0; begin < referred->n; begin += window_n) {
-		const uint64_t left = referred->n - begin, n = left < window_n ? left : window_n;
-		struct decode_result found;
-		unsigned char *out = decode(referred, begin, n, &found);
+	for (uint64_t begin = 0; begin < indirect->n; begin += window_n) {
+		const uint64_t left = indirect->n - begin, n = left < window_n ? left : window_n;
+		struct decode_result result;
+		unsigned char *out = decode(indirect, begin, n, &result);
 
 		for (uint64_t i = 0; i < n; i++)
 			assert_memory_equal(out + i * record_nbytes,
-					    referred->in_order[begin + i].record, record_nbytes);
-		assert_int_equal(found.n_disorders, 0);
-		assert_true(begin == 0 || last < found.first);
-		assert_true(n == 1 ? found.first == found.last : found.first < found.last);
-		last = found.last;
-		digest_add(&written, found.digest);
+					    indirect->in_order[begin + i].record, record_nbytes);
+		assert_int_equal(result.n_disorders, 0);
+		assert_true(begin == 0 || last < result.first);
+		assert_true(n == 1 ? result.first == result.last : result.first < result.last);
+		last = result.last;
+		digest_add(&written, result.digest);
 		guarded_free(out, n * record_nbytes);
 	}
-	assert_int_equal(written.n_records, referred->n);
-	assert_true(digest_equal(written, referred->digest));
+	assert_int_equal(written.n_records, indirect->n);
+	assert_true(digest_equal(written, indirect->digest));
 }
 
 static void records_come_in_the_order_of_their_keys(void **state)
@@ -154,42 +154,42 @@ static void records_come_in_the_order_of_their_keys(void **state)
 		{ "16:f64", "5:i16be:r", "0:b2" },
 	};
 	static const uint64_t sizes[] = { 32, 33, 100, 1000 };
-	struct referred *referred = malloc(sizeof *referred);
+	struct indirect_case *indirect = malloc(sizeof *indirect);
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
-			set_up(referred, sizes[j], keys[i]);
-			check_windows(referred, referred->n);
-			check_windows(referred, 17);
-			tear_down(referred);
+			set_up(indirect, sizes[j], keys[i]);
+			check_windows(indirect, indirect->n);
+			check_windows(indirect, 17);
+			tear_down(indirect);
 		}
-	free(referred);
+	free(indirect);
 }
 
-static void what_is_written_is_what_is_reported(void **state)
+static void result_describes_written_items(void **state)
 {
-	struct referred *referred = malloc(sizeof *referred);
+	struct indirect_case *indirect = malloc(sizeof *indirect);
 	struct decode_result before, after;
 	unsigned char *changed;
 
 	(void)state;
-	set_up(referred, 100, KEYS("0:b3"));
-	guarded_free(decode(referred, 0, referred->n, &before), referred->n * 100);
+	set_up(indirect, 100, KEYS("0:b3"));
+	guarded_free(decode(indirect, 0, indirect->n, &before), indirect->n * 100);
 	/* Behind the key. */
-	changed = (unsigned char *)referred->in_order[0].record;
+	changed = (unsigned char *)indirect->in_order[0].record;
 	changed[99] ^= 1;
-	guarded_free(decode(referred, 0, referred->n, &after), referred->n * 100);
+	guarded_free(decode(indirect, 0, indirect->n, &after), indirect->n * 100);
 	assert_false(digest_equal(before.digest, after.digest));
 	assert_int_equal(after.n_disorders, 0);
 	assert_true(after.first == before.first);
 	/* In the key. */
 	memset(changed, 0xff, 3);
-	guarded_free(decode(referred, 0, referred->n, &after), referred->n * 100);
+	guarded_free(decode(indirect, 0, indirect->n, &after), indirect->n * 100);
 	assert_int_equal(after.n_disorders, 1);
 	assert_true(after.first > before.last);
-	tear_down(referred);
-	free(referred);
+	tear_down(indirect);
+	free(indirect);
 }
 
 /*
@@ -227,10 +227,10 @@ static void lay_records(struct pages_of_records *pages, uint64_t n, uint64_t rec
 {
 	*pages = (struct pages_of_records){
 		.records =
-			layout_of((struct layout_request){ .record_nbytes = record_nbytes }, keys),
+			make_layout_of_keys((struct layout_params){ .record_nbytes = record_nbytes }, keys),
 		.map_nbytes = shift + n * record_nbytes,
 	};
-	assert_true(layout_refer(&pages->records, &pages->layout));
+	assert_true(layout_make_indirect(&pages->records, &pages->layout));
 	pages->map = mmap(NULL, pages->map_nbytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(pages->map, MAP_FAILED);
@@ -258,7 +258,7 @@ static uint64_t decode_overwritten(const struct pages_of_records *pages, struct 
 	const uint64_t n = pages->source.n, out_nbytes = n * layout->record_nbytes;
 	unsigned char *out = guarded_alloc(out_nbytes);
 	struct digest digest = { 0 };
-	struct decode_result found;
+	struct decode_result result;
 	uint64_t n_disorders = 0;
 	uint128_t elements[8];
 	const struct encode_op encoding = {
@@ -268,15 +268,15 @@ static uint64_t decode_overwritten(const struct pages_of_records *pages, struct 
 		.n = n,
 	};
 
-	cpu_encode_references(&encoding);
+	cpu_encode_indirect(&encoding);
 	overwrite_when_touched(one);
-	cpu_decode_references(&(struct decode_op){ .layout = layout,
+	cpu_decode_indirect(&(struct decode_op){ .layout = layout,
 						   .sources = &pages->source,
 						   .n_sources = 1,
 						   .elements = elements,
 						   .records = out,
 						   .n = n,
-						   .ret = &found });
+						   .ret = &result });
 	assert_true(signal(SIGSEGV, SIG_DFL) == SIG_DFL); /* it was touched */
 	for (uint64_t i = 0; i < n; i++) {
 		const unsigned char *record = out + i * layout->record_nbytes;
@@ -286,8 +286,8 @@ static uint64_t decode_overwritten(const struct pages_of_records *pages, struct 
 		n_disorders += i > 0 && key_compare(&layout->record_keys,
 						    record - layout->record_nbytes, record) > 0;
 	}
-	assert_true(digest_equal(found.digest, digest));
-	assert_int_equal(found.n_disorders, n_disorders);
+	assert_true(digest_equal(result.digest, digest));
+	assert_int_equal(result.n_disorders, n_disorders);
 	guarded_free(out, out_nbytes);
 	return n_disorders;
 }
@@ -336,32 +336,32 @@ static void bytes_overwritten_between_two_loads_are_digested_as_written(void **s
 /* Two records that came to be equal are not in the order of the input. */
 static void records_that_became_equal_keep_their_order(void **state)
 {
-	struct referred *referred = malloc(sizeof *referred);
+	struct indirect_case *indirect = malloc(sizeof *indirect);
 	unsigned char *one, *next;
-	struct decode_result found;
+	struct decode_result result;
 	uint64_t i = 0;
 
 	(void)state;
-	set_up(referred, 100, KEYS("0:b3"));
-	while (i + 1 < referred->n &&
-	       (referred->in_order[i].number < referred->in_order[i + 1].number ||
-		memcmp(referred->in_order[i].record, referred->in_order[i + 1].record, 3) == 0))
+	set_up(indirect, 100, KEYS("0:b3"));
+	while (i + 1 < indirect->n &&
+	       (indirect->in_order[i].number < indirect->in_order[i + 1].number ||
+		memcmp(indirect->in_order[i].record, indirect->in_order[i + 1].record, 3) == 0))
 		i++;
-	assert_true(i + 1 < referred->n);
-	one = (unsigned char *)referred->in_order[i].record;
-	next = (unsigned char *)referred->in_order[i + 1].record;
+	assert_true(i + 1 < indirect->n);
+	one = (unsigned char *)indirect->in_order[i].record;
+	next = (unsigned char *)indirect->in_order[i + 1].record;
 	/* The first of its key, so that none before it has a larger one now. */
 	memcpy(next, one, 3);
-	guarded_free(decode(referred, i, 2, &found), (size_t)2 * 100);
-	assert_int_equal(found.n_disorders, 1);
-	tear_down(referred);
-	free(referred);
+	guarded_free(decode(indirect, i, 2, &result), (size_t)2 * 100);
+	assert_int_equal(result.n_disorders, 1);
+	tear_down(indirect);
+	free(indirect);
 }
 
-static void what_does_not_pay_or_tell_is_not_referred_to(void **state)
+static void unsuitable_records_stay_direct(void **state)
 {
 	static const struct {
-		struct layout_request request;
+		struct layout_params request;
 		const char *key;
 		bool expected;
 	} cases[] = {
@@ -372,14 +372,14 @@ static void what_does_not_pay_or_tell_is_not_referred_to(void **state)
 		{ { .record_nbytes = 8 }, "0:u64", false },
 		{ { .record_nbytes = 100, .count = true }, "0:u8", false },
 		{ { .record_nbytes = 100, .keys_only = true }, "0:u8", false },
-		{ { .record_nbytes = 100, .index = true }, "0:u8", false },
+		{ { .record_nbytes = 100, .argsort = true }, "0:u8", false },
 	};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		struct layout layout = layout_of(cases[i].request, KEYS(cases[i].key)), referring;
+		struct layout layout = make_layout_of_keys(cases[i].request, KEYS(cases[i].key)), referring;
 
-		assert_int_equal(layout_refer(&layout, &referring), cases[i].expected);
+		assert_int_equal(layout_make_indirect(&layout, &referring), cases[i].expected);
 		layout_free(&layout);
 	}
 }
@@ -388,11 +388,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_in_the_order_of_their_keys),
-		cmocka_unit_test(what_is_written_is_what_is_reported),
+		cmocka_unit_test(result_describes_written_items),
 		cmocka_unit_test(a_key_overwritten_while_its_record_is_copied_is_disorder),
 		cmocka_unit_test(bytes_overwritten_between_two_loads_are_digested_as_written),
 		cmocka_unit_test(records_that_became_equal_keep_their_order),
-		cmocka_unit_test(what_does_not_pay_or_tell_is_not_referred_to),
+		cmocka_unit_test(unsuitable_records_stay_direct),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,35 +4,35 @@
 #include "src/device/cpu/item_lookup.h"
 #include "tests/support/record_fixture.h"
 
-enum { ITEM_NBYTES = 3, MOST_SLICES = 100 };
+enum { ITEM_NBYTES = 3, MAX_TEST_SLICES = 100 };
 
 /* Slices of n items each; the pointers are made up, and never followed. */
 static void check(const uint64_t *n, uint32_t k)
 {
-	struct sequence_part *parts = guarded_alloc(sequence_n_parts(k) * sizeof *parts);
-	uint32_t *buckets = guarded_alloc(sequence_n_buckets(k) * sizeof *buckets);
-	struct slice slices[MOST_SLICES];
-	struct sequence sequence;
+	struct item_lookup_entry *entries = guarded_alloc(item_lookup_n_entries(k) * sizeof *entries);
+	uint32_t *buckets = guarded_alloc(item_lookup_n_buckets(k) * sizeof *buckets);
+	struct slice slices[MAX_TEST_SLICES];
+	struct item_lookup lookup;
 	uint64_t number = 0;
 
 	for (uint32_t i = 0; i < k; i++)
 		slices[i] = (struct slice){ (const void *)((i + 1) * UINT64_C(1) << 32), n[i] };
-	sequence_make(slices, k, ITEM_NBYTES, parts, buckets, &sequence);
+	item_lookup_init(slices, k, ITEM_NBYTES, entries, buckets, &lookup);
 	for (uint32_t i = 0; i < k; i++)
 		for (uint64_t j = 0; j < n[i]; j++)
-			assert_ptr_equal(sequence_item(&sequence, number++),
+			assert_ptr_equal(item_lookup_get(&lookup, number++),
 					 (const char *)slices[i].elements + j * ITEM_NBYTES);
-	assert_int_equal(sequence.n, number);
-	guarded_free(parts, sequence_n_parts(k) * sizeof *parts);
-	guarded_free(buckets, sequence_n_buckets(k) * sizeof *buckets);
+	assert_int_equal(lookup.n, number);
+	guarded_free(entries, item_lookup_n_entries(k) * sizeof *entries);
+	guarded_free(buckets, item_lookup_n_buckets(k) * sizeof *buckets);
 }
 
 static void numbers_lead_to_the_items_of_any_slices(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 1000; seed++) {
-		const uint32_t k = 1 + (uint32_t)(random_number(seed, 0) % MOST_SLICES);
-		uint64_t n[MOST_SLICES];
+		const uint32_t k = 1 + (uint32_t)(random_number(seed, 0) % MAX_TEST_SLICES);
+		uint64_t n[MAX_TEST_SLICES];
 
 		for (uint32_t i = 0; i < k; i++)
 			n[i] = random_number(seed, i) % (seed % 3 ? 20 : 3);
@@ -42,13 +42,13 @@ static void numbers_lead_to_the_items_of_any_slices(void **state)
 
 static void a_long_slice_may_be_among_short_ones(void **state)
 {
-	uint64_t n[MOST_SLICES];
+	uint64_t n[MAX_TEST_SLICES];
 
 	(void)state;
-	for (uint32_t at = 0; at < MOST_SLICES; at++) {
-		for (uint32_t i = 0; i < MOST_SLICES; i++)
+	for (uint32_t at = 0; at < MAX_TEST_SLICES; at++) {
+		for (uint32_t i = 0; i < MAX_TEST_SLICES; i++)
 			n[i] = i == at ? 10000 : 1;
-		check(n, MOST_SLICES);
+		check(n, MAX_TEST_SLICES);
 	}
 }
 

@@ -22,27 +22,27 @@ static void check_merge2(merge2_fn *merge2, uint32_t element_nbytes, int dist, u
 			 uint64_t n_b)
 {
 	const size_t nbytes = (n_a + n_b) * element_nbytes;
-	char *all = elements_make(element_nbytes, dist, n_a + n_b, n_a);
+	char *all = guarded_elements_make(element_nbytes, dist, n_a + n_b, n_a);
 	void *out = guarded_alloc(nbytes);
 	void *a, *b;
 
-	elements_sort(all, element_nbytes, n_a);
-	elements_sort(all + n_a * element_nbytes, element_nbytes, n_b);
+	reference_sort_elements(all, element_nbytes, n_a);
+	reference_sort_elements(all + n_a * element_nbytes, element_nbytes, n_b);
 	a = guarded_copy(all, n_a * element_nbytes);
 	b = guarded_copy(all + n_a * element_nbytes, n_b * element_nbytes);
 	merge2(a, n_a, b, n_b, out);
-	elements_sort(all, element_nbytes, n_a + n_b);
+	reference_sort_elements(all, element_nbytes, n_a + n_b);
 	if (memcmp(out, all, nbytes) != 0)
 		fail_msg("%u bytes, distribution %d, %lu and %lu", element_nbytes, dist,
 			 (unsigned long)n_a, (unsigned long)n_b);
-	elements_free(a, element_nbytes, n_a);
-	elements_free(b, element_nbytes, n_b);
+	guarded_elements_free(a, element_nbytes, n_a);
+	guarded_elements_free(b, element_nbytes, n_b);
 	guarded_free(out, nbytes);
 	guarded_free(all, nbytes);
 }
 
 /* Sorted slices of the other distributions look like these. */
-static const int merge_dists[] = { GEN_RANDOM, GEN_SORTED, GEN_TWO, GEN_ZIPF, ELEMENTS_ALL_ONES };
+static const int merge_dists[] = { GEN_RANDOM, GEN_SORTED, GEN_TWO_KEYS, GEN_ZIPF, ELEMENTS_ALL_ONES };
 enum { N_MERGE_DISTS = sizeof merge_dists / sizeof merge_dists[0] };
 
 static void check_merge2_all(merge2_fn *merge2, uint32_t element_nbytes)
@@ -93,11 +93,11 @@ static struct slice *deal(char *all, uint32_t element_nbytes, enum shape shape, 
 
 	assert_non_null(slices);
 	if (shape == DISJOINT)
-		elements_sort(all, element_nbytes, n);
+		reference_sort_elements(all, element_nbytes, n);
 	for (uint32_t i = 0; i < k; i++) {
 		const uint64_t n_slice = slice_n(shape, k, i, n);
 
-		elements_sort(all, element_nbytes, n_slice);
+		reference_sort_elements(all, element_nbytes, n_slice);
 		slices[i].elements = guarded_copy(all, n_slice * element_nbytes);
 		slices[i].n = n_slice;
 		all += n_slice * element_nbytes;
@@ -109,7 +109,7 @@ static struct slice *deal(char *all, uint32_t element_nbytes, enum shape shape, 
 static void free_slices(struct slice *slices, uint32_t k, uint32_t element_nbytes)
 {
 	for (uint32_t i = 0; i < k; i++)
-		elements_free((void *)slices[i].elements, element_nbytes, slices[i].n);
+		guarded_elements_free((void *)slices[i].elements, element_nbytes, slices[i].n);
 	free(slices);
 }
 
@@ -117,7 +117,7 @@ static void check_merge(uint32_t element_nbytes, int dist, enum shape shape, uin
 {
 	const size_t scratch_nbytes =
 		(cpu_merge_scratch_nbytes(k, n, element_nbytes) + 15) / 16 * 16;
-	void *all = elements_make(element_nbytes, dist, n, k);
+	void *all = guarded_elements_make(element_nbytes, dist, n, k);
 	struct slice *slices = deal(all, element_nbytes, shape, k, n);
 	void *out = guarded_alloc(n * element_nbytes);
 	void *scratch = guarded_alloc(scratch_nbytes);
@@ -127,14 +127,14 @@ static void check_merge(uint32_t element_nbytes, int dist, enum shape shape, uin
 					       .element_nbytes = element_nbytes,
 					       .out = out,
 					       .scratch = scratch });
-	elements_sort(all, element_nbytes, n);
+	reference_sort_elements(all, element_nbytes, n);
 	if (memcmp(out, all, n * element_nbytes) != 0)
 		fail_msg("%u bytes, distribution %d, shape %d, k %u, n %lu", element_nbytes, dist,
 			 (int)shape, k, (unsigned long)n);
 	free_slices(slices, k, element_nbytes);
 	guarded_free(scratch, scratch_nbytes);
-	elements_free(out, element_nbytes, n);
-	elements_free(all, element_nbytes, n);
+	guarded_elements_free(out, element_nbytes, n);
+	guarded_elements_free(all, element_nbytes, n);
 }
 
 static void check_merges(uint32_t k, uint64_t n)
@@ -191,8 +191,8 @@ static void cuts_are_bounds_on_key_and_slice(void **state)
 
 	(void)state;
 	for (uint32_t slice = 0; slice < 5; slice++) {
-		const struct layout layout = { .kind = LAYOUT_CODES, .element_nbytes = 4 };
-		const code_t key = 5;
+		const struct layout layout = { .kind = LAYOUT_KEY_ONLY, .element_nbytes = 4 };
+		const encoded_key_t key = 5;
 		uint64_t cuts[4];
 
 		cpu_cut_elements(&(struct cut_op){ .layout = &layout,
@@ -209,10 +209,10 @@ static void every_stride_th_element_is_sampled(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++) {
-		const struct layout layout = { .kind = LAYOUT_CODES,
+		const struct layout layout = { .kind = LAYOUT_KEY_ONLY,
 					       .element_nbytes = element_sizes[i] };
-		void *elements = elements_make(element_sizes[i], GEN_RANDOM, 10, 1);
-		code_t keys[4];
+		void *elements = guarded_elements_make(element_sizes[i], GEN_RANDOM, 10, 1);
+		encoded_key_t keys[4];
 
 		cpu_sample_elements(&(struct sample_op){ .layout = &layout,
 							 .items = elements,
@@ -221,7 +221,7 @@ static void every_stride_th_element_is_sampled(void **state)
 							 .ret_keys = keys });
 		for (unsigned j = 0; j < 4; j++)
 			assert_true(keys[j] == element_get(elements, element_sizes[i], 3 * j));
-		elements_free(elements, element_sizes[i], 10);
+		guarded_elements_free(elements, element_sizes[i], 10);
 	}
 }
 

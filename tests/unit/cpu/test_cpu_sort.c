@@ -97,17 +97,17 @@ static bool sorts(sort_fn *sort, void *elements, uint64_t n, uint32_t element_nb
 	void *expected = guarded_copy(elements, n * element_nbytes);
 	bool same;
 
-	elements_sort(expected, element_nbytes, n);
+	reference_sort_elements(expected, element_nbytes, n);
 	sort(elements, n, element_nbytes);
 	same = memcmp(elements, expected, n * element_nbytes) == 0;
-	elements_free(elements, element_nbytes, n);
-	elements_free(expected, element_nbytes, n);
+	guarded_elements_free(elements, element_nbytes, n);
+	guarded_elements_free(expected, element_nbytes, n);
 	return same;
 }
 
 static void check(sort_fn *sort, uint32_t element_nbytes, int dist, uint64_t n)
 {
-	void *elements = elements_make(element_nbytes, dist, n, n + 1);
+	void *elements = guarded_elements_make(element_nbytes, dist, n, n + 1);
 
 	if (!sorts(sort, elements, n, element_nbytes))
 		fail_msg("%u bytes, distribution %d, n %lu", element_nbytes, dist,
@@ -141,7 +141,7 @@ static void vqsort_sorts_any_data(void **state)
 {
 	(void)state;
 #if HAVE_HIGHWAY
-	if (vqsort_usable()) {
+	if (vqsort_is_supported()) {
 		check_all(sort_vqsort, 70001);
 		return;
 	}
@@ -154,7 +154,7 @@ static void bad_pivots_end_in_heapsort(void **state)
 {
 	(void)state;
 #ifdef __x86_64__
-	if (avx512_usable()) {
+	if (avx512_is_supported()) {
 		for (int dist = 0; dist < N_DISTS; dist++) {
 			for (unsigned i = 0; i < N_LENGTHS; i++)
 				check(sort_without_quicksort, 8, dist, lengths[i]);
@@ -179,7 +179,7 @@ static void large_chunks_are_sorted(void **state)
 static void unevenly_spread_elements_are_sorted(void **state)
 {
 	enum { N = 200000 };
-	uint64_t *elements = elements_make(8, GEN_RANDOM, N, 3);
+	uint64_t *elements = guarded_elements_make(8, GEN_RANDOM, N, 3);
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
@@ -191,7 +191,7 @@ static void unevenly_spread_elements_are_sorted(void **state)
 static void radix_sort_forms_buckets_of_buckets(void **state)
 {
 	enum { N = 300000 };
-	uint64_t *elements = elements_make(8, GEN_RANDOM, N, 1);
+	uint64_t *elements = guarded_elements_make(8, GEN_RANDOM, N, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)

@@ -39,72 +39,72 @@ static uint32_t *sort_by_reference(const struct layout *layout, const unsigned c
 }
 
 /* Sorted elements. */
-static void *make_elements(const struct layout *layout, const struct element_form *form,
+static void *make_elements(const struct layout *layout, const struct element_format *format,
 			   const unsigned char *records, uint64_t n)
 {
-	void *elements = guarded_alloc(n * form->element_nbytes);
+	void *elements = guarded_alloc(n * format->element_nbytes);
 	struct key_prefix prefix;
 
 	key_prefix_make(&layout->item_keys, RECORD_NBYTES, &prefix);
 	for (uint32_t i = 0; i < n; i++)
-		element_put(form, elements, i,
+		element_put(format, elements, i,
 			    key_prefix_load(&prefix, records + i * RECORD_NBYTES), i);
-	elements_sort(elements, form->element_nbytes, n);
+	reference_sort_elements(elements, format->element_nbytes, n);
 	return elements;
 }
 
-static void check_form(const struct layout *layout, const struct element_form *form,
+static void check_element_format(const struct layout *layout, const struct element_format *format,
 		       const unsigned char *records, uint64_t n)
 {
 	const struct slice slices[] = { { records, n / 3 },
 					{ records + n / 3 * RECORD_NBYTES, n - n / 3 } };
 	const size_t sort_nbytes = cpu_sort_scratch_nbytes(n, 16);
 	uint32_t *expected = sort_by_reference(layout, records, n);
-	void *elements = make_elements(layout, form, records, n);
-	uint128_t *room = guarded_alloc(n * sizeof *room);
+	void *elements = make_elements(layout, format, records, n);
+	uint128_t *buffer = guarded_alloc(n * sizeof *buffer);
 	void *sort_scratch = guarded_alloc(sort_nbytes);
-	void *scratch = guarded_alloc(refine_scratch_nbytes(n));
-	struct sequence_part parts[2];
+	void *scratch = guarded_alloc(tie_break_scratch_nbytes(n));
+	struct item_lookup_entry entries[2];
 	uint32_t buckets[8];
-	struct sequence items;
+	struct item_lookup items;
 
-	sequence_make(slices, 2, RECORD_NBYTES, parts, buckets, &items);
-	assert_true(cpu_refine(&(struct refine_op){ .keys = &layout->item_keys,
+	item_lookup_init(slices, 2, RECORD_NBYTES, entries, buckets, &items);
+	assert_true(cpu_break_ties(&(struct tie_break_op){ .keys = &layout->item_keys,
 						    .items = &items,
-						    .form = form,
+						    .format = format,
 						    .elements = elements,
 						    .n = n,
-						    .room = room,
-						    .room_n = n,
+						    .wide_buffer = buffer,
+						    .wide_buffer_n = n,
 						    .sort_scratch = sort_scratch,
 						    .scratch = scratch }));
 	for (uint64_t i = 0; i < n; i++)
-		assert_int_equal(element_number(form, elements, i), expected[i]);
-	guarded_free(elements, n * form->element_nbytes);
+		assert_int_equal(element_number(format, elements, i), expected[i]);
+	guarded_free(elements, n * format->element_nbytes);
 	guarded_free(expected, n * sizeof *expected);
-	guarded_free(room, n * sizeof *room);
+	guarded_free(buffer, n * sizeof *buffer);
 	guarded_free(sort_scratch, sort_nbytes);
-	guarded_free(scratch, refine_scratch_nbytes(n));
+	guarded_free(scratch, tie_break_scratch_nbytes(n));
 }
 
 static void check_layout(struct layout layout, const unsigned char *records, uint64_t n)
 {
-	static const struct element_form narrow = { .element_nbytes = 8, .number_bits = 13 };
-	const struct element_form wide = element_form_for_any(&layout);
+	static const struct element_format narrow = { .element_nbytes = 8, .number_bits = 13 };
+	const struct element_format wide = element_format_default(&layout);
 
-	check_form(&layout, &narrow, records, n);
-	check_form(&layout, &wide, records, n);
+	check_element_format(&layout, &narrow, records, n);
+	check_element_format(&layout, &wide, records, n);
 	layout_free(&layout);
 }
 
 static void check(const unsigned char *records, uint64_t n)
 {
-	const struct layout_request request = { .record_nbytes = RECORD_NBYTES };
+	const struct layout_params request = { .record_nbytes = RECORD_NBYTES };
 
-	check_layout(layout_of(request, KEYS("0:b100")), records, n);
-	check_layout(layout_of(request, KEYS("0:b99:r")), records, n);
-	check_layout(layout_of(request, KEYS("0:b13", "13:u64", "3:b90:r")), records, n);
-	check_layout(layout_of(request, KEYS("0:u128", "20:i64be:r", "16:f32", "30:b70")), records,
+	check_layout(make_layout_of_keys(request, KEYS("0:b100")), records, n);
+	check_layout(make_layout_of_keys(request, KEYS("0:b99:r")), records, n);
+	check_layout(make_layout_of_keys(request, KEYS("0:b13", "13:u64", "3:b90:r")), records, n);
+	check_layout(make_layout_of_keys(request, KEYS("0:u128", "20:i64be:r", "16:f32", "30:b70")), records,
 		     n);
 }
 
@@ -150,7 +150,7 @@ static void any_byte_of_the_key_decides(void **state)
 static void keys_with_sixteen_bytes_in_common_are_sorted(void **state)
 {
 	enum { N = 1000 };
-	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
@@ -192,33 +192,33 @@ static void groups_within_groups_are_sorted(void **state)
 }
 
 /* Nothing is written behind the room; the caller starts again with wide elements. */
-static void a_group_without_room_is_refused(void **state)
+static void group_beyond_buffer_is_refused(void **state)
 {
-	static const struct element_form narrow = { .element_nbytes = 8, .number_bits = 13 };
+	static const struct element_format narrow = { .element_nbytes = 8, .number_bits = 13 };
 	enum { N = 100 };
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b9"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b9"));
 	unsigned char *records = equal_records(N);
 	void *elements = make_elements(&layout, &narrow, records, N);
-	uint128_t *room = guarded_alloc((N - 1) * sizeof *room);
-	void *scratch = guarded_alloc(refine_scratch_nbytes(N));
-	struct sequence_part part;
+	uint128_t *buffer = guarded_alloc((N - 1) * sizeof *buffer);
+	void *scratch = guarded_alloc(tie_break_scratch_nbytes(N));
+	struct item_lookup_entry entry;
 	uint32_t buckets[3];
-	struct sequence items;
+	struct item_lookup items;
 
 	(void)state;
-	sequence_make(&(struct slice){ records, N }, 1, RECORD_NBYTES, &part, buckets, &items);
-	assert_false(cpu_refine(&(struct refine_op){ .keys = &layout.item_keys,
+	item_lookup_init(&(struct slice){ records, N }, 1, RECORD_NBYTES, &entry, buckets, &items);
+	assert_false(cpu_break_ties(&(struct tie_break_op){ .keys = &layout.item_keys,
 						     .items = &items,
-						     .form = &narrow,
+						     .format = &narrow,
 						     .elements = elements,
 						     .n = N,
-						     .room = room,
-						     .room_n = N - 1,
+						     .wide_buffer = buffer,
+						     .wide_buffer_n = N - 1,
 						     .scratch = scratch }));
 	guarded_free(elements, N * narrow.element_nbytes);
-	guarded_free(room, (N - 1) * sizeof *room);
-	guarded_free(scratch, refine_scratch_nbytes(N));
+	guarded_free(buffer, (N - 1) * sizeof *buffer);
+	guarded_free(scratch, tie_break_scratch_nbytes(N));
 	guarded_free(records, N * RECORD_NBYTES);
 	layout_free(&layout);
 }
@@ -244,7 +244,7 @@ int main(void)
 		cmocka_unit_test(keys_with_sixteen_bytes_in_common_are_sorted),
 		cmocka_unit_test(two_groups_are_sorted),
 		cmocka_unit_test(groups_within_groups_are_sorted),
-		cmocka_unit_test(a_group_without_room_is_refused),
+		cmocka_unit_test(group_beyond_buffer_is_refused),
 		cmocka_unit_test(every_round_may_take_away_a_few_only),
 	};
 

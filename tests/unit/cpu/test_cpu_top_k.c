@@ -15,8 +15,8 @@
 
 enum { N = 20000, LIMIT = 50 };
 
-static const struct element_form narrow = { .element_nbytes = 8, .number_bits = 16 };
-static const struct element_form wide = { .element_nbytes = 16, .number_bits = 32 };
+static const struct element_format narrow = { .element_nbytes = 8, .number_bits = 16 };
+static const struct element_format wide = { .element_nbytes = 16, .number_bits = 32 };
 
 /* The key of record i; below 2^48. */
 typedef uint64_t key_fn(uint64_t i);
@@ -54,43 +54,43 @@ static uint64_t small_where_sampled(uint64_t i)
 }
 
 /* The elements of N records, for free(). */
-static void *make_elements(const struct element_form *form, key_fn *key)
+static void *make_elements(const struct element_format *format, key_fn *key)
 {
-	void *elements = aligned_alloc(16, (size_t)N * form->element_nbytes);
+	void *elements = aligned_alloc(16, (size_t)N * format->element_nbytes);
 
 	assert_non_null(elements);
 	for (uint64_t i = 0; i < N; i++)
-		element_put(form, elements, i, (uint128_t)key(i) << 80, i);
+		element_put(format, elements, i, (uint128_t)key(i) << 80, i);
 	return elements;
 }
 
-static void sort(const struct element_form *form, void *elements, uint64_t n)
+static void sort(const struct element_format *format, void *elements, uint64_t n)
 {
-	void *scratch = malloc(cpu_sort_scratch_nbytes(n, form->element_nbytes) + 1);
+	void *scratch = malloc(cpu_sort_scratch_nbytes(n, format->element_nbytes) + 1);
 
 	assert_non_null(scratch);
 	cpu_sort(&(struct sort_elements_op){ .elements = elements,
 					     .n = n,
 					     .scratch = scratch,
-					     .element_nbytes = form->element_nbytes });
+					     .element_nbytes = format->element_nbytes });
 	free(scratch);
 }
 
 /* Select, sort what is selected, and all for comparison. Returns how many were selected. */
-static uint64_t check_form(const struct element_form *form, key_fn *key, uint64_t limit)
+static uint64_t check_top_k(const struct element_format *format, key_fn *key, uint64_t limit)
 {
-	void *all = make_elements(form, key), *elements = make_elements(form, key);
-	const uint64_t n = cpu_select(
-		&(struct select_op){ .form = form, .elements = elements, .n = N, .limit = limit });
+	void *all = make_elements(format, key), *elements = make_elements(format, key);
+	const uint64_t n = cpu_top_k(
+		&(struct top_k_op){ .format = format, .elements = elements, .n = N, .limit = limit });
 
 	assert_true(n <= N && (n >= limit || n == N));
-	sort(form, all, N);
-	sort(form, elements, n);
-	assert_memory_equal(elements, all, n * form->element_nbytes);
+	sort(format, all, N);
+	sort(format, elements, n);
+	assert_memory_equal(elements, all, n * format->element_nbytes);
 	if (n < N)
-		assert_true(element_key(form, all, n - 1) < element_key(form, all, n));
-	sort(form, elements, N);
-	assert_memory_equal(elements, all, (size_t)N * form->element_nbytes);
+		assert_true(element_key(format, all, n - 1) < element_key(format, all, n));
+	sort(format, elements, N);
+	assert_memory_equal(elements, all, (size_t)N * format->element_nbytes);
 	free(all);
 	free(elements);
 	return n;
@@ -98,9 +98,9 @@ static uint64_t check_form(const struct element_form *form, key_fn *key, uint64_
 
 static uint64_t check(key_fn *key, uint64_t limit)
 {
-	const uint64_t n = check_form(&narrow, key, limit);
+	const uint64_t n = check_top_k(&narrow, key, limit);
 
-	assert_int_equal(check_form(&wide, key, limit), n);
+	assert_int_equal(check_top_k(&wide, key, limit), n);
 	return n;
 }
 
@@ -115,7 +115,7 @@ static void first_elements_are_selected(void **state)
 			check(keys[i], limits[j]);
 }
 
-static void most_elements_are_put_aside(void **state)
+static void most_elements_are_excluded(void **state)
 {
 	(void)state;
 	assert_true(check(any_key, LIMIT) < N / 10);
@@ -129,7 +129,7 @@ static void elements_that_tie_stay_together(void **state)
 	assert_in_range(check(two_keys, LIMIT), N / 3, 2 * N / 3);
 }
 
-static void sample_that_misleads_is_not_believed(void **state)
+static void misleading_sample_is_corrected(void **state)
 {
 	(void)state;
 	assert_int_equal(check(small_where_sampled, N / 5), N);
@@ -139,9 +139,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_elements_are_selected),
-		cmocka_unit_test(most_elements_are_put_aside),
+		cmocka_unit_test(most_elements_are_excluded),
 		cmocka_unit_test(elements_that_tie_stay_together),
-		cmocka_unit_test(sample_that_misleads_is_not_believed),
+		cmocka_unit_test(misleading_sample_is_corrected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,17 +15,17 @@
 static void check_unique(const struct layout *layout, uint64_t n)
 {
 	const size_t nbytes = n * layout->element_nbytes;
-	unsigned char *records = make_records(layout, n, n % 2 ? GEN_EQUAL : GEN_FEW);
+	unsigned char *records = make_records(layout, n, n % 2 ? GEN_EQUAL : GEN_HUNDRED_KEYS);
 	unsigned char *elements = guarded_alloc(nbytes);
 	unsigned char *expected, record[16];
 	struct digest dropped, expected_dropped = { 0 };
 	uint64_t n_left, n_expected = 0;
 
-	codes_encode(layout, records, n, elements, NULL);
-	elements_sort(elements, layout->element_nbytes, n);
+	key_encode_batch(layout, records, n, elements, NULL);
+	reference_sort_elements(elements, layout->element_nbytes, n);
 	expected = guarded_copy(elements, nbytes);
 	for (uint64_t i = 0; i < n; i++) {
-		const code_t code = element_get(elements, layout->element_nbytes, i);
+		const encoded_key_t code = element_get(elements, layout->element_nbytes, i);
 
 		if (i == 0 || code != element_get(elements, layout->element_nbytes, i - 1)) {
 			memcpy(expected + n_expected++ * layout->element_nbytes,
@@ -52,7 +52,7 @@ static void check_unique(const struct layout *layout, uint64_t n)
 static void unique_keeps_one_of_each_and_digests_the_others(void **state)
 {
 	(void)state;
-	for_all_layouts(check_unique);
+	for_each_key_only_layout(check_unique);
 }
 
 int main(void)

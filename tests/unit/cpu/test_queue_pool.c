@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { N_TASKS = 1000, MOST_NOTES = 4 * N_TASKS };
+enum { N_TASKS = 1000, MAX_NOTES = 4 * N_TASKS };
 
 /* What tasks do: open a gate, pass a gate, note that they ran; each unless it is NULL or 0. */
 struct action {
@@ -32,7 +32,7 @@ struct action {
 struct journal {
 	pthread_mutex_t lock;
 	size_t n;
-	int notes[MOST_NOTES];
+	int notes[MAX_NOTES];
 	atomic_uint n_stuck;
 };
 
@@ -54,46 +54,46 @@ static void act(void *context, const void *arguments)
 	}
 }
 
-static struct lane_pool *open_pool(unsigned n_threads)
+static struct queue_pool *open_pool(unsigned n_threads)
 {
-	struct lane_pool *pool;
+	struct queue_pool *pool;
 
 	journal.n = 0;
 	journal.n_stuck = 0;
-	assert_int_equal(lane_pool_open(n_threads, &journal, &pool), 0);
+	assert_int_equal(queue_pool_open(n_threads, &journal, &pool), 0);
 	return pool;
 }
 
-static void close_pool(struct lane_pool *pool)
+static void close_pool(struct queue_pool *pool)
 {
-	lane_pool_close(pool);
+	queue_pool_close(pool);
 	assert_int_equal(journal.n_stuck, 0);
 }
 
-static struct lane *open_lane(struct lane_pool *pool, enum lane_urgency urgency)
+static struct device_queue *open_pool_queue(struct queue_pool *pool, enum queue_priority priority)
 {
-	struct lane *lane;
+	struct device_queue *queue;
 
-	assert_int_equal(lane_pool_lane_open(pool, urgency, &lane), 0);
-	return lane;
+	assert_int_equal(pool_queue_open(pool, priority, &queue), 0);
+	return queue;
 }
 
-static struct mark *open_mark(struct lane_pool *pool)
+static struct device_event *open_pool_event(struct queue_pool *pool)
 {
-	struct mark *mark;
+	struct device_event *event;
 
-	assert_int_equal(lane_pool_mark_open(pool, &mark), 0);
-	return mark;
+	assert_int_equal(pool_event_open(pool, &event), 0);
+	return event;
 }
 
-static void queue(struct lane *lane, struct action action)
+static void submit_task(struct device_queue *queue, struct action action)
 {
-	assert_int_equal(lane_pool_queue(lane, act, &action, sizeof action), 0);
+	assert_int_equal(pool_queue_submit(queue, act, &action, sizeof action), 0);
 }
 
-static void queue_note(struct lane *lane, int note)
+static void submit_note(struct device_queue *queue, int note)
 {
-	queue(lane, (struct action){ .note = note });
+	submit_task(queue, (struct action){ .note = note });
 }
 
 static void assert_notes(const int *notes, size_t n)
@@ -107,22 +107,22 @@ static void assert_notes(const int *notes, size_t n)
 	assert_notes((const int[]){ __VA_ARGS__ }, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int))
 
 /* Lane l notes l * N_TASKS + 1, ... */
-static void tasks_of_a_lane_run_in_order(void **state)
+static void tasks_of_a_queue_run_in_order(void **state)
 {
-	struct lane_pool *pool = open_pool(3);
-	struct lane *lanes[4];
+	struct queue_pool *pool = open_pool(3);
+	struct device_queue *queues[4];
 	int next[4];
 
 	(void)state;
 	for (int l = 0; l < 4; l++) {
-		lanes[l] = open_lane(pool, l == 1);
+		queues[l] = open_pool_queue(pool, l == 1);
 		next[l] = l * N_TASKS + 1;
 	}
 	for (int i = 1; i <= N_TASKS; i++)
 		for (int l = 0; l < 4; l++)
-			queue_note(lanes[l], l * N_TASKS + i);
+			submit_note(queues[l], l * N_TASKS + i);
 	for (int l = 0; l < 4; l++)
-		lane_pool_lane_close(lanes[l]);
+		pool_queue_close(queues[l]);
 	close_pool(pool);
 	assert_int_equal(journal.n, 4 * N_TASKS);
 	for (size_t i = 0; i < journal.n; i++)
@@ -130,229 +130,229 @@ static void tasks_of_a_lane_run_in_order(void **state)
 }
 
 /* Each task waits for what the other does. */
-static void lanes_run_at_the_same_time(void **state)
+static void queues_run_concurrently(void **state)
 {
-	struct gate a_began = GATE_CLOSED, b_began = GATE_CLOSED;
-	struct lane_pool *pool = open_pool(2);
-	struct lane *a = open_lane(pool, LANE_NORMAL), *b = open_lane(pool, LANE_NORMAL);
+	struct gate a_began = GATE_INITIALIZER, b_began = GATE_INITIALIZER;
+	struct queue_pool *pool = open_pool(2);
+	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
 	(void)state;
-	queue(a, (struct action){ .open = &a_began, .wait = &b_began });
-	queue(b, (struct action){ .open = &b_began, .wait = &a_began });
-	lane_pool_lane_close(a);
-	lane_pool_lane_close(b);
+	submit_task(a, (struct action){ .open = &a_began, .wait = &b_began });
+	submit_task(b, (struct action){ .open = &b_began, .wait = &a_began });
+	pool_queue_close(a);
+	pool_queue_close(b);
 	close_pool(pool);
 }
 
-static void lane_that_follows_waits(void **state)
+static void queue_waits_for_event(void **state)
 {
-	struct gate gate = GATE_CLOSED;
-	struct lane_pool *pool = open_pool(2);
-	struct lane *a = open_lane(pool, LANE_NORMAL), *b = open_lane(pool, LANE_NORMAL);
-	struct mark *mark = open_mark(pool);
+	struct gate gate = GATE_INITIALIZER;
+	struct queue_pool *pool = open_pool(2);
+	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
-	queue(a, (struct action){ .wait = &gate, .note = 1 });
-	assert_int_equal(lane_pool_mark(a, mark), 0);
-	queue_note(b, 2);
-	assert_int_equal(lane_pool_follow(b, mark), 0);
-	queue(b, (struct action){ .note = 3 });
+	submit_task(a, (struct action){ .wait = &gate, .note = 1 });
+	assert_int_equal(pool_queue_record(a, event), 0);
+	submit_note(b, 2);
+	assert_int_equal(pool_queue_wait_event(b, event), 0);
+	submit_task(b, (struct action){ .note = 3 });
 	gate_open(&gate, 1);
-	lane_pool_lane_close(b);
-	lane_pool_lane_close(a);
-	lane_pool_mark_close(mark);
+	pool_queue_close(b);
+	pool_queue_close(a);
+	pool_event_close(event);
 	close_pool(pool);
 	assert_int_equal(journal.n, 3);
 	assert_int_equal(journal.notes[2], 3);
 }
 
 /* On one thread: were it waiting in a lane, the mark could not be reached. */
-static void parked_lanes_hold_no_thread(void **state)
+static void parked_queues_hold_no_thread(void **state)
 {
-	struct gate gate = GATE_CLOSED;
-	struct lane_pool *pool = open_pool(1);
-	struct lane *first = open_lane(pool, LANE_NORMAL), *lanes[10];
-	struct mark *mark = open_mark(pool);
+	struct gate gate = GATE_INITIALIZER;
+	struct queue_pool *pool = open_pool(1);
+	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *queues[10];
+	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
-	queue(first, (struct action){ .wait = &gate, .note = 1 });
-	assert_int_equal(lane_pool_mark(first, mark), 0);
+	submit_task(first, (struct action){ .wait = &gate, .note = 1 });
+	assert_int_equal(pool_queue_record(first, event), 0);
 	for (int i = 0; i < 10; i++) {
-		lanes[i] = open_lane(pool, i % 2);
-		assert_int_equal(lane_pool_follow(lanes[i], mark), 0);
-		queue_note(lanes[i], 2);
+		queues[i] = open_pool_queue(pool, i % 2);
+		assert_int_equal(pool_queue_wait_event(queues[i], event), 0);
+		submit_note(queues[i], 2);
 	}
 	gate_open(&gate, 1);
 	for (int i = 0; i < 10; i++)
-		lane_pool_lane_close(lanes[i]);
-	lane_pool_lane_close(first);
-	lane_pool_mark_close(mark);
+		pool_queue_close(queues[i]);
+	pool_queue_close(first);
+	pool_event_close(event);
 	close_pool(pool);
 	ASSERT_NOTES(1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2);
 }
 
-static void urgent_lanes_overtake(void **state)
+static void high_priority_queues_run_first(void **state)
 {
-	struct gate began = GATE_CLOSED, gate = GATE_CLOSED;
-	struct lane_pool *pool = open_pool(1);
-	struct lane *first = open_lane(pool, LANE_NORMAL), *normal = open_lane(pool, LANE_NORMAL);
-	struct lane *patient = open_lane(pool, LANE_PATIENT);
-	struct lane *urgent = open_lane(pool, LANE_URGENT);
+	struct gate began = GATE_INITIALIZER, gate = GATE_INITIALIZER;
+	struct queue_pool *pool = open_pool(1);
+	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *normal = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_queue *low_priority = open_pool_queue(pool, QUEUE_PRIORITY_LOW);
+	struct device_queue *urgent = open_pool_queue(pool, QUEUE_PRIORITY_HIGH);
 
 	(void)state;
-	queue(first, (struct action){ .open = &began, .wait = &gate, .note = 1 });
+	submit_task(first, (struct action){ .open = &began, .wait = &gate, .note = 1 });
 	assert_true(gate_pass(&began));
-	queue_note(patient, 4);
-	queue_note(normal, 3);
-	queue_note(urgent, 2);
+	submit_note(low_priority, 4);
+	submit_note(normal, 3);
+	submit_note(urgent, 2);
 	gate_open(&gate, 1);
-	lane_pool_lane_close(first);
-	lane_pool_lane_close(patient);
-	lane_pool_lane_close(normal);
-	lane_pool_lane_close(urgent);
+	pool_queue_close(first);
+	pool_queue_close(low_priority);
+	pool_queue_close(normal);
+	pool_queue_close(urgent);
 	close_pool(pool);
 	ASSERT_NOTES(1, 2, 3, 4);
 }
 
-static void who_waits_runs_urgent_lanes(void **state)
+static void waiter_runs_high_priority_queues(void **state)
 {
-	struct gate began = GATE_CLOSED, gate = GATE_CLOSED;
-	struct lane_pool *pool = open_pool(1);
-	struct lane *first = open_lane(pool, LANE_NORMAL), *urgent = open_lane(pool, LANE_URGENT);
-	struct mark *mark = open_mark(pool);
+	struct gate began = GATE_INITIALIZER, gate = GATE_INITIALIZER;
+	struct queue_pool *pool = open_pool(1);
+	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *urgent = open_pool_queue(pool, QUEUE_PRIORITY_HIGH);
+	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
-	queue(first, (struct action){ .open = &began, .wait = &gate, .note = 2 });
+	submit_task(first, (struct action){ .open = &began, .wait = &gate, .note = 2 });
 	assert_true(gate_pass(&began));
-	queue_note(urgent, 1);
-	assert_int_equal(lane_pool_mark(urgent, mark), 0);
-	lane_pool_wait(mark);
+	submit_note(urgent, 1);
+	assert_int_equal(pool_queue_record(urgent, event), 0);
+	pool_event_wait(event);
 	gate_open(&gate, 1);
-	lane_pool_lane_close(first);
-	lane_pool_lane_close(urgent);
-	lane_pool_mark_close(mark);
+	pool_queue_close(first);
+	pool_queue_close(urgent);
+	pool_event_close(event);
 	close_pool(pool);
 	ASSERT_NOTES(1, 2);
 }
 
-static void long_lane_lets_others_have_their_turn(void **state)
+static void long_queue_yields_to_others(void **state)
 {
-	struct gate gate = GATE_CLOSED;
-	struct lane_pool *pool = open_pool(1);
-	struct lane *a = open_lane(pool, LANE_NORMAL), *b = open_lane(pool, LANE_NORMAL);
+	struct gate gate = GATE_INITIALIZER;
+	struct queue_pool *pool = open_pool(1);
+	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
 	(void)state;
-	queue(a, (struct action){ .wait = &gate, .note = 1 });
-	queue_note(a, 3);
-	queue_note(a, 5);
-	queue_note(b, 2);
-	queue_note(b, 4);
+	submit_task(a, (struct action){ .wait = &gate, .note = 1 });
+	submit_note(a, 3);
+	submit_note(a, 5);
+	submit_note(b, 2);
+	submit_note(b, 4);
 	gate_open(&gate, 1);
-	lane_pool_lane_close(a);
-	lane_pool_lane_close(b);
+	pool_queue_close(a);
+	pool_queue_close(b);
 	close_pool(pool);
 	ASSERT_NOTES(1, 2, 3, 4, 5);
 }
 
-static void mark_never_set_is_reached(void **state)
+static void unrecorded_event_does_not_block(void **state)
 {
-	struct lane_pool *pool = open_pool(1);
-	struct lane *lane = open_lane(pool, LANE_NORMAL);
-	struct mark *mark = open_mark(pool);
+	struct queue_pool *pool = open_pool(1);
+	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
-	lane_pool_wait(mark);
-	assert_int_equal(lane_pool_follow(lane, mark), 0);
-	queue_note(lane, 1);
-	lane_pool_lane_close(lane);
-	lane_pool_mark_close(mark);
+	pool_event_wait(event);
+	assert_int_equal(pool_queue_wait_event(queue, event), 0);
+	submit_note(queue, 1);
+	pool_queue_close(queue);
+	pool_event_close(event);
 	close_pool(pool);
 	ASSERT_NOTES(1);
 }
 
-static void host_waits_for_a_mark(void **state)
+static void host_waits_for_an_event(void **state)
 {
-	struct lane_pool *pool = open_pool(2);
-	struct lane *lane = open_lane(pool, LANE_NORMAL);
-	struct mark *mark = open_mark(pool);
+	struct queue_pool *pool = open_pool(2);
+	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
 	for (int i = 1; i <= N_TASKS; i++) {
-		queue_note(lane, i);
-		assert_int_equal(lane_pool_mark(lane, mark), 0);
-		lane_pool_wait(mark);
+		submit_note(queue, i);
+		assert_int_equal(pool_queue_record(queue, event), 0);
+		pool_event_wait(event);
 		assert_int_equal(journal.n, i);
 	}
-	lane_pool_lane_close(lane);
-	lane_pool_mark_close(mark);
+	pool_queue_close(queue);
+	pool_event_close(event);
 	close_pool(pool);
 }
 
 /* `follower` is to wait for what was marked when it was told to follow, not for what came later. */
-static void mark_that_moves_on_does_not_hold_followers(void **state)
+static void rerecorded_event_does_not_block(void **state)
 {
-	struct gate first = GATE_CLOSED, never_before_end = GATE_CLOSED;
-	struct lane_pool *pool = open_pool(2);
-	struct lane *lane = open_lane(pool, LANE_NORMAL), *follower = open_lane(pool, LANE_NORMAL);
-	struct mark *mark = open_mark(pool);
+	struct gate first = GATE_INITIALIZER, never_before_end = GATE_INITIALIZER;
+	struct queue_pool *pool = open_pool(2);
+	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *follower = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
-	queue(lane, (struct action){ .wait = &first, .note = 1 });
-	assert_int_equal(lane_pool_mark(lane, mark), 0);
-	assert_int_equal(lane_pool_follow(follower, mark), 0);
-	queue_note(follower, 2);
-	queue(lane, (struct action){ .wait = &never_before_end, .note = 3 });
-	assert_int_equal(lane_pool_mark(lane, mark), 0);
+	submit_task(queue, (struct action){ .wait = &first, .note = 1 });
+	assert_int_equal(pool_queue_record(queue, event), 0);
+	assert_int_equal(pool_queue_wait_event(follower, event), 0);
+	submit_note(follower, 2);
+	submit_task(queue, (struct action){ .wait = &never_before_end, .note = 3 });
+	assert_int_equal(pool_queue_record(queue, event), 0);
 	gate_open(&first, 1);
-	lane_pool_lane_close(follower);
+	pool_queue_close(follower);
 	gate_open(&never_before_end, 1);
-	lane_pool_wait(mark);
+	pool_event_wait(event);
 	ASSERT_NOTES(1, 2, 3);
-	lane_pool_lane_close(lane);
-	lane_pool_mark_close(mark);
+	pool_queue_close(queue);
+	pool_event_close(event);
 	close_pool(pool);
 }
 
-static void chain_of_lanes_runs_in_order(void **state)
+static void chain_of_queues_runs_in_order(void **state)
 {
-	enum { N_LANES = 50 };
-	struct lane_pool *pool = open_pool(2);
-	struct lane *lanes[N_LANES];
-	struct mark *marks[N_LANES];
-	struct gate gate = GATE_CLOSED;
+	enum { N_TEST_QUEUES = 50 };
+	struct queue_pool *pool = open_pool(2);
+	struct device_queue *queues[N_TEST_QUEUES];
+	struct device_event *events[N_TEST_QUEUES];
+	struct gate gate = GATE_INITIALIZER;
 
 	(void)state;
-	for (int i = 0; i < N_LANES; i++) {
-		lanes[i] = open_lane(pool, i % 3 == 0);
-		marks[i] = open_mark(pool);
+	for (int i = 0; i < N_TEST_QUEUES; i++) {
+		queues[i] = open_pool_queue(pool, i % 3 == 0);
+		events[i] = open_pool_event(pool);
 	}
-	queue(lanes[0], (struct action){ .wait = &gate });
-	for (int i = 0; i < N_LANES; i++) {
+	submit_task(queues[0], (struct action){ .wait = &gate });
+	for (int i = 0; i < N_TEST_QUEUES; i++) {
 		if (i)
-			assert_int_equal(lane_pool_follow(lanes[i], marks[i - 1]), 0);
-		queue_note(lanes[i], i + 1);
-		assert_int_equal(lane_pool_mark(lanes[i], marks[i]), 0);
+			assert_int_equal(pool_queue_wait_event(queues[i], events[i - 1]), 0);
+		submit_note(queues[i], i + 1);
+		assert_int_equal(pool_queue_record(queues[i], events[i]), 0);
 	}
 	gate_open(&gate, 1);
-	lane_pool_wait(marks[N_LANES - 1]);
-	assert_int_equal(journal.n, N_LANES);
-	for (int i = 0; i < N_LANES; i++) {
+	pool_event_wait(events[N_TEST_QUEUES - 1]);
+	assert_int_equal(journal.n, N_TEST_QUEUES);
+	for (int i = 0; i < N_TEST_QUEUES; i++) {
 		assert_int_equal(journal.notes[i], i + 1);
-		lane_pool_lane_close(lanes[i]);
-		lane_pool_mark_close(marks[i]);
+		pool_queue_close(queues[i]);
+		pool_event_close(events[i]);
 	}
 	close_pool(pool);
 }
 
-static void closing_a_lane_waits_for_its_tasks(void **state)
+static void queue_close_waits_for_tasks(void **state)
 {
-	struct lane_pool *pool = open_pool(2);
-	struct lane *lane = open_lane(pool, LANE_NORMAL);
+	struct queue_pool *pool = open_pool(2);
+	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
 	(void)state;
 	for (int i = 1; i <= 100; i++)
-		queue_note(lane, i);
-	lane_pool_lane_close(lane);
+		submit_note(queue, i);
+	pool_queue_close(queue);
 	assert_int_equal(journal.n, 100);
 	close_pool(pool);
 }
@@ -371,49 +371,49 @@ static void count_warning(void *context, const struct message *message)
 	(*n)++;
 }
 
-static void what_tasks_say_comes_to_who_queued_them(void **state)
+static void task_messages_reach_submitter(void **state)
 {
-	struct lane_pool *pool = open_pool(2);
-	struct messages messages[2];
-	unsigned n_heard[2] = { 0 };
-	struct lane *lane;
-	struct mark *mark;
+	struct queue_pool *pool = open_pool(2);
+	struct diagnostics messages[2];
+	unsigned n_warnings[2] = { 0 };
+	struct device_queue *queue;
+	struct device_event *event;
 
 	(void)state;
-	assert_int_equal(lane_pool_lane_open(pool, LANE_URGENT, &lane), 0);
-	assert_int_equal(lane_pool_mark_open(pool, &mark), 0);
+	assert_int_equal(pool_queue_open(pool, QUEUE_PRIORITY_HIGH, &queue), 0);
+	assert_int_equal(pool_event_open(pool, &event), 0);
 	for (int i = 0; i < 2; i++)
-		messages_init(&messages[i], count_warning, &n_heard[i]);
+		diagnostics_init(&messages[i], count_warning, &n_warnings[i]);
 	for (int i = 0; i < N_TASKS; i++) {
-		messages_enter(&messages[i % 3 == 0]);
-		assert_int_equal(lane_pool_queue(lane, warn_of_task, &i, sizeof i), 0);
+		diagnostics_push(&messages[i % 3 == 0]);
+		assert_int_equal(pool_queue_submit(queue, warn_of_task, &i, sizeof i), 0);
 	}
-	assert_int_equal(lane_pool_mark(lane, mark), 0);
-	lane_pool_wait(mark); /* and takes a part in them */
-	assert_ptr_equal(messages_enter(NULL), &messages[(N_TASKS - 1) % 3 == 0]);
-	assert_int_equal(n_heard[0], N_TASKS - (N_TASKS + 2) / 3);
-	assert_int_equal(n_heard[1], (N_TASKS + 2) / 3);
-	lane_pool_mark_close(mark);
-	lane_pool_lane_close(lane);
+	assert_int_equal(pool_queue_record(queue, event), 0);
+	pool_event_wait(event); /* and takes a part in them */
+	assert_ptr_equal(diagnostics_push(NULL), &messages[(N_TASKS - 1) % 3 == 0]);
+	assert_int_equal(n_warnings[0], N_TASKS - (N_TASKS + 2) / 3);
+	assert_int_equal(n_warnings[1], (N_TASKS + 2) / 3);
+	pool_event_close(event);
+	pool_queue_close(queue);
 	close_pool(pool);
 	for (int i = 0; i < 2; i++)
-		messages_destroy(&messages[i]);
+		diagnostics_destroy(&messages[i]);
 }
 
 /* Fewer threads than one are no help. */
-static void thread_that_cannot_be_started_is_told_with_what_limits_it(void **state)
+static void failed_thread_reports_its_limit(void **state)
 {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 	(void)state;
 	skip();
 #else
 	struct rlimit before, little;
-	struct lane_pool *pool;
+	struct queue_pool *pool;
 	void *more;
 	int r;
 
 	(void)state;
-	messages_reset(true);
+	captured_messages_reset(true);
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	little = before;
 	little.rlim_cur = 1 << 20;
@@ -424,16 +424,16 @@ static void thread_that_cannot_be_started_is_told_with_what_limits_it(void **sta
 		assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 		skip();
 	}
-	r = lane_pool_open(1, NULL, &pool);
+	r = queue_pool_open(1, NULL, &pool);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	assert_int_equal(r, -EAGAIN);
-	assert_non_null(strstr(messages_last(), "cannot start thread 1 of 1: "));
-	assert_non_null(strstr(messages_last(), "ulimit -v, which is 1024"));
-	assert_int_equal(messages_last_hint(), HINT_NONE);
+	assert_non_null(strstr(captured_messages_error(), "cannot start thread 1 of 1: "));
+	assert_non_null(strstr(captured_messages_error(), "ulimit -v, which is 1024"));
+	assert_int_equal(captured_messages_hint(), HINT_NONE);
 #endif
 }
 
-static void limit_of_data_is_told_as_what_limits_threads(void **state)
+static void data_limit_limits_threads(void **state)
 {
 	char text[THREAD_LIMITS_NBYTES];
 	struct rlimit before, limit;
@@ -447,39 +447,39 @@ static void limit_of_data_is_told_as_what_limits_threads(void **state)
 	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
 	if (limit.rlim_cur != UINT64_C(1) << 40) /* qemu-user limits nothing */
 		skip();
-	assert_non_null(strstr(thread_limits(-EAGAIN, text), " ulimit -d, which is 1073741824"));
+	assert_non_null(strstr(thread_format_limits(-EAGAIN, text), " ulimit -d, which is 1073741824"));
 	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
-	assert_string_equal(thread_limits(-ENOMEM, text), "");
+	assert_string_equal(thread_format_limits(-ENOMEM, text), "");
 }
 
-static void nothing_is_closed_quietly(void **state)
+static void closing_null_does_nothing(void **state)
 {
 	(void)state;
-	lane_pool_close(NULL);
-	lane_pool_lane_close(NULL);
-	lane_pool_mark_close(NULL);
+	queue_pool_close(NULL);
+	pool_queue_close(NULL);
+	pool_event_close(NULL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		/* The first: threads that have ended leave their stacks to others. */
-		cmocka_unit_test(thread_that_cannot_be_started_is_told_with_what_limits_it),
-		cmocka_unit_test(tasks_of_a_lane_run_in_order),
-		cmocka_unit_test(lanes_run_at_the_same_time),
-		cmocka_unit_test(lane_that_follows_waits),
-		cmocka_unit_test(parked_lanes_hold_no_thread),
-		cmocka_unit_test(urgent_lanes_overtake),
-		cmocka_unit_test(who_waits_runs_urgent_lanes),
-		cmocka_unit_test(long_lane_lets_others_have_their_turn),
-		cmocka_unit_test(mark_never_set_is_reached),
-		cmocka_unit_test(host_waits_for_a_mark),
-		cmocka_unit_test(mark_that_moves_on_does_not_hold_followers),
-		cmocka_unit_test(chain_of_lanes_runs_in_order),
-		cmocka_unit_test(closing_a_lane_waits_for_its_tasks),
-		cmocka_unit_test(what_tasks_say_comes_to_who_queued_them),
-		cmocka_unit_test(limit_of_data_is_told_as_what_limits_threads),
-		cmocka_unit_test(nothing_is_closed_quietly),
+		cmocka_unit_test(failed_thread_reports_its_limit),
+		cmocka_unit_test(tasks_of_a_queue_run_in_order),
+		cmocka_unit_test(queues_run_concurrently),
+		cmocka_unit_test(queue_waits_for_event),
+		cmocka_unit_test(parked_queues_hold_no_thread),
+		cmocka_unit_test(high_priority_queues_run_first),
+		cmocka_unit_test(waiter_runs_high_priority_queues),
+		cmocka_unit_test(long_queue_yields_to_others),
+		cmocka_unit_test(unrecorded_event_does_not_block),
+		cmocka_unit_test(host_waits_for_an_event),
+		cmocka_unit_test(rerecorded_event_does_not_block),
+		cmocka_unit_test(chain_of_queues_runs_in_order),
+		cmocka_unit_test(queue_close_waits_for_tasks),
+		cmocka_unit_test(task_messages_reach_submitter),
+		cmocka_unit_test(data_limit_limits_threads),
+		cmocka_unit_test(closing_null_does_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static const struct layout layout = { .kind = LAYOUT_CODES,
+static const struct layout layout = { .kind = LAYOUT_KEY_ONLY,
 				      .record_nbytes = sizeof(uint64_t),
 				      .resident_nbytes = sizeof(uint64_t),
 				      .element_nbytes = sizeof(uint64_t) };
@@ -22,10 +22,10 @@ enum { N = 1000, NBYTES = N * sizeof(uint64_t) };
 /* A device with one lane, and numbers to sort. */
 struct bench {
 	struct device *device;
-	struct lane *lane;
-	struct mark *mark;
+	struct device_queue *queue;
+	struct device_event *event;
 	uint64_t *numbers;
-	struct arranged arranged;
+	struct sort_op_result result;
 	void *scratch;
 	size_t scratch_nbytes;
 };
@@ -36,8 +36,8 @@ static void bench_open(const struct backend *backend, unsigned n_threads, struct
 	void *numbers;
 
 	assert_int_equal(device_open(backend, &config, &bench->device), 0);
-	assert_int_equal(lane_open(bench->device, LANE_NORMAL, &bench->lane), 0);
-	assert_int_equal(mark_open(bench->device, &bench->mark), 0);
+	assert_int_equal(device_queue_open(bench->device, QUEUE_PRIORITY_NORMAL, &bench->queue), 0);
+	assert_int_equal(device_event_open(bench->device, &bench->event), 0);
 	assert_int_equal(device_alloc(bench->device, MEMORY_DEVICE, NBYTES, &numbers), 0);
 	bench->numbers = numbers;
 	bench->scratch_nbytes = device_sort_scratch_nbytes(bench->device, &layout, N) + 1;
@@ -48,10 +48,10 @@ static void bench_open(const struct backend *backend, unsigned n_threads, struct
 
 static void bench_close(struct bench *bench)
 {
-	lane_close(bench->lane);
-	mark_close(bench->mark);
-	device_release(bench->device, MEMORY_DEVICE, bench->numbers, NBYTES);
-	device_release(bench->device, MEMORY_DEVICE, bench->scratch, bench->scratch_nbytes);
+	device_queue_close(bench->queue);
+	device_event_close(bench->event);
+	device_free(bench->device, MEMORY_DEVICE, bench->numbers, NBYTES);
+	device_free(bench->device, MEMORY_DEVICE, bench->scratch, bench->scratch_nbytes);
 	device_close(bench->device);
 }
 
@@ -60,17 +60,17 @@ static void queue_sort(struct bench *bench)
 {
 	for (uint64_t i = 0; i < N; i++)
 		bench->numbers[i] = N - i;
-	assert_int_equal(lane_sort(bench->lane, &(struct sort_op){ .layout = &layout,
+	assert_int_equal(device_queue_sort(bench->queue, &(struct sort_op){ .layout = &layout,
 								   .items = bench->numbers,
 								   .n = N,
 								   .scratch = bench->scratch,
-								   .ret = &bench->arranged }),
+								   .ret = &bench->result }),
 			 0);
 }
 
 static void expect_sorted(struct bench *bench)
 {
-	assert_int_equal(lane_wait(bench->lane, bench->mark), 0);
+	assert_int_equal(device_queue_synchronize(bench->queue, bench->event), 0);
 	for (uint64_t i = 0; i < N; i++)
 		assert_int_equal(bench->numbers[i], i + 1);
 }
@@ -83,10 +83,10 @@ static void two_devices_of_a_kind_work_side_by_side(void **state)
 	(void)state;
 	bench_open(&backend_cpu, 1, &a);
 	bench_open(&backend_cpu, 2, &b);
-	device_describe(a.device, &info_a);
-	device_describe(b.device, &info_b);
-	assert_int_equal(info_a.n_lanes, 1);
-	assert_int_equal(info_b.n_lanes, 2);
+	device_get_info(a.device, &info_a);
+	device_get_info(b.device, &info_b);
+	assert_int_equal(info_a.n_queues, 1);
+	assert_int_equal(info_b.n_queues, 2);
 	queue_sort(&a);
 	queue_sort(&b);
 	expect_sorted(&b);
@@ -98,31 +98,31 @@ static void two_devices_of_a_kind_work_side_by_side(void **state)
 /* The CPU's table, but for a sort that counts, and one that fails. */
 static atomic_uint n_counted;
 
-static int counting_sort(struct lane *lane, const struct sort_op *op)
+static int counting_sort(struct device_queue *queue, const struct sort_op *op)
 {
 	n_counted++;
-	return backend_cpu.kinds[LAYOUT_CODES]->sort(lane, op);
+	return backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY]->sort(queue, op);
 }
 
-static int failing_sort(struct lane *lane, const struct sort_op *op)
+static int failing_sort(struct device_queue *queue, const struct sort_op *op)
 {
-	(void)lane, (void)op;
+	(void)queue, (void)op;
 	return -EIO;
 }
 
 static void devices_of_different_kinds_work_side_by_side(void **state)
 {
-	struct backend_kind counts = *backend_cpu.kinds[LAYOUT_CODES], fails = counts;
-	const struct backend_kind *const counting_kinds[N_LAYOUT_KINDS] = { &counts };
-	const struct backend_kind *const failing_kinds[N_LAYOUT_KINDS] = { &fails };
+	struct backend_layout_ops counts = *backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY], fails = counts;
+	const struct backend_layout_ops *const counting_kinds[N_LAYOUT_KINDS] = { &counts };
+	const struct backend_layout_ops *const failing_kinds[N_LAYOUT_KINDS] = { &fails };
 	struct backend counting = backend_cpu, failing = backend_cpu;
 	struct bench plain, counted, failed;
 
 	(void)state;
 	counts.sort = counting_sort;
-	counting.kinds = counting_kinds;
+	counting.ops_by_layout = counting_kinds;
 	fails.sort = failing_sort;
-	failing.kinds = failing_kinds;
+	failing.ops_by_layout = failing_kinds;
 	n_counted = 0;
 	bench_open(&backend_cpu, 1, &plain);
 	bench_open(&counting, 1, &counted);
@@ -131,7 +131,7 @@ static void devices_of_different_kinds_work_side_by_side(void **state)
 	assert_int_equal(n_counted, 0);
 	queue_sort(&counted);
 	assert_int_equal(n_counted, 1);
-	assert_int_equal(lane_sort(failed.lane, &(struct sort_op){ .layout = &layout }), -EIO);
+	assert_int_equal(device_queue_sort(failed.queue, &(struct sort_op){ .layout = &layout }), -EIO);
 	expect_sorted(&plain);
 	expect_sorted(&counted);
 	bench_close(&failed);
@@ -140,28 +140,28 @@ static void devices_of_different_kinds_work_side_by_side(void **state)
 }
 
 /* It has no row for them. */
-static void device_says_which_kinds_it_takes(void **state)
+static void device_reports_supported_layouts(void **state)
 {
-	const struct layout references = { .kind = LAYOUT_REFERENCES };
-	const struct backend_kind *const kinds[N_LAYOUT_KINDS] = {
-		[LAYOUT_CODES] = backend_cpu.kinds[LAYOUT_CODES],
+	const struct layout indirect_layout = { .kind = LAYOUT_INDIRECT };
+	const struct backend_layout_ops *const kinds[N_LAYOUT_KINDS] = {
+		[LAYOUT_KEY_ONLY] = backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY],
 	};
 	struct backend one_kind = backend_cpu;
 	const struct device device = { .backend = &one_kind }, cpu = { .backend = &backend_cpu };
 
 	(void)state;
-	one_kind.kinds = kinds;
-	assert_true(device_takes(&device, &layout));
-	assert_false(device_takes(&device, &references));
-	assert_true(device_takes(&cpu, &references));
+	one_kind.ops_by_layout = kinds;
+	assert_true(device_supports_layout(&device, &layout));
+	assert_false(device_supports_layout(&device, &indirect_layout));
+	assert_true(device_supports_layout(&cpu, &indirect_layout));
 }
 
 /* As opening fails half-way, and things are closed that never were. */
-static void what_was_not_opened_can_be_closed(void **state)
+static void closing_null_is_allowed(void **state)
 {
 	(void)state;
-	lane_close(NULL);
-	mark_close(NULL);
+	device_queue_close(NULL);
+	device_event_close(NULL);
 	device_close(NULL);
 }
 
@@ -170,8 +170,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_devices_of_a_kind_work_side_by_side),
 		cmocka_unit_test(devices_of_different_kinds_work_side_by_side),
-		cmocka_unit_test(device_says_which_kinds_it_takes),
-		cmocka_unit_test(what_was_not_opened_can_be_closed),
+		cmocka_unit_test(device_reports_supported_layouts),
+		cmocka_unit_test(closing_null_is_allowed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,27 +31,27 @@
 /* --- plans --- */
 
 /* A sort by so many ranks, each with a disk, a network, processors and memory of its own. */
-struct cluster {
+struct planned_cluster {
 	uint32_t n_ranks, n_threads;
 	uint64_t memory_nbytes, input_nbytes; /* of each; of all */
 	uint64_t record_nbytes;
 	const char *type;  /* of the key, at the beginning */
-	uint32_t n_ranges; /* of each rank; 0: as planned */
+	uint32_t n_partitions; /* of each rank; 0: as planned */
 };
 
-struct planned {
+struct cluster_plan {
 	struct layout layout;
 	struct plan_request request;
 	struct plan plan;
-	struct rank_loads loads;
+	struct cluster_estimate loads;
 	struct device *device;
 };
 
-static void open_plan(const struct cluster *cluster, const struct rank_rates *rates,
-		      struct planned *planned)
+static void open_plan(const struct planned_cluster *cluster, const struct rank_rates *rates,
+		      struct cluster_plan *planned)
 {
 	const struct backend_config config = { .n_threads = cluster->n_threads };
-	struct layout_request records = { .record_nbytes = cluster->record_nbytes, .n_keys = 1 };
+	struct layout_params records = { .record_nbytes = cluster->record_nbytes, .n_keys = 1 };
 	const uint64_t n = cluster->input_nbytes / cluster->record_nbytes / cluster->n_ranks + 1;
 	struct key key;
 
@@ -65,30 +65,30 @@ static void open_plan(const struct cluster *cluster, const struct rank_rates *ra
 		.input_nbytes = n * cluster->record_nbytes,
 		.n_ranks = cluster->n_ranks,
 		.n_threads = cluster->n_threads,
-		.n_ranges = cluster->n_ranges,
+		.n_partitions = cluster->n_partitions,
 		.memory_nbytes = cluster->memory_nbytes,
-		.stores_codes = planned->layout.stores_elements,
+		.stores_encoded_keys = planned->layout.stores_elements,
 		.limit = 0,
 	};
 	plan_make(&planned->request, &planned->plan);
-	rank_loads_find(&planned->plan, &planned->request, rates, &planned->loads);
+	cluster_estimate_make(&planned->plan, &planned->request, rates, &planned->loads);
 }
 
-static void close_plan(struct planned *planned)
+static void close_plan(struct cluster_plan *planned)
 {
 	device_close(planned->device);
 	layout_free(&planned->layout);
 }
 
-static struct rank_rates rates_of(uint64_t disk, uint64_t network)
+static struct rank_rates cluster_rates(uint64_t disk, uint64_t network)
 {
 	struct rank_rates rates = { .per_s = { [RANK_DISK] = disk, [RANK_NETWORK] = network } };
 
-	rank_rates_assume(&rates);
+	rank_rates_set_defaults(&rates);
 	return rates;
 }
 
-static const struct cluster petabytes[] = {
+static const struct planned_cluster petabytes[] = {
 	{ 1000, 32, 102 * GIB, PB, 100, "b10", 0 },
 	{ 1000, 8, 102 * GIB, PB, 100, "b10", 0 },
 	{ 1000, 32, 102 * GIB, PB, 8, "u64", 0 },
@@ -96,40 +96,40 @@ static const struct cluster petabytes[] = {
 };
 enum { N_PETABYTES = sizeof petabytes / sizeof petabytes[0] };
 
-static void petabyte_keeps_within_the_volumes_promised(void **state)
+static void petabyte_stays_within_the_estimate(void **state)
 {
-	const struct rank_rates rates = rates_of(0, 0);
+	const struct rank_rates rates = cluster_rates(0, 0);
 
 	(void)state;
 	for (size_t i = 0; i < N_PETABYTES; i++) {
-		struct planned planned;
-		const struct rank_loads *loads = &planned.loads;
+		struct cluster_plan planned;
+		const struct cluster_estimate *loads = &planned.loads;
 
 		open_plan(&petabytes[i], &rates, &planned);
-		assert_true(planned.plan.is_enough);
+		assert_true(planned.plan.is_sufficient);
 		assert_true(planned.plan.total_nbytes <=
-			    petabytes[i].memory_nbytes + PLAN_BESIDE_NBYTES);
+			    petabytes[i].memory_nbytes + PLAN_OVERHEAD_NBYTES);
 		assert_int_equal(planned.plan.n_passes, 1);
-		assert_int_equal(loads->n_merged,
+		assert_int_equal(loads->n_merged_runs,
 				 (planned.plan.n_spilled_runs + 1) * petabytes[i].n_ranks);
 		/* Disk 4.05 times the input, network 1.02 times what has to change ranks. */
 		assert_true(loads->disk_nbytes / 100 <= loads->read_nbytes / 100 * 405 / 100);
 		assert_true(loads->received_nbytes / 100 <= loads->items_nbytes / 100 * 102 / 100);
 		/* A block of each run is not even a percent of a range. */
-		assert_true(loads->uneven_nbytes <= loads->written_nbytes / 100);
+		assert_true(loads->max_imbalance_nbytes <= loads->written_nbytes / 100);
 		close_plan(&planned);
 	}
 }
 
 /* With a network of at least twice the disk; each rank has as much, however many there are. */
-static double seconds_of(uint32_t n_ranks, uint64_t each_nbytes)
+static double estimate_seconds(uint32_t n_ranks, uint64_t each_nbytes)
 {
-	const struct rank_rates rates = rates_of(1 * TB / 1000, 2 * TB / 1000);
-	const struct cluster cluster = {
+	const struct rank_rates rates = cluster_rates(1 * TB / 1000, 2 * TB / 1000);
+	const struct planned_cluster cluster = {
 		n_ranks, 16, 51 * GIB, n_ranks * each_nbytes, 100, "b10", 0
 	};
-	struct planned planned;
-	enum rank_link slowest;
+	struct cluster_plan planned;
+	enum rank_resource slowest;
 	double s = 0;
 
 	open_plan(&cluster, &rates, &planned);
@@ -139,19 +139,19 @@ static double seconds_of(uint32_t n_ranks, uint64_t each_nbytes)
 	return s;
 }
 
-static void more_ranks_with_as_much_each_take_hardly_longer(void **state)
+static void weak_scaling_is_nearly_flat(void **state)
 {
 	static const uint64_t sizes[] = { 20 * GIB, 200 * GIB, 1000 * GIB };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		const double alone_s = seconds_of(1, sizes[i]);
+		const double alone_s = estimate_seconds(1, sizes[i]);
 
 		print_message("%3.0f GiB each: 8 ranks %.3f, 64 ranks %.3f\n",
-			      (double)(sizes[i] / GIB), alone_s / seconds_of(8, sizes[i]),
-			      alone_s / seconds_of(64, sizes[i]));
-		assert_true(alone_s / seconds_of(8, sizes[i]) >= 0.85);
-		assert_true(alone_s / seconds_of(64, sizes[i]) >= 0.75);
+			      (double)(sizes[i] / GIB), alone_s / estimate_seconds(8, sizes[i]),
+			      alone_s / estimate_seconds(64, sizes[i]));
+		assert_true(alone_s / estimate_seconds(8, sizes[i]) >= 0.85);
+		assert_true(alone_s / estimate_seconds(64, sizes[i]) >= 0.75);
 	}
 }
 
@@ -163,7 +163,7 @@ struct made_run {
 };
 
 /* Somewhere in the block's share of all keys. */
-static code_t made_first_key(const struct run *run, uint64_t i)
+static encoded_key_t made_first_key(const struct run *run, uint64_t i)
 {
 	const struct made_run *made = (const struct made_run *)run;
 	const uint64_t step = UINT64_MAX / run->n_blocks;
@@ -177,13 +177,13 @@ static uint64_t made_block_start(const struct run *run, uint64_t i)
 }
 
 /* As if the items of a block were spread evenly up to the next block's first. */
-static int made_cut_block(struct run *run, uint64_t i, const struct run_cut_at *at,
+static int made_cut_block(struct run *run, uint64_t i, const struct run_bound *at,
 			  uint64_t *ret_cut)
 {
 	const struct made_run *made = (const struct made_run *)run;
-	const code_t key = layout_key_beginning(at->layout, at->key);
-	const code_t first = made_first_key(run, i);
-	const code_t next = i + 1 < run->n_blocks ? made_first_key(run, i + 1) : UINT64_MAX;
+	const encoded_key_t key = layout_get_key_prefix(at->layout, at->key);
+	const encoded_key_t first = made_first_key(run, i);
+	const encoded_key_t next = i + 1 < run->n_blocks ? made_first_key(run, i + 1) : UINT64_MAX;
 	uint64_t n = made->block_n_items;
 
 	if (key <= first)
@@ -194,17 +194,17 @@ static int made_cut_block(struct run *run, uint64_t i, const struct run_cut_at *
 	return 0;
 }
 
-static const struct run_kind made_kind = {
+static const struct run_ops made_kind = {
 	.block_start = made_block_start,
 	.first_key = made_first_key,
-	.cut_block = made_cut_block,
+	.count_in_block = made_cut_block,
 };
 
 static void make_run(uint64_t number, uint64_t n_blocks, uint64_t block_n_items,
 		     struct made_run *ret_run)
 {
 	*ret_run = (struct made_run){
-		.run = { .kind = &made_kind,
+		.run = { .ops = &made_kind,
 			 .n_items = n_blocks * block_n_items,
 			 .n_blocks = n_blocks },
 		.number = number,
@@ -214,33 +214,33 @@ static void make_run(uint64_t number, uint64_t n_blocks, uint64_t block_n_items,
 
 /* --- ranks that are threads: what global_splitters.c asks of them --- */
 
-struct meeting {
+struct collective_round {
 	pthread_mutex_t lock;
-	pthread_cond_t all_there;
-	unsigned n_ranks, n_there;
-	uint64_t n_meetings;
+	pthread_cond_t all_joined;
+	unsigned n_ranks, n_joined;
+	uint64_t n_collectives;
 	uint64_t *words[2]; /* of every other meeting */
 	unsigned n_rounds;  /* in which places were drawn */
 };
 
-struct ranks {
-	struct meeting *meeting;
+struct comm {
+	struct collective_round *collective;
 	unsigned rank;
 };
 
-unsigned __wrap_ranks_rank(const struct ranks *ranks);
-unsigned __wrap_ranks_size(const struct ranks *ranks);
-int __wrap_ranks_sum(struct ranks *ranks, uint64_t *values, size_t count);
-int __wrap_ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width);
+unsigned __wrap_comm_rank(const struct comm *comm);
+unsigned __wrap_comm_size(const struct comm *comm);
+int __wrap_comm_allreduce_sum(struct comm *comm, uint64_t *values, size_t count);
+int __wrap_comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, size_t width);
 
-unsigned __wrap_ranks_rank(const struct ranks *ranks)
+unsigned __wrap_comm_rank(const struct comm *comm)
 {
-	return ranks->rank;
+	return comm->rank;
 }
 
-unsigned __wrap_ranks_size(const struct ranks *ranks)
+unsigned __wrap_comm_size(const struct comm *comm)
 {
-	return ranks->meeting->n_ranks;
+	return comm->collective->n_ranks;
 }
 
 static void combine(uint64_t *all, const uint64_t *rows, size_t count, size_t width)
@@ -253,52 +253,52 @@ static void combine(uint64_t *all, const uint64_t *rows, size_t count, size_t wi
 }
 
 /* The last one to come wakes the others. width 1: sums; else the least rows. */
-static int meet(struct meeting *meeting, uint64_t *rows, size_t count, size_t width)
+static int join_collective(struct collective_round *collective, uint64_t *rows, size_t count, size_t width)
 {
 	uint64_t *all;
 	uint64_t number;
 
-	pthread_mutex_lock(&meeting->lock);
-	number = meeting->n_meetings;
-	all = meeting->words[number % 2];
-	if (meeting->n_there == 0)
+	pthread_mutex_lock(&collective->lock);
+	number = collective->n_collectives;
+	all = collective->words[number % 2];
+	if (collective->n_joined == 0)
 		memcpy(all, rows, count * width * sizeof *rows);
 	else
 		combine(all, rows, count, width);
-	if (++meeting->n_there == meeting->n_ranks) {
-		meeting->n_there = 0;
-		meeting->n_meetings++;
-		meeting->n_rounds += width > 1;
-		pthread_cond_broadcast(&meeting->all_there);
+	if (++collective->n_joined == collective->n_ranks) {
+		collective->n_joined = 0;
+		collective->n_collectives++;
+		collective->n_rounds += width > 1;
+		pthread_cond_broadcast(&collective->all_joined);
 	}
-	while (number == meeting->n_meetings)
-		pthread_cond_wait(&meeting->all_there, &meeting->lock);
-	pthread_mutex_unlock(&meeting->lock);
+	while (number == collective->n_collectives)
+		pthread_cond_wait(&collective->all_joined, &collective->lock);
+	pthread_mutex_unlock(&collective->lock);
 	memcpy(rows, all, count * width * sizeof *rows);
 	return 0;
 }
 
-int __wrap_ranks_sum(struct ranks *ranks, uint64_t *values, size_t count)
+int __wrap_comm_allreduce_sum(struct comm *comm, uint64_t *values, size_t count)
 {
-	return meet(ranks->meeting, values, count, 1);
+	return join_collective(comm->collective, values, count, 1);
 }
 
-int __wrap_ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width)
+int __wrap_comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, size_t width)
 {
-	return meet(ranks->meeting, rows, count, width);
+	return join_collective(comm->collective, rows, count, width);
 }
 
 /* Nothing is in memory of a device, so there need be none. */
-int __wrap_homes_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		      struct homes *ret_homes);
+int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		      struct run_devices *ret_run_devices);
 
-int __wrap_homes_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		      struct homes *ret_homes)
+int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		      struct run_devices *ret_run_devices)
 {
 	(void)job;
 	(void)runs;
 	(void)n_runs;
-	*ret_homes = (struct homes){ 0 };
+	*ret_run_devices = (struct run_devices){ 0 };
 	return 0;
 }
 
@@ -306,49 +306,49 @@ int __wrap_homes_open(const struct job *job, struct run *const *runs, uint32_t n
 
 enum {
 	N_RANKS = 1000,
-	N_RANGES = 250, /* of which ranks would have one each; a search for each border */
-	RUNS_OF_EACH = 1,
-	BLOCKS_OF_RUN = 40,
-	ITEMS_OF_BLOCK = 1000,
+	N_PARTITIONS_TESTED = 250, /* of which ranks would have one each; a search for each border */
+	RUNS_PER_RANK = 1,
+	BLOCKS_PER_RUN = 40,
+	ITEMS_PER_BLOCK = 1000,
 	STACK_NBYTES = 256 << 10,
-	MOST_WORDS = 6 * 4 * N_RANGES,
+	MAX_COLLECTIVE_WORDS = 6 * 4 * N_PARTITIONS_TESTED,
 };
 
 static struct layout layout;
 
-struct cutting {
-	struct ranks ranks;
-	struct made_run runs[RUNS_OF_EACH];
-	uint64_t cuts[(N_RANGES + 1) * RUNS_OF_EACH];
+struct splitter_thread {
+	struct comm comm;
+	struct made_run runs[RUNS_PER_RANK];
+	uint64_t cuts[(N_PARTITIONS_TESTED + 1) * RUNS_PER_RANK];
 	pthread_t thread;
 	int r;
 };
 
-static void *cut(void *argument)
+static void *run_splitter_thread(void *argument)
 {
-	static const struct range_wish wish = { .n = N_RANGES, .n_most = UINT64_MAX };
+	static const struct splitter_params params = { .n_partitions = N_PARTITIONS_TESTED, .max_items = UINT64_MAX };
 	const struct job job = { .layout = &layout, .limit = UINT64_MAX };
-	struct cutting *cutting = argument;
-	struct run *runs[RUNS_OF_EACH];
+	struct splitter_thread *thread = argument;
+	struct run *runs[RUNS_PER_RANK];
 
-	for (size_t i = 0; i < RUNS_OF_EACH; i++)
-		runs[i] = &cutting->runs[i].run;
-	cutting->r = range_cut(&cutting->ranks, &job, runs, RUNS_OF_EACH, &wish, cutting->cuts);
+	for (size_t i = 0; i < RUNS_PER_RANK; i++)
+		runs[i] = &thread->runs[i].run;
+	thread->r = global_splitters_cut(&thread->comm, &job, runs, RUNS_PER_RANK, &params, thread->cuts);
 	return NULL;
 }
 
-static void cut_all(struct meeting *meeting, struct cutting *all)
+static void run_splitter_threads(struct collective_round *collective, struct splitter_thread *all)
 {
 	pthread_attr_t attributes;
 
 	assert_int_equal(pthread_attr_init(&attributes), 0);
 	assert_int_equal(pthread_attr_setstacksize(&attributes, STACK_NBYTES), 0);
 	for (unsigned i = 0; i < N_RANKS; i++) {
-		all[i].ranks = (struct ranks){ meeting, i };
-		for (uint64_t j = 0; j < RUNS_OF_EACH; j++)
-			make_run((uint64_t)i * RUNS_OF_EACH + j, BLOCKS_OF_RUN, ITEMS_OF_BLOCK,
+		all[i].comm = (struct comm){ collective, i };
+		for (uint64_t j = 0; j < RUNS_PER_RANK; j++)
+			make_run((uint64_t)i * RUNS_PER_RANK + j, BLOCKS_PER_RUN, ITEMS_PER_BLOCK,
 				 &all[i].runs[j]);
-		assert_int_equal(pthread_create(&all[i].thread, &attributes, cut, &all[i]), 0);
+		assert_int_equal(pthread_create(&all[i].thread, &attributes, run_splitter_thread, &all[i]), 0);
 	}
 	for (unsigned i = 0; i < N_RANKS; i++) {
 		assert_int_equal(pthread_join(all[i].thread, NULL), 0);
@@ -357,58 +357,58 @@ static void cut_all(struct meeting *meeting, struct cutting *all)
 	pthread_attr_destroy(&attributes);
 }
 
-static uint64_t items_before(const struct cutting *all, unsigned range)
+static uint64_t count_items_below(const struct splitter_thread *all, unsigned range)
 {
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < N_RANKS; i++)
-		for (unsigned j = 0; j < RUNS_OF_EACH; j++)
-			n += all[i].cuts[range * RUNS_OF_EACH + j];
+		for (unsigned j = 0; j < RUNS_PER_RANK; j++)
+			n += all[i].cuts[range * RUNS_PER_RANK + j];
 	return n;
 }
 
-static void thousand_ranks_find_even_ranges(void **state)
+static void thousand_ranks_find_even_partitions(void **state)
 {
-	static uint64_t words[2][MOST_WORDS];
-	const uint64_t n_runs = N_RANKS * RUNS_OF_EACH, n_blocks = n_runs * BLOCKS_OF_RUN;
-	struct meeting meeting = { .lock = PTHREAD_MUTEX_INITIALIZER,
-				   .all_there = PTHREAD_COND_INITIALIZER,
+	static uint64_t words[2][MAX_COLLECTIVE_WORDS];
+	const uint64_t n_runs = N_RANKS * RUNS_PER_RANK, n_blocks = n_runs * BLOCKS_PER_RUN;
+	struct collective_round collective = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				   .all_joined = PTHREAD_COND_INITIALIZER,
 				   .n_ranks = N_RANKS,
 				   .words = { words[0], words[1] } };
-	struct cutting *all = calloc(N_RANKS, sizeof *all);
+	struct splitter_thread *all = calloc(N_RANKS, sizeof *all);
 	uint64_t before = 0;
 	struct key key;
 
 	(void)state;
 	assert_non_null(all);
 	assert_int_equal(key_parse_type("u64", &key), 0);
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
-	cut_all(&meeting, all);
-	for (unsigned i = 1; i <= N_RANGES; i++) {
-		const uint64_t n = items_before(all, i);
-		const uint64_t wanted = n_blocks * ITEMS_OF_BLOCK / N_RANGES * i;
-		const uint64_t most = n_runs * ITEMS_OF_BLOCK; /* a block of each run */
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
+	run_splitter_threads(&collective, all);
+	for (unsigned i = 1; i <= N_PARTITIONS_TESTED; i++) {
+		const uint64_t n = count_items_below(all, i);
+		const uint64_t wanted = n_blocks * ITEMS_PER_BLOCK / N_PARTITIONS_TESTED * i;
+		const uint64_t most = n_runs * ITEMS_PER_BLOCK; /* a block of each run */
 
 		assert_true(n >= before);
 		assert_in_range(n, wanted > most ? wanted - most : 0, wanted + most);
 		before = n;
 	}
-	assert_int_equal(before, n_blocks * ITEMS_OF_BLOCK);
+	assert_int_equal(before, n_blocks * ITEMS_PER_BLOCK);
 	/* What cluster_estimate.c takes them for, of four draws for each. */
-	print_message("%u rounds\n", meeting.n_rounds);
-	assert_true(meeting.n_rounds <= 1 + 1.3 * 16 / 1.58);
+	print_message("%u rounds\n", collective.n_rounds);
+	assert_true(collective.n_rounds <= 1 + 1.3 * 16 / 1.58);
 	free(all);
 }
 
 /* --- windows --- */
 
-struct windows_seen {
-	uint64_t n_reads, n_blocks, most_records;
+struct observed_windows {
+	uint64_t n_reads, n_blocks, max_records;
 };
 
 /* Some windows of the range of a rank, of which each run has a part. */
-static void see_windows(struct made_run *runs, struct run **pointers, uint32_t n_runs,
-			const struct window_plan *windows, struct windows_seen *ret_seen)
+static void observe_windows(struct made_run *runs, struct run **pointers, uint32_t n_runs,
+			const struct window_plan *windows, struct observed_windows *ret_seen)
 {
 	const struct item_loader loader = { .layout = &layout };
 	uint64_t *n_taken = calloc(n_runs, sizeof *n_taken), *n_all = calloc(n_runs, sizeof *n_all);
@@ -421,24 +421,24 @@ static void see_windows(struct made_run *runs, struct run **pointers, uint32_t n
 		uint64_t n_cut = 0, n_records = 0;
 
 		assert_int_equal(
-			forecast_take(forecast, windows->quota_records, n_taken, &splitter), 1);
+			forecast_next_window(forecast, windows->quota_records, n_taken, &splitter), 1);
 		for (uint32_t i = 0; i < n_runs; i++) {
-			const struct run_cut_at at = { &layout, splitter.key, i < splitter.run };
+			const struct run_bound at = { &layout, splitter.key, i < splitter.run };
 			uint64_t cut_at;
 
 			n_all[i] += n_taken[i];
 			ret_seen->n_reads += n_taken[i] > 0;
 			ret_seen->n_blocks += n_taken[i];
 			n_records += n_all[i] * runs[i].block_n_items;
-			assert_int_equal(run_cut(&runs[i].run, &at, &cut_at), 0);
+			assert_int_equal(run_count_before(&runs[i].run, &at, &cut_at), 0);
 			/* Nothing of a block that was not taken, and less than one is carried. */
 			assert_in_range(cut_at + runs[i].block_n_items,
 					n_all[i] * runs[i].block_n_items,
 					(n_all[i] + 1) * runs[i].block_n_items);
 			n_cut += cut_at;
 		}
-		if (n_records - n_cut_before > ret_seen->most_records)
-			ret_seen->most_records = n_records - n_cut_before;
+		if (n_records - n_cut_before > ret_seen->max_records)
+			ret_seen->max_records = n_records - n_cut_before;
 		n_cut_before = n_cut;
 	}
 	forecast_close(forecast);
@@ -448,11 +448,11 @@ static void see_windows(struct made_run *runs, struct run **pointers, uint32_t n
 
 static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 {
-	const struct cluster cluster = { 1000, 32, 102 * GIB, PB, 8, "u64", .n_ranges = 1 };
-	const struct rank_rates rates = rates_of(0, 0);
-	struct windows_seen seen = { 0 };
+	const struct planned_cluster cluster = { 1000, 32, 102 * GIB, PB, 8, "u64", .n_partitions = 1 };
+	const struct rank_rates rates = cluster_rates(0, 0);
+	struct observed_windows seen = { 0 };
 	struct window_plan windows;
-	struct planned planned;
+	struct cluster_plan planned;
 	struct made_run *runs;
 	struct run **pointers;
 	uint64_t block, per_run, mean;
@@ -461,9 +461,9 @@ static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 
 	(void)state;
 	assert_int_equal(key_parse_type("u64", &key), 0);
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	open_plan(&cluster, &rates, &planned);
-	n_runs = (uint32_t)planned.loads.n_merged;
+	n_runs = (uint32_t)planned.loads.n_merged_runs;
 	block = run_file_block_n_items(planned.plan.block_nbytes, 8);
 	per_run = planned.loads.n_output_records / n_runs / block;
 	runs = calloc(n_runs, sizeof *runs);
@@ -472,10 +472,10 @@ static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 		make_run(i, per_run, block, &runs[i]);
 		pointers[i] = &runs[i].run;
 	}
-	plan_windows(&planned.plan, &planned.request, planned.plan.last_merge_nbytes,
+	plan_windows(&planned.plan, &planned.request, planned.plan.final_merge_nbytes,
 		     planned.loads.n_output_records, 0, n_runs, &windows);
-	see_windows(runs, pointers, n_runs, &windows, &seen);
-	assert_true(seen.most_records <= windows.capacity_records);
+	observe_windows(runs, pointers, n_runs, &windows, &seen);
+	assert_true(seen.max_records <= windows.capacity_records);
 	mean = seen.n_blocks * block * 8 / seen.n_reads;
 	print_message("%u runs, blocks of %ju items: %ju bytes a read, planned %ju\n", n_runs,
 		      (uintmax_t)block, (uintmax_t)mean, (uintmax_t)planned.loads.message_nbytes);
@@ -489,9 +489,9 @@ static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(petabyte_keeps_within_the_volumes_promised),
-		cmocka_unit_test(more_ranks_with_as_much_each_take_hardly_longer),
-		cmocka_unit_test(thousand_ranks_find_even_ranges),
+		cmocka_unit_test(petabyte_stays_within_the_estimate),
+		cmocka_unit_test(weak_scaling_is_nearly_flat),
+		cmocka_unit_test(thousand_ranks_find_even_partitions),
 		cmocka_unit_test(windows_of_a_thousand_ranks_have_the_room_planned),
 	};
 

@@ -19,25 +19,25 @@ static _Alignas(DIRECT_ALIGN_NBYTES) unsigned char data[N];
 static struct io_queue *queue; /* or NULL */
 
 /* A file of the data on the disk, and nowhere else. Skips where the disk is memory. */
-static struct file open_cold(int flags)
+static struct file open_uncached(int flags)
 {
 	struct file file, cached;
 
-	write_file(path_of("f"), data, N);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_RDWR, 0, &cached), 0);
+	write_file(fixture_path("f"), data, N);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR, 0, &cached), 0);
 	assert_int_equal(file_sync(&cached), 0);
 	assert_int_equal(posix_fadvise(cached.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 	file_close(&cached);
-	if (file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_RDONLY | flags, 0, &file) < 0)
+	if (file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDONLY | flags, 0, &file) < 0)
 		skip();
 	if (direct_is_cached(&file, 0, N))
 		skip();
 	return file;
 }
 
-static void any_range_is_read_to_any_place(void **state)
+static void unaligned_reads_are_exact(void **state)
 {
-	struct file file = open_cold(O_DIRECT);
+	struct file file = open_uncached(O_DIRECT);
 	uint64_t x = 1;
 
 	(void)state;
@@ -61,7 +61,7 @@ static void any_range_is_read_to_any_place(void **state)
 
 static void end_of_the_file_is_read(void **state)
 {
-	struct file file = open_cold(O_DIRECT);
+	struct file file = open_uncached(O_DIRECT);
 	unsigned char *back = guarded_alloc(N);
 
 	(void)state;
@@ -77,12 +77,12 @@ static void end_of_the_file_is_read(void **state)
 
 static void interrupted_and_failing_reads(void **state)
 {
-	struct file file = open_cold(O_DIRECT);
+	struct file file = open_uncached(O_DIRECT);
 	unsigned char *back = guarded_alloc(SMALL_N);
 
 	(void)state;
 	faults.interrupt_every = 2;
-	faults.most_nbytes = 8192;
+	faults.max_transfer_nbytes = 8192;
 	assert_int_equal(direct_read_at(queue, &file, 5, back, SMALL_N), 0);
 	assert_memory_equal(back, data + 5, SMALL_N);
 	faults.interrupt_every = 0;
@@ -94,28 +94,28 @@ static void interrupted_and_failing_reads(void **state)
 }
 
 /* The pieces that come behind the one that fails are read, and do not make up for it. */
-static void read_of_which_any_piece_fails_fails(void **state)
+static void failing_request_fails_the_read(void **state)
 {
-	enum { PIECE = 1 << 20, N_PIECES = 4 };
-	struct file file = open_cold(O_DIRECT);
-	unsigned char *back = guarded_alloc(N_PIECES * PIECE);
+	enum { DIRECT_REQUEST_NBYTES = 1 << 20, N_DIRECT_REQUESTS = 4 };
+	struct file file = open_uncached(O_DIRECT);
+	unsigned char *back = guarded_alloc(N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
 
 	(void)state;
-	faults.place_errno = EIO;
-	for (int i = 0; i < N_PIECES; i++) {
-		faults.failing_offset = (off_t)i * PIECE;
-		assert_int_equal(direct_read_at(queue, &file, 0, back, N_PIECES * PIECE), -EIO);
+	faults.failing_offset_errno = EIO;
+	for (int i = 0; i < N_DIRECT_REQUESTS; i++) {
+		faults.failing_offset = (off_t)i * DIRECT_REQUEST_NBYTES;
+		assert_int_equal(direct_read_at(queue, &file, 0, back, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES), -EIO);
 	}
-	faults.place_errno = 0;
-	assert_int_equal(direct_read_at(queue, &file, 0, back, N_PIECES * PIECE), 0);
-	assert_memory_equal(back, data, N_PIECES * PIECE);
-	guarded_free(back, N_PIECES * PIECE);
+	faults.failing_offset_errno = 0;
+	assert_int_equal(direct_read_at(queue, &file, 0, back, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES), 0);
+	assert_memory_equal(back, data, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
+	guarded_free(back, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
 	file_close(&file);
 }
 
-static void what_was_read_is_known_to_be_cached(void **state)
+static void read_ranges_are_cached(void **state)
 {
-	struct file file = open_cold(0);
+	struct file file = open_uncached(0);
 	unsigned char *back = guarded_alloc(N);
 
 	(void)state;
@@ -125,16 +125,16 @@ static void what_was_read_is_known_to_be_cached(void **state)
 	file_close(&file);
 }
 
-static void any_range_is_written_from_any_place(void **state)
+static void unaligned_writes_are_exact(void **state)
 {
-	struct file direct = open_cold(O_DIRECT), cached;
+	struct file direct = open_uncached(O_DIRECT), cached;
 	unsigned char *back = guarded_alloc(N);
 	uint64_t x = 1, at = 0;
 
 	(void)state;
 	file_close(&direct);
 	assert_int_equal(
-		file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_RDWR | O_TRUNC, 0, &cached), 0);
+		file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR | O_TRUNC, 0, &cached), 0);
 	assert_int_equal(file_reopen(&cached, O_RDWR | O_DIRECT, &direct), 0);
 	while (at < N) {
 		size_t nbytes;
@@ -162,8 +162,8 @@ static void read_source(uint64_t large_nbytes)
 
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
-	source_prepare(&source, path_of("f"), (struct given){ .kind = GIVEN_PATH });
-	assert_int_equal(source_examine(&table, &source), 0);
+	source_prepare(&source, fixture_path("f"), (struct given){ .kind = ENDPOINT_PATH });
+	assert_int_equal(source_probe(&table, &source), 0);
 	assert_int_equal(source_read_at(&table, &source, 0, back, N), 0);
 	assert_memory_equal(back, data, N);
 	source_close(&table, &source);
@@ -171,13 +171,13 @@ static void read_source(uint64_t large_nbytes)
 	guarded_free(back, N);
 }
 
-static void large_cold_source_stays_out_of_the_cache(void **state)
+static void large_uncached_source_stays_uncached(void **state)
 {
-	struct file file = open_cold(0);
+	struct file file = open_uncached(0);
 
 	(void)state;
 	for (int refuses = 0; refuses < 2; refuses++) {
-		faults.refuses_direct = refuses;
+		faults.rejects_direct = refuses;
 		read_source(N);
 		assert_false(direct_is_cached(&file, 0, N));
 	}
@@ -189,10 +189,10 @@ static void large_cold_source_stays_out_of_the_cache(void **state)
 }
 
 /* Of several ranges that are looked at, and longer than what any kernel reads ahead. */
-enum { LONG_N = (136 << 20) + 4321 };
+enum { LONG_FILE_NBYTES = (136 << 20) + 4321 };
 
 /* As a merge does: the first record of each block, then the blocks. */
-static void read_little_by_little(uint64_t large_nbytes)
+static void read_in_small_steps(uint64_t large_nbytes)
 {
 	static unsigned char back[SMALL_N];
 	struct source_table table;
@@ -200,12 +200,12 @@ static void read_little_by_little(uint64_t large_nbytes)
 
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
-	source_prepare(&source, path_of("f"), (struct given){ .kind = GIVEN_PATH });
-	assert_int_equal(source_examine(&table, &source), 0);
-	for (uint64_t at = 0; at < LONG_N; at += SMALL_N)
+	source_prepare(&source, fixture_path("f"), (struct given){ .kind = ENDPOINT_PATH });
+	assert_int_equal(source_probe(&table, &source), 0);
+	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += SMALL_N)
 		assert_int_equal(source_read_at(&table, &source, at, back, 8), 0);
-	for (uint64_t at = 0; at < LONG_N; at += SMALL_N) {
-		const uint64_t left = LONG_N - at, n = left < SMALL_N ? left : SMALL_N;
+	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += SMALL_N) {
+		const uint64_t remaining = LONG_FILE_NBYTES - at, n = remaining < SMALL_N ? remaining : SMALL_N;
 
 		assert_int_equal(source_read_at(&table, &source, at, back, n), 0);
 		if (at + n <= N)
@@ -215,25 +215,25 @@ static void read_little_by_little(uint64_t large_nbytes)
 	source_table_destroy(&table);
 }
 
-static void large_cold_source_stays_out_also_if_little_is_read_at_a_time(void **state)
+static void small_reads_leave_large_source_uncached(void **state)
 {
-	struct file file = open_cold(0);
+	struct file file = open_uncached(0);
 
 	(void)state;
-	assert_int_equal(truncate(path_of("f"), LONG_N), 0);
-	read_little_by_little(LONG_N);
-	for (uint64_t at = 0; at < LONG_N; at += LONG_N / 16)
-		assert_false(direct_is_cached(&file, at, LONG_N / 16));
-	read_little_by_little(LONG_N + 1);
-	assert_true(direct_is_cached(&file, 0, LONG_N));
-	read_little_by_little(LONG_N);
-	assert_true(direct_is_cached(&file, 0, LONG_N));
+	assert_int_equal(truncate(fixture_path("f"), LONG_FILE_NBYTES), 0);
+	read_in_small_steps(LONG_FILE_NBYTES);
+	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += LONG_FILE_NBYTES / 16)
+		assert_false(direct_is_cached(&file, at, LONG_FILE_NBYTES / 16));
+	read_in_small_steps(LONG_FILE_NBYTES + 1);
+	assert_true(direct_is_cached(&file, 0, LONG_FILE_NBYTES));
+	read_in_small_steps(LONG_FILE_NBYTES);
+	assert_true(direct_is_cached(&file, 0, LONG_FILE_NBYTES));
 	file_close(&file);
 }
 
-static void failing_read_of_a_little_of_a_large_source_is_an_error(void **state)
+static void failing_small_read_of_large_source_fails(void **state)
 {
-	struct file file = open_cold(0);
+	struct file file = open_uncached(0);
 	struct source_table table;
 	struct source source;
 	unsigned char back[8];
@@ -241,8 +241,8 @@ static void failing_read_of_a_little_of_a_large_source_is_an_error(void **state)
 	(void)state;
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = 1;
-	source_prepare(&source, path_of("f"), (struct given){ .kind = GIVEN_PATH });
-	assert_int_equal(source_examine(&table, &source), 0);
+	source_prepare(&source, fixture_path("f"), (struct given){ .kind = ENDPOINT_PATH });
+	assert_int_equal(source_probe(&table, &source), 0);
 	faults.transfer_errno = EIO;
 	assert_int_equal(source_read_at(&table, &source, 0, back, sizeof back), -EIO);
 	faults.transfer_errno = 0;
@@ -251,10 +251,10 @@ static void failing_read_of_a_little_of_a_large_source_is_an_error(void **state)
 	file_close(&file);
 }
 
-static void what_was_written_long_ago_is_forgotten(void **state)
+static void write_behind_drops_old_pages(void **state)
 {
 	enum { LONG = 64 << 20 };
-	struct file file = open_cold(0);
+	struct file file = open_uncached(0);
 	unsigned char *back = guarded_alloc(N);
 
 	(void)state;
@@ -287,20 +287,20 @@ int main(void)
 #name ", queued", name, with_queue, finish, NULL                                                      \
 	}
 	const struct CMUnitTest tests[] = {
-		FIXTURE(any_range_is_read_to_any_place),
-		QUEUED(any_range_is_read_to_any_place),
+		FIXTURE(unaligned_reads_are_exact),
+		QUEUED(unaligned_reads_are_exact),
 		FIXTURE(end_of_the_file_is_read),
 		QUEUED(end_of_the_file_is_read),
 		FIXTURE(interrupted_and_failing_reads),
 		QUEUED(interrupted_and_failing_reads),
-		QUEUED(read_of_which_any_piece_fails_fails),
-		FIXTURE(any_range_is_written_from_any_place),
-		QUEUED(any_range_is_written_from_any_place),
-		FIXTURE(what_was_read_is_known_to_be_cached),
-		FIXTURE(large_cold_source_stays_out_of_the_cache),
-		FIXTURE(large_cold_source_stays_out_also_if_little_is_read_at_a_time),
-		FIXTURE(failing_read_of_a_little_of_a_large_source_is_an_error),
-		FIXTURE(what_was_written_long_ago_is_forgotten),
+		QUEUED(failing_request_fails_the_read),
+		FIXTURE(unaligned_writes_are_exact),
+		QUEUED(unaligned_writes_are_exact),
+		FIXTURE(read_ranges_are_cached),
+		FIXTURE(large_uncached_source_stays_uncached),
+		FIXTURE(small_reads_leave_large_source_uncached),
+		FIXTURE(failing_small_read_of_large_source_fails),
+		FIXTURE(write_behind_drops_old_pages),
 	};
 
 	fill_pattern(data, sizeof data, 1);

@@ -19,7 +19,7 @@ static struct file open_file(const char *name, int flags)
 {
 	struct file file;
 
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of(name), flags, 0600, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path(name), flags, 0600, &file), 0);
 	return file;
 }
 
@@ -30,7 +30,7 @@ static void short_and_interrupted_transfers_are_continued(void **state)
 
 	(void)state;
 	fill_pattern(data, N, 1);
-	faults.most_nbytes = 7;
+	faults.max_transfer_nbytes = 7;
 	faults.interrupt_every = 3;
 	assert_int_equal(file_write_at(&file, 5, data, N), 0);
 	assert_true(faults.n_transfers > N / 7);
@@ -41,7 +41,7 @@ static void short_and_interrupted_transfers_are_continued(void **state)
 	guarded_free(back, N);
 }
 
-static void end_of_file_is_told_apart(void **state)
+static void end_of_file_is_reported(void **state)
 {
 	unsigned char buffer[N] = { 0 };
 	struct file file = open_file("f", O_RDWR | O_CREAT);
@@ -68,20 +68,20 @@ static void closing_twice_closes_once(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-struct dribble {
+struct slow_writer {
 	int fd;
 	const unsigned char *data;
 	size_t nbytes;
 };
 
 /* Writes to a pipe, a bit now and a bit later. */
-static void *dribble(void *arg)
+static void *slow_writer(void *arg)
 {
-	const struct dribble *d = arg;
+	const struct slow_writer *d = arg;
 
-	for (size_t done = 0; done < d->nbytes; done += 100) {
+	for (size_t position = 0; position < d->nbytes; position += 100) {
 		usleep(1000);
-		if (write(d->fd, d->data + done, 100) != 100)
+		if (write(d->fd, d->data + position, 100) != 100)
 			abort();
 	}
 	close(d->fd);
@@ -91,7 +91,7 @@ static void *dribble(void *arg)
 static void stream_is_read_until_full_or_ended(void **state)
 {
 	unsigned char data[N], back[N];
-	struct dribble d = { .data = data, .nbytes = N };
+	struct slow_writer d = { .data = data, .nbytes = N };
 	struct file file = { .calls = &faulty_calls };
 	pthread_t writer;
 	size_t n;
@@ -102,7 +102,7 @@ static void stream_is_read_until_full_or_ended(void **state)
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* as an inherited one may be */
 	file.fd = ends[0];
 	d.fd = ends[1];
-	assert_int_equal(pthread_create(&writer, NULL, dribble, &d), 0);
+	assert_int_equal(pthread_create(&writer, NULL, slow_writer, &d), 0);
 	assert_int_equal(file_read_next(&file, back, 700, -1, &n), 0);
 	assert_int_equal(n, 700);
 	assert_int_equal(file_read_next(&file, back + 700, 700, -1, &n), 0);
@@ -133,7 +133,7 @@ static void cancelled_read_returns(void **state)
 	}
 }
 
-static void space_is_reserved_and_given_back(void **state)
+static void space_is_preallocated_and_punched(void **state)
 {
 	const size_t nbytes = 1 << 20;
 	struct file file = open_file("f", O_RDWR | O_CREAT);
@@ -144,7 +144,7 @@ static void space_is_reserved_and_given_back(void **state)
 	assert_int_equal(file_preallocate(&file, 0, nbytes), 0);
 	assert_int_equal(file_size(&file, &size), 0);
 	assert_int_equal(size, nbytes);
-	assert_int_equal(file_punch(&file, nbytes / 2, nbytes / 2), 0);
+	assert_int_equal(file_punch_hole(&file, nbytes / 2, nbytes / 2), 0);
 	assert_int_equal(fstat(file.fd, &status), 0);
 	assert_int_equal(status.st_size, nbytes);
 	assert_true((size_t)status.st_blocks * 512 < nbytes * 3 / 4);
@@ -159,11 +159,11 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(short_and_interrupted_transfers_are_continued),
-		FIXTURE(end_of_file_is_told_apart),
+		FIXTURE(end_of_file_is_reported),
 		FIXTURE(closing_twice_closes_once),
 		FIXTURE(stream_is_read_until_full_or_ended),
 		FIXTURE(cancelled_read_returns),
-		FIXTURE(space_is_reserved_and_given_back),
+		FIXTURE(space_is_preallocated_and_punched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

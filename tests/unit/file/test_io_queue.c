@@ -12,7 +12,7 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { PIECE = 3000, N_PIECES = 200, N = PIECE * N_PIECES };
+enum { QUEUE_REQUEST_NBYTES = 3000, N_QUEUE_REQUESTS = 200, N = QUEUE_REQUEST_NBYTES * N_QUEUE_REQUESTS };
 
 static unsigned char data[N], back[N];
 
@@ -40,7 +40,7 @@ static struct file open_file(size_t subject)
 {
 	struct file file;
 
-	assert_int_equal(file_open(subjects[subject].calls, AT_FDCWD, path_of("f"),
+	assert_int_equal(file_open(subjects[subject].calls, AT_FDCWD, fixture_path("f"),
 				   O_RDWR | O_CREAT | O_TRUNC, 0600, &file),
 			 0);
 	return file;
@@ -50,38 +50,38 @@ static struct file open_file(size_t subject)
 static void make_requests(struct io_request *requests, const struct file *file, bool is_write,
 			  unsigned char *buffer)
 {
-	for (size_t i = 0; i < N_PIECES; i++)
-		requests[N_PIECES - 1 - i] = (struct io_request){ .file = file,
+	for (size_t i = 0; i < N_QUEUE_REQUESTS; i++)
+		requests[N_QUEUE_REQUESTS - 1 - i] = (struct io_request){ .file = file,
 								  .is_write = is_write,
-								  .offset = i * PIECE,
-								  .buffer = buffer + i * PIECE,
-								  .nbytes = PIECE };
+								  .offset = i * QUEUE_REQUEST_NBYTES,
+								  .buffer = buffer + i * QUEUE_REQUEST_NBYTES,
+								  .nbytes = QUEUE_REQUEST_NBYTES };
 }
 
 static void assert_all_succeed(struct io_queue *queue, struct io_request *requests)
 {
-	for (size_t i = 0; i < N_PIECES; i++)
+	for (size_t i = 0; i < N_QUEUE_REQUESTS; i++)
 		assert_int_equal(io_queue_wait(queue, &requests[i]), 0);
 }
 
 static void all_bytes_are_moved(void **state)
 {
-	static struct io_request requests[N_PIECES];
+	static struct io_request requests[N_QUEUE_REQUESTS];
 
 	(void)state;
-	faults.most_nbytes = 1234;
+	faults.max_transfer_nbytes = 1234;
 	faults.interrupt_every = 3;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
 		struct file file = open_file(i);
 
 		make_requests(requests, &file, true, data);
-		io_queue_submit(queue, requests, N_PIECES);
+		io_queue_submit(queue, requests, N_QUEUE_REQUESTS);
 		assert_all_succeed(queue, requests);
-		assert_true(file_holds(path_of("f"), data, N));
+		assert_true(file_contains(fixture_path("f"), data, N));
 		memset(back, 0, N);
 		make_requests(requests, &file, false, back);
-		for (size_t j = 0; j < N_PIECES; j++)
+		for (size_t j = 0; j < N_QUEUE_REQUESTS; j++)
 			io_queue_submit(queue, &requests[j], 1);
 		assert_all_succeed(queue, requests);
 		assert_memory_equal(back, data, N);
@@ -97,13 +97,13 @@ static void end_of_file_is_an_error_of_its_own(void **state)
 		struct io_queue *queue = open_queue(i);
 		struct file file = open_file(i);
 		struct io_request across = {
-			.file = &file, .offset = PIECE / 2, .buffer = back, .nbytes = PIECE
+			.file = &file, .offset = QUEUE_REQUEST_NBYTES / 2, .buffer = back, .nbytes = QUEUE_REQUEST_NBYTES
 		};
 		struct io_request behind = {
-			.file = &file, .offset = PIECE, .buffer = back, .nbytes = 1
+			.file = &file, .offset = QUEUE_REQUEST_NBYTES, .buffer = back, .nbytes = 1
 		};
 
-		assert_int_equal(file_write_at(&file, 0, data, PIECE), 0);
+		assert_int_equal(file_write_at(&file, 0, data, QUEUE_REQUEST_NBYTES), 0);
 		io_queue_submit(queue, &across, 1);
 		io_queue_submit(queue, &behind, 1);
 		assert_int_equal(io_queue_wait(queue, &behind), -ENODATA);
@@ -122,12 +122,12 @@ static void full_disk_fails_the_request_and_no_other(void **state)
 		struct io_request requests[2];
 
 		full.fd = open("/dev/full", O_WRONLY);
-		requests[0] = (struct io_request){ &full, true, 0, data, PIECE, 0, 0, NULL };
-		requests[1] = (struct io_request){ &file, true, 0, data, PIECE, 0, 0, NULL };
+		requests[0] = (struct io_request){ &full, true, 0, data, QUEUE_REQUEST_NBYTES, 0, 0, NULL };
+		requests[1] = (struct io_request){ &file, true, 0, data, QUEUE_REQUEST_NBYTES, 0, 0, NULL };
 		io_queue_submit(queue, requests, 2);
 		assert_int_equal(io_queue_wait(queue, &requests[0]), -ENOSPC);
 		assert_int_equal(io_queue_wait(queue, &requests[1]), 0);
-		assert_true(file_holds(path_of("f"), data, PIECE));
+		assert_true(file_contains(fixture_path("f"), data, QUEUE_REQUEST_NBYTES));
 		io_queue_close(queue);
 		file_close(&file);
 		file_close(&full);
@@ -154,7 +154,7 @@ static void queue_without_memory_is_an_error(void **state)
 }
 
 /* One of several threads that write their pieces and read them back, through one queue. */
-struct user {
+struct queue_user {
 	struct io_queue *queue;
 	const struct file *file;
 	size_t first;
@@ -165,19 +165,19 @@ enum { N_USERS = 4 };
 
 static void *use_queue(void *argument)
 {
-	struct user *user = argument;
+	struct queue_user *user = argument;
 
-	for (size_t i = user->first; i < N_PIECES && user->r == 0; i += N_USERS) {
+	for (size_t i = user->first; i < N_QUEUE_REQUESTS && user->r == 0; i += N_USERS) {
 		struct io_request request = { .file = user->file,
 					      .is_write = true,
-					      .offset = i * PIECE,
-					      .buffer = data + i * PIECE,
-					      .nbytes = PIECE };
+					      .offset = i * QUEUE_REQUEST_NBYTES,
+					      .buffer = data + i * QUEUE_REQUEST_NBYTES,
+					      .nbytes = QUEUE_REQUEST_NBYTES };
 
 		io_queue_submit(user->queue, &request, 1);
 		user->r = io_queue_wait(user->queue, &request);
 		request.is_write = false;
-		request.buffer = back + i * PIECE;
+		request.buffer = back + i * QUEUE_REQUEST_NBYTES;
 		io_queue_submit(user->queue, &request, 1);
 		if (user->r == 0)
 			user->r = io_queue_wait(user->queue, &request);
@@ -193,12 +193,12 @@ static void threads_share_a_queue(void **state)
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
 		struct file file = open_file(i);
-		struct user users[N_USERS];
+		struct queue_user users[N_USERS];
 		pthread_t threads[N_USERS];
 
 		memset(back, 0, N);
 		for (size_t j = 0; j < N_USERS; j++) {
-			users[j] = (struct user){ queue, &file, j, 0 };
+			users[j] = (struct queue_user){ queue, &file, j, 0 };
 			assert_int_equal(pthread_create(&threads[j], NULL, use_queue, &users[j]),
 					 0);
 		}

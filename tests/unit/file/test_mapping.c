@@ -24,11 +24,11 @@ static struct file open_data(void)
 {
 	struct file file;
 
-	process_lend(); /* cmocka has a handler of its own for each test */
+	process_setup(); /* cmocka has a handler of its own for each test */
 	for (size_t i = 0; i < N; i++)
 		data[i] = (unsigned char)(1 + i * 31 % 255);
-	write_file(path_of("f"), data, N);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_RDWR, 0, &file), 0);
+	write_file(fixture_path("f"), data, N);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR, 0, &file), 0);
 	return file;
 }
 
@@ -40,7 +40,7 @@ static struct mapping map_all(struct file *file)
 	return mapping;
 }
 
-static void any_range_is_that_of_the_file(void **state)
+static void mapped_ranges_match_the_file(void **state)
 {
 	static const struct {
 		uint64_t offset;
@@ -63,7 +63,7 @@ static void any_range_is_that_of_the_file(void **state)
 	file_close(&file);
 }
 
-static void a_closed_descriptor_leaves_it(void **state)
+static void mapping_outlives_its_descriptor(void **state)
 {
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
@@ -74,17 +74,17 @@ static void a_closed_descriptor_leaves_it(void **state)
 	mapping_close(&mapping);
 }
 
-static void what_was_cut_off_is_zeros_and_said(void **state)
+static void truncated_mapping_is_zeros_and_damaged(void **state)
 {
 	struct file file = open_data();
-	struct mapping cut = map_all(&file), whole;
+	struct mapping cut = map_all(&file), all_mapped;
 
 	(void)state;
-	write_file(path_of("g"), data, N);
+	write_file(fixture_path("g"), data, N);
 	file_close(&file);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("g"), O_RDONLY, 0, &file), 0);
-	whole = map_all(&file);
-	assert_int_equal(truncate(path_of("f"), 8192), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("g"), O_RDONLY, 0, &file), 0);
+	all_mapped = map_all(&file);
+	assert_int_equal(truncate(fixture_path("f"), 8192), 0);
 	assert_int_equal(cut.bytes[8191], data[8191]);
 	assert_false(mapping_is_damaged(&cut));
 	errno = ENOTTY;
@@ -92,20 +92,20 @@ static void what_was_cut_off_is_zeros_and_said(void **state)
 	assert_int_equal(errno, ENOTTY);
 	assert_true(mapping_is_damaged(&cut));
 	assert_int_equal(cut.bytes[N - 1], 0);
-	assert_false(mapping_is_damaged(&whole));
-	assert_memory_equal(whole.bytes, data, N);
+	assert_false(mapping_is_damaged(&all_mapped));
+	assert_memory_equal(all_mapped.bytes, data, N);
 	mapping_close(&cut);
-	mapping_close(&whole);
+	mapping_close(&all_mapped);
 	file_close(&file);
 }
 
-static void what_takes_its_place_is_undamaged(void **state)
+static void next_mapping_is_undamaged(void **state)
 {
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
 
 	(void)state;
-	assert_int_equal(truncate(path_of("f"), 0), 0);
+	assert_int_equal(truncate(fixture_path("f"), 0), 0);
 	assert_int_equal(mapping.bytes[0], 0);
 	assert_true(mapping_is_damaged(&mapping));
 	mapping_close(&mapping);
@@ -119,7 +119,7 @@ static void what_takes_its_place_is_undamaged(void **state)
 }
 
 /* The signal that ends a process which does `act` while a mapping is open. */
-static int signal_of(void (*act)(struct file *file))
+static int get_fatal_signal(void (*act)(struct file *file))
 {
 	static const struct rlimit no_core = { 0 };
 	struct file file = open_data();
@@ -130,7 +130,7 @@ static int signal_of(void (*act)(struct file *file))
 	if (child == 0) {
 		setrlimit(RLIMIT_CORE, &no_core);
 		signal(SIGBUS, SIG_DFL);
-		process_lend();
+		process_setup();
 		map_all(&file);
 		act(&file);
 		_exit(0);
@@ -140,7 +140,7 @@ static int signal_of(void (*act)(struct file *file))
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static void look_past_the_end(struct file *file)
+static void read_past_the_end(struct file *file)
 {
 	volatile const char *bytes = mmap(NULL, N, PROT_READ, MAP_SHARED, file->fd, 0);
 
@@ -154,81 +154,81 @@ static void send_signal(struct file *file)
 	raise(SIGBUS);
 }
 
-static void other_bus_errors_are_as_ever(void **state)
+static void other_bus_errors_still_kill(void **state)
 {
 	(void)state;
-	assert_int_equal(signal_of(look_past_the_end), SIGBUS);
-	assert_int_equal(signal_of(send_signal), SIGBUS);
+	assert_int_equal(get_fatal_signal(read_past_the_end), SIGBUS);
+	assert_int_equal(get_fatal_signal(send_signal), SIGBUS);
 }
 
 /* By one writer, whose pieces are let go. */
 static int write_through(const struct file *file, uint64_t offset, const void *bytes, size_t nbytes)
 {
-	struct mapped_pieces pieces;
+	struct mmap_writer writer;
 	int r;
 
-	mapped_pieces_init(&pieces);
-	r = mapped_pieces_write_at(&pieces, file, offset, bytes, nbytes);
-	mapped_pieces_destroy(&pieces);
+	mmap_writer_init(&writer);
+	r = mmap_writer_write_at(&writer, file, offset, bytes, nbytes);
+	mmap_writer_destroy(&writer);
 	return r;
 }
 
-static void without_guards_nothing_is_mapped(void **state)
+static void nothing_is_mapped_without_a_table(void **state)
 {
 	struct file file = open_data();
 	struct syscalls calls = faulty_calls;
 	struct mapping mapping;
 
 	(void)state;
-	calls.guards = NULL;
+	calls.mappings = NULL;
 	file.calls = &calls;
 	assert_int_equal(mapping_open(&file, 0, N, &mapping), -ENOTSUP);
 	assert_int_equal(write_through(&file, 0, data, N), -ENOTSUP);
 	file_close(&file);
 }
 
-static void processes_guard_their_own(void **state)
+static void mapping_tables_are_per_process(void **state)
 {
-	static struct mapping_guards others;
+	static struct mapping_table others;
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
 	const unsigned char *bytes = mapping.bytes;
 
 	(void)state;
-	assert_false(mapping_guards_catch(&others, bytes));
+	assert_false(mapping_table_handle_fault(&others, bytes));
 	assert_false(mapping_is_damaged(&mapping));
-	assert_true(mapping_guards_catch(&process_lent()->guards, bytes + N - 1));
+	assert_true(mapping_table_handle_fault(&process_get()->guards, bytes + N - 1));
 	assert_true(mapping_is_damaged(&mapping));
 	assert_int_equal(bytes[0], 0);
 	mapping_close(&mapping);
-	assert_false(mapping_guards_catch(&process_lent()->guards, bytes));
+	assert_false(mapping_table_handle_fault(&process_get()->guards, bytes));
 	file_close(&file);
 }
 
-static void there_are_not_more_than_can_be_guarded(void **state)
+static void open_mappings_are_limited(void **state)
 {
-	struct mapping mappings[MAPPING_MOST], one_more;
+	struct mapping mappings[MAPPING_MAX_OPEN], one_more;
 	struct file file = open_data();
 
 	(void)state;
-	for (int i = 0; i < MAPPING_MOST; i++)
+	for (int i = 0; i < MAPPING_MAX_OPEN; i++)
 		mappings[i] = map_all(&file);
 	assert_int_equal(mapping_open(&file, 0, N, &one_more), -EMFILE);
 	mapping_close(&mappings[7]);
 	assert_int_equal(mapping_open(&file, 0, N, &mappings[7]), 0);
-	for (int i = 0; i < MAPPING_MOST; i++)
+	for (int i = 0; i < MAPPING_MAX_OPEN; i++)
 		mapping_close(&mappings[i]);
 	file_close(&file);
 }
 
-static void what_cannot_be_mapped_is_refused(void **state)
+static void unmappable_files_are_refused(void **state)
 {
 	struct mapping mapping;
 	struct file file;
 
 	(void)state;
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("."), O_RDONLY, 0, &file), 0);
-	for (int i = 0; i <= MAPPING_MOST; i++)
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("."), O_RDONLY, 0, &file), 0);
+	for (int i = 0; i <= MAPPING_MAX_OPEN; i++)
 		assert_int_equal(mapping_open(&file, 0, N, &mapping), -ENODEV);
 	file_close(&file);
 }
@@ -240,14 +240,14 @@ static struct file open_long(void)
 {
 	struct file file;
 
-	process_lend();
+	process_setup();
 	assert_int_equal(
-		file_open(&faulty_calls, AT_FDCWD, path_of("l"), O_RDWR | O_CREAT, 0600, &file), 0);
+		file_open(&faulty_calls, AT_FDCWD, fixture_path("l"), O_RDWR | O_CREAT, 0600, &file), 0);
 	assert_int_equal(file_truncate(&file, LONG), 0);
 	return file;
 }
 
-static void what_is_written_through_mappings_is_in_the_file(void **state)
+static void mmap_writes_reach_the_file(void **state)
 {
 	static const struct {
 		uint64_t offset;
@@ -271,7 +271,7 @@ static void what_is_written_through_mappings_is_in_the_file(void **state)
 		memcpy(expected + ranges[i].offset, written, ranges[i].nbytes);
 		assert_int_equal(write_through(&file, ranges[i].offset, written, ranges[i].nbytes),
 				 0);
-		assert_true(file_holds(path_of("l"), expected, LONG));
+		assert_true(file_contains(fixture_path("l"), expected, LONG));
 	}
 	file_close(&file);
 	free(expected);
@@ -279,62 +279,62 @@ static void what_is_written_through_mappings_is_in_the_file(void **state)
 }
 
 /* How many pieces are mapped. */
-static unsigned n_mapped(const struct mapped_pieces *pieces)
+static unsigned count_mapped_segments(const struct mmap_writer *writer)
 {
 	unsigned n = 0;
 
-	for (int i = 0; i < MAPPED_PIECES_MOST; i++)
-		n += pieces->all[i].mapping.bytes != NULL;
+	for (int i = 0; i < MMAP_WRITER_MAX_SEGMENTS; i++)
+		n += writer->segments[i].mapping.bytes != NULL;
 	return n;
 }
 
-static void a_piece_stays_mapped_until_it_is_written(void **state)
+static void segment_stays_mapped_until_written(void **state)
 {
 	struct file file = open_long();
 	unsigned char *written = malloc(LONG);
-	struct mapped_pieces pieces;
+	struct mmap_writer writer;
 
 	(void)state;
 	assert_non_null(written);
 	fill_pattern(written, LONG, 7);
-	mapped_pieces_init(&pieces);
-	for (size_t done = 0, n; done < LONG; done += n) {
-		n = LONG - done < 1000003 ? LONG - done : 1000003;
-		assert_int_equal(mapped_pieces_write_at(&pieces, &file, done, written + done, n),
+	mmap_writer_init(&writer);
+	for (size_t n_written = 0, n; n_written < LONG; n_written += n) {
+		n = LONG - n_written < 1000003 ? LONG - n_written : 1000003;
+		assert_int_equal(mmap_writer_write_at(&writer, &file, n_written, written + n_written, n),
 				 0);
-		assert_int_equal(n_mapped(&pieces), (done + n) % MAPPED_PIECE_NBYTES != 0);
+		assert_int_equal(count_mapped_segments(&writer), (n_written + n) % MMAP_SEGMENT_NBYTES != 0);
 	}
-	mapped_pieces_destroy(&pieces);
-	assert_true(file_holds(path_of("l"), written, LONG));
+	mmap_writer_destroy(&writer);
+	assert_true(file_contains(fixture_path("l"), written, LONG));
 	file_close(&file);
 	free(written);
 }
 
 /* Places far apart, more than can be mapped at a time, and each in two halves. */
-static void more_places_than_pieces_are_written(void **state)
+static void more_offsets_than_segments_work(void **state)
 {
-	enum { PLACES = MAPPED_PIECES_MOST + 9, HALF = 3000 };
+	enum { N_OFFSETS = MMAP_WRITER_MAX_SEGMENTS + 9, HALF = 3000 };
 	struct file file = open_long();
 	unsigned char *written = calloc(1, 2 * HALF), *seen = malloc(2 * HALF);
-	struct mapped_pieces pieces;
+	struct mmap_writer writer;
 
 	(void)state;
 	assert_true(written && seen);
 	fill_pattern(written, 2 * HALF, 9);
-	assert_int_equal(file_truncate(&file, (uint64_t)PLACES * MAPPED_PIECE_NBYTES), 0);
-	mapped_pieces_init(&pieces);
+	assert_int_equal(file_truncate(&file, (uint64_t)N_OFFSETS * MMAP_SEGMENT_NBYTES), 0);
+	mmap_writer_init(&writer);
 	for (uint64_t half = 0; half < 2; half++)
-		for (uint64_t i = 0; i < PLACES; i++)
+		for (uint64_t i = 0; i < N_OFFSETS; i++)
 			assert_int_equal(
-				mapped_pieces_write_at(&pieces, &file,
-						       i * MAPPED_PIECE_NBYTES + 77 + half * HALF,
+				mmap_writer_write_at(&writer, &file,
+						       i * MMAP_SEGMENT_NBYTES + 77 + half * HALF,
 						       written + half * HALF, HALF),
 				0);
-	assert_int_equal(n_mapped(&pieces), MAPPED_PIECES_MOST);
-	mapped_pieces_destroy(&pieces);
-	for (uint64_t i = 0; i < PLACES; i++) {
+	assert_int_equal(count_mapped_segments(&writer), MMAP_WRITER_MAX_SEGMENTS);
+	mmap_writer_destroy(&writer);
+	for (uint64_t i = 0; i < N_OFFSETS; i++) {
 		assert_int_equal(pread(file.fd, seen, 2 * HALF,
-				       (off_t)(i * MAPPED_PIECE_NBYTES + 77)),
+				       (off_t)(i * MMAP_SEGMENT_NBYTES + 77)),
 				 2 * HALF);
 		assert_memory_equal(seen, written, 2 * HALF);
 	}
@@ -344,7 +344,7 @@ static void more_places_than_pieces_are_written(void **state)
 }
 
 /* Where there is no file, no page can be had. */
-static void writing_where_there_is_no_file_is_an_error(void **state)
+static void mmap_write_past_the_end_fails(void **state)
 {
 	struct file file = open_long();
 	unsigned char *written = calloc(1, LONG);
@@ -359,13 +359,13 @@ static void writing_where_there_is_no_file_is_an_error(void **state)
 	free(written);
 }
 
-static void what_may_not_be_written_is_refused(void **state)
+static void read_only_file_is_not_mapped_writable(void **state)
 {
 	struct file file;
 
 	(void)state;
-	write_file(path_of("f"), data, N);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_WRONLY, 0, &file), 0);
+	write_file(fixture_path("f"), data, N);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_WRONLY, 0, &file), 0);
 	assert_int_equal(write_through(&file, 0, data, N), -EACCES);
 	file_close(&file);
 }
@@ -375,20 +375,20 @@ static void what_may_not_be_written_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FIXTURE(any_range_is_that_of_the_file),
-		FIXTURE(a_closed_descriptor_leaves_it),
-		FIXTURE(what_was_cut_off_is_zeros_and_said),
-		FIXTURE(what_takes_its_place_is_undamaged),
-		FIXTURE(other_bus_errors_are_as_ever),
-		FIXTURE(without_guards_nothing_is_mapped),
-		FIXTURE(processes_guard_their_own),
-		FIXTURE(there_are_not_more_than_can_be_guarded),
-		FIXTURE(what_cannot_be_mapped_is_refused),
-		FIXTURE(what_is_written_through_mappings_is_in_the_file),
-		FIXTURE(a_piece_stays_mapped_until_it_is_written),
-		FIXTURE(more_places_than_pieces_are_written),
-		FIXTURE(writing_where_there_is_no_file_is_an_error),
-		FIXTURE(what_may_not_be_written_is_refused),
+		FIXTURE(mapped_ranges_match_the_file),
+		FIXTURE(mapping_outlives_its_descriptor),
+		FIXTURE(truncated_mapping_is_zeros_and_damaged),
+		FIXTURE(next_mapping_is_undamaged),
+		FIXTURE(other_bus_errors_still_kill),
+		FIXTURE(nothing_is_mapped_without_a_table),
+		FIXTURE(mapping_tables_are_per_process),
+		FIXTURE(open_mappings_are_limited),
+		FIXTURE(unmappable_files_are_refused),
+		FIXTURE(mmap_writes_reach_the_file),
+		FIXTURE(segment_stays_mapped_until_written),
+		FIXTURE(more_offsets_than_segments_work),
+		FIXTURE(mmap_write_past_the_end_fails),
+		FIXTURE(read_only_file_is_not_mapped_writable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,99 +32,99 @@ static int leave_directory(void **state)
 	return system("rm -r \"$(pwd -P)\"");
 }
 
-static bool are_same(const char *a, const char *b)
+static bool is_same_path(const char *a, const char *b)
 {
-	struct place x, y;
+	struct path_identity x, y;
 	bool same;
 
-	assert_int_equal(place_of_path(a, &x), 0);
-	assert_int_equal(place_of_path(b, &y), 0);
-	same = place_is_same(&x, &y);
-	assert_int_equal(place_is_same(&y, &x), same);
-	place_free(&x);
-	place_free(&y);
+	assert_int_equal(path_identity_resolve(a, &x), 0);
+	assert_int_equal(path_identity_resolve(b, &y), 0);
+	same = path_identity_equal(&x, &y);
+	assert_int_equal(path_identity_equal(&y, &x), same);
+	path_identity_free(&x);
+	path_identity_free(&y);
 	return same;
 }
 
-static void rates_lead_to_the_file(void **state)
+static void paths_to_one_file_are_equal(void **state)
 {
 	(void)state;
-	assert_true(are_same("file", "./d/../file"));
-	assert_true(are_same("file", "hard"));
-	assert_true(are_same("file", "soft"));
-	assert_false(are_same("file", "d"));
-	assert_false(are_same("file", "new"));
+	assert_true(is_same_path("file", "./d/../file"));
+	assert_true(is_same_path("file", "hard"));
+	assert_true(is_same_path("file", "soft"));
+	assert_false(is_same_path("file", "d"));
+	assert_false(is_same_path("file", "new"));
 }
 
-static void file_that_is_not_there_has_a_place(void **state)
+static void missing_file_has_an_identity(void **state)
 {
 	(void)state;
-	assert_true(are_same("new", "./new"));
-	assert_true(are_same("new", "d/.././/new"));
-	assert_true(are_same("new", "dangling"));
-	assert_true(are_same("d/new", "d/./new"));
-	assert_false(are_same("new", "newer"));
-	assert_false(are_same("new", "d/new"));
+	assert_true(is_same_path("new", "./new"));
+	assert_true(is_same_path("new", "d/.././/new"));
+	assert_true(is_same_path("new", "dangling"));
+	assert_true(is_same_path("d/new", "d/./new"));
+	assert_false(is_same_path("new", "newer"));
+	assert_false(is_same_path("new", "d/new"));
 }
 
-static void file_of_a_directory_that_is_not_there_has_a_place(void **state)
+static void file_in_missing_directory_has_identity(void **state)
 {
 	(void)state;
-	assert_true(are_same("e/new", "./e//new"));
-	assert_true(are_same("e/new", "e/./f/../new"));
-	assert_true(are_same("new", "e/../new"));
-	assert_true(are_same("d/e/f/new", "d/e/f/../f/new"));
-	assert_false(are_same("e/new", "f/new"));
-	assert_false(are_same("e/new", "enew"));
+	assert_true(is_same_path("e/new", "./e//new"));
+	assert_true(is_same_path("e/new", "e/./f/../new"));
+	assert_true(is_same_path("new", "e/../new"));
+	assert_true(is_same_path("d/e/f/new", "d/e/f/../f/new"));
+	assert_false(is_same_path("e/new", "f/new"));
+	assert_false(is_same_path("e/new", "enew"));
 }
 
-static void what_leads_nowhere_is_an_error(void **state)
+static void unresolvable_path_is_an_error(void **state)
 {
-	struct place place;
+	struct path_identity identity;
 
 	(void)state;
-	assert_int_equal(place_of_path("file/new", &place), -ENOTDIR);
-	assert_int_equal(place_of_path("loop", &place), -ELOOP);
-	assert_int_equal(place_of_descriptor(777, &place), -EBADF);
+	assert_int_equal(path_identity_resolve("file/new", &identity), -ENOTDIR);
+	assert_int_equal(path_identity_resolve("loop", &identity), -ELOOP);
+	assert_int_equal(path_identity_from_fd(777, &identity), -EBADF);
 }
 
-static void descriptor_is_the_file_that_is_open(void **state)
+static void descriptor_has_its_files_identity(void **state)
 {
-	struct place open_file, file;
+	struct path_identity open_file, file;
 	const int fd = open("file", O_RDONLY);
 
 	(void)state;
-	assert_int_equal(place_of_descriptor(fd, &open_file), 0);
-	assert_int_equal(place_of_path("hard", &file), 0);
-	assert_true(place_is_same(&open_file, &file));
+	assert_int_equal(path_identity_from_fd(fd, &open_file), 0);
+	assert_int_equal(path_identity_resolve("hard", &file), 0);
+	assert_true(path_identity_equal(&open_file, &file));
 	close(fd);
 }
 
-static void path_that_stands_for_a_descriptor_is_told(void **state)
+static void descriptor_paths_are_recognised(void **state)
 {
 	(void)state;
-	assert_int_equal(place_descriptor("/dev/fd/3"), 3);
-	assert_int_equal(place_descriptor("/proc/self/fd/12"), 12);
-	assert_int_equal(place_descriptor("/dev/stdout"), 1);
-	assert_int_equal(place_descriptor("five"), 5);
-	assert_int_equal(place_descriptor("/dev/fd/3x"), -1);
-	assert_int_equal(place_descriptor("/dev/fd/"), -1);
-	assert_int_equal(place_descriptor("/dev/fd/99999999999"), -1);
-	assert_int_equal(place_descriptor("file"), -1);
-	assert_int_equal(place_descriptor("soft"), -1);
-	assert_int_equal(place_descriptor("loop"), -1);
-	assert_int_equal(place_descriptor("new"), -1);
+	assert_int_equal(path_to_descriptor("/dev/fd/3"), 3);
+	assert_int_equal(path_to_descriptor("/proc/self/fd/12"), 12);
+	assert_int_equal(path_to_descriptor("/dev/stdout"), 1);
+	assert_int_equal(path_to_descriptor("five"), 5);
+	assert_int_equal(path_to_descriptor("/dev/fd/3x"), -1);
+	assert_int_equal(path_to_descriptor("/dev/fd/"), -1);
+	assert_int_equal(path_to_descriptor("/dev/fd/99999999999"), -1);
+	assert_int_equal(path_to_descriptor("file"), -1);
+	assert_int_equal(path_to_descriptor("soft"), -1);
+	assert_int_equal(path_to_descriptor("loop"), -1);
+	assert_int_equal(path_to_descriptor("new"), -1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates_lead_to_the_file),
-		cmocka_unit_test(file_that_is_not_there_has_a_place),
-		cmocka_unit_test(file_of_a_directory_that_is_not_there_has_a_place),
-		cmocka_unit_test(what_leads_nowhere_is_an_error),
-		cmocka_unit_test(descriptor_is_the_file_that_is_open),
-		cmocka_unit_test(path_that_stands_for_a_descriptor_is_told),
+		cmocka_unit_test(paths_to_one_file_are_equal),
+		cmocka_unit_test(missing_file_has_an_identity),
+		cmocka_unit_test(file_in_missing_directory_has_identity),
+		cmocka_unit_test(unresolvable_path_is_an_error),
+		cmocka_unit_test(descriptor_has_its_files_identity),
+		cmocka_unit_test(descriptor_paths_are_recognised),
 	};
 
 	return cmocka_run_group_tests(tests, enter_directory, leave_directory);

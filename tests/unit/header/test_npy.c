@@ -36,9 +36,9 @@ static int parse_text(unsigned version, const char *text, struct npy *ret_npy)
 	const size_t n = make_header(version, text, bytes);
 	uint64_t header_nbytes;
 
-	assert_true(npy_recognise(bytes, n, &header_nbytes));
+	assert_true(npy_parse_prefix(bytes, n, &header_nbytes));
 	assert_int_equal(header_nbytes, n);
-	messages_reset(true);
+	captured_messages_reset(true);
 	return npy_parse(bytes, n, "a.npy", ret_npy);
 }
 
@@ -107,7 +107,7 @@ static void structures_become_fields(void **state)
 /* Long doubles, arrays of structures, and what has no bytes: they may stand beside keys. */
 static void fields_of_other_types_are_carried_along(void **state)
 {
-	struct field_choice choice = { .text = (char *)"f" };
+	struct key_request choice = { .text = (char *)"f" };
 	struct key *keys;
 	uint32_t n_keys;
 	struct npy npy;
@@ -119,16 +119,16 @@ static void fields_of_other_types_are_carried_along(void **state)
 	assert_int_equal(parse("[('a', '<f16'), ('b', [('c', '<f8')], (2,)), ('f', '<i2')]", "(5,)",
 			       &npy),
 			 0);
-	assert_int_equal(fields_choose(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), 0);
+	assert_int_equal(schema_resolve_keys(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), 0);
 	assert_int_equal(n_keys, 1);
 	assert_int_equal(keys[0].offset, 32);
 	free(keys);
-	assert_int_equal(fields_choose(&npy.fields, NULL, 0, "a.npy", &keys, &n_keys), -EINVAL);
-	assert_non_null(strstr(messages_last(), "field a is of type '<f16'"));
-	messages_reset(true);
+	assert_int_equal(schema_resolve_keys(&npy.fields, NULL, 0, "a.npy", &keys, &n_keys), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "field a is of type '<f16'"));
+	captured_messages_reset(true);
 	choice.text = (char *)"b";
-	assert_int_equal(fields_choose(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), -EINVAL);
-	assert_non_null(strstr(messages_last(), "field b is of type an array of structures"));
+	assert_int_equal(schema_resolve_keys(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "field b is of type an array of structures"));
 	npy_free(&npy);
 }
 
@@ -165,7 +165,7 @@ static void forms_of_a_dtype_made_by_hand_are_understood(void **state)
 	assert_fields("'i4,3L'", 28, "f0:0:i32le f1:4:b24");
 }
 
-static void sizes_that_stand_behind_types_are_theirs(void **state)
+static void sizes_after_types_belong_to_them(void **state)
 {
 	struct npy npy;
 
@@ -201,7 +201,7 @@ static void headers_that_are_written_by_hand_are_understood(void **state)
 		}
 }
 
-static void what_is_no_dictionary_of_three_is_refused(void **state)
+static void malformed_dictionaries_are_refused(void **state)
 {
 	static const struct {
 		const char *text, *message;
@@ -221,8 +221,8 @@ static void what_is_no_dictionary_of_three_is_refused(void **state)
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		assert_int_equal(parse_text(1, all[i].text, &npy), -EINVAL);
 		npy_free(&npy);
-		if (!strstr(messages_last(), all[i].message))
-			assert_string_equal(messages_last(), all[i].message);
+		if (!strstr(captured_messages_error(), all[i].message))
+			assert_string_equal(captured_messages_error(), all[i].message);
 	}
 }
 
@@ -259,7 +259,7 @@ static void names_are_utf8_whatever_the_header_is(void **state)
 		assert_int_equal(parse_text(i == 1 ? 3 : 1, texts[i], &npy[i]), 0);
 		assert_string_equal(npy[i].fields.fields[0].name, "gr\xc3\xb6\xc3\x9f"
 								  "e");
-		assert_true(npy_is_alike(&npy[0], &npy[i]));
+		assert_true(npy_has_same_records(&npy[0], &npy[i]));
 	}
 	for (unsigned i = 0; i < 3; i++)
 		npy_free(&npy[i]);
@@ -276,14 +276,14 @@ static void rows_have_columns(void **state)
 
 	(void)state;
 	assert_int_equal(parse("'<i2'", "(5, 3)", &npy), 0);
-	assert_true(npy.fields.are_columns);
+	assert_true(npy.fields.has_columns);
 	assert_int_equal(npy.fields.record_nbytes, 6);
 	assert_int_equal(npy.fields.fields[0].n, 3);
 	assert_int_equal(npy.n_records, 5);
 	npy_free(&npy);
 	assert_int_equal(parse("'<U2'", "(5, 3)", &npy), 0);
 	assert_int_equal(npy.fields.fields[0].n, 6);
-	assert_int_equal(npy.fields.n_of_column, 2);
+	assert_int_equal(npy.fields.n_per_column, 2);
 	npy_free(&npy);
 	assert_int_equal(parse("'<i2'", "()", &npy), 0);
 	assert_int_equal(npy.n_records, 1);
@@ -312,8 +312,8 @@ static void assert_refused(const char *descr, const char *shape, const char *mes
 
 	assert_int_equal(parse(descr, shape, &npy), -EINVAL);
 	npy_free(&npy);
-	if (!strstr(messages_last(), message))
-		assert_string_equal(messages_last(), message);
+	if (!strstr(captured_messages_error(), message))
+		assert_string_equal(captured_messages_error(), message);
 }
 
 static void what_cannot_be_sorted_is_refused_by_name(void **state)
@@ -347,7 +347,7 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 				    &npy),
 			 -EINVAL);
 	npy_free(&npy);
-	assert_non_null(strstr(messages_last(), "Fortran order"));
+	assert_non_null(strstr(captured_messages_error(), "Fortran order"));
 	assert_int_equal(parse_text(1, "{'shape': (5, 2)}", &npy), -EINVAL);
 	npy_free(&npy);
 	assert_int_equal(parse_text(1, "{'what': 3}", &npy), -EINVAL);
@@ -366,7 +366,7 @@ static void names_that_numpy_does_not_load_are_refused(void **state)
 		"a.a:0:i32le a.b:4:i32le b:8:i16le :10:b1 :11:b1");
 }
 
-static void times_of_units_that_there_are_not_are_refused(void **state)
+static void unknown_time_units_are_refused(void **state)
 {
 	static const char *const times[] = { "'<m8[]'",      "'<M8[25 s]'", "'<M8[-1s]'",
 					     "'<M8[\xb5s]'", "'<M8[x]'",    "'<M8[4294967296s]'",
@@ -395,7 +395,7 @@ static void dimensions_are_as_many_as_numpy_has(void **state)
 }
 
 /* Every beginning of a header, and every byte of it changed: an answer, and no more. */
-static void damaged_headers_are_answered(void **state)
+static void damaged_headers_do_not_crash(void **state)
 {
 	static const char text[] =
 		"{'descr': [('a', '<f8', (2,)), ('b', [('c', '<U3')]), ['d', "
@@ -408,7 +408,7 @@ static void damaged_headers_are_answered(void **state)
 	for (size_t end = 13; end < n; end++) {
 		cut = malloc(end);
 		memcpy(cut, bytes, end);
-		messages_reset(true);
+		captured_messages_reset(true);
 		npy_parse(cut, end, "cut", &npy);
 		npy_free(&npy);
 		free(cut);
@@ -418,47 +418,47 @@ static void damaged_headers_are_answered(void **state)
 			const unsigned char before = bytes[i];
 
 			bytes[i] = (unsigned char)byte;
-			messages_reset(true);
+			captured_messages_reset(true);
 			npy_parse(bytes, n, "damaged", &npy);
 			npy_free(&npy);
 			bytes[i] = before;
 		}
 }
 
-static void assert_written(const char *descr, const char *shape, struct header_wish wish,
+static void assert_written(const char *descr, const char *shape, struct output_header_params params,
 			   uint64_t n, const char *expected)
 {
-	struct header header;
+	struct output_header header;
 	struct npy npy;
 	char text[512];
 	size_t nbytes;
 
 	assert_int_equal(parse(descr, shape, &npy), 0);
-	if (!wish.keys)
-		assert_int_equal(fields_choose(&npy.fields, NULL, 0, "a.npy",
-					       (struct key **)&wish.keys, &wish.n_keys),
+	if (!params.keys)
+		assert_int_equal(schema_resolve_keys(&npy.fields, NULL, 0, "a.npy",
+					       (struct key **)&params.keys, &params.n_keys),
 				 0);
-	assert_int_equal(npy_make_header(&npy, &wish, &header), 0);
+	assert_int_equal(npy_make_header(&npy, &params, &header), 0);
 	nbytes = header.nbytes;
 	assert_int_equal(nbytes % 64, 0);
-	header_set_count(&header, UINT64_MAX);
+	output_header_set_count(&header, UINT64_MAX);
 	assert_int_equal(header.bytes[nbytes - 1], '\n');
-	header_set_count(&header, n);
+	output_header_set_count(&header, n);
 	assert_int_equal(header.bytes[nbytes - 1], '\n');
 	snprintf(text, sizeof text, "%.*s", (int)(nbytes - 11), header.bytes + 10);
 	text[strlen(text) - strspn(strrchr(text, '}') + 1, " ")] = '\0';
 	assert_string_equal(text, expected);
-	header_free(&header);
-	free((void *)wish.keys);
+	output_header_free(&header);
+	free((void *)params.keys);
 	npy_free(&npy);
 }
 
-static void headers_of_what_is_written_say_what_it_is(void **state)
+static void written_headers_describe_their_records(void **state)
 {
-	const struct header_wish same = { 0 }, index = { .index = true };
-	const struct header_wish count = { .count = true };
-	const struct header_wish keys = { .keys_only = true };
-	const struct header_wish both = { .count = true, .keys_only = true, .count_is_be = true };
+	const struct output_header_params same = { 0 }, index = { .index = true };
+	const struct output_header_params count = { .count = true };
+	const struct output_header_params keys = { .keys_only = true };
+	const struct output_header_params both = { .count = true, .keys_only = true, .count_is_be = true };
 
 	(void)state;
 	assert_written("'<f8'", "(5,)", same, 12345,
@@ -484,11 +484,11 @@ static void headers_of_what_is_written_say_what_it_is(void **state)
 }
 
 /* numpy refuses a structure in which two fields have one name, or one the title of another. */
-static void names_of_what_is_written_differ(void **state)
+static void written_field_names_are_unique(void **state)
 {
-	const struct header_wish count = { .count = true };
-	const struct header_wish both = { .count = true, .keys_only = true };
-	struct header_wish keys = { .keys_only = true };
+	const struct output_header_params count = { .count = true };
+	const struct output_header_params both = { .count = true, .keys_only = true };
+	struct output_header_params keys = { .keys_only = true };
 	struct key twice[] = { { .nbytes = 4, .kind = KEY_SIGNED },
 			       { .nbytes = 4, .kind = KEY_SIGNED },
 			       { .offset = 4, .nbytes = 1, .kind = KEY_UNSIGNED } };
@@ -525,7 +525,7 @@ static void names_of_what_is_written_differ(void **state)
 /* The first character of a text of two is no text of two. */
 static void a_part_of_a_field_is_not_the_field(void **state)
 {
-	struct header_wish keys = { .keys_only = true, .n_keys = 1 };
+	struct output_header_params keys = { .keys_only = true, .n_keys = 1 };
 	const struct key first = { .nbytes = 4, .kind = KEY_UNSIGNED };
 
 	(void)state;
@@ -545,20 +545,20 @@ int main(void)
 		cmocka_unit_test(fields_of_other_types_are_carried_along),
 		cmocka_unit_test(types_that_numpy_only_reads_are_understood),
 		cmocka_unit_test(forms_of_a_dtype_made_by_hand_are_understood),
-		cmocka_unit_test(sizes_that_stand_behind_types_are_theirs),
+		cmocka_unit_test(sizes_after_types_belong_to_them),
 		cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
-		cmocka_unit_test(what_is_no_dictionary_of_three_is_refused),
+		cmocka_unit_test(malformed_dictionaries_are_refused),
 		cmocka_unit_test(names_may_be_long),
 		cmocka_unit_test(names_are_utf8_whatever_the_header_is),
 		cmocka_unit_test(rows_have_columns),
 		cmocka_unit_test(spellings_of_all_versions_are_understood),
 		cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
 		cmocka_unit_test(names_that_numpy_does_not_load_are_refused),
-		cmocka_unit_test(times_of_units_that_there_are_not_are_refused),
+		cmocka_unit_test(unknown_time_units_are_refused),
 		cmocka_unit_test(dimensions_are_as_many_as_numpy_has),
-		cmocka_unit_test(damaged_headers_are_answered),
-		cmocka_unit_test(headers_of_what_is_written_say_what_it_is),
-		cmocka_unit_test(names_of_what_is_written_differ),
+		cmocka_unit_test(damaged_headers_do_not_crash),
+		cmocka_unit_test(written_headers_describe_their_records),
+		cmocka_unit_test(written_field_names_are_unique),
 		cmocka_unit_test(a_part_of_a_field_is_not_the_field),
 	};
 

@@ -15,27 +15,27 @@
 #include <cmocka.h> /* last: it makes a macro of fail */
 
 /* A file of these bytes, of which everything can be seen. */
-struct bytes {
+struct byte_string {
 	const void *data;
 	size_t nbytes;
 };
 
 static int read_bytes(void *context, uint64_t offset, void *buffer, size_t nbytes)
 {
-	const struct bytes *bytes = context;
+	const struct byte_string *bytes = context;
 
 	assert_true(offset + nbytes <= bytes->nbytes);
 	memcpy(buffer, (const char *)bytes->data + offset, nbytes);
 	return 0;
 }
 
-static struct format_view view_of(struct bytes *bytes, bool is_pipe)
+static struct format_view view_of(struct byte_string *bytes, bool is_pipe)
 {
 	const size_t n = bytes->nbytes;
 
 	return (struct format_view){
 		.head = bytes->data,
-		.n_head = n < FORMAT_HEAD_NBYTES ? n : FORMAT_HEAD_NBYTES,
+		.head_nbytes = n < FORMAT_HEAD_NBYTES ? n : FORMAT_HEAD_NBYTES,
 		.nbytes = is_pipe ? FORMAT_SIZE_UNKNOWN : n,
 		.context = bytes,
 		.read_at = is_pipe ? NULL : read_bytes,
@@ -43,13 +43,13 @@ static struct format_view view_of(struct bytes *bytes, bool is_pipe)
 }
 
 /* The name of the format; NULL: records. */
-static const char *look(const void *data, size_t nbytes, bool is_pipe, struct format_rules rules)
+static const char *detect(const void *data, size_t nbytes, bool is_pipe, struct format_rules rules)
 {
-	struct bytes bytes = { data, nbytes };
+	struct byte_string bytes = { data, nbytes };
 	const struct format_view view = view_of(&bytes, is_pipe);
 	const struct format *format;
 
-	assert_int_equal(format_recognise(&view, &rules, &format), 0);
+	assert_int_equal(format_detect(&view, &rules, &format), 0);
 	return format ? format_name(format) : NULL;
 }
 
@@ -58,14 +58,14 @@ static void assert_format(const char *name, const void *data, size_t nbytes)
 	const struct format_rules automatic = { 0 };
 
 	for (unsigned is_pipe = 0; is_pipe < 2; is_pipe++) {
-		const char *found = look(data, nbytes, is_pipe, automatic);
+		const char *format = detect(data, nbytes, is_pipe, automatic);
 
 		if (!name)
-			assert_null(found);
+			assert_null(format);
 		else
-			assert_string_equal(found ? found : "records", name);
+			assert_string_equal(format ? format : "records", name);
 	}
-	assert_null(look(data, nbytes, false, (struct format_rules){ .choice = FORMAT_RAW }));
+	assert_null(detect(data, nbytes, false, (struct format_rules){ .mode = FORMAT_RAW }));
 }
 
 /* The beginning of a file, and zeros behind it. */
@@ -138,16 +138,16 @@ static void parquet_is_seen_at_both_ends(void **state)
 
 	(void)state;
 	/* Of a pipe nobody sees the end. */
-	assert_string_equal(look(file, sizeof file, true, (struct format_rules){ 0 }),
+	assert_string_equal(detect(file, sizeof file, true, (struct format_rules){ 0 }),
 			    "a Parquet file");
-	assert_null(look(file, sizeof file, false, (struct format_rules){ 0 }));
+	assert_null(detect(file, sizeof file, false, (struct format_rules){ 0 }));
 	memcpy(end, "\0\1\0\0PAR1", 8);
 	assert_format("a Parquet file", file, sizeof file);
 	memcpy(end, "\0\1\1\1PAR1", 8); /* more than there is */
-	assert_null(look(file, sizeof file, false, (struct format_rules){ 0 }));
+	assert_null(detect(file, sizeof file, false, (struct format_rules){ 0 }));
 }
 
-static void hdf5_may_begin_behind_a_block_of_somebody_elses(void **state)
+static void hdf5_may_follow_a_user_block(void **state)
 {
 	static char file[3 * FORMAT_HEAD_NBYTES];
 
@@ -176,7 +176,7 @@ static void random_numbers_are_records(void **state)
 			numbers[k] = x;
 		}
 		assert_null(
-			look(numbers, n * 8, false, (struct format_rules){ .is_untyped = true }));
+			detect(numbers, n * 8, false, (struct format_rules){ .is_untyped = true }));
 	}
 }
 
@@ -187,7 +187,7 @@ enum { SKIPPABLE = 0x184d2a50, CONTENT = (int)0xfd2fb528 };
 /* One flag of these: what is all that can be seen, and what is not seen yet. */
 static bool is_zstandard(const void *data, size_t nbytes, bool is_pipe)
 {
-	const char *name = look(data, nbytes, is_pipe, (struct format_rules){ 0 });
+	const char *name = detect(data, nbytes, is_pipe, (struct format_rules){ 0 });
 
 	return name && strcmp(name, "compressed by Zstandard") == 0;
 }
@@ -246,28 +246,28 @@ static int cannot_read(void *context, uint64_t offset, void *buffer, size_t nbyt
 	return -EIO;
 }
 
-static void what_cannot_be_read_is_not_taken_for_anything(void **state)
+static void unreadable_file_has_no_format(void **state)
 {
 	static uint32_t file[5000] = { SKIPPABLE, 16000 };
 	const struct format_view view = { .head = (const unsigned char *)file,
-					  .n_head = FORMAT_HEAD_NBYTES,
+					  .head_nbytes = FORMAT_HEAD_NBYTES,
 					  .nbytes = sizeof file,
 					  .read_at = cannot_read };
 	const struct format_rules rules = { 0 };
 	const struct format *format;
 
 	(void)state;
-	assert_int_equal(format_recognise(&view, &rules, &format), -EIO);
+	assert_int_equal(format_detect(&view, &rules, &format), -EIO);
 }
 
 /* --- text --- */
 
-static const char *look_untyped(const char *text, size_t n)
+static const char *detect_untyped(const char *text, size_t n)
 {
-	return look(text, n, false, (struct format_rules){ .is_untyped = true });
+	return detect(text, n, false, (struct format_rules){ .is_untyped = true });
 }
 
-static void text_is_recognised_if_nobody_said_what_a_record_is(void **state)
+static void text_is_detected_without_record_size(void **state)
 {
 	static const char *const texts[] = {
 		"1\n22\n333\n4444\n55\n", "name,place\r\nx,y\r\nsome,where\r\n",
@@ -277,7 +277,7 @@ static void text_is_recognised_if_nobody_said_what_a_record_is(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-		assert_string_equal(look_untyped(texts[i], strlen(texts[i])), "text");
+		assert_string_equal(detect_untyped(texts[i], strlen(texts[i])), "text");
 		assert_format(NULL, texts[i], strlen(texts[i]));
 	}
 }
@@ -294,8 +294,8 @@ static void keys_of_letters_are_no_text(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		assert_null(look_untyped(keys[i], strlen(keys[i])));
-	assert_null(look_untyped("zero\n\0..........\n", 17));
+		assert_null(detect_untyped(keys[i], strlen(keys[i])));
+	assert_null(detect_untyped("zero\n\0..........\n", 17));
 }
 
 static void long_text_may_be_cut_within_a_character(void **state)
@@ -307,7 +307,7 @@ static void long_text_may_be_cut_within_a_character(void **state)
 		memset(text, 'x', first);
 		for (size_t i = first; i + 4 <= sizeof text; i += 4)
 			memcpy(text + i, i % 64 < 4 ? "...\n" : "\xf0\x9f\x98\x80", 4);
-		assert_string_equal(look_untyped(text, sizeof text - 4), "text");
+		assert_string_equal(detect_untyped(text, sizeof text - 4), "text");
 	}
 }
 
@@ -322,7 +322,7 @@ static size_t make_npy(char file[static 256], const char *description, const cha
 	return 256;
 }
 
-static void header_of_known_size_is_no_reason_to_refuse(void **state)
+static void header_of_skipped_size_is_accepted(void **state)
 {
 	const struct format_rules known = { .skip_nbytes = 256 }, wrong = { .skip_nbytes = 128 };
 	const struct format_rules untyped = { .skip_nbytes = 256, .is_untyped = true };
@@ -330,7 +330,7 @@ static void header_of_known_size_is_no_reason_to_refuse(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-		const char *name = look(samples[i].bytes, samples[i].n, false, known);
+		const char *name = detect(samples[i].bytes, samples[i].n, false, known);
 
 		if (strcmp(samples[i].name, "compressed by Zstandard") != 0 &&
 		    strcmp(samples[i].name, "a file of numpy") != 0)
@@ -339,12 +339,12 @@ static void header_of_known_size_is_no_reason_to_refuse(void **state)
 			assert_string_equal(name, samples[i].name);
 	}
 	make_npy(file, "'<f8'", "(5,)");
-	assert_null(look(file, 256, false, known));
-	assert_string_equal(look(file, 256, false, wrong), "a file of numpy");
+	assert_null(detect(file, 256, false, known));
+	assert_string_equal(detect(file, 256, false, wrong), "a file of numpy");
 	/* Floats as u64, because nobody said a word. */
-	assert_string_equal(look(file, 256, false, untyped), "a file of numpy");
+	assert_string_equal(detect(file, 256, false, untyped), "a file of numpy");
 	make_npy(file, "'<u8'", "(5,)");
-	assert_null(look(file, 256, false, untyped));
+	assert_null(detect(file, 256, false, untyped));
 }
 
 /* An output in the place of such a file would be what is left of it. */
@@ -357,20 +357,20 @@ static void numpy_of_another_version_or_cut_off_is_no_record(void **state)
 	for (size_t n = 6; n < sizeof cut - 1; n++)
 		assert_format("a file of numpy", cut, n);
 	assert_format("a file of numpy", other, sizeof other - 1);
-	assert_null(look(other, sizeof other - 1, false, known));
+	assert_null(detect(other, sizeof other - 1, false, known));
 }
 
 /* Its header would be copied in front of what it does not fit. */
-static void header_of_numpy_that_would_not_fit_is_refused(void **state)
+static void unsuitable_npy_header_is_refused(void **state)
 {
 	static char file[3 * FORMAT_HEAD_NBYTES];
 	struct format_rules rules = { .skip_nbytes = 256 };
 
 	(void)state;
 	make_npy(file, "'<f8'", "(5,)");
-	assert_null(look(file, 256, false, rules));
-	rules.counts_anew = true;
-	assert_string_equal(look(file, 256, false, rules), "a file of numpy");
+	assert_null(detect(file, 256, false, rules));
+	rules.output_differs = true;
+	assert_string_equal(detect(file, 256, false, rules), "a file of numpy");
 }
 
 /* --- messages --- */
@@ -378,18 +378,18 @@ static void header_of_numpy_that_would_not_fit_is_refused(void **state)
 static void assert_refused(const char *message, const char *data, size_t nbytes, bool is_content,
 			   const char *path)
 {
-	struct bytes bytes = { data, nbytes };
+	struct byte_string bytes = { data, nbytes };
 	struct format_view view = view_of(&bytes, false);
 	const struct format_rules rules = { .is_untyped = true };
 	const struct format *format;
 
-	view.is_content = is_content;
-	messages_reset(true);
-	assert_int_equal(format_recognise(&view, &rules, &format), 0);
+	view.is_decompressed = is_content;
+	captured_messages_reset(true);
+	assert_int_equal(format_detect(&view, &rules, &format), 0);
 	assert_int_equal(format_refuse(format, &view, &rules, path ? path : "standard input", path),
 			 -EINVAL);
-	if (!strstr(messages_last(), message))
-		assert_string_equal(messages_last(), message);
+	if (!strstr(captured_messages_error(), message))
+		assert_string_equal(captured_messages_error(), message);
 }
 
 static void message_says_what_to_do(void **state)
@@ -403,11 +403,11 @@ static void message_says_what_to_do(void **state)
 	assert_refused("standard input: is compressed by gzip: gzip -dc | gsort ...", gzip, 18,
 		       false, NULL);
 	assert_refused("zstd -dc t.zst | gzip -dc | gsort ...", gzip, 18, true, "t.zst");
-	assert_int_equal(messages_last_hint(), HINT_TAKE_AS_RECORDS);
+	assert_int_equal(captured_messages_hint(), HINT_FORCE_RAW_FORMAT);
 	assert_refused("zstd -dc x | zstd -dc | gsort ...", "\x28\xb5\x2f\xfd\x24\x09", 6, true,
 		       "x");
 	assert_refused("t: is text: ", text, strlen(text), false, "t");
-	assert_int_equal(messages_last_hint(), HINT_SAY_RECORDS);
+	assert_int_equal(captured_messages_hint(), HINT_SPECIFY_RECORDS);
 }
 
 int main(void)
@@ -416,18 +416,18 @@ int main(void)
 		cmocka_unit_test(other_formats_are_recognised_in_files_and_pipes),
 		cmocka_unit_test(signatures_alone_are_numbers),
 		cmocka_unit_test(parquet_is_seen_at_both_ends),
-		cmocka_unit_test(hdf5_may_begin_behind_a_block_of_somebody_elses),
+		cmocka_unit_test(hdf5_may_follow_a_user_block),
 		cmocka_unit_test(random_numbers_are_records),
 		cmocka_unit_test(numbers_that_begin_as_skippable_frames_are_records),
 		cmocka_unit_test(skippable_frames_alone_are_records),
 		cmocka_unit_test(content_behind_skippable_frames_is_found),
-		cmocka_unit_test(what_cannot_be_read_is_not_taken_for_anything),
-		cmocka_unit_test(text_is_recognised_if_nobody_said_what_a_record_is),
+		cmocka_unit_test(unreadable_file_has_no_format),
+		cmocka_unit_test(text_is_detected_without_record_size),
 		cmocka_unit_test(keys_of_letters_are_no_text),
 		cmocka_unit_test(long_text_may_be_cut_within_a_character),
-		cmocka_unit_test(header_of_known_size_is_no_reason_to_refuse),
+		cmocka_unit_test(header_of_skipped_size_is_accepted),
 		cmocka_unit_test(numpy_of_another_version_or_cut_off_is_no_record),
-		cmocka_unit_test(header_of_numpy_that_would_not_fit_is_refused),
+		cmocka_unit_test(unsuitable_npy_header_is_refused),
 		cmocka_unit_test(message_says_what_to_do),
 	};
 

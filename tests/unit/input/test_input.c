@@ -11,13 +11,13 @@
 
 static void several_files_are_one_stream(void **state)
 {
-	const char *const paths[] = { part("a", 0, 9), part("empty", 9, 0), part("b", 9, 1500),
-				      part("c", 1509, 3), part("d", 1512, N - 1512) };
+	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0), write_input_part("b", 9, 1500),
+				      write_input_part("c", 1509, 3), write_input_part("d", 1512, N - 1512) };
 
 	(void)state;
-	faults.most_nbytes = 11;
+	faults.max_transfer_nbytes = 11;
 	faults.interrupt_every = 2;
-	for (size_t nbytes = R; nbytes < 2 * N; nbytes = nbytes * 2 + R) {
+	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N; nbytes = nbytes * 2 + INPUT_RECORD_NBYTES) {
 		struct input *input = open_input(paths, 5);
 
 		assert_int_equal(input_total_nbytes(input), N);
@@ -28,14 +28,14 @@ static void several_files_are_one_stream(void **state)
 
 static void no_files_and_empty_files_are_an_empty_stream(void **state)
 {
-	const char *const paths[] = { part("empty", 0, 0) };
+	const char *const paths[] = { write_input_part("empty", 0, 0) };
 	struct input *input;
 
 	(void)state;
 	for (size_t n = 0; n < 2; n++) {
 		input = open_input(paths, n);
 		assert_int_equal(input_total_nbytes(input), 0);
-		assert_stream(input, R, 0);
+		assert_stream(input, INPUT_RECORD_NBYTES, 0);
 		input_close(input);
 	}
 }
@@ -54,9 +54,9 @@ static void refuse_sum(const char *const *paths, size_t n)
 {
 	struct input *input;
 
-	messages_reset(true);
+	captured_messages_reset(true);
 	assert_int_equal(input_open(&syscalls_plain, paths, n, 1, &input), -EFBIG);
-	assert_non_null(strstr(messages_last(), paths[n - 1]));
+	assert_non_null(strstr(captured_messages_error(), paths[n - 1]));
 }
 
 /* Wrapped around, the sum would be a size like any other. */
@@ -86,7 +86,7 @@ static struct {
 
 static void *read_some(void *arg)
 {
-	unsigned char buffer[10 * R];
+	unsigned char buffer[10 * INPUT_RECORD_NBYTES];
 	uint64_t position;
 	size_t n;
 
@@ -102,7 +102,7 @@ static void *read_some(void *arg)
 	return arg;
 }
 
-static void assert_given_out_once(const char *const *paths, size_t n)
+static void assert_each_byte_read_once(const char *const *paths, size_t n)
 {
 	pthread_t threads[3];
 
@@ -119,42 +119,42 @@ static void assert_given_out_once(const char *const *paths, size_t n)
 
 static void every_byte_goes_to_one_of_several_readers(void **state)
 {
-	const char *const files[] = { part("a", 0, 1500), part("b", 1500, N - 1500) };
-	const char *const with_pipe[] = { files[0], path_of("fifo") };
-	struct feed f = { .fifo = with_pipe[1], .from = 1500, .nbytes = N - 1500 };
+	const char *const files[] = { write_input_part("a", 0, 1500), write_input_part("b", 1500, N - 1500) };
+	const char *const with_pipe[] = { files[0], fixture_path("fifo") };
+	struct pipe_feed f = { .fifo = with_pipe[1], .offset = 1500, .nbytes = N - 1500 };
 
 	(void)state;
-	assert_given_out_once(files, 2);
+	assert_each_byte_read_once(files, 2);
 	assert_int_equal(mkfifo(with_pipe[1], 0600), 0);
-	start_feed(&f);
-	assert_given_out_once(with_pipe, 2);
+	start_pipe_feed(&f);
+	assert_each_byte_read_once(with_pipe, 2);
 	pthread_join(f.thread, NULL);
 }
 
 static void pipes_and_files_mix(void **state)
 {
-	const char *const paths[] = { part("a", 0, 300), "-", part("b", 900, 300), path_of("fifo"),
+	const char *const paths[] = { write_input_part("a", 0, 300), "-", write_input_part("b", 900, 300), fixture_path("fifo"),
 				      "-" };
-	struct feed fifo = { .fifo = paths[3], .from = 1200, .nbytes = N - 1200 };
-	struct feed standard = { .from = 300, .nbytes = 600 };
+	struct pipe_feed fifo = { .fifo = paths[3], .offset = 1200, .nbytes = N - 1200 };
+	struct pipe_feed standard = { .offset = 300, .nbytes = 600 };
 	struct input *input;
 
 	(void)state;
 	assert_int_equal(mkfifo(paths[3], 0600), 0);
-	start_feed_of_stdin(&standard);
-	start_feed(&fifo);
+	start_stdin_feed(&standard);
+	start_pipe_feed(&fifo);
 	input = open_input(paths, 5);
 	assert_int_equal(input_total_nbytes(input), INPUT_SIZE_UNKNOWN);
 	assert_stream(input, 210, N);
 	input_close(input);
 	pthread_join(standard.thread, NULL);
-	end_feed_of_stdin(&fifo);
+	end_stdin_feed(&fifo);
 }
 
 static void standard_input_starts_at_its_position(void **state)
 {
-	const char *const paths[] = { "-", part("b", 900, N - 900), "-" };
-	const int fd = open(part("a", 0, 900), O_RDONLY);
+	const char *const paths[] = { "-", write_input_part("b", 900, N - 900), "-" };
+	const int fd = open(write_input_part("a", 0, 900), O_RDONLY);
 	unsigned char skipped[30];
 	struct input *input;
 	uint64_t position;
@@ -204,10 +204,10 @@ static void packets_of_a_pipe_are_read_whole(void **state)
 	restore_stdin();
 }
 
-static void standard_input_with_o_direct_is_read_from_any_place(void **state)
+static void stdin_with_o_direct_is_read_unaligned(void **state)
 {
 	const char *const paths[] = { "-" };
-	const int fd = open(part("a", 0, N), O_RDONLY | O_DIRECT);
+	const int fd = open(write_input_part("a", 0, N), O_RDONLY | O_DIRECT);
 	struct input *input;
 
 	(void)state;
@@ -215,7 +215,7 @@ static void standard_input_with_o_direct_is_read_from_any_place(void **state)
 		skip();
 	replace_stdin(fd);
 	input = open_input(paths, 1);
-	assert_stream(input, 30 * R, N);
+	assert_stream(input, 30 * INPUT_RECORD_NBYTES, N);
 	input_close(input);
 	assert_true(fcntl(STDIN_FILENO, F_GETFL) & O_DIRECT); /* as it was given */
 	restore_stdin();
@@ -229,8 +229,8 @@ static void socket_of_messages_is_refused(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	replace_stdin(ends[0]);
-	assert_int_equal(open_refused("-"), -ENOTSUP);
-	assert_non_null(strstr(messages_last(), "standard input: is a socket of messages"));
+	assert_int_equal(assert_input_open_fails("-"), -ENOTSUP);
+	assert_non_null(strstr(captured_messages_error(), "standard input: is a socket of messages"));
 	restore_stdin();
 	close(ends[1]);
 }
@@ -238,94 +238,94 @@ static void socket_of_messages_is_refused(void **state)
 static void incomplete_record_is_refused_at_once(void **state)
 {
 	(void)state;
-	assert_int_equal(open_refused(part("odd", 0, 100)), -EINVAL);
-	assert_non_null(strstr(messages_last(), path_of("odd")));
-	assert_non_null(strstr(messages_last(), "100 bytes"));
-	assert_non_null(strstr(messages_last(), "1 left over"));
+	assert_int_equal(assert_input_open_fails(write_input_part("odd", 0, 100)), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), fixture_path("odd")));
+	assert_non_null(strstr(captured_messages_error(), "100 bytes"));
+	assert_non_null(strstr(captured_messages_error(), "1 left over"));
 }
 
 static void incomplete_record_of_a_pipe_is_refused_at_its_end(void **state)
 {
-	const char *const paths[] = { "-", part("b", 0, 300) };
-	struct feed f = { .nbytes = 100 };
+	const char *const paths[] = { "-", write_input_part("b", 0, 300) };
+	struct pipe_feed f = { .nbytes = 100 };
 	struct input *input;
 
 	(void)state;
-	start_feed_of_stdin(&f);
+	start_stdin_feed(&f);
 	input = open_input(paths, 2);
-	assert_int_equal(read_refused(input), -EINVAL);
-	assert_non_null(strstr(messages_last(), "standard input: 100 bytes"));
+	assert_int_equal(assert_input_read_fails(input), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "standard input: 100 bytes"));
 	input_close(input);
-	end_feed_of_stdin(&f);
+	end_stdin_feed(&f);
 }
 
 static void unreadable_inputs_are_named(void **state)
 {
 	(void)state;
-	assert_int_equal(open_refused(path_of("missing")), -ENOENT);
-	assert_non_null(strstr(messages_last(), "missing"));
-	messages_reset(true);
-	assert_int_equal(open_refused(fixture_directory), -EISDIR);
-	assert_non_null(strstr(messages_last(), fixture_directory));
+	assert_int_equal(assert_input_open_fails(fixture_path("missing")), -ENOENT);
+	assert_non_null(strstr(captured_messages_error(), "missing"));
+	captured_messages_reset(true);
+	assert_int_equal(assert_input_open_fails(fixture_directory), -EISDIR);
+	assert_non_null(strstr(captured_messages_error(), fixture_directory));
 	if (geteuid() != 0) { /* who may read everything */
-		messages_reset(true);
-		assert_int_equal(chmod(part("private", 0, 3), 0), 0);
-		assert_int_equal(open_refused(path_of("private")), -EACCES);
+		captured_messages_reset(true);
+		assert_int_equal(chmod(write_input_part("private", 0, 3), 0), 0);
+		assert_int_equal(assert_input_open_fails(fixture_path("private")), -EACCES);
 	}
 }
 
 static void shrinking_input_is_an_error(void **state)
 {
-	const char *const paths[] = { part("a", 0, 900), part("b", 900, 900) };
+	const char *const paths[] = { write_input_part("a", 0, 900), write_input_part("b", 900, 900) };
 	struct input *input = open_input(paths, 2);
 
 	(void)state;
 	assert_int_equal(truncate(paths[0], 600), 0);
-	assert_int_equal(read_refused(input), -EBUSY);
-	assert_non_null(strstr(messages_last(), paths[0]));
-	assert_non_null(strstr(messages_last(), "900 bytes at first, 600 now"));
+	assert_int_equal(assert_input_read_fails(input), -EBUSY);
+	assert_non_null(strstr(captured_messages_error(), paths[0]));
+	assert_non_null(strstr(captured_messages_error(), "900 bytes at first, 600 now"));
 	input_close(input);
 }
 
 static void growing_input_is_an_error(void **state)
 {
-	const char *const paths[] = { part("a", 0, 900), part("b", 900, 900), "-" };
+	const char *const paths[] = { write_input_part("a", 0, 900), write_input_part("b", 900, 900), "-" };
 	struct input *input;
 
 	(void)state;
 	for (size_t n = 2; n <= 3; n++) { /* 3: serial */
-		messages_reset(true);
+		captured_messages_reset(true);
 		replace_stdin(open("/dev/null", O_RDONLY));
 		assert_int_equal(truncate(paths[1], 900), 0);
 		input = open_input(paths, n);
 		assert_int_equal(truncate(paths[1], 903), 0);
-		assert_int_equal(read_refused(input), -EBUSY);
-		assert_non_null(strstr(messages_last(), paths[1]));
-		assert_non_null(strstr(messages_last(), "900 bytes at first, 903 now"));
+		assert_int_equal(assert_input_read_fails(input), -EBUSY);
+		assert_non_null(strstr(captured_messages_error(), paths[1]));
+		assert_non_null(strstr(captured_messages_error(), "900 bytes at first, 903 now"));
 		input_close(input);
 		restore_stdin();
 	}
 }
 
 /* When it was read, whether it is still open or not. */
-static void input_that_changes_after_it_was_read_is_told(void **state)
+static void input_changed_after_read_is_reported(void **state)
 {
-	const char *const paths[] = { part("a", 0, 900), part("b", 900, 900), "-" };
+	const char *const paths[] = { write_input_part("a", 0, 900), write_input_part("b", 900, 900), "-" };
 	struct input *input;
 
 	(void)state;
 	for (size_t n = 2; n <= 3; n++) { /* 3: serial, which closes what it has read */
-		messages_reset(true);
+		captured_messages_reset(true);
 		replace_stdin(open("/dev/null", O_RDONLY));
 		assert_int_equal(truncate(paths[1], 900), 0);
 		input = open_input(paths, n);
-		assert_stream(input, R, 1800);
+		assert_stream(input, INPUT_RECORD_NBYTES, 1800);
 		assert_int_equal(input_check_state(input), 0);
 		assert_int_equal(truncate(paths[1], 903), 0);
 		assert_int_equal(input_check_state(input), -EBUSY);
-		assert_non_null(strstr(messages_last(), paths[1]));
+		assert_non_null(strstr(captured_messages_error(), paths[1]));
 		assert_int_equal(unlink(paths[1]), 0);
-		part("b", 900, 900);
+		write_input_part("b", 900, 900);
 		input_close(input);
 		restore_stdin();
 	}
@@ -333,19 +333,19 @@ static void input_that_changes_after_it_was_read_is_told(void **state)
 
 static void failing_read_is_an_error_for_good(void **state)
 {
-	const char *const paths[] = { part("a", 0, 900) };
+	const char *const paths[] = { write_input_part("a", 0, 900) };
 	struct input *input = open_input(paths, 1);
 
 	(void)state;
 	faults.transfer_errno = EIO;
-	assert_int_equal(read_refused(input), -EIO);
-	assert_non_null(strstr(messages_last(), paths[0]));
+	assert_int_equal(assert_input_read_fails(input), -EIO);
+	assert_non_null(strstr(captured_messages_error(), paths[0]));
 	input_close(input);
 }
 
 static void read_at_goes_anywhere(void **state)
 {
-	const char *const paths[] = { part("a", 0, 9), part("empty", 9, 0), part("b", 9, N - 9) };
+	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0), write_input_part("b", 9, N - 9) };
 	struct input *input = open_input(paths, 3);
 	unsigned char *buffer = guarded_alloc(30);
 
@@ -364,7 +364,7 @@ static void read_at_goes_anywhere(void **state)
 
 static void positions_have_names(void **state)
 {
-	const char *const paths[] = { part("a", 0, 9), part("empty", 0, 0), part("b", 0, 90) };
+	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 0, 0), write_input_part("b", 0, 90) };
 	const char *const with_pipe[] = { paths[0], "-", paths[2] };
 	struct input *input = open_input(paths, 3);
 	const char *path;
@@ -417,14 +417,14 @@ static void more_files_than_descriptors(void **state)
 	/* A file that takes another's place meanwhile is not taken for it. */
 	input = open_input(paths, 40);
 	assert_int_equal(rename(paths[3], paths[39]), 0);
-	assert_int_equal(read_refused(input), -ENOENT);
+	assert_int_equal(assert_input_read_fails(input), -ENOENT);
 	input_close(input);
 	paths[3] = paths[0];
-	messages_reset(true);
+	captured_messages_reset(true);
 	input = open_input(paths, 39);
-	assert_int_equal(rename(part("other", 0, 75), paths[38]), 0);
-	assert_int_equal(read_refused(input), -EBUSY);
-	assert_non_null(strstr(messages_last(), paths[38]));
+	assert_int_equal(rename(write_input_part("other", 0, 75), paths[38]), 0);
+	assert_int_equal(assert_input_read_fails(input), -EBUSY);
+	assert_non_null(strstr(captured_messages_error(), paths[38]));
 	input_close(input);
 
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -436,7 +436,7 @@ static void more_files_behind_a_pipe_than_descriptors(void **state)
 	enum { N_FILES = 40, PIPED = N - N_FILES * 60 };
 	static char names[N_FILES][256];
 	const char *paths[N_FILES + 1] = { "-" };
-	struct feed f = { .nbytes = PIPED };
+	struct pipe_feed f = { .nbytes = PIPED };
 	struct rlimit before, few;
 	struct input *input;
 
@@ -446,7 +446,7 @@ static void more_files_behind_a_pipe_than_descriptors(void **state)
 		write_file(names[i], input_bytes + PIPED + i * 60, 60);
 		paths[i + 1] = names[i];
 	}
-	start_feed_of_stdin(&f);
+	start_stdin_feed(&f);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = before;
 	few.rlim_cur = 20;
@@ -455,7 +455,7 @@ static void more_files_behind_a_pipe_than_descriptors(void **state)
 	assert_stream(input, 60, N);
 	input_close(input);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	end_feed_of_stdin(&f);
+	end_stdin_feed(&f);
 }
 
 static void files_made_up_by_the_kernel_are_streams(void **state)
@@ -494,8 +494,8 @@ static void cancel_wakes_a_reader_of_a_silent_pipe(void **state)
 	replace_stdin(ends[0]);
 	input = open_input(paths, 1);
 	assert_int_equal(thread_start(cancel_later, input, 0, &thread), 0);
-	assert_int_equal(read_refused(input), -ECANCELED);
-	assert_false(messages_failed());
+	assert_int_equal(assert_input_read_fails(input), -ECANCELED);
+	assert_false(captured_messages_has_error());
 	pthread_join(thread, NULL);
 	input_close(input);
 	close(ends[1]);
@@ -517,7 +517,7 @@ static void *fresh_memory(void)
 
 static unsigned n_fresh_reads; /* whose last page was not there */
 
-static ssize_t watching_read(int fd, void *buffer, size_t nbytes)
+static ssize_t counting_read(int fd, void *buffer, size_t nbytes)
 {
 	const uintptr_t last = (uintptr_t)buffer + nbytes - 1;
 	unsigned char residence;
@@ -539,12 +539,12 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 
 	(void)state;
 	fill_pattern(bytes, sizeof bytes, 2);
-	calls.read = watching_read;
+	calls.read = counting_read;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], bytes, sizeof bytes), sizeof bytes);
 	close(ends[1]);
 	replace_stdin(ends[0]);
-	assert_int_equal(input_open(&calls, paths, 1, R, &input), 0);
+	assert_int_equal(input_open(&calls, paths, 1, INPUT_RECORD_NBYTES, &input), 0);
 	n_fresh_reads = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		void *memory = fresh_memory();
@@ -560,9 +560,9 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 	restore_stdin();
 }
 
-static void rates_do_not_hide_an_input(void **state)
+static void links_do_not_hide_an_input(void **state)
 {
-	const char *const paths[] = { part("a", 0, 3), path_of("symbolic"), path_of("hard") };
+	const char *const paths[] = { write_input_part("a", 0, 3), fixture_path("symbolic"), fixture_path("hard") };
 	struct stat a, other;
 	struct input *input;
 
@@ -570,11 +570,11 @@ static void rates_do_not_hide_an_input(void **state)
 	assert_int_equal(symlink(paths[0], paths[1]), 0);
 	assert_int_equal(link(paths[0], paths[2]), 0);
 	assert_int_equal(stat(paths[0], &a), 0);
-	assert_int_equal(stat(part("other", 0, 3), &other), 0);
+	assert_int_equal(stat(write_input_part("other", 0, 3), &other), 0);
 	for (size_t i = 0; i < 3; i++) {
 		input = open_input(paths + i, 1);
-		assert_true(input_has_file(input, file_identity_of(&a)));
-		assert_false(input_has_file(input, file_identity_of(&other)));
+		assert_true(input_has_file(input, file_id_from_stat(&a)));
+		assert_false(input_has_file(input, file_id_from_stat(&other)));
 		input_close(input);
 	}
 }
@@ -590,14 +590,14 @@ int main(void)
 		FIXTURE(pipes_and_files_mix),
 		FIXTURE(standard_input_starts_at_its_position),
 		FIXTURE(packets_of_a_pipe_are_read_whole),
-		FIXTURE(standard_input_with_o_direct_is_read_from_any_place),
+		FIXTURE(stdin_with_o_direct_is_read_unaligned),
 		FIXTURE(socket_of_messages_is_refused),
 		FIXTURE(incomplete_record_is_refused_at_once),
 		FIXTURE(incomplete_record_of_a_pipe_is_refused_at_its_end),
 		FIXTURE(unreadable_inputs_are_named),
 		FIXTURE(shrinking_input_is_an_error),
 		FIXTURE(growing_input_is_an_error),
-		FIXTURE(input_that_changes_after_it_was_read_is_told),
+		FIXTURE(input_changed_after_read_is_reported),
 		FIXTURE(failing_read_is_an_error_for_good),
 		FIXTURE(read_at_goes_anywhere),
 		FIXTURE(positions_have_names),
@@ -606,7 +606,7 @@ int main(void)
 		FIXTURE(files_made_up_by_the_kernel_are_streams),
 		FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
 		FIXTURE(memory_is_there_before_a_long_pipe_is_read),
-		FIXTURE(rates_do_not_hide_an_input),
+		FIXTURE(links_do_not_hide_an_input),
 	};
 
 	fill_pattern(input_bytes, sizeof input_bytes, 1);

@@ -12,22 +12,22 @@ enum { GZIP_NBYTES = 21 };
 
 static void assert_message(const char *words)
 {
-	if (!strstr(messages_last(), words))
-		assert_string_equal(messages_last(), words);
+	if (!strstr(captured_messages_error(), words))
+		assert_string_equal(captured_messages_error(), words);
 }
 
 static void file_of_another_format_is_refused_when_it_is_opened(void **state)
 {
 	(void)state;
-	write_file(path_of("t.gz"), gzip, GZIP_NBYTES);
-	assert_int_equal(open_refused(path_of("t.gz")), -EINVAL);
+	write_file(fixture_path("t.gz"), gzip, GZIP_NBYTES);
+	assert_int_equal(assert_input_open_fails(fixture_path("t.gz")), -EINVAL);
 	assert_message("is compressed by gzip");
 }
 
 static void raw_takes_everything_for_records(void **state)
 {
-	const struct framing framing = { .record_nbytes = R, .format = FORMAT_RAW };
-	const char *const path = path_of("t.gz");
+	const struct framing framing = { .record_nbytes = INPUT_RECORD_NBYTES, .format = FORMAT_RAW };
+	const char *const path = fixture_path("t.gz");
 	unsigned char back[GZIP_NBYTES];
 	struct input *input;
 	uint64_t position;
@@ -58,8 +58,8 @@ static int open_and_read_refused(const char *path)
 	struct input *input = open_input(&path, 1);
 	int r;
 
-	messages_reset(true);
-	r = read_refused(input);
+	captured_messages_reset(true);
+	r = assert_input_read_fails(input);
 	input_close(input);
 	return r;
 }
@@ -89,11 +89,11 @@ void *__wrap_malloc(size_t nbytes)
 	return lacks_memory ? NULL : __real_malloc(nbytes);
 }
 
-static void pipe_that_cannot_be_looked_at_is_not_taken_for_records(void **state)
+static void unprobed_pipe_is_not_taken_for_records(void **state)
 {
 	const char *const path = "-";
 	struct input *input;
-	char record[R];
+	char record[INPUT_RECORD_NBYTES];
 	uint64_t position;
 	size_t n;
 
@@ -101,7 +101,7 @@ static void pipe_that_cannot_be_looked_at_is_not_taken_for_records(void **state)
 	fill_stdin(gzip, GZIP_NBYTES);
 	input = open_input(&path, 1);
 	lacks_memory = true;
-	assert_int_equal(input_read(input, record, R, &position, &n), -ENOMEM);
+	assert_int_equal(input_read(input, record, INPUT_RECORD_NBYTES, &position, &n), -ENOMEM);
 	lacks_memory = false;
 	input_close(input);
 	restore_stdin();
@@ -116,8 +116,8 @@ static void compressed_content_of_another_format_is_refused(void **state)
 	fill_stdin(stored, n);
 	assert_int_equal(read_stdin_refused(), -EINVAL);
 	assert_message("zstd -dc | gzip -dc");
-	write_file(path_of("t.zst"), stored, n);
-	assert_int_equal(open_and_read_refused(path_of("t.zst")), -EINVAL);
+	write_file(fixture_path("t.zst"), stored, n);
+	assert_int_equal(open_and_read_refused(fixture_path("t.zst")), -EINVAL);
 	assert_message("t.zst | gzip -dc");
 }
 
@@ -129,55 +129,55 @@ static void skippable_frames_without_content_are_refused_in_the_end(void **state
 	fill_stdin(numbers, sizeof numbers);
 	assert_int_equal(read_stdin_refused(), -EBADMSG);
 	assert_message("has no content");
-	assert_int_equal(messages_last_hint(), HINT_TAKE_AS_RECORDS);
+	assert_int_equal(captured_messages_hint(), HINT_FORCE_RAW_FORMAT);
 }
 
-static void looking_ahead_loses_nothing(void **state)
+static void probing_loses_nothing(void **state)
 {
-	struct feed f = { .nbytes = N };
+	struct pipe_feed f = { .nbytes = N };
 	struct input *input;
 
 	(void)state;
-	for (size_t nbytes = R; nbytes < 2 * N; nbytes = nbytes * 3 + R) {
-		start_feed_of_stdin(&f);
+	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N; nbytes = nbytes * 3 + INPUT_RECORD_NBYTES) {
+		start_stdin_feed(&f);
 		input = open_input((const char *const[]){ "-" }, 1);
 		assert_true(input_memory_nbytes(input, 1, true) > 1 << 20);
-		assert_int_equal(input_look_ahead(input, true), 0);
+		assert_int_equal(input_probe_pipe(input, true), 0);
 		assert_true(input_memory_nbytes(input, 1, true) < 1 << 20);
 		assert_stream(input, nbytes, N);
 		input_close(input);
-		end_feed_of_stdin(&f);
+		end_stdin_feed(&f);
 	}
 }
 
 static void file_before_the_pipe_is_still_read_first(void **state)
 {
-	const char *const paths[] = { part("a", 0, 90), "-", part("b", 210, N - 210) };
+	const char *const paths[] = { write_input_part("a", 0, 90), "-", write_input_part("b", 210, N - 210) };
 	struct input *input;
 
 	(void)state;
 	fill_stdin(input_bytes + 90, 120);
 	input = open_input(paths, 3);
-	assert_int_equal(input_look_ahead(input, false), 0);
+	assert_int_equal(input_probe_pipe(input, false), 0);
 	assert_stream(input, 30, N);
 	input_close(input);
 	restore_stdin();
 }
 
 /* The second pipe's writer may begin when the first pipe has been read. */
-static void only_one_pipe_is_looked_at(void **state)
+static void only_one_pipe_is_probed(void **state)
 {
-	const char *const paths[] = { path_of("first"), path_of("second") };
-	struct feed f = { .fifo = paths[0], .nbytes = 90 };
+	const char *const paths[] = { fixture_path("first"), fixture_path("second") };
+	struct pipe_feed f = { .fifo = paths[0], .nbytes = 90 };
 	struct input *input;
 
 	(void)state;
 	assert_int_equal(mkfifo(paths[0], 0600), 0);
 	assert_int_equal(mkfifo(paths[1], 0600), 0);
-	start_feed(&f);
+	start_pipe_feed(&f);
 	input = open_input(paths, 2);
-	assert_int_equal(input_look_ahead(input, false), 0); /* opens nothing */
-	assert_int_equal(input_look_ahead(input, true), 0);
+	assert_int_equal(input_probe_pipe(input, false), 0); /* opens nothing */
+	assert_int_equal(input_probe_pipe(input, true), 0);
 	assert_true(input_memory_nbytes(input, 1, true) >
 		    1 << 20); /* the second may be compressed */
 	pthread_join(f.thread, NULL);
@@ -193,7 +193,7 @@ static void compressed_pipe_is_planned_for(void **state)
 	(void)state;
 	fill_stdin(stored, n);
 	input = open_input((const char *const[]){ "-" }, 1);
-	assert_int_equal(input_look_ahead(input, true), 0);
+	assert_int_equal(input_probe_pipe(input, true), 0);
 	assert_true(input_memory_nbytes(input, 1, true) > 1 << 20);
 	assert_stream(input, 30, 90);
 	input_close(input);
@@ -203,7 +203,7 @@ static void compressed_pipe_is_planned_for(void **state)
 /* With an index it has a size, but a pipe behind it makes the whole a stream. */
 static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
 {
-	const char *const paths[] = { path_of("indexed.zst"), "-" };
+	const char *const paths[] = { fixture_path("indexed.zst"), "-" };
 	struct zst_index index = { 0 };
 	unsigned char stored[400], *table;
 	size_t n = ZSTD_compress(stored, 200, input_bytes, 90, 1), table_nbytes;
@@ -230,12 +230,12 @@ int main(void)
 		FIXTURE(file_of_another_format_is_refused_when_it_is_opened),
 		FIXTURE(raw_takes_everything_for_records),
 		FIXTURE(pipe_of_another_format_is_refused_when_it_is_read),
-		FIXTURE(pipe_that_cannot_be_looked_at_is_not_taken_for_records),
+		FIXTURE(unprobed_pipe_is_not_taken_for_records),
 		FIXTURE(compressed_content_of_another_format_is_refused),
 		FIXTURE(skippable_frames_without_content_are_refused_in_the_end),
-		FIXTURE(looking_ahead_loses_nothing),
+		FIXTURE(probing_loses_nothing),
 		FIXTURE(file_before_the_pipe_is_still_read_first),
-		FIXTURE(only_one_pipe_is_looked_at),
+		FIXTURE(only_one_pipe_is_probed),
 		FIXTURE(compressed_pipe_is_planned_for),
 		FIXTURE(compressed_file_with_an_index_is_read_before_a_pipe),
 	};

@@ -8,9 +8,9 @@
 /* Two files of data, with an empty one between them. */
 static struct input *open_two(void)
 {
-	const char *paths[] = { part("a", 0, 900), part("b", 0, 0), part("c", 900, N - 900) };
+	const char *paths[] = { write_input_part("a", 0, 900), write_input_part("b", 0, 0), write_input_part("c", 900, N - 900) };
 
-	process_lend(); /* cmocka has a handler of its own for each test */
+	process_setup(); /* cmocka has a handler of its own for each test */
 	return open_input(paths, 3);
 }
 
@@ -32,9 +32,9 @@ static void assert_claims(struct input *input, size_t nbytes)
 	assert_int_equal(input_check_mapped(input), 0);
 }
 
-static void files_are_found_where_they_are(void **state)
+static void mapped_files_are_in_place(void **state)
 {
-	static const size_t sizes[] = { R, 300, 900, N - R, N };
+	static const size_t sizes[] = { INPUT_RECORD_NBYTES, 300, 900, N - INPUT_RECORD_NBYTES, N };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -46,7 +46,7 @@ static void files_are_found_where_they_are(void **state)
 	}
 }
 
-static void what_was_mapped_can_be_read_too(void **state)
+static void mapped_input_can_be_read(void **state)
 {
 	struct input *input = open_two();
 
@@ -60,10 +60,10 @@ static void what_was_mapped_can_be_read_too(void **state)
 
 static void headers_are_not_part_of_it(void **state)
 {
-	const struct framing framing = { .record_nbytes = R,
+	const struct framing framing = { .record_nbytes = INPUT_RECORD_NBYTES,
 					 .skip_nbytes = 10,
 					 .partial = PARTIAL_DROP };
-	const char *path = part("a", 0, 10 + 300 + 2);
+	const char *path = write_input_part("a", 0, 10 + 300 + 2);
 	struct input *input;
 
 	(void)state;
@@ -74,16 +74,16 @@ static void headers_are_not_part_of_it(void **state)
 	input_close(input);
 }
 
-static void what_cannot_be_mapped_is_to_be_read(void **state)
+static void unmappable_input_is_read(void **state)
 {
-	const char *many[INPUT_MOST_MAPPED + 1];
+	const char *many[INPUT_MAX_MAPPED + 1];
 	struct input *input;
 	int ends[2];
 
 	(void)state;
-	for (int i = 0; i <= INPUT_MOST_MAPPED; i++)
-		many[i] = part("a", 0, 300);
-	input = open_input(many, INPUT_MOST_MAPPED + 1);
+	for (int i = 0; i <= INPUT_MAX_MAPPED; i++)
+		many[i] = write_input_part("a", 0, 300);
+	input = open_input(many, INPUT_MAX_MAPPED + 1);
 	assert_int_equal(input_map(input), 0);
 	assert_null(input_mapped_file(input, 0));
 	input_close(input);
@@ -95,7 +95,7 @@ static void what_cannot_be_mapped_is_to_be_read(void **state)
 	assert_int_equal(input_map(input), 0);
 	input_close(input);
 	restore_stdin();
-	assert_false(messages_failed());
+	assert_false(captured_messages_has_error());
 }
 
 static void a_file_that_grows_is_named(void **state)
@@ -107,10 +107,10 @@ static void a_file_that_grows_is_named(void **state)
 	(void)state;
 	assert_int_equal(input_map(input), 1);
 	assert_int_equal(input_claim_mapped(input, 600, &position, &n), 0);
-	part("a", 0, 903);
+	write_input_part("a", 0, 903);
 	assert_int_equal(input_claim_mapped(input, 600, &position, &n), -EBUSY);
-	assert_non_null(strstr(messages_last(), path_of("a")));
-	assert_non_null(strstr(messages_last(), "903"));
+	assert_non_null(strstr(captured_messages_error(), fixture_path("a")));
+	assert_non_null(strstr(captured_messages_error(), "903"));
 	assert_int_equal(input_claim_mapped(input, 600, &position, &n), -EBUSY);
 	input_close(input);
 }
@@ -122,13 +122,13 @@ static void a_file_that_is_cut_is_named(void **state)
 
 	(void)state;
 	assert_int_equal(input_map(input), 1);
-	assert_int_equal(truncate(path_of("c"), 0), 0);
+	assert_int_equal(truncate(fixture_path("c"), 0), 0);
 	assert_int_equal(input_check_mapped(input), 0);
 	seen = input_mapped_file(input, 2);
 	assert_int_equal(seen[0], 0);
 	assert_int_equal(input_check_mapped(input), -EBUSY);
-	assert_non_null(strstr(messages_last(), path_of("c")));
-	assert_non_null(strstr(messages_last(), "changed"));
+	assert_non_null(strstr(captured_messages_error(), fixture_path("c")));
+	assert_non_null(strstr(captured_messages_error(), "changed"));
 	input_close(input);
 }
 
@@ -140,12 +140,12 @@ static void a_file_that_was_unreadable_is_named(void **state)
 
 	(void)state;
 	assert_int_equal(input_map(input), 1);
-	assert_int_equal(truncate(path_of("c"), 0), 0);
+	assert_int_equal(truncate(fixture_path("c"), 0), 0);
 	seen = input_mapped_file(input, 2);
 	assert_int_equal(seen[0], 0);
-	part("c", 900, N - 900);
+	write_input_part("c", 900, N - 900);
 	assert_int_equal(input_check_mapped(input), -EIO);
-	assert_non_null(strstr(messages_last(), path_of("c")));
+	assert_non_null(strstr(captured_messages_error(), fixture_path("c")));
 	input_close(input);
 }
 
@@ -154,10 +154,10 @@ static void a_file_that_was_unreadable_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FIXTURE(files_are_found_where_they_are),
-		FIXTURE(what_was_mapped_can_be_read_too),
+		FIXTURE(mapped_files_are_in_place),
+		FIXTURE(mapped_input_can_be_read),
 		FIXTURE(headers_are_not_part_of_it),
-		FIXTURE(what_cannot_be_mapped_is_to_be_read),
+		FIXTURE(unmappable_input_is_read),
 		FIXTURE(a_file_that_grows_is_named),
 		FIXTURE(a_file_that_is_cut_is_named),
 		FIXTURE(a_file_that_was_unreadable_is_named),

@@ -15,17 +15,17 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-static int parse(const char *text, struct parts_list *ret_list)
+static int parse(const char *text, struct part_manifest *ret_manifest)
 {
-	messages_reset(true);
-	return parts_list_parse(text, strlen(text), "l.parts", ret_list);
+	captured_messages_reset(true);
+	return part_manifest_parse(text, strlen(text), "l.parts", ret_manifest);
 }
 
-static void list_that_is_written_is_read(void **state)
+static void written_manifest_is_read(void **state)
 {
 	struct key keys[] = { { .offset = 8, .nbytes = 4, .kind = KEY_SIGNED, .descending = true },
 			      { .offset = 0, .nbytes = 8, .kind = KEY_FLOAT, .numeric = true } };
-	struct listed_part parts[] = {
+	struct manifest_part parts[] = {
 		{ .name = "a \"b\" \xc3\xa4.0000",
 		  .n_records = 3,
 		  .nbytes = 51,
@@ -34,7 +34,7 @@ static void list_that_is_written_is_read(void **state)
 		  .last_key = "0100" },
 		{ .name = "b.0001", .nbytes = 15, .checksum = 1 },
 	};
-	const struct parts_list list = { .content = PARTS_NPY,
+	const struct part_manifest manifest = { .content = PART_CONTENT_NPY,
 					 .is_zstd = true,
 					 .record_nbytes = 12,
 					 .header_nbytes = 15,
@@ -44,18 +44,18 @@ static void list_that_is_written_is_read(void **state)
 					 .n_records = 3,
 					 .parts = parts,
 					 .n_parts = 2 };
-	struct parts_list read;
+	struct part_manifest read;
 	char *text;
 
 	(void)state;
-	assert_int_equal(parts_list_format(&list, &text), 0);
-	assert_true(parts_list_begins(text, strlen(text)));
+	assert_int_equal(part_manifest_format(&manifest, &text), 0);
+	assert_true(part_manifest_detect(text, strlen(text)));
 	assert_int_equal(parse(text, &read), 0);
 	free(text);
-	assert_int_equal(read.content, PARTS_NPY);
+	assert_int_equal(read.content, PART_CONTENT_NPY);
 	assert_int_equal(read.record_nbytes, 12);
 	assert_int_equal(read.header_nbytes, 15);
-	assert_true(read.unique && !read.at_keys && read.is_zstd);
+	assert_true(read.unique && !read.split_by_keys && read.is_zstd);
 	assert_int_equal(read.n_keys, 2);
 	assert_int_equal(read.keys[0].offset, 8);
 	assert_int_equal(read.keys[0].kind, KEY_SIGNED);
@@ -65,14 +65,14 @@ static void list_that_is_written_is_read(void **state)
 	assert_true(read.parts[0].checksum == ~UINT64_C(0));
 	assert_string_equal(read.parts[0].last_key, "0100");
 	assert_null(read.parts[1].first_key);
-	parts_list_free(&read);
+	part_manifest_free(&read);
 }
 
-static int parse_ends(const char *last, const char *next, bool at_keys, uint32_t key_nbytes)
+static int parse_ends(const char *last, const char *next, bool split_by_keys, uint32_t key_nbytes)
 {
 	struct key keys[] = { { .nbytes = key_nbytes, .kind = KEY_BYTES } };
 	char first_key[] = "00", *last_key = strdup(last), *next_key = strdup(next);
-	struct listed_part parts[] = {
+	struct manifest_part parts[] = {
 		{ .name = "b.0000",
 		  .n_records = 1,
 		  .nbytes = 8,
@@ -85,27 +85,27 @@ static int parse_ends(const char *last, const char *next, bool at_keys, uint32_t
 		  .first_key = next_key,
 		  .last_key = next_key },
 	};
-	const struct parts_list list = { .record_nbytes = 8,
+	const struct part_manifest manifest = { .record_nbytes = 8,
 					 .keys = keys,
 					 .n_keys = 1,
-					 .at_keys = at_keys,
+					 .split_by_keys = split_by_keys,
 					 .n_records = 2,
 					 .parts = parts,
 					 .n_parts = 3 };
-	struct parts_list read;
+	struct part_manifest read;
 	char *text;
 	int r;
 
-	assert_int_equal(parts_list_format(&list, &text), 0);
+	assert_int_equal(part_manifest_format(&manifest, &text), 0);
 	r = parse(text, &read);
-	parts_list_free(&read);
+	part_manifest_free(&read);
 	free(last_key);
 	free(next_key);
 	free(text);
 	return r;
 }
 
-static void key_in_two_parts_is_refused_where_there_is_to_be_none(void **state)
+static void split_key_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(parse_ends("01", "01", true, 1), -EINVAL);
@@ -114,12 +114,12 @@ static void key_in_two_parts_is_refused_where_there_is_to_be_none(void **state)
 	assert_int_equal(parse_ends("01", "01", true, 2), 0); /* of which more is not there */
 }
 
-static void list_is_told_by_how_it_begins(void **state)
+static void manifest_is_detected_by_its_prefix(void **state)
 {
-	static const char *const lists[] = { "{\"gsort_part_manifest\":1",
+	static const char *const manifests[] = { "{\"gsort_part_manifest\":1",
 					     "{\n \"gsort_part_manifest\" : 1",
 					     " \t{ \"gsort_part_manifest\":" };
-	static const char *const others[] = { "",
+	static const char *const non_manifests[] = { "",
 					      "{",
 					      "{\"gsort_part_manifest\"",
 					      "{\"gsort_part\": 1",
@@ -127,12 +127,12 @@ static void list_is_told_by_how_it_begins(void **state)
 					      "{\"a\": 1, \"gsort_part_manifest\": 1" };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		assert_true(parts_list_begins(lists[i], strlen(lists[i])));
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		assert_false(parts_list_begins(others[i], strlen(others[i])));
-	assert_false(parts_list_begins("{\"gsort_part_manifest\":", 5));
-	assert_false(parts_list_begins("{\0\"gsort_part_manifest\":", 16));
+	for (size_t i = 0; i < sizeof manifests / sizeof *manifests; i++)
+		assert_true(part_manifest_detect(manifests[i], strlen(manifests[i])));
+	for (size_t i = 0; i < sizeof non_manifests / sizeof *non_manifests; i++)
+		assert_false(part_manifest_detect(non_manifests[i], strlen(non_manifests[i])));
+	assert_false(part_manifest_detect("{\"gsort_part_manifest\":", 5));
+	assert_false(part_manifest_detect("{\0\"gsort_part_manifest\":", 16));
 }
 
 #define BEGIN                                                                                      \
@@ -143,7 +143,7 @@ static void list_is_told_by_how_it_begins(void **state)
 	"{\"number\": " number ", \"name\": \"" name "\", \"records\": " records                   \
 	", \"bytes\": 8, \"checksum\": \"0123456789abcdef\"}"
 
-static void list_that_contradicts_itself_is_refused(void **state)
+static void contradictory_manifest_is_refused(void **state)
 {
 	static const struct {
 		const char *text, *message;
@@ -180,37 +180,37 @@ static void list_that_contradicts_itself_is_refused(void **state)
 		{ BEGIN "\"keys\": [8], \"records\": 0, \"part_files\": []}",
 		  "a key does not fit" },
 	};
-	struct parts_list list;
+	struct part_manifest manifest;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		assert_int_equal(parse(wrong[i].text, &list), -EINVAL);
-		if (!strstr(messages_last(), wrong[i].message))
-			print_error("%s: %s\n", wrong[i].text, messages_last());
-		assert_non_null(strstr(messages_last(), wrong[i].message));
-		assert_non_null(strstr(messages_last(), "l.parts"));
-		parts_list_free(&list);
+		assert_int_equal(parse(wrong[i].text, &manifest), -EINVAL);
+		if (!strstr(captured_messages_error(), wrong[i].message))
+			print_error("%s: %s\n", wrong[i].text, captured_messages_error());
+		assert_non_null(strstr(captured_messages_error(), wrong[i].message));
+		assert_non_null(strstr(captured_messages_error(), "l.parts"));
+		part_manifest_free(&manifest);
 	}
 	assert_int_equal(parse(BEGIN KEYS
 			       "\"records\": 1, \"part_files\": [" PART("0", "a", "1") "]}",
-			       &list),
+			       &manifest),
 			 0);
-	parts_list_free(&list);
+	part_manifest_free(&manifest);
 }
 
-static void names_that_lead_elsewhere_or_are_no_text_cannot_be_listed(void **state)
+static void invalid_part_names_are_refused(void **state)
 {
 	(void)state;
-	assert_true(parts_list_can_name("a.0000"));
-	assert_true(parts_list_can_name("\xc3\xa4"));
-	assert_false(parts_list_can_name("\xe4"));
-	assert_false(parts_list_can_name("a/b"));
-	assert_false(parts_list_can_name(".."));
-	assert_false(parts_list_can_name(""));
+	assert_true(part_manifest_is_valid_name("a.0000"));
+	assert_true(part_manifest_is_valid_name("\xc3\xa4"));
+	assert_false(part_manifest_is_valid_name("\xe4"));
+	assert_false(part_manifest_is_valid_name("a/b"));
+	assert_false(part_manifest_is_valid_name(".."));
+	assert_false(part_manifest_is_valid_name(""));
 }
 
 /* A file of that size without a block on the disk. */
-static void list_that_is_too_long_is_not_read(void **state)
+static void oversized_manifest_is_not_read(void **state)
 {
 	FILE *stream = tmpfile();
 	struct file file = { .calls = &syscalls_plain, .fd = fileno(stream) };
@@ -218,12 +218,12 @@ static void list_that_is_too_long_is_not_read(void **state)
 	size_t nbytes;
 
 	(void)state;
-	messages_reset(true);
+	captured_messages_reset(true);
 	assert_int_equal(ftruncate(file.fd, (64 << 20) + 1), 0);
-	assert_int_equal(parts_list_read(&file, "l.parts", &text, &nbytes), -EFBIG);
+	assert_int_equal(part_manifest_read(&file, "l.parts", &text, &nbytes), -EFBIG);
 	assert_null(text);
 	assert_int_equal(ftruncate(file.fd, 3), 0);
-	assert_int_equal(parts_list_read(&file, "l.parts", &text, &nbytes), 0);
+	assert_int_equal(part_manifest_read(&file, "l.parts", &text, &nbytes), 0);
 	assert_int_equal(nbytes, 3);
 	free(text);
 	fclose(stream);
@@ -232,12 +232,12 @@ static void list_that_is_too_long_is_not_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(list_that_is_written_is_read),
-		cmocka_unit_test(key_in_two_parts_is_refused_where_there_is_to_be_none),
-		cmocka_unit_test(list_is_told_by_how_it_begins),
-		cmocka_unit_test(list_that_contradicts_itself_is_refused),
-		cmocka_unit_test(list_that_is_too_long_is_not_read),
-		cmocka_unit_test(names_that_lead_elsewhere_or_are_no_text_cannot_be_listed),
+		cmocka_unit_test(written_manifest_is_read),
+		cmocka_unit_test(split_key_is_refused),
+		cmocka_unit_test(manifest_is_detected_by_its_prefix),
+		cmocka_unit_test(contradictory_manifest_is_refused),
+		cmocka_unit_test(oversized_manifest_is_not_read),
+		cmocka_unit_test(invalid_part_names_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,74 +18,74 @@
 enum { N_RANKS = 4 };
 
 /* Which option ranks take, each one bit of them, and with which value (NULL: none). */
-struct asked {
+struct option_case {
 	const char *option;
-	const char *value, *other; /* of the first rank, and all others */
-	unsigned takers;
+	const char *value, *other_value; /* of the first rank, and all others */
+	unsigned rank_mask;
 };
 
-static void hear(void *context, enum gsort_severity kind, const char *text)
+static void store_failure(void *context, enum gsort_severity kind, const char *text)
 {
 	if (kind == GSORT_ERROR)
 		snprintf(context, MESSAGE_NBYTES, "%s", text);
 }
 
-static int meet(struct ranks *ranks, void *argument)
+static int compare_on_rank(struct comm *ranks, void *argument)
 {
-	const struct asked *asked = argument;
-	const unsigned rank = ranks_rank(ranks);
-	char heard[MESSAGE_NBYTES] = "";
+	const struct option_case *option_case = argument;
+	const unsigned rank = comm_rank(ranks);
+	char failure[MESSAGE_NBYTES] = "";
 	struct gsort *sort;
 	int r = gsort_open(&sort);
 
 	if (r < 0)
 		return r;
-	company_join(sort, ranks);
-	gsort_set_message_callback(sort, hear, heard);
-	if (asked->takers >> rank & 1)
-		r = gsort_set_from_cli(sort, asked->option,
-				       rank == 0 ? asked->value : asked->other);
+	api_distributed_set_comm(sort, ranks);
+	gsort_set_message_callback(sort, store_failure, failure);
+	if (option_case->rank_mask >> rank & 1)
+		r = gsort_set_from_cli(sort, option_case->option,
+				       rank == 0 ? option_case->value : option_case->other_value);
 	if (r == 0)
-		r = company_meet(sort);
+		r = api_distributed_compare_options(sort);
 	gsort_close(sort);
-	return r < 0 && *heard ? (fail)(r, "%s", heard) : r;
+	return r < 0 && *failure ? (fail)(r, "%s", failure) : r;
 }
 
 /*
  * What this one says, alone: others only miss whoever has gone, which MPI does not leave them the
  * time for. "": nobody says anything, and all go on.
  */
-static void try_meeting(const struct asked *asked, unsigned teller, char text[static 512])
+static void compare_on_all_ranks(const struct option_case *option_case, unsigned reporting_rank, char text[static 512])
 {
-	struct asked given = *asked;
-	struct ranks_double ranks = { .size = N_RANKS,
-				      .settings = { .stall_ns = UINT64_C(60) * 1000000000 },
-				      .body = meet,
-				      .argument = &given };
+	struct option_case argument_case = *option_case;
+	struct fake_ranks ranks = { .size = N_RANKS,
+				      .params = { .timeout_ns = UINT64_C(60) * 1000000000 },
+				      .body = compare_on_rank,
+				      .argument = &argument_case };
 
-	ranks_double_run(&ranks);
-	strcpy(text, ranks.ends[teller].text);
+	fake_ranks_run(&ranks);
+	strcpy(text, ranks.exits[reporting_rank].error_text);
 	if (!*text)
-		ranks_double_assert_fine(&ranks);
+		fake_ranks_assert_success(&ranks);
 	for (unsigned i = 0; i < N_RANKS; i++)
-		if (i != teller && *ranks.ends[i].text && !strstr(ranks.ends[i].text, "is gone"))
-			fail_msg("rank %u, too: %s", i, ranks.ends[i].text);
-	ranks_double_forget(&ranks);
+		if (i != reporting_rank && *ranks.exits[i].error_text && !strstr(ranks.exits[i].error_text, "is gone"))
+			fail_msg("rank %u, too: %s", i, ranks.exits[i].error_text);
+	fake_ranks_free(&ranks);
 }
 
-static void assert_told(const struct asked *asked, unsigned teller, const char *expected)
+static void assert_reported(const struct option_case *option_case, unsigned reporting_rank, const char *expected)
 {
 	char text[512];
 
-	try_meeting(asked, teller, text);
+	compare_on_all_ranks(option_case, reporting_rank, text);
 	if (!strstr(text, expected))
 		fail_msg("'%s' does not say '%s'", text, expected);
 }
 
 /* All that only the first rank would do, or nobody. */
-static void what_is_told_is_asked_of_all_ranks_or_none(void **state)
+static void reporting_options_must_match(void **state)
 {
-	static const struct asked options[] = {
+	static const struct option_case options[] = {
 		{ .option = "explain", "text", "text" },
 		{ .option = "assume-size", "1G", "1G" },
 		{ .option = "assume-rates", "disk=2G", "disk=2G" },
@@ -102,46 +102,46 @@ static void what_is_told_is_asked_of_all_ranks_or_none(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-		struct asked asked = options[i];
+		struct option_case option_case = options[i];
 		char expected[128], text[512];
 
-		asked.takers = 1 << 3 | 1 << 2;
-		snprintf(expected, sizeof expected, "is asked for --%s, and the", asked.option);
-		assert_told(&asked, 2, expected);
-		asked.takers = 1 << 0 | 1 << 1;
-		snprintf(expected, sizeof expected, "is not asked for --%s, and", asked.option);
-		assert_told(&asked, 2, expected);
-		asked.takers = (1 << N_RANKS) - 1;
-		try_meeting(&asked, 0, text);
+		option_case.rank_mask = 1 << 3 | 1 << 2;
+		snprintf(expected, sizeof expected, "is asked for --%s, and the", option_case.option);
+		assert_reported(&option_case, 2, expected);
+		option_case.rank_mask = 1 << 0 | 1 << 1;
+		snprintf(expected, sizeof expected, "is not asked for --%s, and", option_case.option);
+		assert_reported(&option_case, 2, expected);
+		option_case.rank_mask = (1 << N_RANKS) - 1;
+		compare_on_all_ranks(&option_case, 0, text);
 		assert_string_equal(text, "");
 	}
 }
 
-static void another_argument_is_another_request(void **state)
+static void different_arguments_are_refused(void **state)
 {
-	const struct asked asked = { "stats-json", "a", "b", (1 << N_RANKS) - 1 };
+	const struct option_case option_case = { "stats-json", "a", "b", (1 << N_RANKS) - 1 };
 
 	(void)state;
-	assert_told(&asked, 1, "--stats-json is 'b' here, and 'a' with the first rank");
+	assert_reported(&option_case, 1, "--stats-json is 'b' here, and 'a' with the first rank");
 }
 
 /* Machines differ, and so may what ranks take of them. */
-static void resources_may_be_each_rank_s_own(void **state)
+static void resource_options_may_differ(void **state)
 {
-	const struct asked asked = { "buffer-size", "1G", "2G", 1 << 0 | 1 << 2 };
+	const struct option_case option_case = { "buffer-size", "1G", "2G", 1 << 0 | 1 << 2 };
 	char text[512];
 
 	(void)state;
-	try_meeting(&asked, 0, text);
+	compare_on_all_ranks(&option_case, 0, text);
 	assert_string_equal(text, "");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_told_is_asked_of_all_ranks_or_none),
-		cmocka_unit_test(another_argument_is_another_request),
-		cmocka_unit_test(resources_may_be_each_rank_s_own),
+		cmocka_unit_test(reporting_options_must_match),
+		cmocka_unit_test(different_arguments_are_refused),
+		cmocka_unit_test(resource_options_may_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ static int start(void **state)
 {
 	const int r = fixture_start(state);
 
-	job_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	return r;
 }
 
@@ -22,36 +22,36 @@ static int finish(void **state)
 }
 
 /* A run of blocks with the given first keys, each with BLOCK items. */
-static void add_blocks(const code_t *first_keys, size_t n)
+static void add_blocks(const encoded_key_t *first_keys, size_t n)
 {
-	code_t codes[64 * BLOCK] = { 0 };
+	encoded_key_t codes[64 * BLOCK] = { 0 };
 
 	for (size_t i = 0; i < n * BLOCK; i++)
 		codes[i] = first_keys[i / BLOCK];
-	run_store_add(&store, make_spilled_in_blocks(codes, n * BLOCK, BLOCK));
+	run_list_add(&fixture_run_list, make_spilled_run_in_blocks(codes, n * BLOCK, BLOCK));
 }
 
 #define ADD_BLOCKS(...)                                                                            \
-	add_blocks((const code_t[]){ __VA_ARGS__ },                                                \
-		   sizeof((code_t[]){ __VA_ARGS__ }) / sizeof(code_t))
+	add_blocks((const encoded_key_t[]){ __VA_ARGS__ },                                                \
+		   sizeof((encoded_key_t[]){ __VA_ARGS__ }) / sizeof(encoded_key_t))
 
 static struct forecast *open_forecast(void)
 {
 	const struct item_loader loader = { .layout = &layout };
 	struct forecast *forecast;
 
-	assert_int_equal(forecast_open(store.runs, (uint32_t)store.n, &loader, &forecast), 0);
+	assert_int_equal(forecast_open(fixture_run_list.runs, (uint32_t)fixture_run_list.n, &loader, &forecast), 0);
 	return forecast;
 }
 
 /* The next window takes so many blocks of the first two runs, and ends at (key, run). */
 static void assert_window(struct forecast *forecast, uint64_t quota, uint64_t n_first,
-			  uint64_t n_second, code_t key, uint32_t run)
+			  uint64_t n_second, encoded_key_t key, uint32_t run)
 {
 	uint64_t n_taken[2];
 	struct splitter splitter;
 
-	assert_true(forecast_take(forecast, quota, n_taken, &splitter));
+	assert_true(forecast_next_window(forecast, quota, n_taken, &splitter));
 	assert_int_equal(n_taken[0], n_first);
 	assert_int_equal(n_taken[1], n_second);
 	assert_memory_equal(splitter.key, &key, sizeof key);
@@ -64,7 +64,7 @@ static void assert_last_window(struct forecast *forecast, uint64_t quota, uint64
 	uint64_t n_taken[2];
 	struct splitter splitter;
 
-	assert_false(forecast_take(forecast, quota, n_taken, &splitter));
+	assert_false(forecast_next_window(forecast, quota, n_taken, &splitter));
 	assert_int_equal(n_taken[0], n_first);
 	assert_int_equal(n_taken[1], n_second);
 }
@@ -150,7 +150,7 @@ static void no_runs_make_one_empty_window(void **state)
 	struct splitter splitter;
 
 	(void)state;
-	assert_false(forecast_take(forecast, BLOCK, n_taken, &splitter));
+	assert_false(forecast_next_window(forecast, BLOCK, n_taken, &splitter));
 	forecast_close(forecast);
 	forecast_close(NULL);
 }
@@ -162,27 +162,27 @@ static void many_runs_are_taken_in_order(void **state)
 	struct forecast *forecast;
 	struct splitter splitter;
 	uint64_t n_taken[N_RUNS], n_blocks[N_RUNS] = { 0 };
-	code_t last = 0;
+	encoded_key_t last = 0;
 	bool more;
 
 	(void)state;
 	for (uint64_t run = 0; run < N_RUNS; run++) {
-		code_t keys[N_BLOCKS];
+		encoded_key_t keys[N_BLOCKS];
 
 		for (uint64_t i = 0; i < N_BLOCKS; i++)
 			keys[i] = scramble(i, run) % 50;
-		qsort(keys, N_BLOCKS, sizeof keys[0], compare_codes);
+		qsort(keys, N_BLOCKS, sizeof keys[0], compare_encoded_keys);
 		add_blocks(keys, N_BLOCKS);
 	}
 	forecast = open_forecast();
 	do {
-		more = forecast_take(forecast, BLOCK, n_taken, &splitter);
+		more = forecast_next_window(forecast, BLOCK, n_taken, &splitter);
 		for (uint64_t run = 0; run < N_RUNS; run++) {
 			if (!n_taken[run])
 				continue;
 			assert_int_equal(n_taken[run], 1);
-			assert_true(run_first_key(store.runs[run], n_blocks[run]) >= last);
-			last = run_first_key(store.runs[run], n_blocks[run]);
+			assert_true(run_first_key(fixture_run_list.runs[run], n_blocks[run]) >= last);
+			last = run_first_key(fixture_run_list.runs[run], n_blocks[run]);
 			n_blocks[run]++;
 		}
 	} while (more);
@@ -198,32 +198,32 @@ struct failing_loads {
 
 static int load_or_fail(void *context, struct run *run, uint64_t block, void *item)
 {
-	struct failing_loads *loads = context;
+	struct failing_loads *volumes = context;
 
 	(void)run;
 	memset(item, (int)block, layout.item_nbytes);
-	return ++loads->n_loads == loads->fails_at ? -EIO : 0;
+	return ++volumes->n_loads == volumes->fails_at ? -EIO : 0;
 }
 
 /* All windows of runs that tie: 0, or how it failed. */
-static int take_all(struct failing_loads *loads)
+static int take_all_windows(struct failing_loads *volumes)
 {
-	const struct item_loader loader = { &layout, load_or_fail, loads };
+	const struct item_loader loader = { &layout, load_or_fail, volumes };
 	struct forecast *forecast;
 	struct splitter splitter;
 	uint64_t n_taken[2];
-	int r = forecast_open(store.runs, (uint32_t)store.n, &loader, &forecast);
+	int r = forecast_open(fixture_run_list.runs, (uint32_t)fixture_run_list.n, &loader, &forecast);
 
 	if (r < 0)
 		return r;
 	do
-		r = forecast_take(forecast, 2 * BLOCK, n_taken, &splitter);
+		r = forecast_next_window(forecast, 2 * BLOCK, n_taken, &splitter);
 	while (r == 1);
 	forecast_close(forecast);
 	return r;
 }
 
-static void whole_key_that_cannot_be_loaded_is_no_end_of_the_runs(void **state)
+static void failed_key_load_is_an_error(void **state)
 {
 	struct failing_loads none = { 0 };
 
@@ -231,29 +231,29 @@ static void whole_key_that_cannot_be_loaded_is_no_end_of_the_runs(void **state)
 	ADD_BLOCKS(5, 5, 5, 5);
 	ADD_BLOCKS(5, 5, 5, 5);
 	layout.kind = LAYOUT_RECORDS;
-	layout.item_keys.key_nbytes = 2 * sizeof(code_t);
-	layout.item_nbytes = 2 * sizeof(code_t);
-	assert_int_equal(take_all(&none), 0);
+	layout.item_keys.key_nbytes = 2 * sizeof(encoded_key_t);
+	layout.item_nbytes = 2 * sizeof(encoded_key_t);
+	assert_int_equal(take_all_windows(&none), 0);
 	assert_true(none.n_loads > 0);
 	for (uint64_t i = 1; i <= none.n_loads; i++)
-		assert_int_equal(take_all(&(struct failing_loads){ .fails_at = i }), -EIO);
+		assert_int_equal(take_all_windows(&(struct failing_loads){ .fails_at = i }), -EIO);
 }
 
 /* Whole keys that go up from one run's block to the other's. */
-static int load_by_turns(void *context, struct run *run, uint64_t block, void *item)
+static int load_alternately(void *context, struct run *run, uint64_t block, void *item)
 {
 	(void)context;
-	memset(item, (int)(2 * block + (run == store.runs[1])), 2 * sizeof(code_t));
+	memset(item, (int)(2 * block + (run == fixture_run_list.runs[1])), 2 * sizeof(encoded_key_t));
 	return 0;
 }
 
 static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void **state)
 {
-	struct key_field field = { .nbytes = 2 * sizeof(code_t) };
+	struct key_field field = { .nbytes = 2 * sizeof(encoded_key_t) };
 	struct layout records = { .kind = LAYOUT_RECORDS,
 				  .item_nbytes = field.nbytes,
-				  .item_keys = { &field, 1, 2 * sizeof(code_t) } };
-	const struct item_loader loader = { &records, load_by_turns, NULL };
+				  .item_keys = { &field, 1, 2 * sizeof(encoded_key_t) } };
+	const struct item_loader loader = { &records, load_alternately, NULL };
 	struct forecast *forecast;
 	struct splitter splitter;
 	uint64_t n_taken[2];
@@ -261,9 +261,9 @@ static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void 
 	(void)state;
 	ADD_BLOCKS(5, 5, 5);
 	ADD_BLOCKS(5, 5, 5);
-	assert_int_equal(forecast_open(store.runs, 2, &loader, &forecast), 0);
+	assert_int_equal(forecast_open(fixture_run_list.runs, 2, &loader, &forecast), 0);
 	for (int i = 0; i < 6; i++) {
-		assert_int_equal(forecast_take(forecast, BLOCK, n_taken, &splitter), i < 5);
+		assert_int_equal(forecast_next_window(forecast, BLOCK, n_taken, &splitter), i < 5);
 		assert_int_equal(n_taken[i % 2], 1);
 		assert_int_equal(n_taken[1 - i % 2], 0);
 	}
@@ -282,7 +282,7 @@ int main(void)
 		FIXTURE(no_runs_make_one_empty_window),
 		FIXTURE(many_runs_are_taken_in_order),
 		FIXTURE(blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys),
-		FIXTURE(whole_key_that_cannot_be_loaded_is_no_end_of_the_runs),
+		FIXTURE(failed_key_load_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,48 +3,48 @@
  */
 #include "tests/support/numbered_runs.h"
 
-static code_t one_number(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)i, (void)n, (void)run;
 	return 77;
 }
 
 /* In every run the same, each a few hundred times: equal keys cross the edges of all blocks. */
-static code_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)n, (void)run;
 	return i / 300;
 }
 
 /* Run 0 has all the large numbers, the last run all the small ones. */
-static code_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
 {
 	return (1000 - run) * n + i;
 }
 
-static code_t shared_numbers(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t shared_numbers(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)n;
 	return i + run % 2;
 }
 
 /* Half of what a run holds is larger than anything in the others. */
-static code_t mostly_in_one(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t mostly_in_one_run(uint64_t i, uint64_t n, uint64_t run)
 {
 	return run == 0 && i > n / 2 ? 1000000 + i : scramble(i, run) % 1000;
 }
 
 /* Merge n_runs runs of about n numbers each, in every combination of tiers. */
-static void check_type(const char *type, bool unique, enum kind_of_memory memory, number_fn *number,
+static void check_type(const char *type, bool unique, enum fixture_memory memory, number_fn *number,
 		       uint64_t n_runs, uint64_t n)
 {
-	for (int tiers = 0; tiers < N_TIERS; tiers++) {
+	for (int tiers = 0; tiers < N_TIER_MIXES; tiers++) {
 		uint64_t n_windows;
 
 		job_start(type, unique, memory);
 		for (uint64_t run = 0; run < n_runs; run++)
-			add_numbers(tier_of((enum tiers)tiers, run), number, n + run, run);
-		check_output((struct digest){ 0 }, &n_windows);
+			add_numbered_run(tier_of((enum tier_mix)tiers, run), number, n + run, run);
+		check_merged_output((struct digest){ 0 }, &n_windows);
 		if (n_runs * n >= 3 * LONG_RUN && !unique)
 			assert_true(n_windows >= 3);
 		job_stop();
@@ -53,12 +53,12 @@ static void check_type(const char *type, bool unique, enum kind_of_memory memory
 
 static void check_numbers(number_fn *number, uint64_t n_runs, uint64_t n)
 {
-	check_type("u64", false, MEMORY_UNIFIED, number, n_runs, n);
+	check_type("u64", false, FIXTURE_UNIFIED_MEMORY, number, n_runs, n);
 }
 
 static void check_unique(number_fn *number, uint64_t n_runs, uint64_t n)
 {
-	check_type("u64", true, MEMORY_UNIFIED, number, n_runs, n);
+	check_type("u64", true, FIXTURE_UNIFIED_MEMORY, number, n_runs, n);
 }
 
 static void random_runs_are_merged(void **state)
@@ -77,7 +77,7 @@ static void all_types_are_merged(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
-		check_type(types[i], false, MEMORY_UNIFIED, few_numbers, 5, LONG_RUN);
+		check_type(types[i], false, FIXTURE_UNIFIED_MEMORY, few_numbers, 5, LONG_RUN);
 }
 
 static void all_equal_records_are_merged(void **state)
@@ -96,7 +96,7 @@ static void runs_with_disjoint_ranges_are_merged(void **state)
 {
 	(void)state;
 	check_numbers(descending_runs, 6, LONG_RUN);
-	check_numbers(mostly_in_one, 4, LONG_RUN);
+	check_numbers(mostly_in_one_run, 4, LONG_RUN);
 }
 
 /* The overhang of all runs together is as long as a window. */
@@ -125,24 +125,24 @@ static void unique_drops_what_other_runs_have_too(void **state)
 	check_unique(few_numbers, 5, LONG_RUN);
 	check_unique(one_number, 5, 100);
 	check_unique(descending_runs, 5, LONG_RUN);
-	check_type("b5", true, MEMORY_UNIFIED, shared_numbers, 5, LONG_RUN);
+	check_type("b5", true, FIXTURE_UNIFIED_MEMORY, shared_numbers, 5, LONG_RUN);
 }
 
-static void memory_of_the_device_may_be_apart(void **state)
+static void device_memory_may_be_separate(void **state)
 {
 	(void)state;
-	check_type("u64", false, MEMORY_APART, random_number, 5, LONG_RUN);
-	check_type("b5", false, MEMORY_APART, few_numbers, 5, LONG_RUN);
-	check_type("u64", false, MEMORY_PACKING, random_number, 5, LONG_RUN);
-	check_type("b5", false, MEMORY_PACKING, few_numbers, 5, LONG_RUN);
-	check_type("u64", true, MEMORY_APART, shared_numbers, 5, LONG_RUN);
+	check_type("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 5, LONG_RUN);
+	check_type("b5", false, FIXTURE_SEPARATE_MEMORY, few_numbers, 5, LONG_RUN);
+	check_type("u64", false, FIXTURE_PACKING_MEMORY, random_number, 5, LONG_RUN);
+	check_type("b5", false, FIXTURE_PACKING_MEMORY, few_numbers, 5, LONG_RUN);
+	check_type("u64", true, FIXTURE_SEPARATE_MEMORY, shared_numbers, 5, LONG_RUN);
 }
 
 /* As with -m: files of sorted records, which may hold equal ones also with -u. */
 static void add_input_files(number_fn *number, size_t n_files, uint64_t n)
 {
 	const char *paths[8];
-	code_t *codes = malloc(n * sizeof *codes);
+	encoded_key_t *codes = malloc(n * sizeof *codes);
 
 	assert_non_null(codes);
 	for (size_t file = 0; file < n_files; file++) {
@@ -151,11 +151,11 @@ static void add_input_files(number_fn *number, size_t n_files, uint64_t n)
 
 		for (uint64_t i = 0; i < n; i++)
 			codes[i] = number(i, n, file);
-		qsort(codes, n, sizeof *codes, compare_codes);
-		remember_input(codes, n);
+		qsort(codes, n, sizeof *codes, compare_encoded_keys);
+		fixture_add_keys(codes, n);
 		snprintf(name, sizeof name, "%zu", file);
-		paths[file] = path_of(name);
-		records = items_of(codes, n, false);
+		paths[file] = fixture_path(name);
+		records = fixture_make_items(codes, n, false);
 		write_file(paths[file], records, n * layout.record_nbytes);
 		free(records);
 	}
@@ -168,11 +168,11 @@ static void add_input_files(number_fn *number, size_t n_files, uint64_t n)
 		assert_int_equal(run_open_input(&job, job.input, input_file_extent(job.input, file),
 						0, &run),
 				 0);
-		assert_int_equal(run_store_add(&store, run), 0);
+		assert_int_equal(run_list_add(&fixture_run_list, run), 0);
 	}
 }
 
-static void check_input_files(const char *type, bool unique, enum kind_of_memory memory,
+static void check_input_files(const char *type, bool unique, enum fixture_memory memory,
 			      number_fn *number)
 {
 	struct input *input;
@@ -180,7 +180,7 @@ static void check_input_files(const char *type, bool unique, enum kind_of_memory
 	job_start(type, unique, memory);
 	add_input_files(number, 4, LONG_RUN);
 	input = job.input;
-	check_output((struct digest){ 0 }, NULL);
+	check_merged_output((struct digest){ 0 }, NULL);
 	job_stop();
 	input_close(input);
 }
@@ -189,33 +189,33 @@ static void input_files_are_merged(void **state)
 {
 	(void)state;
 	for (int unique = 0; unique < 2; unique++) {
-		check_input_files("u64", unique, MEMORY_UNIFIED, random_number);
-		check_input_files("u64", unique, MEMORY_UNIFIED, few_numbers);
-		check_input_files("u64", unique, MEMORY_UNIFIED, one_number);
-		check_input_files("b5", unique, MEMORY_UNIFIED, few_numbers);
-		check_input_files("f64be", unique, MEMORY_UNIFIED, shared_numbers);
-		check_input_files("b5", unique, MEMORY_APART, few_numbers);
-		check_input_files("i32", unique, MEMORY_PACKING, few_numbers);
+		check_input_files("u64", unique, FIXTURE_UNIFIED_MEMORY, random_number);
+		check_input_files("u64", unique, FIXTURE_UNIFIED_MEMORY, few_numbers);
+		check_input_files("u64", unique, FIXTURE_UNIFIED_MEMORY, one_number);
+		check_input_files("b5", unique, FIXTURE_UNIFIED_MEMORY, few_numbers);
+		check_input_files("f64be", unique, FIXTURE_UNIFIED_MEMORY, shared_numbers);
+		check_input_files("b5", unique, FIXTURE_SEPARATE_MEMORY, few_numbers);
+		check_input_files("i32", unique, FIXTURE_PACKING_MEMORY, few_numbers);
 	}
 }
 
 static void input_that_is_not_sorted_is_named(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
 	struct input *input;
 	FILE *file;
 
 	(void)state;
-	job_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	add_input_files(random_number, 2, LONG_RUN);
-	file = fopen(path_of("1"), "r+");
+	file = fopen(fixture_path("1"), "r+");
 	fseek(file, 9000 * 8, SEEK_SET);
 	fwrite("\0\0\0\0\0\0\0\0", 8, 1, file);
 	fclose(file);
-	assert_int_equal(merge_store(&output, &result), -EINVAL);
-	assert_non_null(strstr(messages_last(), "record 9001: disorder"));
-	assert_non_null(strstr(messages_last(), path_of("1")));
+	assert_int_equal(merge_fixture_runs(&output, &result), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "record 9001: disorder"));
+	assert_non_null(strstr(captured_messages_error(), fixture_path("1")));
 	input = job.input;
 	job_stop();
 	input_close(input);
@@ -227,26 +227,26 @@ static void nothing_is_merged_to_nothing(void **state)
 	uint64_t n_windows;
 
 	(void)state;
-	job_start("u64", false, MEMORY_UNIFIED);
-	add_numbers(SPILLED, one_number, 0, 0);
-	add_numbers(SPILLED, one_number, 0, 1);
-	check_output((struct digest){ 0 }, &n_windows);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
+	add_numbered_run(TIER_SPILLED, one_number, 0, 0);
+	add_numbered_run(TIER_SPILLED, one_number, 0, 1);
+	check_merged_output((struct digest){ 0 }, &n_windows);
 	assert_int_equal(n_windows, 0);
 }
 
 /* Elements of a resident run that descend at every 16th: at the windows' edges, too. */
 static void every_disorder_is_counted(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
-	code_t *codes = malloc(LONG_RUN * sizeof *codes);
+	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 
 	(void)state;
-	job_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = LONG_RUN - i / 16 * 16 + i % 16;
-	assert_int_equal(run_store_add(&store, make_resident(codes, LONG_RUN)), 0);
-	assert_int_equal(merge_store(&output, &result), 0);
+	assert_int_equal(run_list_add(&fixture_run_list, make_resident_run(codes, LONG_RUN)), 0);
+	assert_int_equal(merge_fixture_runs(&output, &result), 0);
 	assert_true(result.n_windows > 1);
 	assert_int_equal(result.n_disorders, LONG_RUN / 16 - 1);
 	free(codes);
@@ -256,21 +256,21 @@ static void every_disorder_is_counted(void **state)
 /* Equal neighbours are disorder with -u; here a run breaks its promise to have none. */
 static void equal_records_that_unique_missed_are_counted(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
-	code_t *codes = malloc(LONG_RUN * sizeof *codes);
+	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 	struct digest accounted;
 
 	(void)state;
-	job_start("u64", true, MEMORY_UNIFIED);
+	job_start("u64", true, FIXTURE_UNIFIED_MEMORY);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = i / 2;
-	assert_int_equal(run_store_add(&store, make_resident(codes, LONG_RUN)), 0);
-	assert_int_equal(merge_store(&output, &result), 0);
-	accounted = result.ledger.written;
-	digest_add(&accounted, result.ledger.dropped);
-	assert_true(digest_equal(accounted, digest_codes(codes, LONG_RUN)));
-	assert_true(result.n_items + result.ledger.dropped.n_records == LONG_RUN);
+	assert_int_equal(run_list_add(&fixture_run_list, make_resident_run(codes, LONG_RUN)), 0);
+	assert_int_equal(merge_fixture_runs(&output, &result), 0);
+	accounted = result.totals.written;
+	digest_add(&accounted, result.totals.dropped);
+	assert_true(digest_equal(accounted, digest_encoded_keys(codes, LONG_RUN)));
+	assert_true(result.n_items + result.totals.dropped.n_records == LONG_RUN);
 	free(codes);
 	free(output.records);
 }
@@ -287,7 +287,7 @@ int main(void)
 		FIXTURE(many_runs_fit_their_windows),
 		FIXTURE(short_runs_are_merged),
 		FIXTURE(unique_drops_what_other_runs_have_too),
-		FIXTURE(memory_of_the_device_may_be_apart),
+		FIXTURE(device_memory_may_be_separate),
 		FIXTURE(input_files_are_merged),
 		FIXTURE(input_that_is_not_sorted_is_named),
 		FIXTURE(nothing_is_merged_to_nothing),

@@ -4,7 +4,7 @@
 #include "tests/support/numbered_runs.h"
 
 /* A sink that is a run on disk: it takes elements, and wants its blocks' first keys. */
-static int check_first_keys(void *context, const struct merged *merged)
+static int check_first_keys(void *context, const struct merged_window *merged)
 {
 	const uint32_t block_n_items = *(const uint32_t *)context;
 
@@ -21,10 +21,10 @@ static void first_keys_of_blocks_are_those_of_the_items(void **state)
 	struct merge_result result;
 
 	(void)state;
-	job_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	for (uint64_t run = 0; run < 4; run++)
-		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
-	assert_int_equal(merge_runs(&job, store.runs, 4, 0,
+		add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
+	assert_int_equal(merge_runs(&job, fixture_run_list.runs, 4, 0,
 				    &(struct sink){ .context = &block_n_items,
 						    .block_n_items = block_n_items,
 						    .stage = STAGE_SPILL,
@@ -37,12 +37,12 @@ static void first_keys_of_blocks_are_those_of_the_items(void **state)
 
 /* A sink that is a file written directly: is every window where it can be? */
 struct aligned_sink {
-	struct output output; /* first: what write_output() gets */
+	struct recorded_output output; /* first: what write_output() gets */
 	uint64_t base;
 	atomic_uint n_windows;
 };
 
-static int check_alignment(void *context, const struct merged *merged)
+static int check_alignment(void *context, const struct merged_window *merged)
 {
 	struct aligned_sink *sink = context;
 	const uint64_t offset = sink->base + merged->position * layout.record_nbytes;
@@ -50,14 +50,14 @@ static int check_alignment(void *context, const struct merged *merged)
 	if (((uintptr_t)merged->items - offset) % 4096 != 0)
 		return -EDOM;
 	sink->n_windows++;
-	return write_output(&sink->output, merged);
+	return recorded_output_write(&sink->output, merged);
 }
 
-static void check_windows_lie_as_the_file(enum kind_of_memory memory, enum tiers tiers,
+static void check_windows_lie_as_the_file(enum fixture_memory memory, enum tier_mix tiers,
 					  uint64_t base)
 {
 	struct aligned_sink aligned = {
-		.output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX },
+		.output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX },
 		.base = base,
 	};
 	const struct sink sink = {
@@ -66,19 +66,19 @@ static void check_windows_lie_as_the_file(enum kind_of_memory memory, enum tiers
 		.stage = STAGE_WRITE,
 		.item_nbytes = 8,
 		.align_nbytes = 4096,
-		.base = base,
+		.base_offset = base,
 		.write = check_alignment,
-		.cancel = cancel_output,
+		.cancel = recorded_output_cancel,
 	};
 	struct merge_result result;
 
 	job_start("u64", false, memory);
 	for (uint64_t run = 0; run < 4; run++)
-		add_numbers(tier_of(tiers, run), random_number, LONG_RUN + run, run);
-	assert_int_equal(merge_runs(&job, store.runs, 4, 0, &sink, &result), 0);
-	qsort(all, n_all, sizeof *all, compare_codes);
-	for (size_t i = 0; i < n_all; i++)
-		assert_true(element_get(aligned.output.records, 8, i) == all[i]);
+		add_numbered_run(tier_of(tiers, run), random_number, LONG_RUN + run, run);
+	assert_int_equal(merge_runs(&job, fixture_run_list.runs, 4, 0, &sink, &result), 0);
+	qsort(fixture_keys, fixture_n_keys, sizeof *fixture_keys, compare_encoded_keys);
+	for (size_t i = 0; i < fixture_n_keys; i++)
+		assert_true(element_get(aligned.output.records, 8, i) == fixture_keys[i]);
 	assert_true(aligned.n_windows >= 3);
 	free(aligned.output.records);
 	job_stop();
@@ -87,10 +87,10 @@ static void check_windows_lie_as_the_file(enum kind_of_memory memory, enum tiers
 static void windows_lie_in_memory_as_in_a_file_that_asks_for_it(void **state)
 {
 	(void)state;
-	for (int tiers = 0; tiers < N_TIERS; tiers++) {
-		check_windows_lie_as_the_file(MEMORY_UNIFIED, (enum tiers)tiers, 0);
-		check_windows_lie_as_the_file(MEMORY_UNIFIED, (enum tiers)tiers, 1000);
-		check_windows_lie_as_the_file(MEMORY_APART, (enum tiers)tiers, 13);
+	for (int tiers = 0; tiers < N_TIER_MIXES; tiers++) {
+		check_windows_lie_as_the_file(FIXTURE_UNIFIED_MEMORY, (enum tier_mix)tiers, 0);
+		check_windows_lie_as_the_file(FIXTURE_UNIFIED_MEMORY, (enum tier_mix)tiers, 1000);
+		check_windows_lie_as_the_file(FIXTURE_SEPARATE_MEMORY, (enum tier_mix)tiers, 13);
 	}
 }
 
@@ -111,14 +111,14 @@ static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
 	uint64_t n_windows;
 
 	(void)state;
-	job_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	backend_overwriting = backend_cpu;
 	backend_overwriting.discard = overwrite;
 	job_device(&job)->backend = &backend_overwriting;
 	n_overwritten_nbytes = 0;
 	for (uint64_t run = 0; run < N_RUNS; run++)
-		add_numbers(RESIDENT, random_number, N, run);
-	check_output((struct digest){ 0 }, &n_windows);
+		add_numbered_run(TIER_RESIDENT, random_number, N, run);
+	check_merged_output((struct digest){ 0 }, &n_windows);
 	assert_int_equal(n_overwritten_nbytes,
 			 N_RUNS * (RUN_NBYTES - RUN_NBYTES % HUGE_PAGE_NBYTES));
 }
@@ -127,13 +127,13 @@ static void failing_write_ends_the_merge(void **state)
 {
 	(void)state;
 	for (uint64_t fails_at = 0; fails_at < 6; fails_at++) {
-		struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = fails_at };
+		struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = fails_at };
 		struct merge_result result;
 
-		job_start("u64", false, MEMORY_UNIFIED);
+		job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 		for (uint64_t run = 0; run < 4; run++)
-			add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
-		assert_int_equal(merge_store(&output, &result), -EDOM);
+			add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
+		assert_int_equal(merge_fixture_runs(&output, &result), -EDOM);
 		assert_true(output.cancelled);
 		job_stop();
 		free(output.records);
@@ -142,34 +142,34 @@ static void failing_write_ends_the_merge(void **state)
 
 static void failing_read_ends_the_merge(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
 
 	(void)state;
-	job_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	for (uint64_t run = 0; run < 4; run++)
-		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
+		add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
 	faults.transfer_errno = EIO;
-	assert_int_equal(merge_store(&output, &result), -EIO);
+	assert_int_equal(merge_fixture_runs(&output, &result), -EIO);
 	free(output.records);
 }
 
 /* What is on disk changes behind the back of the run. */
 static void damaged_run_is_not_merged(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
 	unsigned char byte;
 
 	(void)state;
-	job_start("u64", false, MEMORY_UNIFIED);
-	add_numbers(SPILLED, random_number, 3 * LONG_RUN, 0);
-	add_numbers(RESIDENT, random_number, LONG_RUN, 1);
-	assert_int_equal(pread(faults.nameless_fd, &byte, 1, 60000), 1);
+	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
+	add_numbered_run(TIER_SPILLED, random_number, 3 * LONG_RUN, 0);
+	add_numbered_run(TIER_RESIDENT, random_number, LONG_RUN, 1);
+	assert_int_equal(pread(faults.tmpfile_fd, &byte, 1, 60000), 1);
 	byte ^= 1;
-	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, 60000), 1);
-	assert_int_equal(merge_store(&output, &result), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "damaged"));
+	assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, 60000), 1);
+	assert_int_equal(merge_fixture_runs(&output, &result), -EBADMSG);
+	assert_non_null(strstr(captured_messages_error(), "damaged"));
 	free(output.records);
 }
 

@@ -8,27 +8,27 @@
 /* Enough for the windows of all ranges. */
 enum { WINDOWS_NBYTES = 64 << 20 };
 
-static code_t one_number(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)i, (void)n, (void)run;
 	return 77;
 }
 
-static code_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)n, (void)run;
 	return i / 3000;
 }
 
-static code_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
+static encoded_key_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
 {
 	return (1000 - run) * n + i;
 }
 
-static void start_job(const char *type, enum kind_of_memory memory, uint32_t n_ranges)
+static void start_job(const char *type, enum fixture_memory memory, uint32_t n_partitions)
 {
 	job_start(type, false, memory);
-	job.request.n_ranges = job.plan.n_ranges = n_ranges;
+	job.plan_request.n_partitions = job.plan.n_partitions = n_partitions;
 	fixture_windows_nbytes = WINDOWS_NBYTES;
 }
 
@@ -42,141 +42,141 @@ enum { FIRST_NUMBER = 2 };
 enum { FIRST_NUMBER = 0 };
 #endif
 
-static void check_type(const char *type, enum kind_of_memory memory, number_fn *number,
+static void check_type(const char *type, enum fixture_memory memory, number_fn *number,
 		       uint64_t n_runs, uint64_t n)
 {
-	static const uint32_t n_ranges[] = { 2, 3, 8 };
+	static const uint32_t n_partitions[] = { 2, 3, 8 };
 
-	for (int tiers = 0; tiers < N_TIERS; tiers++)
-		for (unsigned i = FIRST_NUMBER; i < sizeof n_ranges / sizeof *n_ranges; i++) {
-			start_job(type, memory, n_ranges[i]);
+	for (int tiers = 0; tiers < N_TIER_MIXES; tiers++)
+		for (unsigned i = FIRST_NUMBER; i < sizeof n_partitions / sizeof *n_partitions; i++) {
+			start_job(type, memory, n_partitions[i]);
 			for (uint64_t run = 0; run < n_runs; run++)
-				add_numbers(tier_of((enum tiers)tiers, run), number, n + run, run);
-			check_output((struct digest){ 0 }, NULL);
-			if (n_all >= LONG_RUN)
-				assert_int_equal(fixture_n_ranges, n_ranges[i]);
+				add_numbered_run(tier_of((enum tier_mix)tiers, run), number, n + run, run);
+			check_merged_output((struct digest){ 0 }, NULL);
+			if (fixture_n_keys >= LONG_RUN)
+				assert_int_equal(fixture_n_partitions, n_partitions[i]);
 			job_stop();
 		}
 }
 
-static void bytes_do_not_depend_on_the_number_of_ranges(void **state)
+static void bytes_do_not_depend_on_partitions(void **state)
 {
 	(void)state;
-	check_type("u64", MEMORY_UNIFIED, random_number, 1, LONG_RUN);
-	check_type("u64", MEMORY_UNIFIED, random_number, 7, LONG_RUN);
-	check_type("u64", MEMORY_UNIFIED, descending_runs, 5, LONG_RUN);
-	check_type("b5", MEMORY_UNIFIED, random_number, 5, LONG_RUN);
-	check_type("f64be", MEMORY_APART, random_number, 5, LONG_RUN);
+	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 1, LONG_RUN);
+	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 7, LONG_RUN);
+	check_type("u64", FIXTURE_UNIFIED_MEMORY, descending_runs, 5, LONG_RUN);
+	check_type("b5", FIXTURE_UNIFIED_MEMORY, random_number, 5, LONG_RUN);
+	check_type("f64be", FIXTURE_SEPARATE_MEMORY, random_number, 5, LONG_RUN);
 }
 
 /* A range begins and ends within blocks, of which the device unpacks whole ones only. */
-static void what_a_device_unpacks_is_merged_in_ranges(void **state)
+static void unpacked_runs_are_merged_in_partitions(void **state)
 {
 	(void)state;
-	check_type("u64", MEMORY_PACKING, random_number, 5, LONG_RUN);
-	check_type("u32", MEMORY_PACKING, few_numbers, 3, LONG_RUN);
-	check_type("u128", MEMORY_PACKING, one_number, 3, LONG_RUN);
+	check_type("u64", FIXTURE_PACKING_MEMORY, random_number, 5, LONG_RUN);
+	check_type("u32", FIXTURE_PACKING_MEMORY, few_numbers, 3, LONG_RUN);
+	check_type("u128", FIXTURE_PACKING_MEMORY, one_number, 3, LONG_RUN);
 }
 
-static void equal_keys_may_be_in_several_ranges(void **state)
+static void equal_keys_may_be_in_several_partitions(void **state)
 {
 	(void)state;
-	check_type("u64", MEMORY_UNIFIED, one_number, 5, LONG_RUN);
-	check_type("u128", MEMORY_UNIFIED, few_numbers, 5, LONG_RUN);
-	check_type("u32", MEMORY_APART, few_numbers, 3, LONG_RUN);
+	check_type("u64", FIXTURE_UNIFIED_MEMORY, one_number, 5, LONG_RUN);
+	check_type("u128", FIXTURE_UNIFIED_MEMORY, few_numbers, 5, LONG_RUN);
+	check_type("u32", FIXTURE_SEPARATE_MEMORY, few_numbers, 3, LONG_RUN);
 }
 
-static void what_is_short_is_merged_as_ever(void **state)
+static void short_runs_are_merged_unpartitioned(void **state)
 {
 	(void)state;
-	check_type("u64", MEMORY_UNIFIED, random_number, 1, 2);
-	check_type("u64", MEMORY_UNIFIED, random_number, 3, 1);
+	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 1, 2);
+	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 3, 1);
 }
 
 /* Resident runs are with each of them in turn; none may touch what another has. */
-static void check_devices(const char *type, enum kind_of_memory memory, bool reach,
+static void check_devices(const char *type, enum fixture_memory memory, bool reach,
 			  number_fn *number)
 {
-	static const uint32_t n_ranges[] = { 1, 2, 5 };
+	static const uint32_t n_partitions[] = { 1, 2, 5 };
 
-	owned_memory_set(1, reach);
-	for (fixture_n_workers = 2; fixture_n_workers <= 3; fixture_n_workers++)
-		for (int tiers = 0; tiers < N_TIERS; tiers++)
-			for (unsigned i = FIRST_NUMBER; i < sizeof n_ranges / sizeof *n_ranges;
+	separate_memory_set_devices(1, reach);
+	for (fixture_n_devices = 2; fixture_n_devices <= 3; fixture_n_devices++)
+		for (int tiers = 0; tiers < N_TIER_MIXES; tiers++)
+			for (unsigned i = FIRST_NUMBER; i < sizeof n_partitions / sizeof *n_partitions;
 			     i++) {
-				start_job(type, memory, n_ranges[i]);
+				start_job(type, memory, n_partitions[i]);
 				for (uint64_t run = 0; run < 5; run++)
-					add_numbers(tier_of((enum tiers)tiers, run), number,
+					add_numbered_run(tier_of((enum tier_mix)tiers, run), number,
 						    LONG_RUN, run);
-				check_output((struct digest){ 0 }, NULL);
-				assert_int_equal(fixture_n_ranges, n_ranges[i]);
+				check_merged_output((struct digest){ 0 }, NULL);
+				assert_int_equal(fixture_n_partitions, n_partitions[i]);
 				job_stop();
 			}
-	fixture_n_workers = 1;
-	owned_memory_set(1, false);
+	fixture_n_devices = 1;
+	separate_memory_set_devices(1, false);
 }
 
 static void bytes_do_not_depend_on_the_number_of_devices(void **state)
 {
-	const unsigned long n_reached = owned_memory_n_reached();
+	const unsigned long n_reached = separate_memory_n_peer_reads();
 
 	(void)state;
-	check_devices("u64", MEMORY_APART, false, random_number);
-	check_devices("b5", MEMORY_APART, false, few_numbers);
-	check_devices("u32", MEMORY_PACKING, false, random_number);
-	assert_int_equal(owned_memory_n_reached(), n_reached);
+	check_devices("u64", FIXTURE_SEPARATE_MEMORY, false, random_number);
+	check_devices("b5", FIXTURE_SEPARATE_MEMORY, false, few_numbers);
+	check_devices("u32", FIXTURE_PACKING_MEMORY, false, random_number);
+	assert_int_equal(separate_memory_n_peer_reads(), n_reached);
 }
 
-static void what_another_device_has_is_merged_there_where_it_can_be_reached(void **state)
+static void peer_accessible_runs_are_merged_in_place(void **state)
 {
-	const unsigned long n_reached = owned_memory_n_reached();
+	const unsigned long n_reached = separate_memory_n_peer_reads();
 
 	(void)state;
-	check_devices("f64be", MEMORY_APART, true, random_number);
-	check_devices("u128", MEMORY_PACKING, true, one_number);
-	assert_true(owned_memory_n_reached() > n_reached);
+	check_devices("f64be", FIXTURE_SEPARATE_MEMORY, true, random_number);
+	check_devices("u128", FIXTURE_PACKING_MEMORY, true, one_number);
+	assert_true(separate_memory_n_peer_reads() > n_reached);
 }
 
-static code_t code_at(const struct run *run, uint64_t i)
+static encoded_key_t code_at(const struct run *run, uint64_t i)
 {
 	return element_get(run_memory(run), layout.element_nbytes, i);
 }
 
 /* What lies between the cuts: as many in each range, and none that belongs into another. */
-static void check_cuts(number_fn *number, uint32_t n_ranges)
+static void check_cuts(number_fn *number, uint32_t n_partitions)
 {
 	enum { N_RUNS = 5 };
 	uint64_t cuts[9 * N_RUNS], n_each;
-	code_t most = 0;
+	encoded_key_t max = 0;
 
-	start_job("u64", MEMORY_UNIFIED, n_ranges);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, n_partitions);
 	for (uint64_t run = 0; run < N_RUNS; run++)
-		add_numbers(RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, n_ranges, false, NULL, cuts), 0);
-	n_each = n_all / n_ranges;
-	for (uint32_t range = 0; range < n_ranges; range++) {
-		code_t highest = most;
+		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
+	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, n_partitions, false, NULL, cuts), 0);
+	n_each = fixture_n_keys / n_partitions;
+	for (uint32_t partition = 0; partition < n_partitions; partition++) {
+		encoded_key_t highest = max;
 		uint64_t n = 0;
 
 		for (uint32_t i = 0; i < N_RUNS; i++) {
-			const uint64_t begin = cuts[range * N_RUNS + i];
-			const uint64_t end = cuts[(range + 1) * N_RUNS + i];
+			const uint64_t begin = cuts[partition * N_RUNS + i];
+			const uint64_t end = cuts[(partition + 1) * N_RUNS + i];
 
 			assert_true(begin <= end);
 			n += end - begin;
 			if (begin == end)
 				continue;
-			assert_true(code_at(store.runs[i], begin) >= most);
-			if (code_at(store.runs[i], end - 1) > highest)
-				highest = code_at(store.runs[i], end - 1);
+			assert_true(code_at(fixture_run_list.runs[i], begin) >= max);
+			if (code_at(fixture_run_list.runs[i], end - 1) > highest)
+				highest = code_at(fixture_run_list.runs[i], end - 1);
 		}
-		most = highest;
+		max = highest;
 		assert_in_range(n, n_each - n_each / 20, n_each + n_each / 20);
 	}
 	job_stop();
 }
 
-static void ranges_are_of_the_same_length(void **state)
+static void partitions_have_the_same_length(void **state)
 {
 	(void)state;
 	check_cuts(random_number, 2);
@@ -194,36 +194,36 @@ static void a_single_key_is_divided_evenly(void **state)
 /* Cut at keys: what is equal is in one range, wherever its runs are. */
 static void check_cuts_at_keys(number_fn *number)
 {
-	enum { N_RUNS = 5, N_RANGES = 8 };
-	uint64_t cuts[(N_RANGES + 1) * N_RUNS];
-	code_t before = 0;
+	enum { N_RUNS = 5, N_TEST_PARTITIONS = 8 };
+	uint64_t cuts[(N_TEST_PARTITIONS + 1) * N_RUNS];
+	encoded_key_t before = 0;
 	bool has_any = false;
 
-	start_job("u64", MEMORY_UNIFIED, N_RANGES);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, N_TEST_PARTITIONS);
 	for (uint64_t run = 0; run < N_RUNS; run++)
-		add_numbers(RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, N_RANGES, true, NULL, cuts), 0);
-	for (uint32_t range = 0; range < N_RANGES; range++) {
-		code_t highest = before;
+		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
+	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, N_TEST_PARTITIONS, true, NULL, cuts), 0);
+	for (uint32_t partition = 0; partition < N_TEST_PARTITIONS; partition++) {
+		encoded_key_t highest = before;
 
 		for (uint32_t i = 0; i < N_RUNS; i++) {
-			const uint64_t begin = cuts[range * N_RUNS + i];
-			const uint64_t end = cuts[(range + 1) * N_RUNS + i];
+			const uint64_t begin = cuts[partition * N_RUNS + i];
+			const uint64_t end = cuts[(partition + 1) * N_RUNS + i];
 
 			assert_true(begin <= end);
 			if (begin == end)
 				continue;
-			assert_true(!has_any || code_at(store.runs[i], begin) > before);
-			if (code_at(store.runs[i], end - 1) >= highest)
-				highest = code_at(store.runs[i], end - 1);
+			assert_true(!has_any || code_at(fixture_run_list.runs[i], begin) > before);
+			if (code_at(fixture_run_list.runs[i], end - 1) >= highest)
+				highest = code_at(fixture_run_list.runs[i], end - 1);
 		}
-		has_any = has_any || cuts[(range + 1) * N_RUNS] > 0;
+		has_any = has_any || cuts[(partition + 1) * N_RUNS] > 0;
 		before = highest;
 	}
 	job_stop();
 }
 
-static void ranges_at_keys_divide_none(void **state)
+static void partitions_at_keys_split_no_key(void **state)
 {
 	(void)state;
 	check_cuts_at_keys(few_numbers);
@@ -232,30 +232,30 @@ static void ranges_at_keys_divide_none(void **state)
 }
 
 /* A part of a part of a run, from `begin` to `end`, is what a whole run with these items is. */
-static void check_part(enum tier tier, uint64_t begin, uint64_t end)
+static void check_subrun(enum tier tier, uint64_t begin, uint64_t end)
 {
-	struct run *whole, *part;
+	struct run *whole, *subrun;
 
-	start_job("u64", MEMORY_UNIFIED, 1);
-	add_numbers(tier, random_number, 3000, 0);
-	whole = store.runs[0];
-	assert_int_equal(run_open_part(&layout, whole, begin, end, &part), 0);
-	store.runs[0] = part;
-	memmove(all, all + begin, (end - begin) * sizeof *all);
-	n_all = end - begin;
-	assert_int_equal(run_n_items(part), n_all);
-	if (tier == SPILLED) {
-		assert_true(run_first_key(part, 0) == all[0]);
-		assert_true(run_block_start(part, run_n_blocks(part)) == n_all);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, 1);
+	add_numbered_run(tier, random_number, 3000, 0);
+	whole = fixture_run_list.runs[0];
+	assert_int_equal(run_open_subrun(&layout, whole, begin, end, &subrun), 0);
+	fixture_run_list.runs[0] = subrun;
+	memmove(fixture_keys, fixture_keys + begin, (end - begin) * sizeof *fixture_keys);
+	fixture_n_keys = end - begin;
+	assert_int_equal(run_n_items(subrun), fixture_n_keys);
+	if (tier == TIER_SPILLED) {
+		assert_true(run_first_key(subrun, 0) == fixture_keys[0]);
+		assert_true(run_block_start(subrun, run_n_blocks(subrun)) == fixture_n_keys);
 	}
-	check_output((struct digest){ 0 }, NULL);
-	run_close(part);
-	store.runs[0] = whole;
+	check_merged_output((struct digest){ 0 }, NULL);
+	run_close(subrun);
+	fixture_run_list.runs[0] = whole;
 	job_stop();
 }
 
 /* Blocks hold 512. */
-static void a_part_is_a_run(void **state)
+static void a_subrun_is_a_run(void **state)
 {
 	static const uint64_t ends[][2] = { { 0, 1 },      { 0, 512 },     { 511, 512 },
 					    { 511, 513 },  { 512, 1024 },  { 700, 800 },
@@ -263,25 +263,25 @@ static void a_part_is_a_run(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++) {
-		check_part(RESIDENT, ends[i][0], ends[i][1]);
-		check_part(SPILLED, ends[i][0], ends[i][1]);
+		check_subrun(TIER_RESIDENT, ends[i][0], ends[i][1]);
+		check_subrun(TIER_SPILLED, ends[i][0], ends[i][1]);
 	}
 }
 
 /* All items of the part, which gives its space back meanwhile. */
-static void read_through(struct run *part, uint64_t begin)
+static void read_through(struct run *subrun, uint64_t begin)
 {
 	struct digest digest = { 0 };
 
-	for (uint64_t i = 0; i < run_n_blocks(part); i++) {
-		const uint64_t n = run_block_start(part, i + 1) - run_block_start(part, i);
+	for (uint64_t i = 0; i < run_n_blocks(subrun); i++) {
+		const uint64_t n = run_block_start(subrun, i + 1) - run_block_start(subrun, i);
 		uint64_t *items = malloc(n * sizeof *items);
 
 		assert_non_null(items);
-		assert_int_equal(run_read(part, i, 1, items, &digest), 0);
+		assert_int_equal(run_read(subrun, i, 1, items, &digest), 0);
 		for (uint64_t j = 0; j < n; j++)
-			assert_true(items[j] == all[begin + run_block_start(part, i) + j]);
-		run_discard_before(part, i + 1);
+			assert_true(items[j] == fixture_keys[begin + run_block_start(subrun, i) + j]);
+		run_discard_before(subrun, i + 1);
 		free(items);
 	}
 }
@@ -292,19 +292,19 @@ static void read_through(struct run *part, uint64_t begin)
  */
 static void check_discards(uint32_t block_n_items)
 {
-	code_t *codes = malloc(9000 * sizeof *codes);
+	encoded_key_t *codes = malloc(9000 * sizeof *codes);
 	struct run *parts[3];
 
 	assert_non_null(codes);
-	start_job("u64", MEMORY_UNIFIED, 1);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, 1);
 	for (uint64_t i = 0; i < 9000; i++)
 		codes[i] = i;
-	remember_input(codes, 9000);
-	assert_int_equal(run_store_add(&store, make_spilled_in_blocks(codes, 9000, block_n_items)),
+	fixture_add_keys(codes, 9000);
+	assert_int_equal(run_list_add(&fixture_run_list, make_spilled_run_in_blocks(codes, 9000, block_n_items)),
 			 0);
 	free(codes);
 	for (uint64_t i = 0; i < 3; i++)
-		assert_int_equal(run_open_part(&layout, store.runs[0], i * 3000, (i + 1) * 3000,
+		assert_int_equal(run_open_subrun(&layout, fixture_run_list.runs[0], i * 3000, (i + 1) * 3000,
 					       &parts[i]),
 				 0);
 	read_through(parts[1], 3000);
@@ -313,12 +313,12 @@ static void check_discards(uint32_t block_n_items)
 	for (uint64_t i = 0; i < 3; i++)
 		run_close(parts[i]);
 	assert_in_range(spill_used_nbytes(job.spill), 1, 6 * 4096);
-	run_store_free(&store);
+	run_list_free(&fixture_run_list);
 	assert_int_equal(spill_used_nbytes(job.spill), 0);
 	job_stop();
 }
 
-static void a_part_leaves_what_others_need(void **state)
+static void a_subrun_keeps_shared_blocks(void **state)
 {
 	(void)state;
 	check_discards(100);
@@ -334,26 +334,26 @@ static void check_is_there(struct run *run, uint64_t i)
 
 	assert_int_equal(run_read(run, i, 1, items, &digest), 0);
 	for (uint64_t j = 0; j < n; j++)
-		assert_true(items[j] == all[begin + j]);
+		assert_true(items[j] == fixture_keys[begin + j]);
 }
 
 /* As ranges do that are under way at the same time: in between there is what they still need. */
-static void what_ranges_have_passed_goes_back_and_nothing_else(void **state)
+static void partitions_release_merged_memory_only(void **state)
 {
 	enum { N = 9000, BLOCK = 113, N_BLOCKS = (N + BLOCK - 1) / BLOCK };
 	static const uint64_t passed[][2] = { { 40, 45 }, { 0, 7 },   { 40, 60 },
 					      { 7, 7 },   { 40, 60 }, { 0, 20 } };
-	code_t codes[N];
+	encoded_key_t codes[N];
 	struct run *run;
 	uint64_t before, n_passed = 40;
 
 	(void)state;
-	start_job("u64", MEMORY_UNIFIED, 1);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, 1);
 	for (uint64_t i = 0; i < N; i++)
 		codes[i] = i;
-	remember_input(codes, N);
-	run = make_spilled_in_blocks(codes, N, BLOCK);
-	assert_int_equal(run_store_add(&store, run), 0);
+	fixture_add_keys(codes, N);
+	run = make_spilled_run_in_blocks(codes, N, BLOCK);
+	assert_int_equal(run_list_add(&fixture_run_list, run), 0);
 	before = spill_used_nbytes(job.spill);
 	for (unsigned i = 0; i < sizeof passed / sizeof *passed; i++)
 		run_discard_between(run, passed[i][0], passed[i][1]);
@@ -363,7 +363,7 @@ static void what_ranges_have_passed_goes_back_and_nothing_else(void **state)
 	/* But for a page or two at each end. */
 	assert_in_range(before - spill_used_nbytes(job.spill), (n_passed - 20) * BLOCK * 8,
 			n_passed * BLOCK * 8);
-	run_store_free(&store);
+	run_list_free(&fixture_run_list);
 	assert_int_equal(spill_used_nbytes(job.spill), 0);
 	job_stop();
 }
@@ -377,17 +377,17 @@ static struct run *open_unsorted(void)
 
 	for (uint64_t i = 0; i < 1000; i++)
 		numbers[i] = i == 99 ? 0 : i + 1;
-	path = path_of("unsorted");
+	path = fixture_path("unsorted");
 	write_file(path, numbers, sizeof numbers);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
 	assert_int_equal(run_open_input(&job, job.input, input_file_extent(job.input, 0), 0, &run),
 			 0);
-	assert_int_equal(run_store_add(&store, run), 0);
+	assert_int_equal(run_list_add(&fixture_run_list, run), 0);
 	return run;
 }
 
 /* Wherever it is cut: between the two records, too. */
-static void disorder_between_parts_of_an_input_is_found(void **state)
+static void disorder_between_subruns_is_found(void **state)
 {
 	uint64_t items[1000];
 	struct digest digest = { 0 };
@@ -398,70 +398,70 @@ static void disorder_between_parts_of_an_input_is_found(void **state)
 		struct input *input;
 		int r;
 
-		start_job("u64", MEMORY_UNIFIED, 1);
+		start_job("u64", FIXTURE_UNIFIED_MEMORY, 1);
 		run = open_unsorted();
-		assert_int_equal(run_open_part(&layout, run, 0, cut, &parts[0]), 0);
-		assert_int_equal(run_open_part(&layout, run, cut, 1000, &parts[1]), 0);
+		assert_int_equal(run_open_subrun(&layout, run, 0, cut, &parts[0]), 0);
+		assert_int_equal(run_open_subrun(&layout, run, cut, 1000, &parts[1]), 0);
 		r = run_read(parts[0], 0, run_n_blocks(parts[0]), items, &digest);
 		assert_int_equal(r, cut > 99 ? -EINVAL : 0);
 		if (r == 0)
 			r = run_read(parts[1], 0, run_n_blocks(parts[1]), items, &digest);
 		assert_int_equal(r, -EINVAL);
-		assert_non_null(strstr(messages_last(), "record 100: disorder"));
+		assert_non_null(strstr(captured_messages_error(), "record 100: disorder"));
 		run_close(parts[0]);
 		run_close(parts[1]);
 		input = job.input;
 		job_stop();
 		input_close(input);
-		messages_reset(true);
+		captured_messages_reset(true);
 	}
 }
 
 /* Resident runs that are in order up to the last item of the first range. */
-static void disorder_between_ranges_is_counted(void **state)
+static void disorder_between_partitions_is_counted(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
-	code_t *codes = malloc(LONG_RUN * sizeof *codes);
+	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 
 	(void)state;
-	start_job("u64", MEMORY_UNIFIED, 4);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, 4);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = LONG_RUN - i;
-	assert_int_equal(run_store_add(&store, make_resident(codes, LONG_RUN)), 0);
-	assert_int_equal(merge_store(&output, &result), 0);
-	assert_int_equal(fixture_n_ranges, 4);
+	assert_int_equal(run_list_add(&fixture_run_list, make_resident_run(codes, LONG_RUN)), 0);
+	assert_int_equal(merge_fixture_runs(&output, &result), 0);
+	assert_int_equal(fixture_n_partitions, 4);
 	assert_int_equal(result.n_disorders, LONG_RUN - 1);
 	free(codes);
 	free(output.records);
 }
 
-static void a_range_that_cannot_be_written_ends_all(void **state)
+static void a_failed_partition_ends_the_merge(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = 1 };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = 1 };
 	struct merge_result result;
 
 	(void)state;
-	start_job("u64", MEMORY_UNIFIED, 3);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, 3);
 	for (uint64_t run = 0; run < 5; run++)
-		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
-	assert_int_equal(merge_store(&output, &result), -EDOM);
+		add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
+	assert_int_equal(merge_fixture_runs(&output, &result), -EDOM);
 	assert_true(output.cancelled);
 	free(output.records);
 }
 
-static void ranges_are_as_many_as_memory_has_room_for(void **state)
+static void partitions_are_limited_by_memory(void **state)
 {
-	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
 	struct merge_result result;
 
 	(void)state;
-	start_job("u64", MEMORY_UNIFIED, 8);
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, 8);
 	fixture_windows_nbytes = 1 << 20;
 	for (uint64_t run = 0; run < 20; run++)
-		add_numbers(SPILLED, random_number, LONG_RUN, run);
-	assert_int_equal(merge_store(&output, &result), 0);
-	assert_int_equal(fixture_n_ranges, 1);
+		add_numbered_run(TIER_SPILLED, random_number, LONG_RUN, run);
+	assert_int_equal(merge_fixture_runs(&output, &result), 0);
+	assert_int_equal(fixture_n_partitions, 1);
 	free(output.records);
 }
 
@@ -469,22 +469,22 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(bytes_do_not_depend_on_the_number_of_ranges),
-		FIXTURE(what_a_device_unpacks_is_merged_in_ranges),
+		FIXTURE(bytes_do_not_depend_on_partitions),
+		FIXTURE(unpacked_runs_are_merged_in_partitions),
 		FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
-		FIXTURE(what_another_device_has_is_merged_there_where_it_can_be_reached),
-		FIXTURE(equal_keys_may_be_in_several_ranges),
-		FIXTURE(what_is_short_is_merged_as_ever),
-		FIXTURE(ranges_are_of_the_same_length),
+		FIXTURE(peer_accessible_runs_are_merged_in_place),
+		FIXTURE(equal_keys_may_be_in_several_partitions),
+		FIXTURE(short_runs_are_merged_unpartitioned),
+		FIXTURE(partitions_have_the_same_length),
 		FIXTURE(a_single_key_is_divided_evenly),
-		FIXTURE(ranges_at_keys_divide_none),
-		FIXTURE(a_part_is_a_run),
-		FIXTURE(a_part_leaves_what_others_need),
-		FIXTURE(what_ranges_have_passed_goes_back_and_nothing_else),
-		FIXTURE(disorder_between_parts_of_an_input_is_found),
-		FIXTURE(disorder_between_ranges_is_counted),
-		FIXTURE(a_range_that_cannot_be_written_ends_all),
-		FIXTURE(ranges_are_as_many_as_memory_has_room_for),
+		FIXTURE(partitions_at_keys_split_no_key),
+		FIXTURE(a_subrun_is_a_run),
+		FIXTURE(a_subrun_keeps_shared_blocks),
+		FIXTURE(partitions_release_merged_memory_only),
+		FIXTURE(disorder_between_subruns_is_found),
+		FIXTURE(disorder_between_partitions_is_counted),
+		FIXTURE(a_failed_partition_ends_the_merge),
+		FIXTURE(partitions_are_limited_by_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

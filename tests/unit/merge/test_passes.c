@@ -9,11 +9,11 @@
 #include "tests/support/job_fixture.h"
 #include "tests/support/captured_messages.h"
 
-static struct ledger in_passes;
+static struct record_totals in_passes;
 
 static int start(void **state)
 {
-	in_passes = (struct ledger){ 0 };
+	in_passes = (struct record_totals){ 0 };
 	return fixture_start(state);
 }
 
@@ -25,18 +25,18 @@ static int finish(void **state)
 
 static void open_job(bool unique, uint32_t fan_in)
 {
-	job_start("u64", unique, MEMORY_UNIFIED);
+	job_start("u64", unique, FIXTURE_UNIFIED_MEMORY);
 	job.plan.fan_in = fan_in;
 }
 
 /* n numbers without a pattern, of which some are equal. */
 static void add_random(enum tier tier, uint64_t n)
 {
-	code_t *codes = malloc(n * sizeof *codes);
+	encoded_key_t *codes = malloc(n * sizeof *codes);
 
 	assert_non_null(codes);
 	for (uint64_t i = 0; i < n; i++)
-		codes[i] = scramble(i, store.n) % (2 * n);
+		codes[i] = scramble(i, fixture_run_list.n) % (2 * n);
 	add_run(tier, codes, n);
 	free(codes);
 }
@@ -45,56 +45,56 @@ static uint32_t merge_all(void)
 {
 	uint32_t n_passes;
 
-	assert_int_equal(merge_passes(&job, &store, 0, &in_passes, &n_passes), 0);
+	assert_int_equal(merge_passes(&job, &fixture_run_list, 0, &in_passes, &n_passes), 0);
 	return n_passes;
 }
 
 static void assert_run_lengths(const uint64_t *lengths, size_t n)
 {
-	assert_int_equal(store.n, n);
+	assert_int_equal(fixture_run_list.n, n);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(run_n_items(store.runs[i]), lengths[i]);
+		assert_int_equal(run_n_items(fixture_run_list.runs[i]), lengths[i]);
 }
 
 #define ASSERT_RUN_LENGTHS(...)                                                                    \
 	assert_run_lengths((const uint64_t[]){ __VA_ARGS__ },                                      \
 			   sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
-static void few_runs_are_left_alone(void **state)
+static void few_runs_are_not_merged(void **state)
 {
 	(void)state;
 	open_job(false, 3);
 	for (int i = 0; i < 3; i++)
-		add_random(SPILLED, 1000);
+		add_random(TIER_SPILLED, 1000);
 	assert_int_equal(merge_all(), 0);
 	ASSERT_RUN_LENGTHS(1000, 1000, 1000);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 static void neighbours_with_the_fewest_records_are_merged(void **state)
 {
 	(void)state;
 	open_job(false, 3);
-	add_random(SPILLED, 5000);
-	add_random(SPILLED, 300);
-	add_random(SPILLED, 200);
-	add_random(SPILLED, 4000);
+	add_random(TIER_SPILLED, 5000);
+	add_random(TIER_SPILLED, 300);
+	add_random(TIER_SPILLED, 200);
+	add_random(TIER_SPILLED, 4000);
 	assert_int_equal(merge_all(), 1);
 	ASSERT_RUN_LENGTHS(5000, 500, 4000);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 /* Also where runs are records, which a merge digests when it makes them. */
-static void what_is_written_to_a_run_is_not_written_to_the_output(void **state)
+static void run_output_is_not_counted_as_written(void **state)
 {
 	(void)state;
-	job_start("b3", false, MEMORY_UNIFIED);
+	job_start("b3", false, FIXTURE_UNIFIED_MEMORY);
 	job.plan.fan_in = 2;
 	for (int i = 0; i < 3; i++)
-		add_random(SPILLED, 1000);
+		add_random(TIER_SPILLED, 1000);
 	assert_int_equal(merge_all(), 1);
 	assert_int_equal(in_passes.written.n_records, 0);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 /* Six runs three at a time: first two, so that the next merge of three is full. */
@@ -103,27 +103,27 @@ static void merge_that_is_not_full_comes_first(void **state)
 	(void)state;
 	open_job(false, 3);
 	for (uint64_t i = 0; i < 6; i++)
-		add_random(SPILLED, 1000 + 100 * i);
+		add_random(TIER_SPILLED, 1000 + 100 * i);
 	assert_int_equal(merge_all(), 1);
 	ASSERT_RUN_LENGTHS(2100, 1200 + 1300 + 1400, 1500);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 /* Runs that stay as short however often they are merged: not the same ones again and again. */
 static void runs_that_do_not_grow_take_turns(void **state)
 {
-	code_t codes[100];
+	encoded_key_t codes[100];
 
 	(void)state;
 	open_job(true, 2);
 	for (int i = 0; i < 16; i++) {
 		for (size_t j = 0; j < 100; j++)
 			codes[j] = j;
-		add_run(SPILLED, codes, 100);
+		add_run(TIER_SPILLED, codes, 100);
 	}
 	assert_int_equal(merge_all(), 3);
 	ASSERT_RUN_LENGTHS(100, 100);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 static void two_at_a_time_is_enough(void **state)
@@ -131,10 +131,10 @@ static void two_at_a_time_is_enough(void **state)
 	(void)state;
 	open_job(false, 2);
 	for (uint64_t i = 0; i < 17; i++)
-		add_random(SPILLED, 2000 + 7 * i);
+		add_random(TIER_SPILLED, 2000 + 7 * i);
 	assert_int_equal(merge_all(), 4);
-	assert_int_equal(store.n, 2);
-	check_output(in_passes.dropped, NULL);
+	assert_int_equal(fixture_run_list.n, 2);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 static void runs_in_memory_do_not_count(void **state)
@@ -142,12 +142,12 @@ static void runs_in_memory_do_not_count(void **state)
 	(void)state;
 	open_job(false, 2);
 	for (int i = 0; i < 3; i++)
-		add_random(SPILLED, 1000);
+		add_random(TIER_SPILLED, 1000);
 	for (int i = 0; i < 3; i++)
-		add_random(RESIDENT, 100);
+		add_random(TIER_RESIDENT, 100);
 	assert_int_equal(merge_all(), 1);
 	ASSERT_RUN_LENGTHS(2000, 1000, 100, 100, 100);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 static void chunks_in_memory_become_one_spilled_run(void **state)
@@ -155,56 +155,56 @@ static void chunks_in_memory_become_one_spilled_run(void **state)
 	(void)state;
 	open_job(false, 16);
 	for (int i = 0; i < 5; i++)
-		add_random(RESIDENT, 9000);
-	assert_int_equal(merge_to_run(&job, &store, 1, 3, 0, &in_passes), 0);
+		add_random(TIER_RESIDENT, 9000);
+	assert_int_equal(merge_to_run(&job, &fixture_run_list, 1, 3, 0, &in_passes), 0);
 	ASSERT_RUN_LENGTHS(9000, 27000, 9000);
-	assert_true(run_is_resident(store.runs[0]));
-	assert_false(run_is_resident(store.runs[1]));
-	check_output(in_passes.dropped, NULL);
+	assert_true(run_is_resident(fixture_run_list.runs[0]));
+	assert_false(run_is_resident(fixture_run_list.runs[1]));
+	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void what_unique_drops_on_the_way_is_accounted_for(void **state)
+static void records_dropped_by_unique_are_counted(void **state)
 {
 	(void)state;
 	open_job(true, 2);
 	for (int i = 0; i < 7; i++)
-		add_random(SPILLED, 3000);
+		add_random(TIER_SPILLED, 3000);
 	assert_int_equal(merge_all(), 2);
 	assert_true(in_passes.dropped.n_records > 0);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 static void records_narrower_than_elements_pass(void **state)
 {
 	(void)state;
-	job_start("b5", false, MEMORY_APART);
+	job_start("b5", false, FIXTURE_SEPARATE_MEMORY);
 	job.plan.fan_in = 2;
 	for (uint64_t i = 0; i < 5; i++)
-		add_random(SPILLED, 20000 + i);
+		add_random(TIER_SPILLED, 20000 + i);
 	assert_int_equal(merge_all(), 2);
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 /* Bytes that were copied between the host and a device apart. */
 static atomic_uint_fast64_t copied_nbytes;
 
-static int counting_copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+static int counting_copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
 {
 	copied_nbytes += nbytes;
-	return backend_cpu.copy(lane, to, from, nbytes);
+	return backend_cpu.copy(queue, to, from, nbytes);
 }
 
 /* Merge spilled runs of `type` to two on a device apart. Returns the bytes copied for that. */
-static uint64_t merge_apart(enum kind_of_memory memory, const char *type, bool unique)
+static uint64_t merge_on_separate_device(enum fixture_memory memory, const char *type, bool unique)
 {
 	job_start(type, unique, memory);
-	backend_apart.copy = counting_copy;
+	fixture_separate_backend.copy = counting_copy;
 	job.plan.fan_in = 2;
 	for (uint64_t i = 0; i < 6; i++)
-		add_random(SPILLED, 20000 + i);
+		add_random(TIER_SPILLED, 20000 + i);
 	assert_int_equal(merge_all(), 2);
 	copied_nbytes = 0;
-	assert_int_equal(merge_to_run(&job, &store, 0, 2, 0, &in_passes), 0);
+	assert_int_equal(merge_to_run(&job, &fixture_run_list, 0, 2, 0, &in_passes), 0);
 	return copied_nbytes;
 }
 
@@ -220,16 +220,16 @@ static uint64_t stored_nbytes(const struct run *run)
 
 static void packed_runs_take_less_of_link_and_disk(void **state)
 {
-	const uint64_t plain_nbytes = merge_apart(MEMORY_APART, "u64", false);
+	const uint64_t plain_nbytes = merge_on_separate_device(FIXTURE_SEPARATE_MEMORY, "u64", false);
 	uint64_t nbytes;
 
 	(void)state;
-	check_output(in_passes.dropped, NULL);
+	check_merged_output(in_passes.dropped, NULL);
 	job_stop();
-	nbytes = merge_apart(MEMORY_PACKING, "u64", false);
+	nbytes = merge_on_separate_device(FIXTURE_PACKING_MEMORY, "u64", false);
 	assert_true(nbytes < plain_nbytes / 4);
-	assert_true(stored_nbytes(store.runs[0]) < run_n_items(store.runs[0]) * 8 / 4);
-	check_output(in_passes.dropped, NULL);
+	assert_true(stored_nbytes(fixture_run_list.runs[0]) < run_n_items(fixture_run_list.runs[0]) * 8 / 4);
+	check_merged_output(in_passes.dropped, NULL);
 }
 
 static void packed_runs_lose_nothing(void **state)
@@ -241,14 +241,14 @@ static void packed_runs_lose_nothing(void **state)
 		for (int unique = 0; unique < 2; unique++) {
 			if (i > 0 || unique)
 				job_stop();
-			in_passes = (struct ledger){ 0 };
-			merge_apart(MEMORY_PACKING, types[i], unique);
-			check_output(in_passes.dropped, NULL);
+			in_passes = (struct record_totals){ 0 };
+			merge_on_separate_device(FIXTURE_PACKING_MEMORY, types[i], unique);
+			check_merged_output(in_passes.dropped, NULL);
 		}
 }
 
 /* The third block that the device is given has lost its end on the way. */
-static int unpack_damaged(struct lane *lane, const struct unpack_op *op)
+static int unpack_damaged(struct device_queue *queue, const struct unpack_op *op)
 {
 	static struct packed_block blocks[1000];
 	struct unpack_op damaged = *op;
@@ -257,17 +257,17 @@ static int unpack_damaged(struct lane *lane, const struct unpack_op *op)
 	memcpy(blocks, op->blocks, op->n_blocks * sizeof *blocks);
 	blocks[2].packed_nbytes -= 32;
 	damaged.blocks = blocks;
-	return backend_cpu.unpack(lane, &damaged);
+	return backend_cpu.unpack(queue, &damaged);
 }
 
 static void block_that_cannot_be_unpacked_is_named(void **state)
 {
 	(void)state;
-	merge_apart(MEMORY_PACKING, "u64", false);
-	backend_apart.unpack = unpack_damaged;
-	assert_int_equal(merge_to_run(&job, &store, 0, 1, 0, &in_passes), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "block 2 of"));
-	assert_non_null(strstr(messages_last(), "cannot be decoded"));
+	merge_on_separate_device(FIXTURE_PACKING_MEMORY, "u64", false);
+	fixture_separate_backend.unpack = unpack_damaged;
+	assert_int_equal(merge_to_run(&job, &fixture_run_list, 0, 1, 0, &in_passes), -EBADMSG);
+	assert_non_null(strstr(captured_messages_error(), "block 2 of"));
+	assert_non_null(strstr(captured_messages_error(), "cannot be decoded"));
 }
 
 /* The runs stay as they are, and their space is not lost. */
@@ -278,26 +278,26 @@ static void full_disk_ends_a_pass(void **state)
 	(void)state;
 	open_job(false, 2);
 	for (int i = 0; i < 3; i++)
-		add_random(SPILLED, 30000);
+		add_random(TIER_SPILLED, 30000);
 	faults.transfer_errno = ENOSPC;
-	assert_true(merge_passes(&job, &store, 0, &in_passes, &n_passes) < 0);
+	assert_true(merge_passes(&job, &fixture_run_list, 0, &in_passes, &n_passes) < 0);
 	faults.transfer_errno = 0;
-	assert_int_equal(store.n, 3);
+	assert_int_equal(fixture_run_list.n, 3);
 }
 
 static void space_of_merged_runs_is_given_back(void **state)
 {
 	/* Windows end in pages that they do not fill. */
-	const uint64_t least = 6 * 30000 * 8, most = least + least / 8;
+	const uint64_t min = 6 * 30000 * 8, max = min + min / 8;
 
 	(void)state;
 	open_job(false, 2);
 	for (int i = 0; i < 6; i++)
-		add_random(SPILLED, 30000);
-	assert_in_range(spill_used_nbytes(job.spill), least, most);
+		add_random(TIER_SPILLED, 30000);
+	assert_in_range(spill_used_nbytes(job.spill), min, max);
 	merge_all();
-	assert_in_range(spill_used_nbytes(job.spill), least, most);
-	run_store_free(&store);
+	assert_in_range(spill_used_nbytes(job.spill), min, max);
+	run_list_free(&fixture_run_list);
 	assert_int_equal(spill_used_nbytes(job.spill), 0);
 }
 
@@ -305,15 +305,15 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(few_runs_are_left_alone),
+		FIXTURE(few_runs_are_not_merged),
 		FIXTURE(neighbours_with_the_fewest_records_are_merged),
-		FIXTURE(what_is_written_to_a_run_is_not_written_to_the_output),
+		FIXTURE(run_output_is_not_counted_as_written),
 		FIXTURE(merge_that_is_not_full_comes_first),
 		FIXTURE(two_at_a_time_is_enough),
 		FIXTURE(runs_that_do_not_grow_take_turns),
 		FIXTURE(runs_in_memory_do_not_count),
 		FIXTURE(chunks_in_memory_become_one_spilled_run),
-		FIXTURE(what_unique_drops_on_the_way_is_accounted_for),
+		FIXTURE(records_dropped_by_unique_are_counted),
 		FIXTURE(records_narrower_than_elements_pass),
 		FIXTURE(packed_runs_take_less_of_link_and_disk),
 		FIXTURE(packed_runs_lose_nothing),

@@ -7,26 +7,26 @@
 
 static struct placement placement;
 
-static int start_as(void **state, bool unique)
+static int start_with_unique(void **state, bool unique)
 {
 	static const struct sink sink;
 	int r = fixture_start(state);
 
 	if (r < 0)
 		return r;
-	job_start("u64", unique, MEMORY_UNIFIED);
+	job_start("u64", unique, FIXTURE_UNIFIED_MEMORY);
 	placement = (struct placement){ .job = &job, .sink = &sink };
 	return placement_open(&placement);
 }
 
 static int start(void **state)
 {
-	return start_as(state, false);
+	return start_with_unique(state, false);
 }
 
 static int start_unique(void **state)
 {
-	return start_as(state, true);
+	return start_with_unique(state, true);
 }
 
 static int finish(void **state)
@@ -37,17 +37,17 @@ static int finish(void **state)
 }
 
 /* Windows of 10 items from one code to another, n_disorders in them; how many are seen in all. */
-static uint64_t settle(uint64_t number, code_t first, code_t last, uint64_t n_disorders)
+static uint64_t assign_window(uint64_t number, encoded_key_t first, encoded_key_t last, uint64_t n_disorders)
 {
 	const struct window window = {
 		.number = number,
 		.first = &first,
 		.last = &last,
-		.found = { .n = 10, .n_disorders = n_disorders },
+		.result = { .n = 10, .n_disorders = n_disorders },
 	};
 	uint64_t position;
 
-	assert_int_equal(placement_settle(&placement, &window, &position), 0);
+	assert_int_equal(placement_assign(&placement, &window, &position), 0);
 	assert_int_equal(position, 10 * number);
 	return placement.result.n_disorders;
 }
@@ -55,21 +55,21 @@ static uint64_t settle(uint64_t number, code_t first, code_t last, uint64_t n_di
 static void windows_out_of_order_are_seen(void **state)
 {
 	(void)state;
-	assert_int_equal(settle(0, 100, 200, 0), 0);
-	assert_int_equal(settle(1, 200, 300, 0), 0);
-	assert_int_equal(settle(2, 299, 400, 0), 1);
-	assert_int_equal(settle(3, 401, 500, 2), 3);
-	assert_int_equal(settle(4, (code_t)1 << 100, (code_t)2 << 100, 0), 3);
-	assert_int_equal(settle(5, 501, 600, 0), 4);
+	assert_int_equal(assign_window(0, 100, 200, 0), 0);
+	assert_int_equal(assign_window(1, 200, 300, 0), 0);
+	assert_int_equal(assign_window(2, 299, 400, 0), 1);
+	assert_int_equal(assign_window(3, 401, 500, 2), 3);
+	assert_int_equal(assign_window(4, (encoded_key_t)1 << 100, (encoded_key_t)2 << 100, 0), 3);
+	assert_int_equal(assign_window(5, 501, 600, 0), 4);
 }
 
 static void equal_neighbours_of_unique_windows_are_seen(void **state)
 {
 	(void)state;
-	assert_int_equal(settle(0, 100, 200, 0), 0);
-	assert_int_equal(settle(1, 201, 300, 0), 0);
-	assert_int_equal(settle(2, 300, 400, 0), 1);
-	assert_int_equal(settle(3, 399, 500, 0), 2);
+	assert_int_equal(assign_window(0, 100, 200, 0), 0);
+	assert_int_equal(assign_window(1, 201, 300, 0), 0);
+	assert_int_equal(assign_window(2, 300, 400, 0), 1);
+	assert_int_equal(assign_window(3, 399, 500, 0), 2);
 }
 
 /* Nothing is compared with a window that is empty, but with the one before it. */
@@ -79,10 +79,10 @@ static void empty_window_does_not_hide_disorder(void **state)
 	uint64_t position;
 
 	(void)state;
-	assert_int_equal(settle(0, 100, 200, 0), 0);
-	assert_int_equal(placement_settle(&placement, &empty, &position), 0);
+	assert_int_equal(assign_window(0, 100, 200, 0), 0);
+	assert_int_equal(placement_assign(&placement, &empty, &position), 0);
 	placement.result.n_items += 10; /* settle() counts windows */
-	assert_int_equal(settle(2, 199, 300, 0), 1);
+	assert_int_equal(assign_window(2, 199, 300, 0), 1);
 }
 
 int main(void)

@@ -28,7 +28,7 @@ static void file_names_come_from_a_list(void **state)
 	struct options options;
 
 	(void)state;
-	options = PARSED("--files0-from", write_list("one\0two words\0-x\0", 17), "-o", "out");
+	options = PARSE_VALID("--files0-from", write_list("one\0two words\0-x\0", 17), "-o", "out");
 	unlink(list_path);
 	assert_int_equal(options.n_inputs, 3);
 	assert_string_equal(options.inputs[0], "one");
@@ -36,7 +36,7 @@ static void file_names_come_from_a_list(void **state)
 	assert_string_equal(options.inputs[2], "-x");
 	options_free(&options);
 
-	options = PARSED("--files0-from", write_list("one\0two", 7), "-o", "out");
+	options = PARSE_VALID("--files0-from", write_list("one\0two", 7), "-o", "out");
 	unlink(list_path);
 	assert_int_equal(options.n_inputs, 2);
 	assert_string_equal(options.inputs[1], "two");
@@ -53,7 +53,7 @@ static void long_lists_of_file_names_are_read(void **state)
 	assert_non_null(text);
 	for (int i = 0; i < N; i++)
 		end += sprintf(end, "f%d", i) + 1;
-	options = PARSED("--files0-from", write_list(text, (size_t)(end - text)), "-o", "out");
+	options = PARSE_VALID("--files0-from", write_list(text, (size_t)(end - text)), "-o", "out");
 	unlink(list_path);
 	free(text);
 	assert_int_equal(options.n_inputs, N);
@@ -68,18 +68,18 @@ static void list_that_comes_in_packets_is_whole(void **state)
 	const int saved = dup(STDIN_FILENO);
 	char name[LENGTH] = "";
 	struct options options;
-	int ends[2];
+	int pipe_fds[2];
 
 	(void)state;
-	assert_int_equal(pipe2(ends, O_DIRECT), 0);
-	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) >= N << 12);
+	assert_int_equal(pipe2(pipe_fds, O_DIRECT), 0);
+	assert_true(fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20) >= N << 12);
 	memset(name, 'x', LENGTH - 1);
 	for (int i = 0; i < N; i++)
-		assert_int_equal(write(ends[1], name, LENGTH), LENGTH);
-	close(ends[1]);
-	dup2(ends[0], STDIN_FILENO);
-	close(ends[0]);
-	options = PARSED("--files0-from=-", "-o", "out");
+		assert_int_equal(write(pipe_fds[1], name, LENGTH), LENGTH);
+	close(pipe_fds[1]);
+	dup2(pipe_fds[0], STDIN_FILENO);
+	close(pipe_fds[0]);
+	options = PARSE_VALID("--files0-from=-", "-o", "out");
 	dup2(saved, STDIN_FILENO);
 	close(saved);
 	assert_int_equal(options.n_inputs, N);
@@ -91,12 +91,12 @@ static void list_that_comes_in_packets_is_whole(void **state)
 static void wrong_lists_of_file_names_are_refused(void **state)
 {
 	(void)state;
-	REFUSED("/no/such/list", "No such file", "--files0-from=/no/such/list", "-o", "out");
-	REFUSED("no file names", "--files0-from", "--files0-from=/dev/null", "-o", "out");
-	REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o",
+	ASSERT_REFUSED("/no/such/list", "No such file", "--files0-from=/no/such/list", "-o", "out");
+	ASSERT_REFUSED("no file names", "--files0-from", "--files0-from=/dev/null", "-o", "out");
+	ASSERT_REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o",
 		"out");
 	unlink(list_path);
-	REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
+	ASSERT_REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
 }
 
 int main(void)

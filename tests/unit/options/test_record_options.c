@@ -6,13 +6,13 @@
 
 #include "tests/support/parsed_options.h"
 
-static void keys_are_taken_in_their_order(void **state)
+static void keys_keep_their_order(void **state)
 {
 	struct options options;
 	const struct key *keys;
 
 	(void)state;
-	options = PARSED("-R", "32", "-k", "8:i32be:r", "--key=0:b4", "-k4:u16", "-o", "out");
+	options = PARSE_VALID("-R", "32", "-k", "8:i32be:r", "--key=0:b4", "-k4:u16", "-o", "out");
 	keys = options.record.keys;
 	assert_int_equal(options.record.record_nbytes, 32);
 	assert_int_equal(options.record.n_keys, 3);
@@ -25,17 +25,17 @@ static void keys_are_taken_in_their_order(void **state)
 }
 
 /* As it stands in reports, which have no more room. */
-static void keys_too_many_for_a_report_end_in_dots(void **state)
+static void long_key_lists_are_abbreviated(void **state)
 {
 	char text[KEYS_TEXT_NBYTES + 1];
-	struct options options = PARSED("-R", "32", "-k", "8:i32be:r", "-k", "0:b4", "-o", "out");
+	struct options options = PARSE_VALID("-R", "32", "-k", "8:i32be:r", "-k", "0:b4", "-o", "out");
 
 	(void)state;
 	text[KEYS_TEXT_NBYTES] = '#';
 	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
 	assert_string_equal(text, "8:i32be:r,0:b4");
 	options_free(&options);
-	options = PARSED("-R", "99", "-k", "10:i32be:r", "-k", "20:i32be:r", "-k", "30:i32be:r",
+	options = PARSE_VALID("-R", "99", "-k", "10:i32be:r", "-k", "20:i32be:r", "-k", "30:i32be:r",
 			 "-k", "40:i32be:r", "-k", "50:i32be:r", "-k", "60:i32be:r", "-o", "out");
 	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
 	assert_string_equal(text,
@@ -49,15 +49,15 @@ static void a_record_without_keys_is_one(void **state)
 	struct options options;
 
 	(void)state;
-	options = PARSED("-R", "100", "-o", "out");
+	options = PARSE_VALID("-R", "100", "-o", "out");
 	assert_int_equal(options.record.n_keys, 1);
 	assert_int_equal(options.record.keys[0].kind, KEY_BYTES);
 	assert_int_equal(options.record.keys[0].nbytes, 100);
 	options_free(&options);
-	options = PARSED("-R", "4", "-t", "f32", "-o", "out");
+	options = PARSE_VALID("-R", "4", "-t", "f32", "-o", "out");
 	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
 	options_free(&options);
-	options = PARSED("-t", "b65536", "-o", "out");
+	options = PARSE_VALID("-t", "b65536", "-o", "out");
 	options_free(&options);
 }
 
@@ -66,7 +66,7 @@ static void reverse_makes_every_key_descending(void **state)
 	struct options options;
 
 	(void)state;
-	options = PARSED("-r", "-R8", "-k0:u32:r", "-k4:u32", "-o", "out");
+	options = PARSE_VALID("-r", "-R8", "-k0:u32:r", "-k4:u32", "-o", "out");
 	assert_true(options.record.keys[0].descending && options.record.keys[1].descending);
 	options_free(&options);
 }
@@ -76,13 +76,13 @@ static void direction_does_not_depend_on_the_order_of_options(void **state)
 	struct options options;
 
 	(void)state;
-	options = PARSED("-r", "-t", "i16", "-o", "out");
+	options = PARSE_VALID("-r", "-t", "i16", "-o", "out");
 	assert_int_equal(options.record.keys[0].nbytes, 2);
 	assert_true(options.record.keys[0].descending);
 	options_free(&options);
 }
 
-static void any_number_of_keys_is_taken(void **state)
+static void any_number_of_keys_is_accepted(void **state)
 {
 	enum { N = 5000 };
 	char **argv = calloc(2 * N + 5, sizeof *argv);
@@ -98,8 +98,8 @@ static void any_number_of_keys_is_taken(void **state)
 		argv[argc++] = "-k";
 		argv[argc++] = i % 2 ? "3:u8" : "0:b2";
 	}
-	messages_reset(true);
-	assert_int_equal(parse_settled(argc, argv, &options), 0);
+	captured_messages_reset(true);
+	assert_int_equal(parse_final_options(argc, argv, &options), 0);
 	assert_int_equal(options.record.n_keys, N);
 	options_free(&options);
 	free(argv);
@@ -118,20 +118,20 @@ static void keys_without_memory_are_refused_with_their_number(void **state)
 {
 	(void)state;
 	lacks_memory = true;
-	REFUSED("no memory for 1 keys", "", "-R9", "-k0:u8", "-o", "out");
+	ASSERT_REFUSED("no memory for 1 keys", "", "-R9", "-k0:u8", "-o", "out");
 	lacks_memory = false;
 }
 
 static void unknown_types_are_refused_with_the_known_ones(void **state)
 {
 	(void)state;
-	REFUSED("'w63'", "u128", "-t", "w63");
-	REFUSED("-t, --type", "f64", "--type=");
-	REFUSED("'q18'", "bN", "-t", "q18");
-	REFUSED("'b65537'", "65536", "-t", "b65537");
-	REFUSED("'b0'", "bN", "-t", "b0");
-	REFUSED("'u64xe'", "u64be", "-t", "u64xe");
-	REFUSED("'u63'", "did you mean u64?", "-t", "u63");
+	ASSERT_REFUSED("'w63'", "u128", "-t", "w63");
+	ASSERT_REFUSED("-t, --type", "f64", "--type=");
+	ASSERT_REFUSED("'q18'", "bN", "-t", "q18");
+	ASSERT_REFUSED("'b65537'", "65536", "-t", "b65537");
+	ASSERT_REFUSED("'b0'", "bN", "-t", "b0");
+	ASSERT_REFUSED("'u64xe'", "u64be", "-t", "u64xe");
+	ASSERT_REFUSED("'u63'", "did you mean u64?", "-t", "u63");
 }
 
 static void wrong_keys_are_refused(void **state)
@@ -150,46 +150,46 @@ static void wrong_keys_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
+		ASSERT_REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
 }
 
 /* A file may call its fields what it likes, so they are refused where there is no such file. */
-static void keys_that_are_no_places_are_names(void **state)
+static void keys_without_offset_are_names(void **state)
 {
 	static const char *const keys[] = { "u32",   "0",      "0:r",  ":u32",   "-1:u32",
 					    "0:t:r", " 0:u32", "17.x", "0x1:u32" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-		struct options options = PARSED("-R", "32", "-k", keys[i], "-o", "out");
+		struct options options = PARSE_VALID("-R", "32", "-k", keys[i], "-o", "out");
 
-		assert_int_equal(options.record.said, RECORDS_CHOICES);
+		assert_int_equal(options.record.spec_kind, RECORD_SPEC_REQUESTS);
 		assert_int_equal(options.record.record_nbytes, 32);
-		assert_string_equal(options.record.choices[0].text, keys[i]);
-		assert_int_equal(options.record.choices[0].key.nbytes, 0);
+		assert_string_equal(options.record.key_requests[0].text, keys[i]);
+		assert_int_equal(options.record.key_requests[0].key.nbytes, 0);
 		options_free(&options);
 	}
 }
 
 /* So does a place without the size of a record: a file may say that. */
-static void places_without_a_size_wait_for_the_input(void **state)
+static void keys_without_record_size_wait_for_input(void **state)
 {
-	struct options options = PARSED("-k", "8:u32", "-o", "out");
+	struct options options = PARSE_VALID("-k", "8:u32", "-o", "out");
 
 	(void)state;
-	assert_int_equal(options.record.said, RECORDS_CHOICES);
-	assert_int_equal(options.record.choices[0].key.offset, 8);
+	assert_int_equal(options.record.spec_kind, RECORD_SPEC_REQUESTS);
+	assert_int_equal(options.record.key_requests[0].key.offset, 8);
 	options_free(&options);
 }
 
 static void keys_lie_within_the_record(void **state)
 {
 	(void)state;
-	REFUSED("-k, --key=29:u32le", "32", "-R32", "-k0:u32", "-k29:u32", "-o", "out");
-	REFUSED("-k, --key=32:u8", "32", "-R32", "-k32:u8", "-o", "out");
-	REFUSED("-k, --key", "reaches", "-R32", "-k18446744073709551615:u64", "-o", "out");
-	REFUSED("-k, --key", "-t, --type", "-tu64", "-k0:u32", "-o", "out");
-	REFUSED("-k, --key", "131072", "-R65536", "-k0:b65536", "-k0:b65536", "-o", "out");
+	ASSERT_REFUSED("-k, --key=29:u32le", "32", "-R32", "-k0:u32", "-k29:u32", "-o", "out");
+	ASSERT_REFUSED("-k, --key=32:u8", "32", "-R32", "-k32:u8", "-o", "out");
+	ASSERT_REFUSED("-k, --key", "reaches", "-R32", "-k18446744073709551615:u64", "-o", "out");
+	ASSERT_REFUSED("-k, --key", "-t, --type", "-tu64", "-k0:u32", "-o", "out");
+	ASSERT_REFUSED("-k, --key", "131072", "-R65536", "-k0:b65536", "-k0:b65536", "-o", "out");
 }
 
 static void wrong_record_sizes_are_refused(void **state)
@@ -200,20 +200,20 @@ static void wrong_record_sizes_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-		REFUSED("-R, --record-size", sizes[i], "-R", sizes[i], "-o", "out");
-	REFUSED("-R, --record-size: ", "suffix", "-R", "1x", "-o", "out");
-	REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
+		ASSERT_REFUSED("-R, --record-size", sizes[i], "-R", sizes[i], "-o", "out");
+	ASSERT_REFUSED("-R, --record-size: ", "suffix", "-R", "1x", "-o", "out");
+	ASSERT_REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
 }
 
 /* Not for what happens to be where it would have been parsed to. */
-static void record_size_that_is_none_is_refused_for_that(void **state)
+static void invalid_record_size_is_named_in_refusal(void **state)
 {
 	const struct option_spec spec = { .name = "record-size", .letter = 'R', .argument = "N" };
 	struct record_options record = { 0 };
 
 	(void)state;
-	messages_reset(true);
-	assert_int_equal(record_options_take_size(&spec, "1x", &record), -EINVAL);
+	captured_messages_reset(true);
+	assert_int_equal(record_options_parse_size(&spec, "1x", &record), -EINVAL);
 	assert_int_equal(record.record_nbytes, 0);
 }
 
@@ -223,19 +223,19 @@ static void shapes_that_make_no_sense_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-		REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
-		REFUSED(i == 0 ? "--limit" : shapes[i], "-C", shapes[i], "-C", "f");
-		REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
+		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
+		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "-C", shapes[i], "-C", "f");
+		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
 			"--partial=keep", "-o", "out");
 	}
-	REFUSED("--count", "-u, --unique", "--count", "-o", "out");
-	REFUSED("--count", "--argsort", "-u", "--count", "--argsort", "-o", "out");
-	REFUSED("--keys-only", "--argsort", "--keys-only", "--argsort", "-o", "out");
-	REFUSED("--verify", "--argsort", "--verify", "--argsort", "-o", "out");
-	REFUSED("--partial", "error|keep|drop", "--partial=maybe", "-o", "out");
-	REFUSED("--limit", "'x'", "--limit=x", "-o", "out");
-	REFUSED("--limit", "'-1'", "--limit=-1", "-o", "out");
-	REFUSED("--skip-bytes", "'x'", "--skip-bytes=x", "-o", "out");
+	ASSERT_REFUSED("--count", "-u, --unique", "--count", "-o", "out");
+	ASSERT_REFUSED("--count", "--argsort", "-u", "--count", "--argsort", "-o", "out");
+	ASSERT_REFUSED("--keys-only", "--argsort", "--keys-only", "--argsort", "-o", "out");
+	ASSERT_REFUSED("--verify", "--argsort", "--verify", "--argsort", "-o", "out");
+	ASSERT_REFUSED("--partial", "error|keep|drop", "--partial=maybe", "-o", "out");
+	ASSERT_REFUSED("--limit", "'x'", "--limit=x", "-o", "out");
+	ASSERT_REFUSED("--limit", "'-1'", "--limit=-1", "-o", "out");
+	ASSERT_REFUSED("--skip-bytes", "'x'", "--skip-bytes=x", "-o", "out");
 }
 
 static int make_layout(const struct options *options, struct layout *ret_layout)
@@ -251,29 +251,29 @@ static void shapes_reach_their_fields_and_the_layout(void **state)
 	struct layout layout;
 
 	(void)state;
-	options = PARSED("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only", "--limit=0",
+	options = PARSE_VALID("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only", "--limit=0",
 			 "--skip-bytes=1K", "--partial=drop", "-o", "out");
-	assert_true(options.count && options.keys_only && !options.index);
+	assert_true(options.count && options.keys_only && !options.argsort);
 	assert_int_equal(options.limit, 0);
 	assert_int_equal(options.skip_nbytes, 1024);
 	assert_int_equal(options.partial, PARTIAL_DROP);
 	assert_int_equal(make_layout(&options, &layout), 0);
 	assert_int_equal(layout.kind, LAYOUT_RECORDS);
 	assert_int_equal(layout.output_nbytes, 8 + 4 + 3);
-	assert_true(layout.intake.count_is_be);
+	assert_true(layout.projection.count_is_big_endian);
 	layout_free(&layout);
 	options_free(&options);
 
-	options = PARSED("--limit=7", "-o", "out");
+	options = PARSE_VALID("--limit=7", "-o", "out");
 	assert_int_equal(make_layout(&options, &layout), 0);
 	assert_int_equal(layout.kind, LAYOUT_RECORDS);
 	layout_free(&layout);
 	options_free(&options);
 
-	options = PARSED("-o", "out");
+	options = PARSE_VALID("-o", "out");
 	assert_true(options.limit == UINT64_MAX);
 	assert_int_equal(make_layout(&options, &layout), 0);
-	assert_int_equal(layout.kind, LAYOUT_CODES);
+	assert_int_equal(layout.kind, LAYOUT_KEY_ONLY);
 	layout_free(&layout);
 	options_free(&options);
 }
@@ -281,20 +281,20 @@ static void shapes_reach_their_fields_and_the_layout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_are_taken_in_their_order),
-		cmocka_unit_test(keys_too_many_for_a_report_end_in_dots),
+		cmocka_unit_test(keys_keep_their_order),
+		cmocka_unit_test(long_key_lists_are_abbreviated),
 		cmocka_unit_test(a_record_without_keys_is_one),
 		cmocka_unit_test(reverse_makes_every_key_descending),
 		cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
-		cmocka_unit_test(any_number_of_keys_is_taken),
+		cmocka_unit_test(any_number_of_keys_is_accepted),
 		cmocka_unit_test(keys_without_memory_are_refused_with_their_number),
 		cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
 		cmocka_unit_test(wrong_keys_are_refused),
-		cmocka_unit_test(keys_that_are_no_places_are_names),
-		cmocka_unit_test(places_without_a_size_wait_for_the_input),
+		cmocka_unit_test(keys_without_offset_are_names),
+		cmocka_unit_test(keys_without_record_size_wait_for_input),
 		cmocka_unit_test(keys_lie_within_the_record),
 		cmocka_unit_test(wrong_record_sizes_are_refused),
-		cmocka_unit_test(record_size_that_is_none_is_refused_for_that),
+		cmocka_unit_test(invalid_record_size_is_named_in_refusal),
 		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
 		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
 	};

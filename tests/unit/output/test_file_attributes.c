@@ -7,7 +7,7 @@
 
 /* An access list as the kernel takes it (linux/posix_acl_xattr.h), and its tags. */
 enum { TAG_OWNER = 1, TAG_USER = 2, TAG_GROUP = 4, TAG_MASK = 16, TAG_OTHERS = 32 };
-enum { N_ENTRIES = 5, SOMEBODY = 4321 };
+enum { N_ENTRIES = 5, OTHER_USER = 4321 };
 
 struct access_list {
 	uint32_t version;
@@ -21,9 +21,9 @@ static const char in_force[] = "system.posix_acl_access";
 static const char for_new_files[] = "system.posix_acl_default";
 
 /* Of a file of mode 660 whose group may do nothing, but one user everything. */
-static const struct access_list for_somebody = { 2,
+static const struct access_list acl_for_other_user = { 2,
 						 { { TAG_OWNER, 6, UINT32_MAX },
-						   { TAG_USER, 6, SOMEBODY },
+						   { TAG_USER, 6, OTHER_USER },
 						   { TAG_GROUP, 0, UINT32_MAX },
 						   { TAG_MASK, 6, UINT32_MAX },
 						   { TAG_OTHERS, 0, UINT32_MAX } } };
@@ -31,7 +31,7 @@ static const struct access_list for_somebody = { 2,
 /* A file of the mode given that is the first step of each test. */
 static const char *old_file(mode_t mode)
 {
-	const char *path = path_of("f");
+	const char *path = fixture_path("f");
 
 	write_file(path, "old", 3);
 	assert_int_equal(chmod(path, mode), 0);
@@ -63,7 +63,7 @@ static bool has_none(const char *path, const char *name)
 static void replace(const char *path)
 {
 	assert_int_equal(output_commit(open_output(path, 0), OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path, "", 0));
+	assert_true(file_contains(path, "", 0));
 }
 
 /* The same by a user who may replace all in the directory. */
@@ -79,71 +79,71 @@ static void replace_as(uid_t user, const char *path)
 		r = output_commit(output, OUTPUT_UNSYNCED);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(r, 0);
-	assert_true(file_holds(path, "", 0));
+	assert_true(file_contains(path, "", 0));
 }
 
-static void access_list_stays_with_the_name(void **state)
+static void acl_is_copied(void **state)
 {
 	const char *path = old_file(0600);
 
 	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
-		faults.refuses_nameless = !nameless;
-		set(path, in_force, &for_somebody, sizeof for_somebody);
-		assert_int_equal(mode_of(path), 0660);
+		faults.rejects_tmpfile = !nameless;
+		set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
+		assert_int_equal(get_permissions(path), 0660);
 		replace(path);
-		assert_int_equal(mode_of(path), 0660);
-		assert_true(has(path, in_force, &for_somebody, sizeof for_somebody));
+		assert_int_equal(get_permissions(path), 0660);
+		assert_true(has(path, in_force, &acl_for_other_user, sizeof acl_for_other_user));
 		write_file(path, "old", 3);
 	}
-	assert_string_equal(messages_last_warning(), "");
+	assert_string_equal(captured_messages_warning(), "");
 }
 
-static void access_list_that_cannot_be_kept_leaves_the_file_to_its_owner(void **state)
+static void lost_acl_restricts_the_file_to_its_owner(void **state)
 {
 	const char *path = old_file(0600);
 
 	(void)state;
-	set(path, in_force, &for_somebody, sizeof for_somebody);
+	set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
 	faults.setxattr_errno = EOPNOTSUPP;
 	replace(path);
-	assert_int_equal(mode_of(path), 0600);
+	assert_int_equal(get_permissions(path), 0600);
 	assert_true(has_none(path, in_force));
-	assert_non_null(strstr(messages_last_warning(), path));
-	assert_non_null(strstr(messages_last_warning(), "access list"));
+	assert_non_null(strstr(captured_messages_warning(), path));
+	assert_non_null(strstr(captured_messages_warning(), "access list"));
 }
 
-static void access_list_is_not_given_to_another_group(void **state)
+static void acl_is_not_copied_to_another_group(void **state)
 {
 	const char *path = old_file(0600);
 
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	set(path, in_force, &for_somebody, sizeof for_somebody);
-	assert_int_equal(chown(path, SOMEBODY, SOMEBODY), 0);
-	replace_as(SOMEBODY, path);
-	assert_int_equal(mode_of(path), 0600);
+	set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
+	assert_int_equal(chown(path, OTHER_USER, OTHER_USER), 0);
+	replace_as(OTHER_USER, path);
+	assert_int_equal(get_permissions(path), 0600);
 	assert_true(has_none(path, in_force));
 }
 
-static void list_of_the_directory_does_not_open_what_was_closed_to_it(void **state)
+static void inherited_acl_does_not_widen_access(void **state)
 {
 	const char *path = old_file(0660);
 
 	(void)state;
-	set(fixture_directory, for_new_files, &for_somebody, sizeof for_somebody);
+	set(fixture_directory, for_new_files, &acl_for_other_user, sizeof acl_for_other_user);
 	for (int nameless = 0; nameless < 2; nameless++) {
-		faults.refuses_nameless = !nameless;
+		faults.rejects_tmpfile = !nameless;
 		replace(path);
-		assert_int_equal(mode_of(path), 0660);
+		assert_int_equal(get_permissions(path), 0660);
 		assert_true(has_none(path, in_force));
 	}
-	replace(path_of("new"));
-	assert_true(has(path_of("new"), in_force, &for_somebody, sizeof for_somebody));
+	replace(fixture_path("new"));
+	assert_true(has(fixture_path("new"), in_force, &acl_for_other_user, sizeof acl_for_other_user));
 }
 
-static void extended_attributes_stay_but_those_of_the_contents(void **state)
+static void xattrs_of_contents_are_not_copied(void **state)
 {
 	static const unsigned char capability[20] = { 0, 0, 0, 2, 0, 4 };
 	const char *path = old_file(0755);
@@ -157,27 +157,27 @@ static void extended_attributes_stay_but_those_of_the_contents(void **state)
 	assert_true(has(path, "user.origin", "here", 4));
 	assert_true(has(path, "user.empty", "", 0));
 	assert_true(has_none(path, "security.capability"));
-	assert_string_equal(messages_last_warning(), "");
+	assert_string_equal(captured_messages_warning(), "");
 
 	faults.setxattr_errno = ENOSPC;
 	replace(path);
 	assert_true(has_none(path, "user.origin"));
-	assert_int_equal(mode_of(path), 0755);
-	assert_non_null(strstr(messages_last_warning(), "extended attributes"));
+	assert_int_equal(get_permissions(path), 0755);
+	assert_non_null(strstr(captured_messages_warning(), "extended attributes"));
 }
 
-static void attributes_of_a_file_that_cannot_be_read_are_kept(void **state)
+static void attributes_of_unreadable_file_are_copied(void **state)
 {
 	const char *path = old_file(0600);
 
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	set(path, in_force, &for_somebody, sizeof for_somebody);
+	set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
 	assert_int_equal(chmod(path, 0260), 0);
 	assert_int_equal(chown(path, 1234, 0), 0);
 	replace_as(1234, path);
-	assert_int_equal(mode_of(path), 0260);
+	assert_int_equal(get_permissions(path), 0260);
 	assert_false(has_none(path, in_force));
 }
 
@@ -185,7 +185,7 @@ static void attributes_of_a_file_that_cannot_be_read_are_kept(void **state)
  * Whoever may write it may replace it; what it then does must not be done in the owner's name, and
  * what the old group could do is not for the new one.
  */
-static void identity_is_not_lent_under_another_owner(void **state)
+static void setuid_is_dropped_for_another_owner(void **state)
 {
 	const char *path = old_file(0666);
 
@@ -194,15 +194,15 @@ static void identity_is_not_lent_under_another_owner(void **state)
 		skip();
 	assert_int_equal(chown(path, 1234, 5678), 0);
 	assert_int_equal(chmod(path, 06776), 0);
-	replace_as(SOMEBODY, path);
-	assert_int_equal(mode_of(path), 0766);
+	replace_as(OTHER_USER, path);
+	assert_int_equal(get_permissions(path), 0766);
 	assert_int_equal(chown(path, 1234, 0), 0);
 	assert_int_equal(chmod(path, 04777), 0);
-	replace_as(SOMEBODY, path);
-	assert_int_equal(mode_of(path), 0777);
+	replace_as(OTHER_USER, path);
+	assert_int_equal(get_permissions(path), 0777);
 }
 
-static void identity_is_lent_as_before_under_the_same_owner(void **state)
+static void setuid_is_kept_for_the_same_owner(void **state)
 {
 	const char *path = old_file(0666);
 
@@ -212,7 +212,7 @@ static void identity_is_lent_as_before_under_the_same_owner(void **state)
 	assert_int_equal(chown(path, 1234, 5678), 0);
 	assert_int_equal(chmod(path, 06755), 0);
 	replace(path);
-	assert_int_equal(mode_of(path), 06755);
+	assert_int_equal(get_permissions(path), 06755);
 }
 
 /* May the owner not be changed, as by a user who is a member of the group? */
@@ -241,10 +241,10 @@ static void group_is_kept_by_its_members(void **state)
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_uid, 0);
 	assert_int_equal(status.st_gid, 5678);
-	assert_int_equal(mode_of(path), 0664);
+	assert_int_equal(get_permissions(path), 0664);
 }
 
-static void permissions_that_were_taken_away_meanwhile_stay_away(void **state)
+static void revoked_permissions_stay_revoked(void **state)
 {
 	const char *path = old_file(0666);
 	struct output *output = open_output(path, 0);
@@ -252,23 +252,23 @@ static void permissions_that_were_taken_away_meanwhile_stay_away(void **state)
 	(void)state;
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_int_equal(mode_of(path), 0600);
+	assert_int_equal(get_permissions(path), 0600);
 }
 
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(access_list_stays_with_the_name),
-		FIXTURE(access_list_that_cannot_be_kept_leaves_the_file_to_its_owner),
-		FIXTURE(access_list_is_not_given_to_another_group),
-		FIXTURE(list_of_the_directory_does_not_open_what_was_closed_to_it),
-		FIXTURE(extended_attributes_stay_but_those_of_the_contents),
-		FIXTURE(attributes_of_a_file_that_cannot_be_read_are_kept),
-		FIXTURE(identity_is_not_lent_under_another_owner),
-		FIXTURE(identity_is_lent_as_before_under_the_same_owner),
+		FIXTURE(acl_is_copied),
+		FIXTURE(lost_acl_restricts_the_file_to_its_owner),
+		FIXTURE(acl_is_not_copied_to_another_group),
+		FIXTURE(inherited_acl_does_not_widen_access),
+		FIXTURE(xattrs_of_contents_are_not_copied),
+		FIXTURE(attributes_of_unreadable_file_are_copied),
+		FIXTURE(setuid_is_dropped_for_another_owner),
+		FIXTURE(setuid_is_kept_for_the_same_owner),
 		FIXTURE(group_is_kept_by_its_members),
-		FIXTURE(permissions_that_were_taken_away_meanwhile_stay_away),
+		FIXTURE(revoked_permissions_stay_revoked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static pid_t begin_process(void (*begin)(const char *name), const char *name)
 
 static void write_output(const char *name)
 {
-	output_write_at(open_output(path_of(name), N), 0, output_bytes, N);
+	output_write_at(open_output(fixture_path(name), N), 0, output_bytes, N);
 }
 
 static pid_t begin_output(void)
@@ -49,7 +49,7 @@ static void kill_outright(pid_t child)
 }
 
 /* The name of the one hidden file, made part of a message. */
-static const char *hidden_name(void)
+static const char *temp_file_name(void)
 {
 	static char name[256];
 	DIR *directory = opendir(fixture_directory);
@@ -63,7 +63,7 @@ static const char *hidden_name(void)
 	return name;
 }
 
-static void file_of_a_killed_process_is_named_at_the_next_start(void **state)
+static void orphan_is_reported_at_the_next_start(void **state)
 {
 	const char *name;
 	struct stat status;
@@ -71,58 +71,58 @@ static void file_of_a_killed_process_is_named_at_the_next_start(void **state)
 	pid_t child;
 
 	(void)state;
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	child = begin_output();
-	name = hidden_name();
+	name = temp_file_name();
 	kill_outright(child);
-	assert_int_equal(stat(path_of(name), &status), 0);
-	assert_int_equal(count_names(), 1);
-	output_abort(open_output(path_of("g"), N));
-	assert_non_null(strstr(messages_last_warning(), name));
-	assert_non_null(strstr(messages_last_warning(), path_of("g")));
-	assert_non_null(strstr(messages_last_warning(), "remove it"));
+	assert_int_equal(stat(fixture_path(name), &status), 0);
+	assert_int_equal(count_directory_entries(), 1);
+	output_abort(open_output(fixture_path("g"), N));
+	assert_non_null(strstr(captured_messages_warning(), name));
+	assert_non_null(strstr(captured_messages_warning(), fixture_path("g")));
+	assert_non_null(strstr(captured_messages_warning(), "remove it"));
 	strftime(written, sizeof written, "killed after %Y-%m-%d %H:%M UTC, while it wrote this or",
 		 gmtime(&status.st_mtime));
-	assert_non_null(strstr(messages_last_warning(), written));
-	assert_int_equal(count_names(), 1);
+	assert_non_null(strstr(captured_messages_warning(), written));
+	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void file_that_somebody_works_on_is_not_named(void **state)
+static void locked_temp_file_is_not_reported(void **state)
 {
 	pid_t child;
 
 	(void)state;
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	child = begin_output();
-	output_abort(open_output(path_of("g"), N));
+	output_abort(open_output(fixture_path("g"), N));
 	kill_outright(child);
-	assert_string_equal(messages_last_warning(), "");
+	assert_string_equal(captured_messages_warning(), "");
 }
 
-static int look_then_rename(int from, const char *name, int to, const char *as)
+static int probe_then_rename(int from, const char *name, int to, const char *as)
 {
 	const struct file directory = { .calls = &faulty_calls, .fd = from };
 
-	leftovers_tell(&directory, "here");
+	orphans_warn(&directory, "here");
 	return renameat(from, name, to, as);
 }
 
 /* Also when it is closed already, and has a name for the moment only. */
-static void file_that_is_about_to_be_renamed_is_not_named(void **state)
+static void temp_file_in_rename_is_not_reported(void **state)
 {
 	struct syscalls calls = faulty_calls;
 
 	(void)state;
-	calls.renameat = look_then_rename;
+	calls.renameat = probe_then_rename;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		struct output *output;
 
-		faults.refuses_nameless = !nameless;
-		assert_int_equal(output_open(&calls, path_of("f"), N, &output), 0);
+		faults.rejects_tmpfile = !nameless;
+		assert_int_equal(output_open(&calls, fixture_path("f"), N, &output), 0);
 		assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-		assert_string_equal(messages_last_warning(), "");
-		assert_true(file_holds(path_of("f"), output_bytes, N));
+		assert_string_equal(captured_messages_warning(), "");
+		assert_true(file_contains(fixture_path("f"), output_bytes, N));
 	}
 }
 
@@ -134,7 +134,7 @@ static int be_killed(int from, const char *name, int to, const char *as)
 }
 
 /* What has no name while it is written has one before the rename. */
-static void file_of_who_was_killed_at_the_rename_is_named_at_the_next_start(void **state)
+static void orphan_of_a_killed_rename_is_reported(void **state)
 {
 	struct syscalls calls = faulty_calls;
 	struct output *output;
@@ -143,155 +143,155 @@ static void file_of_who_was_killed_at_the_rename_is_named_at_the_next_start(void
 
 	(void)state;
 	calls.renameat = be_killed;
-	write_file(path_of("f"), "older", 5);
+	write_file(fixture_path("f"), "older", 5);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		output_open(&calls, path_of("f"), N, &output);
+		output_open(&calls, fixture_path("f"), N, &output);
 		output_write_at(output, 0, output_bytes, N);
 		_exit(output_commit(output, OUTPUT_UNSYNCED));
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_true(file_holds(path_of("f"), "older", 5));
-	name = hidden_name();
-	assert_true(file_holds(path_of(name), output_bytes, N));
-	output = open_output(path_of("f"), N);
-	assert_non_null(strstr(messages_last_warning(), name));
-	assert_non_null(strstr(messages_last_warning(), "remove it"));
+	assert_true(file_contains(fixture_path("f"), "older", 5));
+	name = temp_file_name();
+	assert_true(file_contains(fixture_path(name), output_bytes, N));
+	output = open_output(fixture_path("f"), N);
+	assert_non_null(strstr(captured_messages_warning(), name));
+	assert_non_null(strstr(captured_messages_warning(), "remove it"));
 	/* And it is not in the way. */
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("f"), output_bytes, N));
-	assert_int_equal(count_names(), 2);
+	assert_true(file_contains(fixture_path("f"), output_bytes, N));
+	assert_int_equal(count_directory_entries(), 2);
 }
 
-static void file_that_was_only_just_made_is_not_named(void **state)
+static void new_temp_file_is_not_reported(void **state)
 {
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[TEMP_NAME_SIZE];
 
 	(void)state;
-	leftovers_make_name(NULL, name);
-	write_file(path_of(name), "", 0);
-	leftovers_tell(&directory, "here");
-	assert_string_equal(messages_last_warning(), "");
-	write_file(path_of(name), output_bytes, 1);
-	leftovers_tell(&directory, "here");
-	assert_non_null(strstr(messages_last_warning(), name));
+	orphans_make_temp_name(NULL, name);
+	write_file(fixture_path(name), "", 0);
+	orphans_warn(&directory, "here");
+	assert_string_equal(captured_messages_warning(), "");
+	write_file(fixture_path(name), output_bytes, 1);
+	orphans_warn(&directory, "here");
+	assert_non_null(strstr(captured_messages_warning(), name));
 	close(directory.fd);
 }
 
 /* As many as a sort into part files leaves. */
-static void of_many_the_first_are_told_and_then_their_sum(void **state)
+static void many_orphans_are_summarised(void **state)
 {
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[TEMP_NAME_SIZE];
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		leftovers_make_name(NULL, name);
-		write_file(path_of(name), output_bytes, 1);
+		orphans_make_temp_name(NULL, name);
+		write_file(fixture_path(name), output_bytes, 1);
 	}
-	leftovers_tell(&directory, "here");
-	assert_non_null(strstr(messages_last_warning(), " was left by a gsort"));
+	orphans_warn(&directory, "here");
+	assert_non_null(strstr(captured_messages_warning(), " was left by a gsort"));
 	for (int i = 0; i < 4; i++) {
-		leftovers_make_name(NULL, name);
-		write_file(path_of(name), output_bytes, 1);
+		orphans_make_temp_name(NULL, name);
+		write_file(fixture_path(name), output_bytes, 1);
 	}
-	leftovers_tell(&directory, "here");
-	assert_non_null(strstr(messages_last_warning(), "here: 4 more such files are beside it"));
+	orphans_warn(&directory, "here");
+	assert_non_null(strstr(captured_messages_warning(), "here: 4 more such files are beside it"));
 	close(directory.fd);
 }
 
 /* As whoever works on it does. */
-static void open_and_hold(const char *name)
+static void open_and_lock(const char *name)
 {
-	const struct file file = { .calls = &faulty_calls, .fd = open(path_of(name), O_RDWR) };
+	const struct file file = { .calls = &faulty_calls, .fd = open(fixture_path(name), O_RDWR) };
 
-	leftovers_hold(&file);
+	orphans_lock(&file);
 }
 
-static bool is_there(const char *name)
+static bool file_exists(const char *name)
 {
-	return access(path_of(name), F_OK) == 0;
+	return access(fixture_path(name), F_OK) == 0;
 }
 
 /* Killed before it had written anything, and long before this one. */
-static void owner_removes_what_it_has_left(void **state)
+static void owner_removes_its_orphans(void **state)
 {
-	static const struct leftovers_owner owner = { "0123456789abcdef" };
+	static const struct orphan_owner owner = { "0123456789abcdef" };
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[TEMP_NAME_SIZE];
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		leftovers_make_name(&owner, name);
-		assert_true(leftovers_is_name(name));
-		write_file(path_of(name), output_bytes, i ? N : 0);
+		orphans_make_temp_name(&owner, name);
+		assert_true(orphans_is_temp_name(name));
+		write_file(fixture_path(name), output_bytes, i ? N : 0);
 	}
-	assert_int_equal(count_names(), 2);
-	leftovers_remove(&directory, &owner);
-	assert_int_equal(count_names(), 0);
+	assert_int_equal(count_directory_entries(), 2);
+	orphans_remove(&directory, &owner);
+	assert_int_equal(count_directory_entries(), 0);
 	close(directory.fd);
 }
 
-static void owner_removes_nothing_of_others(void **state)
+static void owner_keeps_files_of_others(void **state)
 {
-	static const struct leftovers_owner owner = { "0123456789abcdef" },
+	static const struct orphan_owner owner = { "0123456789abcdef" },
 					    other = { "0123456789abcdee" }, nobody = { "" };
-	const struct leftovers_owner *const others[] = { &other, &nobody, NULL };
+	const struct orphan_owner *const others[] = { &other, &nobody, NULL };
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[TEMP_NAME_SIZE];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-		leftovers_make_name(others[i], name);
-		write_file(path_of(name), output_bytes, N);
-		leftovers_remove(&directory, &owner);
-		leftovers_tell(&directory, "here");
-		assert_true(is_there(name));
-		assert_non_null(strstr(messages_last_warning(), name));
-		unlink(path_of(name));
+		orphans_make_temp_name(others[i], name);
+		write_file(fixture_path(name), output_bytes, N);
+		orphans_remove(&directory, &owner);
+		orphans_warn(&directory, "here");
+		assert_true(file_exists(name));
+		assert_non_null(strstr(captured_messages_warning(), name));
+		unlink(fixture_path(name));
 	}
 	/* Who is nobody has nothing, whatever is called as if it had no owner. */
-	leftovers_make_name(&owner, name);
-	write_file(path_of(name), output_bytes, N);
-	leftovers_remove(&directory, &nobody);
-	assert_true(is_there(name));
-	unlink(path_of(name));
-	leftovers_make_name(&owner, name);
-	assert_int_equal(symlink("f", path_of(name)), 0);
-	leftovers_remove(&directory, &owner);
-	assert_int_equal(count_names(), 1);
+	orphans_make_temp_name(&owner, name);
+	write_file(fixture_path(name), output_bytes, N);
+	orphans_remove(&directory, &nobody);
+	assert_true(file_exists(name));
+	unlink(fixture_path(name));
+	orphans_make_temp_name(&owner, name);
+	assert_int_equal(symlink("f", fixture_path(name)), 0);
+	orphans_remove(&directory, &owner);
+	assert_int_equal(count_directory_entries(), 1);
 	close(directory.fd);
 }
 
-static void owner_removes_nothing_that_somebody_works_on(void **state)
+static void owner_keeps_locked_files(void **state)
 {
-	static const struct leftovers_owner owner = { "0123456789abcdef" };
+	static const struct orphan_owner owner = { "0123456789abcdef" };
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[TEMP_NAME_SIZE];
 	pid_t child;
 
 	(void)state;
-	leftovers_make_name(&owner, name);
-	write_file(path_of(name), output_bytes, N);
-	child = begin_process(open_and_hold, name);
-	leftovers_remove(&directory, &owner);
-	assert_true(is_there(name));
+	orphans_make_temp_name(&owner, name);
+	write_file(fixture_path(name), output_bytes, N);
+	child = begin_process(open_and_lock, name);
+	orphans_remove(&directory, &owner);
+	assert_true(file_exists(name));
 	kill_outright(child);
-	leftovers_remove(&directory, &owner);
-	assert_false(is_there(name));
+	orphans_remove(&directory, &owner);
+	assert_false(file_exists(name));
 	close(directory.fd);
 }
 
 /* Another's, or that of a checkpoint, which waits to be taken up. */
-static void other_hidden_files_are_not_named(void **state)
+static void other_hidden_files_are_not_reported(void **state)
 {
 	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-temp-",
 					     ".gsort-temp-0123456789abcdef0",
@@ -299,29 +299,29 @@ static void other_hidden_files_are_not_named(void **state)
 					     ".hidden" };
 
 	(void)state;
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		write_file(path_of(names[i]), output_bytes, N);
-	assert_int_equal(symlink("f", path_of(".gsort-temp-0123456789abcdef")), 0);
-	assert_int_equal(mkfifo(path_of(".gsort-temp-0123456789abcdee"), 0600), 0);
-	output_abort(open_output(path_of("g"), N));
-	assert_string_equal(messages_last_warning(), "");
+		write_file(fixture_path(names[i]), output_bytes, N);
+	assert_int_equal(symlink("f", fixture_path(".gsort-temp-0123456789abcdef")), 0);
+	assert_int_equal(mkfifo(fixture_path(".gsort-temp-0123456789abcdee"), 0600), 0);
+	output_abort(open_output(fixture_path("g"), N));
+	assert_string_equal(captured_messages_warning(), "");
 }
 
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(file_of_a_killed_process_is_named_at_the_next_start),
-		FIXTURE(file_that_somebody_works_on_is_not_named),
-		FIXTURE(file_that_is_about_to_be_renamed_is_not_named),
-		FIXTURE(file_of_who_was_killed_at_the_rename_is_named_at_the_next_start),
-		FIXTURE(file_that_was_only_just_made_is_not_named),
-		FIXTURE(of_many_the_first_are_told_and_then_their_sum),
-		FIXTURE(owner_removes_what_it_has_left),
-		FIXTURE(owner_removes_nothing_of_others),
-		FIXTURE(owner_removes_nothing_that_somebody_works_on),
-		FIXTURE(other_hidden_files_are_not_named),
+		FIXTURE(orphan_is_reported_at_the_next_start),
+		FIXTURE(locked_temp_file_is_not_reported),
+		FIXTURE(temp_file_in_rename_is_not_reported),
+		FIXTURE(orphan_of_a_killed_rename_is_reported),
+		FIXTURE(new_temp_file_is_not_reported),
+		FIXTURE(many_orphans_are_summarised),
+		FIXTURE(owner_removes_its_orphans),
+		FIXTURE(owner_keeps_files_of_others),
+		FIXTURE(owner_keeps_locked_files),
+		FIXTURE(other_hidden_files_are_not_reported),
 	};
 
 	fill_pattern(output_bytes, sizeof output_bytes, 1);

@@ -15,8 +15,8 @@ static const char old[] = "what was there before";
 
 static const char *old_file(const char *name)
 {
-	write_file(path_of(name), old, sizeof old);
-	return path_of(name);
+	write_file(fixture_path(name), old, sizeof old);
+	return fixture_path(name);
 }
 
 static int open_refused(const char *path)
@@ -25,16 +25,16 @@ static int open_refused(const char *path)
 	const int r = output_open(&faulty_calls, path, OUTPUT_SIZE_UNKNOWN, &output);
 
 	assert_true(r < 0);
-	assert_non_null(strstr(messages_last(), path));
+	assert_non_null(strstr(captured_messages_error(), path));
 	return r;
 }
 
 /* In pieces, back to front. */
 static void write_data(struct output *output)
 {
-	for (uint64_t at = N; at > 0; at -= PIECE)
+	for (uint64_t at = N; at > 0; at -= OUTPUT_WRITE_NBYTES)
 		assert_int_equal(
-			output_write_at(output, at - PIECE, output_bytes + at - PIECE, PIECE), 0);
+			output_write_at(output, at - OUTPUT_WRITE_NBYTES, output_bytes + at - OUTPUT_WRITE_NBYTES, OUTPUT_WRITE_NBYTES), 0);
 }
 
 static void old_file_is_untouched_until_commit(void **state)
@@ -44,34 +44,34 @@ static void old_file_is_untouched_until_commit(void **state)
 		const char *path = old_file("f");
 		struct output *output;
 
-		faults.refuses_nameless = !nameless;
-		faults.most_nbytes = 77;
+		faults.rejects_tmpfile = !nameless;
+		faults.max_transfer_nbytes = 77;
 		faults.interrupt_every = 2;
 		output = open_output(path, N);
 		assert_true(output_is_atomic(output));
 		write_data(output);
-		assert_true(file_holds(path, old, sizeof old));
-		assert_int_equal(count_names(), nameless ? 1 : 2);
+		assert_true(file_contains(path, old, sizeof old));
+		assert_int_equal(count_directory_entries(), nameless ? 1 : 2);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-		assert_true(file_holds(path, output_bytes, N));
-		assert_int_equal(count_names(), 1);
+		assert_true(file_contains(path, output_bytes, N));
+		assert_int_equal(count_directory_entries(), 1);
 	}
 }
 
-static void output_that_cannot_be_made_is_refused_and_says_why(void **state)
+static void output_that_cannot_be_created_is_refused(void **state)
 {
 	const char *path = old_file("f");
 
 	(void)state;
-	faults.refuses_nameless = true;
-	faults.new_errno = EACCES;
+	faults.rejects_tmpfile = true;
+	faults.create_errno = EACCES;
 	/* More often than there is room for names at a time. */
 	for (int i = 0; i < 100; i++) {
-		messages_reset(true);
+		captured_messages_reset(true);
 		assert_int_equal(open_refused(path), -EACCES);
 	}
-	assert_true(file_holds(path, old, sizeof old));
-	assert_int_equal(count_names(), 1);
+	assert_true(file_contains(path, old, sizeof old));
+	assert_int_equal(count_directory_entries(), 1);
 }
 
 static void abort_leaves_nothing(void **state)
@@ -80,63 +80,63 @@ static void abort_leaves_nothing(void **state)
 	for (int nameless = 0; nameless < 2; nameless++) {
 		struct output *output;
 
-		faults.refuses_nameless = !nameless;
-		output = open_output(path_of("new"), N);
+		faults.rejects_tmpfile = !nameless;
+		output = open_output(fixture_path("new"), N);
 		write_data(output);
 		output_abort(output);
-		assert_int_equal(count_names(), 0);
+		assert_int_equal(count_directory_entries(), 0);
 	}
 	output_abort(NULL);
 }
 
-static void signal_handler_removes_the_hidden_name(void **state)
+static void signal_handler_removes_the_temp_file(void **state)
 {
 	struct output *output;
 
 	(void)state;
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	output = open_output(old_file("f"), N);
-	assert_int_equal(count_names(), 2);
-	hidden_names_remove(&process_lent()->names);
-	assert_int_equal(count_names(), 1);
+	assert_int_equal(count_directory_entries(), 2);
+	temp_names_remove(&process_get()->temp_names);
+	assert_int_equal(count_directory_entries(), 1);
 	output_abort(output);
-	hidden_names_remove(&process_lent()->names);
-	assert_true(file_holds(path_of("f"), old, sizeof old));
+	temp_names_remove(&process_get()->temp_names);
+	assert_true(file_contains(fixture_path("f"), old, sizeof old));
 }
 
 /* Where nobody handles signals, there is nobody to know of it. */
-static void hidden_name_that_nobody_knows_goes_as_any(void **state)
+static void unregistered_temp_file_is_removed(void **state)
 {
 	struct syscalls calls = faulty_calls;
 	struct output *output;
 
 	(void)state;
-	faults.refuses_nameless = true;
-	calls.names = NULL;
-	calls.commitment = NULL;
+	faults.rejects_tmpfile = true;
+	calls.temp_names = NULL;
+	calls.commit_point = NULL;
 	assert_int_equal(output_open(&calls, old_file("f"), N, &output), 0);
-	hidden_names_remove(&process_lent()->names);
-	assert_int_equal(count_names(), 2);
+	temp_names_remove(&process_get()->temp_names);
+	assert_int_equal(count_directory_entries(), 2);
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_int_equal(count_names(), 1);
-	assert_true(file_holds(path_of("f"), output_bytes, N));
+	assert_int_equal(count_directory_entries(), 1);
+	assert_true(file_contains(fixture_path("f"), output_bytes, N));
 }
 
 static void threads_write_at_offsets(void **state)
 {
-	struct output *output = open_output(path_of("new"), N);
+	struct output *output = open_output(fixture_path("new"), N);
 
 	(void)state;
 	assert_false(output_is_ordered(output));
-	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(write_with_threads(output), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), output_bytes, N));
+	assert_true(file_contains(fixture_path("new"), output_bytes, N));
 }
 
 static void what_was_written_can_be_read_back(void **state)
 {
-	struct output *output = open_output(path_of("new"), N);
+	struct output *output = open_output(fixture_path("new"), N);
 	unsigned char *back = guarded_alloc(N);
 
 	(void)state;
@@ -147,15 +147,15 @@ static void what_was_written_can_be_read_back(void **state)
 	guarded_free(back, N);
 }
 
-static void output_past_the_cache_is_the_same(void **state)
+static void output_by_direct_io_is_identical(void **state)
 {
-	struct output *output = open_output(path_of("new"), N);
+	struct output *output = open_output(fixture_path("new"), N);
 
 	(void)state;
-	output_pass_by_cache(output);
+	output_bypass_cache(output);
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), output_bytes, N));
+	assert_true(file_contains(fixture_path("new"), output_bytes, N));
 }
 
 /* Pieces with odd edges, large enough to be written directly. */
@@ -163,7 +163,7 @@ static void check_direct_output(bool expect_direct)
 {
 	enum { LONG = (6 << 20) + 4321, FIRST = (2 << 20) + 77, SECOND = (4 << 20) + 99 };
 	static _Alignas(DIRECT_ALIGN_NBYTES) unsigned char long_data[LONG];
-	const char *path = path_of("long");
+	const char *path = fixture_path("long");
 	struct output *output = open_output(path, LONG);
 	struct file file;
 	uint64_t base = 1;
@@ -171,9 +171,9 @@ static void check_direct_output(bool expect_direct)
 	memset(long_data, 0x5a, LONG);
 	for (size_t i = 0; i < LONG; i += 61)
 		long_data[i] = (unsigned char)(i / 61);
-	assert_int_equal(output_alignment(output, &base), 0);
-	output_pass_by_cache(output);
-	assert_int_equal(output_alignment(output, &base), expect_direct ? DIRECT_ALIGN_NBYTES : 0);
+	assert_int_equal(output_direct_alignment(output, &base), 0);
+	output_bypass_cache(output);
+	assert_int_equal(output_direct_alignment(output, &base), expect_direct ? DIRECT_ALIGN_NBYTES : 0);
 	assert_int_equal(base, expect_direct ? 0 : 1);
 	assert_int_equal(output_write_at(output, SECOND, long_data + SECOND, LONG - SECOND), 0);
 	assert_int_equal(output_write_at(output, 0, long_data, FIRST), 0);
@@ -183,10 +183,10 @@ static void check_direct_output(bool expect_direct)
 	if (expect_direct)
 		assert_false(direct_is_cached(&file, 0, LONG));
 	file_close(&file);
-	assert_true(file_holds(path, long_data, LONG));
+	assert_true(file_contains(path, long_data, LONG));
 }
 
-static void large_writes_are_direct_if_memory_lies_as_the_file(void **state)
+static void aligned_large_writes_are_direct(void **state)
 {
 	struct statfs system;
 
@@ -200,22 +200,22 @@ static void large_writes_are_direct_if_memory_lies_as_the_file(void **state)
 static void large_writes_go_through_the_cache_where_direct_ones_are_refused(void **state)
 {
 	(void)state;
-	faults.refuses_direct = true;
+	faults.rejects_direct = true;
 	check_direct_output(false);
 }
 
 /* Through the cache and past it in turn; and once that its memory does not lie as the file. */
-static void output_by_both_ways_is_the_same(void **state)
+static void output_by_adaptive_io_is_identical(void **state)
 {
 	enum { LONG = 96 << 20, STEP = (1 << 20) + 12288 };
 	unsigned char *long_data = aligned_alloc(DIRECT_ALIGN_NBYTES, LONG);
-	struct output *output = open_output(path_of("long"), LONG);
+	struct output *output = open_output(fixture_path("long"), LONG);
 
 	(void)state;
 	assert_non_null(long_data);
 	for (size_t i = 0; i < LONG; i++)
 		long_data[i] = (unsigned char)(i * 2654435761u >> 19);
-	output_try_both_ways(output);
+	output_use_adaptive_io(output);
 	assert_int_equal(output_write_at(output, 0, long_data, 5), 0);
 	for (size_t at = 5; at < LONG; at += STEP) {
 		const size_t nbytes = LONG - at < STEP ? LONG - at : STEP;
@@ -223,7 +223,7 @@ static void output_by_both_ways_is_the_same(void **state)
 		assert_int_equal(output_write_at(output, at, long_data + at, nbytes), 0);
 	}
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("long"), long_data, LONG));
+	assert_true(file_contains(fixture_path("long"), long_data, LONG));
 	free(long_data);
 }
 
@@ -256,7 +256,7 @@ static void space_may_come_a_moment_later(void **state)
 	disk.n_before = 2;
 	disk.before_nbytes = N - 1;
 	disk.nbytes = N;
-	output = open_output(path_of("new"), N);
+	output = open_output(fixture_path("new"), N);
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(disk.n_looks >= 3);
@@ -264,65 +264,65 @@ static void space_may_come_a_moment_later(void **state)
 }
 
 /* A kept output of which HAD bytes are written, where a bit less is free than is missing. */
-enum { WANTED = 8 << 20, HAD = 6 << 20 };
+enum { EXPECTED_NBYTES = 8 << 20, RESUMED_NBYTES = 6 << 20 };
 
-static int take_up(struct output_space_to_come to_come)
+static int resume_output(struct space_released_later to_come)
 {
-	const struct output_kept kept = {
-		.name = ".gsort-kept", .nbytes = HAD, .end = HAD, .to_come = to_come
+	const struct resumable_output resumable = {
+		.name = ".gsort-kept", .written_nbytes = RESUMED_NBYTES, .written_end = RESUMED_NBYTES, .released_later = to_come
 	};
 	struct output *output;
-	const int r = output_open_kept(&faulty_calls, path_of("new"), WANTED, &kept, &output);
+	const int r = output_open_resumable(&faulty_calls, fixture_path("new"), EXPECTED_NBYTES, &resumable, &output);
 
 	if (r == 0)
 		output_abort(output);
 	return r;
 }
 
-static void what_is_taken_up_needs_room_for_the_rest(void **state)
+static void resumed_output_needs_remaining_space(void **state)
 {
-	static const unsigned char had[HAD];
+	static const unsigned char resumed_nbytes[RESUMED_NBYTES];
 	struct stat status;
 
 	(void)state;
-	write_file(path_of(".gsort-kept"), had, HAD);
-	assert_int_equal(stat(path_of(".gsort-kept"), &status), 0);
-	assert_true((uint64_t)status.st_blocks * 512 >= HAD);
+	write_file(fixture_path(".gsort-kept"), resumed_nbytes, RESUMED_NBYTES);
+	assert_int_equal(stat(fixture_path(".gsort-kept"), &status), 0);
+	assert_true((uint64_t)status.st_blocks * 512 >= RESUMED_NBYTES);
 	disk.n_before = 0;
-	disk.nbytes = WANTED - (uint64_t)status.st_blocks * 512;
-	assert_int_equal(take_up((struct output_space_to_come){ 0 }), 0);
+	disk.nbytes = EXPECTED_NBYTES - (uint64_t)status.st_blocks * 512;
+	assert_int_equal(resume_output((struct space_released_later){ 0 }), 0);
 	disk.nbytes--;
-	assert_int_equal(take_up((struct output_space_to_come){ 0 }), -ENOSPC);
+	assert_int_equal(resume_output((struct space_released_later){ 0 }), -ENOSPC);
 	/* What will be given back is room if it is there, and not elsewhere. */
-	assert_int_equal(take_up((struct output_space_to_come){ status.st_dev, 1 }), 0);
-	assert_int_equal(take_up((struct output_space_to_come){ status.st_dev + 1, 1 }), -ENOSPC);
+	assert_int_equal(resume_output((struct space_released_later){ status.st_dev, 1 }), 0);
+	assert_int_equal(resume_output((struct space_released_later){ status.st_dev + 1, 1 }), -ENOSPC);
 	disk.nbytes = 0;
 }
 
-static void excess_reservation_is_cut(void **state)
+static void excess_preallocation_is_truncated(void **state)
 {
-	struct output *output = open_output(path_of("new"), 3 * N);
+	struct output *output = open_output(fixture_path("new"), 3 * N);
 
 	(void)state;
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), output_bytes, N));
+	assert_true(file_contains(fixture_path("new"), output_bytes, N));
 
-	output = open_output(path_of("empty"), 3 * N);
+	output = open_output(fixture_path("empty"), 3 * N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("empty"), output_bytes, 0));
+	assert_true(file_contains(fixture_path("empty"), output_bytes, 0));
 }
 
-enum { DIVIDED = 24 << 20, HALF = DIVIDED / 2, LONG_PIECE = 200 * 1000 };
+enum { DIVIDED = 24 << 20, HALF = DIVIDED / 2, LONG_WRITE_NBYTES = 200 * 1000 };
 
 /* One of two halves, piece by piece. */
 static void *write_half(void *arg)
 {
-	struct writer *w = arg;
+	struct output_writer *w = arg;
 
 	for (uint64_t at = w->first * HALF, end = at + HALF; at < end && w->r == 0;
-	     at += LONG_PIECE) {
-		const uint64_t n = end - at < LONG_PIECE ? end - at : LONG_PIECE;
+	     at += LONG_WRITE_NBYTES) {
+		const uint64_t n = end - at < LONG_WRITE_NBYTES ? end - at : LONG_WRITE_NBYTES;
 
 		w->r = output_write_at(w->output, at, divided_data + at, n);
 	}
@@ -332,29 +332,29 @@ static void *write_half(void *arg)
 /* By two writers, far from each other. Returns how much of it went through mappings. */
 static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
 {
-	const char *path = path_of("divided");
+	const char *path = fixture_path("divided");
 	struct output *output = open_output(path, expected_nbytes);
-	struct writer writers[2];
-	struct file_writer_ways ways;
+	struct output_writer writers[2];
+	struct file_writer_stats stats;
 
 	fill_pattern(divided_data, DIVIDED, 1);
-	output_divide(output, n_writers);
+	output_set_n_writers(output, n_writers);
 	for (unsigned i = 0; i < 2; i++) {
-		writers[i] = (struct writer){ .output = output, .first = i };
+		writers[i] = (struct output_writer){ .output = output, .first = i };
 		assert_int_equal(thread_start(write_half, &writers[i], 0, &writers[i].thread), 0);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		pthread_join(writers[i].thread, NULL);
 		assert_int_equal(writers[i].r, 0);
 	}
-	ways = output_ways(output);
-	assert_int_equal(ways.cached_nbytes + ways.mapped_nbytes, DIVIDED);
+	stats = output_get_io_stats(output);
+	assert_int_equal(stats.cached_nbytes + stats.mmap_nbytes, DIVIDED);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path, divided_data, DIVIDED));
-	return ways.mapped_nbytes;
+	assert_true(file_contains(path, divided_data, DIVIDED));
+	return stats.mmap_nbytes;
 }
 
-static void what_several_write_may_go_through_mappings(void **state)
+static void output_of_several_writers_may_be_mapped(void **state)
 {
 	(void)state;
 	assert_true(check_divided(DIVIDED, 2) > 0);
@@ -362,7 +362,7 @@ static void what_several_write_may_go_through_mappings(void **state)
 }
 
 /* One writer is no faster so; and what is not reserved may have no space. */
-static void other_output_does_not_go_through_mappings(void **state)
+static void output_of_one_writer_is_not_mapped(void **state)
 {
 	(void)state;
 	assert_int_equal(check_divided(DIVIDED, 1), 0);
@@ -372,7 +372,7 @@ static void other_output_does_not_go_through_mappings(void **state)
 }
 
 /* The shorter ones are reserved when they are expected, and nothing of them later. */
-enum { PARTS = 3, PART = DIVIDED / PARTS - 321, SHORT_PART = MAPPED_PIECE_NBYTES };
+enum { PARTS = 3, PART = DIVIDED / PARTS - 321, SHORT_PART = MMAP_SEGMENT_NBYTES };
 
 static const char *const part_names[PARTS] = { "p0", "p1", "p2" };
 
@@ -380,67 +380,67 @@ static const char *const part_names[PARTS] = { "p0", "p1", "p2" };
 static void open_parts(const struct syscalls *calls, uint64_t nbytes,
 		       struct output *parts[static PARTS])
 {
-	process_lend(); /* cmocka has a handler of its own for each test */
+	process_setup(); /* cmocka has a handler of its own for each test */
 	fill_pattern(divided_data, DIVIDED, 3);
 	for (int i = 0; i < PARTS; i++) {
-		assert_int_equal(output_open(calls, path_of(part_names[i]), OUTPUT_SIZE_UNKNOWN,
+		assert_int_equal(output_open(calls, fixture_path(part_names[i]), OUTPUT_SIZE_UNKNOWN,
 					     &parts[i]),
 				 0);
-		output_expect_late(parts[i], nbytes);
+		output_set_expected_size_late(parts[i], nbytes);
 	}
-	assert_true(output_has_ample_room(parts[0], nbytes));
+	assert_true(output_has_ample_space(parts[0], nbytes));
 }
 
 /* As many writers as parts. */
-static void open_ready_parts(const struct syscalls *calls, uint64_t nbytes,
+static void open_prefaulted_parts(const struct syscalls *calls, uint64_t nbytes,
 			     struct output *parts[static PARTS])
 {
 	open_parts(calls, nbytes, parts);
-	output_make_ready(parts, PARTS, PARTS, 2);
+	output_start_prefault(parts, PARTS, PARTS, 2);
 }
 
 /* By one writer. Returns how much of it went through mappings. */
 static uint64_t write_part(struct output *part, int i, size_t nbytes)
 {
 	const unsigned char *data = divided_data + (size_t)i * nbytes;
-	struct file_writer_ways ways;
+	struct file_writer_stats stats;
 
-	assert_int_equal(output_expect(part, nbytes), 0); /* which is known already */
-	output_divide(part, 1);
-	for (size_t at = 0; at < nbytes; at += LONG_PIECE) {
-		const size_t n = nbytes - at < LONG_PIECE ? nbytes - at : LONG_PIECE;
+	assert_int_equal(output_set_expected_size(part, nbytes), 0); /* which is known already */
+	output_set_n_writers(part, 1);
+	for (size_t at = 0; at < nbytes; at += LONG_WRITE_NBYTES) {
+		const size_t n = nbytes - at < LONG_WRITE_NBYTES ? nbytes - at : LONG_WRITE_NBYTES;
 
 		assert_int_equal(output_write_at(part, at, data + at, n), 0);
 	}
-	ways = output_ways(part);
+	stats = output_get_io_stats(part);
 	assert_int_equal(output_commit(part, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of(part_names[i]), data, nbytes));
-	return ways.mapped_nbytes;
+	assert_true(file_contains(fixture_path(part_names[i]), data, nbytes));
+	return stats.mmap_nbytes;
 }
 
-static void parts_that_are_made_ready_go_through_mappings(void **state)
+static void prefaulted_parts_are_mapped(void **state)
 {
 	struct output *parts[PARTS];
 
 	(void)state;
-	open_ready_parts(&faulty_calls, PART, parts);
+	open_prefaulted_parts(&faulty_calls, PART, parts);
 	for (int i = 0; i < PARTS; i++)
-		assert_true(write_part(parts[i], i, PART) >= PART / LONG_PIECE * LONG_PIECE);
+		assert_true(write_part(parts[i], i, PART) >= PART / LONG_WRITE_NBYTES * LONG_WRITE_NBYTES);
 }
 
-static void ready_parts_without_space_or_mappings_are_written(void **state)
+static void prefaulted_parts_survive_failed_mappings(void **state)
 {
 	struct syscalls unguarded = faulty_calls;
 	struct output *parts[PARTS];
 
 	(void)state;
-	unguarded.guards = NULL;
-	open_ready_parts(&unguarded, PART, parts);
+	unguarded.mappings = NULL;
+	open_prefaulted_parts(&unguarded, PART, parts);
 	for (int i = 0; i < PARTS; i++)
 		assert_int_equal(write_part(parts[i], i, PART), 0);
 
 	faults.preallocate_errno = EOPNOTSUPP;
-	open_ready_parts(&faulty_calls, PART, parts);
+	open_prefaulted_parts(&faulty_calls, PART, parts);
 	for (int i = 0; i < PARTS; i++)
 		assert_int_equal(write_part(parts[i], i, PART), 0);
 
@@ -448,79 +448,79 @@ static void ready_parts_without_space_or_mappings_are_written(void **state)
 	faults.preallocate_errno = 0;
 	open_parts(&faulty_calls, PART, parts);
 	faults.preallocate_errno = ENOSPC;
-	output_make_ready(parts, PARTS, PARTS, 2);
+	output_start_prefault(parts, PARTS, PARTS, 2);
 	for (int i = 0; i < PARTS; i++)
 		assert_in_range(write_part(parts[i], i, PART), 1, PART / 2);
 }
 
 /* Which is a SIGBUS for who writes into what was mapped. */
-static void ready_part_that_is_cut_is_written(void **state)
+static void truncated_prefaulted_part_is_written(void **state)
 {
 	struct output *parts[PARTS];
 
 	(void)state;
-	open_ready_parts(&faulty_calls, SHORT_PART, parts);
-	assert_int_equal(ftruncate(faults.nameless_fd, 0), 0);
+	open_prefaulted_parts(&faulty_calls, SHORT_PART, parts);
+	assert_int_equal(ftruncate(faults.tmpfile_fd, 0), 0);
 	for (int i = 0; i < PARTS; i++)
 		assert_true((write_part(parts[i], i, SHORT_PART) == 0) == (i == PARTS - 1));
 }
 
 /* Of the disk, or a quota, behind what was reserved: a mapping cannot say so. */
-static void ready_part_that_fails_says_why(void **state)
+static void failed_prefaulted_part_is_reported(void **state)
 {
 	struct output *parts[PARTS];
 
 	(void)state;
-	open_ready_parts(&faulty_calls, SHORT_PART, parts);
-	assert_int_equal(ftruncate(faults.nameless_fd, 0), 0);
+	open_prefaulted_parts(&faulty_calls, SHORT_PART, parts);
+	assert_int_equal(ftruncate(faults.tmpfile_fd, 0), 0);
 	faults.transfer_errno = EDQUOT;
-	assert_int_equal(output_write_at(parts[PARTS - 1], 0, divided_data, LONG_PIECE), -EDQUOT);
-	assert_non_null(strstr(messages_last(), part_names[PARTS - 1]));
+	assert_int_equal(output_write_at(parts[PARTS - 1], 0, divided_data, LONG_WRITE_NBYTES), -EDQUOT);
+	assert_non_null(strstr(captured_messages_error(), part_names[PARTS - 1]));
 	for (int i = 0; i < PARTS; i++)
 		output_abort(parts[i]);
-	assert_int_equal(count_names(), 0);
+	assert_int_equal(count_directory_entries(), 0);
 }
 
-static void ready_parts_can_go_one_by_one(void **state)
+static void prefaulted_parts_commit_one_by_one(void **state)
 {
 	struct output *parts[PARTS];
 
 	(void)state;
-	open_ready_parts(&faulty_calls, PART, parts);
+	open_prefaulted_parts(&faulty_calls, PART, parts);
 	output_abort(parts[0]);
-	output_pass_by_cache(parts[1]);
+	output_bypass_cache(parts[1]);
 	assert_int_equal(write_part(parts[1], 1, PART), 0);
 	assert_true(write_part(parts[2], 2, PART) > 0);
 }
 
 /* Not from the beginning on, as if all before it were written. */
-static void space_is_reserved_where_it_is_written(void **state)
+static void space_is_preallocated_where_written(void **state)
 {
 	const uint64_t nbytes = UINT64_C(1) << 30;
-	struct output *output = open_output(path_of("f"), nbytes);
+	struct output *output = open_output(fixture_path("f"), nbytes);
 	struct stat file;
 
 	(void)state;
-	assert_int_equal(output_write_at(output, nbytes / 2, output_bytes, PIECE), 0);
-	assert_int_equal(output_write_at(output, nbytes - PIECE, output_bytes, PIECE), 0);
-	assert_int_equal(fstat(faults.nameless_fd, &file), 0);
+	assert_int_equal(output_write_at(output, nbytes / 2, output_bytes, OUTPUT_WRITE_NBYTES), 0);
+	assert_int_equal(output_write_at(output, nbytes - OUTPUT_WRITE_NBYTES, output_bytes, OUTPUT_WRITE_NBYTES), 0);
+	assert_int_equal(fstat(faults.tmpfile_fd, &file), 0);
 	assert_int_equal(file.st_size, nbytes);
-	assert_in_range(file.st_blocks * 512, 2 * PIECE, nbytes / 32);
+	assert_in_range(file.st_blocks * 512, 2 * OUTPUT_WRITE_NBYTES, nbytes / 32);
 	output_abort(output);
 }
 
-static void space_is_reserved_a_step_ahead(void **state)
+static void space_is_preallocated_a_step_ahead(void **state)
 {
 	const uint64_t nbytes = UINT64_C(1) << 30, step = nbytes / 128;
-	struct output *output = open_output(path_of("f"), nbytes);
+	struct output *output = open_output(fixture_path("f"), nbytes);
 	struct stat file;
 
 	(void)state;
 	for (uint64_t at = 0; at <= 5 * step; at += step / 2) {
-		assert_int_equal(output_write_at(output, at, output_bytes, PIECE), 0);
-		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
-		assert_in_range(file.st_size, at + PIECE, at + PIECE + step);
-		assert_true((uint64_t)file.st_blocks * 512 <= at + PIECE + 2 * step);
+		assert_int_equal(output_write_at(output, at, output_bytes, OUTPUT_WRITE_NBYTES), 0);
+		assert_int_equal(fstat(faults.tmpfile_fd, &file), 0);
+		assert_in_range(file.st_size, at + OUTPUT_WRITE_NBYTES, at + OUTPUT_WRITE_NBYTES + step);
+		assert_true((uint64_t)file.st_blocks * 512 <= at + OUTPUT_WRITE_NBYTES + 2 * step);
 	}
 	output_abort(output);
 }
@@ -530,12 +530,12 @@ static void too_small_a_disk_is_refused_at_once(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open(&faulty_calls, path_of("f"), UINT64_C(1) << 60, &output),
+	assert_int_equal(output_open(&faulty_calls, fixture_path("f"), UINT64_C(1) << 60, &output),
 			 -ENOSPC);
-	assert_non_null(strstr(messages_last(), "1152921504606846976 bytes are needed"));
+	assert_non_null(strstr(captured_messages_error(), "1152921504606846976 bytes are needed"));
 	/* Nor is what there is taken from others for a moment. */
-	assert_in_range(faults.most_preallocated_nbytes, 1, 4096);
-	assert_int_equal(count_names(), 0);
+	assert_in_range(faults.max_preallocated_nbytes, 1, 4096);
+	assert_int_equal(count_directory_entries(), 0);
 }
 
 static void gap_is_never_committed(void **state)
@@ -544,11 +544,11 @@ static void gap_is_never_committed(void **state)
 	struct output *output = open_output(path, N);
 
 	(void)state;
-	assert_int_equal(output_write_at(output, 0, output_bytes, PIECE), 0);
-	assert_int_equal(output_write_at(output, 2 * PIECE, output_bytes, PIECE), 0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, OUTPUT_WRITE_NBYTES), 0);
+	assert_int_equal(output_write_at(output, 2 * OUTPUT_WRITE_NBYTES, output_bytes, OUTPUT_WRITE_NBYTES), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
-	assert_true(file_holds(path, old, sizeof old));
-	assert_int_equal(count_names(), 1);
+	assert_true(file_contains(path, old, sizeof old));
+	assert_int_equal(count_directory_entries(), 1);
 }
 
 static void failing_steps_leave_the_old_file(void **state)
@@ -564,15 +564,15 @@ static void failing_steps_leave_the_old_file(void **state)
 		struct output *output = open_output(path, 2 * N);
 		int r;
 
-		messages_reset(true);
+		captured_messages_reset(true);
 		*steps[i] = EDQUOT;
 		r = output_write_at(output, 0, output_bytes, N);
 		assert_int_equal(r, i == 0 ? -EDQUOT : 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EDQUOT);
-		assert_non_null(strstr(messages_last(), path));
+		assert_non_null(strstr(captured_messages_error(), path));
 		*steps[i] = 0;
-		assert_true(file_holds(path, old, sizeof old));
-		assert_int_equal(count_names(), 1);
+		assert_true(file_contains(path, old, sizeof old));
+		assert_int_equal(count_directory_entries(), 1);
 	}
 }
 
@@ -586,12 +586,12 @@ static void unfinished_file_that_cannot_be_removed_is_named(void **state)
 	faults.unlink_errno = EROFS;
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EACCES);
-	assert_non_null(strstr(messages_last(), "cannot be replaced"));
-	assert_non_null(strstr(messages_last_warning(), path));
-	assert_non_null(strstr(messages_last_warning(), ".gsort-"));
-	assert_non_null(strstr(messages_last_warning(), strerror(EROFS)));
-	assert_true(file_holds(path, old, sizeof old));
-	assert_int_equal(count_names(), 2);
+	assert_non_null(strstr(captured_messages_error(), "cannot be replaced"));
+	assert_non_null(strstr(captured_messages_warning(), path));
+	assert_non_null(strstr(captured_messages_warning(), ".gsort-"));
+	assert_non_null(strstr(captured_messages_warning(), strerror(EROFS)));
+	assert_true(file_contains(path, old, sizeof old));
+	assert_int_equal(count_directory_entries(), 2);
 }
 
 static void append(const char *path)
@@ -620,16 +620,16 @@ static void overwrite(const char *path)
 	close(fd);
 }
 
-static void put_another_there(const char *path)
+static void replace_with_another_file(const char *path)
 {
-	write_file(path_of("newer"), "newer", 5);
-	assert_int_equal(rename(path_of("newer"), path), 0);
+	write_file(fixture_path("newer"), "newer", 5);
+	assert_int_equal(rename(fixture_path("newer"), path), 0);
 }
 
 /* Whatever others have done to it since it was looked at, and however it is to be replaced. */
 static void old_file_that_has_changed_is_not_replaced(void **state)
 {
-	void (*const changes[])(const char *path) = { append, overwrite, put_another_there };
+	void (*const changes[])(const char *path) = { append, overwrite, replace_with_another_file };
 
 	(void)state;
 	for (int i = 0; i < 6; i++) {
@@ -639,8 +639,8 @@ static void old_file_that_has_changed_is_not_replaced(void **state)
 		size_t n;
 		FILE *file;
 
-		messages_reset(true);
-		faults.refuses_nameless = i % 2;
+		captured_messages_reset(true);
+		faults.rejects_tmpfile = i % 2;
 		output = open_output(path, N);
 		write_data(output);
 		changes[i / 2](path);
@@ -648,51 +648,51 @@ static void old_file_that_has_changed_is_not_replaced(void **state)
 		n = fread(found, 1, sizeof found, file);
 		fclose(file);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EBUSY);
-		assert_non_null(strstr(messages_last(), path));
-		assert_true(file_holds(path, found, n));
-		assert_int_equal(count_names(), 1);
+		assert_non_null(strstr(captured_messages_error(), path));
+		assert_true(file_contains(path, found, n));
+		assert_int_equal(count_directory_entries(), 1);
 	}
 }
 
-static void file_made_meanwhile_is_not_replaced(void **state)
+static void file_created_meanwhile_is_not_replaced(void **state)
 {
 	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
-		const char *path = path_of("new");
+		const char *path = fixture_path("new");
 		struct output *output;
 
-		messages_reset(true);
-		faults.refuses_nameless = !nameless;
+		captured_messages_reset(true);
+		faults.rejects_tmpfile = !nameless;
 		output = open_output(path, N);
 		write_data(output);
 		write_file(path, "theirs", 6);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
-		assert_non_null(strstr(messages_last(), path));
-		assert_true(file_holds(path, "theirs", 6));
-		assert_int_equal(count_names(), 1);
+		assert_non_null(strstr(captured_messages_error(), path));
+		assert_true(file_contains(path, "theirs", 6));
+		assert_int_equal(count_directory_entries(), 1);
 		unlink(path);
 	}
 }
 
-static void link_that_leads_elsewhere_meanwhile_is_not_followed(void **state)
+static void retargeted_link_is_not_followed(void **state)
 {
-	const char *link = path_of("link");
+	const char *link = fixture_path("link");
 	struct output *output;
 
 	(void)state;
-	write_file(path_of("other"), "other", 5);
+	write_file(fixture_path("other"), "other", 5);
 	assert_int_equal(symlink(old_file("f"), link), 0);
 	output = open_output(link, N);
 	write_data(output);
 	assert_int_equal(unlink(link), 0);
-	assert_int_equal(symlink(path_of("other"), link), 0);
+	assert_int_equal(symlink(fixture_path("other"), link), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
-	assert_true(file_holds(path_of("f"), old, sizeof old));
-	assert_true(file_holds(path_of("other"), "other", 5));
+	assert_true(file_contains(fixture_path("f"), old, sizeof old));
+	assert_true(file_contains(fixture_path("other"), "other", 5));
 }
 
 /* Names and rights are no contents, and what is gone cannot be lost. */
-static void harmless_changes_do_not_keep_it_from_being_replaced(void **state)
+static void harmless_changes_allow_replacement(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -703,11 +703,11 @@ static void harmless_changes_do_not_keep_it_from_being_replaced(void **state)
 		if (i == 0)
 			assert_int_equal(chmod(path, 0604), 0);
 		else if (i == 1)
-			assert_int_equal(link(path, path_of("other")), 0);
+			assert_int_equal(link(path, fixture_path("other")), 0);
 		else
 			assert_int_equal(unlink(path), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-		assert_true(file_holds(path, output_bytes, N));
+		assert_true(file_contains(path, output_bytes, N));
 	}
 }
 
@@ -716,9 +716,9 @@ static void too_large_an_output_is_refused_at_once(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_true(output_open(&faulty_calls, path_of("new"), UINT64_C(1) << 60, &output) < 0);
-	assert_non_null(strstr(messages_last(), path_of("new")));
-	assert_int_equal(count_names(), 0);
+	assert_true(output_open(&faulty_calls, fixture_path("new"), UINT64_C(1) << 60, &output) < 0);
+	assert_non_null(strstr(captured_messages_error(), fixture_path("new")));
+	assert_int_equal(count_directory_entries(), 0);
 }
 
 static void durability_syncs_data_then_name(void **state)
@@ -729,7 +729,7 @@ static void durability_syncs_data_then_name(void **state)
 
 	(void)state;
 	for (int durability = OUTPUT_UNSYNCED; durability <= OUTPUT_SYNC_ALL; durability++) {
-		struct output *output = open_output(path_of("new"), N);
+		struct output *output = open_output(fixture_path("new"), N);
 
 		faults.n_syncs = 0;
 		write_data(output);
@@ -740,8 +740,8 @@ static void durability_syncs_data_then_name(void **state)
 
 static void rates_stay_and_their_target_is_replaced(void **state)
 {
-	const char *path = old_file("f"), *near = path_of("near"), *far = path_of("far");
-	struct file_identity identity;
+	const char *path = old_file("f"), *near = fixture_path("near"), *far = fixture_path("far");
+	struct file_id identity;
 	struct output *output;
 	struct stat status;
 
@@ -750,14 +750,14 @@ static void rates_stay_and_their_target_is_replaced(void **state)
 	assert_int_equal(symlink(near, far), 0);
 	output = open_output(far, N);
 	assert_int_equal(stat(path, &status), 0);
-	assert_true(output_identity(output, &identity));
-	assert_true(file_identity_equal(identity, file_identity_of(&status)));
+	assert_true(output_target_file_id(output, &identity));
+	assert_true(file_id_equal(identity, file_id_from_stat(&status)));
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_int_equal(lstat(far, &status), 0);
 	assert_true(S_ISLNK(status.st_mode));
-	assert_true(file_holds(path, output_bytes, N));
-	assert_int_equal(count_names(), 3);
+	assert_true(file_contains(path, output_bytes, N));
+	assert_int_equal(count_directory_entries(), 3);
 }
 
 static void link_to_nothing_makes_its_target(void **state)
@@ -765,29 +765,29 @@ static void link_to_nothing_makes_its_target(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(symlink("new", path_of("link")), 0);
-	output = open_output(path_of("link"), N);
+	assert_int_equal(symlink("new", fixture_path("link")), 0);
+	output = open_output(fixture_path("link"), N);
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), output_bytes, N));
-	assert_int_equal(count_names(), 2);
+	assert_true(file_contains(fixture_path("new"), output_bytes, N));
+	assert_int_equal(count_directory_entries(), 2);
 }
 
 static void bad_targets_are_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(symlink("circle", path_of("circle")), 0);
-	assert_int_equal(open_refused(path_of("circle")), -ELOOP);
-	messages_reset(true);
+	assert_int_equal(symlink("circle", fixture_path("circle")), 0);
+	assert_int_equal(open_refused(fixture_path("circle")), -ELOOP);
+	captured_messages_reset(true);
 	assert_int_equal(open_refused(fixture_directory), -EISDIR);
-	messages_reset(true);
-	assert_int_equal(open_refused(path_of("missing/new")), -ENOENT);
-	messages_reset(true);
-	assert_int_equal(open_refused(path_of("missing/")), -EISDIR);
+	captured_messages_reset(true);
+	assert_int_equal(open_refused(fixture_path("missing/new")), -ENOENT);
+	captured_messages_reset(true);
+	assert_int_equal(open_refused(fixture_path("missing/")), -EISDIR);
 	if (geteuid() != 0) { /* who may write everything */
-		messages_reset(true);
+		captured_messages_reset(true);
 		assert_int_equal(chmod(old_file("f"), 0400), 0);
-		assert_int_equal(open_refused(path_of("f")), -EACCES);
+		assert_int_equal(open_refused(fixture_path("f")), -EACCES);
 	}
 }
 
@@ -799,13 +799,13 @@ static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **stat
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chown(old_file("f"), 1234, 1234), 0);
-	assert_int_equal(chmod(path_of("f"), 0666), 0);
+	assert_int_equal(chmod(fixture_path("f"), 0666), 0);
 	assert_int_equal(chmod(fixture_directory, 01777), 0);
 	assert_int_equal(seteuid(5678), 0);
-	r = open_refused(path_of("f"));
+	r = open_refused(fixture_path("f"));
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(r, -EPERM);
-	assert_non_null(strstr(messages_last(), "only owners may replace files"));
+	assert_non_null(strstr(captured_messages_error(), "only owners may replace files"));
 }
 
 static void permissions_are_what_a_user_expects(void **state)
@@ -814,18 +814,18 @@ static void permissions_are_what_a_user_expects(void **state)
 
 	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
-		faults.refuses_nameless = !nameless;
-		unlink(path_of("new"));
-		assert_int_equal(output_commit(open_output(path_of("new"), 0), OUTPUT_UNSYNCED), 0);
-		assert_int_equal(mode_of(path_of("new")), 0640);
-		assert_int_equal(chmod(path_of("new"), 0606), 0);
-		assert_int_equal(output_commit(open_output(path_of("new"), 0), OUTPUT_UNSYNCED), 0);
-		assert_int_equal(mode_of(path_of("new")), 0606);
+		faults.rejects_tmpfile = !nameless;
+		unlink(fixture_path("new"));
+		assert_int_equal(output_commit(open_output(fixture_path("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(get_permissions(fixture_path("new")), 0640);
+		assert_int_equal(chmod(fixture_path("new"), 0606), 0);
+		assert_int_equal(output_commit(open_output(fixture_path("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(get_permissions(fixture_path("new")), 0606);
 	}
 	umask(before);
 }
 
-static void owner_is_kept_where_we_may(void **state)
+static void owner_is_kept_if_permitted(void **state)
 {
 	struct stat status;
 
@@ -833,92 +833,92 @@ static void owner_is_kept_where_we_may(void **state)
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chown(old_file("f"), 1234, 5678), 0);
-	assert_int_equal(output_commit(open_output(path_of("f"), 0), OUTPUT_UNSYNCED), 0);
-	assert_int_equal(stat(path_of("f"), &status), 0);
+	assert_int_equal(output_commit(open_output(fixture_path("f"), 0), OUTPUT_UNSYNCED), 0);
+	assert_int_equal(stat(fixture_path("f"), &status), 0);
 	assert_int_equal(status.st_uid, 1234);
 	assert_int_equal(status.st_gid, 5678);
 }
 
 /* Halves by two who have opened it apart, as processes do. */
-static void several_may_write_one_output(void **state)
+static void several_processes_write_one_output(void **state)
 {
 	const char *path = old_file("f");
 	struct output *output, *joined;
 
 	(void)state;
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
-	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
 	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
-	assert_int_equal(output_leave(joined), 0);
-	assert_true(file_holds(path, old, sizeof old));
-	output_note_others(output, N - N / 2, N);
+	assert_int_equal(output_close_shared(joined), 0);
+	assert_true(file_contains(path, old, sizeof old));
+	output_record_remote_writes(output, N - N / 2, N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path, output_bytes, N));
-	assert_int_equal(count_names(), 1);
+	assert_true(file_contains(path, output_bytes, N));
+	assert_int_equal(count_directory_entries(), 1);
 }
 
 /* A half each, by two who have opened it apart. Returns how much of it went through mappings. */
-static uint64_t check_shared(uint64_t told_nbytes)
+static uint64_t check_shared(uint64_t announced_nbytes)
 {
-	const char *path = path_of("shared");
+	const char *path = fixture_path("shared");
 	struct output *outputs[2];
-	struct writer writers[2];
+	struct output_writer writers[2];
 	uint64_t mapped_nbytes = 0;
 
 	fill_pattern(divided_data, DIVIDED, 2);
 	assert_int_equal(
-		output_open_shared(&faulty_calls, path, told_nbytes, true, NULL, &outputs[0]), 0);
+		output_open_shared(&faulty_calls, path, announced_nbytes, true, NULL, &outputs[0]), 0);
 	assert_int_equal(
-		output_join(&faulty_calls, path, output_shared_name(outputs[0]), &outputs[1]), 0);
+		output_open_shared_existing(&faulty_calls, path, output_shared_name(outputs[0]), &outputs[1]), 0);
 	for (unsigned i = 0; i < 2; i++) {
-		if (output_reserves(outputs[0]))
-			output_share(outputs[i], told_nbytes);
-		writers[i] = (struct writer){ .output = outputs[i], .first = i };
+		if (output_can_preallocate(outputs[0]))
+			output_enable_shared_mmap(outputs[i], announced_nbytes);
+		writers[i] = (struct output_writer){ .output = outputs[i], .first = i };
 		assert_int_equal(thread_start(write_half, &writers[i], 0, &writers[i].thread), 0);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		pthread_join(writers[i].thread, NULL);
 		assert_int_equal(writers[i].r, 0);
-		mapped_nbytes += output_ways(outputs[i]).mapped_nbytes;
+		mapped_nbytes += output_get_io_stats(outputs[i]).mmap_nbytes;
 	}
-	assert_int_equal(output_leave(outputs[1]), 0);
-	output_note_others(outputs[0], HALF, DIVIDED);
+	assert_int_equal(output_close_shared(outputs[1]), 0);
+	output_record_remote_writes(outputs[0], HALF, DIVIDED);
 	assert_int_equal(output_commit(outputs[0], OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path, divided_data, DIVIDED));
+	assert_true(file_contains(path, divided_data, DIVIDED));
 	return mapped_nbytes;
 }
 
-static void what_several_have_opened_is_mapped(void **state)
+static void shared_output_is_mapped(void **state)
 {
 	(void)state;
 	assert_int_equal(check_shared(DIVIDED), DIVIDED);
 }
 
 /* Also what only the one who has joined has reserved, behind the last that it writes. */
-static void excess_reservation_of_who_has_joined_is_cut(void **state)
+static void excess_shared_preallocation_is_truncated(void **state)
 {
-	const size_t nbytes = MAPPED_PIECE_NBYTES + LONG_PIECE;
-	const char *path = path_of("f");
+	const size_t nbytes = MMAP_SEGMENT_NBYTES + LONG_WRITE_NBYTES;
+	const char *path = fixture_path("f");
 	struct output *output, *joined;
 
 	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
 	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
-	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
-	output_share(output, DIVIDED);
-	output_share(joined, DIVIDED);
-	assert_int_equal(output_write_at(output, 0, divided_data, MAPPED_PIECE_NBYTES), 0);
-	assert_int_equal(output_write_at(joined, MAPPED_PIECE_NBYTES,
-					 divided_data + MAPPED_PIECE_NBYTES, LONG_PIECE),
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	output_enable_shared_mmap(output, DIVIDED);
+	output_enable_shared_mmap(joined, DIVIDED);
+	assert_int_equal(output_write_at(output, 0, divided_data, MMAP_SEGMENT_NBYTES), 0);
+	assert_int_equal(output_write_at(joined, MMAP_SEGMENT_NBYTES,
+					 divided_data + MMAP_SEGMENT_NBYTES, LONG_WRITE_NBYTES),
 			 0);
-	assert_int_equal(output_leave(joined), 0);
-	output_note_others(output, LONG_PIECE, nbytes);
+	assert_int_equal(output_close_shared(joined), 0);
+	output_record_remote_writes(output, LONG_WRITE_NBYTES, nbytes);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path, divided_data, nbytes));
+	assert_true(file_contains(path, divided_data, nbytes));
 }
 
-static void shared_output_is_written_where_nothing_can_be_reserved(void **state)
+static void shared_output_works_without_preallocation(void **state)
 {
 	(void)state;
 	faults.preallocate_errno = EOPNOTSUPP;
@@ -926,49 +926,49 @@ static void shared_output_is_written_where_nothing_can_be_reserved(void **state)
 }
 
 /* Space that is promised to nobody may be gone when it is written. */
-static void shared_output_is_written_where_no_more_is_reserved(void **state)
+static void shared_output_survives_failed_preallocation(void **state)
 {
-	const char *path = path_of("f");
+	const char *path = fixture_path("f");
 	struct output *output, *joined;
 
 	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
 	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
-	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
-	output_share(joined, DIVIDED);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	output_enable_shared_mmap(joined, DIVIDED);
 	faults.preallocate_errno = ENOSPC;
 	assert_int_equal(output_write_at(joined, HALF, divided_data + HALF, HALF), 0);
-	assert_int_equal(output_ways(joined).mapped_nbytes, 0);
+	assert_int_equal(output_get_io_stats(joined).mmap_nbytes, 0);
 	faults.transfer_errno = ENOSPC;
 	assert_int_equal(output_write_at(joined, 0, divided_data, HALF), -ENOSPC);
 	output_abort(joined);
 	output_abort(output);
-	assert_int_equal(count_names(), 0);
+	assert_int_equal(count_directory_entries(), 0);
 }
 
-static void output_that_somebody_cuts_cannot_be_read_back(void **state)
+static void truncated_output_cannot_be_read_back(void **state)
 {
 	static unsigned char back[N];
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path_of("f"), N, true, NULL, &output),
+	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), N, true, NULL, &output),
 			 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
-	assert_int_equal(truncate(path_of(output_shared_name(output)), N / 2), 0);
+	assert_int_equal(truncate(fixture_path(output_shared_name(output)), N / 2), 0);
 	assert_int_equal(output_read_at(output, 0, back, N), -ENODATA);
-	assert_non_null(strstr(messages_last(), "which was written: somebody else has cut it"));
+	assert_non_null(strstr(captured_messages_error(), "which was written: somebody else has cut it"));
 	output_abort(output);
 }
 
 /* Of several parts it is not known how long they are before they are begun. */
-static void output_that_may_not_be_so_large_is_refused_before_it_is_written(void **state)
+static void output_above_the_size_limit_is_refused(void **state)
 {
 	struct rlimit before, small;
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path_of("f"), OUTPUT_SIZE_UNKNOWN, true,
+	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), OUTPUT_SIZE_UNKNOWN, true,
 					    NULL, &output),
 			 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -978,12 +978,12 @@ static void output_that_may_not_be_so_large_is_refused_before_it_is_written(void
 	assert_int_equal(output_check_limit(output, N), 0);
 	assert_int_equal(output_check_limit(output, N + 1), -EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_non_null(strstr(messages_last(), "ulimit -f"));
+	assert_non_null(strstr(captured_messages_error(), "ulimit -f"));
 	output_abort(output);
 }
 
 /* The one that has begun it may be killed before it can. */
-static void who_has_joined_an_output_removes_it_when_it_fails(void **state)
+static void failed_sharer_removes_the_shared_output(void **state)
 {
 	const char *path = old_file("f");
 	struct output *output, *joined;
@@ -993,70 +993,70 @@ static void who_has_joined_an_output_removes_it_when_it_fails(void **state)
 		assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output),
 				 0);
 		assert_int_equal(
-			output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
-		assert_int_equal(count_names(), 2);
+			output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+		assert_int_equal(count_directory_entries(), 2);
 		if (is_signal)
-			hidden_names_remove(&process_lent()->names);
+			temp_names_remove(&process_get()->temp_names);
 		else
 			output_abort(joined);
-		assert_int_equal(count_names(), 1);
+		assert_int_equal(count_directory_entries(), 1);
 		if (is_signal)
-			output_leave(joined);
+			output_close_shared(joined);
 		output_abort(output);
-		assert_true(file_holds(path, old, sizeof old));
+		assert_true(file_contains(path, old, sizeof old));
 	}
 }
 
 /* Some file systems write when a file is closed: what this process wrote is not there then. */
-static void output_that_who_has_joined_it_cannot_close_goes_for_all(void **state)
+static void failed_shared_close_removes_the_output(void **state)
 {
 	const char *path = old_file("f");
 	struct output *output, *joined;
 
 	(void)state;
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
-	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
 	assert_int_equal(output_write_at(joined, 0, output_bytes, N), 0);
 	faults.close_errno = EDQUOT;
-	assert_int_equal(output_leave(joined), -EDQUOT);
+	assert_int_equal(output_close_shared(joined), -EDQUOT);
 	faults.close_errno = 0;
-	assert_non_null(strstr(messages_last(), ": close: Disk quota exceeded"));
-	assert_int_equal(count_names(), 1);
-	output_note_others(output, N, N);
+	assert_non_null(strstr(captured_messages_error(), ": close: Disk quota exceeded"));
+	assert_int_equal(count_directory_entries(), 1);
+	output_record_remote_writes(output, N, N);
 	assert_true(output_commit(output, OUTPUT_UNSYNCED) < 0);
-	assert_true(file_holds(path, old, sizeof old));
+	assert_true(file_contains(path, old, sizeof old));
 }
 
-static void output_that_others_have_not_finished_is_not_committed(void **state)
+static void incomplete_shared_output_is_not_committed(void **state)
 {
 	const char *path = old_file("f");
 	struct output *output;
 
 	(void)state;
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
-	assert_int_equal(output_write_at(output, 0, output_bytes, PIECE), 0);
-	output_note_others(output, N - 2 * PIECE, N);
+	assert_int_equal(output_write_at(output, 0, output_bytes, OUTPUT_WRITE_NBYTES), 0);
+	output_record_remote_writes(output, N - 2 * OUTPUT_WRITE_NBYTES, N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
-	assert_true(file_holds(path, old, sizeof old));
-	assert_int_equal(count_names(), 1);
+	assert_true(file_contains(path, old, sizeof old));
+	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void output_that_is_not_seen_cannot_be_joined(void **state)
+static void invisible_shared_output_cannot_be_opened(void **state)
 {
 	struct output *joined;
 
 	(void)state;
-	assert_int_equal(output_join(&faulty_calls, path_of("f"), ".gsort-temp-0", &joined),
+	assert_int_equal(output_open_shared_existing(&faulty_calls, fixture_path("f"), ".gsort-temp-0", &joined),
 			 -ENOENT);
-	assert_non_null(strstr(messages_last(), "all ranks must see the same directory"));
-	assert_int_equal(count_names(), 0);
+	assert_non_null(strstr(captured_messages_error(), "all ranks must see the same directory"));
+	assert_int_equal(count_directory_entries(), 0);
 }
 
 /* Its reader would take it for the end. */
-static void pipe_that_cannot_have_a_hidden_name_is_not_opened(void **state)
+static void pipe_cannot_be_a_resumable_output(void **state)
 {
-	const struct output_kept kept = { .name = ".gsort-temp-0" };
-	const char *path = path_of("pipe");
+	const struct resumable_output resumable = { .name = ".gsort-temp-0" };
+	const char *path = fixture_path("pipe");
 	struct output *output = NULL;
 	struct pollfd reader;
 
@@ -1065,8 +1065,8 @@ static void pipe_that_cannot_have_a_hidden_name_is_not_opened(void **state)
 	reader = (struct pollfd){ .fd = open(path, O_RDONLY | O_NONBLOCK), .events = POLLIN };
 	assert_true(reader.fd >= 0);
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), -EINVAL);
-	assert_int_equal(output_join(&faulty_calls, path, kept.name, &output), -EINVAL);
-	assert_int_equal(output_open_kept(&faulty_calls, path, N, &kept, &output), -EINVAL);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path, resumable.name, &output), -EINVAL);
+	assert_int_equal(output_open_resumable(&faulty_calls, path, N, &resumable, &output), -EINVAL);
 	assert_int_equal(poll(&reader, 1, 0), 0); /* nobody was there, and left */
 	close(reader.fd);
 	assert_int_equal(unlink(path), 0);
@@ -1077,36 +1077,36 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(old_file_is_untouched_until_commit),
-		FIXTURE(output_that_cannot_be_made_is_refused_and_says_why),
+		FIXTURE(output_that_cannot_be_created_is_refused),
 		FIXTURE(abort_leaves_nothing),
-		FIXTURE(signal_handler_removes_the_hidden_name),
-		FIXTURE(hidden_name_that_nobody_knows_goes_as_any),
+		FIXTURE(signal_handler_removes_the_temp_file),
+		FIXTURE(unregistered_temp_file_is_removed),
 		FIXTURE(threads_write_at_offsets),
 		FIXTURE(what_was_written_can_be_read_back),
-		FIXTURE(output_past_the_cache_is_the_same),
-		FIXTURE(large_writes_are_direct_if_memory_lies_as_the_file),
+		FIXTURE(output_by_direct_io_is_identical),
+		FIXTURE(aligned_large_writes_are_direct),
 		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
-		FIXTURE(output_by_both_ways_is_the_same),
+		FIXTURE(output_by_adaptive_io_is_identical),
 		FIXTURE(space_may_come_a_moment_later),
-		FIXTURE(what_is_taken_up_needs_room_for_the_rest),
-		FIXTURE(excess_reservation_is_cut),
-		FIXTURE(what_several_write_may_go_through_mappings),
-		FIXTURE(other_output_does_not_go_through_mappings),
-		FIXTURE(parts_that_are_made_ready_go_through_mappings),
-		FIXTURE(ready_parts_without_space_or_mappings_are_written),
-		FIXTURE(ready_part_that_is_cut_is_written),
-		FIXTURE(ready_part_that_fails_says_why),
-		FIXTURE(ready_parts_can_go_one_by_one),
-		FIXTURE(space_is_reserved_where_it_is_written),
-		FIXTURE(space_is_reserved_a_step_ahead),
+		FIXTURE(resumed_output_needs_remaining_space),
+		FIXTURE(excess_preallocation_is_truncated),
+		FIXTURE(output_of_several_writers_may_be_mapped),
+		FIXTURE(output_of_one_writer_is_not_mapped),
+		FIXTURE(prefaulted_parts_are_mapped),
+		FIXTURE(prefaulted_parts_survive_failed_mappings),
+		FIXTURE(truncated_prefaulted_part_is_written),
+		FIXTURE(failed_prefaulted_part_is_reported),
+		FIXTURE(prefaulted_parts_commit_one_by_one),
+		FIXTURE(space_is_preallocated_where_written),
+		FIXTURE(space_is_preallocated_a_step_ahead),
 		FIXTURE(too_small_a_disk_is_refused_at_once),
 		FIXTURE(gap_is_never_committed),
 		FIXTURE(failing_steps_leave_the_old_file),
 		FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
 		FIXTURE(old_file_that_has_changed_is_not_replaced),
-		FIXTURE(file_made_meanwhile_is_not_replaced),
-		FIXTURE(link_that_leads_elsewhere_meanwhile_is_not_followed),
-		FIXTURE(harmless_changes_do_not_keep_it_from_being_replaced),
+		FIXTURE(file_created_meanwhile_is_not_replaced),
+		FIXTURE(retargeted_link_is_not_followed),
+		FIXTURE(harmless_changes_allow_replacement),
 		FIXTURE(too_large_an_output_is_refused_at_once),
 		FIXTURE(durability_syncs_data_then_name),
 		FIXTURE(rates_stay_and_their_target_is_replaced),
@@ -1114,19 +1114,19 @@ int main(void)
 		FIXTURE(bad_targets_are_refused),
 		FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
 		FIXTURE(permissions_are_what_a_user_expects),
-		FIXTURE(owner_is_kept_where_we_may),
-		FIXTURE(several_may_write_one_output),
-		FIXTURE(what_several_have_opened_is_mapped),
-		FIXTURE(excess_reservation_of_who_has_joined_is_cut),
-		FIXTURE(shared_output_is_written_where_nothing_can_be_reserved),
-		FIXTURE(shared_output_is_written_where_no_more_is_reserved),
-		FIXTURE(output_that_somebody_cuts_cannot_be_read_back),
-		FIXTURE(output_that_may_not_be_so_large_is_refused_before_it_is_written),
-		FIXTURE(who_has_joined_an_output_removes_it_when_it_fails),
-		FIXTURE(output_that_who_has_joined_it_cannot_close_goes_for_all),
-		FIXTURE(output_that_others_have_not_finished_is_not_committed),
-		FIXTURE(output_that_is_not_seen_cannot_be_joined),
-		FIXTURE(pipe_that_cannot_have_a_hidden_name_is_not_opened),
+		FIXTURE(owner_is_kept_if_permitted),
+		FIXTURE(several_processes_write_one_output),
+		FIXTURE(shared_output_is_mapped),
+		FIXTURE(excess_shared_preallocation_is_truncated),
+		FIXTURE(shared_output_works_without_preallocation),
+		FIXTURE(shared_output_survives_failed_preallocation),
+		FIXTURE(truncated_output_cannot_be_read_back),
+		FIXTURE(output_above_the_size_limit_is_refused),
+		FIXTURE(failed_sharer_removes_the_shared_output),
+		FIXTURE(failed_shared_close_removes_the_output),
+		FIXTURE(incomplete_shared_output_is_not_committed),
+		FIXTURE(invisible_shared_output_cannot_be_opened),
+		FIXTURE(pipe_cannot_be_a_resumable_output),
 	};
 
 	fill_pattern(output_bytes, sizeof output_bytes, 1);

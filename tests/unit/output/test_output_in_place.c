@@ -9,7 +9,7 @@
 /* Reads a FIFO to its end, slowly, and compares. */
 static void pipe_holds_more_than_usual(void **state)
 {
-	const char *path = path_of("fifo");
+	const char *path = fixture_path("fifo");
 	struct output *output;
 	int fd;
 
@@ -26,7 +26,7 @@ static void pipe_holds_more_than_usual(void **state)
 static void *drain(void *arg)
 {
 	const int fd = open(arg, O_RDONLY);
-	unsigned char buffer[PIECE];
+	unsigned char buffer[OUTPUT_WRITE_NBYTES];
 	size_t at = 0;
 	ssize_t n;
 
@@ -39,9 +39,9 @@ static void *drain(void *arg)
 	return at == N ? arg : NULL;
 }
 
-static void pipe_is_written_in_order_by_threads_in_any(void **state)
+static void threads_write_a_pipe_in_order(void **state)
 {
-	const char *path = path_of("fifo");
+	const char *path = fixture_path("fifo");
 	struct output *output;
 	pthread_t reader;
 	void *complete;
@@ -49,11 +49,11 @@ static void pipe_is_written_in_order_by_threads_in_any(void **state)
 	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(thread_start(drain, (void *)path, 0, &reader), 0);
-	faults.most_nbytes = 33;
+	faults.max_transfer_nbytes = 33;
 	output = open_output(path, N);
 	assert_true(output_is_ordered(output));
 	assert_false(output_is_atomic(output));
-	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(write_with_threads(output), 0);
 	assert_int_equal(output_read_at(output, 0, &complete, 1), -ESPIPE);
 	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
 	pthread_join(reader, &complete);
@@ -65,8 +65,8 @@ static void full_device_fails_every_writer(void **state)
 	struct output *output = open_output("/dev/full", N);
 
 	(void)state;
-	assert_int_equal(write_by_threads(output), -ENOSPC);
-	assert_non_null(strstr(messages_last(), "/dev/full"));
+	assert_int_equal(write_with_threads(output), -ENOSPC);
+	assert_non_null(strstr(captured_messages_error(), "/dev/full"));
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOSPC);
 }
 
@@ -81,24 +81,24 @@ static void null_device_takes_writers_in_any_order(void **state)
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ECANCELED);
 
 	output = open_output("/dev/null", N);
-	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(write_with_threads(output), 0);
 	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
 }
 
-static void cancel_wakes_those_who_wait_for_their_turn(void **state)
+static void cancel_wakes_waiting_writers(void **state)
 {
 	struct output *output = open_output("/dev/full", N);
-	struct writer writer = { .output = output, .first = 1, .n = N };
+	struct output_writer writer = { .output = output, .first = 1, .stride = N };
 
 	(void)state;
-	assert_int_equal(thread_start(write_pieces, &writer, 0, &writer.thread), 0);
+	assert_int_equal(thread_start(write_strided, &writer, 0, &writer.thread), 0);
 	usleep(10000);
 	output_cancel(output);
 	pthread_join(writer.thread, NULL);
 	assert_int_equal(writer.r, -ECANCELED);
 	assert_int_equal(output_write_at(output, 0, output_bytes, 1), -ECANCELED);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ECANCELED);
-	assert_false(messages_failed());
+	assert_false(captured_messages_has_error());
 }
 
 /* Runs with standard output at `fd`, whose position is kept; commits unless told not to. */
@@ -114,7 +114,7 @@ static void write_to_stdout(int fd, bool commit, bool expect_ordered)
 	output = open_output(NULL, 2 * N);
 	is_ordered = output_is_ordered(output);
 	is_atomic = output_is_atomic(output);
-	r = write_by_threads(output);
+	r = write_with_threads(output);
 	if (commit)
 		r = output_commit(output, OUTPUT_UNSYNCED);
 	else
@@ -126,7 +126,7 @@ static void write_to_stdout(int fd, bool commit, bool expect_ordered)
 	assert_false(is_atomic);
 }
 
-static void standard_output_goes_on_where_it_is(void **state)
+static void standard_output_continues_at_its_offset(void **state)
 {
 	const int flags[] = { O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_APPEND };
 	unsigned char expected[2 + N];
@@ -136,21 +136,21 @@ static void standard_output_goes_on_where_it_is(void **state)
 	memcpy(expected + 1, output_bytes, N);
 	memcpy(expected + 1 + N, "b", 1);
 	for (size_t i = 0; i < 2; i++) {
-		const char *path = path_of(i ? "append" : "write");
+		const char *path = fixture_path(i ? "append" : "write");
 		const int fd = open(path, flags[i], 0600);
 
 		assert_int_equal(write(fd, "a", 1), 1);
 		write_to_stdout(fd, true, i == 1);
 		assert_int_equal(write(fd, "b", 1), 1);
 		close(fd);
-		assert_true(file_holds(path, expected, sizeof expected));
+		assert_true(file_contains(path, expected, sizeof expected));
 	}
 }
 
 /* Neither length nor memory of what is written is a multiple of anything. */
-static void standard_output_with_o_direct_is_written_and_stays_so(void **state)
+static void standard_output_keeps_o_direct(void **state)
 {
-	const int fd = open(path_of("f"), O_RDWR | O_CREAT | O_DIRECT, 0600);
+	const int fd = open(fixture_path("f"), O_RDWR | O_CREAT | O_DIRECT, 0600);
 
 	(void)state;
 	if (fd < 0)
@@ -160,74 +160,74 @@ static void standard_output_with_o_direct_is_written_and_stays_so(void **state)
 	write_to_stdout(fd, false, false);
 	assert_true(fcntl(fd, F_GETFL) & O_DIRECT);
 	close(fd);
-	assert_true(file_holds(path_of("f"), output_bytes, N));
+	assert_true(file_contains(fixture_path("f"), output_bytes, N));
 }
 
 static void aborted_standard_output_gives_space_back(void **state)
 {
-	const char *path = path_of("f");
+	const char *path = fixture_path("f");
 	const int fd = open(path, O_RDWR | O_CREAT, 0600);
 
 	(void)state;
 	assert_int_equal(write(fd, "a", 1), 1);
 	write_to_stdout(fd, false, false);
 	close(fd);
-	assert_true(file_holds(path, "a", 1));
+	assert_true(file_contains(path, "a", 1));
 }
 
 /* As `> file` is open; its size turns out when its space is had. */
 static struct output *open_for_writing(const char *path, uint64_t nbytes)
 {
 	const int fd = open(path, O_WRONLY | O_CREAT, 0600);
-	const struct given given = { .kind = GIVEN_DESCRIPTOR, .fd = fd };
+	const struct given endpoint = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	struct output *output;
 
 	assert_int_equal(
-		output_open_given(&faulty_calls, path, given, OUTPUT_SIZE_UNKNOWN, &output), 0);
+		output_open_endpoint(&faulty_calls, path, endpoint, OUTPUT_SIZE_UNKNOWN, &output), 0);
 	close(fd);
-	output_expect_late(output, nbytes);
+	output_set_expected_size_late(output, nbytes);
 	return output;
 }
 
-enum { DIVIDED = 24 << 20, LONG_PIECE = 1 << 20 };
+enum { DIVIDED = 24 << 20, LONG_IN_PLACE_NBYTES = 1 << 20 };
 
 static unsigned char divided_data[DIVIDED];
 
 /* The second half beside the first. Returns how much went through mappings. */
 static uint64_t write_halves(struct output *output)
 {
-	output_divide(output, 2);
-	for (size_t at = 0; at < DIVIDED / 2; at += LONG_PIECE)
+	output_set_n_writers(output, 2);
+	for (size_t at = 0; at < DIVIDED / 2; at += LONG_IN_PLACE_NBYTES)
 		for (size_t half = at; half < DIVIDED; half += DIVIDED / 2)
 			assert_int_equal(
-				output_write_at(output, half, divided_data + half, LONG_PIECE), 0);
-	return output_ways(output).mapped_nbytes;
+				output_write_at(output, half, divided_data + half, LONG_IN_PLACE_NBYTES), 0);
+	return output_get_io_stats(output).mmap_nbytes;
 }
 
 static void file_that_is_open_for_writing_only_may_be_mapped(void **state)
 {
-	const char *path = path_of("f");
+	const char *path = fixture_path("f");
 	struct output *output = open_for_writing(path, DIVIDED);
 
 	(void)state;
 	fill_pattern(divided_data, DIVIDED, 1);
 	assert_true(write_halves(output) > 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path, divided_data, DIVIDED));
+	assert_true(file_contains(path, divided_data, DIVIDED));
 
 	/* As `1<>`: all of it was there before, and no space was reserved. */
 	fill_pattern(divided_data, DIVIDED, 2);
 	output = open_for_writing(path, DIVIDED);
 	assert_int_equal(write_halves(output), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path, divided_data, DIVIDED));
+	assert_true(file_contains(path, divided_data, DIVIDED));
 }
 
 /* Also if it was not known how much it would be, or no space could be reserved. */
-static void failed_output_in_place_leaves_nothing_behind_what_was_there(void **state)
+static void failed_output_in_place_is_truncated(void **state)
 {
 	static const uint64_t nbytes[] = { N, OUTPUT_SIZE_UNKNOWN };
-	const char *path = path_of("f");
+	const char *path = fixture_path("f");
 	struct output *output;
 
 	(void)state;
@@ -236,21 +236,21 @@ static void failed_output_in_place_leaves_nothing_behind_what_was_there(void **s
 		output = open_for_writing(path, nbytes[i]);
 		assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
 		output_abort(output);
-		assert_true(file_holds(path, "", 0));
+		assert_true(file_contains(path, "", 0));
 	}
 	/* What was behind it stays, as far as it was not written over. */
 	write_file(path, "abc", 3);
 	output = open_for_writing(path, OUTPUT_SIZE_UNKNOWN);
 	assert_int_equal(output_write_at(output, 0, "x", 1), 0);
 	output_abort(output);
-	assert_true(file_holds(path, "xbc", 3));
+	assert_true(file_contains(path, "xbc", 3));
 }
 
 /* What to a file of six bytes, or over it, is open; it is larger than such a file may become. */
 static int open_too_large(int flags)
 {
-	const int fd = open(path_of("f"), flags);
-	const struct given given = { .kind = GIVEN_DESCRIPTOR, .fd = fd };
+	const int fd = open(fixture_path("f"), flags);
+	const struct given endpoint = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	struct rlimit before, small;
 	struct output *output;
 	int r;
@@ -261,7 +261,7 @@ static int open_too_large(int flags)
 	small.rlim_cur = 6 + N - 1;
 	lseek(fd, 0, flags & O_APPEND ? SEEK_END : SEEK_SET);
 	setrlimit(RLIMIT_FSIZE, &small);
-	r = output_open_given(&faulty_calls, "f", given, flags & O_APPEND ? N : N + 6, &output);
+	r = output_open_endpoint(&faulty_calls, "f", endpoint, flags & O_APPEND ? N : N + 6, &output);
 	setrlimit(RLIMIT_FSIZE, &before);
 	close(fd);
 	if (r == 0)
@@ -269,14 +269,14 @@ static int open_too_large(int flags)
 	return r;
 }
 
-static void size_limit_is_found_before_anything_is_written_behind_or_over_older(void **state)
+static void size_limit_in_place_is_checked_first(void **state)
 {
 	(void)state;
-	write_file(path_of("f"), "older\n", 6);
+	write_file(fixture_path("f"), "older\n", 6);
 	assert_int_equal(open_too_large(O_WRONLY | O_APPEND), -EFBIG);
-	assert_non_null(strstr(messages_last(), "10000 bytes are needed; the limit"));
+	assert_non_null(strstr(captured_messages_error(), "10000 bytes are needed; the limit"));
 	assert_int_equal(open_too_large(O_RDWR), -EFBIG);
-	assert_true(file_holds(path_of("f"), "older\n", 6));
+	assert_true(file_contains(fixture_path("f"), "older\n", 6));
 }
 
 static void failed_write_names_the_place_in_the_file(void **state)
@@ -285,21 +285,21 @@ static void failed_write_names_the_place_in_the_file(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		struct given given = { .kind = GIVEN_DESCRIPTOR };
+		struct given endpoint = { .kind = ENDPOINT_DESCRIPTOR };
 		struct output *output;
 
-		write_file(path_of("f"), "older\n", 6);
-		given.fd = open(path_of("f"), flags[i]);
-		lseek(given.fd, 0, SEEK_END);
-		assert_int_equal(output_open_given(&faulty_calls, "f", given, N, &output), 0);
+		write_file(fixture_path("f"), "older\n", 6);
+		endpoint.fd = open(fixture_path("f"), flags[i]);
+		lseek(endpoint.fd, 0, SEEK_END);
+		assert_int_equal(output_open_endpoint(&faulty_calls, "f", endpoint, N, &output), 0);
 		assert_int_equal(output_write_at(output, 0, output_bytes, 100), 0);
 		faults.transfer_errno = EIO;
 		assert_int_equal(output_write_at(output, 100, output_bytes, 100), -EIO);
-		assert_non_null(strstr(messages_last(), "write of 100 bytes at 106:"));
+		assert_non_null(strstr(captured_messages_error(), "write of 100 bytes at 106:"));
 		faults.transfer_errno = 0;
 		output_abort(output);
-		close(given.fd);
-		messages_reset(true);
+		close(endpoint.fd);
+		captured_messages_reset(true);
 	}
 }
 
@@ -326,16 +326,16 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(pipe_holds_more_than_usual),
-		FIXTURE(pipe_is_written_in_order_by_threads_in_any),
+		FIXTURE(threads_write_a_pipe_in_order),
 		FIXTURE(full_device_fails_every_writer),
 		FIXTURE(null_device_takes_writers_in_any_order),
-		FIXTURE(cancel_wakes_those_who_wait_for_their_turn),
-		FIXTURE(standard_output_goes_on_where_it_is),
-		FIXTURE(standard_output_with_o_direct_is_written_and_stays_so),
+		FIXTURE(cancel_wakes_waiting_writers),
+		FIXTURE(standard_output_continues_at_its_offset),
+		FIXTURE(standard_output_keeps_o_direct),
 		FIXTURE(aborted_standard_output_gives_space_back),
 		FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
-		FIXTURE(failed_output_in_place_leaves_nothing_behind_what_was_there),
-		FIXTURE(size_limit_is_found_before_anything_is_written_behind_or_over_older),
+		FIXTURE(failed_output_in_place_is_truncated),
+		FIXTURE(size_limit_in_place_is_checked_first),
 		FIXTURE(failed_write_names_the_place_in_the_file),
 		FIXTURE(terminal_is_refused),
 	};

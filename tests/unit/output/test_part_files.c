@@ -10,7 +10,7 @@
 
 #include "tests/support/output_fixture.h"
 
-enum { MOST = 8 };
+enum { MAX_NAMES = 8 };
 
 static struct syscalls calls;
 static unsigned n_names, failing_name; /* renamed or linked; the one that fails, from 1; 0: none */
@@ -45,13 +45,13 @@ static int fail_renameat(int from, const char *name, int to, const char *as)
 	return fails() ? -1 : renameat(from, name, to, as);
 }
 
-static void (*before_moving)(void); /* anything aside; once; or NULL */
+static void (*before_rename)(void); /* anything aside; once; or NULL */
 
 static int fail_renameat2(int from, const char *name, int to, const char *as, unsigned flags)
 {
-	if (before_moving)
-		before_moving();
-	before_moving = NULL;
+	if (before_rename)
+		before_rename();
+	before_rename = NULL;
 	return fails() ? -1 : renameat2(from, name, to, as, flags);
 }
 
@@ -60,14 +60,14 @@ static int fail_linkat(int from, const char *name, int to, const char *as, int f
 	return fails() ? -1 : linkat(from, name, to, as, flags);
 }
 
-static void (*before_list)(void); /* is written into the lock; once; or NULL */
+static void (*before_manifest)(void); /* is written into the lock; once; or NULL */
 
-static ssize_t tell_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+static ssize_t notify_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (before_list && nbytes > 14 && memcmp(data, "{\"gsort_part_manifest\"", 14) == 0 &&
-	    access(path_of(".x.parts.pending"), F_OK) == 0) {
-		before_list();
-		before_list = NULL;
+	if (before_manifest && nbytes > 14 && memcmp(data, "{\"gsort_part_manifest\"", 14) == 0 &&
+	    access(fixture_path(".x.parts.pending"), F_OK) == 0) {
+		before_manifest();
+		before_manifest = NULL;
 	}
 	return faulty_calls.pwrite(fd, data, nbytes, offset);
 }
@@ -82,14 +82,14 @@ static int start(void **state)
 	calls.renameat2 = fail_renameat2;
 	calls.linkat = fail_linkat;
 	n_names = failing_name = 0;
-	calls.pwrite = tell_pwrite;
-	before_moving = before_list = while_written = NULL;
+	calls.pwrite = notify_pwrite;
+	before_rename = before_manifest = while_written = NULL;
 	fails_for_good = is_durable = has_no_memory = false;
 	return 0;
 }
 
 /* A list that names parts x.0000 to n - 1. */
-static void make_list(unsigned n, char text[static 1024])
+static void make_manifest(unsigned n, char text[static 1024])
 {
 	int at = sprintf(
 		text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 1,"
@@ -106,7 +106,7 @@ static void make_list(unsigned n, char text[static 1024])
 
 static void write_text(const char *name, const char *text)
 {
-	FILE *file = fopen(path_of(name), "w");
+	FILE *file = fopen(fixture_path(name), "w");
 
 	assert_non_null(file);
 	fputs(text, file);
@@ -116,7 +116,7 @@ static void write_text(const char *name, const char *text)
 static const char *text_of(const char *name)
 {
 	static char text[1024];
-	FILE *file = fopen(path_of(name), "r");
+	FILE *file = fopen(fixture_path(name), "r");
 
 	text[0] = '\0';
 	if (!file)
@@ -130,11 +130,11 @@ static const char *text_of(const char *name)
 static int write_parts(unsigned n, char letter)
 {
 	struct part_files *files;
-	struct output *outputs[MOST + 1];
+	struct output *outputs[MAX_NAMES + 1];
 	char list[1024], name[64];
 	int r;
 
-	strcpy(name, path_of("x"));
+	strcpy(name, fixture_path("x"));
 	r = part_files_open(&calls, name, n, &files);
 	if (r < 0)
 		return r;
@@ -142,7 +142,7 @@ static int write_parts(unsigned n, char letter)
 		char text[] = { letter, (char)('0' + i), '\0' };
 		const char *content = i < n ? text : list;
 
-		make_list(n, list);
+		make_manifest(n, list);
 		assert_int_equal(output_open(&calls, part_files_path(files, i), OUTPUT_SIZE_UNKNOWN,
 					     &outputs[i]),
 				 0);
@@ -164,7 +164,7 @@ static void assert_parts(unsigned n, char letter)
 	DIR *directory = opendir(fixture_directory);
 	const struct dirent *entry;
 
-	make_list(n, list);
+	make_manifest(n, list);
 	assert_string_equal(text_of("x.parts"), list);
 	for (unsigned i = 0; i < n; i++) {
 		const char text[] = { letter, (char)('0' + i), '\0' };
@@ -188,14 +188,14 @@ static void clear(void)
 {
 	char name[] = "x.0000";
 
-	for (unsigned i = 0; i < MOST; i++) {
+	for (unsigned i = 0; i < MAX_NAMES; i++) {
 		name[5] = (char)('0' + i);
-		unlink(path_of(name));
+		unlink(fixture_path(name));
 	}
-	unlink(path_of("x.parts"));
+	unlink(fixture_path("x.parts"));
 }
 
-static void fewer_parts_leave_none_of_those_before(void **state)
+static void fewer_parts_remove_the_old_ones(void **state)
 {
 	(void)state;
 	assert_int_equal(write_parts(5, 'a'), 0);
@@ -206,7 +206,7 @@ static void fewer_parts_leave_none_of_those_before(void **state)
 	assert_parts(4, 'c');
 }
 
-static void name_that_cannot_be_had_leaves_what_was_there(void **state)
+static void failed_rename_restores_old_parts(void **state)
 {
 	unsigned nth = 1;
 	int r = -1;
@@ -227,7 +227,7 @@ static void name_that_cannot_be_had_leaves_what_was_there(void **state)
 	assert_true(nth > 9);
 }
 
-static void name_that_cannot_be_had_the_first_time_leaves_nothing(void **state)
+static void failed_first_commit_leaves_nothing(void **state)
 {
 	(void)state;
 	for (failing_name = 1; failing_name <= 4; failing_name++) {
@@ -239,22 +239,22 @@ static void name_that_cannot_be_had_the_first_time_leaves_nothing(void **state)
 	}
 }
 
-static void names_where_files_must_have_one_are_exchanged_as_well(void **state)
+static void commit_works_without_unnamed_files(void **state)
 {
 	(void)state;
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	assert_int_equal(write_parts(5, 'a'), 0);
 	assert_int_equal(write_parts(2, 'b'), 0);
 	assert_parts(2, 'b');
 }
 
 /* As a process leaves them that is killed in the middle: without a list, some moved aside. */
-static void what_a_killed_process_left_is_put_back_by_the_next(void **state)
+static void backups_of_a_killed_process_are_restored(void **state)
 {
 	char list[1024];
 
 	(void)state;
-	make_list(3, list);
+	make_manifest(3, list);
 	write_text(".x.parts.backup", list);
 	write_text(".x.parts.pending", list);
 	write_text(".x.0000.backup", "a0");
@@ -270,16 +270,16 @@ static void what_a_killed_process_left_is_put_back_by_the_next(void **state)
 }
 
 /* More of them than there were before, of which some have their names. */
-static void new_parts_of_a_killed_process_go_with_it(void **state)
+static void new_parts_of_a_killed_process_are_removed(void **state)
 {
 	char list[1024];
 
 	(void)state;
 	for (int again = 0; again < 2; again++) {
 		clear();
-		make_list(2, list);
+		make_manifest(2, list);
 		write_text(".x.parts.backup", list);
-		make_list(5, list);
+		make_manifest(5, list);
 		write_text(".x.parts.pending", list);
 		write_text(".x.0000.backup", "a0");
 		write_text("x.0000", "b0");
@@ -288,24 +288,24 @@ static void new_parts_of_a_killed_process_go_with_it(void **state)
 		write_text("x.0003", "b3");
 		if (again) /* it is not one of the new ones either */
 			write_text("x.0003", "somebody else's");
-		messages_reset(true);
+		captured_messages_reset(true);
 		assert_int_equal(write_parts(2, 'c'), again ? -EEXIST : 0);
 		if (!again)
-			assert_string_equal(messages_last(), "");
+			assert_string_equal(captured_messages_error(), "");
 		if (again) {
 			assert_string_equal(text_of("x.0003"), "somebody else's");
-			assert_int_equal(unlink(path_of("x.0003")), 0);
+			assert_int_equal(unlink(fixture_path("x.0003")), 0);
 		}
 		assert_parts(2, again ? 'a' : 'c');
 	}
 }
 
-static void new_parts_of_a_process_that_was_killed_the_first_time_go_as_well(void **state)
+static void new_parts_of_a_killed_first_commit_are_removed(void **state)
 {
 	char list[1024];
 
 	(void)state;
-	make_list(4, list);
+	make_manifest(4, list);
 	write_text(".x.parts.pending", list);
 	write_text("x.0000", "b0");
 	write_text("x.0001", "b1");
@@ -317,7 +317,7 @@ static void new_parts_of_a_process_that_was_killed_the_first_time_go_as_well(voi
 	assert_parts(1, 'd');
 }
 
-static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(void **state)
+static void backups_of_a_complete_commit_are_removed(void **state)
 {
 	char list[1024];
 
@@ -325,9 +325,9 @@ static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(voi
 	assert_int_equal(write_parts(3, 'b'), 0);
 	write_text(".x.0000.backup", "a0");
 	write_text(".x.0007.backup", "a7");
-	make_list(8, list);
+	make_manifest(8, list);
 	write_text(".x.parts.backup", list);
-	make_list(3, list);
+	make_manifest(3, list);
 	write_text(".x.parts.pending", list);
 	assert_int_equal(write_parts(3, 'c'), 0);
 	assert_parts(3, 'c');
@@ -335,17 +335,17 @@ static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(voi
 
 static int refused(unsigned n)
 {
-	messages_reset(true);
+	captured_messages_reset(true);
 	return write_parts(n, 'z');
 }
 
-static void list_that_cannot_be_read_says_why(void **state)
+static void unreadable_manifest_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(write_parts(3, 'a'), 0);
 	faults.transfer_errno = EIO;
 	assert_int_equal(refused(3), -EIO);
-	assert_non_null(strstr(messages_last(), "Input/output error"));
+	assert_non_null(strstr(captured_messages_error(), "Input/output error"));
 	faults.transfer_errno = 0;
 	assert_parts(3, 'a');
 }
@@ -357,27 +357,27 @@ static void names_without_memory_are_an_error(void **state)
 	assert_int_equal(refused(3), -ENOMEM);
 }
 
-static void durable_parts_are_said_nothing_of(void **state)
+static void durable_parts_cause_no_message(void **state)
 {
 	(void)state;
 	is_durable = true;
-	messages_reset(true);
+	captured_messages_reset(true);
 	assert_int_equal(write_parts(3, 'a'), 0);
-	assert_string_equal(messages_last(), "");
+	assert_string_equal(captured_messages_error(), "");
 	assert_parts(3, 'a');
 }
 
-static void what_would_be_taken_for_a_part_is_refused(void **state)
+static void file_with_the_name_of_a_part_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(write_parts(3, 'a'), 0);
 	write_text("x.0005", "?");
 	assert_int_equal(refused(3), -EEXIST);
-	assert_non_null(strstr(messages_last(), "x.0005 beside it is none of the 3 part files"));
+	assert_non_null(strstr(captured_messages_error(), "x.0005 beside it is none of the 3 part files"));
 	assert_int_equal(refused(6), -EEXIST);
-	assert_non_null(strstr(messages_last(), "no part manifest lists it"));
+	assert_non_null(strstr(captured_messages_error(), "no part manifest lists it"));
 	assert_string_equal(text_of("x.0005"), "?");
-	assert_int_equal(unlink(path_of("x.0005")), 0);
+	assert_int_equal(unlink(fixture_path("x.0005")), 0);
 	write_text("x.0002", "of another size than the list says");
 	assert_int_equal(refused(3), -EEXIST);
 	assert_int_equal(refused(2), -EEXIST);
@@ -388,25 +388,25 @@ static void what_would_be_taken_for_a_part_is_refused(void **state)
 	assert_int_equal(refused(3), 0);
 }
 
-static void what_no_part_can_replace_is_refused(void **state)
+static void irreplaceable_file_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(mkdir(path_of("x.0001"), 0700), 0);
+	assert_int_equal(mkdir(fixture_path("x.0001"), 0700), 0);
 	assert_int_equal(refused(3), -EISDIR);
-	assert_int_equal(rmdir(path_of("x.0001")), 0);
-	assert_int_equal(symlink("elsewhere", path_of("x.0001")), 0);
+	assert_int_equal(rmdir(fixture_path("x.0001")), 0);
+	assert_int_equal(symlink("elsewhere", fixture_path("x.0001")), 0);
 	assert_int_equal(refused(3), -EEXIST);
-	assert_int_equal(unlink(path_of("x.0001")), 0);
+	assert_int_equal(unlink(fixture_path("x.0001")), 0);
 	write_text("x.parts", "a list of mine");
 	assert_int_equal(refused(3), -EEXIST);
-	assert_non_null(strstr(messages_last(), "no part manifest"));
+	assert_non_null(strstr(captured_messages_error(), "no part manifest"));
 	assert_string_equal(text_of("x.parts"), "a list of mine");
 	write_text("x.parts", "{\"gsort_part_manifest\": 2}");
 	assert_int_equal(refused(3), -EINVAL);
-	assert_non_null(strstr(messages_last(), "version 2"));
+	assert_non_null(strstr(captured_messages_error(), "version 2"));
 }
 
-static void files_that_only_the_list_names_otherwise_stay(void **state)
+static void files_of_other_names_in_the_manifest_stay(void **state)
 {
 	(void)state;
 	write_text("x.parts",
@@ -429,7 +429,7 @@ static void part_that_others_have_changed_is_not_replaced(void **state)
 
 	(void)state;
 	assert_int_equal(write_parts(1, 'a'), 0);
-	strcpy(name, path_of("x"));
+	strcpy(name, fixture_path("x"));
 	assert_int_equal(part_files_open(&calls, name, 1, &files), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(output_open(&calls, part_files_path(files, i), OUTPUT_SIZE_UNKNOWN,
@@ -453,16 +453,16 @@ static void *begin_at_the_same_time(void *argument)
 	static char name[64];
 
 	(void)argument;
-	strcpy(name, path_of("x"));
+	strcpy(name, fixture_path("x"));
 	if (part_files_open(&faulty_calls, name, 2, &files) < 0)
 		return NULL;
 	part_files_close(files);
 	return files;
 }
 
-static void let_another_begin(void)
+static void start_second_process(void)
 {
-	const int fd = open(path_of(".x.parts.pending"), O_RDWR);
+	const int fd = open(fixture_path(".x.parts.pending"), O_RDWR);
 
 	assert_true(fd >= 0);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
@@ -472,13 +472,13 @@ static void let_another_begin(void)
 }
 
 /* For what a killed process has left it would take what is aside. */
-static void who_begins_while_others_give_names_waits_for_them(void **state)
+static void open_waits_for_a_concurrent_commit(void **state)
 {
 	void *opened;
 
 	(void)state;
 	assert_int_equal(write_parts(3, 'a'), 0);
-	before_moving = let_another_begin;
+	before_rename = start_second_process;
 	assert_int_equal(write_parts(2, 'b'), 0);
 	assert_int_equal(pthread_join(newcomer, &opened), 0);
 	assert_non_null(opened);
@@ -487,45 +487,45 @@ static void who_begins_while_others_give_names_waits_for_them(void **state)
 
 static void end_before_naming(void)
 {
-	assert_int_equal(access(path_of(".x.parts.pending"), F_OK), 0);
-	hidden_names_remove(&process_lent()->names);
-	assert_int_equal(access(path_of(".x.parts.pending"), F_OK), -1);
+	assert_int_equal(access(fixture_path(".x.parts.pending"), F_OK), 0);
+	temp_names_remove(&process_get()->temp_names);
+	assert_int_equal(access(fixture_path(".x.parts.pending"), F_OK), -1);
 }
 
 static void end_while_naming(void)
 {
-	hidden_names_remove(&process_lent()->names);
-	assert_int_equal(access(path_of(".x.parts.pending"), F_OK), 0);
+	temp_names_remove(&process_get()->temp_names);
+	assert_int_equal(access(fixture_path(".x.parts.pending"), F_OK), 0);
 }
 
 /* From the first name on it tells what is whose, and a signal that comes then ends nothing. */
-static void signal_handler_removes_the_lock_while_nothing_has_a_name(void **state)
+static void signal_handler_removes_an_unused_lock(void **state)
 {
 	(void)state;
-	before_list = end_before_naming;
+	before_manifest = end_before_naming;
 	assert_int_equal(write_parts(2, 'a'), 0);
-	assert_null(before_list);
+	assert_null(before_manifest);
 	assert_parts(2, 'a');
-	before_moving = end_while_naming;
+	before_rename = end_while_naming;
 	assert_int_equal(write_parts(3, 'b'), 0);
-	assert_null(before_moving);
+	assert_null(before_rename);
 	assert_parts(3, 'b');
 }
 
 /* Another was killed as it gave names to its parts, while ours were written. */
-static void leave_a_list(void)
+static void leave_orphan_journal(void)
 {
 	while_written = NULL;
 	write_text(".x.parts.pending", "{\"gsort_part_manifest\": 1");
 }
 
 /* What a killed process has left is not the lock's alone. */
-static void signal_handler_leaves_a_list_that_is_left(void **state)
+static void signal_handler_keeps_an_orphan_journal(void **state)
 {
 	(void)state;
-	while_written = leave_a_list;
+	while_written = leave_orphan_journal;
 	assert_int_equal(write_parts(2, 'a'), -EBUSY);
-	hidden_names_remove(&process_lent()->names);
+	temp_names_remove(&process_get()->temp_names);
 	assert_string_equal(text_of(".x.parts.pending"), "{\"gsort_part_manifest\": 1");
 }
 
@@ -535,60 +535,60 @@ static void commit_at_the_same_time(void)
 	assert_int_equal(write_parts(2, 'c'), 0);
 }
 
-static void the_second_to_give_names_is_refused(void **state)
+static void second_concurrent_commit_is_refused(void **state)
 {
 	(void)state;
 	for (int has_older = 0; has_older < 2; has_older++) {
 		while_written = commit_at_the_same_time;
 		assert_true(write_parts(2, 'b') < 0);
 		assert_parts(2, 'c');
-		messages_reset(true);
+		captured_messages_reset(true);
 	}
 }
 
-static void what_is_left_meanwhile_is_not_overwritten(void **state)
+static void new_orphan_is_not_overwritten(void **state)
 {
 	(void)state;
-	while_written = leave_a_list;
+	while_written = leave_orphan_journal;
 	assert_int_equal(write_parts(2, 'a'), -EBUSY);
 	assert_string_equal(text_of(".x.parts.pending"), "{\"gsort_part_manifest\": 1");
 	assert_int_equal(write_parts(2, 'b'), 0);
 	assert_parts(2, 'b');
 }
 
-static const char *const left_names[] = { ".x.0000.backup", ".x.0005.backup", ".x.parts.backup",
+static const char *const orphan_names[] = { ".x.0000.backup", ".x.0005.backup", ".x.parts.backup",
 					  ".x.parts.pending" };
-enum { N_LEFT = sizeof left_names / sizeof left_names[0] };
+enum { N_ORPHANS = sizeof orphan_names / sizeof orphan_names[0] };
 
-static void what_no_list_says_was_left_is_refused_and_stays(void **state)
+static void unlisted_orphan_is_refused(void **state)
 {
 	(void)state;
 	for (unsigned has_list = 0; has_list < 2; has_list++) {
 		if (has_list)
 			assert_int_equal(write_parts(3, 'a'), 0);
-		for (unsigned i = 0; i < N_LEFT; i++) {
-			write_text(left_names[i], "mine");
+		for (unsigned i = 0; i < N_ORPHANS; i++) {
+			write_text(orphan_names[i], "mine");
 			assert_int_equal(refused(2), -EEXIST);
-			assert_non_null(strstr(messages_last(), left_names[i]));
-			assert_int_equal(part_files_check(&calls, path_of("x"), 2), -EEXIST);
-			assert_string_equal(text_of(left_names[i]), "mine");
-			assert_int_equal(unlink(path_of(left_names[i])), 0);
-			assert_int_equal(mkdir(path_of(left_names[i]), 0700), 0);
+			assert_non_null(strstr(captured_messages_error(), orphan_names[i]));
+			assert_int_equal(part_files_check(&calls, fixture_path("x"), 2), -EEXIST);
+			assert_string_equal(text_of(orphan_names[i]), "mine");
+			assert_int_equal(unlink(fixture_path(orphan_names[i])), 0);
+			assert_int_equal(mkdir(fixture_path(orphan_names[i]), 0700), 0);
 			assert_int_equal(refused(2), -EEXIST);
-			assert_int_equal(rmdir(path_of(left_names[i])), 0);
+			assert_int_equal(rmdir(fixture_path(orphan_names[i])), 0);
 		}
 	}
-	assert_int_equal(part_files_check(&calls, path_of("x"), 2), 0);
+	assert_int_equal(part_files_check(&calls, fixture_path("x"), 2), 0);
 	assert_parts(3, 'a');
 }
 
 /* Nor is anything else touched: a list names the one, and not the other. */
-static void what_is_not_of_the_size_that_was_left_is_refused(void **state)
+static void orphan_of_another_size_is_refused(void **state)
 {
 	char list[1024];
 
 	(void)state;
-	make_list(2, list);
+	make_manifest(2, list);
 	write_text(".x.parts.backup", list);
 	write_text(".x.parts.pending", list);
 	write_text(".x.0000.backup", "a0");
@@ -599,7 +599,7 @@ static void what_is_not_of_the_size_that_was_left_is_refused(void **state)
 	write_text(".x.0001.backup", "a1");
 	write_text("x.0001", "mine");
 	assert_int_equal(refused(2), -EEXIST);
-	assert_non_null(strstr(messages_last(), "x.0001 beside it is in the place of a part file"));
+	assert_non_null(strstr(captured_messages_error(), "x.0001 beside it is in the place of a part file"));
 	assert_string_equal(text_of(".x.0000.backup"), "a0");
 	assert_string_equal(text_of("x.0001"), "mine");
 	write_text("x.0001", "b1");
@@ -607,14 +607,14 @@ static void what_is_not_of_the_size_that_was_left_is_refused(void **state)
 	assert_parts(2, 'c');
 }
 
-static const char *made_name;
+static const char *created_name;
 
-static void make_it(void)
+static void create_named_file(void)
 {
-	write_text(made_name, "made");
+	write_text(created_name, "made");
 }
 
-static void what_others_make_while_parts_are_written_stays(void **state)
+static void file_created_meanwhile_is_kept(void **state)
 {
 	static const char *const names[] = {
 		".x.0000.backup",   ".x.0002.backup", ".x.0005.backup", ".x.parts.backup",
@@ -625,46 +625,46 @@ static void what_others_make_while_parts_are_written_stays(void **state)
 	for (unsigned i = 0; i < 2 * (sizeof names / sizeof names[0]); i++) {
 		clear();
 		assert_int_equal(write_parts(3, 'a'), 0);
-		made_name = names[i / 2];
+		created_name = names[i / 2];
 		/* What nothing is moved to is only seen before. */
 		if (i % 2 &&
-		    (strstr(made_name, "5") || strstr(made_name, "pending") || made_name[0] != '.'))
+		    (strstr(created_name, "5") || strstr(created_name, "pending") || created_name[0] != '.'))
 			continue;
-		*(i % 2 ? &before_moving : &while_written) = make_it;
-		messages_reset(true);
+		*(i % 2 ? &before_rename : &while_written) = create_named_file;
+		captured_messages_reset(true);
 		assert_true(write_parts(2, 'b') < 0);
-		assert_non_null(strstr(messages_last(), made_name));
-		before_moving = while_written = NULL;
-		assert_string_equal(text_of(made_name), "made");
-		assert_int_equal(unlink(path_of(made_name)), 0);
-		if (strcmp(made_name, "x.0002") == 0)
+		assert_non_null(strstr(captured_messages_error(), created_name));
+		before_rename = while_written = NULL;
+		assert_string_equal(text_of(created_name), "made");
+		assert_int_equal(unlink(fixture_path(created_name)), 0);
+		if (strcmp(created_name, "x.0002") == 0)
 			write_text("x.0002", "a2");
 		assert_parts(3, 'a');
 	}
 }
 
-static void put_another_part_there(void)
+static void replace_part_with_file(void)
 {
 	write_text("other", "o2");
-	assert_int_equal(rename(path_of("other"), path_of("x.0002")), 0);
+	assert_int_equal(rename(fixture_path("other"), fixture_path("x.0002")), 0);
 }
 
-static void put_a_link_there(void)
+static void replace_part_with_link(void)
 {
-	assert_int_equal(unlink(path_of("x.0002")), 0);
-	assert_int_equal(symlink("x.0001", path_of("x.0002")), 0);
+	assert_int_equal(unlink(fixture_path("x.0002")), 0);
+	assert_int_equal(symlink("x.0001", fixture_path("x.0002")), 0);
 }
 
-static void put_a_directory_there(void)
+static void replace_part_with_directory(void)
 {
-	assert_int_equal(unlink(path_of("x.0002")), 0);
-	assert_int_equal(mkdir(path_of("x.0002"), 0700), 0);
+	assert_int_equal(unlink(fixture_path("x.0002")), 0);
+	assert_int_equal(mkdir(fixture_path("x.0002"), 0700), 0);
 }
 
-static void part_too_many_that_others_have_replaced_is_not_removed(void **state)
+static void replaced_stale_part_is_not_removed(void **state)
 {
-	static void (*const doings[])(void) = { put_another_part_there, put_a_link_there,
-						put_a_directory_there };
+	static void (*const doings[])(void) = { replace_part_with_file, replace_part_with_link,
+						replace_part_with_directory };
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof doings / sizeof doings[0]; i++) {
@@ -673,14 +673,14 @@ static void part_too_many_that_others_have_replaced_is_not_removed(void **state)
 		clear();
 		assert_int_equal(write_parts(3, 'a'), 0);
 		while_written = doings[i];
-		messages_reset(true);
+		captured_messages_reset(true);
 		assert_int_equal(write_parts(2, 'b'), -EBUSY);
-		assert_non_null(strstr(messages_last(), "x.0002 beside it is another file"));
+		assert_non_null(strstr(captured_messages_error(), "x.0002 beside it is another file"));
 		while_written = NULL;
-		assert_int_equal(lstat(path_of("x.0002"), &status), 0);
+		assert_int_equal(lstat(fixture_path("x.0002"), &status), 0);
 		assert_string_equal(text_of("x.0001"), "a1");
 	}
-	assert_int_equal(rmdir(path_of("x.0002")), 0);
+	assert_int_equal(rmdir(fixture_path("x.0002")), 0);
 }
 
 /* Where nothing can be renamed but over what is there. */
@@ -695,17 +695,17 @@ static int refuse_renameat2(int from, const char *name, int to, const char *as, 
 	return -1;
 }
 
-static void names_are_seen_to_be_free_where_the_system_does_not_see_to_it(void **state)
+static void rename_checks_the_target_without_renameat2(void **state)
 {
 	(void)state;
 	calls.renameat2 = refuse_renameat2;
 	assert_int_equal(write_parts(3, 'a'), 0);
 	assert_int_equal(write_parts(2, 'b'), 0);
 	assert_parts(2, 'b');
-	assert_int_equal(file_rename_to_free(&calls, AT_FDCWD, path_of("x.0000"), "/"), -EEXIST);
+	assert_int_equal(file_rename_noreplace(&calls, AT_FDCWD, fixture_path("x.0000"), "/"), -EEXIST);
 }
 
-static void older_part_that_cannot_be_removed_is_left_to_the_next(void **state)
+static void undeletable_backup_is_left_for_recovery(void **state)
 {
 	(void)state;
 	assert_int_equal(write_parts(3, 'a'), 0);
@@ -722,32 +722,32 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(fewer_parts_leave_none_of_those_before),
-		FIXTURE(name_that_cannot_be_had_leaves_what_was_there),
-		FIXTURE(name_that_cannot_be_had_the_first_time_leaves_nothing),
-		FIXTURE(names_where_files_must_have_one_are_exchanged_as_well),
-		FIXTURE(what_a_killed_process_left_is_put_back_by_the_next),
-		FIXTURE(new_parts_of_a_killed_process_go_with_it),
-		FIXTURE(new_parts_of_a_process_that_was_killed_the_first_time_go_as_well),
-		FIXTURE(what_a_process_left_that_was_killed_when_all_was_done_is_removed),
-		FIXTURE(list_that_cannot_be_read_says_why),
+		FIXTURE(fewer_parts_remove_the_old_ones),
+		FIXTURE(failed_rename_restores_old_parts),
+		FIXTURE(failed_first_commit_leaves_nothing),
+		FIXTURE(commit_works_without_unnamed_files),
+		FIXTURE(backups_of_a_killed_process_are_restored),
+		FIXTURE(new_parts_of_a_killed_process_are_removed),
+		FIXTURE(new_parts_of_a_killed_first_commit_are_removed),
+		FIXTURE(backups_of_a_complete_commit_are_removed),
+		FIXTURE(unreadable_manifest_is_reported),
 		FIXTURE(names_without_memory_are_an_error),
-		FIXTURE(durable_parts_are_said_nothing_of),
-		FIXTURE(what_would_be_taken_for_a_part_is_refused),
-		FIXTURE(what_no_part_can_replace_is_refused),
-		FIXTURE(files_that_only_the_list_names_otherwise_stay),
+		FIXTURE(durable_parts_cause_no_message),
+		FIXTURE(file_with_the_name_of_a_part_is_refused),
+		FIXTURE(irreplaceable_file_is_refused),
+		FIXTURE(files_of_other_names_in_the_manifest_stay),
 		FIXTURE(part_that_others_have_changed_is_not_replaced),
-		FIXTURE(who_begins_while_others_give_names_waits_for_them),
-		FIXTURE(the_second_to_give_names_is_refused),
-		FIXTURE(signal_handler_removes_the_lock_while_nothing_has_a_name),
-		FIXTURE(signal_handler_leaves_a_list_that_is_left),
-		FIXTURE(what_is_left_meanwhile_is_not_overwritten),
-		FIXTURE(what_no_list_says_was_left_is_refused_and_stays),
-		FIXTURE(what_is_not_of_the_size_that_was_left_is_refused),
-		FIXTURE(what_others_make_while_parts_are_written_stays),
-		FIXTURE(part_too_many_that_others_have_replaced_is_not_removed),
-		FIXTURE(names_are_seen_to_be_free_where_the_system_does_not_see_to_it),
-		FIXTURE(older_part_that_cannot_be_removed_is_left_to_the_next),
+		FIXTURE(open_waits_for_a_concurrent_commit),
+		FIXTURE(second_concurrent_commit_is_refused),
+		FIXTURE(signal_handler_removes_an_unused_lock),
+		FIXTURE(signal_handler_keeps_an_orphan_journal),
+		FIXTURE(new_orphan_is_not_overwritten),
+		FIXTURE(unlisted_orphan_is_refused),
+		FIXTURE(orphan_of_another_size_is_refused),
+		FIXTURE(file_created_meanwhile_is_kept),
+		FIXTURE(replaced_stale_part_is_not_removed),
+		FIXTURE(rename_checks_the_target_without_renameat2),
+		FIXTURE(undeletable_backup_is_left_for_recovery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

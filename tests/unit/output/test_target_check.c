@@ -12,28 +12,28 @@ static void write_data(struct output *output)
 }
 
 /* An output whose new file has the name from the start, as a checkpoint's has. */
-static struct output *open_kept_output(const char *path, const char *name)
+static struct output *open_resumable_output(const char *path, const char *name)
 {
-	const struct output_kept kept = { .name = name };
+	const struct resumable_output resumable = { .name = name };
 	struct output *output;
 
-	assert_int_equal(output_open_kept(&faulty_calls, path, N, &kept, &output), 0);
+	assert_int_equal(output_open_resumable(&faulty_calls, path, N, &resumable, &output), 0);
 	return output;
 }
 
 /* An output whose new file has a name: kept or hidden. */
-static struct output *open_named(bool is_kept, const char *path, const char **ret_name)
+static struct output *open_named(bool is_resumable, const char *path, const char **ret_name)
 {
 	struct output *output;
 
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	*ret_name = "kept"; /* unless it is the hidden one */
-	if (is_kept)
-		return open_kept_output(path, "kept");
+	if (is_resumable)
+		return open_resumable_output(path, "kept");
 	output = open_output(path, N);
-	for (size_t i = 0; i < HIDDEN_NAMES_MOST; i++)
-		if (atomic_load(&process_lent()->names.all[i].live))
-			*ret_name = process_lent()->names.all[i].name;
+	for (size_t i = 0; i < TEMP_NAMES_MAX; i++)
+		if (atomic_load(&process_get()->temp_names.slots[i].is_active))
+			*ret_name = process_get()->temp_names.slots[i].name;
 	return output;
 }
 
@@ -41,52 +41,52 @@ static struct output *open_named(bool is_kept, const char *path, const char **re
 static char new_files_name[64];
 
 /* What is to take the place of `path`, which is old, and has been written. */
-static struct output *replace_old(bool is_kept, const char *path)
+static struct output *replace_old(bool is_resumable, const char *path)
 {
 	struct output *output;
 	const char *name;
 
-	messages_reset(true);
+	captured_messages_reset(true);
 	write_file(path, "old", 3);
-	output = open_named(is_kept, path, &name);
+	output = open_named(is_resumable, path, &name);
 	snprintf(new_files_name, sizeof new_files_name, "%s", name);
 	write_data(output);
 	return output;
 }
 
-static void what_took_the_new_files_name_does_not_become_the_output(void **state)
+static void foreign_temp_file_is_not_published(void **state)
 {
 	(void)state;
-	for (int is_kept = 0; is_kept < 2; is_kept++) {
-		const char *path = path_of("f"), *hidden = new_files_name;
-		struct output *output = replace_old(is_kept, path);
+	for (int is_resumable = 0; is_resumable < 2; is_resumable++) {
+		const char *path = fixture_path("f"), *temp_name = new_files_name;
+		struct output *output = replace_old(is_resumable, path);
 
-		write_file(path_of("foreign"), "foreign", 7);
-		assert_int_equal(rename(path_of("foreign"), path_of(hidden)), 0);
+		write_file(fixture_path("foreign"), "foreign", 7);
+		assert_int_equal(rename(fixture_path("foreign"), fixture_path(temp_name)), 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), -EBUSY);
-		assert_non_null(strstr(messages_last(), hidden));
-		assert_true(file_holds(path, "old", 3));
-		assert_true(file_holds(path_of(hidden), "foreign", 7));
-		unlink(path_of(hidden));
+		assert_non_null(strstr(captured_messages_error(), temp_name));
+		assert_true(file_contains(path, "old", 3));
+		assert_true(file_contains(fixture_path(temp_name), "foreign", 7));
+		unlink(fixture_path(temp_name));
 	}
 }
 
-static void new_file_of_another_size_does_not_become_the_output(void **state)
+static void resized_temp_file_is_not_published(void **state)
 {
 	static const off_t sizes[] = { 0, N - 1, N + 1 };
 
 	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
-		const char *path = path_of("f");
+		const char *path = fixture_path("f");
 		struct output *output = replace_old(i % 2, path);
 
 		assert_int_equal(output_complete(output, OUTPUT_UNSYNCED), 0);
-		assert_int_equal(truncate(path_of(new_files_name), sizes[i / 2]), 0);
+		assert_int_equal(truncate(fixture_path(new_files_name), sizes[i / 2]), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
-		assert_non_null(strstr(messages_last(), "somebody else has changed it"));
-		assert_true(file_holds(path, "old", 3));
-		unlink(path_of("kept"));
-		assert_int_equal(count_names(), 1);
+		assert_non_null(strstr(captured_messages_error(), "somebody else has changed it"));
+		assert_true(file_contains(path, "old", 3));
+		unlink(fixture_path("kept"));
+		assert_int_equal(count_directory_entries(), 1);
 	}
 }
 
@@ -113,7 +113,7 @@ static void overwrite_the_new_file(void)
 
 static void overwrite_at_first_fsync(void)
 {
-	faults.at_fsync = NULL;
+	faults.on_fsync = NULL;
 	overwrite_the_new_file();
 }
 
@@ -123,11 +123,11 @@ static int commit_overwritten(struct output *output, int moment)
 	struct stat status;
 	int r;
 
-	assert_int_equal(output_settle(output, &status), 0);
+	assert_int_equal(output_finalize(output, &status), 0);
 	if (moment == 0)
 		overwrite_the_new_file();
 	if (moment == 1)
-		faults.at_fsync = overwrite_at_first_fsync;
+		faults.on_fsync = overwrite_at_first_fsync;
 	r = output_complete(output, OUTPUT_SYNC_DATA);
 	if (moment == 2)
 		overwrite_the_new_file();
@@ -137,35 +137,35 @@ static int commit_overwritten(struct output *output, int moment)
 	return r;
 }
 
-static void new_file_overwritten_behind_the_last_write_does_not_become_the_output(void **state)
+static void overwritten_temp_file_is_not_published(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 12; i++) {
-		const char *path = path_of("f"), *name;
-		const bool is_kept = i & 1, has_old = i & 2;
+		const char *path = fixture_path("f"), *name;
+		const bool is_resumable = i & 1, has_old = i & 2;
 		struct output *output;
 
-		messages_reset(true);
+		captured_messages_reset(true);
 		if (has_old)
 			write_file(path, "old", 3);
-		output = open_named(is_kept, path, &name);
-		snprintf(new_files_path, sizeof new_files_path, "%s", path_of(name));
+		output = open_named(is_resumable, path, &name);
+		snprintf(new_files_path, sizeof new_files_path, "%s", fixture_path(name));
 		write_data(output);
 		assert_int_equal(commit_overwritten(output, i / 4), -EBUSY);
-		assert_non_null(strstr(messages_last(), "somebody else has changed it"));
-		assert_true(file_holds(path, "old", 3) == has_old);
-		unlink(path_of("kept"));
+		assert_non_null(strstr(captured_messages_error(), "somebody else has changed it"));
+		assert_true(file_contains(path, "old", 3) == has_old);
+		unlink(fixture_path("kept"));
 		unlink(path);
-		assert_int_equal(count_names(), 0);
+		assert_int_equal(count_directory_entries(), 0);
 	}
 }
 
 /* What gsort itself does to it at the end is no change by others. */
-static void new_file_that_nobody_changed_becomes_the_output(void **state)
+static void unmodified_temp_file_is_published(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		const char *path = path_of("f");
+		const char *path = fixture_path("f");
 		struct output *output;
 		struct stat status;
 
@@ -173,28 +173,28 @@ static void new_file_that_nobody_changed_becomes_the_output(void **state)
 		assert_int_equal(chmod(path, 0640), 0);
 		output = replace_old(i & 1, path);
 		if (i & 2)
-			assert_int_equal(output_settle(output, &status), 0);
+			assert_int_equal(output_finalize(output, &status), 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
-		assert_true(file_holds(path, output_bytes, N));
+		assert_true(file_contains(path, output_bytes, N));
 		unlink(path);
 	}
 }
 
-static void new_file_that_was_removed_is_named(void **state)
+static void removed_temp_file_is_reported(void **state)
 {
 	(void)state;
-	for (int is_kept = 0; is_kept < 2; is_kept++) {
-		const char *path = path_of("f");
-		struct output *output = replace_old(is_kept, path);
+	for (int is_resumable = 0; is_resumable < 2; is_resumable++) {
+		const char *path = fixture_path("f");
+		struct output *output = replace_old(is_resumable, path);
 		char named[80];
 
 		snprintf(named, sizeof named, "%s beside it", new_files_name);
-		unlink(path_of(new_files_name));
+		unlink(fixture_path(new_files_name));
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOENT);
-		assert_non_null(strstr(messages_last(), named));
-		assert_non_null(strstr(messages_last(), "somebody else has removed it"));
-		assert_true(file_holds(path, "old", 3));
-		assert_int_equal(count_names(), 1);
+		assert_non_null(strstr(captured_messages_error(), named));
+		assert_non_null(strstr(captured_messages_error(), "somebody else has removed it"));
+		assert_true(file_contains(path, "old", 3));
+		assert_int_equal(count_directory_entries(), 1);
 	}
 }
 
@@ -203,99 +203,99 @@ static void assert_refused_after(void (*change)(void), const char *path)
 {
 	struct output *output;
 
-	messages_reset(true);
+	captured_messages_reset(true);
 	output = open_output(path, N);
 	write_data(output);
 	change();
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
-	assert_non_null(strstr(messages_last(), path));
+	assert_non_null(strstr(captured_messages_error(), path));
 }
 
 static void turn_link(void)
 {
-	unlink(path_of("link"));
-	assert_int_equal(symlink(path_of("other"), path_of("link")), 0);
+	unlink(fixture_path("link"));
+	assert_int_equal(symlink(fixture_path("other"), fixture_path("link")), 0);
 }
 
 static void remove_link(void)
 {
-	unlink(path_of("link"));
+	unlink(fixture_path("link"));
 }
 
 static void move_directory(void)
 {
-	assert_int_equal(rename(path_of("d"), path_of("e")), 0);
+	assert_int_equal(rename(fixture_path("d"), fixture_path("e")), 0);
 }
 
 static void remake_directory(void)
 {
 	move_directory();
-	assert_int_equal(mkdir(path_of("d"), 0777), 0);
+	assert_int_equal(mkdir(fixture_path("d"), 0777), 0);
 }
 
-static void link_to_nothing_that_was_turned_is_not_followed(void **state)
+static void retargeted_dangling_link_is_not_followed(void **state)
 {
 	void (*const changes[])(void) = { turn_link, remove_link };
 
 	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++)
 		for (int i = 0; i < 2; i++) {
-			faults.refuses_nameless = !nameless;
-			assert_int_equal(symlink(path_of("new"), path_of("link")), 0);
-			assert_refused_after(changes[i], path_of("link"));
-			assert_int_not_equal(access(path_of("new"), F_OK), 0);
-			unlink(path_of("link"));
-			assert_int_equal(count_names(), 0);
+			faults.rejects_tmpfile = !nameless;
+			assert_int_equal(symlink(fixture_path("new"), fixture_path("link")), 0);
+			assert_refused_after(changes[i], fixture_path("link"));
+			assert_int_not_equal(access(fixture_path("new"), F_OK), 0);
+			unlink(fixture_path("link"));
+			assert_int_equal(count_directory_entries(), 0);
 		}
 }
 
-static void directory_that_was_moved_is_not_the_outputs_any_more(void **state)
+static void moved_directory_is_refused(void **state)
 {
 	void (*const changes[])(void) = { move_directory, remake_directory };
 
 	(void)state;
 	for (int has_old = 0; has_old < 2; has_old++)
 		for (int i = 0; i < 2; i++) {
-			assert_int_equal(mkdir(path_of("d"), 0777), 0);
+			assert_int_equal(mkdir(fixture_path("d"), 0777), 0);
 			if (has_old)
-				write_file(path_of("d/f"), "old", 3);
-			assert_refused_after(changes[i], path_of("d/f"));
-			assert_true(file_holds(path_of("e/f"), "old", 3) == has_old);
-			unlink(path_of("e/f"));
-			assert_int_equal(rmdir(path_of("e")), 0);
-			rmdir(path_of("d"));
+				write_file(fixture_path("d/f"), "old", 3);
+			assert_refused_after(changes[i], fixture_path("d/f"));
+			assert_true(file_contains(fixture_path("e/f"), "old", 3) == has_old);
+			unlink(fixture_path("e/f"));
+			assert_int_equal(rmdir(fixture_path("e")), 0);
+			rmdir(fixture_path("d"));
 		}
 }
 
 /* Another spelling of the same way is no other way. */
-static void same_way_by_other_links_is_taken(void **state)
+static void equivalent_path_by_other_links_is_accepted(void **state)
 {
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(mkdir(path_of("d"), 0777), 0);
-	assert_int_equal(symlink("d", path_of("link")), 0);
-	output = open_output(path_of("link/f"), N);
+	assert_int_equal(mkdir(fixture_path("d"), 0777), 0);
+	assert_int_equal(symlink("d", fixture_path("link")), 0);
+	output = open_output(fixture_path("link/f"), N);
 	write_data(output);
-	unlink(path_of("link"));
-	assert_int_equal(symlink(path_of("d"), path_of("link")), 0);
+	unlink(fixture_path("link"));
+	assert_int_equal(symlink(fixture_path("d"), fixture_path("link")), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("d/f"), output_bytes, N));
-	unlink(path_of("d/f"));
+	assert_true(file_contains(fixture_path("d/f"), output_bytes, N));
+	unlink(fixture_path("d/f"));
 }
 
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(what_took_the_new_files_name_does_not_become_the_output),
-		FIXTURE(new_file_of_another_size_does_not_become_the_output),
-		FIXTURE(new_file_overwritten_behind_the_last_write_does_not_become_the_output),
-		FIXTURE(new_file_that_nobody_changed_becomes_the_output),
-		FIXTURE(new_file_that_was_removed_is_named),
-		FIXTURE(link_to_nothing_that_was_turned_is_not_followed),
-		FIXTURE(directory_that_was_moved_is_not_the_outputs_any_more),
-		FIXTURE(same_way_by_other_links_is_taken),
+		FIXTURE(foreign_temp_file_is_not_published),
+		FIXTURE(resized_temp_file_is_not_published),
+		FIXTURE(overwritten_temp_file_is_not_published),
+		FIXTURE(unmodified_temp_file_is_published),
+		FIXTURE(removed_temp_file_is_reported),
+		FIXTURE(retargeted_dangling_link_is_not_followed),
+		FIXTURE(moved_directory_is_refused),
+		FIXTURE(equivalent_path_by_other_links_is_accepted),
 	};
 
 	fill_pattern(output_bytes, sizeof output_bytes, 1);

@@ -12,62 +12,62 @@
 static const uint64_t small = 1 << 20, large = UINT64_C(300) << 20, huge = UINT64_C(1) << 60;
 
 /* A job of so much memory that is planned for an input of so many bytes. */
-static struct job planned(uint64_t memory_nbytes, uint64_t input_nbytes, bool unified)
+static struct job make_planned_job(uint64_t memory_nbytes, uint64_t input_nbytes, bool unified)
 {
 	return (struct job){ .plan = { .memory_nbytes = memory_nbytes,
 				       .input_nbytes = input_nbytes },
-			     .info = { .unified = unified } };
+			     .device_info = { .unified = unified } };
 }
 
-static void what_no_memory_holds_passes_by(void **state)
+static void files_larger_than_memory_bypass_the_cache(void **state)
 {
-	const struct job job = planned(small, huge, true), gpu = planned(small, huge, false);
+	const struct job job = make_planned_job(small, huge, true), gpu = make_planned_job(small, huge, false);
 
 	(void)state;
-	assert_int_equal(page_cache_use(&job, huge), PAGE_CACHE_IS_TOO_SMALL);
-	assert_int_equal(page_cache_use(&gpu, huge), PAGE_CACHE_IS_TOO_SMALL);
+	assert_int_equal(cache_policy_choose(&job, huge), CACHE_BYPASS);
+	assert_int_equal(cache_policy_choose(&gpu, huge), CACHE_BYPASS);
 }
 
-static void what_is_large_may_pass_but_beside_a_gpu(void **state)
+static void large_files_use_adaptive_io_without_a_gpu(void **state)
 {
-	const struct job job = planned(small, large, true), gpu = planned(small, large, false);
+	const struct job job = make_planned_job(small, large, true), gpu = make_planned_job(small, large, false);
 
 	(void)state;
-	assert_int_equal(page_cache_use(&job, large), PAGE_CACHE_MAY_HOLD);
-	assert_int_equal(page_cache_use(&job, small), PAGE_CACHE_HOLDS);
-	assert_int_equal(page_cache_use(&gpu, large), PAGE_CACHE_HOLDS);
+	assert_int_equal(cache_policy_choose(&job, large), CACHE_ADAPTIVE);
+	assert_int_equal(cache_policy_choose(&job, small), CACHE_USE);
+	assert_int_equal(cache_policy_choose(&gpu, large), CACHE_USE);
 }
 
 static void a_limit_that_is_not_used_takes_nothing(void **state)
 {
-	const struct job known = planned(huge, small, true);
-	const struct job streamed = planned(huge, PLAN_SIZE_UNKNOWN, true);
+	const struct job known = make_planned_job(huge, small, true);
+	const struct job streamed = make_planned_job(huge, PLAN_SIZE_UNKNOWN, true);
 
 	(void)state;
-	assert_int_equal(page_cache_use(&known, small), PAGE_CACHE_HOLDS);
-	assert_int_equal(page_cache_use(&streamed, small), PAGE_CACHE_HOLDS);
-	assert_int_equal(page_cache_use(&streamed, 0), PAGE_CACHE_HOLDS);
+	assert_int_equal(cache_policy_choose(&known, small), CACHE_USE);
+	assert_int_equal(cache_policy_choose(&streamed, small), CACHE_USE);
+	assert_int_equal(cache_policy_choose(&streamed, 0), CACHE_USE);
 }
 
 /* Each has its part of the memory, as all write at the same time. */
-static void neighbours_share_the_page_cache(void **state)
+static void jobs_of_a_host_share_the_page_cache(void **state)
 {
-	struct job job = planned(small, large, true);
+	struct job job = make_planned_job(small, large, true);
 
 	(void)state;
-	job.n_neighbours = 1;
-	assert_int_equal(page_cache_use(&job, large), PAGE_CACHE_MAY_HOLD);
-	job.n_neighbours = 1 << 20;
-	assert_int_equal(page_cache_use(&job, large), PAGE_CACHE_IS_TOO_SMALL);
+	job.n_jobs_on_host = 1;
+	assert_int_equal(cache_policy_choose(&job, large), CACHE_ADAPTIVE);
+	job.n_jobs_on_host = 1 << 20;
+	assert_int_equal(cache_policy_choose(&job, large), CACHE_BYPASS);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_no_memory_holds_passes_by),
-		cmocka_unit_test(what_is_large_may_pass_but_beside_a_gpu),
+		cmocka_unit_test(files_larger_than_memory_bypass_the_cache),
+		cmocka_unit_test(large_files_use_adaptive_io_without_a_gpu),
 		cmocka_unit_test(a_limit_that_is_not_used_takes_nothing),
-		cmocka_unit_test(neighbours_share_the_page_cache),
+		cmocka_unit_test(jobs_of_a_host_share_the_page_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

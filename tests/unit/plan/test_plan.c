@@ -19,18 +19,18 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-static struct device *device, *apart;
+static struct device *device, *config_separate;
 static struct layout layout;
 
 /* The CPU back end, but as if its memory were not the host's. */
-static struct backend backend_apart;
-static uint64_t apart_nbytes;
+static struct backend backend_separate_memory;
+static uint64_t separate_nbytes;
 
-static void describe_apart(const struct device *cpu, struct device_info *ret_info)
+static void describe_separate(const struct device *cpu, struct device_info *ret_info)
 {
-	backend_cpu.describe(cpu, ret_info);
+	backend_cpu.get_info(cpu, ret_info);
 	ret_info->unified = false;
-	ret_info->memory_nbytes = apart_nbytes;
+	ret_info->memory_nbytes = separate_nbytes;
 	ret_info->chunk_nbytes = 256 * MIB;
 	ret_info->window_nbytes = 64 * MIB;
 }
@@ -40,17 +40,17 @@ static int open_device(void **state)
 	const struct backend_config config = { .n_threads = 2 };
 
 	(void)state;
-	backend_apart = backend_cpu;
-	backend_apart.describe = describe_apart;
+	backend_separate_memory = backend_cpu;
+	backend_separate_memory.get_info = describe_separate;
 	return device_open(&backend_cpu, &config, &device) < 0 ||
-	       device_open(&backend_apart, &config, &apart) < 0;
+	       device_open(&backend_separate_memory, &config, &config_separate) < 0;
 }
 
 static int close_device(void **state)
 {
 	(void)state;
 	device_close(device);
-	device_close(apart);
+	device_close(config_separate);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static struct plan_request request_for(const char *type, uint64_t input_nbytes,
 	struct key key;
 
 	assert_int_equal(key_parse_type(type, &key), 0);
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	return (struct plan_request){
 		.layout = &layout,
 		.device = device,
@@ -85,10 +85,10 @@ static void input_that_fits_is_not_spilled(void **state)
 	const struct plan plan = make_plan("u64", GIB, 2 * GIB);
 
 	(void)state;
-	assert_true(plan.fits);
+	assert_true(plan.fits_in_memory);
 	assert_true(plan.n_chunks * plan.chunk_records * 8 >= GIB);
 	assert_int_equal(plan.n_spilled_runs, 0);
-	assert_int_equal(plan.temporary_nbytes, 0);
+	assert_int_equal(plan.temp_nbytes, 0);
 	assert_int_equal(plan.n_passes, 1);
 }
 
@@ -106,8 +106,8 @@ static void many_chunks_are_longer_if_they_fit(void **state)
 	for (uint64_t nbytes = 8 * GIB; nbytes < 9 * GIB; nbytes += 4 * MIB) {
 		const struct plan plan = make_plan("u64", 8 * GIB, nbytes);
 
-		n_with_short += plan.fits && plan.chunk_nbytes == few.chunk_nbytes;
-		assert_true(make_plan("u64", 8 * GIB, nbytes + 4 * MIB).fits >= plan.fits);
+		n_with_short += plan.fits_in_memory && plan.chunk_nbytes == few.chunk_nbytes;
+		assert_true(make_plan("u64", 8 * GIB, nbytes + 4 * MIB).fits_in_memory >= plan.fits_in_memory);
 	}
 	assert_true(n_with_short > 0);
 }
@@ -117,11 +117,11 @@ static void input_larger_than_memory_is_spilled(void **state)
 	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
 
 	(void)state;
-	assert_false(plan.fits);
-	assert_in_range(plan.temporary_nbytes, 9 * GIB, 10 * GIB);
+	assert_false(plan.fits_in_memory);
+	assert_in_range(plan.temp_nbytes, 9 * GIB, 10 * GIB);
 	/* A run is about three eighths of the memory. */
 	assert_in_range(plan.n_spilled_runs, 22, 30);
-	assert_in_range(plan.spill_chunks, 1, plan.n_chunks - 1);
+	assert_in_range(plan.chunks_per_run, 1, plan.n_chunks - 1);
 	assert_true(plan.fan_in >= plan.n_spilled_runs);
 	assert_int_equal(plan.n_passes, 1);
 }
@@ -131,14 +131,14 @@ static void input_of_unknown_size_may_be_large(void **state)
 	const struct plan plan = make_plan("u64", PLAN_SIZE_UNKNOWN, GIB);
 
 	(void)state;
-	assert_false(plan.fits);
-	assert_true(plan.spill_chunks < plan.n_chunks);
+	assert_false(plan.fits_in_memory);
+	assert_true(plan.chunks_per_run < plan.n_chunks);
 	assert_int_equal(plan.n_spilled_runs, 0);
-	assert_int_equal(plan.temporary_nbytes, 0);
+	assert_int_equal(plan.temp_nbytes, 0);
 }
 
 /* How many pay is known in the end; longer blocks are needed from the beginning. */
-static void input_of_unknown_size_is_merged_in_ranges_at_no_cost(void **state)
+static void input_of_unknown_size_is_partitioned(void **state)
 {
 	struct plan_request request = request_for("u64", PLAN_SIZE_UNKNOWN, 4 * GIB);
 	struct plan plan, undivided;
@@ -146,37 +146,37 @@ static void input_of_unknown_size_is_merged_in_ranges_at_no_cost(void **state)
 	(void)state;
 	request.n_threads = 16;
 	plan_make(&request, &plan);
-	assert_int_equal(plan.n_ranges, 8);
-	assert_int_equal(plan_most_ranges(&plan, &request, GIB / 8), 4);
-	assert_int_equal(plan_most_ranges(&plan, &request, MIB), 1);
-	assert_int_equal(plan_most_ranges(&plan, &request, 100 * GIB), 8);
-	request.n_ranges = 1;
+	assert_int_equal(plan.n_partitions, 8);
+	assert_int_equal(plan_max_partitions(&plan, &request, GIB / 8), 4);
+	assert_int_equal(plan_max_partitions(&plan, &request, MIB), 1);
+	assert_int_equal(plan_max_partitions(&plan, &request, 100 * GIB), 8);
+	request.n_partitions = 1;
 	plan_make(&request, &undivided);
-	assert_int_equal(undivided.n_ranges, 1);
+	assert_int_equal(undivided.n_partitions, 1);
 	assert_int_equal(plan.block_nbytes, undivided.block_nbytes);
 	assert_int_equal(plan.fan_in, undivided.fan_in);
-	request.n_ranges = 0;
-	request.ordered_output = true;
+	request.n_partitions = 0;
+	request.sequential_output = true;
 	plan_make(&request, &plan);
-	assert_int_equal(plan.n_ranges, 1);
+	assert_int_equal(plan.n_partitions, 1);
 }
 
 static void elements_take_the_memory_not_records(void **state)
 {
 	(void)state;
-	assert_true(make_plan("u64", GIB, GIB + GIB / 4).fits);
-	assert_false(make_plan("b5", GIB, GIB + GIB / 4).fits);
-	assert_true(make_plan("b5", GIB, 2 * GIB).fits);
+	assert_true(make_plan("u64", GIB, GIB + GIB / 4).fits_in_memory);
+	assert_false(make_plan("b5", GIB, GIB + GIB / 4).fits_in_memory);
+	assert_true(make_plan("b5", GIB, 2 * GIB).fits_in_memory);
 }
 
 /* For records of record_nbytes that are left where they are, keys of 10 bytes. */
-static struct plan plan_references(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
+static struct plan plan_indirect(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
 {
 	struct plan_request request = request_for("u64", n * record_nbytes, memory_nbytes);
 	struct plan plan;
 
 	layout = (struct layout){
-		.kind = LAYOUT_REFERENCES,
+		.kind = LAYOUT_INDIRECT,
 		.record_nbytes = record_nbytes,
 		.item_nbytes = record_nbytes,
 		.output_nbytes = record_nbytes,
@@ -187,14 +187,14 @@ static struct plan plan_references(uint64_t record_nbytes, uint64_t n, uint64_t 
 	return plan;
 }
 
-static void check_references(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
+static void check_indirect(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
 {
-	const struct plan plan = plan_references(record_nbytes, n, memory_nbytes);
+	const struct plan plan = plan_indirect(record_nbytes, n, memory_nbytes);
 	const uint64_t chunks_nbytes = plan.n_chunks * plan.chunk_records * 16;
 	const uint64_t nbytes = n * record_nbytes + plan.index_nbytes + chunks_nbytes +
-				plan.n_lanes * plan.sort_scratch_nbytes + plan.merge_nbytes;
+				plan.n_queues * plan.sort_scratch_nbytes + plan.merge_nbytes;
 
-	if (!plan.fits)
+	if (!plan.fits_in_memory)
 		return;
 	assert_true(plan.n_chunks * plan.chunk_records >= n);
 	if (nbytes > memory_nbytes)
@@ -205,15 +205,15 @@ static void check_references(uint64_t record_nbytes, uint64_t n, uint64_t memory
 static void mapped_records_are_part_of_the_memory(void **state)
 {
 	(void)state;
-	assert_true(plan_references(100, 10000000, GIB + GIB / 2).fits);
-	assert_false(plan_references(100, 10000000, GIB).fits);
-	assert_false(plan_references(100, 10000000, MIB).fits);
-	assert_true(plan_references(65536, 100, 8 * MIB).fits);
-	assert_true(plan_references(100, 0, MIB).fits);
+	assert_true(plan_indirect(100, 10000000, GIB + GIB / 2).fits_in_memory);
+	assert_false(plan_indirect(100, 10000000, GIB).fits_in_memory);
+	assert_false(plan_indirect(100, 10000000, MIB).fits_in_memory);
+	assert_true(plan_indirect(65536, 100, 8 * MIB).fits_in_memory);
+	assert_true(plan_indirect(100, 0, MIB).fits_in_memory);
 	for (uint64_t record_nbytes = 32; record_nbytes <= 65536; record_nbytes *= 2)
 		for (uint64_t input_nbytes = MIB; input_nbytes <= GIB; input_nbytes *= 4)
 			for (uint64_t eighths = 8; eighths <= 16; eighths++)
-				check_references(record_nbytes, input_nbytes / record_nbytes,
+				check_indirect(record_nbytes, input_nbytes / record_nbytes,
 						 input_nbytes / 8 * eighths);
 }
 
@@ -230,13 +230,13 @@ static void check_memory(const char *type, uint64_t input_nbytes, uint64_t memor
 	const struct plan plan = make_plan(type, input_nbytes, memory_nbytes);
 	const uint64_t chunks_nbytes = plan.n_chunks * plan.chunk_records * plan.element_nbytes;
 	const uint64_t nbytes =
-		chunks_nbytes + plan.n_lanes * plan.sort_scratch_nbytes + plan.merge_nbytes;
+		chunks_nbytes + plan.n_queues * plan.sort_scratch_nbytes + plan.merge_nbytes;
 
 	if (nbytes > memory_nbytes)
 		fail_msg("%s, input of %lu, memory of %lu: %lu in chunks, %u x %lu in scratch, "
 			 "%lu in windows",
 			 type, (unsigned long)input_nbytes, (unsigned long)memory_nbytes,
-			 (unsigned long)chunks_nbytes, plan.n_lanes,
+			 (unsigned long)chunks_nbytes, plan.n_queues,
 			 (unsigned long)plan.sort_scratch_nbytes, (unsigned long)plan.merge_nbytes);
 }
 
@@ -245,7 +245,7 @@ static void all_together_keep_within_memory(void **state)
 	(void)state;
 	for (unsigned i = 0; i < N_TYPES; i++)
 		for (unsigned j = 0; j < N_INPUT_SIZES; j++)
-			for (uint64_t nbytes = PLAN_LEAST_MEMORY_NBYTES; nbytes <= 64 * GIB;
+			for (uint64_t nbytes = PLAN_MIN_MEMORY_NBYTES; nbytes <= 64 * GIB;
 			     nbytes += nbytes / 3)
 				check_memory(types[i], input_sizes[j], nbytes);
 }
@@ -254,18 +254,18 @@ static void more_memory_never_makes_more_runs_or_passes(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < N_TYPES; i++) {
-		struct plan before = make_plan(types[i], 100 * GIB, PLAN_LEAST_MEMORY_NBYTES);
+		struct plan before = make_plan(types[i], 100 * GIB, PLAN_MIN_MEMORY_NBYTES);
 
 		for (uint64_t nbytes = 2 * MIB; nbytes <= 512 * GIB; nbytes *= 2) {
 			const struct plan plan = make_plan(types[i], 100 * GIB, nbytes);
 
 			assert_true(plan.n_spilled_runs <= before.n_spilled_runs);
 			assert_true(plan.n_passes <= before.n_passes);
-			assert_true(plan.fits >= before.fits);
-			assert_true(plan.temporary_nbytes <= before.temporary_nbytes);
+			assert_true(plan.fits_in_memory >= before.fits_in_memory);
+			assert_true(plan.temp_nbytes <= before.temp_nbytes);
 			before = plan;
 		}
-		assert_true(before.fits);
+		assert_true(before.fits_in_memory);
 	}
 }
 
@@ -279,15 +279,15 @@ static void thousands_of_runs_take_several_passes(void **state)
 	assert_true(plan.fan_in >= 2);
 }
 
-static void memory_too_small_is_taken_as_the_least(void **state)
+static void memory_below_the_minimum_is_raised(void **state)
 {
-	const struct plan least = make_plan("u64", GIB, PLAN_LEAST_MEMORY_NBYTES);
+	const struct plan min = make_plan("u64", GIB, PLAN_MIN_MEMORY_NBYTES);
 	const struct plan smaller = make_plan("u64", GIB, 1000);
 
 	(void)state;
-	assert_int_equal(smaller.memory_nbytes, PLAN_LEAST_MEMORY_NBYTES);
-	assert_int_equal(smaller.chunk_records, least.chunk_records);
-	assert_int_equal(smaller.n_chunks, least.n_chunks);
+	assert_int_equal(smaller.memory_nbytes, PLAN_MIN_MEMORY_NBYTES);
+	assert_int_equal(smaller.chunk_records, min.chunk_records);
+	assert_int_equal(smaller.n_chunks, min.n_chunks);
 }
 
 static void batch_size_limits_the_fan_in(void **state)
@@ -306,19 +306,19 @@ static void batch_size_limits_the_fan_in(void **state)
 }
 
 /* A checkpoint's runs have the blocks that they were written with, whatever -S is now. */
-static void blocks_that_are_there_already_bound_the_fan_in(void **state)
+static void existing_blocks_bound_the_fan_in(void **state)
 {
 	struct plan_request request = request_for("u64", 64 * GIB, 64 * MIB);
 	struct plan plan;
 
 	(void)state;
-	request.least_block_nbytes = 4 * MIB;
+	request.min_block_nbytes = 4 * MIB;
 	plan_make(&request, &plan);
 	assert_true(plan.block_nbytes >= 4 * MIB);
 	assert_true(plan.fan_in == 2 ||
 		    6 * plan.n_windows * plan.fan_in * 4 * MIB <= plan.merge_nbytes);
 	assert_true(make_plan("u64", 64 * GIB, 64 * MIB).block_nbytes < 4 * MIB);
-	request.least_block_nbytes = 1;
+	request.min_block_nbytes = 1;
 	plan_make(&request, &plan);
 	assert_true(plan.block_nbytes > 1);
 }
@@ -331,7 +331,7 @@ static void ordered_output_has_one_writer(void **state)
 	(void)state;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.n_writers, 2);
-	request.ordered_output = true;
+	request.sequential_output = true;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.n_writers, 1);
 }
@@ -348,11 +348,11 @@ static void merge_of_inputs_has_all_memory_for_windows(void **state)
 	assert_int_equal(plan.n_chunks, 0);
 	assert_true(plan.fan_in >= 10);
 	assert_int_equal(plan.n_passes, 1);
-	assert_int_equal(plan.temporary_nbytes, 0);
+	assert_int_equal(plan.temp_nbytes, 0);
 	request.batch_size = 3;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.n_passes, 3);
-	assert_true(plan.temporary_nbytes >= 10 * GIB);
+	assert_true(plan.temp_nbytes >= 10 * GIB);
 }
 
 /*
@@ -397,7 +397,7 @@ static void windows_of_all_merges_keep_within_their_memory(void **state)
 			check_windows(&request, &plan, plan.merge_nbytes, 0, plan.fan_in);
 			check_windows(&request, &plan, plan.merge_nbytes, 0, 2);
 			check_windows(&request, &plan, plan.merge_nbytes,
-				      (uint32_t)plan.spill_chunks, 0);
+				      (uint32_t)plan.chunks_per_run, 0);
 			check_windows(&request, &plan, plan.merge_nbytes, (uint32_t)plan.n_chunks,
 				      plan.fan_in);
 		}
@@ -414,13 +414,13 @@ static void windows_of_little_memory_are_not_all_scratch(void **state)
 
 		plan_make(&request, &plan);
 		plan_windows(&plan, &request, plan.merge_nbytes, UINT64_MAX,
-			     (uint32_t)plan.spill_chunks, 0, &windows);
+			     (uint32_t)plan.chunks_per_run, 0, &windows);
 		assert_true(3 * windows.n_windows * windows.quota_records * plan.element_nbytes >=
 			    plan.merge_nbytes);
 	}
 }
 
-static void short_merge_has_a_window_for_every_lane(void **state)
+static void short_merge_has_a_window_per_queue(void **state)
 {
 	const struct plan_request request = request_for("u64", 10 * MIB, GIB);
 	struct window_plan windows;
@@ -429,23 +429,23 @@ static void short_merge_has_a_window_for_every_lane(void **state)
 	(void)state;
 	plan_make(&request, &plan);
 	plan_windows(&plan, &request, plan.merge_nbytes, 10 * MIB / 8, 4, 0, &windows);
-	assert_true(windows.quota_records * plan.n_lanes <= 10 * MIB / 8);
+	assert_true(windows.quota_records * plan.n_queues <= 10 * MIB / 8);
 }
 
-static void device_apart_packs_what_it_spills(void **state)
+static void separate_device_packs_spilled_runs(void **state)
 {
 	struct plan_request request = request_for("u64", 100 * GIB, GIB);
 	struct window_plan windows;
 	struct plan plan;
 
 	(void)state;
-	request.stores_codes = true;
+	request.stores_encoded_keys = true;
 	plan_make(&request, &plan);
-	assert_false(plan.packs); /* nothing would be saved */
-	request.device = apart;
-	request.device_nbytes = apart_nbytes = GIB;
+	assert_false(plan.packs_on_device); /* nothing would be saved */
+	request.device = config_separate;
+	request.device_nbytes = separate_nbytes = GIB;
 	plan_make(&request, &plan);
-	assert_true(plan.packs);
+	assert_true(plan.packs_on_device);
 	plan_windows(&plan, &request, plan.merge_nbytes, UINT64_MAX, 0, plan.fan_in, &windows);
 	assert_true(windows.scratch_nbytes >= windows.capacity_records * plan.resident_nbytes);
 	assert_true(windows.n_windows * (2 * windows.capacity_records * plan.resident_nbytes +
@@ -453,11 +453,11 @@ static void device_apart_packs_what_it_spills(void **state)
 		    plan.merge_nbytes);
 	request.input_nbytes = MIB;
 	plan_make(&request, &plan);
-	assert_true(plan.fits);
-	assert_false(plan.packs);
+	assert_true(plan.fits_in_memory);
+	assert_false(plan.packs_on_device);
 }
 
-static void little_memory_has_few_ranges_of_what_is_copied_to_a_device(void **state)
+static void small_memory_has_few_device_partitions(void **state)
 {
 	struct plan_request request = request_for("u64", 8 * GIB, GIB);
 	struct plan plan;
@@ -465,42 +465,42 @@ static void little_memory_has_few_ranges_of_what_is_copied_to_a_device(void **st
 	(void)state;
 	request.n_threads = 16;
 	plan_make(&request, &plan);
-	assert_int_equal(plan.n_ranges, 8);
-	request.device = apart;
-	request.device_nbytes = apart_nbytes = GIB;
+	assert_int_equal(plan.n_partitions, 8);
+	request.device = config_separate;
+	request.device_nbytes = separate_nbytes = GIB;
 	plan_make(&request, &plan);
-	assert_true(plan.n_ranges == 1);
+	assert_true(plan.n_partitions == 1);
 	request.memory_nbytes = 8 * GIB;
 	plan_make(&request, &plan);
-	assert_int_equal(plan.n_ranges, 8);
+	assert_int_equal(plan.n_partitions, 8);
 }
 
 static void device_memory_bounds_what_is_on_the_device(void **state)
 {
 	(void)state;
-	for (apart_nbytes = 64 * MIB; apart_nbytes <= 64 * GIB; apart_nbytes *= 2)
+	for (separate_nbytes = 64 * MIB; separate_nbytes <= 64 * GIB; separate_nbytes *= 2)
 		for (unsigned i = 0; i < N_TYPES; i++) {
 			struct plan_request request = request_for(types[i], 100 * GIB, GIB);
 			struct plan plan;
 
-			request.device = apart;
-			request.device_nbytes = apart_nbytes;
+			request.device = config_separate;
+			request.device_nbytes = separate_nbytes;
 			plan_make(&request, &plan);
-			assert_true(plan.copies);
+			assert_true(plan.copies_to_device);
 			assert_true(plan.n_chunks * plan.chunk_records * plan.element_nbytes +
-					    plan.n_lanes * plan.sort_scratch_nbytes +
+					    plan.n_queues * plan.sort_scratch_nbytes +
 					    plan.merge_nbytes <=
-				    apart_nbytes);
+				    separate_nbytes);
 			assert_true(plan.sort_scratch_nbytes >=
 				    plan.chunk_records * plan.record_nbytes);
-			assert_true(plan.n_slots * plan.slot_nbytes + plan.host_tier_nbytes <= GIB);
+			assert_true(plan.n_slots * plan.slot_nbytes + plan.host_spill_nbytes <= GIB);
 			assert_int_equal(plan.chunk_records * plan.record_nbytes % plan.slot_nbytes,
 					 0);
 		}
 }
 
 /* Codecs' contexts and compressed streams are part of the memory. */
-static void what_encodes_is_counted(void **state)
+static void codec_memory_is_counted(void **state)
 {
 	(void)state;
 	for (uint64_t nbytes = 64 * MIB; nbytes <= 4 * GIB; nbytes *= 4) {
@@ -509,20 +509,20 @@ static void what_encodes_is_counted(void **state)
 
 		request.compression.mode = COMPRESS_NONE;
 		plan_make(&request, &without);
-		assert_int_equal(without.side_nbytes, 0);
+		assert_int_equal(without.codec_nbytes, 0);
 		request.compression =
-			(struct compression_choice){ .mode = COMPRESS_ZSTD, .zstd_level = 9 };
-		request.streams_nbytes = 3 * MIB;
+			(struct compression_params){ .mode = COMPRESS_ZSTD, .zstd_level = 9 };
+		request.stream_codec_nbytes = 3 * MIB;
 		plan_make(&request, &plan);
 		/* 5 blocks of scratch for each of two readers and two writers. */
-		assert_in_range(plan.side_nbytes, 3 * MIB + 4 * 5 * plan.block_nbytes, nbytes / 4);
-		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes - plan.index_nbytes);
+		assert_in_range(plan.codec_nbytes, 3 * MIB + 4 * 5 * plan.block_nbytes, nbytes / 4);
+		assert_int_equal(plan.device_nbytes, nbytes - plan.codec_nbytes - plan.index_nbytes);
 		assert_true(plan.n_spilled_runs >= without.n_spilled_runs);
 	}
 }
 
 /* They wait for messages; but what they decode with is a small part of the memory. */
-static void more_fetch_of_other_ranks_as_far_as_they_have_room(void **state)
+static void remote_runs_get_more_fetchers(void **state)
 {
 	struct plan plan;
 
@@ -531,14 +531,14 @@ static void more_fetch_of_other_ranks_as_far_as_they_have_room(void **state)
 		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
 
 		request.compression =
-			(struct compression_choice){ .mode = COMPRESS_ZSTD, .zstd_level = 9 };
+			(struct compression_params){ .mode = COMPRESS_ZSTD, .zstd_level = 9 };
 		plan_make(&request, &plan);
 		assert_int_equal(plan.n_fetchers, plan.n_readers);
 		request.n_ranks = 4;
 		plan_make(&request, &plan);
 		assert_in_range(plan.n_fetchers, plan.n_readers, 8);
 		if (plan.n_fetchers > plan.n_readers)
-			assert_in_range(plan.side_nbytes,
+			assert_in_range(plan.codec_nbytes,
 					5 * plan.block_nbytes * (plan.n_writers + plan.n_fetchers),
 					nbytes / 16);
 	}
@@ -549,7 +549,7 @@ static void more_fetch_of_other_ranks_as_far_as_they_have_room(void **state)
 static uint64_t index_of_runs_nbytes(const struct plan *plan)
 {
 	const uint64_t stored_nbytes =
-		plan->n_spilled_runs * plan->spill_chunks * plan->chunk_nbytes;
+		plan->n_spilled_runs * plan->chunks_per_run * plan->chunk_nbytes;
 
 	return stored_nbytes / plan->block_nbytes * sizeof(struct run_block);
 }
@@ -564,9 +564,9 @@ static void index_of_runs_is_counted(void **state)
 		plan_make(&request, &plan);
 		assert_int_equal(plan.n_passes, 1);
 		assert_in_range(plan.index_nbytes, index_of_runs_nbytes(&plan), nbytes / 8);
-		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes - plan.index_nbytes);
+		assert_int_equal(plan.device_nbytes, nbytes - plan.codec_nbytes - plan.index_nbytes);
 		/* The records of a checkpoint hold another. */
-		request.keeps_index = true;
+		request.keeps_checkpoint_index = true;
 		plan_make(&request, &kept);
 		assert_in_range(kept.index_nbytes, 2 * index_of_runs_nbytes(&kept), nbytes / 8);
 	}
@@ -590,15 +590,15 @@ static void index_that_has_no_room_is_too_large_for_the_memory(void **state)
 	struct plan plan;
 
 	(void)state;
-	assert_true(fitting.is_enough);
+	assert_true(fitting.is_sufficient);
 	assert_in_range(fitting.fan_in, 2, 31);
-	assert_in_range(fitting.full_index_nbytes, 4 * MIB, 16 * MIB + MIB / 2);
-	assert_false(too_large.is_enough);
+	assert_in_range(fitting.required_index_nbytes, 4 * MIB, 16 * MIB + MIB / 2);
+	assert_false(too_large.is_sufficient);
 	assert_true(too_large.total_nbytes > 100 * MIB);
-	assert_true(make_plan("u64", 1000 * GIB, GIB).is_enough);
-	request.streams_nbytes = 2 * GIB;
+	assert_true(make_plan("u64", 1000 * GIB, GIB).is_sufficient);
+	request.stream_codec_nbytes = 2 * GIB;
 	plan_make(&request, &plan);
-	assert_false(plan.is_enough);
+	assert_false(plan.is_sufficient);
 }
 
 /* That memory is enough, and all of it is used. */
@@ -614,11 +614,11 @@ static void check_room(const struct layout *records, uint64_t input_nbytes, uint
 	struct plan plan;
 
 	plan_make(&request, &plan);
-	if (!plan.is_enough || plan.memory_nbytes != memory_nbytes)
+	if (!plan.is_sufficient || plan.memory_nbytes != memory_nbytes)
 		fail_msg("%" PRIu64 " bytes of %" PRIu64 " in %" PRIu64 ": %" PRIu64
 			 " are planned with",
 			 input_nbytes, records->record_nbytes, memory_nbytes,
-			 plan.is_enough ? plan.memory_nbytes : 0);
+			 plan.is_sufficient ? plan.memory_nbytes : 0);
 }
 
 enum { MOST_KEYS = 300 };
@@ -638,16 +638,16 @@ static void records_have_room_in_any_memory(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		struct key keys[MOST_KEYS];
-		const struct layout_request wanted = { .record_nbytes = shapes[i].record_nbytes,
+		const struct layout_params expected = { .record_nbytes = shapes[i].record_nbytes,
 						       .keys = keys,
 						       .n_keys = shapes[i].n_keys,
-						       .keeps_records = true };
+						       .force_records = true };
 		struct layout records;
 
 		for (uint32_t k = 0; k < shapes[i].n_keys; k++)
 			keys[k] = (struct key){ .kind = KEY_BYTES,
 						.nbytes = (uint32_t)shapes[i].key_nbytes };
-		assert_int_equal(layout_make(&wanted, &records), 0);
+		assert_int_equal(layout_make(&expected, &records), 0);
 		for (uint64_t memory_nbytes = MIB; memory_nbytes <= 256 * GIB;
 		     memory_nbytes += memory_nbytes / 8) {
 			check_room(&records, PLAN_SIZE_UNKNOWN, memory_nbytes);
@@ -663,13 +663,13 @@ static void records_have_room_in_any_memory(void **state)
 static void small_inputs_fit_into_any_memory(void **state)
 {
 	const struct key key = { .kind = KEY_BYTES, .nbytes = 8 };
-	const struct layout_request wanted = {
-		.record_nbytes = 8, .keys = &key, .n_keys = 1, .keeps_records = true
+	const struct layout_params expected = {
+		.record_nbytes = 8, .keys = &key, .n_keys = 1, .force_records = true
 	};
 	struct layout records;
 
 	(void)state;
-	assert_int_equal(layout_make(&wanted, &records), 0);
+	assert_int_equal(layout_make(&expected, &records), 0);
 	for (uint64_t memory_nbytes = MIB; memory_nbytes <= GIB;
 	     memory_nbytes += memory_nbytes / 4) {
 		const struct plan_request request = {
@@ -682,8 +682,8 @@ static void small_inputs_fit_into_any_memory(void **state)
 		struct plan plan;
 
 		plan_make(&request, &plan);
-		assert_true(plan.is_enough);
-		assert_true(plan.fits || memory_nbytes < 32 * MIB);
+		assert_true(plan.is_sufficient);
+		assert_true(plan.fits_in_memory || memory_nbytes < 32 * MIB);
 	}
 	layout_free(&records);
 }
@@ -696,8 +696,8 @@ static void codecs_take_nothing_if_nothing_is_spilled(void **state)
 	(void)state;
 	request.compression.mode = COMPRESS_ZSTD;
 	plan_make(&request, &plan);
-	assert_true(plan.fits);
-	assert_int_equal(plan.side_nbytes, 0);
+	assert_true(plan.fits_in_memory);
+	assert_int_equal(plan.codec_nbytes, 0);
 }
 
 /* Of a pipe nobody knows that nothing will be spilled. */
@@ -709,7 +709,7 @@ static void codecs_are_counted_for_inputs_of_unknown_size(void **state)
 	(void)state;
 	request.compression.mode = COMPRESS_ZSTD;
 	plan_make(&request, &plan);
-	assert_true(plan.side_nbytes >= 4 * plan.block_nbytes);
+	assert_true(plan.codec_nbytes >= 4 * plan.block_nbytes);
 	assert_true(plan.index_nbytes > 0);
 }
 
@@ -719,11 +719,11 @@ static const char *explain(const struct plan *plan)
 	char path[32];
 	FILE *file;
 
-	make_file(path);
+	make_temp_file(path);
 	file = fopen(path, "w");
 	plan_print(plan, file);
 	fclose(file);
-	read_file(path, text);
+	read_text_file(path, text);
 	unlink(path);
 	return text;
 }
@@ -742,19 +742,19 @@ static void explanation_says_what_will_happen(void **state)
 	assert_non_null(strstr(text, size));
 }
 
-static void explanation_of_a_device_apart_says_where_runs_are_packed(void **state)
+static void explain_says_where_runs_are_packed(void **state)
 {
 	struct plan_request request = request_for("u64", 10 * GIB, GIB);
 	struct plan plan;
 
 	(void)state;
-	apart_nbytes = GIB;
-	request.device = apart;
+	separate_nbytes = GIB;
+	request.device = config_separate;
 	request.device_nbytes = GIB;
-	request.stores_codes = true;
+	request.stores_encoded_keys = true;
 	request.compression.mode = COMPRESS_DELTA;
 	plan_make(&request, &plan);
-	assert_true(plan.packs);
+	assert_true(plan.packs_on_device);
 	assert_non_null(
 		strstr(explain(&plan), "compression       runs are compressed on the device\n"));
 }
@@ -766,25 +766,25 @@ int main(void)
 		cmocka_unit_test(many_chunks_are_longer_if_they_fit),
 		cmocka_unit_test(input_larger_than_memory_is_spilled),
 		cmocka_unit_test(input_of_unknown_size_may_be_large),
-		cmocka_unit_test(input_of_unknown_size_is_merged_in_ranges_at_no_cost),
+		cmocka_unit_test(input_of_unknown_size_is_partitioned),
 		cmocka_unit_test(elements_take_the_memory_not_records),
 		cmocka_unit_test(mapped_records_are_part_of_the_memory),
 		cmocka_unit_test(all_together_keep_within_memory),
 		cmocka_unit_test(more_memory_never_makes_more_runs_or_passes),
 		cmocka_unit_test(thousands_of_runs_take_several_passes),
-		cmocka_unit_test(memory_too_small_is_taken_as_the_least),
+		cmocka_unit_test(memory_below_the_minimum_is_raised),
 		cmocka_unit_test(batch_size_limits_the_fan_in),
-		cmocka_unit_test(blocks_that_are_there_already_bound_the_fan_in),
+		cmocka_unit_test(existing_blocks_bound_the_fan_in),
 		cmocka_unit_test(ordered_output_has_one_writer),
 		cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
 		cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
 		cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
-		cmocka_unit_test(short_merge_has_a_window_for_every_lane),
-		cmocka_unit_test(device_apart_packs_what_it_spills),
-		cmocka_unit_test(little_memory_has_few_ranges_of_what_is_copied_to_a_device),
+		cmocka_unit_test(short_merge_has_a_window_per_queue),
+		cmocka_unit_test(separate_device_packs_spilled_runs),
+		cmocka_unit_test(small_memory_has_few_device_partitions),
 		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
-		cmocka_unit_test(what_encodes_is_counted),
-		cmocka_unit_test(more_fetch_of_other_ranks_as_far_as_they_have_room),
+		cmocka_unit_test(codec_memory_is_counted),
+		cmocka_unit_test(remote_runs_get_more_fetchers),
 		cmocka_unit_test(index_of_runs_is_counted),
 		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
 		cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
@@ -793,7 +793,7 @@ int main(void)
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
 		cmocka_unit_test(explanation_says_what_will_happen),
-		cmocka_unit_test(explanation_of_a_device_apart_says_where_runs_are_packed),
+		cmocka_unit_test(explain_says_where_runs_are_packed),
 	};
 
 	return cmocka_run_group_tests(tests, open_device, close_device);

@@ -26,7 +26,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-static void draw(uint64_t *random, unsigned char bytes[static REQUEST_NBYTES])
+static void draw_request(uint64_t *random, unsigned char bytes[static REQUEST_NBYTES])
 {
 	for (size_t at = 0; at < REQUEST_NBYTES; at += sizeof *random) {
 		next_random(random);
@@ -43,28 +43,28 @@ static void any_request_makes_a_plan_that_holds(void **state)
 	for (int i = 0; i < N_REQUESTS; i++) {
 		const char *broken;
 
-		draw(&random, bytes);
-		broken = try_plan(bytes, sizeof bytes);
+		draw_request(&random, bytes);
+		broken = find_fuzzed_plan_defect(bytes, sizeof bytes);
 		if (broken)
 			fail_msg("request %d: %s", i, broken);
 	}
 }
 
 /* As people have them: some MiB of memory, and inputs from nothing to a TiB, or pipes. */
-static void make_usual(struct plan_request *request, uint64_t *random)
+static void make_typical_request(struct plan_request *request, uint64_t *random)
 {
 	const uint64_t record_nbytes = request->layout->record_nbytes;
 
-	request->memory_nbytes = PLAN_LEAST_MEMORY_NBYTES + next_random(random) % (64 << 20);
+	request->memory_nbytes = PLAN_MIN_MEMORY_NBYTES + next_random(random) % (64 << 20);
 	request->n_input_runs %= 1000;
-	request->streams_nbytes %= 16 << 20;
+	request->stream_codec_nbytes %= 16 << 20;
 	request->input_nbytes = next_random(random) >> (24 + next_random(random) % 30);
 	request->input_nbytes -= request->input_nbytes % record_nbytes;
-	if (next_random(random) % 4 == 0 && request->layout->kind != LAYOUT_REFERENCES)
+	if (next_random(random) % 4 == 0 && request->layout->kind != LAYOUT_INDIRECT)
 		request->input_nbytes = PLAN_SIZE_UNKNOWN;
 }
 
-static void what_fits_into_memory_fits_into_twice_as_much(void **state)
+static void plan_that_fits_also_fits_in_twice_the_memory(void **state)
 {
 	struct backend backend = backend_cpu;
 	const struct device device = { .backend = &backend };
@@ -73,16 +73,16 @@ static void what_fits_into_memory_fits_into_twice_as_much(void **state)
 	struct layout layout;
 
 	(void)state;
-	backend.describe = describe_requested;
+	backend.get_info = get_requested_info;
 	for (int i = 0; i < N_USUAL_REQUESTS; i++) {
-		struct choices choices = { bytes, sizeof bytes };
+		struct fuzz_data choices = { bytes, sizeof bytes };
 		struct plan_request request;
 		const char *broken;
 
-		draw(&random, bytes);
-		request = choose_request(&choices, &device, &layout);
-		make_usual(&request, &random);
-		broken = find_broken_twice(&request);
+		draw_request(&random, bytes);
+		request = fuzz_data_take_request(&choices, &device, &layout);
+		make_typical_request(&request, &random);
+		broken = find_doubled_memory_defect(&request);
 		if (broken) {
 			print_request(&request);
 			fail_msg("request %d: %s", i, broken);
@@ -94,7 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_request_makes_a_plan_that_holds),
-		cmocka_unit_test(what_fits_into_memory_fits_into_twice_as_much),
+		cmocka_unit_test(plan_that_fits_also_fits_in_twice_the_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

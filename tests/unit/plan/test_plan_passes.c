@@ -15,13 +15,13 @@ enum { MOST_RUNS = 400 };
 
 /* Merge `first` and the n - 1 runs behind it: lengths and levels. No more than `most` is left. */
 static void merge_some(uint64_t *lengths, uint32_t *levels, size_t *n_runs, size_t first, size_t n,
-		       uint64_t most)
+		       uint64_t max)
 {
 	for (size_t i = first + 1; i < first + n; i++) {
 		lengths[first] += lengths[i];
 		levels[first] = levels[i] > levels[first] ? levels[i] : levels[first];
 	}
-	lengths[first] = lengths[first] < most ? lengths[first] : most;
+	lengths[first] = lengths[first] < max ? lengths[first] : max;
 	levels[first]++;
 	for (size_t i = first + n; i < *n_runs; i++) {
 		lengths[i - n + 1] = lengths[i];
@@ -30,7 +30,7 @@ static void merge_some(uint64_t *lengths, uint32_t *levels, size_t *n_runs, size
 	*n_runs -= n - 1;
 }
 
-static uint64_t sum_of(const uint64_t *lengths, size_t n)
+static uint64_t sum_lengths(const uint64_t *lengths, size_t n)
 {
 	uint64_t sum = 0;
 
@@ -42,7 +42,7 @@ static uint64_t sum_of(const uint64_t *lengths, size_t n)
 /* The shortest neighbours; of several such, the first from `from` on. */
 static size_t find_shortest(const uint64_t *lengths, size_t n_runs, size_t n, size_t from)
 {
-	uint64_t sum = sum_of(lengths, n), shortest = sum;
+	uint64_t sum = sum_lengths(lengths, n), shortest = sum;
 	size_t first = 0;
 
 	for (size_t i = 1; i + n <= n_runs; i++) {
@@ -56,9 +56,9 @@ static size_t find_shortest(const uint64_t *lengths, size_t n_runs, size_t n, si
 }
 
 /* As merge_passes() does it: first as many as make the rest full. */
-static struct expected_moves act_out(size_t n_runs, size_t fan_in, uint64_t length, uint64_t most)
+static struct pass_volumes simulate_passes(size_t n_runs, size_t fan_in, uint64_t length, uint64_t max)
 {
-	struct expected_moves moves = { .n_passes = 1 };
+	struct pass_volumes moves = { .n_passes = 1 };
 	uint64_t lengths[MOST_RUNS];
 	uint32_t levels[MOST_RUNS] = { 0 };
 	size_t next = 0;
@@ -70,12 +70,12 @@ static struct expected_moves act_out(size_t n_runs, size_t fan_in, uint64_t leng
 		const size_t n = excess ? excess + 1 : fan_in;
 		const size_t first = find_shortest(lengths, n_runs, n, next);
 
-		moves.n_merged += sum_of(lengths + first, n);
-		merge_some(lengths, levels, &n_runs, first, n, most);
+		moves.n_merged += sum_lengths(lengths + first, n);
+		merge_some(lengths, levels, &n_runs, first, n, max);
 		moves.n_stored += lengths[first];
 		next = first + 1;
 	}
-	moves.n_last = sum_of(lengths, n_runs);
+	moves.n_final = sum_lengths(lengths, n_runs);
 	for (size_t i = 0; i < n_runs; i++)
 		moves.n_passes = levels[i] + 1 > moves.n_passes ? levels[i] + 1 : moves.n_passes;
 	return moves;
@@ -86,59 +86,59 @@ static void passes_are_those_that_take_place(void **state)
 	(void)state;
 	for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
 		for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
-			const struct expected_passes expected = expect_passes(n_runs, fan_in);
-			const struct expected_moves acted = act_out(n_runs, fan_in, 1, UINT64_MAX);
+			const struct pass_counts expected = plan_count_passes(n_runs, fan_in);
+			const struct pass_volumes simulated = simulate_passes(n_runs, fan_in, 1, UINT64_MAX);
 
 			/* Neighbours do not always come out even: a run may be moved once more. */
-			assert_in_range(acted.n_passes, expected.n, expected.n + 1);
-			assert_in_range(acted.n_merged, expected.n_moved,
-					expected.n_moved + expected.n_moved / 5);
+			assert_in_range(simulated.n_passes, expected.n_passes, expected.n_passes + 1);
+			assert_in_range(simulated.n_merged, expected.n_moved_runs,
+					expected.n_moved_runs + expected.n_moved_runs / 5);
 		}
 }
 
 /* Neighbours that do not come out even. */
-static void assert_near(uint64_t acted, uint64_t expected)
+static void assert_near(uint64_t simulated, uint64_t expected)
 {
-	assert_in_range(acted, expected - expected / 8, expected + expected / 8);
+	assert_in_range(simulated, expected - expected / 8, expected + expected / 8);
 }
 
 /* Shorter than a run, as long as some of them, longer than all. */
-static void with_a_limit_passes_move_what_it_leaves(void **state)
+static void limit_bounds_the_volume_of_passes(void **state)
 {
-	static const uint64_t most[] = { 1, 300, 999, 1000, 1500, 2500, 7000, 20000, UINT64_MAX };
+	static const uint64_t max[] = { 1, 300, 999, 1000, 1500, 2500, 7000, 20000, UINT64_MAX };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+	for (size_t i = 0; i < sizeof max / sizeof *max; i++)
 		for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
 			for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
-				const struct expected_moves expected =
-					expect_moves(n_runs, fan_in, 1000, most[i]);
-				const struct expected_moves acted =
-					act_out(n_runs, fan_in, 1000, most[i]);
+				const struct pass_volumes expected =
+					plan_pass_volumes(n_runs, fan_in, 1000, max[i]);
+				const struct pass_volumes simulated =
+					simulate_passes(n_runs, fan_in, 1000, max[i]);
 
-				assert_in_range(acted.n_passes, expected.n_passes,
+				assert_in_range(simulated.n_passes, expected.n_passes,
 						expected.n_passes + 1);
-				assert_near(acted.n_merged, expected.n_merged);
-				assert_near(acted.n_stored, expected.n_stored);
-				assert_near(acted.n_last, expected.n_last);
+				assert_near(simulated.n_merged, expected.n_merged);
+				assert_near(simulated.n_stored, expected.n_stored);
+				assert_near(simulated.n_final, expected.n_final);
 			}
 }
 
 static void passes_over_any_number_of_runs_are_counted(void **state)
 {
 	(void)state;
-	assert_int_equal(expect_passes(UINT64_MAX, 2).n, 64);
-	assert_int_equal(expect_passes(UINT64_MAX, UINT32_MAX).n, 3);
-	assert_int_equal(expect_passes(100, 10).n, 2);
-	assert_int_equal(expect_passes(100, 10).n_moved, 100);
-	assert_int_equal(expect_passes(101, 10).n, 3);
+	assert_int_equal(plan_count_passes(UINT64_MAX, 2).n_passes, 64);
+	assert_int_equal(plan_count_passes(UINT64_MAX, UINT32_MAX).n_passes, 3);
+	assert_int_equal(plan_count_passes(100, 10).n_passes, 2);
+	assert_int_equal(plan_count_passes(100, 10).n_moved_runs, 100);
+	assert_int_equal(plan_count_passes(101, 10).n_passes, 3);
 }
 
 /* Of records of one byte, by two threads: `request` has the rest. */
-static struct plan plan_on(struct plan_request request, bool index)
+static struct plan make_checkpoint_plan(struct plan_request request, bool index)
 {
 	const struct backend_config config = { .n_threads = 2 };
-	struct layout_request records = { .record_nbytes = 1, .n_keys = 1, .index = index };
+	struct layout_params records = { .record_nbytes = 1, .n_keys = 1, .argsort = index };
 	struct device *device;
 	struct layout layout;
 	struct plan plan;
@@ -158,10 +158,10 @@ static struct plan plan_on(struct plan_request request, bool index)
 	return plan;
 }
 
-static struct plan plan_in(uint64_t memory_nbytes, uint32_t fan_in, uint64_t input_nbytes,
+static struct plan make_plan_with_memory(uint64_t memory_nbytes, uint32_t fan_in, uint64_t input_nbytes,
 			   bool index, uint64_t assumed_nbytes)
 {
-	return plan_on((struct plan_request){ .input_nbytes = input_nbytes,
+	return make_checkpoint_plan((struct plan_request){ .input_nbytes = input_nbytes,
 					      .assumed_nbytes = assumed_nbytes,
 					      .memory_nbytes = memory_nbytes,
 					      .batch_size = fan_in },
@@ -171,10 +171,10 @@ static struct plan plan_in(uint64_t memory_nbytes, uint32_t fan_in, uint64_t inp
 static struct plan plan_of_unique(uint64_t memory_nbytes, uint64_t input_nbytes, bool counts_first,
 				  uint64_t limit)
 {
-	return plan_on((struct plan_request){ .input_nbytes = input_nbytes,
+	return make_checkpoint_plan((struct plan_request){ .input_nbytes = input_nbytes,
 					      .memory_nbytes = memory_nbytes,
-					      .ordered_output = true,
-					      .counts_first = counts_first,
+					      .sequential_output = true,
+					      .needs_count_pass = counts_first,
 					      .unique = true,
 					      .limit = limit },
 		       false);
@@ -183,42 +183,42 @@ static struct plan plan_of_unique(uint64_t memory_nbytes, uint64_t input_nbytes,
 /* What is expected of a sort of records of one byte in eight MiB, with --argsort or without. */
 static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t assumed_nbytes)
 {
-	return plan_in(8 * MIB, 0, input_nbytes, index, assumed_nbytes);
+	return make_plan_with_memory(8 * MIB, 0, input_nbytes, index, assumed_nbytes);
 }
 
 /* What has been merged waits to be given back, and may be of more than one pass. */
 static void short_passes_may_leave_more_than_once_the_data(void **state)
 {
-	const struct plan plan = plan_in(MIB, 2, 3 * MIB, false, 0);
+	const struct plan plan = make_plan_with_memory(MIB, 2, 3 * MIB, false, 0);
 
 	(void)state;
-	assert_true(plan.passes_nbytes > 8 * MIB);
+	assert_true(plan.merge_pass_nbytes > 8 * MIB);
 	assert_in_range(plan.spilled_nbytes, 2 * MIB, 4 * MIB);
-	assert_true(plan.most_temporary_nbytes >= plan.spilled_nbytes + 8 * MIB);
+	assert_true(plan.max_temp_nbytes >= plan.spilled_nbytes + 8 * MIB);
 }
 
-static void what_is_stored_of_a_record_counts(void **state)
+static void stored_item_size_counts(void **state)
 {
 	const struct plan plain = plan_for_bytes(54 * MIB, false, 0),
 			  index = plan_for_bytes(54 * MIB, true, 0);
 
 	(void)state;
-	assert_in_range(plain.temporary_nbytes, 40 * MIB, 54 * MIB);
-	assert_in_range(index.temporary_nbytes, 9 * 50 * MIB, 9 * 54 * MIB);
-	assert_true(index.most_temporary_nbytes >= index.temporary_nbytes);
+	assert_in_range(plain.temp_nbytes, 40 * MIB, 54 * MIB);
+	assert_in_range(index.temp_nbytes, 9 * 50 * MIB, 9 * 54 * MIB);
+	assert_true(index.max_temp_nbytes >= index.temp_nbytes);
 }
 
-static void of_a_pipe_what_is_assumed_is_expected(void **state)
+static void assumed_size_of_a_pipe_is_planned(void **state)
 {
 	const struct plan plan = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, 54 * MIB),
 			  none = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, 0),
 			  little = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, MIB / 8);
 
 	(void)state;
-	assert_in_range(plan.temporary_nbytes, 40 * MIB, 54 * MIB);
-	assert_int_equal(none.temporary_nbytes, 0);
+	assert_in_range(plan.temp_nbytes, 40 * MIB, 54 * MIB);
+	assert_int_equal(none.temp_nbytes, 0);
 	assert_int_equal(little.n_spilled_runs, 0);
-	assert_int_equal(little.temporary_nbytes, 0);
+	assert_int_equal(little.temp_nbytes, 0);
 }
 
 /* They cannot be read in the order of a merge. */
@@ -228,22 +228,22 @@ static void pipes_that_are_merged_are_stored(void **state)
 					.n_input_runs = 5,
 					.input_nbytes = PLAN_SIZE_UNKNOWN,
 					.assumed_nbytes = 54 * MIB };
-	struct plan plan = plan_on(request, false);
+	struct plan plan = make_checkpoint_plan(request, false);
 
 	(void)state;
 	assert_int_equal(plan.spilled_nbytes, 54 * MIB);
-	assert_int_equal(plan.temporary_nbytes, 54 * MIB);
+	assert_int_equal(plan.temp_nbytes, 54 * MIB);
 	assert_int_equal(plan.n_passes, 1);
 	request.batch_size = 2;
-	request.assumes_endless = true;
-	plan = plan_on(request, false);
+	request.assumes_unbounded = true;
+	plan = make_checkpoint_plan(request, false);
 	assert_int_equal(plan.n_passes, 3);
-	assert_int_equal(plan.temporary_nbytes, 54 * MIB);
+	assert_int_equal(plan.temp_nbytes, 54 * MIB);
 	request.input_nbytes = 54 * MIB;
 	request.batch_size = 0;
-	request.assumes_endless = false;
-	plan = plan_on(request, false);
-	assert_int_equal(plan.temporary_nbytes, 0);
+	request.assumes_unbounded = false;
+	plan = make_checkpoint_plan(request, false);
+	assert_int_equal(plan.temp_nbytes, 0);
 }
 
 /* What ranks compress waits for the others, and may not shrink: so much more space is taken. */
@@ -252,16 +252,16 @@ static uint64_t frames_take_nbytes(uint64_t limit)
 	struct plan_request request = {
 		.memory_nbytes = 8 * MIB, .input_nbytes = 54 * MIB, .limit = limit, .n_ranks = 3
 	};
-	const struct plan plain = plan_on(request, false);
+	const struct plan plain = make_checkpoint_plan(request, false);
 	struct plan framed;
 
-	request.keeps_frames = true;
-	framed = plan_on(request, false);
-	assert_int_equal(framed.temporary_nbytes, plain.temporary_nbytes);
-	return framed.most_temporary_nbytes - plain.most_temporary_nbytes;
+	request.stores_frames = true;
+	framed = make_checkpoint_plan(request, false);
+	assert_int_equal(framed.temp_nbytes, plain.temp_nbytes);
+	return framed.max_temp_nbytes - plain.max_temp_nbytes;
 }
 
-static void what_ranks_compress_takes_space_beside_their_runs(void **state)
+static void frames_of_ranks_take_temp_space(void **state)
 {
 	(void)state;
 	assert_in_range(frames_take_nbytes(0), 54 * MIB, 55 * MIB);
@@ -278,18 +278,18 @@ static void counting_first_is_a_pass_and_takes_space(void **state)
 			  none = plan_of_unique(1024 * MIB, 0, true, 0);
 
 	(void)state;
-	assert_int_equal(plain.counted_nbytes, 0);
+	assert_int_equal(plain.count_pass_nbytes, 0);
 	assert_int_equal(counted.n_passes, plain.n_passes + 1);
-	assert_int_equal(counted.counted_nbytes, 54 * MIB);
-	assert_int_equal(counted.passes_nbytes, plain.passes_nbytes + 54 * MIB);
-	assert_int_equal(counted.temporary_nbytes, 54 * MIB);
-	assert_true(fits.fits);
+	assert_int_equal(counted.count_pass_nbytes, 54 * MIB);
+	assert_int_equal(counted.merge_pass_nbytes, plain.merge_pass_nbytes + 54 * MIB);
+	assert_int_equal(counted.temp_nbytes, 54 * MIB);
+	assert_true(fits.fits_in_memory);
 	assert_int_equal(fits.n_passes, 2);
-	assert_int_equal(fits.temporary_nbytes, 54 * MIB);
-	assert_in_range(fits.most_temporary_nbytes, 54 * MIB, 55 * MIB);
-	assert_int_equal(limited.temporary_nbytes, MIB);
+	assert_int_equal(fits.temp_nbytes, 54 * MIB);
+	assert_in_range(fits.max_temp_nbytes, 54 * MIB, 55 * MIB);
+	assert_int_equal(limited.temp_nbytes, MIB);
 	assert_int_equal(none.n_passes, 1);
-	assert_int_equal(none.temporary_nbytes, 0);
+	assert_int_equal(none.temp_nbytes, 0);
 }
 
 /* What is left in memory is a run of its own then. */
@@ -297,22 +297,22 @@ static void checkpoint_of_unique_keeps_one_run_more(void **state)
 {
 	struct plan_request request = { .input_nbytes = 54 * MIB,
 					.memory_nbytes = 8 * MIB,
-					.keeps_index = true };
-	const struct plan plain = plan_on(request, false);
+					.keeps_checkpoint_index = true };
+	const struct plan plain = make_checkpoint_plan(request, false);
 	struct plan unique;
 
 	(void)state;
 	request.unique = true;
-	unique = plan_on(request, false);
+	unique = make_checkpoint_plan(request, false);
 	assert_int_equal(unique.n_spilled_runs, plain.n_spilled_runs + 1);
 	assert_int_equal(unique.spilled_nbytes, 54 * MIB);
-	assert_int_equal(unique.n_formed_records, 54 * MIB);
+	assert_int_equal(unique.n_stored_records, 54 * MIB);
 }
 
 /* Of as many runs as come together, no more than the limit. */
-static void with_a_limit_no_merge_gives_more(void **state)
+static void limit_bounds_the_output_of_a_merge(void **state)
 {
-	const struct plan plan = plan_on((struct plan_request){ .input_nbytes = 54 * MIB,
+	const struct plan plan = make_checkpoint_plan((struct plan_request){ .input_nbytes = 54 * MIB,
 								.memory_nbytes = MIB,
 								.batch_size = 3,
 								.limit = 1000 },
@@ -323,41 +323,41 @@ static void with_a_limit_no_merge_gives_more(void **state)
 	(void)state;
 	assert_true(plan.n_spilled_runs > 100);
 	assert_int_equal(plan.spilled_nbytes, plan.n_spilled_runs * 1000);
-	assert_int_equal(plan.passes_nbytes, n_merges * 1000);
-	assert_int_equal(plan.passes_merged_nbytes, (n_out + n_merges) * 1000);
-	assert_int_equal(plan.last_stored_nbytes, plan.fan_in * 1000);
-	assert_true(plan.n_formed_records > 40 * MIB);
+	assert_int_equal(plan.merge_pass_nbytes, n_merges * 1000);
+	assert_int_equal(plan.merge_pass_input_nbytes, (n_out + n_merges) * 1000);
+	assert_int_equal(plan.final_merge_stored_nbytes, plan.fan_in * 1000);
+	assert_true(plan.n_stored_records > 40 * MIB);
 }
 
 static struct plan plan_of_rank(uint32_t n_ranks, uint64_t memory_nbytes, uint64_t input_nbytes)
 {
-	return plan_on((struct plan_request){ .input_nbytes = input_nbytes,
+	return make_checkpoint_plan((struct plan_request){ .input_nbytes = input_nbytes,
 					      .memory_nbytes = memory_nbytes,
 					      .n_ranks = n_ranks },
 		       false);
 }
 
-static void what_ranks_have_left_is_stored_once_and_not_counted(void **state)
+static void last_run_of_a_rank_is_stored_once(void **state)
 {
 	const struct plan spilled = plan_of_rank(4, 2048 * MIB, 1024 * MIB),
 			  short_of = plan_of_rank(64, 256 * MIB, 256 * MIB),
 			  fits = plan_of_rank(4, 4096 * MIB, 256 * MIB);
 
 	(void)state;
-	assert_false(spilled.fits);
-	assert_int_equal(spilled.spilled_nbytes + spilled.kept_nbytes, 1024 * MIB);
-	assert_true(spilled.keeps_rest);
-	assert_in_range(spilled.kept_nbytes, MIB, 512 * MIB);
-	assert_int_equal(spilled.passes_nbytes, 0);
+	assert_false(spilled.fits_in_memory);
+	assert_int_equal(spilled.spilled_nbytes + spilled.spilled_to_memory_nbytes, 1024 * MIB);
+	assert_true(spilled.keep_last_run_in_memory);
+	assert_in_range(spilled.spilled_to_memory_nbytes, MIB, 512 * MIB);
+	assert_int_equal(spilled.merge_pass_nbytes, 0);
 	assert_int_equal(spilled.n_passes, 1);
 	/* What would leave windows too little memory goes to the disk, and comes back once. */
-	assert_false(short_of.keeps_rest);
+	assert_false(short_of.keep_last_run_in_memory);
 	assert_int_equal(short_of.spilled_nbytes, 256 * MIB);
-	assert_int_equal(short_of.kept_nbytes, 0);
-	assert_true(fits.fits);
+	assert_int_equal(short_of.spilled_to_memory_nbytes, 0);
+	assert_true(fits.fits_in_memory);
 	assert_int_equal(fits.spilled_nbytes, 0);
-	assert_int_equal(fits.kept_nbytes, 256 * MIB);
-	assert_int_equal(fits.temporary_nbytes, 256 * MIB);
+	assert_int_equal(fits.spilled_to_memory_nbytes, 256 * MIB);
+	assert_int_equal(fits.temp_nbytes, 256 * MIB);
 }
 
 static void runs_of_all_ranks_may_be_too_many_for_one_merge(void **state)
@@ -369,24 +369,24 @@ static void runs_of_all_ranks_may_be_too_many_for_one_merge(void **state)
 	assert_int_equal(few.n_passes, 1);
 	assert_true(4000 * (many.n_spilled_runs + 1) > many.fan_in);
 	assert_in_range(many.n_passes, 2, 4);
-	assert_in_range(many.passes_nbytes, 256 * MIB / 2, 3 * 256 * MIB);
+	assert_in_range(many.merge_pass_nbytes, 256 * MIB / 2, 3 * 256 * MIB);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(passes_are_those_that_take_place),
-		cmocka_unit_test(with_a_limit_passes_move_what_it_leaves),
+		cmocka_unit_test(limit_bounds_the_volume_of_passes),
 		cmocka_unit_test(passes_over_any_number_of_runs_are_counted),
 		cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
-		cmocka_unit_test(what_is_stored_of_a_record_counts),
-		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
+		cmocka_unit_test(stored_item_size_counts),
+		cmocka_unit_test(assumed_size_of_a_pipe_is_planned),
 		cmocka_unit_test(pipes_that_are_merged_are_stored),
-		cmocka_unit_test(what_ranks_compress_takes_space_beside_their_runs),
+		cmocka_unit_test(frames_of_ranks_take_temp_space),
 		cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
 		cmocka_unit_test(checkpoint_of_unique_keeps_one_run_more),
-		cmocka_unit_test(with_a_limit_no_merge_gives_more),
-		cmocka_unit_test(what_ranks_have_left_is_stored_once_and_not_counted),
+		cmocka_unit_test(limit_bounds_the_output_of_a_merge),
+		cmocka_unit_test(last_run_of_a_rank_is_stored_once),
 		cmocka_unit_test(runs_of_all_ranks_may_be_too_many_for_one_merge),
 	};
 

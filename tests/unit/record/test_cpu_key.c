@@ -11,8 +11,8 @@ static void prefixes_are_the_first_words_of_any_key(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 4000; seed++) {
 		const uint64_t record_nbytes = 1 + seed % 50;
-		struct layout layout = random_layout(record_nbytes, seed);
-		unsigned char *record = random_bytes(record_nbytes, seed);
+		struct layout layout = make_random_layout(record_nbytes, seed);
+		unsigned char *record = make_random_bytes(record_nbytes, seed);
 		struct key_prefix prefix;
 
 		key_prefix_make(&layout.record_keys, record_nbytes, &prefix);
@@ -23,46 +23,46 @@ static void prefixes_are_the_first_words_of_any_key(void **state)
 	}
 }
 
-static void check_rest(struct layout layout)
+static void check_tail(struct layout layout)
 {
-	unsigned char *record = random_bytes(layout.record_nbytes, 1);
+	unsigned char *record = make_random_bytes(layout.record_nbytes, 1);
 
 	for (uint32_t at = 1; at < layout.record_keys.key_nbytes + 8; at++)
-		assert_int_equal(key_rest_word(&layout.record_keys, record, at),
+		assert_int_equal(key_tail_word(&layout.record_keys, record, at),
 				 key_word(&layout.record_keys, record, at));
 	guarded_free(record, layout.record_nbytes);
 	layout_free(&layout);
 }
 
-static void words_behind_the_first_are_those_of_any_key(void **state)
+static void tail_words_match_any_key(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 2000; seed++)
-		check_rest(random_layout(1 + seed % 50, seed));
+		check_tail(make_random_layout(1 + seed % 50, seed));
 	for (uint64_t nbytes = 1; nbytes < 40; nbytes++) {
-		struct layout_request request = { .record_nbytes = nbytes, .keeps_records = true };
+		struct layout_params request = { .record_nbytes = nbytes, .force_records = true };
 		char key[16];
 
 		snprintf(key, sizeof key, "0:b%u", (unsigned)nbytes);
-		check_rest(layout_of(request, KEYS(key)));
+		check_tail(make_layout_of_keys(request, KEYS(key)));
 		snprintf(key, sizeof key, "0:b%u:r", (unsigned)nbytes);
-		check_rest(layout_of(request, KEYS(key)));
+		check_tail(make_layout_of_keys(request, KEYS(key)));
 	}
 }
 
-static void rests_compare_as_keys_do(void **state)
+static void tails_compare_as_keys_do(void **state)
 {
 	(void)state;
 	for (unsigned at = 0; at < 40; at++) {
 		struct layout layout =
-			layout_of((struct layout_request){ .record_nbytes = 40 }, KEYS("0:b40:r"));
-		unsigned char *a = random_bytes(40, 1), *b = guarded_copy(a, 40);
+			make_layout_of_keys((struct layout_params){ .record_nbytes = 40 }, KEYS("0:b40:r"));
+		unsigned char *a = make_random_bytes(40, 1), *b = guarded_copy(a, 40);
 
 		b[at] ^= 0x80;
 		for (uint32_t from = 1; from <= at; from++)
-			assert_int_equal(key_rest_compare(&layout.record_keys, from, a, b),
+			assert_int_equal(key_tail_compare(&layout.record_keys, from, a, b),
 					 key_compare(&layout.record_keys, a, b));
-		assert_int_equal(key_rest_compare(&layout.record_keys, at + 1, a, b), 0);
+		assert_int_equal(key_tail_compare(&layout.record_keys, at + 1, a, b), 0);
 		guarded_free(a, 40);
 		guarded_free(b, 40);
 		layout_free(&layout);
@@ -73,7 +73,7 @@ static void hashes_of_any_length_are_as_defined(void **state)
 {
 	(void)state;
 	for (uint64_t nbytes = 0; nbytes < 300; nbytes++) {
-		unsigned char *bytes = random_bytes(nbytes, nbytes);
+		unsigned char *bytes = make_random_bytes(nbytes, nbytes);
 
 		assert_int_equal(hash_bytes(bytes, nbytes), digest_record(bytes, nbytes));
 		guarded_free(bytes, nbytes);
@@ -84,8 +84,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prefixes_are_the_first_words_of_any_key),
-		cmocka_unit_test(words_behind_the_first_are_those_of_any_key),
-		cmocka_unit_test(rests_compare_as_keys_do),
+		cmocka_unit_test(tail_words_match_any_key),
+		cmocka_unit_test(tails_compare_as_keys_do),
 		cmocka_unit_test(hashes_of_any_length_are_as_defined),
 	};
 

@@ -1,5 +1,5 @@
 /*
- * test_key_encode - codes_encode() and codes_decode() against the definition, for every type
+ * test_key_encode - key_encode_batch() and key_decode_batch() against the definition, for every type
  */
 #include "src/record/key_encode.h"
 
@@ -29,13 +29,13 @@ static void check_encode(const struct layout *layout, uint64_t n)
 	struct digest expected = reference_digest(layout, records, n);
 
 	digest_add(&expected, digest);
-	codes_encode(layout, records, n, elements, &digest);
+	key_encode_batch(layout, records, n, elements, &digest);
 	assert_encoded(layout, records, elements, n);
 	assert_true(digest_equal(digest, expected));
 
 	/* Again without a digest, from the end of the same memory. */
 	memcpy(elements + elements_nbytes - records_nbytes, records, records_nbytes);
-	codes_encode(layout, elements + elements_nbytes - records_nbytes, n, elements, NULL);
+	key_encode_batch(layout, elements + elements_nbytes - records_nbytes, n, elements, NULL);
 	assert_encoded(layout, records, elements, n);
 	guarded_free(records, records_nbytes);
 	guarded_free(elements, elements_nbytes);
@@ -44,7 +44,7 @@ static void check_encode(const struct layout *layout, uint64_t n)
 static void encode_equals_the_reference(void **state)
 {
 	(void)state;
-	for_all_layouts(check_encode);
+	for_each_key_only_layout(check_encode);
 }
 
 static void check_decode(const struct layout *layout, uint64_t n)
@@ -56,13 +56,13 @@ static void check_decode(const struct layout *layout, uint64_t n)
 	unsigned char *records = guarded_alloc(records_nbytes);
 	struct decode_result result;
 
-	codes_encode(layout, expected, n, elements, NULL);
-	codes_decode(layout, elements, n, false, records, &result);
+	key_encode_batch(layout, expected, n, elements, NULL);
+	key_decode_batch(layout, elements, n, false, records, &result);
 	assert_memory_equal(records, expected, records_nbytes);
 	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
 
 	/* Again in place. */
-	codes_decode(layout, elements, n, false, elements, &result);
+	key_decode_batch(layout, elements, n, false, elements, &result);
 	assert_memory_equal(elements, expected, records_nbytes);
 	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
 	guarded_free(expected, records_nbytes);
@@ -73,22 +73,22 @@ static void check_decode(const struct layout *layout, uint64_t n)
 static void decode_equals_the_reference(void **state)
 {
 	(void)state;
-	for_all_layouts(check_decode);
+	for_each_key_only_layout(check_decode);
 }
 
 static void check_disorders(const struct layout *layout, uint64_t n)
 {
 	unsigned char *elements = guarded_alloc(n * layout->element_nbytes);
-	unsigned char *records = make_records(layout, n, GEN_FEW);
+	unsigned char *records = make_records(layout, n, GEN_HUNDRED_KEYS);
 	uint64_t expected[2] = { 0, 0 };
 
 	for (unsigned strict = 0; strict < 2; strict++) {
 		struct decode_result found = { .n_disorders = 99 };
-		code_t first = 0, previous = 0;
+		encoded_key_t first = 0, previous = 0;
 
-		codes_encode(layout, records, n, elements, NULL);
+		key_encode_batch(layout, records, n, elements, NULL);
 		for (uint64_t i = 0; i < n; i++) {
-			const code_t element = element_get(elements, layout->element_nbytes, i);
+			const encoded_key_t element = element_get(elements, layout->element_nbytes, i);
 
 			if (i == 0)
 				first = element;
@@ -97,7 +97,7 @@ static void check_disorders(const struct layout *layout, uint64_t n)
 						    (strict && element == previous);
 			previous = element;
 		}
-		codes_decode(layout, elements, n, strict, elements, &found);
+		key_decode_batch(layout, elements, n, strict, elements, &found);
 		assert_int_equal(found.n_disorders, expected[strict]);
 		assert_true(n == 0 || (found.first == first && found.last == previous));
 	}
@@ -108,7 +108,7 @@ static void check_disorders(const struct layout *layout, uint64_t n)
 static void decode_counts_every_disorder_and_keeps_the_edges(void **state)
 {
 	(void)state;
-	for_all_layouts(check_disorders);
+	for_each_key_only_layout(check_disorders);
 }
 
 /* A layout that the definition, the normalised key (normalised_key.h), is known of. */
@@ -119,8 +119,8 @@ static void check_definition(const char *list, bool reversed)
 
 	assert_int_equal(key_list_layout(list, reversed, &layout), 0);
 	for (uint64_t i = 0; i < 1000; i++) {
-		const code_t key_bits = 8 * layout.record_nbytes;
-		code_t code;
+		const encoded_key_t key_bits = 8 * layout.record_nbytes;
+		encoded_key_t code;
 
 		for (unsigned j = 0; j < layout.record_nbytes; j++)
 			record[j] = (unsigned char)(digest_mix64(16 * i + j) >> 56);
@@ -133,7 +133,7 @@ static void check_definition(const char *list, bool reversed)
 	layout_free(&layout);
 }
 
-static void code_of_several_keys_is_their_normalised_key(void **state)
+static void multi_key_encoding_is_normalised_key(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 2 * N_COVERING_LISTS; i++)
@@ -168,7 +168,7 @@ static void pick_list(uint64_t seed, char list[static 256])
 	}
 }
 
-static void any_order_of_keys_has_a_code(void **state)
+static void any_key_order_can_be_encoded(void **state)
 {
 	char list[256];
 
@@ -178,7 +178,7 @@ static void any_order_of_keys_has_a_code(void **state)
 
 		pick_list(seed, list);
 		assert_int_equal(key_list_layout(list, false, &layout), 0);
-		assert_true(layout_is_plain(&layout));
+		assert_true(layout_is_key_only(&layout));
 		check_encode(&layout, 300);
 		check_decode(&layout, 300);
 		layout_free(&layout);
@@ -191,8 +191,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encode_equals_the_reference),
 		cmocka_unit_test(decode_equals_the_reference),
-		cmocka_unit_test(code_of_several_keys_is_their_normalised_key),
-		cmocka_unit_test(any_order_of_keys_has_a_code),
+		cmocka_unit_test(multi_key_encoding_is_normalised_key),
+		cmocka_unit_test(any_key_order_can_be_encoded),
 		cmocka_unit_test(decode_counts_every_disorder_and_keeps_the_edges),
 	};
 

@@ -73,7 +73,7 @@ static uint32_t normalise(const struct key *key, const unsigned char *record, un
 	const unsigned char *from = record + key->offset;
 	const bool is_float = key->kind == KEY_FLOAT || key->kind == KEY_COMPLEX;
 	const uint32_t n_parts = key->kind == KEY_COMPLEX ? 2 : 1, n = key->nbytes / n_parts;
-	const unsigned n_bits = key->kind == KEY_BRAIN ? 7 : is_float ? n_fraction_bits[n] : 0;
+	const unsigned n_bits = key->kind == KEY_BFLOAT ? 7 : is_float ? n_fraction_bits[n] : 0;
 	unsigned char part[16];
 	uint32_t at = 0;
 
@@ -111,11 +111,11 @@ static void words_of_normalised_keys_are_their_bytes(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		const uint64_t record_nbytes = 1 + seed % 70;
-		unsigned char normalised[MOST_RANDOM_KEYS * 48 + 16] = { 0 };
-		struct key keys[MOST_RANDOM_KEYS];
+		unsigned char normalised[MAX_RANDOM_KEYS * 48 + 16] = { 0 };
+		struct key keys[MAX_RANDOM_KEYS];
 		const uint32_t n_keys = random_keys(record_nbytes, seed, keys);
-		struct layout layout = random_layout(record_nbytes, seed);
-		unsigned char *record = random_bytes(record_nbytes, seed);
+		struct layout layout = make_random_layout(record_nbytes, seed);
+		unsigned char *record = make_random_bytes(record_nbytes, seed);
 		uint32_t key_nbytes = 0;
 
 		for (uint32_t i = 0; i < n_keys; i++)
@@ -136,10 +136,10 @@ static void keys_compare_as_normalised_keys_do(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 2000; seed++) {
-		struct layout layout = random_layout(24, seed);
+		struct layout layout = make_random_layout(24, seed);
 		const struct key_fields *keys = &layout.record_keys;
-		unsigned char *a = random_bytes(24, seed), *b = guarded_copy(a, 24);
-		unsigned char normalised[MOST_RANDOM_KEYS * 48] = { 0 };
+		unsigned char *a = make_random_bytes(24, seed), *b = guarded_copy(a, 24);
+		unsigned char normalised[MAX_RANDOM_KEYS * 48] = { 0 };
 		int order;
 
 		b[seed % 24] ^= (unsigned char)(1 << seed / 24 % 8);
@@ -174,9 +174,9 @@ static void floats_are_in_total_order(void **state)
 		0x7f800000,
 		/* +inf */ 0x7fc00000, /* +NaN */
 	};
-	struct layout up = layout_of((struct layout_request){ .record_nbytes = 9 }, KEYS("3:f32"));
+	struct layout up = make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32"));
 	struct layout down =
-		layout_of((struct layout_request){ .record_nbytes = 9 }, KEYS("3:f32:r"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32:r"));
 
 	(void)state;
 	for (unsigned i = 1; i < sizeof ascending / sizeof ascending[0]; i++) {
@@ -205,16 +205,16 @@ static void numbers_are_in_the_order_of_numpy(void **state)
 	};
 	enum { N = sizeof numbers / sizeof numbers[0] };
 	struct layout up =
-		layout_of((struct layout_request){ .record_nbytes = 9 }, KEYS("3:f32:n"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32:n"));
 	struct layout plain =
-		layout_of((struct layout_request){ .record_nbytes = 4 }, KEYS("0:f32:n"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 4 }, KEYS("0:f32:n"));
 	struct layout down = plain;
 	struct key key;
 
 	(void)state;
 	assert_int_equal(key_parse_type("f32:n", &key), 0);
 	key.descending = true;
-	assert_int_equal(layout_make_plain(&key, &down), 0);
+	assert_int_equal(layout_make_key_only(&key, &down), 0);
 	for (unsigned i = 0; i < N; i++)
 		for (unsigned j = 0; j < N; j++) {
 			unsigned char a[9] = { 0 }, b[9] = { 0 };
@@ -239,7 +239,7 @@ static void numbers_are_in_the_order_of_numpy(void **state)
 static uint64_t compare_complex(const float *a, const float *b)
 {
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = 8 }, KEYS("0:c64:n"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 8 }, KEYS("0:c64:n"));
 	const int order = key_compare(&layout.record_keys, (const unsigned char *)a,
 				      (const unsigned char *)b);
 
@@ -263,21 +263,21 @@ static void complex_numbers_with_nan_come_by_where_it_is(void **state)
 }
 
 /* -0.0 and +0.0 are equal, so -u must not keep both; nor may -c find them out of order. */
-static void numbers_that_must_compare_are_not_sorted_as_codes(void **state)
+static void comparable_numbers_are_not_key_only(void **state)
 {
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = 8 }, KEYS("0:f64:n"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 8 }, KEYS("0:f64:n"));
 
 	(void)state;
-	assert_true(layout_is_plain(&layout));
+	assert_true(layout_is_key_only(&layout));
 	layout_free(&layout);
-	layout = layout_of((struct layout_request){ .record_nbytes = 8, .compares = true },
+	layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 8, .needs_equality = true },
 			   KEYS("0:f64:n"));
-	assert_false(layout_is_plain(&layout));
+	assert_false(layout_is_key_only(&layout));
 	layout_free(&layout);
-	layout = layout_of((struct layout_request){ .record_nbytes = 8, .compares = true },
+	layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 8, .needs_equality = true },
 			   KEYS("0:t64"));
-	assert_true(layout_is_plain(&layout));
+	assert_true(layout_is_key_only(&layout));
 	layout_free(&layout);
 }
 
@@ -286,14 +286,14 @@ static void assert_limited_like_all(const char *type)
 {
 	const char *const keys[] = { type, NULL };
 	const uint32_t nbytes = (uint32_t)strtoul(type + 3, NULL, 10) / 8;
-	struct layout all = layout_of((struct layout_request){ .record_nbytes = nbytes }, keys);
-	struct layout few = layout_of(
-		(struct layout_request){ .record_nbytes = nbytes, .keeps_records = true }, keys);
+	struct layout all = make_layout_of_keys((struct layout_params){ .record_nbytes = nbytes }, keys);
+	struct layout few = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = nbytes, .force_records = true }, keys);
 
-	assert_true(layout_is_plain(&all) && !layout_is_plain(&few));
+	assert_true(layout_is_key_only(&all) && !layout_is_key_only(&few));
 	for (uint64_t i = 0; i < 3000; i++) {
-		unsigned char *a = random_bytes(nbytes, i), *b = random_bytes(nbytes, i + 1);
-		code_t x, y;
+		unsigned char *a = make_random_bytes(nbytes, i), *b = make_random_bytes(nbytes, i + 1);
+		encoded_key_t x, y;
 
 		make_special(&all.key, i, a);
 		make_special(&all.key, i + 1, b);
@@ -319,7 +319,7 @@ static void a_limit_has_zeros_and_nan_in_the_order_of_the_whole(void **state)
 
 static uint32_t n_fields(const char *const *texts)
 {
-	struct layout layout = layout_of((struct layout_request){ .record_nbytes = 32 }, texts);
+	struct layout layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 32 }, texts);
 	const uint32_t n = layout.record_keys.n;
 
 	layout_free(&layout);
@@ -356,7 +356,7 @@ static int try_layout(uint64_t record_nbytes, const char *type, uint64_t offset)
 
 	key_parse_type(type, &key);
 	key.offset = offset;
-	r = layout_make(&(struct layout_request){ .record_nbytes = record_nbytes,
+	r = layout_make(&(struct layout_params){ .record_nbytes = record_nbytes,
 						  .keys = &key,
 						  .n_keys = 1 },
 			&layout);
@@ -370,13 +370,13 @@ static int try_layout(uint64_t record_nbytes, const char *type, uint64_t offset)
 static void keys_outside_of_the_record_are_refused(void **state)
 {
 	(void)state;
-	messages_reset(true);
+	captured_messages_reset(true);
 	assert_int_equal(try_layout(10, "u64", 2), 0);
 	assert_int_equal(try_layout(10, "u64", 3), -EINVAL);
 	assert_int_equal(try_layout(10, "u64", 11), -EINVAL);
 	assert_int_equal(try_layout(10, "u64", UINT64_MAX), -EINVAL);
 	assert_int_equal(try_layout(10, "b11", 0), -EINVAL);
-	assert_false(messages_failed());
+	assert_false(captured_messages_has_error());
 }
 
 static void records_of_more_than_64_kib_are_refused(void **state)
@@ -386,18 +386,18 @@ static void records_of_more_than_64_kib_are_refused(void **state)
 	assert_int_equal(try_layout(65537, "u8", 0), -ENOTSUP);
 }
 
-static void a_record_that_is_one_short_key_is_a_code(void **state)
+static void one_short_key_is_key_only(void **state)
 {
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = 16 }, KEYS("0:b16"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 16 }, KEYS("0:b16"));
 
 	(void)state;
-	assert_int_equal(layout.kind, LAYOUT_CODES);
+	assert_int_equal(layout.kind, LAYOUT_KEY_ONLY);
 	assert_int_equal(layout.record_keys.key_nbytes, 16);
 	layout_free(&layout);
 }
 
-static void keys_that_are_all_of_the_record_are_a_code(void **state)
+static void keys_covering_a_record_are_key_only(void **state)
 {
 	const char *const records[] = {
 		"0:u32 5:u32",            /* a gap */
@@ -407,39 +407,39 @@ static void keys_that_are_all_of_the_record_are_a_code(void **state)
 		"0:u32 0:u32 4:u16 7:u8", /* as many bytes as the record, but not each */
 	};
 	const struct key keys[] = { { .nbytes = 4 }, { .offset = 4, .nbytes = 4 } };
-	struct layout_request request = { .record_nbytes = 8, .keys = keys, .n_keys = 2 };
+	struct layout_params params = { .record_nbytes = 8, .keys = keys, .n_keys = 2 };
 	struct layout layout;
 
 	(void)state;
-	assert_int_equal(layout_make(&request, &layout), 0);
-	assert_true(layout_is_plain(&layout));
+	assert_int_equal(layout_make(&params, &layout), 0);
+	assert_true(layout_is_key_only(&layout));
 	assert_int_equal(layout.element_nbytes, 8);
 	assert_true(layout.stores_elements);
 	layout_free(&layout);
 	/* The keys are not in the order of the record. */
-	request.keys_only = true;
-	assert_int_equal(layout_make(&request, &layout), 0);
-	assert_false(layout_is_plain(&layout));
+	params.keys_only = true;
+	assert_int_equal(layout_make(&params, &layout), 0);
+	assert_false(layout_is_key_only(&layout));
 	layout_free(&layout);
 	for (unsigned i = 0; i < sizeof records / sizeof records[0]; i++) {
 		assert_int_equal(key_list_layout(records[i], false, &layout), 0);
-		assert_false(layout_is_plain(&layout));
+		assert_false(layout_is_key_only(&layout));
 		layout_free(&layout);
 	}
 }
 
-static void everything_else_is_a_record(void **state)
+static void other_layouts_are_records(void **state)
 {
-	const struct layout_request requests[] = {
+	const struct layout_params requests[] = {
 		{ .record_nbytes = 8, .count = true },
-		{ .record_nbytes = 8, .index = true },
-		{ .record_nbytes = 8, .keeps_records = true },
+		{ .record_nbytes = 8, .argsort = true },
+		{ .record_nbytes = 8, .force_records = true },
 		{ .record_nbytes = 9 },
 	};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof requests / sizeof requests[0]; i++) {
-		struct layout layout = layout_of(requests[i], KEYS("0:u64"));
+		struct layout layout = make_layout_of_keys(requests[i], KEYS("0:u64"));
 
 		assert_int_equal(layout.kind, LAYOUT_RECORDS);
 		layout_free(&layout);
@@ -450,7 +450,7 @@ static void everything_else_is_a_record(void **state)
 static void a_whole_key_has_zeros_behind_it(void **state)
 {
 	struct layout layout =
-		layout_of((struct layout_request){ .record_nbytes = 12 }, KEYS("2:b3"));
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 12 }, KEYS("2:b3"));
 	unsigned char key[16];
 
 	(void)state;
@@ -458,7 +458,7 @@ static void a_whole_key_has_zeros_behind_it(void **state)
 	memset(key, 0xff, sizeof key);
 	layout_item_key(&layout, "01abc56789ab", key);
 	assert_memory_equal(key, "abc\0\0\0\0\0\0\0\0\0\0\0\0", sizeof key);
-	assert_true(layout_key_beginning(&layout, key) ==
+	assert_true(layout_get_key_prefix(&layout, key) ==
 		    layout_record_key(&layout, "01abc56789ab"));
 	layout_free(&layout);
 }
@@ -472,7 +472,7 @@ static void assert_item(struct layout layout, const void *item, uint64_t item_nb
 	for (uint64_t i = 0; i < layout.record_nbytes; i++)
 		record[i] = (unsigned char)i;
 	assert_int_equal(layout.item_nbytes, item_nbytes);
-	layout_make_item(&layout, record, 7, made);
+	layout_project_record(&layout, record, 7, made);
 	assert_memory_equal(made, item, item_nbytes);
 	assert_int_equal(layout_item_count(&layout, made), 1);
 	assert_int_equal(key_compare(&layout.record_keys, record, record), 0);
@@ -484,22 +484,22 @@ static void assert_item(struct layout layout, const void *item, uint64_t item_nb
 	layout_free(&layout);
 }
 
-static void items_are_made_of_what_is_asked_for(void **state)
+static void items_hold_the_requested_fields(void **state)
 {
 	const char *const *keys = KEYS("4:u16", "1:b2:r");
 
 	(void)state;
-	assert_item(layout_of((struct layout_request){ .record_nbytes = 6 }, keys), "\0\1\2\3\4\5",
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6 }, keys), "\0\1\2\3\4\5",
 		    6);
-	assert_item(layout_of((struct layout_request){ .record_nbytes = 6, .count = true }, keys),
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .count = true }, keys),
 		    "\1\0\0\0\0\0\0\0\0\1\2\3\4\5", 14);
-	assert_item(layout_of((struct layout_request){ .record_nbytes = 6, .keys_only = true },
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .keys_only = true },
 			      keys),
 		    "\4\5\1\2", 4);
-	assert_item(layout_of((struct layout_request){ .record_nbytes = 6, .index = true }, keys),
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .argsort = true }, keys),
 		    "\4\5\1\2\7\0\0\0\0\0\0\0", 12);
-	assert_item(layout_of((struct layout_request){ .record_nbytes = 6,
-						       .index = true,
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6,
+						       .argsort = true,
 						       .count = true },
 			      keys),
 		    "\1\0\0\0\0\0\0\0\4\5\1\2\7\0\0\0\0\0\0\0", 20);
@@ -508,18 +508,18 @@ static void items_are_made_of_what_is_asked_for(void **state)
 static void counts_have_the_byte_order_of_the_first_key(void **state)
 {
 	(void)state;
-	assert_item(layout_of((struct layout_request){ .record_nbytes = 3, .count = true },
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 3, .count = true },
 			      KEYS("0:u16be", "2:u8")),
 		    "\0\0\0\0\0\0\0\1\0\1\2", 11);
-	assert_item(layout_of((struct layout_request){ .record_nbytes = 3, .count = true },
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 3, .count = true },
 			      KEYS("0:b2")),
 		    "\1\0\0\0\0\0\0\0\0\1\2", 11);
 }
 
-static void only_positions_are_written_of_an_index(void **state)
+static void argsort_writes_positions_only(void **state)
 {
-	struct layout layout = layout_of(
-		(struct layout_request){ .record_nbytes = 10, .index = true }, KEYS("2:u32"));
+	struct layout layout = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = 10, .argsort = true }, KEYS("2:u32"));
 
 	(void)state;
 	assert_int_equal(layout.item_nbytes, 12);
@@ -539,7 +539,7 @@ static void elements_are_as_narrow_as_the_key_allows(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		struct layout layout = layout_of((struct layout_request){ .record_nbytes = 32 },
+		struct layout layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 32 },
 						 KEYS(cases[i].key));
 
 		assert_int_equal(layout.element_nbytes, cases[i].element_nbytes);
@@ -552,7 +552,7 @@ static void any_byte_of_a_record_changes_its_hash(void **state)
 {
 	(void)state;
 	for (uint64_t nbytes = 1; nbytes <= 200; nbytes++) {
-		unsigned char *record = random_bytes(nbytes, nbytes);
+		unsigned char *record = make_random_bytes(nbytes, nbytes);
 		const uint64_t hash = digest_record(record, nbytes);
 
 		for (uint64_t i = 0; i < nbytes; i++) {
@@ -609,19 +609,19 @@ int main(void)
 		cmocka_unit_test(floats_are_in_total_order),
 		cmocka_unit_test(numbers_are_in_the_order_of_numpy),
 		cmocka_unit_test(complex_numbers_with_nan_come_by_where_it_is),
-		cmocka_unit_test(numbers_that_must_compare_are_not_sorted_as_codes),
+		cmocka_unit_test(comparable_numbers_are_not_key_only),
 		cmocka_unit_test(a_limit_has_zeros_and_nan_in_the_order_of_the_whole),
 		cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
 		cmocka_unit_test(other_neighbours_stay_apart),
 		cmocka_unit_test(keys_outside_of_the_record_are_refused),
 		cmocka_unit_test(records_of_more_than_64_kib_are_refused),
-		cmocka_unit_test(a_record_that_is_one_short_key_is_a_code),
-		cmocka_unit_test(keys_that_are_all_of_the_record_are_a_code),
-		cmocka_unit_test(everything_else_is_a_record),
+		cmocka_unit_test(one_short_key_is_key_only),
+		cmocka_unit_test(keys_covering_a_record_are_key_only),
+		cmocka_unit_test(other_layouts_are_records),
 		cmocka_unit_test(a_whole_key_has_zeros_behind_it),
-		cmocka_unit_test(items_are_made_of_what_is_asked_for),
+		cmocka_unit_test(items_hold_the_requested_fields),
 		cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),
-		cmocka_unit_test(only_positions_are_written_of_an_index),
+		cmocka_unit_test(argsort_writes_positions_only),
 		cmocka_unit_test(elements_are_as_narrow_as_the_key_allows),
 		cmocka_unit_test(any_byte_of_a_record_changes_its_hash),
 		cmocka_unit_test(the_place_of_a_word_changes_its_hash),

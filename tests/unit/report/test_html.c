@@ -29,7 +29,7 @@ static void elements_are_closed_in_order(void **state)
 	struct html html = begin();
 
 	(void)state;
-	html_open_of(&html, "section", "wide");
+	html_open_with_class(&html, "section", "wide");
 	html_open(&html, "meta");
 	html_attribute(&html, "name", "%d", 7);
 	html_close(&html);
@@ -51,7 +51,7 @@ static void markup_in_a_name_is_text(void **state)
 					"&#39;2&#39;)&lt;/script&gt;</td>\n");
 }
 
-static void attribute_cannot_be_left(void **state)
+static void attribute_values_are_escaped(void **state)
 {
 	struct html html = begin();
 
@@ -63,7 +63,7 @@ static void attribute_cannot_be_left(void **state)
 			    "<a href=\"&quot;&gt;&lt;b onclick=&#39;x&#39;&gt;\"></a>\n");
 }
 
-static void bytes_that_are_no_text_are_escapes(void **state)
+static void invalid_utf8_is_escaped_in_html(void **state)
 {
 	struct html html = begin();
 
@@ -90,8 +90,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elements_are_closed_in_order),
 		cmocka_unit_test(markup_in_a_name_is_text),
-		cmocka_unit_test(attribute_cannot_be_left),
-		cmocka_unit_test(bytes_that_are_no_text_are_escapes),
+		cmocka_unit_test(attribute_values_are_escaped),
+		cmocka_unit_test(invalid_utf8_is_escaped_in_html),
 		cmocka_unit_test(long_text_is_whole),
 	};
 

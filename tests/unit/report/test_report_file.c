@@ -23,13 +23,13 @@ static char path[32], text[CAPTURED_NBYTES];
 /* An older report. */
 static int make_path(void **state)
 {
-	FILE *older;
+	FILE *old_report;
 
 	(void)state;
-	messages_reset(true);
-	make_file(path);
-	older = fopen(path, "w");
-	return !older || fputs("older", older) < 0 || fclose(older) != 0;
+	captured_messages_reset(true);
+	make_temp_file(path);
+	old_report = fopen(path, "w");
+	return !old_report || fputs("older", old_report) < 0 || fclose(old_report) != 0;
 }
 
 static int remove_path(void **state)
@@ -46,29 +46,29 @@ static struct report_file *open_report(void)
 	return file;
 }
 
-static void older_report_stays_until_the_new_one_is_complete(void **state)
+static void old_report_stays_until_commit(void **state)
 {
 	struct report_file *file = open_report();
 
 	(void)state;
 	fputs("new", report_file_stream(file));
 	fflush(report_file_stream(file));
-	assert_string_equal(read_file(path, text), "older");
+	assert_string_equal(read_text_file(path, text), "older");
 	assert_int_equal(report_file_commit(file), 0);
-	assert_string_equal(read_file(path, text), "new");
+	assert_string_equal(read_text_file(path, text), "new");
 }
 
-static void older_report_survives_an_abort(void **state)
+static void old_report_survives_abort(void **state)
 {
 	struct report_file *file = open_report();
 
 	(void)state;
 	fputs("new", report_file_stream(file));
 	report_file_abort(file);
-	assert_string_equal(read_file(path, text), "older");
+	assert_string_equal(read_text_file(path, text), "older");
 }
 
-static void no_report_is_fine(void **state)
+static void null_report_is_accepted(void **state)
 {
 	(void)state;
 	assert_int_equal(report_file_commit(NULL), 0);
@@ -81,10 +81,10 @@ static void unwritable_path_is_named_at_once(void **state)
 
 	(void)state;
 	assert_int_equal(report_file_open(&syscalls_plain, "/no/such/directory/r", &file), -ENOENT);
-	assert_non_null(strstr(messages_last(), "/no/such/directory/r"));
-	messages_reset(true);
+	assert_non_null(strstr(captured_messages_error(), "/no/such/directory/r"));
+	captured_messages_reset(true);
 	assert_int_equal(report_file_open(&syscalls_plain, "/tmp", &file), -EISDIR);
-	assert_non_null(strstr(messages_last(), "/tmp"));
+	assert_non_null(strstr(captured_messages_error(), "/tmp"));
 }
 
 static void full_disk_is_reported(void **state)
@@ -95,7 +95,7 @@ static void full_disk_is_reported(void **state)
 	assert_int_equal(report_file_open(&syscalls_plain, "/dev/full", &file), 0);
 	fputs("new", report_file_stream(file));
 	assert_int_equal(report_file_commit(file), -ENOSPC);
-	assert_non_null(strstr(messages_last(), "/dev/full"));
+	assert_non_null(strstr(captured_messages_error(), "/dev/full"));
 }
 
 /* The disk has room again when the file is closed, but what is between is lost. */
@@ -114,11 +114,11 @@ static void gap_in_the_file_is_reported(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	fputs("end", report_file_stream(file));
 	assert_int_equal(report_file_commit(file), -EFBIG);
-	assert_non_null(strstr(messages_last(), path));
-	assert_string_equal(read_file(path, text), "older");
+	assert_non_null(strstr(captured_messages_error(), path));
+	assert_string_equal(read_text_file(path, text), "older");
 }
 
-static void text_goes_on_where_a_descriptor_stands(void **state)
+static void text_is_appended_at_the_descriptor_offset(void **state)
 {
 	struct report_file *file;
 	const int fd = open(path, O_WRONLY | O_APPEND);
@@ -130,7 +130,7 @@ static void text_goes_on_where_a_descriptor_stands(void **state)
 	fputs(" and new", report_file_stream(file));
 	assert_int_equal(report_file_commit(file), 0);
 	close(fd);
-	assert_string_equal(read_file(path, text), "older and new");
+	assert_string_equal(read_text_file(path, text), "older and new");
 }
 
 /* It would be one of the files that gsort itself has opened. */
@@ -148,7 +148,7 @@ static void descriptor_that_was_not_given_is_refused(void **state)
 	close(ours);
 	close(readable);
 	assert_int_equal(report_file_open(&syscalls_plain, "/dev/fd/777", &file), -EBADF);
-	assert_string_equal(read_file(path, text), "older");
+	assert_string_equal(read_text_file(path, text), "older");
 }
 
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_path, remove_path)
@@ -156,13 +156,13 @@ static void descriptor_that_was_not_given_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FILE_TEST(older_report_stays_until_the_new_one_is_complete),
-		FILE_TEST(older_report_survives_an_abort),
-		cmocka_unit_test(no_report_is_fine),
+		FILE_TEST(old_report_stays_until_commit),
+		FILE_TEST(old_report_survives_abort),
+		cmocka_unit_test(null_report_is_accepted),
 		FILE_TEST(unwritable_path_is_named_at_once),
 		FILE_TEST(full_disk_is_reported),
 		FILE_TEST(gap_in_the_file_is_reported),
-		FILE_TEST(text_goes_on_where_a_descriptor_stands),
+		FILE_TEST(text_is_appended_at_the_descriptor_offset),
 		FILE_TEST(descriptor_that_was_not_given_is_refused),
 	};
 

@@ -17,8 +17,8 @@ static uint64_t count_before(struct selection *selection, uint32_t sequence, uin
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < N; i++) {
-		selection->before[i] = place + (i < sequence);
-		n += selection->before[i];
+		selection->n_before[i] = place + (i < sequence);
+		n += selection->n_before[i];
 	}
 	return n;
 }
@@ -36,10 +36,10 @@ static uint32_t select_rank(uint64_t rank, uint32_t *ret_n_draws)
 	while (selection_draw(&selection, &sequence, &place)) {
 		++*ret_n_draws;
 		if (count_before(&selection, sequence, place) > rank) {
-			selection_go_before(&selection);
+			selection_set_upper(&selection);
 			continue;
 		}
-		selection_go_to(&selection);
+		selection_set_lower(&selection);
 		selection.lo[sequence]++;
 		found = (uint32_t)place * N + sequence;
 	}
@@ -47,7 +47,7 @@ static uint32_t select_rank(uint64_t rank, uint32_t *ret_n_draws)
 	return found;
 }
 
-static void every_rank_is_found_in_few_draws(void **state)
+static void every_rank_is_selected_in_few_draws(void **state)
 {
 	uint32_t n_draws;
 
@@ -58,7 +58,7 @@ static void every_rank_is_found_in_few_draws(void **state)
 	}
 }
 
-static void nothing_is_drawn_from_nothing(void **state)
+static void empty_sequences_draw_nothing(void **state)
 {
 	struct selection selection;
 	uint32_t sequence;
@@ -73,8 +73,8 @@ static void nothing_is_drawn_from_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_rank_is_found_in_few_draws),
-		cmocka_unit_test(nothing_is_drawn_from_nothing),
+		cmocka_unit_test(every_rank_is_selected_in_few_draws),
+		cmocka_unit_test(empty_sequences_draw_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,22 +14,22 @@ static struct run *open_stored(void)
 	struct key key;
 
 	assert_int_equal(key_parse_type("u64", &key), 0);
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
-	assert_int_equal(run_open_stored(finished_run(WINDOWS), STORED_ITEMS, &run), 0);
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
+	assert_int_equal(run_open_stored(make_finished_run(WINDOWS), STORED_ITEMS, &run), 0);
 	return run;
 }
 
-static struct run *open_part(struct run *run, uint64_t begin, uint64_t end)
+static struct run *open_test_subrun(struct run *run, uint64_t begin, uint64_t end)
 {
-	struct run *part;
+	struct run *subrun;
 
-	assert_int_equal(run_open_part(&layout, run, begin, end, &part), 0);
-	return part;
+	assert_int_equal(run_open_subrun(&layout, run, begin, end, &subrun), 0);
+	return subrun;
 }
 
 static void read_all(struct run *run)
 {
-	static uint64_t items[WINDOWS * WINDOW];
+	static uint64_t items[WINDOWS * WINDOW_N_ITEMS];
 	struct digest digest = { 0 };
 
 	assert_int_equal(run_read(run, 0, run_n_blocks(run), items, &digest), 0);
@@ -38,14 +38,14 @@ static void read_all(struct run *run)
 }
 
 /* Many blocks are in one page, and the cut is in it. */
-static void what_a_part_gives_back_is_no_part_of_another(void **state)
+static void subruns_release_disjoint_blocks(void **state)
 {
 	struct run *run = open_stored();
 
 	(void)state;
-	for (uint64_t cut = 1; cut < 2 * WINDOW; cut++) {
-		struct run *first = open_part(run, 0, cut);
-		struct run *second = open_part(run, cut, 3 * WINDOW);
+	for (uint64_t cut = 1; cut < 2 * WINDOW_N_ITEMS; cut++) {
+		struct run *first = open_test_subrun(run, 0, cut);
+		struct run *second = open_test_subrun(run, cut, 3 * WINDOW_N_ITEMS);
 
 		read_all(second);
 		run_discard_before(second, run_n_blocks(second));
@@ -62,7 +62,7 @@ static void what_a_part_gives_back_is_no_part_of_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_a_part_gives_back_is_no_part_of_another, start,
+		cmocka_unit_test_setup_teardown(subruns_release_disjoint_blocks, start,
 						finish),
 	};
 

@@ -10,7 +10,7 @@
 
 #include "tests/support/job_fixture.h"
 
-struct shape {
+struct sort_case {
 	uint64_t record_nbytes;
 	struct key keys[3];
 	uint32_t n_keys;
@@ -41,7 +41,7 @@ static int by_key_then_place(const void *a, const void *b)
 	return order ? order : (x > y) - (x < y);
 }
 
-static void make_records(const struct shape *shape, size_t n)
+static void make_records(const struct sort_case *shape, size_t n)
 {
 	n_records = n;
 	records = malloc(n * shape->record_nbytes + 1);
@@ -52,18 +52,18 @@ static void make_records(const struct shape *shape, size_t n)
 				     (unsigned char)(scramble(i, 5) % shape->n_values);
 }
 
-static void start_job(const struct shape *shape, enum kind_of_memory memory)
+static void start_job(const struct sort_case *shape, enum fixture_memory memory)
 {
-	const struct layout_request request = {
+	const struct layout_params request = {
 		.record_nbytes = shape->record_nbytes,
 		.keys = shape->keys,
 		.n_keys = shape->n_keys,
-		.keeps_records = true,
+		.force_records = true,
 		.count = shape->count,
 		.keys_only = shape->keys_only,
-		.index = shape->index,
+		.argsort = shape->index,
 	};
-	const char *path = path_of("input");
+	const char *path = fixture_path("input");
 
 	job_start("u64", shape->unique, memory);
 	assert_int_equal(layout_make(&request, &layout), 0);
@@ -71,15 +71,15 @@ static void start_job(const struct shape *shape, enum kind_of_memory memory)
 	write_file(path, records, n_records * shape->record_nbytes);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input), 0);
 	job_plan(input_total_nbytes(job.input), 0);
-	assert_int_equal(chunk_pool_open(&job, &job.pool), 0);
+	assert_int_equal(chunk_pool_open(&job, &job.chunk_pool), 0);
 }
 
 static void stop_job(void)
 {
 	struct input *input = job.input;
 
-	run_store_free(&store);
-	chunk_pool_close(job.pool);
+	run_list_free(&fixture_run_list);
+	chunk_pool_close(job.chunk_pool);
 	job_stop();
 	input_close(input);
 	layout_free(&layout);
@@ -87,7 +87,7 @@ static void stop_job(void)
 }
 
 /* What must come out, as items; returns how many. */
-static uint64_t make_expected(const struct shape *shape, unsigned char **ret_items)
+static uint64_t make_expected(const struct sort_case *shape, unsigned char **ret_items)
 {
 	unsigned char **order = malloc((n_records + 1) * sizeof *order);
 	unsigned char *items = malloc(n_records * layout.item_nbytes + 1);
@@ -109,14 +109,14 @@ static uint64_t make_expected(const struct shape *shape, unsigned char **ret_ite
 						      layout_item_count(&layout, last) + 1);
 			continue;
 		}
-		layout_make_item(&layout, order[i], position, items + n++ * layout.item_nbytes);
+		layout_project_record(&layout, order[i], position, items + n++ * layout.item_nbytes);
 	}
 	free(order);
 	*ret_items = items;
 	return n < job.limit ? n : job.limit;
 }
 
-static int write_items(void *context, const struct merged *merged)
+static int write_items(void *context, const struct merged_window *merged)
 {
 	memcpy((char *)context + merged->position * layout.output_nbytes, merged->items,
 	       merged->n_items * layout.output_nbytes);
@@ -133,9 +133,9 @@ static void assert_output(const unsigned char *output, const unsigned char *item
 				 (unsigned long long)n);
 }
 
-static void check(const struct shape *shape, enum kind_of_memory memory, size_t n)
+static void check(const struct sort_case *shape, enum fixture_memory memory, size_t n)
 {
-	struct ledger ledger = { 0 };
+	struct record_totals totals = { 0 };
 	struct merge_result result;
 	unsigned char *expected, *output;
 	uint64_t n_expected;
@@ -150,18 +150,18 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 	sink.context = output;
 	sink.item_nbytes = layout.output_nbytes;
 
-	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), 0);
-	assert_int_equal(ledger.read.n_records, n);
-	assert_int_equal(merge_passes(&job, &store, 0, &ledger, &n_passes), 0);
-	chunk_pool_trim(job.pool);
-	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, &result), 0);
+	assert_int_equal(generate_runs(&job, job.chunk_pool, &fixture_run_list, &totals), 0);
+	assert_int_equal(totals.read.n_records, n);
+	assert_int_equal(merge_passes(&job, &fixture_run_list, 0, &totals, &n_passes), 0);
+	chunk_pool_trim(job.chunk_pool);
+	assert_int_equal(merge_runs(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, 0, &sink, &result), 0);
 	assert_int_equal(result.n_items, n_expected);
 	assert_int_equal(result.n_disorders, 0);
 	if (shape->count && !shape->limit)
 		assert_int_equal(result.n_counted, n);
 	assert_output(output, expected, n_expected);
-	ledger_add(&ledger, result.ledger);
-	assert_true(ledger_balances(ledger));
+	record_totals_add(&totals, result.totals);
+	assert_true(record_totals_are_balanced(totals));
 
 	free(expected);
 	free(output);
@@ -169,63 +169,63 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 }
 
 /* The last point of a merge, copied. */
-struct kept_point {
+struct sorted_restore_point {
 	unsigned char key[64], first[64], last[64];
 	struct merge_result result;
 };
 
-struct pointed {
+struct restore_point_log {
 	unsigned char *output;
-	struct kept_point kept;
+	struct sorted_restore_point restore_point;
 	size_t n_points;
 };
 
-static int write_pointed(void *context, const struct merged *merged)
+static int write_logged(void *context, const struct merged_window *merged)
 {
-	return write_items(((struct pointed *)context)->output, merged);
+	return write_items(((struct restore_point_log *)context)->output, merged);
 }
 
-static int note_ranges(void *context, const struct merge_range *ranges, uint32_t n)
+static int save_test_partitions(void *context, const struct partition_desc *partitions, uint32_t n)
 {
-	(void)context, (void)ranges;
+	(void)context, (void)partitions;
 	assert_int_equal(n, 1);
 	return 0;
 }
 
-static int keep_point(void *context, uint32_t range, const struct merge_point *point)
+static int save_last_point(void *context, uint32_t partition, const struct restore_point *point)
 {
-	struct pointed *pointed = context;
+	struct restore_point_log *point_log = context;
 
-	assert_int_equal(range, 0);
-	memcpy(pointed->kept.key, point->key, layout_key_nbytes(&layout));
-	memcpy(pointed->kept.first, point->first, layout_edge_nbytes(&layout));
-	memcpy(pointed->kept.last, point->last, layout_edge_nbytes(&layout));
-	pointed->kept.result = point->result;
-	pointed->n_points++;
+	assert_int_equal(partition, 0);
+	memcpy(point_log->restore_point.key, point->key, layout_key_nbytes(&layout));
+	memcpy(point_log->restore_point.first, point->first, layout_edge_nbytes(&layout));
+	memcpy(point_log->restore_point.last, point->last, layout_edge_nbytes(&layout));
+	point_log->restore_point.result = point->result;
+	point_log->n_points++;
 	return 0;
 }
 
 /* Form runs, and merge them from `start` on. */
-static void merge_from(const struct merge_point *start, struct pointed *pointed,
+static void merge_from(const struct restore_point *start, struct restore_point_log *point_log,
 		       struct merge_result *ret_result)
 {
-	const struct merge_range range = { .start = start };
-	const struct sink sink = { .context = pointed,
+	const struct partition_desc partition = { .restore_point = start };
+	const struct sink sink = { .context = point_log,
 				   .takes_records = true,
 				   .stage = STAGE_WRITE,
 				   .item_nbytes = layout.output_nbytes,
-				   .write = write_pointed,
-				   .point = keep_point,
-				   .note_ranges = note_ranges,
-				   .point_interval = job.limit / 10,
-				   .ranges = start ? &range : NULL,
-				   .n_ranges = 1 };
-	struct ledger ledger = { 0 };
+				   .write = write_logged,
+				   .save_restore_point = save_last_point,
+				   .save_partitions = save_test_partitions,
+				   .restore_point_interval = job.limit / 10,
+				   .resume_partitions = start ? &partition : NULL,
+				   .n_resume_partitions = 1 };
+	struct record_totals totals = { 0 };
 
-	pointed->n_points = 0;
-	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), 0);
-	chunk_pool_trim(job.pool);
-	assert_int_equal(merge_in_ranges(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result),
+	point_log->n_points = 0;
+	assert_int_equal(generate_runs(&job, job.chunk_pool, &fixture_run_list, &totals), 0);
+	chunk_pool_trim(job.chunk_pool);
+	assert_int_equal(merge_in_partitions(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, 0, &sink, ret_result),
 			 0);
 }
 
@@ -234,29 +234,29 @@ static void merge_from(const struct merge_point *start, struct pointed *pointed,
 static void limit_counts_what_was_written_before(void **state)
 {
 	enum { N = 150001, LIMIT = 50000 };
-	const struct shape shape = { 16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20 };
-	struct pointed first = { 0 }, again = { 0 };
-	struct merge_result whole, rest;
-	struct merge_point start;
+	const struct sort_case shape = { 16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20 };
+	struct restore_point_log first = { 0 }, again = { 0 };
+	struct merge_result whole, remainder;
+	struct restore_point start;
 	size_t nbytes;
 
 	(void)state;
 	make_records(&shape, N);
-	start_job(&shape, MEMORY_UNIFIED);
+	start_job(&shape, FIXTURE_UNIFIED_MEMORY);
 	first.output = malloc(N * layout.output_nbytes);
 	again.output = malloc(N * layout.output_nbytes);
 	merge_from(NULL, &first, &whole);
 	assert_int_equal(whole.n_items, LIMIT);
 	assert_true(first.n_points > 0);
-	start = (struct merge_point){ first.kept.key, first.kept.first, first.kept.last,
-				      first.kept.result };
+	start = (struct restore_point){ first.restore_point.key, first.restore_point.first, first.restore_point.last,
+				      first.restore_point.result };
 	assert_in_range(start.result.n_items, 1, LIMIT - 1);
 	stop_job();
 
 	make_records(&shape, N);
-	start_job(&shape, MEMORY_UNIFIED);
-	merge_from(&start, &again, &rest);
-	assert_int_equal(rest.n_items, LIMIT);
+	start_job(&shape, FIXTURE_UNIFIED_MEMORY);
+	merge_from(&start, &again, &remainder);
+	assert_int_equal(remainder.n_items, LIMIT);
 	nbytes = start.result.n_items * layout.output_nbytes;
 	assert_memory_equal(again.output + nbytes, first.output + nbytes,
 			    LIMIT * layout.output_nbytes - nbytes);
@@ -266,55 +266,55 @@ static void limit_counts_what_was_written_before(void **state)
 }
 
 /* As the CPU back end, but it says of every chunk that it could not sort it. */
-static int sort_and_lie(struct lane *lane, const struct sort_op *op)
+static int sort_with_wrong_result(struct device_queue *queue, const struct sort_op *op)
 {
-	const int r = backend_cpu.kinds[op->layout->kind]->sort(lane, op);
-	struct mark *mark;
+	const int r = backend_cpu.ops_by_layout[op->layout->kind]->sort(queue, op);
+	struct device_event *event;
 
-	if (r < 0 || backend_cpu.mark_open(job_device(&job), &mark) < 0)
+	if (r < 0 || backend_cpu.event_open(job_device(&job), &event) < 0)
 		return -EIO;
-	backend_cpu.mark(lane, mark);
-	backend_cpu.mark_wait(mark);
-	backend_cpu.mark_close(mark);
+	backend_cpu.queue_record(queue, event);
+	backend_cpu.event_wait(event);
+	backend_cpu.event_close(event);
 	op->ret->n_disorders = 1;
 	return 0;
 }
 
 static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 {
-	const struct shape shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
-	struct backend_kind lying = *backend_cpu.kinds[LAYOUT_RECORDS];
-	const struct backend_kind *const kinds[N_LAYOUT_KINDS] = { [LAYOUT_RECORDS] = &lying };
-	struct ledger ledger = { 0 };
+	const struct sort_case shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
+	struct backend_layout_ops lying = *backend_cpu.ops_by_layout[LAYOUT_RECORDS];
+	const struct backend_layout_ops *const kinds[N_LAYOUT_KINDS] = { [LAYOUT_RECORDS] = &lying };
+	struct record_totals totals = { 0 };
 
 	(void)state;
 	make_records(&shape, 1000);
-	start_job(&shape, MEMORY_APART);
-	lying.sort = sort_and_lie;
-	backend_apart.kinds = kinds;
-	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), -EIO);
-	assert_non_null(strstr(messages_last(), "1 records of a chunk are out of order"));
+	start_job(&shape, FIXTURE_SEPARATE_MEMORY);
+	lying.sort = sort_with_wrong_result;
+	fixture_separate_backend.ops_by_layout = kinds;
+	assert_int_equal(generate_runs(&job, job.chunk_pool, &fixture_run_list, &totals), -EIO);
+	assert_non_null(strstr(captured_messages_error(), "1 records of a chunk are out of order"));
 	stop_job();
 }
 
-static void check_both(const struct shape *shape, size_t n)
+static void check_both(const struct sort_case *shape, size_t n)
 {
-	check(shape, MEMORY_UNIFIED, n);
-	check(shape, MEMORY_APART, n);
+	check(shape, FIXTURE_UNIFIED_MEMORY, n);
+	check(shape, FIXTURE_SEPARATE_MEMORY, n);
 }
 
 static void equal_keys_stay_in_the_order_of_the_input(void **state)
 {
 	(void)state;
-	check_both(&(struct shape){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, 100003);
-	check_both(&(struct shape){ 100, { BYTES(0, 10) }, 1, .n_values = 2 }, 40009);
+	check_both(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, 100003);
+	check_both(&(struct sort_case){ 100, { BYTES(0, 10) }, 1, .n_values = 2 }, 40009);
 }
 
 static void several_keys_decide_one_after_the_other(void **state)
 {
 	(void)state;
 	check_both(
-		&(struct shape){
+		&(struct sort_case){
 			31, { UNSIGNED(20, 4), BYTES(0, 7), UNSIGNED(2, 2) }, 3, .n_values = 3 },
 		60013);
 }
@@ -322,12 +322,12 @@ static void several_keys_decide_one_after_the_other(void **state)
 static void long_keys_decide_where_their_beginnings_tie(void **state)
 {
 	(void)state;
-	check_both(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 }, 40009);
-	check_both(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 256, .n_equal = 16 },
+	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 }, 40009);
+	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 256, .n_equal = 16 },
 		   40009);
-	check_both(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 1 }, 40009);
+	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 1 }, 40009);
 	check_both(
-		&(struct shape){
+		&(struct sort_case){
 			64, { BYTES(0, 64) }, 1, .unique = true, .n_values = 2, .n_equal = 54 },
 		40009);
 }
@@ -335,36 +335,36 @@ static void long_keys_decide_where_their_beginnings_tie(void **state)
 static void several_devices_decide_ties_as_one_does(void **state)
 {
 	(void)state;
-	fixture_n_workers = 2;
-	check(&(struct shape){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, MEMORY_APART, 100003);
-	check(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
-	      MEMORY_APART, 20011);
+	fixture_n_devices = 2;
+	check(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, FIXTURE_SEPARATE_MEMORY, 100003);
+	check(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
+	      FIXTURE_SEPARATE_MEMORY, 20011);
 	check(
-		&(struct shape){
+		&(struct sort_case){
 			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
-		MEMORY_APART, 100003);
-	fixture_n_workers = 1;
+		FIXTURE_SEPARATE_MEMORY, 100003);
+	fixture_n_devices = 1;
 }
 
 static void wide_records_are_sorted_in_little_memory(void **state)
 {
 	(void)state;
-	check_both(&(struct shape){ 65536, { BYTES(1, 1) }, 1, .n_values = 200 }, 150);
+	check_both(&(struct sort_case){ 65536, { BYTES(1, 1) }, 1, .n_values = 200 }, 150);
 	check_both(
-		&(struct shape){ 65536, { BYTES(0, 65536) }, 1, .n_values = 2, .n_equal = 65530 },
+		&(struct sort_case){ 65536, { BYTES(0, 65536) }, 1, .n_values = 2, .n_equal = 65530 },
 		100);
-	check_both(&(struct shape){ 4096, { UNSIGNED(8, 8) }, 1, .n_values = 256 }, 2003);
+	check_both(&(struct sort_case){ 4096, { UNSIGNED(8, 8) }, 1, .n_values = 256 }, 2003);
 }
 
 static void equal_records_are_counted(void **state)
 {
 	(void)state;
 	check_both(
-		&(struct shape){
+		&(struct sort_case){
 			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
 		200003);
 	check_both(
-		&(struct shape){
+		&(struct sort_case){
 			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 1 },
 		200003);
 }
@@ -373,14 +373,14 @@ static void positions_and_keys_are_written_instead_of_records(void **state)
 {
 	(void)state;
 	check_both(
-		&(struct shape){
+		&(struct sort_case){
 			20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .index = true, .n_values = 5 },
 		100003);
 	check_both(
-		&(struct shape){
+		&(struct sort_case){
 			20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .keys_only = true, .n_values = 5 },
 		100003);
-	check_both(&(struct shape){ 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 },
+	check_both(&(struct sort_case){ 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 },
 		   100003);
 }
 
@@ -390,7 +390,7 @@ static void limit_keeps_the_first(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		struct shape shape = {
+		struct sort_case shape = {
 			16, { UNSIGNED(4, 4) }, 1, .limit = limits[i], .n_values = 20
 		};
 

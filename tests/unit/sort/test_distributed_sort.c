@@ -30,10 +30,10 @@
 
 enum { N = 150000, N_FEW = 2000 };
 
-static const struct sort_observer nobody;
+static const struct sort_observer no_observer;
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
 static uint64_t numbers[N];
-static char random_path[512], few_path[512], alone_path[512], together_path[512];
+static char random_path[512], few_path[512], single_path[512], together_path[512];
 static char many_path[512], equal_path[512];
 
 static int start(void **state)
@@ -42,10 +42,10 @@ static int start(void **state)
 
 	if (r < 0)
 		return r;
-	strcpy(random_path, path_of("random"));
-	strcpy(few_path, path_of("few"));
-	strcpy(alone_path, path_of("alone"));
-	strcpy(together_path, path_of("together"));
+	strcpy(random_path, fixture_path("random"));
+	strcpy(few_path, fixture_path("few"));
+	strcpy(single_path, fixture_path("alone"));
+	strcpy(together_path, fixture_path("together"));
 	fill_pattern(numbers, sizeof numbers, 1);
 	write_file(random_path, numbers, sizeof numbers);
 	for (size_t i = 0; i < N_FEW; i++)
@@ -55,95 +55,95 @@ static int start(void **state)
 }
 
 /* What is asked for, beside who does it. */
-struct asked {
+struct requested_sort {
 	struct key key;
 	struct sort_spec spec;
 	const char *inputs[2];
-	bool is_traded; /* of what each has in memory nothing is stored */
+	bool is_in_memory; /* of what each has in memory nothing is stored */
 };
 
-static void ask(struct asked *asked, const char *type, uint64_t record_nbytes, const char *first,
+static void request_sort(struct requested_sort *request, const char *type, uint64_t record_nbytes, const char *first,
 		const char *second)
 {
 	static const char *const directories[] = { fixture_directory };
 	const struct sort_spec nothing = SORT_SPEC_DEFAULTS;
 
-	assert_int_equal(key_parse_type(type, &asked->key), 0);
-	asked->inputs[0] = first;
-	asked->inputs[1] = second;
-	asked->spec = nothing;
-	asked->spec.inputs = asked->inputs;
-	asked->spec.n_inputs = second ? 2 : 1;
-	asked->spec.record_nbytes = record_nbytes;
-	asked->spec.keys = &asked->key;
-	asked->spec.n_keys = 1;
-	asked->spec.output_path = together_path;
-	asked->spec.memory_nbytes = 1 << 20;
-	asked->spec.n_threads = 1;
-	asked->spec.temp_dirs = directories;
-	asked->spec.n_temp_dirs = 1;
-	asked->spec.by_messages = true;
-	asked->is_traded = false;
+	assert_int_equal(key_parse_type(type, &request->key), 0);
+	request->inputs[0] = first;
+	request->inputs[1] = second;
+	request->spec = nothing;
+	request->spec.inputs = request->inputs;
+	request->spec.n_inputs = second ? 2 : 1;
+	request->spec.record_nbytes = record_nbytes;
+	request->spec.keys = &request->key;
+	request->spec.n_keys = 1;
+	request->spec.output_path = together_path;
+	request->spec.memory_nbytes = 1 << 20;
+	request->spec.n_threads = 1;
+	request->spec.temp_dirs = directories;
+	request->spec.n_temp_dirs = 1;
+	request->spec.disable_shared_memory = true;
+	request->is_in_memory = false;
 }
 
 /* Each rank has room for much more. */
-static void ask_in_memory(struct asked *asked, const char *type, uint64_t record_nbytes,
+static void request_in_memory(struct requested_sort *request, const char *type, uint64_t record_nbytes,
 			  const char *first, const char *second)
 {
-	ask(asked, type, record_nbytes, first, second);
-	asked->spec.memory_nbytes = 64 << 20;
-	asked->is_traded = true;
+	request_sort(request, type, record_nbytes, first, second);
+	request->spec.memory_nbytes = 64 << 20;
+	request->is_in_memory = true;
 }
 
 /* Wrapped, to be counted: what is cut once is not cut again when there is no room for it. */
 static unsigned n_cut;
 
-int __real_range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs,
-		     uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts);
+int __real_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);
 
-int __wrap_range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs,
-		     uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts);
-int __wrap_range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs,
-		     uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts)
+int __wrap_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);
+int __wrap_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts)
 {
 	n_cut++;
-	return __real_range_cut(ranks, job, runs, n_runs, wish, ret_cuts);
+	return __real_global_splitters_cut(comm, job, runs, n_runs, params, ret_cuts);
 }
 
-/* Wrapped, to be wrong once: a word of the message after n_before of rank 1 with this tag. */
-static struct falsehood {
-	const char *said;
+/* Wrapped, to be wrong once: a word of the message after count_before_splitter of rank 1 with this tag. */
+static struct message_corruption {
+	const char *expected_message;
 	unsigned tag, n_before, word;
-	uint64_t more; /* is added to it */
-} told;
+	uint64_t increment; /* is added to it */
+} false_message;
 
-int __real_ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
-		      size_t nbytes, struct ranks_transfer *ret_transfer);
-int __wrap_ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
-		      size_t nbytes, struct ranks_transfer *ret_transfer);
-int __wrap_ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
-		      size_t nbytes, struct ranks_transfer *ret_transfer)
+int __real_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data,
+		      size_t nbytes, struct comm_transfer *ret_transfer);
+int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data,
+		      size_t nbytes, struct comm_transfer *ret_transfer);
+int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data,
+		      size_t nbytes, struct comm_transfer *ret_transfer)
 {
-	const unsigned kind = tag < RANKS_TAG_ANSWERS ? tag : RANKS_TAG_ANSWERS;
+	const unsigned kind = tag < COMM_TAG_RESPONSES ? tag : COMM_TAG_RESPONSES;
 
-	if (told.tag == kind && ranks_rank(ranks) == 1 && to != 1 && told.n_before-- == 0)
-		((uint64_t *)(uintptr_t)data)[told.word] += told.more;
-	return __real_ranks_send(ranks, to, tag, data, nbytes, ret_transfer);
+	if (false_message.tag == kind && comm_rank(comm) == 1 && to != 1 && false_message.n_before-- == 0)
+		((uint64_t *)(uintptr_t)data)[false_message.word] += false_message.increment;
+	return __real_comm_send(comm, to, tag, data, nbytes, ret_transfer);
 }
 
 /* And to lose what is from there on, and before there. */
 static uint64_t lost_begin, lost_end;
 
-int __real_frames_keep_content(struct frames *frames, uint64_t offset, const void *data,
+int __real_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset, const void *data,
 			       size_t nbytes);
-int __wrap_frames_keep_content(struct frames *frames, uint64_t offset, const void *data,
+int __wrap_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset, const void *data,
 			       size_t nbytes);
-int __wrap_frames_keep_content(struct frames *frames, uint64_t offset, const void *data,
+int __wrap_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset, const void *data,
 			       size_t nbytes)
 {
 	return offset >= lost_begin && offset < lost_end ?
 		       0 :
-		       __real_frames_keep_content(frames, offset, data, nbytes);
+		       __real_collective_zst_buffer_content(frames, offset, data, nbytes);
 }
 
 /* Wrapped, for file systems that prefer longer ones; 0: as it is. */
@@ -156,26 +156,26 @@ uint64_t __wrap_output_stripe_nbytes(const struct output *output)
 	return preferred_nbytes ? preferred_nbytes : __real_output_stripe_nbytes(output);
 }
 
-static bool is_cut_too_often(const struct sort_spec *spec)
+static bool is_split_too_often(const struct sort_spec *spec)
 {
-	return n_cut > 1u + (spec->unique || spec->parts_at_keys);
+	return n_cut > 1u + (spec->unique || spec->split_by_keys);
 }
 
-static int sort_share(struct ranks *ranks, void *argument)
+static int sort_on_rank(struct comm *comm, void *argument)
 {
-	const struct asked *asked = argument;
-	struct sort_spec spec = asked->spec;
-	struct sort_facts facts;
+	const struct requested_sort *request = argument;
+	struct sort_spec spec = request->spec;
+	struct sort_summary summary;
 	uint64_t disorder;
 	int r;
 
-	spec.ranks = ranks;
-	if (spec.checks)
-		return sort_check(&spec, "gsort -c", &nobody, NULL, &facts, &disorder);
-	r = sort_run(&spec, &nobody, NULL, &facts);
-	if (r == 0 && is_cut_too_often(&spec))
+	spec.comm = comm;
+	if (spec.check_only)
+		return sort_check(&spec, "gsort -c", &no_observer, NULL, &summary, &disorder);
+	r = sort_run(&spec, &no_observer, NULL, &summary);
+	if (r == 0 && is_split_too_often(&spec))
 		return -EDOM;
-	if (r == 0 && asked->is_traded && facts.n_runs_spilled > 0)
+	if (r == 0 && request->is_in_memory && summary.n_runs_spilled > 0)
 		return -ENOTSUP;
 	return r;
 }
@@ -196,75 +196,75 @@ static char *bytes_of(const char *path, size_t *ret_nbytes)
 	return bytes;
 }
 
-static void assert_same(void)
+static void assert_same_output(void)
 {
 	size_t nbytes;
-	char *bytes = bytes_of(alone_path, &nbytes);
+	char *bytes = bytes_of(single_path, &nbytes);
 
-	assert_true(file_holds(together_path, bytes, nbytes));
+	assert_true(file_contains(together_path, bytes, nbytes));
 	free(bytes);
 }
 
-static void sort_alone(const struct asked *asked)
+static void sort_single(const struct requested_sort *request)
 {
-	struct sort_spec spec = asked->spec;
-	struct sort_facts facts;
+	struct sort_spec spec = request->spec;
+	struct sort_summary summary;
 
-	spec.output_path = alone_path;
-	assert_int_equal(sort_run(&spec, &nobody, NULL, &facts), 0);
+	spec.output_path = single_path;
+	assert_int_equal(sort_run(&spec, &no_observer, NULL, &summary), 0);
 }
 
-static struct ranks_double ranks_of(struct asked *asked, unsigned size)
+static struct fake_ranks fake_ranks_of(struct requested_sort *request, unsigned size)
 {
-	return (struct ranks_double){ .size = size,
-				      .settings = { .stall_ns = minute_ns,
-						    .piece_nbytes = RANKS_DOUBLE_PIECE_NBYTES },
-				      .body = sort_share,
-				      .argument = asked };
+	return (struct fake_ranks){ .size = size,
+				      .params = { .timeout_ns = minute_ns,
+						    .fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
+				      .body = sort_on_rank,
+				      .argument = request };
 }
 
-static void assert_agrees(struct asked *asked, unsigned size, uint64_t seed)
+static void assert_agrees(struct requested_sort *request, unsigned size, uint64_t seed)
 {
-	struct ranks_double ranks = ranks_of(asked, size);
+	struct fake_ranks ranks = fake_ranks_of(request, size);
 
 	ranks.seed = seed;
-	ranks_double_run(&ranks);
-	ranks_double_assert_fine(&ranks);
-	ranks_double_forget(&ranks);
-	assert_same();
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	assert_same_output();
 	unlink(together_path);
 }
 
-static void check(struct asked *asked, unsigned size)
+static void check(struct requested_sort *request, unsigned size)
 {
-	const unsigned n_before = count_names();
+	const unsigned n_before = count_directory_entries();
 
-	sort_alone(asked);
-	assert_agrees(asked, size, 0);
-	unlink(alone_path);
-	assert_int_equal(count_names(), n_before);
+	sort_single(request);
+	assert_agrees(request, size, 0);
+	unlink(single_path);
+	assert_int_equal(count_directory_entries(), n_before);
 }
 
 /* Also when ranks read each other's memory. */
-static void check_both_ways(struct asked *asked, unsigned size)
+static void check_with_and_without_memory(struct requested_sort *request, unsigned size)
 {
-	check(asked, size);
-	asked->spec.by_messages = false;
-	check(asked, size);
-	asked->spec.by_messages = true;
+	check(request, size);
+	request->spec.disable_shared_memory = false;
+	check(request, size);
+	request->spec.disable_shared_memory = true;
 }
 
 static void any_number_of_ranks_writes_the_same(void **state)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 8 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		ask(&asked, "u64", 8, random_path, few_path);
-		check_both_ways(&asked, sizes[i]);
-		ask(&asked, "u16", 16, few_path, NULL);
-		check_both_ways(&asked, sizes[i]);
+		request_sort(&request, "u64", 8, random_path, few_path);
+		check_with_and_without_memory(&request, sizes[i]);
+		request_sort(&request, "u16", 16, few_path, NULL);
+		check_with_and_without_memory(&request, sizes[i]);
 	}
 }
 
@@ -272,60 +272,60 @@ static void any_number_of_ranks_writes_the_same(void **state)
 static void what_ranks_have_in_files_is_the_same(void **state)
 {
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-		ask(&asked, "u64", 8, random_path, random_path);
-		asked.spec.compression.mode = modes[i];
-		check_both_ways(&asked, 2);
+		request_sort(&request, "u64", 8, random_path, random_path);
+		request.spec.compression.mode = modes[i];
+		check_with_and_without_memory(&request, 2);
 	}
 }
 
 static void what_ranks_have_in_memory_is_not_stored(void **state)
 {
 	static const unsigned sizes[] = { 2, 3, 8 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		ask_in_memory(&asked, "u64", 8, random_path, few_path);
-		check_both_ways(&asked, sizes[i]);
-		ask_in_memory(&asked, "u32", 16, few_path, random_path);
-		asked.spec.index = i == 1;
-		check_both_ways(&asked, sizes[i]);
+		request_in_memory(&request, "u64", 8, random_path, few_path);
+		check_with_and_without_memory(&request, sizes[i]);
+		request_in_memory(&request, "u32", 16, few_path, random_path);
+		request.spec.argsort = i == 1;
+		check_with_and_without_memory(&request, sizes[i]);
 	}
-	ask_in_memory(&asked, "b20", 24, random_path, NULL);
-	check_both_ways(&asked, 3);
-	ask_in_memory(&asked, "u32", 8, random_path, few_path);
-	asked.spec.limit = 700;
-	check_both_ways(&asked, 4);
+	request_in_memory(&request, "b20", 24, random_path, NULL);
+	check_with_and_without_memory(&request, 3);
+	request_in_memory(&request, "u32", 8, random_path, few_path);
+	request.spec.limit = 700;
+	check_with_and_without_memory(&request, 4);
 }
 
 /* So much that it fits, and then that there is room for what comes of others, too. */
-static void ranks_with_little_room_store_what_they_have(void **state)
+static void ranks_with_little_memory_spill(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (uint64_t nbytes = 1200 << 10; nbytes <= 4 << 20; nbytes = nbytes / 2 * 3) {
-		ask(&asked, "u64", 8, random_path, few_path);
-		asked.spec.memory_nbytes = nbytes;
-		check(&asked, 2);
-		ask(&asked, "u8", 8, random_path, few_path);
-		asked.spec.memory_nbytes = nbytes;
-		asked.spec.limit = N - N / 7;
-		check(&asked, 3);
-		asked.spec.limit = 0;
-		asked.spec.unique = true;
-		check(&asked, 3);
+		request_sort(&request, "u64", 8, random_path, few_path);
+		request.spec.memory_nbytes = nbytes;
+		check(&request, 2);
+		request_sort(&request, "u8", 8, random_path, few_path);
+		request.spec.memory_nbytes = nbytes;
+		request.spec.limit = N - N / 7;
+		check(&request, 3);
+		request.spec.limit = 0;
+		request.spec.unique = true;
+		check(&request, 3);
 	}
 }
 
 /* All but the last four bytes of the keys are those of one key: what begins alike is one rank's. */
-static void all_that_begins_alike_goes_to_one_rank(void **state)
+static void equal_prefixes_go_to_one_rank(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < N / 3; i++) {
@@ -333,11 +333,11 @@ static void all_that_begins_alike_goes_to_one_rank(void **state)
 		numbers[3 * i + 2] = (i * 7919) % 1009;
 	}
 	write_file(random_path, numbers, sizeof numbers);
-	ask_in_memory(&asked, "b24", 24, random_path, NULL);
-	check(&asked, 3);
-	asked.spec.memory_nbytes = 2 << 20;
-	asked.is_traded = false;
-	check(&asked, 3);
+	request_in_memory(&request, "b24", 24, random_path, NULL);
+	check(&request, 3);
+	request.spec.memory_nbytes = 2 << 20;
+	request.is_in_memory = false;
+	check(&request, 3);
 }
 
 /* Who has written to each MiB of the output, as bits: of all ranks. */
@@ -345,7 +345,7 @@ enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
 static atomic_uint *writers;
 static unsigned own_rank;
 
-static bool leads_to_output(int fd)
+static bool is_output_descriptor(int fd)
 {
 	char link[64], path[512] = "";
 
@@ -353,31 +353,31 @@ static bool leads_to_output(int fd)
 	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".gsort-temp-");
 }
 
-static ssize_t noted_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+static ssize_t recorded_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (leads_to_output(fd))
+	if (is_output_descriptor(fd))
 		for (off_t at = offset; at < offset + (off_t)nbytes; at++)
 			if (at == offset || at % STRIPE_NBYTES == 0)
 				atomic_fetch_or(&writers[at / STRIPE_NBYTES], 1u << own_rank);
 	return pwrite(fd, data, nbytes, offset);
 }
 
-static int sort_noted(struct ranks *ranks, void *argument)
+static int sort_recorded(struct comm *comm, void *argument)
 {
-	struct asked asked = *(const struct asked *)argument;
+	struct requested_sort request = *(const struct requested_sort *)argument;
 	struct syscalls calls = syscalls_plain;
 
-	calls.pwrite = noted_pwrite;
-	asked.spec.io = &calls;
-	own_rank = ranks_rank(ranks);
-	return sort_share(ranks, &asked);
+	calls.pwrite = recorded_pwrite;
+	request.spec.io = &calls;
+	own_rank = comm_rank(comm);
+	return sort_on_rank(comm, &request);
 }
 
 /* Returns how many stripes were written to. */
 static unsigned check_stripes(int zstd_level)
 {
-	struct asked asked;
-	struct ranks_double ranks;
+	struct requested_sort request;
+	struct fake_ranks ranks;
 	unsigned n = 0;
 
 	writers = mmap(NULL, N_STRIPES * sizeof *writers, PROT_READ | PROT_WRITE,
@@ -385,16 +385,16 @@ static unsigned check_stripes(int zstd_level)
 	assert_ptr_not_equal(writers, MAP_FAILED);
 	fill_pattern(numbers, sizeof numbers, 2);
 	write_file(few_path, numbers, sizeof numbers);
-	ask_in_memory(&asked, "u64", 24, random_path, few_path);
-	asked.spec.zstd_level = zstd_level;
-	asked.is_traded = !zstd_level;
-	sort_alone(&asked);
-	ranks = ranks_of(&asked, 4);
-	ranks.body = sort_noted;
-	ranks_double_run(&ranks);
-	ranks_double_assert_fine(&ranks);
-	ranks_double_forget(&ranks);
-	assert_same();
+	request_in_memory(&request, "u64", 24, random_path, few_path);
+	request.spec.zstd_level = zstd_level;
+	request.is_in_memory = !zstd_level;
+	sort_single(&request);
+	ranks = fake_ranks_of(&request, 4);
+	ranks.body = sort_recorded;
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	assert_same_output();
 	for (size_t i = 0; i < N_STRIPES; i++) {
 		n += writers[i] > 0;
 		assert_int_equal(writers[i] & (writers[i] - 1), 0);
@@ -415,138 +415,138 @@ static void no_two_ranks_write_to_one_stripe_of_what_is_compressed(void **state)
 	assert_int_equal(check_stripes(1), 3);
 }
 
-static void ask_compressed(struct asked *asked, const char *type, uint64_t record_nbytes,
+static void request_compressed(struct requested_sort *request, const char *type, uint64_t record_nbytes,
 			   const char *first, const char *second)
 {
-	ask(asked, type, record_nbytes, first, second);
-	asked->spec.zstd_level = 1;
-	asked->spec.memory_nbytes = 16 << 20;
+	request_sort(request, type, record_nbytes, first, second);
+	request->spec.zstd_level = 1;
+	request->spec.memory_nbytes = 16 << 20;
 }
 
 static void compressed_output_is_that_of_one_process(void **state)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 8 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		ask_compressed(&asked, "u64", 8, random_path, random_path);
-		check(&asked, sizes[i]);
+		request_compressed(&request, "u64", 8, random_path, random_path);
+		check(&request, sizes[i]);
 	}
 	/* A record can be in two frames. */
-	ask_compressed(&asked, "b20", 24, random_path, random_path);
-	asked.spec.verify = true;
-	asked.spec.skip_nbytes = 24;
-	asked.spec.memory_nbytes = 2 << 20;
-	check(&asked, 5);
-	ask_compressed(&asked, "u32", 8, random_path, random_path);
-	asked.spec.index = true;
-	asked.spec.limit = N;
-	check(&asked, 6);
-	ask_compressed(&asked, "u16", 8, random_path, few_path);
-	asked.spec.unique = true;
-	asked.spec.verify = true;
-	check(&asked, 3);
+	request_compressed(&request, "b20", 24, random_path, random_path);
+	request.spec.verify = true;
+	request.spec.skip_nbytes = 24;
+	request.spec.memory_nbytes = 2 << 20;
+	check(&request, 5);
+	request_compressed(&request, "u32", 8, random_path, random_path);
+	request.spec.argsort = true;
+	request.spec.limit = N;
+	check(&request, 6);
+	request_compressed(&request, "u16", 8, random_path, few_path);
+	request.spec.unique = true;
+	request.spec.verify = true;
+	check(&request, 3);
 }
 
 /* Frames that did not shrink are longer than what they hold. */
 static void stripes_of_a_file_may_be_longer_than_frames(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	fill_pattern(numbers, sizeof numbers, 2);
 	write_file(few_path, numbers, sizeof numbers);
 	preferred_nbytes = 4 << 20;
-	ask_compressed(&asked, "u16", 48, random_path, few_path);
-	check(&asked, 3);
+	request_compressed(&request, "u16", 48, random_path, few_path);
+	check(&request, 3);
 	preferred_nbytes = 0;
 }
 
 /* What several ranks have of a frame goes to one, in any order. */
-static void edges_of_frames_may_overtake_each_other(void **state)
+static void foreign_bytes_may_arrive_out_of_order(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask_compressed(&asked, "u64", 8, random_path, random_path);
-	sort_alone(&asked);
-	assert_agrees(&asked, 6, 1);
+	request_compressed(&request, "u64", 8, random_path, random_path);
+	sort_single(&request);
+	assert_agrees(&request, 6, 1);
 }
 
 /* All frames, but one or two, are of one rank; or there is nothing in any. */
 static void some_ranks_compress_nothing(void **state)
 {
 	static const uint64_t limits[] = { 0, 1, 40000, (1 << 20) / 8, N };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		ask_compressed(&asked, "u64", 8, random_path, few_path);
-		asked.spec.limit = limits[i];
-		asked.spec.verify = true;
-		check(&asked, 4);
+		request_compressed(&request, "u64", 8, random_path, few_path);
+		request.spec.limit = limits[i];
+		request.spec.verify = true;
+		check(&request, 4);
 	}
 	write_file(few_path, numbers, 16);
-	ask_compressed(&asked, "u64", 8, few_path, NULL);
-	asked.spec.skip_nbytes = 8;
-	check(&asked, 5);
+	request_compressed(&request, "u64", 8, few_path, NULL);
+	request.spec.skip_nbytes = 8;
+	check(&request, 5);
 	write_file(few_path, numbers, 0);
-	ask_compressed(&asked, "u64", 8, few_path, NULL);
-	check(&asked, 2);
+	request_compressed(&request, "u64", 8, few_path, NULL);
+	check(&request, 2);
 }
 
 static void whatever_order_messages_come_in(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask(&asked, "u16", 8, random_path, few_path);
-	sort_alone(&asked);
+	request_sort(&request, "u16", 8, random_path, few_path);
+	sort_single(&request);
 	for (uint64_t seed = 1; seed <= 2; seed++)
-		assert_agrees(&asked, 3, seed);
-	ask_in_memory(&asked, "u32", 8, random_path, few_path);
-	sort_alone(&asked);
-	assert_agrees(&asked, 3, 3);
+		assert_agrees(&request, 3, seed);
+	request_in_memory(&request, "u32", 8, random_path, few_path);
+	sort_single(&request);
+	assert_agrees(&request, 3, 3);
 }
 
-static void equal_records_of_all_ranks_meet(void **state)
+static void equal_records_of_all_ranks_are_merged(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask(&asked, "u16", 8, random_path, few_path);
-	asked.spec.unique = true;
-	check(&asked, 1);
-	check(&asked, 3);
-	asked.spec.count = true;
-	check(&asked, 4);
-	asked.spec.limit = 100;
-	check(&asked, 3);
+	request_sort(&request, "u16", 8, random_path, few_path);
+	request.spec.unique = true;
+	check(&request, 1);
+	check(&request, 3);
+	request.spec.count = true;
+	check(&request, 4);
+	request.spec.limit = 100;
+	check(&request, 3);
 }
 
 static void limit_is_that_of_all_ranks(void **state)
 {
 	static const uint64_t limits[] = { 0, 1, 700, N / 2 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		ask(&asked, "u8", 8, random_path, few_path);
-		asked.spec.limit = limits[i];
-		asked.spec.verify = true;
-		check(&asked, 3);
+		request_sort(&request, "u8", 8, random_path, few_path);
+		request.spec.limit = limits[i];
+		request.spec.verify = true;
+		check(&request, 3);
 	}
 }
 
 static void records_are_numbered_through(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask(&asked, "u16", 16, few_path, few_path);
-	asked.spec.index = true;
-	check(&asked, 4);
+	request_sort(&request, "u16", 16, few_path, few_path);
+	request.spec.argsort = true;
+	check(&request, 4);
 }
 
 /* What a part, or the list of n of them, is called. */
@@ -563,208 +563,208 @@ static const char *part_path(const char *name, uint32_t n, uint32_t i)
 }
 
 /* Of one process: its parts and their list, which are to be forgotten. */
-struct bytes {
-	char *bytes;
+struct file_bytes {
+	char *data;
 	size_t nbytes;
 };
 
-static struct bytes *remember_parts(const struct asked *asked)
+static struct file_bytes *save_part_files(const struct requested_sort *request)
 {
-	const uint32_t n = asked->spec.n_part_files;
-	struct bytes *all = calloc(n + UINT64_C(1), sizeof *all);
-	struct sort_facts facts;
+	const uint32_t n = request->spec.n_part_files;
+	struct file_bytes *all = calloc(n + UINT64_C(1), sizeof *all);
+	struct sort_summary summary;
 
-	assert_int_equal(sort_run(&asked->spec, &nobody, NULL, &facts), 0);
+	assert_int_equal(sort_run(&request->spec, &no_observer, NULL, &summary), 0);
 	for (uint32_t i = 0; i <= n; i++)
-		all[i].bytes = bytes_of(part_path(together_path, n, i), &all[i].nbytes);
+		all[i].data = bytes_of(part_path(together_path, n, i), &all[i].nbytes);
 	return all;
 }
 
-static void forget_parts(const struct asked *asked, struct bytes *all)
+static void free_part_files(const struct requested_sort *request, struct file_bytes *all)
 {
-	for (uint32_t i = 0; i <= asked->spec.n_part_files; i++)
-		free(all[i].bytes);
+	for (uint32_t i = 0; i <= request->spec.n_part_files; i++)
+		free(all[i].data);
 	free(all);
 }
 
-static void sort_together(struct asked *asked, unsigned size)
+static void sort_on_ranks(struct requested_sort *request, unsigned size)
 {
-	struct ranks_double ranks = ranks_of(asked, size);
+	struct fake_ranks ranks = fake_ranks_of(request, size);
 
-	ranks_double_run(&ranks);
-	ranks_double_assert_fine(&ranks);
-	ranks_double_forget(&ranks);
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
 }
 
 /* Ranks replace what was there, of whatever number, by the same as one process. */
-static void check_parts(struct asked *asked, unsigned size, uint32_t n_older)
+static void check_parts(struct requested_sort *request, unsigned size, uint32_t n_older)
 {
-	const uint32_t n = asked->spec.n_part_files;
-	const unsigned n_before = count_names();
-	struct bytes *alone = remember_parts(asked);
-	struct sort_facts facts;
+	const uint32_t n = request->spec.n_part_files;
+	const unsigned n_before = count_directory_entries();
+	struct file_bytes *single = save_part_files(request);
+	struct sort_summary summary;
 
-	asked->spec.n_part_files = n_older;
-	assert_int_equal(sort_run(&asked->spec, &nobody, NULL, &facts), 0);
-	asked->spec.n_part_files = n;
-	sort_together(asked, size);
-	assert_int_equal(count_names(), n_before + n + 1);
+	request->spec.n_part_files = n_older;
+	assert_int_equal(sort_run(&request->spec, &no_observer, NULL, &summary), 0);
+	request->spec.n_part_files = n;
+	sort_on_ranks(request, size);
+	assert_int_equal(count_directory_entries(), n_before + n + 1);
 	for (uint32_t i = 0; i <= n; i++) {
 		const char *path = part_path(together_path, n, i);
 
-		assert_true(file_holds(path, alone[i].bytes, alone[i].nbytes));
+		assert_true(file_contains(path, single[i].data, single[i].nbytes));
 		unlink(path);
 	}
-	forget_parts(asked, alone);
+	free_part_files(request, single);
 }
 
-static void parts_and_their_list_are_those_of_one_process(void **state)
+static void part_files_and_manifest_match_one_process(void **state)
 {
 	static const uint32_t numbers_of_parts[] = { 1, 3, 7, 60 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof numbers_of_parts / sizeof numbers_of_parts[0]; i++) {
-		ask(&asked, "u64", 8, random_path, few_path);
-		asked.spec.n_part_files = numbers_of_parts[i];
-		asked.spec.verify = true;
-		check_parts(&asked, 3, 5);
+		request_sort(&request, "u64", 8, random_path, few_path);
+		request.spec.n_part_files = numbers_of_parts[i];
+		request.spec.verify = true;
+		check_parts(&request, 3, 5);
 	}
-	ask(&asked, "u16", 8, few_path, NULL);
-	asked.spec.n_part_files = 4;
-	asked.spec.limit = 1001;
-	asked.spec.skip_nbytes = 24;
-	check_parts(&asked, 5, 2);
-	asked.spec.limit = 0;
-	check_parts(&asked, 2, 4);
+	request_sort(&request, "u16", 8, few_path, NULL);
+	request.spec.n_part_files = 4;
+	request.spec.limit = 1001;
+	request.spec.skip_nbytes = 24;
+	check_parts(&request, 5, 2);
+	request.spec.limit = 0;
+	check_parts(&request, 2, 4);
 }
 
 /* Of some files a rank has all frames, of some a few, of some none. */
-static void compressed_parts_are_those_of_one_process(void **state)
+static void compressed_part_files_match_one_process(void **state)
 {
 	static const uint32_t numbers_of_parts[] = { 1, 3, 20 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof numbers_of_parts / sizeof numbers_of_parts[0]; i++) {
-		ask_compressed(&asked, "b20", 24, random_path, random_path);
-		asked.spec.n_part_files = numbers_of_parts[i];
-		asked.spec.skip_nbytes = 24;
-		asked.spec.verify = true;
-		check_parts(&asked, 5, 2);
+		request_compressed(&request, "b20", 24, random_path, random_path);
+		request.spec.n_part_files = numbers_of_parts[i];
+		request.spec.skip_nbytes = 24;
+		request.spec.verify = true;
+		check_parts(&request, 5, 2);
 	}
-	ask_compressed(&asked, "u64", 8, few_path, NULL);
-	asked.spec.n_part_files = 5;
-	asked.spec.limit = 3;
-	check_parts(&asked, 4, 5);
+	request_compressed(&request, "u64", 8, few_path, NULL);
+	request.spec.n_part_files = 5;
+	request.spec.limit = 3;
+	check_parts(&request, 4, 5);
 }
 
 /* All parts one behind the other; none ends with a key that the next begins with. */
-static struct bytes join_parts(uint32_t n)
+static struct file_bytes join_parts(uint32_t n)
 {
-	struct bytes whole = { malloc(1), 0 };
+	struct file_bytes joined = { malloc(1), 0 };
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct bytes part;
+		struct file_bytes part;
 
-		part.bytes = bytes_of(part_path(together_path, n, i), &part.nbytes);
+		part.data = bytes_of(part_path(together_path, n, i), &part.nbytes);
 		assert_true(part.nbytes > 0);
 		if (i > 0)
-			assert_memory_not_equal(whole.bytes + whole.nbytes - sizeof(uint64_t),
-						part.bytes, sizeof(uint64_t));
-		whole.bytes = realloc(whole.bytes, whole.nbytes + part.nbytes);
-		memcpy(whole.bytes + whole.nbytes, part.bytes, part.nbytes);
-		whole.nbytes += part.nbytes;
-		free(part.bytes);
+			assert_memory_not_equal(joined.data + joined.nbytes - sizeof(uint64_t),
+						part.data, sizeof(uint64_t));
+		joined.data = realloc(joined.data, joined.nbytes + part.nbytes);
+		memcpy(joined.data + joined.nbytes, part.data, part.nbytes);
+		joined.nbytes += part.nbytes;
+		free(part.data);
 		unlink(part_path(together_path, n, i));
 	}
 	unlink(part_path(together_path, n, n));
-	return whole;
+	return joined;
 }
 
-static void check_at_keys(struct asked *asked, unsigned size, uint32_t n_parts)
+static void check_at_keys(struct requested_sort *request, unsigned size, uint32_t n_parts)
 {
-	struct bytes whole;
+	struct file_bytes joined;
 
-	sort_alone(asked);
-	asked->spec.n_part_files = n_parts;
-	asked->spec.parts_at_keys = true;
-	asked->spec.verify = true;
-	sort_together(asked, size);
-	whole = join_parts(n_parts);
-	assert_true(file_holds(alone_path, whole.bytes, whole.nbytes));
-	free(whole.bytes);
-	unlink(alone_path);
+	sort_single(request);
+	request->spec.n_part_files = n_parts;
+	request->spec.split_by_keys = true;
+	request->spec.verify = true;
+	sort_on_ranks(request, size);
+	joined = join_parts(n_parts);
+	assert_true(file_contains(single_path, joined.data, joined.nbytes));
+	free(joined.data);
+	unlink(single_path);
 }
 
 static void no_key_is_in_two_parts_that_end_at_keys(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < N; i++)
 		numbers[i] %= 100;
 	write_file(few_path, numbers, sizeof numbers);
-	ask(&asked, "u64", 8, few_path, NULL);
-	check_at_keys(&asked, 3, 5);
-	asked.spec.n_part_files = 0;
-	asked.spec.limit = N / 3;
-	check_at_keys(&asked, 4, 2);
-	ask(&asked, "u64", 8, few_path, random_path);
-	asked.spec.unique = true;
-	check_at_keys(&asked, 3, 4);
+	request_sort(&request, "u64", 8, few_path, NULL);
+	check_at_keys(&request, 3, 5);
+	request.spec.n_part_files = 0;
+	request.spec.limit = N / 3;
+	check_at_keys(&request, 4, 2);
+	request_sort(&request, "u64", 8, few_path, random_path);
+	request.spec.unique = true;
+	check_at_keys(&request, 3, 4);
 }
 
 /* What one rank of several, or one process, finds: with its number, the disorder in 0. */
-struct findings {
-	struct asked asked;
+struct disorder_results {
+	struct requested_sort asked;
 	uint64_t *disorders, *n_records; /* shared; of each rank */
 };
 
-static int check_share(struct ranks *ranks, void *argument)
+static int check_on_rank(struct comm *comm, void *argument)
 {
-	const struct findings *found = argument;
-	struct sort_spec spec = found->asked.spec;
-	struct sort_facts facts;
-	const unsigned rank = ranks_rank(ranks);
+	const struct disorder_results *results = argument;
+	struct sort_spec spec = results->asked.spec;
+	struct sort_summary summary;
+	const unsigned rank = comm_rank(comm);
 	int r;
 
-	spec.ranks = ranks;
-	r = sort_check(&spec, "gsort -c", &nobody, NULL, &facts, &found->disorders[rank]);
+	spec.comm = comm;
+	r = sort_check(&spec, "gsort -c", &no_observer, NULL, &summary, &results->disorders[rank]);
 	if (r == 0)
-		found->n_records[rank] = facts.n_records_in;
+		results->n_records[rank] = summary.n_records_in;
 	return r;
 }
 
 /* All ranks find the one that one process does, and read what they must. */
-static void assert_finds(const struct asked *asked, unsigned size, uint64_t disorder, uint64_t n)
+static void assert_finds(const struct requested_sort *request, unsigned size, uint64_t disorder, uint64_t n)
 {
-	struct findings found = { .asked = *asked };
-	struct ranks_double ranks = ranks_of(&found.asked, size);
-	uint64_t alone = UINT64_MAX, n_read = 0;
-	struct sort_facts facts;
+	struct disorder_results results = { .asked = *request };
+	struct fake_ranks ranks = fake_ranks_of(&results.asked, size);
+	uint64_t single = UINT64_MAX, n_read = 0;
+	struct sort_summary summary;
 
-	found.asked.spec.checks = true;
-	found.asked.spec.output_path = NULL;
-	assert_int_equal(sort_check(&found.asked.spec, "gsort -c", &nobody, NULL, &facts, &alone),
+	results.asked.spec.check_only = true;
+	results.asked.spec.output_path = NULL;
+	assert_int_equal(sort_check(&results.asked.spec, "gsort -c", &no_observer, NULL, &summary, &single),
 			 0);
-	assert_int_equal(alone, disorder);
-	found.disorders =
+	assert_int_equal(single, disorder);
+	results.disorders =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(found.disorders, MAP_FAILED);
-	found.n_records = found.disorders + RANKS_DOUBLE_MOST;
-	ranks.body = check_share;
-	ranks.argument = &found;
-	ranks_double_run(&ranks);
+	assert_ptr_not_equal(results.disorders, MAP_FAILED);
+	results.n_records = results.disorders + FAKE_RANKS_MAX;
+	ranks.body = check_on_rank;
+	ranks.argument = &results;
+	fake_ranks_run(&ranks);
 	for (unsigned i = 0; i < size; i++) {
-		assert_int_equal(ranks.ends[i].r, 0);
-		assert_int_equal(found.disorders[i], disorder);
-		n_read += found.n_records[i];
+		assert_int_equal(ranks.exits[i].result, 0);
+		assert_int_equal(results.disorders[i], disorder);
+		n_read += results.n_records[i];
 	}
-	ranks_double_forget(&ranks);
+	fake_ranks_free(&ranks);
 	if (disorder == 0)
 		assert_int_equal(n_read, n);
-	munmap(found.disorders, 4096);
+	munmap(results.disorders, 4096);
 }
 
 /* In order but for two records, from 0, which are 0. */
@@ -779,157 +779,157 @@ static void first_disorder_of_all_ranks_is_found(void **state)
 {
 	/* The second, ends of the parts of three, and the last. */
 	static const uint64_t places[] = { 1, N / 3 - 1, N / 3, N / 3 + 1, 2 * N / 3, N - 1 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask(&asked, "u64", 8, random_path, NULL);
+	request_sort(&request, "u64", 8, random_path, NULL);
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
 		write_disorder(places[i], N - 1);
-		assert_finds(&asked, 3, places[i] + 1, N);
+		assert_finds(&request, 3, places[i] + 1, N);
 	}
 	write_disorder(N, N);
-	assert_finds(&asked, 4, 0, N);
-	asked.spec.unique = true;
-	assert_finds(&asked, 4, 2, N);
+	assert_finds(&request, 4, 0, N);
+	request.spec.unique = true;
+	assert_finds(&request, 4, 2, N);
 }
 
 /* With -u the equal ones are the last of a rank and the first of the next that has any. */
 static void equal_records_of_neighbours_are_disorder_with_u(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < N; i++)
 		numbers[i] = i < N / 2 ? i : i - 1;
 	write_file(random_path, numbers, sizeof numbers);
-	ask(&asked, "u64", 8, random_path, NULL);
-	assert_finds(&asked, 2, 0, N);
-	asked.spec.unique = true;
-	assert_finds(&asked, 2, N / 2 + 1, N);
+	request_sort(&request, "u64", 8, random_path, NULL);
+	assert_finds(&request, 2, 0, N);
+	request.spec.unique = true;
+	assert_finds(&request, 2, N / 2 + 1, N);
 	numbers[0] = numbers[1] = 3;
 	write_file(few_path, numbers, 2 * sizeof *numbers);
-	ask(&asked, "u64", 8, few_path, NULL);
-	assert_finds(&asked, 5, 0, 2);
-	asked.spec.unique = true;
-	assert_finds(&asked, 5, 2, 2);
+	request_sort(&request, "u64", 8, few_path, NULL);
+	assert_finds(&request, 5, 0, 2);
+	request.spec.unique = true;
+	assert_finds(&request, 5, 2, 2);
 	write_file(few_path, numbers, 0);
-	assert_finds(&asked, 3, 0, 0);
+	assert_finds(&request, 3, 0, 0);
 }
 
 static void there_may_be_less_to_sort_than_ranks(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	write_file(few_path, numbers, 24);
-	ask(&asked, "u64", 8, few_path, NULL);
-	check(&asked, 5);
-	asked.spec.n_part_files = 7;
-	check_parts(&asked, 5, 1);
-	asked.spec.n_part_files = 0;
+	request_sort(&request, "u64", 8, few_path, NULL);
+	check(&request, 5);
+	request.spec.n_part_files = 7;
+	check_parts(&request, 5, 1);
+	request.spec.n_part_files = 0;
 	write_file(few_path, numbers, 0);
-	check(&asked, 2);
-	asked.spec.n_part_files = 2;
-	check_parts(&asked, 3, 3);
+	check(&request, 2);
+	request.spec.n_part_files = 2;
+	check_parts(&request, 3, 3);
 }
 
 /* The same records in order, in the place of what is not. */
 static void sort_file(const char *path, const char *type, uint64_t record_nbytes)
 {
-	struct asked asked;
-	struct sort_facts facts;
+	struct requested_sort request;
+	struct sort_summary summary;
 
-	ask(&asked, type, record_nbytes, path, NULL);
-	asked.spec.output_path = path;
-	assert_int_equal(sort_run(&asked.spec, &nobody, NULL, &facts), 0);
+	request_sort(&request, type, record_nbytes, path, NULL);
+	request.spec.output_path = path;
+	assert_int_equal(sort_run(&request.spec, &no_observer, NULL, &summary), 0);
 }
 
-static void ask_to_merge(struct asked *asked, const char *type, uint64_t record_nbytes)
+static void request_merge(struct requested_sort *request, const char *type, uint64_t record_nbytes)
 {
 	sort_file(random_path, type, record_nbytes);
 	sort_file(few_path, type, record_nbytes);
-	ask(asked, type, record_nbytes, random_path, few_path);
-	asked->spec.merges = true;
-	asked->spec.verify = true;
+	request_sort(request, type, record_nbytes, random_path, few_path);
+	request->spec.merge_inputs = true;
+	request->spec.verify = true;
 }
 
 static void inputs_that_are_sorted_are_merged(void **state)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 8 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask_to_merge(&asked, "u16", 16);
+	request_merge(&request, "u16", 16);
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-		check(&asked, sizes[i]);
-	asked.spec.limit = N / 3;
-	check(&asked, 3);
-	asked.spec.limit = UINT64_MAX;
-	asked.spec.verify = false;
-	asked.spec.index = true;
-	check(&asked, 3);
+		check(&request, sizes[i]);
+	request.spec.limit = N / 3;
+	check(&request, 3);
+	request.spec.limit = UINT64_MAX;
+	request.spec.verify = false;
+	request.spec.argsort = true;
+	check(&request, 3);
 }
 
 static void equal_records_of_merged_inputs_meet(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask_to_merge(&asked, "u8", 8);
-	asked.spec.unique = true;
+	request_merge(&request, "u8", 8);
+	request.spec.unique = true;
 	for (unsigned size = 1; size < 5; size++)
-		check(&asked, size);
-	asked.spec.count = true;
-	asked.spec.limit = 100;
-	check(&asked, 3);
+		check(&request, size);
+	request.spec.count = true;
+	request.spec.limit = 100;
+	check(&request, 3);
 }
 
 static void inputs_are_merged_to_parts(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask_to_merge(&asked, "u64", 8);
-	asked.spec.n_part_files = 5;
-	check_parts(&asked, 3, 2);
+	request_merge(&request, "u64", 8);
+	request.spec.n_part_files = 5;
+	check_parts(&request, 3, 2);
 	for (size_t i = 0; i < N; i++)
 		numbers[i] = i / 100;
 	write_file(few_path, numbers, sizeof numbers);
-	asked.spec.n_part_files = 0;
-	check_at_keys(&asked, 4, 3);
+	request.spec.n_part_files = 0;
+	check_at_keys(&request, 4, 3);
 }
 
 /* What rank 0, or whoever has found it, says of a merge that is to fail. */
-static void assert_says(struct asked *asked, const char *said)
+static void assert_reports(struct requested_sort *request, const char *said)
 {
-	struct ranks_double ranks = ranks_of(asked, 3);
+	struct fake_ranks ranks = fake_ranks_of(request, 3);
 	bool is_said = false;
 
-	ranks_double_run(&ranks);
+	fake_ranks_run(&ranks);
 	for (unsigned i = 0; i < 3; i++)
-		is_said = is_said || strstr(ranks.ends[i].text, said);
+		is_said = is_said || strstr(ranks.exits[i].error_text, said);
 	assert_true(is_said);
-	ranks_double_forget(&ranks);
+	fake_ranks_free(&ranks);
 	assert_int_equal(access(together_path, F_OK), -1);
 }
 
 static void input_that_is_not_in_order_is_found_wherever_it_is(void **state)
 {
 	static const size_t places[] = { 1, N / 3, N / 2, N - 1 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < N; i++)
 		numbers[i] = 10 * i;
 	write_file(random_path, numbers, sizeof numbers);
-	ask(&asked, "u64", 8, random_path, NULL);
-	asked.spec.merges = true;
+	request_sort(&request, "u64", 8, random_path, NULL);
+	request.spec.merge_inputs = true;
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
 		const uint64_t before = numbers[places[i]];
 
 		numbers[places[i]] = numbers[places[i] - 1] - 1;
 		write_file(random_path, numbers, sizeof numbers);
-		assert_says(&asked, "disorder");
+		assert_reports(&request, "disorder");
 		numbers[places[i]] = before;
 	}
 }
@@ -938,68 +938,68 @@ static void input_that_is_not_in_order_is_found_wherever_it_is(void **state)
 static void part_of_a_list_that_was_changed_is_found_by_all_together(void **state)
 {
 	const unsigned char wrong = 77;
-	struct asked asked;
+	struct requested_sort request;
 	char list[600];
 	int fd;
 
 	(void)state;
-	ask(&asked, "u16", 16, random_path, few_path);
-	asked.spec.n_part_files = 2;
-	forget_parts(&asked, remember_parts(&asked));
+	request_sort(&request, "u16", 16, random_path, few_path);
+	request.spec.n_part_files = 2;
+	free_part_files(&request, save_part_files(&request));
 	strcpy(list, part_path(together_path, 2, 2));
-	ask(&asked, "u16", 16, list, NULL);
-	asked.spec.merges = true;
-	check(&asked, 3);
-	assert_finds(&asked, 3, 0, (N + N_FEW) / 2);
+	request_sort(&request, "u16", 16, list, NULL);
+	request.spec.merge_inputs = true;
+	check(&request, 3);
+	assert_finds(&request, 3, 0, (N + N_FEW) / 2);
 	fd = open(part_path(together_path, 2, 0), O_WRONLY);
 	assert_int_equal(pwrite(fd, &wrong, 1, 16 * 100 + 9), 1);
 	close(fd);
-	assert_says(&asked, "its records have the checksum");
-	asked.spec.merges = false;
-	asked.spec.checks = true;
-	assert_says(&asked, "its records have the checksum");
+	assert_reports(&request, "its records have the checksum");
+	request.spec.merge_inputs = false;
+	request.spec.check_only = true;
+	assert_reports(&request, "its records have the checksum");
 }
 
 /* Of a rank that fails, or a message that does not arrive, comes no output, or the right one. */
-static void nothing_wrong_appears(struct asked *asked, enum ranks_fault fault, unsigned message)
+static void nothing_wrong_appears(struct requested_sort *request, enum fake_rank_fault fault, unsigned message)
 {
-	struct ranks_double ranks = ranks_of(asked, 3);
+	struct fake_ranks ranks = fake_ranks_of(request, 3);
 	bool all_fine = true;
 
 	ranks.fault = fault;
 	ranks.fault_rank = 1;
 	ranks.fault_message = message;
-	ranks_double_run(&ranks);
+	fake_ranks_run(&ranks);
 	for (unsigned i = 0; i < ranks.size; i++)
-		all_fine = all_fine && ranks.ends[i].r == 0 && ranks.ends[i].status == 0;
-	ranks_double_forget(&ranks);
+		all_fine = all_fine && ranks.exits[i].result == 0 && ranks.exits[i].status == 0;
+	fake_ranks_free(&ranks);
 	if (all_fine || access(together_path, F_OK) == 0)
-		assert_same();
+		assert_same_output();
 	unlink(together_path);
 }
 
-static unsigned count_messages(struct asked *asked)
+static unsigned count_messages(struct requested_sort *request)
 {
-	struct ranks_double ranks = ranks_of(asked, 3);
+	struct fake_ranks ranks = fake_ranks_of(request, 3);
 	unsigned n;
 
-	sort_alone(asked);
-	ranks_double_run(&ranks);
-	n = ranks.ends[1].n_sent;
-	ranks_double_forget(&ranks);
+	sort_single(request);
+	fake_ranks_run(&ranks);
+	n = ranks.exits[1].n_sent;
+	fake_ranks_free(&ranks);
 	unlink(together_path);
 	return n;
 }
 
-static void check_faults(struct asked *asked)
+static void check_faults(struct requested_sort *request)
 {
-	static const enum ranks_fault kinds[] = { RANKS_CUT, RANKS_SHORT, RANKS_DAMAGED };
+	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_TRUNCATED, FAKE_FAULT_CORRUPTED };
 	enum { N_PLACES = 5 };
-	const unsigned n = count_messages(asked);
+	const unsigned n = count_messages(request);
 
 	assert_true(n > 10);
 	for (unsigned at = 0; at < sizeof kinds / sizeof kinds[0] * N_PLACES; at++)
-		nothing_wrong_appears(asked, kinds[at / N_PLACES],
+		nothing_wrong_appears(request, kinds[at / N_PLACES],
 				      (n - 1) * (at % N_PLACES) / (N_PLACES - 1));
 }
 
@@ -1009,90 +1009,90 @@ static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD,
 						       COMPRESS_NONE };
 	enum { READS_MEMORY = 2 };
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask(&asked, "u16", 8, few_path, NULL);
+	request_sort(&request, "u16", 8, few_path, NULL);
 	for (size_t mode = 0; mode < sizeof modes / sizeof modes[0]; mode++) {
-		asked.spec.compression.mode = modes[mode];
-		asked.spec.by_messages = mode < READS_MEMORY;
-		check_faults(&asked);
+		request.spec.compression.mode = modes[mode];
+		request.spec.disable_shared_memory = mode < READS_MEMORY;
+		check_faults(&request);
 	}
-	ask_compressed(&asked, "u64", 8, random_path, random_path);
-	check_faults(&asked);
+	request_compressed(&request, "u64", 8, random_path, random_path);
+	check_faults(&request);
 }
 
 /* All ranks end without an output, and one of them says why. */
-static void assert_ends(struct asked *asked, unsigned size, const char *said)
+static void assert_ends(struct requested_sort *request, unsigned size, const char *said)
 {
-	struct ranks_double ranks = ranks_of(asked, size);
+	struct fake_ranks ranks = fake_ranks_of(request, size);
 	bool is_said = false;
 
-	ranks_double_run(&ranks);
+	fake_ranks_run(&ranks);
 	for (unsigned i = 0; i < size; i++) {
-		assert_true(ranks.ends[i].r != 0 || ranks.ends[i].status != 0);
-		is_said = is_said || strstr(ranks.ends[i].text, said);
+		assert_true(ranks.exits[i].result != 0 || ranks.exits[i].status != 0);
+		is_said = is_said || strstr(ranks.exits[i].error_text, said);
 	}
 	if (!is_said)
-		print_message("nobody says: %s, but: %s\n", said, ranks.ends[0].text);
+		print_message("nobody says: %s, but: %s\n", said, ranks.exits[0].error_text);
 	assert_true(is_said);
-	ranks_double_forget(&ranks);
+	fake_ranks_free(&ranks);
 	assert_int_not_equal(access(together_path, F_OK), 0);
 }
 
 /* Numbers of another rank are looked at before anything is done with them. */
-static void what_another_rank_says_wrongly_ends_all(void **state)
+static void corrupt_message_ends_all(void **state)
 {
 	static const char not_here[] = "asks for what is not here",
 			  cannot_be[] = "has told of its runs cannot be",
 			  no_stripe[] = "is not of a stripe that this rank writes",
 			  too_much[] = "offers more than there can be";
 	/* Words of requests and edges; and of rows and blocks, which are answered first. */
-	static const struct falsehood all[] = {
-		{ not_here, RANKS_TAG_REQUESTS, 0, 0, 100 }, /* no such wish */
-		{ not_here, RANKS_TAG_REQUESTS, 0, 3, UINT64_C(1) << 60 },
-		{ not_here, RANKS_TAG_REQUESTS, 1, 1, 1000 },
-		{ not_here, RANKS_TAG_REQUESTS, 1, 2, UINT64_C(1) << 60 },
-		{ not_here, RANKS_TAG_REQUESTS, 1, 3, 100 },
-		{ cannot_be, RANKS_TAG_ANSWERS, 0, 1, N },
-		{ cannot_be, RANKS_TAG_ANSWERS, 1, 6, 1 },
-		{ no_stripe, RANKS_TAG_EDGES, 0, 1, 2 << 20 },
-		{ no_stripe, RANKS_TAG_EDGES, 0, 2, 8 },
-		{ too_much, RANKS_TAG_OFFERS, 0, 0, UINT64_C(1) << 61 },
+	static const struct message_corruption all[] = {
+		{ not_here, COMM_TAG_REQUESTS, 0, 0, 100 }, /* no such wish */
+		{ not_here, COMM_TAG_REQUESTS, 0, 3, UINT64_C(1) << 60 },
+		{ not_here, COMM_TAG_REQUESTS, 1, 1, 1000 },
+		{ not_here, COMM_TAG_REQUESTS, 1, 2, UINT64_C(1) << 60 },
+		{ not_here, COMM_TAG_REQUESTS, 1, 3, 100 },
+		{ cannot_be, COMM_TAG_RESPONSES, 0, 1, N },
+		{ cannot_be, COMM_TAG_RESPONSES, 1, 6, 1 },
+		{ no_stripe, COMM_TAG_STRIPES, 0, 1, 2 << 20 },
+		{ no_stripe, COMM_TAG_STRIPES, 0, 2, 8 },
+		{ too_much, COMM_TAG_SEGMENT_DESCS, 0, 0, UINT64_C(1) << 61 },
 	};
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-		if (all[i].tag == RANKS_TAG_OFFERS)
-			ask_in_memory(&asked, "u64", 8, random_path, NULL);
+		if (all[i].tag == COMM_TAG_SEGMENT_DESCS)
+			request_in_memory(&request, "u64", 8, random_path, NULL);
 		else
-			ask(&asked, "u64", 8, random_path, NULL);
-		asked.spec.compression.mode = COMPRESS_NONE;
-		told = all[i];
-		assert_ends(&asked, 2, told.said);
+			request_sort(&request, "u64", 8, random_path, NULL);
+		request.spec.compression.mode = COMPRESS_NONE;
+		false_message = all[i];
+		assert_ends(&request, 2, false_message.expected_message);
 	}
-	told = (struct falsehood){ 0 };
+	false_message = (struct message_corruption){ 0 };
 }
 
 /* Of two edges of the first frame; what is behind one would be waited for without an end. */
-static void edge_of_a_frame_that_is_lost_is_missed(void **state)
+static void lost_foreign_bytes_are_detected(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask_compressed(&asked, "u64", 8, few_path, few_path);
+	request_compressed(&request, "u64", 8, few_path, few_path);
 	lost_end = N_FEW * sizeof *numbers;
-	assert_ends(&asked, 3, "of other ranks content at");
+	assert_ends(&request, 3, "of other ranks content at");
 	lost_begin = lost_end;
 	lost_end = UINT64_MAX;
-	assert_ends(&asked, 3, "bytes hold");
+	assert_ends(&request, 3, "bytes hold");
 	lost_end = 0;
 }
 
 static ssize_t failing_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (!leads_to_output(fd))
+	if (!is_output_descriptor(fd))
 		return pwrite(fd, data, nbytes, offset);
 	errno = EIO;
 	return -1;
@@ -1111,41 +1111,41 @@ static unsigned count_threads(void)
 }
 
 /* One of them cannot write. When it returns nobody is served any more by threads that it had. */
-static int fail_to_write(struct ranks *ranks, void *argument)
+static int fail_to_write(struct comm *comm, void *argument)
 {
-	struct asked asked = *(const struct asked *)argument;
+	struct requested_sort request = *(const struct requested_sort *)argument;
 	struct syscalls calls = syscalls_plain;
 	const unsigned n_threads = count_threads();
 	int r;
 
 	calls.pwrite = failing_pwrite;
-	if (ranks_rank(ranks) == 1)
-		asked.spec.io = &calls;
-	r = sort_share(ranks, &asked);
+	if (comm_rank(comm) == 1)
+		request.spec.io = &calls;
+	r = sort_on_rank(comm, &request);
 	/* A thread that has been waited for may be seen for a moment. */
 	for (unsigned i = 0; i < 10000 && count_threads() > n_threads; i++)
 		usleep(1000);
 	return count_threads() > n_threads ? -ENOTRECOVERABLE : r;
 }
 
-static void who_has_failed_serves_nobody(void **state)
+static void failed_rank_serves_no_requests(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	for (unsigned fits = 0; fits < 2; fits++) {
-		struct ranks_double ranks = ranks_of(&asked, 2);
+		struct fake_ranks ranks = fake_ranks_of(&request, 2);
 
 		if (fits)
-			ask_in_memory(&asked, "u64", 8, random_path, NULL);
+			request_in_memory(&request, "u64", 8, random_path, NULL);
 		else
-			ask(&asked, "u64", 8, random_path, NULL);
+			request_sort(&request, "u64", 8, random_path, NULL);
 		ranks.body = fail_to_write;
-		ranks.settings.end_ns = minute_ns;
-		ranks_double_run(&ranks);
-		assert_int_equal(ranks.ends[1].r, -EIO);
-		assert_int_not_equal(ranks.ends[0].r, -ENOTRECOVERABLE);
-		ranks_double_forget(&ranks);
+		ranks.params.abort_timeout_ns = minute_ns;
+		fake_ranks_run(&ranks);
+		assert_int_equal(ranks.exits[1].result, -EIO);
+		assert_int_not_equal(ranks.exits[0].result, -ENOTRECOVERABLE);
+		fake_ranks_free(&ranks);
 		assert_int_equal(access(together_path, F_OK), -1);
 	}
 }
@@ -1153,102 +1153,102 @@ static void who_has_failed_serves_nobody(void **state)
 /* --- one page cache --- */
 
 /* What ranks choose by themselves, and which have their files pass the cache by, as bits. */
-static struct choice {
-	const enum page_cache_use *uses; /* of each rank; NULL: it is asked */
+static struct chosen_policies {
+	const enum cache_policy *policies; /* of each rank; NULL: it is asked */
 	atomic_uint *outputs, *spills;   /* shared */
-} choice;
+} chosen_policies;
 
-enum page_cache_use __real_page_cache_use(const struct job *job, uint64_t nbytes);
-enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes);
-enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes)
+enum cache_policy __real_cache_policy_choose(const struct job *job, uint64_t nbytes);
+enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes);
+enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes)
 {
-	return choice.uses ? choice.uses[own_rank] : __real_page_cache_use(job, nbytes);
+	return chosen_policies.policies ? chosen_policies.policies[own_rank] : __real_cache_policy_choose(job, nbytes);
 }
 
-void __real_output_pass_by_cache(struct output *output);
-void __wrap_output_pass_by_cache(struct output *output);
-void __wrap_output_pass_by_cache(struct output *output)
+void __real_output_bypass_cache(struct output *output);
+void __wrap_output_bypass_cache(struct output *output);
+void __wrap_output_bypass_cache(struct output *output)
 {
-	if (choice.uses)
-		atomic_fetch_or(choice.outputs, 1u << own_rank);
-	__real_output_pass_by_cache(output);
+	if (chosen_policies.policies)
+		atomic_fetch_or(chosen_policies.outputs, 1u << own_rank);
+	__real_output_bypass_cache(output);
 }
 
-void __real_spill_pass_by_cache(struct spill *spill);
-void __wrap_spill_pass_by_cache(struct spill *spill);
-void __wrap_spill_pass_by_cache(struct spill *spill)
+void __real_spill_bypass_cache(struct spill *spill);
+void __wrap_spill_bypass_cache(struct spill *spill);
+void __wrap_spill_bypass_cache(struct spill *spill)
 {
-	if (choice.uses)
-		atomic_fetch_or(choice.spills, 1u << own_rank);
-	__real_spill_pass_by_cache(spill);
+	if (chosen_policies.policies)
+		atomic_fetch_or(chosen_policies.spills, 1u << own_rank);
+	__real_spill_bypass_cache(spill);
 }
 
 /* Two ranks are on each machine. */
-unsigned __real_ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first);
-unsigned __wrap_ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first);
-unsigned __wrap_ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first)
+unsigned __real_comm_host_size(const struct comm *comm, unsigned *ret_first);
+unsigned __wrap_comm_host_size(const struct comm *comm, unsigned *ret_first);
+unsigned __wrap_comm_host_size(const struct comm *comm, unsigned *ret_first)
 {
-	if (!choice.uses)
-		return __real_ranks_count_neighbours(ranks, ret_first);
-	*ret_first = ranks_rank(ranks) / 2 * 2;
+	if (!chosen_policies.policies)
+		return __real_comm_host_size(comm, ret_first);
+	*ret_first = comm_rank(comm) / 2 * 2;
 	return 2;
 }
 
-static int sort_as_chosen(struct ranks *ranks, void *argument)
+static int sort_with_policies(struct comm *comm, void *argument)
 {
-	own_rank = ranks_rank(ranks);
-	return sort_share(ranks, argument);
+	own_rank = comm_rank(comm);
+	return sort_on_rank(comm, argument);
 }
 
 /* Else some would write to a file past the cache while others write to it through the cache. */
-static void ranks_of_a_machine_do_what_its_first_has_chosen(void **state)
+static void ranks_of_a_host_use_its_first_policy(void **state)
 {
-	static const enum page_cache_use uses[] = { PAGE_CACHE_HOLDS, PAGE_CACHE_IS_TOO_SMALL,
-						    PAGE_CACHE_IS_TOO_SMALL, PAGE_CACHE_HOLDS };
-	struct asked asked;
-	struct ranks_double ranks = ranks_of(&asked, 4);
+	static const enum cache_policy uses[] = { CACHE_USE, CACHE_BYPASS,
+						    CACHE_BYPASS, CACHE_USE };
+	struct requested_sort request;
+	struct fake_ranks ranks = fake_ranks_of(&request, 4);
 
 	(void)state;
-	ask(&asked, "u64", 8, random_path, few_path);
-	sort_alone(&asked);
-	choice.uses = uses;
-	choice.outputs = mmap(NULL, 2 * sizeof *choice.outputs, PROT_READ | PROT_WRITE,
+	request_sort(&request, "u64", 8, random_path, few_path);
+	sort_single(&request);
+	chosen_policies.policies = uses;
+	chosen_policies.outputs = mmap(NULL, 2 * sizeof *chosen_policies.outputs, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(choice.outputs, MAP_FAILED);
-	choice.spills = choice.outputs + 1;
-	ranks.body = sort_as_chosen;
-	ranks_double_run(&ranks);
-	ranks_double_assert_fine(&ranks);
-	ranks_double_forget(&ranks);
-	assert_same();
-	assert_int_equal(*choice.outputs, 0xc);
-	assert_int_equal(*choice.spills, 0xc);
-	munmap(choice.outputs, 2 * sizeof *choice.outputs);
-	choice = (struct choice){ 0 };
+	assert_ptr_not_equal(chosen_policies.outputs, MAP_FAILED);
+	chosen_policies.spills = chosen_policies.outputs + 1;
+	ranks.body = sort_with_policies;
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	assert_same_output();
+	assert_int_equal(*chosen_policies.outputs, 0xc);
+	assert_int_equal(*chosen_policies.spills, 0xc);
+	munmap(chosen_policies.outputs, 2 * sizeof *chosen_policies.outputs);
+	chosen_policies = (struct chosen_policies){ 0 };
 }
 
 /* A rank that was asked for something else. */
-static int sort_otherwise(struct ranks *ranks, void *argument)
+static int sort_with_other_options(struct comm *comm, void *argument)
 {
-	struct asked asked = *(const struct asked *)argument;
+	struct requested_sort request = *(const struct requested_sort *)argument;
 
-	asked.spec.unique = ranks_rank(ranks) == 2;
-	return sort_share(ranks, &asked);
+	request.spec.unique = comm_rank(comm) == 2;
+	return sort_on_rank(comm, &request);
 }
 
-static void ranks_that_are_asked_for_something_else_are_named(void **state)
+static void ranks_with_other_options_are_named(void **state)
 {
-	struct asked asked;
-	struct ranks_double ranks;
+	struct requested_sort request;
+	struct fake_ranks ranks;
 
 	(void)state;
-	ask(&asked, "u16", 8, few_path, NULL);
-	ranks = ranks_of(&asked, 3);
-	ranks.body = sort_otherwise;
-	ranks_double_run(&ranks);
-	assert_non_null(strstr(ranks.ends[2].text, "sorts something else than the first rank"));
-	assert_non_null(strstr(ranks.ends[2].text, "unique records: here 'yes', there 'no'"));
-	ranks_double_forget(&ranks);
+	request_sort(&request, "u16", 8, few_path, NULL);
+	ranks = fake_ranks_of(&request, 3);
+	ranks.body = sort_with_other_options;
+	fake_ranks_run(&ranks);
+	assert_non_null(strstr(ranks.exits[2].error_text, "sorts something else than the first rank"));
+	assert_non_null(strstr(ranks.exits[2].error_text, "unique records: here 'yes', there 'no'"));
+	fake_ranks_free(&ranks);
 	assert_int_equal(access(together_path, F_OK), -1);
 }
 
@@ -1257,50 +1257,50 @@ static void ranks_that_are_asked_for_something_else_are_named(void **state)
 enum { N_MANY = 1 << 22 };
 
 /* What the first rank has found, for the test. */
-struct found {
-	struct census_entry all, ranks[RANKS_DOUBLE_MOST];
+struct gathered_stats {
+	struct rank_summary total, ranks[FAKE_RANKS_MAX];
 };
 
 /* The same, and what it has come to. */
-struct counted {
-	struct asked asked;
-	struct found *found;
+struct counted_sort {
+	struct requested_sort asked;
+	struct gathered_stats *stats;
 };
 
-static int count_all(struct ranks *ranks, const struct census_entry *own, struct found *ret_found)
+static int gather_all_stats(struct comm *comm, const struct rank_summary *own, struct gathered_stats *ret_found)
 {
-	struct census *census;
-	int r = census_take(ranks, own, &census);
+	struct rank_stats *stats;
+	int r = rank_stats_gather(comm, own, &stats);
 
-	if (r < 0 || !census)
+	if (r < 0 || !stats)
 		return r;
-	ret_found->all = census->all;
-	memcpy(ret_found->ranks, census->ranks, census->n * sizeof *census->ranks);
-	census_close(census);
+	ret_found->total = stats->total;
+	memcpy(ret_found->ranks, stats->ranks, stats->n_ranks * sizeof *stats->ranks);
+	rank_stats_close(stats);
 	return 0;
 }
 
-static int sort_counted(struct ranks *ranks, void *argument)
+static int sort_with_stats(struct comm *comm, void *argument)
 {
-	const struct counted *counted = argument;
+	const struct counted_sort *counted = argument;
 	struct sort_spec spec = counted->asked.spec;
-	struct census_entry own;
+	struct rank_summary own;
 	struct stats *stats;
 	int r = stats_open(NULL, &stats);
 
-	spec.ranks = ranks;
+	spec.comm = comm;
 	if (r == 0)
-		r = sort_run(&spec, &nobody, stats, &own.facts);
+		r = sort_run(&spec, &no_observer, stats, &own.summary);
 	if (r == 0) {
 		stats_get_totals(stats, &own.totals);
-		r = count_all(ranks, &own, counted->found);
+		r = gather_all_stats(comm, &own, counted->stats);
 	}
 	stats_close(stats);
 	return r;
 }
 
 /* Sum of what all phases have of it. */
-static struct stats_volumes volumes_of(const struct census_entry *entry)
+static struct stats_volumes expected_volumes(const struct rank_summary *entry)
 {
 	struct stats_volumes sum = { 0 };
 
@@ -1320,17 +1320,17 @@ static struct stats_volumes volumes_of(const struct census_entry *entry)
  * At each place where a run is cut two ranks have the block, and one of them twice: it looks there
  * for its first item. What all have in memory has no blocks.
  */
-static uint64_t cut_nbytes(const struct census_entry *all, unsigned n_ranks, bool fits)
+static uint64_t splitter_message_nbytes(const struct rank_summary *all, unsigned n_ranks, bool fits)
 {
-	return fits ? 0 : 2 * all->facts.n_runs * (n_ranks - 1) * all->facts.plan.block_nbytes;
+	return fits ? 0 : 2 * all->summary.n_runs * (n_ranks - 1) * all->summary.plan.block_nbytes;
 }
 
-static void assert_disk(const struct census_entry *all, unsigned n_ranks, bool fits)
+static void assert_disk(const struct rank_summary *all, unsigned n_ranks, bool fits)
 {
-	const uint64_t n = all->facts.n_records_in * 8;
-	const struct stats_volumes volumes = volumes_of(all);
-	const uint64_t read = all->totals.phases[PHASE_RUNS].stages[STAGE_READ].nbytes;
-	const uint64_t written = all->totals.phases[PHASE_MERGE].stages[STAGE_WRITE].nbytes;
+	const uint64_t n = all->summary.n_records_in * 8;
+	const struct stats_volumes volumes = expected_volumes(all);
+	const uint64_t read = all->totals.phases[PHASE_RUN_GENERATION].stages[STAGE_READ].nbytes;
+	const uint64_t written = all->totals.phases[PHASE_FINAL_MERGE].stages[STAGE_WRITE].nbytes;
 	const uint64_t temporary = volumes.temporary_written_nbytes + volumes.temporary_read_nbytes;
 
 	assert_int_equal(read, n);
@@ -1339,37 +1339,37 @@ static void assert_disk(const struct census_entry *all, unsigned n_ranks, bool f
 		assert_int_equal(temporary, 0);
 	else
 		assert_in_range(temporary, n / 4,
-				2.05 * (double)n + cut_nbytes(all, n_ranks, fits));
+				2.05 * (double)n + splitter_message_nbytes(all, n_ranks, fits));
 }
 
 /* Nothing was packed, and nothing went through a pass: what is on its way is the records. */
-static void assert_wire(const struct census_entry *all, unsigned n_ranks, bool fits, bool is_random)
+static void assert_wire(const struct rank_summary *all, unsigned n_ranks, bool fits, bool is_random)
 {
-	const uint64_t others = all->facts.n_records_in * 8 * (n_ranks - 1) / n_ranks;
-	const struct stats_volumes volumes = volumes_of(all);
+	const uint64_t others = all->summary.n_records_in * 8 * (n_ranks - 1) / n_ranks;
+	const struct stats_volumes volumes = expected_volumes(all);
 	/* Of blocks of some KiB, what is told and asked of each weighs twice as much. */
 	const double beside = fits ? 1.02 : 1.04;
 
-	assert_int_equal(all->facts.n_passes, 1);
+	assert_int_equal(all->summary.n_passes, 1);
 	assert_in_range(volumes.wire_sent_nbytes, is_random ? others - others / 20 : 1,
-			beside * (double)others + cut_nbytes(all, n_ranks, fits));
+			beside * (double)others + splitter_message_nbytes(all, n_ranks, fits));
 	assert_in_range(volumes.sent_nbytes, 1, volumes.wire_sent_nbytes - 1);
 	/* What is on its way when one of them looks may be in no phase of the other. */
 	assert_in_range(volumes.wire_received_nbytes + 10000, volumes.wire_sent_nbytes,
 			volumes.wire_sent_nbytes + 20000);
 }
 
-static void assert_balance(const struct found *found, unsigned n_ranks, bool fits)
+static void assert_balance(const struct gathered_stats *stats, unsigned n_ranks, bool fits)
 {
-	const struct sort_facts *all = &found->all.facts;
+	const struct sort_summary *all = &stats->total.summary;
 	const uint64_t share = all->n_records_out / n_ranks;
 	const uint64_t n_blocks = fits ? 1 : all->n_runs;
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < n_ranks; i++) {
-		assert_in_range(found->ranks[i].facts.n_records_out, 0,
+		assert_in_range(stats->ranks[i].summary.n_records_out, 0,
 				share + share / 100 + n_blocks * all->plan.block_nbytes / 8);
-		n += found->ranks[i].facts.n_records_out;
+		n += stats->ranks[i].summary.n_records_out;
 	}
 	assert_int_equal(n, all->n_records_in);
 	assert_int_equal(n, all->n_records_out);
@@ -1377,37 +1377,37 @@ static void assert_balance(const struct found *found, unsigned n_ranks, bool fit
 
 static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 {
-	struct counted counted = { .found = mmap(NULL, sizeof *counted.found,
+	struct counted_sort counted = { .stats = mmap(NULL, sizeof *counted.stats,
 						 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 						 -1, 0) };
-	struct ranks_double ranks = ranks_of(&counted.asked, n_ranks);
+	struct fake_ranks ranks = fake_ranks_of(&counted.asked, n_ranks);
 
-	assert_ptr_not_equal(counted.found, MAP_FAILED);
-	ask(&counted.asked, "u64", 8, is_random ? many_path : equal_path, NULL);
+	assert_ptr_not_equal(counted.stats, MAP_FAILED);
+	request_sort(&counted.asked, "u64", 8, is_random ? many_path : equal_path, NULL);
 	counted.asked.spec.memory_nbytes = fits ? 32 << 20 : 15 << 19;
 	counted.asked.spec.compression.mode = COMPRESS_NONE;
-	ranks.settings.piece_nbytes = RANKS_DOUBLE_PIECE_NBYTES;
-	ranks.body = sort_counted;
+	ranks.params.fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES;
+	ranks.body = sort_with_stats;
 	ranks.argument = &counted;
-	ranks_double_run(&ranks);
-	ranks_double_assert_fine(&ranks);
-	ranks_double_forget(&ranks);
-	assert_disk(&counted.found->all, n_ranks, fits);
-	assert_wire(&counted.found->all, n_ranks, fits, is_random);
-	assert_balance(counted.found, n_ranks, fits);
-	munmap(counted.found, sizeof *counted.found);
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	assert_disk(&counted.stats->total, n_ranks, fits);
+	assert_wire(&counted.stats->total, n_ranks, fits, is_random);
+	assert_balance(counted.stats, n_ranks, fits);
+	munmap(counted.stats, sizeof *counted.stats);
 	unlink(together_path);
 }
 
-static void volumes_and_balance_are_those_promised(void **state)
+static void volumes_and_balance_match_the_estimate(void **state)
 {
 	static uint64_t many[N_MANY];
 	/* Were it const, these zeros would be in the program's file. */
 	static uint64_t zeros[N_MANY];
 
 	(void)state;
-	strcpy(many_path, path_of("many"));
-	strcpy(equal_path, path_of("equal"));
+	strcpy(many_path, fixture_path("many"));
+	strcpy(equal_path, fixture_path("equal"));
 	fill_pattern(many, sizeof many, 2);
 	for (unsigned n_ranks = 2; n_ranks <= 4; n_ranks += 2) {
 		write_file(many_path, many, n_ranks * (sizeof many / 4));
@@ -1421,16 +1421,16 @@ static void volumes_and_balance_are_those_promised(void **state)
 
 static char kept_path[512];
 
-static void ask_to_keep(struct asked *asked)
+static void request_checkpoint(struct requested_sort *request)
 {
-	strcpy(kept_path, path_of("kept"));
-	ask(asked, "u16", 8, random_path, random_path);
-	sort_alone(asked);
-	asked->spec.checkpoint_path = kept_path;
+	strcpy(kept_path, fixture_path("kept"));
+	request_sort(request, "u16", 8, random_path, random_path);
+	sort_single(request);
+	request->spec.checkpoint_path = kept_path;
 }
 
 /* What a rank keeps; rank and name stay until the next call. */
-static const char *kept_file(unsigned rank, const char *name)
+static const char *checkpoint_file(unsigned rank, const char *name)
 {
 	static char path[600];
 
@@ -1439,49 +1439,49 @@ static const char *kept_file(unsigned rank, const char *name)
 }
 
 /* One of three is killed there, or what it sends is damaged, and all end with it. */
-static void end_with(struct asked *asked, enum ranks_fault fault, unsigned rank, unsigned message)
+static void end_with(struct requested_sort *request, enum fake_rank_fault fault, unsigned rank, unsigned message)
 {
-	struct ranks_double ranks = ranks_of(asked, 3);
+	struct fake_ranks ranks = fake_ranks_of(request, 3);
 
-	ranks.settings.end_ns = minute_ns; /* all have the time to save what they have */
+	ranks.params.abort_timeout_ns = minute_ns; /* all have the time to save what they have */
 	ranks.fault = fault;
 	ranks.fault_rank = rank;
 	ranks.fault_message = message;
-	ranks_double_run(&ranks);
-	ranks_double_forget(&ranks);
+	fake_ranks_run(&ranks);
+	fake_ranks_free(&ranks);
 }
 
 /* Three that end while they merge: all that they keep is there. Returns what one else sends. */
-static unsigned leave_kept(struct asked *asked)
+static unsigned interrupt_with_checkpoint(struct requested_sort *request)
 {
-	const unsigned n = count_messages(asked);
+	const unsigned n = count_messages(request);
 
-	end_with(asked, RANKS_DAMAGED, 1, n * 3 / 4);
+	end_with(request, FAKE_FAULT_CORRUPTED, 1, n * 3 / 4);
 	assert_int_equal(access(together_path, F_OK), -1);
-	assert_int_equal(access(kept_file(1, "gsort-runs"), F_OK), 0);
+	assert_int_equal(access(checkpoint_file(1, "gsort-runs"), F_OK), 0);
 	return n;
 }
 
-static void assert_nothing_kept(void)
+static void assert_no_checkpoint(void)
 {
 	assert_int_equal(access(kept_path, F_OK), -1);
 }
 
-static void what_is_finished_when_a_rank_is_killed_is_taken_up(void **state)
+static void killed_rank_is_resumed(void **state)
 {
 	enum { N_PLACES = 5 };
-	struct asked asked;
+	struct requested_sort request;
 	unsigned n;
 
 	(void)state;
-	ask_to_keep(&asked);
-	n = count_messages(&asked);
-	assert_nothing_kept();
+	request_checkpoint(&request);
+	n = count_messages(&request);
+	assert_no_checkpoint();
 	for (unsigned at = 0; at < N_PLACES; at++) {
-		end_with(&asked, RANKS_CUT, at % 3, (n - 1) * at / (N_PLACES - 1));
-		end_with(&asked, RANKS_CUT, 1, n / 2);
-		assert_agrees(&asked, 3, 0);
-		assert_nothing_kept();
+		end_with(&request, FAKE_FAULT_EXIT, at % 3, (n - 1) * at / (N_PLACES - 1));
+		end_with(&request, FAKE_FAULT_EXIT, 1, n / 2);
+		assert_agrees(&request, 3, 0);
+		assert_no_checkpoint();
 	}
 }
 
@@ -1494,109 +1494,109 @@ static off_t nbytes_of(const char *path)
 }
 
 /* Whoever takes up all of its part adds no run to it. */
-static void a_part_that_is_in_runs_is_not_stored_again(void **state)
+static void resumed_runs_are_not_stored_again(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 	off_t nbytes;
 	unsigned n;
 
 	(void)state;
-	ask_to_keep(&asked);
-	n = leave_kept(&asked);
-	nbytes = nbytes_of(kept_file(2, "gsort-manifest"));
-	assert_true(nbytes_of(kept_file(2, "gsort-runs")) > 2 * (off_t)sizeof numbers / 3);
-	end_with(&asked, RANKS_DAMAGED, 0, n / 2);
-	assert_int_equal(nbytes_of(kept_file(2, "gsort-manifest")), nbytes);
-	assert_agrees(&asked, 3, 0);
-	assert_nothing_kept();
+	request_checkpoint(&request);
+	n = interrupt_with_checkpoint(&request);
+	nbytes = nbytes_of(checkpoint_file(2, "gsort-manifest"));
+	assert_true(nbytes_of(checkpoint_file(2, "gsort-runs")) > 2 * (off_t)sizeof numbers / 3);
+	end_with(&request, FAKE_FAULT_CORRUPTED, 0, n / 2);
+	assert_int_equal(nbytes_of(checkpoint_file(2, "gsort-manifest")), nbytes);
+	assert_agrees(&request, 3, 0);
+	assert_no_checkpoint();
 }
 
 /* None of so many ranks does it, and one says why. */
-static void check_refused(struct asked *asked, unsigned size, unsigned speaker, const char *text)
+static void check_refused(struct requested_sort *request, unsigned size, unsigned speaker, const char *text)
 {
-	struct ranks_double ranks = ranks_of(asked, size);
+	struct fake_ranks ranks = fake_ranks_of(request, size);
 
-	ranks_double_run(&ranks);
+	fake_ranks_run(&ranks);
 	for (unsigned i = 0; i < size; i++) {
-		assert_int_not_equal(ranks.ends[i].r, 0);
-		if (i == speaker && !strstr(ranks.ends[i].text, text))
-			print_message("%s\n", ranks.ends[i].text);
-		assert_true((strstr(ranks.ends[i].text, text) != NULL) == (i == speaker));
+		assert_int_not_equal(ranks.exits[i].result, 0);
+		if (i == speaker && !strstr(ranks.exits[i].error_text, text))
+			print_message("%s\n", ranks.exits[i].error_text);
+		assert_true((strstr(ranks.exits[i].error_text, text) != NULL) == (i == speaker));
 	}
-	ranks_double_forget(&ranks);
+	fake_ranks_free(&ranks);
 	assert_int_equal(access(together_path, F_OK), -1);
 }
 
 static void another_number_of_ranks_is_refused_once(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask_to_keep(&asked);
-	leave_kept(&asked);
-	check_refused(&asked, 2, 0, "number of ranks was '3' and is '2' now");
-	check_refused(&asked, 5, 0, "number of ranks was '3' and is '5' now");
-	assert_int_equal(access(kept_file(4, ""), F_OK), -1);
-	assert_agrees(&asked, 3, 0);
-	assert_nothing_kept();
+	request_checkpoint(&request);
+	interrupt_with_checkpoint(&request);
+	check_refused(&request, 2, 0, "number of ranks was '3' and is '2' now");
+	check_refused(&request, 5, 0, "number of ranks was '3' and is '5' now");
+	assert_int_equal(access(checkpoint_file(4, ""), F_OK), -1);
+	assert_agrees(&request, 3, 0);
+	assert_no_checkpoint();
 }
 
-static void damage_at_one_rank_is_said_and_without_its_part_all_goes_on(void **state)
+static void damaged_checkpoint_is_reported_and_removable(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 	FILE *file;
 
 	(void)state;
-	ask_to_keep(&asked);
-	leave_kept(&asked);
-	file = fopen(kept_file(1, "gsort-manifest"), "r+");
+	request_checkpoint(&request);
+	interrupt_with_checkpoint(&request);
+	file = fopen(checkpoint_file(1, "gsort-manifest"), "r+");
 	assert_non_null(file);
 	fseek(file, 100, SEEK_SET);
 	fputc('!', file);
 	fclose(file);
-	check_refused(&asked, 3, 1, "rank-0001/gsort-manifest: the checkpoint is damaged");
-	assert_int_equal(unlink(kept_file(1, "gsort-manifest")), 0);
-	assert_int_equal(unlink(kept_file(1, "gsort-runs")), 0);
-	assert_int_equal(rmdir(kept_file(1, "")), 0);
-	assert_agrees(&asked, 3, 0);
-	assert_nothing_kept();
+	check_refused(&request, 3, 1, "rank-0001/gsort-manifest: the checkpoint is damaged");
+	assert_int_equal(unlink(checkpoint_file(1, "gsort-manifest")), 0);
+	assert_int_equal(unlink(checkpoint_file(1, "gsort-runs")), 0);
+	assert_int_equal(rmdir(checkpoint_file(1, "")), 0);
+	assert_agrees(&request, 3, 0);
+	assert_no_checkpoint();
 }
 
 /* Else what they keep would be there for good, and in the way of another sort. */
-static void fewer_ranks_do_not_leave_what_others_keep(void **state)
+static void fewer_ranks_remove_all_checkpoints(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
-	ask_to_keep(&asked);
-	leave_kept(&asked);
+	request_checkpoint(&request);
+	interrupt_with_checkpoint(&request);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(unlink(kept_file(i, "gsort-manifest")), 0);
-		assert_int_equal(unlink(kept_file(i, "gsort-runs")), 0);
-		assert_int_equal(rmdir(kept_file(i, "")), 0);
+		assert_int_equal(unlink(checkpoint_file(i, "gsort-manifest")), 0);
+		assert_int_equal(unlink(checkpoint_file(i, "gsort-runs")), 0);
+		assert_int_equal(rmdir(checkpoint_file(i, "")), 0);
 	}
-	check_refused(&asked, 2, 0, "rank-0002: a checkpoint of a sort by more ranks");
-	assert_agrees(&asked, 3, 0);
-	assert_nothing_kept();
+	check_refused(&request, 2, 0, "rank-0002: a checkpoint of a sort by more ranks");
+	assert_agrees(&request, 3, 0);
+	assert_no_checkpoint();
 }
 
 /* Another rank's is of another part. */
-static void a_rank_takes_nothing_up_of_another(void **state)
+static void rank_resumes_only_its_own_runs(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 	char other[600];
 
 	(void)state;
-	ask_to_keep(&asked);
-	leave_kept(&asked);
-	strcpy(other, kept_file(0, ""));
-	assert_int_equal(rename(kept_file(2, ""), path_of("aside")), 0);
-	assert_int_equal(rename(other, kept_file(2, "")), 0);
-	check_refused(&asked, 3, 2, "rank was '0' and is '2' now");
-	assert_int_equal(rename(kept_file(2, ""), other), 0);
-	assert_int_equal(rename(path_of("aside"), kept_file(2, "")), 0);
-	assert_agrees(&asked, 3, 0);
-	assert_nothing_kept();
+	request_checkpoint(&request);
+	interrupt_with_checkpoint(&request);
+	strcpy(other, checkpoint_file(0, ""));
+	assert_int_equal(rename(checkpoint_file(2, ""), fixture_path("aside")), 0);
+	assert_int_equal(rename(other, checkpoint_file(2, "")), 0);
+	check_refused(&request, 3, 2, "rank was '0' and is '2' now");
+	assert_int_equal(rename(checkpoint_file(2, ""), other), 0);
+	assert_int_equal(rename(fixture_path("aside"), checkpoint_file(2, "")), 0);
+	assert_agrees(&request, 3, 0);
+	assert_no_checkpoint();
 }
 
 /* --- calls that fail with one of them --- */
@@ -1642,7 +1642,7 @@ static int counted_openat(int directory, const char *path, int flags, mode_t mod
 /* Of the output alone: what else is closed has been read, or is not wanted any more. */
 static int counted_close(int fd)
 {
-	const bool is_output = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY && leads_to_output(fd);
+	const bool is_output = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY && is_output_descriptor(fd);
 	const int r = syscalls_plain.close(fd);
 
 	return is_output && call_fails(CALL_CLOSE) ? -1 : r;
@@ -1676,12 +1676,12 @@ static int counted_renameat(int from_directory, const char *from, int to_directo
 }
 
 /* Who never ends is ended by a signal, which the test sees. */
-static int sort_with_faults(struct ranks *ranks, void *argument)
+static int sort_with_faults(struct comm *comm, void *argument)
 {
-	struct asked asked = *(const struct asked *)argument;
+	struct requested_sort request = *(const struct requested_sort *)argument;
 	struct syscalls calls = syscalls_plain;
 
-	own_rank = ranks_rank(ranks);
+	own_rank = comm_rank(comm);
 	alarm(SECONDS_A_SORT);
 	calls.openat = counted_openat;
 	calls.close = counted_close;
@@ -1690,8 +1690,8 @@ static int sort_with_faults(struct ranks *ranks, void *argument)
 	calls.fallocate = counted_fallocate;
 	calls.fsync = counted_fsync;
 	calls.renameat = counted_renameat;
-	asked.spec.io = &calls;
-	return sort_share(ranks, &asked);
+	request.spec.io = &calls;
+	return sort_on_rank(comm, &request);
 }
 
 /*
@@ -1707,37 +1707,37 @@ static bool must_fail(void)
 }
 
 /* All have the time to tidy up, and do so. */
-static void sort_with_fault(struct asked *asked)
+static void sort_with_fault(struct requested_sort *request)
 {
-	const unsigned n_names = count_names();
-	struct ranks_double ranks = ranks_of(asked, N_FAULT_RANKS);
+	const unsigned n_names = count_directory_entries();
+	struct fake_ranks ranks = fake_ranks_of(request, N_FAULT_RANKS);
 	bool all_fine = true, is_said = false, is_there = false;
 
 	memset(n_calls, 0, N_FAULT_RANKS * sizeof *n_calls);
 	ranks.body = sort_with_faults;
-	ranks.settings.end_ns = minute_ns;
-	ranks_double_run(&ranks);
+	ranks.params.abort_timeout_ns = minute_ns;
+	fake_ranks_run(&ranks);
 	for (unsigned i = 0; i < ranks.size; i++) {
-		const struct ranks_end *end = &ranks.ends[i];
+		const struct fake_rank_exit *end = &ranks.exits[i];
 
 		assert_in_range(end->status, 0, 127);
-		all_fine = all_fine && end->r == 0 && end->status == 0;
-		is_said = is_said || *end->text;
-		is_there = is_there || strstr(end->text, "is complete, but its name");
+		all_fine = all_fine && end->result == 0 && end->status == 0;
+		is_said = is_said || *end->error_text;
+		is_there = is_there || strstr(end->error_text, "is complete, but its name");
 	}
-	ranks_double_forget(&ranks);
+	fake_ranks_free(&ranks);
 	assert_int_not_equal(all_fine, is_said);
 	assert_false(all_fine && must_fail());
 	is_there = is_there || all_fine;
 	assert_int_equal(access(together_path, F_OK) == 0, is_there);
 	if (is_there)
-		assert_same();
+		assert_same_output();
 	unlink(together_path);
-	assert_int_equal(count_names(), n_names);
+	assert_int_equal(count_directory_entries(), n_names);
 }
 
 /* The first, one in between and the last of n; and all. */
-static void check_call(struct asked *asked, unsigned n)
+static void check_call(struct requested_sort *request, unsigned n)
 {
 	const unsigned places[] = { 1, (n + 1) / 2, n, 1 };
 	enum { N_PLACES = sizeof places / sizeof places[0], ALL = N_PLACES - 1 };
@@ -1747,42 +1747,42 @@ static void check_call(struct asked *asked, unsigned n)
 			continue;
 		call_fault.nth = places[i];
 		call_fault.n_times = i == ALL ? UINT_MAX : 1;
-		sort_with_fault(asked);
+		sort_with_fault(request);
 	}
 }
 
-static void check_calls(struct asked *asked)
+static void check_calls(struct requested_sort *request)
 {
 	unsigned n[N_FAULT_RANKS][N_CALLS];
 
 	call_fault = (struct call_fault){ 0 };
-	sort_with_fault(asked);
+	sort_with_fault(request);
 	memcpy(n, n_calls, sizeof n);
 	for (unsigned rank = 0; rank < N_FAULT_RANKS; rank++)
 		for (enum call call = 0; call < N_CALLS; call++) {
 			call_fault = (struct call_fault){ .rank = rank, .call = call };
-			check_call(asked, n[rank][call]);
+			check_call(request, n[rank][call]);
 		}
 }
 
 static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **state)
 {
-	struct asked asked;
+	struct requested_sort request;
 
 	(void)state;
 	n_calls = mmap(NULL, N_FAULT_RANKS * sizeof *n_calls, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(n_calls, MAP_FAILED);
-	ask(&asked, "u64", 8, random_path, random_path);
-	asked.spec.compression.mode = COMPRESS_NONE;
-	asked.spec.verify = true;
-	asked.spec.fsync = true;
-	sort_alone(&asked);
-	check_calls(&asked);
-	asked.spec.zstd_level = 1;
-	asked.spec.memory_nbytes = 16 << 20;
-	sort_alone(&asked);
-	check_calls(&asked);
+	request_sort(&request, "u64", 8, random_path, random_path);
+	request.spec.compression.mode = COMPRESS_NONE;
+	request.spec.verify = true;
+	request.spec.fsync = true;
+	sort_single(&request);
+	check_calls(&request);
+	request.spec.zstd_level = 1;
+	request.spec.memory_nbytes = 16 << 20;
+	sort_single(&request);
+	check_calls(&request);
 	munmap(n_calls, N_FAULT_RANKS * sizeof *n_calls);
 }
 
@@ -1794,20 +1794,20 @@ static int run_same(void)
 		FIXTURE(any_number_of_ranks_writes_the_same),
 		FIXTURE(what_ranks_have_in_files_is_the_same),
 		FIXTURE(what_ranks_have_in_memory_is_not_stored),
-		FIXTURE(ranks_with_little_room_store_what_they_have),
-		FIXTURE(all_that_begins_alike_goes_to_one_rank),
+		FIXTURE(ranks_with_little_memory_spill),
+		FIXTURE(equal_prefixes_go_to_one_rank),
 		FIXTURE(no_two_ranks_write_to_one_stripe),
 		FIXTURE(no_two_ranks_write_to_one_stripe_of_what_is_compressed),
 		FIXTURE(compressed_output_is_that_of_one_process),
 		FIXTURE(stripes_of_a_file_may_be_longer_than_frames),
-		FIXTURE(edges_of_frames_may_overtake_each_other),
+		FIXTURE(foreign_bytes_may_arrive_out_of_order),
 		FIXTURE(some_ranks_compress_nothing),
 		FIXTURE(whatever_order_messages_come_in),
-		FIXTURE(equal_records_of_all_ranks_meet),
+		FIXTURE(equal_records_of_all_ranks_are_merged),
 		FIXTURE(limit_is_that_of_all_ranks),
 		FIXTURE(records_are_numbered_through),
-		FIXTURE(parts_and_their_list_are_those_of_one_process),
-		FIXTURE(compressed_parts_are_those_of_one_process),
+		FIXTURE(part_files_and_manifest_match_one_process),
+		FIXTURE(compressed_part_files_match_one_process),
 		FIXTURE(no_key_is_in_two_parts_that_end_at_keys),
 		FIXTURE(inputs_that_are_sorted_are_merged),
 		FIXTURE(equal_records_of_merged_inputs_meet),
@@ -1818,11 +1818,11 @@ static int run_same(void)
 		FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
-		FIXTURE(what_another_rank_says_wrongly_ends_all),
-		FIXTURE(edge_of_a_frame_that_is_lost_is_missed),
-		FIXTURE(who_has_failed_serves_nobody),
-		FIXTURE(ranks_of_a_machine_do_what_its_first_has_chosen),
-		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
+		FIXTURE(corrupt_message_ends_all),
+		FIXTURE(lost_foreign_bytes_are_detected),
+		FIXTURE(failed_rank_serves_no_requests),
+		FIXTURE(ranks_of_a_host_use_its_first_policy),
+		FIXTURE(ranks_with_other_options_are_named),
 	};
 
 	return cmocka_run_group_tests(same, NULL, NULL);
@@ -1831,7 +1831,7 @@ static int run_same(void)
 static int run_volumes(void)
 {
 	const struct CMUnitTest volumes[] = {
-		FIXTURE(volumes_and_balance_are_those_promised),
+		FIXTURE(volumes_and_balance_match_the_estimate),
 	};
 
 	return cmocka_run_group_tests(volumes, NULL, NULL);
@@ -1840,12 +1840,12 @@ static int run_volumes(void)
 static int run_checkpoints(void)
 {
 	const struct CMUnitTest checkpoints[] = {
-		FIXTURE(what_is_finished_when_a_rank_is_killed_is_taken_up),
-		FIXTURE(a_part_that_is_in_runs_is_not_stored_again),
+		FIXTURE(killed_rank_is_resumed),
+		FIXTURE(resumed_runs_are_not_stored_again),
 		FIXTURE(another_number_of_ranks_is_refused_once),
-		FIXTURE(fewer_ranks_do_not_leave_what_others_keep),
-		FIXTURE(damage_at_one_rank_is_said_and_without_its_part_all_goes_on),
-		FIXTURE(a_rank_takes_nothing_up_of_another),
+		FIXTURE(fewer_ranks_remove_all_checkpoints),
+		FIXTURE(damaged_checkpoint_is_reported_and_removable),
+		FIXTURE(rank_resumes_only_its_own_runs),
 	};
 
 	return cmocka_run_group_tests(checkpoints, NULL, NULL);

@@ -10,29 +10,29 @@
 enum { N = 100000, N_ROUNDS = 5 };
 
 /* A sort, and what was heard of it. */
-struct one_sort {
-	struct messages messages;
+struct concurrent_sort {
+	struct diagnostics messages;
 	struct options options;
 	unsigned n_warnings;
 	int r;
 };
 
-static void hear(void *context, const struct message *message)
+static void collect_message(void *context, const struct message *message)
 {
-	struct one_sort *one = context;
+	struct concurrent_sort *one = context;
 
 	one->n_warnings += message->kind == MESSAGE_WARNING;
 }
 
 static void *do_sort(void *argument)
 {
-	struct one_sort *one = argument;
+	struct concurrent_sort *one = argument;
 	const struct sort_spec spec = options_spec(&one->options);
 	const struct sort_observer nobody = { 0 };
-	struct sort_facts facts;
+	struct sort_summary summary;
 
-	messages_enter(&one->messages);
-	one->r = sort_run(&spec, &nobody, NULL, &facts);
+	diagnostics_push(&one->messages);
+	one->r = sort_run(&spec, &nobody, NULL, &summary);
 	return NULL;
 }
 
@@ -48,45 +48,45 @@ static int start(void **state)
 		sorted[i] = i;
 		mixed[i] = i * UINT64_C(0x9e3779b97f4a7c15);
 	}
-	write_file(path_of("sorted"), sorted, sizeof sorted);
-	write_file(path_of("mixed"), mixed, sizeof mixed);
-	write_file(path_of("broken"), broken, sizeof broken);
+	write_file(fixture_path("sorted"), sorted, sizeof sorted);
+	write_file(fixture_path("mixed"), mixed, sizeof mixed);
+	write_file(fixture_path("broken"), broken, sizeof broken);
 	return r;
 }
 
-static void run_at_once(struct one_sort *sorts, size_t n)
+static void run_at_once(struct concurrent_sort *sorts, size_t n)
 {
 	pthread_t threads[8];
 
 	for (size_t i = 0; i < n; i++) {
-		messages_init(&sorts[i].messages, hear, &sorts[i]);
+		diagnostics_init(&sorts[i].messages, collect_message, &sorts[i]);
 		sorts[i].n_warnings = 0;
 		assert_int_equal(thread_start(do_sort, &sorts[i], 0, &threads[i]), 0);
 	}
 	for (size_t i = 0; i < n; i++) {
 		pthread_join(threads[i], NULL);
-		messages_destroy(&sorts[i].messages);
+		diagnostics_destroy(&sorts[i].messages);
 	}
 }
 
-static void assert_failed(const struct one_sort *one, int r, const char *part, const char *path)
+static void assert_failed(const struct concurrent_sort *one, int r, const char *part, const char *path)
 {
 	assert_int_equal(one->r, r);
-	assert_int_equal(one->messages.code, r);
+	assert_int_equal(one->messages.error, r);
 	if (!strstr(one->messages.text, part) || !strstr(one->messages.text, path))
 		fail_msg("message '%s' has no '%s' or no '%s'", one->messages.text, part, path);
 }
 
 /* What fails in threads of one is not taken for a failure of another, nor hides it. */
-static void sorts_at_the_same_time_say_each_its_own(void **state)
+static void concurrent_sorts_report_separately(void **state)
 {
-	const char *sorted = path_of("sorted"), *mixed = path_of("mixed");
-	const char *broken = path_of("broken"), *out = path_of("out");
-	struct one_sort sorts[] = {
-		{ .options = PARSED("-t", "u64", "-m", sorted, mixed, "-o", path_of("a")) },
-		{ .options = PARSED("-t", "u64", broken, "-o", path_of("b")) },
-		{ .options = PARSED("-t", "u64", mixed, sorted, "-o", out) },
-		{ .options = PARSED("-t", "u64", path_of("none"), "-o", path_of("c")) },
+	const char *sorted = fixture_path("sorted"), *mixed = fixture_path("mixed");
+	const char *broken = fixture_path("broken"), *out = fixture_path("out");
+	struct concurrent_sort sorts[] = {
+		{ .options = PARSE_VALID("-t", "u64", "-m", sorted, mixed, "-o", fixture_path("a")) },
+		{ .options = PARSE_VALID("-t", "u64", broken, "-o", fixture_path("b")) },
+		{ .options = PARSE_VALID("-t", "u64", mixed, sorted, "-o", out) },
+		{ .options = PARSE_VALID("-t", "u64", fixture_path("none"), "-o", fixture_path("c")) },
 	};
 	enum { N_SORTS = sizeof sorts / sizeof sorts[0] };
 
@@ -102,7 +102,7 @@ static void sorts_at_the_same_time_say_each_its_own(void **state)
 			assert_int_equal(sorts[i].n_warnings, 0);
 		assert_int_equal(unlink(out), 0);
 	}
-	assert_false(messages_failed()); /* nor has this thread */
+	assert_false(captured_messages_has_error()); /* nor has this thread */
 	for (int i = 0; i < N_SORTS; i++)
 		options_free(&sorts[i].options);
 }
@@ -110,7 +110,7 @@ static void sorts_at_the_same_time_say_each_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(sorts_at_the_same_time_say_each_its_own, start,
+		cmocka_unit_test_setup_teardown(concurrent_sorts_report_separately, start,
 						fixture_finish),
 	};
 

@@ -21,8 +21,8 @@ enum { N_DEVICES = 4, NONE = -1 };
 
 static struct backend backend; /* N_DEVICES, one of which is as a test wants it */
 static int missing = NONE, small = NONE;
-static unsigned opened[8], sharing[8], elsewhere[8], n_opened;
-static struct device_share share;
+static unsigned opened[8], sharing[8], n_other_users[8], n_opened;
+static struct device_assignment assignment;
 static struct job job;
 static const struct layout layout = { .record_nbytes = 8, .resident_nbytes = 8 };
 
@@ -31,17 +31,17 @@ static int open_some(const struct backend_config *config, struct device **ret_de
 	if ((int)config->number == missing)
 		return (fail)(-EIO, "it is busy");
 	opened[n_opened] = config->number;
-	sharing[n_opened] = config->n_sharing;
-	elsewhere[n_opened++] = config->n_elsewhere;
-	return backend_owning.open(config, ret_device);
+	sharing[n_opened] = config->n_sharers;
+	n_other_users[n_opened++] = config->n_other_sharers;
+	return separate_memory_backend.open(config, ret_device);
 }
 
 static void describe_some(const struct device *device, struct device_info *ret_info)
 {
-	backend_owning.describe(device, ret_info);
+	separate_memory_backend.get_info(device, ret_info);
 	ret_info->unified = false;
 	ret_info->memory_nbytes = 1 << 30;
-	if (small >= 0 && job.n_workers > (unsigned)small && job.workers[small].device == device)
+	if (small >= 0 && job.n_devices > (unsigned)small && job.devices[small].device == device)
 		ret_info->memory_nbytes = 100 << 20;
 }
 
@@ -49,36 +49,36 @@ static int start(void **state)
 {
 	const int r = fixture_start(state);
 
-	messages_reset(true);
-	backend = backend_owning;
+	captured_messages_reset(true);
+	backend = separate_memory_backend;
 	backend.open = open_some;
-	backend.describe = describe_some;
+	backend.get_info = describe_some;
 	missing = small = NONE;
 	n_opened = 0;
-	share = DEVICE_SHARE_ALONE;
-	owned_memory_set(N_DEVICES, false);
+	assignment = DEVICE_ASSIGNMENT_EXCLUSIVE;
+	separate_memory_set_devices(N_DEVICES, false);
 	return r;
 }
 
 /* An input of so much, of which nothing is there. */
 static int open_on(uint64_t nbytes, const struct sort_spec *spec)
 {
-	const char *path = path_of("input");
+	const char *path = fixture_path("input");
 
 	write_file(path, "", 1);
 	assert_int_equal(truncate(path, (off_t)nbytes), 0);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
 	job.layout = &layout;
 	job.limit = UINT64_MAX;
-	return workers_open(&job, &backend, spec,
-			    &(struct workers_wish){ .n_threads = 1,
+	return open_devices(&job, &backend, spec,
+			    &(struct open_devices_params){ .n_threads = 1,
 						    .input_nbytes = nbytes,
-						    .share = share });
+						    .assignment = assignment });
 }
 
 static void close_them(void)
 {
-	workers_close(&job);
+	close_devices(&job);
 	input_close(job.input);
 	n_opened = 0;
 	job = (struct job){ 0 };
@@ -88,65 +88,65 @@ static void close_them(void)
 static void check_all(uint32_t n)
 {
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
-	assert_int_equal(job.n_workers, n);
+	assert_int_equal(job.n_devices, n);
 	close_them();
 }
 
 /* So many for an input of so much, if nothing is asked for; each has 1 GiB. */
-static void check_usual(uint32_t n, uint64_t nbytes, const struct sort_spec *spec)
+static void check_default(uint32_t n, uint64_t nbytes, const struct sort_spec *spec)
 {
 	assert_int_equal(open_on(nbytes, spec), 0);
-	assert_int_equal(job.n_workers, n);
+	assert_int_equal(job.n_devices, n);
 	close_them();
 }
 
-static void there_are_as_many_as_hold_the_input(void **state)
+static void devices_opened_hold_the_input(void **state)
 {
 	const uint64_t gib = UINT64_C(1) << 30;
 
 	(void)state;
-	check_usual(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
-	check_usual(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
-	check_usual(3, gib / 8 * 7 * 3 - 32, &(struct sort_spec){ 0 });
-	check_usual(N_DEVICES, gib << 10, &(struct sort_spec){ 0 });
-	check_usual(1, gib << 10, &(struct sort_spec){ .merges = true });
-	check_usual(1, gib << 10, &(struct sort_spec){ .gpus = &(unsigned){ 1 }, .n_gpus = 1 });
+	check_default(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
+	check_default(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
+	check_default(3, gib / 8 * 7 * 3 - 32, &(struct sort_spec){ 0 });
+	check_default(N_DEVICES, gib << 10, &(struct sort_spec){ 0 });
+	check_default(1, gib << 10, &(struct sort_spec){ .merge_inputs = true });
+	check_default(1, gib << 10, &(struct sort_spec){ .gpus = &(unsigned){ 1 }, .n_gpus = 1 });
 	missing = N_DEVICES - 1;
-	check_usual(N_DEVICES - 1, gib << 10, &(struct sort_spec){ 0 });
-	owned_memory_set(1, false);
+	check_default(N_DEVICES - 1, gib << 10, &(struct sort_spec){ 0 });
+	separate_memory_set_devices(1, false);
 	missing = NONE;
-	check_usual(1, gib << 10, &(struct sort_spec){ 0 });
+	check_default(1, gib << 10, &(struct sort_spec){ 0 });
 }
 
-static void there_are_all_that_are_wanted(void **state)
+static void all_requested_devices_are_opened(void **state)
 {
 	(void)state;
 	check_all(N_DEVICES);
-	assert_string_equal(messages_last_warning(), "");
+	assert_string_equal(captured_messages_warning(), "");
 }
 
-static void one_that_cannot_be_had_is_left_out_with_a_warning(void **state)
+static void unavailable_device_is_skipped_with_warning(void **state)
 {
 	(void)state;
 	for (missing = 0; missing < N_DEVICES; missing++) {
-		messages_reset(true);
+		captured_messages_reset(true);
 		check_all(N_DEVICES - 1);
-		assert_non_null(strstr(messages_last_warning(), "it is busy; sorting without it"));
-		assert_false(messages_failed());
+		assert_non_null(strstr(captured_messages_warning(), "it is busy; sorting without it"));
+		assert_false(captured_messages_has_error());
 	}
 }
 
-static void none_that_can_be_had_is_an_error(void **state)
+static void no_available_device_is_an_error(void **state)
 {
 	(void)state;
 	missing = 0;
-	owned_memory_set(1, false);
+	separate_memory_set_devices(1, false);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), -EIO);
-	assert_string_equal(messages_last(), "it is busy");
+	assert_string_equal(captured_messages_error(), "it is busy");
 	close_them();
 }
 
-static void one_that_is_wanted_must_be_had(void **state)
+static void requested_device_must_open(void **state)
 {
 	static const unsigned gpus[] = { 2, 1 };
 
@@ -154,16 +154,16 @@ static void one_that_is_wanted_must_be_had(void **state)
 	missing = 1;
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), -EIO);
 	close_them();
-	assert_string_equal(messages_last_warning(), "");
+	assert_string_equal(captured_messages_warning(), "");
 }
 
-static void those_that_are_wanted_are_had_in_that_order(void **state)
+static void requested_devices_keep_their_order(void **state)
 {
 	static const unsigned gpus[] = { 2, 0, 2 };
 
 	(void)state;
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
-	assert_int_equal(job.n_workers, 3);
+	assert_int_equal(job.n_devices, 3);
 	assert_memory_equal(opened, gpus, sizeof gpus);
 	close_them();
 }
@@ -176,13 +176,13 @@ static void the_plan_says_which_devices(void **state)
 
 	(void)state;
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
-	device_describe(job_device(&job), &info);
+	device_get_info(job_device(&job), &info);
 	snprintf(expected, sizeof expected, "3 x %s (2, 0, 2)", info.name);
-	assert_string_equal(job.info.name, expected);
+	assert_string_equal(job.device_info.name, expected);
 	close_them();
 }
 
-static void whose_device_is_shared_has_a_part_of_its_memory(void **state)
+static void shared_device_memory_is_divided(void **state)
 {
 	static const unsigned gpus[] = { 2, 0, 2 };
 
@@ -195,15 +195,15 @@ static void whose_device_is_shared_has_a_part_of_its_memory(void **state)
 }
 
 /* What is had at that place of n; each is also opened so many times elsewhere. */
-static void check_place(unsigned place, unsigned n, const struct sort_spec *spec,
+static void check_assignment(unsigned place, unsigned n, const struct sort_spec *spec,
 			const unsigned *numbers, unsigned n_numbers, unsigned n_elsewhere)
 {
-	share = (struct device_share){ place, n };
+	assignment = (struct device_assignment){ place, n };
 	assert_int_equal(open_on(8, spec), 0);
-	assert_int_equal(job.n_workers, n_numbers);
+	assert_int_equal(job.n_devices, n_numbers);
 	for (unsigned i = 0; i < n_numbers; i++) {
 		assert_int_equal(opened[i], numbers[i]);
-		assert_int_equal(elsewhere[i], n_elsewhere);
+		assert_int_equal(n_other_users[i], n_elsewhere);
 	}
 	close_them();
 }
@@ -215,18 +215,18 @@ static void several_ranks_share_them_out(void **state)
 			       list = { .gpus = gpus, .n_gpus = 4 };
 
 	(void)state;
-	check_place(0, 2, &usual, &(unsigned){ 0 }, 1, 0);
-	check_place(1, 2, &usual, &(unsigned){ 2 }, 1, 0);
-	check_place(0, 2, &all, (unsigned[]){ 0, 1 }, 2, 0);
-	check_place(1, 2, &all, (unsigned[]){ 2, 3 }, 2, 0);
-	check_place(2, 3, &all, (unsigned[]){ 2, 3 }, 2, 0);
-	check_place(3, 8, &all, &(unsigned){ 1 }, 1, 1);
-	check_place(8, 9, &all, &(unsigned){ 3 }, 1, 1);
-	check_place(0, 9, &all, &(unsigned){ 0 }, 1, 2);
-	check_place(0, 4, &list, &(unsigned){ 3 }, 1, 1);
-	check_place(1, 4, &list, &(unsigned){ 1 }, 1, 0);
-	check_place(2, 4, &list, &(unsigned){ 3 }, 1, 1);
-	check_place(3, 5, &list, &(unsigned){ 3 }, 1, 2);
+	check_assignment(0, 2, &usual, &(unsigned){ 0 }, 1, 0);
+	check_assignment(1, 2, &usual, &(unsigned){ 2 }, 1, 0);
+	check_assignment(0, 2, &all, (unsigned[]){ 0, 1 }, 2, 0);
+	check_assignment(1, 2, &all, (unsigned[]){ 2, 3 }, 2, 0);
+	check_assignment(2, 3, &all, (unsigned[]){ 2, 3 }, 2, 0);
+	check_assignment(3, 8, &all, &(unsigned){ 1 }, 1, 1);
+	check_assignment(8, 9, &all, &(unsigned){ 3 }, 1, 1);
+	check_assignment(0, 9, &all, &(unsigned){ 0 }, 1, 2);
+	check_assignment(0, 4, &list, &(unsigned){ 3 }, 1, 1);
+	check_assignment(1, 4, &list, &(unsigned){ 1 }, 1, 0);
+	check_assignment(2, 4, &list, &(unsigned){ 3 }, 1, 1);
+	check_assignment(3, 5, &list, &(unsigned){ 3 }, 1, 2);
 }
 
 static void a_rank_takes_as_many_of_its_own_as_hold_its_part(void **state)
@@ -234,49 +234,49 @@ static void a_rank_takes_as_many_of_its_own_as_hold_its_part(void **state)
 	const uint64_t gib = UINT64_C(1) << 30;
 
 	(void)state;
-	share = (struct device_share){ 1, 2 };
-	check_usual(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
-	check_usual(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
-	check_usual(2, gib << 10, &(struct sort_spec){ 0 });
+	assignment = (struct device_assignment){ 1, 2 };
+	check_default(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
+	check_default(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
+	check_default(2, gib << 10, &(struct sort_spec){ 0 });
 }
 
-static void it_is_said_which_one_of_those_that_ranks_share(void **state)
+static void shared_device_is_named(void **state)
 {
 	struct device_info info;
 	char expected[sizeof info.name + 32];
 
 	(void)state;
-	share = (struct device_share){ 1, 2 };
+	assignment = (struct device_assignment){ 1, 2 };
 	assert_int_equal(open_on(8, &(struct sort_spec){ 0 }), 0);
-	device_describe(job_device(&job), &info);
+	device_get_info(job_device(&job), &info);
 	snprintf(expected, sizeof expected, "%s (2)", info.name);
-	assert_string_equal(job.info.name, expected);
+	assert_string_equal(job.device_info.name, expected);
 	close_them();
 }
 
-static void all_have_the_memory_of_the_least_but_it_is_not_far_too_little(void **state)
+static void devices_use_the_smallest_memory(void **state)
 {
 	static const unsigned gpus[] = { 0, 1 };
 
 	(void)state;
 	small = 1;
 	check_all(N_DEVICES - 1);
-	assert_non_null(strstr(messages_last_warning(), ": it has only 100"));
-	messages_reset(true);
+	assert_non_null(strstr(captured_messages_warning(), ": it has only 100"));
+	captured_messages_reset(true);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), 0);
-	assert_int_equal(job.n_workers, 2);
-	assert_int_equal(job.info.memory_nbytes, 100 << 20);
+	assert_int_equal(job.n_devices, 2);
+	assert_int_equal(job.device_info.memory_nbytes, 100 << 20);
 	close_them();
 }
 
-static void it_is_known_who_reaches_whom(void **state)
+static void peer_access_is_recorded(void **state)
 {
 	(void)state;
-	owned_memory_set(3, true);
+	separate_memory_set_devices(3, true);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
-	assert_int_equal(job.workers[0].reaches, 7);
-	assert_int_equal(job.workers[1].reaches, 7);
-	assert_int_equal(job.workers[2].reaches, 7);
+	assert_int_equal(job.devices[0].peer_access_mask, 7);
+	assert_int_equal(job.devices[1].peer_access_mask, 7);
+	assert_int_equal(job.devices[2].peer_access_mask, 7);
 	close_them();
 }
 
@@ -284,19 +284,19 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(there_are_as_many_as_hold_the_input),
-		FIXTURE(there_are_all_that_are_wanted),
-		FIXTURE(one_that_cannot_be_had_is_left_out_with_a_warning),
-		FIXTURE(none_that_can_be_had_is_an_error),
-		FIXTURE(one_that_is_wanted_must_be_had),
-		FIXTURE(those_that_are_wanted_are_had_in_that_order),
+		FIXTURE(devices_opened_hold_the_input),
+		FIXTURE(all_requested_devices_are_opened),
+		FIXTURE(unavailable_device_is_skipped_with_warning),
+		FIXTURE(no_available_device_is_an_error),
+		FIXTURE(requested_device_must_open),
+		FIXTURE(requested_devices_keep_their_order),
 		FIXTURE(the_plan_says_which_devices),
-		FIXTURE(whose_device_is_shared_has_a_part_of_its_memory),
+		FIXTURE(shared_device_memory_is_divided),
 		FIXTURE(several_ranks_share_them_out),
 		FIXTURE(a_rank_takes_as_many_of_its_own_as_hold_its_part),
-		FIXTURE(it_is_said_which_one_of_those_that_ranks_share),
-		FIXTURE(all_have_the_memory_of_the_least_but_it_is_not_far_too_little),
-		FIXTURE(it_is_known_who_reaches_whom),
+		FIXTURE(shared_device_is_named),
+		FIXTURE(devices_use_the_smallest_memory),
+		FIXTURE(peer_access_is_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

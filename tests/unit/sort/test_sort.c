@@ -16,7 +16,7 @@
 
 enum { N = 1000 };
 
-static const struct sort_observer nobody;
+static const struct sort_observer no_observer;
 static char input_path[512], output_path[512];
 static struct key key;
 
@@ -29,8 +29,8 @@ static int start(void **state)
 		return r;
 	for (uint64_t i = 0; i < N; i++)
 		numbers[i] = i * 7919 % N;
-	strcpy(input_path, path_of("input"));
-	strcpy(output_path, path_of("output"));
+	strcpy(input_path, fixture_path("input"));
+	strcpy(output_path, fixture_path("output"));
 	write_file(input_path, numbers, sizeof numbers);
 	return key_parse_type("u64", &key);
 }
@@ -57,14 +57,14 @@ static void spec_is_all_that_is_needed(void **state)
 	const char *const input = input_path;
 	const struct sort_spec spec = spec_of(&input);
 	uint64_t sorted[N];
-	struct sort_facts facts;
+	struct sort_summary summary;
 	FILE *file;
 
 	(void)state;
-	assert_int_equal(sort_run(&spec, &nobody, NULL, &facts), 0);
-	assert_int_equal(facts.record_nbytes, 8);
-	assert_int_equal(facts.n_records_in, N);
-	assert_int_equal(facts.n_records_out, N);
+	assert_int_equal(sort_run(&spec, &no_observer, NULL, &summary), 0);
+	assert_int_equal(summary.record_nbytes, 8);
+	assert_int_equal(summary.n_records_in, N);
+	assert_int_equal(summary.n_records_out, N);
 	file = fopen(output_path, "r");
 	assert_non_null(file);
 	assert_int_equal(fread(sorted, 8, N, file), N);
@@ -94,16 +94,16 @@ static int overwrite_input(void *context, const struct sort_spec *spec, const st
 
 static void input_that_changes_while_it_is_checked_is_not_vouched_for(void **state)
 {
-	const struct sort_observer writer = { .opened = overwrite_input };
+	const struct sort_observer writer = { .on_opened = overwrite_input };
 	const char *const input = input_path;
 	struct sort_spec spec = spec_of(&input);
-	struct sort_facts facts;
+	struct sort_summary summary;
 	uint64_t disorder;
 
 	(void)state;
-	spec.checks = true;
-	assert_int_equal(sort_check(&spec, "gsort -c", &writer, NULL, &facts, &disorder), -EBUSY);
-	assert_non_null(strstr(messages_last(), "changed after it was read"));
+	spec.check_only = true;
+	assert_int_equal(sort_check(&spec, "gsort -c", &writer, NULL, &summary, &disorder), -EBUSY);
+	assert_non_null(strstr(captured_messages_error(), "changed after it was read"));
 }
 
 static void explanation_is_returned_and_nothing_is_written(void **state)
@@ -114,12 +114,12 @@ static void explanation_is_returned_and_nothing_is_written(void **state)
 	struct explanation explanation;
 
 	(void)state;
-	assert_int_equal(sort_explain(&spec, &nothing, &nobody, NULL, &explanation), 0);
-	assert_true(explanation.plan.fits);
+	assert_int_equal(sort_explain(&spec, &nothing, &no_observer, NULL, &explanation), 0);
+	assert_true(explanation.plan.fits_in_memory);
 	assert_int_equal(explanation.plan.input_nbytes, 8 * N);
-	assert_int_equal(explanation.loads.nbytes[PHASE_MERGE][STAGE_WRITE], 8 * N);
-	assert_int_equal(explanation.facts.record_nbytes, 8);
-	assert_int_equal(explanation.facts.n_records_in, 0);
+	assert_int_equal(explanation.loads.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 8 * N);
+	assert_int_equal(explanation.summary.record_nbytes, 8);
+	assert_int_equal(explanation.summary.n_records_in, 0);
 	assert_int_equal(access(output_path, F_OK), -1);
 }
 
@@ -138,89 +138,89 @@ static void observer_sees_the_inputs_and_may_end_the_sort(void **state)
 	const char *const input = input_path;
 	const struct sort_spec spec = spec_of(&input);
 	bool was_asked = false;
-	const struct sort_observer observer = { .context = &was_asked, .opened = end_it };
-	struct sort_facts facts;
+	const struct sort_observer observer = { .context = &was_asked, .on_opened = end_it };
+	struct sort_summary summary;
 
 	(void)state;
-	assert_int_equal(sort_run(&spec, &observer, NULL, &facts), -EDOM);
+	assert_int_equal(sort_run(&spec, &observer, NULL, &summary), -EDOM);
 	assert_true(was_asked);
 	assert_int_equal(access(output_path, F_OK), -1);
 }
 
 /* It said what the index and the inputs took, KiB, of what was needed, and nothing of blocks. */
-static void too_little_memory_to_go_on_is_told_by_the_blocks(void **state)
+static void too_little_memory_to_resume_is_reported(void **state)
 {
 	const char *const input = input_path;
 	const struct backend_config config = { .n_threads = 2 };
 	const struct sort_spec spec = spec_of(&input);
-	struct job job = { .n_workers = 1 };
+	struct job job = { .n_devices = 1 };
 	struct device *device;
 	struct layout layout;
 
 	(void)state;
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	assert_int_equal(device_open(&backend_cpu, &config, &device), 0);
 	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
 	job.layout = &layout;
-	job.request = (struct plan_request){ .layout = &layout,
+	job.plan_request = (struct plan_request){ .layout = &layout,
 					     .device = device,
 					     .input_nbytes = 64 << 20,
 					     .n_threads = 2,
 					     .memory_nbytes = spec.memory_nbytes };
-	plan_make(&job.request, &job.plan);
+	plan_make(&job.plan_request, &job.plan);
 	assert_int_equal(setup_check_memory(&job, &spec), 0);
-	job.request.least_block_nbytes = 16 << 20;
-	plan_make(&job.request, &job.plan);
-	messages_reset(true);
+	job.plan_request.min_block_nbytes = 16 << 20;
+	plan_make(&job.plan_request, &job.plan);
+	captured_messages_reset(true);
 	assert_int_equal(setup_check_memory(&job, &spec), -E2BIG);
-	assert_non_null(strstr(messages_last(), "stored with more memory, in blocks of 16 MiB"));
-	assert_int_equal(messages_last_hint(), HINT_MEMORY_NEEDED);
+	assert_non_null(strstr(captured_messages_error(), "stored with more memory, in blocks of 16 MiB"));
+	assert_int_equal(captured_messages_hint(), HINT_MEMORY_NEEDED);
 	/* What this plan would take is no figure to give: another plan needs what the hint says. */
-	assert_null(strstr(messages_last(), "takes"));
+	assert_null(strstr(captured_messages_error(), "takes"));
 	input_close(job.input);
 	device_close(device);
 }
 
-static uint64_t least_block_nbytes; /* of what a checkpoint has */
+static uint64_t min_block_nbytes; /* of what a checkpoint has */
 
 uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 {
 	assert_non_null(checkpoint);
-	return least_block_nbytes;
+	return min_block_nbytes;
 }
 
 /* Plan to go on, as a start with that memory does. In MiB what is said to be needed; 0: nothing. */
-static uint64_t plan_to_go_on(unsigned n_threads, uint64_t memory_mib)
+static uint64_t plan_to_resume(unsigned n_threads, uint64_t memory_mib)
 {
 	const char *const input = input_path;
 	struct sort_spec spec = spec_of(&input);
 	const struct setup setup = { .spec = &spec, .checkpoint = (void *)input_path };
-	struct job job = { .n_workers = 1 };
+	struct job job = { .n_devices = 1 };
 	struct backend_config config;
-	struct worker worker = { 0 };
+	struct sort_device worker = { 0 };
 	struct layout layout;
 	int r;
 
 	spec.memory_nbytes = memory_mib << 20;
 	spec.n_threads = n_threads;
 	config = (struct backend_config){ .n_threads = setup_n_threads(&spec) };
-	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	assert_int_equal(device_open(&backend_cpu, &config, &worker.device), 0);
 	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
 	job.layout = &layout;
-	job.workers = &worker;
-	device_describe(worker.device, &job.info);
-	messages_reset(true);
+	job.devices = &worker;
+	device_get_info(worker.device, &job.device_info);
+	captured_messages_reset(true);
 	setup_plan(&job, &setup);
 	r = setup_check_memory(&job, &spec);
 	assert_true(r == 0 || r == -E2BIG);
 	input_close(job.input);
 	device_close(worker.device);
-	return r == 0 ? 0 : messages_last_number();
+	return r == 0 ? 0 : captured_messages_number();
 }
 
-static void memory_that_is_said_to_be_enough_to_go_on_is_and_less_is_not(void **state)
+static void reported_memory_to_resume_is_the_minimum(void **state)
 {
 	unsigned n_refused = 0;
 
@@ -230,12 +230,12 @@ static void memory_that_is_said_to_be_enough_to_go_on_is_and_less_is_not(void **
 		for (uint64_t mib = 1; mib <= 16; mib *= 2) {
 			uint64_t enough;
 
-			least_block_nbytes = mib << 20;
-			enough = plan_to_go_on(n_threads, 1);
+			min_block_nbytes = mib << 20;
+			enough = plan_to_resume(n_threads, 1);
 			if (!enough)
 				continue;
-			assert_int_equal(plan_to_go_on(n_threads, enough), 0);
-			assert_int_equal(plan_to_go_on(n_threads, enough - 1), enough);
+			assert_int_equal(plan_to_resume(n_threads, enough), 0);
+			assert_int_equal(plan_to_resume(n_threads, enough - 1), enough);
 			n_refused++;
 		}
 	assert_true(n_refused > 4);
@@ -248,8 +248,8 @@ int main(void)
 		FIXTURE(spec_is_all_that_is_needed),
 		FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
 		FIXTURE(explanation_is_returned_and_nothing_is_written),
-		FIXTURE(too_little_memory_to_go_on_is_told_by_the_blocks),
-		FIXTURE(memory_that_is_said_to_be_enough_to_go_on_is_and_less_is_not),
+		FIXTURE(too_little_memory_to_resume_is_reported),
+		FIXTURE(reported_memory_to_resume_is_the_minimum),
 		FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
 	};
 

@@ -16,7 +16,7 @@ static void modes_are_parsed(void **state)
 		"",        "Auto",  "raw",     "delta:1", "zstd:",   "zstd:0",          "zstd:x",
 		"zstd:-1", "zstd3", "zstd:99", "zstd: 3", "zstd:3 ", "zstd:99999999999"
 	};
-	struct compression_choice choice;
+	struct compression_params choice;
 
 	(void)state;
 	assert_int_equal(compression_parse("auto", &choice), 0);
@@ -34,23 +34,23 @@ static void modes_are_parsed(void **state)
 	assert_int_equal(choice.mode, COMPRESS_DELTA);
 }
 
-static struct compression *open_mode(const char *mode, bool are_codes)
+static struct compression *open_mode(const char *mode, bool are_encoded_keys)
 {
-	struct compression_choice choice;
+	struct compression_params choice;
 	struct compression *compression;
 
 	assert_int_equal(compression_parse(mode, &choice), 0);
-	assert_int_equal(compression_open(&choice, are_codes, &compression), 0);
+	assert_int_equal(compression_open(&choice, are_encoded_keys, &compression), 0);
 	return compression;
 }
 
-static void assert_codec(const char *mode, bool are_codes, enum codec_id codec)
+static void assert_codec(const char *mode, bool are_encoded_keys, enum codec_id codec)
 {
-	struct compression *compression = open_mode(mode, are_codes);
+	struct compression *compression = open_mode(mode, are_encoded_keys);
 	const struct compression_plan plan = compression_plan_window(compression);
 
 	assert_int_equal(plan.codec, codec);
-	assert_int_equal(plan.trial, CODEC_RAW);
+	assert_int_equal(plan.probe_codec, CODEC_RAW);
 	compression_close(compression);
 }
 
@@ -65,11 +65,11 @@ static void delta_of_records_is_zstd(void **state)
 }
 
 /* 1 MiB in each sample: half of it is left, after 100 us; writing takes write_ns a byte. */
-static void note_windows(struct compression *compression, unsigned n, uint64_t write_ns)
+static void record_windows(struct compression *compression, unsigned n, uint64_t write_ns)
 {
 	for (unsigned i = 0; i < n; i++)
-		compression_note(compression, &(struct compression_sample){
-						      .tried_nbytes = 1 << 20,
+		compression_record_sample(compression, &(struct compression_sample){
+						      .encoder_input_nbytes = 1 << 20,
 						      .encoded_nbytes = 1 << 19,
 						      .encode_ns = 100000,
 						      .items_nbytes = 1 << 20,
@@ -86,18 +86,18 @@ static void auto_follows_the_disk(void **state)
 	(void)state;
 	/* Nothing is known: raw, but it looks what delta would do. */
 	assert_int_equal(plan.codec, CODEC_RAW);
-	assert_int_equal(plan.trial, CODEC_DELTA);
-	assert_int_equal(compression_plan_window(compression).trial, CODEC_RAW);
-	note_windows(compression, 1, 10); /* a slow disk */
+	assert_int_equal(plan.probe_codec, CODEC_DELTA);
+	assert_int_equal(compression_plan_window(compression).probe_codec, CODEC_RAW);
+	record_windows(compression, 1, 10); /* a slow disk */
 	assert_int_equal(compression_plan_window(compression).codec, CODEC_DELTA);
-	note_windows(compression, 1000, 0); /* none at all */
+	record_windows(compression, 1000, 0); /* none at all */
 	assert_int_equal(compression_plan_window(compression).codec, CODEC_RAW);
-	note_windows(compression, 1000, 10);
+	record_windows(compression, 1000, 10);
 	assert_int_equal(compression_plan_window(compression).codec, CODEC_DELTA);
 	compression_close(compression);
 }
 
-static void auto_tries_now_and_then(void **state)
+static void auto_probes_periodically(void **state)
 {
 	struct compression *compression = open_mode("auto", false);
 	unsigned n_trials = 0;
@@ -106,9 +106,9 @@ static void auto_tries_now_and_then(void **state)
 	for (unsigned i = 0; i < 160; i++) {
 		const struct compression_plan plan = compression_plan_window(compression);
 
-		note_windows(compression, 1, 0);
+		record_windows(compression, 1, 0);
 		assert_int_equal(plan.codec, CODEC_RAW);
-		n_trials += plan.trial == CODEC_ZSTD;
+		n_trials += plan.probe_codec == CODEC_ZSTD;
 	}
 	assert_int_equal(n_trials, 10);
 	compression_close(compression);
@@ -120,7 +120,7 @@ int main(void)
 		cmocka_unit_test(modes_are_parsed),
 		cmocka_unit_test(delta_of_records_is_zstd),
 		cmocka_unit_test(auto_follows_the_disk),
-		cmocka_unit_test(auto_tries_now_and_then),
+		cmocka_unit_test(auto_probes_periodically),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

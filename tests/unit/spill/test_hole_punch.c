@@ -32,22 +32,22 @@ static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes
 }
 
 /* As many bytes may be pending, and twice that. */
-static struct reclaim_lag lag_of(uint64_t nbytes)
+static struct hole_punch_limits limits_of(uint64_t nbytes)
 {
-	return (struct reclaim_lag){ .usual_nbytes = nbytes, .most_nbytes = 2 * nbytes };
+	return (struct hole_punch_limits){ .soft_nbytes = nbytes, .hard_nbytes = 2 * nbytes };
 }
 
-static struct reclaim *open_reclaim(struct disk *disk)
+static struct hole_punch *open_hole_punch(struct disk *disk)
 {
-	struct reclaim *reclaim;
+	struct hole_punch *puncher;
 
-	assert_int_equal(reclaim_open(punch, disk, &reclaim), 0);
-	return reclaim;
+	assert_int_equal(hole_punch_open(punch, disk, &puncher), 0);
+	return puncher;
 }
 
 /* A thread that adds ten bytes, or drains. */
 struct user {
-	struct reclaim *reclaim;
+	struct hole_punch *puncher;
 	struct disk *disk;
 	uint64_t seen_nbytes; /* punched when it had done that */
 	bool drains;
@@ -58,9 +58,9 @@ static void *use(void *argument)
 	struct user *user = argument;
 
 	if (user->drains)
-		reclaim_until(user->reclaim, 0);
+		hole_punch_drain(user->puncher, 0);
 	else
-		reclaim_add(user->reclaim, 0, 1000, 10, lag_of(1));
+		hole_punch_add(user->puncher, 0, 1000, 10, limits_of(1));
 	user->seen_nbytes = atomic_load(&user->disk->punched_nbytes);
 	return NULL;
 }
@@ -68,20 +68,20 @@ static void *use(void *argument)
 /* The thread of the reclaim is punching ten bytes while the user comes. */
 static void assert_waits_for_the_disk(bool drains, uint64_t expected_nbytes)
 {
-	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
-	struct user user = { .reclaim = open_reclaim(&disk), .disk = &disk, .drains = drains };
+	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
+	struct user user = { .puncher = open_hole_punch(&disk), .disk = &disk, .drains = drains };
 	pthread_t thread;
 
-	reclaim_add(user.reclaim, 0, 0, 10, lag_of(5));
+	hole_punch_add(user.puncher, 0, 0, 10, limits_of(5));
 	assert_true(gate_pass(&disk.begun));
 	assert_int_equal(pthread_create(&thread, NULL, use, &user), 0);
 	gate_open(&disk.gate, 2);
 	pthread_join(thread, NULL);
 	assert_true(user.seen_nbytes >= expected_nbytes);
-	reclaim_close(user.reclaim);
+	hole_punch_close(user.puncher);
 }
 
-static void drain_waits_for_what_is_being_given_back(void **state)
+static void drain_waits_for_holes_in_progress(void **state)
 {
 	(void)state;
 	assert_waits_for_the_disk(true, 10);
@@ -94,102 +94,102 @@ static void adding_waits_when_too_much_is_pending(void **state)
 }
 
 /* The thread is at the first ten bytes all the while, so waiting would be without an end. */
-static void adding_does_not_wait_for_less_than_the_most(void **state)
+static void adding_below_the_hard_limit_does_not_wait(void **state)
 {
-	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
-	struct reclaim *reclaim = open_reclaim(&disk);
+	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
+	struct hole_punch *puncher = open_hole_punch(&disk);
 
 	(void)state;
 	for (uint64_t i = 0; i < 10; i++) {
-		const struct reclaim_lag lag = { .usual_nbytes = 1, .most_nbytes = 100 };
+		const struct hole_punch_limits limits = { .soft_nbytes = 1, .hard_nbytes = 100 };
 
-		reclaim_add(reclaim, 0, i * 20, 10, lag);
+		hole_punch_add(puncher, 0, i * 20, 10, limits);
 		assert_true(i > 0 || gate_pass(&disk.begun));
 	}
 	assert_int_equal(disk.punched_nbytes, 0);
 	gate_open(&disk.gate, 10);
-	reclaim_until(reclaim, 0);
+	hole_punch_drain(puncher, 0);
 	assert_int_equal(disk.punched_nbytes, 100);
-	reclaim_close(reclaim);
+	hole_punch_close(puncher);
 }
 
-static void no_more_is_given_back_than_asked_for(void **state)
+static void drain_stops_at_the_limit(void **state)
 {
-	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
-	struct reclaim *reclaim = open_reclaim(&disk);
+	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
+	struct hole_punch *puncher = open_hole_punch(&disk);
 
 	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
-		reclaim_add(reclaim, 0, i * 20, 10, lag_of(1000));
+		hole_punch_add(puncher, 0, i * 20, 10, limits_of(1000));
 	gate_open(&disk.gate, 10);
-	assert_true(reclaim_until(reclaim, 65));
+	assert_true(hole_punch_drain(puncher, 65));
 	assert_int_equal(disk.punched_nbytes, 40);
-	assert_false(reclaim_until(reclaim, 60));
+	assert_false(hole_punch_drain(puncher, 60));
 	assert_int_equal(disk.punched_nbytes, 40);
-	reclaim_close(reclaim);
+	hole_punch_close(puncher);
 }
 
-static void neighbours_are_given_back_as_one(void **state)
+static void neighbours_are_punched_as_one_hole(void **state)
 {
-	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
-	struct reclaim *reclaim = open_reclaim(&disk);
+	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
+	struct hole_punch *puncher = open_hole_punch(&disk);
 
 	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
-		reclaim_add(reclaim, 0, i * 10, 10, lag_of(1000));
+		hole_punch_add(puncher, 0, i * 10, 10, limits_of(1000));
 	gate_open(&disk.gate, 1);
-	assert_true(reclaim_until(reclaim, 0));
+	assert_true(hole_punch_drain(puncher, 0));
 	assert_int_equal(disk.punched_nbytes, 100);
-	assert_false(reclaim_until(reclaim, 0));
-	reclaim_close(reclaim);
-	reclaim_close(NULL);
+	assert_false(hole_punch_drain(puncher, 0));
+	hole_punch_close(puncher);
+	hole_punch_close(NULL);
 }
 
 /* Which of many ranges of ten bytes have been given back. */
-enum { MANY = 4000, MOST = 1024, DISTANCE = 20 };
+enum { MANY = 4000, MAX_HOLES = 1024, DISTANCE = 20 };
 
 struct ranges {
 	atomic_uint n_punched;
 	atomic_uint times[MANY];
 };
 
-static void count_range(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
+static void count_hole(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
 {
-	struct ranges *ranges = context;
+	struct ranges *hole_totals = context;
 
 	if (file != 7 || nbytes != 10 || offset % DISTANCE || offset / DISTANCE >= MANY)
 		abort();
-	atomic_fetch_add(&ranges->times[offset / DISTANCE], 1);
-	atomic_fetch_add(&ranges->n_punched, 1);
+	atomic_fetch_add(&hole_totals->times[offset / DISTANCE], 1);
+	atomic_fetch_add(&hole_totals->n_punched, 1);
 }
 
 /* The list has room for MOST: for each one more, another is given back at once. */
-static void ranges_without_neighbours_are_no_more_than_the_list_holds(void **state)
+static void separate_holes_fit_in_the_list(void **state)
 {
-	struct ranges ranges = { 0 };
-	struct reclaim *reclaim;
+	struct ranges hole_totals = { 0 };
+	struct hole_punch *puncher;
 
 	(void)state;
-	assert_int_equal(reclaim_open(count_range, &ranges, &reclaim), 0);
+	assert_int_equal(hole_punch_open(count_hole, &hole_totals, &puncher), 0);
 	for (uint64_t i = 0; i < MANY; i++) {
-		reclaim_add(reclaim, 7, i * DISTANCE, 10, lag_of(UINT64_C(1) << 40));
-		assert_int_equal(ranges.n_punched, i < MOST ? 0 : i - MOST + 1);
+		hole_punch_add(puncher, 7, i * DISTANCE, 10, limits_of(UINT64_C(1) << 40));
+		assert_int_equal(hole_totals.n_punched, i < MAX_HOLES ? 0 : i - MAX_HOLES + 1);
 	}
-	assert_true(reclaim_until(reclaim, 0));
+	assert_true(hole_punch_drain(puncher, 0));
 	for (int i = 0; i < MANY; i++)
-		assert_int_equal(ranges.times[i], 1);
-	reclaim_close(reclaim);
+		assert_int_equal(hole_totals.times[i], 1);
+	hole_punch_close(puncher);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drain_waits_for_what_is_being_given_back),
+		cmocka_unit_test(drain_waits_for_holes_in_progress),
 		cmocka_unit_test(adding_waits_when_too_much_is_pending),
-		cmocka_unit_test(adding_does_not_wait_for_less_than_the_most),
-		cmocka_unit_test(no_more_is_given_back_than_asked_for),
-		cmocka_unit_test(neighbours_are_given_back_as_one),
-		cmocka_unit_test(ranges_without_neighbours_are_no_more_than_the_list_holds),
+		cmocka_unit_test(adding_below_the_hard_limit_does_not_wait),
+		cmocka_unit_test(drain_stops_at_the_limit),
+		cmocka_unit_test(neighbours_are_punched_as_one_hole),
+		cmocka_unit_test(separate_holes_fit_in_the_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

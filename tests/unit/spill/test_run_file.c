@@ -19,21 +19,21 @@ static int start_auto(void **state)
 
 static void windows_come_back_in_order(void **state)
 {
-	struct run_file *run = finished_run(3);
+	struct run_file *run = make_finished_run(3);
 	const struct run_block *blocks = run_file_blocks(run);
 
 	(void)state;
-	assert_int_equal(run_file_n_items(run), 3 * WINDOW);
-	assert_int_equal(run_file_n_blocks(run), 3 * BLOCKS);
-	for (uint64_t i = 0; i < 3 * BLOCKS; i++) {
-		const uint64_t in_window = i % BLOCKS * BLOCK;
+	assert_int_equal(run_file_n_items(run), 3 * WINDOW_N_ITEMS);
+	assert_int_equal(run_file_n_blocks(run), 3 * WINDOW_N_BLOCKS);
+	for (uint64_t i = 0; i < 3 * WINDOW_N_BLOCKS; i++) {
+		const uint64_t in_window = i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS;
 
-		assert_int_equal(blocks[i].first_item, i / BLOCKS * WINDOW + in_window);
-		assert_true(blocks[i].first_key == i / BLOCKS * 1000 + in_window);
+		assert_int_equal(blocks[i].first_item, i / WINDOW_N_BLOCKS * WINDOW_N_ITEMS + in_window);
+		assert_true(blocks[i].first_key == i / WINDOW_N_BLOCKS * 1000 + in_window);
 	}
-	for (uint64_t first = 0; first < 3 * BLOCKS; first++)
-		for (uint64_t n = 1; first + n <= 3 * BLOCKS; n++)
-			assert_reads(run, first, n);
+	for (uint64_t first = 0; first < 3 * WINDOW_N_BLOCKS; first++)
+		for (uint64_t n = 1; first + n <= 3 * WINDOW_N_BLOCKS; n++)
+			assert_blocks_read(run, first, n);
 	run_file_close(run);
 }
 
@@ -42,7 +42,7 @@ static void mixed_blocks_come_back(void **state)
 {
 	enum { N = 4000, IN_BLOCK = 500 };
 	uint64_t *items = malloc(N * sizeof *items), *back = guarded_alloc(N * sizeof *items);
-	const code_t first_keys[N / IN_BLOCK] = { 0 };
+	const encoded_key_t first_keys[N / IN_BLOCK] = { 0 };
 	struct run_file *run;
 
 	(void)state;
@@ -60,7 +60,7 @@ static void mixed_blocks_come_back(void **state)
 		assert_int_equal(run_file_read(run, w * N / IN_BLOCK, N / IN_BLOCK, back), 0);
 		assert_memory_equal(back, items, N * sizeof *items);
 	}
-	assert_true(stored_nbytes(run) < 2 * N * sizeof *items * 6 / 10);
+	assert_true(run_stored_nbytes(run) < 2 * N * sizeof *items * 6 / 10);
 	run_file_close(run);
 	assert_int_equal(spill_used_nbytes(spill), 0);
 	guarded_free(back, N * sizeof *items);
@@ -69,12 +69,12 @@ static void mixed_blocks_come_back(void **state)
 
 static void stored_bytes_are_counted(void **state)
 {
-	struct run_file *run = finished_run(3);
+	struct run_file *run = make_finished_run(3);
 	const struct compression_totals totals = compression_totals(compression);
 
 	(void)state;
-	assert_int_equal(totals.items_nbytes, 3 * WINDOW * sizeof(uint64_t));
-	assert_int_equal(totals.stored_nbytes, stored_nbytes(run));
+	assert_int_equal(totals.items_nbytes, 3 * WINDOW_N_ITEMS * sizeof(uint64_t));
+	assert_int_equal(totals.stored_nbytes, run_stored_nbytes(run));
 	assert_true(totals.stored_nbytes < totals.items_nbytes);
 	run_file_close(run);
 }
@@ -95,12 +95,12 @@ static void run_without_items_is_fine(void **state)
  * Windows of one page: 0 is in memory at [0, 4096), 1 in the file at [4096, 8192), behind 2. By
  * their offsets alone 0 and 1 are neighbours.
  */
-static void neighbours_in_two_places_are_not_read_as_one(void **state)
+static void neighbours_in_two_files_are_not_read_as_one(void **state)
 {
 	enum { PAGE_ITEMS = SPILL_ALIGN_NBYTES / sizeof(uint64_t) };
 	static const uint64_t order[] = { 0, 2, 1 };
 	uint64_t items[PAGE_ITEMS], *back = guarded_alloc(3 * sizeof items);
-	const code_t first_key = 0;
+	const encoded_key_t first_key = 0;
 	const struct run_block *blocks;
 	struct run_file *run;
 
@@ -151,8 +151,8 @@ static void several_threads_write_one_run(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(run_file_finish(run), 0);
-	assert_reads(run, 0, 300 * BLOCKS);
-	assert_true(run_file_memory_nbytes(run) < 300 * BLOCKS * 64 + 4096);
+	assert_blocks_read(run, 0, 300 * WINDOW_N_BLOCKS);
+	assert_true(run_file_memory_nbytes(run) < 300 * WINDOW_N_BLOCKS * 64 + 4096);
 	run_file_close(run);
 }
 
@@ -161,7 +161,7 @@ static void groups_are_larger_than_a_transfer(void **state)
 	/* 5 MiB in blocks of 1 MiB. */
 	const uint32_t n_items = run_file_block_n_items(1 << 20, 8);
 	const size_t nbytes = 5 * (size_t)n_items * 8;
-	const code_t first_keys[5] = { 0 };
+	const encoded_key_t first_keys[5] = { 0 };
 	unsigned char *items = malloc(nbytes), *back = guarded_alloc(nbytes);
 	struct run_file *run;
 
@@ -183,9 +183,9 @@ static void groups_are_larger_than_a_transfer(void **state)
 /* The first fails: whoever writes must not go on as if it had not. */
 static void failing_group_ends_the_window(void **state)
 {
-	enum { N_ITEMS = 1 << 20, N_BLOCKS = (N_ITEMS + BLOCK - 1) / BLOCK };
+	enum { N_ITEMS = 1 << 20, N_BLOCKS = (N_ITEMS + BLOCK_N_ITEMS - 1) / BLOCK_N_ITEMS };
 	uint64_t *items = calloc(N_ITEMS, sizeof *items);
-	code_t *first_keys = calloc(N_BLOCKS, sizeof *first_keys);
+	encoded_key_t *first_keys = calloc(N_BLOCKS, sizeof *first_keys);
 	struct run_file *run = open_run();
 
 	(void)state;
@@ -200,88 +200,88 @@ static void failing_group_ends_the_window(void **state)
 
 static void damaged_block_is_refused(void **state)
 {
-	struct run_file *run = finished_run(2);
+	struct run_file *run = make_finished_run(2);
 	const struct run_block *block = &run_file_blocks(run)[5];
-	uint64_t items[2 * WINDOW];
+	uint64_t items[2 * WINDOW_N_ITEMS];
 
 	(void)state;
 	for (uint64_t i = 0; i < block->stored_nbytes; i++) {
 		const off_t at = (off_t)(block->offset + i);
 		unsigned char byte;
 
-		assert_int_equal(pread(faults.nameless_fd, &byte, 1, at), 1);
+		assert_int_equal(pread(faults.tmpfile_fd, &byte, 1, at), 1);
 		byte ^= 0x10;
-		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
-		messages_reset(true);
-		assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
-		assert_non_null(strstr(messages_last(), fixture_directory));
-		assert_non_null(strstr(messages_last(), "block 5 of 8"));
+		assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, at), 1);
+		captured_messages_reset(true);
+		assert_int_equal(run_file_read(run, 0, 2 * WINDOW_N_BLOCKS, items), -EBADMSG);
+		assert_non_null(strstr(captured_messages_error(), fixture_directory));
+		assert_non_null(strstr(captured_messages_error(), "block 5 of 8"));
 		byte ^= 0x10;
-		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
+		assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, at), 1);
 	}
-	assert_reads(run, 0, 2 * BLOCKS);
+	assert_blocks_read(run, 0, 2 * WINDOW_N_BLOCKS);
 	run_file_close(run);
 }
 
 static void truncated_block_is_refused(void **state)
 {
-	struct run_file *run = finished_run(2);
+	struct run_file *run = make_finished_run(2);
 	/* Window 1 was written first, so window 0 is at the file's end. */
 	const struct run_block *block = &run_file_blocks(run)[2];
-	uint64_t items[2 * WINDOW];
+	uint64_t items[2 * WINDOW_N_ITEMS];
 
 	(void)state;
-	assert_int_equal(ftruncate(faults.nameless_fd, (off_t)(block->offset + 1)), 0);
-	assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "block 2 of 8"));
-	assert_non_null(strstr(messages_last(), "cut off"));
-	assert_reads(run, 0, 2);
+	assert_int_equal(ftruncate(faults.tmpfile_fd, (off_t)(block->offset + 1)), 0);
+	assert_int_equal(run_file_read(run, 0, 2 * WINDOW_N_BLOCKS, items), -EBADMSG);
+	assert_non_null(strstr(captured_messages_error(), "block 2 of 8"));
+	assert_non_null(strstr(captured_messages_error(), "cut off"));
+	assert_blocks_read(run, 0, 2);
 	run_file_close(run);
 }
 
 static void exchanged_blocks_are_refused(void **state)
 {
-	struct run_file *run = finished_run(1);
+	struct run_file *run = make_finished_run(1);
 	const struct run_block *blocks = run_file_blocks(run);
 	const size_t nbytes = blocks[0].stored_nbytes < blocks[1].stored_nbytes ?
 				      blocks[0].stored_nbytes :
 				      blocks[1].stored_nbytes;
-	unsigned char a[BLOCK * 8];
-	uint64_t items[WINDOW];
+	unsigned char a[BLOCK_N_ITEMS * 8];
+	uint64_t items[WINDOW_N_ITEMS];
 
 	(void)state;
-	assert_int_equal(pread(faults.nameless_fd, a, nbytes, (off_t)blocks[0].offset), nbytes);
-	assert_int_equal(pwrite(faults.nameless_fd, a, nbytes, (off_t)blocks[1].offset), nbytes);
-	assert_int_equal(run_file_read(run, 0, BLOCKS, items), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "block 1 of 4"));
+	assert_int_equal(pread(faults.tmpfile_fd, a, nbytes, (off_t)blocks[0].offset), nbytes);
+	assert_int_equal(pwrite(faults.tmpfile_fd, a, nbytes, (off_t)blocks[1].offset), nbytes);
+	assert_int_equal(run_file_read(run, 0, WINDOW_N_BLOCKS, items), -EBADMSG);
+	assert_non_null(strstr(captured_messages_error(), "block 1 of 4"));
 	run_file_close(run);
 }
 
 static void failing_read_names_the_block(void **state)
 {
-	struct run_file *run = finished_run(1);
-	uint64_t items[WINDOW];
+	struct run_file *run = make_finished_run(1);
+	uint64_t items[WINDOW_N_ITEMS];
 
 	(void)state;
 	faults.transfer_errno = EIO;
 	assert_int_equal(run_file_read(run, 1, 2, items), -EIO);
-	assert_non_null(strstr(messages_last(), "block 1 of 4"));
+	assert_non_null(strstr(captured_messages_error(), "block 1 of 4"));
 	run_file_close(run);
 }
 
 /* A window is one page, which goes with the last of its blocks. */
 static void discarded_blocks_leave_the_rest(void **state)
 {
-	struct run_file *run = finished_run(2);
+	struct run_file *run = make_finished_run(2);
 
 	(void)state;
 	assert_int_equal(spill_used_nbytes(spill), 2 * SPILL_ALIGN_NBYTES);
 	run_file_discard(run, 0, 3);
 	assert_int_equal(spill_used_nbytes(spill), 2 * SPILL_ALIGN_NBYTES);
-	assert_reads(run, 3, 5);
+	assert_blocks_read(run, 3, 5);
 	run_file_discard(run, 3, 3);
 	assert_int_equal(spill_used_nbytes(spill), SPILL_ALIGN_NBYTES);
-	assert_reads(run, 6, 2);
+	assert_blocks_read(run, 6, 2);
 	run_file_close(run);
 	assert_int_equal(spill_used_nbytes(spill), 0);
 }
@@ -322,7 +322,7 @@ int main(void)
 		FIXTURE(large_blocks_fill_whole_pages),
 		IN_MEMORY(windows_come_back_in_order),
 		IN_MEMORY(several_threads_write_one_run),
-		IN_MEMORY(neighbours_in_two_places_are_not_read_as_one),
+		IN_MEMORY(neighbours_in_two_files_are_not_read_as_one),
 		ENCODED(windows_come_back_in_order),
 		ENCODED(run_without_items_is_fine),
 		ENCODED(several_threads_write_one_run),

@@ -7,27 +7,27 @@
 /* A window like those of write_window(), packed as a device would. */
 static int write_packed_window(struct run_file *run, uint64_t w)
 {
-	uint64_t items[WINDOW];
+	uint64_t items[WINDOW_N_ITEMS];
 	unsigned char packed[sizeof items];
-	uint32_t nbytes[BLOCKS];
-	code_t first_keys[BLOCKS];
+	uint32_t nbytes[WINDOW_N_BLOCKS];
+	encoded_key_t first_keys[WINDOW_N_BLOCKS];
 	size_t used = 0;
 
-	for (uint64_t i = 0; i < WINDOW; i++)
+	for (uint64_t i = 0; i < WINDOW_N_ITEMS; i++)
 		items[i] = w * 1000 + i;
-	for (uint64_t i = 0; i < BLOCKS; i++) {
-		const size_t n = i + 1 < BLOCKS ? BLOCK : WINDOW % BLOCK;
+	for (uint64_t i = 0; i < WINDOW_N_BLOCKS; i++) {
+		const size_t n = i + 1 < WINDOW_N_BLOCKS ? BLOCK_N_ITEMS : WINDOW_N_ITEMS % BLOCK_N_ITEMS;
 
-		first_keys[i] = items[i * BLOCK];
-		nbytes[i] = (uint32_t)delta_encode(&items[i * BLOCK], n, sizeof *items,
+		first_keys[i] = items[i * BLOCK_N_ITEMS];
+		nbytes[i] = (uint32_t)delta_encode(&items[i * BLOCK_N_ITEMS], n, sizeof *items,
 						   packed + used, sizeof packed - used);
 		if (i == 1) { /* as if it did not shrink */
-			nbytes[i] = BLOCK * sizeof *items;
-			memcpy(packed + used, &items[i * BLOCK], nbytes[i]);
+			nbytes[i] = BLOCK_N_ITEMS * sizeof *items;
+			memcpy(packed + used, &items[i * BLOCK_N_ITEMS], nbytes[i]);
 		}
 		used += nbytes[i];
 	}
-	return run_file_write_packed(run, w, packed, nbytes, WINDOW, first_keys);
+	return run_file_write_packed(run, w, packed, nbytes, WINDOW_N_ITEMS, first_keys);
 }
 
 static struct run_file *finished_packed_run(uint64_t n_windows)
@@ -46,12 +46,12 @@ static void what_a_device_has_packed_comes_back(void **state)
 	const struct compression_totals totals = compression_totals(compression);
 
 	(void)state;
-	for (uint64_t i = 0; i < 2 * BLOCKS; i++)
+	for (uint64_t i = 0; i < 2 * WINDOW_N_BLOCKS; i++)
 		assert_int_equal(run_file_blocks(run)[i].codec,
-				 i % BLOCKS == 1 ? CODEC_RAW : CODEC_DELTA);
-	assert_reads(run, 0, 2 * BLOCKS);
-	assert_int_equal(totals.items_nbytes, 2 * WINDOW * sizeof(uint64_t));
-	assert_int_equal(totals.stored_nbytes, stored_nbytes(run));
+				 i % WINDOW_N_BLOCKS == 1 ? CODEC_RAW : CODEC_DELTA);
+	assert_blocks_read(run, 0, 2 * WINDOW_N_BLOCKS);
+	assert_int_equal(totals.items_nbytes, 2 * WINDOW_N_ITEMS * sizeof(uint64_t));
+	assert_int_equal(totals.stored_nbytes, run_stored_nbytes(run));
 	assert_string_equal(totals.codec, "delta");
 	run_file_close(run);
 	assert_int_equal(spill_used_nbytes(spill), 0);
@@ -69,7 +69,7 @@ static void assert_reads_packed(struct run_file *run, uint64_t first, uint64_t n
 	assert_int_equal(run_file_read_packed(run, first, n, packed), 0);
 	for (uint64_t i = first; i < first + n; i++) {
 		const uint32_t n_items = run_file_blocks(run)[i].n_items;
-		uint64_t items[BLOCK];
+		uint64_t items[BLOCK_N_ITEMS];
 
 		if (run_file_packed_nbytes(run, i) == n_items * sizeof *items)
 			memcpy(items, block, n_items * sizeof *items);
@@ -78,7 +78,7 @@ static void assert_reads_packed(struct run_file *run, uint64_t first, uint64_t n
 						      n_items, sizeof *items),
 					 0);
 		for (uint64_t j = 0; j < n_items; j++)
-			assert_int_equal(items[j], i / BLOCKS * 1000 + i % BLOCKS * BLOCK + j);
+			assert_int_equal(items[j], i / WINDOW_N_BLOCKS * 1000 + i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS + j);
 		block += run_file_packed_nbytes(run, i);
 	}
 	guarded_free(packed, nbytes);
@@ -86,11 +86,11 @@ static void assert_reads_packed(struct run_file *run, uint64_t first, uint64_t n
 
 static void blocks_in_delta_can_be_read_packed(void **state)
 {
-	struct run_file *packed = finished_packed_run(3), *run = finished_run(3);
+	struct run_file *packed = finished_packed_run(3), *run = make_finished_run(3);
 
 	(void)state;
-	for (uint64_t first = 0; first < 3 * BLOCKS; first++)
-		for (uint64_t n = 1; first + n <= 3 * BLOCKS; n++) {
+	for (uint64_t first = 0; first < 3 * WINDOW_N_BLOCKS; first++)
+		for (uint64_t n = 1; first + n <= 3 * WINDOW_N_BLOCKS; n++) {
 			assert_reads_packed(packed, first, n);
 			assert_reads_packed(run, first, n);
 		}
@@ -103,15 +103,15 @@ static void damaged_packed_block_is_refused(void **state)
 	struct run_file *run = finished_packed_run(2);
 	const struct run_block *block = &run_file_blocks(run)[6];
 	const off_t at = (off_t)(block->offset + block->stored_nbytes - 1);
-	unsigned char packed[2 * WINDOW * sizeof(uint64_t)], byte = 1;
+	unsigned char packed[2 * WINDOW_N_ITEMS * sizeof(uint64_t)], byte = 1;
 
 	(void)state;
-	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
-	assert_int_equal(run_file_read_packed(run, 0, 2 * BLOCKS, packed), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "block 6 of 8"));
-	messages_reset(true);
+	assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, at), 1);
+	assert_int_equal(run_file_read_packed(run, 0, 2 * WINDOW_N_BLOCKS, packed), -EBADMSG);
+	assert_non_null(strstr(captured_messages_error(), "block 6 of 8"));
+	captured_messages_reset(true);
 	assert_int_equal(run_file_fail_packed(run, 3), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "block 3 of 8"));
+	assert_non_null(strstr(captured_messages_error(), "block 3 of 8"));
 	run_file_close(run);
 }
 

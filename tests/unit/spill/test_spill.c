@@ -26,13 +26,13 @@ static void extents_come_back_and_leave_no_name(void **state)
 
 	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
-		faults.refuses_nameless = !nameless;
-		faults.most_nbytes = 7777;
+		faults.rejects_tmpfile = !nameless;
+		faults.max_transfer_nbytes = 7777;
 		faults.interrupt_every = 2;
 		spill = open_spill(directories, 1, SPILL_UNLIMITED);
 		a = store_bytes(spill, N);
 		b = store_bytes(spill, 1);
-		assert_int_equal(count_names(), 0);
+		assert_int_equal(count_directory_entries(), 0);
 		assert_true(b.offset % SPILL_ALIGN_NBYTES == 0);
 		assert_stored(spill, a);
 		assert_stored(spill, b);
@@ -47,12 +47,12 @@ static void file_that_keeps_its_name_is_not_used(void **state)
 	struct spill_extent extent;
 
 	(void)state;
-	faults.refuses_nameless = true;
+	faults.rejects_tmpfile = true;
 	faults.unlink_errno = EROFS;
 	assert_int_equal(spill_write(spill, spill_bytes, N, &extent), -EROFS);
-	assert_non_null(strstr(messages_last(), fixture_directory));
-	assert_non_null(strstr(messages_last_warning(), path_of(".gsort-")));
-	assert_int_equal(count_names(), 1);
+	assert_non_null(strstr(captured_messages_error(), fixture_directory));
+	assert_non_null(strstr(captured_messages_warning(), fixture_path(".gsort-")));
+	assert_int_equal(count_directory_entries(), 1);
 	spill_close(spill);
 }
 
@@ -64,7 +64,7 @@ static void directories_are_not_touched_until_needed(void **state)
 
 	(void)state;
 	assert_int_equal(spill_write(spill, spill_bytes, 1, &extent), -ENOENT);
-	assert_non_null(strstr(messages_last(), "/nowhere"));
+	assert_non_null(strstr(captured_messages_error(), "/nowhere"));
 	spill_close(spill);
 }
 
@@ -83,7 +83,7 @@ static void every_directory_is_used(void **state)
 	spill_close(spill);
 }
 
-static void extents_come_back_past_the_cache(void **state)
+static void extents_come_back_by_direct_io(void **state)
 {
 	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char aligned[N];
 	const char *const directories[] = { fixture_directory };
@@ -94,8 +94,8 @@ static void extents_come_back_past_the_cache(void **state)
 		struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 		struct spill_extent extent;
 
-		faults.refuses_direct = refuses;
-		spill_pass_by_cache(spill);
+		faults.rejects_direct = refuses;
+		spill_bypass_cache(spill);
 		for (int i = 0; i < 20; i++) {
 			assert_int_equal(spill_write(spill, aligned, N, &extent), 0);
 			assert_stored(spill, extent);
@@ -106,7 +106,7 @@ static void extents_come_back_past_the_cache(void **state)
 }
 
 /* Where direct writes are refused, or no second file can be had, all goes through the cache. */
-static void extents_come_back_by_both_ways(void **state)
+static void extents_come_back_by_adaptive_io(void **state)
 {
 	enum { LONG = (1 << 20) + 5, N_EXTENTS = 16 };
 	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char long_data[LONG], back[LONG];
@@ -120,9 +120,9 @@ static void extents_come_back_by_both_ways(void **state)
 		uint64_t free_nbytes, free_before;
 		bool second = false;
 
-		faults.refuses_direct = refuses;
+		faults.rejects_direct = refuses;
 		assert_int_equal(spill_free_nbytes(spill, &free_before), 0);
-		spill_try_both_ways(spill);
+		spill_use_adaptive_io(spill);
 		assert_int_equal(spill_free_nbytes(spill, &free_nbytes), 0);
 		assert_true(free_nbytes < free_before + free_before / 2);
 		for (int i = 0; i < N_EXTENTS; i++) {
@@ -142,14 +142,14 @@ static void extents_come_back_by_both_ways(void **state)
 	}
 }
 
-static void full_directory_is_passed_over(void **state)
+static void full_directory_is_skipped(void **state)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
 
 	(void)state;
-	faults.marked_directory = fixture_directory;
-	faults.marked_errno = ENOSPC;
+	faults.faulty_directory = fixture_directory;
+	faults.faulty_write_errno = ENOSPC;
 	for (int i = 0; i < 4; i++) {
 		const struct spill_extent extent = store_bytes(spill, N);
 
@@ -157,7 +157,7 @@ static void full_directory_is_passed_over(void **state)
 		assert_stored(spill, extent);
 	}
 	assert_int_equal(spill_used_nbytes(spill), 4 * N_IN_PAGES);
-	assert_false(messages_failed());
+	assert_false(captured_messages_has_error());
 	spill_close(spill);
 }
 
@@ -171,15 +171,15 @@ static void *store_pages(void *spill)
 	return NULL;
 }
 
-static void one_writer_spares_a_slow_directory(void **state)
+static void one_writer_avoids_a_slow_directory(void **state)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
 	unsigned n_slow = 0;
 
 	(void)state;
-	faults.marked_directory = fixture_directory;
-	faults.marked_delay = 20000;
+	faults.faulty_directory = fixture_directory;
+	faults.faulty_write_delay_us = 20000;
 	for (int i = 0; i < 20; i++)
 		n_slow += store_bytes(spill, SPILL_ALIGN_NBYTES).file == 0;
 	assert_in_range(n_slow, 1, 5);
@@ -194,27 +194,27 @@ static void slow_directory_gets_less(void **state)
 	pthread_t threads[2];
 
 	(void)state;
-	faults.marked_directory = fixture_directory;
-	faults.marked_delay = 5000;
+	faults.faulty_directory = fixture_directory;
+	faults.faulty_write_delay_us = 5000;
 	n_stored = 0;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(thread_start(store_pages, spill, 0, &threads[i]), 0);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(fstat(faults.marked_fd, &slow), 0);
+	assert_int_equal(fstat(faults.faulty_fd, &slow), 0);
 	assert_true(slow.st_size <= 10 * SPILL_ALIGN_NBYTES);
 	spill_close(spill);
 }
 
-static void what_is_removed_at_once_has_no_space_in_advance(void **state)
+static void late_allocation_reserves_no_space(void **state)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 
 	(void)state;
-	spill_allocate_late(spill);
+	spill_disable_preallocation(spill);
 	assert_stored(spill, store_bytes(spill, N));
-	assert_int_equal(faults.most_preallocated_nbytes, 0);
+	assert_int_equal(faults.max_preallocated_nbytes, 0);
 	spill_close(spill);
 }
 
@@ -225,18 +225,18 @@ static void no_space_anywhere_names_the_directories(void **state)
 	struct spill_extent extent;
 
 	(void)state;
-	faults.marked_directory = fixture_directory;
-	faults.marked_errno = ENOSPC;
+	faults.faulty_directory = fixture_directory;
+	faults.faulty_write_errno = ENOSPC;
 	assert_int_equal(spill_write(spill, spill_bytes, N, &extent), -ENOSPC);
-	assert_non_null(strstr(messages_last(), fixture_directory));
-	assert_int_equal(messages_last_hint(), HINT_MORE_TEMPORARY);
+	assert_non_null(strstr(captured_messages_error(), fixture_directory));
+	assert_int_equal(captured_messages_hint(), HINT_LARGER_TEMP_DIR);
 	assert_int_equal(spill_used_nbytes(spill), 0);
 	spill_close(spill);
 }
 
 static void real_full_disk_is_survived(void **state)
 {
-	const char *small = path_of("small");
+	const char *small = fixture_path("small");
 	const char *const directories[] = { small, fixture_directory };
 	struct spill *spill;
 	struct spill_extent extents[8];
@@ -247,8 +247,8 @@ static void real_full_disk_is_survived(void **state)
 	if (mount("none", small, "tmpfs", 0, "size=256k") < 0)
 		skip(); /* takes root */
 	/* The other one is never the faster. */
-	faults.marked_directory = fixture_directory;
-	faults.marked_delay = 20000;
+	faults.faulty_directory = fixture_directory;
+	faults.faulty_write_delay_us = 20000;
 	spill = open_spill(directories, 2, SPILL_UNLIMITED);
 	for (int i = 0; i < 8; i++) {
 		extents[i] = store_bytes(spill, N);
@@ -269,7 +269,7 @@ static void real_full_disk_is_survived(void **state)
 	assert_int_equal(n_small, 2);
 }
 
-static void limit_holds_and_counts_what_is_given_back(void **state)
+static void limit_counts_discarded_space(void **state)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, 2 * N_IN_PAGES);
@@ -278,7 +278,7 @@ static void limit_holds_and_counts_what_is_given_back(void **state)
 
 	(void)state;
 	assert_int_equal(spill_write(spill, spill_bytes, 1, &b), -ENOSPC);
-	assert_int_equal(messages_last_hint(), HINT_HIGHER_LIMIT);
+	assert_int_equal(captured_messages_hint(), HINT_HIGHER_TEMP_LIMIT);
 	spill_discard(spill, a);
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
@@ -288,7 +288,7 @@ static void limit_holds_and_counts_what_is_given_back(void **state)
 	spill_close(spill);
 }
 
-static void what_is_discarded_is_given_back_before_the_limit_is_passed(void **state)
+static void discarded_space_is_reclaimed_at_the_limit(void **state)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, N_IN_PAGES);
@@ -297,7 +297,7 @@ static void what_is_discarded_is_given_back_before_the_limit_is_passed(void **st
 	for (int i = 0; i < 20; i++)
 		spill_discard(spill, store_bytes(spill, N));
 	assert_int_equal(spill_peak_nbytes(spill), N_IN_PAGES);
-	assert_false(messages_failed());
+	assert_false(captured_messages_has_error());
 	spill_close(spill);
 }
 
@@ -309,18 +309,18 @@ static void discarded_space_returns_to_the_disk(void **state)
 	struct stat before, after;
 
 	(void)state;
-	assert_int_equal(fstat(faults.nameless_fd, &before), 0);
+	assert_int_equal(fstat(faults.tmpfile_fd, &before), 0);
 	spill_discard(spill, extent);
 	assert_int_equal(spill_used_nbytes(spill), 0);
-	assert_int_equal(fstat(faults.nameless_fd, &after), 0);
+	assert_int_equal(fstat(faults.tmpfile_fd, &after), 0);
 	assert_true((before.st_blocks - after.st_blocks) * 512 >= N_IN_PAGES);
 	spill_close(spill);
 }
 
 /* Without being asked for, and soon: a lag of 4 MiB may stay, and as much again on its way. */
-static void little_of_what_is_discarded_stays(void **state)
+static void backlog_of_discarded_space_is_small(void **state)
 {
-	enum { N_EXTENTS = 400, MOST_LAG = 8 << 20 };
+	enum { N_EXTENTS = 400, MAX_BACKLOG = 8 << 20 };
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 	struct spill_extent extents[N_EXTENTS];
@@ -331,9 +331,9 @@ static void little_of_what_is_discarded_stays(void **state)
 		extents[i] = store_bytes(spill, N);
 	for (int i = 0; i < N_EXTENTS; i++) {
 		spill_discard(spill, extents[i]);
-		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
+		assert_int_equal(fstat(faults.tmpfile_fd, &file), 0);
 		assert_true(file.st_blocks * 512 <=
-			    (N_EXTENTS - 1 - i) * N_IN_PAGES + MOST_LAG + N_IN_PAGES);
+			    (N_EXTENTS - 1 - i) * N_IN_PAGES + MAX_BACKLOG + N_IN_PAGES);
 	}
 	spill_close(spill);
 }
@@ -374,9 +374,9 @@ static struct spill *open_busy_spill(uint64_t limit_nbytes, uint64_t room_nbytes
 
 	for (int i = 0; i < N_MANY; i++)
 		ret_extents[i] = store_bytes(spill, N);
-	hole = (struct gate)GATE_CLOSED;
+	hole = (struct gate)GATE_INITIALIZER;
 	is_punching = false;
-	faults.at_punch = punch_slowly_once;
+	faults.on_punch = punch_slowly_once;
 	free_nbytes = room_nbytes;
 	return spill;
 }
@@ -390,7 +390,7 @@ static void discard_many(struct spill *spill, const struct spill_extent *extents
 		sched_yield();
 }
 
-static void nobody_waits_for_holes_where_there_is_plenty_of_room(void **state)
+static void discard_does_not_wait_with_ample_space(void **state)
 {
 	static struct spill_extent extents[N_MANY];
 	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL, extents);
@@ -403,35 +403,35 @@ static void nobody_waits_for_holes_where_there_is_plenty_of_room(void **state)
 }
 
 /* So much is there at any time, when one has said that it is given back. */
-static void assert_little_waits(struct spill *spill, const struct spill_extent *extents)
+static void assert_small_backlog(struct spill *spill, const struct spill_extent *extents)
 {
 	gate_open(&hole, 1);
 	for (int i = 0; i < N_MANY / 2; i++) {
 		spill_discard(spill, extents[2 * i]);
-		assert_true(spill_taken_nbytes(spill) <=
+		assert_true(spill_used_nbytes_nowait(spill) <=
 			    (uint64_t)(N_MANY - 1 - i) * N_IN_PAGES + LITTLE);
 	}
 	spill_close(spill);
 }
 
-static void little_waits_where_there_is_less_room(void **state)
+static void backlog_is_small_with_little_space(void **state)
 {
 	static struct spill_extent extents[N_MANY];
 
 	(void)state;
-	assert_little_waits(open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL - 1, extents),
+	assert_small_backlog(open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL - 1, extents),
 			    extents);
 }
 
-static void little_waits_where_the_limit_is_near(void **state)
+static void backlog_is_small_near_the_limit(void **state)
 {
 	static struct spill_extent extents[N_MANY];
 
 	(void)state;
-	assert_little_waits(open_busy_spill(UINT64_C(3) * ALL - 1, UINT64_MAX, extents), extents);
+	assert_small_backlog(open_busy_spill(UINT64_C(3) * ALL - 1, UINT64_MAX, extents), extents);
 }
 
-static void what_waits_does_not_make_the_most_that_is_taken_more(void **state)
+static void backlog_does_not_raise_the_peak(void **state)
 {
 	static struct spill_extent extents[N_MANY];
 	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_MAX, extents);
@@ -445,7 +445,7 @@ static void what_waits_does_not_make_the_most_that_is_taken_more(void **state)
 	spill_close(spill);
 }
 
-static void neighbours_are_given_back_together(void **state)
+static void neighbours_are_discarded_together(void **state)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -467,7 +467,7 @@ static void neighbours_are_given_back_together(void **state)
 	spill_close(spill);
 }
 
-static void space_that_cannot_be_given_back_stays_in_use(void **state)
+static void unpunchable_space_stays_in_use(void **state)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -502,24 +502,24 @@ int main(void)
 		FIXTURE(file_that_keeps_its_name_is_not_used),
 		FIXTURE(directories_are_not_touched_until_needed),
 		FIXTURE(every_directory_is_used),
-		FIXTURE(extents_come_back_past_the_cache),
-		FIXTURE(extents_come_back_by_both_ways),
-		FIXTURE(full_directory_is_passed_over),
-		FIXTURE(one_writer_spares_a_slow_directory),
+		FIXTURE(extents_come_back_by_direct_io),
+		FIXTURE(extents_come_back_by_adaptive_io),
+		FIXTURE(full_directory_is_skipped),
+		FIXTURE(one_writer_avoids_a_slow_directory),
 		FIXTURE(slow_directory_gets_less),
-		FIXTURE(what_is_removed_at_once_has_no_space_in_advance),
+		FIXTURE(late_allocation_reserves_no_space),
 		FIXTURE(no_space_anywhere_names_the_directories),
 		FIXTURE(real_full_disk_is_survived),
-		FIXTURE(limit_holds_and_counts_what_is_given_back),
-		FIXTURE(what_is_discarded_is_given_back_before_the_limit_is_passed),
+		FIXTURE(limit_counts_discarded_space),
+		FIXTURE(discarded_space_is_reclaimed_at_the_limit),
 		FIXTURE(discarded_space_returns_to_the_disk),
-		FIXTURE(little_of_what_is_discarded_stays),
-		FIXTURE(nobody_waits_for_holes_where_there_is_plenty_of_room),
-		FIXTURE(little_waits_where_there_is_less_room),
-		FIXTURE(little_waits_where_the_limit_is_near),
-		FIXTURE(what_waits_does_not_make_the_most_that_is_taken_more),
-		FIXTURE(neighbours_are_given_back_together),
-		FIXTURE(space_that_cannot_be_given_back_stays_in_use),
+		FIXTURE(backlog_of_discarded_space_is_small),
+		FIXTURE(discard_does_not_wait_with_ample_space),
+		FIXTURE(backlog_is_small_with_little_space),
+		FIXTURE(backlog_is_small_near_the_limit),
+		FIXTURE(backlog_does_not_raise_the_peak),
+		FIXTURE(neighbours_are_discarded_together),
+		FIXTURE(unpunchable_space_stays_in_use),
 		FIXTURE(directories_of_one_disk_count_once),
 	};
 

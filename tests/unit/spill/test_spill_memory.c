@@ -43,7 +43,7 @@ static void memory_is_filled_before_a_file_is_opened(void **state)
 	spill_close(spill);
 }
 
-static void what_memory_has_no_room_for_goes_to_files(void **state)
+static void overflow_of_memory_goes_to_files(void **state)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 1, SPILL_UNLIMITED);
@@ -74,7 +74,7 @@ static void memory_does_not_count_against_the_limit(void **state)
 	for (int i = 0; i < 3; i++)
 		store_bytes(spill, N);
 	assert_int_equal(spill_write(spill, spill_bytes, 1, &extent), -ENOSPC);
-	assert_int_equal(messages_last_hint(), HINT_HIGHER_LIMIT);
+	assert_int_equal(captured_messages_hint(), HINT_HIGHER_TEMP_LIMIT);
 	spill_close(spill);
 }
 
@@ -143,7 +143,7 @@ static void discarded_memory_returns_to_the_system(void **state)
 #define CAN_LIMIT_MEMORY 1
 #endif
 
-static void memory_that_cannot_be_had_is_not_missed(void **state)
+static void failed_allocation_falls_back_to_files(void **state)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill;
@@ -178,11 +178,11 @@ static uint64_t address_nbytes(void)
 
 /* All that malloc() has or may get, but for what is smaller than that; each begins with the next.
  */
-static void *exhaust_heap(size_t least_nbytes)
+static void *exhaust_heap(size_t min_nbytes)
 {
 	void *list = NULL;
 
-	for (size_t nbytes = 1 << 16; nbytes >= least_nbytes; nbytes /= 2)
+	for (size_t nbytes = 1 << 16; nbytes >= min_nbytes; nbytes /= 2)
 		for (void **next; (next = malloc(nbytes)); list = next)
 			*next = list;
 	return list;
@@ -199,7 +199,7 @@ static void free_list(void *list)
 }
 
 /* There is memory for the extent, and then none for the table of extents. */
-static void extent_that_cannot_be_noted_leaves_no_mapping(void **state)
+static void unrecorded_extent_leaves_no_mapping(void **state)
 {
 	struct memory_tier *tier;
 	struct rlimit before, limit;
@@ -257,18 +257,18 @@ static void threads_share_memory(void **state)
 	spill_close(spill);
 }
 
-static void memory_may_be_allowed_later(void **state)
+static void memory_limit_may_be_raised_later(void **state)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 0, SPILL_UNLIMITED);
 
 	(void)state;
 	assert_false(is_in_memory(spill, store_bytes(spill, N)));
-	spill_allow_memory(spill, N_IN_PAGES);
+	spill_raise_memory_limit(spill, N_IN_PAGES);
 	assert_true(is_in_memory(spill, store_bytes(spill, N)));
 	assert_int_equal(spill_memory_nbytes(spill), N_IN_PAGES);
 	assert_false(is_in_memory(spill, store_bytes(spill, N)));
-	spill_allow_memory(spill, 0);
+	spill_raise_memory_limit(spill, 0);
 	assert_int_equal(spill_memory_nbytes(spill), N_IN_PAGES);
 	spill_close(spill);
 }
@@ -278,14 +278,14 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(memory_is_filled_before_a_file_is_opened),
-		FIXTURE(what_memory_has_no_room_for_goes_to_files),
+		FIXTURE(overflow_of_memory_goes_to_files),
 		FIXTURE(memory_does_not_count_against_the_limit),
 		FIXTURE(discarded_pages_of_memory_are_used_again),
 		FIXTURE(discarded_memory_returns_to_the_system),
-		FIXTURE(memory_that_cannot_be_had_is_not_missed),
-		FIXTURE(extent_that_cannot_be_noted_leaves_no_mapping),
+		FIXTURE(failed_allocation_falls_back_to_files),
+		FIXTURE(unrecorded_extent_leaves_no_mapping),
 		FIXTURE(threads_share_memory),
-		FIXTURE(memory_may_be_allowed_later),
+		FIXTURE(memory_limit_may_be_raised_later),
 	};
 
 	fill_pattern(spill_bytes, sizeof spill_bytes, 1);

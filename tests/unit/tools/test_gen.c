@@ -20,27 +20,27 @@ static const char *const types[] = { "u8",    "u16be",  "i32",  "u64",   "u64be"
 				     "u24be", "i56",    "bool", "f64:n", "f16be:n", "t64" };
 enum { N_TYPES = sizeof types / sizeof types[0], N_OLDEST_TYPES = 10 };
 
-struct data {
+struct generated_data {
 	struct layout layout;
 	unsigned char *records;
 };
 
-static struct data make(const char *type, enum gen_dist dist, uint64_t n, uint64_t seed)
+static struct generated_data make(const char *type, enum gen_dist dist, uint64_t n, uint64_t seed)
 {
-	struct data data;
+	struct generated_data data;
 	struct key key;
 	struct gen gen;
 
 	assert_int_equal(key_parse_type(type, &key), 0);
-	assert_int_equal(layout_make_plain(&key, &data.layout), 0);
+	assert_int_equal(layout_make_key_only(&key, &data.layout), 0);
 	data.records = malloc(n * data.layout.record_nbytes + 1);
 	assert_non_null(data.records);
-	gen_make(&data.layout, dist, n, seed, &gen);
+	gen_init(&data.layout, dist, n, seed, &gen);
 	gen_fill(&gen, 0, n, data.records);
 	return data;
 }
 
-static code_t code_at(const struct data *data, uint64_t i)
+static encoded_key_t code_at(const struct generated_data *data, uint64_t i)
 {
 	return layout_encode(&data->layout, data->records + i * data->layout.record_nbytes);
 }
@@ -51,7 +51,7 @@ struct shape {
 
 static struct shape shape_of(const char *type, enum gen_dist dist, uint64_t n)
 {
-	struct data data = make(type, dist, n, 1);
+	struct generated_data data = make(type, dist, n, 1);
 	struct shape shape = { 0 };
 
 	for (uint64_t i = 1; i < n; i++) {
@@ -65,24 +65,24 @@ static struct shape shape_of(const char *type, enum gen_dist dist, uint64_t n)
 
 static int compare_codes(const void *a, const void *b)
 {
-	const code_t x = *(const code_t *)a, y = *(const code_t *)b;
+	const encoded_key_t x = *(const encoded_key_t *)a, y = *(const encoded_key_t *)b;
 
 	return (x > y) - (x < y);
 }
 
 static uint64_t count_distinct(const char *type, enum gen_dist dist)
 {
-	struct data data = make(type, dist, N_RECORDS, 1);
-	code_t *codes = malloc(N_RECORDS * sizeof *codes);
+	struct generated_data data = make(type, dist, N_RECORDS, 1);
+	encoded_key_t *encoded_keys = malloc(N_RECORDS * sizeof *encoded_keys);
 	uint64_t n_distinct = 1;
 
-	assert_non_null(codes);
+	assert_non_null(encoded_keys);
 	for (uint64_t i = 0; i < N_RECORDS; i++)
-		codes[i] = code_at(&data, i);
-	qsort(codes, N_RECORDS, sizeof *codes, compare_codes);
+		encoded_keys[i] = code_at(&data, i);
+	qsort(encoded_keys, N_RECORDS, sizeof *encoded_keys, compare_codes);
 	for (uint64_t i = 1; i < N_RECORDS; i++)
-		n_distinct += codes[i - 1] != codes[i];
-	free(codes);
+		n_distinct += encoded_keys[i - 1] != encoded_keys[i];
+	free(encoded_keys);
 	free(data.records);
 	return n_distinct;
 }
@@ -103,9 +103,9 @@ static void distributions_have_their_shape(void **state)
 	(void)state;
 	assert_int_equal(shape_of("f64", GEN_EQUAL, N_RECORDS).n_equal, N_RECORDS - 1);
 	assert_int_equal(shape_of("f64", GEN_SAWTOOTH, N_RECORDS).n_descents, 99);
-	assert_in_range(shape_of("f64", GEN_ORGAN, N_RECORDS).n_ascents, N_RECORDS / 2 - 1,
+	assert_in_range(shape_of("f64", GEN_ORGAN_PIPE, N_RECORDS).n_ascents, N_RECORDS / 2 - 1,
 			N_RECORDS / 2);
-	assert_in_range(shape_of("f64", GEN_NEARLY, N_RECORDS).n_descents, 50, 200);
+	assert_in_range(shape_of("f64", GEN_NEARLY_SORTED, N_RECORDS).n_descents, 50, 200);
 	assert_in_range(shape_of("f64", GEN_RANDOM, N_RECORDS).n_descents, 4700, 5300);
 }
 
@@ -115,15 +115,15 @@ static void distributions_have_their_number_of_values(void **state)
 	assert_int_equal(count_distinct("u64", GEN_RANDOM), N_RECORDS);
 	assert_int_equal(count_distinct("u8", GEN_RANDOM), 256);
 	assert_int_equal(count_distinct("u64", GEN_EQUAL), 1);
-	assert_int_equal(count_distinct("i32", GEN_TWO), 2);
-	assert_int_equal(count_distinct("b13", GEN_FEW), 100);
+	assert_int_equal(count_distinct("i32", GEN_TWO_KEYS), 2);
+	assert_int_equal(count_distinct("b13", GEN_HUNDRED_KEYS), 100);
 	assert_in_range(count_distinct("u64", GEN_ZIPF), 5500, 7500);
-	assert_int_equal(count_distinct("u8", GEN_GAPS) <= 256, 1);
+	assert_int_equal(count_distinct("u8", GEN_CLUSTERED) <= 256, 1);
 }
 
 static void special_floats_are_all_there(void **state)
 {
-	struct data data = make("f64", GEN_NAN, N_RECORDS, 1);
+	struct generated_data data = make("f64", GEN_NAN, N_RECORDS, 1);
 	unsigned n_nan = 0, n_infinite = 0, n_minus_zero = 0, n_plus_zero = 0;
 
 	(void)state;
@@ -148,7 +148,7 @@ static void special_floats_are_all_there(void **state)
 /* 5 bits of exponent in f16, 8 in bf16: what of them is set in all NaNs, and no other bits. */
 static void count_special_halves(const char *type, uint16_t infinity)
 {
-	struct data data = make(type, GEN_NAN, N_RECORDS, 1);
+	struct generated_data data = make(type, GEN_NAN, N_RECORDS, 1);
 	unsigned n_nan = 0, n_infinite = 0;
 
 	for (uint64_t i = 0; i < N_RECORDS; i++) {
@@ -174,7 +174,7 @@ static void bools_are_zero_or_one(void **state)
 {
 	(void)state;
 	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++) {
-		struct data data = make("bool", (enum gen_dist)dist, N_RECORDS, 1);
+		struct generated_data data = make("bool", (enum gen_dist)dist, N_RECORDS, 1);
 
 		for (uint64_t i = 0; i < N_RECORDS; i++)
 			assert_in_range(data.records[i], 0, 1);
@@ -187,12 +187,12 @@ static void parts_make_the_whole(void **state)
 {
 	(void)state;
 	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++) {
-		struct data data = make("b13", (enum gen_dist)dist, N_RECORDS, 7);
+		struct generated_data data = make("b13", (enum gen_dist)dist, N_RECORDS, 7);
 		const uint64_t nbytes = data.layout.record_nbytes;
 		struct gen gen;
 		unsigned char part[300 * 13];
 
-		gen_make(&data.layout, (enum gen_dist)dist, N_RECORDS, 7, &gen);
+		gen_init(&data.layout, (enum gen_dist)dist, N_RECORDS, 7, &gen);
 		for (uint64_t first = 0; first < N_RECORDS; first += 300) {
 			const uint64_t n = N_RECORDS - first < 300 ? N_RECORDS - first : 300;
 
@@ -219,7 +219,7 @@ static struct layout records_layout(void)
 {
 	struct layout layout;
 
-	assert_int_equal(layout_make(&(struct layout_request){ .record_nbytes = RECORD_NBYTES,
+	assert_int_equal(layout_make(&(struct layout_params){ .record_nbytes = RECORD_NBYTES,
 							       .keys = keys,
 							       .n_keys = N_KEYS },
 				     &layout),
@@ -232,7 +232,7 @@ static void make_records(const struct layout *layout, enum gen_dist dist, uint32
 {
 	struct gen gen;
 
-	gen_make(layout, dist, N_RECORDS, 1, &gen);
+	gen_init(layout, dist, N_RECORDS, 1, &gen);
 	gen_set_prefix(&gen, prefix_nbytes);
 	gen_fill(&gen, 0, N_RECORDS, records);
 }
@@ -271,7 +271,7 @@ static void keys_of_records_follow_the_distribution(void **state)
 		assert_int_equal(shape_of_records(GEN_REVERSED, prefix_nbytes).n_ascents, 0);
 		assert_int_equal(shape_of_records(GEN_EQUAL, prefix_nbytes).n_equal, N_RECORDS - 1);
 		assert_int_equal(shape_of_records(GEN_SAWTOOTH, prefix_nbytes).n_descents, 99);
-		assert_in_range(shape_of_records(GEN_TWO, prefix_nbytes).n_equal, 4700, 5300);
+		assert_in_range(shape_of_records(GEN_TWO_KEYS, prefix_nbytes).n_equal, 4700, 5300);
 		assert_in_range(shape_of_records(GEN_RANDOM, prefix_nbytes).n_descents, 4700, 5300);
 	}
 	assert_int_equal(shape_of_records(GEN_RANDOM, KEY_NBYTES).n_equal, N_RECORDS - 1);
@@ -315,7 +315,7 @@ static void bytes_of_records_never_change(void **state)
 
 static void seed_changes_the_data(void **state)
 {
-	struct data a = make("u64", GEN_RANDOM, 100, 1), b = make("u64", GEN_RANDOM, 100, 2);
+	struct generated_data a = make("u64", GEN_RANDOM, 100, 1), b = make("u64", GEN_RANDOM, 100, 2);
 
 	(void)state;
 	assert_memory_not_equal(a.records, b.records, 800);
@@ -336,9 +336,9 @@ static void bytes_never_change(void **state)
 {
 	static const uint32_t expected[GEN_NAN + 1] = {
 		[GEN_RANDOM] = 0x2e421024, [GEN_SORTED] = 0xabc14784, [GEN_REVERSED] = 0xeb11d47b,
-		[GEN_EQUAL] = 0xaeaf79c3,  [GEN_TWO] = 0x3cc1fba0,    [GEN_ZIPF] = 0x49809444,
-		[GEN_FEW] = 0x7975489e,    [GEN_NEARLY] = 0x8253bfb9, [GEN_SAWTOOTH] = 0x5c55f52a,
-		[GEN_ORGAN] = 0xb059e5cd,  [GEN_GAPS] = 0xf971cc74,   [GEN_NAN] = 0xe76125d7,
+		[GEN_EQUAL] = 0xaeaf79c3,  [GEN_TWO_KEYS] = 0x3cc1fba0,    [GEN_ZIPF] = 0x49809444,
+		[GEN_HUNDRED_KEYS] = 0x7975489e,    [GEN_NEARLY_SORTED] = 0x8253bfb9, [GEN_SAWTOOTH] = 0x5c55f52a,
+		[GEN_ORGAN_PIPE] = 0xb059e5cd,  [GEN_CLUSTERED] = 0xf971cc74,   [GEN_NAN] = 0xe76125d7,
 	};
 
 	(void)state;
@@ -346,7 +346,7 @@ static void bytes_never_change(void **state)
 		unsigned long hash = 0;
 
 		for (unsigned i = 0; i < N_OLDEST_TYPES; i++) {
-			struct data data = make(types[i], (enum gen_dist)dist, N_RECORDS, 1);
+			struct generated_data data = make(types[i], (enum gen_dist)dist, N_RECORDS, 1);
 
 			hash = crc32(hash, data.records,
 				     (unsigned)(N_RECORDS * data.layout.record_nbytes));

@@ -24,12 +24,12 @@ static uint64_t sum_of(enum gensort_kind kind, uint64_t first, uint64_t n)
 	uint64_t sum = 0;
 
 	assert_non_null(part);
-	gensort_make(kind, first, n, &gensort);
+	gensort_init(kind, first, n, &gensort);
 	for (uint64_t at = 0; at < n; at += PART_RECORDS) {
-		const uint64_t n_part = n - at < PART_RECORDS ? n - at : PART_RECORDS;
+		const uint64_t n_part_records = n - at < PART_RECORDS ? n - at : PART_RECORDS;
 
-		data_set_fill(&gensort.set, at, n_part, part);
-		for (uint64_t i = 0; i < n_part; i++)
+		data_set_fill(&gensort.set, at, n_part_records, part);
+		for (uint64_t i = 0; i < n_part_records; i++)
 			sum += crc32(0, part + i * GENSORT_RECORD_NBYTES, GENSORT_RECORD_NBYTES);
 	}
 	free(part);
@@ -65,7 +65,7 @@ static void ascii_records_are_lines(void **state)
 	struct gensort gensort;
 
 	(void)state;
-	gensort_make(GENSORT_ASCII, 255, 2, &gensort);
+	gensort_init(GENSORT_ASCII, 255, 2, &gensort);
 	data_set_fill(&gensort.set, 0, 2, records);
 	assert_memory_equal(records, expected, sizeof records);
 }
@@ -80,14 +80,14 @@ static void parts_make_the_whole(void **state)
 	for (unsigned kind = 0; kind < N_KINDS; kind++) {
 		struct gensort all, later;
 
-		gensort_make((enum gensort_kind)kind, 0, N_RECORDS, &all);
+		gensort_init((enum gensort_kind)kind, 0, N_RECORDS, &all);
 		data_set_fill(&all.set, 0, N_RECORDS, whole);
 		for (unsigned first = 0; first + N_PART <= N_RECORDS; first += 100) {
 			const unsigned char *expected = whole + first * GENSORT_RECORD_NBYTES;
 
 			data_set_fill(&all.set, first, N_PART, part);
 			assert_memory_equal(part, expected, sizeof part);
-			gensort_make((enum gensort_kind)kind, first, N_PART, &later);
+			gensort_init((enum gensort_kind)kind, first, N_PART, &later);
 			data_set_fill(&later.set, 0, N_PART, part);
 			assert_memory_equal(part, expected, sizeof part);
 		}

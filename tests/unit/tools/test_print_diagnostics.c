@@ -24,11 +24,11 @@ static int capture(void **state)
 	int fd;
 
 	(void)state;
-	make_file(path);
+	make_temp_file(path);
 	fflush(stderr);
 	standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	messages_print_as("gsort");
+	print_diagnostics_as("gsort");
 	return dup2(fd, STDERR_FILENO) < 0 || close(fd) < 0;
 }
 
@@ -38,7 +38,7 @@ static const char *printed(void)
 	fflush(stderr);
 	dup2(standard_error, STDERR_FILENO);
 	close(standard_error);
-	read_file(path, text);
+	read_text_file(path, text);
 	unlink(path);
 	return text;
 }
@@ -47,7 +47,7 @@ static void message_is_one_line_of_the_program(void **state)
 {
 	(void)state;
 	warn("a");
-	tell("b\n%s", "\033[1mc");
+	notice("b\n%s", "\033[1mc");
 	fail(-EIO, "d: %m");
 	fail(-EIO, "not the first");
 	assert_string_equal(printed(), "gsort: warning: a\n"
@@ -66,17 +66,17 @@ static void hints_are_worded_as_options(void **state)
 				       "gsort: c: Cannot allocate memory; try a smaller -S\n");
 }
 
-static void every_hint_has_words_and_names_an_option(void **state)
+static void every_hint_names_an_option(void **state)
 {
 	(void)state;
 	for (enum hint hint = HINT_NONE + 1; hint < N_HINTS; hint++) {
 		const struct message message = { .hint = hint, .number = UINT64_MAX };
-		struct message_words words;
+		struct hint_text words;
 
-		messages_word(&message, &words);
-		assert_true(*words.before || *words.after);
-		assert_non_null(strchr(*words.before ? words.before : words.after, '-'));
-		assert_true(strlen(words.after) + 1 < sizeof words.after);
+		hint_text_get(&message, &words);
+		assert_true(*words.prefix || *words.suffix);
+		assert_non_null(strchr(*words.prefix ? words.prefix : words.suffix, '-'));
+		assert_true(strlen(words.suffix) + 1 < sizeof words.suffix);
 	}
 }
 
@@ -85,7 +85,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(message_is_one_line_of_the_program, capture),
 		cmocka_unit_test_setup(hints_are_worded_as_options, capture),
-		cmocka_unit_test(every_hint_has_words_and_names_an_option),
+		cmocka_unit_test(every_hint_names_an_option),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@
 enum { N_LANES = 8 };
 
 /* Has this machine what AVX512 asks for? */
-static inline int avx512_usable(void)
+static inline int avx512_is_supported(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
 	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2") &&
@@ -151,11 +151,11 @@ AVX512_INLINE void merge_rows(__m512i *rows, unsigned n)
 		rows[i] = _mm512_min_epu64(rows[i], mirrored[i]);
 	}
 #pragma GCC unroll 4
-	for (unsigned apart = n / 4; apart > 0; apart /= 2)
+	for (unsigned distance = n / 4; distance > 0; distance /= 2)
 #pragma GCC unroll 16
 		for (unsigned i = 0; i < n; i++)
-			if (!(i & apart))
-				exchange_8(&rows[i], &rows[i + apart]);
+			if (!(i & distance))
+				exchange_8(&rows[i], &rows[i + distance]);
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < n; i += 2)
 		sort_bitonic_rows(&rows[i], &rows[i + 1]);

@@ -12,7 +12,7 @@
  * two its parts, each with an interval of its own, are tried again. Networks make the difference to
  * vqsort as Debian has it: for 128 elements a call of it takes 4.0 ns per element, of ours 1.6 ns.
  *
- * Bad pivots: 64 samples make them improbable, equal elements are set apart (see sort_range),
+ * Bad pivots: 64 samples make them improbable, equal elements are set apart (see quicksort),
  * and if it still goes too deep, heapsort ends it in O(n log n).
  */
 #include "src/device/cpu/x86/sort_avx512.h"
@@ -108,21 +108,21 @@ static void heapsort(uint64_t *elements, uint64_t n)
  * Maps elements to buckets, monotonously: multiplication instead of a shift, for any number of
  * them.
  */
-struct buckets {
+struct bucket_map {
 	uint64_t min;
 	uint64_t scale;
 	uint64_t n;
 };
 
-static inline uint64_t bucket_of(const struct buckets *buckets, uint64_t element)
+static inline uint64_t bucket_of(const struct bucket_map *buckets, uint64_t element)
 {
 	return (uint64_t)((uint128_t)(element - buckets->min) * buckets->scale >> 64);
 }
 
-AVX512 static struct buckets choose_buckets(const uint64_t *elements, uint64_t n)
+AVX512 static struct bucket_map choose_buckets(const uint64_t *elements, uint64_t n)
 {
 	uint64_t min = elements[0], max = elements[0];
-	struct buckets buckets = { .n = n / BUCKET_N };
+	struct bucket_map buckets = { .n = n / BUCKET_N };
 
 	for (uint64_t i = 1; i < n; i++) {
 		min = elements[i] < min ? elements[i] : min;
@@ -149,7 +149,7 @@ AVX512 static struct buckets choose_buckets(const uint64_t *elements, uint64_t n
 AVX512 static bool sort_by_buckets(uint64_t *elements, uint64_t n, uint64_t *scratch)
 {
 	uint32_t ends[PIECE_N / BUCKET_N] = { 0 };
-	const struct buckets buckets = choose_buckets(elements, n);
+	const struct bucket_map buckets = choose_buckets(elements, n);
 	uint64_t start = 0;
 
 	for (uint64_t i = 0; i < n; i++)
@@ -173,7 +173,7 @@ AVX512 static bool sort_by_buckets(uint64_t *elements, uint64_t n, uint64_t *scr
 }
 
 /* What a range may still try; spent on the way down. */
-struct limits {
+struct sort_limits {
 	unsigned depth;   /* levels of quicksort, before heapsort */
 	unsigned n_tries; /* of buckets */
 };
@@ -182,7 +182,7 @@ struct limits {
  * If nothing is above the pivot, it is the largest: then what equals it is set apart, and is
  * sorted. So a value that fills half of the range is gone after two levels.
  */
-static void sort_range(uint64_t *elements, uint64_t n, uint64_t *scratch, struct limits limits)
+static void quicksort(uint64_t *elements, uint64_t n, uint64_t *scratch, struct sort_limits limits)
 {
 	while (n > NETWORK_N) {
 		uint64_t pivot, n_left;
@@ -202,7 +202,7 @@ static void sort_range(uint64_t *elements, uint64_t n, uint64_t *scratch, struct
 			heapsort(elements, n);
 			return;
 		}
-		sort_range(elements + n_left, n - n_left, scratch, limits);
+		quicksort(elements + n_left, n - n_left, scratch, limits);
 		n = n_left;
 	}
 	sort_network(elements, n, elements);
@@ -215,7 +215,7 @@ uint64_t sort_8_avx512_scratch_n(uint64_t n)
 
 void sort_8_avx512_to_depth(uint64_t *elements, uint64_t n, uint64_t *scratch, unsigned depth)
 {
-	sort_range(elements, n, scratch, (struct limits){ .depth = depth, .n_tries = 3 });
+	quicksort(elements, n, scratch, (struct sort_limits){ .depth = depth, .n_tries = 3 });
 }
 
 void sort_8_avx512(uint64_t *elements, uint64_t n, uint64_t *scratch)

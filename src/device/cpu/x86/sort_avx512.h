@@ -1,7 +1,7 @@
 /*
  * sort_avx512 - quicksort of u64 elements with AVX-512
  *
- * Only on x86-64, if avx512_usable().
+ * Only on x86-64, if avx512_is_supported().
  */
 #pragma once
 
