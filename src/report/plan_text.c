@@ -153,10 +153,11 @@ static void tell_merge(const struct listener *to, const struct plan *plan)
 	if (!is_open(plan))
 		tell_merges(to, plan);
 	if (plan->n_expected_ranges > plan->n_ranges)
-		tell_row(to, "partitions", "%u, merged %u at a time", plan->n_expected_ranges,
-			 plan->n_ranges);
+		tell_row(to, "partitions", "%u in total, %u merged in parallel",
+			 plan->n_expected_ranges, plan->n_ranges);
 	else if (plan->n_expected_ranges > 1)
-		tell_row(to, "partitions", "up to %u, merged in parallel", plan->n_expected_ranges);
+		tell_row(to, "partitions", "%u at most, merged in parallel",
+			 plan->n_expected_ranges);
 }
 
 void plan_tell(const struct plan *plan, plan_row *row, void *context)

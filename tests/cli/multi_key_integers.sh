@@ -75,10 +75,10 @@ while read -r size dist keys; do
 	check_merge
 done << 'END'
 8 random 0:u32 4:u32
-8 few 4:u32be 0:i32:r
+8 hundred-keys 4:u32be 0:i32:r
 3 random 1:u16be:r 0:u8
 12 nan 8:f32be:r 0:f64
-16 few 8:u64 0:i64:r
+16 hundred-keys 8:u64 0:i64:r
 16 nan 2:f64 0:f16 10:f32 14:i16be
 END
 
