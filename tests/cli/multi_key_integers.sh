@@ -27,7 +27,7 @@ check_keys() {
 		options="$options -k $key"
 	done
 	run --debug $options -o output input
-	says 'sorted as a code in an element' stderr
+	says 'sorted as an encoded key in an element' stderr
 	sorted_lines "$spec" < input > lines
 	column 2 < lines > expected
 	in_every_way
@@ -86,7 +86,7 @@ claim 'what is not all of the record is a record'
 generate -R 8 -n 100 -o input
 for keys in '-k 0:u32 -k 5:u16' '-k 0:u32 -k 0:u32' '-k 0:u32 -k 4:u32 -k 0:u8'; do
 	run --debug -R 8 $keys -o output input
-	says 'sorted as (its code|the first)' stderr
+	says 'sorted as (its encoded key|the first)' stderr
 done
 
 finish
