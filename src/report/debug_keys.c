@@ -55,18 +55,18 @@ static void report_layout(const struct layout *layout)
 	const uint64_t nbytes = layout->record_nbytes;
 
 	if (layout_is_key_only(layout))
-		debug_line("record: %" PRIu64 " bytes, sorted as a code in an element of %" PRIu32
+		debug_line("record: %" PRIu64 " bytes, sorted as an encoded key in an element of %" PRIu32
 		       " bytes%s",
 		       nbytes, layout->element_nbytes,
 		       key_encoding_is_identity(&layout->encoding) ? ", which is the record itself" : "");
 	else if (layout_needs_refining(layout))
 		debug_line("record: %" PRIu64 " bytes, sorted as the first %" PRIu32
-		       " bytes of its code of %" PRIu32
+		       " bytes of its encoded key of %" PRIu32
 		       ", the rest where these are equal, in an element of %" PRIu32 " bytes",
 		       nbytes, layout_prefix_nbytes(layout), layout->record_keys.key_nbytes,
 		       layout->element_nbytes);
 	else
-		debug_line("record: %" PRIu64 " bytes, sorted as its code of %" PRIu32
+		debug_line("record: %" PRIu64 " bytes, sorted as its encoded key of %" PRIu32
 		       " bytes in an element of %" PRIu32 " bytes",
 		       nbytes, layout->record_keys.key_nbytes, layout->element_nbytes);
 }
@@ -87,7 +87,7 @@ static int report_records(const struct layout *layout, struct input *input, uint
 			break;
 		write_hex(record, nbytes, record_hex);
 		write_normalised_key(&layout->record_keys, record, key_hex);
-		debug_line("record %" PRIu64 ": bytes %s code %s", i + 1, record_hex, key_hex);
+		debug_line("record %" PRIu64 ": bytes %s encoded key %s", i + 1, record_hex, key_hex);
 	}
 	free(record);
 	return r;

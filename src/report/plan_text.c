@@ -153,10 +153,10 @@ static void emit_merge(const struct plan_row_sink *sink, const struct plan *plan
 	if (!is_size_unknown(plan))
 		emit_passes(sink, plan);
 	if (plan->n_expected_partitions > plan->n_partitions)
-		emit_row(sink, "partitions", "%u, merged %u at a time", plan->n_expected_partitions,
+		emit_row(sink, "partitions", "%u in total, %u merged in parallel", plan->n_expected_partitions,
 			 plan->n_partitions);
 	else if (plan->n_expected_partitions > 1)
-		emit_row(sink, "partitions", "up to %u, merged in parallel", plan->n_expected_partitions);
+		emit_row(sink, "partitions", "%u at most, merged in parallel", plan->n_expected_partitions);
 }
 
 void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, void *context)

@@ -94,13 +94,13 @@ static int check_shard(const struct sort *sort)
 
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
 		return fail_hint(-EINVAL, HINT_ABOUT_SHARD, 0,
-				 "it needs input files: the size of a pipe is not known");
+				 "inputs must be files: the size of a pipe is unknown");
 	if (input_fields(input) && sort->spec->header_nbytes)
 		return fail_hint(-EINVAL, HINT_SHARD_OR_SPLIT, 0,
-				 "it does not work with .npy files");
+				 "not possible with .npy files");
 	if (output_framing_nbytes(input, sort->spec->header_nbytes))
 		return fail_hint(-EINVAL, HINT_ABOUT_SHARD, 0,
-				 "it does not work with headers or incomplete records");
+				 "not possible with headers or incomplete records");
 	return 0;
 }
 

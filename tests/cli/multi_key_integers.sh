@@ -27,7 +27,7 @@ check_keys() {
 		options="$options -k $key"
 	done
 	run --debug $options -o output input
-	says 'sorted as a code in an element' stderr
+	says 'sorted as an encoded key in an element' stderr
 	sorted_lines "$spec" < input > lines
 	column 2 < lines > expected
 	in_every_way
@@ -75,10 +75,10 @@ while read -r size dist keys; do
 	check_merge
 done << 'END'
 8 random 0:u32 4:u32
-8 few 4:u32be 0:i32:r
+8 hundred-keys 4:u32be 0:i32:r
 3 random 1:u16be:r 0:u8
 12 nan 8:f32be:r 0:f64
-16 few 8:u64 0:i64:r
+16 hundred-keys 8:u64 0:i64:r
 16 nan 2:f64 0:f16 10:f32 14:i16be
 END
 
@@ -86,7 +86,7 @@ claim 'what is not all of the record is a record'
 generate -R 8 -n 100 -o input
 for keys in '-k 0:u32 -k 5:u16' '-k 0:u32 -k 0:u32' '-k 0:u32 -k 4:u32 -k 0:u8'; do
 	run --debug -R 8 $keys -o output input
-	says 'sorted as (its code|the first)' stderr
+	says 'sorted as (its encoded key|the first)' stderr
 done
 
 finish

@@ -429,7 +429,7 @@ def check_what_is_said():
             '-k', '4:f64', 'wide.npy')
     refused('have 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
     refused('leave out -k', '-k', '0', 'a.npy')
-    refused('--split writes all parts', '-m', '--shard=1/3', 'v.npy')
+    refused('--split writes all part files', '-m', '--shard=1/3', 'v.npy')
     np.save('fortran.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     done = gsort('fortran.npy')
     claim(b'ascontiguousarray' in done.stderr and b'raw' not in done.stderr, 'a way out of Fortran')

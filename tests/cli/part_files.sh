@@ -492,7 +492,7 @@ claim "part manifests with a header"
 "$GSORT" --skip-bytes=6 framed -o expected
 "$GSORT" --skip-bytes=6 --split=3 framed -o lists/h
 gives expected -m --skip-bytes=6 lists/h.parts
-refuses 'h.parts: its parts begin with a header of 6 bytes, not 0 \(--skip-bytes\)' \
+refuses 'h.parts: its part files begin with a header of 6 bytes, not 0 \(--skip-bytes\)' \
 	-m lists/h.parts
 
 # finds REGEX LIST: whoever reads it.
@@ -536,10 +536,10 @@ refuses "stats-json 'lists/a.0002' is a part file of an input" \
 refuses "trace 'lists/a.0002' is a part file of an input" -m --trace=lists/a.0002 lists/a.parts
 run -m lists/a.parts -o lists/a.parts
 [ "$status" -eq 2 ] || broken "in the place of the list: status $status"
-one_line 'a.parts: is a part file of an input, or its list' 'in the place of the list'
+one_line 'a.parts: is a part file of an input, or its part manifest' 'in the place of the list'
 "$GSORT" -m lists/a.parts >> lists/a.parts 2> stderr
 [ $? -eq 2 ] || broken 'behind the list: status not 2'
-one_line 'standard output: is a part file of an input, or its list' 'behind the list'
+one_line 'standard output: is a part file of an input, or its part manifest' 'behind the list'
 diff -r lists kept > difference || broken "$(head -3 difference)"
 
 claim 'no text goes to a part of an input'

@@ -78,8 +78,8 @@ one_line '^gsort: in: is an input, and only one shard' 'in the place of an input
 same s0 in 'a part in the place of an input'
 refuses "--shard.*-u|-u.*--shard" -m -u --shard=1/2 s0 -o output
 refuses "--shard.*--limit|--limit.*--shard" -m --limit=5 --shard=1/2 s0 -o output
-refuses "needs inputs that are files" -m --shard=1/2 - -o output < /dev/null
-refuses "does not work with headers" -m --shard=1/2 --skip-bytes=8 s0 -o output
+refuses "inputs must be files" -m --shard=1/2 - -o output < /dev/null
+refuses "not possible with headers" -m --shard=1/2 --skip-bytes=8 s0 -o output
 
 claim "what is not in order is named, and where, by the part that it is in, or between"
 generate -n 9000 -t u64 -d sorted -o s0

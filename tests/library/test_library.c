@@ -998,7 +998,7 @@ static void debug_reports_keys_line_by_line(void **state)
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_run(sort));
-	assert_string_equal(messages, "4 record 5: bytes 54f029fde5e6dd78 code 78dde6e5fd29f054");
+	assert_string_equal(messages, "4 record 5: bytes 54f029fde5e6dd78 encoded key 78dde6e5fd29f054");
 	gsort_close(sort);
 }
 

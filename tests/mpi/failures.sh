@@ -162,7 +162,7 @@ in_time no_process || broken "a rank has not ended"
 ls -A out > left
 grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
 ranks 2 random -o out/x
-[ "$(grep -c 'unfinished.* was left by a gsort that was killed .*: remove it' stderr)" -eq 1 ] ||
+[ "$(grep -c 'gsort-temp.* was left by a gsort that was killed .*: remove it' stderr)" -eq 1 ] ||
 	broken "the next start does not tell"
 rm -f out/.gsort-temp-*
 as_expected "started again"

@@ -12,7 +12,7 @@ python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || broken "$(cat
 [ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || broken "not a line for each rank"
 grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"
 for part in roles throughput space; do
-	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Only of rank 0, on ' ||
+	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Rank 0 only, on ' ||
 		broken "whose pictures those of $part are is not said"
 done
 if fallocate -l 4K room 2> room.says && grep '^written: .* 0 B mmap$' stderr; then
@@ -25,7 +25,7 @@ claim "progress is that of all ranks: one may have stopped where another goes on
 truncate -s 64M disordered
 printf '\1' | dd of=disordered conv=notrunc 2> /dev/null
 ranks 2 -c --progress=always disordered
-done=$(sed -n 's/^checking: \([0-9]*\) %.*/\1/p' stderr | tail -n 1)
+done=$(sed -n 's/^verify: \([0-9]*\) %.*/\1/p' stderr | tail -n 1)
 [ "${done:-0}" -ge 40 ] && [ "$done" -lt 100 ] || broken "at the end: $(cat stderr)"
 ranks 3 -S 1M --progress=always random -o out/x
 grep '^final merge' stderr | tail -n 1 > line

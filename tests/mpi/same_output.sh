@@ -199,7 +199,7 @@ all_gone "--explain"
 claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'incomplete last record' --zstd --partial=keep random
 refuses_all 'cannot be used together' --verify --argsort random
-refuses_all 'part is not possible with several ranks: they divide a merge' -m --shard=1/2 random
+refuses_all 'shard is not possible with several ranks: ranks share a merge' -m --shard=1/2 random
 refuses_all 'ranks is not possible with several ranks: leave it out' --explain --ranks=5 random
 refuses_all 'needs -u' --count random
 run --explain --ranks=3 -m random.sorted
