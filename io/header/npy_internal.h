@@ -1,5 +1,5 @@
 /*
- * npy_internal - what the parts of npy share: npy.c, npy_descr.c, npy_names.c, npy_type.c and
+ * npy_internal - what the parts of npy share: npy.c, npy_descr.c, npy_field_names.c, npy_type.c and
  * npy_write.c
  */
 #pragma once

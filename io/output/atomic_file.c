@@ -17,7 +17,7 @@
 #include "io/output/commit_point.h"
 #include "io/output/temp_names.h"
 #include "io/output/orphans.h"
-#include "io/output/target_check.h"
+#include "io/output/target_snapshot.h"
 #include "src/base/diagnostics.h"
 
 struct atomic_file {

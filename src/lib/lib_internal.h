@@ -8,10 +8,10 @@
  *	api_check_explain.c	a check, or an explanation, in its place
  *	api_status.c		what is told of it
  *	report_outputs.c	in files
- *	signal_hooks.c	what of the process it may use
- *	distributed.c	who sorts with it
- *	distributed_options.c	whether they are asked for the same
- *	distributed_trace.c	and when who did what
+ *	process_hooks.c	what of the process it may use
+ *	api_distributed.c	who sorts with it
+ *	api_distributed_options.c	whether they are asked for the same
+ *	api_distributed_trace.c	and when who did what
  */
 #pragma once
 
@@ -23,8 +23,8 @@
 #include "src/base/quote.h"
 #include "src/base/diagnostics.h"
 #include "src/base/stats.h"
-#include "src/lib/distributed.h"
-#include "src/lib/signal_hooks.h"
+#include "src/lib/api_distributed.h"
+#include "src/lib/process_hooks.h"
 #include "src/lib/report_outputs.h"
 #include "src/options/hint_text.h"
 #include "src/options/options.h"

@@ -14,7 +14,7 @@
 #include "src/merge/merge.h"
 #include "src/merge/partition.h"
 #include "src/merge/splitters.h"
-#include "src/merge/window_buffers.h"
+#include "src/merge/window_buffer_cache.h"
 
 struct partition_set {
 	const struct job *job;

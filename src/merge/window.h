@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "src/merge/sink.h"
-#include "src/merge/window_buffers.h"
+#include "src/merge/window_buffer_cache.h"
 
 struct bounded_queue;
 

@@ -16,7 +16,7 @@
 #include "src/cli/progress_display.h"
 #include "src/cli/print_message.h"
 #include "src/cli/launcher_check.h"
-#include "src/lib/distributed.h"
+#include "src/lib/api_distributed.h"
 #include "src/comm/mpi/transport_mpi.h"
 #include "src/comm/comm.h"
 

@@ -13,7 +13,7 @@
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/checkpoint_dir.h"
-#include "src/options/file_conflicts.h"
+#include "src/options/file_roles.h"
 
 /* Files whose names are made: the roles outlive these, but what may be said is said before. */
 struct generated_names {

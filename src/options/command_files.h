@@ -2,7 +2,7 @@
  * command_files - the files of a run of gsort, each in one role
  *
  * Inputs, their list, the output or its parts, reports, a checkpoint's files and the standard
- * streams get their roles (file_conflicts.h). Nor may a new file have a name that gsort makes another one
+ * streams get their roles (file_roles.h). Nor may a new file have a name that gsort makes another one
  * with, or finds again what it has not finished by.
  */
 #pragma once

@@ -3,7 +3,7 @@
  */
 #include "src/base/diagnostics.h"
 #include "src/merge/partitions.h"
-#include "src/merge/window_buffers.h"
+#include "src/merge/window_buffer_cache.h"
 #include "src/sort/sort_internal.h"
 #include "src/sort/distributed_sort.h"
 

@@ -16,7 +16,7 @@
 #include "src/base/message_capture.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/merge/window_buffers.h"
+#include "src/merge/window_buffer_cache.h"
 
 /* What of a device's memory another must have at least to be worth it, since chunks are alike. */
 enum { MIN_MEMORY_DIVISOR = 2 };

@@ -73,7 +73,7 @@ void check_unpack(struct check *check);
 void check_merge(struct check *check);
 void check_cut(struct check *check);
 
-/* check_lanes.c; these need no data */
+/* check_queues.c; these need no data */
 void check_alloc(struct check *check);
 void check_alloc_of_too_much(struct check *check);
 void check_queues(struct check *check);

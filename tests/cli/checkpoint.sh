@@ -6,7 +6,7 @@ generate -n 1000 -o other
 "$GSORT" input -o expected
 
 # kill_after TYPE N ARGUMENT...: as soon as N records of that type are there, whose number is the
-# first byte behind a record's magic (manifest.c and checkpoint_state.h
+# first byte behind a record's magic (manifest.c and saved_checkpoint.h
 # in src/checkpoint/). Was it in time?
 kill_after() {
 	pattern=rmsg\\x0$1

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tests/fault/trial.h"
+#include "tests/fault/fault_run.h"
 
 struct fault_kind {
 	enum fault_point point;

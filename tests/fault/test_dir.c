@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "include/gsort.h"
-#include "tests/fault/checkpoint_state.h"
+#include "tests/fault/saved_checkpoint.h"
 #include "tests/fault/part_files_check.h"
 #include "tests/fault/pipe_threads.h"
 #include "tests/support/captured_messages.h"

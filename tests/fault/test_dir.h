@@ -2,14 +2,14 @@
  * test_dir - a directory with inputs, and whole runs of gsort in it, judged
  *
  * The program under test is gsort's own main(), called in this process. What a run may leave is
- * known before it starts (trial.h).
+ * known before it starts (fault_run.h).
  *
  * Whatever else happens is a line on standard error, and counted. A run that does not end in time
  * is named and aborted.
  */
 #pragma once
 
-#include "tests/fault/trial.h"
+#include "tests/fault/fault_run.h"
 
 /* Make the directory and the inputs, and enter it. */
 void test_dir_open(void);

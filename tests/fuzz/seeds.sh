@@ -3,11 +3,11 @@
 #
 # usage: seeds.sh DIRECTORY
 #
-# Makes DIRECTORY/arguments, /decoders, /manifest, /parts_list and /plan. GSORT, if set, makes a
+# Makes DIRECTORY/arguments, /decoders, /manifest, /part_manifest and /plan. GSORT, if set, makes a
 # compressed file.
 set -eu
 cd "$1"
-mkdir -p arguments decoders formats manifest parts_list plan
+mkdir -p arguments decoders formats manifest part_manifest plan
 
 # seed NAME WORD...: a command line, and some records.
 seed() {
@@ -67,7 +67,7 @@ part() {
 	printf '"header_bytes": 128, "keys": ["8:i32:r", "0:f64:n"], "unique": true,'
 	printf '"split_by_keys": true, "records": 3, "part_files": [%s, %s] }' \
 		"$(part 0 2)" "$(part 1 1)"
-} > parts_list/two
+} > part_manifest/two
 
 head -c 96 /dev/zero > plan/zeros
 head -c 96 /dev/urandom > plan/random

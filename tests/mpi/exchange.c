@@ -18,7 +18,7 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/mpi/transport_mpi.h"
 #include "src/comm/comm.h"
-#include "tests/support/ranks_exchange.h"
+#include "tests/support/comm_exercise.h"
 #include "tools/cli/print_diagnostics.h"
 
 static bool is_action(const char *word)

@@ -20,7 +20,7 @@
 
 #include "io/file/file.h"
 #include "src/cli/process_setup.h"
-#include "src/lib/signal_hooks.h"
+#include "src/lib/process_hooks.h"
 #include "tests/support/captured_messages.h"
 
 extern struct io_faults {

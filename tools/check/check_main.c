@@ -28,7 +28,7 @@
 #include "src/cli/process_setup.h"
 #include "src/options/files0.h"
 #include "src/options/framing_options.h"
-#include "src/options/file_conflicts.h"
+#include "src/options/file_roles.h"
 #include "tools/cli/tool_main.h"
 #include "src/plan/sort_spec.h"
 

@@ -10,7 +10,7 @@
 #include "src/cli/completion.h"
 #include "tools/cli/print_diagnostics.h"
 #include "src/cli/process_setup.h"
-#include "src/lib/signal_hooks.h"
+#include "src/lib/process_hooks.h"
 
 static void print_tool_help(const struct tool *tool, const struct option_list *options)
 {

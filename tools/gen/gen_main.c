@@ -12,7 +12,7 @@
 #include "src/base/size.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
-#include "src/options/file_conflicts.h"
+#include "src/options/file_roles.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"

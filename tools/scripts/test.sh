@@ -246,7 +246,7 @@ wrapper=
 built
 clang=$?
 # What depends on the processor, and is quick where each instruction is imitated.
-imitated='cpu_element_format cpu_gather cpu_key cpu_indirect cpu_item_lookup forecast io_queue
+imitated='cpu_element_format cpu_gather key_tail cpu_indirect cpu_item_lookup forecast io_queue
 	queue_pool mapping layout run_file run_file_packed'
 # shellcheck disable=SC2086
 targets="src/gsort src/libgsort.a tools/gsort-gen tools/gsort-check

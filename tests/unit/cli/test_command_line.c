@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/lib/distributed.h"
+#include "src/lib/api_distributed.h"
 
 #include <cmocka.h>
 

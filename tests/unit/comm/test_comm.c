@@ -20,7 +20,7 @@
 #include "src/comm/message_header.h"
 #include "tests/support/captured_messages.h"
 #include "tests/support/fake_ranks.h"
-#include "tests/support/ranks_exchange.h"
+#include "tests/support/comm_exercise.h"
 
 #include <cmocka.h>
 

@@ -1,5 +1,5 @@
 /*
- * trial - one run of gsort, and what it must come to
+ * fault_run - one run of gsort, and what it must come to
  *
  *	status 0	the right bytes
  *	status 2	one message, the input and the older output as they were

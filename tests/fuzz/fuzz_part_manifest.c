@@ -1,5 +1,5 @@
 /*
- * fuzz_parts_list - any bytes as a part manifest
+ * fuzz_part_manifest - any bytes as a part manifest
  *
  * For libFuzzer (docs/testing.md). What is taken for a list is one whose names, keys and numbers
  * can be believed; and written again, it is read as the same.

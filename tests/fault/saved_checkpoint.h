@@ -1,5 +1,5 @@
 /*
- * checkpoint_state - what an interrupted sort has left in its checkpoint, "state", and beside its output
+ * saved_checkpoint - what an interrupted sort has left in its checkpoint, "state", and beside its output
  */
 #pragma once
 

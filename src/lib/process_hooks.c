@@ -1,7 +1,7 @@
 /*
- * signal_hooks - what a process has once, and lends to the sorts in it (see signal_hooks.h)
+ * process_hooks - what a process has once, and lends to the sorts in it (see process_hooks.h)
  */
-#include "src/lib/signal_hooks.h"
+#include "src/lib/process_hooks.h"
 
 #include <errno.h>
 #include <stdlib.h>

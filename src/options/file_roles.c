@@ -1,7 +1,7 @@
 /*
- * file_conflicts - each file of a run in one role, unless nothing is written in it (see file_conflicts.h)
+ * file_roles - each file of a run in one role, unless nothing is written in it (see file_roles.h)
  */
-#include "src/options/file_conflicts.h"
+#include "src/options/file_roles.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * target_check - what has the name that a new file is to take
+ * target_snapshot - what has the name that a new file is to take
  *
  * Found when the output is opened, and looked at again when it is complete: in between others may
  * have written to it, put another file there, or made the path lead elsewhere. Then nothing is

@@ -1,7 +1,7 @@
 /*
- * test_distributed - ranks that are not asked for the same do nothing of it
+ * test_api_distributed - ranks that are not asked for the same do nothing of it
  */
-#include "src/lib/distributed.h"
+#include "src/lib/api_distributed.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * test_cuda_lanes - what a lane of the CUDA back end costs, with the runtime of cuda_emulation
+ * test_cuda_queues - what a lane of the CUDA back end costs, with the runtime of cuda_emulation
  *
  * Every call of the driver takes microseconds, and lanes of one GPU wait for each other in it: what
  * an operation does not have to ask for shows in how long a merge of short windows takes.

@@ -1,7 +1,7 @@
 /*
- * checkpoint_state - what an interrupted sort has left (see checkpoint_state.h)
+ * saved_checkpoint - what an interrupted sort has left (see saved_checkpoint.h)
  */
-#include "tests/fault/checkpoint_state.h"
+#include "tests/fault/saved_checkpoint.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * file_conflicts - each file of a run in one role, unless nothing is written in it
+ * file_roles - each file of a run in one role, unless nothing is written in it
  *
  * A run, of a tool as well, reads inputs and the list of their names, and writes an output,
  * reports, what it keeps in a checkpoint's directory, and text to the standard streams. A file in

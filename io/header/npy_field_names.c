@@ -1,5 +1,5 @@
 /*
- * npy_names - what the fields of a structure are called, and their titles (see npy_internal.h)
+ * npy_field_names - what the fields of a structure are called, and their titles (see npy_internal.h)
  */
 #include <search.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * test_window_buffers - buffers of windows go from one merge to the next, if they are large enough
+ * test_window_buffer_cache - buffers of windows go from one merge to the next, if they are large enough
  */
 #include "tests/support/numbered_runs.h"
 

@@ -1,5 +1,5 @@
 /*
- * distributed - a sort that several processes do together
+ * api_distributed - a sort that several processes do together
  *
  * Not for programs that use the library: who has ranks (src/comm/comm.h) is a program of ours.
  */

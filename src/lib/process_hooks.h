@@ -1,5 +1,5 @@
 /*
- * signal_hooks - what a process has once, and lends to the sorts in it
+ * process_hooks - what a process has once, and lends to the sorts in it
  *
  * Signals, and with them pages that cannot be had and names that must not be left behind, are of
  * the whole process. What is below src/lib/ does not touch them: it gets here what it needs of

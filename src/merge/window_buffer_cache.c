@@ -1,7 +1,7 @@
 /*
- * window_buffers - the buffers and lanes of windows (see window_buffers.h)
+ * window_buffer_cache - the buffers and lanes of windows (see window_buffer_cache.h)
  */
-#include "src/merge/window_buffers.h"
+#include "src/merge/window_buffer_cache.h"
 
 #include <errno.h>
 #include <inttypes.h>

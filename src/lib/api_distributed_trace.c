@@ -1,5 +1,5 @@
 /*
- * distributed_trace - one trace of all ranks (see distributed.h)
+ * api_distributed_trace - one trace of all ranks (see api_distributed.h)
  *
  * Each rank writes a trace of its own, the others than the first into memory, of a size that is
  * bounded for all of them together; in the end the first joins them. Time 0 is the first rank's: it

@@ -1,7 +1,7 @@
 /*
- * comm_exercise - everything that ranks can do with each other, once (see ranks_exchange.h)
+ * comm_exercise - everything that ranks can do with each other, once (see comm_exercise.h)
  */
-#include "tests/support/ranks_exchange.h"
+#include "tests/support/comm_exercise.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /*
- * distributed_options - are all ranks asked for the same? (see distributed.h)
+ * api_distributed_options - are all ranks asked for the same? (see api_distributed.h)
  *
  * What is sorted, and from and into which files, is compared when inputs are open (distributed_compare_specs()).
  * This is what must be known before: whether a rank is asked for a sort at all, and options that

@@ -1,5 +1,5 @@
 /*
- * window_buffers - the buffers and lanes of windows, kept from one merge to the next
+ * window_buffer_cache - the buffers and lanes of windows, kept from one merge to the next
  *
  * A sort that spills makes a merge for every run, each with windows like those of the one before.
  * Fresh memory for each would have to be cleared by the kernel, pinned, or waited for (cudaFree()

@@ -1,7 +1,7 @@
 /*
- * trial - one run of gsort, and what it must come to (see trial.h)
+ * fault_run - one run of gsort, and what it must come to (see fault_run.h)
  */
-#include "tests/fault/trial.h"
+#include "tests/fault/fault_run.h"
 #include "tests/fault/part_files_check.h"
 #include "tests/support/captured_messages.h"
 

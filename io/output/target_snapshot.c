@@ -1,7 +1,7 @@
 /*
- * target_check - what has the name that a new file is to take (see target_check.h)
+ * target_snapshot - what has the name that a new file is to take (see target_snapshot.h)
  */
-#include "io/output/target_check.h"
+#include "io/output/target_snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
- * distributed - a sort that several processes do together (see distributed.h)
+ * api_distributed - a sort that several processes do together (see api_distributed.h)
  */
-#include "src/lib/distributed.h"
+#include "src/lib/api_distributed.h"
 
 #include <errno.h>
 #include <string.h>
