@@ -71,7 +71,8 @@ static constexpr enum shared_limit SHARED_LIMIT = shared_limit_of(__CUDA_ARCH__ 
 #elif defined(EMULATED_ARCHITECTURE)
 static constexpr enum shared_limit SHARED_LIMIT = shared_limit_of(EMULATED_ARCHITECTURE);
 #else
-static constexpr enum shared_limit SHARED_LIMIT = SHARED_LIMIT_99K; /* of the host's pass, which runs none of it */
+static constexpr enum shared_limit SHARED_LIMIT =
+	SHARED_LIMIT_99K; /* of the host's pass, which runs none of it */
 #endif
 
 static constexpr unsigned WARP = 32;

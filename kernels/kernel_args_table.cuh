@@ -15,7 +15,8 @@ struct args_table {
 	uint64_t words[ARGS_TABLE_WORDS];
 };
 
-static __global__ void __launch_bounds__(WARP) store_words(args_table args_table, unsigned n, uint64_t *to)
+static __global__ void __launch_bounds__(WARP)
+	store_words(args_table args_table, unsigned n, uint64_t *to)
 {
 	for (unsigned i = threadIdx.x; i < n; i += WARP)
 		to[i] = args_table.words[i];
@@ -55,7 +56,8 @@ static inline void *table_writer_position(const struct table_writer *writer)
 }
 
 /* Bytes of any number, filled up to whole words; returns where they will be. */
-static inline void *table_writer_put_bytes(struct table_writer *writer, const void *bytes, size_t nbytes)
+static inline void *table_writer_put_bytes(struct table_writer *writer, const void *bytes,
+					   size_t nbytes)
 {
 	void *const at = table_writer_position(writer);
 

@@ -142,8 +142,8 @@ size_t kernel_record_scratch_nbytes(uint64_t n);
 /*
  * Sorted codes as blocks of block_n each (the last may have fewer), of at most 2^30 bytes of codes,
  * packed as src/record/delta_pack.h says, one behind the other without gaps; a block that does not
- * shrink is its codes. packed: room for the n codes, aligned as they are. block_packed_nbytes: assigned,
- * for each block.
+ * shrink is its codes. packed: room for the n codes, aligned as they are. block_packed_nbytes:
+ * assigned, for each block.
  */
 struct delta_pack_task {
 	const void *elements;
@@ -207,7 +207,7 @@ struct kernel_items {
  */
 size_t kernel_items_nbytes(uint32_t k, uint32_t n_fields);
 int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
-		      void *tables, struct CUstream_st *stream);
+			 void *tables, struct CUstream_st *stream);
 
 /* nbytes of a record to an item. */
 struct kernel_projection_copy {
@@ -237,7 +237,7 @@ int launch_project(const struct projection_task *task, struct CUstream_st *strea
  * bodies, added to; may be NULL.
  */
 int launch_make_elements(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
-		 void *elements, struct digest *digest, struct CUstream_st *stream);
+			 void *elements, struct digest *digest, struct CUstream_st *stream);
 
 /*
  * Elements of 16 bytes tie when they agree in all but the number. *ties: how many tie with a
@@ -267,9 +267,9 @@ struct tie_break_task {
 	const void *ties_scratch; /* of launch_count_ties(list, n) */
 	uint32_t n_ties;
 	uint32_t at;
-	void *next;            /* n_ties of 16 bytes */
+	void *next;               /* n_ties of 16 bytes */
 	uint32_t *next_positions; /* n_ties */
-	void *sort_scratch;    /* kernel_sort_scratch_nbytes(n_ties, 16) */
+	void *sort_scratch;       /* kernel_sort_scratch_nbytes(n_ties, 16) */
 };
 
 int launch_break_ties(const struct tie_break_task *task, struct CUstream_st *stream);
@@ -278,8 +278,8 @@ int launch_break_ties(const struct tie_break_task *task, struct CUstream_st *str
  * How far keys agree: *reach becomes the first multiple of 8 bytes from `at` on at which neighbours
  * of a group differ in `list` of a tie_break_task, key_nbytes rounded up if none do.
  */
-int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n, uint32_t at,
-		      uint32_t *common_nbytes, struct CUstream_st *stream);
+int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n,
+			      uint32_t at, uint32_t *common_nbytes, struct CUstream_st *stream);
 
 /*
  * Which of n sorted elements are the first of those with equal keys. Made by launch_flag_heads()
@@ -293,8 +293,8 @@ struct kernel_head_flags {
 
 size_t kernel_head_flags_nbytes(uint64_t n);
 int launch_flag_heads(const struct kernel_items *items, const void *elements,
-		       uint32_t element_nbytes, uint64_t n, void *memory,
-		       struct kernel_head_flags *ret_heads, struct CUstream_st *stream);
+		      uint32_t element_nbytes, uint64_t n, void *memory,
+		      struct kernel_head_flags *ret_heads, struct CUstream_st *stream);
 
 /* What gather found out; the same on both back ends. */
 struct kernel_gather_result {
@@ -311,7 +311,7 @@ struct gather_task {
 	uint32_t element_nbytes;
 	uint64_t n;
 	struct kernel_head_flags heads; /* keep only these, unless NULL */
-	uint64_t limit;              /* keep at most so many, the first ones */
+	uint64_t limit;                 /* keep at most so many, the first ones */
 	uint32_t out_offset, out_nbytes;
 	void *out; /* out_nbytes from out_offset of each item kept */
 	bool has_count, count_is_big_endian;

@@ -1,5 +1,6 @@
 /*
- * stream_pass - what the kernels that go through all records once have in common: encode, decode, unique
+ * stream_pass - what the kernels that go through all records once have in common: encode, decode,
+ * unique
  *
  * A fixed number of blocks goes through tiles of records. Where writing may hit what another block
  * has yet to read (records that expand or shrink in place), tiles are handed out in order, every
@@ -54,15 +55,17 @@ static inline struct stream_pass_scratch stream_pass_lay_out(void *memory, uint6
 	struct stream_pass_scratch scratch;
 
 	scratch.edges = memory;
-	scratch.next_tile = (uint64_t *)((char *)memory + stream_pass_n_tiles(n) * sizeof(uint128_t));
+	scratch.next_tile =
+		(uint64_t *)((char *)memory + stream_pass_n_tiles(n) * sizeof(uint128_t));
 	scratch.status = scratch.next_tile + 1;
 	return scratch;
 }
 
-static inline int stream_pass_clear(struct stream_pass_scratch scratch, uint64_t n, CUstream_st *stream)
+static inline int stream_pass_clear(struct stream_pass_scratch scratch, uint64_t n,
+				    CUstream_st *stream)
 {
-	return (int)cudaMemsetAsync(scratch.next_tile, 0, (1 + stream_pass_n_tiles(n)) * sizeof(uint64_t),
-				    stream);
+	return (int)cudaMemsetAsync(scratch.next_tile, 0,
+				    (1 + stream_pass_n_tiles(n)) * sizeof(uint64_t), stream);
 }
 
 template <class E>
@@ -90,8 +93,9 @@ struct stream_pass_memory {
 };
 
 /* The block's next tile; `tile` is the one before it, or UINT64_MAX. ordered: see above. */
-__device__ __forceinline__ uint64_t claim_tile(stream_pass_memory &memory, const stream_pass_scratch &scratch,
-					      bool ordered, uint64_t tile)
+__device__ __forceinline__ uint64_t claim_tile(stream_pass_memory &memory,
+					       const stream_pass_scratch &scratch, bool ordered,
+					       uint64_t tile)
 {
 	if (!ordered)
 		return tile == UINT64_MAX ? blockIdx.x : tile + gridDim.x;
@@ -133,8 +137,8 @@ __device__ __forceinline__ uint64_t block_sum(stream_pass_memory &memory, uint64
 }
 
 /* Add a digest of the block's threads to one in device memory. */
-__device__ __forceinline__ void block_add_digest(stream_pass_memory &memory, uint64_t n, uint64_t sum,
-						 struct digest *digest)
+__device__ __forceinline__ void block_add_digest(stream_pass_memory &memory, uint64_t n,
+						 uint64_t sum, struct digest *digest)
 {
 	n = block_sum(memory, n);
 	sum = block_sum(memory, sum);

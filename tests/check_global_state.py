@@ -13,10 +13,10 @@ import sys
 
 ALLOWED = {
     # Whose messages the calling thread's are: each thread has its own.
-    ('diagnostics.c', '.tbss', 'current'),
+    ('diagnostics.c', '.tbss', 'current_diagnostics'),
     # What the processor can do, found out once and the same for ever.
-    ('vqsort.cc', '.bss', '_ZZ13vqsort_usableE6usable'),
-    ('vqsort.cc', '.bss', '_ZGVZ13vqsort_usableE6usable'),
+    ('vqsort.cc', '.bss', '_ZZ19vqsort_is_supportedE12is_supported'),
+    ('vqsort.cc', '.bss', '_ZGVZ19vqsort_is_supportedE12is_supported'),
 }
 WRITABLE = re.compile(r'^(\.data|\.bss|\.tdata|\.tbss)(?!\.rel\.ro)|^\*COM\*$')
 OF_EXCEPTIONS = 'DW.ref.' # what the compiler has for those of C++

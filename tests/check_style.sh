@@ -3,9 +3,10 @@
 #
 # usage: check_style.sh SOURCE_ROOT
 #
-# check_layers.py says who may include whom. Here: CUDA is known to kernels/ and to one header, kinds of
-# layouts and of runs are known to their tables, every module is in the documents, no function is
-# too long to be taken in, and a source file looks as all others do. An offence is a line.
+# check_layers.py says who may include whom. Here: CUDA is known to kernels/ and to one header,
+# kinds of layouts and of runs are known to their tables, every module is in the documents, no
+# function is too long to be taken in, and a source file looks as all others do. An offence is a
+# line.
 set -eu
 export LC_ALL=C
 cd "$1"

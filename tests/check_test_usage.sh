@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_test_usage - a test program that is told nonsense, or asked how it is called, says so and tests nothing
+# check_test_usage - a test program that is told nonsense, or asked how it is called, says so and
+# tests nothing
 #
 # usage: check_test_usage.sh PROGRAM...
 #

@@ -118,8 +118,8 @@ static int decode_zstd(struct codec_context *context, const void *stored, size_t
 		context->dctx = ZSTD_createDCtx();
 	if (!context->dctx)
 		return -ENOMEM;
-	nbytes = ZSTD_decompressDCtx(context->dctx, items->items, items_nbytes(items),
-				     stored, stored_nbytes);
+	nbytes = ZSTD_decompressDCtx(context->dctx, items->items, items_nbytes(items), stored,
+				     stored_nbytes);
 	if (ZSTD_isError(nbytes) && ZSTD_getErrorCode(nbytes) == ZSTD_error_memory_allocation)
 		return -ENOMEM;
 	return nbytes == items_nbytes(items) ? 0 : -EBADMSG;

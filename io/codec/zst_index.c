@@ -82,7 +82,8 @@ size_t zst_index_max_stored_nbytes(const struct zst_index *index)
 	size_t max_nbytes = 0;
 
 	for (size_t i = 0; i < index->n; i++)
-		if (zst_index_content_nbytes(index, i) && max_nbytes < zst_index_stored_nbytes(index, i))
+		if (zst_index_content_nbytes(index, i) &&
+		    max_nbytes < zst_index_stored_nbytes(index, i))
 			max_nbytes = zst_index_stored_nbytes(index, i);
 	return max_nbytes;
 }
@@ -96,7 +97,7 @@ size_t zst_index_memory_nbytes(const struct zst_index *index)
 size_t zst_index_find(const struct zst_index *index, uint64_t offset)
 {
 	return find_interval(index->frames, sizeof *index->frames,
-			   offsetof(struct zst_frame_offsets, content), index->n, offset);
+			     offsetof(struct zst_frame_offsets, content), index->n, offset);
 }
 
 int zst_index_format(const struct zst_index *index, unsigned char **ret_table, size_t *ret_nbytes)
@@ -148,7 +149,7 @@ static int read_entries(const struct file *file, uint64_t offset, size_t n, size
 
 /* Is frame i, of which the table says so, really without content? 0 or -ENODATA, or an error. */
 static int check_empty_frame(const struct file *file, uint64_t base, const struct zst_index *index,
-		       size_t i)
+			     size_t i)
 {
 	const size_t nbytes = zst_index_stored_nbytes(index, i);
 	unsigned char frame[MAX_EMPTY_FRAME_NBYTES];

@@ -76,7 +76,9 @@ int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
 
 void zst_reader_set_frame_cache(struct zst_reader *reader, size_t n_frames)
 {
-	reader->n_slots = n_frames < 1 ? 1 : n_frames < MAX_FRAME_SLOTS ? n_frames : MAX_FRAME_SLOTS;
+	reader->n_slots = n_frames < 1               ? 1 :
+			  n_frames < MAX_FRAME_SLOTS ? n_frames :
+						       MAX_FRAME_SLOTS;
 }
 
 size_t zst_reader_index_nbytes(const struct zst_reader *reader)
@@ -133,7 +135,7 @@ static bool frame_matches_index(const struct zst_reader *reader, size_t i, const
 }
 
 static int decode_stored_frame(struct zst_reader *reader, size_t i, struct codec_context *context,
-			 const void *stored, void *content)
+			       const void *stored, void *content)
 {
 	const size_t nbytes = zst_index_content_nbytes(&reader->index, i);
 	const struct codec_items items = { .items = content, .n = nbytes, .item_nbytes = 1 };
@@ -227,7 +229,8 @@ static struct frame_slot *acquire_slot(struct zst_reader *reader, size_t frame, 
 }
 
 /* r: of the use that was made of it, which gave n_objects bytes. What is spent takes no memory. */
-static void release_slot(struct zst_reader *reader, struct frame_slot *slot, int r, size_t n_consumed)
+static void release_slot(struct zst_reader *reader, struct frame_slot *slot, int r,
+			 size_t n_consumed)
 {
 	slot->n_consumed += n_consumed;
 	if (r < 0 || slot->n_consumed >= zst_index_content_nbytes(&reader->index, slot->frame))
@@ -263,7 +266,7 @@ static int load_slot(struct zst_reader *reader, const struct file *file, struct 
 
 /* nbytes at `offset` of the content of a frame. */
 static int copy_from_slot(struct zst_reader *reader, const struct file *file, size_t frame,
-		     size_t offset, void *buffer, size_t nbytes)
+			  size_t offset, void *buffer, size_t nbytes)
 {
 	struct frame_slot *slot;
 	bool must_load;
@@ -293,8 +296,9 @@ int zst_reader_read_at(struct zst_reader *reader, const struct file *file, uint6
 		const size_t content_nbytes = zst_index_content_nbytes(&reader->index, frame);
 		const size_t remaining = content_nbytes - in_frame;
 		const size_t n = nbytes < remaining ? nbytes : remaining;
-		const int r = n == content_nbytes ? decode_frame(reader, file, frame, to) :
-						    copy_from_slot(reader, file, frame, in_frame, to, n);
+		const int r = n == content_nbytes ?
+				      decode_frame(reader, file, frame, to) :
+				      copy_from_slot(reader, file, frame, in_frame, to, n);
 
 		if (r < 0)
 			return r;

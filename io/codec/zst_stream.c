@@ -56,7 +56,8 @@ uint64_t zst_window_nbytes(const void *header, size_t nbytes)
 {
 	ZSTD_frameHeader frame_header;
 
-	if (ZSTD_getFrameHeader(&frame_header, header, nbytes) != 0 || frame_header.frameType != ZSTD_frame)
+	if (ZSTD_getFrameHeader(&frame_header, header, nbytes) != 0 ||
+	    frame_header.frameType != ZSTD_frame)
 		return 0;
 	return frame_header.windowSize;
 }
@@ -105,11 +106,13 @@ static int fail_window(const struct zst_stream *stream)
 {
 	const uint64_t max_nbytes = stream->max_window_nbytes;
 	/* The frame's header may have come in pieces. */
-	const uint64_t window_nbytes = stream->window_nbytes > max_nbytes ? stream->window_nbytes : max_nbytes + 1;
+	const uint64_t window_nbytes = stream->window_nbytes > max_nbytes ? stream->window_nbytes :
+									    max_nbytes + 1;
 	const int window_log = ceil_log2(window_nbytes);
 
 	return fail_hint(
-		-E2BIG, HINT_MEMORY_NEEDED, ((UINT64_C(1) << window_log) >> 20) * ZST_UNPROBED_WINDOW_DIVISOR,
+		-E2BIG, HINT_MEMORY_NEEDED,
+		((UINT64_C(1) << window_log) >> 20) * ZST_UNPROBED_WINDOW_DIVISOR,
 		"%s: a frame is compressed with a window of more than %" PRIu64
 		" MiB (zstd --long), for which the memory is too little; it can be decompressed "
 		"before, by zstd -dc --long=%d",

@@ -24,8 +24,8 @@ enum { EXTRA_BUFFERS = 2 };
 
 struct frame_buffer {
 	struct frame_buffer *next; /* free, or in the queue */
-	uint64_t frame;      /* its number */
-	size_t nbytes;       /* of content */
+	uint64_t frame;            /* its number */
+	size_t nbytes;             /* of content */
 	unsigned char content[FRAME_NBYTES];
 };
 
@@ -38,7 +38,7 @@ struct zst_writer {
 	size_t n_buffers;
 
 	struct frame_buffer *filling; /* of append(): NULL or not yet full */
-	uint64_t n_frames;      /* queued */
+	uint64_t n_frames;            /* queued */
 	pthread_t threads[MAX_THREADS];
 	unsigned n_threads; /* that have been started and not joined */
 
@@ -46,8 +46,8 @@ struct zst_writer {
 	pthread_cond_t changed; /* anything of what follows */
 	/* Under the lock. */
 	struct frame_buffer *free, *queue, **queue_end;
-	bool finishing;    /* the queue gets no longer */
-	int r;             /* the first failure, or 0 */
+	bool finishing;      /* the queue gets no longer */
+	int r;               /* the first failure, or 0 */
 	uint64_t n_assigned; /* frames; those with lower numbers */
 	uint64_t stored_nbytes;
 	struct zst_index index;
@@ -98,7 +98,7 @@ static void release_frame_buffer(struct zst_writer *writer, struct frame_buffer 
 
 /* Wait for the frame's turn, and give it the next place. */
 static int assign_frame_offset(struct zst_writer *writer, uint64_t frame, size_t stored_nbytes,
-		 size_t content_nbytes, uint64_t *ret_offset)
+			       size_t content_nbytes, uint64_t *ret_offset)
 {
 	int r;
 
@@ -133,8 +133,8 @@ static int compress_frame(struct frame_compressor *compressor, struct frame_buff
 	const struct zst_sink *sink = &writer->sink;
 	const uint64_t frame = buffer->frame;
 	const size_t content_nbytes = buffer->nbytes;
-	const size_t nbytes = ZSTD_compress2(compressor->cctx, compressor->stored, compressor->capacity,
-					     buffer->content, content_nbytes);
+	const size_t nbytes = ZSTD_compress2(compressor->cctx, compressor->stored,
+					     compressor->capacity, buffer->content, content_nbytes);
 	uint64_t offset = 0;
 	int r;
 
@@ -159,7 +159,8 @@ static int frame_compressor_open(struct frame_compressor *compressor)
 	compressor->cctx = ZSTD_createCCtx();
 	if (!compressor->stored || !compressor->cctx)
 		return fail(-ENOMEM, "%s: compression: %m", compressor->writer->name);
-	ZSTD_CCtx_setParameter(compressor->cctx, ZSTD_c_compressionLevel, compressor->writer->level);
+	ZSTD_CCtx_setParameter(compressor->cctx, ZSTD_c_compressionLevel,
+			       compressor->writer->level);
 	ZSTD_CCtx_setParameter(compressor->cctx, ZSTD_c_checksumFlag, 1);
 	return 0;
 }
@@ -194,7 +195,8 @@ static int start_compression(struct zst_writer *writer, unsigned n_threads)
 		writer->free = buffer;
 	}
 	for (; writer->n_threads < n_threads && r == 0; writer->n_threads += r == 0)
-		r = thread_start(frame_compressor_main, writer, 0, &writer->threads[writer->n_threads]);
+		r = thread_start(frame_compressor_main, writer, 0,
+				 &writer->threads[writer->n_threads]);
 	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m%s", writer->name,
 			    thread_format_limits(r, limits)) :
 		       0;

@@ -60,11 +60,12 @@ bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
 enum { MAX_REQUESTS = 8, MIN_REQUEST_NBYTES = 1 << 20 };
 
 /* All aligned. */
-static int transfer_aligned(struct io_queue *queue, const struct file *file, bool is_write, uint64_t offset,
-		    unsigned char *memory, size_t nbytes)
+static int transfer_aligned(struct io_queue *queue, const struct file *file, bool is_write,
+			    uint64_t offset, unsigned char *memory, size_t nbytes)
 {
 	const size_t even_nbytes = align_up(nbytes / MAX_REQUESTS + 1);
-	const size_t request_nbytes = even_nbytes < MIN_REQUEST_NBYTES ? MIN_REQUEST_NBYTES : even_nbytes;
+	const size_t request_nbytes = even_nbytes < MIN_REQUEST_NBYTES ? MIN_REQUEST_NBYTES :
+									 even_nbytes;
 	struct io_request requests[MAX_REQUESTS];
 	size_t n = 0;
 	int r = 0;
@@ -78,7 +79,8 @@ static int transfer_aligned(struct io_queue *queue, const struct file *file, boo
 			.is_write = is_write,
 			.offset = offset + position,
 			.buffer = memory + position,
-			.nbytes = nbytes - position < request_nbytes ? nbytes - position : request_nbytes,
+			.nbytes = nbytes - position < request_nbytes ? nbytes - position :
+								       request_nbytes,
 		};
 	io_queue_submit(queue, requests, n);
 	for (size_t i = 0; i < n; i++) {
@@ -166,7 +168,7 @@ int direct_write_at(struct io_queue *queue, const struct file *direct, const str
 	if (!direct_is_aligned(data, offset) || begin >= end)
 		return file_write_at(cached, offset, data, nbytes);
 	r = transfer_aligned(queue, direct, true, begin, (unsigned char *)from + (begin - offset),
-		     (size_t)(end - begin));
+			     (size_t)(end - begin));
 	if (r == -EINVAL)
 		return file_write_at(cached, offset, data, nbytes);
 	if (r == 0)

@@ -22,12 +22,12 @@ struct drop_behind {
 };
 
 /* Something is about to be read at `offset` of a file that ends at file_end. */
-void drop_behind_begin_read(struct drop_behind *drop_behind, const struct file *file, uint64_t file_end,
-		      uint64_t offset);
+void drop_behind_begin_read(struct drop_behind *drop_behind, const struct file *file,
+			    uint64_t file_end, uint64_t offset);
 
 /* [begin, end) has been read. */
-void drop_behind_end_read(const struct drop_behind *drop_behind, const struct file *file, uint64_t begin,
-		     uint64_t end);
+void drop_behind_end_read(const struct drop_behind *drop_behind, const struct file *file,
+			  uint64_t begin, uint64_t end);
 
 /* There is no more to be read: zeroed again. */
 void drop_behind_finish(struct drop_behind *drop_behind, const struct file *file);

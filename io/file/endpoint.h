@@ -12,7 +12,7 @@ struct given {
 	enum {
 		ENDPOINT_PATH,       /* nothing: the path is one */
 		ENDPOINT_DESCRIPTOR, /* fd, used from where it stands; stays open */
-		ENDPOINT_RENDEZVOUS,   /* bytes, in order */
+		ENDPOINT_RENDEZVOUS, /* bytes, in order */
 	} kind;
 	int fd;
 	struct rendezvous *rendezvous;

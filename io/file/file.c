@@ -51,7 +51,7 @@ const struct syscalls syscalls_plain = {
 };
 
 /* 0 or a negative errno of `call`, which is made again as long as signals interrupt it. */
-#define RETRY_ON_EINTR(call)                                                                        \
+#define RETRY_ON_EINTR(call)                                                                       \
 	({                                                                                         \
 		int r_;                                                                            \
                                                                                                    \
@@ -87,7 +87,7 @@ int file_remove(const struct syscalls *calls, int directory, const char *name, i
 }
 
 int file_rename_noreplace(const struct syscalls *calls, int directory, const char *name,
-			const char *new_name)
+			  const char *new_name)
 {
 	struct stat status;
 
@@ -284,7 +284,9 @@ void file_free_packet_buffer(struct file *file)
 
 static void drain_packet_buffer(struct packet_buffer *packet_buffer, struct transfer_all *t)
 {
-	const size_t n = packet_buffer->end - packet_buffer->begin < t->nbytes ? packet_buffer->end - packet_buffer->begin : t->nbytes;
+	const size_t n = packet_buffer->end - packet_buffer->begin < t->nbytes ?
+				 packet_buffer->end - packet_buffer->begin :
+				 t->nbytes;
 
 	memcpy(t->bytes, packet_buffer->bytes + packet_buffer->begin, n);
 	packet_buffer->begin += n;
@@ -295,7 +297,8 @@ static void drain_packet_buffer(struct packet_buffer *packet_buffer, struct tran
 static int read_packets(const struct file *file, struct transfer_all *t)
 {
 	struct packet_buffer *packet_buffer = file->packet_buffer;
-	const struct transfer_all packet = { READ_NEXT, packet_buffer->bytes, packet_buffer->capacity, 0, t->cancel_fd };
+	const struct transfer_all packet = { READ_NEXT, packet_buffer->bytes,
+					     packet_buffer->capacity, 0, t->cancel_fd };
 
 	for (;;) {
 		ssize_t n;
@@ -365,7 +368,7 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes)
 int file_preallocate_keep_size(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
 	return RETRY_ON_EINTR(file->calls->fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset,
-						    (off_t)nbytes));
+						     (off_t)nbytes));
 }
 
 int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct)

@@ -45,8 +45,8 @@ struct syscalls {
 	/*
 	 * What a process has once, lent by a front end that handles its signals. NULL: it does not;
 	 * then nothing is mapped (mapping.h), names of unfinished files are known to nobody else
-	 * (temp_names.h), nor is what is written in place (truncate_on_abort.h), and a signal ends the
-	 * process at any moment (commit_point.h).
+	 * (temp_names.h), nor is what is written in place (truncate_on_abort.h), and a signal
+	 * ends the process at any moment (commit_point.h).
 	 */
 	struct mapping_table *mappings;
 	struct temp_names *temp_names;
@@ -106,7 +106,7 @@ int file_remove(const struct syscalls *calls, int directory, const char *name, i
  * file system cannot say so itself, it is looked at just before. Returns 0 or a negative errno.
  */
 int file_rename_noreplace(const struct syscalls *calls, int directory, const char *name,
-			const char *new_name);
+			  const char *new_name);
 
 /* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24

@@ -27,7 +27,8 @@ static bool has_same_links_and_mode(const struct file_state *a, const struct fil
 
 bool file_state_is_unchanged(const struct file_state *old_state, const struct file_state *new_state)
 {
-	return old_state->nbytes == new_state->nbytes && is_same_time(&old_state->modified, &new_state->modified) &&
+	return old_state->nbytes == new_state->nbytes &&
+	       is_same_time(&old_state->modified, &new_state->modified) &&
 	       (is_same_time(&old_state->changed, &new_state->changed) ||
 		!has_same_links_and_mode(old_state, new_state));
 }

@@ -27,4 +27,5 @@ struct file_state {
 struct file_state file_state_from_stat(const struct stat *status);
 
 /* Are the bytes of a file those that they were, as far as can be told? */
-bool file_state_is_unchanged(const struct file_state *old_state, const struct file_state *new_state);
+bool file_state_is_unchanged(const struct file_state *old_state,
+			     const struct file_state *new_state);

@@ -8,7 +8,8 @@
 
 enum { PAUSE_MS = 10, MAX_UNCHANGED_POLLS = 10, MAX_POLLS = 200 };
 
-bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes, uint64_t required_nbytes)
+bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes,
+			     uint64_t required_nbytes)
 {
 	const bool has_grown = nbytes > poll_state->last_nbytes;
 

@@ -25,4 +25,5 @@ struct free_space_poll {
  * So much is free: is it less than wanted, and worth another look? Then some milliseconds have
  * passed; a tenth of a second in all, or two as long as it grows.
  */
-bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes, uint64_t required_nbytes);
+bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes,
+			     uint64_t required_nbytes);

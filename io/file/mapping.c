@@ -72,7 +72,7 @@ static void release_mapping_entry(struct mapping_entry *entry)
 }
 
 static int map_file_range(const struct file *file, int protection, uint64_t offset, size_t nbytes,
-	       struct mapping *ret_mapping)
+			  struct mapping *ret_mapping)
 {
 	const size_t n_before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
 	struct mapping_entry *entry;

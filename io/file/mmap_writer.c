@@ -50,7 +50,7 @@ static struct mmap_segment *evict_segment(struct mmap_writer *writer)
 
 /* Take part in the piece at `offset`. */
 static int acquire_segment(struct mmap_writer *writer, const struct file *file, uint64_t offset,
-		 struct mmap_segment **ret_segment)
+			   struct mmap_segment **ret_segment)
 {
 	struct mmap_segment *segment;
 	int r = 0;
@@ -93,7 +93,7 @@ static void release_segment(struct mmap_writer *writer, struct mmap_segment *seg
 }
 
 static int write_to_segment(struct mmap_writer *writer, const struct file *file, uint64_t offset,
-		      const void *data, size_t nbytes)
+			    const void *data, size_t nbytes)
 {
 	const size_t segment_offset = offset % MMAP_SEGMENT_NBYTES;
 	struct mmap_segment *segment;
@@ -107,7 +107,7 @@ static int write_to_segment(struct mmap_writer *writer, const struct file *file,
 }
 
 int mmap_writer_write_at(struct mmap_writer *writer, const struct file *file, uint64_t offset,
-			   const void *data, size_t nbytes)
+			 const void *data, size_t nbytes)
 {
 	const char *bytes = data;
 	int r = 0;

@@ -42,4 +42,4 @@ void mmap_writer_destroy(struct mmap_writer *writer);
  * be tried by file_write_at(), which also tells what is the matter.
  */
 int mmap_writer_write_at(struct mmap_writer *writer, const struct file *file, uint64_t offset,
-			   const void *data, size_t nbytes);
+			 const void *data, size_t nbytes);

@@ -97,8 +97,8 @@ int path_to_descriptor(const char *path)
 static struct path_identity path_identity_from_stat(const struct stat *status)
 {
 	return (struct path_identity){ .exists = true,
-			       .mode = status->st_mode,
-			       .identity = file_id_from_stat(status) };
+				       .mode = status->st_mode,
+				       .identity = file_id_from_stat(status) };
 }
 
 int path_identity_from_fd(int fd, struct path_identity *ret_identity)
@@ -182,7 +182,8 @@ static int resolve_missing_path(const char *path, struct path_identity *ret_iden
 	if (!missing_path)
 		return -ENOMEM;
 	normalize_path(missing_path);
-	*ret_identity = (struct path_identity){ .identity = file_id_from_stat(&status), .missing_path = missing_path };
+	*ret_identity = (struct path_identity){ .identity = file_id_from_stat(&status),
+						.missing_path = missing_path };
 	return 0;
 }
 

@@ -13,9 +13,9 @@
 
 struct path_identity {
 	bool exists;
-	mode_t mode;                   /* of the file, if it does */
+	mode_t mode;             /* of the file, if it does */
 	struct file_id identity; /* of the file; else of the nearest directory that exists */
-	char *missing_path;                    /* NULL; else the way from there, "a/b", without dots */
+	char *missing_path;      /* NULL; else the way from there, "a/b", without dots */
 };
 
 /* Where does the path lead? Returns 0 and a place to path_identity_free(), or a negative errno. */

@@ -77,7 +77,7 @@ int npy_parse_shape(struct npy_parser *parser, uint64_t *dims, size_t *ret_n)
 	struct python_text *text = &parser->text;
 	const char *const close = python_accept(text, "(") ? ")" :
 				  python_accept(text, "[") ? "]" :
-							   NULL;
+							     NULL;
 	size_t n = 0;
 
 	while (!close || !python_accept(text, close)) {
@@ -96,7 +96,7 @@ int npy_parse_shape(struct npy_parser *parser, uint64_t *dims, size_t *ret_n)
 }
 
 int npy_count_items(const struct npy_parser *parser, const uint64_t *dims, size_t n,
-		 uint64_t *ret_product)
+		    uint64_t *ret_product)
 {
 	uint64_t product = 1;
 
@@ -173,9 +173,9 @@ static int make_column_field(struct npy_parser *parser, uint64_t n)
 	fields->has_columns = true;
 	fields->n_per_column = item.n;
 	return schema_add_field(fields, (struct field){ .name = (char *)"",
-						  .key = item.key,
-						  .n = (uint32_t)n * item.n,
-						  .type_text = item.type_text });
+							.key = item.key,
+							.n = (uint32_t)n * item.n,
+							.type_text = item.type_text });
 }
 
 /* How many items, and bytes, a record has: all dimensions but the first. */
@@ -210,7 +210,8 @@ static int format_row_shape(const struct npy_parser *parser)
 	size_t length = 0;
 
 	for (size_t i = 1; i < parser->n_dims; i++)
-		length += (size_t)snprintf(row_shape + length, sizeof row_shape - length, ", %" PRIu64, parser->dims[i]);
+		length += (size_t)snprintf(row_shape + length, sizeof row_shape - length,
+					   ", %" PRIu64, parser->dims[i]);
 	parser->npy->row_shape = strdup(row_shape);
 	return parser->npy->row_shape ? 0 : npy_fail_memory(parser);
 }

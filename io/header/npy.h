@@ -32,7 +32,7 @@ struct npy {
 	char *descr;          /* as gsort spells it */
 	char *top_names; /* of the structure that it is, with titles; each has a NUL, and all; none
 			    is empty */
-	char *row_shape;       /* the shape of a record: ", 3", or "" */
+	char *row_shape; /* the shape of a record: ", 3", or "" */
 };
 
 #define NPY_MAGIC "\x93NUMPY"

@@ -33,14 +33,14 @@ struct npy_item {
 
 static struct npy_item begin_item(const struct npy_parser *parser)
 {
-	return (struct npy_item){ .n_fields_before = parser->item.n, .nbytes_before = parser->item_nbytes };
+	return (struct npy_item){ .n_fields_before = parser->item.n,
+				  .nbytes_before = parser->item_nbytes };
 }
 
 /* As to numpy, a number of 1 makes no array. What is an array already is one of arrays then. */
 static int parse_array_shape(struct npy_parser *parser, struct npy_array_shape *array)
 {
-	const bool is_number = !python_peek(&parser->text, "(") &&
-			       !python_peek(&parser->text, "[");
+	const bool is_number = !python_peek(&parser->text, "(") && !python_peek(&parser->text, "[");
 	struct npy_array_shape outer;
 	int r = npy_parse_shape(parser, outer.dims, &outer.n_dims);
 
@@ -72,10 +72,9 @@ static int parse_size_or_shape(struct npy_parser *parser, struct npy_item *item)
 {
 	const char *size = item->type + 2;
 	const bool has_no_size = !item->is_structure && item->shape.n_dims == 0 &&
-			      strchr("SUV", item->type[1]) && strcmp(size, "0") == 0;
+				 strchr("SUV", item->type[1]) && strcmp(size, "0") == 0;
 
-	return has_no_size && !python_peek(&parser->text, "(") &&
-			       !python_peek(&parser->text, "[") ?
+	return has_no_size && !python_peek(&parser->text, "(") && !python_peek(&parser->text, "[") ?
 		       parse_string_size(parser, item) :
 		       parse_array_shape(parser, &item->shape);
 }
@@ -120,7 +119,7 @@ static bool is_padding(const struct npy_field_path *field_path, const struct npy
 
 /* Of so many bytes, behind the fields that came before. */
 static int add_item_field(struct npy_parser *parser, const struct npy_field_path *field_path,
-		     const struct npy_item *item, uint64_t nbytes)
+			  const struct npy_item *item, uint64_t nbytes)
 {
 	struct field field = item->field;
 	int r;
@@ -129,7 +128,8 @@ static int add_item_field(struct npy_parser *parser, const struct npy_field_path
 		return 0;
 	if (item->shape.n_dims)
 		npy_set_bytes(&field, nbytes);
-	field.name = (char *)(field_path->name[field_path->base_name_offset] ? field_path->name : "");
+	field.name =
+		(char *)(field_path->name[field_path->base_name_offset] ? field_path->name : "");
 	field.is_padding = is_padding(field_path, item);
 	field.base_name_offset = field_path->base_name_offset;
 	field.key.offset = parser->item_nbytes;
@@ -141,7 +141,8 @@ static int add_item_field(struct npy_parser *parser, const struct npy_field_path
 }
 
 /* All of it has been read. A structure has added its fields; an array of them is one, of bytes. */
-static int end_item(struct npy_parser *parser, const struct npy_field_path *field_path, struct npy_item *item)
+static int end_item(struct npy_parser *parser, const struct npy_field_path *field_path,
+		    struct npy_item *item)
 {
 	const struct npy_array_shape *array = &item->shape;
 	uint64_t item_nbytes = (uint64_t)item->field.key.nbytes * item->field.n;
@@ -177,7 +178,8 @@ static bool is_byte_order(char c)
 }
 
 /* "3", "(2, 3)", in front of a type within a string, which is moved behind it. */
-static int parse_repeat_count(struct npy_parser *parser, const char **text, struct npy_array_shape *array)
+static int parse_repeat_count(struct npy_parser *parser, const char **text,
+			      struct npy_array_shape *array)
 {
 	const char *const saved_next = parser->text.next;
 	const size_t n_digits = strspn(*text, "0123456789");
@@ -235,8 +237,8 @@ static size_t find_comma(const char *text)
 	return n;
 }
 
-static int parse_numbered_field(struct npy_parser *parser, const struct npy_field_path *parent, unsigned i,
-			 const char *type)
+static int parse_numbered_field(struct npy_parser *parser, const struct npy_field_path *parent,
+				unsigned i, const char *type)
 {
 	struct npy_item item = begin_item(parser);
 	struct npy_field_path field_path = { .depth = parent->depth + 1 };
@@ -263,7 +265,8 @@ static int parse_numbered_field(struct npy_parser *parser, const struct npy_fiel
  * Types with commas between them are a structure, whose fields are called f0, f1, ... A comma at
  * the end is refused: to one version of numpy it makes a structure of one type, and not to another.
  */
-static int parse_type_list(struct npy_parser *parser, const struct npy_field_path *field_path, char *text)
+static int parse_type_list(struct npy_parser *parser, const struct npy_field_path *field_path,
+			   char *text)
 {
 	bool is_last = false;
 	int r = 0;
@@ -284,7 +287,7 @@ static int parse_type_list(struct npy_parser *parser, const struct npy_field_pat
 }
 
 static int parse_type_or_list(struct npy_parser *parser, const struct npy_field_path *field_path,
-		       struct npy_item *item)
+			      struct npy_item *item)
 {
 	char *text;
 	int r = npy_parse_string(parser, &text);
@@ -292,7 +295,8 @@ static int parse_type_or_list(struct npy_parser *parser, const struct npy_field_
 	if (r < 0)
 		return r;
 	item->is_structure = text[find_comma(text)] == ',';
-	r = item->is_structure ? parse_type_list(parser, field_path, text) : parse_type_string(parser, text, item);
+	r = item->is_structure ? parse_type_list(parser, field_path, text) :
+				 parse_type_string(parser, text, item);
 	free(text);
 	return r;
 }
@@ -302,7 +306,8 @@ static int parse_type_or_list(struct npy_parser *parser, const struct npy_field_
 static int parse_structure(struct npy_parser *parser, const struct npy_field_path *parent);
 
 /* A type, a structure, or an array of it: "([...], (2,))", once, or within each other. */
-static int parse_item(struct npy_parser *parser, const struct npy_field_path *field_path, struct npy_item *item)
+static int parse_item(struct npy_parser *parser, const struct npy_field_path *field_path,
+		      struct npy_item *item)
 {
 	size_t n_tuples = 0;
 	int r;
@@ -311,7 +316,8 @@ static int parse_item(struct npy_parser *parser, const struct npy_field_path *fi
 	while (python_accept(&parser->text, "("))
 		n_tuples++;
 	item->is_structure = python_accept(&parser->text, "[");
-	r = item->is_structure ? parse_structure(parser, field_path) : parse_type_or_list(parser, field_path, item);
+	r = item->is_structure ? parse_structure(parser, field_path) :
+				 parse_type_or_list(parser, field_path, item);
 	for (; n_tuples > 0 && r == 0; n_tuples--) {
 		if (python_accept(&parser->text, ")")) /* no tuple */
 			continue;
@@ -327,7 +333,8 @@ static int parse_item(struct npy_parser *parser, const struct npy_field_path *fi
 }
 
 /* Behind the names: the item, and the shape of an array of it. */
-static int parse_field_item(struct npy_parser *parser, const struct npy_field_path *field_path, const char *end)
+static int parse_field_item(struct npy_parser *parser, const struct npy_field_path *field_path,
+			    const char *end)
 {
 	struct npy_item item;
 	int r;

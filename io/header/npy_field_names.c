@@ -1,5 +1,6 @@
 /*
- * npy_field_names - what the fields of a structure are called, and their titles (see npy_internal.h)
+ * npy_field_names - what the fields of a structure are called, and their titles (see
+ * npy_internal.h)
  */
 #include <search.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static int check_unique_name(struct npy_parser *parser, const char *name)
 }
 
 /* What a field is called, or its title; padding has no name. */
-static int record_field_name(struct npy_parser *parser, const struct npy_field_path *parent, const char *name)
+static int record_field_name(struct npy_parser *parser, const struct npy_field_path *parent,
+			     const char *name)
 {
 	python_write_string(parser->descr, name);
 	if (!*name)
@@ -56,7 +58,8 @@ static int parse_title(struct npy_parser *parser, const struct npy_field_path *p
 }
 
 /* Behind the '(' of ('title', 'name'); None is no title. */
-static int parse_titled_name(struct npy_parser *parser, const struct npy_field_path *parent, char **ret_name)
+static int parse_titled_name(struct npy_parser *parser, const struct npy_field_path *parent,
+			     char **ret_name)
 {
 	const bool has_title = !python_accept(&parser->text, "None");
 	int r = has_title ? parse_title(parser, parent) : 0;
@@ -78,7 +81,7 @@ static int parse_titled_name(struct npy_parser *parser, const struct npy_field_p
 
 /* 'name', or ('title', 'name'). */
 static int parse_base_name(struct npy_parser *parser, const struct npy_field_path *parent,
-			 char **ret_name)
+			   char **ret_name)
 {
 	int r;
 
@@ -93,15 +96,16 @@ static int parse_base_name(struct npy_parser *parser, const struct npy_field_pat
 	return r;
 }
 
-int npy_parse_field_name(struct npy_parser *parser, const struct npy_field_path *parent, char **ret_name,
-		   uint32_t *ret_base_name_offset)
+int npy_parse_field_name(struct npy_parser *parser, const struct npy_field_path *parent,
+			 char **ret_name, uint32_t *ret_base_name_offset)
 {
 	char *base_name;
 	int r = parse_base_name(parser, parent, &base_name);
 
 	if (r < 0)
 		return r;
-	r = asprintf(ret_name, "%s%s%s", parent->name, *parent->name && *base_name ? "." : "", base_name);
+	r = asprintf(ret_name, "%s%s%s", parent->name, *parent->name && *base_name ? "." : "",
+		     base_name);
 	*ret_base_name_offset = r < 0 ? 0 : (uint32_t)(strlen(*ret_name) - strlen(base_name));
 	free(base_name);
 	return r < 0 ? npy_fail_memory(parser) : 0;

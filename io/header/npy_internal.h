@@ -17,7 +17,7 @@ struct npy_parser {
 	struct schema item;
 	uint64_t item_nbytes;
 	FILE *descr, *top_names; /* what comes to those of npy */
-	void *names;        /* of the structure that it is in, titles too; of tsearch() */
+	void *names;             /* of the structure that it is in, titles too; of tsearch() */
 	bool is_fortran, is_structure;
 	uint64_t dims[NPY_MAX_DIMENSIONS];
 	size_t n_dims;
@@ -49,7 +49,7 @@ int npy_parse_shape(struct npy_parser *parser, uint64_t *dims, size_t *ret_n);
 
 /* How many items such an array has. */
 int npy_count_items(const struct npy_parser *parser, const uint64_t *dims, size_t n,
-		 uint64_t *ret_product);
+		    uint64_t *ret_product);
 
 /* The type of an item: its fields, and their spelling. */
 int npy_parse_descr(struct npy_parser *parser);
@@ -59,8 +59,8 @@ int npy_parse_descr(struct npy_parser *parser);
  * names of that structure. *ret_name: with what is around it; to be freed. The field's own begins
  * at *ret_base_name_offset.
  */
-int npy_parse_field_name(struct npy_parser *parser, const struct npy_field_path *parent, char **ret_name,
-		   uint32_t *ret_base_name_offset);
+int npy_parse_field_name(struct npy_parser *parser, const struct npy_field_path *parent,
+			 char **ret_name, uint32_t *ret_base_name_offset);
 
 /* The structure has come to its end. */
 void npy_clear_names(struct npy_parser *parser);

@@ -128,8 +128,8 @@ int npy_parse_type(const struct npy_parser *parser, const char *type, struct fie
 	unsigned long n;
 
 	if (type[1] == 'O')
-		return npy_refuse_without_hint(parser,
-				      "that holds objects of Python, which have no records");
+		return npy_refuse_without_hint(
+			parser, "that holds objects of Python, which have no records");
 	field->n = 1;
 	if (strchr("mM", type[1]) && !is_time_unit(type + strcspn(type, "[")))
 		return npy_refuse(parser, "of type '%.40s', whose unit is none of numpy's", type);

@@ -60,7 +60,8 @@ static const char *assign_name(struct unique_names *names, const char *name, boo
 {
 	char *text = strdup(name), *extended;
 
-	while (text && (contains_name(&names->assigned, text) || (!may_be_requested && contains_name(&names->requested, text)))) {
+	while (text && (contains_name(&names->assigned, text) ||
+			(!may_be_requested && contains_name(&names->requested, text)))) {
 		may_be_requested = false;
 		extended = asprintf(&extended, "%s_", text) < 0 ? NULL : extended;
 		free(text);
@@ -103,8 +104,8 @@ static void format_key_type(const struct key *key, char text[static TYPE_NBYTES]
 }
 
 /* Are the n keys from `first` on those of an array of n, whose first is `of`, at its place? */
-static bool keys_match_array(const struct output_header_params *params, uint32_t first, const struct key *element,
-			uint64_t offset, uint32_t n)
+static bool keys_match_array(const struct output_header_params *params, uint32_t first,
+			     const struct key *element, uint64_t offset, uint32_t n)
 {
 	if (n > params->n_keys - first)
 		return false;
@@ -124,15 +125,17 @@ static const struct field *find_key_field(const struct header_builder *builder, 
 		const struct field *field = &fields->fields[i];
 
 		if (*field->name && field->type_text &&
-		    keys_match_array(builder->params, first, &field->key, field->key.offset, field->n))
+		    keys_match_array(builder->params, first, &field->key, field->key.offset,
+				     field->n))
 			return field;
 	}
 	return NULL;
 }
 
 /* What the keys from `first` on are called, and how many of them that is. */
-static const char *get_key_name(const struct header_builder *builder, uint32_t first, char name[static 32],
-			    const struct field **ret_field, uint32_t *ret_n)
+static const char *get_key_name(const struct header_builder *builder, uint32_t first,
+				char name[static 32], const struct field **ret_field,
+				uint32_t *ret_n)
 {
 	*ret_field = find_key_field(builder, first);
 	*ret_n = *ret_field ? (*ret_field)->n : 1;
@@ -254,7 +257,8 @@ static int format_descr(struct header_builder *builder, char row_shape[static RO
 		fputs("'<i8'", builder->stream);
 	} else if (keys_only && !params->count && are_column_keys(npy, params)) {
 		fputs(npy->descr, builder->stream);
-		snprintf(row_shape, ROW_NBYTES, ", %" PRIu32, params->n_keys / npy->fields.n_per_column);
+		snprintf(row_shape, ROW_NBYTES, ", %" PRIu32,
+			 params->n_keys / npy->fields.n_per_column);
 	} else if (keys_only || params->count) {
 		return format_structure(builder, keys_only);
 	} else {
@@ -264,8 +268,8 @@ static int format_descr(struct header_builder *builder, char row_shape[static RO
 }
 
 /* All but the prefix, up to the number of records; and what is behind that. */
-static int format_dict(const struct npy *npy, const struct output_header_params *params, char **ret_prefix,
-		 char **ret_suffix)
+static int format_dict(const struct npy *npy, const struct output_header_params *params,
+		       char **ret_prefix, char **ret_suffix)
 {
 	const bool is_same = !params->count && !params->index && !params->keys_only;
 	struct header_builder builder = { .npy = npy, .params = params };
@@ -283,7 +287,9 @@ static int format_dict(const struct npy *npy, const struct output_header_params 
 	if (fclose(builder.stream) != 0 && r == 0)
 		r = -errno;
 	if (r == 0 && asprintf(ret_suffix, "%s), }",
-			       *(is_same ? npy->row_shape : row_shape) ? (is_same ? npy->row_shape : row_shape) : ",") < 0)
+			       *(is_same ? npy->row_shape : row_shape) ?
+				       (is_same ? npy->row_shape : row_shape) :
+				       ",") < 0)
 		r = -ENOMEM;
 	return r;
 }

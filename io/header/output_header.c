@@ -20,7 +20,8 @@ void output_header_set_count(struct output_header *header, uint64_t n_records)
 	suffix_nbytes = strlen(header->count_suffix);
 	memcpy(dest, digits, n);
 	memcpy(dest + n, header->count_suffix, suffix_nbytes);
-	memset(dest + n + suffix_nbytes, ' ', header->nbytes - header->count_offset - n - suffix_nbytes - 1);
+	memset(dest + n + suffix_nbytes, ' ',
+	       header->nbytes - header->count_offset - n - suffix_nbytes - 1);
 	header->bytes[header->nbytes - 1] = '\n';
 }
 

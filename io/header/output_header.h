@@ -18,7 +18,7 @@
 struct output_header {
 	unsigned char *bytes;
 	size_t nbytes;
-	char *count_suffix;    /* what follows the number of records; NULL: there is none */
+	char *count_suffix;  /* what follows the number of records; NULL: there is none */
 	size_t count_offset; /* where it begins */
 };
 

@@ -56,7 +56,8 @@ static unsigned parse_number_base(struct python_text *text)
 {
 	static const char letters[] = "xXoObB";
 	static const unsigned bases[] = { 16, 8, 2 };
-	const char *match = text->next[0] == '0' && text->next[1] ? strchr(letters, text->next[1]) : NULL;
+	const char *match = text->next[0] == '0' && text->next[1] ? strchr(letters, text->next[1]) :
+								    NULL;
 
 	if (!match)
 		return 10;
@@ -141,8 +142,8 @@ static size_t encode_utf8(uint32_t character, char *to)
 /* --- strings --- */
 
 /* So many digits to that base; fewer if there are none at least, of octal ones. */
-static bool parse_escape_digits(const char **text, unsigned min_digits, unsigned max_digits, unsigned base,
-			uint32_t *ret_value)
+static bool parse_escape_digits(const char **text, unsigned min_digits, unsigned max_digits,
+				unsigned base, uint32_t *ret_value)
 {
 	uint32_t value = 0;
 	unsigned n = 0;
@@ -168,7 +169,8 @@ static bool parse_escape(const char **text, uint32_t *ret_character)
 	}
 	if (n > 0) {
 		++*text;
-		return parse_escape_digits(text, n, n, 16, ret_character) && *ret_character <= MAX_CODE_POINT;
+		return parse_escape_digits(text, n, n, 16, ret_character) &&
+		       *ret_character <= MAX_CODE_POINT;
 	}
 	return parse_escape_digits(text, 1, 3, 8, ret_character);
 }
@@ -208,7 +210,8 @@ static bool begin_literal(struct python_text *text, struct string_literal *ret_l
 	next += is_raw || *next == 'u' || *next == 'U';
 	if (*next != '\'' && *next != '"')
 		return false;
-	*ret_literal = (struct string_literal){ *next, next[1] == *next && next[2] == *next ? 3 : 1, is_raw };
+	*ret_literal = (struct string_literal){ *next, next[1] == *next && next[2] == *next ? 3 : 1,
+						is_raw };
 	text->next = next + ret_literal->n_quotes;
 	return true;
 }
@@ -242,7 +245,8 @@ static int decode_characters(struct python_text *text, bool is_raw, const char *
 			text->next += 2;
 			continue;
 		}
-		if (!(is_raw ? parse_plain_character(text, &character) : parse_character(text, &character)))
+		if (!(is_raw ? parse_plain_character(text, &character) :
+			       parse_character(text, &character)))
 			return -EINVAL;
 		*to += encode_utf8(character, *to);
 	}
@@ -250,12 +254,13 @@ static int decode_characters(struct python_text *text, bool is_raw, const char *
 }
 
 /* Behind the n bytes that there are of the string. */
-static int append_literal(struct python_text *text, const struct string_literal *literal, char **string,
-			size_t *n)
+static int append_literal(struct python_text *text, const struct string_literal *literal,
+			  char **string, size_t *n)
 {
 	enum { MAX_EXPANSION = 2 }; /* a character of Latin-1 takes so many bytes */
 	const char *const end = text->next + literal_nbytes(literal, text->next);
-	char *new_string = realloc(*string, *n + MAX_EXPANSION * (size_t)(end - text->next) + 1), *to;
+	char *new_string = realloc(*string, *n + MAX_EXPANSION * (size_t)(end - text->next) + 1),
+	     *to;
 	int r;
 
 	if (!new_string)

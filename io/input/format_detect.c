@@ -31,7 +31,7 @@ struct format {
 static const char *shell_quote_path(const char *path, char text[static SHELL_WORD_NBYTES])
 {
 	static const char safe_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "0123456789_./+,:@%=-";
+					      "0123456789_./+,:@%=-";
 	const size_t n = strlen(path);
 
 	if (n > SHELL_WORD_NBYTES - 3 || *path == '-')
@@ -68,11 +68,12 @@ static int refuse_filtered(const struct format *format, const struct format_view
 		return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0,
 				 "%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is "
 				 "in that",
-				 name, format->name, space, file, format->filter, consumer_command(rules),
-				 consumer_verb(rules));
+				 name, format->name, space, file, format->filter,
+				 consumer_command(rules), consumer_verb(rules));
 	return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0,
 			 "%s: is %s: %s%s%s | %s ... %s what is in it", name, format->name,
-			 format->filter, space, file, consumer_command(rules), consumer_verb(rules));
+			 format->filter, space, file, consumer_command(rules),
+			 consumer_verb(rules));
 }
 
 /* It begins as one does, and does not go on so. */
@@ -85,10 +86,11 @@ static int refuse_broken_npy(const struct format_view *view, const char *name)
 			    "%s: is a file of numpy that ends within its header, after %zu bytes: "
 			    "it is cut off",
 			    name, view->head_nbytes);
-	return fail(-EINVAL,
-		    "%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
-		    "3.0: numpy.sync_request() of what numpy.load() finds in it writes one of these",
-		    name, version[0], version[1]);
+	return fail(
+		-EINVAL,
+		"%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
+		"3.0: numpy.sync_request() of what numpy.load() finds in it writes one of these",
+		name, version[0], version[1]);
 }
 
 /* Who knows of the header need not. */
@@ -115,7 +117,7 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 
 /* What is compressed, or comes through a pipe, has no directory in which parts could be. */
 static int refuse_manifest(const struct format_view *view, const struct format_rules *rules,
-		       const char *name, const char *path)
+			   const char *name, const char *path)
 {
 	(void)view;
 	(void)path;
@@ -143,7 +145,9 @@ static int refuse_text(const struct format_view *view, const struct format_rules
 
 /* The first that fits: signatures first, the longest of them where two begin alike. */
 static const struct format formats[] = {
-	{ .name = "compressed by Zstandard", .filter = "zstd -dc", .detect = format_detect_zstandard },
+	{ .name = "compressed by Zstandard",
+	  .filter = "zstd -dc",
+	  .detect = format_detect_zstandard },
 	{ .name = "compressed by gzip", .filter = "gzip -dc", .detect = format_detect_gzip },
 	{ .name = "compressed by xz", .filter = "xz -dc", .detect = format_detect_xz },
 	{ .name = "compressed by bzip2", .filter = "bzip2 -dc", .detect = format_detect_bzip2 },
@@ -198,7 +202,7 @@ const char *format_name(const struct format *format)
 
 /* Is this one looked for? */
 static bool is_format_enabled(const struct format *format, const struct format_view *view,
-			 const struct format_rules *rules)
+			      const struct format_rules *rules)
 {
 	return rules->skip_nbytes == 0 || format->header_nbytes ||
 	       format->detect == format_detect_manifest ||
@@ -206,14 +210,15 @@ static bool is_format_enabled(const struct format *format, const struct format_v
 }
 
 int format_detect(const struct format_view *view, const struct format_rules *rules,
-		     const struct format **ret_format)
+		  const struct format **ret_format)
 {
 	*ret_format = NULL;
 	if (rules->mode == FORMAT_RAW)
 		return 0;
 	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-		const int r =
-			is_format_enabled(&formats[i], view, rules) ? formats[i].detect(view, rules) : 0;
+		const int r = is_format_enabled(&formats[i], view, rules) ?
+				      formats[i].detect(view, rules) :
+				      0;
 
 		if (r > 0)
 			*ret_format = &formats[i];

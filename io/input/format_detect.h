@@ -31,11 +31,11 @@ enum format_mode {
 
 struct format_rules {
 	enum format_mode mode;
-	uint64_t skip_nbytes; /* the header that the user knows of; 0: none */
-	bool is_untyped;      /* nobody has said what a record is */
-	bool accepts_manifests;     /* of parts (part_manifest.h) */
-	bool output_differs;     /* what is written is not as many records, or others */
-	const char *checker;  /* the program that only looks; NULL: it is sorted */
+	uint64_t skip_nbytes;   /* the header that the user knows of; 0: none */
+	bool is_untyped;        /* nobody has said what a record is */
+	bool accepts_manifests; /* of parts (part_manifest.h) */
+	bool output_differs;    /* what is written is not as many records, or others */
+	const char *checker;    /* the program that only looks; NULL: it is sorted */
 };
 
 enum { FORMAT_HEAD_NBYTES = 4096 };
@@ -46,9 +46,9 @@ enum { FORMAT_HEAD_NBYTES = 4096 };
 struct format_view {
 	const unsigned char *head;
 	size_t head_nbytes;   /* FORMAT_HEAD_NBYTES, or all bytes that there are */
-	uint64_t nbytes; /* FORMAT_SIZE_UNKNOWN: only known if it is all in the head */
+	uint64_t nbytes;      /* FORMAT_SIZE_UNKNOWN: only known if it is all in the head */
 	bool is_decompressed; /* of what is compressed by Zstandard, to which messages then refer */
-	void *context;   /* of read_at */
+	void *context;        /* of read_at */
 	/* Any part within nbytes: 0 or a negative errno, without a message; NULL: cannot be had */
 	int (*read_at)(void *context, uint64_t offset, void *buffer, size_t nbytes);
 };
@@ -60,7 +60,7 @@ struct format;
  * what read_at returned.
  */
 int format_detect(const struct format_view *view, const struct format_rules *rules,
-		     const struct format **ret_format);
+		  const struct format **ret_format);
 
 /* Is it compressed so that gsort can read it? */
 bool format_is_zstandard(const struct format *format);

@@ -65,7 +65,8 @@ int format_detect_zstandard(const struct format_view *view, const struct format_
 	(void)rules;
 	for (unsigned i = 0; i < MAX_SKIPPABLE_FRAMES; i++) {
 		const uint64_t remaining = nbytes - offset;
-		const size_t n = remaining < ZST_FRAME_PREFIX_NBYTES ? remaining : ZST_FRAME_PREFIX_NBYTES;
+		const size_t n = remaining < ZST_FRAME_PREFIX_NBYTES ? remaining :
+								       ZST_FRAME_PREFIX_NBYTES;
 		unsigned char begin[ZST_FRAME_PREFIX_NBYTES];
 		enum zst_frame_kind kind;
 		int r;
@@ -195,7 +196,8 @@ int format_detect_hdf5(const struct format_view *view, const struct format_rules
 	static const char signature[8] = "\x89HDF\r\n\x1a\n";
 
 	(void)rules;
-	for (size_t offset = 0; offset + sizeof signature <= view->head_nbytes; offset = offset ? 2 * offset : 512)
+	for (size_t offset = 0; offset + sizeof signature <= view->head_nbytes;
+	     offset = offset ? 2 * offset : 512)
 		if (memcmp(view->head + offset, signature, sizeof signature) == 0)
 			return 1;
 	return 0;
@@ -231,9 +233,9 @@ int format_detect_manifest(const struct format_view *view, const struct format_r
 static size_t utf8_character_nbytes(const unsigned char *bytes, size_t n)
 {
 	const size_t nbytes = *bytes >= 0xc2 && *bytes <= 0xdf ? 2 :
-			      (*bytes & 0xf0) == 0xe0       ? 3 :
+			      (*bytes & 0xf0) == 0xe0          ? 3 :
 			      *bytes >= 0xf0 && *bytes <= 0xf4 ? 4 :
-							   n + 1;
+								 n + 1;
 
 	for (size_t i = 1; i < nbytes && i < n; i++)
 		if ((bytes[i] & 0xc0) != 0x80)
@@ -256,7 +258,9 @@ int format_detect_text(const struct format_view *view, const struct format_rules
 	    (view->head_nbytes < SHORT_TEXT_NBYTES && head[view->head_nbytes - 1] != '\n'))
 		return 0;
 	for (; n < view->head_nbytes && nbytes > 0; n += nbytes) {
-		nbytes = is_text(head[n]) ? 1 : utf8_character_nbytes(head + n, view->head_nbytes - n);
+		nbytes = is_text(head[n]) ? 1 :
+					    utf8_character_nbytes(head + n, view->head_nbytes - n);
 	}
-	return n == view->head_nbytes || (!is_fully_visible(view) && view->head_nbytes - n <= MAX_CUT_NBYTES);
+	return n == view->head_nbytes ||
+	       (!is_fully_visible(view) && view->head_nbytes - n <= MAX_CUT_NBYTES);
 }

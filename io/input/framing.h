@@ -27,12 +27,12 @@ struct framing {
 	enum partial partial;
 	/* What else a file may be, and whether that would be a mistake (format_detect.h). */
 	enum format_mode format;
-	bool is_untyped;     /* nobody has said what a record is, */
-	bool is_size_inferred;        /* or how many bytes it has; */
-	bool has_type;       /* one type was said, which may be that of columns */
-	bool output_differs;    /* the output is not as many records as the first input, or others */
-	bool accepts_manifests;    /* a part manifest stands for these: inputs are sorted */
-	const char *checker; /* for what a message advises */
+	bool is_untyped;       /* nobody has said what a record is, */
+	bool is_size_inferred; /* or how many bytes it has; */
+	bool has_type;         /* one type was said, which may be that of columns */
+	bool output_differs;   /* the output is not as many records as the first input, or others */
+	bool accepts_manifests; /* a part manifest stands for these: inputs are sorted */
+	const char *checker;    /* for what a message advises */
 	/* What another input has found out: what all have to be; npy NULL: plain records. */
 	bool is_resolved;
 	const struct npy *npy;

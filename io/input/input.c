@@ -37,8 +37,8 @@ void input_stop(struct input *input, int r)
 static size_t find_source(struct input *input, uint64_t position)
 {
 	return find_interval(input->sources, sizeof *input->sources,
-			   offsetof(struct input_source, position), atomic_load(&input->n_started),
-			   position);
+			     offsetof(struct input_source, position),
+			     atomic_load(&input->n_started), position);
 }
 
 void input_path_at(struct input *input, uint64_t position, const char **ret_path,
@@ -59,20 +59,23 @@ uint64_t input_verify_nbytes(struct input *input, uint64_t position)
 		return UINT64_MAX;
 	entry = &input->sources[find_source(input, position)];
 	return entry->source.is_stream ? UINT64_MAX :
-					  entry->position + entry->source.nbytes - position;
+					 entry->position + entry->source.nbytes - position;
 }
 
 int input_add_read_digest(struct input *input, uint64_t position, struct digest digest)
 {
-	return input->part_inputs ? part_inputs_add_read_digest(input->part_inputs, find_source(input, position), digest) :
-			      0;
+	return input->part_inputs ?
+		       part_inputs_add_read_digest(input->part_inputs, find_source(input, position),
+						   digest) :
+		       0;
 }
 
 void input_get_read_digests(const struct input *input, struct digest *ret_digests)
 {
 	for (size_t i = 0; i < input->n_sources; i++)
-		ret_digests[i] = input->part_inputs ? part_inputs_get_read_digest(input->part_inputs, i) :
-					     (struct digest){ 0 };
+		ret_digests[i] = input->part_inputs ?
+					 part_inputs_get_read_digest(input->part_inputs, i) :
+					 (struct digest){ 0 };
 }
 
 int input_merge_read_digests(struct input *input, const struct digest *digests)
@@ -80,7 +83,9 @@ int input_merge_read_digests(struct input *input, const struct digest *digests)
 	int r = 0;
 
 	for (size_t i = 0; i < input->n_sources && r == 0; i++)
-		r = input->part_inputs ? part_inputs_add_read_digest(input->part_inputs, i, digests[i]) : 0;
+		r = input->part_inputs ?
+			    part_inputs_add_read_digest(input->part_inputs, i, digests[i]) :
+			    0;
 	return r;
 }
 
@@ -150,7 +155,7 @@ static void touch_pages(void *buffer, size_t nbytes)
 }
 
 static int read_serialized(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
-			size_t *ret_nbytes)
+			   size_t *ret_nbytes)
 {
 	int r;
 

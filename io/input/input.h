@@ -11,9 +11,9 @@
  * as a pipe.
  *
  * Regular files are looked at when the input is opened, and what is wrong with them is said then:
- * missing, unreadable, a directory, of another format (format_detect.h), not framed as it should be. Of a
- * pipe the format shows when it is started. Later, a short read shows a file that has shrunk;
- * whoever reads a file's last byte looks at its size again and finds one that has grown.
+ * missing, unreadable, a directory, of another format (format_detect.h), not framed as it should
+ * be. Of a pipe the format shows when it is started. Later, a short read shows a file that has
+ * shrunk; whoever reads a file's last byte looks at its size again and finds one that has grown.
  *
  * All functions print their message, and all but open and close may be called by any number of
  * threads.
@@ -47,8 +47,8 @@ int input_open_framed(const struct syscalls *calls, const char *const *paths, si
 
 /* The same; given: n of them, which stand in the place of paths or do not. */
 int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
-		     const struct given *endpoints, size_t n, const struct framing *framing,
-		     struct input **ret_input);
+			 const struct given *endpoints, size_t n, const struct framing *framing,
+			 struct input **ret_input);
 
 /* The same, of files that are nothing but records. */
 int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
@@ -113,7 +113,7 @@ void input_end_at(struct input *input, uint64_t position);
 struct input_content {
 	size_t n_files;      /* and pipes */
 	size_t n_compressed; /* of them, by Zstandard */
-	size_t n_unprobed;     /* pipes, which nobody has looked at: nothing is known of those */
+	size_t n_unprobed;   /* pipes, which nobody has looked at: nothing is known of those */
 	bool is_npy;         /* of numpy, all of them that are known */
 };
 struct input_content input_content(const struct input *input);
@@ -228,7 +228,8 @@ struct input_extent input_group_extent(const struct input *input, size_t i);
 /*
  * Parts of lists are compared with what these say of them: whoever reads records, in whatever
  * order, says so, once for each and apart for each file: for as many bytes from `position` on as
- * input_verify_nbytes() says, UINT64_MAX where nobody wants to know. input_add_read_digest() returns 0, or
+ * input_verify_nbytes() says, UINT64_MAX where nobody wants to know. input_add_read_digest()
+ * returns 0, or
  * -EIO after a message that names the part.
  */
 uint64_t input_verify_nbytes(struct input *input, uint64_t position);

@@ -59,13 +59,16 @@ static int check_npy(const struct input *input, const struct input_source *entry
 	return fail(-EINVAL,
 		    "%s: is a file of numpy of other items than the one before it: %.200s, (N%s), "
 		    "and %.200s, (N%s)%s",
-		    entry->source.name, npy->descr, npy->row_shape, input->npy->descr, input->npy->row_shape,
-		    strcmp(npy->row_shape, input->npy->row_shape) == 0 ? "; astype() makes the same of both" :
-							     "");
+		    entry->source.name, npy->descr, npy->row_shape, input->npy->descr,
+		    input->npy->row_shape,
+		    strcmp(npy->row_shape, input->npy->row_shape) == 0 ?
+			    "; astype() makes the same of both" :
+			    "");
 }
 
 /* Takes the npy over, or frees it. */
-static int resolve_or_check_npy(struct input *input, const struct input_source *entry, struct npy *npy)
+static int resolve_or_check_npy(struct input *input, const struct input_source *entry,
+				struct npy *npy)
 {
 	int r;
 
@@ -80,7 +83,8 @@ static int resolve_or_check_npy(struct input *input, const struct input_source *
 	return r;
 }
 
-static int parse_npy_header(struct input *input, struct input_source *entry, const unsigned char *header)
+static int parse_npy_header(struct input *input, struct input_source *entry,
+			    const unsigned char *header)
 {
 	struct npy *npy = calloc(1, sizeof *npy);
 	int r;
@@ -109,7 +113,8 @@ static int resolve_plain_records(struct input *input, const struct input_source 
 		    input->npy ? "what came before it" : "it is said to be");
 }
 
-int input_parse_header(struct input *input, struct input_source *entry, input_read_header_fn *read_bytes)
+int input_parse_header(struct input *input, struct input_source *entry,
+		       input_read_header_fn *read_bytes)
 {
 	const bool is_first = entry == input->sources;
 	unsigned char *header;
@@ -143,8 +148,7 @@ int input_parse_header(struct input *input, struct input_source *entry, input_re
 	return r;
 }
 
-int input_check_count(const struct input *input, const struct input_source *entry,
-		      uint64_t nbytes)
+int input_check_count(const struct input *input, const struct input_source *entry, uint64_t nbytes)
 {
 	const uint64_t record_nbytes = input->framing.record_nbytes;
 	uint64_t expected_nbytes;
@@ -152,7 +156,9 @@ int input_check_count(const struct input *input, const struct input_source *entr
 
 	if (!entry->declares_n_records)
 		return 0;
-	is_truncated = __builtin_mul_overflow(entry->declared_n_records, record_nbytes, &expected_nbytes) || expected_nbytes > nbytes;
+	is_truncated = __builtin_mul_overflow(entry->declared_n_records, record_nbytes,
+					      &expected_nbytes) ||
+		       expected_nbytes > nbytes;
 	if (!is_truncated && expected_nbytes == nbytes)
 		return 0;
 	return fail(-EINVAL,
@@ -160,7 +166,7 @@ int input_check_count(const struct input *input, const struct input_source *entr
 		    " records of %" PRIu64 " bytes: it is %s",
 		    entry->source.name, nbytes, entry->declared_n_records, record_nbytes,
 		    is_truncated ? "cut off, or was not written to its end" :
-			      "followed by something else, or several files are in it");
+				   "followed by something else, or several files are in it");
 }
 
 /* --- part manifests --- */
@@ -183,7 +189,8 @@ static int check_manifest_records(const struct input *input, const struct input_
 			    "%s: the records of its part files have %" PRIu64
 			    " bytes, not %" PRIu64,
 			    group->path, manifest->record_nbytes, framing->record_nbytes);
-	if (manifest->content == PART_CONTENT_NPY || manifest->header_nbytes == framing->skip_nbytes)
+	if (manifest->content == PART_CONTENT_NPY ||
+	    manifest->header_nbytes == framing->skip_nbytes)
 		return 0;
 	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
 			 "%s: its part files begin with a header of %" PRIu64
@@ -221,13 +228,16 @@ bool input_is_resolved(const struct input *input)
 
 const struct schema *input_fields(const struct input *input)
 {
-	return input->npy ? &input->npy->fields : input->part_inputs ? &input->part_inputs->fields : NULL;
+	return input->npy         ? &input->npy->fields :
+	       input->part_inputs ? &input->part_inputs->fields :
+				    NULL;
 }
 
 const struct key *input_keys(const struct input *input, uint32_t *ret_n)
 {
-	const struct part_manifest *manifest = input->part_inputs ? &part_inputs_first_manifest(input->part_inputs)->manifest :
-						       NULL;
+	const struct part_manifest *manifest =
+		input->part_inputs ? &part_inputs_first_manifest(input->part_inputs)->manifest :
+				     NULL;
 
 	*ret_n = manifest ? manifest->n_keys : 0;
 	return manifest ? manifest->keys : NULL;

@@ -31,7 +31,7 @@ void input_set_frame_cache(struct input *input, uint64_t nbytes)
 	for (size_t i = 0; i < input->n_sources && frames_nbytes; i++)
 		if (input->sources[i].source.zst_reader)
 			zst_reader_set_frame_cache(input->sources[i].source.zst_reader,
-					(size_t)(nbytes / frames_nbytes));
+						   (size_t)(nbytes / frames_nbytes));
 }
 
 /* Of streams, which are read one after the other; 0 if none of them is compressed. */
@@ -133,7 +133,8 @@ const struct framing *input_framing(const struct input *input)
 struct input_trailer input_trailer(const struct input *input, size_t i)
 {
 	assert(i < input->n_sources);
-	return (struct input_trailer){ input->sources[i].trailer, input->sources[i].trailer_nbytes };
+	return (struct input_trailer){ input->sources[i].trailer,
+				       input->sources[i].trailer_nbytes };
 }
 
 static bool has_manifest(const struct part_inputs *part_inputs, struct file_id identity)

@@ -14,10 +14,10 @@
 /* A source, its place in the stream, and what of it is kept apart. */
 struct input_source {
 	struct source source;
-	uint64_t position;      /* known once it is started */
-	uint64_t header_nbytes; /* as well */
-	uint64_t declared_n_records;        /* records, by the header: any number at all */
-	bool declares_n_records;       /* else declared_n_records is nothing */
+	uint64_t position;           /* known once it is started */
+	uint64_t header_nbytes;      /* as well */
+	uint64_t declared_n_records; /* records, by the header: any number at all */
+	bool declares_n_records;     /* else declared_n_records is nothing */
 	void *trailer;
 	size_t trailer_nbytes;
 	struct mapping mapping; /* of what it contributes, if the input is mapped */
@@ -33,17 +33,17 @@ struct input {
 	unsigned char *header; /* of the first source, without a format */
 	struct npy *npy;       /* what all of them are; NULL: plain records, or not known yet */
 	bool owns_npy;
-	bool is_resolved;           /* it is known, from the first that was looked at */
+	bool is_resolved;                /* it is known, from the first that was looked at */
 	struct part_inputs *part_inputs; /* NULL: there are none */
 
-	atomic_int r;        /* the first failure, or 0 */
+	atomic_int r;                  /* the first failure, or 0 */
 	atomic_bool has_filled_buffer; /* a serial input has filled somebody's whole buffer */
 
 	pthread_mutex_t claim_lock;
 	/* Under the claim lock. */
-	uint64_t next;     /* position that is given out next */
+	uint64_t next;                /* position that is given out next */
 	uint64_t excluded_end_nbytes; /* bytes at the end that are not given out */
-	size_t current;    /* the source being read, in a serial input */
+	size_t current;               /* the source being read, in a serial input */
 
 	/*
 	 * Sources whose position is known: all, or in a serial input the current one and those
@@ -71,8 +71,7 @@ void input_set_part_inputs(struct input *input, struct part_inputs *part_inputs)
 int input_check_manifests(struct input *input);
 
 /* It has so many bytes behind its header: as many as that says? 0, or -EINVAL after a message. */
-int input_check_count(const struct input *input, const struct input_source *entry,
-		      uint64_t nbytes);
+int input_check_count(const struct input *input, const struct input_source *entry, uint64_t nbytes);
 
 /* Of nbytes, header and all, so many are records. 0, or a negative errno after a message. */
 int input_measure(const struct input *input, const struct input_source *entry, uint64_t nbytes,
@@ -87,7 +86,7 @@ typedef int input_read_header_fn(struct input *input, struct input_source *entry
  * records are. 0 or a negative errno after a message.
  */
 int input_parse_header(struct input *input, struct input_source *entry,
-		      input_read_header_fn *read_bytes);
+		       input_read_header_fn *read_bytes);
 
 /*
  * Of regular files: whose is the next part of nbytes, or what is left of the stream? The caller's;

@@ -73,7 +73,7 @@ static int check_source_size(struct input *input, struct source *source)
 
 /* The part of the stream from `begin` to `end` that is in the source. */
 static int prepare_mapped_range(struct input *input, struct input_source *entry, uint64_t begin,
-		      uint64_t end)
+				uint64_t end)
 {
 	struct source *source = &entry->source;
 	const uint64_t source_end = entry->position + source->nbytes;

@@ -16,8 +16,7 @@
 #include "io/header/npy.h"
 #include "src/base/diagnostics.h"
 
-static int read_header(struct input *input, struct input_source *entry, void *buffer,
-		       size_t nbytes)
+static int read_header(struct input *input, struct input_source *entry, void *buffer, size_t nbytes)
 {
 	struct source *source = &entry->source;
 
@@ -61,7 +60,8 @@ static int frame_regular_source(struct input *input, struct input_source *entry)
 	if (trailing_nbytes && framing->partial == PARTIAL_KEEP) {
 		r = input_allocate_trailer(entry, trailing_nbytes);
 		if (r == 0)
-			r = source_read_at(&input->table, source, end, entry->trailer, trailing_nbytes);
+			r = source_read_at(&input->table, source, end, entry->trailer,
+					   trailing_nbytes);
 	}
 	source_narrow(source, entry->header_nbytes, nbytes);
 	return r;
@@ -162,7 +162,8 @@ static int make_serial(struct input *input)
 }
 
 static struct input *create_input(const struct syscalls *calls, const char *const *paths,
-				const struct given *endpoints, size_t n, const struct framing *framing)
+				  const struct given *endpoints, size_t n,
+				  const struct framing *framing)
 {
 	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
 	const struct format_rules rules = framing_rules(framing);
@@ -201,11 +202,12 @@ static int fail_inputs(size_t n)
 
 /* The same with parts in the place of lists, which some sources of `input` are. */
 static int open_part_inputs(const struct input *input, const char *const *paths,
-		      const struct given *endpoints, const struct framing *framing,
-		      struct input **ret_input)
+			    const struct given *endpoints, const struct framing *framing,
+			    struct input **ret_input)
 {
 	const struct syscalls *calls = input->table.calls;
-	bool *are_manifests = calloc(input->n_sources, sizeof *are_manifests), has_manifests = false;
+	bool *are_manifests = calloc(input->n_sources, sizeof *are_manifests),
+	     has_manifests = false;
 	struct part_inputs *part_inputs = NULL;
 	struct input *part_input = NULL;
 	int r = are_manifests ? 0 : fail_inputs(input->n_sources);
@@ -213,11 +215,12 @@ static int open_part_inputs(const struct input *input, const char *const *paths,
 	for (size_t i = 0; i < input->n_sources && r == 0; i++)
 		are_manifests[i] = input->sources[i].source.is_manifest;
 	if (r == 0)
-		r = part_inputs_open(calls, paths, endpoints, are_manifests, input->n_sources, &part_inputs);
+		r = part_inputs_open(calls, paths, endpoints, are_manifests, input->n_sources,
+				     &part_inputs);
 	free(are_manifests);
 	if (r == 0)
-		part_input = create_input(calls, (const char *const *)part_inputs->paths, part_inputs->endpoints,
-				   part_inputs->n_files, framing);
+		part_input = create_input(calls, (const char *const *)part_inputs->paths,
+					  part_inputs->endpoints, part_inputs->n_files, framing);
 	if (r == 0 && !part_input) {
 		r = fail_inputs(part_inputs->n_files);
 		part_inputs_close(part_inputs);
@@ -275,8 +278,8 @@ int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to)
 }
 
 int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
-		     const struct given *endpoints, size_t n, const struct framing *framing,
-		     struct input **ret_input)
+			 const struct given *endpoints, size_t n, const struct framing *framing,
+			 struct input **ret_input)
 {
 	struct input *input = create_input(calls, paths, endpoints, n, framing), *part_input = NULL;
 	bool has_manifests = false;

@@ -27,16 +27,14 @@ static int read_current(struct input *input, void *buffer, size_t nbytes, size_t
 				nbytes, ret_nbytes);
 }
 
-static int read_header(struct input *input, struct input_source *entry, void *buffer,
-		       size_t nbytes)
+static int read_header(struct input *input, struct input_source *entry, void *buffer, size_t nbytes)
 {
 	size_t n;
 	const int r = read_current(input, buffer, nbytes, &n);
 
 	if (r < 0)
 		return r;
-	return n == nbytes ? 0 :
-			     framing_fail_short(&input->framing, entry->source.name, nbytes, n);
+	return n == nbytes ? 0 : framing_fail_short(&input->framing, entry->source.name, nbytes, n);
 }
 
 /* Open a source and start it, if that was not done ahead. */
@@ -111,8 +109,8 @@ static int measure_current(const struct input *input, uint64_t nbytes, uint64_t 
 }
 
 /*
- * The current source has come to its end, which is also `end` of what was read. *ret_trailer_nbytes of
- * that are no records.
+ * The current source has come to its end, which is also `end` of what was read.
+ * *ret_trailer_nbytes of that are no records.
  */
 static int finish_current(struct input *input, const unsigned char *end, size_t *ret_trailer_nbytes)
 {
@@ -124,7 +122,8 @@ static int finish_current(struct input *input, const unsigned char *end, size_t 
 
 	if (r == 0)
 		trailer_nbytes = (size_t)(nbytes - records_nbytes);
-	if (trailer_nbytes >= input->framing.record_nbytes) /* which have been given out as records */
+	if (trailer_nbytes >=
+	    input->framing.record_nbytes) /* which have been given out as records */
 		r = fail(-EINVAL,
 			 "%s: ends with %zu bytes that are no record, which shows too late where "
 			 "inputs are read in their order: a pipe, or what is compressed without an "

@@ -78,7 +78,8 @@ static char *make_part_path(const char *manifest, const char *name)
 	const char *slash = strrchr(manifest, '/');
 	char *path;
 
-	return asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - manifest) : 0, manifest, name) < 0 ?
+	return asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - manifest) : 0, manifest, name) <
+			       0 ?
 		       NULL :
 		       path;
 }
@@ -97,13 +98,15 @@ static int add_parts(struct part_inputs *part_inputs, struct input_group *group)
 	return r;
 }
 
-static int add_group(const struct syscalls *calls, struct part_inputs *part_inputs, const char *path,
-		     struct given endpoint, bool is_manifest)
+static int add_group(const struct syscalls *calls, struct part_inputs *part_inputs,
+		     const char *path, struct given endpoint, bool is_manifest)
 {
 	struct input_group *group = &part_inputs->groups[part_inputs->n_groups++];
 	int r = 0;
 
-	*group = (struct input_group){ .path = path, .first = part_inputs->n_files, .is_manifest = is_manifest };
+	*group = (struct input_group){ .path = path,
+				       .first = part_inputs->n_files,
+				       .is_manifest = is_manifest };
 	if (is_manifest) {
 		r = read_manifest(calls, group);
 		if (r == 0)
@@ -191,7 +194,8 @@ int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 		part_inputs_close(part_inputs);
 		return r;
 	}
-	part_inputs->fields.record_nbytes = part_inputs_first_manifest(part_inputs)->manifest.record_nbytes;
+	part_inputs->fields.record_nbytes =
+		part_inputs_first_manifest(part_inputs)->manifest.record_nbytes;
 	*ret_part_inputs = part_inputs;
 	return 0;
 }
@@ -214,7 +218,8 @@ void part_inputs_close(struct part_inputs *part_inputs)
 
 /* --- is it what the list says? --- */
 
-int part_inputs_check_size(const struct part_inputs *part_inputs, size_t i, const struct source *source)
+int part_inputs_check_size(const struct part_inputs *part_inputs, size_t i,
+			   const struct source *source)
 {
 	const struct part_input_file *file = &part_inputs->files[i];
 	uint64_t nbytes;
@@ -251,13 +256,14 @@ int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_
 	*ret_is_counted = file && file->part;
 	if (!*ret_is_counted)
 		return 0;
-	if (__builtin_mul_overflow(file->part->n_records, framing->record_nbytes, &expected_nbytes) ||
+	if (__builtin_mul_overflow(file->part->n_records, framing->record_nbytes,
+				   &expected_nbytes) ||
 	    expected_nbytes > nbytes || (expected_nbytes < nbytes && !is_last_part(file->group, i)))
 		return fail(-EIO,
 			    "%s: has %" PRIu64 " bytes of records, and not the %" PRIu64
 			    " records of %" PRIu64 " bytes that %s says this part file has",
-			    part_inputs->paths[i], nbytes, file->part->n_records, framing->record_nbytes,
-			    file->group->path);
+			    part_inputs->paths[i], nbytes, file->part->n_records,
+			    framing->record_nbytes, file->group->path);
 	if (expected_nbytes < nbytes && framing->partial == PARTIAL_ERROR)
 		return fail_hint(-EINVAL, HINT_SPECIFY_PARTIAL, 0,
 				 "%s: ends with %" PRIu64
@@ -271,14 +277,14 @@ int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_
 
 /* The keys of a record, as a list has them. */
 static void format_key_digits(const struct part_manifest *manifest, const unsigned char *record,
-		       char text[static 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1])
+			      char text[static 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1])
 {
 	static const char digits[] = "0123456789abcdef";
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < manifest->n_keys; i++)
-		for (uint32_t j = 0; j < manifest->keys[i].nbytes && n < 2 * PART_MANIFEST_MAX_KEY_NBYTES;
-		     j++) {
+		for (uint32_t j = 0;
+		     j < manifest->keys[i].nbytes && n < 2 * PART_MANIFEST_MAX_KEY_NBYTES; j++) {
 			const unsigned char byte = record[manifest->keys[i].offset + j];
 
 			text[n++] = digits[byte >> 4];
@@ -298,7 +304,8 @@ int part_inputs_check_key(const struct part_inputs *part_inputs, size_t i, const
 	if (!expected || strcmp(actual, expected) == 0)
 		return 0;
 	return fail(-EIO, "%s: its %s key is %s, and not %.128s, as %s says of this part file",
-		    part_inputs->paths[i], is_last ? "last" : "first", actual, expected, file->group->path);
+		    part_inputs->paths[i], is_last ? "last" : "first", actual, expected,
+		    file->group->path);
 }
 
 int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t i, struct digest digest)

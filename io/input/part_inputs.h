@@ -40,7 +40,7 @@ struct part_input_file {
 struct part_inputs {
 	struct input_group *groups; /* n_groups, in the order of the files */
 	size_t n_groups;
-	char **paths;              /* n_files; allocated where they are not among those given */
+	char **paths;                  /* n_files; allocated where they are not among those given */
 	struct given *endpoints;       /* n_files */
 	struct part_input_file *files; /* n_files; part NULL: it is in no list */
 	size_t n_files;
@@ -49,9 +49,9 @@ struct part_inputs {
 };
 
 /*
- * Of the n paths (given: as for input_open_endpoints(); or NULL), those that are_manifests are read, and
- * replaced by their parts. Returns 0 and lists to part_inputs_close(), or a negative errno after a
- * message.
+ * Of the n paths (given: as for input_open_endpoints(); or NULL), those that are_manifests are
+ * read, and replaced by their parts. Returns 0 and lists to part_inputs_close(), or a negative
+ * errno after a message.
  */
 int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 		     const struct given *endpoints, const bool *are_manifests, size_t n,
@@ -63,7 +63,8 @@ void part_inputs_close(struct part_inputs *part_inputs);
 const struct input_group *part_inputs_first_manifest(const struct part_inputs *part_inputs);
 
 /* Is the file, which was examined, as long as its list says? 0, or a negative errno: a message. */
-int part_inputs_check_size(const struct part_inputs *part_inputs, size_t file, const struct source *source);
+int part_inputs_check_size(const struct part_inputs *part_inputs, size_t file,
+			   const struct source *source);
 
 /*
  * How many of the nbytes behind its header are records? As many as the list says; behind those of

@@ -97,7 +97,8 @@ static bool parse_key(const char *text, uint64_t record_nbytes, struct key *ret_
 
 /* --- reading --- */
 
-int part_manifest_read(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes)
+int part_manifest_read(const struct file *file, const char *path, char **ret_text,
+		       size_t *ret_nbytes)
 {
 	uint64_t nbytes;
 	char *text;
@@ -267,8 +268,8 @@ static int parse_manifest(const json_t *object, const char *path, struct part_ma
 		return fail(-EINVAL, "%s: part manifest has version %" PRIu64 ", not %d", path,
 			    version, VERSION);
 	if (!get_content(object, &manifest->content) ||
-	    !get_number(object, "record_bytes", &manifest->record_nbytes) || manifest->record_nbytes < 1 ||
-	    manifest->record_nbytes > LAYOUT_MAX_RECORD_NBYTES ||
+	    !get_number(object, "record_bytes", &manifest->record_nbytes) ||
+	    manifest->record_nbytes < 1 || manifest->record_nbytes > LAYOUT_MAX_RECORD_NBYTES ||
 	    !get_number(object, "header_bytes", &manifest->header_nbytes) ||
 	    !get_number(object, "records", &manifest->n_records))
 		return fail_bad_manifest(path, "it does not describe its records");
@@ -279,11 +280,13 @@ static int parse_manifest(const json_t *object, const char *path, struct part_ma
 	if (r == 0)
 		r = parse_parts(json_object_get(object, "part_files"), path, manifest);
 	return r == 0 && part_manifest_splits_key(manifest) ?
-		       fail_bad_manifest(path, "it says that no key is in two part files, but one is") :
+		       fail_bad_manifest(path,
+					 "it says that no key is in two part files, but one is") :
 		       r;
 }
 
-int part_manifest_parse(const char *text, size_t nbytes, const char *path, struct part_manifest *ret_manifest)
+int part_manifest_parse(const char *text, size_t nbytes, const char *path,
+			struct part_manifest *ret_manifest)
 {
 	json_error_t error;
 	json_t *object;
@@ -322,17 +325,18 @@ static json_t *format_manifest(const struct part_manifest *manifest)
 		json_array_append_new(keys, format_key(&manifest->keys[i]));
 	for (size_t i = 0; i < manifest->n_parts; i++)
 		json_array_append_new(parts, format_part(&manifest->parts[i], i));
-	if (json_array_size(keys) != manifest->n_keys || json_array_size(parts) != manifest->n_parts) {
+	if (json_array_size(keys) != manifest->n_keys ||
+	    json_array_size(parts) != manifest->n_parts) {
 		json_decref(keys);
 		json_decref(parts);
 		return NULL;
 	}
 	return json_pack("{si ss sb sI sI so sb sb sI so}", MANIFEST_MARK, VERSION, "content",
-			 content_names[manifest->content], "zstd", manifest->is_zstd, "record_bytes",
-			 (json_int_t)manifest->record_nbytes, "header_bytes",
-			 (json_int_t)manifest->header_nbytes, "keys", keys, "unique", manifest->unique,
-			 "split_by_keys", manifest->split_by_keys, "records", (json_int_t)manifest->n_records,
-			 "part_files", parts);
+			 content_names[manifest->content], "zstd", manifest->is_zstd,
+			 "record_bytes", (json_int_t)manifest->record_nbytes, "header_bytes",
+			 (json_int_t)manifest->header_nbytes, "keys", keys, "unique",
+			 manifest->unique, "split_by_keys", manifest->split_by_keys, "records",
+			 (json_int_t)manifest->n_records, "part_files", parts);
 }
 
 int part_manifest_format(const struct part_manifest *manifest, char **ret_text)

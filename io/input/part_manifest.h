@@ -36,8 +36,8 @@ struct part_manifest {
 	uint64_t record_nbytes, header_nbytes; /* each part begins with so many of a header */
 	struct key *keys;                      /* n_keys, within the record; none: not sorted */
 	uint32_t n_keys;
-	bool unique, split_by_keys;      /* no key is there twice; or in two parts */
-	uint64_t n_records;        /* of all parts */
+	bool unique, split_by_keys;  /* no key is there twice; or in two parts */
+	uint64_t n_records;          /* of all parts */
 	struct manifest_part *parts; /* n_parts */
 	size_t n_parts;
 };
@@ -52,14 +52,15 @@ bool part_manifest_detect(const void *head, size_t n);
  * All of a file that may be a list, to be freed; `path` is for messages. Returns 0, or -EFBIG: no
  * list has so many bytes, or another negative errno, after a message.
  */
-int part_manifest_read(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes);
+int part_manifest_read(const struct file *file, const char *path, char **ret_text,
+		       size_t *ret_nbytes);
 
 /*
  * The list of that text; `path` is for messages. Returns 0, or -EINVAL after a message: it is none,
  * of another version, or contradicts itself; or -ENOMEM. To be freed in any case.
  */
 int part_manifest_parse(const char *text, size_t nbytes, const char *path,
-		     struct part_manifest *ret_manifest);
+			struct part_manifest *ret_manifest);
 
 /* Can a name be in a list? It is text of UTF-8, of a file and not of a way to one. */
 bool part_manifest_is_valid_name(const char *name);

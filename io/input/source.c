@@ -76,7 +76,8 @@ void source_prepare(struct source *source, const char *path, struct given endpoi
 
 bool source_has_same_descriptor(const struct source *source, const struct source *other)
 {
-	return source->endpoint.kind == ENDPOINT_DESCRIPTOR && other->endpoint.kind == ENDPOINT_DESCRIPTOR &&
+	return source->endpoint.kind == ENDPOINT_DESCRIPTOR &&
+	       other->endpoint.kind == ENDPOINT_DESCRIPTOR &&
 	       source->endpoint.fd == other->endpoint.fd;
 }
 
@@ -123,8 +124,8 @@ static int open_source(struct source_table *table, struct source *source)
 	source->is_large = S_ISREG(status.st_mode) &&
 			   (uint64_t)status.st_size >= table->large_nbytes;
 	/* Refused or not, it is read. */
-	if (source->is_large && file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct_file) == 0 &&
-	    !table->queue)
+	if (source->is_large &&
+	    file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct_file) == 0 && !table->queue)
 		io_queue_open(DIRECT_QUEUE_DEPTH, &table->queue);
 	table->n_open++;
 	return 0;

@@ -12,8 +12,9 @@
  * another format (format_detect.h), compressed or not, is refused.
  *
  * A large source is not left in the page cache by being read: parts that are not there yet are read
- * directly (direct_io.h), or, where little is read at a time (inputs of -m, chunks in little memory),
- * with what the kernel reads ahead, and are forgotten then (drop_behind.h). What is there stays.
+ * directly (direct_io.h), or, where little is read at a time (inputs of -m, chunks in little
+ * memory), with what the kernel reads ahead, and are forgotten then (drop_behind.h). What is
+ * there stays.
  *
  * All functions print their message, but may be used by several threads only where it says so.
  */
@@ -38,24 +39,24 @@ struct part_manifest;
 
 struct source {
 	/* Set by source_prepare(). */
-	const char *name;   /* for messages */
-	const char *path;   /* NULL: it is */
+	const char *name;      /* for messages */
+	const char *path;      /* NULL: it is */
 	struct given endpoint; /* a descriptor, standard input say, or a handover */
 
 	/* NULL; else the list that it is a part of, which says what it is. To be set before: */
 	const struct part_manifest *manifest;
 
 	/* Set by source_probe(). */
-	bool is_manifest;   /* and nothing else is known of it */
-	bool is_stream; /* has an end that shows only when it is reached */
+	bool is_manifest; /* and nothing else is known of it */
+	bool is_stream;   /* has an end that shows only when it is reached */
 	struct file_id identity;
 	bool is_file;            /* regular, of a size that the system knows; then: */
 	struct file_state state; /* as it was at first */
-	uint64_t start_offset;       /* where what is given stood */
-	uint64_t base;    /* where in the file it starts: what is given may have been read from */
-	uint64_t nbytes;  /* from there; 0 for a stream */
+	uint64_t start_offset;   /* where what is given stood */
+	uint64_t base;   /* where in the file it starts: what is given may have been read from */
+	uint64_t nbytes; /* from there; 0 for a stream */
 	uint64_t trailing_nbytes; /* bytes behind them, which are not read here */
-	uint64_t header_nbytes; /* that it says of itself (format_detect.h); 0: nothing */
+	uint64_t header_nbytes;   /* that it says of itself (format_detect.h); 0: nothing */
 	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
 	struct zst_reader *zst_reader;
 	uint64_t zst_end;       /* of a compressed file; 0: it is none */
@@ -63,7 +64,7 @@ struct source {
 
 	/* By who reads it in order: from source_start() to the last release. */
 	struct zst_stream *zst_stream; /* if it is compressed */
-	bool had_o_direct;               /* it was given with O_DIRECT, and gets it back */
+	bool had_o_direct;             /* it was given with O_DIRECT, and gets it back */
 	struct source_head *head;      /* what was read already; NULL: nothing */
 	bool is_started;
 	bool has_ended; /* a stream, which is not asked again: a terminal would wait for more */

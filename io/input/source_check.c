@@ -10,7 +10,8 @@
 
 uint64_t source_end(const struct source *source)
 {
-	return source->zst_end ? source->zst_end : source->base + source->nbytes + source->trailing_nbytes;
+	return source->zst_end ? source->zst_end :
+				 source->base + source->nbytes + source->trailing_nbytes;
 }
 
 static int fail_changed(const struct source *source, uint64_t old_nbytes, uint64_t new_nbytes)

@@ -20,8 +20,8 @@ static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 /*
  * What a part begins with may look like anything, as it may be any number. Its list knows better.
  */
-static struct format_rules effective_rules(const struct source_table *table, const struct source *source,
-				     bool is_decompressed)
+static struct format_rules effective_rules(const struct source_table *table,
+					   const struct source *source, bool is_decompressed)
 {
 	struct format_rules rules = table->rules;
 
@@ -29,12 +29,13 @@ static struct format_rules effective_rules(const struct source_table *table, con
 		return rules;
 	rules.accepts_manifests = false;
 	if (is_decompressed || !source->manifest->is_zstd)
-		rules.mode = source->manifest->content == PART_CONTENT_NPY ? FORMAT_AUTO : FORMAT_RAW;
+		rules.mode = source->manifest->content == PART_CONTENT_NPY ? FORMAT_AUTO :
+									     FORMAT_RAW;
 	return rules;
 }
 
 static int classify_view(const struct source_table *table, struct source *source,
-		 const struct format_view *view)
+			 const struct format_view *view)
 {
 	const struct format_rules rules = effective_rules(table, source, view->is_decompressed);
 	const struct format *format;
@@ -83,7 +84,7 @@ int source_detect_content(const struct source_table *table, struct source *sourc
 {
 	const uint64_t nbytes = source->zst_end - source->base;
 	const size_t n = nbytes < ZST_FRAME_PREVIEW_NBYTES ? (size_t)nbytes :
-							    ZST_FRAME_PREVIEW_NBYTES;
+							     ZST_FRAME_PREVIEW_NBYTES;
 	unsigned char head[FORMAT_HEAD_NBYTES], *stored = malloc(n);
 	struct format_view view = { .head = head,
 				    .nbytes = FORMAT_SIZE_UNKNOWN,
@@ -102,7 +103,7 @@ int source_detect_content(const struct source_table *table, struct source *sourc
 }
 
 int source_detect_head(const struct source_table *table, struct source *source,
-			const struct source_head *head, bool is_decompressed)
+		       const struct source_head *head, bool is_decompressed)
 {
 	const struct format_view view = { .head = head->bytes,
 					  .head_nbytes = head->end,

@@ -29,4 +29,4 @@ int source_detect_content(const struct source_table *table, struct source *sourc
  * source_detect_file().
  */
 int source_detect_head(const struct source_table *table, struct source *source,
-			const struct source_head *head, bool is_decompressed);
+		       const struct source_head *head, bool is_decompressed);

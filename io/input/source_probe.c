@@ -49,7 +49,8 @@ static int measure_content(struct source_table *table, struct source *source)
 		return fail(r, "%s: cannot read its index of frames: %m", source->name);
 	source->zst_end = source->base + source->nbytes;
 	if (r < 0 || zst_index_max_content_nbytes(&index) > ZST_READER_MAX_FRAME_NBYTES ||
-	    zst_index_max_stored_nbytes(&index) > ZST_READER_MAX_FRAME_NBYTES + MAX_OVERHEAD_NBYTES) {
+	    zst_index_max_stored_nbytes(&index) >
+		    ZST_READER_MAX_FRAME_NBYTES + MAX_OVERHEAD_NBYTES) {
 		zst_index_free(&index);
 		record_window(source);
 		source->is_stream = true;

@@ -12,24 +12,26 @@
 enum { MIN_BYPASS_NBYTES = (1 << 20) + 1 };
 
 /* Like file_read_at(), for a little of a large source: with what the kernel reads ahead. */
-static int read_with_readahead(struct source_table *table, struct source *source, uint64_t file_offset,
-		       void *buffer, size_t nbytes)
+static int read_with_readahead(struct source_table *table, struct source *source,
+			       uint64_t file_offset, void *buffer, size_t nbytes)
 {
 	int r;
 
 	pthread_mutex_lock(&table->lock);
-	drop_behind_begin_read(&source->drop_behind, &source->file, source_end(source), file_offset);
+	drop_behind_begin_read(&source->drop_behind, &source->file, source_end(source),
+			       file_offset);
 	pthread_mutex_unlock(&table->lock);
 	r = file_read_at(&source->file, file_offset, buffer, nbytes);
 	pthread_mutex_lock(&table->lock);
-	drop_behind_end_read(&source->drop_behind, &source->file, file_offset, file_offset + nbytes);
+	drop_behind_end_read(&source->drop_behind, &source->file, file_offset,
+			     file_offset + nbytes);
 	pthread_mutex_unlock(&table->lock);
 	return r;
 }
 
 /* Like file_read_at(), and leaves the page cache as it is if the source is large. */
-static int read_preserving_cache(struct source_table *table, struct source *source, uint64_t file_offset,
-			void *buffer, size_t nbytes)
+static int read_preserving_cache(struct source_table *table, struct source *source,
+				 uint64_t file_offset, void *buffer, size_t nbytes)
 {
 	int r;
 
@@ -48,8 +50,8 @@ static int read_preserving_cache(struct source_table *table, struct source *sour
 }
 
 /* The bytes of the file at `file_offset`; -ENODATA without a message if it ends before. */
-static int read_uncompressed(struct source_table *table, struct source *source, uint64_t file_offset,
-		      void *buffer, size_t nbytes)
+static int read_uncompressed(struct source_table *table, struct source *source,
+			     uint64_t file_offset, void *buffer, size_t nbytes)
 {
 	const int r = read_preserving_cache(table, source, file_offset, buffer, nbytes);
 
@@ -60,14 +62,15 @@ static int read_uncompressed(struct source_table *table, struct source *source, 
 }
 
 static int read_acquired_source(struct source_table *table, struct source *source, uint64_t offset,
-		     void *buffer, size_t nbytes)
+				void *buffer, size_t nbytes)
 {
 	const uint64_t file_offset = source->base + offset;
 	const bool reaches_end = offset + nbytes == source->nbytes;
 	int r, size_r = 0;
 
 	if (source->zst_reader)
-		r = zst_reader_read_at(source->zst_reader, &source->file, file_offset, buffer, nbytes);
+		r = zst_reader_read_at(source->zst_reader, &source->file, file_offset, buffer,
+				       nbytes);
 	else
 		r = read_uncompressed(table, source, file_offset, buffer, nbytes);
 	if (r < 0 && r != -ENODATA)

@@ -14,9 +14,9 @@ uint64_t source_window_nbytes(const void *header, size_t nbytes)
 	const uint64_t window_nbytes =
 		nbytes < ZST_HEADER_NBYTES ? 0 : zst_window_nbytes(header, nbytes);
 
-	return window_nbytes > ZST_MAX_WINDOW_NBYTES  ? 0 :
+	return window_nbytes > ZST_MAX_WINDOW_NBYTES     ? 0 :
 	       window_nbytes > ZST_DEFAULT_WINDOW_NBYTES ? window_nbytes :
-							 ZST_DEFAULT_WINDOW_NBYTES;
+							   ZST_DEFAULT_WINDOW_NBYTES;
 }
 
 /* As source_read_next(), behind the head. */
@@ -51,7 +51,8 @@ static int read_head(struct source *source, int cancel_fd)
 }
 
 /* It is compressed: the head becomes that of the content. */
-static int start_decompression(const struct source_table *table, struct source *source, int cancel_fd)
+static int start_decompression(const struct source_table *table, struct source *source,
+			       int cancel_fd)
 {
 	const struct source_head *head = source->head;
 	const uint64_t window_nbytes = source_window_nbytes(head->bytes, head->end);

@@ -22,24 +22,24 @@
 
 struct atomic_file {
 	const struct syscalls *calls;
-	struct target_snapshot target;   /* what has the target's name */
-	struct temp_name *temp_name; /* NULL if the file has no name, or a kept one */
-	struct temp_name own_temp_name;     /* where that is, if nobody else has to know it */
-	const char *resumable_name;      /* or NULL */
-	struct file lock_file;           /* a duplicate that keeps the lock (orphans.h), or closed */
-	struct file_id file_id;  /* the new file, when it is finished */
-	struct file_state complete_state;  /* as it was left, if is_complete */
+	struct target_snapshot target;  /* what has the target's name */
+	struct temp_name *temp_name;    /* NULL if the file has no name, or a kept one */
+	struct temp_name own_temp_name; /* where that is, if nobody else has to know it */
+	const char *resumable_name;     /* or NULL */
+	struct file lock_file;          /* a duplicate that keeps the lock (orphans.h), or closed */
+	struct file_id file_id;         /* the new file, when it is finished */
+	struct file_state complete_state; /* as it was left, if is_complete */
 	bool is_complete;
 };
 
 static int create_with_temp_name(struct atomic_file *atomic_file, mode_t mode,
-		       const struct orphan_owner *owner, struct file *ret_file)
+				 const struct orphan_owner *owner, struct file *ret_file)
 {
 	int r;
 
 	atomic_file->temp_name = temp_names_reserve(atomic_file->calls->temp_names,
-						atomic_file->target.directory.fd, owner,
-						&atomic_file->own_temp_name);
+						    atomic_file->target.directory.fd, owner,
+						    &atomic_file->own_temp_name);
 	if (!atomic_file->temp_name)
 		return -EMFILE;
 	r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
@@ -62,12 +62,14 @@ static int fail_resumable_name(const struct atomic_file *atomic_file, int r, con
 static int check_resumable_file(const struct atomic_file *atomic_file, const struct stat *status)
 {
 	if (!S_ISREG(status->st_mode) || status->st_uid != geteuid())
-		return fail_resumable_name(atomic_file, -EEXIST,
-				 "is another file than the one that was begun; remove it");
+		return fail_resumable_name(
+			atomic_file, -EEXIST,
+			"is another file than the one that was begun; remove it");
 	if (status->st_nlink != 1)
-		return fail_resumable_name(atomic_file, -EEXIST,
-				 "has other names as well (hard links), by which it could be "
-				 "changed; remove those");
+		return fail_resumable_name(
+			atomic_file, -EEXIST,
+			"has other names as well (hard links), by which it could be "
+			"changed; remove those");
 	return 0;
 }
 
@@ -94,10 +96,12 @@ static int reopen_resumable_file(const struct atomic_file *atomic_file, struct f
 	return r;
 }
 
-static int open_resumable_file(const struct atomic_file *atomic_file, mode_t mode, struct file *ret_file)
+static int open_resumable_file(const struct atomic_file *atomic_file, mode_t mode,
+			       struct file *ret_file)
 {
 	const int r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
-				atomic_file->resumable_name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+				atomic_file->resumable_name, O_RDWR | O_CREAT | O_EXCL, mode,
+				ret_file);
 
 	return r == -EEXIST ? reopen_resumable_file(atomic_file, ret_file) : r;
 }
@@ -124,8 +128,8 @@ static void lock_temp_file(struct atomic_file *atomic_file, const struct file *f
 	duplicate_descriptor(atomic_file, file); /* if it cannot be now, it may be in the end */
 }
 
-static int create_temp_file(struct atomic_file *atomic_file, const struct atomic_file_params *params,
-		     struct file *ret_file)
+static int create_temp_file(struct atomic_file *atomic_file,
+			    const struct atomic_file_params *params, struct file *ret_file)
 {
 	/* Nobody else reads the contents of a file that was private. */
 	const mode_t mode = atomic_file->target.had_file ? 0600 : 0666;
@@ -158,7 +162,7 @@ static struct atomic_file *atomic_file_alloc(const struct syscalls *calls, const
 }
 
 static void warn_of_orphans(const struct atomic_file *atomic_file, const char *path,
-			   const struct atomic_file_params *params)
+			    const struct atomic_file_params *params)
 {
 	const struct target_snapshot *target = &atomic_file->target;
 
@@ -171,8 +175,8 @@ static void warn_of_orphans(const struct atomic_file *atomic_file, const char *p
 }
 
 int atomic_file_create(const struct syscalls *calls, const char *path, const struct stat *old,
-		      const struct atomic_file_params *params, struct file *ret_file,
-		      struct atomic_file **ret_atomic_file)
+		       const struct atomic_file_params *params, struct file *ret_file,
+		       struct atomic_file **ret_atomic_file)
 {
 	struct atomic_file *atomic_file = atomic_file_alloc(calls, path);
 	int r;
@@ -198,13 +202,14 @@ int atomic_file_create(const struct syscalls *calls, const char *path, const str
 static int adopt_temp_name(struct atomic_file *atomic_file, const char *name)
 {
 	atomic_file->temp_name = temp_names_adopt(atomic_file->calls->temp_names,
-						 atomic_file->target.directory.fd, name,
-						 &atomic_file->own_temp_name);
+						  atomic_file->target.directory.fd, name,
+						  &atomic_file->own_temp_name);
 	return atomic_file->temp_name ? 0 : -EMFILE;
 }
 
 int atomic_file_open_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-		     const char *name, struct file *ret_file, struct atomic_file **ret_atomic_file)
+			    const char *name, struct file *ret_file,
+			    struct atomic_file **ret_atomic_file)
 {
 	struct atomic_file *atomic_file = atomic_file_alloc(calls, path);
 	int r;
@@ -213,8 +218,8 @@ int atomic_file_open_shared(const struct syscalls *calls, const char *path, cons
 		return -ENOMEM;
 	r = target_snapshot_take(calls, path, old, &atomic_file->target);
 	if (r == 0)
-		r = file_open(calls, atomic_file->target.directory.fd, name, O_RDWR | O_NOFOLLOW,
-			      0, ret_file);
+		r = file_open(calls, atomic_file->target.directory.fd, name, O_RDWR | O_NOFOLLOW, 0,
+			      ret_file);
 	if (r == 0)
 		r = adopt_temp_name(atomic_file, name);
 	if (r < 0) {
@@ -282,7 +287,7 @@ static int link_unnamed(const struct atomic_file *atomic_file, const char *name)
 
 /* A name for the moment that the rename takes. */
 static int link_temporarily(const struct atomic_file *atomic_file,
-			char ret_name[static TEMP_NAME_SIZE])
+			    char ret_name[static TEMP_NAME_SIZE])
 {
 	int r;
 
@@ -302,15 +307,16 @@ static int rename_to_target(const struct atomic_file *atomic_file, const char *n
 
 	if (r < 0)
 		return r;
-	return atomic_file->calls->renameat(directory, name, directory,
-					    atomic_file->target.name) < 0 ?
+	return atomic_file->calls->renameat(directory, name, directory, atomic_file->target.name) <
+			       0 ?
 		       -errno :
 		       0;
 }
 
 static const char *current_temp_name(const struct atomic_file *atomic_file)
 {
-	return atomic_file->resumable_name ? atomic_file->resumable_name : atomic_file->temp_name->name;
+	return atomic_file->resumable_name ? atomic_file->resumable_name :
+					     atomic_file->temp_name->name;
 }
 
 /* Its bytes are those that were written, as far as its times tell. */
@@ -318,7 +324,8 @@ static int check_unmodified(const struct atomic_file *atomic_file, const struct 
 {
 	const struct file_state current = file_state_from_stat(status);
 
-	if (!atomic_file->is_complete || file_state_is_unchanged(&atomic_file->complete_state, &current))
+	if (!atomic_file->is_complete ||
+	    file_state_is_unchanged(&atomic_file->complete_state, &current))
 		return 0;
 	return fail(-EBUSY,
 		    "%s: %s beside it, which was to take its place, is not as it was left: "
@@ -399,7 +406,7 @@ static int publish_file(struct atomic_file *atomic_file)
 {
 	const bool is_first = commit_begin(atomic_file->calls->commit_point);
 	const int r = has_temp_name(atomic_file) ? rename_temp_file(atomic_file) :
-					      publish_unnamed(atomic_file);
+						   publish_unnamed(atomic_file);
 
 	if (r < 0 && is_first)
 		commit_rollback(atomic_file->calls->commit_point);
@@ -454,7 +461,8 @@ static int record_attributes(struct atomic_file *atomic_file, const struct file 
 }
 
 /* Others who can write to the file are not meant to. */
-static int record_final_identity(struct atomic_file *atomic_file, const struct file *file, uint64_t nbytes)
+static int record_final_identity(struct atomic_file *atomic_file, const struct file *file,
+				 uint64_t nbytes)
 {
 	struct stat status;
 

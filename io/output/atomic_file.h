@@ -47,13 +47,13 @@ struct atomic_file_params {
 
 /*
  * Make the new file, open for reading and writing. old: what stat() said about the target, whose
- * owner, permissions and other attributes (file_attributes.h) the new file will get; NULL if it does not
- * exist: permissions then come from the umask. On success the file is the caller's to close, the
- * replacement to finish or drop.
+ * owner, permissions and other attributes (file_attributes.h) the new file will get; NULL if it
+ * does not exist: permissions then come from the umask. On success the file is the caller's to
+ * close, the replacement to finish or drop.
  */
 int atomic_file_create(const struct syscalls *calls, const char *path, const struct stat *old,
-		      const struct atomic_file_params *params, struct file *ret_file,
-		      struct atomic_file **ret_atomic_file);
+		       const struct atomic_file_params *params, struct file *ret_file,
+		       struct atomic_file **ret_atomic_file);
 
 /*
  * Join one that is shared: until it is finished its processes write to it, too. `name` is its
@@ -61,7 +61,8 @@ int atomic_file_create(const struct syscalls *calls, const char *path, const str
  * the first to say; or to drop, which removes the file for all.
  */
 int atomic_file_open_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-		     const char *name, struct file *ret_file, struct atomic_file **ret_atomic_file);
+			    const char *name, struct file *ret_file,
+			    struct atomic_file **ret_atomic_file);
 
 /* The hidden name; NULL: it has none. As long as the replacement. */
 const char *atomic_file_temp_name(const struct atomic_file *atomic_file);

@@ -11,8 +11,8 @@ enum { COMMIT_IDLE, COMMIT_BEGUN, COMMIT_TERMINATING }; /* of state */
 bool commit_begin(struct commit_point *commit)
 {
 	int expected = COMMIT_IDLE;
-	const bool is_first = !commit ||
-			      atomic_compare_exchange_strong(&commit->state, &expected, COMMIT_BEGUN);
+	const bool is_first =
+		!commit || atomic_compare_exchange_strong(&commit->state, &expected, COMMIT_BEGUN);
 
 	while (expected == COMMIT_TERMINATING)
 		pause();
@@ -27,7 +27,8 @@ void commit_rollback(struct commit_point *commit)
 
 int commit_pending_signal(const struct commit_point *commit)
 {
-	return atomic_load(&commit->state) == COMMIT_IDLE ? atomic_load(&commit->pending_signal) : 0;
+	return atomic_load(&commit->state) == COMMIT_IDLE ? atomic_load(&commit->pending_signal) :
+							    0;
 }
 
 bool commit_signal_may_kill(struct commit_point *commit, int signal_number)

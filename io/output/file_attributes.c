@@ -67,7 +67,8 @@ static ssize_t get_xattr(const struct file *file, const char *name, void *value,
 	char path[32];
 	const ssize_t n = fgetxattr(file->fd, name, value, nbytes);
 
-	return n < 0 && errno == EBADF ? getxattr(proc_fd_path(file, path), name, value, nbytes) : n;
+	return n < 0 && errno == EBADF ? getxattr(proc_fd_path(file, path), name, value, nbytes) :
+					 n;
 }
 
 static bool is_missing_xattr(int error)
@@ -87,7 +88,7 @@ static bool copy_xattr(const struct file *old, const struct file *file, const ch
 }
 
 static void copy_listed_xattrs(const struct file *old, const struct file *file, const char *names,
-			size_t nbytes, void *value, struct lost_attributes *lost)
+			       size_t nbytes, void *value, struct lost_attributes *lost)
 {
 	for (const char *name = names; name < names + nbytes; name += strlen(name) + 1) {
 		if (describes_contents(name) || !strcmp(name, posix_acl_name) ||
@@ -111,7 +112,7 @@ static bool remove_inherited_acl(const struct file *file)
  * meant.
  */
 static void copy_posix_acl(const struct file *old, const struct file *file, bool same_group,
-			    void *value, struct lost_attributes *lost)
+			   void *value, struct lost_attributes *lost)
 {
 	const ssize_t nbytes = get_xattr(old, posix_acl_name, value, XATTR_SIZE_MAX);
 
@@ -123,7 +124,7 @@ static void copy_posix_acl(const struct file *old, const struct file *file, bool
 }
 
 static int copy_all_xattrs(const struct file *old, const struct file *file, bool same_group,
-			 struct lost_attributes *lost)
+			   struct lost_attributes *lost)
 {
 	char *names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX), *value;
 	ssize_t nbytes;
@@ -144,7 +145,7 @@ static int copy_all_xattrs(const struct file *old, const struct file *file, bool
 /* --- all of it --- */
 
 static mode_t permitted_mode(const struct stat *old, const struct stat *status,
-			  const struct lost_attributes *lost)
+			     const struct lost_attributes *lost)
 {
 	mode_t mode = old->st_mode & 07777;
 

@@ -1,5 +1,6 @@
 /*
- * file_attributes - what belongs to a file besides its bytes: owner, permissions, access list, labels
+ * file_attributes - what belongs to a file besides its bytes: owner, permissions, access list,
+ * labels
  *
  * A file that takes another one's place must be open to nobody to whom the other was not. The group
  * bits of a file with an access list are the list's mask, not what the group may do: they are right
@@ -12,8 +13,8 @@
 
 /* What was lost on the way. */
 struct lost_attributes {
-	bool acl; /* only the owner has access now */
-	bool xattrs;      /* extended attributes of the user's */
+	bool acl;    /* only the owner has access now */
+	bool xattrs; /* extended attributes of the user's */
 };
 
 /*

@@ -15,7 +15,8 @@ enum { MIN_DIRECT_WRITE_NBYTES = 1 << 20 };
 enum { MIN_MMAP_WRITE_NBYTES = 64 << 10 };
 
 /* What the ways of src/base/adaptive.h are here. */
-static const enum adaptive_method io_cached = METHOD_DEFAULT, io_direct = METHOD_SECOND, io_mmap = METHOD_THIRD;
+static const enum adaptive_method io_cached = METHOD_DEFAULT, io_direct = METHOD_SECOND,
+				  io_mmap = METHOD_THIRD;
 
 void file_writer_init(struct file_writer *writer, const struct file *file,
 		      const struct syscalls *calls)
@@ -109,7 +110,7 @@ struct file_writer_stats file_writer_get_stats(const struct file_writer *writer)
 }
 
 static bool can_write_direct(const struct file_writer *writer, uint64_t offset, const void *data,
-			      size_t nbytes)
+			     size_t nbytes)
 {
 	return writer->direct.fd >= 0 && nbytes >= MIN_DIRECT_WRITE_NBYTES &&
 	       direct_is_aligned(data, offset);
@@ -122,13 +123,13 @@ static bool can_write_mmap(const struct file_writer *writer, size_t nbytes, bool
 }
 
 static int write_by_method(struct file_writer *writer, enum adaptive_method method, uint64_t offset,
-			 const void *data, size_t nbytes);
+			   const void *data, size_t nbytes);
 
 /* What cannot be mapped is written, and if something is wrong with the file, that tells. */
-static int write_mmap(struct file_writer *writer, uint64_t offset, const void *data,
-			size_t nbytes)
+static int write_mmap(struct file_writer *writer, uint64_t offset, const void *data, size_t nbytes)
 {
-	if (mmap_writer_write_at(&writer->mmap_writer, writer->mmap_file, offset, data, nbytes) == 0)
+	if (mmap_writer_write_at(&writer->mmap_writer, writer->mmap_file, offset, data, nbytes) ==
+	    0)
 		return 0;
 	atomic_fetch_sub(&writer->nbytes[io_mmap], nbytes);
 	atomic_store(&writer->mmap_failed, true);
@@ -136,7 +137,7 @@ static int write_mmap(struct file_writer *writer, uint64_t offset, const void *d
 }
 
 static int write_by_method(struct file_writer *writer, enum adaptive_method method, uint64_t offset,
-			 const void *data, size_t nbytes)
+			   const void *data, size_t nbytes)
 {
 	atomic_fetch_add(&writer->nbytes[method], nbytes);
 	if (method == io_direct)
@@ -153,7 +154,7 @@ static int write_by_method(struct file_writer *writer, enum adaptive_method meth
  * would have taken a part of.
  */
 static int write_adaptive(struct file_writer *writer, unsigned candidates, uint64_t offset,
-			 const void *data, size_t nbytes)
+			  const void *data, size_t nbytes)
 {
 	const uint64_t begin_ns = clock_now_ns();
 	const enum adaptive_method method = adaptive_choose(&writer->adaptive, candidates);
@@ -162,16 +163,17 @@ static int write_adaptive(struct file_writer *writer, unsigned candidates, uint6
 	atomic_fetch_add(&writer->n_in_flight[method], 1);
 	r = write_by_method(writer, method, offset, data, nbytes);
 	adaptive_record(&writer->adaptive, method, nbytes,
-		  (clock_now_ns() - begin_ns) / atomic_fetch_sub(&writer->n_in_flight[method], 1));
+			(clock_now_ns() - begin_ns) /
+				atomic_fetch_sub(&writer->n_in_flight[method], 1));
 	return r;
 }
 
 /* Write it the way that all go now: mapped or not, whichever is the fastest if all do it. */
 static int write_adaptive_group(struct file_writer *writer, uint64_t offset, const void *data,
-			  size_t nbytes)
+				size_t nbytes)
 {
-	const enum adaptive_method method =
-		adaptive_group_choose(&writer->adaptive_group, METHOD_MASK_DEFAULT | METHOD_MASK_THIRD, clock_now_ns());
+	const enum adaptive_method method = adaptive_group_choose(
+		&writer->adaptive_group, METHOD_MASK_DEFAULT | METHOD_MASK_THIRD, clock_now_ns());
 	const int r = write_by_method(writer, method, offset, data, nbytes);
 
 	adaptive_group_record(&writer->adaptive_group, method, nbytes, clock_now_ns());

@@ -1,9 +1,9 @@
 /*
  * file_writer - writing to places of a file: through the page cache, past it, or through a mapping
  *
- * Which of these is the fastest shows only when they are tried (adaptive.h), and depends on who else
- * writes to the file at the time. What a way cannot do another one does: what does not lie as its
- * place in the file does, or is short, goes through the cache.
+ * Which of these is the fastest shows only when they are tried (adaptive.h), and depends on who
+ * else writes to the file at the time. What a way cannot do another one does: what does not lie
+ * as its place in the file does, or is short, goes through the cache.
  */
 #pragma once
 
@@ -20,18 +20,19 @@
 struct file_writer {
 	/* Constant once anything is written. */
 	const struct file *file;
-	bool bypass_cache;   /* as far as it can */
-	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
-	struct io_queue *queue; /* of direct writes; NULL if there is none */
-	bool has_several_writers;        /* among writers far from each other */
-	bool is_shared;         /* with other processes */
-	bool is_prefaulted;          /* its pages are, or will be when it is their turn */
-	struct file reopened;      /* open to be mapped, where it is open for writing only */
+	bool bypass_cache;        /* as far as it can */
+	struct file direct;       /* the file, open with O_DIRECT, if it is to be written so */
+	struct io_queue *queue;   /* of direct writes; NULL if there is none */
+	bool has_several_writers; /* among writers far from each other */
+	bool is_shared;           /* with other processes */
+	bool is_prefaulted;       /* its pages are, or will be when it is their turn */
+	struct file reopened;     /* open to be mapped, where it is open for writing only */
 	const struct file *mmap_file;
 
-	struct adaptive adaptive;              /* where several would do, */
+	struct adaptive adaptive;             /* where several would do, */
 	struct adaptive_group adaptive_group; /* or mappings among them */
-	atomic_uint n_in_flight[N_METHODS]; /* writes under way; counted where there are several ways */
+	atomic_uint
+		n_in_flight[N_METHODS]; /* writes under way; counted where there are several ways */
 	atomic_uint_least64_t nbytes[N_METHODS]; /* written */
 	struct mmap_writer mmap_writer;
 	atomic_bool mmap_failed;
@@ -75,8 +76,8 @@ const struct file *file_writer_mmap_file(struct file_writer *writer);
 uint32_t file_writer_direct_alignment(const struct file_writer *writer);
 
 /*
- * Write at `offset` of the file; is_preallocated: there is space for all of it, and the file is as long
- * as it has to be. By any number of threads. 0, or a negative errno without a message.
+ * Write at `offset` of the file; is_preallocated: there is space for all of it, and the file is
+ * as long as it has to be. By any number of threads. 0, or a negative errno without a message.
  */
 int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void *data,
 			 size_t nbytes, bool is_preallocated);

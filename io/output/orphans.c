@@ -24,14 +24,16 @@ static const char temp_name_prefix[] = ".gsort-temp-";
 /* It takes less from the creation of a file to its lock. */
 enum { NEW_FILE_GRACE_S = 60 };
 
-_Static_assert(sizeof temp_name_prefix + 2 * FILE_UNIQUE_DIGITS == TEMP_NAME_SIZE, "the name's size");
+_Static_assert(sizeof temp_name_prefix + 2 * FILE_UNIQUE_DIGITS == TEMP_NAME_SIZE,
+	       "the name's size");
 
 void orphans_make_temp_name(const struct orphan_owner *owner, char name[static TEMP_NAME_SIZE])
 {
 	char digits[FILE_UNIQUE_DIGITS + 1];
 
 	file_unique_digits(digits);
-	snprintf(name, TEMP_NAME_SIZE, "%s%s%s", temp_name_prefix, owner ? owner->digits : "", digits);
+	snprintf(name, TEMP_NAME_SIZE, "%s%s%s", temp_name_prefix, owner ? owner->digits : "",
+		 digits);
 }
 
 void orphans_make_rename_name(const char *target, char name[static TEMP_NAME_SIZE])
@@ -115,7 +117,7 @@ static uint64_t allocated_nbytes(const struct stat *status)
 
 /* what: it was to be. */
 static void warn_orphan(const char *path, const char *name, const struct stat *status,
-		     const char *purpose)
+			const char *purpose)
 {
 	char mtime[32];
 
@@ -136,15 +138,16 @@ void orphans_warn_target(const struct file *directory, const char *path, const c
 
 /* Call one() for each file of such a name. What goes wrong here is not told. */
 static void for_each_temp_file(const struct file *directory,
-		     void (*callback)(const struct file *directory, const char *name, void *context),
-		     void *context)
+			       void (*callback)(const struct file *directory, const char *name,
+						void *context),
+			       void *context)
 {
 	const struct dirent *entry;
 	struct file readable_directory;
 	DIR *stream;
 
-	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0, &readable_directory) <
-	    0)
+	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0,
+		      &readable_directory) < 0)
 		return;
 	stream = fdopendir(readable_directory.fd);
 	if (!stream) {
@@ -207,8 +210,9 @@ static void remove_if_orphan(const struct file *directory, const char *name, voi
 	struct stat status;
 	struct file file;
 
-	if (!is_owned_name(name, owner) || file_open(directory->calls, directory->fd, name,
-						O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &file) < 0)
+	if (!is_owned_name(name, owner) ||
+	    file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
+		      &file) < 0)
 		return;
 	if (fstat(file.fd, &status) == 0 && is_unlocked_file(&file, &status) &&
 	    is_users_file(directory, name, &status))

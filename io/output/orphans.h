@@ -30,8 +30,7 @@ struct orphan_owner {
 };
 
 /* A hidden name that no other file has, and that tells everybody what it is. owner: NULL: "". */
-void orphans_make_temp_name(const struct orphan_owner *owner,
-			 char name[static TEMP_NAME_SIZE]);
+void orphans_make_temp_name(const struct orphan_owner *owner, char name[static TEMP_NAME_SIZE]);
 
 /* Could a name come from one of these? */
 bool orphans_is_temp_name(const char *name);

@@ -16,8 +16,9 @@ static void register_truncation(struct output *output)
 	const struct target *target = &output->target;
 
 	if (!target->atomic_file && !target->is_ordered && target->ends_at_base)
-		output->truncate_entry = truncate_register(target->file.calls->truncations, target->file.fd, target->base,
-					    &output->own_truncate_entry);
+		output->truncate_entry = truncate_register(target->file.calls->truncations,
+							   target->file.fd, target->base,
+							   &output->own_truncate_entry);
 }
 
 static void unregister_truncation(struct output *output)
@@ -51,12 +52,12 @@ struct output *output_alloc(const struct syscalls *calls, const char *name)
 int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
-	return output_open_endpoint(calls, path, (struct given){ .kind = ENDPOINT_PATH }, expected_nbytes,
-				 ret_output);
+	return output_open_endpoint(calls, path, (struct given){ .kind = ENDPOINT_PATH },
+				    expected_nbytes, ret_output);
 }
 
 int output_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
-		      uint64_t expected_nbytes, struct output **ret_output)
+			 uint64_t expected_nbytes, struct output **ret_output)
 {
 	static const struct target_params private_params = { .kind = TARGET_PRIVATE };
 	struct output *output = output_alloc(calls, name);
@@ -64,8 +65,9 @@ int output_open_endpoint(const struct syscalls *calls, const char *name, struct 
 
 	if (!output)
 		return -ENOMEM;
-	r = endpoint.kind == ENDPOINT_PATH ? target_open(calls, name, &private_params, &output->target) :
-				       target_open_endpoint(calls, name, endpoint, &output->target);
+	r = endpoint.kind == ENDPOINT_PATH ?
+		    target_open(calls, name, &private_params, &output->target) :
+		    target_open_endpoint(calls, name, endpoint, &output->target);
 	if (r == 0 && output->target.is_ordered)
 		file_enlarge_pipe(&output->target.file);
 	if (r == 0) {
@@ -101,7 +103,8 @@ static void load_first_bytes(struct output *output, uint64_t end)
 {
 	const size_t n = end < OUTPUT_FIRST_NBYTES ? (size_t)end : OUTPUT_FIRST_NBYTES;
 
-	output->first_bytes_unknown = file_read_at(&output->target.file, 0, output->first_bytes, n) < 0;
+	output->first_bytes_unknown =
+		file_read_at(&output->target.file, 0, output->first_bytes, n) < 0;
 }
 
 /* Take up the part that is written already. */
@@ -120,21 +123,23 @@ static int resume_at_end(struct output *output, const struct resumable_output *r
 }
 
 int output_open_resumable(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		     const struct resumable_output *resumable, struct output **ret_output)
+			  const struct resumable_output *resumable, struct output **ret_output)
 {
 	struct output *output = output_alloc(calls, path);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open(calls, path, &(struct target_params){ .kind = TARGET_PRIVATE, .name = resumable->name },
+	r = target_open(calls, path,
+			&(struct target_params){ .kind = TARGET_PRIVATE, .name = resumable->name },
 			&output->target);
 	if (r == 0 && !output->target.atomic_file)
 		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
 	output->is_resumable = output->target.atomic_file;
 	if (r == 0)
 		r = resume_at_end(output, resumable);
-	output->preallocation.released_later_nbytes = output_space_released_later(output, &resumable->released_later);
+	output->preallocation.released_later_nbytes =
+		output_space_released_later(output, &resumable->released_later);
 	if (r == 0)
 		r = output_set_expected_size(output, expected_nbytes);
 	if (r < 0) {
@@ -208,14 +213,16 @@ static int truncate_to_size(struct output *output)
 	if (output->written_nbytes != output->written_end)
 		return fail(-EIO,
 			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
-			    output->target.name, output->written_end - output->written_nbytes, output->written_end);
+			    output->target.name, output->written_end - output->written_nbytes,
+			    output->written_end);
 	if (output->written_end >= output->preallocation.extended_nbytes)
 		return 0;
 	r = file_truncate(&output->target.file, output->target.base + output->written_end);
 	if (r < 0)
 		return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
 			    output->written_end);
-	output->preallocation.extended_nbytes = output->written_end; /* a second time would set the time */
+	output->preallocation.extended_nbytes =
+		output->written_end; /* a second time would set the time */
 	return 0;
 }
 
@@ -262,7 +269,8 @@ int output_complete(struct output *output, enum output_durability durability)
 
 static uint64_t final_file_nbytes(const struct output *output)
 {
-	return output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) : output->written_end;
+	return output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) :
+				    output->written_end;
 }
 
 static int close_in_place(struct output *output)
@@ -279,7 +287,8 @@ static int close_in_place(struct output *output)
 
 int output_check_target(const struct output *output)
 {
-	return output->target.atomic_file ? atomic_file_check_target(output->target.atomic_file) : 0;
+	return output->target.atomic_file ? atomic_file_check_target(output->target.atomic_file) :
+					    0;
 }
 
 int output_commit(struct output *output, enum output_durability durability)

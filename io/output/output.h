@@ -17,8 +17,8 @@
  *	open -> real_write_at* -> [read_at*] -> commit      the file is there
  *	                               \-> abort       nothing happened
  *
- * All functions print their message. real_write_at, read_at and cancel may be called by any number of
- * threads.
+ * All functions print their message. real_write_at, read_at and cancel may be called by any
+ * number of threads.
  */
 #pragma once
 
@@ -62,7 +62,7 @@ int output_open(const struct syscalls *calls, const char *path, uint64_t expecte
  * The same, to what is given in the place of a path, which is what messages call it.
  */
 int output_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
-		      uint64_t expected_nbytes, struct output **ret_output);
+			 uint64_t expected_nbytes, struct output **ret_output);
 
 /*
  * The same for a text, such as a report, of a size that is not known. What the process was
@@ -88,7 +88,7 @@ struct space_released_later {
 	uint64_t device, nbytes;
 };
 int output_check_space(const struct output *output, uint64_t nbytes,
-		      const struct space_released_later *released_later);
+		       const struct space_released_later *released_later);
 
 /* And may it have so many, by the process's limit on the size of files? */
 int output_check_limit(const struct output *output, uint64_t nbytes);
@@ -104,9 +104,10 @@ size_t output_memory_nbytes(void);
 
 /* A file under construction that outlives the process. */
 struct resumable_output {
-	const char *name; /* hidden, beside the target; must outlive the output */
-	uint64_t written_nbytes;  /* that an earlier process has written of it, in one piece or several, */
-	uint64_t written_end;     /* and where the last of them ends; or 0 */
+	const char *name;        /* hidden, beside the target; must outlive the output */
+	uint64_t written_nbytes; /* that an earlier process has written of it, in one piece or
+				    several, */
+	uint64_t written_end; /* and where the last of them ends; or 0 */
 	struct space_released_later released_later;
 };
 
@@ -115,24 +116,25 @@ struct resumable_output {
  * unless it is committed. What is behind the last that is written already is cut off.
  */
 int output_open_resumable(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		     const struct resumable_output *resumable, struct output **ret_output);
+			  const struct resumable_output *resumable, struct output **ret_output);
 
 /*
  * An output that other processes write to as well, on this machine or others: a regular file that
  * has a hidden name from the start, output_shared_name(), by which they join. Who has opened it
  * gives it its name, when what the others have written is noted: how much that is, and where the
- * last of it ends. Those who have joined output_close_shared() it before that, which closes and frees it:
- * 0, or a negative errno after a message if the file system says only then that something was not
- * written. If that fails, or they output_abort() it, or are ended, it goes for all, as it cannot be
- * completed any more.
+ * last of it ends. Those who have joined output_close_shared() it before that, which closes and
+ * frees it: 0, or a negative errno after a message if the file system says only then that
+ * something was not written. If that fails, or they output_abort() it, or are ended, it goes for
+ * all, as it cannot be completed any more.
  * tells: of what was left in that directory, which the first of several outputs does; what is the
  * owner's (NULL: there is none) it removes. As above; *ret_output may be set on failure, too, and
  * is then to be aborted.
  */
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool report_orphans, const struct orphan_owner *owner, struct output **ret_output);
+		       bool report_orphans, const struct orphan_owner *owner,
+		       struct output **ret_output);
 int output_open_shared_existing(const struct syscalls *calls, const char *path, const char *name,
-		struct output **ret_output);
+				struct output **ret_output);
 int output_close_shared(struct output *output);
 
 /*
@@ -161,12 +163,12 @@ int output_compress(struct output *output, int level, unsigned n_threads);
  * What is written from now on is a part of the content that several processes compress into one
  * file: that which begins at `begin`, a whole number of frames (zst_writer.h). Its frames go to the
  * sink, since nobody knows yet where in the file they belong. When all of it is written
- * output_end_segment() waits for them; their index is the caller's, and what is written then goes to
- * the file as it is, at any offset. may_be_none: of no content there is no frame. Otherwise as
+ * output_end_segment() waits for them; their index is the caller's, and what is written then goes
+ * to the file as it is, at any offset. may_be_none: of no content there is no frame. Otherwise as
  * above.
  */
 int output_begin_segment(struct output *output, int level, unsigned n_threads, uint64_t begin,
-			  const struct zst_sink *sink);
+			 const struct zst_sink *sink);
 int output_end_segment(struct output *output, bool allow_empty, struct zst_index *ret_index);
 
 /*
@@ -203,7 +205,7 @@ void output_set_n_writers(struct output *output, uint32_t n_writers);
  * not all can be, nothing happens.
  */
 void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n_writers,
-		       unsigned n_threads);
+			   unsigned n_threads);
 void output_stop_prefault(struct output *output);
 
 /*

@@ -27,23 +27,25 @@ enum { OUTPUT_FIRST_NBYTES = 4096 };
 struct output {
 	/* Set at creation. */
 	struct target target;
-	bool is_complete; /* its bytes, in the end; by output_complete() */
-	bool is_resumable;     /* and a regular file: what is written stays, whatever happens */
+	bool is_complete;  /* its bytes, in the end; by output_complete() */
+	bool is_resumable; /* and a regular file: what is written stays, whatever happens */
 	struct preallocation preallocation; /* of what it will be */
-	struct truncate_entry *truncate_entry;           /* if it is in place, and is cut when it fails; or NULL */
-	struct truncate_entry own_truncate_entry;        /* what that is where nobody has lent a table */
+	struct truncate_entry
+		*truncate_entry; /* if it is in place, and is cut when it fails; or NULL */
+	struct truncate_entry own_truncate_entry; /* what that is where nobody has lent a table */
 
 	struct file_writer writer; /* of the target's file */
 	struct prefault *prefault; /* of it, and perhaps of others; NULL: none */
 
 	atomic_int error; /* the first failure, or 0; set under the lock */
 
-	unsigned char first_bytes[OUTPUT_FIRST_NBYTES]; /* of what is written; each by who writes it */
+	unsigned char
+		first_bytes[OUTPUT_FIRST_NBYTES]; /* of what is written; each by who writes it */
 	bool first_bytes_unknown; /* an earlier process wrote it, and it cannot be read */
 
-	struct zst_writer *zst_writer; /* NULL: not compressed */
-	struct zst_reader *zst_reader; /* of what was; made under the lock */
-	struct codec_pool codec_contexts;    /* of the reader */
+	struct zst_writer *zst_writer;    /* NULL: not compressed */
+	struct zst_reader *zst_reader;    /* of what was; made under the lock */
+	struct codec_pool codec_contexts; /* of the reader */
 
 	pthread_mutex_t lock;
 	pthread_cond_t turn; /* ordered: written_nbytes has changed, or r */
@@ -60,7 +62,8 @@ struct output *output_alloc(const struct syscalls *calls, const char *name);
 void output_free(struct output *output);
 
 /* Of it, what comes on the output's device. */
-uint64_t output_space_released_later(const struct output *output, const struct space_released_later *space);
+uint64_t output_space_released_later(const struct output *output,
+				     const struct space_released_later *space);
 
 /*
  * Wait for all that was written; content that is compressed is complete then, and can be read. 0,

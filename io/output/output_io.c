@@ -49,7 +49,8 @@ static void record_write(struct output *output, int r, uint64_t offset, size_t n
 /* Is there space for the bytes, and all of the pieces that they would be mapped in? */
 static bool preallocate_for_write(struct output *output, uint64_t offset, size_t nbytes)
 {
-	const uint64_t base = output->target.base, total_nbytes = output->preallocation.total_nbytes;
+	const uint64_t base = output->target.base,
+		       total_nbytes = output->preallocation.total_nbytes;
 	uint64_t begin = base + offset, end = begin + nbytes;
 
 	if (!file_writer_can_mmap(&output->writer) || offset + nbytes > total_nbytes)
@@ -74,7 +75,8 @@ static int write_to_target(void *context, uint64_t offset, const void *data, siz
 		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
 		if (output->truncate_entry)
-			truncate_extend(output->truncate_entry, output->target.base + offset + nbytes);
+			truncate_extend(output->truncate_entry,
+					output->target.base + offset + nbytes);
 		is_preallocated = preallocate_for_write(output, offset, nbytes);
 		r = file_writer_write_at(&output->writer, output->target.base + offset, data,
 					 nbytes, is_preallocated);
@@ -84,7 +86,8 @@ static int write_to_target(void *context, uint64_t offset, const void *data, siz
 		       0;
 }
 
-static void save_first_bytes(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+static void save_first_bytes(struct output *output, uint64_t offset, const void *data,
+			     size_t nbytes)
 {
 	const uint64_t available = offset < OUTPUT_FIRST_NBYTES ? OUTPUT_FIRST_NBYTES - offset : 0;
 
@@ -121,7 +124,7 @@ int output_compress(struct output *output, int level, unsigned n_threads)
 }
 
 int output_begin_segment(struct output *output, int level, unsigned n_threads, uint64_t begin,
-			  const struct zst_sink *sink)
+			 const struct zst_sink *sink)
 {
 	int r;
 
@@ -151,8 +154,8 @@ int output_end_segment(struct output *output, bool allow_empty, struct zst_index
 
 int output_set_zst_index(struct output *output, struct zst_index index)
 {
-	return zst_reader_open(output->target.name, index, output->target.base, &output->codec_contexts,
-			       &output->zst_reader);
+	return zst_reader_open(output->target.name, index, output->target.base,
+			       &output->codec_contexts, &output->zst_reader);
 }
 
 /* What was compressed is complete in the file; then it can be read. Under the lock. */

@@ -1,5 +1,6 @@
 /*
- * output_io_mode - which way the bytes of an output go, and what is made ready for them (see output.h)
+ * output_io_mode - which way the bytes of an output go, and what is made ready for them (see
+ * output.h)
  */
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ static bool can_prefault_output(const struct output *output)
 }
 
 void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n_writers,
-		       unsigned n_threads)
+			   unsigned n_threads)
 {
 	struct prefault_file *files = calloc(n, sizeof *files);
 	struct prefault *prefault;

@@ -8,8 +8,8 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 
-static int open_shared_target(const struct syscalls *calls, const char *path, const struct target_params *params,
-		       struct output **ret_output)
+static int open_shared_target(const struct syscalls *calls, const char *path,
+			      const struct target_params *params, struct output **ret_output)
 {
 	struct output *output = output_alloc(calls, path);
 	int r;
@@ -29,7 +29,8 @@ static int open_shared_target(const struct syscalls *calls, const char *path, co
 }
 
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool report_orphans, const struct orphan_owner *owner, struct output **ret_output)
+		       bool report_orphans, const struct orphan_owner *owner,
+		       struct output **ret_output)
 {
 	struct target_params params = { .kind = TARGET_SHARED, .is_silent = !report_orphans };
 	int r;
@@ -43,7 +44,7 @@ int output_open_shared(const struct syscalls *calls, const char *path, uint64_t 
 }
 
 int output_open_shared_existing(const struct syscalls *calls, const char *path, const char *name,
-		struct output **ret_output)
+				struct output **ret_output)
 {
 	const struct target_params params = { .kind = TARGET_SHARED_EXISTING, .name = name };
 
@@ -52,13 +53,15 @@ int output_open_shared_existing(const struct syscalls *calls, const char *path, 
 
 bool output_can_preallocate(const struct output *output)
 {
-	return output->preallocation.step_is_allocated ? output->preallocation.is_supported :
-					   preallocate_is_supported(&output->target.file);
+	return output->preallocation.step_is_allocated ?
+		       output->preallocation.is_supported :
+		       preallocate_is_supported(&output->target.file);
 }
 
 void output_enable_shared_mmap(struct output *output, uint64_t nbytes)
 {
-	preallocate_start_shared(&output->preallocation, &output->target.file, output->target.base, nbytes);
+	preallocate_start_shared(&output->preallocation, &output->target.file, output->target.base,
+				 nbytes);
 	file_writer_set_shared(&output->writer);
 }
 

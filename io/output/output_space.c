@@ -72,7 +72,8 @@ int output_set_expected_size(struct output *output, uint64_t nbytes)
 			      nbytes, &free_nbytes);
 	if (r == 0)
 		return 0;
-	file_truncate(&output->target.file, output->is_resumable ? output->written_end : output->target.base);
+	file_truncate(&output->target.file,
+		      output->is_resumable ? output->written_end : output->target.base);
 	return fail_no_space(output, r, nbytes, free_nbytes);
 }
 
@@ -88,7 +89,8 @@ void output_set_expected_size_late(struct output *output, uint64_t nbytes)
 			  &free_nbytes);
 }
 
-uint64_t output_space_released_later(const struct output *output, const struct space_released_later *space)
+uint64_t output_space_released_later(const struct output *output,
+				     const struct space_released_later *space)
 {
 	struct stat status;
 
@@ -98,13 +100,14 @@ uint64_t output_space_released_later(const struct output *output, const struct s
 }
 
 int output_check_space(const struct output *output, uint64_t nbytes,
-		      const struct space_released_later *released_later)
+		       const struct space_released_later *released_later)
 {
 	const uint64_t released_nbytes = output_space_released_later(output, released_later);
-	const uint64_t free_nbytes = preallocate_free_space(&output->target.file,
-							     nbytes > released_nbytes ? nbytes - released_nbytes : 0);
+	const uint64_t free_nbytes = preallocate_free_space(
+		&output->target.file, nbytes > released_nbytes ? nbytes - released_nbytes : 0);
 
-	if (output->target.is_ordered || nbytes <= released_nbytes || nbytes - released_nbytes <= free_nbytes ||
+	if (output->target.is_ordered || nbytes <= released_nbytes ||
+	    nbytes - released_nbytes <= free_nbytes ||
 	    !preallocate_is_supported(&output->target.file))
 		return 0;
 	return fail(-ENOSPC,

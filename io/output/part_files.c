@@ -23,7 +23,7 @@ enum { MAX_NAME_AFFIX_NBYTES = 32 };
 /* --- names --- */
 
 static void format_part_name(const char *base, uint32_t number, bool is_backup,
-		      char name[static NAME_MAX + 1])
+			     char name[static NAME_MAX + 1])
 {
 	char end[16] = "parts";
 
@@ -34,7 +34,7 @@ static void format_part_name(const char *base, uint32_t number, bool is_backup,
 }
 
 void part_files_format_name(const struct part_files *files, uint32_t number, bool is_backup,
-			  char name[static NAME_MAX + 1])
+			    char name[static NAME_MAX + 1])
 {
 	format_part_name(files->base, number, is_backup, name);
 }
@@ -53,7 +53,7 @@ static uint32_t parse_part_number(const char *base, const char *name, bool *ret_
 	char *end;
 
 	*ret_is_backup = name[0] == '.' && strncmp(name + 1, base, n_base) == 0 &&
-			name[1 + n_base] == '.';
+			 name[1 + n_base] == '.';
 	if (!*ret_is_backup && (strncmp(name, base, n_base) != 0 || name[n_base] != '.'))
 		return NO_PART_NUMBER;
 	name += *ret_is_backup;
@@ -66,7 +66,8 @@ static uint32_t parse_part_number(const char *base, const char *name, bool *ret_
 	return strcmp(expected, name - *ret_is_backup) == 0 ? (uint32_t)number : NO_PART_NUMBER;
 }
 
-uint32_t part_files_parse_number(const struct part_files *files, const char *name, bool *ret_is_backup)
+uint32_t part_files_parse_number(const struct part_files *files, const char *name,
+				 bool *ret_is_backup)
 {
 	return parse_part_number(files->base, name, ret_is_backup);
 }
@@ -77,7 +78,8 @@ bool part_files_is_reserved_name(const char *base, const char *name)
 	bool is_backup;
 
 	part_files_format_journal_name(base, journal_name);
-	return strcmp(name, journal_name) == 0 || parse_part_number(base, name, &is_backup) != NO_PART_NUMBER;
+	return strcmp(name, journal_name) == 0 ||
+	       parse_part_number(base, name, &is_backup) != NO_PART_NUMBER;
 }
 
 int part_files_make_path(const char *name, uint32_t n, uint32_t i, char **ret_path)
@@ -109,7 +111,8 @@ static int open_directory(struct part_files *files)
 {
 	const char *slash = strrchr(files->name, '/');
 	const char *base = slash ? slash + 1 : files->name;
-	char *directory_path = slash ? strndup(files->name, (size_t)(base - files->name)) : strdup(".");
+	char *directory_path = slash ? strndup(files->name, (size_t)(base - files->name)) :
+				       strdup(".");
 	int r;
 
 	files->base = strdup(base);
@@ -187,8 +190,7 @@ int part_files_for_each(struct part_files *files, part_files_visit_fn *visit)
 	return r;
 }
 
-int part_files_stat_name(const struct part_files *files, const char *name,
-			    struct stat *ret_status)
+int part_files_stat_name(const struct part_files *files, const char *name, struct stat *ret_status)
 {
 	if (fstatat(files->directory.fd, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0)
 		return 1;
@@ -198,7 +200,7 @@ int part_files_stat_name(const struct part_files *files, const char *name,
 }
 
 int part_files_stat(const struct part_files *files, uint32_t number, bool is_backup,
-		       struct stat *ret_status)
+		    struct stat *ret_status)
 {
 	char name[NAME_MAX + 1];
 
@@ -236,7 +238,8 @@ static int record_old_parts(struct part_files *files, const struct part_manifest
 }
 
 /* What has a list's name must be one: it is nothing else that is replaced. */
-static int parse_manifest_text(const char *text, size_t nbytes, const char *path, struct part_manifest *ret_manifest)
+static int parse_manifest_text(const char *text, size_t nbytes, const char *path,
+			       struct part_manifest *ret_manifest)
 {
 	if (!part_manifest_detect(text, nbytes))
 		return fail(-EEXIST,
@@ -247,7 +250,8 @@ static int parse_manifest_text(const char *text, size_t nbytes, const char *path
 }
 
 /* path: what messages call it. */
-static int read_manifest_file(const struct file *file, const char *path, struct part_manifest *ret_manifest)
+static int read_manifest_file(const struct file *file, const char *path,
+			      struct part_manifest *ret_manifest)
 {
 	char *text = NULL;
 	size_t nbytes = 0;
@@ -260,7 +264,7 @@ static int read_manifest_file(const struct file *file, const char *path, struct 
 }
 
 int part_files_read_manifest(const struct part_files *files, const char *name,
-			 struct part_manifest *ret_manifest)
+			     struct part_manifest *ret_manifest)
 {
 	const int directory_length = (int)(strlen(files->name) - strlen(files->base));
 	struct file file;
@@ -308,7 +312,8 @@ static bool is_old_part(const struct part_files *files, uint32_t number, uint64_
 }
 
 /* No file that has one of our names must be another than it seems to be. */
-static int check_existing_part(struct part_files *files, uint32_t number, bool is_backup, const char *name)
+static int check_existing_part(struct part_files *files, uint32_t number, bool is_backup,
+			       const char *name)
 {
 	struct stat status;
 	const int r = is_backup ? 0 : part_files_stat(files, number, false, &status);
@@ -341,7 +346,7 @@ static int find_existing_parts(struct part_files *files)
 }
 
 static int part_files_alloc(const struct syscalls *calls, const char *name, uint32_t n,
-		struct part_files **ret_files)
+			    struct part_files **ret_files)
 {
 	struct part_files *files = calloc(1, sizeof *files);
 	int r;

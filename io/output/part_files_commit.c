@@ -32,8 +32,7 @@ static int check_stale_part(const struct part_files *files, const struct stale_p
 		return r;
 	part_files_format_name(files, stale->number, false, name);
 	state = file_state_from_stat(&status);
-	if (!S_ISREG(status.st_mode) ||
-	    !file_id_equal(file_id_from_stat(&status), stale->identity))
+	if (!S_ISREG(status.st_mode) || !file_id_equal(file_id_from_stat(&status), stale->identity))
 		return fail(-EBUSY,
 			    "%s: %s beside it is another file than when it was looked at; that "
 			    "stays as it is",
@@ -47,7 +46,8 @@ static int check_stale_part(const struct part_files *files, const struct stale_p
 }
 
 /* What goes must be what it was, and nothing new may look like a part, or like one aside. */
-static int check_new_name(struct part_files *files, uint32_t number, bool is_backup, const char *name)
+static int check_new_name(struct part_files *files, uint32_t number, bool is_backup,
+			  const char *name)
 {
 	if (is_backup)
 		return fail_created_meanwhile(files, name);
@@ -112,7 +112,8 @@ static int backup_all_parts(struct part_files *files)
 	int r = backup_part(files, MANIFEST_NUMBER);
 
 	files->has_manifest_backup = r > 0;
-	for (; r >= 0 && files->n_stale_backups < files->n_stale_parts; files->n_stale_backups += r >= 0)
+	for (; r >= 0 && files->n_stale_backups < files->n_stale_parts;
+	     files->n_stale_backups += r >= 0)
 		r = backup_stale_part(files);
 	return r < 0 ? r : 0;
 }
@@ -164,11 +165,12 @@ static int publish_all_parts(struct part_files *files, struct output **outputs, 
 	return output_commit(manifest, OUTPUT_UNSYNCED);
 }
 
-static void undo_part(const struct part_files *files, uint32_t number, bool is_backup, bool is_published)
+static void undo_part(const struct part_files *files, uint32_t number, bool is_backup,
+		      bool is_published)
 {
-	const int r = is_backup ? part_files_restore(files, number, is_published) :
+	const int r = is_backup    ? part_files_restore(files, number, is_published) :
 		      is_published ? part_files_remove(files, number, false) :
-				 0;
+				     0;
 	char name[NAME_MAX + 1];
 
 	part_files_format_name(files, number, is_backup, name);

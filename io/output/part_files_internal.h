@@ -35,7 +35,7 @@ struct stale_part {
 
 struct part_files {
 	const struct syscalls *calls;
-	const char *name;     /* as it was, for messages */
+	const char *name;      /* as it was, for messages */
 	struct file directory; /* by path only */
 	char *base;            /* the end of the name */
 	uint32_t n;
@@ -51,21 +51,22 @@ struct part_files {
 	/* Left by a killed process: the list aside, and the copy of the new one; or none. */
 	struct part_manifest orphan_manifest, orphan_journal;
 
-	struct file journal_file;  /* .NAME.parts.pending, while nobody else may do anything; or closed */
+	struct file journal_file; /* .NAME.parts.pending, while nobody else may do anything; or
+				     closed */
 	bool has_orphan_journal; /* it holds a list, and not the one that is given names now */
 	/* Its name, while it is nothing but the lock; NULL: it is more. And where that is. */
 	struct temp_name *journal_name, own_journal_name;
 
 	/* While names are given. */
 	uint32_t n_stale_backups; /* of stale, behind the n, that are */
-	bool *has_backup;   /* n */
+	bool *has_backup;         /* n */
 	bool has_manifest_backup;
 	uint32_t n_published;
 };
 
 /* What a file is called in the directory, or when it is aside. */
 void part_files_format_name(const struct part_files *files, uint32_t number, bool is_backup,
-			  char name[static NAME_MAX + 1]);
+			    char name[static NAME_MAX + 1]);
 
 /* What the copy of the list is called, where the names end with `base`. */
 void part_files_format_journal_name(const char *base, char name[static NAME_MAX + 1]);
@@ -81,19 +82,19 @@ int part_files_restore(const struct part_files *files, uint32_t number, bool ove
 int part_files_remove(const struct part_files *files, uint32_t number, bool is_backup);
 
 /* The number that a name of the directory has; NO_PART_NUMBER: none. */
-uint32_t part_files_parse_number(const struct part_files *files, const char *name, bool *ret_is_backup);
+uint32_t part_files_parse_number(const struct part_files *files, const char *name,
+				 bool *ret_is_backup);
 
 /* 1: it is there; 0: it is not; or a negative errno after a message. */
 int part_files_stat(const struct part_files *files, uint32_t number, bool is_backup,
-		       struct stat *ret_status);
+		    struct stat *ret_status);
 
 /* The same of any name in the directory. */
-int part_files_stat_name(const struct part_files *files, const char *name,
-			    struct stat *ret_status);
+int part_files_stat_name(const struct part_files *files, const char *name, struct stat *ret_status);
 
 /* Called with what has a name of ours. 0, or a negative errno after a message. */
 typedef int part_files_visit_fn(struct part_files *files, uint32_t number, bool is_backup,
-			       const char *name);
+				const char *name);
 
 /* At all that the directory has. A directory that may not be read tells nothing. */
 int part_files_for_each(struct part_files *files, part_files_visit_fn *visit);
@@ -103,7 +104,7 @@ int part_files_for_each(struct part_files *files, part_files_visit_fn *visit);
  * negative errno after a message.
  */
 int part_files_read_manifest(const struct part_files *files, const char *name,
-			 struct part_manifest *ret_manifest);
+			     struct part_manifest *ret_manifest);
 
 /*
  * Whether it is there, as what a list could be. 1; 0: it is not; or a negative errno after a

@@ -80,8 +80,9 @@ int part_files_lock(struct part_files *files)
 		r = try_lock_journal(files, name);
 	while (r == 0);
 	if (r > 0 && !files->has_orphan_journal)
-		files->journal_name = temp_names_adopt(files->calls->temp_names, files->directory.fd,
-						      name, &files->own_journal_name);
+		files->journal_name = temp_names_adopt(files->calls->temp_names,
+						       files->directory.fd, name,
+						       &files->own_journal_name);
 	return r > 0 || is_permission_error(r) ?
 		       0 :
 		       fail(r, "%s: %s beside it cannot be locked: %m", files->name, name);

@@ -18,8 +18,9 @@
 #include "io/output/part_files_internal.h"
 #include "src/base/diagnostics.h"
 
-static const struct manifest_part *find_listed_part(const struct part_files *files, const struct part_manifest *manifest,
-				      uint32_t number)
+static const struct manifest_part *find_listed_part(const struct part_files *files,
+						    const struct part_manifest *manifest,
+						    uint32_t number)
 {
 	for (size_t i = 0; i < manifest->n_parts; i++) {
 		bool is_backup;
@@ -32,8 +33,9 @@ static const struct manifest_part *find_listed_part(const struct part_files *fil
 }
 
 /* Is that the file which the list names? */
-static bool manifest_lists_file(const struct part_files *files, const struct part_manifest *manifest, uint32_t number,
-		    const struct stat *status)
+static bool manifest_lists_file(const struct part_files *files,
+				const struct part_manifest *manifest, uint32_t number,
+				const struct stat *status)
 {
 	const struct manifest_part *part = find_listed_part(files, manifest, number);
 
@@ -72,19 +74,22 @@ static int read_backup_manifest(struct part_files *files)
 }
 
 /* The copy names the parts as gsort does, each where it stands. */
-static bool is_complete_journal(const struct part_files *files, const struct part_manifest *manifest)
+static bool is_complete_journal(const struct part_files *files,
+				const struct part_manifest *manifest)
 {
 	for (size_t i = 0; i < manifest->n_parts; i++) {
 		bool is_backup;
 
-		if (part_files_parse_number(files, manifest->parts[i].name, &is_backup) != i || is_backup)
+		if (part_files_parse_number(files, manifest->parts[i].name, &is_backup) != i ||
+		    is_backup)
 			return false;
 	}
 	return true;
 }
 
 /* A copy that is not whole was not followed by any name. */
-static int parse_journal(struct part_files *files, const char *name, const char *text, size_t nbytes)
+static int parse_journal(struct part_files *files, const char *name, const char *text,
+			 size_t nbytes)
 {
 	struct diagnostics *previous_sink;
 	int r;
@@ -98,7 +103,9 @@ static int parse_journal(struct part_files *files, const char *name, const char 
 	diagnostics_push(previous_sink);
 	if (r < 0)
 		part_manifest_free(&files->orphan_journal);
-	return is_complete_journal(files, &files->orphan_journal) ? 0 : fail_unknown_orphan(files, name);
+	return is_complete_journal(files, &files->orphan_journal) ?
+		       0 :
+		       fail_unknown_orphan(files, name);
 }
 
 static int read_journal(struct part_files *files)
@@ -199,7 +206,8 @@ static int remove_new_parts(const struct part_files *files)
 }
 
 /* The list goes last, or comes back: until then whoever is killed here leaves it to the next. */
-static int recover_backup(struct part_files *files, uint32_t number, bool is_backup, const char *name)
+static int recover_backup(struct part_files *files, uint32_t number, bool is_backup,
+			  const char *name)
 {
 	int r;
 
@@ -256,7 +264,9 @@ int part_files_recover(struct part_files *files)
 int part_files_write_journal(struct part_files *files, const char *manifest)
 {
 	char name[NAME_MAX + 1];
-	int r = files->journal_file.fd < 0 ? -EACCES : file_write_at(&files->journal_file, 0, manifest, strlen(manifest));
+	int r = files->journal_file.fd < 0 ?
+			-EACCES :
+			file_write_at(&files->journal_file, 0, manifest, strlen(manifest));
 
 	part_files_format_journal_name(files->base, name);
 	return r < 0 ? fail(r, "%s: %s beside it, a copy of the list, cannot be written: %m",

@@ -35,7 +35,8 @@ static uint64_t choose_step_nbytes(uint64_t total_nbytes)
 	if (step < min_step_nbytes)
 		return min_step_nbytes;
 	if (total_nbytes / max_step_nbytes >= PREALLOCATE_MAX_STEPS)
-		return (total_nbytes / PREALLOCATE_MAX_STEPS / min_step_nbytes + 1) * min_step_nbytes;
+		return (total_nbytes / PREALLOCATE_MAX_STEPS / min_step_nbytes + 1) *
+		       min_step_nbytes;
 	return step < max_step_nbytes ? step : max_step_nbytes;
 }
 
@@ -44,7 +45,8 @@ static int preallocate_step(struct preallocation *preallocation, uint64_t step)
 {
 	const uint64_t begin = step * preallocation->step_nbytes;
 	const uint64_t remaining = preallocation->total_nbytes - begin;
-	const uint64_t nbytes = remaining < preallocation->step_nbytes ? remaining : preallocation->step_nbytes;
+	const uint64_t nbytes = remaining < preallocation->step_nbytes ? remaining :
+									 preallocation->step_nbytes;
 	int r = 0;
 
 	if (preallocation->step_is_allocated[step])
@@ -82,8 +84,8 @@ uint64_t preallocate_free_space(const struct file *file, uint64_t wanted_nbytes)
 bool preallocate_is_supported(const struct file *file)
 {
 	uint64_t nbytes;
-	const bool is_supported = file_preallocate(file, 0, 1) == 0 && file_size(file, &nbytes) == 0 &&
-			     nbytes > 0;
+	const bool is_supported = file_preallocate(file, 0, 1) == 0 &&
+				  file_size(file, &nbytes) == 0 && nbytes > 0;
 
 	file_truncate(file, 0);
 	return is_supported;
@@ -103,7 +105,7 @@ static bool is_supported_past_end(const struct file *file, uint64_t end)
 }
 
 int preallocate_check_growth(const struct file *file, uint64_t end, uint64_t nbytes,
-			   uint64_t *ret_free_nbytes)
+			     uint64_t *ret_free_nbytes)
 {
 	*ret_free_nbytes = preallocate_free_space(file, nbytes);
 	return *ret_free_nbytes < nbytes && is_supported_past_end(file, end) ? -ENOSPC : 0;
@@ -111,11 +113,12 @@ int preallocate_check_growth(const struct file *file, uint64_t end, uint64_t nby
 
 /* 0, or -ENOMEM: then nothing is reserved. */
 static int init_steps(struct preallocation *preallocation, const struct file *file, uint64_t base,
-		 uint64_t total_nbytes)
+		      uint64_t total_nbytes)
 {
 	preallocation->step_nbytes = choose_step_nbytes(total_nbytes);
-	preallocation->step_is_allocated = calloc((total_nbytes - 1) / preallocation->step_nbytes + 1,
-				    sizeof *preallocation->step_is_allocated);
+	preallocation->step_is_allocated =
+		calloc((total_nbytes - 1) / preallocation->step_nbytes + 1,
+		       sizeof *preallocation->step_is_allocated);
 	if (!preallocation->step_is_allocated)
 		return -ENOMEM;
 	preallocation->file = file;
@@ -138,13 +141,16 @@ static uint64_t allocated_past_base(const struct file *file, uint64_t base)
 
 /* What is free for it, what will be, and what it has. */
 static uint64_t available_space(const struct preallocation *preallocation, const struct file *file,
-			  uint64_t base, uint64_t total_nbytes)
+				uint64_t base, uint64_t total_nbytes)
 {
-	const uint64_t allocated_nbytes = allocated_past_base(file, base) + preallocation->released_later_nbytes;
-	const uint64_t wanted_nbytes = total_nbytes > allocated_nbytes ? total_nbytes - allocated_nbytes : 0;
+	const uint64_t allocated_nbytes =
+		allocated_past_base(file, base) + preallocation->released_later_nbytes;
+	const uint64_t wanted_nbytes =
+		total_nbytes > allocated_nbytes ? total_nbytes - allocated_nbytes : 0;
 	const uint64_t free_nbytes = preallocate_free_space(file, wanted_nbytes);
 
-	return free_nbytes < UINT64_MAX - allocated_nbytes ? free_nbytes + allocated_nbytes : UINT64_MAX;
+	return free_nbytes < UINT64_MAX - allocated_nbytes ? free_nbytes + allocated_nbytes :
+							     UINT64_MAX;
 }
 
 int preallocate_start(struct preallocation *preallocation, const struct file *file, uint64_t base,
@@ -164,17 +170,19 @@ int preallocate_start(struct preallocation *preallocation, const struct file *fi
 	/* What will not fit must not take a step from others meanwhile: it may be all there is. */
 	r = lacks_space ? file_preallocate(file, base, 1) : preallocate_step(preallocation, 0);
 	/* Only a file system that reserved something has to keep what it is given as it is. */
-	preallocation->is_supported = r == 0 && file_size(file, &nbytes) == 0 &&
-			       nbytes >= base + (lacks_space ? 1 : preallocation->extended_nbytes);
+	preallocation->is_supported =
+		r == 0 && file_size(file, &nbytes) == 0 &&
+		nbytes >= base + (lacks_space ? 1 : preallocation->extended_nbytes);
 	return lacks_space && (preallocation->is_supported || r < 0) ? -ENOSPC : r;
 }
 
-void preallocate_start_shared(struct preallocation *preallocation, const struct file *file, uint64_t base,
-		      uint64_t total_nbytes)
+void preallocate_start_shared(struct preallocation *preallocation, const struct file *file,
+			      uint64_t base, uint64_t total_nbytes)
 {
 	if (total_nbytes == 0)
 		return;
-	if (!preallocation->step_is_allocated && init_steps(preallocation, file, base, total_nbytes) < 0)
+	if (!preallocation->step_is_allocated &&
+	    init_steps(preallocation, file, base, total_nbytes) < 0)
 		return;
 	preallocation->is_supported = true;
 	preallocation->extended_nbytes = preallocation->total_nbytes;

@@ -25,14 +25,14 @@ struct preallocation {
 	/* Set at creation. */
 	const struct file *file;
 	uint64_t released_later_nbytes; /* what others give back of the disk while it is written */
-	uint64_t base;           /* where in the file the first byte goes */
-	uint64_t total_nbytes;   /* the most that will be reserved; 0: nothing is */
+	uint64_t base;                  /* where in the file the first byte goes */
+	uint64_t total_nbytes;          /* the most that will be reserved; 0: nothing is */
 	uint64_t step_nbytes;
 	bool is_supported; /* the file system has reserved what it was asked for */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	bool *step_is_allocated;              /* is it reserved? */
+	bool *step_is_allocated;  /* is it reserved? */
 	uint64_t extended_nbytes; /* what the file has been extended to, from the base */
 };
 
@@ -51,7 +51,7 @@ bool preallocate_is_supported(const struct file *file);
  * message, and the number of free bytes.
  */
 int preallocate_check_growth(const struct file *file, uint64_t end, uint64_t nbytes,
-			   uint64_t *ret_free_nbytes);
+			     uint64_t *ret_free_nbytes);
 
 /* For a file that nothing is reserved of. */
 void preallocate_init(struct preallocation *preallocation);
@@ -59,9 +59,9 @@ void preallocate_destroy(struct preallocation *preallocation);
 
 /*
  * Prepare for total_nbytes from `base` on, where the file ends; if that has been done before, it
- * stays as it is. What the file has from there on, and released_later_nbytes, which may be set before,
- * count as free. Returns 0, or -ENOSPC, without a message, and the number of free bytes: they
- * cannot suffice; or -ENOMEM.
+ * stays as it is. What the file has from there on, and released_later_nbytes, which may be set
+ * before, count as free. Returns 0, or -ENOSPC, without a message, and the number of free bytes:
+ * they cannot suffice; or -ENOMEM.
  */
 int preallocate_start(struct preallocation *preallocation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes);
@@ -70,8 +70,8 @@ int preallocate_start(struct preallocation *preallocation, const struct file *fi
  * The same where another process has: it has found that there is room, and that the file system
  * reserves. Nothing is, before somebody reaches it; the file may be as long already as all of it.
  */
-void preallocate_start_shared(struct preallocation *preallocation, const struct file *file, uint64_t base,
-		      uint64_t total_nbytes);
+void preallocate_start_shared(struct preallocation *preallocation, const struct file *file,
+			      uint64_t base, uint64_t total_nbytes);
 
 /*
  * [begin, end), from the base, will be written now. Returns whether all of it is reserved.

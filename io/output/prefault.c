@@ -18,7 +18,7 @@
 enum { MAX_PREFAULT_THREADS = 8 };
 
 struct prefault {
-	uint64_t n_segments;          /* whole ones of what will be reserved */
+	uint64_t n_segments;                     /* whole ones of what will be reserved */
 	uint64_t n_writers, segments_per_writer; /* and of each writer, but for the last ones */
 
 	atomic_uint_least64_t n_claimed; /* in the order in which they are made ready */
@@ -31,7 +31,7 @@ struct prefault {
 	uint32_t n_files;
 	struct prefault_entry {
 		struct prefault_file file;
-		uint64_t first_index;       /* number of its first piece, */
+		uint64_t first_index;   /* number of its first piece, */
 		uint64_t first_segment; /* which is this one of the file */
 	} entries[];
 };
@@ -39,21 +39,25 @@ struct prefault {
 /* Which piece is the i-th: the first of each writer, then the second of each. False: none. */
 static bool nth_segment(const struct prefault *prefault, uint64_t i, uint64_t *ret_segment)
 {
-	*ret_segment = i % prefault->n_writers * prefault->segments_per_writer + i / prefault->n_writers;
+	*ret_segment =
+		i % prefault->n_writers * prefault->segments_per_writer + i / prefault->n_writers;
 	return *ret_segment < prefault->n_segments;
 }
 
 /* The last place that begins at or before the piece: those of none are before it. */
-static const struct prefault_entry *find_segment_entry(const struct prefault *prefault, uint64_t segment)
+static const struct prefault_entry *find_segment_entry(const struct prefault *prefault,
+						       uint64_t segment)
 {
 	return &prefault->entries[find_interval(prefault->entries, sizeof *prefault->entries,
-					  offsetof(struct prefault_entry, first_index), prefault->n_files, segment)];
+						offsetof(struct prefault_entry, first_index),
+						prefault->n_files, segment)];
 }
 
 static bool prefault_segment(const struct prefault *prefault, uint64_t segment)
 {
 	const struct prefault_entry *entry = find_segment_entry(prefault, segment);
-	const uint64_t offset = (entry->first_segment + segment - entry->first_index) * MMAP_SEGMENT_NBYTES;
+	const uint64_t offset =
+		(entry->first_segment + segment - entry->first_index) * MMAP_SEGMENT_NBYTES;
 	const uint64_t base = entry->file.preallocation->base;
 	struct mapping mapping;
 
@@ -73,7 +77,8 @@ static void *prefault_main(void *context)
 	const uint64_t n = prefault->n_writers * prefault->segments_per_writer;
 	uint64_t i, segment;
 
-	while (!atomic_load(&prefault->is_stopped) && (i = atomic_fetch_add(&prefault->n_claimed, 1)) < n)
+	while (!atomic_load(&prefault->is_stopped) &&
+	       (i = atomic_fetch_add(&prefault->n_claimed, 1)) < n)
 		if (nth_segment(prefault, i, &segment) && !prefault_segment(prefault, segment))
 			atomic_store(&prefault->is_stopped, true);
 	return NULL;
@@ -87,16 +92,18 @@ static void join_prefault_threads(struct prefault *prefault)
 
 static void add_prefault_file(struct prefault *prefault, struct prefault_file file)
 {
-	const uint64_t base = file.preallocation->base, end = base + file.preallocation->total_nbytes;
+	const uint64_t base = file.preallocation->base,
+		       end = base + file.preallocation->total_nbytes;
 	const uint64_t first_segment = (base + MMAP_SEGMENT_NBYTES - 1) / MMAP_SEGMENT_NBYTES;
 
-	prefault->entries[prefault->n_files++] = (struct prefault_entry){ file, prefault->n_segments, first_segment };
+	prefault->entries[prefault->n_files++] =
+		(struct prefault_entry){ file, prefault->n_segments, first_segment };
 	if (end / MMAP_SEGMENT_NBYTES > first_segment)
 		prefault->n_segments += end / MMAP_SEGMENT_NBYTES - first_segment;
 }
 
 int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
-		      unsigned n_threads, struct prefault **ret_prefault)
+		   unsigned n_threads, struct prefault **ret_prefault)
 {
 	struct prefault *prefault = calloc(1, sizeof *prefault + n * sizeof *prefault->entries);
 	int r = 0;
@@ -108,8 +115,10 @@ int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_wri
 	prefault->n_users = n;
 	prefault->n_writers = n_writers;
 	prefault->segments_per_writer = (prefault->n_segments + n_writers - 1) / n_writers;
-	while (r == 0 && prefault->n_threads < n_threads && prefault->n_threads < MAX_PREFAULT_THREADS) {
-		r = thread_start(prefault_main, prefault, 0, &prefault->threads[prefault->n_threads]);
+	while (r == 0 && prefault->n_threads < n_threads &&
+	       prefault->n_threads < MAX_PREFAULT_THREADS) {
+		r = thread_start(prefault_main, prefault, 0,
+				 &prefault->threads[prefault->n_threads]);
 		prefault->n_threads += r == 0;
 	}
 	if (prefault->n_threads == 0) {

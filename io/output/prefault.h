@@ -31,7 +31,7 @@ struct prefault_file {
  * a message: then nothing is done, which is no failure.
  */
 int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
-		      unsigned n_threads, struct prefault **ret_prefault);
+		   unsigned n_threads, struct prefault **ret_prefault);
 
 /* Wait until all is ready. */
 void prefault_wait(struct prefault *prefault);

@@ -15,7 +15,8 @@
 /*
  * A duplicate of what is open: it can be closed, which reports what the file system kept back.
  */
-static int duplicate_target_fd(struct target *target, const char *name, int fd, struct stat *ret_status)
+static int duplicate_target_fd(struct target *target, const char *name, int fd,
+			       struct stat *ret_status)
 {
 	const int mode = fcntl(fd, F_GETFL);
 	int r;
@@ -32,7 +33,8 @@ static int duplicate_target_fd(struct target *target, const char *name, int fd, 
 }
 
 /* What the process was given. What an exec would close is not from who started us, but ours. */
-static int open_inherited_fd(struct target *target, const char *name, int fd, struct stat *ret_status)
+static int open_inherited_fd(struct target *target, const char *name, int fd,
+			     struct stat *ret_status)
 {
 	const int flags = fcntl(fd, F_GETFD);
 
@@ -44,7 +46,7 @@ static int open_inherited_fd(struct target *target, const char *name, int fd, st
 
 /* Writes go where the descriptor stands: others may share it. */
 static int open_inherited_text(struct target *target, const char *path, int fd,
-			   struct stat *ret_status)
+			       struct stat *ret_status)
 {
 	target->is_ordered = true;
 	return open_inherited_fd(target, path, fd, ret_status);
@@ -70,7 +72,7 @@ static int set_base_offset(struct target *target, const struct stat *status)
 }
 
 static int open_inherited_records(struct target *target, const char *path, int fd,
-			      struct stat *ret_status)
+				  struct stat *ret_status)
 {
 	const char *name = fd == STDOUT_FILENO ? "standard output" : path;
 	const int r = open_inherited_fd(target, name, fd, ret_status);
@@ -105,14 +107,16 @@ static int start_atomic_file(struct target *target, const char *path, const stru
 {
 	const struct syscalls *calls = target->file.calls;
 	const struct atomic_file_params atomic_params = { .resumable_name = params->name,
-					      .is_shared = params->kind == TARGET_SHARED,
-					      .is_silent = params->is_silent,
-					      .owner = params->owner };
+							  .is_shared = params->kind ==
+								       TARGET_SHARED,
+							  .is_silent = params->is_silent,
+							  .owner = params->owner };
 
 	if (params->kind == TARGET_SHARED_EXISTING)
 		return atomic_file_open_shared(calls, path, old, params->name, &target->file,
-					&target->atomic_file);
-	return atomic_file_create(calls, path, old, &atomic_params, &target->file, &target->atomic_file);
+					       &target->atomic_file);
+	return atomic_file_create(calls, path, old, &atomic_params, &target->file,
+				  &target->atomic_file);
 }
 
 /* Must it have a hidden name, which only a regular file can? */
@@ -159,8 +163,8 @@ static void describe_target(struct target *target, const struct stat *status)
 {
 	target->is_null = target->is_ordered && is_null_device(status);
 	target->is_regular = target->atomic_file || S_ISREG(status->st_mode);
-	target->old_end = S_ISREG(status->st_mode) && !target->atomic_file ? (uint64_t)status->st_size :
-									 0;
+	target->old_end =
+		S_ISREG(status->st_mode) && !target->atomic_file ? (uint64_t)status->st_size : 0;
 	target->ends_at_base = target->atomic_file || target->base == (uint64_t)status->st_size;
 	target->has_file_id = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
 	target->file_id = file_id_from_stat(status);
@@ -185,7 +189,7 @@ int target_open(const struct syscalls *calls, const char *path, const struct tar
 }
 
 int target_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
-		      struct target *ret_target)
+			 struct target *ret_target)
 {
 	struct target *target = ret_target;
 	struct stat status;

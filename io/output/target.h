@@ -14,15 +14,15 @@ struct target {
 	const char *name; /* for messages */
 	struct file file;
 	struct atomic_file *atomic_file; /* NULL: written in place */
-	struct rendezvous *rendezvous;       /* there is no file, but a thread; NULL: there is */
+	struct rendezvous *rendezvous;   /* there is no file, but a thread; NULL: there is */
 	bool is_ordered;
 	bool was_direct;   /* it was given with O_DIRECT, and gets it back */
 	bool is_null;      /* ordered, but nobody sees in which order */
 	uint64_t base;     /* where in the file the output starts, as far as others let it */
-	uint64_t old_end;      /* of what was in the file then; 0 if that is new */
-	bool is_regular;      /* a regular one */
+	uint64_t old_end;  /* of what was in the file then; 0 if that is new */
+	bool is_regular;   /* a regular one */
 	bool ends_at_base; /* there is nothing behind that yet */
-	bool has_file_id; /* there is a file of that name already: */
+	bool has_file_id;  /* there is a file of that name already: */
 	struct file_id file_id;
 };
 
@@ -37,17 +37,17 @@ struct target_params {
 
 /*
  * path: NULL is standard output. One that stands for a descriptor which the process was given
- * (path_to_descriptor()) is written from where that stands, whatever it leads to. One that must have
- * a hidden name, and cannot, as it is no regular file, is not opened: it has no replacement, which
- * the caller refuses. Returns 0, or a negative errno after a message; file and replacement are the
- * caller's in both cases.
+ * (path_to_descriptor()) is written from where that stands, whatever it leads to. One that must
+ * have a hidden name, and cannot, as it is no regular file, is not opened: it has no replacement,
+ * which the caller refuses. Returns 0, or a negative errno after a message; file and replacement
+ * are the caller's in both cases.
  */
 int target_open(const struct syscalls *calls, const char *path, const struct target_params *params,
 		struct target *ret_target);
 
 /* The same, to what is given in the place of a path. */
 int target_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
-		      struct target *ret_target);
+			 struct target *ret_target);
 
 /* The same for a text, which goes to a terminal, too, and always in order. */
 int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target);

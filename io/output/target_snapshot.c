@@ -110,8 +110,8 @@ static int open_old(struct target_snapshot *target)
 	 * A link of /proc/self/fd may lead to a file whose name has been removed, or to none of
 	 * ours.
 	 */
-	const int r = attributes_open(target->directory.calls, target->directory.fd,
-				      target->name, &target->old_file);
+	const int r = attributes_open(target->directory.calls, target->directory.fd, target->name,
+				      &target->old_file);
 
 	if (r < 0)
 		return r;
@@ -123,15 +123,15 @@ static int open_old(struct target_snapshot *target)
 }
 
 int target_snapshot_take(const struct syscalls *calls, const char *path, const struct stat *old,
-		  struct target_snapshot *target)
+			 struct target_snapshot *target)
 {
 	char *resolved_path;
 	int r;
 
 	*target = (struct target_snapshot){ .path = path,
-				       .directory = { .calls = calls, .fd = -1 },
-				       .old_file = { .calls = calls, .fd = -1 },
-				       .had_file = old != NULL };
+					    .directory = { .calls = calls, .fd = -1 },
+					    .old_file = { .calls = calls, .fd = -1 },
+					    .had_file = old != NULL };
 	if (old)
 		target->old_status = *old;
 	r = path_follow_links(path, &resolved_path);

@@ -29,7 +29,7 @@ struct target_snapshot {
  * with a message or without; to be forgotten in any case.
  */
 int target_snapshot_take(const struct syscalls *calls, const char *path, const struct stat *old,
-		  struct target_snapshot *ret_target);
+			 struct target_snapshot *ret_target);
 
 /*
  * Is what has the name still what was there at first, or nothing, and does the path lead there? 0,

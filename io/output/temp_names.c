@@ -23,8 +23,9 @@ static struct temp_name *claim_name_slot(struct temp_names *names, struct temp_n
 	return NULL;
 }
 
-static struct temp_name *register_temp_name(struct temp_names *names, int directory, const char *name,
-				 bool is_being_created, struct temp_name *fallback)
+static struct temp_name *register_temp_name(struct temp_names *names, int directory,
+					    const char *name, bool is_being_created,
+					    struct temp_name *fallback)
 {
 	struct temp_name *slot = claim_name_slot(names, fallback);
 
@@ -40,7 +41,7 @@ static struct temp_name *register_temp_name(struct temp_names *names, int direct
 
 /* Either who ends the process sees the name, or it is seen here that the process is ending. */
 struct temp_name *temp_names_reserve(struct temp_names *names, int directory,
-				      const struct orphan_owner *owner, struct temp_name *fallback)
+				     const struct orphan_owner *owner, struct temp_name *fallback)
 {
 	char name[TEMP_NAME_SIZE];
 	struct temp_name *slot;
@@ -60,7 +61,7 @@ void temp_names_created(struct temp_name *slot)
 }
 
 struct temp_name *temp_names_adopt(struct temp_names *names, int directory, const char *name,
-				       struct temp_name *fallback)
+				   struct temp_name *fallback)
 {
 	return register_temp_name(names, directory, name, false, fallback);
 }

@@ -36,11 +36,11 @@ struct temp_names {
 
 /*
  * A new name in the directory, which this thread is to create now: it is in the table before it
- * exists. temp_names_created() is due then. Does not return if the process is ending. names NULL: it
- * is in none, and at `own`. owner: as orphans_make_temp_name(). NULL if the table is full.
+ * exists. temp_names_created() is due then. Does not return if the process is ending. names NULL:
+ * it is in none, and at `own`. owner: as orphans_make_temp_name(). NULL if the table is full.
  */
 struct temp_name *temp_names_reserve(struct temp_names *names, int directory,
-				      const struct orphan_owner *owner, struct temp_name *fallback);
+				     const struct orphan_owner *owner, struct temp_name *fallback);
 
 /* It has been created, or could not be. */
 void temp_names_created(struct temp_name *slot);
@@ -50,7 +50,7 @@ void temp_names_created(struct temp_name *slot);
  * removed, or it has just become ours.
  */
 struct temp_name *temp_names_adopt(struct temp_names *names, int directory, const char *name,
-				       struct temp_name *fallback);
+				   struct temp_name *fallback);
 
 /* The name is gone, or has never been, or is somebody else's. */
 void temp_names_release(struct temp_name *slot);

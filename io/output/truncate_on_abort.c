@@ -1,6 +1,6 @@
 /*
- * truncate_on_abort - files that others have opened for us, for whoever has to cut them back in a hurry (see
- * truncate_on_abort.h)
+ * truncate_on_abort - files that others have opened for us, for whoever has to cut them back in a
+ * hurry (see truncate_on_abort.h)
  */
 #include "io/output/truncate_on_abort.h"
 
@@ -18,7 +18,8 @@ static struct truncate_entry *claim_truncate_entry(struct truncate_table *table)
 	return NULL;
 }
 
-struct truncate_entry *truncate_register(struct truncate_table *table, int fd, uint64_t start, struct truncate_entry *fallback)
+struct truncate_entry *truncate_register(struct truncate_table *table, int fd, uint64_t start,
+					 struct truncate_entry *fallback)
 {
 	struct truncate_entry *entry = claim_truncate_entry(table);
 

@@ -1,5 +1,6 @@
 /*
- * truncate_on_abort - files that others have opened for us, for whoever has to cut them back in a hurry
+ * truncate_on_abort - files that others have opened for us, for whoever has to cut them back in a
+ * hurry
  *
  * What is written in place (`> file`) grows under the eyes of whoever looks. When the output is
  * given up, it is cut to where it began, if nothing was behind that. A signal that ends the process
@@ -27,7 +28,7 @@ struct truncate_entry {
 	atomic_bool in_use;
 	atomic_bool is_active;
 	int fd;
-	uint64_t start;               /* of the output, and the end of what was there before */
+	uint64_t start;                /* of the output, and the end of what was there before */
 	atomic_uint_least64_t max_end; /* what is written or reserved cannot go beyond */
 };
 
@@ -40,11 +41,11 @@ struct truncate_table {
 
 /*
  * The regular file of that descriptor, open for writing, ends at `begin`, where an output begins.
- * Not in the table, and at `own`, if there is none or it is full. truncate_unregister() is due before
- * the descriptor is closed.
+ * Not in the table, and at `own`, if there is none or it is full. truncate_unregister() is due
+ * before the descriptor is closed.
  */
 struct truncate_entry *truncate_register(struct truncate_table *table, int fd, uint64_t start,
-			       struct truncate_entry *fallback);
+					 struct truncate_entry *fallback);
 
 /* Something up to `end` of the file is going to be written or reserved. */
 void truncate_extend(struct truncate_entry *entry, uint64_t end);

@@ -76,8 +76,8 @@ static int write_group(struct window_writer *window, size_t end)
 }
 
 /* Encode items to `stored`; as encode() of a codec, if it becomes less. */
-static ssize_t encode(struct window_writer *window, enum codec_id codec, const struct codec_items *items,
-		      void *stored)
+static ssize_t encode(struct window_writer *window, enum codec_id codec,
+		      const struct codec_items *items, void *stored)
 {
 	const size_t items_nbytes = items->n * items->item_nbytes;
 	const uint64_t begin_ns = clock_now_ns();
@@ -107,7 +107,8 @@ static int encode_block(struct window_writer *window, size_t i, const struct cod
 	size_t used_nbytes = is_encoded_group(window) ? window->group_nbytes : 0;
 	ssize_t nbytes;
 
-	if (block_writer_scratch_nbytes(window->format) - used_nbytes < items->n * items->item_nbytes) {
+	if (block_writer_scratch_nbytes(window->format) - used_nbytes <
+	    items->n * items->item_nbytes) {
 		const int r = write_group(window, i);
 
 		if (r < 0)
@@ -143,8 +144,8 @@ static int store_block(struct window_writer *window, size_t i, const struct code
 	block->stored_nbytes = (uint32_t)nbytes;
 	block->checksum = checksum64(stored, nbytes);
 	if (window->group_nbytes && (stored != window->group + window->group_nbytes ||
-				      is_encoded_group(window) != (block->codec != CODEC_RAW) ||
-				      window->group_nbytes >= BLOCK_GROUP_NBYTES)) {
+				     is_encoded_group(window) != (block->codec != CODEC_RAW) ||
+				     window->group_nbytes >= BLOCK_GROUP_NBYTES)) {
 		r = write_group(window, i);
 		if (r < 0)
 			return r;
@@ -181,7 +182,7 @@ static int write_blocks(struct window_writer *window, size_t n, const unsigned c
  * takes the page faults of the scratch.
  */
 static int probe_codec(struct window_writer *window, enum codec_id codec, size_t n,
-		     const unsigned char *items)
+		       const unsigned char *items)
 {
 	const struct compression_sample empty_sample = { 0 };
 	size_t probed_nbytes = 0;
@@ -189,8 +190,8 @@ static int probe_codec(struct window_writer *window, enum codec_id codec, size_t
 	for (size_t i = 0; i <= n && probed_nbytes < PROBE_NBYTES; i++) {
 		const struct run_block *block = &window->blocks[i ? i - 1 : 0];
 		const struct codec_items probed = { .items = (void *)items,
-						   .n = block->n_items,
-						   .item_nbytes = window->format->item_nbytes };
+						    .n = block->n_items,
+						    .item_nbytes = window->format->item_nbytes };
 		const ssize_t nbytes = encode(window, codec, &probed, window->scratch);
 
 		if (nbytes < 0)

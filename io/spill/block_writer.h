@@ -33,8 +33,9 @@ int block_writer_write(const struct run_blocks_format *format, struct run_block 
 		       const void *items);
 
 /*
- * The same of blocks that were packed on a device: block i is in block_packed_nbytes[i] bytes, one block
- * behind the other; in delta, or raw if it takes as many as its items. They are one group.
+ * The same of blocks that were packed on a device: block i is in block_packed_nbytes[i] bytes,
+ * one block behind the other; in delta, or raw if it takes as many as its items. They are one
+ * group.
  */
 int block_writer_write_packed(const struct run_blocks_format *format, struct run_block *blocks,
 			      size_t n, const void *packed, const uint32_t *packed_nbytes);

@@ -23,14 +23,14 @@ enum { FAST_ZSTD_LEVEL = 1 };
 struct compression {
 	/* Set before anything is stored. */
 	bool is_auto;
-	enum codec_id codec;        /* always, or if it pays */
+	enum codec_id codec;              /* always, or if it pays */
 	struct codec_pool codec_contexts; /* has a lock of its own */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	uint64_t n_planned;                             /* windows */
+	uint64_t n_planned;                                     /* windows */
 	double encoder_input_nbytes, encoded_nbytes, encode_ns; /* decaying */
-	double written_nbytes, write_ns;                /* decaying */
+	double written_nbytes, write_ns;                        /* decaying */
 	uint64_t items_nbytes, stored_nbytes, n_encoded_blocks;
 };
 
@@ -187,7 +187,8 @@ static double decay_factor(double sum_nbytes, double recent_nbytes)
 	return sum_nbytes > recent_nbytes ? 0.5 : 1;
 }
 
-void compression_record_sample(struct compression *compression, const struct compression_sample *sample)
+void compression_record_sample(struct compression *compression,
+			       const struct compression_sample *sample)
 {
 	double weight;
 
@@ -195,7 +196,8 @@ void compression_record_sample(struct compression *compression, const struct com
 		return;
 	pthread_mutex_lock(&compression->lock);
 	weight = decay_factor(compression->encoder_input_nbytes, recent_probe_nbytes);
-	compression->encoder_input_nbytes = weight * compression->encoder_input_nbytes + (double)sample->encoder_input_nbytes;
+	compression->encoder_input_nbytes =
+		weight * compression->encoder_input_nbytes + (double)sample->encoder_input_nbytes;
 	compression->encoded_nbytes =
 		weight * compression->encoded_nbytes + (double)sample->encoded_nbytes;
 	compression->encode_ns = weight * compression->encode_ns + (double)sample->encode_ns;

@@ -55,7 +55,8 @@ bool compression_allows_delta(const struct compression_params *params);
 
 struct compression;
 
-/* What a context takes for blocks of so many bytes, besides its scratch; are_encoded_keys as below. */
+/* What a context takes for blocks of so many bytes, besides its scratch; are_encoded_keys as below.
+ */
 size_t compression_context_nbytes(const struct compression_params *params, bool are_encoded_keys,
 				  size_t block_nbytes);
 
@@ -87,17 +88,18 @@ struct compression_plan compression_plan_window(struct compression *compression)
 
 /* What was seen while a window was stored. */
 struct compression_sample {
-	uint64_t encoder_input_nbytes;     /* of items that were encoded, ... */
-	uint64_t encoded_nbytes;   /* ... what became of them, ... */
-	uint64_t encode_ns;        /* ... and how long it took */
-	uint64_t items_nbytes;     /* of the window */
-	uint64_t stored_nbytes;    /* what was written for it, ... */
-	uint64_t write_ns;         /* ... and how long that took */
-	uint64_t n_encoded_blocks; /* that are not stored raw */
+	uint64_t encoder_input_nbytes; /* of items that were encoded, ... */
+	uint64_t encoded_nbytes;       /* ... what became of them, ... */
+	uint64_t encode_ns;            /* ... and how long it took */
+	uint64_t items_nbytes;         /* of the window */
+	uint64_t stored_nbytes;        /* what was written for it, ... */
+	uint64_t write_ns;             /* ... and how long that took */
+	uint64_t n_encoded_blocks;     /* that are not stored raw */
 };
 
 /* compression: NULL is fine. */
-void compression_record_sample(struct compression *compression, const struct compression_sample *sample);
+void compression_record_sample(struct compression *compression,
+			       const struct compression_sample *sample);
 
 /* All that was stored. */
 struct compression_totals {

@@ -135,7 +135,7 @@ static void punch_down_to(struct hole_punch *puncher, uint64_t nbytes)
 }
 
 void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, uint64_t nbytes,
-		 struct hole_punch_limits limits)
+		    struct hole_punch_limits limits)
 {
 	pthread_mutex_lock(&puncher->lock);
 	while (puncher->n_holes == MAX_PENDING_HOLES)
@@ -144,7 +144,8 @@ void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, 
 	puncher->pending_nbytes += nbytes;
 	puncher->limits = limits;
 	if (!puncher->has_thread)
-		puncher->has_thread = thread_start(hole_punch_main, puncher, 0, &puncher->thread) == 0;
+		puncher->has_thread = thread_start(hole_punch_main, puncher, 0, &puncher->thread) ==
+				      0;
 	if (puncher->pending_nbytes > limits.soft_nbytes)
 		pthread_cond_broadcast(&puncher->changed);
 	punch_down_to(puncher, puncher->has_thread ? limits.hard_nbytes : limits.soft_nbytes);

@@ -31,12 +31,12 @@ void hole_punch_close(struct hole_punch *puncher);
 
 struct hole_punch_limits {
 	uint64_t soft_nbytes; /* the thread punches as long as more is pending */
-	uint64_t hard_nbytes;  /* so does who adds; not less */
+	uint64_t hard_nbytes; /* so does who adds; not less */
 };
 
 /* The range is no longer needed; from now on so much may be pending. */
 void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, uint64_t nbytes,
-		 struct hole_punch_limits limits);
+		    struct hole_punch_limits limits);
 
 /* Give back until no more than that is pending. Returns whether there was more. */
 bool hole_punch_drain(struct hole_punch *puncher, uint64_t nbytes);

@@ -16,7 +16,8 @@
  * no time any more.
  */
 enum { BACKLOG_DIVISOR = 128, AMPLE_BACKLOG_DIVISOR = 16, AMPLE_FREE_FACTOR = 2 };
-static const uint64_t min_backlog_nbytes = UINT64_C(4) << 20, max_backlog_nbytes = UINT64_C(256) << 20;
+static const uint64_t min_backlog_nbytes = UINT64_C(4) << 20, max_backlog_nbytes = UINT64_C(256)
+										   << 20;
 
 /* So often is a disk asked, which may be far away. */
 static const uint64_t free_space_recheck_nbytes = UINT64_C(16) << 20;
@@ -55,10 +56,12 @@ static void update_free_space(struct spill *spill, struct spill_file *f)
 /* Under the lock. What is kept is given back soon: after a kill nobody knows of what waits. */
 static bool has_ample_free_space(const struct spill *spill, const struct spill_file *f)
 {
-	return !spill->is_persistent && f->known_free_nbytes >= AMPLE_FREE_FACTOR * spill->peak_nbytes;
+	return !spill->is_persistent &&
+	       f->known_free_nbytes >= AMPLE_FREE_FACTOR * spill->peak_nbytes;
 }
 
-struct hole_punch_limits spill_hole_punch_limits(struct spill *spill, struct spill_file *f, uint64_t nbytes)
+struct hole_punch_limits spill_hole_punch_limits(struct spill *spill, struct spill_file *f,
+						 uint64_t nbytes)
 {
 	struct hole_punch_limits limits;
 	bool is_recent;
@@ -72,7 +75,8 @@ struct hole_punch_limits spill_hole_punch_limits(struct spill *spill, struct spi
 
 	pthread_mutex_lock(&spill->lock);
 	limits.soft_nbytes = spill_backlog_nbytes(spill->peak_nbytes);
-	if (has_ample_free_space(spill, f) && spill->peak_nbytes / AMPLE_BACKLOG_DIVISOR > limits.soft_nbytes)
+	if (has_ample_free_space(spill, f) &&
+	    spill->peak_nbytes / AMPLE_BACKLOG_DIVISOR > limits.soft_nbytes)
 		limits.soft_nbytes = spill->peak_nbytes / AMPLE_BACKLOG_DIVISOR;
 	limits.hard_nbytes = 2 * limits.soft_nbytes;
 	pthread_mutex_unlock(&spill->lock);

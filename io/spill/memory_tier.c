@@ -118,7 +118,8 @@ static int grow_table(struct memory_tier *tier)
 }
 
 /* Enter the extent into the table, at the next offset. */
-static int append_extent(struct memory_tier *tier, struct memory_extent extent, uint64_t *ret_offset)
+static int append_extent(struct memory_tier *tier, struct memory_extent extent,
+			 uint64_t *ret_offset)
 {
 	int r;
 
@@ -151,7 +152,8 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset)
 {
 	const uint64_t mapped_nbytes = pages_up(nbytes);
-	struct memory_extent extent = { .mapped_nbytes = mapped_nbytes, .live_nbytes = mapped_nbytes };
+	struct memory_extent extent = { .mapped_nbytes = mapped_nbytes,
+					.live_nbytes = mapped_nbytes };
 	int r = charge_memory(tier, mapped_nbytes);
 
 	if (r < 0)
@@ -174,7 +176,8 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 static struct memory_extent *find_memory_extent(struct memory_tier *tier, uint64_t offset)
 {
 	const size_t i = find_interval(tier->extents, sizeof *tier->extents,
-				     offsetof(struct memory_extent, offset), tier->n_extents, offset);
+				       offsetof(struct memory_extent, offset), tier->n_extents,
+				       offset);
 
 	assert(i < tier->n_extents && tier->extents[i].offset <= offset);
 	return &tier->extents[i];
@@ -190,7 +193,7 @@ bool memory_tier_contains(struct memory_tier *tier, uint64_t offset, uint64_t nb
 		const uint64_t begin = offset - extent->offset;
 
 		is_contained = extent->live_nbytes > 0 && begin <= extent->mapped_nbytes &&
-		      nbytes <= extent->mapped_nbytes - begin;
+			       nbytes <= extent->mapped_nbytes - begin;
 	}
 	pthread_mutex_unlock(&tier->lock);
 	return is_contained;
@@ -236,15 +239,16 @@ size_t memory_tier_n_extents(struct memory_tier *tier)
 	return n;
 }
 
-void memory_tier_get_addresses(struct memory_tier *tier, size_t n, struct extent_address *ret_addresses)
+void memory_tier_get_addresses(struct memory_tier *tier, size_t n,
+			       struct extent_address *ret_addresses)
 {
 	pthread_mutex_lock(&tier->lock);
 	assert(n <= tier->n_extents);
 	for (size_t i = 0; i < n; i++)
 		ret_addresses[i] =
 			(struct extent_address){ .offset = tier->extents[i].offset,
-					       .nbytes = tier->extents[i].mapped_nbytes,
-					       .address = (uintptr_t)tier->extents[i].memory };
+						 .nbytes = tier->extents[i].mapped_nbytes,
+						 .address = (uintptr_t)tier->extents[i].memory };
 	pthread_mutex_unlock(&tier->lock);
 }
 

@@ -55,7 +55,8 @@ struct extent_address {
  * these are. What of one was given back is not there. Thread-safe.
  */
 size_t memory_tier_n_extents(struct memory_tier *tier);
-void memory_tier_get_addresses(struct memory_tier *tier, size_t n, struct extent_address *ret_addresses);
+void memory_tier_get_addresses(struct memory_tier *tier, size_t n,
+			       struct extent_address *ret_addresses);
 
 /* Bytes that could be stored more, that are taken, and the most that were. Thread-safe. */
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier);

@@ -22,7 +22,8 @@ uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes)
 {
 	/* The smallest number of items that fills whole pages. */
 	const uint32_t power_of_two = item_nbytes & -item_nbytes;
-	const uint64_t unit = power_of_two < SPILL_ALIGN_NBYTES ? SPILL_ALIGN_NBYTES / power_of_two : 1;
+	const uint64_t unit =
+		power_of_two < SPILL_ALIGN_NBYTES ? SPILL_ALIGN_NBYTES / power_of_two : 1;
 	const uint64_t largest = UINT64_C(1) << 30; /* stored_nbytes has 32 bits */
 	uint64_t n = (block_nbytes < largest ? block_nbytes : largest) / item_nbytes;
 
@@ -94,7 +95,8 @@ out:
 
 /* block_packed_nbytes: of each block; NULL: they are items yet. */
 static int write_window(struct run_file *run, uint64_t sequence, const void *bytes,
-			const uint32_t *packed_nbytes, uint64_t n_items, const encoded_key_t *first_keys)
+			const uint32_t *packed_nbytes, uint64_t n_items,
+			const encoded_key_t *first_keys)
 {
 	const size_t n =
 		(size_t)((n_items + run->format.block_n_items - 1) / run->format.block_n_items);
@@ -132,7 +134,8 @@ int run_file_write(struct run_file *run, uint64_t sequence, const void *items, u
 }
 
 int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
-			  const uint32_t *packed_nbytes, uint64_t n_items, const encoded_key_t *first_keys)
+			  const uint32_t *packed_nbytes, uint64_t n_items,
+			  const encoded_key_t *first_keys)
 {
 	return write_window(run, sequence, packed, packed_nbytes, n_items, first_keys);
 }
@@ -164,7 +167,8 @@ static int compare_blocks(const void *a, const void *b)
 
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
-	return x->index_in_window < y->index_in_window ? -1 : x->index_in_window > y->index_in_window;
+	return x->index_in_window < y->index_in_window ? -1 :
+							 x->index_in_window > y->index_in_window;
 }
 
 int run_file_finish(struct run_file *run)

@@ -118,7 +118,7 @@ static int decode_block(const struct run_file *run, uint64_t i, struct codec_con
  * stored, or none is.
  */
 static uint64_t read_extent(const struct run_file *run, uint64_t first, uint64_t end,
-			       enum read_format format, struct spill_extent *ret_extent)
+			    enum read_format format, struct spill_extent *ret_extent)
 {
 	const bool as_stored = is_returned_as_stored(run, first, format);
 	uint64_t prefix_end;
@@ -127,7 +127,8 @@ static uint64_t read_extent(const struct run_file *run, uint64_t first, uint64_t
 		if (is_returned_as_stored(run, prefix_end, format) != as_stored)
 			break;
 	return group_extent(run, first, prefix_end,
-			    as_stored ? BLOCK_GROUP_NBYTES : block_writer_scratch_nbytes(&run->format),
+			    as_stored ? BLOCK_GROUP_NBYTES :
+					block_writer_scratch_nbytes(&run->format),
 			    ret_extent);
 }
 
@@ -210,7 +211,7 @@ static bool shares_page_with_next(const struct run_file *run, uint64_t i)
  * stays until the block behind it goes. Returns the block after the last.
  */
 static uint64_t discard_extent(const struct run_file *run, uint64_t first, uint64_t end,
-				 struct spill_extent *ret_extent)
+			       struct spill_extent *ret_extent)
 {
 	const struct run_block *block = &run->blocks[first];
 	uint64_t begin_page = block->offset / SPILL_ALIGN_NBYTES, end_page = begin_page;

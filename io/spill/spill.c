@@ -46,8 +46,9 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
 	return 0;
 }
 
-int spill_open_persistent(const struct file *file, const char *const *directory, uint64_t end_nbytes,
-		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill)
+int spill_open_persistent(const struct file *file, const char *const *directory,
+			  uint64_t end_nbytes, uint64_t used_nbytes, uint64_t limit_nbytes,
+			  struct spill **ret_spill)
 {
 	struct spill *spill;
 	int r = spill_open(file->calls, directory, 1, limit_nbytes, 0, &spill);
@@ -107,8 +108,7 @@ void spill_use_adaptive_io(struct spill *spill)
 	spill->n_files = 2 * n;
 	bypass_cache_from(spill, n);
 	for (size_t i = n; i < spill->n_files && all_open; i++)
-		all_open = spill_file_open(&spill->files[i]) == 0 &&
-			    spill->files[i].direct.fd >= 0;
+		all_open = spill_file_open(&spill->files[i]) == 0 && spill->files[i].direct.fd >= 0;
 	if (all_open)
 		return;
 	for (size_t i = n; i < spill->n_files; i++)
@@ -249,7 +249,7 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 		return;
 	}
 	hole_punch_add(spill->hole_punch, extent.file, extent.offset, extent.nbytes,
-		    spill_hole_punch_limits(spill, &spill->files[extent.file], extent.nbytes));
+		       spill_hole_punch_limits(spill, &spill->files[extent.file], extent.nbytes));
 }
 
 size_t spill_n_memory_extents(const struct spill *spill)
@@ -257,7 +257,8 @@ size_t spill_n_memory_extents(const struct spill *spill)
 	return memory_tier_n_extents(spill->memory);
 }
 
-void spill_get_memory_addresses(const struct spill *spill, size_t n, struct extent_address *ret_addresses)
+void spill_get_memory_addresses(const struct spill *spill, size_t n,
+				struct extent_address *ret_addresses)
 {
 	memory_tier_get_addresses(spill->memory, n, ret_addresses);
 }

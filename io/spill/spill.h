@@ -51,8 +51,9 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
  * process. The file, in `directory`, is the spill's on success; what it holds lies before
  * end_nbytes, and takes used_nbytes. Otherwise as above.
  */
-int spill_open_persistent(const struct file *file, const char *const *directory, uint64_t end_nbytes,
-		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill);
+int spill_open_persistent(const struct file *file, const char *const *directory,
+			  uint64_t end_nbytes, uint64_t used_nbytes, uint64_t limit_nbytes,
+			  struct spill **ret_spill);
 
 /*
  * What somebody else has stored, in a spill of another process, to be read only: extents are
@@ -148,7 +149,8 @@ uint64_t spill_backlog_nbytes(uint64_t peak_nbytes);
  * -1 as long as nothing is in it. Thread-safe once all is stored.
  */
 size_t spill_n_memory_extents(const struct spill *spill);
-void spill_get_memory_addresses(const struct spill *spill, size_t n, struct extent_address *ret_addresses);
+void spill_get_memory_addresses(const struct spill *spill, size_t n,
+				struct extent_address *ret_addresses);
 uint32_t spill_n_files(const struct spill *spill);
 int spill_descriptor(const struct spill *spill, uint32_t file);
 

@@ -60,7 +60,8 @@ static int open_and_unlink(const struct syscalls *calls, const char *directory,
 	return r;
 }
 
-static int open_unnamed_file(const struct syscalls *calls, const char *directory, struct file *ret_file)
+static int open_unnamed_file(const struct syscalls *calls, const char *directory,
+			     struct file *ret_file)
 {
 	const int r =
 		file_open(calls, AT_FDCWD, directory, O_RDWR | O_TMPFILE | O_EXCL, 0600, ret_file);

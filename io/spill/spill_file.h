@@ -17,8 +17,8 @@ struct spill_file {
 	const char *directory;
 
 	/* Constant once anything is stored. */
-	bool bypass_cache; /* wherever the file system lets us */
-	bool skip_preallocation;  /* no space is had before it is written */
+	bool bypass_cache;       /* wherever the file system lets us */
+	bool skip_preallocation; /* no space is had before it is written */
 	struct file file;
 	struct file direct; /* the same past the page cache; closed if that is not wanted */
 
@@ -26,9 +26,9 @@ struct spill_file {
 	uint64_t in_flight_nbytes; /* being written now */
 	uint64_t written_nbytes;   /* ever */
 	uint64_t busy_ns;          /* that it took */
-	int full_error;                  /* since the last discard: why, a negative errno; 0: it is not */
-	uint64_t known_free_nbytes;      /* that there was when that was looked at last ... */
-	uint64_t recheck_nbytes;   /* ... which is done again when so much has been discarded */
+	int full_error;            /* since the last discard: why, a negative errno; 0: it is not */
+	uint64_t known_free_nbytes; /* that there was when that was looked at last ... */
+	uint64_t recheck_nbytes;    /* ... which is done again when so much has been discarded */
 };
 
 /* It is not created yet. The directory's name must outlive it. */

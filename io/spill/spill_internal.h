@@ -22,9 +22,10 @@ struct spill {
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	bool is_persistent;
-	struct spill_remote remote; /* read NULL: what is stored is stored here */
-	const char *advice;               /* about what is damaged; NULL: the usual */
-	_Atomic uint64_t damage_offset_plus_one;   /* an offset, and one more; 0: nothing is damaged */
+	struct spill_remote remote;              /* read NULL: what is stored is stored here */
+	const char *advice;                      /* about what is damaged; NULL: the usual */
+	_Atomic uint64_t
+		damage_offset_plus_one; /* an offset, and one more; 0: nothing is damaged */
 	_Atomic uint64_t written_nbytes, read_nbytes; /* of files */
 
 	/* Constant once anything is stored. */
@@ -46,7 +47,8 @@ static inline uint64_t spill_round_up_to_page(uint64_t nbytes)
 }
 
 /* With nbytes of the file that are given back now: how much of all that may still be taken. */
-struct hole_punch_limits spill_hole_punch_limits(struct spill *spill, struct spill_file *f, uint64_t nbytes);
+struct hole_punch_limits spill_hole_punch_limits(struct spill *spill, struct spill_file *f,
+						 uint64_t nbytes);
 
 /*
  * Under the lock, which is let go while there is something to wait for: what may wait to be given

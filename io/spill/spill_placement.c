@@ -4,8 +4,8 @@
  * Offsets are handed out under the lock, the transfers happen outside of it. The one subtle case is
  * a write that finds its disk full: the directory is marked, the room it had taken is punched, and
  * the same data is tried on the others; only when none is left, and nothing that was discarded
- * waits to be given back (hole_punch.h), is it an error. Several writers may find that out at the same
- * time, each moves on for itself.
+ * waits to be given back (hole_punch.h), is it an error. Several writers may find that out at the
+ * same time, each moves on for itself.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -48,7 +48,8 @@ static int full_reason(const struct spill *spill)
 }
 
 /* What can be done about it; what is kept of a checkpoint is in its directory and no other. */
-static const char *space_advice(const struct spill *spill, int r, char text[static SIZE_LIMIT_HINT_NBYTES])
+static const char *space_advice(const struct spill *spill, int r,
+				char text[static SIZE_LIMIT_HINT_NBYTES])
 {
 	if (r == -EFBIG)
 		return size_limit_hint(r, text);
@@ -92,7 +93,8 @@ static int find_file_with_space(struct spill *spill, uint64_t nbytes, struct spi
 	bool any_discarded;
 
 	do {
-		const bool within_limit = spill_limit_remaining(spill, spill->used_nbytes) >= nbytes;
+		const bool within_limit = spill_limit_remaining(spill, spill->used_nbytes) >=
+					  nbytes;
 
 		*ret_file = choose_file(spill, nbytes);
 		if (within_limit && *ret_file)

@@ -35,7 +35,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	for (uint64_t tile = claim_tile(memory, scratch, ordered, UINT64_MAX);
 	     tile * stream_pass::n < task.n; tile = claim_tile(memory, scratch, ordered, tile)) {
 		const uint64_t base = tile * stream_pass::n;
-		const uint32_t n = task.n - base < stream_pass::n ? (uint32_t)(task.n - base) : stream_pass::n;
+		const uint32_t n = task.n - base < stream_pass::n ? (uint32_t)(task.n - base) :
+								    stream_pass::n;
 		unsigned char *to = (unsigned char *)task.records + base * record_nbytes;
 		unsigned char *bytes = memory.bytes + skew(to);
 
@@ -51,8 +52,9 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 			const E word = decode_word(element, task.map);
 
 			if (base + i > 0)
-				n_disorders += is_out_of_order(i ? memory.elements[i - 1] : edges[tile],
-							   element, task.strict);
+				n_disorders +=
+					is_out_of_order(i ? memory.elements[i - 1] : edges[tile],
+							element, task.strict);
 			else
 				task.result->first = widen(element);
 			if (base + i == task.n - 1)
@@ -88,8 +90,8 @@ template <class E> static int decode_elements(const decode_task &task, CUstream_
 	if (!r)
 		r = launch_edges<E>(task.elements, task.n, scratch, stream);
 	if (!r) {
-		LAUNCH(decode<E>, stream_pass_n_blocks(task.n), stream_pass::n_threads, sizeof(decode_memory<E>),
-		       stream, task, scratch, ordered);
+		LAUNCH(decode<E>, stream_pass_n_blocks(task.n), stream_pass::n_threads,
+		       sizeof(decode_memory<E>), stream, task, scratch, ordered);
 		r = (int)cudaGetLastError();
 	}
 	return r;
@@ -113,6 +115,7 @@ int launch_decode(const struct decode_task *task, CUstream_st *stream)
 
 size_t kernel_record_scratch_nbytes(uint64_t n)
 {
-	return round_up(stream_pass_n_tiles(n) * (sizeof(uint128_t) + sizeof(uint64_t)) + sizeof(uint64_t),
+	return round_up(stream_pass_n_tiles(n) * (sizeof(uint128_t) + sizeof(uint64_t)) +
+				sizeof(uint64_t),
 			sizeof(uint128_t));
 }

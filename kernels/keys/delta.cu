@@ -82,7 +82,8 @@ __device__ __forceinline__ void clip_miniblocks(warp_miniblocks &miniblocks, uin
 
 /* Copy codes [begin, end) of a block, in order to whole lines. */
 template <class E>
-__device__ __forceinline__ void copy_miniblocks(E *to, const E *from, uint64_t n, warp_miniblocks miniblocks)
+__device__ __forceinline__ void copy_miniblocks(E *to, const E *from, uint64_t n,
+						warp_miniblocks miniblocks)
 {
 	const uint64_t end = miniblocks.end * (uint64_t)DELTA_MINIBLOCK_N;
 
@@ -105,7 +106,7 @@ __device__ __forceinline__ uint64_t packed_before(const unsigned char *widths, u
 
 /* In scratch. */
 struct delta_scratch {
-	uint64_t *offsets;      /* of each block, among the packed bytes */
+	uint64_t *offsets;     /* of each block, among the packed bytes */
 	uint32_t *sums;        /* of each block's miniblocks, in bytes */
 	unsigned char *widths; /* of all miniblocks */
 };
@@ -154,7 +155,8 @@ template <class E> __device__ __forceinline__ uint32_t width_of(const E *element
 
 template <class E>
 __global__ void __launch_bounds__(deltas::n_threads)
-	measure(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks, uint32_t n_warps_per_block)
+	measure(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks,
+		uint32_t n_warps_per_block)
 {
 	warp_miniblocks miniblocks = find_warp_miniblocks(n_warps_per_block);
 	const E *elements = (const E *)task.elements + (uint64_t)miniblocks.block * task.block_n;
@@ -165,7 +167,8 @@ __global__ void __launch_bounds__(deltas::n_threads)
 	n = block_n_of(task, miniblocks.block);
 	clip_miniblocks(miniblocks, n);
 	for (uint32_t i = miniblocks.begin; i < miniblocks.end; i++) {
-		const uint32_t first = i * DELTA_MINIBLOCK_N, miniblock_n = delta_miniblock_n(n, first);
+		const uint32_t first = i * DELTA_MINIBLOCK_N,
+			       miniblock_n = delta_miniblock_n(n, first);
 		const uint32_t width = width_of(elements + first, miniblock_n);
 
 		sum += delta_miniblock_nbytes(miniblock_n, width);
@@ -238,16 +241,16 @@ __device__ __forceinline__ uint32_t *pack_miniblock(E *differences, const E *ele
 
 /* Miniblocks of a block that shrinks, and the zeros around them. */
 template <class E>
-__device__ __forceinline__ void pack_miniblocks(E *differences, const E *elements, uint32_t n,
-					  const unsigned char *widths, warp_miniblocks miniblocks,
-					  unsigned char *packed, uint32_t packed_nbytes)
+__device__ __forceinline__ void
+pack_miniblocks(E *differences, const E *elements, uint32_t n, const unsigned char *widths,
+		warp_miniblocks miniblocks, unsigned char *packed, uint32_t packed_nbytes)
 {
 	const uint32_t header_nbytes = (uint32_t)delta_header_nbytes(n, sizeof(E));
 	const uint32_t widths_offset = (uint32_t)delta_widths_offset(n, sizeof(E));
 	const uint32_t n_miniblocks = (uint32_t)delta_n_miniblocks(n);
 	const unsigned lane = threadIdx.x % WARP;
-	uint32_t *to =
-		(uint32_t *)(void *)(packed + header_nbytes + packed_before(widths, miniblocks.begin));
+	uint32_t *to = (uint32_t *)(void *)(packed + header_nbytes +
+					    packed_before(widths, miniblocks.begin));
 
 	for (uint32_t i = miniblocks.begin; i < miniblocks.end; i++) {
 		const uint32_t first = i * DELTA_MINIBLOCK_N;
@@ -269,7 +272,8 @@ __device__ __forceinline__ void pack_miniblocks(E *differences, const E *element
 
 template <class E>
 __global__ void __launch_bounds__(deltas::n_threads)
-	pack(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks, uint32_t n_warps_per_block)
+	pack(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks,
+	     uint32_t n_warps_per_block)
 {
 	delta_memory<E> &memory = *shared_memory<delta_memory<E>>();
 	warp_miniblocks miniblocks = find_warp_miniblocks(n_warps_per_block);
@@ -289,21 +293,24 @@ __global__ void __launch_bounds__(deltas::n_threads)
 		copy_miniblocks((E *)(void *)packed, elements, n, miniblocks);
 	else
 		pack_miniblocks(memory.buffers[threadIdx.x / WARP].values, elements, n,
-			  scratch.widths + miniblocks.block * delta_n_miniblocks(task.block_n), miniblocks,
-			  packed, nbytes);
+				scratch.widths +
+					miniblocks.block * delta_n_miniblocks(task.block_n),
+				miniblocks, packed, nbytes);
 }
 
 template <class E> static int launch_pack_elements(const delta_pack_task &task, CUstream_st *stream)
 {
 	const delta_scratch scratch = delta_lay_out(task);
 	const uint32_t n_blocks = n_blocks_of(task);
-	const uint32_t n_warps_per_block = warps_per_block(task.block_n < task.n ? task.block_n : task.n);
+	const uint32_t n_warps_per_block =
+		warps_per_block(task.block_n < task.n ? task.block_n : task.n);
 	const unsigned grid = grid_for((uint64_t)n_blocks * n_warps_per_block);
 	int r = (int)cudaMemsetAsync(scratch.sums, 0, n_blocks * sizeof *scratch.sums, stream);
 
 	if (r)
 		return r;
-	LAUNCH(measure<E>, grid, deltas::n_threads, 0, stream, task, scratch, n_blocks, n_warps_per_block);
+	LAUNCH(measure<E>, grid, deltas::n_threads, 0, stream, task, scratch, n_blocks,
+	       n_warps_per_block);
 	LAUNCH(assign_block_offsets<E>, 1, WARP, 0, stream, task, scratch, n_blocks);
 	LAUNCH(pack<E>, grid, deltas::n_threads, sizeof(delta_memory<E>), stream, task, scratch,
 	       n_blocks, n_warps_per_block);
@@ -327,12 +334,12 @@ int launch_delta_pack(const struct delta_pack_task *task, CUstream_st *stream)
 /* --- Unpacking --- */
 
 /*
- * Are these the widths of n codes packed in block_packed_nbytes, which are more than the header? Every
- * lane is told.
+ * Are these the widths of n codes packed in block_packed_nbytes, which are more than the header?
+ * Every lane is told.
  */
 template <class E>
 __device__ __forceinline__ bool are_valid_widths(const unsigned char *widths, uint32_t n,
-					   uint32_t packed_nbytes)
+						 uint32_t packed_nbytes)
 {
 	const uint32_t n_miniblocks = (uint32_t)delta_n_miniblocks(n);
 	uint64_t sum = 0;
@@ -396,8 +403,9 @@ __device__ __forceinline__ const uint32_t *unpack_miniblock(delta_buffer<E> &buf
 }
 
 template <class E>
-__device__ __forceinline__ void unpack_miniblocks(delta_buffer<E> &buffer, const kernel_packed_block &block,
-					    warp_miniblocks miniblocks)
+__device__ __forceinline__ void unpack_miniblocks(delta_buffer<E> &buffer,
+						  const kernel_packed_block &block,
+						  warp_miniblocks miniblocks)
 {
 	const unsigned char *packed = (const unsigned char *)block.packed;
 	const unsigned char *widths = packed + delta_widths_offset(block.n, sizeof(E));
@@ -408,7 +416,8 @@ __device__ __forceinline__ void unpack_miniblocks(delta_buffer<E> &buffer, const
 	for (uint32_t i = miniblocks.begin; i < miniblocks.end; i++) {
 		const uint32_t first = i * DELTA_MINIBLOCK_N;
 
-		from = unpack_miniblock(buffer, from, widths[i], ((const E *)(const void *)packed)[i],
+		from = unpack_miniblock(buffer, from, widths[i],
+					((const E *)(const void *)packed)[i],
 					(E *)block.elements + first,
 					delta_miniblock_n(block.n, first));
 	}
@@ -433,15 +442,16 @@ __global__ void __launch_bounds__(deltas::n_threads)
 		copy_miniblocks((E *)block.elements, (const E *)block.packed, block.n, miniblocks);
 	else if (block.packed_nbytes >= delta_header_nbytes(block.n, sizeof(E)) &&
 		 are_valid_widths<E>((const unsigned char *)block.packed +
-				       delta_widths_offset(block.n, sizeof(E)),
-			       block.n, block.packed_nbytes))
+					     delta_widths_offset(block.n, sizeof(E)),
+				     block.n, block.packed_nbytes))
 		unpack_miniblocks(memory.buffers[threadIdx.x / WARP], block, miniblocks);
 	else if (threadIdx.x % WARP == 0)
 		atomicMin(damaged, miniblocks.block);
 }
 
 template <class E>
-static int launch_unpack_elements(const delta_unpack_task &task, uint32_t n_warps_per_block, CUstream_st *stream)
+static int launch_unpack_elements(const delta_unpack_task &task, uint32_t n_warps_per_block,
+				  CUstream_st *stream)
 {
 	LAUNCH(unpack<E>, grid_for((uint64_t)task.n_blocks * n_warps_per_block), deltas::n_threads,
 	       sizeof(delta_memory<E>), stream, (const kernel_packed_block *)task.tables,

@@ -30,7 +30,8 @@ __device__ __forceinline__ E load_word(const unsigned char *record, unsigned rec
 
 /* The first tile with a record that the elements of tiles up to `end_element` are written over. */
 template <class E>
-__device__ __forceinline__ uint64_t first_overwritten_tile(const encode_task &task, uint64_t begin_element)
+__device__ __forceinline__ uint64_t first_overwritten_tile(const encode_task &task,
+							   uint64_t begin_element)
 {
 	const uint64_t R = task.map.record_nbytes, gap = task.n * (sizeof(E) - R);
 	const uint64_t byte = begin_element * sizeof(E);
@@ -50,7 +51,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	for (uint64_t tile = claim_tile(memory, scratch, ordered, UINT64_MAX);
 	     tile * stream_pass::n < task.n; tile = claim_tile(memory, scratch, ordered, tile)) {
 		const uint64_t base = tile * stream_pass::n;
-		const uint32_t n = task.n - base < stream_pass::n ? (uint32_t)(task.n - base) : stream_pass::n;
+		const uint32_t n = task.n - base < stream_pass::n ? (uint32_t)(task.n - base) :
+								    stream_pass::n;
 		const unsigned char *from =
 			(const unsigned char *)task.records + base * record_nbytes;
 		unsigned char *bytes = memory.bytes + skew(from);
@@ -59,7 +61,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 			__syncthreads();
 			copy_bytes(bytes, from, n * record_nbytes);
 			if (ordered)
-				wait_for_tiles(scratch, tile, first_overwritten_tile<E>(task, base));
+				wait_for_tiles(scratch, tile,
+					       first_overwritten_tile<E>(task, base));
 			else
 				__syncthreads();
 		}
@@ -87,8 +90,8 @@ template <class E> static int encode_elements(const encode_task &task, CUstream_
 	int r = ordered ? stream_pass_clear(scratch, task.n, stream) : 0;
 
 	if (!r) {
-		LAUNCH(encode<E>, stream_pass_n_blocks(task.n), stream_pass::n_threads, sizeof(encode_memory<E>),
-		       stream, task, scratch, ordered);
+		LAUNCH(encode<E>, stream_pass_n_blocks(task.n), stream_pass::n_threads,
+		       sizeof(encode_memory<E>), stream, task, scratch, ordered);
 		r = (int)cudaGetLastError();
 	}
 	return r;

@@ -18,8 +18,8 @@ static_assert(N_COUNTS <= WARP, "one warp adds up the counts");
 
 /* A tile's status: what is known, in the upper two bits, and the number. */
 static constexpr unsigned STATUS_SHIFT = 62;
-static constexpr unsigned long long STATUS_PARTIAL = 1ull << STATUS_SHIFT; /* of the tile alone */
-static constexpr unsigned long long STATUS_INCLUSIVE = 2ull << STATUS_SHIFT;   /* up to its end */
+static constexpr unsigned long long STATUS_PARTIAL = 1ull << STATUS_SHIFT;   /* of the tile alone */
+static constexpr unsigned long long STATUS_INCLUSIVE = 2ull << STATUS_SHIFT; /* up to its end */
 static constexpr unsigned long long STATUS_VALUE_MASK = STATUS_PARTIAL - 1;
 
 template <class E> struct unique_memory : stream_pass_memory {
@@ -51,17 +51,19 @@ __device__ __forceinline__ uint64_t look_back(uint64_t *status, uint64_t tile, u
 		atomicExch((unsigned long long *)&status[tile], STATUS_PARTIAL | n_kept);
 	while (!done) {
 		const bool is_valid = lane < end;
-		const unsigned long long value = is_valid ? wait_for_status(&status[end - 1 - lane]) :
-							STATUS_INCLUSIVE;
+		const unsigned long long value =
+			is_valid ? wait_for_status(&status[end - 1 - lane]) : STATUS_INCLUSIVE;
 		const unsigned sums = __ballot_sync(ALL_LANES, (value & STATUS_INCLUSIVE) != 0);
 		const unsigned last = sums ? (unsigned)__ffs((int)sums) - 1 : WARP - 1;
 
-		before += lanes_sum(lane <= last ? (uint64_t)(value & STATUS_VALUE_MASK) : (uint64_t)0, WARP);
+		before += lanes_sum(
+			lane <= last ? (uint64_t)(value & STATUS_VALUE_MASK) : (uint64_t)0, WARP);
 		done = sums != 0;
 		end -= done ? 0 : WARP;
 	}
 	if (lane == 0)
-		atomicExch((unsigned long long *)&status[tile], STATUS_INCLUSIVE | (before + n_kept));
+		atomicExch((unsigned long long *)&status[tile],
+			   STATUS_INCLUSIVE | (before + n_kept));
 	__threadfence();
 	return before;
 }
@@ -76,10 +78,11 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	const E *edges = (const E *)scratch.edges;
 	uint64_t sum = 0, count = 0;
 
-	for (uint64_t tile = claim_tile(memory, scratch, true, UINT64_MAX); tile * stream_pass::n < task.n;
-	     tile = claim_tile(memory, scratch, true, tile)) {
+	for (uint64_t tile = claim_tile(memory, scratch, true, UINT64_MAX);
+	     tile * stream_pass::n < task.n; tile = claim_tile(memory, scratch, true, tile)) {
 		const uint64_t base = tile * stream_pass::n;
-		const uint32_t n = task.n - base < stream_pass::n ? (uint32_t)(task.n - base) : stream_pass::n;
+		const uint32_t n = task.n - base < stream_pass::n ? (uint32_t)(task.n - base) :
+								    stream_pass::n;
 		uint32_t before[stream_pass::items];
 		bool keep[stream_pass::items];
 
@@ -95,7 +98,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 						     (at ? memory.elements[at - 1] : edges[tile]));
 			before[i] = lanes_exclusive_sum((uint32_t)keep[i], WARP);
 			if (lane == WARP - 1)
-				memory.counts[i * stream_pass::n_warps + warp] = before[i] + keep[i];
+				memory.counts[i * stream_pass::n_warps + warp] =
+					before[i] + keep[i];
 			if (at < n && !keep[i]) {
 				sum += digest_of_word(decode_word(memory.elements[at], task.map));
 				count++;
@@ -118,8 +122,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 #pragma unroll
 		for (unsigned i = 0; i < stream_pass::items; i++)
 			if (keep[i])
-				elements[memory.before + memory.counts[i * stream_pass::n_warps + warp] +
-					 before[i]] =
+				elements[memory.before + before[i] +
+					 memory.counts[i * stream_pass::n_warps + warp]] =
 					memory.elements[i * stream_pass::n_threads + threadIdx.x];
 	}
 	block_add_digest(memory, count, sum, &task.result->dropped);

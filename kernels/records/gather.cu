@@ -1,10 +1,11 @@
 /*
  * gather - the items of sorted elements, in their order, checked on the way
  *
- * The one trip that moves whole items, from anywhere to one place behind the other (gather_output.cuh
- * says where). They are staged in shared memory (staged_rows.cuh), and there digests are taken and the
- * keys of neighbours compared, so that both ends see loads and stores that neighbouring threads do
- * side by side, and what is checked is what is written. Three kernels share the work:
+ * The one trip that moves whole items, from anywhere to one place behind the other
+ * (gather_output.cuh says where). They are staged in shared memory (staged_rows.cuh), and there
+ * digests are taken and the keys of neighbours compared, so that both ends see loads and stores
+ * that neighbouring threads do side by side, and what is checked is what is written. Three
+ * kernels share the work:
  *
  *	gather_short_rows
  *			items of 4 to some 240 bytes, all of them, whole and not counted: most
@@ -14,9 +15,9 @@
  *	gather_wide	items too long to be staged
  *
  * gather_rows is the general one: a block stages a tile and the item before it, and writes what the
- * output takes of each as one stretch of bytes (packed_store.cuh). What has to be looked up for that
- * makes it slower for short items. Where counts are added up, a last kernel writes them into the
- * items.
+ * output takes of each as one stretch of bytes (packed_store.cuh). What has to be looked up for
+ * that makes it slower for short items. Where counts are added up, a last kernel writes them into
+ * the items.
  */
 #include "kernels/records/gather_output.cuh"
 #include "kernels/records/short_rows.cuh"
@@ -25,7 +26,7 @@
 struct gather_memory : staged_rows {
 	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */
 	uint64_t key_word[rows::n_rows];         /* the first 8 bytes of the key */
-	uint32_t position[rows::n_rows];            /* of each row in the output, or NOWHERE */
+	uint32_t position[rows::n_rows];         /* of each row in the output, or NOWHERE */
 };
 
 /* Where a row is in shared memory. */
@@ -68,8 +69,8 @@ __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_ta
 /* Look at the rows 1 to n in shared memory, each alone, and at the key of row 0. */
 template <bool WORDS>
 __device__ __forceinline__ void hash_rows(gather_memory &memory, const gather_task &task,
-					     const row_shape &shape, const body_hash<WORDS> &body,
-					     uint64_t base, uint32_t n, struct tally &tally)
+					  const row_shape &shape, const body_hash<WORDS> &body,
+					  uint64_t base, uint32_t n, struct tally &tally)
 {
 	for (uint32_t first = 1; first <= n; first += shape.n_hashed) {
 		const uint32_t mine = first + threadIdx.x / shape.n_hashers;
@@ -275,7 +276,8 @@ int launch_gather(const struct gather_task *task, CUstream_st *stream)
 		r = task->items.alignment >= 4 ? gather_items<true>(counted, stream) :
 						 gather_items<false>(counted, stream);
 	if (!r && counted.counts) {
-		LAUNCH(store_counts, n_blocks_for(task->n), stream_pass::n_threads, 0, stream, counted);
+		LAUNCH(store_counts, n_blocks_for(task->n), stream_pass::n_threads, 0, stream,
+		       counted);
 		r = (int)cudaGetLastError();
 	}
 	return r;

@@ -83,11 +83,12 @@ __device__ __forceinline__ void tally_count(struct tally &tally, const gather_ta
 		return;
 	tally.n_counted += count;
 	if (task.counts)
-		atomicAdd((unsigned long long *)&task.counts[head_index], (unsigned long long)count);
+		atomicAdd((unsigned long long *)&task.counts[head_index],
+			  (unsigned long long)count);
 }
 
 __device__ __forceinline__ void add_tally(stream_pass_memory &memory, const struct tally &tally,
-				       const gather_task &task)
+					  const gather_task &task)
 {
 	kernel_gather_result *result = task.result;
 	const uint64_t n_disorders = block_sum(memory, tally.n_disorders);

@@ -1,9 +1,10 @@
 /*
- * head_flags - which sorted elements are the first of those with equal keys, and how many before each
+ * head_flags - which sorted elements are the first of those with equal keys, and how many before
+ * each
  *
  * Elements that differ in their part of the key differ; of others the items are looked at, if the
- * key goes further. The answer is a bit for each element and a count for every 32 (tie_flags.cuh), from
- * which gather knows where an item goes.
+ * key goes further. The answer is a bit for each element and a count for every 32
+ * (tie_flags.cuh), from which gather knows where an item goes.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
@@ -86,12 +87,13 @@ static __global__ void __launch_bounds__(stream_pass::n_threads)
 
 template <class E>
 static int flag_heads(const kernel_items *items, const E *elements, uint64_t n,
-		       const head_flags_scratch &heads, CUstream_st *stream)
+		      const head_flags_scratch &heads, CUstream_st *stream)
 {
 	const unsigned n_blocks = n_blocks_for(n, SEGMENT * stream_pass::n_warps);
 	int r;
 
-	LAUNCH(flag_equal_keys<E>, n_blocks, stream_pass::n_threads, 0, stream, *items, elements, n, heads);
+	LAUNCH(flag_equal_keys<E>, n_blocks, stream_pass::n_threads, 0, stream, *items, elements, n,
+	       heads);
 	r = launch_scan(heads.sums, n_segments_for(n), heads.n, stream);
 	if (r)
 		return r;
@@ -100,8 +102,8 @@ static int flag_heads(const kernel_items *items, const E *elements, uint64_t n,
 }
 
 int launch_flag_heads(const struct kernel_items *items, const void *elements,
-		       uint32_t element_nbytes, uint64_t n, void *memory,
-		       struct kernel_head_flags *ret_heads, CUstream_st *stream)
+		      uint32_t element_nbytes, uint64_t n, void *memory,
+		      struct kernel_head_flags *ret_heads, CUstream_st *stream)
 {
 	const struct head_flags_scratch heads = lay_out_head_flags(memory, n);
 

@@ -16,7 +16,7 @@ static uint32_t alignment_of(uintptr_t x)
 }
 
 int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
-		      void *tables, CUstream_st *stream)
+			 void *tables, CUstream_st *stream)
 {
 	struct table_writer writer = { (uint64_t *)tables, stream, {}, 0, 0 };
 	uintptr_t addresses = items->item_nbytes;
@@ -33,8 +33,8 @@ int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *
 	}
 	items->alignment = alignment_of(addresses);
 	items->first_field = items->keys.fields[0];
-	items->keys.fields = (const key_field *)table_writer_put_bytes(&writer, items->keys.fields,
-								 items->keys.n * sizeof(key_field));
+	items->keys.fields = (const key_field *)table_writer_put_bytes(
+		&writer, items->keys.fields, items->keys.n * sizeof(key_field));
 	table_writer_flush(&writer);
 	return writer.r;
 }

@@ -1,8 +1,8 @@
 /*
  * make_elements - items to elements: the beginning of the key, and the item's number
  *
- * When the bodies are digested too, all of every item is read, so items are staged (staged_rows.cuh).
- * Else only the keys are looked at, where they are.
+ * When the bodies are digested too, all of every item is read, so items are staged
+ * (staged_rows.cuh). Else only the keys are looked at, where they are.
  */
 #include "kernels/records/staged_rows.cuh"
 
@@ -14,7 +14,7 @@ struct make_elements_memory : stream_pass_memory {
 template <class E, bool WORDS>
 __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 	make_row_elements(kernel_items items, row_shape shape, uint64_t n_items, E *elements,
-		   digest *digest)
+			  digest *digest)
 {
 	make_elements_memory &memory = *shared_memory<make_elements_memory>();
 	const body_hash<WORDS> body(items.body_nbytes, shape.n_hashers);
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 }
 
 template <class E, bool WORDS>
-static int make_and_digest_elements(const kernel_items *items, uint64_t n, E *elements, digest *digest,
-			    CUstream_st *stream)
+static int make_and_digest_elements(const kernel_items *items, uint64_t n, E *elements,
+				    digest *digest, CUstream_st *stream)
 {
 	const struct row_shape shape = shape_rows(items, 0);
 	const int r = prefer_shared_memory(make_row_elements<E, WORDS>);
@@ -90,8 +90,9 @@ static int make_and_digest_elements(const kernel_items *items, uint64_t n, E *el
 	if (r)
 		return r;
 	if (shape.wide)
-		LAUNCH((make_wide_elements<E, WORDS>), row_blocks(n, rows::n_warps), rows::n_threads,
-		       sizeof(stream_pass_memory), stream, *items, n, elements, digest);
+		LAUNCH((make_wide_elements<E, WORDS>), row_blocks(n, rows::n_warps),
+		       rows::n_threads, sizeof(stream_pass_memory), stream, *items, n, elements,
+		       digest);
 	else
 		LAUNCH((make_row_elements<E, WORDS>), row_blocks(n, shape.n), rows::n_threads,
 		       sizeof(make_elements_memory), stream, *items, shape, n, elements, digest);
@@ -100,21 +101,25 @@ static int make_and_digest_elements(const kernel_items *items, uint64_t n, E *el
 
 template <class E>
 static int make_item_elements(const kernel_items *items, uint64_t n, E *elements, digest *digest,
-		       CUstream_st *stream)
+			      CUstream_st *stream)
 {
 	if (digest)
 		return items->alignment >= 4 ?
-			       make_and_digest_elements<E, true>(items, n, elements, digest, stream) :
-			       make_and_digest_elements<E, false>(items, n, elements, digest, stream);
-	LAUNCH(make_key_elements<E>, n_blocks_for(n), stream_pass::n_threads, 0, stream, *items, n, elements);
+			       make_and_digest_elements<E, true>(items, n, elements, digest,
+								 stream) :
+			       make_and_digest_elements<E, false>(items, n, elements, digest,
+								  stream);
+	LAUNCH(make_key_elements<E>, n_blocks_for(n), stream_pass::n_threads, 0, stream, *items, n,
+	       elements);
 	return (int)cudaGetLastError();
 }
 
 int launch_make_elements(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
-		 void *elements, struct digest *digest, CUstream_st *stream)
+			 void *elements, struct digest *digest, CUstream_st *stream)
 {
 	if (n == 0)
 		return 0;
-	return element_nbytes == 8 ? make_item_elements(items, n, (uint64_t *)elements, digest, stream) :
-				     make_item_elements(items, n, (uint128_t *)elements, digest, stream);
+	return element_nbytes == 8 ?
+		       make_item_elements(items, n, (uint64_t *)elements, digest, stream) :
+		       make_item_elements(items, n, (uint128_t *)elements, digest, stream);
 }

@@ -75,7 +75,8 @@ struct row_cursor {
 
 #pragma unroll
 		for (uint32_t i = 0; i < 4; i++) {
-			const uint32_t position = (at + 4 * i < row_nbytes ? current : next) + 4 * i;
+			const uint32_t position =
+				(at + 4 * i < row_nbytes ? current : next) + 4 * i;
 
 			words[i] = *(const uint32_t *)(const void *)(memory.slots + out_offset +
 								     position);
@@ -135,10 +136,14 @@ __device__ __forceinline__ void write_rows(const staged_rows &memory, const gath
 	if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
 		task.out_nbytes >= sizeof(uint128_t) ?
 			write_units<uint128_t>(memory, task, to, nbytes,
-					       [](row_cursor &row_cursor) { return row_cursor.current_words(); }) :
-			write_units<uint32_t>(memory, task, to, nbytes,
-					      [](row_cursor &row_cursor) { return row_cursor.current_word(); });
+					       [](row_cursor &row_cursor) {
+						       return row_cursor.current_words();
+					       }) :
+			write_units<uint32_t>(memory, task, to, nbytes, [](row_cursor &row_cursor) {
+				return row_cursor.current_word();
+			});
 	else
-		write_units<uint32_t>(memory, task, to, nbytes,
-				      [](row_cursor &row_cursor) { return row_cursor.next_bytes(); });
+		write_units<uint32_t>(memory, task, to, nbytes, [](row_cursor &row_cursor) {
+			return row_cursor.next_bytes();
+		});
 }

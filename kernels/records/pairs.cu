@@ -5,7 +5,8 @@
  *	pair     | code of the key | before, behind |		(element.cuh)
  *
  * A pair holds all of its record, so there is nothing to gather after the sort: records are put
- * together again in order, one trip from side to side. Codes are those of src/record/key_encoding.h.
+ * together again in order, one trip from side to side. Codes are those of
+ * src/record/key_encoding.h.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/sort/element.cuh"
@@ -71,7 +72,8 @@ __device__ __forceinline__ pair_element pair_of(const pair_shape &shape, uint128
 __device__ __forceinline__ uint128_t record_of(const pair_shape &shape, pair_element pair)
 {
 	const unsigned key_at = 8 * shape.key_offset, key_bits = 8 * shape.map.record_nbytes;
-	const uint128_t key = decode_word(key_of(pair), shape.map), other_bytes = (uint64_t)pair.bits;
+	const uint128_t key = decode_word(key_of(pair), shape.map),
+			other_bytes = (uint64_t)pair.bits;
 
 	return (other_bytes & low_bits(key_at)) | key << key_at |
 	       shift_left(other_bytes >> key_at, key_at + key_bits);
@@ -101,8 +103,8 @@ int launch_make_pairs(const struct kernel_items *items, const struct pair_shape 
 {
 	if (n == 0)
 		return 0;
-	LAUNCH(make_pairs, n_blocks_for(n), stream_pass::n_threads, sizeof(stream_pass_memory), stream, *items,
-	       *shape, n, (pair_element *)pairs, digest);
+	LAUNCH(make_pairs, n_blocks_for(n), stream_pass::n_threads, sizeof(stream_pass_memory),
+	       stream, *items, *shape, n, (pair_element *)pairs, digest);
 	return (int)cudaGetLastError();
 }
 
@@ -150,7 +152,7 @@ int launch_unpack_pairs(const struct unpack_pairs_task *task, CUstream_st *strea
 
 	if (r || task->n == 0)
 		return r;
-	LAUNCH(unpack_pairs, n_blocks_for(task->n), stream_pass::n_threads, sizeof(stream_pass_memory), stream,
-	       *task);
+	LAUNCH(unpack_pairs, n_blocks_for(task->n), stream_pass::n_threads,
+	       sizeof(stream_pass_memory), stream, *task);
 	return (int)cudaGetLastError();
 }

@@ -33,8 +33,8 @@ item_byte(const projection_task &task, const unsigned char *record, uint64_t pos
 	if (task.has_position && at >= task.item_nbytes - 8)
 		return (unsigned char)(position >> 8 * (at - (task.item_nbytes - 8)));
 	copy += co_rank_pivot<uint32_t>(projection_copy_starts{ copy }, 0, task.n_copies, at, true,
-					 less_than()) -
-		 1;
+					less_than()) -
+		1;
 	return record[copy->record_offset + (at - copy->item_offset)];
 }
 
@@ -78,7 +78,7 @@ int launch_project(const struct projection_task *task, CUstream_st *stream)
 	table_writer_flush(&writer);
 	if (writer.r)
 		return writer.r;
-	LAUNCH(make_items, n_blocks_for(divide_up(task->n * task->item_nbytes, 4)), stream_pass::n_threads,
-	       0, stream, device_task);
+	LAUNCH(make_items, n_blocks_for(divide_up(task->n * task->item_nbytes, 4)),
+	       stream_pass::n_threads, 0, stream, device_task);
 	return (int)cudaGetLastError();
 }

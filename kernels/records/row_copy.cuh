@@ -133,7 +133,8 @@ __device__ __forceinline__ uint64_t copy_row(unsigned char *__restrict__ to,
 	row_source<WORDS> source(from);
 	row_sink<WORDS> sink(to);
 	row_hash hash;
-	const uint32_t aligned_nbytes = nbytes > 16 ? nbytes / 16 * 16 : 0, remaining = nbytes - aligned_nbytes;
+	const uint32_t aligned_nbytes = nbytes > 16 ? nbytes / 16 * 16 : 0,
+		       remaining = nbytes - aligned_nbytes;
 	uint32_t w[4], last = 0;
 
 #pragma unroll 2

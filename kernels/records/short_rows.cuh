@@ -29,8 +29,8 @@
 template <unsigned THREADS, unsigned BLOCKS, unsigned RUN> struct short_rows_block {
 	static constexpr unsigned n_threads = THREADS;
 	static constexpr unsigned n_warps = THREADS / WARP;
-	static constexpr unsigned n_blocks = BLOCKS;   /* per multiprocessor, at most */
-	static constexpr unsigned n_tiles = RUN;       /* that a warp takes in a row */
+	static constexpr unsigned n_blocks = BLOCKS;  /* per multiprocessor, at most */
+	static constexpr unsigned n_tiles = RUN;      /* that a warp takes in a row */
 	static constexpr unsigned max_nbytes = 65536; /* of shared memory: three blocks at least */
 
 	static_assert(THREADS % WARP == 0 && THREADS <= stream_pass::n_threads, "for block_sum()");
@@ -60,7 +60,8 @@ static inline bool is_plain_gather(const struct gather_task *task)
 }
 
 /* The memory of a block's warps is behind this. */
-static constexpr uint32_t SHORT_ROWS_WARPS_AT = (uint32_t)round_up(sizeof(stream_pass_memory), UNIT);
+static constexpr uint32_t SHORT_ROWS_WARPS_AT =
+	(uint32_t)round_up(sizeof(stream_pass_memory), UNIT);
 
 /* Is the task for gather_short_rows()? */
 static inline bool shape_short_rows(const struct gather_task *task,
@@ -87,7 +88,8 @@ static inline bool shape_short_rows(const struct gather_task *task,
 static inline unsigned short_rows_blocks(uint64_t n, const short_rows_shape &shape)
 {
 	const uint64_t n_blocks = divide_up(n, WARP * short_rows::n_tiles * short_rows::n_warps);
-	const unsigned n_blocks_fitting = SHARED_NBYTES / (shape.block_nbytes + SHARED_RESERVED_NBYTES);
+	const unsigned n_blocks_fitting =
+		SHARED_NBYTES / (shape.block_nbytes + SHARED_RESERVED_NBYTES);
 	const unsigned max_blocks = 132 * min(n_blocks_fitting, short_rows::n_blocks);
 
 	return (unsigned)(n_blocks < max_blocks ? n_blocks : max_blocks);

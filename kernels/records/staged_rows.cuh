@@ -134,8 +134,8 @@ __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned c
 }
 
 /* Where an item that is loaded into a slot is, in bytes from the first slot on. */
-__device__ __forceinline__ uint16_t slot_offset(const unsigned char *item,
-						   const row_shape &shape, uint32_t row)
+__device__ __forceinline__ uint16_t slot_offset(const unsigned char *item, const row_shape &shape,
+						uint32_t row)
 {
 	return (uint16_t)(row * shape.slot_nbytes + (uint32_t)((uintptr_t)item % UNIT));
 }

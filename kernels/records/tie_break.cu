@@ -58,7 +58,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	     segment += segment_step()) {
 		const uint64_t base = segment * SEGMENT, next = base + SEGMENT;
 		const uint32_t word = ballot_rows(base, n, is_equal);
-		const uint32_t tied = tied_mask(word, lane == WARP - 1 && next < n && is_equal(next));
+		const uint32_t tied =
+			tied_mask(word, lane == WARP - 1 && next < n && is_equal(next));
 		const uint64_t heads = (uint64_t)__popc(tied & ~word) << 32;
 		const uint64_t sum = lanes_sum(heads + __popc(tied), WARP);
 
@@ -77,15 +78,16 @@ int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct ti
 
 	if (n == 0)
 		return (int)cudaMemsetAsync(ties, 0, sizeof *ties, stream);
-	LAUNCH(flag_ties, n_blocks_for(n, SEGMENT * stream_pass::n_warps), stream_pass::n_threads, 0, stream,
-	       (const uint128_t *)elements, n, flags);
+	LAUNCH(flag_ties, n_blocks_for(n, SEGMENT * stream_pass::n_warps), stream_pass::n_threads,
+	       0, stream, (const uint128_t *)elements, n, flags);
 	return launch_scan(flags.sums, n_segments_for(n), (uint64_t *)(void *)ties, stream);
 }
 
 /* Copy what is tied out, and give it the next bytes of its key. */
 __global__ void __launch_bounds__(stream_pass::n_threads)
-	extract_ties(kernel_items items, const uint128_t *list, const uint32_t *positions, uint64_t n,
-		  tie_flags flags, uint32_t at, uint128_t *next, uint32_t *next_positions)
+	extract_ties(kernel_items items, const uint128_t *list, const uint32_t *positions,
+		     uint64_t n, tie_flags flags, uint32_t at, uint128_t *next,
+		     uint32_t *next_positions)
 {
 	const unsigned lane = threadIdx.x % WARP;
 
@@ -93,13 +95,13 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	     segment += segment_step()) {
 		const uint64_t base = segment * SEGMENT, end = base + SEGMENT;
 		const uint32_t word = flags.equal[segment * WARP + lane];
-		const uint32_t tied = tied_mask(word, lane == WARP - 1 && end < n &&
-							    flags.equal[(segment + 1) * WARP] & 1);
+		const uint32_t tied = tied_mask(
+			word, lane == WARP - 1 && end < n && flags.equal[(segment + 1) * WARP] & 1);
 		const uint32_t heads = tied & ~word;
 		const uint64_t before =
 			flags.sums[segment] +
 			lanes_exclusive_sum((uint64_t)__popc(heads) << 32 | (uint64_t)__popc(tied),
-					 WARP);
+					    WARP);
 
 		for (unsigned row = 0; row < WARP; row++) {
 			const uint32_t row_tied = lane_broadcast(tied, row, WARP);
@@ -127,7 +129,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 
 /* Put the numbers of a sorted list into the elements that it was taken from. */
 __global__ void __launch_bounds__(stream_pass::n_threads)
-	store_numbers(const uint128_t *list, const uint32_t *positions, uint32_t n, uint128_t *elements)
+	store_numbers(const uint128_t *list, const uint32_t *positions, uint32_t n,
+		      uint128_t *elements)
 {
 	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x; i < n;
 	     i += (uint64_t)gridDim.x * stream_pass::n_threads)
@@ -138,10 +141,10 @@ int launch_break_ties(const struct tie_break_task *task, CUstream_st *stream)
 {
 	int r;
 
-	LAUNCH(extract_ties, n_blocks_for(task->n, SEGMENT * stream_pass::n_warps), stream_pass::n_threads, 0,
-	       stream, *task->items, (const uint128_t *)task->list, task->positions, task->n,
-	       lay_out_tie_flags(task->ties_scratch, task->n), task->at, (uint128_t *)task->next,
-	       task->next_positions);
+	LAUNCH(extract_ties, n_blocks_for(task->n, SEGMENT * stream_pass::n_warps),
+	       stream_pass::n_threads, 0, stream, *task->items, (const uint128_t *)task->list,
+	       task->positions, task->n, lay_out_tie_flags(task->ties_scratch, task->n), task->at,
+	       (uint128_t *)task->next, task->next_positions);
 	r = (int)cudaGetLastError();
 	if (!r)
 		r = launch_sort(task->next, task->n_ties, sizeof(uint128_t), task->sort_scratch,
@@ -155,8 +158,9 @@ int launch_break_ties(const struct tie_break_task *task, CUstream_st *stream)
 }
 
 /* Of two items that agree up to `at`: where they differ, or `limit` if that is further. */
-__device__ __forceinline__ uint32_t first_difference(const kernel_items &items, const unsigned char *a,
-					     const unsigned char *b, uint32_t at, uint32_t limit)
+__device__ __forceinline__ uint32_t first_difference(const kernel_items &items,
+						     const unsigned char *a, const unsigned char *b,
+						     uint32_t at, uint32_t limit)
 {
 	while (at < limit && item_key_word(items, a, at) == item_key_word(items, b, at))
 		at += 8;
@@ -165,7 +169,7 @@ __device__ __forceinline__ uint32_t first_difference(const kernel_items &items, 
 
 __global__ void __launch_bounds__(stream_pass::n_threads)
 	find_common_prefix(kernel_items items, const uint128_t *list, uint64_t n, uint32_t at,
-		   uint32_t *common_nbytes)
+			   uint32_t *common_nbytes)
 {
 	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x + 1; i < n;
 	     i += (uint64_t)gridDim.x * stream_pass::n_threads) {
@@ -174,7 +178,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 		if (a >> NUMBER_BITS == b >> NUMBER_BITS)
 			atomicMin(common_nbytes,
 				  first_difference(items, item_at(items, number_of(a)),
-					   item_at(items, number_of(b)), at, atomicAdd(common_nbytes, 0u)));
+						   item_at(items, number_of(b)), at,
+						   atomicAdd(common_nbytes, 0u)));
 	}
 }
 
@@ -183,14 +188,15 @@ __global__ void __launch_bounds__(1) set_common_prefix(uint32_t *common_nbytes, 
 	*common_nbytes = value;
 }
 
-int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n, uint32_t at,
-		      uint32_t *common_nbytes, CUstream_st *stream)
+int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n,
+			      uint32_t at, uint32_t *common_nbytes, CUstream_st *stream)
 {
 	const uint32_t n_left = items->keys.key_nbytes - at;
 
-	LAUNCH(set_common_prefix, 1, 1, 0, stream, common_nbytes, at + (uint32_t)round_up(n_left, 8));
+	LAUNCH(set_common_prefix, 1, 1, 0, stream, common_nbytes,
+	       at + (uint32_t)round_up(n_left, 8));
 	if (n > 1)
-		LAUNCH(find_common_prefix, n_blocks_for(n), stream_pass::n_threads, 0, stream, *items,
-		       (const uint128_t *)list, n, at, common_nbytes);
+		LAUNCH(find_common_prefix, n_blocks_for(n), stream_pass::n_threads, 0, stream,
+		       *items, (const uint128_t *)list, n, at, common_nbytes);
 	return (int)cudaGetLastError();
 }

@@ -39,7 +39,8 @@ template <class E> struct alignas(16) fragment {
 template <class E, shared_limit IN = SHARED_LIMIT>
 static constexpr uint32_t max_fragments = merge_n<E, IN> / WARP + FAN_IN;
 template <class E>
-static constexpr uint32_t max_warp_fragments = divide_up(max_fragments<E>, tile_of<E>::n_threads / WARP);
+static constexpr uint32_t max_warp_fragments = divide_up(max_fragments<E>,
+							 tile_of<E>::n_threads / WARP);
 
 template <class E, shared_limit IN = SHARED_LIMIT> struct merge_memory : tile_memory<E, IN> {
 	fragment<E> fragments[max_fragments<E, IN>];
@@ -102,11 +103,13 @@ template <class E> __device__ __forceinline__ void lay_out_fragments(merge_memor
 		fragment.natural_position = (uint16_t)(memory.begin[slice] + offset);
 		fragment.n = (uint16_t)(n_left < WARP ? n_left : WARP);
 		if (slice % 2) {
-			fragment.tile_position = (uint16_t)(memory.bounds[pair + 1] * tile_of<E>::items - 1 -
-						 offset);
+			fragment.tile_position =
+				(uint16_t)(memory.bounds[pair + 1] * tile_of<E>::items - 1 -
+					   offset);
 			fragment.step = -1;
 		} else {
-			fragment.tile_position = (uint16_t)(memory.bounds[pair] * tile_of<E>::items + offset);
+			fragment.tile_position =
+				(uint16_t)(memory.bounds[pair] * tile_of<E>::items + offset);
 			fragment.step = 1;
 		}
 		memory.fragments[i] = fragment;
@@ -171,8 +174,9 @@ __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, uns
 		own_segment += memory.bounds[pair] <= threadIdx.x;
 	begin = memory.bounds[own_segment] * ITEMS;
 	merge_pair(tile, memory.cuts,
-		   segment_pair{ begin, memory.begin[2 * own_segment + 1] - memory.begin[2 * own_segment],
-				 memory.bounds[own_segment + 1] * ITEMS - begin, own_segment % 2 == 0 },
+		   segment_pair{
+			   begin, memory.begin[2 * own_segment + 1] - memory.begin[2 * own_segment],
+			   memory.bounds[own_segment + 1] * ITEMS - begin, own_segment % 2 == 0 },
 		   v);
 	merge_segments(tile, memory.cuts, memory.bounds, n_pairs, own_segment, v);
 }
@@ -228,7 +232,8 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 	uint128_t *tile = &memory.elements[0].bits;
 
 	for_each_fragment(memory, [&](unsigned j, const fragment<pair_element> &fragment) {
-		elements[j] = with_position(memory.elements[natural_position(fragment)], natural_position(fragment));
+		elements[j] = with_position(memory.elements[natural_position(fragment)],
+					    natural_position(fragment));
 	});
 	__syncthreads();
 	for_each_fragment(memory, [&](unsigned j, const fragment<pair_element> &fragment) {
@@ -239,12 +244,13 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 	merge_tile(memory, tile, n_pairs, v);
 	for (uint32_t at = threadIdx.x; at < memory.begin[FAN_IN]; at += shape::n_threads) {
 		const uint32_t natural_position = position_of(tile[at]);
-		const uint32_t slice = co_rank_pivot<uint32_t>(memory.begin, 0, FAN_IN, natural_position,
-							       true, less_than()) -
+		const uint32_t slice = co_rank_pivot<uint32_t>(memory.begin, 0, FAN_IN,
+							       natural_position, true,
+							       less_than()) -
 				       1;
 
-		to[at].bits =
-			with_payload(tile[at], memory.from[slice][natural_position - memory.begin[slice]]);
+		to[at].bits = with_payload(
+			tile[at], memory.from[slice][natural_position - memory.begin[slice]]);
 	}
 }
 
@@ -261,18 +267,21 @@ __device__ __forceinline__ void merge_by_tags(merge_memory<E> &memory, unsigned 
 
 	for_each_fragment(memory, [&](unsigned j, const fragment<E> &fragment) {
 		memory.elements[natural_position(fragment)] = elements[j];
-		memory.tags[tile_position(fragment)] = format.tag(key_of(elements[j]), natural_position(fragment));
+		memory.tags[tile_position(fragment)] =
+			format.tag(key_of(elements[j]), natural_position(fragment));
 	});
 	fill_gaps(memory, memory.tags, n_pairs);
 	__syncthreads();
-	if (slices_are_in_order(memory, memory.elements,
-				[](uint32_t, uint32_t natural_position) { return natural_position; })) {
+	if (slices_are_in_order(memory, memory.elements, [](uint32_t, uint32_t natural_position) {
+		    return natural_position;
+	    })) {
 		write_elements(memory, to, n);
 		return;
 	}
 	merge_tile(memory, memory.tags, n_pairs, v);
 	if (format.shift &&
-	    !sort_tied_tags(tied_tags<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v)) {
+	    !sort_tied_tags(tied_tags<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts,
+			    v)) {
 		merge_elements(memory, n_pairs, to);
 		return;
 	}
@@ -291,12 +300,14 @@ __device__ __forceinline__ void merge_plain(merge_memory<E> &memory, unsigned n_
 	});
 	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
-	if (slices_are_in_order(memory, memory.elements, [&](uint32_t slice, uint32_t natural_position) {
-		    const uint32_t offset = natural_position - memory.begin[slice];
-		    const uint32_t first = memory.bounds[slice / 2 + slice % 2] * tile_of<E>::items;
+	if (slices_are_in_order(
+		    memory, memory.elements, [&](uint32_t slice, uint32_t natural_position) {
+			    const uint32_t offset = natural_position - memory.begin[slice];
+			    const uint32_t first =
+				    memory.bounds[slice / 2 + slice % 2] * tile_of<E>::items;
 
-		    return slice % 2 ? first - 1 - offset : first + offset;
-	    })) {
+			    return slice % 2 ? first - 1 - offset : first + offset;
+		    })) {
 		for_each_fragment(memory, [&](unsigned, const fragment<E> &fragment) {
 			to[natural_position(fragment)] = fragment.from[threadIdx.x % WARP];
 		});
@@ -339,11 +350,13 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 
 template <class E> uint32_t merge_tile_n(shared_limit limit)
 {
-	return limit == SHARED_LIMIT_64K ? merge_n<E, SHARED_LIMIT_64K> : merge_n<E, SHARED_LIMIT_99K>;
+	return limit == SHARED_LIMIT_64K ? merge_n<E, SHARED_LIMIT_64K> :
+					   merge_n<E, SHARED_LIMIT_99K>;
 }
 
 /* What is launched is the same; how it is depends on the code that the device has of it. */
-template <shared_limit IN, class E> static int launch_tiles(const pass<E> &pass, CUstream_st *stream)
+template <shared_limit IN, class E>
+static int launch_tiles(const pass<E> &pass, CUstream_st *stream)
 {
 	constexpr size_t nbytes = sizeof(merge_memory<E, IN>);
 	const int r = (int)cudaFuncSetAttribute(
@@ -361,11 +374,11 @@ template <class E>
 int launch_merge_tiles(const pass<E> &pass, shared_limit limit, CUstream_st *stream)
 {
 	return limit == SHARED_LIMIT_64K ? launch_tiles<SHARED_LIMIT_64K>(pass, stream) :
-				  launch_tiles<SHARED_LIMIT_99K>(pass, stream);
+					   launch_tiles<SHARED_LIMIT_99K>(pass, stream);
 }
 
 #define INSTANTIATE(type)                                                                          \
-	template uint32_t merge_tile_n<type>(shared_limit);                                         \
+	template uint32_t merge_tile_n<type>(shared_limit);                                        \
 	template int launch_merge_tiles(const pass<type> &, shared_limit, CUstream_st *);
 
 INSTANTIATE(uint32_t)

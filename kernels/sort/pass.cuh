@@ -163,17 +163,17 @@ template <class E>
 __device__ __forceinline__ run_group_view run_group_of_tile(const pass<E> &pass, uint64_t tile)
 {
 	if (pass.runs)
-		return describe_run_group(pass,
-				  co_rank_pivot<uint64_t>(first_tiles{ pass.groups }, 0,
-							  pass.n_groups, tile, true, less_than()) -
-					  1);
+		return describe_run_group(pass, co_rank_pivot<uint64_t>(first_tiles{ pass.groups },
+									0, pass.n_groups, tile,
+									true, less_than()) -
+							1);
 	return describe_run_group(pass, tile / pass.tiles_per_group);
 }
 
 /* ret_span: the span's number in its group. */
 template <class E>
 __device__ __forceinline__ run_group_view run_group_of_span(const pass<E> &pass, uint64_t span,
-						    uint64_t *ret_span)
+							    uint64_t *ret_span)
 {
 	uint64_t index;
 

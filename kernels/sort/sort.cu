@@ -48,7 +48,8 @@ template <class E> static uint64_t max_boundaries_within(shared_limit limit, uin
 	pass.n = n;
 	for (unsigned i = 0; i < plan.n_passes; i++) {
 		shape_pass(&pass, run_n, levels_of_pass(plan, i), limit);
-		max_boundaries_n = pass.n_boundaries() > max_boundaries_n ? pass.n_boundaries() : max_boundaries_n;
+		max_boundaries_n = pass.n_boundaries() > max_boundaries_n ? pass.n_boundaries() :
+									    max_boundaries_n;
 		run_n *= pass.fan_in;
 	}
 	return max_boundaries_n;
@@ -57,7 +58,8 @@ template <class E> static uint64_t max_boundaries_within(shared_limit limit, uin
 /* Whatever the device: scratch is planned for before it is known. */
 template <class E> static uint64_t max_boundaries(uint64_t n)
 {
-	const uint64_t a = max_boundaries_within<E>(SHARED_LIMIT_64K, n), b = max_boundaries_within<E>(SHARED_LIMIT_99K, n);
+	const uint64_t a = max_boundaries_within<E>(SHARED_LIMIT_64K, n),
+		       b = max_boundaries_within<E>(SHARED_LIMIT_99K, n);
 
 	return a < b ? b : a;
 }

@@ -36,7 +36,8 @@ static_assert(splitting::n_threads % WARP == 0, "whole warps");
 /* The lane with the widest range. Widths count up to 2^28: what is wider is wide enough. */
 __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 {
-	const uint32_t max_width = 1u << 28, capped = width < max_width ? (uint32_t)width : max_width - 1;
+	const uint32_t max_width = 1u << 28,
+		       capped = width < max_width ? (uint32_t)width : max_width - 1;
 
 	return lanes_max(capped * CUT_LANES + lane, CUT_LANES) % CUT_LANES;
 }
@@ -145,8 +146,9 @@ template <class E> struct split_memory {
 };
 
 template <class E>
-__device__ __forceinline__ uint64_t boundary_rank(const pass<E> &pass, const boundary_span &boundary_span,
-					    uint64_t boundary)
+__device__ __forceinline__ uint64_t boundary_rank(const pass<E> &pass,
+						  const boundary_span &boundary_span,
+						  uint64_t boundary)
 {
 	const uint64_t rank = boundary * pass.tile_n;
 
@@ -160,7 +162,8 @@ __device__ __forceinline__ void cut_span(split_memory<E> &memory, const pass<E> 
 {
 	const unsigned lane = threadIdx.x % CUT_LANES;
 	const bool is_end = threadIdx.x >= CUT_LANES;
-	const uint64_t rank = boundary_rank(pass, boundary_span, is_end ? boundary_span.end - 1 : boundary_span.first);
+	const uint64_t rank = boundary_rank(pass, boundary_span,
+					    is_end ? boundary_span.end - 1 : boundary_span.first);
 	const uint64_t cut =
 		find_cut<uint64_t>((const E *)run.elements, 0, run.n < rank ? run.n : rank, rank);
 	const uint64_t end = lane_broadcast(cut, lane + CUT_LANES, WARP);
@@ -209,11 +212,14 @@ template <class E> __global__ void __launch_bounds__(splitting::n_threads) split
 		/* Both halves of a warp go on together, even past the end. */
 		const uint64_t mine = i + threadIdx.x / CUT_LANES;
 		const uint64_t boundary = mine < boundary_span.end ? mine : boundary_span.end - 1;
-		const uint32_t rank = (uint32_t)(boundary_rank(pass, boundary_span, boundary) - first_rank);
-		const E *at = run_start + find_cut<uint32_t>(run_start, 0, n < rank ? n : rank, rank);
+		const uint32_t rank =
+			(uint32_t)(boundary_rank(pass, boundary_span, boundary) - first_rank);
+		const E *at =
+			run_start + find_cut<uint32_t>(run_start, 0, n < rank ? n : rank, rank);
 		const key_type<E> edge = find_edge<E>(run, (uint64_t)(at - (const E *)run.elements),
 						      boundary == n_boundaries - 1);
-		const uint64_t row = boundary_span.group.first_tile + boundary_span.group.index + boundary;
+		const uint64_t row =
+			boundary_span.group.first_tile + boundary_span.group.index + boundary;
 
 		if (mine == boundary && lane < FAN_IN)
 			pass.cuts[row * FAN_IN + lane] = at;

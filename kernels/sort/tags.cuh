@@ -90,7 +90,7 @@ template <class E, unsigned PLACES> struct tied_tags {
 /* Neighbours i and i + 1, counted from this thread's first tag: bit i is set if they are twins. */
 template <class E, unsigned PLACES, unsigned ITEMS>
 __device__ __forceinline__ uint64_t find_tied_tags(const tied_tags<E, PLACES> &tile,
-					       const uint32_t (&v)[ITEMS])
+						   const uint32_t (&v)[ITEMS])
 {
 	const uint32_t next = (threadIdx.x + 1) * ITEMS;
 	uint64_t tie_bits = 0;
@@ -119,20 +119,21 @@ __device__ __forceinline__ unsigned count_low_ones(uint64_t bits)
  * n_leading: shared, one for each thread.
  */
 template <class E, unsigned PLACES, unsigned ITEMS>
-__device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile, uint16_t *n_leading,
-					      const uint32_t (&v)[ITEMS])
+__device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile,
+					       uint16_t *n_leading, const uint32_t (&v)[ITEMS])
 {
 	const uint32_t begin = threadIdx.x * ITEMS;
 	const uint64_t tie_bits = find_tied_tags(tile, v);
 	const bool continues_group = begin > 0 && begin < tile.n &&
-			       tile.tags_tie(tile.tags[begin - 1], v[0]);
+				     tile.tags_tie(tile.tags[begin - 1], v[0]);
 	bool has_too_many = false, disorder = false;
 
 	n_leading[threadIdx.x] = (uint16_t)count_low_ones(tie_bits);
 	__syncthreads();
 
 	/* The thread in which a group of twins begins arranges it: nobody else looks at it. */
-	for (uint64_t firsts = tie_bits & ~(tie_bits << 1 | continues_group); firsts; firsts &= firsts - 1) {
+	for (uint64_t firsts = tie_bits & ~(tie_bits << 1 | continues_group); firsts;
+	     firsts &= firsts - 1) {
 		const unsigned first = (unsigned)__ffsll((long long)firsts) - 1;
 		unsigned end = first + 1 + count_low_ones(tie_bits >> first);
 

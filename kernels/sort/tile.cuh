@@ -99,7 +99,8 @@ __device__ __forceinline__ void merge_pair(V *tile, uint16_t *cuts, segment_pair
  */
 template <class V, unsigned ITEMS, class Bounds>
 __device__ __forceinline__ void merge_segments(V *tile, uint16_t *cuts, Bounds bounds,
-					       unsigned n_segments, unsigned own_segment, V (&v)[ITEMS])
+					       unsigned n_segments, unsigned own_segment,
+					       V (&v)[ITEMS])
 {
 #pragma unroll 1
 	for (unsigned level = 0; 1u << level < n_segments; level++) {

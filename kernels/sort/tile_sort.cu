@@ -45,7 +45,7 @@ template <class E, shared_limit IN = SHARED_LIMIT> struct sort_memory : tile_mem
 /* Least and greatest of the block's values, to all threads. */
 template <class E>
 __device__ __forceinline__ void block_min_max(sort_memory<E> &memory, key_type<E> &min_key,
-					       key_type<E> &max_key)
+					      key_type<E> &max_key)
 {
 	constexpr unsigned n_warps = tile_of<E>::n_threads / WARP;
 	const unsigned warp = threadIdx.x / WARP;
@@ -107,7 +107,8 @@ __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 	for (unsigned i = 0; i < shape::items; i++) {
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
-		v[i] = at < n ? with_position(memory.elements[at], at) : max_sentinel<uint128_t>::value;
+		v[i] = at < n ? with_position(memory.elements[at], at) :
+				max_sentinel<uint128_t>::value;
 	}
 	__syncthreads();
 	sort_tile<shape::n_threads>(tile, memory.cuts, v);
@@ -159,7 +160,8 @@ __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
 	}
 	sort_tile<shape::n_threads>(memory.tags, memory.cuts, v);
 	return !format.shift ||
-	       sort_tied_tags(tied_tags<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v);
+	       sort_tied_tags(tied_tags<E, shape::n>{ memory.elements, memory.tags, n },
+			      memory.cuts, v);
 }
 
 template <class E>
@@ -202,7 +204,8 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 
 template <class E> uint32_t sort_tile_n(shared_limit limit)
 {
-	return limit == SHARED_LIMIT_64K ? tile_of<E, SHARED_LIMIT_64K>::n : tile_of<E, SHARED_LIMIT_99K>::n;
+	return limit == SHARED_LIMIT_64K ? tile_of<E, SHARED_LIMIT_64K>::n :
+					   tile_of<E, SHARED_LIMIT_99K>::n;
 }
 
 /* What is launched is the same; how it is depends on the code that the device has of it. */
@@ -235,13 +238,14 @@ int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, share
 	r = (int)cudaGetLastError();
 	if (r)
 		return r;
-	return limit == SHARED_LIMIT_64K ? launch_tiles<SHARED_LIMIT_64K>(from, to, n, state, stream) :
-				  launch_tiles<SHARED_LIMIT_99K>(from, to, n, state, stream);
+	return limit == SHARED_LIMIT_64K ?
+		       launch_tiles<SHARED_LIMIT_64K>(from, to, n, state, stream) :
+		       launch_tiles<SHARED_LIMIT_99K>(from, to, n, state, stream);
 }
 
 #define INSTANTIATE(type)                                                                          \
-	template uint32_t sort_tile_n<type>(shared_limit);                                          \
-	template int launch_sort_tiles(const type *, type *, uint64_t, sort_state *, shared_limit,  \
+	template uint32_t sort_tile_n<type>(shared_limit);                                         \
+	template int launch_sort_tiles(const type *, type *, uint64_t, sort_state *, shared_limit, \
 				       CUstream_st *);
 
 INSTANTIATE(uint32_t)

@@ -25,7 +25,9 @@ void adaptive_destroy(struct adaptive *adaptive)
 /* Under the lock. Infinite as long as nothing was noted. */
 static double ns_per_byte(const struct adaptive *adaptive, enum adaptive_method method)
 {
-	return adaptive->methods[method].nbytes > 0 ? adaptive->methods[method].ns / adaptive->methods[method].nbytes : __builtin_inf();
+	return adaptive->methods[method].nbytes > 0 ?
+		       adaptive->methods[method].ns / adaptive->methods[method].nbytes :
+		       __builtin_inf();
 }
 
 /* Under the lock. The usual one as long as nothing was noted of any. */
@@ -35,13 +37,15 @@ static enum adaptive_method find_fastest(const struct adaptive *adaptive, unsign
 
 	for (enum adaptive_method method = 0; method < N_METHODS; method++)
 		if (available & 1U << method &&
-		    (fastest == N_METHODS || ns_per_byte(adaptive, method) < ns_per_byte(adaptive, fastest)))
+		    (fastest == N_METHODS ||
+		     ns_per_byte(adaptive, method) < ns_per_byte(adaptive, fastest)))
 			fastest = method;
 	return fastest;
 }
 
 /* Under the lock: has the way not been tried for long, for what it costs? */
-static bool needs_retrial(struct adaptive *adaptive, enum adaptive_method method, enum adaptive_method fastest)
+static bool needs_retrial(struct adaptive *adaptive, enum adaptive_method method,
+			  enum adaptive_method fastest)
 {
 	const double ratio = ns_per_byte(adaptive, method) / ns_per_byte(adaptive, fastest);
 
@@ -55,10 +59,12 @@ static enum adaptive_method choose_method(struct adaptive *adaptive, unsigned av
 	const enum adaptive_method fastest = find_fastest(adaptive, available);
 
 	for (enum adaptive_method method = 0; method < N_METHODS; method++)
-		if (available & 1U << method && adaptive->methods[method].n_started < N_INITIAL_TRIALS)
+		if (available & 1U << method &&
+		    adaptive->methods[method].n_started < N_INITIAL_TRIALS)
 			return method;
 	for (enum adaptive_method method = 0; method < N_METHODS; method++)
-		if (available & 1U << method && method != fastest && needs_retrial(adaptive, method, fastest))
+		if (available & 1U << method && method != fastest &&
+		    needs_retrial(adaptive, method, fastest))
 			return method;
 	return fastest;
 }
@@ -75,7 +81,8 @@ enum adaptive_method adaptive_choose(struct adaptive *adaptive, unsigned availab
 	return method;
 }
 
-void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes, uint64_t ns)
+void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes,
+		     uint64_t ns)
 {
 	pthread_mutex_lock(&adaptive->lock);
 	if (adaptive->methods[method].nbytes > decay_nbytes) {

@@ -16,17 +16,26 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum adaptive_method { METHOD_DEFAULT, METHOD_SECOND, METHOD_THIRD, N_METHODS }; /* what is usual is tried first */
+enum adaptive_method {
+	METHOD_DEFAULT,
+	METHOD_SECOND,
+	METHOD_THIRD,
+	N_METHODS
+}; /* what is usual is tried first */
 
 /* Sets of ways. */
-enum { METHOD_MASK_DEFAULT = 1 << METHOD_DEFAULT, METHOD_MASK_SECOND = 1 << METHOD_SECOND, METHOD_MASK_THIRD = 1 << METHOD_THIRD };
+enum {
+	METHOD_MASK_DEFAULT = 1 << METHOD_DEFAULT,
+	METHOD_MASK_SECOND = 1 << METHOD_SECOND,
+	METHOD_MASK_THIRD = 1 << METHOD_THIRD
+};
 
 struct adaptive {
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	struct {
 		uint32_t n_started;
-		uint32_t n_since_trial;  /* times that another one was taken, since it was tried */
+		uint32_t n_since_trial; /* times that another one was taken, since it was tried */
 		double nbytes, ns; /* that were moved, and what it took; older ones count less */
 	} methods[N_METHODS];
 };
@@ -38,4 +47,5 @@ void adaptive_destroy(struct adaptive *adaptive);
 enum adaptive_method adaptive_choose(struct adaptive *adaptive, unsigned available);
 
 /* nbytes have gone that way, in ns nanoseconds. */
-void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes, uint64_t ns);
+void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes,
+		     uint64_t ns);

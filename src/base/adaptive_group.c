@@ -38,7 +38,8 @@ static enum adaptive_method find_fastest(const struct adaptive_group *group)
 }
 
 /* Under the lock: what it moves, as far as is known; beside one that is presumed, no more. */
-static double predict_rate(const struct adaptive_group *group, enum adaptive_method method, enum adaptive_method fastest)
+static double predict_rate(const struct adaptive_group *group, enum adaptive_method method,
+			   enum adaptive_method fastest)
 {
 	return group->rates[method] > 0 ? group->rates[method] : group->rates[fastest];
 }
@@ -46,11 +47,14 @@ static double predict_rate(const struct adaptive_group *group, enum adaptive_met
 /* Under the lock: whose turn is it? */
 static enum adaptive_method choose_next_method(struct adaptive_group *group)
 {
-	const unsigned candidates = group->available & group->default_methods ? group->default_methods : group->available;
+	const unsigned candidates = group->available & group->default_methods ?
+					    group->default_methods :
+					    group->available;
 	const enum adaptive_method fastest = find_fastest(group);
 
 	for (enum adaptive_method method = N_METHODS; method-- > 0;)
-		if (is_available(group, method) && candidates >> method & 1 && group->rates[method] == 0)
+		if (is_available(group, method) && candidates >> method & 1 &&
+		    group->rates[method] == 0)
 			return method;
 	for (enum adaptive_method method = 0; method < N_METHODS; method++)
 		if (is_available(group, method) && method != fastest &&
@@ -93,7 +97,8 @@ void adaptive_group_set_default(struct adaptive_group *group, unsigned default_m
 	pthread_mutex_unlock(&group->lock);
 }
 
-enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigned available, uint64_t now_ns)
+enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigned available,
+					   uint64_t now_ns)
 {
 	enum adaptive_method method;
 
@@ -106,7 +111,8 @@ enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigne
 	return method;
 }
 
-void adaptive_group_record(struct adaptive_group *group, enum adaptive_method method, uint64_t nbytes, uint64_t now_ns)
+void adaptive_group_record(struct adaptive_group *group, enum adaptive_method method,
+			   uint64_t nbytes, uint64_t now_ns)
 {
 	pthread_mutex_lock(&group->lock);
 	if (method == group->method)

@@ -16,13 +16,13 @@
 struct adaptive_group {
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	enum adaptive_method method;         /* of all, now */
-	unsigned available;    /* what was possible at last */
+	enum adaptive_method method; /* of all, now */
+	unsigned available;          /* what was possible at last */
 	unsigned default_methods;    /* to be the fastest, before any is known; 0: none is */
-	uint64_t turn_start_ns;    /* 0: nobody has begun */
-	uint64_t nbytes;      /* moved since */
-	bool is_timed;        /* nobody is on another way any more */
-	double rates[N_METHODS]; /* bytes per nanosecond, when it was last tried; 0: never */
+	uint64_t turn_start_ns;      /* 0: nobody has begun */
+	uint64_t nbytes;             /* moved since */
+	bool is_timed;               /* nobody is on another way any more */
+	double rates[N_METHODS];     /* bytes per nanosecond, when it was last tried; 0: never */
 	double n_since_trial[N_METHODS];
 };
 
@@ -36,7 +36,9 @@ void adaptive_group_destroy(struct adaptive_group *group);
 void adaptive_group_set_default(struct adaptive_group *group, unsigned default_methods);
 
 /* The way to go now, of a set of those that are possible (adaptive.h). Thread-safe, as the next. */
-enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigned available, uint64_t now_ns);
+enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigned available,
+					   uint64_t now_ns);
 
 /* nbytes have gone that way, and it is now_ns. */
-void adaptive_group_record(struct adaptive_group *group, enum adaptive_method method, uint64_t nbytes, uint64_t now_ns);
+void adaptive_group_record(struct adaptive_group *group, enum adaptive_method method,
+			   uint64_t nbytes, uint64_t now_ns);

@@ -1,5 +1,6 @@
 /*
- * bounded_queue - a bounded queue of pointers between the stages of a pipeline (see bounded_queue.h)
+ * bounded_queue - a bounded queue of pointers between the stages of a pipeline (see
+ * bounded_queue.h)
  */
 #include "src/base/bounded_queue.h"
 

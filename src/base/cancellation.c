@@ -31,7 +31,7 @@ void cancellation_request(struct cancellation *cancellation)
 }
 
 void cancellation_set_wakeup(struct cancellation *cancellation, void (*wake)(void *context),
-			void *context)
+			     void *context)
 {
 	if (!cancellation)
 		return;

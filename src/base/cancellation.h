@@ -28,7 +28,7 @@ void cancellation_request(struct cancellation *cancellation);
  * cancellation_clear_wakeup() not any more. cancellation: NULL: nobody cancels; so below.
  */
 void cancellation_set_wakeup(struct cancellation *cancellation, void (*wake)(void *context),
-			void *context);
+			     void *context);
 void cancellation_clear_wakeup(struct cancellation *cancellation);
 
 /* Is it due? -ECANCELED after a message, or 0. */

@@ -63,8 +63,8 @@ static void report_error(int r, enum hint hint, uint64_t number, const char *for
 		diagnostics->number = number;
 		errno = -r;
 		vsnprintf(diagnostics->text, sizeof diagnostics->text, format, args);
-		emit_message(diagnostics,
-		     &(struct message){ MESSAGE_ERROR, r, diagnostics->text, hint, number });
+		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, r, diagnostics->text,
+							     hint, number });
 	}
 	pthread_mutex_unlock(&diagnostics->lock);
 }
@@ -89,8 +89,8 @@ int fail_hint(int r, enum hint hint, uint64_t number, const char *format, ...)
 	return r;
 }
 
-static void report_message(enum message_kind kind, enum hint hint, uint64_t number, const char *format,
-		va_list args)
+static void report_message(enum message_kind kind, enum hint hint, uint64_t number,
+			   const char *format, va_list args)
 {
 	struct diagnostics *diagnostics = current_diagnostics;
 	char text[MESSAGE_NBYTES];

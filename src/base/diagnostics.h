@@ -29,10 +29,10 @@
 enum { MESSAGE_NBYTES = 9216 };
 
 enum message_kind {
-	MESSAGE_ERROR, /* the job cannot be done */
+	MESSAGE_ERROR,   /* the job cannot be done */
 	MESSAGE_WARNING, /* it can, but somebody should see to it */
-	MESSAGE_NOTICE,    /* good to know, and nothing need be done about it */
-	MESSAGE_DEBUG,  /* a line of what was asked for, such as how keys were understood */
+	MESSAGE_NOTICE,  /* good to know, and nothing need be done about it */
+	MESSAGE_DEBUG,   /* a line of what was asked for, such as how keys were understood */
 };
 
 struct message {
@@ -49,7 +49,7 @@ struct message {
  */
 typedef void message_callback(void *context, const struct message *message);
 
-/* Of one job. All but diagnostics_init() and diagnostics_destroy() is done by the functions here. */
+/* The diagnostics of one job. Members are private to diagnostics.c after diagnostics_init(). */
 struct diagnostics {
 	message_callback *callback; /* NULL: only the first failure is kept */
 	void *context;

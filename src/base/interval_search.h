@@ -16,8 +16,8 @@
  * Things of nbytes each, n of them, in order, with a uint64_t at `at` that says where each begins.
  * 0 if none begins at or before the place.
  */
-static inline size_t find_interval(const void *intervals, size_t nbytes, size_t begin_offset, size_t n,
-				 uint64_t position)
+static inline size_t find_interval(const void *intervals, size_t nbytes, size_t begin_offset,
+				   size_t n, uint64_t position)
 {
 	size_t lo = 0, hi = n;
 

@@ -46,9 +46,11 @@ void message_capture_end(struct message_capture *capture, struct captured_error 
 	const struct diagnostics *diagnostics = &capture->diagnostics;
 
 	diagnostics_push(capture->previous);
-	*ret_error = (struct captured_error){ .text = diagnostics->failed ? strdup(diagnostics->text) : NULL,
-				       .hint = diagnostics->hint,
-				       .number = diagnostics->number };
+	*ret_error = (struct captured_error){ .text = diagnostics->failed ?
+							      strdup(diagnostics->text) :
+							      NULL,
+					      .hint = diagnostics->hint,
+					      .number = diagnostics->number };
 	diagnostics_destroy(&capture->diagnostics);
 	free(capture);
 }

@@ -77,7 +77,8 @@ void numa_prefer_node(void *memory, size_t nbytes, int node)
 	const uint64_t mask = node == NUMA_NODE_ANY ? 0 : UINT64_C(1) << (node - 1);
 
 	if (mask)
-		(void)syscall(SYS_mbind, memory, nbytes, POLICY_PREFERRED, &mask, MAX_NODES + 1UL, 0UL);
+		(void)syscall(SYS_mbind, memory, nbytes, POLICY_PREFERRED, &mask, MAX_NODES + 1UL,
+			      0UL);
 }
 
 static bool read_node_cpus(const char *sysfs, int node, cpu_set_t *ret_set)
@@ -105,7 +106,8 @@ struct numa_binding numa_bind_thread(const char *sysfs, int node)
 	    sched_getaffinity(0, sizeof binding.saved_cpus, &binding.saved_cpus) < 0)
 		return binding;
 	CPU_AND(&node_cpus, &node_cpus, &binding.saved_cpus);
-	binding.is_bound = CPU_COUNT(&node_cpus) > 0 && sched_setaffinity(0, sizeof node_cpus, &node_cpus) == 0;
+	binding.is_bound = CPU_COUNT(&node_cpus) > 0 &&
+			   sched_setaffinity(0, sizeof node_cpus, &node_cpus) == 0;
 	return binding;
 }
 

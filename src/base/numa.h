@@ -5,9 +5,9 @@
  * share. So memory that is for a device is best on the device's node, and so are the threads that
  * read and write it.
  *
- * Nodes are known by the kernel's number and one more; NUMA_NODE_ANY: it is not known, or there is only
- * one, and nothing is done. It is only about speed: what cannot be had is done without, and nothing
- * is said.
+ * Nodes are known by the kernel's number and one more; NUMA_NODE_ANY: it is not known, or there
+ * is only one, and nothing is done. It is only about speed: what cannot be had is done without,
+ * and nothing is said.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * phase_progress - how far each phase of a sort is, with one process or several (see phase_progress.h)
+ * phase_progress - how far each phase of a sort is, with one process or several (see
+ * phase_progress.h)
  */
 #include "src/base/phase_progress.h"
 
@@ -14,7 +15,8 @@ void progress_counters_add(struct progress_counters *sum, const struct progress_
 		phase->done_nbytes += phase_addend->done_nbytes;
 		phase->total_nbytes += phase_addend->total_nbytes;
 		/* Who has done nothing of an unknown amount may have nothing to do. */
-		phase->total_is_unknown |= phase_addend->total_is_unknown && phase_addend->done_nbytes > 0;
+		phase->total_is_unknown |= phase_addend->total_is_unknown &&
+					   phase_addend->done_nbytes > 0;
 		if (phase->elapsed_ns < phase_addend->elapsed_ns)
 			phase->elapsed_ns = phase_addend->elapsed_ns;
 	}
@@ -28,7 +30,8 @@ static void add_phase_progress(const struct phase_progress *phase, struct stats_
 	progress->overall_total_nbytes += total;
 }
 
-void progress_counters_summarize(const struct progress_counters *counters, struct stats_progress *ret_progress)
+void progress_counters_summarize(const struct progress_counters *counters,
+				 struct stats_progress *ret_progress)
 {
 	const struct phase_progress *current;
 

@@ -12,8 +12,8 @@
 struct phase_progress {
 	uint64_t done_nbytes;
 	uint64_t total_nbytes; /* when it is over: what it has come to; 0: nothing, or unknown */
-	uint64_t total_is_unknown;   /* how much there is, of the current one */
-	uint64_t elapsed_ns;   /* to its end, or now */
+	uint64_t total_is_unknown; /* how much there is, of the current one */
+	uint64_t elapsed_ns;       /* to its end, or now */
 };
 
 /* Nothing but 64-bit numbers: it goes from rank to rank as it is. */
@@ -30,4 +30,5 @@ static const struct progress_counters progress_counters_none = { .phase = N_PHAS
 void progress_counters_add(struct progress_counters *sum, const struct progress_counters *addend);
 
 /* Of one, or of a sum. */
-void progress_counters_summarize(const struct progress_counters *counters, struct stats_progress *ret_progress);
+void progress_counters_summarize(const struct progress_counters *counters,
+				 struct stats_progress *ret_progress);

@@ -34,7 +34,10 @@ static unsigned decode_codepoint(const unsigned char *s, uint32_t *ret_codepoint
 		codepoint = codepoint << 6 | (s[i] & 0x3f);
 	}
 	*ret_codepoint = codepoint;
-	return s[0] < 0xc0 || codepoint < min_codepoint[n] || codepoint > 0x10ffff || (codepoint >> 11) == 0x1b ? 0 : n;
+	return s[0] < 0xc0 || codepoint < min_codepoint[n] || codepoint > 0x10ffff ||
+			       (codepoint >> 11) == 0x1b ?
+		       0 :
+		       n;
 }
 
 /* Bytes at `s` that can be printed as they are: a character, or 0. */
@@ -73,7 +76,8 @@ static void append(struct line_buffer *line, const void *bytes, size_t n)
 }
 
 /* All bytes from `s` on that cannot be printed, as one $'...'. Returns what is behind. */
-static const unsigned char *append_escaped(struct line_buffer *line, const unsigned char *position, bool quoted)
+static const unsigned char *append_escaped(struct line_buffer *line, const unsigned char *position,
+					   bool quoted)
 {
 	char escape[8];
 

@@ -1,5 +1,6 @@
 /*
- * rendezvous - bytes that go from one thread to another, without a buffer in between (see rendezvous.h)
+ * rendezvous - bytes that go from one thread to another, without a buffer in between (see
+ * rendezvous.h)
  *
  * The copy is made under the lock. The side that waits has nothing else to do, and whoever makes
  * the handover fail waits for a copy at most, after which nobody touches that memory any more.
@@ -91,10 +92,11 @@ int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, s
 /* --- the inner side --- */
 
 /*
- * Wait with nbytes until they have gone over. *ret_remaining: of them not, as it has ended. What was
- * given before the end is received, whoever comes first.
+ * Wait with nbytes until they have gone over. *ret_remaining: of them not, as it has ended. What
+ * was given before the end is received, whoever comes first.
  */
-static int wait_until_consumed(struct rendezvous *rendezvous, void *memory, size_t nbytes, size_t *ret_remaining)
+static int wait_until_consumed(struct rendezvous *rendezvous, void *memory, size_t nbytes,
+			       size_t *ret_remaining)
 {
 	int r;
 
@@ -114,7 +116,8 @@ static int wait_until_consumed(struct rendezvous *rendezvous, void *memory, size
 	return r;
 }
 
-int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes)
+int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes,
+		       size_t *ret_nbytes)
 {
 	size_t remaining;
 	const int r = wait_until_consumed(rendezvous, buffer, nbytes, &remaining);
@@ -127,7 +130,8 @@ int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbyte
 int rendezvous_send(struct rendezvous *rendezvous, const void *data, size_t nbytes)
 {
 	size_t remaining;
-	const int r = wait_until_consumed(rendezvous, (void *)data, nbytes, &remaining); /* only read by get */
+	const int r = wait_until_consumed(rendezvous, (void *)data, nbytes,
+					  &remaining); /* only read by get */
 
 	return r == 0 && remaining ? -EPIPE : r;
 }

@@ -41,7 +41,8 @@ int rendezvous_send(struct rendezvous *rendezvous, const void *data, size_t nbyt
 
 /* The same; *ret_nbytes is less only at the end. */
 int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes);
-int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes);
+int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes,
+		       size_t *ret_nbytes);
 
 /* Nothing more will be given. */
 void rendezvous_end(struct rendezvous *rendezvous);

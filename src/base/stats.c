@@ -29,7 +29,7 @@ struct phase_counters {
 	struct stats_volumes volumes;
 	uint64_t total_nbytes;
 	uint64_t skipped_nbytes; /* that the measuring stage had no need to move */
-	bool is_complete;       /* there is nothing more to move */
+	bool is_complete;        /* there is nothing more to move */
 	struct stage_totals stages[N_STAGES];
 	uint64_t active_until_ns[N_STAGES];
 };
@@ -83,7 +83,8 @@ static const struct {
 	[PHASE_VERIFY] = { "verify", "verify", STAGE_VERIFY },
 };
 
-int stats_open_with_time_series(struct trace *trace, struct time_series *series, struct stats **ret_stats)
+int stats_open_with_time_series(struct trace *trace, struct time_series *series,
+				struct stats **ret_stats)
 {
 	const struct timeline_sinks sinks = { trace, series };
 	struct stats *stats = calloc(1, sizeof *stats);
@@ -236,9 +237,10 @@ void stats_set_phase_total(struct stats *stats, enum phase phase, uint64_t total
 }
 
 static void add_active_time(const struct span *span, uint64_t end_ns, uint64_t *active_until_ns,
-			uint64_t *active_ns)
+			    uint64_t *active_ns)
 {
-	const uint64_t from_ns = span->begin_ns > *active_until_ns ? span->begin_ns : *active_until_ns;
+	const uint64_t from_ns = span->begin_ns > *active_until_ns ? span->begin_ns :
+								     *active_until_ns;
 
 	if (end_ns <= from_ns)
 		return;
@@ -273,7 +275,7 @@ static void add_device_span(struct stats *stats, const struct span *span, uint64
 	device = &stats->devices[span->device - 1];
 	device->busy_ns += end_ns - span->begin_ns;
 	add_active_time(span, end_ns, &stats->devices_active_until_ns[span->device - 1],
-		    &device->active_ns);
+			&device->active_ns);
 }
 
 void stats_add_device(struct stats *stats, uint32_t device, const struct device_totals *totals)
@@ -335,7 +337,8 @@ void stats_end_wait(struct stats *stats, struct span span)
 	pthread_mutex_unlock(&stats->lock);
 }
 
-void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *context), void *context)
+void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *context),
+				 void *context)
 {
 	if (!stats)
 		return;
@@ -420,7 +423,8 @@ const char *phase_key(enum phase phase)
 }
 
 /* Under the lock, of a phase that has begun or may be to come. */
-static struct phase_progress get_phase_progress(const struct stats *stats, enum phase i, uint64_t now_ns)
+static struct phase_progress get_phase_progress(const struct stats *stats, enum phase i,
+						uint64_t now_ns)
 {
 	const struct phase_counters *phase = &stats->phases[i];
 	const bool has_begun = phase->begin_ns;

@@ -46,10 +46,10 @@ enum stage {
 };
 
 enum phase {
-	PHASE_RUN_GENERATION,   /* form runs; spill when memory is full. Measured by STAGE_READ */
-	PHASE_MERGE_PASSES, /* merge runs into fewer, longer ones. Measured by STAGE_SPILL */
-	PHASE_FINAL_MERGE,  /* merge into the output. Measured by STAGE_WRITE */
-	PHASE_VERIFY,  /* -c, or --verify. Measured by STAGE_VERIFY */
+	PHASE_RUN_GENERATION, /* form runs; spill when memory is full. Measured by STAGE_READ */
+	PHASE_MERGE_PASSES,   /* merge runs into fewer, longer ones. Measured by STAGE_SPILL */
+	PHASE_FINAL_MERGE,    /* merge into the output. Measured by STAGE_WRITE */
+	PHASE_VERIFY,         /* -c, or --verify. Measured by STAGE_VERIFY */
 	N_PHASES
 };
 
@@ -59,7 +59,7 @@ struct stats;
 /* One piece of work that has begun. */
 struct span {
 	enum stage stage;
-	uint32_t queue;     /* of a device apart, from 1: it did it; 0: the calling thread */
+	uint32_t queue;    /* of a device apart, from 1: it did it; 0: the calling thread */
 	uint32_t device;   /* of several such, from 1; 0: it is the only one */
 	uint64_t item;     /* number of the chunk, block or window, for the trace */
 	uint64_t begin_ns; /* clock_now_ns() */
@@ -94,9 +94,11 @@ struct stats_usage {
 
 /* What one of several devices did. */
 struct device_totals {
-	uint64_t n_chunks, sorted_nbytes;  /* as they were read */
-	uint64_t n_partitions, merged_nbytes;  /* those of merges to runs, too; as they lie in memory */
-	uint64_t peer_read_nbytes, staged_read_nbytes; /* of others: read there, had by way of the host */
+	uint64_t n_chunks, sorted_nbytes; /* as they were read */
+	uint64_t n_partitions,
+		merged_nbytes; /* those of merges to runs, too; as they lie in memory */
+	uint64_t peer_read_nbytes,
+		staged_read_nbytes; /* of others: read there, had by way of the host */
 	/* The time of all its operations, and that in which at least one was under way. */
 	uint64_t busy_ns, active_ns;
 };
@@ -128,7 +130,8 @@ struct stats_progress {
 int stats_open(struct trace *trace, struct stats **ret_stats);
 
 /* The same, and what took place is also remembered; either may be NULL, and must outlive them. */
-int stats_open_with_time_series(struct trace *trace, struct time_series *series, struct stats **ret_stats);
+int stats_open_with_time_series(struct trace *trace, struct time_series *series,
+				struct stats **ret_stats);
 void stats_close(struct stats *stats);
 
 /*
@@ -173,7 +176,8 @@ void stats_end_wait(struct stats *stats, struct span span);
  * What is in temporary space, to be looked at now and then while somebody looks on: by any thread
  * that reports a span, under a lock of the stats. NULL: none any more.
  */
-void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *context), void *context);
+void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *context),
+				 void *context);
 
 /*
  * Volumes so far, which are asked for where a phase begins or all is done, under a lock of the

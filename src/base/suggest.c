@@ -29,7 +29,7 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
 		row[0] = i;
 		for (size_t j = 1; j <= n_b; j++) {
 			row[j] = min_size(previous_row[j - 1] + (a[i - 1] != b[j - 1]),
-				       min_size(previous_row[j], row[j - 1]) + 1);
+					  min_size(previous_row[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
 				row[j] = min_size(row[j], rows[(i + 1) % 3][j - 2] + 1);
 		}
@@ -44,7 +44,8 @@ const char *suggest_word(const char *word, size_t nbytes, const char *const *wor
 	const char *suggestion = NULL;
 
 	for (unsigned i = 0; i < n && nbytes <= MAX_WORD_NBYTES; i++) {
-		const size_t d = edit_distance(word, nbytes, words[i], strnlen(words[i], MAX_WORD_NBYTES));
+		const size_t d =
+			edit_distance(word, nbytes, words[i], strnlen(words[i], MAX_WORD_NBYTES));
 
 		if (d < min_distance) {
 			min_distance = d;

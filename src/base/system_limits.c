@@ -55,7 +55,7 @@ static uint64_t subtract_clamped(uint64_t a, uint64_t b)
  * that is "".
  */
 static bool read_file_prefix(const char *root, const char *dir, const char *name, char *ret_bytes,
-			   size_t size)
+			     size_t size)
 {
 	char path[PATH_MAX];
 	size_t nbytes = 0;
@@ -77,7 +77,8 @@ static bool read_file_prefix(const char *root, const char *dir, const char *name
 	return n == 0;
 }
 
-static bool read_file_text(const char *root, const char *dir, const char *name, struct file_text *ret_text)
+static bool read_file_text(const char *root, const char *dir, const char *name,
+			   struct file_text *ret_text)
 {
 	return read_file_prefix(root, dir, name, ret_text->bytes, sizeof ret_text->bytes);
 }
@@ -103,7 +104,8 @@ static const char *find_label_value(const struct file_text *text, const char *la
 	return "";
 }
 
-static uint64_t read_number(const char *root, const char *dir, const char *name, uint64_t default_value)
+static uint64_t read_number(const char *root, const char *dir, const char *name,
+			    uint64_t default_value)
 {
 	char text[64];
 
@@ -125,11 +127,12 @@ static uint64_t group_used_nbytes(const char *root, const char *dir, const char 
 static uint64_t measure_memory_v2(const char *root, const char *dir)
 {
 	const uint64_t limit = min_limit(read_number(root, dir, "memory.max", NO_LIMIT),
-				     read_number(root, dir, "memory.high", NO_LIMIT));
+					 read_number(root, dir, "memory.high", NO_LIMIT));
 
 	if (limit == NO_LIMIT)
 		return NO_LIMIT;
-	return subtract_clamped(limit, group_used_nbytes(root, dir, "memory.current", "inactive_file "));
+	return subtract_clamped(limit,
+				group_used_nbytes(root, dir, "memory.current", "inactive_file "));
 }
 
 static uint64_t measure_memory_v1(const char *root, const char *dir)
@@ -139,7 +142,7 @@ static uint64_t measure_memory_v1(const char *root, const char *dir)
 	if (limit == NO_LIMIT)
 		return NO_LIMIT;
 	return subtract_clamped(limit, group_used_nbytes(root, dir, "memory.usage_in_bytes",
-						 "total_inactive_file "));
+							 "total_inactive_file "));
 }
 
 /* A quota of part of a processor keeps one busy, some of the time. */
@@ -200,7 +203,7 @@ static bool list_contains(const char *list, size_t n, const char *name)
  * False if there is no such line, or the path is too long.
  */
 static bool find_cgroup(const struct file_text *groups, const char *controller,
-		       char path[static PATH_MAX])
+			char path[static PATH_MAX])
 {
 	const char *line = groups->bytes;
 

@@ -92,7 +92,8 @@ void thread_pool_close(struct thread_pool *pool)
 	free(pool);
 }
 
-int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context, uint32_t n_tasks)
+int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context,
+		    uint32_t n_tasks)
 {
 	int r;
 
@@ -168,5 +169,6 @@ static void call_unnumbered(void *context, uint32_t number, uint32_t n)
 
 void threads_run(uint32_t n_threads, void (*work)(void *context), void *context)
 {
-	threads_run_numbered(n_threads, call_unnumbered, &(struct unnumbered_work){ work, context });
+	threads_run_numbered(n_threads, call_unnumbered,
+			     &(struct unnumbered_work){ work, context });
 }

@@ -1,9 +1,9 @@
 /*
  * thread_pool - a few threads that do the parts of one job after the other
  *
- * A job is a number of parts, which any thread may do in any order; the caller of thread_pool_run() does
- * parts like the others and returns when all are done. For work that waits for disks or decodes,
- * where the parts are long and their number is known: back ends have lanes.
+ * A job is a number of parts, which any thread may do in any order; the caller of
+ * thread_pool_run() does parts like the others and returns when all are done. For work that waits
+ * for disks or decodes, where the parts are long and their number is known: back ends have lanes.
  */
 #pragma once
 
@@ -27,7 +27,8 @@ void thread_pool_close(struct thread_pool *pool);
  * Do the parts 0 to n - 1. Returns 0 or the first failure, after which parts that were not begun
  * are left out. One job at a time.
  */
-int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context, uint32_t n_tasks);
+int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context,
+		    uint32_t n_tasks);
 
 /*
  * Call work(context) on n_threads threads at once, the caller's included, and return when all have

@@ -49,11 +49,12 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static struct time_series_gauges max_gauges(struct time_series_gauges a, struct time_series_gauges b)
+static struct time_series_gauges max_gauges(struct time_series_gauges a,
+					    struct time_series_gauges b)
 {
 	return (struct time_series_gauges){ max_u64(a.memory_nbytes, b.memory_nbytes),
-					max_u64(a.temporary_nbytes, b.temporary_nbytes),
-					max_u64(a.written_nbytes, b.written_nbytes) };
+					    max_u64(a.temporary_nbytes, b.temporary_nbytes),
+					    max_u64(a.written_nbytes, b.written_nbytes) };
 }
 
 static void merge_gauge_bins(struct time_series_gauges gauges[static TIME_SERIES_BINS])
@@ -61,7 +62,9 @@ static void merge_gauge_bins(struct time_series_gauges gauges[static TIME_SERIES
 	const struct time_series_gauges empty = { 0 };
 
 	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
-		gauges[i] = i < TIME_SERIES_BINS / 2 ? max_gauges(gauges[2 * i], gauges[2 * i + 1]) : empty;
+		gauges[i] = i < TIME_SERIES_BINS / 2 ?
+				    max_gauges(gauges[2 * i], gauges[2 * i + 1]) :
+				    empty;
 }
 
 /* There are bins up to that moment. */
@@ -99,7 +102,7 @@ static struct stage_busy_times *find_queue(struct time_series *series, uint32_t 
 
 /* Add `sum` to bins, as the time from begin to end, since the beginning, is in each of them. */
 static void distribute(uint64_t bins[static TIME_SERIES_BINS], uint64_t bin_ns, uint64_t begin,
-		   uint64_t end, uint64_t sum)
+		       uint64_t end, uint64_t sum)
 {
 	const double per_ns = end > begin ? (double)sum / (double)(end - begin) : 0;
 	uint64_t remaining = sum;
@@ -107,7 +110,7 @@ static void distribute(uint64_t bins[static TIME_SERIES_BINS], uint64_t bin_ns, 
 	for (uint64_t i = begin / bin_ns; i < TIME_SERIES_BINS && remaining; i++) {
 		const uint64_t until = (i + 1) * bin_ns;
 		const uint64_t amount = until < end ? (uint64_t)((double)(until - begin) * per_ns) :
-						    remaining;
+						      remaining;
 		const uint64_t added = amount < remaining ? amount : remaining;
 
 		bins[i] += added;
@@ -133,7 +136,8 @@ void time_series_add(struct time_series *series, const struct time_series_event 
 		distribute(work->busy_ns[event->stage], series->bin_ns, begin, end, end - begin);
 }
 
-void time_series_sample(struct time_series *series, uint64_t time_ns, const struct time_series_gauges *gauges)
+void time_series_sample(struct time_series *series, uint64_t time_ns,
+			const struct time_series_gauges *gauges)
 {
 	uint64_t bin;
 

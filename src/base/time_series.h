@@ -1,8 +1,8 @@
 /*
  * time_series - a sort over time, in so few numbers that a picture can be made of them
  *
- * Time is divided into TIME_SERIES_BINS bins at most. When they are full, two neighbours become one, so
- * the memory is the same for a second and for a week, and so is what a picture of it takes.
+ * Time is divided into TIME_SERIES_BINS bins at most. When they are full, two neighbours become
+ * one, so the memory is the same for a second and for a week, and so is what a picture of it takes.
  *
  *	0 1 2 3 4 5 6 7		a bin is 100 us
  *	0   1   2   3   4 ...	from here on 200 us
@@ -33,8 +33,8 @@ struct time_series {
 	uint64_t begin_ns, end_ns; /* clock_now_ns(); of all that is in it */
 	uint64_t bin_ns;
 	struct stage_busy_times host;                /* of all threads */
-	struct stage_busy_times *queues;              /* n_queues of a device apart; NULL: none */
-	uint32_t n_queues;                        /* at most TIME_SERIES_MAX_QUEUES */
+	struct stage_busy_times *queues;             /* n_queues of a device apart; NULL: none */
+	uint32_t n_queues;                           /* at most TIME_SERIES_MAX_QUEUES */
 	uint64_t nbytes[N_STAGES][TIME_SERIES_BINS]; /* moved by all */
 	struct time_series_gauges gauges[TIME_SERIES_BINS];
 	struct {
@@ -58,7 +58,8 @@ struct time_series_event {
 void time_series_add(struct time_series *series, const struct time_series_event *event);
 
 /* What was seen then. */
-void time_series_sample(struct time_series *series, uint64_t time_ns, const struct time_series_gauges *gauges);
+void time_series_sample(struct time_series *series, uint64_t time_ns,
+			const struct time_series_gauges *gauges);
 
 /* Bins that are in use, from the first. */
 uint32_t time_series_n_bins(const struct time_series *series);

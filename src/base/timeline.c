@@ -46,18 +46,19 @@ void timeline_close(struct timeline *timeline)
 }
 
 static void add_to_time_series(const struct timeline *timeline, enum stage stage,
-		     const struct trace_event *trace_entry)
+			       const struct trace_event *trace_entry)
 {
 	struct time_series *series = timeline->sinks.time_series;
 
 	if (stage == N_STAGES)
 		return;
 	time_series_add(series, &(struct time_series_event){ .stage = stage,
-						      .begin_ns = trace_entry->begin_ns,
-						      .end_ns = trace_entry->end_ns,
-						      .nbytes = trace_entry->nbytes,
-						      .is_device_queue = trace_entry->role == TRACK_DEVICE_QUEUES,
-						      .queue = trace_entry->track });
+							     .begin_ns = trace_entry->begin_ns,
+							     .end_ns = trace_entry->end_ns,
+							     .nbytes = trace_entry->nbytes,
+							     .is_device_queue = trace_entry->role ==
+										TRACK_DEVICE_QUEUES,
+							     .queue = trace_entry->track });
 }
 
 void timeline_add(struct timeline *timeline, const struct timeline_event *event)
@@ -74,8 +75,8 @@ void timeline_add(struct timeline *timeline, const struct timeline_event *event)
 	};
 
 	trace_entry.track = tracks_assign(timeline->tracks, trace_entry.role,
-				   (struct track_owner){ event->device, event->owner },
-				   &trace_entry.begin_ns, trace_entry.end_ns);
+					  (struct track_owner){ event->device, event->owner },
+					  &trace_entry.begin_ns, trace_entry.end_ns);
 	trace_add(timeline->sinks.trace, &trace_entry);
 	if (timeline->sinks.time_series)
 		add_to_time_series(timeline, event->stage, &trace_entry);

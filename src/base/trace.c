@@ -43,11 +43,11 @@ struct trace {
 	FILE *stream;      /* whose owner finds out what has failed */
 	uint64_t begin_ns; /* time 0 of the timeline */
 	long pid;
-	char name[96];                        /* of the process; "" if it is alone */
-	uint64_t n_exact;                     /* that may be written as they are */
-	uint64_t n_written;                   /* events of pieces */
-	uint64_t next_growth;                      /* so many, and the while grows */
-	uint64_t aggregation_ns;                    /* that pieces are collected for; 0: not at all */
+	char name[96];           /* of the process; "" if it is alone */
+	uint64_t n_exact;        /* that may be written as they are */
+	uint64_t n_written;      /* events of pieces */
+	uint64_t next_growth;    /* so many, and the while grows */
+	uint64_t aggregation_ns; /* that pieces are collected for; 0: not at all */
 	struct pending_events *pending[N_TRACK_ROLES]; /* n[role], by track */
 	uint32_t n_tracks[N_TRACK_ROLES];
 };
@@ -209,14 +209,14 @@ static struct event_sum *find_sum(struct pending_events *pending, const struct t
 	if (pending->n_sums == MAX_SUMS)
 		return NULL;
 	*sum = (struct event_sum){ .name = event->name,
-			       .category = event->category,
-			       .item = event->item };
+				   .category = event->category,
+				   .item = event->item };
 	pending->n_sums++;
 	return sum;
 }
 
 static void aggregate_event(struct trace *trace, struct pending_events *pending,
-		    const struct trace_event *event)
+			    const struct trace_event *event)
 {
 	struct event_sum *sum;
 
@@ -240,8 +240,9 @@ static void grow_aggregation(struct trace *trace, uint64_t now_ns)
 {
 	if (trace->n_written < trace->next_growth)
 		return;
-	trace->aggregation_ns = trace->aggregation_ns ? trace->aggregation_ns * GROWTH_FACTOR :
-					    relative_ns(trace, now_ns) / INITIAL_FRACTION + 1;
+	trace->aggregation_ns = trace->aggregation_ns ?
+					trace->aggregation_ns * GROWTH_FACTOR :
+					relative_ns(trace, now_ns) / INITIAL_FRACTION + 1;
 	trace->next_growth += trace->n_exact / 4 + 1;
 }
 

@@ -5,9 +5,9 @@
  * events ("ph":"X"), on tracks that are named and ordered by their role (tracks.h), and counters
  * ("ph":"C"). It goes to a stream, whose buffer is nearly all the memory that it takes.
  *
- * It does not grow with the sort for ever. After the first TRACE_MAX_EXACT events those of a track are
- * collected for a while, and become one event for each thing that was done in it, as long as all of
- * these took together, and one behind the other:
+ * It does not grow with the sort for ever. After the first TRACE_MAX_EXACT events those of a
+ * track are collected for a while, and become one event for each thing that was done in it, as
+ * long as all of these took together, and one behind the other:
  *
  *	as it was	[read][wait][read ][wait][read]  [wait]
  *	in the trace	[read 3 pieces  ][wait 3 pieces]
@@ -53,8 +53,8 @@ void trace_set_limit(struct trace *trace, uint64_t n_exact);
 /* One of several processes that have one timeline; pid is its number. */
 struct trace_process {
 	unsigned number, n_processes; /* the one, from 0, of so many */
-	char name[96];      /* what would have to be escaped in JSON is left out */
-	uint64_t begin_ns;  /* time 0 of all of them, by the clock of this one */
+	char name[96];                /* what would have to be escaped in JSON is left out */
+	uint64_t begin_ns;            /* time 0 of all of them, by the clock of this one */
 };
 
 /* Before anything is added. There are so many events less of each that all together are bounded. */

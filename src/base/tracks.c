@@ -57,7 +57,7 @@ static uint64_t tolerance_ns(enum track_role role)
 
 /* The owner's own, if it is free; else the one that is free longest. NULL: none is. */
 static struct track *find_free_track(struct tracks *tracks, enum track_role role,
-			       struct track_owner owner, uint64_t begin_ns)
+				     struct track_owner owner, uint64_t begin_ns)
 {
 	struct track *best = NULL;
 
@@ -91,7 +91,7 @@ static struct track *add_track(struct tracks *tracks, enum track_role role)
 }
 
 uint32_t tracks_assign(struct tracks *tracks, enum track_role role, struct track_owner owner,
-		      uint64_t *begin_ns, uint64_t end_ns)
+		       uint64_t *begin_ns, uint64_t end_ns)
 {
 	struct track *track = find_free_track(tracks, role, owner, *begin_ns);
 

@@ -19,12 +19,12 @@
 
 /* In the order in which they are shown: that of the way that records take. */
 enum track_role {
-	TRACK_PHASES, /* of the whole sort; one track */
+	TRACK_PHASES,     /* of the whole sort; one track */
 	TRACK_PARTITIONS, /* merges of a part of the output each */
 	TRACK_READERS,
-	TRACK_FETCHERS, /* of stored runs */
+	TRACK_FETCHERS,      /* of stored runs */
 	TRACK_CPU_QUEUES,    /* of the processors: sorting and merging */
-	TRACK_DEVICE_QUEUES,  /* lanes of a device apart */
+	TRACK_DEVICE_QUEUES, /* lanes of a device apart */
 	TRACK_WRITERS,
 	TRACK_CHECKERS,
 	N_TRACK_ROLES
@@ -54,7 +54,7 @@ struct track_owner {
  * than a clock may be wrong.
  */
 uint32_t tracks_assign(struct tracks *tracks, enum track_role role, struct track_owner owner,
-		      uint64_t *begin_ns, uint64_t end_ns);
+		       uint64_t *begin_ns, uint64_t end_ns);
 
 /* How many tracks a role has. */
 uint32_t tracks_count(const struct tracks *tracks, enum track_role role);

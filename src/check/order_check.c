@@ -32,13 +32,13 @@ struct neighbour_counts {
 
 #define COUNT_NEIGHBOURS(codes)                                                                    \
 	for (uint64_t i = 0; i < n; i++) {                                                         \
-		result.n_descents += (codes)[i + 1] < (codes)[i];                                   \
-		result.n_equal += (codes)[i + 1] == (codes)[i];                                     \
+		result.n_descents += (codes)[i + 1] < (codes)[i];                                  \
+		result.n_equal += (codes)[i + 1] == (codes)[i];                                    \
 	}                                                                                          \
 	break
 
-static struct neighbour_counts count_neighbours(const union key_batch *batch, uint32_t element_nbytes,
-					  uint64_t n)
+static struct neighbour_counts count_neighbours(const union key_batch *batch,
+						uint32_t element_nbytes, uint64_t n)
 {
 	struct neighbour_counts result = { 0 };
 
@@ -70,20 +70,22 @@ static uint64_t find_disorder(const union key_batch *batch, uint32_t element_nby
 }
 
 /* The n records of a batch, which begins at record `start`. */
-static void check_batch(const struct order_check_params *params, const union key_batch *batch, uint64_t start,
-			uint64_t n, struct order_check_result *result)
+static void check_batch(const struct order_check_params *params, const union key_batch *batch,
+			uint64_t start, uint64_t n, struct order_check_result *result)
 {
 	const uint32_t element_nbytes = params->layout->element_nbytes;
 	const struct neighbour_counts counts = count_neighbours(batch, element_nbytes, n);
 	const uint64_t n_disorders = counts.n_descents + (params->strict ? counts.n_equal : 0);
 
 	if (n_disorders && !result->n_disorders)
-		result->first_disorder = start + find_disorder(batch, element_nbytes, params->strict);
+		result->first_disorder =
+			start + find_disorder(batch, element_nbytes, params->strict);
 	result->n_disorders += n_disorders;
 	result->n_equal += counts.n_equal;
 }
 
-static void check_encoded_keys(const struct order_check_params *params, struct order_check_result *result)
+static void check_encoded_keys(const struct order_check_params *params,
+			       struct order_check_result *result)
 {
 	const struct layout *layout = params->layout;
 	const unsigned char *records = params->records;
@@ -92,14 +94,15 @@ static void check_encoded_keys(const struct order_check_params *params, struct o
 	uint64_t i = params->previous ? 0 : 1;
 
 	key_encode_batch(layout, params->previous ? params->previous : records, 1, encoded_keys,
-		     params->previous ? NULL : &result->digest);
+			 params->previous ? NULL : &result->digest);
 	while (i < params->n) {
 		const uint64_t n = params->n - i < BATCH_RECORDS ? params->n - i : BATCH_RECORDS;
 
 		key_encode_batch(layout, records + i * layout->record_nbytes, n,
-			     encoded_keys + layout->element_nbytes, &result->digest);
+				 encoded_keys + layout->element_nbytes, &result->digest);
 		check_batch(params, &batch, i, n, result);
-		memcpy(encoded_keys, encoded_keys + n * layout->element_nbytes, layout->element_nbytes);
+		memcpy(encoded_keys, encoded_keys + n * layout->element_nbytes,
+		       layout->element_nbytes);
 		i += n;
 	}
 }
@@ -114,7 +117,8 @@ struct record_view {
 	uint64_t body_offset, body_nbytes; /* what of it is digested */
 };
 
-static void record_view_init(const struct layout *layout, bool are_items, struct record_view *ret_view)
+static void record_view_init(const struct layout *layout, bool are_items,
+			     struct record_view *ret_view)
 {
 	*ret_view = (struct record_view){
 		.keys = are_items ? &layout->item_keys : &layout->record_keys,
@@ -131,13 +135,14 @@ struct keyed_record {
 	uint128_t prefix;
 };
 
-static struct keyed_record load_keyed_record(const struct record_view *view, const unsigned char *record)
+static struct keyed_record load_keyed_record(const struct record_view *view,
+					     const unsigned char *record)
 {
 	return (struct keyed_record){ record, key_prefix_load(&view->prefix, record) };
 }
 
 static int compare_key_tails(const struct key_fields *keys, const unsigned char *a,
-			const unsigned char *b)
+			     const unsigned char *b)
 {
 	const struct key_field *field = keys->fields;
 	const uint32_t offset = field->offset + KEY_PREFIX_NBYTES;
@@ -149,7 +154,8 @@ static int compare_key_tails(const struct key_fields *keys, const unsigned char 
 	return field->descending ? -order : order;
 }
 
-static int compare_keyed_records(const struct record_view *view, const struct keyed_record *a, const struct keyed_record *b)
+static int compare_keyed_records(const struct record_view *view, const struct keyed_record *a,
+				 const struct keyed_record *b)
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
@@ -158,7 +164,8 @@ static int compare_keyed_records(const struct record_view *view, const struct ke
 		       0;
 }
 
-static void check_records(const struct order_check_params *params, struct order_check_result *result)
+static void check_records(const struct order_check_params *params,
+			  struct order_check_result *result)
 {
 	const unsigned char *records = params->records;
 	struct keyed_record previous = { 0 };
@@ -168,8 +175,10 @@ static void check_records(const struct order_check_params *params, struct order_
 	if (params->previous)
 		previous = load_keyed_record(&view, params->previous);
 	for (uint64_t i = 0; i < params->n; i++) {
-		const struct keyed_record next = load_keyed_record(&view, records + i * view.nbytes);
-		const int order = previous.record ? compare_keyed_records(&view, &previous, &next) : -1;
+		const struct keyed_record next =
+			load_keyed_record(&view, records + i * view.nbytes);
+		const int order = previous.record ? compare_keyed_records(&view, &previous, &next) :
+						    -1;
 
 		result->digest.sum += hash_bytes(next.record + view.body_offset, view.body_nbytes);
 		result->n_equal += order == 0;

@@ -29,7 +29,7 @@ struct order_check_result {
 	uint64_t first_disorder; /* index of the first record that is out of order; n: none */
 	uint64_t n_equal;        /* records with the key of the one before */
 	struct digest digest;    /* of the n records, or of the bodies of items */
-	uint64_t counts_sum;      /* the sum of the counts of items; n if they have none */
+	uint64_t counts_sum;     /* the sum of the counts of items; n if they have none */
 };
 
 void order_check(const struct order_check_params *params, struct order_check_result *ret_result);

@@ -40,7 +40,7 @@ struct verify {
 struct record_block {
 	const unsigned char *records;
 	uint64_t n;
-	uint64_t number;    /* of the first, from 1 */
+	uint64_t number;   /* of the first, from 1 */
 	bool has_previous; /* the first was in the piece before, too: only compared with */
 };
 
@@ -64,7 +64,7 @@ static uint128_t sum_hashes(const struct verify *verify, const unsigned char *re
 }
 
 static struct digest check_block_records(struct verify *verify, struct record_block block,
-				   struct verify_result *result)
+					 struct verify_result *result)
 {
 	const uint64_t n_previous = block.has_previous;
 	const unsigned char *records = block.records + n_previous * verify->record_nbytes;
@@ -109,10 +109,14 @@ static int check_block(struct verify *verify, struct record_block block, uint64_
 	while (remaining > block.has_previous && r == 0) {
 		const uint64_t n_previous = block.has_previous;
 		const uint64_t begin = position + n_previous * record_nbytes;
-		const uint64_t max_records = input_verify_nbytes(verify->input, begin) / record_nbytes;
+		const uint64_t max_records =
+			input_verify_nbytes(verify->input, begin) / record_nbytes;
 
-		block.n = n_previous + (remaining - n_previous < max_records ? remaining - n_previous : max_records);
-		r = input_add_read_digest(verify->input, begin, check_block_records(verify, block, result));
+		block.n = n_previous + (remaining - n_previous < max_records ?
+						remaining - n_previous :
+						max_records);
+		r = input_add_read_digest(verify->input, begin,
+					  check_block_records(verify, block, result));
 		block.records += (block.n - 1) * record_nbytes;
 		block.number += block.n - 1;
 		block.has_previous = true;
@@ -133,7 +137,8 @@ static bool can_stop_early(const struct verify *verify, uint64_t position)
  * Read and check the next piece. Returns 1, or 0 when there is nothing left to do, or a negative
  * errno.
  */
-static int check_next_block(struct verify *verify, unsigned char *buffer, struct verify_result *result)
+static int check_next_block(struct verify *verify, unsigned char *buffer,
+			    struct verify_result *result)
 {
 	const uint64_t record_nbytes = verify->record_nbytes;
 	const uint64_t index = atomic_fetch_add(&verify->next_block, 1);
@@ -155,9 +160,9 @@ static int check_next_block(struct verify *verify, unsigned char *buffer, struct
 		return r;
 	r = check_block(verify,
 			(struct record_block){ .records = buffer,
-					.n = nbytes / record_nbytes,
-					.number = begin / record_nbytes + 1,
-					.has_previous = position > 0 },
+					       .n = nbytes / record_nbytes,
+					       .number = begin / record_nbytes + 1,
+					       .has_previous = position > 0 },
 			begin, result);
 	stats_end(verify->options->stats, span, nbytes);
 	return r < 0 ? r : 1;
@@ -308,7 +313,7 @@ int verify_input(struct input *input, const struct verify_options *options,
 }
 
 int verify_input_range(struct input *input, struct verify_record_range range,
-		      const struct verify_options *options, struct verify_result *ret_result)
+		       const struct verify_options *options, struct verify_result *ret_result)
 {
 	struct verify verify;
 
@@ -322,7 +327,7 @@ int verify_input_range(struct input *input, struct verify_record_range range,
 }
 
 int verify_output(verify_read_fn *read_at, void *context, uint64_t nbytes,
-		   const struct verify_options *options, struct verify_result *ret_result)
+		  const struct verify_options *options, struct verify_result *ret_result)
 {
 	struct verify verify;
 

@@ -39,7 +39,7 @@ struct verify_result {
 	/* Number, from 1, of the first record not in order with the one before it; 0: none. */
 	uint64_t first_disorder;
 	uint64_t n_duplicates; /* records with the key of the one before */
-	uint64_t counts_sum;    /* of an output: the sum of its counts, if it has any */
+	uint64_t counts_sum;   /* of an output: the sum of its counts, if it has any */
 	uint128_t hash_sum;    /* of all records, in any order; 0 without a hash */
 };
 
@@ -60,7 +60,7 @@ struct verify_record_range {
  * nothing is passed; first_disorder is a number in the whole input.
  */
 int verify_input_range(struct input *input, struct verify_record_range range,
-		      const struct verify_options *options, struct verify_result *ret_result);
+		       const struct verify_options *options, struct verify_result *ret_result);
 
 /* Read exactly nbytes at `position` of what was written. */
 typedef int verify_read_fn(void *context, uint64_t position, void *buffer, size_t nbytes);
@@ -70,7 +70,7 @@ typedef int verify_read_fn(void *context, uint64_t position, void *buffer, size_
  * what read_at() does, if that fails.
  */
 int verify_output(verify_read_fn *read_at, void *context, uint64_t nbytes,
-		   const struct verify_options *options, struct verify_result *ret_result);
+		  const struct verify_options *options, struct verify_result *ret_result);
 
 /* The last record of a sequence that is checked part by part. */
 struct verify_edge {

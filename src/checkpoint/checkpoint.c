@@ -51,7 +51,8 @@ static const struct partition_desc *get_restore_partitions(void *context, uint32
 	return checkpoint->restore_partitions;
 }
 
-static int fail_input_changed(void *context, uint64_t position, uint64_t n_expected, uint64_t n_items)
+static int fail_input_changed(void *context, uint64_t position, uint64_t n_expected,
+			      uint64_t n_items)
 {
 	const struct checkpoint *checkpoint = context;
 
@@ -101,7 +102,7 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	};
 	if (spec->comm)
 		r = checkpoint_dir_init_rank(&checkpoint->dir, io, spec->checkpoint_path,
-					       comm_rank(spec->comm));
+					     comm_rank(spec->comm));
 	else
 		checkpoint_dir_init(&checkpoint->dir, io, spec->checkpoint_path);
 	if (r == 0)
@@ -170,14 +171,15 @@ static int record_output_identity(struct checkpoint *checkpoint, const struct ou
 }
 
 void checkpoint_space_released_later(const struct checkpoint *checkpoint,
-			      struct space_released_later *ret_released_later)
+				     struct space_released_later *ret_released_later)
 {
 	struct stat runs;
 
 	*ret_released_later = (struct space_released_later){ 0 };
 	if (fstat(checkpoint->dir.runs.fd, &runs) == 0)
-		*ret_released_later = (struct space_released_later){ runs.st_dev,
-							      (uint64_t)runs.st_blocks * 512 };
+		*ret_released_later =
+			(struct space_released_later){ runs.st_dev,
+						       (uint64_t)runs.st_blocks * 512 };
 }
 
 int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbytes,
@@ -187,19 +189,21 @@ int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbyt
 	struct resumable_output resumable = {
 		.name = state->header.output_name,
 		.written_nbytes = checkpoint_state_written_nbytes(state),
-		.written_end = checkpoint->spec->header_nbytes + checkpoint_state_written_end(state),
+		.written_end =
+			checkpoint->spec->header_nbytes + checkpoint_state_written_end(state),
 	};
 	int r;
 
 	checkpoint_space_released_later(checkpoint, &resumable.released_later);
-	r = output_open_resumable(checkpoint->io, checkpoint->spec->output_path, expected_nbytes, &resumable,
-			     ret_output);
+	r = output_open_resumable(checkpoint->io, checkpoint->spec->output_path, expected_nbytes,
+				  &resumable, ret_output);
 	if (r == 0)
 		r = check_output(checkpoint, *ret_output);
 	return r < 0 ? r : record_output_identity(checkpoint, *ret_output);
 }
 
-void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint, struct orphan_owner *ret_owner)
+void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
+				 struct orphan_owner *ret_owner)
 {
 	const char *name = checkpoint->state.header.output_name;
 
@@ -220,10 +224,10 @@ static void report_resumed_state(const struct checkpoint *checkpoint, uint64_t n
 	size_format(checkpoint_state_written_nbytes(state), written_size);
 	if (spec_checkpoints_output(checkpoint->spec))
 		notice("resuming: %zu runs hold %s of %s, and %s of the output are written",
-		     state->n_runs, runs_size, input_size, written_size);
+		       state->n_runs, runs_size, input_size, written_size);
 	else
-		notice("resuming: %zu runs hold %s of %s; the output is written anew", state->n_runs,
-		     runs_size, input_size);
+		notice("resuming: %zu runs hold %s of %s; the output is written anew",
+		       state->n_runs, runs_size, input_size);
 }
 
 /* For whoever merges: where each range is to be taken up. */
@@ -233,16 +237,19 @@ static int set_restore_partitions(struct checkpoint *checkpoint)
 
 	if (!checkpoint_state_has_progress(state))
 		return 0;
-	checkpoint->restore_partitions = calloc(state->n_partitions, sizeof *checkpoint->restore_partitions);
+	checkpoint->restore_partitions =
+		calloc(state->n_partitions, sizeof *checkpoint->restore_partitions);
 	if (!checkpoint->restore_partitions)
-		return fail(-ENOMEM, "no memory for %zu ranges of a checkpoint", state->n_partitions);
+		return fail(-ENOMEM, "no memory for %zu ranges of a checkpoint",
+			    state->n_partitions);
 	for (size_t i = 0; i < state->n_partitions; i++) {
 		const struct checkpoint_partition *partition = &state->partitions[i];
 
 		checkpoint->restore_partitions[i] = (struct partition_desc){
 			.key = partition->key,
 			.position = partition->begin / checkpoint->layout->output_nbytes,
-			.restore_point = partition->has_restore_point ? &partition->restore_point : NULL,
+			.restore_point = partition->has_restore_point ? &partition->restore_point :
+									NULL,
 		};
 	}
 	return 0;
@@ -253,12 +260,12 @@ static int check_inputs(const struct checkpoint *checkpoint, const struct job *j
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct input_check check = { .input = job->input,
-					     .layout = checkpoint->layout,
-					     .runs = state->runs,
-					     .n_runs = state->n_runs,
-					     .first_record = job->first_record,
-					     .n_threads = job->plan_request.n_threads,
-					     .stats = job->stats };
+					   .layout = checkpoint->layout,
+					   .runs = state->runs,
+					   .n_runs = state->n_runs,
+					   .first_record = job->first_record,
+					   .n_threads = job->plan_request.n_threads,
+					   .stats = job->stats };
 	uint64_t first_record = job->first_record, record;
 	const char *path;
 	size_t bad;
@@ -299,7 +306,7 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, str
 	checkpoint_state_free_runs(&checkpoint->state);
 	record_totals_add(ledger, sum);
 	return sync_thread_open(&checkpoint->dir.manifest, checkpoint->spill, output,
-			  &checkpoint->sync_thread);
+				&checkpoint->sync_thread);
 }
 
 const struct checkpoint_hooks *checkpoint_get_hooks(const struct checkpoint *checkpoint)

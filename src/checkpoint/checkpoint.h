@@ -36,7 +36,7 @@ bool checkpoint_is_complete(const struct checkpoint *checkpoint);
 
 /* What its runs take, which is given back while the output is written. */
 void checkpoint_space_released_later(const struct checkpoint *checkpoint,
-			      struct space_released_later *ret_released_later);
+				     struct space_released_later *ret_released_later);
 
 /*
  * The output, with what is written of it, which is read again to see that it still is what was
@@ -49,7 +49,8 @@ int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbyt
  * Where nothing of the output is kept: whose unfinished files are those that this sort has begun
  * whenever it was started.
  */
-void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint, struct orphan_owner *ret_owner);
+void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
+				 struct orphan_owner *ret_owner);
 
 /* The spill in the checkpoint's directory. */
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill);
@@ -88,14 +89,14 @@ void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_list
 			    struct sink *sink);
 
 /* For the sink (sink.h): the ranges that it is merged in, before anything is written. */
-int checkpoint_record_partitions(struct checkpoint *checkpoint, const struct partition_desc *partitions,
-			   uint32_t n);
+int checkpoint_record_partitions(struct checkpoint *checkpoint,
+				 const struct partition_desc *partitions, uint32_t n);
 
 /* And a point of one of them, and a window that has been written. Thread-safe. */
 int checkpoint_record_restore_point(struct checkpoint *checkpoint, uint32_t partition,
-			  const struct restore_point *restore_point);
+				    const struct restore_point *restore_point);
 int checkpoint_record_written(struct checkpoint *checkpoint, uint64_t offset, const void *data,
-			    size_t nbytes);
+			      size_t nbytes);
 
 /*
  * All is written, and the output is about to get its name. If it does not, it is kept only if the

@@ -49,7 +49,8 @@ static int make_directory(struct checkpoint_dir *dir)
 
 	for (int i = 0; i < MAX_MKDIR_TRIES && r == -ENOENT; i++) {
 		r = 0;
-		if (dir->parent_path && mkdir(dir->parent_path, DIR_MODE_CREATED) < 0 && errno != EEXIST)
+		if (dir->parent_path && mkdir(dir->parent_path, DIR_MODE_CREATED) < 0 &&
+		    errno != EEXIST)
 			return fail(-errno, "%s: cannot make a directory: %m", dir->parent_path);
 		if (mkdir(dir->path, DIR_MODE_CREATED) < 0 && errno != EEXIST)
 			r = -errno;
@@ -59,7 +60,7 @@ static int make_directory(struct checkpoint_dir *dir)
 	if (r < 0)
 		return fail(r, "%s: cannot make a directory: %m", dir->path);
 	dir->created_parent = dir->parent_path && stat(dir->parent_path, &status) == 0 &&
-			    checkpoint_dir_is_created(&status);
+			      checkpoint_dir_is_created(&status);
 	return 0;
 }
 
@@ -86,7 +87,7 @@ static int open_directory(struct checkpoint_dir *dir)
 }
 
 static int open_by_kind(struct checkpoint_dir *dir, enum checkpoint_file i, int flags,
-		      struct file *ret_file)
+			struct file *ret_file)
 {
 	return file_open(dir->directory.calls, dir->directory.fd, checkpoint_file_names[i],
 			 O_RDWR | O_NOFOLLOW | flags, 0600, ret_file);
@@ -100,7 +101,8 @@ static int fail_foreign(const struct checkpoint_dir *dir, enum checkpoint_file i
 }
 
 /* What was opened stays open, also on failure. */
-static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file i, struct file *ret_file)
+static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file i,
+			       struct file *ret_file)
 {
 	struct stat status;
 	int r = open_by_kind(dir, i, 0, ret_file);
@@ -125,7 +127,7 @@ static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file 
 
 /* How much of its mark does the file begin with? What it has else is none of gsort's. */
 static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
-		     const struct file *file, uint64_t *ret_nbytes)
+			   const struct file *file, uint64_t *ret_nbytes)
 {
 	const char *name = checkpoint_file_names[i];
 	char magic[FILE_MAGIC_NBYTES];
@@ -146,7 +148,7 @@ static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fil
 
 /* Durable at once: a power cut must not leave a file that nobody knows as gsort's. */
 static int write_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
-		      const struct file *file)
+			    const struct file *file)
 {
 	char advice[SIZE_LIMIT_HINT_NBYTES];
 	int r = file_write_at(file, 0, file_magic[i], FILE_MAGIC_NBYTES);
@@ -190,8 +192,7 @@ static int lock_manifest(struct checkpoint_dir *dir)
 	return 0;
 }
 
-void checkpoint_dir_init(struct checkpoint_dir *dir, const struct syscalls *io,
-			   const char *path)
+void checkpoint_dir_init(struct checkpoint_dir *dir, const struct syscalls *io, const char *path)
 {
 	const struct file closed = { .calls = io, .fd = -1 };
 
@@ -201,7 +202,7 @@ void checkpoint_dir_init(struct checkpoint_dir *dir, const struct syscalls *io,
 }
 
 int checkpoint_dir_init_rank(struct checkpoint_dir *dir, const struct syscalls *io,
-			       const char *path, unsigned rank)
+			     const char *path, unsigned rank)
 {
 	checkpoint_dir_init(dir, io, path);
 	if (asprintf(&dir->rank_path, "%s/" RANK_DIRECTORY_FORMAT, path, rank) < 0) {
@@ -276,8 +277,8 @@ int checkpoint_dir_check_ranks(const struct checkpoint_dir *dir, unsigned n)
 static int sync_parent_directory(const struct checkpoint_dir *dir, const char *relative_path)
 {
 	struct file parent;
-	int r = file_open(dir->directory.calls, dir->directory.fd, relative_path, O_RDONLY | O_DIRECTORY,
-			  0, &parent);
+	int r = file_open(dir->directory.calls, dir->directory.fd, relative_path,
+			  O_RDONLY | O_DIRECTORY, 0, &parent);
 
 	if (r == 0) {
 		r = file_sync(&parent);
@@ -302,8 +303,7 @@ static int is_opened_file(const struct checkpoint_dir *dir, enum checkpoint_file
 {
 	struct stat status;
 
-	if (fstatat(dir->directory.fd, checkpoint_file_names[i], &status, AT_SYMLINK_NOFOLLOW) <
-	    0)
+	if (fstatat(dir->directory.fd, checkpoint_file_names[i], &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	return file_id_equal(file_id_from_stat(&status), dir->file_ids[i]);
 }
@@ -314,7 +314,8 @@ bool checkpoint_dir_is_intact(const struct checkpoint_dir *dir)
 
 	return fstat(dir->directory.fd, &opened) == 0 && stat(dir->path, &named) == 0 &&
 	       file_id_equal(file_id_from_stat(&opened), file_id_from_stat(&named)) &&
-	       is_opened_file(dir, CHECKPOINT_MANIFEST) > 0 && is_opened_file(dir, CHECKPOINT_RUNS) > 0;
+	       is_opened_file(dir, CHECKPOINT_MANIFEST) > 0 &&
+	       is_opened_file(dir, CHECKPOINT_RUNS) > 0;
 }
 
 /* The sort is as good as it is without that, but somebody must remove what takes space. */
@@ -350,8 +351,8 @@ static void remove_directory(const struct checkpoint_dir *dir)
 void checkpoint_dir_remove(const struct checkpoint_dir *dir)
 {
 	/* Runs without a manifest are nobody's, and the next sort would not touch them. */
-	if (remove_opened_file(dir, CHECKPOINT_RUNS) && remove_opened_file(dir, CHECKPOINT_MANIFEST) &&
-	    dir->created_directory)
+	if (remove_opened_file(dir, CHECKPOINT_RUNS) &&
+	    remove_opened_file(dir, CHECKPOINT_MANIFEST) && dir->created_directory)
 		remove_directory(dir);
 }
 

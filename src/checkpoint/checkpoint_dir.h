@@ -27,16 +27,16 @@ extern const char *const checkpoint_file_names[CHECKPOINT_N_FILES];
 enum { CHECKPOINT_MANIFEST_BEGIN = 16, CHECKPOINT_RUNS_BEGIN = 4096 };
 
 struct checkpoint_dir {
-	const char *path;  /* of the directory */
-	char *rank_path;   /* the same, if it is a rank's */
+	const char *path;        /* of the directory */
+	char *rank_path;         /* the same, if it is a rank's */
 	const char *parent_path; /* that it is in then; else NULL */
 	char *manifest_path;
 	struct file directory;
 	struct manifest manifest; /* not read yet */
 	struct file runs;
 	struct file_id file_ids[CHECKPOINT_N_FILES];
-	bool is_created[CHECKPOINT_N_FILES]; /* by this process */
-	bool created_directory, created_parent;  /* by gsort */
+	bool is_created[CHECKPOINT_N_FILES];    /* by this process */
+	bool created_directory, created_parent; /* by gsort */
 	bool is_locked;
 };
 
@@ -44,12 +44,11 @@ struct checkpoint_dir {
 bool checkpoint_dir_is_created(const struct stat *directory);
 
 /* Nothing is open yet. The path must outlive it. */
-void checkpoint_dir_init(struct checkpoint_dir *dir, const struct syscalls *io,
-			   const char *path);
+void checkpoint_dir_init(struct checkpoint_dir *dir, const struct syscalls *io, const char *path);
 
 /* The same for a rank's, in the directory of all. 0, or -ENOMEM after a message. */
 int checkpoint_dir_init_rank(struct checkpoint_dir *dir, const struct syscalls *io,
-			       const char *path, unsigned rank);
+			     const char *path, unsigned rank);
 
 /*
  * Open, and make what is missing. Returns 0, or a negative errno after a message: -EBUSY if another

@@ -26,8 +26,8 @@ struct pending_restore_point;
 struct partition_progress {
 	void *key; /* that it begins in front of; NULL: it is the first */
 	struct written_extents written;
-	size_t n_queued; /* of the parts: with the points that were handed over ... */
-	size_t n_durable;  /* ... and that are durable */
+	size_t n_queued;  /* of the parts: with the points that were handed over ... */
+	size_t n_durable; /* ... and that are durable */
 	struct pending_restore_point *pending, **last_pending;
 };
 
@@ -47,7 +47,8 @@ struct checkpoint {
 	bool is_new, is_complete;
 	bool runs_are_frozen; /* those that are merged now are not to be kept */
 	struct checkpoint_hooks hooks;
-	struct partition_desc *restore_partitions; /* the ranges of `state`; NULL: nothing is written of them */
+	struct partition_desc
+		*restore_partitions; /* the ranges of `state`; NULL: nothing is written of them */
 
 	/* Set by open_spill, restore and start_merge. */
 	struct advice advice; /* about what is stored */
@@ -57,7 +58,8 @@ struct checkpoint {
 	size_t n_merged_runs;
 	atomic_bool is_worth_keeping; /* something is there that need not be done again */
 
-	struct partition_progress *progress; /* n_partitions: set by restore, and before any is written */
+	struct partition_progress
+		*progress; /* n_partitions: set by restore, and before any is written */
 	size_t n_partitions;
 	pthread_mutex_t lock; /* of what is in them but for where they begin */
 };
@@ -91,8 +93,8 @@ void checkpoint_discard_between(const struct layout *layout, const void *from, c
 				struct run *const *runs, size_t n);
 
 /* A record to be saved, of n parts. NULL after a message. */
-struct sync_request *checkpoint_create_request(enum checkpoint_record type, const struct payload_slice *slices,
-				  size_t n);
+struct sync_request *checkpoint_create_request(enum checkpoint_record type,
+					       const struct payload_slice *slices, size_t n);
 /* One that was not handed over; NULL is fine. */
 void checkpoint_free_request(struct sync_request *request);
 
@@ -104,7 +106,8 @@ void checkpoint_free_progress(struct checkpoint *checkpoint);
 uint64_t checkpoint_written_end(const struct checkpoint *checkpoint);
 uint64_t checkpoint_n_pending_extents(const struct checkpoint *checkpoint);
 /* ret_parts: one for each range. */
-void checkpoint_list_pending_extents(const struct checkpoint *checkpoint, struct payload_slice *ret_slices);
+void checkpoint_list_pending_extents(const struct checkpoint *checkpoint,
+				     struct payload_slice *ret_slices);
 
 /* What a keeper is told (checkpoint_hooks.h); the context is the checkpoint. */
 int checkpoint_run_stored(void *context, struct run_list *store, size_t first, size_t n,

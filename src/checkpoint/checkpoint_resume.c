@@ -1,5 +1,6 @@
 /*
- * checkpoint_resume - is what a checkpoint's directory holds of this sort, and how far had that come?
+ * checkpoint_resume - is what a checkpoint's directory holds of this sort, and how far had that
+ * come?
  *
  * The description of the sort, the output under its own name, and what the records of the manifest
  * say together decide: a new checkpoint is begun, what is kept is gone on with, or it is refused
@@ -22,7 +23,8 @@
 /* The hidden file beside the output; "": none is kept. */
 static const char *resumable_name(const struct checkpoint *checkpoint)
 {
-	return spec_checkpoints_output(checkpoint->spec) ? checkpoint->state.header.output_name : "";
+	return spec_checkpoints_output(checkpoint->spec) ? checkpoint->state.header.output_name :
+							   "";
 }
 
 /* where: in which directories */
@@ -33,7 +35,8 @@ static struct advice format_advice(const struct checkpoint *checkpoint, const ch
 
 	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in %s%s%s%s",
 		 checkpoint_file_names[CHECKPOINT_MANIFEST], checkpoint_file_names[CHECKPOINT_RUNS],
-		 location, *temp_output ? ", and " : "", temp_output, *temp_output ? " beside its output" : "");
+		 location, *temp_output ? ", and " : "", temp_output,
+		 *temp_output ? " beside its output" : "");
 	return advice;
 }
 
@@ -45,16 +48,18 @@ struct advice checkpoint_format_advice(const struct checkpoint *checkpoint)
 
 int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *problem)
 {
-	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->dir.path, problem,
-		    checkpoint_format_advice(checkpoint).text);
+	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->dir.path,
+		    problem, checkpoint_format_advice(checkpoint).text);
 }
 
-static int fail_different_sort(const struct checkpoint *checkpoint, const struct fingerprint_difference *difference)
+static int fail_different_sort(const struct checkpoint *checkpoint,
+			       const struct fingerprint_difference *difference)
 {
 	return fail(
 		-EINVAL, "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
 		checkpoint->dir.path, difference->name, difference->saved_value, difference->value,
-		format_advice(checkpoint, checkpoint->dir.parent_path ? "the directories of all ranks" : "it")
+		format_advice(checkpoint,
+			      checkpoint->dir.parent_path ? "the directories of all ranks" : "it")
 			.text);
 }
 
@@ -111,14 +116,13 @@ static int fail_manifest(const struct checkpoint *checkpoint)
 		    "%s: the checkpoint is damaged at byte %" PRIu64
 		    "; to start again, remove it and the %s beside it%s%s%s%s",
 		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS],
-		    *temp_output ? ", and " : "", temp_output, *temp_output ? " beside its output" : "",
-		    temp_advice.text);
+		    *temp_output ? ", and " : "", temp_output,
+		    *temp_output ? " beside its output" : "", temp_advice.text);
 }
 
 static int fail_unknown_runs(const struct checkpoint *checkpoint)
 {
-	return fail(-EBADMSG,
-		    "%s: the checkpoint is damaged: nothing is known of its runs; %s%s",
+	return fail(-EBADMSG, "%s: the checkpoint is damaged: nothing is known of its runs; %s%s",
 		    checkpoint->dir.path, checkpoint_format_advice(checkpoint).text,
 		    format_temp_output_advice(checkpoint).text);
 }
@@ -129,7 +133,7 @@ static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fi
 	struct checkpoint_state *state = &checkpoint->state;
 	struct checkpoint_dir *dir = &checkpoint->dir;
 	struct payload_slice slices[] = { { &state->header, sizeof state->header },
-					{ fingerprint->text, fingerprint->nbytes } };
+					  { fingerprint->text, fingerprint->nbytes } };
 	uint64_t runs_nbytes;
 	int r = file_size(&dir->runs, &runs_nbytes);
 
@@ -149,7 +153,8 @@ static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fi
 }
 
 /* Nothing of what is there is of use for this sort. */
-static int restart_from_scratch(struct checkpoint *checkpoint, const struct fingerprint *current, const char *reason)
+static int restart_from_scratch(struct checkpoint *checkpoint, const struct fingerprint *current,
+				const char *reason)
 {
 	struct checkpoint_dir *dir = &checkpoint->dir;
 	const int r = file_truncate(&dir->runs, CHECKPOINT_RUNS_BEGIN);
@@ -244,20 +249,22 @@ static int check_complete(const struct checkpoint *checkpoint)
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct saved_done *done = &state->done;
 	const uint64_t end = done->offset + checkpoint_state_written_end(state);
-	struct published_output records = { checkpoint, done->offset }, output_file = { checkpoint, 0 };
+	struct published_output records = { checkpoint, done->offset },
+				output_file = { checkpoint, 0 };
 	uint64_t framing_checksum;
 	struct output_extent bad;
 	int r = written_extents_check_all(state, read_published_output, &records, &bad);
 
 	if (r == 0)
-		r = written_extents_framing_checksum(done->offset, end, done->output_nbytes, read_published_output,
-					     &output_file, &framing_checksum);
+		r = written_extents_framing_checksum(done->offset, end, done->output_nbytes,
+						     read_published_output, &output_file,
+						     &framing_checksum);
 	return r == 0 && framing_checksum != done->framing_checksum ? -EBADMSG : r;
 }
 
 /* The complete output may have taken the place of an input; else inputs are as they were. */
 static int resume_complete(struct checkpoint *checkpoint, const struct fingerprint *saved,
-			    const struct fingerprint *current)
+			   const struct fingerprint *current)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct file_id output = { state->output.device, state->output.inode };
@@ -307,12 +314,15 @@ static int resume_existing(struct checkpoint *checkpoint, const struct fingerpri
 }
 
 /* A range begins where a record does, and its point is where the parts of it end. */
-static bool partition_fits_sort(const struct checkpoint_partition *partition, const struct layout *layout)
+static bool partition_fits_sort(const struct checkpoint_partition *partition,
+				const struct layout *layout)
 {
-	const uint64_t end = output_extents_end(partition->begin, partition->extents, partition->n_extents);
+	const uint64_t end =
+		output_extents_end(partition->begin, partition->extents, partition->n_extents);
 
 	return partition->begin % layout->output_nbytes == 0 &&
-	       partition->restore_point.result.n_items * layout->output_nbytes == end - partition->begin;
+	       partition->restore_point.result.n_items * layout->output_nbytes ==
+		       end - partition->begin;
 }
 
 /* Do the ranges, with their points? */
@@ -337,7 +347,8 @@ static int resume_without_runs(struct checkpoint *checkpoint, const struct finge
 {
 	if (spec_checkpoints_output(checkpoint->spec))
 		return checkpoint_fail_damaged(checkpoint, "the file of its runs is missing");
-	return restart_from_scratch(checkpoint, current, "of the checkpoint the file of its runs is missing");
+	return restart_from_scratch(checkpoint, current,
+				    "of the checkpoint the file of its runs is missing");
 }
 
 /* Does what the records say agree with the sort? */
@@ -374,7 +385,8 @@ int checkpoint_resume(struct checkpoint *checkpoint, const struct fingerprint *c
 	if (r == -EBADMSG)
 		return fail_manifest(checkpoint);
 	if (r == 0)
-		r = state->fingerprint ? resume_existing(checkpoint, current) : start_new(checkpoint, current);
+		r = state->fingerprint ? resume_existing(checkpoint, current) :
+					 start_new(checkpoint, current);
 	if (r < 0 || checkpoint->is_complete)
 		return r;
 	if (state->n_runs && checkpoint->dir.is_created[CHECKPOINT_RUNS])

@@ -31,11 +31,12 @@ static void remove_replaced_runs(void *context, bool durable)
 }
 
 /* Takes the stored ones of the n runs out of the store. NULL after a message. */
-static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint, struct run_list *store,
-				      size_t first, size_t n)
+static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint,
+						   struct run_list *store, size_t first, size_t n)
 {
 	const size_t n_stored = n - runs_n_resident(store->runs + first, n);
-	struct replaced_runs *replaced = malloc(sizeof *replaced + n_stored * sizeof *replaced->runs);
+	struct replaced_runs *replaced =
+		malloc(sizeof *replaced + n_stored * sizeof *replaced->runs);
 
 	if (!replaced) {
 		fail(-ENOMEM, "no memory for a list of %zu runs", n_stored);
@@ -50,8 +51,8 @@ static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint
 	return replaced;
 }
 
-struct sync_request *checkpoint_create_request(enum checkpoint_record type, const struct payload_slice *slices,
-				  size_t n)
+struct sync_request *checkpoint_create_request(enum checkpoint_record type,
+					       const struct payload_slice *slices, size_t n)
 {
 	struct sync_request *request = calloc(1, sizeof *request);
 
@@ -74,8 +75,8 @@ void checkpoint_free_request(struct sync_request *request)
 	free(request);
 }
 
-static int request_run_record(struct checkpoint *checkpoint, struct run_list *store, size_t first, size_t n,
-		    const struct run *run)
+static int request_run_record(struct checkpoint *checkpoint, struct run_list *store, size_t first,
+			      size_t n, const struct run *run)
 {
 	const struct run_file *file = run_stored_file(run);
 	const struct saved_run saved = {
@@ -87,8 +88,8 @@ static int request_run_record(struct checkpoint *checkpoint, struct run_list *st
 		.n_blocks = run_n_blocks(run),
 	};
 	const struct payload_slice slices[] = { { &saved, sizeof saved },
-					      { run_file_blocks(file),
-						saved.n_blocks * sizeof(struct run_block) } };
+						{ run_file_blocks(file),
+						  saved.n_blocks * sizeof(struct run_block) } };
 	struct sync_request *request = checkpoint_create_request(RECORD_RUN, slices, 2);
 
 	if (!request)
@@ -147,7 +148,7 @@ static int read_output(void *output, uint64_t offset, void *buffer, size_t nbyte
 
 /* The output is settled: what is to be known of it, if it gets its name. */
 static int fill_done_record(const struct checkpoint *checkpoint, struct output *output,
-			 const struct stat *status, struct saved_done *ret_done)
+			    const struct stat *status, struct saved_done *ret_done)
 {
 	const uint64_t offset = checkpoint->spec->header_nbytes;
 	const uint64_t nbytes = (uint64_t)status->st_size;
@@ -157,8 +158,9 @@ static int fill_done_record(const struct checkpoint *checkpoint, struct output *
 					 .modified_seconds = status->st_mtim.tv_sec,
 					 .modified_nanos = status->st_mtim.tv_nsec,
 					 .n_extents = checkpoint_n_pending_extents(checkpoint) };
-	return written_extents_framing_checksum(offset, offset + checkpoint_written_end(checkpoint), nbytes,
-					read_output, output, &ret_done->framing_checksum);
+	return written_extents_framing_checksum(offset, offset + checkpoint_written_end(checkpoint),
+						nbytes, read_output, output,
+						&ret_done->framing_checksum);
 }
 
 int checkpoint_close_sync_thread(struct checkpoint *checkpoint)
@@ -221,7 +223,7 @@ void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 	if (checkpoint->spill && spill_get_damage(checkpoint->spill, &damage.offset)) {
 		/* Who starts again need not sort the rest to find that out. */
 		checkpoint_append_record(&checkpoint->dir.manifest, RECORD_DAMAGED,
-				  &(struct payload_slice){ &damage, sizeof damage }, 1);
+					 &(struct payload_slice){ &damage, sizeof damage }, 1);
 		return;
 	}
 	if (atomic_load(&checkpoint->is_worth_keeping))

@@ -72,14 +72,14 @@ static void add_keys(FILE *stream, const struct sort_spec *spec)
 
 		key_format_type(key, type);
 		add_entry(stream, "key", "%" PRIu64 ":%s%s", key->offset, type,
-		    key->descending ? ":r" : "");
+			  key->descending ? ":r" : "");
 	}
 }
 
 static void add_spec(FILE *stream, const struct sort_spec *spec)
 {
 	add_entry(stream, "format", "%d, %s-endian", CHECKPOINT_FORMAT_VERSION,
-	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
+		  __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
 	add_entry(stream, "version", "%s", GSORT_VERSION);
 	add_keys(stream, spec);
 	add_entry(stream, "unique records", "%s", yes_or_no(spec->unique));
@@ -100,7 +100,10 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 /* What all else follows from: of ranks that do different things it is what is to be named. */
 static void add_operation(FILE *stream, const struct sort_spec *spec)
 {
-	add_entry(stream, "job", "%s", spec->check_only ? "check" : spec->merge_inputs ? "merge" : "sort");
+	add_entry(stream, "job", "%s",
+		  spec->check_only   ? "check" :
+		  spec->merge_inputs ? "merge" :
+				       "sort");
 }
 
 /* What else all ranks must have been asked for, though a checkpoint goes on with it or without. */
@@ -119,7 +122,7 @@ void fingerprint_format_file(struct file_id file, char text[static 80])
 
 /* To each machine a file system that it shares with others is another device. */
 static void format_file_identity(const struct sort_spec *spec, struct file_id file,
-			char text[static 80])
+				 char text[static 80])
 {
 	if (spec->comm)
 		snprintf(text, 80, "inode %" PRIuMAX ", ", (uintmax_t)file.inode);
@@ -208,7 +211,8 @@ static int write_fingerprint(const struct sort_spec *spec, bool is_collective, F
 	return r;
 }
 
-static int create_fingerprint(const struct sort_spec *spec, bool is_collective, struct fingerprint *ret_fingerprint)
+static int create_fingerprint(const struct sort_spec *spec, bool is_collective,
+			      struct fingerprint *ret_fingerprint)
 {
 	struct fingerprint fingerprint = { 0 };
 	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
@@ -242,8 +246,9 @@ int fingerprint_create_collective(const struct sort_spec *spec, struct fingerpri
 static const char *next_entry_text(const struct fingerprint *fingerprint, size_t *position)
 {
 	const char *text = fingerprint->text + *position;
-	const char *end = *position < fingerprint->nbytes ? memchr(text, 0, fingerprint->nbytes - *position) :
-						      NULL;
+	const char *end = *position < fingerprint->nbytes ?
+				  memchr(text, 0, fingerprint->nbytes - *position) :
+				  NULL;
 
 	if (!end)
 		return "";
@@ -261,7 +266,8 @@ static const char *input_path_of_entry(const char *name)
 
 static bool is_accepted_state(const char *name, const char *value, const char *accepted)
 {
-	return accepted && input_path_of_entry(name) && strncmp(value, accepted, strlen(accepted)) == 0;
+	return accepted && input_path_of_entry(name) &&
+	       strncmp(value, accepted, strlen(accepted)) == 0;
 }
 
 bool fingerprint_differs(const struct fingerprint *saved, const struct fingerprint *current,
@@ -270,15 +276,18 @@ bool fingerprint_differs(const struct fingerprint *saved, const struct fingerpri
 	size_t saved_position = 0, current_position = 0;
 
 	while (current_position < current->nbytes) {
-		const char *name = next_entry_text(current, &current_position), *value = next_entry_text(current, &current_position);
+		const char *name = next_entry_text(current, &current_position),
+			   *value = next_entry_text(current, &current_position);
 		const char *saved_name = next_entry_text(saved, &saved_position);
 		const char *saved_value = next_entry_text(saved, &saved_position);
 
 		if (strcmp(name, saved_name) == 0 &&
 		    (strcmp(value, saved_value) == 0 || is_accepted_state(name, value, accepted)))
 			continue;
-		*ret_difference = (struct fingerprint_difference){ name, saved_value, value, input_path_of_entry(name),
-						       strcmp(name, output_location_name) == 0 };
+		*ret_difference =
+			(struct fingerprint_difference){ name, saved_value, value,
+							 input_path_of_entry(name),
+							 strcmp(name, output_location_name) == 0 };
 		return true;
 	}
 	return false;

@@ -21,13 +21,14 @@ struct fingerprint {
 int fingerprint_create(const struct sort_spec *spec, struct fingerprint *ret_fingerprint);
 
 /* For ranks to see whether all have been asked for the same. */
-int fingerprint_create_collective(const struct sort_spec *spec, struct fingerprint *ret_fingerprint);
+int fingerprint_create_collective(const struct sort_spec *spec,
+				  struct fingerprint *ret_fingerprint);
 
 /* The first entry in which two descriptions differ. The strings are theirs. */
 struct fingerprint_difference {
 	const char *name, *saved_value, *value;
-	const char *input_path; /* if it is the state of one: its path */
-	bool is_output_location;     /* of the output */
+	const char *input_path;  /* if it is the state of one: its path */
+	bool is_output_location; /* of the output */
 };
 
 /*

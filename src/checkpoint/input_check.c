@@ -33,7 +33,7 @@ struct run_verification {
 	uint64_t batch_records;
 
 	_Atomic uint64_t next_record; /* of them */
-	atomic_int error;          /* the first failure, or 0 */
+	atomic_int error;             /* the first failure, or 0 */
 
 	pthread_mutex_t lock;
 	struct digest digest; /* under the lock */
@@ -44,13 +44,15 @@ struct record_buffers {
 	unsigned char *records, *items;
 };
 
-static struct digest digest_records(const struct layout *layout, const struct record_buffers *buffers,
-				    uint64_t n, uint64_t position)
+static struct digest digest_records(const struct layout *layout,
+				    const struct record_buffers *buffers, uint64_t n,
+				    uint64_t position)
 {
 	struct digest digest = { 0 };
 
 	if (!layout_is_key_only(layout)) {
-		layout_project_records(layout, buffers->records, n, position, buffers->items, &digest);
+		layout_project_records(layout, buffers->records, n, position, buffers->items,
+				       &digest);
 		return digest;
 	}
 	for (uint64_t i = 0; i < n; i++)
@@ -65,7 +67,8 @@ static int verify_batch(struct run_verification *verification, const struct reco
 {
 	const struct input_check *check = verification->check;
 	const uint64_t record_nbytes = check->layout->record_nbytes;
-	const uint64_t offset = atomic_fetch_add(&verification->next_record, verification->batch_records);
+	const uint64_t offset =
+		atomic_fetch_add(&verification->next_record, verification->batch_records);
 	struct span span = stats_begin(STAGE_VERIFY, offset / verification->batch_records);
 	struct digest digest;
 	uint64_t n;
@@ -76,8 +79,8 @@ static int verify_batch(struct run_verification *verification, const struct reco
 	n = verification->n_records - offset;
 	if (n > verification->batch_records)
 		n = verification->batch_records;
-	r = input_read_at(check->input, (verification->first_record + offset) * record_nbytes, buffers->records,
-			  n * record_nbytes);
+	r = input_read_at(check->input, (verification->first_record + offset) * record_nbytes,
+			  buffers->records, n * record_nbytes);
 	if (r < 0)
 		return r;
 	digest = digest_records(check->layout, buffers, n, verification->first_record + offset);
@@ -92,9 +95,12 @@ static void verify_batches(void *context)
 {
 	struct run_verification *verification = context;
 	const struct layout *layout = verification->check->layout;
-	const struct record_buffers buffers = { malloc(verification->batch_records * layout->record_nbytes),
-				   malloc(verification->batch_records * layout->item_nbytes) };
-	int r = buffers.records && buffers.items ? 1 : fail(-ENOMEM, "no memory to read inputs again");
+	const struct record_buffers buffers = {
+		malloc(verification->batch_records * layout->record_nbytes),
+		malloc(verification->batch_records * layout->item_nbytes)
+	};
+	int r = buffers.records && buffers.items ? 1 :
+						   fail(-ENOMEM, "no memory to read inputs again");
 
 	while (r > 0)
 		r = verify_batch(verification, &buffers);
@@ -104,17 +110,18 @@ static void verify_batches(void *context)
 	free(buffers.items);
 }
 
-static int verify_run_input(const struct input_check *check, uint64_t first_record, const struct record_totals *origin)
+static int verify_run_input(const struct input_check *check, uint64_t first_record,
+			    const struct record_totals *origin)
 {
 	const uint64_t batch_records = CHECK_BATCH_NBYTES / check->layout->record_nbytes;
 	struct run_verification verification = { .check = check,
-				   .first_record = first_record,
-				   .n_records = origin->read.n_records,
-				   .batch_records = batch_records ? batch_records : 1,
-				   .lock = PTHREAD_MUTEX_INITIALIZER };
+						 .first_record = first_record,
+						 .n_records = origin->read.n_records,
+						 .batch_records = batch_records ? batch_records : 1,
+						 .lock = PTHREAD_MUTEX_INITIALIZER };
 
 	threads_run(check->n_threads < MAX_CHECK_THREADS ? check->n_threads : MAX_CHECK_THREADS,
-		   verify_batches, &verification);
+		    verify_batches, &verification);
 	pthread_mutex_destroy(&verification.lock);
 	if (atomic_load(&verification.error) < 0)
 		return atomic_load(&verification.error);

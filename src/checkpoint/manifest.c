@@ -32,7 +32,8 @@ struct manifest_record_header {
 	uint64_t checksum; /* of all before it */
 };
 
-_Static_assert(sizeof(struct manifest_record_header) % MANIFEST_ALIGN_NBYTES == 0, "payloads are aligned");
+_Static_assert(sizeof(struct manifest_record_header) % MANIFEST_ALIGN_NBYTES == 0,
+	       "payloads are aligned");
 
 static uint64_t padded_nbytes(uint64_t nbytes)
 {
@@ -62,7 +63,8 @@ static bool is_header_prefix(const unsigned char *bytes, size_t nbytes)
 
 static bool is_valid_record_header(const struct manifest_record_header *header)
 {
-	return header->magic == RECORD_HEADER_MAGIC && header->checksum == record_header_checksum(header);
+	return header->magic == RECORD_HEADER_MAGIC &&
+	       header->checksum == record_header_checksum(header);
 }
 
 /*
@@ -70,7 +72,7 @@ static bool is_valid_record_header(const struct manifest_record_header *header)
  * -EBADMSG.
  */
 static int64_t parse_record(const unsigned char *bytes, size_t nbytes,
-			   struct manifest_record *ret_record)
+			    struct manifest_record *ret_record)
 {
 	const unsigned char *payload = bytes + sizeof(struct manifest_record_header);
 	struct manifest_record_header header;
@@ -95,14 +97,14 @@ static int64_t parse_record(const unsigned char *bytes, size_t nbytes,
 
 /* The records from `offset` on. *ret_end: where the last complete one ends, also on failure. */
 static int parse_records(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
-		 void *context, uint64_t *ret_end)
+			 void *context, uint64_t *ret_end)
 {
 	struct manifest_record record;
 	int64_t consumed;
 	int r = 0;
 
 	while ((consumed = parse_record((const unsigned char *)bytes + offset, nbytes - offset,
-				    &record)) > 0) {
+					&record)) > 0) {
 		r = visit(context, &record);
 		if (r < 0)
 			break;

@@ -44,7 +44,8 @@ static bool payload_read_struct(struct payload_reader *reader, void *to, size_t 
 /* A copy, aligned as elements are; NULL after a message. */
 static void *copy_aligned(const void *bytes, size_t nbytes)
 {
-	void *to = aligned_alloc(_Alignof(encoded_key_t), (nbytes / sizeof(encoded_key_t) + 1) * sizeof(encoded_key_t));
+	void *to = aligned_alloc(_Alignof(encoded_key_t),
+				 (nbytes / sizeof(encoded_key_t) + 1) * sizeof(encoded_key_t));
 
 	if (!to)
 		fail(-ENOMEM, "no memory for %zu bytes of a checkpoint", nbytes);
@@ -67,7 +68,8 @@ static int visit_header(struct checkpoint_state *state, struct payload_reader *r
 {
 	struct saved_header header;
 
-	if (!payload_read_struct(reader, &header, sizeof header) || !is_valid_name(header.output_name))
+	if (!payload_read_struct(reader, &header, sizeof header) ||
+	    !is_valid_name(header.output_name))
 		return -EBADMSG;
 	state->header = header;
 	state->fingerprint_nbytes = reader->remaining_nbytes;
@@ -200,7 +202,8 @@ static int alloc_partitions(struct checkpoint_state *state, size_t n)
 }
 
 /* begins: n; keys: n of nbytes each. */
-static int fill_partitions(struct checkpoint_state *state, const uint64_t *offsets, const char *keys)
+static int fill_partitions(struct checkpoint_state *state, const uint64_t *offsets,
+			   const char *keys)
 {
 	for (size_t i = 0; i < state->n_partitions; i++) {
 		struct checkpoint_partition *partition = &state->partitions[i];
@@ -209,7 +212,8 @@ static int fill_partitions(struct checkpoint_state *state, const uint64_t *offse
 			return -EBADMSG;
 		partition->begin = offsets[i];
 		if (i)
-			partition->key = copy_aligned(keys + i * state->key_nbytes, state->key_nbytes);
+			partition->key =
+				copy_aligned(keys + i * state->key_nbytes, state->key_nbytes);
 		if (i && !partition->key)
 			return -ENOMEM;
 	}
@@ -223,9 +227,10 @@ static int visit_partitions(struct checkpoint_state *state, struct payload_reade
 	const void *offsets, *keys;
 	int r;
 
-	if (checkpoint_state_has_progress(state) || !payload_read_struct(reader, &saved, sizeof saved) ||
-	    saved.n_partitions == 0 || saved.n_partitions > UINT32_MAX ||
-	    saved.key_nbytes < sizeof(encoded_key_t) || saved.key_nbytes > reader->remaining_nbytes)
+	if (checkpoint_state_has_progress(state) ||
+	    !payload_read_struct(reader, &saved, sizeof saved) || saved.n_partitions == 0 ||
+	    saved.n_partitions > UINT32_MAX || saved.key_nbytes < sizeof(encoded_key_t) ||
+	    saved.key_nbytes > reader->remaining_nbytes)
 		return -EBADMSG;
 	offsets = payload_read_array(reader, saved.n_partitions, sizeof(uint64_t));
 	keys = payload_read_array(reader, saved.n_partitions, saved.key_nbytes);
@@ -237,7 +242,8 @@ static int visit_partitions(struct checkpoint_state *state, struct payload_reade
 }
 
 /* Of range i: parts that go on where its last ones ended, up to the next range. */
-static int append_extents(struct checkpoint_state *state, size_t i, struct payload_reader *reader, uint64_t n)
+static int append_extents(struct checkpoint_state *state, size_t i, struct payload_reader *reader,
+			  uint64_t n)
 {
 	struct checkpoint_partition *partition = &state->partitions[i];
 	const uint64_t max_end = i + 1 < state->n_partitions ? partition[1].begin : INT64_MAX;
@@ -254,7 +260,8 @@ static int append_extents(struct checkpoint_state *state, size_t i, struct paylo
 	extents += partition->n_extents;
 	memcpy(extents, from, n * sizeof *extents);
 	for (uint64_t j = 0; j < n; j++) {
-		if (extents[j].offset != end || extents[j].nbytes == 0 || extents[j].nbytes > max_end - end)
+		if (extents[j].offset != end || extents[j].nbytes == 0 ||
+		    extents[j].nbytes > max_end - end)
 			return -EBADMSG;
 		end += extents[j].nbytes;
 	}
@@ -263,8 +270,9 @@ static int append_extents(struct checkpoint_state *state, size_t i, struct paylo
 }
 
 /* What follows the parts. */
-static int payload_read_restore_point(struct checkpoint_partition *partition, const struct saved_restore_point *saved,
-		      struct payload_reader *reader)
+static int payload_read_restore_point(struct checkpoint_partition *partition,
+				      const struct saved_restore_point *saved,
+				      struct payload_reader *reader)
 {
 	const void *key = payload_read_array(reader, saved->key_nbytes, 1);
 	const void *first = payload_read_array(reader, saved->edge_nbytes, 1);
@@ -273,13 +281,17 @@ static int payload_read_restore_point(struct checkpoint_partition *partition, co
 	if (!key || !first || !last || reader->remaining_nbytes)
 		return -EBADMSG;
 	free_restore_point(partition);
-	partition->restore_point = (struct restore_point){ .key = copy_aligned(key, saved->key_nbytes),
-					     .first = copy_aligned(first, saved->edge_nbytes),
-					     .last = copy_aligned(last, saved->edge_nbytes),
-					     .result = saved->result };
+	partition->restore_point =
+		(struct restore_point){ .key = copy_aligned(key, saved->key_nbytes),
+					.first = copy_aligned(first, saved->edge_nbytes),
+					.last = copy_aligned(last, saved->edge_nbytes),
+					.result = saved->result };
 	partition->has_restore_point = true;
 	partition->n_extents_at_point = partition->n_extents;
-	return partition->restore_point.key && partition->restore_point.first && partition->restore_point.last ? 0 : -ENOMEM;
+	return partition->restore_point.key && partition->restore_point.first &&
+			       partition->restore_point.last ?
+		       0 :
+		       -ENOMEM;
 }
 
 static int visit_restore_point(struct checkpoint_state *state, struct payload_reader *reader)
@@ -288,25 +300,28 @@ static int visit_restore_point(struct checkpoint_state *state, struct payload_re
 	struct saved_restore_point saved;
 	int r;
 
-	if (!payload_read_struct(reader, &saved, sizeof saved) || saved.partition >= state->n_partitions ||
-	    saved.key_nbytes != state->key_nbytes ||
+	if (!payload_read_struct(reader, &saved, sizeof saved) ||
+	    saved.partition >= state->n_partitions || saved.key_nbytes != state->key_nbytes ||
 	    (has_restore_points && saved.edge_nbytes != state->edge_nbytes))
 		return -EBADMSG;
 	state->edge_nbytes = saved.edge_nbytes;
 	r = append_extents(state, saved.partition, reader, saved.n_extents);
-	return r < 0 ? r : payload_read_restore_point(&state->partitions[saved.partition], &saved, reader);
+	return r < 0 ? r :
+		       payload_read_restore_point(&state->partitions[saved.partition], &saved,
+						  reader);
 }
 
 /* How many of the parts are of the range that the first of them is in, which is *ret_partition. */
-static uint64_t count_in_partition(const struct checkpoint_state *state, const struct payload_reader *reader,
-			       uint64_t n, size_t *ret_partition)
+static uint64_t count_in_partition(const struct checkpoint_state *state,
+				   const struct payload_reader *reader, uint64_t n,
+				   size_t *ret_partition)
 {
 	const struct output_extent *extents = (const void *)reader->next;
 	uint64_t i = 1, end = UINT64_MAX;
 
 	*ret_partition = find_interval(state->partitions, sizeof *state->partitions,
-				 offsetof(struct checkpoint_partition, begin), state->n_partitions,
-				 extents->offset);
+				       offsetof(struct checkpoint_partition, begin),
+				       state->n_partitions, extents->offset);
 	if (*ret_partition + 1 < state->n_partitions)
 		end = state->partitions[*ret_partition + 1].begin;
 	while (i < n && extents[i].offset < end)
@@ -354,7 +369,9 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 	case RECORD_HEADER:
 		return visit_header(state, &reader);
 	case RECORD_OUTPUT:
-		return payload_read_struct(&reader, &state->output, sizeof state->output) ? 0 : -EBADMSG;
+		return payload_read_struct(&reader, &state->output, sizeof state->output) ?
+			       0 :
+			       -EBADMSG;
 	case RECORD_RUN:
 		return visit_run(state, &reader);
 	case RECORD_PARTITIONS:
@@ -365,7 +382,9 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 		return visit_done(state, &reader);
 	case RECORD_DAMAGED:
 		state->is_damaged = true;
-		return payload_read_struct(&reader, &state->damage, sizeof state->damage) ? 0 : -EBADMSG;
+		return payload_read_struct(&reader, &state->damage, sizeof state->damage) ?
+			       0 :
+			       -EBADMSG;
 	default:
 		return -EBADMSG;
 	}
@@ -411,7 +430,7 @@ void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nby
 }
 
 int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
-		      const struct payload_slice *slices, size_t n)
+			     const struct payload_slice *slices, size_t n)
 {
 	size_t nbytes;
 	void *payload = payload_join(slices, n, &nbytes);

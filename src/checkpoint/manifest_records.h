@@ -71,8 +71,8 @@ struct saved_done {
 	uint64_t offset;                          /* where records begin in the output */
 	uint64_t output_nbytes;                   /* its size, ... */
 	int64_t modified_seconds, modified_nanos; /* and the time of its last modification */
-	uint64_t framing_checksum;                          /* written_extents_framing_checksum() */
-	uint64_t n_extents;                         /* which follow, of one range after the other */
+	uint64_t framing_checksum;                /* written_extents_framing_checksum() */
+	uint64_t n_extents;                       /* which follow, of one range after the other */
 };
 
 struct saved_damage {
@@ -137,7 +137,7 @@ void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nby
 
 /* Append a record that consists of n parts. 0, or a negative errno after a message. */
 int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
-		      const struct payload_slice *slices, size_t n);
+			     const struct payload_slice *slices, size_t n);
 
 /* Where n parts end that begin at `begin` and have no gap. */
 uint64_t output_extents_end(uint64_t begin, const struct output_extent *extents, size_t n);

@@ -62,12 +62,12 @@ static int alloc_progress(struct checkpoint *checkpoint, size_t n)
 }
 
 static int init_progress(const struct checkpoint *checkpoint, struct partition_progress *progress,
-			  uint64_t begin, const void *key)
+			 uint64_t begin, const void *key)
 {
 	const size_t key_nbytes = layout_key_nbytes(checkpoint->layout);
 
 	*progress = (struct partition_progress){ .key = key ? malloc(key_nbytes) : NULL,
-					     .written = { .begin = begin } };
+						 .written = { .begin = begin } };
 	progress->last_pending = &progress->pending;
 	if (key && !progress->key)
 		return fail(-ENOMEM, "no memory for a key of %zu bytes", key_nbytes);
@@ -76,13 +76,16 @@ static int init_progress(const struct checkpoint *checkpoint, struct partition_p
 	return 0;
 }
 
-static int restore_partition(const struct checkpoint *checkpoint, const struct checkpoint_partition *partition,
-			 struct partition_progress *progress)
+static int restore_partition(const struct checkpoint *checkpoint,
+			     const struct checkpoint_partition *partition,
+			     struct partition_progress *progress)
 {
 	const int r = init_progress(checkpoint, progress, partition->begin, partition->key);
 
 	progress->n_queued = progress->n_durable = partition->n_extents;
-	return r < 0 ? r : written_extents_add(&progress->written, partition->extents, partition->n_extents);
+	return r < 0 ? r :
+		       written_extents_add(&progress->written, partition->extents,
+					   partition->n_extents);
 }
 
 /* As long as nothing is written there is one, of all. */
@@ -102,7 +105,8 @@ int checkpoint_restore_progress(struct checkpoint *checkpoint)
 /* The record: where each begins, and then in front of which key. NULL after a message. */
 static struct sync_request *create_partitions_request(const struct checkpoint *checkpoint)
 {
-	const size_t n = checkpoint->n_partitions, key_nbytes = layout_key_nbytes(checkpoint->layout);
+	const size_t n = checkpoint->n_partitions,
+		     key_nbytes = layout_key_nbytes(checkpoint->layout);
 	const struct saved_partitions saved = { n, key_nbytes };
 	uint64_t *offsets = calloc(n, sizeof *offsets);
 	char *keys = calloc(n, key_nbytes);
@@ -116,11 +120,12 @@ static struct sync_request *create_partitions_request(const struct checkpoint *c
 			memcpy(keys + i * key_nbytes, progress->key, key_nbytes);
 	}
 	if (offsets && keys)
-		request = checkpoint_create_request(RECORD_PARTITIONS,
-					    (struct payload_slice[]){ { &saved, sizeof saved },
-								     { offsets, n * sizeof *offsets },
-								     { keys, n * key_nbytes } },
-					    3);
+		request = checkpoint_create_request(
+			RECORD_PARTITIONS,
+			(struct payload_slice[]){ { &saved, sizeof saved },
+						  { offsets, n * sizeof *offsets },
+						  { keys, n * key_nbytes } },
+			3);
 	else
 		fail(-ENOMEM, "no memory for %zu ranges of a checkpoint", n);
 	free(offsets);
@@ -128,16 +133,16 @@ static struct sync_request *create_partitions_request(const struct checkpoint *c
 	return request;
 }
 
-int checkpoint_record_partitions(struct checkpoint *checkpoint, const struct partition_desc *partitions,
-			   uint32_t n)
+int checkpoint_record_partitions(struct checkpoint *checkpoint,
+				 const struct partition_desc *partitions, uint32_t n)
 {
 	struct sync_request *request;
 	int r = alloc_progress(checkpoint, n);
 
 	for (uint32_t i = 0; i < n && r == 0; i++)
 		r = init_progress(checkpoint, &checkpoint->progress[i],
-				   partitions[i].position * checkpoint->layout->output_nbytes,
-				   partitions[i].key);
+				  partitions[i].position * checkpoint->layout->output_nbytes,
+				  partitions[i].key);
 	if (r < 0)
 		return r;
 	request = create_partitions_request(checkpoint);
@@ -145,9 +150,11 @@ int checkpoint_record_partitions(struct checkpoint *checkpoint, const struct par
 }
 
 /* The last range that begins there or before it: those of nothing are before it. */
-static struct partition_progress *find_partition(const struct checkpoint *checkpoint, uint64_t offset)
+static struct partition_progress *find_partition(const struct checkpoint *checkpoint,
+						 uint64_t offset)
 {
-	return &checkpoint->progress[find_interval(checkpoint->progress, sizeof *checkpoint->progress,
+	return &checkpoint
+			->progress[find_interval(checkpoint->progress, sizeof *checkpoint->progress,
 						 offsetof(struct partition_progress, written.begin),
 						 checkpoint->n_partitions, offset)];
 }
@@ -175,18 +182,19 @@ void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_list
 }
 
 int checkpoint_record_restore_point(struct checkpoint *checkpoint, uint32_t partition,
-			  const struct restore_point *restore_point)
+				    const struct restore_point *restore_point)
 {
 	const size_t key_nbytes = layout_key_nbytes(checkpoint->layout);
 	const size_t edge_nbytes = layout_edge_nbytes(checkpoint->layout);
 	struct partition_progress *progress = &checkpoint->progress[partition];
-	struct pending_restore_point *pending = malloc(sizeof *pending + key_nbytes + 2 * edge_nbytes);
+	struct pending_restore_point *pending =
+		malloc(sizeof *pending + key_nbytes + 2 * edge_nbytes);
 
 	if (!pending)
 		return fail(-ENOMEM, "no memory for a point of a checkpoint");
 	pending->next = NULL;
-	pending->end =
-		progress->written.begin + restore_point->result.n_items * checkpoint->layout->output_nbytes;
+	pending->end = progress->written.begin +
+		       restore_point->result.n_items * checkpoint->layout->output_nbytes;
 	pending->result = restore_point->result;
 	memcpy(pending->bytes, restore_point->key, key_nbytes);
 	memcpy(pending->bytes + key_nbytes, restore_point->first, edge_nbytes);
@@ -217,8 +225,8 @@ static void finish_restore_point(void *context, bool durable)
 		point_request->progress->n_durable = point_request->n_extents;
 		pthread_mutex_unlock(&checkpoint->lock);
 		checkpoint_discard_between(checkpoint->layout, point_request->progress->key,
-					   point_request->restore_point->bytes, checkpoint->merged_runs,
-					   checkpoint->n_merged_runs);
+					   point_request->restore_point->bytes,
+					   checkpoint->merged_runs, checkpoint->n_merged_runs);
 	}
 	free(point_request->restore_point);
 	free(point_request);
@@ -226,7 +234,8 @@ static void finish_restore_point(void *context, bool durable)
 
 /* The record of a range's point, up to which so many parts are written. NULL after a message. */
 static struct sync_request *create_restore_point_request(const struct checkpoint *checkpoint,
-				   const struct partition_progress *progress, size_t n_extents)
+							 const struct partition_progress *progress,
+							 size_t n_extents)
 {
 	const struct written_extents *written = &progress->written;
 	const struct pending_restore_point *pending = progress->pending;
@@ -239,7 +248,8 @@ static struct sync_request *create_restore_point_request(const struct checkpoint
 	};
 	const struct payload_slice slices[] = {
 		{ &saved, sizeof saved },
-		{ written->extents + progress->n_queued, saved.n_extents * sizeof *written->extents },
+		{ written->extents + progress->n_queued,
+		  saved.n_extents * sizeof *written->extents },
 		{ pending->bytes, saved.key_nbytes + 2 * saved.edge_nbytes },
 	};
 
@@ -252,7 +262,8 @@ static int queue_restore_point(struct checkpoint *checkpoint, struct partition_p
 	struct pending_restore_point *pending = progress->pending;
 	const size_t n_extents = written_extents_before(&progress->written, pending->end);
 	struct restore_point_request *point_request = malloc(sizeof *point_request);
-	struct sync_request *request = create_restore_point_request(checkpoint, progress, n_extents);
+	struct sync_request *request =
+		create_restore_point_request(checkpoint, progress, n_extents);
 
 	if (!point_request || !request) {
 		free(point_request);
@@ -282,7 +293,7 @@ static int queue_restore_points(struct checkpoint *checkpoint, struct partition_
 }
 
 int checkpoint_record_written(struct checkpoint *checkpoint, uint64_t offset, const void *data,
-			    size_t nbytes)
+			      size_t nbytes)
 {
 	struct partition_progress *progress = find_partition(checkpoint, offset);
 	const size_t n = written_extents_count(nbytes);
@@ -319,18 +330,21 @@ uint64_t checkpoint_n_pending_extents(const struct checkpoint *checkpoint)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < checkpoint->n_partitions; i++)
-		n += checkpoint->progress[i].written.n_contiguous - checkpoint->progress[i].n_durable;
+		n += checkpoint->progress[i].written.n_contiguous -
+		     checkpoint->progress[i].n_durable;
 	return n;
 }
 
-void checkpoint_list_pending_extents(const struct checkpoint *checkpoint, struct payload_slice *ret_slices)
+void checkpoint_list_pending_extents(const struct checkpoint *checkpoint,
+				     struct payload_slice *ret_slices)
 {
 	for (size_t i = 0; i < checkpoint->n_partitions; i++) {
 		const struct partition_progress *progress = &checkpoint->progress[i];
 		const struct written_extents *written = &progress->written;
 
-		ret_slices[i] = (struct payload_slice){ written->extents + progress->n_durable,
-						      (written->n_contiguous - progress->n_durable) *
-							      sizeof *written->extents };
+		ret_slices[i] =
+			(struct payload_slice){ written->extents + progress->n_durable,
+						(written->n_contiguous - progress->n_durable) *
+							sizeof *written->extents };
 	}
 }

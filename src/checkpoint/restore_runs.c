@@ -48,7 +48,8 @@ static const struct run_block **sort_blocks(const struct checkpoint_state *state
 	return blocks;
 }
 
-static const struct run_block *find_block_at_offset(const struct checkpoint_state *state, uint64_t offset)
+static const struct run_block *find_block_at_offset(const struct checkpoint_state *state,
+						    uint64_t offset)
 {
 	for (size_t i = 0; i < state->n_runs; i++)
 		for (uint64_t j = 0; j < state->runs[i].run.n_blocks; j++)
@@ -76,8 +77,7 @@ int checkpoint_recheck_damage(const struct checkpoint *checkpoint)
 		r = checkpoint_fail_damaged(checkpoint,
 					    "a block of its runs is not what was written");
 	else if (r < 0)
-		fail(r, "%s/%s: %m", checkpoint->dir.path,
-		     checkpoint_file_names[CHECKPOINT_RUNS]);
+		fail(r, "%s/%s: %m", checkpoint->dir.path, checkpoint_file_names[CHECKPOINT_RUNS]);
 	free(stored);
 	return r;
 }
@@ -97,7 +97,7 @@ static uint64_t count_new_pages(uint64_t *counted, uint64_t begin, uint64_t end)
  * *ret_end: of the last block; *ret_used_nbytes: of all.
  */
 static int punch_unused_space(const struct checkpoint *checkpoint, uint64_t *ret_end,
-		      uint64_t *ret_used_nbytes)
+			      uint64_t *ret_used_nbytes)
 {
 	const struct file *runs = &checkpoint->dir.runs;
 	uint64_t n, end = CHECKPOINT_RUNS_BEGIN, counted = end, used_nbytes = 0, size;
@@ -108,8 +108,7 @@ static int punch_unused_space(const struct checkpoint *checkpoint, uint64_t *ret
 		return -ENOMEM;
 	r = file_size(runs, &size);
 	if (r < 0)
-		fail(r, "%s/%s: %m", checkpoint->dir.path,
-		     checkpoint_file_names[CHECKPOINT_RUNS]);
+		fail(r, "%s/%s: %m", checkpoint->dir.path, checkpoint_file_names[CHECKPOINT_RUNS]);
 	for (uint64_t i = 0; i < n && r == 0; i++) {
 		if (blocks[i]->offset < end ||
 		    blocks[i]->offset + blocks[i]->stored_nbytes > size) {
@@ -153,8 +152,8 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 		r = check_temp_limit(checkpoint, used_nbytes);
 	if (r == 0)
 		r = spill_open_persistent(&checkpoint->dir.runs, &checkpoint->dir.path, end,
-				    used_nbytes, checkpoint->spec->temp_limit_nbytes,
-				    &checkpoint->spill);
+					  used_nbytes, checkpoint->spec->temp_limit_nbytes,
+					  &checkpoint->spill);
 	if (r < 0)
 		return r;
 	checkpoint->dir.runs.fd = -1; /* it is the spill's now */
@@ -223,8 +222,8 @@ int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct jo
 	for (size_t i = 0; i < state->n_partitions; i++)
 		if (state->partitions[i].has_restore_point)
 			checkpoint_discard_between(checkpoint->layout, state->partitions[i].key,
-						   state->partitions[i].restore_point.key, store->runs,
-						   store->n);
+						   state->partitions[i].restore_point.key,
+						   store->runs, store->n);
 	return 0;
 }
 
@@ -232,7 +231,8 @@ int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct jo
  * Of keys longer than what is known of blocks, those that begin like the first of a range are read
  * again to find it (run_count_before()).
  */
-static uint64_t find_first_block(const struct run *run, const struct layout *layout, const void *from)
+static uint64_t find_first_block(const struct run *run, const struct layout *layout,
+				 const void *from)
 {
 	return from ? run_n_blocks_before(run, 0, run_n_blocks(run),
 					  layout_get_key_prefix(layout, from),

@@ -60,11 +60,13 @@ static int sync_data(const struct sync_thread *sync_thread, const struct sync_re
 	return r;
 }
 
-static int write_requests(const struct sync_thread *sync_thread, const struct sync_request *requests)
+static int write_requests(const struct sync_thread *sync_thread,
+			  const struct sync_request *requests)
 {
 	int r = sync_data(sync_thread, requests);
 
-	for (const struct sync_request *request = requests; request && r == 0; request = request->next)
+	for (const struct sync_request *request = requests; request && r == 0;
+	     request = request->next)
 		r = manifest_append(sync_thread->manifest,
 				    &(struct manifest_record){ request->type, request->payload,
 							       request->nbytes });
@@ -92,7 +94,8 @@ static void *sync_thread_main(void *argument)
 	struct sync_request *requests;
 
 	while ((requests = dequeue_requests(sync_thread))) {
-		const int r = sync_thread->error ? sync_thread->error : write_requests(sync_thread, requests);
+		const int r = sync_thread->error ? sync_thread->error :
+						   write_requests(sync_thread, requests);
 
 		complete_requests(requests, r == 0);
 		pthread_mutex_lock(&sync_thread->lock);
@@ -103,7 +106,7 @@ static void *sync_thread_main(void *argument)
 }
 
 int sync_thread_open(struct manifest *manifest, struct spill *spill, struct output *output,
-	       struct sync_thread **ret_sync_thread)
+		     struct sync_thread **ret_sync_thread)
 {
 	char limits[THREAD_LIMITS_NBYTES];
 	struct sync_thread *sync_thread = calloc(1, sizeof *sync_thread);

@@ -32,7 +32,7 @@ struct sync_request {
 
 /* What the records are appended to and speak of; all must outlive the saver. 0 or an errno. */
 int sync_thread_open(struct manifest *manifest, struct spill *spill, struct output *output,
-	       struct sync_thread **ret_sync_thread);
+		     struct sync_thread **ret_sync_thread);
 
 /*
  * Take over `save`, also on failure: the errno of what could not be saved before (the message is

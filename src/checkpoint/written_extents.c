@@ -1,5 +1,6 @@
 /*
- * written_extents - which parts of the output are written, and what they are (see written_extents.h)
+ * written_extents - which parts of the output are written, and what they are (see
+ * written_extents.h)
  */
 #include "src/checkpoint/written_extents.h"
 
@@ -22,12 +23,13 @@ size_t written_extents_count(size_t nbytes)
 }
 
 void written_extents_describe(uint64_t offset, const void *data, size_t nbytes,
-			    struct output_extent *ret_extents)
+			      struct output_extent *ret_extents)
 {
 	const char *bytes = data;
 
 	while (nbytes) {
-		const size_t n = nbytes < WRITTEN_EXTENT_MAX_NBYTES ? nbytes : WRITTEN_EXTENT_MAX_NBYTES;
+		const size_t n = nbytes < WRITTEN_EXTENT_MAX_NBYTES ? nbytes :
+								      WRITTEN_EXTENT_MAX_NBYTES;
 
 		*ret_extents++ = (struct output_extent){ offset, n, checksum64(bytes, n) };
 		offset += n;
@@ -52,7 +54,8 @@ static int grow_extents(struct written_extents *written, size_t n)
 	return 0;
 }
 
-int written_extents_add(struct written_extents *written, const struct output_extent *extents, size_t n)
+int written_extents_add(struct written_extents *written, const struct output_extent *extents,
+			size_t n)
 {
 	size_t index = written->n;
 	int r;
@@ -89,8 +92,8 @@ size_t written_extents_before(const struct written_extents *written, uint64_t en
 	return n;
 }
 
-int written_extents_check(const struct output_extent *extents, size_t n, written_extents_read_fn *read_at,
-			void *file, size_t *ret_bad)
+int written_extents_check(const struct output_extent *extents, size_t n,
+			  written_extents_read_fn *read_at, void *file, size_t *ret_bad)
 {
 	void *buffer = malloc(WRITTEN_EXTENT_MAX_NBYTES);
 	int r = buffer ? 0 : fail(-ENOMEM, "no memory to read again what of the output is written");
@@ -108,8 +111,9 @@ int written_extents_check(const struct output_extent *extents, size_t n, written
 	return r;
 }
 
-int written_extents_check_all(const struct checkpoint_state *state, written_extents_read_fn *read_at,
-			    void *file, struct output_extent *ret_bad)
+int written_extents_check_all(const struct checkpoint_state *state,
+			      written_extents_read_fn *read_at, void *file,
+			      struct output_extent *ret_bad)
 {
 	int r = 0;
 
@@ -117,7 +121,8 @@ int written_extents_check_all(const struct checkpoint_state *state, written_exte
 		const struct checkpoint_partition *partition = &state->partitions[i];
 		size_t bad_index;
 
-		r = written_extents_check(partition->extents, partition->n_extents, read_at, file, &bad_index);
+		r = written_extents_check(partition->extents, partition->n_extents, read_at, file,
+					  &bad_index);
 		if (r == -EBADMSG)
 			*ret_bad = partition->extents[bad_index];
 	}
@@ -125,8 +130,8 @@ int written_extents_check_all(const struct checkpoint_state *state, written_exte
 }
 
 /* A checksum of the checksum before, and of what is from `begin` to `end`. */
-static int extend_checksum(uint64_t begin, uint64_t end, written_extents_read_fn *read_at, void *file,
-	       uint64_t *ret_checksum)
+static int extend_checksum(uint64_t begin, uint64_t end, written_extents_read_fn *read_at,
+			   void *file, uint64_t *ret_checksum)
 {
 	unsigned char buffer[4096];
 	int r = 0;
@@ -145,7 +150,8 @@ static int extend_checksum(uint64_t begin, uint64_t end, written_extents_read_fn
 }
 
 int written_extents_framing_checksum(uint64_t begin, uint64_t end, uint64_t nbytes,
-			     written_extents_read_fn *read_at, void *file, uint64_t *ret_checksum)
+				     written_extents_read_fn *read_at, void *file,
+				     uint64_t *ret_checksum)
 {
 	uint64_t checksum = 0;
 	int r = extend_checksum(0, begin, read_at, file, &checksum);

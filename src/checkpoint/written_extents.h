@@ -28,10 +28,11 @@ void written_extents_free(struct written_extents *written);
 /* The parts of nbytes of the output at `offset`: how many, and into an array of as many. */
 size_t written_extents_count(size_t nbytes);
 void written_extents_describe(uint64_t offset, const void *data, size_t nbytes,
-			    struct output_extent *ret_extents);
+			      struct output_extent *ret_extents);
 
 /* Add n parts, neighbours. -ENOMEM after a message. */
-int written_extents_add(struct written_extents *written, const struct output_extent *extents, size_t n);
+int written_extents_add(struct written_extents *written, const struct output_extent *extents,
+			size_t n);
 
 /* How far the output is written without a gap. */
 uint64_t written_extents_end(const struct written_extents *written);
@@ -47,12 +48,13 @@ typedef int written_extents_read_fn(void *file, uint64_t offset, void *buffer, s
  * message, and the first part that is different; or another negative errno, as read_at() returned
  * it or after a message.
  */
-int written_extents_check(const struct output_extent *extents, size_t n, written_extents_read_fn *read_at,
-			void *file, size_t *ret_bad);
+int written_extents_check(const struct output_extent *extents, size_t n,
+			  written_extents_read_fn *read_at, void *file, size_t *ret_bad);
 
 /* The same of all that is written in all ranges. */
-int written_extents_check_all(const struct checkpoint_state *state, written_extents_read_fn *read_at,
-			    void *file, struct output_extent *ret_bad);
+int written_extents_check_all(const struct checkpoint_state *state,
+			      written_extents_read_fn *read_at, void *file,
+			      struct output_extent *ret_bad);
 
 /*
  * Parts are of records; what is in front of them and behind, up to `begin` and from `end` on in a
@@ -60,4 +62,5 @@ int written_extents_check_all(const struct checkpoint_state *state, written_exte
  * above.
  */
 int written_extents_framing_checksum(uint64_t begin, uint64_t end, uint64_t nbytes,
-			     written_extents_read_fn *read_at, void *file, uint64_t *ret_checksum);
+				     written_extents_read_fn *read_at, void *file,
+				     uint64_t *ret_checksum);

@@ -156,7 +156,8 @@ static int attach_process(struct gsort *sort)
 
 	if (n_part_files)
 		process_raise_file_limit(RESERVED_DESCRIPTORS +
-				    DESCRIPTORS_PER_PART_FILE * (unsigned)strtoul(n_part_files, NULL, 10));
+					 DESCRIPTORS_PER_PART_FILE *
+						 (unsigned)strtoul(n_part_files, NULL, 10));
 	if (r < 0)
 		return cli_error(r, "cannot handle signals: %m");
 	return process_get() ? gsort_set_process(sort, process_get()) : 0;
@@ -173,7 +174,7 @@ static void on_library_message(void *context, enum gsort_severity kind, const ch
 }
 
 static int parse_command_line(const struct cli_hooks *hooks, struct gsort *sort, int argc,
-			     char **argv)
+			      char **argv)
 {
 	int r = hooks->before_parse ? hooks->before_parse(hooks->context, sort) : 0;
 

@@ -21,8 +21,8 @@ struct cli_hooks {
 	/* Before the command line is taken. As `taken`. */
 	int (*before_parse)(void *context, struct gsort *sort);
 	/*
-	 * The command line has been taken, or was not: r, as command_line_parse() says. Returns what
-	 * is to be made of it: 0 to go on, COMMAND_LINE_BUILTIN, or a negative errno after a
+	 * The command line has been taken, or was not: r, as command_line_parse() says. Returns
+	 * what is to be made of it: 0 to go on, COMMAND_LINE_BUILTIN, or a negative errno after a
 	 * message.
 	 */
 	int (*after_parse)(void *context, struct gsort *sort, int r);

@@ -43,7 +43,8 @@ static void list_options(const struct cli_program *program, struct option_list *
 	options->get_word = get_program_word;
 	options->context = program;
 	while (options->n < OPTION_LIST_MAX &&
-	       program->get_option(options->n, &options->options[options->n], sizeof options->options[0]) == 0)
+	       program->get_option(options->n, &options->options[options->n],
+				   sizeof options->options[0]) == 0)
 		options->n++;
 }
 
@@ -130,16 +131,18 @@ static int apply_defaults(struct gsort *sort)
 	return r;
 }
 
-int command_line_parse(const struct cli_program *program, int argc, char **argv,
-		      struct gsort *sort)
+int command_line_parse(const struct cli_program *program, int argc, char **argv, struct gsort *sort)
 {
 	struct option_list options;
-	struct sort_option_target target = { .program = program ? program : &default_program, .options = &options, .sort = sort };
+	struct sort_option_target target = { .program = program ? program : &default_program,
+					     .options = &options,
+					     .sort = sort };
 	struct parsed_command_line parsed;
 	int r;
 
 	list_options(target.program, &options);
-	r = option_parse(&options, unsupported_options, argc, argv, set_sort_option, &target, &parsed);
+	r = option_parse(&options, unsupported_options, argc, argv, set_sort_option, &target,
+			 &parsed);
 	if (r > 0)
 		return r;
 	if (r < 0)

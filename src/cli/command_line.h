@@ -26,7 +26,7 @@ struct cli_program {
  * COMMAND_LINE_BUILTIN, or a negative errno after one message. face: NULL: gsort's.
  */
 int command_line_parse(const struct cli_program *program, int argc, char **argv,
-		      struct gsort *sort);
+		       struct gsort *sort);
 
 /*
  * Print what the sort has been asked for. 0, or a negative errno after one message. face: as it

@@ -27,7 +27,8 @@ static bool takes_words(const struct option_list *options, const struct gsort_op
 {
 	char text[GSORT_WORD_NBYTES];
 
-	return options->get_word(options->context, (unsigned)(spec - options->options), 0, text) != NULL;
+	return options->get_word(options->context, (unsigned)(spec - options->options), 0, text) !=
+	       NULL;
 }
 
 static void print_words(const struct option_list *options, const struct gsort_option *spec,

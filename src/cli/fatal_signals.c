@@ -28,7 +28,7 @@ static bool is_one_of(int signal_number, const int *set, size_t n)
 static bool is_fatal_signal(int signal_number)
 {
 	static const int nonfatal[] = { SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU,
-				      SIGCONT, SIGCHLD, SIGURG,  SIGWINCH };
+					SIGCONT, SIGCHLD, SIGURG,  SIGWINCH };
 
 	return !IS_ONE_OF(signal_number, nonfatal);
 }
@@ -88,7 +88,7 @@ static void handle_fatal_signal(int signal_number)
 {
 	const enum gsort_signal_action action =
 		is_fault_signal(signal_number) ? GSORT_SIGNAL_TERMINATE :
-					  gsort_signal_action(process_get(), signal_number);
+						 gsort_signal_action(process_get(), signal_number);
 
 	if (action == GSORT_SIGNAL_IGNORE ||
 	    (action == GSORT_SIGNAL_TERMINATE_AFTER_REPORT && signal_number == SIGPIPE))
@@ -108,12 +108,14 @@ void fatal_signals_ignore_size_limit(void)
 
 void fatal_signals_install(void)
 {
-	struct sigaction action = { .sa_handler = handle_fatal_signal, .sa_flags = SA_NODEFER | SA_RESTART };
+	struct sigaction action = { .sa_handler = handle_fatal_signal,
+				    .sa_flags = SA_NODEFER | SA_RESTART };
 	struct sigaction old;
 
 	/* The C library refuses those that it uses itself. */
 	for (int i = 1; i <= SIGRTMAX; i++)
-		if (is_fatal_signal(i) && sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+		if (is_fatal_signal(i) && sigaction(i, NULL, &old) == 0 &&
+		    old.sa_handler == SIG_DFL)
 			sigaction(i, &action, NULL);
 	fatal_signals_ignore_size_limit();
 }

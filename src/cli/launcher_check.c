@@ -49,7 +49,8 @@ void launcher_warn(const struct gsort *sort)
 		snprintf(text, sizeof text,
 			 "%s has started several processes (%s=%s), each of which sorts all of its "
 			 "input by itself: gsort-mpi sorts one together",
-			 launchers[i].name, launchers[i].size_variable, getenv(launchers[i].size_variable));
+			 launchers[i].name, launchers[i].size_variable,
+			 getenv(launchers[i].size_variable));
 		cli_message(GSORT_WARNING, text);
 		return;
 	}

@@ -82,7 +82,8 @@ struct option_name_list {
 };
 
 /* Those that begin with `word`, "--st" say. */
-static void find_abbreviated(const struct option_list *options, const char *word, struct option_name_list *ret_names)
+static void find_abbreviated(const struct option_list *options, const char *word,
+			     struct option_name_list *ret_names)
 {
 	const size_t n = strcspn(word + 2, "=");
 	char *end = ret_names->text;
@@ -93,12 +94,12 @@ static void find_abbreviated(const struct option_list *options, const char *word
 		if (has_long_name(&options->options[i]) &&
 		    strncmp(options->options[i].name, word + 2, n) == 0)
 			end += snprintf(end, SPELLING_NBYTES, "%s--%s", ret_names->n++ ? ", " : "",
-				       options->options[i].name);
+					options->options[i].name);
 }
 
 /* The option that is meant by a letter or, if that is 0, by a word; NULL if none. */
-static const struct unsupported_option *find_unsupported(const struct unsupported_option *unsupported, int letter,
-						 const char *word)
+static const struct unsupported_option *
+find_unsupported(const struct unsupported_option *unsupported, int letter, const char *word)
 {
 	const size_t n = letter ? 0 : strcspn(word + 2, "=");
 
@@ -134,8 +135,9 @@ static const char *suggest_option(const struct option_list *options, const char 
 	return gsort_suggest(word + 2, strcspn(word + 2, "="), names, n);
 }
 
-static int set_unknown_option_error(const struct option_list *options, const struct unsupported_option *unsupported,
-			  int letter, const char *word, struct parsed_command_line *parsed)
+static int set_unknown_option_error(const struct option_list *options,
+				    const struct unsupported_option *unsupported, int letter,
+				    const char *word, struct parsed_command_line *parsed)
 {
 	const struct unsupported_option *match = find_unsupported(unsupported, letter, word);
 	const char *nearest;
@@ -147,26 +149,28 @@ static int set_unknown_option_error(const struct option_list *options, const str
 	if (match)
 		return set_parse_error(parsed, "option '%s': %s", option, match->reason);
 	nearest = letter ? NULL : suggest_option(options, word);
-	return nearest ? set_parse_error(parsed, "unknown option '%s': did you mean --%s? See --help", option,
-				nearest) :
-			 set_parse_error(parsed, "unknown option '%s': see --help", option);
+	return nearest ?
+		       set_parse_error(parsed, "unknown option '%s': did you mean --%s? See --help",
+				       option, nearest) :
+		       set_parse_error(parsed, "unknown option '%s': see --help", option);
 }
 
 /* A long name that is none, or more than one. */
-static int set_option_name_error(const struct option_list *options, const struct unsupported_option *unsupported,
-		       const char *word, struct parsed_command_line *parsed)
+static int set_option_name_error(const struct option_list *options,
+				 const struct unsupported_option *unsupported, const char *word,
+				 struct parsed_command_line *parsed)
 {
 	struct option_name_list names;
 
 	find_abbreviated(options, word, &names);
-	return names.n > 1 ?
-		       set_parse_error(parsed, "option '%s' is ambiguous: it can be %s", word, names.text) :
-		       set_unknown_option_error(options, unsupported, 0, word, parsed);
+	return names.n > 1 ? set_parse_error(parsed, "option '%s' is ambiguous: it can be %s", word,
+					     names.text) :
+			     set_unknown_option_error(options, unsupported, 0, word, parsed);
 }
 
 /* Of an option that there is, getopt found something wrong. */
 static int set_option_value_error(const struct gsort_option *option, int code, const char *word,
-			struct parsed_command_line *parsed)
+				  struct parsed_command_line *parsed)
 {
 	char spelling[SPELLING_NBYTES];
 
@@ -176,9 +180,9 @@ static int set_option_value_error(const struct gsort_option *option, int code, c
 		snprintf(spelling, sizeof spelling, "-%c, --%s", option->letter, option->name);
 	else
 		snprintf(spelling, sizeof spelling, "--%s", option->name);
-	return code == ':' ? set_parse_error(parsed, "%s needs an argument, %s: see --help", spelling,
-				     option->argument) :
-			      set_parse_error(parsed, "%s takes no argument: '%s'", spelling, word);
+	return code == ':' ? set_parse_error(parsed, "%s needs an argument, %s: see --help",
+					     spelling, option->argument) :
+			     set_parse_error(parsed, "%s takes no argument: '%s'", spelling, word);
 }
 
 /* The word that a letter is of: unless it is the last there, getopt is still at it. */
@@ -189,8 +193,9 @@ static const char *find_letter_word(char **argv, int letter)
 	return current && *current == '-' && strchr(current, letter) ? current : argv[optind - 1];
 }
 
-int option_parse(const struct option_list *options, const struct unsupported_option *unsupported, int argc,
-		 char **argv, option_callback *callback, void *context, struct parsed_command_line *ret_parsed)
+int option_parse(const struct option_list *options, const struct unsupported_option *unsupported,
+		 int argc, char **argv, option_callback *callback, void *context,
+		 struct parsed_command_line *ret_parsed)
 {
 	struct getopt_tables tables;
 	int code, r;
@@ -204,12 +209,14 @@ int option_parse(const struct option_list *options, const struct unsupported_opt
 		const unsigned i = find_option(options, is_error ? optopt : code);
 
 		if (is_error && i < options->n)
-			return set_option_value_error(&options->options[i], code, argv[optind - 1], ret_parsed);
+			return set_option_value_error(&options->options[i], code, argv[optind - 1],
+						      ret_parsed);
 		if (is_error && optopt)
-			return set_unknown_option_error(options, unsupported, optopt, find_letter_word(argv, optopt),
-					      ret_parsed);
+			return set_unknown_option_error(options, unsupported, optopt,
+							find_letter_word(argv, optopt), ret_parsed);
 		if (is_error)
-			return set_option_name_error(options, unsupported, argv[optind - 1], ret_parsed);
+			return set_option_name_error(options, unsupported, argv[optind - 1],
+						     ret_parsed);
 		r = callback(context, i, optarg);
 		if (r != 0)
 			return r;

@@ -47,8 +47,9 @@ struct parsed_command_line {
  * Parse the command line; argv is permuted: operands last. foreign: ends with a name of NULL; NULL:
  * none. Returns 0, -EINVAL with a refusal, or what take() returned that stopped the parsing.
  */
-int option_parse(const struct option_list *options, const struct unsupported_option *unsupported, int argc,
-		 char **argv, option_callback *callback, void *context, struct parsed_command_line *ret_parsed);
+int option_parse(const struct option_list *options, const struct unsupported_option *unsupported,
+		 int argc, char **argv, option_callback *callback, void *context,
+		 struct parsed_command_line *ret_parsed);
 
 /* Print the options, section by section, to `stream`. */
 void option_print_help(const struct option_list *options, FILE *stream);

@@ -38,7 +38,8 @@ struct progress_display {
 static bool is_all_done(const struct gsort_progress *progress)
 {
 	return progress->total_nbytes && progress->done_nbytes >= progress->total_nbytes &&
-	       progress->overall_total_nbytes && progress->overall_done_nbytes >= progress->overall_total_nbytes;
+	       progress->overall_total_nbytes &&
+	       progress->overall_done_nbytes >= progress->overall_total_nbytes;
 }
 
 /*
@@ -81,7 +82,7 @@ static void *progress_display_run(void *arg)
 		const struct timespec timeout = { .tv_sec = wait_ms / 1000,
 						  .tv_nsec = wait_ms % 1000 * 1000000L };
 		const int signal_number = is_continuous_mode ? sigtimedwait(&usr1, NULL, &timeout) :
-				       sigwaitinfo(&usr1, NULL);
+							       sigwaitinfo(&usr1, NULL);
 
 		if (atomic_load(&display->stopping))
 			return NULL;
@@ -102,7 +103,7 @@ void progress_display_block_signal(void)
 }
 
 int progress_display_open(enum progress_mode mode, progress_query *query, void *context,
-		  struct progress_display **ret_display)
+			  struct progress_display **ret_display)
 {
 	struct progress_display *display = calloc(1, sizeof *display);
 	int r;
@@ -118,7 +119,7 @@ int progress_display_open(enum progress_mode mode, progress_query *query, void *
 	if (r < 0) {
 		free(display);
 		return cli_error(r, "cannot start the thread that shows progress: %m%s",
-				r == -EAGAIN ? "; what limits it is mostly ulimit -u, or -v" : "");
+				 r == -EAGAIN ? "; what limits it is mostly ulimit -u, or -v" : "");
 	}
 	*ret_display = display;
 	return 0;

@@ -8,9 +8,10 @@
  * once a second.
  *
  * SIGUSR1 makes it print the line once, whatever the mode. There is no signal handler:
- * progress_display_open() blocks SIGUSR1 for the calling thread, and so for all threads that are started
- * later, and the reporting thread waits for the signal with a timeout, which is its clock as well.
- * So nothing of the program is ever interrupted by it, and nothing need be async-signal-safe.
+ * progress_display_open() blocks SIGUSR1 for the calling thread, and so for all threads that are
+ * started later, and the reporting thread waits for the signal with a timeout, which is its clock
+ * as well. So nothing of the program is ever interrupted by it, and nothing need be
+ * async-signal-safe.
  */
 #pragma once
 
@@ -28,18 +29,18 @@ struct progress_display;
 typedef void progress_query(void *context, struct gsort_progress *ret_display);
 
 /*
- * From now on SIGUSR1 waits for progress_display_open(), in this thread and those that are started later:
- * where there are some before that.
+ * From now on SIGUSR1 waits for progress_display_open(), in this thread and those that are
+ * started later: where there are some before that.
  */
 void progress_display_block_signal(void);
 
 /*
  * Start reporting. To be called before any other thread exists, but those that hold SIGUSR1, which
- * stays blocked until the process ends. `ask` is called until progress_display_close(). Returns 0, or a
- * negative errno after a message.
+ * stays blocked until the process ends. `ask` is called until progress_display_close(). Returns
+ * 0, or a negative errno after a message.
  */
 int progress_display_open(enum progress_mode mode, progress_query *query, void *context,
-		  struct progress_display **ret_display);
+			  struct progress_display **ret_display);
 
 /*
  * Stop, wait for the thread, and remove the line; NULL is fine. To be called before the last words

@@ -51,7 +51,8 @@ int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root)
 	const unsigned size = comm_size(comm);
 	const unsigned relative_rank = (comm_rank(comm) + size - root) % size;
 	/* Who has it in the beginning of a round, of those that are a multiple of 2 * step away. */
-	unsigned step = relative_rank == 0 ? ceil_power_of_two(size) : relative_rank & -relative_rank;
+	unsigned step = relative_rank == 0 ? ceil_power_of_two(size) :
+					     relative_rank & -relative_rank;
 	int r = 0;
 
 	if (relative_rank != 0)
@@ -79,8 +80,8 @@ static void keep_min_rows(uint64_t *rows, const uint64_t *other_rows, size_t cou
 }
 
 /* To rank 0: each combines what comes from those below it in the tree, and passes it on. */
-static int reduce_to_root(struct comm *comm, combine_fn *combine, uint64_t *rows, uint64_t *other_rows,
-		       size_t count, size_t width)
+static int reduce_to_root(struct comm *comm, combine_fn *combine, uint64_t *rows,
+			  uint64_t *other_rows, size_t count, size_t width)
 {
 	const unsigned rank = comm_rank(comm), size = comm_size(comm);
 	const size_t nbytes = count * width * sizeof *rows;
@@ -98,8 +99,8 @@ static int reduce_to_root(struct comm *comm, combine_fn *combine, uint64_t *rows
 	return r;
 }
 
-static int reduce_and_broadcast(struct comm *comm, combine_fn *combine, uint64_t *rows, size_t count,
-		  size_t width)
+static int reduce_and_broadcast(struct comm *comm, combine_fn *combine, uint64_t *rows,
+				size_t count, size_t width)
 {
 	const size_t nbytes = count * width * sizeof *rows;
 	uint64_t *other_rows = malloc(nbytes + 1);
@@ -135,8 +136,8 @@ struct gather_buffer {
  * A part of the circle of ranks as a stretch up to the last rank, and one from rank 0 on if there
  * is any. Returns their number.
  */
-static int contiguous_spans(const struct gather_buffer *buffer, unsigned first, unsigned n, char *ret_data[2],
-		     size_t ret_nbytes[2])
+static int contiguous_spans(const struct gather_buffer *buffer, unsigned first, unsigned n,
+			    char *ret_data[2], size_t ret_nbytes[2])
 {
 	const unsigned end = first + n < buffer->n_ranks ? first + n : buffer->n_ranks;
 
@@ -148,8 +149,8 @@ static int contiguous_spans(const struct gather_buffer *buffer, unsigned first, 
 }
 
 /* Give n ranks' bytes from one's own on to `to`, and get as many, from `from`'s own on. */
-static int exchange_round(struct comm *comm, const struct gather_buffer *buffer, unsigned to, unsigned from,
-		    unsigned n)
+static int exchange_round(struct comm *comm, const struct gather_buffer *buffer, unsigned to,
+			  unsigned from, unsigned n)
 {
 	struct comm_transfer out[2], in[2];
 	char *send_data[2], *receive_data[2];
@@ -176,7 +177,7 @@ static int gather_rounds(struct comm *comm, const struct gather_buffer *buffer)
 
 	for (unsigned n = 1; n < size && r == 0; n *= 2)
 		r = exchange_round(comm, buffer, (rank + size - n) % size, (rank + n) % size,
-			     n < size - n ? n : size - n);
+				   n < size - n ? n : size - n);
 	return r;
 }
 
@@ -206,7 +207,7 @@ int comm_allgather(struct comm *comm, const void *own_data, size_t nbytes, void 
 }
 
 int comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void **ret_data,
-			     size_t *ret_sizes)
+		    size_t *ret_sizes)
 {
 	size_t total = 0;
 	void *gathered;

@@ -97,7 +97,8 @@ static int compare_versions(const struct comm *comm, const struct rank_identity 
 				    "ranks of different versions cannot work together: "
 				    "%s on %s (rank %u), %.*s on %.*s (rank %u)",
 				    own->version, own->host, comm->rank, VERSION_NBYTES,
-				    identities[rank].version, COMM_HOST_NBYTES, identities[rank].host, rank);
+				    identities[rank].version, COMM_HOST_NBYTES,
+				    identities[rank].host, rank);
 	return 0;
 }
 
@@ -131,7 +132,7 @@ static int exchange_identities(struct comm *comm)
 
 /* NULL: there is no memory. */
 static struct comm *create_comm(const struct comm_params *params, transport_open_fn *transport_open,
-			  void *transport_argument)
+				void *transport_argument)
 {
 	struct comm *comm = calloc(1, sizeof *comm);
 
@@ -163,8 +164,8 @@ static void free_comm(struct comm *comm)
 	free(comm);
 }
 
-int comm_open(const struct comm_params *params, transport_open_fn *transport_open, void *transport_argument,
-	       struct comm **ret_comm)
+int comm_open(const struct comm_params *params, transport_open_fn *transport_open,
+	      void *transport_argument, struct comm **ret_comm)
 {
 	struct comm *comm = create_comm(params, transport_open, transport_argument);
 	int r;

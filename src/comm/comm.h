@@ -16,10 +16,10 @@
  * to 500 us if something is under way: waits inside of MPI spin.
  *
  * What arrives is what was sent, or the job fails: every message has a number and checksums
- * (message_header.h). A rank from which something is awaited is asked whether it still lives when it has
- * been silent for a quarter of `timeout_ns`; at `timeout_ns` the job fails with a line that names it.
- * If whoever uses this does not end the process then, that is done for it (watchdog.h), also when the
- * transport never returns.
+ * (message_header.h). A rank from which something is awaited is asked whether it still lives when
+ * it has been silent for a quarter of `timeout_ns`; at `timeout_ns` the job fails with a line
+ * that names it. If whoever uses this does not end the process then, that is done for it
+ * (watchdog.h), also when the transport never returns.
  *
  * After any failure there is nothing to be done but comm_abort(): the others wait for this rank.
  * Nothing is under way then: an error is returned when the carrier has stopped, and with it all
@@ -50,7 +50,7 @@ struct comm_params {
 	 */
 	uint64_t abort_timeout_ns;
 	size_t fragment_nbytes; /* larger messages are cut for the transport; 0: 16 MiB */
-	const char *version; /* all ranks must have the same; below 48 bytes; NULL: gsort's */
+	const char *version;    /* all ranks must have the same; below 48 bytes; NULL: gsort's */
 	/*
 	 * Called once, by any thread, before all ranks are ended: last chance to remove what
 	 * others would find. May be NULL.
@@ -76,8 +76,8 @@ typedef int transport_open_fn(void *argument, struct transport **ret_transport);
  * Every rank calls it, and waits for all others; they must be of one version and byte order. The
  * caller's to close. Returns 0 or a negative errno.
  */
-int comm_open(const struct comm_params *params, transport_open_fn *transport_open, void *transport_argument,
-	       struct comm **ret_comm);
+int comm_open(const struct comm_params *params, transport_open_fn *transport_open,
+	      void *transport_argument, struct comm **ret_comm);
 
 /*
  * Every rank calls it, and waits for all others. Nothing may be under way but receives that
@@ -120,7 +120,7 @@ int comm_allgather(struct comm *comm, const void *own_data, size_t nbytes, void 
  * caller's to free.
  */
 int comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void **ret_data,
-			     size_t *ret_sizes);
+		    size_t *ret_sizes);
 
 /* Each value becomes the sum of all ranks' values, modulo 2^64. */
 int comm_allreduce_sum(struct comm *comm, uint64_t *values, size_t count);
@@ -138,7 +138,8 @@ enum { COMM_ANY_RANK = 0x7fffffff /* receive from whoever sends */ };
 
 /*
  * A message under way. It is the caller's and stays where it is until it is done, as does the
- * memory that it is about. Members in front are set then; all others are p2p_protocol.c's, but for one.
+ * memory that it is about. Members in front are set then; all others are p2p_protocol.c's, but
+ * for one.
  */
 struct comm_transfer {
 	unsigned from; /* of a receive: who sent it */
@@ -148,8 +149,8 @@ struct comm_transfer {
 	unsigned peer, tag;
 	char *data;
 	size_t capacity;
-	uint64_t checksum;           /* of the data */
-	unsigned n_pending;            /* of the transport, not done yet */
+	uint64_t checksum;          /* of the data */
+	unsigned n_pending;         /* of the transport, not done yet */
 	struct comm_waiter *waiter; /* p2p.c's; NULL: nobody waits now */
 	bool is_receive, is_unwatched, may_be_shorter, is_checked, is_done;
 };
@@ -160,25 +161,25 @@ struct comm_transfer {
  * is sent to oneself arrives, too. `data` is not to be changed until it is done.
  */
 int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
-	       struct comm_transfer *ret_transfer);
+	      struct comm_transfer *ret_transfer);
 
 /*
  * Begin to receive a message with this tag. One of another length than nbytes is a failure of all
  * (-EMSGSIZE). from: may be COMM_ANY_RANK.
  */
 int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes,
-		  struct comm_transfer *ret_transfer);
+		 struct comm_transfer *ret_transfer);
 
 /* The same of a message with up to so many bytes. */
-int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data,
-			size_t capacity, struct comm_transfer *ret_transfer);
+int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data, size_t capacity,
+		       struct comm_transfer *ret_transfer);
 
 /*
  * As comm_receive(), of what may come at any time, or never: nobody is asked for it, nor missed
  * who is gone. A rank that sends it and is lost is noticed by whoever awaits something else of it.
  */
 int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
-			    size_t nbytes, struct comm_transfer *ret_transfer);
+			   size_t nbytes, struct comm_transfer *ret_transfer);
 
 /*
  * What has gone between this rank and others so far: the data of messages, and all that was given
@@ -198,7 +199,7 @@ int comm_wait(struct comm *comm, struct comm_transfer *transfer);
 
 /* The same, but at most until then (clock_now_ns()). Is it done? */
 int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t until_ns,
-		     bool *ret_done);
+		    bool *ret_done);
 
 /*
  * This rank has failed with r, which is what all later calls return: nothing is under way any more,
@@ -209,8 +210,8 @@ int comm_fail(struct comm *comm, int r);
 
 /*
  * What looks like a fault here may follow from another rank's failure, which ends this process
- * soon: waits as long as that may take (abort_timeout_ns). Returns the error of what has failed meanwhile, or
- * 0: nothing has.
+ * soon: waits as long as that may take (abort_timeout_ns). Returns the error of what has failed
+ * meanwhile, or 0: nothing has.
  */
 int comm_wait_remote_failure(struct comm *comm);
 

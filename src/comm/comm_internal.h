@@ -1,6 +1,6 @@
 /*
- * comm_internal - what the carrier shares with those it carries for; of comm.c, progress_thread.c and
- * p2p.c only
+ * comm_internal - what the carrier shares with those it carries for; of comm.c, progress_thread.c
+ * and p2p.c only
  */
 #pragma once
 
@@ -23,13 +23,13 @@ struct comm {
 	char (*hosts)[COMM_HOST_NBYTES];
 
 	pthread_mutex_t lock;
-	pthread_cond_t work_available;         /* something is to be done by the carrier */
-	pthread_cond_t state_changed;          /* all are to look: it is open, has forgotten, or failed */
-	struct comm_waiter *waiters; /* for transfers; each is told of its own */
+	pthread_cond_t work_available; /* something is to be done by the carrier */
+	pthread_cond_t state_changed;  /* all are to look: it is open, has forgotten, or failed */
+	struct comm_waiter *waiters;   /* for transfers; each is told of its own */
 	struct comm_transfer *submitted, **submitted_end;
 	bool is_open, cancels_receives, is_closing, is_aborting, has_new_timeout;
-	int abort_status;      /* if aborting */
-	int first_error;           /* of the first failure */
+	int abort_status; /* if aborting */
+	int first_error;  /* of the first failure */
 	bool has_stopped; /* of all that was under way then */
 
 	/* The carrier's own. */

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeout_ns, uint64_t now_ns)
+int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeout_ns,
+		   uint64_t now_ns)
 {
 	struct peer_state *peers = calloc(n_ranks, sizeof *peers);
 
@@ -14,9 +15,10 @@ int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeo
 		return -ENOMEM;
 	for (unsigned rank = 0; rank < n_ranks; rank++)
 		peers[rank].last_message_ns = now_ns;
-	*heartbeat = (struct heartbeat){
-		.timeout_ns = timeout_ns, .last_check_ns = now_ns, .n_ranks = n_ranks, .peers = peers
-	};
+	*heartbeat = (struct heartbeat){ .timeout_ns = timeout_ns,
+					 .last_check_ns = now_ns,
+					 .n_ranks = n_ranks,
+					 .peers = peers };
 	return 0;
 }
 
@@ -79,7 +81,8 @@ bool heartbeat_needs_check(struct heartbeat *heartbeat, uint64_t now_ns)
 
 	if (heartbeat->timeout_ns == 0 || elapsed_ns < heartbeat->timeout_ns / 16)
 		return false;
-	for (unsigned rank = 0; rank < heartbeat->n_ranks && elapsed_ns > heartbeat->timeout_ns / 4; rank++)
+	for (unsigned rank = 0; rank < heartbeat->n_ranks && elapsed_ns > heartbeat->timeout_ns / 4;
+	     rank++)
 		reset_peer_state(&heartbeat->peers[rank], now_ns);
 	heartbeat->last_check_ns = now_ns;
 	return true;

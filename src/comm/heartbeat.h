@@ -28,13 +28,14 @@ struct heartbeat {
 };
 
 enum heartbeat_state {
-	HEARTBEAT_OK, /* or nothing is awaited */
-	HEARTBEAT_PING,   /* ask it: said once for each silence */
+	HEARTBEAT_OK,      /* or nothing is awaited */
+	HEARTBEAT_PING,    /* ask it: said once for each silence */
 	HEARTBEAT_TIMEOUT, /* give it up */
 };
 
 /* 0 or -ENOMEM, without a message. */
-int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeout_ns, uint64_t now_ns);
+int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeout_ns,
+		   uint64_t now_ns);
 void heartbeat_destroy(struct heartbeat *heartbeat);
 
 /* From now on, and everybody's time begins again. */

@@ -24,12 +24,12 @@ void message_seal(struct message_header *header)
 {
 	header->magic = MAGIC;
 	header->format = MESSAGE_FORMAT;
-	header->checksum =
-		compute_message_checksum(header, sizeof *header + message_inline_nbytes(header->nbytes));
+	header->checksum = compute_message_checksum(
+		header, sizeof *header + message_inline_nbytes(header->nbytes));
 }
 
 const char *message_validate(struct message_header *header, size_t nbytes, unsigned from,
-			      unsigned to, uint64_t sequence)
+			     unsigned to, uint64_t sequence)
 {
 	if (nbytes < sizeof *header)
 		return "it is cut short";

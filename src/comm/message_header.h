@@ -13,15 +13,15 @@
 #include <stdint.h>
 
 enum rank_message_kind {
-	MESSAGE_DATA,   /* of a transfer */
-	MESSAGE_PING,    /* do you live? */
+	MESSAGE_DATA, /* of a transfer */
+	MESSAGE_PING, /* do you live? */
 	MESSAGE_PONG, /* yes */
 	N_MESSAGE_KINDS
 };
 
 enum {
 	MESSAGE_MAX_NBYTES = 4096, /* of header and data */
-	MESSAGE_FORMAT = 1,         /* another one for every change of what is sent */
+	MESSAGE_FORMAT = 1,        /* another one for every change of what is sent */
 };
 
 struct message_header {
@@ -52,4 +52,4 @@ void message_seal(struct message_header *header);
  * wrong with it, for a message that names who sent it.
  */
 const char *message_validate(struct message_header *header, size_t nbytes, unsigned from,
-			      unsigned to, uint64_t sequence);
+			     unsigned to, uint64_t sequence);

@@ -102,7 +102,7 @@ static int submit_transfer(struct comm *comm, struct comm_transfer *transfer)
 }
 
 int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
-	       struct comm_transfer *ret_transfer)
+	      struct comm_transfer *ret_transfer)
 {
 	assert(to < comm->size);
 	*ret_transfer = (struct comm_transfer){
@@ -113,7 +113,7 @@ int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, si
 }
 
 static int submit_receive(struct comm *comm, struct comm_transfer transfer,
-		   struct comm_transfer *ret_transfer)
+			  struct comm_transfer *ret_transfer)
 {
 	assert(transfer.peer < comm->size || transfer.peer == COMM_ANY_RANK);
 	transfer.is_receive = true;
@@ -122,36 +122,36 @@ static int submit_receive(struct comm *comm, struct comm_transfer transfer,
 }
 
 int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes,
-		  struct comm_transfer *ret_transfer)
+		 struct comm_transfer *ret_transfer)
 {
 	return submit_receive(comm,
-		       (struct comm_transfer){
-			       .peer = from, .tag = tag, .data = data, .capacity = nbytes },
-		       ret_transfer);
+			      (struct comm_transfer){
+				      .peer = from, .tag = tag, .data = data, .capacity = nbytes },
+			      ret_transfer);
 }
 
-int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data,
-			size_t capacity, struct comm_transfer *ret_transfer)
+int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data, size_t capacity,
+		       struct comm_transfer *ret_transfer)
 {
 	return submit_receive(comm,
-		       (struct comm_transfer){ .peer = from,
-						.tag = tag,
-						.data = data,
-						.capacity = capacity,
-						.may_be_shorter = true },
-		       ret_transfer);
+			      (struct comm_transfer){ .peer = from,
+						      .tag = tag,
+						      .data = data,
+						      .capacity = capacity,
+						      .may_be_shorter = true },
+			      ret_transfer);
 }
 
 int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
-			    size_t nbytes, struct comm_transfer *ret_transfer)
+			   size_t nbytes, struct comm_transfer *ret_transfer)
 {
 	return submit_receive(comm,
-		       (struct comm_transfer){ .peer = from,
-						.tag = tag,
-						.data = data,
-						.capacity = nbytes,
-						.is_unwatched = true },
-		       ret_transfer);
+			      (struct comm_transfer){ .peer = from,
+						      .tag = tag,
+						      .data = data,
+						      .capacity = nbytes,
+						      .is_unwatched = true },
+			      ret_transfer);
 }
 
 /* What has been carried is looked at by who wants it: the carrier has more to carry. */
@@ -183,7 +183,7 @@ int comm_test(struct comm *comm, struct comm_transfer *transfer, bool *ret_done)
 }
 
 int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t until_ns,
-		     bool *ret_done)
+		    bool *ret_done)
 {
 	struct comm_waiter waiter;
 	bool timed_out = false, is_done;

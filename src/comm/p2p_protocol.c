@@ -58,7 +58,7 @@ struct p2p {
 	} * sequences; /* of messages, by rank */
 	struct heartbeat heartbeat;
 	struct wire_transfer *inbox;
-	struct transfer_list posted_receives;     /* receives that nothing has come for */
+	struct transfer_list posted_receives;  /* receives that nothing has come for */
 	struct unexpected_message *unexpected; /* in the order in which they came */
 	struct unexpected_message **unexpected_end;
 	struct transfer_list completed;
@@ -82,7 +82,7 @@ static void transfer_list_add(struct transfer_list *list, struct comm_transfer *
 
 /* at: the pointer that leads to it. */
 static struct comm_transfer *transfer_list_remove(struct transfer_list *list,
-					       struct comm_transfer **link)
+						  struct comm_transfer **link)
 {
 	struct comm_transfer *transfer = *link;
 
@@ -96,7 +96,7 @@ enum { RANK_NAME_NBYTES = COMM_HOST_NBYTES + 24 };
 
 /* "rank 3 on node17" */
 static const char *format_rank_name(const struct p2p *p2p, unsigned rank,
-			   char ret_text[static RANK_NAME_NBYTES])
+				    char ret_text[static RANK_NAME_NBYTES])
 {
 	host_name *hosts = p2p->hosts;
 
@@ -109,7 +109,8 @@ static int fail_message(const struct p2p *p2p, int r, unsigned rank, const char 
 {
 	char name[RANK_NAME_NBYTES];
 
-	return fail(r, "a message from %s cannot be used: %s", format_rank_name(p2p, rank, name), problem);
+	return fail(r, "a message from %s cannot be used: %s", format_rank_name(p2p, rank, name),
+		    problem);
 }
 
 /*
@@ -122,12 +123,15 @@ static int fragment_tag(uint64_t sequence)
 }
 
 /* room: for what follows the header. NULL: there is no memory. */
-static struct wire_transfer *create_wire_transfer(int kind, struct comm_transfer *transfer, size_t nbytes, size_t extra_nbytes)
+static struct wire_transfer *create_wire_transfer(int kind, struct comm_transfer *transfer,
+						  size_t nbytes, size_t extra_nbytes)
 {
 	struct wire_transfer *wire = malloc(sizeof *wire + extra_nbytes);
 
 	if (wire)
-		*wire = (struct wire_transfer){ .kind = kind, .transfer = transfer, .nbytes = nbytes };
+		*wire = (struct wire_transfer){ .kind = kind,
+						.transfer = transfer,
+						.nbytes = nbytes };
 	return wire;
 }
 
@@ -178,20 +182,19 @@ static void complete_transfer(struct p2p *p2p, struct comm_transfer *transfer)
 
 /* Send a header and what follows it. transfer: whom it is a part of, or NULL. */
 static int send_envelope(struct p2p *p2p, enum rank_message_kind kind, unsigned to,
-		    const struct comm_transfer *payload, struct comm_transfer *transfer)
+			 const struct comm_transfer *payload, struct comm_transfer *transfer)
 {
 	struct transport *transport = p2p->transport;
 	const size_t inline_nbytes = payload ? message_inline_nbytes(payload->nbytes) : 0;
-	struct wire_transfer *wire =
-		create_wire_transfer(WIRE_ENVELOPE, transfer, sizeof wire->header + inline_nbytes, inline_nbytes);
+	struct wire_transfer *wire = create_wire_transfer(
+		WIRE_ENVELOPE, transfer, sizeof wire->header + inline_nbytes, inline_nbytes);
 	int r;
 
 	if (!wire)
 		return fail_memory();
-	wire->header = (struct message_header){ .kind = kind,
-						.from = p2p->rank,
-						.to = to,
-						.sequence = p2p->sequences[to].n_sent++ };
+	wire->header = (struct message_header){
+		.kind = kind, .from = p2p->rank, .to = to, .sequence = p2p->sequences[to].n_sent++
+	};
 	if (payload) {
 		wire->header.tag = payload->tag;
 		wire->header.nbytes = payload->nbytes;
@@ -211,7 +214,7 @@ static int send_envelope(struct p2p *p2p, enum rank_message_kind kind, unsigned 
 
 /* Begin to move all pieces of a transfer to or from `peer`. */
 static int start_fragments(struct p2p *p2p, struct comm_transfer *transfer, unsigned peer,
-		       uint64_t sequence)
+			   uint64_t sequence)
 {
 	struct transport *transport = p2p->transport;
 	const int tag = fragment_tag(sequence);
@@ -222,9 +225,10 @@ static int start_fragments(struct p2p *p2p, struct comm_transfer *transfer, unsi
 		int r;
 
 		n = transfer->nbytes - offset < p2p->fragment_nbytes ? transfer->nbytes - offset :
-								     p2p->fragment_nbytes;
-		wire = create_wire_transfer(transfer->is_receive ? WIRE_FRAGMENT_IN : WIRE_FRAGMENT_OUT, transfer, n,
-				 0);
+								       p2p->fragment_nbytes;
+		wire = create_wire_transfer(transfer->is_receive ? WIRE_FRAGMENT_IN :
+								   WIRE_FRAGMENT_OUT,
+					    transfer, n, 0);
 		if (!wire)
 			return fail_memory();
 		r = transfer->is_receive ? transport->ops->receive(transport, (int)peer, tag, data,
@@ -252,8 +256,8 @@ static const char *length_mismatch_hint(const struct comm_transfer *transfer)
 
 /* What was announced is for this transfer. inline_data: of a short message. */
 static int match_message(struct p2p *p2p, struct comm_transfer *transfer,
-			  const struct message_header *header, const void *inline_data,
-			  struct comm_transfer *self_send)
+			 const struct message_header *header, const void *inline_data,
+			 struct comm_transfer *self_send)
 {
 	char name[RANK_NAME_NBYTES];
 	int r;
@@ -281,7 +285,8 @@ static int match_message(struct p2p *p2p, struct comm_transfer *transfer,
 	return 0;
 }
 
-static bool matches_envelope(const struct comm_transfer *transfer, const struct message_header *header)
+static bool matches_envelope(const struct comm_transfer *transfer,
+			     const struct message_header *header)
 {
 	return transfer->tag == header->tag &&
 	       (transfer->peer == COMM_ANY_RANK || transfer->peer == header->from);
@@ -289,15 +294,16 @@ static bool matches_envelope(const struct comm_transfer *transfer, const struct 
 
 /* A message has come: give it to the first that wants it, or keep its announcement. */
 static int handle_envelope(struct p2p *p2p, const struct message_header *header,
-		  const void *inline_data, struct comm_transfer *self_send)
+			   const void *inline_data, struct comm_transfer *self_send)
 {
 	const size_t inline_nbytes = self_send ? 0 : message_inline_nbytes(header->nbytes);
 	struct unexpected_message *unexpected;
 
-	for (struct comm_transfer **link = &p2p->posted_receives.first; *link; link = &(*link)->next)
+	for (struct comm_transfer **link = &p2p->posted_receives.first; *link;
+	     link = &(*link)->next)
 		if (matches_envelope(*link, header))
 			return match_message(p2p, transfer_list_remove(&p2p->posted_receives, link),
-					      header, inline_data, self_send);
+					     header, inline_data, self_send);
 	unexpected = malloc(sizeof *unexpected + inline_nbytes);
 	if (!unexpected)
 		return fail_memory();
@@ -321,7 +327,7 @@ static int begin_receive(struct p2p *p2p, struct comm_transfer *transfer)
 		if (!*link)
 			p2p->unexpected_end = link;
 		r = match_message(p2p, transfer, &unexpected->header, unexpected->data,
-				   unexpected->self_send);
+				  unexpected->self_send);
 		free(unexpected);
 		return r;
 	}
@@ -376,16 +382,15 @@ static int handle_inbox(struct p2p *p2p)
 {
 	struct message_header *header = &p2p->inbox->header;
 	const unsigned from = (unsigned)p2p->inbox->request.peer;
-	const char *problem = message_validate(header, p2p->inbox->request.nbytes, from,
-						  p2p->rank,
-						  p2p->sequences[from].n_received);
+	const char *problem = message_validate(header, p2p->inbox->request.nbytes, from, p2p->rank,
+					       p2p->sequences[from].n_received);
 	int r = 0;
 
 	if (problem)
 		return fail_message(p2p, -EBADMSG, from, problem);
 	p2p->sequences[from].n_received++;
 	count_traffic(&p2p->received, message_inline_nbytes(header->nbytes),
-	      p2p->inbox->request.nbytes);
+		      p2p->inbox->request.nbytes);
 	heartbeat_record(&p2p->heartbeat, from, p2p->now_ns);
 	if (header->kind == MESSAGE_DATA)
 		r = handle_envelope(p2p, header, header + 1, NULL);
@@ -441,7 +446,8 @@ static int check_peers(struct p2p *p2p)
 	int r = 0;
 
 	for (unsigned rank = 0; rank < p2p->size && r == 0; rank++) {
-		if (transport->ops->is_disconnected && heartbeat_is_waiting(&p2p->heartbeat, rank) &&
+		if (transport->ops->is_disconnected &&
+		    heartbeat_is_waiting(&p2p->heartbeat, rank) &&
 		    transport->ops->is_disconnected(transport, (int)rank))
 			return fail(-EPIPE, "%s is gone", format_rank_name(p2p, rank, name));
 		if (needs_check)
@@ -467,7 +473,8 @@ int p2p_progress(struct p2p *p2p, uint64_t now_ns, bool *ret_progressed)
 		if (!request)
 			break;
 		wire = (struct wire_transfer *)request;
-		r = wire->kind == WIRE_INBOX ? handle_inbox(p2p) : complete_wire_transfer(p2p, wire);
+		r = wire->kind == WIRE_INBOX ? handle_inbox(p2p) :
+					       complete_wire_transfer(p2p, wire);
 		if (r < 0)
 			return r;
 	}
@@ -499,7 +506,8 @@ bool p2p_is_idle(const struct p2p *p2p)
 void p2p_cancel_receives(struct p2p *p2p)
 {
 	while (p2p->posted_receives.first)
-		stop_monitoring(p2p, transfer_list_remove(&p2p->posted_receives, &p2p->posted_receives.first));
+		stop_monitoring(p2p, transfer_list_remove(&p2p->posted_receives,
+							  &p2p->posted_receives.first));
 }
 
 void p2p_set_checksum(struct comm_transfer *transfer)
@@ -537,7 +545,7 @@ void p2p_set_hosts(struct p2p *p2p, host_name *hosts)
 }
 
 int p2p_open(struct transport *transport, uint64_t timeout_ns, size_t fragment_nbytes,
-		  uint64_t now_ns, struct p2p **ret_p2p)
+	     uint64_t now_ns, struct p2p **ret_p2p)
 {
 	struct p2p *p2p = calloc(1, sizeof *p2p);
 	int r = 0;
@@ -552,8 +560,7 @@ int p2p_open(struct transport *transport, uint64_t timeout_ns, size_t fragment_n
 	transfer_list_init(&p2p->completed);
 	p2p->unexpected_end = &p2p->unexpected;
 	p2p->sequences = calloc(p2p->size, sizeof *p2p->sequences);
-	if (!p2p->sequences ||
-	    heartbeat_init(&p2p->heartbeat, p2p->size, timeout_ns, now_ns) < 0)
+	if (!p2p->sequences || heartbeat_init(&p2p->heartbeat, p2p->size, timeout_ns, now_ns) < 0)
 		r = -ENOMEM;
 	p2p->inbox = create_wire_transfer(WIRE_INBOX, NULL, 0, MESSAGE_INLINE_NBYTES);
 	if (!p2p->inbox || r < 0)
@@ -574,7 +581,8 @@ void p2p_close(struct p2p *p2p)
 
 	if (!p2p)
 		return;
-	for (struct unexpected_message *unexpected = p2p->unexpected; unexpected; unexpected = next) {
+	for (struct unexpected_message *unexpected = p2p->unexpected; unexpected;
+	     unexpected = next) {
 		next = unexpected->next;
 		free(unexpected);
 	}

@@ -1,9 +1,10 @@
 /*
  * p2p_protocol - transfers over a transport: announced, matched, moved, checked
  *
- * Each message begins with an announcement (message_header.h), sent with tag 0, in which short data is
- * already. The receiver matches it with what it wants to receive, in the order in which both came,
- * and only then posts receives for the rest, which is sent in pieces with a tag of its own:
+ * Each message begins with an announcement (message_header.h), sent with tag 0, in which short
+ * data is already. The receiver matches it with what it wants to receive, in the order in which
+ * both came, and only then posts receives for the rest, which is sent in pieces with a tag of its
+ * own:
  *
  *	sender                                  receiver
  *	tag 0: header, data if short   -->      one receive for tag 0 is always posted
@@ -30,7 +31,7 @@ struct p2p;
  * negative errno, said by fail(), as all below.
  */
 int p2p_open(struct transport *transport, uint64_t timeout_ns, size_t fragment_nbytes,
-		  uint64_t now_ns, struct p2p **ret_p2p);
+	     uint64_t now_ns, struct p2p **ret_p2p);
 /* The transport has been closed. NULL is fine. */
 void p2p_close(struct p2p *p2p);
 
@@ -43,7 +44,8 @@ void p2p_set_hosts(struct p2p *p2p, const char (*hosts)[COMM_HOST_NBYTES]);
 /* Begin a transfer, of which all is set that comm_send() or comm_receive() is told. */
 int p2p_begin(struct p2p *p2p, struct comm_transfer *transfer, uint64_t now_ns);
 
-/* Take what the transport has done, and look who is silent. *ret_progressed: was anything to be done? */
+/* Take what the transport has done, and look who is silent. *ret_progressed: was anything to be
+ * done? */
 int p2p_progress(struct p2p *p2p, uint64_t now_ns, bool *ret_progressed);
 
 /* Transfers that are done, the first of a list in this order, or NULL; each is told once. */

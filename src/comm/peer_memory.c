@@ -28,7 +28,7 @@ struct peer_memory {
 	struct comm *comm;
 	bool is_enabled;
 	_Atomic uint64_t cookie; /* where the own card says; 0: it is not to be read any more */
-	struct peer_descriptor *descriptors;     /* by rank, as the next */
+	struct peer_descriptor *descriptors; /* by rank, as the next */
 	bool *is_readable;
 };
 
@@ -38,12 +38,13 @@ enum { MAX_PEER_READ_NBYTES = 64 << 20 };
  * Behind it the proof is read: as long as that is there, so was what is read. Without a message:
  * 0, -ESRCH if the rank is gone or has withdrawn, or another negative errno.
  */
-static int read_remote(const struct peer_descriptor *descriptor, uint64_t address, void *to, size_t nbytes)
+static int read_remote(const struct peer_descriptor *descriptor, uint64_t address, void *to,
+		       size_t nbytes)
 {
 	uint64_t cookie = 0;
 	const struct iovec local[] = { { to, nbytes }, { &cookie, sizeof cookie } };
 	const struct iovec remote[] = { { (void *)(uintptr_t)address, nbytes },
-				       { (void *)(uintptr_t)descriptor->address, sizeof cookie } };
+					{ (void *)(uintptr_t)descriptor->address, sizeof cookie } };
 	const ssize_t n = process_vm_readv((pid_t)descriptor->pid, local, 2, remote, 2, 0);
 
 	if (n < 0)
@@ -55,7 +56,8 @@ static int read_remote(const struct peer_descriptor *descriptor, uint64_t addres
 
 static bool can_read(const struct peer_memory *peer_memory, unsigned rank)
 {
-	return read_remote(&peer_memory->descriptors[rank], peer_memory->descriptors[rank].address, NULL, 0) == 0;
+	return read_remote(&peer_memory->descriptors[rank], peer_memory->descriptors[rank].address,
+			   NULL, 0) == 0;
 }
 
 /* Another process has some other number there, if anything; it is not 0. */
@@ -70,9 +72,10 @@ static int create_cookie(struct peer_memory *peer_memory)
 
 static int exchange_descriptors(struct peer_memory *peer_memory)
 {
-	const struct peer_descriptor own = { .pid = peer_memory->is_enabled ? (uint64_t)getpid() : 0,
-				  .address = (uintptr_t)&peer_memory->cookie,
-				  .cookie = peer_memory->cookie };
+	const struct peer_descriptor own = { .pid = peer_memory->is_enabled ? (uint64_t)getpid() :
+									      0,
+					     .address = (uintptr_t)&peer_memory->cookie,
+					     .cookie = peer_memory->cookie };
 
 	return comm_allgather(peer_memory->comm, &own, sizeof own, peer_memory->descriptors);
 }
@@ -88,11 +91,13 @@ static bool is_peer_candidate(const struct peer_memory *peer_memory, unsigned ra
 {
 	const unsigned own = comm_rank(peer_memory->comm);
 
-	return rank != own && peer_memory->descriptors[rank].pid && peer_memory->descriptors[own].pid &&
+	return rank != own && peer_memory->descriptors[rank].pid &&
+	       peer_memory->descriptors[own].pid &&
 	       strcmp(comm_host(peer_memory->comm, rank), comm_host(peer_memory->comm, own)) == 0;
 }
 
-static int begin_peer_probe(struct peer_memory *peer_memory, unsigned rank, struct peer_probe *probe)
+static int begin_peer_probe(struct peer_memory *peer_memory, unsigned rank,
+			    struct peer_probe *probe)
 {
 	int r;
 
@@ -100,14 +105,15 @@ static int begin_peer_probe(struct peer_memory *peer_memory, unsigned rank, stru
 		return 0;
 	probe->is_candidate = true;
 	probe->can_read = can_read(peer_memory, rank);
-	r = comm_receive(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &probe->peer_can_read, sizeof probe->peer_can_read,
-			  &probe->receive);
+	r = comm_receive(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &probe->peer_can_read,
+			 sizeof probe->peer_can_read, &probe->receive);
 	return r < 0 ? r :
 		       comm_send(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &probe->can_read,
-				  sizeof probe->can_read, &probe->send);
+				 sizeof probe->can_read, &probe->send);
 }
 
-static int finish_peer_probe(struct peer_memory *peer_memory, unsigned rank, struct peer_probe *probe)
+static int finish_peer_probe(struct peer_memory *peer_memory, unsigned rank,
+			     struct peer_probe *probe)
 {
 	int r;
 
@@ -202,14 +208,16 @@ static bool is_access_revoked(const struct peer_memory *peer_memory, unsigned ra
 	return !can_read(peer_memory, rank);
 }
 
-int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address, void *to, size_t nbytes)
+int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
+		     void *to, size_t nbytes)
 {
 	size_t offset = 0, n;
 	int r;
 
 	do {
 		n = nbytes - offset < MAX_PEER_READ_NBYTES ? nbytes - offset : MAX_PEER_READ_NBYTES;
-		r = read_remote(&peer_memory->descriptors[rank], address + offset, (char *)to + offset, n);
+		r = read_remote(&peer_memory->descriptors[rank], address + offset,
+				(char *)to + offset, n);
 		offset += n;
 	} while (offset < nbytes && r == 0);
 	if (r == 0)
@@ -228,14 +236,16 @@ int peer_memory_check_alive(const struct peer_memory *peer_memory, unsigned rank
 {
 	char empty;
 
-	return peer_memory_read(peer_memory, rank, peer_memory->descriptors[rank].address, &empty, 0);
+	return peer_memory_read(peer_memory, rank, peer_memory->descriptors[rank].address, &empty,
+				0);
 }
 
-struct peer_fd_path peer_memory_fd_path(const struct peer_memory *peer_memory, unsigned rank, int fd)
+struct peer_fd_path peer_memory_fd_path(const struct peer_memory *peer_memory, unsigned rank,
+					int fd)
 {
 	struct peer_fd_path path;
 
-	snprintf(path.text, sizeof path.text, "/proc/%" PRIu64 "/fd/%d", peer_memory->descriptors[rank].pid,
-		 fd);
+	snprintf(path.text, sizeof path.text, "/proc/%" PRIu64 "/fd/%d",
+		 peer_memory->descriptors[rank].pid, fd);
 	return path;
 }

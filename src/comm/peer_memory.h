@@ -43,7 +43,8 @@ bool peer_memory_can_read_all(const struct peer_memory *peer_memory);
  * otherwise. Any thread. Returns 0 or a negative errno, said by fail(). If the rank is gone, or
  * has withdrawn, that is for the watch to say, as if a message of it were awaited (comm.h).
  */
-int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address, void *to, size_t nbytes);
+int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
+		     void *to, size_t nbytes);
 
 /*
  * What was read of a rank that is near in another way, as from its files: did it stand until now?
@@ -55,4 +56,5 @@ int peer_memory_check_alive(const struct peer_memory *peer_memory, unsigned rank
 struct peer_fd_path {
 	char text[48];
 };
-struct peer_fd_path peer_memory_fd_path(const struct peer_memory *peer_memory, unsigned rank, int fd);
+struct peer_fd_path peer_memory_fd_path(const struct peer_memory *peer_memory, unsigned rank,
+					int fd);

@@ -1,12 +1,13 @@
 /*
- * progress_thread - the thread that calls the transport: what is begun goes out, and what is done is told
+ * progress_thread - the thread that calls the transport: what is begun goes out, and what is done
+ * is told
  *
  *	open the transport -> { begin what is asked, step, tell who waits, pause }* -> close it
  *	                                      | a failure, or comm_abort()
  *	                                      +-> let go of all -> end all ranks, and the process
  *
- * Nobody else calls the transport, or what moves messages over it (p2p_protocol.c): messages are only
- * sealed and checked by who sends and receives them (p2p.c).
+ * Nobody else calls the transport, or what moves messages over it (p2p_protocol.c): messages are
+ * only sealed and checked by who sends and receives them (p2p.c).
  */
 #include <errno.h>
 
@@ -16,8 +17,8 @@
 #include "src/comm/comm_internal.h"
 
 enum {
-	TIMEOUT_STEPS = 60,           /* a timeout has so many steps */
-	PAUSE_DIVISOR = 8,         /* of the time that nothing has moved */
+	TIMEOUT_STEPS = 60,     /* a timeout has so many steps */
+	PAUSE_DIVISOR = 8,      /* of the time that nothing has moved */
 	STACK_NBYTES = 8 << 20, /* of a library that is not ours */
 };
 
@@ -61,7 +62,8 @@ static uint64_t staggered_timeout_ns(const struct comm *comm)
 
 	if (transport->rank == 0)
 		return timeout_ns;
-	return timeout_ns + step_ns + step_ns * (uint64_t)transport->rank / (uint64_t)transport->size;
+	return timeout_ns + step_ns +
+	       step_ns * (uint64_t)transport->rank / (uint64_t)transport->size;
 }
 
 static int open_transport(struct comm *comm)
@@ -73,7 +75,7 @@ static int open_transport(struct comm *comm)
 	if (r == 0) {
 		watchdog_set_transport(comm->watchdog, comm->transport);
 		r = p2p_open(comm->transport, staggered_timeout_ns(comm),
-				  comm->params.fragment_nbytes, clock_now_ns(), &comm->p2p);
+			     comm->params.fragment_nbytes, clock_now_ns(), &comm->p2p);
 	}
 	watchdog_end_call(comm->watchdog);
 	if (r < 0)
@@ -128,8 +130,7 @@ static void pause_until(struct comm *comm, uint64_t until_ns)
  */
 static void pause_progress(struct comm *comm, bool progressed)
 {
-	const uint64_t max_ns = p2p_is_idle(comm->p2p) ? idle_pause_ns :
-									max_pause_ns;
+	const uint64_t max_ns = p2p_is_idle(comm->p2p) ? idle_pause_ns : max_pause_ns;
 	const uint64_t now_ns = clock_now_ns();
 	uint64_t pause_ns;
 

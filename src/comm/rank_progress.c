@@ -53,15 +53,15 @@ static bool is_first(const struct rank_progress *progress)
 static int reply_to_query(struct rank_progress *progress)
 {
 	int r = comm_receive_unwatched(progress->comm, 0, COMM_TAG_PROGRESS, &progress->query,
-					sizeof progress->query, &progress->transfer);
+				       sizeof progress->query, &progress->transfer);
 
 	if (r == 0)
 		r = comm_wait(progress->comm, &progress->transfer);
 	if (r < 0)
 		return r;
 	stats_get_progress_counters(progress->stats, &progress->reply);
-	r = comm_send(progress->comm, 0, COMM_TAG_PROGRESS, &progress->reply, sizeof progress->reply,
-		       &progress->transfer);
+	r = comm_send(progress->comm, 0, COMM_TAG_PROGRESS, &progress->reply,
+		      sizeof progress->reply, &progress->transfer);
 	return r < 0 ? r : comm_wait(progress->comm, &progress->transfer);
 }
 
@@ -84,8 +84,8 @@ static int send_query(struct rank_progress *progress, unsigned rank, uint64_t qu
 	struct progress_peer *peer = &progress->peers[rank];
 
 	peer->query = query;
-	return comm_send(progress->comm, rank, COMM_TAG_PROGRESS, &peer->query,
-			  sizeof peer->query, &peer->query_send);
+	return comm_send(progress->comm, rank, COMM_TAG_PROGRESS, &peer->query, sizeof peer->query,
+			 &peer->query_send);
 }
 
 /* Nobody is asked who has not answered yet, or is to be asked already. */
@@ -101,7 +101,7 @@ static void query_all_ranks(struct rank_progress *progress)
 
 		if (peer->is_pending || send_query(progress, i, QUERY_PROGRESS) < 0 ||
 		    comm_receive_unwatched(progress->comm, i, COMM_TAG_PROGRESS, &peer->reply,
-					    sizeof peer->reply, &peer->reply_receive) < 0)
+					   sizeof peer->reply, &peer->reply_receive) < 0)
 			continue;
 		peer->is_pending = true;
 	}
@@ -113,7 +113,8 @@ static void receive_reply(struct rank_progress *progress, unsigned rank, uint64_
 	bool is_done = false;
 
 	if (!peer->is_pending ||
-	    comm_wait_until(progress->comm, &peer->reply_receive, until_ns, &is_done) < 0 || !is_done)
+	    comm_wait_until(progress->comm, &peer->reply_receive, until_ns, &is_done) < 0 ||
+	    !is_done)
 		return;
 	peer->is_pending = false;
 	peer->last_reply = peer->reply;
@@ -161,8 +162,8 @@ void rank_progress_get(struct rank_progress *rank_progress, struct stats_progres
 static int receive_final_reply(struct rank_progress *progress, unsigned rank)
 {
 	struct progress_peer *peer = &progress->peers[rank];
-	int r = comm_receive(progress->comm, rank, COMM_TAG_PROGRESS, &peer->last_reply, sizeof peer->last_reply,
-			      &peer->final_receive);
+	int r = comm_receive(progress->comm, rank, COMM_TAG_PROGRESS, &peer->last_reply,
+			     sizeof peer->last_reply, &peer->final_receive);
 
 	if (r == 0)
 		r = comm_wait(progress->comm, &peer->final_receive);
@@ -241,7 +242,7 @@ static int start(struct rank_progress *progress)
 }
 
 int rank_progress_open(struct comm *comm, struct stats *stats, uint64_t interval_ns,
-	      struct rank_progress **ret_progress)
+		       struct rank_progress **ret_progress)
 {
 	struct rank_progress *progress = calloc(1, sizeof *progress);
 	int r;

@@ -26,14 +26,14 @@ struct rank_progress;
  * errno after a message, as does rank_progress_finish().
  */
 int rank_progress_open(struct comm *comm, struct stats *stats, uint64_t interval_ns,
-	      struct rank_progress **ret_progress);
+		       struct rank_progress **ret_progress);
 
 /* Of all ranks, at the first; at others, of the own part. Any thread. */
 void rank_progress_get(struct rank_progress *rank_progress, struct stats_progress *ret_progress);
 
 /*
- * All ranks have done all; every rank calls it, as a collective. From then on rank_progress_get() says how
- * it has ended.
+ * All ranks have done all; every rank calls it, as a collective. From then on rank_progress_get()
+ * says how it has ended.
  */
 int rank_progress_finish(struct rank_progress *progress);
 

@@ -5,8 +5,8 @@
  * order, or there is an error; nothing else is asked of it: whether what arrives is right is seen
  * by others (message_header.h), and it need not notice that a process is gone (heartbeat.h).
  *
- * All functions but `abort_transport` are called by one thread, the one that opened it, and none of them
- * waits. They return 0 or a negative errno, said by fail().
+ * All functions but `abort_transport` are called by one thread, the one that opened it, and none
+ * of them waits. They return 0 or a negative errno, said by fail().
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 struct transport;
 
 enum {
-	TRANSPORT_ANY_RANK = -1,             /* receive from whoever sends */
-	TRANSPORT_TAG_LIMIT = 1 << 15,  /* tags are below it: MPI promises so many */
+	TRANSPORT_ANY_RANK = -1,       /* receive from whoever sends */
+	TRANSPORT_TAG_LIMIT = 1 << 15, /* tags are below it: MPI promises so many */
 	TRANSPORT_MAX_NBYTES = 1 << 30 /* of one message: counts of MPI are int */
 };
 

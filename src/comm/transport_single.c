@@ -10,15 +10,15 @@
 #include "src/comm/transport.h"
 
 /* Nobody is there to send anything: what a rank sends to itself no transport sees. */
-static int reject_send(struct transport *transport, int to, int tag, const void *data, size_t nbytes,
-		   struct transport_request *request)
+static int reject_send(struct transport *transport, int to, int tag, const void *data,
+		       size_t nbytes, struct transport_request *request)
 {
 	(void)transport, (void)to, (void)tag, (void)data, (void)nbytes, (void)request;
 	return fail(-EINVAL, "there is no other rank");
 }
 
 static int ignore_receive(struct transport *transport, int from, int tag, void *data,
-			 size_t capacity, struct transport_request *request)
+			  size_t capacity, struct transport_request *request)
 {
 	(void)transport, (void)from, (void)tag, (void)data, (void)capacity, (void)request;
 	return 0;
@@ -84,8 +84,8 @@ int transport_single_check_launcher(unsigned size, char *(*get_env)(const char *
 		if (n > size)
 			return fail(-EINVAL,
 				    "%s has started %lu ranks (%s), but MPI sees %u of them: %s",
-				    launcher_variables[i].name, n, launcher_variables[i].variable, size,
-				    launcher_variables[i].remedy);
+				    launcher_variables[i].name, n, launcher_variables[i].variable,
+				    size, launcher_variables[i].remedy);
 	}
 	return 0;
 }

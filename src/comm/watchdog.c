@@ -77,7 +77,7 @@ static bool is_transport_stuck(struct watchdog *watchdog)
 static void sleep_until(struct watchdog *watchdog, uint64_t deadline_ns)
 {
 	const struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000),
-				     .tv_nsec = (long)(deadline_ns % 1000000000) };
+					   .tv_nsec = (long)(deadline_ns % 1000000000) };
 
 	pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &deadline);
 }
@@ -98,7 +98,8 @@ static void *run_watchdog(void *argument)
 
 	pthread_mutex_lock(&watchdog->lock);
 	while (!watchdog->is_closing) {
-		const uint64_t now_ns = clock_now_ns(), round_ns = watchdog->timeout_ns / WATCHDOG_ROUNDS;
+		const uint64_t now_ns = clock_now_ns(),
+			       round_ns = watchdog->timeout_ns / WATCHDOG_ROUNDS;
 
 		if (watchdog->is_aborting && now_ns >= watchdog->exit_deadline_ns)
 			watchdog_exit_process(watchdog);

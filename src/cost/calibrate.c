@@ -26,7 +26,7 @@ enum {
 	MAX_PROBE_THREADS = 16,
 	MIN_PROBE_NBYTES = 1 << 20,
 	PIPE_NBYTES = 256 << 10,
-	GROWTH = 4,       /* from one measurement to the next */
+	GROWTH = 4,                  /* from one measurement to the next */
 	CALIBRATE_TIME_DIVISOR = 10, /* of a sort's time, after it */
 };
 
@@ -74,7 +74,7 @@ static void process_probe_blocks(void *context)
 
 /* Bytes per second of n parts, or of those done in time, by n_threads; 0 if one failed. */
 static double time_probe_blocks(struct io_probe *probe, uint32_t n_blocks, uint32_t n_threads,
-			 int (*process_block)(struct io_probe *probe, uint32_t block))
+				int (*process_block)(struct io_probe *probe, uint32_t block))
 {
 	const uint64_t begin_ns = clock_now_ns();
 
@@ -82,7 +82,8 @@ static double time_probe_blocks(struct io_probe *probe, uint32_t n_blocks, uint3
 	probe->n_blocks = n_blocks;
 	probe->next_block = 0;
 	probe->n_done_blocks = 0;
-	threads_run(n_threads < MAX_PROBE_THREADS ? n_threads : MAX_PROBE_THREADS, process_probe_blocks, probe);
+	threads_run(n_threads < MAX_PROBE_THREADS ? n_threads : MAX_PROBE_THREADS,
+		    process_probe_blocks, probe);
 	if (probe->error)
 		return 0;
 	return (double)(probe->n_done_blocks * probe->block_nbytes) /
@@ -170,7 +171,8 @@ static double untouched_fraction(const struct plan *plan)
 
 static double combine_rates(double fresh, double warm, double fresh_fraction)
 {
-	return fresh > 0 && warm > 0 ? 1 / (fresh_fraction / fresh + (1 - fresh_fraction) / warm) : 0;
+	return fresh > 0 && warm > 0 ? 1 / (fresh_fraction / fresh + (1 - fresh_fraction) / warm) :
+				       0;
 }
 
 /*
@@ -178,7 +180,7 @@ static double combine_rates(double fresh, double warm, double fresh_fraction)
  * which takes longer than to copy.
  */
 static double time_reads(const struct calibration *calibration, uint64_t nbytes,
-			   double (*time_probe)(struct io_probe *probe, uint32_t n_threads))
+			 double (*time_probe)(struct io_probe *probe, uint32_t n_threads))
 {
 	const struct job *job = calibration->job;
 	struct io_probe probe = make_read_probe(nbytes, job->plan.n_readers, calibration->end_ns);
@@ -187,7 +189,8 @@ static double time_reads(const struct calibration *calibration, uint64_t nbytes,
 	void *memory;
 
 	probe.input = job->input;
-	if (buffer_nbytes == 0 || device_alloc(job_device(job), MEMORY_HOST, buffer_nbytes, &memory) < 0)
+	if (buffer_nbytes == 0 ||
+	    device_alloc(job_device(job), MEMORY_HOST, buffer_nbytes, &memory) < 0)
 		return 0;
 	probe.data = memory;
 	fresh = time_probe(&probe, job->plan.n_readers);
@@ -239,7 +242,8 @@ static double consume(struct io_probe *probe, const struct file *file)
 	size_t read_nbytes = 1;
 
 	for (uint32_t block = 0; block < probe->n_blocks && read_nbytes > 0; block++) {
-		if (file_read_next(file, probe_block_data(probe, block), probe->block_nbytes, -1, &read_nbytes) < 0)
+		if (file_read_next(file, probe_block_data(probe, block), probe->block_nbytes, -1,
+				   &read_nbytes) < 0)
 			return 0;
 		done_nbytes += read_nbytes;
 	}
@@ -249,7 +253,8 @@ static double consume(struct io_probe *probe, const struct file *file)
 static double time_pipe(struct io_probe *probe, uint32_t n_threads)
 {
 	struct file read_end = { .calls = &syscalls_plain };
-	struct producer producer = { .nbytes = probe->n_blocks * probe->block_nbytes, .probe = probe };
+	struct producer producer = { .nbytes = probe->n_blocks * probe->block_nbytes,
+				     .probe = probe };
 	pthread_t thread;
 	double rate = 0;
 	int fds[2];
@@ -276,7 +281,7 @@ static bool measure_input(const struct calibration *calibration, uint64_t nbytes
 	const bool is_pipe = input_total_nbytes(calibration->job->input) == INPUT_SIZE_UNKNOWN;
 
 	return record_rate(calibration, STAGE_READ,
-			 time_reads(calibration, nbytes, is_pipe ? time_pipe : time_input));
+			   time_reads(calibration, nbytes, is_pipe ? time_pipe : time_input));
 }
 
 /* Is there room for some times of what is measured? */
@@ -288,9 +293,10 @@ static bool has_free_space(struct spill *spill, uint64_t nbytes)
 }
 
 /* Writing to new files in the directories, unless they are nearly full, and reading from there. */
-static bool measure_directories(const struct calibration *calibration, const char *const *directories,
-				size_t n, enum cache_policy policy, struct io_probe *probe,
-				enum stage write_stage, enum stage read_stage)
+static bool measure_directories(const struct calibration *calibration,
+				const char *const *directories, size_t n, enum cache_policy policy,
+				struct io_probe *probe, enum stage write_stage,
+				enum stage read_stage)
 {
 	const struct job *job = calibration->job;
 	double rate = 0;
@@ -301,9 +307,11 @@ static bool measure_directories(const struct calibration *calibration, const cha
 	cache_policy_apply_to_spill(policy, probe->spill);
 	spill_disable_preallocation(probe->spill);
 	if (has_free_space(probe->spill, N_PROBE_BLOCKS * probe->block_nbytes))
-		rate = time_probe_blocks(probe, N_PROBE_BLOCKS, job->plan.n_writers, write_spill_block);
+		rate = time_probe_blocks(probe, N_PROBE_BLOCKS, job->plan.n_writers,
+					 write_spill_block);
 	if (record_rate(calibration, write_stage, rate) && read_stage != write_stage)
-		record_rate(calibration, read_stage, time_probe_blocks(probe, probe->n_done_blocks, 1, read_spill_block));
+		record_rate(calibration, read_stage,
+			    time_probe_blocks(probe, probe->n_done_blocks, 1, read_spill_block));
 	spill_close(probe->spill);
 	return rate > 0;
 }
@@ -337,7 +345,8 @@ static enum cache_policy output_cache_policy(const struct job *job)
 /* Where the output will lie; of a pipe nobody can say more than of a file here. */
 static bool measure_output(const struct calibration *calibration, uint64_t nbytes)
 {
-	char *path_copy = strdup(calibration->spec->output_path ? calibration->spec->output_path : ".");
+	char *path_copy =
+		strdup(calibration->spec->output_path ? calibration->spec->output_path : ".");
 	const char *directory = path_copy ? dirname(path_copy) : NULL;
 	struct io_probe probe;
 	bool measured;
@@ -345,8 +354,9 @@ static bool measure_output(const struct calibration *calibration, uint64_t nbyte
 	if (!directory)
 		return false;
 	probe = io_probe_open(nbytes, calibration->end_ns);
-	measured = measure_directories(calibration, &directory, 1, output_cache_policy(calibration->job), &probe,
-				       STAGE_WRITE, STAGE_WRITE);
+	measured = measure_directories(calibration, &directory, 1,
+				       output_cache_policy(calibration->job), &probe, STAGE_WRITE,
+				       STAGE_WRITE);
 	free(probe.data);
 	free(path_copy);
 	return measured;
@@ -373,7 +383,8 @@ static const struct calibration_step {
 
 enum { N_CALIBRATION_STEPS = sizeof calibration_steps / sizeof calibration_steps[0] };
 
-static bool is_step_requested(const struct calibration_step *step, const struct calibration_request *request)
+static bool is_step_requested(const struct calibration_step *step,
+			      const struct calibration_request *request)
 {
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (request->stages[stage] && step->stages >> stage & 1)
@@ -383,7 +394,7 @@ static bool is_step_requested(const struct calibration_step *step, const struct 
 
 /* With more and more bytes, as long as the next measurement can be expected to end in time. */
 static void measure_step(struct calibration *calibration, const struct calibration_step *step,
-			    uint64_t budget_ns)
+			 uint64_t budget_ns)
 {
 	const uint64_t max_nbytes = calibration->request->nbytes;
 	uint64_t begin_ns = clock_now_ns();
@@ -409,7 +420,7 @@ uint64_t calibrate_max_nbytes(const struct plan *plan)
 }
 
 bool calibrate_request_from_stats(const struct stats_totals *totals, uint64_t nbytes,
-			 struct calibration_request *ret_request)
+				  struct calibration_request *ret_request)
 {
 	struct calibration_request request = {
 		.nbytes = nbytes,
@@ -427,10 +438,11 @@ bool calibrate_request_from_stats(const struct stats_totals *totals, uint64_t nb
 }
 
 void calibrate_stages(const struct job *job, const struct sort_spec *spec,
-		   const struct calibration_request *request, struct stage_rates *ret_rates)
+		      const struct calibration_request *request, struct stage_rates *ret_rates)
 {
 	const uint64_t end_ns = clock_now_ns() + request->budget_ns;
-	struct diagnostics *previous_sink = diagnostics_push(NULL); /* what cannot be measured is no failure */
+	struct diagnostics *previous_sink =
+		diagnostics_push(NULL); /* what cannot be measured is no failure */
 	struct calibration calibration = {
 		.job = job,
 		.spec = spec,
@@ -444,7 +456,7 @@ void calibrate_stages(const struct job *job, const struct sort_spec *spec,
 
 		if (is_step_requested(&calibration_steps[i], request) && now_ns < end_ns)
 			measure_step(&calibration, &calibration_steps[i],
-					(end_ns - now_ns) / (N_CALIBRATION_STEPS - i));
+				     (end_ns - now_ns) / (N_CALIBRATION_STEPS - i));
 	}
 	diagnostics_push(previous_sink);
 }

@@ -37,11 +37,11 @@ uint64_t calibrate_max_nbytes(const struct plan *plan);
  * sort's time. False if there are none.
  */
 bool calibrate_request_from_stats(const struct stats_totals *totals, uint64_t nbytes,
-			 struct calibration_request *ret_request);
+				  struct calibration_request *ret_request);
 
 /*
  * Measure with an open job that nothing else uses. What cannot be measured stays 0; a
  * measurement is no reason to fail.
  */
 void calibrate_stages(const struct job *job, const struct sort_spec *spec,
-		   const struct calibration_request *request, struct stage_rates *ret_rates);
+		      const struct calibration_request *request, struct stage_rates *ret_rates);

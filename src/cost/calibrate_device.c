@@ -146,33 +146,33 @@ static int queue_sort(struct device_probe *probe, uint64_t first, uint64_t n)
 {
 	const struct layout *layout = probe->job->layout;
 
-	return device_queue_sort(probe->queue,
-			 &(struct sort_op){
-				 .layout = layout,
-				 .records = (char *)probe->a + first * layout->record_nbytes,
-				 .items =
-					 (char *)sorted_output(probe) + first * layout->resident_nbytes,
-				 .n = n,
-				 .limit = UINT64_MAX,
-				 .scratch = probe->scratch,
-				 .ret_input_digest = &probe->read_digest,
-				 .ret = &probe->sort_result,
-			 });
+	return device_queue_sort(
+		probe->queue,
+		&(struct sort_op){
+			.layout = layout,
+			.records = (char *)probe->a + first * layout->record_nbytes,
+			.items = (char *)sorted_output(probe) + first * layout->resident_nbytes,
+			.n = n,
+			.limit = UINT64_MAX,
+			.scratch = probe->scratch,
+			.ret_input_digest = &probe->read_digest,
+			.ret = &probe->sort_result,
+		});
 }
 
 static int queue_merge(struct device_probe *probe)
 {
 	return device_queue_merge(probe->queue, &(struct merge_op){
-					       .layout = probe->job->layout,
-					       .slices = probe->slices,
-					       .k = probe->n_runs,
-					       .out = merge_output(probe),
-					       .limit = UINT64_MAX,
-					       .scratch = probe->scratch,
-					       .ret_first = probe->edges[0],
-					       .ret_last = probe->edges[1],
-					       .ret = &probe->sort_result,
-				       });
+							.layout = probe->job->layout,
+							.slices = probe->slices,
+							.k = probe->n_runs,
+							.out = merge_output(probe),
+							.limit = UINT64_MAX,
+							.scratch = probe->scratch,
+							.ret_first = probe->edges[0],
+							.ret_last = probe->edges[1],
+							.ret = &probe->sort_result,
+						});
 }
 
 /* Elements of the records of `host` to a. */
@@ -181,19 +181,20 @@ static int queue_encode(struct device_probe *probe)
 	const struct job *job = probe->job;
 
 	return device_queue_encode(probe->queue, &(struct encode_op){
-						.layout = job->layout,
-						.records = probe->host,
-						.elements = probe->a,
-						.n = probe->n,
-						.ret_digest = &probe->read_digest,
-					});
+							 .layout = job->layout,
+							 .records = probe->host,
+							 .elements = probe->a,
+							 .n = probe->n,
+							 .ret_digest = &probe->read_digest,
+						 });
 }
 
 /* Bring what is to be sorted to a. */
 static int queue_load(struct device_probe *probe)
 {
-	return sorts_indirectly(probe) ? queue_encode(probe) :
-			       device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
+	return sorts_indirectly(probe) ?
+		       queue_encode(probe) :
+		       device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
 }
 
 /* Of the first n elements of b, the records to a. */
@@ -203,18 +204,19 @@ static int queue_decode(struct device_probe *probe, uint64_t n)
 
 	probe->source = (struct slice){ probe->host, probe->n };
 	return device_queue_decode(probe->queue, &(struct decode_op){
-						.layout = job->layout,
-						.sources = &probe->source,
-						.n_sources = 1,
-						.elements = probe->b,
-						.records = probe->a,
-						.n = n,
-						.ret = &probe->decoded,
-					});
+							 .layout = job->layout,
+							 .sources = &probe->source,
+							 .n_sources = 1,
+							 .elements = probe->b,
+							 .records = probe->a,
+							 .n = n,
+							 .ret = &probe->decoded,
+						 });
 }
 
 /* The rate of what was queued, over the trial's bytes; 0 after an error. */
-static double wait_and_rate(struct device_probe *probe, int queued, uint64_t begin_ns, uint64_t nbytes)
+static double wait_and_rate(struct device_probe *probe, int queued, uint64_t begin_ns,
+			    uint64_t nbytes)
 {
 	if (queued < 0 || device_queue_synchronize(probe->queue, probe->event) < 0)
 		return 0;
@@ -235,7 +237,7 @@ static double time_sort(struct device_probe *probe)
 	int r = queue_sort(probe, 0, probe->n);
 
 	return wait_and_rate(probe, r, begin_ns,
-			  probe->n * estimate_sorted_nbytes(probe->job->layout));
+			     probe->n * estimate_sorted_nbytes(probe->job->layout));
 }
 
 /* Sort parts, then merge them. */
@@ -255,7 +257,8 @@ static double time_merge(struct device_probe *probe)
 		return 0;
 	begin_ns = clock_now_ns();
 	r = queue_merge(probe);
-	return wait_and_rate(probe, r, begin_ns, probe->n_runs * n * estimate_merged_nbytes(layout));
+	return wait_and_rate(probe, r, begin_ns,
+			     probe->n_runs * n * estimate_merged_nbytes(layout));
 }
 
 /* What comes before a sort: a holds elements then. */
@@ -297,7 +300,8 @@ bool calibrate_device(const struct job *job, uint64_t nbytes, struct stage_rates
 	struct device_probe probe = { .job = job };
 	const uint32_t n_devices = count_distinct_devices(job); /* of which one is tried */
 	const double device_factor = n_devices;
-	const double queue_factor = job->plan.sorts_on_cpu ? job->device_info.n_queues : device_factor;
+	const double queue_factor = job->plan.sorts_on_cpu ? job->device_info.n_queues :
+							     device_factor;
 	bool is_open;
 	double upload;
 

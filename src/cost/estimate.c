@@ -47,22 +47,23 @@ static uint64_t limit_chunk_records(const struct plan *plan, uint64_t limit, uin
 static uint64_t merge_work_nbytes(const struct plan_request *request, uint64_t n_records)
 {
 	const bool compares_twice = request->unique &&
-				 (layout_has_elements(request->layout) || request->n_input_runs);
+				    (layout_has_elements(request->layout) || request->n_input_runs);
 
 	return n_records * estimate_merged_nbytes(request->layout) * (compares_twice ? 2 : 1);
 }
 
 /* Codes that are stored as records are made of them, and made again, whenever they are stored. */
-static void add_spill(const struct plan *plan, const struct layout *layout,
-			uint64_t stored_nbytes, uint64_t nbytes[static N_STAGES])
+static void add_spill(const struct plan *plan, const struct layout *layout, uint64_t stored_nbytes,
+		      uint64_t nbytes[static N_STAGES])
 {
 	nbytes[STAGE_SPILL] += stored_nbytes;
 	if (plan->sorts_on_cpu && layout_is_key_only(layout) && !layout->stores_elements)
 		nbytes[STAGE_DECODE] += stored_nbytes;
 }
 
-static void add_run_generation(const struct plan *plan, const struct plan_request *request, uint64_t n,
-		      uint64_t encoded_nbytes, uint64_t nbytes[static N_STAGES])
+static void add_run_generation(const struct plan *plan, const struct plan_request *request,
+			       uint64_t n, uint64_t encoded_nbytes,
+			       uint64_t nbytes[static N_STAGES])
 {
 	const struct layout *layout = request->layout;
 	const uint64_t stored_nbytes = plan->spilled_nbytes + plan->spilled_to_memory_nbytes;
@@ -79,17 +80,18 @@ static void add_run_generation(const struct plan *plan, const struct plan_reques
 }
 
 static void add_merge_passes(const struct plan *plan, const struct plan_request *request,
-			uint64_t nbytes[static N_STAGES])
+			     uint64_t nbytes[static N_STAGES])
 {
 	const uint64_t n_merged = plan->merge_pass_input_nbytes / request->layout->item_nbytes;
 
-	add_merge(plan, plan->merge_pass_input_nbytes, merge_work_nbytes(request, n_merged), nbytes);
+	add_merge(plan, plan->merge_pass_input_nbytes, merge_work_nbytes(request, n_merged),
+		  nbytes);
 	add_spill(plan, request->layout, plan->merge_pass_nbytes, nbytes);
 }
 
 /* Of n records: what is stored, inputs that are merged, and what is still in chunks. */
 static void add_final_merge(const struct plan *plan, const struct plan_request *request, uint64_t n,
-		       uint64_t encoded_nbytes, uint64_t nbytes[static N_STAGES])
+			    uint64_t encoded_nbytes, uint64_t nbytes[static N_STAGES])
 {
 	const struct layout *layout = request->layout;
 	const uint64_t n_unstored = n - u64_min(plan->n_stored_records, n);
@@ -99,14 +101,14 @@ static void add_final_merge(const struct plan *plan, const struct plan_request *
 					    0;
 	const uint64_t n_written = request->limit ? u64_min(n, request->limit) : n;
 
-	add_merge(plan, plan->final_merge_stored_nbytes, merge_work_nbytes(request, n_stored + n_resident),
-		  nbytes);
+	add_merge(plan, plan->final_merge_stored_nbytes,
+		  merge_work_nbytes(request, n_stored + n_resident), nbytes);
 	nbytes[STAGE_DECODE] = encoded_nbytes;
 	nbytes[STAGE_WRITE] = n_written * layout->output_nbytes;
 }
 
 void estimate_volumes(const struct plan *plan, const struct plan_request *request,
-		    struct stage_volumes *ret_volumes)
+		      struct stage_volumes *ret_volumes)
 {
 	const struct layout *layout = request->layout;
 	const uint64_t n = plan->expected_nbytes / layout->record_nbytes;
@@ -148,9 +150,11 @@ static bool is_device_stage(enum stage stage)
 double estimate_rate(const struct plan *plan, const struct stage_rates *rates, enum phase phase,
 		     enum stage stage)
 {
-	const bool uses_one_device = phase == PHASE_FINAL_MERGE && plan->n_partitions <= 1 && is_device_stage(stage);
+	const bool uses_one_device = phase == PHASE_FINAL_MERGE && plan->n_partitions <= 1 &&
+				     is_device_stage(stage);
 
-	return rates->bytes_per_s[stage] / (uses_one_device && rates->n_devices ? rates->n_devices : 1);
+	return rates->bytes_per_s[stage] /
+	       (uses_one_device && rates->n_devices ? rates->n_devices : 1);
 }
 
 double estimate_stage_s(uint64_t nbytes, double rate)
@@ -179,7 +183,7 @@ double estimate_phase_s(const struct plan *plan, const struct stage_volumes *vol
 }
 
 double estimate_total_s(const struct plan *plan, const struct stage_volumes *volumes,
-		  const struct stage_rates *rates)
+			const struct stage_rates *rates)
 {
 	enum stage bottleneck;
 	double s = 0;

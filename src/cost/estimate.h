@@ -12,7 +12,7 @@ struct stage_volumes {
 
 /* What the stages will move of what is planned; with -u, if no two records are equal. */
 void estimate_volumes(const struct plan *plan, const struct plan_request *request,
-		    struct stage_volumes *ret_volumes);
+		      struct stage_volumes *ret_volumes);
 
 /* Of a record, what a sort and a merge count: the element, where they handle nothing else. */
 uint64_t estimate_sorted_nbytes(const struct layout *layout);
@@ -40,7 +40,7 @@ double estimate_phase_s(const struct plan *plan, const struct stage_volumes *vol
 
 /* The same of all phases; if the estimate is not complete, it takes longer. */
 double estimate_total_s(const struct plan *plan, const struct stage_volumes *volumes,
-		  const struct stage_rates *rates);
+			const struct stage_rates *rates);
 
 /* Is anything moved in the phase? And is there a rate for everything that is moved? */
 bool estimate_has_phase(const struct stage_volumes *volumes, enum phase phase);

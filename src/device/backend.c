@@ -23,9 +23,9 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 	if (choice == BACKEND_AUTO && input_nbytes / n_threads < min_cuda_nbytes_per_thread)
 		return -ENODEV;
 	if (backend_cuda.probe(&reason) < 0)
-		return choice == BACKEND_AUTO ?
-			       -ENODEV :
-			       fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0, "no usable GPU: %s", reason);
+		return choice == BACKEND_AUTO ? -ENODEV :
+						fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0,
+							  "no usable GPU: %s", reason);
 	*ret_backend = &backend_cuda;
 	return 0;
 }

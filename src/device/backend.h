@@ -9,8 +9,8 @@
  * same time (CUDA: a stream; CPU: operations of a lane run one after the other on any thread of a
  * pool). A mark is a point in a lane that the host can wait for and that another lane can follow
  * (CUDA: an event). Operations only queue; an error shows in the return value when it is known at
- * once, else in device_event_wait(), which reports the first error of everything queued in that lane before
- * the mark. Whatever fails prints its message, except as said below.
+ * once, else in device_event_wait(), which reports the first error of everything queued in that
+ * lane before the mark. Whatever fails prints its message, except as said below.
  *
  * What an operation is given (arrays, results) must stay valid until a mark set after it is
  * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
@@ -48,19 +48,19 @@ struct backend_config {
 	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
 	unsigned number;               /* which device of the back end; from 0 */
 	unsigned n_sharers;            /* so many times it is opened; 0: once */
-	unsigned n_other_sharers;          /* and so many times by other processes */
-	unsigned stats_device;      /* among several of a sort, from 1, for statistics; 0: alone */
-	struct stats *stats; /* where operations report their time; may be NULL */
+	unsigned n_other_sharers;      /* and so many times by other processes */
+	unsigned stats_device; /* among several of a sort, from 1, for statistics; 0: alone */
+	struct stats *stats;   /* where operations report their time; may be NULL */
 };
 
 struct device_info {
 	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
-	uint64_t memory_nbytes; /* device memory to use; 0: bounded by the host limit only */
-	int numa_node;               /* of the host's memory, that is near (src/base/numa.h) */
-	unsigned n_queues;       /* lanes that keep the device busy */
-	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
-	uint64_t window_nbytes; /* output of one merge, in bytes, that it likes best */
+	uint64_t memory_nbytes;    /* device memory to use; 0: bounded by the host limit only */
+	int numa_node;             /* of the host's memory, that is near (src/base/numa.h) */
+	unsigned n_queues;         /* lanes that keep the device busy */
+	uint64_t chunk_nbytes;     /* elements of a chunk, in bytes, that it sorts best */
+	uint64_t window_nbytes;    /* output of one merge, in bytes, that it likes best */
 	unsigned in_memory_factor; /* both so many times as long where all fits; 0: no longer */
 };
 
@@ -134,10 +134,11 @@ struct sort_op {
 	uint64_t n;                  /* < 2^32 */
 	uint64_t position;           /* of the first record in the input, in records */
 	bool unique;
-	uint64_t limit;          /* keep at most so many, the first ones */
-	void *scratch;           /* sort_scratch_nbytes(layout, n) */
-	struct digest *ret_input_digest; /* host; assigned: of the bodies of all n, taken before the sort */
-	struct sort_op_result *ret;    /* host; assigned */
+	uint64_t limit; /* keep at most so many, the first ones */
+	void *scratch;  /* sort_scratch_nbytes(layout, n) */
+	struct digest *ret_input_digest; /* host; assigned: of the bodies of all n, taken before the
+					    sort */
+	struct sort_op_result *ret; /* host; assigned */
 };
 
 /*
@@ -183,8 +184,8 @@ struct unique_op {
 	const struct layout *layout;
 	void *items;
 	uint64_t n;
-	void *buffer;          /* for n items, and scratch as a merge of one slice has it: ... */
-	void *scratch;        /* ... neither is used if the items are elements */
+	void *buffer;  /* for n items, and scratch as a merge of one slice has it: ... */
+	void *scratch; /* ... neither is used if the items are elements */
 	struct sort_op_result *ret; /* host; assigned, as by merge_op */
 };
 
@@ -200,8 +201,8 @@ struct sample_op {
 };
 
 /*
- * Sorted elements to the blocks that a run stores: packed as delta_pack.h says, or, where that does not
- * make them smaller, as they are. They lie one behind the other, without gaps.
+ * Sorted elements to the blocks that a run stores: packed as delta_pack.h says, or, where that
+ * does not make them smaller, as they are. They lie one behind the other, without gaps.
  */
 struct pack_op {
 	const void *elements;
@@ -269,7 +270,8 @@ struct backend {
 	const struct backend_layout_ops *const *ops_by_layout;
 
 	/*
-	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_reason (static).
+	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_reason
+	 * (static).
 	 */
 	int (*probe)(const char **ret_reason);
 	/* How many there are. NULL: one. */
@@ -285,7 +287,8 @@ struct backend {
 	void (*get_info)(const struct device *device, struct device_info *ret_info);
 
 	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
-	int (*alloc)(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory);
+	int (*alloc)(struct device *device, enum memory_kind kind, size_t nbytes,
+		     void **ret_memory);
 	void (*free)(struct device *device, enum memory_kind kind, void *memory, size_t nbytes);
 	/*
 	 * What a part of MEMORY_DEVICE holds is not needed any more: what can go back to the system
@@ -300,13 +303,16 @@ struct backend {
 	bool (*can_access)(struct device *device, struct device *peer);
 
 	/* Lanes and marks, too, are refused for want of memory without a message. */
-	int (*queue_open)(struct device *device, enum queue_priority priority, struct device_queue **ret_queue);
-	void (*queue_close)(struct device_queue *queue); /* waits for it to be empty; NULL is fine */
+	int (*queue_open)(struct device *device, enum queue_priority priority,
+			  struct device_queue **ret_queue);
+	void (*queue_close)(
+		struct device_queue *queue); /* waits for it to be empty; NULL is fine */
 	int (*event_open)(struct device *device, struct device_event **ret_event);
-	void (*event_close)(struct device_event *event); /* not while a lane may still reach or follow it */
+	void (*event_close)(
+		struct device_event *event); /* not while a lane may still reach or follow it */
 	int (*queue_record)(struct device_queue *queue,
-		    struct device_event *event);      /* set or move it to the end of the lane */
-	int (*event_wait)(struct device_event *event); /* host; a mark never set is reached */
+			    struct device_event *event); /* set or move it to the end of the lane */
+	int (*event_wait)(struct device_event *event);   /* host; a mark never set is reached */
 	int (*queue_wait_event)(struct device_queue *queue, struct device_event *event);
 
 	int (*copy)(struct device_queue *queue, void *to, const void *from,

@@ -7,8 +7,9 @@
  *
  *	struct cpu_device { struct device device; struct queue_pool *pool; ... };
  *
- * and the functions that open (device_open(), device_queue_open(), device_event_open()) enter the table. So a table
- * that passes on to another one, and does only some things itself, needs no handles of its own.
+ * and the functions that open (device_open(), device_queue_open(), device_event_open()) enter the
+ * table. So a table that passes on to another one, and does only some things itself, needs no
+ * handles of its own.
  *
  * What each call does, and how it fails, is said of the table's functions (backend.h).
  */
@@ -66,7 +67,7 @@ static inline int device_alloc(struct device *device, enum memory_kind kind, siz
 }
 
 static inline void device_free(struct device *device, enum memory_kind kind, void *memory,
-				  size_t nbytes)
+			       size_t nbytes)
 {
 	device->backend->free(device, kind, memory, nbytes);
 }
@@ -107,7 +108,7 @@ static inline size_t device_merge_scratch_nbytes(const struct device *device,
 /* --- Lanes and marks --- */
 
 static inline int device_queue_open(struct device *device, enum queue_priority priority,
-			    struct device_queue **ret_queue)
+				    struct device_queue **ret_queue)
 {
 	int r = device->backend->queue_open(device, priority, ret_queue);
 
@@ -165,13 +166,14 @@ static inline int device_queue_synchronize(struct device_queue *queue, struct de
 /* --- Operations --- */
 
 /* How it is done for the kind of layout: the only place where kinds are told apart. */
-static inline const struct backend_layout_ops *device_queue_layout_ops(const struct device_queue *queue,
-						   const struct layout *layout)
+static inline const struct backend_layout_ops *
+device_queue_layout_ops(const struct device_queue *queue, const struct layout *layout)
 {
 	return queue->backend->ops_by_layout[layout->kind];
 }
 
-static inline int device_queue_copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
+static inline int device_queue_copy(struct device_queue *queue, void *to, const void *from,
+				    size_t nbytes)
 {
 	return queue->backend->copy(queue, to, from, nbytes);
 }

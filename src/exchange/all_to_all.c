@@ -1,5 +1,6 @@
 /*
- * all_to_all - the runs that all ranks have in memory, of which each gets its range (see all_to_all.h)
+ * all_to_all - the runs that all ranks have in memory, of which each gets its range (see
+ * all_to_all.h)
  */
 #include "src/exchange/all_to_all.h"
 
@@ -28,7 +29,7 @@ struct incoming_segments {
 	unsigned rank;
 	uint64_t n_runs;
 	struct incoming_segment *segments; /* of each of them */
-	char *memory;       /* one behind the other */
+	char *memory;                      /* one behind the other */
 	size_t nbytes;
 };
 
@@ -51,8 +52,8 @@ struct all_to_all {
 	uint64_t received_nbytes;
 
 	/* Of the step */
-	struct segment_desc *sent_descs; /* of the parts that another one gets */
-	struct segment_desc *received_descs;  /* of those that come; max_runs */
+	struct segment_desc *sent_descs;     /* of the parts that another one gets */
+	struct segment_desc *received_descs; /* of those that come; max_runs */
 	struct comm_transfer desc_send, desc_receive;
 	struct segment_send segment_sends[MAX_SEGMENT_SENDS];
 	struct comm_transfer *segment_receives; /* of each of its runs; max_runs */
@@ -63,13 +64,13 @@ struct all_to_all {
 
 /* Of the own run, what is the rank's. */
 static uint64_t segment_begin(const struct run_list *own_runs, const uint64_t *cuts, unsigned rank,
-			   size_t run)
+			      size_t run)
 {
 	return cuts[rank * own_runs->n + run];
 }
 
-static uint64_t segment_n_items(const struct run_list *own_runs, const uint64_t *cuts, unsigned rank,
-			     size_t run)
+static uint64_t segment_n_items(const struct run_list *own_runs, const uint64_t *cuts,
+				unsigned rank, size_t run)
 {
 	const uint64_t begin = segment_begin(own_runs, cuts, rank, run);
 	const uint64_t end = segment_begin(own_runs, cuts, rank + 1, run);
@@ -78,8 +79,8 @@ static uint64_t segment_n_items(const struct run_list *own_runs, const uint64_t 
 }
 
 /* How many items of all ranks each rank gets that it does not have. */
-static int count_incoming_items(struct comm *comm, const struct run_list *own_runs, const uint64_t *cuts,
-		       uint64_t *ret_n_items)
+static int count_incoming_items(struct comm *comm, const struct run_list *own_runs,
+				const uint64_t *cuts, uint64_t *ret_n_items)
 {
 	for (unsigned rank = 0; rank < comm_size(comm); rank++) {
 		ret_n_items[rank] = 0;
@@ -90,14 +91,15 @@ static int count_incoming_items(struct comm *comm, const struct run_list *own_ru
 }
 
 int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_list *own_runs,
-		   const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits)
+		    const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits)
 {
 	uint64_t *n_items = calloc(comm_size(comm), sizeof *n_items), n_without_space = 0;
 	int r = n_items ? count_incoming_items(comm, own_runs, cuts, n_items) :
 			  fail(-ENOMEM, "no memory for the ranges of %u ranks", comm_size(comm));
 
 	if (r == 0) {
-		n_without_space = n_items[comm_rank(comm)] > available_nbytes / job->layout->resident_nbytes;
+		n_without_space = n_items[comm_rank(comm)] >
+				  available_nbytes / job->layout->resident_nbytes;
 		r = comm_allreduce_sum(comm, &n_without_space, 1);
 	}
 	free(n_items);
@@ -111,7 +113,8 @@ int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_l
 static char *segment_memory(const struct all_to_all *exchange, unsigned to, size_t run)
 {
 	return (char *)(uintptr_t)run_memory(exchange->own_runs->runs[run]) +
-	       segment_begin(exchange->own_runs, exchange->cuts, to, run) * exchange->job->layout->resident_nbytes;
+	       segment_begin(exchange->own_runs, exchange->cuts, to, run) *
+		       exchange->job->layout->resident_nbytes;
 }
 
 static size_t segment_nbytes(const struct all_to_all *exchange, const struct segment_desc *desc)
@@ -143,14 +146,16 @@ static int exchange_segment_descs(struct all_to_all *exchange, unsigned to, unsi
 	int r;
 
 	for (size_t i = 0; i < own_runs->n; i++)
-		exchange->sent_descs[i] =
-			(struct segment_desc){ .n_items = segment_n_items(own_runs, exchange->cuts, to, i),
-					.address = (uintptr_t)segment_memory(exchange, to, i) };
+		exchange->sent_descs[i] = (struct segment_desc){
+			.n_items = segment_n_items(own_runs, exchange->cuts, to, i),
+			.address = (uintptr_t)segment_memory(exchange, to, i)
+		};
 	r = comm_receive(exchange->comm, from, COMM_TAG_SEGMENT_DESCS, exchange->received_descs,
-			  incoming->n_runs * sizeof *exchange->received_descs, &exchange->desc_receive);
+			 incoming->n_runs * sizeof *exchange->received_descs,
+			 &exchange->desc_receive);
 	if (r == 0)
 		r = comm_send(exchange->comm, to, COMM_TAG_SEGMENT_DESCS, exchange->sent_descs,
-			       own_runs->n * sizeof *exchange->sent_descs, &exchange->desc_send);
+			      own_runs->n * sizeof *exchange->sent_descs, &exchange->desc_send);
 	if (r == 0)
 		r = comm_wait(exchange->comm, &exchange->desc_receive);
 	if (r == 0)
@@ -167,7 +172,8 @@ static int allocate_incoming(struct all_to_all *exchange, struct incoming_segmen
 		incoming->nbytes += segment_nbytes(exchange, &incoming->segments[i].desc);
 	if (incoming->nbytes == 0)
 		return 0;
-	r = device_alloc(job_device(exchange->job), MEMORY_DEVICE, incoming->nbytes, (void **)&incoming->memory);
+	r = device_alloc(job_device(exchange->job), MEMORY_DEVICE, incoming->nbytes,
+			 (void **)&incoming->memory);
 	if (r < 0) {
 		incoming->nbytes = 0;
 		return fail_hint(r, HINT_LESS_MEMORY, 0, "no memory for runs of other ranks: %m");
@@ -193,7 +199,8 @@ static int begin_segment_receives(struct all_to_all *exchange, unsigned from)
 
 		if (segment->desc.n_items > 0)
 			r = comm_receive(exchange->comm, from, COMM_TAG_SEGMENTS, segment->memory,
-					  segment_nbytes(exchange, &segment->desc), &exchange->segment_receives[i]);
+					 segment_nbytes(exchange, &segment->desc),
+					 &exchange->segment_receives[i]);
 	}
 	return r;
 }
@@ -221,18 +228,19 @@ static int finish_segment_send(const struct all_to_all *exchange, struct segment
 	return r;
 }
 
-static int begin_segment_send(const struct all_to_all *exchange, unsigned to, size_t i, struct segment_send *send)
+static int begin_segment_send(const struct all_to_all *exchange, unsigned to, size_t i,
+			      struct segment_send *send)
 {
 	const size_t resident_nbytes = exchange->job->layout->resident_nbytes;
-	const size_t nbytes = segment_n_items(exchange->own_runs, exchange->cuts, to, i) * resident_nbytes;
+	const size_t nbytes =
+		segment_n_items(exchange->own_runs, exchange->cuts, to, i) * resident_nbytes;
 	int r;
 
 	if (nbytes == 0)
 		return 0;
 	send->memory = segment_memory(exchange, to, i);
 	send->device_index = run_device_index(exchange->own_runs->runs[i]);
-	r = comm_send(exchange->comm, to, COMM_TAG_SEGMENTS, send->memory, nbytes,
-		       &send->transfer);
+	r = comm_send(exchange->comm, to, COMM_TAG_SEGMENTS, send->memory, nbytes, &send->transfer);
 	if (r == 0)
 		send->nbytes = nbytes;
 	return r;
@@ -255,11 +263,15 @@ static int send_segments(struct all_to_all *exchange, unsigned to)
 
 static int transfer_segments(struct all_to_all *exchange, unsigned to, unsigned from)
 {
-	int r = peer_memory_can_read(exchange->peer_memory, from) ? 0 : begin_segment_receives(exchange, from);
+	int r = peer_memory_can_read(exchange->peer_memory, from) ?
+			0 :
+			begin_segment_receives(exchange, from);
 
 	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, to))
 		r = send_segments(exchange, to);
-	return r < 0 || peer_memory_can_read(exchange->peer_memory, from) ? r : finish_segment_receives(exchange, from);
+	return r < 0 || peer_memory_can_read(exchange->peer_memory, from) ?
+		       r :
+		       finish_segment_receives(exchange, from);
 }
 
 static int exchange_with_peer(struct all_to_all *exchange, unsigned to, unsigned from)
@@ -284,8 +296,9 @@ static int read_peer_segment(void *context, uint32_t i)
 	const struct segment_fetch *fetch = context;
 	const struct incoming_segment *segment = &fetch->incoming->segments[i];
 
-	return peer_memory_read(fetch->exchange->peer_memory, fetch->incoming->rank, segment->desc.address,
-			 segment->memory, segment_nbytes(fetch->exchange, &segment->desc));
+	return peer_memory_read(fetch->exchange->peer_memory, fetch->incoming->rank,
+				segment->desc.address, segment->memory,
+				segment_nbytes(fetch->exchange, &segment->desc));
 }
 
 /* The next one's first, so that not all read of the same one. */
@@ -299,7 +312,8 @@ static int read_all_peer_segments(struct all_to_all *exchange, struct thread_poo
 		struct segment_fetch fetch = { exchange, incoming };
 
 		if (peer_memory_can_read(exchange->peer_memory, incoming->rank))
-			r = thread_pool_run(pool, read_peer_segment, &fetch, (uint32_t)incoming->n_runs);
+			r = thread_pool_run(pool, read_peer_segment, &fetch,
+					    (uint32_t)incoming->n_runs);
 	}
 	return r;
 }
@@ -312,8 +326,11 @@ static void discard_read_segments(const struct all_to_all *exchange, unsigned to
 				      exchange->job->layout->resident_nbytes;
 
 		if (nbytes > 0)
-			device_discard(exchange->job->devices[run_device_index(exchange->own_runs->runs[i])].device,
-				       segment_memory(exchange, to, i), nbytes);
+			device_discard(
+				exchange->job
+					->devices[run_device_index(exchange->own_runs->runs[i])]
+					.device,
+				segment_memory(exchange, to, i), nbytes);
 	}
 }
 
@@ -349,14 +366,16 @@ static int add_own_segments(const struct all_to_all *exchange, struct run_list *
 
 		if (n == 0)
 			continue;
-		r = run_open_subrun(exchange->job->layout, own_runs->runs[i], begin, begin + n, &segment);
+		r = run_open_subrun(exchange->job->layout, own_runs->runs[i], begin, begin + n,
+				    &segment);
 		if (r == 0)
 			r = run_list_add(store, segment);
 	}
 	return r;
 }
 
-static int add_incoming_segments(const struct all_to_all *exchange, const struct incoming_segments *incoming, struct run_list *store)
+static int add_incoming_segments(const struct all_to_all *exchange,
+				 const struct incoming_segments *incoming, struct run_list *store)
 {
 	const struct job *job = exchange->job;
 	int r = 0;
@@ -367,9 +386,10 @@ static int add_incoming_segments(const struct all_to_all *exchange, const struct
 
 		if (segment->desc.n_items == 0)
 			continue;
-		r = run_open_resident(
-			job, (struct resident_buffer){ job->merge_device, segment->memory, segment->desc.n_items },
-			NULL, NULL, &run);
+		r = run_open_resident(job,
+				      (struct resident_buffer){ job->merge_device, segment->memory,
+								segment->desc.n_items },
+				      NULL, NULL, &run);
 		if (r == 0)
 			r = run_list_add(store, run);
 	}
@@ -395,7 +415,8 @@ static int open_incoming(struct all_to_all *exchange)
 	for (unsigned i = 0; i < n && r == 0; i++) {
 		exchange->incoming[i].rank = i;
 		exchange->incoming[i].n_runs = n_runs[i];
-		exchange->incoming[i].segments = calloc(n_runs[i] + 1, sizeof *exchange->incoming[i].segments);
+		exchange->incoming[i].segments =
+			calloc(n_runs[i] + 1, sizeof *exchange->incoming[i].segments);
 		if (!exchange->incoming[i].segments)
 			r = fail(-ENOMEM, "no memory for the runs of rank %u", i);
 		if (n_runs[i] > exchange->max_runs)
@@ -409,7 +430,8 @@ static int allocate_step(struct all_to_all *exchange)
 {
 	exchange->sent_descs = calloc(exchange->own_runs->n + 1, sizeof *exchange->sent_descs);
 	exchange->received_descs = calloc(exchange->max_runs + 1, sizeof *exchange->received_descs);
-	exchange->segment_receives = calloc(exchange->max_runs + 1, sizeof *exchange->segment_receives);
+	exchange->segment_receives =
+		calloc(exchange->max_runs + 1, sizeof *exchange->segment_receives);
 	return exchange->sent_descs && exchange->received_descs && exchange->segment_receives ?
 		       0 :
 		       fail(-ENOMEM, "no memory for messages");
@@ -428,8 +450,8 @@ static int exchange_all_segments(struct all_to_all *exchange)
 }
 
 int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
-	       const struct run_list *own_runs, const uint64_t *cuts, struct run_list *store,
-	       struct all_to_all **ret_exchange)
+		    const struct run_list *own_runs, const uint64_t *cuts, struct run_list *store,
+		    struct all_to_all **ret_exchange)
 {
 	struct all_to_all *exchange = calloc(1, sizeof *exchange);
 	int r;
@@ -437,13 +459,16 @@ int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, co
 	*ret_exchange = exchange;
 	if (!exchange)
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", comm_size(comm));
-	*exchange = (struct all_to_all){
-		.comm = comm, .peer_memory = peer_memory, .job = job, .own_runs = own_runs, .cuts = cuts
-	};
+	*exchange = (struct all_to_all){ .comm = comm,
+					 .peer_memory = peer_memory,
+					 .job = job,
+					 .own_runs = own_runs,
+					 .cuts = cuts };
 	r = exchange_all_segments(exchange);
 	for (unsigned i = 0; i < comm_size(comm) && r == 0; i++)
-		r = i == comm_rank(comm) ? add_own_segments(exchange, store) :
-					     add_incoming_segments(exchange, &exchange->incoming[i], store);
+		r = i == comm_rank(comm) ?
+			    add_own_segments(exchange, store) :
+			    add_incoming_segments(exchange, &exchange->incoming[i], store);
 	return r;
 }
 
@@ -453,7 +478,7 @@ void all_to_all_close(struct all_to_all *exchange)
 		return;
 	for (unsigned i = 0; exchange->incoming && i < comm_size(exchange->comm); i++) {
 		device_free(job_device(exchange->job), MEMORY_DEVICE, exchange->incoming[i].memory,
-			       exchange->incoming[i].nbytes);
+			    exchange->incoming[i].nbytes);
 		free(exchange->incoming[i].segments);
 	}
 	free(exchange->incoming);

@@ -31,7 +31,7 @@ struct collective_zst {
 	struct buffered_content *buffered; /* content that follows the own */
 
 	/* When all have met: */
-	unsigned last_rank;    /* the last rank that has any */
+	unsigned last_rank;     /* the last rank that has any */
 	uint64_t *rank_offsets; /* by rank, where its frames begin; UINT64_MAX behind the last */
 };
 
@@ -95,9 +95,11 @@ struct zst_sink collective_zst_sink(struct collective_zst *zst)
 	return (struct zst_sink){ .context = zst, .in_order = true, .write = spill_frame };
 }
 
-int collective_zst_buffer_content(struct collective_zst *zst, uint64_t offset, const void *data, size_t nbytes)
+int collective_zst_buffer_content(struct collective_zst *zst, uint64_t offset, const void *data,
+				  size_t nbytes)
 {
-	struct buffered_content *buffered = malloc(sizeof *buffered + nbytes), **link = &zst->buffered;
+	struct buffered_content *buffered = malloc(sizeof *buffered + nbytes),
+				**link = &zst->buffered;
 
 	if (!buffered)
 		return fail(-ENOMEM, "no memory for %zu bytes of another rank", nbytes);
@@ -138,13 +140,14 @@ static struct frame_sizes *collect_frame_sizes(const struct zst_index *index)
 
 	for (size_t i = 0; sizes && i < index->n; i++)
 		sizes[i] = (struct frame_sizes){ (uint32_t)zst_index_stored_nbytes(index, i),
-					       (uint32_t)zst_index_content_nbytes(index, i) };
+						 (uint32_t)zst_index_content_nbytes(index, i) };
 	return sizes;
 }
 
 /* told: the frames of all ranks, sizes[] bytes of each. */
-static int locate_rank_frames(struct collective_zst *zst, unsigned n_ranks, const struct frame_sizes *sizes,
-		       const size_t *sizes_nbytes, struct zst_index *index)
+static int locate_rank_frames(struct collective_zst *zst, unsigned n_ranks,
+			      const struct frame_sizes *sizes, const size_t *sizes_nbytes,
+			      struct zst_index *index)
 {
 	int r = 0;
 
@@ -165,15 +168,16 @@ static int check_content_size(const struct zst_index *index, uint64_t expected_n
 {
 	const uint64_t content_nbytes = zst_index_total_nbytes(index);
 
-	return content_nbytes == expected_nbytes ? 0 :
-				 fail(-EIO,
-				      "internal error: frames of %" PRIu64 " bytes hold %" PRIu64
-				      "; the output was not written",
-				      expected_nbytes, content_nbytes);
+	return content_nbytes == expected_nbytes ?
+		       0 :
+		       fail(-EIO,
+			    "internal error: frames of %" PRIu64 " bytes hold %" PRIu64
+			    "; the output was not written",
+			    expected_nbytes, content_nbytes);
 }
 
-int collective_zst_merge_index(struct collective_zst *zst, const struct zst_index *own_index, uint64_t content_nbytes,
-		struct zst_index *ret_index)
+int collective_zst_merge_index(struct collective_zst *zst, const struct zst_index *own_index,
+			       uint64_t content_nbytes, struct zst_index *ret_index)
 {
 	const unsigned n_ranks = comm_size(zst->comm);
 	struct frame_sizes *own_sizes = collect_frame_sizes(own_index);
@@ -184,8 +188,8 @@ int collective_zst_merge_index(struct collective_zst *zst, const struct zst_inde
 	zst->rank_offsets = calloc(n_ranks, sizeof *zst->rank_offsets);
 	r = own_sizes && sizes_nbytes && zst->rank_offsets ? 0 : fail_memory();
 	if (r == 0)
-		r = comm_allgatherv(zst->comm, own_sizes, own_index->n * sizeof *own_sizes, &all_sizes,
-					     sizes_nbytes);
+		r = comm_allgatherv(zst->comm, own_sizes, own_index->n * sizeof *own_sizes,
+				    &all_sizes, sizes_nbytes);
 	if (r == 0)
 		r = locate_rank_frames(zst, n_ranks, all_sizes, sizes_nbytes, ret_index);
 	free(all_sizes);
@@ -210,8 +214,8 @@ static unsigned find_stripe_owner(const struct collective_zst *zst, uint64_t beg
 }
 
 /* Stripe by stripe, to whose they are. */
-static int write_stripes(struct collective_zst *zst, const struct stripe_sink *sink, uint64_t offset,
-			const void *data, size_t nbytes)
+static int write_stripes(struct collective_zst *zst, const struct stripe_sink *sink,
+			 uint64_t offset, const void *data, size_t nbytes)
 {
 	const char *from = data;
 	int r = 0;
@@ -230,7 +234,7 @@ static int write_stripes(struct collective_zst *zst, const struct stripe_sink *s
 }
 
 static int write_spilled_frame(struct collective_zst *zst, const struct stripe_sink *sink,
-		       struct spill_extent extent, uint64_t offset, void *buffer)
+			       struct spill_extent extent, uint64_t offset, void *buffer)
 {
 	int r = spill_read(zst->spill, extent, buffer);
 
@@ -249,7 +253,8 @@ static int write_own_frames(struct collective_zst *zst, const struct stripe_sink
 	int r = 0;
 
 	for (size_t i = 0; i < zst->n; i++)
-		max_nbytes = zst->extents[i].nbytes > max_nbytes ? zst->extents[i].nbytes : max_nbytes;
+		max_nbytes = zst->extents[i].nbytes > max_nbytes ? zst->extents[i].nbytes :
+								   max_nbytes;
 	buffer = malloc(max_nbytes + 1);
 	if (!buffer)
 		return fail_memory();
@@ -262,7 +267,7 @@ static int write_own_frames(struct collective_zst *zst, const struct stripe_sink
 }
 
 int collective_zst_write(struct collective_zst *zst, const struct zst_index *index,
-		 const struct stripe_sink *sink, uint64_t *ret_nbytes)
+			 const struct stripe_sink *sink, uint64_t *ret_nbytes)
 {
 	const uint64_t frames_nbytes = index->frames[index->n].stored;
 	unsigned char *table;

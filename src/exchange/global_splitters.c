@@ -36,17 +36,17 @@ struct splitter_search {
 	struct run *const *runs;
 	struct resident_split resident_cuts;
 	uint32_t n_runs, n_splitters; /* splitters */
-	uint32_t n_candidates;   /* places drawn for each in a round */
+	uint32_t n_candidates;        /* places drawn for each in a round */
 	unsigned rank;
 	bool at_key_boundaries;
 	uint64_t seed;
 	/* For each splitter n_runs: it is one of these blocks of the run. */
 	uint64_t *lo, *hi;
-	uint64_t *n_target;   /* n: items before a splitter, at most */
-	uint64_t *n_before;   /* n * n_candidates: items before those that were drawn */
+	uint64_t *n_target; /* n: items before a splitter, at most */
+	uint64_t *n_before; /* n * n_candidates: items before those that were drawn */
 	struct splitter_candidate *candidates; /* as many: that were drawn */
 	struct splitter_candidate *splitters;  /* n */
-	void *key;            /* layout_key_nbytes() */
+	void *key;                             /* layout_key_nbytes() */
 };
 
 static uint32_t choose_n_candidates(uint32_t n_splitters)
@@ -58,7 +58,8 @@ static uint32_t choose_n_candidates(uint32_t n_splitters)
 
 static int open_search(struct splitter_search *search)
 {
-	const size_t n = search->n_splitters + UINT64_C(1), n_blocks = n * (search->n_runs + UINT64_C(1));
+	const size_t n = search->n_splitters + UINT64_C(1),
+		     n_blocks = n * (search->n_runs + UINT64_C(1));
 	const size_t n_rows = n * search->n_candidates;
 
 	search->lo = calloc(n_blocks, sizeof *search->lo);
@@ -68,8 +69,8 @@ static int open_search(struct splitter_search *search)
 	search->candidates = calloc(n_rows, sizeof *search->candidates);
 	search->splitters = calloc(n, sizeof *search->splitters);
 	search->key = malloc(layout_key_nbytes(search->layout));
-	if (search->lo && search->hi && search->n_target && search->n_before && search->candidates &&
-	    search->splitters && search->key)
+	if (search->lo && search->hi && search->n_target && search->n_before &&
+	    search->candidates && search->splitters && search->key)
 		return 0;
 	return fail(-ENOMEM, "no memory for %u ranges", search->n_splitters + 1);
 }
@@ -128,7 +129,8 @@ static uint64_t draw_priority(struct splitter_search *search, uint64_t n)
 }
 
 /* Of a splitter, block number `at` of those that this rank has left. */
-static struct splitter_candidate candidate_at(const struct splitter_search *search, uint32_t s, uint64_t block)
+static struct splitter_candidate candidate_at(const struct splitter_search *search, uint32_t s,
+					      uint64_t block)
 {
 	const uint64_t *lo = search->lo + (size_t)s * search->n_runs;
 	const uint64_t *hi = search->hi + (size_t)s * search->n_runs;
@@ -141,10 +143,10 @@ static struct splitter_candidate candidate_at(const struct splitter_search *sear
 	}
 	key = run_first_key(search->runs[i], lo[i] + block);
 	return (struct splitter_candidate){ .key_high = (uint64_t)(key >> 64),
-			       .key_low = (uint64_t)key,
-			       .rank = search->rank,
-			       .run = i,
-			       .block = lo[i] + block };
+					    .key_low = (uint64_t)key,
+					    .rank = search->rank,
+					    .run = i,
+					    .block = lo[i] + block };
 }
 
 /* Those that are drawn for a splitter. */
@@ -161,7 +163,7 @@ static void draw_candidates(struct splitter_search *search, uint32_t s)
 
 	for (uint32_t i = 0; i < search->n_runs; i++)
 		n_remaining += search->hi[(size_t)s * search->n_runs + i] -
-			  search->lo[(size_t)s * search->n_runs + i];
+			       search->lo[(size_t)s * search->n_runs + i];
 	for (uint32_t i = 0; i < search->n_candidates; i++) {
 		candidates[i] = (struct splitter_candidate){ .priority = NO_PRIORITY };
 		if (n_remaining == 0)
@@ -186,7 +188,7 @@ static int draw_round(struct splitter_search *search, bool *ret_any_left)
 	for (uint32_t s = 0; s < search->n_splitters; s++)
 		draw_candidates(search, s);
 	r = comm_allreduce_min(search->comm, (uint64_t *)search->candidates,
-			(size_t)search->n_splitters * search->n_candidates, CANDIDATE_WORDS);
+			       (size_t)search->n_splitters * search->n_candidates, CANDIDATE_WORDS);
 	*ret_any_left = false;
 	for (uint32_t s = 0; s < search->n_splitters && r == 0; s++)
 		*ret_any_left = *ret_any_left || has_candidates(search, s);
@@ -199,17 +201,21 @@ static encoded_key_t candidate_key(const struct splitter_candidate *candidate)
 }
 
 /* Is it the run that the place is in; is it one before that; and how many of them are? */
-static bool is_candidate_run(const struct splitter_search *search, uint32_t run, const struct splitter_candidate *candidate)
+static bool is_candidate_run(const struct splitter_search *search, uint32_t run,
+			     const struct splitter_candidate *candidate)
 {
 	return candidate->rank == search->rank && candidate->run == run;
 }
 
-static bool is_before_candidate(const struct splitter_search *search, uint32_t run, const struct splitter_candidate *candidate)
+static bool is_before_candidate(const struct splitter_search *search, uint32_t run,
+				const struct splitter_candidate *candidate)
 {
-	return search->rank < candidate->rank || (search->rank == candidate->rank && run < candidate->run);
+	return search->rank < candidate->rank ||
+	       (search->rank == candidate->rank && run < candidate->run);
 }
 
-static uint32_t n_runs_before_candidate(const struct splitter_search *search, const struct splitter_candidate *candidate)
+static uint32_t n_runs_before_candidate(const struct splitter_search *search,
+					const struct splitter_candidate *candidate)
 {
 	if (search->rank == candidate->rank)
 		return (uint32_t)candidate->run;
@@ -218,23 +224,26 @@ static uint32_t n_runs_before_candidate(const struct splitter_search *search, co
 
 /* Of those of the own run that the splitter can still be, how many blocks are before the place. */
 static uint64_t n_blocks_before(const struct splitter_search *search, uint32_t s, uint32_t run,
-			      const struct splitter_candidate *candidate)
+				const struct splitter_candidate *candidate)
 {
 	const size_t index = (size_t)s * search->n_runs + run;
 
 	return is_candidate_run(search, run, candidate) ?
 		       candidate->block :
 		       run_n_blocks_before(search->runs[run], search->lo[index], search->hi[index],
-					   candidate_key(candidate), is_before_candidate(search, run, candidate));
+					   candidate_key(candidate),
+					   is_before_candidate(search, run, candidate));
 }
 
 /* Of the own runs: how many items are in blocks before the place. */
-static uint64_t n_items_before(const struct splitter_search *search, uint32_t s, const struct splitter_candidate *candidate)
+static uint64_t n_items_before(const struct splitter_search *search, uint32_t s,
+			       const struct splitter_candidate *candidate)
 {
 	uint64_t n_items = 0;
 
 	for (uint32_t i = 0; i < search->n_runs; i++)
-		n_items += run_block_start(search->runs[i], n_blocks_before(search, s, i, candidate));
+		n_items +=
+			run_block_start(search->runs[i], n_blocks_before(search, s, i, candidate));
 	return n_items;
 }
 
@@ -244,11 +253,13 @@ static void count_below_candidates(struct splitter_search *search, uint32_t s)
 	uint64_t *n_before = search->n_before + (size_t)s * search->n_candidates;
 
 	for (uint32_t i = 0; i < search->n_candidates; i++)
-		n_before[i] = has_candidates(search, s) ? n_items_before(search, s, &candidates[i]) : 0;
+		n_before[i] =
+			has_candidates(search, s) ? n_items_before(search, s, &candidates[i]) : 0;
 }
 
 /* It is one of the blocks from the place on, as far as is known; */
-static void raise_lower_bound(struct splitter_search *search, uint32_t s, const struct splitter_candidate *candidate)
+static void raise_lower_bound(struct splitter_search *search, uint32_t s,
+			      const struct splitter_candidate *candidate)
 {
 	const size_t index = (size_t)s * search->n_runs;
 
@@ -260,7 +271,8 @@ static void raise_lower_bound(struct splitter_search *search, uint32_t s, const 
 }
 
 /* or one before it. */
-static void reduce_upper_bound(struct splitter_search *search, uint32_t s, const struct splitter_candidate *candidate)
+static void reduce_upper_bound(struct splitter_search *search, uint32_t s,
+			       const struct splitter_candidate *candidate)
 {
 	const size_t index = (size_t)s * search->n_runs;
 
@@ -299,7 +311,7 @@ static int search_splitters(struct splitter_search *search)
 		for (uint32_t s = 0; s < search->n_splitters; s++)
 			count_below_candidates(search, s);
 		r = comm_allreduce_sum(search->comm, search->n_before,
-			      (size_t)search->n_splitters * search->n_candidates);
+				       (size_t)search->n_splitters * search->n_candidates);
 		for (uint32_t s = 0; s < search->n_splitters && r == 0; s++)
 			if (has_candidates(search, s))
 				narrow_bounds(search, s);
@@ -311,25 +323,29 @@ static int search_splitters(struct splitter_search *search)
  * Cut the own runs at a block: as splitters.c does, equal items of earlier runs come before it, if
  * keys may be divided, and blocks say all of them.
  */
-static int cut_runs_at(struct splitter_search *search, const struct splitter_candidate *candidate, uint64_t *ret_cuts)
+static int cut_runs_at(struct splitter_search *search, const struct splitter_candidate *candidate,
+		       uint64_t *ret_cuts)
 {
 	const struct layout *layout = search->layout;
-	const bool is_exact = !search->at_key_boundaries && layout_key_nbytes(layout) <= sizeof(encoded_key_t);
+	const bool is_exact = !search->at_key_boundaries &&
+			      layout_key_nbytes(layout) <= sizeof(encoded_key_t);
 	int r;
 
 	memset(search->key, 0, layout_key_nbytes(layout));
 	layout_key_from_prefix(layout, candidate_key(candidate), search->key);
 	r = resident_split_find(&search->resident_cuts, search->key,
-			       is_exact ? n_runs_before_candidate(search, candidate) : 0, ret_cuts);
+				is_exact ? n_runs_before_candidate(search, candidate) : 0,
+				ret_cuts);
 	for (uint32_t i = 0; i < search->n_runs && r == 0; i++)
 		if (is_exact && is_candidate_run(search, i, candidate))
 			ret_cuts[i] = run_block_start(search->runs[i], candidate->block);
 		else if (!run_is_resident(search->runs[i]))
-			r = run_count_before(search->runs[i],
-				    &(struct run_bound){ layout, search->key,
-							  is_exact &&
-								  is_before_candidate(search, i, candidate) },
-				    &ret_cuts[i]);
+			r = run_count_before(
+				search->runs[i],
+				&(struct run_bound){
+					layout, search->key,
+					is_exact && is_before_candidate(search, i, candidate) },
+				&ret_cuts[i]);
 	return r;
 }
 
@@ -346,8 +362,8 @@ static int cut_all_runs(struct splitter_search *search, uint64_t *cuts)
 	return r;
 }
 
-int global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs, uint32_t n_runs,
-	      const struct splitter_params *params, uint64_t *ret_cuts)
+int global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
+			 uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts)
 {
 	struct splitter_search search = {
 		.comm = comm,

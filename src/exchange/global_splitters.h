@@ -13,14 +13,16 @@
  * every rank cuts its own runs.
  *
  *	Varman, Scheufler, Iyer, Ricard, "Merging multiple lists on hierarchical-memory
- *	multiprocessors", JPDC 1991 (exact splitting); Hoare's quickselect, as in multiseq_selection.h
+ *	multiprocessors", JPDC 1991 (exact splitting); Hoare's quickselect, as in
+ *	multiseq_selection.h
  */
 #pragma once
 
 #include "src/comm/comm.h"
 #include "src/run/run.h"
 
-/* Into how many ranges, of how many items together at most; at_key_boundaries: no key is in two of them. */
+/* Into how many ranges, of how many items together at most; at_key_boundaries: no key is in two of
+ * them. */
 struct splitter_params {
 	uint32_t n_partitions;
 	uint64_t max_items;
@@ -29,9 +31,9 @@ struct splitter_params {
 
 /*
  * Cut the own runs into ranges of about as many items of all runs together each, or of the first
- * max_items of them: of run i, from ret_cuts[q * n_runs + i] to ret_cuts[(q + 1) * n_runs + i] is in
- * range q. Resident runs are sampled for that. Every rank calls it, and wishes the same. Returns 0
- * or a negative errno after a message.
+ * max_items of them: of run i, from ret_cuts[q * n_runs + i] to ret_cuts[(q + 1) * n_runs + i] is
+ * in range q. Resident runs are sampled for that. Every rank calls it, and wishes the same.
+ * Returns 0 or a negative errno after a message.
  */
-int global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs, uint32_t n_runs,
-	      const struct splitter_params *params, uint64_t *ret_cuts);
+int global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
+			 uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);

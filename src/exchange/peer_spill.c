@@ -38,17 +38,18 @@ static void open_peer_files(struct peer_spill *peer_spill, const int64_t *fds)
 		struct file *file = &peer_spill->files[i];
 
 		*file = (struct file){ .calls = &syscalls_plain, .fd = -1 };
-		if (fds[i] >= 0 &&
-		    file_open(&syscalls_plain, AT_FDCWD,
-			      peer_memory_fd_path(peer_spill->peer_memory, peer_spill->rank, (int)fds[i]).text,
-			      O_RDONLY, 0, file) < 0)
+		if (fds[i] >= 0 && file_open(&syscalls_plain, AT_FDCWD,
+					     peer_memory_fd_path(peer_spill->peer_memory,
+								 peer_spill->rank, (int)fds[i])
+						     .text,
+					     O_RDONLY, 0, file) < 0)
 			file->fd = -1;
 	}
 }
 
-int peer_spill_open(const struct peer_memory *peer_memory, unsigned rank, struct peer_spill_counts counts,
-		    const struct extent_address *regions, const int64_t *fds,
-		    struct peer_spill **ret_peer_spill)
+int peer_spill_open(const struct peer_memory *peer_memory, unsigned rank,
+		    struct peer_spill_counts counts, const struct extent_address *regions,
+		    const int64_t *fds, struct peer_spill **ret_peer_spill)
 {
 	struct peer_spill *peer_spill = calloc(1, sizeof *peer_spill);
 
@@ -92,11 +93,12 @@ bool peer_spill_can_read(const struct peer_spill *peer_spill, struct spill_exten
 	       (extent.file < peer_spill->n_files && peer_spill->files[extent.file].fd >= 0);
 }
 
-static int read_peer_region(const struct peer_spill *peer_spill, struct spill_extent extent, void *buffer)
+static int read_peer_region(const struct peer_spill *peer_spill, struct spill_extent extent,
+			    void *buffer)
 {
 	const uint64_t i = find_interval(peer_spill->regions, sizeof *peer_spill->regions,
-				       offsetof(struct extent_address, offset), peer_spill->n_regions,
-				       extent.offset);
+					 offsetof(struct extent_address, offset),
+					 peer_spill->n_regions, extent.offset);
 	const struct extent_address *region = &peer_spill->regions[i];
 
 	if (i >= peer_spill->n_regions || extent.offset < region->offset ||
@@ -104,11 +106,13 @@ static int read_peer_region(const struct peer_spill *peer_spill, struct spill_ex
 	    extent.nbytes > region->nbytes - (extent.offset - region->offset))
 		return fail(-EINVAL, "internal error: rank %u has nothing in memory at %" PRIu64,
 			    peer_spill->rank, extent.offset);
-	return peer_memory_read(peer_spill->peer_memory, peer_spill->rank, region->address + (extent.offset - region->offset),
-			 buffer, extent.nbytes);
+	return peer_memory_read(peer_spill->peer_memory, peer_spill->rank,
+				region->address + (extent.offset - region->offset), buffer,
+				extent.nbytes);
 }
 
-static int read_peer_file(const struct peer_spill *peer_spill, struct spill_extent extent, void *buffer)
+static int read_peer_file(const struct peer_spill *peer_spill, struct spill_extent extent,
+			  void *buffer)
 {
 	const int r =
 		file_read_at(&peer_spill->files[extent.file], extent.offset, buffer, extent.nbytes);
@@ -127,5 +131,5 @@ static int read_peer_file(const struct peer_spill *peer_spill, struct spill_exte
 int peer_spill_read(const struct peer_spill *peer_spill, struct spill_extent extent, void *buffer)
 {
 	return is_in_memory(peer_spill, extent) ? read_peer_region(peer_spill, extent, buffer) :
-					     read_peer_file(peer_spill, extent, buffer);
+						  read_peer_file(peer_spill, extent, buffer);
 }

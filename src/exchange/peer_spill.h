@@ -1,5 +1,6 @@
 /*
- * peer_spill - what a rank has stored, read where it is by another one of the same machine (peer_memory.h)
+ * peer_spill - what a rank has stored, read where it is by another one of the same machine
+ * (peer_memory.h)
  *
  * What is in its memory is read from there, and what is in its files through descriptors of one's
  * own for the same files. Both are looked up by extents (spill.h), as the rank itself does.
@@ -28,9 +29,9 @@ void peer_spill_get_fds(const struct spill *spill, uint64_t n, int64_t *ret_fds)
  * Of a rank that is near, with what it has told. A file that cannot be opened is none. near must
  * outlive it. Returns 0, or -ENOMEM after a message.
  */
-int peer_spill_open(const struct peer_memory *peer_memory, unsigned rank, struct peer_spill_counts counts,
-		    const struct extent_address *regions, const int64_t *fds,
-		    struct peer_spill **ret_peer_spill);
+int peer_spill_open(const struct peer_memory *peer_memory, unsigned rank,
+		    struct peer_spill_counts counts, const struct extent_address *regions,
+		    const int64_t *fds, struct peer_spill **ret_peer_spill);
 /* NULL is fine. */
 void peer_spill_close(struct peer_spill *peer_spill);
 

@@ -11,7 +11,8 @@
 #include "src/base/diagnostics.h"
 #include "src/exchange/remote_runs_internal.h"
 
-struct run_segment remote_runs_get_segment(const struct remote_runs *remote, unsigned rank, uint64_t run)
+struct run_segment remote_runs_get_segment(const struct remote_runs *remote, unsigned rank,
+					   uint64_t run)
 {
 	const uint64_t *cut = &remote->cuts[rank * remote->own_runs->n + run];
 	const struct run_file *file = run_stored_file(remote->own_runs->runs[run]);
@@ -22,10 +23,10 @@ struct run_segment remote_runs_get_segment(const struct remote_runs *remote, uns
 	if (segment.begin >= segment.end)
 		return (struct run_segment){ 0 };
 	segment.first_block = find_interval(blocks, sizeof *blocks,
-				      offsetof(struct run_block, first_item),
-				      run_file_n_blocks(file), segment.begin);
+					    offsetof(struct run_block, first_item),
+					    run_file_n_blocks(file), segment.begin);
 	last = find_interval(blocks, sizeof *blocks, offsetof(struct run_block, first_item),
-			   run_file_n_blocks(file), segment.end - 1);
+			     run_file_n_blocks(file), segment.end - 1);
 	segment.n_blocks = last + 1 - segment.first_block;
 	segment.first_item = blocks[segment.first_block].first_item;
 	return segment;
@@ -51,8 +52,8 @@ size_t run_request_response_nbytes(const struct run_request *request)
 	}
 }
 
-int remote_runs_append_segment(struct remote_runs *remote, struct run *run, uint64_t begin, uint64_t end,
-		    struct run_list *store)
+int remote_runs_append_segment(struct remote_runs *remote, struct run *run, uint64_t begin,
+			       uint64_t end, struct run_list *store)
 {
 	struct run *segment;
 	int r = run_open_subrun(remote->job->layout, run, begin, end, &segment);
@@ -65,10 +66,12 @@ static int append_own_segments(struct remote_runs *remote, struct run_list *stor
 	int r = 0;
 
 	for (size_t i = 0; i < remote->own_runs->n && r == 0; i++) {
-		const struct run_segment segment = remote_runs_get_segment(remote, comm_rank(remote->comm), i);
+		const struct run_segment segment =
+			remote_runs_get_segment(remote, comm_rank(remote->comm), i);
 
 		if (segment.begin < segment.end)
-			r = remote_runs_append_segment(remote, remote->own_runs->runs[i], segment.begin, segment.end, store);
+			r = remote_runs_append_segment(remote, remote->own_runs->runs[i],
+						       segment.begin, segment.end, store);
 	}
 	return r;
 }
@@ -79,12 +82,14 @@ int remote_runs_append(struct remote_runs *remote, struct run_list *store)
 	int r = 0;
 
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = i == own_rank ? append_own_segments(remote, store) : run_client_append(&remote->peers[i], store);
+		r = i == own_rank ? append_own_segments(remote, store) :
+				    run_client_append(&remote->peers[i], store);
 	return r;
 }
 
-int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
-	       const struct run_list *own_runs, const uint64_t *cuts, struct remote_runs **ret_remote)
+int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
+		     const struct job *job, const struct run_list *own_runs, const uint64_t *cuts,
+		     struct remote_runs **ret_remote)
 {
 	const unsigned n = comm_size(comm);
 	const uint64_t n_local_runs = own_runs->n;

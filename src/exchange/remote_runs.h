@@ -32,8 +32,9 @@ struct remote_runs;
  * and the job must outlive the depot. Returns 0 or a negative errno after a message; to be closed
  * in both cases.
  */
-int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
-	       const struct run_list *own_runs, const uint64_t *cuts, struct remote_runs **ret_remote);
+int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
+		     const struct job *job, const struct run_list *own_runs, const uint64_t *cuts,
+		     struct remote_runs **ret_remote);
 
 /* Append the own range's parts of all ranks' runs, in the order of ties. As above. */
 int remote_runs_append(struct remote_runs *remote, struct run_list *store);

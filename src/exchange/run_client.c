@@ -22,7 +22,8 @@ static uint32_t next_response_tag(struct remote_runs *remote)
 	return COMM_TAG_RESPONSES + n % (COMM_TAG_LIMIT - COMM_TAG_RESPONSES);
 }
 
-static int request_data(struct remote_runs *remote, unsigned rank, struct run_request request, void *ret_response)
+static int request_data(struct remote_runs *remote, unsigned rank, struct run_request request,
+			void *ret_response)
 {
 	const size_t nbytes = run_request_response_nbytes(&request);
 	struct comm_transfer request_send, response_receive;
@@ -32,7 +33,8 @@ static int request_data(struct remote_runs *remote, unsigned rank, struct run_re
 	r = comm_receive(remote->comm, rank, request.tag, ret_response, nbytes, &response_receive);
 	if (r < 0)
 		return r;
-	r = comm_send(remote->comm, rank, COMM_TAG_REQUESTS, &request, sizeof request, &request_send);
+	r = comm_send(remote->comm, rank, COMM_TAG_REQUESTS, &request, sizeof request,
+		      &request_send);
 	if (r == 0)
 		r = comm_wait(remote->comm, &response_receive);
 	if (r == 0) /* done by then, so nobody is woken twice */
@@ -75,7 +77,8 @@ static bool are_blocks_valid(const struct run_block *blocks, uint64_t n, uint64_
 }
 
 /* The blocks of a row, into the index of a file. */
-static int fetch_blocks(struct remote_rank *peer, uint64_t run_index, const struct run_segment *segment, struct run_file *file)
+static int fetch_blocks(struct remote_rank *peer, uint64_t run_index,
+			const struct run_segment *segment, struct run_file *file)
 {
 	struct run_block *blocks =
 		aligned_alloc(_Alignof(struct run_block), RUN_REQUEST_MAX_BLOCKS * sizeof *blocks);
@@ -85,14 +88,15 @@ static int fetch_blocks(struct remote_rank *peer, uint64_t run_index, const stru
 
 	for (uint64_t i = 0; i < segment->n_blocks && r == 0; i += RUN_REQUEST_MAX_BLOCKS) {
 		const uint64_t remaining = segment->n_blocks - i;
-		const uint64_t n = remaining < RUN_REQUEST_MAX_BLOCKS ? remaining : RUN_REQUEST_MAX_BLOCKS;
+		const uint64_t n = remaining < RUN_REQUEST_MAX_BLOCKS ? remaining :
+									RUN_REQUEST_MAX_BLOCKS;
 
 		r = request_data(peer->remote, peer->rank,
-			(struct run_request){ .kind = REQUEST_BLOCKS,
-					  .run = run_index,
-					  .first = segment->first_block + i,
-					  .n = n },
-			blocks);
+				 (struct run_request){ .kind = REQUEST_BLOCKS,
+						       .run = run_index,
+						       .first = segment->first_block + i,
+						       .n = n },
+				 blocks);
 		if (r == 0 && !are_blocks_valid(blocks, n, run_file_item_nbytes(file)))
 			r = fail_remote_index(peer);
 		for (uint64_t j = 0; j < n && r == 0; j++)
@@ -105,8 +109,8 @@ static int fetch_blocks(struct remote_rank *peer, uint64_t run_index, const stru
 }
 
 /* The run of another rank, as far as it is in the blocks of the row. */
-static int open_remote_run(struct remote_rank *peer, uint64_t run_index, const struct run_segment *segment,
-			struct run **ret_run)
+static int open_remote_run(struct remote_rank *peer, uint64_t run_index,
+			   const struct run_segment *segment, struct run **ret_run)
 {
 	const struct job *job = peer->remote->job;
 	const struct layout *layout = job->layout;
@@ -119,8 +123,8 @@ static int open_remote_run(struct remote_rank *peer, uint64_t run_index, const s
 	if (r < 0)
 		return r;
 	r = fetch_blocks(peer, run_index, segment, file);
-	if (r == 0 &&
-	    (segment->first_item > segment->begin || run_file_n_items(file) < segment->end - segment->first_item))
+	if (r == 0 && (segment->first_item > segment->begin ||
+		       run_file_n_items(file) < segment->end - segment->first_item))
 		r = fail_remote_index(peer);
 	if (r < 0) {
 		run_file_close(file);
@@ -129,8 +133,8 @@ static int open_remote_run(struct remote_rank *peer, uint64_t run_index, const s
 	return run_open_stored(file, STORED_ITEMS, ret_run);
 }
 
-static int append_remote_run(struct remote_rank *peer, uint64_t run_index, const struct run_segment *segment,
-			struct run_list *store)
+static int append_remote_run(struct remote_rank *peer, uint64_t run_index,
+			     const struct run_segment *segment, struct run_list *store)
 {
 	struct run *run;
 	int r;
@@ -141,21 +145,26 @@ static int append_remote_run(struct remote_rank *peer, uint64_t run_index, const
 	if (r == 0)
 		r = run_list_add(&peer->remote->fetched_runs, run);
 	return r < 0 ? r :
-		       remote_runs_append_segment(peer->remote, run, segment->begin - segment->first_item,
-				       segment->end - segment->first_item, store);
+		       remote_runs_append_segment(peer->remote, run,
+						  segment->begin - segment->first_item,
+						  segment->end - segment->first_item, store);
 }
 
 /* With room for what it has: places, and behind them descriptors. */
-static int fetch_spill_layout(struct remote_rank *peer, struct peer_spill_counts counts, void *buffer)
+static int fetch_spill_layout(struct remote_rank *peer, struct peer_spill_counts counts,
+			      void *buffer)
 {
 	struct extent_address *regions = buffer;
 	int64_t *fds = (int64_t *)(regions + counts.n_regions);
 	int r = request_data(peer->remote, peer->rank,
-		    (struct run_request){ .kind = REQUEST_MEMORY_REGIONS, .n = counts.n_regions }, regions);
+			     (struct run_request){ .kind = REQUEST_MEMORY_REGIONS,
+						   .n = counts.n_regions },
+			     regions);
 
 	if (r == 0)
 		r = request_data(peer->remote, peer->rank,
-			(struct run_request){ .kind = REQUEST_FILES, .n = counts.n_files }, fds);
+				 (struct run_request){ .kind = REQUEST_FILES, .n = counts.n_files },
+				 fds);
 	return r < 0 ? r :
 		       peer_spill_open(peer->remote->peer_memory, peer->rank, counts, regions, fds,
 				       &peer->peer_spill);
@@ -170,15 +179,16 @@ static int open_peer_spill(struct remote_rank *peer)
 
 	if (!peer_memory_can_read(peer->remote->peer_memory, peer->rank))
 		return 0;
-	r = request_data(peer->remote, peer->rank, (struct run_request){ .kind = REQUEST_COUNTS }, &counts);
+	r = request_data(peer->remote, peer->rank, (struct run_request){ .kind = REQUEST_COUNTS },
+			 &counts);
 	if (r < 0)
 		return r;
 	buffer = counts.n_regions < UINT32_MAX && counts.n_files < UINT16_MAX ?
-		       malloc(counts.n_regions * sizeof(struct extent_address) +
-			      counts.n_files * sizeof(int64_t) + 1) :
-		       NULL;
+			 malloc(counts.n_regions * sizeof(struct extent_address) +
+				counts.n_files * sizeof(int64_t) + 1) :
+			 NULL;
 	r = buffer ? fetch_spill_layout(peer, counts, buffer) :
-		   fail(-ENOMEM, "no memory for what rank %u has stored", peer->rank);
+		     fail(-ENOMEM, "no memory for what rank %u has stored", peer->rank);
 	free(buffer);
 	return r;
 }
@@ -187,9 +197,10 @@ static int append_remote_runs(struct remote_rank *peer, struct run_list *store)
 {
 	const uint64_t n = peer->remote->n_runs[peer->rank];
 	struct run_segment *segments = calloc(n + 1, sizeof *segments);
-	int r = segments ? request_data(peer->remote, peer->rank, (struct run_request){ .kind = REQUEST_SEGMENTS, .n = n },
-			   segments) :
-		       fail(-ENOMEM, "no memory for a merge of %" PRIu64 " runs", n);
+	int r = segments ? request_data(peer->remote, peer->rank,
+					(struct run_request){ .kind = REQUEST_SEGMENTS, .n = n },
+					segments) :
+			   fail(-ENOMEM, "no memory for a merge of %" PRIu64 " runs", n);
 
 	for (uint64_t i = 0; i < n && r == 0; i++)
 		r = append_remote_run(peer, i, &segments[i], store);
@@ -207,7 +218,9 @@ int run_client_append(struct remote_rank *peer, struct run_list *store)
 int run_client_open(struct remote_runs *remote, unsigned rank)
 {
 	struct remote_rank *peer = &remote->peers[rank];
-	struct spill_remote source = { .read = read_remote_extent, .context = peer, .name = peer->name };
+	struct spill_remote source = { .read = read_remote_extent,
+				       .context = peer,
+				       .name = peer->name };
 	int r;
 
 	peer->remote = remote;

@@ -18,7 +18,8 @@
 enum { MAX_RESPONSES_NBYTES = 8 << 20 }; /* of all of them at once, but for a single answer */
 
 /* May `from` ask for it, and is it here? */
-static bool is_valid_request(const struct remote_runs *remote, unsigned from, const struct run_request *request)
+static bool is_valid_request(const struct remote_runs *remote, unsigned from,
+			     const struct run_request *request)
 {
 	const struct run_list *own_runs = remote->own_runs;
 	struct spill *spill = remote->job->spill;
@@ -30,9 +31,10 @@ static bool is_valid_request(const struct remote_runs *remote, unsigned from, co
 	case REQUEST_SEGMENTS:
 		return request->n == own_runs->n;
 	case REQUEST_BLOCKS:
-		n_blocks = request->run < own_runs->n ?
-				   run_file_n_blocks(run_stored_file(own_runs->runs[request->run])) :
-				   0;
+		n_blocks =
+			request->run < own_runs->n ?
+				run_file_n_blocks(run_stored_file(own_runs->runs[request->run])) :
+				0;
 		return request->n <= RUN_REQUEST_MAX_BLOCKS && request->first <= n_blocks &&
 		       request->n <= n_blocks - request->first;
 	case REQUEST_BYTES:
@@ -43,13 +45,15 @@ static bool is_valid_request(const struct remote_runs *remote, unsigned from, co
 		return peer_memory_can_read(remote->peer_memory, from) &&
 		       request->n <= peer_spill_count(spill).n_regions;
 	case REQUEST_FILES:
-		return peer_memory_can_read(remote->peer_memory, from) && request->n <= peer_spill_count(spill).n_files;
+		return peer_memory_can_read(remote->peer_memory, from) &&
+		       request->n <= peer_spill_count(spill).n_files;
 	default:
 		return false;
 	}
 }
 
-static int read_spilled_bytes(const struct remote_runs *remote, const struct run_request *request, void *response)
+static int read_spilled_bytes(const struct remote_runs *remote, const struct run_request *request,
+			      void *response)
 {
 	const struct spill_extent extent = request->extent;
 	const int r = spill_read(remote->job->spill, extent, response);
@@ -62,8 +66,8 @@ static int read_spilled_bytes(const struct remote_runs *remote, const struct run
 		       0;
 }
 
-static int fill_response(const struct remote_runs *remote, unsigned from, const struct run_request *request,
-		       void *response)
+static int fill_response(const struct remote_runs *remote, unsigned from,
+			 const struct run_request *request, void *response)
 {
 	struct run_segment *segments = response;
 
@@ -101,14 +105,17 @@ struct response_buffer {
 };
 
 /* Until others have less, unless nobody has any: whose answer is on its way gives it back. */
-static int allocate_response(struct remote_runs *remote, size_t nbytes, struct response_buffer *ret_response)
+static int allocate_response(struct remote_runs *remote, size_t nbytes,
+			     struct response_buffer *ret_response)
 {
 	pthread_mutex_lock(&remote->lock);
-	while (remote->responses_nbytes > 0 && remote->responses_nbytes + nbytes > MAX_RESPONSES_NBYTES)
+	while (remote->responses_nbytes > 0 &&
+	       remote->responses_nbytes + nbytes > MAX_RESPONSES_NBYTES)
 		pthread_cond_wait(&remote->response_freed, &remote->lock);
 	remote->responses_nbytes += nbytes;
 	pthread_mutex_unlock(&remote->lock);
-	*ret_response = (struct response_buffer){ malloc(nbytes + 1), nbytes }; /* nothing is an answer, too */
+	*ret_response = (struct response_buffer){ malloc(nbytes + 1),
+						  nbytes }; /* nothing is an answer, too */
 	return ret_response->data ? 0 : fail(-ENOMEM, "no memory for what another rank needs");
 }
 
@@ -122,8 +129,8 @@ static void free_response(struct remote_runs *remote, struct response_buffer *re
 }
 
 /* Of what another rank asks for. 0, or a negative errno after a message. */
-static int prepare_response(struct remote_runs *remote, unsigned from, const struct run_request *request,
-		   struct response_buffer *ret_response)
+static int prepare_response(struct remote_runs *remote, unsigned from,
+			    const struct run_request *request, struct response_buffer *ret_response)
 {
 	int r;
 
@@ -137,11 +144,12 @@ static int prepare_response(struct remote_runs *remote, unsigned from, const str
 	return r < 0 ? r : fill_response(remote, from, request, ret_response->data);
 }
 
-static int receive_request(struct remote_runs *remote, struct run_request *ret_request, unsigned *ret_from)
+static int receive_request(struct remote_runs *remote, struct run_request *ret_request,
+			   unsigned *ret_from)
 {
 	struct comm_transfer transfer;
 	int r = comm_receive(remote->comm, COMM_ANY_RANK, COMM_TAG_REQUESTS, ret_request,
-			      sizeof *ret_request, &transfer);
+			     sizeof *ret_request, &transfer);
 
 	if (r == 0)
 		r = comm_wait(remote->comm, &transfer);
@@ -150,17 +158,18 @@ static int receive_request(struct remote_runs *remote, struct run_request *ret_r
 }
 
 static int send_response(struct remote_runs *remote, unsigned to, const struct run_request *request,
-		  const struct response_buffer *response)
+			 const struct response_buffer *response)
 {
 	struct comm_transfer transfer;
 	int r = comm_send(remote->comm, to, request->tag, response->data,
-			   run_request_response_nbytes(request), &transfer);
+			  run_request_response_nbytes(request), &transfer);
 
 	return r < 0 ? r : comm_wait(remote->comm, &transfer);
 }
 
 /* Said by this rank itself. */
-static bool is_stop_request(const struct remote_runs *remote, unsigned from, const struct run_request *request)
+static bool is_stop_request(const struct remote_runs *remote, unsigned from,
+			    const struct run_request *request)
 {
 	return request->kind == REQUEST_STOP && from == comm_rank(remote->comm);
 }
@@ -176,7 +185,8 @@ static void *serve_requests(void *context)
 	unsigned from;
 	int r = 0;
 
-	while (r == 0 && receive_request(remote, &request, &from) == 0 && !is_stop_request(remote, from, &request)) {
+	while (r == 0 && receive_request(remote, &request, &from) == 0 &&
+	       !is_stop_request(remote, from, &request)) {
 		struct response_buffer response = { 0 };
 
 		if (prepare_response(remote, from, &request, &response) < 0)
@@ -210,7 +220,7 @@ int run_server_stop(const struct remote_runs *remote)
 		struct comm_transfer transfer;
 
 		r = comm_send(remote->comm, comm_rank(remote->comm), COMM_TAG_REQUESTS, &end,
-			       sizeof end, &transfer);
+			      sizeof end, &transfer);
 		if (r == 0)
 			r = comm_wait(remote->comm, &transfer);
 	}

@@ -56,7 +56,7 @@ static int write_explanation_text(const struct gsort *sort, FILE *stream)
 
 /* In the words of who calls it: `name` is that of the function. */
 static int explain_sort(struct gsort *sort, uint64_t assumed_nbytes, api_text_writer *write,
-		   const char *name, const char **ret_text)
+			const char *name, const char **ret_text)
 {
 	int r = check_unused(sort, name);
 
@@ -78,7 +78,8 @@ int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_
 		return -EINVAL;
 	r = api_check_pointer(ret_json, "ret_json");
 	if (r == 0)
-		r = explain_sort(sort, assumed_nbytes, write_explanation_json, "gsort_explain()", ret_json);
+		r = explain_sort(sort, assumed_nbytes, write_explanation_json, "gsort_explain()",
+				 ret_json);
 	return api_end_call(saved, r);
 }
 
@@ -91,6 +92,7 @@ int gsort_explain_text(struct gsort *sort, uint64_t assumed_nbytes, const char *
 		return -EINVAL;
 	r = api_check_pointer(ret_text, "ret_text");
 	if (r == 0)
-		r = explain_sort(sort, assumed_nbytes, write_explanation_text, "gsort_explain_text()", ret_text);
+		r = explain_sort(sort, assumed_nbytes, write_explanation_text,
+				 "gsort_explain_text()", ret_text);
 	return api_end_call(saved, r);
 }

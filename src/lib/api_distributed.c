@@ -57,7 +57,8 @@ int api_distributed_check_files0(const struct gsort *sort, const char *path)
 	const bool is_stdin = strcmp(path, "-") == 0;
 	struct stat status;
 
-	if (has_single_rank(sort) || (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode))))
+	if (has_single_rank(sort) ||
+	    (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode))))
 		return 0;
 	return fail(-EINVAL,
 		    "--files0-from: several ranks need a list that is a file, which each of them "
@@ -123,7 +124,9 @@ static void replace_rank_progress(struct gsort *sort, struct rank_progress *rank
 int api_distributed_open_progress(struct gsort *sort)
 {
 	struct rank_progress *rank_progress;
-	int r = sort->comm ? rank_progress_open(sort->comm, sort->stats, rank_progress_interval_ns, &rank_progress) : 0;
+	int r = sort->comm ? rank_progress_open(sort->comm, sort->stats, rank_progress_interval_ns,
+						&rank_progress) :
+			     0;
 
 	if (r == 0 && sort->comm)
 		replace_rank_progress(sort, rank_progress);

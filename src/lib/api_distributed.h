@@ -37,8 +37,8 @@ int api_distributed_check_files0(const struct gsort *sort, const char *path);
 
 /*
  * Every rank calls it, when all have been told what they are asked for, before any of them does it:
- * options that all must have alike (OPTION_MPI_SAME_ON_ALL) are compared. 0, or a negative errno, after a
- * message of one of the ranks that differ from the first.
+ * options that all must have alike (OPTION_MPI_SAME_ON_ALL) are compared. 0, or a negative errno,
+ * after a message of one of the ranks that differ from the first.
  */
 int api_distributed_compare_options(struct gsort *sort);
 

@@ -1,9 +1,10 @@
 /*
  * api_distributed_options - are all ranks asked for the same? (see api_distributed.h)
  *
- * What is sorted, and from and into which files, is compared when inputs are open (distributed_compare_specs()).
- * This is what must be known before: whether a rank is asked for a sort at all, and options that
- * only the first would heed. Those of resources may be each rank's own.
+ * What is sorted, and from and into which files, is compared when inputs are open
+ * (distributed_compare_specs()). This is what must be known before: whether a rank is asked for a
+ * sort at all, and options that only the first would heed. Those of resources may be each rank's
+ * own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,8 +24,8 @@ static void write_option_value(FILE *stream, const struct gsort *sort, unsigned 
 
 	fprintf(stream, "%s%c%s%c", option_format_name(&options_table.specs[row], spelling), 0,
 		!is_present ? "" :
-		argument  ? argument :
-			    "given",
+		argument    ? argument :
+			      "given",
 		0);
 }
 
@@ -44,7 +45,8 @@ static int describe_options(const struct gsort *sort, struct fingerprint *ret_fi
 	return 0;
 }
 
-static int report_option_difference(const struct comm *comm, const struct fingerprint_difference *difference)
+static int report_option_difference(const struct comm *comm,
+				    const struct fingerprint_difference *difference)
 {
 	const char *option = difference->name, *host = comm_host(comm, 0);
 

@@ -13,7 +13,8 @@ _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "room for a wo
 static const struct option_spec *option_at(unsigned i, bool single_process)
 {
 	for (unsigned k = 0; k < options_table.n_specs; k++)
-		if (!(single_process && options_table.specs[k].mpi_support == OPTION_MPI_ONLY) && i-- == 0)
+		if (!(single_process && options_table.specs[k].mpi_support == OPTION_MPI_ONLY) &&
+		    i-- == 0)
 			return &options_table.specs[k];
 	return NULL;
 }
@@ -105,7 +106,7 @@ static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_o
 }
 
 static int check_settable(const struct gsort *sort, const struct option_spec *row, const char *name,
-		     const char *value, bool cli_only)
+			  const char *value, bool cli_only)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	const int r = api_check_not_started(sort, row ? option_format_name(row, spelling) : name);

@@ -36,7 +36,8 @@ static int check_record_spec(const struct gsort *sort)
 {
 	const struct record_options *record = &sort->options.record;
 
-	return sort->accepts_puts && sort->options.n_inputs == 1 && record->spec_kind == RECORD_SPEC_REQUESTS ?
+	return sort->accepts_puts && sort->options.n_inputs == 1 &&
+			       record->spec_kind == RECORD_SPEC_REQUESTS ?
 		       record_options_refuse_keys(record) :
 		       0;
 }
@@ -60,16 +61,18 @@ static int check_endpoints(const struct gsort *sort)
 /* The inputs and the output that were not named. */
 static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 {
-	const struct given put_endpoint = { .kind = ENDPOINT_RENDEZVOUS, .rendezvous = &sort->put_channel };
+	const struct given put_endpoint = { .kind = ENDPOINT_RENDEZVOUS,
+					    .rendezvous = &sort->put_channel };
 	int r = 0;
 
 	sort->accepts_puts = accepts_puts || sort->options.n_inputs == 0;
 	if (sort->accepts_puts)
 		r = api_append_input(sort, "what was put", put_endpoint);
-	sort->returns_output = !sort->options.output_path && sort->output_endpoint.kind == ENDPOINT_PATH;
+	sort->returns_output = !sort->options.output_path &&
+			       sort->output_endpoint.kind == ENDPOINT_PATH;
 	if (sort->returns_output) {
-		sort->output_endpoint =
-			(struct given){ .kind = ENDPOINT_RENDEZVOUS, .rendezvous = &sort->get_channel };
+		sort->output_endpoint = (struct given){ .kind = ENDPOINT_RENDEZVOUS,
+							.rendezvous = &sort->get_channel };
 		sort->output_label = "what is got";
 	}
 	sort->options.output_label = sort->output_label;
@@ -87,9 +90,9 @@ struct saved_request {
 static void save_request(const struct gsort *sort, struct saved_request *ret_saved)
 {
 	*ret_saved = (struct saved_request){ .arguments = sort->arguments,
-				     .options = sort->options,
-				     .output_endpoint = sort->output_endpoint,
-				     .output_label = sort->output_label };
+					     .options = sort->options,
+					     .output_endpoint = sort->output_endpoint,
+					     .output_label = sort->output_label };
 }
 
 /* As if nobody had tried to begin. What grew meanwhile stays where it is now. */
@@ -98,7 +101,7 @@ static void restore_request(struct gsort *sort, const struct saved_request *save
 	struct options *options = &sort->options;
 	const char **inputs = options->inputs, **temp_dirs = options->temp_dirs;
 
-	free(options->record.keys);  /* which only settling makes, */
+	free(options->record.keys); /* which only settling makes, */
 	free(options->files0_text); /* and reading a list */
 	*options = saved->options;
 	options->inputs = inputs;
@@ -112,7 +115,7 @@ static void restore_request(struct gsort *sort, const struct saved_request *save
 static int imply_option(struct gsort *sort, const char *option, const char *value)
 {
 	return option_set(&options_table, option_find(&options_table, option), value,
-			   &sort->arguments, &sort->options);
+			  &sort->arguments, &sort->options);
 }
 
 static bool has_check_mode(const struct gsort *sort)
@@ -127,8 +130,8 @@ static int set_operation(struct gsort *sort, enum api_operation operation)
 
 	sort->reports_disorder = mode == MODE_CHECK;
 	sort->check_label = mode == MODE_CHECK       ? "gsort -c" :
-			mode == MODE_CHECK_QUIET ? "gsort -C" :
-						   "gsort_check()";
+			    mode == MODE_CHECK_QUIET ? "gsort -C" :
+						       "gsort_check()";
 	if (operation == API_CHECK && !has_check_mode(sort))
 		return imply_option(sort, "check", NULL);
 	if (operation == API_EXPLAIN && !sort->options.explain)
@@ -239,9 +242,10 @@ static int open_stats(struct gsort *sort)
 struct command_files api_command_files(const struct gsort *sort)
 {
 	return (struct command_files){ .options = &sort->options,
-				   .input_endpoints = sort->input_endpoints,
-				   .has_output_endpoint = sort->output_endpoint.kind != ENDPOINT_PATH,
-				   .uses_standard_streams = sort->process };
+				       .input_endpoints = sort->input_endpoints,
+				       .has_output_endpoint = sort->output_endpoint.kind !=
+							      ENDPOINT_PATH,
+				       .uses_standard_streams = sort->process };
 }
 
 /* No file is two things, and those that tell of it can be written, by who writes them. */
@@ -287,7 +291,8 @@ static int start_threads(struct gsort *sort)
 		thread_block_signals(&saved_mask);
 	r = thread_start(api_sort_thread, sort, sort_thread_stack_nbytes(), &sort->sort_thread);
 	if (r == 0 && sort->progress_callback)
-		sort->has_progress_thread = thread_start(api_progress_thread, sort, 0, &sort->progress_thread) == 0;
+		sort->has_progress_thread =
+			thread_start(api_progress_thread, sort, 0, &sort->progress_thread) == 0;
 	if (blocks_signals)
 		thread_restore_signals(&saved_mask);
 	return r < 0 ? fail(r, "cannot start a thread for the sort: %m%s",

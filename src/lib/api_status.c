@@ -13,7 +13,8 @@
 
 /* --- messages --- */
 
-static const char *format_hinted_message(const struct message *message, char *text, char *line, size_t nbytes)
+static const char *format_hinted_message(const struct message *message, char *text, char *line,
+					 size_t nbytes)
 {
 	struct hint_text words;
 
@@ -125,10 +126,12 @@ static struct gsort_progress collect_progress(struct gsort *sort)
 	};
 }
 
-void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source, size_t source_nbytes)
+void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source,
+			size_t source_nbytes)
 {
 	memset(destination, 0, destination_nbytes);
-	memcpy(destination, source, source_nbytes < destination_nbytes ? source_nbytes : destination_nbytes);
+	memcpy(destination, source,
+	       source_nbytes < destination_nbytes ? source_nbytes : destination_nbytes);
 }
 
 void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress, size_t size)
@@ -151,15 +154,16 @@ void gsort_format_progress(const struct gsort_progress *progress, size_t size, c
 		return;
 	if (progress) {
 		copy_struct_prefix(&full_progress, sizeof full_progress, progress, size);
-		progress_line(&(struct progress_state){ .phase = full_progress.phase,
-							.done_nbytes = full_progress.done_nbytes,
-							.total_nbytes = full_progress.total_nbytes,
-							.elapsed_ns = full_progress.phase_elapsed_ns,
-							.overall_done_nbytes = full_progress.overall_done_nbytes,
-							.overall_total_nbytes =
-								full_progress.overall_total_nbytes,
-							.overall_elapsed_ns = full_progress.elapsed_ns },
-			      text);
+		progress_line(
+			&(struct progress_state){
+				.phase = full_progress.phase,
+				.done_nbytes = full_progress.done_nbytes,
+				.total_nbytes = full_progress.total_nbytes,
+				.elapsed_ns = full_progress.phase_elapsed_ns,
+				.overall_done_nbytes = full_progress.overall_done_nbytes,
+				.overall_total_nbytes = full_progress.overall_total_nbytes,
+				.overall_elapsed_ns = full_progress.elapsed_ns },
+			text);
 	}
 	snprintf(line, nbytes, "%s", text);
 }

@@ -33,8 +33,8 @@ static void finish_thread(struct gsort *sort, int result)
 }
 
 /* The files that inputs turn out to be have one role, too. */
-static int on_inputs_opened(void *context, const struct sort_spec *spec, const struct layout *layout,
-			  struct input *input)
+static int on_inputs_opened(void *context, const struct sort_spec *spec,
+			    const struct layout *layout, struct input *input)
 {
 	const struct gsort *sort = context;
 	const struct command_files files = api_command_files(sort);
@@ -61,8 +61,8 @@ static void on_output_committed(void *context)
 
 static int run_check_operation(struct gsort *sort, const struct sort_observer *observer)
 {
-	const int r = sort_check(&sort->spec, sort->check_label, observer, sort->stats, &sort->summary,
-				 &sort->disorder);
+	const int r = sort_check(&sort->spec, sort->check_label, observer, sort->stats,
+				 &sort->summary, &sort->disorder);
 
 	if (r == 0 && sort->disorder && sort->reports_disorder)
 		notice("%s: record %" PRIu64 ": disorder", sort->options.inputs[0], sort->disorder);
@@ -76,14 +76,15 @@ static int run_api_operation(struct gsort *sort)
 						.on_device = on_device_opened,
 						.on_committed = on_output_committed };
 	const struct assumptions assumptions = { .nbytes = sort->assumed_nbytes,
-					     .rank_rates = sort->options.rank_rates };
+						 .rank_rates = sort->options.rank_rates };
 	int r;
 
 	switch (sort->operation) {
 	case API_CHECK:
 		return run_check_operation(sort, &observer);
 	case API_EXPLAIN:
-		r = sort_explain(&sort->spec, &assumptions, &observer, sort->stats, &sort->explanation);
+		r = sort_explain(&sort->spec, &assumptions, &observer, sort->stats,
+				 &sort->explanation);
 		sort->summary = sort->explanation.summary;
 		return r;
 	case API_SORT:
@@ -100,13 +101,12 @@ static void notice_terminal_input(const struct gsort *sort)
 	const bool is_refused = sort->operation == API_SORT && !sort->spec.output_path &&
 				isatty(STDOUT_FILENO);
 
-	if (!sort->process || sort->operation == API_EXPLAIN || is_refused ||
-	    !isatty(STDIN_FILENO))
+	if (!sort->process || sort->operation == API_EXPLAIN || is_refused || !isatty(STDIN_FILENO))
 		return;
 	for (size_t i = 0; i < options->n_inputs; i++)
 		if (!strcmp(options->inputs[i], "-"))
-			notice("reading standard input, which is a terminal: Ctrl-D ends it, Ctrl-C "
-			     "gives up");
+			notice("reading from the terminal; press Ctrl-D to end the input, "
+			       "Ctrl-C to cancel");
 }
 
 void *api_sort_thread(void *argument)
@@ -211,7 +211,8 @@ static int run_to_end(struct gsort *sort)
 {
 	if (!sort->has_started && !api_has_inputs(sort))
 		return fail(-EINVAL, "there is no input: gsort_add_input_path() adds one");
-	if (!sort->has_started && !sort->options.output_path && sort->output_endpoint.kind == ENDPOINT_PATH)
+	if (!sort->has_started && !sort->options.output_path &&
+	    sort->output_endpoint.kind == ENDPOINT_PATH)
 		return fail(-EINVAL, "there is no output: gsort_set_output_path() sets one");
 	return finish_puts(sort);
 }

@@ -46,17 +46,18 @@ struct gsort {
 	struct given output_endpoint;
 	char **strings; /* n_strings, all that options and names point to */
 	size_t n_strings;
-	const char *output_label;       /* of what is given */
+	const char *output_label;      /* of what is given */
 	struct gsort_process *process; /* lent; NULL: nothing is */
-	struct comm *comm;           /* who sorts with it; NULL: nobody */
+	struct comm *comm;             /* who sorts with it; NULL: nobody */
 
 	/* Who is told. */
 	struct diagnostics sort_messages; /* of the sort */
 	struct diagnostics call_messages; /* of the calls */
-	char sort_text[HINTED_MESSAGE_NBYTES];   /* room for what is said of the sort, one at a time, ... */
-	char sort_line[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)];      /* ... and as it is told */
+	char sort_text
+		[HINTED_MESSAGE_NBYTES]; /* room for what is said of the sort, one at a time, ... */
+	char sort_line[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* ... and as it is told */
 	char call_line[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* the same of a call */
-	pthread_mutex_t message_callback_lock;                   /* while the listener is called */
+	pthread_mutex_t message_callback_lock;                /* while the listener is called */
 	gsort_message_callback *message_callback;
 	void *message_context;
 	gsort_progress_callback *progress_callback;
@@ -68,14 +69,14 @@ struct gsort {
 	/* The sort. */
 	enum api_operation operation;
 	const char *check_label; /* what messages call who checks */
-	bool reports_disorder; /* that a check finds: it is told */
+	bool reports_disorder;   /* that a check finds: it is told */
 	bool has_started;
 	bool accepts_puts, has_finished_puts;
 	bool returns_output; /* the output is got */
 	struct sort_spec spec;
 	struct stats *stats;
-	struct sort_summary summary;        /* once it has ended, if r is 0 */
-	struct rank_stats *rank_stats;          /* of several ranks, at the first; NULL: there is none */
+	struct sort_summary summary;    /* once it has ended, if r is 0 */
+	struct rank_stats *rank_stats;  /* of several ranks, at the first; NULL: there is none */
 	uint64_t disorder;              /* then, of a check: as sort_check() says */
 	uint64_t assumed_nbytes;        /* to be explained, ... */
 	struct explanation explanation; /* ... as it was then */
@@ -163,7 +164,8 @@ typedef int api_text_writer(const struct gsort *sort, FILE *stream);
 int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text);
 
 /* As much of a struct as the caller knows of; what we do not know is zeroed. */
-void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source, size_t source_nbytes);
+void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source,
+			size_t source_nbytes);
 
 /* Call the watcher until the sort has ended; a thread's. */
 void *api_progress_thread(void *argument);

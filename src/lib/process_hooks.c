@@ -56,7 +56,7 @@ enum gsort_signal_action gsort_signal_action(struct gsort_process *process, int 
 	if (!process || commit_signal_may_kill(&process->commit_point, signal_number))
 		return GSORT_SIGNAL_TERMINATE;
 	return atomic_load(&process->is_output_committed) ? GSORT_SIGNAL_TERMINATE_AFTER_REPORT :
-							      GSORT_SIGNAL_IGNORE;
+							    GSORT_SIGNAL_IGNORE;
 }
 
 void gsort_cleanup_files(struct gsort_process *process)

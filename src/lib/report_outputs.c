@@ -60,7 +60,7 @@ int reports_close_trace_text(struct reports *reports, const char **ret_text, siz
 }
 
 static void write_html_report(const struct options *options, const struct stats_report *report,
-		       bool has_disorder, const struct reports *reports)
+			      bool has_disorder, const struct reports *reports)
 {
 	const struct html_report html_report = {
 		.stats_report = report,
@@ -78,7 +78,8 @@ static void write_html_report(const struct options *options, const struct stats_
 
 static int commit_reports(struct reports *reports)
 {
-	struct report_file *files[] = { reports->stats_file, reports->trace_file, reports->html_file };
+	struct report_file *files[] = { reports->stats_file, reports->trace_file,
+					reports->html_file };
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -108,8 +109,8 @@ static void close_recorders(struct reports *reports)
 	reports->time_series = NULL;
 }
 
-int reports_write(const struct options *options, const struct stats_report *report, bool has_disorder,
-		  struct reports *reports)
+int reports_write(const struct options *options, const struct stats_report *report,
+		  bool has_disorder, struct reports *reports)
 {
 	int r;
 

@@ -17,10 +17,10 @@
 /* A zeroed struct has nothing open. */
 struct reports {
 	struct report_file *stats_file, *trace_file, *html_file; /* NULL: none */
-	struct trace *trace;                                /* NULL: none */
-	FILE *trace_stream;      /* in the place of a file: of a rank that is not the first */
-	char *trace_text;        /* what is in it, ... */
-	size_t trace_nbytes;     /* ... and how much */
+	struct trace *trace;                                     /* NULL: none */
+	FILE *trace_stream;  /* in the place of a file: of a rank that is not the first */
+	char *trace_text;    /* what is in it, ... */
+	size_t trace_nbytes; /* ... and how much */
 	struct time_series *time_series; /* for the page; NULL: none */
 };
 
@@ -44,8 +44,8 @@ int reports_close_trace_text(struct reports *reports, const char **ret_text, siz
 /*
  * The run is done: tell of it, and of the disorder that a check has found. 0, or the first failure.
  */
-int reports_write(const struct options *options, const struct stats_report *report, bool has_disorder,
-		  struct reports *reports);
+int reports_write(const struct options *options, const struct stats_report *report,
+		  bool has_disorder, struct reports *reports);
 
 /* What was not written is not wanted. More than once is fine. */
 void reports_discard(struct reports *reports);

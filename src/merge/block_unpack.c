@@ -49,7 +49,7 @@ static int reserve(struct block_unpack *unpack, uint64_t n)
 }
 
 int block_unpack_add(struct block_unpack *unpack, const struct run *run, uint64_t first, uint64_t n,
-		  const char *packed, char *elements, uint32_t element_nbytes)
+		     const char *packed, char *elements, uint32_t element_nbytes)
 {
 	int r = reserve(unpack, n);
 
@@ -71,16 +71,17 @@ int block_unpack_add(struct block_unpack *unpack, const struct run *run, uint64_
 	return 0;
 }
 
-int block_unpack_queue(struct block_unpack *unpack, const struct job *job, struct device_queue *queue)
+int block_unpack_queue(struct block_unpack *unpack, const struct job *job,
+		       struct device_queue *queue)
 {
 	if (unpack->n_blocks == 0)
 		return 0;
 	return device_queue_unpack(queue, &(struct unpack_op){
-					 .blocks = unpack->blocks,
-					 .n_blocks = unpack->n_blocks,
-					 .element_nbytes = job->layout->element_nbytes,
-					 .ret_damaged = &unpack->damaged_block,
-				 });
+						  .blocks = unpack->blocks,
+						  .n_blocks = unpack->n_blocks,
+						  .element_nbytes = job->layout->element_nbytes,
+						  .ret_damaged = &unpack->damaged_block,
+					  });
 }
 
 int block_unpack_check(const struct block_unpack *unpack)

@@ -27,10 +27,11 @@ void block_unpack_reset(struct block_unpack *unpack);
  * has read them, and their elements, of element_nbytes, become neighbours. -ENOMEM after a message.
  */
 int block_unpack_add(struct block_unpack *unpack, const struct run *run, uint64_t first, uint64_t n,
-		  const char *packed, char *elements, uint32_t element_nbytes);
+		     const char *packed, char *elements, uint32_t element_nbytes);
 
 /* Queue the operation, if there are any blocks. 0, or a negative errno after a message. */
-int block_unpack_queue(struct block_unpack *unpack, const struct job *job, struct device_queue *queue);
+int block_unpack_queue(struct block_unpack *unpack, const struct job *job,
+		       struct device_queue *queue);
 
 /* After a mark behind it: 0, or -EBADMSG after a message that names the first damaged block. */
 int block_unpack_check(const struct block_unpack *unpack);

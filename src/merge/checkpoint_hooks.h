@@ -22,12 +22,13 @@ struct checkpoint_hooks {
 	 * There are n_items in the runs where such a range had n_noted, the first of them number
 	 * `position` of the output: says why that cannot be gone on with. Returns a negative errno.
 	 */
-	int (*report_mismatch)(void *context, uint64_t position, uint64_t n_recorded, uint64_t n_items);
+	int (*report_mismatch)(void *context, uint64_t position, uint64_t n_recorded,
+			       uint64_t n_items);
 	/*
 	 * The stored run is complete and about to take the place of the n runs from `first` on.
 	 * Takes those of them that are stored out of the store, leaving NULL: they are removed when
 	 * they are not needed any more. 0, or a negative errno after a message.
 	 */
 	int (*on_run_stored)(void *context, struct run_list *list, size_t first, size_t n,
-			  const struct run *run);
+			     const struct run *run);
 };

@@ -27,11 +27,11 @@ struct full_key {
 struct forecast {
 	struct run *const *runs;
 	struct item_loader loader;
-	size_t key_nbytes;        /* of a whole key */
-	void *splitter;           /* key_nbytes: of the last window */
-	void *item;               /* one, just loaded; NULL if keys are short */
+	size_t key_nbytes;          /* of a whole key */
+	void *splitter;             /* key_nbytes: of the last window */
+	void *item;                 /* one, just loaded; NULL if keys are short */
 	struct full_key *full_keys; /* n_runs; the same */
-	int error;                /* the first, of a load */
+	int error;                  /* the first, of a load */
 	uint32_t n_runs, n_heap;
 	struct forecast_entry heap[]; /* heap[0] sorts first */
 };
@@ -42,7 +42,8 @@ static bool has_long_keys(const struct forecast *forecast)
 	return forecast->key_nbytes > sizeof(encoded_key_t);
 }
 
-static int load_full_key(struct forecast *forecast, const struct forecast_entry *entry, const void **ret_key)
+static int load_full_key(struct forecast *forecast, const struct forecast_entry *entry,
+			 const void **ret_key)
 {
 	struct full_key *full = &forecast->full_keys[entry->run];
 	const struct layout *layout = forecast->loader.layout;
@@ -67,7 +68,8 @@ static int load_full_key(struct forecast *forecast, const struct forecast_entry 
 }
 
 /* Of two blocks that tie on what is in memory: as memcmp. 0 after an error, which is noted. */
-static int compare_full_keys(struct forecast *forecast, const struct forecast_entry *a, const struct forecast_entry *b)
+static int compare_full_keys(struct forecast *forecast, const struct forecast_entry *a,
+			     const struct forecast_entry *b)
 {
 	const void *key_a, *key_b;
 	int r = forecast->error;
@@ -80,7 +82,8 @@ static int compare_full_keys(struct forecast *forecast, const struct forecast_en
 	return r < 0 ? 0 : layout_compare_keys(forecast->loader.layout, key_a, key_b);
 }
 
-static bool entry_is_before(struct forecast *forecast, const struct forecast_entry *a, const struct forecast_entry *b)
+static bool entry_is_before(struct forecast *forecast, const struct forecast_entry *a,
+			    const struct forecast_entry *b)
 {
 	int order = 0;
 
@@ -127,7 +130,8 @@ static struct forecast_entry first_entry(const struct run *run, uint32_t number)
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
 		  struct forecast **ret_forecast)
 {
-	struct forecast *forecast = calloc(1, sizeof *forecast + n_runs * sizeof(struct forecast_entry));
+	struct forecast *forecast =
+		calloc(1, sizeof *forecast + n_runs * sizeof(struct forecast_entry));
 	int r = forecast ? 0 : -ENOMEM;
 
 	if (r == 0) {
@@ -199,7 +203,7 @@ static int make_splitter(struct forecast *forecast, struct splitter *ret_splitte
 }
 
 int forecast_next_window(struct forecast *forecast, uint64_t quota_records, uint64_t *n_blocks,
-		  struct splitter *ret_splitter)
+			 struct splitter *ret_splitter)
 {
 	const struct forecast_entry *top = &forecast->heap[0];
 	uint64_t n_records = 0;

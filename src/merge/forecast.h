@@ -53,4 +53,4 @@ void forecast_close(struct forecast *forecast);
  * then), or a negative errno after a message.
  */
 int forecast_next_window(struct forecast *forecast, uint64_t quota_records, uint64_t *n_blocks,
-		  struct splitter *ret_splitter);
+			 struct splitter *ret_splitter);

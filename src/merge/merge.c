@@ -26,9 +26,9 @@ struct merge_pipeline {
 	uint32_t n_writers;
 
 	/* The caller's thread */
-	uint64_t n_until_limit;        /* until the limit */
+	uint64_t n_until_limit;         /* until the limit */
 	uint64_t n_since_restore_point; /* items in windows */
-	uint64_t next_position; /* items in all windows so far, and those that were written before */
+	uint64_t next_position; /* items in earlier windows, including resumed ones */
 };
 
 /* The first failure wins; nobody waits any longer. */
@@ -128,18 +128,21 @@ static int submit(struct merge_pipeline *merge, struct window *window, uint64_t 
 /* Is the window to end so that the merge could be taken up behind it? */
 static void request_key_boundary(struct merge_pipeline *merge, struct window_input *input)
 {
-	if (merge->sink->save_restore_point && merge->n_since_restore_point >= merge->sink->restore_point_interval)
+	if (merge->sink->save_restore_point &&
+	    merge->n_since_restore_point >= merge->sink->restore_point_interval)
 		window_input_request_boundary(input);
 }
 
 /* Remember where it ends, if it does. */
-static void record_key_boundary(struct merge_pipeline *merge, struct window *window, const struct window_input *input)
+static void record_key_boundary(struct merge_pipeline *merge, struct window *window,
+				const struct window_input *input)
 {
 	const struct splitter *splitter = window_input_boundary(input);
 
 	merge->n_since_restore_point += window->n_items;
 	window->is_key_boundary = merge->sink->save_restore_point && splitter && window->n_items &&
-			   merge->n_since_restore_point >= merge->sink->restore_point_interval;
+				  merge->n_since_restore_point >=
+					  merge->sink->restore_point_interval;
 	if (!window->is_key_boundary)
 		return;
 	merge->n_since_restore_point = 0;
@@ -147,17 +150,17 @@ static void record_key_boundary(struct merge_pipeline *merge, struct window *win
 }
 
 /* Fetch the next window, and queue its merge. */
-static int feed_window(struct merge_pipeline *merge, struct window_input *input, struct window *window,
-		       uint64_t *n_submitted, bool *ret_last)
+static int feed_window(struct merge_pipeline *merge, struct window_input *input,
+		       struct window *window, uint64_t *n_submitted, bool *ret_last)
 {
 	int r;
 
 	request_key_boundary(merge, input);
 	window_align(window, merge->next_position);
 	r = window_input_next(input,
-			&(struct run_buffers_memory){ window->buffers.in, window->out,
-						 window->buffers.scratch },
-			window->slices, &window->n_items, ret_last);
+			      &(struct run_buffers_memory){ window->buffers.in, window->out,
+							    window->buffers.scratch },
+			      window->slices, &window->n_items, ret_last);
 	if (r < 0)
 		return r;
 	merge->next_position += window->n_items;
@@ -203,7 +206,8 @@ static int start_writers(struct merge_pipeline *merge)
 	for (; merge->n_writers < n && r == 0; merge->n_writers += r == 0)
 		r = thread_start(writer_main, merge, 0, &merge->writers[merge->n_writers]);
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a writer thread: %m%s", thread_format_limits(r, limits)) :
+				 "cannot start a writer thread: %m%s",
+				 thread_format_limits(r, limits)) :
 		       0;
 }
 

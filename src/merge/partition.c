@@ -26,15 +26,18 @@ static uint64_t map_partition_position(void *context, uint64_t position)
 {
 	const struct merge_partition *partition = context;
 
-	return partition->shared_sink->map_position(partition->shared_sink->context, partition->position + position);
+	return partition->shared_sink->map_position(partition->shared_sink->context,
+						    partition->position + position);
 }
 
-static int save_partition_point(void *context, uint32_t number, const struct restore_point *restore_point)
+static int save_partition_point(void *context, uint32_t number,
+				const struct restore_point *restore_point)
 {
 	const struct merge_partition *partition = context;
 
 	(void)number; /* it knows of one */
-	return partition->shared_sink->save_restore_point(partition->shared_sink->context, partition->number, restore_point);
+	return partition->shared_sink->save_restore_point(partition->shared_sink->context,
+							  partition->number, restore_point);
 }
 
 static void cancel_partition(void *context)
@@ -48,7 +51,9 @@ static void cancel_partition(void *context)
 /* Without -u. */
 static uint64_t n_expected_items(const struct merge_partition *partition)
 {
-	const uint64_t n = partition->n_items + (partition->restore_point ? partition->restore_point->result.n_items : 0);
+	const uint64_t n =
+		partition->n_items +
+		(partition->restore_point ? partition->restore_point->result.n_items : 0);
 
 	return n < partition->job.limit ? n : partition->job.limit;
 }
@@ -79,16 +84,17 @@ static int merge_opened_partition(struct merge_partition *partition)
 		partition->result = partition->restore_point->result;
 	if (partition->n_items == 0)
 		return 0;
-	r = merge_runs(&partition->job, partition->runs, partition->n_runs, partition->job.plan.merge_nbytes, &sink,
-		       &partition->result);
-	if (r == 0 && !partition->job.unique && partition->result.n_items != n_expected_items(partition))
+	r = merge_runs(&partition->job, partition->runs, partition->n_runs,
+		       partition->job.plan.merge_nbytes, &sink, &partition->result);
+	if (r == 0 && !partition->job.unique &&
+	    partition->result.n_items != n_expected_items(partition))
 		r = fail(-EIO,
 			 "internal error: a range of %" PRIu64 " records was merged to %" PRIu64
 			 "; the output was not written",
 			 n_expected_items(partition), partition->result.n_items);
 	if (r == 0 && !sink.is_spilled_run)
 		stats_add_partition(partition->job.stats, partition->number, begin_ns,
-				partition->n_items * sink.item_nbytes);
+				    partition->n_items * sink.item_nbytes);
 	return r;
 }
 
@@ -107,7 +113,7 @@ static int open_subruns(struct merge_partition *partition, const struct partitio
 		if (end == begin)
 			continue;
 		r = run_open_subrun(partition->job.layout, extents->runs[i], begin, end,
-				  &partition->runs[partition->n_runs]);
+				    &partition->runs[partition->n_runs]);
 		if (r < 0)
 			return r;
 		partition->n_runs++;
@@ -134,13 +140,16 @@ static int resume_partition(struct merge_partition *partition)
 		memcpy(partition->edges.last, partition->restore_point->last, edge_nbytes);
 		partition->edges.has_items = true;
 	}
-	if (!partition->has_next || n_expected_items(partition) == recorded[1].position - recorded->position)
+	if (!partition->has_next ||
+	    n_expected_items(partition) == recorded[1].position - recorded->position)
 		return 0;
-	return hooks->report_mismatch(hooks->context, recorded->position, recorded[1].position - recorded->position,
-			      n_expected_items(partition));
+	return hooks->report_mismatch(hooks->context, recorded->position,
+				      recorded[1].position - recorded->position,
+				      n_expected_items(partition));
 }
 
-static int open_partition(struct merge_partition *partition, const struct partition_extents *extents)
+static int open_partition(struct merge_partition *partition,
+			  const struct partition_extents *extents)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(partition->job.layout);
 	int r;

@@ -17,7 +17,7 @@ struct merge_partition {
 	const struct sink *shared_sink; /* that all ranges go to */
 	uint64_t restore_point_interval;
 	const struct partition_desc *resume_from; /* what it is taken up from; NULL: nothing */
-	bool has_next;                   /* of noted, one behind the other */
+	bool has_next;                            /* of noted, one behind the other */
 
 	/* Its own */
 	struct run **runs; /* n_runs: parts, each with something in it */

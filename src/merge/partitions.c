@@ -25,12 +25,12 @@ struct partition_set {
 	bool at_key_boundaries; /* no key is in two of them */
 	/* Rows of n_runs each: where range 0 begins in them, and where it ends, ... */
 	const uint64_t *cuts;
-	size_t row_stride;    /* ... and so many behind, the same of the next range */
+	size_t row_stride;                  /* ... and so many behind, the same of the next range */
 	struct merge_partition *partitions; /* n */
 
 	/* Of whoever merges them */
 	atomic_uint n_claimed; /* besides the first of each thread */
-	atomic_int error;    /* the first, or 0 */
+	atomic_int error;      /* the first, or 0 */
 };
 
 /* Where a range begins in the runs, and where it ends. */
@@ -46,11 +46,11 @@ static const uint64_t *partition_ends(const struct partition_set *set, uint32_t 
 
 /* By a worker. windows: NULL: in the memory that it has for them. */
 static int merge_one_partition(struct partition_set *set, uint32_t i, uint32_t device_index,
-		     struct window_buffer_cache *buffer_cache)
+			       struct window_buffer_cache *buffer_cache)
 {
 	const struct sink *sink = set->sink;
 	const struct partition_extents extents = { set->runs, set->n_runs, partition_begins(set, i),
-					   partition_ends(set, i) };
+						   partition_ends(set, i) };
 	struct merge_partition *partition = &set->partitions[i];
 
 	partition->number = i;
@@ -77,7 +77,9 @@ static void fail_partitions(struct partition_set *set, int r)
 /* Of several devices, each has its threads near it. */
 static struct numa_binding bind_to_device_node(const struct job *job, uint32_t device_index)
 {
-	return numa_bind_thread(NUMA_SYSFS, job->n_devices > 1 ? job->devices[device_index].numa_node : NUMA_NODE_ANY);
+	return numa_bind_thread(NUMA_SYSFS, job->n_devices > 1 ?
+						    job->devices[device_index].numa_node :
+						    NUMA_NODE_ANY);
 }
 
 /*
@@ -162,12 +164,15 @@ static void collect_results(const struct partition_set *set, struct merge_result
 
 /* In how many ranges side by side, and with which plan each. */
 static uint32_t plan_partition_set(const struct job *job, struct run *const *runs, uint32_t n_runs,
-			  uint64_t memory_nbytes, const struct sink *sink, struct plan *ret_plan)
+				   uint64_t memory_nbytes, const struct sink *sink,
+				   struct plan *ret_plan)
 {
-	const bool has_known_positions = !job->unique || sink->n_part_files || sink->positions_per_partition;
+	const bool has_known_positions = !job->unique || sink->n_part_files ||
+					 sink->positions_per_partition;
 	/* What of a limit is left for a range is known by its place. */
 	const bool has_known_limits = !job->unique || job->limit == UINT64_MAX;
-	const uint32_t n_recorded = sink->resume_partitions ? sink->n_resume_partitions : UINT32_MAX;
+	const uint32_t n_recorded = sink->resume_partitions ? sink->n_resume_partitions :
+							      UINT32_MAX;
 	uint64_t n_items;
 	uint32_t max_partitions, n_resident, n;
 	struct plan plan;
@@ -177,11 +182,13 @@ static uint32_t plan_partition_set(const struct job *job, struct run *const *run
 	if (!has_known_positions || !has_known_limits)
 		return 1;
 	n_items = runs_n_items(runs, n_runs);
-	max_partitions = sink->is_spilled_run ? job->n_devices :
-				plan_max_partitions(&job->plan, &job->plan_request, n_items);
+	max_partitions = sink->is_spilled_run ?
+				 job->n_devices :
+				 plan_max_partitions(&job->plan, &job->plan_request, n_items);
 	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
 	n = plan_partitions(&job->plan, &job->plan_request, memory_nbytes, n_items, n_resident,
-			n_runs - n_resident, max_partitions < n_recorded ? max_partitions : n_recorded, &plan);
+			    n_runs - n_resident,
+			    max_partitions < n_recorded ? max_partitions : n_recorded, &plan);
 	if (n > 1)
 		*ret_plan = plan;
 	return n;
@@ -204,7 +211,8 @@ static bool is_worth_splitting(const struct partition_set *set)
 }
 
 /* As ranges, some of them side by side: as many as the plan is for. */
-static int merge_partitioned(struct partition_set *set, uint32_t n_concurrent, struct merge_result *ret_result)
+static int merge_partitioned(struct partition_set *set, uint32_t n_concurrent,
+			     struct merge_result *ret_result)
 {
 	int r;
 
@@ -224,12 +232,11 @@ static int merge_partitioned(struct partition_set *set, uint32_t n_concurrent, s
 }
 
 static int merge_unpartitioned(const struct partition_set *set, uint64_t memory_nbytes,
-		       struct merge_result *ret_result)
+			       struct merge_result *ret_result)
 {
 	if (set->sink->set_n_partitions)
 		set->sink->set_n_partitions(set->sink->context, 1);
-	return merge_runs(set->job, set->runs, set->n_runs, memory_nbytes, set->sink,
-			  ret_result);
+	return merge_runs(set->job, set->runs, set->n_runs, memory_nbytes, set->sink, ret_result);
 }
 
 /* The place of a range in the output is the sum of the cuts. */
@@ -261,8 +268,8 @@ static int set_part_file_bounds(const struct partition_set *set)
 }
 
 /* Each part is a range; but where there is a limit, it is one of all together. */
-static int merge_part_files(struct partition_set *set, uint32_t n_concurrent, uint64_t memory_nbytes,
-		       struct merge_result *ret_result)
+static int merge_part_files(struct partition_set *set, uint32_t n_concurrent,
+			    uint64_t memory_nbytes, struct merge_result *ret_result)
 {
 	const bool unique = set->job->unique;
 	int r = unique ? 0 : set_part_file_bounds(set);
@@ -275,7 +282,8 @@ static int merge_part_files(struct partition_set *set, uint32_t n_concurrent, ui
 }
 
 /* Ranges that were noted before: what is left of each. */
-static int merge_resumed(struct partition_set *set, uint32_t n_concurrent, struct merge_result *ret_result)
+static int merge_resumed(struct partition_set *set, uint32_t n_concurrent,
+			 struct merge_result *ret_result)
 {
 	const struct partition_desc *recorded = set->sink->resume_partitions;
 	const uint32_t n = set->n, n_runs = set->n_runs;
@@ -285,7 +293,8 @@ static int merge_resumed(struct partition_set *set, uint32_t n_concurrent, struc
 
 	/* In order: where a range goes on, and where the next one began. */
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		keys[2 * i] = recorded[i].restore_point ? recorded[i].restore_point->key : recorded[i].key;
+		keys[2 * i] = recorded[i].restore_point ? recorded[i].restore_point->key :
+							  recorded[i].key;
 		keys[2 * i + 1] = i + 1 < n ? recorded[i + 1].key : NULL;
 	}
 	if (r == 0)
@@ -319,8 +328,7 @@ static int cut_for_checkpoint(struct partition_set *set, void *const *keys, uint
 	int r = recorded && positions ? 0 : fail(-ENOMEM, "no memory for %u ranges", set->n);
 
 	if (r == 0 && set->n > 1)
-		r = splitters_cut(set->job, set->runs, set->n_runs, set->n, true, keys,
-				  cuts);
+		r = splitters_cut(set->job, set->runs, set->n_runs, set->n, true, keys, cuts);
 	if (set->n == 1 || !is_worth_splitting(set))
 		use_one_partition(set, cuts);
 	if (r == 0)
@@ -343,7 +351,7 @@ static void free_keys(void **keys, uint32_t n)
 
 /* In ranges that can be taken up, each at its points: they begin in front of keys. */
 static int merge_checkpointed(struct partition_set *set, uint32_t n_concurrent, uint64_t *cuts,
-			 struct merge_result *ret_result)
+			      struct merge_result *ret_result)
 {
 	const uint32_t n = set->n;
 	void **keys = calloc(n, sizeof *keys);
@@ -363,7 +371,7 @@ static int merge_checkpointed(struct partition_set *set, uint32_t n_concurrent, 
 }
 
 static int merge_new(struct partition_set *set, uint32_t n_concurrent, uint64_t memory_nbytes,
-		      uint64_t *cuts, struct merge_result *ret_result)
+		     uint64_t *cuts, struct merge_result *ret_result)
 {
 	const bool has_part_files = set->sink->n_part_files;
 	int r = 0;
@@ -371,8 +379,8 @@ static int merge_new(struct partition_set *set, uint32_t n_concurrent, uint64_t 
 	if (set->sink->save_restore_point)
 		return merge_checkpointed(set, n_concurrent, cuts, ret_result);
 	if (set->n > 1 || has_part_files)
-		r = splitters_cut(set->job, set->runs, set->n_runs, set->n,
-				  set->at_key_boundaries, NULL, cuts);
+		r = splitters_cut(set->job, set->runs, set->n_runs, set->n, set->at_key_boundaries,
+				  NULL, cuts);
 	if (r < 0)
 		return r;
 	if (has_part_files)
@@ -383,20 +391,24 @@ static int merge_new(struct partition_set *set, uint32_t n_concurrent, uint64_t 
 }
 
 int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		    uint64_t memory_nbytes, const struct sink *sink,
-		    struct merge_result *ret_result)
+			uint64_t memory_nbytes, const struct sink *sink,
+			struct merge_result *ret_result)
 {
 	struct partition_set set = {
 		.job = job, .sink = sink, .runs = runs, .n_runs = n_runs, .row_stride = 1
 	};
 	struct plan plan;
-	const uint32_t n_concurrent = plan_partition_set(job, runs, n_runs, memory_nbytes, sink, &plan);
+	const uint32_t n_concurrent =
+		plan_partition_set(job, runs, n_runs, memory_nbytes, sink, &plan);
 	uint64_t *cuts;
 	int r;
 
 	set.plan = &plan;
-	set.n = sink->resume_partitions ? sink->n_resume_partitions : sink->n_part_files ? sink->n_part_files : n_concurrent;
-	set.at_key_boundaries = sink->resume_partitions || sink->n_part_files || job->unique || sink->save_restore_point;
+	set.n = sink->resume_partitions ? sink->n_resume_partitions :
+		sink->n_part_files      ? sink->n_part_files :
+					  n_concurrent;
+	set.at_key_boundaries = sink->resume_partitions || sink->n_part_files || job->unique ||
+				sink->save_restore_point;
 	if (sink->resume_partitions)
 		return merge_resumed(&set, n_concurrent, ret_result);
 	set.cuts = cuts = calloc((set.n + UINT64_C(1)) * n_runs, sizeof *cuts);

@@ -6,11 +6,11 @@
  *	         range 0   range 1  range 2
  *
  * A range is whatever can be merged alone: between two splitters, at which every run is cut
- * exactly. It is merged as if its parts of the runs were all that there is (run_open_subrun()), with
- * windows, an order, a thread that feeds and one that writes of its own, and memory for windows
- * that is divided by their number. Its place in the output is known from the beginning: it is the
- * sum of the cuts. So many writers are at work far apart, which is what they need to be as fast as
- * the memory (io/output/output.h), and the bytes do not depend on how many there are.
+ * exactly. It is merged as if its parts of the runs were all that there is (run_open_subrun()),
+ * with windows, an order, a thread that feeds and one that writes of its own, and memory for
+ * windows that is divided by their number. Its place in the output is known from the beginning:
+ * it is the sum of the cuts. So many writers are at work far apart, which is what they need to be
+ * as fast as the memory (io/output/output.h), and the bytes do not depend on how many there are.
  *
  * A splitter is the first item of a block, known by its key, run and block, which is an order of
  * all blocks, also of equal keys. It is found among the first keys of the blocks of all runs, by
@@ -36,5 +36,5 @@
  * more.
  */
 int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		    uint64_t memory_nbytes, const struct sink *sink,
-		    struct merge_result *ret_result);
+			uint64_t memory_nbytes, const struct sink *sink,
+			struct merge_result *ret_result);

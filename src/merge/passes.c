@@ -42,13 +42,15 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	int r;
 
 	if (job->checkpoint_hooks)
-		sink.resume_partitions = job->checkpoint_hooks->get_partitions(job->checkpoint_hooks->context, &sink.n_resume_partitions);
+		sink.resume_partitions = job->checkpoint_hooks->get_partitions(
+			job->checkpoint_hooks->context, &sink.n_resume_partitions);
 	r = merge_in_partitions(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 	return r < 0 ? r : run_file_finish(file);
 }
 
 /* What the run was made of that n neighbours were merged into. */
-static struct record_totals add_origins(struct run *const *runs, size_t n, struct record_totals merge_totals)
+static struct record_totals add_origins(struct run *const *runs, size_t n,
+					struct record_totals merge_totals)
 {
 	for (size_t i = 0; i < n; i++)
 		record_totals_add(&merge_totals, run_origin(runs[i]));
@@ -83,7 +85,8 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 		return r;
 	run_set_origin(run, add_origins(list->runs + first, n, result.totals));
 	if (job->checkpoint_hooks)
-		r = job->checkpoint_hooks->on_run_stored(job->checkpoint_hooks->context, list, first, n, run);
+		r = job->checkpoint_hooks->on_run_stored(job->checkpoint_hooks->context, list,
+							 first, n, run);
 	run_list_replace(list, first, n, run);
 	return r;
 }
@@ -93,7 +96,8 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
  * several have as few, the first from `from` on. So runs that stay as short however often they are
  * merged (--limit) take turns, and not the same ones are merged again and again.
  */
-static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, size_t n, size_t start)
+static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, size_t n,
+				 size_t start)
 {
 	uint64_t sum = runs_n_items(list->runs, n), smallest = sum;
 	size_t best = 0;

@@ -34,7 +34,7 @@ static int sample_resident_runs(struct resident_split *split)
 }
 
 int resident_split_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		       struct resident_split *ret_split)
+			struct resident_split *ret_split)
 {
 	const size_t n = (size_t)job->n_devices * n_runs + 1;
 	int r;
@@ -57,7 +57,7 @@ void resident_split_close(struct resident_split *split)
 
 /* Every device cuts the runs that are in its memory. */
 int resident_split_find(struct resident_split *split, const void *key, uint32_t run,
-		       uint64_t *ret_cuts)
+			uint64_t *ret_cuts)
 {
 	const struct run_devices *devices = &split->run_devices;
 	const uint32_t n_runs = split->n_runs;
@@ -65,14 +65,14 @@ int resident_split_find(struct resident_split *split, const void *key, uint32_t 
 
 	for (uint32_t i = 0; i < devices->n && r == 0; i++)
 		if (devices->devices[i].queue)
-			r = device_queue_cut(devices->devices[i].queue,
-				     &(struct cut_op){ .layout = split->job->layout,
-						       .slices = split->slices + (size_t)i * n_runs,
-						       .k = n_runs,
-						       .key = key,
-						       .slice = run,
-						       .ret_cuts =
-							       split->cuts + (size_t)i * n_runs });
+			r = device_queue_cut(
+				devices->devices[i].queue,
+				&(struct cut_op){ .layout = split->job->layout,
+						  .slices = split->slices + (size_t)i * n_runs,
+						  .k = n_runs,
+						  .key = key,
+						  .slice = run,
+						  .ret_cuts = split->cuts + (size_t)i * n_runs });
 	if (r == 0)
 		r = run_devices_wait(devices);
 	for (uint32_t i = 0; i < n_runs && r == 0; i++) {

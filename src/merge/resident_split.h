@@ -25,7 +25,7 @@ struct resident_split {
  * negative errno after a message; to be closed in both cases.
  */
 int resident_split_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		       struct resident_split *ret_split);
+			struct resident_split *ret_split);
 void resident_split_close(struct resident_split *split);
 
 /*
@@ -34,4 +34,4 @@ void resident_split_close(struct resident_split *split);
  * as above.
  */
 int resident_split_find(struct resident_split *split, const void *key, uint32_t run,
-		       uint64_t *ret_cuts);
+			uint64_t *ret_cuts);

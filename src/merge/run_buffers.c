@@ -69,7 +69,8 @@ static int open_staging(struct run_buffers *buffers)
 	return 0;
 }
 
-static int run_buffers_start(struct run_buffers *buffers, struct run *const *runs, uint64_t resident_stride)
+static int run_buffers_start(struct run_buffers *buffers, struct run *const *runs,
+			     uint64_t resident_stride)
 {
 	const struct job *job = buffers->job;
 	int r;
@@ -102,7 +103,7 @@ static struct run_buffer make_run_buffer(const struct job *job, struct run *run)
 }
 
 int run_buffers_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, struct run_buffers **ret_buffers)
+		     const struct window_plan *windows, struct run_buffers **ret_buffers)
 {
 	struct run_buffers *buffers = calloc(1, sizeof *buffers + n_runs * sizeof buffers->runs[0]);
 	int r;
@@ -130,7 +131,7 @@ void run_buffers_close(struct run_buffers *buffers)
 	run_devices_close(&buffers->run_devices);
 	thread_pool_close(buffers->thread_pool);
 	device_free(job_device(buffers->job), MEMORY_HOST, buffers->staging,
-		       buffers->staging_nbytes);
+		    buffers->staging_nbytes);
 	free(buffers->available);
 	block_unpack_free(&buffers->unpack);
 	free(buffers);
@@ -147,21 +148,21 @@ int run_buffers_load_item(void *context, struct run *run, uint64_t block, void *
 	if (!memory)
 		return run_read_first_item(run, block, item);
 	r = device_queue_copy(run_devices_queue(&buffers->run_devices, run), item,
-		      memory + run_block_start(run, block) * item_nbytes, item_nbytes);
+			      memory + run_block_start(run, block) * item_nbytes, item_nbytes);
 	return r < 0 ? r : run_devices_wait(&buffers->run_devices);
 }
 
 int run_buffers_cut(struct run_buffers *buffers, const struct splitter *splitter, uint32_t slice,
-	       uint64_t *ret_cuts)
+		    uint64_t *ret_cuts)
 {
 	int r = device_queue_cut(buffers->queue, &(struct cut_op){
-					       .layout = buffers->job->layout,
-					       .slices = buffers->available,
-					       .k = buffers->n_runs,
-					       .key = splitter->key,
-					       .slice = slice,
-					       .ret_cuts = ret_cuts,
-				       });
+							 .layout = buffers->job->layout,
+							 .slices = buffers->available,
+							 .k = buffers->n_runs,
+							 .key = splitter->key,
+							 .slice = slice,
+							 .ret_cuts = ret_cuts,
+						 });
 
 	return r < 0 ? r : device_queue_synchronize(buffers->queue, buffers->event);
 }

@@ -20,9 +20,9 @@ struct run_buffers;
 
 /* What a window has for its supply: device memory for capacity_records each. */
 struct run_buffers_memory {
-	void *in;      /* what is read; not used if all runs are resident */
-	void *workspace;   /* to work in, */
-	void *scratch; /* as a merge has it: both only until the call returns */
+	void *in;        /* what is read; not used if all runs are resident */
+	void *workspace; /* to work in, */
+	void *scratch;   /* as a merge has it: both only until the call returns */
 };
 
 /*
@@ -30,7 +30,7 @@ struct run_buffers_memory {
  * message.
  */
 int run_buffers_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, struct run_buffers **ret_buffers);
+		     const struct window_plan *windows, struct run_buffers **ret_buffers);
 /* NULL is fine. */
 void run_buffers_close(struct run_buffers *buffers);
 
@@ -43,7 +43,7 @@ int run_buffers_load_item(void *context, struct run *run, uint64_t block, void *
  * call has returned. 0, or a negative errno after a message.
  */
 int run_buffers_fill(struct run_buffers *buffers, const struct run_buffers_memory *memory,
-		  const uint64_t *n_blocks, uint64_t number);
+		     const uint64_t *n_blocks, uint64_t number);
 
 /* How many records are available of run i. */
 uint64_t run_buffers_n_available(const struct run_buffers *buffers, uint32_t i);
@@ -53,7 +53,7 @@ uint64_t run_buffers_n_available(const struct run_buffers *buffers, uint32_t i);
  * ret_cuts[i] records of run i come before it. 0, or a negative errno after a message.
  */
 int run_buffers_cut(struct run_buffers *buffers, const struct splitter *splitter, uint32_t slice,
-	       uint64_t *ret_cuts);
+		    uint64_t *ret_cuts);
 
 /*
  * The window's slices: the first cuts[i] available records of run i; all if cuts is NULL. The

@@ -34,8 +34,8 @@ static int read_run_buffer(void *context, uint32_t i)
 		r = run_read_packed(buffer->run, buffer->next_block, buffer->n_blocks,
 				    (char *)buffer->items);
 	else
-		r = run_read(buffer->run, buffer->next_block, buffer->n_blocks, (char *)buffer->items,
-			     &buffer->totals.read);
+		r = run_read(buffer->run, buffer->next_block, buffer->n_blocks,
+			     (char *)buffer->items, &buffer->totals.read);
 	stats_end(buffers->job->stats, span, buffer->n_read * buffers->job->layout->item_nbytes);
 	return r;
 }
@@ -51,9 +51,10 @@ static int download(struct run_buffers *buffers, const struct run_buffer *buffer
 {
 	const uint64_t start = run_block_start(buffer->run, buffer->next_block);
 
-	return device_queue_copy(run_devices_queue(&buffers->run_devices, buffer->run), (char *)buffer->items,
-			 buffer->peer_memory + start * buffers->job->layout->resident_nbytes,
-			 buffer->items_nbytes);
+	return device_queue_copy(
+		run_devices_queue(&buffers->run_devices, buffer->run), (char *)buffer->items,
+		buffer->peer_memory + start * buffers->job->layout->resident_nbytes,
+		buffer->items_nbytes);
 }
 
 /* Have in host memory what does not come from here. */
@@ -69,7 +70,8 @@ static int fetch_to_host(struct run_buffers *buffers)
 		r = download(buffers, &buffers->runs[i]);
 	}
 	if (r == 0 && buffers->thread_pool)
-		r = thread_pool_run(buffers->thread_pool, read_run_buffer, buffers, buffers->n_runs);
+		r = thread_pool_run(buffers->thread_pool, read_run_buffer, buffers,
+				    buffers->n_runs);
 	if (n_staged == 0)
 		return r;
 	wait_result = run_devices_wait(&buffers->run_devices);
@@ -86,11 +88,13 @@ static char *device_items(const struct run_buffers *buffers, const struct run_bu
 
 	if (buffer->peer_memory)
 		return buffer->destination;
-	return buffer->destination + buffer->n_read * (layout->resident_nbytes - layout->item_nbytes);
+	return buffer->destination +
+	       buffer->n_read * (layout->resident_nbytes - layout->item_nbytes);
 }
 
 /* Queue the way of what was read to the device; what comes packed has a list for itself. */
-static int upload(struct run_buffers *buffers, struct run_buffer *buffer, const struct run_buffers_memory *memory)
+static int upload(struct run_buffers *buffers, struct run_buffer *buffer,
+		  const struct run_buffers_memory *memory)
 {
 	char *items = device_items(buffers, buffer), *packed;
 	int r;
@@ -98,18 +102,19 @@ static int upload(struct run_buffers *buffers, struct run_buffer *buffer, const 
 	if (items == buffer->items)
 		return 0;
 	if (!is_read_packed(buffers, buffer))
-		return device_queue_copy(buffers->queue, items, buffer->items, buffer->items_nbytes);
+		return device_queue_copy(buffers->queue, items, buffer->items,
+					 buffer->items_nbytes);
 	packed = (char *)memory->workspace + (buffer->items - buffers->staging);
 	r = device_queue_copy(buffers->queue, packed, buffer->items, buffer->items_nbytes);
 	return r < 0 ? r :
 		       block_unpack_add(&buffers->unpack, buffer->run, buffer->next_block,
-				     buffer->n_blocks, packed, items,
-				     buffers->job->layout->element_nbytes);
+					buffer->n_blocks, packed, items,
+					buffers->job->layout->element_nbytes);
 }
 
 /* Queue that a stored run's part of the buffer gets its rest and what was read. */
-static int queue_transfer(struct run_buffers *buffers, struct run_buffer *buffer, const struct slice *slice,
-		    const struct run_buffers_memory *memory)
+static int queue_transfer(struct run_buffers *buffers, struct run_buffer *buffer,
+			  const struct slice *slice, const struct run_buffers_memory *memory)
 {
 	const struct job *job = buffers->job;
 	const uint64_t leftover_nbytes = buffer->n_leftover * job->layout->resident_nbytes;
@@ -118,7 +123,8 @@ static int queue_transfer(struct run_buffers *buffers, struct run_buffer *buffer
 	if (buffer->n_blocks && !job->checkpoint_hooks)
 		run_discard_before(buffer->run, buffer->next_block + buffer->n_blocks);
 	if (leftover_nbytes)
-		r = device_queue_copy(buffers->queue, (void *)slice->elements, buffer->leftover, leftover_nbytes);
+		r = device_queue_copy(buffers->queue, (void *)slice->elements, buffer->leftover,
+				      leftover_nbytes);
 	return r == 0 && buffer->n_blocks ? upload(buffers, buffer, memory) : r;
 }
 
@@ -132,11 +138,11 @@ static int encode(struct run_buffers *buffers, struct run_buffer *buffer)
 	    key_encoding_is_identity(&layout->encoding))
 		return 0;
 	return device_queue_encode(buffers->queue, &(struct encode_op){
-						 .layout = layout,
-						 .records = device_items(buffers, buffer),
-						 .elements = buffer->destination,
-						 .n = buffer->n_read,
-					 });
+							   .layout = layout,
+							   .records = device_items(buffers, buffer),
+							   .elements = buffer->destination,
+							   .n = buffer->n_read,
+						   });
 }
 
 /* What comes of a run that is not here. */
@@ -152,8 +158,8 @@ static size_t incoming_nbytes(const struct run_buffers *buffers, const struct ru
 }
 
 /* The part of a run that is not here in the buffer, at `elements`: its rest, then the blocks. */
-static void place_incoming(struct run_buffers *buffers, struct run_buffer *buffer, uint64_t n_blocks,
-			 char *elements, struct slice *ret_slice)
+static void place_incoming(struct run_buffers *buffers, struct run_buffer *buffer,
+			   uint64_t n_blocks, char *elements, struct slice *ret_slice)
 {
 	const struct layout *layout = buffers->job->layout;
 	const uint64_t first = run_block_start(buffer->run, buffer->next_block);
@@ -168,7 +174,8 @@ static void place_incoming(struct run_buffers *buffers, struct run_buffer *buffe
 	} else {
 		buffer->items = device_items(buffers, buffer);
 	}
-	*ret_slice = (struct slice){ .elements = elements, .n = buffer->n_leftover + buffer->n_read };
+	*ret_slice =
+		(struct slice){ .elements = elements, .n = buffer->n_leftover + buffer->n_read };
 }
 
 /* Where every run's available records will be, for the blocks taken. */
@@ -190,7 +197,7 @@ static int place_slices(struct run_buffers *buffers, const struct run_buffers_me
 			continue;
 		}
 		place_incoming(buffers, buffer, n_blocks[i],
-			     (char *)memory->in + n_used * resident_nbytes, slice);
+			       (char *)memory->in + n_used * resident_nbytes, slice);
 		n_used += slice->n;
 		if (n_used > buffers->capacity_records)
 			return fail(-EOVERFLOW,
@@ -202,20 +209,20 @@ static int place_slices(struct run_buffers *buffers, const struct run_buffers_me
 }
 
 /* Queue that a slice of what was read as it came loses its duplicates. */
-static int queue_unique_slice(struct run_buffers *buffers, struct run_buffer *buffer, const struct slice *slice,
-		       const struct run_buffers_memory *memory)
+static int queue_unique_slice(struct run_buffers *buffers, struct run_buffer *buffer,
+			      const struct slice *slice, const struct run_buffers_memory *memory)
 {
 	buffer->unique_result = (struct sort_op_result){ 0 };
 	if (slice->n == 0)
 		return 0;
 	return device_queue_unique(buffers->queue, &(struct unique_op){
-						 .layout = buffers->job->layout,
-						 .items = (void *)slice->elements,
-						 .n = slice->n,
-						 .buffer = memory->workspace,
-						 .scratch = memory->scratch,
-						 .ret = &buffer->unique_result,
-					 });
+							   .layout = buffers->job->layout,
+							   .items = (void *)slice->elements,
+							   .n = slice->n,
+							   .buffer = memory->workspace,
+							   .scratch = memory->scratch,
+							   .ret = &buffer->unique_result,
+						   });
 }
 
 /* Queue what makes the slices of runs that are read of their rests and of what was read. */
@@ -227,7 +234,8 @@ static int fill_slices(struct run_buffers *buffers, const struct run_buffers_mem
 	block_unpack_reset(&buffers->unpack);
 	for (uint32_t i = 0; i < buffers->n_runs && r == 0; i++)
 		if (!buffers->runs[i].memory)
-			r = queue_transfer(buffers, &buffers->runs[i], &buffers->available[i], memory);
+			r = queue_transfer(buffers, &buffers->runs[i], &buffers->available[i],
+					   memory);
 	if (r == 0)
 		r = block_unpack_queue(&buffers->unpack, job, buffers->queue);
 	for (uint32_t i = 0; i < buffers->n_runs && r == 0; i++) {
@@ -257,7 +265,7 @@ static void apply_unique(struct run_buffers *buffers)
 }
 
 int run_buffers_fill(struct run_buffers *buffers, const struct run_buffers_memory *memory,
-		  const uint64_t *n_blocks, uint64_t number)
+		     const uint64_t *n_blocks, uint64_t number)
 {
 	int r = place_slices(buffers, memory, n_blocks);
 

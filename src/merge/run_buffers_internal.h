@@ -14,21 +14,21 @@
 /* One run's share in the windows. */
 struct run_buffer {
 	struct run *run;
-	const char *memory;  /* the run's, from where it is merged; NULL: it is read, or: */
-	const char *peer_memory;    /* in memory of a device that is not reached: it is fetched */
-	uint64_t next_block; /* the first not taken */
-	uint64_t position;   /* in memory: records consumed */
-	const char *leftover;    /* read: n_leftover records that the last window left, in its buffer */
+	const char *memory;      /* the run's, from where it is merged; NULL: it is read, or: */
+	const char *peer_memory; /* in memory of a device that is not reached: it is fetched */
+	uint64_t next_block;     /* the first not taken */
+	uint64_t position;       /* in memory: records consumed */
+	const char *leftover; /* n_leftover records that the last window did not use */
 	uint64_t n_leftover;
 
 	/* What is read for this window, by whoever of the crew */
 	uint64_t n_blocks, n_read; /* blocks, records */
-	char *destination;                  /* device memory, with room for resident records */
+	char *destination;         /* device memory, with room for resident records */
 	const char *items;         /* where they come from: its end, or staging */
 	size_t items_nbytes;       /* what is read */
 
 	struct sort_op_result unique_result; /* by queue_unique_slice(): n and dropped */
-	struct record_totals totals;  /* of an input run: read, and dropped before it is merged */
+	struct record_totals totals; /* of an input run: read, and dropped before it is merged */
 };
 
 struct run_buffers {

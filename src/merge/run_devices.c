@@ -1,5 +1,6 @@
 /*
- * run_devices - where the resident runs of a merge live, and a lane of each device there (see run_devices.h)
+ * run_devices - where the resident runs of a merge live, and a lane of each device there (see
+ * run_devices.h)
  */
 #include "src/merge/run_devices.h"
 
@@ -8,21 +9,23 @@
 
 #include "src/base/diagnostics.h"
 
-static int open_run_device(const struct job *job, uint32_t device_index, struct run_devices *devices)
+static int open_run_device(const struct job *job, uint32_t device_index,
+			   struct run_devices *devices)
 {
 	struct run_device *device = &devices->devices[device_index];
 	int r;
 
 	if (device->queue)
 		return 0;
-	r = device_queue_open(job->devices[device_index].device, QUEUE_PRIORITY_HIGH, &device->queue);
+	r = device_queue_open(job->devices[device_index].device, QUEUE_PRIORITY_HIGH,
+			      &device->queue);
 	if (r == 0)
 		r = device_event_open(job->devices[device_index].device, &device->event);
 	return r < 0 ? job_fail_device(job, device_index, r, "cannot start a merge") : 0;
 }
 
 int run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-	       struct run_devices *ret_devices)
+		     struct run_devices *ret_devices)
 {
 	int r;
 
@@ -63,7 +66,8 @@ int run_devices_wait(const struct run_devices *devices)
 
 	for (uint32_t i = 0; i < devices->n; i++) {
 		const struct run_device *device = &devices->devices[i];
-		const int wait_result = device->queue ? device_queue_synchronize(device->queue, device->event) : 0;
+		const int wait_result =
+			device->queue ? device_queue_synchronize(device->queue, device->event) : 0;
 
 		if (r == 0)
 			r = wait_result;

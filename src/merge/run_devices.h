@@ -29,7 +29,7 @@ struct run_devices {
  * message; run_devices_close() is due in both cases, for which *ret_homes must be zeroed before.
  */
 int run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-	       struct run_devices *ret_devices);
+		     struct run_devices *ret_devices);
 /* Waits for what is queued. */
 void run_devices_close(struct run_devices *devices);
 

@@ -13,13 +13,14 @@
 
 /* A merged window on its way out. */
 struct merged_window {
-	uint64_t number;          /* 0, 1, ... in output order */
-	uint64_t position;        /* of its first item in the output, in items */
-	uint32_t partition;           /* that it is of; 0 if there is one */
-	const void *items;        /* as the sink takes them; in host memory */
-	uint64_t n_items;         /* > 0 */
-	struct digest digest;     /* of their bodies (layout.h); if the sink takes records */
-	const encoded_key_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
+	uint64_t number;      /* 0, 1, ... in output order */
+	uint64_t position;    /* of its first item in the output, in items */
+	uint32_t partition;   /* that it is of; 0 if there is one */
+	const void *items;    /* as the sink takes them; in host memory */
+	uint64_t n_items;     /* > 0 */
+	struct digest digest; /* of their bodies (layout.h); if the sink takes records */
+	const encoded_key_t
+		*first_keys; /* of each block of sink.block_n_items, if the sink wants them */
 	const uint32_t *packed_nbytes; /* of each block, if the sink takes them packed */
 };
 
@@ -88,10 +89,10 @@ struct sink {
 	 */
 	void (*set_n_partitions)(void *context, uint32_t n_partitions);
 	/*
-	 * If n_part_files is not 0, what is written is to be divided into so many parts, so that no key
-	 * is in two of them, and `set_part_bounds` is told before anything is written where they begin:
-	 * n_part_files + 1 numbers of items, the last of them all. With -u that is not known; there each
-	 * part is a range (as below).
+	 * If n_part_files is not 0, what is written is to be divided into so many parts, so that
+	 * no key is in two of them, and `set_part_bounds` is told before anything is written
+	 * where they begin: n_part_files + 1 numbers of items, the last of them all. With -u that
+	 * is not known; there each part is a range (as below).
 	 */
 	uint32_t n_part_files;
 	int (*set_part_bounds)(void *context, const uint64_t *bounds);
@@ -104,11 +105,13 @@ struct sink {
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
 	/*
-	 * Called for a window in every restore_point_interval items or so, of each range in order, before
-	 * it is written: the range can be taken up behind it. Valid during the call. NULL: none are
-	 * wanted; else the next one is told in which ranges, before anything is written.
+	 * Called for a window in every restore_point_interval items or so, of each range in
+	 * order, before it is written: the range can be taken up behind it. Valid during the
+	 * call. NULL: none are wanted; else the next one is told in which ranges, before anything
+	 * is written.
 	 */
-	int (*save_restore_point)(void *context, uint32_t partition, const struct restore_point *restore_point);
+	int (*save_restore_point)(void *context, uint32_t partition,
+				  const struct restore_point *restore_point);
 	int (*save_partitions)(void *context, const struct partition_desc *partitions, uint32_t n);
 	uint64_t restore_point_interval;
 	/*

@@ -2,8 +2,8 @@
  * splitters - where the ranges of a merge begin (see splitters.h)
  *
  * The blocks of all runs are in the order of (first key, run, number in the run), though nobody has
- * put them into it. Of this sequence the last block is selected (multiseq_selection.h) before which there
- * are at most so many items.
+ * put them into it. Of this sequence the last block is selected (multiseq_selection.h) before
+ * which there are at most so many items.
  */
 #include "src/merge/splitters.h"
 
@@ -33,7 +33,8 @@ struct splitters {
 };
 
 /* How many items are in blocks before the place; `before` is set to how many blocks are. */
-static uint64_t count_items_before_block(struct splitters *splitters, const struct block_position *position)
+static uint64_t count_items_before_block(struct splitters *splitters,
+					 const struct block_position *position)
 {
 	struct selection *selection = &splitters->selection;
 	uint64_t n_items = 0;
@@ -41,10 +42,11 @@ static uint64_t count_items_before_block(struct splitters *splitters, const stru
 	for (uint32_t i = 0; i < splitters->n_runs; i++) {
 		const struct run *run = splitters->runs[i];
 
-		selection->n_before[i] = i == position->run ?
-					    position->block :
-					    run_n_blocks_before(run, selection->lo[i], selection->hi[i],
-								position->key, i < position->run);
+		selection->n_before[i] =
+			i == position->run ?
+				position->block :
+				run_n_blocks_before(run, selection->lo[i], selection->hi[i],
+						    position->key, i < position->run);
 		n_items += run_block_start(run, selection->n_before[i]);
 	}
 	return n_items;
@@ -75,15 +77,16 @@ static struct block_position find_splitter_block(struct splitters *splitters, ui
 
 /* Cut the runs at the key: equal items of runs before number `run` come before it. */
 static int cut_runs_at_key(struct splitters *splitters, const void *key, uint32_t run,
-		      uint64_t *ret_cuts)
+			   uint64_t *ret_cuts)
 {
 	int r = resident_split_find(&splitters->resident_split, key, run, ret_cuts);
 
 	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++)
 		if (!run_is_resident(splitters->runs[i]))
 			r = run_count_before(splitters->runs[i],
-				    &(struct run_bound){ splitters->job->layout, key, i < run },
-				    &ret_cuts[i]);
+					     &(struct run_bound){ splitters->job->layout, key,
+								  i < run },
+					     &ret_cuts[i]);
 	return r;
 }
 
@@ -92,13 +95,16 @@ static int cut_runs_at_key(struct splitters *splitters, const void *key, uint32_
  * it; at keys, all behind it. Where blocks do not say all of their first keys, all items that begin
  * like it come behind.
  */
-static int cut_runs_at_block(struct splitters *splitters, const struct block_position *position, uint64_t *ret_cuts)
+static int cut_runs_at_block(struct splitters *splitters, const struct block_position *position,
+			     uint64_t *ret_cuts)
 {
 	const struct layout *layout = splitters->job->layout;
-	const bool is_exact = !splitters->at_key_boundaries && layout_key_nbytes(layout) <= sizeof(encoded_key_t);
+	const bool is_exact = !splitters->at_key_boundaries &&
+			      layout_key_nbytes(layout) <= sizeof(encoded_key_t);
 	const uint32_t run = is_exact ? position->run : 0;
-	const encoded_key_t key_prefix = splitters->at_key_boundaries ? layout_first_equal(layout, position->key) :
-						   position->key;
+	const encoded_key_t key_prefix = splitters->at_key_boundaries ?
+						 layout_first_equal(layout, position->key) :
+						 position->key;
 	int r;
 
 	memset(splitters->key, 0, layout_key_nbytes(layout));
@@ -118,7 +124,7 @@ static void enforce_order(const uint64_t *previous, uint64_t *cuts, uint32_t n)
 }
 
 static int cut_partitions(struct splitters *splitters, uint32_t n_partitions, void *const *ret_keys,
-		   uint64_t *cuts)
+			  uint64_t *cuts)
 {
 	const uint32_t n_runs = splitters->n_runs;
 	uint64_t n_items = 0;
@@ -132,12 +138,13 @@ static int cut_partitions(struct splitters *splitters, uint32_t n_partitions, vo
 	if (n_items > splitters->job->limit)
 		n_items = splitters->job->limit;
 	for (uint32_t partition = 1; partition < n_partitions && r == 0; partition++) {
-		const uint64_t target_rank = (uint64_t)((uint128_t)n_items * partition / n_partitions);
+		const uint64_t target_rank =
+			(uint64_t)((uint128_t)n_items * partition / n_partitions);
 		const struct block_position position = find_splitter_block(splitters, target_rank);
 
 		r = cut_runs_at_block(splitters, &position, &cuts[(size_t)partition * n_runs]);
-		enforce_order(&cuts[(size_t)(partition - 1) * n_runs], &cuts[(size_t)partition * n_runs],
-			   n_runs);
+		enforce_order(&cuts[(size_t)(partition - 1) * n_runs],
+			      &cuts[(size_t)partition * n_runs], n_runs);
 		if (r == 0 && ret_keys)
 			memcpy(ret_keys[partition], splitters->key,
 			       layout_key_nbytes(splitters->job->layout));
@@ -167,7 +174,8 @@ static void close_splitters(struct splitters *splitters)
 }
 
 int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		  uint32_t n_partitions, bool at_key_boundaries, void *const *ret_keys, uint64_t *ret_cuts)
+		  uint32_t n_partitions, bool at_key_boundaries, void *const *ret_keys,
+		  uint64_t *ret_cuts)
 {
 	struct splitters splitters = {
 		.job = job, .runs = runs, .n_runs = n_runs, .at_key_boundaries = at_key_boundaries

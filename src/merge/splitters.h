@@ -16,7 +16,8 @@
  * runs are sampled for that. Returns 0 or a negative errno after a message.
  */
 int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		  uint32_t n_partitions, bool at_key_boundaries, void *const *ret_keys, uint64_t *ret_cuts);
+		  uint32_t n_partitions, bool at_key_boundaries, void *const *ret_keys,
+		  uint64_t *ret_cuts);
 
 /*
  * Cut the runs in front of each of n keys, which are in order: run i is cut at

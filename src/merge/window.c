@@ -103,8 +103,8 @@ int window_pool_open(struct window_pool *pool)
 	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
 	if (!pool->windows || bounded_queue_open(pool->plan.n_windows, &pool->free_windows) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
-	r = window_buffer_cache_acquire(job_window_buffers(pool->job), pool->job, pool->plan.n_windows, &sizes,
-			       &buffers);
+	r = window_buffer_cache_acquire(job_window_buffers(pool->job), pool->job,
+					pool->plan.n_windows, &sizes, &buffers);
 	for (uint32_t i = 0; i < pool->plan.n_windows && r == 0; i++) {
 		r = open_window(pool, &pool->windows[i], &buffers[i]);
 		if (r == 0)
@@ -175,19 +175,20 @@ static int queue_window_merge(struct window *window)
 	const struct window_pool *pool = window->pool;
 	const struct job *job = pool->job;
 
-	return device_queue_merge(window->buffers.queue, &(struct merge_op){
-							.layout = job->layout,
-							.slices = window->slices,
-							.k = pool->n_runs,
-							.out = window->out,
-							.for_output = pool->sink->takes_records,
-							.unique = job->unique,
-							.limit = window->limit,
-							.scratch = window->buffers.scratch,
-							.ret_first = window->first,
-							.ret_last = window->last,
-							.ret = &window->result,
-						});
+	return device_queue_merge(window->buffers.queue,
+				  &(struct merge_op){
+					  .layout = job->layout,
+					  .slices = window->slices,
+					  .k = pool->n_runs,
+					  .out = window->out,
+					  .for_output = pool->sink->takes_records,
+					  .unique = job->unique,
+					  .limit = window->limit,
+					  .scratch = window->buffers.scratch,
+					  .ret_first = window->first,
+					  .ret_last = window->last,
+					  .ret = &window->result,
+				  });
 }
 
 static int queue_window_decode(struct window *window)
@@ -196,16 +197,17 @@ static int queue_window_decode(struct window *window)
 	const struct job *job = pool->job;
 
 	return device_queue_decode(window->buffers.queue,
-			   &(struct decode_op){
-				   .layout = job->layout,
-				   .sources = job->sources,
-				   .n_sources = job->n_sources,
-				   .elements = window->out,
-				   .records = is_indirect_window(pool) ? window->host : window->out,
-				   .n = window->result.n,
-				   .strict = job->unique,
-				   .ret = &window->decoded,
-			   });
+				   &(struct decode_op){
+					   .layout = job->layout,
+					   .sources = job->sources,
+					   .n_sources = job->n_sources,
+					   .elements = window->out,
+					   .records = is_indirect_window(pool) ? window->host :
+										 window->out,
+					   .n = window->result.n,
+					   .strict = job->unique,
+					   .ret = &window->decoded,
+				   });
 }
 
 int window_merge(struct window *window)
@@ -226,13 +228,13 @@ int window_wait_merged(struct window *window)
 static int sample_first_keys(struct window *window)
 {
 	return device_queue_sample(window->buffers.queue,
-			   &(struct sample_op){
-				   .layout = window->pool->job->layout,
-				   .items = window->out,
-				   .n = window->result.n,
-				   .stride = window->pool->sink->block_n_items,
-				   .ret_keys = window->first_keys,
-			   });
+				   &(struct sample_op){
+					   .layout = window->pool->job->layout,
+					   .items = window->out,
+					   .n = window->result.n,
+					   .stride = window->pool->sink->block_n_items,
+					   .ret_keys = window->first_keys,
+				   });
 }
 
 /* Pack the window into its scratch, which the merge does not need any more. */
@@ -242,14 +244,14 @@ static int pack_window(struct window *window, uint64_t *ret_nbytes)
 	const struct job *job = pool->job;
 	const uint32_t block_n = pool->sink->block_n_items;
 	int r = device_queue_pack(window->buffers.queue,
-			  &(struct pack_op){
-				  .elements = window->out,
-				  .n = window->result.n,
-				  .element_nbytes = job->layout->element_nbytes,
-				  .block_n = block_n,
-				  .packed = window->buffers.scratch,
-				  .ret_nbytes = window->packed_nbytes,
-			  });
+				  &(struct pack_op){
+					  .elements = window->out,
+					  .n = window->result.n,
+					  .element_nbytes = job->layout->element_nbytes,
+					  .block_n = block_n,
+					  .packed = window->buffers.scratch,
+					  .ret_nbytes = window->packed_nbytes,
+				  });
 
 	if (r == 0)
 		r = device_queue_synchronize(window->buffers.queue, window->buffers.event);

@@ -41,14 +41,14 @@ struct window {
 	struct slice *slices; /* n_runs */
 	uint64_t n_items;     /* in them */
 	uint64_t limit;       /* of the items that it keeps */
-	void *boundary_key;      /* the key that it ends at, if is_key_boundary; NULL if none are wanted */
+	void *boundary_key; /* key at the end if is_key_boundary; NULL: not requested */
 	bool is_key_boundary;
 
 	/* Results, complete after window_finish() */
-	struct sort_op_result result;   /* of codes that are stored only n and dropped */
-	void *first, *last;      /* kept, if any is: items, or codes; NULL: codes that are stored */
-	encoded_key_t *first_keys;      /* of the sink's blocks; NULL if it wants none */
-	uint32_t *packed_nbytes; /* the same; NULL if it does not take them packed */
+	struct sort_op_result result; /* of codes that are stored only n and dropped */
+	void *first, *last; /* kept, if any is: items, or codes; NULL: codes that are stored */
+	encoded_key_t *first_keys; /* of the sink's blocks; NULL if it wants none */
+	uint32_t *packed_nbytes;   /* the same; NULL if it does not take them packed */
 	struct decode_result decoded;
 };
 

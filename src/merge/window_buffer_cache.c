@@ -18,7 +18,8 @@ struct window_buffer_cache {
 	struct window_buffers *buffers; /* n */
 };
 
-static int alloc_window_memory(const struct job *job, enum memory_kind kind, uint64_t nbytes, void **ret_memory)
+static int alloc_window_memory(const struct job *job, enum memory_kind kind, uint64_t nbytes,
+			       void **ret_memory)
 {
 	int r = nbytes ? device_alloc(job_device(job), kind, nbytes, ret_memory) : 0;
 
@@ -84,7 +85,7 @@ void window_buffer_cache_close(struct window_buffer_cache *cache)
 }
 
 static bool has_buffers(const struct window_buffer_cache *cache, uint32_t n,
-		      const struct window_sizes *sizes)
+			const struct window_sizes *sizes)
 {
 	const struct window_sizes *available = &cache->sizes;
 
@@ -93,7 +94,7 @@ static bool has_buffers(const struct window_buffer_cache *cache, uint32_t n,
 }
 
 static int open_window_buffers(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
-		    const struct window_sizes *sizes)
+			       const struct window_sizes *sizes)
 {
 	int r = 0;
 
@@ -107,8 +108,9 @@ static int open_window_buffers(struct window_buffer_cache *cache, const struct j
 	return r;
 }
 
-int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
-		       const struct window_sizes *sizes, const struct window_buffers **ret_buffers)
+int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job,
+				uint32_t n, const struct window_sizes *sizes,
+				const struct window_buffers **ret_buffers)
 {
 	int r = 0;
 

@@ -37,8 +37,9 @@ void window_buffer_cache_close(struct window_buffer_cache *cache);
  * Have the buffers of n windows, of these sizes at least, and idle lanes. They stay the memory's,
  * and are the caller's until the next call. 0, or a negative errno after a message.
  */
-int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
-		       const struct window_sizes *sizes, const struct window_buffers **ret_buffers);
+int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job,
+				uint32_t n, const struct window_sizes *sizes,
+				const struct window_buffers **ret_buffers);
 
 /* Give everything back, when what is queued in the lanes has ended. */
 void window_buffer_cache_clear(struct window_buffer_cache *cache);

@@ -68,7 +68,7 @@ static int window_input_start(struct window_input *input, const struct window_pl
 }
 
 int window_input_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, struct window_input **ret_input)
+		      const struct window_plan *windows, struct window_input **ret_input)
 {
 	struct window_input *input = calloc(1, sizeof *input);
 	int r;
@@ -139,14 +139,16 @@ static int cut_window(struct window_input *input, const struct splitter *splitte
 	return r;
 }
 
-int window_input_next(struct window_input *input, const struct run_buffers_memory *memory, struct slice *slices,
-		uint64_t *ret_n, bool *ret_last)
+int window_input_next(struct window_input *input, const struct run_buffers_memory *memory,
+		      struct slice *slices, uint64_t *ret_n, bool *ret_last)
 {
 	struct splitter *splitter = &input->splitter;
-	const int has_more = forecast_next_window(input->forecast, input->quota_records - input->n_carried,
-				       input->n_blocks, splitter);
-	int r = has_more < 0 ? has_more :
-			   run_buffers_fill(input->buffers, memory, input->n_blocks, input->number);
+	const int has_more = forecast_next_window(input->forecast,
+						  input->quota_records - input->n_carried,
+						  input->n_blocks, splitter);
+	int r = has_more < 0 ?
+			has_more :
+			run_buffers_fill(input->buffers, memory, input->n_blocks, input->number);
 
 	if (r < 0)
 		return r;

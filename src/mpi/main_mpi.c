@@ -27,7 +27,8 @@ static void on_comm_message(void *context, const struct message *message)
 {
 	(void)context;
 	if (message->kind != MESSAGE_DEBUG)
-		cli_message(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR, message->text);
+		cli_message(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR,
+			    message->text);
 }
 
 /* What of the first rank's command line is told to the others. */
@@ -104,10 +105,10 @@ static int run_rank(struct comm *comm, int argc, char **argv)
 {
 	struct rank_label label;
 	const struct cli_hooks hooks = { .context = comm,
-					     .program = &mpi_program,
-					     .message_prefix = format_rank_label(comm, &label),
-					     .before_parse = wait_for_root,
-					     .after_parse = check_command_line };
+					 .program = &mpi_program,
+					 .message_prefix = format_rank_label(comm, &label),
+					 .before_parse = wait_for_root,
+					 .after_parse = check_command_line };
 	const int status = cli_main(&hooks, argc, argv);
 
 	if (status == EXIT_TROUBLE || comm_close(comm) < 0) /* others wait for this rank */
@@ -126,9 +127,9 @@ static int run_gsort_mpi(int argc, char **argv)
 {
 	struct transport_mpi_params mpi = { .get_env = getenv };
 	const struct comm_params settings = { .timeout_ns = command_line_timeout_ns,
-						 .before_abort = cleanup_files,
-						 .allow_peer_access = process_allow_memory_read,
-						 .exit_process = _exit };
+					      .before_abort = cleanup_files,
+					      .allow_peer_access = process_allow_memory_read,
+					      .exit_process = _exit };
 	struct diagnostics messages;
 	struct comm *comm;
 	int r;
@@ -144,6 +145,6 @@ int main(int argc, char **argv)
 {
 	cli_configure_malloc();
 	fatal_signals_ignore_size_limit(); /* the library has files before a sort handles them */
-	progress_display_block_signal();        /* MPI has threads before progress is asked for */
+	progress_display_block_signal();   /* MPI has threads before progress is asked for */
 	return process_run_main(run_gsort_mpi, argc, argv);
 }

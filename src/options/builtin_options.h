@@ -13,12 +13,15 @@ enum shell { SHELL_NONE, SHELL_BASH, SHELL_ZSH, SHELL_FISH };
 enum { BUILTIN_OPTION_HELP = 1, BUILTIN_OPTION_VERSION, BUILTIN_OPTION_COMPLETION };
 
 /* Rows of a table; help and version need a help. */
-#define BUILTIN_OPTIONS_ROW_COMPLETION                                                                     \
+#define BUILTIN_OPTIONS_ROW_COMPLETION                                                             \
 	.name = "completion", .argument = "bash|zsh|fish",                                         \
-	.help = "print a completion script for this shell and exit", .parse = builtin_options_parse,         \
-	.value = BUILTIN_OPTION_COMPLETION, .choices = builtin_options_shells
-#define BUILTIN_OPTIONS_ROW_HELP .name = "help", .parse = builtin_options_parse, .value = BUILTIN_OPTION_HELP
-#define BUILTIN_OPTIONS_ROW_VERSION .name = "version", .parse = builtin_options_parse, .value = BUILTIN_OPTION_VERSION
+	.help = "print a completion script for this shell and exit",                               \
+	.parse = builtin_options_parse, .value = BUILTIN_OPTION_COMPLETION,                        \
+	.choices = builtin_options_shells
+#define BUILTIN_OPTIONS_ROW_HELP                                                                   \
+	.name = "help", .parse = builtin_options_parse, .value = BUILTIN_OPTION_HELP
+#define BUILTIN_OPTIONS_ROW_VERSION                                                                \
+	.name = "version", .parse = builtin_options_parse, .value = BUILTIN_OPTION_VERSION
 
 extern const struct option_choice builtin_options_shells[];
 

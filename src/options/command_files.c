@@ -32,7 +32,8 @@ static int resolve_directory(const char *path, struct path_identity *ret_identit
 {
 	const size_t n = (size_t)(base_name(path) - path);
 	char *directory_path = n ? strndup(path, n) : strdup(".");
-	const int r = directory_path ? path_identity_resolve(directory_path, ret_identity) : -ENOMEM;
+	const int r = directory_path ? path_identity_resolve(directory_path, ret_identity) :
+				       -ENOMEM;
 
 	free(directory_path);
 	return r;
@@ -53,8 +54,8 @@ static int are_in_same_directory(const char *path_a, const char *path_b, bool *r
 }
 
 /* Who has no list takes files for parts by their names, also of numbers that there are none of. */
-static int check_part_file_name(const char *output, const char *name, const char *path, const char *target,
-			    const char *advice)
+static int check_part_file_name(const char *output, const char *name, const char *path,
+				const char *target, const char *advice)
 {
 	bool is_in_directory;
 	const int r = are_in_same_directory(output, target, &is_in_directory);
@@ -72,7 +73,7 @@ static int check_part_file_name(const char *output, const char *name, const char
  * made, or what a checkpoint goes on with, of whatever run.
  */
 static int check_temp_file_name(const char *output, const char *name, const char *path,
-				   const char *target)
+				const char *target)
 {
 	if (!file_is_unique_name(base_name(target)) && !orphans_is_temp_name(base_name(target)))
 		return 0;
@@ -114,7 +115,7 @@ static int check_source_name(const struct options *options, const char *name, co
 	if (r < 0)
 		return fail(r, "%s: %m", path);
 	r = check_part_file_name(options->output_path, name, path, target,
-			     "let the output have another name");
+				 "let the output have another name");
 	free(target);
 	return r;
 }
@@ -140,20 +141,24 @@ static int check_sources(struct file_roles *roles, const struct command_files *f
 	return r;
 }
 
-static int add_part_files(struct file_roles *roles, const struct options *options, struct generated_names *generated)
+static int add_part_files(struct file_roles *roles, const struct options *options,
+			  struct generated_names *generated)
 {
 	const uint32_t n = options->n_part_files;
 	int r = 0;
 
 	for (uint32_t i = 0; i <= n && r == 0; i++) {
-		r = part_files_make_path(options->output_path, n, i, &generated->names[generated->n]);
+		r = part_files_make_path(options->output_path, n, i,
+					 &generated->names[generated->n]);
 		if (r == 0)
-			r = file_roles_add_path(roles, ROLE_PART_FILE, "--split", generated->names[generated->n++]);
+			r = file_roles_add_path(roles, ROLE_PART_FILE, "--split",
+						generated->names[generated->n++]);
 	}
 	return r;
 }
 
-static int add_output(struct file_roles *roles, const struct command_files *files, struct generated_names *generated)
+static int add_output(struct file_roles *roles, const struct command_files *files,
+		      struct generated_names *generated)
 {
 	const struct options *options = files->options;
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
@@ -165,9 +170,11 @@ static int add_output(struct file_roles *roles, const struct command_files *file
 			    file_roles_add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
 	if (r < 0 || is_check)
 		return r;
-	if (options->explain ? !files->uses_standard_streams : options->output_path || files->has_output_endpoint)
+	if (options->explain ? !files->uses_standard_streams :
+			       options->output_path || files->has_output_endpoint)
 		return r;
-	return file_roles_add_stream(roles, options->explain ? ROLE_MESSAGES : ROLE_OUTPUT, STDOUT_FILENO);
+	return file_roles_add_stream(roles, options->explain ? ROLE_MESSAGES : ROLE_OUTPUT,
+				     STDOUT_FILENO);
 }
 
 static int add_report(struct file_roles *roles, const struct options *options, const char *name,
@@ -196,8 +203,8 @@ static bool is_same_file(const char *path, const struct path_identity *other)
  * A directory that gsort has made goes with the checkpoint, before the reports get their names.
  * (One that is still to be made is not there when they are opened.)
  */
-static int check_outside_checkpoint(const struct path_identity *directory, const char *name, const char *path,
-		       const char *checkpoint_path)
+static int check_outside_checkpoint(const struct path_identity *directory, const char *name,
+				    const char *path, const char *checkpoint_path)
 {
 	struct path_identity parent = { 0 };
 	char *target;
@@ -209,27 +216,34 @@ static int check_outside_checkpoint(const struct path_identity *directory, const
 	r = path_follow_links(path, &target);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	is_in_directory = resolve_directory(target, &parent) == 0 && path_identity_equal(&parent, directory);
+	is_in_directory = resolve_directory(target, &parent) == 0 &&
+			  path_identity_equal(&parent, directory);
 	path_identity_free(&parent);
 	free(target);
 	return !is_in_directory ? 0 :
-			    fail(-EINVAL,
-				 "%s '%s' is in '%s', which gsort made for --checkpoint, and "
-				 "removes; let it go to another directory",
-				 name, path, checkpoint_path);
+				  fail(-EINVAL,
+				       "%s '%s' is in '%s', which gsort made for --checkpoint, and "
+				       "removes; let it go to another directory",
+				       name, path, checkpoint_path);
 }
 
-static int check_reports_outside(const struct options *options, const struct path_identity *directory)
+static int check_reports_outside(const struct options *options,
+				 const struct path_identity *directory)
 {
 	const char *checkpoint_path = options->checkpoint_path;
-	int r = check_outside_checkpoint(directory, "--stats-json", options->stats_json_path, checkpoint_path);
+	int r = check_outside_checkpoint(directory, "--stats-json", options->stats_json_path,
+					 checkpoint_path);
 
 	if (r == 0)
-		r = check_outside_checkpoint(directory, "--trace", options->trace_path, checkpoint_path);
-	return r < 0 ? r : check_outside_checkpoint(directory, "--report", options->report_path, checkpoint_path);
+		r = check_outside_checkpoint(directory, "--trace", options->trace_path,
+					     checkpoint_path);
+	return r < 0 ? r :
+		       check_outside_checkpoint(directory, "--report", options->report_path,
+						checkpoint_path);
 }
 
-static int check_checkpoint_dir(const struct options *options, const struct path_identity *directory)
+static int check_checkpoint_dir(const struct options *options,
+				const struct path_identity *directory)
 {
 	const char *path = options->checkpoint_path;
 	struct stat status;
@@ -254,14 +268,16 @@ static int check_checkpoint_path(const struct options *options)
 	struct path_identity directory;
 	int r;
 
-	if (!options->checkpoint_path || path_identity_resolve(options->checkpoint_path, &directory) < 0)
+	if (!options->checkpoint_path ||
+	    path_identity_resolve(options->checkpoint_path, &directory) < 0)
 		return 0;
 	r = check_checkpoint_dir(options, &directory);
 	path_identity_free(&directory);
 	return r;
 }
 
-static int add_checkpoint_files(struct file_roles *roles, const char *directory, struct generated_names *generated)
+static int add_checkpoint_files(struct file_roles *roles, const char *directory,
+				struct generated_names *generated)
 {
 	int r = 0;
 
@@ -283,15 +299,18 @@ static bool must_be_silent(const struct command_files *files)
 	struct path_identity stderr_identity;
 	bool is_overwritten = false;
 
-	if (!files->uses_standard_streams || path_identity_from_fd(STDERR_FILENO, &stderr_identity) < 0 ||
+	if (!files->uses_standard_streams ||
+	    path_identity_from_fd(STDERR_FILENO, &stderr_identity) < 0 ||
 	    !S_ISREG(stderr_identity.mode))
 		return false;
 	for (size_t i = 0; i < options->n_inputs && !is_overwritten; i++)
-		is_overwritten = is_path(files, i) && is_same_file(options->inputs[i], &stderr_identity);
+		is_overwritten = is_path(files, i) &&
+				 is_same_file(options->inputs[i], &stderr_identity);
 	return is_overwritten || is_same_file(options->files0_path, &stderr_identity);
 }
 
-static int check_all_files(struct file_roles *roles, const struct command_files *files, struct generated_names *generated)
+static int check_all_files(struct file_roles *roles, const struct command_files *files,
+			   struct generated_names *generated)
 {
 	const struct options *options = files->options;
 	int r = must_be_silent(files) ? -EINVAL : file_roles_add_list(roles, options->files0_path);
@@ -318,7 +337,7 @@ int command_files_check(const struct command_files *files)
 	struct generated_names *generated = calloc(1, sizeof *generated);
 	struct file_roles roles = { 0 };
 	const int r = generated ? check_all_files(&roles, files, generated) :
-			     fail(-ENOMEM, "no memory for the names of files");
+				  fail(-ENOMEM, "no memory for the names of files");
 
 	file_roles_free(&roles);
 	for (size_t i = 0; generated && i < generated->n; i++)
@@ -346,5 +365,6 @@ int command_files_check_inputs(const struct command_files *files, const struct i
 			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    reports[i].name, reports[i].path);
 	}
-	return files->uses_standard_streams && options->explain ? file_roles_check_streams(input) : 0;
+	return files->uses_standard_streams && options->explain ? file_roles_check_streams(input) :
+								  0;
 }

@@ -2,8 +2,8 @@
  * command_files - the files of a run of gsort, each in one role
  *
  * Inputs, their list, the output or its parts, reports, a checkpoint's files and the standard
- * streams get their roles (file_roles.h). Nor may a new file have a name that gsort makes another one
- * with, or finds again what it has not finished by.
+ * streams get their roles (file_roles.h). Nor may a new file have a name that gsort makes another
+ * one with, or finds again what it has not finished by.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 struct command_files {
 	const struct options *options;
 	const struct given *input_endpoints; /* in the place of inputs, or not; NULL: none is */
-	bool has_output_endpoint;             /* so that its path, if there is one, is none */
-	bool uses_standard_streams;                 /* the standard streams have texts of the program */
+	bool has_output_endpoint;            /* so that its path, if there is one, is none */
+	bool uses_standard_streams;          /* the standard streams have texts of the program */
 };
 
 /*

@@ -40,7 +40,7 @@ static bool is_read_once(mode_t mode)
 static bool may_share_file(const struct file_role *a, const struct file_role *b, mode_t mode)
 {
 	const bool is_input_and_output = (a->kind == ROLE_INPUT && b->kind == ROLE_OUTPUT) ||
-				(b->kind == ROLE_INPUT && a->kind == ROLE_OUTPUT);
+					 (b->kind == ROLE_INPUT && a->kind == ROLE_OUTPUT);
 
 	if (is_read(a) && is_read(b))
 		return !is_read_once(mode);
@@ -48,11 +48,13 @@ static bool may_share_file(const struct file_role *a, const struct file_role *b,
 		return true;
 	if (is_input_and_output)
 		return !S_ISFIFO(mode);
-	return writes_to_stream(a) && writes_to_stream(b) && (a->kind == ROLE_MESSAGES || b->kind == ROLE_MESSAGES);
+	return writes_to_stream(a) && writes_to_stream(b) &&
+	       (a->kind == ROLE_MESSAGES || b->kind == ROLE_MESSAGES);
 }
 
 /* Of two roles the one that is asked to go elsewhere: reports and texts before the data. */
-static const struct file_role *role_to_redirect(const struct file_role *a, const struct file_role *b)
+static const struct file_role *role_to_redirect(const struct file_role *a,
+						const struct file_role *b)
 {
 	return a->kind > b->kind ? a : b;
 }
@@ -77,8 +79,9 @@ static bool writes_to_open_descriptor(const struct file_role *role)
 /* Is standard error a file of the run, which a message would be written over? */
 static bool message_would_overwrite(struct located_role a, struct located_role b)
 {
-	return S_ISREG(a.identity->mode) && ((is_standard_error(a.role) && !writes_to_open_descriptor(b.role)) ||
-					  (is_standard_error(b.role) && !writes_to_open_descriptor(a.role)));
+	return S_ISREG(a.identity->mode) &&
+	       ((is_standard_error(a.role) && !writes_to_open_descriptor(b.role)) ||
+		(is_standard_error(b.role) && !writes_to_open_descriptor(a.role)));
 }
 
 static int check_pair(struct located_role a, struct located_role b)
@@ -120,7 +123,8 @@ static int check_conflicts(const struct file_roles *roles, struct located_role c
 	int r = 0;
 
 	for (size_t i = 0; i < roles->n && r == 0; i++)
-		r = check_pair((struct located_role){ &roles->roles[i], &roles->identities[i] }, candidate);
+		r = check_pair((struct located_role){ &roles->roles[i], &roles->identities[i] },
+			       candidate);
 	return r;
 }
 
@@ -151,7 +155,8 @@ static int reserve_role(struct file_roles *roles)
 }
 
 /* The place is theirs then. */
-static int append_role(struct file_roles *roles, const struct file_role *role, const struct path_identity *identity)
+static int append_role(struct file_roles *roles, const struct file_role *role,
+		       const struct path_identity *identity)
 {
 	const int r = reserve_role(roles);
 
@@ -182,19 +187,22 @@ int file_roles_add(struct file_roles *roles, const struct file_role *role)
 	return r;
 }
 
-int file_roles_add_path(struct file_roles *roles, enum file_role_kind kind, const char *name, const char *path)
+int file_roles_add_path(struct file_roles *roles, enum file_role_kind kind, const char *name,
+			const char *path)
 {
 	if (!path)
 		return 0;
-	return file_roles_add(roles, &(struct file_role){ .kind = kind, .name = name, .path = path });
+	return file_roles_add(roles,
+			      &(struct file_role){ .kind = kind, .name = name, .path = path });
 }
 
 int file_roles_add_list(struct file_roles *roles, const char *path)
 {
 	if (path && strcmp(path, "-") == 0)
-		return file_roles_add(roles, &(struct file_role){ .kind = ROLE_NAME_LIST,
-							.name = "--files0-from, standard input",
-							.fd = STDIN_FILENO });
+		return file_roles_add(roles,
+				      &(struct file_role){ .kind = ROLE_NAME_LIST,
+							   .name = "--files0-from, standard input",
+							   .fd = STDIN_FILENO });
 	return file_roles_add_path(roles, ROLE_NAME_LIST, "--files0-from", path);
 }
 
@@ -215,15 +223,16 @@ int file_roles_check_input(struct file_roles *roles, const char *path)
 {
 	const bool is_stdin = strcmp(path, "-") == 0;
 	const struct file_role role = { .kind = ROLE_INPUT,
-				   .name = is_stdin ? "standard input" : "input",
-				   .path = is_stdin ? NULL : path,
-				   .fd = STDIN_FILENO };
+					.name = is_stdin ? "standard input" : "input",
+					.path = is_stdin ? NULL : path,
+					.fd = STDIN_FILENO };
 	struct path_identity identity;
 	int r = resolve_role(&role, &identity);
 
 	if (r < 0)
 		return r;
-	r = identity.exists ? check_conflicts(roles, (struct located_role){ &role, &identity }) : fail_missing(path);
+	r = identity.exists ? check_conflicts(roles, (struct located_role){ &role, &identity }) :
+			      fail_missing(path);
 	if (r == 0 && is_read_once(identity.mode)) {
 		r = append_role(roles, &role, &identity);
 		if (r == 0)
@@ -246,7 +255,8 @@ bool file_roles_stream_is_input(const struct input *input, int fd)
 {
 	struct stat status;
 
-	return fstat(fd, &status) == 0 && input_has_manifest_file(input, file_id_from_stat(&status));
+	return fstat(fd, &status) == 0 &&
+	       input_has_manifest_file(input, file_id_from_stat(&status));
 }
 
 int file_roles_check_streams(const struct input *input)

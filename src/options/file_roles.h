@@ -6,8 +6,8 @@
  * two of these roles, of which one writes, would be read as something else than it was, or be
  * replaced by something else than it should be, and nobody would be told. And a pipe that is read
  * twice would have nothing left the second time, or nobody who writes, so that it is waited for. So
- * before anything is written all files are found (io/file/path_identity.h, so that neither links nor other
- * spellings hide one), and two that are one are refused. What may be:
+ * before anything is written all files are found (io/file/path_identity.h, so that neither links
+ * nor other spellings hide one), and two that are one are refused. What may be:
  *
  * - an input is the output: it is replaced when the sort is done (sort.c sees to that);
  * - a file is several inputs;
@@ -32,7 +32,7 @@ enum file_role_kind {
 	ROLE_PART_FILE, /* of several that the output is divided into */
 	ROLE_REPORT,
 	ROLE_CHECKPOINT, /* in a checkpoint's directory */
-	ROLE_MESSAGES, /* for a person, on a standard stream */
+	ROLE_MESSAGES,   /* for a person, on a standard stream */
 };
 
 /* A file in its role. The strings must outlive it. */
@@ -63,7 +63,8 @@ int file_roles_add(struct file_roles *roles, const struct file_role *role);
 int file_roles_check_input(struct file_roles *roles, const char *path);
 
 /* A file of that path; NULL: nothing is added. As above. */
-int file_roles_add_path(struct file_roles *roles, enum file_role_kind kind, const char *name, const char *path);
+int file_roles_add_path(struct file_roles *roles, enum file_role_kind kind, const char *name,
+			const char *path);
 
 /* Where inputs' names come from: --files0-from ("-": standard input); NULL: nowhere. As above. */
 int file_roles_add_list(struct file_roles *roles, const char *path);

@@ -13,13 +13,13 @@
 
 /* Rows, but for section, help and member: a uint64_t, an enum partial, an enum format_mode. */
 #define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \
-	.name = "skip-bytes", .argument = "N", .parse = option_parse_nbytes,                         \
+	.name = "skip-bytes", .argument = "N", .parse = option_parse_nbytes,                       \
 	.max = FRAMING_OPTIONS_MAX_SKIP_NBYTES
 #define FRAMING_OPTIONS_ROW_PARTIAL                                                                \
-	.name = "partial", .argument = "error|keep|drop", .parse = option_parse_choice,              \
+	.name = "partial", .argument = "error|keep|drop", .parse = option_parse_choice,            \
 	.choices = framing_options_partials
 #define FRAMING_OPTIONS_ROW_FORMAT                                                                 \
-	.name = "format", .argument = "auto|npy|raw", .parse = option_parse_choice,                  \
+	.name = "format", .argument = "auto|npy|raw", .parse = option_parse_choice,                \
 	.choices = framing_options_formats,                                                        \
 	.help = "read .npy and zstd files, and refuse other known formats (auto, default); read "  \
 		"only .npy (npy); read any bytes as records (raw)"

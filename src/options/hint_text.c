@@ -18,7 +18,7 @@ static const struct hint_template words_of[N_HINTS] = {
 	[HINT_NONE] = { 0 },
 	[HINT_LESS_MEMORY] = { .suffix = "; try a smaller -S" },
 	[HINT_LESS_DEVICE_MEMORY] = { .suffix = "; try a smaller --device-memory, or "
-					       "--backend=cpu" },
+						"--backend=cpu" },
 	[HINT_MEMORY_NEEDED] = { .suffix = "; it needs -S of at least ",
 				 .has_number = true,
 				 .number_suffix = "M" },
@@ -27,31 +27,36 @@ static const struct hint_template words_of[N_HINTS] = {
 	[HINT_LESS_MEMORY_OR_THREADS] = { .suffix = "; try a smaller -S or --parallel" },
 	[HINT_NO_COMPRESSION] = { .suffix = "; --temp-compress=none stores it as it is" },
 	[HINT_NO_SHARED_MEMORY] = { .suffix = "; --shared-memory=off does without" },
-	[HINT_NO_PARTIAL_RECORDS] = { .suffix = "; in place of --partial=keep use drop or error, or an "
-				       "output without --zstd that is not called .zst" },
+	[HINT_NO_PARTIAL_RECORDS] = { .suffix =
+					      "; use --partial=drop or error, or an output "
+					      "that is not compressed" },
 	[HINT_OTHER_TEMP_DIR] = { .suffix = ", or use another directory (-T)" },
 	[HINT_LARGER_TEMP_DIR] = { .suffix = "; name a directory with more space with -T" },
 	[HINT_HIGHER_TEMP_LIMIT] = { .suffix = "; use a larger --temp-limit" },
 	[HINT_MEMORY_OR_TEMP_LIMIT] = { .suffix = "; use a larger -S or --temp-limit" },
 	[HINT_MEMORY_OR_TEMP_DIR] = { .suffix = "; use a larger -S or another -T" },
 	[HINT_MEMORY_OR_CHECKPOINT] = { .suffix = "; use a larger -S, or --checkpoint in another "
-						 "directory" },
+						  "directory" },
 	[HINT_OTHER_CHECKPOINT] = { .suffix = "; name another directory with --checkpoint" },
 	[HINT_FORCE_RAW_FORMAT] = { .suffix = "; --format=raw takes its bytes for records" },
-	[HINT_SPECIFY_RECORDS] = { .suffix = "; if it is records, say which by -t or -R, -t u64 for "
-					"example, or by --format=raw" },
+	[HINT_SPECIFY_RECORDS] = { .suffix =
+					   "; if it is records, say which by -t or -R, -t u64 for "
+					   "example, or by --format=raw" },
 	[HINT_SPECIFY_PARTIAL] = { .suffix = "; --partial=keep or --partial=drop reads those" },
-	[HINT_NO_SKIP_BYTES] = { .suffix = ": leave out --skip-bytes, and it is read as what it is" },
-	[HINT_NO_SKIP_BYTES_OR_TYPE] = { .suffix = ": leave out --skip-bytes, and it is read as what it "
-					     "is, or say by -t what is behind the header" },
+	[HINT_NO_SKIP_BYTES] = { .suffix =
+					 ": omit --skip-bytes to read the header" },
+	[HINT_NO_SKIP_BYTES_OR_TYPE] = { .suffix =
+						 ": omit --skip-bytes to read the header, "
+						 "or use -t for the data after it" },
 	[HINT_SKIP_HEADER] = { .suffix = "; leave out what is said of it, or take what is behind "
-					  "the header for plain records: --skip-bytes=",
-				 .has_number = true,
-				 .number_suffix = " and -t, or -R and -k" },
+					 "the header for plain records: --skip-bytes=",
+			       .has_number = true,
+			       .number_suffix = " and -t, or -R and -k" },
 	[HINT_SKIP_HEADER_WITH_TYPE] = { .suffix = "; --skip-bytes=",
-				    .has_number = true,
-				    .number_suffix = " with -t, or -R and -k, takes what is behind "
-						    "the header for plain records" },
+					 .has_number = true,
+					 .number_suffix =
+						 " with -t, or -R and -k, takes what is behind "
+						 "the header for plain records" },
 	[HINT_READ_AS_RAW] = { .suffix = ": read it with --format=raw" },
 	[HINT_SHORTER_HEADER] = { .suffix = " (--skip-bytes)" },
 	[HINT_MERGE_OR_CHECK] = { .suffix = "; gsort -m merges them, and -c checks them" },
@@ -68,8 +73,8 @@ static const struct hint_template words_of[N_HINTS] = {
 	[HINT_ABOUT_VERIFY] = { .prefix = "--verify: " },
 	[HINT_ABOUT_SHARD] = { .prefix = "--shard: " },
 	[HINT_SHARD_OR_SPLIT] = { .prefix = "--shard: ",
-				       .suffix = "; --split writes all part files at once, each "
-						"a .npy file" },
+				  .suffix = "; --split writes all part files at once, each "
+					    "a .npy file" },
 	[HINT_BUILD_FOR_GPU] = { .suffix = "; build with -Dgpu_arch=",
 				 .has_number = true,
 				 .number_suffix = " or -Dgpu_arch=all" },
@@ -93,8 +98,9 @@ void hint_text_get(const struct message *message, struct hint_text *ret_text)
 
 	ret_text->prefix = template->prefix ? template->prefix : "";
 	if (template->has_number)
-		snprintf(ret_text->suffix, sizeof ret_text->suffix, "%s%" PRIu64 "%s", template->suffix,
-			 message->number, template->number_suffix);
+		snprintf(ret_text->suffix, sizeof ret_text->suffix, "%s%" PRIu64 "%s",
+			 template->suffix, message->number, template->number_suffix);
 	else
-		snprintf(ret_text->suffix, sizeof ret_text->suffix, "%s", suffix_of(message, template));
+		snprintf(ret_text->suffix, sizeof ret_text->suffix, "%s",
+			 suffix_of(message, template));
 }

@@ -20,7 +20,8 @@ static void *option_member(const struct option_spec *spec, void *target)
 	return (char *)target + spec->offset;
 }
 
-const char *option_format_name(const struct option_spec *spec, char text[static OPTION_SPELLING_NBYTES])
+const char *option_format_name(const struct option_spec *spec,
+			       char text[static OPTION_SPELLING_NBYTES])
 {
 	if (spec->letter && !spec->name[1])
 		snprintf(text, OPTION_SPELLING_NBYTES, "-%c", spec->letter);
@@ -92,7 +93,7 @@ static int parses_to_same_value(const struct option_spec *spec, const char *argu
  * value, 1M and 1024K.
  */
 static int check_duplicate(const struct option_spec *spec, const char *first, const char *argument,
-		       void *target)
+			   void *target)
 {
 	int r = !strcmp(first, argument);
 
@@ -105,7 +106,7 @@ static int check_duplicate(const struct option_spec *spec, const char *first, co
 }
 
 int option_set(const struct option_table *table, const struct option_spec *spec,
-		const char *argument, struct option_arguments *arguments, void *target)
+	       const char *argument, struct option_arguments *arguments, void *target)
 {
 	const unsigned row = (unsigned)(spec - table->specs);
 	const char **first = &arguments->values[row];
@@ -136,7 +137,8 @@ int option_check_conflicts(const struct option_table *table,
 		if (arguments->present >> conflict->a & arguments->present >> conflict->b & 1)
 			return fail(-EINVAL, "%s and %s cannot be used together: %s",
 				    option_format_name(&table->specs[conflict->a], a),
-				    option_format_name(&table->specs[conflict->b], b), conflict->reason);
+				    option_format_name(&table->specs[conflict->b], b),
+				    conflict->reason);
 	}
 	return 0;
 }
@@ -184,8 +186,8 @@ int option_parse_size(const struct option_spec *spec, const char *argument, void
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	const int r =
-		size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_SPACE, &nbytes);
+	const int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_SPACE,
+					&nbytes);
 
 	if (r < 0)
 		return r;
@@ -200,8 +202,8 @@ int option_parse_nbytes(const struct option_spec *spec, const char *argument, vo
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	const int r =
-		size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
+	const int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA,
+					&nbytes);
 
 	if (r < 0)
 		return r;

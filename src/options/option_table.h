@@ -28,17 +28,17 @@ enum option_mpi_support {
 	OPTION_MPI_NO, /* ranks refuse it */
 	OPTION_MPI_YES,
 	OPTION_MPI_SAME_ON_ALL, /* ranks can, if all of them are asked for the same */
-	OPTION_MPI_ONLY, /* who is alone does not even know it */
+	OPTION_MPI_ONLY,        /* who is alone does not even know it */
 };
 
 struct option_spec {
-	const char *name;      /* long name, without the dashes; or only the letter */
-	char letter;           /* short name, 0 if none */
-	const char *argument;  /* what its argument is called in the help, NULL if it takes none */
-	const char *help;      /* wrapped when it is printed */
+	const char *name;     /* long name, without the dashes; or only the letter */
+	char letter;          /* short name, 0 if none */
+	const char *argument; /* what its argument is called in the help, NULL if it takes none */
+	const char *help;     /* wrapped when it is printed */
 	const char *default_value; /* what it means without its argument, which is then optional */
-	bool repeats;          /* may be given more than once, each time with another argument */
-	bool cli_only;       /* what it asks for only a program can do, and no library */
+	bool repeats;  /* may be given more than once, each time with another argument */
+	bool cli_only; /* what it asks for only a program can do, and no library */
 	enum option_mpi_support mpi_support;
 	const char *mpi_substitute; /* where ranks refuse it: what is to be done instead */
 	const char *section; /* heading printed before this option, NULL if the section goes on */
@@ -84,7 +84,7 @@ struct option_table {
 /* What the rows have got so far; zeroed in the beginning. */
 struct option_arguments {
 	const char *values[OPTION_MAX_ROWS]; /* each the first of its row; NULL: none */
-	uint64_t present;                      /* bit i, if row i was there */
+	uint64_t present;                    /* bit i, if row i was there */
 };
 
 /* The row of that name, or letter; NULL: there is none. */
@@ -99,12 +99,12 @@ const char *option_word(const struct option_spec *spec, unsigned i,
 			char text[static OPTION_WORD_NBYTES]);
 
 /*
- * A row of the table gets an argument (NULL: none), for the struct element_at `target`. A second that means
- * something else than the first is refused, and changes nothing, unless the row says that each adds
- * something. Returns what its take() does. The arguments are pointed to, not copied.
+ * A row of the table gets an argument (NULL: none), for the struct element_at `target`. A second
+ * that means something else than the first is refused, and changes nothing, unless the row says
+ * that each adds something. Returns what its take() does. The arguments are pointed to, not copied.
  */
 int option_set(const struct option_table *table, const struct option_spec *spec,
-		const char *argument, struct option_arguments *arguments, void *target);
+	       const char *argument, struct option_arguments *arguments, void *target);
 
 /* Of the rows that were given, do two exclude each other? 0, or -EINVAL after a message. */
 int option_check_conflicts(const struct option_table *table,
@@ -112,7 +112,8 @@ int option_check_conflicts(const struct option_table *table,
 
 /* Write the names of an option for messages, "-S, --buffer-size", and return `text`. */
 enum { OPTION_SPELLING_NBYTES = 48 };
-const char *option_format_name(const struct option_spec *spec, char text[static OPTION_SPELLING_NBYTES]);
+const char *option_format_name(const struct option_spec *spec,
+			       char text[static OPTION_SPELLING_NBYTES]);
 
 /*
  * take() functions. The member of the caller's struct is a

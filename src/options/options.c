@@ -77,9 +77,9 @@ enum option_row {
 };
 
 static const struct option_choice check_modes[] = { { "diagnose-first", MODE_CHECK },
-					       { "quiet", MODE_CHECK_QUIET },
-					       { "silent", MODE_CHECK_QUIET },
-					       { 0 } };
+						    { "quiet", MODE_CHECK_QUIET },
+						    { "silent", MODE_CHECK_QUIET },
+						    { 0 } };
 
 static const struct option_choice backends[] = {
 	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
@@ -92,8 +92,8 @@ static const struct option_choice progress_modes[] = {
 };
 
 static const struct option_choice explain_formats[] = { { "text", EXPLAIN_TEXT },
-						      { "json", EXPLAIN_JSON },
-						      { 0 } };
+							{ "json", EXPLAIN_JSON },
+							{ 0 } };
 
 static const struct option_choice shared_memory_modes[] = { { "auto", false },
 							    { "off", true },
@@ -106,7 +106,8 @@ _Static_assert(DEFAULT_ZSTD_LEVEL == 3, "what the row of --zstd says");
 static const struct option_spec specs[N_ROWS] = {
 	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, .section = "Records and keys", MEMBER(record),
 		       .mpi_support = OPTION_MPI_YES },
-	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, MEMBER(record), .mpi_support = OPTION_MPI_YES },
+	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, MEMBER(record),
+			      .mpi_support = OPTION_MPI_YES },
 	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, MEMBER(record), .mpi_support = OPTION_MPI_YES },
 	[ROW_FIELDS] = { RECORD_OPTIONS_ROW_FIELDS, MEMBER(record), .mpi_support = OPTION_MPI_YES },
 	[ROW_REVERSE] = { "reverse", 'r', NULL,
@@ -115,7 +116,8 @@ static const struct option_spec specs[N_ROWS] = {
 			  .parse = option_parse_flag, MEMBER(record.reverse),
 			  .mpi_support = OPTION_MPI_YES },
 	[ROW_UNIQUE] = { "unique", 'u', NULL, "keep only the first of the records with equal keys",
-			 .parse = option_parse_flag, MEMBER(unique), .mpi_support = OPTION_MPI_YES },
+			 .parse = option_parse_flag, MEMBER(unique),
+			 .mpi_support = OPTION_MPI_YES },
 	[ROW_STABLE] = { "stable", 's', NULL, "accept the option of GNU sort; every sort is stable",
 			 .parse = value_parse_nothing, .mpi_support = OPTION_MPI_YES },
 
@@ -141,8 +143,9 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_SHARD] = { "shard", 0, "K/P",
 			"with -m: write only the K-th of P shards of equal length",
 			.parse = value_parse_shard, .same_value = value_same_shard,
-			.mpi_substitute = "ranks share a merge already; or run gsort -m --shard=K/P for "
-				 "each K" },
+			.mpi_substitute =
+				"ranks share a merge already; or run gsort -m --shard=K/P for "
+				"each K" },
 	[ROW_SPLIT] = { "split", 0, "P",
 			"split the output into P part files, FILE.0000 and so on, "
 			"and write the part manifest FILE.parts; all of them "
@@ -152,18 +155,20 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_SPLIT_BY] = { "split-by", 0, "records|keys",
 			   "split after equal numbers of records, or between keys, so "
 			   "that no key is in two part files (always with -u)",
-			   .parse = option_parse_choice, MEMBER(split_at_keys), .choices = split_units,
-			   .mpi_support = OPTION_MPI_YES },
-	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and exit", .default_value = "text",
-			  .parse = option_parse_choice, MEMBER(explain), .choices = explain_formats,
-			  .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
+			   .parse = option_parse_choice, MEMBER(split_at_keys),
+			   .choices = split_units, .mpi_support = OPTION_MPI_YES },
+	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and exit",
+			  .default_value = "text", .parse = option_parse_choice, MEMBER(explain),
+			  .choices = explain_formats, .cli_only = true,
+			  .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_ASSUME_SIZE] = { "assume-size", 0, "SIZE",
 			      "with --explain: plan for SIZE bytes from a pipe",
 			      .parse = option_parse_size, MEMBER(assumed_nbytes), .cli_only = true,
 			      .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N MPI ranks", .max = MAX_RANKS,
 			.parse = option_parse_count, MEMBER(n_ranks), .cli_only = true,
-			.mpi_substitute = "leave it out to plan for these ranks, or use gsort --explain" },
+			.mpi_substitute =
+				"leave it out to plan for these ranks, or use gsort --explain" },
 	[ROW_ASSUME_RATES] = { "assume-rates", 0, "LIST",
 			       "with --explain of ranks: use these rates of each rank per "
 			       "second, for example "
@@ -171,13 +176,15 @@ static const struct option_spec specs[N_ROWS] = {
 			       .parse = value_parse_rates, .cli_only = true,
 			       .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_VERIFY] = { "verify", 0, NULL, "read the output back after writing and check it again",
-			 .parse = option_parse_flag, MEMBER(verify), .mpi_support = OPTION_MPI_YES },
+			 .parse = option_parse_flag, MEMBER(verify),
+			 .mpi_support = OPTION_MPI_YES },
 	[ROW_FSYNC] = { "fsync", 0, NULL, "sync the output to stable storage before exit",
 			.parse = option_parse_flag, MEMBER(fsync), .mpi_support = OPTION_MPI_YES },
 	[ROW_FILES0] = { "files0-from", 0, "FILE",
 			 "read NUL-terminated input names from FILE (-: standard "
 			 "input)",
-			 .parse = option_parse_text, MEMBER(files0_path), .mpi_support = OPTION_MPI_YES },
+			 .parse = option_parse_text, MEMBER(files0_path),
+			 .mpi_support = OPTION_MPI_YES },
 
 	[ROW_SKIP_BYTES] = { FRAMING_OPTIONS_ROW_SKIP_BYTES,
 			     .help = "skip an N-byte header in each input; copy the "
@@ -188,19 +195,23 @@ static const struct option_spec specs[N_ROWS] = {
 			  .help = "refuse an incomplete last record (default), "
 				  "append it to the output, or drop it",
 			  MEMBER(partial), .mpi_support = OPTION_MPI_YES },
-	[ROW_FORMAT] = { FRAMING_OPTIONS_ROW_FORMAT, MEMBER(format), .mpi_support = OPTION_MPI_YES },
+	[ROW_FORMAT] = { FRAMING_OPTIONS_ROW_FORMAT, MEMBER(format),
+			 .mpi_support = OPTION_MPI_YES },
 	[ROW_LIMIT] = { "limit", 0, "N", "write only the first N records of the result",
-			.parse = option_parse_number, MEMBER(limit), .mpi_support = OPTION_MPI_YES },
+			.parse = option_parse_number, MEMBER(limit),
+			.mpi_support = OPTION_MPI_YES },
 	[ROW_COUNT] = { "count", 0, NULL,
 			"with -u: write the number of equal records before each "
 			"record, as u64",
 			.parse = option_parse_flag, MEMBER(count), .mpi_support = OPTION_MPI_YES },
 	[ROW_KEYS_ONLY] = { "keys-only", 0, NULL, "write the keys instead of the records",
-			    .parse = option_parse_flag, MEMBER(keys_only), .mpi_support = OPTION_MPI_YES },
+			    .parse = option_parse_flag, MEMBER(keys_only),
+			    .mpi_support = OPTION_MPI_YES },
 	[ROW_ARGSORT] = { "argsort", 0, NULL,
 			  "write the records' positions in the input, from 0, as "
 			  "u64, instead of the records",
-			  .parse = option_parse_flag, MEMBER(argsort), .mpi_support = OPTION_MPI_YES },
+			  .parse = option_parse_flag, MEMBER(argsort),
+			  .mpi_support = OPTION_MPI_YES },
 
 	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output (default if it is named *.zst)",
 		       .default_value = "3", .parse = value_parse_zstd, MEMBER(zstd_level),
@@ -234,8 +245,9 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_TEMP_COMPRESS] = { "temp-compress", 0, "MODE",
 				"compress spilled runs: auto (default), none, delta, "
 				"zstd[:LEVEL]",
-				.get_word = value_temp_compress_word, .parse = value_parse_temp_compress,
-				MEMBER(compression), .mpi_support = OPTION_MPI_YES },
+				.get_word = value_temp_compress_word,
+				.parse = value_parse_temp_compress, MEMBER(compression),
+				.mpi_support = OPTION_MPI_YES },
 	[ROW_PARALLEL] = { "parallel", 0, "N", "use N CPU threads; default: all available",
 			   .max = MAX_THREADS, .parse = option_parse_count, MEMBER(n_threads),
 			   .mpi_support = OPTION_MPI_YES },
@@ -243,8 +255,8 @@ static const struct option_spec specs[N_ROWS] = {
 			     .parse = option_parse_count, MEMBER(batch_size),
 			     .mpi_support = OPTION_MPI_YES },
 	[ROW_PARTITIONS] = { "partitions", 0, "N", "merge N partitions of the output in parallel",
-			     .max = MAX_PARTITIONS, .parse = option_parse_count, MEMBER(n_partitions),
-			     .mpi_support = OPTION_MPI_YES },
+			     .max = MAX_PARTITIONS, .parse = option_parse_count,
+			     MEMBER(n_partitions), .mpi_support = OPTION_MPI_YES },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu",
 			  "sort and merge on this back end; default auto",
 			  .parse = option_parse_choice, MEMBER(backend), .choices = backends,
@@ -262,19 +274,23 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_STATS] = { "stats", 0, NULL,
 			"print a table of bytes, times and rates of each stage on "
 			"standard error at the end",
-			.parse = option_parse_flag, MEMBER(stats), .mpi_support = OPTION_MPI_SAME_ON_ALL },
+			.parse = option_parse_flag, MEMBER(stats),
+			.mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "write statistics to FILE as JSON",
 			     .parse = option_parse_text, MEMBER(stats_json_path),
 			     .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_TRACE] = { "trace", 0, "FILE",
 			"write a timeline to FILE in the Chrome trace event format",
-			.parse = option_parse_text, MEMBER(trace_path), .mpi_support = OPTION_MPI_SAME_ON_ALL },
+			.parse = option_parse_text, MEMBER(trace_path),
+			.mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_REPORT] = { "report", 0, "FILE",
 			 "write an HTML report to FILE: plan, phases, activity, "
 			 "memory",
-			 .parse = option_parse_text, MEMBER(report_path), .mpi_support = OPTION_MPI_SAME_ON_ALL },
+			 .parse = option_parse_text, MEMBER(report_path),
+			 .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_DEBUG] = { "debug", 0, NULL, "print the parsed keys and the first encoded records",
-			.parse = option_parse_flag, MEMBER(debug), .mpi_support = OPTION_MPI_SAME_ON_ALL },
+			.parse = option_parse_flag, MEMBER(debug),
+			.mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_TIMEOUT] = { "timeout", 0, "SECONDS",
 			  "abort if a rank has not answered for SECONDS; 0: never; "
 			  "default 60",
@@ -286,9 +302,10 @@ static const struct option_spec specs[N_ROWS] = {
 				"(off)",
 				.parse = option_parse_choice, MEMBER(no_shared_memory),
 				.choices = shared_memory_modes, .mpi_support = OPTION_MPI_ONLY },
-	[ROW_COMPLETION] = { BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
-	[ROW_HELP] = { BUILTIN_OPTIONS_ROW_HELP, .help = "print this help and exit", .cli_only = true,
-		       .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	[ROW_COMPLETION] = { BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true,
+			     .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	[ROW_HELP] = { BUILTIN_OPTIONS_ROW_HELP, .help = "print this help and exit",
+		       .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_VERSION] = { BUILTIN_OPTIONS_ROW_VERSION, .help = "print the version and exit",
 			  .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
 };
@@ -398,6 +415,6 @@ struct sort_spec options_spec(const struct options *options)
 		.compression = options->compression,
 		.checkpoint_path = options->checkpoint_path,
 		.measure_peak_rates = options->stats || options->stats_json_path ||
-				     options->report_path,
+				      options->report_path,
 	};
 }

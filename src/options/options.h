@@ -28,9 +28,9 @@ enum explain_format {
 
 struct options {
 	enum operation_mode mode;
-	const char **inputs;        /* n_framing_inputs, in the order of ties; "-" is standard input */
-	size_t n_inputs;            /* at least 1; 1 when checking */
-	const char *output_path;    /* NULL: standard output, or what a front end gives: */
+	const char **inputs;     /* n_framing_inputs, in the order of ties; "-" is standard input */
+	size_t n_inputs;         /* at least 1; 1 when checking */
+	const char *output_path; /* NULL: standard output, or what a front end gives: */
 	const char *output_label; /* what messages call that; NULL: standard output */
 
 	struct record_options record; /* what a record is, and its keys */
@@ -42,7 +42,7 @@ struct options {
 	uint64_t limit; /* write at most so many records; SORT_SPEC_UNLIMITED: all */
 	bool count;     /* before each record, of how many it is the first; only with unique */
 	bool keys_only; /* write keys, */
-	bool argsort;     /* or positions; not both, and not with count */
+	bool argsort;   /* or positions; not both, and not with count */
 
 	int zstd_level; /* of the output; 0: it is not compressed */
 
@@ -54,10 +54,10 @@ struct options {
 	const char *checkpoint_path;           /* then the only one of temp_dirs; NULL: none */
 	struct compression_params compression; /* of spilled runs */
 	unsigned n_threads;                    /* 0: all that this process may use */
-	unsigned shard, n_shards;                /* of a merge, the one of so many; 0: all */
+	unsigned shard, n_shards;              /* of a merge, the one of so many; 0: all */
 	unsigned n_part_files; /* that the output is divided into, and a list; 0: it is one file */
 	int split_at_keys;     /* no key is in two of them */
-	unsigned n_partitions;     /* of the output, merged side by side; 0: as the plan likes */
+	unsigned n_partitions; /* of the output, merged side by side; 0: as the plan likes */
 	unsigned batch_size;   /* merge at most so many runs at once; 0: as the plan likes */
 	enum backend_choice backend;
 	unsigned *gpus; /* n_gpus device numbers; none: as many as pay */
@@ -66,7 +66,7 @@ struct options {
 
 	enum explain_format explain; /* print the plan and stop */
 	uint64_t assumed_nbytes; /* of an input whose size is unknown; only with explain; 0: none */
-	unsigned n_ranks; /* that are planned for; only with explain; 0: those there are */
+	unsigned n_ranks;        /* that are planned for; only with explain; 0: those there are */
 	struct rank_rates rank_rates; /* of each; 0: not said */
 	bool verify;                  /* read the output back; only with output_path */
 	bool fsync;                   /* only with output_path */
@@ -76,8 +76,8 @@ struct options {
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
 	const char *report_path;     /* NULL: none */
-	int no_shared_memory;             /* what ranks exchange: sort_spec.h */
-	uint64_t timeout_s;            /* a rank that is silent for so long is given up; 0: never */
+	int no_shared_memory;        /* what ranks exchange: sort_spec.h */
+	uint64_t timeout_s;          /* a rank that is silent for so long is given up; 0: never */
 
 	/* Taken apart when the sort begins; nobody else reads these. */
 	const char *files0_path;
@@ -88,7 +88,7 @@ struct options {
 #define OPTIONS_DEFAULTS                                                                           \
 	{                                                                                          \
 		.temp_limit_nbytes = SORT_SPEC_UNLIMITED, .limit = SORT_SPEC_UNLIMITED,            \
-		.timeout_s = 60                                                                      \
+		.timeout_s = 60                                                                    \
 	}
 
 /* Its rows fill in a struct options, whose strings are those of the arguments. */

@@ -51,9 +51,9 @@ static int check_output_format(const struct options *options)
 		const char *option;
 		bool is_given;
 	} restrictions[] = { { "--limit", options->limit != SORT_SPEC_UNLIMITED },
-		       { "--count", options->count },
-		       { "--keys-only", options->keys_only },
-		       { "--argsort", options->argsort } };
+			     { "--count", options->count },
+			     { "--keys-only", options->keys_only },
+			     { "--argsort", options->argsort } };
 
 	if (options->n_shards && options->mode != MODE_MERGE)
 		return fail(-EINVAL, "--shard needs -m, --merge");

@@ -31,8 +31,8 @@ static int refuse_type(const char *option, const char *argument, const char *typ
 	char suggestion[KEY_TYPE_NBYTES];
 
 	if (key_suggest_type(type, suggestion))
-		return fail(-EINVAL, "%s: %s%s%sunknown type '%s': did you mean %s?", option, prefix,
-			    context, separator, type, suggestion);
+		return fail(-EINVAL, "%s: %s%s%sunknown type '%s': did you mean %s?", option,
+			    prefix, context, separator, type, suggestion);
 	return fail(
 		-EINVAL,
 		"%s: %s%s%sunknown type '%s': use u8, u16, u24 ... u128, i8 ... i128, f16, f32, "
@@ -111,7 +111,8 @@ int record_options_parse_size(const struct option_spec *spec, const char *argume
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
+	int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA,
+				  &nbytes);
 
 	if (r < 0)
 		return r;
@@ -163,7 +164,8 @@ static bool has_key_offset(const char *argument)
 }
 
 /* "8:f64:r" */
-static int parse_offset_key(const struct option_spec *spec, const char *argument, struct key *ret_key)
+static int parse_offset_key(const struct option_spec *spec, const char *argument,
+			    struct key *ret_key)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	const char *type;
@@ -182,8 +184,8 @@ static int parse_offset_key(const struct option_spec *spec, const char *argument
 	if (strcmp(type, "r:n") == 0 || strcmp(type, "r:t") == 0 || strcmp(type, "r:numpy") == 0 ||
 	    strcmp(type, "r:total") == 0)
 		return fail(-EINVAL, "%s: '%s': the order of numbers stands before :r, %.*s%s:r",
-			    option_format_name(spec, spelling), argument, (int)(type - argument - 1),
-			    argument, type + 1);
+			    option_format_name(spec, spelling), argument,
+			    (int)(type - argument - 1), argument, type + 1);
 	descending = is_descending(type);
 	r = parse_type(spec, argument, type, descending ? n - 2 : n, &key);
 	if (r < 0)
@@ -208,7 +210,7 @@ int record_options_parse_key(const struct option_spec *spec, const char *argumen
 		return r;
 	request.text = strdup(argument);
 	r = request.text ? append_key_request(record_options_member(spec, target), request) :
-			  fail(-ENOMEM, "no memory for a key");
+			   fail(-ENOMEM, "no memory for a key");
 	if (r < 0)
 		free(request.text);
 	return r;
@@ -242,8 +244,8 @@ static int finalize_single_key(struct record_options *record)
 				    .kind = KEY_BYTES,
 				    .big_endian = true };
 	record->spec_kind = record->type.nbytes ? RECORD_SPEC_TYPE :
-		       key.nbytes          ? RECORD_SPEC_SIZE :
-					     RECORD_SPEC_NONE;
+			    key.nbytes          ? RECORD_SPEC_SIZE :
+						  RECORD_SPEC_NONE;
 	if (record->spec_kind == RECORD_SPEC_NONE)
 		key_parse_type("u64", &key);
 	if (record->record_nbytes && record->record_nbytes != key.nbytes) {
@@ -324,8 +326,8 @@ static int finalize_keys(struct record_options *record)
 			    "record; give its size with -R, --record-size",
 			    record->schema.n ? "--fields" : "-k, --key");
 	if (!record->schema.n && (first_named_key(record) || !record->record_nbytes)) {
-		record->spec_kind =
-			RECORD_SPEC_REQUESTS; /* nothing else can be said before the input is known */
+		record->spec_kind = RECORD_SPEC_REQUESTS; /* nothing else can be said before the
+							     input is known */
 		return 0;
 	}
 	record->spec_kind = record->schema.n ? RECORD_SPEC_FIELDS : RECORD_SPEC_KEYS;
@@ -338,15 +340,15 @@ static int finalize_keys(struct record_options *record)
 			    " (-R, --record-size), which can be %d",
 			    record->schema.record_nbytes, record->record_nbytes,
 			    LAYOUT_MAX_RECORD_NBYTES);
-	r = schema_resolve_keys(&record->schema, record->key_requests, record->n_key_requests, "--fields",
-			  &record->keys, &record->n_keys);
+	r = schema_resolve_keys(&record->schema, record->key_requests, record->n_key_requests,
+				"--fields", &record->keys, &record->n_keys);
 	return r < 0 ? r : check_keys(record);
 }
 
 int record_options_finalize(struct record_options *record)
 {
 	const int r = record->n_key_requests || record->schema.n ? finalize_keys(record) :
-							      finalize_single_key(record);
+								   finalize_single_key(record);
 
 	if (r < 0)
 		return r;

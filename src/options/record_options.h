@@ -24,12 +24,12 @@
 struct record_options {
 	/* Complete after record_options_finalize(). */
 	uint64_t record_nbytes; /* 0: not given */
-	struct key *keys;       /* n_keys, the most significant first; none: see RECORD_SPEC_REQUESTS */
+	struct key *keys; /* n_keys, the most significant first; none: see RECORD_SPEC_REQUESTS */
 	uint32_t n_keys;
 	enum record_spec_kind spec_kind;
 
 	/* As they were given. */
-	struct key type;              /* nbytes 0: not given */
+	struct key type;                  /* nbytes 0: not given */
 	struct key_request *key_requests; /* n_key_requests */
 	uint32_t n_key_requests;
 	struct schema schema; /* of --fields */

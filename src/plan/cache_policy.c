@@ -22,11 +22,12 @@ enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)
 		planned_nbytes = 0;
 	else if (job->plan.input_nbytes < planned_nbytes / 2)
 		planned_nbytes = 2 * job->plan.input_nbytes;
-	if (nbytes > 0 && (available_nbytes < planned_nbytes || nbytes > available_nbytes - planned_nbytes))
+	if (nbytes > 0 &&
+	    (available_nbytes < planned_nbytes || nbytes > available_nbytes - planned_nbytes))
 		return CACHE_BYPASS;
 	/* Processors beside a GPU have nothing else to do than to copy into the cache. */
 	return job->device_info.unified && nbytes >= min_adaptive_nbytes ? CACHE_ADAPTIVE :
-									CACHE_USE;
+									   CACHE_USE;
 }
 
 void cache_policy_apply_to_spill(enum cache_policy policy, struct spill *spill)

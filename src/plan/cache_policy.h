@@ -7,9 +7,9 @@
 #include "src/plan/job.h"
 
 enum cache_policy {
-	CACHE_USE,       /* it takes them */
-	CACHE_ADAPTIVE,    /* so do they fit, but to write past it may be faster (adaptive.h) */
-	CACHE_BYPASS /* for them, beside what the plan takes: they are to pass it by */
+	CACHE_USE,      /* it takes them */
+	CACHE_ADAPTIVE, /* so do they fit, but to write past it may be faster (adaptive.h) */
+	CACHE_BYPASS    /* for them, beside what the plan takes: they are to pass it by */
 };
 
 /* For nbytes of files, of a job that is planned; its neighbours write as much. */

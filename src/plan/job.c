@@ -13,7 +13,8 @@
 enum { NAME_NBYTES = sizeof(struct device_info) };
 
 /* As a person knows it, and which of several. Returns `name`. */
-static const char *job_device_name(const struct job *job, uint32_t device_index, char name[NAME_NBYTES])
+static const char *job_device_name(const struct job *job, uint32_t device_index,
+				   char name[NAME_NBYTES])
 {
 	const struct sort_device *device = &job->devices[device_index];
 	struct device_info info;
@@ -29,7 +30,7 @@ static const char *job_device_name(const struct job *job, uint32_t device_index,
 static enum hint memory_hint(const struct job *job, enum memory_kind kind)
 {
 	return kind == MEMORY_DEVICE && !job->device_info.unified ? HINT_LESS_DEVICE_MEMORY :
-							     HINT_LESS_MEMORY;
+								    HINT_LESS_MEMORY;
 }
 
 int job_fail_device(const struct job *job, uint32_t device_index, int r, const char *what)
@@ -47,6 +48,6 @@ int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum me
 
 	return fail_hint(r, memory_hint(job, kind), 0,
 			 "%s: no %smemory for %s of %" PRIu64 " bytes: %m",
-			 job_device_name(job, device_index, name), kind == MEMORY_HOST ? "host " : "", what,
-			 nbytes);
+			 job_device_name(job, device_index, name),
+			 kind == MEMORY_HOST ? "host " : "", what, nbytes);
 }

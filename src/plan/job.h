@@ -19,11 +19,11 @@
 /* A device that sorts and merges, in its own memory. Those of a job are of one back end. */
 struct sort_device {
 	struct device *device;
-	unsigned ordinal;               /* of the back end's devices */
-	int numa_node;                      /* of the host memory that it is near (src/base/numa.h) */
-	uint32_t stats_index;                /* among those that were wanted, from 1; 0: the only one */
+	unsigned ordinal;     /* of the back end's devices */
+	int numa_node;        /* of the host memory that it is near (src/base/numa.h) */
+	uint32_t stats_index; /* among those that were wanted, from 1; 0: the only one */
 	struct window_buffer_cache *window_buffers; /* of one merge after the other */
-	uint64_t peer_access_mask;              /* bit i: it may read the memory of worker i, as its own */
+	uint64_t peer_access_mask; /* bit i: it may read the memory of worker i, as its own */
 };
 
 enum { JOB_MAX_DEVICES = STATS_MAX_DEVICES };
@@ -32,22 +32,23 @@ struct job {
 	/* Given */
 	const struct syscalls *io;
 	struct cancellation *cancellation; /* asked by loops of the host; NULL: nobody cancels */
-	struct layout requested_layout;             /* as they are asked for */
+	struct layout requested_layout;    /* as they are asked for */
 	const struct layout *layout;       /* these; setup_open() may make it `references` */
 	bool unique;                       /* -u */
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
-	const struct checkpoint_hooks *checkpoint_hooks; /* of runs that outlive the process; NULL: nobody */
-	uint64_t first_record;       /* of the input: those before are in runs already */
-	bool has_end;                /* those from end_record on are another rank's */
+	const struct checkpoint_hooks
+		*checkpoint_hooks; /* of runs that outlive the process; NULL: nobody */
+	uint64_t first_record;     /* of the input: those before are in runs already */
+	bool has_end;              /* those from end_record on are another rank's */
 	uint64_t end_record;
-	unsigned n_jobs_on_host; /* of such jobs, that share this machine's memory; 0: it is alone */
-	struct stats *stats;   /* may be NULL */
+	unsigned n_jobs_on_host; /* jobs that share this host's memory; 0: only this one */
+	struct stats *stats;     /* may be NULL */
 
 	/* Opened by setup_open() */
 	struct sort_device *devices; /* n_devices, at least one */
 	uint32_t n_devices;
-	uint32_t merge_device;         /* who merges: a merge in ranges has a job for each of these */
+	uint32_t merge_device; /* who merges: a merge in ranges has a job for each of these */
 	struct device_info device_info; /* of each: as the first is, with the least memory of all */
 	/* If the records stay where they are mapped: what refers to them, and where they are. */
 	struct layout indirect_layout;
@@ -58,7 +59,7 @@ struct job {
 	struct spill *spill;             /* not with --explain */
 	struct compression *compression; /* of what is spilled; NULL: none */
 	struct temp_space temp_space;
-	struct chunk_pool *chunk_pool;       /* only to sort: not with -m or --explain */
+	struct chunk_pool *chunk_pool;              /* only to sort: not with -m or --explain */
 	struct window_buffer_cache *window_buffers; /* of a range; NULL: the worker's */
 };
 
@@ -92,5 +93,6 @@ static inline struct device *job_device(const struct job *job)
 
 static inline struct window_buffer_cache *job_window_buffers(const struct job *job)
 {
-	return job->window_buffers ? job->window_buffers : job->devices[job->merge_device].window_buffers;
+	return job->window_buffers ? job->window_buffers :
+				     job->devices[job->merge_device].window_buffers;
 }

@@ -22,7 +22,7 @@ enum {
 uint64_t plan_data_nbytes(const struct plan *plan)
 {
 	const uint64_t reserved_nbytes = plan->codec_nbytes + plan->index_nbytes +
-				       u64_min(plan->mapped_nbytes, plan->memory_nbytes);
+					 u64_min(plan->mapped_nbytes, plan->memory_nbytes);
 
 	return plan->memory_nbytes - u64_min(reserved_nbytes, plan->memory_nbytes);
 }
@@ -30,8 +30,8 @@ uint64_t plan_data_nbytes(const struct plan *plan)
 /* Does the device pack what is spilled? It pays for what goes over a link. */
 static bool should_pack_on_device(const struct plan_request *request, const struct plan *plan)
 {
-	return plan->copies_to_device && (!plan->fits_in_memory || request->n_ranks > 1) && request->stores_encoded_keys &&
-	       compression_allows_delta(&request->compression);
+	return plan->copies_to_device && (!plan->fits_in_memory || request->n_ranks > 1) &&
+	       request->stores_encoded_keys && compression_allows_delta(&request->compression);
 }
 
 /* Does it store any runs? */
@@ -42,7 +42,7 @@ bool plan_stores_runs(const struct plan *plan)
 
 /* All that depends on how much memory there is for data. */
 static void plan_data_memory(const struct plan_request *request, const struct device_info *info,
-		      struct plan *plan)
+			     struct plan *plan)
 {
 	plan->device_nbytes =
 		info->unified ? plan_data_nbytes(plan) :
@@ -77,14 +77,17 @@ static void plan_overhead(const struct plan_request *request, struct plan *plan)
 	plan->codec_nbytes = plan_stream_codecs_nbytes(request, plan);
 	if (plan_stores_runs(plan))
 		plan->codec_nbytes += u64_min(plan_block_codecs_nbytes(request, plan),
-					     plan->memory_nbytes / CODEC_MEMORY_DIVISOR);
+					      plan->memory_nbytes / CODEC_MEMORY_DIVISOR);
 	/* What of the index is beyond its usual part goes beside the memory, as far as it can. */
 	index_nbytes = plan_index_nbytes(request, plan);
-	plan->index_nbytes = u64_min(index_nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR);
+	plan->index_nbytes =
+		u64_min(index_nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR);
 	index_nbytes -= u64_min(index_nbytes, PLAN_OVERHEAD_NBYTES / 2);
-	plan->index_nbytes = u64_max(plan->index_nbytes,
-				      u64_min(index_nbytes, plan->memory_nbytes / PLAN_INDEX_DIVISOR));
-	plan->max_stored_blocks = plan_max_index_nbytes(plan) / plan_index_entry_nbytes(request, true);
+	plan->index_nbytes =
+		u64_max(plan->index_nbytes,
+			u64_min(index_nbytes, plan->memory_nbytes / PLAN_INDEX_DIVISOR));
+	plan->max_stored_blocks =
+		plan_max_index_nbytes(plan) / plan_index_entry_nbytes(request, true);
 }
 
 uint64_t plan_max_threads(uint64_t memory_nbytes)
@@ -97,7 +100,7 @@ uint64_t plan_max_threads(uint64_t memory_nbytes)
  * much is left for data: so both are computed in turn, until little changes.
  */
 static void plan_iterate(const struct plan_request *request, const struct device_info *info,
-		     struct plan *plan)
+			 struct plan *plan)
 {
 	plan->n_windows = plan->n_queues + plan->n_writers + 1;
 	plan->codec_nbytes = plan_stream_codecs_nbytes(request, plan);
@@ -117,12 +120,13 @@ static uint64_t clamp_exchange_nbytes(const struct plan_request *request, uint64
 {
 	const uint64_t total_nbytes = request->memory_nbytes + request->exchange_nbytes;
 
-	return u64_min(request->exchange_nbytes, total_nbytes - u64_min(memory_nbytes, total_nbytes));
+	return u64_min(request->exchange_nbytes,
+		       total_nbytes - u64_min(memory_nbytes, total_nbytes));
 }
 
 /* With that much of the memory. */
 static void plan_with_memory(const struct plan_request *request, uint64_t memory_nbytes,
-			struct plan *plan)
+			     struct plan *plan)
 {
 	struct plan_request single_partition = *request;
 	struct device_info info;
@@ -171,9 +175,10 @@ static void plan_with_memory(const struct plan_request *request, uint64_t memory
 
 /* What is too much for any plan with that memory: what is there before one is made. */
 static bool exceeds_memory(const struct plan_request *request, const struct plan *plan,
-			uint64_t memory_nbytes)
+			   uint64_t memory_nbytes)
 {
-	const uint64_t streams_nbytes = u64_min(request->stream_codec_nbytes, PLAN_MAX_MEMORY_NBYTES);
+	const uint64_t streams_nbytes =
+		u64_min(request->stream_codec_nbytes, PLAN_MAX_MEMORY_NBYTES);
 
 	return u64_max(streams_nbytes, plan->mapped_nbytes) > memory_nbytes + PLAN_OVERHEAD_NBYTES;
 }
@@ -208,9 +213,9 @@ static void use_smaller_plan(const struct plan_request *request, struct plan *pl
 void plan_make(const struct plan_request *request, struct plan *ret_plan)
 {
 	plan_with_memory(request,
-		    u64_min(u64_max(request->memory_nbytes, PLAN_MIN_MEMORY_NBYTES),
-			    PLAN_MAX_MEMORY_NBYTES),
-		    ret_plan);
+			 u64_min(u64_max(request->memory_nbytes, PLAN_MIN_MEMORY_NBYTES),
+				 PLAN_MAX_MEMORY_NBYTES),
+			 ret_plan);
 	if (!ret_plan->is_sufficient)
 		use_smaller_plan(request, ret_plan);
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN && !request->n_partitions)

@@ -15,8 +15,9 @@
  * spilled run while the other half fills. A run is therefore about three eighths of the memory
  * long. The chunks that fit at the end are never spilled.
  *
- * Records that stay where they are mapped (layout_is_indirect()) are part of the memory, since what of
- * a mapping has been looked at counts as the process's. They are only referred to if all fits.
+ * Records that stay where they are mapped (layout_is_indirect()) are part of the memory, since
+ * what of a mapping has been looked at counts as the process's. They are only referred to if all
+ * fits.
  *
  * On a device with memory of its own, chunks, scratch and windows are in that (--device-memory),
  * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
@@ -58,32 +59,33 @@
 /* Writers of one file, at most, unless others are asked for: more are not faster. */
 enum { PLAN_DEFAULT_MAX_PARTITIONS = 8 };
 
-/* Of n_partitions > 0 and less, the most that n_files, or 0, are made of; or that are made of these. */
+/* Of n_partitions > 0 and less, the most that n_files, or 0, are made of; or that are made of
+ * these. */
 uint32_t plan_round_to_files(uint32_t n_partitions, uint32_t n_files);
 
 struct plan_request {
 	const struct layout *layout;
 	const struct device *device;
-	uint64_t input_nbytes;       /* PLAN_SIZE_UNKNOWN: a pipe */
-	uint32_t n_threads;          /* of the CPU */
-	uint64_t memory_nbytes;      /* -S, or its default, but for */
-	uint64_t exchange_nbytes;    /* what is set aside of it for an exchange of several ranks */
-	uint64_t device_nbytes;      /* of the device, if it has its own */
-	const char *device_name;     /* what they are called; NULL: as this is */
-	uint32_t n_devices;          /* such as this, if they have their own; 0: one */
-	uint32_t n_input_runs;       /* with -m, how many inputs; else 0 */
-	uint32_t batch_size;         /* 0: no limit but memory */
+	uint64_t input_nbytes;     /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint32_t n_threads;        /* of the CPU */
+	uint64_t memory_nbytes;    /* -S, or its default, but for */
+	uint64_t exchange_nbytes;  /* what is set aside of it for an exchange of several ranks */
+	uint64_t device_nbytes;    /* of the device, if it has its own */
+	const char *device_name;   /* what they are called; NULL: as this is */
+	uint32_t n_devices;        /* such as this, if they have their own; 0: one */
+	uint32_t n_input_runs;     /* with -m, how many inputs; else 0 */
+	uint32_t batch_size;       /* 0: no limit but memory */
 	uint64_t min_block_nbytes; /* of blocks that are there already, or 0 */
-	uint32_t n_partitions;           /* of the final merge; 0: as the plan likes */
-	uint32_t n_part_files;       /* that the output is divided into; 0: it is one file */
-	bool part_files_are_partitions;       /* where they end is where the merge cuts */
-	uint32_t n_ranks;            /* each with as long an input, whose runs are merged together,
+	uint32_t n_partitions;     /* of the final merge; 0: as the plan likes */
+	uint32_t n_part_files;     /* that the output is divided into; 0: it is one file */
+	bool part_files_are_partitions; /* where they end is where the merge cuts */
+	uint32_t n_ranks;       /* each with as long an input, whose runs are merged together,
 					all stored for that; each merges a part of all; 0: one */
-	bool sequential_input;          /* of a merge: best read from the beginning to the end */
-	bool sequential_output;         /* a pipe: one writer is all that can be used */
-	bool needs_count_pass;           /* all runs become one before they are written: its length says
+	bool sequential_input;  /* of a merge: best read from the beginning to the end */
+	bool sequential_output; /* a pipe: one writer is all that can be used */
+	bool needs_count_pass;  /* all runs become one before they are written: its length says
 					how many records -u leaves */
-	uint64_t stream_codec_nbytes;     /* of the memory: what compressed inputs and outputs take */
+	uint64_t stream_codec_nbytes; /* of the memory: what compressed inputs and outputs take */
 	/* How what is spilled is stored; are_encoded_keys: see block_writer.h */
 	struct compression_params compression;
 	bool stores_encoded_keys;
@@ -103,7 +105,7 @@ struct plan_request {
 struct plan {
 	uint64_t exchange_nbytes; /* of the host's memory, set aside, */
 	uint64_t memory_nbytes;   /* and all else, which is planned with */
-	uint64_t codec_nbytes;     /* of that: for compressed inputs and outputs, and for codecs */
+	uint64_t codec_nbytes;    /* of that: for compressed inputs and outputs, and for codecs */
 	uint64_t index_nbytes;    /* and for what is known of the blocks of all runs */
 	uint64_t mapped_nbytes;   /* and for the input itself, if it is mapped; else 0 */
 	/* Of each device; the rest of the memory if it has none itself. */
@@ -123,33 +125,35 @@ struct plan {
 
 	uint32_t n_readers, n_writers;
 	uint32_t n_fetchers; /* of blocks, in a merge; with other ranks more than readers */
-	uint32_t n_queues;    /* chunks sorted at the same time by each device */
-	bool fits_in_memory;           /* nothing need be spilled */
+	uint32_t n_queues;   /* chunks sorted at the same time by each device */
+	bool fits_in_memory; /* nothing need be spilled */
 
 	uint32_t n_slots; /* pinned, to read into; 0 unless it copies, as the next two */
 	uint64_t slot_nbytes;
 	uint64_t host_spill_nbytes; /* of spilled runs, that may stay in host memory */
-	bool packs_on_device;                /* the device packs and unpacks them */
+	bool packs_on_device;       /* the device packs and unpacks them */
 
 	uint64_t chunk_records;
 	uint64_t chunk_nbytes;        /* of the buffer of a chunk */
 	uint64_t n_chunks;            /* buffers of all devices, of which not all need be used */
-	uint64_t chunks_per_run;        /* sorted chunks that make one spilled run */
+	uint64_t chunks_per_run;      /* sorted chunks that make one spilled run */
 	uint64_t sort_scratch_nbytes; /* for each lane */
-	uint64_t sort_output_nbytes;        /* the same: a chunk that sorted records go to; 0 for codes */
+	uint64_t sort_output_nbytes;  /* the same: a chunk that sorted records go to; 0 for codes */
 
 	uint32_t n_windows;     /* in flight */
 	uint64_t window_nbytes; /* output of one window if memory allows */
 	uint64_t merge_nbytes;  /* of each device, for windows while the chunks are there too */
 	/*
 	 * The same of what a rank merges in the end, its range of the runs of all: then no chunk is
-	 * there any more, unless what was left is stored in memory (keep_last_run_in_memory). Else merge_nbytes.
+	 * there any more, unless what was left is stored in memory (keep_last_run_in_memory).
+	 * Else merge_nbytes.
 	 */
 	uint64_t final_merge_nbytes;
 	bool keep_last_run_in_memory;
 	uint64_t block_nbytes; /* of spilled runs, as in device memory */
 	uint32_t fan_in;       /* spilled runs merged at once */
-	uint32_t n_partitions; /* of the final merge at a time, if memory has room for their windows */
+	uint32_t n_partitions; /* of the final merge at a time, if memory has room for their windows
+				*/
 	/*
 	 * In which it will be made, as far as that can be known: of keys that begin alike, or when
 	 * all are in few blocks, it is made in one.
@@ -158,24 +162,27 @@ struct plan {
 
 	/* What is to be expected (plan_passes.h) of an input of expected_nbytes. */
 	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
-	bool is_unbounded;          /* and this is a part in the middle of it */
+	bool is_unbounded;        /* and this is a part in the middle of it */
 	uint64_t n_spilled_runs;
 	uint32_t n_passes;       /* merges that a record goes through, the final one included */
 	uint64_t spilled_nbytes; /* when runs are formed, ... */
-	uint64_t spilled_to_memory_nbytes;   /* and stored then, too, in memory: what ranks have left; and ... */
+	uint64_t spilled_to_memory_nbytes; /* and stored then, too, in memory: what ranks have left;
+					      and ... */
 	uint64_t merge_pass_nbytes; /* ... by merges before the final one, n_merges, ... */
-	uint64_t n_merges, merge_pass_input_nbytes; /* ... of so much; with a limit less comes out */
-	uint64_t n_stored_records;   /* of the input, that become stored runs as they are formed */
-	uint64_t final_merge_stored_nbytes; /* what the final merge has of stored runs, or of inputs */
+	uint64_t n_merges,
+		merge_pass_input_nbytes; /* ... of so much; with a limit less comes out */
+	uint64_t n_stored_records; /* of the input, that become stored runs as they are formed */
+	uint64_t final_merge_stored_nbytes; /* what the final merge has of stored runs, or of inputs
+					     */
 	uint64_t count_pass_nbytes; /* of these, by the last, if records are counted before; or 0 */
 	/* Stored at the same time, and the space for that; less if it shrinks, or with -u. */
 	uint64_t temp_nbytes, max_temp_nbytes;
 
 	/* Of the host's memory, all that is needed at once, where it does not shrink any more. */
 	uint64_t total_nbytes;
-	uint64_t required_index_nbytes;  /* of it, for what is known of the blocks of all runs */
-	bool is_sufficient;              /* that is within the memory and PLAN_OVERHEAD_NBYTES */
-	uint64_t max_stored_blocks; /* that the index of runs has room for */
+	uint64_t required_index_nbytes; /* of it, for what is known of the blocks of all runs */
+	bool is_sufficient;             /* that is within the memory and PLAN_OVERHEAD_NBYTES */
+	uint64_t max_stored_blocks;     /* that the index of runs has room for */
 };
 
 /* The least memory a plan is made for; smaller limits are taken as this. */
@@ -210,7 +217,8 @@ enum { PLAN_MAX_ALL_TO_ALL_RUNS = 1 << 14 };
 /* Of those that the output will be made in, how many side by side, at most. */
 static inline uint32_t plan_concurrent_partitions(const struct plan *plan)
 {
-	return plan->n_partitions < plan->n_expected_partitions ? plan->n_partitions : plan->n_expected_partitions;
+	return plan->n_partitions < plan->n_expected_partitions ? plan->n_partitions :
+								  plan->n_expected_partitions;
 }
 
 /* Any request makes a plan; it can be carried out if it says is_sufficient. */
@@ -238,7 +246,7 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
  * of unknown size they may be fewer than planned, as each has to be worth its windows.
  */
 uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request *request,
-			  uint64_t n_records);
+			     uint64_t n_records);
 
 /*
  * Is a merge of n_items better made in n ranges, of which the largest has so many? Else it is
@@ -252,9 +260,10 @@ bool plan_worth_splitting(uint64_t n_items, uint64_t n_largest, uint32_t n);
  * are: no more than n_most, and as many as have room for windows like those of an undivided merge
  * of stored runs. If it is 1, the plan stays as it is.
  */
-uint32_t plan_partitions(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
-		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored, uint32_t max_partitions,
-		     struct plan *ret_partition_plan);
+uint32_t plan_partitions(const struct plan *plan, const struct plan_request *request,
+			 uint64_t nbytes, uint64_t n_records, uint32_t n_resident,
+			 uint32_t n_stored, uint32_t max_partitions,
+			 struct plan *ret_partition_plan);
 
 /* What the windows take, all together; has_stored: if not all runs are resident. */
 uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,

@@ -34,8 +34,8 @@ uint64_t plan_expected_input_nbytes(const struct plan_request *request, const st
 uint64_t plan_stored_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t input_nbytes = plan_expected_input_nbytes(request, plan);
-	const uint64_t max_nbytes = request->limit ? saturating_mul(request->limit, plan->resident_nbytes) :
-						      UINT64_MAX;
+	const uint64_t max_nbytes =
+		request->limit ? saturating_mul(request->limit, plan->resident_nbytes) : UINT64_MAX;
 	const uint64_t run_nbytes = u64_min(plan->chunks_per_run * plan->chunk_nbytes, max_nbytes);
 	uint64_t nbytes;
 
@@ -55,7 +55,8 @@ uint64_t plan_expected_stored_runs(const struct plan_request *request, const str
 			expected_spilled_runs(plan, plan_expected_input_nbytes(request, plan));
 
 	/* And what is resident in the end is one more. */
-	return plan_is_distributed(request) ? saturating_mul(n_local_runs + 1, request->n_ranks) : n_local_runs;
+	return plan_is_distributed(request) ? saturating_mul(n_local_runs + 1, request->n_ranks) :
+					      n_local_runs;
 }
 
 /*
@@ -86,7 +87,7 @@ static uint64_t merge_nbytes_per_block(const struct plan_request *request, const
  * by as much: a percent of the range at most.
  */
 static uint64_t max_block_nbytes(const struct plan_request *request, uint64_t nbytes,
-				  uint64_t n_runs)
+				 uint64_t n_runs)
 {
 	return plan_is_distributed(request) ?
 		       u64_min(nbytes / (MIN_PARTITION_BLOCKS * n_runs), MAX_BLOCK_NBYTES) :
@@ -94,28 +95,31 @@ static uint64_t max_block_nbytes(const struct plan_request *request, uint64_t nb
 }
 
 static void plan_blocks_for_index(const struct plan_request *request, struct plan *plan,
-			     uint64_t entry_nbytes)
+				  uint64_t entry_nbytes)
 {
 	const uint64_t nbytes_per_block = merge_nbytes_per_block(request, plan);
 	const uint64_t n_runs = u64_max(plan_expected_stored_runs(request, plan), 1);
 	const uint64_t nbytes = plan_stored_nbytes(request, plan);
 	const uint64_t default_min_nbytes =
 		divide_up(nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR / entry_nbytes);
-	const uint64_t required_min_nbytes = divide_up(nbytes, plan_max_index_nbytes(plan) / entry_nbytes);
+	const uint64_t required_min_nbytes =
+		divide_up(nbytes, plan_max_index_nbytes(plan) / entry_nbytes);
 	const uint64_t merge_nbytes = plan->final_merge_nbytes;
 	uint64_t block_nbytes = merge_nbytes / nbytes_per_block / n_runs;
 
 	block_nbytes =
-		u64_max(block_nbytes, u64_min(default_min_nbytes, merge_nbytes / (nbytes_per_block * DEFAULT_FAN_IN)));
+		u64_max(block_nbytes, u64_min(default_min_nbytes,
+					      merge_nbytes / (nbytes_per_block * DEFAULT_FAN_IN)));
 	block_nbytes =
-		u64_max(block_nbytes, u64_min(required_min_nbytes, merge_nbytes / (nbytes_per_block * MIN_FAN_IN)));
+		u64_max(block_nbytes, u64_min(required_min_nbytes,
+					      merge_nbytes / (nbytes_per_block * MIN_FAN_IN)));
 	block_nbytes = u64_min(block_nbytes, max_block_nbytes(request, nbytes, n_runs));
 	block_nbytes = u64_max(block_nbytes, MIN_BLOCK_NBYTES);
 	block_nbytes = u64_max(block_nbytes, plan->resident_nbytes);
 	plan->block_nbytes = u64_max(block_nbytes, request->min_block_nbytes);
-	plan->fan_in = (uint32_t)u64_min(u64_max(merge_nbytes / (nbytes_per_block * plan->block_nbytes),
-						  MIN_FAN_IN),
-					 request->batch_size ? request->batch_size : MAX_FAN_IN);
+	plan->fan_in = (uint32_t)u64_min(
+		u64_max(merge_nbytes / (nbytes_per_block * plan->block_nbytes), MIN_FAN_IN),
+		request->batch_size ? request->batch_size : MAX_FAN_IN);
 }
 
 static bool is_single_merge(const struct plan_request *request, const struct plan *plan)
@@ -145,11 +149,12 @@ static void plan_last_run(const struct plan_request *request, struct plan *plan)
 	if (plan_is_distributed(request) && plan->fits_in_memory && !plan->copies_to_device)
 		plan->final_merge_nbytes =
 			u64_max(plan->merge_nbytes,
-				 plan->device_nbytes - u64_min(plan->n_chunks * plan->chunk_nbytes +
-								       plan_queues_nbytes(plan),
-							       plan->device_nbytes));
+				plan->device_nbytes - u64_min(plan->n_chunks * plan->chunk_nbytes +
+								      plan_queues_nbytes(plan),
+							      plan->device_nbytes));
 	plan_blocks_for_index(request, plan, entry_nbytes);
-	if (!plan_is_distributed(request) || plan->fits_in_memory || plan->copies_to_device || request->n_input_runs ||
+	if (!plan_is_distributed(request) || plan->fits_in_memory || plan->copies_to_device ||
+	    request->n_input_runs ||
 	    (is_single_merge(request, plan) && has_large_blocks(request, plan)))
 		return;
 	plan->keep_last_run_in_memory = false;
@@ -165,7 +170,8 @@ void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
 	const bool has_known_size = request->input_nbytes != PLAN_SIZE_UNKNOWN;
 
-	plan->n_partitions = plan_partition_limit(request, plan, has_known_size ? request->input_nbytes : 0);
+	plan->n_partitions =
+		plan_partition_limit(request, plan, has_known_size ? request->input_nbytes : 0);
 	plan_last_run(request, plan);
 	if (is_single_merge(request, plan))
 		return;

@@ -10,7 +10,7 @@ enum {
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
 	MAX_SHORT_CHUNKS = 64,
 	MIN_OVERLAP_CHUNKS = 32, /* so that reading, sorting and spilling can overlap */
-	MIN_DEVICE_CHUNKS = 4,     /* of each device */
+	MIN_DEVICE_CHUNKS = 4,   /* of each device */
 };
 
 /* Numbers of 32 bits hold sums of them. */
@@ -20,7 +20,7 @@ static const uint64_t MAX_PLAN_CHUNKS = UINT64_C(1) << 31;
 static uint64_t chunk_record_nbytes(const struct layout *layout)
 {
 	return u64_max(layout->resident_nbytes,
-			layout_has_elements(layout) ? 0 : layout->record_nbytes);
+		       layout_has_elements(layout) ? 0 : layout->record_nbytes);
 }
 
 uint64_t plan_input_in_chunks_nbytes(const struct plan_request *request)
@@ -28,7 +28,7 @@ uint64_t plan_input_in_chunks_nbytes(const struct plan_request *request)
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return PLAN_SIZE_UNKNOWN;
 	return u64_min(saturating_mul(request->input_nbytes / request->layout->record_nbytes,
-			     chunk_record_nbytes(request->layout)),
+				      chunk_record_nbytes(request->layout)),
 		       PLAN_MAX_DATA_NBYTES);
 }
 
@@ -43,8 +43,8 @@ uint64_t plan_input_records(const struct plan_request *request)
 static uint64_t align_records(const struct layout *layout)
 {
 	return u64_max(u64_min(CHUNK_ALIGN_NBYTES / chunk_record_nbytes(layout),
-				MAX_CHUNK_ALIGN_RECORDS),
-			1);
+			       MAX_CHUNK_ALIGN_RECORDS),
+		       1);
 }
 
 /*
@@ -75,7 +75,8 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 	if (!layout_has_elements(layout))
 		return nbytes;
 	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
-	return u64_max(nbytes, plan->copies_to_device ? plan->chunk_records * plan->record_nbytes : 0);
+	return u64_max(nbytes,
+		       plan->copies_to_device ? plan->chunk_records * plan->record_nbytes : 0);
 }
 
 /*
@@ -107,8 +108,8 @@ static void plan_chunk_size(const struct plan_request *request, uint64_t preferr
 	uint64_t nbytes = u64_min(preferred_nbytes, plan->device_nbytes / MIN_OVERLAP_CHUNKS);
 
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
-		nbytes = u64_min(nbytes, u64_max(divide_up(input_nbytes, 4 * n_queues),
-						  MIN_CHUNK_NBYTES));
+		nbytes = u64_min(nbytes,
+				 u64_max(divide_up(input_nbytes, 4 * n_queues), MIN_CHUNK_NBYTES));
 	plan->chunk_records = round_up(u64_max(divide_up(nbytes, record_nbytes), 1), align);
 	while (!queues_fit(request, plan) && plan->chunk_records > align)
 		plan->chunk_records = round_up(plan->chunk_records / 2, align);
@@ -163,7 +164,7 @@ static void plan_spilling(struct plan *plan)
 	pool_nbytes = plan->device_nbytes - plan->merge_nbytes;
 	pool_nbytes -= u64_min(plan_queues_nbytes(plan), pool_nbytes / 2);
 	n_device_chunks = u64_min(u64_max(pool_nbytes / plan->chunk_nbytes, MIN_DEVICE_CHUNKS),
-			 MAX_PLAN_CHUNKS / plan->n_devices);
+				  MAX_PLAN_CHUNKS / plan->n_devices);
 	plan->n_chunks = n_device_chunks * plan->n_devices;
 	plan->chunks_per_run = plan->n_chunks / 2;
 }
@@ -182,16 +183,18 @@ static void plan_sizes(const struct plan_request *request, const struct device_i
  * Of many chunks each gives a window so little that it is merged slowly. (Ranks have a use for the
  * memory: final_merge_nbytes.)
  */
-static bool prefers_longer_chunks(const struct plan_request *request, const struct device_info *info)
+static bool prefers_longer_chunks(const struct plan_request *request,
+				  const struct device_info *info)
 {
 	const uint64_t n_chunks = plan_input_in_chunks_nbytes(request) / info->chunk_nbytes;
 
-	return info->in_memory_factor > 1 && n_chunks > MAX_SHORT_CHUNKS && !plan_is_distributed(request);
+	return info->in_memory_factor > 1 && n_chunks > MAX_SHORT_CHUNKS &&
+	       !plan_is_distributed(request);
 }
 
 /* Longer chunks and windows take memory, which is there if all fits with them. */
-static bool plan_without_spilling(const struct plan_request *request, const struct device_info *info,
-			 struct plan *plan)
+static bool plan_without_spilling(const struct plan_request *request,
+				  const struct device_info *info, struct plan *plan)
 {
 	if (prefers_longer_chunks(request, info)) {
 		plan_sizes(request, info, info->in_memory_factor, plan);

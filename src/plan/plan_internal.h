@@ -97,7 +97,7 @@ uint64_t plan_window_record_nbytes(const struct plan_request *request, const str
 
 /* Of the final merge of so many bytes, at most. */
 uint32_t plan_partition_limit(const struct plan_request *request, const struct plan *plan,
-		       uint64_t nbytes);
+			      uint64_t nbytes);
 /* Those that it will be made in, when all else is planned. */
 uint32_t plan_expected_partitions(const struct plan_request *request, const struct plan *plan);
 /* Of all of them, in flight; what is mapped of the output counts, too. */

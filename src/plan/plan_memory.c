@@ -7,7 +7,7 @@
 #include "io/spill/run_format.h"
 
 enum {
-	STREAM_CODEC_DIVISOR = 2,    /* of the memory, at most */
+	STREAM_CODEC_DIVISOR = 2,     /* of the memory, at most */
 	RUN_OVERHEAD_NBYTES = 1 << 10 /* what a run is, without its blocks: rather too much */
 };
 
@@ -20,8 +20,9 @@ enum {
 uint64_t plan_index_entry_nbytes(const struct plan_request *request, bool merges_to_runs)
 {
 	const bool reads_input_files = request->n_input_runs &&
-					 request->input_nbytes != PLAN_SIZE_UNKNOWN;
-	const uint64_t n_extra_entries = merges_to_runs + request->keeps_checkpoint_index + plan_is_distributed(request);
+				       request->input_nbytes != PLAN_SIZE_UNKNOWN;
+	const uint64_t n_extra_entries =
+		merges_to_runs + request->keeps_checkpoint_index + plan_is_distributed(request);
 
 	return (reads_input_files ? sizeof(encoded_key_t) : sizeof(struct run_block)) +
 	       n_extra_entries * sizeof(struct run_block);
@@ -55,7 +56,10 @@ uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan
 	const bool has_stored_runs = plan_stores_runs(plan) || request->n_input_runs;
 
 	return n_resident_blocks(request, plan) * sizeof(encoded_key_t) +
-	       (has_stored_runs ? saturating_mul(n_blocks, plan_index_entry_nbytes(request, plan->n_passes > 1)) : 0);
+	       (has_stored_runs ?
+			saturating_mul(n_blocks,
+				       plan_index_entry_nbytes(request, plan->n_passes > 1)) :
+			0);
 }
 
 /* For a thread. */
@@ -97,7 +101,8 @@ static uint64_t merge_total_nbytes(const struct plan_request *request, const str
  * The last merge, and chunks that it merges, or that others merge. Of what is resident no more than
  * its windows is needed, which all had room for.
  */
-static uint64_t final_merge_total_nbytes(const struct plan_request *request, const struct plan *plan)
+static uint64_t final_merge_total_nbytes(const struct plan_request *request,
+					 const struct plan *plan)
 {
 	const uint64_t chunks_nbytes = plan->n_chunks * plan->chunk_nbytes;
 	const uint32_t n_stored =
@@ -127,7 +132,7 @@ static uint64_t chunks_total_nbytes(const struct plan_request *request, const st
 		generation_nbytes += plan->merge_nbytes;
 	else
 		generation_nbytes += merge_total_nbytes(request, plan, plan->merge_nbytes,
-					      (uint32_t)plan->chunks_per_run, 0);
+							(uint32_t)plan->chunks_per_run, 0);
 	return u64_max(generation_nbytes, final_merge_total_nbytes(request, plan));
 }
 
@@ -148,8 +153,8 @@ static uint64_t run_overhead_nbytes(const struct plan_request *request, const st
 /* What encodes and decodes, and what chunks and windows take, or the slots of a device apart. */
 static uint64_t working_set_nbytes(const struct plan_request *request, const struct plan *plan)
 {
-	const uint64_t codecs_nbytes = plan_stores_runs(plan) ? plan_block_codecs_nbytes(request, plan) :
-								0;
+	const uint64_t codecs_nbytes =
+		plan_stores_runs(plan) ? plan_block_codecs_nbytes(request, plan) : 0;
 
 	/* Beside a device apart the host's part is a small one: of what the plan gave it, all. */
 	if (plan->copies_to_device)
@@ -162,7 +167,8 @@ static uint64_t working_set_nbytes(const struct plan_request *request, const str
 /* All of the host's memory that is needed at once. */
 uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan *plan)
 {
-	const uint64_t streams_nbytes = u64_min(request->stream_codec_nbytes, PLAN_MAX_MEMORY_NBYTES);
+	const uint64_t streams_nbytes =
+		u64_min(request->stream_codec_nbytes, PLAN_MAX_MEMORY_NBYTES);
 	const uint64_t run_state_nbytes =
 		u64_min(run_overhead_nbytes(request, plan) +
 				u64_min(plan_index_nbytes(request, plan), PLAN_MAX_DATA_NBYTES),

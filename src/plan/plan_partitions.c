@@ -5,9 +5,10 @@
 
 enum {
 	MIN_PARTITION_NBYTES = 256 << 20,
-	DEVICE_PARTITION_NBYTES = 1 << 30, /* of memory, for a range of what is copied to a device */
-	WINDOWS_DIVISOR = 8,   /* of the memory, that windows of ranges are no longer than */
-	MAPPED_WINDOWS = 1, /* of a range: what its writer has mapped of the output */
+	DEVICE_PARTITION_NBYTES = 1
+				  << 30, /* of memory, for a range of what is copied to a device */
+	WINDOWS_DIVISOR = 8, /* of the memory, that windows of ranges are no longer than */
+	MAPPED_WINDOWS = 1,  /* of a range: what its writer has mapped of the output */
 };
 
 /*
@@ -18,10 +19,10 @@ enum {
  * device has one, and all have as many.
  */
 static uint32_t default_partitions(const struct plan_request *request, const struct plan *plan,
-			     uint64_t nbytes)
+				   uint64_t nbytes)
 {
-	const uint64_t limit_nbytes = request->limit ? saturating_mul(request->limit, plan->record_nbytes) :
-						       UINT64_MAX;
+	const uint64_t limit_nbytes =
+		request->limit ? saturating_mul(request->limit, plan->record_nbytes) : UINT64_MAX;
 	uint64_t n = u64_min(u64_min(request->n_threads / 2, PLAN_DEFAULT_MAX_PARTITIONS),
 			     u64_min(nbytes, limit_nbytes) / MIN_PARTITION_NBYTES);
 
@@ -41,11 +42,13 @@ uint32_t plan_round_to_files(uint32_t n_partitions, uint32_t n_files)
  * Where the places of items are not known before they are merged there is one, unless each range is
  * a file. Where they are to end as files do, there are as many as go into these.
  */
-uint32_t plan_partition_limit(const struct plan_request *request, const struct plan *plan, uint64_t nbytes)
+uint32_t plan_partition_limit(const struct plan_request *request, const struct plan *plan,
+			      uint64_t nbytes)
 {
 	const uint32_t n_files = request->n_part_files;
 
-	if (request->sequential_input || request->sequential_output || (request->unique && !n_files))
+	if (request->sequential_input || request->sequential_output ||
+	    (request->unique && !n_files))
 		return 1;
 	/* Where the limit is would be known when all parts before are merged. */
 	if (request->limit && (request->unique || request->part_files_are_partitions))
@@ -56,7 +59,7 @@ uint32_t plan_partition_limit(const struct plan_request *request, const struct p
 }
 
 uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request *request,
-			  uint64_t n_records)
+			     uint64_t n_records)
 {
 	const uint64_t nbytes = saturating_mul(n_records, plan->record_nbytes);
 
@@ -70,7 +73,8 @@ uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request 
  * device for itself takes no more of its memory than the undivided merge would.
  */
 static bool windows_fit(const struct plan *plan, const struct plan_request *request,
-		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored, bool has_own_device)
+			uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+			bool has_own_device)
 {
 	const uint64_t overhang = n_stored * plan_block_records(plan);
 	struct window_plan windows;
@@ -94,11 +98,13 @@ static void split_threads(const struct plan *plan, uint64_t n, struct plan *ret_
 	*ret_partition_plan = *plan;
 	if (n == 1)
 		return;
-	ret_partition_plan->n_queues = (uint32_t)divide_up(plan->n_queues, partitions_per_device(plan, n));
+	ret_partition_plan->n_queues =
+		(uint32_t)divide_up(plan->n_queues, partitions_per_device(plan, n));
 	ret_partition_plan->n_readers = (uint32_t)divide_up(plan->n_readers, n);
 	ret_partition_plan->n_fetchers = (uint32_t)divide_up(plan->n_fetchers, n);
 	ret_partition_plan->n_writers = 1;
-	ret_partition_plan->n_windows = ret_partition_plan->n_queues + ret_partition_plan->n_writers + 1;
+	ret_partition_plan->n_windows =
+		ret_partition_plan->n_queues + ret_partition_plan->n_writers + 1;
 }
 
 uint64_t plan_max_windows(const struct plan *plan)
@@ -106,27 +112,30 @@ uint64_t plan_max_windows(const struct plan *plan)
 	struct plan partition_plan;
 
 	split_threads(plan, plan->n_partitions, &partition_plan);
-	return plan->n_partitions == 1 ?
-		       plan->n_windows :
-		       partitions_per_device(plan, plan->n_partitions) * (partition_plan.n_windows + MAPPED_WINDOWS);
+	return plan->n_partitions == 1 ? plan->n_windows :
+					 partitions_per_device(plan, plan->n_partitions) *
+						 (partition_plan.n_windows + MAPPED_WINDOWS);
 }
 
-uint32_t plan_partitions(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
-		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored, uint32_t max_partitions,
-		     struct plan *ret_partition_plan)
+uint32_t plan_partitions(const struct plan *plan, const struct plan_request *request,
+			 uint64_t nbytes, uint64_t n_records, uint32_t n_resident,
+			 uint32_t n_stored, uint32_t max_partitions,
+			 struct plan *ret_partition_plan)
 {
 	uint64_t n = u64_max(u64_min(max_partitions, n_records), 1);
 
 	for (; n > 1; n--) {
 		split_threads(plan, n, ret_partition_plan);
-		ret_partition_plan->merge_nbytes = nbytes / partitions_per_device(plan, n) /
-					    (ret_partition_plan->n_windows + MAPPED_WINDOWS) *
-					    ret_partition_plan->n_windows;
+		ret_partition_plan->merge_nbytes =
+			nbytes / partitions_per_device(plan, n) /
+			(ret_partition_plan->n_windows + MAPPED_WINDOWS) *
+			ret_partition_plan->n_windows;
 		ret_partition_plan->window_nbytes =
 			u64_min(plan->window_nbytes / 2,
-				plan->memory_nbytes / (WINDOWS_DIVISOR * n * ret_partition_plan->n_windows));
+				plan->memory_nbytes /
+					(WINDOWS_DIVISOR * n * ret_partition_plan->n_windows));
 		if (windows_fit(ret_partition_plan, request, n_records / n, n_resident, n_stored,
-			     n <= plan->n_devices))
+				n <= plan->n_devices))
 			return (uint32_t)n;
 	}
 	*ret_partition_plan = *plan;
@@ -146,17 +155,19 @@ struct final_merge_estimate {
 };
 
 static struct final_merge_estimate estimate_final_merge(const struct plan_request *request,
-					   const struct plan *plan)
+							const struct plan *plan)
 {
 	const uint64_t n = plan->expected_nbytes / request->layout->record_nbytes;
 	const uint64_t limit = request->limit ? request->limit : UINT64_MAX;
 	const uint64_t n_runs = request->n_input_runs ? request->n_input_runs :
 							plan->n_spilled_runs;
 	const uint64_t run_records = saturating_mul(plan->chunks_per_run, plan->chunk_records);
-	const uint64_t n_resident_records = request->n_input_runs ? 0 :
-							n - u64_min(saturating_mul(n_runs, run_records), n);
-	const uint64_t n_full_chunks = n_resident_records / plan->chunk_records, n_partial_records = n_resident_records % plan->chunk_records;
-	const uint64_t n_resident = u64_min(n_full_chunks + (n_partial_records > 0), plan->n_chunks);
+	const uint64_t n_resident_records =
+		request->n_input_runs ? 0 : n - u64_min(saturating_mul(n_runs, run_records), n);
+	const uint64_t n_full_chunks = n_resident_records / plan->chunk_records,
+		       n_partial_records = n_resident_records % plan->chunk_records;
+	const uint64_t n_resident =
+		u64_min(n_full_chunks + (n_partial_records > 0), plan->n_chunks);
 	const uint64_t resident_nbytes =
 		saturating_mul(divide_up(n_resident, plan->n_devices), plan->chunk_nbytes);
 
@@ -167,8 +178,8 @@ static struct final_merge_estimate estimate_final_merge(const struct plan_reques
 		.n_resident = (uint32_t)n_resident,
 		.n_stored = (uint32_t)u64_min(n_runs, plan->fan_in),
 		.memory_nbytes = u64_max(plan->merge_nbytes,
-					  plan->device_nbytes -
-						  u64_min(resident_nbytes, plan->device_nbytes)),
+					 plan->device_nbytes -
+						 u64_min(resident_nbytes, plan->device_nbytes)),
 	};
 }
 
@@ -185,8 +196,11 @@ uint32_t plan_expected_partitions(const struct plan_request *request, const stru
 		return plan->n_partitions;
 	final = estimate_final_merge(request, plan);
 	n = plan_partitions(plan, request, final.memory_nbytes, final.n_records, final.n_resident,
-			final.n_stored, plan_max_partitions(plan, request, final.n_records), &partition_plan);
+			    final.n_stored, plan_max_partitions(plan, request, final.n_records),
+			    &partition_plan);
 	/* All that is beyond a limit is in the last of them. */
 	n_kept = request->limit ? u64_min(request->limit, final.n_records) : final.n_records;
-	return plan_worth_splitting(final.n_records, final.n_records - n_kept / n * (n - 1), n) ? n : 1;
+	return plan_worth_splitting(final.n_records, final.n_records - n_kept / n * (n - 1), n) ?
+		       n :
+		       1;
 }

@@ -27,8 +27,8 @@ static uint64_t scale_to_runs(uint64_t value, uint64_t n_runs, uint64_t n_moved)
 /*
  * The tree of merges has the runs as its leaves, and all of its nodes have fan_in children, but for
  * one at the bottom: so with `full` the largest power of fan_in that is not above n_runs, some
- * nodes of that level are leaves, and the others, `n_inner_nodes`, hold the rest of the runs, one level
- * below.
+ * nodes of that level are leaves, and the others, `n_inner_nodes`, hold the rest of the runs, one
+ * level below.
  */
 struct merge_tree {
 	uint64_t n_level_nodes, depth; /* depth: of that level; the final merge is at 0 */
@@ -74,12 +74,13 @@ static uint64_t merged_length(uint64_t n, uint64_t run_length, uint64_t max_leng
  * its nodes. Those that were merged of others come together, and so do those that were not; one has
  * some of both, or holds what the first merge was short of.
  */
-static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in, uint64_t n_subtree_nodes, uint64_t run_length,
-			uint64_t max_length)
+static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in,
+			     uint64_t n_subtree_nodes, uint64_t run_length, uint64_t max_length)
 {
 	const uint64_t n = tree->n_level_nodes / n_subtree_nodes;
 	const uint64_t short_length = merged_length(n_subtree_nodes, run_length, max_length);
-	const uint64_t long_length = merged_length(saturating_mul(n_subtree_nodes, fan_in), run_length, max_length);
+	const uint64_t long_length =
+		merged_length(saturating_mul(n_subtree_nodes, fan_in), run_length, max_length);
 	uint64_t n_mixed, n_long, mixed_length;
 
 	if (tree->n_inner_nodes == 0)
@@ -87,9 +88,10 @@ static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in, uin
 	n_mixed = (tree->n_inner_nodes - 1) % n_subtree_nodes + 1;
 	n_long = (tree->n_inner_nodes - n_mixed) / n_subtree_nodes;
 	mixed_length = merged_length(n_subtree_nodes - n_mixed + n_mixed * fan_in -
-				   (tree->n_inner_nodes * fan_in - tree->n_bottom_runs),
-			   run_length, max_length);
-	return saturating_add(saturating_add(saturating_mul(n_long, long_length), mixed_length), saturating_mul(n - n_long - 1, short_length));
+					     (tree->n_inner_nodes * fan_in - tree->n_bottom_runs),
+				     run_length, max_length);
+	return saturating_add(saturating_add(saturating_mul(n_long, long_length), mixed_length),
+			      saturating_mul(n - n_long - 1, short_length));
 }
 
 /*
@@ -97,23 +99,27 @@ static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in, uin
  * next merge, and so on: as many more runs each time as make it full.
  */
 static struct pass_volumes chained_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
-					  uint64_t max_length)
+					   uint64_t max_length)
 {
 	const uint64_t n_merges = divide_up(n_runs - fan_in, fan_in - 1);
 	const uint64_t first_fan_in = n_runs - fan_in - (n_merges - 1) * (fan_in - 1) + 1;
-	const uint64_t full_length = saturating_add(max_length, saturating_mul(fan_in - 1, run_length));
+	const uint64_t full_length =
+		saturating_add(max_length, saturating_mul(fan_in - 1, run_length));
 
 	return (struct pass_volumes){
-		.n_merged = saturating_add(saturating_mul(first_fan_in, run_length), saturating_mul(n_merges - 1, full_length)),
+		.n_merged = saturating_add(saturating_mul(first_fan_in, run_length),
+					   saturating_mul(n_merges - 1, full_length)),
 		.n_stored = saturating_mul(n_merges, max_length),
 		.n_final = full_length,
 		.n_passes = u64_min(n_merges, UINT32_MAX - 1) + 1,
 	};
 }
 
-struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length, uint64_t max_length)
+struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
+				      uint64_t max_length)
 {
-	struct pass_volumes volumes = { .n_final = saturating_mul(n_runs, run_length), .n_passes = 1 };
+	struct pass_volumes volumes = { .n_final = saturating_mul(n_runs, run_length),
+					.n_passes = 1 };
 	struct merge_tree tree;
 	uint64_t n_subtree_nodes = 1;
 
@@ -126,11 +132,14 @@ struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t
 	volumes.n_merged = saturating_mul(tree.n_bottom_runs, run_length);
 	volumes.n_final = level_length(&tree, fan_in, n_subtree_nodes, run_length, max_length);
 	volumes.n_stored =
-		volumes.n_final - u64_min(saturating_mul(tree.n_level_nodes - tree.n_inner_nodes, run_length), volumes.n_final);
+		volumes.n_final -
+		u64_min(saturating_mul(tree.n_level_nodes - tree.n_inner_nodes, run_length),
+			volumes.n_final);
 	for (uint64_t level = tree.depth; level > 1; level--) {
 		n_subtree_nodes *= fan_in;
 		volumes.n_merged = saturating_add(volumes.n_merged, volumes.n_final);
-		volumes.n_final = level_length(&tree, fan_in, n_subtree_nodes, run_length, max_length);
+		volumes.n_final =
+			level_length(&tree, fan_in, n_subtree_nodes, run_length, max_length);
 		volumes.n_stored = saturating_add(volumes.n_stored, volumes.n_final);
 	}
 	return volumes;
@@ -148,7 +157,8 @@ static uint64_t estimate_pipe_runs(const struct plan *plan, uint64_t n_chunks)
 {
 	const uint64_t spill_threshold = plan->n_chunks - plan->n_chunks / 4;
 
-	return n_chunks < spill_threshold ? 0 : (n_chunks - spill_threshold) / plan->chunks_per_run + 1;
+	return n_chunks < spill_threshold ? 0 :
+					    (n_chunks - spill_threshold) / plan->chunks_per_run + 1;
 }
 
 static bool has_unknown_size(const struct plan_request *request)
@@ -162,7 +172,8 @@ static bool merges_regular_files(const struct plan_request *request)
 	return request->n_input_runs && !has_unknown_size(request);
 }
 
-static uint64_t estimate_runs(const struct plan_request *request, const struct plan *plan, uint64_t n)
+static uint64_t estimate_runs(const struct plan_request *request, const struct plan *plan,
+			      uint64_t n)
 {
 	const uint64_t n_chunks = divide_up(n, plan->chunk_records);
 
@@ -172,7 +183,8 @@ static uint64_t estimate_runs(const struct plan_request *request, const struct p
 		return 0;
 	if (request->assumes_unbounded)
 		return divide_up(n_chunks, plan->chunks_per_run);
-	return has_unknown_size(request) ? estimate_pipe_runs(plan, n_chunks) : plan_spilled_runs(plan, n_chunks);
+	return has_unknown_size(request) ? estimate_pipe_runs(plan, n_chunks) :
+					   plan_spilled_runs(plan, n_chunks);
 }
 
 static uint64_t records_per_run(const struct plan *plan)
@@ -194,7 +206,8 @@ static uint64_t spilled_records(const struct plan_request *request, const struct
 
 	if (checkpoints_last_run(request, n_runs))
 		n_spilled = n;
-	if (plan_is_distributed(request) && !plan->keep_last_run_in_memory && !request->n_input_runs)
+	if (plan_is_distributed(request) && !plan->keep_last_run_in_memory &&
+	    !request->n_input_runs)
 		n_spilled = n;
 	return u64_min(n_spilled, n);
 }
@@ -206,12 +219,13 @@ static uint64_t apply_limit(const struct plan_request *request, uint64_t n, uint
 }
 
 /* Of n records of one of several ranks, those that are stored in the end, as one more run. */
-static uint64_t records_spilled_to_memory(const struct plan_request *request, const struct plan *plan,
-			     uint64_t n, uint64_t n_runs)
+static uint64_t records_spilled_to_memory(const struct plan_request *request,
+					  const struct plan *plan, uint64_t n, uint64_t n_runs)
 {
 	const uint64_t n_resident = n - u64_min(saturating_mul(n_runs, records_per_run(plan)), n);
 
-	if (!plan_is_distributed(request) || request->n_input_runs || !plan->keep_last_run_in_memory)
+	if (!plan_is_distributed(request) || request->n_input_runs ||
+	    !plan->keep_last_run_in_memory)
 		return 0;
 	return request->limit ? u64_min(n_resident, request->limit) : n_resident;
 }
@@ -243,7 +257,7 @@ static uint64_t round_up_to_page(uint64_t nbytes)
  * is a run that is counted already.
  */
 static uint64_t count_pass_records(const struct plan_request *request, const struct plan *plan,
-				uint64_t n)
+				   uint64_t n)
 {
 	if (!request->needs_count_pass ||
 	    (plan->fits_in_memory && plan->n_chunks == 1 && !plan_is_distributed(request)))
@@ -264,13 +278,14 @@ static void plan_count_pass(const struct plan_request *request, struct plan *pla
 	if (plan->count_pass_nbytes == 0)
 		return;
 	plan->n_passes++;
-	plan->merge_pass_input_nbytes = saturating_add(plan->merge_pass_input_nbytes, plan->count_pass_nbytes);
+	plan->merge_pass_input_nbytes =
+		saturating_add(plan->merge_pass_input_nbytes, plan->count_pass_nbytes);
 	plan->merge_pass_nbytes = saturating_add(plan->merge_pass_nbytes, plan->count_pass_nbytes);
 	plan->final_merge_stored_nbytes = plan->count_pass_nbytes;
 	plan->temp_nbytes = saturating_add(stored_nbytes, plan->count_pass_nbytes);
 	if (!plan_is_distributed(request))
 		plan->temp_nbytes = u64_min(plan->temp_nbytes,
-						 u64_max(saturating_mul(n, item_nbytes), stored_nbytes));
+					    u64_max(saturating_mul(n, item_nbytes), stored_nbytes));
 }
 
 /*
@@ -278,25 +293,31 @@ static void plan_count_pass(const struct plan_request *request, struct plan *pla
  * extent, unless one of them has been encoded and the other has not; the last of a window is short.
  */
 static uint64_t temp_space_nbytes(const struct plan_request *request, const struct plan *plan,
-			     uint64_t n_runs, uint64_t nbytes)
+				  uint64_t n_runs, uint64_t nbytes)
 {
-	const uint64_t window_nbytes = u64_min(window_stored_nbytes(request, plan), BLOCK_GROUP_NBYTES);
+	const uint64_t window_nbytes =
+		u64_min(window_stored_nbytes(request, plan), BLOCK_GROUP_NBYTES);
 	const uint64_t item_nbytes = request->layout->item_nbytes;
 	const uint64_t block_nbytes =
 		run_file_block_n_items(plan->block_nbytes, (uint32_t)item_nbytes) * item_nbytes;
 	uint64_t space_nbytes = nbytes;
 
 	if (request->compression.mode != COMPRESS_NONE)
-		space_nbytes = saturating_mul(divide_up(nbytes, block_nbytes), round_up_to_page(block_nbytes));
-	return saturating_add(space_nbytes, saturating_mul(saturating_add(divide_up(nbytes, window_nbytes), n_runs), SPILL_ALIGN_NBYTES));
+		space_nbytes = saturating_mul(divide_up(nbytes, block_nbytes),
+					      round_up_to_page(block_nbytes));
+	return saturating_add(
+		space_nbytes,
+		saturating_mul(saturating_add(divide_up(nbytes, window_nbytes), n_runs),
+			       SPILL_ALIGN_NBYTES));
 }
 
 /* And that beside it while runs are merged to longer ones. */
 static uint64_t pass_temp_nbytes(const struct plan_request *request, const struct plan *plan,
-			       uint64_t space_nbytes)
+				 uint64_t space_nbytes)
 {
 	const uint64_t n_runs = u64_max(plan->n_spilled_runs, plan->n_merges);
-	const uint64_t pass_nbytes = temp_space_nbytes(request, plan, n_runs, plan->merge_pass_nbytes);
+	const uint64_t pass_nbytes =
+		temp_space_nbytes(request, plan, n_runs, plan->merge_pass_nbytes);
 
 	/* A checkpoint gives nothing back before its next record is on the disk, nor do ranks. */
 	if (request->keeps_checkpoint_index || plan_is_distributed(request))
@@ -305,7 +326,8 @@ static uint64_t pass_temp_nbytes(const struct plan_request *request, const struc
 	if (request->unique)
 		return saturating_add(2 * spill_backlog_nbytes(space_nbytes), plan->merge_nbytes);
 	/* What waits to be given back may be of several passes, if they are short. */
-	return u64_min(saturating_add(2 * spill_backlog_nbytes(space_nbytes), plan->merge_nbytes), pass_nbytes);
+	return u64_min(saturating_add(2 * spill_backlog_nbytes(space_nbytes), plan->merge_nbytes),
+		       pass_nbytes);
 }
 
 /* That for the frames of n records, none of which shrinks, beside the runs of all ranks. */
@@ -314,33 +336,37 @@ static uint64_t frame_temp_nbytes(const struct plan_request *request, uint64_t n
 	const uint64_t n_output_records = request->limit ? u64_min(n, request->limit) : n;
 	const uint64_t nbytes = saturating_mul(n_output_records, request->layout->output_nbytes);
 	const uint64_t n_frames = saturating_add(divide_up(nbytes, ZST_WRITER_FRAME_NBYTES),
-				       UINT64_C(1) + request->n_part_files);
+						 UINT64_C(1) + request->n_part_files);
 
 	if (!request->stores_frames)
 		return 0;
 	/* What cannot be compressed grows. */
-	return saturating_add(nbytes,
-		    saturating_mul(n_frames, round_up_to_page(ZST_WRITER_FRAME_NBYTES / 256) + SPILL_ALIGN_NBYTES));
+	return saturating_add(
+		nbytes, saturating_mul(n_frames, round_up_to_page(ZST_WRITER_FRAME_NBYTES / 256) +
+							 SPILL_ALIGN_NBYTES));
 }
 
 /* The space for all that is stored at once. */
 static uint64_t peak_temp_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const bool has_count_pass = plan->count_pass_nbytes > 0;
-	const uint64_t n_runs = plan->n_spilled_runs + has_count_pass + plan_is_distributed(request);
+	const uint64_t n_runs =
+		plan->n_spilled_runs + has_count_pass + plan_is_distributed(request);
 	uint64_t nbytes = temp_space_nbytes(request, plan, n_runs, plan->temp_nbytes);
 
 	if (plan->n_passes > 1)
 		nbytes = saturating_add(nbytes, pass_temp_nbytes(request, plan, nbytes));
 	/* If only what is counted is merged to a run, it is beside what it comes from at most. */
 	if (has_count_pass && plan->n_passes == 2)
-		nbytes = u64_min(nbytes,
-				 temp_space_nbytes(request, plan, n_runs,
-					      saturating_add(plan->spilled_nbytes, plan->count_pass_nbytes)));
+		nbytes =
+			u64_min(nbytes, temp_space_nbytes(request, plan, n_runs,
+							  saturating_add(plan->spilled_nbytes,
+									 plan->count_pass_nbytes)));
 	/* Of files nothing is there but what merges have stored of them. */
 	if (merges_regular_files(request))
-		nbytes = u64_min(nbytes, temp_space_nbytes(request, plan, plan->n_merges + has_count_pass,
-						      plan->merge_pass_nbytes));
+		nbytes = u64_min(nbytes,
+				 temp_space_nbytes(request, plan, plan->n_merges + has_count_pass,
+						   plan->merge_pass_nbytes));
 	return nbytes;
 }
 
@@ -348,19 +374,19 @@ static uint64_t peak_temp_nbytes(const struct plan_request *request, const struc
  * What passes merge, and what comes of it: of each merge no more is left than the limit. (Runs that
  * are formed are no longer either, inputs may be.)
  */
-static void set_pass_volumes(const struct plan_request *request,
-			     const struct pass_counts *passes, uint64_t stored_nbytes,
-			     uint64_t n_merged, struct plan *plan)
+static void set_pass_volumes(const struct plan_request *request, const struct pass_counts *passes,
+			     uint64_t stored_nbytes, uint64_t n_merged, struct plan *plan)
 {
 	struct pass_volumes volumes;
 
-	plan->merge_pass_input_nbytes = scale_to_runs(stored_nbytes, n_merged, passes->n_moved_runs);
+	plan->merge_pass_input_nbytes =
+		scale_to_runs(stored_nbytes, n_merged, passes->n_moved_runs);
 	plan->merge_pass_nbytes = plan->merge_pass_input_nbytes;
 	plan->final_merge_stored_nbytes = stored_nbytes;
 	if (!request->limit || !passes->n_merges)
 		return;
 	volumes = plan_pass_volumes(n_merged, plan->fan_in, divide_up(stored_nbytes, n_merged),
-			     saturating_mul(request->limit, request->layout->item_nbytes));
+				    saturating_mul(request->limit, request->layout->item_nbytes));
 	plan->merge_pass_input_nbytes = volumes.n_merged;
 	plan->merge_pass_nbytes = volumes.n_stored;
 	plan->final_merge_stored_nbytes = volumes.n_final;
@@ -370,11 +396,12 @@ static void set_pass_volumes(const struct plan_request *request,
 void plan_merge_passes(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t item_nbytes = request->layout->item_nbytes;
-	const uint64_t nbytes = has_unknown_size(request) ? request->assumed_nbytes : request->input_nbytes;
+	const uint64_t nbytes = has_unknown_size(request) ? request->assumed_nbytes :
+							    request->input_nbytes;
 	const uint64_t n = nbytes / request->layout->record_nbytes;
 	const uint64_t n_runs = estimate_runs(request, plan, n);
 	const bool merges_in_place = merges_regular_files(request);
-	const uint64_t n_stored = merges_in_place           ? 0 :
+	const uint64_t n_stored = merges_in_place       ? 0 :
 				  request->n_input_runs ? n :
 							  spilled_records(request, plan, n, n_runs);
 	const uint64_t n_stored_runs = n_runs + checkpoints_last_run(request, n_runs);
@@ -396,9 +423,12 @@ void plan_merge_passes(const struct plan_request *request, struct plan *plan)
 	plan->spilled_nbytes = saturating_mul(n_spilled, item_nbytes);
 	plan->spilled_to_memory_nbytes = saturating_mul(n_in_memory, item_nbytes);
 	stored_nbytes = merges_in_place ? saturating_mul(n, item_nbytes) :
-				saturating_add(plan->spilled_nbytes, plan->spilled_to_memory_nbytes);
+					  saturating_add(plan->spilled_nbytes,
+							 plan->spilled_to_memory_nbytes);
 	set_pass_volumes(request, &passes, stored_nbytes, n_merged, plan);
-	plan->temp_nbytes = merges_in_place ? u64_min(plan->merge_pass_nbytes, stored_nbytes) : stored_nbytes;
+	plan->temp_nbytes = merges_in_place ? u64_min(plan->merge_pass_nbytes, stored_nbytes) :
+					      stored_nbytes;
 	plan_count_pass(request, plan, n);
-	plan->max_temp_nbytes = saturating_add(peak_temp_nbytes(request, plan), frame_temp_nbytes(request, n));
+	plan->max_temp_nbytes =
+		saturating_add(peak_temp_nbytes(request, plan), frame_temp_nbytes(request, n));
 }

@@ -11,9 +11,9 @@
 
 /* Merges until at most fan_in runs are left, as merge_passes() does them, of runs of one size. */
 struct pass_counts {
-	uint32_t n_passes;        /* merges that a record goes through at most, the final one included */
-	uint64_t n_moved_runs;  /* runs' worth that are moved before the final one */
-	uint64_t n_merges; /* before the final one */
+	uint32_t n_passes; /* merges that a record goes through at most, the final one included */
+	uint64_t n_moved_runs; /* runs' worth that are moved before the final one */
+	uint64_t n_merges;     /* before the final one */
 };
 
 struct pass_counts plan_count_passes(uint64_t n_runs, uint32_t fan_in);
@@ -28,7 +28,7 @@ struct pass_volumes {
 };
 
 struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
-				   uint64_t max_length);
+				      uint64_t max_length);
 
 /* Runs that will be spilled of so many chunks of an input of known size. */
 uint64_t plan_spilled_runs(const struct plan *plan, uint64_t n_chunks);

@@ -12,7 +12,9 @@ enum {
 
 uint64_t plan_window_record_nbytes(const struct plan_request *request, const struct plan *plan)
 {
-	enum { N_SCRATCH_RECORDS = 1 << 16 }; /* of which the scratch is known, rounded as it may be */
+	enum {
+		N_SCRATCH_RECORDS = 1 << 16
+	}; /* of which the scratch is known, rounded as it may be */
 	const uint64_t scratch = divide_up(
 		device_merge_scratch_nbytes(request->device, request->layout, 2, N_SCRATCH_RECORDS),
 		N_SCRATCH_RECORDS);
@@ -35,8 +37,8 @@ static uint64_t count_window_buffers(const struct plan *plan, bool has_stored)
 
 /* What a window with that quota takes, all in all; fills in *windows. */
 static uint64_t window_total_nbytes(const struct plan *plan, const struct plan_request *request,
-			      uint64_t quota, uint32_t n_resident, uint32_t n_stored,
-			      struct window_plan *windows)
+				    uint64_t quota, uint32_t n_resident, uint32_t n_stored,
+				    struct window_plan *windows)
 {
 	const uint64_t overhang = n_stored * plan_block_records(plan);
 	const uint64_t n_buffers = count_window_buffers(plan, n_stored > 0);

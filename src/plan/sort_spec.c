@@ -17,8 +17,8 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 		.record_nbytes = spec->record_nbytes,
 		.keys = spec->keys,
 		.n_keys = spec->n_keys,
-		.needs_equality = spec->unique || spec->merge_inputs || spec->check_only || spec->preserve_ties ||
-			    spec->split_by_keys,
+		.needs_equality = spec->unique || spec->merge_inputs || spec->check_only ||
+				  spec->preserve_ties || spec->split_by_keys,
 		.force_records = spec->limit != SORT_SPEC_UNLIMITED,
 		.count = spec->count,
 		.keys_only = spec->keys_only,
@@ -47,8 +47,9 @@ struct framing spec_framing(const struct sort_spec *spec)
 		.partial = spec->partial,
 		.format = spec->format,
 		.is_untyped = spec->record_spec == RECORD_SPEC_NONE,
-		.is_size_inferred = spec->record_spec == RECORD_SPEC_NONE ||
-			   (spec->record_spec == RECORD_SPEC_REQUESTS && !spec->record_nbytes),
+		.is_size_inferred =
+			spec->record_spec == RECORD_SPEC_NONE ||
+			(spec->record_spec == RECORD_SPEC_REQUESTS && !spec->record_nbytes),
 		.has_type = spec->record_spec == RECORD_SPEC_TYPE,
 		.output_differs = changes_record_count(spec),
 		.accepts_manifests = spec->merge_inputs || spec->check_only,
@@ -58,8 +59,8 @@ struct framing spec_framing(const struct sort_spec *spec)
 /* --- records of which the input knows more --- */
 
 /* Keys by their places, which must be what is there. */
-static int resolve_key_offsets(const struct sort_spec *spec, const struct schema *fields, const char *name,
-		      struct key **ret_keys)
+static int resolve_key_offsets(const struct sort_spec *spec, const struct schema *fields,
+			       const char *name, struct key **ret_keys)
 {
 	struct key *keys = calloc(spec->n_keys, sizeof *keys);
 	int r = 0;
@@ -91,7 +92,7 @@ static int copy_keys(const struct key *keys, uint32_t n, const char *name, struc
 
 /* The keys that follow from what the input says that is in a record, and from what is asked for. */
 static int derive_keys(const struct sort_spec *spec, const struct schema *fields, const char *name,
-		     struct key **ret_keys, uint32_t *ret_n_keys)
+		       struct key **ret_keys, uint32_t *ret_n_keys)
 {
 	switch (spec->record_spec) {
 	case RECORD_SPEC_TYPE:
@@ -103,14 +104,14 @@ static int derive_keys(const struct sort_spec *spec, const struct schema *fields
 		return fail_hint(-EINVAL, HINT_SKIP_HEADER, fields->header_nbytes,
 				 "%s: its header says what a record consists of", name);
 	default: /* also of RECORD_SPEC_SIZE, as the size is right */
-		return schema_resolve_keys(fields, spec->key_requests, spec->n_key_requests, name, ret_keys,
-				     ret_n_keys);
+		return schema_resolve_keys(fields, spec->key_requests, spec->n_key_requests, name,
+					   ret_keys, ret_n_keys);
 	}
 }
 
 /* The same; inputs that are sorted may also say by what, and nothing of what is in a record. */
-static int derive_input_keys(const struct sort_spec *spec, const struct input *input, const char *name,
-			struct key **ret_keys, uint32_t *ret_n_keys)
+static int derive_input_keys(const struct sort_spec *spec, const struct input *input,
+			     const char *name, struct key **ret_keys, uint32_t *ret_n_keys)
 {
 	const struct schema *fields = input_fields(input);
 	uint32_t n_keys;
@@ -144,7 +145,7 @@ static const char *find_named_key(const struct sort_spec *spec)
 
 /* Choices are of what the input says; does it? */
 static int check_key_requests(const struct sort_spec *spec, const struct schema *fields,
-			 const char *name)
+			      const char *name)
 {
 	const char *field_name = find_named_key(spec);
 
@@ -157,8 +158,8 @@ static int check_key_requests(const struct sort_spec *spec, const struct schema 
 			 "%s: does not say how many bytes its records have", name);
 }
 
-static int resolve_from_input(const struct sort_spec *spec, const struct input *input, const char *name,
-			 struct sort_spec *ret_spec, struct key **ret_keys)
+static int resolve_from_input(const struct sort_spec *spec, const struct input *input,
+			      const char *name, struct sort_spec *ret_spec, struct key **ret_keys)
 {
 	const struct schema *fields = input_fields(input);
 	struct sort_spec resolved = *spec;
@@ -171,7 +172,7 @@ static int resolve_from_input(const struct sort_spec *spec, const struct input *
 	resolved.record_nbytes = fields->record_nbytes;
 	resolved.keys = keys;
 	resolved.preserve_ties = fields->has_columns || fields->n > 1 ||
-			      (fields->n && *fields->fields[0].name);
+				 (fields->n && *fields->fields[0].name);
 	for (uint32_t i = 0; i < resolved.n_keys && r == 0; i++) {
 		keys[i].descending |= spec->reverse;
 		r = check_key(&resolved, &keys[i], name);
@@ -186,7 +187,7 @@ static int resolve_from_input(const struct sort_spec *spec, const struct input *
 }
 
 int spec_resolve(const struct sort_spec *spec, const struct input *input, const char *name,
-		  struct sort_spec *ret_spec, struct key **ret_keys)
+		 struct sort_spec *ret_spec, struct key **ret_keys)
 {
 	const struct schema *fields = input_fields(input);
 	int r = check_key_requests(spec, fields, name);
@@ -201,14 +202,15 @@ int spec_resolve(const struct sort_spec *spec, const struct input *input, const 
 	return 0;
 }
 
-int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
+int spec_open_inputs(const struct sort_spec *spec, const char *checker,
+		     struct input_probe *ret_probe)
 {
 	struct framing framing = spec_framing(spec);
 
 	*ret_probe = (struct input_probe){ 0 };
 	framing.checker = checker;
-	return input_open_endpoints(&syscalls_plain, spec->inputs, spec->input_endpoints, spec->n_inputs,
-				&framing, &ret_probe->input);
+	return input_open_endpoints(&syscalls_plain, spec->inputs, spec->input_endpoints,
+				    spec->n_inputs, &framing, &ret_probe->input);
 }
 
 int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe)
@@ -221,7 +223,8 @@ int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe)
 	return r < 0 ? r : spec_layout(&probe->spec, &probe->layout);
 }
 
-int spec_probe_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
+int spec_probe_inputs(const struct sort_spec *spec, const char *checker,
+		      struct input_probe *ret_probe)
 {
 	const int r = spec_open_inputs(spec, checker, ret_probe);
 

@@ -21,24 +21,26 @@
 
 struct sort_spec {
 	/* What is read. */
-	const char *const *inputs; /* n_framing_inputs paths, in the order of ties; "-": standard input */
-	size_t n_inputs;           /* at least 1 */
+	const char *const
+		*inputs; /* n_framing_inputs paths, in the order of ties; "-": standard input */
+	size_t n_inputs; /* at least 1 */
 	/* n_framing_inputs, which stand in the place of paths or do not; NULL: none does. */
 	const struct given *input_endpoints;
-	bool merge_inputs;               /* the inputs are sorted already */
-	bool check_only;               /* whether they are is all that is asked; nothing is written */
-	uint64_t skip_nbytes;      /* of each input, before its records; in front of the output */
-	enum partial partial;      /* what becomes of an incomplete last record */
+	bool merge_inputs;       /* the inputs are sorted already */
+	bool check_only;         /* whether they are is all that is asked; nothing is written */
+	uint64_t skip_nbytes;    /* of each input, before its records; in front of the output */
+	enum partial partial;    /* what becomes of an incomplete last record */
 	enum format_mode format; /* what else than records an input may be */
 
 	/* What a record is. */
 	uint64_t record_nbytes; /* 1 to LAYOUT_MAX_RECORD_NBYTES */
 	const struct key *keys; /* n_keys, the most significant first; within the record */
 	uint32_t n_keys;        /* at least 1 */
-	enum record_spec_kind record_spec; /* RECORD_SPEC_NONE: what is above was left at the default */
+	enum record_spec_kind
+		record_spec; /* RECORD_SPEC_NONE: what is above was left at the default */
 	/*
-	 * RECORD_SPEC_REQUESTS: instead of keys, which are none then, by what an input that says itself
-	 * what its records are is to be sorted; record_nbytes may be 0. (spec_resolve)
+	 * RECORD_SPEC_REQUESTS: instead of keys, which are none then, by what an input that says
+	 * itself what its records are is to be sorted; record_nbytes may be 0. (spec_resolve)
 	 */
 	const struct key_request *key_requests; /* n_key_requests */
 	uint32_t n_key_requests;
@@ -54,13 +56,13 @@ struct sort_spec {
 	/* What is written. */
 	const char *output_path; /* NULL: standard output, unless something else is given: */
 	struct given output_endpoint;
-	bool omit_header;      /* no header, whatever the inputs begin with */
-	bool unique;            /* of records with equal keys, the first */
-	uint64_t limit;         /* at most so many records; SORT_SPEC_UNLIMITED: all */
-	bool count;             /* before each record, of how many it is; only with unique */
-	bool keys_only;         /* keys, or ... */
+	bool omit_header;         /* no header, whatever the inputs begin with */
+	bool unique;              /* of records with equal keys, the first */
+	uint64_t limit;           /* at most so many records; SORT_SPEC_UNLIMITED: all */
+	bool count;               /* before each record, of how many it is; only with unique */
+	bool keys_only;           /* keys, or ... */
 	bool argsort;             /* ... positions; not both, and not with count */
-	int zstd_level;         /* 1 and more; 0: as it is */
+	int zstd_level;           /* 1 and more; 0: as it is */
 	uint32_t shard, n_shards; /* of a merge, of so many equal parts the one, from 1; 0: all */
 	/*
 	 * It is divided among so many files, and a list of them (part_files.h), to which
@@ -95,7 +97,7 @@ struct sort_spec {
 	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
 	uint32_t batch_size;           /* merge at most so many runs at once; 0: as planned */
-	uint32_t n_partitions;             /* of the output, merged side by side; 0: as planned */
+	uint32_t n_partitions;         /* of the output, merged side by side; 0: as planned */
 
 	/* What is kept meanwhile. */
 	const char *const *temp_dirs; /* n_temp_dirs, at least 1: used side by side */
@@ -131,7 +133,7 @@ struct framing spec_framing(const struct sort_spec *spec);
  * after a message: of a spec that contradicts them.
  */
 int spec_resolve(const struct sort_spec *spec, const struct input *input, const char *name,
-		  struct sort_spec *ret_spec, struct key **ret_keys);
+		 struct sort_spec *ret_spec, struct key **ret_keys);
 
 /* Inputs that are only looked at, and all that is to be known of their records. */
 struct input_probe {
@@ -145,9 +147,11 @@ struct input_probe {
  * Open the inputs of a spec, wait for the first bytes of a pipe, and complete the spec. checker: as
  * of a framing. Returns 0, or a negative errno after a message. To be closed in any case.
  */
-int spec_probe_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe);
+int spec_probe_inputs(const struct sort_spec *spec, const char *checker,
+		      struct input_probe *ret_probe);
 /* The same in two steps: open the inputs, to be closed in any case; and what is behind that. */
-int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe);
+int spec_open_inputs(const struct sort_spec *spec, const char *checker,
+		     struct input_probe *ret_probe);
 int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe);
 void spec_close_probe(struct input_probe *probe);
 

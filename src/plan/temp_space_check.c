@@ -33,7 +33,7 @@ static enum hint temp_space_hint(const struct sort_spec *spec, bool is_limited)
 }
 
 static int fail_no_temp_space(const struct job *job, const struct sort_spec *spec,
-			uint64_t available_nbytes, const char *reason)
+			      uint64_t available_nbytes, const char *reason)
 {
 	const uint64_t needed_nbytes = job->plan.temp_nbytes;
 	char needed[32], available[32], missing[32];
@@ -90,5 +90,5 @@ int temp_space_recheck(const struct job *job)
 	if (r < 0 || job->plan.temp_nbytes <= available_nbytes)
 		return r;
 	return fail_no_temp_space(job, job->temp_space.spec, available_nbytes,
-			    ", since what is spilled does not shrink");
+				  ", since what is spilled does not shrink");
 }

@@ -2,8 +2,8 @@
  * delta_format - the geometry of packed codes (see delta_pack.h); host and device
  *
  * All that the two back ends have to agree on but the bits themselves: where in a block something
- * stands, and how many bytes it takes. A block holds n codes of key_only_key_nbytes; its codes take at most
- * 2^30 bytes.
+ * stands, and how many bytes it takes. A block holds n codes of key_only_key_nbytes; its codes
+ * take at most 2^30 bytes.
  */
 #pragma once
 

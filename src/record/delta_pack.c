@@ -69,8 +69,7 @@ static unsigned bit_length(uint128_t value)
 #define EACH_WIDTH(x)
 #include "src/record/delta_pack.inc"
 
-size_t delta_encode(const void *keys, size_t n, uint32_t key_nbytes, void *packed,
-		    size_t capacity)
+size_t delta_encode(const void *keys, size_t n, uint32_t key_nbytes, void *packed, size_t capacity)
 {
 	switch (key_nbytes) {
 	case 4:

@@ -34,11 +34,11 @@
 #include <stdint.h>
 
 /*
- * Encode n codes of key_only_key_nbytes, an array aligned for them, into at most `capacity` bytes. Returns
- * how many it took, or 0 if that would be more than there are; they then hold anything.
+ * Encode n codes of key_only_key_nbytes, an array aligned for them, into at most `capacity`
+ * bytes. Returns how many it took, or 0 if that would be more than there are; they then hold
+ * anything.
  */
-size_t delta_encode(const void *keys, size_t n, uint32_t key_nbytes, void *packed,
-		    size_t capacity);
+size_t delta_encode(const void *keys, size_t n, uint32_t key_nbytes, void *packed, size_t capacity);
 
 /*
  * Back to n codes. Returns 0, or -EBADMSG when `stored` is not what any n codes are encoded as; the

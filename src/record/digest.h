@@ -43,7 +43,7 @@ static inline GSORT_HD uint64_t digest_word(const unsigned char *record, uint64_
 {
 	const uint64_t n = offset >= record_nbytes    ? 0 :
 			   record_nbytes - offset < 8 ? record_nbytes - offset :
-						    8;
+							8;
 	uint64_t word = 0;
 
 #ifndef __CUDA_ARCH__

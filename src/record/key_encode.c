@@ -36,7 +36,7 @@ struct encode_job {
 	void *destination;
 	uint64_t n;
 	bool strict;
-	struct digest *digest;     /* of encode */
+	struct digest *digest;        /* of encode */
 	struct decode_result *result; /* of decode */
 };
 
@@ -88,7 +88,7 @@ struct encode_job {
 
 /* stem and target (batch, n) for the n that is record_nbytes, as a constant. */
 #define DISPATCH(stem, target, batch)                                                              \
-	switch ((batch)->encoding->record_nbytes) {                                                     \
+	switch ((batch)->encoding->record_nbytes) {                                                \
 	case 1:                                                                                    \
 		stem##_4##target(batch, 1);                                                        \
 		break;                                                                             \
@@ -173,17 +173,19 @@ static bool has_avx512(void)
 #endif
 
 void key_encode_batch(const struct layout *layout, const void *records, uint64_t n, void *keys,
-		  struct digest *digest)
+		      struct digest *digest)
 {
-	const struct encode_job job = {
-		.encoding = &layout->encoding, .source = records, .destination = keys, .n = n, .digest = digest
-	};
+	const struct encode_job job = { .encoding = &layout->encoding,
+					.source = records,
+					.destination = keys,
+					.n = n,
+					.digest = digest };
 
 	(has_avx512() ? encode_avx512 : encode_plain)(&job);
 }
 
 void key_decode_batch(const struct layout *layout, const void *keys, uint64_t n, bool strict,
-		  void *records, struct decode_result *ret_result)
+		      void *records, struct decode_result *ret_result)
 {
 	const struct encode_job job = {
 		.encoding = &layout->encoding,

@@ -12,7 +12,8 @@
 struct decode_result {
 	struct digest digest; /* of the records written */
 	uint64_t n_disorders; /* neighbours that are out of order */
-	encoded_key_t first, last;   /* elements at the edges, if n > 0: the caller compares windows */
+	encoded_key_t first,
+		last; /* elements at the edges, if n > 0: the caller compares windows */
 };
 
 /*
@@ -21,11 +22,11 @@ struct decode_result {
  * or overlap if the records end where the codes end (then they expand in place).
  */
 void key_encode_batch(const struct layout *layout, const void *records, uint64_t n, void *keys,
-		  struct digest *digest);
+		      struct digest *digest);
 
 /*
  * Codes to records, in place if asked. strict: equal neighbours are disorder, too. Alignment as
  * above.
  */
 void key_decode_batch(const struct layout *layout, const void *keys, uint64_t n, bool strict,
-		  void *records, struct decode_result *ret_result);
+		      void *records, struct decode_result *ret_result);

@@ -93,8 +93,8 @@ struct byte_move {
 
 /* Floats of one width among the keys. */
 struct float_fields {
-	struct mask128 signs; /* in the bits */
-	uint8_t n_magnitude_bits;      /* bits from the sign down to the lowest */
+	struct mask128 signs;     /* in the bits */
+	uint8_t n_magnitude_bits; /* bits from the sign down to the lowest */
 };
 
 /* A byte can be moved in one way only, and floats of five widths have 15 bytes. */
@@ -102,12 +102,12 @@ enum { KEY_ENCODING_MAX_MOVES = 16, KEY_ENCODING_MAX_FLOATS = 5 };
 
 /* Plain data, passed by value to kernels; key_encoding_plan.h makes it. */
 struct key_encoding {
-	uint8_t record_nbytes;  /* 1..16 */
-	uint8_t element_nbytes; /* 4, 8 or 16; the smallest that holds the record */
-	bool swap;              /* most significant byte first in the record: no moves */
-	bool is_float;          /* fold negative values of the whole record */
-	struct mask128 xor_mask;    /* within the low record_nbytes */
-	struct mask128 nan_offset;    /* the same; added; of one key */
+	uint8_t record_nbytes;     /* 1..16 */
+	uint8_t element_nbytes;    /* 4, 8 or 16; the smallest that holds the record */
+	bool swap;                 /* most significant byte first in the record: no moves */
+	bool is_float;             /* fold negative values of the whole record */
+	struct mask128 xor_mask;   /* within the low record_nbytes */
+	struct mask128 nan_offset; /* the same; added; of one key */
 	/* Of several keys, where that is more: */
 	uint8_t n_moves, n_floats;
 	struct float_fields floats[KEY_ENCODING_MAX_FLOATS];
@@ -118,18 +118,20 @@ struct key_encoding {
 /* Does encoding leave the bytes as they are? Then a record is its element. */
 static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *encoding)
 {
-	return encoding->record_nbytes == encoding->element_nbytes && !encoding->swap && !encoding->n_moves &&
-	       !encoding->is_float && !encoding->n_floats && !encoding->xor_mask.lo && !encoding->xor_mask.hi && !encoding->nan_offset.lo &&
+	return encoding->record_nbytes == encoding->element_nbytes && !encoding->swap &&
+	       !encoding->n_moves && !encoding->is_float && !encoding->n_floats &&
+	       !encoding->xor_mask.lo && !encoding->xor_mask.hi && !encoding->nan_offset.lo &&
 	       !encoding->nan_offset.hi;
 }
 
 /* word: that of moves. */
-#define KEY_ENCODING_DEFINE(suffix, type, word_suffix, word)                                               \
-	static inline GSORT_HD type mask128_get_##suffix(struct mask128 mask)                        \
+#define KEY_ENCODING_DEFINE(suffix, type, word_suffix, word)                                       \
+	static inline GSORT_HD type mask128_get_##suffix(struct mask128 mask)                      \
 	{                                                                                          \
 		return (type)(((uint128_t)mask.hi << 64) | mask.lo);                               \
 	}                                                                                          \
-	static inline GSORT_HD type sign_invert_mask_##suffix(type bits, const struct key_encoding *map)      \
+	static inline GSORT_HD type sign_invert_mask_##suffix(type bits,                           \
+							      const struct key_encoding *map)      \
 	{                                                                                          \
 		const unsigned top = map->record_nbytes * 8u - 1;                                  \
 		const type below = (type)(((type)1 << top) - 1);                                   \
@@ -137,39 +139,44 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 		return map->is_float && (bits >> top & 1) ? below : (type)0;                       \
 	}                                                                                          \
 	/* The bits below each sign that is set: what is borrowed for its lowest one. */           \
-	static inline GSORT_HD type float_invert_mask_##suffix(type bits,                             \
-							    const struct float_fields *fold)          \
+	static inline GSORT_HD type float_invert_mask_##suffix(type bits,                          \
+							       const struct float_fields *fold)    \
 	{                                                                                          \
-		const type signs = bits & mask128_get_##suffix(fold->signs);                         \
+		const type signs = bits & mask128_get_##suffix(fold->signs);                       \
                                                                                                    \
-		return signs - (signs >> fold->n_magnitude_bits);                                           \
+		return signs - (signs >> fold->n_magnitude_bits);                                  \
 	}                                                                                          \
-	static inline GSORT_HD type invert_negatives_##suffix(type bits, const struct key_encoding *map)  \
+	static inline GSORT_HD type invert_negatives_##suffix(type bits,                           \
+							      const struct key_encoding *map)      \
 	{                                                                                          \
-		type folded = bits ^ sign_invert_mask_##suffix(bits, map);                                \
+		type folded = bits ^ sign_invert_mask_##suffix(bits, map);                         \
                                                                                                    \
-		for (unsigned i = 0; i < map->n_floats; i++)                                        \
-			folded ^= float_invert_mask_##suffix(bits, &map->floats[i]);                   \
+		for (unsigned i = 0; i < map->n_floats; i++)                                       \
+			folded ^= float_invert_mask_##suffix(bits, &map->floats[i]);               \
 		return folded;                                                                     \
 	}                                                                                          \
 	/* What is left of a sum within record_nbytes. */                                          \
-	static inline GSORT_HD type truncate_key_##suffix(type sum, const struct key_encoding *map)     \
+	static inline GSORT_HD type truncate_key_##suffix(type sum,                                \
+							  const struct key_encoding *map)          \
 	{                                                                                          \
 		return sum & (type)((type) ~(type)0 >> 8 * (sizeof(type) - map->record_nbytes));   \
 	}                                                                                          \
-	static inline GSORT_HD type encode_key_bits_##suffix(type bits, const struct key_encoding *map)    \
+	static inline GSORT_HD type encode_key_bits_##suffix(type bits,                            \
+							     const struct key_encoding *map)       \
 	{                                                                                          \
-		const type code = invert_negatives_##suffix(bits, map) ^                              \
-				  mask128_get_##suffix(map->xor_mask);                                   \
+		const type code = invert_negatives_##suffix(bits, map) ^                           \
+				  mask128_get_##suffix(map->xor_mask);                             \
                                                                                                    \
-		return truncate_key_##suffix(code + mask128_get_##suffix(map->nan_offset), map);            \
+		return truncate_key_##suffix(code + mask128_get_##suffix(map->nan_offset), map);   \
 	}                                                                                          \
-	static inline GSORT_HD type decode_key_bits_##suffix(type code, const struct key_encoding *map)    \
+	static inline GSORT_HD type decode_key_bits_##suffix(type code,                            \
+							     const struct key_encoding *map)       \
 	{                                                                                          \
-		const type turned = code - mask128_get_##suffix(map->nan_offset);                          \
+		const type turned = code - mask128_get_##suffix(map->nan_offset);                  \
                                                                                                    \
-		return invert_negatives_##suffix(                                                     \
-			truncate_key_##suffix(turned, map) ^ mask128_get_##suffix(map->xor_mask), map);   \
+		return invert_negatives_##suffix(truncate_key_##suffix(turned, map) ^              \
+							 mask128_get_##suffix(map->xor_mask),      \
+						 map);                                             \
 	}                                                                                          \
 	/* What a move makes of its word. */                                                       \
 	static inline GSORT_HD word byte_move_##suffix(word from, const struct byte_move *move)    \
@@ -191,25 +198,28 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 		return to;                                                                         \
 	}                                                                                          \
 	/* Between raw and bits, where no moves are needed: it is the same way. */                 \
-	static inline GSORT_HD type swap_key_bytes_##suffix(type value, const struct key_encoding *map)     \
+	static inline GSORT_HD type swap_key_bytes_##suffix(type value,                            \
+							    const struct key_encoding *map)        \
 	{                                                                                          \
 		const unsigned above = 8 * ((unsigned)sizeof value - map->record_nbytes);          \
                                                                                                    \
 		return map->swap ? byte_swap_##suffix(value) >> above : value;                     \
 	}                                                                                          \
-	static inline GSORT_HD type encode_raw_key_##suffix(type raw, const struct key_encoding *map)     \
+	static inline GSORT_HD type encode_raw_key_##suffix(type raw,                              \
+							    const struct key_encoding *map)        \
 	{                                                                                          \
-		return encode_key_bits_##suffix(map->n_moves ? byte_move_all_##suffix(raw, map->moves, \
-										  map->n_moves) :  \
-							   swap_key_bytes_##suffix(raw, map),           \
-					    map);                                                  \
+		return encode_key_bits_##suffix(                                                   \
+			map->n_moves ? byte_move_all_##suffix(raw, map->moves, map->n_moves) :     \
+				       swap_key_bytes_##suffix(raw, map),                          \
+			map);                                                                      \
 	}                                                                                          \
-	static inline GSORT_HD type decode_raw_key_##suffix(type code, const struct key_encoding *map)    \
+	static inline GSORT_HD type decode_raw_key_##suffix(type code,                             \
+							    const struct key_encoding *map)        \
 	{                                                                                          \
-		const type bits = decode_key_bits_##suffix(code, map);                                 \
+		const type bits = decode_key_bits_##suffix(code, map);                             \
                                                                                                    \
 		return map->n_moves ? byte_move_all_##suffix(bits, map->back, map->n_moves) :      \
-				      swap_key_bytes_##suffix(bits, map);                               \
+				      swap_key_bytes_##suffix(bits, map);                          \
 	}
 
 KEY_ENCODING_DEFINE(4, uint32_t, 4, uint32_t)

@@ -28,7 +28,8 @@ bool key_encoding_covers(const struct key *keys, uint32_t n_keys, uint64_t recor
 		return false;
 	for (uint32_t i = 0; i < n_keys && nbytes <= record_nbytes; i++) {
 		if (keys[i].nbytes > record_nbytes ||
-		    keys[i].offset > record_nbytes - keys[i].nbytes || !is_encodable(&keys[i], n_keys))
+		    keys[i].offset > record_nbytes - keys[i].nbytes ||
+		    !is_encodable(&keys[i], n_keys))
 			return false;
 		byte_mask |= ((UINT32_C(1) << keys[i].nbytes) - 1) << keys[i].offset;
 		nbytes += keys[i].nbytes;
@@ -43,7 +44,7 @@ static struct mask128 split_mask(uint128_t mask)
 
 /* Keys, by the places of their bytes: places[i], of byte i of the bits, in the record. */
 static void find_byte_positions(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes,
-			uint8_t *positions)
+				uint8_t *positions)
 {
 	uint32_t end = (uint32_t)record_nbytes;
 
@@ -53,7 +54,7 @@ static void find_byte_positions(const struct key *keys, uint32_t n_keys, uint64_
 		end -= key->nbytes;
 		for (uint32_t j = 0; j < key->nbytes; j++)
 			positions[end + j] = (uint8_t)(key->offset +
-						    (key->big_endian ? key->nbytes - 1 - j : j));
+						       (key->big_endian ? key->nbytes - 1 - j : j));
 	}
 }
 
@@ -83,8 +84,8 @@ static struct byte_move move_byte(uint32_t from, uint32_t to, uint32_t word_nbyt
 
 static bool is_same_move(const struct byte_move *move, const struct byte_move *other_move)
 {
-	return move->from == other_move->from && move->to == other_move->to && move->swap == other_move->swap &&
-	       move->rotate == other_move->rotate;
+	return move->from == other_move->from && move->to == other_move->to &&
+	       move->swap == other_move->swap && move->rotate == other_move->rotate;
 }
 
 static uint8_t add_move(struct byte_move *moves, uint8_t n, struct byte_move move)
@@ -113,10 +114,11 @@ static void make_moves(struct key_encoding *encoding, const struct key *keys, ui
 		for (uint32_t byte = end; byte < end + keys[i].nbytes; byte++) {
 			const bool swap = keys[i].big_endian;
 
-			encoding->n_moves = add_move(encoding->moves, encoding->n_moves,
-						move_byte(positions[byte], byte, word_nbytes, swap));
+			encoding->n_moves =
+				add_move(encoding->moves, encoding->n_moves,
+					 move_byte(positions[byte], byte, word_nbytes, swap));
 			n_inverse = add_move(encoding->back, n_inverse,
-					  move_byte(byte, positions[byte], word_nbytes, swap));
+					     move_byte(byte, positions[byte], word_nbytes, swap));
 		}
 	}
 	assert(n_inverse == encoding->n_moves);
@@ -156,7 +158,8 @@ static void make_masks(struct key_encoding *encoding, const struct key *keys, ui
 	encoding->xor_mask = split_mask(xor_mask);
 }
 
-struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes)
+struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys,
+				      uint64_t record_nbytes)
 {
 	const uint32_t n = (uint32_t)record_nbytes;
 	struct key_encoding encoding = {

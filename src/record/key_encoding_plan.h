@@ -9,4 +9,5 @@
 bool key_encoding_covers(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
 
 /* For keys that do. */
-struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
+struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys,
+				      uint64_t record_nbytes);

@@ -1,5 +1,6 @@
 /*
- * key_layout - keys as fields of the normalised key (see normalised_key.h), and as codes (see key_encoding.h)
+ * key_layout - keys as fields of the normalised key (see normalised_key.h), and as codes (see
+ * key_encoding.h)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ struct key_encoding key_field_encoding(const struct key_field *field)
 		.swap = !field->reversed && field->nbytes > 1,
 		.is_float = field->is_float,
 		.xor_mask = mask_within(field->descending ? ~xor_mask : xor_mask, field->nbytes),
-		.nan_offset = mask_within(field->descending ? n_nan_keys : -n_nan_keys, field->nbytes),
+		.nan_offset =
+			mask_within(field->descending ? n_nan_keys : -n_nan_keys, field->nbytes),
 	};
 }
 
@@ -97,7 +99,7 @@ static uint32_t make_complex_fields(const struct key *key, uint64_t offset,
 }
 
 static uint32_t make_key_fields(const struct key *key, uint64_t offset,
-				   struct key_field fields[static MAX_FIELDS_PER_KEY])
+				struct key_field fields[static MAX_FIELDS_PER_KEY])
 {
 	if (key->kind == KEY_COMPLEX)
 		return make_complex_fields(key, offset, fields);

@@ -22,11 +22,11 @@
 enum { KEY_PREFIX_NBYTES = 16 };
 
 struct key_prefix_step {
-	uint128_t mask; /* of the field's bytes, at the top */
+	uint128_t mask;              /* of the field's bytes, at the top */
 	uint128_t negative_xor_mask; /* for a negative float */
 	uint128_t xor_mask;
 	uint32_t load_offset; /* in the record */
-	uint8_t shift_up; /* bits, after loading */
+	uint8_t shift_up;     /* bits, after loading */
 	uint8_t shift_down;
 	bool reversed;
 	const struct key_field *value_field; /* of a field that is not made of bits; else NULL */
@@ -63,7 +63,8 @@ static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
 		uint128_t loaded, word;
 
 		if (step->value_field) {
-			word = key_field_load(step->value_field, record, 0, step->value_field->nbytes);
+			word = key_field_load(step->value_field, record, 0,
+					      step->value_field->nbytes);
 			key |= word << step->shift_up >> step->shift_down;
 			continue;
 		}

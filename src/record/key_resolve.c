@@ -161,15 +161,17 @@ static bool is_column(const struct schema *schema, const char *name, size_t n, u
 	char *end;
 	const unsigned long column = strtoul(name, &end, 10);
 
-	if (*name < '0' || *name > '9' || (size_t)(end - name) != n || column >= schema_n_columns(schema))
+	if (*name < '0' || *name > '9' || (size_t)(end - name) != n ||
+	    column >= schema_n_columns(schema))
 		return false;
 	*ret_column = (uint32_t)column;
 	return true;
 }
 
-/* The first field that such a name is one of; *ret_is_unique: of fields of the same name, the only. */
+/* The first field that such a name is one of; *ret_is_unique: of fields of the same name, the only.
+ */
 static const struct field *find_named_field(const struct schema *schema, const char *name, size_t n,
-				bool *ret_is_unique)
+					    bool *ret_is_unique)
 {
 	const struct field *first_match = NULL;
 	uint32_t column;
@@ -194,7 +196,8 @@ static const struct field *find_named_field(const struct schema *schema, const c
 
 /* What the text can mean: the first field of it, the order, and in how many ways. */
 static unsigned interpret_key_text(const struct resolve_context *context, const char *text,
-			   const struct field **ret_field, const struct key_order **ret_order)
+				   const struct field **ret_field,
+				   const struct key_order **ret_order)
 {
 	unsigned n_meanings = 0;
 
@@ -204,7 +207,8 @@ static unsigned interpret_key_text(const struct resolve_context *context, const 
 
 		if (!ends_with(text, orders[i].suffix))
 			continue;
-		field = find_named_field(context->schema, text, strlen(text) - strlen(orders[i].suffix), &is_unique);
+		field = find_named_field(context->schema, text,
+					 strlen(text) - strlen(orders[i].suffix), &is_unique);
 		if (!field)
 			continue;
 		n_meanings += is_unique ? 1 : 2;
@@ -236,8 +240,8 @@ static int add_keys(const struct resolve_context *context, struct key_list *keys
 }
 
 /* A field, a structure with all of its fields, or the number of a column. */
-static int add_named(const struct resolve_context *context, const char *text, const struct key_order *order,
-		     struct key_list *keys)
+static int add_named(const struct resolve_context *context, const char *text,
+		     const struct key_order *order, struct key_list *keys)
 {
 	const struct schema *schema = context->schema;
 	const size_t n = strlen(text) - strlen(order->suffix);
@@ -290,20 +294,20 @@ int schema_check_key(const struct schema *schema, const char *name, struct key *
 			snprintf(problem, sizeof problem,
 				 "has %.100s of type %s from byte %" PRIu64
 				 " on, none of which begins at byte %" PRIu64,
-				 *field->name ? field->name : "items", field_type, field->key.offset,
-				 key->offset);
+				 *field->name ? field->name : "items", field_type,
+				 field->key.offset, key->offset);
 		else
 			snprintf(problem, sizeof problem,
 				 "has %.100s of type %s at byte %" PRIu64 ", and not %s",
-				 *field->name ? field->name : "items", field_type, field->key.offset,
-				 key_type);
+				 *field->name ? field->name : "items", field_type,
+				 field->key.offset, key_type);
 		return fail_mismatch(&context, problem);
 	}
 	return 0;
 }
 
 static int resolve_key(const struct resolve_context *context, const struct key_request *request,
-		  struct key_list *keys)
+		       struct key_list *keys)
 {
 	const struct field *field = NULL;
 	const struct key_order *order = NULL;
@@ -321,7 +325,7 @@ static int resolve_key(const struct resolve_context *context, const struct key_r
 
 /* All of them but what is between them; of a record without names all that there is. */
 static int add_all_keys(const struct resolve_context *context, const struct key_order *order,
-		      struct key_list *keys)
+			struct key_list *keys)
 {
 	const struct schema *schema = context->schema;
 	int r = 0;
@@ -334,7 +338,8 @@ static int add_all_keys(const struct resolve_context *context, const struct key_
 }
 
 /* Room for n choices, or for all that there is. */
-static int resolve_begin(const struct resolve_context *context, uint32_t n, struct key_list *ret_keys)
+static int resolve_begin(const struct resolve_context *context, uint32_t n,
+			 struct key_list *ret_keys)
 {
 	size_t n_all = 1;
 
@@ -344,8 +349,8 @@ static int resolve_begin(const struct resolve_context *context, uint32_t n, stru
 	return ret_keys->keys ? 0 : fail(-ENOMEM, "%s: no memory for its keys", context->name);
 }
 
-static int resolve_end(const struct resolve_context *context, struct key_list *keys, int r, struct key **ret_keys,
-	       uint32_t *ret_n_keys)
+static int resolve_end(const struct resolve_context *context, struct key_list *keys, int r,
+		       struct key **ret_keys, uint32_t *ret_n_keys)
 {
 	if (r == 0 && keys->n == 0)
 		r = fail(-EINVAL, "%s: has no field that could be sorted by", context->name);
@@ -359,7 +364,7 @@ static int resolve_end(const struct resolve_context *context, struct key_list *k
 }
 
 int schema_resolve_keys(const struct schema *schema, const struct key_request *requests, uint32_t n,
-		  const char *name, struct key **ret_keys, uint32_t *ret_n_keys)
+			const char *name, struct key **ret_keys, uint32_t *ret_n_keys)
 {
 	const struct resolve_context context = { schema, name };
 	struct key_list keys;
@@ -375,13 +380,13 @@ int schema_resolve_keys(const struct schema *schema, const struct key_request *r
 }
 
 int schema_resolve_typed(const struct schema *schema, const struct key *type, const char *name,
-			struct key **ret_keys, uint32_t *ret_n_keys)
+			 struct key **ret_keys, uint32_t *ret_n_keys)
 {
 	const struct resolve_context context = { schema, name };
 	const struct field *field = &schema->fields[0];
 	const struct key_order order = { .suffix = "",
-				     .has_order = type->has_explicit_order,
-				     .numeric = type->numeric };
+					 .has_order = type->has_explicit_order,
+					 .numeric = type->numeric };
 	char key_type[KEY_TYPE_NBYTES], field_type[KEY_TYPE_NBYTES], names[NAMES_NBYTES],
 		problem[NAMES_NBYTES + 256];
 	const bool is_single_type = schema->n == 1 && (schema->has_columns || field->n == 1);
@@ -392,17 +397,18 @@ int schema_resolve_typed(const struct schema *schema, const struct key *type, co
 		r = resolve_begin(&context, 0, &keys);
 		if (r == 0)
 			r = resolve_end(&context, &keys, add_all_keys(&context, &order, &keys),
-				ret_keys, ret_n_keys);
+					ret_keys, ret_n_keys);
 		return r;
 	}
 	key_format_type(type, key_type);
 	key_format_type(&field->key, field_type);
 	list_names(schema, names);
 	if (is_single_type)
-		snprintf(problem, sizeof problem, "is of type %s, and not %s", field_type, key_type);
+		snprintf(problem, sizeof problem, "is of type %s, and not %s", field_type,
+			 key_type);
 	else if (has_names(schema))
-		snprintf(problem, sizeof problem, "has records of fields, and not of %s: %s", key_type,
-			 names);
+		snprintf(problem, sizeof problem, "has records of fields, and not of %s: %s",
+			 key_type, names);
 	else
 		snprintf(problem, sizeof problem, "is of type %s, and not %s",
 			 field->type_text ? field->type_text : "text", key_type);

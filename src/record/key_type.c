@@ -21,10 +21,10 @@ static const struct key_kind_info {
 	const char *letters;
 	uint32_t widths;
 	bool has_sign, is_float;
-	bool width_in_bytes; /* the number in the name; else bits */
-	bool is_fixed;       /* there is no number */
-	bool has_orders;   /* :n and :t; */
-	bool numeric_by_default;   /* the first of these, if none is given */
+	bool width_in_bytes;     /* the number in the name; else bits */
+	bool is_fixed;           /* there is no number */
+	bool has_orders;         /* :n and :t; */
+	bool numeric_by_default; /* the first of these, if none is given */
 	uint8_t n_exponent_bits;
 } kinds[] = {
 	[KEY_UNSIGNED] = { .letters = "u", .widths = ALL_WIDTHS },
@@ -36,11 +36,11 @@ static const struct key_kind_info {
 			.is_float = true,
 			.has_orders = true },
 	[KEY_BFLOAT] = { .letters = "bf",
-			.widths = WIDTH(2),
-			.has_sign = true,
-			.is_float = true,
-			.has_orders = true,
-			.n_exponent_bits = 8 },
+			 .widths = WIDTH(2),
+			 .has_sign = true,
+			 .is_float = true,
+			 .has_orders = true,
+			 .n_exponent_bits = 8 },
 	[KEY_COMPLEX] = { .letters = "c", .widths = WIDTH(8) | WIDTH(16), .has_orders = true },
 	[KEY_TIME] = { .letters = "t",
 		       .widths = WIDTH(8),
@@ -189,9 +189,11 @@ static bool parse_kind(const char *text, enum key_kind kind, struct key *ret_key
 	unsigned long number = 8;
 	bool big_endian = row->width_in_bytes;
 
-	if (strncmp(text, row->letters, n) != 0 || (!row->is_fixed && !parse_width(&position, &number)))
+	if (strncmp(text, row->letters, n) != 0 ||
+	    (!row->is_fixed && !parse_width(&position, &number)))
 		return false;
-	if (row->width_in_bytes ? *position != '\0' : number % 8 != 0 || !parse_byte_order(position, &big_endian))
+	if (row->width_in_bytes ? *position != '\0' :
+				  number % 8 != 0 || !parse_byte_order(position, &big_endian))
 		return false;
 	if (!row->width_in_bytes)
 		number /= 8;
@@ -217,7 +219,8 @@ static bool parse_alias(const char *text, struct key *ret_key)
 		bool big_endian;
 
 		if (strncmp(text, type_aliases[i].text, n) != 0 ||
-		    !parse_byte_order(text + n, &big_endian) || !parse_native_type(type_aliases[i].type, ret_key))
+		    !parse_byte_order(text + n, &big_endian) ||
+		    !parse_native_type(type_aliases[i].type, ret_key))
 			continue;
 		ret_key->big_endian = big_endian;
 		return true;
@@ -228,7 +231,8 @@ static bool parse_alias(const char *text, struct key *ret_key)
 /* "[ns]", which does not matter to the order; or nothing. */
 static bool is_numpy_unit(enum key_kind kind, const char *suffix)
 {
-	return !*suffix || (kind == KEY_TIME && *suffix == '[' && suffix[strlen(suffix) - 1] == ']');
+	return !*suffix ||
+	       (kind == KEY_TIME && *suffix == '[' && suffix[strlen(suffix) - 1] == ']');
 }
 
 /* "<f4", ">i8", "|b1", "S10", "<M8[ns]": bytes, not bits. */
@@ -287,7 +291,8 @@ int key_parse_type(const char *text, struct key *ret_key)
 }
 
 /* With `order` behind it, where the type has one. */
-static void format_type_name(const struct key *key, const char *order, char text[static KEY_TYPE_NBYTES])
+static void format_type_name(const struct key *key, const char *order,
+			     char text[static KEY_TYPE_NBYTES])
 {
 	const struct key_kind_info *row = &kinds[key->kind];
 
@@ -319,9 +324,9 @@ void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		key_format_type(&keys[i], type);
-		length += (size_t)snprintf(text + length, KEYS_TEXT_NBYTES - length, "%s%" PRIu64 ":%s%s",
-				       i ? "," : "", keys[i].offset, type,
-				       keys[i].descending ? ":r" : "");
+		length += (size_t)snprintf(text + length, KEYS_TEXT_NBYTES - length,
+					   "%s%" PRIu64 ":%s%s", i ? "," : "", keys[i].offset, type,
+					   keys[i].descending ? ":r" : "");
 		if (length >= KEYS_TEXT_NBYTES) {
 			strcpy(text + KEYS_TEXT_NBYTES - 4, "...");
 			return;
@@ -393,7 +398,7 @@ static unsigned count_edits(const char *a, const char *b)
 		row[0] = i + 1;
 		for (unsigned j = 0; j < n; j++) {
 			const bool is_equal = tolower((unsigned char)a[i]) ==
-					  tolower((unsigned char)b[j]);
+					      tolower((unsigned char)b[j]);
 			const unsigned substituted = diagonal + !is_equal;
 
 			diagonal = row[j + 1];
@@ -433,7 +438,8 @@ static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 
 		if (strncmp(typo, kinds[i].letters, n) != 0 || !parse_width(&position, &nbytes) ||
 		    strlen(position) > 2 || kinds[i].width_in_bytes ||
-		    !has_width((enum key_kind)i, nbytes) || (nbytes > 1 && is_near_bit_width(nbytes)))
+		    !has_width((enum key_kind)i, nbytes) ||
+		    (nbytes > 1 && is_near_bit_width(nbytes)))
 			continue;
 		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, position);
 		return true;
@@ -477,7 +483,7 @@ static bool has_same_number(const char *a, const char *b)
 
 /* Fewer slips than before. Of types that are as near as each other, none. */
 static void suggest_if_closer(const char *typo, const char *name, const char *type,
-			    unsigned *n_edits, char text[static KEY_TYPE_NBYTES])
+			      unsigned *n_edits, char text[static KEY_TYPE_NBYTES])
 {
 	const unsigned n = count_edits(typo, name);
 
@@ -520,8 +526,8 @@ static bool suggest_alias(const char *typo, char text[static KEY_TYPE_NBYTES])
 	for (unsigned i = 0; i < N_TYPE_ALIASES; i++)
 		if (has_same_number(typo, type_aliases[i].text) &&
 		    has_same_initial(typo, type_aliases[i].text))
-			suggest_if_closer(typo, type_aliases[i].text, type_aliases[i].type, &n_edits,
-					text);
+			suggest_if_closer(typo, type_aliases[i].text, type_aliases[i].type,
+					  &n_edits, text);
 	for (unsigned i = 0; i < N_TYPE_ALIASES; i++)
 		if (count_edits(typo, type_aliases[i].text) < n_edits)
 			return false;

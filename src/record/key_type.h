@@ -20,7 +20,7 @@ enum key_kind {
 	KEY_UNSIGNED,
 	KEY_SIGNED,
 	KEY_FLOAT,   /* IEEE 754 */
-	KEY_BFLOAT,   /* the upper half of such a float of 32 bits: bfloat16 */
+	KEY_BFLOAT,  /* the upper half of such a float of 32 bits: bfloat16 */
 	KEY_COMPLEX, /* two floats: the real part, the imaginary part */
 	KEY_TIME,    /* signed; the least is no time at all: NaT, as numpy calls it */
 	KEY_BOOL,    /* a byte, 0 or 1; others sort as the numbers that they are */
@@ -33,9 +33,9 @@ struct key {
 	enum key_kind kind;
 	bool big_endian; /* always true for KEY_BYTES */
 	bool descending;
-	bool numeric;   /* the order :n; only of kinds that have it */
+	bool numeric;            /* the order :n; only of kinds that have it */
 	bool has_explicit_order; /* this was said of it, by :n or :t */
-	uint32_t reserved;  /* in the place of padding: keys that are equal are equal bytes */
+	uint32_t reserved;       /* in the place of padding: keys that are equal are equal bytes */
 };
 
 _Static_assert(sizeof(struct key) == 24, "no padding");

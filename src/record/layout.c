@@ -92,13 +92,13 @@ bool layout_is_key_only(const struct layout *layout)
 }
 
 void layout_project_record(const struct layout *layout, const void *record, uint64_t position,
-		      void *item)
+			   void *item)
 {
 	get_ops(layout)->project_record(layout, record, position, item);
 }
 
 void layout_project_records(const struct layout *layout, const void *records, uint64_t n,
-		       uint64_t position, void *items, struct digest *digest)
+			    uint64_t position, void *items, struct digest *digest)
 {
 	const unsigned char *record = records;
 	unsigned char *item = items;

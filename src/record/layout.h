@@ -6,13 +6,13 @@
  *
  *	codes	The record is its keys: one of at most 16 bytes, or several that together have each
  *		of its bytes once. It is mapped to an unsigned integer that sorts the same way, its
- *		code (key_encoding.h), and back: nothing else moves. What a run consists of is elements, the
- *		codes, or records where these are narrower.
+ *		code (key_encoding.h), and back: nothing else moves. What a run consists of is
+ *		elements, the codes, or records where these are narrower.
  *
  *	records	Everything else. A run consists of items: the records, or what stands for them.
- *		Elements are made of the first bytes of the normalised key (normalised_key.h) and the
- *		record's number in the chunk or the window, are sorted or merged, refined where they
- *		tie, and then the items are gathered in their order.
+ *		Elements are made of the first bytes of the normalised key (normalised_key.h) and
+ *		the record's number in the chunk or the window, are sorted or merged, refined
+ *		where they tie, and then the items are gathered in their order.
  *
  *	references  Records that lie in memory as a whole, and stay there, since they are mapped.
  *		What a run consists of is elements as above, but with the record's number in the
@@ -102,7 +102,8 @@ struct layout_params {
 	uint32_t n_keys;
 	/* LAYOUT_RECORDS also for codes, in their order: something asks for items */
 	bool force_records;
-	bool needs_equality; /* keys that are equal must be known as such: -u, or the input is in order */
+	bool needs_equality; /* keys that are equal must be known as such: -u, or the input is in
+				order */
 	bool count, keys_only, argsort;
 };
 
@@ -217,11 +218,11 @@ void layout_normalise_key(const struct key_fields *keys, const void *record, uns
 
 /* The item of the record at `position` in the input, with a count of 1. */
 void layout_project_record(const struct layout *layout, const void *record, uint64_t position,
-		      void *item);
+			   void *item);
 
 /* The same of n records, from `position` on; adds their bodies to *digest. */
 void layout_project_records(const struct layout *layout, const void *records, uint64_t n,
-		       uint64_t position, void *items, struct digest *digest);
+			    uint64_t position, void *items, struct digest *digest);
 
 /* The count of an item, if it has one; else 1. */
 uint64_t layout_item_count(const struct layout *layout, const void *item);

@@ -13,7 +13,7 @@
 
 /* The layout of records that these keys cover; what it allocates is not touched. */
 static void set_key_only(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes,
-		      struct layout *layout)
+			 struct layout *layout)
 {
 	const struct key_encoding encoding = key_encoding_make(keys, n_keys, record_nbytes);
 
@@ -85,7 +85,8 @@ static uint128_t decode_raw(const struct key_encoding *encoding, encoded_key_t e
 
 void layout_decode(const struct layout *layout, encoded_key_t encoded, void *record)
 {
-	store_upto_16(record, decode_raw(&layout->encoding, encoded), layout->encoding.record_nbytes);
+	store_upto_16(record, decode_raw(&layout->encoding, encoded),
+		      layout->encoding.record_nbytes);
 }
 
 static size_t key_only_key_nbytes(const struct layout *layout)

@@ -32,23 +32,22 @@ struct layout_ops {
 	int (*make)(const struct layout_params *params, struct layout *layout);
 	/* As layout_project_record(). NULL: there are no items, and elements are made by encode. */
 	void (*project_record)(const struct layout *layout, const void *record, uint64_t position,
-			  void *item);
+			       void *item);
 	const struct key_ops *keys;
 	/* As the functions of these names. */
 	bool has_elements, is_indirect, is_key_only;
 };
 
-extern const struct layout_ops layout_ops_key_only;      /* layout_keys.c */
+extern const struct layout_ops layout_ops_key_only; /* layout_keys.c */
 extern const struct layout_ops layout_ops_indirect; /* layout_indirect.c */
-extern const struct layout_ops layout_ops_records;    /* layout_records.c */
+extern const struct layout_ops layout_ops_records;  /* layout_records.c */
 
 /* Keys that are codes: for kinds of which elements hold all of the key; layout_keys.c */
 extern const struct key_ops key_ops_encoded;
 /* Keys that are layout.item_keys of items; layout_records.c */
 extern const struct key_ops key_ops_records;
 /* An item by layout.intake; the same */
-void record_project(const struct layout *layout, const void *record, uint64_t position,
-		      void *item);
+void record_project(const struct layout *layout, const void *record, uint64_t position, void *item);
 
 /* Is there an integer of 16 bytes at most that sorts as the key does? And how it is made. */
 bool key_is_encodable(const struct key *key);

@@ -20,7 +20,7 @@ static bool records_accept(const struct layout_params *params)
 
 /* The pieces of a body: the record, or its keys. */
 static int make_projection_copies(const struct layout_params *params, bool packed, uint64_t offset,
-		       struct projection *projection)
+				  struct projection *projection)
 {
 	const uint32_t n = packed ? params->n_keys : 1;
 	struct projection_copy *copies = calloc(n, sizeof *copies);
@@ -31,9 +31,10 @@ static int make_projection_copies(const struct layout_params *params, bool packe
 	for (uint32_t i = 0; i < n; i++) {
 		const struct key *key = &params->keys[i];
 
-		copies[i] =
-			packed ? (struct projection_copy){ (uint32_t)key->offset, item_offset, key->nbytes } :
-				 (struct projection_copy){ 0, item_offset, (uint32_t)params->record_nbytes };
+		copies[i] = packed ? (struct projection_copy){ (uint32_t)key->offset, item_offset,
+							       key->nbytes } :
+				     (struct projection_copy){ 0, item_offset,
+							       (uint32_t)params->record_nbytes };
 		item_offset += copies[i].nbytes;
 	}
 	projection->copies = copies;
@@ -65,14 +66,13 @@ static int make_record_layout(const struct layout_params *params, struct layout 
 	layout->output_nbytes = params->argsort ? 8 : layout->item_nbytes;
 	layout->projection.has_count = params->count;
 	layout->projection.count_is_big_endian = params->keys[0].kind != KEY_BYTES &&
-				     params->keys[0].big_endian;
+						 params->keys[0].big_endian;
 	layout->projection.has_position = params->argsort;
 	layout->projection.is_identity = !packed && !params->count;
 	return 0;
 }
 
-void record_project(const struct layout *layout, const void *record, uint64_t position,
-		      void *item)
+void record_project(const struct layout *layout, const void *record, uint64_t position, void *item)
 {
 	const struct projection *projection = &layout->projection;
 	unsigned char *destination = item;

@@ -1,10 +1,11 @@
 /*
- * normalised_key - the keys of a record as one normalised key, eight bytes at a time; host and device
+ * normalised_key - the keys of a record as one normalised key, eight bytes at a time; host and
+ * device
  *
  * The keys of a record, most significant first, become one string of bytes that sorts as memcmp
  * does: integers most significant byte first with the sign bit flipped, floats in IEEE 754's total
- * order (see key_encoding.h), descending keys complemented, one after the other without gaps. It has
- * key_nbytes, is never stored, and is looked at in words:
+ * order (see key_encoding.h), descending keys complemented, one after the other without gaps. It
+ * has key_nbytes, is never stored, and is looked at in words:
  *
  *	keys		8:i16  0:b3:r
  *	fields		{ offset 8, start 0, 2 bytes, reversed, sign } { offset 0, start 2, 3 bytes,
@@ -34,7 +35,8 @@
 enum key_form {
 	KEY_FORM_BITS,    /* its bits */
 	KEY_FORM_NUMERIC, /* the value of a float of at most 8 bytes */
-	KEY_FORM_REFINED, /* the same, but of values that are equal as its code has them (key_encoding.h) */
+	KEY_FORM_REFINED, /* the same, but of values that are equal as its code has them
+			     (key_encoding.h) */
 	KEY_FORM_TIME,    /* that of an integer of at most 8 bytes, of which the least comes last */
 	KEY_FORM_NANS,    /* which of the two floats there are NaN, in one byte */
 };
@@ -48,9 +50,9 @@ struct key_field {
 	bool has_sign; /* the sign bit is flipped */
 	bool is_float; /* negative values are folded */
 	bool descending;
-	uint8_t form;            /* enum key_form */
-	uint8_t n_fraction_bits; /* of a float */
-	uint8_t component_nbytes;     /* of KEY_FORM_NANS: of each of the two */
+	uint8_t form;             /* enum key_form */
+	uint8_t n_fraction_bits;  /* of a float */
+	uint8_t component_nbytes; /* of KEY_FORM_NANS: of each of the two */
 };
 
 /* All keys of a record, by `start`, without gaps. The array is the owner's: of the layout. */
@@ -112,7 +114,7 @@ static inline GSORT_HD bool key_is_nan(uint64_t bits, uint32_t nbytes, unsigned 
 }
 
 static inline GSORT_HD uint64_t key_load_component(const struct key_field *field,
-					      const unsigned char *component, uint32_t n)
+						   const unsigned char *component, uint32_t n)
 {
 	return field->reversed ? key_load_reversed(component, n) : key_load(component, n);
 }
@@ -212,7 +214,8 @@ static inline GSORT_HD int key_compare(const struct key_fields *keys, const unsi
 				       const unsigned char *b)
 {
 	for (uint32_t offset = 0; offset < keys->key_nbytes; offset += 8) {
-		const uint64_t word_a = key_word(keys, a, offset), word_b = key_word(keys, b, offset);
+		const uint64_t word_a = key_word(keys, a, offset),
+			       word_b = key_word(keys, b, offset);
 
 		if (word_a != word_b)
 			return word_a < word_b ? -1 : 1;

@@ -87,7 +87,7 @@ int schema_parse(const char *option, const char *text, struct schema *ret_schema
 		char *field_text = strndup(position, n);
 
 		r = field_text ? parse_field(option, field_text, position, ret_schema) :
-			  fail(-ENOMEM, "%s: no memory for it", option);
+				 fail(-ENOMEM, "%s: no memory for it", option);
 		free(field_text);
 		position += n;
 	} while (r == 0 && *position++ == ',');

@@ -17,13 +17,13 @@
 #include "src/record/key_type.h"
 
 struct field {
-	char *name;           /* "": it has none, and cannot be a key; a.b: b, within a */
+	char *name;                /* "": it has none, and cannot be a key; a.b: b, within a */
 	uint32_t base_name_offset; /* where b begins */
-	struct key key;       /* of the first of them, at its place in the record */
-	uint32_t n;           /* at least 1 */
-	bool is_opaque;       /* of no type that can be sorted by: it is carried along */
-	bool is_padding;      /* nothing in particular, between the others */
-	char *type_text;       /* of the type, where the input has it; NULL */
+	struct key key;            /* of the first of them, at its place in the record */
+	uint32_t n;                /* at least 1 */
+	bool is_opaque;            /* of no type that can be sorted by: it is carried along */
+	bool is_padding;           /* nothing in particular, between the others */
+	char *type_text;           /* of the type, where the input has it; NULL */
 };
 
 struct schema {
@@ -49,10 +49,10 @@ struct key_request {
 
 /* What has been said of records, by who wants them sorted. */
 enum record_spec_kind {
-	RECORD_SPEC_KEYS,    /* how many bytes they have, and keys by place and type */
-	RECORD_SPEC_SIZE,    /* how many bytes; the key is all of them */
-	RECORD_SPEC_TYPE,    /* one key, which is the record */
-	RECORD_SPEC_FIELDS,  /* what they consist of, by names */
+	RECORD_SPEC_KEYS,     /* how many bytes they have, and keys by place and type */
+	RECORD_SPEC_SIZE,     /* how many bytes; the key is all of them */
+	RECORD_SPEC_TYPE,     /* one key, which is the record */
+	RECORD_SPEC_FIELDS,   /* what they consist of, by names */
 	RECORD_SPEC_REQUESTS, /* keys that only who knows what is in a record can find */
 	RECORD_SPEC_NONE,
 };
@@ -82,11 +82,11 @@ void schema_free(struct schema *schema);
  * -ENOMEM after one.
  */
 int schema_resolve_keys(const struct schema *schema, const struct key_request *requests, uint32_t n,
-		  const char *name, struct key **ret_keys, uint32_t *ret_n_keys);
+			const char *name, struct key **ret_keys, uint32_t *ret_n_keys);
 
 /* The same, of all of them, if they are of this type, which may say in which order. */
 int schema_resolve_typed(const struct schema *schema, const struct key *type, const char *name,
-			struct key **ret_keys, uint32_t *ret_n_keys);
+			 struct key **ret_keys, uint32_t *ret_n_keys);
 
 /*
  * A key by its place: does it agree with what a file says that is there? Then it has the order of

@@ -104,7 +104,8 @@ void chart_span(struct chart *chart, const char *name, double begin_s, double en
 	const double x = time_to_x(chart, begin_s), end_x = time_to_x(chart, end_s);
 	const double character_width = 6.4; /* of the font of such texts, on average */
 
-	chart_box(chart->html, "span", x, CHART_HEADER_HEIGHT - 4, end_x - x, plot_bottom(chart) - CHART_HEADER_HEIGHT + 4);
+	chart_box(chart->html, "span", x, CHART_HEADER_HEIGHT - 4, end_x - x,
+		  plot_bottom(chart) - CHART_HEADER_HEIGHT + 4);
 	if (end_x - x > character_width * (double)strlen(name))
 		chart_text(chart->html, "label", x + 4, CHART_HEADER_HEIGHT - 10, "%s", name);
 }
@@ -142,7 +143,8 @@ static void put_path(const struct chart *chart, const struct chart_row *row, uns
 	html_end_attribute(chart->html);
 }
 
-static void put_area(const struct chart *chart, const struct chart_row *row, unsigned n_series, double top)
+static void put_area(const struct chart *chart, const struct chart_row *row, unsigned n_series,
+		     double top)
 {
 	struct html *html = chart->html;
 
@@ -210,7 +212,8 @@ static void format_tick(double time_s, double step_s, char text[static 32])
 
 static void put_axis(const struct chart *chart)
 {
-	const double total_s = duration_s(chart), step_s = choose_tick_step(total_s), bottom = plot_bottom(chart);
+	const double total_s = duration_s(chart), step_s = choose_tick_step(total_s),
+		     bottom = plot_bottom(chart);
 
 	for (unsigned i = 0; i * step_s <= total_s; i++) {
 		const double x = time_to_x(chart, i * step_s);

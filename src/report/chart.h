@@ -8,7 +8,8 @@
  *		0      1 s     2 s     3 s
  *
  * Inline SVG, made of bins: the same number of bytes for a second and for a day. Colours are those
- * of classes (html_report_style.c). A picture has a title and a description for those who do not see it.
+ * of classes (html_report_style.c). A picture has a title and a description for those who do not
+ * see it.
  */
 #pragma once
 
@@ -45,7 +46,7 @@ struct chart_row {
 	const char *name, *note;
 	const struct chart_series *series; /* n, from below */
 	unsigned n;
-	double max;  /* what its height stands for; positive */
+	double max;   /* what its height stands for; positive */
 	double limit; /* a line across; 0: none */
 };
 

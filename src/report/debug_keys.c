@@ -24,7 +24,7 @@ static void write_hex(const unsigned char *bytes, uint64_t n, char text[static H
 
 /* The normalised key as its digits: records sort as these texts do. */
 static void write_normalised_key(const struct key_fields *keys, const unsigned char *record,
-		       char text[static HEX_NBYTES])
+				 char text[static HEX_NBYTES])
 {
 	unsigned char key[DEBUG_MAX_NBYTES];
 
@@ -44,9 +44,9 @@ static void report_keys(const struct sort_spec *spec)
 		const struct key *key = &spec->keys[i];
 
 		key_format_type(key, type);
-		debug_line("key %" PRIu32 ": offset %" PRIu64 ", type %s, %" PRIu32 " bytes, %s", i + 1,
-		       key->offset, type, key->nbytes,
-		       key->descending ? "descending" : "ascending");
+		debug_line("key %" PRIu32 ": offset %" PRIu64 ", type %s, %" PRIu32 " bytes, %s",
+			   i + 1, key->offset, type, key->nbytes,
+			   key->descending ? "descending" : "ascending");
 	}
 }
 
@@ -55,20 +55,22 @@ static void report_layout(const struct layout *layout)
 	const uint64_t nbytes = layout->record_nbytes;
 
 	if (layout_is_key_only(layout))
-		debug_line("record: %" PRIu64 " bytes, sorted as an encoded key in an element of %" PRIu32
-		       " bytes%s",
-		       nbytes, layout->element_nbytes,
-		       key_encoding_is_identity(&layout->encoding) ? ", which is the record itself" : "");
+		debug_line("record: %" PRIu64
+			   " bytes, sorted as an encoded key in an element of %" PRIu32 " bytes%s",
+			   nbytes, layout->element_nbytes,
+			   key_encoding_is_identity(&layout->encoding) ?
+				   ", which is the record itself" :
+				   "");
 	else if (layout_needs_refining(layout))
 		debug_line("record: %" PRIu64 " bytes, sorted as the first %" PRIu32
-		       " bytes of its encoded key of %" PRIu32
-		       ", the rest where these are equal, in an element of %" PRIu32 " bytes",
-		       nbytes, layout_prefix_nbytes(layout), layout->record_keys.key_nbytes,
-		       layout->element_nbytes);
+			   " bytes of its encoded key of %" PRIu32
+			   ", the rest where these are equal, in an element of %" PRIu32 " bytes",
+			   nbytes, layout_prefix_nbytes(layout), layout->record_keys.key_nbytes,
+			   layout->element_nbytes);
 	else
 		debug_line("record: %" PRIu64 " bytes, sorted as its encoded key of %" PRIu32
-		       " bytes in an element of %" PRIu32 " bytes",
-		       nbytes, layout->record_keys.key_nbytes, layout->element_nbytes);
+			   " bytes in an element of %" PRIu32 " bytes",
+			   nbytes, layout->record_keys.key_nbytes, layout->element_nbytes);
 }
 
 static int report_records(const struct layout *layout, struct input *input, uint64_t n)
@@ -87,13 +89,15 @@ static int report_records(const struct layout *layout, struct input *input, uint
 			break;
 		write_hex(record, nbytes, record_hex);
 		write_normalised_key(&layout->record_keys, record, key_hex);
-		debug_line("record %" PRIu64 ": bytes %s encoded key %s", i + 1, record_hex, key_hex);
+		debug_line("record %" PRIu64 ": bytes %s encoded key %s", i + 1, record_hex,
+			   key_hex);
 	}
 	free(record);
 	return r;
 }
 
-int debug_report_keys(const struct sort_spec *spec, const struct layout *layout, struct input *input)
+int debug_report_keys(const struct sort_spec *spec, const struct layout *layout,
+		      struct input *input)
 {
 	const uint64_t nbytes = input_total_nbytes(input);
 	uint64_t n;

@@ -15,7 +15,7 @@
 struct json_builder {
 	const struct explanation *explanation;
 	const struct plan *plan; /* of it */
-	bool out_of_memory;           /* of memory */
+	bool out_of_memory;      /* of memory */
 };
 
 /* The value is the object's. */
@@ -47,16 +47,19 @@ static json_t *positive_or_null(double number)
 }
 
 /* is_part: what is needed is so much of each part, of which nobody knows how many will come. */
-static json_t *space_to_json(struct json_builder *builder, const struct disk_space *space, bool is_per_gib)
+static json_t *space_to_json(struct json_builder *builder, const struct disk_space *space,
+			     bool is_per_gib)
 {
 	const bool is_known = space->is_needed_known && space->is_available_known && !is_per_gib;
 	json_t *object = json_object();
 
-	json_put(builder, object, "needed_bytes", number_or_null(space->is_needed_known, space->needed_nbytes));
+	json_put(builder, object, "needed_bytes",
+		 number_or_null(space->is_needed_known, space->needed_nbytes));
 	json_put(builder, object, "available_bytes",
-	    number_or_null(space->is_available_known, space->available_nbytes));
+		 number_or_null(space->is_available_known, space->available_nbytes));
 	json_put(builder, object, "sufficient",
-	    is_known ? json_boolean(space->needed_nbytes <= space->available_nbytes) : json_null());
+		 is_known ? json_boolean(space->needed_nbytes <= space->available_nbytes) :
+			    json_null());
 	return object;
 }
 
@@ -72,8 +75,10 @@ static json_t *input_to_json(struct json_builder *builder)
 
 	json_put(builder, object, "files", json_number(content->n_files));
 	json_put(builder, object, "bytes", number_or_null(!is_assumed, nbytes));
-	json_put(builder, object, "records", number_or_null(!is_assumed, nbytes / plan->record_nbytes));
-	json_put(builder, object, "assumed_bytes", number_or_null(is_assumed && !plan->is_unbounded, nbytes));
+	json_put(builder, object, "records",
+		 number_or_null(!is_assumed, nbytes / plan->record_nbytes));
+	json_put(builder, object, "assumed_bytes",
+		 number_or_null(is_assumed && !plan->is_unbounded, nbytes));
 	json_put(builder, object, "format", json_string(content->is_npy ? "npy" : "raw"));
 	json_put(builder, object, "compressed_files", json_number(content->n_compressed));
 	json_put(builder, object, "unprobed_files", json_number(content->n_unprobed));
@@ -85,29 +90,35 @@ static json_t *memory_to_json(struct json_builder *builder)
 	const struct plan *plan = builder->plan;
 	json_t *object = json_object();
 
-	json_put(builder, object, "limit_bytes", json_number(plan->memory_nbytes + plan->exchange_nbytes));
+	json_put(builder, object, "limit_bytes",
+		 json_number(plan->memory_nbytes + plan->exchange_nbytes));
 	json_put(builder, object, "exchange_bytes", json_number(plan->exchange_nbytes));
 	json_put(builder, object, "needed_bytes", json_number(plan->total_nbytes));
 	json_put(builder, object, "codec_bytes", json_number(plan->codec_nbytes));
 	json_put(builder, object, "index_bytes", json_number(plan->index_nbytes));
 	json_put(builder, object, "mapped_bytes", json_number(plan->mapped_nbytes));
 	json_put(builder, object, "devices", json_number(plan->n_devices));
-	json_put(builder, object, "device_bytes", number_or_null(plan->copies_to_device, plan->device_nbytes));
+	json_put(builder, object, "device_bytes",
+		 number_or_null(plan->copies_to_device, plan->device_nbytes));
 	json_put(builder, object, "all_devices_bytes",
-	    number_or_null(plan->copies_to_device, plan->n_devices * plan->device_nbytes));
-	json_put(builder, object, "host_spill_bytes", number_or_null(plan->copies_to_device, plan->host_spill_nbytes));
+		 number_or_null(plan->copies_to_device, plan->n_devices * plan->device_nbytes));
+	json_put(builder, object, "host_spill_bytes",
+		 number_or_null(plan->copies_to_device, plan->host_spill_nbytes));
 	return object;
 }
 
 static void put_run_plan(struct json_builder *builder, json_t *object)
 {
 	const struct plan *plan = builder->plan;
-	const uint64_t run_nbytes = plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
+	const uint64_t run_nbytes =
+		plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
 
 	json_put(builder, object, "chunks", json_number(plan->n_chunks));
-	json_put(builder, object, "chunk_bytes", json_number(plan->chunk_records * plan->record_nbytes));
+	json_put(builder, object, "chunk_bytes",
+		 json_number(plan->chunk_records * plan->record_nbytes));
 	json_put(builder, object, "chunk_buffer_bytes", json_number(plan->chunk_nbytes));
-	json_put(builder, object, "queues", json_number((uint64_t)plan->n_devices * plan->n_queues));
+	json_put(builder, object, "queues",
+		 json_number((uint64_t)plan->n_devices * plan->n_queues));
 	json_put(builder, object, "fits_in_memory", json_boolean(plan->fits_in_memory));
 	json_put(builder, object, "run_bytes", json_number(run_nbytes));
 	json_put(builder, object, "device_compression", json_boolean(plan->packs_on_device));
@@ -120,14 +131,16 @@ static json_t *plan_to_json(struct json_builder *builder)
 
 	if (plan->n_chunks)
 		put_run_plan(builder, object);
-	json_put(builder, object, "runs_spilled", number_or_null(!plan->is_unbounded, plan->n_spilled_runs));
+	json_put(builder, object, "runs_spilled",
+		 number_or_null(!plan->is_unbounded, plan->n_spilled_runs));
 	json_put(builder, object, "windows", json_number(plan->n_windows));
 	json_put(builder, object, "window_bytes", json_number(plan->window_nbytes));
 	json_put(builder, object, "block_bytes", json_number(plan->block_nbytes));
 	json_put(builder, object, "fan_in", json_number(plan->fan_in));
 	json_put(builder, object, "passes", number_or_null(!plan->is_unbounded, plan->n_passes));
 	json_put(builder, object, "partitions", json_number(plan->n_expected_partitions));
-	json_put(builder, object, "concurrent_partitions", json_number(plan_concurrent_partitions(plan)));
+	json_put(builder, object, "concurrent_partitions",
+		 json_number(plan_concurrent_partitions(plan)));
 	json_put(builder, object, "readers", json_number(plan->n_readers));
 	json_put(builder, object, "writers", json_number(plan->n_writers));
 	return object;
@@ -136,7 +149,8 @@ static json_t *plan_to_json(struct json_builder *builder)
 static json_t *stage_to_json(struct json_builder *builder, enum phase phase, enum stage stage)
 {
 	const uint64_t nbytes = builder->explanation->loads.nbytes[phase][stage];
-	const double rate = estimate_rate(builder->plan, &builder->explanation->rates, phase, stage);
+	const double rate =
+		estimate_rate(builder->plan, &builder->explanation->rates, phase, stage);
 	json_t *object = json_object();
 
 	json_put(builder, object, "name", json_string(stage_name(stage)));
@@ -160,7 +174,7 @@ static json_t *phase_to_json(struct json_builder *builder, enum phase phase)
 	json_put(builder, object, "name", json_string(phase_key(phase)));
 	json_put(builder, object, "expected_s", json_real(s));
 	json_put(builder, object, "bottleneck",
-	    bottleneck < N_STAGES ? json_string(stage_name(bottleneck)) : json_null());
+		 bottleneck < N_STAGES ? json_string(stage_name(bottleneck)) : json_null());
 	json_put(builder, object, "stages", stages);
 	return object;
 }
@@ -175,7 +189,8 @@ static void put_phases(struct json_builder *builder, json_t *object)
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (estimate_has_phase(loads, phase))
 			json_append(builder, phases, phase_to_json(builder, phase));
-	json_put(builder, object, "expected_s", json_real(estimate_total_s(builder->plan, loads, rates)));
+	json_put(builder, object, "expected_s",
+		 json_real(estimate_total_s(builder->plan, loads, rates)));
 	json_put(builder, object, "complete", json_boolean(estimate_is_complete(loads, rates)));
 	json_put(builder, object, "phases", phases);
 }
@@ -187,7 +202,8 @@ static json_t *rank_load_to_json(struct json_builder *builder)
 
 	json_put(builder, object, "read_bytes", json_number(loads->read_nbytes));
 	json_put(builder, object, "spilled_bytes", json_number(loads->spilled_nbytes));
-	json_put(builder, object, "spilled_to_memory_bytes", json_number(loads->spilled_to_memory_nbytes));
+	json_put(builder, object, "spilled_to_memory_bytes",
+		 json_number(loads->spilled_to_memory_nbytes));
 	json_put(builder, object, "merge_pass_bytes", json_number(loads->merge_pass_nbytes));
 	json_put(builder, object, "in_memory_exchange", json_boolean(loads->in_memory_exchange));
 	json_put(builder, object, "written_bytes", json_number(loads->written_nbytes));
@@ -217,8 +233,10 @@ static json_t *rank_links_to_json(struct json_builder *builder, enum rank_phase 
 
 		json_put(builder, object, "name", json_string(rank_resource_name(link)));
 		json_put(builder, object, "amount", json_number(loads->nbytes[phase][link]));
-		json_put(builder, object, "per_s", number_or_null(rates->per_s[link], rates->per_s[link]));
-		json_put(builder, object, "user_supplied", json_boolean(rates->user_supplied[link]));
+		json_put(builder, object, "per_s",
+			 number_or_null(rates->per_s[link], rates->per_s[link]));
+		json_put(builder, object, "user_supplied",
+			 json_boolean(rates->user_supplied[link]));
 		json_put(builder, object, "expected_s", positive_or_null(s));
 		json_append(builder, links, object);
 	}
@@ -276,10 +294,10 @@ static void put_ranks(struct json_builder *builder, json_t *object)
 	json_put(builder, ranks, "phases", rank_phases_to_json(builder, &s));
 	json_put(builder, ranks, "limits", rank_limits_to_json(builder));
 	json_put(builder, ranks, "limiting_factor",
-	    json_string(rank_limit_key(rank_limiting_factor(loads))));
+		 json_string(rank_limit_key(rank_limiting_factor(loads))));
 	json_put(builder, object, "expected_s", json_real(s));
 	json_put(builder, object, "complete",
-	    json_boolean(rank_rates_is_complete(&builder->explanation->rank_rates)));
+		 json_boolean(rank_rates_is_complete(&builder->explanation->rank_rates)));
 	json_put(builder, object, "phases", json_array());
 	json_put(builder, object, "ranks", ranks);
 }
@@ -295,12 +313,14 @@ static json_t *explanation_to_json(struct json_builder *builder)
 	json_put(builder, object, "type", json_string(explanation->summary.type));
 	json_put(builder, object, "record_bytes", json_number(plan->record_nbytes));
 	json_put(builder, object, "element_bytes", json_number(plan->element_nbytes));
-	json_put(builder, object, "per_input_bytes", number_or_null(plan->is_unbounded, PLAN_UNBOUNDED_UNIT_NBYTES));
+	json_put(builder, object, "per_input_bytes",
+		 number_or_null(plan->is_unbounded, PLAN_UNBOUNDED_UNIT_NBYTES));
 	json_put(builder, object, "input", input_to_json(builder));
 	json_put(builder, object, "memory", memory_to_json(builder));
 	json_put(builder, object, "temporary",
-	    space_to_json(builder, &explanation->temp_space, plan->is_unbounded));
-	json_put(builder, object, "output", space_to_json(builder, &explanation->output_space, false));
+		 space_to_json(builder, &explanation->temp_space, plan->is_unbounded));
+	json_put(builder, object, "output",
+		 space_to_json(builder, &explanation->output_space, false));
 	json_put(builder, object, "plan", plan_to_json(builder));
 	if (explanation->rank_loads.n_ranks)
 		put_ranks(builder, object);

@@ -42,8 +42,9 @@ static void print_rank_load(const struct cluster_estimate *loads, FILE *stream)
 	fprintf(stream, "  %-16sin about %" PRIu32 " rounds with all ranks\n", "finds splitters",
 		loads->splitter_rounds);
 	fprintf(stream, "  %-16s%s, including %s of records, in %" PRIu64 " messages of %s\n",
-		"receives", format_size(loads->received_nbytes).text, format_size(loads->items_nbytes).text,
-		loads->n_messages, format_size(loads->message_nbytes).text);
+		"receives", format_size(loads->received_nbytes).text,
+		format_size(loads->items_nbytes).text, loads->n_messages,
+		format_size(loads->message_nbytes).text);
 	fprintf(stream, "  %-16sas much\n", "sends");
 	fprintf(stream, "  %-16s%" PRIu64 " runs, its partition of the runs of all ranks\n",
 		"merges", loads->n_merged_runs);
@@ -88,7 +89,8 @@ static void print_rate(const struct rank_rates *rates, enum rank_resource link, 
 }
 
 static void print_link(const struct cluster_estimate *loads, const struct rank_rates *rates,
-		       enum rank_phase phase, enum rank_resource link, bool is_slowest, FILE *stream)
+		       enum rank_phase phase, enum rank_resource link, bool is_slowest,
+		       FILE *stream)
 {
 	const uint64_t n = loads->nbytes[phase][link];
 
@@ -139,15 +141,16 @@ static const struct {
 static void print_limit(const struct cluster_estimate *loads, enum rank_limit limit, FILE *stream)
 {
 	const struct rank_limit_state *state = &loads->limits[limit];
-	const char *warning = state->ratio > 1         ? ": exceeded" :
-			   state->ratio > limit_warning_ratio ? ": close" :
-						     "";
+	const char *warning = state->ratio > 1                   ? ": exceeded" :
+			      state->ratio > limit_warning_ratio ? ": close" :
+								   "";
 
 	fprintf(stream, "  %-16s%8.1f %%  ", limits[limit].name, 100 * state->ratio);
 	if (limits[limit].is_count)
 		fprintf(stream, "%" PRIu64 " of %" PRIu64 " ", state->value, state->limit);
 	else
-		fprintf(stream, "%s of %s, ", format_size(state->value).text, format_size(state->limit).text);
+		fprintf(stream, "%s of %s, ", format_size(state->value).text,
+			format_size(state->limit).text);
 	fprintf(stream, "%s%s%s\n", limits[limit].basis, warning,
 		limit == rank_limiting_factor(loads) ? "  <- limiting factor" : "");
 }

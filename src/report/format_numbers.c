@@ -42,7 +42,8 @@ void format_time(double s, char text[static 32])
 		snprintf(text, 32, "%" PRIu64 ":%02u:%02u h", seconds / 3600,
 			 (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
 	else if (seconds >= 60)
-		snprintf(text, 32, "%u:%02u min", (unsigned)(seconds / 60), (unsigned)(seconds % 60));
+		snprintf(text, 32, "%u:%02u min", (unsigned)(seconds / 60),
+			 (unsigned)(seconds % 60));
 	else
 		snprintf(text, 32, "%.*f s", s < 1 ? 3 : s < 10 ? 2 : 1, s);
 }

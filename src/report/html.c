@@ -130,8 +130,8 @@ void html_element(struct html *html, const char *element, const char *format, ..
 	html_close(html);
 }
 
-void html_element_with_class(struct html *html, const char *element, const char *class, const char *format,
-		     ...)
+void html_element_with_class(struct html *html, const char *element, const char *class,
+			     const char *format, ...)
 {
 	va_list args;
 

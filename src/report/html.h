@@ -38,8 +38,10 @@ __attribute__((format(printf, 2, 3))) void html_text(struct html *html, const ch
 /* An element that holds nothing but text; and one with a class. */
 __attribute__((format(printf, 3, 4))) void html_element(struct html *html, const char *element,
 							const char *format, ...);
-__attribute__((format(printf, 4, 5))) void
-html_element_with_class(struct html *html, const char *element, const char *class, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void html_element_with_class(struct html *html,
+								   const char *element,
+								   const char *class,
+								   const char *format, ...);
 
 /* Open an element with a class. */
 void html_open_with_class(struct html *html, const char *element, const char *class);

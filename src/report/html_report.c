@@ -26,8 +26,8 @@ const char *stage_css_class(enum stage stage, char text[static STAGE_CLASS_NBYTE
 	return text;
 }
 
-void html_report_open_table(struct html *html, const char *caption, const struct html_report_column *columns,
-		     unsigned n)
+void html_report_open_table(struct html *html, const char *caption,
+			    const struct html_report_column *columns, unsigned n)
 {
 	html_open_with_class(html, "div", "table");
 	html_attribute(html, "role", "region");
@@ -157,10 +157,10 @@ static void put_header(struct html_report_writer *writer)
 	static const struct {
 		const char *id, *name;
 	} sections[] = { { "summary", "Summary" },       { "phases", "Phases" },
-		      { "links", "Links" },           { "ranks", "Ranks" },
-		      { "roles", "Activity" },        { "queues", "GPU queues" },
-		      { "throughput", "Throughput" }, { "space", "Memory and space" },
-		      { "plan", "Files and plan" } };
+			 { "links", "Links" },           { "ranks", "Ranks" },
+			 { "roles", "Activity" },        { "queues", "GPU queues" },
+			 { "throughput", "Throughput" }, { "space", "Memory and space" },
+			 { "plan", "Files and plan" } };
 	struct html *html = &writer->html;
 
 	html_open(html, "header");
@@ -204,7 +204,8 @@ put_metric(struct html *html, const char *name, const char *value, const char *f
 static void put_process_metrics(struct html_report_writer *writer)
 {
 	const struct stats_totals *totals = &writer->totals;
-	const double cpu_s = ns_to_seconds(totals->usage.user_ns) + ns_to_seconds(totals->usage.system_ns);
+	const double cpu_s =
+		ns_to_seconds(totals->usage.user_ns) + ns_to_seconds(totals->usage.system_ns);
 	const double s = ns_to_seconds(totals->elapsed_ns);
 	char value[32], limit[32];
 
@@ -246,8 +247,9 @@ static void put_sort_metrics(struct html_report_writer *writer)
 	put_metric(&writer->html, "Runs", value, "%" PRIu64 " spilled", summary->n_runs_spilled);
 	format_count(summary->n_passes, value);
 	put_metric(&writer->html, "Passes", value,
-		   "final merge in %" PRIu64 " partition%s, %" PRIu64 " windows", summary->n_partitions,
-		   summary->n_partitions == 1 ? "" : "s", summary->n_windows);
+		   "final merge in %" PRIu64 " partition%s, %" PRIu64 " windows",
+		   summary->n_partitions, summary->n_partitions == 1 ? "" : "s",
+		   summary->n_windows);
 	format_count(summary->n_records_out, value);
 	size_format(summary->written.cached_nbytes, cached);
 	size_format(summary->written.direct_nbytes, direct);
@@ -393,9 +395,9 @@ static void put_footer(struct html_report_writer *writer)
 void html_report_write(const struct html_report *report, FILE *stream)
 {
 	struct html_report_writer writer = { .html = { .stream = stream },
-				 .report = report,
-				 .summary = stats_report_summary(report->stats_report),
-				 .time_series = report->time_series };
+					     .report = report,
+					     .summary = stats_report_summary(report->stats_report),
+					     .time_series = report->time_series };
 	struct html *html = &writer.html;
 
 	stats_report_totals(report->stats_report, &writer.totals);

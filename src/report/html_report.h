@@ -13,12 +13,12 @@
 #include "src/report/stats_report.h"
 
 struct html_report {
-	const struct stats_report *stats_report;   /* with stats */
-	const struct time_series *time_series; /* of the same */
-	const char *const *inputs;     /* n_framing_inputs; "-": standard input */
+	const struct stats_report *stats_report; /* with stats */
+	const struct time_series *time_series;   /* of the same */
+	const char *const *inputs;               /* n_framing_inputs; "-": standard input */
 	size_t n_inputs;
 	const char *output;  /* NULL: standard output */
-	bool has_disorder; /* by a check */
+	bool has_disorder;   /* by a check */
 	time_t created_at;   /* now, as the page has it; of UTC */
 	size_t n_part_files; /* of that name, which it is divided into; 0: it is one file */
 };

@@ -31,7 +31,7 @@ static bool row_is_active(const struct activity_row *row)
 
 /* As many as there may be; returns how many. Their roles, then the lanes of a device. */
 static unsigned collect_role_rows(const struct time_series *time_series,
-			   struct activity_row rows[static N_TRACK_ROLES])
+				  struct activity_row rows[static N_TRACK_ROLES])
 {
 	unsigned n = 0;
 
@@ -46,14 +46,15 @@ static unsigned collect_role_rows(const struct time_series *time_series,
 }
 
 static unsigned collect_queue_rows(const struct time_series *time_series,
-			   struct activity_row rows[static TIME_SERIES_MAX_QUEUES])
+				   struct activity_row rows[static TIME_SERIES_MAX_QUEUES])
 {
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < time_series->n_queues; i++) {
 		struct activity_row *row = &rows[n];
 
-		*row = (struct activity_row){ .activity = &time_series->queues[i], .role = N_TRACK_ROLES };
+		*row = (struct activity_row){ .activity = &time_series->queues[i],
+					      .role = N_TRACK_ROLES };
 		snprintf(row->name, sizeof row->name, "queue %u", i + 1);
 		n += row_is_active(row);
 	}
@@ -90,8 +91,8 @@ static double round_up_peak(double peak)
 	return n < 1 ? 1 : n;
 }
 
-static void put_activity_chart(struct html_report_writer *writer, const struct activity_row *rows, unsigned n,
-				const struct chart_frame *frame)
+static void put_activity_chart(struct html_report_writer *writer, const struct activity_row *rows,
+			       unsigned n, const struct chart_frame *frame)
 {
 	bool used[N_STAGES] = { false };
 	struct timeline_chart timeline;
@@ -115,7 +116,8 @@ static void put_activity_chart(struct html_report_writer *writer, const struct a
 }
 
 /* "sort 61 %, merge 30 %" */
-static void format_stage_shares(const struct activity_row *row, uint64_t total_ns, char *text, size_t capacity)
+static void format_stage_shares(const struct activity_row *row, uint64_t total_ns, char *text,
+				size_t capacity)
 {
 	size_t length = 0;
 
@@ -124,18 +126,19 @@ static void format_stage_shares(const struct activity_row *row, uint64_t total_n
 		const uint64_t ns = timeline_chart_sum(row->activity->busy_ns[stage]);
 
 		if (row_has_stage(row, stage) && length < capacity)
-			length += (size_t)snprintf(text + length, capacity - length, "%s%s %.0f %%", length ? ", " : "",
-					       stage_name(stage),
-					       100 * (double)ns / (double)total_ns);
+			length += (size_t)snprintf(text + length, capacity - length, "%s%s %.0f %%",
+						   length ? ", " : "", stage_name(stage),
+						   100 * (double)ns / (double)total_ns);
 	}
 }
 
 static void put_activity_row(struct html_report_writer *writer, struct timeline_chart *timeline,
-			    const struct activity_row *row)
+			     const struct activity_row *row)
 {
 	bool used[N_STAGES] = { false };
 	const unsigned n_series = fill_series(timeline, row, used);
-	const double total_s = ns_to_seconds(writer->time_series->end_ns - writer->time_series->begin_ns);
+	const double total_s =
+		ns_to_seconds(writer->time_series->end_ns - writer->time_series->begin_ns);
 	struct html *html = &writer->html;
 	uint64_t busy_ns = 0;
 	char shares[200], busy[32];
@@ -153,14 +156,14 @@ static void put_activity_row(struct html_report_writer *writer, struct timeline_
 	html_close(html);
 }
 
-static void put_activity(struct html_report_writer *writer, const struct activity_row *rows, unsigned n,
-			const struct chart_frame *frame)
+static void put_activity(struct html_report_writer *writer, const struct activity_row *rows,
+			 unsigned n, const struct chart_frame *frame)
 {
 	static const struct html_report_column columns[] = { { "Role", false },
-						      { "Busy", true },
-						      { "Average active", true },
-						      { "Peak", true },
-						      { "Stages", false } };
+							     { "Busy", true },
+							     { "Average active", true },
+							     { "Peak", true },
+							     { "Stages", false } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 	struct timeline_chart timeline;

@@ -30,14 +30,16 @@ struct html_report_column {
 };
 
 /* Begin a table of n columns. Rows are opened with html_open("tr"); the caller closes all. */
-void html_report_open_table(struct html *html, const char *caption, const struct html_report_column *columns,
-		     unsigned n);
+void html_report_open_table(struct html *html, const char *caption,
+			    const struct html_report_column *columns, unsigned n);
 
 /* A cell: the one that names its row, one of text, one of a number. */
-__attribute__((format(printf, 2, 3))) void html_report_header_cell(struct html *html, const char *format,
-							  ...);
-__attribute__((format(printf, 2, 3))) void html_report_text_cell(struct html *html, const char *format, ...);
-__attribute__((format(printf, 2, 3))) void html_report_number_cell(struct html *html, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void html_report_header_cell(struct html *html,
+								   const char *format, ...);
+__attribute__((format(printf, 2, 3))) void html_report_text_cell(struct html *html,
+								 const char *format, ...);
+__attribute__((format(printf, 2, 3))) void html_report_number_cell(struct html *html,
+								   const char *format, ...);
 
 /* Begin a section with a heading; a picture in a frame that can be scrolled; both are closed. */
 void html_report_open_section(struct html *html, const char *id, const char *heading);
@@ -56,7 +58,8 @@ bool html_report_has_ranks(const struct html_report_writer *writer);
 void html_report_write_ranks(struct html_report_writer *writer);
 
 /* html_report_open_section(), of what is known of the first rank only: it says so. */
-void html_report_open_time_section(struct html_report_writer *writer, const char *id, const char *heading);
+void html_report_open_time_section(struct html_report_writer *writer, const char *id,
+				   const char *heading);
 
 /* --- html_report_activity.c --- */
 

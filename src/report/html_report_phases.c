@@ -37,7 +37,7 @@ static double total_phase_seconds(const struct html_report_writer *writer)
 static double active_fraction(const struct phase_totals *phase, enum stage stage)
 {
 	const double fraction = (double)phase->stages[stage].active_ns /
-			    (double)(phase->elapsed_ns ? phase->elapsed_ns : 1);
+				(double)(phase->elapsed_ns ? phase->elapsed_ns : 1);
 
 	return fraction < 1 ? fraction : 1;
 }
@@ -65,10 +65,14 @@ static void put_phase_rows(struct html_report_writer *writer)
 		html_open(html, "tr");
 		html_report_header_cell(html, "%s", phase_name(phase));
 		html_report_number_cell(html, "%s", time);
-		html_report_number_cell(html, "%.0f %%", 100 * phase_seconds(writer, phase) / total_phase_seconds(writer));
-		html_report_text_cell(html, "%s", bottleneck < N_STAGES ? stage_name(bottleneck) : "-");
 		html_report_number_cell(html, "%.0f %%",
-			    bottleneck < N_STAGES ? 100 * active_fraction(totals, bottleneck) : 0);
+					100 * phase_seconds(writer, phase) /
+						total_phase_seconds(writer));
+		html_report_text_cell(html, "%s",
+				      bottleneck < N_STAGES ? stage_name(bottleneck) : "-");
+		html_report_number_cell(
+			html, "%.0f %%",
+			bottleneck < N_STAGES ? 100 * active_fraction(totals, bottleneck) : 0);
 		html_close(html);
 	}
 }
@@ -86,7 +90,8 @@ static void put_phase_chart(struct html_report_writer *writer)
 	html_report_open_figure(html, frame.title);
 	chart_open_svg(html, &frame, 62);
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
-		const double width = CHART_WIDTH * phase_seconds(writer, phase) / total_phase_seconds(writer);
+		const double width =
+			CHART_WIDTH * phase_seconds(writer, phase) / total_phase_seconds(writer);
 		char class[32], time[32];
 
 		if (!writer->totals.phases[phase].has_begun)
@@ -107,10 +112,10 @@ static void put_phase_chart(struct html_report_writer *writer)
 void html_report_write_phases(struct html_report_writer *writer)
 {
 	static const struct html_report_column columns[] = { { "Phase", false },
-						      { "Time", true },
-						      { "Share", true },
-						      { "Bottleneck", false },
-						      { "Active", true } };
+							     { "Time", true },
+							     { "Share", true },
+							     { "Bottleneck", false },
+							     { "Active", true } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 
@@ -122,7 +127,8 @@ void html_report_write_phases(struct html_report_writer *writer)
 }
 
 /* The largest rate of the phase, which is the length of the bars. */
-static double max_stage_rate(const struct html_report_writer *writer, const struct phase_totals *phase)
+static double max_stage_rate(const struct html_report_writer *writer,
+			     const struct phase_totals *phase)
 {
 	double max_rate = 1;
 
@@ -133,13 +139,14 @@ static double max_stage_rate(const struct html_report_writer *writer, const stru
 		if (stage_is_idle(&phase->stages[stage]))
 			continue;
 		max_rate = rate > max_rate ? rate : max_rate;
-		max_rate = phase->stages[stage].nbytes && peak_rate > max_rate ? peak_rate : max_rate;
+		max_rate = phase->stages[stage].nbytes && peak_rate > max_rate ? peak_rate :
+										 max_rate;
 	}
 	return max_rate;
 }
 
-static void put_rate_bar(struct html_report_writer *writer, const struct stage_totals *totals, enum stage stage,
-			 double max_rate, double y)
+static void put_rate_bar(struct html_report_writer *writer, const struct stage_totals *totals,
+			 enum stage stage, double max_rate, double y)
 {
 	const double peak_rate = writer->summary->peak_rates[stage], rate = stage_rate(totals);
 	struct html *html = &writer->html;
@@ -148,21 +155,25 @@ static void put_rate_bar(struct html_report_writer *writer, const struct stage_t
 	if (!totals->nbytes)
 		return;
 	if (peak_rate > 0)
-		chart_box(html, "ceiling", RATE_BAR_X, y, RATE_BAR_WIDTH * peak_rate / max_rate, STAGE_BAR_HEIGHT);
-	chart_box(html, stage_css_class(stage, class), RATE_BAR_X, y, RATE_BAR_WIDTH * rate / max_rate, STAGE_BAR_HEIGHT);
+		chart_box(html, "ceiling", RATE_BAR_X, y, RATE_BAR_WIDTH * peak_rate / max_rate,
+			  STAGE_BAR_HEIGHT);
+	chart_box(html, stage_css_class(stage, class), RATE_BAR_X, y,
+		  RATE_BAR_WIDTH * rate / max_rate, STAGE_BAR_HEIGHT);
 	if (peak_rate > 0)
 		chart_line(html, "limit", RATE_BAR_X + RATE_BAR_WIDTH * peak_rate / max_rate, y - 4,
-			   RATE_BAR_X + RATE_BAR_WIDTH * peak_rate / max_rate, y + STAGE_BAR_HEIGHT + 4);
+			   RATE_BAR_X + RATE_BAR_WIDTH * peak_rate / max_rate,
+			   y + STAGE_BAR_HEIGHT + 4);
 	format_rate((uint64_t)rate, 1, text);
 	format_rate((uint64_t)peak_rate, 1, peak_text);
 	if (peak_rate > 0)
-		chart_text(html, "value", RATE_BAR_X + RATE_BAR_WIDTH + 12, y + 11, "%s of %s", text, peak_text);
+		chart_text(html, "value", RATE_BAR_X + RATE_BAR_WIDTH + 12, y + 11, "%s of %s",
+			   text, peak_text);
 	else
 		chart_text(html, "value", RATE_BAR_X + RATE_BAR_WIDTH + 12, y + 11, "%s", text);
 }
 
-static void put_stage_bars(struct html_report_writer *writer, const struct phase_totals *phase, enum stage stage,
-		     double max_rate, double y)
+static void put_stage_bars(struct html_report_writer *writer, const struct phase_totals *phase,
+			   enum stage stage, double max_rate, double y)
 {
 	const bool is_bottleneck = stage == phase_bottleneck(phase);
 	const double fraction = active_fraction(phase, stage);
@@ -172,8 +183,10 @@ static void put_stage_bars(struct html_report_writer *writer, const struct phase
 	chart_text(html, is_bottleneck ? "name longest" : "name", 0, y + 12, "%s%s",
 		   stage_name(stage), is_bottleneck ? " \xe2\x97\x80" : "");
 	chart_box(html, "trough", ACTIVE_BAR_X, y, ACTIVE_BAR_WIDTH, STAGE_BAR_HEIGHT);
-	chart_box(html, stage_css_class(stage, class), ACTIVE_BAR_X, y, ACTIVE_BAR_WIDTH * fraction, STAGE_BAR_HEIGHT);
-	chart_text(html, "value", ACTIVE_BAR_X + ACTIVE_BAR_WIDTH + 8, y + 11, "%.0f %%", 100 * fraction);
+	chart_box(html, stage_css_class(stage, class), ACTIVE_BAR_X, y, ACTIVE_BAR_WIDTH * fraction,
+		  STAGE_BAR_HEIGHT);
+	chart_text(html, "value", ACTIVE_BAR_X + ACTIVE_BAR_WIDTH + 8, y + 11, "%.0f %%",
+		   100 * fraction);
 	put_rate_bar(writer, &phase->stages[stage], stage, max_rate, y);
 }
 
@@ -208,7 +221,8 @@ static void put_stages_chart(struct html_report_writer *writer, enum phase id, u
 	html_close(html);
 }
 
-static void put_stage_row(struct html_report_writer *writer, const struct phase_totals *phase, enum stage stage)
+static void put_stage_row(struct html_report_writer *writer, const struct phase_totals *phase,
+			  enum stage stage)
 {
 	const struct stage_totals *totals = &phase->stages[stage];
 	const double peak_rate = writer->summary->peak_rates[stage], rate = stage_rate(totals);
@@ -274,7 +288,8 @@ static void put_bottleneck(struct html_report_writer *writer, const struct phase
 }
 
 /* Of what was moved in the phase, is known how fast it could be? */
-static bool has_peak_rates(const struct html_report_writer *writer, const struct phase_totals *phase)
+static bool has_peak_rates(const struct html_report_writer *writer,
+			   const struct phase_totals *phase)
 {
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (phase->stages[stage].nbytes && writer->summary->peak_rates[stage] > 0)
@@ -284,10 +299,10 @@ static bool has_peak_rates(const struct html_report_writer *writer, const struct
 
 static void put_phase_stages(struct html_report_writer *writer, enum phase id)
 {
-	static const struct html_report_column columns[] = { { "Stage", false }, { "Bytes", true },
-						      { "Busy", true },   { "Blocked", true },
-						      { "Active", true }, { "Rate", true },
-						      { "Peak", true },   { "Of peak", true } };
+	static const struct html_report_column columns[] = {
+		{ "Stage", false }, { "Bytes", true }, { "Busy", true }, { "Blocked", true },
+		{ "Active", true }, { "Rate", true },  { "Peak", true }, { "Of peak", true }
+	};
 	const struct phase_totals *phase = &writer->totals.phases[id];
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;

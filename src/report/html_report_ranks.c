@@ -13,7 +13,8 @@ bool html_report_has_ranks(const struct html_report_writer *writer)
 	return writer->report->stats_report->rank_stats != NULL;
 }
 
-void html_report_open_time_section(struct html_report_writer *writer, const char *id, const char *heading)
+void html_report_open_time_section(struct html_report_writer *writer, const char *id,
+				   const char *heading)
 {
 	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
 
@@ -26,8 +27,8 @@ void html_report_open_time_section(struct html_report_writer *writer, const char
 static void open_rank_table(struct html *html)
 {
 	struct html_report_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true },
-						     { "Host", false },
-						     { "Device", false } };
+								       { "Host", false },
+								       { "Device", false } };
 	const struct rank_column *column;
 	unsigned n = 3;
 

@@ -31,7 +31,8 @@ static bool is_transfer_stage(enum stage stage)
 
 static bool has_transferred(const struct html_report_writer *writer, enum stage stage)
 {
-	return is_transfer_stage(stage) && timeline_chart_sum(writer->time_series->nbytes[stage]) > 0;
+	return is_transfer_stage(stage) &&
+	       timeline_chart_sum(writer->time_series->nbytes[stage]) > 0;
 }
 
 static void fill_rates(struct timeline_chart *timeline, enum stage stage)
@@ -54,17 +55,18 @@ static void put_throughput_row(struct timeline_chart *timeline, enum stage stage
 	peak = timeline_chart_peak(timeline, 1);
 	format_rate((uint64_t)peak, 1, note);
 	chart_row(&timeline->chart, &(struct chart_row){ .name = stage_name(stage),
-							.note = note,
-							.series = timeline->series,
-							.n = 1,
-							.max = peak > 0 ? peak : 1 });
+							 .note = note,
+							 .series = timeline->series,
+							 .n = 1,
+							 .max = peak > 0 ? peak : 1 });
 }
 
 static void put_throughput_totals(struct timeline_chart *timeline, enum stage stage)
 {
 	struct html_report_writer *writer = timeline->writer;
 	const uint64_t nbytes = timeline_chart_sum(writer->time_series->nbytes[stage]);
-	const double total_s = ns_to_seconds(writer->time_series->end_ns - writer->time_series->begin_ns);
+	const double total_s =
+		ns_to_seconds(writer->time_series->end_ns - writer->time_series->begin_ns);
 	struct html *html = &writer->html;
 	char size[32], rate[40];
 
@@ -189,7 +191,7 @@ static void put_gauge_totals(struct timeline_chart *timeline, const struct gauge
 	html_report_number_cell(html, "%s", size);
 	size_format(gauge->limit_nbytes, limit);
 	html_report_text_cell(html, "%s%s", gauge->limit_nbytes ? limit : "-",
-		  gauge->limit_nbytes ? gauge->limit_note : "");
+			      gauge->limit_nbytes ? gauge->limit_note : "");
 	html_close(html);
 }
 
@@ -198,9 +200,12 @@ void html_report_write_space(struct html_report_writer *writer)
 	static const struct html_report_column columns[] = {
 		{ "Item", false }, { "Average", true }, { "Peak", true }, { "Limit", false }
 	};
-	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats; /* of it the first rank */
-	const struct sort_summary *summary = rank_stats ? &rank_stats->ranks[0].summary : writer->summary;
-	const struct stats_totals *totals = rank_stats ? &rank_stats->ranks[0].totals : &writer->totals;
+	const struct rank_stats *rank_stats =
+		writer->report->stats_report->rank_stats; /* of it the first rank */
+	const struct sort_summary *summary = rank_stats ? &rank_stats->ranks[0].summary :
+							  writer->summary;
+	const struct stats_totals *totals = rank_stats ? &rank_stats->ranks[0].totals :
+							 &writer->totals;
 	const struct gauge_chart gauges[] = {
 		{ "memory", "gauge of-memory", offsetof(struct time_series_gauges, memory_nbytes),
 		  totals->usage.peak_rss_nbytes, summary->buffer_nbytes,
@@ -208,8 +213,8 @@ void html_report_write_space(struct html_report_writer *writer)
 		{ "temporary", "gauge of-temporary",
 		  offsetof(struct time_series_gauges, temporary_nbytes), summary->peak_temp_nbytes,
 		  summary->plan.max_temp_nbytes, ", planned" },
-		{ "written", "gauge of-written", offsetof(struct time_series_gauges, written_nbytes), 0,
-		  0, "" },
+		{ "written", "gauge of-written",
+		  offsetof(struct time_series_gauges, written_nbytes), 0, 0, "" },
 	};
 	const bool is_sort = summary->backend[0]; /* a check takes nothing else */
 	const unsigned n = is_sort ? sizeof gauges / sizeof gauges[0] : 1;

@@ -72,7 +72,7 @@ static void emit_runs(const struct plan_row_sink *sink, const struct plan *plan)
 		emit_row(sink, "runs", "%" PRIu64 " of %s each are spilled, the rest %s",
 			 plan->n_spilled_runs, size,
 			 plan->n_ranks > 1 && !plan->keep_last_run_in_memory ? "is spilled last" :
-								  "stays in memory");
+									       "stays in memory");
 }
 
 static void emit_input(const struct plan_row_sink *sink, const struct plan *plan)
@@ -94,7 +94,8 @@ static void emit_input(const struct plan_row_sink *sink, const struct plan *plan
 /* Of an endless input, what holds as long as its runs can be merged at once. */
 static void emit_passes(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	const uint64_t run_nbytes = plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
+	const uint64_t run_nbytes =
+		plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
 	char size[32];
 
 	if (plan->is_unbounded && plan->n_chunks) {
@@ -132,10 +133,12 @@ static void emit_device(const struct plan_row_sink *sink, const struct plan *pla
 	size_format(plan->device_nbytes, size);
 	size_format(plan->n_devices * plan->device_nbytes, all_devices);
 	if (plan->n_devices > 1)
-		emit_row(sink, "device memory", "limit %s per device, %s in total", size, all_devices);
+		emit_row(sink, "device memory", "limit %s per device, %s in total", size,
+			 all_devices);
 	else
 		emit_row(sink, "device memory", "limit %s", size);
-	emit_size(sink, "host spill", plan->host_spill_nbytes, " of spilled runs stay in host memory");
+	emit_size(sink, "host spill", plan->host_spill_nbytes,
+		  " of spilled runs stay in host memory");
 	if (plan->packs_on_device)
 		emit_row(sink, "compression", "runs are compressed on the device");
 	size_format(plan->slot_nbytes, size);
@@ -153,10 +156,11 @@ static void emit_merge(const struct plan_row_sink *sink, const struct plan *plan
 	if (!is_size_unknown(plan))
 		emit_passes(sink, plan);
 	if (plan->n_expected_partitions > plan->n_partitions)
-		emit_row(sink, "partitions", "%u in total, %u merged in parallel", plan->n_expected_partitions,
-			 plan->n_partitions);
+		emit_row(sink, "partitions", "%u in total, %u merged in parallel",
+			 plan->n_expected_partitions, plan->n_partitions);
 	else if (plan->n_expected_partitions > 1)
-		emit_row(sink, "partitions", "%u at most, merged in parallel", plan->n_expected_partitions);
+		emit_row(sink, "partitions", "%u at most, merged in parallel",
+			 plan->n_expected_partitions);
 }
 
 void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, void *context)

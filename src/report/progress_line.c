@@ -32,7 +32,8 @@ static double bytes_per_second(uint64_t nbytes, uint64_t elapsed_ns)
 }
 
 /* Of a phase: "run generation: 25 %, 512 MiB/s, 0:06 left". */
-static void format_phase(const struct progress_state *state, double rate, char *text, size_t capacity)
+static void format_phase(const struct progress_state *state, double rate, char *text,
+			 size_t capacity)
 {
 	char done[32], rate_text[32], remaining[32];
 
@@ -41,8 +42,8 @@ static void format_phase(const struct progress_state *state, double rate, char *
 		size_format(state->done_nbytes, done);
 		snprintf(text, capacity, "%s: %s, %s/s", state->phase, done, rate_text);
 	} else if (state->done_nbytes >= state->total_nbytes || state->done_nbytes == 0) {
-		snprintf(text, capacity, "%s: %d %%, %s/s", state->phase, state->done_nbytes ? 100 : 0,
-			 rate_text);
+		snprintf(text, capacity, "%s: %d %%, %s/s", state->phase,
+			 state->done_nbytes ? 100 : 0, rate_text);
 	} else {
 		format_duration(
 			(uint64_t)((double)(state->total_nbytes - state->done_nbytes) / rate + 0.5),
@@ -58,13 +59,16 @@ static void format_phase(const struct progress_state *state, double rate, char *
  */
 static double overall_remaining_s(const struct progress_state *state, double rate)
 {
-	const double overall_rate = bytes_per_second(state->overall_done_nbytes, state->overall_elapsed_ns);
+	const double overall_rate =
+		bytes_per_second(state->overall_done_nbytes, state->overall_elapsed_ns);
 	const uint64_t remaining = state->overall_total_nbytes - state->overall_done_nbytes;
-	uint64_t phase_nbytes =
-		state->total_nbytes > state->done_nbytes ? state->total_nbytes - state->done_nbytes : 0;
+	uint64_t phase_nbytes = state->total_nbytes > state->done_nbytes ?
+					state->total_nbytes - state->done_nbytes :
+					0;
 
 	phase_nbytes = phase_nbytes < remaining ? phase_nbytes : remaining;
-	return (rate > 0 ? (double)phase_nbytes / rate : 0) + (double)(remaining - phase_nbytes) / overall_rate;
+	return (rate > 0 ? (double)phase_nbytes / rate : 0) +
+	       (double)(remaining - phase_nbytes) / overall_rate;
 }
 
 void progress_line(const struct progress_state *state, char line[static PROGRESS_LINE_NBYTES])
@@ -82,7 +86,8 @@ void progress_line(const struct progress_state *state, char line[static PROGRESS
 	n = strlen(line);
 	n += (size_t)snprintf(line + n, PROGRESS_LINE_NBYTES - n, "; total %u %%",
 			      percent(state->overall_done_nbytes, state->overall_total_nbytes));
-	if (state->overall_done_nbytes == 0 || state->overall_done_nbytes >= state->overall_total_nbytes)
+	if (state->overall_done_nbytes == 0 ||
+	    state->overall_done_nbytes >= state->overall_total_nbytes)
 		return;
 	format_duration((uint64_t)(overall_remaining_s(state, rate) + 0.5), remaining);
 	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left", remaining);

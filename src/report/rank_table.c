@@ -138,7 +138,7 @@ const struct rank_column *rank_table_column(unsigned i)
 }
 
 void rank_table_format(const struct rank_column *column, const struct rank_summary *entry,
-		    char text[static 32])
+		       char text[static 32])
 {
 	if (column->is_nbytes)
 		size_format(column->value(entry), text);
@@ -179,8 +179,8 @@ static void print_rank(const struct rank_stats *rank_stats, unsigned rank, FILE 
 	for (enum phase i = 0; i < N_PHASES; i++)
 		fprintf(stream, "%*.3f s", PHASE_COLUMN - 2,
 			ns_to_seconds(entry->totals.phases[i].elapsed_ns));
-	fprintf(stream, "  %s%s%s\n", rank_stats->hosts[rank], entry->summary.backend[0] ? ", " : "",
-		entry->summary.backend);
+	fprintf(stream, "  %s%s%s\n", rank_stats->hosts[rank],
+		entry->summary.backend[0] ? ", " : "", entry->summary.backend);
 }
 
 static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
@@ -194,7 +194,8 @@ static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *s
 	fprintf(stream,
 		"%u ranks; read from disks: %s; written to disks: %s; sent between ranks: %s, with "
 		"message headers %s; imbalance of the output: %.2f %%\n",
-		rank_stats->n_ranks, read, written, data, wire, 100 * rank_stats_imbalance(rank_stats));
+		rank_stats->n_ranks, read, written, data, wire,
+		100 * rank_stats_imbalance(rank_stats));
 }
 
 void rank_table_print(const struct rank_stats *rank_stats, FILE *stream)
@@ -263,8 +264,9 @@ void rank_table_write_json(const struct rank_stats *rank_stats, FILE *stream)
 		"  \"disk_read_bytes\": %" PRIu64 ",\n  \"disk_written_bytes\": %" PRIu64
 		",\n  \"sent_bytes\": %" PRIu64 ",\n  \"wire_sent_bytes\": %" PRIu64
 		",\n  \"imbalance_percent\": %.4f,\n  \"ranks\": [",
-		disk_read(&rank_stats->total), disk_written(&rank_stats->total), sent(&rank_stats->total),
-		wire_sent(&rank_stats->total), 100 * rank_stats_imbalance(rank_stats));
+		disk_read(&rank_stats->total), disk_written(&rank_stats->total),
+		sent(&rank_stats->total), wire_sent(&rank_stats->total),
+		100 * rank_stats_imbalance(rank_stats));
 	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
 		write_rank(rank_stats, i, stream);
 	fprintf(stream, "],\n");

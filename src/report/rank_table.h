@@ -1,8 +1,8 @@
 /*
  * rank_table - what is told of each of several ranks
  *
- * One table (rank_table.c) says which figures there are, what they are called, and how they are made;
- * text, JSON and page have them all from it.
+ * One table (rank_table.c) says which figures there are, what they are called, and how they are
+ * made; text, JSON and page have them all from it.
  */
 #pragma once
 
@@ -28,4 +28,4 @@ const struct rank_column *rank_table_column(unsigned i);
 
 /* The figure as a person reads it. */
 void rank_table_format(const struct rank_column *column, const struct rank_summary *entry,
-		    char text[static 32]);
+		       char text[static 32]);

@@ -15,7 +15,7 @@ struct report_file {
 	FILE *stream; /* whose buffer goes to the output */
 	struct output *output;
 	uint64_t nbytes; /* written to it */
-	int error;           /* the first failure of that, or 0 */
+	int error;       /* the first failure of that, or 0 */
 };
 
 /*
@@ -83,8 +83,7 @@ int report_file_commit(struct report_file *file)
 	if (r == 0 && (has_failed || close_error != 0))
 		r = has_failed ? -EIO : -errno;
 	if (r < 0) {
-		r = fail(r, "%s: cannot be written: %m%s", file->path,
-			 size_limit_hint(r, advice));
+		r = fail(r, "%s: cannot be written: %m%s", file->path, size_limit_hint(r, advice));
 		report_file_abort(file);
 		return r;
 	}
@@ -97,7 +96,8 @@ void report_file_abort(struct report_file *file)
 {
 	if (!file)
 		return;
-	file->error = file->error ? file->error : -ECANCELED; /* what is in the buffer is not wanted */
+	file->error = file->error ? file->error :
+				    -ECANCELED; /* what is in the buffer is not wanted */
 	if (file->stream)
 		fclose(file->stream);
 	output_abort(file->output);

@@ -67,7 +67,8 @@ static void print_stage(const struct stage_totals *totals, const char *name, uin
 	format_rate(totals->nbytes, ns_to_seconds(totals->active_ns), rate);
 	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s", name, size,
 		ns_to_seconds(totals->busy_ns), ns_to_seconds(totals->blocked_ns),
-		100 * ns_to_seconds(totals->active_ns) / ns_to_seconds(phase_ns ? phase_ns : 1), rate);
+		100 * ns_to_seconds(totals->active_ns) / ns_to_seconds(phase_ns ? phase_ns : 1),
+		rate);
 }
 
 static void print_phase(const struct phase_totals *phase, const struct sort_summary *summary,
@@ -281,10 +282,11 @@ static void write_sort_summary(const struct stats_report_data *data, FILE *strea
 		",\n  \"partitions\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n"
 		"  \"written_cached_bytes\": %" PRIu64 ",\n  \"written_direct_bytes\": %" PRIu64
 		",\n  \"written_mmap_bytes\": %" PRIu64 ",\n",
-		summary->backend, summary->n_records_out, summary->buffer_nbytes, summary->peak_temp_nbytes,
-		summary->chunk_nbytes, summary->n_runs, summary->n_runs_spilled, summary->n_passes,
-		summary->n_partitions, summary->n_windows, summary->written.cached_nbytes,
-		summary->written.direct_nbytes, summary->written.mmap_nbytes);
+		summary->backend, summary->n_records_out, summary->buffer_nbytes,
+		summary->peak_temp_nbytes, summary->chunk_nbytes, summary->n_runs,
+		summary->n_runs_spilled, summary->n_passes, summary->n_partitions,
+		summary->n_windows, summary->written.cached_nbytes, summary->written.direct_nbytes,
+		summary->written.mmap_nbytes);
 	if (summary->spilled.codec)
 		fprintf(stream,
 			"  \"spilled_bytes\": %" PRIu64
@@ -304,9 +306,10 @@ static void write_device(const struct stats_report_data *data, uint32_t i, FILE 
 		", \"sorted_bytes\": %" PRIu64 ", \"partitions\": %" PRIu64
 		", \"merged_bytes\": %" PRIu64 ", \"peer_read_bytes\": %" PRIu64
 		", \"staged_read_bytes\": %" PRIu64 ", \"busy_s\": %.6f, \"active_s\": %.6f}",
-		i ? "," : "", summary->devices[i].ordinal, summary->devices[i].number, totals->n_chunks,
-		totals->sorted_nbytes, totals->n_partitions, totals->merged_nbytes, totals->peer_read_nbytes,
-		totals->staged_read_nbytes, ns_to_seconds(totals->busy_ns), ns_to_seconds(totals->active_ns));
+		i ? "," : "", summary->devices[i].ordinal, summary->devices[i].number,
+		totals->n_chunks, totals->sorted_nbytes, totals->n_partitions,
+		totals->merged_nbytes, totals->peer_read_nbytes, totals->staged_read_nbytes,
+		ns_to_seconds(totals->busy_ns), ns_to_seconds(totals->active_ns));
 }
 
 static void write_devices(const struct stats_report_data *data, FILE *stream)
@@ -340,8 +343,8 @@ static void write_phases(const struct stats_report_data *data, FILE *stream)
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		if (!data->totals.phases[phase].has_begun)
 			continue;
-		write_phase(&data->totals.phases[phase], data->summary, phase_key(phase),
-			    is_first, stream);
+		write_phase(&data->totals.phases[phase], data->summary, phase_key(phase), is_first,
+			    stream);
 		is_first = false;
 	}
 	fprintf(stream, "]\n");

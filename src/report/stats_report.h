@@ -14,7 +14,8 @@
 struct stats_report {
 	struct stats *stats;
 	const struct sort_summary *summary;
-	const struct rank_stats *rank_stats; /* of several ranks: in the place of the two; NULL: of one */
+	const struct rank_stats
+		*rank_stats; /* of several ranks: in the place of the two; NULL: of one */
 };
 
 /* What is told of the whole. */

@@ -16,7 +16,8 @@ void timeline_chart_init(struct timeline_chart *timeline, struct html_report_wri
 	timeline->writer = writer;
 	timeline->n_bins = time_series_n_bins(time_series);
 	timeline->bin_s = ns_to_seconds(time_series->bin_ns);
-	timeline->last_bin_s = ns_to_seconds(total_ns - (timeline->n_bins - 1) * time_series->bin_ns);
+	timeline->last_bin_s =
+		ns_to_seconds(total_ns - (timeline->n_bins - 1) * time_series->bin_ns);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		stage_css_class(stage, timeline->classes[stage]);
 }
@@ -32,8 +33,10 @@ void timeline_chart_open(struct timeline_chart *timeline, struct chart_frame fra
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (time_series->phases[phase].end_ns)
 			chart_span(&timeline->chart, phase_name(phase),
-				   ns_to_seconds(time_series->phases[phase].begin_ns - time_series->begin_ns),
-				   ns_to_seconds(time_series->phases[phase].end_ns - time_series->begin_ns));
+				   ns_to_seconds(time_series->phases[phase].begin_ns -
+						 time_series->begin_ns),
+				   ns_to_seconds(time_series->phases[phase].end_ns -
+						 time_series->begin_ns));
 }
 
 void timeline_chart_close(struct timeline_chart *timeline, const bool used[static N_STAGES])

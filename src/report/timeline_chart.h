@@ -1,9 +1,9 @@
 /*
  * timeline_chart - rows over time, one above the other, with what is to be said of them in numbers
  *
- * All pictures of a page have the same bins (src/base/time_series.h), so that what stands above each
- * other was at the same time. A picture has room for the series of one row, which is filled in for
- * one row after the other; and again for the table that has the same in numbers.
+ * All pictures of a page have the same bins (src/base/time_series.h), so that what stands above
+ * each other was at the same time. A picture has room for the series of one row, which is filled
+ * in for one row after the other; and again for the table that has the same in numbers.
  */
 #pragma once
 

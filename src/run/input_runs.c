@@ -28,10 +28,10 @@ struct spooler {
 	uint32_t block_n_items;
 	size_t buffer_nbytes; /* of records; whole blocks */
 	char *records;
-	char *items;        /* the same as `records` if a record is an item */
+	char *items;               /* the same as `records` if a record is an item */
 	encoded_key_t *first_keys; /* of the blocks of a buffer */
-	uint64_t n_records; /* stored */
-	uint64_t position;  /* of the next record in all inputs */
+	uint64_t n_records;        /* stored */
+	uint64_t position;         /* of the next record in all inputs */
 	struct verify_edge edge;
 };
 
@@ -56,8 +56,8 @@ static int store_buffer(struct spooler *spooler, uint64_t n, struct digest *ret_
 		spooler->first_keys[i / spooler->block_n_items] =
 			layout_record_key(layout, spooler->records + i * layout->record_nbytes);
 	if (layout_has_projection(layout))
-		layout_project_records(layout, spooler->records, n, spooler->position, spooler->items,
-				  ret_read);
+		layout_project_records(layout, spooler->records, n, spooler->position,
+				       spooler->items, ret_read);
 	spooler->n_records += n;
 	spooler->position += n;
 	return run_file_write(spooler->file, spooler->n_records, spooler->items, n,
@@ -115,7 +115,7 @@ static int spooler_open(struct spooler *spooler)
 
 /* Store all of a pipe as a run. *position: of its first record, then behind its last. */
 static int spool_pipe(const struct job *job, struct input *input, uint64_t *position,
-		 struct digest *ret_read, struct run **ret_run)
+		      struct digest *ret_read, struct run **ret_run)
 {
 	struct spooler spooler = { .job = job, .input = input, .position = *position };
 	int r = spooler_open(&spooler);
@@ -165,8 +165,8 @@ static int add_input(const struct job *job, struct input_runs *inputs, const str
 
 	if (r == 0 && !input)
 		r = input_open_endpoints(job->io, spec->inputs + i,
-				     spec->input_endpoints ? spec->input_endpoints + i : NULL, 1,
-				     input_framing(job->input), &input);
+					 spec->input_endpoints ? spec->input_endpoints + i : NULL,
+					 1, input_framing(job->input), &input);
 	if (r < 0)
 		return r;
 	inputs->inputs[inputs->n++] = input;

@@ -1,8 +1,8 @@
 /*
  * multiseq_partition - where a merge of runs has written so many items (see multiseq_partition.h)
  *
- * The first item behind the cut is selected (multiseq_selection.h). Its lots are the same for everybody,
- * though that does not matter.
+ * The first item behind the cut is selected (multiseq_selection.h). Its lots are the same for
+ * everybody, though that does not matter.
  */
 #include "src/run/multiseq_partition.h"
 
@@ -44,7 +44,8 @@ static void rank_search_close(struct rank_search *search)
 }
 
 /* Cut all runs in front of an item; what is not in order is cut where it still can be. */
-static int count_before_item(struct rank_search *search, uint32_t run, uint64_t item, uint64_t *ret_n)
+static int count_before_item(struct rank_search *search, uint32_t run, uint64_t item,
+			     uint64_t *ret_n)
 {
 	int r = run_read_item(search->runs[run], item, search->item);
 
@@ -58,8 +59,9 @@ static int count_before_item(struct rank_search *search, uint32_t run, uint64_t 
 		*n_before = item;
 		if (i != run)
 			r = run_count_before(search->runs[i],
-				    &(struct run_bound){ search->layout, search->key, i < run },
-				    n_before);
+					     &(struct run_bound){ search->layout, search->key,
+								  i < run },
+					     n_before);
 		if (*n_before < search->selection.lo[i])
 			*n_before = search->selection.lo[i];
 		if (*n_before > search->selection.hi[i])
@@ -92,8 +94,8 @@ static int select_rank_position(struct rank_search *search, uint64_t rank)
 	return 0;
 }
 
-int multiseq_partition(const struct layout *layout, struct run *const *runs, uint32_t n_runs, uint64_t rank,
-	     uint64_t *ret_cuts)
+int multiseq_partition(const struct layout *layout, struct run *const *runs, uint32_t n_runs,
+		       uint64_t rank, uint64_t *ret_cuts)
 {
 	struct rank_search search = { .layout = layout, .runs = runs, .n_runs = n_runs };
 	int r = rank_search_open(&search);
@@ -107,7 +109,8 @@ int multiseq_partition(const struct layout *layout, struct run *const *runs, uin
 }
 
 /* The least key of what comes first behind the cuts, in search->key; *ret_any: there is one. */
-static int min_key_after(struct rank_search *search, const uint64_t *cuts, void *key, bool *ret_has_key)
+static int min_key_after(struct rank_search *search, const uint64_t *cuts, void *key,
+			 bool *ret_has_key)
 {
 	int r = 0;
 
@@ -136,12 +139,13 @@ static int move_cuts_before_key(struct rank_search *search, void *key, uint64_t 
 
 	for (uint32_t i = 0; i < search->n_runs && r == 0 && has_key; i++)
 		r = run_count_before(search->runs[i],
-			    &(struct run_bound){ search->layout, search->key, false }, &cuts[i]);
+				     &(struct run_bound){ search->layout, search->key, false },
+				     &cuts[i]);
 	return r;
 }
 
 int multiseq_partition_at_key(const struct layout *layout, struct run *const *runs, uint32_t n_runs,
-		    uint64_t rank, uint64_t *ret_cuts)
+			      uint64_t rank, uint64_t *ret_cuts)
 {
 	struct rank_search search = { .layout = layout, .runs = runs, .n_runs = n_runs };
 	void *key = malloc(layout_key_nbytes(layout));

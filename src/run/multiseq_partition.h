@@ -14,12 +14,12 @@
  * some 3 log n are looked up in each run. Runs that are not in order are cut somewhere. Returns 0
  * or a negative errno after a message.
  */
-int multiseq_partition(const struct layout *layout, struct run *const *runs, uint32_t n_runs, uint64_t rank,
-	     uint64_t *ret_cuts);
+int multiseq_partition(const struct layout *layout, struct run *const *runs, uint32_t n_runs,
+		       uint64_t rank, uint64_t *ret_cuts);
 
 /*
  * The same, but no key is on both sides of the cut: all items of the key that would be divided come
  * behind it.
  */
 int multiseq_partition_at_key(const struct layout *layout, struct run *const *runs, uint32_t n_runs,
-		    uint64_t rank, uint64_t *ret_cuts);
+			      uint64_t rank, uint64_t *ret_cuts);

@@ -17,7 +17,8 @@ int selection_open(uint32_t n, struct selection *ret_selection)
 	*ret_selection = (struct selection){ 0 };
 	if (!positions)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n);
-	*ret_selection = (struct selection){ n, positions, positions + n, positions + 2 * (size_t)n, 0 };
+	*ret_selection =
+		(struct selection){ n, positions, positions + n, positions + 2 * (size_t)n, 0 };
 	return 0;
 }
 

@@ -13,8 +13,8 @@
 
 struct selection {
 	uint32_t n;
-	uint64_t *lo, *hi; /* n each: the place that is wanted is one of these */
-	uint64_t *n_before;  /* n: places before the one that was drawn, set by whoever drew it */
+	uint64_t *lo, *hi;  /* n each: the place that is wanted is one of these */
+	uint64_t *n_before; /* n: places before the one that was drawn, set by whoever drew it */
 	uint64_t random_state;
 };
 

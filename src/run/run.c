@@ -166,7 +166,7 @@ static int compare_item(struct run *run, uint64_t i, const struct run_bound *bou
 
 /* Of the blocks [lo, hi), which say too little of their first keys, how many begin before it. */
 static int seek_full_key(struct run *run, uint64_t lo, uint64_t hi, const struct run_bound *bound,
-		      uint64_t *ret_n)
+			 uint64_t *ret_n)
 {
 	char *buffer = malloc(bound->layout->item_nbytes + layout_key_nbytes(bound->layout));
 	int r = buffer ? 0 : fail(-ENOMEM, "no memory for a record");
@@ -190,13 +190,13 @@ int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *r
 {
 	const encoded_key_t prefix = layout_get_key_prefix(bound->layout, bound->key);
 	const bool is_exact = layout_key_nbytes(bound->layout) <= sizeof(encoded_key_t);
-	uint64_t n = run_n_blocks_before(run, 0, run->n_blocks, prefix,
-					 is_exact && bound->after_equals);
+	uint64_t n =
+		run_n_blocks_before(run, 0, run->n_blocks, prefix, is_exact && bound->after_equals);
 	int r = 0;
 
 	if (!is_exact)
 		r = seek_full_key(run, n, run_n_blocks_before(run, n, run->n_blocks, prefix, true),
-			       bound, &n);
+				  bound, &n);
 	if (r < 0)
 		return r;
 	*ret_n_before = 0;
@@ -204,7 +204,7 @@ int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *r
 }
 
 int run_open_subrun(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
-		  struct run **ret_subrun)
+		    struct run **ret_subrun)
 {
 	assert(begin < end && end <= run->n_items);
 	return run->ops->open_subrun(layout, run, begin, end, ret_subrun);

@@ -139,7 +139,7 @@ void run_item_key(const struct run *run, const struct layout *layout, const void
 /* Where a run is to be cut. */
 struct run_bound {
 	const struct layout *layout;
-	const void *key;    /* whole (layout_key_nbytes()) */
+	const void *key;   /* whole (layout_key_nbytes()) */
 	bool after_equals; /* else in front of them */
 };
 
@@ -159,7 +159,7 @@ int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *r
  * message.
  */
 int run_open_subrun(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
-		  struct run **ret_subrun);
+		    struct run **ret_subrun);
 
 /* Can blocks be had as they are stored, for a device to unpack? */
 bool run_is_packed(const struct run *run);

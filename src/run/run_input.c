@@ -24,8 +24,8 @@ struct input_run {
 	uint64_t position; /* of the file's first record in all inputs */
 	/* The run's first record in the file, and the block that holds it: 0 if it is no part. */
 	uint64_t begin, first_block;
-	encoded_key_t first_key;        /* of a part */
-	bool is_subrun;            /* the keys of other blocks are another run's */
+	encoded_key_t first_key; /* of a part */
+	bool is_subrun;          /* the keys of other blocks are another run's */
 	struct verify_edge edge; /* the last record read, for the order check */
 	unsigned char *records;  /* PLAN_INPUT_BATCH_NBYTES, if they are not items as they are */
 	struct run_samples samples;
@@ -64,7 +64,7 @@ static encoded_key_t input_first_key(const struct run *run, uint64_t i)
 	const struct input_run *self = input_run_const(run);
 
 	return self->is_subrun && i == 0 ? self->first_key :
-					 self->samples.first_keys[self->first_block + i];
+					   self->samples.first_keys[self->first_block + i];
 }
 
 int run_fail_unsorted(const char *path, uint64_t item)
@@ -74,7 +74,8 @@ int run_fail_unsorted(const char *path, uint64_t item)
 }
 
 /* Read n records from number `start` of the file on. */
-static int read_input_records(const struct input_run *self, uint64_t start, uint64_t n, void *records)
+static int read_input_records(const struct input_run *self, uint64_t start, uint64_t n,
+			      void *records)
 {
 	const uint64_t record_nbytes = self->layout->record_nbytes;
 
@@ -96,13 +97,15 @@ static int check_records(struct input_run *self, uint64_t start, uint64_t n, con
 			 struct digest *digest)
 {
 	struct digest read_digest = { 0 };
-	const uint64_t first_unsorted = verify_records(self->layout, records, n, &self->edge, &read_digest);
+	const uint64_t first_unsorted =
+		verify_records(self->layout, records, n, &self->edge, &read_digest);
 
 	if (first_unsorted < n)
 		return run_fail_unsorted(self->extent.path, start + first_unsorted);
 	digest_add(digest, read_digest);
 	return input_add_read_digest(self->input,
-			       self->extent.position + start * self->layout->record_nbytes, read_digest);
+				     self->extent.position + start * self->layout->record_nbytes,
+				     read_digest);
 }
 
 /* The same, and check that they are in order. */
@@ -134,8 +137,8 @@ static int read_as_items(struct input_run *self, uint64_t start, uint64_t n, uns
 		r = read_records(self, start + i, n_batch, self->records, &record_digest);
 		if (r == 0)
 			layout_project_records(layout, self->records, n_batch,
-					  self->position + start + i,
-					  items + i * layout->item_nbytes, ret_digest);
+					       self->position + start + i,
+					       items + i * layout->item_nbytes, ret_digest);
 	}
 	return r;
 }
@@ -169,8 +172,8 @@ static int input_read_item(struct run *run, uint64_t i, void *item)
 }
 
 /* As many are read as a binary search looks at. */
-static int input_count_before(struct input_run *self, uint64_t i, const struct run_bound *bound, void *item,
-		    void *key, uint64_t *ret_n_before)
+static int input_count_before(struct input_run *self, uint64_t i, const struct run_bound *bound,
+			      void *item, void *key, uint64_t *ret_n_before)
 {
 	uint64_t lo = run_block_start(&self->run, i), hi = run_block_start(&self->run, i + 1);
 
@@ -192,11 +195,13 @@ static int input_count_before(struct input_run *self, uint64_t i, const struct r
 }
 
 static int input_count_in_block(struct run *run, uint64_t i, const struct run_bound *bound,
-			   uint64_t *ret_n_before)
+				uint64_t *ret_n_before)
 {
-	void *item = malloc(bound->layout->item_nbytes), *key = malloc(layout_key_nbytes(bound->layout));
-	int r = item && key ? input_count_before(input_run(run), i, bound, item, key, ret_n_before) :
-			      fail(-ENOMEM, "no memory for a record");
+	void *item = malloc(bound->layout->item_nbytes),
+	     *key = malloc(layout_key_nbytes(bound->layout));
+	int r = item && key ?
+			input_count_before(input_run(run), i, bound, item, key, ret_n_before) :
+			fail(-ENOMEM, "no memory for a record");
 
 	free(item);
 	free(key);
@@ -232,7 +237,7 @@ static int alloc_input_records(struct input_run *self)
 }
 
 static int input_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			   uint64_t end, struct run **ret_subrun);
+			     uint64_t end, struct run **ret_subrun);
 
 static const struct run_ops input_run_ops = {
 	.close = input_run_close,
@@ -285,7 +290,8 @@ static int read_subrun_start(struct input_run *subrun)
 	const uint64_t n_before = subrun->begin > 0;
 	unsigned char *records = malloc((n_before + 1) * layout->record_nbytes);
 	struct digest digest = { 0 };
-	int r = records ? read_input_records(subrun, subrun->begin - n_before, n_before + 1, records) :
+	int r = records ? read_input_records(subrun, subrun->begin - n_before, n_before + 1,
+					     records) :
 			  fail(-ENOMEM, "no memory for a record");
 
 	if (r == 0) {
@@ -298,7 +304,7 @@ static int read_subrun_start(struct input_run *subrun)
 }
 
 static int input_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			   uint64_t end, struct run **ret_subrun)
+			     uint64_t end, struct run **ret_subrun)
 {
 	const uint64_t stride = input_run(run)->samples.stride;
 	struct input_run *subrun = malloc(sizeof *subrun);
@@ -311,7 +317,8 @@ static int input_open_subrun(const struct layout *layout, struct run *run, uint6
 	subrun->begin += begin;
 	subrun->first_block = subrun->begin / stride;
 	subrun->run.n_items = end - begin;
-	subrun->run.n_blocks = (subrun->begin + subrun->run.n_items - 1) / stride + 1 - subrun->first_block;
+	subrun->run.n_blocks =
+		(subrun->begin + subrun->run.n_items - 1) / stride + 1 - subrun->first_block;
 	subrun->records = NULL;
 	subrun->edge = (struct verify_edge){ 0 };
 	r = alloc_input_records(subrun);

@@ -22,16 +22,16 @@ struct run_ops {
 	void (*remove)(struct run *run);
 
 	/* As run_open_subrun(). */
-	int (*open_subrun)(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
-			 struct run **ret_subrun);
+	int (*open_subrun)(const struct layout *layout, struct run *run, uint64_t begin,
+			   uint64_t end, struct run **ret_subrun);
 
 	/* As run_block_start(), i < n_blocks, and run_first_key(). */
 	uint64_t (*block_start)(const struct run *run, uint64_t i);
 	encoded_key_t (*first_key)(const struct run *run, uint64_t i);
 
 	/*
-	 * In device memory: as run_memory(), run_device_index(), run_sample(), run_discard_slice(). Else
-	 * NULL, all.
+	 * In device memory: as run_memory(), run_device_index(), run_sample(),
+	 * run_discard_slice(). Else NULL, all.
 	 */
 	const void *(*memory)(const struct run *run);
 	uint32_t (*device_index)(const struct run *run);
@@ -43,10 +43,11 @@ struct run_ops {
 		    struct digest *ret_digest);
 	int (*read_item)(struct run *run, uint64_t i, void *item);
 	/*
-	 * As run_count_before(), if the cut is in block i or at its end. The block may be read for that.
+	 * As run_count_before(), if the cut is in block i or at its end. The block may be read
+	 * for that.
 	 */
 	int (*count_in_block)(struct run *run, uint64_t i, const struct run_bound *bound,
-			 uint64_t *ret_n_before);
+			      uint64_t *ret_n_before);
 	/* As run_is_packed(), and what may be called if it is; NULL: it never is. */
 	bool (*is_packed)(const struct run *run);
 	uint32_t (*packed_nbytes)(const struct run *run, uint64_t i);

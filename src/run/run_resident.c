@@ -22,7 +22,7 @@ struct resident_run {
 	char *memory;
 	void (*release)(void *owner);
 	void *owner;
-	uint64_t discard_nbytes;     /* a multiple of that is given back */
+	uint64_t discard_nbytes;   /* a multiple of that is given back */
 	uint64_t discarded_nbytes; /* from its start on, given back */
 	struct run_samples samples;
 };
@@ -74,12 +74,12 @@ static int resident_sample(struct run *run, struct device_queue *queue, uint64_t
 
 	return r < 0 ? r :
 		       device_queue_sample(queue, &(struct sample_op){
-						 .layout = self->layout,
-						 .items = self->memory,
-						 .n = run->n_items,
-						 .stride = stride,
-						 .ret_keys = self->samples.first_keys,
-					 });
+							  .layout = self->layout,
+							  .items = self->memory,
+							  .n = run->n_items,
+							  .stride = stride,
+							  .ret_keys = self->samples.first_keys,
+						  });
 }
 
 static void resident_discard_slice(struct run *run, const struct slice *slice)
@@ -103,7 +103,7 @@ static void resident_discard_slice(struct run *run, const struct slice *slice)
 }
 
 static int resident_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			      uint64_t end, struct run **ret_subrun);
+				uint64_t end, struct run **ret_subrun);
 
 static const struct run_ops resident_run_ops = {
 	.close = resident_close,
@@ -145,7 +145,7 @@ static uint64_t subrun_discard_nbytes(uint64_t subrun_nbytes)
 }
 
 static int resident_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			      uint64_t end, struct run **ret_subrun)
+				uint64_t end, struct run **ret_subrun)
 {
 	struct resident_run *subrun = malloc(sizeof *subrun);
 
@@ -157,7 +157,8 @@ static int resident_open_subrun(const struct layout *layout, struct run *run, ui
 	subrun->run.n_blocks = 0;
 	subrun->memory += begin * subrun->layout->resident_nbytes;
 	subrun->release = NULL;
-	subrun->discard_nbytes = subrun_discard_nbytes(subrun->run.n_items * subrun->layout->resident_nbytes);
+	subrun->discard_nbytes =
+		subrun_discard_nbytes(subrun->run.n_items * subrun->layout->resident_nbytes);
 	subrun->samples = (struct run_samples){ 0 };
 	*ret_subrun = &subrun->run;
 	return 0;

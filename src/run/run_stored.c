@@ -71,7 +71,8 @@ static uint64_t stored_block_end(const struct stored_run *self, uint64_t i)
 
 static bool has_full_block(const struct stored_run *self, uint64_t i)
 {
-	return stored_block_end(self, i) - stored_block_begin(self, i) == run_file_blocks(self->file)[i].n_items;
+	return stored_block_end(self, i) - stored_block_begin(self, i) ==
+	       run_file_blocks(self->file)[i].n_items;
 }
 
 static uint64_t stored_block_start(const struct run *run, uint64_t i)
@@ -128,18 +129,21 @@ typedef int read_blocks_fn(struct run_file *file, uint64_t first, uint64_t n, vo
 
 static uint32_t block_items_nbytes(const struct stored_run *self, uint64_t i)
 {
-	return (uint32_t)((stored_block_end(self, i) - stored_block_begin(self, i)) * run_file_item_nbytes(self->file));
+	return (uint32_t)((stored_block_end(self, i) - stored_block_begin(self, i)) *
+			  run_file_item_nbytes(self->file));
 }
 
 /* A block of which the run has a part only is read as items. */
 static uint32_t block_packed_nbytes(const struct stored_run *self, uint64_t i)
 {
-	return has_full_block(self, i) ? run_file_packed_nbytes(self->file, i) : block_items_nbytes(self, i);
+	return has_full_block(self, i) ? run_file_packed_nbytes(self->file, i) :
+					 block_items_nbytes(self, i);
 }
 
 /* Whole blocks go to where they are wanted; of others, which are at the ends, a part does. */
 static int read_blocks(const struct stored_run *self, uint64_t first, uint64_t n,
-		       read_blocks_fn *read_full_blocks, block_nbytes_fn *block_nbytes, char *destination)
+		       read_blocks_fn *read_full_blocks, block_nbytes_fn *block_nbytes,
+		       char *destination)
 {
 	const uint64_t end = self->first_block + first + n;
 	uint64_t i = end - n, full_end = end;
@@ -171,7 +175,7 @@ static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
 static uint64_t find_block(const struct run_file *file, uint64_t item)
 {
 	return find_interval(run_file_blocks(file), sizeof(struct run_block),
-			   offsetof(struct run_block, first_item), run_file_n_blocks(file), item);
+			     offsetof(struct run_block, first_item), run_file_n_blocks(file), item);
 }
 
 static bool stored_is_packed(const struct run *run)
@@ -189,7 +193,8 @@ static uint32_t stored_packed_nbytes(const struct run *run, uint64_t i)
 
 static int stored_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
 {
-	return read_blocks(stored(run), first, n, run_file_read_packed, block_packed_nbytes, packed);
+	return read_blocks(stored(run), first, n, run_file_read_packed, block_packed_nbytes,
+			   packed);
 }
 
 static int stored_fail_packed(const struct run *run, uint64_t i)
@@ -209,7 +214,8 @@ static int stored_read_item(struct run *run, uint64_t i, void *item)
 
 	if (r < 0)
 		return r;
-	memcpy(item, items + (file_item - run_file_blocks(self->file)[block].first_item) * item_nbytes,
+	memcpy(item,
+	       items + (file_item - run_file_blocks(self->file)[block].first_item) * item_nbytes,
 	       item_nbytes);
 	free(items);
 	return 0;
@@ -217,7 +223,7 @@ static int stored_read_item(struct run *run, uint64_t i, void *item)
 
 /* How many of a block's n items come before the place; key: room for one. */
 static uint64_t stored_count_items_before(const struct run *run, const char *items, uint64_t n,
-			     const struct run_bound *bound, void *key)
+					  const struct run_bound *bound, void *key)
 {
 	uint64_t lo = 0, hi = n;
 
@@ -236,7 +242,7 @@ static uint64_t stored_count_items_before(const struct run *run, const char *ite
 }
 
 static int stored_count_in_block(struct run *run, uint64_t i, const struct run_bound *bound,
-			    uint64_t *ret_n_before)
+				 uint64_t *ret_n_before)
 {
 	const uint64_t start = run_block_start(run, i), n = run_block_start(run, i + 1) - start;
 	char *items = malloc(n * bound->layout->item_nbytes);
@@ -293,12 +299,12 @@ static void stored_discard_between(struct run *run, uint64_t first, uint64_t end
 }
 
 static int stored_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			    uint64_t end, struct run **ret_subrun);
+			      uint64_t end, struct run **ret_subrun);
 
-#define STORED_RUN_OPS                                                                                     \
-	.close = stored_close, .remove = stored_remove, .open_subrun = stored_open_subrun,       \
+#define STORED_RUN_OPS                                                                             \
+	.close = stored_close, .remove = stored_remove, .open_subrun = stored_open_subrun,         \
 	.block_start = stored_block_start, .first_key = stored_first_key, .read = stored_read,     \
-	.read_item = stored_read_item, .count_in_block = stored_count_in_block,                              \
+	.read_item = stored_read_item, .count_in_block = stored_count_in_block,                    \
 	.is_packed = stored_is_packed, .packed_nbytes = stored_packed_nbytes,                      \
 	.read_packed = stored_read_packed, .fail_packed = stored_fail_packed,                      \
 	.discard_before = stored_discard_before, .discard_between = stored_discard_between,        \
@@ -338,7 +344,8 @@ static void set_discard_bounds(struct stored_run *subrun, uint64_t end)
 
 	subrun->discard_begin = first;
 	if (subrun->begin > 0)
-		subrun->discard_begin = find_next_page_block(subrun, has_full_block(subrun, first) ? first - 1 : first);
+		subrun->discard_begin = find_next_page_block(
+			subrun, has_full_block(subrun, first) ? first - 1 : first);
 	subrun->discard_end = has_full_block(subrun, end - 1) ? end : end - 1;
 }
 
@@ -359,7 +366,7 @@ static int read_first_key(struct stored_run *subrun, const struct layout *layout
 }
 
 static int stored_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			    uint64_t end, struct run **ret_subrun)
+			      uint64_t end, struct run **ret_subrun)
 {
 	const struct stored_run *self = stored(run);
 	struct stored_run *subrun = malloc(sizeof *subrun);

@@ -47,7 +47,7 @@ static int chunk_alloc(struct chunk *chunk)
 static void chunk_free(struct chunk *chunk)
 {
 	device_free(chunk_device(chunk), MEMORY_DEVICE, chunk->buffer,
-		       chunk->pool->job->plan.chunk_nbytes);
+		    chunk->pool->job->plan.chunk_nbytes);
 	chunk->buffer = NULL;
 }
 
@@ -82,9 +82,11 @@ static int open_sort_queues(struct chunk_pool *pool)
 
 		r = device_queue_open(device, QUEUE_PRIORITY_LOW, &sort_queue->queue);
 		if (r == 0)
-			r = alloc_queue_memory(device, plan->sort_scratch_nbytes, &sort_queue->scratch);
+			r = alloc_queue_memory(device, plan->sort_scratch_nbytes,
+					       &sort_queue->scratch);
 		if (r == 0)
-			r = alloc_queue_memory(device, plan->sort_output_nbytes, &sort_queue->output);
+			r = alloc_queue_memory(device, plan->sort_output_nbytes,
+					       &sort_queue->output);
 	}
 	return r;
 }
@@ -207,8 +209,9 @@ void chunk_pool_close_queues(struct chunk_pool *pool)
 
 		device_queue_close(pool->sort_queues[i].queue);
 		device_free(device, MEMORY_DEVICE, pool->sort_queues[i].scratch,
-			       job->plan.sort_scratch_nbytes);
-		device_free(device, MEMORY_DEVICE, pool->sort_queues[i].output, job->plan.sort_output_nbytes);
+			    job->plan.sort_scratch_nbytes);
+		device_free(device, MEMORY_DEVICE, pool->sort_queues[i].output,
+			    job->plan.sort_output_nbytes);
 		pthread_mutex_destroy(&pool->sort_queues[i].lock);
 	}
 	free(pool->sort_queues);
@@ -270,7 +273,8 @@ static int move_records(struct chunk *chunk, const struct sort_queue *sort_queue
 {
 	const struct job *job = chunk->pool->job;
 	const size_t nbytes = chunk->n * job->layout->record_nbytes;
-	void *records = chunk_records(chunk, capacity), *destination = chunk_records(chunk, chunk->n);
+	void *records = chunk_records(chunk, capacity),
+	     *destination = chunk_records(chunk, chunk->n);
 
 	*ret_records = destination;
 	if (records == destination)
@@ -290,13 +294,14 @@ static int queue_encode(struct chunk *chunk, const struct sort_queue *sort_queue
 	int r = move_records(chunk, sort_queue, capacity, &records);
 
 	return r < 0 ? r :
-		       device_queue_encode(sort_queue->queue, &(struct encode_op){
-						       .layout = job->layout,
-						       .records = records,
-						       .elements = chunk->buffer,
-						       .n = chunk->n,
-						       .ret_digest = &chunk->totals.read,
-					       });
+		       device_queue_encode(sort_queue->queue,
+					   &(struct encode_op){
+						   .layout = job->layout,
+						   .records = records,
+						   .elements = chunk->buffer,
+						   .n = chunk->n,
+						   .ret_digest = &chunk->totals.read,
+					   });
 }
 
 /* Of each source, what of it is in the chunk. */
@@ -315,31 +320,33 @@ static int queue_encode_indirect(struct chunk *chunk, const struct sort_queue *s
 		const uint64_t end = source_end < chunk_end ? source_end : chunk_end;
 
 		if (begin < end)
-			r = device_queue_encode(sort_queue->queue,
-					&(struct encode_op){
-						.layout = layout,
-						.first_number = begin,
-						.records = (const char *)source.elements +
-							   (begin - start) * layout->record_nbytes,
-						.elements =
-							(char *)chunk->buffer +
-							(begin - first) * layout->element_nbytes,
-						.n = end - begin,
-						.ret_digest = &chunk->totals.read,
-					});
+			r = device_queue_encode(
+				sort_queue->queue,
+				&(struct encode_op){
+					.layout = layout,
+					.first_number = begin,
+					.records = (const char *)source.elements +
+						   (begin - start) * layout->record_nbytes,
+					.elements = (char *)chunk->buffer +
+						    (begin - first) * layout->element_nbytes,
+					.n = end - begin,
+					.ret_digest = &chunk->totals.read,
+				});
 		start = source_end;
 	}
 	return r;
 }
 
 /* Queue what makes elements, where these are sorted. */
-static int queue_elements(struct chunk *chunk, const struct sort_queue *sort_queue, uint64_t capacity)
+static int queue_elements(struct chunk *chunk, const struct sort_queue *sort_queue,
+			  uint64_t capacity)
 {
 	const struct layout *layout = chunk->pool->job->layout;
 
 	if (!layout_has_elements(layout))
 		return 0;
-	return layout_is_indirect(layout) ? queue_encode_indirect(chunk, sort_queue) : queue_encode(chunk, sort_queue, capacity);
+	return layout_is_indirect(layout) ? queue_encode_indirect(chunk, sort_queue) :
+					    queue_encode(chunk, sort_queue, capacity);
 }
 
 /* Where a lane has a spare buffer, the chunk is sorted from its own into that one. */
@@ -352,19 +359,20 @@ static int queue_sort_items(struct chunk *chunk, struct sort_queue *sort_queue)
 		chunk->buffer = sort_queue->output;
 		sort_queue->output = records;
 	}
-	return device_queue_sort(sort_queue->queue, &(struct sort_op){
-					     .layout = job->layout,
-					     .records = records,
-					     .items = chunk->buffer,
-					     .n = chunk->n,
-					     .position = job->first_record +
-							 chunk->number * job->plan.chunk_records,
-					     .unique = job->unique,
-					     .limit = job->limit,
-					     .scratch = sort_queue->scratch,
-					     .ret_input_digest = &chunk->totals.read,
-					     .ret = &chunk->sort_result,
-				     });
+	return device_queue_sort(
+		sort_queue->queue,
+		&(struct sort_op){
+			.layout = job->layout,
+			.records = records,
+			.items = chunk->buffer,
+			.n = chunk->n,
+			.position = job->first_record + chunk->number * job->plan.chunk_records,
+			.unique = job->unique,
+			.limit = job->limit,
+			.scratch = sort_queue->scratch,
+			.ret_input_digest = &chunk->totals.read,
+			.ret = &chunk->sort_result,
+		});
 }
 
 static int queue_sort(struct chunk *chunk, struct sort_queue *sort_queue, uint64_t capacity)
@@ -386,7 +394,8 @@ static struct sort_queue *choose_sort_queue(const struct chunk *chunk)
 	const struct job *job = chunk->pool->job;
 	const uint64_t turn = chunk->number / job->n_devices;
 
-	return &chunk->pool->sort_queues[chunk->device_index * job->plan.n_queues + turn % job->plan.n_queues];
+	return &chunk->pool->sort_queues[chunk->device_index * job->plan.n_queues +
+					 turn % job->plan.n_queues];
 }
 
 int chunk_pool_sort(struct chunk *chunk, uint64_t capacity)
@@ -454,7 +463,8 @@ uint64_t chunk_pool_trim(struct chunk_pool *pool)
 	for (uint32_t device_index = 0; device_index < job->n_devices; device_index++) {
 		uint64_t nbytes = 0;
 
-		for (struct chunk *chunk = pool->free_lists[device_index].first; chunk; chunk = chunk->next)
+		for (struct chunk *chunk = pool->free_lists[device_index].first; chunk;
+		     chunk = chunk->next)
 			chunk_free(chunk);
 		for (uint64_t i = device_index; i < job->plan.n_chunks; i += job->n_devices)
 			nbytes += pool->chunks[i].buffer ? job->plan.chunk_nbytes : 0;

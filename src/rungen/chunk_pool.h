@@ -6,8 +6,8 @@
  *
  * A chunk is the unit of one sort: plan.chunk_records elements in device memory. The pool hands out
  * free ones, sorts full ones on its lanes, and gives the sorted ones, in the order of their
- * completion, to the collector (run_generation.c). Two rings connect the three; when one of them fails,
- * all end.
+ * completion, to the collector (run_generation.c). Two rings connect the three; when one of them
+ * fails, all end.
  *
  * Of several workers each has as many chunks, and lanes of its own. A chunk is taken of the one
  * that has the fewest to sort; which one that was nobody sees, for ties are broken by numbers.
@@ -30,21 +30,22 @@ struct chunk {
 	 * a run: elements or items.
 	 */
 	void *buffer;
-	uint32_t device_index;     /* of the job, in whose memory it is */
-	bool is_pending;     /* taken, and neither collected nor given back */
-	uint64_t n;          /* records in it; of the run once it is collected (less with -u) */
-	uint64_t number;     /* in input order */
-	struct device_event *filled_event; /* all of it is in device memory (only if that is not the host's) */
+	uint32_t device_index; /* of the job, in whose memory it is */
+	bool is_pending;       /* taken, and neither collected nor given back */
+	uint64_t n;            /* records in it; of the run once it is collected (less with -u) */
+	uint64_t number;       /* in input order */
+	struct device_event
+		*filled_event; /* all of it is in device memory (only if that is not the host's) */
 	struct device_event *sorted_event;
-	struct record_totals totals;     /* of its records, and of those that -u dropped */
+	struct record_totals totals;       /* of its records, and of those that -u dropped */
 	struct sort_op_result sort_result; /* what its sort found */
-	struct chunk *next;       /* for lists of whoever has it */
+	struct chunk *next;                /* for lists of whoever has it */
 };
 
 struct sort_queue {
 	struct device_queue *queue;
-	void *output;              /* plan.spare_nbytes: where the next sorted records go */
-	void *scratch;            /* used from one operation of a sort to the next, so ... */
+	void *output;         /* plan.spare_nbytes: where the next sorted records go */
+	void *scratch;        /* used from one operation of a sort to the next, so ... */
 	pthread_mutex_t lock; /* ... those of one chunk are queued together */
 };
 
@@ -56,11 +57,12 @@ struct chunk_list {
 
 struct chunk_pool {
 	const struct job *job;
-	struct chunk *chunks;    /* plan.n_chunks */
+	struct chunk *chunks;           /* plan.n_chunks */
 	struct sort_queue *sort_queues; /* plan.n_lanes of each worker; NULL once they are closed */
-	struct bounded_queue *free_tokens;       /* of tokens: whoever has one takes a chunk from some shelf */
+	struct bounded_queue
+		*free_tokens; /* of tokens: whoever has one takes a chunk from some shelf */
 	struct bounded_queue *sorting_chunks;
-	pthread_mutex_t lock;  /* guards the shelves, and is_pending */
+	pthread_mutex_t lock;          /* guards the shelves, and is_pending */
 	struct chunk_list *free_lists; /* one of each worker */
 };
 

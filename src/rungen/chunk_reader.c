@@ -23,10 +23,10 @@
 #include "src/base/thread.h"
 
 struct upload_slot {
-	struct device *device; /* that it is near, though it is for all */
-	void *host;            /* pinned, plan.slot_nbytes */
-	struct device_event **copy_events;  /* its last copy to each worker's device */
-	struct device_event *last_copy;     /* of these, that of its last copy to any */
+	struct device *device;             /* that it is near, though it is for all */
+	void *host;                        /* pinned, plan.slot_nbytes */
+	struct device_event **copy_events; /* its last copy to each worker's device */
+	struct device_event *last_copy;    /* of these, that of its last copy to any */
 };
 
 struct chunk_reader {
@@ -45,11 +45,11 @@ struct chunk_reader {
 	pthread_mutex_t claim_lock;
 	uint64_t n_claimed_reads; /* parts; under `claiming` */
 
-	pthread_mutex_t lock;  /* guards all below */
-	uint64_t end;          /* of the input; UINT64_MAX: unknown */
+	pthread_mutex_t lock;         /* guards all below */
+	uint64_t end;                 /* of the input; UINT64_MAX: unknown */
 	struct chunk *filling_chunks; /* have been claimed and are not full */
-	uint32_t n_running;    /* readers that have not ended */
-	int error;             /* the first */
+	uint32_t n_running;           /* readers that have not ended */
+	int error;                    /* the first */
 
 	uint32_t n_threads;
 	pthread_t threads[];
@@ -94,12 +94,13 @@ static int claim_chunk(struct chunk_reader *reader, struct chunk **ret_chunk)
 
 /* The next part of the input: into the chunk, or, if the chunk only refers to it, where it is. */
 static int read_into_chunk(struct chunk_reader *reader, struct chunk *chunk, uint64_t *ret_position,
-			size_t *ret_nbytes)
+			   size_t *ret_nbytes)
 {
 	const struct job *job = reader->job;
 
 	if (layout_is_indirect(job->layout))
-		return input_claim_mapped(job->input, reader->chunk_nbytes, ret_position, ret_nbytes);
+		return input_claim_mapped(job->input, reader->chunk_nbytes, ret_position,
+					  ret_nbytes);
 	return input_read(job->input, chunk_records(chunk, job->plan.chunk_records),
 			  reader->chunk_nbytes, ret_position, ret_nbytes);
 }
@@ -152,7 +153,8 @@ static uint64_t chunk_start(const struct chunk_reader *reader, const struct chun
 /* Under the lock: all of the chunk's input has been read. */
 static bool is_chunk_full(const struct chunk_reader *reader, const struct chunk *chunk)
 {
-	const uint64_t end = chunk_start(reader, chunk) + chunk->n * reader->job->layout->record_nbytes;
+	const uint64_t end =
+		chunk_start(reader, chunk) + chunk->n * reader->job->layout->record_nbytes;
 
 	return chunk->n == reader->job->plan.chunk_records || end == reader->end;
 }
@@ -214,14 +216,14 @@ static int claim_read(struct chunk_reader *reader)
 }
 
 /* The part is in the slot: queue its way into the chunk. */
-static int upload_to_chunk(struct chunk_reader *reader, struct upload_slot *slot, struct chunk *chunk, uint64_t position,
-		  size_t nbytes)
+static int upload_to_chunk(struct chunk_reader *reader, struct upload_slot *slot,
+			   struct chunk *chunk, uint64_t position, size_t nbytes)
 {
 	const struct job *job = reader->job;
 	char *records = chunk_records(chunk, job->plan.chunk_records);
 	struct device_queue *queue = reader->upload_queues[chunk->device_index];
-	int r = device_queue_copy(queue, records + (position - chunk_start(reader, chunk)), slot->host,
-			  nbytes);
+	int r = device_queue_copy(queue, records + (position - chunk_start(reader, chunk)),
+				  slot->host, nbytes);
 
 	slot->last_copy = slot->copy_events[chunk->device_index];
 	if (r == 0)
@@ -233,7 +235,8 @@ static int upload_to_chunk(struct chunk_reader *reader, struct upload_slot *slot
 static int sort_filled_chunk(struct chunk_reader *reader, struct chunk *chunk)
 {
 	const struct job *job = reader->job;
-	int r = device_queue_record(reader->upload_queues[chunk->device_index], chunk->filled_event);
+	int r = device_queue_record(reader->upload_queues[chunk->device_index],
+				    chunk->filled_event);
 
 	return r < 0 ? job_fail_device(job, chunk->device_index, r, "cannot be given a chunk") :
 		       chunk_pool_sort(chunk, job->plan.chunk_records);
@@ -351,7 +354,8 @@ static void chunk_reader_fail(struct chunk_reader *reader, int r)
 static void *reader_main(void *argument)
 {
 	struct chunk_reader *reader = argument;
-	int r = reader->job->plan.copies_to_device ? read_through_slots(reader) : read_chunks(reader);
+	int r = reader->job->plan.copies_to_device ? read_through_slots(reader) :
+						     read_chunks(reader);
 	bool is_last;
 
 	pthread_mutex_lock(&reader->lock);
@@ -372,7 +376,8 @@ static int open_uploads(struct chunk_reader *reader)
 	int r = 0;
 
 	for (uint32_t i = 0; i < job->n_devices && r == 0; i++)
-		r = device_queue_open(job->devices[i].device, QUEUE_PRIORITY_NORMAL, &reader->upload_queues[i]);
+		r = device_queue_open(job->devices[i].device, QUEUE_PRIORITY_NORMAL,
+				      &reader->upload_queues[i]);
 	return r;
 }
 
@@ -406,7 +411,8 @@ static int open_slots(struct chunk_reader *reader)
 
 	reader->slots = calloc(job->plan.n_slots, sizeof *reader->slots);
 	reader->upload_queues = calloc(job->n_devices, sizeof *reader->upload_queues);
-	if (!reader->slots || !reader->upload_queues || bounded_queue_open(job->plan.n_slots, &reader->free_slots) < 0)
+	if (!reader->slots || !reader->upload_queues ||
+	    bounded_queue_open(job->plan.n_slots, &reader->free_slots) < 0)
 		return -ENOMEM;
 	r = open_uploads(reader);
 	for (uint32_t i = 0; i < job->plan.n_slots && r == 0; i++) {
@@ -441,14 +447,17 @@ static int start_readers(struct chunk_reader *reader)
 	for (; reader->n_threads < n && r == 0; reader->n_threads += r == 0)
 		r = thread_start(reader_main, reader, 0, &reader->threads[reader->n_threads]);
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a reader thread: %m%s", thread_format_limits(r, limits)) :
+				 "cannot start a reader thread: %m%s",
+				 thread_format_limits(r, limits)) :
 		       0;
 }
 
-int chunk_reader_start(const struct job *job, struct chunk_pool *pool, struct chunk_reader **ret_reader)
+int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
+		       struct chunk_reader **ret_reader)
 {
 	const struct plan *plan = &job->plan;
-	struct chunk_reader *reader = calloc(1, sizeof *reader + plan->n_readers * sizeof reader->threads[0]);
+	struct chunk_reader *reader =
+		calloc(1, sizeof *reader + plan->n_readers * sizeof reader->threads[0]);
 	int r = 0;
 
 	if (!reader)

@@ -14,7 +14,8 @@
 struct chunk_reader;
 
 /* Start plan.n_readers readers. 0, or a negative errno after a message. */
-int chunk_reader_start(const struct job *job, struct chunk_pool *pool, struct chunk_reader **ret_reader);
+int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
+		       struct chunk_reader **ret_reader);
 
 /*
  * Wait for the readers to end, and close; NULL is fine. They end with the input, or when a ring of

@@ -1,8 +1,8 @@
 /*
  * run_generation - the input as sorted runs (see run_generation.h)
  *
- * Readers (chunk_reader.h) that claim chunks in order may finish them out of order; here they are put back
- * in order, so that neighbours among the runs are neighbours in the input.
+ * Readers (chunk_reader.h) that claim chunks in order may finish them out of order; here they are
+ * put back in order, so that neighbours among the runs are neighbours in the input.
  *
  * When to spill. With a known size, as soon as a spilled run's worth of chunks is there, but only
  * while the rest of the input would not fit: what fits at the end is never written to disk. With an
@@ -24,7 +24,7 @@ struct run_generation {
 	struct chunk_pool *pool;
 	struct run_list *list;
 	uint64_t n_chunks_in_input; /* UINT64_MAX: unknown */
-	struct chunk *early_chunks;        /* sorted before their turn, by number */
+	struct chunk *early_chunks; /* sorted before their turn, by number */
 	uint64_t n_collected;       /* chunks, spilled ones included */
 	uint64_t n_resident;
 	struct record_totals *totals;
@@ -60,7 +60,8 @@ static int add_resident(struct run_generation *generation, struct chunk *chunk)
 	generation->n_resident++;
 	discard_unused_tail(generation->job, chunk);
 	r = run_open_resident(generation->job,
-			      (struct resident_buffer){ chunk->device_index, chunk->buffer, chunk->n },
+			      (struct resident_buffer){ chunk->device_index, chunk->buffer,
+							chunk->n },
 			      release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
@@ -78,7 +79,8 @@ static int add_in_order(struct run_generation *generation, struct chunk *chunk)
 		link = &(*link)->next;
 	chunk->next = *link;
 	*link = chunk;
-	while (r == 0 && generation->early_chunks && generation->early_chunks->number == generation->n_collected) {
+	while (r == 0 && generation->early_chunks &&
+	       generation->early_chunks->number == generation->n_collected) {
 		chunk = generation->early_chunks;
 		generation->early_chunks = chunk->next;
 		r = add_resident(generation, chunk);
@@ -146,7 +148,7 @@ static uint64_t count_chunks(const struct job *job)
 }
 
 int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_list *list,
-	      struct record_totals *totals)
+		  struct record_totals *totals)
 {
 	struct run_generation generation = {
 		.job = job,

@@ -18,4 +18,4 @@
  * errno after a message.
  */
 int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_list *list,
-	      struct record_totals *totals);
+		  struct record_totals *totals);

@@ -51,7 +51,7 @@ static struct device_assignment assign_among(const struct comm *comm, const uint
 }
 
 int device_assignment_find(struct comm *comm, const struct backend *backend,
-		      struct device_assignment *ret_assignment)
+			   struct device_assignment *ret_assignment)
 {
 	const unsigned n = comm_size(comm);
 	uint64_t *identities = calloc(n, sizeof *identities);
@@ -73,7 +73,7 @@ struct device_assignment device_assignment_predict(const struct comm *comm)
 }
 
 int device_assignment_report(struct comm *comm, const char *name,
-		      void (*report)(void *context, const char *text), void *context)
+			     void (*report)(void *context, const char *text), void *context)
 {
 	enum { NAME_NBYTES = sizeof((struct device_info *)0)->name };
 	const unsigned n = comm_size(comm);
@@ -85,8 +85,7 @@ int device_assignment_report(struct comm *comm, const char *name,
 	r = names ? comm_allgather(comm, own_name, sizeof own_name, names) :
 		    fail(-ENOMEM, "no memory for the devices of %u ranks", n);
 	for (unsigned i = 0; i < n && r == 0 && report && comm_rank(comm) == 0; i++) {
-		snprintf(text, sizeof text, "rank %u, on %s: %s", i, comm_host(comm, i),
-			 names[i]);
+		snprintf(text, sizeof text, "rank %u, on %s: %s", i, comm_host(comm, i), names[i]);
 		report(context, text);
 	}
 	free(names);

@@ -23,7 +23,8 @@ struct device_group {
 	unsigned begin, end;
 };
 
-static inline struct device_group device_assignment_group(unsigned index, unsigned n, unsigned n_devices)
+static inline struct device_group device_assignment_group(unsigned index, unsigned n,
+							  unsigned n_devices)
 {
 	const unsigned begin = (unsigned)((uint64_t)index * n_devices / n);
 	const unsigned end = (unsigned)((uint64_t)(index + 1) * n_devices / n);
@@ -36,7 +37,7 @@ static inline struct device_group device_assignment_group(unsigned index, unsign
  * Returns 0, or a negative errno after a message.
  */
 int device_assignment_find(struct comm *comm, const struct backend *backend,
-		      struct device_assignment *ret_assignment);
+			   struct device_assignment *ret_assignment);
 
 /*
  * The same without asking anybody, for who explains for all: ranks of a machine are taken to see
@@ -49,4 +50,4 @@ struct device_assignment device_assignment_predict(const struct comm *comm);
  * "rank 1, on host: NVIDIA H200 (1)". hear NULL: does not. As above.
  */
 int device_assignment_report(struct comm *comm, const char *name,
-		      void (*report)(void *context, const char *text), void *context);
+			     void (*report)(void *context, const char *text), void *context);

@@ -47,7 +47,8 @@ static int find_failed_rank(struct comm *comm, int r, unsigned *ret_failed)
 }
 
 /* What others have begun for nothing is removed, before the one that has failed ends them. */
-static int abandon_checkpoint(struct sort *sort, unsigned failed, int r, const struct captured_error *error)
+static int abandon_checkpoint(struct sort *sort, unsigned failed, int r,
+			      const struct captured_error *error)
 {
 	struct comm *comm = sort->spec->comm;
 	int status;

@@ -16,7 +16,8 @@
 #include "src/sort/distributed_sort.h"
 
 /* The own runs into so many ranges; *ret_cuts: as of range_cut(), to be freed in any case. */
-static int split_own_runs(const struct sort *sort, uint32_t n, bool at_key_boundaries, uint64_t **ret_cuts)
+static int split_own_runs(const struct sort *sort, uint32_t n, bool at_key_boundaries,
+			  uint64_t **ret_cuts)
 {
 	const struct job *job = &sort->job;
 	const struct run_list *own_runs = &sort->parent_runs;
@@ -25,7 +26,8 @@ static int split_own_runs(const struct sort *sort, uint32_t n, bool at_key_bound
 	*ret_cuts = calloc((n + (size_t)1) * own_runs->n + 1, sizeof **ret_cuts);
 	if (!*ret_cuts)
 		return fail(-ENOMEM, "no memory for %u ranges", n);
-	return global_splitters_cut(sort->spec->comm, job, own_runs->runs, (uint32_t)own_runs->n, &params, *ret_cuts);
+	return global_splitters_cut(sort->spec->comm, job, own_runs->runs, (uint32_t)own_runs->n,
+				    &params, *ret_cuts);
 }
 
 /* And of those of other ranks, if they are of other runs; but none is behind the limit. */
@@ -70,8 +72,11 @@ static int split_parent_runs(struct sort *sort)
 
 	sort->parent_runs = sort->store;
 	sort->store = (struct run_list){ 0 };
-	r = split_own_runs(sort, comm_size(sort->spec->comm), sort->job.unique, &sort->distributed.cuts);
-	return r == 0 && sort->spec->split_by_keys && !sort->job.unique ? place_parts_globally(sort) : r;
+	r = split_own_runs(sort, comm_size(sort->spec->comm), sort->job.unique,
+			   &sort->distributed.cuts);
+	return r == 0 && sort->spec->split_by_keys && !sort->job.unique ?
+		       place_parts_globally(sort) :
+		       r;
 }
 
 /*
@@ -140,12 +145,13 @@ static int try_all_to_all(struct sort *sort, bool *ret_is_done)
 	int r = split_parent_runs(sort);
 
 	if (r == 0)
-		r = all_to_all_fits(sort->spec->comm, &sort->job, &sort->parent_runs, sort->distributed.cuts,
-				   find_free_memory(sort), &fits);
+		r = all_to_all_fits(sort->spec->comm, &sort->job, &sort->parent_runs,
+				    sort->distributed.cuts, find_free_memory(sort), &fits);
 	*ret_is_done = fits;
 	if (r == 0 && fits)
-		return all_to_all_open(sort->spec->comm, sort->distributed.peer_memory, &sort->job, &sort->parent_runs,
-				  sort->distributed.cuts, &sort->store, &sort->distributed.all_to_all);
+		return all_to_all_open(sort->spec->comm, sort->distributed.peer_memory, &sort->job,
+				       &sort->parent_runs, sort->distributed.cuts, &sort->store,
+				       &sort->distributed.all_to_all);
 	if (r == 0)
 		merge_cuts(sort);
 	sort->store = sort->parent_runs;
@@ -178,15 +184,17 @@ static int open_remote_runs(struct sort *sort)
 	else
 		r = split_parent_runs(sort);
 	if (r == 0)
-		r = remote_runs_open(sort->spec->comm, sort->distributed.peer_memory, &sort->job, &sort->parent_runs,
-			       sort->distributed.cuts, &sort->distributed.remote_runs);
+		r = remote_runs_open(sort->spec->comm, sort->distributed.peer_memory, &sort->job,
+				     &sort->parent_runs, sort->distributed.cuts,
+				     &sort->distributed.remote_runs);
 	return r < 0 ? r : remote_runs_append(sort->distributed.remote_runs, &sort->store);
 }
 
 int distributed_exchange(struct sort *sort)
 {
 	bool can_exchange = false, is_done = false;
-	int r = peer_memory_open(sort->spec->comm, !sort->spec->disable_shared_memory, &sort->distributed.peer_memory);
+	int r = peer_memory_open(sort->spec->comm, !sort->spec->disable_shared_memory,
+				 &sort->distributed.peer_memory);
 
 	if (r == 0)
 		r = can_all_exchange(sort, &can_exchange);

@@ -1,11 +1,12 @@
 /*
- * distributed_merge - of a merge by several ranks, what of the inputs is one's (see distributed_sort.h)
+ * distributed_merge - of a merge by several ranks, what of the inputs is one's (see
+ * distributed_sort.h)
  *
  * All ranks see all inputs, so nothing is exchanged but where ranges begin. That each finds by
- * itself, as a process does that merges one part of many (src/run/multiseq_partition.h), and tells it to the rank
- * before, whose range ends there. So every record of the inputs is in one range, whatever they are
- * like; and of inputs that are not in order some range ends before it begins, or a record shows it
- * when it is read, be it the first of a range.
+ * itself, as a process does that merges one part of many (src/run/multiseq_partition.h), and
+ * tells it to the rank before, whose range ends there. So every record of the inputs is in one
+ * range, whatever they are like; and of inputs that are not in order some range ends before it
+ * begins, or a record shows it when it is read, be it the first of a range.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,23 +33,25 @@ static int find_lower_cuts(const struct sort *sort, uint64_t *ret_lower_cuts)
 	const uint64_t n = n_items < job->limit ? n_items : job->limit;
 	const uint64_t n_before = (uint64_t)((uint128_t)n * comm_rank(comm) / comm_size(comm));
 
-	return job->unique ?
-		       multiseq_partition_at_key(job->layout, parent_runs->runs, (uint32_t)parent_runs->n, n_before,
-				       ret_lower_cuts) :
-		       multiseq_partition(job->layout, parent_runs->runs, (uint32_t)parent_runs->n, n_before, ret_lower_cuts);
+	return job->unique ? multiseq_partition_at_key(job->layout, parent_runs->runs,
+						       (uint32_t)parent_runs->n, n_before,
+						       ret_lower_cuts) :
+			     multiseq_partition(job->layout, parent_runs->runs,
+						(uint32_t)parent_runs->n, n_before, ret_lower_cuts);
 }
 
 static int receive_upper_cuts(struct comm *comm, size_t nbytes, uint64_t *ret_upper_cuts)
 {
 	struct comm_transfer receive;
-	int r = comm_receive(comm, comm_rank(comm) + 1, COMM_TAG_PARTITION_BOUNDS, ret_upper_cuts, nbytes,
-			      &receive);
+	int r = comm_receive(comm, comm_rank(comm) + 1, COMM_TAG_PARTITION_BOUNDS, ret_upper_cuts,
+			     nbytes, &receive);
 
 	return r < 0 ? r : comm_wait(comm, &receive);
 }
 
 /* Tell the rank before where the own range begins; where it ends says the next one, or nobody. */
-static int find_upper_cuts(const struct sort *sort, const uint64_t *lower_cuts, uint64_t *ret_upper_cuts)
+static int find_upper_cuts(const struct sort *sort, const uint64_t *lower_cuts,
+			   uint64_t *ret_upper_cuts)
 {
 	struct comm *comm = sort->spec->comm;
 	const unsigned rank = comm_rank(comm);
@@ -77,7 +80,8 @@ static int place_parts_locally(struct sort *sort)
 	int r = cuts ? 0 : fail_memory(sort);
 
 	if (r == 0 && parent_runs->n > 0)
-		r = splitters_cut(&sort->job, parent_runs->runs, (uint32_t)parent_runs->n, n, true, NULL, cuts);
+		r = splitters_cut(&sort->job, parent_runs->runs, (uint32_t)parent_runs->n, n, true,
+				  NULL, cuts);
 	if (r == 0)
 		r = distributed_place_part_files(sort, cuts);
 	free(cuts);
@@ -146,8 +150,8 @@ int distributed_check_manifests(struct comm *comm, struct input *input)
 	input_get_read_digests(input, totals);
 	r = comm_allreduce_sum(comm, (uint64_t *)totals, 2 * input_n_files(input));
 	if (r == 0)
-		r = distributed_broadcast_status(comm,
-					   comm_rank(comm) == 0 ? record_other_reads(input, totals) : 0);
+		r = distributed_broadcast_status(
+			comm, comm_rank(comm) == 0 ? record_other_reads(input, totals) : 0);
 	free(totals);
 	return r;
 }

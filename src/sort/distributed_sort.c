@@ -1,5 +1,6 @@
 /*
- * distributed_sort - what of a sort is one rank's, and what all ranks have to agree on (see distributed_sort.h)
+ * distributed_sort - what of a sort is one rank's, and what all ranks have to agree on (see
+ * distributed_sort.h)
  */
 #include "src/sort/distributed_sort.h"
 
@@ -92,7 +93,7 @@ int distributed_check_supported(const struct sort_spec *spec, const struct input
 }
 
 int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
-		      const struct sort_observer *observer)
+			    const struct sort_observer *observer)
 {
 	const bool is_first = comm_rank(spec->comm) == 0;
 	int r = 0;
@@ -108,7 +109,7 @@ int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
 }
 
 int distributed_receive_description(struct comm *comm, const struct fingerprint *own,
-			      struct fingerprint *ret_first)
+				    struct fingerprint *ret_first)
 {
 	struct fingerprint first = { .nbytes = own->nbytes };
 	int r = comm_broadcast(comm, &first.nbytes, sizeof first.nbytes, 0);
@@ -128,7 +129,8 @@ int distributed_receive_description(struct comm *comm, const struct fingerprint 
 	return r;
 }
 
-static int report_spec_difference(const struct sort_spec *spec, const struct fingerprint_difference *difference)
+static int report_spec_difference(const struct sort_spec *spec,
+				  const struct fingerprint_difference *difference)
 {
 	const char *host = comm_host(spec->comm, 0);
 
@@ -136,7 +138,8 @@ static int report_spec_difference(const struct sort_spec *spec, const struct fin
 		return fail(-EINVAL,
 			    "%s is another file here than the first rank's, on %s, or has changed: "
 			    "here '%s', there '%s'; all ranks must see the same inputs",
-			    difference->input_path, host, difference->value, difference->saved_value);
+			    difference->input_path, host, difference->value,
+			    difference->saved_value);
 	if (difference->is_output_location)
 		return fail(-EINVAL,
 			    "%s is in another directory here than the first rank's, on %s: here "
@@ -210,7 +213,8 @@ int distributed_begin(struct sort *sort)
 /* What each plans, as it is told to all. */
 struct rank_plan {
 	uint64_t block_nbytes;
-	uint32_t spill_cache_policy, output_cache_policy; /* of the page cache (enum page_cache_use) */
+	uint32_t spill_cache_policy,
+		output_cache_policy; /* of the page cache (enum page_cache_use) */
 };
 
 /* A window has room for a block of each run: with longer ones, of fewer. */
@@ -220,7 +224,8 @@ static void apply_max_block_size(struct job *job, const struct rank_plan *plans,
 	uint64_t max_nbytes = plan->block_nbytes;
 
 	for (unsigned i = 0; i < n; i++)
-		max_nbytes = plans[i].block_nbytes > max_nbytes ? plans[i].block_nbytes : max_nbytes;
+		max_nbytes = plans[i].block_nbytes > max_nbytes ? plans[i].block_nbytes :
+								  max_nbytes;
 	plan->fan_in = (uint32_t)((uint128_t)plan->fan_in * plan->block_nbytes / max_nbytes);
 	plan->fan_in = plan->fan_in < 2 ? 2 : plan->fan_in;
 	plan->block_nbytes = max_nbytes;
@@ -237,19 +242,23 @@ static void apply_cache_policies(struct sort *sort, const struct rank_plan *plan
 	unsigned first;
 
 	comm_host_size(comm_of(sort), &first);
-	cache_policy_apply_to_spill((enum cache_policy)plans[first].spill_cache_policy, sort->job.spill);
-	sort_output_choose_io_mode(&sort->output, (enum cache_policy)plans[first].output_cache_policy);
+	cache_policy_apply_to_spill((enum cache_policy)plans[first].spill_cache_policy,
+				    sort->job.spill);
+	sort_output_choose_io_mode(&sort->output,
+				   (enum cache_policy)plans[first].output_cache_policy);
 }
 
 int distributed_agree_plan(struct sort *sort)
 {
 	const unsigned n = comm_size(comm_of(sort));
-	const struct rank_plan own_plan = { .block_nbytes = sort->job.plan.block_nbytes,
-				     .spill_cache_policy = setup_spill_cache_policy(&sort->job),
-				     .output_cache_policy = sort_output_cache_policy(&sort->output) };
+	const struct rank_plan own_plan = {
+		.block_nbytes = sort->job.plan.block_nbytes,
+		.spill_cache_policy = setup_spill_cache_policy(&sort->job),
+		.output_cache_policy = sort_output_cache_policy(&sort->output)
+	};
 	struct rank_plan *plans = calloc(n, sizeof *plans);
 	int r = plans ? comm_allgather(comm_of(sort), &own_plan, sizeof own_plan, plans) :
-		      fail(-ENOMEM, "no memory for %u ranks", n);
+			fail(-ENOMEM, "no memory for %u ranks", n);
 
 	if (r == 0) {
 		apply_max_block_size(&sort->job, plans, n);
@@ -286,7 +295,7 @@ static int locate_partitions(struct sort *sort, uint64_t n)
 	struct distributed_sort *distributed = &sort->distributed;
 	uint64_t *rank_begin = sort->output.rank_begin = calloc(n_ranks, sizeof *rank_begin);
 	int r = rank_begin ? comm_allgather(comm_of(sort), &n, sizeof n, rank_begin) :
-			 fail(-ENOMEM, "no memory for %u ranks", n_ranks);
+			     fail(-ENOMEM, "no memory for %u ranks", n_ranks);
 
 	for (unsigned i = 0; i < n_ranks && r == 0; i++) {
 		const uint64_t n_of_rank = rank_begin[i];
@@ -315,7 +324,8 @@ int distributed_place_partition(struct sort *sort)
 
 int distributed_finish_partition(struct sort *sort)
 {
-	int r = sort->distributed.remote_runs ? remote_runs_finish(sort->distributed.remote_runs) : comm_barrier(comm_of(sort));
+	int r = sort->distributed.remote_runs ? remote_runs_finish(sort->distributed.remote_runs) :
+						comm_barrier(comm_of(sort));
 
 	if (r == 0 && sort->spec->merge_inputs)
 		r = distributed_check_manifests(comm_of(sort), sort->job.input);
@@ -333,7 +343,8 @@ struct global_totals {
 enum { N_GLOBAL_TOTALS = sizeof(struct global_totals) / sizeof(uint64_t) };
 
 /* Of the ranks' ranges, one behind the other, how many do not begin behind the one before. */
-static uint64_t count_boundary_disorders(const struct sort *sort, const char *all_edges, size_t nbytes)
+static uint64_t count_boundary_disorders(const struct sort *sort, const char *all_edges,
+					 size_t nbytes)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(sort->job.layout);
 	const char *last = NULL;
@@ -393,9 +404,9 @@ int distributed_check_output(struct sort *sort)
 {
 	const struct merge_result *result = &sort->integrity.result;
 	struct global_totals sums = { .totals = sort->integrity.totals,
-			     .n_items = result->n_items,
-			     .n_disorders = result->n_disorders,
-			     .n_counted = result->n_counted };
+				      .n_items = result->n_items,
+				      .n_disorders = result->n_disorders,
+				      .n_counted = result->n_counted };
 	uint64_t n_boundary_disorders = 0;
 	int r = check_partition_edges(sort, &n_boundary_disorders);
 

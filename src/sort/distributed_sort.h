@@ -40,7 +40,7 @@ int distributed_elect_reporter(struct comm *comm, bool has_error);
 
 /* The first rank's description, where each has its own; for free(). */
 int distributed_receive_description(struct comm *comm, const struct fingerprint *own,
-			      struct fingerprint *ret_first);
+				    struct fingerprint *ret_first);
 
 /* Can ranks do that, with inputs whose names every one can open? 0, or -EINVAL after a message. */
 int distributed_check_spec(const struct sort_spec *spec);
@@ -56,7 +56,7 @@ uint64_t distributed_input_begin(const struct comm *comm, unsigned rank, uint64_
 
 /* setup_open_inputs(): what is wrong with inputs for all, or cannot be done, is said once. */
 int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
-		      const struct sort_observer *observer);
+			    const struct sort_observer *observer);
 
 /* All have been asked for the same; the part of the input. */
 int distributed_begin(struct sort *sort);

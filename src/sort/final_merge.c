@@ -11,7 +11,7 @@
 static struct output_framing make_output_framing(struct sort *sort)
 {
 	return (struct output_framing){ sort->spec, sort->job.layout, sort->job.input, sort->inputs,
-				&sort->resolved.header };
+					&sort->resolved.header };
 }
 
 static int merge_all_runs(struct sort *sort)
@@ -29,7 +29,7 @@ static int merge_all_runs(struct sort *sort)
 		sink.edges = &sort->distributed.edges;
 	stats_begin_phase(sort->job.stats, PHASE_FINAL_MERGE, prepare_runs_output_nbytes(sort));
 	r = merge_in_partitions(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
-			    &sort->integrity.result);
+				&sort->integrity.result);
 	window_buffer_cache_clear_all(&sort->job);
 	if (r < 0)
 		return r;
@@ -56,18 +56,20 @@ int final_merge_run(struct sort *sort)
 	if (r == 0 && is_distributed)
 		r = distributed_finish_partition(sort);
 	return r < 0 ? r :
-		       sort_output_end(&sort->output,
-				  is_distributed ? sort->distributed.n_total : sort->integrity.result.n_items);
+		       sort_output_end(&sort->output, is_distributed ?
+							      sort->distributed.n_total :
+							      sort->integrity.result.n_items);
 }
 
 int final_merge_check(struct sort *sort)
 {
-	int r = sort->spec->comm ? distributed_check_output(sort) : integrity_check(&sort->integrity, &sort->job);
+	int r = sort->spec->comm ? distributed_check_output(sort) :
+				   integrity_check(&sort->integrity, &sort->job);
 
 	if (r < 0 || !sort->spec->verify)
 		return r;
 	r = integrity_verify(&sort->integrity, &sort->job, sort_output_read_at, &sort->output,
-			   sort_output_name(&sort->output));
+			     sort_output_name(&sort->output));
 	if (r < 0 || sort->output.joined)
 		return r;
 	return sort_output_verify_framing(&sort->output);

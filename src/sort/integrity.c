@@ -36,7 +36,8 @@ int integrity_check(const struct integrity *integrity, const struct job *job)
 		return fail(-EIO,
 			    "internal error: read %" PRIu64 " records (checksum %016" PRIx64 "), "
 			    "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
-			    totals->read.n_records, totals->read.sum, accounted.n_records, accounted.sum);
+			    totals->read.n_records, totals->read.sum, accounted.n_records,
+			    accounted.sum);
 	if (job->layout->projection.has_count && job->limit == UINT64_MAX &&
 	    integrity->result.n_counted != totals->read.n_records)
 		return fail(-EIO,
@@ -53,8 +54,8 @@ int integrity_fail_verify(const char *name)
 		    name);
 }
 
-int integrity_verify(const struct integrity *integrity, const struct job *job, verify_read_fn *read_at,
-		   void *context, const char *name)
+int integrity_verify(const struct integrity *integrity, const struct job *job,
+		     verify_read_fn *read_at, void *context, const char *name)
 {
 	const struct verify_options options = {
 		.layout = job->layout,

@@ -15,8 +15,8 @@
 #include "src/merge/merge.h"
 
 struct integrity {
-	struct record_totals totals;       /* of all that was done */
-	struct merge_result result; /* of the final merge */
+	struct record_totals totals; /* of all that was done */
+	struct merge_result result;  /* of the final merge */
 };
 
 /*
@@ -29,8 +29,8 @@ int integrity_check(const struct integrity *integrity, const struct job *job);
  * The same by reading the records back (--verify); `name` is that of the output, for messages.
  * -ESPIPE after a message if that cannot be done.
  */
-int integrity_verify(const struct integrity *integrity, const struct job *job, verify_read_fn *read_at,
-		   void *context, const char *name);
+int integrity_verify(const struct integrity *integrity, const struct job *job,
+		     verify_read_fn *read_at, void *context, const char *name);
 
 /* Print that this is how it ended. -EIO. */
 int integrity_fail_verify(const char *name);

@@ -25,8 +25,8 @@ enum { MIN_MEMORY_DIVISOR = 2 };
 enum { SCRATCH_DIVISOR = 8 };
 
 struct device_selection {
-	const unsigned *numbers;   /* of all who share; NULL: 0, 1, ... */
-	unsigned n_total;            /* of them */
+	const unsigned *numbers;             /* of all who share; NULL: 0, 1, ... */
+	unsigned n_total;                    /* of them */
 	struct device_assignment assignment; /* of these are wanted n from `begin` on */
 	unsigned begin, n;
 	bool is_optional; /* those that cannot be had are done without, as long as there is one */
@@ -43,12 +43,14 @@ static unsigned min_unsigned(unsigned n, unsigned limit)
 }
 
 /* What is this process's. Those of a list must be had. */
-static struct device_selection select_devices(const struct backend *backend, const struct sort_spec *spec,
-			      struct device_assignment assignment)
+static struct device_selection select_devices(const struct backend *backend,
+					      const struct sort_spec *spec,
+					      struct device_assignment assignment)
 {
 	const unsigned n_available = spec->n_gpus ? spec->n_gpus : backend_n_devices(backend);
 	const unsigned n = n_available ? n_available : 1;
-	const struct device_group group = device_assignment_group(assignment.index, assignment.n_sharing, n);
+	const struct device_group group =
+		device_assignment_group(assignment.index, assignment.n_sharing, n);
 	const unsigned n_assigned = group.end - group.begin;
 
 	return (struct device_selection){
@@ -61,7 +63,8 @@ static struct device_selection select_devices(const struct backend *backend, con
 	};
 }
 
-static unsigned count_in_group(const struct device_selection *selection, unsigned index, unsigned number)
+static unsigned count_in_group(const struct device_selection *selection, unsigned index,
+			       unsigned number)
 {
 	const struct device_group group =
 		device_assignment_group(index, selection->assignment.n_sharing, selection->n_total);
@@ -90,9 +93,10 @@ static void close_job_device(struct sort_device *device)
 
 /* Into the next of job.workers. */
 static int open_job_device(struct job *job, const struct backend *backend,
-		       const struct backend_config *config)
+			   const struct backend_config *config)
 {
-	struct sort_device device = { .ordinal = config->number, .stats_index = config->stats_device };
+	struct sort_device device = { .ordinal = config->number,
+				      .stats_index = config->stats_device };
 	struct device_info info;
 	int r = device_open(backend, config, &device.device);
 
@@ -110,7 +114,7 @@ static int open_job_device(struct job *job, const struct backend *backend,
 
 /* One of several that may be missing: what is the matter with it is only worth a warning. */
 static int try_open_job_device(struct job *job, const struct backend *backend,
-		      const struct backend_config *config)
+			       const struct backend_config *config)
 {
 	struct message_capture *capture;
 	struct captured_error error;
@@ -127,8 +131,8 @@ static int try_open_job_device(struct job *job, const struct backend *backend,
 	return 0;
 }
 
-static int open_selected(struct job *job, const struct backend *backend, const struct device_selection *selection,
-		    struct backend_config *config)
+static int open_selected(struct job *job, const struct backend *backend,
+			 const struct device_selection *selection, struct backend_config *config)
 {
 	int r = 0;
 
@@ -137,10 +141,12 @@ static int open_selected(struct job *job, const struct backend *backend, const s
 
 		config->number = selected_device_number(selection, selection->begin + i);
 		config->stats_device = selection->n > 1 ? i + 1 : 0;
-		config->n_sharers = count_in_group(selection, selection->assignment.index, config->number);
+		config->n_sharers =
+			count_in_group(selection, selection->assignment.index, config->number);
 		config->n_other_sharers = count_in_other_groups(selection, config->number);
-		r = selection->is_optional && !is_last_chance ? try_open_job_device(job, backend, config) :
-							open_job_device(job, backend, config);
+		r = selection->is_optional && !is_last_chance ?
+			    try_open_job_device(job, backend, config) :
+			    open_job_device(job, backend, config);
 	}
 	return r;
 }
@@ -186,7 +192,7 @@ static void exclude_small_devices(struct job *job)
 
 /* Append to what is called `name`, as far as there is room. */
 static __attribute__((format(printf, 3, 4))) void append_device_name(char *name, size_t capacity,
-							 const char *format, ...)
+								     const char *format, ...)
 {
 	const size_t nbytes = strlen(name);
 	va_list arguments;
@@ -209,24 +215,28 @@ static void format_device_names(struct job *job)
 	}
 	job->device_info.name[0] = '\0';
 	if (are_same_model && job->n_devices > 1)
-		append_device_name(job->device_info.name, sizeof job->device_info.name, "%u x ", job->n_devices);
+		append_device_name(job->device_info.name, sizeof job->device_info.name, "%u x ",
+				   job->n_devices);
 	if (are_same_model)
-		append_device_name(job->device_info.name, sizeof job->device_info.name, "%.80s", first.name);
+		append_device_name(job->device_info.name, sizeof job->device_info.name, "%.80s",
+				   first.name);
 	for (uint32_t i = 0; i < job->n_devices; i++) {
 		device_get_info(job->devices[i].device, &info);
 		if (!are_same_model)
-			append_device_name(job->device_info.name, sizeof job->device_info.name, "%s%.80s (%u)", i ? ", " : "",
-			       info.name, job->devices[i].ordinal);
+			append_device_name(job->device_info.name, sizeof job->device_info.name,
+					   "%s%.80s (%u)", i ? ", " : "", info.name,
+					   job->devices[i].ordinal);
 		else
-			append_device_name(job->device_info.name, sizeof job->device_info.name, "%s%u", i ? ", " : " (",
-			       job->devices[i].ordinal);
+			append_device_name(job->device_info.name, sizeof job->device_info.name,
+					   "%s%u", i ? ", " : " (", job->devices[i].ordinal);
 	}
 	if (are_same_model)
 		append_device_name(job->device_info.name, sizeof job->device_info.name, ")");
 }
 
 /* Where others share devices that have numbers, it is said which ones these are. */
-static void describe_devices(struct job *job, const struct backend *backend, struct device_assignment assignment)
+static void describe_devices(struct job *job, const struct backend *backend,
+			     struct device_assignment assignment)
 {
 	device_get_info(job_device(job), &job->device_info);
 	if (job->n_devices > 1 || (assignment.n_sharing > 1 && backend->n_devices))
@@ -244,8 +254,8 @@ static void find_peer_access(struct job *job)
 				job->devices[i].peer_access_mask |= UINT64_C(1) << j;
 }
 
-static int open_selection(struct job *job, const struct backend *backend, const struct device_selection *selection,
-		       struct backend_config *config)
+static int open_selection(struct job *job, const struct backend *backend,
+			  const struct device_selection *selection, struct backend_config *config)
 {
 	int r;
 
@@ -262,7 +272,8 @@ static int open_selection(struct job *job, const struct backend *backend, const 
 }
 
 /* How many devices, as the one that is open, would hold so much; 1 if that does not count. */
-static unsigned count_needed_devices(const struct job *job, const struct sort_spec *spec, uint64_t nbytes)
+static unsigned count_needed_devices(const struct job *job, const struct sort_spec *spec,
+				     uint64_t nbytes)
 {
 	const struct layout *layout = job->layout;
 	struct device_info info;
@@ -271,15 +282,17 @@ static unsigned count_needed_devices(const struct job *job, const struct sort_sp
 	device_get_info(job_device(job), &info);
 	if (nbytes == INPUT_SIZE_UNKNOWN || spec->merge_inputs || job->limit != UINT64_MAX)
 		return 1;
-	held_records = info.memory_nbytes / SCRATCH_DIVISOR * (SCRATCH_DIVISOR - 1) / layout->resident_nbytes;
+	held_records = info.memory_nbytes / SCRATCH_DIVISOR * (SCRATCH_DIVISOR - 1) /
+		       layout->resident_nbytes;
 	n = nbytes / layout->record_nbytes / (held_records + 1) + 1;
 	return n < JOB_MAX_DEVICES ? (unsigned)n : JOB_MAX_DEVICES;
 }
 
 /* The first, and, if it is too small, as many as pay: then it is opened again, as one of these. */
-static int open_default_devices(struct job *job, const struct backend *backend, const struct sort_spec *spec,
-		      const struct open_devices_params *params, struct device_selection selection,
-		      struct backend_config *config)
+static int open_default_devices(struct job *job, const struct backend *backend,
+				const struct sort_spec *spec,
+				const struct open_devices_params *params,
+				struct device_selection selection, struct backend_config *config)
 {
 	const unsigned n_selected = selection.n;
 	int r;
@@ -289,7 +302,8 @@ static int open_default_devices(struct job *job, const struct backend *backend, 
 	r = open_selection(job, backend, &selection, config);
 	if (r < 0 || n_selected <= 1)
 		return r;
-	selection.n = min_unsigned(count_needed_devices(job, spec, params->input_nbytes), n_selected);
+	selection.n =
+		min_unsigned(count_needed_devices(job, spec, params->input_nbytes), n_selected);
 	selection.is_optional = true;
 	if (selection.n <= 1)
 		return 0;

@@ -1,5 +1,6 @@
 /*
- * output_framing - what of the inputs is no record, around the records of the output (see output_framing.h)
+ * output_framing - what of the inputs is no record, around the records of the output (see
+ * output_framing.h)
  */
 #include "src/sort/output_framing.h"
 
@@ -18,7 +19,7 @@ uint64_t output_framing_nbytes(const struct input *input, uint64_t header_nbytes
 }
 
 int output_framing_make_header(const struct sort_spec *spec, const struct layout *layout,
-		       const struct input *input, struct output_header *ret_header)
+			       const struct input *input, struct output_header *ret_header)
 {
 	const struct output_header_params params = {
 		.keys = spec->keys,
@@ -36,7 +37,8 @@ int output_framing_make_header(const struct sort_spec *spec, const struct layout
 	return input_make_header(input, &params, ret_header);
 }
 
-bool output_framing_needs_count(const struct sort_spec *spec, const struct output_header *header, bool is_ordered)
+bool output_framing_needs_count(const struct sort_spec *spec, const struct output_header *header,
+				bool is_ordered)
 {
 	return output_header_has_count(header) && spec->unique && is_ordered;
 }
@@ -57,7 +59,8 @@ static int write_header(const struct output_framing *framing, struct output *out
 
 int output_framing_prepare(const struct output_framing *framing)
 {
-	const struct input *first = framing->merge_inputs ? input_runs_get(framing->merge_inputs, 0) : framing->input;
+	const struct input *first =
+		framing->merge_inputs ? input_runs_get(framing->merge_inputs, 0) : framing->input;
 	struct output_header header;
 	const int r = output_framing_make_header(framing->spec, framing->layout, first, &header);
 
@@ -68,7 +71,8 @@ int output_framing_prepare(const struct output_framing *framing)
 	return 0;
 }
 
-int output_framing_begin(const struct output_framing *framing, struct output *output, uint64_t n_expected)
+int output_framing_begin(const struct output_framing *framing, struct output *output,
+			 uint64_t n_expected)
 {
 	return writes_count_at_end(framing, output) ? 0 : write_header(framing, output, n_expected);
 }
@@ -105,7 +109,8 @@ static bool next_trailer(struct trailer_iterator *trailers, struct input_trailer
 	return true;
 }
 
-int output_framing_finish(const struct output_framing *framing, struct output *output, uint64_t n, bool is_last)
+int output_framing_finish(const struct output_framing *framing, struct output *output, uint64_t n,
+			  bool is_last)
 {
 	uint64_t offset = framing->header->nbytes + n * framing->layout->output_nbytes;
 	struct trailer_iterator trailers = { .framing = framing };
@@ -140,8 +145,8 @@ static int verify_bytes(struct output *output, uint64_t offset, const void *byte
 	return 0;
 }
 
-int output_framing_verify(const struct output_framing *framing, struct output *output, uint64_t n, bool is_last,
-		  bool *ret_is_same)
+int output_framing_verify(const struct output_framing *framing, struct output *output, uint64_t n,
+			  bool is_last, bool *ret_is_same)
 {
 	uint64_t offset = framing->header->nbytes + n * framing->layout->output_nbytes;
 	struct trailer_iterator trailers = { .framing = framing };

@@ -25,8 +25,9 @@ static void locate_output_keys(struct part_stats_table *table)
 		offset += key->nbytes;
 		n_keys_nbytes += key->nbytes;
 	}
-	table->n_key_nbytes = n_keys_nbytes < PART_MANIFEST_MAX_KEY_NBYTES ? (uint32_t)n_keys_nbytes :
-							       PART_MANIFEST_MAX_KEY_NBYTES;
+	table->n_key_nbytes = n_keys_nbytes < PART_MANIFEST_MAX_KEY_NBYTES ?
+				      (uint32_t)n_keys_nbytes :
+				      PART_MANIFEST_MAX_KEY_NBYTES;
 }
 
 int part_stats_open(const struct sort_spec *spec, const struct layout *layout,
@@ -72,8 +73,8 @@ static void copy_keys(const struct part_stats_table *table, const unsigned char 
 	}
 }
 
-static struct digest digest_part_records(const struct part_stats_table *table, const unsigned char *records,
-			       uint64_t n)
+static struct digest digest_part_records(const struct part_stats_table *table,
+					 const unsigned char *records, uint64_t n)
 {
 	struct digest digest = { .n_records = n };
 
@@ -83,12 +84,12 @@ static struct digest digest_part_records(const struct part_stats_table *table, c
 	return digest;
 }
 
-void part_stats_add(struct part_stats_table *table, uint32_t part_index, uint64_t position, const void *records,
-		    uint64_t n, const struct digest *digest)
+void part_stats_add(struct part_stats_table *table, uint32_t part_index, uint64_t position,
+		    const void *records, uint64_t n, const struct digest *digest)
 {
 	const unsigned char *first = records, *last = first + (n - 1) * table->record_nbytes;
-	const struct digest records_digest = digest && !table->needs_digest ? *digest :
-								    digest_part_records(table, records, n);
+	const struct digest records_digest =
+		digest && !table->needs_digest ? *digest : digest_part_records(table, records, n);
 	struct part_stats *stats = &table->stats[part_index];
 
 	pthread_mutex_lock(&table->lock);
@@ -131,7 +132,8 @@ static bool has_part_records(const struct part_stats *stats)
 }
 
 /* To tell; returns how many. */
-static size_t collect_part_stats(const struct part_stats_table *table, struct indexed_part_stats *ret_stats)
+static size_t collect_part_stats(const struct part_stats_table *table,
+				 struct indexed_part_stats *ret_stats)
 {
 	size_t n = 0;
 
@@ -143,11 +145,13 @@ static size_t collect_part_stats(const struct part_stats_table *table, struct in
 	return n;
 }
 
-static int merge_gathered_stats(struct part_stats_table *table, const struct indexed_part_stats *gathered, size_t n)
+static int merge_gathered_stats(struct part_stats_table *table,
+				const struct indexed_part_stats *gathered, size_t n)
 {
 	memset(table->stats, 0, table->spec->n_part_files * sizeof *table->stats);
 	for (size_t i = 0; i < n; i++) {
-		if (gathered[i].part_index >= table->spec->n_part_files || !has_part_records(&gathered[i].stats))
+		if (gathered[i].part_index >= table->spec->n_part_files ||
+		    !has_part_records(&gathered[i].stats))
 			return fail(-EPROTO, "another rank tells of a part that there is not");
 		merge_part_stats(&table->stats[gathered[i].part_index], &gathered[i].stats);
 	}
@@ -160,12 +164,14 @@ int part_stats_gather(struct part_stats_table *table, struct comm *comm)
 	struct indexed_part_stats *own_stats = calloc(table->spec->n_part_files, sizeof *own_stats);
 	size_t *sizes = calloc(n_ranks, sizeof *sizes), nbytes = 0;
 	void *gathered = NULL;
-	int r = own_stats && sizes ? 0 :
-				fail(-ENOMEM, "no memory for what %u ranks know of parts", n_ranks);
+	int r = own_stats && sizes ?
+			0 :
+			fail(-ENOMEM, "no memory for what %u ranks know of parts", n_ranks);
 
 	if (r == 0)
-		r = comm_allgatherv(comm, own_stats, collect_part_stats(table, own_stats) * sizeof *own_stats,
-					     &gathered, sizes);
+		r = comm_allgatherv(comm, own_stats,
+				    collect_part_stats(table, own_stats) * sizeof *own_stats,
+				    &gathered, sizes);
 	for (unsigned i = 0; i < n_ranks && r == 0; i++)
 		nbytes += sizes[i];
 	if (r == 0)
@@ -198,15 +204,15 @@ static char *format_hex_keys(const struct part_stats_table *table, const unsigne
 	return text;
 }
 
-static int describe_part_file(const struct part_stats_table *table, uint32_t i, const struct part_file_info *file,
-		     struct manifest_part *entry)
+static int describe_part_file(const struct part_stats_table *table, uint32_t i,
+			      const struct part_file_info *file, struct manifest_part *entry)
 {
 	const struct part_stats *stats = &table->stats[i];
 
 	*entry = (struct manifest_part){ .name = strdup(file->name),
-				      .nbytes = file->nbytes,
-				      .n_records = stats->digest.n_records,
-				      .checksum = stats->digest.sum };
+					 .nbytes = file->nbytes,
+					 .n_records = stats->digest.n_records,
+					 .checksum = stats->digest.sum };
 	if (stats->digest.n_records) {
 		entry->first_key = format_hex_keys(table, stats->first);
 		entry->last_key = format_hex_keys(table, stats->last);
@@ -215,7 +221,7 @@ static int describe_part_file(const struct part_stats_table *table, uint32_t i, 
 }
 
 int part_stats_format_manifest(const struct part_stats_table *table, enum part_file_content content,
-		    const struct part_file_info *files, char **ret_text)
+			       const struct part_file_info *files, char **ret_text)
 {
 	const struct sort_spec *spec = table->spec;
 	struct part_manifest list = {

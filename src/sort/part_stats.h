@@ -25,7 +25,7 @@ struct part_stats_table {
 	/* Set at creation. */
 	const struct sort_spec *spec;
 	uint64_t record_nbytes; /* of the output */
-	bool needs_digest;            /* these are not what the merge has digested */
+	bool needs_digest;      /* these are not what the merge has digested */
 	struct key *keys;       /* n_keys, where they stand there; none: the output is not sorted */
 	uint32_t n_keys;
 	uint32_t n_key_nbytes; /* that are kept */
@@ -44,8 +44,8 @@ void part_stats_close(struct part_stats_table *table);
  * n records from number `position` of the part on. digest: of their bodies (layout.h); NULL: not
  * known. Any thread.
  */
-void part_stats_add(struct part_stats_table *table, uint32_t part_index, uint64_t position, const void *records,
-		    uint64_t n, const struct digest *digest);
+void part_stats_add(struct part_stats_table *table, uint32_t part_index, uint64_t position,
+		    const void *records, uint64_t n, const struct digest *digest);
 
 /* What all ranks know of the parts, everywhere: every rank calls it. 0, or a negative errno. */
 int part_stats_gather(struct part_stats_table *table, struct comm *comm);
@@ -61,4 +61,4 @@ struct part_file_info {
 
 /* All is written: the text of the list, to be freed. places: of all parts. As -ENOMEM above. */
 int part_stats_format_manifest(const struct part_stats_table *table, enum part_file_content content,
-		    const struct part_file_info *files, char **ret_text);
+			       const struct part_file_info *files, char **ret_text);

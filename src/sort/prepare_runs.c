@@ -47,8 +47,9 @@ static int restore_runs(struct sort *sort)
 static void record_run_counts(struct sort *sort)
 {
 	sort->summary.n_runs = sort->store.n;
-	sort->summary.n_runs_spilled = sort->spec->merge_inputs ? input_runs_n_stored(sort->inputs) :
-							  run_list_n_stored(&sort->store);
+	sort->summary.n_runs_spilled = sort->spec->merge_inputs ?
+					       input_runs_n_stored(sort->inputs) :
+					       run_list_n_stored(&sort->store);
 	set_output_totals(sort, prepare_runs_output_nbytes(sort));
 }
 
@@ -96,8 +97,7 @@ static int check_shard(const struct sort *sort)
 		return fail_hint(-EINVAL, HINT_ABOUT_SHARD, 0,
 				 "inputs must be files: the size of a pipe is unknown");
 	if (input_fields(input) && sort->spec->header_nbytes)
-		return fail_hint(-EINVAL, HINT_SHARD_OR_SPLIT, 0,
-				 "not possible with .npy files");
+		return fail_hint(-EINVAL, HINT_SHARD_OR_SPLIT, 0, "not possible with .npy files");
 	if (output_framing_nbytes(input, sort->spec->header_nbytes))
 		return fail_hint(-EINVAL, HINT_ABOUT_SHARD, 0,
 				 "not possible with headers or incomplete records");
@@ -151,7 +151,8 @@ int prepare_runs_slice(struct sort *sort, const uint64_t *lower_cuts, const uint
 			return fail_unsorted(sort);
 		if (lower_cuts[i] == upper_cuts[i])
 			continue;
-		r = run_open_subrun(sort->job.layout, parent_runs->runs[i], lower_cuts[i], upper_cuts[i], &slice);
+		r = run_open_subrun(sort->job.layout, parent_runs->runs[i], lower_cuts[i],
+				    upper_cuts[i], &slice);
 		if (r == 0)
 			r = run_list_add(&sort->store, slice);
 	}
@@ -172,8 +173,8 @@ static int cut_shard(struct sort *sort)
 	sort->store = (struct run_list){ 0 };
 	for (uint32_t i = 0; i < 2 && r == 0; i++)
 		r = multiseq_partition(layout, sort->parent_runs.runs, n_runs,
-			     spec_shard_end(spec, spec->shard - 1 + i, n),
-			     cuts + (size_t)i * n_runs);
+				       spec_shard_end(spec, spec->shard - 1 + i, n),
+				       cuts + (size_t)i * n_runs);
 	if (r == 0)
 		r = prepare_runs_slice(sort, cuts, cuts + n_runs);
 	free(cuts);
@@ -189,7 +190,8 @@ int prepare_runs_create(struct sort *sort)
 	int r;
 
 	set_phase_totals(sort);
-	stats_begin_phase(job->stats, PHASE_RUN_GENERATION, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
+	stats_begin_phase(job->stats, PHASE_RUN_GENERATION,
+			  nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (spec->merge_inputs) {
 		r = spec->n_shards ? check_shard(sort) : 0;
 		if (r == 0)
@@ -228,7 +230,8 @@ int prepare_runs_reduce(struct sort *sort)
 	int r;
 
 	if (run_list_n_stored(store) > job->plan.fan_in || needs_count_first(sort))
-		stats_begin_phase(job->stats, PHASE_MERGE_PASSES, job->plan.merge_pass_input_nbytes);
+		stats_begin_phase(job->stats, PHASE_MERGE_PASSES,
+				  job->plan.merge_pass_input_nbytes);
 	r = merge_passes(job, store, memory_nbytes, &sort->integrity.totals, &n_passes);
 	if (r == 0 && needs_count_first(sort)) {
 		r = merge_to_run(job, store, 0, store->n, memory_nbytes, &sort->integrity.totals);
@@ -242,11 +245,13 @@ int prepare_runs_reduce(struct sort *sort)
 uint64_t prepare_runs_merge_nbytes(struct sort *sort)
 {
 	const struct plan *plan = &sort->job.plan;
-	const uint64_t resident_nbytes = sort->job.chunk_pool ? chunk_pool_trim(sort->job.chunk_pool) : 0;
+	const uint64_t resident_nbytes =
+		sort->job.chunk_pool ? chunk_pool_trim(sort->job.chunk_pool) : 0;
 	/* On a device with memory of its own it is not in this one. */
-	const uint64_t stored_nbytes = plan->copies_to_device ? 0 : spill_memory_nbytes(sort->job.spill);
-	const uint64_t used_nbytes =
-		resident_nbytes + stored_nbytes + all_to_all_received_nbytes(sort->distributed.all_to_all);
+	const uint64_t stored_nbytes =
+		plan->copies_to_device ? 0 : spill_memory_nbytes(sort->job.spill);
+	const uint64_t used_nbytes = resident_nbytes + stored_nbytes +
+				     all_to_all_received_nbytes(sort->distributed.all_to_all);
 	const uint64_t remaining_nbytes =
 		plan->device_nbytes > used_nbytes ? plan->device_nbytes - used_nbytes : 0;
 

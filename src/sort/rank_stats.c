@@ -19,7 +19,7 @@ struct stat_field {
 };
 
 /* Whatever else is no number of the list: it does not compile. */
-#define STAT_FIELD(member)                                                                                 \
+#define STAT_FIELD(member)                                                                         \
 	_Generic(((struct rank_summary *)0)->member, uint64_t                                      \
 		 : offsetof(struct rank_summary, member))
 
@@ -82,7 +82,8 @@ static uint64_t *number_at(struct rank_summary *entry, const struct stat_field *
 	return (uint64_t *)(void *)((char *)entry + stat_offset(field, i));
 }
 
-static uint64_t read_number(const struct rank_summary *entry, const struct stat_field *field, unsigned i)
+static uint64_t read_number(const struct rank_summary *entry, const struct stat_field *field,
+			    unsigned i)
 {
 	return *(const uint64_t *)(const void *)((const char *)entry + stat_offset(field, i));
 }
@@ -111,7 +112,8 @@ static size_t count_numbers(void)
 {
 	size_t n = 0;
 
-	for (const struct stat_field *field = stat_fields; field < stat_fields + N_STAT_FIELDS; field++)
+	for (const struct stat_field *field = stat_fields; field < stat_fields + N_STAT_FIELDS;
+	     field++)
 		n += stat_field_n_numbers(field);
 	return n;
 }
@@ -125,7 +127,8 @@ static void mark_phases_begun(struct rank_summary *entry)
 
 void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry)
 {
-	for (struct stat_position position = first_position; is_valid_position(position); position = next_position(position)) {
+	for (struct stat_position position = first_position; is_valid_position(position);
+	     position = next_position(position)) {
 		uint64_t *number = number_at(sum, position.field, position.index);
 		const uint64_t value = read_number(entry, position.field, position.index);
 
@@ -163,7 +166,8 @@ static int send_rank_stats(struct comm *comm, const struct rank_summary *own_sum
 	if (!message)
 		return fail_memory(comm);
 	memcpy(message->backend, own_summary->summary.backend, sizeof message->backend);
-	for (struct stat_position position = first_position; is_valid_position(position); position = next_position(position))
+	for (struct stat_position position = first_position; is_valid_position(position);
+	     position = next_position(position))
 		message->numbers[n++] = read_number(own_summary, position.field, position.index);
 	r = comm_send(comm, 0, COMM_TAG_RANK_STATS, message, stats_message_nbytes(), &transfer);
 	if (r == 0)
@@ -173,20 +177,23 @@ static int send_rank_stats(struct comm *comm, const struct rank_summary *own_sum
 }
 
 /* An entry of what was sent, and with all other names of another one. */
-static void decode_stats_message(const struct stats_message *message, const struct rank_summary *template_entry,
-		      struct rank_summary *ret_entry)
+static void decode_stats_message(const struct stats_message *message,
+				 const struct rank_summary *template_entry,
+				 struct rank_summary *ret_entry)
 {
 	const uint64_t *number = message->numbers;
 
 	*ret_entry = *template_entry;
 	memcpy(ret_entry->summary.backend, message->backend, sizeof message->backend - 1);
-	for (struct stat_position position = first_position; is_valid_position(position); position = next_position(position))
+	for (struct stat_position position = first_position; is_valid_position(position);
+	     position = next_position(position))
 		*number_at(ret_entry, position.field, position.index) = *number++;
 	mark_phases_begun(ret_entry);
 }
 
-static int receive_rank_stats(struct comm *comm, unsigned rank, const struct rank_summary *own_summary,
-		       struct rank_summary *ret_entry)
+static int receive_rank_stats(struct comm *comm, unsigned rank,
+			      const struct rank_summary *own_summary,
+			      struct rank_summary *ret_entry)
 {
 	const size_t nbytes = stats_message_nbytes();
 	struct stats_message *message = malloc(nbytes);
@@ -204,7 +211,8 @@ static int receive_rank_stats(struct comm *comm, unsigned rank, const struct ran
 	return r;
 }
 
-static struct rank_stats *create_rank_stats(struct comm *comm, const struct rank_summary *own_summary)
+static struct rank_stats *create_rank_stats(struct comm *comm,
+					    const struct rank_summary *own_summary)
 {
 	struct rank_stats *stats = calloc(1, sizeof *stats);
 
@@ -224,7 +232,8 @@ static struct rank_stats *create_rank_stats(struct comm *comm, const struct rank
 	return stats;
 }
 
-int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary, struct rank_stats **ret_stats)
+int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary,
+		      struct rank_stats **ret_stats)
 {
 	struct rank_stats *stats;
 	int r = 0;

@@ -2,9 +2,9 @@
  * rank_stats - what each of several ranks has done, and what that comes to
  *
  * Every rank knows its own facts and statistics. When all is done they are sent to the first as a
- * list of numbers, which one table (rank_stats.c) describes: where each stands, and what becomes of it
- * when ranks are added up. So a number that is new is one row, and whoever tells of a sort is given
- * the whole in the same structs as the sort of one process.
+ * list of numbers, which one table (rank_stats.c) describes: where each stands, and what becomes
+ * of it when ranks are added up. So a number that is new is one row, and whoever tells of a sort
+ * is given the whole in the same structs as the sort of one process.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct rank_stats {
 	 */
 	struct rank_summary total;
 	unsigned n_ranks;
-	struct rank_summary *ranks;       /* n, by rank */
+	struct rank_summary *ranks;      /* n, by rank */
 	char (*hosts)[COMM_HOST_NBYTES]; /* n: the machine of each */
 };
 
@@ -34,7 +34,8 @@ struct rank_stats {
  * which is nobody else's. Returns 0, with *ret_stats NULL for all but the first, or a negative
  * errno after a message.
  */
-int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary, struct rank_stats **ret_stats);
+int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary,
+		      struct rank_stats **ret_stats);
 
 /* NULL is fine. */
 void rank_stats_close(struct rank_stats *stats);

@@ -30,8 +30,9 @@ static int resolve_spec(struct resolved_spec *resolved, struct job *job)
 {
 	const struct sort_spec unresolved = resolved->spec;
 	const struct sort_observer *observer = resolved->observer;
-	int r = spec_resolve(&unresolved, job->input, unresolved.n_inputs ? unresolved.inputs[0] : "",
-			      &resolved->spec, &resolved->keys);
+	int r = spec_resolve(&unresolved, job->input,
+			     unresolved.n_inputs ? unresolved.inputs[0] : "", &resolved->spec,
+			     &resolved->keys);
 
 	if (r < 0)
 		return r;
@@ -39,13 +40,15 @@ static int resolve_spec(struct resolved_spec *resolved, struct job *job)
 	resolved->is_resolved = true;
 	r = spec_layout(&resolved->spec, &job->requested_layout);
 	if (r == 0)
-		r = output_framing_make_header(&resolved->spec, &job->requested_layout, job->input, &resolved->header);
+		r = output_framing_make_header(&resolved->spec, &job->requested_layout, job->input,
+					       &resolved->header);
 	if (r < 0)
 		return r;
 	resolved->spec.header_nbytes = resolved->header.nbytes;
 	r = sort_output_check_size(&resolved->spec, job);
 	if (r == 0 && observer->on_opened)
-		r = observer->on_opened(observer->context, &resolved->spec, job->layout, job->input);
+		r = observer->on_opened(observer->context, &resolved->spec, job->layout,
+					job->input);
 	return r;
 }
 
@@ -61,8 +64,8 @@ int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *
 	job->layout = &job->requested_layout;
 	job->unique = spec->unique;
 	job->limit = spec->limit;
-	r = input_open_endpoints(job->io, spec->inputs, spec->input_endpoints, spec->n_inputs, &framing,
-			     &job->input);
+	r = input_open_endpoints(job->io, spec->inputs, spec->input_endpoints, spec->n_inputs,
+				 &framing, &job->input);
 	if (r == 0 && input_is_resolved(job->input))
 		r = resolve_spec(ret_resolved, job);
 	return r;
@@ -96,7 +99,8 @@ static int choose_backend(const struct job *job, const struct setup *setup,
 			      setup_n_threads(setup->spec), ret_backend);
 }
 
-static int open_setup_devices(struct job *job, const struct backend *backend, const struct setup *setup)
+static int open_setup_devices(struct job *job, const struct backend *backend,
+			      const struct setup *setup)
 {
 	const struct open_devices_params params = {
 		.n_threads = setup_n_threads(setup->spec),
@@ -141,8 +145,8 @@ static int open_spill(struct job *job, const struct setup *setup)
 	const struct sort_spec *spec = setup->spec;
 	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &job->spill) :
 				    spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs,
-					       spec->temp_limit_nbytes, spill_memory_limit(job, spec),
-					       &job->spill);
+					       spec->temp_limit_nbytes,
+					       spill_memory_limit(job, spec), &job->spill);
 
 	if (r == 0)
 		stats_set_temp_space_source(job->stats, used_spill_nbytes, job->spill);
@@ -178,8 +182,8 @@ static bool can_sort_indirect(struct job *job, const struct sort_spec *spec)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
-	return !spec->merge_inputs && !spec_is_distributed(spec) && !job->unique && job->limit == UINT64_MAX &&
-	       !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
+	return !spec->merge_inputs && !spec_is_distributed(spec) && !job->unique &&
+	       job->limit == UINT64_MAX && !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
 	       nbytes / job->layout->record_nbytes <= UINT32_MAX &&
 	       layout_make_indirect(job->layout, &job->indirect_layout) &&
 	       device_supports_layout(job_device(job), &job->indirect_layout);
@@ -227,8 +231,8 @@ static int open_resources(struct job *job, const struct backend *backend, const 
 }
 
 /* The same for one that may fail, which is no failure of the sort: the reason is the caller's. */
-static int try_open_resources(struct job *job, const struct backend *backend, const struct setup *setup,
-		       struct captured_error *ret_error)
+static int try_open_resources(struct job *job, const struct backend *backend,
+			      const struct setup *setup, struct captured_error *ret_error)
 {
 	struct message_capture *capture;
 	int r = message_capture_begin(&capture);
@@ -245,7 +249,7 @@ static int try_open_resources(struct job *job, const struct backend *backend, co
  * One that --gpus names is wanted; but not more memory than it has.
  */
 static int open_resources_with_fallback(struct job *job, const struct setup *setup,
-			     const struct backend **backend)
+					const struct backend **backend)
 {
 	const struct sort_spec *spec = setup->spec;
 	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
@@ -260,7 +264,7 @@ static int open_resources_with_fallback(struct job *job, const struct setup *set
 	}
 	warn_hint(error.hint, error.number, "%s; sorting on the CPU",
 		  r == -ENOMEM ? "the GPU has not enough free memory" :
-		  error.text  ? error.text :
+		  error.text   ? error.text :
 				 "the GPU cannot be used");
 	free(error.text);
 	close_devices(job);

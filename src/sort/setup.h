@@ -15,9 +15,9 @@
 
 /* What is sorted, as far as it is known: an input may say itself what its records are. */
 struct resolved_spec {
-	struct sort_spec spec; /* complete once is_resolved */
-	struct key *keys;      /* of it; NULL: they were given */
-	struct output_header header;  /* of the output, as far as it is known (output_framing.h) */
+	struct sort_spec spec;       /* complete once is_resolved */
+	struct key *keys;            /* of it; NULL: they were given */
+	struct output_header header; /* of the output, as far as it is known (output_framing.h) */
 	bool is_resolved;
 	const struct sort_observer *observer;
 };
@@ -27,12 +27,13 @@ struct sort_output;
 struct setup {
 	const struct sort_spec *spec;
 	struct checkpoint *checkpoint; /* where runs are kept; NULL: nowhere */
-	struct sort_output *output;         /* where they go; NULL: nowhere */
+	struct sort_output *output;    /* where they go; NULL: nowhere */
 	bool ordered_output;           /* as in plan_request */
-	bool needs_count_first;             /* as well */
-	bool explain_only;                 /* only a plan is wanted, ... */
+	bool needs_count_first;        /* as well */
+	bool explain_only;             /* only a plan is wanted, ... */
 	uint64_t assumed_nbytes;       /* ... of so much, where it is not known; 0: endless */
-	struct device_assignment assignment;   /* what is this process's of them: setup_open() finds it */
+	struct device_assignment
+		assignment; /* what is this process's of them: setup_open() finds it */
 };
 
 /*

@@ -54,8 +54,8 @@ void setup_limit_input_memory(struct input *input, const struct sort_spec *spec)
 	const uint64_t nbytes = memory_limit(spec) / ZST_UNPROBED_WINDOW_DIVISOR;
 
 	input_set_max_window(input, nbytes < ZST_DEFAULT_WINDOW_NBYTES ? ZST_DEFAULT_WINDOW_NBYTES :
-				   nbytes < ZST_MAX_WINDOW_NBYTES  ? nbytes :
-								      ZST_MAX_WINDOW_NBYTES);
+				    nbytes < ZST_MAX_WINDOW_NBYTES     ? nbytes :
+									 ZST_MAX_WINDOW_NBYTES);
 	if (spec->merge_inputs)
 		input_set_frame_cache(input, memory_limit(spec) / 4);
 }
@@ -134,13 +134,14 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.n_partitions = spec->n_partitions,
 		.n_part_files = spec->n_part_files,
 		.part_files_are_partitions = spec->n_part_files && !spec_is_distributed(spec) &&
-				    (job->unique || spec->split_by_keys),
+					     (job->unique || spec->split_by_keys),
 		.sequential_input = spec->merge_inputs && input_is_compressed(job->input),
-		.min_block_nbytes =
-			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
+		.min_block_nbytes = setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) :
+							0,
 		.sequential_output = setup->ordered_output,
 		/* Before a rank has merged its range, only -u has it not known how long that is. */
-		.needs_count_pass = setup->needs_count_first || (spec_is_distributed(spec) && job->unique),
+		.needs_count_pass = setup->needs_count_first ||
+				    (spec_is_distributed(spec) && job->unique),
 		.stream_codec_nbytes = streams_nbytes(job, spec),
 		.compression = spec->compression,
 		.stores_encoded_keys = job->layout->stores_elements,
@@ -149,16 +150,17 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.unique = job->unique,
 		.limit = job->limit == UINT64_MAX ? 0 : job->limit,
 		.assumed_nbytes = setup->assumed_nbytes ? setup->assumed_nbytes :
-				  setup->explain_only       ? PLAN_UNBOUNDED_UNIT_NBYTES :
+				  setup->explain_only   ? PLAN_UNBOUNDED_UNIT_NBYTES :
 							  0,
 		.assumes_unbounded = setup->explain_only && !setup->assumed_nbytes &&
-				   input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN,
+				     input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN,
 	};
 	plan_make(&job->plan_request, &job->plan);
 }
 
 /* Would so much memory be enough for what is planned? */
-static bool is_memory_sufficient(const struct job *job, const struct sort_spec *spec, uint64_t memory_nbytes)
+static bool is_memory_sufficient(const struct job *job, const struct sort_spec *spec,
+				 uint64_t memory_nbytes)
 {
 	struct plan_request request = job->plan_request;
 	struct sort_spec candidate = *spec;
@@ -177,7 +179,8 @@ static uint64_t find_sufficient_mib(const struct job *job, const struct sort_spe
 {
 	uint64_t low = 0, high = 1;
 
-	while (!is_memory_sufficient(job, spec, high << 20) && high << 20 < PLAN_MAX_MEMORY_NBYTES) {
+	while (!is_memory_sufficient(job, spec, high << 20) &&
+	       high << 20 < PLAN_MAX_MEMORY_NBYTES) {
 		low = high;
 		high *= 2;
 	}
@@ -201,7 +204,8 @@ static bool is_sufficient_to_start(const struct job *job)
 }
 
 /* What an earlier start with more memory has stored comes back in the blocks that it had. */
-static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec *spec, const char *available)
+static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec *spec,
+				  const char *available)
 {
 	char block[32];
 

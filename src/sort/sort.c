@@ -2,7 +2,8 @@
  * sort - the whole sort on one page
  *
  *	open inputs, output, back end	what there is, and what to do with it (setup.c)
- *	make runs			sorted: resident, spilled, or the inputs; and fewer (prepare_runs.c)
+ *	make runs			sorted: resident, spilled, or the inputs; and fewer
+ *	(prepare_runs.c)
  *	write				merge them into the output (final_merge.c, sort_output.c)
  *	check				what was read is what was written, in order (integrity.c)
  *	commit				only now the output has its name
@@ -23,7 +24,7 @@ static int report_devices(const struct sort *sort)
 
 	if (sort->spec->comm)
 		return device_assignment_report(sort->spec->comm, name, observer->on_device,
-					 observer->context);
+						observer->context);
 	if (observer->on_device)
 		observer->on_device(observer->context, name);
 	return 0;
@@ -42,8 +43,8 @@ static int open_output_and_setup(struct sort *sort)
 	if (r < 0)
 		return r;
 	setup.ordered_output = sort_output_is_ordered(&sort->output);
-	setup.needs_count_first =
-		output_framing_needs_count(sort->spec, &sort->resolved.header, setup.ordered_output);
+	setup.needs_count_first = output_framing_needs_count(sort->spec, &sort->resolved.header,
+							     setup.ordered_output);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		sort_summary_attach_stats(sort);
@@ -62,8 +63,8 @@ static int resume_and_sort(struct sort *sort)
 
 	if (r == 0 && spec->checkpoint_path)
 		r = spec->comm ? distributed_open_checkpoint(sort) :
-				  checkpoint_open(sort->job.io, spec, sort->job.layout,
-						  sort->job.input, &sort->checkpoint);
+				 checkpoint_open(sort->job.io, spec, sort->job.layout,
+						 sort->job.input, &sort->checkpoint);
 	if (r == 0 && sort->checkpoint && checkpoint_is_complete(sort->checkpoint)) {
 		notice("resuming: %s is complete", spec->output_path);
 		checkpoint_remove(sort->checkpoint);
@@ -84,8 +85,9 @@ static int resume_and_sort(struct sort *sort)
 	if (r == 0)
 		r = final_merge_commit(sort);
 	if (r < 0)
-		checkpoint_stop(sort->checkpoint,
-				spec_checkpoints_output(spec) ? sort_output_single_file(&sort->output) : NULL);
+		checkpoint_stop(sort->checkpoint, spec_checkpoints_output(spec) ?
+							  sort_output_single_file(&sort->output) :
+							  NULL);
 	return r;
 }
 
@@ -114,7 +116,7 @@ int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 {
 	struct sort sort = { .spec = &sort.resolved.spec, .job.stats = stats };
 	int r = spec->comm ? distributed_open_inputs(&sort, spec, observer) :
-			      setup_open_inputs(spec, observer, &sort.resolved, &sort.job);
+			     setup_open_inputs(spec, observer, &sort.resolved, &sort.job);
 
 	if (r == 0)
 		r = resume_and_sort(&sort);

@@ -17,7 +17,7 @@ struct sort_observer {
 	 * message, ends the sort.
 	 */
 	int (*on_opened)(void *context, const struct sort_spec *spec, const struct layout *layout,
-		      struct input *input);
+			 struct input *input);
 	/* With these it is sorted; of several ranks the first hears of each. NULL: no matter. */
 	void (*on_device)(void *context, const char *name);
 	/* The output has its name: the sort does not fail any more. NULL: no matter. */
@@ -50,14 +50,14 @@ struct disk_space {
 struct explanation {
 	struct input_content content;
 	struct disk_space temp_space; /* of an endless input: for each PLAN_UNBOUNDED_UNIT_NBYTES */
-	struct disk_space output_space;    /* of a file */
+	struct disk_space output_space; /* of a file */
 	struct plan plan;
 	struct stage_volumes loads;
 	struct stage_rates rates;
 	/* Of several ranks, of which the plan is one's, in the place of loads and rates. */
 	struct cluster_estimate rank_loads; /* n_ranks 0: there are none */
 	struct rank_rates rank_rates;
-	bool is_size_assumed;    /* cluster_estimate.all_nbytes is */
+	bool is_size_assumed;        /* cluster_estimate.all_nbytes is */
 	struct sort_summary summary; /* what is planned */
 };
 

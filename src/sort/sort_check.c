@@ -24,7 +24,7 @@ static struct verify_record_range local_records(const struct input_probe *probe)
 	const unsigned rank = comm_rank(comm);
 
 	return (struct verify_record_range){ distributed_input_begin(comm, rank, n),
-				     distributed_input_begin(comm, rank + 1, n) };
+					     distributed_input_begin(comm, rank + 1, n) };
 }
 
 /* 0: unknown. */
@@ -40,7 +40,7 @@ static uint64_t count_nbytes(const struct input_probe *probe)
 }
 
 static int check_record_order(const struct input_probe *probe, const struct verify_options *options,
-		       struct verify_result *ret_result)
+			      struct verify_result *ret_result)
 {
 	return probe->spec.comm ?
 		       verify_input_range(probe->input, local_records(probe), options, ret_result) :
@@ -48,7 +48,7 @@ static int check_record_order(const struct input_probe *probe, const struct veri
 }
 
 static int run_check(const struct input_probe *probe, struct stats *stats,
-		 struct verify_result *ret_result)
+		     struct verify_result *ret_result)
 {
 	const struct verify_options options = {
 		.layout = &probe->layout,
@@ -68,7 +68,7 @@ static int run_check(const struct input_probe *probe, struct stats *stats,
 }
 
 static void fill_check_summary(const struct input_probe *probe, const struct verify_result *result,
-		       struct sort_summary *ret_summary)
+			       struct sort_summary *ret_summary)
 {
 	const struct sort_spec *spec = &probe->spec;
 
@@ -78,7 +78,8 @@ static void fill_check_summary(const struct input_probe *probe, const struct ver
 }
 
 /* What all have found. */
-static int combine_check_results(struct comm *comm, struct input *input, struct verify_result *result)
+static int combine_check_results(struct comm *comm, struct input *input,
+				 struct verify_result *result)
 {
 	uint64_t first = result->first_disorder ? result->first_disorder : UINT64_MAX;
 	int r = distributed_check_manifests(comm, input);
@@ -89,7 +90,8 @@ static int combine_check_results(struct comm *comm, struct input *input, struct 
 	return r;
 }
 
-static int probe_inputs(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
+static int probe_inputs(const struct sort_spec *spec, const char *checker,
+			struct input_probe *ret_probe)
 {
 	int r = spec_open_inputs(spec, checker, ret_probe);
 
@@ -99,7 +101,8 @@ static int probe_inputs(const struct sort_spec *spec, const char *checker, struc
 }
 
 /* What is wrong with inputs for all ranks is said once. */
-static int probe_inputs_collectively(const struct sort_spec *spec, const char *checker, struct input_probe *ret_probe)
+static int probe_inputs_collectively(const struct sort_spec *spec, const char *checker,
+				     struct input_probe *ret_probe)
 {
 	const bool is_first = comm_rank(spec->comm) == 0;
 	int r = is_first ? probe_inputs(spec, checker, ret_probe) : 0;
@@ -117,11 +120,10 @@ int sort_check(const struct sort_spec *spec, const char *checker,
 	struct verify_result result;
 	struct input_probe probe = { 0 };
 	int r = spec->comm ? probe_inputs_collectively(spec, checker, &probe) :
-			      probe_inputs(spec, checker, &probe);
+			     probe_inputs(spec, checker, &probe);
 
 	if (r == 0 && observer->on_opened)
-		r = observer->on_opened(observer->context, &probe.spec, &probe.layout,
-				     probe.input);
+		r = observer->on_opened(observer->context, &probe.spec, &probe.layout, probe.input);
 	if (r == 0)
 		r = run_check(&probe, stats, &result);
 	if (r == 0)

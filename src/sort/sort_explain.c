@@ -41,13 +41,15 @@ static int check_assumption(const struct job *job, const struct sort_spec *spec,
 	return spec_is_distributed(spec) && !assumed_nbytes ? distributed_check_spec(spec) : 0;
 }
 
-static struct stage_volumes estimate_stage_loads(const struct sort_spec *spec, const struct job *job)
+static struct stage_volumes estimate_stage_loads(const struct sort_spec *spec,
+						 const struct job *job)
 {
 	struct stage_volumes loads;
 
 	estimate_volumes(&job->plan, &job->plan_request, &loads);
 	if (spec->verify)
-		loads.nbytes[PHASE_VERIFY][STAGE_VERIFY] = loads.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE];
+		loads.nbytes[PHASE_VERIFY][STAGE_VERIFY] =
+			loads.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE];
 	return loads;
 }
 
@@ -68,7 +70,8 @@ static struct stage_rates measure_link_rates(const struct sort_spec *spec, const
 }
 
 /* What could be stored in the temporary directories. */
-static int find_temp_space(const struct sort_spec *spec, const struct job *job, uint64_t *ret_nbytes)
+static int find_temp_space(const struct sort_spec *spec, const struct job *job,
+			   uint64_t *ret_nbytes)
 {
 	struct spill *spill = NULL;
 	int r;
@@ -83,10 +86,10 @@ static int find_temp_space(const struct sort_spec *spec, const struct job *job, 
 
 /* Directories that nothing is stored in need not be there, nor one that the sort would make. */
 static int check_temp_space(const struct sort_spec *spec, const struct job *job,
-			       struct disk_space *ret_space)
+			    struct disk_space *ret_space)
 {
 	struct disk_space space = { .is_needed_known = true,
-			     .needed_nbytes = job->plan.max_temp_nbytes };
+				    .needed_nbytes = job->plan.max_temp_nbytes };
 	const bool is_required = space.needed_nbytes && !spec->checkpoint_path;
 	struct diagnostics *saved_messages;
 	int r;
@@ -171,7 +174,8 @@ static struct disk_space output_disk_space(const struct sort_spec *spec, const s
 
 	space.is_needed_known = space.needed_nbytes != OUTPUT_SIZE_UNKNOWN;
 	if (spec->output_path && !spec->n_assumed_ranks)
-		space.is_available_known = find_free_space(spec->output_path, &space.available_nbytes);
+		space.is_available_known =
+			find_free_space(spec->output_path, &space.available_nbytes);
 	return space;
 }
 
@@ -189,7 +193,8 @@ static bool may_write_in_order(const struct sort_spec *spec)
 /* Is nothing to be read, since the input is not this one? */
 static bool is_input_assumed(const struct sort_spec *spec, const struct assumptions *assumed)
 {
-	return spec_is_distributed(spec) && assumed->nbytes && spec->record_spec != RECORD_SPEC_REQUESTS;
+	return spec_is_distributed(spec) && assumed->nbytes &&
+	       spec->record_spec != RECORD_SPEC_REQUESTS;
 }
 
 static int make_plan(struct resolved_spec *resolved, struct setup *setup, struct job *job)
@@ -201,7 +206,8 @@ static int make_plan(struct resolved_spec *resolved, struct setup *setup, struct
 		r = setup_probe_inputs(resolved, job, false);
 	if (r < 0)
 		return r;
-	setup->needs_count_first = output_framing_needs_count(spec, &resolved->header, may_write_in_order(spec));
+	setup->needs_count_first =
+		output_framing_needs_count(spec, &resolved->header, may_write_in_order(spec));
 	return setup_open(setup, job);
 }
 
@@ -213,7 +219,7 @@ static void explain_ranks(const struct job *job, const struct setup *setup,
 	explanation->rank_rates = assumed->rank_rates;
 	rank_rates_set_defaults(&explanation->rank_rates);
 	cluster_estimate_make(&job->plan, &job->plan_request, &explanation->rank_rates,
-			&explanation->rank_loads);
+			      &explanation->rank_loads);
 	explanation->rank_loads.total_input_nbytes = setup_input_nbytes(job, setup);
 	explanation->is_size_assumed = input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN;
 }
@@ -252,7 +258,7 @@ int sort_explain(const struct sort_spec *given, const struct assumptions *assume
 			.loads = estimate_stage_loads(&resolved.spec, &job),
 			.rates = measure_link_rates(&resolved.spec, &job),
 			.summary = { .record_nbytes = resolved.spec.record_nbytes,
-				   .n_passes = job.plan.n_passes },
+				     .n_passes = job.plan.n_passes },
 		};
 		keys_format(resolved.spec.keys, resolved.spec.n_keys, resolved.spec.record_nbytes,
 			    ret_explanation->summary.type);

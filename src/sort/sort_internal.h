@@ -8,7 +8,8 @@
  *	distributed_merge.c	and of inputs that are sorted already
  *	sort_summary.c		what is told of it
  *
- * The others, setup.c, sort_output.c, integrity.c and output_framing.c, know of it only what they are given.
+ * The others, setup.c, sort_output.c, integrity.c and output_framing.c, know of it only what they
+ * are given.
  */
 #pragma once
 
@@ -22,12 +23,12 @@
 
 /* Of a sort that several ranks do. */
 struct distributed_sort {
-	struct peer_memory *peer_memory;   /* what of the others is read where it is */
-	struct all_to_all *all_to_all; /* of runs in memory, or: */
+	struct peer_memory *peer_memory; /* what of the others is read where it is */
+	struct all_to_all *all_to_all;   /* of runs in memory, or: */
 	struct remote_runs *remote_runs;
 	uint64_t *cuts;           /* of the own runs, which are in sort.whole */
 	struct merge_edges edges; /* of the own range */
-	uint64_t n_total;           /* records that all ranks write */
+	uint64_t n_total;         /* records that all ranks write */
 	bool is_complete;         /* all is written, and the output has its name */
 };
 
@@ -39,8 +40,8 @@ struct sort {
 	struct sort_output output;
 	struct output_framing framing; /* its records */
 	struct run_list store;
-	struct run_list parent_runs;    /* of parts: the runs that those are parts of */
-	struct input_runs *inputs; /* of a merge: owns what input runs read from */
+	struct run_list parent_runs; /* of parts: the runs that those are parts of */
+	struct input_runs *inputs;   /* of a merge: owns what input runs read from */
 	struct integrity integrity;
 	struct distributed_sort distributed;
 	struct sort_summary summary;

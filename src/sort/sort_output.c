@@ -22,8 +22,7 @@ static uint64_t n_output_records(const struct sort_spec *spec, const struct job 
 	uint64_t n = input_total_nbytes(job->input) / job->layout->record_nbytes;
 
 	if (spec->n_shards)
-		n = spec_shard_end(spec, spec->shard, n) -
-		    spec_shard_end(spec, spec->shard - 1, n);
+		n = spec_shard_end(spec, spec->shard, n) - spec_shard_end(spec, spec->shard - 1, n);
 	return n < job->limit ? n : job->limit;
 }
 
@@ -90,19 +89,18 @@ static int open_single_file(struct sort_output *out)
 		r = checkpoint_open_output(out->checkpoint, nbytes, &out->outputs[0]);
 	else
 		r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint,
-				      nbytes, &out->outputs[0]);
+					 nbytes, &out->outputs[0]);
 	if (r == 0 && spec->checkpoint_path && !output_is_atomic(out->outputs[0]))
 		r = fail(-EINVAL, "%s: is no regular file, which could be written anew",
 			 output_name(out->outputs[0]));
 	if (r == 0 && spec->zstd_level)
-		r = output_compress(out->outputs[0], spec->zstd_level,
-				    setup_n_compressors(spec));
+		r = output_compress(out->outputs[0], spec->zstd_level, setup_n_compressors(spec));
 	return r;
 }
 
 /* An input's place is only taken by all that is in it, and when that is complete. */
 static int check_replaced_input(const struct sort_output *out, const struct output *output,
-		       struct file_id identity)
+				struct file_id identity)
 {
 	const uint64_t nbytes = input_start_offset(out->job->input, identity);
 
@@ -161,8 +159,8 @@ static void cancel_waiting_io(void *context)
 	sort_output_cancel(out);
 }
 
-int sort_output_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
-		struct sort_output *out)
+int sort_output_open(const struct sort_spec *spec, const struct job *job,
+		     struct checkpoint *checkpoint, struct sort_output *out)
 {
 	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
 	int r;
@@ -196,8 +194,7 @@ struct output *sort_output_single_file(const struct sort_output *out)
 
 const char *sort_output_name(const struct sort_output *out)
 {
-	return sort_output_is_split(out) ? out->spec->output_path :
-					  output_name(out->outputs[0]);
+	return sort_output_is_split(out) ? out->spec->output_path : output_name(out->outputs[0]);
 }
 
 bool sort_output_is_ordered(const struct sort_output *out)
@@ -251,8 +248,9 @@ static bool can_prefault(const struct sort_output *out)
 
 static uint32_t default_n_partitions(const struct sort_spec *spec)
 {
-	return spec->n_partitions ? spec->n_partitions :
-				plan_round_to_files(PLAN_DEFAULT_MAX_PARTITIONS, spec->n_part_files);
+	return spec->n_partitions ?
+		       spec->n_partitions :
+		       plan_round_to_files(PLAN_DEFAULT_MAX_PARTITIONS, spec->n_part_files);
 }
 
 /* Free memory: neither the input nor anything else should leave the page cache for it. */
@@ -353,8 +351,8 @@ void sort_output_add_io_stats(struct sort_output *out)
 
 static int commit_file(struct sort_output *out)
 {
-	const enum output_durability durability = out->spec->fsync ? OUTPUT_SYNC_ALL :
-						  out->replaces_input    ? OUTPUT_SYNC_DATA :
+	const enum output_durability durability = out->spec->fsync    ? OUTPUT_SYNC_ALL :
+						  out->replaces_input ? OUTPUT_SYNC_DATA :
 									OUTPUT_UNSYNCED;
 	struct output *output = out->outputs[0];
 	int r = 0;
@@ -374,7 +372,8 @@ static int commit_file(struct sort_output *out)
 
 static enum part_file_content part_content(const struct sort_output *out)
 {
-	return output_header_has_count(out->framing->header) ? PART_CONTENT_NPY : PART_CONTENT_RECORDS;
+	return output_header_has_count(out->framing->header) ? PART_CONTENT_NPY :
+							       PART_CONTENT_RECORDS;
 }
 
 static int verify_manifest(struct output *manifest, const char *text)
@@ -382,7 +381,7 @@ static int verify_manifest(struct output *manifest, const char *text)
 	const size_t nbytes = strlen(text);
 	char *readback = malloc(nbytes);
 	int r = readback ? output_read_at(manifest, 0, readback, nbytes) :
-			fail(-ENOMEM, "no memory for a part manifest");
+			   fail(-ENOMEM, "no memory for a part manifest");
 
 	if (r == 0 && memcmp(readback, text, nbytes) != 0)
 		r = integrity_fail_verify(output_name(manifest));
@@ -391,7 +390,8 @@ static int verify_manifest(struct output *manifest, const char *text)
 }
 
 /* All parts are complete, and have their size: tell it in the list. *ret_text: to be freed. */
-static int write_manifest(struct sort_output *out, const struct part_file_info *files, char **ret_text)
+static int write_manifest(struct sort_output *out, const struct part_file_info *files,
+			  char **ret_text)
 {
 	struct output *manifest = out->outputs[out->n_files];
 	int r = part_stats_format_manifest(&out->part_stats, part_content(out), files, ret_text);
@@ -402,7 +402,8 @@ static int write_manifest(struct sort_output *out, const struct part_file_info *
 	return r == 0 && out->spec->verify ? verify_manifest(manifest, *ret_text) : r;
 }
 
-static int complete_part_files(struct sort_output *out, enum output_durability durability, char **ret_text)
+static int complete_part_files(struct sort_output *out, enum output_durability durability,
+			       char **ret_text)
 {
 	struct part_file_info *files = calloc(out->n_files, sizeof *files);
 	int r = files ? 0 : fail(-ENOMEM, "no memory for %u part files", out->n_files);
@@ -415,7 +416,7 @@ static int complete_part_files(struct sort_output *out, enum output_durability d
 			r = output_complete(out->outputs[i], durability);
 		if (r == 0)
 			files[i] = (struct part_file_info){ part_files_name(out->part_files, i),
-							 (uint64_t)status.st_size };
+							    (uint64_t)status.st_size };
 	}
 	if (r == 0)
 		r = write_manifest(out, files, ret_text);
@@ -429,7 +430,8 @@ static int commit_part_files(struct sort_output *out)
 {
 	const bool is_durable = out->spec->fsync;
 	char *manifest = NULL;
-	int r = complete_part_files(out, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED, &manifest);
+	int r = complete_part_files(out, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED,
+				    &manifest);
 
 	if (r == 0)
 		r = input_check_state(out->job->input);

@@ -1,5 +1,6 @@
 /*
- * sort_output_files - records go to their place in one file, or in one of several (see sort_output.h)
+ * sort_output_files - records go to their place in one file, or in one of several (see
+ * sort_output.h)
  *
  * What is written of the whole is known by its place there; a file begins at such a place, and has
  * a header of its own. A file of several is begun when its first record comes: then it is known how
@@ -69,8 +70,7 @@ static int place_parts_at_cuts(void *context, const uint64_t *part_bounds)
 static uint32_t find_file(const struct sort_output *out, uint64_t position)
 {
 	return (uint32_t)find_interval(out->files, sizeof *out->files,
-				     offsetof(struct output_file, begin), out->n_files,
-				     position);
+				       offsetof(struct output_file, begin), out->n_files, position);
 }
 
 /* --- a file of several --- */
@@ -89,10 +89,11 @@ static uint64_t part_file_nbytes(const struct sort_output *out, uint32_t i, uint
 void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records)
 {
 	for (uint32_t i = 0; i < out->n_files; i++)
-		output_set_expected_size_late(out->outputs[i],
-				   part_file_nbytes(out, i,
-					       equal_part_begin(out, n_records, i + 1) -
-						       equal_part_begin(out, n_records, i)));
+		output_set_expected_size_late(
+			out->outputs[i],
+			part_file_nbytes(out, i,
+					 equal_part_begin(out, n_records, i + 1) -
+						 equal_part_begin(out, n_records, i)));
 }
 
 uint64_t sort_output_count_local(const struct sort_output *out, const struct output_file *file)
@@ -119,7 +120,7 @@ static int finish_file_writes(struct sort_output *out, uint32_t i)
 
 	out->files[i].is_finished = true;
 	return out->is_collective_zst ? sort_output_end_zst(out, i, true) :
-				   output_finalize(out->outputs[i], &status);
+					output_finalize(out->outputs[i], &status);
 }
 
 /* What compresses the files before can go, and be used for this one. Under the lock. */
@@ -130,7 +131,8 @@ static int finish_earlier_files(struct sort_output *out, uint32_t n)
 	for (uint32_t i = 0; i < n && r == 0; i++) {
 		const struct output_file *file = &out->files[i];
 
-		if (!file->is_finished && atomic_load(&file->is_begun) && has_all_records(out, file))
+		if (!file->is_finished && atomic_load(&file->is_begun) &&
+		    has_all_records(out, file))
 			r = finish_file_writes(out, i);
 	}
 	return r;
@@ -143,8 +145,8 @@ static int begin_compressed(struct sort_output *out, uint32_t i)
 	if (r < 0)
 		return r;
 	return out->is_collective_zst ? sort_output_begin_zst(out, i) :
-				   output_compress(out->outputs[i], out->spec->zstd_level,
-						   setup_n_compressors(out->spec));
+					output_compress(out->outputs[i], out->spec->zstd_level,
+							setup_n_compressors(out->spec));
 }
 
 /* Whether there is room for all parts was looked at before; runs have some of it by now. */
@@ -161,8 +163,9 @@ static int set_part_size(struct output *output, uint64_t nbytes)
 static int begin_file_locked(struct sort_output *out, uint32_t i)
 {
 	const struct output_file *file = &out->files[i];
-	const uint64_t n_expected =
-		out->has_exact_sizes && file->end != UINT64_MAX ? file->end - file->begin : UINT64_MAX;
+	const uint64_t n_expected = out->has_exact_sizes && file->end != UINT64_MAX ?
+					    file->end - file->begin :
+					    UINT64_MAX;
 	struct output *output = out->outputs[i];
 	int r = 0;
 
@@ -197,19 +200,20 @@ int sort_output_begin_file(struct sort_output *out, uint32_t i)
 
 /* But what another rank writes. */
 static int write_local_bytes(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-		       size_t nbytes)
+			     size_t nbytes)
 {
 	size_t n_foreign;
 	int r = sort_output_keep_foreign(out, i, offset, data, nbytes, &n_foreign);
 
-	return r < 0 || n_foreign == nbytes ? r :
-					 output_write_at(out->outputs[i], offset + n_foreign,
-							 (const char *)data + n_foreign, nbytes - n_foreign);
+	return r < 0 || n_foreign == nbytes ?
+		       r :
+		       output_write_at(out->outputs[i], offset + n_foreign,
+				       (const char *)data + n_foreign, nbytes - n_foreign);
 }
 
 /* Of a file, n records from its own number `position` on. */
-static int write_file_records(struct sort_output *out, uint32_t i, uint64_t position, const void *records,
-		       uint64_t n, const struct digest *digest)
+static int write_file_records(struct sort_output *out, uint32_t i, uint64_t position,
+			      const void *records, uint64_t n, const struct digest *digest)
 {
 	const uint64_t item_nbytes = out->job->layout->output_nbytes;
 	const uint64_t offset = position * item_nbytes;
@@ -217,7 +221,7 @@ static int write_file_records(struct sort_output *out, uint32_t i, uint64_t posi
 
 	if (r == 0)
 		r = write_local_bytes(out, i, out->spec->header_nbytes + offset, records,
-				n * item_nbytes);
+				      n * item_nbytes);
 	if (r == 0 && out->checkpoint)
 		r = checkpoint_record_written(out->checkpoint, offset, records, n * item_nbytes);
 	if (r == 0 && sort_output_is_split(out))
@@ -244,7 +248,7 @@ static int write_window(void *context, const struct merged_window *merged)
 		if (n == 0)
 			continue;
 		r = write_file_records(out, i, position - file->begin, records, n,
-				n == merged->n_items ? &merged->digest : NULL);
+				       n == merged->n_items ? &merged->digest : NULL);
 		position += n;
 		records += n * item_nbytes;
 		remaining -= n;
@@ -259,7 +263,8 @@ static int record_partitions(void *context, const struct partition_desc *partiti
 	return checkpoint_record_partitions(out->checkpoint, partitions, n);
 }
 
-static int record_restore_point(void *context, uint32_t partition, const struct restore_point *point)
+static int record_restore_point(void *context, uint32_t partition,
+				const struct restore_point *point)
 {
 	struct sort_output *out = context;
 
@@ -345,8 +350,8 @@ static void set_size_late(struct sort_output *out)
 	    sort_output_expected_nbytes(spec, out->job) != OUTPUT_SIZE_UNKNOWN)
 		return;
 	output_set_expected_size_late(out->outputs[0],
-			   spec->header_nbytes +
-				   out->n_expected * out->job->layout->output_nbytes);
+				      spec->header_nbytes +
+					      out->n_expected * out->job->layout->output_nbytes);
 }
 
 static bool is_compressed_by_ranks(const struct sort_output *out)
@@ -354,7 +359,8 @@ static bool is_compressed_by_ranks(const struct sort_output *out)
 	return out->spec->comm && out->spec->zstd_level;
 }
 
-int sort_output_begin(struct sort_output *out, const struct output_framing *framing, uint64_t n_records)
+int sort_output_begin(struct sort_output *out, const struct output_framing *framing,
+		      uint64_t n_records)
 {
 	int r = output_framing_prepare(framing);
 
@@ -453,8 +459,8 @@ int sort_output_read_at(void *context, uint64_t position, void *buffer, size_t n
 		const uint64_t remaining = file->end * item_nbytes - position;
 		const size_t n = remaining < nbytes ? (size_t)remaining : nbytes;
 		const uint64_t offset = position - file->begin * item_nbytes;
-		const int r = n ? output_read_at(out->outputs[i],
-						 out->spec->header_nbytes + offset, to, n) :
+		const int r = n ? output_read_at(out->outputs[i], out->spec->header_nbytes + offset,
+						 to, n) :
 				  0;
 
 		if (r < 0)
@@ -473,7 +479,7 @@ int sort_output_verify_framing(const struct sort_output *out)
 
 	for (uint32_t i = 0; i < out->n_files && r == 0 && matches; i++)
 		r = output_framing_verify(out->framing, out->outputs[i],
-				  out->files[i].end - out->files[i].begin,
-				  i + 1 == out->n_files, &matches);
+					  out->files[i].end - out->files[i].begin,
+					  i + 1 == out->n_files, &matches);
 	return r < 0 || matches ? r : integrity_fail_verify(sort_output_name(out));
 }

@@ -14,7 +14,8 @@
 void sort_output_cancel(struct sort_output *out);
 void sort_output_add_io_stats(struct sort_output *out);
 
-/* Before sort_output_begin(): of so many records equal parts will be made, each of a size known then. */
+/* Before sort_output_begin(): of so many records equal parts will be made, each of a size known
+ * then. */
 void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records);
 
 /*
@@ -38,12 +39,12 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
  * second. The same returns.
  */
 int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-		     size_t nbytes, size_t *ret_n_foreign);
+			     size_t nbytes, size_t *ret_n_foreign);
 int sort_output_exchange_foreign(struct sort_output *out);
 
 /* So is a part of a file that is `owner`'s. The same returns. */
 int sort_output_keep_for_rank(struct sort_output *out, uint32_t i, unsigned owner, uint64_t offset,
-		    const void *data, size_t nbytes);
+			      const void *data, size_t nbytes);
 
 /* Of the file, where what this rank writes itself begins, and where its records end. */
 uint64_t sort_output_local_begin(const struct sort_output *out, uint32_t i);
@@ -64,8 +65,8 @@ uint64_t sort_output_count_local(const struct sort_output *out, const struct out
 int sort_output_open_zst(struct sort_output *out);
 void sort_output_close_zst(struct sort_output *out);
 int sort_output_begin_zst(struct sort_output *out, uint32_t i);
-int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-		     size_t nbytes);
+int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset,
+			       const void *data, size_t nbytes);
 
 /*
  * All own content of it is there (may_be_none: or there is none): it waits, compressed, for the

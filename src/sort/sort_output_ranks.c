@@ -8,8 +8,9 @@
  *
  * A rank compresses one file after the other: one is done when the next has begun, but the last,
  * whose last frame may have content of ranks behind this one. When all have merged, that comes, and
- * who has frames of which file is told to all (src/exchange/collective_zst.h). Nobody has records of an
- * empty file, and what is in front of the records is the first rank's, who then makes these frames.
+ * who has frames of which file is told to all (src/exchange/collective_zst.h). Nobody has records
+ * of an empty file, and what is in front of the records is the first rank's, who then makes these
+ * frames.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,15 +24,15 @@
 
 /* --- opened --- */
 
-static int create_shared_file(struct sort_output *out, uint32_t i, const char *path, uint64_t nbytes)
+static int create_shared_file(struct sort_output *out, uint32_t i, const char *path,
+			      uint64_t nbytes)
 {
 	const int r = output_open_shared(out->job->io, path, nbytes, i == 0, &out->owner,
 					 &out->outputs[i]);
 
 	if (r < 0)
 		return r;
-	memcpy(out->names[i].name, output_shared_name(out->outputs[i]),
-	       sizeof out->names[i].name);
+	memcpy(out->names[i].name, output_shared_name(out->outputs[i]), sizeof out->names[i].name);
 	out->names[i].preallocates = output_can_preallocate(out->outputs[i]);
 	return 0;
 }
@@ -46,10 +47,9 @@ static int create_shared_parts(struct sort_output *out)
 
 	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
 		r = create_shared_file(out, i, part_files_path(out->part_files, i),
-			      OUTPUT_SIZE_UNKNOWN);
+				       OUTPUT_SIZE_UNKNOWN);
 	if (r == 0)
-		r = output_open(out->job->io,
-				part_files_path(out->part_files, out->n_files),
+		r = output_open(out->job->io, part_files_path(out->part_files, out->n_files),
 				OUTPUT_SIZE_UNKNOWN, &out->outputs[out->n_files]);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
 		       output_check_space(out->outputs[0], nbytes, &no_released_space) :
@@ -100,12 +100,12 @@ int sort_output_open_shared(struct sort_output *out, uint64_t nbytes)
 				create_shared_file(out, 0, spec->output_path, nbytes);
 	if (r < 0)
 		return r;
-	status = comm_broadcast(spec->comm, out->names, out->n_files * sizeof *out->names,
-			       0);
+	status = comm_broadcast(spec->comm, out->names, out->n_files * sizeof *out->names, 0);
 	if (status < 0)
 		return status;
 	if (out->joined)
-		r = has_parts ? check_part_visible(out) : join_shared_file(out, 0, spec->output_path);
+		r = has_parts ? check_part_visible(out) :
+				join_shared_file(out, 0, spec->output_path);
 	/* Should the first fail at what comes next it removes the file, which all have by then. */
 	return r < 0 ? r : comm_barrier(spec->comm);
 }
@@ -119,8 +119,7 @@ static int join_shared_part(struct sort_output *out, uint32_t i)
 	if (!out->paths)
 		return fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
 	if (!out->paths[i])
-		r = part_files_make_path(out->spec->output_path, out->n_files, i,
-					 &out->paths[i]);
+		r = part_files_make_path(out->spec->output_path, out->n_files, i, &out->paths[i]);
 	return r < 0 ? r : join_shared_file(out, i, out->paths[i]);
 }
 
@@ -147,8 +146,7 @@ int sort_output_open_shared_parts(struct sort_output *out)
 	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
 		const struct output_file *file = &out->files[i];
 
-		if (file->begin >= out->end || file->end <= out->begin ||
-		    file->begin == file->end)
+		if (file->begin >= out->end || file->end <= out->begin || file->begin == file->end)
 			continue;
 		r = join_part_or_fail(out, i);
 	}
@@ -171,7 +169,8 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 	r = output_check_limit(out->outputs[i], nbytes);
 	if (r < 0 || !out->names[i].preallocates)
 		return r;
-	if (sort_output_is_split(out) && sort_output_count_local(out, file) == file->end - file->begin)
+	if (sort_output_is_split(out) &&
+	    sort_output_count_local(out, file) == file->end - file->begin)
 		output_set_expected_size_late(out->outputs[i], nbytes);
 	else if (sort_output_is_single_host(out->spec->comm))
 		output_enable_shared_mmap(out->outputs[i], nbytes);
@@ -185,8 +184,9 @@ static void record_other_writers(struct sort_output *out, uint32_t i, uint64_t n
 	const uint64_t foreign_nbytes = atomic_load(&out->files[i].foreign_nbytes);
 
 	if (n > n_local)
-		output_record_remote_writes(out->outputs[i], (n - n_local) * item_nbytes - foreign_nbytes,
-				   out->spec->header_nbytes + n * item_nbytes);
+		output_record_remote_writes(out->outputs[i],
+					    (n - n_local) * item_nbytes - foreign_nbytes,
+					    out->spec->header_nbytes + n * item_nbytes);
 }
 
 /* --- compressed --- */
@@ -216,8 +216,8 @@ int sort_output_begin_zst(struct sort_output *out, uint32_t i)
 	const struct zst_sink sink = collective_zst_sink(out->files[i].zst);
 
 	return output_begin_segment(out->outputs[i], out->spec->zstd_level,
-				     setup_n_compressors(out->spec),
-				     sort_output_local_begin(out, i), &sink);
+				    setup_n_compressors(out->spec), sort_output_local_begin(out, i),
+				    &sink);
 }
 
 int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty)
@@ -229,8 +229,8 @@ int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty)
 	return r;
 }
 
-int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-		     size_t nbytes)
+int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset,
+			       const void *data, size_t nbytes)
 {
 	struct output_file *file = &out->files[i];
 
@@ -244,7 +244,7 @@ int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t off
 static uint64_t content_nbytes(const struct sort_output *out, uint32_t i, uint64_t n_total)
 {
 	const uint64_t n = sort_output_is_split(out) ? part_stats_n_records(&out->part_stats, i) :
-						      n_total;
+						       n_total;
 
 	return out->spec->header_nbytes + n * out->job->layout->output_nbytes;
 }
@@ -259,7 +259,7 @@ static int end_local_zst(struct sort_output *out, uint32_t i, bool is_empty)
 	r = sort_output_begin_file(out, i);
 	if (r == 0)
 		r = collective_zst_flush_content(out->files[i].zst, sort_output_local_end(out, i),
-					out->outputs[i]);
+						 out->outputs[i]);
 	return r < 0 ? r : sort_output_end_zst(out, i, out->joined || !is_empty);
 }
 
@@ -293,13 +293,14 @@ struct zst_file_ref {
 };
 
 static int write_zst_stripe(void *context, unsigned owner, uint64_t offset, const void *data,
-			size_t nbytes)
+			    size_t nbytes)
 {
 	const struct zst_file_ref *file = context;
 
 	return owner == comm_rank(file->result->spec->comm) ?
 		       sort_output_accept_foreign(file->result, file->i, offset, data, nbytes) :
-		       sort_output_keep_for_rank(file->result, file->i, owner, offset, data, nbytes);
+		       sort_output_keep_for_rank(file->result, file->i, owner, offset, data,
+						 nbytes);
 }
 
 static int write_zst_file(struct sort_output *out, uint32_t i, uint64_t *ret_nbytes)
@@ -313,7 +314,8 @@ static int write_zst_file(struct sort_output *out, uint32_t i, uint64_t *ret_nby
 }
 
 /* Has somebody written every byte? The first rank, whose files they are, counts those of all. */
-static int check_zst_sizes(struct sort_output *out, const uint64_t *expected_nbytes, uint64_t *nbytes)
+static int check_zst_sizes(struct sort_output *out, const uint64_t *expected_nbytes,
+			   uint64_t *nbytes)
 {
 	int r;
 
@@ -327,9 +329,9 @@ static int check_zst_sizes(struct sort_output *out, const uint64_t *expected_nby
 				 " compressed bytes were written; the output was not",
 				 nbytes[i], expected_nbytes[i]);
 		else if (!out->joined)
-			output_record_remote_writes(out->outputs[i],
-					   expected_nbytes[i] - out->files[i].stored_nbytes,
-					   expected_nbytes[i]);
+			output_record_remote_writes(
+				out->outputs[i], expected_nbytes[i] - out->files[i].stored_nbytes,
+				expected_nbytes[i]);
 	}
 	return r;
 }

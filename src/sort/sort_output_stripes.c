@@ -42,8 +42,7 @@ int sort_output_agree_stripe(struct sort_output *out)
 {
 	if (!out->joined)
 		out->stripe_nbytes = output_stripe_nbytes(out->outputs[0]);
-	return comm_broadcast(out->spec->comm, &out->stripe_nbytes,
-			       sizeof out->stripe_nbytes, 0);
+	return comm_broadcast(out->spec->comm, &out->stripe_nbytes, sizeof out->stripe_nbytes, 0);
 }
 
 /* In whose range the record is: the last of those that begin there or before it. */
@@ -61,12 +60,12 @@ static unsigned find_record_rank(const struct sort_output *out, uint64_t record)
 
 /* Who writes what is at `offset` of a file, and up to where. */
 static unsigned find_byte_owner(const struct sort_output *out, uint32_t i, uint64_t offset,
-			 uint64_t *ret_end)
+				uint64_t *ret_end)
 {
 	const uint64_t header_nbytes = out->spec->header_nbytes;
 	const uint64_t first_nbytes =
 		round_up(header_nbytes, out->is_collective_zst ? out->stripe_nbytes :
-							    (uint64_t)sysconf(_SC_PAGESIZE));
+								 (uint64_t)sysconf(_SC_PAGESIZE));
 	const uint64_t begin = offset - offset % out->stripe_nbytes;
 	uint64_t record = out->files[i].begin;
 
@@ -81,7 +80,7 @@ static unsigned find_byte_owner(const struct sort_output *out, uint32_t i, uint6
 }
 
 int sort_output_keep_for_rank(struct sort_output *out, uint32_t i, unsigned owner, uint64_t offset,
-		    const void *data, size_t nbytes)
+			      const void *data, size_t nbytes)
 {
 	struct foreign_bytes *foreign = malloc(sizeof *foreign + nbytes);
 
@@ -100,8 +99,7 @@ uint64_t sort_output_local_end(const struct sort_output *out, uint32_t i)
 {
 	const struct output_file *file = &out->files[i];
 	const uint64_t n = sort_output_count_local(out, file);
-	const uint64_t n_before = n > 0 && out->begin > file->begin ? out->begin - file->begin :
-								       0;
+	const uint64_t n_before = n > 0 && out->begin > file->begin ? out->begin - file->begin : 0;
 
 	return out->spec->header_nbytes + (n_before + n) * out->job->layout->output_nbytes;
 }
@@ -122,7 +120,7 @@ uint64_t sort_output_local_begin(const struct sort_output *out, uint32_t i)
 }
 
 int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-		     size_t nbytes, size_t *ret_n_foreign)
+			     size_t nbytes, size_t *ret_n_foreign)
 {
 	const unsigned rank = out->rank_begin ? comm_rank(out->spec->comm) : 0;
 	size_t done = 0;
@@ -132,11 +130,12 @@ int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offse
 		uint64_t end;
 		const unsigned owner = find_byte_owner(out, i, offset + done, &end);
 		const uint64_t n = end - offset - done < nbytes - done ? end - offset - done :
-								     nbytes - done;
+									 nbytes - done;
 
 		if (owner == rank)
 			break;
-		r = sort_output_keep_for_rank(out, i, owner, offset + done, (const char *)data + done, n);
+		r = sort_output_keep_for_rank(out, i, owner, offset + done,
+					      (const char *)data + done, n);
 		done += n;
 	}
 	*ret_n_foreign = done;
@@ -161,7 +160,8 @@ static int count_incoming_stripes(const struct sort_output *out, uint64_t *ret_n
 }
 
 /* Is it one, of nbytes with its header, of a stripe that this rank writes? */
-static bool is_valid_stripe(const struct sort_output *out, const struct stripe_bytes *stripe, size_t nbytes)
+static bool is_valid_stripe(const struct sort_output *out, const struct stripe_bytes *stripe,
+			    size_t nbytes)
 {
 	uint64_t end;
 
@@ -170,11 +170,12 @@ static bool is_valid_stripe(const struct sort_output *out, const struct stripe_b
 	    stripe->offset > UINT64_MAX - stripe->nbytes)
 		return false;
 	return out->has_all_frames || (find_byte_owner(out, (uint32_t)stripe->file, stripe->offset,
-						    &end) == comm_rank(out->spec->comm) &&
-					   stripe->offset + stripe->nbytes <= end);
+						       &end) == comm_rank(out->spec->comm) &&
+				       stripe->offset + stripe->nbytes <= end);
 }
 
-static int write_stripe(struct sort_output *out, const struct stripe_bytes *stripe, unsigned from, size_t nbytes)
+static int write_stripe(struct sort_output *out, const struct stripe_bytes *stripe, unsigned from,
+			size_t nbytes)
 {
 	if (!is_valid_stripe(out, stripe, nbytes))
 		return fail(-EPROTO,
@@ -182,10 +183,11 @@ static int write_stripe(struct sort_output *out, const struct stripe_bytes *stri
 			    "this rank writes; the output was not written",
 			    from, comm_host(out->spec->comm, from));
 	if (out->is_collective_zst)
-		return sort_output_accept_foreign(out, (uint32_t)stripe->file, stripe->offset, stripe->data,
-					stripe->nbytes);
+		return sort_output_accept_foreign(out, (uint32_t)stripe->file, stripe->offset,
+						  stripe->data, stripe->nbytes);
 	atomic_fetch_add(&out->files[stripe->file].foreign_nbytes, stripe->nbytes);
-	return output_write_at(out->outputs[stripe->file], stripe->offset, stripe->data, stripe->nbytes);
+	return output_write_at(out->outputs[stripe->file], stripe->offset, stripe->data,
+			       stripe->nbytes);
 }
 
 /* What is stored of frames is cut at stripes of the file, which may be longer than a frame. */
@@ -204,7 +206,7 @@ static int receive_each_stripe(struct sort_output *out, uint64_t n, struct strip
 		struct comm_transfer transfer;
 
 		r = comm_receive_up_to(out->spec->comm, COMM_ANY_RANK, COMM_TAG_STRIPES, buffer,
-					max_stripe_message_nbytes(out), &transfer);
+				       max_stripe_message_nbytes(out), &transfer);
 		if (r == 0)
 			r = comm_wait(out->spec->comm, &transfer);
 		if (r == 0)
@@ -239,9 +241,10 @@ static int send_foreign_stripes(struct sort_output *out)
 {
 	int r = 0;
 
-	for (struct foreign_bytes *foreign = out->foreign; foreign && r == 0; foreign = foreign->next)
+	for (struct foreign_bytes *foreign = out->foreign; foreign && r == 0;
+	     foreign = foreign->next)
 		r = comm_send(out->spec->comm, foreign->owner, COMM_TAG_STRIPES, &foreign->bytes,
-			       sizeof foreign->bytes + foreign->bytes.nbytes, &foreign->transfer);
+			      sizeof foreign->bytes + foreign->bytes.nbytes, &foreign->transfer);
 	return r;
 }
 
@@ -249,7 +252,7 @@ static int receive_stripes(struct sort_output *out, uint64_t n)
 {
 	struct stripe_bytes *buffer = malloc(max_stripe_message_nbytes(out));
 	int r = buffer ? receive_each_stripe(out, n, buffer) :
-		       fail(-ENOMEM, "no memory for what other ranks have begun");
+			 fail(-ENOMEM, "no memory for what other ranks have begun");
 
 	free(buffer);
 	return r < 0 ? r : sync_foreign_stripes(out);
@@ -265,7 +268,8 @@ int sort_output_exchange_foreign(struct sort_output *out)
 		r = send_foreign_stripes(out);
 	if (r == 0)
 		r = receive_stripes(out, n);
-	for (struct foreign_bytes *foreign = out->foreign; foreign && r == 0; foreign = foreign->next)
+	for (struct foreign_bytes *foreign = out->foreign; foreign && r == 0;
+	     foreign = foreign->next)
 		r = comm_wait(out->spec->comm, &foreign->transfer);
 	if (r == 0)
 		sort_output_drop_foreign(out);

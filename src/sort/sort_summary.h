@@ -28,7 +28,7 @@ struct sort_summary {
 	uint64_t n_runs;      /* formed, or the inputs of a merge */
 	uint64_t n_runs_spilled;
 	uint64_t n_partitions; /* in which the final merge was made */
-	uint64_t n_passes; /* merges that a record went through, the final one included */
+	uint64_t n_passes;     /* merges that a record went through, the final one included */
 	uint64_t n_windows;
 	struct file_writer_stats written;
 	uint64_t peak_temp_nbytes;

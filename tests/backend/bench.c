@@ -22,9 +22,9 @@ struct bench {
 	struct subject *subject;
 	struct layout layout;
 	uint64_t n;
-	size_t nbytes;                                    /* of elements */
+	size_t nbytes;                                           /* of elements */
 	struct array records, sorted_slices, work, out, scratch; /* pieces: N_SLICES, each sorted */
-	struct array packed;                              /* the pieces, a block each */
+	struct array packed;                                     /* the pieces, a block each */
 	struct slice slices[N_SLICES];
 
 	/* Where operations put what they find out */
@@ -60,35 +60,38 @@ static int bench_copy(struct bench *bench)
 
 static int bench_encode(struct bench *bench)
 {
-	return device_queue_encode(bench->subject->queue, &(struct encode_op){
-							 .layout = &bench->layout,
-							 .records = array_device(&bench->records),
-							 .elements = array_device(&bench->out),
-							 .n = bench->n,
-							 .ret_digest = &bench->digest,
-						 });
+	return device_queue_encode(bench->subject->queue,
+				   &(struct encode_op){
+					   .layout = &bench->layout,
+					   .records = array_device(&bench->records),
+					   .elements = array_device(&bench->out),
+					   .n = bench->n,
+					   .ret_digest = &bench->digest,
+				   });
 }
 
 static int bench_decode(struct bench *bench)
 {
-	return device_queue_decode(bench->subject->queue, &(struct decode_op){
-							 .layout = &bench->layout,
-							 .elements = array_device(&bench->sorted_slices),
-							 .records = array_device(&bench->out),
-							 .n = bench->n,
-							 .ret = &bench->decoded,
-						 });
+	return device_queue_decode(bench->subject->queue,
+				   &(struct decode_op){
+					   .layout = &bench->layout,
+					   .elements = array_device(&bench->sorted_slices),
+					   .records = array_device(&bench->out),
+					   .n = bench->n,
+					   .ret = &bench->decoded,
+				   });
 }
 
 /* The records' elements to `work`, not timed. */
 static int restore_unsorted(struct bench *bench)
 {
-	return device_queue_encode(bench->subject->queue, &(struct encode_op){
-							 .layout = &bench->layout,
-							 .records = array_device(&bench->records),
-							 .elements = array_device(&bench->work),
-							 .n = bench->n,
-						 });
+	return device_queue_encode(bench->subject->queue,
+				   &(struct encode_op){
+					   .layout = &bench->layout,
+					   .records = array_device(&bench->records),
+					   .elements = array_device(&bench->work),
+					   .n = bench->n,
+				   });
 }
 
 static int restore_sorted_slices(struct bench *bench)
@@ -98,13 +101,14 @@ static int restore_sorted_slices(struct bench *bench)
 
 static int queue_sort(struct bench *bench, void *elements, uint64_t n)
 {
-	return device_queue_sort(bench->subject->queue, &(struct sort_op){
-						       .layout = &bench->layout,
-						       .items = elements,
-						       .n = n,
-						       .scratch = array_device(&bench->scratch),
-						       .ret = &bench->arranged,
-					       });
+	return device_queue_sort(bench->subject->queue,
+				 &(struct sort_op){
+					 .layout = &bench->layout,
+					 .items = elements,
+					 .n = n,
+					 .scratch = array_device(&bench->scratch),
+					 .ret = &bench->arranged,
+				 });
 }
 
 static int bench_sort(struct bench *bench)
@@ -114,60 +118,63 @@ static int bench_sort(struct bench *bench)
 
 static int bench_unique(struct bench *bench)
 {
-	return device_queue_unique(bench->subject->queue, &(struct unique_op){
-							 .layout = &bench->layout,
-							 .items = array_device(&bench->work),
-							 .n = bench->n,
-							 .ret = &bench->arranged,
-						 });
+	return device_queue_unique(bench->subject->queue,
+				   &(struct unique_op){
+					   .layout = &bench->layout,
+					   .items = array_device(&bench->work),
+					   .n = bench->n,
+					   .ret = &bench->arranged,
+				   });
 }
 
 static int bench_merge(struct bench *bench)
 {
-	return device_queue_merge(bench->subject->queue, &(struct merge_op){
-							.layout = &bench->layout,
-							.slices = bench->slices,
-							.k = N_SLICES,
-							.out = array_device(&bench->out),
-							.scratch = array_device(&bench->scratch),
-							.ret = &bench->arranged,
-						});
+	return device_queue_merge(bench->subject->queue,
+				  &(struct merge_op){
+					  .layout = &bench->layout,
+					  .slices = bench->slices,
+					  .k = N_SLICES,
+					  .out = array_device(&bench->out),
+					  .scratch = array_device(&bench->scratch),
+					  .ret = &bench->arranged,
+				  });
 }
 
 static int bench_cut(struct bench *bench)
 {
 	bench->middle = (encoded_key_t)1 << (8 * bench->layout.record_nbytes - 1);
 	return device_queue_cut(bench->subject->queue, &(struct cut_op){
-						      .slices = bench->slices,
-						      .k = N_SLICES,
-						      .layout = &bench->layout,
-						      .key = &bench->middle,
-						      .ret_cuts = bench->cuts,
-					      });
+							       .slices = bench->slices,
+							       .k = N_SLICES,
+							       .layout = &bench->layout,
+							       .key = &bench->middle,
+							       .ret_cuts = bench->cuts,
+						       });
 }
 
 static int bench_sample(struct bench *bench)
 {
-	return device_queue_sample(bench->subject->queue, &(struct sample_op){
-							 .layout = &bench->layout,
-							 .items = array_device(&bench->sorted_slices),
-							 .n = bench->n,
-							 .stride = SAMPLE_STRIDE,
-							 .ret_keys = bench->keys,
-						 });
+	return device_queue_sample(bench->subject->queue,
+				   &(struct sample_op){
+					   .layout = &bench->layout,
+					   .items = array_device(&bench->sorted_slices),
+					   .n = bench->n,
+					   .stride = SAMPLE_STRIDE,
+					   .ret_keys = bench->keys,
+				   });
 }
 
 static int bench_pack(struct bench *bench)
 {
 	return device_queue_pack(bench->subject->queue,
-			 &(struct pack_op){
-				 .elements = array_device(&bench->sorted_slices),
-				 .n = bench->n,
-				 .element_nbytes = bench->layout.element_nbytes,
-				 .block_n = (uint32_t)(bench->n / N_SLICES),
-				 .packed = array_device(&bench->packed),
-				 .ret_nbytes = bench->packed_nbytes,
-			 });
+				 &(struct pack_op){
+					 .elements = array_device(&bench->sorted_slices),
+					 .n = bench->n,
+					 .element_nbytes = bench->layout.element_nbytes,
+					 .block_n = (uint32_t)(bench->n / N_SLICES),
+					 .packed = array_device(&bench->packed),
+					 .ret_nbytes = bench->packed_nbytes,
+				 });
 }
 
 /* What bench_pack() has left. */
@@ -187,12 +194,12 @@ static int bench_unpack(struct bench *bench)
 		packed += bench->packed_nbytes[i];
 	}
 	return device_queue_unpack(bench->subject->queue,
-			   &(struct unpack_op){
-				   .blocks = bench->blocks,
-				   .n_blocks = N_SLICES,
-				   .element_nbytes = bench->layout.element_nbytes,
-				   .ret_damaged = &bench->damaged,
-			   });
+				   &(struct unpack_op){
+					   .blocks = bench->blocks,
+					   .n_blocks = N_SLICES,
+					   .element_nbytes = bench->layout.element_nbytes,
+					   .ret_damaged = &bench->damaged,
+				   });
 }
 
 static const struct measured {
@@ -288,11 +295,12 @@ static void make_sorted_slices(struct bench *bench)
 	const uint64_t n = bench->n / N_SLICES;
 
 	subject_must(restore_unsorted(bench), "encode");
-	subject_must(queue_copy(bench, array_device(&bench->sorted_slices), array_device(&bench->work)),
+	subject_must(queue_copy(bench, array_device(&bench->sorted_slices),
+				array_device(&bench->work)),
 		     "copy");
 	for (unsigned i = 0; i < N_SLICES; i++) {
-		char *elements =
-			(char *)array_device(&bench->sorted_slices) + i * n * bench->layout.element_nbytes;
+		char *elements = (char *)array_device(&bench->sorted_slices) +
+				 i * n * bench->layout.element_nbytes;
 
 		bench->slices[i] = (struct slice){ .elements = elements, .n = n };
 		subject_must(queue_sort(bench, elements, n), "sort");

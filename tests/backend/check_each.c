@@ -10,13 +10,14 @@ static void encode_from(struct check *check, const void *records)
 {
 	const struct data *data = check->data;
 	struct digest digest = { .n_records = 3, .sum = 5 };
-	int r = device_queue_encode(check->subject.queue, &(struct encode_op){
-							 .layout = &data->layout,
-							 .records = records,
-							 .elements = array_device(&check->out),
-							 .n = data->n,
-							 .ret_digest = &digest,
-						 });
+	int r = device_queue_encode(check->subject.queue,
+				    &(struct encode_op){
+					    .layout = &data->layout,
+					    .records = records,
+					    .elements = array_device(&check->out),
+					    .n = data->n,
+					    .ret_digest = &digest,
+				    });
 
 	subject_must(r, "encode");
 	expect_bytes(check, &check->out, data->elements, data->elements_nbytes, "elements");
@@ -108,13 +109,13 @@ void check_sort(struct check *check)
 	array_set(subject, &check->scratch, NULL,
 		  device_sort_scratch_nbytes(subject->device, &data->layout, data->n), 0);
 	subject_must(device_queue_sort(subject->queue,
-			       &(struct sort_op){
-				       .layout = &data->layout,
-				       .items = array_device(&check->in),
-				       .n = data->n,
-				       .scratch = array_device(&check->scratch),
-				       .ret = &result,
-			       }),
+				       &(struct sort_op){
+					       .layout = &data->layout,
+					       .items = array_device(&check->in),
+					       .n = data->n,
+					       .scratch = array_device(&check->scratch),
+					       .ret = &result,
+				       }),
 		     "sort");
 	expect_bytes(check, &check->in, data->sorted, data->elements_nbytes, "elements");
 	expect(check, result.n == data->n, "%lu are left", (unsigned long)result.n);
@@ -141,10 +142,10 @@ void check_unique(struct check *check)
 	array_set(subject, &check->in, data->sorted, data->elements_nbytes,
 		  some_elements_nbytes(data));
 	subject_must(device_queue_unique(subject->queue,
-				 &(struct unique_op){ .layout = &data->layout,
-						      .items = array_device(&check->in),
-						      .n = data->n,
-						      .ret = &found }),
+					 &(struct unique_op){ .layout = &data->layout,
+							      .items = array_device(&check->in),
+							      .n = data->n,
+							      .ret = &found }),
 		     "unique");
 	expect_bytes(check, &check->in, kept, expected_n * element_nbytes, "elements");
 	expect(check, found.n == expected_n, "%lu are left, not %lu", (unsigned long)found.n,
@@ -194,8 +195,8 @@ void check_copy(struct check *check)
 
 	array_set(subject, &check->in, data->records, data->records_nbytes, 3);
 	array_set(subject, &check->out, NULL, data->records_nbytes, 1);
-	subject_must(device_queue_copy(subject->queue, array_device(&check->out), array_device(&check->in),
-			       data->records_nbytes),
+	subject_must(device_queue_copy(subject->queue, array_device(&check->out),
+				       array_device(&check->in), data->records_nbytes),
 		     "copy");
 	expect_bytes(check, &check->out, data->records, data->records_nbytes, "bytes");
 }

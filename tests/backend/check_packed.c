@@ -66,14 +66,15 @@ static void pack_all(struct check *check, const struct packed *packed)
 		  some_elements_nbytes(data));
 	array_set(&check->subject, &check->out, NULL, data->elements_nbytes,
 		  some_elements_nbytes(data));
-	subject_must(device_queue_pack(check->subject.queue,
-			       &(struct pack_op){ .elements = array_device(&check->in),
-						  .n = data->n,
-						  .element_nbytes = data->layout.element_nbytes,
-						  .block_n = packed->block_n,
-						  .packed = array_device(&check->out),
-						  .ret_nbytes = sizes }),
-		     "pack");
+	subject_must(
+		device_queue_pack(check->subject.queue,
+				  &(struct pack_op){ .elements = array_device(&check->in),
+						     .n = data->n,
+						     .element_nbytes = data->layout.element_nbytes,
+						     .block_n = packed->block_n,
+						     .packed = array_device(&check->out),
+						     .ret_nbytes = sizes }),
+		"pack");
 	expect_bytes(check, &check->out, packed->bytes, packed->nbytes, "packed bytes");
 	expect(check,
 	       packed->n_blocks == 0 ||
@@ -92,13 +93,14 @@ static uint32_t unpack(struct check *check, const struct packed_block *blocks, u
 {
 	uint32_t damaged;
 
-	subject_must(device_queue_unpack(check->subject.queue,
-				 &(struct unpack_op){ .blocks = blocks,
-						      .n_blocks = n_blocks,
-						      .element_nbytes =
-							      check->data->layout.element_nbytes,
-						      .ret_damaged = &damaged }),
-		     "unpack");
+	subject_must(
+		device_queue_unpack(check->subject.queue,
+				    &(struct unpack_op){ .blocks = blocks,
+							 .n_blocks = n_blocks,
+							 .element_nbytes =
+								 check->data->layout.element_nbytes,
+							 .ret_damaged = &damaged }),
+		"unpack");
 	subject_wait(&check->subject);
 	return damaged;
 }

@@ -27,7 +27,7 @@ void check_alloc(struct check *check)
 	}
 	for (unsigned i = 0; i < 8; i++)
 		device_free(subject->device, i / 4 ? MEMORY_HOST : MEMORY_DEVICE,
-			       memory[i / 4][i % 4], sizes[i % 4]);
+			    memory[i / 4][i % 4], sizes[i % 4]);
 	device_free(subject->device, MEMORY_DEVICE, NULL, 4096);
 }
 
@@ -57,7 +57,8 @@ static void chain_open(struct check *check, struct queue_chain *chain, uint64_t 
 	struct subject *subject = &check->subject;
 
 	data_make(check->reference, "u64", false, n, GEN_RANDOM, &chain->data);
-	subject_must(device_queue_open(subject->device, QUEUE_PRIORITY_HIGH, &chain->queue), "device_queue_open");
+	subject_must(device_queue_open(subject->device, QUEUE_PRIORITY_HIGH, &chain->queue),
+		     "device_queue_open");
 	subject_must(device_event_open(subject->device, &chain->sorted), "device_event_open");
 	subject_must(device_event_open(subject->device, &chain->copied), "device_event_open");
 	subject_must(device_event_wait(chain->sorted), "device_event_wait, never set");
@@ -88,11 +89,11 @@ static void chain_sort(struct check *check, struct queue_chain *chain)
 	subject_must(device_queue_record(subject->queue, subject->event), "mark");
 	subject_must(device_queue_wait_event(chain->queue, subject->event), "follow");
 	subject_must(device_queue_sort(chain->queue,
-			       &(struct sort_op){ .layout = &data->layout,
-						  .items = array_device(&chain->elements),
-						  .n = data->n,
-						  .scratch = array_device(&chain->scratch),
-						  .ret = &chain->result }),
+				       &(struct sort_op){ .layout = &data->layout,
+							  .items = array_device(&chain->elements),
+							  .n = data->n,
+							  .scratch = array_device(&chain->scratch),
+							  .ret = &chain->result }),
 		     "sort");
 	subject_must(device_queue_record(chain->queue, chain->sorted), "mark");
 }
@@ -101,7 +102,7 @@ static void chain_copy(struct queue_chain *chain, const struct queue_chain *next
 {
 	subject_must(device_queue_wait_event(chain->queue, next->sorted), "follow");
 	subject_must(device_queue_copy(chain->queue, array_device(&chain->copy),
-			       array_device(&next->elements), next->data.elements_nbytes),
+				       array_device(&next->elements), next->data.elements_nbytes),
 		     "copy");
 	subject_must(device_queue_record(chain->queue, chain->copied), "mark");
 }

@@ -30,8 +30,8 @@ static bool same_sort_op_result(const struct sort_op_result *a, const struct sor
 	       digest_equal(a->digest, b->digest) && digest_equal(a->dropped, b->dropped);
 }
 
-static void expect_sort_op_result(struct check *check, const struct record_op_case *op_case, const struct sort_op_result *a,
-			    const struct sort_op_result *b)
+static void expect_sort_op_result(struct check *check, const struct record_op_case *op_case,
+				  const struct sort_op_result *a, const struct sort_op_result *b)
 {
 	expect(check, same_sort_op_result(a, b),
 	       "%s limit %lu: %lu kept, not %lu; %lu counted, not %lu; %lu disorders, not %lu; "
@@ -94,16 +94,16 @@ static void check_sort_records(struct check *check, const struct record_op_case 
 	array_set(subject, &check->out, NULL, data->n * item_nbytes, data->n % 5 * item_nbytes);
 	set_scratch(check, 0, data->n);
 	subject_must(device_queue_sort(subject->queue,
-			       &(struct sort_op){ .layout = &data->layout,
-						  .records = array_device(&check->in),
-						  .items = array_device(&check->out),
-						  .n = data->n,
-						  .position = POSITION,
-						  .unique = op_case->unique,
-						  .limit = op_case->limit,
-						  .scratch = array_device(&check->scratch),
-						  .ret_input_digest = &read,
-						  .ret = &result }),
+				       &(struct sort_op){ .layout = &data->layout,
+							  .records = array_device(&check->in),
+							  .items = array_device(&check->out),
+							  .n = data->n,
+							  .position = POSITION,
+							  .unique = op_case->unique,
+							  .limit = op_case->limit,
+							  .scratch = array_device(&check->scratch),
+							  .ret_input_digest = &read,
+							  .ret = &result }),
 		     "sort of records");
 	expect_bytes(check, &check->out, items, expected.n * item_nbytes, "items");
 	expect_sort_op_result(check, op_case, &result, &expected);

@@ -84,14 +84,15 @@ static void merge_slices(struct check *check, const struct slices *slices)
 	array_set(subject, &check->scratch, NULL,
 		  device_merge_scratch_nbytes(subject->device, &data->layout, slices->k, data->n),
 		  0);
-	subject_must(device_queue_merge(subject->queue,
-				&(struct merge_op){ .layout = &data->layout,
-						    .slices = slices->device,
-						    .k = slices->k,
-						    .out = array_device(&check->out),
-						    .scratch = array_device(&check->scratch),
-						    .ret = &result }),
-		     "merge");
+	subject_must(
+		device_queue_merge(subject->queue,
+				   &(struct merge_op){ .layout = &data->layout,
+						       .slices = slices->device,
+						       .k = slices->k,
+						       .out = array_device(&check->out),
+						       .scratch = array_device(&check->scratch),
+						       .ret = &result }),
+		"merge");
 	expect_bytes(check, &check->out, merged, data->elements_nbytes, "elements");
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
 	free(merged);
@@ -113,7 +114,8 @@ void check_merge(struct check *check)
 	}
 }
 
-static void cut_slices(struct check *check, const struct slices *slices, encoded_key_t key, uint32_t slice)
+static void cut_slices(struct check *check, const struct slices *slices, encoded_key_t key,
+		       uint32_t slice)
 {
 	struct subject *subject = &check->subject;
 	uint64_t cuts[MOST_SLICES], expected[MOST_SLICES];

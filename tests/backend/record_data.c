@@ -84,11 +84,11 @@ void record_data_make(const struct record_layout *described, enum record_dist di
 {
 	struct key keys[MOST_KEYS];
 	struct layout_params request = { .record_nbytes = described->record_nbytes,
-					  .keys = keys,
-					  .force_records = true,
-					  .count = described->projections & RECORDS_COUNT,
-					  .keys_only = described->projections & RECORDS_KEYS_ONLY,
-					  .argsort = described->projections & RECORDS_INDEX };
+					 .keys = keys,
+					 .force_records = true,
+					 .count = described->projections & RECORDS_COUNT,
+					 .keys_only = described->projections & RECORDS_KEYS_ONLY,
+					 .argsort = described->projections & RECORDS_INDEX };
 
 	while (described->keys[request.n_keys]) {
 		keys[request.n_keys] = parse_key(described->keys[request.n_keys]);

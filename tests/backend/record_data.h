@@ -10,17 +10,17 @@ enum record_projection { RECORDS_COUNT = 1, RECORDS_KEYS_ONLY = 2, RECORDS_INDEX
 
 struct record_layout {
 	uint64_t record_nbytes;
-	const char *keys[6]; /* OFFSET:TYPE[:r]; NULL behind the last */
-	unsigned projections;     /* of enum record_projection */
+	const char *keys[6];  /* OFFSET:TYPE[:r]; NULL behind the last */
+	unsigned projections; /* of enum record_projection */
 };
 
 enum record_dist {
 	RECORDS_RANDOM,
-	RECORDS_BITS,    /* every byte is 0 or 1: short keys tie often */
-	RECORDS_EXTREME, /* every byte is 0x00, 0x7f, 0x80 or 0xff: zeros and NaN */
-	RECORDS_EQUAL,   /* in all bytes */
-	RECORDS_NEARLY_EQUAL,   /* equal but for one byte, anywhere */
-	RECORDS_TWO,     /* one of two that are equal but for their last byte */
+	RECORDS_BITS,         /* every byte is 0 or 1: short keys tie often */
+	RECORDS_EXTREME,      /* every byte is 0x00, 0x7f, 0x80 or 0xff: zeros and NaN */
+	RECORDS_EQUAL,        /* in all bytes */
+	RECORDS_NEARLY_EQUAL, /* equal but for one byte, anywhere */
+	RECORDS_TWO,          /* one of two that are equal but for their last byte */
 	RECORDS_SORTED,
 	RECORDS_REVERSED, /* the first 8 bytes of the record count down */
 	N_RECORD_DISTS,

@@ -84,7 +84,8 @@ static void plain_cut(const struct cut_op *op)
 		uint64_t n = 0;
 
 		for (uint64_t j = 0; j < slice->n; j++) {
-			const encoded_key_t element = element_get(slice->elements, element_nbytes, j);
+			const encoded_key_t element =
+				element_get(slice->elements, element_nbytes, j);
 
 			n += element < key || (element == key && i < op->slice);
 		}
@@ -104,7 +105,7 @@ static void plain_merge(const struct merge_elements_op *op)
 		out += nbytes;
 	}
 	reference_sort_elements(op->out, op->element_nbytes,
-		      (uint64_t)(out - (char *)op->out) / op->element_nbytes);
+				(uint64_t)(out - (char *)op->out) / op->element_nbytes);
 }
 
 static void plain_unique(const struct unique_elements_op *op)

@@ -1,5 +1,6 @@
 /*
- * reference_packed - the bytes of packed elements, bit by bit (src/record/delta_pack.h has the format)
+ * reference_packed - the bytes of packed elements, bit by bit (src/record/delta_pack.h has the
+ * format)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,8 @@ void plain_pack(const struct pack_op *op)
 		const uint64_t nbytes = pack_block(from, n, op->element_nbytes, capacity);
 
 		op->ret_nbytes[i] = (uint32_t)(nbytes < items_nbytes ? nbytes : items_nbytes);
-		memcpy(to, nbytes < items_nbytes ? (const void *)capacity : from, op->ret_nbytes[i]);
+		memcpy(to, nbytes < items_nbytes ? (const void *)capacity : from,
+		       op->ret_nbytes[i]);
 		to += op->ret_nbytes[i];
 		free(capacity);
 	}

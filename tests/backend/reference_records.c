@@ -93,11 +93,11 @@ void plain_sort_records(const struct sort_op *op)
 {
 	const struct layout *layout = op->layout;
 	const struct output_params arrangement = { .layout = layout,
-						 .out = op->items,
-						 .nbytes = layout->item_nbytes,
-						 .unique = op->unique,
-						 .limit = op->limit,
-						 .ret = op->ret };
+						   .out = op->items,
+						   .nbytes = layout->item_nbytes,
+						   .unique = op->unique,
+						   .limit = op->limit,
+						   .ret = op->ret };
 	unsigned char *made = malloc((op->n + 2) * layout->item_nbytes);
 	item_t *items = malloc((2 * op->n + 1) * sizeof *items);
 
@@ -106,7 +106,7 @@ void plain_sort_records(const struct sort_op *op)
 		unsigned char *item = made + (i + 2) * layout->item_nbytes;
 
 		layout_project_record(layout, (item_t)op->records + i * layout->record_nbytes,
-				 op->position + i, item);
+				      op->position + i, item);
 		add_hash(op->ret_input_digest, layout, item);
 		items[i] = item;
 	}

@@ -27,7 +27,8 @@ int subject_open(const struct backend *backend, unsigned n_threads, struct subje
 	if (r < 0)
 		return r;
 	device_get_info(subject.device, &subject.info);
-	subject_must(device_queue_open(subject.device, QUEUE_PRIORITY_NORMAL, &subject.queue), "device_queue_open");
+	subject_must(device_queue_open(subject.device, QUEUE_PRIORITY_NORMAL, &subject.queue),
+		     "device_queue_open");
 	subject_must(device_event_open(subject.device, &subject.event), "device_event_open");
 	*ret_subject = subject;
 	return 0;

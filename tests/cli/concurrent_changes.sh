@@ -1,5 +1,6 @@
 #!/bin/sh
-# concurrent_changes - inputs and outputs that others change while they are sorted: nothing of theirs is lost
+# concurrent_changes - inputs and outputs that others change while they are sorted: nothing of
+# theirs is lost
 . "$(dirname "$0")/testlib.sh"
 mkfifo pipe
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # devices - two devices, which are imitated, give the same bytes as the CPU, whatever is asked for
 #
-# Their memories must not mix (tests/support/separate_memory_backend.h). What random_config.sh says makes it longer, or
-# repeats it.
+# Their memories must not mix (tests/support/separate_memory_backend.h). What random_config.sh
+# says makes it longer, or repeats it.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/random_config.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# disk_space - input, temporary files and output together take at most 2.05 times the input; an eighth
-# more where there is plenty of room
+# disk_space - input, temporary files and output together take at most 2.05 times the input; an
+# eighth more where there is plenty of room
 . "$(dirname "$0")/testlib.sh"
 
 # within PERCENT ARGUMENT...: gsort of `input` keeps to that, and really spills.

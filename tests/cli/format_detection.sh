@@ -1,5 +1,6 @@
 #!/bin/sh
-# format_detection - what is no records is refused, with what to do instead, and --format=raw sorts anything
+# format_detection - what is no records is refused, with what to do instead, and --format=raw
+# sorts anything
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 2000 -o numbers
@@ -46,9 +47,9 @@ for checker in 'gsort -c' 'gsort -C' gsort-check; do
 done
 
 claim 'a header of another size than was said is refused'
-refuses 'header of 128 bytes, not 64: leave out --skip-bytes' --skip-bytes=64 array.npy
+refuses 'header of 128 bytes, not 64: omit --skip-bytes' --skip-bytes=64 array.npy
 cat array.npy | refuses 'header of 128 bytes, not 64' -t f64 --skip-bytes=64
-refuses 'leave out --skip-bytes, and it is read as what it is' --skip-bytes=128 array.npy
+refuses 'omit --skip-bytes to read the header' --skip-bytes=128 array.npy
 refuses 'skip-bytes and --format=npy' --skip-bytes=128 --format=npy array.npy
 
 # kind NAME < the first bytes: a file of them that is refused in each way that it can be read.

@@ -47,13 +47,14 @@ static bool add_key(const char *text, size_t offset)
 	if (is_bool)
 		end = (char *)text + 4;
 	*key = (struct printed_key){ .offset = offset,
-			     .n_fraction_bits = 23,
-			     .numeric = strstr(end, ":n") || (text[0] == 't' && !strstr(end, ":t")),
-			     .kind = is_bool                 ? 'u' :
-				     !strncmp(text, "bf", 2) ? 'f' :
-							       text[0],
-			     .big_endian = !strncmp(end, "be", 2),
-			     .descending = strstr(end, ":r") != NULL };
+				     .n_fraction_bits = 23,
+				     .numeric = strstr(end, ":n") ||
+						(text[0] == 't' && !strstr(end, ":t")),
+				     .kind = is_bool                 ? 'u' :
+					     !strncmp(text, "bf", 2) ? 'f' :
+								       text[0],
+				     .big_endian = !strncmp(end, "be", 2),
+				     .descending = strstr(end, ":r") != NULL };
 	if (key->kind == 'b')
 		key->big_endian = true;
 	key->nbytes = is_bool || key->kind == 'b' ? n : n / 8;
@@ -101,7 +102,8 @@ static void print_hex(const unsigned char *bytes, size_t n)
 }
 
 /* The part's i-th byte, most significant first. */
-static unsigned byte_of(const struct printed_key *key, const unsigned char *bytes, size_t nbytes, size_t i)
+static unsigned byte_of(const struct printed_key *key, const unsigned char *bytes, size_t nbytes,
+			size_t i)
 {
 	return bytes[key->big_endian ? i : nbytes - 1 - i];
 }

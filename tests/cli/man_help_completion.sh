@@ -1,7 +1,9 @@
 #!/bin/sh
-# man_help_completion - what is installed, and whether manual, help and completion know the same options
+# man_help_completion - what is installed, and whether manual, help and completion know the same
+# options
 #
-# usage: man_help_completion.sh BUILD	with GSORT, GSORT_GEN, GSORT_CHECK as in testlib.sh, or GSORT_MPI
+# usage: man_help_completion.sh BUILD	with GSORT, GSORT_GEN, GSORT_CHECK as in testlib.sh, or
+# GSORT_MPI
 . "$(dirname "$0")/testlib.sh"
 
 build=$1

@@ -37,7 +37,8 @@ int main(int argc, char **argv)
 		perror("measure_command");
 		return 127;
 	}
-	fprintf(file, "%lld %ld\n", to_microseconds(usage.ru_utime) + to_microseconds(usage.ru_stime), usage.ru_maxrss);
+	fprintf(file, "%lld %ld\n",
+		to_microseconds(usage.ru_utime) + to_microseconds(usage.ru_stime), usage.ru_maxrss);
 	fclose(file);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# mapped_overwrite_race - mapped records are sorted while somebody overwrites one; run by hand, as it races
+# mapped_overwrite_race - mapped records are sorted while somebody overwrites one; run by hand, as
+# it races
 #
 # GSORT_SORTS sorts (default 300), each of which must be refused, or come out in order. What the
 # race can come to, tests/unit/cpu/test_cpu_indirect.c does without one.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# option_errors - every mistake has one line that says what, where and what to do, and changes nothing
+# option_errors - every mistake has one line that says what, where and what to do, and changes
+# nothing
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 1000 -o input

@@ -1,4 +1,5 @@
-# random_io - what random sorts write, and the ways in and out; sourced behind random_config.sh, not run
+# random_io - what random sorts write, and the ways in and out; sourced behind random_config.sh,
+# not run
 #
 # A test says what is sorted:
 #

@@ -1,5 +1,6 @@
 #!/bin/sh
-# signals_at_commit - the moment in which the output gets its name: done is done, whatever comes then
+# signals_at_commit - the moment in which the output gets its name: done is done, whatever comes
+# then
 . "$(dirname "$0")/testlib.sh"
 export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes
 

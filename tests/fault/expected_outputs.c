@@ -30,9 +30,11 @@ static const struct expected_output_params {
 	[EXPECTED_MEDIUM_RECORDS] = { 40, 8, 3, .limit = SIZE_MAX },
 	[EXPECTED_LARGE_RECORDS] = { 400, 200, 2, .limit = SIZE_MAX },
 	[EXPECTED_FEW] = { 8, 0, 8, .is_number = true, .uses_few_input = true, .limit = SIZE_MAX },
-	[EXPECTED_FEW_UNIQUE] = { 8, 0, 8, true, .unique = true, .uses_few_input = true, .limit = SIZE_MAX },
+	[EXPECTED_FEW_UNIQUE] = { 8, 0, 8, true, .unique = true, .uses_few_input = true,
+				  .limit = SIZE_MAX },
 	[EXPECTED_FEW_RECORDS] = { 16, 0, 3, .uses_few_input = true, .limit = SIZE_MAX },
-	[EXPECTED_FEW_PAIRS] = { 16, 0, 8, .is_number = true, .uses_few_input = true, .limit = SIZE_MAX },
+	[EXPECTED_FEW_PAIRS] = { 16, 0, 8, .is_number = true, .uses_few_input = true,
+				 .limit = SIZE_MAX },
 	[EXPECTED_FEW_LONG_KEYS] = { 40, 3, 30, .uses_few_input = true, .limit = SIZE_MAX },
 	[EXPECTED_NPY] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
 	[EXPECTED_FRAMED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX, .skip_nbytes = 9 },
@@ -44,8 +46,7 @@ static int compare_keys(const struct expected_output_params *params, const void 
 	uint64_t m, n;
 
 	if (!params->is_number)
-		return memcmp(x + params->key_offset, y + params->key_offset,
-			      params->key_nbytes);
+		return memcmp(x + params->key_offset, y + params->key_offset, params->key_nbytes);
 	memcpy(&m, x, sizeof m);
 	memcpy(&n, y, sizeof n);
 	return (m > n) - (m < n);
@@ -66,7 +67,8 @@ static void append_bytes(struct byte_buffer *output, const void *bytes, size_t n
 	output->nbytes += nbytes;
 }
 
-static struct byte_buffer make_expected_output(struct byte_buffer input, const struct expected_output_params *params)
+static struct byte_buffer make_expected_output(struct byte_buffer input,
+					       const struct expected_output_params *params)
 {
 	const size_t record_nbytes = params->record_nbytes;
 	const char *first = (const char *)input.data + params->skip_nbytes;
@@ -104,7 +106,8 @@ static void write_sorted_inputs(struct byte_buffer few)
 
 		name[4] += (char)i;
 		end = few.nbytes / 8 * (i + 1) / N_SORTED_INPUTS * 8;
-		sorted_input = make_expected_output((struct byte_buffer){ first + begin, end - begin }, params);
+		sorted_input = make_expected_output(
+			(struct byte_buffer){ first + begin, end - begin }, params);
 		write_file(name, sorted_input.data, sorted_input.nbytes);
 		free(sorted_input.data);
 	}
@@ -150,8 +153,8 @@ void expected_outputs_create(struct expected_output_set *ret_expected)
 	write_file("few", few.data, few.nbytes);
 	write_zst("input.zst", input);
 	for (int i = 0; i < N_EXPECTED_OUTPUTS; i++)
-		ret_expected->outputs[i] =
-			make_expected_output(expected_params[i].uses_few_input ? few : input, &expected_params[i]);
+		ret_expected->outputs[i] = make_expected_output(
+			expected_params[i].uses_few_input ? few : input, &expected_params[i]);
 	unique = ret_expected->outputs[EXPECTED_NPY];
 	ret_expected->outputs[EXPECTED_NPY] = make_npy(unique);
 	free(unique.data);

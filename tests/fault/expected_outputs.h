@@ -20,7 +20,7 @@ enum expected_output {
 	EXPECTED_FEW_PAIRS,
 	EXPECTED_FEW_LONG_KEYS,
 	EXPECTED_FRAMED, /* the keys between a header and an incomplete record */
-	EXPECTED_NPY,  /* of numpy: the keys without those that are equal to the one before */
+	EXPECTED_NPY,    /* of numpy: the keys without those that are equal to the one before */
 	N_EXPECTED_OUTPUTS,
 };
 

@@ -33,7 +33,8 @@ void fault_points_set_device(enum test_device_kind kind)
 {
 	device_kind = kind;
 	/* There is one host. */
-	separate_memory_set_devices(kind == TEST_DEVICE_UNIFIED ? 1 : N_DEVICES, kind == TEST_DEVICE_PEER_ACCESS);
+	separate_memory_set_devices(kind == TEST_DEVICE_UNIFIED ? 1 : N_DEVICES,
+				    kind == TEST_DEVICE_PEER_ACCESS);
 }
 
 static int device_error(unsigned number)
@@ -46,12 +47,14 @@ static int inject_fault(enum fault_point point, const void *object)
 {
 	const unsigned number = separate_memory_device_number(object);
 
-	return fault_point_pass_on_device(point, (int)number) == EFFECT_FAIL ? device_error(number) : 0;
+	return fault_point_pass_on_device(point, (int)number) == EFFECT_FAIL ?
+		       device_error(number) :
+		       0;
 }
 
-#define INJECT_FAULT(point, object)                                                                      \
+#define INJECT_FAULT(point, object)                                                                \
 	do {                                                                                       \
-		if (inject_fault(point, object) < 0)                                                     \
+		if (inject_fault(point, object) < 0)                                               \
 			return -EIO;                                                               \
 	} while (0)
 
@@ -72,7 +75,7 @@ static int failing_open(const struct backend_config *config, struct device **ret
 	if (fault_point_pass_on_device(POINT_DEVICE_OPEN, (int)config->number) == EFFECT_FAIL)
 		return errno == ENOMEM ? -ENOMEM : device_error(config->number);
 	device_memory_nbytes = config->device_memory_nbytes ? config->device_memory_nbytes :
-							     DEFAULT_DEVICE_MEMORY_NBYTES;
+							      DEFAULT_DEVICE_MEMORY_NBYTES;
 	r = separate_memory_backend.open(config, ret_device);
 	fault_points_count_resource(RESOURCE_DEVICE_OBJECT, r == 0);
 	return r;
@@ -94,7 +97,8 @@ static void failing_get_info(const struct device *device, struct device_info *re
 	ret_info->memory_nbytes = device_memory_nbytes;
 }
 
-static int failing_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
+static int failing_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
+			 void **ret_memory)
 {
 	const unsigned number = separate_memory_device_number(device);
 	int r;
@@ -113,7 +117,7 @@ static void failing_free(struct device *device, enum memory_kind kind, void *mem
 }
 
 static int failing_queue_open(struct device *device, enum queue_priority priority,
-			     struct device_queue **ret_queue)
+			      struct device_queue **ret_queue)
 {
 	int r;
 
@@ -154,25 +158,28 @@ static int failing_event_wait(struct device_event *event)
 }
 
 /* A call that only queues: it fails, or is the CPU's. */
-#define DEFINE_ENQUEUE(point, name, parameters, arguments)                                                 \
+#define DEFINE_ENQUEUE(point, name, parameters, arguments)                                         \
 	static int failing_##name parameters                                                       \
 	{                                                                                          \
-		INJECT_FAULT(point, queue);                                                              \
-		return separate_memory_backend.name arguments;                                              \
+		INJECT_FAULT(point, queue);                                                        \
+		return separate_memory_backend.name arguments;                                     \
 	}
 
 /* The same, by the kind of layout. */
-#define DEFINE_LAYOUT_OP(point, name)                                                                          \
-	static int failing_##name(struct device_queue *queue, const struct name##_op *op)                   \
+#define DEFINE_LAYOUT_OP(point, name)                                                              \
+	static int failing_##name(struct device_queue *queue, const struct name##_op *op)          \
 	{                                                                                          \
-		INJECT_FAULT(point, queue);                                                              \
-		return separate_memory_backend.ops_by_layout[op->layout->kind]->name(queue, op);                     \
+		INJECT_FAULT(point, queue);                                                        \
+		return separate_memory_backend.ops_by_layout[op->layout->kind]->name(queue, op);   \
 	}
 
 /* clang-format off */
-DEFINE_ENQUEUE(POINT_DEVICE_QUEUE, queue_record, (struct device_queue * queue, struct device_event *event), (queue, event))
-DEFINE_ENQUEUE(POINT_DEVICE_QUEUE, queue_wait_event, (struct device_queue * queue, struct device_event *event), (queue, event))
-DEFINE_ENQUEUE(POINT_DEVICE_COPY, copy, (struct device_queue * queue, void *to, const void *from, size_t n),
+DEFINE_ENQUEUE(POINT_DEVICE_QUEUE, queue_record,
+	(struct device_queue * queue, struct device_event *event), (queue, event))
+DEFINE_ENQUEUE(POINT_DEVICE_QUEUE, queue_wait_event,
+	(struct device_queue * queue, struct device_event *event), (queue, event))
+DEFINE_ENQUEUE(POINT_DEVICE_COPY, copy,
+	(struct device_queue * queue, void *to, const void *from, size_t n),
 	(queue, to, from, n))
 DEFINE_LAYOUT_OP(POINT_DEVICE_COPY, encode)
 DEFINE_LAYOUT_OP(POINT_DEVICE_COPY, decode)
@@ -181,8 +188,10 @@ DEFINE_LAYOUT_OP(POINT_DEVICE_CUT, cut)
 DEFINE_LAYOUT_OP(POINT_DEVICE_MERGE, merge)
 DEFINE_LAYOUT_OP(POINT_DEVICE_SORT, unique)
 DEFINE_LAYOUT_OP(POINT_DEVICE_COPY, sample)
-DEFINE_ENQUEUE(POINT_DEVICE_COPY, pack, (struct device_queue * queue, const struct pack_op *op), (queue, op))
-DEFINE_ENQUEUE(POINT_DEVICE_COPY, unpack, (struct device_queue * queue, const struct unpack_op *op), (queue, op))
+DEFINE_ENQUEUE(POINT_DEVICE_COPY, pack,
+	(struct device_queue * queue, const struct pack_op *op), (queue, op))
+DEFINE_ENQUEUE(POINT_DEVICE_COPY, unpack,
+	(struct device_queue * queue, const struct unpack_op *op), (queue, op))
 /* clang-format on */
 
 /* Sizes of scratch cannot fail, and what goes back early neither. */
@@ -193,7 +202,8 @@ static size_t sort_scratch_nbytes(const struct layout *layout, uint64_t n)
 
 static size_t merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	return separate_memory_backend.ops_by_layout[layout->kind]->merge_scratch_nbytes(layout, k, n);
+	return separate_memory_backend.ops_by_layout[layout->kind]->merge_scratch_nbytes(layout, k,
+											 n);
 }
 
 static void discard(struct device *device, void *memory, size_t nbytes)
@@ -250,6 +260,6 @@ int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, uns
 	(void)input_nbytes, (void)n_threads;
 	/* The fallback of a GPU without memory is the CPU itself. */
 	*ret_backend = choice == BACKEND_CPU || device_kind == TEST_DEVICE_CPU ? &backend_cpu :
-									    &failing_backend;
+										 &failing_backend;
 	return 0;
 }

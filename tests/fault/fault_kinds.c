@@ -12,21 +12,23 @@ enum { N_INTERRUPTS = 9 };
 #define INTERRUPTED(point) FAULT_KIND(point, EFFECT_FAIL, EINTR, N_INTERRUPTS, EXPECT_SUCCESS)
 
 #define TRANSFER(point, error)                                                                     \
-	ONCE_AND_FOREVER(point, error), INTERRUPTED(point),                                       \
-		FAULT_KIND(point, EFFECT_FAIL, EAGAIN, 1, EXPECT_SUCCESS),                               \
-		FAULT_KIND(point, EFFECT_SHORT, 0, 1, EXPECT_SUCCESS),                                   \
-		FAULT_KIND(point, EFFECT_SHORT, 0, FAULT_FOREVER, EXPECT_SUCCESS),                            \
-		FAULT_KIND(point, EFFECT_EOF, 0, 1, EXPECT_EITHER),                                      \
+	ONCE_AND_FOREVER(point, error), INTERRUPTED(point),                                        \
+		FAULT_KIND(point, EFFECT_FAIL, EAGAIN, 1, EXPECT_SUCCESS),                         \
+		FAULT_KIND(point, EFFECT_SHORT, 0, 1, EXPECT_SUCCESS),                             \
+		FAULT_KIND(point, EFFECT_SHORT, 0, FAULT_FOREVER, EXPECT_SUCCESS),                 \
+		FAULT_KIND(point, EFFECT_EOF, 0, 1, EXPECT_EITHER),                                \
 		FAULT_KIND(point, EFFECT_EOF, 0, FAULT_FOREVER, EXPECT_EITHER)
 
 /* A byte of what is stored for a while. */
-#define CORRUPTED(p, e, expected_, position_)                                                             \
+#define CORRUPTED(p, e, expected_, position_)                                                      \
 	{                                                                                          \
-		.point = p, .effect = e, .n_times = 1, .expected_outcome = expected_, .byte_position = position_          \
+		.point = p, .effect = e, .n_times = 1, .expected_outcome = expected_,              \
+		.byte_position = position_                                                         \
 	}
 
-#define CORRUPTED_ANYWHERE(point, effect, expected_outcome)                                                    \
-	CORRUPTED(point, effect, expected_outcome, BYTE_FIRST), CORRUPTED(point, effect, expected_outcome, BYTE_LAST),         \
+#define CORRUPTED_ANYWHERE(point, effect, expected_outcome)                                        \
+	CORRUPTED(point, effect, expected_outcome, BYTE_FIRST),                                    \
+		CORRUPTED(point, effect, expected_outcome, BYTE_LAST),                             \
 		CORRUPTED(point, effect, expected_outcome, BYTE_RANDOM)
 
 const struct fault_kind fault_kinds[] = {
@@ -107,9 +109,12 @@ bool fault_kind_is_device_loss(const struct fault_kind *kind)
 const char *fault_kind_name(const struct fault_kind *kind)
 {
 	static const char *const names[] = {
-		[EFFECT_SHORT] = "half of it",     [EFFECT_EOF] = "nothing moved",
-		[EFFECT_LOSE_WRITE] = "lost in silence", [EFFECT_ALTER_WRITE] = "altered in silence",
-		[EFFECT_CORRUPT] = "damaged",       [EFFECT_TRUNCATE] = "cut",
+		[EFFECT_SHORT] = "half of it",
+		[EFFECT_EOF] = "nothing moved",
+		[EFFECT_LOSE_WRITE] = "lost in silence",
+		[EFFECT_ALTER_WRITE] = "altered in silence",
+		[EFFECT_CORRUPT] = "damaged",
+		[EFFECT_TRUNCATE] = "cut",
 	};
 
 	return kind->effect == EFFECT_FAIL ? strerror(kind->error) : names[kind->effect];

@@ -1,8 +1,8 @@
 /*
  * fault_kinds - what can go wrong at the fault points, and what must come of it
  *
- * One of two tables, each for a program of its own: fault_kinds.c (the system, and back ends as a whole)
- * and fault_kinds_cuda.c (the calls of CUDA's runtime).
+ * One of two tables, each for a program of its own: fault_kinds.c (the system, and back ends as a
+ * whole) and fault_kinds_cuda.c (the calls of CUDA's runtime).
  */
 #pragma once
 
@@ -17,7 +17,11 @@ struct fault_kind {
 	int error; /* errno's, or CUDA's */
 	unsigned n_times;
 	enum expected_outcome expected_outcome;
-	enum byte_position { BYTE_FIRST, BYTE_LAST, BYTE_RANDOM } byte_position; /* of the byte in question */
+	enum byte_position {
+		BYTE_FIRST,
+		BYTE_LAST,
+		BYTE_RANDOM
+	} byte_position; /* of the byte in question */
 };
 
 extern const struct fault_kind fault_kinds[];
@@ -36,11 +40,11 @@ const char *fault_kind_expected_message(const struct fault_kind *kind);
 const char *fault_kind_name(const struct fault_kind *kind);
 
 /* For the tables. */
-#define FAULT_KIND(p, e, errno_, n, d)                                                                   \
+#define FAULT_KIND(p, e, errno_, n, d)                                                             \
 	{                                                                                          \
-		.point = p, .effect = e, .error = errno_, .n_times = n, .expected_outcome = d                \
+		.point = p, .effect = e, .error = errno_, .n_times = n, .expected_outcome = d      \
 	}
 
-#define ONCE_AND_FOREVER(point, error)                                                            \
-	FAULT_KIND(point, EFFECT_FAIL, error, 1, EXPECT_EITHER),                                         \
+#define ONCE_AND_FOREVER(point, error)                                                             \
+	FAULT_KIND(point, EFFECT_FAIL, error, 1, EXPECT_EITHER),                                   \
 		FAULT_KIND(point, EFFECT_FAIL, error, FAULT_FOREVER, EXPECT_EITHER)

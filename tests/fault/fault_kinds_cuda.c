@@ -1,8 +1,8 @@
 /*
  * fault_kinds_cuda - of the calls of CUDA's runtime (see fault_kinds.h)
  *
- * What sticks to a context sticks to all calls after it (fault_points.h). Errors that always do are tried
- * once as well: such a call must not be passed over because the next one goes well.
+ * What sticks to a context sticks to all calls after it (fault_points.h). Errors that always do
+ * are tried once as well: such a call must not be passed over because the next one goes well.
  */
 #include <errno.h>
 
@@ -19,21 +19,25 @@ const struct fault_kind fault_kinds[] = {
 	ONCE_AND_FOREVER(POINT_DEVICE_SELECT, cudaErrorDevicesUnavailable),
 	ONCE_AND_FOREVER(POINT_DEVICE_ALLOCATION, cudaErrorMemoryAllocation),
 	/* What cannot be reached goes by way of the host. */
-	FAULT_KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, 1, EXPECT_SUCCESS),
+	FAULT_KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, 1,
+		   EXPECT_SUCCESS),
 	FAULT_KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, FAULT_FOREVER,
-	     EXPECT_SUCCESS),
+		   EXPECT_SUCCESS),
 	ONCE_AND_FOREVER(POINT_DEVICE_QUEUE, cudaErrorMemoryAllocation),
 	ONCE_AND_FOREVER(POINT_DEVICE_QUEUE, cudaErrorECCUncorrectable),
 	ONCE_AND_FOREVER(POINT_DEVICE_EVENT, cudaErrorLaunchFailure),
 	ONCE_AND_FOREVER(POINT_DEVICE_COPY, cudaErrorIllegalAddress),
 	ONCE_AND_FOREVER(POINT_DEVICE_LAUNCH, cudaErrorLaunchFailure),
-	FAULT_KIND(POINT_DEVICE_LAUNCH, EFFECT_FAIL, cudaErrorLaunchOutOfResources, 1, EXPECT_EITHER),
+	FAULT_KIND(POINT_DEVICE_LAUNCH, EFFECT_FAIL, cudaErrorLaunchOutOfResources, 1,
+		   EXPECT_EITHER),
 	ONCE_AND_FOREVER(POINT_DEVICE_WAIT, cudaErrorIllegalAddress),
-	FAULT_KIND(POINT_DEVICE_WAIT, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER, EXPECT_EITHER),
+	FAULT_KIND(POINT_DEVICE_WAIT, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER,
+		   EXPECT_EITHER),
 	/* Only the statistics ask. */
 	FAULT_KIND(POINT_DEVICE_TIMING, EFFECT_FAIL, cudaErrorLaunchFailure, 1, EXPECT_SUCCESS),
 	FAULT_KIND(POINT_DEVICE_FREE, EFFECT_FAIL, cudaErrorLaunchFailure, 1, EXPECT_EITHER),
-	FAULT_KIND(POINT_DEVICE_FREE, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER, EXPECT_EITHER),
+	FAULT_KIND(POINT_DEVICE_FREE, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER,
+		   EXPECT_EITHER),
 	/* What the back end itself asks of the system. */
 	ONCE_AND_FOREVER(POINT_ALLOCATION, ENOMEM),
 };
@@ -61,7 +65,7 @@ const char *fault_kind_name(const struct fault_kind *kind)
 	if (kind->effect == EFFECT_TRAP_DEVICE)
 		return "it dies";
 	return is_cuda_fault(kind) ? cudaGetErrorName((cudaError_t)kind->error) :
-				  strerrorname_np(kind->error);
+				     strerrorname_np(kind->error);
 }
 
 const char *fault_kind_expected_message(const struct fault_kind *kind)

@@ -1,5 +1,6 @@
 /*
- * fault_points - every place where the system can fail gsort, and a way to make it (see fault_points.h)
+ * fault_points - every place where the system can fail gsort, and a way to make it (see
+ * fault_points.h)
  */
 #include "tests/fault/fault_points.h"
 
@@ -185,10 +186,12 @@ static void record_site(enum fault_point point, const void *address, unsigned nt
 	size_t i = 0;
 
 	pthread_mutex_lock(&fault_points.lock);
-	while (i < fault_points.n_sites && (fault_points.sites[i].address != address || fault_points.sites[i].point != point))
+	while (i < fault_points.n_sites &&
+	       (fault_points.sites[i].address != address || fault_points.sites[i].point != point))
 		i++;
 	if (i == fault_points.n_sites && i < MAX_CALL_SITES)
-		fault_points.sites[fault_points.n_sites++] = (struct call_site){ address, point, nth };
+		fault_points.sites[fault_points.n_sites++] =
+			(struct call_site){ address, point, nth };
 	pthread_mutex_unlock(&fault_points.lock);
 }
 

@@ -1,13 +1,13 @@
 /*
  * fault_points - every place where the system can fail gsort, and a way to make it
  *
- * A program that is linked with fault_points.c, wrap_system.c and wrap_files.c, and with `--wrap` for each
- * function that has a __wrap_ twin there, calls the system by way of these twins. Each call passes
- * a fault point and is counted there. One fault can be armed at a time: that the nth call that
- * passes a point fails, or transfers less, or lies, once or from then on. So a test can go through
- * all n. A device that fails from then on fails in all that it is asked to do, unless it only has
- * no memory, or cannot be opened; and so do all devices, unless only one is lost: then the others
- * go on.
+ * A program that is linked with fault_points.c, wrap_system.c and wrap_files.c, and with `--wrap`
+ * for each function that has a __wrap_ twin there, calls the system by way of these twins. Each
+ * call passes a fault point and is counted there. One fault can be armed at a time: that the nth
+ * call that passes a point fails, or transfers less, or lies, once or from then on. So a test can
+ * go through all n. A device that fails from then on fails in all that it is asked to do, unless
+ * it only has no memory, or cannot be opened; and so do all devices, unless only one is lost:
+ * then the others go on.
  *
  * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread
  * that belongs to the test itself exempts itself, and its calls count nothing.
@@ -25,7 +25,7 @@ enum fault_point {
 	POINT_OPEN,
 	POINT_CLOSE,
 	POINT_STAT, /* stat and its like */
-	POINT_READ,    /* of what is neither output nor temporary */
+	POINT_READ, /* of what is neither output nor temporary */
 	POINT_READ_BACK,
 	POINT_READ_TEMP,
 	POINT_READ_MANIFEST, /* of a checkpoint, whose runs are temporary */
@@ -42,8 +42,8 @@ enum fault_point {
 	POINT_MKDIR,
 	POINT_UNLINK, /* names of files and directories */
 	POINT_LOCK,
-	POINT_STREAM, /* opening, writing out and closing a stdio stream */
-	POINT_EVENTFD,  /* making a descriptor to wake somebody by */
+	POINT_STREAM,  /* opening, writing out and closing a stdio stream */
+	POINT_EVENTFD, /* making a descriptor to wake somebody by */
 	POINT_ALLOCATION,
 	POINT_THREAD,
 	POINT_DEVICE_OPEN,
@@ -51,7 +51,7 @@ enum fault_point {
 	POINT_DEVICE_PEER, /* of two devices, one by the other's memory */
 	/* What a device is asked to do: see failing_backend.c. */
 	POINT_DEVICE_QUEUE, /* lanes and marks */
-	POINT_DEVICE_COPY, /* and what else prepares, or looks at, one range */
+	POINT_DEVICE_COPY,  /* and what else prepares, or looks at, one range */
 	POINT_DEVICE_SORT,
 	POINT_DEVICE_CUT,
 	POINT_DEVICE_MERGE,
@@ -70,15 +70,15 @@ enum fault_point {
 
 enum fault_effect {
 	EFFECT_NONE,
-	EFFECT_FAIL,  /* -1 and the errno */
-	EFFECT_SHORT, /* a transfer moves only half of the bytes */
-	EFFECT_EOF,   /* a transfer moves nothing and says so */
+	EFFECT_FAIL,        /* -1 and the errno */
+	EFFECT_SHORT,       /* a transfer moves only half of the bytes */
+	EFFECT_EOF,         /* a transfer moves nothing and says so */
 	EFFECT_LOSE_WRITE,  /* a write says that it is done, but nothing is written */
 	EFFECT_ALTER_WRITE, /* a write changes a byte on the way */
 	/* Before a read at an offset, somebody else ... */
-	EFFECT_CORRUPT, /* changes a byte of what it will read */
+	EFFECT_CORRUPT,     /* changes a byte of what it will read */
 	EFFECT_TRUNCATE,    /* cuts the file within it */
-	EFFECT_TRAP_DEVICE,    /* the device itself breaks, for good: see wrap_cuda.c */
+	EFFECT_TRAP_DEVICE, /* the device itself breaks, for good: see wrap_cuda.c */
 };
 
 struct fault {
@@ -86,8 +86,8 @@ struct fault {
 	unsigned nth;     /* from 1 */
 	unsigned n_times; /* how often in a row; UINT_MAX: from then on */
 	enum fault_effect effect;
-	int error;       /* of EFFECT_FAIL */
-	bool is_single_device;  /* the device that it befalls is lost for good, and no other */
+	int error;             /* of EFFECT_FAIL */
+	bool is_single_device; /* the device that it befalls is lost for good, and no other */
 	size_t position; /* of ALTER, DAMAGE, CUT: the byte of the transfer, modulo its size */
 };
 
@@ -129,7 +129,8 @@ enum { MAX_CALL_SITES = 512 };
 /* The places that passed a point since arm, of the twins that know them. How many there are. */
 size_t fault_points_get_sites(struct call_site ret_sites[static MAX_CALL_SITES]);
 
-/* What was begun and not ended since fault_points_arm(): threads, mapped pages, what a device gave. */
+/* What was begun and not ended since fault_points_arm(): threads, mapped pages, what a device gave.
+ */
 struct resource_balance {
 	int n_threads;
 	int n_pages;
@@ -147,14 +148,13 @@ void fault_points_set_temp_prefix(const char *prefix);
 /* Set whether the page cache is cold and too small, and whether I/O bypasses it where possible. */
 void fault_points_set_page_cache(bool is_cold, bool may_bypass);
 
-
 /* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
 enum test_device_kind {
-	TEST_DEVICE_CPU,     /* the CPU itself: it fails by its allocations and threads */
-	TEST_DEVICE_UNIFIED, /* a device that can fail, on the host's memory */
-	TEST_DEVICE_SEPARATE,   /* one with memory of its own, or several */
+	TEST_DEVICE_CPU,         /* the CPU itself: it fails by its allocations and threads */
+	TEST_DEVICE_UNIFIED,     /* a device that can fail, on the host's memory */
+	TEST_DEVICE_SEPARATE,    /* one with memory of its own, or several */
 	TEST_DEVICE_PEER_ACCESS, /* the same; several may copy from each other */
-	TEST_DEVICE_CUDA,    /* CUDA's, with fault points below: see wrap_cuda.c */
+	TEST_DEVICE_CUDA,        /* CUDA's, with fault points below: see wrap_cuda.c */
 };
 
 void fault_points_set_device(enum test_device_kind kind);
@@ -178,6 +178,11 @@ bool fault_point_fails_at(enum fault_point point, const void *caller);
 size_t fault_points_byte_position(size_t nbytes);
 
 /* Something of the balance was given to gsort, or taken back. */
-enum tracked_resource { RESOURCE_THREAD, RESOURCE_MAPPED_PAGE, RESOURCE_DEVICE_OBJECT, N_TRACKED_RESOURCES };
+enum tracked_resource {
+	RESOURCE_THREAD,
+	RESOURCE_MAPPED_PAGE,
+	RESOURCE_DEVICE_OBJECT,
+	N_TRACKED_RESOURCES
+};
 
 void fault_points_count_resource(enum tracked_resource resource, int n);

@@ -35,16 +35,20 @@ static bool input_is_intact(const struct test_environment *environment)
 	return file_contains("input", input.data, input.nbytes);
 }
 
-static bool old_output_is_intact(const struct sort_scenario *scenario, const struct test_environment *environment)
+static bool old_output_is_intact(const struct sort_scenario *scenario,
+				 const struct test_environment *environment)
 {
-	return scenario->in_place || (file_contains("output", environment->old_output, sizeof environment->old_output) &&
-				  (!scenario->has_part_files || test_part_files_are_old()));
+	return scenario->in_place ||
+	       (file_contains("output", environment->old_output, sizeof environment->old_output) &&
+		(!scenario->has_part_files || test_part_files_are_old()));
 }
 
-static bool is_output_correct(const struct sort_scenario *scenario, const struct fault_run_result *result,
-		     const struct test_environment *environment)
+static bool is_output_correct(const struct sort_scenario *scenario,
+			      const struct fault_run_result *result,
+			      const struct test_environment *environment)
 {
-	const struct byte_buffer expected = environment->expected.outputs[scenario->expected_output];
+	const struct byte_buffer expected =
+		environment->expected.outputs[scenario->expected_output];
 
 	if (scenario->has_part_files)
 		return test_part_files_contain(expected);
@@ -54,7 +58,8 @@ static bool is_output_correct(const struct sort_scenario *scenario, const struct
 		return zst_contains("output", expected.data, expected.nbytes);
 	if (!sort_scenario_has_output(scenario))
 		return old_output_is_intact(scenario, environment);
-	return file_contains(scenario->in_place ? "input" : "output", expected.data, expected.nbytes);
+	return file_contains(scenario->in_place ? "input" : "output", expected.data,
+			     expected.nbytes);
 }
 
 /*
@@ -63,13 +68,15 @@ static bool is_output_correct(const struct sort_scenario *scenario, const struct
  */
 static bool failed_after_commit(void)
 {
-	return strstr(captured_messages_error(), "is complete, but") || strstr(captured_messages_error(), "reports/");
+	return strstr(captured_messages_error(), "is complete, but") ||
+	       strstr(captured_messages_error(), "reports/");
 }
 
 /* A disk that fails for good leaves what was moved away where it is; the next run puts it back. */
 static bool has_leftover_backup(const struct fault_run *fault_run)
 {
-	return fault_run->scenario->has_part_files && fault_run->fault && fault_run->fault->point == POINT_RENAME &&
+	return fault_run->scenario->has_part_files && fault_run->fault &&
+	       fault_run->fault->point == POINT_RENAME &&
 	       strstr(captured_messages_warning(), "put back, as it was before");
 }
 
@@ -82,8 +89,9 @@ static bool names_lost_device(void)
 }
 
 /* What is wrong with a refusal; NULL: nothing. */
-static const char *find_failure_defect(const struct fault_run *fault_run, const struct fault_run_result *result,
-				    const struct test_environment *environment)
+static const char *find_failure_defect(const struct fault_run *fault_run,
+				       const struct fault_run_result *result,
+				       const struct test_environment *environment)
 {
 	const struct sort_scenario *scenario = fault_run->scenario;
 
@@ -91,7 +99,8 @@ static const char *find_failure_defect(const struct fault_run *fault_run, const 
 		return "no message";
 	if (strstr(captured_messages_error(), "internal error"))
 		return "it blames itself";
-	if (fault_run->expected_message && !strstr(captured_messages_error(), fault_run->expected_message))
+	if (fault_run->expected_message &&
+	    !strstr(captured_messages_error(), fault_run->expected_message))
 		return "the message does not say why";
 	if (fault_points_lost_device() >= 0 && !names_lost_device())
 		return "the message does not say which device was lost";
@@ -127,8 +136,9 @@ static bool lacks_kernels_silently(const struct fault_run *fault_run)
 		!strstr(captured_messages_warning(), "; sorting on the CPU"));
 }
 
-static const char *find_success_defect(const struct fault_run *fault_run, const struct fault_run_result *result,
-				    const struct test_environment *environment)
+static const char *find_success_defect(const struct fault_run *fault_run,
+				       const struct fault_run_result *result,
+				       const struct test_environment *environment)
 {
 	const struct sort_scenario *scenario = fault_run->scenario;
 
@@ -150,8 +160,8 @@ static const char *find_leftover_file(const struct fault_run *fault_run, bool re
 {
 	static char known_names[512], unknown_name[256];
 
-	snprintf(known_names, sizeof known_names, "%s . .. output stdout stderr tmp reports %s", input_file_names,
-		 fault_run->scenario->has_part_files ? test_part_file_names : "");
+	snprintf(known_names, sizeof known_names, "%s . .. output stdout stderr tmp reports %s",
+		 input_file_names, fault_run->scenario->has_part_files ? test_part_file_names : "");
 	count_directory_entries("tmp/a", " . .. ", unknown_name);
 	if (!*unknown_name)
 		count_directory_entries("tmp/b", " . .. ", unknown_name);
@@ -170,22 +180,24 @@ static bool is_leftover_reported(const struct fault_run *fault_run, const char *
 		file = ".backup beside it is older, and cannot be removed";
 	return fault_run->fault &&
 	       (fault_run->fault->point == POINT_UNLINK || fault_run->fault->point == POINT_STAT) &&
-	       (strstr(captured_messages_warning(), file) || strstr(captured_messages_error(), file));
+	       (strstr(captured_messages_warning(), file) ||
+		strstr(captured_messages_error(), file));
 }
 
 /* What is left that was not there before; "" if nothing. */
-static const char *find_leftover(const struct fault_run *fault_run, const struct fault_run_result *result,
-			     const struct test_environment *environment)
+static const char *find_leftover(const struct fault_run *fault_run,
+				 const struct fault_run_result *result,
+				 const struct test_environment *environment)
 {
 	const char *file = find_leftover_file(fault_run, result->status == 2);
 
 	if (*file && !is_leftover_reported(fault_run, file))
 		return file;
 	return count_fds() != environment->n_fds ? "descriptors" :
-	       result->balance.n_threads    ? "threads" :
-	       result->balance.n_pages      ? "mapped pages" :
-	       result->balance.n_device_objects     ? "what a device gave" :
-					      "";
+	       result->balance.n_threads         ? "threads" :
+	       result->balance.n_pages           ? "mapped pages" :
+	       result->balance.n_device_objects  ? "what a device gave" :
+						   "";
 }
 
 static const char *find_unexpected_failure(const struct fault_run *fault_run)
@@ -201,8 +213,9 @@ static const char *find_unexpected_success(const struct fault_run *fault_run)
 		       NULL;
 }
 
-enum run_outcome fault_run_check(const struct fault_run *fault_run, const struct fault_run_result *result,
-			 const struct test_environment *environment)
+enum run_outcome fault_run_check(const struct fault_run *fault_run,
+				 const struct fault_run_result *result,
+				 const struct test_environment *environment)
 {
 	const bool refused = result->status == 2 && fault_run->scenario->status != 2;
 	const char *defect, *leftover;
@@ -212,9 +225,10 @@ enum run_outcome fault_run_check(const struct fault_run *fault_run, const struct
 		return OUTCOME_BROKEN;
 	}
 	defect = refused ? find_failure_defect(fault_run, result, environment) :
-			  find_success_defect(fault_run, result, environment);
+			   find_success_defect(fault_run, result, environment);
 	if (!defect && !fault_run->scenario->calibrates)
-		defect = refused ? find_unexpected_failure(fault_run) : find_unexpected_success(fault_run);
+		defect = refused ? find_unexpected_failure(fault_run) :
+				   find_unexpected_success(fault_run);
 	if (defect) {
 		fault_run_report(fault_run, "status %d: %s", result->status, defect);
 		return OUTCOME_BROKEN;

@@ -24,7 +24,7 @@ struct fault_run {
 	const struct fault *fault; /* NULL: none */
 	enum expected_outcome expected_outcome;
 	const char *expected_message; /* what the message of a refusal must say; NULL: anything */
-	const char *description;   /* what the trial is, for complaints */
+	const char *description;      /* what the trial is, for complaints */
 };
 
 enum run_outcome {
@@ -39,7 +39,7 @@ enum run_outcome {
 struct test_environment {
 	struct expected_output_set expected;
 	char old_output[100]; /* in "output" */
-	unsigned n_fds;  /* open between runs */
+	unsigned n_fds;       /* open between runs */
 };
 
 /* What a run has come to. */
@@ -50,8 +50,9 @@ struct fault_run_result {
 };
 
 /* Complains of what is wrong. */
-enum run_outcome fault_run_check(const struct fault_run *fault_run, const struct fault_run_result *result,
-			 const struct test_environment *environment);
+enum run_outcome fault_run_check(const struct fault_run *fault_run,
+				 const struct fault_run_result *result,
+				 const struct test_environment *environment);
 
 /* A trial has come to something else than it may. printf's arguments. */
 void fault_run_report(const struct fault_run *fault_run, const char *format, ...)

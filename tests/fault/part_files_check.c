@@ -15,7 +15,7 @@
 #include "tests/fault/sort_scenarios.h"
 
 const char test_part_file_names[] = " output.0000 output.0001 output.0002 output.0003 output.0004 "
-			   "output.parts ";
+				    "output.parts ";
 
 void test_part_files_remove(void)
 {
@@ -33,14 +33,14 @@ void test_part_files_remove(void)
 static void format_old_manifest(char text[static 1024])
 {
 	int length = sprintf(text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", "
-			       "\"record_bytes\": 8, \"header_bytes\": 0, \"keys\": [], "
-			       "\"records\": 0, \"part_files\": [");
+				   "\"record_bytes\": 8, \"header_bytes\": 0, \"keys\": [], "
+				   "\"records\": 0, \"part_files\": [");
 
 	for (int i = 0; i < N_OLD_PARTS; i++)
 		length += sprintf(text + length,
-			      "%s{\"number\": %d, \"name\": \"output.%04d\", \"records\": 0, "
-			      "\"bytes\": 7, \"checksum\": \"0000000000000000\"}",
-			      i ? ", " : "", i, i);
+				  "%s{\"number\": %d, \"name\": \"output.%04d\", \"records\": 0, "
+				  "\"bytes\": 7, \"checksum\": \"0000000000000000\"}",
+				  i ? ", " : "", i, i);
 	strcpy(text + length, "]}");
 }
 
@@ -78,11 +78,11 @@ void test_part_files_write_sorted(struct byte_buffer sorted)
 	struct manifest_part part_files[N];
 	struct key key = { .nbytes = 8, .kind = KEY_UNSIGNED };
 	const struct part_manifest manifest = { .record_nbytes = 8,
-					 .keys = &key,
-					 .n_keys = 1,
-					 .n_records = sorted.nbytes / 8,
-					 .parts = part_files,
-					 .n_parts = N };
+						.keys = &key,
+						.n_keys = 1,
+						.n_records = sorted.nbytes / 8,
+						.parts = part_files,
+						.n_parts = N };
 	char names[N][32], *text;
 
 	for (uint64_t i = 0, begin = 0, end; i < N; i++, begin = end) {
@@ -91,8 +91,8 @@ void test_part_files_write_sorted(struct byte_buffer sorted)
 		end = manifest.n_records * (i + 1) / N;
 		sprintf(names[i], "sorted.%04u", (unsigned)i);
 		part_files[i] = (struct manifest_part){ .name = names[i],
-						 .n_records = end - begin,
-						 .nbytes = 8 * (end - begin) };
+							.n_records = end - begin,
+							.nbytes = 8 * (end - begin) };
 		for (uint64_t j = 0; j < end - begin; j++)
 			part_files[i].checksum += digest_record(records + 8 * j, 8);
 		write_file(names[i], records, part_files[i].nbytes);
@@ -112,7 +112,7 @@ static bool is_manifest_correct(uint64_t nbytes)
 	if (!text.data)
 		return false;
 	is_correct = part_manifest_parse(text.data, text.nbytes, "output.parts", &manifest) == 0 &&
-		   manifest.n_parts == N_NEW_PARTS;
+		     manifest.n_parts == N_NEW_PARTS;
 	for (size_t i = 0; is_correct && i < manifest.n_parts; i++)
 		sum += manifest.parts[i].nbytes;
 	part_manifest_free(&manifest);
@@ -132,7 +132,8 @@ bool test_part_files_contain(struct byte_buffer expected)
 		sprintf(name, "output.%04d", i);
 		part_file = read_file(name);
 		is_correct = part_file.data && part_file.nbytes <= expected.nbytes - offset &&
-			   memcmp(part_file.data, (const char *)expected.data + offset, part_file.nbytes) == 0;
+			     memcmp(part_file.data, (const char *)expected.data + offset,
+				    part_file.nbytes) == 0;
 		offset += part_file.nbytes;
 		free(part_file.data);
 	}

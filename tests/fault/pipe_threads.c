@@ -59,7 +59,9 @@ void pipe_thread_drain_stdout(struct pipe_thread *pipe_thread, size_t max_nbytes
 	close(ends[1]);
 	*pipe_thread = (struct pipe_thread){ .fd = ends[0], .capacity = max_nbytes + 1 };
 	pipe_thread->bytes.data = malloc(pipe_thread->capacity);
-	require(pipe_thread->bytes.data && pthread_create(&pipe_thread->thread, NULL, drain_pipe, pipe_thread) == 0, "thread");
+	require(pipe_thread->bytes.data &&
+			pthread_create(&pipe_thread->thread, NULL, drain_pipe, pipe_thread) == 0,
+		"thread");
 }
 
 void pipe_thread_join(struct pipe_thread *pipe_thread)

@@ -18,8 +18,9 @@ static void find_temp_output(char name[static 256])
 {
 	char known_names[512];
 
-	snprintf(known_names, sizeof known_names, "%s . .. output stdout stderr tmp reports state %s",
-		 input_file_names, test_part_file_names);
+	snprintf(known_names, sizeof known_names,
+		 "%s . .. output stdout stderr tmp reports state %s", input_file_names,
+		 test_part_file_names);
 	count_directory_entries(".", known_names, name);
 }
 
@@ -48,7 +49,8 @@ void saved_checkpoint_write(const struct saved_checkpoint *checkpoint)
 	write_file("state/gsort-manifest", checkpoint->manifest.data, checkpoint->manifest.nbytes);
 	write_file("state/gsort-runs", checkpoint->runs.data, checkpoint->runs.nbytes);
 	if (*checkpoint->output_name)
-		write_file(checkpoint->output_name, checkpoint->output.data, checkpoint->output.nbytes);
+		write_file(checkpoint->output_name, checkpoint->output.data,
+			   checkpoint->output.nbytes);
 }
 
 void saved_checkpoint_free(struct saved_checkpoint *checkpoint)

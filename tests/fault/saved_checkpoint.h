@@ -1,5 +1,6 @@
 /*
- * saved_checkpoint - what an interrupted sort has left in its checkpoint, "state", and beside its output
+ * saved_checkpoint - what an interrupted sort has left in its checkpoint, "state", and beside its
+ * output
  */
 #pragma once
 

@@ -95,7 +95,9 @@ const struct sort_scenario sort_scenarios[] = {
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .arguments = "-R 16 -k 0:b3 -S 1M -T tmp/a input -o output" },
 	{ .name = "zst-in", .arguments = "-S 1M -T tmp/a input.zst -o output" },
-	{ .name = "zst-out", .arguments = "--zstd -S 1M -T tmp/a input -o output", .output_is_zst = true },
+	{ .name = "zst-out",
+	  .arguments = "--zstd -S 1M -T tmp/a input -o output",
+	  .output_is_zst = true },
 	{ .name = "pipes", .arguments = "-S 1M -T tmp/a", .from_pipe = true, .to_pipe = true },
 	/* Counted before it is written. */
 	{ .name = "merge-array",

@@ -17,7 +17,7 @@ enum resume_state {
 	RESUME_NOTHING,
 	RESUME_RUNS,
 	RESUME_PART_FILE_RUNS, /* of which nothing else is kept */
-	RESUME_OUTPUT, /* all runs, and a part of the output */
+	RESUME_OUTPUT,         /* all runs, and a part of the output */
 	N_RESUME_STATES,
 };
 
@@ -29,24 +29,24 @@ struct sort_scenario {
 	const char *arguments; /* separated by blanks; the output is "output", or "input" */
 	enum expected_output expected_output;
 	enum test_device_kind device_kind;
-	unsigned n_devices;   /* that it takes; 0: one, or none */
-	bool from_pipe;       /* standard input is a pipe with the input, ... */
-	bool input_is_npy;        /* ... or with an array of numpy, in order */
-	bool to_pipe;         /* standard output is a pipe */
-	bool in_place;        /* the output is the input */
-	bool verifies;        /* --verify: reads its output back */
-	bool output_is_zst;          /* the output is compressed */
-	bool has_part_files;       /* and a list of them, in place of one output: N_NEW_PARTS */
-	bool calibrates;        /* also tries how fast files are, which need not succeed */
-	bool has_cold_cache;         /* nothing is in the page cache, and nothing fits in it: direct I/O */
-	bool may_bypass_cache; /* the page cache may be passed by, and is where it can be */
-	bool is_slow;         /* without --all, one call of each kind fails, not three */
-	bool has_device_fallback;      /* a device that cannot be opened need not be: first calls fail */
-	bool loses_one_device;       /* of its devices, for good, and nothing else goes wrong */
-	bool has_checkpoint;  /* in "state" */
+	unsigned n_devices;  /* that it takes; 0: one, or none */
+	bool from_pipe;      /* standard input is a pipe with the input, ... */
+	bool input_is_npy;   /* ... or with an array of numpy, in order */
+	bool to_pipe;        /* standard output is a pipe */
+	bool in_place;       /* the output is the input */
+	bool verifies;       /* --verify: reads its output back */
+	bool output_is_zst;  /* the output is compressed */
+	bool has_part_files; /* and a list of them, in place of one output: N_NEW_PARTS */
+	bool calibrates;     /* also tries how fast files are, which need not succeed */
+	bool has_cold_cache; /* nothing is in the page cache, and nothing fits in it: direct I/O */
+	bool may_bypass_cache;    /* the page cache may be passed by, and is where it can be */
+	bool is_slow;             /* without --all, one call of each kind fails, not three */
+	bool has_device_fallback; /* a device that cannot be opened need not be: first calls fail */
+	bool loses_one_device;    /* of its devices, for good, and nothing else goes wrong */
+	bool has_checkpoint;      /* in "state" */
 	enum resume_state resume_from;
 	bool is_interrupted; /* besides any fault, before the output is done */
-	int status;         /* when all goes well */
+	int status;          /* when all goes well */
 };
 
 extern const struct sort_scenario sort_scenarios[];

@@ -36,7 +36,9 @@ const struct sort_scenario sort_scenarios[] = {
 	  .arguments =
 		  "--gpus=0,0 -S 1M --device-memory=1M -R 400 -k 200:b2 -T tmp/a input -o output",
 	  .is_slow = true },
-	{ .name = "cuda-merge", .expected_output = EXPECTED_FEW, .arguments = CUDA "-m " PARTS " -o output" },
+	{ .name = "cuda-merge",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = CUDA "-m " PARTS " -o output" },
 	/* Packed between the passes. */
 	{ .name = "cuda-packed",
 	  .expected_output = EXPECTED_FEW_UNIQUE,

@@ -100,17 +100,21 @@ static bool opens_device(enum fault_point point, unsigned nth)
 			     point == POINT_DEVICE_EVENT || point == POINT_DEVICE_WAIT));
 }
 
-static enum expected_outcome get_expected_outcome(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned nth)
+static enum expected_outcome get_expected_outcome(const struct sort_scenario *scenario,
+						  const struct fault_kind *kind, unsigned nth)
 {
 	if (scenario->is_interrupted)
 		return EXPECT_EITHER;
 	/* Of parts: where there are no locks, nobody waits for others. A checkpoint needs one. */
 	if (scenario->has_part_files && kind->point == POINT_LOCK)
 		return scenario->has_checkpoint ? EXPECT_EITHER : EXPECT_SUCCESS;
-	return scenario->has_device_fallback && opens_device(kind->point, nth) ? EXPECT_SUCCESS : kind->expected_outcome;
+	return scenario->has_device_fallback && opens_device(kind->point, nth) ?
+		       EXPECT_SUCCESS :
+		       kind->expected_outcome;
 }
 
-static void try_fault(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned nth, unsigned n)
+static void try_fault(const struct sort_scenario *scenario, const struct fault_kind *kind,
+		      unsigned nth, unsigned n)
 {
 	const struct fault fault = { .point = kind->point,
 				     .nth = nth,
@@ -121,16 +125,20 @@ static void try_fault(const struct sort_scenario *scenario, const struct fault_k
 				     .position = choose_byte_position(kind) };
 	const bool is_selected = session.n_scheduled++ % session.sampling_interval == 0;
 	char text[128];
-	const struct fault_run fault_run = { .scenario = scenario,
-				     .fault = &fault,
-				     .expected_outcome = get_expected_outcome(scenario, kind, nth),
-				     .expected_message = scenario->is_interrupted ? NULL : fault_kind_expected_message(kind),
-				     .description = text };
+	const struct fault_run fault_run = {
+		.scenario = scenario,
+		.fault = &fault,
+		.expected_outcome = get_expected_outcome(scenario, kind, nth),
+		.expected_message = scenario->is_interrupted ? NULL :
+							       fault_kind_expected_message(kind),
+		.description = text
+	};
 
 	if (!is_selected)
 		return;
-	snprintf(text, sizeof text, "%s %u of %u, %s, byte %zd, %u times", fault_point_names[kind->point],
-		 nth, n, fault_kind_name(kind), (ssize_t)fault.position, kind->n_times);
+	snprintf(text, sizeof text, "%s %u of %u, %s, byte %zd, %u times",
+		 fault_point_names[kind->point], nth, n, fault_kind_name(kind),
+		 (ssize_t)fault.position, kind->n_times);
 	session.n_outcomes[test_dir_run(&fault_run)]++;
 }
 
@@ -140,7 +148,8 @@ static unsigned random_index(unsigned n)
 }
 
 /* The first, the last, and one in between. */
-static void try_some(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned n)
+static void try_some(const struct sort_scenario *scenario, const struct fault_kind *kind,
+		     unsigned n)
 {
 	try_fault(scenario, kind, 1, n);
 	if (n > 1)
@@ -150,7 +159,8 @@ static void try_some(const struct sort_scenario *scenario, const struct fault_ki
 }
 
 /* Three of a thousand calls leave most of those who make them untried. */
-static void try_sites(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned n)
+static void try_sites(const struct sort_scenario *scenario, const struct fault_kind *kind,
+		      unsigned n)
 {
 	if (kind->effect != EFFECT_FAIL || kind->n_times != 1)
 		return;
@@ -159,7 +169,8 @@ static void try_sites(const struct sort_scenario *scenario, const struct fault_k
 			try_fault(scenario, kind, session.sites[i].nth, n);
 }
 
-static void try_kind(const struct sort_scenario *scenario, const struct fault_kind *kind, unsigned n)
+static void try_kind(const struct sort_scenario *scenario, const struct fault_kind *kind,
+		     unsigned n)
 {
 	if (n == 0 || !fault_kind_is_possible(kind) || !is_applicable(scenario, kind))
 		return;
@@ -179,12 +190,14 @@ static void try_kind(const struct sort_scenario *scenario, const struct fault_ki
 }
 
 /* How often each point is passed when all goes well. */
-static bool run_without_fault(const struct sort_scenario *scenario, unsigned n_passed[static N_POINTS])
+static bool run_without_fault(const struct sort_scenario *scenario,
+			      unsigned n_passed[static N_POINTS])
 {
 	const struct fault_run fault_run = { .scenario = scenario,
-				     .expected_outcome = scenario->is_interrupted ? EXPECT_FAILURE :
-								     EXPECT_SUCCESS,
-				     .description = "no fault" };
+					     .expected_outcome = scenario->is_interrupted ?
+									 EXPECT_FAILURE :
+									 EXPECT_SUCCESS,
+					     .description = "no fault" };
 
 	if (test_dir_run(&fault_run) == OUTCOME_BROKEN)
 		return false;
@@ -204,10 +217,12 @@ static void try_device_trap(const struct sort_scenario *scenario, unsigned n)
 	try_fault(scenario, &device_trap, session.n ? session.n : random_index(n), n);
 }
 
-static void try_kinds(const struct sort_scenario *scenario, const unsigned n_passed[static N_POINTS])
+static void try_kinds(const struct sort_scenario *scenario,
+		      const unsigned n_passed[static N_POINTS])
 {
 	for (size_t i = 0; i < n_fault_kinds; i++)
-		if (!session.point || strcmp(session.point, fault_point_names[fault_kinds[i].point]) == 0)
+		if (!session.point ||
+		    strcmp(session.point, fault_point_names[fault_kinds[i].point]) == 0)
 			try_kind(scenario, &fault_kinds[i], n_passed[fault_kinds[i].point]);
 }
 
@@ -270,7 +285,8 @@ static bool is_in_list(const char *word, const char *list)
 	const size_t n = strlen(word);
 
 	for (const char *position = list; (position = strstr(position, word)); position += n)
-		if ((position == list || position[-1] == ',') && (position[n] == ',' || position[n] == '\0'))
+		if ((position == list || position[-1] == ',') &&
+		    (position[n] == ',' || position[n] == '\0'))
 			return true;
 	return false;
 }
@@ -308,7 +324,8 @@ static int fail_usage(const char *what, const char *word)
 static bool is_scenario(const char *word, size_t n)
 {
 	for (size_t i = 0; i < n_sort_scenarios; i++)
-		if (strlen(sort_scenarios[i].name) == n && memcmp(sort_scenarios[i].name, word, n) == 0)
+		if (strlen(sort_scenarios[i].name) == n &&
+		    memcmp(sort_scenarios[i].name, word, n) == 0)
 			return true;
 	return false;
 }
@@ -359,7 +376,8 @@ static int parse_options(int argc, char **argv)
 	if (session.seed == 0 && seed)
 		session.seed = strtoull(seed, NULL, 10);
 	session.seed = session.seed ? session.seed : (uint64_t)time(NULL);
-	session.sampling_interval = interval && !session.all ? (unsigned)strtoul(interval, NULL, 10) : 1;
+	session.sampling_interval =
+		interval && !session.all ? (unsigned)strtoul(interval, NULL, 10) : 1;
 	session.sampling_interval = session.sampling_interval ? session.sampling_interval : 1;
 	session.n_scheduled = session.seed;
 	return i;

@@ -25,7 +25,7 @@ int gsort_main(int argc, char **argv);
 
 enum {
 	MAX_GSORT_ARGUMENTS = 32,
-	RUN_TIMEOUT_S = 60, /* a thousand times what it takes */
+	RUN_TIMEOUT_S = 60,      /* a thousand times what it takes */
 	INTERRUPT_AT_WRITE = 14, /* of some 24 writes of the output */
 };
 
@@ -33,8 +33,8 @@ static struct {
 	char path[256];
 	struct test_environment environment;
 	struct saved_checkpoint checkpoints[N_RESUME_STATES]; /* made when they are wanted */
-	int saved_stdout, saved_stderr;                 /* what standard output and error were before */
-	unsigned n_passed[N_POINTS];  /* by the last trial's first run */
+	int saved_stdout, saved_stderr; /* what standard output and error were before */
+	unsigned n_passed[N_POINTS];    /* by the last trial's first run */
 	struct call_site sites[MAX_CALL_SITES];
 	size_t n_sites;
 	unsigned n_resumed;
@@ -57,7 +57,8 @@ static void print_current_run(int signal_number)
 {
 	static const char notice[] = "\nended by a signal, or not in time: ";
 
-	if (write(test_dir.saved_stderr, notice, sizeof notice - 1) < 0 || write(test_dir.saved_stderr, current_run, strlen(current_run)) < 0 ||
+	if (write(test_dir.saved_stderr, notice, sizeof notice - 1) < 0 ||
+	    write(test_dir.saved_stderr, current_run, strlen(current_run)) < 0 ||
 	    write(test_dir.saved_stderr, "\n", 1) < 0)
 		_exit(98);
 	signal(signal_number == SIGALRM ? SIGABRT : signal_number, SIG_DFL);
@@ -94,8 +95,8 @@ void test_dir_open(void)
 	snprintf(test_dir.path, sizeof test_dir.path, "%s/gsort-test-XXXXXX", find_parent());
 	require(mkdtemp(test_dir.path) && chdir(test_dir.path) == 0, test_dir.path);
 	require(mkdir("tmp", 0777) == 0 && mkdir("tmp/a", 0777) == 0 && mkdir("tmp/b", 0777) == 0 &&
-		     mkdir("reports", 0777) == 0,
-	     "mkdir");
+			mkdir("reports", 0777) == 0,
+		"mkdir");
 	fault_points_set_temp_prefix("tmp/");
 	memset(test_dir.environment.old_output, 'o', sizeof test_dir.environment.old_output);
 	expected_outputs_create(&test_dir.environment.expected);
@@ -135,9 +136,9 @@ void __wrap_cli_message(enum gsort_severity kind, const char *text);
 void __wrap_cli_message(enum gsort_severity kind, const char *text)
 {
 	captured_messages_add(kind == GSORT_ERROR   ? MESSAGE_ERROR :
-		      kind == GSORT_WARNING ? MESSAGE_WARNING :
-					      MESSAGE_NOTICE,
-		      text);
+			      kind == GSORT_WARNING ? MESSAGE_WARNING :
+						      MESSAGE_NOTICE,
+			      text);
 }
 
 int __wrap_cli_error(int r, const char *format, ...);
@@ -164,7 +165,8 @@ static int call_main(const struct fault_run *fault_run)
 	     word = strtok_r(NULL, " ", &position))
 		argv[argc++] = word;
 	fault_points_set_device(fault_run->scenario->device_kind);
-	fault_points_set_page_cache(fault_run->scenario->has_cold_cache, fault_run->scenario->may_bypass_cache);
+	fault_points_set_page_cache(fault_run->scenario->has_cold_cache,
+				    fault_run->scenario->may_bypass_cache);
 	captured_messages_reset(true);
 	alarm(RUN_TIMEOUT_S);
 	fault_points_arm(fault_run->fault);
@@ -177,7 +179,8 @@ static int call_main(const struct fault_run *fault_run)
 static void run_gsort(const struct fault_run *fault_run, struct fault_run_result *result)
 {
 	const struct expected_output_set *expected = &test_dir.environment.expected;
-	const struct byte_buffer input = fault_run->scenario->input_is_npy ? expected->npy : expected->input;
+	const struct byte_buffer input = fault_run->scenario->input_is_npy ? expected->npy :
+									     expected->input;
 	struct pipe_thread feeder, drainer;
 	sigset_t pipe_signal, before;
 
@@ -211,7 +214,8 @@ static void write_old_output(const struct sort_scenario *scenario)
 {
 	if (scenario->has_part_files)
 		test_part_files_write_old();
-	write_file("output", test_dir.environment.old_output, sizeof test_dir.environment.old_output);
+	write_file("output", test_dir.environment.old_output,
+		   sizeof test_dir.environment.old_output);
 }
 
 static enum run_outcome run_and_check(const struct fault_run *fault_run)
@@ -219,7 +223,8 @@ static enum run_outcome run_and_check(const struct fault_run *fault_run)
 	struct fault_run_result result;
 	enum run_outcome outcome;
 
-	snprintf(current_run, sizeof current_run, "%s: %s", fault_run->scenario->name, fault_run->description);
+	snprintf(current_run, sizeof current_run, "%s: %s", fault_run->scenario->name,
+		 fault_run->description);
 	run_gsort(fault_run, &result);
 	outcome = fault_run_check(fault_run, &result, &test_dir.environment);
 	free(result.piped_output.data);
@@ -239,8 +244,10 @@ static enum run_outcome resume_sort(const struct fault_run *first_run)
 {
 	char text[256];
 	const struct fault_run resumed_run = { .scenario = first_run->scenario,
-				     .expected_outcome = corrupts_data(first_run->fault) ? EXPECT_EITHER : EXPECT_SUCCESS,
-				     .description = text };
+					       .expected_outcome = corrupts_data(first_run->fault) ?
+									   EXPECT_EITHER :
+									   EXPECT_SUCCESS,
+					       .description = text };
 
 	snprintf(text, sizeof text, "%s; and again", first_run->description);
 	test_dir.n_resumed += saved_checkpoint_is_resumable();
@@ -251,7 +258,9 @@ static enum run_outcome resume_sort(const struct fault_run *first_run)
 static void make_checkpoint(const struct sort_scenario *scenario)
 {
 	struct sort_scenario fresh_scenario = *scenario;
-	struct fault_run fault_run = { .scenario = &fresh_scenario, .expected_outcome = EXPECT_SUCCESS, .description = "no fault" };
+	struct fault_run fault_run = { .scenario = &fresh_scenario,
+				       .expected_outcome = EXPECT_SUCCESS,
+				       .description = "no fault" };
 	struct fault fault = { .point = POINT_WRITE,
 			       .nth = 1,
 			       .n_times = FAULT_FOREVER,
@@ -265,9 +274,12 @@ static void make_checkpoint(const struct sort_scenario *scenario)
 	fault_run.fault = &fault;
 	fault_run.expected_outcome = EXPECT_FAILURE;
 	write_old_output(scenario);
-	require(run_and_check(&fault_run) == OUTCOME_REFUSED && saved_checkpoint_is_resumable(), scenario->name);
+	require(run_and_check(&fault_run) == OUTCOME_REFUSED && saved_checkpoint_is_resumable(),
+		scenario->name);
 	saved_checkpoint_read(&test_dir.checkpoints[scenario->resume_from]);
-	require(!*test_dir.checkpoints[scenario->resume_from].output_name == scenario->has_part_files, "a hidden output");
+	require(!*test_dir.checkpoints[scenario->resume_from].output_name ==
+			scenario->has_part_files,
+		"a hidden output");
 	saved_checkpoint_remove();
 }
 
@@ -300,7 +312,8 @@ enum run_outcome test_dir_run(const struct fault_run *fault_run)
 	if (scenario->has_part_files)
 		write_old_output(scenario); /* and nothing of what was half moved aside */
 	if (scenario->has_checkpoint && outcome != OUTCOME_BROKEN &&
-	    (outcome == OUTCOME_REFUSED || saved_checkpoint_dir_exists()) && resume_sort(fault_run) == OUTCOME_BROKEN)
+	    (outcome == OUTCOME_REFUSED || saved_checkpoint_dir_exists()) &&
+	    resume_sort(fault_run) == OUTCOME_BROKEN)
 		outcome = OUTCOME_BROKEN;
 	if (scenario->has_part_files)
 		test_part_files_remove();

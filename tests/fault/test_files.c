@@ -65,8 +65,10 @@ bool zst_contains(const char *path, const void *data, size_t nbytes)
 	bool is_equal;
 
 	require(actual.data != NULL, "memory");
-	actual.nbytes = ZSTD_decompress(actual.data, nbytes + 1, compressed.data, compressed.nbytes);
-	is_equal = compressed.data && !ZSTD_isError(actual.nbytes) && bytes_equal(actual, data, nbytes);
+	actual.nbytes =
+		ZSTD_decompress(actual.data, nbytes + 1, compressed.data, compressed.nbytes);
+	is_equal = compressed.data && !ZSTD_isError(actual.nbytes) &&
+		   bytes_equal(actual, data, nbytes);
 	free(actual.data);
 	free(compressed.data);
 	return is_equal;
@@ -84,7 +86,8 @@ void write_zst(const char *path, struct byte_buffer bytes)
 	free(compressed);
 }
 
-unsigned count_directory_entries(const char *path, const char *known_names, char unknown_name[static 256])
+unsigned count_directory_entries(const char *path, const char *known_names,
+				 char unknown_name[static 256])
 {
 	DIR *directory = opendir(path);
 	struct dirent *entry;

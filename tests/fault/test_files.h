@@ -36,4 +36,5 @@ bool zst_contains(const char *path, const void *data, size_t nbytes);
  * Names in a directory, with "." and "..", and the last that is not among the `known` (separated,
  * and surrounded, by blanks).
  */
-unsigned count_directory_entries(const char *path, const char *known_names, char unknown_name[static 256]);
+unsigned count_directory_entries(const char *path, const char *known_names,
+				 char unknown_name[static 256]);

@@ -95,48 +95,48 @@ static cudaError_t inject_error(enum fault_point point, int device)
 	}
 }
 
-#define DECLARE_WRAPPER(name, parameters)                                                                  \
+#define DECLARE_WRAPPER(name, parameters)                                                          \
 	cudaError_t __real_##name parameters;                                                      \
 	cudaError_t __wrap_##name parameters
 
 /* It fails, and does nothing. device: that it is made on. */
-#define WRAP_CUDA_CALL(point, device, name, parameters, arguments)                                   \
-	DECLARE_WRAPPER(name, parameters);                                                                 \
+#define WRAP_CUDA_CALL(point, device, name, parameters, arguments)                                 \
+	DECLARE_WRAPPER(name, parameters);                                                         \
 	cudaError_t __wrap_##name parameters                                                       \
 	{                                                                                          \
-		const cudaError_t error = inject_error(point, device);                                 \
+		const cudaError_t error = inject_error(point, device);                             \
                                                                                                    \
 		return error ? error : __real_##name arguments;                                    \
 	}
 
 /* The same of what gives a thing. */
-#define WRAP_CUDA_CREATE(point, handle, name, parameters, arguments)                                 \
-	DECLARE_WRAPPER(name, parameters);                                                                 \
+#define WRAP_CUDA_CREATE(point, handle, name, parameters, arguments)                               \
+	DECLARE_WRAPPER(name, parameters);                                                         \
 	cudaError_t __wrap_##name parameters                                                       \
 	{                                                                                          \
-		cudaError_t error = inject_error(point, current_device());                                       \
+		cudaError_t error = inject_error(point, current_device());                         \
                                                                                                    \
 		if (!error)                                                                        \
 			error = __real_##name arguments;                                           \
-		fault_points_count_resource(RESOURCE_DEVICE_OBJECT, error == cudaSuccess);                                \
+		fault_points_count_resource(RESOURCE_DEVICE_OBJECT, error == cudaSuccess);         \
 		if (!error)                                                                        \
-			add_object(handle);                                                         \
+			add_object(handle);                                                        \
 		return error;                                                                      \
 	}
 
 /* What it is to do with a thing it has done when it fails; it has taken n_taken back. */
-#define WRAP_CUDA_ALWAYS_CALLED(point, n_taken, handle, name, parameters, arguments)                       \
-	DECLARE_WRAPPER(name, parameters);                                                                 \
+#define WRAP_CUDA_ALWAYS_CALLED(point, n_taken, handle, name, parameters, arguments)               \
+	DECLARE_WRAPPER(name, parameters);                                                         \
 	cudaError_t __wrap_##name parameters                                                       \
 	{                                                                                          \
-		const int device = object_device(handle);                                               \
+		const int device = object_device(handle);                                          \
 		cudaError_t real, error;                                                           \
                                                                                                    \
 		if (n_taken)                                                                       \
-			remove_object(handle);                                                       \
+			remove_object(handle);                                                     \
 		real = __real_##name arguments;                                                    \
-		error = inject_error(point, device);                                                   \
-		fault_points_count_resource(RESOURCE_DEVICE_OBJECT, -(n_taken));                                          \
+		error = inject_error(point, device);                                               \
+		fault_points_count_resource(RESOURCE_DEVICE_OBJECT, -(n_taken));                   \
 		return error ? error : real;                                                       \
 	}
 
@@ -144,7 +144,8 @@ static cudaError_t inject_error(enum fault_point point, int device)
 WRAP_CUDA_CALL(POINT_DEVICE_OPEN, NO_CUDA_DEVICE, cudaGetDeviceCount, (int *ret_n), (ret_n))
 WRAP_CUDA_CALL(POINT_DEVICE_OPEN, gpu, cudaGetDeviceProperties,
 	(struct cudaDeviceProp * ret_properties, int gpu), (ret_properties, gpu))
-WRAP_CUDA_CALL(POINT_DEVICE_OPEN, current_device(), cudaMemGetInfo, (size_t * ret_free, size_t *ret_total),
+WRAP_CUDA_CALL(POINT_DEVICE_OPEN, current_device(), cudaMemGetInfo,
+	(size_t * ret_free, size_t *ret_total),
 	(ret_free, ret_total))
 WRAP_CUDA_CALL(POINT_DEVICE_KERNEL_IMAGE, current_device(), cudaFuncGetAttributes,
 	(struct cudaFuncAttributes * attributes, const void *kernel), (attributes, kernel))
@@ -152,7 +153,8 @@ WRAP_CUDA_CALL(POINT_DEVICE_SELECT, gpu, cudaSetDevice, (int gpu), (gpu))
 
 WRAP_CUDA_CALL(POINT_DEVICE_PEER, gpu, cudaDeviceCanAccessPeer, (int *ret_can, int gpu, int peer),
 	(ret_can, gpu, peer))
-WRAP_CUDA_CALL(POINT_DEVICE_PEER, current_device(), cudaDeviceEnablePeerAccess, (int peer, unsigned flags),
+WRAP_CUDA_CALL(POINT_DEVICE_PEER, current_device(), cudaDeviceEnablePeerAccess,
+	(int peer, unsigned flags),
 	(peer, flags))
 WRAP_CUDA_CALL(POINT_DEVICE_PEER, current_device(), cudaMemcpy,
 	(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind),
@@ -162,7 +164,8 @@ WRAP_CUDA_CREATE(POINT_DEVICE_ALLOCATION, *ret_memory, cudaMalloc,
 	(void **ret_memory, size_t nbytes), (ret_memory, nbytes))
 WRAP_CUDA_CREATE(POINT_DEVICE_ALLOCATION, memory, cudaHostRegister,
 	(void *memory, size_t nbytes, unsigned flags), (memory, nbytes, flags))
-WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_FREE, memory != NULL, memory, cudaFree, (void *memory), (memory))
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_FREE, memory != NULL, memory, cudaFree,
+	(void *memory), (memory))
 WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_FREE, 1, memory, cudaHostUnregister, (void *memory), (memory))
 
 WRAP_CUDA_CALL(POINT_DEVICE_QUEUE, current_device(), cudaDeviceGetStreamPriorityRange,
@@ -183,7 +186,8 @@ WRAP_CUDA_CALL(POINT_DEVICE_EVENT, object_device(event), cudaEventRecord,
 	(cudaEvent_t event, cudaStream_t stream), (event, stream))
 WRAP_CUDA_CALL(POINT_DEVICE_EVENT, object_device(stream), cudaStreamWaitEvent,
 	(cudaStream_t stream, cudaEvent_t event, unsigned flags), (stream, event, flags))
-WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_WAIT, 0, event, cudaEventSynchronize, (cudaEvent_t event), (event))
+WRAP_CUDA_ALWAYS_CALLED(POINT_DEVICE_WAIT, 0, event, cudaEventSynchronize,
+	(cudaEvent_t event), (event))
 WRAP_CUDA_CALL(POINT_DEVICE_TIMING, object_device(end), cudaEventElapsedTime,
 	(float *ret_ms, cudaEvent_t begin, cudaEvent_t end), (ret_ms, begin, end))
 

@@ -96,9 +96,9 @@ static bool is_runs_magic(int fd, size_t nbytes, off_t offset)
 static enum fault_point read_point(int fd)
 {
 	static const enum fault_point by_role[] = { [FD_OTHER] = POINT_READ,
-					      [FD_OUTPUT] = POINT_READ_BACK,
-					      [FD_TEMP] = POINT_READ_TEMP,
-					      [FD_MANIFEST] = POINT_READ_MANIFEST };
+						    [FD_OUTPUT] = POINT_READ_BACK,
+						    [FD_TEMP] = POINT_READ_TEMP,
+						    [FD_MANIFEST] = POINT_READ_MANIFEST };
 
 	return by_role[get_fd_role(fd)];
 }
@@ -106,9 +106,9 @@ static enum fault_point read_point(int fd)
 static enum fault_point write_point(int fd)
 {
 	static const enum fault_point by_role[] = { [FD_OTHER] = POINT_WRITE,
-					      [FD_OUTPUT] = POINT_WRITE,
-					      [FD_TEMP] = POINT_WRITE_TEMP,
-					      [FD_MANIFEST] = POINT_WRITE_MANIFEST };
+						    [FD_OUTPUT] = POINT_WRITE,
+						    [FD_TEMP] = POINT_WRITE_TEMP,
+						    [FD_MANIFEST] = POINT_WRITE_MANIFEST };
 
 	return by_role[get_fd_role(fd)];
 }
@@ -126,13 +126,13 @@ enum { CURRENT_POSITION = -1 };
 static ssize_t real_read_at(int fd, void *buffer, size_t nbytes, off_t offset)
 {
 	return offset == CURRENT_POSITION ? __real_read(fd, buffer, nbytes) :
-				__real_pread64(fd, buffer, nbytes, offset);
+					    __real_pread64(fd, buffer, nbytes, offset);
 }
 
 static ssize_t real_write_at(int fd, const void *data, size_t nbytes, off_t offset)
 {
 	return offset == CURRENT_POSITION ? __real_write(fd, data, nbytes) :
-				__real_pwrite64(fd, data, nbytes, offset);
+					    __real_pwrite64(fd, data, nbytes, offset);
 }
 
 static void corrupt_byte(int fd, off_t offset)
@@ -256,9 +256,11 @@ WRAP_CALL(POINT_STAT, int, -1, statvfs64, (const char *path, struct statvfs64 *s
 WRAP_CALL(POINT_STAT, int, -1, fstatvfs64, (int fd, struct statvfs64 *status), (fd, status))
 WRAP_CALL(POINT_TRUNCATE, int, -1, ftruncate64, (int fd, off_t nbytes), (fd, nbytes))
 WRAP_CALL(POINT_SYNC, int, -1, fsync, (int fd), (fd))
-WRAP_CALL(POINT_LINK, int, -1, linkat, (int from, const char *name, int to, const char *new_name, int flags),
+WRAP_CALL(POINT_LINK, int, -1, linkat,
+	(int from, const char *name, int to, const char *new_name, int flags),
 	(from, name, to, new_name, flags))
-WRAP_CALL(POINT_RENAME, int, -1, renameat, (int from, const char *name, int to, const char *new_name),
+WRAP_CALL(POINT_RENAME, int, -1, renameat,
+	(int from, const char *name, int to, const char *new_name),
 	(from, name, to, new_name))
 WRAP_CALL(POINT_RENAME, int, -1, renameat2,
 	(int from, const char *name, int to, const char *new_name, unsigned flags),

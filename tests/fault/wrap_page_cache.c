@@ -27,8 +27,9 @@ enum adaptive_method __real_adaptive_choose(struct adaptive *ways, unsigned poss
 enum adaptive_method __wrap_adaptive_choose(struct adaptive *ways, unsigned possible);
 enum adaptive_method __wrap_adaptive_choose(struct adaptive *ways, unsigned possible)
 {
-	return may_be_passed && possible & METHOD_MASK_SECOND ? METHOD_SECOND :
-							__real_adaptive_choose(ways, possible);
+	return may_be_passed && possible & METHOD_MASK_SECOND ?
+		       METHOD_SECOND :
+		       __real_adaptive_choose(ways, possible);
 }
 
 bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);

@@ -18,7 +18,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-
 WRAP_CALL(POINT_EVENTFD, int, -1, eventfd, (unsigned count, int flags), (count, flags))
 
 /* --- Streams --- */

@@ -75,7 +75,8 @@ static void check_formats(const struct fuzz_input *input, unsigned flags)
 				      .is_untyped = flags & IS_UNTYPED };
 	const struct format_view view = {
 		.head = input->data,
-		.head_nbytes = input->nbytes < FORMAT_HEAD_NBYTES ? input->nbytes : FORMAT_HEAD_NBYTES,
+		.head_nbytes = input->nbytes < FORMAT_HEAD_NBYTES ? input->nbytes :
+								    FORMAT_HEAD_NBYTES,
 		.nbytes = is_pipe ? FORMAT_SIZE_UNKNOWN : input->nbytes,
 		.is_decompressed = flags & IS_CONTENT,
 		.context = (void *)input,
@@ -96,7 +97,7 @@ static void check_content(const struct fuzz_input *input)
 	unsigned char *content = malloc(FORMAT_HEAD_NBYTES);
 
 	check(content && zst_frame_preview(input->data, input->nbytes, content,
-						 FORMAT_HEAD_NBYTES) <= FORMAT_HEAD_NBYTES);
+					   FORMAT_HEAD_NBYTES) <= FORMAT_HEAD_NBYTES);
 	free(content);
 }
 

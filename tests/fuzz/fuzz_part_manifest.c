@@ -23,7 +23,8 @@ static void check_manifest(const struct part_manifest *manifest)
 	check(manifest->n_parts > 0 && manifest->record_nbytes > 0);
 	for (uint32_t i = 0; i < manifest->n_keys; i++)
 		check(manifest->keys[i].nbytes > 0 &&
-		      manifest->keys[i].offset + manifest->keys[i].nbytes <= manifest->record_nbytes);
+		      manifest->keys[i].offset + manifest->keys[i].nbytes <=
+			      manifest->record_nbytes);
 	for (size_t i = 0; i < manifest->n_parts; i++) {
 		check(part_manifest_is_valid_name(manifest->parts[i].name));
 		n_records += manifest->parts[i].n_records;
@@ -36,7 +37,8 @@ static void check_round_trip(const struct part_manifest *manifest)
 	struct part_manifest reparsed;
 	char *text;
 
-	check(part_manifest_format(manifest, &text) == 0 && part_manifest_detect(text, strlen(text)));
+	check(part_manifest_format(manifest, &text) == 0 &&
+	      part_manifest_detect(text, strlen(text)));
 	check(part_manifest_parse(text, strlen(text), "fuzz", &reparsed) == 0);
 	check(reparsed.n_parts == manifest->n_parts && reparsed.n_keys == manifest->n_keys);
 	part_manifest_free(&reparsed);

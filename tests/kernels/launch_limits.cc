@@ -6,7 +6,8 @@
  * What a kernel's blocks need is found out by launching it: here is the kernels' own source with
  * its own geometry, and in place of launches a list of them. No GPU is needed, and no compiler for
  * one. With an architecture (75) the list is printed: kernel, threads of a block, and bytes of
- * shared memory; tools/scripts/check_kernel_resources.py puts registers beside it, which a compiler tells.
+ * shared memory; tools/scripts/check_kernel_resources.py puts registers beside it, which a
+ * compiler tells.
  */
 #include "tests/kernels/cuda_on_cpu.h"
 
@@ -66,7 +67,8 @@ template <class Kernel>
 static cudaError_t note_attribute(Kernel *kernel, const char *written, int attribute, int value)
 {
 	if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize)
-		launches_seen.needs[name_of((const void *)kernel, written)].asked_nbytes = (size_t)value;
+		launches_seen.needs[name_of((const void *)kernel, written)].asked_nbytes =
+			(size_t)value;
 	return cudaSuccess;
 }
 
@@ -224,7 +226,8 @@ static void launch_items(uint32_t item_nbytes)
 	for (uint32_t nbytes = 8; nbytes <= 16; nbytes += 8) {
 		digest digest;
 
-		assert_int_equal(launch_make_elements(&items, many, nbytes, memory, &digest, NULL), 0);
+		assert_int_equal(launch_make_elements(&items, many, nbytes, memory, &digest, NULL),
+				 0);
 		assert_int_equal(launch_make_elements(&items, many, nbytes, memory, NULL, NULL), 0);
 		assert_int_equal(
 			launch_flag_heads(&items, memory, nbytes, many, memory, &heads, NULL), 0);

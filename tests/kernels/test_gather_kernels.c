@@ -244,7 +244,8 @@ static const char *describe_mismatch(const struct gather_case *it)
 		return "the output";
 	if (actual.n != expected.n || actual.n_counted != expected.n_counted)
 		return "the number of items";
-	if (!digest_equal(actual.digest, expected.digest) || !digest_equal(actual.dropped, expected.dropped))
+	if (!digest_equal(actual.digest, expected.digest) ||
+	    !digest_equal(actual.dropped, expected.dropped))
 		return "a digest";
 	if (actual.n_disorders != expected.n_disorders)
 		return "the number of disorders";

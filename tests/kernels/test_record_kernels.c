@@ -123,9 +123,11 @@ static void check_encode(const char *type, uint64_t n, bool in_place)
 	unsigned char *records = malloc(n * R + 1), *elements = malloc(n * E + 1);
 	unsigned char *buffer = kernel_memory_alloc(n * E);
 	unsigned char *from = in_place ? buffer + n * (E - R) : kernel_memory_alloc(n * R);
-	struct digest *digest = kernel_memory_alloc(sizeof *digest), actual, start = { 5, 7 }, expected;
-	struct encode_task task = { from,       buffer, n,
-				    layout.encoding, digest, kernel_memory_alloc(scratch_nbytes) };
+	struct digest *digest = kernel_memory_alloc(sizeof *digest), actual, start = { 5, 7 },
+		      expected;
+	struct encode_task task = { from,   buffer,
+				    n,      layout.encoding,
+				    digest, kernel_memory_alloc(scratch_nbytes) };
 
 	fill_random(records, n * R);
 	kernel_memory_write(from, records, n * R);
@@ -185,7 +187,8 @@ static void check_decode(const char *type, uint64_t n, bool in_place, bool stric
 	const size_t scratch_nbytes = kernel_record_scratch_nbytes(n);
 	unsigned char *elements = malloc(n * E + 1), *expected = malloc(n * R + 1);
 	unsigned char *records = malloc(n * R + 1);
-	unsigned char *from = kernel_memory_alloc(n * E), *to = in_place ? from : kernel_memory_alloc(n * R);
+	unsigned char *from = kernel_memory_alloc(n * E),
+		      *to = in_place ? from : kernel_memory_alloc(n * R);
 	struct kernel_decode_result *result = kernel_memory_alloc(sizeof *result), actual;
 	struct decode_task task = {
 		from, to, n, layout.encoding, strict, result, kernel_memory_alloc(scratch_nbytes)
@@ -264,7 +267,8 @@ static void check_unique(const char *type, uint64_t n, is_new_fn *is_new, uint64
 	unsigned char *elements = malloc(n * E + 1), *kept = malloc(n * E + 1), record[16];
 	unsigned char *memory = kernel_memory_alloc(n * E);
 	struct kernel_unique_result *result = kernel_memory_alloc(sizeof *result), actual;
-	struct unique_task task = { memory, n, layout.encoding, result, kernel_memory_alloc(scratch_nbytes) };
+	struct unique_task task = { memory, n, layout.encoding, result,
+				    kernel_memory_alloc(scratch_nbytes) };
 	struct digest dropped = { 0, 0 };
 	uint64_t n_kept = 0, value = 0;
 
@@ -342,8 +346,8 @@ static void splitters_cut_by_key_and_slice(void **state)
 			kernel_memory_read(actual, cuts, sizeof actual);
 			for (uint32_t i = 0; i + 1 < K; i++)
 				assert_int_equal(actual[i], key >= 2 * LENGTH ? LENGTH :
-							 i < 137           ? key / 2 + 1 :
-									     (key + 1) / 2);
+							    i < 137           ? key / 2 + 1 :
+										(key + 1) / 2);
 			assert_int_equal(actual[K - 1], 0);
 		}
 		kernel_memory_free(memory, nbytes);

@@ -42,8 +42,8 @@ static void sort_on_host(void *elements, uint32_t element_nbytes, uint64_t n)
 }
 
 /* Fail with what was tried when the two differ. */
-static void assert_same(const void *actual, const void *expected, uint32_t element_nbytes, uint64_t n,
-			const char *what)
+static void assert_same(const void *actual, const void *expected, uint32_t element_nbytes,
+			uint64_t n, const char *what)
 {
 	const char *g = actual, *w = expected;
 	uint64_t i = 0;
@@ -79,7 +79,8 @@ enum { STEP = 3 };
 #else
 enum { STEP = 1 };
 #endif
-#define FOR_EACH_KEYS(keys) for (enum key_distribution keys = 0; keys < N_KEY_DISTRIBUTIONS; keys += STEP)
+#define FOR_EACH_KEYS(keys)                                                                        \
+	for (enum key_distribution keys = 0; keys < N_KEY_DISTRIBUTIONS; keys += STEP)
 
 /* Pairs are of 16 bytes; sorted stably they are sorted as integers, by what they carry too. */
 static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key_distribution keys)
@@ -88,7 +89,8 @@ static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key
 	const size_t scratch_nbytes = pairs ? kernel_sort_pairs_scratch_nbytes(n) :
 					      kernel_sort_scratch_nbytes(n, element_nbytes);
 	void *expected = malloc(nbytes + 1), *actual = malloc(nbytes + 1);
-	void *elements = kernel_memory_alloc(nbytes), *scratch = kernel_memory_alloc(scratch_nbytes);
+	void *elements = kernel_memory_alloc(nbytes),
+	     *scratch = kernel_memory_alloc(scratch_nbytes);
 
 	for (uint64_t i = 0; i < n; i++)
 		put_element(expected, element_nbytes, pairs, i, i, n, keys);
@@ -141,7 +143,8 @@ static void check_disorder_at_the_end(uint32_t element_nbytes, uint64_t n)
 	const size_t nbytes = n * element_nbytes;
 	const size_t scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
 	void *expected = malloc(nbytes), *actual = malloc(nbytes);
-	void *elements = kernel_memory_alloc(nbytes), *scratch = kernel_memory_alloc(scratch_nbytes);
+	void *elements = kernel_memory_alloc(nbytes),
+	     *scratch = kernel_memory_alloc(scratch_nbytes);
 
 	for (uint64_t i = 0; i < n; i++)
 		key_store(expected, element_nbytes, i, i < n - 2 ? i : 2 * n - 3 - i);

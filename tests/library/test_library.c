@@ -99,8 +99,8 @@ static struct gsort *open_sort(void)
 static void put_all(struct gsort *sort, const uint64_t *from, size_t n)
 {
 	for (size_t i = 0; i < n; i += PUT_N_NUMBERS)
-		good(sort,
-		     gsort_put(sort, from + i, 8 * (n - i < PUT_N_NUMBERS ? n - i : (size_t)PUT_N_NUMBERS)));
+		good(sort, gsort_put(sort, from + i,
+				     8 * (n - i < PUT_N_NUMBERS ? n - i : (size_t)PUT_N_NUMBERS)));
 }
 
 /* To the end; in pieces that are no whole number of records. */
@@ -110,7 +110,8 @@ static size_t get_all(struct gsort *sort, void *buffer, size_t capacity)
 	size_t n_received, nbytes = 0;
 
 	do {
-		const size_t wanted = capacity - nbytes < step_nbytes ? capacity - nbytes : step_nbytes;
+		const size_t wanted = capacity - nbytes < step_nbytes ? capacity - nbytes :
+									step_nbytes;
 
 		good(sort, gsort_get(sort, (char *)buffer + nbytes, wanted, &n_received));
 		nbytes += n_received;
@@ -744,7 +745,8 @@ static void failure_says_why_and_what_helps(void **state)
 	(void)state;
 	good(sort, gsort_add_input_path(sort, other_path));
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT, other_path);
-	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT, other_path); /* it stays failed */
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT,
+		other_path); /* it stays failed */
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_set(sort, "temp-limit", "0"));
@@ -998,7 +1000,8 @@ static void debug_reports_keys_line_by_line(void **state)
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_run(sort));
-	assert_string_equal(messages, "4 record 5: bytes 54f029fde5e6dd78 encoded key 78dde6e5fd29f054");
+	assert_string_equal(messages,
+			    "4 record 5: bytes 54f029fde5e6dd78 encoded key 78dde6e5fd29f054");
 	gsort_close(sort);
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # failures - what befalls one rank is said once, with its number, all end, and nothing is left
 #
-# What is wrong with messages, tests/unit/comm and tests/unit/sort/test_distributed_sort.c say of all moments;
-# this is that of true processes. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
+# What is wrong with messages, tests/unit/comm and tests/unit/sort/test_distributed_sort.c say of
+# all moments; this is that of true processes. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 200000 -t u64 -o random

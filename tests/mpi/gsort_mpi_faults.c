@@ -69,11 +69,11 @@ int __wrap_distributed_complete(struct sort *sort)
 }
 
 int __real_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,
-		      struct comm **ret_comm);
+		     struct comm **ret_comm);
 int __wrap_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,
-		      struct comm **ret_comm);
+		     struct comm **ret_comm);
 int __wrap_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,
-		      struct comm **ret_comm)
+		     struct comm **ret_comm)
 {
 	struct comm_params versioned_params = *params;
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# network_namespaces - ranks on several machines, which are network namespaces: messages go over TCP, and are cut
+# network_namespaces - ranks on several machines, which are network namespaces: messages go over
+# TCP, and are cut
 #
 # MPIRUN, of Open MPI, EXCHANGE, GSORT_MPI and GSORT_MPI_FAULTS (gsort_mpi_faults.c) say where the
 # programs are; the last two may be unset. Skipped where no namespaces can be made.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # resume - ranks with --checkpoint that are killed go on from what each has finished
 #
-# What is kept where, and what is refused, tests/unit/sort/test_distributed_sort.c says of all moments; this is
-# that of true processes.
+# What is kept where, and what is refused, tests/unit/sort/test_distributed_sort.c says of all
+# moments; this is that of true processes.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 2000000 -t u64 -o input

@@ -1,5 +1,6 @@
 /*
- * captured_messages - what the code under test says, for the test to look at (see captured_messages.h)
+ * captured_messages - what the code under test says, for the test to look at (see
+ * captured_messages.h)
  */
 #include "tests/support/captured_messages.h"
 

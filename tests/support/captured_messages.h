@@ -1,8 +1,8 @@
 /*
  * captured_messages - what the code under test says, for the test to look at
  *
- * What the calling thread says after captured_messages_reset(), and those say that it starts, is kept and
- * not printed.
+ * What the calling thread says after captured_messages_reset(), and those say that it starts, is
+ * kept and not printed.
  */
 #pragma once
 

@@ -44,8 +44,8 @@ static int expect_bytes(unsigned from, unsigned to, unsigned tag, const void *by
 static int expect_equal(const char *what, uint64_t actual, uint64_t expected)
 {
 	return actual == expected ? 0 :
-			       fail(-EILSEQ, "%s is %ju where it must be %ju", what, (uintmax_t)actual,
-				    (uintmax_t)expected);
+				    fail(-EILSEQ, "%s is %ju where it must be %ju", what,
+					 (uintmax_t)actual, (uintmax_t)expected);
 }
 
 static int try_broadcasts(struct comm *comm, unsigned char *bytes, size_t max_nbytes)

@@ -18,7 +18,8 @@ enum { N_ELEMENT_SIZES = 3 };
 enum { ELEMENTS_ALL_ONES = GEN_NAN + 1, N_DISTS };
 
 /* n elements in a guarded buffer: guarded_elements_free() it. */
-static inline void *guarded_elements_make(uint32_t element_nbytes, int dist, uint64_t n, uint64_t seed)
+static inline void *guarded_elements_make(uint32_t element_nbytes, int dist, uint64_t n,
+					  uint64_t seed)
 {
 	const struct key key = { .nbytes = element_nbytes, .kind = KEY_UNSIGNED };
 	void *elements = guarded_alloc(n * element_nbytes);

@@ -106,7 +106,7 @@ static void append_entry(struct transfer_entry **link, struct transfer_entry *en
 }
 
 static void add_completed(struct fake_transport *transport, struct transport_request *request,
-		     int peer, size_t nbytes)
+			  int peer, size_t nbytes)
 {
 	struct transfer_entry *entry = allocate_or_exit(sizeof *entry);
 
@@ -193,14 +193,14 @@ static void inject_fault(struct fake_transport *transport, struct packet *packet
 }
 
 static int fake_send(struct transport *base, int to, int tag, const void *data, size_t nbytes,
-		       struct transport_request *request)
+		     struct transport_request *request)
 {
 	struct fake_transport *transport = fake_transport_of(base);
 	const struct fake_ranks *fake_ranks = transport->fake_ranks;
 	struct packet *packet = make_packet(to, tag, data, nbytes);
 	const bool is_faulty = fake_ranks->fault != FAKE_FAULT_NONE &&
-				 fake_ranks->fault_rank == (unsigned)base->rank &&
-				 fake_ranks->fault_message == own_exit->n_sent;
+			       fake_ranks->fault_rank == (unsigned)base->rank &&
+			       fake_ranks->fault_message == own_exit->n_sent;
 
 	own_exit->n_sent++;
 	packet->request = request;
@@ -216,7 +216,7 @@ static int fake_send(struct transport *base, int to, int tag, const void *data, 
 }
 
 static int fake_receive(struct transport *base, int from, int tag, void *data, size_t capacity,
-			  struct transport_request *request)
+			struct transport_request *request)
 {
 	struct transfer_entry *entry = allocate_or_exit(sizeof *entry);
 
@@ -226,7 +226,8 @@ static int fake_receive(struct transport *base, int from, int tag, void *data, s
 }
 
 /* What is in front of it, to the same rank, has to be written first. */
-static bool is_first_in_queue(const struct packet *first, const struct packet *packet, bool same_tag_only)
+static bool is_first_in_queue(const struct packet *first, const struct packet *packet,
+			      bool same_tag_only)
 {
 	for (; first != packet; first = first->next)
 		if (first->peer == packet->peer && (!same_tag_only || first->tag == packet->tag))
@@ -274,7 +275,8 @@ static void read_incoming(struct fake_transport *transport, int peer)
 }
 
 /* Who wants it, or NULL: the first that does, if nothing like it came before. */
-static struct transfer_entry **find_receive(struct fake_transport *transport, const struct packet *packet)
+static struct transfer_entry **find_receive(struct fake_transport *transport,
+					    const struct packet *packet)
 {
 	struct transfer_entry **link = &transport->receives;
 
@@ -288,7 +290,7 @@ static struct transfer_entry **find_receive(struct fake_transport *transport, co
 }
 
 static void deliver_packet(struct fake_transport *transport, struct packet **packet_link,
-		 struct transfer_entry **receive_link)
+			   struct transfer_entry **receive_link)
 {
 	struct packet *packet = *packet_link;
 	struct transfer_entry *entry = *receive_link;
@@ -397,11 +399,12 @@ static int fake_open(void *argument, struct transport **ret_transport)
 	const struct fake_rank *rank_context = argument;
 	struct fake_transport *transport = allocate_or_exit(sizeof *transport);
 
-	transport->transport =
-		(struct transport){ &fake_transport_ops, (int)rank_context->rank, (int)rank_context->fake_ranks->size };
+	transport->transport = (struct transport){ &fake_transport_ops, (int)rank_context->rank,
+						   (int)rank_context->fake_ranks->size };
 	transport->fake_ranks = rank_context->fake_ranks;
 	transport->random = rank_context->fake_ranks->seed + rank_context->rank;
-	memcpy(transport->sockets, rank_context->sockets[rank_context->rank], sizeof transport->sockets);
+	memcpy(transport->sockets, rank_context->sockets[rank_context->rank],
+	       sizeof transport->sockets);
 	*ret_transport = &transport->transport;
 	return 0;
 }
@@ -410,7 +413,8 @@ static int fake_open(void *argument, struct transport **ret_transport)
 static void exit_rank(int status) __attribute__((noreturn));
 static void exit_rank(int status)
 {
-	snprintf(own_exit->error_text, sizeof own_exit->error_text, "%s", captured_messages_error());
+	snprintf(own_exit->error_text, sizeof own_exit->error_text, "%s",
+		 captured_messages_error());
 	exit_now(status);
 }
 
@@ -456,8 +460,8 @@ void fake_ranks_start(struct fake_ranks *fake_ranks)
 {
 	int sockets[FAKE_RANKS_MAX][FAKE_RANKS_MAX] = { 0 }, pair[2];
 
-	fake_ranks->exits = mmap(NULL, fake_ranks->size * sizeof *fake_ranks->exits, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fake_ranks->exits = mmap(NULL, fake_ranks->size * sizeof *fake_ranks->exits,
+				 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(fake_ranks->exits, MAP_FAILED);
 	for (unsigned a = 0; a < fake_ranks->size; a++)
 		for (unsigned b = 0; b < a; b++) {
@@ -486,7 +490,7 @@ void fake_ranks_join(struct fake_ranks *fake_ranks)
 		assert_int_equal(waitpid(fake_ranks->pids[rank], &status, 0),
 				 fake_ranks->pids[rank]);
 		fake_ranks->exits[rank].status = WIFEXITED(status) ? WEXITSTATUS(status) :
-							       128 + WTERMSIG(status);
+								     128 + WTERMSIG(status);
 	}
 }
 
@@ -502,8 +506,8 @@ void fake_ranks_assert_success(const struct fake_ranks *fake_ranks)
 		const struct fake_rank_exit *rank_exit = &fake_ranks->exits[rank];
 
 		if (rank_exit->result != 0 || rank_exit->status != 0)
-			print_message("rank %u of %u: %d: %s\n", rank, fake_ranks->size, rank_exit->result,
-				      rank_exit->error_text);
+			print_message("rank %u of %u: %d: %s\n", rank, fake_ranks->size,
+				      rank_exit->result, rank_exit->error_text);
 		assert_int_equal(rank_exit->result, 0);
 		assert_int_equal(rank_exit->status, 0);
 		assert_string_equal(rank_exit->error_text, "");

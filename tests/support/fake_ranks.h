@@ -19,13 +19,13 @@ enum fake_rank_fault {
 	FAKE_FAULT_NONE,
 	FAKE_FAULT_EXIT,        /* the process is gone before it is sent */
 	FAKE_FAULT_EXIT_MIDWAY, /* the process is gone when half of it is sent */
-	FAKE_FAULT_TRUNCATED,      /* only half of it is sent */
-	FAKE_FAULT_LOST,       /* it is not sent */
-	FAKE_FAULT_DUPLICATED,   /* it is sent twice */
-	FAKE_FAULT_CORRUPTED,    /* one bit is another */
-	FAKE_FAULT_BYTE_ORDER,    /* its header is that of a machine with another byte order */
-	FAKE_FAULT_SILENT,     /* from then on nothing is sent or received: the link is cut */
-	FAKE_FAULT_HANG,    /* sending never returns */
+	FAKE_FAULT_TRUNCATED,   /* only half of it is sent */
+	FAKE_FAULT_LOST,        /* it is not sent */
+	FAKE_FAULT_DUPLICATED,  /* it is sent twice */
+	FAKE_FAULT_CORRUPTED,   /* one bit is another */
+	FAKE_FAULT_BYTE_ORDER,  /* its header is that of a machine with another byte order */
+	FAKE_FAULT_SILENT,      /* from then on nothing is sent or received: the link is cut */
+	FAKE_FAULT_HANG,        /* sending never returns */
 };
 
 /* The most bytes of a message: a packet of a socket. */
@@ -33,9 +33,9 @@ enum { FAKE_RANKS_FRAGMENT_NBYTES = 60000, FAKE_RANKS_MAX = 8 };
 
 /* How one rank has ended. */
 struct fake_rank_exit {
-	int status;        /* of its process */
-	int result;             /* of what it did; 1 if it never came back */
-	unsigned n_sent;   /* messages of the transport */
+	int status;              /* of its process */
+	int result;              /* of what it did; 1 if it never came back */
+	unsigned n_sent;         /* messages of the transport */
 	unsigned n_before_abort; /* calls of before_abort() */
 	char error_text[512];    /* of the first failure; "" if none */
 };
@@ -43,9 +43,9 @@ struct fake_rank_exit {
 struct fake_ranks {
 	/* What is to happen. */
 	unsigned size;
-	struct comm_params params;          /* end, before_abort, context are the double's */
+	struct comm_params params;            /* end, before_abort, context are the double's */
 	const char *versions[FAKE_RANKS_MAX]; /* NULL: the program's own */
-	uint64_t seed;                           /* 0: all comes as it is sent */
+	uint64_t seed;                        /* 0: all comes as it is sent */
 	enum fake_rank_fault fault;
 	unsigned fault_rank, fault_message, fault_bit;
 	/* What each rank does; returns 0 or a negative errno: comm_close(), or comm_abort(2). */

@@ -40,7 +40,8 @@ int parse_final_options(int argc, char **argv, struct options *ret_options)
 {
 	struct options options = OPTIONS_DEFAULTS;
 	struct parsed_options parsed;
-	int r = option_table_parse(&options_table, unsupported_options, argc, argv, &options, &parsed);
+	int r = option_table_parse(&options_table, unsupported_options, argc, argv, &options,
+				   &parsed);
 
 	if (r == 0)
 		r = finalize(&options, &parsed);

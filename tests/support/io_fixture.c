@@ -127,7 +127,8 @@ static int faulty_renameat(int from, const char *name, int to, const char *new_n
 	return FAULTY(faults.rename_errno, renameat(from, name, to, new_name));
 }
 
-static int faulty_renameat2(int from, const char *name, int to, const char *new_name, unsigned flags)
+static int faulty_renameat2(int from, const char *name, int to, const char *new_name,
+			    unsigned flags)
 {
 	return FAULTY(faults.rename_errno, renameat2(from, name, to, new_name, flags));
 }
@@ -233,7 +234,7 @@ bool file_contains(const char *path, const void *data, size_t nbytes)
 		return false;
 	}
 	is_equal = fread(contents, 1, nbytes + 1, file) == nbytes &&
-	       memcmp(contents, data, nbytes) == 0;
+		   memcmp(contents, data, nbytes) == 0;
 	fclose(file);
 	free(contents);
 	return is_equal;

@@ -24,17 +24,17 @@
 #include "tests/support/captured_messages.h"
 
 extern struct io_faults {
-	size_t max_transfer_nbytes;       /* that a transfer moves; 0: all */
-	unsigned interrupt_every; /* n-th transfer is interrupted; 0: none */
-	int transfer_errno;       /* of every transfer, 0: none */
-	int failing_offset_errno;          /* of every read at failing_offset, 0: none */
+	size_t max_transfer_nbytes; /* that a transfer moves; 0: all */
+	unsigned interrupt_every;   /* n-th transfer is interrupted; 0: none */
+	int transfer_errno;         /* of every transfer, 0: none */
+	int failing_offset_errno;   /* of every read at failing_offset, 0: none */
 	off_t failing_offset;
-	const char *faulty_directory; /* writes in files that were opened in it ... */
-	int faulty_write_errno;             /* ... fail */
-	useconds_t faulty_write_delay_us;      /* ... are slow */
-	bool rejects_direct;          /* does not know O_DIRECT */
-	bool rejects_tmpfile;        /* does not know O_TMPFILE */
-	int create_errno;                /* of opening with O_EXCL */
+	const char *faulty_directory;     /* writes in files that were opened in it ... */
+	int faulty_write_errno;           /* ... fail */
+	useconds_t faulty_write_delay_us; /* ... are slow */
+	bool rejects_direct;              /* does not know O_DIRECT */
+	bool rejects_tmpfile;             /* does not know O_TMPFILE */
+	int create_errno;                 /* of opening with O_EXCL */
 	int preallocate_errno, punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno,
 		rename_errno;
 	int unlink_errno, setxattr_errno;
@@ -47,8 +47,8 @@ extern struct io_faults {
 	atomic_uint n_syncs;
 	atomic_uint n_punches;
 	atomic_ullong max_preallocated_nbytes; /* at once, if one thread does it */
-	int faulty_fd;                  /* the file in faulty_directory */
-	int tmpfile_fd;                /* the last file made with O_TMPFILE */
+	int faulty_fd;                         /* the file in faulty_directory */
+	int tmpfile_fd;                        /* the last file made with O_TMPFILE */
 } faults;
 
 /* -1 with errno, or what the real call says. */

@@ -47,7 +47,9 @@ static void open_fixture_devices(const struct backend *backend)
 		struct sort_device *device = &fixture_devices[job.n_devices];
 
 		*device = (struct sort_device){ .ordinal = job.n_devices,
-					   .stats_index = fixture_n_devices > 1 ? job.n_devices + 1 : 0 };
+						.stats_index = fixture_n_devices > 1 ?
+								       job.n_devices + 1 :
+								       0 };
 		assert_int_equal(device_open(backend, &config, &device->device), 0);
 		assert_int_equal(window_buffer_cache_open(&device->window_buffers), 0);
 	}
@@ -75,7 +77,8 @@ void job_start(const char *type, bool unique, enum fixture_memory memory)
 		.unique = unique,
 		.limit = UINT64_MAX,
 	};
-	open_fixture_devices(memory == FIXTURE_UNIFIED_MEMORY ? &backend_cpu : &fixture_separate_backend);
+	open_fixture_devices(memory == FIXTURE_UNIFIED_MEMORY ? &backend_cpu :
+								&fixture_separate_backend);
 	assert_int_equal(spill_open(&faulty_calls, directories, 1, SPILL_UNLIMITED, 0, &job.spill),
 			 0);
 	if (fixture_packs_on_device)
@@ -161,8 +164,8 @@ static void free_resident(void *owner)
 {
 	struct fixture_resident *resident = owner;
 
-	device_free(fixture_devices[resident->device_index].device, MEMORY_DEVICE, resident->elements,
-		       resident->nbytes);
+	device_free(fixture_devices[resident->device_index].device, MEMORY_DEVICE,
+		    resident->elements, resident->nbytes);
 	free(resident);
 }
 
@@ -183,11 +186,11 @@ struct run *make_resident_run(const encoded_key_t *keys, size_t n)
 			 0);
 	memcpy(resident->elements, elements, n * layout.element_nbytes);
 	free(elements);
-	assert_int_equal(
-		run_open_resident(&job,
-				  (struct resident_buffer){ resident->device_index, resident->elements, n },
-				  free_resident, resident, &run),
-		0);
+	assert_int_equal(run_open_resident(&job,
+					   (struct resident_buffer){ resident->device_index,
+								     resident->elements, n },
+					   free_resident, resident, &run),
+			 0);
 	return run;
 }
 
@@ -224,8 +227,9 @@ void add_run(enum tier tier, encoded_key_t *keys, size_t n)
 	if (job.unique)
 		n = remove_duplicates(keys, n);
 	fixture_add_keys(keys, n);
-	assert_int_equal(run_list_add(&fixture_run_list, tier == TIER_RESIDENT ? make_resident_run(keys, n) :
-								  make_spilled_run(keys, n)),
+	assert_int_equal(run_list_add(&fixture_run_list, tier == TIER_RESIDENT ?
+								 make_resident_run(keys, n) :
+								 make_spilled_run(keys, n)),
 			 0);
 }
 
@@ -278,13 +282,14 @@ int merge_fixture_runs(struct recorded_output *output, struct merge_result *ret_
 		.cancel = recorded_output_cancel,
 	};
 
-	return merge_in_partitions(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, fixture_windows_nbytes, &sink,
-			       ret_result);
+	return merge_in_partitions(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n,
+				   fixture_windows_nbytes, &sink, ret_result);
 }
 
 void check_merged_output(struct digest dropped, uint64_t *ret_n_windows)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	struct digest total;
 	size_t n = fixture_n_keys;

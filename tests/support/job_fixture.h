@@ -36,7 +36,8 @@ extern size_t fixture_n_keys, fixture_keys_capacity;
 /* The CPU back end, but as if its memory were not the host's: that of separate_memory_backend. */
 extern struct backend fixture_separate_backend;
 
-/* Of a job that starts; resident runs are with each in turn. With FIXTURE_UNIFIED_MEMORY there is one. */
+/* Of a job that starts; resident runs are with each in turn. With FIXTURE_UNIFIED_MEMORY there is
+ * one. */
 enum { FIXTURE_MAX_DEVICES = 4 };
 extern uint32_t fixture_n_devices;
 
@@ -86,7 +87,7 @@ struct recorded_output {
 	char *records;
 	size_t allocated_nbytes;
 	uint64_t n_items, n_windows; /* written */
-	uint64_t failing_window;           /* the window that cannot be written; UINT64_MAX: none */
+	uint64_t failing_window;     /* the window that cannot be written; UINT64_MAX: none */
 	atomic_bool cancelled;
 };
 

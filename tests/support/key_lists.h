@@ -27,8 +27,7 @@ static inline uint32_t key_list_parse(const char *text, bool reversed, struct ke
 	unsigned offset;
 	int length;
 
-	while (n < MAX_LISTED_KEYS &&
-	       sscanf(text, " %u:%15[^: ]%n", &offset, type, &length) == 2) {
+	while (n < MAX_LISTED_KEYS && sscanf(text, " %u:%15[^: ]%n", &offset, type, &length) == 2) {
 		struct key *key = &keys[n++];
 
 		text += length;

@@ -43,5 +43,7 @@ enum tier_mix { TIERS_ALL_RESIDENT, TIERS_ALL_SPILLED, TIERS_MIXED, N_TIER_MIXES
 
 static inline enum tier tier_of(enum tier_mix mix, uint64_t run)
 {
-	return mix == TIERS_ALL_RESIDENT ? TIER_RESIDENT : mix == TIERS_ALL_SPILLED ? TIER_SPILLED : run % 2;
+	return mix == TIERS_ALL_RESIDENT ? TIER_RESIDENT :
+	       mix == TIERS_ALL_SPILLED  ? TIER_SPILLED :
+					   run % 2;
 }

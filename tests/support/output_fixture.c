@@ -17,9 +17,11 @@ void *write_strided(void *arg)
 {
 	struct output_writer *writer = arg;
 
-	for (uint64_t offset = writer->first * OUTPUT_WRITE_NBYTES; offset < N && writer->r == 0; offset += writer->stride * OUTPUT_WRITE_NBYTES) {
+	for (uint64_t offset = writer->first * OUTPUT_WRITE_NBYTES; offset < N && writer->r == 0;
+	     offset += writer->stride * OUTPUT_WRITE_NBYTES) {
 		usleep((unsigned)(offset * 7919 % 300)); /* so that the turns are mixed */
-		writer->r = output_write_at(writer->output, offset, output_bytes + offset, OUTPUT_WRITE_NBYTES);
+		writer->r = output_write_at(writer->output, offset, output_bytes + offset,
+					    OUTPUT_WRITE_NBYTES);
 	}
 	return NULL;
 }
@@ -31,7 +33,8 @@ int write_with_threads(struct output *output)
 
 	for (unsigned i = 0; i < 4; i++) {
 		writers[i] = (struct output_writer){ .output = output, .first = i, .stride = 4 };
-		assert_int_equal(thread_start(write_strided, &writers[i], 0, &writers[i].thread), 0);
+		assert_int_equal(thread_start(write_strided, &writers[i], 0, &writers[i].thread),
+				 0);
 	}
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(writers[i].thread, NULL);

@@ -57,10 +57,13 @@ static inline void assert_words_refused(const char *text, const char *other_text
 	r = parse_words(&options, words);
 	va_end(words);
 	assert_true(r < 0);
-	if (!strstr(captured_messages_error(), text) || !strstr(captured_messages_error(), other_text))
-		fail_msg("message '%s' has no '%s' or no '%s'", captured_messages_error(), text, other_text);
+	if (!strstr(captured_messages_error(), text) ||
+	    !strstr(captured_messages_error(), other_text))
+		fail_msg("message '%s' has no '%s' or no '%s'", captured_messages_error(), text,
+			 other_text);
 }
 
 /* The first word, argv[0], is not an argument of theirs: this reads better. */
 #define PARSE_VALID(...) parse_valid("gsort", __VA_ARGS__, NULL)
-#define ASSERT_REFUSED(part, other_text, ...) assert_words_refused(part, other_text, __VA_ARGS__, NULL)
+#define ASSERT_REFUSED(part, other_text, ...)                                                      \
+	assert_words_refused(part, other_text, __VA_ARGS__, NULL)

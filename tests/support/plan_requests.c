@@ -84,7 +84,7 @@ static void consume_device(struct fuzz_data *data, uint32_t n_threads)
 }
 
 struct plan_request fuzz_data_take_request(struct fuzz_data *data, const struct device *device,
-				   struct layout *layout)
+					   struct layout *layout)
 {
 	struct plan_request request = { .layout = layout, .device = device };
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_AUTO, COMPRESS_DELTA,
@@ -120,7 +120,7 @@ struct plan_request fuzz_data_take_request(struct fuzz_data *data, const struct 
 	request.keeps_checkpoint_index = consume_bits(data, 1) % 2;
 	request.unique = consume_bits(data, 1) % 2;
 	request.needs_count_pass = request.unique && request.sequential_output &&
-			       consume_bits(data, 1) % 2;
+				   consume_bits(data, 1) % 2;
 	request.limit = consume_bits(data, 1) % 2 ? consume_size(data) : 0;
 	request.assumes_unbounded = consume_bits(data, 1) % 2;
 	if (request.input_nbytes == PLAN_SIZE_UNKNOWN)
@@ -128,12 +128,12 @@ struct plan_request fuzz_data_take_request(struct fuzz_data *data, const struct 
 	else
 		request.assumes_unbounded = false;
 	request.needs_count_pass = request.unique && request.sequential_output &&
-			       consume_bits(data, 1) % 2;
+				   consume_bits(data, 1) % 2;
 	return request;
 }
 
 static wide_uint windows_nbytes_wide(const struct plan *plan, const struct window_plan *windows,
-				bool has_stored)
+				     bool has_stored)
 {
 	const wide_uint window_nbytes =
 		(wide_uint)windows->capacity_records *
@@ -173,7 +173,8 @@ static const char *find_chunk_defect(const struct plan *plan)
 	const wide_uint queues_nbytes =
 		(wide_uint)plan->n_queues * (plan->sort_scratch_nbytes + plan->sort_output_nbytes);
 
-	if (plan->n_chunks == 0 || plan->chunks_per_run == 0 || plan->chunks_per_run > plan->n_chunks)
+	if (plan->n_chunks == 0 || plan->chunks_per_run == 0 ||
+	    plan->chunks_per_run > plan->n_chunks)
 		return "no chunks, or none to spill";
 	if (plan->chunk_records == 0 ||
 	    plan->chunk_nbytes / plan->chunk_records < plan->resident_nbytes)
@@ -261,7 +262,8 @@ const char *find_doubled_memory_defect(const struct plan_request *request)
 	if (doubled.memory_nbytes < request->memory_nbytes)
 		return NULL;
 	plan_make(&doubled, &plan);
-	return plan.is_sufficient ? NULL : "what has enough memory has too little with twice as much";
+	return plan.is_sufficient ? NULL :
+				    "what has enough memory has too little with twice as much";
 }
 
 void print_request(const struct plan_request *request)

@@ -27,7 +27,7 @@ struct fuzz_data {
 };
 
 struct plan_request fuzz_data_take_request(struct fuzz_data *data, const struct device *device,
-				   struct layout *layout);
+					   struct layout *layout);
 
 /* The same, of the plans with this memory and with twice as much. */
 const char *find_doubled_memory_defect(const struct plan_request *request);

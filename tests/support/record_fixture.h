@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 /* The layout of records with keys "OFFSET:TYPE[:r]", with what `request` asks for besides them. */
-static inline struct layout make_layout_of_keys(struct layout_params request, const char *const *texts)
+static inline struct layout make_layout_of_keys(struct layout_params request,
+						const char *const *texts)
 {
 	struct key keys[8];
 	struct layout layout;
@@ -49,10 +50,10 @@ static inline struct layout make_random_layout(uint64_t record_nbytes, uint64_t 
 	struct key keys[MAX_RANDOM_KEYS];
 	struct layout layout;
 	const struct layout_params request = { .record_nbytes = record_nbytes,
-						.keys = keys,
-						.n_keys = random_keys(record_nbytes, seed, keys),
-						.force_records = true,
-						.needs_equality = true };
+					       .keys = keys,
+					       .n_keys = random_keys(record_nbytes, seed, keys),
+					       .force_records = true,
+					       .needs_equality = true };
 
 	assert_int_equal(layout_make(&request, &layout), 0);
 	return layout;

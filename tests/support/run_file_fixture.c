@@ -53,7 +53,8 @@ struct run_file *open_run(void)
 {
 	struct run_file *run;
 
-	assert_int_equal(run_file_open(spill, compression, sizeof(uint64_t), BLOCK_N_ITEMS, &run), 0);
+	assert_int_equal(run_file_open(spill, compression, sizeof(uint64_t), BLOCK_N_ITEMS, &run),
+			 0);
 	return run;
 }
 
@@ -91,7 +92,8 @@ void assert_blocks_read(struct run_file *run, uint64_t first, uint64_t n)
 	assert_int_equal(run_file_read(run, first, n, items), 0);
 	for (uint64_t i = first; i < first + n; i++)
 		for (uint64_t j = 0; j < blocks[i].n_items; j++)
-			assert_int_equal(*item++, i / WINDOW_N_BLOCKS * 1000 + i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS + j);
+			assert_int_equal(*item++, i / WINDOW_N_BLOCKS * 1000 +
+							  i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS + j);
 	guarded_free(items, nbytes);
 }
 

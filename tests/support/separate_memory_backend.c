@@ -1,5 +1,6 @@
 /*
- * separate_memory_backend - the CPU back end as devices whose memories must not be mixed (see separate_memory_backend.h)
+ * separate_memory_backend - the CPU back end as devices whose memories must not be mixed (see
+ * separate_memory_backend.h)
  *
  * Owners are looked up in a list: there are some hundred of them, in tests that sort little.
  */
@@ -63,9 +64,9 @@ static void add_memory(const struct device *owner, const void *begin, size_t nby
 static void add_device(const struct device *device, unsigned number)
 {
 	add_object(&(struct owned_object){ .begin = (const char *)device,
-				    .end = (const char *)device + 1,
-				    .owner = device,
-				    .number = number });
+					   .end = (const char *)device + 1,
+					   .owner = device,
+					   .number = number });
 }
 
 static void remove_object(const void *begin)
@@ -86,7 +87,8 @@ static const struct device *owner_of(const void *address)
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < n_objects && !owner; i++)
-		if ((const char *)address >= objects[i].begin && (const char *)address < objects[i].end)
+		if ((const char *)address >= objects[i].begin &&
+		    (const char *)address < objects[i].end)
 			owner = objects[i].owner;
 	pthread_mutex_unlock(&lock);
 	return owner;
@@ -187,7 +189,8 @@ static void separate_get_info(const struct device *device, struct device_info *r
 	backend_cpu.get_info(device, ret_info);
 }
 
-static int separate_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
+static int separate_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
+			  void **ret_memory)
 {
 	int r = backend_cpu.alloc(device, kind, nbytes, ret_memory);
 
@@ -219,7 +222,7 @@ static bool separate_can_access(struct device *device, struct device *peer)
 }
 
 static int separate_queue_open(struct device *device, enum queue_priority priority,
-			    struct device_queue **ret_queue)
+			       struct device_queue **ret_queue)
 {
 	int r = backend_cpu.queue_open(device, priority, ret_queue);
 

@@ -15,7 +15,7 @@ struct gate {
 	unsigned n_open; /* passages granted and not yet taken */
 };
 
-#define GATE_INITIALIZER                                                                                \
+#define GATE_INITIALIZER                                                                           \
 	{                                                                                          \
 		.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER             \
 	}

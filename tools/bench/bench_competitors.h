@@ -24,4 +24,4 @@ struct competitor_params {
 
 /* Returns as timed_run() does. */
 int bench_competitor_run(enum bench_competitor competitor, const struct competitor_params *params,
-		      struct run_cost *ret_cost);
+			 struct run_cost *ret_cost);

@@ -26,7 +26,7 @@
 struct cpu_bench_thread {
 	struct layout layout;
 	void *elements; /* nbytes */
-	void *output;    /* nbytes */
+	void *output;   /* nbytes */
 	void *scratch;  /* scratch_nbytes */
 	struct slice *slices;
 	uint64_t n, nbytes;
@@ -55,11 +55,11 @@ static void run_sort(void *argument)
 	struct cpu_bench_thread *thread = argument;
 
 	for (uint64_t i = 0; i < thread->n; i = chunk_end(thread, i))
-		cpu_sort(&(struct sort_elements_op){ .elements = element_at(thread, thread->elements, i),
-						     .n = chunk_end(thread, i) - i,
-						     .scratch = thread->scratch,
-						     .element_nbytes =
-							     thread->layout.element_nbytes });
+		cpu_sort(&(struct sort_elements_op){
+			.elements = element_at(thread, thread->elements, i),
+			.n = chunk_end(thread, i) - i,
+			.scratch = thread->scratch,
+			.element_nbytes = thread->layout.element_nbytes });
 }
 
 /* Merge the chunks into `other`. */
@@ -72,8 +72,8 @@ static void run_merge(void *argument)
 					.scratch = thread->scratch };
 
 	for (uint64_t i = 0; i < thread->n; i = chunk_end(thread, i))
-		thread->slices[op.k++] =
-			(struct slice){ element_at(thread, thread->elements, i), chunk_end(thread, i) - i };
+		thread->slices[op.k++] = (struct slice){ element_at(thread, thread->elements, i),
+							 chunk_end(thread, i) - i };
 	cpu_merge(&op);
 }
 
@@ -90,7 +90,8 @@ static void run_decode(void *argument)
 	struct cpu_bench_thread *thread = argument;
 	struct decode_result result;
 
-	key_decode_batch(&thread->layout, thread->elements, thread->n, false, thread->output, &result);
+	key_decode_batch(&thread->layout, thread->elements, thread->n, false, thread->output,
+			 &result);
 }
 
 static void run_decode_in_place(void *argument)
@@ -99,7 +100,7 @@ static void run_decode_in_place(void *argument)
 	struct decode_result result;
 
 	key_decode_batch(&thread->layout, thread->elements, thread->n, false, thread->elements,
-		     &result);
+			 &result);
 }
 
 static void run_unique(void *argument)
@@ -142,7 +143,7 @@ static void generate_input(struct cpu_bench *bench, const char *type, enum gen_d
 		gen_fill(&gen, 0, thread->n, thread->elements);
 		thread->digest = (struct digest){ 0 };
 		key_encode_batch(&thread->layout, thread->elements, thread->n, thread->elements,
-			     &thread->digest);
+				 &thread->digest);
 	}
 }
 
@@ -159,8 +160,8 @@ static void check_result(struct cpu_bench *bench, bool in_output)
 
 		for (uint64_t j = 0; j < thread->n; j += step_n) {
 			key_decode_batch(&thread->layout, element_at(thread, elements, j),
-				     thread->n - j < step_n ? thread->n - j : step_n, false,
-				     thread->output, &result);
+					 thread->n - j < step_n ? thread->n - j : step_n, false,
+					 thread->output, &result);
 			digest_add(&digest, result.digest);
 			n_disorders += result.n_disorders;
 		}
@@ -211,7 +212,7 @@ static void bench_pipeline(struct cpu_bench *bench, const char *type, const char
 }
 
 static void bench_operation(struct cpu_bench *bench, const char *type, const char *label,
-			 void (*run)(void *thread), enum gen_dist dist)
+			    void (*run)(void *thread), enum gen_dist dist)
 {
 	uint64_t times_ns[BENCH_MAX_REPEATS];
 	char text[64];
@@ -258,7 +259,8 @@ static void bench_all(struct cpu_bench *bench)
 	for (unsigned i = 0; i < 3; i++) {
 		bench_operation(bench, types[i], "encode", run_encode, GEN_RANDOM);
 		bench_operation(bench, types[i], "decode", run_decode, GEN_RANDOM);
-		bench_operation(bench, types[i], "decode in place", run_decode_in_place, GEN_RANDOM);
+		bench_operation(bench, types[i], "decode in place", run_decode_in_place,
+				GEN_RANDOM);
 	}
 	bench_operation(bench, "f64be", "decode", run_decode, GEN_RANDOM);
 	bench_operation(bench, "b10", "decode", run_decode, GEN_RANDOM);

@@ -29,11 +29,13 @@ __device__ void store_key(char *elements, uint32_t element_nbytes, uint64_t i, u
 		((uint128_t *)elements)[i] = key;
 }
 
-__global__ void fill(char *elements, uint32_t element_nbytes, uint64_t n, key_distribution distribution)
+__global__ void fill(char *elements, uint32_t element_nbytes, uint64_t n,
+		     key_distribution distribution)
 {
 	for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
 	     i += THREADS * BLOCKS)
-		store_key(elements, element_nbytes, i, key_make(distribution, i, n, element_nbytes * 8));
+		store_key(elements, element_nbytes, i,
+			  key_make(distribution, i, n, element_nbytes * 8));
 }
 
 __global__ void fill_runs(char *elements, uint32_t element_nbytes, uint64_t n, uint64_t run_n)
@@ -55,7 +57,8 @@ __global__ void compare_words(const uint32_t *a, const uint32_t *b, uint64_t n, 
 			*is_different = 1;
 }
 
-int bench_fill_keys(void *elements, uint32_t element_nbytes, uint64_t n, enum key_distribution distribution)
+int bench_fill_keys(void *elements, uint32_t element_nbytes, uint64_t n,
+		    enum key_distribution distribution)
 {
 	fill<<<BLOCKS, THREADS>>>((char *)elements, element_nbytes, n, distribution);
 	return cudaGetLastError();
@@ -75,7 +78,8 @@ int bench_compare_memory(const void *a, const void *b, size_t nbytes, bool *ret_
 	if (r)
 		return r;
 	cudaMemset(is_different, 0, sizeof *is_different);
-	compare_words<<<BLOCKS, THREADS>>>((const uint32_t *)a, (const uint32_t *)b, nbytes / 4, is_different);
+	compare_words<<<BLOCKS, THREADS>>>((const uint32_t *)a, (const uint32_t *)b, nbytes / 4,
+					   is_different);
 	r = cudaMemcpy(&value, is_different, sizeof value, cudaMemcpyDeviceToHost);
 	cudaFree(is_different);
 	*ret_is_different = value != 0;
@@ -91,7 +95,7 @@ static int radix_sort(void *scratch, size_t *scratch_nbytes, const void *element
 }
 
 int cub_radix_sort(void *scratch, size_t *scratch_nbytes, const void *elements, void *out,
-			 uint32_t element_nbytes, uint64_t n)
+		   uint32_t element_nbytes, uint64_t n)
 {
 	switch (element_nbytes) {
 	case 4:
@@ -109,8 +113,8 @@ static int merge_sort(void *scratch, size_t *scratch_nbytes, void *elements, uin
 	return cub::DeviceMergeSort::SortKeys(scratch, *scratch_nbytes, (E *)elements, n, less());
 }
 
-int cub_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements,
-			 uint32_t element_nbytes, uint64_t n)
+int cub_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements, uint32_t element_nbytes,
+		   uint64_t n)
 {
 	switch (element_nbytes) {
 	case 4:
@@ -123,7 +127,7 @@ int cub_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements,
 }
 
 int cub_radix_sort_pairs(void *scratch, size_t *scratch_nbytes, const void *input, void *out,
-			       uint64_t n)
+			 uint64_t n)
 {
 	const uint64_t *keys = (const uint64_t *)input;
 	uint64_t *keys_out = (uint64_t *)out;

@@ -60,7 +60,8 @@ float bench_median_ms(struct bench_task task, unsigned n_runs)
 	return ms[n_runs / 2];
 }
 
-void bench_print_row(const char *label, uint32_t element_nbytes, uint64_t n, float ms, float base_ms)
+void bench_print_row(const char *label, uint32_t element_nbytes, uint64_t n, float ms,
+		     float base_ms)
 {
 	printf("%-34s %2u B  %11llu  %8.3f ms  %7.2f Gkey/s  %7.1f GB/s", label,
 	       (unsigned)element_nbytes, (unsigned long long)n, ms, (double)n / ms / 1e6,

@@ -15,7 +15,7 @@ struct bench_options {
 	unsigned n_runs;
 	unsigned log2_n;         /* 0: the sizes of the benchmark */
 	uint32_t element_nbytes; /* 0: all */
-	bool compares_cub;         /* time CUB and Thrust as well */
+	bool compares_cub;       /* time CUB and Thrust as well */
 };
 
 /* End the program unless `error`, a cudaError_t that `what` has returned, is none. */

@@ -55,7 +55,8 @@ struct estimate_bench {
 	char dir[PATH_MAX]; /* made for this run, removed after it */
 	char keys_path[PATH_MAX + 16], records_path[PATH_MAX + 16], output_path[PATH_MAX + 16],
 		plan_path[PATH_MAX + 16];
-	uint64_t predicted_ns[N_ESTIMATE_CASES][BENCH_MAX_REPEATS], measured_ns[N_ESTIMATE_CASES][BENCH_MAX_REPEATS];
+	uint64_t predicted_ns[N_ESTIMATE_CASES][BENCH_MAX_REPEATS],
+		measured_ns[N_ESTIMATE_CASES][BENCH_MAX_REPEATS];
 };
 
 static int make_directory(struct estimate_bench *bench)
@@ -106,8 +107,8 @@ static int make_inputs(const struct estimate_bench *bench)
  * gsort of the shape's input to the output, or what it says beforehand into the file `plan`. Both
  * begin with a shell: it makes the pipe, or does nothing but call gsort.
  */
-static int run_gsort(const struct estimate_bench *bench, const struct estimate_case *estimate_case, bool explain_only,
-		     struct run_cost *ret_cost)
+static int run_gsort(const struct estimate_bench *bench, const struct estimate_case *estimate_case,
+		     bool explain_only, struct run_cost *ret_cost)
 {
 	const char *input = estimate_case->are_records ? bench->records_path : bench->keys_path;
 	char memory[ESTIMATE_NUMBER_NBYTES], size[ESTIMATE_NUMBER_NBYTES];
@@ -117,9 +118,10 @@ static int run_gsort(const struct estimate_bench *bench, const struct estimate_c
 	snprintf(memory, sizeof memory, "%" PRIu64 "b",
 		 bench->options->common.nbytes / 16 * estimate_case->memory_sixteenths + 1);
 	snprintf(size, sizeof size, "--assume-size=%" PRIu64 "b", bench->options->common.nbytes);
-	argv[n++] = estimate_case->is_pipe ? (explain_only ? "cat \"$1\" | { shift; \"$@\" > \"$0\"; }" :
-						 "cat \"$1\" | { shift; \"$@\"; }") :
-				     (explain_only ? "shift; \"$@\" > \"$0\"" : "shift; exec \"$@\"");
+	argv[n++] = estimate_case->is_pipe ?
+			    (explain_only ? "cat \"$1\" | { shift; \"$@\" > \"$0\"; }" :
+					    "cat \"$1\" | { shift; \"$@\"; }") :
+			    (explain_only ? "shift; \"$@\" > \"$0\"" : "shift; exec \"$@\"");
 	argv[n++] = bench->plan_path;
 	argv[n++] = input;
 	argv[n++] = bench->options->gsort;
@@ -200,8 +202,8 @@ static void print_report(struct estimate_bench *bench)
 		const double predicted_ns = bench_median_ns(bench->predicted_ns[id], n_repeats);
 		const double measured_ns = bench_median_ns(bench->measured_ns[id], n_repeats);
 
-		printf("%-18s %9.3f s %9.3f s %7.2f\n", estimate_cases[id].name, predicted_ns * 1e-9,
-		       measured_ns * 1e-9, predicted_ns / measured_ns);
+		printf("%-18s %9.3f s %9.3f s %7.2f\n", estimate_cases[id].name,
+		       predicted_ns * 1e-9, measured_ns * 1e-9, predicted_ns / measured_ns);
 	}
 }
 

@@ -87,9 +87,10 @@ enum case_id {
 
 enum case_kind { CASE_KIND_ALL, CASE_KIND_KEYS, CASE_KIND_RECORDS };
 
-static const struct option_choice case_kind_choices[] = {
-	{ "all", CASE_KIND_ALL }, { "keys", CASE_KIND_KEYS }, { "records", CASE_KIND_RECORDS }, { 0 }
-};
+static const struct option_choice case_kind_choices[] = { { "all", CASE_KIND_ALL },
+							  { "keys", CASE_KIND_KEYS },
+							  { "records", CASE_KIND_RECORDS },
+							  { 0 } };
 
 /* The cases of a kind: [first, end). */
 static const struct case_range {
@@ -161,7 +162,8 @@ struct file_bench {
 	struct bench_case results[N_CASES];
 };
 
-static int verify_file(const struct layout *layout, const char *path, struct verify_result *ret_result)
+static int verify_file(const struct layout *layout, const char *path,
+		       struct verify_result *ret_result)
 {
 	const struct verify_options options = { .layout = layout, .n_threads = cpus_available("") };
 	struct input *input;
@@ -264,7 +266,8 @@ static int run_cases(struct file_bench *bench)
 	for (unsigned round = 0; r == 0 && round <= n_repeats; round++) {
 		fprintf(stderr, round ? "round %u of %u\n" : "checking the results\n", round,
 			n_repeats);
-		for (unsigned id = bench->case_range->first; r == 0 && id < bench->case_range->end; id++) {
+		for (unsigned id = bench->case_range->first; r == 0 && id < bench->case_range->end;
+		     id++) {
 			struct bench_case *results = &bench->results[id];
 			struct run_cost cost;
 
@@ -293,12 +296,15 @@ static void print_report(const struct file_bench *bench, FILE *json)
 	};
 
 	for (unsigned i = 0; i < N_TARGETS; i++) {
-		if (target_specs[i].numerator < range->first || target_specs[i].numerator >= range->end)
+		if (target_specs[i].numerator < range->first ||
+		    target_specs[i].numerator >= range->end)
 			continue;
 		targets[report.n_targets++] = (struct bench_target){
 			.name = target_specs[i].name,
 			.numerator = &results[target_specs[i].numerator],
-			.denominator = target_specs[i].denominator == N_CASES ? NULL : &results[target_specs[i].denominator],
+			.denominator = target_specs[i].denominator == N_CASES ?
+					       NULL :
+					       &results[target_specs[i].denominator],
 			.is_lower_bound = target_specs[i].is_lower_bound,
 			.bound = target_specs[i].bound,
 		};
@@ -341,7 +347,7 @@ static void set_input_sizes(struct file_bench *bench)
 		const uint64_t record_nbytes = data_sets[data_set].record_nbytes;
 		const uint64_t n_records = data_set == DATA_SMALL ? SMALL_RECORDS :
 					   data_set == DATA_TEXT  ? nbytes / TEXT_FRACTION / 8 :
-								nbytes / record_nbytes;
+								    nbytes / record_nbytes;
 
 		bench->input_nbytes[data_set] = n_records * record_nbytes;
 	}

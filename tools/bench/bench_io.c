@@ -151,7 +151,8 @@ static int prepare_input(struct io_bench *bench, enum bench_io_mode mode)
 
 	if (mode != BENCH_IO_CACHED && r == 0)
 		r = -posix_fadvise(bench->input.fd, 0, 0, POSIX_FADV_DONTNEED);
-	for (uint64_t offset = 0; mode == BENCH_IO_CACHED && offset < bench->options->common.nbytes && r == 0;
+	for (uint64_t offset = 0;
+	     mode == BENCH_IO_CACHED && offset < bench->options->common.nbytes && r == 0;
 	     offset += request_nbytes)
 		r = file_read_at(&bench->input, offset, bench->memory, request_nbytes);
 	return r < 0 ? fail(r, "%s: cannot prepare the input: %m", bench->options->common.dir) : 0;
@@ -216,7 +217,7 @@ static int copy_run(struct file_copy *copy)
 }
 
 static int copy_file(struct io_bench *bench, const struct io_case *io_case, const struct file *from,
-		const struct file *to)
+		     const struct file *to)
 {
 	const struct io_options *options = bench->options;
 	const unsigned n_stages = from && to ? 2 : 1;
@@ -261,14 +262,15 @@ static int write_new(struct io_bench *bench, const struct io_case *io_case, cons
 	return r < 0 ? r : copy_file(bench, io_case, from, ret_file);
 }
 
-static int run_operation(struct io_bench *bench, const struct io_case *io_case, const struct file *input,
-		struct file *written)
+static int run_operation(struct io_bench *bench, const struct io_case *io_case,
+			 const struct file *input, struct file *written)
 {
 	int r;
 
 	if (io_case->operation == IO_OP_READ)
 		return copy_file(bench, io_case, input, NULL);
-	r = write_new(bench, io_case, io_case->operation == IO_OP_WRITE ? NULL : input, &written[0]);
+	r = write_new(bench, io_case, io_case->operation == IO_OP_WRITE ? NULL : input,
+		      &written[0]);
 	if (r == 0 && io_case->operation == IO_OP_COPY_TWICE)
 		r = write_new(bench, io_case, &written[0], &written[1]);
 	return r;
@@ -329,16 +331,16 @@ static double median_s(const struct case_times *times)
 
 static void print_table(const struct io_bench *bench)
 {
-	printf("%-12s %-8s %-10s %6s %10s %8s\n", "", "", "reserved", "depth", "seconds",
-	       "MB/s");
+	printf("%-12s %-8s %-10s %6s %10s %8s\n", "", "", "reserved", "depth", "seconds", "MB/s");
 	for (unsigned id = 0; id < N_CASES; id++) {
 		const struct io_case *io_case = &cases[id];
 		const struct case_times *times = &bench->times[id];
 
 		if (!is_selected(bench, id))
 			continue;
-		printf("%-12s %-8s %-10s %6u ", operation_names[io_case->operation], mode_names[io_case->mode],
-		       io_case->preallocates ? "yes" : "no", io_case->depth);
+		printf("%-12s %-8s %-10s %6u ", operation_names[io_case->operation],
+		       mode_names[io_case->mode], io_case->preallocates ? "yes" : "no",
+		       io_case->depth);
 		if (times->n)
 			printf("%10.4f %8.0f\n", median_s(times),
 			       (double)bench->options->common.nbytes * 1e-6 / median_s(times));
@@ -355,7 +357,8 @@ static void print_json_case(const struct io_bench *bench, unsigned id, FILE *str
 	fprintf(stream,
 		"\n    {\"name\": \"%s\", \"way\": \"%s\", "
 		"\"reserved\": %s, \"depth\": %u, \"seconds\": [",
-		operation_names[io_case->operation], mode_names[io_case->mode], io_case->preallocates ? "true" : "false", io_case->depth);
+		operation_names[io_case->operation], mode_names[io_case->mode],
+		io_case->preallocates ? "true" : "false", io_case->depth);
 	for (unsigned i = 0; i < times->n; i++)
 		fprintf(stream, "%s%.6f", i ? ", " : "", (double)times->ns[i] * 1e-9);
 	fprintf(stream, "]}");

@@ -43,7 +43,8 @@ static int unpack(void *context)
 
 	return launch_delta_unpack(&(struct delta_unpack_task){ .blocks = bench->blocks,
 								.n_blocks = bench->n_blocks,
-								.element_nbytes = bench->element_nbytes,
+								.element_nbytes =
+									bench->element_nbytes,
 								.damaged = bench->damaged,
 								.tables = bench->tables },
 				   NULL);
@@ -55,9 +56,12 @@ static void fill(struct delta_bench *bench)
 	const size_t nbytes = kernel_sort_scratch_nbytes(bench->n, bench->element_nbytes);
 	void *scratch = bench_device_alloc(nbytes);
 
-	bench_check_cuda(bench_fill_keys(bench->elements, bench->element_nbytes, bench->n, KEYS_RANDOM),
-		    "fill");
-	bench_check_cuda(launch_sort(bench->elements, bench->n, bench->element_nbytes, scratch, NULL), "sort");
+	bench_check_cuda(bench_fill_keys(bench->elements, bench->element_nbytes, bench->n,
+					 KEYS_RANDOM),
+			 "fill");
+	bench_check_cuda(launch_sort(bench->elements, bench->n, bench->element_nbytes, scratch,
+				     NULL),
+			 "sort");
 	bench_check_cuda(cudaDeviceSynchronize(), "sort");
 	cudaFree(scratch);
 }
@@ -71,15 +75,16 @@ static void open_bench(struct delta_bench *bench, uint32_t element_nbytes, unsig
 	bench->elements = bench_device_alloc(bench->elements_nbytes);
 	bench->unpacked = bench_device_alloc(bench->elements_nbytes);
 	bench->packed = bench_device_alloc(bench->elements_nbytes);
-	bench->scratch =
-		bench_device_alloc(kernel_delta_pack_scratch_nbytes(bench->n, BLOCK_NBYTES / element_nbytes));
+	bench->scratch = bench_device_alloc(
+		kernel_delta_pack_scratch_nbytes(bench->n, BLOCK_NBYTES / element_nbytes));
 	bench->tables = bench_device_alloc(kernel_delta_unpack_nbytes(bench->n_blocks));
 	bench->sizes = bench_device_alloc(bench->n_blocks * sizeof *bench->sizes);
 	bench->damaged = bench_device_alloc(sizeof *bench->damaged);
 	bench->host_sizes = malloc(bench->n_blocks * sizeof *bench->host_sizes);
 	bench->blocks = malloc(bench->n_blocks * sizeof *bench->blocks);
-	bench_check_cuda(bench->host_sizes && bench->blocks ? cudaSuccess : cudaErrorMemoryAllocation,
-		    "malloc");
+	bench_check_cuda(bench->host_sizes && bench->blocks ? cudaSuccess :
+							      cudaErrorMemoryAllocation,
+			 "malloc");
 	fill(bench);
 }
 
@@ -103,8 +108,8 @@ static uint64_t locate_blocks(struct delta_bench *bench)
 	uint64_t nbytes = 0;
 
 	bench_check_cuda(cudaMemcpy(bench->host_sizes, bench->sizes,
-			       bench->n_blocks * sizeof *bench->sizes, cudaMemcpyDeviceToHost),
-		    "sizes");
+				    bench->n_blocks * sizeof *bench->sizes, cudaMemcpyDeviceToHost),
+			 "sizes");
 	for (uint32_t i = 0; i < bench->n_blocks; i++) {
 		bench->blocks[i] = (struct kernel_packed_block){
 			.packed = (char *)bench->packed + nbytes,
@@ -121,8 +126,9 @@ static void check_unpacked(struct delta_bench *bench)
 {
 	bool is_different;
 
-	bench_check_cuda(bench_compare_memory(bench->unpacked, bench->elements, bench->elements_nbytes, &is_different),
-		    "compare");
+	bench_check_cuda(bench_compare_memory(bench->unpacked, bench->elements,
+					      bench->elements_nbytes, &is_different),
+			 "compare");
 	if (is_different) {
 		printf("WRONG: unpacked codes\n");
 		exit(2);
@@ -130,7 +136,7 @@ static void check_unpacked(struct delta_bench *bench)
 }
 
 static void bench_elements(const struct bench_options *options, uint32_t element_nbytes,
-			unsigned log2_nbytes)
+			   unsigned log2_nbytes)
 {
 	struct delta_bench bench;
 	uint64_t packed_nbytes;

@@ -26,8 +26,8 @@ static void prepare(void *context)
 	struct pairs_bench *bench = context;
 
 	bench_check_cuda(cudaMemcpyAsync(bench->pairs, bench->input, bench->n * PAIR_NBYTES,
-				    cudaMemcpyDeviceToDevice, NULL),
-		    "copy");
+					 cudaMemcpyDeviceToDevice, NULL),
+			 "copy");
 }
 
 static int sort_with_gsort(void *context)
@@ -41,8 +41,7 @@ static int sort_with_cub_merge(void *context)
 {
 	struct pairs_bench *bench = context;
 
-	return cub_merge_sort_pairs(bench->scratch, &bench->scratch_nbytes, bench->pairs,
-					  bench->n);
+	return cub_merge_sort_pairs(bench->scratch, &bench->scratch_nbytes, bench->pairs, bench->n);
 }
 
 /* The lower half of the input serves as keys, the upper as values. */
@@ -51,7 +50,7 @@ static int sort_with_cub_radix(void *context)
 	struct pairs_bench *bench = context;
 
 	return cub_radix_sort_pairs(bench->scratch, &bench->scratch_nbytes, bench->input,
-					  bench->sorted, bench->n);
+				    bench->sorted, bench->n);
 }
 
 static void open_bench(struct pairs_bench *bench, uint64_t n)
@@ -64,9 +63,11 @@ static void open_bench(struct pairs_bench *bench, uint64_t n)
 	bench->sorted = bench_device_alloc(n * PAIR_NBYTES);
 	bench->scratch_nbytes = kernel_sort_pairs_scratch_nbytes(n);
 	bench_check_cuda(cub_radix_sort_pairs(NULL, &scratch_nbytes, NULL, NULL, n), "size");
-	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes : bench->scratch_nbytes;
+	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes :
+									 bench->scratch_nbytes;
 	bench_check_cuda(cub_merge_sort_pairs(NULL, &scratch_nbytes, NULL, n), "size");
-	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes : bench->scratch_nbytes;
+	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes :
+									 bench->scratch_nbytes;
 	bench->scratch = bench_device_alloc(bench->scratch_nbytes);
 	bench_check_cuda(bench_fill_keys(bench->input, PAIR_NBYTES, n, KEYS_RANDOM), "fill");
 }
@@ -88,12 +89,13 @@ static void check_order(struct pairs_bench *bench)
 	prepare(bench);
 	bench_check_cuda(sort_with_cub_merge(bench), "merge sort");
 	bench_check_cuda(cudaMemcpyAsync(bench->sorted, bench->pairs, bench->n * PAIR_NBYTES,
-				    cudaMemcpyDeviceToDevice, NULL),
-		    "copy");
+					 cudaMemcpyDeviceToDevice, NULL),
+			 "copy");
 	prepare(bench);
 	bench_check_cuda(sort_with_gsort(bench), "sort");
-	bench_check_cuda(bench_compare_memory(bench->pairs, bench->sorted, bench->n * PAIR_NBYTES, &is_different),
-		    "compare");
+	bench_check_cuda(bench_compare_memory(bench->pairs, bench->sorted, bench->n * PAIR_NBYTES,
+					      &is_different),
+			 "compare");
 	if (is_different) {
 		printf("WRONG: sort of pairs\n");
 		exit(2);
@@ -119,12 +121,14 @@ void bench_kernel_pairs(const struct bench_options *options)
 
 	open_bench(&bench, (uint64_t)1 << (options->log2_n ? options->log2_n : 28));
 	check_order(&bench);
-	merge_ms = print_sort(&bench, options, (struct bench_task){ prepare, sort_with_cub_merge, &bench },
+	merge_ms = print_sort(&bench, options,
+			      (struct bench_task){ prepare, sort_with_cub_merge, &bench },
 			      "cub::DeviceMergeSort::StableSortKeys, pairs");
-	radix_ms = print_sort(&bench, options, (struct bench_task){ NULL, sort_with_cub_radix, &bench },
+	radix_ms = print_sort(&bench, options,
+			      (struct bench_task){ NULL, sort_with_cub_radix, &bench },
 			      "cub::DeviceRadixSort::SortPairs");
-	gsort_ms = print_sort(&bench, options, (struct bench_task){ prepare, sort_with_gsort, &bench },
-			     "gsort");
+	gsort_ms = print_sort(&bench, options,
+			      (struct bench_task){ prepare, sort_with_gsort, &bench }, "gsort");
 	printf("%-44s %.2f x and %.2f x\n", "  against these", merge_ms / gsort_ms,
 	       radix_ms / gsort_ms);
 	close_bench(&bench);

@@ -34,12 +34,13 @@ static size_t max_size(size_t a, size_t b)
 }
 
 static struct kernel_items prepare_items(const struct records_bench *bench,
-				      const struct kernel_slice *slices, uint32_t k, void *tables)
+					 const struct kernel_slice *slices, uint32_t k,
+					 void *tables)
 {
 	const struct key_field field = { .nbytes = KEY_NBYTES };
 	struct kernel_items items = { .item_nbytes = bench->record_nbytes,
-				     .body_nbytes = bench->record_nbytes,
-				     .keys = { &field, 1, KEY_NBYTES } };
+				      .body_nbytes = bench->record_nbytes,
+				      .keys = { &field, 1, KEY_NBYTES } };
 
 	bench_check_cuda(launch_prepare_items(&items, slices, k, tables, NULL), "tables");
 	return items;
@@ -50,7 +51,7 @@ static void open_bench(struct records_bench *bench, uint32_t record_nbytes, uint
 	const struct kernel_slice records_slice = { bench_device_alloc(n * record_nbytes), n };
 	const size_t scratch_nbytes =
 		max_size(kernel_sort_scratch_nbytes(n, ELEMENT_NBYTES),
-		       kernel_merge_scratch_nbytes(N_SLICES, n, ELEMENT_NBYTES));
+			 kernel_merge_scratch_nbytes(N_SLICES, n, ELEMENT_NBYTES));
 
 	*bench = (struct records_bench){ .record_nbytes = record_nbytes, .n = n };
 	bench->records = (char *)records_slice.elements;
@@ -61,14 +62,16 @@ static void open_bench(struct records_bench *bench, uint32_t record_nbytes, uint
 	bench->tables = bench_device_alloc(2 * kernel_items_nbytes(N_SLICES, 1));
 	bench->input_digest = bench_device_alloc(sizeof *bench->input_digest);
 	bench->result = bench_device_alloc(sizeof *bench->result);
-	bench_check_cuda(bench_fill_keys(bench->records, 4, n * record_nbytes / 4, KEYS_RANDOM), "fill");
+	bench_check_cuda(bench_fill_keys(bench->records, 4, n * record_nbytes / 4, KEYS_RANDOM),
+			 "fill");
 	bench->record_items = prepare_items(bench, &records_slice, 1, bench->tables);
 	for (uint32_t i = 0; i < N_SLICES; i++)
 		bench->slices[i] =
 			(struct kernel_slice){ bench->items + i * (n / N_SLICES) * record_nbytes,
 					       n / N_SLICES };
-	bench->slice_items = prepare_items(bench, bench->slices, N_SLICES,
-				       (char *)bench->tables + kernel_items_nbytes(N_SLICES, 1));
+	bench->slice_items =
+		prepare_items(bench, bench->slices, N_SLICES,
+			      (char *)bench->tables + kernel_items_nbytes(N_SLICES, 1));
 }
 
 static void close_bench(struct records_bench *bench)
@@ -97,8 +100,8 @@ static int run_make_elements(void *context)
 	int r = cudaMemsetAsync(bench->input_digest, 0, sizeof *bench->input_digest, NULL);
 
 	return r ? r :
-		   launch_make_elements(&bench->record_items, bench->n, ELEMENT_NBYTES, bench->elements,
-				bench->input_digest, NULL);
+		   launch_make_elements(&bench->record_items, bench->n, ELEMENT_NBYTES,
+					bench->elements, bench->input_digest, NULL);
 }
 
 static void prepare_sort(void *context)
@@ -147,8 +150,8 @@ static int run_merge_make_elements(void *context)
 {
 	struct records_bench *bench = context;
 
-	return launch_make_elements(&bench->slice_items, bench->n, ELEMENT_NBYTES, bench->elements, NULL,
-			    NULL);
+	return launch_make_elements(&bench->slice_items, bench->n, ELEMENT_NBYTES, bench->elements,
+				    NULL, NULL);
 }
 
 static int run_merge(void *context)
@@ -176,11 +179,12 @@ static void check_result(const struct records_bench *bench, const char *label)
 	struct kernel_gather_result result;
 	struct digest read;
 
-	bench_check_cuda(cudaMemcpy(&read, bench->input_digest, sizeof read, cudaMemcpyDeviceToHost), "copy");
+	bench_check_cuda(cudaMemcpy(&read, bench->input_digest, sizeof read,
+				    cudaMemcpyDeviceToHost),
+			 "copy");
 	bench_check_cuda(cudaMemcpy(&result, bench->result, sizeof result, cudaMemcpyDeviceToHost),
-		    "copy");
-	if (digest_equal(read, result.digest) && result.n_disorders == 0 &&
-	    result.n == bench->n)
+			 "copy");
+	if (digest_equal(read, result.digest) && result.n_disorders == 0 && result.n == bench->n)
 		return;
 	printf("WRONG: %s of records of %u bytes\n", label, (unsigned)bench->record_nbytes);
 	exit(2);
@@ -200,9 +204,9 @@ static void sort_slices(struct records_bench *bench)
 
 		slice.record_items = prepare_items(bench, &from, 1, tables);
 		slice.items = (char *)bench->slices[i].elements;
-		bench_check_cuda(launch_make_elements(&slice.record_items, slice.n, ELEMENT_NBYTES, slice.elements, NULL,
-					 NULL),
-			    "index");
+		bench_check_cuda(launch_make_elements(&slice.record_items, slice.n, ELEMENT_NBYTES,
+						      slice.elements, NULL, NULL),
+				 "index");
 		bench_check_cuda(run_sort(&slice), "sort");
 		bench_check_cuda(run_gather(&slice), "gather");
 	}
@@ -232,8 +236,8 @@ static void bench_size(const struct bench_options *options, uint32_t record_nbyt
 	double copy_ms;
 
 	open_bench(&bench, record_nbytes, n / N_SLICES * N_SLICES);
-	copy_ms = print_step(&bench, options, (struct bench_task){ NULL, run_copy, &bench },
-			     "copy", 0);
+	copy_ms = print_step(&bench, options, (struct bench_task){ NULL, run_copy, &bench }, "copy",
+			     0);
 	print_step(&bench, options, (struct bench_task){ NULL, run_make_elements, &bench },
 		   "index and digest", copy_ms);
 	print_step(&bench, options, (struct bench_task){ prepare_sort, run_sort, &bench },

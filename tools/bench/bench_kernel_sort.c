@@ -21,9 +21,10 @@ static void sort_prepare(void *context)
 {
 	struct sort_bench *bench = context;
 
-	bench_check_cuda(cudaMemcpyAsync(bench->elements, bench->input, bench->n * bench->element_nbytes,
-				    cudaMemcpyDeviceToDevice, NULL),
-		    "copy");
+	bench_check_cuda(cudaMemcpyAsync(bench->elements, bench->input,
+					 bench->n * bench->element_nbytes, cudaMemcpyDeviceToDevice,
+					 NULL),
+			 "copy");
 }
 
 static int sort_with_gsort(void *context)
@@ -37,8 +38,8 @@ static int sort_with_cub_radix(void *context)
 {
 	struct sort_bench *bench = context;
 
-	return cub_radix_sort(bench->scratch, &bench->scratch_nbytes, bench->input,
-				    bench->sorted, bench->element_nbytes, bench->n);
+	return cub_radix_sort(bench->scratch, &bench->scratch_nbytes, bench->input, bench->sorted,
+			      bench->element_nbytes, bench->n);
 }
 
 static int sort_with_cub_merge(void *context)
@@ -46,7 +47,7 @@ static int sort_with_cub_merge(void *context)
 	struct sort_bench *bench = context;
 
 	return cub_merge_sort(bench->scratch, &bench->scratch_nbytes, bench->elements,
-				    bench->element_nbytes, bench->n);
+			      bench->element_nbytes, bench->n);
 }
 
 static void sort_bench_open(struct sort_bench *bench, uint32_t element_nbytes, uint64_t n)
@@ -59,10 +60,13 @@ static void sort_bench_open(struct sort_bench *bench, uint32_t element_nbytes, u
 	bench->elements = bench_device_alloc(nbytes);
 	bench->sorted = bench_device_alloc(nbytes);
 	bench->scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
-	bench_check_cuda(cub_radix_sort(NULL, &scratch_nbytes, NULL, NULL, element_nbytes, n), "size");
-	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes : bench->scratch_nbytes;
+	bench_check_cuda(cub_radix_sort(NULL, &scratch_nbytes, NULL, NULL, element_nbytes, n),
+			 "size");
+	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes :
+									 bench->scratch_nbytes;
 	bench_check_cuda(cub_merge_sort(NULL, &scratch_nbytes, NULL, element_nbytes, n), "size");
-	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes : bench->scratch_nbytes;
+	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes :
+									 bench->scratch_nbytes;
 	bench->scratch = bench_device_alloc(bench->scratch_nbytes);
 }
 
@@ -79,13 +83,15 @@ static void sort_check(struct sort_bench *bench, enum key_distribution distribut
 {
 	bool is_different;
 
-	bench_check_cuda(bench_fill_keys(bench->input, bench->element_nbytes, bench->n, distribution), "fill");
+	bench_check_cuda(bench_fill_keys(bench->input, bench->element_nbytes, bench->n,
+					 distribution),
+			 "fill");
 	bench_check_cuda(sort_with_cub_radix(bench), "radix sort");
 	sort_prepare(bench);
 	bench_check_cuda(sort_with_gsort(bench), "sort");
 	bench_check_cuda(bench_compare_memory(bench->elements, bench->sorted,
-				     bench->n * bench->element_nbytes, &is_different),
-		    "compare");
+					      bench->n * bench->element_nbytes, &is_different),
+			 "compare");
 	if (is_different) {
 		printf("WRONG: sort of %s, %u B, n %llu\n", key_distribution_names[distribution],
 		       (unsigned)bench->element_nbytes, (unsigned long long)bench->n);
@@ -102,16 +108,18 @@ static void bench_sort_size(const struct bench_options *options, uint32_t elemen
 	sort_bench_open(&bench, element_nbytes, (uint64_t)1 << log2_n);
 	sort_check(&bench, KEYS_RANDOM);
 	if (options->compares_cub) {
-		merge_ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_cub_merge, &bench },
+		merge_ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_cub_merge,
+								&bench },
 					   options->n_runs);
 		bench_print_row("cub::DeviceMergeSort", element_nbytes, bench.n, merge_ms, 0);
-		bench_print_row("cub::DeviceRadixSort", element_nbytes, bench.n,
-				bench_median_ms((struct bench_task){ NULL, sort_with_cub_radix, &bench },
-						options->n_runs),
-				merge_ms);
+		bench_print_row(
+			"cub::DeviceRadixSort", element_nbytes, bench.n,
+			bench_median_ms((struct bench_task){ NULL, sort_with_cub_radix, &bench },
+					options->n_runs),
+			merge_ms);
 	}
 	gsort_ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_gsort, &bench },
-				  options->n_runs);
+				   options->n_runs);
 	bench_print_row("gsort", element_nbytes, bench.n, gsort_ms, merge_ms);
 	sort_bench_close(&bench);
 }
@@ -140,15 +148,17 @@ void bench_kernel_distributions(const struct bench_options *options)
 		if (options->element_nbytes && options->element_nbytes != nbytes)
 			continue;
 		sort_bench_open(&bench, nbytes, (uint64_t)1 << log2_n);
-		for (enum key_distribution distribution = 0; distribution < N_KEY_DISTRIBUTIONS; distribution++) {
+		for (enum key_distribution distribution = 0; distribution < N_KEY_DISTRIBUTIONS;
+		     distribution++) {
 			float ms;
 
 			sort_check(&bench, distribution);
 			ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_gsort,
-								   &bench },
+								  &bench },
 					     options->n_runs);
 			random_ms = distribution == KEYS_RANDOM ? ms : random_ms;
-			bench_print_row(key_distribution_names[distribution], nbytes, bench.n, ms, random_ms);
+			bench_print_row(key_distribution_names[distribution], nbytes, bench.n, ms,
+					random_ms);
 		}
 		sort_bench_close(&bench);
 	}

@@ -50,10 +50,11 @@ static void verify_merge(struct merge_bench *bench, int (*run)(void *context))
 	bench_check_cuda(cub_radix_sort(NULL, &scratch_nbytes, NULL, NULL, 8, bench->n), "size");
 	scratch = bench_device_alloc(scratch_nbytes);
 	bench_check_cuda(cub_radix_sort(scratch, &scratch_nbytes, bench->input, sorted, 8,
-					 bench->n),
-		    "radix sort");
+					bench->n),
+			 "radix sort");
 	bench_check_cuda(run(bench), "merge");
-	bench_check_cuda(bench_compare_memory(bench->out, sorted, bench->n * 8, &is_different), "compare");
+	bench_check_cuda(bench_compare_memory(bench->out, sorted, bench->n * 8, &is_different),
+			 "compare");
 	if (is_different) {
 		printf("WRONG: merge of %u runs\n", (unsigned)bench->k);
 		exit(2);
@@ -88,7 +89,7 @@ static void merge_bench_close(struct merge_bench *bench)
 }
 
 static float bench_merge_kernel(struct merge_bench *bench, const struct bench_options *options,
-			      int (*run)(void *context), const char *label, float base_ms)
+				int (*run)(void *context), const char *label, float base_ms)
 {
 	float ms;
 
@@ -115,7 +116,7 @@ static void bench_merge(const struct bench_options *options)
 
 /* The steps, on two runs. */
 
-#define DEFINE_VARIANT(name)                                                                          \
+#define DEFINE_VARIANT(name)                                                                       \
 	static int run_##name(void *context)                                                       \
 	{                                                                                          \
 		struct merge_bench *bench = context;                                               \
@@ -196,7 +197,8 @@ static void fill_random_runs(struct merge_bench *merge)
 
 	bench_check_cuda(bench_fill_keys(merge->input, 8, merge->n, KEYS_RANDOM), "fill");
 	for (uint32_t i = 0; i < merge->k; i++)
-		bench_check_cuda(launch_sort(merge->input + i * run_n, run_n, 8, scratch, NULL), "sort");
+		bench_check_cuda(launch_sort(merge->input + i * run_n, run_n, 8, scratch, NULL),
+				 "sort");
 	bench_check_cuda(cudaDeviceSynchronize(), "sort");
 	cudaFree(scratch);
 }
@@ -210,7 +212,7 @@ static void splitters_bench_open(struct splitters_bench *bench, const struct ben
 	merge_bench_open(&bench->merge, options, k);
 	fill_random_runs(&bench->merge);
 	bench_check_cuda(split_pass_open(&bench->split, bench->merge.input, bench->merge.n, k),
-		    "splitters");
+			 "splitters");
 	bench->cuts = bench_device_alloc(k * sizeof *bench->cuts);
 	bench_check_cuda(split_check(&bench->split, &is_correct), "splitters");
 	if (!is_correct) {
@@ -244,8 +246,9 @@ static void bench_splitters(const struct bench_options *options)
 		float merge_ms, cuts_ms;
 
 		splitters_bench_open(&bench, options, run_counts[i]);
-		merge_ms = bench_median_ms((struct bench_task){ NULL, merge_with_gsort, &bench.merge },
-					   options->n_runs);
+		merge_ms =
+			bench_median_ms((struct bench_task){ NULL, merge_with_gsort, &bench.merge },
+					options->n_runs);
 		print_splitters(
 			"by given keys, a thread per run", &bench,
 			bench_median_ms((struct bench_task){ NULL, run_split_by_keys, &bench },

@@ -23,8 +23,8 @@ struct circular {
 
 /* Merge outputs [first, end) of the merge of a and b, serially, to out. */
 template <class Index, class A>
-__device__ __forceinline__ void merge_serially(A a, Index n_a, A b, Index n_b, Index first, Index end,
-					    uint64_t *out)
+__device__ __forceinline__ void merge_serially(A a, Index n_a, A b, Index n_b, Index first,
+					       Index end, uint64_t *out)
 {
 	Index i = co_rank<Index>(a, n_a, b, n_b, first, less_than()), j = first - i;
 
@@ -45,12 +45,12 @@ __global__ void __launch_bounds__(THREADS)
 	const uint64_t n = n_a + n_b;
 
 	if (first < n)
-		merge_serially<uint64_t>(a, n_a, b, n_b, first, first + ITEMS < n ? first + ITEMS : n,
-				      out + first);
+		merge_serially<uint64_t>(a, n_a, b, n_b, first,
+					 first + ITEMS < n ? first + ITEMS : n, out + first);
 }
 
 int merge_variant_direct(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
-		      uint64_t *out)
+			 uint64_t *out)
 {
 	merge_direct<<<(unsigned)divide_up(n_a + n_b, TILE), THREADS>>>(a, n_a, b, n_b, out);
 	return cudaGetLastError();
@@ -64,7 +64,7 @@ __device__ __forceinline__ void merge_staged(A a, uint32_t n_a, A b, uint32_t n_
 	const uint32_t first = threadIdx.x * ITEMS < n ? threadIdx.x * ITEMS : n;
 
 	merge_serially<uint32_t>(a, n_a, b, n_b, first, first + ITEMS < n ? first + ITEMS : n,
-			      merged + first);
+				 merged + first);
 	__syncthreads();
 	for (uint32_t i = threadIdx.x; i < n; i += THREADS)
 		out[i] = merged[i];
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 int merge_variant_tiles(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
-		     uint64_t *out)
+			uint64_t *out)
 {
 	const size_t nbytes = 2 * TILE * sizeof(uint64_t);
 	const int r = cudaFuncSetAttribute(merge_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(THREADS)
 	uint64_t first = n_tiles * blockIdx.x / gridDim.x * TILE;
 	const uint64_t last = n_tiles * (blockIdx.x + 1) / gridDim.x * TILE;
 	const uint64_t end = last < n ? last : n;
-	uint64_t position_a = co_rank<uint64_t>(a, n_a, b, n_b, first, less_than()), position_b = first - position_a;
+	uint64_t position_a = co_rank<uint64_t>(a, n_a, b, n_b, first, less_than()),
+		 position_b = first - position_a;
 	const uint64_t end_a = co_rank<uint64_t>(a, n_a, b, n_b, end, less_than());
 	const uint64_t end_b = end - end_a;
 	uint32_t start_a = 0, start_b = 0, n_buffered_a = 0, n_buffered_b = 0;
@@ -137,8 +138,10 @@ __global__ void __launch_bounds__(THREADS)
 		__syncthreads();
 		const circular view_a = { memory_a, start_a }, view_b = { memory_b, start_b };
 
-		merge_staged(view_a, n_buffered_a, view_b, n_buffered_b, tile_n, merged, out + first);
-		n_used_a = co_rank<uint32_t>(view_a, n_buffered_a, view_b, n_buffered_b, tile_n, less_than());
+		merge_staged(view_a, n_buffered_a, view_b, n_buffered_b, tile_n, merged,
+			     out + first);
+		n_used_a = co_rank<uint32_t>(view_a, n_buffered_a, view_b, n_buffered_b, tile_n,
+					     less_than());
 		start_a = (start_a + n_used_a) % TILE;
 		start_b = (start_b + tile_n - n_used_a) % TILE;
 		n_buffered_a -= n_used_a;
@@ -148,7 +151,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 int merge_variant_circular(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
-			uint64_t *out)
+			   uint64_t *out)
 {
 	const size_t nbytes = 3 * TILE * sizeof(uint64_t);
 	const int r = cudaFuncSetAttribute(

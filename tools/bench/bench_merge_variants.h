@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 typedef int merge_variant_fn(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
-			  uint64_t *out);
+			     uint64_t *out);
 
 /* One thread merges a piece of 16 outputs, found by co-rank, straight from device memory. */
 merge_variant_fn merge_variant_direct;

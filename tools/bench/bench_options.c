@@ -35,10 +35,12 @@ int bench_parse_options(const struct tool *tool, int argc, char **argv, void *ta
 	return 0;
 }
 
-int bench_measure(const struct bench_common_options *options, bench_measure_fn *measure, void *context)
+int bench_measure(const struct bench_common_options *options, bench_measure_fn *measure,
+		  void *context)
 {
 	struct report_file *json = NULL;
-	int r = options->json_path ? report_file_open(tool_syscalls(), options->json_path, &json) : 0;
+	int r = options->json_path ? report_file_open(tool_syscalls(), options->json_path, &json) :
+				     0;
 
 	if (r == 0)
 		r = measure(context, json ? report_file_stream(json) : NULL);

@@ -1,8 +1,8 @@
 /*
  * bench_options - what is asked of a benchmark: what the command lines have in common
  *
- * The options of a benchmark begin with a struct bench_common_options, and its table has those of the rows
- * below that it can use.
+ * The options of a benchmark begin with a struct bench_common_options, and its table has those of
+ * the rows below that it can use.
  */
 #pragma once
 
@@ -24,9 +24,9 @@ struct bench_common_options {
 const char *bench_default_dir(void);
 
 /*
- * Parse the command line, which has no operands, into the struct element_at `target`, which begins with a
- * struct bench_common_options; --help and --version are answered at once. Returns 0, or 1 when all is
- * done, or a negative errno after a message.
+ * Parse the command line, which has no operands, into the struct element_at `target`, which
+ * begins with a struct bench_common_options; --help and --version are answered at once. Returns
+ * 0, or 1 when all is done, or a negative errno after a message.
  */
 int bench_parse_options(const struct tool *tool, int argc, char **argv, void *target);
 
@@ -37,7 +37,8 @@ int bench_parse_options(const struct tool *tool, int argc, char **argv, void *ta
 typedef int bench_measure_fn(void *context, FILE *json);
 
 /* Call it when the file for that, if one is wanted, is known to be writable. The same. */
-int bench_measure(const struct bench_common_options *options, bench_measure_fn *measure, void *context);
+int bench_measure(const struct bench_common_options *options, bench_measure_fn *measure,
+		  void *context);
 
 /* clang-format off */
 #define BENCH_ROW_SIZE(HELP) \

@@ -120,8 +120,8 @@ static void run_sort(void *argument)
 }
 
 /* Cut all chunks before the i-th item of the first one. */
-static void cut_chunks(const struct record_bench_thread *thread, const struct slice *chunks, uint32_t k, uint64_t i,
-		uint64_t *ret_cuts)
+static void cut_chunks(const struct record_bench_thread *thread, const struct slice *chunks,
+		       uint32_t k, uint64_t i, uint64_t *ret_cuts)
 {
 	const struct key_fields *keys = &thread->layout.item_keys;
 	const uint32_t key_nbytes = (keys->key_nbytes + 7) / 8 * 8;
@@ -143,8 +143,9 @@ static void cut_chunks(const struct record_bench_thread *thread, const struct sl
 }
 
 /* Merge what is between the cuts. */
-static uint64_t merge_window(struct record_bench_thread *thread, const struct slice *chunks, uint32_t k,
-			     const uint64_t *begins, const uint64_t *ends, uint64_t n_merged)
+static uint64_t merge_window(struct record_bench_thread *thread, const struct slice *chunks,
+			     uint32_t k, const uint64_t *begins, const uint64_t *ends,
+			     uint64_t n_merged)
 {
 	const uint64_t item_nbytes = thread->layout.item_nbytes;
 	unsigned char edges[2][MAX_ITEM_NBYTES];
@@ -205,7 +206,8 @@ static void check_digests(const struct record_bench *bench)
 	for (unsigned i = 0; i < bench->options->common.n_threads; i++) {
 		const struct record_bench_thread *thread = &bench->threads[i];
 
-		if (thread->n_disorders || !digest_equal(thread->input_digest, thread->output_digest)) {
+		if (thread->n_disorders ||
+		    !digest_equal(thread->input_digest, thread->output_digest)) {
 			fail(-1, "records are sorted wrongly: %" PRIu64 " disorders",
 			     thread->n_disorders);
 			exit(EXIT_TROUBLE);
@@ -217,8 +219,8 @@ static void make_layout(const struct record_case *record_case, struct layout *la
 {
 	struct key keys[MAX_KEYS];
 	struct layout_params request = { .record_nbytes = record_case->record_nbytes,
-					  .keys = keys,
-					  .force_records = true };
+					 .keys = keys,
+					 .force_records = true };
 	uint64_t offset = 0;
 
 	for (; request.n_keys < MAX_KEYS && record_case->types[request.n_keys]; request.n_keys++) {
@@ -231,12 +233,14 @@ static void make_layout(const struct record_case *record_case, struct layout *la
 	layout_make(&request, layout);
 }
 
-static void generate_input(const struct record_case *record_case, uint64_t seed, struct record_bench_thread *thread)
+static void generate_input(const struct record_case *record_case, uint64_t seed,
+			   struct record_bench_thread *thread)
 {
 	for (uint64_t i = 0; i < thread->n; i++) {
 		unsigned char *record = thread->records + i * record_case->record_nbytes;
 		const uint64_t random = digest_mix64(i + (seed << 40));
-		const uint64_t value = record_case->n_values ? random % record_case->n_values : random;
+		const uint64_t value = record_case->n_values ? random % record_case->n_values :
+							       random;
 
 		memset(record, 0x20, record_case->n_equal);
 		for (uint64_t j = record_case->n_equal; j < record_case->record_nbytes; j++)

@@ -66,8 +66,9 @@ void bench_report_print(const struct bench_report *report)
 
 		size_format(bench_case->input_nbytes, input);
 		size_format(peak_rss_nbytes(bench_case), peak);
-		printf("%-26s %10s %10.4f %12.4f %8.0f %12s\n", bench_case->name, input, elapsed_s(bench_case),
-		       cpu_s(bench_case), (double)bench_case->input_nbytes * 1e-6 / elapsed_s(bench_case), peak);
+		printf("%-26s %10s %10.4f %12.4f %8.0f %12s\n", bench_case->name, input,
+		       elapsed_s(bench_case), cpu_s(bench_case),
+		       (double)bench_case->input_nbytes * 1e-6 / elapsed_s(bench_case), peak);
 	}
 	printf("\n%-36s %10s %10s\n", "", "measured", "target");
 	for (unsigned i = 0; i < report->n_targets; i++) {
@@ -85,10 +86,11 @@ static void print_json_case(const struct bench_case *bench_case, FILE *stream)
 		"\n    {\"name\": \"%s\", \"input_bytes\": %" PRIu64
 		", \"median_s\": %.6f, \"cpu_s\": %.6f, \"peak_rss_bytes\": %" PRIu64
 		", \"seconds\": [",
-		bench_case->name, bench_case->input_nbytes, elapsed_s(bench_case), cpu_s(bench_case),
-		peak_rss_nbytes(bench_case));
+		bench_case->name, bench_case->input_nbytes, elapsed_s(bench_case),
+		cpu_s(bench_case), peak_rss_nbytes(bench_case));
 	for (unsigned i = 0; i < bench_case->n_costs; i++)
-		fprintf(stream, "%s%.6f", i ? ", " : "", (double)bench_case->costs[i].elapsed_ns * 1e-9);
+		fprintf(stream, "%s%.6f", i ? ", " : "",
+			(double)bench_case->costs[i].elapsed_ns * 1e-9);
 	fprintf(stream, "]}");
 }
 

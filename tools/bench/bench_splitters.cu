@@ -94,14 +94,15 @@ struct split_rows {
  * boundary there is no key.
  */
 static bool is_row_correct(const split_pass &split, const split_rows &split_rows, uint64_t group,
-			 uint64_t boundary)
+			   uint64_t boundary)
 {
 	const uint64_t row = group * (split.tiles_per_group + 1) + boundary;
 	const uint64_t group_n = split.run_n * split.fan_in, rank = boundary * split.tile_n;
 	uint64_t sum = 0;
 
 	for (unsigned run_index = 0; run_index < split.fan_in; run_index++) {
-		const uint64_t *run = split.elements + (group * split.fan_in + run_index) * split.run_n;
+		const uint64_t *run =
+			split.elements + (group * split.fan_in + run_index) * split.run_n;
 		const cut_position *cut = &split_rows.cuts[row * FAN_IN + run_index];
 
 		sum += (uint64_t)(*cut - run);
@@ -109,7 +110,8 @@ static bool is_row_correct(const split_pass &split, const split_rows &split_rows
 			return false;
 		if (boundary && *cut < *(cut - FAN_IN))
 			return false;
-		if (boundary < split.tiles_per_group && *cut != split_rows.by_keys[row * FAN_IN + run_index])
+		if (boundary < split.tiles_per_group &&
+		    *cut != split_rows.by_keys[row * FAN_IN + run_index])
 			return false;
 	}
 	return sum == (rank < group_n ? rank : group_n);
@@ -125,13 +127,15 @@ static int compare_with_cut(const split_pass &split, const split_rows &split_row
 	int r;
 
 	for (unsigned run_index = 0; run_index < split.fan_in; run_index++)
-		slices[run_index] = { split.elements + (first_run + run_index) * split.run_n, split.run_n };
+		slices[run_index] = { split.elements + (first_run + run_index) * split.run_n,
+				      split.run_n };
 	r = launch_cut(slices, split.fan_in, 8, { split_rows.keys[row], 0 }, 0, counts, nullptr);
 	if (!r)
 		r = (int)cudaMemcpy(actual, counts, split.fan_in * sizeof *counts,
 				    cudaMemcpyDeviceToHost);
 	for (unsigned run_index = 0; !r && run_index < split.fan_in; run_index++)
-		if ((cut_position)slices[run_index].elements + actual[run_index] != split_rows.cuts[row * FAN_IN + run_index])
+		if ((cut_position)slices[run_index].elements + actual[run_index] !=
+		    split_rows.cuts[row * FAN_IN + run_index])
 			*ret_is_correct = false;
 	return r;
 }
@@ -153,7 +157,8 @@ int split_check(const struct split_pass *split, bool *ret_is_correct)
 	if (!r)
 		r = split_by_keys(split);
 	if (!r)
-		r = copy_to_host(&split_rows.cuts, (const cut_position *)split->cuts, split->n_rows * FAN_IN);
+		r = copy_to_host(&split_rows.cuts, (const cut_position *)split->cuts,
+				 split->n_rows * FAN_IN);
 	if (!r)
 		r = copy_to_host(&split_rows.by_keys, (const cut_position *)split->by_keys,
 				 split->n_rows * FAN_IN);

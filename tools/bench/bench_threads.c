@@ -61,10 +61,12 @@ uint64_t bench_threads_run(void (*run)(void *worker), void *contexts, size_t con
 
 	pthread_barrier_init(&start, NULL, n);
 	for (unsigned i = 0; i < n; i++) {
-		timed_threads[i] = (struct timed_thread){ .start = &start,
-					   .run = run,
-					   .context = (char *)contexts + i * context_nbytes };
-		if (thread_start(timed_thread_main, &timed_threads[i], 0, &timed_threads[i].thread) != 0) {
+		timed_threads[i] =
+			(struct timed_thread){ .start = &start,
+					       .run = run,
+					       .context = (char *)contexts + i * context_nbytes };
+		if (thread_start(timed_thread_main, &timed_threads[i], 0,
+				 &timed_threads[i].thread) != 0) {
 			fail(-1, "cannot start a thread");
 			exit(EXIT_TROUBLE);
 		}
@@ -79,8 +81,8 @@ uint64_t bench_threads_run(void (*run)(void *worker), void *contexts, size_t con
 	return elapsed_ns;
 }
 
-void bench_threads_print(const struct bench_common_options *options, const char *label, const char *unit,
-			 uint64_t n, double elapsed_ns)
+void bench_threads_print(const struct bench_common_options *options, const char *label,
+			 const char *unit, uint64_t n, double elapsed_ns)
 {
 	const double nbytes = (double)options->nbytes * options->n_threads;
 

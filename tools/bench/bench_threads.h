@@ -21,8 +21,8 @@ uint64_t bench_threads_run(void (*run)(void *context), void *contexts, size_t co
 			   unsigned n);
 
 /* A row of the table: each thread took so long for n units, request->nbytes in all. */
-void bench_threads_print(const struct bench_common_options *options, const char *label, const char *unit,
-			 uint64_t n, double elapsed_ns);
+void bench_threads_print(const struct bench_common_options *options, const char *label,
+			 const char *unit, uint64_t n, double elapsed_ns);
 
 /* Memory that has been touched; zeros. */
 void *bench_map_memory(size_t nbytes);

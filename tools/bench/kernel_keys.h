@@ -16,15 +16,15 @@ enum key_distribution {
 	KEYS_SORTED,
 	KEYS_REVERSED,
 	KEYS_EQUAL,
-	KEYS_ALL_ONES,     /* all bits set: as the filler of a tile */
-	KEYS_TWO_VALUES,      /* two values */
-	KEYS_FEW_VALUES,      /* 37 values, far apart */
+	KEYS_ALL_ONES,      /* all bits set: as the filler of a tile */
+	KEYS_TWO_VALUES,    /* two values */
+	KEYS_FEW_VALUES,    /* 37 values, far apart */
 	KEYS_ORGAN_PIPE,    /* ascending, then descending */
-	KEYS_SAWTOOTH, /* ascending over and over */
-	KEYS_NEARLY_SORTED,   /* sorted, but for one in 50 */
-	KEYS_FEW_PREFIXES,    /* few values in the upper bits, random lower ones */
-	KEYS_SKEWED,    /* one in 64 is huge, the others are small */
-	KEYS_LOW_HALF, /* the upper half of the bits is the same in all */
+	KEYS_SAWTOOTH,      /* ascending over and over */
+	KEYS_NEARLY_SORTED, /* sorted, but for one in 50 */
+	KEYS_FEW_PREFIXES,  /* few values in the upper bits, random lower ones */
+	KEYS_SKEWED,        /* one in 64 is huge, the others are small */
+	KEYS_LOW_HALF,      /* the upper half of the bits is the same in all */
 	N_KEY_DISTRIBUTIONS
 };
 
@@ -40,7 +40,8 @@ static inline GSORT_HD uint128_t key_ascending(uint64_t i, uint64_t n)
 }
 
 /* Key i of n, over the whole range of 128 bits; keys of b bits are its upper b bits. */
-static inline GSORT_HD uint128_t key_make(enum key_distribution distribution, uint64_t i, uint64_t n, unsigned bits)
+static inline GSORT_HD uint128_t key_make(enum key_distribution distribution, uint64_t i,
+					  uint64_t n, unsigned bits)
 {
 	const uint64_t hash = digest_mix64(i + 1);
 	const uint128_t random = (uint128_t)hash << 64 | digest_mix64(hash);
@@ -85,8 +86,10 @@ static inline GSORT_HD void key_store(void *elements, uint32_t element_nbytes, u
 	memcpy((char *)elements + i * element_nbytes, &element, element_nbytes);
 }
 
-static inline void keys_fill(void *elements, uint32_t element_nbytes, uint64_t n, enum key_distribution distribution)
+static inline void keys_fill(void *elements, uint32_t element_nbytes, uint64_t n,
+			     enum key_distribution distribution)
 {
 	for (uint64_t i = 0; i < n; i++)
-		key_store(elements, element_nbytes, i, key_make(distribution, i, n, element_nbytes * 8));
+		key_store(elements, element_nbytes, i,
+			  key_make(distribution, i, n, element_nbytes * 8));
 }

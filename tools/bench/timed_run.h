@@ -7,7 +7,7 @@
 
 struct run_cost {
 	uint64_t elapsed_ns;
-	uint64_t cpu_ns;    /* of all its threads, in the program and in the system for it */
+	uint64_t cpu_ns;          /* of all its threads, in the program and in the system for it */
 	uint64_t peak_rss_nbytes; /* of the largest of its processes */
 };
 

@@ -109,7 +109,7 @@ static uint32_t record_crc32(const void *record, uint64_t nbytes)
 /* What is in some files. */
 struct check_result {
 	struct verify_result records;
-	bool is_benchmark;    /* they are records of the sort benchmark */
+	bool is_benchmark;       /* they are records of the sort benchmark */
 	unsigned char *partials; /* with --partial=keep, one after the other; allocated */
 	size_t partials_nbytes;
 };
@@ -139,8 +139,8 @@ static int gather_partials(const struct input *input, struct check_result *resul
 }
 
 /* All of the paths as one stream. The findings, zeroed before, are to be freed in any case. */
-static int check_inputs_as_one(const struct check_options *options, const char *const *paths, size_t n_paths,
-		   struct check_result *ret_result)
+static int check_inputs_as_one(const struct check_options *options, const char *const *paths,
+			       size_t n_paths, struct check_result *ret_result)
 {
 	const struct record_options *record = &options->record;
 	const struct sort_spec spec = {
@@ -278,7 +278,8 @@ static void print_difference(const char *path, bool is_plural, const struct chec
 }
 
 /* Returns an exit status or a negative errno. */
-static int compare_record_sets(const struct check_options *options, const char *const *paths, size_t n_paths)
+static int compare_record_sets(const struct check_options *options, const char *const *paths,
+			       size_t n_paths)
 {
 	struct check_result first = { 0 }, rest_files = { 0 };
 	int r = check_inputs_as_one(options, paths, 1, &first);
@@ -296,7 +297,7 @@ static int compare_record_sets(const struct check_options *options, const char *
 
 /* FILEs: operands, or names of a list, which *ret_text holds. Allocated both. */
 static int resolve_paths(const struct check_options *options, const struct parsed_options *parsed,
-			const char ***ret_paths, size_t *ret_n, char **ret_text)
+			 const char ***ret_paths, size_t *ret_n, char **ret_text)
 {
 	const char **paths;
 
@@ -339,7 +340,7 @@ static int add_message_streams(struct file_roles *roles)
 
 /* Findings behind the records that they are about would make them others. */
 static int check_input_conflicts(const struct check_options *options, const char *const *paths,
-		       size_t n_paths)
+				 size_t n_paths)
 {
 	struct file_roles roles = { 0 };
 	int r = file_roles_add_list(&roles, options->files0_path);
@@ -370,7 +371,8 @@ static int check_or_compare(struct check_options *options, const char *const *pa
 	r = record_options_finalize(&options->record);
 	if (r < 0)
 		return r;
-	r = options->same_records ? compare_record_sets(options, paths, n_paths) : check_order(options, paths, n_paths);
+	r = options->same_records ? compare_record_sets(options, paths, n_paths) :
+				    check_order(options, paths, n_paths);
 	return r;
 }
 

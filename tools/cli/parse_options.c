@@ -24,13 +24,14 @@ void option_table_list(const struct option_table *table, struct option_list *ret
 	for (unsigned i = 0; i < table->n_specs; i++) {
 		const struct option_spec *row = &table->specs[i];
 
-		ret_options->options[i] = (struct gsort_option){ .name = row->name,
-							     .argument = row->argument,
-							     .default_value = row->default_value,
-							     .help = row->help,
-							     .section = row->section,
-							     .letter = row->letter,
-							     .repeatable = row->repeats };
+		ret_options->options[i] =
+			(struct gsort_option){ .name = row->name,
+					       .argument = row->argument,
+					       .default_value = row->default_value,
+					       .help = row->help,
+					       .section = row->section,
+					       .letter = row->letter,
+					       .repeatable = row->repeats };
 	}
 }
 
@@ -45,12 +46,13 @@ static int set_table_option(void *context, unsigned i, const char *value)
 {
 	struct table_option_target *target_state = context;
 
-	return option_set(target_state->table, &target_state->table->specs[i], value, &target_state->arguments,
-			   target_state->target);
+	return option_set(target_state->table, &target_state->table->specs[i], value,
+			  &target_state->arguments, target_state->target);
 }
 
-int option_table_parse(const struct option_table *table, const struct unsupported_option *unsupported, int argc,
-		char **argv, void *target, struct parsed_options *ret_parsed)
+int option_table_parse(const struct option_table *table,
+		       const struct unsupported_option *unsupported, int argc, char **argv,
+		       void *target, struct parsed_options *ret_parsed)
 {
 	struct table_option_target target_state = { .table = table, .target = target };
 	struct option_list options;
@@ -58,7 +60,8 @@ int option_table_parse(const struct option_table *table, const struct unsupporte
 	int r;
 
 	option_table_list(table, &options);
-	r = option_parse(&options, unsupported, argc, argv, set_table_option, &target_state, &parsed);
+	r = option_parse(&options, unsupported, argc, argv, set_table_option, &target_state,
+			 &parsed);
 	if (r < 0 && *parsed.error)
 		return fail(r, "%s", parsed.error);
 	if (r == 0)
@@ -66,7 +69,7 @@ int option_table_parse(const struct option_table *table, const struct unsupporte
 	if (r != 0)
 		return r;
 	*ret_parsed = (struct parsed_options){ .operands = parsed.operands,
-					      .n_operands = parsed.n_operands,
-					      .present = target_state.arguments.present };
+					       .n_operands = parsed.n_operands,
+					       .present = target_state.arguments.present };
 	return 0;
 }

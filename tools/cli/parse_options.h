@@ -25,9 +25,10 @@ static inline bool option_is_present(const struct parsed_options *parsed, unsign
 void option_table_list(const struct option_table *table, struct option_list *ret_options);
 
 /*
- * Parse the command line into the struct element_at `target`. argv is permuted: operands last. foreign: as
- * of option_parse(). Returns 0, a negative errno after fail(), or what a take() returned that
- * stopped the parsing.
+ * Parse the command line into the struct element_at `target`. argv is permuted: operands last.
+ * foreign: as of option_parse(). Returns 0, a negative errno after fail(), or what a take()
+ * returned that stopped the parsing.
  */
-int option_table_parse(const struct option_table *table, const struct unsupported_option *unsupported, int argc,
-		char **argv, void *target, struct parsed_options *ret_parsed);
+int option_table_parse(const struct option_table *table,
+		       const struct unsupported_option *unsupported, int argc, char **argv,
+		       void *target, struct parsed_options *ret_parsed);

@@ -54,8 +54,8 @@ int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 	if (record->spec_kind == RECORD_SPEC_REQUESTS)
 		return record_options_refuse_keys(record);
 	return layout_make(&(struct layout_params){ .record_nbytes = record->record_nbytes,
-						     .keys = record->keys,
-						     .n_keys = record->n_keys },
+						    .keys = record->keys,
+						    .n_keys = record->n_keys },
 			   ret_layout);
 }
 

@@ -17,8 +17,8 @@ struct tool {
 };
 
 /*
- * Parse the command line into the struct element_at `target`; --help and --version are answered at once.
- * Returns 0 and *ret_parsed, or 1 when all is done, or a negative errno after a message.
+ * Parse the command line into the struct element_at `target`; --help and --version are answered
+ * at once. Returns 0 and *ret_parsed, or 1 when all is done, or a negative errno after a message.
  */
 int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	       struct parsed_options *ret_parsed);
@@ -26,15 +26,15 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 /* Rows of a table, at its end. */
 #define TOOL_ROW_COMPLETION                                                                        \
 	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_COMPLETION                                                             \
+		BUILTIN_OPTIONS_ROW_COMPLETION                                                     \
 	}
 #define TOOL_ROW_HELP                                                                              \
 	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_HELP, .help = "print this help and exit"                               \
+		BUILTIN_OPTIONS_ROW_HELP, .help = "print this help and exit"                       \
 	}
 #define TOOL_ROW_VERSION                                                                           \
 	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_VERSION, .help = "print the version and exit"                          \
+		BUILTIN_OPTIONS_ROW_VERSION, .help = "print the version and exit"                  \
 	}
 
 /* Through which files are written (file.h): with what tool_parse() lends of the process. */

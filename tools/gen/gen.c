@@ -27,10 +27,18 @@ enum {
 };
 
 static const char *const dist_names[] = {
-	[GEN_RANDOM] = "random",    [GEN_SORTED] = "sorted",        [GEN_REVERSED] = "reversed",
-	[GEN_EQUAL] = "equal",      [GEN_TWO_KEYS] = "two-keys",         [GEN_ZIPF] = "zipf",
-	[GEN_HUNDRED_KEYS] = "hundred-keys", [GEN_NEARLY_SORTED] = "nearly-sorted", [GEN_SAWTOOTH] = "sawtooth",
-	[GEN_ORGAN_PIPE] = "organ-pipe", [GEN_CLUSTERED] = "clustered",       [GEN_NAN] = "nan",
+	[GEN_RANDOM] = "random",
+	[GEN_SORTED] = "sorted",
+	[GEN_REVERSED] = "reversed",
+	[GEN_EQUAL] = "equal",
+	[GEN_TWO_KEYS] = "two-keys",
+	[GEN_ZIPF] = "zipf",
+	[GEN_HUNDRED_KEYS] = "hundred-keys",
+	[GEN_NEARLY_SORTED] = "nearly-sorted",
+	[GEN_SAWTOOTH] = "sawtooth",
+	[GEN_ORGAN_PIPE] = "organ-pipe",
+	[GEN_CLUSTERED] = "clustered",
+	[GEN_NAN] = "nan",
 };
 
 enum { N_DISTS = sizeof dist_names / sizeof dist_names[0] };
@@ -80,7 +88,8 @@ static uint64_t run_length_of(enum gen_dist dist, uint64_t n)
 static inline uint64_t random64(const struct gen *gen, uint64_t i, uint64_t stream)
 {
 	/* The golden ratio spreads neighbouring indices over all bits, as SplitMix64 does. */
-	return digest_mix64((gen->stream ^ stream * UINT64_C(0xd1342543de82ef95)) + i * DIGEST_SEED);
+	return digest_mix64((gen->stream ^ stream * UINT64_C(0xd1342543de82ef95)) +
+			    i * DIGEST_SEED);
 }
 
 /* The lower half is made only for keys that reach down to it: it is half of the work. */
@@ -161,7 +170,8 @@ static inline uint128_t special(const struct gen *gen, uint64_t i)
 {
 	const struct layout *leading_key = &gen->leading_key;
 
-	return encode_key_bits_16(special_bits(gen, i), &leading_key->encoding) << (128 - leading_key->record_nbytes * 8);
+	return encode_key_bits_16(special_bits(gen, i), &leading_key->encoding)
+	       << (128 - leading_key->record_nbytes * 8);
 }
 
 static inline uint128_t organ_pipe(const struct gen *gen, uint64_t i)
@@ -283,7 +293,8 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 	}
 }
 
-static void fill_data_set(const struct data_set *data_set, uint64_t first, uint64_t n, void *records)
+static void fill_data_set(const struct data_set *data_set, uint64_t first, uint64_t n,
+			  void *records)
 {
 	gen_fill((const struct gen *)data_set, first, n, records);
 }
@@ -313,7 +324,8 @@ void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 {
 	const uint64_t run_length = run_length_of(dist, n_records);
 	/* Records of several keys are made key by key, whatever they are sorted as. */
-	const bool is_encoded_key = layout_is_key_only(layout) && layout->key.nbytes == layout->record_nbytes;
+	const bool is_encoded_key = layout_is_key_only(layout) &&
+				    layout->key.nbytes == layout->record_nbytes;
 
 	*ret_gen = (struct gen){
 		.set = { .record_nbytes = layout->record_nbytes,
@@ -322,7 +334,8 @@ void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 		.layout = *layout,
 		.leading_key = leading_key_layout(layout),
 		.is_encoded_key = is_encoded_key,
-		.is_wide = (is_encoded_key ? layout->record_nbytes : layout->record_keys.key_nbytes) > 8,
+		.is_wide = (is_encoded_key ? layout->record_nbytes :
+					     layout->record_keys.key_nbytes) > 8,
 		.dist = dist,
 		.stream = digest_mix64(seed ^ DIGEST_SEED),
 		.run_length = run_length,

@@ -18,14 +18,14 @@ enum gen_dist {
 	GEN_SORTED,   /* ascending over the whole range of the type, with steps of random size */
 	GEN_REVERSED, /* the same from the end */
 	GEN_EQUAL,    /* one value */
-	GEN_TWO_KEYS,      /* two values, at random */
+	GEN_TWO_KEYS, /* two values, at random */
 	GEN_ZIPF,     /* Zipf's law: the value of rank k about 1/k as often as that of rank 1 */
-	GEN_HUNDRED_KEYS,      /* a hundred values, at random */
-	GEN_NEARLY_SORTED,   /* sorted, but for one record in a hundred, which is random */
-	GEN_SAWTOOTH, /* a hundred ascending stretches, each over the whole range */
+	GEN_HUNDRED_KEYS,  /* a hundred values, at random */
+	GEN_NEARLY_SORTED, /* sorted, but for one record in a hundred, which is random */
+	GEN_SAWTOOTH,      /* a hundred ascending stretches, each over the whole range */
 	GEN_ORGAN_PIPE,    /* organ pipes: ascending to the middle, then descending */
 	GEN_CLUSTERED,     /* random within narrow clusters that lie far apart */
-	GEN_NAN,      /* NaNs, infinities, zeros; for other types the ends and the middle; of the
+	GEN_NAN, /* NaNs, infinities, zeros; for other types the ends and the middle; of the
 			 first key */
 };
 
@@ -35,12 +35,12 @@ struct gen {
 	struct layout layout;
 	struct layout leading_key; /* of the first key alone, or of its first 16 bytes */
 	bool is_encoded_key;       /* a record is a key, and it is made of it as a code */
-	bool is_wide;       /* the key reaches down to the lower half of a fraction */
+	bool is_wide;              /* the key reaches down to the lower half of a fraction */
 	uint32_t prefix_nbytes;
 	enum gen_dist dist;
-	uint64_t stream; /* the seed, mixed */
+	uint64_t stream;     /* the seed, mixed */
 	uint64_t run_length; /* records of one ascending stretch */
-	uint128_t step;  /* of the 128-bit range, from one record of a stretch to the next */
+	uint128_t step;      /* of the 128-bit range, from one record of a stretch to the next */
 };
 
 /* "random" and so on. 0, or -EINVAL without a message. */

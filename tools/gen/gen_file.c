@@ -70,10 +70,12 @@ static int generate_all_blocks(struct gen_job *job, unsigned n_threads)
 
 int gen_write_file(const struct data_set *data_set, const char *path, unsigned n_threads)
 {
-	struct gen_job job = { .set = data_set, .block_records = BLOCK_NBYTES / data_set->record_nbytes };
+	struct gen_job job = { .set = data_set,
+			       .block_records = BLOCK_NBYTES / data_set->record_nbytes };
 	int r;
 
-	r = output_open(tool_syscalls(), path, data_set->n_records * data_set->record_nbytes, &job.output);
+	r = output_open(tool_syscalls(), path, data_set->n_records * data_set->record_nbytes,
+			&job.output);
 	if (r < 0)
 		return r;
 	r = generate_all_blocks(&job, n_threads);

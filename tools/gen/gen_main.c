@@ -213,7 +213,7 @@ static int generate_records(struct gen_options *options, const struct parsed_opt
 	if (r < 0)
 		return r;
 	n_records = option_is_present(parsed, ROW_BYTES) ? options->nbytes / layout.record_nbytes :
-							options->n_records;
+							   options->n_records;
 	r = generate_layout(options, &layout, n_records);
 	layout_free(&layout);
 	return r;
@@ -224,8 +224,8 @@ static int check_output_conflicts(const char *output_path)
 {
 	struct file_roles roles = { 0 };
 	int r = output_path ? file_roles_add(&roles, &(struct file_role){ .kind = ROLE_OUTPUT,
-								.name = "-o",
-								.path = output_path }) :
+									  .name = "-o",
+									  .path = output_path }) :
 			      file_roles_add_stream(&roles, ROLE_OUTPUT, STDOUT_FILENO);
 
 	if (r == 0)

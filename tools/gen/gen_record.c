@@ -1,8 +1,8 @@
 /*
  * gen_record - records with keys, made of fractions (see gen_record.h)
  *
- * The normalised key (normalised_key.h) is made first, and its fields are then put in their places, the
- * way back of what a sort does:
+ * The normalised key (normalised_key.h) is made first, and its fields are then put in their
+ * places, the way back of what a sort does:
  *
  *	prefix		the fraction	what is left of the key
  *	prefix_nbytes	16 bytes	a hash of the fraction

@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_reproducible - what `meson dist` packs is built in another directory, and is the same to the byte
+# check_reproducible - what `meson dist` packs is built in another directory, and is the same to
+# the byte
 #
 # usage: check_reproducible.sh BUILD OPTION...
 #

@@ -1,11 +1,12 @@
 #!/bin/sh
-# run_gpu_mpi_tests.sh - test and time gsort-mpi on a machine that has GPUs, but neither build tools nor MPI
+# run_gpu_mpi_tests.sh - test and time gsort-mpi on a machine that has GPUs, but neither build
+# tools nor MPI
 #
 # usage: run_gpu_mpi_tests.sh FOLDER [ARGUMENT...]
 #
-# FOLDER holds what `run_gpu_mpi_tests.sh --pack BUILD FOLDER` has put there on the machine that builds,
-# which has Open MPI: the programs, the libraries that they need besides the driver, and of Open MPI
-# what starts ranks on one machine. FOLDER/mpirun starts them, wherever FOLDER is.
+# FOLDER holds what `run_gpu_mpi_tests.sh --pack BUILD FOLDER` has put there on the machine that
+# builds, which has Open MPI: the programs, the libraries that they need besides the driver, and
+# of Open MPI what starts ranks on one machine. FOLDER/mpirun starts them, wherever FOLDER is.
 #
 # First some small files are sorted by 1, 2 and 5 ranks, with GPUs and with a mix, and compared with
 # what gsort writes on the CPU. Then bench_gpus.py times two ranks against one process; it is given

@@ -3,8 +3,8 @@
 #
 # usage: run_gpu_tests.sh FOLDER [bench]
 #
-# FOLDER holds what `run_gpu_tests.sh --pack BUILD FOLDER` has put there on the machine that builds: the
-# programs, scripts of tests/cli, and the libraries that they need besides the driver.
+# FOLDER holds what `run_gpu_tests.sh --pack BUILD FOLDER` has put there on the machine that
+# builds: the programs, scripts of tests/cli, and the libraries that they need besides the driver.
 #
 # All tests run side by side, but for gpu_faults.sh, which takes the GPU's memory from others. What
 # they say is in FOLDER/logs. GSORT_SECONDS is how long random configurations are tried (60), and

@@ -169,9 +169,11 @@ gcc=$?
 # build (tests/support/guarded.h), and how much goes over wires is the same in all.
 asan_modules() {
 	names_of asan unit kernels fault library |
-		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls -e distributed_sort_volumes
+		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls \
+			-e distributed_sort_volumes
 }
-asan_scripts='check checkpoint option_errors disk_full mapped_input random_scalars random_records reports streams tools zst'
+asan_scripts='check checkpoint option_errors disk_full mapped_input random_scalars random_records
+	reports streams tools zst'
 
 asan_tests() {
 	asan_modules
@@ -188,7 +190,8 @@ tsan_modules() {
 		grep -vx -e 'cpu_.*' -e global_splitters \
 			-e codec -e key_encode -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
-			-e distributed_sort_calls -e distributed_sort_checkpoints -e distributed_sort_volumes \
+			-e distributed_sort_calls -e distributed_sort_checkpoints \
+			-e distributed_sort_volumes \
 			-e fatal_signals -e sort_kernels_sm75_on_cpu \
 			-e launches -e splitters_on_cpu
 }
@@ -261,7 +264,8 @@ linked=''
 begin aarch64 imitate $plain
 if [ "$clang" = 0 ]; then
 	# shellcheck disable=SC2086
-	CC=clang CXX=clang++ $linked_here sh tools/scripts/check_reproducible.sh "$builds/clang" $plain
+	CC=clang CXX=clang++ $linked_here \
+		sh tools/scripts/check_reproducible.sh "$builds/clang" $plain
 	case $? in
 	0) passed=$((passed + 1)) ;;
 	77) skipped=$((skipped + 1)) ;;

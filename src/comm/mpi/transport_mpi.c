@@ -73,7 +73,8 @@ static int mpi_send(struct transport *transport, int to, int tag, const void *da
 
 	if (r < 0)
 		return r;
-	code = MPI_Isend(data, (int)nbytes, MPI_BYTE, to, tag, mpi->comm, &mpi->mpi_requests[mpi->n]);
+	code = MPI_Isend(data, (int)nbytes, MPI_BYTE, to, tag, mpi->comm,
+			 &mpi->mpi_requests[mpi->n]);
 	if (code != MPI_SUCCESS)
 		return fail_mpi(code, "send a message");
 	mpi->requests[mpi->n++] = request;

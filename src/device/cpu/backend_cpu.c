@@ -1,14 +1,14 @@
 /*
  * backend_cpu - sorting and merging on CPU threads, in plain memory; the reference
  *
- * A lane is a queue on a pool of threads (queue_pool.h), an operation is one function of this folder
- * run as one task: chunks and windows are many and small, so the parallelism is between them. The
- * device is unified: its memory is the host's.
+ * A lane is a queue on a pool of threads (queue_pool.h), an operation is one function of this
+ * folder run as one task: chunks and windows are many and small, so the parallelism is between
+ * them. The device is unified: its memory is the host's.
  *
- * Memory comes from mmap (page_alloc.h), so that it goes back to the system when it is released and the
- * process stays within its limit. Parts can go back early: what a merge has passed becomes the page
- * cache of what it writes, which need not find as many pages that nobody has used for long (on a
- * virtual machine these may have to come from its host first).
+ * Memory comes from mmap (page_alloc.h), so that it goes back to the system when it is released
+ * and the process stays within its limit. Parts can go back early: what a merge has passed
+ * becomes the page cache of what it writes, which need not find as many pages that nobody has
+ * used for long (on a virtual machine these may have to come from its host first).
  */
 #include "src/device/device.h"
 
@@ -132,7 +132,8 @@ static void cpu_discard(struct device *device, void *memory, size_t nbytes)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-static int cpu_queue_open(struct device *device, enum queue_priority priority, struct device_queue **ret_queue)
+static int cpu_queue_open(struct device *device, enum queue_priority priority,
+			  struct device_queue **ret_queue)
 {
 	return pool_queue_open(cpu_device(device)->pool, priority, ret_queue);
 }
@@ -183,9 +184,9 @@ static void cpu_decode_keys(const struct decode_op *op)
 		cpu_##verb(op);                                                                    \
 		stats_end(device->stats, span, the_nbytes);                                        \
 	}                                                                                          \
-	static int enqueue_##verb(struct device_queue *lane, const struct type *op)                          \
+	static int enqueue_##verb(struct device_queue *lane, const struct type *op)                \
 	{                                                                                          \
-		return pool_queue_submit(lane, run_##verb, op, sizeof *op);                          \
+		return pool_queue_submit(lane, run_##verb, op, sizeof *op);                        \
 	}
 
 OPERATION(copy, copy_op, STAGE_FETCH, 0) /* from memory to memory: fetched already, if at all */
@@ -218,46 +219,47 @@ static int unique_elements(struct device_queue *queue, const struct unique_op *o
 {
 	*op->ret = (struct sort_op_result){ .n = op->n };
 	return enqueue_unique(queue, &(struct unique_elements_op){
-					  .elements = op->items,
-					  .n = op->n,
-					  .element_nbytes = op->layout->element_nbytes,
-					  .layout = op->layout,
-					  .ret_n = &op->ret->n,
-					  .ret_dropped = &op->ret->dropped,
-				  });
+					     .elements = op->items,
+					     .n = op->n,
+					     .element_nbytes = op->layout->element_nbytes,
+					     .layout = op->layout,
+					     .ret_n = &op->ret->n,
+					     .ret_dropped = &op->ret->dropped,
+				     });
 }
 
 /* Elements were sorted or merged: without their duplicates, if that is wanted. */
-static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items, uint64_t n,
-			   bool unique, struct sort_op_result *ret)
+static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items,
+			   uint64_t n, bool unique, struct sort_op_result *ret)
 {
 	*ret = (struct sort_op_result){ .n = n };
 	return unique ? unique_elements(queue, &(struct unique_op){ .layout = layout,
-								   .items = items,
-								   .n = n,
-								   .ret = ret }) :
+								    .items = items,
+								    .n = n,
+								    .ret = ret }) :
 			0;
 }
 
 static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 {
-	int r = enqueue_sort(queue, &(struct sort_elements_op){ .elements = op->items,
-							     .n = op->n,
-							     .scratch = op->scratch,
-							     .element_nbytes =
-								     op->layout->element_nbytes });
+	int r = enqueue_sort(
+		queue, &(struct sort_elements_op){ .elements = op->items,
+						   .n = op->n,
+						   .scratch = op->scratch,
+						   .element_nbytes = op->layout->element_nbytes });
 
-	return r < 0 ? r : finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
+	return r < 0 ? r :
+		       finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
 }
 
 static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 {
-	int r = enqueue_merge(queue, &(struct merge_elements_op){ .slices = op->slices,
-							       .k = op->k,
-							       .element_nbytes =
-								       op->layout->element_nbytes,
-							       .out = op->out,
-							       .scratch = op->scratch });
+	int r = enqueue_merge(
+		queue, &(struct merge_elements_op){ .slices = op->slices,
+						    .k = op->k,
+						    .element_nbytes = op->layout->element_nbytes,
+						    .out = op->out,
+						    .scratch = op->scratch });
 
 	return r < 0 ? r :
 		       finish_elements(queue, op->layout, op->out, slices_n(op->slices, op->k),

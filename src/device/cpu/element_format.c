@@ -6,7 +6,7 @@
 #include "src/device/cpu/sort.h"
 
 void element_sample_collect(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
-			 struct element_sample *ret_sample)
+			    struct element_sample *ret_sample)
 {
 	struct element_sample *sample = ret_sample;
 	uint128_t scratch[ELEMENT_SAMPLE_N];
@@ -26,7 +26,8 @@ unsigned element_sample_common_bits(const struct element_sample *sample)
 	return key_prefix_common_bits(sample->prefixes[0] ^ sample->prefixes[sample->n - 1]);
 }
 
-static bool sample_has_ties(const struct element_sample *sample, const struct element_format *format)
+static bool sample_has_ties(const struct element_sample *sample,
+			    const struct element_format *format)
 {
 	uint64_t elements[2];
 
@@ -40,8 +41,8 @@ static bool sample_has_ties(const struct element_sample *sample, const struct el
 }
 
 struct element_format element_format_choose(const struct layout *layout,
-					const struct element_sample *sample, unsigned common_bits,
-					uint64_t n)
+					    const struct element_sample *sample,
+					    unsigned common_bits, uint64_t n)
 {
 	const struct element_format narrow = {
 		.element_nbytes = 8,
@@ -49,7 +50,8 @@ struct element_format element_format_choose(const struct layout *layout,
 		.number_bits = n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 1,
 	};
 
-	if (element_format_needs_tie_break(&narrow, &layout->item_keys) && sample_has_ties(sample, &narrow))
+	if (element_format_needs_tie_break(&narrow, &layout->item_keys) &&
+	    sample_has_ties(sample, &narrow))
 		return element_format_default(layout);
 	return narrow;
 }

@@ -33,34 +33,35 @@ struct element_sample {
 
 /* Of n > 0 items. */
 void element_sample_collect(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
-			 struct element_sample *ret_sample);
+			    struct element_sample *ret_sample);
 
 /* The bits that the keys of a sample begin with, all of them. */
 unsigned element_sample_common_bits(const struct element_sample *sample);
 
 /* The form for n items, the keys of which begin with common_bits that are the same. */
 struct element_format element_format_choose(const struct layout *layout,
-					const struct element_sample *sample, unsigned common_bits,
-					uint64_t n);
+					    const struct element_sample *sample,
+					    unsigned common_bits, uint64_t n);
 
 /* The form that is right for any keys. */
 static inline struct element_format element_format_default(const struct layout *layout)
 {
 	return (struct element_format){ .element_nbytes = layout->element_nbytes,
-				      .number_bits = 8 * RECORD_NUMBER_NBYTES };
+					.number_bits = 8 * RECORD_NUMBER_NBYTES };
 }
 
 /* Bytes of the key that are the same in elements that tie: in whole bytes, rounded down. */
 static inline uint32_t element_format_tied_nbytes(const struct element_format *format)
 {
-	const uint32_t n_bits = format->skipped_bits + 8 * format->element_nbytes - format->number_bits;
+	const uint32_t n_bits =
+		format->skipped_bits + 8 * format->element_nbytes - format->number_bits;
 
 	return n_bits < 8 * KEY_PREFIX_NBYTES ? n_bits / 8 : KEY_PREFIX_NBYTES;
 }
 
 /* May elements tie that are no equals? */
 static inline bool element_format_needs_tie_break(const struct element_format *format,
-					       const struct key_fields *keys)
+						  const struct key_fields *keys)
 {
 	return element_format_tied_nbytes(format) < keys->key_nbytes;
 }
@@ -71,7 +72,8 @@ static inline void element_put(const struct element_format *format, void *elemen
 	if (format->element_nbytes == 8) {
 		const uint64_t key = (uint64_t)(prefix << format->skipped_bits >> 64);
 
-		((uint64_t *)elements)[i] = key >> format->number_bits << format->number_bits | number;
+		((uint64_t *)elements)[i] = key >> format->number_bits << format->number_bits |
+					    number;
 	} else {
 		((uint128_t *)elements)[i] = prefix >> format->number_bits << format->number_bits |
 					     number;
@@ -96,8 +98,8 @@ static inline uint32_t element_number(const struct element_format *format, const
 }
 
 /* Leave nothing of an element but its number. */
-static inline void element_set_number(const struct element_format *format, void *elements, uint64_t i,
-				      uint32_t number)
+static inline void element_set_number(const struct element_format *format, void *elements,
+				      uint64_t i, uint32_t number)
 {
 	if (format->element_nbytes == 8)
 		((uint64_t *)elements)[i] = number;

@@ -27,7 +27,8 @@
 enum {
 	GATHER_PREFETCH_N = 16, /* items asked for, a power of 2 */
 	CACHE_LINE_NBYTES = 64,
-	MAX_PREFETCH_NBYTES = 512, /* of each: longer ones are fetched as a stream by the processor */
+	MAX_PREFETCH_NBYTES =
+		512,          /* of each: longer ones are fetched as a stream by the processor */
 	BATCH_NBYTES = 16384, /* copied, and then looked at: half of a first-level cache */
 };
 
@@ -50,9 +51,9 @@ struct gather_state {
 	struct key_prefix prefix;
 	const unsigned char *prefetched[GATHER_PREFETCH_N];
 	unsigned char *out;
-	bool is_whole;    /* what is written is the item */
+	bool is_whole;                  /* what is written is the item */
 	struct gathered_item last_kept; /* kept */
-	uint64_t last_count;   /* of it */
+	uint64_t last_count;            /* of it */
 	struct sort_op_result result;
 };
 
@@ -60,14 +61,15 @@ struct gather_state {
 INLINED void prefetch_item(struct gather_state *state, uint64_t i)
 {
 	const uint64_t item_nbytes = state->items.item_nbytes;
-	const uint64_t nbytes = item_nbytes < MAX_PREFETCH_NBYTES ? item_nbytes : MAX_PREFETCH_NBYTES;
+	const uint64_t nbytes = item_nbytes < MAX_PREFETCH_NBYTES ? item_nbytes :
+								    MAX_PREFETCH_NBYTES;
 	const void *elements = state->op->elements;
 	const unsigned char *item;
 
 	if (i >= state->op->n)
 		return;
 	item = item_lookup_get(&state->items,
-			     elements ? element_number(&state->format, elements, i) : i);
+			       elements ? element_number(&state->format, elements, i) : i);
 	state->prefetched[i % GATHER_PREFETCH_N] = item;
 	for (uint64_t at = 0; at < nbytes; at += CACHE_LINE_NBYTES)
 		__builtin_prefetch(item + at);
@@ -83,12 +85,12 @@ INLINED struct gathered_item next_gathered_item(struct gather_state *state, uint
 	return (struct gathered_item){ item, key_prefix_load(&state->prefix, item) };
 }
 
-INLINED int compare_gathered(const struct gather_state *state, const struct gathered_item *a, const struct gathered_item *b)
+INLINED int compare_gathered(const struct gather_state *state, const struct gathered_item *a,
+			     const struct gathered_item *b)
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
-	return key_tail_compare(&state->op->layout->item_keys, KEY_PREFIX_NBYTES, a->item,
-				b->item);
+	return key_tail_compare(&state->op->layout->item_keys, KEY_PREFIX_NBYTES, a->item, b->item);
 }
 
 /* The hash of an item's body. */
@@ -178,8 +180,9 @@ static void gather_filtered(struct gather_state *state)
 
 	for (uint64_t i = 0; i < op->n_ordered; i++) {
 		const struct gathered_item gathered = next_gathered_item(state, i);
-		const int order = state->result.n ? compare_gathered(state, &state->last_kept, &gathered) :
-						       -1;
+		const int order = state->result.n ?
+					  compare_gathered(state, &state->last_kept, &gathered) :
+					  -1;
 
 		if (order == 0 && op->unique) {
 			state->last_count += layout_item_count(op->layout, gathered.item);
@@ -208,7 +211,9 @@ INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
 	for (uint64_t i = 0; i < n; i++) {
 		const struct gathered_item gathered = next_gathered_item(&local_state, i);
 
-		result.n_disorders += i > 0 && compare_gathered(&local_state, &local_state.last_kept, &gathered) > 0;
+		result.n_disorders +=
+			i > 0 &&
+			compare_gathered(&local_state, &local_state.last_kept, &gathered) > 0;
 		result.digest.sum += write_item(&local_state, gathered.item);
 		local_state.last_kept = gathered;
 	}
@@ -220,7 +225,8 @@ INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
  * Is the i-th item, which is not the first, out of order? Where items are shared, equal keys go by
  * their numbers.
  */
-INLINED bool is_disorder(const struct gather_state *state, uint64_t i, const struct gathered_item *gathered)
+INLINED bool is_disorder(const struct gather_state *state, uint64_t i,
+			 const struct gathered_item *gathered)
 {
 	const int order = compare_gathered(state, &state->last_kept, gathered);
 	const void *elements = state->op->elements;
@@ -251,7 +257,8 @@ INLINED void check_copies(struct gather_state *state, uint64_t begin, uint64_t e
 	const unsigned char *copy = state->out - (end - begin) * layout->item_nbytes;
 
 	for (uint64_t i = begin; i < end; i++, copy += layout->item_nbytes) {
-		const struct gathered_item gathered = { copy, key_prefix_load(&state->prefix, copy) };
+		const struct gathered_item gathered = { copy,
+							key_prefix_load(&state->prefix, copy) };
 
 		state->result.n_disorders += i > 0 && is_disorder(state, i, &gathered);
 		state->result.digest.sum += hash_body(layout, copy);
@@ -296,7 +303,7 @@ void cpu_gather(const struct gather_op *op)
 	};
 
 	assert(!op->may_change || (op->scattered && op->elements && state.is_whole && !op->unique &&
-			       op->limit >= op->n && !op->layout->projection.has_count));
+				   op->limit >= op->n && !op->layout->projection.has_count));
 	if (op->elements)
 		state.format = *op->format;
 	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &state.prefix);

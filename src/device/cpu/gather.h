@@ -12,7 +12,7 @@ struct gather_op {
 	/* n, in the order wanted; NULL: the items are in order, and these are all of them. */
 	const void *elements;
 	uint64_t n;
-	uint64_t n_ordered;              /* so many; all behind these are beyond the limit */
+	uint64_t n_ordered;                  /* so many; all behind these are beyond the limit */
 	const struct element_format *format; /* of the elements */
 	void *out;
 	bool for_output, unique;

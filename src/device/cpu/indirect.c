@@ -23,15 +23,16 @@ void cpu_encode_indirect(const struct encode_op *op)
 	const struct element_format format = element_format_default(op->layout);
 
 	cpu_make_elements(&(struct make_elements_op){ .layout = op->layout,
-				      .format = &format,
-				      .items = { op->records, op->n },
-				      .first_number = op->first_number,
-				      .elements = op->elements,
-				      .digest = op->ret_digest });
+						      .format = &format,
+						      .items = { op->records, op->n },
+						      .first_number = op->first_number,
+						      .elements = op->elements,
+						      .digest = op->ret_digest });
 }
 
 /* What the i-th element would be, if it was made of the record that was written for it. */
-static encoded_key_t output_element(const struct decode_op *op, const struct element_format *format, uint64_t i)
+static encoded_key_t output_element(const struct decode_op *op, const struct element_format *format,
+				    uint64_t i)
 {
 	const struct layout *layout = op->layout;
 	const unsigned char *record = op->records;
@@ -53,7 +54,7 @@ void cpu_decode_indirect(const struct decode_op *op)
 
 	assert(!op->strict); /* nothing refers to records of which some are dropped */
 	item_lookup_init(op->sources, op->n_sources, op->layout->record_nbytes, entries, buckets,
-		      &records);
+			 &records);
 	cpu_gather(&(struct gather_op){ .layout = op->layout,
 					.items = &records,
 					.elements = op->elements,
@@ -65,8 +66,8 @@ void cpu_decode_indirect(const struct decode_op *op)
 					.may_change = true,
 					.limit = UINT64_MAX,
 					.ret = &result });
-	*op->ret =
-		(struct decode_result){ .digest = result.digest, .n_disorders = result.n_disorders };
+	*op->ret = (struct decode_result){ .digest = result.digest,
+					   .n_disorders = result.n_disorders };
 	if (op->n > 0) {
 		op->ret->first = output_element(op, &format, 0);
 		op->ret->last = output_element(op, &format, op->n - 1);

@@ -14,11 +14,12 @@ static unsigned choose_bucket_shift(uint64_t n, uint32_t n_parts)
 }
 
 void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
-		   struct item_lookup_entry *entries, uint32_t *buckets, struct item_lookup *ret_lookup)
+		      struct item_lookup_entry *entries, uint32_t *buckets,
+		      struct item_lookup *ret_lookup)
 {
 	struct item_lookup lookup = { .entries = entries,
-				     .buckets = buckets,
-				     .item_nbytes = item_nbytes };
+				      .buckets = buckets,
+				      .item_nbytes = item_nbytes };
 	uint32_t entry = 0;
 
 	for (uint32_t i = 0; i < k; i++) {
@@ -32,8 +33,7 @@ void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbyt
 		lookup.n += slices[i].n;
 	}
 	lookup.bucket_shift = choose_bucket_shift(lookup.n, lookup.n_entries);
-	for (uint64_t start = 0; start < lookup.n;
-	     start += UINT64_C(1) << lookup.bucket_shift) {
+	for (uint64_t start = 0; start < lookup.n; start += UINT64_C(1) << lookup.bucket_shift) {
 		while (start >= entries[entry].end)
 			entry++;
 		*buckets++ = entry;

@@ -42,10 +42,12 @@ static inline uint64_t item_lookup_n_buckets(uint32_t k)
 
 /* The arrays are the sequence's from now on. */
 void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
-		   struct item_lookup_entry *entries, uint32_t *buckets, struct item_lookup *ret_lookup);
+		      struct item_lookup_entry *entries, uint32_t *buckets,
+		      struct item_lookup *ret_lookup);
 
 /* The item of a number below n. */
-static inline const unsigned char *item_lookup_get(const struct item_lookup *lookup, uint64_t number)
+static inline const unsigned char *item_lookup_get(const struct item_lookup *lookup,
+						   uint64_t number)
 {
 	const struct item_lookup_entry *entry = lookup->entries;
 

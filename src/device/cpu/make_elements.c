@@ -13,10 +13,9 @@ enum { PREFETCH_NBYTES = 4096 };
  * Works on copies whose addresses nobody has, so that they can stay in registers while elements are
  * stored; the form and the number of steps are constants where it is called.
  */
-__attribute__((always_inline)) static inline uint128_t make_elements_loop(const struct make_elements_op *op,
-								   const struct key_prefix *prefix,
-								   struct element_format format,
-								   uint32_t n_steps)
+__attribute__((always_inline)) static inline uint128_t
+make_elements_loop(const struct make_elements_op *op, const struct key_prefix *prefix,
+		   struct element_format format, uint32_t n_steps)
 {
 	const struct layout *layout = op->layout;
 	const uint64_t item_nbytes = layout->item_nbytes, n = op->items.n;

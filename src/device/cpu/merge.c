@@ -40,7 +40,7 @@
 enum {
 	CACHE_LINE_NBYTES = 64,
 	TILE_NBYTES = 1 << 19, /* a buffer; two of them fit a second-level cache of 1 MiB */
-	TILE_DIVISOR = 4,         /* of what is merged, at most: buffers take half of its memory */
+	TILE_DIVISOR = 4,      /* of what is merged, at most: buffers take half of its memory */
 	MAX_BLOCK_N = 256,     /* longer ones save little: few slices need few steps anyway */
 	MIN_BLOCK_N = 8,       /* shorter ones cost more to cut than to merge */
 };
@@ -73,7 +73,7 @@ struct slice_merge {
 	struct block_head *heads;       /* a heap, smallest first: slices with blocks to take */
 	struct slice_cursor *cursors;   /* the slices that are not empty */
 	struct merge_segment *segments; /* of one tile */
-	char *buffers[2];         /* tile_n elements each */
+	char *buffers[2];               /* tile_n elements each */
 	uint32_t n_heads, n_cursors;
 	uint32_t element_nbytes;
 	uint64_t tile_n, block_n;
@@ -106,7 +106,9 @@ static uint64_t choose_tile_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
 
 size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
-	return (sizeof(struct block_head) + sizeof(struct slice_cursor) + sizeof(struct merge_segment)) * k +
+	return (sizeof(struct block_head) + sizeof(struct slice_cursor) +
+		sizeof(struct merge_segment)) *
+		       k +
 	       2 * choose_tile_n(k, n, element_nbytes) * element_nbytes;
 }
 
@@ -132,7 +134,8 @@ static void init_slice_merge(const struct merge_elements_op *op, struct slice_me
 
 static bool head_less(const struct block_head *a, const struct block_head *b)
 {
-	return a->last_element < b->last_element || (a->last_element == b->last_element && a->cursor < b->cursor);
+	return a->last_element < b->last_element ||
+	       (a->last_element == b->last_element && a->cursor < b->cursor);
 }
 
 /* Let the head at `at` sink to its place in the heap. */
@@ -159,7 +162,8 @@ static uint64_t next_block_n(const struct slice_merge *merge, const struct slice
 	return n < merge->block_n ? n : merge->block_n;
 }
 
-static encoded_key_t next_block_last(const struct slice_merge *merge, const struct slice_cursor *cursor)
+static encoded_key_t next_block_last(const struct slice_merge *merge,
+				     const struct slice_cursor *cursor)
 {
 	return element_get(cursor->elements, merge->element_nbytes,
 			   cursor->taken_end + next_block_n(merge, cursor) - 1);
@@ -169,7 +173,8 @@ static encoded_key_t next_block_last(const struct slice_merge *merge, const stru
  * Fetch the block after the next into the cache. Taking and cutting blocks looks at a few of their
  * elements, here and there, and would wait for memory every time; and then they are merged.
  */
-static void prefetch_block(const struct slice_merge *merge, const struct slice_cursor *cursor, uint64_t start)
+static void prefetch_block(const struct slice_merge *merge, const struct slice_cursor *cursor,
+			   uint64_t start)
 {
 	const uint64_t block_end = start + merge->block_n;
 	const uint64_t end = block_end < cursor->n ? block_end : cursor->n;
@@ -185,8 +190,8 @@ static void open_cursors(const struct merge_elements_op *op, struct slice_merge 
 
 		if (op->slices[i].n == 0)
 			continue;
-		*cursor =
-			(struct slice_cursor){ .elements = op->slices[i].elements, .n = op->slices[i].n };
+		*cursor = (struct slice_cursor){ .elements = op->slices[i].elements,
+						 .n = op->slices[i].n };
 		merge->heads[merge->n_cursors] = (struct block_head){
 			.last_element = next_block_last(merge, cursor),
 			.cursor = merge->n_cursors,
@@ -227,11 +232,13 @@ static struct block_head take_blocks(struct slice_merge *merge)
 }
 
 /* How many elements of the slice's next block come before the splitter. */
-static uint64_t count_before_splitter(const struct slice_merge *merge, const struct slice_cursor *cursor, encoded_key_t splitter,
-			 bool equal_before)
+static uint64_t count_before_splitter(const struct slice_merge *merge,
+				      const struct slice_cursor *cursor, encoded_key_t splitter,
+				      bool equal_before)
 {
-	const struct slice next_block = { cursor->elements + cursor->taken_end * merge->element_nbytes,
-				    next_block_n(merge, cursor) };
+	const struct slice next_block = { cursor->elements +
+						  cursor->taken_end * merge->element_nbytes,
+					  next_block_n(merge, cursor) };
 
 	return cpu_cut_slice(&next_block, merge->element_nbytes, splitter, equal_before);
 }
@@ -246,7 +253,8 @@ static uint32_t cut_tile(struct slice_merge *merge, const struct block_head *spl
 		uint64_t end = cursor->taken_end;
 
 		if (i != splitter->cursor)
-			end += count_before_splitter(merge, cursor, splitter->last_element, i < splitter->cursor);
+			end += count_before_splitter(merge, cursor, splitter->last_element,
+						     i < splitter->cursor);
 		if (end == cursor->cut_end)
 			continue;
 		merge->segments[n_segments++] = (struct merge_segment){
@@ -259,21 +267,23 @@ static uint32_t cut_tile(struct slice_merge *merge, const struct block_head *spl
 }
 
 /* Is the last element of a no larger than the first of b? */
-static bool is_in_order(const struct slice_merge *merge, struct merge_segment a, struct merge_segment b)
+static bool is_in_order(const struct slice_merge *merge, struct merge_segment a,
+			struct merge_segment b)
 {
 	return element_get(a.elements, merge->element_nbytes, a.n - 1) <=
 	       element_get(b.elements, merge->element_nbytes, 0);
 }
 
 /* a before b. */
-static void concatenate(const struct slice_merge *merge, struct merge_segment a, struct merge_segment b, char *out)
+static void concatenate(const struct slice_merge *merge, struct merge_segment a,
+			struct merge_segment b, char *out)
 {
 	memcpy(out, a.elements, a.n * merge->element_nbytes);
 	memcpy(out + a.n * merge->element_nbytes, b.elements, b.n * merge->element_nbytes);
 }
 
-static struct merge_segment merge_pair(const struct slice_merge *merge, struct merge_segment a, struct merge_segment b,
-				 char *out)
+static struct merge_segment merge_pair(const struct slice_merge *merge, struct merge_segment a,
+				       struct merge_segment b, char *out)
 {
 	if (is_in_order(merge, a, b))
 		concatenate(merge, a, b, out);

@@ -59,14 +59,16 @@ static void *map_aligned_pages(size_t nbytes)
 }
 
 /* Have the first pages, and note how long it took; a system that cannot has huge ones. */
-static void time_first_pages(struct page_alloc *allocator, enum adaptive_method method, void *memory)
+static void time_first_pages(struct page_alloc *allocator, enum adaptive_method method,
+			     void *memory)
 {
 	const uint64_t begin_ns = clock_now_ns();
-	const double later_cost_ns = method == small_pages ? small_page_ns_per_byte * HUGE_PAGE_NBYTES : 0;
+	const double later_cost_ns =
+		method == small_pages ? small_page_ns_per_byte * HUGE_PAGE_NBYTES : 0;
 
 	if (madvise(memory, HUGE_PAGE_NBYTES, MADV_POPULATE_WRITE) == 0)
 		adaptive_record(&allocator->adaptive, method, HUGE_PAGE_NBYTES,
-			      clock_now_ns() - begin_ns + (uint64_t)later_cost_ns);
+				clock_now_ns() - begin_ns + (uint64_t)later_cost_ns);
 }
 
 void *page_alloc_map(struct page_alloc *allocator, size_t nbytes)

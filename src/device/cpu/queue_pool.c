@@ -28,10 +28,10 @@ enum queue_task_kind { TASK_RUN, TASK_RECORD_EVENT, TASK_WAIT_EVENT };
 struct queue_task {
 	struct queue_task *next;
 	enum queue_task_kind kind;
-	queue_task_fn *run;            /* RUN */
+	queue_task_fn *run;           /* RUN */
 	struct diagnostics *messages; /* RUN: of who has queued it */
-	struct pool_event *event;    /* MARK, FOLLOW */
-	uint64_t ticket;           /* FOLLOW: how often the mark must have been reached */
+	struct pool_event *event;     /* MARK, FOLLOW */
+	uint64_t ticket;              /* FOLLOW: how often the mark must have been reached */
 	alignas(16) unsigned char arguments[QUEUE_TASK_ARGS_NBYTES];
 };
 
@@ -177,7 +177,8 @@ static void run_queue(struct pool_queue *queue)
 		if (park_queue(queue))
 			return;
 		run_task(queue);
-		if (is_run_task && queue->first_task && queue->first_task->kind == TASK_RUN && find_ready_list(pool)) {
+		if (is_run_task && queue->first_task && queue->first_task->kind == TASK_RUN &&
+		    find_ready_list(pool)) {
 			push_ready(queue);
 			return;
 		}
@@ -257,7 +258,8 @@ void queue_pool_close(struct queue_pool *pool)
 	free(pool);
 }
 
-int pool_queue_open(struct queue_pool *pool, enum queue_priority priority, struct device_queue **ret_queue)
+int pool_queue_open(struct queue_pool *pool, enum queue_priority priority,
+		    struct device_queue **ret_queue)
 {
 	struct pool_queue *queue = calloc(1, sizeof *queue);
 
@@ -303,7 +305,8 @@ static void append_task(struct pool_queue *queue, struct queue_task *task)
 		push_ready(queue);
 }
 
-int pool_queue_submit(struct device_queue *handle, queue_task_fn *run, const void *arguments, size_t nbytes)
+int pool_queue_submit(struct device_queue *handle, queue_task_fn *run, const void *arguments,
+		      size_t nbytes)
 {
 	struct pool_queue *queue = pool_queue(handle);
 	struct queue_task *task = create_task(TASK_RUN);

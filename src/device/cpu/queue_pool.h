@@ -42,12 +42,14 @@ int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_p
 void queue_pool_close(struct queue_pool *pool);
 
 /* -ENOMEM without a message. */
-int pool_queue_open(struct queue_pool *pool, enum queue_priority priority, struct device_queue **ret_queue);
+int pool_queue_open(struct queue_pool *pool, enum queue_priority priority,
+		    struct device_queue **ret_queue);
 /* Waits until all its tasks have run. NULL is fine. */
 void pool_queue_close(struct device_queue *queue);
 
 /* Queue task(copy of arguments). nbytes <= QUEUE_TASK_ARGS_NBYTES. -ENOMEM after a message. */
-int pool_queue_submit(struct device_queue *queue, queue_task_fn *task, const void *arguments, size_t nbytes);
+int pool_queue_submit(struct device_queue *queue, queue_task_fn *task, const void *arguments,
+		      size_t nbytes);
 
 /* -ENOMEM without a message. */
 int pool_event_open(struct queue_pool *pool, struct device_event **ret_event);

@@ -8,9 +8,9 @@
  *	records --make--> items --index--> elements --select, sort--> refine --gather--> items
  *	                  slices --index--> slices of elements --merge--> refine --gather--> items
  *
- * Numbers go through all slices (item_lookup.h), so that merging elements is merging stably, and both
- * operations end the same way. Elements that tie in their part of the key are refined, and that
- * looks at the records; others never are before they are gathered.
+ * Numbers go through all slices (item_lookup.h), so that merging elements is merging stably, and
+ * both operations end the same way. Elements that tie in their part of the key are refined, and
+ * that looks at the records; others never are before they are gathered.
  *
  * Sorting takes the form of elements that suits the keys (element_format.h), and should it not
  * suit them after all, starts again with the one that suits any. Merging takes that at once: there
@@ -52,8 +52,8 @@ static size_t max_sort_scratch_nbytes(uint64_t n)
 }
 
 /* Divide the scratch; returns how long it is. */
-static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
-		     struct record_sort_scratch *ret_areas)
+static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint64_t n,
+				  char *scratch, struct record_sort_scratch *ret_areas)
 {
 	const size_t elements_nbytes = n * layout->element_nbytes;
 	struct record_sort_scratch *areas = ret_areas;
@@ -65,13 +65,14 @@ static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint6
 	areas->elements = scratch_allocate(scratch, &nbytes, elements_nbytes);
 	if (k > 0) {
 		areas->merged = scratch_allocate(scratch, &nbytes, elements_nbytes);
-		areas->merge = scratch_allocate(scratch, &nbytes,
-					   cpu_merge_scratch_nbytes(k, n, layout->element_nbytes));
+		areas->merge = scratch_allocate(
+			scratch, &nbytes, cpu_merge_scratch_nbytes(k, n, layout->element_nbytes));
 		areas->slices = scratch_allocate(scratch, &nbytes, k * sizeof *areas->slices);
 	}
-	areas->lookup_entries = scratch_allocate(scratch, &nbytes, item_lookup_n_entries(k + 1) * sizeof *areas->lookup_entries);
-	areas->buckets =
-		scratch_allocate(scratch, &nbytes, item_lookup_n_buckets(k + 1) * sizeof *areas->buckets);
+	areas->lookup_entries = scratch_allocate(
+		scratch, &nbytes, item_lookup_n_entries(k + 1) * sizeof *areas->lookup_entries);
+	areas->buckets = scratch_allocate(scratch, &nbytes,
+					  item_lookup_n_buckets(k + 1) * sizeof *areas->buckets);
 	areas->sort = scratch_allocate(scratch, &nbytes, max_sort_scratch_nbytes(n));
 	areas->tie_break = scratch_allocate(scratch, &nbytes, tie_break_scratch_nbytes(n));
 	return nbytes;
@@ -90,16 +91,17 @@ static void make_items(const struct sort_op *op, unsigned char *items)
 	const unsigned char *record = op->records;
 
 	for (uint64_t i = 0; i < op->n; i++, record += layout->record_nbytes)
-		layout_project_record(layout, record, op->position + i, items + i * layout->item_nbytes);
+		layout_project_record(layout, record, op->position + i,
+				      items + i * layout->item_nbytes);
 }
 
 /* The first n elements; false if refining takes more room than there is. */
 static bool break_ties(const struct layout *layout, const struct item_lookup *items,
-		   const struct element_format *format, void *elements, uint64_t n,
-		   const struct record_sort_scratch *areas)
+		       const struct element_format *format, void *elements, uint64_t n,
+		       const struct record_sort_scratch *areas)
 {
 	const size_t elements_nbytes = (items->n * format->element_nbytes + sizeof(uint128_t) - 1) /
-			    sizeof(uint128_t) * sizeof(uint128_t);
+				       sizeof(uint128_t) * sizeof(uint128_t);
 
 	if (!element_format_needs_tie_break(format, &layout->item_keys))
 		return true;
@@ -110,9 +112,10 @@ static bool break_ties(const struct layout *layout, const struct item_lookup *it
 		.elements = elements,
 		.n = n,
 		.wide_buffer = (uint128_t *)((char *)elements + elements_nbytes),
-		.wide_buffer_n = areas->elements_nbytes > elements_nbytes ?
-				  (areas->elements_nbytes - elements_nbytes) / sizeof(uint128_t) :
-				  0,
+		.wide_buffer_n =
+			areas->elements_nbytes > elements_nbytes ?
+				(areas->elements_nbytes - elements_nbytes) / sizeof(uint128_t) :
+				0,
 		.sort_scratch = areas->sort,
 		.scratch = areas->tie_break,
 	});
@@ -120,14 +123,14 @@ static bool break_ties(const struct layout *layout, const struct item_lookup *it
 
 /* The elements of all records, in the form that suits them best; and the records' digest. */
 static struct element_format make_record_elements(const struct sort_op *op, struct slice items,
-					 const struct record_sort_scratch *areas)
+						  const struct record_sort_scratch *areas)
 {
 	struct element_format format = element_format_default(op->layout);
 	struct make_elements_op index = { .layout = op->layout,
-				  .format = &format,
-				  .items = items,
-				  .elements = areas->elements,
-				  .digest = op->ret_input_digest };
+					  .format = &format,
+					  .items = items,
+					  .elements = areas->elements,
+					  .digest = op->ret_input_digest };
 	struct element_sample sample;
 	struct key_prefix prefix;
 	unsigned common_bits;
@@ -152,7 +155,7 @@ static struct element_format make_record_elements(const struct sort_op *op, stru
  * sorted.
  */
 static uint64_t select_top_k(const struct sort_op *op, const struct element_format *format,
-				const struct record_sort_scratch *areas)
+			     const struct record_sort_scratch *areas)
 {
 	if (op->unique)
 		return op->n;
@@ -162,7 +165,8 @@ static uint64_t select_top_k(const struct sort_op *op, const struct element_form
 
 /* Sort and refine the first n elements; false if they are too many to be refined in this form. */
 static bool sort_elements(const struct layout *layout, const struct item_lookup *items,
-			  const struct element_format *format, uint64_t n, const struct record_sort_scratch *areas)
+			  const struct element_format *format, uint64_t n,
+			  const struct record_sort_scratch *areas)
 {
 	cpu_sort(&(struct sort_elements_op){ .elements = areas->elements,
 					     .n = n,
@@ -185,16 +189,17 @@ void cpu_sort_records(const struct sort_op *op)
 		make_items(op, areas.items);
 		slice.elements = areas.items;
 	}
-	item_lookup_init(&slice, 1, layout->item_nbytes, areas.lookup_entries, areas.buckets, &items);
+	item_lookup_init(&slice, 1, layout->item_nbytes, areas.lookup_entries, areas.buckets,
+			 &items);
 	*op->ret_input_digest = (struct digest){ 0 };
 	format = make_record_elements(op, slice, &areas);
 	n_ordered = select_top_k(op, &format, &areas);
 	if (!sort_elements(layout, &items, &format, n_ordered, &areas)) {
 		format = element_format_default(layout);
 		cpu_make_elements(&(struct make_elements_op){ .layout = layout,
-					      .format = &format,
-					      .items = slice,
-					      .elements = areas.elements });
+							      .format = &format,
+							      .items = slice,
+							      .elements = areas.elements });
 		n_ordered = select_top_k(op, &format, &areas);
 		sort_elements(layout, &items, &format, n_ordered, &areas);
 	}
@@ -213,7 +218,8 @@ void cpu_sort_records(const struct sort_op *op)
 
 /* The elements of all slices, merged; NULL if there is nothing to be merged. */
 static void *merge_elements(const struct merge_op *op, const struct item_lookup *items,
-			    const struct element_format *format, const struct record_sort_scratch *areas)
+			    const struct element_format *format,
+			    const struct record_sort_scratch *areas)
 {
 	char *elements = areas->elements;
 	uint64_t start = 0;
@@ -224,10 +230,10 @@ static void *merge_elements(const struct merge_op *op, const struct item_lookup 
 		const uint64_t n = op->slices[i].n;
 
 		cpu_make_elements(&(struct make_elements_op){ .layout = op->layout,
-					      .format = format,
-					      .items = op->slices[i],
-					      .first_number = start,
-					      .elements = elements });
+							      .format = format,
+							      .items = op->slices[i],
+							      .first_number = start,
+							      .elements = elements });
 		areas->slices[i] = (struct slice){ elements, n };
 		start += n;
 		elements += n * format->element_nbytes;
@@ -249,7 +255,8 @@ void cpu_merge_records(const struct merge_op *op)
 	struct record_sort_scratch areas;
 
 	divide_sort_scratch(layout, op->k, slices_n(op->slices, op->k), op->scratch, &areas);
-	item_lookup_init(op->slices, op->k, layout->item_nbytes, areas.lookup_entries, areas.buckets, &items);
+	item_lookup_init(op->slices, op->k, layout->item_nbytes, areas.lookup_entries,
+			 areas.buckets, &items);
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
 					.elements = merge_elements(op, &items, &format, &areas),

@@ -30,7 +30,7 @@
 #include "src/record/key_tail.h"
 
 enum {
-	SMALL_N = 16, /* the largest group that is sorted by insertion */
+	SMALL_N = 16,              /* the largest group that is sorted by insertion */
 	TIE_BREAK_PREFETCH_N = 16, /* elements whose items are asked for before their turn */
 };
 
@@ -79,7 +79,8 @@ static void prefetch_key(const struct tie_break_state *state, uint64_t i, uint32
 }
 
 /* The same, while all elements of a group are gone through. */
-static void prefetch_group_item(const struct tie_break_state *state, const struct tie_group *group, uint64_t i)
+static void prefetch_group_item(const struct tie_break_state *state, const struct tie_group *group,
+				uint64_t i)
 {
 	if (i + TIE_BREAK_PREFETCH_N < (uint64_t)group->start + group->n)
 		prefetch_key(state, i + TIE_BREAK_PREFETCH_N, group->n_equal_nbytes);
@@ -96,8 +97,8 @@ static void sort_small_group(const struct tie_break_state *state, const struct t
 		const unsigned char *const item = item_lookup_get(state->op->items, number);
 		uint32_t at = i;
 
-		for (; at > 0 && key_tail_compare(state->op->keys, group->n_equal_nbytes, items[at - 1],
-						  item) > 0;
+		for (; at > 0 && key_tail_compare(state->op->keys, group->n_equal_nbytes,
+						  items[at - 1], item) > 0;
 		     at--) {
 			items[at] = items[at - 1];
 			numbers[at] = numbers[at - 1];
@@ -131,7 +132,8 @@ static uint32_t count_equal(const struct tie_break_state *state, const struct ti
 }
 
 /* Wide elements of a group, made of the next bytes of their keys, sorted. */
-static void sort_group(const struct tie_break_state *state, const struct tie_group *group, uint128_t *buffer)
+static void sort_group(const struct tie_break_state *state, const struct tie_group *group,
+		       uint128_t *buffer)
 {
 	const struct tie_break_op *op = state->op;
 
@@ -168,14 +170,17 @@ static void find_groups(struct tie_break_state *state, const struct tie_group *p
 	for (uint64_t i = 1; i <= parent->n; i++) {
 		struct tie_group group;
 
-		if (i + TIE_BREAK_PREFETCH_N < parent->n && elements_tie(format, elements, i + TIE_BREAK_PREFETCH_N)) {
-			prefetch_key(state, parent->start + i + TIE_BREAK_PREFETCH_N - 1, parent->n_equal_nbytes);
-			prefetch_key(state, parent->start + i + TIE_BREAK_PREFETCH_N, parent->n_equal_nbytes);
+		if (i + TIE_BREAK_PREFETCH_N < parent->n &&
+		    elements_tie(format, elements, i + TIE_BREAK_PREFETCH_N)) {
+			prefetch_key(state, parent->start + i + TIE_BREAK_PREFETCH_N - 1,
+				     parent->n_equal_nbytes);
+			prefetch_key(state, parent->start + i + TIE_BREAK_PREFETCH_N,
+				     parent->n_equal_nbytes);
 		}
 		if (i < parent->n && elements_tie(format, elements, i))
 			continue;
 		group = (struct tie_group){ parent->start + (uint32_t)start, (uint32_t)(i - start),
-					parent->n_equal_nbytes };
+					    parent->n_equal_nbytes };
 		start = i;
 		if (group.n > SMALL_N)
 			state->pending[state->n_pending++] = group;
@@ -189,7 +194,8 @@ static void break_group_ties(struct tie_break_state *state, struct tie_group gro
 {
 	const struct tie_break_op *op = state->op;
 	const bool is_wide = op->format->element_nbytes == wide_format.element_nbytes;
-	uint128_t *const buffer = is_wide ? (uint128_t *)op->elements + group.start : op->wide_buffer;
+	uint128_t *const buffer = is_wide ? (uint128_t *)op->elements + group.start :
+					    op->wide_buffer;
 
 	group.n_equal_nbytes = count_equal(state, &group);
 	if (group.n_equal_nbytes >= op->keys->key_nbytes)
@@ -207,7 +213,8 @@ bool cpu_break_ties(const struct tie_break_op *op)
 {
 	const bool is_wide = op->format->element_nbytes == wide_format.element_nbytes;
 	struct tie_break_state state = { .op = op, .pending = op->scratch };
-	const struct tie_group whole = { 0, (uint32_t)op->n, element_format_tied_nbytes(op->format) };
+	const struct tie_group whole = { 0, (uint32_t)op->n,
+					 element_format_tied_nbytes(op->format) };
 
 	find_groups(&state, &whole, op->format, op->elements);
 	while (state.n_pending > 0) {

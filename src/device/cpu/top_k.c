@@ -15,9 +15,9 @@
 
 enum {
 	SAMPLE_N = 256,
-	MARGIN_N = 8,    /* of the sample: more than chance adds where few are wanted ... */
-	MARGIN_DIVISOR = 4, /* ... and where many are */
-	MAX_LIMIT_DIVISOR = 4,  /* of more than n / MAX_LIMIT_DIVISOR all are sorted */
+	MARGIN_N = 8,          /* of the sample: more than chance adds where few are wanted ... */
+	MARGIN_DIVISOR = 4,    /* ... and where many are */
+	MAX_LIMIT_DIVISOR = 4, /* of more than n / MAX_LIMIT_DIVISOR all are sorted */
 };
 
 static int compare_keys(const void *a, const void *b)

@@ -31,7 +31,7 @@ static void flush_dropped(struct dropped_buffer *dropped, const struct layout *l
 #define UNIQUE_DEFINE(suffix, type)                                                                \
 	/* Compact; returns how many are left. */                                                  \
 	static uint64_t unique_##suffix(type *elements, uint64_t n, const struct layout *layout,   \
-					struct dropped_buffer *dropped)                                   \
+					struct dropped_buffer *dropped)                            \
 	{                                                                                          \
 		type *const dropped_elements = (type *)dropped->elements;                          \
 		uint64_t n_kept = n > 0;                                                           \

@@ -9,7 +9,8 @@
 /* Found out once: it takes instructions that trap in a virtual machine. */
 bool vqsort_is_supported(void)
 {
-	static const bool is_supported = (hwy::SupportedTargets() & ~(HWY_SCALAR | HWY_EMU128)) != 0;
+	static const bool is_supported = (hwy::SupportedTargets() & ~(HWY_SCALAR | HWY_EMU128)) !=
+					 0;
 
 	return is_supported;
 }

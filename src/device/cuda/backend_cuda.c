@@ -33,9 +33,9 @@ static int copy(struct device_queue *queue, void *to, const void *from, size_t n
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	return cuda_operation_submit(&operation,
-				    cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault,
-						    operation.queue->stream),
-				    "copy");
+				     cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault,
+						     operation.queue->stream),
+				     "copy");
 }
 
 static struct kernel_key kernel_key_from(encoded_key_t key)
@@ -50,16 +50,17 @@ static void deliver_digest(const struct pending_result *pending)
 
 static int encode(struct device_queue *queue, const struct encode_op *op)
 {
-	struct encode_task task = {
-		.records = op->records, .elements = op->elements, .n = op->n, .map = op->layout->encoding
-	};
+	struct encode_task task = { .records = op->records,
+				    .elements = op->elements,
+				    .n = op->n,
+				    .map = op->layout->encoding };
 	struct cuda_operation operation = { 0 };
 	int r = cuda_operation_begin(queue, STAGE_ENCODE, op->n * op->layout->record_nbytes,
 				     op->ret_digest ? sizeof(struct digest) : 0, &operation);
 
 	if (r == 0)
 		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
-				      &task.scratch);
+				       &task.scratch);
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	if (op->ret_digest) {
@@ -68,7 +69,7 @@ static int encode(struct device_queue *queue, const struct encode_op *op)
 		operation.pending->deliver = deliver_digest;
 	}
 	return cuda_operation_submit(&operation, launch_encode(&task, operation.queue->stream),
-				    "encode");
+				     "encode");
 }
 
 static void deliver_decode_result(const struct pending_result *pending)
@@ -97,14 +98,14 @@ static int decode(struct device_queue *queue, const struct decode_op *op)
 
 	if (r == 0)
 		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
-				      &task.scratch);
+				       &task.scratch);
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	task.result = operation.result;
 	operation.pending->to[0] = op->ret;
 	operation.pending->deliver = deliver_decode_result;
 	return cuda_operation_submit(&operation, launch_decode(&task, operation.queue->stream),
-				    "decode");
+				     "decode");
 }
 
 static int cuda_enqueue_sort(struct device_queue *queue, const struct sort_op *op)
@@ -116,9 +117,9 @@ static int cuda_enqueue_sort(struct device_queue *queue, const struct sort_op *o
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	return cuda_operation_submit(&operation,
-				    launch_sort(op->items, op->n, element_nbytes, op->scratch,
-						operation.queue->stream),
-				    "sort");
+				     launch_sort(op->items, op->n, element_nbytes, op->scratch,
+						 operation.queue->stream),
+				     "sort");
 }
 
 static int cut_elements(struct device_queue *queue, const struct cut_op *op)
@@ -132,12 +133,12 @@ static int cut_elements(struct device_queue *queue, const struct cut_op *op)
 	operation.pending->to[0] = op->ret_cuts;
 	operation.pending->n = nbytes;
 	operation.pending->deliver = cuda_deliver_bytes;
-	return cuda_operation_submit(&operation,
-				    launch_cut(cuda_slices(op->slices), op->k,
-					       op->layout->element_nbytes,
-					       kernel_key_from(layout_get_key_prefix(op->layout, op->key)),
-					       op->slice, operation.result, operation.queue->stream),
-				    "cut");
+	return cuda_operation_submit(
+		&operation,
+		launch_cut(cuda_slices(op->slices), op->k, op->layout->element_nbytes,
+			   kernel_key_from(layout_get_key_prefix(op->layout, op->key)), op->slice,
+			   operation.result, operation.queue->stream),
+		"cut");
 }
 
 static int cuda_enqueue_merge(struct device_queue *queue, const struct merge_op *op)
@@ -150,9 +151,9 @@ static int cuda_enqueue_merge(struct device_queue *queue, const struct merge_op 
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	return cuda_operation_submit(&operation,
-				    launch_merge(cuda_slices(op->slices), op->k, element_nbytes,
-						 op->out, op->scratch, operation.queue->stream),
-				    "merge");
+				     launch_merge(cuda_slices(op->slices), op->k, element_nbytes,
+						  op->out, op->scratch, operation.queue->stream),
+				     "merge");
 }
 
 static void deliver_unique(const struct pending_result *pending)
@@ -165,32 +166,34 @@ static void deliver_unique(const struct pending_result *pending)
 
 static int unique_elements(struct device_queue *queue, const struct unique_op *op)
 {
-	struct unique_task task = { .elements = op->items, .n = op->n, .map = op->layout->encoding };
+	struct unique_task task = { .elements = op->items,
+				    .n = op->n,
+				    .map = op->layout->encoding };
 	struct cuda_operation operation = { 0 };
 	int r = cuda_operation_begin(queue, STAGE_MERGE, op->n * op->layout->element_nbytes,
 				     sizeof(struct kernel_unique_result), &operation);
 
 	if (r == 0)
 		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
-				      &task.scratch);
+				       &task.scratch);
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	task.result = operation.result;
 	operation.pending->to[0] = op->ret;
 	operation.pending->deliver = deliver_unique;
 	return cuda_operation_submit(&operation, launch_unique(&task, operation.queue->stream),
-				    "unique");
+				     "unique");
 }
 
 /* Elements were sorted or merged: without their duplicates, if that is wanted. */
-static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items, uint64_t n,
-			   bool is_unique, struct sort_op_result *ret)
+static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items,
+			   uint64_t n, bool is_unique, struct sort_op_result *ret)
 {
 	*ret = (struct sort_op_result){ .n = n };
 	return is_unique ? unique_elements(queue, &(struct unique_op){ .layout = layout,
-								      .items = items,
-								      .n = n,
-								      .ret = ret }) :
+								       .items = items,
+								       .n = n,
+								       .ret = ret }) :
 			   0;
 }
 
@@ -198,7 +201,8 @@ static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 {
 	int r = cuda_enqueue_sort(queue, op);
 
-	return r < 0 ? r : finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
+	return r < 0 ? r :
+		       finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
 }
 
 static int merge_elements(struct device_queue *queue, const struct merge_op *op)
@@ -215,13 +219,13 @@ static int unique_records(struct device_queue *queue, const struct unique_op *op
 {
 	const struct slice slice = { op->items, op->n };
 	int r = cuda_merge_records(queue, &(struct merge_op){ .layout = op->layout,
-							     .slices = &slice,
-							     .k = 1,
-							     .out = op->buffer,
-							     .unique = true,
-							     .limit = UINT64_MAX,
-							     .scratch = op->scratch,
-							     .ret = op->ret });
+							      .slices = &slice,
+							      .k = 1,
+							      .out = op->buffer,
+							      .unique = true,
+							      .limit = UINT64_MAX,
+							      .scratch = op->scratch,
+							      .ret = op->ret });
 
 	return r < 0 ? r : copy(queue, op->items, op->buffer, op->n * op->layout->item_nbytes);
 }
@@ -254,10 +258,10 @@ static int sample_elements(struct device_queue *queue, const struct sample_op *o
 	operation.pending->n = n_keys;
 	operation.pending->deliver = cuda_deliver_keys;
 	return cuda_operation_submit(&operation,
-				    launch_sample(op->items, op->n, op->stride,
-						  op->layout->element_nbytes, operation.result,
-						  operation.queue->stream),
-				    "sample");
+				     launch_sample(op->items, op->n, op->stride,
+						   op->layout->element_nbytes, operation.result,
+						   operation.queue->stream),
+				     "sample");
 }
 
 static int pack(struct device_queue *queue, const struct pack_op *op)
@@ -274,8 +278,8 @@ static int pack(struct device_queue *queue, const struct pack_op *op)
 
 	if (r == 0)
 		r = cuda_queue_scratch(operation.queue,
-				      kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
-				      &task.scratch);
+				       kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
+				       &task.scratch);
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	task.packed_nbytes = operation.result;
@@ -283,7 +287,7 @@ static int pack(struct device_queue *queue, const struct pack_op *op)
 	operation.pending->n = nbytes;
 	operation.pending->deliver = nbytes ? cuda_deliver_bytes : NULL;
 	return cuda_operation_submit(&operation, launch_delta_pack(&task, operation.queue->stream),
-				    "pack");
+				     "pack");
 }
 
 _Static_assert(sizeof(struct packed_block) == sizeof(struct kernel_packed_block) &&
@@ -304,15 +308,15 @@ static int unpack(struct device_queue *queue, const struct unpack_op *op)
 
 	if (r == 0)
 		r = cuda_queue_scratch(operation.queue, kernel_delta_unpack_nbytes(op->n_blocks),
-				      &task.tables);
+				       &task.tables);
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	task.damaged = operation.result;
 	operation.pending->to[0] = op->ret_damaged;
 	operation.pending->n = sizeof *task.damaged;
 	operation.pending->deliver = cuda_deliver_bytes;
-	return cuda_operation_submit(&operation, launch_delta_unpack(&task, operation.queue->stream),
-				    "unpack");
+	return cuda_operation_submit(&operation,
+				     launch_delta_unpack(&task, operation.queue->stream), "unpack");
 }
 
 static const struct backend_layout_ops cuda_key_only_ops = {

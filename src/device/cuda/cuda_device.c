@@ -260,7 +260,8 @@ void cuda_pinned_free(void *memory, size_t nbytes)
 	munmap(memory, nbytes);
 }
 
-int cuda_device_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
+int cuda_device_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
+		      void **ret_memory)
 {
 	int r = cuda_device_set_current(cuda_device(device));
 

@@ -21,8 +21,8 @@ struct cuda_device {
 	struct stats *stats;    /* may be NULL */
 	cudaEvent_t origin;     /* passed at origin_ns on the host's clock */
 	uint64_t origin_ns;
-	unsigned stats_device;      /* as backend_config says */
-	atomic_uint n_queues; /* opened so far: tracks of the timeline */
+	unsigned stats_device; /* as backend_config says */
+	atomic_uint n_queues;  /* opened so far: tracks of the timeline */
 };
 
 static inline struct cuda_device *cuda_device(struct device *device)
@@ -55,7 +55,8 @@ void cuda_device_get_uuid(unsigned number, unsigned char ret_uuid[BACKEND_UUID_N
 int cuda_device_open(const struct backend_config *config, struct device **ret_device);
 void cuda_device_close(struct device *device);
 void cuda_device_get_info(const struct device *device, struct device_info *ret_info);
-int cuda_device_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory);
+int cuda_device_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
+		      void **ret_memory);
 void cuda_device_free(struct device *device, enum memory_kind kind, void *memory, size_t nbytes);
 /* In cuda_peer.c. */
 bool cuda_device_can_access(struct device *device, struct device *peer);

@@ -22,7 +22,7 @@ enum { TEST_NBYTES = 1 << 20 };
 struct peer_access_test {
 	int source_gpu, destination_gpu;
 	unsigned char *sent_bytes, *received_bytes; /* host */
-	void *source, *destination;                /* on the GPUs */
+	void *source, *destination;                 /* on the GPUs */
 };
 
 /* No byte is as its neighbours are, as after another seed, or as in memory just cleared. */
@@ -59,7 +59,7 @@ static cudaError_t read_by_copy(const struct peer_access_test *test)
 
 /* Host, the one GPU, the other, host. */
 static bool round_trip_matches(const struct peer_access_test *test, unsigned seed,
-		       cudaError_t (*read)(const struct peer_access_test *))
+			       cudaError_t (*read)(const struct peer_access_test *))
 {
 	cudaError_t code, sync_code;
 
@@ -75,9 +75,11 @@ static bool round_trip_matches(const struct peer_access_test *test, unsigned see
 	if (code == cudaSuccess)
 		code = sync_code;
 	if (code == cudaSuccess)
-		code = cudaMemcpy(test->received_bytes, test->destination, TEST_NBYTES, cudaMemcpyDeviceToHost);
+		code = cudaMemcpy(test->received_bytes, test->destination, TEST_NBYTES,
+				  cudaMemcpyDeviceToHost);
 	cuda_ignore_error(code);
-	return code == cudaSuccess && memcmp(test->sent_bytes, test->received_bytes, TEST_NBYTES) == 0;
+	return code == cudaSuccess &&
+	       memcmp(test->sent_bytes, test->received_bytes, TEST_NBYTES) == 0;
 }
 
 static bool test_peer_access(struct peer_access_test *test)
@@ -123,12 +125,13 @@ static bool enable_peer_access(int gpu, int peer)
 bool cuda_device_can_access(struct device *device, struct device *peer)
 {
 	struct peer_access_test test = { .source_gpu = cuda_device(peer)->gpu,
-			       .destination_gpu = cuda_device(device)->gpu };
+					 .destination_gpu = cuda_device(device)->gpu };
 	bool can_access;
 
 	if (test.source_gpu == test.destination_gpu)
 		return true;
-	can_access = enable_peer_access(test.destination_gpu, test.source_gpu) && test_peer_access(&test);
+	can_access = enable_peer_access(test.destination_gpu, test.source_gpu) &&
+		     test_peer_access(&test);
 	free_test(&test);
 	return can_access;
 }

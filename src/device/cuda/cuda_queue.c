@@ -20,7 +20,7 @@ struct cuda_event {
 	struct device_event handle;
 	cudaEvent_t event;
 	struct cuda_queue *queue; /* that it was last set in; NULL: never */
-	uint64_t n_queued;      /* operations before it */
+	uint64_t n_queued;        /* operations before it */
 };
 
 static struct cuda_event *cuda_event(struct device_event *event)
@@ -46,7 +46,9 @@ static int result_arena_open(struct result_arena *arena, int node, size_t nbytes
 	if (r < 0)
 		cuda_ignore_error(cudaFree(device));
 	else
-		*arena = (struct result_arena){ .device = device, .pinned = pinned, .nbytes = nbytes };
+		*arena = (struct result_arena){ .device = device,
+						.pinned = pinned,
+						.nbytes = nbytes };
 	return r;
 }
 
@@ -100,10 +102,11 @@ static int pending_result_get(struct cuda_queue *queue, struct pending_result **
  * When it has begun: as it was queued, or as soon as what was before it in the lane had ended; an
  * event tells it where that had to wait for another lane.
  */
-static uint64_t result_begin_ns(const struct cuda_queue *queue, const struct pending_result *pending)
+static uint64_t result_begin_ns(const struct cuda_queue *queue,
+				const struct pending_result *pending)
 {
 	const uint64_t earliest_ns = pending->queued_ns > queue->last_end_ns ? pending->queued_ns :
-									    queue->last_end_ns;
+									       queue->last_end_ns;
 	uint64_t begin_ns;
 
 	return pending->has_begin_event && event_time_ns(queue->device, pending->begin, &begin_ns) ?
@@ -201,12 +204,14 @@ static int stream_open(struct cuda_queue *queue, enum queue_priority priority)
 	if (r < 0)
 		return r;
 	return cuda_status(cudaStreamCreateWithPriority(&queue->stream, cudaStreamNonBlocking,
-							lowest + (highest - lowest) * (int)priority /
-									(N_QUEUE_PRIORITIES - 1)),
+							lowest + (highest - lowest) *
+									 (int)priority /
+									 (N_QUEUE_PRIORITIES - 1)),
 			   "cannot make a stream");
 }
 
-int cuda_queue_open(struct device *device, enum queue_priority priority, struct device_queue **ret_queue)
+int cuda_queue_open(struct device *device, enum queue_priority priority,
+		    struct device_queue **ret_queue)
 {
 	struct cuda_queue *queue = calloc(1, sizeof *queue);
 	int r;
@@ -268,7 +273,8 @@ int cuda_queue_record(struct device_queue *queue_handle, struct device_event *ev
 	pthread_mutex_lock(&queue->lock);
 	event->queue = queue;
 	event->n_queued = queue->n_queued;
-	r = cuda_device_status(queue->device, cudaEventRecord(event->event, queue->stream), "event");
+	r = cuda_device_status(queue->device, cudaEventRecord(event->event, queue->stream),
+			       "event");
 	pthread_mutex_unlock(&queue->lock);
 	return r;
 }
@@ -281,7 +287,7 @@ int cuda_event_wait(struct device_event *handle)
 	if (!event->queue)
 		return 0;
 	r = cuda_device_status(event->queue->device, cudaEventSynchronize(event->event),
-			   "waiting for an event");
+			       "waiting for an event");
 	pthread_mutex_lock(&event->queue->lock);
 	deliver_results(event->queue, event->n_queued);
 	pthread_mutex_unlock(&event->queue->lock);
@@ -298,8 +304,8 @@ int cuda_queue_wait_event(struct device_queue *handle, struct device_event *even
 		return 0;
 	pthread_mutex_lock(&queue->lock);
 	queue->has_pending_wait = true;
-	r = cuda_device_status(event->queue->device, cudaStreamWaitEvent(queue->stream, event->event, 0),
-			   "event");
+	r = cuda_device_status(event->queue->device,
+			       cudaStreamWaitEvent(queue->stream, event->event, 0), "event");
 	pthread_mutex_unlock(&queue->lock);
 	return r;
 }

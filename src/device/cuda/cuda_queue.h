@@ -31,8 +31,8 @@ struct pending_result {
 	struct pending_result *next;
 	const void *from; /* pinned; NULL: it has no result */
 	void (*deliver)(const struct pending_result *pending);
-	void *to[3]; /* the caller's */
-	uint64_t n;  /* bytes or items, as deliver_results() understands it */
+	void *to[3];            /* the caller's */
+	uint64_t n;             /* bytes or items, as deliver_results() understands it */
 	cudaEvent_t begin, end; /* begin: only where it is needed; both outlast the delivery */
 	uint64_t queued_ns;
 	bool has_begin_event; /* before it the lane waited for another: `begin` tells how long */
@@ -54,8 +54,8 @@ struct cuda_queue {
 	struct pending_result *first, **last;
 	struct pending_result *recycled; /* to be used again */
 	uint64_t n_queued, n_delivered;
-	uint64_t last_end_ns; /* of what was delivered */
-	bool has_pending_wait;           /* for another, since the last operation */
+	uint64_t last_end_ns;  /* of what was delivered */
+	bool has_pending_wait; /* for another, since the last operation */
 	struct result_arena results;
 	void *scratch; /* of short operations */
 	size_t scratch_nbytes;
@@ -67,7 +67,8 @@ static inline struct cuda_queue *cuda_queue(struct device_queue *queue)
 }
 
 /* Members of struct backend. */
-int cuda_queue_open(struct device *device, enum queue_priority priority, struct device_queue **ret_queue);
+int cuda_queue_open(struct device *device, enum queue_priority priority,
+		    struct device_queue **ret_queue);
 void cuda_queue_close(struct device_queue *queue);
 int cuda_event_open(struct device *device, struct device_event **ret_event);
 void cuda_event_close(struct device_event *event);
@@ -88,8 +89,8 @@ struct cuda_operation {
  * lane's lock, which cuda_operation_submit() or cuda_operation_abort() gives back; one of them is
  * due, also after a failure. *ret_operation must be zeroed before.
  */
-int cuda_operation_begin(struct device_queue *queue, enum stage stage, uint64_t nbytes, size_t result_nbytes,
-			 struct cuda_operation *ret_operation);
+int cuda_operation_begin(struct device_queue *queue, enum stage stage, uint64_t nbytes,
+			 size_t result_nbytes, struct cuda_operation *ret_operation);
 
 /* In between: scratch memory of the lane, free again when what was queued has run. */
 int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scratch);

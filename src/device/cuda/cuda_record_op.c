@@ -23,10 +23,10 @@ bool cuda_can_use_pairs(const struct layout *layout)
 
 /* Divide the scratch, of n items in k slices (0: a sort); returns how long it is. */
 static size_t divide_op_scratch(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
-		     struct record_op_scratch *ret_areas)
+				struct record_op_scratch *ret_areas)
 {
 	const uint32_t element_nbytes = cuda_can_use_pairs(layout) ? PAIR_NBYTES :
-								 layout->element_nbytes;
+								     layout->element_nbytes;
 	const bool needs_tie_break = layout_needs_refining(layout);
 	const size_t sort_nbytes =
 		larger(kernel_sort_scratch_nbytes(n, element_nbytes),
@@ -40,23 +40,26 @@ static size_t divide_op_scratch(const struct layout *layout, uint32_t k, uint64_
 	struct record_op_scratch *areas = ret_areas;
 	size_t nbytes = 0;
 
-	areas->tables =
-		scratch_allocate(scratch, &nbytes, kernel_items_nbytes(k ? k : 1, layout->item_keys.n));
+	areas->tables = scratch_allocate(scratch, &nbytes,
+					 kernel_items_nbytes(k ? k : 1, layout->item_keys.n));
 	areas->projection_tables = scratch_allocate(
-		scratch, &nbytes, makes_items ? kernel_projection_nbytes(layout->projection.n_copies) : 0);
-	areas->items = scratch_allocate(scratch, &nbytes, makes_items ? n * layout->item_nbytes : 0);
+		scratch, &nbytes,
+		makes_items ? kernel_projection_nbytes(layout->projection.n_copies) : 0);
+	areas->items =
+		scratch_allocate(scratch, &nbytes, makes_items ? n * layout->item_nbytes : 0);
 	areas->elements = scratch_allocate(scratch, &nbytes, n * element_nbytes);
 	areas->buffers[0] = scratch_allocate(
 		scratch, &nbytes, larger(k ? n * element_nbytes : sort_nbytes, tie_break_nbytes));
 	areas->buffers[1] =
 		scratch_allocate(scratch, &nbytes, larger(k ? merge_nbytes : 0, tie_break_nbytes));
-	areas->ties = scratch_allocate(scratch, &nbytes, needs_tie_break ? kernel_ties_scratch_nbytes(n) : 0);
+	areas->ties = scratch_allocate(scratch, &nbytes,
+				       needs_tie_break ? kernel_ties_scratch_nbytes(n) : 0);
 	for (unsigned i = 0; i < 2; i++)
-		areas->positions[i] =
-			scratch_allocate(scratch, &nbytes, needs_tie_break ? n * sizeof *areas->positions[i] : 0);
+		areas->positions[i] = scratch_allocate(
+			scratch, &nbytes, needs_tie_break ? n * sizeof *areas->positions[i] : 0);
 	areas->head_flags = scratch_allocate(scratch, &nbytes, kernel_head_flags_nbytes(n));
-	areas->counts = scratch_allocate(scratch, &nbytes,
-				    layout->projection.has_count ? n * sizeof *areas->counts : 0);
+	areas->counts = scratch_allocate(
+		scratch, &nbytes, layout->projection.has_count ? n * sizeof *areas->counts : 0);
 	return nbytes;
 }
 
@@ -75,8 +78,8 @@ struct kernel_items cuda_describe_items(const struct layout *layout)
 				      .keys = layout->item_keys };
 }
 
-int cuda_record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue, enum stage stage, uint32_t k,
-		    void *scratch, size_t edges_nbytes)
+int cuda_record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue,
+			 enum stage stage, uint32_t k, void *scratch, size_t edges_nbytes)
 {
 	const uint64_t nbytes = record_op->n * record_op->layout->item_nbytes;
 	int r = cuda_operation_begin(queue, stage, nbytes, sizeof *record_op->result + edges_nbytes,
@@ -85,7 +88,8 @@ int cuda_record_op_begin(struct cuda_record_op *record_op, struct device_queue *
 	record_op->stream = cuda_queue(queue)->stream;
 	record_op->result = record_op->operation.result;
 	record_op->items = cuda_describe_items(record_op->layout);
-	record_op->element_nbytes = record_op->use_pairs ? PAIR_NBYTES : record_op->layout->element_nbytes;
+	record_op->element_nbytes = record_op->use_pairs ? PAIR_NBYTES :
+							   record_op->layout->element_nbytes;
 	divide_op_scratch(record_op->layout, k, record_op->n, scratch, &record_op->areas);
 	return r;
 }

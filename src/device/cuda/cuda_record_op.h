@@ -42,7 +42,7 @@ struct cuda_record_op {
 	struct record_op_scratch areas;
 	struct kernel_items items;
 	struct record_op_result *result; /* on the device */
-	bool use_pairs;          /* see cuda_can_use_pairs() */
+	bool use_pairs;                  /* see cuda_can_use_pairs() */
 	uint32_t element_nbytes;
 };
 
@@ -56,12 +56,12 @@ struct kernel_items cuda_describe_items(const struct layout *layout);
 size_t cuda_record_op_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 
 /*
- * With layout, n and use_pairs set, and the rest zeroed: begin to queue an operation on k slices (0:
- * a sort), with edges_nbytes of results behind the findings. Always to be followed by
+ * With layout, n and use_pairs set, and the rest zeroed: begin to queue an operation on k slices
+ * (0: a sort), with edges_nbytes of results behind the findings. Always to be followed by
  * cuda_record_op_end(), also after a failure. 0, or a negative errno after a message.
  */
-int cuda_record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue, enum stage stage, uint32_t k,
-		    void *scratch, size_t edges_nbytes);
+int cuda_record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue,
+			 enum stage stage, uint32_t k, void *scratch, size_t edges_nbytes);
 
 /* All is queued, or, with r < 0, nothing else will be. Returns r, or what queueing came to. */
 int cuda_record_op_end(struct cuda_record_op *record_op, int r, const char *what);

@@ -73,7 +73,7 @@ static int gather_output(struct cuda_record_op *record_op, const struct gather_p
 		.limit = params->limit,
 		.out_offset = params->for_output ? (uint32_t)layout->output_offset : 0,
 		.out_nbytes = (uint32_t)(params->for_output ? layout->output_nbytes :
-								   layout->item_nbytes),
+							      layout->item_nbytes),
 		.out = params->out,
 		.has_count = layout->projection.has_count,
 		.count_is_big_endian = layout->projection.count_is_big_endian,
@@ -87,9 +87,10 @@ static int gather_output(struct cuda_record_op *record_op, const struct gather_p
 	if (record_op->use_pairs)
 		return unpack_pair_records(record_op, params);
 	if (params->unique)
-		r = cuda_status(launch_flag_heads(&record_op->items, task.elements, task.element_nbytes,
-						   task.n, record_op->areas.head_flags, &task.heads,
-						   record_op->stream),
+		r = cuda_status(launch_flag_heads(&record_op->items, task.elements,
+						  task.element_nbytes, task.n,
+						  record_op->areas.head_flags, &task.heads,
+						  record_op->stream),
 				"unique");
 	return r < 0 ? r : cuda_status(launch_gather(&task, record_op->stream), "gather");
 }
@@ -97,10 +98,10 @@ static int gather_output(struct cuda_record_op *record_op, const struct gather_p
 static struct sort_op_result make_sort_op_result(const struct kernel_gather_result *result)
 {
 	return (struct sort_op_result){ .n = result->n,
-				  .n_counted = result->n_counted,
-				  .n_disorders = result->n_disorders,
-				  .digest = result->digest,
-				  .dropped = result->dropped };
+					.n_counted = result->n_counted,
+					.n_disorders = result->n_disorders,
+					.digest = result->digest,
+					.dropped = result->dropped };
 }
 
 static void deliver_sorted(const struct pending_result *pending)
@@ -112,7 +113,8 @@ static void deliver_sorted(const struct pending_result *pending)
 }
 
 _Static_assert(sizeof(struct projection_copy) == sizeof(struct kernel_projection_copy) &&
-		       offsetof(struct projection_copy, item_offset) == offsetof(struct kernel_projection_copy, item_offset) &&
+		       offsetof(struct projection_copy, item_offset) ==
+			       offsetof(struct kernel_projection_copy, item_offset) &&
 		       offsetof(struct projection_copy, nbytes) ==
 			       offsetof(struct kernel_projection_copy, nbytes),
 	       "pieces are handed to the kernels as they are");
@@ -142,43 +144,48 @@ static int make_items(struct cuda_record_op *record_op, const struct sort_op *op
 static int make_elements(struct cuda_record_op *record_op, void *elements, struct digest *digest)
 {
 	const struct pair_shape shape = record_op->use_pairs ? shape_pairs(record_op->layout) :
-							 (struct pair_shape){ 0 };
+							       (struct pair_shape){ 0 };
 
-	return record_op->use_pairs ? launch_make_pairs(&record_op->items, &shape, record_op->n, elements, digest,
-						  record_op->stream) :
-				launch_make_elements(&record_op->items, record_op->n, record_op->element_nbytes, elements,
-					     digest, record_op->stream);
+	return record_op->use_pairs ? launch_make_pairs(&record_op->items, &shape, record_op->n,
+							elements, digest, record_op->stream) :
+				      launch_make_elements(&record_op->items, record_op->n,
+							   record_op->element_nbytes, elements,
+							   digest, record_op->stream);
 }
 
 /* The elements of a chunk, sorted by their part of the key. */
 static int sort_elements(struct cuda_record_op *record_op, const struct sort_op *op)
 {
 	const bool is_identity = record_op->layout->projection.is_identity;
-	const struct kernel_slice slice = { is_identity ? op->records : record_op->areas.items, op->n };
+	const struct kernel_slice slice = { is_identity ? op->records : record_op->areas.items,
+					    op->n };
 	void *elements = record_op->areas.elements;
 	int r = is_identity ? 0 : make_items(record_op, op);
 
 	if (r < 0)
 		return r;
-	r = launch_prepare_items(&record_op->items, &slice, 1, record_op->areas.tables, record_op->stream);
+	r = launch_prepare_items(&record_op->items, &slice, 1, record_op->areas.tables,
+				 record_op->stream);
 	if (!r)
 		r = make_elements(record_op, elements, &record_op->result->input_digest);
 	if (!r)
-		r = record_op->use_pairs ? launch_sort_pairs(elements, op->n, record_op->areas.buffers[0],
-						       record_op->stream) :
-				     launch_sort(elements, op->n, record_op->element_nbytes,
-						 record_op->areas.buffers[0], record_op->stream);
+		r = record_op->use_pairs ?
+			    launch_sort_pairs(elements, op->n, record_op->areas.buffers[0],
+					      record_op->stream) :
+			    launch_sort(elements, op->n, record_op->element_nbytes,
+					record_op->areas.buffers[0], record_op->stream);
 	return cuda_status(r, "sort");
 }
 
 int cuda_sort_records(struct device_queue *queue, const struct sort_op *op)
 {
 	const struct gather_params params = { .unique = op->unique,
-						 .limit = op->limit,
-						 .out = op->items };
+					      .limit = op->limit,
+					      .out = op->items };
 	struct cuda_record_op record_op = { .layout = op->layout,
-			     .n = op->n,
-			     .use_pairs = cuda_can_use_pairs(op->layout) && !op->unique };
+					    .n = op->n,
+					    .use_pairs = cuda_can_use_pairs(op->layout) &&
+							 !op->unique };
 	int r = cuda_record_op_begin(&record_op, queue, STAGE_SORT, 0, op->scratch, 0);
 
 	if (r == 0)
@@ -220,16 +227,17 @@ static int merge_elements(struct cuda_record_op *record_op, const struct merge_o
 		slices[i] = (struct kernel_slice){ elements, op->slices[i].n };
 		elements += slices[i].n * record_op->element_nbytes;
 	}
-	r = launch_prepare_items(&record_op->items, cuda_slices(op->slices), op->k, record_op->areas.tables,
-			      record_op->stream);
+	r = launch_prepare_items(&record_op->items, cuda_slices(op->slices), op->k,
+				 record_op->areas.tables, record_op->stream);
 	if (!r)
 		r = make_elements(record_op, record_op->areas.buffers[0], NULL);
 	if (!r)
 		r = record_op->use_pairs ?
 			    launch_merge_pairs(slices, op->k, record_op->areas.elements,
 					       record_op->areas.buffers[1], record_op->stream) :
-			    launch_merge(slices, op->k, record_op->element_nbytes, record_op->areas.elements,
-					 record_op->areas.buffers[1], record_op->stream);
+			    launch_merge(slices, op->k, record_op->element_nbytes,
+					 record_op->areas.elements, record_op->areas.buffers[1],
+					 record_op->stream);
 	free(slices);
 	return cuda_status(r, "merge");
 }
@@ -238,13 +246,15 @@ int cuda_merge_records(struct device_queue *queue, const struct merge_op *op)
 {
 	const uint64_t item_nbytes = op->layout->item_nbytes;
 	struct gather_params params = { .unique = op->unique,
-					   .for_output = op->for_output,
-					   .limit = op->limit,
-					   .out = op->out };
+					.for_output = op->for_output,
+					.limit = op->limit,
+					.out = op->out };
 	struct cuda_record_op record_op = { .layout = op->layout,
-			     .n = slices_n(op->slices, op->k),
-			     .use_pairs = cuda_can_use_pairs(op->layout) && !op->unique };
-	int r = cuda_record_op_begin(&record_op, queue, STAGE_MERGE, op->k, op->scratch, 2 * item_nbytes);
+					    .n = slices_n(op->slices, op->k),
+					    .use_pairs = cuda_can_use_pairs(op->layout) &&
+							 !op->unique };
+	int r = cuda_record_op_begin(&record_op, queue, STAGE_MERGE, op->k, op->scratch,
+				     2 * item_nbytes);
 
 	if (r == 0) {
 		params.first = record_op.result + 1;
@@ -291,7 +301,7 @@ int cuda_cut_items(struct device_queue *queue, const struct cut_op *op)
 	operation.pending->n = nbytes;
 	operation.pending->deliver = cuda_deliver_bytes;
 	r = launch_prepare_items(&task.items, cuda_slices(op->slices), op->k, tables,
-			      operation.queue->stream);
+				 operation.queue->stream);
 	if (!r)
 		r = launch_cut_items(&task, operation.queue->stream);
 	return cuda_operation_submit(&operation, r, "cut");
@@ -309,7 +319,7 @@ int cuda_sample_items(struct device_queue *queue, const struct sample_op *op)
 
 	if (r == 0)
 		r = cuda_queue_scratch(operation.queue, kernel_items_nbytes(1, items.keys.n),
-				      &tables);
+				       &tables);
 	if (r < 0)
 		return cuda_operation_abort(&operation, r);
 	operation.pending->to[0] = op->ret_keys;

@@ -13,16 +13,19 @@ struct tie_round {
 };
 
 /* What of the findings is known so far, on the host. */
-static int read_partial_result(struct cuda_record_op *record_op, const struct record_op_result **ret_result)
+static int read_partial_result(struct cuda_record_op *record_op,
+			       const struct record_op_result **ret_result)
 {
 	const void *result;
-	int r = cuda_operation_peek(&record_op->operation, offsetof(struct record_op_result, input_digest), &result);
+	int r = cuda_operation_peek(&record_op->operation,
+				    offsetof(struct record_op_result, input_digest), &result);
 
 	*ret_result = result;
 	return r;
 }
 
-static int count_ties(struct cuda_record_op *record_op, const struct tie_round *round, uint32_t *ret_n)
+static int count_ties(struct cuda_record_op *record_op, const struct tie_round *round,
+		      uint32_t *ret_n)
 {
 	const struct record_op_result *result;
 	int r = cuda_status(launch_count_ties(round->list, round->n, record_op->areas.ties,
@@ -40,8 +43,9 @@ static int count_ties(struct cuda_record_op *record_op, const struct tie_round *
 static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round *round)
 {
 	const struct record_op_result *result;
-	int r = cuda_status(launch_find_common_prefix(&record_op->items, round->list, round->n, round->key_offset,
-					      &record_op->result->common_nbytes, record_op->stream),
+	int r = cuda_status(launch_find_common_prefix(
+				    &record_op->items, round->list, round->n, round->key_offset,
+				    &record_op->result->common_nbytes, record_op->stream),
 			    "refine");
 
 	if (r == 0)
@@ -52,34 +56,37 @@ static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round
 }
 
 /* Refine n_ties of the list; they become the list. */
-static int break_round_ties(struct cuda_record_op *record_op, struct tie_round *round, uint32_t n_ties)
+static int break_round_ties(struct cuda_record_op *record_op, struct tie_round *round,
+			    uint32_t n_ties)
 {
 	struct record_op_scratch *areas = &record_op->areas;
-	const struct tie_break_task task = { .items = &record_op->items,
-					  .elements = areas->elements,
-					  .list = round->list,
-					  .positions = round->positions,
-					  .n = round->n,
-					  .ties_scratch = areas->ties,
-					  .n_ties = n_ties,
-					  .at = round->key_offset,
-					  .next = areas->buffers[round->buffer_index],
-					  .next_positions = areas->positions[round->buffer_index],
-					  .sort_scratch = areas->buffers[round->buffer_index ^ 1] };
+	const struct tie_break_task task = {
+		.items = &record_op->items,
+		.elements = areas->elements,
+		.list = round->list,
+		.positions = round->positions,
+		.n = round->n,
+		.ties_scratch = areas->ties,
+		.n_ties = n_ties,
+		.at = round->key_offset,
+		.next = areas->buffers[round->buffer_index],
+		.next_positions = areas->positions[round->buffer_index],
+		.sort_scratch = areas->buffers[round->buffer_index ^ 1]
+	};
 
 	*round = (struct tie_round){ .list = task.next,
-				 .positions = task.next_positions,
-				 .n = n_ties,
-				 .key_offset = round->key_offset + 8,
-				 .buffer_index = round->buffer_index ^ 1 };
+				     .positions = task.next_positions,
+				     .n = n_ties,
+				     .key_offset = round->key_offset + 8,
+				     .buffer_index = round->buffer_index ^ 1 };
 	return cuda_status(launch_break_ties(&task, record_op->stream), "refine");
 }
 
 int cuda_break_ties(struct cuda_record_op *record_op)
 {
 	struct tie_round round = { .list = record_op->areas.elements,
-			       .n = record_op->n,
-			       .key_offset = layout_prefix_nbytes(record_op->layout) };
+				   .n = record_op->n,
+				   .key_offset = layout_prefix_nbytes(record_op->layout) };
 	uint32_t n_ties = 0;
 	int r = 0;
 

@@ -18,9 +18,11 @@ struct speeds {
 };
 
 /* A write as `speeds` have it; returns its way. */
-static enum adaptive_method write_once(struct adaptive *adaptive, struct speeds speeds, uint64_t *ns)
+static enum adaptive_method write_once(struct adaptive *adaptive, struct speeds speeds,
+				       uint64_t *ns)
 {
-	const enum adaptive_method method = adaptive_choose(adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND);
+	const enum adaptive_method method =
+		adaptive_choose(adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND);
 	const uint64_t ps = method == METHOD_SECOND ? speeds.direct_ps : speeds.cached_ps;
 	const uint64_t took_ns = WRITE_NBYTES * ps / 1000;
 
@@ -30,7 +32,8 @@ static enum adaptive_method write_once(struct adaptive *adaptive, struct speeds 
 }
 
 /* How many of n writes went past the cache. */
-static unsigned write_many(struct adaptive *adaptive, struct speeds speeds, unsigned n, uint64_t *ns)
+static unsigned write_many(struct adaptive *adaptive, struct speeds speeds, unsigned n,
+			   uint64_t *ns)
 {
 	unsigned n_direct = 0;
 
@@ -45,12 +48,17 @@ static void each_method_is_tried_first(void **state)
 
 	(void)state;
 	adaptive_init(&adaptive);
-	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_DEFAULT);
-	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_DEFAULT);
-	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_SECOND);
-	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_SECOND);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
+			 METHOD_DEFAULT);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
+			 METHOD_DEFAULT);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
+			 METHOD_SECOND);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
+			 METHOD_SECOND);
 	/* Nothing is known yet, and something is chosen. */
-	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_DEFAULT);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
+			 METHOD_DEFAULT);
 	adaptive_destroy(&adaptive);
 }
 
@@ -105,9 +113,11 @@ static void a_method_that_becomes_fast_is_used(void **state)
 }
 
 /* A write of one of three ways that takes so many ns for each MiB. */
-static enum adaptive_method write_with_one_of_three(struct adaptive *adaptive, const uint64_t ns[static 3])
+static enum adaptive_method write_with_one_of_three(struct adaptive *adaptive,
+						    const uint64_t ns[static 3])
 {
-	const enum adaptive_method method = adaptive_choose(adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND | METHOD_MASK_THIRD);
+	const enum adaptive_method method = adaptive_choose(
+		adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND | METHOD_MASK_THIRD);
 
 	adaptive_record(adaptive, method, 1 << 20, ns[method]);
 	return method;
@@ -142,7 +152,9 @@ static void unavailable_method_is_not_chosen(void **state)
 		write_with_one_of_three(&adaptive, ns);
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT), METHOD_DEFAULT);
-		assert_int_not_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND), METHOD_THIRD);
+		assert_int_not_equal(adaptive_choose(&adaptive,
+						     METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
+				     METHOD_THIRD);
 	}
 	adaptive_destroy(&adaptive);
 }

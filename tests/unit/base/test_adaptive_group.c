@@ -20,7 +20,8 @@ static unsigned write_many(struct adaptive_group *group, unsigned n, const uint6
 	unsigned n_third = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const enum adaptive_method method = adaptive_group_choose(group, both_methods, *now_ns);
+		const enum adaptive_method method =
+			adaptive_group_choose(group, both_methods, *now_ns);
 
 		*now_ns += ns[method];
 		n_third += method == METHOD_THIRD;
@@ -49,10 +50,14 @@ static void fastest_method_is_used(void **state)
 
 	(void)state;
 	adaptive_group_init(&group);
-	assert_true(write_many(&group, N_GROUP_WRITES, third_is_fast, &now_ns) > N_GROUP_WRITES / 100 * 98);
-	assert_true(write_many(&group, N_GROUP_WRITES, third_is_slow, &now_ns) < N_GROUP_WRITES / 100 * 10);
-	assert_true(write_many(&group, N_GROUP_WRITES, third_is_slow, &now_ns) < N_GROUP_WRITES / 100 * 2);
-	assert_true(write_many(&group, N_GROUP_WRITES, third_is_fast, &now_ns) > N_GROUP_WRITES / 100 * 90);
+	assert_true(write_many(&group, N_GROUP_WRITES, third_is_fast, &now_ns) >
+		    N_GROUP_WRITES / 100 * 98);
+	assert_true(write_many(&group, N_GROUP_WRITES, third_is_slow, &now_ns) <
+		    N_GROUP_WRITES / 100 * 10);
+	assert_true(write_many(&group, N_GROUP_WRITES, third_is_slow, &now_ns) <
+		    N_GROUP_WRITES / 100 * 2);
+	assert_true(write_many(&group, N_GROUP_WRITES, third_is_fast, &now_ns) >
+		    N_GROUP_WRITES / 100 * 90);
 	adaptive_group_destroy(&group);
 }
 
@@ -68,8 +73,10 @@ static void default_is_not_compared_at_once(void **state)
 	(void)state;
 	adaptive_group_init(&group);
 	adaptive_group_set_default(&group, METHOD_MASK_THIRD);
-	assert_int_equal(write_many(&group, 8 * GIB_WRITES, third_is_fast, &now_ns), 8 * GIB_WRITES);
-	assert_true(write_many(&group, N_GROUP_WRITES, third_is_slow, &now_ns) < N_GROUP_WRITES / 100 * 50);
+	assert_int_equal(write_many(&group, 8 * GIB_WRITES, third_is_fast, &now_ns),
+			 8 * GIB_WRITES);
+	assert_true(write_many(&group, N_GROUP_WRITES, third_is_slow, &now_ns) <
+		    N_GROUP_WRITES / 100 * 50);
 	adaptive_group_destroy(&group);
 
 	adaptive_group_init(&group);

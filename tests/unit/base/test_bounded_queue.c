@@ -36,7 +36,7 @@ static void assert_pops(struct bounded_queue *queue, const void *expected)
 /* A thread that pushes `items`, or pops, until the ring ends. */
 struct queue_client {
 	struct bounded_queue *queue;
-	size_t n;  /* how often it worked */
+	size_t n;   /* how often it worked */
 	int result; /* what the ring returned then */
 	struct gate done;
 	pthread_t thread;
@@ -66,7 +66,8 @@ static void *pop_all(void *argument)
 	return NULL;
 }
 
-static void start_client(struct queue_client *client, struct bounded_queue *queue, void *(*work)(void *))
+static void start_client(struct queue_client *client, struct bounded_queue *queue,
+			 void *(*work)(void *))
 {
 	*client = (struct queue_client){ .queue = queue, .done = GATE_INITIALIZER };
 	assert_int_equal(pthread_create(&client->thread, NULL, work, client), 0);

@@ -15,7 +15,8 @@ struct test_interval {
 
 static size_t find(const struct test_interval *intervals, size_t n, uint64_t position)
 {
-	return find_interval(intervals, sizeof *intervals, offsetof(struct test_interval, begin), n, position);
+	return find_interval(intervals, sizeof *intervals, offsetof(struct test_interval, begin), n,
+			     position);
 }
 
 static void every_place_is_in_the_last_that_begins_at_or_before_it(void **state)

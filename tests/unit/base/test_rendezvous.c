@@ -31,7 +31,8 @@ static void *receive_all(void *argument)
 
 	for (; n_copied > 0 && inner->result == 0; piece = piece % 97 + 1) {
 		n_copied = 0;
-		inner->result = rendezvous_receive(&inner->rendezvous, inner->bytes + inner->n, piece, &n_copied);
+		inner->result = rendezvous_receive(&inner->rendezvous, inner->bytes + inner->n,
+						   piece, &n_copied);
 		inner->n += n_copied;
 	}
 	return NULL;
@@ -80,7 +81,7 @@ static void put_data_is_received_in_any_sizes(void **state)
 	pthread_create(&inner->thread, NULL, receive_all, inner);
 	for (size_t piece = 1; n < N; n += piece, piece = piece % 501 + 7)
 		assert_int_equal(rendezvous_put(&inner->rendezvous, data + n,
-					      piece = piece < N - n ? piece : N - n),
+						piece = piece < N - n ? piece : N - n),
 				 0);
 	rendezvous_end(&inner->rendezvous);
 	pthread_join(inner->thread, NULL);
@@ -99,8 +100,8 @@ static void sent_data_is_got_in_any_sizes(void **state)
 	pthread_create(&inner->thread, NULL, send_all, inner);
 	for (size_t piece = 1; n_copied > 0; n += n_copied, piece = piece % 501 + 7)
 		assert_int_equal(rendezvous_get(&inner->rendezvous, found + n,
-					      piece < sizeof found - n ? piece : sizeof found - n,
-					      &n_copied),
+						piece < sizeof found - n ? piece : sizeof found - n,
+						&n_copied),
 				 0);
 	pthread_join(inner->thread, NULL);
 	assert_int_equal(inner->result, 0);

@@ -409,10 +409,12 @@ static void devices_are_reported_separately(void **state)
 	two.devices[1].ordinal = 3;
 	stats_add_device(stats, 0, &(struct device_totals){ .n_chunks = 1000 });
 	stats_add_device(stats, 2, &(struct device_totals){ .n_chunks = 5, .sorted_nbytes = 50 });
-	stats_add_device(stats, 3, &(struct device_totals){ .n_partitions = 6, .merged_nbytes = 60 });
-	stats_add_device(
-		stats, 3,
-		&(struct device_totals){ .n_partitions = 1, .peer_read_nbytes = 8, .staged_read_nbytes = 9 });
+	stats_add_device(stats, 3,
+			 &(struct device_totals){ .n_partitions = 6, .merged_nbytes = 60 });
+	stats_add_device(stats, 3,
+			 &(struct device_totals){ .n_partitions = 1,
+						  .peer_read_nbytes = 8,
+						  .staged_read_nbytes = 9 });
 	span.device = 3;
 	stats_end_at(stats, span, span.begin_ns + 2 * S, 0);
 	stats_end_at(stats, span, span.begin_ns + 3 * S, 0);

@@ -63,8 +63,9 @@ static void write_root_file(const char *path, const char *text)
 
 static void write_meminfo(void)
 {
-	write_root_file("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree:         1000000 kB\n"
-			      "MemAvailable:    4194304 kB\nBuffers:               4 kB\n");
+	write_root_file("/proc/meminfo",
+			"MemTotal:        8000000 kB\nMemFree:         1000000 kB\n"
+			"MemAvailable:    4194304 kB\nBuffers:               4 kB\n");
 }
 
 static void assert_available(uint64_t nbytes)
@@ -77,10 +78,11 @@ static void without_limits_free_memory_decides(void **state)
 	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/\n");
-	write_root_file("/proc/self/limits",
-	     "Limit                     Soft Limit           Hard Limit           Units\n"
-	     "Max data size             unlimited            unlimited            bytes\n"
-	     "Max address space         unlimited            unlimited            bytes\n");
+	write_root_file(
+		"/proc/self/limits",
+		"Limit                     Soft Limit           Hard Limit           Units\n"
+		"Max data size             unlimited            unlimited            bytes\n"
+		"Max address space         unlimited            unlimited            bytes\n");
 	assert_available(4096 * MIB);
 	assert_int_equal(memory_free_nbytes(root), UINT64_C(1000000) << 10);
 }
@@ -133,7 +135,7 @@ static void reclaimable_page_cache_is_free(void **state)
 	write_root_file("/sys/fs/cgroup/job/memory.max", "314572800\n");
 	write_root_file("/sys/fs/cgroup/job/memory.current", "304087040\n");
 	write_root_file("/sys/fs/cgroup/job/memory.stat", "anon 10\nfile 209715200\nactive_file 1\n"
-					       "inactive_file 199229440\n");
+							  "inactive_file 199229440\n");
 	assert_available(200 * MIB);
 }
 
@@ -164,11 +166,11 @@ static void cgroup_v1_limit_less_usage_decides(void **state)
 	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup",
-	     "12:cpu,cpuacct:/elsewhere\n11:memory:/job\n1:name=systemd:/x\n0::/y\n");
+			"12:cpu,cpuacct:/elsewhere\n11:memory:/job\n1:name=systemd:/x\n0::/y\n");
 	write_root_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n");
 	write_root_file("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "314572800\n");
 	write_root_file("/sys/fs/cgroup/memory/job/memory.stat",
-	     "inactive_file 1\ntotal_inactive_file 104857600\n");
+			"inactive_file 1\ntotal_inactive_file 104857600\n");
 	write_root_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	assert_available(100 * MIB);
 }
@@ -205,13 +207,15 @@ static void address_space_and_data_rlimits_decide(void **state)
 	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/status", "VmSize:\t   102400 kB\nVmData:\t     1024 kB\n");
-	write_root_file("/proc/self/limits",
-	     "Max data size             unlimited            unlimited            bytes\n"
-	     "Max address space         209715200            unlimited            bytes\n");
+	write_root_file(
+		"/proc/self/limits",
+		"Max data size             unlimited            unlimited            bytes\n"
+		"Max address space         209715200            unlimited            bytes\n");
 	assert_available(100 * MIB);
-	write_root_file("/proc/self/limits",
-	     "Max data size             34603008             34603008             bytes\n"
-	     "Max address space         209715200            unlimited            bytes\n");
+	write_root_file(
+		"/proc/self/limits",
+		"Max data size             34603008             34603008             bytes\n"
+		"Max address space         209715200            unlimited            bytes\n");
 	assert_available(32 * MIB);
 }
 
@@ -231,7 +235,8 @@ static void real_rlimit_is_seen(void **state)
 static void cpus_are_those_of_the_affinity(void **state)
 {
 	(void)state;
-	write_root_file("/proc/self/status", "Cpus_allowed:\t3,f000000f\nCpus_allowed_list:\t0-3,28-33\n");
+	write_root_file("/proc/self/status",
+			"Cpus_allowed:\t3,f000000f\nCpus_allowed_list:\t0-3,28-33\n");
 	assert_int_equal(cpus_available(root), 10);
 }
 

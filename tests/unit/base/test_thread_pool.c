@@ -39,7 +39,8 @@ static void every_task_runs_once(void **state)
 
 		assert_int_equal(thread_pool_open(n_threads, &pool), 0);
 		for (unsigned round = 1; round <= 20; round++) {
-			assert_int_equal(thread_pool_run(pool, run_pool_task, &job, N_POOL_TASKS), 0);
+			assert_int_equal(thread_pool_run(pool, run_pool_task, &job, N_POOL_TASKS),
+					 0);
 			for (uint32_t i = 0; i < N_POOL_TASKS; i++)
 				assert_int_equal(job.n_done[i], round);
 		}

@@ -23,10 +23,12 @@ static struct track_owner track_owner_of(uint32_t device, uint64_t who)
 	return (struct track_owner){ device, who };
 }
 
-static uint32_t assign_track(struct tracks *tracks, uint64_t owner, uint64_t begin_ns, uint64_t end_ns)
+static uint32_t assign_track(struct tracks *tracks, uint64_t owner, uint64_t begin_ns,
+			     uint64_t end_ns)
 {
 	const uint64_t given_ns = begin_ns;
-	const uint32_t track = tracks_assign(tracks, TRACK_READERS, track_owner_of(0, owner), &begin_ns, end_ns);
+	const uint32_t track =
+		tracks_assign(tracks, TRACK_READERS, track_owner_of(0, owner), &begin_ns, end_ns);
 
 	assert_int_equal(begin_ns, given_ns);
 	return track;
@@ -62,11 +64,14 @@ static void devices_do_not_share_a_track(void **state)
 	uint64_t begin_ns = 0;
 
 	(void)state;
-	assert_int_equal(tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(1, 1), &begin_ns, 1), 0);
+	assert_int_equal(
+		tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(1, 1), &begin_ns, 1), 0);
 	begin_ns = 5;
-	assert_int_equal(tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(2, 1), &begin_ns, 6), 1);
+	assert_int_equal(
+		tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(2, 1), &begin_ns, 6), 1);
 	begin_ns = 7;
-	assert_int_equal(tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(1, 2), &begin_ns, 8), 0);
+	assert_int_equal(
+		tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(1, 2), &begin_ns, 8), 0);
 	tracks_close(tracks);
 }
 
@@ -90,9 +95,13 @@ static void clock_of_a_device_may_be_a_little_wrong(void **state)
 	uint64_t begin_ns = 0;
 
 	(void)state;
-	assert_int_equal(tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(0, 1), &begin_ns, 5000), 0);
+	assert_int_equal(tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(0, 1), &begin_ns,
+				       5000),
+			 0);
 	begin_ns = 4990;
-	assert_int_equal(tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(0, 1), &begin_ns, 9000), 0);
+	assert_int_equal(tracks_assign(tracks, TRACK_DEVICE_QUEUES, track_owner_of(0, 1), &begin_ns,
+				       9000),
+			 0);
 	assert_int_equal(begin_ns, 5000);
 	tracks_close(tracks);
 }
@@ -109,8 +118,8 @@ static void pieces_on_a_track_never_overlap(void **state)
 	for (uint64_t now = 1; now < N_PIECES; now++) {
 		const unsigned thread = (unsigned)rand() % N_THREADS;
 		uint64_t begin = ends[thread] + (unsigned)rand() % (now - ends[thread]);
-		const uint32_t track =
-			tracks_assign(tracks, TRACK_CPU_QUEUES, track_owner_of(0, thread), &begin, now);
+		const uint32_t track = tracks_assign(tracks, TRACK_CPU_QUEUES,
+						     track_owner_of(0, thread), &begin, now);
 
 		assert_true(track < 64);
 		assert_true(begin >= last[track] && begin <= now);

@@ -254,8 +254,8 @@ static void put_two_keys(struct records *records, uint64_t i, uint16_t first, in
 static struct records make_long(uint64_t n)
 {
 	const struct layout_params request = { .record_nbytes = LONG_NBYTES,
-						.keys = two_keys,
-						.n_keys = 2 };
+					       .keys = two_keys,
+					       .n_keys = 2 };
 	struct records records = { .n = n };
 
 	assert_int_equal(layout_make(&request, &records.layout), 0);
@@ -352,7 +352,9 @@ static void items_are_compared_by_the_keys_within_them(void **state)
 		.record_nbytes = LONG_NBYTES, .keys = two_keys, .n_keys = 2, .count = true
 	};
 	struct records records = make_long(100);
-	struct order_check_params params = { .layout = &records.layout, .are_items = true, .n = records.n };
+	struct order_check_params params = { .layout = &records.layout,
+					     .are_items = true,
+					     .n = records.n };
 	struct order_check_result found;
 	unsigned char *items;
 

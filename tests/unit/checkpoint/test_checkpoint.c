@@ -83,8 +83,8 @@ static int visit_partitions_record(const uint64_t *offsets, uint64_t n)
 	static const char keys[4 * 16] = "";
 	const struct saved_partitions partitions = { n, 16 };
 	const struct payload_slice extents[] = { { &partitions, sizeof partitions },
-					      { offsets, n * sizeof *offsets },
-					      { keys, n * 16 } };
+						 { offsets, n * sizeof *offsets },
+						 { keys, n * 16 } };
 
 	return visit(RECORD_PARTITIONS, extents, 3);
 }
@@ -93,15 +93,15 @@ static int visit_restore_point_of(uint64_t partition, uint64_t offset, uint64_t 
 {
 	const struct output_extent extent = { .offset = offset, .nbytes = nbytes };
 	const struct saved_restore_point point = { .result.n_items = (offset + nbytes) / 8,
-					   .partition = partition,
-					   .key_nbytes = 16,
-					   .edge_nbytes = 16,
-					   .n_extents = 1 };
+						   .partition = partition,
+						   .key_nbytes = 16,
+						   .edge_nbytes = 16,
+						   .n_extents = 1 };
 	const struct payload_slice extents[] = { { &point, sizeof point },
-					      { &extent, sizeof extent },
-					      { "0123456789abcdef0123456789abcdef"
-						"0123456789abcdef",
-						48 } };
+						 { &extent, sizeof extent },
+						 { "0123456789abcdef0123456789abcdef"
+						   "0123456789abcdef",
+						   48 } };
 
 	return visit(RECORD_RESTORE_POINT, extents, 3);
 }
@@ -120,7 +120,8 @@ static int visit_done(uint64_t offset, uint64_t nbytes)
 {
 	const struct output_extent extent = { .offset = offset, .nbytes = nbytes };
 	const struct saved_done done = { .n_extents = 1 };
-	const struct payload_slice extents[] = { { &done, sizeof done }, { &extent, sizeof extent } };
+	const struct payload_slice extents[] = { { &done, sizeof done },
+						 { &extent, sizeof extent } };
 
 	return visit(RECORD_DONE, extents, 2);
 }
@@ -256,7 +257,7 @@ static void invalid_partitions_are_refused(void **state)
 	assert_int_equal(visit_partitions_record(down, 0), -EBADMSG);
 	assert_int_equal(visit(RECORD_PARTITIONS,
 			       &(struct payload_slice){ &(struct saved_partitions){ 1, UINT64_MAX },
-						       sizeof(struct saved_partitions) },
+							sizeof(struct saved_partitions) },
 			       1),
 			 -EBADMSG);
 }
@@ -265,7 +266,7 @@ static void short_or_unknown_records_are_refused(void **state)
 {
 	const struct saved_restore_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
 	const struct payload_slice extents[] = { { &point, sizeof point },
-					      { "0123456789abcdef0123456789abcde", 31 } };
+						 { "0123456789abcdef0123456789abcde", 31 } };
 
 	(void)state;
 	assert_int_equal(visit(RECORD_RESTORE_POINT, extents, 2), -EBADMSG);
@@ -297,7 +298,8 @@ static void done_extents_are_split_by_partition(void **state)
 		{ 80, 720, 0 }, { 800, 400, 0 }, { 1200, 400, 0 }, { 1600, 8, 0 }
 	};
 	const struct saved_done done = { .n_extents = 4 };
-	const struct payload_slice extents[] = { { &done, sizeof done }, { remaining, sizeof remaining } };
+	const struct payload_slice extents[] = { { &done, sizeof done },
+						 { remaining, sizeof remaining } };
 
 	(void)state;
 	assert_int_equal(visit_partitions_record(offsets, 4), 0);
@@ -494,7 +496,7 @@ static int start_files(void **state)
 	r = checkpoint_dir_open(&files);
 	if (r == 0)
 		r = spill_open_persistent(&files.runs, &files.path, CHECKPOINT_RUNS_BEGIN, 0,
-				    SPILL_UNLIMITED, &spill);
+					  SPILL_UNLIMITED, &spill);
 	files.runs.fd = -1;
 	faults.n_syncs = 0;
 	return r;
@@ -574,7 +576,8 @@ static void checkpoint_is_locked_by_one_process(void **state)
 	(void)state;
 	checkpoint_dir_init(&other_process, &faulty_calls, fixture_directory);
 	assert_int_equal(checkpoint_dir_open(&other_process), -EBUSY);
-	assert_non_null(strstr(captured_messages_error(), "another gsort is using this checkpoint"));
+	assert_non_null(
+		strstr(captured_messages_error(), "another gsort is using this checkpoint"));
 	checkpoint_dir_close(&other_process);
 }
 
@@ -655,7 +658,8 @@ static void file_without_magic_is_not_touched(void **state)
 		for (int j = 0; j < 3; j++) {
 			captured_messages_reset(true);
 			assert_int_equal(open_with(i, texts[j], &opened), -EEXIST);
-			assert_non_null(strstr(captured_messages_error(), checkpoint_file_names[i]));
+			assert_non_null(
+				strstr(captured_messages_error(), checkpoint_file_names[i]));
 			assert_null(strstr(captured_messages_error(), "remove"));
 			checkpoint_dir_remove_created(&opened);
 			checkpoint_dir_close(&opened);
@@ -703,8 +707,8 @@ static void exceeded_limit_allows_no_writes(void **state)
 	const char *directory = fixture_directory;
 
 	(void)state;
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("kept"), O_RDWR | O_CREAT, 0600,
-				   &file),
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("kept"), O_RDWR | O_CREAT,
+				   0600, &file),
 			 0);
 	assert_int_equal(spill_open_persistent(&file, &directory, 40960, 40960, 8192, &limited), 0);
 	assert_int_equal(spill_free_nbytes(limited, &nbytes), 0);
@@ -718,11 +722,13 @@ static void exceeded_limit_allows_no_writes(void **state)
 
 static struct output *open_resumable(uint64_t nbytes)
 {
-	const struct resumable_output resumable = { .name = ".gsort-kept", .written_nbytes = nbytes, .written_end = nbytes };
+	const struct resumable_output resumable = { .name = ".gsort-kept",
+						    .written_nbytes = nbytes,
+						    .written_end = nbytes };
 	struct output *output;
 
-	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN,
-					  &resumable, &output),
+	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"),
+					       OUTPUT_SIZE_UNKNOWN, &resumable, &output),
 			 0);
 	return output;
 }
@@ -764,13 +770,13 @@ static void foreign_resumable_output_is_refused(void **state)
 	(void)state;
 	write_file(fixture_path("theirs"), "theirs", 6);
 	assert_int_equal(symlink(fixture_path("theirs"), fixture_path(".gsort-kept")), 0);
-	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN,
-					  &resumable, &output),
+	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"),
+					       OUTPUT_SIZE_UNKNOWN, &resumable, &output),
 			 -ELOOP);
 	unlink(fixture_path(".gsort-kept"));
 	assert_int_equal(link(fixture_path("theirs"), fixture_path(".gsort-kept")), 0);
-	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN,
-					  &resumable, &output),
+	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"),
+					       OUTPUT_SIZE_UNKNOWN, &resumable, &output),
 			 -EEXIST);
 	assert_true(file_contains(fixture_path("theirs"), "theirs", 6));
 }
@@ -807,8 +813,9 @@ static void finalized_output_keeps_its_mtime(void **state)
 	struct timespec now;
 
 	(void)state;
-	assert_int_equal(
-		output_open_resumable(&faulty_calls, fixture_path("output"), 1 << 20, &resumable, &output), 0);
+	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"), 1 << 20,
+					       &resumable, &output),
+			 0);
 	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
 	assert_int_equal(output_finalize(output, &finalized), 0);
 	assert_int_equal(finalized.st_size, 8);
@@ -823,30 +830,23 @@ static void finalized_output_keeps_its_mtime(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(run_replaces_its_inputs, start,
-						finish),
-		cmocka_unit_test_setup_teardown(replacing_missing_runs_is_refused,
-						start, finish),
-		cmocka_unit_test_setup_teardown(invalid_blocks_are_refused, start,
-						finish),
+		cmocka_unit_test_setup_teardown(run_replaces_its_inputs, start, finish),
+		cmocka_unit_test_setup_teardown(replacing_missing_runs_is_refused, start, finish),
+		cmocka_unit_test_setup_teardown(invalid_blocks_are_refused, start, finish),
 		cmocka_unit_test_setup_teardown(runs_of_impossible_items_are_refused, start,
 						finish),
-		cmocka_unit_test_setup_teardown(only_the_first_record_is_the_header, start,
-						finish),
+		cmocka_unit_test_setup_teardown(only_the_first_record_is_the_header, start, finish),
 		cmocka_unit_test_setup_teardown(output_extents_have_no_gap, start, finish),
 		cmocka_unit_test_setup_teardown(short_or_unknown_records_are_refused, start,
 						finish),
 		cmocka_unit_test_setup_teardown(unpublished_output_is_not_done, start, finish),
-		cmocka_unit_test_setup_teardown(each_partition_has_its_own_extents, start,
+		cmocka_unit_test_setup_teardown(each_partition_has_its_own_extents, start, finish),
+		cmocka_unit_test_setup_teardown(extent_beyond_its_partition_is_refused, start,
 						finish),
-		cmocka_unit_test_setup_teardown(extent_beyond_its_partition_is_refused,
-						start, finish),
-		cmocka_unit_test_setup_teardown(partitions_are_fixed_by_the_first_write,
-						start, finish),
-		cmocka_unit_test_setup_teardown(invalid_partitions_are_refused, start,
+		cmocka_unit_test_setup_teardown(partitions_are_fixed_by_the_first_write, start,
 						finish),
-		cmocka_unit_test_setup_teardown(done_extents_are_split_by_partition, start,
-						finish),
+		cmocka_unit_test_setup_teardown(invalid_partitions_are_refused, start, finish),
+		cmocka_unit_test_setup_teardown(done_extents_are_split_by_partition, start, finish),
 		cmocka_unit_test(partition_is_written_from_its_start),
 		cmocka_unit_test(output_is_written_up_to_the_first_gap),
 		cmocka_unit_test(changed_byte_of_the_output_is_found),
@@ -857,37 +857,36 @@ int main(void)
 		cmocka_unit_test(out_of_memory_for_fingerprint_is_an_error),
 		cmocka_unit_test_setup_teardown(input_state_comes_from_stat, fixture_start,
 						fixture_finish),
-		cmocka_unit_test_setup_teardown(completed_request_is_durable,
-						start_files, finish_files),
-		cmocka_unit_test_setup_teardown(record_needs_durable_data,
-						start_files, finish_files),
+		cmocka_unit_test_setup_teardown(completed_request_is_durable, start_files,
+						finish_files),
+		cmocka_unit_test_setup_teardown(record_needs_durable_data, start_files,
+						finish_files),
 		cmocka_unit_test_setup_teardown(checkpoint_is_locked_by_one_process, start_files,
 						finish_files),
-		cmocka_unit_test_setup_teardown(moved_checkpoint_is_detected,
-						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(moved_checkpoint_is_detected, fixture_start,
+						fixture_finish),
 		cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start,
 						fixture_finish),
 		cmocka_unit_test_setup_teardown(file_without_magic_is_not_touched, fixture_start,
 						fixture_finish),
-		cmocka_unit_test_setup_teardown(file_with_partial_magic_is_adopted,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(file_of_the_same_name_is_not_removed,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(exceeded_limit_allows_no_writes,
-						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(file_with_partial_magic_is_adopted, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(file_of_the_same_name_is_not_removed, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(exceeded_limit_allows_no_writes, fixture_start,
+						fixture_finish),
 		cmocka_unit_test_setup_teardown(resumable_output_is_resumed, fixture_start,
 						fixture_finish),
-		cmocka_unit_test_setup_teardown(useless_resumable_output_is_removed,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(foreign_resumable_output_is_refused,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(failed_commit_keeps_a_resumable_output, fixture_start,
+		cmocka_unit_test_setup_teardown(useless_resumable_output_is_removed, fixture_start,
 						fixture_finish),
-		cmocka_unit_test_setup_teardown(
-			failed_commit_removes_a_useless_output, fixture_start,
-			fixture_finish),
-		cmocka_unit_test_setup_teardown(finalized_output_keeps_its_mtime,
+		cmocka_unit_test_setup_teardown(foreign_resumable_output_is_refused, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(failed_commit_keeps_a_resumable_output,
 						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(failed_commit_removes_a_useless_output,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(finalized_output_keeps_its_mtime, fixture_start,
+						fixture_finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

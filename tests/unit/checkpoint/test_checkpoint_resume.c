@@ -66,7 +66,8 @@ static int open_and_abandon(struct options *options)
 static void manifest_is_synced_before_resuming(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options = PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	struct options options =
+		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 
 	(void)state;
 	assert_int_equal(open_and_abandon(&options), 0);
@@ -81,7 +82,8 @@ static void manifest_is_synced_before_resuming(void **state)
 static void new_checkpoint_is_durable(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options = PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	struct options options =
+		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 
 	(void)state;
 	faults.n_syncs = 0;
@@ -94,7 +96,8 @@ static void new_checkpoint_is_durable(void **state)
 static void manifest_must_be_truncatable(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options = PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	struct options options =
+		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 
 	(void)state;
 	faults.ftruncate_errno = EIO;
@@ -122,12 +125,12 @@ static void append_restore_point(void)
 	const struct saved_partitions partitions = { .n_partitions = 1, .key_nbytes = 16 };
 	const struct saved_restore_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
 	const struct payload_slice partition_extents[] = { { &partitions, sizeof partitions },
-						    { &(uint64_t){ 0 }, sizeof(uint64_t) },
-						    { "no key for the 1st", 16 } };
+							   { &(uint64_t){ 0 }, sizeof(uint64_t) },
+							   { "no key for the 1st", 16 } };
 	const struct payload_slice slices[] = { { &point, sizeof point },
-					      { "0123456789abcdef0123456789abcdef"
-						"0123456789abcdef",
-						48 } };
+						{ "0123456789abcdef0123456789abcdef"
+						  "0123456789abcdef",
+						  48 } };
 
 	append(RECORD_PARTITIONS, partition_extents, 3);
 	append(RECORD_RESTORE_POINT, slices, 2);
@@ -144,7 +147,7 @@ static void append_done_of(const char *path, const struct output_extent *output_
 					 .modified_nanos = status.st_mtim.tv_nsec,
 					 .n_extents = n };
 	const struct payload_slice slices[] = { { &done, sizeof done },
-					      { output_extents, n * sizeof *output_extents } };
+						{ output_extents, n * sizeof *output_extents } };
 
 	assert_int_equal(r, 0);
 	append(RECORD_OUTPUT, &(struct payload_slice){ &output, sizeof output }, 1);
@@ -174,7 +177,8 @@ static bool is_complete(struct options *options)
 static void output_that_has_changed_is_not_complete(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options = PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	struct options options =
+		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 
 	(void)state;
@@ -195,7 +199,8 @@ static void output_that_has_changed_is_not_complete(void **state)
 static void complete_output_with_other_bytes_is_damaged(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options = PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	struct options options =
+		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 	struct output_extent extent;
 
 	(void)state;
@@ -239,7 +244,8 @@ static void output_of_unique_records_without_all_runs_is_damaged(void **state)
 static void changed_inputs_are_reported_with_advice(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options = PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	struct options options =
+		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 	const struct sort_spec spec = options_spec(&options);
 	struct checkpoint *opened;
 	const struct checkpoint_hooks *hooks;
@@ -251,7 +257,8 @@ static void changed_inputs_are_reported_with_advice(void **state)
 	assert_non_null(strstr(captured_messages_error(), directory));
 	assert_non_null(strstr(captured_messages_error(), "the inputs have changed since"));
 	assert_non_null(strstr(captured_messages_error(), "501 records from number 100 on"));
-	assert_non_null(strstr(captured_messages_error(), "; to start again, remove gsort-manifest"));
+	assert_non_null(
+		strstr(captured_messages_error(), "; to start again, remove gsort-manifest"));
 	checkpoint_close(opened);
 	options_free(&options);
 }

@@ -57,7 +57,8 @@ static void open_input(void)
 
 	write_part(path[0], 0, first_nbytes);
 	write_part(path[1], first_nbytes, N_RECORDS * RECORD_NBYTES - first_nbytes);
-	assert_int_equal(input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &input_check_params.input), 0);
+	assert_int_equal(
+		input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &input_check_params.input), 0);
 }
 
 static int start(void **state)
@@ -105,8 +106,8 @@ static int check(size_t *ret_bad)
 static void inputs_that_are_the_same_are_fine(void **state)
 {
 	const struct layout_params requests[] = { { 0 },
-						   { .argsort = true },
-						   { .keys_only = true } };
+						  { .argsort = true },
+						  { .keys_only = true } };
 	size_t bad;
 
 	(void)state;

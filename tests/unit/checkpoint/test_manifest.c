@@ -199,7 +199,8 @@ static void failed_sync_is_an_error(void **state)
 	(void)state;
 	faults.fsync_errno = EIO;
 	assert_int_equal(manifest_sync(&manifest), -EIO);
-	assert_non_null(strstr(captured_messages_error(), "manifest: cannot bring it to stable storage"));
+	assert_non_null(
+		strstr(captured_messages_error(), "manifest: cannot bring it to stable storage"));
 }
 
 static void failed_cut_names_the_manifest(void **state)
@@ -207,7 +208,8 @@ static void failed_cut_names_the_manifest(void **state)
 	(void)state;
 	faults.ftruncate_errno = EIO;
 	assert_int_equal(manifest_truncate(&manifest), -EIO);
-	assert_non_null(strstr(captured_messages_error(), "manifest: cannot cut off an unfinished record"));
+	assert_non_null(
+		strstr(captured_messages_error(), "manifest: cannot cut off an unfinished record"));
 }
 
 int main(void)
@@ -218,8 +220,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(truncated_manifest_keeps_earlier_records, start,
 						finish),
 		cmocka_unit_test_setup_teardown(damage_of_any_byte_is_found, start, finish),
-		cmocka_unit_test_setup_teardown(trailing_zeros_are_no_record, start,
-						finish),
+		cmocka_unit_test_setup_teardown(trailing_zeros_are_no_record, start, finish),
 		cmocka_unit_test_setup_teardown(foreign_file_is_no_manifest, start, finish),
 		cmocka_unit_test_setup_teardown(append_overwrites_an_unfinished_record, start,
 						finish),

@@ -31,7 +31,8 @@ static int start(void **state)
 		r = spill_open_persistent(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
 	files.runs.fd = -1;
 	if (r == 0)
-		r = output_open(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN, &output);
+		r = output_open(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN,
+				&output);
 	faults.n_syncs = 0;
 	return r < 0 ? r : sync_thread_open(&files.manifest, spill, output, &sync_thread);
 }
@@ -59,11 +60,11 @@ static struct sync_request *create_sync_request(bool needs_runs, bool needs_outp
 
 	assert_non_null(request);
 	*request = (struct sync_request){ .type = RECORD_RUN,
-			       .needs_runs = needs_runs,
-			       .needs_output = needs_output,
-			       .payload = strdup("payload"),
-			       .nbytes = 8,
-			       .on_complete = count_end };
+					  .needs_runs = needs_runs,
+					  .needs_output = needs_output,
+					  .payload = strdup("payload"),
+					  .nbytes = 8,
+					  .on_complete = count_end };
 	return request;
 }
 
@@ -71,7 +72,8 @@ static struct sync_request *create_sync_request(bool needs_runs, bool needs_outp
 static unsigned syncs_for(bool needs_runs, bool needs_output)
 {
 	n_durable = 0;
-	assert_int_equal(sync_thread_add(sync_thread, create_sync_request(needs_runs, needs_output)), 0);
+	assert_int_equal(
+		sync_thread_add(sync_thread, create_sync_request(needs_runs, needs_output)), 0);
 	assert_int_equal(sync_thread_close(sync_thread, true), 0);
 	assert_int_equal(n_durable, 1);
 	return faults.n_syncs;
@@ -158,7 +160,8 @@ static void unlinked_manifest_is_not_resumed(void **state)
 	job.openat = openat_and_unlink;
 	checkpoint_dir_init(&late, &job, fixture_path("other"));
 	assert_int_equal(checkpoint_dir_open(&late), -EBUSY);
-	assert_non_null(strstr(captured_messages_error(), "another gsort is using this checkpoint"));
+	assert_non_null(
+		strstr(captured_messages_error(), "another gsort is using this checkpoint"));
 	checkpoint_dir_close(&late);
 }
 

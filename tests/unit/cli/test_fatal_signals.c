@@ -14,8 +14,8 @@ enum { SURVIVED = 99 };
 
 /* What ends a process by default, but that nobody can catch, in the order of their numbers. */
 static const int fatal[] = { SIGHUP,    SIGINT,  SIGQUIT, SIGILL,    SIGTRAP, SIGABRT, SIGBUS,
-			      SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM,
-			      SIGSTKFLT, SIGXCPU, SIGIO,   SIGVTALRM, SIGPROF, SIGPWR,  SIGSYS };
+			     SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM,
+			     SIGSTKFLT, SIGXCPU, SIGIO,   SIGVTALRM, SIGPROF, SIGPWR,  SIGSYS };
 
 static int ignored_signal; /* a signal that is not the program's business; 0: none */
 
@@ -53,7 +53,8 @@ static void assert_dies_clean(int signal_number)
 {
 	const int status = status_after(signal_number);
 
-	if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number || count_directory_entries() > 0)
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number ||
+	    count_directory_entries() > 0)
 		fail_msg("signal %d: status %#x, %u names left", signal_number, (unsigned)status,
 			 count_directory_entries());
 }
@@ -240,7 +241,8 @@ static void *grow(void *argument)
 	static const unsigned char piece[GROWN_WRITE_NBYTES];
 	struct output_writer *w = argument;
 
-	for (uint64_t at = w->first * GROWN_WRITE_NBYTES; at < GROWN_NBYTES; at += w->stride * GROWN_WRITE_NBYTES) {
+	for (uint64_t at = w->first * GROWN_WRITE_NBYTES; at < GROWN_NBYTES;
+	     at += w->stride * GROWN_WRITE_NBYTES) {
 		if (output_write_at(w->output, at, piece, GROWN_WRITE_NBYTES) < 0)
 			break;
 		atomic_fetch_add(&n_grown, 1);
@@ -304,8 +306,7 @@ static void signal_truncates_appended_file(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
 		assert_int_equal(nbytes_after(run_until_killed_during_growth, some[i]), 5);
-	assert_int_equal(nbytes_after(run_until_killed_after_foreign_append, SIGTERM),
-			 5 + N + 4);
+	assert_int_equal(nbytes_after(run_until_killed_after_foreign_append, SIGTERM), 5 + N + 4);
 }
 
 static void (*before_truncate)(void); /* in the handler; NULL: nothing */

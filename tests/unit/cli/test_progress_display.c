@@ -53,7 +53,8 @@ static struct session start(enum progress_mode mode, int reader, int writer)
 
 	assert_true(session.real_stderr >= 0 && dup2(writer, STDERR_FILENO) >= 0);
 	atomic_store(&percent, 42);
-	assert_int_equal(progress_display_open(mode, answer_progress_query, NULL, &session.progress), 0);
+	assert_int_equal(
+		progress_display_open(mode, answer_progress_query, NULL, &session.progress), 0);
 	return session;
 }
 
@@ -203,7 +204,9 @@ static void short_sorts_end_without_delay(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(progress_display_open(PROGRESS_NEVER, answer_progress_query, NULL, &progress), 0);
+		assert_int_equal(progress_display_open(PROGRESS_NEVER, answer_progress_query, NULL,
+						       &progress),
+				 0);
 		progress_display_close(progress);
 	}
 	assert_true(clock_now_ns() - begin_ns < UINT64_C(5000000000));

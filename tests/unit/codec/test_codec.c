@@ -79,8 +79,8 @@ static uint128_t not_sorted(uint128_t last, uint32_t nbytes)
 
 typedef uint128_t (*next_function)(uint128_t last, uint32_t nbytes);
 
-static const next_function distributions[] = { all_equal, consecutive,  close_by,  spread,
-					       any_width, rare_jumps, not_sorted };
+static const next_function distributions[] = { all_equal, consecutive, close_by,  spread,
+					       any_width, rare_jumps,  not_sorted };
 
 enum { N_DISTRIBUTIONS = sizeof distributions / sizeof distributions[0] };
 

@@ -34,8 +34,8 @@ static int start_zst(void **state)
 		content[i] = i < FRAME ? content[i] & 15 : (unsigned char)(i / 4096);
 	codec_pool_init(&zst_codec_pool, 0);
 	return r < 0 ? r :
-		       file_open(&faulty_calls, AT_FDCWD, fixture_path("file.zst"), O_RDWR | O_CREAT,
-				 0600, &file);
+		       file_open(&faulty_calls, AT_FDCWD, fixture_path("file.zst"),
+				 O_RDWR | O_CREAT, 0600, &file);
 }
 
 static int finish(void **state)
@@ -279,8 +279,7 @@ static void damaged_frame_is_refused_every_time(void **state)
 static void add_entries(struct zst_index *index, size_t n, uint32_t min_content_nbytes)
 {
 	for (uint32_t i = 0; i < n; i++)
-		assert_int_equal(zst_index_add(index, i + 9, min_content_nbytes + i % 3 * 100),
-				 0);
+		assert_int_equal(zst_index_add(index, i + 9, min_content_nbytes + i % 3 * 100), 0);
 }
 
 static void index_entries_round_trip(void **state)
@@ -352,7 +351,8 @@ static int read_by_index(uint64_t stored_nbytes)
 	if (r == 0) {
 		const uint64_t nbytes = zst_index_total_nbytes(&index);
 
-		assert_int_equal(zst_reader_open("file.zst", index, 0, &zst_codec_pool, &reader), 0);
+		assert_int_equal(zst_reader_open("file.zst", index, 0, &zst_codec_pool, &reader),
+				 0);
 		for (uint64_t at = 0; at < nbytes && r == 0; at += FRAME) {
 			const uint64_t n = nbytes - at < FRAME ? nbytes - at : FRAME;
 
@@ -524,8 +524,8 @@ static int read_stream(size_t n_read, size_t n, size_t *ret_nbytes)
 
 	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
 	assert_int_equal(read(file.fd, first, n_read), n_read);
-	assert_int_equal(
-		zst_stream_open("file.zst", first, n_read, ZST_MAX_WINDOW_NBYTES, &stream), 0);
+	assert_int_equal(zst_stream_open("file.zst", first, n_read, ZST_MAX_WINDOW_NBYTES, &stream),
+			 0);
 	do {
 		r = zst_stream_read(stream, &file, -1, back, n, &nbytes);
 		if (r == 0 && memcmp(back, content + total, nbytes) != 0)

@@ -269,7 +269,7 @@ static void test_any_damage_of_a_header(void **state)
 	for (unsigned i = 0; i < sizeof members / sizeof *members; i++)
 		for (unsigned message = 0; message < 2; message++)
 			assert_damage_is_detected(message, (unsigned)members[i].offset * 8 + i,
-						 members[i].what);
+						  members[i].what);
 }
 
 /* Message 0 has data in it; 1 announces two pieces, which follow. */
@@ -480,7 +480,7 @@ struct pending_transfers {
 static int fail_during_transfers(struct comm *comm, void *argument)
 {
 	struct pending_transfers *awaited = mmap(NULL, sizeof *awaited, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+						 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const bool gives_up = argument;
 	int r;
 
@@ -513,8 +513,7 @@ static int send_after_free(struct comm *comm)
 
 static int fail_and_free(struct comm *comm, void *argument)
 {
-	return comm_rank(comm) == 0 ? fail_during_transfers(comm, argument) :
-					send_after_free(comm);
+	return comm_rank(comm) == 0 ? fail_during_transfers(comm, argument) : send_after_free(comm);
 }
 
 static void test_no_transfer_is_active_after_a_failure(void **state)
@@ -523,10 +522,11 @@ static void test_no_transfer_is_active_after_a_failure(void **state)
 
 	(void)state;
 	memory_is_freed = mmap(NULL, sizeof *memory_is_freed, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(memory_is_freed, MAP_FAILED);
 	for (unsigned i = 0; i < 2; i++) {
-		struct fake_ranks ranks = few_messages(2, FAKE_FAULT_CORRUPTED, 2); /* its first piece */
+		struct fake_ranks ranks =
+			few_messages(2, FAKE_FAULT_CORRUPTED, 2); /* its first piece */
 
 		atomic_store(memory_is_freed, false);
 		ranks.body = fail_and_free;

@@ -46,7 +46,8 @@ static void test_idle_rank_may_be_silent(void **state)
 	(void)state;
 	assert_int_equal(check_until(1, 1000, 1000 + 10 * TIMEOUT_NS), HEARTBEAT_OK);
 	heartbeat_begin_wait(&heartbeat, 1, 1000 + 10 * TIMEOUT_NS);
-	assert_int_equal(check_until(2, 1000 + 10 * TIMEOUT_NS, 1000 + 20 * TIMEOUT_NS), HEARTBEAT_OK);
+	assert_int_equal(check_until(2, 1000 + 10 * TIMEOUT_NS, 1000 + 20 * TIMEOUT_NS),
+			 HEARTBEAT_OK);
 }
 
 static void test_silent_rank_is_pinged_and_times_out(void **state)
@@ -54,8 +55,10 @@ static void test_silent_rank_is_pinged_and_times_out(void **state)
 	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, 1000);
 	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 4 - 1), HEARTBEAT_OK);
-	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 4, 1000 + TIMEOUT_NS / 4), HEARTBEAT_PING);
-	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 4 + CHECK_NS, 1000 + TIMEOUT_NS - 1), HEARTBEAT_OK);
+	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 4, 1000 + TIMEOUT_NS / 4),
+			 HEARTBEAT_PING);
+	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 4 + CHECK_NS, 1000 + TIMEOUT_NS - 1),
+			 HEARTBEAT_OK);
 	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS, 1000 + TIMEOUT_NS), HEARTBEAT_TIMEOUT);
 }
 
@@ -66,7 +69,8 @@ static void test_answering_rank_does_not_time_out(void **state)
 	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, now);
 	for (int i = 0; i < 10; i++, now += TIMEOUT_NS / 2) {
-		assert_int_equal(check_until(1, now, now + TIMEOUT_NS / 2 - CHECK_NS), HEARTBEAT_PING);
+		assert_int_equal(check_until(1, now, now + TIMEOUT_NS / 2 - CHECK_NS),
+				 HEARTBEAT_PING);
 		heartbeat_record(&heartbeat, 1, now + TIMEOUT_NS / 2);
 	}
 }
@@ -87,9 +91,11 @@ static void test_timeout_begins_with_the_wait(void **state)
 	(void)state;
 	assert_int_equal(check_until(1, 1000, 1000 + 3 * TIMEOUT_NS), HEARTBEAT_OK);
 	heartbeat_begin_wait(&heartbeat, 1, 1000 + 3 * TIMEOUT_NS);
-	assert_int_equal(check_until(1, 1000 + 3 * TIMEOUT_NS + CHECK_NS, 1000 + 4 * TIMEOUT_NS - CHECK_NS),
+	assert_int_equal(check_until(1, 1000 + 3 * TIMEOUT_NS + CHECK_NS,
+				     1000 + 4 * TIMEOUT_NS - CHECK_NS),
 			 HEARTBEAT_PING);
-	assert_int_equal(check_until(1, 1000 + 4 * TIMEOUT_NS, 1000 + 4 * TIMEOUT_NS), HEARTBEAT_TIMEOUT);
+	assert_int_equal(check_until(1, 1000 + 4 * TIMEOUT_NS, 1000 + 4 * TIMEOUT_NS),
+			 HEARTBEAT_TIMEOUT);
 }
 
 /* More that is awaited does not make it heard. */
@@ -100,7 +106,8 @@ static void test_second_wait_keeps_the_timeout(void **state)
 	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 2), HEARTBEAT_PING);
 	heartbeat_begin_wait(&heartbeat, 1, 1000 + TIMEOUT_NS / 2);
 	heartbeat_begin_wait(&heartbeat, ANY_RANK, 1000 + TIMEOUT_NS / 2);
-	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 2, 1000 + TIMEOUT_NS), HEARTBEAT_TIMEOUT);
+	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 2, 1000 + TIMEOUT_NS),
+			 HEARTBEAT_TIMEOUT);
 }
 
 /* Stopped and started again, as by a debugger or a batch system. */
@@ -109,8 +116,10 @@ static void test_suspended_process_blames_no_rank(void **state)
 	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, 1000);
 	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 2), HEARTBEAT_PING);
-	assert_int_equal(check_until(1, 1000 + 100 * TIMEOUT_NS, 1000 + 100 * TIMEOUT_NS), HEARTBEAT_OK);
-	assert_int_equal(check_until(1, 1000 + 100 * TIMEOUT_NS, 1000 + 101 * TIMEOUT_NS), HEARTBEAT_TIMEOUT);
+	assert_int_equal(check_until(1, 1000 + 100 * TIMEOUT_NS, 1000 + 100 * TIMEOUT_NS),
+			 HEARTBEAT_OK);
+	assert_int_equal(check_until(1, 1000 + 100 * TIMEOUT_NS, 1000 + 101 * TIMEOUT_NS),
+			 HEARTBEAT_TIMEOUT);
 }
 
 static void test_zero_disables_the_timeout(void **state)

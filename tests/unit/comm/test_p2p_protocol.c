@@ -16,7 +16,12 @@
 
 #include <cmocka.h>
 
-enum { P2P_TIMEOUT_NS = 1600, P2P_CHECK_NS = P2P_TIMEOUT_NS / 16, FRAGMENT_NBYTES = 5000, MAX_OPERATIONS = 16 };
+enum {
+	P2P_TIMEOUT_NS = 1600,
+	P2P_CHECK_NS = P2P_TIMEOUT_NS / 16,
+	FRAGMENT_NBYTES = 5000,
+	MAX_OPERATIONS = 16
+};
 
 /* Something that was sent and not received, or the other way round. */
 struct pending_operation {
@@ -37,7 +42,8 @@ struct fake_endpoint {
 static struct fake_endpoint endpoints[2];
 static struct p2p *protocols[2];
 
-static void enqueue_operation(struct pending_operation *operations, struct pending_operation operation)
+static void enqueue_operation(struct pending_operation *operations,
+			      struct pending_operation operation)
 {
 	for (unsigned i = 0; i < MAX_OPERATIONS; i++)
 		if (!operations[i].request) {
@@ -47,24 +53,27 @@ static void enqueue_operation(struct pending_operation *operations, struct pendi
 	assert_true(false);
 }
 
-static int endpoint_send(struct transport *transport, int to, int tag, const void *data, size_t nbytes,
-		     struct transport_request *request)
+static int endpoint_send(struct transport *transport, int to, int tag, const void *data,
+			 size_t nbytes, struct transport_request *request)
 {
 	assert_int_equal(to, 1 - transport->rank);
 	enqueue_operation(((struct fake_endpoint *)transport)->sent,
-		 (struct pending_operation){ request, tag, (char *)(uintptr_t)data, nbytes });
+			  (struct pending_operation){ request, tag, (char *)(uintptr_t)data,
+						      nbytes });
 	return 0;
 }
 
-static int endpoint_receive(struct transport *transport, int from, int tag, void *data, size_t capacity,
-			struct transport_request *request)
+static int endpoint_receive(struct transport *transport, int from, int tag, void *data,
+			    size_t capacity, struct transport_request *request)
 {
 	(void)from;
-	enqueue_operation(((struct fake_endpoint *)transport)->posted, (struct pending_operation){ request, tag, data, capacity });
+	enqueue_operation(((struct fake_endpoint *)transport)->posted,
+			  (struct pending_operation){ request, tag, data, capacity });
 	return 0;
 }
 
-static void complete_operation(struct fake_endpoint *endpoint, struct pending_operation *operation, size_t nbytes)
+static void complete_operation(struct fake_endpoint *endpoint, struct pending_operation *operation,
+			       size_t nbytes)
 {
 	operation->request->peer = endpoint->peer->transport.rank;
 	operation->request->nbytes = nbytes;
@@ -75,8 +84,10 @@ static void complete_operation(struct fake_endpoint *endpoint, struct pending_op
 /* The first that the other has sent and this one wants. */
 static void match_operations(struct fake_endpoint *endpoint)
 {
-	for (struct pending_operation *sent = endpoint->peer->sent; sent < endpoint->peer->sent + MAX_OPERATIONS; sent++)
-		for (struct pending_operation *posted = endpoint->posted; posted < endpoint->posted + MAX_OPERATIONS; posted++)
+	for (struct pending_operation *sent = endpoint->peer->sent;
+	     sent < endpoint->peer->sent + MAX_OPERATIONS; sent++)
+		for (struct pending_operation *posted = endpoint->posted;
+		     posted < endpoint->posted + MAX_OPERATIONS; posted++)
 			if (sent->request && posted->request && sent->tag == posted->tag) {
 				assert_true(sent->nbytes <= posted->nbytes);
 				memcpy(posted->data, sent->data, sent->nbytes);
@@ -95,7 +106,8 @@ static int endpoint_poll(struct transport *transport, struct transport_request *
 	if (endpoint->n_completed == 0)
 		return 0;
 	*ret_request = endpoint->completed[0];
-	memmove(endpoint->completed, endpoint->completed + 1, --endpoint->n_completed * sizeof *endpoint->completed);
+	memmove(endpoint->completed, endpoint->completed + 1,
+		--endpoint->n_completed * sizeof *endpoint->completed);
 	return 0;
 }
 
@@ -114,7 +126,8 @@ static int open_both(void **state)
 	for (int rank = 0; rank < 2; rank++) {
 		endpoints[rank].transport = (struct transport){ &ops, rank, 2 };
 		endpoints[rank].peer = &endpoints[1 - rank];
-		if (p2p_open(&endpoints[rank].transport, P2P_TIMEOUT_NS, FRAGMENT_NBYTES, 0, &protocols[rank]) < 0)
+		if (p2p_open(&endpoints[rank].transport, P2P_TIMEOUT_NS, FRAGMENT_NBYTES, 0,
+			     &protocols[rank]) < 0)
 			return -1;
 	}
 	return 0;
@@ -190,7 +203,8 @@ static void test_silent_rank_fails_at_the_timeout(void **state)
 	for (now = 0; now < P2P_TIMEOUT_NS; now += P2P_CHECK_NS)
 		assert_int_equal(step(0, now), 0);
 	assert_int_equal(step(0, now), -ETIMEDOUT);
-	assert_non_null(strstr(captured_messages_error(), "rank 1 on there has not answered for 1.6e-06 s"));
+	assert_non_null(strstr(captured_messages_error(),
+			       "rank 1 on there has not answered for 1.6e-06 s"));
 }
 
 /* What nobody wants yet stays with who sends it, and what is wanted later is not in its way. */

@@ -34,7 +34,7 @@ static int start(void **state)
 {
 	(void)state;
 	n_readable = mmap(NULL, SIZE * sizeof *n_readable, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return n_readable == MAP_FAILED ? -1 : 0;
 }
 
@@ -47,9 +47,9 @@ static int end(void **state)
 static struct fake_ranks ranks_running(int (*body)(struct comm *comm, void *argument))
 {
 	return (struct fake_ranks){ .size = SIZE,
-				      .params = { .timeout_ns = minute_ns,
-						    .fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
-				      .body = body };
+				    .params = { .timeout_ns = minute_ns,
+						.fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
+				    .body = body };
 }
 
 static void run(struct fake_ranks *ranks)
@@ -58,7 +58,8 @@ static void run(struct fake_ranks *ranks)
 	fake_ranks_run(ranks);
 }
 
-static int open_peer_memory_test(struct comm *comm, bool is_wanted, struct peer_memory **ret_peer_memory)
+static int open_peer_memory_test(struct comm *comm, bool is_wanted,
+				 struct peer_memory **ret_peer_memory)
 {
 	int r = peer_memory_open(comm, is_wanted, ret_peer_memory);
 
@@ -72,7 +73,8 @@ static uint64_t number_of(unsigned rank, size_t i)
 	return rank * UINT64_C(1000000007) + i;
 }
 
-static int check_number(const struct peer_memory *peer_memory, unsigned rank, uint64_t address, uint64_t *numbers)
+static int check_number(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
+			uint64_t *numbers)
 {
 	int r = peer_memory_read(peer_memory, rank, address, numbers, N_NUMBERS * sizeof *numbers);
 
@@ -106,7 +108,8 @@ static int read_all(struct comm *comm, void *argument)
 {
 	const unsigned *stranger = argument;
 	struct peer_memory *peer_memory;
-	int r = open_peer_memory_test(comm, !stranger || *stranger != comm_rank(comm), &peer_memory);
+	int r = open_peer_memory_test(comm, !stranger || *stranger != comm_rank(comm),
+				      &peer_memory);
 
 	if (r == 0)
 		r = read_others(comm, peer_memory);
@@ -257,7 +260,8 @@ static int revoke_and_fail(struct comm *comm, void *argument)
 	if (r == 0 && own == 1)
 		return (fail)(-ENOSPC, "nothing is left"); /* cmocka has a macro of that name */
 	if (r == 0 && own == 0)
-		r = argument ? peer_memory_check_alive(peer_memory, 1) : peer_memory_read(peer_memory, 1, addresses[1], &byte, 1);
+		r = argument ? peer_memory_check_alive(peer_memory, 1) :
+			       peer_memory_read(peer_memory, 1, addresses[1], &byte, 1);
 	if (r == 0 && own == 0)
 		return (fail)(-EBADMSG, "what is read stands");
 	return r < 0 ? r : comm_barrier(comm);
@@ -332,7 +336,8 @@ static void live_unreadable_rank_is_reported(void **state)
 		skip();
 	assert_int_equal(ranks.exits[0].result, -EPERM);
 	assert_non_null(strstr(ranks.exits[0].error_text, "memory of rank 1 on "));
-	assert_non_null(strstr(ranks.exits[0].error_text, "cannot be read any more: Operation not perm"));
+	assert_non_null(
+		strstr(ranks.exits[0].error_text, "cannot be read any more: Operation not perm"));
 	fake_ranks_free(&ranks);
 }
 

@@ -71,7 +71,8 @@ static uint64_t units(const struct comm *comm)
 }
 
 /* Ask until all have answered what is looked for: who does not ends the test. */
-static void query_until(struct progress_reporter *reporter, uint64_t done_nbytes, struct stats_progress *ret_at)
+static void query_until(struct progress_reporter *reporter, uint64_t done_nbytes,
+			struct stats_progress *ret_at)
 {
 	do
 		rank_progress_get(reporter->progress, ret_at);
@@ -94,7 +95,8 @@ static int query_together(struct progress_reporter *reporter)
 	int r;
 
 	query_until(reporter, DONE * all, &at);
-	if (!is_at(&at, PHASE_RUN_GENERATION, DONE * all, READ * all) || at.overall_total_nbytes != READ * all)
+	if (!is_at(&at, PHASE_RUN_GENERATION, DONE * all, READ * all) ||
+	    at.overall_total_nbytes != READ * all)
 		return -EILSEQ;
 	r = comm_barrier(reporter->comm);
 	if (r < 0)
@@ -125,7 +127,8 @@ static int report_all(struct comm *comm, void *argument)
 	if (r == 0)
 		r = open_rank_progress(&reporter);
 	if (r == 0)
-		r = comm_rank(comm) == 0 ? query_together(&reporter) : continue_reporting(&reporter);
+		r = comm_rank(comm) == 0 ? query_together(&reporter) :
+					   continue_reporting(&reporter);
 	if (r == 0 && comm_rank(comm) == 0)
 		write_all(&reporter);
 	if (r == 0)
@@ -153,9 +156,9 @@ static void progress_is_that_of_all_ranks(void **state)
 	(void)state;
 	for (unsigned size = 1; size <= FAKE_RANKS_MAX; size++) {
 		struct fake_ranks ranks = { .size = size,
-					      .params = { .timeout_ns = minute_ns },
-					      .seed = size % 3,
-					      .body = report_all };
+					    .params = { .timeout_ns = minute_ns },
+					    .seed = size % 3,
+					    .body = report_all };
 
 		run_fine(&ranks);
 	}
@@ -193,8 +196,8 @@ static int report_without_one(struct comm *comm, void *argument)
 static void unresponsive_rank_is_not_waited_for(void **state)
 {
 	struct fake_ranks ranks = { .size = 3,
-				      .params = { .timeout_ns = minute_ns },
-				      .body = report_without_one };
+				    .params = { .timeout_ns = minute_ns },
+				    .body = report_without_one };
 
 	(void)state;
 	run_fine(&ranks);
@@ -220,11 +223,11 @@ static int query_few_times(struct comm *comm, void *argument)
 static struct fake_ranks faulty(enum fake_rank_fault fault, unsigned rank, unsigned message)
 {
 	return (struct fake_ranks){ .size = 3,
-				      .params = { .timeout_ns = moment_ns },
-				      .fault = fault,
-				      .fault_rank = rank,
-				      .fault_message = message,
-				      .body = query_few_times };
+				    .params = { .timeout_ns = moment_ns },
+				    .fault = fault,
+				    .fault_rank = rank,
+				    .fault_message = message,
+				    .body = query_few_times };
 }
 
 /* All have ended when it is joined; and with a fault somebody says it. */
@@ -242,7 +245,8 @@ static void assert_all_end(struct fake_ranks *ranks)
 /* Those of the introduction are before those of the news: all are tried, at once as they wait. */
 static void fault_in_any_progress_message_fails(void **state)
 {
-	static const enum fake_rank_fault faults[] = { FAKE_FAULT_EXIT, FAKE_FAULT_CORRUPTED, FAKE_FAULT_LOST };
+	static const enum fake_rank_fault faults[] = { FAKE_FAULT_EXIT, FAKE_FAULT_CORRUPTED,
+						       FAKE_FAULT_LOST };
 	enum { N_FAULTS = sizeof faults / sizeof faults[0], MAX_MESSAGES = 8 };
 	struct fake_ranks ranks[N_FAULTS][MAX_MESSAGES];
 
@@ -280,9 +284,9 @@ static void rank_that_fails_by_itself_ends_all(void **state)
 	(void)state;
 	for (unsigned failing = 0; failing < 2; failing++) {
 		struct fake_ranks ranks = { .size = 3,
-					      .params = { .timeout_ns = minute_ns },
-					      .body = fail_alone,
-					      .argument = &failing };
+					    .params = { .timeout_ns = minute_ns },
+					    .body = fail_alone,
+					    .argument = &failing };
 
 		fake_ranks_run(&ranks);
 		assert_int_equal(ranks.exits[failing].result, -EDOM);
@@ -296,7 +300,8 @@ static void rank_that_fails_by_itself_ends_all(void **state)
 
 static void idle_rank_keeps_the_total_known(void **state)
 {
-	struct progress_counters sum = progress_counters_none, idle = progress_counters_none, busy = progress_counters_none;
+	struct progress_counters sum = progress_counters_none, idle = progress_counters_none,
+				 busy = progress_counters_none;
 	struct stats_progress at;
 
 	(void)state;

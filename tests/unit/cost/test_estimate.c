@@ -39,7 +39,8 @@ static struct plan plan_of(uint64_t spilled_nbytes, uint32_t n_passes, bool copi
 	};
 }
 
-static void estimate_request(const struct plan *plan, const struct layout *of, struct stage_volumes *ret_volumes)
+static void estimate_request(const struct plan *plan, const struct layout *of,
+			     struct stage_volumes *ret_volumes)
 {
 	estimate_volumes(plan, &(struct plan_request){ .layout = of }, ret_volumes);
 }
@@ -158,11 +159,11 @@ static void print(const struct plan *plan, const struct stage_rates *rates, char
 static void estimate_prints_unmeasured_stages(void **state)
 {
 	struct stage_rates rates = { .bytes_per_s = { [STAGE_READ] = 64.0 * MIB,
-					       [STAGE_ENCODE] = 64.0 * MIB,
-					       [STAGE_SORT] = 64.0 * MIB,
-					       [STAGE_MERGE] = 64.0 * MIB,
-					       [STAGE_DECODE] = 64.0 * MIB,
-					       [STAGE_WRITE] = 64.0 * MIB } };
+						      [STAGE_ENCODE] = 64.0 * MIB,
+						      [STAGE_SORT] = 64.0 * MIB,
+						      [STAGE_MERGE] = 64.0 * MIB,
+						      [STAGE_DECODE] = 64.0 * MIB,
+						      [STAGE_WRITE] = 64.0 * MIB } };
 	const struct plan plan = plan_of(0, 1, false);
 	char text[4096];
 
@@ -199,8 +200,8 @@ static void unpartitioned_merge_uses_one_device(void **state)
 {
 	const struct stage_rates rates = {
 		.bytes_per_s = { [STAGE_SORT] = 128.0 * MIB,
-			   [STAGE_MERGE] = 64.0 * MIB,
-			   [STAGE_WRITE] = 32.0 * MIB },
+				 [STAGE_MERGE] = 64.0 * MIB,
+				 [STAGE_WRITE] = 32.0 * MIB },
 		.n_devices = 2,
 	};
 	struct plan plan = plan_of(0, 1, true);
@@ -218,19 +219,21 @@ static void unpartitioned_merge_uses_one_device(void **state)
 static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state)
 {
 	struct stage_rates rates = { .bytes_per_s = { [STAGE_READ] = 64.0 * MIB,
-					       [STAGE_UPLOAD] = 32.0 * MIB,
-					       [STAGE_SORT] = 128.0 * MIB } };
+						      [STAGE_UPLOAD] = 32.0 * MIB,
+						      [STAGE_SORT] = 128.0 * MIB } };
 	struct plan plan = plan_of(0, 1, true);
 	enum stage bottleneck;
 	struct stage_volumes volumes;
 
 	(void)state;
 	estimate_request(&plan, &layout, &volumes);
-	assert_true(estimate_phase_s(&plan, &volumes, &rates, PHASE_RUN_GENERATION, &bottleneck) == 2);
+	assert_true(estimate_phase_s(&plan, &volumes, &rates, PHASE_RUN_GENERATION, &bottleneck) ==
+		    2);
 	assert_int_equal(bottleneck, STAGE_UPLOAD);
 	plan = plan_of(0, 1, false);
 	estimate_request(&plan, &layout, &volumes);
-	assert_true(estimate_phase_s(&plan, &volumes, &rates, PHASE_RUN_GENERATION, &bottleneck) == 1.5);
+	assert_true(estimate_phase_s(&plan, &volumes, &rates, PHASE_RUN_GENERATION, &bottleneck) ==
+		    1.5);
 	assert_int_equal(bottleneck, STAGE_READ);
 	assert_true(estimate_phase_s(&plan, &volumes, &rates, PHASE_VERIFY, &bottleneck) == 0);
 	assert_int_equal(bottleneck, N_STAGES);

@@ -10,8 +10,8 @@ enum { N = 5000, RECORD_NBYTES = 20, NUMBER_BITS = 13 };
 /* The form for N records with a key. */
 static struct element_format format_of(const unsigned char *records, const char *key)
 {
-	struct layout layout =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS(key));
+	struct layout layout = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS(key));
 	struct element_sample sample;
 	struct key_prefix prefix;
 	struct element_format format;
@@ -75,8 +75,8 @@ static void short_keys_with_equals_get_narrow_elements(void **state)
 /* The first of N records by all of their bytes, as many as `limit` says. */
 static unsigned char *sort_first(const unsigned char *records, uint64_t limit)
 {
-	struct layout layout =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
+	struct layout layout = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
 	const size_t scratch_nbytes = cpu_records_scratch_nbytes(&layout, 0, N);
 	void *scratch = guarded_alloc(scratch_nbytes);
 	unsigned char *items = guarded_alloc(N * RECORD_NBYTES);

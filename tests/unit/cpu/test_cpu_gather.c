@@ -27,7 +27,7 @@ static void set_up(struct gathered *gathered, struct layout_params request)
 	for (unsigned i = 0; i < N; i++) {
 		gathered->elements[i] = UINT64_C(0x1234567800000000) | in_order[i];
 		layout_project_record(&gathered->layout, records[i], 100 + i,
-				 gathered->items + i * gathered->layout.item_nbytes);
+				      gathered->items + i * gathered->layout.item_nbytes);
 	}
 }
 
@@ -38,8 +38,8 @@ static void gather_as(struct gathered *gathered, bool unique, uint64_t limit, bo
 	uint32_t buckets[3];
 	struct item_lookup items;
 
-	item_lookup_init(&(struct slice){ gathered->items, N }, 1, gathered->layout.item_nbytes, &entry,
-		      buckets, &items);
+	item_lookup_init(&(struct slice){ gathered->items, N }, 1, gathered->layout.item_nbytes,
+			 &entry, buckets, &items);
 	cpu_gather(&(struct gather_op){
 		.layout = &gathered->layout,
 		.items = &items,
@@ -238,8 +238,9 @@ static void disorder_past_prefix_is_detected(void **state)
 	(void)state;
 	for (unsigned at = 0; at < LONG_NBYTES; at++) {
 		struct gathered gathered = {
-			.layout = make_layout_of_keys((struct layout_params){ .record_nbytes = LONG_NBYTES },
-					    KEYS("0:b50")),
+			.layout = make_layout_of_keys((struct layout_params){ .record_nbytes =
+										      LONG_NBYTES },
+						      KEYS("0:b50")),
 			.elements = { 0, 0, 0 },
 		};
 		unsigned char items[2 * LONG_NBYTES] = { 0 }, out[2 * LONG_NBYTES];
@@ -249,7 +250,7 @@ static void disorder_past_prefix_is_detected(void **state)
 
 		items[at] = 1;
 		item_lookup_init(&(struct slice){ items, 2 }, 1, LONG_NBYTES, &entry, buckets,
-			      &lookup);
+				 &lookup);
 		cpu_gather(&(struct gather_op){ .layout = &gathered.layout,
 						.items = &lookup,
 						.n = 2,
@@ -265,8 +266,8 @@ static void disorder_past_prefix_is_detected(void **state)
 static void disorder_is_detected_anywhere(void **state)
 {
 	enum { N_ITEMS = 40, LONG_NBYTES = 1000 };
-	struct layout layout =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = LONG_NBYTES }, KEYS("0:u8"));
+	struct layout layout = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = LONG_NBYTES }, KEYS("0:u8"));
 	unsigned char *items = make_random_bytes((uint64_t)N_ITEMS * LONG_NBYTES, 1);
 	unsigned char *out = guarded_alloc((size_t)N_ITEMS * LONG_NBYTES);
 
@@ -281,7 +282,7 @@ static void disorder_is_detected_anywhere(void **state)
 
 		items[i * LONG_NBYTES] = 0;
 		item_lookup_init(&(struct slice){ items, N_ITEMS }, 1, LONG_NBYTES, &entry, buckets,
-			      &lookup);
+				 &lookup);
 		cpu_gather(&(struct gather_op){ .layout = &layout,
 						.items = &lookup,
 						.n = N_ITEMS,
@@ -304,9 +305,9 @@ static void items_of_any_length_are_copied(void **state)
 
 	(void)state;
 	for (uint64_t nbytes = 1; nbytes < 2000; nbytes += nbytes < 150 ? 1 : 97) {
-		struct layout layout = make_layout_of_keys((struct layout_params){ .record_nbytes = nbytes,
-									  .force_records = true },
-						 KEYS("0:u8"));
+		struct layout layout = make_layout_of_keys(
+			(struct layout_params){ .record_nbytes = nbytes, .force_records = true },
+			KEYS("0:u8"));
 		unsigned char *items = make_random_bytes(N_ITEMS * nbytes, nbytes);
 		unsigned char *out = guarded_alloc(N_ITEMS * nbytes);
 		struct item_lookup_entry entry;
@@ -315,7 +316,7 @@ static void items_of_any_length_are_copied(void **state)
 		struct sort_op_result result[2];
 
 		item_lookup_init(&(struct slice){ items, N_ITEMS }, 1, nbytes, &entry, buckets,
-			      &lookup);
+				 &lookup);
 		for (unsigned scattered = 0; scattered < 2; scattered++) {
 			cpu_gather(&(struct gather_op){ .layout = &layout,
 							.items = &lookup,

@@ -9,11 +9,7 @@
 #include "src/device/cpu/sort.h"
 #include "tests/support/record_fixture.h"
 
-enum {
-	N_SOURCES = BACKEND_MAX_SOURCES,
-	MAX_OF_SOURCE = 100,
-	N_MAX = N_SOURCES * MAX_OF_SOURCE
-};
+enum { N_SOURCES = BACKEND_MAX_SOURCES, MAX_OF_SOURCE = 100, N_MAX = N_SOURCES * MAX_OF_SOURCE };
 
 struct numbered {
 	const unsigned char *record;
@@ -72,8 +68,8 @@ static void set_up(struct indirect_case *indirect, uint64_t record_nbytes, const
 	uint64_t number = 0;
 
 	*indirect = (struct indirect_case){
-		.records =
-			make_layout_of_keys((struct layout_params){ .record_nbytes = record_nbytes }, keys),
+		.records = make_layout_of_keys(
+			(struct layout_params){ .record_nbytes = record_nbytes }, keys),
 	};
 	assert_true(layout_make_indirect(&indirect->records, &indirect->layout));
 	for (unsigned i = 0; i < N_SOURCES; i++) {
@@ -110,13 +106,13 @@ static unsigned char *decode(const struct indirect_case *indirect, uint64_t begi
 	unsigned char *out = guarded_alloc(n * layout->record_nbytes);
 
 	cpu_decode_indirect(&(struct decode_op){ .layout = layout,
-						   .sources = indirect->sources,
-						   .n_sources = N_SOURCES,
-						   .elements = (const char *)indirect->elements +
-							       begin * layout->element_nbytes,
-						   .records = out,
-						   .n = n,
-						   .ret = ret_result });
+						 .sources = indirect->sources,
+						 .n_sources = N_SOURCES,
+						 .elements = (const char *)indirect->elements +
+							     begin * layout->element_nbytes,
+						 .records = out,
+						 .n = n,
+						 .ret = ret_result });
 	return out;
 }
 
@@ -226,8 +222,8 @@ static void lay_records(struct pages_of_records *pages, uint64_t n, uint64_t rec
 			uint64_t shift, const char *const *keys)
 {
 	*pages = (struct pages_of_records){
-		.records =
-			make_layout_of_keys((struct layout_params){ .record_nbytes = record_nbytes }, keys),
+		.records = make_layout_of_keys(
+			(struct layout_params){ .record_nbytes = record_nbytes }, keys),
 		.map_nbytes = shift + n * record_nbytes,
 	};
 	assert_true(layout_make_indirect(&pages->records, &pages->layout));
@@ -271,12 +267,12 @@ static uint64_t decode_overwritten(const struct pages_of_records *pages, struct 
 	cpu_encode_indirect(&encoding);
 	overwrite_when_touched(one);
 	cpu_decode_indirect(&(struct decode_op){ .layout = layout,
-						   .sources = &pages->source,
-						   .n_sources = 1,
-						   .elements = elements,
-						   .records = out,
-						   .n = n,
-						   .ret = &result });
+						 .sources = &pages->source,
+						 .n_sources = 1,
+						 .elements = elements,
+						 .records = out,
+						 .n = n,
+						 .ret = &result });
 	assert_true(signal(SIGSEGV, SIG_DFL) == SIG_DFL); /* it was touched */
 	for (uint64_t i = 0; i < n; i++) {
 		const unsigned char *record = out + i * layout->record_nbytes;
@@ -377,7 +373,8 @@ static void unsuitable_records_stay_direct(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		struct layout layout = make_layout_of_keys(cases[i].request, KEYS(cases[i].key)), referring;
+		struct layout layout = make_layout_of_keys(cases[i].request, KEYS(cases[i].key)),
+			      referring;
 
 		assert_int_equal(layout_make_indirect(&layout, &referring), cases[i].expected);
 		layout_free(&layout);

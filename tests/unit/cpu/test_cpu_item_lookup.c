@@ -9,7 +9,8 @@ enum { ITEM_NBYTES = 3, MAX_TEST_SLICES = 100 };
 /* Slices of n items each; the pointers are made up, and never followed. */
 static void check(const uint64_t *n, uint32_t k)
 {
-	struct item_lookup_entry *entries = guarded_alloc(item_lookup_n_entries(k) * sizeof *entries);
+	struct item_lookup_entry *entries =
+		guarded_alloc(item_lookup_n_entries(k) * sizeof *entries);
 	uint32_t *buckets = guarded_alloc(item_lookup_n_buckets(k) * sizeof *buckets);
 	struct slice slices[MAX_TEST_SLICES];
 	struct item_lookup lookup;

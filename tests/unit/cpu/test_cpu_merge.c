@@ -42,7 +42,8 @@ static void check_merge2(merge2_fn *merge2, uint32_t element_nbytes, int dist, u
 }
 
 /* Sorted slices of the other distributions look like these. */
-static const int merge_dists[] = { GEN_RANDOM, GEN_SORTED, GEN_TWO_KEYS, GEN_ZIPF, ELEMENTS_ALL_ONES };
+static const int merge_dists[] = { GEN_RANDOM, GEN_SORTED, GEN_TWO_KEYS, GEN_ZIPF,
+				   ELEMENTS_ALL_ONES };
 enum { N_MERGE_DISTS = sizeof merge_dists / sizeof merge_dists[0] };
 
 static void check_merge2_all(merge2_fn *merge2, uint32_t element_nbytes)

@@ -54,7 +54,7 @@ static void *make_elements(const struct layout *layout, const struct element_for
 }
 
 static void check_element_format(const struct layout *layout, const struct element_format *format,
-		       const unsigned char *records, uint64_t n)
+				 const unsigned char *records, uint64_t n)
 {
 	const struct slice slices[] = { { records, n / 3 },
 					{ records + n / 3 * RECORD_NBYTES, n - n / 3 } };
@@ -70,14 +70,14 @@ static void check_element_format(const struct layout *layout, const struct eleme
 
 	item_lookup_init(slices, 2, RECORD_NBYTES, entries, buckets, &items);
 	assert_true(cpu_break_ties(&(struct tie_break_op){ .keys = &layout->item_keys,
-						    .items = &items,
-						    .format = format,
-						    .elements = elements,
-						    .n = n,
-						    .wide_buffer = buffer,
-						    .wide_buffer_n = n,
-						    .sort_scratch = sort_scratch,
-						    .scratch = scratch }));
+							   .items = &items,
+							   .format = format,
+							   .elements = elements,
+							   .n = n,
+							   .wide_buffer = buffer,
+							   .wide_buffer_n = n,
+							   .sort_scratch = sort_scratch,
+							   .scratch = scratch }));
 	for (uint64_t i = 0; i < n; i++)
 		assert_int_equal(element_number(format, elements, i), expected[i]);
 	guarded_free(elements, n * format->element_nbytes);
@@ -104,8 +104,8 @@ static void check(const unsigned char *records, uint64_t n)
 	check_layout(make_layout_of_keys(request, KEYS("0:b100")), records, n);
 	check_layout(make_layout_of_keys(request, KEYS("0:b99:r")), records, n);
 	check_layout(make_layout_of_keys(request, KEYS("0:b13", "13:u64", "3:b90:r")), records, n);
-	check_layout(make_layout_of_keys(request, KEYS("0:u128", "20:i64be:r", "16:f32", "30:b70")), records,
-		     n);
+	check_layout(make_layout_of_keys(request, KEYS("0:u128", "20:i64be:r", "16:f32", "30:b70")),
+		     records, n);
 }
 
 /* n records that are all the same; guarded, to be filled with differences. */
@@ -196,8 +196,8 @@ static void group_beyond_buffer_is_refused(void **state)
 {
 	static const struct element_format narrow = { .element_nbytes = 8, .number_bits = 13 };
 	enum { N = 100 };
-	struct layout layout =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b9"));
+	struct layout layout = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b9"));
 	unsigned char *records = equal_records(N);
 	void *elements = make_elements(&layout, &narrow, records, N);
 	uint128_t *buffer = guarded_alloc((N - 1) * sizeof *buffer);
@@ -209,13 +209,13 @@ static void group_beyond_buffer_is_refused(void **state)
 	(void)state;
 	item_lookup_init(&(struct slice){ records, N }, 1, RECORD_NBYTES, &entry, buckets, &items);
 	assert_false(cpu_break_ties(&(struct tie_break_op){ .keys = &layout.item_keys,
-						     .items = &items,
-						     .format = &narrow,
-						     .elements = elements,
-						     .n = N,
-						     .wide_buffer = buffer,
-						     .wide_buffer_n = N - 1,
-						     .scratch = scratch }));
+							    .items = &items,
+							    .format = &narrow,
+							    .elements = elements,
+							    .n = N,
+							    .wide_buffer = buffer,
+							    .wide_buffer_n = N - 1,
+							    .scratch = scratch }));
 	guarded_free(elements, N * narrow.element_nbytes);
 	guarded_free(buffer, (N - 1) * sizeof *buffer);
 	guarded_free(scratch, tie_break_scratch_nbytes(N));

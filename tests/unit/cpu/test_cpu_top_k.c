@@ -80,8 +80,8 @@ static void sort(const struct element_format *format, void *elements, uint64_t n
 static uint64_t check_top_k(const struct element_format *format, key_fn *key, uint64_t limit)
 {
 	void *all = make_elements(format, key), *elements = make_elements(format, key);
-	const uint64_t n = cpu_top_k(
-		&(struct top_k_op){ .format = format, .elements = elements, .n = N, .limit = limit });
+	const uint64_t n = cpu_top_k(&(struct top_k_op){
+		.format = format, .elements = elements, .n = N, .limit = limit });
 
 	assert_true(n <= N && (n >= limit || n == N));
 	sort(format, all, N);

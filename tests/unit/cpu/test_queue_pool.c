@@ -134,7 +134,8 @@ static void queues_run_concurrently(void **state)
 {
 	struct gate a_began = GATE_INITIALIZER, b_began = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(2);
-	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
+			    *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
 	(void)state;
 	submit_task(a, (struct action){ .open = &a_began, .wait = &b_began });
@@ -148,7 +149,8 @@ static void queue_waits_for_event(void **state)
 {
 	struct gate gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(2);
-	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
+			    *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
@@ -195,7 +197,8 @@ static void high_priority_queues_run_first(void **state)
 {
 	struct gate began = GATE_INITIALIZER, gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(1);
-	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *normal = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
+			    *normal = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 	struct device_queue *low_priority = open_pool_queue(pool, QUEUE_PRIORITY_LOW);
 	struct device_queue *urgent = open_pool_queue(pool, QUEUE_PRIORITY_HIGH);
 
@@ -218,7 +221,8 @@ static void waiter_runs_high_priority_queues(void **state)
 {
 	struct gate began = GATE_INITIALIZER, gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(1);
-	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *urgent = open_pool_queue(pool, QUEUE_PRIORITY_HIGH);
+	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
+			    *urgent = open_pool_queue(pool, QUEUE_PRIORITY_HIGH);
 	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
@@ -239,7 +243,8 @@ static void long_queue_yields_to_others(void **state)
 {
 	struct gate gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(1);
-	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
+			    *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
 	(void)state;
 	submit_task(a, (struct action){ .wait = &gate, .note = 1 });
@@ -293,7 +298,8 @@ static void rerecorded_event_does_not_block(void **state)
 {
 	struct gate first = GATE_INITIALIZER, never_before_end = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(2);
-	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *follower = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
+			    *follower = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 	struct device_event *event = open_pool_event(pool);
 
 	(void)state;
@@ -447,7 +453,8 @@ static void data_limit_limits_threads(void **state)
 	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
 	if (limit.rlim_cur != UINT64_C(1) << 40) /* qemu-user limits nothing */
 		skip();
-	assert_non_null(strstr(thread_format_limits(-EAGAIN, text), " ulimit -d, which is 1073741824"));
+	assert_non_null(
+		strstr(thread_format_limits(-EAGAIN, text), " ulimit -d, which is 1073741824"));
 	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
 	assert_string_equal(thread_format_limits(-ENOMEM, text), "");
 }

@@ -60,11 +60,12 @@ static void queue_sort(struct bench *bench)
 {
 	for (uint64_t i = 0; i < N; i++)
 		bench->numbers[i] = N - i;
-	assert_int_equal(device_queue_sort(bench->queue, &(struct sort_op){ .layout = &layout,
-								   .items = bench->numbers,
-								   .n = N,
-								   .scratch = bench->scratch,
-								   .ret = &bench->result }),
+	assert_int_equal(device_queue_sort(bench->queue,
+					   &(struct sort_op){ .layout = &layout,
+							      .items = bench->numbers,
+							      .n = N,
+							      .scratch = bench->scratch,
+							      .ret = &bench->result }),
 			 0);
 }
 
@@ -112,7 +113,8 @@ static int failing_sort(struct device_queue *queue, const struct sort_op *op)
 
 static void devices_of_different_kinds_work_side_by_side(void **state)
 {
-	struct backend_layout_ops counts = *backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY], fails = counts;
+	struct backend_layout_ops counts = *backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY],
+				  fails = counts;
 	const struct backend_layout_ops *const counting_kinds[N_LAYOUT_KINDS] = { &counts };
 	const struct backend_layout_ops *const failing_kinds[N_LAYOUT_KINDS] = { &fails };
 	struct backend counting = backend_cpu, failing = backend_cpu;
@@ -131,7 +133,8 @@ static void devices_of_different_kinds_work_side_by_side(void **state)
 	assert_int_equal(n_counted, 0);
 	queue_sort(&counted);
 	assert_int_equal(n_counted, 1);
-	assert_int_equal(device_queue_sort(failed.queue, &(struct sort_op){ .layout = &layout }), -EIO);
+	assert_int_equal(device_queue_sort(failed.queue, &(struct sort_op){ .layout = &layout }),
+			 -EIO);
 	expect_sorted(&plain);
 	expect_sorted(&counted);
 	bench_close(&failed);

@@ -35,7 +35,7 @@ struct planned_cluster {
 	uint32_t n_ranks, n_threads;
 	uint64_t memory_nbytes, input_nbytes; /* of each; of all */
 	uint64_t record_nbytes;
-	const char *type;  /* of the key, at the beginning */
+	const char *type;      /* of the key, at the beginning */
 	uint32_t n_partitions; /* of each rank; 0: as planned */
 };
 
@@ -125,9 +125,8 @@ static void petabyte_stays_within_the_estimate(void **state)
 static double estimate_seconds(uint32_t n_ranks, uint64_t each_nbytes)
 {
 	const struct rank_rates rates = cluster_rates(1 * TB / 1000, 2 * TB / 1000);
-	const struct planned_cluster cluster = {
-		n_ranks, 16, 51 * GIB, n_ranks * each_nbytes, 100, "b10", 0
-	};
+	const struct planned_cluster cluster = { n_ranks, 16,    51 * GIB, n_ranks * each_nbytes,
+						 100,     "b10", 0 };
 	struct cluster_plan planned;
 	enum rank_resource slowest;
 	double s = 0;
@@ -253,7 +252,8 @@ static void combine(uint64_t *all, const uint64_t *rows, size_t count, size_t wi
 }
 
 /* The last one to come wakes the others. width 1: sums; else the least rows. */
-static int join_collective(struct collective_round *collective, uint64_t *rows, size_t count, size_t width)
+static int join_collective(struct collective_round *collective, uint64_t *rows, size_t count,
+			   size_t width)
 {
 	uint64_t *all;
 	uint64_t number;
@@ -290,10 +290,10 @@ int __wrap_comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, s
 
 /* Nothing is in memory of a device, so there need be none. */
 int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		      struct run_devices *ret_run_devices);
+			    struct run_devices *ret_run_devices);
 
 int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		      struct run_devices *ret_run_devices)
+			    struct run_devices *ret_run_devices)
 {
 	(void)job;
 	(void)runs;
@@ -306,7 +306,8 @@ int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint
 
 enum {
 	N_RANKS = 1000,
-	N_PARTITIONS_TESTED = 250, /* of which ranks would have one each; a search for each border */
+	N_PARTITIONS_TESTED =
+		250, /* of which ranks would have one each; a search for each border */
 	RUNS_PER_RANK = 1,
 	BLOCKS_PER_RUN = 40,
 	ITEMS_PER_BLOCK = 1000,
@@ -326,14 +327,16 @@ struct splitter_thread {
 
 static void *run_splitter_thread(void *argument)
 {
-	static const struct splitter_params params = { .n_partitions = N_PARTITIONS_TESTED, .max_items = UINT64_MAX };
+	static const struct splitter_params params = { .n_partitions = N_PARTITIONS_TESTED,
+						       .max_items = UINT64_MAX };
 	const struct job job = { .layout = &layout, .limit = UINT64_MAX };
 	struct splitter_thread *thread = argument;
 	struct run *runs[RUNS_PER_RANK];
 
 	for (size_t i = 0; i < RUNS_PER_RANK; i++)
 		runs[i] = &thread->runs[i].run;
-	thread->r = global_splitters_cut(&thread->comm, &job, runs, RUNS_PER_RANK, &params, thread->cuts);
+	thread->r = global_splitters_cut(&thread->comm, &job, runs, RUNS_PER_RANK, &params,
+					 thread->cuts);
 	return NULL;
 }
 
@@ -348,7 +351,9 @@ static void run_splitter_threads(struct collective_round *collective, struct spl
 		for (uint64_t j = 0; j < RUNS_PER_RANK; j++)
 			make_run((uint64_t)i * RUNS_PER_RANK + j, BLOCKS_PER_RUN, ITEMS_PER_BLOCK,
 				 &all[i].runs[j]);
-		assert_int_equal(pthread_create(&all[i].thread, &attributes, run_splitter_thread, &all[i]), 0);
+		assert_int_equal(pthread_create(&all[i].thread, &attributes, run_splitter_thread,
+						&all[i]),
+				 0);
 	}
 	for (unsigned i = 0; i < N_RANKS; i++) {
 		assert_int_equal(pthread_join(all[i].thread, NULL), 0);
@@ -372,9 +377,9 @@ static void thousand_ranks_find_even_partitions(void **state)
 	static uint64_t words[2][MAX_COLLECTIVE_WORDS];
 	const uint64_t n_runs = N_RANKS * RUNS_PER_RANK, n_blocks = n_runs * BLOCKS_PER_RUN;
 	struct collective_round collective = { .lock = PTHREAD_MUTEX_INITIALIZER,
-				   .all_joined = PTHREAD_COND_INITIALIZER,
-				   .n_ranks = N_RANKS,
-				   .words = { words[0], words[1] } };
+					       .all_joined = PTHREAD_COND_INITIALIZER,
+					       .n_ranks = N_RANKS,
+					       .words = { words[0], words[1] } };
 	struct splitter_thread *all = calloc(N_RANKS, sizeof *all);
 	uint64_t before = 0;
 	struct key key;
@@ -408,7 +413,7 @@ struct observed_windows {
 
 /* Some windows of the range of a rank, of which each run has a part. */
 static void observe_windows(struct made_run *runs, struct run **pointers, uint32_t n_runs,
-			const struct window_plan *windows, struct observed_windows *ret_seen)
+			    const struct window_plan *windows, struct observed_windows *ret_seen)
 {
 	const struct item_loader loader = { .layout = &layout };
 	uint64_t *n_taken = calloc(n_runs, sizeof *n_taken), *n_all = calloc(n_runs, sizeof *n_all);
@@ -420,8 +425,9 @@ static void observe_windows(struct made_run *runs, struct run **pointers, uint32
 		struct splitter splitter;
 		uint64_t n_cut = 0, n_records = 0;
 
-		assert_int_equal(
-			forecast_next_window(forecast, windows->quota_records, n_taken, &splitter), 1);
+		assert_int_equal(forecast_next_window(forecast, windows->quota_records, n_taken,
+						      &splitter),
+				 1);
 		for (uint32_t i = 0; i < n_runs; i++) {
 			const struct run_bound at = { &layout, splitter.key, i < splitter.run };
 			uint64_t cut_at;
@@ -448,7 +454,8 @@ static void observe_windows(struct made_run *runs, struct run **pointers, uint32
 
 static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 {
-	const struct planned_cluster cluster = { 1000, 32, 102 * GIB, PB, 8, "u64", .n_partitions = 1 };
+	const struct planned_cluster cluster = { 1000, 32,    102 * GIB,        PB,
+						 8,    "u64", .n_partitions = 1 };
 	const struct rank_rates rates = cluster_rates(0, 0);
 	struct observed_windows seen = { 0 };
 	struct window_plan windows;

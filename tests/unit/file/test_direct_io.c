@@ -1,5 +1,6 @@
 /*
- * test_direct_io - what is read past the page cache is the same, however it lies, and leaves no trace
+ * test_direct_io - what is read past the page cache is the same, however it lies, and leaves no
+ * trace
  */
 #include "io/file/direct_io.h"
 
@@ -24,7 +25,8 @@ static struct file open_uncached(int flags)
 	struct file file, cached;
 
 	write_file(fixture_path("f"), data, N);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR, 0, &cached), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR, 0, &cached),
+			 0);
 	assert_int_equal(file_sync(&cached), 0);
 	assert_int_equal(posix_fadvise(cached.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 	file_close(&cached);
@@ -104,10 +106,14 @@ static void failing_request_fails_the_read(void **state)
 	faults.failing_offset_errno = EIO;
 	for (int i = 0; i < N_DIRECT_REQUESTS; i++) {
 		faults.failing_offset = (off_t)i * DIRECT_REQUEST_NBYTES;
-		assert_int_equal(direct_read_at(queue, &file, 0, back, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES), -EIO);
+		assert_int_equal(direct_read_at(queue, &file, 0, back,
+						N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES),
+				 -EIO);
 	}
 	faults.failing_offset_errno = 0;
-	assert_int_equal(direct_read_at(queue, &file, 0, back, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES), 0);
+	assert_int_equal(direct_read_at(queue, &file, 0, back,
+					N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES),
+			 0);
 	assert_memory_equal(back, data, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
 	guarded_free(back, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
 	file_close(&file);
@@ -133,8 +139,9 @@ static void unaligned_writes_are_exact(void **state)
 
 	(void)state;
 	file_close(&direct);
-	assert_int_equal(
-		file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR | O_TRUNC, 0, &cached), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR | O_TRUNC, 0,
+				   &cached),
+			 0);
 	assert_int_equal(file_reopen(&cached, O_RDWR | O_DIRECT, &direct), 0);
 	while (at < N) {
 		size_t nbytes;
@@ -205,7 +212,8 @@ static void read_in_small_steps(uint64_t large_nbytes)
 	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += SMALL_N)
 		assert_int_equal(source_read_at(&table, &source, at, back, 8), 0);
 	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += SMALL_N) {
-		const uint64_t remaining = LONG_FILE_NBYTES - at, n = remaining < SMALL_N ? remaining : SMALL_N;
+		const uint64_t remaining = LONG_FILE_NBYTES - at,
+			       n = remaining < SMALL_N ? remaining : SMALL_N;
 
 		assert_int_equal(source_read_at(&table, &source, at, back, n), 0);
 		if (at + n <= N)
@@ -284,7 +292,7 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 #define QUEUED(name)                                                                               \
 	{                                                                                          \
-#name ", queued", name, with_queue, finish, NULL                                                      \
+#name ", queued", name, with_queue, finish, NULL                                   \
 	}
 	const struct CMUnitTest tests[] = {
 		FIXTURE(unaligned_reads_are_exact),

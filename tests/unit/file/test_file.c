@@ -19,7 +19,8 @@ static struct file open_file(const char *name, int flags)
 {
 	struct file file;
 
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path(name), flags, 0600, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path(name), flags, 0600, &file),
+			 0);
 	return file;
 }
 

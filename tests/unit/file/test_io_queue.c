@@ -12,7 +12,11 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { QUEUE_REQUEST_NBYTES = 3000, N_QUEUE_REQUESTS = 200, N = QUEUE_REQUEST_NBYTES * N_QUEUE_REQUESTS };
+enum {
+	QUEUE_REQUEST_NBYTES = 3000,
+	N_QUEUE_REQUESTS = 200,
+	N = QUEUE_REQUEST_NBYTES * N_QUEUE_REQUESTS
+};
 
 static unsigned char data[N], back[N];
 
@@ -51,11 +55,12 @@ static void make_requests(struct io_request *requests, const struct file *file, 
 			  unsigned char *buffer)
 {
 	for (size_t i = 0; i < N_QUEUE_REQUESTS; i++)
-		requests[N_QUEUE_REQUESTS - 1 - i] = (struct io_request){ .file = file,
-								  .is_write = is_write,
-								  .offset = i * QUEUE_REQUEST_NBYTES,
-								  .buffer = buffer + i * QUEUE_REQUEST_NBYTES,
-								  .nbytes = QUEUE_REQUEST_NBYTES };
+		requests[N_QUEUE_REQUESTS - 1 - i] =
+			(struct io_request){ .file = file,
+					     .is_write = is_write,
+					     .offset = i * QUEUE_REQUEST_NBYTES,
+					     .buffer = buffer + i * QUEUE_REQUEST_NBYTES,
+					     .nbytes = QUEUE_REQUEST_NBYTES };
 }
 
 static void assert_all_succeed(struct io_queue *queue, struct io_request *requests)
@@ -96,9 +101,10 @@ static void end_of_file_is_an_error_of_its_own(void **state)
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
 		struct file file = open_file(i);
-		struct io_request across = {
-			.file = &file, .offset = QUEUE_REQUEST_NBYTES / 2, .buffer = back, .nbytes = QUEUE_REQUEST_NBYTES
-		};
+		struct io_request across = { .file = &file,
+					     .offset = QUEUE_REQUEST_NBYTES / 2,
+					     .buffer = back,
+					     .nbytes = QUEUE_REQUEST_NBYTES };
 		struct io_request behind = {
 			.file = &file, .offset = QUEUE_REQUEST_NBYTES, .buffer = back, .nbytes = 1
 		};
@@ -122,8 +128,10 @@ static void full_disk_fails_the_request_and_no_other(void **state)
 		struct io_request requests[2];
 
 		full.fd = open("/dev/full", O_WRONLY);
-		requests[0] = (struct io_request){ &full, true, 0, data, QUEUE_REQUEST_NBYTES, 0, 0, NULL };
-		requests[1] = (struct io_request){ &file, true, 0, data, QUEUE_REQUEST_NBYTES, 0, 0, NULL };
+		requests[0] = (struct io_request){ &full, true, 0,   data, QUEUE_REQUEST_NBYTES,
+						   0,     0,    NULL };
+		requests[1] = (struct io_request){ &file, true, 0,   data, QUEUE_REQUEST_NBYTES,
+						   0,     0,    NULL };
 		io_queue_submit(queue, requests, 2);
 		assert_int_equal(io_queue_wait(queue, &requests[0]), -ENOSPC);
 		assert_int_equal(io_queue_wait(queue, &requests[1]), 0);

@@ -28,7 +28,8 @@ static struct file open_data(void)
 	for (size_t i = 0; i < N; i++)
 		data[i] = (unsigned char)(1 + i * 31 % 255);
 	write_file(fixture_path("f"), data, N);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR, 0, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR, 0, &file),
+			 0);
 	return file;
 }
 
@@ -82,7 +83,8 @@ static void truncated_mapping_is_zeros_and_damaged(void **state)
 	(void)state;
 	write_file(fixture_path("g"), data, N);
 	file_close(&file);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("g"), O_RDONLY, 0, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("g"), O_RDONLY, 0, &file),
+			 0);
 	all_mapped = map_all(&file);
 	assert_int_equal(truncate(fixture_path("f"), 8192), 0);
 	assert_int_equal(cut.bytes[8191], data[8191]);
@@ -227,7 +229,8 @@ static void unmappable_files_are_refused(void **state)
 	struct file file;
 
 	(void)state;
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("."), O_RDONLY, 0, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("."), O_RDONLY, 0, &file),
+			 0);
 	for (int i = 0; i <= MAPPING_MAX_OPEN; i++)
 		assert_int_equal(mapping_open(&file, 0, N, &mapping), -ENODEV);
 	file_close(&file);
@@ -241,8 +244,9 @@ static struct file open_long(void)
 	struct file file;
 
 	process_setup();
-	assert_int_equal(
-		file_open(&faulty_calls, AT_FDCWD, fixture_path("l"), O_RDWR | O_CREAT, 0600, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("l"), O_RDWR | O_CREAT,
+				   0600, &file),
+			 0);
 	assert_int_equal(file_truncate(&file, LONG), 0);
 	return file;
 }
@@ -300,9 +304,10 @@ static void segment_stays_mapped_until_written(void **state)
 	mmap_writer_init(&writer);
 	for (size_t n_written = 0, n; n_written < LONG; n_written += n) {
 		n = LONG - n_written < 1000003 ? LONG - n_written : 1000003;
-		assert_int_equal(mmap_writer_write_at(&writer, &file, n_written, written + n_written, n),
-				 0);
-		assert_int_equal(count_mapped_segments(&writer), (n_written + n) % MMAP_SEGMENT_NBYTES != 0);
+		assert_int_equal(
+			mmap_writer_write_at(&writer, &file, n_written, written + n_written, n), 0);
+		assert_int_equal(count_mapped_segments(&writer),
+				 (n_written + n) % MMAP_SEGMENT_NBYTES != 0);
 	}
 	mmap_writer_destroy(&writer);
 	assert_true(file_contains(fixture_path("l"), written, LONG));
@@ -327,8 +332,8 @@ static void more_offsets_than_segments_work(void **state)
 		for (uint64_t i = 0; i < N_OFFSETS; i++)
 			assert_int_equal(
 				mmap_writer_write_at(&writer, &file,
-						       i * MMAP_SEGMENT_NBYTES + 77 + half * HALF,
-						       written + half * HALF, HALF),
+						     i * MMAP_SEGMENT_NBYTES + 77 + half * HALF,
+						     written + half * HALF, HALF),
 				0);
 	assert_int_equal(count_mapped_segments(&writer), MMAP_WRITER_MAX_SEGMENTS);
 	mmap_writer_destroy(&writer);
@@ -365,7 +370,8 @@ static void read_only_file_is_not_mapped_writable(void **state)
 
 	(void)state;
 	write_file(fixture_path("f"), data, N);
-	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_WRONLY, 0, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_WRONLY, 0, &file),
+			 0);
 	assert_int_equal(write_through(&file, 0, data, N), -EACCES);
 	file_close(&file);
 }

@@ -123,12 +123,15 @@ static void fields_of_other_types_are_carried_along(void **state)
 	assert_int_equal(n_keys, 1);
 	assert_int_equal(keys[0].offset, 32);
 	free(keys);
-	assert_int_equal(schema_resolve_keys(&npy.fields, NULL, 0, "a.npy", &keys, &n_keys), -EINVAL);
+	assert_int_equal(schema_resolve_keys(&npy.fields, NULL, 0, "a.npy", &keys, &n_keys),
+			 -EINVAL);
 	assert_non_null(strstr(captured_messages_error(), "field a is of type '<f16'"));
 	captured_messages_reset(true);
 	choice.text = (char *)"b";
-	assert_int_equal(schema_resolve_keys(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), "field b is of type an array of structures"));
+	assert_int_equal(schema_resolve_keys(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys),
+			 -EINVAL);
+	assert_non_null(
+		strstr(captured_messages_error(), "field b is of type an array of structures"));
 	npy_free(&npy);
 }
 
@@ -436,7 +439,7 @@ static void assert_written(const char *descr, const char *shape, struct output_h
 	assert_int_equal(parse(descr, shape, &npy), 0);
 	if (!params.keys)
 		assert_int_equal(schema_resolve_keys(&npy.fields, NULL, 0, "a.npy",
-					       (struct key **)&params.keys, &params.n_keys),
+						     (struct key **)&params.keys, &params.n_keys),
 				 0);
 	assert_int_equal(npy_make_header(&npy, &params, &header), 0);
 	nbytes = header.nbytes;
@@ -458,7 +461,9 @@ static void written_headers_describe_their_records(void **state)
 	const struct output_header_params same = { 0 }, index = { .index = true };
 	const struct output_header_params count = { .count = true };
 	const struct output_header_params keys = { .keys_only = true };
-	const struct output_header_params both = { .count = true, .keys_only = true, .count_is_be = true };
+	const struct output_header_params both = { .count = true,
+						   .keys_only = true,
+						   .count_is_be = true };
 
 	(void)state;
 	assert_written("'<f8'", "(5,)", same, 12345,

@@ -1,5 +1,6 @@
 /*
- * test_format_detect - what is something else is told from records, and records from everything else
+ * test_format_detect - what is something else is told from records, and records from everything
+ * else
  */
 #include <errno.h>
 #include <setjmp.h>

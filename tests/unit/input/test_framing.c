@@ -63,7 +63,8 @@ static void assert_framed(struct input *input)
 
 static void headers_and_trailers_are_skipped(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 102), write_input_part("b", 200, 101) };
+	const char *const paths[] = { write_input_part("a", 0, 102),
+				      write_input_part("b", 200, 101) };
 	const struct framing framing = { .skip_nbytes = 10, .partial = PARTIAL_KEEP };
 	unsigned char buffer[90];
 	struct input *input;
@@ -94,7 +95,7 @@ static void headers_and_trailers_of_pipes_are_skipped(void **state)
 			const char *const piped[] = { "-", write_input_part("b", 200, 101) };
 			const char *const last_piped[] = { write_input_part("a", 0, 102), "-" };
 			struct pipe_feed f = { .offset = first_is_pipe ? 0 : 200,
-					  .nbytes = first_is_pipe ? 102 : 101 };
+					       .nbytes = first_is_pipe ? 102 : 101 };
 			struct input *input;
 
 			start_stdin_feed(&f);

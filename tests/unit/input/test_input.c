@@ -11,13 +11,16 @@
 
 static void several_files_are_one_stream(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0), write_input_part("b", 9, 1500),
-				      write_input_part("c", 1509, 3), write_input_part("d", 1512, N - 1512) };
+	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0),
+				      write_input_part("b", 9, 1500),
+				      write_input_part("c", 1509, 3),
+				      write_input_part("d", 1512, N - 1512) };
 
 	(void)state;
 	faults.max_transfer_nbytes = 11;
 	faults.interrupt_every = 2;
-	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N; nbytes = nbytes * 2 + INPUT_RECORD_NBYTES) {
+	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N;
+	     nbytes = nbytes * 2 + INPUT_RECORD_NBYTES) {
 		struct input *input = open_input(paths, 5);
 
 		assert_int_equal(input_total_nbytes(input), N);
@@ -119,7 +122,8 @@ static void assert_each_byte_read_once(const char *const *paths, size_t n)
 
 static void every_byte_goes_to_one_of_several_readers(void **state)
 {
-	const char *const files[] = { write_input_part("a", 0, 1500), write_input_part("b", 1500, N - 1500) };
+	const char *const files[] = { write_input_part("a", 0, 1500),
+				      write_input_part("b", 1500, N - 1500) };
 	const char *const with_pipe[] = { files[0], fixture_path("fifo") };
 	struct pipe_feed f = { .fifo = with_pipe[1], .offset = 1500, .nbytes = N - 1500 };
 
@@ -133,8 +137,8 @@ static void every_byte_goes_to_one_of_several_readers(void **state)
 
 static void pipes_and_files_mix(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 300), "-", write_input_part("b", 900, 300), fixture_path("fifo"),
-				      "-" };
+	const char *const paths[] = { write_input_part("a", 0, 300), "-",
+				      write_input_part("b", 900, 300), fixture_path("fifo"), "-" };
 	struct pipe_feed fifo = { .fifo = paths[3], .offset = 1200, .nbytes = N - 1200 };
 	struct pipe_feed standard = { .offset = 300, .nbytes = 600 };
 	struct input *input;
@@ -230,7 +234,8 @@ static void socket_of_messages_is_refused(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	replace_stdin(ends[0]);
 	assert_int_equal(assert_input_open_fails("-"), -ENOTSUP);
-	assert_non_null(strstr(captured_messages_error(), "standard input: is a socket of messages"));
+	assert_non_null(
+		strstr(captured_messages_error(), "standard input: is a socket of messages"));
 	restore_stdin();
 	close(ends[1]);
 }
@@ -276,7 +281,8 @@ static void unreadable_inputs_are_named(void **state)
 
 static void shrinking_input_is_an_error(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 900), write_input_part("b", 900, 900) };
+	const char *const paths[] = { write_input_part("a", 0, 900),
+				      write_input_part("b", 900, 900) };
 	struct input *input = open_input(paths, 2);
 
 	(void)state;
@@ -289,7 +295,8 @@ static void shrinking_input_is_an_error(void **state)
 
 static void growing_input_is_an_error(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 900), write_input_part("b", 900, 900), "-" };
+	const char *const paths[] = { write_input_part("a", 0, 900),
+				      write_input_part("b", 900, 900), "-" };
 	struct input *input;
 
 	(void)state;
@@ -310,7 +317,8 @@ static void growing_input_is_an_error(void **state)
 /* When it was read, whether it is still open or not. */
 static void input_changed_after_read_is_reported(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 900), write_input_part("b", 900, 900), "-" };
+	const char *const paths[] = { write_input_part("a", 0, 900),
+				      write_input_part("b", 900, 900), "-" };
 	struct input *input;
 
 	(void)state;
@@ -345,7 +353,8 @@ static void failing_read_is_an_error_for_good(void **state)
 
 static void read_at_goes_anywhere(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0), write_input_part("b", 9, N - 9) };
+	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0),
+				      write_input_part("b", 9, N - 9) };
 	struct input *input = open_input(paths, 3);
 	unsigned char *buffer = guarded_alloc(30);
 
@@ -364,7 +373,8 @@ static void read_at_goes_anywhere(void **state)
 
 static void positions_have_names(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 0, 0), write_input_part("b", 0, 90) };
+	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 0, 0),
+				      write_input_part("b", 0, 90) };
 	const char *const with_pipe[] = { paths[0], "-", paths[2] };
 	struct input *input = open_input(paths, 3);
 	const char *path;
@@ -562,7 +572,8 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 
 static void links_do_not_hide_an_input(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 3), fixture_path("symbolic"), fixture_path("hard") };
+	const char *const paths[] = { write_input_part("a", 0, 3), fixture_path("symbolic"),
+				      fixture_path("hard") };
 	struct stat a, other;
 	struct input *input;
 

@@ -26,7 +26,8 @@ static void file_of_another_format_is_refused_when_it_is_opened(void **state)
 
 static void raw_takes_everything_for_records(void **state)
 {
-	const struct framing framing = { .record_nbytes = INPUT_RECORD_NBYTES, .format = FORMAT_RAW };
+	const struct framing framing = { .record_nbytes = INPUT_RECORD_NBYTES,
+					 .format = FORMAT_RAW };
 	const char *const path = fixture_path("t.gz");
 	unsigned char back[GZIP_NBYTES];
 	struct input *input;
@@ -138,7 +139,8 @@ static void probing_loses_nothing(void **state)
 	struct input *input;
 
 	(void)state;
-	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N; nbytes = nbytes * 3 + INPUT_RECORD_NBYTES) {
+	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N;
+	     nbytes = nbytes * 3 + INPUT_RECORD_NBYTES) {
 		start_stdin_feed(&f);
 		input = open_input((const char *const[]){ "-" }, 1);
 		assert_true(input_memory_nbytes(input, 1, true) > 1 << 20);
@@ -152,7 +154,8 @@ static void probing_loses_nothing(void **state)
 
 static void file_before_the_pipe_is_still_read_first(void **state)
 {
-	const char *const paths[] = { write_input_part("a", 0, 90), "-", write_input_part("b", 210, N - 210) };
+	const char *const paths[] = { write_input_part("a", 0, 90), "-",
+				      write_input_part("b", 210, N - 210) };
 	struct input *input;
 
 	(void)state;

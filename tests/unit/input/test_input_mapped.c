@@ -8,7 +8,8 @@
 /* Two files of data, with an empty one between them. */
 static struct input *open_two(void)
 {
-	const char *paths[] = { write_input_part("a", 0, 900), write_input_part("b", 0, 0), write_input_part("c", 900, N - 900) };
+	const char *paths[] = { write_input_part("a", 0, 900), write_input_part("b", 0, 0),
+				write_input_part("c", 900, N - 900) };
 
 	process_setup(); /* cmocka has a handler of its own for each test */
 	return open_input(paths, 3);
@@ -154,12 +155,9 @@ static void a_file_that_was_unreadable_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FIXTURE(mapped_files_are_in_place),
-		FIXTURE(mapped_input_can_be_read),
-		FIXTURE(headers_are_not_part_of_it),
-		FIXTURE(unmappable_input_is_read),
-		FIXTURE(a_file_that_grows_is_named),
-		FIXTURE(a_file_that_is_cut_is_named),
+		FIXTURE(mapped_files_are_in_place),           FIXTURE(mapped_input_can_be_read),
+		FIXTURE(headers_are_not_part_of_it),          FIXTURE(unmappable_input_is_read),
+		FIXTURE(a_file_that_grows_is_named),          FIXTURE(a_file_that_is_cut_is_named),
 		FIXTURE(a_file_that_was_unreadable_is_named),
 	};
 

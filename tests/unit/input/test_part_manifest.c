@@ -35,15 +35,15 @@ static void written_manifest_is_read(void **state)
 		{ .name = "b.0001", .nbytes = 15, .checksum = 1 },
 	};
 	const struct part_manifest manifest = { .content = PART_CONTENT_NPY,
-					 .is_zstd = true,
-					 .record_nbytes = 12,
-					 .header_nbytes = 15,
-					 .keys = keys,
-					 .n_keys = 2,
-					 .unique = true,
-					 .n_records = 3,
-					 .parts = parts,
-					 .n_parts = 2 };
+						.is_zstd = true,
+						.record_nbytes = 12,
+						.header_nbytes = 15,
+						.keys = keys,
+						.n_keys = 2,
+						.unique = true,
+						.n_records = 3,
+						.parts = parts,
+						.n_parts = 2 };
 	struct part_manifest read;
 	char *text;
 
@@ -86,12 +86,12 @@ static int parse_ends(const char *last, const char *next, bool split_by_keys, ui
 		  .last_key = next_key },
 	};
 	const struct part_manifest manifest = { .record_nbytes = 8,
-					 .keys = keys,
-					 .n_keys = 1,
-					 .split_by_keys = split_by_keys,
-					 .n_records = 2,
-					 .parts = parts,
-					 .n_parts = 3 };
+						.keys = keys,
+						.n_keys = 1,
+						.split_by_keys = split_by_keys,
+						.n_records = 2,
+						.parts = parts,
+						.n_parts = 3 };
 	struct part_manifest read;
 	char *text;
 	int r;
@@ -117,14 +117,14 @@ static void split_key_is_refused(void **state)
 static void manifest_is_detected_by_its_prefix(void **state)
 {
 	static const char *const manifests[] = { "{\"gsort_part_manifest\":1",
-					     "{\n \"gsort_part_manifest\" : 1",
-					     " \t{ \"gsort_part_manifest\":" };
+						 "{\n \"gsort_part_manifest\" : 1",
+						 " \t{ \"gsort_part_manifest\":" };
 	static const char *const non_manifests[] = { "",
-					      "{",
-					      "{\"gsort_part_manifest\"",
-					      "{\"gsort_part\": 1",
-					      "[\"gsort_part_manifest\":",
-					      "{\"a\": 1, \"gsort_part_manifest\": 1" };
+						     "{",
+						     "{\"gsort_part_manifest\"",
+						     "{\"gsort_part\": 1",
+						     "[\"gsort_part_manifest\":",
+						     "{\"a\": 1, \"gsort_part_manifest\": 1" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof manifests / sizeof *manifests; i++)

@@ -55,25 +55,28 @@ static int compare_on_rank(struct comm *ranks, void *argument)
  * What this one says, alone: others only miss whoever has gone, which MPI does not leave them the
  * time for. "": nobody says anything, and all go on.
  */
-static void compare_on_all_ranks(const struct option_case *option_case, unsigned reporting_rank, char text[static 512])
+static void compare_on_all_ranks(const struct option_case *option_case, unsigned reporting_rank,
+				 char text[static 512])
 {
 	struct option_case argument_case = *option_case;
 	struct fake_ranks ranks = { .size = N_RANKS,
-				      .params = { .timeout_ns = UINT64_C(60) * 1000000000 },
-				      .body = compare_on_rank,
-				      .argument = &argument_case };
+				    .params = { .timeout_ns = UINT64_C(60) * 1000000000 },
+				    .body = compare_on_rank,
+				    .argument = &argument_case };
 
 	fake_ranks_run(&ranks);
 	strcpy(text, ranks.exits[reporting_rank].error_text);
 	if (!*text)
 		fake_ranks_assert_success(&ranks);
 	for (unsigned i = 0; i < N_RANKS; i++)
-		if (i != reporting_rank && *ranks.exits[i].error_text && !strstr(ranks.exits[i].error_text, "is gone"))
+		if (i != reporting_rank && *ranks.exits[i].error_text &&
+		    !strstr(ranks.exits[i].error_text, "is gone"))
 			fail_msg("rank %u, too: %s", i, ranks.exits[i].error_text);
 	fake_ranks_free(&ranks);
 }
 
-static void assert_reported(const struct option_case *option_case, unsigned reporting_rank, const char *expected)
+static void assert_reported(const struct option_case *option_case, unsigned reporting_rank,
+			    const char *expected)
 {
 	char text[512];
 
@@ -106,10 +109,12 @@ static void reporting_options_must_match(void **state)
 		char expected[128], text[512];
 
 		option_case.rank_mask = 1 << 3 | 1 << 2;
-		snprintf(expected, sizeof expected, "is asked for --%s, and the", option_case.option);
+		snprintf(expected, sizeof expected, "is asked for --%s, and the",
+			 option_case.option);
 		assert_reported(&option_case, 2, expected);
 		option_case.rank_mask = 1 << 0 | 1 << 1;
-		snprintf(expected, sizeof expected, "is not asked for --%s, and", option_case.option);
+		snprintf(expected, sizeof expected, "is not asked for --%s, and",
+			 option_case.option);
 		assert_reported(&option_case, 2, expected);
 		option_case.rank_mask = (1 << N_RANKS) - 1;
 		compare_on_all_ranks(&option_case, 0, text);

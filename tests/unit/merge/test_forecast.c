@@ -32,7 +32,7 @@ static void add_blocks(const encoded_key_t *first_keys, size_t n)
 }
 
 #define ADD_BLOCKS(...)                                                                            \
-	add_blocks((const encoded_key_t[]){ __VA_ARGS__ },                                                \
+	add_blocks((const encoded_key_t[]){ __VA_ARGS__ },                                         \
 		   sizeof((encoded_key_t[]){ __VA_ARGS__ }) / sizeof(encoded_key_t))
 
 static struct forecast *open_forecast(void)
@@ -40,7 +40,9 @@ static struct forecast *open_forecast(void)
 	const struct item_loader loader = { .layout = &layout };
 	struct forecast *forecast;
 
-	assert_int_equal(forecast_open(fixture_run_list.runs, (uint32_t)fixture_run_list.n, &loader, &forecast), 0);
+	assert_int_equal(forecast_open(fixture_run_list.runs, (uint32_t)fixture_run_list.n, &loader,
+				       &forecast),
+			 0);
 	return forecast;
 }
 
@@ -181,7 +183,8 @@ static void many_runs_are_taken_in_order(void **state)
 			if (!n_taken[run])
 				continue;
 			assert_int_equal(n_taken[run], 1);
-			assert_true(run_first_key(fixture_run_list.runs[run], n_blocks[run]) >= last);
+			assert_true(run_first_key(fixture_run_list.runs[run], n_blocks[run]) >=
+				    last);
 			last = run_first_key(fixture_run_list.runs[run], n_blocks[run]);
 			n_blocks[run]++;
 		}
@@ -212,7 +215,8 @@ static int take_all_windows(struct failing_loads *volumes)
 	struct forecast *forecast;
 	struct splitter splitter;
 	uint64_t n_taken[2];
-	int r = forecast_open(fixture_run_list.runs, (uint32_t)fixture_run_list.n, &loader, &forecast);
+	int r = forecast_open(fixture_run_list.runs, (uint32_t)fixture_run_list.n, &loader,
+			      &forecast);
 
 	if (r < 0)
 		return r;
@@ -243,7 +247,8 @@ static void failed_key_load_is_an_error(void **state)
 static int load_alternately(void *context, struct run *run, uint64_t block, void *item)
 {
 	(void)context;
-	memset(item, (int)(2 * block + (run == fixture_run_list.runs[1])), 2 * sizeof(encoded_key_t));
+	memset(item, (int)(2 * block + (run == fixture_run_list.runs[1])),
+	       2 * sizeof(encoded_key_t));
 	return 0;
 }
 

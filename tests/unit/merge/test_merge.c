@@ -201,7 +201,8 @@ static void input_files_are_merged(void **state)
 
 static void input_that_is_not_sorted_is_named(void **state)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	struct input *input;
 	FILE *file;
@@ -237,7 +238,8 @@ static void nothing_is_merged_to_nothing(void **state)
 /* Elements of a resident run that descend at every 16th: at the windows' edges, too. */
 static void every_disorder_is_counted(void **state)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 
@@ -256,7 +258,8 @@ static void every_disorder_is_counted(void **state)
 /* Equal neighbours are disorder with -u; here a run breaks its promise to have none. */
 static void equal_records_that_unique_missed_are_counted(void **state)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 	struct digest accounted;

@@ -88,10 +88,10 @@ static int merge_from(const struct partition_desc *partitions, struct partition_
 		.n_resume_partitions = point_log->n_partitions,
 	};
 
-	point_log->output =
-		(struct recorded_output){ .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
-	return merge_in_partitions(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, WINDOWS_NBYTES, &sink,
-			       ret_result);
+	point_log->output = (struct recorded_output){ .lock = PTHREAD_MUTEX_INITIALIZER,
+						      .failing_window = UINT64_MAX };
+	return merge_in_partitions(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n,
+				   WINDOWS_NBYTES, &sink, ret_result);
 }
 
 /* n_runs runs of n records with n_values different keys, every third of them resident. */
@@ -143,7 +143,7 @@ static void renew_runs(struct runs_shape shape, size_t i)
 
 /* The first of the merge's points that range i is to go on from, in turn, or its beginning. */
 static const struct logged_point *choose_point(const struct logged_partition *partition, uint32_t i,
-					     size_t turn)
+					       size_t turn)
 {
 	const size_t at = (turn + i) % (partition->n_points + 1);
 
@@ -152,13 +152,14 @@ static const struct logged_point *choose_point(const struct logged_partition *pa
 
 /* What each range has left is what it was. */
 static void check_remainder(const struct partition_log *first, const struct partition_log *again,
-		       const struct partition_desc *partitions, uint64_t n_items)
+			    const struct partition_desc *partitions, uint64_t n_items)
 {
 	uint64_t n_written = 0;
 
 	for (uint32_t i = 0; i < first->n_partitions; i++) {
 		const struct restore_point *start = partitions[i].restore_point;
-		const uint64_t end = i + 1 < first->n_partitions ? partitions[i + 1].position : n_items;
+		const uint64_t end = i + 1 < first->n_partitions ? partitions[i + 1].position :
+								   n_items;
 		const uint64_t at = partitions[i].position + (start ? start->result.n_items : 0);
 
 		assert_memory_equal(first->output.records + at * layout.record_nbytes,
@@ -169,7 +170,8 @@ static void check_remainder(const struct partition_log *first, const struct part
 	assert_int_equal(again->output.n_items, n_items - n_written);
 }
 
-static void resume_merge(const struct partition_log *first, size_t turn, const struct merge_result *whole)
+static void resume_merge(const struct partition_log *first, size_t turn,
+			 const struct merge_result *whole)
 {
 	static struct partition_log again;
 	struct partition_desc partitions[MAX_TEST_PARTITIONS];
@@ -180,11 +182,12 @@ static void resume_merge(const struct partition_log *first, size_t turn, const s
 		const struct logged_partition *partition = &first->partitions[i];
 		const struct logged_point *kept = choose_point(partition, i, turn);
 
-		partitions[i] = (struct partition_desc){ i ? &partition->key : NULL, partition->position, NULL };
+		partitions[i] = (struct partition_desc){ i ? &partition->key : NULL,
+							 partition->position, NULL };
 		if (!kept)
 			continue;
-		starts[i] =
-			(struct restore_point){ &kept->key, &kept->first, &kept->last, kept->result };
+		starts[i] = (struct restore_point){ &kept->key, &kept->first, &kept->last,
+						    kept->result };
 		partitions[i].restore_point = &starts[i];
 	}
 	again.n_partitions = first->n_partitions;
@@ -306,7 +309,8 @@ static void partition_of_another_length_is_refused(void **state)
 	const struct runs_shape shape = { 6, 40000, UINT64_MAX };
 	static struct partition_log first;
 	struct refusal refusal = { 0 };
-	const struct checkpoint_hooks hooks = { .context = &refusal, .report_mismatch = record_mismatch };
+	const struct checkpoint_hooks hooks = { .context = &refusal,
+						.report_mismatch = record_mismatch };
 	struct partition_desc partitions[2];
 	struct merge_result result;
 
@@ -320,7 +324,7 @@ static void partition_of_another_length_is_refused(void **state)
 	renew_runs(shape, 0);
 	for (uint32_t i = 0; i < 2; i++)
 		partitions[i] = (struct partition_desc){ i ? &first.partitions[i].key : NULL,
-						  first.partitions[i].position + i, NULL };
+							 first.partitions[i].position + i, NULL };
 	job.checkpoint_hooks = &hooks;
 	assert_int_equal(merge_from(partitions, &first, &result), -EDOM);
 	assert_int_equal(refusal.position, 0);

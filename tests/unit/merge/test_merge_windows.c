@@ -127,7 +127,8 @@ static void failing_write_ends_the_merge(void **state)
 {
 	(void)state;
 	for (uint64_t fails_at = 0; fails_at < 6; fails_at++) {
-		struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = fails_at };
+		struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+						  .failing_window = fails_at };
 		struct merge_result result;
 
 		job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
@@ -142,7 +143,8 @@ static void failing_write_ends_the_merge(void **state)
 
 static void failing_read_ends_the_merge(void **state)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 
 	(void)state;
@@ -157,7 +159,8 @@ static void failing_read_ends_the_merge(void **state)
 /* What is on disk changes behind the back of the run. */
 static void damaged_run_is_not_merged(void **state)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	unsigned char byte;
 

@@ -48,10 +48,12 @@ static void check_type(const char *type, enum fixture_memory memory, number_fn *
 	static const uint32_t n_partitions[] = { 2, 3, 8 };
 
 	for (int tiers = 0; tiers < N_TIER_MIXES; tiers++)
-		for (unsigned i = FIRST_NUMBER; i < sizeof n_partitions / sizeof *n_partitions; i++) {
+		for (unsigned i = FIRST_NUMBER; i < sizeof n_partitions / sizeof *n_partitions;
+		     i++) {
 			start_job(type, memory, n_partitions[i]);
 			for (uint64_t run = 0; run < n_runs; run++)
-				add_numbered_run(tier_of((enum tier_mix)tiers, run), number, n + run, run);
+				add_numbered_run(tier_of((enum tier_mix)tiers, run), number,
+						 n + run, run);
 			check_merged_output((struct digest){ 0 }, NULL);
 			if (fixture_n_keys >= LONG_RUN)
 				assert_int_equal(fixture_n_partitions, n_partitions[i]);
@@ -102,12 +104,12 @@ static void check_devices(const char *type, enum fixture_memory memory, bool rea
 	separate_memory_set_devices(1, reach);
 	for (fixture_n_devices = 2; fixture_n_devices <= 3; fixture_n_devices++)
 		for (int tiers = 0; tiers < N_TIER_MIXES; tiers++)
-			for (unsigned i = FIRST_NUMBER; i < sizeof n_partitions / sizeof *n_partitions;
-			     i++) {
+			for (unsigned i = FIRST_NUMBER;
+			     i < sizeof n_partitions / sizeof *n_partitions; i++) {
 				start_job(type, memory, n_partitions[i]);
 				for (uint64_t run = 0; run < 5; run++)
 					add_numbered_run(tier_of((enum tier_mix)tiers, run), number,
-						    LONG_RUN, run);
+							 LONG_RUN, run);
 				check_merged_output((struct digest){ 0 }, NULL);
 				assert_int_equal(fixture_n_partitions, n_partitions[i]);
 				job_stop();
@@ -152,7 +154,9 @@ static void check_cuts(number_fn *number, uint32_t n_partitions)
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, n_partitions);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, n_partitions, false, NULL, cuts), 0);
+	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, n_partitions, false,
+				       NULL, cuts),
+			 0);
 	n_each = fixture_n_keys / n_partitions;
 	for (uint32_t partition = 0; partition < n_partitions; partition++) {
 		encoded_key_t highest = max;
@@ -202,7 +206,9 @@ static void check_cuts_at_keys(number_fn *number)
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, N_TEST_PARTITIONS);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, N_TEST_PARTITIONS, true, NULL, cuts), 0);
+	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, N_TEST_PARTITIONS, true,
+				       NULL, cuts),
+			 0);
 	for (uint32_t partition = 0; partition < N_TEST_PARTITIONS; partition++) {
 		encoded_key_t highest = before;
 
@@ -280,7 +286,8 @@ static void read_through(struct run *subrun, uint64_t begin)
 		assert_non_null(items);
 		assert_int_equal(run_read(subrun, i, 1, items, &digest), 0);
 		for (uint64_t j = 0; j < n; j++)
-			assert_true(items[j] == fixture_keys[begin + run_block_start(subrun, i) + j]);
+			assert_true(items[j] ==
+				    fixture_keys[begin + run_block_start(subrun, i) + j]);
 		run_discard_before(subrun, i + 1);
 		free(items);
 	}
@@ -300,12 +307,13 @@ static void check_discards(uint32_t block_n_items)
 	for (uint64_t i = 0; i < 9000; i++)
 		codes[i] = i;
 	fixture_add_keys(codes, 9000);
-	assert_int_equal(run_list_add(&fixture_run_list, make_spilled_run_in_blocks(codes, 9000, block_n_items)),
+	assert_int_equal(run_list_add(&fixture_run_list,
+				      make_spilled_run_in_blocks(codes, 9000, block_n_items)),
 			 0);
 	free(codes);
 	for (uint64_t i = 0; i < 3; i++)
-		assert_int_equal(run_open_subrun(&layout, fixture_run_list.runs[0], i * 3000, (i + 1) * 3000,
-					       &parts[i]),
+		assert_int_equal(run_open_subrun(&layout, fixture_run_list.runs[0], i * 3000,
+						 (i + 1) * 3000, &parts[i]),
 				 0);
 	read_through(parts[1], 3000);
 	read_through(parts[2], 6000);
@@ -420,7 +428,8 @@ static void disorder_between_subruns_is_found(void **state)
 /* Resident runs that are in order up to the last item of the first range. */
 static void disorder_between_partitions_is_counted(void **state)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 
@@ -452,7 +461,8 @@ static void a_failed_partition_ends_the_merge(void **state)
 
 static void partitions_are_limited_by_memory(void **state)
 {
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = UINT64_MAX };
+	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 
 	(void)state;

@@ -220,7 +220,8 @@ static uint64_t stored_nbytes(const struct run *run)
 
 static void packed_runs_take_less_of_link_and_disk(void **state)
 {
-	const uint64_t plain_nbytes = merge_on_separate_device(FIXTURE_SEPARATE_MEMORY, "u64", false);
+	const uint64_t plain_nbytes =
+		merge_on_separate_device(FIXTURE_SEPARATE_MEMORY, "u64", false);
 	uint64_t nbytes;
 
 	(void)state;
@@ -228,7 +229,8 @@ static void packed_runs_take_less_of_link_and_disk(void **state)
 	job_stop();
 	nbytes = merge_on_separate_device(FIXTURE_PACKING_MEMORY, "u64", false);
 	assert_true(nbytes < plain_nbytes / 4);
-	assert_true(stored_nbytes(fixture_run_list.runs[0]) < run_n_items(fixture_run_list.runs[0]) * 8 / 4);
+	assert_true(stored_nbytes(fixture_run_list.runs[0]) <
+		    run_n_items(fixture_run_list.runs[0]) * 8 / 4);
 	check_merged_output(in_passes.dropped, NULL);
 }
 

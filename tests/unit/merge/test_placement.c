@@ -37,7 +37,8 @@ static int finish(void **state)
 }
 
 /* Windows of 10 items from one code to another, n_disorders in them; how many are seen in all. */
-static uint64_t assign_window(uint64_t number, encoded_key_t first, encoded_key_t last, uint64_t n_disorders)
+static uint64_t assign_window(uint64_t number, encoded_key_t first, encoded_key_t last,
+			      uint64_t n_disorders)
 {
 	const struct window window = {
 		.number = number,

@@ -1,5 +1,6 @@
 /*
- * test_window_buffer_cache - buffers of windows go from one merge to the next, if they are large enough
+ * test_window_buffer_cache - buffers of windows go from one merge to the next, if they are large
+ * enough
  */
 #include "tests/support/numbered_runs.h"
 
@@ -12,7 +13,9 @@ static const struct window_buffers *acquire_buffers(uint32_t n, uint64_t nbytes)
 	const struct window_sizes sizes = { .in = nbytes, .out = nbytes, .scratch = nbytes / 2 };
 	const struct window_buffers *buffers;
 
-	assert_int_equal(window_buffer_cache_acquire(job_window_buffers(&job), &job, n, &sizes, &buffers), 0);
+	assert_int_equal(window_buffer_cache_acquire(job_window_buffers(&job), &job, n, &sizes,
+						     &buffers),
+			 0);
 	for (uint32_t i = 0; i < n; i++) {
 		assert_non_null(buffers[i].queue);
 		assert_non_null(buffers[i].event);
@@ -50,7 +53,8 @@ static void more_is_made_if_it_is_wanted(void **state)
 /* How many bytes of memory the last merge has taken from the back end. */
 static uint64_t n_allocated;
 
-static int count_alloc(struct device *device, enum memory_kind kind, size_t nbytes, void **ret_memory)
+static int count_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
+		       void **ret_memory)
 {
 	n_allocated += nbytes;
 	return backend_cpu.alloc(device, kind, nbytes, ret_memory);
@@ -63,7 +67,8 @@ static void merge_four_runs(void)
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbered_run(TIER_RESIDENT, random_number, LONG_RUN, run);
 	n_allocated = 0;
-	assert_int_equal(merge_to_run(&job, &fixture_run_list, fixture_run_list.n - 4, 4, 0, &none), 0);
+	assert_int_equal(merge_to_run(&job, &fixture_run_list, fixture_run_list.n - 4, 4, 0, &none),
+			 0);
 }
 
 static void second_spilled_run_takes_no_more_memory(void **state)
@@ -99,7 +104,9 @@ static void missing_memory_names_the_device(void **state)
 	without = backend_cpu;
 	without.alloc = no_memory;
 	job_device(&job)->backend = &without;
-	assert_int_equal(window_buffer_cache_acquire(job_window_buffers(&job), &job, 1, &sizes, &buffers), -ENOMEM);
+	assert_int_equal(window_buffer_cache_acquire(job_window_buffers(&job), &job, 1, &sizes,
+						     &buffers),
+			 -ENOMEM);
 	device_get_info(job_device(&job), &info);
 	assert_memory_equal(captured_messages_error(), info.name, strlen(info.name));
 	assert_non_null(strstr(captured_messages_error(), "no memory for windows of 4096 bytes"));

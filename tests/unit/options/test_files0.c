@@ -94,7 +94,7 @@ static void wrong_lists_of_file_names_are_refused(void **state)
 	ASSERT_REFUSED("/no/such/list", "No such file", "--files0-from=/no/such/list", "-o", "out");
 	ASSERT_REFUSED("no file names", "--files0-from", "--files0-from=/dev/null", "-o", "out");
 	ASSERT_REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o",
-		"out");
+		       "out");
 	unlink(list_path);
 	ASSERT_REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
 }

@@ -43,7 +43,7 @@ static void every_option_reaches_its_field(void **state)
 
 	(void)state;
 	options = PARSE_VALID("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug",
-			 "--stats", "--stats-json=s.json", "--trace=t.json", "a", "b");
+			      "--stats", "--stats-json=s.json", "--trace=t.json", "a", "b");
 	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
 	assert_int_equal(options.record.keys[0].nbytes, 4);
 	assert_true(options.record.keys[0].big_endian && options.record.keys[0].descending &&
@@ -61,8 +61,9 @@ static void every_option_reaches_its_field(void **state)
 	options_free(&options);
 
 	options = PARSE_VALID("-m", "-S", "64M", "--device-memory=1G", "-T/x", "-T", "/y",
-			 "--temp-limit=0", "--parallel=3", "--batch-size", "2", "--backend=cuda",
-			 "--gpus=0,12", "--progress=never", "--temp-compress=zstd:7", "-oout");
+			      "--temp-limit=0", "--parallel=3", "--batch-size", "2",
+			      "--backend=cuda", "--gpus=0,12", "--progress=never",
+			      "--temp-compress=zstd:7", "-oout");
 	assert_int_equal(options.mode, MODE_MERGE);
 	assert_int_equal(options.buffer_nbytes, 64 << 20);
 	assert_int_equal(options.device_memory_nbytes, 1 << 30);
@@ -124,7 +125,8 @@ static void long_names_may_be_shortened(void **state)
 	options = PARSE_VALID("--rev", "--out=out");
 	assert_true(options.record.keys[0].descending);
 	options_free(&options);
-	ASSERT_REFUSED("'--st'", "ambiguous: it can be --stable, --stats, --stats-json", "--st", "-oout");
+	ASSERT_REFUSED("'--st'", "ambiguous: it can be --stable, --stats, --stats-json", "--st",
+		       "-oout");
 }
 
 static void unknown_options_are_named(void **state)
@@ -143,14 +145,15 @@ static void unknown_options_that_are_nearly_known_say_which(void **state)
 	(void)state;
 	ASSERT_REFUSED("'--outptu'", ": did you mean --output? See --help", "--outptu", "x");
 	ASSERT_REFUSED("'--buffersize=1M'", "did you mean --buffer-size?", "--buffersize=1M");
-	ASSERT_REFUSED("'--tmeporary-directory=x'", "--temporary-directory?", "--tmeporary-directory=x");
+	ASSERT_REFUSED("'--tmeporary-directory=x'", "--temporary-directory?",
+		       "--tmeporary-directory=x");
 	ASSERT_REFUSED("'--keyonly'", "did you mean --keys-only?", "--keyonly");
 	ASSERT_REFUSED("'--tye'", "did you mean --type?", "--tye");
 	ASSERT_REFUSED("unknown option '--nonsense': see --help", "", "--nonsense");
 	ASSERT_REFUSED("unknown option '--xy': see --help", "", "--xy");
 	ASSERT_REFUSED("unknown option '--=x': see --help", "", "--=x");
 	ASSERT_REFUSED("unknown option '--temporary-directory-that-is-much-too-long': see", "",
-		"--temporary-directory-that-is-much-too-long");
+		       "--temporary-directory-that-is-much-too-long");
 }
 
 static void wrong_sizes_are_refused(void **state)
@@ -275,7 +278,8 @@ static void check_accepts_the_words_of_gnu_sort(void **state)
 		options_free(&options);
 	}
 	ASSERT_REFUSED("-c, --check", "'loud'", "--check=loud", "f");
-	ASSERT_REFUSED("-c, --check", "'diagnose-first' and as 'quiet'", "-c", "--check=quiet", "f");
+	ASSERT_REFUSED("-c, --check", "'diagnose-first' and as 'quiet'", "-c", "--check=quiet",
+		       "f");
 }
 
 static void two_different_arguments_of_one_option_are_refused(void **state)
@@ -299,7 +303,7 @@ static void two_different_arguments_of_one_option_are_refused(void **state)
 		ASSERT_REFUSED("once only", "", arguments[i][0], "-oout", arguments[i][1]);
 	ASSERT_REFUSED("-S, --buffer-size", "'1M' and as '2M'", "-S", "1M", "--buffer-size=2M");
 	options = PARSE_VALID("-S1M", "--buffer-size=1M", "-R8", "-k0:u8", "-k1:u8", "-T/x", "-T/y",
-			 "--zstd", "--zstd=3", "-oout");
+			      "--zstd", "--zstd=3", "-oout");
 	assert_int_equal(options.record.n_keys, 2);
 	assert_int_equal(options.n_temp_dirs, 2);
 	options_free(&options);
@@ -334,10 +338,12 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 	ASSERT_REFUSED("--gpus: can", "'0,1' and as '0,2'", "--gpus=0,1", "--gpus=0,2", "-oout");
 	ASSERT_REFUSED("--gpus: can", "'0,1' and as '1'", "--gpus=0,1", "--gpus=1", "-oout");
 	ASSERT_REFUSED("--gpus: can", "'1' and as '0,1'", "--gpus=1", "--gpus=0,1", "-oout");
-	ASSERT_REFUSED("--gpus: can", "'0,0,1' and as '0,1,1'", "--gpus=0,0,1", "--gpus=0,1,1", "-oout");
+	ASSERT_REFUSED("--gpus: can", "'0,0,1' and as '0,1,1'", "--gpus=0,0,1", "--gpus=0,1,1",
+		       "-oout");
 	ASSERT_REFUSED("--gpus: can", "'all' and as '0'", "--gpus=all", "--gpus=0", "-oout");
 	ASSERT_REFUSED("--gpus: 'x'", "is not a list", "--gpus=1", "--gpus=x", "-oout");
-	ASSERT_REFUSED("--shard: can", "'1/2' and as '2/2'", "-m", "--shard=1/2", "--shard=2/2", "-oout");
+	ASSERT_REFUSED("--shard: can", "'1/2' and as '2/2'", "-m", "--shard=1/2", "--shard=2/2",
+		       "-oout");
 	ASSERT_REFUSED("--temp-limit: can", "", "--temp-limit=1M", "--temp-limit=1", "-oout");
 	ASSERT_REFUSED("-S, --buffer-size: '", "is not a size", "-S1M", "-Sx", "-oout");
 }
@@ -352,7 +358,7 @@ static void options_of_gnu_sort_say_what_to_use(void **state)
 	ASSERT_REFUSED("option '--field-sep=,'", "-k OFFSET:TYPE", "--field-sep=,");
 	ASSERT_REFUSED("option '-z'", "-R", "-z");
 	ASSERT_REFUSED("option '--compress-program=gzip'", "see --temp-compress",
-		"--compress-program=gzip");
+		       "--compress-program=gzip");
 	ASSERT_REFUSED("option '--random-sort'", "no random order", "--random-sort");
 }
 
@@ -427,8 +433,10 @@ static void assert_consistent(const struct options *options)
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 
 	assert_true(options->n_inputs >= 1 && options->n_temp_dirs >= 1);
-	assert_true((options->record.n_keys >= 1) != (options->record.spec_kind == RECORD_SPEC_REQUESTS));
-	assert_true(options->record.spec_kind != RECORD_SPEC_REQUESTS || options->record.n_key_requests >= 1);
+	assert_true((options->record.n_keys >= 1) !=
+		    (options->record.spec_kind == RECORD_SPEC_REQUESTS));
+	assert_true(options->record.spec_kind != RECORD_SPEC_REQUESTS ||
+		    options->record.n_key_requests >= 1);
 	for (uint32_t i = 0; i < options->record.n_keys; i++)
 		assert_true(options->record.keys[i].nbytes >= 1 &&
 			    options->record.keys[i].offset + options->record.keys[i].nbytes <=
@@ -483,9 +491,9 @@ static void random_command_lines_are_consistent_or_refused(void **state)
 static void all_options_reach_the_spec(void **state)
 {
 	struct options options = PARSE_VALID("-R24", "-k8:i32:r", "-k0:b3", "-u", "--count",
-					"--keys-only", "--limit=7", "--skip-bytes=5",
-					"--partial=drop", "--format=raw", "-o", "out", "--zstd=4",
-					"--verify", "--fsync", "a", "b");
+					     "--keys-only", "--limit=7", "--skip-bytes=5",
+					     "--partial=drop", "--format=raw", "-o", "out",
+					     "--zstd=4", "--verify", "--fsync", "a", "b");
 	const struct sort_spec spec = options_spec(&options);
 
 	(void)state;
@@ -509,10 +517,10 @@ static void all_options_reach_the_spec(void **state)
 
 static void resource_limits_are_in_the_spec(void **state)
 {
-	struct options options = PARSE_VALID("-m", "--argsort", "-o", "out", "-S3M",
-					"--device-memory=5M", "-T", "x", "-T", "y",
-					"--temp-limit=7M", "--temp-compress=zstd:2", "--parallel=3",
-					"--batch-size=9", "--gpus=1,4", "--stats-json=s");
+	struct options options =
+		PARSE_VALID("-m", "--argsort", "-o", "out", "-S3M", "--device-memory=5M", "-T", "x",
+			    "-T", "y", "--temp-limit=7M", "--temp-compress=zstd:2", "--parallel=3",
+			    "--batch-size=9", "--gpus=1,4", "--stats-json=s");
 	const struct sort_spec spec = options_spec(&options);
 
 	(void)state;

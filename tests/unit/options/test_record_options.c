@@ -28,15 +28,17 @@ static void keys_keep_their_order(void **state)
 static void long_key_lists_are_abbreviated(void **state)
 {
 	char text[KEYS_TEXT_NBYTES + 1];
-	struct options options = PARSE_VALID("-R", "32", "-k", "8:i32be:r", "-k", "0:b4", "-o", "out");
+	struct options options =
+		PARSE_VALID("-R", "32", "-k", "8:i32be:r", "-k", "0:b4", "-o", "out");
 
 	(void)state;
 	text[KEYS_TEXT_NBYTES] = '#';
 	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
 	assert_string_equal(text, "8:i32be:r,0:b4");
 	options_free(&options);
-	options = PARSE_VALID("-R", "99", "-k", "10:i32be:r", "-k", "20:i32be:r", "-k", "30:i32be:r",
-			 "-k", "40:i32be:r", "-k", "50:i32be:r", "-k", "60:i32be:r", "-o", "out");
+	options = PARSE_VALID("-R", "99", "-k", "10:i32be:r", "-k", "20:i32be:r", "-k",
+			      "30:i32be:r", "-k", "40:i32be:r", "-k", "50:i32be:r", "-k",
+			      "60:i32be:r", "-o", "out");
 	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
 	assert_string_equal(text,
 			    "10:i32be:r,20:i32be:r,30:i32be:r,40:i32be:r,50:i32be:r,60:i3...");
@@ -226,7 +228,7 @@ static void shapes_that_make_no_sense_are_refused(void **state)
 		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
 		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "-C", shapes[i], "-C", "f");
 		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
-			"--partial=keep", "-o", "out");
+			       "--partial=keep", "-o", "out");
 	}
 	ASSERT_REFUSED("--count", "-u, --unique", "--count", "-o", "out");
 	ASSERT_REFUSED("--count", "--argsort", "-u", "--count", "--argsort", "-o", "out");
@@ -251,8 +253,8 @@ static void shapes_reach_their_fields_and_the_layout(void **state)
 	struct layout layout;
 
 	(void)state;
-	options = PARSE_VALID("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only", "--limit=0",
-			 "--skip-bytes=1K", "--partial=drop", "-o", "out");
+	options = PARSE_VALID("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only",
+			      "--limit=0", "--skip-bytes=1K", "--partial=drop", "-o", "out");
 	assert_true(options.count && options.keys_only && !options.argsort);
 	assert_int_equal(options.limit, 0);
 	assert_int_equal(options.skip_nbytes, 1024);

@@ -22,11 +22,11 @@ static const char for_new_files[] = "system.posix_acl_default";
 
 /* Of a file of mode 660 whose group may do nothing, but one user everything. */
 static const struct access_list acl_for_other_user = { 2,
-						 { { TAG_OWNER, 6, UINT32_MAX },
-						   { TAG_USER, 6, OTHER_USER },
-						   { TAG_GROUP, 0, UINT32_MAX },
-						   { TAG_MASK, 6, UINT32_MAX },
-						   { TAG_OTHERS, 0, UINT32_MAX } } };
+						       { { TAG_OWNER, 6, UINT32_MAX },
+							 { TAG_USER, 6, OTHER_USER },
+							 { TAG_GROUP, 0, UINT32_MAX },
+							 { TAG_MASK, 6, UINT32_MAX },
+							 { TAG_OTHERS, 0, UINT32_MAX } } };
 
 /* A file of the mode given that is the first step of each test. */
 static const char *old_file(mode_t mode)
@@ -140,7 +140,8 @@ static void inherited_acl_does_not_widen_access(void **state)
 		assert_true(has_none(path, in_force));
 	}
 	replace(fixture_path("new"));
-	assert_true(has(fixture_path("new"), in_force, &acl_for_other_user, sizeof acl_for_other_user));
+	assert_true(
+		has(fixture_path("new"), in_force, &acl_for_other_user, sizeof acl_for_other_user));
 }
 
 static void xattrs_of_contents_are_not_copied(void **state)

@@ -201,7 +201,8 @@ static void many_orphans_are_summarised(void **state)
 		write_file(fixture_path(name), output_bytes, 1);
 	}
 	orphans_warn(&directory, "here");
-	assert_non_null(strstr(captured_messages_warning(), "here: 4 more such files are beside it"));
+	assert_non_null(
+		strstr(captured_messages_warning(), "here: 4 more such files are beside it"));
 	close(directory.fd);
 }
 
@@ -241,7 +242,7 @@ static void owner_removes_its_orphans(void **state)
 static void owner_keeps_files_of_others(void **state)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" },
-					    other = { "0123456789abcdee" }, nobody = { "" };
+					 other = { "0123456789abcdee" }, nobody = { "" };
 	const struct orphan_owner *const others[] = { &other, &nobody, NULL };
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };

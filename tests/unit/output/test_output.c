@@ -33,8 +33,10 @@ static int open_refused(const char *path)
 static void write_data(struct output *output)
 {
 	for (uint64_t at = N; at > 0; at -= OUTPUT_WRITE_NBYTES)
-		assert_int_equal(
-			output_write_at(output, at - OUTPUT_WRITE_NBYTES, output_bytes + at - OUTPUT_WRITE_NBYTES, OUTPUT_WRITE_NBYTES), 0);
+		assert_int_equal(output_write_at(output, at - OUTPUT_WRITE_NBYTES,
+						 output_bytes + at - OUTPUT_WRITE_NBYTES,
+						 OUTPUT_WRITE_NBYTES),
+				 0);
 }
 
 static void old_file_is_untouched_until_commit(void **state)
@@ -173,7 +175,8 @@ static void check_direct_output(bool expect_direct)
 		long_data[i] = (unsigned char)(i / 61);
 	assert_int_equal(output_direct_alignment(output, &base), 0);
 	output_bypass_cache(output);
-	assert_int_equal(output_direct_alignment(output, &base), expect_direct ? DIRECT_ALIGN_NBYTES : 0);
+	assert_int_equal(output_direct_alignment(output, &base),
+			 expect_direct ? DIRECT_ALIGN_NBYTES : 0);
 	assert_int_equal(base, expect_direct ? 0 : 1);
 	assert_int_equal(output_write_at(output, SECOND, long_data + SECOND, LONG - SECOND), 0);
 	assert_int_equal(output_write_at(output, 0, long_data, FIRST), 0);
@@ -268,11 +271,13 @@ enum { EXPECTED_NBYTES = 8 << 20, RESUMED_NBYTES = 6 << 20 };
 
 static int resume_output(struct space_released_later to_come)
 {
-	const struct resumable_output resumable = {
-		.name = ".gsort-kept", .written_nbytes = RESUMED_NBYTES, .written_end = RESUMED_NBYTES, .released_later = to_come
-	};
+	const struct resumable_output resumable = { .name = ".gsort-kept",
+						    .written_nbytes = RESUMED_NBYTES,
+						    .written_end = RESUMED_NBYTES,
+						    .released_later = to_come };
 	struct output *output;
-	const int r = output_open_resumable(&faulty_calls, fixture_path("new"), EXPECTED_NBYTES, &resumable, &output);
+	const int r = output_open_resumable(&faulty_calls, fixture_path("new"), EXPECTED_NBYTES,
+					    &resumable, &output);
 
 	if (r == 0)
 		output_abort(output);
@@ -295,7 +300,8 @@ static void resumed_output_needs_remaining_space(void **state)
 	assert_int_equal(resume_output((struct space_released_later){ 0 }), -ENOSPC);
 	/* What will be given back is room if it is there, and not elsewhere. */
 	assert_int_equal(resume_output((struct space_released_later){ status.st_dev, 1 }), 0);
-	assert_int_equal(resume_output((struct space_released_later){ status.st_dev + 1, 1 }), -ENOSPC);
+	assert_int_equal(resume_output((struct space_released_later){ status.st_dev + 1, 1 }),
+			 -ENOSPC);
 	disk.nbytes = 0;
 }
 
@@ -383,8 +389,8 @@ static void open_parts(const struct syscalls *calls, uint64_t nbytes,
 	process_setup(); /* cmocka has a handler of its own for each test */
 	fill_pattern(divided_data, DIVIDED, 3);
 	for (int i = 0; i < PARTS; i++) {
-		assert_int_equal(output_open(calls, fixture_path(part_names[i]), OUTPUT_SIZE_UNKNOWN,
-					     &parts[i]),
+		assert_int_equal(output_open(calls, fixture_path(part_names[i]),
+					     OUTPUT_SIZE_UNKNOWN, &parts[i]),
 				 0);
 		output_set_expected_size_late(parts[i], nbytes);
 	}
@@ -393,7 +399,7 @@ static void open_parts(const struct syscalls *calls, uint64_t nbytes,
 
 /* As many writers as parts. */
 static void open_prefaulted_parts(const struct syscalls *calls, uint64_t nbytes,
-			     struct output *parts[static PARTS])
+				  struct output *parts[static PARTS])
 {
 	open_parts(calls, nbytes, parts);
 	output_start_prefault(parts, PARTS, PARTS, 2);
@@ -425,7 +431,8 @@ static void prefaulted_parts_are_mapped(void **state)
 	(void)state;
 	open_prefaulted_parts(&faulty_calls, PART, parts);
 	for (int i = 0; i < PARTS; i++)
-		assert_true(write_part(parts[i], i, PART) >= PART / LONG_WRITE_NBYTES * LONG_WRITE_NBYTES);
+		assert_true(write_part(parts[i], i, PART) >=
+			    PART / LONG_WRITE_NBYTES * LONG_WRITE_NBYTES);
 }
 
 static void prefaulted_parts_survive_failed_mappings(void **state)
@@ -474,7 +481,8 @@ static void failed_prefaulted_part_is_reported(void **state)
 	open_prefaulted_parts(&faulty_calls, SHORT_PART, parts);
 	assert_int_equal(ftruncate(faults.tmpfile_fd, 0), 0);
 	faults.transfer_errno = EDQUOT;
-	assert_int_equal(output_write_at(parts[PARTS - 1], 0, divided_data, LONG_WRITE_NBYTES), -EDQUOT);
+	assert_int_equal(output_write_at(parts[PARTS - 1], 0, divided_data, LONG_WRITE_NBYTES),
+			 -EDQUOT);
 	assert_non_null(strstr(captured_messages_error(), part_names[PARTS - 1]));
 	for (int i = 0; i < PARTS; i++)
 		output_abort(parts[i]);
@@ -502,7 +510,9 @@ static void space_is_preallocated_where_written(void **state)
 
 	(void)state;
 	assert_int_equal(output_write_at(output, nbytes / 2, output_bytes, OUTPUT_WRITE_NBYTES), 0);
-	assert_int_equal(output_write_at(output, nbytes - OUTPUT_WRITE_NBYTES, output_bytes, OUTPUT_WRITE_NBYTES), 0);
+	assert_int_equal(output_write_at(output, nbytes - OUTPUT_WRITE_NBYTES, output_bytes,
+					 OUTPUT_WRITE_NBYTES),
+			 0);
 	assert_int_equal(fstat(faults.tmpfile_fd, &file), 0);
 	assert_int_equal(file.st_size, nbytes);
 	assert_in_range(file.st_blocks * 512, 2 * OUTPUT_WRITE_NBYTES, nbytes / 32);
@@ -519,7 +529,8 @@ static void space_is_preallocated_a_step_ahead(void **state)
 	for (uint64_t at = 0; at <= 5 * step; at += step / 2) {
 		assert_int_equal(output_write_at(output, at, output_bytes, OUTPUT_WRITE_NBYTES), 0);
 		assert_int_equal(fstat(faults.tmpfile_fd, &file), 0);
-		assert_in_range(file.st_size, at + OUTPUT_WRITE_NBYTES, at + OUTPUT_WRITE_NBYTES + step);
+		assert_in_range(file.st_size, at + OUTPUT_WRITE_NBYTES,
+				at + OUTPUT_WRITE_NBYTES + step);
 		assert_true((uint64_t)file.st_blocks * 512 <= at + OUTPUT_WRITE_NBYTES + 2 * step);
 	}
 	output_abort(output);
@@ -545,7 +556,9 @@ static void gap_is_never_committed(void **state)
 
 	(void)state;
 	assert_int_equal(output_write_at(output, 0, output_bytes, OUTPUT_WRITE_NBYTES), 0);
-	assert_int_equal(output_write_at(output, 2 * OUTPUT_WRITE_NBYTES, output_bytes, OUTPUT_WRITE_NBYTES), 0);
+	assert_int_equal(output_write_at(output, 2 * OUTPUT_WRITE_NBYTES, output_bytes,
+					 OUTPUT_WRITE_NBYTES),
+			 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
 	assert_true(file_contains(path, old, sizeof old));
 	assert_int_equal(count_directory_entries(), 1);
@@ -629,7 +642,8 @@ static void replace_with_another_file(const char *path)
 /* Whatever others have done to it since it was looked at, and however it is to be replaced. */
 static void old_file_that_has_changed_is_not_replaced(void **state)
 {
-	void (*const changes[])(const char *path) = { append, overwrite, replace_with_another_file };
+	void (*const changes[])(const char *path) = { append, overwrite,
+						      replace_with_another_file };
 
 	(void)state;
 	for (int i = 0; i < 6; i++) {
@@ -716,7 +730,8 @@ static void too_large_an_output_is_refused_at_once(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_true(output_open(&faulty_calls, fixture_path("new"), UINT64_C(1) << 60, &output) < 0);
+	assert_true(output_open(&faulty_calls, fixture_path("new"), UINT64_C(1) << 60, &output) <
+		    0);
 	assert_non_null(strstr(captured_messages_error(), fixture_path("new")));
 	assert_int_equal(count_directory_entries(), 0);
 }
@@ -816,10 +831,12 @@ static void permissions_are_what_a_user_expects(void **state)
 	for (int nameless = 0; nameless < 2; nameless++) {
 		faults.rejects_tmpfile = !nameless;
 		unlink(fixture_path("new"));
-		assert_int_equal(output_commit(open_output(fixture_path("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(
+			output_commit(open_output(fixture_path("new"), 0), OUTPUT_UNSYNCED), 0);
 		assert_int_equal(get_permissions(fixture_path("new")), 0640);
 		assert_int_equal(chmod(fixture_path("new"), 0606), 0);
-		assert_int_equal(output_commit(open_output(fixture_path("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(
+			output_commit(open_output(fixture_path("new"), 0), OUTPUT_UNSYNCED), 0);
 		assert_int_equal(get_permissions(fixture_path("new")), 0606);
 	}
 	umask(before);
@@ -847,7 +864,9 @@ static void several_processes_write_one_output(void **state)
 
 	(void)state;
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
+						     output_shared_name(output), &joined),
+			 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
 	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
 	assert_int_equal(output_close_shared(joined), 0);
@@ -867,10 +886,12 @@ static uint64_t check_shared(uint64_t announced_nbytes)
 	uint64_t mapped_nbytes = 0;
 
 	fill_pattern(divided_data, DIVIDED, 2);
-	assert_int_equal(
-		output_open_shared(&faulty_calls, path, announced_nbytes, true, NULL, &outputs[0]), 0);
-	assert_int_equal(
-		output_open_shared_existing(&faulty_calls, path, output_shared_name(outputs[0]), &outputs[1]), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, announced_nbytes, true, NULL,
+					    &outputs[0]),
+			 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
+						     output_shared_name(outputs[0]), &outputs[1]),
+			 0);
 	for (unsigned i = 0; i < 2; i++) {
 		if (output_can_preallocate(outputs[0]))
 			output_enable_shared_mmap(outputs[i], announced_nbytes);
@@ -905,7 +926,9 @@ static void excess_shared_preallocation_is_truncated(void **state)
 	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
 	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
+						     output_shared_name(output), &joined),
+			 0);
 	output_enable_shared_mmap(output, DIVIDED);
 	output_enable_shared_mmap(joined, DIVIDED);
 	assert_int_equal(output_write_at(output, 0, divided_data, MMAP_SEGMENT_NBYTES), 0);
@@ -934,7 +957,9 @@ static void shared_output_survives_failed_preallocation(void **state)
 	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
 	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
+						     output_shared_name(output), &joined),
+			 0);
 	output_enable_shared_mmap(joined, DIVIDED);
 	faults.preallocate_errno = ENOSPC;
 	assert_int_equal(output_write_at(joined, HALF, divided_data + HALF, HALF), 0);
@@ -952,12 +977,13 @@ static void truncated_output_cannot_be_read_back(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), N, true, NULL, &output),
-			 0);
+	assert_int_equal(
+		output_open_shared(&faulty_calls, fixture_path("f"), N, true, NULL, &output), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 	assert_int_equal(truncate(fixture_path(output_shared_name(output)), N / 2), 0);
 	assert_int_equal(output_read_at(output, 0, back, N), -ENODATA);
-	assert_non_null(strstr(captured_messages_error(), "which was written: somebody else has cut it"));
+	assert_non_null(
+		strstr(captured_messages_error(), "which was written: somebody else has cut it"));
 	output_abort(output);
 }
 
@@ -968,8 +994,8 @@ static void output_above_the_size_limit_is_refused(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), OUTPUT_SIZE_UNKNOWN, true,
-					    NULL, &output),
+	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), OUTPUT_SIZE_UNKNOWN,
+					    true, NULL, &output),
 			 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	small = before;
@@ -992,8 +1018,9 @@ static void failed_sharer_removes_the_shared_output(void **state)
 	for (int is_signal = 0; is_signal < 2; is_signal++) {
 		assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output),
 				 0);
-		assert_int_equal(
-			output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+		assert_int_equal(output_open_shared_existing(&faulty_calls, path,
+							     output_shared_name(output), &joined),
+				 0);
 		assert_int_equal(count_directory_entries(), 2);
 		if (is_signal)
 			temp_names_remove(&process_get()->temp_names);
@@ -1015,7 +1042,9 @@ static void failed_shared_close_removes_the_output(void **state)
 
 	(void)state;
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
+						     output_shared_name(output), &joined),
+			 0);
 	assert_int_equal(output_write_at(joined, 0, output_bytes, N), 0);
 	faults.close_errno = EDQUOT;
 	assert_int_equal(output_close_shared(joined), -EDQUOT);
@@ -1046,7 +1075,8 @@ static void invisible_shared_output_cannot_be_opened(void **state)
 	struct output *joined;
 
 	(void)state;
-	assert_int_equal(output_open_shared_existing(&faulty_calls, fixture_path("f"), ".gsort-temp-0", &joined),
+	assert_int_equal(output_open_shared_existing(&faulty_calls, fixture_path("f"),
+						     ".gsort-temp-0", &joined),
 			 -ENOENT);
 	assert_non_null(strstr(captured_messages_error(), "all ranks must see the same directory"));
 	assert_int_equal(count_directory_entries(), 0);
@@ -1065,8 +1095,10 @@ static void pipe_cannot_be_a_resumable_output(void **state)
 	reader = (struct pollfd){ .fd = open(path, O_RDONLY | O_NONBLOCK), .events = POLLIN };
 	assert_true(reader.fd >= 0);
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), -EINVAL);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path, resumable.name, &output), -EINVAL);
-	assert_int_equal(output_open_resumable(&faulty_calls, path, N, &resumable, &output), -EINVAL);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path, resumable.name, &output),
+			 -EINVAL);
+	assert_int_equal(output_open_resumable(&faulty_calls, path, N, &resumable, &output),
+			 -EINVAL);
 	assert_int_equal(poll(&reader, 1, 0), 0); /* nobody was there, and left */
 	close(reader.fd);
 	assert_int_equal(unlink(path), 0);

@@ -182,8 +182,9 @@ static struct output *open_for_writing(const char *path, uint64_t nbytes)
 	const struct given endpoint = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	struct output *output;
 
-	assert_int_equal(
-		output_open_endpoint(&faulty_calls, path, endpoint, OUTPUT_SIZE_UNKNOWN, &output), 0);
+	assert_int_equal(output_open_endpoint(&faulty_calls, path, endpoint, OUTPUT_SIZE_UNKNOWN,
+					      &output),
+			 0);
 	close(fd);
 	output_set_expected_size_late(output, nbytes);
 	return output;
@@ -199,8 +200,9 @@ static uint64_t write_halves(struct output *output)
 	output_set_n_writers(output, 2);
 	for (size_t at = 0; at < DIVIDED / 2; at += LONG_IN_PLACE_NBYTES)
 		for (size_t half = at; half < DIVIDED; half += DIVIDED / 2)
-			assert_int_equal(
-				output_write_at(output, half, divided_data + half, LONG_IN_PLACE_NBYTES), 0);
+			assert_int_equal(output_write_at(output, half, divided_data + half,
+							 LONG_IN_PLACE_NBYTES),
+					 0);
 	return output_get_io_stats(output).mmap_nbytes;
 }
 
@@ -261,7 +263,8 @@ static int open_too_large(int flags)
 	small.rlim_cur = 6 + N - 1;
 	lseek(fd, 0, flags & O_APPEND ? SEEK_END : SEEK_SET);
 	setrlimit(RLIMIT_FSIZE, &small);
-	r = output_open_endpoint(&faulty_calls, "f", endpoint, flags & O_APPEND ? N : N + 6, &output);
+	r = output_open_endpoint(&faulty_calls, "f", endpoint, flags & O_APPEND ? N : N + 6,
+				 &output);
 	setrlimit(RLIMIT_FSIZE, &before);
 	close(fd);
 	if (r == 0)

@@ -373,7 +373,8 @@ static void file_with_the_name_of_a_part_is_refused(void **state)
 	assert_int_equal(write_parts(3, 'a'), 0);
 	write_text("x.0005", "?");
 	assert_int_equal(refused(3), -EEXIST);
-	assert_non_null(strstr(captured_messages_error(), "x.0005 beside it is none of the 3 part files"));
+	assert_non_null(
+		strstr(captured_messages_error(), "x.0005 beside it is none of the 3 part files"));
 	assert_int_equal(refused(6), -EEXIST);
 	assert_non_null(strstr(captured_messages_error(), "no part manifest lists it"));
 	assert_string_equal(text_of("x.0005"), "?");
@@ -557,7 +558,7 @@ static void new_orphan_is_not_overwritten(void **state)
 }
 
 static const char *const orphan_names[] = { ".x.0000.backup", ".x.0005.backup", ".x.parts.backup",
-					  ".x.parts.pending" };
+					    ".x.parts.pending" };
 enum { N_ORPHANS = sizeof orphan_names / sizeof orphan_names[0] };
 
 static void unlisted_orphan_is_refused(void **state)
@@ -599,7 +600,8 @@ static void orphan_of_another_size_is_refused(void **state)
 	write_text(".x.0001.backup", "a1");
 	write_text("x.0001", "mine");
 	assert_int_equal(refused(2), -EEXIST);
-	assert_non_null(strstr(captured_messages_error(), "x.0001 beside it is in the place of a part file"));
+	assert_non_null(strstr(captured_messages_error(),
+			       "x.0001 beside it is in the place of a part file"));
 	assert_string_equal(text_of(".x.0000.backup"), "a0");
 	assert_string_equal(text_of("x.0001"), "mine");
 	write_text("x.0001", "b1");
@@ -627,8 +629,8 @@ static void file_created_meanwhile_is_kept(void **state)
 		assert_int_equal(write_parts(3, 'a'), 0);
 		created_name = names[i / 2];
 		/* What nothing is moved to is only seen before. */
-		if (i % 2 &&
-		    (strstr(created_name, "5") || strstr(created_name, "pending") || created_name[0] != '.'))
+		if (i % 2 && (strstr(created_name, "5") || strstr(created_name, "pending") ||
+			      created_name[0] != '.'))
 			continue;
 		*(i % 2 ? &before_rename : &while_written) = create_named_file;
 		captured_messages_reset(true);
@@ -675,7 +677,8 @@ static void replaced_stale_part_is_not_removed(void **state)
 		while_written = doings[i];
 		captured_messages_reset(true);
 		assert_int_equal(write_parts(2, 'b'), -EBUSY);
-		assert_non_null(strstr(captured_messages_error(), "x.0002 beside it is another file"));
+		assert_non_null(
+			strstr(captured_messages_error(), "x.0002 beside it is another file"));
 		while_written = NULL;
 		assert_int_equal(lstat(fixture_path("x.0002"), &status), 0);
 		assert_string_equal(text_of("x.0001"), "a1");
@@ -702,7 +705,8 @@ static void rename_checks_the_target_without_renameat2(void **state)
 	assert_int_equal(write_parts(3, 'a'), 0);
 	assert_int_equal(write_parts(2, 'b'), 0);
 	assert_parts(2, 'b');
-	assert_int_equal(file_rename_noreplace(&calls, AT_FDCWD, fixture_path("x.0000"), "/"), -EEXIST);
+	assert_int_equal(file_rename_noreplace(&calls, AT_FDCWD, fixture_path("x.0000"), "/"),
+			 -EEXIST);
 }
 
 static void undeletable_backup_is_left_for_recovery(void **state)

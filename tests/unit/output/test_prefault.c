@@ -31,8 +31,9 @@ static bool open_file(void)
 	process_setup(); /* cmocka has a handler of its own for each test */
 	for (size_t i = 0; i < N; i++)
 		data[i] = (unsigned char)(1 + i * 31 % 255);
-	assert_int_equal(
-		file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR | O_CREAT, 0600, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR | O_CREAT,
+				   0600, &file),
+			 0);
 	assert_int_equal(ftruncate(file.fd, BASE), 0);
 	preallocate_init(&preallocation);
 	assert_int_equal(preallocate_start(&preallocation, &file, BASE, N, &free_nbytes), 0);
@@ -41,8 +42,8 @@ static bool open_file(void)
 
 static int start(unsigned n_threads, struct prefault **ret_prefault)
 {
-	return prefault_start(&(struct prefault_file){ &file, &preallocation }, 1, WRITERS, n_threads,
-				 ret_prefault);
+	return prefault_start(&(struct prefault_file){ &file, &preallocation }, 1, WRITERS,
+			      n_threads, ret_prefault);
 }
 
 static void close_file(void)
@@ -60,7 +61,7 @@ static size_t resident_nbytes(void)
 
 	for (size_t i = 1; i <= N_FULL_SEGMENTS; i++) {
 		void *segment = mmap(NULL, MMAP_SEGMENT_NBYTES, PROT_READ, MAP_SHARED, file.fd,
-				   (off_t)(i * MMAP_SEGMENT_NBYTES));
+				     (off_t)(i * MMAP_SEGMENT_NBYTES));
 
 		assert_ptr_not_equal(segment, MAP_FAILED);
 		assert_int_equal(mincore(segment, MMAP_SEGMENT_NBYTES, there), 0);
@@ -113,8 +114,8 @@ static void segments_of_several_files_are_prefaulted(void **state)
 	for (int i = 0; i < FILES; i++) {
 		const char name[] = { (char)('a' + i), 0 };
 
-		assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path(name), O_RDWR | O_CREAT,
-					   0600, &files[i]),
+		assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path(name),
+					   O_RDWR | O_CREAT, 0600, &files[i]),
 				 0);
 		assert_int_equal(ftruncate(files[i].fd, (off_t)bases[i]), 0);
 		preallocate_init(&reservations[i]);

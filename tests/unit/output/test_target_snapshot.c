@@ -1,5 +1,6 @@
 /*
- * test_target_snapshot - nobody who changes names meanwhile gets his file for the output's, or loses it
+ * test_target_snapshot - nobody who changes names meanwhile gets his file for the output's, or
+ * loses it
  */
 #include "io/output/temp_names.h"
 #include "tests/support/output_fixture.h"

@@ -21,7 +21,8 @@ static struct job make_planned_job(uint64_t memory_nbytes, uint64_t input_nbytes
 
 static void files_larger_than_memory_bypass_the_cache(void **state)
 {
-	const struct job job = make_planned_job(small, huge, true), gpu = make_planned_job(small, huge, false);
+	const struct job job = make_planned_job(small, huge, true),
+			 gpu = make_planned_job(small, huge, false);
 
 	(void)state;
 	assert_int_equal(cache_policy_choose(&job, huge), CACHE_BYPASS);
@@ -30,7 +31,8 @@ static void files_larger_than_memory_bypass_the_cache(void **state)
 
 static void large_files_use_adaptive_io_without_a_gpu(void **state)
 {
-	const struct job job = make_planned_job(small, large, true), gpu = make_planned_job(small, large, false);
+	const struct job job = make_planned_job(small, large, true),
+			 gpu = make_planned_job(small, large, false);
 
 	(void)state;
 	assert_int_equal(cache_policy_choose(&job, large), CACHE_ADAPTIVE);

@@ -107,7 +107,8 @@ static void many_chunks_are_longer_if_they_fit(void **state)
 		const struct plan plan = make_plan("u64", 8 * GIB, nbytes);
 
 		n_with_short += plan.fits_in_memory && plan.chunk_nbytes == few.chunk_nbytes;
-		assert_true(make_plan("u64", 8 * GIB, nbytes + 4 * MIB).fits_in_memory >= plan.fits_in_memory);
+		assert_true(make_plan("u64", 8 * GIB, nbytes + 4 * MIB).fits_in_memory >=
+			    plan.fits_in_memory);
 	}
 	assert_true(n_with_short > 0);
 }
@@ -214,7 +215,7 @@ static void mapped_records_are_part_of_the_memory(void **state)
 		for (uint64_t input_nbytes = MIB; input_nbytes <= GIB; input_nbytes *= 4)
 			for (uint64_t eighths = 8; eighths <= 16; eighths++)
 				check_indirect(record_nbytes, input_nbytes / record_nbytes,
-						 input_nbytes / 8 * eighths);
+					       input_nbytes / 8 * eighths);
 }
 
 static const char *const types[] = { "u8", "u32", "b5", "u64", "b10", "u128" };
@@ -493,7 +494,8 @@ static void device_memory_bounds_what_is_on_the_device(void **state)
 				    separate_nbytes);
 			assert_true(plan.sort_scratch_nbytes >=
 				    plan.chunk_records * plan.record_nbytes);
-			assert_true(plan.n_slots * plan.slot_nbytes + plan.host_spill_nbytes <= GIB);
+			assert_true(plan.n_slots * plan.slot_nbytes + plan.host_spill_nbytes <=
+				    GIB);
 			assert_int_equal(plan.chunk_records * plan.record_nbytes % plan.slot_nbytes,
 					 0);
 		}
@@ -516,7 +518,8 @@ static void codec_memory_is_counted(void **state)
 		plan_make(&request, &plan);
 		/* 5 blocks of scratch for each of two readers and two writers. */
 		assert_in_range(plan.codec_nbytes, 3 * MIB + 4 * 5 * plan.block_nbytes, nbytes / 4);
-		assert_int_equal(plan.device_nbytes, nbytes - plan.codec_nbytes - plan.index_nbytes);
+		assert_int_equal(plan.device_nbytes,
+				 nbytes - plan.codec_nbytes - plan.index_nbytes);
 		assert_true(plan.n_spilled_runs >= without.n_spilled_runs);
 	}
 }
@@ -564,7 +567,8 @@ static void index_of_runs_is_counted(void **state)
 		plan_make(&request, &plan);
 		assert_int_equal(plan.n_passes, 1);
 		assert_in_range(plan.index_nbytes, index_of_runs_nbytes(&plan), nbytes / 8);
-		assert_int_equal(plan.device_nbytes, nbytes - plan.codec_nbytes - plan.index_nbytes);
+		assert_int_equal(plan.device_nbytes,
+				 nbytes - plan.codec_nbytes - plan.index_nbytes);
 		/* The records of a checkpoint hold another. */
 		request.keeps_checkpoint_index = true;
 		plan_make(&request, &kept);
@@ -639,9 +643,9 @@ static void records_have_room_in_any_memory(void **state)
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		struct key keys[MOST_KEYS];
 		const struct layout_params expected = { .record_nbytes = shapes[i].record_nbytes,
-						       .keys = keys,
-						       .n_keys = shapes[i].n_keys,
-						       .force_records = true };
+							.keys = keys,
+							.n_keys = shapes[i].n_keys,
+							.force_records = true };
 		struct layout records;
 
 		for (uint32_t k = 0; k < shapes[i].n_keys; k++)

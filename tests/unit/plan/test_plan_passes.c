@@ -56,7 +56,8 @@ static size_t find_shortest(const uint64_t *lengths, size_t n_runs, size_t n, si
 }
 
 /* As merge_passes() does it: first as many as make the rest full. */
-static struct pass_volumes simulate_passes(size_t n_runs, size_t fan_in, uint64_t length, uint64_t max)
+static struct pass_volumes simulate_passes(size_t n_runs, size_t fan_in, uint64_t length,
+					   uint64_t max)
 {
 	struct pass_volumes moves = { .n_passes = 1 };
 	uint64_t lengths[MOST_RUNS];
@@ -87,10 +88,12 @@ static void passes_are_those_that_take_place(void **state)
 	for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
 		for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
 			const struct pass_counts expected = plan_count_passes(n_runs, fan_in);
-			const struct pass_volumes simulated = simulate_passes(n_runs, fan_in, 1, UINT64_MAX);
+			const struct pass_volumes simulated =
+				simulate_passes(n_runs, fan_in, 1, UINT64_MAX);
 
 			/* Neighbours do not always come out even: a run may be moved once more. */
-			assert_in_range(simulated.n_passes, expected.n_passes, expected.n_passes + 1);
+			assert_in_range(simulated.n_passes, expected.n_passes,
+					expected.n_passes + 1);
 			assert_in_range(simulated.n_merged, expected.n_moved_runs,
 					expected.n_moved_runs + expected.n_moved_runs / 5);
 		}
@@ -158,26 +161,26 @@ static struct plan make_checkpoint_plan(struct plan_request request, bool index)
 	return plan;
 }
 
-static struct plan make_plan_with_memory(uint64_t memory_nbytes, uint32_t fan_in, uint64_t input_nbytes,
-			   bool index, uint64_t assumed_nbytes)
+static struct plan make_plan_with_memory(uint64_t memory_nbytes, uint32_t fan_in,
+					 uint64_t input_nbytes, bool index, uint64_t assumed_nbytes)
 {
 	return make_checkpoint_plan((struct plan_request){ .input_nbytes = input_nbytes,
-					      .assumed_nbytes = assumed_nbytes,
-					      .memory_nbytes = memory_nbytes,
-					      .batch_size = fan_in },
-		       index);
+							   .assumed_nbytes = assumed_nbytes,
+							   .memory_nbytes = memory_nbytes,
+							   .batch_size = fan_in },
+				    index);
 }
 
 static struct plan plan_of_unique(uint64_t memory_nbytes, uint64_t input_nbytes, bool counts_first,
 				  uint64_t limit)
 {
 	return make_checkpoint_plan((struct plan_request){ .input_nbytes = input_nbytes,
-					      .memory_nbytes = memory_nbytes,
-					      .sequential_output = true,
-					      .needs_count_pass = counts_first,
-					      .unique = true,
-					      .limit = limit },
-		       false);
+							   .memory_nbytes = memory_nbytes,
+							   .sequential_output = true,
+							   .needs_count_pass = counts_first,
+							   .unique = true,
+							   .limit = limit },
+				    false);
 }
 
 /* What is expected of a sort of records of one byte in eight MiB, with --argsort or without. */
@@ -312,11 +315,12 @@ static void checkpoint_of_unique_keeps_one_run_more(void **state)
 /* Of as many runs as come together, no more than the limit. */
 static void limit_bounds_the_output_of_a_merge(void **state)
 {
-	const struct plan plan = make_checkpoint_plan((struct plan_request){ .input_nbytes = 54 * MIB,
-								.memory_nbytes = MIB,
-								.batch_size = 3,
-								.limit = 1000 },
-					 false);
+	const struct plan plan =
+		make_checkpoint_plan((struct plan_request){ .input_nbytes = 54 * MIB,
+							    .memory_nbytes = MIB,
+							    .batch_size = 3,
+							    .limit = 1000 },
+				     false);
 	const uint64_t n_out = plan.n_spilled_runs - plan.fan_in;
 	const uint64_t n_merges = (n_out + plan.fan_in - 2) / (plan.fan_in - 1);
 
@@ -332,9 +336,9 @@ static void limit_bounds_the_output_of_a_merge(void **state)
 static struct plan plan_of_rank(uint32_t n_ranks, uint64_t memory_nbytes, uint64_t input_nbytes)
 {
 	return make_checkpoint_plan((struct plan_request){ .input_nbytes = input_nbytes,
-					      .memory_nbytes = memory_nbytes,
-					      .n_ranks = n_ranks },
-		       false);
+							   .memory_nbytes = memory_nbytes,
+							   .n_ranks = n_ranks },
+				    false);
 }
 
 static void last_run_of_a_rank_is_stored_once(void **state)

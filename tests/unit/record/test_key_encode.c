@@ -1,5 +1,6 @@
 /*
- * test_key_encode - key_encode_batch() and key_decode_batch() against the definition, for every type
+ * test_key_encode - key_encode_batch() and key_decode_batch() against the definition, for every
+ * type
  */
 #include "src/record/key_encode.h"
 
@@ -88,7 +89,8 @@ static void check_disorders(const struct layout *layout, uint64_t n)
 
 		key_encode_batch(layout, records, n, elements, NULL);
 		for (uint64_t i = 0; i < n; i++) {
-			const encoded_key_t element = element_get(elements, layout->element_nbytes, i);
+			const encoded_key_t element =
+				element_get(elements, layout->element_nbytes, i);
 
 			if (i == 0)
 				first = element;

@@ -54,8 +54,8 @@ static void tails_compare_as_keys_do(void **state)
 {
 	(void)state;
 	for (unsigned at = 0; at < 40; at++) {
-		struct layout layout =
-			make_layout_of_keys((struct layout_params){ .record_nbytes = 40 }, KEYS("0:b40:r"));
+		struct layout layout = make_layout_of_keys(
+			(struct layout_params){ .record_nbytes = 40 }, KEYS("0:b40:r"));
 		unsigned char *a = make_random_bytes(40, 1), *b = guarded_copy(a, 40);
 
 		b[at] ^= 0x80;

@@ -174,7 +174,8 @@ static void floats_are_in_total_order(void **state)
 		0x7f800000,
 		/* +inf */ 0x7fc00000, /* +NaN */
 	};
-	struct layout up = make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32"));
+	struct layout up =
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32"));
 	struct layout down =
 		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32:r"));
 
@@ -271,12 +272,14 @@ static void comparable_numbers_are_not_key_only(void **state)
 	(void)state;
 	assert_true(layout_is_key_only(&layout));
 	layout_free(&layout);
-	layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 8, .needs_equality = true },
-			   KEYS("0:f64:n"));
+	layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 8,
+							     .needs_equality = true },
+				     KEYS("0:f64:n"));
 	assert_false(layout_is_key_only(&layout));
 	layout_free(&layout);
-	layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 8, .needs_equality = true },
-			   KEYS("0:t64"));
+	layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 8,
+							     .needs_equality = true },
+				     KEYS("0:t64"));
 	assert_true(layout_is_key_only(&layout));
 	layout_free(&layout);
 }
@@ -286,13 +289,15 @@ static void assert_limited_like_all(const char *type)
 {
 	const char *const keys[] = { type, NULL };
 	const uint32_t nbytes = (uint32_t)strtoul(type + 3, NULL, 10) / 8;
-	struct layout all = make_layout_of_keys((struct layout_params){ .record_nbytes = nbytes }, keys);
+	struct layout all =
+		make_layout_of_keys((struct layout_params){ .record_nbytes = nbytes }, keys);
 	struct layout few = make_layout_of_keys(
 		(struct layout_params){ .record_nbytes = nbytes, .force_records = true }, keys);
 
 	assert_true(layout_is_key_only(&all) && !layout_is_key_only(&few));
 	for (uint64_t i = 0; i < 3000; i++) {
-		unsigned char *a = make_random_bytes(nbytes, i), *b = make_random_bytes(nbytes, i + 1);
+		unsigned char *a = make_random_bytes(nbytes, i),
+			      *b = make_random_bytes(nbytes, i + 1);
 		encoded_key_t x, y;
 
 		make_special(&all.key, i, a);
@@ -319,7 +324,8 @@ static void a_limit_has_zeros_and_nan_in_the_order_of_the_whole(void **state)
 
 static uint32_t n_fields(const char *const *texts)
 {
-	struct layout layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 32 }, texts);
+	struct layout layout =
+		make_layout_of_keys((struct layout_params){ .record_nbytes = 32 }, texts);
 	const uint32_t n = layout.record_keys.n;
 
 	layout_free(&layout);
@@ -357,8 +363,8 @@ static int try_layout(uint64_t record_nbytes, const char *type, uint64_t offset)
 	key_parse_type(type, &key);
 	key.offset = offset;
 	r = layout_make(&(struct layout_params){ .record_nbytes = record_nbytes,
-						  .keys = &key,
-						  .n_keys = 1 },
+						 .keys = &key,
+						 .n_keys = 1 },
 			&layout);
 	if (r < 0)
 		assert_int_equal(layout.record_nbytes, 12345);
@@ -489,19 +495,21 @@ static void items_hold_the_requested_fields(void **state)
 	const char *const *keys = KEYS("4:u16", "1:b2:r");
 
 	(void)state;
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6 }, keys), "\0\1\2\3\4\5",
-		    6);
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .count = true }, keys),
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6 }, keys),
+		    "\0\1\2\3\4\5", 6);
+	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .count = true },
+					keys),
 		    "\1\0\0\0\0\0\0\0\0\1\2\3\4\5", 14);
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .keys_only = true },
-			      keys),
+	assert_item(make_layout_of_keys(
+			    (struct layout_params){ .record_nbytes = 6, .keys_only = true }, keys),
 		    "\4\5\1\2", 4);
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .argsort = true }, keys),
+	assert_item(make_layout_of_keys(
+			    (struct layout_params){ .record_nbytes = 6, .argsort = true }, keys),
 		    "\4\5\1\2\7\0\0\0\0\0\0\0", 12);
 	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6,
-						       .argsort = true,
-						       .count = true },
-			      keys),
+								.argsort = true,
+								.count = true },
+					keys),
 		    "\1\0\0\0\0\0\0\0\4\5\1\2\7\0\0\0\0\0\0\0", 20);
 }
 
@@ -509,10 +517,10 @@ static void counts_have_the_byte_order_of_the_first_key(void **state)
 {
 	(void)state;
 	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 3, .count = true },
-			      KEYS("0:u16be", "2:u8")),
+					KEYS("0:u16be", "2:u8")),
 		    "\0\0\0\0\0\0\0\1\0\1\2", 11);
 	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 3, .count = true },
-			      KEYS("0:b2")),
+					KEYS("0:b2")),
 		    "\1\0\0\0\0\0\0\0\0\1\2", 11);
 }
 
@@ -539,8 +547,8 @@ static void elements_are_as_narrow_as_the_key_allows(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		struct layout layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 32 },
-						 KEYS(cases[i].key));
+		struct layout layout = make_layout_of_keys(
+			(struct layout_params){ .record_nbytes = 32 }, KEYS(cases[i].key));
 
 		assert_int_equal(layout.element_nbytes, cases[i].element_nbytes);
 		assert_int_equal(layout_needs_refining(&layout), cases[i].needs_refining);

@@ -25,10 +25,10 @@ static void write_page(const struct time_series *time_series, struct stats *stat
 {
 	const struct stats_report report = { .stats = stats, .summary = summary };
 	const struct html_report page = { .stats_report = &report,
-				   .time_series = time_series,
-				   .inputs = names,
-				   .n_inputs = n,
-				   .output = "out & \"in\"" };
+					  .time_series = time_series,
+					  .inputs = names,
+					  .n_inputs = n,
+					  .output = "out & \"in\"" };
 	FILE *stream = fmemopen(text, sizeof text, "w");
 
 	memset(text, 0, sizeof text);
@@ -51,18 +51,19 @@ static void work_for_hours(struct time_series *time_series)
 		const enum stage stage = random_part(&random) % N_STAGES;
 		const uint64_t begin_ns = time_series->begin_ns + at * S;
 		const struct time_series_gauges sample = { (uint64_t)random_part(&random) << 20,
-						     (uint64_t)random_part(&random) << 24,
-						     at << 25 };
+							   (uint64_t)random_part(&random) << 24,
+							   at << 25 };
 
 		for (unsigned i = 0; i < 20; i++)
-			time_series_add(time_series, &(struct time_series_event){
-						     .stage = (stage + i) % N_STAGES,
-						     .begin_ns = begin_ns,
-						     .end_ns = begin_ns + random_part(&random) *
-										  UINT64_C(20000),
-						     .nbytes = (uint64_t)random_part(&random) << 12,
-						     .is_device_queue = i < 16,
-						     .queue = i });
+			time_series_add(
+				time_series,
+				&(struct time_series_event){
+					.stage = (stage + i) % N_STAGES,
+					.begin_ns = begin_ns,
+					.end_ns = begin_ns + random_part(&random) * UINT64_C(20000),
+					.nbytes = (uint64_t)random_part(&random) << 12,
+					.is_device_queue = i < 16,
+					.queue = i });
 		time_series_sample(time_series, begin_ns, &sample);
 	}
 	time_series->phases[PHASE_RUN_GENERATION].begin_ns = time_series->begin_ns + S;
@@ -80,7 +81,8 @@ static struct stats *stats_of_all_stages(struct time_series *time_series)
 		stats_begin_phase(stats, phase, 1);
 		for (enum stage stage = 0; stage < N_STAGES; stage++)
 			stats_end_at(stats,
-				     (struct span){ .stage = stage, .begin_ns = time_series->begin_ns },
+				     (struct span){ .stage = stage,
+						    .begin_ns = time_series->begin_ns },
 				     time_series->begin_ns + (1 + (uint64_t)stage) * S,
 				     UINT64_C(1) << 40);
 	}
@@ -177,7 +179,9 @@ static void report_of_a_terabyte_is_small(void **state)
 /* No records, no time, nothing at work: nothing is divided by nothing. */
 static void report_of_empty_input_is_complete(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8, .backend = "CPU", .type = "u64le" };
+	const struct sort_summary summary = { .record_nbytes = 8,
+					      .backend = "CPU",
+					      .type = "u64le" };
 	struct time_series *time_series;
 	struct stats *stats;
 
@@ -198,7 +202,9 @@ static void report_of_empty_input_is_complete(void **state)
 /* The columns are empty then. */
 static void report_explains_missing_peak_rates(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8, .backend = "CPU", .type = "u64le" };
+	const struct sort_summary summary = { .record_nbytes = 8,
+					      .backend = "CPU",
+					      .type = "u64le" };
 	struct time_series *time_series;
 	struct stats *stats;
 
@@ -232,7 +238,9 @@ static void report_says_if_nothing_remained_to_do(void **state)
 /* The figure, the picture and the table; whoever looks now and then has seen less than the most. */
 static void memory_is_one_number(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8, .backend = "CPU", .type = "u64le" };
+	const struct sort_summary summary = { .record_nbytes = 8,
+					      .backend = "CPU",
+					      .type = "u64le" };
 	const struct time_series_gauges sample = { .memory_nbytes = 1 << 10 };
 	struct time_series *time_series;
 	struct stats_totals totals;
@@ -258,7 +266,9 @@ static void memory_is_one_number(void **state)
 /* A GPU whose clock said nothing: its lanes are not shown, and no link leads to them. */
 static void idle_queues_are_omitted(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8, .backend = "GPU", .type = "u64le" };
+	const struct sort_summary summary = { .record_nbytes = 8,
+					      .backend = "GPU",
+					      .type = "u64le" };
 	struct time_series *time_series;
 	struct stats *stats;
 
@@ -266,9 +276,9 @@ static void idle_queues_are_omitted(void **state)
 	assert_int_equal(time_series_open(&time_series), 0);
 	assert_int_equal(stats_open(NULL, &stats), 0);
 	time_series_add(time_series, &(struct time_series_event){ .stage = STAGE_SORT,
-						      .begin_ns = time_series->begin_ns,
-						      .end_ns = time_series->begin_ns,
-						      .is_device_queue = true });
+								  .begin_ns = time_series->begin_ns,
+								  .end_ns = time_series->begin_ns,
+								  .is_device_queue = true });
 	write_page(time_series, stats, &summary, inputs, 1);
 	assert_null(strstr(text, "id=\"queues\""));
 	stats_close(stats);
@@ -277,7 +287,9 @@ static void idle_queues_are_omitted(void **state)
 
 static void names_are_escaped_in_the_report(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8, .backend = "CPU", .type = "u64le" };
+	const struct sort_summary summary = { .record_nbytes = 8,
+					      .backend = "CPU",
+					      .type = "u64le" };
 	struct time_series *time_series;
 	struct stats *stats;
 

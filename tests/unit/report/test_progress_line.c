@@ -15,9 +15,9 @@ static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total
 			  uint64_t elapsed_s)
 {
 	const struct progress_state progress = { .phase = phase_name(phase),
-					   .done_nbytes = done_nbytes,
-					   .total_nbytes = total_nbytes,
-					   .elapsed_ns = elapsed_s * UINT64_C(1000000000) };
+						 .done_nbytes = done_nbytes,
+						 .total_nbytes = total_nbytes,
+						 .elapsed_ns = elapsed_s * UINT64_C(1000000000) };
 	static char line[PROGRESS_LINE_NBYTES];
 
 	progress_line(&progress, line);
@@ -36,27 +36,30 @@ static void line_has_phase_percent_rate_and_time(void **state)
 static void unknown_total_shows_bytes(void **state)
 {
 	(void)state;
-	assert_string_equal(format(PHASE_RUN_GENERATION, 3 << 20, 0, 3), "run generation: 3 MiB, 1 MiB/s");
+	assert_string_equal(format(PHASE_RUN_GENERATION, 3 << 20, 0, 3),
+			    "run generation: 3 MiB, 1 MiB/s");
 }
 
 static void ends_of_a_phase_show_no_remaining_time(void **state)
 {
 	(void)state;
 	assert_string_equal(format(PHASE_RUN_GENERATION, 0, 100, 0), "run generation: 0 %, 0 B/s");
-	assert_string_equal(format(PHASE_RUN_GENERATION, 100, 100, 1), "run generation: 100 %, 100 B/s");
-	assert_string_equal(format(PHASE_RUN_GENERATION, 101, 100, 1), "run generation: 100 %, 101 B/s");
+	assert_string_equal(format(PHASE_RUN_GENERATION, 100, 100, 1),
+			    "run generation: 100 %, 100 B/s");
+	assert_string_equal(format(PHASE_RUN_GENERATION, 101, 100, 1),
+			    "run generation: 100 %, 101 B/s");
 }
 
 /* A quarter of the first of two phases, of one size, in two seconds. */
 static void overall_has_one_percentage_and_estimate(void **state)
 {
 	struct progress_state progress = { .phase = phase_name(PHASE_RUN_GENERATION),
-				     .done_nbytes = 1 << 20,
-				     .total_nbytes = 4 << 20,
-				     .elapsed_ns = UINT64_C(2000000000),
-				     .overall_done_nbytes = 1 << 20,
-				     .overall_total_nbytes = 8 << 20,
-				     .overall_elapsed_ns = UINT64_C(2000000000) };
+					   .done_nbytes = 1 << 20,
+					   .total_nbytes = 4 << 20,
+					   .elapsed_ns = UINT64_C(2000000000),
+					   .overall_done_nbytes = 1 << 20,
+					   .overall_total_nbytes = 8 << 20,
+					   .overall_elapsed_ns = UINT64_C(2000000000) };
 	char line[PROGRESS_LINE_NBYTES];
 
 	(void)state;
@@ -107,7 +110,8 @@ static void overall_counts_expected_phases(void **state)
 	assert_int_equal(progress_of(stats).overall_done_nbytes, 30);
 	assert_int_equal(progress_of(stats).overall_total_nbytes, 250);
 	stats_end(stats, stats_begin(STAGE_READ, 0), 70);
-	stats_set_phase_total(stats, PHASE_MERGE_PASSES, 0); /* there are fewer runs than was planned */
+	stats_set_phase_total(stats, PHASE_MERGE_PASSES,
+			      0); /* there are fewer runs than was planned */
 	stats_begin_phase(stats, PHASE_FINAL_MERGE, 80);
 	stats_end(stats, stats_begin(STAGE_WRITE, 0), 8);
 	assert_int_equal(progress_of(stats).overall_done_nbytes, 108);

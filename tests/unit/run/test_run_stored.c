@@ -62,8 +62,7 @@ static void subruns_release_disjoint_blocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(subruns_release_disjoint_blocks, start,
-						finish),
+		cmocka_unit_test_setup_teardown(subruns_release_disjoint_blocks, start, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,7 +164,8 @@ static void last_chunks_stay_in_memory(void **state)
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);
 	assert_int_equal(run_list_n_stored(&fixture_run_list), job.plan.n_spilled_runs);
-	assert_in_range(run_list_n_resident(&fixture_run_list), job.plan.n_chunks / 4, job.plan.n_chunks);
+	assert_in_range(run_list_n_resident(&fixture_run_list), job.plan.n_chunks / 4,
+			job.plan.n_chunks);
 	chunk_pool_trim(job.chunk_pool);
 	check_merged_output(ledger.dropped, NULL);
 	close_input();
@@ -229,7 +230,8 @@ static void unused_tail_of_a_chunk_is_released(void **state)
 	assert_true(job.plan.fits_in_memory);
 	assert_true(fixture_run_list.n > 1);
 	for (size_t i = 0; i < fixture_run_list.n; i++) {
-		const uint64_t nbytes = run_n_items(fixture_run_list.runs[i]) * layout.resident_nbytes;
+		const uint64_t nbytes =
+			run_n_items(fixture_run_list.runs[i]) * layout.resident_nbytes;
 		const char *remainder = (const char *)run_memory(fixture_run_list.runs[i]) + nbytes;
 
 		assert_in_range(nbytes, 8, 1000 * layout.resident_nbytes);

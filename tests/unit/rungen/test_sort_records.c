@@ -109,7 +109,8 @@ static uint64_t make_expected(const struct sort_case *shape, unsigned char **ret
 						      layout_item_count(&layout, last) + 1);
 			continue;
 		}
-		layout_project_record(&layout, order[i], position, items + n++ * layout.item_nbytes);
+		layout_project_record(&layout, order[i], position,
+				      items + n++ * layout.item_nbytes);
 	}
 	free(order);
 	*ret_items = items;
@@ -154,7 +155,9 @@ static void check(const struct sort_case *shape, enum fixture_memory memory, siz
 	assert_int_equal(totals.read.n_records, n);
 	assert_int_equal(merge_passes(&job, &fixture_run_list, 0, &totals, &n_passes), 0);
 	chunk_pool_trim(job.chunk_pool);
-	assert_int_equal(merge_runs(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, 0, &sink, &result), 0);
+	assert_int_equal(merge_runs(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, 0,
+				    &sink, &result),
+			 0);
 	assert_int_equal(result.n_items, n_expected);
 	assert_int_equal(result.n_disorders, 0);
 	if (shape->count && !shape->limit)
@@ -225,7 +228,8 @@ static void merge_from(const struct restore_point *start, struct restore_point_l
 	point_log->n_points = 0;
 	assert_int_equal(generate_runs(&job, job.chunk_pool, &fixture_run_list, &totals), 0);
 	chunk_pool_trim(job.chunk_pool);
-	assert_int_equal(merge_in_partitions(&job, fixture_run_list.runs, (uint32_t)fixture_run_list.n, 0, &sink, ret_result),
+	assert_int_equal(merge_in_partitions(&job, fixture_run_list.runs,
+					     (uint32_t)fixture_run_list.n, 0, &sink, ret_result),
 			 0);
 }
 
@@ -234,7 +238,9 @@ static void merge_from(const struct restore_point *start, struct restore_point_l
 static void limit_counts_what_was_written_before(void **state)
 {
 	enum { N = 150001, LIMIT = 50000 };
-	const struct sort_case shape = { 16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20 };
+	const struct sort_case shape = {
+		16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20
+	};
 	struct restore_point_log first = { 0 }, again = { 0 };
 	struct merge_result whole, remainder;
 	struct restore_point start;
@@ -248,8 +254,8 @@ static void limit_counts_what_was_written_before(void **state)
 	merge_from(NULL, &first, &whole);
 	assert_int_equal(whole.n_items, LIMIT);
 	assert_true(first.n_points > 0);
-	start = (struct restore_point){ first.restore_point.key, first.restore_point.first, first.restore_point.last,
-				      first.restore_point.result };
+	start = (struct restore_point){ first.restore_point.key, first.restore_point.first,
+					first.restore_point.last, first.restore_point.result };
 	assert_in_range(start.result.n_items, 1, LIMIT - 1);
 	stop_job();
 
@@ -284,7 +290,8 @@ static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 {
 	const struct sort_case shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
 	struct backend_layout_ops lying = *backend_cpu.ops_by_layout[LAYOUT_RECORDS];
-	const struct backend_layout_ops *const kinds[N_LAYOUT_KINDS] = { [LAYOUT_RECORDS] = &lying };
+	const struct backend_layout_ops *const kinds[N_LAYOUT_KINDS] = { [LAYOUT_RECORDS] =
+										 &lying };
 	struct record_totals totals = { 0 };
 
 	(void)state;
@@ -322,7 +329,8 @@ static void several_keys_decide_one_after_the_other(void **state)
 static void long_keys_decide_where_their_beginnings_tie(void **state)
 {
 	(void)state;
-	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 }, 40009);
+	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
+		   40009);
 	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 256, .n_equal = 16 },
 		   40009);
 	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 1 }, 40009);
@@ -336,7 +344,8 @@ static void several_devices_decide_ties_as_one_does(void **state)
 {
 	(void)state;
 	fixture_n_devices = 2;
-	check(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, FIXTURE_SEPARATE_MEMORY, 100003);
+	check(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 },
+	      FIXTURE_SEPARATE_MEMORY, 100003);
 	check(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
 	      FIXTURE_SEPARATE_MEMORY, 20011);
 	check(
@@ -351,7 +360,8 @@ static void wide_records_are_sorted_in_little_memory(void **state)
 	(void)state;
 	check_both(&(struct sort_case){ 65536, { BYTES(1, 1) }, 1, .n_values = 200 }, 150);
 	check_both(
-		&(struct sort_case){ 65536, { BYTES(0, 65536) }, 1, .n_values = 2, .n_equal = 65530 },
+		&(struct sort_case){
+			65536, { BYTES(0, 65536) }, 1, .n_values = 2, .n_equal = 65530 },
 		100);
 	check_both(&(struct sort_case){ 4096, { UNSIGNED(8, 8) }, 1, .n_values = 256 }, 2003);
 }

@@ -1,5 +1,6 @@
 /*
- * test_distributed_sort - a sort by several ranks is the sort of one process, byte for byte, or none
+ * test_distributed_sort - a sort by several ranks is the sort of one process, byte for byte, or
+ * none
  */
 #include "src/sort/sort.h"
 
@@ -62,8 +63,8 @@ struct requested_sort {
 	bool is_in_memory; /* of what each has in memory nothing is stored */
 };
 
-static void request_sort(struct requested_sort *request, const char *type, uint64_t record_nbytes, const char *first,
-		const char *second)
+static void request_sort(struct requested_sort *request, const char *type, uint64_t record_nbytes,
+			 const char *first, const char *second)
 {
 	static const char *const directories[] = { fixture_directory };
 	const struct sort_spec nothing = SORT_SPEC_DEFAULTS;
@@ -87,8 +88,8 @@ static void request_sort(struct requested_sort *request, const char *type, uint6
 }
 
 /* Each rank has room for much more. */
-static void request_in_memory(struct requested_sort *request, const char *type, uint64_t record_nbytes,
-			  const char *first, const char *second)
+static void request_in_memory(struct requested_sort *request, const char *type,
+			      uint64_t record_nbytes, const char *first, const char *second)
 {
 	request_sort(request, type, record_nbytes, first, second);
 	request->spec.memory_nbytes = 64 << 20;
@@ -99,34 +100,39 @@ static void request_in_memory(struct requested_sort *request, const char *type, 
 static unsigned n_cut;
 
 int __real_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
-		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);
+				uint32_t n_runs, const struct splitter_params *params,
+				uint64_t *ret_cuts);
 
 int __wrap_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
-		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);
+				uint32_t n_runs, const struct splitter_params *params,
+				uint64_t *ret_cuts);
 int __wrap_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
-		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts)
+				uint32_t n_runs, const struct splitter_params *params,
+				uint64_t *ret_cuts)
 {
 	n_cut++;
 	return __real_global_splitters_cut(comm, job, runs, n_runs, params, ret_cuts);
 }
 
-/* Wrapped, to be wrong once: a word of the message after count_before_splitter of rank 1 with this tag. */
+/* Wrapped, to be wrong once: a word of the message after count_before_splitter of rank 1 with this
+ * tag. */
 static struct message_corruption {
 	const char *expected_message;
 	unsigned tag, n_before, word;
 	uint64_t increment; /* is added to it */
 } false_message;
 
-int __real_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data,
-		      size_t nbytes, struct comm_transfer *ret_transfer);
-int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data,
-		      size_t nbytes, struct comm_transfer *ret_transfer);
-int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data,
-		      size_t nbytes, struct comm_transfer *ret_transfer)
+int __real_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
+		     struct comm_transfer *ret_transfer);
+int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
+		     struct comm_transfer *ret_transfer);
+int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
+		     struct comm_transfer *ret_transfer)
 {
 	const unsigned kind = tag < COMM_TAG_RESPONSES ? tag : COMM_TAG_RESPONSES;
 
-	if (false_message.tag == kind && comm_rank(comm) == 1 && to != 1 && false_message.n_before-- == 0)
+	if (false_message.tag == kind && comm_rank(comm) == 1 && to != 1 &&
+	    false_message.n_before-- == 0)
 		((uint64_t *)(uintptr_t)data)[false_message.word] += false_message.increment;
 	return __real_comm_send(comm, to, tag, data, nbytes, ret_transfer);
 }
@@ -134,12 +140,12 @@ int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *d
 /* And to lose what is from there on, and before there. */
 static uint64_t lost_begin, lost_end;
 
-int __real_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset, const void *data,
-			       size_t nbytes);
-int __wrap_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset, const void *data,
-			       size_t nbytes);
-int __wrap_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset, const void *data,
-			       size_t nbytes)
+int __real_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset,
+					 const void *data, size_t nbytes);
+int __wrap_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset,
+					 const void *data, size_t nbytes);
+int __wrap_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset,
+					 const void *data, size_t nbytes)
 {
 	return offset >= lost_begin && offset < lost_end ?
 		       0 :
@@ -217,10 +223,10 @@ static void sort_single(const struct requested_sort *request)
 static struct fake_ranks fake_ranks_of(struct requested_sort *request, unsigned size)
 {
 	return (struct fake_ranks){ .size = size,
-				      .params = { .timeout_ns = minute_ns,
-						    .fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
-				      .body = sort_on_rank,
-				      .argument = request };
+				    .params = { .timeout_ns = minute_ns,
+						.fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
+				    .body = sort_on_rank,
+				    .argument = request };
 }
 
 static void assert_agrees(struct requested_sort *request, unsigned size, uint64_t seed)
@@ -415,8 +421,8 @@ static void no_two_ranks_write_to_one_stripe_of_what_is_compressed(void **state)
 	assert_int_equal(check_stripes(1), 3);
 }
 
-static void request_compressed(struct requested_sort *request, const char *type, uint64_t record_nbytes,
-			   const char *first, const char *second)
+static void request_compressed(struct requested_sort *request, const char *type,
+			       uint64_t record_nbytes, const char *first, const char *second)
 {
 	request_sort(request, type, record_nbytes, first, second);
 	request->spec.zstd_level = 1;
@@ -737,7 +743,8 @@ static int check_on_rank(struct comm *comm, void *argument)
 }
 
 /* All ranks find the one that one process does, and read what they must. */
-static void assert_finds(const struct requested_sort *request, unsigned size, uint64_t disorder, uint64_t n)
+static void assert_finds(const struct requested_sort *request, unsigned size, uint64_t disorder,
+			 uint64_t n)
 {
 	struct disorder_results results = { .asked = *request };
 	struct fake_ranks ranks = fake_ranks_of(&results.asked, size);
@@ -746,7 +753,8 @@ static void assert_finds(const struct requested_sort *request, unsigned size, ui
 
 	results.asked.spec.check_only = true;
 	results.asked.spec.output_path = NULL;
-	assert_int_equal(sort_check(&results.asked.spec, "gsort -c", &no_observer, NULL, &summary, &single),
+	assert_int_equal(sort_check(&results.asked.spec, "gsort -c", &no_observer, NULL, &summary,
+				    &single),
 			 0);
 	assert_int_equal(single, disorder);
 	results.disorders =
@@ -961,7 +969,8 @@ static void part_of_a_list_that_was_changed_is_found_by_all_together(void **stat
 }
 
 /* Of a rank that fails, or a message that does not arrive, comes no output, or the right one. */
-static void nothing_wrong_appears(struct requested_sort *request, enum fake_rank_fault fault, unsigned message)
+static void nothing_wrong_appears(struct requested_sort *request, enum fake_rank_fault fault,
+				  unsigned message)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, 3);
 	bool all_fine = true;
@@ -993,7 +1002,8 @@ static unsigned count_messages(struct requested_sort *request)
 
 static void check_faults(struct requested_sort *request)
 {
-	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_TRUNCATED, FAKE_FAULT_CORRUPTED };
+	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_TRUNCATED,
+						      FAKE_FAULT_CORRUPTED };
 	enum { N_PLACES = 5 };
 	const unsigned n = count_messages(request);
 
@@ -1155,14 +1165,15 @@ static void failed_rank_serves_no_requests(void **state)
 /* What ranks choose by themselves, and which have their files pass the cache by, as bits. */
 static struct chosen_policies {
 	const enum cache_policy *policies; /* of each rank; NULL: it is asked */
-	atomic_uint *outputs, *spills;   /* shared */
+	atomic_uint *outputs, *spills;     /* shared */
 } chosen_policies;
 
 enum cache_policy __real_cache_policy_choose(const struct job *job, uint64_t nbytes);
 enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes);
 enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes)
 {
-	return chosen_policies.policies ? chosen_policies.policies[own_rank] : __real_cache_policy_choose(job, nbytes);
+	return chosen_policies.policies ? chosen_policies.policies[own_rank] :
+					  __real_cache_policy_choose(job, nbytes);
 }
 
 void __real_output_bypass_cache(struct output *output);
@@ -1203,8 +1214,8 @@ static int sort_with_policies(struct comm *comm, void *argument)
 /* Else some would write to a file past the cache while others write to it through the cache. */
 static void ranks_of_a_host_use_its_first_policy(void **state)
 {
-	static const enum cache_policy uses[] = { CACHE_USE, CACHE_BYPASS,
-						    CACHE_BYPASS, CACHE_USE };
+	static const enum cache_policy uses[] = { CACHE_USE, CACHE_BYPASS, CACHE_BYPASS,
+						  CACHE_USE };
 	struct requested_sort request;
 	struct fake_ranks ranks = fake_ranks_of(&request, 4);
 
@@ -1212,8 +1223,8 @@ static void ranks_of_a_host_use_its_first_policy(void **state)
 	request_sort(&request, "u64", 8, random_path, few_path);
 	sort_single(&request);
 	chosen_policies.policies = uses;
-	chosen_policies.outputs = mmap(NULL, 2 * sizeof *chosen_policies.outputs, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	chosen_policies.outputs = mmap(NULL, 2 * sizeof *chosen_policies.outputs,
+				       PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(chosen_policies.outputs, MAP_FAILED);
 	chosen_policies.spills = chosen_policies.outputs + 1;
 	ranks.body = sort_with_policies;
@@ -1246,8 +1257,10 @@ static void ranks_with_other_options_are_named(void **state)
 	ranks = fake_ranks_of(&request, 3);
 	ranks.body = sort_with_other_options;
 	fake_ranks_run(&ranks);
-	assert_non_null(strstr(ranks.exits[2].error_text, "sorts something else than the first rank"));
-	assert_non_null(strstr(ranks.exits[2].error_text, "unique records: here 'yes', there 'no'"));
+	assert_non_null(
+		strstr(ranks.exits[2].error_text, "sorts something else than the first rank"));
+	assert_non_null(
+		strstr(ranks.exits[2].error_text, "unique records: here 'yes', there 'no'"));
 	fake_ranks_free(&ranks);
 	assert_int_equal(access(together_path, F_OK), -1);
 }
@@ -1267,7 +1280,8 @@ struct counted_sort {
 	struct gathered_stats *stats;
 };
 
-static int gather_all_stats(struct comm *comm, const struct rank_summary *own, struct gathered_stats *ret_found)
+static int gather_all_stats(struct comm *comm, const struct rank_summary *own,
+			    struct gathered_stats *ret_found)
 {
 	struct rank_stats *stats;
 	int r = rank_stats_gather(comm, own, &stats);
@@ -1378,8 +1392,8 @@ static void assert_balance(const struct gathered_stats *stats, unsigned n_ranks,
 static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 {
 	struct counted_sort counted = { .stats = mmap(NULL, sizeof *counted.stats,
-						 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-						 -1, 0) };
+						      PROT_READ | PROT_WRITE,
+						      MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
 	struct fake_ranks ranks = fake_ranks_of(&counted.asked, n_ranks);
 
 	assert_ptr_not_equal(counted.stats, MAP_FAILED);
@@ -1439,7 +1453,8 @@ static const char *checkpoint_file(unsigned rank, const char *name)
 }
 
 /* One of three is killed there, or what it sends is damaged, and all end with it. */
-static void end_with(struct requested_sort *request, enum fake_rank_fault fault, unsigned rank, unsigned message)
+static void end_with(struct requested_sort *request, enum fake_rank_fault fault, unsigned rank,
+		     unsigned message)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, 3);
 
@@ -1512,7 +1527,8 @@ static void resumed_runs_are_not_stored_again(void **state)
 }
 
 /* None of so many ranks does it, and one says why. */
-static void check_refused(struct requested_sort *request, unsigned size, unsigned speaker, const char *text)
+static void check_refused(struct requested_sort *request, unsigned size, unsigned speaker,
+			  const char *text)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, size);
 
@@ -1642,7 +1658,8 @@ static int counted_openat(int directory, const char *path, int flags, mode_t mod
 /* Of the output alone: what else is closed has been read, or is not wanted any more. */
 static int counted_close(int fd)
 {
-	const bool is_output = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY && is_output_descriptor(fd);
+	const bool is_output = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY &&
+			       is_output_descriptor(fd);
 	const int r = syscalls_plain.close(fd);
 
 	return is_output && call_fails(CALL_CLOSE) ? -1 : r;

@@ -25,7 +25,8 @@ static int start(void **state)
 	fixture_add_keys(codes, N);
 	path = fixture_path("input");
 	write_file(path, codes, 0);
-	integrity = (struct integrity){ .totals = { .read = digest_encoded_keys(fixture_keys, N),
+	integrity =
+		(struct integrity){ .totals = { .read = digest_encoded_keys(fixture_keys, N),
 						.written = digest_encoded_keys(fixture_keys, N) },
 				    .result.n_items = N };
 	return input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input);
@@ -102,8 +103,9 @@ static int verify_all(void)
 	int r;
 
 	captured_messages_reset(true);
-	assert_int_equal(
-		output_open(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN, &output), 0);
+	assert_int_equal(output_open(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN,
+				     &output),
+			 0);
 	assert_int_equal(output_write_at(output, 0, records, N * layout.record_nbytes), 0);
 	r = integrity_verify(&integrity, &job, read_output, output, "output");
 	output_abort(output);
@@ -114,7 +116,8 @@ static int verify_all(void)
 static void assert_verify_fails(void)
 {
 	assert_int_equal(verify_all(), -EIO);
-	assert_non_null(strstr(captured_messages_error(), "what was read back is not what was written"));
+	assert_non_null(
+		strstr(captured_messages_error(), "what was read back is not what was written"));
 }
 
 static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **state)

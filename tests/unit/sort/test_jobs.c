@@ -69,7 +69,8 @@ static void run_at_once(struct concurrent_sort *sorts, size_t n)
 	}
 }
 
-static void assert_failed(const struct concurrent_sort *one, int r, const char *part, const char *path)
+static void assert_failed(const struct concurrent_sort *one, int r, const char *part,
+			  const char *path)
 {
 	assert_int_equal(one->r, r);
 	assert_int_equal(one->messages.error, r);
@@ -83,10 +84,12 @@ static void concurrent_sorts_report_separately(void **state)
 	const char *sorted = fixture_path("sorted"), *mixed = fixture_path("mixed");
 	const char *broken = fixture_path("broken"), *out = fixture_path("out");
 	struct concurrent_sort sorts[] = {
-		{ .options = PARSE_VALID("-t", "u64", "-m", sorted, mixed, "-o", fixture_path("a")) },
+		{ .options =
+			  PARSE_VALID("-t", "u64", "-m", sorted, mixed, "-o", fixture_path("a")) },
 		{ .options = PARSE_VALID("-t", "u64", broken, "-o", fixture_path("b")) },
 		{ .options = PARSE_VALID("-t", "u64", mixed, sorted, "-o", out) },
-		{ .options = PARSE_VALID("-t", "u64", fixture_path("none"), "-o", fixture_path("c")) },
+		{ .options =
+			  PARSE_VALID("-t", "u64", fixture_path("none"), "-o", fixture_path("c")) },
 	};
 	enum { N_SORTS = sizeof sorts / sizeof sorts[0] };
 

@@ -72,8 +72,8 @@ static int open_on(uint64_t nbytes, const struct sort_spec *spec)
 	job.limit = UINT64_MAX;
 	return open_devices(&job, &backend, spec,
 			    &(struct open_devices_params){ .n_threads = 1,
-						    .input_nbytes = nbytes,
-						    .assignment = assignment });
+							   .input_nbytes = nbytes,
+							   .assignment = assignment });
 }
 
 static void close_them(void)
@@ -131,7 +131,8 @@ static void unavailable_device_is_skipped_with_warning(void **state)
 	for (missing = 0; missing < N_DEVICES; missing++) {
 		captured_messages_reset(true);
 		check_all(N_DEVICES - 1);
-		assert_non_null(strstr(captured_messages_warning(), "it is busy; sorting without it"));
+		assert_non_null(
+			strstr(captured_messages_warning(), "it is busy; sorting without it"));
 		assert_false(captured_messages_has_error());
 	}
 }
@@ -196,7 +197,7 @@ static void shared_device_memory_is_divided(void **state)
 
 /* What is had at that place of n; each is also opened so many times elsewhere. */
 static void check_assignment(unsigned place, unsigned n, const struct sort_spec *spec,
-			const unsigned *numbers, unsigned n_numbers, unsigned n_elsewhere)
+			     const unsigned *numbers, unsigned n_numbers, unsigned n_elsewhere)
 {
 	assignment = (struct device_assignment){ place, n };
 	assert_int_equal(open_on(8, spec), 0);

@@ -163,17 +163,18 @@ static void too_little_memory_to_resume_is_reported(void **state)
 	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
 	job.layout = &layout;
 	job.plan_request = (struct plan_request){ .layout = &layout,
-					     .device = device,
-					     .input_nbytes = 64 << 20,
-					     .n_threads = 2,
-					     .memory_nbytes = spec.memory_nbytes };
+						  .device = device,
+						  .input_nbytes = 64 << 20,
+						  .n_threads = 2,
+						  .memory_nbytes = spec.memory_nbytes };
 	plan_make(&job.plan_request, &job.plan);
 	assert_int_equal(setup_check_memory(&job, &spec), 0);
 	job.plan_request.min_block_nbytes = 16 << 20;
 	plan_make(&job.plan_request, &job.plan);
 	captured_messages_reset(true);
 	assert_int_equal(setup_check_memory(&job, &spec), -E2BIG);
-	assert_non_null(strstr(captured_messages_error(), "stored with more memory, in blocks of 16 MiB"));
+	assert_non_null(
+		strstr(captured_messages_error(), "stored with more memory, in blocks of 16 MiB"));
 	assert_int_equal(captured_messages_hint(), HINT_MEMORY_NEEDED);
 	/* What this plan would take is no figure to give: another plan needs what the hint says. */
 	assert_null(strstr(captured_messages_error(), "takes"));

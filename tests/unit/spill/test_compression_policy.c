@@ -1,5 +1,6 @@
 /*
- * test_compression_policy - which codec takes what is spilled, as it was asked for and as the disk is
+ * test_compression_policy - which codec takes what is spilled, as it was asked for and as the
+ * disk is
  */
 #include "io/spill/compression_policy.h"
 
@@ -69,13 +70,13 @@ static void record_windows(struct compression *compression, unsigned n, uint64_t
 {
 	for (unsigned i = 0; i < n; i++)
 		compression_record_sample(compression, &(struct compression_sample){
-						      .encoder_input_nbytes = 1 << 20,
-						      .encoded_nbytes = 1 << 19,
-						      .encode_ns = 100000,
-						      .items_nbytes = 1 << 20,
-						      .stored_nbytes = 1 << 20,
-						      .write_ns = write_ns << 20,
-					      });
+							       .encoder_input_nbytes = 1 << 20,
+							       .encoded_nbytes = 1 << 19,
+							       .encode_ns = 100000,
+							       .items_nbytes = 1 << 20,
+							       .stored_nbytes = 1 << 20,
+							       .write_ns = write_ns << 20,
+						       });
 }
 
 static void auto_follows_the_disk(void **state)

@@ -28,7 +28,8 @@ static void windows_come_back_in_order(void **state)
 	for (uint64_t i = 0; i < 3 * WINDOW_N_BLOCKS; i++) {
 		const uint64_t in_window = i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS;
 
-		assert_int_equal(blocks[i].first_item, i / WINDOW_N_BLOCKS * WINDOW_N_ITEMS + in_window);
+		assert_int_equal(blocks[i].first_item,
+				 i / WINDOW_N_BLOCKS * WINDOW_N_ITEMS + in_window);
 		assert_true(blocks[i].first_key == i / WINDOW_N_BLOCKS * 1000 + in_window);
 	}
 	for (uint64_t first = 0; first < 3 * WINDOW_N_BLOCKS; first++)

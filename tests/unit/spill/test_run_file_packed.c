@@ -16,7 +16,8 @@ static int write_packed_window(struct run_file *run, uint64_t w)
 	for (uint64_t i = 0; i < WINDOW_N_ITEMS; i++)
 		items[i] = w * 1000 + i;
 	for (uint64_t i = 0; i < WINDOW_N_BLOCKS; i++) {
-		const size_t n = i + 1 < WINDOW_N_BLOCKS ? BLOCK_N_ITEMS : WINDOW_N_ITEMS % BLOCK_N_ITEMS;
+		const size_t n = i + 1 < WINDOW_N_BLOCKS ? BLOCK_N_ITEMS :
+							   WINDOW_N_ITEMS % BLOCK_N_ITEMS;
 
 		first_keys[i] = items[i * BLOCK_N_ITEMS];
 		nbytes[i] = (uint32_t)delta_encode(&items[i * BLOCK_N_ITEMS], n, sizeof *items,
@@ -78,7 +79,8 @@ static void assert_reads_packed(struct run_file *run, uint64_t first, uint64_t n
 						      n_items, sizeof *items),
 					 0);
 		for (uint64_t j = 0; j < n_items; j++)
-			assert_int_equal(items[j], i / WINDOW_N_BLOCKS * 1000 + i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS + j);
+			assert_int_equal(items[j], i / WINDOW_N_BLOCKS * 1000 +
+							   i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS + j);
 		block += run_file_packed_nbytes(run, i);
 	}
 	guarded_free(packed, nbytes);

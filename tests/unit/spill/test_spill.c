@@ -420,7 +420,7 @@ static void backlog_is_small_with_little_space(void **state)
 
 	(void)state;
 	assert_small_backlog(open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL - 1, extents),
-			    extents);
+			     extents);
 }
 
 static void backlog_is_small_near_the_limit(void **state)

@@ -220,8 +220,8 @@ static struct layout records_layout(void)
 	struct layout layout;
 
 	assert_int_equal(layout_make(&(struct layout_params){ .record_nbytes = RECORD_NBYTES,
-							       .keys = keys,
-							       .n_keys = N_KEYS },
+							      .keys = keys,
+							      .n_keys = N_KEYS },
 				     &layout),
 			 0);
 	return layout;
@@ -315,7 +315,8 @@ static void bytes_of_records_never_change(void **state)
 
 static void seed_changes_the_data(void **state)
 {
-	struct generated_data a = make("u64", GEN_RANDOM, 100, 1), b = make("u64", GEN_RANDOM, 100, 2);
+	struct generated_data a = make("u64", GEN_RANDOM, 100, 1),
+			      b = make("u64", GEN_RANDOM, 100, 2);
 
 	(void)state;
 	assert_memory_not_equal(a.records, b.records, 800);
@@ -335,10 +336,12 @@ static void smallest_data_sets_can_be_made(void **state)
 static void bytes_never_change(void **state)
 {
 	static const uint32_t expected[GEN_NAN + 1] = {
-		[GEN_RANDOM] = 0x2e421024, [GEN_SORTED] = 0xabc14784, [GEN_REVERSED] = 0xeb11d47b,
-		[GEN_EQUAL] = 0xaeaf79c3,  [GEN_TWO_KEYS] = 0x3cc1fba0,    [GEN_ZIPF] = 0x49809444,
-		[GEN_HUNDRED_KEYS] = 0x7975489e,    [GEN_NEARLY_SORTED] = 0x8253bfb9, [GEN_SAWTOOTH] = 0x5c55f52a,
-		[GEN_ORGAN_PIPE] = 0xb059e5cd,  [GEN_CLUSTERED] = 0xf971cc74,   [GEN_NAN] = 0xe76125d7,
+		[GEN_RANDOM] = 0x2e421024,       [GEN_SORTED] = 0xabc14784,
+		[GEN_REVERSED] = 0xeb11d47b,     [GEN_EQUAL] = 0xaeaf79c3,
+		[GEN_TWO_KEYS] = 0x3cc1fba0,     [GEN_ZIPF] = 0x49809444,
+		[GEN_HUNDRED_KEYS] = 0x7975489e, [GEN_NEARLY_SORTED] = 0x8253bfb9,
+		[GEN_SAWTOOTH] = 0x5c55f52a,     [GEN_ORGAN_PIPE] = 0xb059e5cd,
+		[GEN_CLUSTERED] = 0xf971cc74,    [GEN_NAN] = 0xe76125d7,
 	};
 
 	(void)state;
@@ -346,7 +349,8 @@ static void bytes_never_change(void **state)
 		unsigned long hash = 0;
 
 		for (unsigned i = 0; i < N_OLDEST_TYPES; i++) {
-			struct generated_data data = make(types[i], (enum gen_dist)dist, N_RECORDS, 1);
+			struct generated_data data =
+				make(types[i], (enum gen_dist)dist, N_RECORDS, 1);
 
 			hash = crc32(hash, data.records,
 				     (unsigned)(N_RECORDS * data.layout.record_nbytes));

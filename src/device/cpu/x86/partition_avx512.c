@@ -15,8 +15,9 @@
 
 enum {
 	BATCH_N = 8 * N_LANES, /* read before any of them is written; four are 0.1 ns slower */
-	PARTITION_PREFETCH_N = 8 * BATCH_N, /* prefetched: without it, a level out of the cache takes 0.8 ns */
-	SMALL_N = 1024,        /* partitioned through a buffer on the stack */
+	PARTITION_PREFETCH_N =
+		8 * BATCH_N, /* prefetched: without it, a level out of the cache takes 0.8 ns */
+	SMALL_N = 1024,      /* partitioned through a buffer on the stack */
 };
 
 /*
@@ -85,7 +86,8 @@ struct partition_state {
 };
 
 /* A vector to both ends; each keeps its part, the rest falls into free space. */
-AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, __m512i pivot, bool strict)
+AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, __m512i pivot,
+				     bool strict)
 {
 	const __m512i shifts = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
 	const __mmask8 left = left_lanes(v, pivot, strict);
@@ -114,7 +116,8 @@ AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, _
 AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i pivot, bool strict)
 {
 	uint64_t saved[3 * BATCH_N];
-	struct partition_state state = { elements, elements + BATCH_N, elements + n - BATCH_N, elements + n };
+	struct partition_state state = { elements, elements + BATCH_N, elements + n - BATCH_N,
+					 elements + n };
 	uint64_t n_unread;
 
 	memcpy(saved, elements, BATCH_N * sizeof *saved);
