@@ -24,6 +24,8 @@ DECLARED = re.compile(r'\b(?:struct|enum|union) ([A-Za-z_]\w*)|\b([A-Za-z_]\w*)\
 ENUM = re.compile(r'\benum(?: \w+)? \{([^}]*)\}', re.S)
 STRUCT = re.compile(r'^(?:struct|union) (\w+)(?: final)? \{', re.M)
 OPTION = re.compile(r'\.name = "([a-z0-9-]+)"')
+# Names of test functions are sentences.
+TEST_FUNCTION = re.compile(r'\b\w+\(void \*\*state\)|\bcmocka_unit_test\w*\([^;]*?\)|\b[A-Z_]+\(\w+\),')
 GLOSSARY = re.compile(r'^## (?:Words|Glossary)\n(.*?)^## ', re.M | re.S)
 
 
@@ -31,15 +33,24 @@ def words_of(name):
     return [word for word in re.split(r'[^a-z0-9]+', name.lower()) if word]
 
 
-def read_banned(path):
-    """word -> the word to use instead; a word may consist of several parts, as in take_up."""
-    rows = (line.split('\t') for line in path.read_text().splitlines() if line and line[0] != '#')
-    return {row[0]: row[1] for row in rows}
+def read_words(path):
+    """(banned word -> the word to use instead, [(allowed phrase, folder)]); a word may have parts, as take_up has."""
+    banned, allowed = {}, []
+    for line in path.read_text().splitlines():
+        row = line.split('\t')
+        if line.startswith('+'):
+            allowed.append((row[0][1:], row[1] if len(row) > 1 else ''))
+        elif line and line[0] != '#':
+            banned[row[0]] = row[1]
+    return banned, allowed
 
 
-def banned_in(name, banned):
-    joined = '_' + '_'.join(words_of(name)) + '_'
-    return next((word for word in banned if f'_{word}_' in joined), None)
+def banned_in(name, file, banned, allowed):
+    joined = '_' + '__'.join(words_of(name)) + '_'
+    for phrase, folder in allowed:
+        if file.startswith(folder):
+            joined = joined.replace('_' + '__'.join(phrase.split('_')) + '_', '_')
+    return next((word for word in banned if '_' + '__'.join(word.split('_')) + '_' in joined), None)
 
 
 def declared_names(text):
@@ -68,16 +79,17 @@ def glossary_words(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    banned = read_banned(root / 'tests/words.txt')
-    terms = set((root / 'tests/file_name_words.txt').read_text().split()) | glossary_words(root)
+    banned, allowed = read_words(root / 'tests/words.txt')
+    lines = (root / 'tests/file_name_words.txt').read_text().splitlines()
+    terms = {word for line in lines if not line.startswith('#') for word in line.split()} | glossary_words(root)
     tags = collections.defaultdict(list)
     basenames = collections.defaultdict(list)
     violations = []
 
-    def check(what, name):
-        word = banned_in(name, banned)
+    def check(file, name, what=''):
+        word = banned_in(name, file, banned, allowed)
         if word:
-            violations.append(f'{what}: `{word}` is not a name: use {banned[word]}')
+            violations.append(f'{file}: {what}`{word}` is not a name: use {banned[word]}')
 
     for path, name in source_files(root):
         stem = path.name.split('.')[0]
@@ -97,10 +109,10 @@ def main():
             if path.suffix in ('.c', '.cu', '.cc'):
                 basenames[path.name].append(name)
             for option in OPTION.findall(text):
-                check(f'{name}: --{option}', option)
-        code = STRING.sub('""', text)
+                check(name, option, f'--{option}: ')
+        code = TEST_FUNCTION.sub('(', STRING.sub('""', text))
         for declared in sorted(set(declared_names(code))):
-            check(f'{name}: {declared}', declared)
+            check(name, declared, f'{declared}: ')
 
     for tag, files in sorted(tags.items()):
         if len(set(files)) > 1:

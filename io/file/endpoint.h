@@ -8,7 +8,7 @@
 
 struct rendezvous;
 
-struct given {
+struct endpoint {
 	enum {
 		ENDPOINT_PATH,       /* nothing: the path is one */
 		ENDPOINT_DESCRIPTOR, /* fd, used from where it stands; stays open */

@@ -413,13 +413,13 @@ void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes)
 }
 
 /* By then it is on the disk, or the disk is so slow that a writer has to wait for it anyway. */
-#define DROP_BEHIND_NBYTES (UINT64_C(64) << 20)
+#define DROPBEHIND_NBYTES (UINT64_C(64) << 20)
 
-void file_write_behind(const struct file *file, uint64_t offset, uint64_t nbytes)
+void file_start_writeback(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
 	sync_file_range(file->fd, (off_t)offset, (off_t)nbytes, SYNC_FILE_RANGE_WRITE);
-	if (offset >= DROP_BEHIND_NBYTES)
-		file_drop_cache(file, offset - DROP_BEHIND_NBYTES, nbytes);
+	if (offset >= DROPBEHIND_NBYTES)
+		file_drop_cache(file, offset - DROPBEHIND_NBYTES, nbytes);
 }
 
 int file_truncate(const struct file *file, uint64_t nbytes)

@@ -203,7 +203,7 @@ void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes);
  * Of a file that the page cache cannot hold: start to bring the range, which was just written, to
  * the disk, and forget what was written long before it. Hints: whether it is done is not told.
  */
-void file_write_behind(const struct file *file, uint64_t offset, uint64_t nbytes);
+void file_start_writeback(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 int file_truncate(const struct file *file, uint64_t nbytes);
 int file_sync(const struct file *file);

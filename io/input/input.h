@@ -30,7 +30,7 @@
 #include "src/record/digest.h"
 
 struct schema;
-struct given;
+struct endpoint;
 struct input;
 
 #define INPUT_SIZE_UNKNOWN UINT64_MAX
@@ -47,7 +47,7 @@ int input_open_framed(const struct syscalls *calls, const char *const *paths, si
 
 /* The same; given: n of them, which stand in the place of paths or do not. */
 int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
-			 const struct given *endpoints, size_t n, const struct framing *framing,
+			 const struct endpoint *endpoints, size_t n, const struct framing *framing,
 			 struct input **ret_input);
 
 /* The same, of files that are nothing but records. */

@@ -162,7 +162,7 @@ static int make_serial(struct input *input)
 }
 
 static struct input *create_input(const struct syscalls *calls, const char *const *paths,
-				  const struct given *endpoints, size_t n,
+				  const struct endpoint *endpoints, size_t n,
 				  const struct framing *framing)
 {
 	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
@@ -179,7 +179,7 @@ static struct input *create_input(const struct syscalls *calls, const char *cons
 	source_table_init(&input->table, calls, &rules);
 	for (size_t i = 0; i < n; i++)
 		source_prepare(&input->sources[i].source, paths[i],
-			       endpoints ? endpoints[i] : (struct given){ .kind = ENDPOINT_PATH });
+			       endpoints ? endpoints[i] : (struct endpoint){ .kind = ENDPOINT_PATH });
 	return input;
 }
 
@@ -202,7 +202,7 @@ static int fail_inputs(size_t n)
 
 /* The same with parts in the place of lists, which some sources of `input` are. */
 static int open_part_inputs(const struct input *input, const char *const *paths,
-			    const struct given *endpoints, const struct framing *framing,
+			    const struct endpoint *endpoints, const struct framing *framing,
 			    struct input **ret_input)
 {
 	const struct syscalls *calls = input->table.calls;
@@ -278,7 +278,7 @@ int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to)
 }
 
 int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
-			 const struct given *endpoints, size_t n, const struct framing *framing,
+			 const struct endpoint *endpoints, size_t n, const struct framing *framing,
 			 struct input **ret_input)
 {
 	struct input *input = create_input(calls, paths, endpoints, n, framing), *part_input = NULL;

@@ -50,7 +50,7 @@ static int grow_part_inputs(struct part_inputs *part_inputs, size_t n, const cha
 	const size_t n_files = part_inputs->n_files + n;
 	char **paths = reallocarray(part_inputs->paths, n_files + 1, sizeof *paths);
 	struct part_input_file *files;
-	struct given *endpoints;
+	struct endpoint *endpoints;
 
 	part_inputs->paths = paths ? paths : part_inputs->paths;
 	endpoints = reallocarray(part_inputs->endpoints, n_files + 1, sizeof *endpoints);
@@ -61,7 +61,7 @@ static int grow_part_inputs(struct part_inputs *part_inputs, size_t n, const cha
 }
 
 static int add_file(struct part_inputs *part_inputs, const struct part_input_file *file, char *path,
-		    struct given endpoint)
+		    struct endpoint endpoint)
 {
 	if (!path)
 		return fail_memory(file->group->path);
@@ -93,13 +93,13 @@ static int add_parts(struct part_inputs *part_inputs, struct input_group *group)
 		const struct part_input_file file = { .group = group, .part = part };
 
 		r = add_file(part_inputs, &file, make_part_path(group->path, part->name),
-			     (struct given){ .kind = ENDPOINT_PATH });
+			     (struct endpoint){ .kind = ENDPOINT_PATH });
 	}
 	return r;
 }
 
 static int add_group(const struct syscalls *calls, struct part_inputs *part_inputs,
-		     const char *path, struct given endpoint, bool is_manifest)
+		     const char *path, struct endpoint endpoint, bool is_manifest)
 {
 	struct input_group *group = &part_inputs->groups[part_inputs->n_groups++];
 	int r = 0;
@@ -172,7 +172,7 @@ static int check_groups(const struct part_inputs *part_inputs)
 }
 
 int part_inputs_open(const struct syscalls *calls, const char *const *paths,
-		     const struct given *endpoints, const bool *are_manifests, size_t n,
+		     const struct endpoint *endpoints, const bool *are_manifests, size_t n,
 		     struct part_inputs **ret_part_inputs)
 {
 	struct part_inputs *part_inputs = calloc(1, sizeof *part_inputs);
@@ -186,7 +186,7 @@ int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 		r = fail_memory(paths[0]);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_group(calls, part_inputs, paths[i],
-			      endpoints ? endpoints[i] : (struct given){ .kind = ENDPOINT_PATH },
+			      endpoints ? endpoints[i] : (struct endpoint){ .kind = ENDPOINT_PATH },
 			      are_manifests[i]);
 	if (r == 0)
 		r = check_groups(part_inputs);

@@ -57,12 +57,12 @@ void source_table_destroy(struct source_table *table)
 	codec_pool_destroy(&table->codec_pool);
 }
 
-void source_prepare(struct source *source, const char *path, struct given endpoint)
+void source_prepare(struct source *source, const char *path, struct endpoint endpoint)
 {
 	const bool is_stdin = endpoint.kind == ENDPOINT_PATH && strcmp(path, "-") == 0;
 
 	if (is_stdin)
-		endpoint = (struct given){ .kind = ENDPOINT_DESCRIPTOR, .fd = STDIN_FILENO };
+		endpoint = (struct endpoint){ .kind = ENDPOINT_DESCRIPTOR, .fd = STDIN_FILENO };
 	*source = (struct source){
 		.name = is_stdin ? "standard input" :
 			*path    ? path :
@@ -133,7 +133,7 @@ static int open_source(struct source_table *table, struct source *source)
 
 static void close_source(struct source_table *table, struct source *source)
 {
-	drop_behind_finish(&source->drop_behind, &source->file);
+	dropbehind_finish(&source->dropbehind, &source->file);
 	if (source->had_o_direct)
 		file_restore_o_direct(&source->file);
 	source->had_o_direct = false;

@@ -13,7 +13,7 @@
  *
  * A large source is not left in the page cache by being read: parts that are not there yet are read
  * directly (direct_io.h), or, where little is read at a time (inputs of -m, chunks in little
- * memory), with what the kernel reads ahead, and are forgotten then (drop_behind.h). What is
+ * memory), with what the kernel reads ahead, and are forgotten then (dropbehind.h). What is
  * there stays.
  *
  * All functions print their message, but may be used by several threads only where it says so.
@@ -29,7 +29,7 @@
 #include "io/codec/zst_index.h"
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_stream.h"
-#include "io/file/drop_behind.h"
+#include "io/file/dropbehind.h"
 #include "io/file/file.h"
 #include "io/file/file_change.h"
 #include "io/file/endpoint.h"
@@ -41,7 +41,7 @@ struct source {
 	/* Set by source_prepare(). */
 	const char *name;      /* for messages */
 	const char *path;      /* NULL: it is */
-	struct given endpoint; /* a descriptor, standard input say, or a handover */
+	struct endpoint endpoint; /* a descriptor, standard input say, or a handover */
 
 	/* NULL; else the list that it is a part of, which says what it is. To be set before: */
 	const struct part_manifest *manifest;
@@ -74,7 +74,7 @@ struct source {
 	bool is_large;
 	struct file direct_file; /* past the page cache; closed if it is not large, or refused */
 	unsigned n_users;
-	struct drop_behind drop_behind; /* of a large one, where little is read at a time */
+	struct dropbehind dropbehind; /* of a large one, where little is read at a time */
 };
 
 /* The open ones. */
@@ -98,7 +98,7 @@ void source_table_init(struct source_table *table, const struct syscalls *calls,
 void source_table_destroy(struct source_table *table);
 
 /* path: "-" is standard input, if nothing else is given; both must outlive the source. */
-void source_prepare(struct source *source, const char *path, struct given endpoint);
+void source_prepare(struct source *source, const char *path, struct endpoint endpoint);
 
 /* Is it read from the same descriptor? */
 bool source_has_same_descriptor(const struct source *source, const struct source *other);

@@ -197,6 +197,6 @@ int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void
 		return write_adaptive(writer, candidates, offset, data, nbytes);
 	r = write_by_method(writer, io_cached, offset, data, nbytes);
 	if (r == 0 && writer->bypass_cache)
-		file_write_behind(writer->file, offset, nbytes);
+		file_start_writeback(writer->file, offset, nbytes);
 	return r;
 }

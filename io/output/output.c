@@ -52,11 +52,11 @@ struct output *output_alloc(const struct syscalls *calls, const char *name)
 int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
-	return output_open_endpoint(calls, path, (struct given){ .kind = ENDPOINT_PATH },
+	return output_open_endpoint(calls, path, (struct endpoint){ .kind = ENDPOINT_PATH },
 				    expected_nbytes, ret_output);
 }
 
-int output_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
+int output_open_endpoint(const struct syscalls *calls, const char *name, struct endpoint endpoint,
 			 uint64_t expected_nbytes, struct output **ret_output)
 {
 	static const struct target_params private_params = { .kind = TARGET_PRIVATE };

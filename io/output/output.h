@@ -61,7 +61,7 @@ int output_open(const struct syscalls *calls, const char *path, uint64_t expecte
 /*
  * The same, to what is given in the place of a path, which is what messages call it.
  */
-int output_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
+int output_open_endpoint(const struct syscalls *calls, const char *name, struct endpoint endpoint,
 			 uint64_t expected_nbytes, struct output **ret_output);
 
 /*
@@ -81,7 +81,7 @@ int output_set_expected_size(struct output *output, uint64_t nbytes);
  * The same when much of what it needs is had already, and may still be given back: what is not free
  * now is not missing yet. Then, and where space cannot be reserved, it is written without.
  */
-void output_set_expected_size_late(struct output *output, uint64_t nbytes);
+void output_update_expected_size(struct output *output, uint64_t nbytes);
 
 /* What will be given back on a device, as stat() names it, while an output is written. */
 struct space_released_later {
@@ -179,12 +179,12 @@ int output_set_zst_index(struct output *output, struct zst_index index);
 
 /*
  * Before anything is written: it will be more than the page cache holds. What can be written
- * directly then is (direct_io.h), and the rest goes to the disk at once (file_write_behind()).
+ * directly then is (direct_io.h), and the rest goes to the disk at once (file_start_writeback()).
  */
 void output_bypass_cache(struct output *output);
 
 /* Or only the latter, where nothing else is to be opened for it. */
-void output_write_behind(struct output *output);
+void output_use_writeback(struct output *output);
 
 /* Or it will be much, and goes through the cache or past it, whichever is faster (adaptive.h). */
 void output_use_adaptive_io(struct output *output);

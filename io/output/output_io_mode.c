@@ -12,7 +12,7 @@ void output_use_adaptive_io(struct output *output)
 		file_writer_use_adaptive_io(&output->writer);
 }
 
-void output_write_behind(struct output *output)
+void output_use_writeback(struct output *output)
 {
 	output_stop_prefault(output);
 	file_writer_bypass_cache(&output->writer);

@@ -77,7 +77,7 @@ int output_set_expected_size(struct output *output, uint64_t nbytes)
 	return fail_no_space(output, r, nbytes, free_nbytes);
 }
 
-void output_set_expected_size_late(struct output *output, uint64_t nbytes)
+void output_update_expected_size(struct output *output, uint64_t nbytes)
 {
 	uint64_t free_nbytes = preallocate_free_space(&output->target.file, 0);
 

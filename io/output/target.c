@@ -188,7 +188,7 @@ int target_open(const struct syscalls *calls, const char *path, const struct tar
 	return r;
 }
 
-int target_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
+int target_open_endpoint(const struct syscalls *calls, const char *name, struct endpoint endpoint,
 			 struct target *ret_target)
 {
 	struct target *target = ret_target;

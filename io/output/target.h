@@ -46,7 +46,7 @@ int target_open(const struct syscalls *calls, const char *path, const struct tar
 		struct target *ret_target);
 
 /* The same, to what is given in the place of a path. */
-int target_open_endpoint(const struct syscalls *calls, const char *name, struct given endpoint,
+int target_open_endpoint(const struct syscalls *calls, const char *name, struct endpoint endpoint,
 			 struct target *ret_target);
 
 /* The same for a text, which goes to a terminal, too, and always in order. */

@@ -116,7 +116,7 @@ int spill_file_write(const struct spill_file *f, struct io_queue *queue, uint64_
 		return direct_write_at(queue, &f->direct, &f->file, offset, data, nbytes);
 	r = file_write_at(&f->file, offset, data, nbytes);
 	if (r == 0 && f->bypass_cache)
-		file_write_behind(&f->file, offset, nbytes);
+		file_start_writeback(&f->file, offset, nbytes);
 	return r;
 }
 

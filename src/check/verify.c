@@ -126,7 +126,7 @@ static int check_block(struct verify *verify, struct record_block block, uint64_
 	return r;
 }
 
-static bool can_stop_early(const struct verify *verify, uint64_t position)
+static bool can_stop_at_first(const struct verify *verify, uint64_t position)
 {
 	return atomic_load(&verify->error) ||
 	       (verify->options->stop_at_disorder &&
@@ -148,7 +148,7 @@ static int check_next_block(struct verify *verify, unsigned char *buffer,
 	uint64_t nbytes;
 	int r;
 
-	if (position >= verify->end || can_stop_early(verify, position))
+	if (position >= verify->end || can_stop_at_first(verify, position))
 		return 0;
 	nbytes = verify->end - position < verify->block_nbytes ? verify->end - position :
 								 verify->block_nbytes;
@@ -269,7 +269,7 @@ static int check_stream(struct verify *verify, struct input *input, unsigned cha
 		if (r < 0)
 			return r;
 		stats_end(verify->options->stats, span, nbytes);
-		if (can_stop_early(verify, position + nbytes))
+		if (can_stop_at_first(verify, position + nbytes))
 			return 0;
 		memcpy(buffer, buffer + (block.n - 1) * record_nbytes, record_nbytes);
 		block.number += block.n - 1;

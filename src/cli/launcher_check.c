@@ -29,7 +29,7 @@ static bool is_first_process(const struct launcher *launcher)
 	return size && strtoul(size, NULL, 10) > 1 && (!rank || strtoul(rank, NULL, 10) == 0);
 }
 
-static bool writes_whole_output(const struct gsort *sort)
+static bool writes_full_output(const struct gsort *sort)
 {
 	static const char *const exempt_options[] = { "shard", "check", "C", "explain" };
 
@@ -43,7 +43,7 @@ void launcher_warn(const struct gsort *sort)
 {
 	char text[256];
 
-	for (size_t i = 0; i < N_LAUNCHERS && writes_whole_output(sort); i++) {
+	for (size_t i = 0; i < N_LAUNCHERS && writes_full_output(sort); i++) {
 		if (!is_first_process(&launchers[i]))
 			continue;
 		snprintf(text, sizeof text,

@@ -181,12 +181,12 @@ int gsort_add_temporary_directory(struct gsort *sort, const char *path)
 
 /* --- inputs and outputs --- */
 
-int api_append_input(struct gsort *sort, const char *name, struct given endpoint)
+int api_append_input(struct gsort *sort, const char *name, struct endpoint endpoint)
 {
 	struct options *options = &sort->options;
 	const size_t n = options->n_inputs;
 	const char **inputs = reallocarray(options->inputs, n + 1, sizeof *inputs);
-	struct given *endpoints;
+	struct endpoint *endpoints;
 
 	if (inputs)
 		options->inputs = inputs;
@@ -201,7 +201,7 @@ int api_append_input(struct gsort *sort, const char *name, struct given endpoint
 	return 0;
 }
 
-static int add_input(struct gsort *sort, const char *name, struct given endpoint)
+static int add_input(struct gsort *sort, const char *name, struct endpoint endpoint)
 {
 	const char *copy;
 	int r = api_check_not_started(sort, name);
@@ -219,7 +219,7 @@ static int add_path(struct gsort *sort, const char *path)
 		return r;
 	if (!*path)
 		return fail(-EINVAL, "the path of an input cannot be empty");
-	return add_input(sort, path, (struct given){ .kind = ENDPOINT_PATH });
+	return add_input(sort, path, (struct endpoint){ .kind = ENDPOINT_PATH });
 }
 
 int gsort_add_input_path(struct gsort *sort, const char *path)
@@ -249,7 +249,7 @@ static int add_descriptor(struct gsort *sort, int fd)
 	if (r < 0)
 		return r;
 	format_descriptor_name(fd, name);
-	return add_input(sort, name, (struct given){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd });
+	return add_input(sort, name, (struct endpoint){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd });
 }
 
 int gsort_add_input_fd(struct gsort *sort, int fd)
@@ -281,7 +281,7 @@ static int set_output_descriptor(struct gsort *sort, int fd)
 		return fail(-EINVAL, "%s: the output is %s already", name, sort->output_label);
 	r = api_copy_string(sort, name, &sort->output_label);
 	if (r == 0)
-		sort->output_endpoint = (struct given){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
+		sort->output_endpoint = (struct endpoint){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	return r;
 }
 

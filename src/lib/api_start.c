@@ -61,7 +61,7 @@ static int check_endpoints(const struct gsort *sort)
 /* The inputs and the output that were not named. */
 static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 {
-	const struct given put_endpoint = { .kind = ENDPOINT_RENDEZVOUS,
+	const struct endpoint put_endpoint = { .kind = ENDPOINT_RENDEZVOUS,
 					    .rendezvous = &sort->put_channel };
 	int r = 0;
 
@@ -71,7 +71,7 @@ static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 	sort->returns_output = !sort->options.output_path &&
 			       sort->output_endpoint.kind == ENDPOINT_PATH;
 	if (sort->returns_output) {
-		sort->output_endpoint = (struct given){ .kind = ENDPOINT_RENDEZVOUS,
+		sort->output_endpoint = (struct endpoint){ .kind = ENDPOINT_RENDEZVOUS,
 							.rendezvous = &sort->get_channel };
 		sort->output_label = "what is got";
 	}
@@ -83,7 +83,7 @@ static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 struct saved_request {
 	struct option_arguments arguments;
 	struct options options;
-	struct given output_endpoint;
+	struct endpoint output_endpoint;
 	const char *output_label;
 };
 
@@ -176,7 +176,7 @@ static int read_input_list(struct gsort *sort)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = api_append_input(sort, names[i], (struct given){ .kind = ENDPOINT_PATH });
+		r = api_append_input(sort, names[i], (struct endpoint){ .kind = ENDPOINT_PATH });
 	free(names);
 	return r;
 }

@@ -42,8 +42,8 @@ struct gsort {
 	/* What is asked for. */
 	struct option_arguments arguments;
 	struct options options;
-	struct given *input_endpoints; /* options.n_framing_inputs: in the place of names, or not */
-	struct given output_endpoint;
+	struct endpoint *input_endpoints; /* options.n_framing_inputs: in the place of names, or not */
+	struct endpoint output_endpoint;
 	char **strings; /* n_strings, all that options and names point to */
 	size_t n_strings;
 	const char *output_label;      /* of what is given */
@@ -121,7 +121,7 @@ int api_check_not_started(const struct gsort *sort, const char *name);
 int api_copy_string(struct gsort *sort, const char *text, const char **ret_copy);
 
 /* Another input, in the end. name: kept. 0, or -ENOMEM after a message. */
-int api_append_input(struct gsort *sort, const char *name, struct given endpoint);
+int api_append_input(struct gsort *sort, const char *name, struct endpoint endpoint);
 
 /* --- api_start.c --- */
 

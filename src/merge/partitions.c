@@ -34,14 +34,14 @@ struct partition_set {
 };
 
 /* Where a range begins in the runs, and where it ends. */
-static const uint64_t *partition_begins(const struct partition_set *set, uint32_t number)
+static const uint64_t *partition_starts(const struct partition_set *set, uint32_t number)
 {
 	return &set->cuts[number * set->row_stride * set->n_runs];
 }
 
 static const uint64_t *partition_ends(const struct partition_set *set, uint32_t number)
 {
-	return partition_begins(set, number) + set->n_runs;
+	return partition_starts(set, number) + set->n_runs;
 }
 
 /* By a worker. windows: NULL: in the memory that it has for them. */
@@ -49,7 +49,7 @@ static int merge_one_partition(struct partition_set *set, uint32_t i, uint32_t d
 			       struct window_buffer_cache *buffer_cache)
 {
 	const struct sink *sink = set->sink;
-	const struct partition_extents extents = { set->runs, set->n_runs, partition_begins(set, i),
+	const struct partition_extents extents = { set->runs, set->n_runs, partition_starts(set, i),
 						   partition_ends(set, i) };
 	struct merge_partition *partition = &set->partitions[i];
 
@@ -203,7 +203,7 @@ static bool is_worth_splitting(const struct partition_set *set)
 		uint64_t n = 0;
 
 		for (uint32_t j = 0; j < set->n_runs; j++)
-			n += partition_ends(set, i)[j] - partition_begins(set, i)[j];
+			n += partition_ends(set, i)[j] - partition_starts(set, i)[j];
 		n_items += n;
 		n_largest = n > n_largest ? n : n_largest;
 	}
@@ -244,7 +244,7 @@ static void sum_partition_positions(const struct partition_set *set, uint64_t *p
 {
 	for (uint32_t i = 0; i < set->n; i++)
 		for (uint32_t j = 0; j < set->n_runs; j++)
-			positions[i] += partition_begins(set, i)[j];
+			positions[i] += partition_starts(set, i)[j];
 }
 
 /* The places of parts are known; none is behind the limit. */

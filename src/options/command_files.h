@@ -14,7 +14,7 @@
 /* What a run is of, beside its options. */
 struct command_files {
 	const struct options *options;
-	const struct given *input_endpoints; /* in the place of inputs, or not; NULL: none is */
+	const struct endpoint *input_endpoints; /* in the place of inputs, or not; NULL: none is */
 	bool has_output_endpoint;            /* so that its path, if there is one, is none */
 	bool uses_standard_streams;          /* the standard streams have texts of the program */
 };

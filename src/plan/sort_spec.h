@@ -25,7 +25,7 @@ struct sort_spec {
 		*inputs; /* n_framing_inputs paths, in the order of ties; "-": standard input */
 	size_t n_inputs; /* at least 1 */
 	/* n_framing_inputs, which stand in the place of paths or do not; NULL: none does. */
-	const struct given *input_endpoints;
+	const struct endpoint *input_endpoints;
 	bool merge_inputs;       /* the inputs are sorted already */
 	bool check_only;         /* whether they are is all that is asked; nothing is written */
 	uint64_t skip_nbytes;    /* of each input, before its records; in front of the output */
@@ -55,7 +55,7 @@ struct sort_spec {
 
 	/* What is written. */
 	const char *output_path; /* NULL: standard output, unless something else is given: */
-	struct given output_endpoint;
+	struct endpoint output_endpoint;
 	bool omit_header;         /* no header, whatever the inputs begin with */
 	bool unique;              /* of records with equal keys, the first */
 	uint64_t limit;           /* at most so many records; SORT_SPEC_UNLIMITED: all */

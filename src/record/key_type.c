@@ -423,7 +423,7 @@ static bool suggest_lower_case(const char *typo, char text[static KEY_TYPE_NBYTE
 }
 
 /* Is it so near a width in bits that it is none in bytes? 7 is, and 12 is not. */
-static bool is_near_bit_width(unsigned long number)
+static bool is_similar_bit_width(unsigned long number)
 {
 	return (number + 1) % 8 <= 2;
 }
@@ -439,7 +439,7 @@ static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 		if (strncmp(typo, kinds[i].letters, n) != 0 || !parse_width(&position, &nbytes) ||
 		    strlen(position) > 2 || kinds[i].width_in_bytes ||
 		    !has_width((enum key_kind)i, nbytes) ||
-		    (nbytes > 1 && is_near_bit_width(nbytes)))
+		    (nbytes > 1 && is_similar_bit_width(nbytes)))
 			continue;
 		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, position);
 		return true;

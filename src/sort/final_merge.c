@@ -49,7 +49,7 @@ int final_merge_run(struct sort *sort)
 	nbytes = prepare_runs_output_nbytes(sort);
 	n = is_distributed ? sort->distributed.n_total : nbytes / sort->job.layout->output_nbytes;
 	sort->framing = make_output_framing(sort);
-	sort_output_choose_io_mode_late(&sort->output, nbytes);
+	sort_output_rechoose_io_mode(&sort->output, nbytes);
 	r = sort_output_begin(&sort->output, &sort->framing, n);
 	if (r == 0)
 		r = merge_all_runs(sort);

@@ -293,7 +293,7 @@ static void set_io_mode(struct sort_output *out, enum cache_policy policy)
 		else if (out->n_files <= MAX_DIRECT_FILES)
 			set_file_io_mode(out->outputs[i], policy);
 		else if (policy == CACHE_BYPASS)
-			output_write_behind(out->outputs[i]);
+			output_use_writeback(out->outputs[i]);
 }
 
 void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy policy)
@@ -305,7 +305,7 @@ void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy polic
 }
 
 /* How much has come through a pipe is known only now. */
-void sort_output_choose_io_mode_late(struct sort_output *out, uint64_t nbytes)
+void sort_output_rechoose_io_mode(struct sort_output *out, uint64_t nbytes)
 {
 	const struct sort_spec *spec = out->spec;
 

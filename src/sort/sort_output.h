@@ -127,7 +127,7 @@ void sort_output_stop_prefault(struct sort_output *out);
  */
 enum cache_policy sort_output_cache_policy(const struct sort_output *out);
 void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy policy);
-void sort_output_choose_io_mode_late(struct sort_output *out, uint64_t nbytes);
+void sort_output_rechoose_io_mode(struct sort_output *out, uint64_t nbytes);
 
 /*
  * All runs are there, of so many records together: write what is in front of them. And behind the

@@ -89,7 +89,7 @@ static uint64_t part_file_nbytes(const struct sort_output *out, uint32_t i, uint
 void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records)
 {
 	for (uint32_t i = 0; i < out->n_files; i++)
-		output_set_expected_size_late(
+		output_update_expected_size(
 			out->outputs[i],
 			part_file_nbytes(out, i,
 					 equal_part_begin(out, n_records, i + 1) -
@@ -155,7 +155,7 @@ static int set_part_size(struct output *output, uint64_t nbytes)
 	const int r = output_check_limit(output, nbytes);
 
 	if (r == 0)
-		output_set_expected_size_late(output, nbytes);
+		output_update_expected_size(output, nbytes);
 	return r;
 }
 
@@ -342,14 +342,14 @@ struct sink sort_output_sink(struct sort_output *out)
 }
 
 /* Of what has come through a pipe the length is known only now. */
-static void set_size_late(struct sort_output *out)
+static void update_expected_size(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 
 	if (out->n_expected == UINT64_MAX || spec->zstd_level || spec->comm || spec->merge_inputs ||
 	    sort_output_expected_nbytes(spec, out->job) != OUTPUT_SIZE_UNKNOWN)
 		return;
-	output_set_expected_size_late(out->outputs[0],
+	output_update_expected_size(out->outputs[0],
 				      spec->header_nbytes +
 					      out->n_expected * out->job->layout->output_nbytes);
 }
@@ -380,7 +380,7 @@ int sort_output_begin(struct sort_output *out, const struct output_framing *fram
 			r = sort_output_open_zst(out);
 		return r == 0 && out->joined ? sort_output_open_shared_parts(out) : r;
 	}
-	set_size_late(out);
+	update_expected_size(out);
 	if (is_compressed_by_ranks(out))
 		r = sort_output_open_zst(out);
 	if (r == 0 && out->is_collective_zst)

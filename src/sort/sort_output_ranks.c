@@ -171,7 +171,7 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 		return r;
 	if (sort_output_is_split(out) &&
 	    sort_output_count_local(out, file) == file->end - file->begin)
-		output_set_expected_size_late(out->outputs[i], nbytes);
+		output_update_expected_size(out->outputs[i], nbytes);
 	else if (sort_output_is_single_host(out->spec->comm))
 		output_enable_shared_mmap(out->outputs[i], nbytes);
 	return 0;

@@ -7,7 +7,7 @@
 
 #include "tests/backend/check.h"
 
-enum { MOST_SLICES = 300 };
+enum { MAX_SLICES = 300 };
 
 /* How the elements of a data set are dealt to k slices. */
 enum shape { EVEN, SOME_EMPTY, ONE_LONG, N_SHAPES };
@@ -17,7 +17,7 @@ struct slices {
 	uint32_t k;
 	enum shape shape;
 	void *elements;
-	struct slice host[MOST_SLICES], device[MOST_SLICES];
+	struct slice host[MAX_SLICES], device[MAX_SLICES];
 };
 
 static uint64_t slice_n(enum shape shape, uint32_t k, uint32_t i, uint64_t n_left)
@@ -35,7 +35,7 @@ static uint64_t slice_n(enum shape shape, uint32_t k, uint32_t i, uint64_t n_lef
 
 static void slices_make(struct check *check, struct slices *slices)
 {
-	static const uint32_t numbers[] = { 1, 2, 3, 7, 16, 17, 64, MOST_SLICES };
+	static const uint32_t numbers[] = { 1, 2, 3, 7, 16, 17, 64, MAX_SLICES };
 	static unsigned next;
 	const unsigned combination = next++;
 	const struct data *data = check->data;
@@ -118,7 +118,7 @@ static void cut_slices(struct check *check, const struct slices *slices, encoded
 		       uint32_t slice)
 {
 	struct subject *subject = &check->subject;
-	uint64_t cuts[MOST_SLICES], expected[MOST_SLICES];
+	uint64_t cuts[MAX_SLICES], expected[MAX_SLICES];
 	struct cut_op op = { .slices = slices->host,
 			     .k = slices->k,
 			     .layout = &check->data->layout,

@@ -11,7 +11,7 @@
 #include "tests/backend/subject.h"
 #include "tests/support/random_keys.h"
 
-enum { MOST_KEYS = 6 };
+enum { MAX_KEYS = 6 };
 
 /* OFFSET:TYPE[:n][:r] */
 static struct key parse_key(const char *text)
@@ -82,7 +82,7 @@ static void make(const struct layout_params *request, enum record_dist dist, uin
 void record_data_make(const struct record_layout *described, enum record_dist dist, uint64_t n,
 		      struct record_data *ret_data)
 {
-	struct key keys[MOST_KEYS];
+	struct key keys[MAX_KEYS];
 	struct layout_params request = { .record_nbytes = described->record_nbytes,
 					 .keys = keys,
 					 .force_records = true,

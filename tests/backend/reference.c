@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "src/device/cpu/split.h"
-#include "src/device/cpu/merge.h"
+#include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/pack.h"
 #include "src/device/cpu/record_sort.h"
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "src/device/cpu/unique.h"
 #include "src/record/key_encode.h"
 #include "tests/support/elements.h"

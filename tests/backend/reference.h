@@ -9,8 +9,8 @@
 #pragma once
 
 #include "src/device/backend.h"
-#include "src/device/cpu/merge.h"
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_merge.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "src/device/cpu/unique.h"
 
 struct reference {

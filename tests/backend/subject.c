@@ -72,7 +72,7 @@ static void array_reserve(struct subject *subject, struct array *array, size_t n
 /* All bytes of the array that are watched. */
 static size_t watched_nbytes(const struct array *array)
 {
-	return array->start + array->nbytes + GUARD_NBYTES;
+	return array->start + array->nbytes + REDZONE_NBYTES;
 }
 
 static void array_copy(struct subject *subject, void *to, const void *from, size_t nbytes)
@@ -84,8 +84,8 @@ static void array_copy(struct subject *subject, void *to, const void *from, size
 void array_set(struct subject *subject, struct array *array, const void *from, size_t nbytes,
 	       size_t shift)
 {
-	array_reserve(subject, array, GUARD_NBYTES + shift + nbytes + GUARD_NBYTES);
-	array->start = GUARD_NBYTES + shift;
+	array_reserve(subject, array, REDZONE_NBYTES + shift + nbytes + REDZONE_NBYTES);
+	array->start = REDZONE_NBYTES + shift;
 	array->nbytes = nbytes;
 	memset(array->host, PATTERN, watched_nbytes(array));
 	if (from && nbytes)
@@ -111,7 +111,7 @@ const void *array_get(struct subject *subject, const struct array *array)
 	array_copy(subject, array->host, array->device, watched_nbytes(array));
 	subject_wait(subject);
 	if (holds_pattern(array->host, array->start) &&
-	    holds_pattern(array->host + array->start + array->nbytes, GUARD_NBYTES))
+	    holds_pattern(array->host + array->start + array->nbytes, REDZONE_NBYTES))
 		return array->host + array->start;
 	fprintf(stderr, "check_backend: something was written outside of an array\n");
 	return NULL;

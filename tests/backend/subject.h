@@ -5,7 +5,7 @@
  * the device is unified). Both hold a pattern around the data, which array_get() checks, so that an
  * operation that writes one byte too far is seen on any device.
  *
- *	| pattern, GUARD and `shift` bytes | data, nbytes | pattern, GUARD bytes |
+ *	| pattern, REDZONE and `shift` bytes | data, nbytes | pattern, REDZONE bytes |
  *
  * Everything here ends the program with a message when the back end fails: there is nothing left to
  * be tested then.
@@ -15,7 +15,7 @@
 #include "src/device/device.h"
 
 /* A page, so that data without a shift is aligned as what alloc_window_memory() returns. */
-enum { GUARD_NBYTES = 4096 };
+enum { REDZONE_NBYTES = 4096 };
 
 struct subject {
 	struct device *device;

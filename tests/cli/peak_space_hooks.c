@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 256 };
+enum { MAX_FILES = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long long peak_kib; /* under the lock */
@@ -26,7 +26,7 @@ static int is_counted(const struct stat *file, struct stat *counted, size_t *n_c
 	for (size_t i = 0; i < *n_counted; i++)
 		if (counted[i].st_dev == file->st_dev && counted[i].st_ino == file->st_ino)
 			return 1;
-	if (*n_counted < MOST_FILES)
+	if (*n_counted < MAX_FILES)
 		counted[(*n_counted)++] = *file;
 	return 0;
 }
@@ -34,7 +34,7 @@ static int is_counted(const struct stat *file, struct stat *counted, size_t *n_c
 /* Under the lock */
 static void sample_space(void)
 {
-	static struct stat counted[MOST_FILES];
+	static struct stat counted[MAX_FILES];
 	DIR *directory = opendir("/proc/self/fd");
 	struct dirent *entry;
 	long long n_blocks = 0;

@@ -16,7 +16,7 @@
 #include "src/record/digest.h"
 #include "tests/kernels/device.h"
 
-enum { SLICES_MAX = 3, GUARD_NBYTES = 32, GUARD = 0xa5 /* device_alloc() */, UNIT = 16 };
+enum { SLICES_MAX = 3, REDZONE_NBYTES = 32, REDZONE = 0xa5 /* device_alloc() */, UNIT = 16 };
 
 /* One gather. Pointers: to the host's memory, but for what is of the task. */
 struct gather_case {
@@ -52,7 +52,7 @@ static const unsigned char *key_of(const struct gather_case *it, uint32_t number
 }
 
 /* Units are loaded whole, and buffers that end at one begin at one. */
-static size_t whole_units(size_t nbytes)
+static size_t full_units(size_t nbytes)
 {
 	return (nbytes + UNIT - 1) / UNIT * UNIT;
 }
@@ -72,7 +72,7 @@ static void make_items(struct gather_case *it)
 		const size_t skew = draw(it, UNIT / it->grain) * it->grain;
 		unsigned char *buffer;
 
-		it->buffer_nbytes[i] = whole_units(skew + n * it->nbytes);
+		it->buffer_nbytes[i] = full_units(skew + n * it->nbytes);
 		it->buffers[i] = buffer = kernel_memory_alloc(it->buffer_nbytes[i]);
 		kernel_memory_write(buffer + skew, it->items + at, n * it->nbytes);
 		it->slices[i] = (struct kernel_slice){ buffer + skew, n };
@@ -145,8 +145,8 @@ static void choose_what_is_kept(struct gather_case *it)
 
 static void make_output(struct gather_case *it)
 {
-	it->out_at = GUARD_NBYTES + draw(it, UNIT / it->grain) * it->grain;
-	it->out_nbytes = whole_units(it->out_at + it->n * it->nbytes + GUARD_NBYTES);
+	it->out_at = REDZONE_NBYTES + draw(it, UNIT / it->grain) * it->grain;
+	it->out_nbytes = full_units(it->out_at + it->n * it->nbytes + REDZONE_NBYTES);
 	it->out = kernel_memory_alloc(it->out_nbytes);
 	it->task.out = it->out + it->out_at;
 	it->task.result = kernel_memory_alloc(sizeof *it->task.result);
@@ -211,7 +211,7 @@ static bool is_output_right(const struct gather_case *it, uint64_t n_kept)
 	unsigned char *expected = malloc(it->out_nbytes), *actual = malloc(it->out_nbytes);
 	bool is_right;
 
-	memset(expected, GUARD, it->out_nbytes);
+	memset(expected, REDZONE, it->out_nbytes);
 	for (uint64_t i = 0; i < n_kept; i++)
 		memcpy(expected + it->out_at + i * row_nbytes, item_of(it, i) + it->task.out_offset,
 		       row_nbytes);

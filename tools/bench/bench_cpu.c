@@ -13,8 +13,8 @@
 
 #include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
-#include "src/device/cpu/merge.h"
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_merge.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "src/device/cpu/unique.h"
 #include "src/record/key_encode.h"
 #include "tools/bench/bench.h"

@@ -16,7 +16,7 @@
 #include "src/cli/exit_status.h"
 #include "src/device/cpu/split.h"
 #include "src/device/cpu/record_sort.h"
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_threads.h"

@@ -22,12 +22,12 @@
 #include "src/base/diagnostics.h"
 #include "src/device/cpu/split.h"
 #include "src/device/cpu/queue_pool.h"
-#include "src/device/cpu/merge.h"
+#include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/pack.h"
 #include "src/device/cpu/page_alloc.h"
 #include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/indirect.h"
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "src/device/cpu/unique.h"
 
 enum {

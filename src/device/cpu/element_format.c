@@ -3,7 +3,7 @@
  */
 #include "src/device/cpu/element_format.h"
 
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 
 void element_sample_collect(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
 			    struct element_sample *ret_sample)

@@ -29,10 +29,10 @@
 #include "src/base/scratch.h"
 #include "src/device/cpu/gather.h"
 #include "src/device/cpu/make_elements.h"
-#include "src/device/cpu/merge.h"
+#include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/tie_break.h"
 #include "src/device/cpu/top_k.h"
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 
 /* The parts of the scratch. */
 struct record_sort_scratch {

@@ -26,7 +26,7 @@
  */
 #include "src/device/cpu/tie_break.h"
 
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "src/record/key_tail.h"
 
 enum {

@@ -226,7 +226,7 @@ enum { GROWN_NBYTES = 32 << 20, GROWN_WRITE_NBYTES = 64 << 10 };
 static struct output *open_append_output(uint64_t nbytes)
 {
 	const int fd = open(fixture_path("f"), O_WRONLY);
-	const struct given given = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
+	const struct endpoint given = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	struct output *output;
 
 	assert_true(lseek(fd, 0, SEEK_END) == 5);

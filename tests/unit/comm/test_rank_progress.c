@@ -264,7 +264,7 @@ static void fault_in_any_progress_message_fails(void **state)
 }
 
 /* One that fails for a reason of its own closes what it has, in whatever state that is. */
-static int fail_alone(struct comm *comm, void *argument)
+static int fail_on_one_rank(struct comm *comm, void *argument)
 {
 	struct stats_progress at;
 	struct progress_reporter reporter;
@@ -285,7 +285,7 @@ static void rank_that_fails_by_itself_ends_all(void **state)
 	for (unsigned failing = 0; failing < 2; failing++) {
 		struct fake_ranks ranks = { .size = 3,
 					    .params = { .timeout_ns = minute_ns },
-					    .body = fail_alone,
+					    .body = fail_on_one_rank,
 					    .argument = &failing };
 
 		fake_ranks_run(&ranks);

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "tests/support/record_fixture.h"
 
 enum { N_SOURCES = BACKEND_MAX_SOURCES, MAX_OF_SOURCE = 100, N_MAX = N_SOURCES * MAX_OF_SOURCE };

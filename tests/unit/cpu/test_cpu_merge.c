@@ -3,7 +3,7 @@
  * and samples
  */
 #include "src/device/cpu/split.h"
-#include "src/device/cpu/merge.h"
+#include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/merge2.h"
 #include "tests/support/elements.h"
 

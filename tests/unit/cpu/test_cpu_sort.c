@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "src/device/cpu/radix_sort.h"
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 #if HAVE_HIGHWAY
 #include "src/device/cpu/vqsort.h"
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "tests/support/random_keys.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */

@@ -169,7 +169,7 @@ static void read_source(uint64_t large_nbytes)
 
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
-	source_prepare(&source, fixture_path("f"), (struct given){ .kind = ENDPOINT_PATH });
+	source_prepare(&source, fixture_path("f"), (struct endpoint){ .kind = ENDPOINT_PATH });
 	assert_int_equal(source_probe(&table, &source), 0);
 	assert_int_equal(source_read_at(&table, &source, 0, back, N), 0);
 	assert_memory_equal(back, data, N);
@@ -207,7 +207,7 @@ static void read_in_small_steps(uint64_t large_nbytes)
 
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
-	source_prepare(&source, fixture_path("f"), (struct given){ .kind = ENDPOINT_PATH });
+	source_prepare(&source, fixture_path("f"), (struct endpoint){ .kind = ENDPOINT_PATH });
 	assert_int_equal(source_probe(&table, &source), 0);
 	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += SMALL_N)
 		assert_int_equal(source_read_at(&table, &source, at, back, 8), 0);
@@ -249,7 +249,7 @@ static void failing_small_read_of_large_source_fails(void **state)
 	(void)state;
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = 1;
-	source_prepare(&source, fixture_path("f"), (struct given){ .kind = ENDPOINT_PATH });
+	source_prepare(&source, fixture_path("f"), (struct endpoint){ .kind = ENDPOINT_PATH });
 	assert_int_equal(source_probe(&table, &source), 0);
 	faults.transfer_errno = EIO;
 	assert_int_equal(source_read_at(&table, &source, 0, back, sizeof back), -EIO);
@@ -267,9 +267,9 @@ static void write_behind_drops_old_pages(void **state)
 
 	(void)state;
 	assert_int_equal(file_read_at(&file, 0, back, N), 0);
-	file_write_behind(&file, LONG - N, N);
+	file_start_writeback(&file, LONG - N, N);
 	assert_true(direct_is_cached(&file, 0, N));
-	file_write_behind(&file, LONG, N);
+	file_start_writeback(&file, LONG, N);
 	assert_false(direct_is_cached(&file, 0, N));
 	guarded_free(back, N);
 	file_close(&file);

@@ -26,7 +26,7 @@ static int enter_directory(void **state)
 	       symlink("loop", "loop") | symlink("/dev/fd/5", "five");
 }
 
-static int leave_directory(void **state)
+static int remove_directory(void **state)
 {
 	(void)state;
 	return system("rm -r \"$(pwd -P)\"");
@@ -127,5 +127,5 @@ int main(void)
 		cmocka_unit_test(descriptor_paths_are_recognised),
 	};
 
-	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
+	return cmocka_run_group_tests(tests, enter_directory, remove_directory);
 }

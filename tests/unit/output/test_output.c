@@ -392,7 +392,7 @@ static void open_parts(const struct syscalls *calls, uint64_t nbytes,
 		assert_int_equal(output_open(calls, fixture_path(part_names[i]),
 					     OUTPUT_SIZE_UNKNOWN, &parts[i]),
 				 0);
-		output_set_expected_size_late(parts[i], nbytes);
+		output_update_expected_size(parts[i], nbytes);
 	}
 	assert_true(output_has_ample_space(parts[0], nbytes));
 }

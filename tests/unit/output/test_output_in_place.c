@@ -179,14 +179,14 @@ static void aborted_standard_output_gives_space_back(void **state)
 static struct output *open_for_writing(const char *path, uint64_t nbytes)
 {
 	const int fd = open(path, O_WRONLY | O_CREAT, 0600);
-	const struct given endpoint = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
+	const struct endpoint endpoint = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	struct output *output;
 
 	assert_int_equal(output_open_endpoint(&faulty_calls, path, endpoint, OUTPUT_SIZE_UNKNOWN,
 					      &output),
 			 0);
 	close(fd);
-	output_set_expected_size_late(output, nbytes);
+	output_update_expected_size(output, nbytes);
 	return output;
 }
 
@@ -252,7 +252,7 @@ static void failed_output_in_place_is_truncated(void **state)
 static int open_too_large(int flags)
 {
 	const int fd = open(fixture_path("f"), flags);
-	const struct given endpoint = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
+	const struct endpoint endpoint = { .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	struct rlimit before, small;
 	struct output *output;
 	int r;
@@ -288,7 +288,7 @@ static void failed_write_names_the_place_in_the_file(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		struct given endpoint = { .kind = ENDPOINT_DESCRIPTOR };
+		struct endpoint endpoint = { .kind = ENDPOINT_DESCRIPTOR };
 		struct output *output;
 
 		write_file(fixture_path("f"), "older\n", 6);

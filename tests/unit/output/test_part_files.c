@@ -514,7 +514,7 @@ static void signal_handler_removes_an_unused_lock(void **state)
 }
 
 /* Another was killed as it gave names to its parts, while ours were written. */
-static void leave_orphan_journal(void)
+static void create_orphan_journal(void)
 {
 	while_written = NULL;
 	write_text(".x.parts.pending", "{\"gsort_part_manifest\": 1");
@@ -524,7 +524,7 @@ static void leave_orphan_journal(void)
 static void signal_handler_keeps_an_orphan_journal(void **state)
 {
 	(void)state;
-	while_written = leave_orphan_journal;
+	while_written = create_orphan_journal;
 	assert_int_equal(write_parts(2, 'a'), -EBUSY);
 	temp_names_remove(&process_get()->temp_names);
 	assert_string_equal(text_of(".x.parts.pending"), "{\"gsort_part_manifest\": 1");
@@ -550,7 +550,7 @@ static void second_concurrent_commit_is_refused(void **state)
 static void new_orphan_is_not_overwritten(void **state)
 {
 	(void)state;
-	while_written = leave_orphan_journal;
+	while_written = create_orphan_journal;
 	assert_int_equal(write_parts(2, 'a'), -EBUSY);
 	assert_string_equal(text_of(".x.parts.pending"), "{\"gsort_part_manifest\": 1");
 	assert_int_equal(write_parts(2, 'b'), 0);

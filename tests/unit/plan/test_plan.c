@@ -625,7 +625,7 @@ static void check_room(const struct layout *records, uint64_t input_nbytes, uint
 			 plan.is_sufficient ? plan.memory_nbytes : 0);
 }
 
-enum { MOST_KEYS = 300 };
+enum { MAX_KEYS = 300 };
 
 /*
  * Records have more scratch in a window than codes, and those with many keys many times as much as
@@ -641,7 +641,7 @@ static void records_have_room_in_any_memory(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-		struct key keys[MOST_KEYS];
+		struct key keys[MAX_KEYS];
 		const struct layout_params expected = { .record_nbytes = shapes[i].record_nbytes,
 							.keys = keys,
 							.n_keys = shapes[i].n_keys,

@@ -11,7 +11,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-enum { MOST_RUNS = 400 };
+enum { MAX_RUNS = 400 };
 
 /* Merge `first` and the n - 1 runs behind it: lengths and levels. No more than `most` is left. */
 static void merge_some(uint64_t *lengths, uint32_t *levels, size_t *n_runs, size_t first, size_t n,
@@ -60,8 +60,8 @@ static struct pass_volumes simulate_passes(size_t n_runs, size_t fan_in, uint64_
 					   uint64_t max)
 {
 	struct pass_volumes moves = { .n_passes = 1 };
-	uint64_t lengths[MOST_RUNS];
-	uint32_t levels[MOST_RUNS] = { 0 };
+	uint64_t lengths[MAX_RUNS];
+	uint32_t levels[MAX_RUNS] = { 0 };
 	size_t next = 0;
 
 	for (size_t i = 0; i < n_runs; i++)
@@ -86,7 +86,7 @@ static void passes_are_those_that_take_place(void **state)
 {
 	(void)state;
 	for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
-		for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
+		for (uint64_t n_runs = 0; n_runs < MAX_RUNS; n_runs += n_runs / 4 + 1) {
 			const struct pass_counts expected = plan_count_passes(n_runs, fan_in);
 			const struct pass_volumes simulated =
 				simulate_passes(n_runs, fan_in, 1, UINT64_MAX);
@@ -100,7 +100,7 @@ static void passes_are_those_that_take_place(void **state)
 }
 
 /* Neighbours that do not come out even. */
-static void assert_near(uint64_t simulated, uint64_t expected)
+static void assert_close_to(uint64_t simulated, uint64_t expected)
 {
 	assert_in_range(simulated, expected - expected / 8, expected + expected / 8);
 }
@@ -113,7 +113,7 @@ static void limit_bounds_the_volume_of_passes(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof max / sizeof *max; i++)
 		for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
-			for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
+			for (uint64_t n_runs = 0; n_runs < MAX_RUNS; n_runs += n_runs / 4 + 1) {
 				const struct pass_volumes expected =
 					plan_pass_volumes(n_runs, fan_in, 1000, max[i]);
 				const struct pass_volumes simulated =
@@ -121,9 +121,9 @@ static void limit_bounds_the_volume_of_passes(void **state)
 
 				assert_in_range(simulated.n_passes, expected.n_passes,
 						expected.n_passes + 1);
-				assert_near(simulated.n_merged, expected.n_merged);
-				assert_near(simulated.n_stored, expected.n_stored);
-				assert_near(simulated.n_final, expected.n_final);
+				assert_close_to(simulated.n_merged, expected.n_merged);
+				assert_close_to(simulated.n_stored, expected.n_stored);
+				assert_close_to(simulated.n_final, expected.n_final);
 			}
 }
 

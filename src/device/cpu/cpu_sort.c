@@ -1,5 +1,5 @@
 /*
- * sort - sort a chunk of elements in memory, with one thread (see sort.h)
+ * cpu_sort - sort a chunk of elements in memory, with one thread (see cpu_sort.h)
  *
  * Which sort is the best depends on the element:
  *
@@ -15,7 +15,7 @@
  * after a handful of elements, so it costs nothing where it does not help. Equal elements are
  * in order, so this is the case of all equal, too.
  */
-#include "src/device/cpu/sort.h"
+#include "src/device/cpu/cpu_sort.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * sort - sort a chunk of elements in memory, with one thread
+ * cpu_sort - sort a chunk of elements in memory, with one thread
  */
 #pragma once
 

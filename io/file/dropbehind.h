@@ -1,5 +1,5 @@
 /*
- * drop_behind - keeps what is read through the page cache from staying there, unless it was before
+ * dropbehind - keeps what is read through the page cache from staying there, unless it was before
  *
  * For a file that is read in order, a little at a time, with what the kernel reads ahead. What it
  * has read ahead shows as cached, so one must look before it comes there: when a range of the file
@@ -16,18 +16,18 @@
 #include "io/file/file.h"
 
 /* Zeroed at first; the caller's to lock. */
-struct drop_behind {
+struct dropbehind {
 	uint64_t begin, end; /* in the file; 0: none yet */
 	bool is_uncached, next_is_uncached;
 };
 
 /* Something is about to be read at `offset` of a file that ends at file_end. */
-void drop_behind_begin_read(struct drop_behind *drop_behind, const struct file *file,
+void dropbehind_begin_read(struct dropbehind *dropbehind, const struct file *file,
 			    uint64_t file_end, uint64_t offset);
 
 /* [begin, end) has been read. */
-void drop_behind_end_read(const struct drop_behind *drop_behind, const struct file *file,
+void dropbehind_end_read(const struct dropbehind *dropbehind, const struct file *file,
 			  uint64_t begin, uint64_t end);
 
 /* There is no more to be read: zeroed again. */
-void drop_behind_finish(struct drop_behind *drop_behind, const struct file *file);
+void dropbehind_finish(struct dropbehind *dropbehind, const struct file *file);

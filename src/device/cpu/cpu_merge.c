@@ -1,5 +1,5 @@
 /*
- * merge - merge sorted slices into one, with one thread (see merge.h)
+ * cpu_merge - merge sorted slices into one, with one thread (see cpu_merge.h)
  *
  * Merging k slices pairwise takes log2(k) levels, and out of the cache each of them would be a
  * trip through memory. So the output is cut into tiles that fit the second-level cache twice,
@@ -30,7 +30,7 @@
  *
  * Not done: exact tiles, as the GPU back end wants them. A buffer does not mind being half full.
  */
-#include "src/device/cpu/merge.h"
+#include "src/device/cpu/cpu_merge.h"
 
 #include <string.h>
 

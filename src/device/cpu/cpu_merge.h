@@ -1,5 +1,5 @@
 /*
- * merge - merge sorted slices into one, with one thread
+ * cpu_merge - merge sorted slices into one, with one thread
  */
 #pragma once
 
