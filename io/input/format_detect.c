@@ -89,7 +89,7 @@ static int refuse_broken_npy(const struct format_view *view, const char *name)
 	return fail(
 		-EINVAL,
 		"%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
-		"3.0: numpy.sync_request() of what numpy.load() finds in it writes one of these",
+		"3.0: numpy.save() of what numpy.load() finds in it writes one of these",
 		name, version[0], version[1]);
 }
 

@@ -334,7 +334,7 @@ int launch_delta_pack(const struct delta_pack_task *task, CUstream_st *stream)
 /* --- Unpacking --- */
 
 /*
- * Are these the widths of n codes packed in block_packed_nbytes, which are more than the header?
+ * Are these the widths of n codes packed in packed_nbytes, which are more than the header?
  * Every lane is told.
  */
 template <class E>

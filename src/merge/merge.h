@@ -17,7 +17,7 @@
 #include "src/merge/sink.h"
 
 /*
- * Merge the n_runs runs, whose order breaks ties, into the sink, with windows in decay_nbytes of
+ * Merge the n_runs runs, whose order breaks ties, into the sink, with windows in memory_nbytes of
  * device memory. Returns 0, or a negative errno after a message. The runs stay the caller's.
  */
 int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,

@@ -28,7 +28,7 @@ enum explain_format {
 
 struct options {
 	enum operation_mode mode;
-	const char **inputs;     /* n_framing_inputs, in the order of ties; "-" is standard input */
+	const char **inputs;     /* n_inputs, in the order of ties; "-" is standard input */
 	size_t n_inputs;         /* at least 1; 1 when checking */
 	const char *output_path; /* NULL: standard output, or what a front end gives: */
 	const char *output_label; /* what messages call that; NULL: standard output */
