@@ -46,7 +46,7 @@ int kernels_architecture(int *ret_architecture);
 
 /*
  * Sort n elements in place. Presorted data costs one reading.
- * Kernels: tile_sort.cu, then passes of splitters.cu and merge_pass.cu.
+ * Kernels: tile_sort.cu, then passes of tile_cuts.cu and merge_pass.cu.
  */
 size_t kernel_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
 int launch_sort(void *elements, uint64_t n, uint32_t element_nbytes, void *scratch,

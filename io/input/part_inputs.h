@@ -41,7 +41,7 @@ struct part_inputs {
 	struct input_group *groups; /* n_groups, in the order of the files */
 	size_t n_groups;
 	char **paths;                  /* n_files; allocated where they are not among those given */
-	struct endpoint *endpoints;       /* n_files */
+	struct endpoint *endpoints;    /* n_files */
 	struct part_input_file *files; /* n_files; part NULL: it is in no list */
 	size_t n_files;
 	struct schema fields; /* of plain records: what the first list says of them */

@@ -107,7 +107,7 @@ struct resumable_output {
 	const char *name;        /* hidden, beside the target; must outlive the output */
 	uint64_t written_nbytes; /* that an earlier process has written of it, in one piece or
 				    several, */
-	uint64_t written_end; /* and where the last of them ends; or 0 */
+	uint64_t written_end;    /* and where the last of them ends; or 0 */
 	struct space_released_later released_later;
 };
 

@@ -15,7 +15,7 @@
 
 #include "io/file/file_change.h"
 #include "io/input/part_manifest.h"
-#include "io/output/temp_names.h"
+#include "io/output/unlink_on_abort.h"
 #include "io/output/part_files.h"
 
 #define MANIFEST_NUMBER UINT32_MAX
@@ -53,7 +53,7 @@ struct part_files {
 
 	struct file journal_file; /* .NAME.parts.pending, while nobody else may do anything; or
 				     closed */
-	bool has_orphan_journal; /* it holds a list, and not the one that is given names now */
+	bool has_orphan_journal;  /* it holds a list, and not the one that is given names now */
 	/* Its name, while it is nothing but the lock; NULL: it is more. And where that is. */
 	struct temp_name *journal_name, own_journal_name;
 

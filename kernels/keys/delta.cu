@@ -22,7 +22,7 @@
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
-#include "kernels/kernel_args_table.cuh"
+#include "kernels/upload_table.cuh"
 #include "kernels/tuning.h"
 #include "src/record/delta_format.h"
 

@@ -28,7 +28,7 @@
 #include "src/lib/report_outputs.h"
 #include "src/options/hint_text.h"
 #include "src/options/options.h"
-#include "src/options/command_files.h"
+#include "src/options/check_file_roles.h"
 #include "src/comm/rank_progress.h"
 #include "src/sort/sort.h"
 

@@ -9,8 +9,8 @@
  *
  * The caller's thread decides which blocks make the next window, reads those that are stored, cuts
  * all runs at the splitter, and queues the merge on the window's lane. Writers take the windows in
- * order, wait for them, find their places in the output (placement.h), and write them, several at a
- * time. At most plan.n_windows are in flight (window.h).
+ * order, wait for them, find their places in the output (window_order.h), and write them, several
+ * at a time. At most plan.n_windows are in flight (window.h).
  */
 #pragma once
 

@@ -51,7 +51,8 @@ pack() {
 	libraries "$own_libraries" "$folder"/gsort* "$there/bin/mpirun" \
 		"$there/${plugins#"$prefix"}"/*.so |
 		cut -d' ' -f2 | xargs -I LIBRARY cp LIBRARY "$folder"
-	cp "$0" "$source/tools/scripts/bench_gpus.py" "$source/tools/scripts/bench_data.py" "$folder"
+	cp "$0" "$source/tools/scripts/bench_gpus.py" \
+		"$source/tools/scripts/bench_data.py" "$folder"
 	cat > "$folder/mpirun" <<-'MPIRUN'
 		#!/bin/sh
 		# mpirun - Open MPI's, from where it lies, for ranks on this machine

@@ -1,5 +1,5 @@
 /*
- * temp_names - the names of unfinished files, for whoever has to remove them in a hurry
+ * unlink_on_abort - the names of unfinished files, for whoever has to remove them in a hurry
  *
  * An output that is being written can have a hidden name (atomic_file.h), which goes when the
  * output is complete or given up; and a lock of part files is a file (part_files_lock.c). A signal
