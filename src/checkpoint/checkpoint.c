@@ -5,8 +5,8 @@
  * manifest decide together. A new checkpoint is begun, the one that is there is resumed, or it is
  * refused with the names of the files to remove. What is not understood is not touched.
  *
- * Saving: the sync thread (manifest.h) makes records durable, so that no thread that sorts or merges
- * waits for a disk.
+ * Saving: the sync thread (manifest.h) makes records durable, so that no thread that sorts or
+ * merges waits for a disk.
  */
 #include "src/checkpoint/checkpoint.h"
 
@@ -236,6 +236,7 @@ static int start_or_resume(struct checkpoint *checkpoint, const struct fingerpri
 {
 	struct checkpoint_state *state = &checkpoint->state;
 	struct checkpoint_dir *dir = &checkpoint->dir;
+	uint64_t runs_nbytes;
 	int r = manifest_read(&dir->manifest, checkpoint_state_visit, state);
 
 	if (r == -EBADMSG)
@@ -245,10 +246,16 @@ static int start_or_resume(struct checkpoint *checkpoint, const struct fingerpri
 					 start_new(checkpoint, current);
 	if (r < 0 || checkpoint->is_complete)
 		return r;
-	/* A process that removed the checkpoint of a complete sort may have been killed. */
-	if (state->n_runs && dir->is_created[CHECKPOINT_RUNS])
+	r = file_size(&dir->runs, &runs_nbytes);
+	if (r < 0)
+		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[CHECKPOINT_RUNS]);
+	/*
+	 * A process may have been killed while it removed the checkpoint of a complete sort, and
+	 * another one when it had just made a new file for the runs.
+	 */
+	if (state->n_runs && runs_nbytes <= CHECKPOINT_RUNS_BEGIN)
 		return restart_from_scratch(checkpoint, current,
-					    "of the checkpoint the file of its runs is missing");
+					    "the runs of the checkpoint are missing");
 	return check_runs(checkpoint);
 }
 

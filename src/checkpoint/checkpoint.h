@@ -3,7 +3,8 @@
  *
  *	open -> open_spill -> restore			the runs that are there already
  *	     -> (the hook: a stored run is complete)*
- *	     -> close_sync_thread -> record_done	the output is complete, if it replaces an input
+ *	     -> close_sync_thread
+ *	     -> record_done			an output that replaces an input is complete
  *	     -> (the output is published) -> remove
  *	stop: after a failure, keeps the runs
  *
@@ -21,10 +22,10 @@
 struct checkpoint;
 
 /*
- * Begin a checkpoint in spec->checkpoint_path, or resume the one that is there, if it is of the same
- * sort. Returns 0, or a negative errno after a message, with nothing left of a checkpoint that was
- * begun. The arguments must outlive it; the layout and the input are those of the spec. Of several
- * ranks each has its own, of its part of the sort.
+ * Begin a checkpoint in spec->checkpoint_path, or resume the one that is there, if it is of the
+ * same sort. Returns 0, or a negative errno after a message, with nothing left of a checkpoint that
+ * was begun. The arguments must outlive it; the layout and the input are those of the spec. Of
+ * several ranks each has its own, of its part of the sort.
  */
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input,
@@ -44,8 +45,8 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 
 /*
- * Add the finished runs to the empty list, and report them (of ranks that is theirs to report). What
- * they were made of, the first records of the job's input, is added to *totals. Starts to save
+ * Add the finished runs to the empty list, and report them (of ranks that is theirs to report).
+ * What they were made of, the first records of the job's input, is added to *totals. Starts to save
  * further runs. Returns 0, or a negative errno after a message.
  */
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct run_list *list,
@@ -74,8 +75,8 @@ int checkpoint_close_sync_thread(struct checkpoint *checkpoint);
 int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output);
 
 /*
- * After a failure, before the runs are closed: save all requested records. Removes the checkpoint if
- * it is of no use to another process. NULL is fine.
+ * After a failure, before the runs are closed: save all requested records. Removes the checkpoint
+ * if it is of no use to another process. NULL is fine.
  */
 void checkpoint_stop(struct checkpoint *checkpoint);
 
