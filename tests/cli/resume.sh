@@ -28,20 +28,26 @@ run_and_kill() {
 	esac
 }
 
+# nothing_kept WHAT: but for a file that was killed in the moment of its rename, which the next start
+# has told.
 nothing_kept() {
 	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
+	for name in .gsort-temp-*; do
+		! grep -q "$name beside it was left by a gsort that was killed" stderr || rm "$name"
+	done
 	ls -A | grep '^\.gsort-' && broken "$1: a hidden file is left"
 	nothing_left "$1"
 }
 
 # resumes ARGUMENT...: to the end, saying so if there was something: more than the files' marks,
-# after which the disk is waited for.
+# after which the disk is waited for. The last kill may have come while the checkpoint was removed.
 resumes() {
 	was_there=$(find ck/gsort-manifest -size +64c 2> /dev/null)
 	run "$@"
 	[ $status -eq 0 ] || broken "gsort $*: status $status"
 	note_resumed
-	[ -z "$was_there" ] || says '^gsort: resuming: ' stderr
+	[ -z "$was_there" ] ||
+		says '^gsort: (resuming: |ck: the runs of the checkpoint are missing)' stderr
 }
 
 # same_outputs WHAT: what there is of the output is all that it should be.
