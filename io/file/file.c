@@ -142,11 +142,6 @@ bool file_is_unique_name(const char *name)
 	return strncmp(name, unique_prefix, n) == 0 && file_is_unique_digits(name + n);
 }
 
-const char *file_unique_name_digits(const char *name)
-{
-	return name + sizeof unique_prefix - 1;
-}
-
 int file_close(struct file *file)
 {
 	const int fd = file->fd;

@@ -119,9 +119,8 @@ enum { FILE_UNIQUE_DIGITS = 16 };
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1]);
 bool file_is_unique_digits(const char *digits);
 
-/* Could a name come from file_unique_name()? And what of such a name is unique. */
+/* Could a name come from file_unique_name()? */
 bool file_is_unique_name(const char *name);
-const char *file_unique_name_digits(const char *name);
 
 /*
  * Close, once, and say whether the file system had an error left to report (a network file system

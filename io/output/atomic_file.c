@@ -23,9 +23,8 @@
 struct atomic_file {
 	const struct syscalls *calls;
 	struct target_snapshot target;  /* what has the target's name */
-	struct temp_name *temp_name;    /* NULL if the file has no name, or a kept one */
+	struct temp_name *temp_name;    /* NULL if the file has no name */
 	struct temp_name own_temp_name; /* where that is, if nobody else has to know it */
-	const char *resumable_name;     /* or NULL */
 	struct file lock_file;          /* a duplicate that keeps the lock (orphans.h), or closed */
 	struct file_id file_id;         /* the new file, when it is finished */
 	struct file_state complete_state; /* as it was left, if is_complete */
@@ -52,65 +51,6 @@ static int create_with_temp_name(struct atomic_file *atomic_file, mode_t mode,
 	return r;
 }
 
-static int fail_resumable_name(const struct atomic_file *atomic_file, int r, const char *problem)
-{
-	return fail(r, "%s: %s beside it %s", atomic_file->target.path, atomic_file->resumable_name,
-		    problem);
-}
-
-/* status: of the file with the kept name. Nobody else may be able to change it. */
-static int check_resumable_file(const struct atomic_file *atomic_file, const struct stat *status)
-{
-	if (!S_ISREG(status->st_mode) || status->st_uid != geteuid())
-		return fail_resumable_name(
-			atomic_file, -EEXIST,
-			"is another file than the one that was begun; remove it");
-	if (status->st_nlink != 1)
-		return fail_resumable_name(
-			atomic_file, -EEXIST,
-			"has other names as well (hard links), by which it could be "
-			"changed; remove those");
-	return 0;
-}
-
-/*
- * Take up the file with the kept name. It must be ours: in a shared directory somebody else could
- * have put something in its place.
- */
-static int reopen_resumable_file(const struct atomic_file *atomic_file, struct file *ret_file)
-{
-	struct file file;
-	struct stat status;
-	int r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
-			  atomic_file->resumable_name, O_RDWR | O_NOFOLLOW, 0, &file);
-
-	if (r == -ELOOP)
-		return fail_resumable_name(atomic_file, r, "is a symbolic link now; remove it");
-	if (r < 0)
-		return r;
-	r = fstat(file.fd, &status) < 0 ? -errno : check_resumable_file(atomic_file, &status);
-	if (r < 0)
-		file_close(&file);
-	else
-		*ret_file = file;
-	return r;
-}
-
-static int open_resumable_file(const struct atomic_file *atomic_file, mode_t mode,
-			       struct file *ret_file)
-{
-	const int r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
-				atomic_file->resumable_name, O_RDWR | O_CREAT | O_EXCL, mode,
-				ret_file);
-
-	return r == -EEXIST ? reopen_resumable_file(atomic_file, ret_file) : r;
-}
-
-static bool has_temp_name(const struct atomic_file *atomic_file)
-{
-	return atomic_file->temp_name || atomic_file->resumable_name;
-}
-
 /*
  * The file is closed before it gets its name, as a close may have something to report; until then
  * this keeps what has no name, and the lock that says that somebody is at work.
@@ -135,8 +75,6 @@ static int create_temp_file(struct atomic_file *atomic_file,
 	const mode_t mode = atomic_file->target.had_file ? 0600 : 0666;
 	int r = -EOPNOTSUPP;
 
-	if (atomic_file->resumable_name)
-		return open_resumable_file(atomic_file, mode, ret_file);
 	if (!params->is_shared && access("/proc/self/fd", X_OK) == 0)
 		r = file_open(atomic_file->calls, atomic_file->target.directory.fd, ".",
 			      O_RDWR | O_TMPFILE, mode, ret_file);
@@ -170,7 +108,7 @@ static void warn_of_orphans(const struct atomic_file *atomic_file, const char *p
 		return;
 	if (atomic_file->temp_name) /* others had to have a name here, too */
 		orphans_warn(&target->directory, path);
-	else if (target->had_file && !params->resumable_name)
+	else if (target->had_file)
 		orphans_warn_target(&target->directory, path, target->name);
 }
 
@@ -183,7 +121,6 @@ int atomic_file_create(const struct syscalls *calls, const char *path, const str
 
 	if (!atomic_file)
 		return -ENOMEM;
-	atomic_file->resumable_name = params->resumable_name;
 	r = target_snapshot_take(calls, path, old, &atomic_file->target);
 	if (r == 0 && !params->is_silent)
 		orphans_remove(&atomic_file->target.directory, &params->owner);
@@ -313,12 +250,6 @@ static int rename_to_target(const struct atomic_file *atomic_file, const char *n
 		       0;
 }
 
-static const char *current_temp_name(const struct atomic_file *atomic_file)
-{
-	return atomic_file->resumable_name ? atomic_file->resumable_name :
-					     atomic_file->temp_name->name;
-}
-
 /* Its bytes are those that were written, as far as its times tell. */
 static int check_unmodified(const struct atomic_file *atomic_file, const struct stat *status)
 {
@@ -330,7 +261,7 @@ static int check_unmodified(const struct atomic_file *atomic_file, const struct 
 	return fail(-EBUSY,
 		    "%s: %s beside it, which was to take its place, is not as it was left: "
 		    "somebody else has changed it",
-		    atomic_file->target.path, current_temp_name(atomic_file));
+		    atomic_file->target.path, atomic_file->temp_name->name);
 }
 
 /* The name that the new file has had is nobody's business any more. */
@@ -339,7 +270,6 @@ static void release_temp_name(struct atomic_file *atomic_file)
 	if (atomic_file->temp_name)
 		temp_names_release(atomic_file->temp_name);
 	atomic_file->temp_name = NULL;
-	atomic_file->resumable_name = NULL;
 }
 
 static int fail_removed(struct atomic_file *atomic_file, const char *name)
@@ -371,7 +301,7 @@ static int check_temp_name(struct atomic_file *atomic_file, const char *name)
 
 static int rename_temp_file(struct atomic_file *atomic_file)
 {
-	const char *const name = current_temp_name(atomic_file);
+	const char *const name = atomic_file->temp_name->name;
 	int r = check_temp_name(atomic_file, name);
 
 	if (r == 0)
@@ -405,8 +335,8 @@ static int publish_unnamed(const struct atomic_file *atomic_file)
 static int publish_file(struct atomic_file *atomic_file)
 {
 	const bool is_first = commit_begin(atomic_file->calls->commit_point);
-	const int r = has_temp_name(atomic_file) ? rename_temp_file(atomic_file) :
-						   publish_unnamed(atomic_file);
+	const int r = atomic_file->temp_name ? rename_temp_file(atomic_file) :
+					       publish_unnamed(atomic_file);
 
 	if (r < 0 && is_first)
 		commit_rollback(atomic_file->calls->commit_point);
@@ -432,7 +362,7 @@ int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file
 	struct stat status;
 	int r;
 
-	if (!has_temp_name(atomic_file))
+	if (!atomic_file->temp_name)
 		return 0;
 	if (fstat(file->fd, &status) < 0)
 		return fail(-errno, "%s: cannot be replaced: %m", atomic_file->target.path);
@@ -478,7 +408,7 @@ static int record_final_identity(struct atomic_file *atomic_file, const struct f
 }
 
 int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint64_t nbytes,
-		       bool sync_name, bool keep_on_failure)
+		       bool sync_name)
 {
 	int r = record_final_identity(atomic_file, file, nbytes), close_result;
 
@@ -487,7 +417,7 @@ int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint6
 		if (r == 0)
 			r = record_attributes(atomic_file, file);
 	}
-	if (r == 0 && !has_temp_name(atomic_file))
+	if (r == 0 && !atomic_file->temp_name)
 		r = duplicate_descriptor(atomic_file, file);
 	/* An error that the file system kept back until now must not reach the target. */
 	close_result = file_close(file);
@@ -500,10 +430,7 @@ int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint6
 	else if (sync_name && (r = sync_directory(atomic_file)) < 0)
 		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
 		     atomic_file->target.path);
-	if (keep_on_failure)
-		atomic_file_close(atomic_file);
-	else
-		atomic_file_discard(atomic_file);
+	atomic_file_discard(atomic_file);
 	return r;
 }
 
@@ -513,8 +440,6 @@ void atomic_file_discard(struct atomic_file *atomic_file)
 		return;
 	if (atomic_file->temp_name)
 		remove_temp_file(atomic_file, atomic_file->temp_name->name);
-	if (atomic_file->resumable_name)
-		remove_temp_file(atomic_file, atomic_file->resumable_name);
 	atomic_file_close(atomic_file);
 }
 

@@ -31,12 +31,6 @@ struct atomic_file;
 
 /* How a new file is made. Zeroed: by this process, for itself. */
 struct atomic_file_params {
-	/*
-	 * NULL, or the hidden name that it has from the start, and keeps when the process ends
-	 * before it is finished; a file of that name may be there and is then taken up as it is.
-	 * The string must outlive the replacement.
-	 */
-	const char *resumable_name;
 	/* It has a hidden name from the start, by which other processes join (below). */
 	bool is_shared;
 	/* Of what is shared: nothing is told of what others have left beside it. */
@@ -79,10 +73,10 @@ int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file
  * changed its size, or anything since atomic_file_mark_complete(), put another one under its name,
  * or made the path lead elsewhere; -ENOENT if its name is gone. sync_name: and bring the name to
  * stable storage. Frees the replacement, whether it succeeds or not; on failure nothing is left of
- * the new file, unless it has a kept name and `keeps`.
+ * the new file.
  */
 int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint64_t nbytes,
-		       bool sync_name, bool keep_on_failure);
+		       bool sync_name);
 
 /*
  * Is what has the target's name still what was there at first, or nothing, and does the path lead
@@ -96,5 +90,5 @@ int atomic_file_check_target(const struct atomic_file *atomic_file);
  */
 void atomic_file_discard(struct atomic_file *atomic_file);
 
-/* Free it and leave a file with a kept name as it is. */
+/* Free it and leave the file of all its processes as it is. */
 void atomic_file_close(struct atomic_file *atomic_file);

@@ -98,59 +98,6 @@ int output_open_text(const struct syscalls *calls, const char *path, struct outp
 	return 0;
 }
 
-/* Before anything is checked: what is read behind the checks could have been changed since. */
-static void load_first_bytes(struct output *output, uint64_t end)
-{
-	const size_t n = end < OUTPUT_FIRST_NBYTES ? (size_t)end : OUTPUT_FIRST_NBYTES;
-
-	output->first_bytes_unknown =
-		file_read_at(&output->target.file, 0, output->first_bytes, n) < 0;
-}
-
-/* Take up the part that is written already. */
-static int resume_at_end(struct output *output, const struct resumable_output *resumable)
-{
-	const uint64_t end = resumable->written_nbytes ? resumable->written_end : 0;
-	const int r = file_truncate(&output->target.file, end);
-
-	if (r == 0)
-		load_first_bytes(output, end);
-	output->written_nbytes = resumable->written_nbytes;
-	output->written_end = end;
-	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
-			    end) :
-		       0;
-}
-
-int output_open_resumable(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-			  const struct resumable_output *resumable, struct output **ret_output)
-{
-	struct output *output = output_alloc(calls, path);
-	int r;
-
-	if (!output)
-		return -ENOMEM;
-	r = target_open(calls, path,
-			&(struct target_params){ .kind = TARGET_PRIVATE, .name = resumable->name },
-			&output->target);
-	if (r == 0 && !output->target.atomic_file)
-		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
-	output->is_resumable = output->target.atomic_file;
-	if (r == 0)
-		r = resume_at_end(output, resumable);
-	output->preallocation.released_later_nbytes =
-		output_space_released_later(output, &resumable->released_later);
-	if (r == 0)
-		r = output_set_expected_size(output, expected_nbytes);
-	if (r < 0) {
-		output->is_resumable = output->is_resumable && resumable->written_nbytes > 0;
-		output_abort(output);
-		return r;
-	}
-	*ret_output = output;
-	return 0;
-}
-
 void output_free(struct output *output)
 {
 	zst_writer_close(output->zst_writer);
@@ -174,17 +121,6 @@ bool output_target_file_id(const struct output *output, struct file_id *ret_file
 	if (output->target.has_file_id)
 		*ret_file_id = output->target.file_id;
 	return output->target.has_file_id;
-}
-
-int output_file_id(const struct output *output, struct file_id *ret_file_id)
-{
-	struct stat status;
-
-	if (fstat(output->target.file.fd, &status) < 0)
-		return fail(-errno, "%s: cannot tell which file is its new one: %m",
-			    output->target.name);
-	*ret_file_id = file_id_from_stat(&status);
-	return 0;
 }
 
 bool output_is_atomic(const struct output *output)
@@ -306,7 +242,7 @@ int output_commit(struct output *output, enum output_durability durability)
 	unregister_truncation(output);
 	if (atomic_file)
 		r = atomic_file_commit(atomic_file, &output->target.file, final_file_nbytes(output),
-				       durability == OUTPUT_SYNC_ALL, output->is_resumable);
+				       durability == OUTPUT_SYNC_ALL);
 	else
 		r = close_in_place(output);
 	output_free(output);
@@ -321,14 +257,6 @@ void output_abort(struct output *output)
 	if (output->truncate_entry && truncate_is_unmodified(output->truncate_entry))
 		file_truncate(&output->target.file, output->target.base);
 	unregister_truncation(output);
-	if (output->is_resumable)
-		atomic_file_close(output->target.atomic_file);
-	else
-		atomic_file_discard(output->target.atomic_file);
+	atomic_file_discard(output->target.atomic_file);
 	output_free(output);
-}
-
-void output_discard_on_close(struct output *output)
-{
-	output->is_resumable = false;
 }

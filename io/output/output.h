@@ -83,12 +83,7 @@ int output_set_expected_size(struct output *output, uint64_t nbytes);
  */
 void output_update_expected_size(struct output *output, uint64_t nbytes);
 
-/* What will be given back on a device, as stat() names it, while an output is written. */
-struct space_released_later {
-	uint64_t device, nbytes;
-};
-int output_check_space(const struct output *output, uint64_t nbytes,
-		       const struct space_released_later *released_later);
+int output_check_space(const struct output *output, uint64_t nbytes);
 
 /* And may it have so many, by the process's limit on the size of files? */
 int output_check_limit(const struct output *output, uint64_t nbytes);
@@ -101,22 +96,6 @@ uint64_t output_stripe_nbytes(const struct output *output);
 
 /* What an output takes, beside what compresses it. */
 size_t output_memory_nbytes(void);
-
-/* A file under construction that outlives the process. */
-struct resumable_output {
-	const char *name;        /* hidden, beside the target; must outlive the output */
-	uint64_t written_nbytes; /* that an earlier process has written of it, in one piece or
-				    several, */
-	uint64_t written_end;    /* and where the last of them ends; or 0 */
-	struct space_released_later released_later;
-};
-
-/*
- * The same for a regular file, which has a hidden name from the start, under which it is left
- * unless it is committed. What is behind the last that is written already is cut off.
- */
-int output_open_resumable(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-			  const struct resumable_output *resumable, struct output **ret_output);
 
 /*
  * An output that other processes write to as well, on this machine or others: a regular file that
@@ -154,8 +133,8 @@ void output_record_remote_writes(struct output *output, uint64_t nbytes, uint64_
  * What is written from now on is content, which goes to the file compressed: a .zst file with an
  * index of its frames, made by n_threads. Due before the first write; the size must not have been
  * given. Offsets and sizes are of the content, the writers proceed in order (see above), and
- * reading back waits for everything to be written. Not for kept files. Returns 0 or a negative
- * errno after a message; the output stays open.
+ * reading back waits for everything to be written. Returns 0 or a negative errno after a message;
+ * the output stays open.
  */
 int output_compress(struct output *output, int level, unsigned n_threads);
 
@@ -230,9 +209,6 @@ const char *output_name(const struct output *output);
 /* The existing file that is replaced or written in place; false if there is none. */
 bool output_target_file_id(const struct output *output, struct file_id *ret_file_id);
 
-/* The file that is being written. 0, or a negative errno after a message. */
-int output_file_id(const struct output *output, struct file_id *ret_file_id);
-
 /* Is the target untouched until output_commit()? If not, it must not be one of the inputs. */
 bool output_is_atomic(const struct output *output);
 
@@ -291,11 +267,5 @@ int output_check_target(const struct output *output);
 /* Bring what is written to stable storage. */
 int output_sync(struct output *output);
 
-/* A kept file is of no use any more: it is removed unless it gets its name. */
-void output_discard_on_close(struct output *output);
-
-/*
- * Leave the target as it was, and give all space back, but that of a kept file. NULL is fine. No
- * writer may be left.
- */
+/* Leave the target as it was, and give all space back. NULL is fine. No writer may be left. */
 void output_abort(struct output *output);

@@ -27,8 +27,7 @@ enum { OUTPUT_FIRST_NBYTES = 4096 };
 struct output {
 	/* Set at creation. */
 	struct target target;
-	bool is_complete;  /* its bytes, in the end; by output_complete() */
-	bool is_resumable; /* and a regular file: what is written stays, whatever happens */
+	bool is_complete;                   /* its bytes, in the end; by output_complete() */
 	struct preallocation preallocation; /* of what it will be */
 	struct truncate_entry
 		*truncate_entry; /* if it is in place, and is cut when it fails; or NULL */
@@ -41,7 +40,7 @@ struct output {
 
 	unsigned char
 		first_bytes[OUTPUT_FIRST_NBYTES]; /* of what is written; each by who writes it */
-	bool first_bytes_unknown; /* an earlier process wrote it, and it cannot be read */
+	bool first_bytes_unknown;                 /* they were the content of a segment */
 
 	struct zst_writer *zst_writer;    /* NULL: not compressed */
 	struct zst_reader *zst_reader;    /* of what was; made under the lock */
@@ -60,10 +59,6 @@ struct output {
  */
 struct output *output_alloc(const struct syscalls *calls, const char *name);
 void output_free(struct output *output);
-
-/* Of it, what comes on the output's device. */
-uint64_t output_space_released_later(const struct output *output,
-				     const struct space_released_later *space);
 
 /*
  * Wait for all that was written; content that is compressed is complete then, and can be read. 0,

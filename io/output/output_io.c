@@ -118,8 +118,7 @@ int output_compress(struct output *output, int level, unsigned n_threads)
 				       .in_order = output->target.is_ordered,
 				       .write = write_to_target };
 
-	assert(output->written_nbytes == 0 && output->preallocation.total_nbytes == 0 &&
-	       !output->is_resumable);
+	assert(output->written_nbytes == 0 && output->preallocation.total_nbytes == 0);
 	return zst_writer_open(output->target.name, &sink, level, n_threads, &output->zst_writer);
 }
 
@@ -128,8 +127,7 @@ int output_begin_segment(struct output *output, int level, unsigned n_threads, u
 {
 	int r;
 
-	assert(output->written_nbytes == 0 && output->preallocation.total_nbytes == 0 &&
-	       !output->is_resumable);
+	assert(output->written_nbytes == 0 && output->preallocation.total_nbytes == 0);
 	r = zst_writer_open(output->target.name, sink, level, n_threads, &output->zst_writer);
 	if (r == 0)
 		output->written_nbytes = output->written_end = begin;

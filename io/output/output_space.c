@@ -60,8 +60,7 @@ int output_set_expected_size(struct output *output, uint64_t nbytes)
 
 	if (nbytes == OUTPUT_SIZE_UNKNOWN || !output->target.is_regular)
 		return 0;
-	/* What is kept goes on from where it has come to, when the limit is higher. */
-	r = output->is_resumable ? 0 : output_check_limit(output, nbytes);
+	r = output_check_limit(output, nbytes);
 	if (r < 0)
 		return r;
 	if (!can_preallocate(output, nbytes))
@@ -72,8 +71,7 @@ int output_set_expected_size(struct output *output, uint64_t nbytes)
 			      nbytes, &free_nbytes);
 	if (r == 0)
 		return 0;
-	file_truncate(&output->target.file,
-		      output->is_resumable ? output->written_end : output->target.base);
+	file_truncate(&output->target.file, output->target.base);
 	return fail_no_space(output, r, nbytes, free_nbytes);
 }
 
@@ -89,25 +87,11 @@ void output_update_expected_size(struct output *output, uint64_t nbytes)
 			  &free_nbytes);
 }
 
-uint64_t output_space_released_later(const struct output *output,
-				     const struct space_released_later *space)
+int output_check_space(const struct output *output, uint64_t nbytes)
 {
-	struct stat status;
+	const uint64_t free_nbytes = preallocate_free_space(&output->target.file, nbytes);
 
-	return fstat(output->target.file.fd, &status) == 0 && status.st_dev == space->device ?
-		       space->nbytes :
-		       0;
-}
-
-int output_check_space(const struct output *output, uint64_t nbytes,
-		       const struct space_released_later *released_later)
-{
-	const uint64_t released_nbytes = output_space_released_later(output, released_later);
-	const uint64_t free_nbytes = preallocate_free_space(
-		&output->target.file, nbytes > released_nbytes ? nbytes - released_nbytes : 0);
-
-	if (output->target.is_ordered || nbytes <= released_nbytes ||
-	    nbytes - released_nbytes <= free_nbytes ||
+	if (output->target.is_ordered || nbytes <= free_nbytes ||
 	    !preallocate_is_supported(&output->target.file))
 		return 0;
 	return fail(-ENOSPC,

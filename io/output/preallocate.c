@@ -127,36 +127,10 @@ static int init_steps(struct preallocation *preallocation, const struct file *fi
 	return 0;
 }
 
-/* What the file has from the base on: a sort that was killed has left it. */
-static uint64_t allocated_past_base(const struct file *file, uint64_t base)
-{
-	struct stat status;
-	uint64_t nbytes;
-
-	if (fstat(file->fd, &status) < 0)
-		return 0;
-	nbytes = (uint64_t)status.st_blocks * 512;
-	return nbytes > base ? nbytes - base : 0;
-}
-
-/* What is free for it, what will be, and what it has. */
-static uint64_t available_space(const struct preallocation *preallocation, const struct file *file,
-				uint64_t base, uint64_t total_nbytes)
-{
-	const uint64_t allocated_nbytes =
-		allocated_past_base(file, base) + preallocation->released_later_nbytes;
-	const uint64_t wanted_nbytes =
-		total_nbytes > allocated_nbytes ? total_nbytes - allocated_nbytes : 0;
-	const uint64_t free_nbytes = preallocate_free_space(file, wanted_nbytes);
-
-	return free_nbytes < UINT64_MAX - allocated_nbytes ? free_nbytes + allocated_nbytes :
-							     UINT64_MAX;
-}
-
 int preallocate_start(struct preallocation *preallocation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes)
 {
-	const uint64_t free_nbytes = available_space(preallocation, file, base, total_nbytes);
+	const uint64_t free_nbytes = preallocate_free_space(file, total_nbytes);
 	const bool lacks_space = free_nbytes < total_nbytes;
 	uint64_t nbytes;
 	int r;

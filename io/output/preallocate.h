@@ -24,9 +24,8 @@
 struct preallocation {
 	/* Set at creation. */
 	const struct file *file;
-	uint64_t released_later_nbytes; /* what others give back of the disk while it is written */
-	uint64_t base;                  /* where in the file the first byte goes */
-	uint64_t total_nbytes;          /* the most that will be reserved; 0: nothing is */
+	uint64_t base;         /* where in the file the first byte goes */
+	uint64_t total_nbytes; /* the most that will be reserved; 0: nothing is */
 	uint64_t step_nbytes;
 	bool is_supported; /* the file system has reserved what it was asked for */
 
@@ -59,8 +58,7 @@ void preallocate_destroy(struct preallocation *preallocation);
 
 /*
  * Prepare for total_nbytes from `base` on, where the file ends; if that has been done before, it
- * stays as it is. What the file has from there on, and released_later_nbytes, which may be set
- * before, count as free. Returns 0, or -ENOSPC, without a message, and the number of free bytes:
+ * stays as it is. Returns 0, or -ENOSPC, without a message, and the number of free bytes:
  * they cannot suffice; or -ENOMEM.
  */
 int preallocate_start(struct preallocation *preallocation, const struct file *file, uint64_t base,

@@ -106,8 +106,7 @@ static int start_atomic_file(struct target *target, const char *path, const stru
 			     const struct target_params *params)
 {
 	const struct syscalls *calls = target->file.calls;
-	const struct atomic_file_params atomic_params = { .resumable_name = params->name,
-							  .is_shared = params->kind ==
+	const struct atomic_file_params atomic_params = { .is_shared = params->kind ==
 								       TARGET_SHARED,
 							  .is_silent = params->is_silent,
 							  .owner = params->owner };
@@ -117,12 +116,6 @@ static int start_atomic_file(struct target *target, const char *path, const stru
 					       &target->atomic_file);
 	return atomic_file_create(calls, path, old, &atomic_params, &target->file,
 				  &target->atomic_file);
-}
-
-/* Must it have a hidden name, which only a regular file can? */
-static bool needs_atomic_file(const struct target_params *params)
-{
-	return params->kind != TARGET_PRIVATE || params->name;
 }
 
 static int open_path(struct target *target, const char *path, const struct target_params *params,
@@ -147,7 +140,7 @@ static int open_path(struct target *target, const char *path, const struct targe
 		return fail(-EISDIR, "%s: %m", path);
 	if (!S_ISREG(
 		    ret_status->st_mode)) /* a pipe that is opened, and left, ends for its reader */
-		return needs_atomic_file(params) ? 0 : open_in_place(target, path);
+		return params->kind != TARGET_PRIVATE ? 0 : open_in_place(target, path);
 	r = check_access(path);
 	if (r < 0)
 		return r;

@@ -29,16 +29,15 @@ struct target {
 /* A replacement is the process's own, or of several that write to it (atomic_file.h). */
 struct target_params {
 	enum { TARGET_PRIVATE, TARGET_SHARED, TARGET_SHARED_EXISTING } kind;
-	/* Own: of a file that outlives the process, or NULL. Joined: of the one that is there. */
-	const char *name;
-	bool is_silent; /* Shared: nothing is told of what was left beside it (orphans.h), ... */
+	const char *name; /* TARGET_SHARED_EXISTING: the hidden name */
+	bool is_silent;   /* Shared: nothing is told of what was left beside it (orphans.h), ... */
 	struct orphan_owner owner; /* ... and whose it is */
 };
 
 /*
  * path: NULL is standard output. One that stands for a descriptor which the process was given
- * (path_to_descriptor()) is written from where that stands, whatever it leads to. One that must
- * have a hidden name, and cannot, as it is no regular file, is not opened: it has no replacement,
+ * (path_to_descriptor()) is written from where that stands, whatever it leads to. A shared one
+ * that is no regular file, and so cannot have a hidden name, is not opened: it has no replacement,
  * which the caller refuses. Returns 0, or a negative errno after a message; file and replacement
  * are the caller's in both cases.
  */

@@ -1,24 +1,283 @@
 /*
- * checkpoint - what of a sort is finished is kept (see checkpoint.h)
+ * checkpoint - keeps the finished runs of a sort for another process (see checkpoint.h)
  *
- * What is there when the sort begins: all of this is done by one thread before the others start.
+ * Opening: the fingerprint of the sort, the file that has the output's name, and the records of the
+ * manifest decide together. A new checkpoint is begun, the one that is there is resumed, or it is
+ * refused with the names of the files to remove. What is not understood is not touched.
+ *
+ * Saving: the sync thread (manifest.h) makes records durable, so that no thread that sorts or
+ * merges waits for a disk.
  */
-#include "src/checkpoint/checkpoint_internal.h"
+#include "src/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "io/codec/checksum.h"
+#include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
+#include "src/checkpoint/checkpoint_dir.h"
+#include "src/checkpoint/checkpoint_state.h"
 #include "src/checkpoint/fingerprint.h"
-#include "src/checkpoint/input_check.h"
 #include "src/comm/comm.h"
 
-static int open_and_resume(struct checkpoint *checkpoint)
+/* What to remove to start again; no more than the files of gsort. */
+struct advice {
+	char text[160];
+};
+
+struct checkpoint {
+	/* Set by open. */
+	const struct sort_spec *spec;
+	const struct layout *layout;
+	const struct input *input;
+	struct checkpoint_dir dir;
+	struct checkpoint_state state; /* as it was found */
+	struct orphan_owner owner;
+	bool is_new, is_complete;
+	bool runs_are_frozen; /* the results of further merges are not kept */
+	struct checkpoint_hooks hooks;
+
+	/* Set by open_spill and restore. */
+	struct advice advice; /* about damaged runs */
+	struct spill *spill;
+	struct sync_thread *sync_thread;
+	atomic_bool is_worth_keeping; /* there is something that need not be done again */
+};
+
+/* --- What is there --- */
+
+/* location: the directories of the files */
+static struct advice format_advice(const char *location)
 {
-	struct comm *ranks = checkpoint->spec->comm;
+	struct advice advice;
+
+	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in %s",
+		 checkpoint_file_names[CHECKPOINT_MANIFEST], checkpoint_file_names[CHECKPOINT_RUNS],
+		 location);
+	return advice;
+}
+
+static int fail_damaged(const struct checkpoint *checkpoint, const char *problem)
+{
+	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->dir.path,
+		    problem, format_advice("it").text);
+}
+
+static int fail_different_sort(const struct checkpoint *checkpoint,
+			       const struct fingerprint_difference *difference)
+{
+	return fail(
+		-EINVAL, "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
+		checkpoint->dir.path, difference->name, difference->saved_value, difference->value,
+		format_advice(checkpoint->dir.parent_path ? "the directories of all ranks" : "it")
+			.text);
+}
+
+static int fail_manifest(const struct manifest *manifest)
+{
+	return fail(-EBADMSG,
+		    "%s: the checkpoint is damaged at byte %" PRIu64
+		    "; to start again, remove it and the %s beside it",
+		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS]);
+}
+
+/* Begin a new checkpoint: its first record, and its name. */
+static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fingerprint)
+{
+	struct checkpoint_dir *dir = &checkpoint->dir;
+	const struct payload_slice slice = { fingerprint->text, fingerprint->nbytes };
+	uint64_t runs_nbytes;
+	int r = file_size(&dir->runs, &runs_nbytes);
+
+	if (r < 0)
+		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[CHECKPOINT_RUNS]);
+	if (runs_nbytes > CHECKPOINT_RUNS_BEGIN)
+		return fail_damaged(checkpoint, "nothing is known of its runs");
+	checkpoint->is_new = true;
+	r = manifest_truncate(&dir->manifest);
+	if (r == 0)
+		r = checkpoint_append_record(&dir->manifest, RECORD_HEADER, &slice, 1);
+	if (r == 0)
+		r = manifest_sync(&dir->manifest);
+	return r < 0 ? r : checkpoint_dir_sync(dir);
+}
+
+/* Nothing that is there is of use for this sort. */
+static int restart_from_scratch(struct checkpoint *checkpoint, const struct fingerprint *current,
+				const char *reason)
+{
+	struct checkpoint_dir *dir = &checkpoint->dir;
+	const int r = file_truncate(&dir->runs, CHECKPOINT_RUNS_BEGIN);
+
+	if (r < 0)
+		return fail(r, "%s/%s: cannot be cut: %m", dir->path,
+			    checkpoint_file_names[CHECKPOINT_RUNS]);
+	notice("%s: %s: beginning anew", dir->path, reason);
+	checkpoint_state_free(&checkpoint->state);
+	dir->manifest.end = dir->manifest.begin;
+	return start_new(checkpoint, current);
+}
+
+/* Was the output published before the process was killed? *ret_status: its current status. */
+static bool is_output_published(const struct checkpoint *checkpoint, struct stat *ret_status)
+{
+	const struct saved_done *done = &checkpoint->state.done;
+
+	return checkpoint->state.is_done && stat(checkpoint->spec->output_path, ret_status) == 0 &&
+	       ret_status->st_dev == done->device && ret_status->st_ino == done->inode;
+}
+
+static bool is_output_modified(const struct saved_done *done, const struct stat *status)
+{
+	return (uint64_t)status->st_size != done->nbytes ||
+	       status->st_mtim.tv_sec != done->modified_seconds ||
+	       status->st_mtim.tv_nsec != done->modified_nanos;
+}
+
+/*
+ * The published output has changed since. As the only input it is sorted as it is now. Where other
+ * inputs are in it already, or its records are others than those of the input, the same sort of it
+ * is not what was asked for.
+ */
+static int resume_modified(struct checkpoint *checkpoint, const struct fingerprint *current)
+{
+	const struct sort_spec *spec = checkpoint->spec;
+	const struct saved_done *done = &checkpoint->state.done;
+
+	if (input_has_file(checkpoint->input, (struct file_id){ done->device, done->inode }) &&
+	    (spec->n_inputs > 1 || spec->count || spec->keys_only || spec->argsort))
+		return fail(-EINVAL,
+			    "%s: the sort was complete, and its output, %s, which is also an "
+			    "input, has changed since; %s",
+			    checkpoint->dir.path, spec->output_path, format_advice("it").text);
+	return restart_from_scratch(
+		checkpoint, current,
+		"the checkpoint is of a sort that is complete, and its output has changed since");
+}
+
+/* The published output is in the place of an input; the other inputs must be as they were. */
+static int resume_complete(struct checkpoint *checkpoint, const struct fingerprint *saved,
+			   const struct fingerprint *current)
+{
+	const struct saved_done *done = &checkpoint->state.done;
+	const struct file_id output = { done->device, done->inode };
+	struct fingerprint_difference difference;
+	char accepted[80];
+
+	fingerprint_format_file(output, accepted);
+	if (fingerprint_differs(saved, current, accepted, &difference))
+		return restart_from_scratch(
+			checkpoint, current,
+			"the checkpoint is of a sort that is complete, and an input has changed "
+			"since");
+	checkpoint->is_complete = true;
+	return 0;
+}
+
+/* A checkpoint is there: is it of this sort, and is the sort complete? */
+static int resume_existing(struct checkpoint *checkpoint, const struct fingerprint *current)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct fingerprint saved = { state->fingerprint, state->fingerprint_nbytes };
+	struct fingerprint_difference difference;
+	struct stat output;
+	int r;
+
+	if (fingerprint_differs(&saved, current, ACCEPT_ALL, &difference))
+		return fail_different_sort(checkpoint, &difference);
+	/* Nothing may be given up for a record that only the page cache has. */
+	r = manifest_sync(&checkpoint->dir.manifest);
+	if (r < 0)
+		return r;
+	if (is_output_published(checkpoint, &output))
+		return is_output_modified(&state->done, &output) ?
+			       resume_modified(checkpoint, current) :
+			       resume_complete(checkpoint, &saved, current);
+	if (fingerprint_differs(&saved, current, ACCEPT_NONE, &difference))
+		return fail_different_sort(checkpoint, &difference);
+	if (state->is_damaged) {
+		r = checkpoint_state_recheck_damage(state, &checkpoint->dir);
+		if (r == -EBADMSG)
+			fail_damaged(checkpoint, "a block of its runs is not what was written");
+		if (r < 0)
+			return r;
+	}
+	return manifest_truncate(&checkpoint->dir.manifest);
+}
+
+/* Do the runs agree with the sort? */
+static int check_runs(const struct checkpoint *checkpoint)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct layout *layout = checkpoint->layout;
+	uint64_t n_records = input_total_nbytes(checkpoint->input) / layout->record_nbytes;
+
+	for (size_t i = 0; i < state->n_runs; i++) {
+		const struct saved_run *run = &state->runs[i].run;
+
+		if (run->item_nbytes != layout->item_nbytes)
+			return fail_damaged(checkpoint, "its runs have items of another size");
+		if (run->origin.read.n_records > n_records)
+			return fail_damaged(checkpoint, "its runs hold more than there is");
+		n_records -= run->origin.read.n_records;
+	}
+	return 0;
+}
+
+/* Find what is there of the sort, or begin a checkpoint of it. */
+static int start_or_resume(struct checkpoint *checkpoint, const struct fingerprint *current)
+{
+	struct checkpoint_state *state = &checkpoint->state;
+	struct checkpoint_dir *dir = &checkpoint->dir;
+	uint64_t runs_nbytes;
+	int r = manifest_read(&dir->manifest, checkpoint_state_visit, state);
+
+	if (r == -EBADMSG)
+		return fail_manifest(&dir->manifest);
+	if (r == 0)
+		r = state->fingerprint ? resume_existing(checkpoint, current) :
+					 start_new(checkpoint, current);
+	if (r < 0 || checkpoint->is_complete)
+		return r;
+	r = file_size(&dir->runs, &runs_nbytes);
+	if (r < 0)
+		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[CHECKPOINT_RUNS]);
+	/*
+	 * A process may have been killed while it removed the checkpoint of a complete sort, and
+	 * another one when it had just made a new file for the runs.
+	 */
+	if (state->n_runs && runs_nbytes <= CHECKPOINT_RUNS_BEGIN)
+		return restart_from_scratch(checkpoint, current,
+					    "the runs of the checkpoint are missing");
+	return check_runs(checkpoint);
+}
+
+/*
+ * The digits follow from the sort and from the manifest's inode: the manifest need not name a file,
+ * so that a forged one cannot have the file of another sort removed.
+ */
+static struct orphan_owner make_owner(const struct checkpoint_dir *dir,
+				      const struct fingerprint *fingerprint)
+{
+	const uint64_t identity[] = { checksum64(fingerprint->text, fingerprint->nbytes),
+				      dir->file_ids[CHECKPOINT_MANIFEST].inode };
+	struct orphan_owner owner;
+
+	snprintf(owner.digits, sizeof owner.digits, "%016" PRIx64,
+		 checksum64(identity, sizeof identity));
+	return owner;
+}
+
+static int open_dir_and_resume(struct checkpoint *checkpoint)
+{
+	struct comm *comm = checkpoint->spec->comm;
 	struct fingerprint current;
 	int r = fingerprint_create(checkpoint->spec, &current);
 
@@ -26,14 +285,15 @@ static int open_and_resume(struct checkpoint *checkpoint)
 		return r;
 	r = checkpoint_dir_open(&checkpoint->dir);
 	if (r == 0)
-		r = checkpoint_resume(checkpoint, &current);
+		r = start_or_resume(checkpoint, &current);
 	if (r == 0)
-		r = checkpoint_dir_check_ranks(&checkpoint->dir, ranks ? comm_size(ranks) : 0);
+		r = checkpoint_dir_check_ranks(&checkpoint->dir, comm ? comm_size(comm) : 0);
+	checkpoint->owner = make_owner(&checkpoint->dir, &current);
 	free(current.text);
 	return r;
 }
 
-static int check_input(const struct sort_spec *spec, const struct input *input)
+static int check_input_size(const struct sort_spec *spec, const struct input *input)
 {
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
 		return fail_hint(-ESPIPE, HINT_ABOUT_CHECKPOINT, 0,
@@ -43,70 +303,33 @@ static int check_input(const struct sort_spec *spec, const struct input *input)
 	return 0;
 }
 
-static const struct partition_desc *get_restore_partitions(void *context, uint32_t *ret_n)
-{
-	const struct checkpoint *checkpoint = context;
-
-	*ret_n = checkpoint->restore_partitions ? (uint32_t)checkpoint->state.n_partitions : 0;
-	return checkpoint->restore_partitions;
-}
-
-static int fail_input_changed(void *context, uint64_t position, uint64_t n_expected,
-			      uint64_t n_items)
-{
-	const struct checkpoint *checkpoint = context;
-
-	return fail(
-		-EINVAL,
-		"%s: the inputs have changed since the checkpoint was made: the output had %" PRIu64
-		" records from number %" PRIu64 " on where there are %" PRIu64 " now; %s",
-		checkpoint->dir.path, n_expected, position + 1, n_items,
-		checkpoint_format_advice(checkpoint).text);
-}
-
-void checkpoint_freeze_runs(struct checkpoint *checkpoint)
-{
-	checkpoint->runs_are_frozen = true;
-}
-
-static struct checkpoint *checkpoint_alloc(void)
-{
-	struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
-
-	if (!checkpoint) {
-		fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0, "no memory for what it knows: %m");
-		return NULL;
-	}
-	pthread_mutex_init(&checkpoint->lock, NULL);
-	return checkpoint;
-}
+static int save_stored_run(void *context, struct run_list *list, size_t first, size_t n,
+			   const struct run *run);
 
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input,
 		    struct checkpoint **ret_checkpoint)
 {
-	int r = check_input(spec, input);
-	struct checkpoint *checkpoint = r == 0 ? checkpoint_alloc() : NULL;
+	int r = check_input_size(spec, input);
+	struct checkpoint *checkpoint;
 
+	if (r < 0)
+		return r;
+	checkpoint = calloc(1, sizeof *checkpoint);
 	if (!checkpoint)
-		return r < 0 ? r : -ENOMEM;
-	checkpoint->io = io;
+		return fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0,
+				 "no memory for what it knows: %m");
 	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
-	checkpoint->hooks = (struct checkpoint_hooks){
-		checkpoint,
-		get_restore_partitions,
-		fail_input_changed,
-		checkpoint_run_stored,
-	};
+	checkpoint->hooks = (struct checkpoint_hooks){ checkpoint, save_stored_run };
 	if (spec->comm)
 		r = checkpoint_dir_init_rank(&checkpoint->dir, io, spec->checkpoint_path,
 					     comm_rank(spec->comm));
 	else
 		checkpoint_dir_init(&checkpoint->dir, io, spec->checkpoint_path);
 	if (r == 0)
-		r = open_and_resume(checkpoint);
+		r = open_dir_and_resume(checkpoint);
 	if (r < 0) {
 		if (checkpoint->is_new)
 			checkpoint_dir_remove(&checkpoint->dir);
@@ -124,192 +347,305 @@ bool checkpoint_is_complete(const struct checkpoint *checkpoint)
 	return checkpoint->is_complete;
 }
 
-/* An output, from where its records begin. */
-struct output_records {
-	struct output *output;
-	uint64_t offset;
-};
-
-static int read_output(void *context, uint64_t offset, void *buffer, size_t nbytes)
-{
-	const struct output_records *records = context;
-
-	return output_read_at(records->output, records->offset + offset, buffer, nbytes);
-}
-
-static int check_output(const struct checkpoint *checkpoint, struct output *output)
-{
-	const struct checkpoint_state *state = &checkpoint->state;
-	struct output_records records = { output, checkpoint->spec->header_nbytes };
-	struct output_extent bad;
-	int r = written_extents_check_all(state, read_output, &records, &bad);
-
-	if (r != -EBADMSG)
-		return r;
-	return fail(r,
-		    "%s: %" PRIu64 " bytes at %" PRIu64
-		    " of the output under construction, %s, are "
-		    "not what was written; %s",
-		    checkpoint->dir.path, bad.nbytes, bad.offset, state->header.output_name,
-		    checkpoint_format_advice(checkpoint).text);
-}
-
-/* Remember which file the output is, to know it again when it has its name. */
-static int record_output_identity(struct checkpoint *checkpoint, const struct output *output)
-{
-	struct checkpoint_state *state = &checkpoint->state;
-	struct file_id file_id;
-	struct payload_slice slice = { &state->output, sizeof state->output };
-	const int r = output_file_id(output, &file_id);
-
-	if (r < 0)
-		return r;
-	if (file_id.device == state->output.device && file_id.inode == state->output.inode)
-		return 0;
-	state->output = (struct saved_output){ file_id.device, file_id.inode };
-	return checkpoint_append_record(&checkpoint->dir.manifest, RECORD_OUTPUT, &slice, 1);
-}
-
-void checkpoint_space_released_later(const struct checkpoint *checkpoint,
-				     struct space_released_later *ret_released_later)
-{
-	struct stat runs;
-
-	*ret_released_later = (struct space_released_later){ 0 };
-	if (fstat(checkpoint->dir.runs.fd, &runs) == 0)
-		*ret_released_later =
-			(struct space_released_later){ runs.st_dev,
-						       (uint64_t)runs.st_blocks * 512 };
-}
-
-int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbytes,
-			   struct output **ret_output)
-{
-	const struct checkpoint_state *state = &checkpoint->state;
-	struct resumable_output resumable = {
-		.name = state->header.output_name,
-		.written_nbytes = checkpoint_state_written_nbytes(state),
-		.written_end =
-			checkpoint->spec->header_nbytes + checkpoint_state_written_end(state),
-	};
-	int r;
-
-	checkpoint_space_released_later(checkpoint, &resumable.released_later);
-	r = output_open_resumable(checkpoint->io, checkpoint->spec->output_path, expected_nbytes,
-				  &resumable, ret_output);
-	if (r == 0)
-		r = check_output(checkpoint, *ret_output);
-	return r < 0 ? r : record_output_identity(checkpoint, *ret_output);
-}
-
 void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
 				 struct orphan_owner *ret_owner)
 {
-	const char *name = checkpoint->state.header.output_name;
-
-	*ret_owner = (struct orphan_owner){ .digits = "" };
-	if (file_is_unique_name(name))
-		memcpy(ret_owner->digits, file_unique_name_digits(name), sizeof ret_owner->digits);
+	*ret_owner = checkpoint->owner;
 }
 
-static void report_resumed_state(const struct checkpoint *checkpoint, uint64_t n_records)
+/* --- Its runs --- */
+
+/* The limit may have been lowered since. */
+static int check_temp_limit(const struct checkpoint *checkpoint, uint64_t used_nbytes)
 {
-	const struct checkpoint_state *state = &checkpoint->state;
-	char runs_size[32], input_size[32], written_size[32];
+	const uint64_t limit_nbytes = checkpoint->spec->temp_limit_nbytes;
 
-	if (checkpoint->is_new || checkpoint->spec->comm)
-		return;
-	size_format(n_records * checkpoint->layout->record_nbytes, runs_size);
-	size_format(input_total_nbytes(checkpoint->input), input_size);
-	size_format(checkpoint_state_written_nbytes(state), written_size);
-	if (spec_checkpoints_output(checkpoint->spec))
-		notice("resuming: %zu runs hold %s of %s, and %s of the output are written",
-		       state->n_runs, runs_size, input_size, written_size);
-	else
-		notice("resuming: %zu runs hold %s of %s; the output is written anew",
-		       state->n_runs, runs_size, input_size);
-}
-
-/* For whoever merges: where each range is to be taken up. */
-static int set_restore_partitions(struct checkpoint *checkpoint)
-{
-	const struct checkpoint_state *state = &checkpoint->state;
-
-	if (!checkpoint_state_has_progress(state))
+	if (used_nbytes <= limit_nbytes)
 		return 0;
-	checkpoint->restore_partitions =
-		calloc(state->n_partitions, sizeof *checkpoint->restore_partitions);
-	if (!checkpoint->restore_partitions)
-		return fail(-ENOMEM, "no memory for %zu ranges of a checkpoint",
-			    state->n_partitions);
-	for (size_t i = 0; i < state->n_partitions; i++) {
-		const struct checkpoint_partition *partition = &state->partitions[i];
+	return fail_hint(-ENOSPC, HINT_HIGHER_TEMP_LIMIT, 0,
+			 "%s: the runs of the checkpoint take %" PRIu64
+			 " bytes, more than the limit of %" PRIu64,
+			 checkpoint->dir.path, used_nbytes, limit_nbytes);
+}
 
-		checkpoint->restore_partitions[i] = (struct partition_desc){
-			.key = partition->key,
-			.position = partition->begin / checkpoint->layout->output_nbytes,
-			.restore_point = partition->has_restore_point ? &partition->restore_point :
-									NULL,
-		};
-	}
+int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill)
+{
+	struct checkpoint_dir *dir = &checkpoint->dir;
+	uint64_t end, used_nbytes;
+	int r = checkpoint_state_punch_unused(&checkpoint->state, dir, &end, &used_nbytes);
+
+	if (r == -EBADMSG)
+		fail_damaged(checkpoint, "a block lies on another, or behind the end");
+	if (r == 0)
+		r = check_temp_limit(checkpoint, used_nbytes);
+	if (r == 0)
+		r = spill_open_persistent(&dir->runs, &dir->path, end, used_nbytes,
+					  checkpoint->spec->temp_limit_nbytes, &checkpoint->spill);
+	if (r < 0)
+		return r;
+	dir->runs.fd = -1; /* it is the spill's now */
+	checkpoint->advice = format_advice("it");
+	spill_set_advice(checkpoint->spill, checkpoint->advice.text);
+	*ret_spill = checkpoint->spill;
 	return 0;
 }
 
-/* Times may say that inputs are the same when they are not. */
-static int check_inputs(const struct checkpoint *checkpoint, const struct job *job)
+uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 {
-	const struct checkpoint_state *state = &checkpoint->state;
-	const struct input_check check = { .input = job->input,
-					   .layout = checkpoint->layout,
-					   .runs = state->runs,
-					   .n_runs = state->n_runs,
-					   .first_record = job->first_record,
-					   .n_threads = job->plan_request.n_threads,
-					   .stats = job->stats };
-	uint64_t first_record = job->first_record, record;
+	return checkpoint_state_max_block_items(&checkpoint->state) *
+	       (uint64_t)checkpoint->layout->resident_nbytes;
+}
+
+/* Times may say that inputs are the same when they are not. */
+static int check_input(const struct checkpoint *checkpoint, const struct job *job)
+{
+	uint64_t first_record, record;
 	const char *path;
-	size_t bad;
-	const int r = input_check_run(&check, &bad);
+	const int r = checkpoint_state_check_input(&checkpoint->state, job, &first_record);
 
 	if (r != -EBADMSG)
 		return r;
-	for (size_t i = 0; i < bad; i++)
-		first_record += state->runs[i].run.origin.read.n_records;
 	input_path_at(job->input, first_record * checkpoint->layout->record_nbytes, &path, &record);
 	return fail(-EINVAL,
 		    "%s: the input has changed behind record %" PRIu64
 		    " since a run of the checkpoint in %s was made of it; %s",
-		    path, record, checkpoint->dir.path, checkpoint_format_advice(checkpoint).text);
+		    path, record, checkpoint->dir.path, format_advice("it").text);
 }
 
-int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,
-		       struct run_list *store, struct record_totals *ledger)
+static void report_resumed_runs(const struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	struct record_totals sum = { 0 };
-	int r = checkpoint_restore_progress(checkpoint);
+	char runs_size[32], input_size[32];
 
-	for (size_t i = 0; i < state->n_runs; i++)
-		record_totals_add(&sum, state->runs[i].run.origin);
-	if (r == 0 && job->has_end && sum.read.n_records > job->end_record - job->first_record)
-		r = checkpoint_fail_damaged(checkpoint, "its runs hold more than a rank's part");
+	if (checkpoint->is_new || checkpoint->spec->comm)
+		return;
+	size_format(checkpoint_state_n_records(state) * checkpoint->layout->record_nbytes,
+		    runs_size);
+	size_format(input_total_nbytes(checkpoint->input), input_size);
+	notice("resuming: %zu runs hold %s of %s", state->n_runs, runs_size, input_size);
+}
+
+int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct run_list *list,
+		       struct record_totals *totals)
+{
+	struct checkpoint_state *state = &checkpoint->state;
+	int r = 0;
+
+	if (job->has_end && checkpoint_state_n_records(state) > job->end_record - job->first_record)
+		r = fail_damaged(checkpoint, "its runs hold more than a rank's part");
 	if (r == 0)
-		r = check_inputs(checkpoint, job);
+		r = check_input(checkpoint, job);
 	if (r == 0)
-		r = checkpoint_restore_runs(checkpoint, job, store);
-	if (r == 0)
-		r = set_restore_partitions(checkpoint);
+		r = checkpoint_state_restore_runs(state, job, list);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < state->n_runs; i++)
+		record_totals_add(totals, state->runs[i].run.origin);
 	atomic_store(&checkpoint->is_worth_keeping, state->n_runs > 0);
-	report_resumed_state(checkpoint, sum.read.n_records);
-	checkpoint_state_free_runs(&checkpoint->state);
-	record_totals_add(ledger, sum);
-	return sync_thread_open(&checkpoint->dir.manifest, checkpoint->spill, output,
+	report_resumed_runs(checkpoint);
+	checkpoint_state_free_runs(state);
+	return sync_thread_open(&checkpoint->dir.manifest, checkpoint->spill,
 				&checkpoint->sync_thread);
+}
+
+/* --- What comes to them --- */
+
+/* Runs that another one replaces. */
+struct replaced_runs {
+	struct checkpoint *checkpoint;
+	size_t n_runs;
+	struct run *runs[];
+};
+
+static void remove_replaced_runs(void *context, bool durable)
+{
+	struct replaced_runs *replaced = context;
+
+	for (size_t i = 0; i < replaced->n_runs; i++)
+		(durable ? run_remove : run_close)(replaced->runs[i]);
+	if (durable)
+		atomic_store(&replaced->checkpoint->is_worth_keeping, true);
+	free(replaced);
+}
+
+/* Take the stored ones of the n runs out of the list. NULL after a message. */
+static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint,
+						   struct run_list *list, size_t first, size_t n)
+{
+	const size_t n_stored = n - runs_n_resident(list->runs + first, n);
+	struct replaced_runs *replaced =
+		malloc(sizeof *replaced + n_stored * sizeof *replaced->runs);
+
+	if (!replaced) {
+		fail(-ENOMEM, "no memory for a list of %zu runs", n_stored);
+		return NULL;
+	}
+	*replaced = (struct replaced_runs){ .checkpoint = checkpoint };
+	for (size_t i = first; i < first + n; i++)
+		if (!run_is_resident(list->runs[i])) {
+			replaced->runs[replaced->n_runs++] = list->runs[i];
+			list->runs[i] = NULL;
+		}
+	return replaced;
+}
+
+static void free_request(struct sync_request *request)
+{
+	if (request)
+		free(request->payload);
+	free(request);
+}
+
+/* The record of the run, with the index of its blocks. NULL after a message. */
+static struct sync_request *create_run_request(const struct run *run, size_t first,
+					       size_t n_replaced)
+{
+	const struct run_file *file = run_stored_file(run);
+	const struct saved_run saved = {
+		.first = first,
+		.n_replaced = n_replaced,
+		.origin = run_origin(run),
+		.n_items = run_n_items(run),
+		.item_nbytes = run_file_item_nbytes(file),
+		.n_blocks = run_n_blocks(run),
+	};
+	const struct payload_slice slices[] = { { &saved, sizeof saved },
+						{ run_file_blocks(file),
+						  saved.n_blocks * sizeof(struct run_block) } };
+	struct sync_request *request = calloc(1, sizeof *request);
+
+	if (!request) {
+		fail(-ENOMEM, "no memory for a record of a checkpoint");
+		return NULL;
+	}
+	request->type = RECORD_RUN;
+	request->payload = payload_join(slices, 2, &request->nbytes);
+	if (request->payload)
+		return request;
+	free(request);
+	return NULL;
+}
+
+/* What passes have made of runs that are kept goes with the next pass; what is kept stays. */
+static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++)
+		if (!run_is_resident(list->runs[i]) && run_level(list->runs[i]) > 0) {
+			run_remove(list->runs[i]);
+			list->runs[i] = NULL;
+		}
+}
+
+/* The hook for stored runs. */
+static int save_stored_run(void *context, struct run_list *list, size_t first, size_t n,
+			   const struct run *run)
+{
+	struct checkpoint *checkpoint = context;
+	struct sync_request *request;
+
+	if (checkpoint->runs_are_frozen) {
+		remove_merged_runs(list, first, n);
+		return 0;
+	}
+	request = create_run_request(run, first, n - runs_n_resident(list->runs + first, n));
+	if (!request)
+		return -ENOMEM;
+	request->context = collect_replaced_runs(checkpoint, list, first, n);
+	if (!request->context) {
+		free_request(request);
+		return -ENOMEM;
+	}
+	request->on_complete = remove_replaced_runs;
+	return sync_thread_add(checkpoint->sync_thread, request);
 }
 
 const struct checkpoint_hooks *checkpoint_get_hooks(const struct checkpoint *checkpoint)
 {
 	return &checkpoint->hooks;
+}
+
+void checkpoint_freeze_runs(struct checkpoint *checkpoint)
+{
+	checkpoint->runs_are_frozen = true;
+}
+
+/* --- The end --- */
+
+static int close_sync_thread(struct checkpoint *checkpoint, bool drain)
+{
+	const int r = sync_thread_close(checkpoint->sync_thread, drain);
+
+	checkpoint->sync_thread = NULL;
+	return r;
+}
+
+int checkpoint_close_sync_thread(struct checkpoint *checkpoint)
+{
+	return close_sync_thread(checkpoint, false);
+}
+
+/* Durable before the rename: after it, the inputs are not those of the fingerprint any more. */
+int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output)
+{
+	struct manifest *manifest = &checkpoint->dir.manifest;
+	struct saved_done done;
+	struct stat status;
+	int r = output_finalize(output, &status);
+
+	if (r < 0)
+		return r;
+	done = (struct saved_done){ .device = status.st_dev,
+				    .inode = status.st_ino,
+				    .nbytes = (uint64_t)status.st_size,
+				    .modified_seconds = status.st_mtim.tv_sec,
+				    .modified_nanos = status.st_mtim.tv_nsec };
+	r = checkpoint_append_record(manifest, RECORD_DONE,
+				     &(struct payload_slice){ &done, sizeof done }, 1);
+	return r < 0 ? r : manifest_sync(manifest);
+}
+
+static void report_kept_state(const struct checkpoint_dir *dir)
+{
+	const char *path = dir->parent_path ? dir->parent_path : dir->path; /* of all ranks */
+
+	if (checkpoint_dir_is_intact(dir))
+		notice("%s keeps what is finished: the same command goes on from there", path);
+	else
+		warn("%s has been moved away, or removed, and what is finished with it: the same "
+		     "command goes on only if it is put back",
+		     path);
+}
+
+void checkpoint_stop(struct checkpoint *checkpoint)
+{
+	struct saved_damage damage;
+
+	if (!checkpoint)
+		return;
+	close_sync_thread(checkpoint, true);
+	if (checkpoint->spill && spill_get_damage(checkpoint->spill, &damage.offset)) {
+		/* The next start need not sort the rest to find that out. */
+		checkpoint_append_record(&checkpoint->dir.manifest, RECORD_DAMAGED,
+					 &(struct payload_slice){ &damage, sizeof damage }, 1);
+		return;
+	}
+	if (atomic_load(&checkpoint->is_worth_keeping))
+		report_kept_state(&checkpoint->dir);
+	else if (checkpoint->is_new)
+		checkpoint_dir_remove(&checkpoint->dir);
+}
+
+void checkpoint_remove(struct checkpoint *checkpoint)
+{
+	checkpoint_dir_remove(&checkpoint->dir);
+}
+
+void checkpoint_close(struct checkpoint *checkpoint)
+{
+	if (!checkpoint)
+		return;
+	close_sync_thread(checkpoint, false);
+	checkpoint_state_free(&checkpoint->state);
+	checkpoint_dir_close(&checkpoint->dir);
+	free(checkpoint);
 }

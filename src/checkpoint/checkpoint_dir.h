@@ -1,7 +1,7 @@
 /*
  * checkpoint_dir - the directory of a checkpoint, and what is in it
  *
- *	DIR/gsort-manifest	what is finished (manifest.h, manifest_records.h)
+ *	DIR/gsort-manifest	what is finished (manifest.h, checkpoint_state.h)
  *	DIR/gsort-runs		the blocks of all spilled runs
  *
  * Of several ranks each has a directory of its own in that, DIR/rank-0003.

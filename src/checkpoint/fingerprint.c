@@ -19,7 +19,7 @@
 #include "src/comm/comm.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
-#define CHECKPOINT_FORMAT_VERSION 7
+#define CHECKPOINT_FORMAT_VERSION 8
 
 /* How the names of entries begin that say which state an input is in. */
 static const char input_state_prefix[] = "state of input ";

@@ -26,9 +26,8 @@ struct merge_pipeline {
 	uint32_t n_writers;
 
 	/* The caller's thread */
-	uint64_t n_until_limit;         /* until the limit */
-	uint64_t n_since_restore_point; /* items in windows */
-	uint64_t next_position;         /* items in earlier windows, including resumed ones */
+	uint64_t n_until_limit; /* items */
+	uint64_t next_position; /* items in earlier windows */
 };
 
 /* The first failure wins; nobody waits any longer. */
@@ -125,37 +124,12 @@ static int submit(struct merge_pipeline *merge, struct window *window, uint64_t 
 	return r == 0 ? bounded_queue_push(merge->queue, window) : r;
 }
 
-/* Is the window to end so that the merge could be taken up behind it? */
-static void request_key_boundary(struct merge_pipeline *merge, struct window_input *input)
-{
-	if (merge->sink->save_restore_point &&
-	    merge->n_since_restore_point >= merge->sink->restore_point_interval)
-		window_input_request_boundary(input);
-}
-
-/* Remember where it ends, if it does. */
-static void record_key_boundary(struct merge_pipeline *merge, struct window *window,
-				const struct window_input *input)
-{
-	const struct splitter *splitter = window_input_boundary(input);
-
-	merge->n_since_restore_point += window->n_items;
-	window->is_key_boundary = merge->sink->save_restore_point && splitter && window->n_items &&
-				  merge->n_since_restore_point >=
-					  merge->sink->restore_point_interval;
-	if (!window->is_key_boundary)
-		return;
-	merge->n_since_restore_point = 0;
-	memcpy(window->boundary_key, splitter->key, layout_key_nbytes(merge->job->layout));
-}
-
 /* Fetch the next window, and queue its merge. */
 static int feed_window(struct merge_pipeline *merge, struct window_input *input,
 		       struct window *window, uint64_t *n_submitted, bool *ret_last)
 {
 	int r;
 
-	request_key_boundary(merge, input);
 	window_align(window, merge->next_position);
 	r = window_input_next(input,
 			      &(struct run_buffers_memory){ window->buffers.in, window->out,
@@ -164,7 +138,6 @@ static int feed_window(struct merge_pipeline *merge, struct window_input *input,
 	if (r < 0)
 		return r;
 	merge->next_position += window->n_items;
-	record_key_boundary(merge, window, input);
 	return submit(merge, window, n_submitted);
 }
 
@@ -254,13 +227,6 @@ static int merge_pipeline_run(struct merge_pipeline *merge, struct window_input 
 	return merge->placement.error;
 }
 
-static uint64_t remaining_limit(const struct job *job, const struct sink *sink)
-{
-	if (job->limit == UINT64_MAX || !sink->restore_point)
-		return job->limit;
-	return job->limit - sink->restore_point->result.n_items;
-}
-
 /* What was found out in placing the windows, and before that in reading. */
 static void collect_result(const struct merge_pipeline *merge, const struct window_input *input,
 			   struct merge_result *ret_result)
@@ -288,8 +254,7 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		.sink = sink,
 		.pool = { .job = job, .sink = sink, .n_runs = n_runs, .has_input = reads },
 		.placement = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs },
-		.n_until_limit = remaining_limit(job, sink),
-		.next_position = sink->restore_point ? sink->restore_point->result.n_items : 0,
+		.n_until_limit = job->limit,
 	};
 	struct window_plan *plan = &merge.pool.plan;
 	struct window_input *input = NULL;

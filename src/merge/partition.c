@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/merge/checkpoint_hooks.h"
 #include "src/merge/merge.h"
 
 static int write_partition_window(void *context, const struct merged_window *merged)
@@ -30,16 +29,6 @@ static uint64_t map_partition_position(void *context, uint64_t position)
 						    partition->position + position);
 }
 
-static int save_partition_point(void *context, uint32_t number,
-				const struct restore_point *restore_point)
-{
-	const struct merge_partition *partition = context;
-
-	(void)number; /* it knows of one */
-	return partition->shared_sink->save_restore_point(partition->shared_sink->context,
-							  partition->number, restore_point);
-}
-
 static void cancel_partition(void *context)
 {
 	const struct merge_partition *partition = context;
@@ -51,11 +40,8 @@ static void cancel_partition(void *context)
 /* Without -u. */
 static uint64_t n_expected_items(const struct merge_partition *partition)
 {
-	const uint64_t n =
-		partition->n_items +
-		(partition->restore_point ? partition->restore_point->result.n_items : 0);
-
-	return n < partition->job.limit ? n : partition->job.limit;
+	return partition->n_items < partition->job.limit ? partition->n_items :
+							   partition->job.limit;
 }
 
 static struct sink make_partition_sink(struct merge_partition *partition)
@@ -67,9 +53,6 @@ static struct sink make_partition_sink(struct merge_partition *partition)
 	sink.cancel = cancel_partition;
 	sink.map_position = sink.map_position ? map_partition_position : NULL;
 	sink.base_offset += partition->position * sink.item_nbytes;
-	sink.save_restore_point = sink.save_restore_point ? save_partition_point : NULL;
-	sink.restore_point_interval = partition->restore_point_interval;
-	sink.restore_point = partition->restore_point;
 	sink.edges = &partition->edges;
 	return sink;
 }
@@ -80,8 +63,6 @@ static int merge_opened_partition(struct merge_partition *partition)
 	const struct sink sink = make_partition_sink(partition);
 	int r;
 
-	if (partition->restore_point)
-		partition->result = partition->restore_point->result;
 	if (partition->n_items == 0)
 		return 0;
 	r = merge_runs(&partition->job, partition->runs, partition->n_runs,
@@ -121,45 +102,16 @@ static int open_subruns(struct merge_partition *partition, const struct partitio
 	return 0;
 }
 
-/*
- * A range that was noted before is where it was, whatever of it the runs still have. What is
- * written of it already is the output's: a run has only the rest.
- */
-static int resume_partition(struct merge_partition *partition)
-{
-	const struct partition_desc *recorded = partition->resume_from;
-	const struct checkpoint_hooks *hooks = partition->job.checkpoint_hooks;
-	const size_t edge_nbytes = layout_edge_nbytes(partition->job.layout);
-
-	partition->position = recorded->position;
-	if (partition->shared_sink->is_spilled_run)
-		return 0;
-	partition->restore_point = recorded->restore_point;
-	if (partition->restore_point) {
-		memcpy(partition->edges.first, partition->restore_point->first, edge_nbytes);
-		memcpy(partition->edges.last, partition->restore_point->last, edge_nbytes);
-		partition->edges.has_items = true;
-	}
-	if (!partition->has_next ||
-	    n_expected_items(partition) == recorded[1].position - recorded->position)
-		return 0;
-	return hooks->report_mismatch(hooks->context, recorded->position,
-				      recorded[1].position - recorded->position,
-				      n_expected_items(partition));
-}
-
 static int open_partition(struct merge_partition *partition,
 			  const struct partition_extents *extents)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(partition->job.layout);
-	int r;
 
 	partition->edges.first = malloc(edge_nbytes);
 	partition->edges.last = malloc(edge_nbytes);
 	if (!partition->edges.first || !partition->edges.last)
 		return fail(-ENOMEM, "no memory for a merge");
-	r = open_subruns(partition, extents);
-	return r == 0 && partition->resume_from ? resume_partition(partition) : r;
+	return open_subruns(partition, extents);
 }
 
 /* What it has found stays. */

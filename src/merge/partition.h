@@ -15,16 +15,12 @@ struct merge_partition {
 	uint32_t number;
 	struct job job; /* with a plan, and memory of windows, of its own; the limit of all */
 	const struct sink *shared_sink; /* that all ranges go to */
-	uint64_t restore_point_interval;
-	const struct partition_desc *resume_from; /* what it is taken up from; NULL: nothing */
-	bool has_next;                            /* of noted, one behind the other */
 
 	/* Its own */
 	struct run **runs; /* n_runs: parts, each with something in it */
 	uint32_t n_runs;
-	uint64_t n_items;  /* in them, but for what is written already */
+	uint64_t n_items;  /* in them */
 	uint64_t position; /* of the first in the output; with -u from where it counts */
-	const struct restore_point *restore_point; /* where it is taken up; NULL: it begins */
 
 	/* Found, in the end */
 	struct merge_edges edges;

@@ -23,9 +23,8 @@ struct partition_set {
 	struct run *const *runs;
 	uint32_t n_runs, n;
 	bool at_key_boundaries; /* no key is in two of them */
-	/* Rows of n_runs each: where range 0 begins in them, and where it ends, ... */
-	const uint64_t *cuts;
-	size_t row_stride;                  /* ... and so many behind, the same of the next range */
+	/* n + 1 rows of n_runs: where each partition begins in the runs, and where the last ends */
+	uint64_t *cuts;
 	struct merge_partition *partitions; /* n */
 
 	/* Of whoever merges them */
@@ -36,7 +35,7 @@ struct partition_set {
 /* Where a range begins in the runs, and where it ends. */
 static const uint64_t *partition_starts(const struct partition_set *set, uint32_t number)
 {
-	return &set->cuts[number * set->row_stride * set->n_runs];
+	return &set->cuts[(size_t)number * set->n_runs];
 }
 
 static const uint64_t *partition_ends(const struct partition_set *set, uint32_t number)
@@ -59,9 +58,6 @@ static int merge_one_partition(struct partition_set *set, uint32_t i, uint32_t d
 	partition->job.plan = *set->plan;
 	partition->job.window_buffers = buffer_cache;
 	partition->shared_sink = sink;
-	partition->restore_point_interval = sink->restore_point_interval / set->n;
-	partition->resume_from = sink->resume_partitions ? &sink->resume_partitions[i] : NULL;
-	partition->has_next = i + 1 < set->n;
 	return partition_merge(partition, &extents);
 }
 
@@ -171,8 +167,6 @@ static uint32_t plan_partition_set(const struct job *job, struct run *const *run
 					 sink->positions_per_partition;
 	/* What of a limit is left for a range is known by its place. */
 	const bool has_known_limits = !job->unique || job->limit == UINT64_MAX;
-	const uint32_t n_recorded = sink->resume_partitions ? sink->n_resume_partitions :
-							      UINT32_MAX;
 	uint64_t n_items;
 	uint32_t max_partitions, n_resident, n;
 	struct plan plan;
@@ -187,8 +181,7 @@ static uint32_t plan_partition_set(const struct job *job, struct run *const *run
 				 plan_max_partitions(&job->plan, &job->plan_request, n_items);
 	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
 	n = plan_partitions(&job->plan, &job->plan_request, memory_nbytes, n_items, n_resident,
-			    n_runs - n_resident,
-			    max_partitions < n_recorded ? max_partitions : n_recorded, &plan);
+			    n_runs - n_resident, max_partitions, &plan);
 	if (n > 1)
 		*ret_plan = plan;
 	return n;
@@ -239,15 +232,7 @@ static int merge_unpartitioned(const struct partition_set *set, uint64_t memory_
 	return merge_runs(set->job, set->runs, set->n_runs, memory_nbytes, set->sink, ret_result);
 }
 
-/* The place of a range in the output is the sum of the cuts. */
-static void sum_partition_positions(const struct partition_set *set, uint64_t *positions)
-{
-	for (uint32_t i = 0; i < set->n; i++)
-		for (uint32_t j = 0; j < set->n_runs; j++)
-			positions[i] += partition_starts(set, i)[j];
-}
-
-/* The places of parts are known; none is behind the limit. */
+/* A part begins at the sum of its cuts; none begins behind the limit. */
 static int set_part_file_bounds(const struct partition_set *set)
 {
 	const uint64_t limit = set->job->limit;
@@ -256,12 +241,12 @@ static int set_part_file_bounds(const struct partition_set *set)
 
 	if (!bounds)
 		return fail(-ENOMEM, "no memory for %u parts", set->n);
-	sum_partition_positions(set, bounds);
-	for (uint32_t j = 0; j < set->n_runs; j++)
-		bounds[set->n] += partition_ends(set, set->n - 1)[j];
-	for (uint32_t i = 0; i <= set->n; i++)
+	for (uint32_t i = 0; i <= set->n; i++) {
+		for (uint32_t j = 0; j < set->n_runs; j++)
+			bounds[i] += partition_starts(set, i)[j];
 		if (bounds[i] > limit)
 			bounds[i] = limit;
+	}
 	r = set->sink->set_part_bounds(set->sink->context, bounds);
 	free(bounds);
 	return r;
@@ -281,106 +266,15 @@ static int merge_part_files(struct partition_set *set, uint32_t n_concurrent,
 		       merge_unpartitioned(set, memory_nbytes, ret_result);
 }
 
-/* Ranges that were noted before: what is left of each. */
-static int merge_resumed(struct partition_set *set, uint32_t n_concurrent,
-			 struct merge_result *ret_result)
-{
-	const struct partition_desc *recorded = set->sink->resume_partitions;
-	const uint32_t n = set->n, n_runs = set->n_runs;
-	const void **keys = calloc(n, 2 * sizeof *keys);
-	uint64_t *cuts = calloc((size_t)n * n_runs, 2 * sizeof *cuts);
-	int r = keys && cuts ? 0 : fail(-ENOMEM, "no memory for %u ranges", n);
-
-	/* In order: where a range goes on, and where the next one began. */
-	for (uint32_t i = 0; i < n && r == 0; i++) {
-		keys[2 * i] = recorded[i].restore_point ? recorded[i].restore_point->key :
-							  recorded[i].key;
-		keys[2 * i + 1] = i + 1 < n ? recorded[i + 1].key : NULL;
-	}
-	if (r == 0)
-		r = splitters_cut_at(set->job, set->runs, n_runs, keys, 2 * n - 1, cuts);
-	for (uint32_t i = 0; i < n_runs && r == 0; i++)
-		cuts[(size_t)(2 * n - 1) * n_runs + i] = run_n_items(set->runs[i]);
-	set->cuts = cuts;
-	set->row_stride = 2;
-	if (r == 0)
-		r = merge_partitioned(set, n_concurrent, ret_result);
-	free(cuts);
-	free(keys);
-	return r;
-}
-
-/* All of it as one: also where points are wanted, which are a range's. */
-static void use_one_partition(struct partition_set *set, uint64_t *cuts)
-{
-	set->n = 1;
-	for (uint32_t i = 0; i < set->n_runs; i++) {
-		cuts[i] = 0;
-		cuts[set->n_runs + i] = run_n_items(set->runs[i]);
-	}
-}
-
-/* keys: room for that of each. */
-static int cut_for_checkpoint(struct partition_set *set, void *const *keys, uint64_t *cuts)
-{
-	struct partition_desc *recorded = calloc(set->n, sizeof *recorded);
-	uint64_t *positions = calloc(set->n, sizeof *positions);
-	int r = recorded && positions ? 0 : fail(-ENOMEM, "no memory for %u ranges", set->n);
-
-	if (r == 0 && set->n > 1)
-		r = splitters_cut(set->job, set->runs, set->n_runs, set->n, true, keys, cuts);
-	if (set->n == 1 || !is_worth_splitting(set))
-		use_one_partition(set, cuts);
-	if (r == 0)
-		sum_partition_positions(set, positions);
-	for (uint32_t i = 0; i < set->n && r == 0; i++)
-		recorded[i] = (struct partition_desc){ i ? keys[i] : NULL, positions[i], NULL };
-	if (r == 0)
-		r = set->sink->save_partitions(set->sink->context, recorded, set->n);
-	free(recorded);
-	free(positions);
-	return r;
-}
-
-static void free_keys(void **keys, uint32_t n)
-{
-	for (uint32_t i = 0; keys && i < n; i++)
-		free(keys[i]);
-	free(keys);
-}
-
-/* In ranges that can be taken up, each at its points: they begin in front of keys. */
-static int merge_checkpointed(struct partition_set *set, uint32_t n_concurrent, uint64_t *cuts,
-			      struct merge_result *ret_result)
-{
-	const uint32_t n = set->n;
-	void **keys = calloc(n, sizeof *keys);
-	bool is_complete = keys;
-	int r;
-
-	for (uint32_t i = 0; i < n && is_complete; i++) {
-		keys[i] = malloc(layout_key_nbytes(set->job->layout));
-		is_complete = keys[i];
-	}
-	r = is_complete ? cut_for_checkpoint(set, keys, cuts) :
-			  fail(-ENOMEM, "no memory for %u ranges", n);
-	if (r == 0)
-		r = merge_partitioned(set, set->n > 1 ? n_concurrent : 1, ret_result);
-	free_keys(keys, n);
-	return r;
-}
-
-static int merge_new(struct partition_set *set, uint32_t n_concurrent, uint64_t memory_nbytes,
-		     uint64_t *cuts, struct merge_result *ret_result)
+static int merge_set(struct partition_set *set, uint32_t n_concurrent, uint64_t memory_nbytes,
+		     struct merge_result *ret_result)
 {
 	const bool has_part_files = set->sink->n_part_files;
 	int r = 0;
 
-	if (set->sink->save_restore_point)
-		return merge_checkpointed(set, n_concurrent, cuts, ret_result);
 	if (set->n > 1 || has_part_files)
 		r = splitters_cut(set->job, set->runs, set->n_runs, set->n, set->at_key_boundaries,
-				  NULL, cuts);
+				  set->cuts);
 	if (r < 0)
 		return r;
 	if (has_part_files)
@@ -394,26 +288,18 @@ int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t
 			uint64_t memory_nbytes, const struct sink *sink,
 			struct merge_result *ret_result)
 {
-	struct partition_set set = {
-		.job = job, .sink = sink, .runs = runs, .n_runs = n_runs, .row_stride = 1
-	};
+	struct partition_set set = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs };
 	struct plan plan;
 	const uint32_t n_concurrent =
 		plan_partition_set(job, runs, n_runs, memory_nbytes, sink, &plan);
-	uint64_t *cuts;
 	int r;
 
 	set.plan = &plan;
-	set.n = sink->resume_partitions ? sink->n_resume_partitions :
-		sink->n_part_files      ? sink->n_part_files :
-					  n_concurrent;
-	set.at_key_boundaries = sink->resume_partitions || sink->n_part_files || job->unique ||
-				sink->save_restore_point;
-	if (sink->resume_partitions)
-		return merge_resumed(&set, n_concurrent, ret_result);
-	set.cuts = cuts = calloc((set.n + UINT64_C(1)) * n_runs, sizeof *cuts);
-	r = cuts ? merge_new(&set, n_concurrent, memory_nbytes, cuts, ret_result) :
-		   fail(-ENOMEM, "no memory for %u ranges", set.n);
-	free(cuts);
+	set.n = sink->n_part_files ? sink->n_part_files : n_concurrent;
+	set.at_key_boundaries = sink->n_part_files || job->unique;
+	set.cuts = calloc((set.n + UINT64_C(1)) * n_runs, sizeof *set.cuts);
+	r = set.cuts ? merge_set(&set, n_concurrent, memory_nbytes, ret_result) :
+		       fail(-ENOMEM, "no memory for %u ranges", set.n);
+	free(set.cuts);
 	return r;
 }

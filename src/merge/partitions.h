@@ -19,21 +19,16 @@
  *
  * The last item of a range and the first of the next are compared like those of two windows, and
  * what each range has found is added up.
- *
- * Where the merge is to be taken up after a kill (the sink wants points), ranges begin in front of
- * keys: then neither these nor the points within them depend on which record is in which run. They
- * are noted, and each goes on from its last point.
  */
 #pragma once
 
 #include "src/merge/sink.h"
 
 /*
- * As merge_runs(), in as many ranges as the plan says, or to a run as there are devices, and memory
- * has room for: one, if with -u there is a limit, or the places of items must be known. Those that
- * the sink has noted are as they are, but no more of them are merged at the same time. The sink's
- * writes must not wait for each other then. The runs stay the caller's, and are not to be read any
- * more.
+ * Merge like merge_runs(), in as many partitions as the plan says and memory has room for; into a
+ * run, in as many as there are devices. It is one partition if there is a limit with -u, or if the
+ * sink must know positions in advance with -u. The sink's writes must not wait for each other. The
+ * runs stay the caller's, and must not be read any more.
  */
 int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
 			uint64_t memory_nbytes, const struct sink *sink,

@@ -28,7 +28,7 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 			   uint64_t memory_nbytes, struct run_file *file, uint32_t block_n_items,
 			   struct merge_result *ret_result)
 {
-	struct sink sink = {
+	const struct sink sink = {
 		.context = file,
 		.takes_records = layout_is_key_only(job->layout) && !job->layout->stores_elements,
 		.takes_packed = job->plan.packs_on_device,
@@ -39,12 +39,8 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 		.positions_per_partition = true,
 		.is_spilled_run = true,
 	};
-	int r;
+	const int r = merge_in_partitions(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 
-	if (job->checkpoint_hooks)
-		sink.resume_partitions = job->checkpoint_hooks->get_partitions(
-			job->checkpoint_hooks->context, &sink.n_resume_partitions);
-	r = merge_in_partitions(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 	return r < 0 ? r : run_file_finish(file);
 }
 

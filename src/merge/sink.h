@@ -2,8 +2,7 @@
  * sink - where merged windows go, and what is told of them
  *
  * Spilling, an intermediate pass and the final merge differ only in the runs and in the sink. It
- * takes the windows of one merge, from several threads, each with its place; and where it wishes
- * to, the points at which another process could take the merge up again.
+ * takes the windows of one merge, from several threads, each with its place.
  */
 #pragma once
 
@@ -37,28 +36,6 @@ struct merge_result {
 struct merge_edges {
 	void *first, *last;
 	bool has_items;
-};
-
-/*
- * Where a merge, or a range of it, can be taken up again, if only the runs hold the same records,
- * in whatever division: all of its records whose keys are below `key` are the first result.n_items
- * of what it writes, and the others follow. Keys and items are as layout_key_nbytes() and
- * layout_edge_nbytes() say.
- */
-struct restore_point {
-	const void *key;            /* a code, or a normalised key */
-	const void *first, *last;   /* of these items, or their codes; NULL: not known */
-	struct merge_result result; /* of them */
-};
-
-/*
- * A part of a merge that is merged alone, and can be taken up alone: its points are of its own
- * items. It ends where the next one begins.
- */
-struct partition_desc {
-	const void *key;   /* it begins in front of all items with this key; NULL: with the first */
-	uint64_t position; /* of its first item in the output */
-	const struct restore_point *restore_point; /* it is to be taken up there; NULL: it begins */
 };
 
 /* Where merged windows go. */
@@ -104,26 +81,5 @@ struct sink {
 	bool is_spilled_run; /* not the output: a range for each device is enough */
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
-	/*
-	 * Called for a window in every restore_point_interval items or so, of each range in
-	 * order, before it is written: the range can be taken up behind it. Valid during the
-	 * call. NULL: none are wanted; else the next one is told in which ranges, before anything
-	 * is written.
-	 */
-	int (*save_restore_point)(void *context, uint32_t partition,
-				  const struct restore_point *restore_point);
-	int (*save_partitions)(void *context, const struct partition_desc *partitions, uint32_t n);
-	uint64_t restore_point_interval;
-	/*
-	 * Merge these, which were noted before, each from where it is to be taken up. NULL: begin,
-	 * in such as seem best.
-	 */
-	const struct partition_desc *resume_partitions; /* n_resume_partitions */
-	uint32_t n_resume_partitions;
-	/*
-	 * Of a range that is taken up: the runs begin where this was written already; its key
-	 * does not matter any more.
-	 */
-	const struct restore_point *restore_point;
-	struct merge_edges *edges; /* of what it writes, with what was before; NULL: not wanted */
+	struct merge_edges *edges; /* of what it writes; NULL: not wanted */
 };

@@ -123,8 +123,7 @@ static void enforce_order(const uint64_t *previous, uint64_t *cuts, uint32_t n)
 			cuts[i] = previous[i];
 }
 
-static int cut_partitions(struct splitters *splitters, uint32_t n_partitions, void *const *ret_keys,
-			  uint64_t *cuts)
+static int cut_partitions(struct splitters *splitters, uint32_t n_partitions, uint64_t *cuts)
 {
 	const uint32_t n_runs = splitters->n_runs;
 	uint64_t n_items = 0;
@@ -145,9 +144,6 @@ static int cut_partitions(struct splitters *splitters, uint32_t n_partitions, vo
 		r = cut_runs_at_block(splitters, &position, &cuts[(size_t)partition * n_runs]);
 		enforce_order(&cuts[(size_t)(partition - 1) * n_runs],
 			      &cuts[(size_t)partition * n_runs], n_runs);
-		if (r == 0 && ret_keys)
-			memcpy(ret_keys[partition], splitters->key,
-			       layout_key_nbytes(splitters->job->layout));
 	}
 	return r;
 }
@@ -174,8 +170,7 @@ static void close_splitters(struct splitters *splitters)
 }
 
 int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		  uint32_t n_partitions, bool at_key_boundaries, void *const *ret_keys,
-		  uint64_t *ret_cuts)
+		  uint32_t n_partitions, bool at_key_boundaries, uint64_t *ret_cuts)
 {
 	struct splitters splitters = {
 		.job = job, .runs = runs, .n_runs = n_runs, .at_key_boundaries = at_key_boundaries
@@ -183,26 +178,7 @@ int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_run
 	int r = open_splitters(&splitters);
 
 	if (r == 0)
-		r = cut_partitions(&splitters, n_partitions, ret_keys, ret_cuts);
-	close_splitters(&splitters);
-	return r;
-}
-
-int splitters_cut_at(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		     const void *const *keys, uint32_t n, uint64_t *ret_cuts)
-{
-	struct splitters splitters = { .job = job, .runs = runs, .n_runs = n_runs };
-	int r = open_splitters(&splitters);
-
-	memset(ret_cuts, 0, (size_t)n * n_runs * sizeof *ret_cuts);
-	for (uint32_t k = 0; k < n && r == 0; k++) {
-		uint64_t *cuts = &ret_cuts[(size_t)k * n_runs];
-
-		if (keys[k])
-			r = cut_runs_at_key(&splitters, keys[k], 0, cuts);
-		if (k > 0)
-			enforce_order(cuts - n_runs, cuts, n_runs);
-	}
+		r = cut_partitions(&splitters, n_partitions, ret_cuts);
 	close_splitters(&splitters);
 	return r;
 }

@@ -48,10 +48,6 @@ static int open_arrays(struct window *window)
 					       sizeof *window->packed_nbytes);
 		complete = complete && window->packed_nbytes;
 	}
-	if (pool->sink->save_restore_point) {
-		window->boundary_key = malloc(layout_key_nbytes(layout));
-		complete = complete && window->boundary_key;
-	}
 	if (!layout_has_elements(layout) || needs_decode(pool)) {
 		window->first = malloc(layout_edge_nbytes(layout));
 		window->last = malloc(layout_edge_nbytes(layout));
@@ -73,7 +69,6 @@ static void close_window(struct window *window)
 	free(window->slices);
 	free(window->first_keys);
 	free(window->packed_nbytes);
-	free(window->boundary_key);
 	free(window->first);
 	free(window->last);
 }

@@ -12,10 +12,6 @@
  * twice. Input runs (-m) may; what is read of them is made unique (run_buffers.c). (If a run's next
  * block starts with the key of its last element, the splitter is not above that key, so the element
  * is still in the rest: duplicates always meet in the buffer.)
- *
- * A clean cut is at the lower bounds too, but once and without -u: what a merge has written before
- * such a cut depends on nothing but the key, and not on which records are in which run. The records
- * equal to the splitter that it leaves in the buffer are taken off the next window's quota.
  */
 #include "src/merge/window_input.h"
 
@@ -33,12 +29,8 @@ struct window_input {
 	struct forecast *forecast;
 	uint64_t quota_records;
 	uint64_t number;    /* of the window */
-	uint64_t n_carried; /* records that the last cut left beyond a block of each run */
-	bool boundary_requested, at_key_boundary;
-	struct splitter splitter; /* of the last window */
-	uint64_t *n_blocks;       /* n_runs each: taken for the window, ... */
-	uint64_t *cuts;
-	uint64_t *lower_cuts; /* for a clean cut */
+	uint64_t *n_blocks; /* n_runs: taken for the window */
+	uint64_t *cuts;     /* n_runs */
 };
 
 static int open_forecast(struct window_input *input)
@@ -60,8 +52,7 @@ static int window_input_start(struct window_input *input, const struct window_pl
 
 	input->n_blocks = calloc(n, sizeof *input->n_blocks);
 	input->cuts = calloc(n, sizeof *input->cuts);
-	input->lower_cuts = calloc(n, sizeof *input->lower_cuts);
-	if (!input->n_blocks || !input->cuts || !input->lower_cuts)
+	if (!input->n_blocks || !input->cuts)
 		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
 	r = run_buffers_open(input->job, input->runs, input->n_runs, windows, &input->buffers);
 	return r < 0 ? r : open_forecast(input);
@@ -96,29 +87,7 @@ void window_input_close(struct window_input *input)
 	forecast_close(input->forecast);
 	free(input->n_blocks);
 	free(input->cuts);
-	free(input->lower_cuts);
 	free(input);
-}
-
-/* Take the lower bounds as the cuts, if the next window has room for what that leaves. */
-static int cut_at_key_boundary(struct window_input *input, const struct splitter *splitter)
-{
-	const struct plan *plan = &input->job->plan;
-	const uint64_t block_records = plan->block_nbytes / plan->resident_nbytes;
-	uint64_t n_below = 0, n_excess = 0;
-	int r = run_buffers_cut(input->buffers, splitter, 0, input->lower_cuts);
-
-	for (uint32_t i = 0; i < input->n_runs && r == 0; i++) {
-		n_below += input->lower_cuts[i];
-		n_excess += input->cuts[i] - input->lower_cuts[i];
-	}
-	/* Without any record below the key, windows before this one may have ended with it. */
-	if (r < 0 || n_below == 0 || n_excess + block_records > input->quota_records)
-		return r;
-	memcpy(input->cuts, input->lower_cuts, input->n_runs * sizeof *input->cuts);
-	input->n_carried = n_excess;
-	input->at_key_boundary = true;
-	return 0;
 }
 
 static int cut_window(struct window_input *input, const struct splitter *splitter)
@@ -130,11 +99,6 @@ static int cut_window(struct window_input *input, const struct splitter *splitte
 	/* After a failure the lane may still be writing cuts. */
 	if (r == 0 && !unique)
 		input->cuts[splitter->run] = run_buffers_n_available(input->buffers, splitter->run);
-	input->at_key_boundary = unique;
-	input->n_carried = 0;
-	if (r == 0 && input->boundary_requested && !unique)
-		r = cut_at_key_boundary(input, splitter);
-	input->boundary_requested = false;
 	stats_end_wait(input->job->stats, span);
 	return r;
 }
@@ -142,35 +106,23 @@ static int cut_window(struct window_input *input, const struct splitter *splitte
 int window_input_next(struct window_input *input, const struct run_buffers_memory *memory,
 		      struct slice *slices, uint64_t *ret_n, bool *ret_last)
 {
-	struct splitter *splitter = &input->splitter;
-	const int has_more = forecast_next_window(input->forecast,
-						  input->quota_records - input->n_carried,
-						  input->n_blocks, splitter);
+	struct splitter splitter;
+	const int has_more = forecast_next_window(input->forecast, input->quota_records,
+						  input->n_blocks, &splitter);
 	int r = has_more < 0 ?
 			has_more :
 			run_buffers_fill(input->buffers, memory, input->n_blocks, input->number);
 
 	if (r < 0)
 		return r;
-	input->at_key_boundary = false;
-	if (r == 0 && has_more)
-		r = cut_window(input, splitter);
+	if (has_more)
+		r = cut_window(input, &splitter);
 	if (r < 0)
 		return r;
 	*ret_n = run_buffers_take(input->buffers, has_more ? input->cuts : NULL, slices);
 	*ret_last = !has_more;
 	input->number++;
 	return 0;
-}
-
-void window_input_request_boundary(struct window_input *input)
-{
-	input->boundary_requested = true;
-}
-
-const struct splitter *window_input_boundary(const struct window_input *input)
-{
-	return input->at_key_boundary ? &input->splitter : NULL;
 }
 
 struct record_totals window_input_totals(const struct window_input *input)

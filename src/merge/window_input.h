@@ -25,17 +25,5 @@ void window_input_close(struct window_input *input);
 int window_input_next(struct window_input *input, const struct run_buffers_memory *memory,
 		      struct slice *slices, uint64_t *ret_n, bool *ret_last);
 
-/*
- * Let the next window end in front of all records with the splitter's key, in whichever run, if its
- * buffer can carry what that leaves.
- */
-void window_input_request_boundary(struct window_input *input);
-
-/*
- * The splitter that the last window ends at, if it has no record with the splitter's key; else
- * NULL. Valid until the next call.
- */
-const struct splitter *window_input_boundary(const struct window_input *input);
-
 /* Of all records that were read from input runs, and those dropped among them by -u. */
 struct record_totals window_input_totals(const struct window_input *input);

@@ -12,21 +12,10 @@
 
 int placement_open(struct placement *placement)
 {
-	const size_t edge_nbytes = layout_edge_nbytes(placement->job->layout);
-	const struct restore_point *start = placement->sink->restore_point;
-
 	pthread_mutex_init(&placement->lock, NULL);
 	pthread_cond_init(&placement->turn_changed, NULL);
-	placement->last = calloc(1, edge_nbytes);
-	if (!placement->last)
-		return fail(-ENOMEM, "no memory for a merge");
-	if (!start)
-		return 0;
-	placement->result = start->result;
-	placement->has_last = start->last;
-	if (start->last)
-		memcpy(placement->last, start->last, edge_nbytes);
-	return 0;
+	placement->last = calloc(1, layout_edge_nbytes(placement->job->layout));
+	return placement->last ? 0 : fail(-ENOMEM, "no memory for a merge");
 }
 
 void placement_close(struct placement *placement)
@@ -79,25 +68,6 @@ static void add_window_result(struct placement *placement, const struct window *
 	record_edges(placement, window);
 }
 
-/*
- * Under the lock: tell the sink that the merge can be taken up behind the window. Behind the limit
- * there is nothing to take up.
- */
-static int save_window_point(struct placement *placement, const struct window *window)
-{
-	const struct merge_edges *edges = placement->sink->edges;
-	const struct restore_point restore_point = {
-		.key = window->boundary_key,
-		.first = edges ? edges->first : NULL,
-		.last = placement->last,
-		.result = placement->result,
-	};
-
-	if (!window->is_key_boundary || placement->result.n_items == placement->job->limit)
-		return 0;
-	return placement->sink->save_restore_point(placement->sink->context, 0, &restore_point);
-}
-
 /* Under the lock */
 static void discard_slices(struct placement *placement, const struct window *window)
 {
@@ -118,7 +88,6 @@ int placement_assign(struct placement *placement, const struct window *window,
 		*ret_position = placement->result.n_items;
 		add_window_result(placement, window);
 		discard_slices(placement, window);
-		r = save_window_point(placement, window);
 		placement->turn++;
 		pthread_cond_broadcast(&placement->turn_changed);
 	}

@@ -30,16 +30,15 @@ struct placement {
 };
 
 /*
- * With what is above the lock set: begin, or go on from sink->start. 0, or -ENOMEM after a message;
- * placement_close() is due in both cases.
+ * Begin, with the members above the lock set. 0, or -ENOMEM after a message; placement_close() is
+ * due in both cases.
  */
 int placement_open(struct placement *placement);
 void placement_close(struct placement *placement);
 
 /*
  * Wait for the turn of a finished window, find its place in the output, in items, and add up what
- * is known of it; tell the sink if the merge can be taken up behind it. Any thread. 0, the sink's
- * error, or what others have failed with.
+ * is known of it. Any thread. 0, or what others have failed with.
  */
 int placement_assign(struct placement *placement, const struct window *window,
 		     uint64_t *ret_position);

@@ -68,10 +68,7 @@ static int check_part_file_name(const char *output, const char *name, const char
 		    advice);
 }
 
-/*
- * By names of this kind gsort knows what it has not finished: of this run, where the output is
- * made, or what a checkpoint goes on with, of whatever run.
- */
+/* Names of this kind are those of files that gsort has not finished. */
 static int check_temp_file_name(const char *output, const char *name, const char *path,
 				const char *target)
 {

@@ -169,16 +169,6 @@ static inline bool spec_exchanges_runs(const struct sort_spec *spec)
 	return spec_is_distributed(spec) && !spec->merge_inputs;
 }
 
-/*
- * Does a checkpoint keep the output under construction, too? It does where that is one file whose
- * places are known, and one process writes it. Else it keeps the runs, which are merged anew.
- */
-static inline bool spec_checkpoints_output(const struct sort_spec *spec)
-{
-	return spec->checkpoint_path && !spec_is_distributed(spec) && !spec->n_part_files &&
-	       !spec->zstd_level;
-}
-
 /* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
 static inline uint64_t spec_shard_end(const struct sort_spec *spec, uint32_t shard, uint64_t n)
 {

@@ -278,12 +278,6 @@ void run_discard_before(struct run *run, uint64_t end)
 		run->ops->discard_before(run, end);
 }
 
-void run_discard_between(struct run *run, uint64_t first, uint64_t end)
-{
-	if (run->ops->discard_between)
-		run->ops->discard_between(run, first, end);
-}
-
 void run_discard_slice(struct run *run, const struct slice *slice)
 {
 	if (run->ops->discard_slice)

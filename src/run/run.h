@@ -185,12 +185,6 @@ bool run_may_have_duplicates(const struct run *run);
 void run_discard_before(struct run *run, uint64_t end);
 
 /*
- * Nor are the blocks [first, end) of a whole run, but what is in a page with a block before them;
- * some of them may have been given back in this way. One thread at a time.
- */
-void run_discard_between(struct run *run, uint64_t first, uint64_t end);
-
-/*
  * A resident run's slice is merged, and so are all before it: their memory may go back before the
  * run is closed. Other runs' slices are somebody else's memory: nothing happens.
  */

@@ -54,11 +54,9 @@ struct run_ops {
 	int (*read_packed)(struct run *run, uint64_t first, uint64_t n, void *packed);
 	int (*fail_packed)(const struct run *run, uint64_t i);
 	/*
-	 * As run_discard_before(), run_discard_between(), run_stored_file(); NULL: nothing goes
-	 * back, there is no file.
+	 * As run_discard_before(), run_stored_file(); NULL: nothing goes back, there is no file.
 	 */
 	void (*discard_before)(struct run *run, uint64_t end);
-	void (*discard_between)(struct run *run, uint64_t first, uint64_t end);
 	struct run_file *(*file)(const struct run *run);
 	/* What is read is records of an input, in which equal ones may follow each other. */
 	bool is_raw_input;

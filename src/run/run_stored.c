@@ -285,19 +285,6 @@ static uint64_t find_next_page_block(const struct stored_run *self, uint64_t i)
 	return next;
 }
 
-static void stored_discard_between(struct run *run, uint64_t first, uint64_t end)
-{
-	const struct stored_run *self = stored(run);
-	const struct run_block *blocks = run_file_blocks(self->file);
-
-	if (first > 0 && first < end)
-		first = find_next_page_block(self, first - 1);
-	while (first < end && blocks[first].discarded)
-		first++;
-	if (first < end)
-		run_file_discard(self->file, first, end - first);
-}
-
 static int stored_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
 			      uint64_t end, struct run **ret_subrun);
 
@@ -307,8 +294,7 @@ static int stored_open_subrun(const struct layout *layout, struct run *run, uint
 	.read_item = stored_read_item, .count_in_block = stored_count_in_block,                    \
 	.is_packed = stored_is_packed, .packed_nbytes = stored_packed_nbytes,                      \
 	.read_packed = stored_read_packed, .fail_packed = stored_fail_packed,                      \
-	.discard_before = stored_discard_before, .discard_between = stored_discard_between,        \
-	.file = stored_file
+	.discard_before = stored_discard_before, .file = stored_file
 
 static const struct run_ops stored_run_ops[] = {
 	[STORED_ITEMS] = { STORED_RUN_OPS },

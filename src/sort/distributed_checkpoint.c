@@ -54,7 +54,7 @@ static int abandon_checkpoint(struct sort *sort, unsigned failed, int r,
 	int status;
 
 	if (r == 0) {
-		checkpoint_stop(sort->checkpoint, NULL);
+		checkpoint_stop(sort->checkpoint);
 		checkpoint_close(sort->checkpoint);
 		sort->checkpoint = NULL;
 	}

@@ -81,7 +81,7 @@ static int place_parts_locally(struct sort *sort)
 
 	if (r == 0 && parent_runs->n > 0)
 		r = splitters_cut(&sort->job, parent_runs->runs, (uint32_t)parent_runs->n, n, true,
-				  NULL, cuts);
+				  cuts);
 	if (r == 0)
 		r = distributed_place_part_files(sort, cuts);
 	free(cuts);

@@ -23,8 +23,6 @@ static int merge_all_runs(struct sort *sort)
 
 	if (store->n == 0)
 		return 0;
-	if (spec_checkpoints_output(sort->spec))
-		checkpoint_start_merge(sort->checkpoint, store, &sink);
 	if (sort->spec->comm)
 		sink.edges = &sort->distributed.edges;
 	stats_begin_phase(sort->job.stats, PHASE_FINAL_MERGE, prepare_runs_output_nbytes(sort));
@@ -81,7 +79,7 @@ int final_merge_commit(struct sort *sort)
 	const bool is_distributed = sort->spec->comm;
 	int r = 0;
 
-	if (sort->checkpoint && !spec_checkpoints_output(sort->spec))
+	if (sort->checkpoint)
 		r = checkpoint_close_sync_thread(sort->checkpoint);
 	if (r == 0 && is_distributed)
 		r = distributed_complete(sort);

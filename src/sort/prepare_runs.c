@@ -34,8 +34,7 @@ static void set_phase_totals(const struct sort *sort)
 static int restore_runs(struct sort *sort)
 {
 	struct job *job = &sort->job;
-	int r = checkpoint_restore(sort->checkpoint, job, sort_output_single_file(&sort->output),
-				   &sort->store, &sort->integrity.totals);
+	int r = checkpoint_restore(sort->checkpoint, job, &sort->store, &sort->integrity.totals);
 
 	if (r < 0)
 		return r;
@@ -64,23 +63,17 @@ static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_stored)
 	return nbytes + (nbytes / job->plan.block_nbytes + 1) * SPILL_ALIGN_NBYTES;
 }
 
-/*
- * With -u what is dropped where depends on which records are in which run, and so does where a
- * merge can be taken up: what is still resident must not be divided otherwise the next time. And
- * other ranks read what is stored.
- */
 int prepare_runs_store_resident(struct sort *sort)
 {
 	const struct job *job = &sort->job;
 	const size_t n_stored = run_list_n_stored(&sort->store);
 	const size_t n_resident = sort->store.n - n_stored;
-	const bool is_needed = sort->spec->comm || (sort->checkpoint && job->unique && n_stored);
 	int r;
 
-	if (!is_needed || n_resident == 0)
+	if (n_resident == 0)
 		return 0;
 	/* What is merged of them goes back as fast, where it is in the same memory. */
-	if (sort->spec->comm && job->plan.keep_last_run_in_memory)
+	if (job->plan.keep_last_run_in_memory)
 		spill_raise_memory_limit(job->spill, resident_run_nbytes(sort, n_stored));
 	r = merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
 			 prepare_runs_merge_nbytes(sort), &sort->integrity.totals);
@@ -204,8 +197,6 @@ int prepare_runs_create(struct sort *sort)
 		r = sort->checkpoint ? restore_runs(sort) : 0;
 		if (r == 0)
 			r = generate_runs(job, job->chunk_pool, &sort->store, totals);
-		if (r == 0 && !spec->comm) /* these see first whether they need to */
-			r = prepare_runs_store_resident(sort);
 	}
 	if (r == 0)
 		record_run_counts(sort);

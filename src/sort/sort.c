@@ -85,9 +85,7 @@ static int resume_and_sort(struct sort *sort)
 	if (r == 0)
 		r = final_merge_commit(sort);
 	if (r < 0)
-		checkpoint_stop(sort->checkpoint, spec_checkpoints_output(spec) ?
-							  sort_output_single_file(&sort->output) :
-							  NULL);
+		checkpoint_stop(sort->checkpoint);
 	return r;
 }
 

@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "io/file/path_identity.h"
 #include "io/input/format_detect.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
@@ -65,34 +67,41 @@ static int open_part_files(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	struct space_released_later released_later = { 0 };
 	int r = part_files_open(out->job->io, spec->output_path, spec->n_part_files,
 				&out->part_files);
 
 	for (uint32_t i = 0; i <= out->n_files && r == 0; i++)
 		r = output_open(out->job->io, part_files_path(out->part_files, i),
 				OUTPUT_SIZE_UNKNOWN, &out->outputs[i]);
-	if (out->checkpoint)
-		checkpoint_space_released_later(out->checkpoint, &released_later);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_space(out->outputs[0], nbytes, &released_later) :
+		       output_check_space(out->outputs[0], nbytes) :
 		       r;
+}
+
+/*
+ * A sort that resumes from its checkpoint writes all of the output again. A pipe must not be opened
+ * to find that out: its reader would take that for the end.
+ */
+static int check_rewritable(const struct sort_spec *spec)
+{
+	const char *path = spec->output_path;
+	struct stat status;
+
+	if (spec->output_endpoint.kind == ENDPOINT_PATH && path_to_descriptor(path) < 0 &&
+	    (stat(path, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
+		return 0;
+	return fail(-EINVAL, "%s: is no regular file, which could be written anew", path);
 }
 
 static int open_single_file(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	int r;
+	int r = spec->checkpoint_path ? check_rewritable(spec) : 0;
 
-	if (out->checkpoint)
-		r = checkpoint_open_output(out->checkpoint, nbytes, &out->outputs[0]);
-	else
+	if (r == 0)
 		r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint,
 					 nbytes, &out->outputs[0]);
-	if (r == 0 && spec->checkpoint_path && !output_is_atomic(out->outputs[0]))
-		r = fail(-EINVAL, "%s: is no regular file, which could be written anew",
-			 output_name(out->outputs[0]));
 	if (r == 0 && spec->zstd_level)
 		r = output_compress(out->outputs[0], spec->zstd_level, setup_n_compressors(spec));
 	return r;
@@ -165,9 +174,9 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
 	int r;
 
-	*out = (struct sort_output){ .spec = spec, .job = job, .n_files = n };
-	if (checkpoint && spec_checkpoints_output(spec))
-		out->checkpoint = checkpoint;
+	*out = (struct sort_output){
+		.spec = spec, .job = job, .checkpoint = checkpoint, .n_files = n
+	};
 	if (checkpoint)
 		checkpoint_get_orphan_owner(checkpoint, &out->owner);
 	pthread_mutex_init(&out->lock, NULL);
@@ -243,7 +252,7 @@ static bool can_prefault(const struct sort_output *out)
 	const struct sort_spec *spec = out->spec;
 
 	return out->n_files <= MAX_PREFAULT_FILES && !spec->split_by_keys && !spec->comm &&
-	       !spec->merge_inputs && !spec->checkpoint_path && spec->n_partitions != 1;
+	       !spec->merge_inputs && spec->n_partitions != 1;
 }
 
 static uint32_t default_n_partitions(const struct sort_spec *spec)
@@ -355,15 +364,15 @@ static int commit_file(struct sort_output *out)
 						  out->replaces_input ? OUTPUT_SYNC_DATA :
 									OUTPUT_UNSYNCED;
 	struct output *output = out->outputs[0];
-	int r = 0;
+	int r;
 
 	warn_ambiguous_format(out, output);
-	if (out->checkpoint)
-		r = checkpoint_finish(out->checkpoint, output);
-	if (r == 0)
-		r = output_complete(output, durability);
+	r = output_complete(output, durability);
 	if (r == 0)
 		r = input_check_state(out->job->input);
+	/* The next process must not take the sorted records for its input. */
+	if (r == 0 && out->checkpoint && out->replaces_input)
+		r = checkpoint_record_done(out->checkpoint, output);
 	if (r < 0)
 		return r;
 	out->outputs[0] = NULL;

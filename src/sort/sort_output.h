@@ -43,7 +43,7 @@ struct sort_output {
 	const struct sort_spec *spec;
 	const struct job *job;
 	const struct output_framing *framing; /* from begin on */
-	struct checkpoint *checkpoint;        /* that keeps the output; NULL: none */
+	struct checkpoint *checkpoint;        /* of the sort; NULL: none */
 	struct output **outputs;   /* of the files, and of the list; each NULL: not any more */
 	struct output_file *files; /* n_files */
 	uint32_t n_files;

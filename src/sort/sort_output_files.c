@@ -216,14 +216,11 @@ static int write_file_records(struct sort_output *out, uint32_t i, uint64_t posi
 			      const void *records, uint64_t n, const struct digest *digest)
 {
 	const uint64_t item_nbytes = out->job->layout->output_nbytes;
-	const uint64_t offset = position * item_nbytes;
 	int r = sort_output_begin_file(out, i);
 
 	if (r == 0)
-		r = write_local_bytes(out, i, out->spec->header_nbytes + offset, records,
-				      n * item_nbytes);
-	if (r == 0 && out->checkpoint)
-		r = checkpoint_record_written(out->checkpoint, offset, records, n * item_nbytes);
+		r = write_local_bytes(out, i, out->spec->header_nbytes + position * item_nbytes,
+				      records, n * item_nbytes);
 	if (r == 0 && sort_output_is_split(out))
 		part_stats_add(&out->part_stats, i, position, records, n, digest);
 	if (r == 0)
@@ -254,21 +251,6 @@ static int write_window(void *context, const struct merged_window *merged)
 		remaining -= n;
 	}
 	return r;
-}
-
-static int record_partitions(void *context, const struct partition_desc *partitions, uint32_t n)
-{
-	struct sort_output *out = context;
-
-	return checkpoint_record_partitions(out->checkpoint, partitions, n);
-}
-
-static int record_restore_point(void *context, uint32_t partition,
-				const struct restore_point *point)
-{
-	struct sort_output *out = context;
-
-	return checkpoint_record_restore_point(out->checkpoint, partition, point);
 }
 
 static void set_n_partitions(void *context, uint32_t n_partitions)
@@ -327,8 +309,6 @@ struct sink sort_output_sink(struct sort_output *out)
 		.n_part_files = merge_cuts_parts(out) ? out->n_files : 0,
 		.set_part_bounds = place_parts_at_cuts,
 		.cancel = cancel_sink,
-		.save_restore_point = out->checkpoint ? record_restore_point : NULL,
-		.save_partitions = record_partitions,
 	};
 
 	if (sample)

@@ -41,7 +41,6 @@ static int create_shared_file(struct sort_output *out, uint32_t i, const char *p
 static int create_shared_parts(struct sort_output *out)
 {
 	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
-	const struct space_released_later no_released_space = { 0 }; /* ranks give nothing back */
 	int r = part_files_open(out->job->io, out->spec->output_path, out->n_files,
 				&out->part_files);
 
@@ -52,7 +51,7 @@ static int create_shared_parts(struct sort_output *out)
 		r = output_open(out->job->io, part_files_path(out->part_files, out->n_files),
 				OUTPUT_SIZE_UNKNOWN, &out->outputs[out->n_files]);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_space(out->outputs[0], nbytes, &no_released_space) :
+		       output_check_space(out->outputs[0], nbytes) :
 		       r;
 }
 

@@ -10,20 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/fault/expected_outputs.h"
-#include "tests/fault/part_files_check.h"
-
-/* The hidden name of an output under construction; "" if there is none. */
-static void find_temp_output(char name[static 256])
-{
-	char known_names[512];
-
-	snprintf(known_names, sizeof known_names,
-		 "%s . .. output stdout stderr tmp reports state %s", input_file_names,
-		 test_part_file_names);
-	count_directory_entries(".", known_names, name);
-}
-
 bool saved_checkpoint_dir_exists(void)
 {
 	return access("state", F_OK) == 0;
@@ -38,9 +24,6 @@ void saved_checkpoint_read(struct saved_checkpoint *ret_checkpoint)
 {
 	ret_checkpoint->manifest = read_file("state/gsort-manifest");
 	ret_checkpoint->runs = read_file("state/gsort-runs");
-	find_temp_output(ret_checkpoint->output_name);
-	if (*ret_checkpoint->output_name)
-		ret_checkpoint->output = read_file(ret_checkpoint->output_name);
 }
 
 void saved_checkpoint_write(const struct saved_checkpoint *checkpoint)
@@ -48,16 +31,12 @@ void saved_checkpoint_write(const struct saved_checkpoint *checkpoint)
 	require(mkdir("state", 0700 | S_ISVTX) == 0, "state"); /* as gsort does */
 	write_file("state/gsort-manifest", checkpoint->manifest.data, checkpoint->manifest.nbytes);
 	write_file("state/gsort-runs", checkpoint->runs.data, checkpoint->runs.nbytes);
-	if (*checkpoint->output_name)
-		write_file(checkpoint->output_name, checkpoint->output.data,
-			   checkpoint->output.nbytes);
 }
 
 void saved_checkpoint_free(struct saved_checkpoint *checkpoint)
 {
 	free(checkpoint->manifest.data);
 	free(checkpoint->runs.data);
-	free(checkpoint->output.data);
 }
 
 static void remove_file(const char *path)
@@ -67,12 +46,7 @@ static void remove_file(const char *path)
 
 void saved_checkpoint_remove(void)
 {
-	char name[256];
-
 	remove_file("state/gsort-manifest");
 	remove_file("state/gsort-runs");
 	require(rmdir("state") == 0 || errno == ENOENT, "state");
-	find_temp_output(name);
-	if (*name)
-		remove_file(name);
 }

@@ -1,14 +1,12 @@
 /*
- * saved_checkpoint - what an interrupted sort has left in its checkpoint, "state", and beside its
- * output
+ * saved_checkpoint - what an interrupted sort has left in its checkpoint, "state"
  */
 #pragma once
 
 #include "tests/fault/test_files.h"
 
 struct saved_checkpoint {
-	struct byte_buffer manifest, runs, output;
-	char output_name[256]; /* "" if no output is kept */
+	struct byte_buffer manifest, runs;
 };
 
 /* Is there anything in the place of a checkpoint? */

@@ -16,8 +16,8 @@
 enum resume_state {
 	RESUME_NOTHING,
 	RESUME_RUNS,
-	RESUME_PART_FILE_RUNS, /* of which nothing else is kept */
-	RESUME_OUTPUT,         /* all runs, and a part of the output */
+	RESUME_PART_FILE_RUNS, /* of a sort into part files */
+	RESUME_MERGE,          /* all runs: the final merge was under way */
 	N_RESUME_STATES,
 };
 

@@ -16,7 +16,7 @@ pid_of() {
 
 # n_kept RANK: runs that it has finished
 n_kept() {
-	grep -aoP 'rmsg\x03' "ck/rank-000$1/gsort-manifest" 2> /dev/null | wc -l
+	grep -aoP 'rmsg\x02' "ck/rank-000$1/gsort-manifest" 2> /dev/null | wc -l
 }
 
 # kill_after N RANK...: as soon as the first of them has so many runs, all of them are

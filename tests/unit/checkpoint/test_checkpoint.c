@@ -1,17 +1,15 @@
 /*
- * test_checkpoint - the parts of a checkpoint: its state, what is written, and who waits for what
+ * test_checkpoint - the parts of a checkpoint: its state, its fingerprint and its directory
  */
-#include "src/checkpoint/manifest_records.h"
+#include "src/checkpoint/checkpoint_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "io/output/output.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/checkpoint/checkpoint_dir.h"
-#include "src/checkpoint/checkpoint_internal.h"
-#include "src/checkpoint/sync_thread.h"
-#include "src/checkpoint/written_extents.h"
 #include "tests/support/io_fixture.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
@@ -32,10 +30,7 @@ static int visit(enum checkpoint_record type, const struct payload_slice *extent
 
 static int visit_header(void)
 {
-	struct saved_header header = { .output_name = ".gsort-0123456789abcdef" };
-	const struct payload_slice extents[] = { { &header, sizeof header }, { "words", 6 } };
-
-	return visit(RECORD_HEADER, extents, 2);
+	return visit(RECORD_HEADER, &(struct payload_slice){ "words", 6 }, 1);
 }
 
 /* A run of one block of so many items of 8 bytes. */
@@ -63,67 +58,23 @@ static int visit_good_run(size_t first, size_t n_replaced, uint64_t n_records)
 /* Memory for windows is divided by it, whatever -S is now. */
 static void stored_blocks_fit_in_the_plan(void **state)
 {
-	static const struct layout layout = { .resident_nbytes = 12 };
 	static const uint32_t lengths[] = { 7, 50, 9, 20 };
 	struct run_block blocks[4] = { { 0 } };
 	struct checkpoint_run runs[2] = { { .blocks = blocks, .run.n_blocks = 1 },
 					  { .blocks = blocks + 1, .run.n_blocks = 3 } };
-	const struct checkpoint checkpoint = { .layout = &layout,
-					       .state = { .runs = runs, .n_runs = 2 } };
+	const struct checkpoint_state runs_state = { .runs = runs, .n_runs = 2 };
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
 		blocks[i].n_items = lengths[i];
-	assert_int_equal(checkpoint_block_nbytes(&checkpoint), 50 * 12);
+	assert_int_equal(checkpoint_state_max_block_items(&runs_state), 50);
 }
 
-/* Of keys of 16 bytes; more than 4 ranges are not. */
-static int visit_partitions_record(const uint64_t *offsets, uint64_t n)
+static int visit_done(void)
 {
-	static const char keys[4 * 16] = "";
-	const struct saved_partitions partitions = { n, 16 };
-	const struct payload_slice extents[] = { { &partitions, sizeof partitions },
-						 { offsets, n * sizeof *offsets },
-						 { keys, n * 16 } };
+	const struct saved_done done = { .inode = 1 };
 
-	return visit(RECORD_PARTITIONS, extents, 3);
-}
-
-static int visit_restore_point_of(uint64_t partition, uint64_t offset, uint64_t nbytes)
-{
-	const struct output_extent extent = { .offset = offset, .nbytes = nbytes };
-	const struct saved_restore_point point = { .result.n_items = (offset + nbytes) / 8,
-						   .partition = partition,
-						   .key_nbytes = 16,
-						   .edge_nbytes = 16,
-						   .n_extents = 1 };
-	const struct payload_slice extents[] = { { &point, sizeof point },
-						 { &extent, sizeof extent },
-						 { "0123456789abcdef0123456789abcdef"
-						   "0123456789abcdef",
-						   48 } };
-
-	return visit(RECORD_RESTORE_POINT, extents, 3);
-}
-
-/* Of a merge in one range. */
-static int visit_first_restore_point(uint64_t offset, uint64_t nbytes)
-{
-	const uint64_t begin = 0;
-
-	if (saved.n_partitions == 0)
-		assert_int_equal(visit_partitions_record(&begin, 1), 0);
-	return visit_restore_point_of(0, offset, nbytes);
-}
-
-static int visit_done(uint64_t offset, uint64_t nbytes)
-{
-	const struct output_extent extent = { .offset = offset, .nbytes = nbytes };
-	const struct saved_done done = { .n_extents = 1 };
-	const struct payload_slice extents[] = { { &done, sizeof done },
-						 { &extent, sizeof extent } };
-
-	return visit(RECORD_DONE, extents, 2);
+	return visit(RECORD_DONE, &(struct payload_slice){ &done, sizeof done }, 1);
 }
 
 static int start(void **state)
@@ -198,79 +149,9 @@ static void only_the_first_record_is_the_header(void **state)
 	assert_int_equal(visit_good_run(0, 0, 1), -EBADMSG);
 }
 
-static void output_extents_have_no_gap(void **state)
-{
-	(void)state;
-	assert_int_equal(visit_first_restore_point(0, 800), 0);
-	assert_int_equal(visit_first_restore_point(800, 80), 0);
-	assert_int_equal(saved.partitions[0].restore_point.result.n_items, 110);
-	assert_int_equal(visit_first_restore_point(888, 80), -EBADMSG);
-}
-
-static void each_partition_has_its_own_extents(void **state)
-{
-	static const uint64_t offsets[] = { 0, 800, 800, 1600 };
-
-	(void)state;
-	assert_int_equal(visit_restore_point_of(0, 0, 80), -EBADMSG);
-	assert_int_equal(visit_partitions_record(offsets, 4), 0);
-	assert_false(checkpoint_state_has_progress(&saved));
-	assert_int_equal(visit_restore_point_of(3, 1600, 80), 0);
-	assert_int_equal(visit_restore_point_of(0, 0, 800), 0);
-	assert_int_equal(visit_restore_point_of(2, 800, 160), 0);
-	assert_true(checkpoint_state_has_progress(&saved));
-	assert_int_equal(checkpoint_state_written_nbytes(&saved), 80 + 800 + 160);
-	assert_int_equal(checkpoint_state_written_end(&saved), 1680);
-	assert_int_equal(visit_restore_point_of(4, 1680, 80), -EBADMSG);
-}
-
-static void extent_beyond_its_partition_is_refused(void **state)
-{
-	static const uint64_t offsets[] = { 0, 800, 1600 };
-
-	(void)state;
-	assert_int_equal(visit_partitions_record(offsets, 3), 0);
-	assert_int_equal(visit_restore_point_of(1, 800, 808), -EBADMSG);
-	assert_int_equal(visit_restore_point_of(0, 800, 8), -EBADMSG);
-}
-
-static void partitions_are_fixed_by_the_first_write(void **state)
-{
-	static const uint64_t offsets[] = { 0, 800, 1600 }, other_process[] = { 0, 1600 };
-
-	(void)state;
-	assert_int_equal(visit_partitions_record(offsets, 3), 0);
-	assert_int_equal(visit_partitions_record(other_process, 2), 0);
-	assert_int_equal(saved.n_partitions, 2);
-	assert_int_equal(visit_restore_point_of(1, 1600, 8), 0);
-	assert_int_equal(visit_partitions_record(offsets, 3), -EBADMSG);
-	assert_int_equal(saved.n_partitions, 2);
-}
-
-static void invalid_partitions_are_refused(void **state)
-{
-	static const uint64_t behind[] = { 8, 800 }, down[] = { 0, 800, 792 };
-
-	(void)state;
-	assert_int_equal(visit_partitions_record(behind, 2), -EBADMSG);
-	assert_int_equal(visit_partitions_record(down, 3), -EBADMSG);
-	assert_int_equal(visit_partitions_record(down, 0), -EBADMSG);
-	assert_int_equal(visit(RECORD_PARTITIONS,
-			       &(struct payload_slice){ &(struct saved_partitions){ 1, UINT64_MAX },
-							sizeof(struct saved_partitions) },
-			       1),
-			 -EBADMSG);
-}
-
 static void short_or_unknown_records_are_refused(void **state)
 {
-	const struct saved_restore_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
-	const struct payload_slice extents[] = { { &point, sizeof point },
-						 { "0123456789abcdef0123456789abcde", 31 } };
-
 	(void)state;
-	assert_int_equal(visit(RECORD_RESTORE_POINT, extents, 2), -EBADMSG);
-	assert_false(checkpoint_state_has_progress(&saved));
 	assert_int_equal(visit(RECORD_DONE, &(struct payload_slice){ "short", 5 }, 1), -EBADMSG);
 	assert_false(saved.is_done);
 	assert_int_equal(visit(RECORD_RUN, &(struct payload_slice){ "", 0 }, 1), -EBADMSG);
@@ -282,92 +163,11 @@ static void short_or_unknown_records_are_refused(void **state)
 static void unpublished_output_is_not_done(void **state)
 {
 	(void)state;
-	assert_int_equal(visit_first_restore_point(0, 800), 0);
-	assert_int_equal(visit_done(800, 80), 0);
+	assert_int_equal(visit_done(), 0);
 	assert_true(saved.is_done);
-	assert_int_equal(saved.partitions[0].n_extents, 2);
-	assert_int_equal(visit_first_restore_point(800, 160), 0);
+	assert_int_equal(visit_good_run(0, 0, 1), 0);
 	assert_false(saved.is_done);
-	assert_int_equal(checkpoint_state_written_nbytes(&saved), 960);
-}
-
-static void done_extents_are_split_by_partition(void **state)
-{
-	static const uint64_t offsets[] = { 0, 800, 800, 1600 };
-	const struct output_extent remaining[] = {
-		{ 80, 720, 0 }, { 800, 400, 0 }, { 1200, 400, 0 }, { 1600, 8, 0 }
-	};
-	const struct saved_done done = { .n_extents = 4 };
-	const struct payload_slice extents[] = { { &done, sizeof done },
-						 { remaining, sizeof remaining } };
-
-	(void)state;
-	assert_int_equal(visit_partitions_record(offsets, 4), 0);
-	assert_int_equal(visit_restore_point_of(0, 0, 80), 0);
-	assert_int_equal(visit(RECORD_DONE, extents, 2), 0);
-	assert_int_equal(saved.partitions[0].n_extents, 2);
-	assert_int_equal(saved.partitions[1].n_extents, 0);
-	assert_int_equal(saved.partitions[2].n_extents, 2);
-	assert_int_equal(saved.partitions[3].n_extents, 1);
-	assert_int_equal(checkpoint_state_written_end(&saved), 1608);
-	checkpoint_state_clear_done(&saved);
-	assert_int_equal(checkpoint_state_written_nbytes(&saved), 80);
-}
-
-static void output_is_written_up_to_the_first_gap(void **state)
-{
-	static const size_t order[] = { 1, 0, 3, 4, 2 };
-	static const uint64_t ends[] = { 0, 200, 200, 200, 500 };
-	struct written_extents written = { 0 };
-
-	(void)state;
-	for (size_t i = 0; i < 5; i++) {
-		const struct output_extent extent = { .offset = 100 * order[i], .nbytes = 100 };
-
-		assert_int_equal(written_extents_add(&written, &extent, 1), 0);
-		assert_int_equal(written_extents_end(&written), ends[i]);
-	}
-	assert_int_equal(written_extents_before(&written, 300), 3);
-	written_extents_free(&written);
-}
-
-static void partition_is_written_from_its_start(void **state)
-{
-	struct written_extents written = { .begin = 200 };
-	const struct output_extent extents[] = { { 300, 100, 0 }, { 200, 100, 0 } };
-
-	(void)state;
-	assert_int_equal(written_extents_end(&written), 200);
-	assert_int_equal(written_extents_add(&written, &extents[0], 1), 0);
-	assert_int_equal(written_extents_end(&written), 200);
-	assert_int_equal(written_extents_add(&written, &extents[1], 1), 0);
-	assert_int_equal(written_extents_end(&written), 400);
-	written_extents_free(&written);
-}
-
-static int read_memory(void *context, uint64_t offset, void *buffer, size_t nbytes)
-{
-	memcpy(buffer, (char *)context + offset, nbytes);
-	return 0;
-}
-
-static void changed_byte_of_the_output_is_found(void **state)
-{
-	enum { NBYTES = WRITTEN_EXTENT_MAX_NBYTES * 2 + 5 };
-	char *data = malloc(NBYTES);
-	struct output_extent extents[3];
-	size_t bad;
-
-	(void)state;
-	assert_non_null(data);
-	fill_pattern(data, NBYTES, 1);
-	assert_int_equal(written_extents_count(NBYTES), 3);
-	written_extents_describe(0, data, NBYTES, extents);
-	assert_int_equal(written_extents_check(extents, 3, read_memory, data, &bad), 0);
-	data[NBYTES - 1] ^= 1;
-	assert_int_equal(written_extents_check(extents, 3, read_memory, data, &bad), -EBADMSG);
-	assert_int_equal(bad, 2);
-	free(data);
+	assert_int_equal(saved.n_runs, 1);
 }
 
 static struct fingerprint fingerprint_of(const char *text, size_t nbytes)
@@ -531,7 +331,6 @@ static struct sync_request *create_request(void)
 
 	assert_non_null(request);
 	request->type = RECORD_RUN;
-	request->needs_runs = true;
 	request->payload = strdup("payload");
 	request->nbytes = 8;
 	request->on_complete = record_completion;
@@ -544,7 +343,7 @@ static void completed_request_is_durable(void **state)
 
 	(void)state;
 	memset(&ended, 0, sizeof ended);
-	assert_int_equal(sync_thread_open(&files.manifest, spill, NULL, &sync_thread), 0);
+	assert_int_equal(sync_thread_open(&files.manifest, spill, &sync_thread), 0);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(sync_thread_add(sync_thread, create_request()), 0);
 	sync_thread_close(sync_thread, true);
@@ -560,7 +359,7 @@ static void record_needs_durable_data(void **state)
 	(void)state;
 	memset(&ended, 0, sizeof ended);
 	faults.fsync_errno = EIO;
-	assert_int_equal(sync_thread_open(&files.manifest, spill, NULL, &sync_thread), 0);
+	assert_int_equal(sync_thread_open(&files.manifest, spill, &sync_thread), 0);
 	assert_int_equal(sync_thread_add(sync_thread, create_request()), 0);
 	sync_thread_close(sync_thread, true);
 	assert_int_equal(ended.n_durable, 0);
@@ -718,104 +517,15 @@ static void exceeded_limit_allows_no_writes(void **state)
 	spill_close(limited);
 }
 
-/* --- Files that outlive the process --- */
-
-static struct output *open_resumable(uint64_t nbytes)
-{
-	const struct resumable_output resumable = { .name = ".gsort-kept",
-						    .written_nbytes = nbytes,
-						    .written_end = nbytes };
-	struct output *output;
-
-	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"),
-					       OUTPUT_SIZE_UNKNOWN, &resumable, &output),
-			 0);
-	return output;
-}
-
-static void resumable_output_is_resumed(void **state)
-{
-	struct output *output = open_resumable(0);
-
-	(void)state;
-	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
-	assert_int_equal(output_write_at(output, 8, "lost", 4), 0);
-	temp_names_remove(&process_get()->temp_names);
-	output_abort(output);
-	assert_int_equal(access(fixture_path("output"), F_OK), -1);
-
-	output = open_resumable(8);
-	assert_true(file_contains(fixture_path(".gsort-kept"), "finished", 8));
-	assert_int_equal(output_write_at(output, 8, " now", 4), 0);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(fixture_path("output"), "finished now", 12));
-	assert_int_equal(count_directory_entries(), 1);
-}
-
-static void useless_resumable_output_is_removed(void **state)
-{
-	struct output *output = open_resumable(0);
-
-	(void)state;
-	output_discard_on_close(output);
-	output_abort(output);
-	assert_int_equal(count_directory_entries(), 0);
-}
-
-static void foreign_resumable_output_is_refused(void **state)
-{
-	const struct resumable_output resumable = { .name = ".gsort-kept" };
-	struct output *output;
-
-	(void)state;
-	write_file(fixture_path("theirs"), "theirs", 6);
-	assert_int_equal(symlink(fixture_path("theirs"), fixture_path(".gsort-kept")), 0);
-	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"),
-					       OUTPUT_SIZE_UNKNOWN, &resumable, &output),
-			 -ELOOP);
-	unlink(fixture_path(".gsort-kept"));
-	assert_int_equal(link(fixture_path("theirs"), fixture_path(".gsort-kept")), 0);
-	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"),
-					       OUTPUT_SIZE_UNKNOWN, &resumable, &output),
-			 -EEXIST);
-	assert_true(file_contains(fixture_path("theirs"), "theirs", 6));
-}
-
-static void failed_commit_keeps_a_resumable_output(void **state)
-{
-	struct output *output = open_resumable(0);
-
-	(void)state;
-	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
-	faults.rename_errno = EIO;
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
-	assert_true(file_contains(fixture_path(".gsort-kept"), "finished", 8));
-}
-
-static void failed_commit_removes_a_useless_output(void **state)
-{
-	struct output *output = open_resumable(0);
-
-	(void)state;
-	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
-	output_discard_on_close(output);
-	faults.rename_errno = EIO;
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
-	assert_int_equal(count_directory_entries(), 0);
-}
-
 /* The time is in the checkpoint, and says whether somebody has changed the output since. */
 static void finalized_output_keeps_its_mtime(void **state)
 {
-	const struct resumable_output resumable = { .name = ".gsort-kept" };
 	struct output *output;
 	struct stat finalized, named;
 	struct timespec now;
 
 	(void)state;
-	assert_int_equal(output_open_resumable(&faulty_calls, fixture_path("output"), 1 << 20,
-					       &resumable, &output),
-			 0);
+	assert_int_equal(output_open(&faulty_calls, fixture_path("output"), 1 << 20, &output), 0);
 	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
 	assert_int_equal(output_finalize(output, &finalized), 0);
 	assert_int_equal(finalized.st_size, 8);
@@ -836,20 +546,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(runs_of_impossible_items_are_refused, start,
 						finish),
 		cmocka_unit_test_setup_teardown(only_the_first_record_is_the_header, start, finish),
-		cmocka_unit_test_setup_teardown(output_extents_have_no_gap, start, finish),
 		cmocka_unit_test_setup_teardown(short_or_unknown_records_are_refused, start,
 						finish),
 		cmocka_unit_test_setup_teardown(unpublished_output_is_not_done, start, finish),
-		cmocka_unit_test_setup_teardown(each_partition_has_its_own_extents, start, finish),
-		cmocka_unit_test_setup_teardown(extent_beyond_its_partition_is_refused, start,
-						finish),
-		cmocka_unit_test_setup_teardown(partitions_are_fixed_by_the_first_write, start,
-						finish),
-		cmocka_unit_test_setup_teardown(invalid_partitions_are_refused, start, finish),
-		cmocka_unit_test_setup_teardown(done_extents_are_split_by_partition, start, finish),
-		cmocka_unit_test(partition_is_written_from_its_start),
-		cmocka_unit_test(output_is_written_up_to_the_first_gap),
-		cmocka_unit_test(changed_byte_of_the_output_is_found),
 		cmocka_unit_test_setup_teardown(fingerprint_difference_is_named, fixture_start,
 						fixture_finish),
 		cmocka_unit_test(stored_blocks_fit_in_the_plan),
@@ -875,16 +574,6 @@ int main(void)
 						fixture_finish),
 		cmocka_unit_test_setup_teardown(exceeded_limit_allows_no_writes, fixture_start,
 						fixture_finish),
-		cmocka_unit_test_setup_teardown(resumable_output_is_resumed, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(useless_resumable_output_is_removed, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(foreign_resumable_output_is_refused, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(failed_commit_keeps_a_resumable_output,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(failed_commit_removes_a_useless_output,
-						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(finalized_output_keeps_its_mtime, fixture_start,
 						fixture_finish),
 	};

@@ -1,7 +1,7 @@
 /*
  * test_input_check - an input that is not what runs were made of is found, whatever its times say
  */
-#include "src/checkpoint/input_check.h"
+#include "src/checkpoint/checkpoint_state.h"
 
 #include "tests/support/captured_messages.h"
 #include "tests/support/record_fixture.h"
@@ -20,7 +20,8 @@ static char path[2][32];
 static unsigned char *records;
 static struct checkpoint_run runs[N_RUNS];
 static struct layout layout;
-static struct input_check input_check_params = { .runs = runs, .n_runs = N_RUNS, .n_threads = 3 };
+static const struct checkpoint_state runs_state = { .runs = runs, .n_runs = N_RUNS };
+static struct job job = { .layout = &layout, .plan_request.n_threads = 3 };
 
 /* Runs as they are made of the records, each of a third of them, more or less. */
 static void describe_runs(void)
@@ -57,8 +58,7 @@ static void open_input(void)
 
 	write_part(path[0], 0, first_nbytes);
 	write_part(path[1], first_nbytes, N_RECORDS * RECORD_NBYTES - first_nbytes);
-	assert_int_equal(
-		input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &input_check_params.input), 0);
+	assert_int_equal(input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &job.input), 0);
 }
 
 static int start(void **state)
@@ -89,17 +89,16 @@ static void with_layout(struct layout_params request)
 {
 	request.record_nbytes = RECORD_NBYTES;
 	layout = make_layout_of_keys(request, KEYS("3:u32"));
-	input_check_params.layout = &layout;
 	describe_runs();
 }
 
-static int check(size_t *ret_bad)
+static int check(uint64_t *ret_first_record)
 {
 	int r;
 
 	open_input();
-	r = input_check_run(&input_check_params, ret_bad);
-	input_close(input_check_params.input);
+	r = checkpoint_state_check_input(&runs_state, &job, ret_first_record);
+	input_close(job.input);
 	return r;
 }
 
@@ -108,7 +107,7 @@ static void inputs_that_are_the_same_are_fine(void **state)
 	const struct layout_params requests[] = { { 0 },
 						  { .argsort = true },
 						  { .keys_only = true } };
-	size_t bad;
+	uint64_t bad;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -124,7 +123,7 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 	static const size_t places[N_RUNS][2] = { { 0, 20001 },
 						  { 20001, 20002 },
 						  { 20002, N_RECORDS } };
-	size_t bad;
+	uint64_t bad;
 
 	(void)state;
 	with_layout((struct layout_params){ 0 });
@@ -134,7 +133,7 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 
 			*byte ^= 1;
 			assert_int_equal(check(&bad), -EBADMSG);
-			assert_int_equal(bad, i);
+			assert_int_equal(bad, places[i][0]);
 			*byte ^= 1;
 		}
 	assert_int_equal(check(&bad), 0);
@@ -143,7 +142,7 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 
 static void unreadable_input_is_not_reported_as_changed(void **state)
 {
-	size_t bad;
+	uint64_t bad;
 	int r;
 
 	(void)state;
@@ -151,8 +150,8 @@ static void unreadable_input_is_not_reported_as_changed(void **state)
 	open_input();
 	assert_int_equal(truncate(path[1], 0), 0);
 	captured_messages_reset(true);
-	r = input_check_run(&input_check_params, &bad);
-	input_close(input_check_params.input);
+	r = checkpoint_state_check_input(&runs_state, &job, &bad);
+	input_close(job.input);
 	assert_true(r < 0);
 	assert_int_not_equal(r, -EBADMSG);
 	assert_non_null(strstr(captured_messages_error(), path[1]));
@@ -164,9 +163,9 @@ static void fraction_of_uncached_input_is_read(void **state)
 	const uint64_t mib = UINT64_C(1) << 20;
 
 	(void)state;
-	assert_int_equal(input_check_budget(0), 64 * mib);
-	assert_int_equal(input_check_budget(1024 * mib), 64 * mib);
-	assert_int_equal(input_check_budget(64 * 1024 * mib), 2 * 1024 * mib);
+	assert_int_equal(checkpoint_input_budget(0), 64 * mib);
+	assert_int_equal(checkpoint_input_budget(1024 * mib), 64 * mib);
+	assert_int_equal(checkpoint_input_budget(64 * 1024 * mib), 2 * 1024 * mib);
 }
 
 int main(void)

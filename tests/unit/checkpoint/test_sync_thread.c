@@ -1,7 +1,7 @@
 /*
  * test_sync_thread - what a checkpoint says is durable, is, and what is left when that fails
  */
-#include "src/checkpoint/sync_thread.h"
+#include "src/checkpoint/manifest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 
 #include "io/spill/run_file.h"
 #include "src/checkpoint/checkpoint_dir.h"
+#include "src/checkpoint/checkpoint_state.h"
 #include "src/run/run.h"
 #include "tests/support/io_fixture.h"
 
@@ -16,7 +17,6 @@
 
 static struct checkpoint_dir files;
 static struct spill *spill;
-static struct output *output;
 static struct sync_thread *sync_thread;
 
 static int start(void **state)
@@ -30,16 +30,12 @@ static int start(void **state)
 	if (r == 0)
 		r = spill_open_persistent(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
 	files.runs.fd = -1;
-	if (r == 0)
-		r = output_open(&faulty_calls, fixture_path("output"), OUTPUT_SIZE_UNKNOWN,
-				&output);
 	faults.n_syncs = 0;
-	return r < 0 ? r : sync_thread_open(&files.manifest, spill, output, &sync_thread);
+	return r < 0 ? r : sync_thread_open(&files.manifest, spill, &sync_thread);
 }
 
 static int finish(void **state)
 {
-	output_abort(output);
 	spill_close(spill);
 	checkpoint_dir_close(&files);
 	return fixture_finish(state);
@@ -54,14 +50,12 @@ static void count_end(void *context, bool durable)
 	n_lost += !durable;
 }
 
-static struct sync_request *create_sync_request(bool needs_runs, bool needs_output)
+static struct sync_request *create_sync_request(void)
 {
 	struct sync_request *request = calloc(1, sizeof *request);
 
 	assert_non_null(request);
 	*request = (struct sync_request){ .type = RECORD_RUN,
-					  .needs_runs = needs_runs,
-					  .needs_output = needs_output,
 					  .payload = strdup("payload"),
 					  .nbytes = 8,
 					  .on_complete = count_end };
@@ -69,20 +63,13 @@ static struct sync_request *create_sync_request(bool needs_runs, bool needs_outp
 }
 
 /* How often something is brought to stable storage for one record. */
-static unsigned syncs_for(bool needs_runs, bool needs_output)
+static unsigned syncs_for_record(void)
 {
 	n_durable = 0;
-	assert_int_equal(
-		sync_thread_add(sync_thread, create_sync_request(needs_runs, needs_output)), 0);
+	assert_int_equal(sync_thread_add(sync_thread, create_sync_request()), 0);
 	assert_int_equal(sync_thread_close(sync_thread, true), 0);
 	assert_int_equal(n_durable, 1);
 	return faults.n_syncs;
-}
-
-static void record_alone_costs_one_sync(void **state)
-{
-	(void)state;
-	assert_int_equal(syncs_for(false, false), 1);
 }
 
 static void record_of_runs_is_not_before_the_runs(void **state)
@@ -91,18 +78,11 @@ static void record_of_runs_is_not_before_the_runs(void **state)
 
 	(void)state;
 	assert_int_equal(spill_write(spill, "a run", 5, &extent), 0);
-	assert_int_equal(syncs_for(true, false), 2);
+	assert_int_equal(syncs_for_record(), 2);
 }
 
-static void record_of_output_is_not_before_the_output(void **state)
-{
-	(void)state;
-	assert_int_equal(output_write_at(output, 0, "items", 5), 0);
-	assert_int_equal(syncs_for(false, true), 2);
-}
-
-/* Only the first sync fails, that of the runs: the others do not make up for it. */
-static void lost_runs_stop_later_output_records(void **state)
+/* Only the first sync fails, that of the runs: that of the manifest does not make up for it. */
+static void record_of_lost_runs_is_not_written(void **state)
 {
 	struct spill_extent extent;
 
@@ -110,7 +90,7 @@ static void lost_runs_stop_later_output_records(void **state)
 	n_lost = 0;
 	assert_int_equal(spill_write(spill, "a run", 5, &extent), 0);
 	faults.first_fsync_errno = EIO;
-	assert_int_equal(sync_thread_add(sync_thread, create_sync_request(true, true)), 0);
+	assert_int_equal(sync_thread_add(sync_thread, create_sync_request()), 0);
 	assert_int_equal(sync_thread_close(sync_thread, true), -EIO);
 	assert_int_equal(n_lost, 1);
 	assert_int_equal(files.manifest.end, files.manifest.begin);
@@ -122,13 +102,13 @@ static void add_another(void *context, bool durable)
 	(void)context;
 	assert_false(durable);
 	faults.fsync_errno = 0;
-	assert_int_equal(sync_thread_add(sync_thread, create_sync_request(false, false)), 0);
+	assert_int_equal(sync_thread_add(sync_thread, create_sync_request()), 0);
 }
 
 /* What is saved later may speak of what was lost. */
 static void nothing_is_recorded_after_a_failure(void **state)
 {
-	struct sync_request *first = create_sync_request(false, false);
+	struct sync_request *first = create_sync_request();
 
 	(void)state;
 	n_durable = n_lost = 0;
@@ -201,10 +181,8 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(record_alone_costs_one_sync),
 		FIXTURE(record_of_runs_is_not_before_the_runs),
-		FIXTURE(record_of_output_is_not_before_the_output),
-		FIXTURE(lost_runs_stop_later_output_records),
+		FIXTURE(record_of_lost_runs_is_not_written),
 		FIXTURE(nothing_is_recorded_after_a_failure),
 		FIXTURE(unlinked_manifest_is_not_resumed),
 		FIXTURE(replaced_run_releases_its_space),

@@ -154,9 +154,8 @@ static void check_cuts(number_fn *number, uint32_t n_partitions)
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, n_partitions);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, n_partitions, false,
-				       NULL, cuts),
-			 0);
+	assert_int_equal(
+		splitters_cut(&job, fixture_run_list.runs, N_RUNS, n_partitions, false, cuts), 0);
 	n_each = fixture_n_keys / n_partitions;
 	for (uint32_t partition = 0; partition < n_partitions; partition++) {
 		encoded_key_t highest = max;
@@ -207,7 +206,7 @@ static void check_cuts_at_keys(number_fn *number)
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
 	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, N_TEST_PARTITIONS, true,
-				       NULL, cuts),
+				       cuts),
 			 0);
 	for (uint32_t partition = 0; partition < N_TEST_PARTITIONS; partition++) {
 		encoded_key_t highest = before;
@@ -334,48 +333,6 @@ static void a_subrun_keeps_shared_blocks(void **state)
 	check_discards(512);
 }
 
-static void check_is_there(struct run *run, uint64_t i)
-{
-	const uint64_t begin = run_block_start(run, i), n = run_block_start(run, i + 1) - begin;
-	struct digest digest = { 0 };
-	uint64_t items[512];
-
-	assert_int_equal(run_read(run, i, 1, items, &digest), 0);
-	for (uint64_t j = 0; j < n; j++)
-		assert_true(items[j] == fixture_keys[begin + j]);
-}
-
-/* As ranges do that are under way at the same time: in between there is what they still need. */
-static void partitions_release_merged_memory_only(void **state)
-{
-	enum { N = 9000, BLOCK = 113, N_BLOCKS = (N + BLOCK - 1) / BLOCK };
-	static const uint64_t passed[][2] = { { 40, 45 }, { 0, 7 },   { 40, 60 },
-					      { 7, 7 },   { 40, 60 }, { 0, 20 } };
-	encoded_key_t codes[N];
-	struct run *run;
-	uint64_t before, n_passed = 40;
-
-	(void)state;
-	start_job("u64", FIXTURE_UNIFIED_MEMORY, 1);
-	for (uint64_t i = 0; i < N; i++)
-		codes[i] = i;
-	fixture_add_keys(codes, N);
-	run = make_spilled_run_in_blocks(codes, N, BLOCK);
-	assert_int_equal(run_list_add(&fixture_run_list, run), 0);
-	before = spill_used_nbytes(job.spill);
-	for (unsigned i = 0; i < sizeof passed / sizeof *passed; i++)
-		run_discard_between(run, passed[i][0], passed[i][1]);
-	for (uint64_t i = 20; i < N_BLOCKS; i++)
-		if (i < 40 || i >= 60)
-			check_is_there(run, i);
-	/* But for a page or two at each end. */
-	assert_in_range(before - spill_used_nbytes(job.spill), (n_passed - 20) * BLOCK * 8,
-			n_passed * BLOCK * 8);
-	run_list_free(&fixture_run_list);
-	assert_int_equal(spill_used_nbytes(job.spill), 0);
-	job_stop();
-}
-
 /* Record number 100 of the file, from 1, is smaller than the one before it. */
 static struct run *open_unsorted(void)
 {
@@ -490,7 +447,6 @@ int main(void)
 		FIXTURE(partitions_at_keys_split_no_key),
 		FIXTURE(a_subrun_is_a_run),
 		FIXTURE(a_subrun_keeps_shared_blocks),
-		FIXTURE(partitions_release_merged_memory_only),
 		FIXTURE(disorder_between_subruns_is_found),
 		FIXTURE(disorder_between_partitions_is_counted),
 		FIXTURE(a_failed_partition_ends_the_merge),

@@ -266,45 +266,6 @@ static void space_may_come_a_moment_later(void **state)
 	disk.nbytes = 0;
 }
 
-/* A kept output of which HAD bytes are written, where a bit less is free than is missing. */
-enum { EXPECTED_NBYTES = 8 << 20, RESUMED_NBYTES = 6 << 20 };
-
-static int resume_output(struct space_released_later to_come)
-{
-	const struct resumable_output resumable = { .name = ".gsort-kept",
-						    .written_nbytes = RESUMED_NBYTES,
-						    .written_end = RESUMED_NBYTES,
-						    .released_later = to_come };
-	struct output *output;
-	const int r = output_open_resumable(&faulty_calls, fixture_path("new"), EXPECTED_NBYTES,
-					    &resumable, &output);
-
-	if (r == 0)
-		output_abort(output);
-	return r;
-}
-
-static void resumed_output_needs_remaining_space(void **state)
-{
-	static const unsigned char resumed_nbytes[RESUMED_NBYTES];
-	struct stat status;
-
-	(void)state;
-	write_file(fixture_path(".gsort-kept"), resumed_nbytes, RESUMED_NBYTES);
-	assert_int_equal(stat(fixture_path(".gsort-kept"), &status), 0);
-	assert_true((uint64_t)status.st_blocks * 512 >= RESUMED_NBYTES);
-	disk.n_before = 0;
-	disk.nbytes = EXPECTED_NBYTES - (uint64_t)status.st_blocks * 512;
-	assert_int_equal(resume_output((struct space_released_later){ 0 }), 0);
-	disk.nbytes--;
-	assert_int_equal(resume_output((struct space_released_later){ 0 }), -ENOSPC);
-	/* What will be given back is room if it is there, and not elsewhere. */
-	assert_int_equal(resume_output((struct space_released_later){ status.st_dev, 1 }), 0);
-	assert_int_equal(resume_output((struct space_released_later){ status.st_dev + 1, 1 }),
-			 -ENOSPC);
-	disk.nbytes = 0;
-}
-
 static void excess_preallocation_is_truncated(void **state)
 {
 	struct output *output = open_output(fixture_path("new"), 3 * N);
@@ -1083,9 +1044,8 @@ static void invisible_shared_output_cannot_be_opened(void **state)
 }
 
 /* Its reader would take it for the end. */
-static void pipe_cannot_be_a_resumable_output(void **state)
+static void pipe_cannot_be_a_shared_output(void **state)
 {
-	const struct resumable_output resumable = { .name = ".gsort-temp-0" };
 	const char *path = fixture_path("pipe");
 	struct output *output = NULL;
 	struct pollfd reader;
@@ -1095,9 +1055,7 @@ static void pipe_cannot_be_a_resumable_output(void **state)
 	reader = (struct pollfd){ .fd = open(path, O_RDONLY | O_NONBLOCK), .events = POLLIN };
 	assert_true(reader.fd >= 0);
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), -EINVAL);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path, resumable.name, &output),
-			 -EINVAL);
-	assert_int_equal(output_open_resumable(&faulty_calls, path, N, &resumable, &output),
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path, ".gsort-temp-0", &output),
 			 -EINVAL);
 	assert_int_equal(poll(&reader, 1, 0), 0); /* nobody was there, and left */
 	close(reader.fd);
@@ -1120,7 +1078,6 @@ int main(void)
 		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
 		FIXTURE(output_by_adaptive_io_is_identical),
 		FIXTURE(space_may_come_a_moment_later),
-		FIXTURE(resumed_output_needs_remaining_space),
 		FIXTURE(excess_preallocation_is_truncated),
 		FIXTURE(output_of_several_writers_may_be_mapped),
 		FIXTURE(output_of_one_writer_is_not_mapped),
@@ -1158,7 +1115,7 @@ int main(void)
 		FIXTURE(failed_shared_close_removes_the_output),
 		FIXTURE(incomplete_shared_output_is_not_committed),
 		FIXTURE(invisible_shared_output_cannot_be_opened),
-		FIXTURE(pipe_cannot_be_a_resumable_output),
+		FIXTURE(pipe_cannot_be_a_shared_output),
 	};
 
 	fill_pattern(output_bytes, sizeof output_bytes, 1);

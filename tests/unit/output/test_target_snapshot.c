@@ -12,25 +12,13 @@ static void write_data(struct output *output)
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 }
 
-/* An output whose new file has the name from the start, as a checkpoint's has. */
-static struct output *open_resumable_output(const char *path, const char *name)
-{
-	const struct resumable_output resumable = { .name = name };
-	struct output *output;
-
-	assert_int_equal(output_open_resumable(&faulty_calls, path, N, &resumable, &output), 0);
-	return output;
-}
-
-/* An output whose new file has a name: kept or hidden. */
-static struct output *open_named(bool is_resumable, const char *path, const char **ret_name)
+/* An output whose new file has a hidden name. */
+static struct output *open_named(const char *path, const char **ret_name)
 {
 	struct output *output;
 
 	faults.rejects_tmpfile = true;
-	*ret_name = "kept"; /* unless it is the hidden one */
-	if (is_resumable)
-		return open_resumable_output(path, "kept");
+	*ret_name = NULL;
 	output = open_output(path, N);
 	for (size_t i = 0; i < TEMP_NAMES_MAX; i++)
 		if (atomic_load(&process_get()->temp_names.slots[i].is_active))
@@ -42,14 +30,14 @@ static struct output *open_named(bool is_resumable, const char *path, const char
 static char new_files_name[64];
 
 /* What is to take the place of `path`, which is old, and has been written. */
-static struct output *replace_old(bool is_resumable, const char *path)
+static struct output *replace_old(const char *path)
 {
 	struct output *output;
 	const char *name;
 
 	captured_messages_reset(true);
 	write_file(path, "old", 3);
-	output = open_named(is_resumable, path, &name);
+	output = open_named(path, &name);
 	snprintf(new_files_name, sizeof new_files_name, "%s", name);
 	write_data(output);
 	return output;
@@ -57,19 +45,17 @@ static struct output *replace_old(bool is_resumable, const char *path)
 
 static void foreign_temp_file_is_not_published(void **state)
 {
-	(void)state;
-	for (int is_resumable = 0; is_resumable < 2; is_resumable++) {
-		const char *path = fixture_path("f"), *temp_name = new_files_name;
-		struct output *output = replace_old(is_resumable, path);
+	const char *path = fixture_path("f"), *temp_name = new_files_name;
+	struct output *output = replace_old(path);
 
-		write_file(fixture_path("foreign"), "foreign", 7);
-		assert_int_equal(rename(fixture_path("foreign"), fixture_path(temp_name)), 0);
-		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), -EBUSY);
-		assert_non_null(strstr(captured_messages_error(), temp_name));
-		assert_true(file_contains(path, "old", 3));
-		assert_true(file_contains(fixture_path(temp_name), "foreign", 7));
-		unlink(fixture_path(temp_name));
-	}
+	(void)state;
+	write_file(fixture_path("foreign"), "foreign", 7);
+	assert_int_equal(rename(fixture_path("foreign"), fixture_path(temp_name)), 0);
+	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), -EBUSY);
+	assert_non_null(strstr(captured_messages_error(), temp_name));
+	assert_true(file_contains(path, "old", 3));
+	assert_true(file_contains(fixture_path(temp_name), "foreign", 7));
+	unlink(fixture_path(temp_name));
 }
 
 static void resized_temp_file_is_not_published(void **state)
@@ -77,16 +63,15 @@ static void resized_temp_file_is_not_published(void **state)
 	static const off_t sizes[] = { 0, N - 1, N + 1 };
 
 	(void)state;
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		const char *path = fixture_path("f");
-		struct output *output = replace_old(i % 2, path);
+		struct output *output = replace_old(path);
 
 		assert_int_equal(output_complete(output, OUTPUT_UNSYNCED), 0);
-		assert_int_equal(truncate(fixture_path(new_files_name), sizes[i / 2]), 0);
+		assert_int_equal(truncate(fixture_path(new_files_name), sizes[i]), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
 		assert_non_null(strstr(captured_messages_error(), "somebody else has changed it"));
 		assert_true(file_contains(path, "old", 3));
-		unlink(fixture_path("kept"));
 		assert_int_equal(count_directory_entries(), 1);
 	}
 }
@@ -141,21 +126,20 @@ static int commit_overwritten(struct output *output, int moment)
 static void overwritten_temp_file_is_not_published(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < 6; i++) {
 		const char *path = fixture_path("f"), *name;
-		const bool is_resumable = i & 1, has_old = i & 2;
+		const bool has_old = i & 1;
 		struct output *output;
 
 		captured_messages_reset(true);
 		if (has_old)
 			write_file(path, "old", 3);
-		output = open_named(is_resumable, path, &name);
+		output = open_named(path, &name);
 		snprintf(new_files_path, sizeof new_files_path, "%s", fixture_path(name));
 		write_data(output);
-		assert_int_equal(commit_overwritten(output, i / 4), -EBUSY);
+		assert_int_equal(commit_overwritten(output, i / 2), -EBUSY);
 		assert_non_null(strstr(captured_messages_error(), "somebody else has changed it"));
 		assert_true(file_contains(path, "old", 3) == has_old);
-		unlink(fixture_path("kept"));
 		unlink(path);
 		assert_int_equal(count_directory_entries(), 0);
 	}
@@ -165,15 +149,15 @@ static void overwritten_temp_file_is_not_published(void **state)
 static void unmodified_temp_file_is_published(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 2; i++) {
 		const char *path = fixture_path("f");
 		struct output *output;
 		struct stat status;
 
 		write_file(path, "", 0);
 		assert_int_equal(chmod(path, 0640), 0);
-		output = replace_old(i & 1, path);
-		if (i & 2)
+		output = replace_old(path);
+		if (i & 1)
 			assert_int_equal(output_finalize(output, &status), 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
 		assert_true(file_contains(path, output_bytes, N));
@@ -183,20 +167,18 @@ static void unmodified_temp_file_is_published(void **state)
 
 static void removed_temp_file_is_reported(void **state)
 {
-	(void)state;
-	for (int is_resumable = 0; is_resumable < 2; is_resumable++) {
-		const char *path = fixture_path("f");
-		struct output *output = replace_old(is_resumable, path);
-		char named[80];
+	const char *path = fixture_path("f");
+	struct output *output = replace_old(path);
+	char named[80];
 
-		snprintf(named, sizeof named, "%s beside it", new_files_name);
-		unlink(fixture_path(new_files_name));
-		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOENT);
-		assert_non_null(strstr(captured_messages_error(), named));
-		assert_non_null(strstr(captured_messages_error(), "somebody else has removed it"));
-		assert_true(file_contains(path, "old", 3));
-		assert_int_equal(count_directory_entries(), 1);
-	}
+	(void)state;
+	snprintf(named, sizeof named, "%s beside it", new_files_name);
+	unlink(fixture_path(new_files_name));
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOENT);
+	assert_non_null(strstr(captured_messages_error(), named));
+	assert_non_null(strstr(captured_messages_error(), "somebody else has removed it"));
+	assert_true(file_contains(path, "old", 3));
+	assert_int_equal(count_directory_entries(), 1);
 }
 
 /* An output by `path`, which then is no way there any more. */

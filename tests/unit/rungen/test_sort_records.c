@@ -171,104 +171,6 @@ static void check(const struct sort_case *shape, enum fixture_memory memory, siz
 	stop_job();
 }
 
-/* The last point of a merge, copied. */
-struct sorted_restore_point {
-	unsigned char key[64], first[64], last[64];
-	struct merge_result result;
-};
-
-struct restore_point_log {
-	unsigned char *output;
-	struct sorted_restore_point restore_point;
-	size_t n_points;
-};
-
-static int write_logged(void *context, const struct merged_window *merged)
-{
-	return write_items(((struct restore_point_log *)context)->output, merged);
-}
-
-static int save_test_partitions(void *context, const struct partition_desc *partitions, uint32_t n)
-{
-	(void)context, (void)partitions;
-	assert_int_equal(n, 1);
-	return 0;
-}
-
-static int save_last_point(void *context, uint32_t partition, const struct restore_point *point)
-{
-	struct restore_point_log *point_log = context;
-
-	assert_int_equal(partition, 0);
-	memcpy(point_log->restore_point.key, point->key, layout_key_nbytes(&layout));
-	memcpy(point_log->restore_point.first, point->first, layout_edge_nbytes(&layout));
-	memcpy(point_log->restore_point.last, point->last, layout_edge_nbytes(&layout));
-	point_log->restore_point.result = point->result;
-	point_log->n_points++;
-	return 0;
-}
-
-/* Form runs, and merge them from `start` on. */
-static void merge_from(const struct restore_point *start, struct restore_point_log *point_log,
-		       struct merge_result *ret_result)
-{
-	const struct partition_desc partition = { .restore_point = start };
-	const struct sink sink = { .context = point_log,
-				   .takes_records = true,
-				   .stage = STAGE_WRITE,
-				   .item_nbytes = layout.output_nbytes,
-				   .write = write_logged,
-				   .save_restore_point = save_last_point,
-				   .save_partitions = save_test_partitions,
-				   .restore_point_interval = job.limit / 10,
-				   .resume_partitions = start ? &partition : NULL,
-				   .n_resume_partitions = 1 };
-	struct record_totals totals = { 0 };
-
-	point_log->n_points = 0;
-	assert_int_equal(generate_runs(&job, job.chunk_pool, &fixture_run_list, &totals), 0);
-	chunk_pool_trim(job.chunk_pool);
-	assert_int_equal(merge_in_partitions(&job, fixture_run_list.runs,
-					     (uint32_t)fixture_run_list.n, 0, &sink, ret_result),
-			 0);
-}
-
-/* A merge that is taken up ends where the first would have: at the limit, by all that is written.
- */
-static void limit_counts_what_was_written_before(void **state)
-{
-	enum { N = 150001, LIMIT = 50000 };
-	struct sort_case shape = { 16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20 };
-	struct restore_point_log first = { 0 }, again = { 0 };
-	struct merge_result whole, remainder;
-	struct restore_point start;
-	size_t nbytes;
-
-	(void)state;
-	make_records(&shape, N);
-	start_job(&shape, FIXTURE_UNIFIED_MEMORY);
-	first.output = malloc(N * layout.output_nbytes);
-	again.output = malloc(N * layout.output_nbytes);
-	merge_from(NULL, &first, &whole);
-	assert_int_equal(whole.n_items, LIMIT);
-	assert_true(first.n_points > 0);
-	start = (struct restore_point){ first.restore_point.key, first.restore_point.first,
-					first.restore_point.last, first.restore_point.result };
-	assert_in_range(start.result.n_items, 1, LIMIT - 1);
-	stop_job();
-
-	make_records(&shape, N);
-	start_job(&shape, FIXTURE_UNIFIED_MEMORY);
-	merge_from(&start, &again, &remainder);
-	assert_int_equal(remainder.n_items, LIMIT);
-	nbytes = start.result.n_items * layout.output_nbytes;
-	assert_memory_equal(again.output + nbytes, first.output + nbytes,
-			    LIMIT * layout.output_nbytes - nbytes);
-	stop_job();
-	free(first.output);
-	free(again.output);
-}
-
 /* As the CPU back end, but it says of every chunk that it could not sort it. */
 static int sort_with_wrong_result(struct device_queue *queue, const struct sort_op *op)
 {
@@ -426,8 +328,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(positions_and_keys_are_written_instead_of_records,
 						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(limit_keeps_the_first, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(limit_counts_what_was_written_before, fixture_start,
 						fixture_finish),
 		cmocka_unit_test_setup_teardown(chunk_that_is_out_of_order_ends_the_sort,
 						fixture_start, fixture_finish),

@@ -1,0 +1,530 @@
+/*
+ * checkpoint_state - what an earlier process has finished of a sort (see checkpoint_state.h)
+ *
+ * The manifest's checksums say that a record is what was written. That its contents make sense is
+ * checked here as well: then reading by them stays within its bounds, whatever wrote the record.
+ */
+#include "src/checkpoint/checkpoint_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/codec/checksum.h"
+#include "io/spill/run_file.h"
+#include "src/base/diagnostics.h"
+#include "src/base/thread_pool.h"
+
+/* --- Records --- */
+
+/* What is left of a payload. */
+struct payload_reader {
+	const unsigned char *next;
+	size_t remaining_nbytes;
+};
+
+/* The next n things of nbytes each; NULL if there are not so many. */
+static const void *payload_read_array(struct payload_reader *reader, uint64_t n, size_t nbytes)
+{
+	const unsigned char *array = reader->next;
+
+	if (n > reader->remaining_nbytes / nbytes)
+		return NULL;
+	reader->next += n * nbytes;
+	reader->remaining_nbytes -= n * nbytes;
+	return array;
+}
+
+static bool payload_read_struct(struct payload_reader *reader, void *to, size_t nbytes)
+{
+	const void *from = payload_read_array(reader, 1, nbytes);
+
+	if (from)
+		memcpy(to, from, nbytes);
+	return from;
+}
+
+/* A copy, aligned as elements are; NULL after a message. */
+static void *copy_aligned(const void *bytes, size_t nbytes)
+{
+	void *to = aligned_alloc(_Alignof(encoded_key_t),
+				 (nbytes / sizeof(encoded_key_t) + 1) * sizeof(encoded_key_t));
+
+	if (!to)
+		fail(-ENOMEM, "no memory for %zu bytes of a checkpoint", nbytes);
+	else
+		memcpy(to, bytes, nbytes);
+	return to;
+}
+
+static int visit_header(struct checkpoint_state *state, struct payload_reader *reader)
+{
+	state->fingerprint_nbytes = reader->remaining_nbytes;
+	state->fingerprint = copy_aligned(reader->next, reader->remaining_nbytes);
+	return state->fingerprint ? 0 : -ENOMEM;
+}
+
+/* Every block lies in the one file of the runs. */
+static bool is_valid_run(const struct checkpoint_run *run)
+{
+	uint64_t n_items = 0;
+
+	for (uint64_t i = 0; i < run->run.n_blocks; i++) {
+		const struct run_block *block = &run->blocks[i];
+
+		if (!run_block_is_valid(block, run->run.item_nbytes) || block->file != 0 ||
+		    block->first_item != n_items || (i && block->first_key < block[-1].first_key))
+			return false;
+		n_items += block->n_items;
+	}
+	return n_items == run->run.n_items;
+}
+
+/* Put the run in the place of those that it replaces. */
+static int splice_run(struct checkpoint_state *state, const struct checkpoint_run *run)
+{
+	const size_t first = run->run.first, n = run->run.n_replaced;
+	struct checkpoint_run *runs =
+		realloc(state->runs, (state->n_runs + 1) * sizeof *state->runs);
+
+	if (!runs)
+		return fail(-ENOMEM, "no memory for the runs of a checkpoint");
+	state->runs = runs;
+	for (size_t i = first; i < first + n; i++)
+		free(runs[i].blocks);
+	memmove(runs + first + 1, runs + first + n, (state->n_runs - first - n) * sizeof *runs);
+	runs[first] = *run;
+	state->n_runs += 1 - n;
+	return 0;
+}
+
+static int visit_run(struct checkpoint_state *state, struct payload_reader *reader)
+{
+	struct checkpoint_run run = { 0 };
+	const void *blocks;
+	int r;
+
+	if (!payload_read_struct(reader, &run.run, sizeof run.run) ||
+	    run.run.item_nbytes > 2 * LAYOUT_MAX_RECORD_NBYTES || run.run.first > state->n_runs ||
+	    run.run.n_replaced > state->n_runs - run.run.first)
+		return -EBADMSG;
+	blocks = payload_read_array(reader, run.run.n_blocks, sizeof *run.blocks);
+	if (!blocks || reader->remaining_nbytes)
+		return -EBADMSG;
+	run.blocks = copy_aligned(blocks, run.run.n_blocks * sizeof *run.blocks);
+	if (!run.blocks)
+		return -ENOMEM;
+	r = is_valid_run(&run) ? splice_run(state, &run) : -EBADMSG;
+	if (r < 0)
+		free(run.blocks);
+	return r;
+}
+
+int checkpoint_state_visit(void *context, const struct manifest_record *record)
+{
+	struct checkpoint_state *state = context;
+	struct payload_reader reader = { record->payload, record->nbytes };
+
+	if ((record->type == RECORD_HEADER) != !state->fingerprint)
+		return -EBADMSG;
+	state->is_done = false; /* the output has not got its name: the sort went on */
+	switch (record->type) {
+	case RECORD_HEADER:
+		return visit_header(state, &reader);
+	case RECORD_RUN:
+		return visit_run(state, &reader);
+	case RECORD_DONE:
+		state->is_done = payload_read_struct(&reader, &state->done, sizeof state->done);
+		return state->is_done ? 0 : -EBADMSG;
+	case RECORD_DAMAGED:
+		state->is_damaged = true;
+		return payload_read_struct(&reader, &state->damage, sizeof state->damage) ?
+			       0 :
+			       -EBADMSG;
+	default:
+		return -EBADMSG;
+	}
+}
+
+void checkpoint_state_free_runs(struct checkpoint_state *state)
+{
+	for (size_t i = 0; i < state->n_runs; i++)
+		free(state->runs[i].blocks);
+	free(state->runs);
+	state->runs = NULL;
+	state->n_runs = 0;
+}
+
+void checkpoint_state_free(struct checkpoint_state *state)
+{
+	checkpoint_state_free_runs(state);
+	free(state->fingerprint);
+	*state = (struct checkpoint_state){ 0 };
+}
+
+void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes)
+{
+	size_t nbytes = 0;
+	char *payload;
+
+	for (size_t i = 0; i < n; i++)
+		nbytes += slices[i].nbytes;
+	payload = malloc(nbytes + 1);
+	if (!payload) {
+		fail(-ENOMEM, "no memory for %zu bytes of a checkpoint", nbytes);
+		return NULL;
+	}
+	nbytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (slices[i].nbytes)
+			memcpy(payload + nbytes, slices[i].bytes, slices[i].nbytes);
+		nbytes += slices[i].nbytes;
+	}
+	*ret_nbytes = nbytes;
+	return payload;
+}
+
+int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
+			     const struct payload_slice *slices, size_t n)
+{
+	size_t nbytes;
+	void *payload = payload_join(slices, n, &nbytes);
+	int r;
+
+	if (!payload)
+		return -ENOMEM;
+	r = manifest_append(manifest, &(struct manifest_record){ type, payload, nbytes });
+	free(payload);
+	return r;
+}
+
+/* --- The runs --- */
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const struct run_block *x = *(const struct run_block *const *)a;
+	const struct run_block *y = *(const struct run_block *const *)b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static uint64_t count_blocks(const struct checkpoint_state *state)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < state->n_runs; i++)
+		n += state->runs[i].run.n_blocks;
+	return n;
+}
+
+/* All blocks in the order of their places; for free(), NULL after a message. */
+static const struct run_block **sort_blocks(const struct checkpoint_state *state, uint64_t *ret_n)
+{
+	const uint64_t n = count_blocks(state);
+	const struct run_block **blocks = malloc((n + 1) * sizeof *blocks);
+	uint64_t n_listed = 0;
+
+	if (!blocks) {
+		fail(-ENOMEM, "no memory for a list of %" PRIu64 " blocks", n);
+		return NULL;
+	}
+	for (size_t i = 0; i < state->n_runs; i++)
+		for (uint64_t j = 0; j < state->runs[i].run.n_blocks; j++)
+			blocks[n_listed++] = &state->runs[i].blocks[j];
+	qsort(blocks, n, sizeof *blocks, compare_offsets);
+	*ret_n = n;
+	return blocks;
+}
+
+static const struct run_block *find_block_at_offset(const struct checkpoint_state *state,
+						    uint64_t offset)
+{
+	for (size_t i = 0; i < state->n_runs; i++)
+		for (uint64_t j = 0; j < state->runs[i].run.n_blocks; j++)
+			if (state->runs[i].blocks[j].offset == offset)
+				return &state->runs[i].blocks[j];
+	return NULL;
+}
+
+static int fail_runs_file(int r, const struct checkpoint_dir *dir, const char *problem)
+{
+	return fail(r, "%s/%s: %s%m", dir->path, checkpoint_file_names[CHECKPOINT_RUNS], problem);
+}
+
+int checkpoint_state_recheck_damage(const struct checkpoint_state *state,
+				    const struct checkpoint_dir *dir)
+{
+	const struct run_block *block = find_block_at_offset(state, state->damage.offset);
+	void *stored;
+	int r;
+
+	if (!block)
+		return 0;
+	stored = malloc(block->stored_nbytes);
+	if (!stored)
+		return fail(-ENOMEM, "no memory for a block of a checkpoint");
+	r = file_read_at(&dir->runs, block->offset, stored, block->stored_nbytes);
+	if (r == -ENODATA ||
+	    (r == 0 && checksum64(stored, block->stored_nbytes) != block->checksum))
+		r = -EBADMSG;
+	else if (r < 0)
+		fail_runs_file(r, dir, "");
+	free(stored);
+	return r;
+}
+
+/* What the part takes in whole pages, but those before *counted. */
+static uint64_t count_new_pages(uint64_t *counted, uint64_t begin, uint64_t end)
+{
+	const uint64_t previous = *counted;
+
+	begin = begin / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+	*counted = (end + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+	return *counted - (begin > previous ? begin : previous);
+}
+
+int checkpoint_state_punch_unused(const struct checkpoint_state *state,
+				  const struct checkpoint_dir *dir, uint64_t *ret_end,
+				  uint64_t *ret_used_nbytes)
+{
+	uint64_t n, end = CHECKPOINT_RUNS_BEGIN, counted = end, used_nbytes = 0, size;
+	const struct run_block **blocks = sort_blocks(state, &n);
+	int r;
+
+	if (!blocks)
+		return -ENOMEM;
+	r = file_size(&dir->runs, &size);
+	if (r < 0)
+		fail_runs_file(r, dir, "");
+	for (uint64_t i = 0; i < n && r == 0; i++) {
+		if (blocks[i]->offset < end ||
+		    blocks[i]->offset + blocks[i]->stored_nbytes > size) {
+			r = -EBADMSG;
+			break;
+		}
+		if (blocks[i]->offset - end >= SPILL_ALIGN_NBYTES)
+			file_punch_hole(&dir->runs, end, blocks[i]->offset - end);
+		end = blocks[i]->offset + blocks[i]->stored_nbytes;
+		used_nbytes += count_new_pages(&counted, blocks[i]->offset, end);
+	}
+	free(blocks);
+	if (r == 0 && (r = file_truncate(&dir->runs, end)) < 0)
+		fail_runs_file(r, dir, "cannot be cut: ");
+	*ret_end = end;
+	*ret_used_nbytes = used_nbytes;
+	return r;
+}
+
+/* Return the items in the longest block of the run. */
+static uint32_t max_block_items(const struct checkpoint_run *run)
+{
+	uint32_t max_items = 1;
+
+	for (uint64_t i = 0; i < run->run.n_blocks; i++)
+		if (run->blocks[i].n_items > max_items)
+			max_items = run->blocks[i].n_items;
+	return max_items;
+}
+
+uint32_t checkpoint_state_max_block_items(const struct checkpoint_state *state)
+{
+	uint32_t max_items = 0;
+
+	for (size_t i = 0; i < state->n_runs; i++)
+		if (max_block_items(&state->runs[i]) > max_items)
+			max_items = max_block_items(&state->runs[i]);
+	return max_items;
+}
+
+static int restore_run(const struct job *job, const struct checkpoint_run *saved,
+		       struct run **ret_run)
+{
+	struct run_file *file;
+	int r = run_file_open(job->spill, job->compression, (uint32_t)saved->run.item_nbytes,
+			      max_block_items(saved), &file);
+
+	if (r < 0)
+		return r;
+	r = run_file_restore(file, saved->blocks, saved->run.n_blocks);
+	if (r < 0) {
+		run_file_close(file);
+		return r;
+	}
+	r = run_open_stored(file, STORED_ITEMS, ret_run);
+	if (r == 0)
+		run_set_origin(*ret_run, saved->run.origin);
+	return r;
+}
+
+int checkpoint_state_restore_runs(const struct checkpoint_state *state, const struct job *job,
+				  struct run_list *list)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < state->n_runs && r == 0; i++) {
+		struct run *run;
+
+		r = restore_run(job, &state->runs[i], &run);
+		if (r == 0)
+			r = run_list_add(list, run);
+	}
+	return r;
+}
+
+/* --- Their input --- */
+
+/* What a thread reads at once, and how many there are: they have memory beside the plan's. */
+enum { CHECK_BATCH_NBYTES = 256 << 10, MAX_CHECK_THREADS = 8 };
+
+/* Of what all runs hold; and what takes no time to speak of. */
+enum { BUDGET_DIVISOR = 32 };
+static const uint64_t min_budget_nbytes = UINT64_C(64) << 20;
+
+uint64_t checkpoint_input_budget(uint64_t nbytes)
+{
+	const uint64_t fraction_nbytes = nbytes / BUDGET_DIVISOR;
+
+	return fraction_nbytes > min_budget_nbytes ? fraction_nbytes : min_budget_nbytes;
+}
+
+/* The records of one run, being read. */
+struct run_verification {
+	const struct job *job;
+	uint64_t first_record, n_records;
+	uint64_t batch_records;
+
+	_Atomic uint64_t next_record; /* of them */
+	atomic_int error;             /* the first failure, or 0 */
+
+	pthread_mutex_t lock;
+	struct digest digest; /* under the lock */
+};
+
+/* Records, and the items that are made of them if these are not the same. */
+struct record_buffers {
+	unsigned char *records, *items;
+};
+
+static struct digest digest_records(const struct layout *layout,
+				    const struct record_buffers *buffers, uint64_t n,
+				    uint64_t position)
+{
+	struct digest digest = { 0 };
+
+	if (!layout_is_key_only(layout)) {
+		layout_project_records(layout, buffers->records, n, position, buffers->items,
+				       &digest);
+		return digest;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		digest.sum += digest_record(buffers->records + i * layout->record_nbytes,
+					    layout->record_nbytes);
+	digest.n_records = n;
+	return digest;
+}
+
+/* 1, 0 when nothing is left to be done, or a negative errno after a message. */
+static int verify_batch(struct run_verification *verification, const struct record_buffers *buffers)
+{
+	const struct job *job = verification->job;
+	const uint64_t record_nbytes = job->layout->record_nbytes;
+	const uint64_t offset =
+		atomic_fetch_add(&verification->next_record, verification->batch_records);
+	struct span span = stats_begin(STAGE_VERIFY, offset / verification->batch_records);
+	struct digest digest;
+	uint64_t n;
+	int r;
+
+	if (offset >= verification->n_records || atomic_load(&verification->error) < 0)
+		return 0;
+	n = verification->n_records - offset;
+	if (n > verification->batch_records)
+		n = verification->batch_records;
+	r = input_read_at(job->input, (verification->first_record + offset) * record_nbytes,
+			  buffers->records, n * record_nbytes);
+	if (r < 0)
+		return r;
+	digest = digest_records(job->layout, buffers, n, verification->first_record + offset);
+	pthread_mutex_lock(&verification->lock);
+	digest_add(&verification->digest, digest);
+	pthread_mutex_unlock(&verification->lock);
+	stats_end(job->stats, span, n * record_nbytes);
+	return 1;
+}
+
+static void verify_batches(void *context)
+{
+	struct run_verification *verification = context;
+	const struct layout *layout = verification->job->layout;
+	const struct record_buffers buffers = {
+		malloc(verification->batch_records * layout->record_nbytes),
+		malloc(verification->batch_records * layout->item_nbytes)
+	};
+	int r = buffers.records && buffers.items ? 1 :
+						   fail(-ENOMEM, "no memory to read inputs again");
+
+	while (r > 0)
+		r = verify_batch(verification, &buffers);
+	if (r < 0)
+		atomic_store(&verification->error, r);
+	free(buffers.records);
+	free(buffers.items);
+}
+
+static int verify_run_input(const struct job *job, uint64_t first_record,
+			    const struct record_totals *origin)
+{
+	const uint64_t batch_records = CHECK_BATCH_NBYTES / job->layout->record_nbytes;
+	const unsigned n_threads = job->plan_request.n_threads;
+	struct run_verification verification = { .job = job,
+						 .first_record = first_record,
+						 .n_records = origin->read.n_records,
+						 .batch_records = batch_records ? batch_records : 1,
+						 .lock = PTHREAD_MUTEX_INITIALIZER };
+
+	threads_run(n_threads < MAX_CHECK_THREADS ? n_threads : MAX_CHECK_THREADS, verify_batches,
+		    &verification);
+	pthread_mutex_destroy(&verification.lock);
+	if (atomic_load(&verification.error) < 0)
+		return atomic_load(&verification.error);
+	return digest_equal(verification.digest, origin->read) ? 0 : -EBADMSG;
+}
+
+uint64_t checkpoint_state_n_records(const struct checkpoint_state *state)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < state->n_runs; i++)
+		n += state->runs[i].run.origin.read.n_records;
+	return n;
+}
+
+int checkpoint_state_check_input(const struct checkpoint_state *state, const struct job *job,
+				 uint64_t *ret_first_record)
+{
+	const uint64_t record_nbytes = job->layout->record_nbytes;
+	const uint64_t n_records = checkpoint_state_n_records(state);
+	uint64_t end = job->first_record + n_records;
+	uint64_t remaining_nbytes = checkpoint_input_budget(n_records * record_nbytes);
+	int r = 0;
+
+	for (size_t i = state->n_runs; i > 0 && r == 0; i--) {
+		const struct record_totals *origin = &state->runs[i - 1].run.origin;
+		const uint64_t nbytes = origin->read.n_records * record_nbytes;
+		bool is_read;
+
+		end -= origin->read.n_records;
+		is_read = nbytes <= remaining_nbytes;
+		if (input_is_cached(job->input, end * record_nbytes, nbytes))
+			is_read = true;
+		else if (is_read)
+			remaining_nbytes -= nbytes;
+		if (is_read)
+			r = verify_run_input(job, end, origin);
+	}
+	*ret_first_record = end;
+	return r;
+}
