@@ -107,7 +107,7 @@ struct resumable_output {
 	const char *name;        /* hidden, beside the target; must outlive the output */
 	uint64_t written_nbytes; /* that an earlier process has written of it, in one piece or
 				    several, */
-	uint64_t written_end; /* and where the last of them ends; or 0 */
+	uint64_t written_end;    /* and where the last of them ends; or 0 */
 	struct space_released_later released_later;
 };
 
@@ -136,6 +136,17 @@ int output_open_shared(const struct syscalls *calls, const char *path, uint64_t 
 int output_open_shared_existing(const struct syscalls *calls, const char *path, const char *name,
 				struct output **ret_output);
 int output_close_shared(struct output *output);
+
+/*
+ * A file that is written for a directory which has not got its name yet (part_files.h): a new one
+ * in `directory`, which must stay open as long. `path` is what messages call it, and its end is
+ * the file's name. is_shared: as of output_open_shared(), and the second as
+ * output_open_shared_existing(). Orphans beside it are not reported.
+ */
+int output_open_part(const struct file *directory, const char *path, bool is_shared,
+		     struct output **ret_output);
+int output_open_part_existing(const struct file *directory, const char *path, const char *name,
+			      struct output **ret_output);
 
 /*
  * Does the file system reserve what it is asked for, of an output that is shared, and of which

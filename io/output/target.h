@@ -31,8 +31,9 @@ struct target_params {
 	enum { TARGET_PRIVATE, TARGET_SHARED, TARGET_SHARED_EXISTING } kind;
 	/* Own: of a file that outlives the process, or NULL. Joined: of the one that is there. */
 	const char *name;
-	bool is_silent; /* Shared: nothing is told of what was left beside it (orphans.h), ... */
-	struct orphan_owner owner; /* ... and whose it is */
+	bool is_silent;               /* nothing is told of what was left beside it (orphans.h) */
+	struct orphan_owner owner;    /* of what is shared: whose it is */
+	const struct file *directory; /* as in atomic_file_params */
 };
 
 /*

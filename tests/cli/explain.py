@@ -215,7 +215,7 @@ def main():
     said = agree('compressed', '-S', '64M', 'keys.zst')
     claim(said['input']['compressed_files'] == 1, 'compressed')
     said = agree('partitions', '--split=3', '--split-by=keys', '--partitions=2', '-S', '256M', 'keys', '-o',
-                 'output')
+                 'divided')
     claim(said['plan']['partitions'] == 3 and said['plan']['concurrent_partitions'] == 2, 'partitions')
     said = agree('compressed output', '--partitions=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
     claim(said['plan']['partitions'] == 1, 'a compressed output has no partitions')

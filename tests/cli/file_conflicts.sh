@@ -237,7 +237,7 @@ cp "$g" p.0001
 ln p.0001 other
 ln -s other link
 everything > ../before
-for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p --split=2' '-o o --trace=./other'; do
+for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p.0001 --split=2' '-o o --trace=./other'; do
 	# They are words.
 	# shellcheck disable=SC2086
 	./p.0001 v $options > ../stdout 2> ../stderr

@@ -19,7 +19,7 @@ refuses_all() {
 	all_gone "$*"
 }
 
-# agrees_in_parts N ARGUMENT...: the parts and their list
+# agrees_in_parts N ARGUMENT...: the directory of part files
 agrees_in_parts() {
 	n=$1
 	shift
@@ -29,7 +29,7 @@ agrees_in_parts() {
 	ranks "$n" "$@" -o out/x
 	[ "$status" -eq 0 ] || broken "$n ranks, $*: status $status"
 	diff -r expected.d out > difference || broken "$n ranks, $*: $(head -1 difference)"
-	rm -rf expected.d out/x.*
+	rm -rf expected.d out/x
 	all_gone "$n ranks, $*"
 }
 
@@ -49,11 +49,11 @@ agrees_together() {
 	run "$@" -o expected
 	ranks 3 --split=4 --split-by=keys "$@" -o out/x
 	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
-	cat out/x.0000 out/x.0001 out/x.0002 out/x.0003 | cmp -s - expected ||
+	cat out/x/part-* | cmp -s - expected ||
 		broken "in parts, $*: something else was written"
-	run -c out/x.parts
-	[ "$status" -eq 0 ] || broken "in parts, $*: the list is of something else"
-	rm -f out/x.*
+	run -c out/x
+	[ "$status" -eq 0 ] || broken "in parts, $*: the manifest is of something else"
+	rm -rf out/x
 	all_gone "in parts, $*"
 }
 
@@ -74,7 +74,7 @@ generate -n 600000 -t u64 -o large
 agrees 3 --limit=450001 large
 rm large
 
-claim "parts, and the list of them, are those of one process"
+claim "part files and their manifest are those of one process"
 agrees_in_parts 3 --split=5 -S1M --verify random few
 agrees_in_parts 4 --split=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
@@ -268,9 +268,9 @@ agrees_in_parts 3 --zstd=1 --verify -S2M random few --split=4
 agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --split=7
 run -u few random -o expected
 ranks 3 -u --zstd=1 few random --split=3 -o out/x
-run -m out/x.parts -o out/y
+run -m out/x -o out/y
 cmp -s out/y expected || broken "-u, in parts: something else was written"
-rm -f out/*
+rm -rf out/*
 all_gone "-u, in parts"
 
 claim "what fails everywhere is not blamed on a directory that others do not see"
