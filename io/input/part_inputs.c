@@ -19,31 +19,31 @@ static int fail_memory(const char *path)
 	return fail(-ENOMEM, "%s: no memory for a part manifest", path);
 }
 
-/* The manifest that a path stands for: itself, or the one in a directory. NULL: no memory. */
-static char *find_manifest(const char *path)
+/* Find the manifest that a path stands for: itself, or the one in a directory. */
+static int find_manifest(const char *path, char **ret_path)
 {
-	struct stat status;
-	char *manifest_path;
 	size_t length = strlen(path);
+	struct stat status;
 
-	if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
-		return strdup(path);
+	if (stat(path, &status) < 0)
+		return fail(-errno, "%s: cannot open: %m", path);
+	if (!S_ISDIR(status.st_mode))
+		return (*ret_path = strdup(path)) ? 0 : fail_memory(path);
 	while (length > 1 && path[length - 1] == '/')
 		length--;
-	return asprintf(&manifest_path, "%.*s/" PART_MANIFEST_NAME, (int)length, path) < 0 ?
-		       NULL :
-		       manifest_path;
+	return asprintf(ret_path, "%.*s/" PART_MANIFEST_NAME, (int)length, path) < 0 ?
+		       fail_memory(path) :
+		       0;
 }
 
 static int read_manifest(const struct syscalls *calls, struct input_group *group)
 {
 	struct stat status;
 	struct file file;
-	int r;
+	int r = find_manifest(group->path, &group->manifest_path);
 
-	group->manifest_path = find_manifest(group->path);
-	if (!group->manifest_path)
-		return fail_memory(group->path);
+	if (r < 0)
+		return r;
 	r = file_open(calls, AT_FDCWD, group->manifest_path, O_RDONLY, 0, &file);
 	if (r < 0)
 		return fail(r, "%s: cannot open: %m", group->manifest_path);

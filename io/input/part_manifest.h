@@ -26,7 +26,7 @@ enum part_file_content { PART_CONTENT_RECORDS, PART_CONTENT_NPY };
 /* The name of the manifest in a directory of part files. */
 #define PART_MANIFEST_NAME "manifest.json"
 
-/* More part files than that are neither written nor read; and of a key, no more bytes are listed. */
+/* The most part files that are written or read, and the most bytes of a key that are listed. */
 enum { PART_MANIFEST_MAX_PARTS = 1000, PART_MANIFEST_MAX_KEY_NBYTES = 64 };
 
 struct manifest_part {

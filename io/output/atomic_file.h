@@ -59,8 +59,9 @@ int atomic_file_create(const struct syscalls *calls, const char *path, const str
 
 /*
  * Join one that is shared: until it is finished its processes write to it, too. `name` is its
- * hidden one; directory: as in the parameters. The file is theirs to close, the replacement to leave, and what becomes of it is for
- * the first to say; or to drop, which removes the file for all.
+ * hidden one; directory: as in the parameters. The file is theirs to close, the replacement to
+ * leave, and what becomes of it is for the first to say; or to drop, which removes the file for
+ * all.
  */
 int atomic_file_open_shared(const struct syscalls *calls, const struct file *directory,
 			    const char *path, const struct stat *old, const char *name,

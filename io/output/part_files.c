@@ -47,7 +47,7 @@ struct part_files {
 	char **paths; /* n + 1, the manifest's last */
 
 	struct target_snapshot target;
-	struct old_file *old_files; /* n_old_files, of which the target has room for the manifest's */
+	struct old_file *old_files; /* n_old_files */
 	size_t n_old_files;
 
 	struct file directory;                      /* the hidden one */
@@ -441,24 +441,24 @@ static int rename_hidden(struct part_files *files)
 	return r;
 }
 
-static int move_aside(struct part_files *files)
+static int replace_by_two_renames(struct part_files *files)
 {
-	char aside[TEMP_NAME_SIZE];
+	char backup_name[TEMP_NAME_SIZE];
 	int r, undo_result;
 
-	orphans_make_temp_name(NULL, aside);
-	r = rename_in_parent(files, files->target.name, aside);
+	orphans_make_temp_name(NULL, backup_name);
+	r = rename_in_parent(files, files->target.name, backup_name);
 	if (r < 0)
 		return r;
 	r = rename_hidden(files);
 	if (r == 0) {
-		strcpy(files->temp_name, aside);
+		strcpy(files->temp_name, backup_name);
 		return 0;
 	}
-	undo_result = rename_in_parent(files, aside, files->target.name);
+	undo_result = rename_in_parent(files, backup_name, files->target.name);
 	return undo_result < 0 ? fail(undo_result,
 				      "%s: cannot be put back: %m; it is %s beside that name now",
-				      files->path, aside) :
+				      files->path, backup_name) :
 				 r;
 }
 
@@ -470,7 +470,7 @@ static int exchange(struct part_files *files)
 	if (files->calls->renameat2(parent, files->temp_name, parent, files->target.name,
 				    RENAME_EXCHANGE) == 0)
 		return 0;
-	return errno == EINVAL || errno == ENOSYS ? move_aside(files) : -errno;
+	return errno == EINVAL || errno == ENOSYS ? replace_by_two_renames(files) : -errno;
 }
 
 static int publish(struct part_files *files)
@@ -550,21 +550,27 @@ int part_files_commit(struct part_files *files, struct output **outputs, bool is
 	return r;
 }
 
-/* A rank that has joined leaves files with a final name: by then the directory may have its own. */
-static int discard_entry(struct part_files *files, const char *name, const void *context)
+/*
+ * A rank that has joined leaves files with a final name: by then the directory may have its own.
+ * Those of hidden names that it knows are gone, and the others are not known here.
+ */
+static int discard_hidden_file(struct part_files *files, const char *name, const void *context)
 {
 	(void)context;
-	return files->is_joined && !orphans_is_temp_name(name) ?
-		       0 :
-		       file_remove(files->calls, files->directory.fd, name, 0);
+	return orphans_is_temp_name(name) ?
+		       file_remove(files->calls, files->directory.fd, name, 0) :
+		       0;
 }
 
 static void discard(struct part_files *files)
 {
 	int r;
 
-	if (files->directory.fd >= 0) /* what cannot be removed keeps the directory */
-		for_each_entry(files, &files->directory, discard_entry, NULL);
+	if (files->directory.fd >= 0 && files->is_joined)
+		for_each_entry(files, &files->directory, discard_hidden_file, NULL);
+	for (uint32_t i = 0; i <= files->n && files->directory.fd >= 0 && !files->is_joined; i++)
+		file_remove(files->calls, files->directory.fd, part_files_name(files, i), 0);
+	/* What could not be removed keeps the directory. */
 	r = file_remove(files->calls, files->target.directory.fd, files->temp_name, AT_REMOVEDIR);
 	if (r < 0 && !files->is_joined)
 		warn("%s: %s beside it is unfinished, and cannot be removed: %s", files->path,

@@ -6,9 +6,9 @@
  *	open -> (an output for each file) -> commit     the directory has its name
  *	                                 \-> close      nothing has happened
  *
- * The files are written in a hidden directory beside the target (orphans.h), and a rename gives that
- * the target's name when all of them are complete. So there is the old directory or the new one
- * under the name, whatever ends the process, and never a mixture.
+ * The files are written in a hidden directory beside the target (orphans.h), and a rename gives
+ * that the target's name when all of them are complete. So there is the old directory or the new
+ * one under the name, whatever ends the process, and never a mixture.
  *
  *	target is				at the end
  *	missing, or an empty directory	rename
@@ -16,9 +16,9 @@
  *	anything else			refused when it is opened
  *
  * A directory of older part files has a manifest.json that gsort wrote, and nothing else but files
- * that the manifest lists, of the sizes that it says. What has changed since it was looked at stays.
- * Where a file system cannot exchange names, the old directory is moved aside, and back if the
- * second rename fails: for a moment there is nothing under the name.
+ * that the manifest lists, of the sizes that it says. What has changed since it was looked at
+ * stays. Where a file system cannot exchange names, the old directory is moved aside, and back if
+ * the second rename fails: for a moment there is nothing under the name.
  *
  * With ranks, the first one creates the directory and renames it; the others open it by its hidden
  * name and write to files that the first one has created.
@@ -32,8 +32,8 @@
 struct part_files;
 
 /*
- * Create the hidden directory for n part files and a manifest. extension: of the part files, such as
- * ".npy", or "". owner: as in atomic_file_params. The path may end with a slash. Returns 0, or a
+ * Create the hidden directory for n part files and a manifest. extension: of the part files, such
+ * as ".npy", or "". owner: as in atomic_file_params. The path may end with a slash. Returns 0, or a
  * negative errno if the target is no directory that may be replaced.
  */
 int part_files_open(const struct syscalls *calls, const char *path, uint32_t n,
@@ -59,8 +59,8 @@ bool part_files_old_file_id(const struct part_files *files, size_t i, struct fil
 
 /*
  * Give the n + 1 outputs, which are complete (output_complete()), their names in the directory, and
- * the directory its own. Takes the outputs in any case, leaving NULL. On failure everything is as it
- * was before; but if is_durable, and only syncing the name fails, a message says that all is
+ * the directory its own. Takes the outputs in any case, leaving NULL. On failure everything is as
+ * it was before; but if is_durable, and only syncing the name fails, a message says that all is
  * complete.
  */
 int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable);

@@ -5,10 +5,11 @@
  *	open -> set_io_mode -> begin -> (sink) -> end -> commit
  *	                                           \-> abort
  *
- * It is one file (io/output/output.h), and what a checkpoint knows of it; or a directory of several,
- * each with a part of the records, and their manifest (io/output/part_files.h). To the merge it is one sink: a
- * record's place in the whole says in which file it goes, and where. Only with -u, when the places
- * of parts are not known before all is merged, each range of the merge is a part.
+ * It is one file (io/output/output.h), and what a checkpoint knows of it; or a directory of
+ * several, each with a part of the records, and their manifest (io/output/part_files.h). To the
+ * merge it is one sink: a record's place in the whole says in which file it goes, and where. Only
+ * with -u, when the places of parts are not known before all is merged, each range of the merge is
+ * a part.
  */
 #pragma once
 
@@ -91,8 +92,8 @@ int sort_output_check_size(const struct sort_spec *spec, const struct job *job);
 
 /*
  * Open the output of a job whose inputs are open; header: as far as it is known; checkpoint: of the
- * sort; NULL: none. All must outlive it. Returns 0, or a negative errno after a message; sort_output_abort() is due in both
- * cases.
+ * sort; NULL: none. All must outlive it. Returns 0, or a negative errno after a message;
+ * sort_output_abort() is due in both cases.
  */
 int sort_output_open(const struct sort_spec *spec, const struct job *job,
 		     const struct output_header *header, struct checkpoint *checkpoint,

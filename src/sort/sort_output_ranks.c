@@ -2,8 +2,8 @@
  * sort_output_ranks - files that several ranks write to (see sort_output.h)
  *
  * The first rank begins each of them, under a hidden name, and gives it its own in the end; part
- * files are in a hidden directory, which it creates and renames. The others join those in which they
- * have something to write. Of what is around the records, and of the part manifest, they know
+ * files are in a hidden directory, which it creates and renames. The others join those in which
+ * they have something to write. Of what is around the records, and of the part manifest, they know
  * nothing: when all have written, the first rank is told how much, and what is known of the parts,
  * as if it had done all of it alone.
  *

@@ -60,7 +60,8 @@ for i in 0 1 2; do
 	"$GSORT_CHECK" -R 60 -k 0:b40 out/x/part-000$i > found
 	says "$(listed records < out/x/manifest.json | sed -n $((i + 2))p) records, sorted" found
 	says "checksum $(listed checksum < out/x/manifest.json | sed -n $((i + 1))p)\$" found
-	[ "$(listed bytes < out/x/manifest.json | sed -n $((i + 1))p)" = "$(wc -c < out/x/part-000$i)" ] ||
+	[ "$(listed bytes < out/x/manifest.json | sed -n $((i + 1))p)" = \
+		"$(wc -c < out/x/part-000$i)" ] ||
 		broken "bytes of part $i"
 	[ "$(listed first_key < out/x/manifest.json | sed -n $((i + 1))p)" = \
 		"$(head -c 40 out/x/part-000$i | xxd -p -c 40)" ] || broken "first key of part $i"
@@ -468,7 +469,8 @@ succeeds -c -u lists/k
 refuses 'lists/i: its part files are not sorted' -m lists/i
 refuses 'lists/a: is a directory of sorted part files; gsort -m' lists/a
 refuses 'a/manifest.json: is a part manifest of sorted files; gsort -m' lists/a/manifest.json
-cat lists/a/manifest.json | refuses 'standard input: is a part manifest, which is no regular file' -m -
+cat lists/a/manifest.json |
+	refuses 'standard input: is a part manifest, which is no regular file' -m -
 "$GSORT" -m -t u8 --format=raw lists/a/manifest.json -o output 2> stderr
 one_line 'a/manifest.json: record 2: disorder' 'as records'
 
@@ -552,7 +554,8 @@ refuses "stats-json 'lists/a/part-0002' is a part file of an input" \
 refuses "trace 'lists/a/part-0002' is a part file of an input" -m --trace=lists/a/part-0002 lists/a
 run -m lists/a -o lists/a/manifest.json
 [ "$status" -eq 2 ] || broken "in the place of the manifest: status $status"
-one_line 'a/manifest.json: is a part file of an input, or its part manifest' 'in the place of the manifest'
+one_line 'a/manifest.json: is a part file of an input, or its part manifest' \
+	'in the place of the manifest'
 "$GSORT" -m lists/a >> lists/a/manifest.json 2> stderr
 [ $? -eq 2 ] || broken 'behind the manifest: status not 2'
 one_line 'standard output: is a part file of an input, or its part manifest' 'behind the manifest'

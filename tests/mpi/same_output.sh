@@ -178,14 +178,15 @@ ranks 2 -c pipe
 [ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
 grep -q '^gsort: .* inputs that are files' stderr || broken "-c of a pipe: $(cat stderr)"
 
-claim "what would be taken for a part is refused, once"
-: > out/x.0007
+claim "a directory that holds something else is refused, once"
+mkdir out/x
+: > out/x/mine
 ranks 3 --split=2 random -o out/x
-[ "$status" -eq 2 ] || broken "out/x.0007: status $status"
-[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x.0007: not one line"
-grep -q '^gsort: out/x: x.0007 beside it is none of the 2 part files' stderr || broken "out/x.0007"
-rm out/x.0007
-all_gone "out/x.0007"
+[ "$status" -eq 2 ] || broken "out/x/mine: status $status"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x/mine: not one line"
+grep -q '^gsort: out/x: has mine in it' stderr || broken "out/x/mine"
+rm -r out/x
+all_gone "out/x/mine"
 
 claim "ranks that there are plan as ranks that are assumed, and one of them says it"
 run --explain --ranks=3 --parallel=1 -S 4M random

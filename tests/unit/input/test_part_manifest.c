@@ -225,7 +225,8 @@ static void other_members_are_skipped(void **state)
 			      "0", "a",
 			      "1") "], \"x\": [{\"]\": \"\\\"}\"}, [[]]], \"keys\": [\"0:u64\"],"
 				   "\"y\": 1e3, \"content\": \"records\", \"record_bytes\": 8,"
-				   "\"z\": \"\", \"header_bytes\": 0, \"records\": 1, \"a\": null} ",
+				   "\"z\": \"\", \"header_bytes\": 0, \"records\": 1, "
+				   "\"a\": null} ",
 		      &manifest),
 		0);
 	assert_int_equal(manifest.n_parts, 1);
