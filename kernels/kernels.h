@@ -46,7 +46,7 @@ int kernels_architecture(int *ret_architecture);
 
 /*
  * Sort n elements in place. Presorted data costs one reading.
- * Kernels: tile_sort.cu, then passes of splitters.cu and merge_pass.cu.
+ * Kernels: tile_sort.cu, then passes of tile_cuts.cu and merge_pass.cu.
  */
 size_t kernel_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
 int launch_sort(void *elements, uint64_t n, uint32_t element_nbytes, void *scratch,
@@ -142,7 +142,7 @@ size_t kernel_record_scratch_nbytes(uint64_t n);
 /*
  * Sorted codes as blocks of block_n each (the last may have fewer), of at most 2^30 bytes of codes,
  * packed as src/record/delta_pack.h says, one behind the other without gaps; a block that does not
- * shrink is its codes. packed: room for the n codes, aligned as they are. block_packed_nbytes:
+ * shrink is its codes. packed: room for the n codes, aligned as they are. packed_nbytes:
  * assigned, for each block.
  */
 struct delta_pack_task {

@@ -25,7 +25,7 @@
 #define GSORT_TILE_16_IN_64K 256, 11, 1
 #endif
 
-/* Runs that one merge pass turns into one: a power of two, at most 16 (see splitters.cu). */
+/* Runs that one merge pass turns into one: a power of two, at most 16 (see tile_cuts.cu). */
 #ifndef GSORT_FAN_IN_LOG2
 #define GSORT_FAN_IN_LOG2 4
 #endif

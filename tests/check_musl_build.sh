@@ -29,4 +29,4 @@ END
 # shellcheck disable=SC2046
 musl-gcc -std=gnu17 -fsyntax-only -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE \
 	-D_FILE_OFFSET_BITS=64 -DHAVE_KERNELS=0 -I. -I"$headers/own" -idirafter "$headers" \
-	$(find io src tools -name '*.c' | grep -v -e /cuda -e /mpi/ -e 'bench_\(device\|kernel\)')
+	$(find io src tools -name '*.c' | grep -v -e /cuda -e /mpi/ -e bench_kernel -e gpu_timing)

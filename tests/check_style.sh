@@ -62,8 +62,8 @@ grep -nE '\b(pthread|thrd)_create\b' $sources |
 grep -nE '(->|\.)unified\b' $sources | grep -vE '^(src/(device|plan)/|tests/)' |
 	offence 'asks whether the device is unified' || true
 
-# What helps is a hint (src/base/hints.h), which the front end words. Others have options, too. A
-# report may say which of them it is that a figure comes from.
+# What helps is a hint (src/base/message_hints.h), which the front end words. Others have options,
+# too. A report may say which of them it is that a figure comes from.
 awk '
 /^[ \t]*(\/\*|\*|#)/ { next }
 {

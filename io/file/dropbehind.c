@@ -19,25 +19,24 @@ static bool is_uncached(const struct file *file, uint64_t file_end, uint64_t beg
 }
 
 void dropbehind_begin_read(struct dropbehind *dropbehind, const struct file *file,
-			    uint64_t file_end, uint64_t offset)
+			   uint64_t file_end, uint64_t offset)
 {
 	const uint64_t begin = offset - offset % RANGE_NBYTES, end = begin + RANGE_NBYTES;
 	bool uncached;
 
 	if (dropbehind->end && begin == dropbehind->begin)
 		return;
-	uncached = dropbehind->end && begin == dropbehind->end ?
-			   dropbehind->next_is_uncached :
-			   is_uncached(file, file_end, begin);
+	uncached = dropbehind->end && begin == dropbehind->end ? dropbehind->next_is_uncached :
+								 is_uncached(file, file_end, begin);
 	dropbehind_finish(dropbehind, file);
 	*dropbehind = (struct dropbehind){ .begin = begin,
-					     .end = end,
-					     .is_uncached = uncached,
-					     .next_is_uncached = is_uncached(file, file_end, end) };
+					   .end = end,
+					   .is_uncached = uncached,
+					   .next_is_uncached = is_uncached(file, file_end, end) };
 }
 
 void dropbehind_end_read(const struct dropbehind *dropbehind, const struct file *file,
-			  uint64_t begin, uint64_t end)
+			 uint64_t begin, uint64_t end)
 {
 	if (dropbehind->is_uncached && end > dropbehind->begin &&
 	    begin / DROP_NBYTES != end / DROP_NBYTES)

@@ -23,11 +23,11 @@ struct dropbehind {
 
 /* Something is about to be read at `offset` of a file that ends at file_end. */
 void dropbehind_begin_read(struct dropbehind *dropbehind, const struct file *file,
-			    uint64_t file_end, uint64_t offset);
+			   uint64_t file_end, uint64_t offset);
 
 /* [begin, end) has been read. */
 void dropbehind_end_read(const struct dropbehind *dropbehind, const struct file *file,
-			  uint64_t begin, uint64_t end);
+			 uint64_t begin, uint64_t end);
 
 /* There is no more to be read: zeroed again. */
 void dropbehind_finish(struct dropbehind *dropbehind, const struct file *file);

@@ -46,7 +46,7 @@ struct syscalls {
 	/*
 	 * What a process has once, lent by a front end that handles its signals. NULL: it does not;
 	 * then nothing is mapped (mapping.h), names of unfinished files are known to nobody else
-	 * (temp_names.h), nor is what is written in place (truncate_on_abort.h), and a signal
+	 * (unlink_on_abort.h), nor is what is written in place (truncate_on_abort.h), and a signal
 	 * ends the process at any moment (commit_point.h).
 	 */
 	struct mapping_table *mappings;

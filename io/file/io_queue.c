@@ -16,10 +16,13 @@
 enum { MAX_THREADS = 16 };
 
 struct io_queue {
+	unsigned max_threads;
 	pthread_mutex_t lock;
 	pthread_cond_t submitted, done;
 	/* Under the lock. */
 	struct io_request *first, **end; /* waiting for a thread */
+	unsigned n_waiting;              /* of them */
+	unsigned n_idle;                 /* threads */
 	bool closing;
 
 	unsigned n_threads;
@@ -34,36 +37,38 @@ static int transfer(const struct io_request *request)
 						request->nbytes);
 }
 
-/* Return the next request, or NULL when the queue is closing. Requires the lock. */
-static struct io_request *next_request(struct io_queue *queue)
+/* Remove and carry out the first request. Requires the lock, and releases it meanwhile. */
+static void run_first(struct io_queue *queue)
 {
-	struct io_request *request;
+	struct io_request *request = queue->first;
+	int r;
 
-	while (!queue->first && !queue->closing)
-		pthread_cond_wait(&queue->submitted, &queue->lock);
-	request = queue->first;
-	if (request)
-		queue->first = request->next;
+	queue->first = request->next;
+	queue->n_waiting--;
 	if (!queue->first)
 		queue->end = &queue->first;
-	return request;
+	pthread_mutex_unlock(&queue->lock);
+	r = transfer(request);
+	pthread_mutex_lock(&queue->lock);
+	request->r = r;
+	request->is_done = true;
+	pthread_cond_broadcast(&queue->done);
 }
 
 static void *thread_main(void *argument)
 {
 	struct io_queue *queue = argument;
-	struct io_request *request;
 
 	pthread_mutex_lock(&queue->lock);
-	while ((request = next_request(queue))) {
-		int r;
-
-		pthread_mutex_unlock(&queue->lock);
-		r = transfer(request);
-		pthread_mutex_lock(&queue->lock);
-		request->r = r;
-		request->is_done = true;
-		pthread_cond_broadcast(&queue->done);
+	for (;;) {
+		while (!queue->first && !queue->closing) {
+			queue->n_idle++;
+			pthread_cond_wait(&queue->submitted, &queue->lock);
+			queue->n_idle--;
+		}
+		if (!queue->first)
+			break;
+		run_first(queue);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return NULL;
@@ -73,22 +78,15 @@ int io_queue_open(unsigned depth, struct io_queue **ret_queue)
 {
 	const unsigned n = depth < MAX_THREADS ? depth : MAX_THREADS;
 	struct io_queue *queue = calloc(1, sizeof *queue + n * sizeof queue->threads[0]);
-	int r = 0;
 
 	assert(depth > 0);
 	if (!queue)
 		return -ENOMEM;
+	queue->max_threads = n;
 	queue->end = &queue->first;
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->submitted, NULL);
 	pthread_cond_init(&queue->done, NULL);
-	for (; queue->n_threads < n && r == 0; queue->n_threads += r == 0)
-		r = thread_start(thread_main, queue, 0, &queue->threads[queue->n_threads]);
-	/* One thread is enough. */
-	if (queue->n_threads == 0) {
-		io_queue_close(queue);
-		return r;
-	}
 	*ret_queue = queue;
 	return 0;
 }
@@ -109,6 +107,19 @@ void io_queue_close(struct io_queue *queue)
 	free(queue);
 }
 
+/* Start threads for requests that no idle thread will run. Requires the lock. */
+static void start_threads(struct io_queue *queue)
+{
+	unsigned n_missing = queue->n_waiting > queue->n_idle ? queue->n_waiting - queue->n_idle :
+								0;
+
+	for (; n_missing > 0 && queue->n_threads < queue->max_threads; n_missing--) {
+		if (thread_start(thread_main, queue, 0, &queue->threads[queue->n_threads]) < 0)
+			return;
+		queue->n_threads++;
+	}
+}
+
 void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t n)
 {
 	if (n == 0)
@@ -122,10 +133,15 @@ void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t
 	pthread_mutex_lock(&queue->lock);
 	*queue->end = requests;
 	queue->end = &requests[n - 1].next;
+	queue->n_waiting += (unsigned)n;
+	start_threads(queue);
 	if (n == 1)
 		pthread_cond_signal(&queue->submitted);
 	else
 		pthread_cond_broadcast(&queue->submitted);
+	/* Without any thread the caller carries the requests out. */
+	while (queue->n_threads == 0 && queue->first)
+		run_first(queue);
 	pthread_mutex_unlock(&queue->lock);
 }
 

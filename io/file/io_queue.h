@@ -8,7 +8,8 @@
  *
  *	submit(requests, n)  ->  (something else)  ->  wait(request) for each
  *
- * Threads carry the requests out with pread() and pwrite().
+ * Threads carry the requests out with pread() and pwrite(). They are started when they are needed.
+ * If none can be started, io_queue_submit() carries the requests out itself.
  */
 #pragma once
 
@@ -36,14 +37,14 @@ struct io_request {
 
 /*
  * Open a queue that runs at most `depth` (1 to 256) requests at a time. Returns 0 and a queue to
- * io_queue_close(), -ENOMEM, or -EAGAIN when no thread can be started; none is reported.
+ * io_queue_close(), or -ENOMEM, which is not reported.
  */
 int io_queue_open(unsigned depth, struct io_queue **ret_queue);
 
 /* Close a queue whose requests have all been waited for. NULL is ignored. */
 void io_queue_close(struct io_queue *queue);
 
-/* Submit n requests without blocking. Each must be waited for. Thread-safe. */
+/* Submit n requests. Each must be waited for. Thread-safe. */
 void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t n);
 
 /*

@@ -86,11 +86,10 @@ static int refuse_broken_npy(const struct format_view *view, const char *name)
 			    "%s: is a file of numpy that ends within its header, after %zu bytes: "
 			    "it is cut off",
 			    name, view->head_nbytes);
-	return fail(
-		-EINVAL,
-		"%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
-		"3.0: numpy.sync_request() of what numpy.load() finds in it writes one of these",
-		name, version[0], version[1]);
+	return fail(-EINVAL,
+		    "%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
+		    "3.0: numpy.save() of what numpy.load() finds in it writes one of these",
+		    name, version[0], version[1]);
 }
 
 /* Who knows of the header need not. */

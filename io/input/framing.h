@@ -22,7 +22,7 @@ enum partial {
 struct npy;
 
 struct framing {
-	uint64_t record_nbytes; /* if is_size_unknown: unless a header says something else */
+	uint64_t record_nbytes; /* if is_size_inferred: unless a header says something else */
 	uint64_t skip_nbytes;
 	enum partial partial;
 	/* What else a file may be, and whether that would be a mistake (format_detect.h). */

@@ -179,7 +179,8 @@ static struct input *create_input(const struct syscalls *calls, const char *cons
 	source_table_init(&input->table, calls, &rules);
 	for (size_t i = 0; i < n; i++)
 		source_prepare(&input->sources[i].source, paths[i],
-			       endpoints ? endpoints[i] : (struct endpoint){ .kind = ENDPOINT_PATH });
+			       endpoints ? endpoints[i] :
+					   (struct endpoint){ .kind = ENDPOINT_PATH });
 	return input;
 }
 

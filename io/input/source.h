@@ -39,8 +39,8 @@ struct part_manifest;
 
 struct source {
 	/* Set by source_prepare(). */
-	const char *name;      /* for messages */
-	const char *path;      /* NULL: it is */
+	const char *name;         /* for messages */
+	const char *path;         /* NULL: it is */
 	struct endpoint endpoint; /* a descriptor, standard input say, or a handover */
 
 	/* NULL; else the list that it is a part of, which says what it is. To be set before: */

@@ -18,13 +18,11 @@ static int read_with_readahead(struct source_table *table, struct source *source
 	int r;
 
 	pthread_mutex_lock(&table->lock);
-	dropbehind_begin_read(&source->dropbehind, &source->file, source_end(source),
-			       file_offset);
+	dropbehind_begin_read(&source->dropbehind, &source->file, source_end(source), file_offset);
 	pthread_mutex_unlock(&table->lock);
 	r = file_read_at(&source->file, file_offset, buffer, nbytes);
 	pthread_mutex_lock(&table->lock);
-	dropbehind_end_read(&source->dropbehind, &source->file, file_offset,
-			     file_offset + nbytes);
+	dropbehind_end_read(&source->dropbehind, &source->file, file_offset, file_offset + nbytes);
 	pthread_mutex_unlock(&table->lock);
 	return r;
 }

@@ -15,7 +15,7 @@
 #include "io/file/file_change.h"
 #include "io/output/file_attributes.h"
 #include "io/output/commit_point.h"
-#include "io/output/temp_names.h"
+#include "io/output/unlink_on_abort.h"
 #include "io/output/orphans.h"
 #include "io/output/target_snapshot.h"
 #include "src/base/diagnostics.h"

@@ -9,7 +9,7 @@
  * file, under a hidden one for the moment that the rename takes. Where the system does not know
  * nameless files, or has no /proc to link them by, it has the hidden name from the start; a process
  * that is killed outright then leaves it behind, which the next one tells (orphans.h), and a
- * handler of signals can remove it (temp_names.h). From the moment in which it gets its name
+ * handler of signals can remove it (unlink_on_abort.h). From the moment in which it gets its name
  * signals do not end the process (commit_point.h).
  *
  * What it replaces must be what was there at first: a file that has changed since, or is another

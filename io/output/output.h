@@ -14,10 +14,10 @@
  * to an ordered output must therefore be able to proceed in order: whoever has the lowest offset
  * must not wait for one with a higher.
  *
- *	open -> real_write_at* -> [read_at*] -> commit      the file is there
+ *	open -> write_at* -> [read_at*] -> commit      the file is there
  *	                               \-> abort       nothing happened
  *
- * All functions print their message. real_write_at, read_at and cancel may be called by any
+ * All functions print their message. write_at, read_at and cancel may be called by any
  * number of threads.
  */
 #pragma once

@@ -8,7 +8,7 @@
  *
  * From the first name on that a file gets in the hidden directory, no handled signal ends the
  * process (commit_point.h). So a handler finds no files in it but those of hidden names, which it
- * knows (temp_names.h).
+ * knows (unlink_on_abort.h).
  */
 #include "io/output/part_files.h"
 
@@ -26,7 +26,7 @@
 #include "io/output/commit_point.h"
 #include "io/output/file_attributes.h"
 #include "io/output/target_snapshot.h"
-#include "io/output/temp_names.h"
+#include "io/output/unlink_on_abort.h"
 #include "src/base/diagnostics.h"
 
 #ifndef RENAME_EXCHANGE

@@ -8,7 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "io/file/free_space.h"
+#include "io/file/free_space_retry.h"
 
 enum {
 	PREALLOCATE_STEPS = 512,

@@ -38,7 +38,7 @@ struct preallocation {
 
 /*
  * Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. If that is less
- * than is wanted, it is looked at again for a while (free_space.h).
+ * than is wanted, it is looked at again for a while (free_space_retry.h).
  */
 uint64_t preallocate_free_space(const struct file *file, uint64_t wanted_nbytes);
 

@@ -33,7 +33,7 @@ int block_writer_write(const struct run_blocks_format *format, struct run_block 
 		       const void *items);
 
 /*
- * The same of blocks that were packed on a device: block i is in block_packed_nbytes[i] bytes,
+ * The same of blocks that were packed on a device: block i is in packed_nbytes[i] bytes,
  * one block behind the other; in delta, or raw if it takes as many as its items. They are one
  * group.
  */

@@ -93,7 +93,7 @@ out:
 	return r;
 }
 
-/* block_packed_nbytes: of each block; NULL: they are items yet. */
+/* packed_nbytes: of each block; NULL: they are items yet. */
 static int write_window(struct run_file *run, uint64_t sequence, const void *bytes,
 			const uint32_t *packed_nbytes, uint64_t n_items,
 			const encoded_key_t *first_keys)

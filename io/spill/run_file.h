@@ -52,7 +52,7 @@ int run_file_write(struct run_file *run, uint64_t sequence, const void *items, u
 		   const encoded_key_t *first_keys);
 
 /*
- * The same, of blocks that were packed on a device: block i is in block_packed_nbytes[i] bytes,
+ * The same, of blocks that were packed on a device: block i is in packed_nbytes[i] bytes,
  * behind the one before it; in delta, or raw if it takes as many as its items. Items are codes.
  */
 int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,

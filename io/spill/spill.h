@@ -40,7 +40,7 @@ struct spill_extent {
 /*
  * directories: n of them (at least 1), which must outlive the spill; they are not touched until
  * something is stored. limit_nbytes: the most that may be stored in files at any time.
- * decay_nbytes: the most that may be stored in memory, which does not count against the limit; 0:
+ * memory_nbytes: the most that may be stored in memory, which does not count against the limit; 0:
  * none is used. Returns 0, or -ENOMEM after a message.
  */
 int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,

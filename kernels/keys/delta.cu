@@ -22,7 +22,7 @@
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
-#include "kernels/kernel_args_table.cuh"
+#include "kernels/upload_table.cuh"
 #include "kernels/tuning.h"
 #include "src/record/delta_format.h"
 
@@ -334,7 +334,7 @@ int launch_delta_pack(const struct delta_pack_task *task, CUstream_st *stream)
 /* --- Unpacking --- */
 
 /*
- * Are these the widths of n codes packed in block_packed_nbytes, which are more than the header?
+ * Are these the widths of n codes packed in packed_nbytes, which are more than the header?
  * Every lane is told.
  */
 template <class E>

@@ -2,7 +2,7 @@
  * items - the tables by which items and their keys are found (see items.cuh); cuts and samples
  */
 #include "kernels/records/items.cuh"
-#include "kernels/kernel_args_table.cuh"
+#include "kernels/upload_table.cuh"
 
 size_t kernel_items_nbytes(uint32_t k, uint32_t n_fields)
 {

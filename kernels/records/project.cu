@@ -5,7 +5,7 @@
  * anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
  */
 #include "kernels/stream_pass.cuh"
-#include "kernels/kernel_args_table.cuh"
+#include "kernels/upload_table.cuh"
 #include "src/device/co_rank.h"
 
 size_t kernel_projection_nbytes(uint32_t n_copies)

@@ -2,14 +2,14 @@
  * merge - k sorted slices of any lengths to one, in passes of up to 16
  *
  * A pass is described by tables of its runs and groups (pass.cuh). The host makes them from the
- * slices' lengths alone, and they travel as kernel arguments (kernel_args_table.cuh).
+ * slices' lengths alone, and they travel as kernel arguments (upload_table.cuh).
  *
  *	slices -> out                      one pass
  *	slices -> buffer -> out            two passes
  *	slices -> out -> buffer -> out     three passes
  */
 #include "kernels/sort/pass.cuh"
-#include "kernels/kernel_args_table.cuh"
+#include "kernels/upload_table.cuh"
 
 /* At least one pass: even a single slice must get to `out`. */
 static struct pass_plan plan_merge(uint32_t k)

@@ -2,7 +2,7 @@
  * merge_pass - every tile of a pass is made from its slices of up to 16 runs
  *
  * The slices of a tile are what lies between two neighbouring rows of cuts. Slices 2p and 2p + 1
- * make a pair of segments in shared memory; four rounds of tile.cuh make one tile of them.
+ * make a pair of segments in shared memory; four rounds of tile_merge.cuh make one tile of them.
  *
  *	slices    |   0   |   1   |   2   | 3 | ...		as they come: "natural" positions
  *	tile      | 0 -> | <- 1 | 2 ->    | <- 3 | ...		pairs, filled up to whole threads

@@ -6,7 +6,7 @@
  *	tiles   |     |     |     |   |     |     |     |    |     |  |		<- boundaries
  *
  * A tile is tile_n elements of a group's output, the group's last one less. Splitters
- * (splitters.cu) cut the group's runs at every boundary, so that merge_pass.cu can make each tile
+ * (tile_cuts.cu) cut the group's runs at every boundary, so that merge_pass.cu can make each tile
  * alone. A group of t tiles has t + 1 boundaries; those of group g are first_tile + g ...
  * first_tile + g + t.
  *
@@ -57,7 +57,7 @@ struct sort_state {
 	uint32_t merged[PASSES_MAX]; /* pass i had a group that was not sorted, so was executed */
 };
 
-/* Geometry of the splitters (splitters.cu). */
+/* Geometry of the splitters (tile_cuts.cu). */
 template <unsigned THREADS, unsigned BOUNDARIES> struct split_shape {
 	static constexpr unsigned n_threads = THREADS;
 	static constexpr unsigned n_boundaries = BOUNDARIES; /* of a span, cut by one block */

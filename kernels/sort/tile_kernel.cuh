@@ -1,13 +1,13 @@
 /*
- * tile_kernel - what the tile sort and the merge pass share around tile.cuh
+ * tile_kernel - what the tile sort and the merge pass share around tile_merge.cuh
  *
  * A tile's geometry per element size, its shared memory, and its two ways of being sorted:
- * elements of 4 bytes are sorted themselves; wider ones by tags (tags.cuh), and themselves only
- * when tags do not tell them apart.
+ * elements of 4 bytes are sorted themselves; wider ones by tags (abbreviated_keys.cuh), and
+ * themselves only when tags do not tell them apart.
  */
 #pragma once
 
-#include "kernels/sort/tags.cuh"
+#include "kernels/sort/abbreviated_keys.cuh"
 #include "kernels/tuning.h"
 
 template <unsigned THREADS, unsigned THREAD_ITEMS, unsigned BLOCKS> struct tile_shape {

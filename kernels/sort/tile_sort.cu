@@ -1,9 +1,9 @@
 /*
  * tile_sort - the first trip through memory: every tile of the input becomes a sorted run
  *
- * Each thread sorts its elements (or their tags) in registers, and tile.cuh merges the threads'
- * segments. Which elements a thread begins with does not matter, so they are loaded as memory
- * likes it.
+ * Each thread sorts its elements (or their tags) in registers, and tile_merge.cuh merges the
+ * threads' segments. Which elements a thread begins with does not matter, so they are loaded as
+ * memory likes it.
  *
  * Before it, a look at the whole input: when that is sorted, nothing else of the sort is executed.
  * The look ends as soon as anybody finds a disorder, which in unsorted data is at once.

@@ -15,7 +15,7 @@
  * end prints it, another program may want the text.
  *
  * A text is as it was made; names of files in it can hold anything (quote.h). It says what is the
- * matter, not how a front end is asked for something else: that is a hint (hints.h).
+ * matter, not how a front end is asked for something else: that is a hint (message_hints.h).
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/base/hints.h"
+#include "src/base/message_hints.h"
 
 /* Of a text with its end: two of the longest names, and what is said of them. */
 enum { MESSAGE_NBYTES = 9216 };

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "src/base/hints.h"
+#include "src/base/message_hints.h"
 
 struct message_capture;
 

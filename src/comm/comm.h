@@ -4,7 +4,7 @@
  * A job has `size` processes, on one machine or many; each is a rank, numbered from 0. They send
  * each other messages of bytes, and meet in collectives, which are written over messages
  * (collectives.c). How bytes get from one to another is a transport's (transport.h): of a single
- * process (transport_single.h), of MPI (mpi/ranks_mpi.h), of a test.
+ * process (transport_single.h), of MPI (mpi/transport_mpi.h), of a test.
  *
  *	threads of the job          the carrier, a thread                    the transport
  *	comm_send()    --queue-->  p2p_protocol.c: announces, matches, posts -->  send, receive

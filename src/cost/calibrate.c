@@ -55,7 +55,7 @@ struct io_probe {
 	bool is_warm; /* reading: other parts than the first time, which are in the cache now */
 	struct spill *spill;
 	struct spill_extent extents[N_PROBE_BLOCKS];
-	char *data; /* part_file_nbytes each */
+	char *data; /* part_nbytes each */
 };
 
 static void process_probe_blocks(void *context)

@@ -134,11 +134,11 @@ struct sort_op {
 	uint64_t n;                  /* < 2^32 */
 	uint64_t position;           /* of the first record in the input, in records */
 	bool unique;
-	uint64_t limit; /* keep at most so many, the first ones */
-	void *scratch;  /* sort_scratch_nbytes(layout, n) */
+	uint64_t limit;                  /* keep at most so many, the first ones */
+	void *scratch;                   /* sort_scratch_nbytes(layout, n) */
 	struct digest *ret_input_digest; /* host; assigned: of the bodies of all n, taken before the
 					    sort */
-	struct sort_op_result *ret; /* host; assigned */
+	struct sort_op_result *ret;      /* host; assigned */
 };
 
 /*

@@ -11,7 +11,7 @@
  * order. Where in the file a rank's frames begin is known when all have theirs: until then they are
  * kept in the temporary space, which is memory first. Then every rank is told the sizes of all
  * frames, and writes its own; the last one that has any writes the index behind them. Stripes of
- * the file (sort_output_stripes.c) have one writer each, too: of one that several ranks have
+ * the file (sort_output_stripe_owners.c) have one writer each, too: of one that several ranks have
  * bytes of, that whose bytes begin it.
  *
  * By one thread at a time, but for the sink. Functions that can fail return a negative errno after

@@ -62,7 +62,7 @@ static int check_endpoints(const struct gsort *sort)
 static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 {
 	const struct endpoint put_endpoint = { .kind = ENDPOINT_RENDEZVOUS,
-					    .rendezvous = &sort->put_channel };
+					       .rendezvous = &sort->put_channel };
 	int r = 0;
 
 	sort->accepts_puts = accepts_puts || sort->options.n_inputs == 0;
@@ -72,7 +72,7 @@ static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 			       sort->output_endpoint.kind == ENDPOINT_PATH;
 	if (sort->returns_output) {
 		sort->output_endpoint = (struct endpoint){ .kind = ENDPOINT_RENDEZVOUS,
-							.rendezvous = &sort->get_channel };
+							   .rendezvous = &sort->get_channel };
 		sort->output_label = "what is got";
 	}
 	sort->options.output_label = sort->output_label;

@@ -28,7 +28,7 @@
 #include "src/lib/report_outputs.h"
 #include "src/options/hint_text.h"
 #include "src/options/options.h"
-#include "src/options/command_files.h"
+#include "src/options/check_file_roles.h"
 #include "src/comm/rank_progress.h"
 #include "src/sort/sort.h"
 
@@ -42,7 +42,7 @@ struct gsort {
 	/* What is asked for. */
 	struct option_arguments arguments;
 	struct options options;
-	struct endpoint *input_endpoints; /* options.n_framing_inputs: in the place of names, or not */
+	struct endpoint *input_endpoints; /* options.n_inputs: in the place of names, or not */
 	struct endpoint output_endpoint;
 	char **strings; /* n_strings, all that options and names point to */
 	size_t n_strings;

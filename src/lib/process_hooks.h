@@ -11,7 +11,7 @@
 #include "io/file/mapping.h"
 #include "io/output/commit_point.h"
 #include "io/output/truncate_on_abort.h"
-#include "io/output/temp_names.h"
+#include "io/output/unlink_on_abort.h"
 
 struct gsort_process {
 	struct mapping_table guards;

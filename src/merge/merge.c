@@ -12,7 +12,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/bounded_queue.h"
 #include "src/base/thread.h"
-#include "src/merge/placement.h"
+#include "src/merge/window_order.h"
 #include "src/merge/window_input.h"
 #include "src/merge/window.h"
 
@@ -28,7 +28,7 @@ struct merge_pipeline {
 	/* The caller's thread */
 	uint64_t n_until_limit;         /* until the limit */
 	uint64_t n_since_restore_point; /* items in windows */
-	uint64_t next_position; /* items in earlier windows, including resumed ones */
+	uint64_t next_position;         /* items in earlier windows, including resumed ones */
 };
 
 /* The first failure wins; nobody waits any longer. */

@@ -13,7 +13,7 @@
 
 /*
  * Merge the n runs from `first` on into one spilled run that takes their place, with windows in
- * decay_nbytes. Records read from inputs and records dropped by -u are added to *ledger.
+ * memory_nbytes. Records read from inputs and records dropped by -u are added to *ledger.
  * Returns 0, or a negative errno after a message.
  */
 int merge_to_run(const struct job *job, struct run_list *list, size_t first, size_t n,

@@ -18,7 +18,7 @@ struct run_buffer {
 	const char *peer_memory; /* in memory of a device that is not reached: it is fetched */
 	uint64_t next_block;     /* the first not taken */
 	uint64_t position;       /* in memory: records consumed */
-	const char *leftover; /* n_leftover records that the last window did not use */
+	const char *leftover;    /* n_leftover records that the last window did not use */
 	uint64_t n_leftover;
 
 	/* What is read for this window, by whoever of the crew */

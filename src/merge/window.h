@@ -41,7 +41,7 @@ struct window {
 	struct slice *slices; /* n_runs */
 	uint64_t n_items;     /* in them */
 	uint64_t limit;       /* of the items that it keeps */
-	void *boundary_key; /* key at the end if is_key_boundary; NULL: not requested */
+	void *boundary_key;   /* key at the end if is_key_boundary; NULL: not requested */
 	bool is_key_boundary;
 
 	/* Results, complete after window_finish() */

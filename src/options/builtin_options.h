@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 
 enum shell { SHELL_NONE, SHELL_BASH, SHELL_ZSH, SHELL_FISH };
 

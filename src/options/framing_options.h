@@ -3,13 +3,13 @@
  *
  *	--skip-bytes=N	--partial=error|keep|drop	--format=auto|npy|raw
  *
- * gsort and gsort-check have the same ones: each has the rows below in its table (option_table.h),
+ * gsort and gsort-check have the same ones: each has the rows below in its table (option_spec.h),
  * and the members that they fill among its options.
  */
 #pragma once
 
 #include "io/input/framing.h"
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 
 /* Rows, but for section, help and member: a uint64_t, an enum partial, an enum format_mode. */
 #define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \

@@ -27,9 +27,8 @@ static const struct hint_template words_of[N_HINTS] = {
 	[HINT_LESS_MEMORY_OR_THREADS] = { .suffix = "; try a smaller -S or --parallel" },
 	[HINT_NO_COMPRESSION] = { .suffix = "; --temp-compress=none stores it as it is" },
 	[HINT_NO_SHARED_MEMORY] = { .suffix = "; --shared-memory=off does without" },
-	[HINT_NO_PARTIAL_RECORDS] = { .suffix =
-					      "; use --partial=drop or error, or an output "
-					      "that is not compressed" },
+	[HINT_NO_PARTIAL_RECORDS] = { .suffix = "; use --partial=drop or error, or an output "
+						"that is not compressed" },
 	[HINT_OTHER_TEMP_DIR] = { .suffix = ", or use another directory (-T)" },
 	[HINT_LARGER_TEMP_DIR] = { .suffix = "; name a directory with more space with -T" },
 	[HINT_HIGHER_TEMP_LIMIT] = { .suffix = "; use a larger --temp-limit" },
@@ -43,11 +42,9 @@ static const struct hint_template words_of[N_HINTS] = {
 					   "; if it is records, say which by -t or -R, -t u64 for "
 					   "example, or by --format=raw" },
 	[HINT_SPECIFY_PARTIAL] = { .suffix = "; --partial=keep or --partial=drop reads those" },
-	[HINT_NO_SKIP_BYTES] = { .suffix =
-					 ": omit --skip-bytes to read the header" },
-	[HINT_NO_SKIP_BYTES_OR_TYPE] = { .suffix =
-						 ": omit --skip-bytes to read the header, "
-						 "or use -t for the data after it" },
+	[HINT_NO_SKIP_BYTES] = { .suffix = ": omit --skip-bytes to read the header" },
+	[HINT_NO_SKIP_BYTES_OR_TYPE] = { .suffix = ": omit --skip-bytes to read the header, "
+						   "or use -t for the data after it" },
 	[HINT_SKIP_HEADER] = { .suffix = "; leave out what is said of it, or take what is behind "
 					 "the header for plain records: --skip-bytes=",
 			       .has_number = true,

@@ -1,8 +1,8 @@
 /*
  * hint_text - what helps, in the words of the options
  *
- * Below this folder nobody knows options: a message carries a hint (src/base/hints.h), for which
- * there is a row here.
+ * Below this folder nobody knows options: a message carries a hint (src/base/message_hints.h),
+ * for which there is a row here.
  */
 #pragma once
 

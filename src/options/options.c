@@ -12,7 +12,7 @@
 #include "src/options/builtin_options.h"
 #include "src/options/value_parsers.h"
 #include "src/options/framing_options.h"
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 #include "src/options/record_options.h"
 
 /* Limits that catch typing errors. */

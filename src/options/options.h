@@ -9,7 +9,7 @@
 #pragma once
 
 #include "src/cost/cluster_estimate.h"
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 #include "src/options/record_options.h"
 #include "src/plan/sort_spec.h"
 
@@ -28,9 +28,9 @@ enum explain_format {
 
 struct options {
 	enum operation_mode mode;
-	const char **inputs;     /* n_framing_inputs, in the order of ties; "-" is standard input */
-	size_t n_inputs;         /* at least 1; 1 when checking */
-	const char *output_path; /* NULL: standard output, or what a front end gives: */
+	const char **inputs;      /* n_inputs, in the order of ties; "-" is standard input */
+	size_t n_inputs;          /* at least 1; 1 when checking */
+	const char *output_path;  /* NULL: standard output, or what a front end gives: */
 	const char *output_label; /* what messages call that; NULL: standard output */
 
 	struct record_options record; /* what a record is, and its keys */

@@ -2,7 +2,7 @@
  * record_options - the options that say what a record is: -t, -R, -k and -r
  *
  * gsort and its tools have the same ones: each keeps a struct record_options among its options, has
- * the rows below in its table (option_table.h), and settles it when all of them are known.
+ * the rows below in its table (option_spec.h), and settles it when all of them are known.
  *
  *	-t TYPE				one key, which is the record
  *	-R BYTES			one key, the record as bytes
@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 #include "src/record/schema.h"
 #include "src/record/layout.h"
 

@@ -1,13 +1,13 @@
 /*
  * value_parsers - what options of gsort's own take
  *
- * Sizes, words and numbers are taken for any program (option_table.h), and so is what a record is
+ * Sizes, words and numbers are taken for any program (option_spec.h), and so is what a record is
  * (record_options.h). The rest is here: a function for a row of the table each, for a struct
  * options.
  */
 #pragma once
 
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 
 int value_parse_nothing(const struct option_spec *spec, const char *argument, void *target);
 int value_parse_temp_limit(const struct option_spec *spec, const char *argument, void *target);

@@ -168,7 +168,7 @@ struct plan {
 	uint64_t spilled_nbytes; /* when runs are formed, ... */
 	uint64_t spilled_to_memory_nbytes; /* and stored then, too, in memory: what ranks have left;
 					      and ... */
-	uint64_t merge_pass_nbytes; /* ... by merges before the final one, n_merges, ... */
+	uint64_t merge_pass_nbytes;        /* ... by merges before the final one, n_merges, ... */
 	uint64_t n_merges,
 		merge_pass_input_nbytes; /* ... of so much; with a limit less comes out */
 	uint64_t n_stored_records; /* of the input, that become stored runs as they are formed */

@@ -98,7 +98,8 @@ static void plan_blocks_for_index(const struct plan_request *request, struct pla
 				  uint64_t entry_nbytes)
 {
 	const uint64_t nbytes_per_block = merge_nbytes_per_block(request, plan);
-	const uint64_t n_runs = u64_max(plan_expected_stored_runs(request, plan), 1);
+	/* The fan-in is never less than MIN_FAN_IN, so windows need room for as many blocks. */
+	const uint64_t n_runs = u64_max(plan_expected_stored_runs(request, plan), MIN_FAN_IN);
 	const uint64_t nbytes = plan_stored_nbytes(request, plan);
 	const uint64_t default_min_nbytes =
 		divide_up(nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR / entry_nbytes);

@@ -21,10 +21,9 @@
 
 struct sort_spec {
 	/* What is read. */
-	const char *const
-		*inputs; /* n_framing_inputs paths, in the order of ties; "-": standard input */
-	size_t n_inputs; /* at least 1 */
-	/* n_framing_inputs, which stand in the place of paths or do not; NULL: none does. */
+	const char *const *inputs; /* n_inputs paths, in the order of ties; "-": standard input */
+	size_t n_inputs;           /* at least 1 */
+	/* n_inputs, which stand in the place of paths or do not; NULL: none does. */
 	const struct endpoint *input_endpoints;
 	bool merge_inputs;       /* the inputs are sorted already */
 	bool check_only;         /* whether they are is all that is asked; nothing is written */

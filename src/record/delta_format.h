@@ -2,7 +2,7 @@
  * delta_format - the geometry of packed codes (see delta_pack.h); host and device
  *
  * All that the two back ends have to agree on but the bits themselves: where in a block something
- * stands, and how many bytes it takes. A block holds n codes of key_only_key_nbytes; its codes
+ * stands, and how many bytes it takes. A block holds n codes of key_nbytes; its codes
  * take at most 2^30 bytes.
  */
 #pragma once
@@ -49,7 +49,7 @@ static inline GSORT_HD uint64_t delta_header_nbytes(uint64_t n, uint32_t key_nby
 	return delta_round_up(delta_n_miniblocks(n) * (key_nbytes + 1));
 }
 
-/* All in all, with packed differences of block_packed_nbytes. */
+/* All in all, with packed differences of packed_nbytes. */
 static inline GSORT_HD uint64_t delta_block_nbytes(uint64_t n, uint32_t key_nbytes,
 						   uint64_t packed_nbytes)
 {

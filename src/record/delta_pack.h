@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 /*
- * Encode n codes of key_only_key_nbytes, an array aligned for them, into at most `capacity`
+ * Encode n codes of key_nbytes, an array aligned for them, into at most `capacity`
  * bytes. Returns how many it took, or 0 if that would be more than there are; they then hold
  * anything.
  */

@@ -15,7 +15,7 @@
 struct html_report {
 	const struct stats_report *stats_report; /* with stats */
 	const struct time_series *time_series;   /* of the same */
-	const char *const *inputs;               /* n_framing_inputs; "-": standard input */
+	const char *const *inputs;               /* n_inputs; "-": standard input */
 	size_t n_inputs;
 	const char *output;  /* NULL: standard output */
 	bool has_disorder;   /* by a check */

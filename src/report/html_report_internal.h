@@ -1,5 +1,5 @@
 /*
- * html_report_internal - the parts of a page, for page*.c only
+ * html_report_internal - the parts of a page, for html_report*.c only
  */
 #pragma once
 

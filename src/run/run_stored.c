@@ -1,5 +1,5 @@
 /*
- * on_run_stored - a run in the temporary space, spilled or kept from before (see run.h)
+ * run_stored - a run in the temporary space, spilled or kept from before (see run.h)
  *
  * It is a run file (io/spill/run_file.h), which knows its blocks. With -m, what comes through a
  * pipe is stored as it came, and is another row here.

@@ -77,7 +77,7 @@ int distributed_exchange(struct sort *sort);
 
 /*
  * Of a merge, in the place of that: the inputs are in sort.store as runs, and then the own range of
- * each is (distributed_merge.c).
+ * each is (distributed_presorted.c).
  */
 int distributed_partition_inputs(struct sort *sort);
 

@@ -43,7 +43,7 @@ int output_framing_prepare(const struct output_framing *framing);
 
 /*
  * Write what is in front of the records of an output, or make room for it; and, when n of them are
- * there, the rest: tails, if it is the last output. n_expected_items: of how many records, if it
+ * there, the rest: tails, if it is the last output. n_expected: the number of records, if it
  * is written in order. Both return 0 or a negative errno after a message.
  */
 int output_framing_begin(const struct output_framing *framing, struct output *output,

@@ -5,7 +5,7 @@
  *	prepare_runs.c		the sorted runs that the final merge is made of
  *	final_merge.c	these as the output
  *	distributed_sort.c		what is one rank's of several
- *	distributed_merge.c	and of inputs that are sorted already
+ *	distributed_presorted.c	and of inputs that are sorted already
  *	sort_summary.c		what is told of it
  *
  * The others, setup.c, sort_output.c, integrity.c and output_framing.c, know of it only what they

@@ -350,8 +350,8 @@ static void update_expected_size(struct sort_output *out)
 	    sort_output_expected_nbytes(spec, out->job) != OUTPUT_SIZE_UNKNOWN)
 		return;
 	output_update_expected_size(out->outputs[0],
-				      spec->header_nbytes +
-					      out->n_expected * out->job->layout->output_nbytes);
+				    spec->header_nbytes +
+					    out->n_expected * out->job->layout->output_nbytes);
 }
 
 static bool is_compressed_by_ranks(const struct sort_output *out)

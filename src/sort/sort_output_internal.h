@@ -4,7 +4,7 @@
  *	sort_output.c		its life
  *	sort_output_files.c		what of it is in which file
  *	sort_output_ranks.c		files that several ranks write to
- *	sort_output_stripes.c		and where one ends and the next begins
+ *	sort_output_stripe_owners.c		and where one ends and the next begins
  */
 #pragma once
 

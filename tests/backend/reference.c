@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/device/cpu/split.h"
+#include "src/device/cpu/cut_and_sample.h"
 #include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/pack.h"
 #include "src/device/cpu/record_sort.h"

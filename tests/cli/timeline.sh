@@ -24,7 +24,7 @@ n=$(grep -c '"name":"partition"' trace)
 traced 'the trace of a sort that is read back' -S 4M --verify input
 says '"name":"verifier 1"' trace
 "$GSORT" input -o sorted
-traced 'the trace of a merge' -m sorted sorted
+traced 'the trace of a merge' -m -S 1M sorted sorted
 
 claim 'threads that come and go share a track of their role'
 run --trace=trace --parallel=2 -S 1M input -o output

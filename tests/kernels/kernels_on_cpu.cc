@@ -22,7 +22,7 @@
 
 #include "kernels/sort/tile_sort.cu"
 
-#include "kernels/sort/splitters.cu"
+#include "kernels/sort/tile_cuts.cu"
 
 #include "kernels/sort/merge_pass.cu"
 
@@ -36,7 +36,7 @@
 
 #include "kernels/keys/unique.cu"
 
-#include "kernels/sort/split.cu"
+#include "kernels/sort/cut_and_sample.cu"
 
 #include "kernels/records/items.cu"
 

@@ -98,7 +98,7 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, con
 
 #include "kernels/sort/tile_sort.cu"
 
-#include "kernels/sort/splitters.cu"
+#include "kernels/sort/tile_cuts.cu"
 
 #include "kernels/sort/merge_pass.cu"
 
@@ -106,7 +106,7 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, con
 
 #include "kernels/sort/merge.cu"
 
-#include "kernels/sort/split.cu"
+#include "kernels/sort/cut_and_sample.cu"
 
 #include "kernels/keys/encode.cu"
 

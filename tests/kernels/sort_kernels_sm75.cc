@@ -18,7 +18,7 @@
 
 #include "kernels/sort/tile_sort.cu"
 
-#include "kernels/sort/splitters.cu"
+#include "kernels/sort/tile_cuts.cu"
 
 #include "kernels/sort/merge_pass.cu"
 

@@ -21,8 +21,8 @@ static int run_cp(const struct competitor_params *params, struct run_cost *ret_c
 static int run_sort_text(const struct competitor_params *params, struct run_cost *ret_cost)
 {
 	const char *script = "xxd -p -c8 \"$1\" | LC_ALL=C sort | xxd -r -p > \"$2\"";
-	const char *const argv[] = { "sh",          "-c",           script, "sh",
-				     params->input, params->output, NULL };
+	const char *const in = params->input, *const out = params->output;
+	const char *const argv[] = { "sh", "-c", script, "sh", in, out, NULL };
 
 	return timed_run(argv, ret_cost);
 }

@@ -19,7 +19,7 @@
 #include "src/record/key_encode.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
-#include "tools/bench/bench_threads.h"
+#include "tools/bench/timed_threads.h"
 #include "tools/gen/gen.h"
 
 /* What one thread works on; all memory is touched before it is timed. */

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "tools/bench/bench_device.h"
+#include "tools/bench/gpu_timing.h"
 
 /* Random keys, against CUB's radix and merge sorts. */
 void bench_kernel_pairs(const struct bench_options *options);

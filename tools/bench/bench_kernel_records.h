@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "tools/bench/bench_device.h"
+#include "tools/bench/gpu_timing.h"
 
 /* Records of several sizes, random keys of 10 bytes: each step, against a copy on the device. */
 void bench_kernel_records(const struct bench_options *options);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
-#include "tools/bench/bench_device.h"
+#include "tools/bench/gpu_timing.h"
 #include "tools/bench/bench_kernel_delta.h"
 #include "tools/bench/bench_kernel_pairs.h"
 #include "tools/bench/bench_kernel_records.h"

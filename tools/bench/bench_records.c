@@ -14,12 +14,12 @@
 
 #include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
-#include "src/device/cpu/split.h"
+#include "src/device/cpu/cut_and_sample.h"
 #include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/cpu_sort.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
-#include "tools/bench/bench_threads.h"
+#include "tools/bench/timed_threads.h"
 
 enum { MAX_KEYS = 4, MAX_CHUNKS = 256, MAX_ITEM_NBYTES = 4096 };
 

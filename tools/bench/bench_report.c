@@ -111,7 +111,7 @@ void bench_report_print_json(const struct bench_report *report, FILE *stream)
 		fprintf(stream,
 			"%s\n    {\"name\": \"%s\", \"measured\": %.6f, \"%s\": %g, \"met\": %s}",
 			i ? "," : "", target->name, measure_ratio(target),
-			target->is_lower_bound ? "u64_max" : "at_most", target->bound,
+			target->is_lower_bound ? "at_least" : "at_most", target->bound,
 			is_target_met(target) ? "true" : "false");
 	}
 	fprintf(stream, "\n  ]\n}\n");

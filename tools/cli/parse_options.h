@@ -1,5 +1,5 @@
 /*
- * parse_options - command lines described by a table (src/options/option_table.h)
+ * parse_options - command lines described by a table (src/options/option_spec.h)
  *
  * What a command line is says src/cli/option_parse.h. An option with an argument that is given
  * twice with different values is refused, unless its row says that each adds something.
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "src/cli/option_parse.h"
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 
 /* The operands of a command line, and bit i of `given` if row i of the table was there. */
 struct parsed_options {

@@ -46,7 +46,7 @@ struct gen {
 /* "random" and so on. 0, or -EINVAL without a message. */
 int gen_parse_dist(const char *name, enum gen_dist *ret_dist);
 
-/* The i-th name of a distribution, as option_table.h wants words; NULL: there are no more. */
+/* The i-th name of a distribution, as option_spec.h wants words; NULL: there are no more. */
 const char *gen_dist_name(unsigned i, char *text);
 
 /* Write the names of all distributions, separated by blanks, and return `text`. */

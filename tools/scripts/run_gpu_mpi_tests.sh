@@ -51,7 +51,8 @@ pack() {
 	libraries "$own_libraries" "$folder"/gsort* "$there/bin/mpirun" \
 		"$there/${plugins#"$prefix"}"/*.so |
 		cut -d' ' -f2 | xargs -I LIBRARY cp LIBRARY "$folder"
-	cp "$0" "$source/tools/scripts/devices.py" "$source/tools/scripts/series_file.py" "$folder"
+	cp "$0" "$source/tools/scripts/bench_gpus.py" \
+		"$source/tools/scripts/bench_data.py" "$folder"
 	cat > "$folder/mpirun" <<-'MPIRUN'
 		#!/bin/sh
 		# mpirun - Open MPI's, from where it lies, for ranks on this machine
@@ -113,5 +114,5 @@ agree records -R 24 -k 4:u32
 agree records -R 24 -k 4:b20 --device-memory=64M -S 64M -T .
 rm -f numbers records expected
 echo "failed:${failed:- none}"
-python3 "$folder/devices.py" "$folder" --ranks=2 "$@"
+python3 "$folder/bench_gpus.py" "$folder" --ranks=2 "$@"
 [ -z "$failed" ]

@@ -10,7 +10,7 @@
 # they say is in FOLDER/logs. GSORT_SECONDS is how long random configurations are tried (60), and
 # FAULTS=--all has every call of CUDA's runtime fail, not some; compute-sanitizer is cut off after
 # SANITIZER_SECONDS (120). What docs/pictures show is measured
-# by FOLDER/series.py.
+# by FOLDER/bench_series.py.
 set -eu
 
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
@@ -28,8 +28,8 @@ pack() {
 			awk '/lib(cmocka|hwy|zstd|xxhash|z\.|jansson)/ { print $3 }'
 	done | sort -u | xargs -I LIBRARY cp LIBRARY "$folder"
 	cp "$source"/tests/cli/*.sh "$folder/cli"
-	cp "$0" "$source"/tools/scripts/series.py "$source"/tools/scripts/devices.py \
-		"$source"/tools/scripts/series_file.py "$folder"
+	cp "$0" "$source"/tools/scripts/bench_series.py "$source"/tools/scripts/bench_gpus.py \
+		"$source"/tools/scripts/bench_data.py "$folder"
 	cp "$(command -v xxd)" "$folder" # the oracle's; not every machine has it
 }
 
@@ -103,8 +103,8 @@ job faults 300 "$CUDA_FAULTS" ${FAULTS:-}
 last=$(($(nvidia-smi -L | grep -c '^GPU ') - 1))
 gpu_script 0 backends
 gpu_script $last backend_records
-gpu_script $last random
-gpu_script 0 records
+gpu_script $last random_scalars
+gpu_script 0 random_records
 cli_script gpu_devices
 finish_jobs
 cli_script gpu_faults

@@ -193,7 +193,7 @@ tsan_modules() {
 			-e distributed_sort_calls -e distributed_sort_checkpoints \
 			-e distributed_sort_volumes \
 			-e fatal_signals -e sort_kernels_sm75_on_cpu \
-			-e launches -e splitters_on_cpu
+			-e launches -e tile_cuts_on_cpu
 }
 tsan_others='faults_devices library random_scalars streams'
 

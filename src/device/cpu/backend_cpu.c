@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "src/base/diagnostics.h"
-#include "src/device/cpu/split.h"
+#include "src/device/cpu/cut_and_sample.h"
 #include "src/device/cpu/queue_pool.h"
 #include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/pack.h"

@@ -34,7 +34,7 @@
 
 #include <string.h>
 
-#include "src/device/cpu/split.h"
+#include "src/device/cpu/cut_and_sample.h"
 #include "src/device/cpu/merge2.h"
 
 enum {

@@ -151,6 +151,41 @@ void *__wrap_calloc(size_t n, size_t nbytes)
 	return atomic_exchange(&lacks_memory_once, false) ? NULL : __real_calloc(n, nbytes);
 }
 
+static atomic_bool lacks_threads;
+static atomic_uint n_refused_threads;
+
+int __real_thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread);
+int __wrap_thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread);
+int __wrap_thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread)
+{
+	if (lacks_threads) {
+		n_refused_threads++;
+		return -EAGAIN;
+	}
+	return __real_thread_start(run, argument, stack_nbytes, ret_thread);
+}
+
+static void requests_complete_without_threads(void **state)
+{
+	static struct io_request requests[N_QUEUE_REQUESTS];
+	struct io_queue *queue = open_queue(0);
+	struct file file = open_file(0);
+
+	(void)state;
+	lacks_threads = true;
+	make_requests(requests, &file, true, data);
+	io_queue_submit(queue, requests, N_QUEUE_REQUESTS);
+	assert_all_succeed(queue, requests);
+	assert_true(file_contains(fixture_path("f"), data, N));
+	assert_true(n_refused_threads > 0);
+	lacks_threads = false;
+	io_queue_close(queue);
+	file_close(&file);
+}
+
 static void queue_without_memory_is_an_error(void **state)
 {
 	struct io_queue *queue = NULL;
@@ -228,6 +263,7 @@ int main(void)
 		FIXTURE(end_of_file_is_an_error_of_its_own),
 		FIXTURE(full_disk_fails_the_request_and_no_other),
 		FIXTURE(queue_without_memory_is_an_error),
+		FIXTURE(requests_complete_without_threads),
 		FIXTURE(threads_share_a_queue),
 	};
 

@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-#include "io/output/temp_names.h"
+#include "io/output/unlink_on_abort.h"
 #include "tests/support/output_fixture.h"
 
 enum { MAX_PARTS = 8, EXCHANGE_FLAG = 2 /* RENAME_EXCHANGE */ };

@@ -2,7 +2,7 @@
  * test_target_snapshot - nobody who changes names meanwhile gets his file for the output's, or
  * loses it
  */
-#include "io/output/temp_names.h"
+#include "io/output/unlink_on_abort.h"
 #include "tests/support/output_fixture.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */

@@ -11,6 +11,7 @@
 
 #include "io/spill/run_format.h"
 #include "src/base/size.h"
+#include "src/device/cpu/cpu_sort.h"
 #include "src/report/explain.h"
 #include "tests/support/capture_output.h"
 
@@ -22,7 +23,71 @@
 static struct device *device, *config_separate;
 static struct layout layout;
 
-/* The CPU back end, but as if its memory were not the host's. */
+/*
+ * How the device sorts elements. The CPU back end selects the sort by what the processor supports,
+ * and each sort needs a different amount of scratch memory. The tests set it explicitly, so that
+ * plans are the same on all machines.
+ */
+static enum sort_method {
+	SORT_IN_PLACE,  /* vqsort */
+	SORT_IN_PIECES, /* AVX-512 */
+	SORT_BY_RADIX,
+	N_SORT_METHODS
+} sort_method;
+
+static size_t element_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
+{
+	if (sort_method == SORT_BY_RADIX || element_nbytes == 4)
+		return n * element_nbytes;
+	if (sort_method == SORT_IN_PIECES && element_nbytes == 8)
+		return n * element_nbytes < MIB ? n * element_nbytes : MIB;
+	return 0;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t elements_sort_scratch_nbytes(const struct layout *records, uint64_t n)
+{
+	return element_sort_scratch_nbytes(n, records->element_nbytes);
+}
+
+/* Of the scratch of records, replace the part that the sort of this processor needs. */
+static size_t records_merge_scratch_nbytes(const struct layout *records, uint32_t k, uint64_t n)
+{
+	const struct backend_layout_ops *ops = backend_cpu.ops_by_layout[LAYOUT_RECORDS];
+
+	return ops->merge_scratch_nbytes(records, k, n) -
+	       larger(cpu_sort_scratch_nbytes(n, 8), cpu_sort_scratch_nbytes(n, 16)) +
+	       larger(element_sort_scratch_nbytes(n, 8), element_sort_scratch_nbytes(n, 16));
+}
+
+static size_t records_sort_scratch_nbytes(const struct layout *records, uint64_t n)
+{
+	return records_merge_scratch_nbytes(records, 0, n);
+}
+
+/* The CPU back end, but with the scratch of sort_method. */
+static struct backend backend_fixed_scratch;
+static struct backend_layout_ops layout_ops[N_LAYOUT_KINDS];
+static const struct backend_layout_ops *ops_by_layout[N_LAYOUT_KINDS];
+
+static void fix_scratch(void)
+{
+	for (unsigned kind = 0; kind < N_LAYOUT_KINDS; kind++) {
+		layout_ops[kind] = *backend_cpu.ops_by_layout[kind];
+		layout_ops[kind].sort_scratch_nbytes = elements_sort_scratch_nbytes;
+		ops_by_layout[kind] = &layout_ops[kind];
+	}
+	layout_ops[LAYOUT_RECORDS].sort_scratch_nbytes = records_sort_scratch_nbytes;
+	layout_ops[LAYOUT_RECORDS].merge_scratch_nbytes = records_merge_scratch_nbytes;
+	backend_fixed_scratch = backend_cpu;
+	backend_fixed_scratch.ops_by_layout = ops_by_layout;
+}
+
+/* The same, but as if its memory were not the host's. */
 static struct backend backend_separate_memory;
 static uint64_t separate_nbytes;
 
@@ -40,9 +105,10 @@ static int open_device(void **state)
 	const struct backend_config config = { .n_threads = 2 };
 
 	(void)state;
-	backend_separate_memory = backend_cpu;
+	fix_scratch();
+	backend_separate_memory = backend_fixed_scratch;
 	backend_separate_memory.get_info = describe_separate;
-	return device_open(&backend_cpu, &config, &device) < 0 ||
+	return device_open(&backend_fixed_scratch, &config, &device) < 0 ||
 	       device_open(&backend_separate_memory, &config, &config_separate) < 0;
 }
 
@@ -619,10 +685,20 @@ static void check_room(const struct layout *records, uint64_t input_nbytes, uint
 
 	plan_make(&request, &plan);
 	if (!plan.is_sufficient || plan.memory_nbytes != memory_nbytes)
-		fail_msg("%" PRIu64 " bytes of %" PRIu64 " in %" PRIu64 ": %" PRIu64
+		fail_msg("%" PRIu64 " bytes of %" PRIu64 " in %" PRIu64 ", sort method %d: %" PRIu64
 			 " are planned with",
-			 input_nbytes, records->record_nbytes, memory_nbytes,
+			 input_nbytes, records->record_nbytes, memory_nbytes, (int)sort_method,
 			 plan.is_sufficient ? plan.memory_nbytes : 0);
+}
+
+static void check_room_in_any_memory(const struct layout *records)
+{
+	for (uint64_t memory_nbytes = MIB; memory_nbytes <= 256 * GIB;
+	     memory_nbytes += memory_nbytes / 8) {
+		check_room(records, PLAN_SIZE_UNKNOWN, memory_nbytes);
+		check_room(records, 48 * MIB / records->record_nbytes * records->record_nbytes,
+			   memory_nbytes);
+	}
 }
 
 enum { MAX_KEYS = 300 };
@@ -652,13 +728,9 @@ static void records_have_room_in_any_memory(void **state)
 			keys[k] = (struct key){ .kind = KEY_BYTES,
 						.nbytes = (uint32_t)shapes[i].key_nbytes };
 		assert_int_equal(layout_make(&expected, &records), 0);
-		for (uint64_t memory_nbytes = MIB; memory_nbytes <= 256 * GIB;
-		     memory_nbytes += memory_nbytes / 8) {
-			check_room(&records, PLAN_SIZE_UNKNOWN, memory_nbytes);
-			check_room(&records,
-				   48 * MIB / shapes[i].record_nbytes * shapes[i].record_nbytes,
-				   memory_nbytes);
-		}
+		for (sort_method = 0; sort_method < N_SORT_METHODS; sort_method++)
+			check_room_in_any_memory(&records);
+		sort_method = SORT_IN_PLACE;
 		layout_free(&records);
 	}
 }

@@ -238,9 +238,7 @@ static void merge_from(const struct restore_point *start, struct restore_point_l
 static void limit_counts_what_was_written_before(void **state)
 {
 	enum { N = 150001, LIMIT = 50000 };
-	const struct sort_case shape = {
-		16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20
-	};
+	struct sort_case shape = { 16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20 };
 	struct restore_point_log first = { 0 }, again = { 0 };
 	struct merge_result whole, remainder;
 	struct restore_point start;

@@ -1,7 +1,7 @@
 /*
- * bench_threads - the same work on several threads at once (see bench_threads.h)
+ * timed_threads - the same work on several threads at once (see timed_threads.h)
  */
-#include "tools/bench/bench_threads.h"
+#include "tools/bench/timed_threads.h"
 
 #include <pthread.h>
 #include <stdio.h>

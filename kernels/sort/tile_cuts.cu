@@ -1,5 +1,5 @@
 /*
- * splitters - exact cuts of up to 16 sorted runs at every tile boundary
+ * tile_cuts - exact cuts of up to 16 sorted runs at every tile boundary
  *
  * The first `rank` elements of the stable merge of k runs are the first c[i] elements of each run
  * i, with the c[i] summing to rank. Half a warp finds them (find_cut), one lane for each run.

@@ -1,5 +1,5 @@
 /*
- * test_splitters - the parts of splitters.cu that only huge runs come to, by themselves
+ * test_tile_cuts - the parts of tile_cuts.cu that only huge runs come to, by themselves
  *
  * Beyond 2^24 a float does not hold every integer: a guess that is made with floats may then come
  * out as the range's end, where there is no element.
@@ -7,7 +7,7 @@
 #define GSORT_SPLIT 64, 8
 #include "tests/kernels/cuda_on_cpu.h"
 
-#include "kernels/sort/splitters.cu"
+#include "kernels/sort/tile_cuts.cu"
 
 #include <setjmp.h>
 #include <stdarg.h>

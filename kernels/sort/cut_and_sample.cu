@@ -1,5 +1,5 @@
 /*
- * split - where one splitter cuts sorted slices, and samples to find splitters with
+ * cut_and_sample - where one splitter cuts sorted slices, and samples to find splitters with
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"

@@ -1,7 +1,7 @@
 /*
- * placement - where each window begins in the output (see placement.h)
+ * window_order - where each window begins in the output (see window_order.h)
  */
-#include "src/merge/placement.h"
+#include "src/merge/window_order.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * kernel_args_table - small tables from the host to device memory, as kernel arguments
+ * upload_table - small tables from the host to device memory, as kernel arguments
  *
  * A few hundred words at a time: nothing to allocate, nothing that must stay valid after the
  * launch, and no copy that the host would have to wait for.

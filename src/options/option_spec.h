@@ -1,5 +1,5 @@
 /*
- * option_table - options described by a table
+ * option_spec - options described by a table
  *
  * A program's options are one const table: names, argument, help, and a function that takes the
  * argument. The command line (src/cli/option_parse.h), the library's gsort_set(), the error

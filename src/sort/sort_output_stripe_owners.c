@@ -1,5 +1,6 @@
 /*
- * sort_output_stripes - no two ranks write to one stripe of a file (see sort_output_internal.h)
+ * sort_output_stripe_owners - no two ranks write to one stripe of a file (see
+ * sort_output_internal.h)
  *
  *	stripes   |           |           |           |
  *	ranks     0000000000000000011111111111112222222

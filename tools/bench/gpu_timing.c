@@ -1,7 +1,7 @@
 /*
- * bench_device - time what runs on a GPU (see bench_device.h)
+ * gpu_timing - time what runs on a GPU (see gpu_timing.h)
  */
-#include "tools/bench/bench_device.h"
+#include "tools/bench/gpu_timing.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * test_placement - neighbours in two windows are compared, whatever a back end says of each
+ * test_window_order - neighbours in two windows are compared, whatever a back end says of each
  */
-#include "src/merge/placement.h"
+#include "src/merge/window_order.h"
 
 #include "tests/support/job_fixture.h"
 

@@ -1,7 +1,7 @@
 /*
- * option_table - options described by a table (see option_table.h)
+ * option_spec - options described by a table (see option_spec.h)
  */
-#include "src/options/option_table.h"
+#include "src/options/option_spec.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * distributed_merge - of a merge by several ranks, what of the inputs is one's (see
+ * distributed_presorted - of a merge by several ranks, what of the inputs is one's (see
  * distributed_sort.h)
  *
  * All ranks see all inputs, so nothing is exchanged but where ranges begin. That each finds by

@@ -1,7 +1,7 @@
 /*
- * command_files - the files of a run of gsort, each in one role (see command_files.h)
+ * check_file_roles - the files of a run of gsort, each in one role (see check_file_roles.h)
  */
-#include "src/options/command_files.h"
+#include "src/options/check_file_roles.h"
 
 #include <errno.h>
 #include <stdio.h>

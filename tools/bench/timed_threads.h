@@ -1,5 +1,5 @@
 /*
- * bench_threads - the same work on several threads at once, against the clock
+ * timed_threads - the same work on several threads at once, against the clock
  *
  * Cores share caches and memory, so one thread alone would flatter what is measured. The time is
  * processor time of the slowest thread, so that other programs on the machine disturb less.

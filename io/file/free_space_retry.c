@@ -1,7 +1,7 @@
 /*
- * free_space - is there really no more of it? (see free_space.h)
+ * free_space_retry - is there really no more of it? (see free_space_retry.h)
  */
-#include "io/file/free_space.h"
+#include "io/file/free_space_retry.h"
 
 #include <poll.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * placement - where each window begins in the output, and whether it follows the one before
+ * window_order - where each window begins in the output, and whether it follows the one before
  *
  * A window is numbered when it is cut, but where it starts in the output is settled when its turn
  * comes in front of the writers (only then is it known what -u has dropped). There its first item

@@ -1,5 +1,5 @@
 /*
- * temp_names - the names of unfinished outputs, for the handler of a signal that ends the process
+ * unlink_on_abort - the names of unfinished outputs, which a handler of signals removes
  *
  * An output that is being written can have a hidden name (atomic_file.h), which goes when the
  * output is complete or given up; part files are written in a hidden directory (part_files.h). A

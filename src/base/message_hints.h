@@ -1,5 +1,5 @@
 /*
- * hints - what can be done about what is said, for the front end to word
+ * message_hints - what can be done about what is said, for the front end to word
  *
  * Whoever says a message knows what would help, but not by which words it is asked for: these are
  * options of a command line, members of a struct, a button. So a message carries a hint beside its

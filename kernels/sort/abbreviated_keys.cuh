@@ -1,5 +1,5 @@
 /*
- * tags - sort 32-bit tags in place of wide keys
+ * abbreviated_keys - sort 32-bit tags in place of wide keys
  *
  * A tile of keys of 8 or 16 bytes is sorted by tags of 4 bytes, the keys lying still in shared
  * memory:
@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "kernels/sort/tile.cuh"
+#include "kernels/sort/tile_merge.cuh"
 
 static constexpr GSORT_HD unsigned bits_for(unsigned n)
 {

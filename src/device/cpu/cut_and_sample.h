@@ -1,5 +1,5 @@
 /*
- * split - where a splitter cuts sorted slices, and samples of a slice (see backend.h)
+ * cut_and_sample - where a splitter cuts sorted slices, and samples of a slice (see backend.h)
  */
 #pragma once
 

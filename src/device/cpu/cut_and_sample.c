@@ -1,7 +1,7 @@
 /*
- * split - where a splitter cuts sorted slices, and samples of a slice
+ * cut_and_sample - where a splitter cuts sorted slices, and samples of a slice
  */
-#include "src/device/cpu/split.h"
+#include "src/device/cpu/cut_and_sample.h"
 
 /*
  * A binary search that halves n, not a range with two ends: the comparison then only moves `first`,

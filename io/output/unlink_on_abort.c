@@ -1,11 +1,11 @@
 /*
- * temp_names - the names of unfinished files, for whoever has to remove them in a hurry (see
- * temp_names.h)
+ * unlink_on_abort - the names of unfinished files, for whoever has to remove them in a hurry (see
+ * unlink_on_abort.h)
  *
  * A slot's contents are set before it is live and never freed. A handler that runs while a slot is
  * given up tries to remove a name that is gone, and since names are random, that is nobody's.
  */
-#include "io/output/temp_names.h"
+#include "io/output/unlink_on_abort.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /*
- * tile - sorted segments in shared memory become one sorted tile
+ * tile_merge - sorted segments in shared memory become one sorted tile
  *
  * The heart of the sort, of each merge pass and of the k-way merge: only where the segments come
  * from differs. A tile is N_THREADS * ITEMS values. Segments are merged in pairs, round after

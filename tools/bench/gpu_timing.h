@@ -1,5 +1,5 @@
 /*
- * bench_device - time what runs on a GPU, by its events
+ * gpu_timing - time what runs on a GPU, by its events
  *
  * Everything is in the default stream. Failures end the program with status 2.
  */

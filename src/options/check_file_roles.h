@@ -1,5 +1,5 @@
 /*
- * command_files - the files of a run of gsort, each in one role
+ * check_file_roles - the files of a run of gsort, each in one role
  *
  * Inputs, their list, the output or its parts, reports, a checkpoint's files and the standard
  * streams get their roles (file_roles.h). Nor may a new file have a name that gsort makes another
@@ -15,8 +15,8 @@
 struct command_files {
 	const struct options *options;
 	const struct endpoint *input_endpoints; /* in the place of inputs, or not; NULL: none is */
-	bool has_output_endpoint;            /* so that its path, if there is one, is none */
-	bool uses_standard_streams;          /* the standard streams have texts of the program */
+	bool has_output_endpoint;               /* so that its path, if there is one, is none */
+	bool uses_standard_streams;             /* the standard streams have texts of the program */
 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * free_space - is there really no more of it?
+ * free_space_retry - is there really no more of it?
  *
  * XFS takes the space of a file back some milliseconds after the file was removed, and asking how
  * much is free makes it hurry. So who removes the older output before a sort is not told that there
