@@ -18,8 +18,7 @@
 
 enum { PIPE_NBYTES = 1 << 20 };
 
-#ifndef RENAME_NOREPLACE /* older libraries have no function of it */
-#define RENAME_NOREPLACE 1
+#ifndef RENAME_EXCHANGE /* older libraries have no function of it */
 static int renameat2(int from, const char *name, int to, const char *as, unsigned flags)
 {
 	return (int)syscall(SYS_renameat2, from, name, to, as, flags);
@@ -46,6 +45,7 @@ const struct syscalls syscalls_plain = {
 	.linkat = linkat,
 	.renameat = renameat,
 	.renameat2 = renameat2,
+	.mkdirat = mkdirat,
 	.unlinkat = unlinkat,
 	.fsetxattr = fsetxattr,
 };
@@ -84,22 +84,6 @@ int file_reopen(const struct file *file, int flags, struct file *ret_file)
 int file_remove(const struct syscalls *calls, int directory, const char *name, int flags)
 {
 	return calls->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
-}
-
-int file_rename_noreplace(const struct syscalls *calls, int directory, const char *name,
-			  const char *new_name)
-{
-	struct stat status;
-
-	if (calls->renameat2(directory, name, directory, new_name, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS) /* it is not known here */
-		return -errno;
-	if (fstatat(directory, new_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	if (errno != ENOENT)
-		return -errno;
-	return calls->renameat(directory, name, directory, new_name) < 0 ? -errno : 0;
 }
 
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])

@@ -40,6 +40,7 @@ struct syscalls {
 	int (*renameat)(int from_directory, const char *from, int to_directory, const char *to);
 	int (*renameat2)(int from_directory, const char *from, int to_directory, const char *to,
 			 unsigned flags);
+	int (*mkdirat)(int directory, const char *name, mode_t mode);
 	int (*unlinkat)(int directory, const char *name, int flags);
 	int (*fsetxattr)(int fd, const char *name, const void *value, size_t nbytes, int flags);
 	/*
@@ -100,13 +101,6 @@ int file_reopen(const struct file *file, int flags, struct file *ret_file);
  * errno.
  */
 int file_remove(const struct syscalls *calls, int directory, const char *name, int flags);
-
-/*
- * Give a file another name in the same directory, unless something has that: -EEXIST. Where the
- * file system cannot say so itself, it is looked at just before. Returns 0 or a negative errno.
- */
-int file_rename_noreplace(const struct syscalls *calls, int directory, const char *name,
-			  const char *new_name);
 
 /* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24

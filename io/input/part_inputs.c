@@ -14,36 +14,50 @@
 
 /* --- reading lists --- */
 
-static int read_manifest(const struct syscalls *calls, struct input_group *group)
-{
-	const char *path = group->path;
-	struct stat status;
-	struct file file;
-	char *text = NULL;
-	size_t nbytes = 0;
-	int r = file_open(calls, AT_FDCWD, path, O_RDONLY, 0, &file);
-
-	if (r < 0)
-		return fail(r, "%s: cannot open: %m", path);
-	if (fstat(file.fd, &status) < 0)
-		r = fail(-errno, "%s: %m", path);
-	if (r == 0)
-		r = part_manifest_read(&file, path, &text, &nbytes);
-	file_close(&file);
-	if (r == 0)
-		r = part_manifest_parse(text, nbytes, path, &group->manifest);
-	if (r == 0)
-		group->identity = file_id_from_stat(&status);
-	free(text);
-	return r;
-}
-
-/* --- files --- */
-
 static int fail_memory(const char *path)
 {
 	return fail(-ENOMEM, "%s: no memory for a part manifest", path);
 }
+
+/* Find the manifest that a path stands for: itself, or the one in a directory. */
+static int find_manifest(const char *path, char **ret_path)
+{
+	size_t length = strlen(path);
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return fail(-errno, "%s: cannot open: %m", path);
+	if (!S_ISDIR(status.st_mode))
+		return (*ret_path = strdup(path)) ? 0 : fail_memory(path);
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	return asprintf(ret_path, "%.*s/" PART_MANIFEST_NAME, (int)length, path) < 0 ?
+		       fail_memory(path) :
+		       0;
+}
+
+static int read_manifest(const struct syscalls *calls, struct input_group *group)
+{
+	struct stat status;
+	struct file file;
+	int r = find_manifest(group->path, &group->manifest_path);
+
+	if (r < 0)
+		return r;
+	r = file_open(calls, AT_FDCWD, group->manifest_path, O_RDONLY, 0, &file);
+	if (r < 0)
+		return fail(r, "%s: cannot open: %m", group->manifest_path);
+	if (fstat(file.fd, &status) < 0)
+		r = fail(-errno, "%s: %m", group->manifest_path);
+	if (r == 0)
+		r = part_manifest_read(&file, group->manifest_path, &group->manifest);
+	file_close(&file);
+	if (r == 0)
+		group->identity = file_id_from_stat(&status);
+	return r;
+}
+
+/* --- files --- */
 
 static int grow_part_inputs(struct part_inputs *part_inputs, size_t n, const char *path)
 {
@@ -92,7 +106,7 @@ static int add_parts(struct part_inputs *part_inputs, struct input_group *group)
 		const struct manifest_part *part = &group->manifest.parts[i];
 		const struct part_input_file file = { .group = group, .part = part };
 
-		r = add_file(part_inputs, &file, make_part_path(group->path, part->name),
+		r = add_file(part_inputs, &file, make_part_path(group->manifest_path, part->name),
 			     (struct endpoint){ .kind = ENDPOINT_PATH });
 	}
 	return r;
@@ -204,8 +218,10 @@ void part_inputs_close(struct part_inputs *part_inputs)
 {
 	if (!part_inputs)
 		return;
-	for (size_t i = 0; i < part_inputs->n_groups; i++)
+	for (size_t i = 0; i < part_inputs->n_groups; i++) {
 		part_manifest_free(&part_inputs->groups[i].manifest);
+		free(part_inputs->groups[i].manifest_path);
+	}
 	for (size_t i = 0; i < part_inputs->n_files; i++)
 		free(part_inputs->paths[i]);
 	free(part_inputs->groups);

@@ -1,14 +1,14 @@
 /*
- * part_inputs - part manifests as inputs (part_manifest.h): one sorted sequence in several files
+ * part_inputs - directories of part files as inputs: one sorted sequence in several files
  *
- * A list among the paths of an input stands for its parts, one behind the other. What it says of
- * them is not taken on trust: each has as many bytes as it says when it is opened, and when all of
- * its records have been read, their checksum. So parts of another run, or such as somebody has
- * changed, are named and not used.
+ * A part manifest (part_manifest.h) among the paths of an input, or the directory that it is in,
+ * stands for its part files, one after the other. They are compared with the manifest: each has the
+ * listed size when it is opened, and the listed checksum when all of its records have been read. So
+ * part files of another run, and those that have been changed, are refused.
  *
- *	paths	a.parts		   b	    c.parts
- *	files	a.0000  a.0001	   b	    c.0000  c.0001  c.0002	the input's sources
- *	groups	[            ]	  [ ]	   [                      ]	each a sorted sequence
+ *	paths	a/			b	c/manifest.json
+ *	files	a/part-0000 a/part-0001	b	c/part-0000 c/part-0001	the input's sources
+ *	groups	[                     ]	[ ]	[                     ]	each a sorted sequence
  */
 #pragma once
 
@@ -24,7 +24,8 @@
 /* The files that one path stands for. */
 struct input_group {
 	const char *path;
-	size_t first, n; /* files */
+	char *manifest_path; /* that, or of the file in that directory; NULL if it is no manifest */
+	size_t first, n;     /* files */
 	bool is_manifest;
 	struct file_id identity; /* of the list */
 	struct part_manifest manifest;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,16 @@
 #include "src/record/layout.h"
 
 #define MANIFEST_MARK "gsort_part_manifest"
-enum { VERSION = 1 };
-
-/* No list has more bytes. */
-static const uint64_t max_manifest_nbytes = UINT64_C(64) << 20;
+enum { VERSION = 1, MAX_MANIFEST_NBYTES = 16 << 20 };
 
 static const char *const content_names[] = {
 	[PART_CONTENT_RECORDS] = "records",
 	[PART_CONTENT_NPY] = "npy",
 };
 enum { N_CONTENTS = sizeof content_names / sizeof content_names[0] };
+
+/* A digit more than there can be is cut, and kept as a key that no record has. */
+enum { MAX_KEY_DIGITS = 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1 };
 
 /* --- what it looks like --- */
 
@@ -60,7 +61,8 @@ bool part_manifest_is_valid_name(const char *name)
 	const bool is_text = string != NULL; /* of UTF-8 */
 
 	json_decref(string);
-	return is_text && *name && !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
+	return is_text && *name && strlen(name) <= NAME_MAX && !strchr(name, '/') &&
+	       strcmp(name, ".") && strcmp(name, "..");
 }
 
 /* --- keys, as they are said on a command line: "8:i64le:r" --- */
@@ -73,7 +75,7 @@ static json_t *format_key(const struct key *key)
 	return json_sprintf("%" PRIu64 ":%s%s", key->offset, type, key->descending ? ":r" : "");
 }
 
-static bool parse_key(const char *text, uint64_t record_nbytes, struct key *ret_key)
+static bool parse_key(const char *text, struct key *ret_key)
 {
 	char type[KEY_TYPE_NBYTES];
 	char *end;
@@ -92,33 +94,7 @@ static bool parse_key(const char *text, uint64_t record_nbytes, struct key *ret_
 		return false;
 	ret_key->offset = offset;
 	ret_key->descending = descending;
-	return ret_key->nbytes <= record_nbytes && offset <= record_nbytes - ret_key->nbytes;
-}
-
-/* --- reading --- */
-
-int part_manifest_read(const struct file *file, const char *path, char **ret_text,
-		       size_t *ret_nbytes)
-{
-	uint64_t nbytes;
-	char *text;
-	int r = file_size(file, &nbytes);
-
-	if (r == 0 && nbytes > max_manifest_nbytes)
-		r = -EFBIG;
-	if (r < 0)
-		return fail(r, "%s: %m", path);
-	text = malloc(nbytes + 1);
-	if (!text)
-		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
-	r = file_read_at(file, 0, text, nbytes);
-	if (r < 0) {
-		free(text);
-		return fail(r, "%s: read: %m", path);
-	}
-	*ret_text = text;
-	*ret_nbytes = nbytes;
-	return 0;
+	return true;
 }
 
 /* Of long keys only the beginning is there, which others may have. */
@@ -148,9 +124,106 @@ bool part_manifest_splits_key(const struct part_manifest *manifest)
 	return false;
 }
 
+/* --- reading --- */
+
 static int fail_bad_manifest(const char *path, const char *reason)
 {
 	return fail(-EINVAL, "%s: invalid part manifest: %s", path, reason);
+}
+
+/*
+ * The text of a manifest. Its members are loaded one at a time, and those that are not known are
+ * skipped: a JSON library would need fifty times as much memory as the text.
+ */
+struct cursor {
+	const char *text, *path;
+	size_t n, offset;
+};
+
+/* No member and no entry of an array is longer. */
+enum { MAX_VALUE_NBYTES = 64 << 10 };
+
+static int fail_not_json(const struct cursor *cursor)
+{
+	return fail(-EINVAL, "%s: invalid part manifest: it is not JSON at byte %zu", cursor->path,
+		    cursor->offset);
+}
+
+/* The next character that is no space; 0: there is none. */
+static char peek(struct cursor *cursor)
+{
+	cursor->offset = skip_space(cursor->text, cursor->offset, cursor->n);
+	return cursor->offset < cursor->n ? cursor->text[cursor->offset] : '\0';
+}
+
+static bool accept(struct cursor *cursor, char character)
+{
+	const bool is_there = peek(cursor) == character;
+
+	cursor->offset += is_there;
+	return is_there;
+}
+
+/* Behind the string that begins there. */
+static size_t string_end(const struct cursor *cursor, size_t offset)
+{
+	for (offset++; offset < cursor->n && cursor->text[offset] != '"'; offset++)
+		if (cursor->text[offset] == '\\')
+			offset++;
+	return offset + 1;
+}
+
+/* Behind the value that begins there, which is as long as its brackets say; at most n. */
+static size_t value_end(const struct cursor *cursor, size_t offset)
+{
+	size_t depth = 0;
+
+	while (offset < cursor->n) {
+		const char character = cursor->text[offset];
+
+		if (strchr(",:]} \t\r\n", character) && character && depth == 0)
+			break;
+		if (character == '"') {
+			offset = string_end(cursor, offset);
+			if (depth == 0)
+				break;
+			continue;
+		}
+		if (character == '{' || character == '[')
+			depth++;
+		offset++;
+		if ((character == '}' || character == ']') && --depth == 0)
+			break;
+	}
+	return offset < cursor->n ? offset : cursor->n;
+}
+
+/* False: there is none. */
+static bool skip_value(struct cursor *cursor)
+{
+	const size_t begin = (peek(cursor), cursor->offset);
+
+	cursor->offset = value_end(cursor, begin);
+	return cursor->offset > begin;
+}
+
+/* To be released. NULL after a message. */
+static json_t *load_value(struct cursor *cursor)
+{
+	const size_t begin = (peek(cursor), cursor->offset), end = value_end(cursor, begin);
+	json_error_t error;
+	json_t *value;
+
+	if (end - begin > MAX_VALUE_NBYTES) {
+		fail_bad_manifest(cursor->path, "a member has more than 64 KiB");
+		return NULL;
+	}
+	value = json_loadb(cursor->text + begin, end - begin,
+			   JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+	if (!value)
+		fail_not_json(cursor);
+	cursor->offset = end;
+	return value;
 }
 
 static bool get_number(const json_t *object, const char *name, uint64_t *ret_number)
@@ -174,24 +247,41 @@ static bool get_checksum(const json_t *object, uint64_t *ret_checksum)
 }
 
 /* A copy, or NULL; false: no memory. */
-static bool copy_text(const json_t *object, const char *name, char **ret_text)
+static bool copy_text(const json_t *object, const char *name, size_t max_length, char **ret_text)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 
-	*ret_text = text ? strdup(text) : NULL;
+	*ret_text = text ? strndup(text, max_length) : NULL;
 	return !text || *ret_text;
 }
 
-static int parse_part(const json_t *object, size_t number, const char *path,
-		      struct manifest_part *part)
+/* A name that is longer than any is cut to one that is still too long. */
+static int copy_texts(const json_t *object, const char *path, struct manifest_part *part)
 {
-	uint64_t value;
+	return copy_text(object, "name", NAME_MAX + 1, &part->name) &&
+			       copy_text(object, "first_key", MAX_KEY_DIGITS, &part->first_key) &&
+			       copy_text(object, "last_key", MAX_KEY_DIGITS, &part->last_key) ?
+		       0 :
+		       fail(-ENOMEM, "%s: no memory for a part manifest", path);
+}
 
-	if (!copy_text(object, "name", &part->name) ||
-	    !copy_text(object, "first_key", &part->first_key) ||
-	    !copy_text(object, "last_key", &part->last_key))
+static int add_part(struct part_manifest *manifest, const json_t *object, const char *path)
+{
+	struct manifest_part *part;
+	uint64_t number;
+	int r;
+
+	if (!manifest->parts)
+		manifest->parts = calloc(PART_MANIFEST_MAX_PARTS, sizeof *manifest->parts);
+	if (!manifest->parts)
 		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
-	if (!get_number(object, "number", &value) || value != number)
+	if (manifest->n_parts == PART_MANIFEST_MAX_PARTS)
+		return fail_bad_manifest(path, "it has more than 1000 part files");
+	part = &manifest->parts[manifest->n_parts++];
+	r = copy_texts(object, path, part);
+	if (r < 0)
+		return r;
+	if (!get_number(object, "number", &number) || number != manifest->n_parts - 1)
 		return fail_bad_manifest(path, "part numbers are not consecutive");
 	if (!part->name || !part_manifest_is_valid_name(part->name))
 		return fail_bad_manifest(path, "the name of a part file is not a plain file name");
@@ -201,47 +291,107 @@ static int parse_part(const json_t *object, size_t number, const char *path,
 	return 0;
 }
 
-static int parse_parts(const json_t *array, const char *path, struct part_manifest *manifest)
+/* Whether it fits the records is known when all members are. */
+static int add_key(struct part_manifest *manifest, const json_t *value, const char *path)
 {
-	const size_t n = json_array_size(array);
-	uint64_t sum = 0;
+	const char *text = json_string_value(value);
+	const uint32_t n = manifest->n_keys;
+	struct key *keys = manifest->keys;
 
-	if (n == 0)
-		return fail_bad_manifest(path, "it has no part files");
-	manifest->parts = calloc(n, sizeof *manifest->parts);
-	if (!manifest->parts)
-		return fail(-ENOMEM, "%s: no memory for %zu part files", path, n);
-	for (size_t i = 0; i < n; i++) {
-		const int r = parse_part(json_array_get(array, i), i, path, &manifest->parts[i]);
-
-		manifest->n_parts = i + 1;
-		if (r < 0)
-			return r;
-		if (__builtin_add_overflow(sum, manifest->parts[i].n_records, &sum))
-			return fail_bad_manifest(path, "the number of records is too large");
-	}
-	return sum == manifest->n_records ?
-		       0 :
-		       fail_bad_manifest(path, "the records of the part files do not add up");
+	if (n == LAYOUT_MAX_RECORD_NBYTES)
+		return fail_bad_manifest(path, "it has more keys than a record has bytes");
+	if ((n & (n - 1)) == 0)
+		keys = reallocarray(keys, n ? 2 * (size_t)n : 1, sizeof *keys);
+	if (!keys)
+		return fail(-ENOMEM, "%s: no memory for its keys", path);
+	manifest->keys = keys;
+	if (!text || !parse_key(text, &manifest->keys[n]))
+		return fail_bad_manifest(path, "it has an invalid key");
+	manifest->n_keys++;
+	return 0;
 }
 
-static int parse_keys(const json_t *array, const char *path, struct part_manifest *manifest)
+typedef int add_entry_fn(struct part_manifest *manifest, const json_t *entry, const char *path);
+
+static int parse_array(struct cursor *cursor, struct part_manifest *manifest,
+		       add_entry_fn *add_entry)
 {
-	const size_t n = json_array_size(array);
+	if (!accept(cursor, '['))
+		return fail_bad_manifest(cursor->path, "its keys or part files are no array");
+	if (accept(cursor, ']'))
+		return 0;
+	do {
+		json_t *entry = load_value(cursor);
+		const int r = entry ? add_entry(manifest, entry, cursor->path) : -EINVAL;
 
-	if (n > LAYOUT_MAX_RECORD_NBYTES)
-		return fail_bad_manifest(path, "it has more keys than a record has bytes");
-	manifest->keys = calloc(n + 1, sizeof *manifest->keys);
-	if (!manifest->keys)
-		return fail(-ENOMEM, "%s: no memory for its keys", path);
-	for (size_t i = 0; i < n; i++) {
-		const char *text = json_string_value(json_array_get(array, i));
+		json_decref(entry);
+		if (r < 0)
+			return r;
+	} while (accept(cursor, ','));
+	return accept(cursor, ']') ? 0 : fail_not_json(cursor);
+}
 
-		if (!text || !parse_key(text, manifest->record_nbytes, &manifest->keys[i]))
-			return fail_bad_manifest(path, "a key does not fit its records");
-		manifest->n_keys++;
-	}
-	return 0;
+/* Members that are one value each. */
+static const char *const scalar_names[] = { MANIFEST_MARK,  "content",      "zstd",
+					    "record_bytes", "unique",       "header_bytes",
+					    "records",      "split_by_keys" };
+
+static bool is_scalar_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof scalar_names / sizeof scalar_names[0]; i++)
+		if (strcmp(name, scalar_names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int load_scalar(struct cursor *cursor, const char *name, json_t *scalars)
+{
+	json_t *value = load_value(cursor);
+
+	if (!value)
+		return -EINVAL;
+	return json_object_set_new(scalars, name, value) < 0 ?
+		       fail(-ENOMEM, "%s: no memory for a part manifest", cursor->path) :
+		       0;
+}
+
+static int parse_member(struct cursor *cursor, const char *name, struct part_manifest *manifest,
+			json_t *scalars)
+{
+	const bool is_keys = strcmp(name, "keys") == 0, is_parts = strcmp(name, "part_files") == 0;
+
+	if (!accept(cursor, ':'))
+		return fail_not_json(cursor);
+	if (json_object_get(scalars, name))
+		return fail_bad_manifest(cursor->path, "a member is there twice");
+	if ((is_keys || is_parts) && json_object_set_new(scalars, name, json_true()) < 0)
+		return fail(-ENOMEM, "%s: no memory for a part manifest", cursor->path);
+	if (is_keys)
+		return parse_array(cursor, manifest, add_key);
+	if (is_parts)
+		return parse_array(cursor, manifest, add_part);
+	if (is_scalar_name(name))
+		return load_scalar(cursor, name, scalars);
+	return skip_value(cursor) ? 0 : fail_not_json(cursor);
+}
+
+static int parse_members(struct cursor *cursor, struct part_manifest *manifest, json_t *scalars)
+{
+	if (!accept(cursor, '{'))
+		return fail_not_json(cursor);
+	do {
+		json_t *name = peek(cursor) == '"' ? load_value(cursor) : NULL;
+		const int r =
+			name ? parse_member(cursor, json_string_value(name), manifest, scalars) :
+			       fail_not_json(cursor);
+
+		json_decref(name);
+		if (r < 0)
+			return r;
+	} while (accept(cursor, ','));
+	return accept(cursor, '}') && !peek(cursor) && cursor->offset == cursor->n ?
+		       0 :
+		       fail_not_json(cursor);
 }
 
 static bool get_content(const json_t *object, enum part_file_content *ret_content)
@@ -257,48 +407,101 @@ static bool get_content(const json_t *object, enum part_file_content *ret_conten
 	return false;
 }
 
-static int parse_manifest(const json_t *object, const char *path, struct part_manifest *manifest)
+static int get_scalars(const json_t *scalars, const char *path, struct part_manifest *manifest)
 {
 	uint64_t version;
-	int r;
 
-	if (!get_number(object, MANIFEST_MARK, &version))
+	if (!get_number(scalars, MANIFEST_MARK, &version))
 		return fail_bad_manifest(path, "it has no version");
 	if (version != VERSION)
 		return fail(-EINVAL, "%s: part manifest has version %" PRIu64 ", not %d", path,
 			    version, VERSION);
-	if (!get_content(object, &manifest->content) ||
-	    !get_number(object, "record_bytes", &manifest->record_nbytes) ||
+	if (!get_content(scalars, &manifest->content) ||
+	    !get_number(scalars, "record_bytes", &manifest->record_nbytes) ||
 	    manifest->record_nbytes < 1 || manifest->record_nbytes > LAYOUT_MAX_RECORD_NBYTES ||
-	    !get_number(object, "header_bytes", &manifest->header_nbytes) ||
-	    !get_number(object, "records", &manifest->n_records))
+	    !get_number(scalars, "header_bytes", &manifest->header_nbytes) ||
+	    !get_number(scalars, "records", &manifest->n_records))
 		return fail_bad_manifest(path, "it does not describe its records");
-	manifest->is_zstd = json_is_true(json_object_get(object, "zstd"));
-	manifest->unique = json_is_true(json_object_get(object, "unique"));
-	manifest->split_by_keys = json_is_true(json_object_get(object, "split_by_keys"));
-	r = parse_keys(json_object_get(object, "keys"), path, manifest);
-	if (r == 0)
-		r = parse_parts(json_object_get(object, "part_files"), path, manifest);
-	return r == 0 && part_manifest_splits_key(manifest) ?
+	manifest->is_zstd = json_is_true(json_object_get(scalars, "zstd"));
+	manifest->unique = json_is_true(json_object_get(scalars, "unique"));
+	manifest->split_by_keys = json_is_true(json_object_get(scalars, "split_by_keys"));
+	return 0;
+}
+
+/* What is said twice, or in two places, must agree. */
+static int check_manifest(const struct part_manifest *manifest, const char *path)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < manifest->n_keys; i++) {
+		const struct key *key = &manifest->keys[i];
+
+		if (key->nbytes > manifest->record_nbytes ||
+		    key->offset > manifest->record_nbytes - key->nbytes)
+			return fail_bad_manifest(path, "a key does not fit its records");
+	}
+	if (manifest->n_parts == 0)
+		return fail_bad_manifest(path, "it has no part files");
+	for (size_t i = 0; i < manifest->n_parts; i++)
+		if (__builtin_add_overflow(sum, manifest->parts[i].n_records, &sum))
+			return fail_bad_manifest(path, "the number of records is too large");
+	if (sum != manifest->n_records)
+		return fail_bad_manifest(path, "the records of the part files do not add up");
+	return part_manifest_splits_key(manifest) ?
 		       fail_bad_manifest(path,
 					 "it says that no key is in two part files, but one is") :
-		       r;
+		       0;
 }
 
 int part_manifest_parse(const char *text, size_t nbytes, const char *path,
 			struct part_manifest *ret_manifest)
 {
-	json_error_t error;
-	json_t *object;
+	struct cursor cursor = { .text = text, .path = path, .n = nbytes };
+	json_t *scalars = json_object();
 	int r;
 
 	*ret_manifest = (struct part_manifest){ 0 };
-	object = json_loadb(text, nbytes, JSON_REJECT_DUPLICATES, &error);
-	if (!object)
-		return fail(-EINVAL, "%s: part manifest: line %d is not JSON: %s", path, error.line,
-			    error.text);
-	r = parse_manifest(object, path, ret_manifest);
-	json_decref(object);
+	if (!scalars)
+		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
+	r = parse_members(&cursor, ret_manifest, scalars);
+	if (r == 0)
+		r = get_scalars(scalars, path, ret_manifest);
+	if (r == 0)
+		r = check_manifest(ret_manifest, path);
+	json_decref(scalars);
+	return r;
+}
+
+static int read_text(const struct file *file, const char *path, char *text, uint64_t nbytes,
+		     struct part_manifest *ret_manifest)
+{
+	const int r = file_read_at(file, 0, text, nbytes);
+
+	if (r < 0)
+		return fail(r, "%s: read: %m", path);
+	if (!part_manifest_detect(text, nbytes))
+		return fail(-EINVAL, "%s: is no part manifest of gsort", path);
+	return part_manifest_parse(text, nbytes, path, ret_manifest);
+}
+
+int part_manifest_read(const struct file *file, const char *path,
+		       struct part_manifest *ret_manifest)
+{
+	uint64_t nbytes;
+	char *text;
+	int r = file_size(file, &nbytes);
+
+	*ret_manifest = (struct part_manifest){ 0 };
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	if (nbytes > MAX_MANIFEST_NBYTES)
+		return fail(-EFBIG, "%s: has %" PRIu64 " bytes, and a part manifest at most %d",
+			    path, nbytes, MAX_MANIFEST_NBYTES);
+	text = malloc(nbytes + 1);
+	if (!text)
+		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
+	r = read_text(file, path, text, nbytes, ret_manifest);
+	free(text);
 	return r;
 }
 

@@ -1,12 +1,15 @@
 /*
- * part_manifest - the files that a sorted output was divided into, as a list that names them
+ * part_manifest - the JSON file that lists the part files of a sorted output
  *
  *	{ "gsort_part_manifest": 1, "content": "records", "record_bytes": 8, "keys": [...], ...
- *	  "part_files": [ { "number": 0, "name": "sorted.0000", "records": 1000, ... }, ... ] }
+ *	  "part_files": [ { "number": 0, "name": "part-0000", "records": 1000, ... }, ... ] }
  *
- * It is JSON (docs/formats.md), so that other programs can read and make such lists; and it begins
- * with its mark, so that it is told from records. Names are those of files in the list's own
- * directory.
+ * The format is described in docs/formats.md, so that other programs can read and write manifests.
+ * It begins with its mark, by which it is told from records. Part files are named relative to the
+ * directory of the manifest.
+ *
+ * A manifest has at most 16 MiB and 1,000 part files. Beyond its text, reading it takes little
+ * memory, whatever members it has.
  */
 #pragma once
 
@@ -20,8 +23,11 @@
 /* What the files are, or what is compressed in them. */
 enum part_file_content { PART_CONTENT_RECORDS, PART_CONTENT_NPY };
 
-/* Of a key no more than so many bytes are told. */
-enum { PART_MANIFEST_MAX_KEY_NBYTES = 64 };
+/* The name of the manifest in a directory of part files. */
+#define PART_MANIFEST_NAME "manifest.json"
+
+/* The most part files that are written or read, and the most bytes of a key that are listed. */
+enum { PART_MANIFEST_MAX_PARTS = 1000, PART_MANIFEST_MAX_KEY_NBYTES = 64 };
 
 struct manifest_part {
 	char *name; /* without a directory */
@@ -49,11 +55,11 @@ bool part_manifest_splits_key(const struct part_manifest *manifest);
 bool part_manifest_detect(const void *head, size_t n);
 
 /*
- * All of a file that may be a list, to be freed; `path` is for messages. Returns 0, or -EFBIG: no
- * list has so many bytes, or another negative errno, after a message.
+ * Read the manifest of an open file; `path` is for messages. Returns 0, -EFBIG, -EINVAL or another
+ * negative errno after a message. To be freed in any case.
  */
-int part_manifest_read(const struct file *file, const char *path, char **ret_text,
-		       size_t *ret_nbytes);
+int part_manifest_read(const struct file *file, const char *path,
+		       struct part_manifest *ret_manifest);
 
 /*
  * The list of that text; `path` is for messages. Returns 0, or -EINVAL after a message: it is none,

@@ -2,9 +2,12 @@
  * source_probe - what a source contributes (see source.h)
  */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io/input/part_manifest.h"
 #include "io/input/source_internal.h"
 #include "src/base/diagnostics.h"
 
@@ -102,6 +105,27 @@ static bool is_message_socket(const struct source *source, const struct stat *st
 	       type != SOCK_STREAM;
 }
 
+/* Only a directory of part files stands for records. */
+static int probe_directory(const struct source_table *table, struct source *source)
+{
+	char *path;
+	bool has_manifest;
+
+	if (!source->path || source->manifest || table->rules.mode == FORMAT_RAW)
+		return fail(-EISDIR, "%s: cannot read: %m", source->name);
+	if (asprintf(&path, "%s/" PART_MANIFEST_NAME, source->path) < 0)
+		return fail(-ENOMEM, "%s: %m", source->name);
+	has_manifest = access(path, F_OK) == 0;
+	free(path);
+	if (!has_manifest)
+		return fail(-EISDIR, "%s: cannot read: %m", source->name);
+	source->is_manifest = true;
+	return table->rules.accepts_manifests ?
+		       0 :
+		       fail_hint(-EINVAL, HINT_MERGE_OR_CHECK, 0,
+				 "%s: is a directory of sorted part files", source->name);
+}
+
 int source_probe(struct source_table *table, struct source *source)
 {
 	struct stat status;
@@ -115,7 +139,7 @@ int source_probe(struct source_table *table, struct source *source)
 	if (r < 0)
 		return fail(-errno, "%s: cannot open: %m", source->name);
 	if (S_ISDIR(status.st_mode))
-		return fail(-EISDIR, "%s: cannot read: %m", source->name);
+		return probe_directory(table, source);
 	if (is_message_socket(source, &status))
 		return fail(-ENOTSUP,
 			    "%s: is a socket of messages, of which parts would be lost: give a "

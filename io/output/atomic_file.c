@@ -37,7 +37,7 @@ static int create_with_temp_name(struct atomic_file *atomic_file, mode_t mode,
 	int r;
 
 	atomic_file->temp_name = temp_names_reserve(atomic_file->calls->temp_names,
-						    atomic_file->target.directory.fd, owner,
+						    atomic_file->target.directory.fd, owner, false,
 						    &atomic_file->own_temp_name);
 	if (!atomic_file->temp_name)
 		return -EMFILE;
@@ -112,6 +112,14 @@ static void warn_of_orphans(const struct atomic_file *atomic_file, const char *p
 		orphans_warn_target(&target->directory, path, target->name);
 }
 
+static int take_snapshot(struct atomic_file *atomic_file, const struct file *directory,
+			 const char *path, const struct stat *old)
+{
+	return directory ?
+		       target_snapshot_take_in(directory, path, &atomic_file->target) :
+		       target_snapshot_take(atomic_file->calls, path, old, &atomic_file->target);
+}
+
 int atomic_file_create(const struct syscalls *calls, const char *path, const struct stat *old,
 		       const struct atomic_file_params *params, struct file *ret_file,
 		       struct atomic_file **ret_atomic_file)
@@ -121,7 +129,7 @@ int atomic_file_create(const struct syscalls *calls, const char *path, const str
 
 	if (!atomic_file)
 		return -ENOMEM;
-	r = target_snapshot_take(calls, path, old, &atomic_file->target);
+	r = take_snapshot(atomic_file, params->directory, path, old);
 	if (r == 0 && !params->is_silent)
 		orphans_remove(&atomic_file->target.directory, &params->owner);
 	if (r == 0)
@@ -139,21 +147,21 @@ int atomic_file_create(const struct syscalls *calls, const char *path, const str
 static int adopt_temp_name(struct atomic_file *atomic_file, const char *name)
 {
 	atomic_file->temp_name = temp_names_adopt(atomic_file->calls->temp_names,
-						  atomic_file->target.directory.fd, name,
+						  atomic_file->target.directory.fd, name, false,
 						  &atomic_file->own_temp_name);
 	return atomic_file->temp_name ? 0 : -EMFILE;
 }
 
-int atomic_file_open_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-			    const char *name, struct file *ret_file,
-			    struct atomic_file **ret_atomic_file)
+int atomic_file_open_shared(const struct syscalls *calls, const struct file *directory,
+			    const char *path, const struct stat *old, const char *name,
+			    struct file *ret_file, struct atomic_file **ret_atomic_file)
 {
 	struct atomic_file *atomic_file = atomic_file_alloc(calls, path);
 	int r;
 
 	if (!atomic_file)
 		return -ENOMEM;
-	r = target_snapshot_take(calls, path, old, &atomic_file->target);
+	r = take_snapshot(atomic_file, directory, path, old);
 	if (r == 0)
 		r = file_open(calls, atomic_file->target.directory.fd, name, O_RDWR | O_NOFOLLOW, 0,
 			      ret_file);

@@ -31,9 +31,11 @@ struct atomic_file;
 
 /* How a new file is made. Zeroed: by this process, for itself. */
 struct atomic_file_params {
+	/* NULL, or the directory of the new file, to which the path need not lead yet. */
+	const struct file *directory;
 	/* It has a hidden name from the start, by which other processes join (below). */
 	bool is_shared;
-	/* Of what is shared: nothing is told of what others have left beside it. */
+	/* Nothing is told of what others have left beside it. */
 	bool is_silent;
 	/* And whose it is, who removes what was left of it by an earlier start. */
 	struct orphan_owner owner;
@@ -51,12 +53,13 @@ int atomic_file_create(const struct syscalls *calls, const char *path, const str
 
 /*
  * Join one that is shared: until it is finished its processes write to it, too. `name` is its
- * hidden one. The file is theirs to close, the replacement to leave, and what becomes of it is for
- * the first to say; or to drop, which removes the file for all.
+ * hidden one; directory: as in the parameters. The file is theirs to close, the replacement to
+ * leave, and what becomes of it is for the first to say; or to drop, which removes the file for
+ * all.
  */
-int atomic_file_open_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-			    const char *name, struct file *ret_file,
-			    struct atomic_file **ret_atomic_file);
+int atomic_file_open_shared(const struct syscalls *calls, const struct file *directory,
+			    const char *path, const struct stat *old, const char *name,
+			    struct file *ret_file, struct atomic_file **ret_atomic_file);
 
 /* The hidden name; NULL: it has none. As long as the replacement. */
 const char *atomic_file_temp_name(const struct atomic_file *atomic_file);

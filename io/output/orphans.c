@@ -62,26 +62,90 @@ static bool is_owned_name(const char *name, const struct orphan_owner *owner)
 	       strncmp(digits, owner->digits, FILE_UNIQUE_DIGITS) == 0;
 }
 
+/* A directory cannot be open for writing, which a lock for writing asks for. */
 void orphans_lock(const struct file *file)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
+	if (fcntl(file->fd, F_OFD_SETLK, &lock) == 0 || errno != EBADF)
+		return;
+	lock.l_type = F_RDLCK;
 	fcntl(file->fd, F_OFD_SETLK, &lock);
 }
 
 /* Nobody holds it. Where there are no locks that cannot be told. */
-static bool is_unlocked_file(const struct file *file, const struct stat *status)
+static bool is_unlocked(const struct file *file)
 {
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	return S_ISREG(status->st_mode) && fcntl(file->fd, F_OFD_GETLK, &lock) == 0 &&
-	       lock.l_type == F_UNLCK;
+	return fcntl(file->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
-/* Nobody works on it, as far as can be told. */
-static bool is_orphan(const struct file *file, const struct stat *status)
+/* Call callback() for each entry of a directory. What goes wrong here is not told. */
+static void for_each_entry(const struct file *directory,
+			   void (*callback)(const struct file *directory, const char *name,
+					    void *context),
+			   void *context)
 {
-	return is_unlocked_file(file, status) &&
+	const struct dirent *entry;
+	struct file readable_directory;
+	DIR *stream;
+
+	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0,
+		      &readable_directory) < 0)
+		return;
+	stream = fdopendir(readable_directory.fd);
+	if (!stream) {
+		file_close(&readable_directory);
+		return;
+	}
+	while ((entry = readdir(stream)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			callback(directory, entry->d_name, context);
+	closedir(stream);
+}
+
+/* What is in a directory. */
+struct contents {
+	uint64_t n_entries, n_blocks;
+	bool is_in_use;
+};
+
+static void add_entry(const struct file *directory, const char *name, void *context)
+{
+	struct contents *contents = context;
+	struct stat status;
+	struct file file;
+
+	contents->n_entries++;
+	if (file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
+		      &file) < 0)
+		return;
+	if (fstat(file.fd, &status) == 0)
+		contents->n_blocks += (uint64_t)status.st_blocks;
+	contents->is_in_use |= !is_unlocked(&file);
+	file_close(&file);
+}
+
+/* Nobody works on it or in it, as far as can be told. Adds what is in it to the status. */
+static bool is_unused(const struct file *file, struct stat *status)
+{
+	struct contents contents = { 0 };
+
+	if (!(S_ISREG(status->st_mode) || S_ISDIR(status->st_mode)) || !is_unlocked(file))
+		return false;
+	if (S_ISREG(status->st_mode))
+		return true;
+	for_each_entry(file, add_entry, &contents);
+	status->st_size = (off_t)contents.n_entries;
+	status->st_blocks += (blkcnt_t)contents.n_blocks;
+	return !contents.is_in_use;
+}
+
+/* And it is not so new that its lock may still be to come. */
+static bool is_orphan(const struct file *file, struct stat *status)
+{
+	return is_unused(file, status) &&
 	       (status->st_size > 0 || status->st_ctime + NEW_FILE_GRACE_S < time(NULL));
 }
 
@@ -136,31 +200,7 @@ void orphans_warn_target(const struct file *directory, const char *path, const c
 		warn_orphan(path, name, &status, "the same output");
 }
 
-/* Call one() for each file of such a name. What goes wrong here is not told. */
-static void for_each_temp_file(const struct file *directory,
-			       void (*callback)(const struct file *directory, const char *name,
-						void *context),
-			       void *context)
-{
-	const struct dirent *entry;
-	struct file readable_directory;
-	DIR *stream;
-
-	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0,
-		      &readable_directory) < 0)
-		return;
-	stream = fdopendir(readable_directory.fd);
-	if (!stream) {
-		file_close(&readable_directory);
-		return;
-	}
-	while ((entry = readdir(stream)))
-		if (orphans_is_temp_name(entry->d_name))
-			callback(directory, entry->d_name, context);
-	closedir(stream);
-}
-
-/* A sort into many part files leaves as many: some are told one by one, and then their sum. */
+/* Some are told one by one, and then the sum of the others. */
 enum { MAX_ORPHANS_LISTED = 3 };
 
 struct orphan_warnings {
@@ -173,7 +213,7 @@ static void warn_if_orphan(const struct file *directory, const char *name, void 
 	struct orphan_warnings *warnings = context;
 	struct stat status;
 
-	if (!probe_orphan(directory, name, &status))
+	if (!orphans_is_temp_name(name) || !probe_orphan(directory, name, &status))
 		return;
 	if (++warnings->n_found <= MAX_ORPHANS_LISTED)
 		warn_orphan(warnings->path, name, &status, "this or another output there");
@@ -186,7 +226,7 @@ void orphans_warn(const struct file *directory, const char *path)
 {
 	struct orphan_warnings warnings = { .path = path };
 
-	for_each_temp_file(directory, warn_if_orphan, &warnings);
+	for_each_entry(directory, warn_if_orphan, &warnings);
 	if (warnings.n_found > MAX_ORPHANS_LISTED)
 		warn("%s: %" PRIu64 " more such files are beside it, which take %" PRIu64
 		     " bytes: remove them",
@@ -203,6 +243,12 @@ static bool is_users_file(const struct file *directory, const char *name, const 
 	       file_id_equal(file_id_from_stat(status), file_id_from_stat(&named));
 }
 
+static void remove_entry(const struct file *directory, const char *name, void *context)
+{
+	(void)context;
+	file_remove(directory->calls, directory->fd, name, 0);
+}
+
 /* Nobody but the owner makes such a file: none was only just made. */
 static void remove_if_orphan(const struct file *directory, const char *name, void *context)
 {
@@ -210,13 +256,18 @@ static void remove_if_orphan(const struct file *directory, const char *name, voi
 	struct stat status;
 	struct file file;
 
-	if (!is_owned_name(name, owner) ||
+	if (!orphans_is_temp_name(name) || !is_owned_name(name, owner) ||
 	    file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
 		return;
-	if (fstat(file.fd, &status) == 0 && is_unlocked_file(&file, &status) &&
-	    is_users_file(directory, name, &status))
-		file_remove(directory->calls, directory->fd, name, 0);
+	if (fstat(file.fd, &status) == 0 && is_unused(&file, &status) &&
+	    is_users_file(directory, name, &status)) {
+		const bool is_directory = S_ISDIR(status.st_mode);
+
+		if (is_directory)
+			for_each_entry(&file, remove_entry, NULL);
+		file_remove(directory->calls, directory->fd, name, is_directory ? AT_REMOVEDIR : 0);
+	}
 	file_close(&file);
 }
 
@@ -225,5 +276,5 @@ void orphans_remove(const struct file *directory, const struct orphan_owner *own
 	struct orphan_owner owner_copy = *owner;
 
 	if (*owner_copy.digits)
-		for_each_temp_file(directory, remove_if_orphan, &owner_copy);
+		for_each_entry(directory, remove_if_orphan, &owner_copy);
 }

@@ -1,5 +1,5 @@
 /*
- * orphans - unfinished files whose process was killed outright
+ * orphans - unfinished files and directories whose process was killed outright
  *
  * Where there are no nameless files, an unfinished one has a hidden name; where there are, one that
  * takes the place of another has it for the moment of the rename. A signal that can be caught
@@ -8,7 +8,8 @@
  * goes on with the same sort removes what that has left, which it knows by digits in the name.
  *
  * A file that somebody works on is told from one that was left by a lock on it, which the kernel
- * takes back from whoever dies.
+ * takes back from whoever dies. A directory (part_files.h) is left if neither it nor a file in it
+ * is locked; it goes with the files in it.
  */
 #pragma once
 
@@ -39,8 +40,9 @@ bool orphans_is_temp_name(const char *name);
 void orphans_make_rename_name(const char *target, char name[static TEMP_NAME_SIZE]);
 
 /*
- * Mark `file`, open for writing, as one that somebody works on, until it and all duplicates of its
- * descriptor are closed. A file system without locks is no error: nothing in it is taken for left.
+ * Mark `file`, open for writing, or a directory, open for reading, as one that somebody works on,
+ * until it and all duplicates of its descriptor are closed. A file system without locks is no
+ * error: nothing in it is taken for left.
  */
 void orphans_lock(const struct file *file);
 

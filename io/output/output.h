@@ -117,6 +117,17 @@ int output_open_shared_existing(const struct syscalls *calls, const char *path, 
 int output_close_shared(struct output *output);
 
 /*
+ * A file that is written for a directory which has not got its name yet (part_files.h): a new one
+ * in `directory`, which must stay open as long. `path` is what messages call it, and its end is
+ * the file's name. is_shared: as of output_open_shared(), and the second as
+ * output_open_shared_existing(). Orphans beside it are not reported.
+ */
+int output_open_part(const struct file *directory, const char *path, bool is_shared,
+		     struct output **ret_output);
+int output_open_part_existing(const struct file *directory, const char *path, const char *name,
+			      struct output **ret_output);
+
+/*
  * Does the file system reserve what it is asked for, of an output that is shared, and of which
  * nothing is written? Who has opened it tells those who join. Then, if all are processes of this
  * machine, and before anything is written, each of them that is to write may say how many bytes it

@@ -51,6 +51,26 @@ int output_open_shared_existing(const struct syscalls *calls, const char *path, 
 	return open_shared_target(calls, path, &params, ret_output);
 }
 
+int output_open_part(const struct file *directory, const char *path, bool is_shared,
+		     struct output **ret_output)
+{
+	const struct target_params params = { .kind = is_shared ? TARGET_SHARED : TARGET_PRIVATE,
+					      .is_silent = true,
+					      .directory = directory };
+
+	return open_shared_target(directory->calls, path, &params, ret_output);
+}
+
+int output_open_part_existing(const struct file *directory, const char *path, const char *name,
+			      struct output **ret_output)
+{
+	const struct target_params params = { .kind = TARGET_SHARED_EXISTING,
+					      .name = name,
+					      .directory = directory };
+
+	return open_shared_target(directory->calls, path, &params, ret_output);
+}
+
 bool output_can_preallocate(const struct output *output)
 {
 	return output->preallocation.step_is_allocated ?

@@ -106,14 +106,15 @@ static int start_atomic_file(struct target *target, const char *path, const stru
 			     const struct target_params *params)
 {
 	const struct syscalls *calls = target->file.calls;
-	const struct atomic_file_params atomic_params = { .is_shared = params->kind ==
+	const struct atomic_file_params atomic_params = { .directory = params->directory,
+							  .is_shared = params->kind ==
 								       TARGET_SHARED,
 							  .is_silent = params->is_silent,
 							  .owner = params->owner };
 
 	if (params->kind == TARGET_SHARED_EXISTING)
-		return atomic_file_open_shared(calls, path, old, params->name, &target->file,
-					       &target->atomic_file);
+		return atomic_file_open_shared(calls, params->directory, path, old, params->name,
+					       &target->file, &target->atomic_file);
 	return atomic_file_create(calls, path, old, &atomic_params, &target->file,
 				  &target->atomic_file);
 }
@@ -121,13 +122,13 @@ static int start_atomic_file(struct target *target, const char *path, const stru
 static int open_path(struct target *target, const char *path, const struct target_params *params,
 		     struct stat *ret_status)
 {
-	const bool exists = stat(path, ret_status) == 0;
+	const bool exists = !params->directory && stat(path, ret_status) == 0;
 	int r;
 
 	target->name = path;
-	if (!exists && errno != ENOENT)
+	if (!exists && !params->directory && errno != ENOENT)
 		return fail(-errno, "%s: %m", path);
-	if (!exists && *path && path[strlen(path) - 1] == '/')
+	if (!exists && !params->directory && *path && path[strlen(path) - 1] == '/')
 		return fail(-EISDIR,
 			    "%s: is the name of a directory, as it ends in a slash, and not of a "
 			    "file",
@@ -166,7 +167,7 @@ static void describe_target(struct target *target, const struct stat *status)
 int target_open(const struct syscalls *calls, const char *path, const struct target_params *params,
 		struct target *ret_target)
 {
-	const int fd = path ? path_to_descriptor(path) : STDOUT_FILENO;
+	const int fd = params->directory ? -1 : path ? path_to_descriptor(path) : STDOUT_FILENO;
 	struct target *target = ret_target;
 	struct stat status;
 	int r;

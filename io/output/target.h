@@ -29,9 +29,10 @@ struct target {
 /* A replacement is the process's own, or of several that write to it (atomic_file.h). */
 struct target_params {
 	enum { TARGET_PRIVATE, TARGET_SHARED, TARGET_SHARED_EXISTING } kind;
-	const char *name; /* TARGET_SHARED_EXISTING: the hidden name */
-	bool is_silent;   /* Shared: nothing is told of what was left beside it (orphans.h), ... */
-	struct orphan_owner owner; /* ... and whose it is */
+	const char *name;             /* TARGET_SHARED_EXISTING: the hidden name */
+	bool is_silent;               /* do not report orphans (orphans.h) */
+	struct orphan_owner owner;    /* of a shared file: its owner */
+	const struct file *directory; /* as in atomic_file_params */
 };
 
 /*

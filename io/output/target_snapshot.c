@@ -145,6 +145,21 @@ int target_snapshot_take(const struct syscalls *calls, const char *path, const s
 	return r == 0 ? check_rename_constraints(target) : r;
 }
 
+int target_snapshot_take_in(const struct file *directory, const char *path,
+			    struct target_snapshot *target)
+{
+	const char *slash = strrchr(path, '/');
+
+	*target = (struct target_snapshot){
+		.path = path,
+		.directory = *directory,
+		.borrows_directory = true,
+		.name = strdup(slash ? slash + 1 : path),
+		.old_file = { .calls = directory->calls, .fd = -1 },
+	};
+	return target->name ? 0 : -ENOMEM;
+}
+
 int target_snapshot_fail_exists(const struct target_snapshot *target)
 {
 	return fail(-EBUSY,
@@ -221,18 +236,19 @@ int target_snapshot_verify(const struct target_snapshot *target)
 	struct stat status;
 	int r = 0;
 
-	if (stat(target->path, &status) == 0)
+	if (!target->borrows_directory && stat(target->path, &status) == 0)
 		r = check_same_file(target, &status);
 	if (r == 0 &&
 	    fstatat(target->directory.fd, target->name, &status, AT_SYMLINK_NOFOLLOW) == 0)
 		r = check_same_file(target, &status);
-	return r < 0 ? r : check_same_path(target);
+	return r < 0 || target->borrows_directory ? r : check_same_path(target);
 }
 
 void target_snapshot_close(struct target_snapshot *target)
 {
 	file_close(&target->old_file);
-	file_close(&target->directory);
+	if (!target->borrows_directory)
+		file_close(&target->directory);
 	free(target->name);
 	target->name = NULL;
 }

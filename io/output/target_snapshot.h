@@ -15,9 +15,10 @@
 #include "io/file/file.h"
 
 struct target_snapshot {
-	const char *path;      /* as given, for messages */
-	struct file directory; /* of the name; by path only */
-	char *name;            /* in it */
+	const char *path;       /* as given, for messages */
+	struct file directory;  /* of the name; by path only */
+	bool borrows_directory; /* it is the caller's, and the path does not lead there yet */
+	char *name;             /* in it */
 	bool had_file;
 	struct stat old_status;
 	struct file old_file; /* for its attributes; open if it had_file */
@@ -30,6 +31,13 @@ struct target_snapshot {
  */
 int target_snapshot_take(const struct syscalls *calls, const char *path, const struct stat *old,
 			 struct target_snapshot *ret_target);
+
+/*
+ * Name a new file after the last component of `path` in `directory`, which stays open longer than
+ * this. The path is only for messages. As above.
+ */
+int target_snapshot_take_in(const struct file *directory, const char *path,
+			    struct target_snapshot *ret_target);
 
 /*
  * Is what has the name still what was there at first, or nothing, and does the path lead there? 0,

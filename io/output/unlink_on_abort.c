@@ -7,6 +7,7 @@
  */
 #include "io/output/unlink_on_abort.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,14 +25,15 @@ static struct temp_name *claim_name_slot(struct temp_names *names, struct temp_n
 }
 
 static struct temp_name *register_temp_name(struct temp_names *names, int directory,
-					    const char *name, bool is_being_created,
-					    struct temp_name *fallback)
+					    const char *name, bool is_directory,
+					    bool is_being_created, struct temp_name *fallback)
 {
 	struct temp_name *slot = claim_name_slot(names, fallback);
 
 	if (!slot)
 		return NULL;
 	slot->directory = directory;
+	slot->is_directory = is_directory;
 	slot->creator = pthread_self();
 	snprintf(slot->name, sizeof slot->name, "%s", name);
 	atomic_store(&slot->is_being_created, is_being_created);
@@ -41,13 +43,14 @@ static struct temp_name *register_temp_name(struct temp_names *names, int direct
 
 /* Either who ends the process sees the name, or it is seen here that the process is ending. */
 struct temp_name *temp_names_reserve(struct temp_names *names, int directory,
-				     const struct orphan_owner *owner, struct temp_name *fallback)
+				     const struct orphan_owner *owner, bool is_directory,
+				     struct temp_name *fallback)
 {
 	char name[TEMP_NAME_SIZE];
 	struct temp_name *slot;
 
 	orphans_make_temp_name(owner, name);
-	slot = register_temp_name(names, directory, name, true, fallback);
+	slot = register_temp_name(names, directory, name, is_directory, true, fallback);
 	if (!slot || !names || !atomic_load(&names->is_shut_down))
 		return slot;
 	temp_names_created(slot);
@@ -61,9 +64,9 @@ void temp_names_created(struct temp_name *slot)
 }
 
 struct temp_name *temp_names_adopt(struct temp_names *names, int directory, const char *name,
-				   struct temp_name *fallback)
+				   bool is_directory, struct temp_name *fallback)
 {
-	return register_temp_name(names, directory, name, false, fallback);
+	return register_temp_name(names, directory, name, is_directory, false, fallback);
 }
 
 void temp_names_release(struct temp_name *slot)
@@ -72,11 +75,21 @@ void temp_names_release(struct temp_name *slot)
 	atomic_store(&slot->in_use, false);
 }
 
+static void remove_names(struct temp_names *names, bool directories)
+{
+	for (int i = 0; i < TEMP_NAMES_MAX; i++) {
+		const struct temp_name *slot = &names->slots[i];
+
+		if (atomic_load(&slot->is_active) && slot->is_directory == directories)
+			unlinkat(slot->directory, slot->name, directories ? AT_REMOVEDIR : 0);
+	}
+}
+
+/* A directory can go when the files in it are gone. */
 void temp_names_remove(struct temp_names *names)
 {
-	for (int i = 0; i < TEMP_NAMES_MAX; i++)
-		if (atomic_load(&names->slots[i].is_active))
-			unlinkat(names->slots[i].directory, names->slots[i].name, 0);
+	remove_names(names, false);
+	remove_names(names, true);
 }
 
 /* A thread that was interrupted for this has created its file, or never will. */

@@ -1,10 +1,10 @@
 /*
- * unlink_on_abort - the names of unfinished files, for whoever has to remove them in a hurry
+ * unlink_on_abort - the names of unfinished outputs, which a handler of signals removes
  *
  * An output that is being written can have a hidden name (atomic_file.h), which goes when the
- * output is complete or given up; and a lock of part files is a file (part_files_lock.c). A signal
- * that ends the process leaves no time for that: a front end that handles signals lends a table
- * (struct syscalls), and its handler removes what is in it.
+ * output is complete or given up; part files are written in a hidden directory (part_files.h). A
+ * signal that ends the process leaves no time for that: a front end that handles signals lends a
+ * table (struct syscalls), and its handler removes what is in it, files before directories.
  */
 #pragma once
 
@@ -23,6 +23,7 @@ struct temp_name {
 	atomic_bool in_use;
 	atomic_bool is_active;
 	atomic_bool is_being_created;
+	bool is_directory;
 	pthread_t creator;
 	int directory;
 	char name[NAME_MAX + 1];
@@ -40,17 +41,15 @@ struct temp_names {
  * it is in none, and at `own`. owner: as orphans_make_temp_name(). NULL if the table is full.
  */
 struct temp_name *temp_names_reserve(struct temp_names *names, int directory,
-				     const struct orphan_owner *owner, struct temp_name *fallback);
+				     const struct orphan_owner *owner, bool is_directory,
+				     struct temp_name *fallback);
 
 /* It has been created, or could not be. */
 void temp_names_created(struct temp_name *slot);
 
-/*
- * The same of a name that is there: somebody else has created it, who may be ended before it is
- * removed, or it has just become ours.
- */
+/* The same of a name that another process has created, which may end before it removes it. */
 struct temp_name *temp_names_adopt(struct temp_names *names, int directory, const char *name,
-				   struct temp_name *fallback);
+				   bool is_directory, struct temp_name *fallback);
 
 /* The name is gone, or has never been, or is somebody else's. */
 void temp_names_release(struct temp_name *slot);

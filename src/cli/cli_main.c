@@ -146,8 +146,8 @@ static int run_with_progress(const struct cli_hooks *hooks, struct gsort *sort)
 	return report_error < 0 ? report_error : r;
 }
 
-/* Descriptors: of a part of the output, its file, directory and old file; and of all else. */
-enum { DESCRIPTORS_PER_PART_FILE = 4, RESERVED_DESCRIPTORS = 256 };
+/* Descriptors: of a part file, its file and the duplicate that keeps its lock; and of all else. */
+enum { DESCRIPTORS_PER_PART_FILE = 2, RESERVED_DESCRIPTORS = 256 };
 
 static int attach_process(struct gsort *sort)
 {

@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 #include "io/output/orphans.h"
-#include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/checkpoint_dir.h"
 #include "src/options/file_roles.h"
 
 /* Files whose names are made: the roles outlive these, but what may be said is said before. */
 struct generated_names {
-	char *names[CHECKPOINT_N_FILES + PART_FILES_MAX + 1];
+	char *names[CHECKPOINT_N_FILES];
 	size_t n;
 };
 
@@ -39,33 +38,25 @@ static int resolve_directory(const char *path, struct path_identity *ret_identit
 	return r;
 }
 
-/* Are both in one directory? */
-static int are_in_same_directory(const char *path_a, const char *path_b, bool *ret_same)
-{
-	struct path_identity dir_a = { 0 }, dir_b = { 0 };
-	int r = resolve_directory(path_a, &dir_a);
-
-	if (r == 0)
-		r = resolve_directory(path_b, &dir_b);
-	*ret_same = r == 0 && path_identity_equal(&dir_a, &dir_b);
-	path_identity_free(&dir_a);
-	path_identity_free(&dir_b);
-	return r;
-}
-
-/* Who has no list takes files for parts by their names, also of numbers that there are none of. */
-static int check_part_file_name(const char *output, const char *name, const char *path,
+/* What is written or read beside the output is in no directory that takes the place of another. */
+static int check_outside_output(const char *output, const char *name, const char *path,
 				const char *target, const char *advice)
 {
-	bool is_in_directory;
-	const int r = are_in_same_directory(output, target, &is_in_directory);
+	struct path_identity directory = { 0 }, parent = { 0 };
+	bool is_inside;
+	int r = path_identity_resolve(output, &directory);
 
+	if (r == 0)
+		r = resolve_directory(target, &parent);
+	is_inside = r == 0 && path_identity_equal(&directory, &parent);
+	path_identity_free(&directory);
+	path_identity_free(&parent);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	if (!is_in_directory || !part_files_is_reserved_name(base_name(output), base_name(target)))
-		return 0;
-	return fail(-EINVAL, "%s '%s' has the name of a part file of '%s'; %s", name, path, output,
-		    advice);
+	return is_inside ?
+		       fail(-EINVAL, "%s '%s' is in the directory '%s', which is the output; %s",
+			    name, path, output, advice) :
+		       0;
 }
 
 /* Names of this kind are those of files that gsort has not finished. */
@@ -95,12 +86,13 @@ static int check_new_file_name(const struct options *options, const char *name, 
 		return fail(r, "%s: %m", path);
 	r = check_temp_file_name(path == output ? NULL : output, name, path, target);
 	if (r == 0 && options->n_part_files && path != output)
-		r = check_part_file_name(output, name, path, target, "let it go to another file");
+		r = check_outside_output(output, name, path, target,
+					 "let it go to another directory");
 	free(target);
 	return r;
 }
 
-/* What is read must not go with older parts, nor be taken for what is left of some. */
+/* What is read must not go with older part files. */
 static int check_source_name(const struct options *options, const char *name, const char *path)
 {
 	char *target;
@@ -111,7 +103,7 @@ static int check_source_name(const struct options *options, const char *name, co
 	r = path_follow_links(path, &target);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	r = check_part_file_name(options->output_path, name, path, target,
+	r = check_outside_output(options->output_path, name, path, target,
 				 "let the output have another name");
 	free(target);
 	return r;
@@ -138,33 +130,16 @@ static int check_sources(struct file_roles *roles, const struct command_files *f
 	return r;
 }
 
-static int add_part_files(struct file_roles *roles, const struct options *options,
-			  struct generated_names *generated)
-{
-	const uint32_t n = options->n_part_files;
-	int r = 0;
-
-	for (uint32_t i = 0; i <= n && r == 0; i++) {
-		r = part_files_make_path(options->output_path, n, i,
-					 &generated->names[generated->n]);
-		if (r == 0)
-			r = file_roles_add_path(roles, ROLE_PART_FILE, "--split",
-						generated->names[generated->n++]);
-	}
-	return r;
-}
-
-static int add_output(struct file_roles *roles, const struct command_files *files,
-		      struct generated_names *generated)
+static int add_output(struct file_roles *roles, const struct command_files *files)
 {
 	const struct options *options = files->options;
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 	int r = check_new_file_name(options, "-o", options->output_path);
 
 	if (r == 0)
-		r = options->n_part_files ?
-			    add_part_files(roles, options, generated) :
-			    file_roles_add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
+		r = file_roles_add_path(roles,
+					options->n_part_files ? ROLE_PART_FILES : ROLE_OUTPUT, "-o",
+					options->output_path);
 	if (r < 0 || is_check)
 		return r;
 	if (options->explain ? !files->uses_standard_streams :
@@ -247,8 +222,8 @@ static int check_checkpoint_dir(const struct options *options,
 
 	if (is_same_file(options->output_path, directory))
 		return fail(-EINVAL,
-			    "-o '%s' and --checkpoint '%s' are the same: the one is a file, and "
-			    "the other a directory",
+			    "-o '%s' and --checkpoint '%s' are the same; let one of them have "
+			    "another name",
 			    options->output_path, path);
 	if (stat(path, &status) < 0)
 		return 0;
@@ -268,7 +243,9 @@ static int check_checkpoint_path(const struct options *options)
 	if (!options->checkpoint_path ||
 	    path_identity_resolve(options->checkpoint_path, &directory) < 0)
 		return 0;
-	r = check_checkpoint_dir(options, &directory);
+	r = check_source_name(options, "--checkpoint", options->checkpoint_path);
+	if (r == 0)
+		r = check_checkpoint_dir(options, &directory);
 	path_identity_free(&directory);
 	return r;
 }
@@ -313,7 +290,7 @@ static int check_all_files(struct file_roles *roles, const struct command_files 
 	int r = must_be_silent(files) ? -EINVAL : file_roles_add_list(roles, options->files0_path);
 
 	if (r == 0)
-		r = add_output(roles, files, generated);
+		r = add_output(roles, files);
 	if (r == 0)
 		r = add_report(roles, options, "--stats-json", options->stats_json_path);
 	if (r == 0)

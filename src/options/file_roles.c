@@ -84,6 +84,11 @@ static bool message_would_overwrite(struct located_role a, struct located_role b
 		(is_standard_error(b.role) && !writes_to_open_descriptor(a.role)));
 }
 
+static const char *file_noun(mode_t mode)
+{
+	return S_ISFIFO(mode) ? "pipe" : S_ISDIR(mode) ? "directory" : "file";
+}
+
 static int check_pair(struct located_role a, struct located_role b)
 {
 	const mode_t mode = a.identity->mode;
@@ -101,8 +106,8 @@ static int check_pair(struct located_role a, struct located_role b)
 			    S_ISFIFO(mode) ? "pipe" : "socket");
 	return fail(-EINVAL,
 		    ROLE_FORMAT " and " ROLE_FORMAT " are the same %s; let %s go to another one",
-		    ROLE_ARGUMENTS(a.role), ROLE_ARGUMENTS(b.role),
-		    S_ISFIFO(mode) ? "pipe" : "file", role_to_redirect(a.role, b.role)->name);
+		    ROLE_ARGUMENTS(a.role), ROLE_ARGUMENTS(b.role), file_noun(mode),
+		    role_to_redirect(a.role, b.role)->name);
 }
 
 /* What is written would take its place, or damage it. Without /proc it is not known. */

@@ -29,7 +29,7 @@ enum file_role_kind {
 	ROLE_INPUT,
 	ROLE_NAME_LIST, /* of the inputs' names */
 	ROLE_OUTPUT,
-	ROLE_PART_FILE, /* of several that the output is divided into */
+	ROLE_PART_FILES, /* the directory of several, which is replaced */
 	ROLE_REPORT,
 	ROLE_CHECKPOINT, /* in a checkpoint's directory */
 	ROLE_MESSAGES,   /* for a person, on a standard stream */

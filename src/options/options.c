@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "io/output/part_files.h"
+#include "io/input/part_manifest.h"
 #include "src/options/builtin_options.h"
 #include "src/options/value_parsers.h"
 #include "src/options/framing_options.h"
@@ -147,11 +147,11 @@ static const struct option_spec specs[N_ROWS] = {
 				"ranks share a merge already; or run gsort -m --shard=K/P for "
 				"each K" },
 	[ROW_SPLIT] = { "split", 0, "P",
-			"split the output into P part files, FILE.0000 and so on, "
-			"and write the part manifest FILE.parts; all of them "
-			"appear, or none",
-			.max = PART_FILES_MAX, .parse = option_parse_count, MEMBER(n_part_files),
-			.mpi_support = OPTION_MPI_YES },
+			"split the output into P part files: -o names a directory of "
+			"part-0000 and so on, and manifest.json, which appears "
+			"complete or not at all",
+			.max = PART_MANIFEST_MAX_PARTS, .parse = option_parse_count,
+			MEMBER(n_part_files), .mpi_support = OPTION_MPI_YES },
 	[ROW_SPLIT_BY] = { "split-by", 0, "records|keys",
 			   "split after equal numbers of records, or between keys, so "
 			   "that no key is in two part files (always with -u)",

@@ -117,7 +117,8 @@ static int check_output_is_file(const struct options *options)
 			    "taken up again",
 			    label);
 	if (options->n_part_files && label)
-		return fail(-EINVAL, "--split needs -o with the name of a file, not %s", label);
+		return fail(-EINVAL, "--split needs -o with the name of a directory, not %s",
+			    label);
 	if (options->fsync && label)
 		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",
 			    label);

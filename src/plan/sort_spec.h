@@ -64,8 +64,8 @@ struct sort_spec {
 	int zstd_level;           /* 1 and more; 0: as it is */
 	uint32_t shard, n_shards; /* of a merge, of so many equal parts the one, from 1; 0: all */
 	/*
-	 * It is divided among so many files, and a list of them (part_files.h), to which
-	 * output_path is the beginning; 0: it is one file. Without checkpoint_path.
+	 * output_path is a directory of so many files and their manifest (part_files.h); 0: it is
+	 * one file.
 	 */
 	uint32_t n_part_files;
 	bool split_by_keys; /* no key is in two of them; always so with unique */

@@ -312,7 +312,7 @@ __attribute__((format(printf, 3, 4))) static void put_file(struct html *html, co
 static void put_output(struct html *html, const struct html_report *report)
 {
 	if (report->n_part_files)
-		put_file(html, "output", "%s.parts, %zu part files", report->output,
+		put_file(html, "output", "%s, %zu part files", report->output,
 			 report->n_part_files);
 	else
 		put_file(html, "output", "%s", report->output ? report->output : "standard output");

@@ -20,7 +20,7 @@ struct html_report {
 	const char *output;  /* NULL: standard output */
 	bool has_disorder;   /* by a check */
 	time_t created_at;   /* now, as the page has it; of UTC */
-	size_t n_part_files; /* of that name, which it is divided into; 0: it is one file */
+	size_t n_part_files; /* in the directory of that name; 0: it is one file */
 };
 
 /* Whoever owns the stream finds out whether it could be written. */

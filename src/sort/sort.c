@@ -36,7 +36,8 @@ static int open_output_and_setup(struct sort *sort)
 	struct setup setup = { .spec = sort->spec,
 			       .checkpoint = sort->checkpoint,
 			       .output = &sort->output };
-	int r = sort_output_open(sort->spec, &sort->job, sort->checkpoint, &sort->output);
+	int r = sort_output_open(sort->spec, &sort->job, &sort->resolved.header, sort->checkpoint,
+				 &sort->output);
 
 	if (r == 0)
 		r = setup_probe_inputs(&sort->resolved, &sort->job, true);

@@ -131,17 +131,13 @@ static int try_output_file(const char *path, const struct job *job)
 
 static int try_part_files(const struct sort_spec *spec, const struct job *job)
 {
-	const uint32_t n = spec->n_part_files;
-	char *path;
-	int r = part_files_check(job->io, spec->output_path, n);
+	static const struct orphan_owner nobody;
+	struct part_files *files;
+	const int r = part_files_open(job->io, spec->output_path, spec->n_part_files, "", &nobody,
+				      &files);
 
-	for (uint32_t i = 0; i <= n && r == 0; i++) {
-		r = part_files_make_path(spec->output_path, n, i, &path);
-		if (r < 0)
-			break;
-		r = try_output_file(path, job);
-		free(path);
-	}
+	if (r == 0)
+		part_files_close(files, false);
 	return r;
 }
 
@@ -157,11 +153,17 @@ static int try_output(const struct sort_spec *spec, const struct job *job)
 /* In the directory that a file will be in; false if that cannot be found out. */
 static bool find_free_space(const char *path, uint64_t *ret_nbytes)
 {
-	const char *slash = strrchr(path, '/');
-	char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	size_t length = strlen(path);
 	struct statvfs space;
-	const bool is_known = directory && statvfs(directory, &space) == 0;
+	char *directory;
+	bool is_known;
 
+	while (length > 1 && path[length - 1] == '/') /* a directory's own */
+		length--;
+	while (length > 0 && path[length - 1] != '/')
+		length--;
+	directory = length ? strndup(path, length) : strdup(".");
+	is_known = directory && statvfs(directory, &space) == 0;
 	if (is_known)
 		*ret_nbytes = (uint64_t)space.f_bavail * space.f_frsize;
 	free(directory);

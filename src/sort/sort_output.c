@@ -63,16 +63,25 @@ int sort_output_check_size(const struct sort_spec *spec, const struct job *job)
 
 /* --- opening --- */
 
-static int open_part_files(struct sort_output *out)
+const char *sort_output_part_extension(const struct sort_spec *spec,
+				       const struct output_header *header)
+{
+	const bool is_npy = output_header_has_count(header);
+
+	return spec->zstd_level ? is_npy ? ".npy.zst" : ".zst" : is_npy ? ".npy" : "";
+}
+
+static int open_part_files(struct sort_output *out, const struct output_header *header)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
 	int r = part_files_open(out->job->io, spec->output_path, spec->n_part_files,
+				sort_output_part_extension(spec, header), &out->owner,
 				&out->part_files);
 
 	for (uint32_t i = 0; i <= out->n_files && r == 0; i++)
-		r = output_open(out->job->io, part_files_path(out->part_files, i),
-				OUTPUT_SIZE_UNKNOWN, &out->outputs[i]);
+		r = output_open_part(part_files_directory(out->part_files),
+				     part_files_path(out->part_files, i), false, &out->outputs[i]);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
 		       output_check_space(out->outputs[0], nbytes) :
 		       r;
@@ -117,9 +126,6 @@ static int check_replaced_input(const struct sort_output *out, const struct outp
 		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 				 "%s: is an input and the output at the same time",
 				 output_name(output));
-	if (sort_output_is_split(out))
-		return fail(-EINVAL, "%s: is an input; no part file can replace it",
-			    output_name(output));
 	if (out->spec->n_shards)
 		return fail(-EINVAL,
 			    "%s: is an input, and only one shard of it would be left; let the "
@@ -134,8 +140,25 @@ static int check_replaced_input(const struct sort_output *out, const struct outp
 		    output_name(output), nbytes);
 }
 
+/* The files of a directory that is replaced are not read: they would go while others use them. */
+static int check_replaced_part_files(const struct sort_output *out)
+{
+	const struct input *input = out->job->input;
+	struct file_id identity;
+
+	for (size_t i = 0; part_files_old_file_id(out->part_files, i, &identity); i++)
+		if (input_has_file(input, identity) || input_has_manifest_file(input, identity))
+			return fail(-EINVAL,
+				    "%s: is a directory with an input in it; let the output have "
+				    "another name",
+				    out->spec->output_path);
+	return 0;
+}
+
 static int check_output_is_no_input(struct sort_output *out)
 {
+	if (out->part_files)
+		return check_replaced_part_files(out);
 	for (uint32_t i = 0; i < out->n_files; i++) {
 		const struct output *output = out->outputs[i];
 		const struct input *input = out->job->input;
@@ -169,7 +192,8 @@ static void cancel_waiting_io(void *context)
 }
 
 int sort_output_open(const struct sort_spec *spec, const struct job *job,
-		     struct checkpoint *checkpoint, struct sort_output *out)
+		     const struct output_header *header, struct checkpoint *checkpoint,
+		     struct sort_output *out)
 {
 	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
 	int r;
@@ -187,9 +211,10 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 	for (uint32_t i = 0; i < n; i++)
 		out->files[i].end = UINT64_MAX;
 	if (spec->comm)
-		r = sort_output_open_shared(out, sort_output_expected_nbytes(spec, job));
+		r = sort_output_open_shared(out, header, sort_output_expected_nbytes(spec, job));
 	else
-		r = sort_output_is_split(out) ? open_part_files(out) : open_single_file(out);
+		r = sort_output_is_split(out) ? open_part_files(out, header) :
+						open_single_file(out);
 	if (r < 0)
 		return r;
 	cancellation_set_wakeup(spec->cancellation, cancel_waiting_io, out);
@@ -398,21 +423,23 @@ static int verify_manifest(struct output *manifest, const char *text)
 	return r;
 }
 
-/* All parts are complete, and have their size: tell it in the list. *ret_text: to be freed. */
-static int write_manifest(struct sort_output *out, const struct part_file_info *files,
-			  char **ret_text)
+/* All part files are complete, and have their size, which goes into the manifest. */
+static int write_manifest(struct sort_output *out, const struct part_file_info *files)
 {
 	struct output *manifest = out->outputs[out->n_files];
-	int r = part_stats_format_manifest(&out->part_stats, part_content(out), files, ret_text);
+	char *text;
+	int r = part_stats_format_manifest(&out->part_stats, part_content(out), files, &text);
 
 	if (r < 0)
 		return r;
-	r = output_write_at(manifest, 0, *ret_text, strlen(*ret_text));
-	return r == 0 && out->spec->verify ? verify_manifest(manifest, *ret_text) : r;
+	r = output_write_at(manifest, 0, text, strlen(text));
+	if (r == 0 && out->spec->verify)
+		r = verify_manifest(manifest, text);
+	free(text);
+	return r;
 }
 
-static int complete_part_files(struct sort_output *out, enum output_durability durability,
-			       char **ret_text)
+static int complete_part_files(struct sort_output *out, enum output_durability durability)
 {
 	struct part_file_info *files = calloc(out->n_files, sizeof *files);
 	int r = files ? 0 : fail(-ENOMEM, "no memory for %u part files", out->n_files);
@@ -428,7 +455,7 @@ static int complete_part_files(struct sort_output *out, enum output_durability d
 							    (uint64_t)status.st_size };
 	}
 	if (r == 0)
-		r = write_manifest(out, files, ret_text);
+		r = write_manifest(out, files);
 	if (r == 0)
 		r = output_complete(out->outputs[out->n_files], durability);
 	free(files);
@@ -438,16 +465,11 @@ static int complete_part_files(struct sort_output *out, enum output_durability d
 static int commit_part_files(struct sort_output *out)
 {
 	const bool is_durable = out->spec->fsync;
-	char *manifest = NULL;
-	int r = complete_part_files(out, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED,
-				    &manifest);
+	int r = complete_part_files(out, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED);
 
 	if (r == 0)
 		r = input_check_state(out->job->input);
-	if (r == 0)
-		r = part_files_commit(out->part_files, out->outputs, manifest, is_durable);
-	free(manifest);
-	return r;
+	return r == 0 ? part_files_commit(out->part_files, out->outputs, is_durable) : r;
 }
 
 int sort_output_commit(struct sort_output *out)
@@ -469,26 +491,20 @@ void sort_output_abort(struct sort_output *out)
 	if (!out->spec)
 		return;
 	cancellation_clear_wakeup(out->spec->cancellation);
-	if (out->joined && sort_output_is_split(out) && out->names && !out->is_committed)
-		sort_output_reopen_to_abort(out);
 	for (uint32_t i = 0; out->outputs && i <= out->n_files; i++)
 		output_abort(out->outputs[i]);
 	sort_output_close_zst(out);
 	free(out->outputs);
 	free(out->files);
-	for (uint32_t i = 0; out->paths && i < out->n_files; i++)
-		free(out->paths[i]);
-	free(out->paths);
 	free(out->names);
 	free(out->rank_begin);
 	part_stats_close(&out->part_stats);
-	part_files_close(out->part_files);
+	part_files_close(out->part_files, out->is_committed);
 	pthread_mutex_destroy(&out->lock);
 	out->rank_begin = NULL;
 	out->outputs = NULL;
 	out->files = NULL;
 	out->names = NULL;
-	out->paths = NULL;
 	out->part_files = NULL;
 	out->spec = NULL;
 }

@@ -5,10 +5,11 @@
  *	open -> set_io_mode -> begin -> (sink) -> end -> commit
  *	                                           \-> abort
  *
- * It is one file (io/output/output.h), and what a checkpoint knows of it; or several, each with a
- * part of the records, and a list of them (io/output/part_files.h). To the merge it is one sink: a
- * record's place in the whole says in which file it goes, and where. Only with -u, when the places
- * of parts are not known before all is merged, each range of the merge is a part.
+ * It is one file (io/output/output.h), and what a checkpoint knows of it; or a directory of
+ * several, each with a part of the records, and their manifest (io/output/part_files.h). To the
+ * merge it is one sink: a record's place in the whole says in which file it goes, and where. Only
+ * with -u, when the places of parts are not known before all is merged, each range of the merge is
+ * a part.
  */
 #pragma once
 
@@ -44,7 +45,7 @@ struct sort_output {
 	const struct job *job;
 	const struct output_framing *framing; /* from begin on */
 	struct checkpoint *checkpoint;        /* of the sort; NULL: none */
-	struct output **outputs;   /* of the files, and of the list; each NULL: not any more */
+	struct output **outputs;   /* of the files, and of the manifest; each NULL: not any more */
 	struct output_file *files; /* n_files */
 	uint32_t n_files;
 	struct part_files *part_files; /* NULL: it is one file, and has none of what follows */
@@ -69,8 +70,7 @@ struct sort_output {
 	struct shared_file_name {
 		char name[TEMP_NAME_SIZE];
 		char preallocates; /* does its file system? As a number */
-	} * names;                 /* n_files, by which they are joined; NULL: none */
-	char **paths;              /* n_files, of parts that are, or NULL; NULL: none */
+	} * names; /* n_files, by which they are joined, and that of their directory; NULL: none */
 
 	bool replaces_input;               /* it takes the place of one */
 	bool is_committed;                 /* it has its name */
@@ -91,12 +91,13 @@ uint64_t sort_output_file_memory_nbytes(const struct layout *layout);
 int sort_output_check_size(const struct sort_spec *spec, const struct job *job);
 
 /*
- * Open the output of a job whose inputs are open; checkpoint: of the sort; NULL: none. All must
- * outlive it. Returns 0, or a negative errno after a message; sort_output_abort() is due in both
- * cases.
+ * Open the output of a job whose inputs are open; header: as far as it is known; checkpoint: of the
+ * sort; NULL: none. All must outlive it. Returns 0, or a negative errno after a message;
+ * sort_output_abort() is due in both cases.
  */
 int sort_output_open(const struct sort_spec *spec, const struct job *job,
-		     struct checkpoint *checkpoint, struct sort_output *out);
+		     const struct output_header *header, struct checkpoint *checkpoint,
+		     struct sort_output *out);
 
 /* Is it several files? */
 static inline bool sort_output_is_split(const struct sort_output *out)

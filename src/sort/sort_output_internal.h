@@ -14,6 +14,10 @@
 void sort_output_cancel(struct sort_output *out);
 void sort_output_add_io_stats(struct sort_output *out);
 
+/* The end of the names of part files, such as ".npy"; "": none. */
+const char *sort_output_part_extension(const struct sort_spec *spec,
+				       const struct output_header *header);
+
 /* Before sort_output_begin(): of so many records equal parts will be made, each of a size known
  * then. */
 void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records);
@@ -23,7 +27,8 @@ void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records);
  * join the only one, or are told the names of several, of which each then joins those that records
  * of [begin, end) go to. nbytes: of all, as of output_open(). The same returns.
  */
-int sort_output_open_shared(struct sort_output *out, uint64_t nbytes);
+int sort_output_open_shared(struct sort_output *out, const struct output_header *header,
+			    uint64_t nbytes);
 int sort_output_open_shared_parts(struct sort_output *out);
 
 /*
@@ -75,9 +80,3 @@ int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t off
  */
 int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);
 int sort_output_sync_zst(struct sort_output *out, uint64_t n_total);
-
-/*
- * A rank that has joined has failed, and is about to give up what is open. So is the first rank,
- * but it may be ended before that is gone: then that is all parts, of which none is left.
- */
-void sort_output_reopen_to_abort(struct sort_output *out);

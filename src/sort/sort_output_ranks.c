@@ -1,10 +1,11 @@
 /*
  * sort_output_ranks - files that several ranks write to (see sort_output.h)
  *
- * The first rank begins each of them, under a hidden name, and gives it its own in the end. The
- * others join those in which they have something to write. Of what is around the records, and of
- * the part manifest, they know nothing: when all have written, the first rank is told how much, and
- * what is known of the parts, as if it had done all of it alone.
+ * The first rank begins each of them, under a hidden name, and gives it its own in the end; part
+ * files are in a hidden directory, which it creates and renames. The others join those in which
+ * they have something to write. Of what is around the records, and of the part manifest, they know
+ * nothing: when all have written, the first rank is told how much, and what is known of the parts,
+ * as if it had done all of it alone.
  *
  * A rank compresses one file after the other: one is done when the next has begun, but the last,
  * whose last frame may have content of ranks behind this one. When all have merged, that comes, and
@@ -24,102 +25,93 @@
 
 /* --- opened --- */
 
-static int create_shared_file(struct sort_output *out, uint32_t i, const char *path,
-			      uint64_t nbytes)
+static void note_shared_name(struct sort_output *out, uint32_t i)
 {
-	const int r = output_open_shared(out->job->io, path, nbytes, i == 0, &out->owner,
-					 &out->outputs[i]);
+	memcpy(out->names[i].name, output_shared_name(out->outputs[i]), sizeof out->names[i].name);
+	out->names[i].preallocates = output_can_preallocate(out->outputs[i]);
+}
+
+static int create_shared_file(struct sort_output *out, uint64_t nbytes)
+{
+	const int r = output_open_shared(out->job->io, out->spec->output_path, nbytes, true,
+					 &out->owner, &out->outputs[0]);
+
+	if (r == 0)
+		note_shared_name(out, 0);
+	return r;
+}
+
+/* And the manifest, which is the first rank's alone. */
+static int create_shared_parts(struct sort_output *out, const char *extension)
+{
+	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
+	int r = part_files_open(out->job->io, out->spec->output_path, out->n_files, extension,
+				&out->owner, &out->part_files);
 
 	if (r < 0)
 		return r;
-	memcpy(out->names[i].name, output_shared_name(out->outputs[i]), sizeof out->names[i].name);
-	out->names[i].preallocates = output_can_preallocate(out->outputs[i]);
-	return 0;
-}
+	memcpy(out->names[out->n_files].name, part_files_temp_name(out->part_files),
+	       sizeof out->names->name);
+	for (uint32_t i = 0; i <= out->n_files && r == 0; i++) {
+		const bool is_shared = i < out->n_files;
 
-/* And the list, which is the first rank's alone. */
-static int create_shared_parts(struct sort_output *out)
-{
-	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
-	int r = part_files_open(out->job->io, out->spec->output_path, out->n_files,
-				&out->part_files);
-
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
-		r = create_shared_file(out, i, part_files_path(out->part_files, i),
-				       OUTPUT_SIZE_UNKNOWN);
-	if (r == 0)
-		r = output_open(out->job->io, part_files_path(out->part_files, out->n_files),
-				OUTPUT_SIZE_UNKNOWN, &out->outputs[out->n_files]);
+		r = output_open_part(part_files_directory(out->part_files),
+				     part_files_path(out->part_files, i), is_shared,
+				     &out->outputs[i]);
+		if (r == 0 && is_shared)
+			note_shared_name(out, i);
+	}
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
 		       output_check_space(out->outputs[0], nbytes) :
 		       r;
 }
 
-static int join_shared_file(struct sort_output *out, uint32_t i, const char *path)
+static const char *shared_name(const struct sort_output *out, uint32_t i)
 {
 	struct shared_file_name *name = &out->names[i];
 
 	name->name[sizeof name->name - 1] = '\0';
-	return output_open_shared_existing(out->job->io, path, name->name, &out->outputs[i]);
+	return name->name;
 }
 
-/*
- * Which parts are this rank's is known when all is sorted; whether it sees them had better be known
- * before.
- */
-static int check_part_visible(struct sort_output *out)
-{
-	char *path;
-	int r = part_files_make_path(out->spec->output_path, out->n_files, 0, &path);
-
-	if (r < 0)
-		return r;
-	r = join_shared_file(out, 0, path);
-	if (r == 0) {
-		r = output_close_shared(out->outputs[0]);
-		out->outputs[0] = NULL;
-	}
-	free(path);
-	return r;
-}
-
-int sort_output_open_shared(struct sort_output *out, uint64_t nbytes)
+int sort_output_open_shared(struct sort_output *out, const struct output_header *header,
+			    uint64_t nbytes)
 {
 	const struct sort_spec *spec = out->spec;
+	const char *extension = sort_output_part_extension(spec, header);
 	const bool has_parts = sort_output_is_split(out);
 	int r = 0, status;
 
 	out->joined = comm_rank(spec->comm) != 0;
 	out->shared_nbytes = nbytes; /* later the job has the own part of the limit */
-	out->names = calloc(out->n_files, sizeof *out->names);
+	out->names = calloc(out->n_files + UINT64_C(1), sizeof *out->names);
 	if (!out->names)
 		r = fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
 	else if (!out->joined)
-		r = has_parts ? create_shared_parts(out) :
-				create_shared_file(out, 0, spec->output_path, nbytes);
+		r = has_parts ? create_shared_parts(out, extension) :
+				create_shared_file(out, nbytes);
 	if (r < 0)
 		return r;
-	status = comm_broadcast(spec->comm, out->names, out->n_files * sizeof *out->names, 0);
+	status = comm_broadcast(spec->comm, out->names,
+				(out->n_files + UINT64_C(1)) * sizeof *out->names, 0);
 	if (status < 0)
 		return status;
-	if (out->joined)
-		r = has_parts ? check_part_visible(out) :
-				join_shared_file(out, 0, spec->output_path);
+	if (out->joined && has_parts)
+		r = part_files_open_existing(out->job->io, spec->output_path, out->n_files,
+					     extension, shared_name(out, out->n_files),
+					     &out->part_files);
+	else if (out->joined)
+		r = output_open_shared_existing(out->job->io, spec->output_path,
+						shared_name(out, 0), &out->outputs[0]);
 	/* Should the first fail at what comes next it removes the file, which all have by then. */
 	return r < 0 ? r : comm_barrier(spec->comm);
 }
 
 static int join_shared_part(struct sort_output *out, uint32_t i)
 {
-	int r = 0;
-
-	if (!out->paths)
-		out->paths = calloc(out->n_files, sizeof *out->paths);
-	if (!out->paths)
-		return fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
-	if (!out->paths[i])
-		r = part_files_make_path(out->spec->output_path, out->n_files, i, &out->paths[i]);
-	return r < 0 ? r : join_shared_file(out, i, out->paths[i]);
+	return output_open_part_existing(part_files_directory(out->part_files),
+					 part_files_path(out->part_files, i), shared_name(out, i),
+					 &out->outputs[i]);
 }
 
 /*
@@ -424,15 +416,4 @@ int sort_output_close_shared(struct sort_output *out)
 		r = out->outputs[i] ? close_shared_file(out, i) : 0;
 	out->is_committed = r == 0;
 	return r;
-}
-
-/* Who has joined a file removes it when it fails; so all are joined for that. */
-void sort_output_reopen_to_abort(struct sort_output *out)
-{
-	struct diagnostics *saved_messages = diagnostics_push(NULL);
-
-	for (uint32_t i = 0; i < out->n_files; i++)
-		if (!out->outputs[i] && out->names[i].name[0])
-			join_shared_part(out, i);
-	diagnostics_push(saved_messages);
 }

@@ -213,8 +213,9 @@ rm ck/gsort-runs
 run --checkpoint=ck -S 1M --split=2 input -o output
 [ $status -eq 0 ] || broken "status $status"
 says 'ck: the runs of the checkpoint are missing: beginning anew' stderr
-same parts.0000 output.0000 'the first part'
-same parts.0001 output.0001 'the second part'
+same parts/part-0000 output/part-0000 'the first part'
+same parts/part-0001 output/part-0001 'the second part'
+rm -r parts output
 [ ! -e ck ] || broken "the checkpoint is left: $(ls ck)"
 
 claim 'what cannot be resumed is refused'

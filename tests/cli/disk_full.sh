@@ -135,12 +135,12 @@ same appended found 'with room'
 
 claim "the disk of an output's parts is full: at once, half way, at the last block"
 for kib in 4 4000 7808; do
-	on size=${kib}k "$GSORT" -S 64M --split=3 input -o small/output
-	is_full 'small/output.000[0-2].*No space' "parts, $kib KiB"
-	cat input | on size=${kib}k "$GSORT" -S 64M --split=3 --split-by=keys - -o small/output
-	is_full 'small/output.000[0-2].*No space' "parts at keys, from a pipe, $kib KiB"
-	on size=${kib}k "$GSORT" -S 64M -u --split=3 input -o small/output
-	is_full 'small/output.000[0-2].*No space' "parts of unique records, $kib KiB"
+	on size=${kib}k "$GSORT" -S 64M --split=3 input -o small/divided
+	is_full 'small/divided/part-000[0-2].*No space' "parts, $kib KiB"
+	cat input | on size=${kib}k "$GSORT" -S 64M --split=3 --split-by=keys - -o small/divided
+	is_full 'small/divided/part-000[0-2].*No space' "parts at keys, from a pipe, $kib KiB"
+	on size=${kib}k "$GSORT" -S 64M -u --split=3 input -o small/divided
+	is_full 'small/divided/part-000[0-2].*No space' "parts of unique records, $kib KiB"
 done
 
 claim 'parts have room that runs will give back'
@@ -148,8 +148,8 @@ generate -n 8000000 -o large
 "$GSORT" large -o large.expected
 # Words for the other shell.
 # shellcheck disable=SC2016
-on size=84M sh -c '"$0" -S 16M --temp-compress=none -T small --split=2 large -o small/output &&
-	cat small/output.0000 small/output.0001 > large.parts && rm small/output.*' "$GSORT"
+on size=84M sh -c '"$0" -S 16M --temp-compress=none -T small --split=2 large -o small/divided &&
+	cat small/divided/part-* > large.parts && rm -r small/divided' "$GSORT"
 [ "$(cat code)" -eq 0 ] || broken "status $(cat code): $(cat stderr)"
 same large.expected large.parts 'parts beside runs'
 

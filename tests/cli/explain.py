@@ -126,8 +126,9 @@ def bytes_of(phases):
 def does_as_said(*arguments):
     """What moves is what was said, if no two keys are equal."""
     what = ' '.join(arguments)
-    said = json.loads(run('--explain=json', *arguments, '-o', 'output'))
-    run('--stats-json=stats', *arguments, '-o', 'output')
+    output = 'divided' if '--split' in what else 'output'
+    said = json.loads(run('--explain=json', *arguments, '-o', output))
+    run('--stats-json=stats', *arguments, '-o', output)
     with open('stats') as stats:
         did = json.load(stats)
     claim(did['chunk_bytes'] == said['plan'].get('chunk_bytes', 0), f'{what}: chunks')
@@ -240,7 +241,7 @@ def main():
     said = agree('compressed', '-S', '64M', 'keys.zst')
     claim(said['input']['compressed_files'] == 1, 'compressed')
     said = agree('partitions', '--split=3', '--split-by=keys', '--partitions=2', '-S', '256M', 'keys', '-o',
-                 'output')
+                 'divided')
     claim(said['plan']['partitions'] == 3 and said['plan']['concurrent_partitions'] == 2, 'partitions')
     said = agree('compressed output', '--partitions=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
     claim(said['plan']['partitions'] == 1, 'a compressed output has no partitions')

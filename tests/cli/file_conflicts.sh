@@ -171,7 +171,7 @@ clash "-o 'e/gsort-manifest' and --checkpoint's 'e/gsort-manifest'" \
 clash "--trace './gsort-runs' and --checkpoint's './gsort-runs' are" \
 	'$g --checkpoint=. v -o o --trace=./gsort-runs'
 
-clash "-o 'new' and --checkpoint './new' are the same: the one is a file" \
+clash "-o 'new' and --checkpoint './new' are the same; let one of them" \
 	'$g --checkpoint=./new v -o new'
 
 claim 'a report, or an output, that is called as the unfinished output of a checkpoint is'
@@ -237,7 +237,8 @@ cp "$g" p.0001
 ln p.0001 other
 ln -s other link
 everything > ../before
-for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p --split=2' '-o o --trace=./other'; do
+for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p.0001 --split=2' \
+	'-o o --trace=./other'; do
 	# They are words.
 	# shellcheck disable=SC2086
 	./p.0001 v $options > ../stdout 2> ../stderr

@@ -43,7 +43,7 @@ says '>Not in order' page.html
 paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
 paged 'of an output in parts' -S 64M --split=3 input -o divided
-says 'divided.parts, 3 part files' page.html
+says 'divided, 3 part files' page.html
 claim 'of a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"
 python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"

@@ -28,7 +28,7 @@ run_and_kill() {
 	esac
 }
 
-# nothing_kept WHAT: but for a file that was killed in the moment of its rename, which the next start
+# nothing_kept WHAT: except a file that was killed in the moment of its rename, which the next
 # has told.
 nothing_kept() {
 	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
@@ -52,8 +52,8 @@ resumes() {
 
 # same_outputs WHAT: what there is of the output is all that it should be.
 same_outputs() {
-	for path in expected/*; do
-		same "$path" "$(basename "$path")" "$1"
+	for path in $(cd expected && find . -type f); do
+		same "expected/$path" "$path" "$1"
 	done
 }
 
@@ -75,7 +75,7 @@ survives() {
 	same_outputs "gsort $*: not killed"
 	nothing_kept "gsort $*: not killed"
 	for i in $(seq "$kills"); do
-		rm -f output*
+		rm -rf output*
 		how=$first
 		for j in 1 2 3 4 5 6; do
 			# shellcheck disable=SC2086

@@ -12,8 +12,8 @@
 enum { N_SORTED_INPUTS = 6 };
 
 const char input_file_names[] =
-	" input input.zst sorted few names part0 part1 part2 part3 part4 part5 sorted.0000 "
-	"sorted.0001 sorted.0002 sorted.parts ";
+	" input input.zst sorted few names part0 part1 part2 part3 part4 part5 "
+	"sorted-parts ";
 
 /* What makes an answer of the input. */
 static const struct expected_output_params {

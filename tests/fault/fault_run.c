@@ -72,14 +72,6 @@ static bool failed_after_commit(void)
 	       strstr(captured_messages_error(), "reports/");
 }
 
-/* A disk that fails for good leaves what was moved away where it is; the next run puts it back. */
-static bool has_leftover_backup(const struct fault_run *fault_run)
-{
-	return fault_run->scenario->has_part_files && fault_run->fault &&
-	       fault_run->fault->point == POINT_RENAME &&
-	       strstr(captured_messages_warning(), "put back, as it was before");
-}
-
 static bool names_lost_device(void)
 {
 	char name[32];
@@ -106,7 +98,7 @@ static const char *find_failure_defect(const struct fault_run *fault_run,
 		return "the message does not say which device was lost";
 	if (failed_after_commit() && is_output_correct(scenario, result, environment))
 		return NULL;
-	if (!old_output_is_intact(scenario, environment) && !has_leftover_backup(fault_run))
+	if (!old_output_is_intact(scenario, environment))
 		return "the older output has changed";
 	if (!input_is_intact(environment))
 		return "the input has changed";
@@ -174,10 +166,6 @@ static const char *find_leftover_file(const struct fault_run *fault_run, bool re
 /* What cannot be removed stays, but not in silence. */
 static bool is_leftover_reported(const struct fault_run *fault_run, const char *file)
 {
-	if (has_leftover_backup(fault_run))
-		return true;
-	if (fault_run->scenario->has_part_files && strstr(file, ".backup"))
-		file = ".backup beside it is older, and cannot be removed";
 	return fault_run->fault &&
 	       (fault_run->fault->point == POINT_UNLINK || fault_run->fault->point == POINT_STAT) &&
 	       (strstr(captured_messages_warning(), file) ||

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/input/part_manifest.h"
@@ -14,9 +15,21 @@
 #include "src/record/digest.h"
 #include "tests/fault/sort_scenarios.h"
 
-const char test_part_file_names[] = " output.0000 output.0001 output.0002 output.0003 output.0004 "
-				    "output.parts ";
+const char test_part_file_names[] = " divided ";
 
+static void remove_directory(const char *path)
+{
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		unlinkat(dirfd(directory), entry->d_name, 0);
+	if (directory)
+		closedir(directory);
+	rmdir(path);
+}
+
+/* And what a run that could not remove it has left of it. */
 void test_part_files_remove(void)
 {
 	DIR *directory = opendir(".");
@@ -24,9 +37,9 @@ void test_part_files_remove(void)
 
 	require(directory != NULL, ".");
 	while ((entry = readdir(directory)))
-		if (strncmp(entry->d_name, "output.", 7) == 0 ||
-		    strncmp(entry->d_name, ".output.", 8) == 0)
-			unlink(entry->d_name);
+		if (strcmp(entry->d_name, "divided") == 0 ||
+		    strncmp(entry->d_name, ".gsort-temp-", 12) == 0)
+			remove_directory(entry->d_name);
 	closedir(directory);
 }
 
@@ -38,7 +51,7 @@ static void format_old_manifest(char text[static 1024])
 
 	for (int i = 0; i < N_OLD_PARTS; i++)
 		length += sprintf(text + length,
-				  "%s{\"number\": %d, \"name\": \"output.%04d\", \"records\": 0, "
+				  "%s{\"number\": %d, \"name\": \"part-%04d\", \"records\": 0, "
 				  "\"bytes\": 7, \"checksum\": \"0000000000000000\"}",
 				  i ? ", " : "", i, i);
 	strcpy(text + length, "]}");
@@ -49,13 +62,14 @@ void test_part_files_write_old(void)
 	char name[32], text[1024];
 
 	test_part_files_remove();
+	require(mkdir("divided", 0777) == 0, "divided");
 	for (int i = 0; i < N_OLD_PARTS; i++) {
-		sprintf(name, "output.%04d", i);
+		sprintf(name, "divided/part-%04d", i);
 		sprintf(text, "older %d", i);
 		write_file(name, text, strlen(text));
 	}
 	format_old_manifest(text);
-	write_file("output.parts", text, strlen(text));
+	write_file("divided/manifest.json", text, strlen(text));
 }
 
 bool test_part_files_are_old(void)
@@ -63,13 +77,13 @@ bool test_part_files_are_old(void)
 	char name[32], text[1024];
 
 	for (int i = 0; i < N_OLD_PARTS; i++) {
-		sprintf(name, "output.%04d", i);
+		sprintf(name, "divided/part-%04d", i);
 		sprintf(text, "older %d", i);
 		if (!file_contains(name, text, strlen(text)))
 			return false;
 	}
 	format_old_manifest(text);
-	return file_contains("output.parts", text, strlen(text));
+	return file_contains("divided/manifest.json", text, strlen(text));
 }
 
 void test_part_files_write_sorted(struct byte_buffer sorted)
@@ -83,35 +97,38 @@ void test_part_files_write_sorted(struct byte_buffer sorted)
 						.n_records = sorted.nbytes / 8,
 						.parts = part_files,
 						.n_parts = N };
-	char names[N][32], *text;
+	char names[N][32], path[128], *text;
 
+	require(mkdir("sorted-parts", 0777) == 0, "sorted-parts");
 	for (uint64_t i = 0, begin = 0, end; i < N; i++, begin = end) {
 		const unsigned char *records = (const unsigned char *)sorted.data + 8 * begin;
 
 		end = manifest.n_records * (i + 1) / N;
-		sprintf(names[i], "sorted.%04u", (unsigned)i);
+		sprintf(names[i], "part-%04u", (unsigned)i);
 		part_files[i] = (struct manifest_part){ .name = names[i],
 							.n_records = end - begin,
 							.nbytes = 8 * (end - begin) };
 		for (uint64_t j = 0; j < end - begin; j++)
 			part_files[i].checksum += digest_record(records + 8 * j, 8);
-		write_file(names[i], records, part_files[i].nbytes);
+		snprintf(path, sizeof path, "sorted-parts/%s", names[i]);
+		write_file(path, records, part_files[i].nbytes);
 	}
-	require(part_manifest_format(&manifest, &text) == 0, "sorted.parts");
-	write_file("sorted.parts", text, strlen(text));
+	require(part_manifest_format(&manifest, &text) == 0, "sorted-parts/manifest.json");
+	write_file("sorted-parts/manifest.json", text, strlen(text));
 	free(text);
 }
 
 static bool is_manifest_correct(uint64_t nbytes)
 {
-	const struct byte_buffer text = read_file("output.parts");
+	const struct byte_buffer text = read_file("divided/manifest.json");
 	struct part_manifest manifest;
 	uint64_t sum = 0;
 	bool is_correct;
 
 	if (!text.data)
 		return false;
-	is_correct = part_manifest_parse(text.data, text.nbytes, "output.parts", &manifest) == 0 &&
+	is_correct = part_manifest_parse(text.data, text.nbytes, "divided/manifest.json",
+					 &manifest) == 0 &&
 		     manifest.n_parts == N_NEW_PARTS;
 	for (size_t i = 0; is_correct && i < manifest.n_parts; i++)
 		sum += manifest.parts[i].nbytes;
@@ -129,7 +146,7 @@ bool test_part_files_contain(struct byte_buffer expected)
 		char name[32];
 		struct byte_buffer part_file;
 
-		sprintf(name, "output.%04d", i);
+		sprintf(name, "divided/part-%04d", i);
 		part_file = read_file(name);
 		is_correct = part_file.data && part_file.nbytes <= expected.nbytes - offset &&
 			     memcmp(part_file.data, (const char *)expected.data + offset,
@@ -137,5 +154,5 @@ bool test_part_files_contain(struct byte_buffer expected)
 		offset += part_file.nbytes;
 		free(part_file.data);
 	}
-	return is_correct && offset == expected.nbytes && access("output.0003", F_OK) < 0;
+	return is_correct && offset == expected.nbytes && access("divided/part-0003", F_OK) < 0;
 }

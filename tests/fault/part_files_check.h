@@ -5,19 +5,19 @@
 
 #include "tests/fault/test_files.h"
 
-/* A list "sorted.parts", and its parts: all of the numbers of 64 bits, in three files. */
+/* Write a directory "sorted-parts": all of the numbers of 64 bits, in three part files. */
 void test_part_files_write_sorted(struct byte_buffer sorted);
 
-/* Nothing but the older parts, with a list of them. */
+/* Write a directory "divided" of older part files, and nothing else of such names. */
 void test_part_files_write_old(void);
 
 void test_part_files_remove(void);
 
-/* They are all there, and their list. */
+/* Are they all there, with their manifest? */
 bool test_part_files_are_old(void);
 
-/* The new ones are, and together what is right; with a list of them, and none of the older. */
+/* Are the new ones, with their manifest, together what is right, and none of the older there? */
 bool test_part_files_contain(struct byte_buffer expected);
 
-/* What part files are called, between blanks; of no more than 256 characters. */
+/* The name of the directory, between blanks. */
 extern const char test_part_file_names[];

@@ -105,9 +105,6 @@ static enum expected_outcome get_expected_outcome(const struct sort_scenario *sc
 {
 	if (scenario->is_interrupted)
 		return EXPECT_EITHER;
-	/* Of parts: where there are no locks, nobody waits for others. A checkpoint needs one. */
-	if (scenario->has_part_files && kind->point == POINT_LOCK)
-		return scenario->has_checkpoint ? EXPECT_EITHER : EXPECT_SUCCESS;
 	return scenario->has_device_fallback && opens_device(kind->point, nth) ?
 		       EXPECT_SUCCESS :
 		       kind->expected_outcome;

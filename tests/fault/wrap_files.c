@@ -47,8 +47,6 @@ static enum fd_role get_role_by_path(int directory, const char *path, int flags)
 		return get_fd_role(fd);
 	if (temp_prefix && strncmp(path, temp_prefix, strlen(temp_prefix)) == 0)
 		return FD_TEMP;
-	if (strcmp(path, ".output.parts.pending") == 0) /* for the next, if this one is killed */
-		return FD_MANIFEST;
 	if (directory == AT_FDCWD || (flags & O_ACCMODE) != O_RDWR)
 		return FD_OTHER;
 	return strcmp(path, "gsort-runs") == 0     ? FD_TEMP :
@@ -267,6 +265,8 @@ WRAP_CALL(POINT_RENAME, int, -1, renameat2,
 	(from, name, to, new_name, flags))
 WRAP_CALL(POINT_PERMISSIONS, int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
 WRAP_CALL(POINT_MKDIR, int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
+WRAP_CALL(POINT_MKDIR, int, -1, mkdirat, (int directory, const char *name, mode_t mode),
+	(directory, name, mode))
 WRAP_CALL(POINT_UNLINK, int, -1, unlinkat, (int directory, const char *name, int flags),
 	(directory, name, flags))
 WRAP_CALL(POINT_LOCK, int, -1, flock, (int fd, int operation), (fd, operation))

@@ -19,7 +19,7 @@ refuses_all() {
 	all_gone "$*"
 }
 
-# agrees_in_parts N ARGUMENT...: the parts and their list
+# agrees_in_parts N ARGUMENT...: the directory of part files
 agrees_in_parts() {
 	n=$1
 	shift
@@ -29,7 +29,7 @@ agrees_in_parts() {
 	ranks "$n" "$@" -o out/x
 	[ "$status" -eq 0 ] || broken "$n ranks, $*: status $status"
 	diff -r expected.d out > difference || broken "$n ranks, $*: $(head -1 difference)"
-	rm -rf expected.d out/x.*
+	rm -rf expected.d out/x
 	all_gone "$n ranks, $*"
 }
 
@@ -49,11 +49,11 @@ agrees_together() {
 	run "$@" -o expected
 	ranks 3 --split=4 --split-by=keys "$@" -o out/x
 	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
-	cat out/x.0000 out/x.0001 out/x.0002 out/x.0003 | cmp -s - expected ||
+	cat out/x/part-* | cmp -s - expected ||
 		broken "in parts, $*: something else was written"
-	run -c out/x.parts
-	[ "$status" -eq 0 ] || broken "in parts, $*: the list is of something else"
-	rm -f out/x.*
+	run -c out/x
+	[ "$status" -eq 0 ] || broken "in parts, $*: the manifest is of something else"
+	rm -rf out/x
 	all_gone "in parts, $*"
 }
 
@@ -74,7 +74,7 @@ generate -n 600000 -t u64 -o large
 agrees 3 --limit=450001 large
 rm large
 
-claim "parts, and the list of them, are those of one process"
+claim "part files and their manifest are those of one process"
 agrees_in_parts 3 --split=5 -S1M --verify random few
 agrees_in_parts 4 --split=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
@@ -178,14 +178,15 @@ ranks 2 -c pipe
 [ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
 grep -q '^gsort: .* inputs that are files' stderr || broken "-c of a pipe: $(cat stderr)"
 
-claim "what would be taken for a part is refused, once"
-: > out/x.0007
+claim "a directory that holds something else is refused, once"
+mkdir out/x
+: > out/x/mine
 ranks 3 --split=2 random -o out/x
-[ "$status" -eq 2 ] || broken "out/x.0007: status $status"
-[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x.0007: not one line"
-grep -q '^gsort: out/x: x.0007 beside it is none of the 2 part files' stderr || broken "out/x.0007"
-rm out/x.0007
-all_gone "out/x.0007"
+[ "$status" -eq 2 ] || broken "out/x/mine: status $status"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x/mine: not one line"
+grep -q '^gsort: out/x: has mine in it' stderr || broken "out/x/mine"
+rm -r out/x
+all_gone "out/x/mine"
 
 claim "ranks that there are plan as ranks that are assumed, and one of them says it"
 run --explain --ranks=3 --parallel=1 -S 4M random
@@ -268,9 +269,9 @@ agrees_in_parts 3 --zstd=1 --verify -S2M random few --split=4
 agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --split=7
 run -u few random -o expected
 ranks 3 -u --zstd=1 few random --split=3 -o out/x
-run -m out/x.parts -o out/y
+run -m out/x -o out/y
 cmp -s out/y expected || broken "-u, in parts: something else was written"
-rm -f out/*
+rm -rf out/*
 all_gone "-u, in parts"
 
 claim "what fails everywhere is not blamed on a directory that others do not see"

@@ -3,6 +3,8 @@
  */
 #include "tests/support/io_fixture.h"
 
+#include <ftw.h>
+
 struct io_faults faults;
 
 /* Is this transfer to fail, with errno set? Else *nbytes may have become less. */
@@ -133,6 +135,11 @@ static int faulty_renameat2(int from, const char *name, int to, const char *new_
 	return FAULTY(faults.rename_errno, renameat2(from, name, to, new_name, flags));
 }
 
+static int faulty_mkdirat(int directory, const char *name, mode_t mode)
+{
+	return FAULTY(faults.mkdir_errno, mkdirat(directory, name, mode));
+}
+
 static int faulty_unlinkat(int directory, const char *name, int flags)
 {
 	return FAULTY(faults.unlink_errno, unlinkat(directory, name, flags));
@@ -157,6 +164,7 @@ struct syscalls faulty_calls = {
 	.linkat = faulty_linkat,
 	.renameat = faulty_renameat,
 	.renameat2 = faulty_renameat2,
+	.mkdirat = faulty_mkdirat,
 	.unlinkat = faulty_unlinkat,
 	.fsetxattr = faulty_fsetxattr,
 };
@@ -200,16 +208,21 @@ unsigned count_directory_entries(void)
 	return n - 2;
 }
 
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status, (void)type;
+	return walk->level > 0 ? remove(path) : 0;
+}
+
+void fixture_clear(void)
+{
+	nftw(fixture_directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int fixture_finish(void **state)
 {
-	DIR *directory = opendir(fixture_directory);
-	struct dirent *entry;
-
 	(void)state;
-	while ((entry = readdir(directory)))
-		if (unlink(fixture_path(entry->d_name)) < 0)
-			rmdir(fixture_path(entry->d_name));
-	closedir(directory);
+	fixture_clear();
 	return rmdir(fixture_directory);
 }
 

@@ -37,7 +37,7 @@ extern struct io_faults {
 	int create_errno;                 /* of opening with O_EXCL */
 	int preallocate_errno, punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno,
 		rename_errno;
-	int unlink_errno, setxattr_errno;
+	int unlink_errno, mkdir_errno, setxattr_errno;
 	int first_fsync_errno;  /* of the first alone */
 	void (*on_fsync)(void); /* called before each; NULL: nothing */
 	void (*on_punch)(void); /* the same */
@@ -68,6 +68,9 @@ const char *fixture_path(const char *name);
 unsigned count_directory_entries(void);
 
 /* Removes the files in the directory; directories in it must be empty. */
+/* Remove all that is in the directory. */
+void fixture_clear(void);
+
 int fixture_finish(void **state);
 
 void write_file(const char *path, const void *data, size_t nbytes);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/support/captured_messages.h"
@@ -18,7 +19,7 @@
 static int parse(const char *text, struct part_manifest *ret_manifest)
 {
 	captured_messages_reset(true);
-	return part_manifest_parse(text, strlen(text), "l.parts", ret_manifest);
+	return part_manifest_parse(text, strlen(text), "manifest.json", ret_manifest);
 }
 
 static void written_manifest_is_read(void **state)
@@ -32,7 +33,7 @@ static void written_manifest_is_read(void **state)
 		  .checksum = ~UINT64_C(0),
 		  .first_key = "00ff",
 		  .last_key = "0100" },
-		{ .name = "b.0001", .nbytes = 15, .checksum = 1 },
+		{ .name = "part-0001", .nbytes = 15, .checksum = 1 },
 	};
 	const struct part_manifest manifest = { .content = PART_CONTENT_NPY,
 						.is_zstd = true,
@@ -73,13 +74,13 @@ static int parse_ends(const char *last, const char *next, bool split_by_keys, ui
 	struct key keys[] = { { .nbytes = key_nbytes, .kind = KEY_BYTES } };
 	char first_key[] = "00", *last_key = strdup(last), *next_key = strdup(next);
 	struct manifest_part parts[] = {
-		{ .name = "b.0000",
+		{ .name = "part-0000",
 		  .n_records = 1,
 		  .nbytes = 8,
 		  .first_key = first_key,
 		  .last_key = last_key },
-		{ .name = "b.0001" },
-		{ .name = "b.0002",
+		{ .name = "part-0001" },
+		{ .name = "part-0002",
 		  .n_records = 1,
 		  .nbytes = 8,
 		  .first_key = next_key,
@@ -151,7 +152,11 @@ static void contradictory_manifest_is_refused(void **state)
 		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "a", "1"), "not JSON" },
 		{ "{\"gsort_part_manifest\": 7}", "version 7, not 1" },
 		{ "{\"gsort_part_manifest\": \"1\"}", "no version" },
-		{ "{\"gsort_part_manifest\": 1, \"gsort_part_manifest\": 1}", "not JSON" },
+		{ "{\"gsort_part_manifest\": 1, \"gsort_part_manifest\": 1}", "is there twice" },
+		{ BEGIN "\"keys\": [], \"keys\": []}", "is there twice" },
+		{ BEGIN "\"records\": 1}}", "not JSON" },
+		{ BEGIN "\"other\": }", "not JSON" },
+		{ BEGIN "\"other\": [}", "not JSON" },
 		{ "{\"gsort_part_manifest\": 1}", "does not describe its records" },
 		{ BEGIN KEYS "\"records\": 1, \"part_files\": []}", "has no part files" },
 		{ BEGIN KEYS "\"records\": 1}", "has no part files" },
@@ -174,11 +179,11 @@ static void contradictory_manifest_is_refused(void **state)
 		{ BEGIN "\"keys\": [\"4:u64\"], \"records\": 0, \"part_files\": []}",
 		  "a key does not fit" },
 		{ BEGIN "\"keys\": [\"u64\"], \"records\": 0, \"part_files\": []}",
-		  "a key does not fit" },
+		  "an invalid key" },
 		{ BEGIN "\"keys\": [\"0:u63\"], \"records\": 0, \"part_files\": []}",
-		  "a key does not fit" },
-		{ BEGIN "\"keys\": [8], \"records\": 0, \"part_files\": []}",
-		  "a key does not fit" },
+		  "an invalid key" },
+		{ BEGIN "\"keys\": [8], \"records\": 0, \"part_files\": []}", "an invalid key" },
+		{ BEGIN "\"keys\": 8}", "no array" },
 	};
 	struct part_manifest manifest;
 
@@ -188,7 +193,7 @@ static void contradictory_manifest_is_refused(void **state)
 		if (!strstr(captured_messages_error(), wrong[i].message))
 			print_error("%s: %s\n", wrong[i].text, captured_messages_error());
 		assert_non_null(strstr(captured_messages_error(), wrong[i].message));
-		assert_non_null(strstr(captured_messages_error(), "l.parts"));
+		assert_non_null(strstr(captured_messages_error(), "manifest.json"));
 		part_manifest_free(&manifest);
 	}
 	assert_int_equal(parse(BEGIN KEYS
@@ -209,23 +214,113 @@ static void invalid_part_names_are_refused(void **state)
 	assert_false(part_manifest_is_valid_name(""));
 }
 
+/* Members that are not known, and what is in them, are skipped wherever they are. */
+static void other_members_are_skipped(void **state)
+{
+	struct part_manifest manifest;
+
+	(void)state;
+	assert_int_equal(
+		parse("{\"gsort_part_manifest\": 1, \"part_files\": [" PART(
+			      "0", "a",
+			      "1") "], \"x\": [{\"]\": \"\\\"}\"}, [[]]], \"keys\": [\"0:u64\"],"
+				   "\"y\": 1e3, \"content\": \"records\", \"record_bytes\": 8,"
+				   "\"z\": \"\", \"header_bytes\": 0, \"records\": 1, "
+				   "\"a\": null} ",
+		      &manifest),
+		0);
+	assert_int_equal(manifest.n_parts, 1);
+	assert_int_equal(manifest.n_keys, 1);
+	part_manifest_free(&manifest);
+}
+
+/* Of a library that builds a tree they would take a hundred times their size. */
+static void large_members_take_no_memory(void **state)
+{
+	enum { SIZE = 15 << 20 };
+	static const char begin[] = "{\"gsort_part_manifest\": 1, \"x\": [[]";
+	char *text = malloc(SIZE + 64);
+	struct part_manifest manifest;
+	struct rlimit limit, saved_limit;
+	size_t length = sizeof begin - 1;
+
+	(void)state;
+	memcpy(text, begin, length);
+	for (; length < SIZE; length += 3)
+		memcpy(text + length, ",[]", 3);
+	strcpy(text + length, "]}");
+	captured_messages_reset(true);
+	assert_int_equal(getrlimit(RLIMIT_DATA, &saved_limit), 0);
+	limit = saved_limit;
+	limit.rlim_cur = 64 << 20;
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+	assert_int_equal(parse(text, &manifest), -EINVAL);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &saved_limit), 0);
+	assert_non_null(strstr(captured_messages_error(), "does not describe its records"));
+	part_manifest_free(&manifest);
+	free(text);
+}
+
+static void oversized_value_is_refused(void **state)
+{
+	enum { SIZE = 65 << 10 };
+	char *text = malloc(SIZE + 64);
+	struct part_manifest manifest;
+
+	(void)state;
+	strcpy(text, "{\"gsort_part_manifest\": 1, \"content\": \"");
+	memset(text + strlen(text), 'x', SIZE);
+	strcpy(text + SIZE, "\"}");
+	assert_int_equal(parse(text, &manifest), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "more than 64 KiB"));
+	part_manifest_free(&manifest);
+	free(text);
+}
+
+static int parse_n_parts(unsigned n)
+{
+	char *text = malloc(256 + 128 * (size_t)n);
+	struct part_manifest manifest;
+	size_t length;
+	int r;
+
+	length = (size_t)sprintf(text, BEGIN KEYS "\"records\": %u, \"part_files\": [", n);
+	for (unsigned i = 0; i < n; i++)
+		length += (size_t)sprintf(text + length,
+					  "%s{\"number\": %u, \"name\": \"part-%04u\", "
+					  "\"records\": 1, \"bytes\": 8, "
+					  "\"checksum\": \"0123456789abcdef\"}",
+					  i ? "," : "", i, i);
+	strcpy(text + length, "]}");
+	r = parse(text, &manifest);
+	part_manifest_free(&manifest);
+	free(text);
+	return r;
+}
+
+static void more_parts_than_are_written_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_n_parts(PART_MANIFEST_MAX_PARTS), 0);
+	assert_int_equal(parse_n_parts(PART_MANIFEST_MAX_PARTS + 1), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "more than 1000 part files"));
+}
+
 /* A file of that size without a block on the disk. */
 static void oversized_manifest_is_not_read(void **state)
 {
 	FILE *stream = tmpfile();
 	struct file file = { .calls = &syscalls_plain, .fd = fileno(stream) };
-	char *text = NULL;
-	size_t nbytes;
+	struct part_manifest manifest;
 
 	(void)state;
 	captured_messages_reset(true);
-	assert_int_equal(ftruncate(file.fd, (64 << 20) + 1), 0);
-	assert_int_equal(part_manifest_read(&file, "l.parts", &text, &nbytes), -EFBIG);
-	assert_null(text);
-	assert_int_equal(ftruncate(file.fd, 3), 0);
-	assert_int_equal(part_manifest_read(&file, "l.parts", &text, &nbytes), 0);
-	assert_int_equal(nbytes, 3);
-	free(text);
+	assert_int_equal(ftruncate(file.fd, (16 << 20) + 1), 0);
+	assert_int_equal(part_manifest_read(&file, "manifest.json", &manifest), -EFBIG);
+	captured_messages_reset(true);
+	assert_int_equal(ftruncate(file.fd, 16 << 20), 0);
+	assert_int_equal(part_manifest_read(&file, "manifest.json", &manifest), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "is no part manifest"));
 	fclose(stream);
 }
 
@@ -236,6 +331,10 @@ int main(void)
 		cmocka_unit_test(split_key_is_refused),
 		cmocka_unit_test(manifest_is_detected_by_its_prefix),
 		cmocka_unit_test(contradictory_manifest_is_refused),
+		cmocka_unit_test(other_members_are_skipped),
+		cmocka_unit_test(large_members_take_no_memory),
+		cmocka_unit_test(oversized_value_is_refused),
+		cmocka_unit_test(more_parts_than_are_written_are_refused),
 		cmocka_unit_test(oversized_manifest_is_not_read),
 		cmocka_unit_test(invalid_part_names_are_refused),
 	};
