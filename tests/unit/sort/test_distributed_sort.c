@@ -1054,7 +1054,8 @@ static void corrupt_message_ends_all(void **state)
 	static const char not_here[] = "asks for what is not here",
 			  cannot_be[] = "has told of its runs cannot be",
 			  no_stripe[] = "is not of a stripe that this rank writes",
-			  too_much[] = "offers more than there can be";
+			  too_much[] = "offers more than there can be", damaged[] = "is damaged",
+			  lost[] = "records (checksum";
 	/* Words of requests and edges; and of rows and blocks, which are answered first. */
 	static const struct message_corruption all[] = {
 		{ not_here, COMM_TAG_REQUESTS, 0, 0, 100 }, /* no such wish */
@@ -1067,12 +1068,15 @@ static void corrupt_message_ends_all(void **state)
 		{ no_stripe, COMM_TAG_STRIPES, 0, 1, 2 << 20 },
 		{ no_stripe, COMM_TAG_STRIPES, 0, 2, 8 },
 		{ too_much, COMM_TAG_SEGMENT_DESCS, 0, 0, UINT64_C(1) << 61 },
+		/* Records: a block of a stored run, and a part of a run in memory. */
+		{ damaged, COMM_TAG_RESPONSES, 2, 0, 1 },
+		{ lost, COMM_TAG_SEGMENTS, 0, 0, 1 },
 	};
 	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-		if (all[i].tag == COMM_TAG_SEGMENT_DESCS)
+		if (all[i].tag == COMM_TAG_SEGMENT_DESCS || all[i].tag == COMM_TAG_SEGMENTS)
 			request_in_memory(&request, "u64", 8, random_path, NULL);
 		else
 			request_sort(&request, "u64", 8, random_path, NULL);
