@@ -184,8 +184,6 @@ static void close_phase_volumes(struct stats *stats)
 		now.temporary_read_nbytes - previous.temporary_read_nbytes,
 		now.sent_nbytes - previous.sent_nbytes,
 		now.received_nbytes - previous.received_nbytes,
-		now.wire_sent_nbytes - previous.wire_sent_nbytes,
-		now.wire_received_nbytes - previous.wire_received_nbytes,
 	};
 	stats->volumes = now;
 }

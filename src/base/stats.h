@@ -74,9 +74,7 @@ struct stage_totals {
 /* Bytes that come and go beside what stages count. */
 struct stats_volumes {
 	uint64_t temporary_written_nbytes, temporary_read_nbytes; /* of files, not of memory */
-	/* Between ranks: the data of messages, and all of them with what stands in front of it. */
-	uint64_t sent_nbytes, received_nbytes;
-	uint64_t wire_sent_nbytes, wire_received_nbytes;
+	uint64_t sent_nbytes, received_nbytes;                    /* messages between ranks */
 };
 
 struct phase_totals {

@@ -3,6 +3,7 @@
  */
 #include "src/cli/launcher_check.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,15 @@
 
 /* SLURM_NTASKS is no such thing: it is there in a job's script, too, which runs once. */
 static const struct launcher {
-	const char *name, *size_variable, *rank_variable;
+	const char *name, *size_variable, *rank_variable, *remedy;
 } launchers[] = {
-	{ "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
-	{ "mpiexec", "PMI_SIZE", "PMI_RANK" },
-	{ "srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
+	{ "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+	  "use the mpirun of the MPI library that gsort-mpi was built with" },
+	{ "mpiexec", "PMI_SIZE", "PMI_RANK",
+	  "use the mpiexec of the MPI library that gsort-mpi was built with" },
+	{ "srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
+	  "give srun the --mpi= that this MPI library needs (srun --mpi=list names them), "
+	  "or use mpirun" },
 };
 
 enum { N_LAUNCHERS = sizeof launchers / sizeof *launchers };
@@ -54,6 +59,24 @@ void launcher_warn(const struct gsort *sort)
 		cli_message(GSORT_WARNING, text);
 		return;
 	}
+}
+
+int launcher_check_ranks(unsigned n_ranks)
+{
+	char text[256];
+
+	for (size_t i = 0; i < N_LAUNCHERS; i++) {
+		const char *size = getenv(launchers[i].size_variable);
+
+		if (!size || strtoul(size, NULL, 10) <= n_ranks)
+			continue;
+		snprintf(text, sizeof text, "%s has started %s ranks (%s), but MPI sees %u: %s",
+			 launchers[i].name, size, launchers[i].size_variable, n_ranks,
+			 launchers[i].remedy);
+		cli_message(GSORT_ERROR, text);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 void launcher_skip_network_probe(void)

@@ -1,34 +1,31 @@
 /*
- * comm - several processes that do one job, and the messages between them
+ * comm - the ranks of a job and the messages between them
  *
- * A job has `size` processes, on one machine or many; each is a rank, numbered from 0. They send
- * each other messages of bytes, and meet in collectives, which are written over messages
- * (collectives.c). How bytes get from one to another is a transport's (transport.h): of a single
- * process (transport_single.h), of MPI (mpi/transport_mpi.h), of a test.
+ * A job has `size` processes on one or more machines. Each is a rank, numbered from 0. Ranks send
+ * each other messages and take part in collectives, which are built from messages (collectives.c).
+ * A transport carries the messages (transport.h): MPI (mpi/transport_mpi.h), or a test's.
  *
- *	threads of the job          the carrier, a thread                    the transport
- *	comm_send()    --queue-->  p2p_protocol.c: announces, matches, posts -->  send, receive
- *	comm_receive()             heartbeat.c: who has been silent for long <--  take
- *	comm_test() <---done-----
+ *	threads of the job             the progress thread               the transport
+ *	comm_send()    --queue-->      begins sends and receives   -->   send, receive
+ *	comm_receive()                 watches for silent ranks    <--   poll
+ *	comm_wait()    <--done---
  *
- * The carrier is the only thread that calls the transport, so messages go on while the job
- * computes, and a library that can have one thread only has one. Between calls it sleeps, for 50
- * to 500 us if something is under way: waits inside of MPI spin.
+ * The progress thread is the only thread that calls the transport. So messages make progress while
+ * the job computes, and a library that supports only one thread will do. It sleeps between calls,
+ * for 50 to 500 us if anything is in progress, because waits inside MPI spin.
  *
- * What arrives is what was sent, or the job fails: every message has a number and checksums
- * (message_header.h). A rank from which something is awaited is asked whether it still lives when
- * it has been silent for a quarter of `timeout_ns`; at `timeout_ns` the job fails with a line
- * that names it. If whoever uses this does not end the process then, that is done for it
- * (watchdog.h), also when the transport never returns.
+ * A rank from which something is awaited is asked for a sign of life when it has been silent for a
+ * quarter of `timeout_ns`. At `timeout_ns` the job fails with a message that names the rank
+ * (heartbeat.h). If the caller does not end the process then, or the transport never returns, the
+ * process is ended for it (watchdog.h).
  *
- * After any failure there is nothing to be done but comm_abort(): the others wait for this rank.
- * Nothing is under way then: an error is returned when the carrier has stopped, and with it all
- * that is done to transfers and to the memory that they are about. So whoever hears of an error may
- * free both. Who has failed for a reason of its own, and has something under way, or not waited for
- * what other threads have, calls comm_fail() first.
+ * After a failure the only thing left to do is comm_abort(), since other ranks wait for this one.
+ * An error is returned when the progress thread has stopped: it no longer touches transfers and
+ * their memory, so the caller may free both. A caller that fails for a reason of its own calls
+ * comm_fail() first if it has transfers in progress.
  *
- * Any thread may call, unless said otherwise. Errors are negative errnos, said once by fail(); the
- * first one is what all later calls return.
+ * Any thread may call these functions, unless stated otherwise. Errors are negative errnos,
+ * reported once; the first one is what all later calls return.
  */
 #pragma once
 
@@ -36,8 +33,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/comm/transport.h"
+
 struct comm;
-struct transport;
 
 enum { COMM_HOST_NBYTES = 64 }; /* of a machine's name, with its end */
 
@@ -49,7 +47,7 @@ struct comm_params {
 	 * is begun here; 0: 5 s.
 	 */
 	uint64_t abort_timeout_ns;
-	size_t fragment_nbytes; /* larger messages are cut for the transport; 0: 16 MiB */
+	size_t fragment_nbytes; /* longer messages are split for the transport; 0: 32 MiB */
 	const char *version;    /* all ranks must have the same; below 48 bytes; NULL: gsort's */
 	/*
 	 * Called once, by any thread, before all ranks are ended: last chance to remove what
@@ -137,61 +135,57 @@ int comm_barrier(struct comm *comm);
 enum { COMM_ANY_RANK = 0x7fffffff /* receive from whoever sends */ };
 
 /*
- * A message under way. It is the caller's and stays where it is until it is done, as does the
- * memory that it is about. Members in front are set then; all others are p2p_protocol.c's, but
- * for one.
+ * A message in progress. The caller owns it, and neither moves nor frees it or its data until it
+ * is done. The first two members are results; the others belong to comm.c.
  */
 struct comm_transfer {
-	unsigned from; /* of a receive: who sent it */
-	size_t nbytes; /* and how much it is */
+	unsigned from; /* of a receive: the sender */
+	size_t nbytes; /* and the number of bytes received */
 
 	struct comm_transfer *next;
 	unsigned peer, tag;
 	char *data;
 	size_t capacity;
-	uint64_t checksum;          /* of the data */
-	unsigned n_pending;         /* of the transport, not done yet */
-	struct comm_waiter *waiter; /* p2p.c's; NULL: nobody waits now */
-	bool is_receive, is_unwatched, may_be_shorter, is_checked, is_done;
+	struct transport_request request;    /* of a message that is not split */
+	struct transport_request *fragments; /* of others */
+	size_t n_pending;                    /* requests that are not done */
+	struct comm_waiter *waiter;          /* NULL: no thread waits for it */
+	bool is_receive, is_unwatched, may_be_shorter, is_done;
 };
 
 /*
- * Begin to send nbytes, which may be 0; tag: what it is about (tags.h). Messages with the same tag
- * arrive in the order in which they were sent; those with others may be received in any order. What
- * is sent to oneself arrives, too. `data` is not to be changed until it is done.
+ * Begin to send nbytes, which may be 0, with a tag (tags.h). Messages with the same tag arrive in
+ * the order in which they were sent; those with different tags can be received in any order. A
+ * rank may send to itself. `data` must not change until the transfer is done.
  */
 int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
 	      struct comm_transfer *ret_transfer);
 
 /*
- * Begin to receive a message with this tag. One of another length than nbytes is a failure of all
- * (-EMSGSIZE). from: may be COMM_ANY_RANK.
+ * Begin to receive a message of nbytes with this tag. A message of another length fails the job
+ * (-EMSGSIZE). from: may be COMM_ANY_RANK if nbytes is at most fragment_nbytes.
  */
 int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes,
 		 struct comm_transfer *ret_transfer);
 
-/* The same of a message with up to so many bytes. */
+/* Begin to receive a message of up to `capacity` bytes, which is at most fragment_nbytes. */
 int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data, size_t capacity,
 		       struct comm_transfer *ret_transfer);
 
 /*
- * As comm_receive(), of what may come at any time, or never: nobody is asked for it, nor missed
- * who is gone. A rank that sends it and is lost is noticed by whoever awaits something else of it.
+ * Begin to receive a message that may come at any time, or never: its sender is neither asked for a
+ * sign of life nor missed because of it.
  */
 int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
 			   size_t nbytes, struct comm_transfer *ret_transfer);
 
-/*
- * What has gone between this rank and others so far: the data of messages, and all that was given
- * to the transport for that, with what stands in front of each.
- */
+/* Bytes of messages between this rank and others so far. */
 struct comm_traffic {
 	uint64_t sent_nbytes, received_nbytes;
-	uint64_t wire_sent_nbytes, wire_received_nbytes;
 };
 void comm_get_traffic(const struct comm *comm, struct comm_traffic *ret_traffic);
 
-/* Is it done? Returns at once. What has been received is compared with its checksum here. */
+/* Is it done? Returns at once. */
 int comm_test(struct comm *comm, struct comm_transfer *transfer, bool *ret_done);
 
 /* Wait until it is done. Costs no processor time. */

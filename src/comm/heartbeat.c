@@ -65,6 +65,13 @@ void heartbeat_end_wait(struct heartbeat *heartbeat, unsigned rank)
 		heartbeat->n_pending_any--;
 }
 
+void heartbeat_end_all_waits(struct heartbeat *heartbeat)
+{
+	for (unsigned rank = 0; rank < heartbeat->n_ranks; rank++)
+		heartbeat->peers[rank].n_pending = 0;
+	heartbeat->n_pending_any = 0;
+}
+
 void heartbeat_record(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns)
 {
 	reset_peer_state(&heartbeat->peers[rank], now_ns);

@@ -45,6 +45,9 @@ void heartbeat_set_timeout(struct heartbeat *heartbeat, uint64_t timeout_ns, uin
 void heartbeat_begin_wait(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
 void heartbeat_end_wait(struct heartbeat *heartbeat, unsigned rank);
 
+/* Nothing is awaited any more. */
+void heartbeat_end_all_waits(struct heartbeat *heartbeat);
+
 void heartbeat_record(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
 
 /* Is it time to look at all? So often that a silence is seen a sixteenth too late at most. */

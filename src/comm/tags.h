@@ -1,8 +1,8 @@
 /*
- * tags - what a message between ranks is about: all tags there are
+ * tags - the tags of all messages between ranks
  *
- * Who sends it, and to whom. What two parts of the program send each other at the same time has
- * two tags, so nothing is taken for another thing, whichever comes first.
+ * Each kind of message has a tag of its own, so that modules which send at the same time do not
+ * receive each other's messages.
  */
 #pragma once
 
@@ -21,5 +21,6 @@ enum comm_tag {
 			       ... */
 	COMM_TAG_STRIPES,   /* each to the one that writes a stripe of a file, what it has of it */
 	COMM_TAG_RESPONSES, /* ... the server to the reader: from here on, as it was asked to */
-	COMM_TAG_LIMIT = 0x7fffff00 /* all are below it */
+	COMM_TAG_LIMIT = 0x7fff,             /* all others are below it */
+	COMM_TAG_HEARTBEAT = COMM_TAG_LIMIT, /* comm.c; the largest tag that MPI guarantees */
 };

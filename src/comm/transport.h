@@ -1,12 +1,12 @@
 /*
- * transport - what carries bytes from one process to another
+ * transport - the interface to a library that carries messages between processes
  *
- * A row for each way to do it. Messages between two processes that have the same tag arrive in
- * order, or there is an error; nothing else is asked of it: whether what arrives is right is seen
- * by others (message_header.h), and it need not notice that a process is gone (heartbeat.h).
+ * Messages are delivered once and whole, or the transport reports an error. Messages with the same
+ * sender, receiver and tag are received in the order in which they were sent. A transport need not
+ * notice that a process has died or is stopped (see heartbeat.h).
  *
- * All functions but `abort_transport` are called by one thread, the one that opened it, and none
- * of them waits. They return 0 or a negative errno, said by fail().
+ * All functions except `abort_job` are called by the thread that opened the transport, and none of
+ * them waits. They return 0 or a negative errno after a message.
  */
 #pragma once
 
@@ -15,35 +15,41 @@
 
 struct transport;
 
-enum {
-	TRANSPORT_ANY_RANK = -1,       /* receive from whoever sends */
-	TRANSPORT_TAG_LIMIT = 1 << 15, /* tags are below it: MPI promises so many */
-	TRANSPORT_MAX_NBYTES = 1 << 30 /* of one message: counts of MPI are int */
-};
+enum { TRANSPORT_ANY_RANK = -1 };
 
-/* A message of the transport under way; its owner's, and stays where it is until it is taken. */
+/*
+ * A send or receive in progress. The caller owns it, and neither moves nor frees it until poll()
+ * has returned it or the transport is closed.
+ */
 struct transport_request {
-	int peer;      /* of a receive that is taken: who sent it */
-	size_t nbytes; /* and how much it is */
+	void *owner; /* for the caller; not used by the transport */
+	/* Of a receive, set when it is done. */
+	int peer; /* the sender */
+	size_t nbytes;
+	bool is_truncated; /* the message was longer than the buffer */
 };
 
 struct transport_ops {
-	const char *name; /* for people */
+	const char *name; /* for messages */
+	/* nbytes and capacity fit an int. Tags are from 0 to 0x7fff, as MPI guarantees. */
 	int (*send)(struct transport *transport, int to, int tag, const void *data, size_t nbytes,
 		    struct transport_request *request);
 	int (*receive)(struct transport *transport, int from, int tag, void *data, size_t capacity,
 		       struct transport_request *request);
-	/* One that is done, in any order; NULL if there is none now. */
+	/* Return a request that is done, in any order, or NULL. */
 	int (*poll)(struct transport *transport, struct transport_request **ret_request);
-	/* Has it gone, and left nothing that is being received? NULL: that is never known. */
+	/*
+	 * Has the peer ended, with no message of it left for a posted receive? NULL: the transport
+	 * cannot tell.
+	 */
 	bool (*is_disconnected)(struct transport *transport, int peer);
-	/* End the other processes, and this one if it can. Any thread, at any time. */
+	/* End all other processes, and this one if possible. Any thread, at any time. */
 	void (*abort_job)(struct transport *transport, int status);
-	/* Everything that was sent is done; receives are given up. The transport is freed. */
+	/* Cancel posted receives and free the transport. All sends are done. */
 	int (*close)(struct transport *transport);
 };
 
-/* The beginning of each. */
+/* The first member of each transport. */
 struct transport {
 	const struct transport_ops *ops;
 	int rank, size;

@@ -1,18 +1,103 @@
 /*
  * remote_runs - the stored runs of all ranks, of which each merges a part (see remote_runs.h)
+ *
+ * A run of another rank is a run file in a spill that is elsewhere. Its index is fetched once, and
+ * its blocks when the merge wants them, by requests to the server threads of that rank. Of a rank
+ * on the same machine (peer_memory.h) the places of its spill are fetched first: addresses of what
+ * it has in memory, and descriptors of its files, which this process opens itself. Extents are then
+ * read from there.
  */
 #include "src/exchange/remote_runs.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "io/spill/memory_tier.h"
 #include "io/spill/run_file.h"
-#include "src/base/interval_search.h"
+#include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
-#include "src/exchange/remote_runs_internal.h"
+#include "src/base/interval_search.h"
+#include "src/base/thread.h"
+#include "src/comm/tags.h"
 
-struct run_segment remote_runs_get_segment(const struct remote_runs *remote, unsigned rank,
-					   uint64_t run)
+enum {
+	N_SERVERS = 8,                  /* threads, of which most wait for a message to go */
+	MAX_REQUEST_BLOCKS = 1 << 14,   /* of an index */
+	MAX_RESPONSES_NBYTES = 8 << 20, /* of all responses at once, unless there is only one */
+	RANK_NAME_NBYTES = 96,
+	RANK_HINT_NBYTES = 128,
+};
+
+enum request_kind {
+	REQUEST_STOP,     /* to the own servers: there are no more requests */
+	REQUEST_SEGMENTS, /* of the runs: struct run_segment, n of them */
+	REQUEST_BLOCKS,   /* of a run's index: n blocks from `first` */
+	REQUEST_BYTES,    /* of the spill: the extent */
+	REQUEST_COUNTS,   /* struct place_counts */
+	REQUEST_PLACES,   /* `first` struct extent_address and n descriptors (int64_t) */
+};
+
+/* A message. Its response has response_nbytes(). */
+struct request {
+	uint32_t kind, tag;
+	uint64_t run, first, n;
+	struct spill_extent extent;
+};
+
+/* The part of a run that the requesting rank merges. */
+struct run_segment {
+	uint64_t begin, end; /* items */
+	uint64_t first_block, n_blocks;
+	uint64_t first_item; /* of the first block */
+};
+
+/* Places of a spill. */
+struct place_counts {
+	uint64_t n_regions, n_files;
+};
+
+/* The runs of a rank. */
+struct remote_rank {
+	struct remote_runs *remote;
+	unsigned rank;
+	char name[RANK_NAME_NBYTES];
+	char hint[RANK_HINT_NBYTES]; /* advice about damage that a resumed sort meets */
+	struct spill *spill;
+	/* Where it can be read on this machine. */
+	bool has_places;
+	struct place_counts counts;
+	struct extent_address *regions; /* by offset; behind them the descriptors */
+	struct file *files;             /* one that cannot be opened has fd -1 */
+};
+
+struct remote_runs {
+	struct comm *comm;
+	const struct peer_memory *peer_memory;
+	const struct job *job;
+	const struct run_list *own_runs;
+	const uint64_t *cuts;
+	struct remote_rank *peers;    /* by rank */
+	uint64_t *n_runs;             /* by rank */
+	struct run_list fetched_runs; /* of other ranks; segments are parts of them */
+	pthread_t servers[N_SERVERS];
+	unsigned n_servers;
+	pthread_mutex_t lock;
+	pthread_cond_t response_freed; /* responses_nbytes is less than before */
+	uint64_t responses_nbytes;     /* memory of all responses; under the lock */
+	atomic_uint next_tag;
+	atomic_uint_least64_t received_nbytes;
+};
+
+/* --- both sides --- */
+
+/* The part of an own run between two cuts. */
+static struct run_segment get_segment(const struct remote_runs *remote, unsigned rank, uint64_t run)
 {
 	const uint64_t *cut = &remote->cuts[rank * remote->own_runs->n + run];
 	const struct run_file *file = run_stored_file(remote->own_runs->runs[run]);
@@ -32,7 +117,7 @@ struct run_segment remote_runs_get_segment(const struct remote_runs *remote, uns
 	return segment;
 }
 
-size_t run_request_response_nbytes(const struct run_request *request)
+static size_t response_nbytes(const struct request *request)
 {
 	switch (request->kind) {
 	case REQUEST_SEGMENTS:
@@ -42,18 +127,363 @@ size_t run_request_response_nbytes(const struct run_request *request)
 	case REQUEST_BYTES:
 		return request->extent.nbytes;
 	case REQUEST_COUNTS:
-		return sizeof(struct peer_spill_counts);
-	case REQUEST_MEMORY_REGIONS:
-		return request->n * sizeof(struct extent_address);
-	case REQUEST_FILES:
-		return request->n * sizeof(int64_t);
+		return sizeof(struct place_counts);
+	case REQUEST_PLACES:
+		return request->first * sizeof(struct extent_address) +
+		       request->n * sizeof(int64_t);
 	default:
 		return 0;
 	}
 }
 
-int remote_runs_append_segment(struct remote_runs *remote, struct run *run, uint64_t begin,
-			       uint64_t end, struct run_list *store)
+/* --- servers of the own runs --- */
+
+static struct place_counts count_places(const struct spill *spill)
+{
+	return (struct place_counts){ .n_regions = spill_n_memory_extents(spill),
+				      .n_files = spill_n_files(spill) };
+}
+
+/* Requests come from another machine: is what it asks for here, and may `from` have it? */
+static bool is_valid_request(const struct remote_runs *remote, unsigned from,
+			     const struct request *request)
+{
+	const struct run_list *own_runs = remote->own_runs;
+	struct spill *spill = remote->job->spill;
+	struct place_counts counts;
+	uint64_t n_blocks;
+
+	if (request->tag < COMM_TAG_RESPONSES || request->tag >= COMM_TAG_LIMIT)
+		return false;
+	switch (request->kind) {
+	case REQUEST_SEGMENTS:
+		return request->n == own_runs->n;
+	case REQUEST_BLOCKS:
+		n_blocks =
+			request->run < own_runs->n ?
+				run_file_n_blocks(run_stored_file(own_runs->runs[request->run])) :
+				0;
+		return request->n <= MAX_REQUEST_BLOCKS && request->first <= n_blocks &&
+		       request->n <= n_blocks - request->first;
+	case REQUEST_BYTES:
+		return spill_contains(spill, request->extent);
+	case REQUEST_COUNTS:
+		return true;
+	case REQUEST_PLACES:
+		counts = count_places(spill);
+		return peer_memory_can_read(remote->peer_memory, from) &&
+		       request->first <= counts.n_regions && request->n <= counts.n_files;
+	default:
+		return false;
+	}
+}
+
+static int read_spilled_bytes(const struct remote_runs *remote, const struct request *request,
+			      void *response)
+{
+	const struct spill_extent extent = request->extent;
+	const int r = spill_read(remote->job->spill, extent, response);
+
+	return r < 0 ? fail_hint(r, HINT_OTHER_TEMP_DIR, 0,
+				 "temporary file in %s: %" PRIu64 " bytes at %" PRIu64
+				 ", which another rank needs, cannot be read: %m; check the disk",
+				 spill_directory(remote->job->spill, extent.file), extent.nbytes,
+				 extent.offset) :
+		       0;
+}
+
+/* With the descriptor of each file, or -1. */
+static void fill_places(struct spill *spill, const struct request *request, void *response)
+{
+	int64_t *fds = (int64_t *)((struct extent_address *)response + request->first);
+
+	spill_get_memory_addresses(spill, request->first, response);
+	for (uint32_t i = 0; i < request->n; i++)
+		fds[i] = spill_descriptor(spill, i);
+}
+
+static int fill_response(const struct remote_runs *remote, unsigned from,
+			 const struct request *request, void *response)
+{
+	struct run_segment *segments = response;
+
+	switch (request->kind) {
+	case REQUEST_SEGMENTS:
+		for (uint64_t i = 0; i < request->n; i++)
+			segments[i] = get_segment(remote, from, i);
+		return 0;
+	case REQUEST_BLOCKS:
+		memcpy(response,
+		       run_file_blocks(run_stored_file(remote->own_runs->runs[request->run])) +
+			       request->first,
+		       response_nbytes(request));
+		return 0;
+	case REQUEST_BYTES:
+		return read_spilled_bytes(remote, request, response);
+	case REQUEST_COUNTS:
+		*(struct place_counts *)response = count_places(remote->job->spill);
+		return 0;
+	case REQUEST_PLACES:
+		fill_places(remote->job->spill, request, response);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Wait until other responses have less memory, unless there are none: they are on their way. */
+static void *allocate_response(struct remote_runs *remote, size_t nbytes)
+{
+	pthread_mutex_lock(&remote->lock);
+	while (remote->responses_nbytes > 0 &&
+	       remote->responses_nbytes + nbytes > MAX_RESPONSES_NBYTES)
+		pthread_cond_wait(&remote->response_freed, &remote->lock);
+	remote->responses_nbytes += nbytes;
+	pthread_mutex_unlock(&remote->lock);
+	return malloc(nbytes + 1); /* a response may be empty */
+}
+
+static void free_response(struct remote_runs *remote, void *response, size_t nbytes)
+{
+	free(response);
+	pthread_mutex_lock(&remote->lock);
+	remote->responses_nbytes -= nbytes;
+	pthread_cond_broadcast(&remote->response_freed);
+	pthread_mutex_unlock(&remote->lock);
+}
+
+static int receive_request(struct remote_runs *remote, struct request *ret_request,
+			   unsigned *ret_from)
+{
+	struct comm_transfer transfer;
+	int r = comm_receive(remote->comm, COMM_ANY_RANK, COMM_TAG_REQUESTS, ret_request,
+			     sizeof *ret_request, &transfer);
+
+	if (r == 0)
+		r = comm_wait(remote->comm, &transfer);
+	*ret_from = transfer.from;
+	return r;
+}
+
+/* A request that cannot be answered ends all ranks, because its sender waits. */
+static int answer_request(struct remote_runs *remote, unsigned from, const struct request *request)
+{
+	struct comm_transfer transfer;
+	size_t nbytes;
+	void *response;
+	int r;
+
+	if (!is_valid_request(remote, from, request)) {
+		fail(-EPROTO,
+		     "internal error: rank %u on %s asks for what is not here; the output was not "
+		     "written",
+		     from, comm_host(remote->comm, from));
+		comm_abort(remote->comm, 2);
+	}
+	nbytes = response_nbytes(request);
+	response = allocate_response(remote, nbytes);
+	r = response ? fill_response(remote, from, request, response) :
+		       fail(-ENOMEM, "no memory for what another rank needs");
+	if (r < 0)
+		comm_abort(remote->comm, 2);
+	r = comm_send(remote->comm, from, request->tag, response, nbytes, &transfer);
+	if (r == 0)
+		r = comm_wait(remote->comm, &transfer);
+	free_response(remote, response, nbytes);
+	return r;
+}
+
+/* A thread: answer requests until this rank itself sends REQUEST_STOP, or the job fails. */
+static void *serve_requests(void *context)
+{
+	struct remote_runs *remote = context;
+	struct request request;
+	unsigned from;
+	int r = 0;
+
+	while (r == 0 && receive_request(remote, &request, &from) == 0 &&
+	       (request.kind != REQUEST_STOP || from != comm_rank(remote->comm)))
+		r = answer_request(remote, from, &request);
+	return NULL;
+}
+
+/* Returns 0 or a negative errno; some may have been started then. */
+static int start_servers(struct remote_runs *remote)
+{
+	char limits[THREAD_LIMITS_NBYTES];
+	int r = 0;
+
+	for (; remote->n_servers < N_SERVERS && r == 0; remote->n_servers += r == 0)
+		r = thread_start(serve_requests, remote, 0, &remote->servers[remote->n_servers]);
+	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
+				 "cannot start a thread that serves other ranks: %m%s",
+				 thread_format_limits(r, limits)) :
+		       0;
+}
+
+/* Each server takes one such request, and ends. */
+static int stop_servers(const struct remote_runs *remote)
+{
+	const struct request end = { .kind = REQUEST_STOP };
+	int r = 0;
+
+	for (unsigned i = 0; i < remote->n_servers && r == 0; i++) {
+		struct comm_transfer transfer;
+
+		r = comm_send(remote->comm, comm_rank(remote->comm), COMM_TAG_REQUESTS, &end,
+			      sizeof end, &transfer);
+		if (r == 0)
+			r = comm_wait(remote->comm, &transfer);
+	}
+	return r;
+}
+
+/* They have been stopped, or the job has failed. */
+static void join_servers(struct remote_runs *remote)
+{
+	for (; remote->n_servers > 0; remote->n_servers--)
+		pthread_join(remote->servers[remote->n_servers - 1], NULL);
+}
+
+/* --- the runs of another rank --- */
+
+static int request_data(struct remote_runs *remote, unsigned rank, struct request request,
+			void *ret_response)
+{
+	const size_t nbytes = response_nbytes(&request);
+	const unsigned n = atomic_fetch_add(&remote->next_tag, 1);
+	struct comm_transfer request_send, response_receive;
+	int r;
+
+	/* No two requests in progress have the same tag: there are far fewer than tags. */
+	request.tag = COMM_TAG_RESPONSES + n % (COMM_TAG_LIMIT - COMM_TAG_RESPONSES);
+	r = comm_receive(remote->comm, rank, request.tag, ret_response, nbytes, &response_receive);
+	if (r < 0)
+		return r;
+	r = comm_send(remote->comm, rank, COMM_TAG_REQUESTS, &request, sizeof request,
+		      &request_send);
+	if (r == 0)
+		r = comm_wait(remote->comm, &response_receive);
+	if (r == 0) /* done by then, so the thread is not woken twice */
+		r = comm_wait(remote->comm, &request_send);
+	if (r == 0)
+		atomic_fetch_add(&remote->received_nbytes, nbytes);
+	return r;
+}
+
+static bool is_in_memory(const struct remote_rank *peer, struct spill_extent extent)
+{
+	return extent.file == peer->counts.n_files;
+}
+
+static bool has_place(const struct remote_rank *peer, struct spill_extent extent)
+{
+	return peer->has_places &&
+	       (is_in_memory(peer, extent) ||
+		(extent.file < peer->counts.n_files && peer->files[extent.file].fd >= 0));
+}
+
+static int read_peer_region(const struct remote_rank *peer, struct spill_extent extent,
+			    void *buffer)
+{
+	const uint64_t n = peer->counts.n_regions;
+	const uint64_t i = find_interval(peer->regions, sizeof *peer->regions,
+					 offsetof(struct extent_address, offset), n, extent.offset);
+	const struct extent_address *region = &peer->regions[i];
+
+	if (i >= n || extent.offset < region->offset ||
+	    extent.offset - region->offset > region->nbytes ||
+	    extent.nbytes > region->nbytes - (extent.offset - region->offset))
+		return fail(-EINVAL, "internal error: rank %u has nothing in memory at %" PRIu64,
+			    peer->rank, extent.offset);
+	return peer_memory_read(peer->remote->peer_memory, peer->rank,
+				region->address + (extent.offset - region->offset), buffer,
+				extent.nbytes);
+}
+
+static int read_peer_file(const struct remote_rank *peer, struct spill_extent extent, void *buffer)
+{
+	const int r = file_read_at(&peer->files[extent.file], extent.offset, buffer, extent.nbytes);
+	/* A rank that fails frees its space: these bytes may then be other data. */
+	const int alive = peer_memory_check_alive(peer->remote->peer_memory, peer->rank);
+
+	if (alive < 0)
+		return alive;
+	return r < 0 ? fail(r,
+			    "a temporary file of rank %u: %" PRIu64 " bytes at %" PRIu64
+			    " cannot be read: %m; check the disk",
+			    peer->rank, extent.nbytes, extent.offset) :
+		       0;
+}
+
+/* As spill_read(). A failure has been reported, and is none of a disk here: -ECANCELED. */
+static int read_remote_extent(void *context, struct spill_extent extent, void *buffer)
+{
+	struct remote_rank *peer = context;
+	const struct request request = { .kind = REQUEST_BYTES, .extent = extent };
+	int r;
+
+	if (!has_place(peer, extent))
+		return request_data(peer->remote, peer->rank, request, buffer) < 0 ? -ECANCELED : 0;
+	r = is_in_memory(peer, extent) ? read_peer_region(peer, extent, buffer) :
+					 read_peer_file(peer, extent, buffer);
+	if (r == 0)
+		atomic_fetch_add(&peer->remote->received_nbytes, extent.nbytes);
+	return r < 0 ? -ECANCELED : 0;
+}
+
+static void open_peer_files(struct remote_rank *peer)
+{
+	const int64_t *fds = (const int64_t *)(peer->regions + peer->counts.n_regions);
+
+	for (uint64_t i = 0; i < peer->counts.n_files; i++) {
+		struct file *file = &peer->files[i];
+
+		*file = (struct file){ .calls = &syscalls_plain, .fd = -1 };
+		if (fds[i] >= 0 && file_open(&syscalls_plain, AT_FDCWD,
+					     peer_memory_fd_path(peer->remote->peer_memory,
+								 peer->rank, (int)fds[i])
+						     .text,
+					     O_RDONLY, 0, file) < 0)
+			file->fd = -1;
+	}
+}
+
+/* If the rank is on this machine, fetch where its spill is. */
+static int fetch_places(struct remote_rank *peer)
+{
+	struct place_counts counts;
+	int r;
+
+	if (!peer_memory_can_read(peer->remote->peer_memory, peer->rank))
+		return 0;
+	r = request_data(peer->remote, peer->rank, (struct request){ .kind = REQUEST_COUNTS },
+			 &counts);
+	if (r < 0)
+		return r;
+	if (counts.n_regions < UINT32_MAX && counts.n_files < UINT16_MAX) {
+		peer->regions = malloc(counts.n_regions * sizeof *peer->regions +
+				       counts.n_files * sizeof(int64_t) + 1);
+		peer->files = calloc(counts.n_files + 1, sizeof *peer->files);
+	}
+	if (!peer->regions || !peer->files)
+		return fail(-ENOMEM, "no memory for what rank %u has stored", peer->rank);
+	r = request_data(peer->remote, peer->rank,
+			 (struct request){ .kind = REQUEST_PLACES,
+					   .first = counts.n_regions,
+					   .n = counts.n_files },
+			 peer->regions);
+	if (r < 0)
+		return r;
+	peer->counts = counts;
+	peer->has_places = true;
+	open_peer_files(peer);
+	return 0;
+}
+
+/* Append a part of a run. */
+static int append_segment(struct remote_runs *remote, struct run *run, uint64_t begin, uint64_t end,
+			  struct run_list *store)
 {
 	struct run *segment;
 	int r = run_open_subrun(remote->job->layout, run, begin, end, &segment);
@@ -61,17 +491,154 @@ int remote_runs_append_segment(struct remote_runs *remote, struct run *run, uint
 	return r < 0 ? r : run_list_add(store, segment);
 }
 
+static int fail_remote_index(const struct remote_rank *peer)
+{
+	return fail(-EPROTO,
+		    "internal error: what rank %u on %s has told of its runs cannot be; the output "
+		    "was not written",
+		    peer->rank, comm_host(peer->remote->comm, peer->rank));
+}
+
+/* As run files store them: who reads one relies on that. */
+static bool are_blocks_valid(const struct run_block *blocks, uint64_t n, uint64_t item_nbytes)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (!run_block_is_valid(&blocks[i], item_nbytes))
+			return false;
+	return true;
+}
+
+/* The blocks of a row, into the index of a file. */
+static int fetch_blocks(struct remote_rank *peer, uint64_t run_index,
+			const struct run_segment *segment, struct run_file *file)
+{
+	struct run_block *blocks =
+		aligned_alloc(_Alignof(struct run_block), MAX_REQUEST_BLOCKS * sizeof *blocks);
+	int r = blocks ? 0 :
+			 fail_hint(-ENOMEM, HINT_LESS_MEMORY, 0,
+				   "no memory for the index of a run of rank %u", peer->rank);
+
+	for (uint64_t i = 0; i < segment->n_blocks && r == 0; i += MAX_REQUEST_BLOCKS) {
+		const uint64_t remaining = segment->n_blocks - i;
+		const uint64_t n = remaining < MAX_REQUEST_BLOCKS ? remaining : MAX_REQUEST_BLOCKS;
+
+		r = request_data(peer->remote, peer->rank,
+				 (struct request){ .kind = REQUEST_BLOCKS,
+						   .run = run_index,
+						   .first = segment->first_block + i,
+						   .n = n },
+				 blocks);
+		if (r == 0 && !are_blocks_valid(blocks, n, run_file_item_nbytes(file)))
+			r = fail_remote_index(peer);
+		for (uint64_t j = 0; j < n && r == 0; j++)
+			blocks[j].discarded = false;
+		if (r == 0)
+			r = run_file_restore(file, blocks, n);
+	}
+	free(blocks);
+	return r < 0 ? r : run_file_finish(file);
+}
+
+/* The run of another rank, as far as it is in the blocks of the row. */
+static int open_remote_run(struct remote_rank *peer, uint64_t run_index,
+			   const struct run_segment *segment, struct run **ret_run)
+{
+	const struct job *job = peer->remote->job;
+	const struct layout *layout = job->layout;
+	struct run_file *file;
+	int r = run_file_open(peer->spill, job->compression, (uint32_t)layout->item_nbytes,
+			      run_file_block_n_items(job->plan.block_nbytes,
+						     (uint32_t)layout->resident_nbytes),
+			      &file);
+
+	if (r < 0)
+		return r;
+	r = fetch_blocks(peer, run_index, segment, file);
+	if (r == 0 && (segment->first_item > segment->begin ||
+		       run_file_n_items(file) < segment->end - segment->first_item))
+		r = fail_remote_index(peer);
+	if (r < 0) {
+		run_file_close(file);
+		return r;
+	}
+	return run_open_stored(file, STORED_ITEMS, ret_run);
+}
+
+static int append_remote_run(struct remote_rank *peer, uint64_t run_index,
+			     const struct run_segment *segment, struct run_list *store)
+{
+	struct run *run;
+	int r;
+
+	if (segment->begin >= segment->end)
+		return 0;
+	r = open_remote_run(peer, run_index, segment, &run);
+	if (r == 0)
+		r = run_list_add(&peer->remote->fetched_runs, run);
+	return r < 0 ? r :
+		       append_segment(peer->remote, run, segment->begin - segment->first_item,
+				      segment->end - segment->first_item, store);
+}
+
+static int append_remote_runs(struct remote_rank *peer, struct run_list *store)
+{
+	const uint64_t n = peer->remote->n_runs[peer->rank];
+	struct run_segment *segments = calloc(n + 1, sizeof *segments);
+	int r = segments ? fetch_places(peer) :
+			   fail(-ENOMEM, "no memory for a merge of %" PRIu64 " runs", n);
+
+	if (r == 0)
+		r = request_data(peer->remote, peer->rank,
+				 (struct request){ .kind = REQUEST_SEGMENTS, .n = n }, segments);
+	for (uint64_t i = 0; i < n && r == 0; i++)
+		r = append_remote_run(peer, i, &segments[i], store);
+	free(segments);
+	return r;
+}
+
+static int open_peer(struct remote_runs *remote, unsigned rank)
+{
+	struct remote_rank *peer = &remote->peers[rank];
+	struct spill_remote source = { .read = read_remote_extent,
+				       .context = peer,
+				       .name = peer->name };
+	int r;
+
+	peer->remote = remote;
+	peer->rank = rank;
+	snprintf(peer->name, sizeof peer->name, "the temporary space of rank %u", rank);
+	r = spill_open_remote(&source, &peer->spill);
+	if (r == 0 && spill_is_persistent(remote->job->spill)) {
+		snprintf(peer->hint, sizeof peer->hint,
+			 "to have that rank's part sorted again, remove what rank-%04u of the "
+			 "checkpoint holds",
+			 rank);
+		spill_set_advice(peer->spill, peer->hint);
+	}
+	return r;
+}
+
+static void close_peer(struct remote_rank *peer)
+{
+	spill_close(peer->spill);
+	for (uint64_t i = 0; i < peer->counts.n_files; i++)
+		file_close(&peer->files[i]);
+	free(peer->regions);
+	free(peer->files);
+}
+
+/* --- the runs of all ranks --- */
+
 static int append_own_segments(struct remote_runs *remote, struct run_list *store)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < remote->own_runs->n && r == 0; i++) {
-		const struct run_segment segment =
-			remote_runs_get_segment(remote, comm_rank(remote->comm), i);
+		const struct run_segment segment = get_segment(remote, comm_rank(remote->comm), i);
 
 		if (segment.begin < segment.end)
-			r = remote_runs_append_segment(remote, remote->own_runs->runs[i],
-						       segment.begin, segment.end, store);
+			r = append_segment(remote, remote->own_runs->runs[i], segment.begin,
+					   segment.end, store);
 	}
 	return r;
 }
@@ -83,7 +650,7 @@ int remote_runs_append(struct remote_runs *remote, struct run_list *store)
 
 	for (unsigned i = 0; i < n && r == 0; i++)
 		r = i == own_rank ? append_own_segments(remote, store) :
-				    run_client_append(&remote->peers[i], store);
+				    append_remote_runs(&remote->peers[i], store);
 	return r;
 }
 
@@ -111,10 +678,10 @@ int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
 	if (!remote->peers || !remote->n_runs)
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", n);
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = run_client_open(remote, i);
+		r = open_peer(remote, i);
 	if (r == 0)
 		r = comm_allgather(comm, &n_local_runs, sizeof n_local_runs, remote->n_runs);
-	return r < 0 ? r : run_server_start(remote);
+	return r < 0 ? r : start_servers(remote);
 }
 
 int remote_runs_finish(struct remote_runs *remote)
@@ -122,9 +689,9 @@ int remote_runs_finish(struct remote_runs *remote)
 	int r = comm_barrier(remote->comm);
 
 	if (r == 0)
-		r = run_server_stop(remote);
+		r = stop_servers(remote);
 	if (r == 0)
-		run_server_join(remote);
+		join_servers(remote);
 	return r;
 }
 
@@ -132,10 +699,10 @@ void remote_runs_close(struct remote_runs *remote)
 {
 	if (!remote)
 		return;
-	run_server_join(remote);
+	join_servers(remote);
 	run_list_free(&remote->fetched_runs);
 	for (unsigned i = 0; remote->peers && i < comm_size(remote->comm); i++)
-		run_client_close(&remote->peers[i]);
+		close_peer(&remote->peers[i]);
 	free(remote->peers);
 	free(remote->n_runs);
 	pthread_cond_destroy(&remote->response_freed);

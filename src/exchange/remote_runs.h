@@ -13,8 +13,8 @@
  *	reader of the merge --- request ---> a server thread of the run's rank, which reads
  *	                    <-- bytes ------ from its spill
  *
- * Of a rank that is near bytes are not asked for: they are read from its memory, or its files
- * (peer_spill.h).
+ * Bytes of a rank on the same machine (peer_memory.h) are not requested, but read from its memory
+ * or its files.
  *
  * A rank that cannot read what another one wants ends them all (comm_abort()), after a message.
  */
@@ -27,10 +27,9 @@
 struct remote_runs;
 
 /*
- * Offer the own runs, all stored, to the other ranks: of each, [cuts[q * n], cuts[(q + 1) * n]) is
- * rank q's, for n runs. Every rank calls it, and waits for all others. Near, the store, the cuts
- * and the job must outlive the depot. Returns 0 or a negative errno after a message; to be closed
- * in both cases.
+ * Offer the own runs, all stored, to the other ranks: of n runs, [cuts[q * n], cuts[(q + 1) * n])
+ * are for rank q. Every rank calls it, and waits for all others. All arguments must outlive it.
+ * Returns 0 or a negative errno after a message; to be closed in both cases.
  */
 int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
 		     const struct job *job, const struct run_list *own_runs, const uint64_t *cuts,

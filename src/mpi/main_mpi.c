@@ -125,7 +125,6 @@ static void cleanup_files(void *context)
 
 static int run_gsort_mpi(int argc, char **argv)
 {
-	struct transport_mpi_params mpi = { .get_env = getenv };
 	const struct comm_params settings = { .timeout_ns = command_line_timeout_ns,
 					      .before_abort = cleanup_files,
 					      .allow_peer_access = process_allow_memory_read,
@@ -137,8 +136,12 @@ static int run_gsort_mpi(int argc, char **argv)
 	diagnostics_init(&messages, on_comm_message, NULL);
 	diagnostics_push(&messages);
 	launcher_skip_network_probe();
-	r = comm_open(&settings, transport_mpi_open, &mpi, &comm);
-	return r < 0 ? EXIT_TROUBLE : run_rank(comm, argc, argv);
+	r = comm_open(&settings, transport_mpi_open, NULL, &comm);
+	if (r < 0)
+		return EXIT_TROUBLE;
+	if (launcher_check_ranks(comm_size(comm)) < 0)
+		comm_abort(comm, EXIT_TROUBLE);
+	return run_rank(comm, argc, argv);
 }
 
 int main(int argc, char **argv)

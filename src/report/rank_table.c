@@ -32,8 +32,6 @@ static struct stats_volumes sum_volumes(const struct rank_summary *entry)
 		sum.temporary_read_nbytes += volumes->temporary_read_nbytes;
 		sum.sent_nbytes += volumes->sent_nbytes;
 		sum.received_nbytes += volumes->received_nbytes;
-		sum.wire_sent_nbytes += volumes->wire_sent_nbytes;
-		sum.wire_received_nbytes += volumes->wire_received_nbytes;
 	}
 	return sum;
 }
@@ -94,16 +92,6 @@ static uint64_t received(const struct rank_summary *entry)
 	return sum_volumes(entry).received_nbytes;
 }
 
-static uint64_t wire_sent(const struct rank_summary *entry)
-{
-	return sum_volumes(entry).wire_sent_nbytes;
-}
-
-static uint64_t wire_received(const struct rank_summary *entry)
-{
-	return sum_volumes(entry).wire_received_nbytes;
-}
-
 static uint64_t peak_temporary(const struct rank_summary *entry)
 {
 	return entry->summary.peak_temp_nbytes;
@@ -124,10 +112,8 @@ static const struct rank_column rank_columns[] = {
 	{ "temporary_read_bytes", "temp read", true, temporary_read },
 	{ "disk_read_bytes", NULL, true, disk_read },
 	{ "disk_written_bytes", NULL, true, disk_written },
-	{ "sent_bytes", NULL, true, sent },
-	{ "received_bytes", NULL, true, received },
-	{ "wire_sent_bytes", "sent", true, wire_sent },
-	{ "wire_received_bytes", "received", true, wire_received },
+	{ "sent_bytes", "sent", true, sent },
+	{ "received_bytes", "received", true, received },
 	{ "peak_temporary_bytes", NULL, true, peak_temporary },
 	{ "peak_rss_bytes", "peak RSS", true, peak_rss },
 };
@@ -185,16 +171,15 @@ static void print_rank(const struct rank_stats *rank_stats, unsigned rank, FILE 
 
 static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
 {
-	char read[32], written[32], data[32], wire[32];
+	char read[32], written[32], messages[32];
 
 	size_format(disk_read(&rank_stats->total), read);
 	size_format(disk_written(&rank_stats->total), written);
-	size_format(sent(&rank_stats->total), data);
-	size_format(wire_sent(&rank_stats->total), wire);
+	size_format(sent(&rank_stats->total), messages);
 	fprintf(stream,
-		"%u ranks; read from disks: %s; written to disks: %s; sent between ranks: %s, with "
-		"message headers %s; imbalance of the output: %.2f %%\n",
-		rank_stats->n_ranks, read, written, data, wire,
+		"%u ranks; read from disks: %s; written to disks: %s; sent between ranks: %s; "
+		"imbalance of the output: %.2f %%\n",
+		rank_stats->n_ranks, read, written, messages,
 		100 * rank_stats_imbalance(rank_stats));
 }
 
@@ -262,11 +247,9 @@ void rank_table_write_json(const struct rank_stats *rank_stats, FILE *stream)
 {
 	fprintf(stream,
 		"  \"disk_read_bytes\": %" PRIu64 ",\n  \"disk_written_bytes\": %" PRIu64
-		",\n  \"sent_bytes\": %" PRIu64 ",\n  \"wire_sent_bytes\": %" PRIu64
-		",\n  \"imbalance_percent\": %.4f,\n  \"ranks\": [",
+		",\n  \"sent_bytes\": %" PRIu64 ",\n  \"imbalance_percent\": %.4f,\n  \"ranks\": [",
 		disk_read(&rank_stats->total), disk_written(&rank_stats->total),
-		sent(&rank_stats->total), wire_sent(&rank_stats->total),
-		100 * rank_stats_imbalance(rank_stats));
+		sent(&rank_stats->total), 100 * rank_stats_imbalance(rank_stats));
 	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
 		write_rank(rank_stats, i, stream);
 	fprintf(stream, "],\n");

@@ -232,13 +232,9 @@ static void write_volumes(const struct stats_volumes *volumes, FILE *stream)
 			"\"temporary_written_bytes\": %" PRIu64
 			", \"temporary_read_bytes\": %" PRIu64 ", ",
 			volumes->temporary_written_nbytes, volumes->temporary_read_nbytes);
-	if (volumes->wire_sent_nbytes + volumes->wire_received_nbytes)
-		fprintf(stream,
-			"\"sent_bytes\": %" PRIu64 ", \"received_bytes\": %" PRIu64
-			", \"wire_sent_bytes\": %" PRIu64 ", \"wire_received_bytes\": %" PRIu64
-			", ",
-			volumes->sent_nbytes, volumes->received_nbytes, volumes->wire_sent_nbytes,
-			volumes->wire_received_nbytes);
+	if (volumes->sent_nbytes + volumes->received_nbytes)
+		fprintf(stream, "\"sent_bytes\": %" PRIu64 ", \"received_bytes\": %" PRIu64 ", ",
+			volumes->sent_nbytes, volumes->received_nbytes);
 }
 
 static void write_phase(const struct phase_totals *phase, const struct sort_summary *summary,

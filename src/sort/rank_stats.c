@@ -48,8 +48,6 @@ static const struct stat_field stat_fields[] = {
 	{ STAT_FIELD(totals.phases[0].volumes.temporary_read_nbytes), COMBINE_SUM, SCOPE_PHASE },
 	{ STAT_FIELD(totals.phases[0].volumes.sent_nbytes), COMBINE_SUM, SCOPE_PHASE },
 	{ STAT_FIELD(totals.phases[0].volumes.received_nbytes), COMBINE_SUM, SCOPE_PHASE },
-	{ STAT_FIELD(totals.phases[0].volumes.wire_sent_nbytes), COMBINE_SUM, SCOPE_PHASE },
-	{ STAT_FIELD(totals.phases[0].volumes.wire_received_nbytes), COMBINE_SUM, SCOPE_PHASE },
 	{ STAT_FIELD(totals.phases[0].stages[0].n_spans), COMBINE_SUM, SCOPE_STAGE },
 	{ STAT_FIELD(totals.phases[0].stages[0].nbytes), COMBINE_SUM, SCOPE_STAGE },
 	{ STAT_FIELD(totals.phases[0].stages[0].busy_ns), COMBINE_SUM, SCOPE_STAGE },

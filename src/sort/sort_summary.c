@@ -25,8 +25,6 @@ static void get_sort_volumes(void *context, struct stats_volumes *ret_volumes)
 		.temporary_read_nbytes = disk.read_nbytes,
 		.sent_nbytes = network.sent_nbytes,
 		.received_nbytes = network.received_nbytes,
-		.wire_sent_nbytes = network.wire_sent_nbytes,
-		.wire_received_nbytes = network.wire_received_nbytes,
 	};
 }
 

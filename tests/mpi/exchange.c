@@ -1,8 +1,8 @@
 /*
  * exchange - ranks that exchange messages over MPI in every way there is
  *
- * usage: mpirun -np N exchange [LONGEST-MESSAGE [PIECE]]
- *        mpirun -np N exchange abort|stop|forever
+ * usage: mpirun -np N exchange [LONGEST-MESSAGE [FRAGMENT]]
+ *        mpirun -np N exchange abort|stop|long|short|forever
  *
  * Ends with 0 if everything arrived as it was sent, and with 2 after a line that says why not. With
  * a word that befalls rank 1, for which the others wait; or they exchange until something befalls
@@ -24,6 +24,7 @@
 static bool is_action(const char *word)
 {
 	return strcmp(word, "abort") == 0 || strcmp(word, "stop") == 0 ||
+	       strcmp(word, "long") == 0 || strcmp(word, "short") == 0 ||
 	       strcmp(word, "forever") == 0;
 }
 
@@ -42,10 +43,28 @@ static int exchange_forever(struct comm *comm)
 	}
 }
 
+/* Rank 1 sends another length than rank 0 expects. */
+static int send_wrong_length(struct comm *comm, size_t nbytes)
+{
+	struct comm_transfer transfer;
+	char bytes[300] = { 0 };
+	int r = 0;
+
+	if (comm_rank(comm) == 0)
+		r = comm_receive(comm, 1, 3, bytes, 200, &transfer);
+	else if (comm_rank(comm) == 1)
+		r = comm_send(comm, 0, 3, bytes, nbytes, &transfer);
+	if (r == 0 && comm_rank(comm) < 2)
+		r = comm_wait(comm, &transfer);
+	return r < 0 ? r : comm_barrier(comm);
+}
+
 static int inject_fault(struct comm *comm, const char *action)
 {
 	if (strcmp(action, "forever") == 0)
 		return exchange_forever(comm);
+	if (strcmp(action, "long") == 0 || strcmp(action, "short") == 0)
+		return send_wrong_length(comm, strcmp(action, "long") == 0 ? 201 : 199);
 	if (comm_rank(comm) != 1)
 		return comm_barrier(comm);
 	if (strcmp(action, "abort") == 0)
@@ -58,7 +77,6 @@ static int inject_fault(struct comm *comm, const char *action)
 
 int main(int argc, char **argv)
 {
-	struct transport_mpi_params transport_params = { getenv };
 	const bool is_word = argc > 1 && (argv[1][0] < '0' || argv[1][0] > '9');
 	const size_t longest_nbytes = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	const struct comm_params params = {
@@ -71,12 +89,12 @@ int main(int argc, char **argv)
 	unsigned rank, size;
 
 	if (is_word && !is_action(argv[1])) {
-		fprintf(stderr, "usage: exchange [LONGEST-MESSAGE [PIECE]]\n"
-				"       exchange abort|stop|forever\n");
+		fprintf(stderr, "usage: exchange [LONGEST-MESSAGE [FRAGMENT]]\n"
+				"       exchange abort|stop|long|short|forever\n");
 		return 2;
 	}
 	print_diagnostics_as("exchange");
-	if (comm_open(&params, transport_mpi_open, &transport_params, &comm) < 0)
+	if (comm_open(&params, transport_mpi_open, NULL, &comm) < 0)
 		return 2;
 	rank = comm_rank(comm);
 	size = comm_size(comm);

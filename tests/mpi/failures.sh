@@ -1,8 +1,8 @@
 #!/bin/sh
 # failures - what befalls one rank is said once, with its number, all end, and nothing is left
 #
-# What is wrong with messages, tests/unit/comm and tests/unit/sort/test_distributed_sort.c say of
-# all moments; this is that of true processes. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
+# tests/unit/comm and tests/unit/sort/test_distributed_sort.c let a rank fail at each message; here
+# ranks are started by MPI. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 200000 -t u64 -o random
@@ -89,9 +89,14 @@ ends "ulimit -v" 'rank 1, on [^:]*: .*(no memory|Cannot allocate memory)'
 rm zeros
 
 claim "a program that is not started as a rank of several, and should be"
-env PMI_SIZE=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr
-status=$?
-ends "PMI_SIZE=4" 'an mpiexec with PMI has started 4 ranks .*MPI sees 1 of them'
+for variable in PMI_SIZE SLURM_STEP_NUM_TASKS; do
+	env $variable=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr
+	status=$?
+	ends $variable "(mpiexec|srun) has started 4 ranks \($variable\), but MPI sees 1: "
+done
+env SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr ||
+	broken "SLURM_NTASKS: $(cat stderr)"
+as_expected "SLURM_NTASKS"
 
 claim "what is wrong without a launcher is one line, and no word of MPI's"
 for wrong in --wrong --shard=1/2 nosuch; do

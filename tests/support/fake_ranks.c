@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/comm/message_header.h"
+#include "src/base/diagnostics.h"
 #include "src/comm/transport.h"
 #include "tests/support/captured_messages.h"
 
@@ -25,14 +25,19 @@
 
 enum { STATUS_KILLED = 9 };
 
-/* A message: to be written, or come and wanted by nobody yet. */
+/* What a socket carries in front of a message. */
+struct packet_header {
+	uint64_t nbytes, tag;
+};
+
+/* A message: to be written, or arrived and not received yet. */
 struct packet {
 	struct packet *next;
 	int peer;
-	struct transport_request *request; /* of who sends it; NULL: nobody waits */
-	size_t nbytes;                     /* of the data */
-	int32_t tag;
-	char data[]; /* follows the tag in a socket */
+	struct transport_request *request; /* of its send; NULL: it has arrived */
+	size_t n_done;                     /* bytes that are written or read, of header and data */
+	struct packet_header header;
+	char data[]; /* follows the header in a socket */
 };
 
 /* A receive that nothing has come for; or anything that is done. */
@@ -50,6 +55,7 @@ struct fake_transport {
 	int sockets[FAKE_RANKS_MAX];
 	bool is_closed[FAKE_RANKS_MAX]; /* nothing more can be read */
 	struct packet *outgoing, *arrived;
+	struct packet *incoming[FAKE_RANKS_MAX]; /* read in part; NULL: none */
 	struct transfer_entry *receives, *completed;
 	bool is_silent;
 	uint64_t random;
@@ -116,103 +122,33 @@ static void add_completed(struct fake_transport *transport, struct transport_req
 	append_entry(&transport->completed, entry);
 }
 
-static struct packet *make_packet(int peer, int tag, const void *data, size_t nbytes)
+static struct packet *make_packet(int peer, struct packet_header header)
 {
-	struct packet *packet = allocate_or_exit(sizeof *packet + nbytes);
+	struct packet *packet = allocate_or_exit(sizeof *packet + header.nbytes);
 
 	packet->peer = peer;
-	packet->tag = tag;
-	packet->nbytes = nbytes;
-	memcpy(packet->data, data, nbytes);
+	packet->header = header;
 	return packet;
 }
 
-/* Write a packet, of which only nbytes. Is it gone? */
-static bool write_packet(const struct fake_transport *transport, struct packet *packet,
-			 size_t nbytes)
+/* Write a packet up to a byte. Is that done? A peer that is gone needs no more. */
+static bool write_packet(const struct fake_transport *transport, struct packet *packet, size_t end)
 {
-	const ssize_t n = send(transport->sockets[packet->peer], &packet->tag,
-			       sizeof packet->tag + nbytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (packet->n_done < end) {
+		const ssize_t n = send(transport->sockets[packet->peer],
+				       (const char *)&packet->header + packet->n_done,
+				       end - packet->n_done, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	/* Who is gone needs nothing more. */
-	return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS);
-}
-
-/* As a machine of another byte order would have written it. */
-static void swap_header_bytes(char *data)
-{
-	struct message_header header;
-
-	memcpy(&header, data, sizeof header);
-	header = (struct message_header){ .magic = bswap_32(header.magic),
-					  .format = bswap_32(header.format),
-					  .kind = bswap_32(header.kind),
-					  .from = bswap_32(header.from),
-					  .to = bswap_32(header.to),
-					  .tag = bswap_32(header.tag),
-					  .sequence = bswap_64(header.sequence),
-					  .nbytes = bswap_64(header.nbytes),
-					  .data_checksum = bswap_64(header.data_checksum),
-					  .checksum = bswap_64(header.checksum) };
-	memcpy(data, &header, sizeof header);
-}
-
-/* What befalls this message, if anything. */
-static void inject_fault(struct fake_transport *transport, struct packet *packet)
-{
-	const struct fake_ranks *fake_ranks = transport->fake_ranks;
-
-	switch (fake_ranks->fault) {
-	case FAKE_FAULT_EXIT_MIDWAY:
-		write_packet(transport, packet, packet->nbytes / 2);
-		exit_now(STATUS_KILLED);
-	case FAKE_FAULT_EXIT:
-		exit_now(STATUS_KILLED);
-	case FAKE_FAULT_TRUNCATED:
-		packet->nbytes /= 2;
-		break;
-	case FAKE_FAULT_DUPLICATED:
-		add_packet(&transport->outgoing,
-			   make_packet(packet->peer, packet->tag, packet->data, packet->nbytes));
-		break;
-	case FAKE_FAULT_CORRUPTED:
-		packet->data[fake_ranks->fault_bit / 8] ^= (char)(1 << fake_ranks->fault_bit % 8);
-		break;
-	case FAKE_FAULT_BYTE_ORDER:
-		swap_header_bytes(packet->data);
-		break;
-	case FAKE_FAULT_SILENT:
-		transport->is_silent = true;
-		break;
-	case FAKE_FAULT_HANG:
-		for (;;)
-			pause();
-	default:
-		break;
+		if (n < 0)
+			return errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS;
+		packet->n_done += (size_t)n;
 	}
+	return true;
 }
 
-static int fake_send(struct transport *base, int to, int tag, const void *data, size_t nbytes,
-		     struct transport_request *request)
+static size_t packet_nbytes(const struct packet *packet)
 {
-	struct fake_transport *transport = fake_transport_of(base);
-	const struct fake_ranks *fake_ranks = transport->fake_ranks;
-	struct packet *packet = make_packet(to, tag, data, nbytes);
-	const bool is_faulty = fake_ranks->fault != FAKE_FAULT_NONE &&
-			       fake_ranks->fault_rank == (unsigned)base->rank &&
-			       fake_ranks->fault_message == own_exit->n_sent;
-
-	own_exit->n_sent++;
-	packet->request = request;
-	if (is_faulty)
-		inject_fault(transport, packet);
-	if (is_faulty && fake_ranks->fault == FAKE_FAULT_LOST) {
-		add_completed(transport, request, to, nbytes);
-		free(packet);
-	} else {
-		add_packet(&transport->outgoing, packet);
-	}
-	return 0;
+	return sizeof packet->header + packet->header.nbytes;
 }
 
 static int fake_receive(struct transport *base, int from, int tag, void *data, size_t capacity,
@@ -230,7 +166,8 @@ static bool is_first_in_queue(const struct packet *first, const struct packet *p
 			      bool same_tag_only)
 {
 	for (; first != packet; first = first->next)
-		if (first->peer == packet->peer && (!same_tag_only || first->tag == packet->tag))
+		if (first->peer == packet->peer &&
+		    (!same_tag_only || first->header.tag == packet->header.tag))
 			return false;
 	return true;
 }
@@ -243,38 +180,121 @@ static void write_outgoing(struct fake_transport *transport)
 		struct packet *packet = *link;
 
 		if (!is_first_in_queue(transport->outgoing, packet, false) ||
-		    !write_packet(transport, packet, packet->nbytes)) {
+		    !write_packet(transport, packet, packet_nbytes(packet))) {
 			link = &packet->next;
 			continue;
 		}
 		*link = packet->next;
-		if (packet->request)
-			add_completed(transport, packet->request, packet->peer, packet->nbytes);
+		add_completed(transport, packet->request, packet->peer, packet->header.nbytes);
 		free(packet);
 	}
 }
 
+/* The fault of this message, if any. */
+static int inject_fault(struct fake_transport *transport, struct packet *packet)
+{
+	uint32_t word;
+
+	switch (transport->fake_ranks->fault) {
+	case FAKE_FAULT_EXIT_MIDWAY:
+		while (transport->outgoing)
+			write_outgoing(transport);
+		write_packet(transport, packet, packet_nbytes(packet) / 2);
+		exit_now(STATUS_KILLED);
+	case FAKE_FAULT_EXIT:
+		exit_now(STATUS_KILLED);
+	case FAKE_FAULT_ERROR:
+		return (fail)(-EIO, "a socket pair cannot send a message");
+	case FAKE_FAULT_BYTE_ORDER:
+		memcpy(&word, packet->data, sizeof word);
+		word = bswap_32(word);
+		memcpy(packet->data, &word, sizeof word);
+		break;
+	case FAKE_FAULT_SILENT:
+		transport->is_silent = true;
+		break;
+	case FAKE_FAULT_HANG:
+		for (;;)
+			pause();
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int fake_send(struct transport *base, int to, int tag, const void *data, size_t nbytes,
+		     struct transport_request *request)
+{
+	struct fake_transport *transport = fake_transport_of(base);
+	const struct fake_ranks *fake_ranks = transport->fake_ranks;
+	struct packet *packet = make_packet(to, (struct packet_header){ nbytes, (uint64_t)tag });
+	int r = 0;
+
+	memcpy(packet->data, data, nbytes);
+	if (to == base->rank) {
+		add_packet(&transport->arrived, packet);
+		add_completed(transport, request, to, nbytes);
+		return 0;
+	}
+	packet->request = request;
+	if (fake_ranks->fault != FAKE_FAULT_NONE &&
+	    fake_ranks->fault_rank == (unsigned)base->rank &&
+	    fake_ranks->fault_message == own_exit->n_sent)
+		r = inject_fault(transport, packet);
+	own_exit->n_sent++;
+	if (r == 0)
+		add_packet(&transport->outgoing, packet);
+	else
+		free(packet);
+	return r;
+}
+
+/* Read all of nbytes from a socket, of which *n_done are there. Is that done? */
+static bool read_bytes(struct fake_transport *transport, int peer, void *bytes, size_t nbytes,
+		       size_t *n_done)
+{
+	while (*n_done < nbytes) {
+		const ssize_t n = recv(transport->sockets[peer], (char *)bytes + *n_done,
+				       nbytes - *n_done, MSG_DONTWAIT);
+
+		if (n <= 0) {
+			transport->is_closed[peer] = n == 0 ||
+						     (errno != EAGAIN && errno != EWOULDBLOCK);
+			return false;
+		}
+		*n_done += (size_t)n;
+	}
+	return true;
+}
+
 static void read_incoming(struct fake_transport *transport, int peer)
 {
-	static char buffer[sizeof(int32_t) + FAKE_RANKS_FRAGMENT_NBYTES + 1];
-	int32_t tag;
-	ssize_t n;
+	struct packet *packet;
 
 	while (!transport->is_closed[peer]) {
-		n = recv(transport->sockets[peer], buffer, sizeof buffer, MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return;
-		if (n < (ssize_t)sizeof tag) {
-			transport->is_closed[peer] = true;
-			return;
+		packet = transport->incoming[peer];
+		if (!packet) /* its header comes first */
+			packet = make_packet(peer, (struct packet_header){ 0 });
+		if (packet->n_done < sizeof packet->header &&
+		    read_bytes(transport, peer, &packet->header, sizeof packet->header,
+			       &packet->n_done)) {
+			struct packet *whole = make_packet(peer, packet->header);
+
+			whole->n_done = packet->n_done;
+			free(packet);
+			packet = whole;
 		}
-		memcpy(&tag, buffer, sizeof tag);
-		add_packet(&transport->arrived,
-			   make_packet(peer, tag, buffer + sizeof tag, (size_t)n - sizeof tag));
+		transport->incoming[peer] = packet;
+		if (packet->n_done < sizeof packet->header ||
+		    !read_bytes(transport, peer, &packet->header, packet_nbytes(packet),
+				&packet->n_done))
+			return;
+		transport->incoming[peer] = NULL;
+		add_packet(&transport->arrived, packet);
 	}
 }
 
-/* Who wants it, or NULL: the first that does, if nothing like it came before. */
+/* The first receive of the packet, or NULL if there is none or the packet is not the first. */
 static struct transfer_entry **find_receive(struct fake_transport *transport,
 					    const struct packet *packet)
 {
@@ -283,7 +303,7 @@ static struct transfer_entry **find_receive(struct fake_transport *transport,
 	if (!is_first_in_queue(transport->arrived, packet, true))
 		return NULL;
 	for (; *link; link = &(*link)->next)
-		if ((*link)->tag == packet->tag &&
+		if ((uint64_t)(*link)->tag == packet->header.tag &&
 		    ((*link)->source == TRANSPORT_ANY_RANK || (*link)->source == packet->peer))
 			return link;
 	return NULL;
@@ -297,10 +317,10 @@ static void deliver_packet(struct fake_transport *transport, struct packet **pac
 
 	*packet_link = packet->next;
 	*receive_link = entry->next;
-	if (packet->nbytes > entry->capacity)
-		exit_now(1);
-	memcpy(entry->data, packet->data, packet->nbytes);
-	add_completed(transport, entry->request, packet->peer, packet->nbytes);
+	entry->request->is_truncated = packet->header.nbytes > entry->capacity;
+	memcpy(entry->data, packet->data,
+	       entry->request->is_truncated ? entry->capacity : packet->header.nbytes);
+	add_completed(transport, entry->request, packet->peer, packet->header.nbytes);
 	free(packet);
 	free(entry);
 }
@@ -373,6 +393,8 @@ static int fake_close(struct transport *base)
 		next = entry->next;
 		free(entry);
 	}
+	for (int peer = 0; peer < base->size; peer++)
+		free(transport->incoming[peer]);
 	free(transport);
 	return 0;
 }
@@ -465,7 +487,7 @@ void fake_ranks_start(struct fake_ranks *fake_ranks)
 	assert_ptr_not_equal(fake_ranks->exits, MAP_FAILED);
 	for (unsigned a = 0; a < fake_ranks->size; a++)
 		for (unsigned b = 0; b < a; b++) {
-			assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+			assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 			sockets[a][b] = pair[0];
 			sockets[b][a] = pair[1];
 		}

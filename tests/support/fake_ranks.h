@@ -1,11 +1,10 @@
 /*
- * fake_ranks - ranks that are processes of the test, on socket pairs, and what can go wrong
- * there
+ * fake_ranks - ranks that are child processes of the test, connected by sockets, and their faults
  *
- * Each rank is a child of the test, so it can be killed, hang, or fall silent as a rank of MPI
- * can. A fault befalls one message of the transport (src/comm/transport.h), which the sender
- * counts from 0. With a seed, messages of different pairs or tags overtake each other, and arrive
- * late; the same seed gives the same choices.
+ * A rank can die, hang or fall silent as a rank of MPI can. A fault happens when the rank sends a
+ * given message of the transport (src/comm/transport.h), counted from 0. With a seed, messages of
+ * different senders or tags overtake each other and arrive late; the same seed gives the same
+ * choices.
  */
 #pragma once
 
@@ -19,17 +18,13 @@ enum fake_rank_fault {
 	FAKE_FAULT_NONE,
 	FAKE_FAULT_EXIT,        /* the process is gone before it is sent */
 	FAKE_FAULT_EXIT_MIDWAY, /* the process is gone when half of it is sent */
-	FAKE_FAULT_TRUNCATED,   /* only half of it is sent */
-	FAKE_FAULT_LOST,        /* it is not sent */
-	FAKE_FAULT_DUPLICATED,  /* it is sent twice */
-	FAKE_FAULT_CORRUPTED,   /* one bit is another */
-	FAKE_FAULT_BYTE_ORDER,  /* its header is that of a machine with another byte order */
+	FAKE_FAULT_ERROR,       /* the transport reports that it cannot be sent */
+	FAKE_FAULT_BYTE_ORDER,  /* its first word has the other byte order */
 	FAKE_FAULT_SILENT,      /* from then on nothing is sent or received: the link is cut */
 	FAKE_FAULT_HANG,        /* sending never returns */
 };
 
-/* The most bytes of a message: a packet of a socket. */
-enum { FAKE_RANKS_FRAGMENT_NBYTES = 60000, FAKE_RANKS_MAX = 8 };
+enum { FAKE_RANKS_MAX = 8 };
 
 /* How one rank has ended. */
 struct fake_rank_exit {
@@ -47,7 +42,7 @@ struct fake_ranks {
 	const char *versions[FAKE_RANKS_MAX]; /* NULL: the program's own */
 	uint64_t seed;                        /* 0: all comes as it is sent */
 	enum fake_rank_fault fault;
-	unsigned fault_rank, fault_message, fault_bit;
+	unsigned fault_rank, fault_message;
 	/* What each rank does; returns 0 or a negative errno: comm_close(), or comm_abort(2). */
 	int (*body)(struct comm *fake_ranks, void *argument);
 	void *argument;

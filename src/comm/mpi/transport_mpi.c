@@ -8,17 +8,16 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/comm/transport_single.h"
 #include "src/comm/transport.h"
 
-/* What is under way stands at the same place of each array. */
+/* A request in progress has the same index in each array. */
 struct mpi_transport {
 	struct transport transport;
 	MPI_Comm comm;
 	int n, capacity;
 	MPI_Request *mpi_requests;
 	struct transport_request **requests;
-	/* Done, and not taken yet: of the arrays the places that are free then. */
+	/* Done, and not all returned by poll() yet: indices of the arrays above. */
 	int n_done, next_done;
 	int *completed;
 	MPI_Status *statuses;
@@ -49,7 +48,7 @@ static int grow(void *array, size_t size, int capacity)
 	return 0;
 }
 
-/* Room for one more that is under way. */
+/* Make room for another request. */
 static int reserve_request(struct mpi_transport *mpi)
 {
 	const int capacity = mpi->capacity ? mpi->capacity * 2 : 64;
@@ -98,7 +97,7 @@ static int mpi_receive(struct transport *transport, int from, int tag, void *dat
 	return 0;
 }
 
-/* All that were done have been taken: their places are closed up. */
+/* Remove the requests that poll() has returned. */
 static void compact_requests(struct mpi_transport *mpi)
 {
 	int n = 0;
@@ -112,21 +111,36 @@ static void compact_requests(struct mpi_transport *mpi)
 	mpi->n_done = mpi->next_done = 0;
 }
 
-/* What of those under way is done now. */
+/* An error of a single request. A message that is longer than its buffer is for the caller. */
+static int accept_error(struct mpi_transport *mpi, int i)
+{
+	const int code = mpi->statuses[i].MPI_ERROR;
+	int error_class = MPI_SUCCESS;
+
+	if (code != MPI_SUCCESS)
+		MPI_Error_class(code, &error_class);
+	if (error_class == MPI_ERR_TRUNCATE)
+		mpi->requests[mpi->completed[i]]->is_truncated = true;
+	return error_class == MPI_SUCCESS || error_class == MPI_ERR_TRUNCATE ||
+			       error_class == MPI_ERR_PENDING ?
+		       0 :
+		       fail_mpi(code, "carry a message");
+}
+
+/* Ask MPI for requests that are done. */
 static int poll_mpi_requests(struct mpi_transport *mpi)
 {
-	int n_done, code;
+	int n_done, code, r = 0;
 
 	if (mpi->n_done > 0)
 		compact_requests(mpi);
 	code = MPI_Testsome(mpi->n, mpi->mpi_requests, &n_done, mpi->completed, mpi->statuses);
-	if (code == MPI_ERR_IN_STATUS)
-		for (int i = 0; i < n_done; i++)
-			if (mpi->statuses[i].MPI_ERROR != MPI_SUCCESS &&
-			    mpi->statuses[i].MPI_ERROR != MPI_ERR_PENDING)
-				return fail_mpi(mpi->statuses[i].MPI_ERROR, "carry a message");
-	if (code != MPI_SUCCESS)
+	if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)
 		return fail_mpi(code, "carry messages");
+	for (int i = 0; code == MPI_ERR_IN_STATUS && i < n_done && r == 0; i++)
+		r = accept_error(mpi, i);
+	if (r < 0)
+		return r;
 	mpi->n_done = n_done == MPI_UNDEFINED ? 0 : n_done;
 	return 0;
 }
@@ -146,7 +160,7 @@ static int mpi_poll(struct transport *transport, struct transport_request **ret_
 	index = mpi->completed[mpi->next_done];
 	*ret_request = mpi->requests[index];
 	mpi->requests[index] = NULL;
-	/* Of a send there is nothing to be known. */
+	/* These mean nothing for a send. */
 	(*ret_request)->peer = mpi->statuses[mpi->next_done].MPI_SOURCE;
 	MPI_Get_count(&mpi->statuses[mpi->next_done], MPI_BYTE, &nbytes);
 	(*ret_request)->nbytes = nbytes < 0 ? 0 : (size_t)nbytes;
@@ -154,7 +168,7 @@ static int mpi_poll(struct transport *transport, struct transport_request **ret_
 	return 0;
 }
 
-/* Where there are no others to be ended nothing is to be said of it. */
+/* MPI_Abort() prints a message, which a single process does not need. */
 static void mpi_abort(struct transport *transport, int status)
 {
 	int is_main_thread = 0;
@@ -174,7 +188,7 @@ static void free_mpi(struct mpi_transport *mpi)
 	free(mpi);
 }
 
-/* What is still under way then is receives. */
+/* Requests that are still in progress are receives. */
 static int mpi_close(struct transport *transport)
 {
 	struct mpi_transport *mpi = mpi_of(transport);
@@ -200,6 +214,11 @@ static int open_comm(struct mpi_transport *mpi)
 
 	if (code == MPI_SUCCESS)
 		code = MPI_Comm_set_errhandler(mpi->comm, MPI_ERRORS_RETURN);
+	/* Errors of MPI_Testsome() belong to no communicator: to one of these, as MPI has it. */
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	if (code == MPI_SUCCESS)
 		code = MPI_Comm_rank(mpi->comm, &mpi->transport.rank);
 	if (code == MPI_SUCCESS)
@@ -218,10 +237,10 @@ static const struct transport_ops ops = {
 
 int transport_mpi_open(void *argument, struct transport **ret_transport)
 {
-	const struct transport_mpi_params *params = argument;
 	struct mpi_transport *mpi = calloc(1, sizeof *mpi);
 	int granted, r;
 
+	(void)argument;
 	if (!mpi)
 		return fail(-ENOMEM, "no memory for MPI");
 	mpi->transport.ops = &ops;
@@ -230,8 +249,6 @@ int transport_mpi_open(void *argument, struct transport **ret_transport)
 		return fail(-EIO, "MPI cannot be started");
 	}
 	r = open_comm(mpi);
-	if (r == 0)
-		r = transport_single_check_launcher((unsigned)mpi->transport.size, params->get_env);
 	if (r == 0 && granted < MPI_THREAD_FUNNELED)
 		r = fail(-ENOTSUP, "this MPI library cannot be used where there are threads");
 	if (r < 0) {

@@ -455,7 +455,7 @@ static void report_volumes(void *context, struct stats_volumes *ret_volumes)
 /* What was there before the first is of that: ranks have met by then. */
 static void volumes_belong_to_their_phase(void **state)
 {
-	struct stats_volumes volumes = { .temporary_written_nbytes = 3, .wire_sent_nbytes = 10 };
+	struct stats_volumes volumes = { .temporary_written_nbytes = 3, .sent_nbytes = 10 };
 	struct stats_totals totals;
 	struct stats *stats;
 
@@ -463,16 +463,16 @@ static void volumes_belong_to_their_phase(void **state)
 	assert_int_equal(stats_open(NULL, &stats), 0);
 	stats_set_volume_source(stats, report_volumes, &volumes);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 100);
-	volumes.wire_sent_nbytes = 15;
+	volumes.sent_nbytes = 15;
 	stats_begin_phase(stats, PHASE_FINAL_MERGE, 100);
-	volumes.wire_sent_nbytes = 115;
+	volumes.sent_nbytes = 115;
 	volumes.temporary_read_nbytes = 2;
 	stats_finish(stats);
-	volumes.wire_sent_nbytes = 999;
+	volumes.sent_nbytes = 999;
 	stats_get_totals(stats, &totals);
-	assert_int_equal(totals.phases[PHASE_RUN_GENERATION].volumes.wire_sent_nbytes, 15);
+	assert_int_equal(totals.phases[PHASE_RUN_GENERATION].volumes.sent_nbytes, 15);
 	assert_int_equal(totals.phases[PHASE_RUN_GENERATION].volumes.temporary_written_nbytes, 3);
-	assert_int_equal(totals.phases[PHASE_FINAL_MERGE].volumes.wire_sent_nbytes, 100);
+	assert_int_equal(totals.phases[PHASE_FINAL_MERGE].volumes.sent_nbytes, 100);
 	assert_int_equal(totals.phases[PHASE_FINAL_MERGE].volumes.temporary_read_nbytes, 2);
 	assert_int_equal(totals.phases[PHASE_FINAL_MERGE].volumes.temporary_written_nbytes, 0);
 	report_json(stats);

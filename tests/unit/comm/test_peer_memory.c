@@ -47,8 +47,7 @@ static int end(void **state)
 static struct fake_ranks ranks_running(int (*body)(struct comm *comm, void *argument))
 {
 	return (struct fake_ranks){ .size = SIZE,
-				    .params = { .timeout_ns = minute_ns,
-						.fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
+				    .params = { .timeout_ns = minute_ns },
 				    .body = body };
 }
 

@@ -245,8 +245,8 @@ static void assert_all_end(struct fake_ranks *ranks)
 /* Those of the introduction are before those of the news: all are tried, at once as they wait. */
 static void fault_in_any_progress_message_fails(void **state)
 {
-	static const enum fake_rank_fault faults[] = { FAKE_FAULT_EXIT, FAKE_FAULT_CORRUPTED,
-						       FAKE_FAULT_LOST };
+	static const enum fake_rank_fault faults[] = { FAKE_FAULT_EXIT, FAKE_FAULT_ERROR,
+						       FAKE_FAULT_SILENT };
 	enum { N_FAULTS = sizeof faults / sizeof faults[0], MAX_MESSAGES = 8 };
 	struct fake_ranks ranks[N_FAULTS][MAX_MESSAGES];
 

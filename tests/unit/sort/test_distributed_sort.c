@@ -223,8 +223,7 @@ static void sort_single(const struct requested_sort *request)
 static struct fake_ranks fake_ranks_of(struct requested_sort *request, unsigned size)
 {
 	return (struct fake_ranks){ .size = size,
-				    .params = { .timeout_ns = minute_ns,
-						.fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES },
+				    .params = { .timeout_ns = minute_ns },
 				    .body = sort_on_rank,
 				    .argument = request };
 }
@@ -972,7 +971,7 @@ static void part_of_a_list_that_was_changed_is_found_by_all_together(void **stat
 	assert_reports(&request, "its records have the checksum");
 }
 
-/* Of a rank that fails, or a message that does not arrive, comes no output, or the right one. */
+/* A rank that dies leaves no output, or the right one. */
 static void nothing_wrong_appears(struct requested_sort *request, enum fake_rank_fault fault,
 				  unsigned message)
 {
@@ -1006,15 +1005,14 @@ static unsigned count_messages(struct requested_sort *request)
 
 static void check_faults(struct requested_sort *request)
 {
-	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_TRUNCATED,
-						      FAKE_FAULT_CORRUPTED };
-	enum { N_PLACES = 5 };
+	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_EXIT_MIDWAY,
+						      FAKE_FAULT_ERROR };
+	enum { N_KINDS = sizeof kinds / sizeof kinds[0], N_PLACES = 10 };
 	const unsigned n = count_messages(request);
 
 	assert_true(n > 10);
-	for (unsigned at = 0; at < sizeof kinds / sizeof kinds[0] * N_PLACES; at++)
-		nothing_wrong_appears(request, kinds[at / N_PLACES],
-				      (n - 1) * (at % N_PLACES) / (N_PLACES - 1));
+	for (unsigned at = 0; at < N_PLACES; at++)
+		nothing_wrong_appears(request, kinds[at % N_KINDS], (n - 1) * at / (N_PLACES - 1));
 }
 
 /* Runs in memory, or such as are packed and stored; and runs in memory that is read where it is. */
@@ -1060,7 +1058,8 @@ static void corrupt_message_ends_all(void **state)
 	static const char not_here[] = "asks for what is not here",
 			  cannot_be[] = "has told of its runs cannot be",
 			  no_stripe[] = "is not of a stripe that this rank writes",
-			  too_much[] = "offers more than there can be";
+			  too_much[] = "offers more than there can be", damaged[] = "is damaged",
+			  lost[] = "records (checksum";
 	/* Words of requests and edges; and of rows and blocks, which are answered first. */
 	static const struct message_corruption all[] = {
 		{ not_here, COMM_TAG_REQUESTS, 0, 0, 100 }, /* no such wish */
@@ -1073,12 +1072,15 @@ static void corrupt_message_ends_all(void **state)
 		{ no_stripe, COMM_TAG_STRIPES, 0, 1, 2 << 20 },
 		{ no_stripe, COMM_TAG_STRIPES, 0, 2, 8 },
 		{ too_much, COMM_TAG_SEGMENT_DESCS, 0, 0, UINT64_C(1) << 61 },
+		/* Records: a block of a stored run, and a part of a run in memory. */
+		{ damaged, COMM_TAG_RESPONSES, 2, 0, 1 },
+		{ lost, COMM_TAG_SEGMENTS, 0, 0, 1 },
 	};
 	struct requested_sort request;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-		if (all[i].tag == COMM_TAG_SEGMENT_DESCS)
+		if (all[i].tag == COMM_TAG_SEGMENT_DESCS || all[i].tag == COMM_TAG_SEGMENTS)
 			request_in_memory(&request, "u64", 8, random_path, NULL);
 		else
 			request_sort(&request, "u64", 8, random_path, NULL);
@@ -1328,8 +1330,7 @@ static struct stats_volumes expected_volumes(const struct rank_summary *entry)
 		sum.temporary_written_nbytes += of->temporary_written_nbytes;
 		sum.temporary_read_nbytes += of->temporary_read_nbytes;
 		sum.sent_nbytes += of->sent_nbytes;
-		sum.wire_sent_nbytes += of->wire_sent_nbytes;
-		sum.wire_received_nbytes += of->wire_received_nbytes;
+		sum.received_nbytes += of->received_nbytes;
 	}
 	return sum;
 }
@@ -1369,12 +1370,11 @@ static void assert_wire(const struct rank_summary *all, unsigned n_ranks, bool f
 	const double beside = fits ? 1.02 : 1.04;
 
 	assert_int_equal(all->summary.n_passes, 1);
-	assert_in_range(volumes.wire_sent_nbytes, is_random ? others - others / 20 : 1,
+	assert_in_range(volumes.sent_nbytes, is_random ? others - others / 20 : 1,
 			beside * (double)others + splitter_message_nbytes(all, n_ranks, fits));
-	assert_in_range(volumes.sent_nbytes, 1, volumes.wire_sent_nbytes - 1);
 	/* What is on its way when one of them looks may be in no phase of the other. */
-	assert_in_range(volumes.wire_received_nbytes + 10000, volumes.wire_sent_nbytes,
-			volumes.wire_sent_nbytes + 20000);
+	assert_in_range(volumes.received_nbytes + 10000, volumes.sent_nbytes,
+			volumes.sent_nbytes + 20000);
 }
 
 static void assert_balance(const struct gathered_stats *stats, unsigned n_ranks, bool fits)
@@ -1404,7 +1404,6 @@ static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 	request_sort(&counted.asked, "u64", 8, is_random ? many_path : equal_path, NULL);
 	counted.asked.spec.memory_nbytes = fits ? 32 << 20 : 15 << 19;
 	counted.asked.spec.compression.mode = COMPRESS_NONE;
-	ranks.params.fragment_nbytes = FAKE_RANKS_FRAGMENT_NBYTES;
 	ranks.body = sort_with_stats;
 	ranks.argument = &counted;
 	fake_ranks_run(&ranks);
@@ -1456,7 +1455,7 @@ static const char *checkpoint_file(unsigned rank, const char *name)
 	return path;
 }
 
-/* One of three is killed there, or what it sends is damaged, and all end with it. */
+/* One of three is killed there, or cannot send, and all end with it. */
 static void end_with(struct requested_sort *request, enum fake_rank_fault fault, unsigned rank,
 		     unsigned message)
 {
@@ -1475,7 +1474,7 @@ static unsigned interrupt_with_checkpoint(struct requested_sort *request)
 {
 	const unsigned n = count_messages(request);
 
-	end_with(request, FAKE_FAULT_CORRUPTED, 1, n * 3 / 4);
+	end_with(request, FAKE_FAULT_ERROR, 1, n * 3 / 4);
 	assert_int_equal(access(together_path, F_OK), -1);
 	assert_int_equal(access(checkpoint_file(1, "gsort-runs"), F_OK), 0);
 	return n;
@@ -1524,7 +1523,7 @@ static void resumed_runs_are_not_stored_again(void **state)
 	n = interrupt_with_checkpoint(&request);
 	nbytes = nbytes_of(checkpoint_file(2, "gsort-manifest"));
 	assert_true(nbytes_of(checkpoint_file(2, "gsort-runs")) > 2 * (off_t)sizeof numbers / 3);
-	end_with(&request, FAKE_FAULT_CORRUPTED, 0, n / 2);
+	end_with(&request, FAKE_FAULT_ERROR, 0, n / 2);
 	assert_int_equal(nbytes_of(checkpoint_file(2, "gsort-manifest")), nbytes);
 	assert_agrees(&request, 3, 0);
 	assert_no_checkpoint();
