@@ -1,7 +1,7 @@
 /*
  * heartbeat - who has been silent for too long, of those from whom something is awaited
  *
- * A rank that computes says nothing, and is well: its carrier answers when it is asked (comm.h).
+ * A rank that computes says nothing, and is well: its progress thread answers when it is asked (comm.h).
  * So whoever awaits something of a rank asks after a quarter of the timeout without a word from
  * it, and gives it up after all of that. Nobody is asked of whom nothing is awaited.
  *
