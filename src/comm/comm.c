@@ -4,8 +4,8 @@
  * The progress thread:
  *
  *	open the transport -> { begin what is submitted, poll, wake waiters, pause }* -> close it
- *	                                      | a failure, or comm_abort()
- *	                                      +-> stop all transfers -> end all ranks, and the process
+ *	                                  | a failure, or comm_abort()
+ *	                                  +-> stop all transfers -> end all ranks, and the process
  *
  * Other threads put transfers into its queue. A thread that waits for a transfer has a condition of
  * its own, so that a completed transfer wakes one thread.

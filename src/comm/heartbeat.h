@@ -1,9 +1,9 @@
 /*
  * heartbeat - who has been silent for too long, of those from whom something is awaited
  *
- * A rank that computes says nothing, and is well: its carrier answers when it is asked (comm.h).
- * So whoever awaits something of a rank asks after a quarter of the timeout without a word from
- * it, and gives it up after all of that. Nobody is asked of whom nothing is awaited.
+ * A rank that computes sends nothing; its progress thread answers pings (comm.h). A rank from
+ * which something is awaited is pinged after a quarter of the timeout without a message from it,
+ * and given up after all of it. A rank from which nothing is awaited is not pinged.
  *
  * Who was away himself, stopped or without a processor, cannot say that others were silent: after
  * a pause between two looks everybody's time begins again. Plain data and no clock: one thread.

@@ -1,13 +1,12 @@
 /*
  * peer_memory - memory of other ranks that are on the same machine, read where it is
  *
- * A message between two processes of one machine is two announcements, two checksums and a copy by
- * a thread that has slept in between; memory of another process is a copy, by whoever wants it
- * (process_vm_readv()). The system allows that where one may trace the other: processes of one
- * user that see each other's numbers, unless that is forbidden (seccomp). So it is tried: each rank
- * reads a number from every other one that is on a machine of the same name. Two ranks are near if
- * both could; all others have messages. As long as it is open any process of this user may read
- * this one.
+ * A message between two processes of one machine is copied by threads that sleep in between. Memory
+ * of another process is copied once, by the thread that needs it (process_vm_readv()). The system
+ * allows that where one may trace the other: processes of one user that see each other's numbers,
+ * unless that is forbidden (seccomp). So it is tried: each rank reads a number from every other one
+ * that is on a machine of the same name. Two ranks are near if both could; all others have
+ * messages. As long as it is open any process of this user may read this one.
  *
  * What is read has no checksum, as nothing of it has left the machine's memory.
  */

@@ -42,6 +42,7 @@ expect 'a rank that is stopped' '2 9' 'rank 1 on .* has not answered for 2' \
 	"$MPIRUN" -np 2 "$EXCHANGE" stop
 expect 'a message that is too long' '2 9' 'rank 1 on .* has sent more than the 200 bytes' \
 	"$MPIRUN" -np 2 "$EXCHANGE" long
-expect 'a message that is too short' '2 9' 'rank 1 on .* has sent 199 bytes where 200 were expected' \
+expect 'a message that is too short' '2 9' \
+	'rank 1 on .* has sent 199 bytes where 200 were expected' \
 	"$MPIRUN" -np 2 "$EXCHANGE" short
 exit $broken

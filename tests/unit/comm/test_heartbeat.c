@@ -86,6 +86,17 @@ static void test_wait_for_any_rank_monitors_all(void **state)
 	assert_false(heartbeat_is_waiting(&heartbeat, 2));
 }
 
+static void test_all_waits_can_be_ended(void **state)
+{
+	(void)state;
+	heartbeat_begin_wait(&heartbeat, 1, 1000);
+	heartbeat_begin_wait(&heartbeat, ANY_RANK, 1000);
+	heartbeat_end_all_waits(&heartbeat);
+	for (unsigned rank = 0; rank < N_RANKS; rank++)
+		assert_false(heartbeat_is_waiting(&heartbeat, rank));
+	assert_int_equal(check_until(1, 1000, 1000 + 3 * TIMEOUT_NS), HEARTBEAT_OK);
+}
+
 static void test_timeout_begins_with_the_wait(void **state)
 {
 	(void)state;
@@ -142,6 +153,7 @@ int main(void)
 		TEST(test_silent_rank_is_pinged_and_times_out),
 		TEST(test_answering_rank_does_not_time_out),
 		TEST(test_wait_for_any_rank_monitors_all),
+		TEST(test_all_waits_can_be_ended),
 		TEST(test_timeout_begins_with_the_wait),
 		TEST(test_second_wait_keeps_the_timeout),
 		TEST(test_suspended_process_blames_no_rank),
