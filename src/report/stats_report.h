@@ -30,3 +30,16 @@ void stats_report_print(const struct stats_report *report, FILE *stream);
  * could be written.
  */
 void stats_report_write_json(const struct stats_report *report, FILE *stream);
+
+/* A figure of the table; NULL: there are no more. */
+struct rank_column {
+	const char *key;     /* of JSON */
+	const char *heading; /* for people; NULL: only in JSON */
+	bool is_nbytes;
+	uint64_t (*value)(const struct rank_summary *entry);
+};
+const struct rank_column *rank_table_column(unsigned i);
+
+/* The figure as a person reads it. */
+void rank_table_format(const struct rank_column *column, const struct rank_summary *entry,
+		       char text[static 32]);
