@@ -228,12 +228,11 @@ static void open_rank_table(struct html *html)
 	struct html_report_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true },
 								       { "Host", false },
 								       { "Device", false } };
-	const struct rank_column *column;
+	const struct stat_field *column = NULL;
 	unsigned n = 3;
 
-	for (unsigned i = 0; (column = rank_table_column(i)); i++)
-		if (column->heading)
-			columns[n++] = (struct html_report_column){ column->heading, true };
+	while ((column = rank_column_next(column)))
+		columns[n++] = (struct html_report_column){ column->heading, true };
 	for (enum phase i = 0; i < N_PHASES; i++)
 		columns[n++] = (struct html_report_column){ phase_key(i), true };
 	html_report_open_table(html, "Work of each rank", columns, n);
@@ -242,17 +241,15 @@ static void open_rank_table(struct html *html)
 static void put_rank_row(struct html *html, const struct rank_stats *rank_stats, unsigned rank)
 {
 	const struct rank_summary *entry = &rank_stats->ranks[rank];
-	const struct rank_column *column;
+	const struct stat_field *column = NULL;
 	char text[32];
 
 	html_open(html, "tr");
 	html_report_header_cell(html, "%u", rank);
 	html_report_text_cell(html, "%s", rank_stats->hosts[rank]);
 	html_report_text_cell(html, "%s", entry->summary.backend);
-	for (unsigned i = 0; (column = rank_table_column(i)); i++) {
-		if (!column->heading)
-			continue;
-		rank_table_format(column, entry, text);
+	while ((column = rank_column_next(column))) {
+		rank_column_format(column, entry, text);
 		html_report_number_cell(html, "%s", text);
 	}
 	for (enum phase i = 0; i < N_PHASES; i++) {

@@ -26,20 +26,14 @@ void stats_report_totals(const struct stats_report *report, struct stats_totals 
 void stats_report_print(const struct stats_report *report, FILE *stream);
 
 /*
- * The JSON of --stats-json (schema in docs/cli.md). Whoever owns the stream finds out whether it
- * could be written.
+ * Write the JSON of --stats-json (schema in docs/cli.md). Returns 0, or -ENOMEM after a message;
+ * the owner of the stream checks whether it could be written.
  */
-void stats_report_write_json(const struct stats_report *report, FILE *stream);
+int stats_report_write_json(const struct stats_report *report, FILE *stream);
 
-/* A figure of the table; NULL: there are no more. */
-struct rank_column {
-	const char *key;     /* of JSON */
-	const char *heading; /* for people; NULL: only in JSON */
-	bool is_nbytes;
-	uint64_t (*value)(const struct rank_summary *entry);
-};
-const struct rank_column *rank_table_column(unsigned i);
+/* Return the next column of the table of ranks (NULL: the first), or NULL after the last. */
+const struct stat_field *rank_column_next(const struct stat_field *column);
 
-/* The figure as a person reads it. */
-void rank_table_format(const struct rank_column *column, const struct rank_summary *entry,
-		       char text[static 32]);
+/* Format the number of a rank in that column. */
+void rank_column_format(const struct stat_field *column, const struct rank_summary *entry,
+			char text[static 32]);
