@@ -350,55 +350,147 @@ void html_report_write_stages(struct html_report_writer *writer)
 
 /* --- rows over time --- */
 
-struct timeline_chart {
+/*
+ * One row of a chart, from what the time series counts for each stage, or from one of its gauges.
+ * All rows have the same bins, so what stands above each other happened at the same time.
+ */
+struct timeline_row {
+	const char *name, *class;                 /* class: of a gauge */
+	const uint64_t (*bins)[TIME_SERIES_BINS]; /* of each stage; NULL: a gauge */
+	double unit;                              /* a bin shows its number times that, by second */
+	bool has_stage[N_STAGES];
+	bool is_queue;       /* of a device: either active or not, so its peak says nothing */
+	size_t gauge_offset; /* in struct time_series_gauges */
+	/* Of a gauge: a peak that others measured, as samples may miss it, and a limit; 0: none. */
+	uint64_t peak_nbytes, limit_nbytes;
+	const char *limit_note;
+};
+
+/* The values of one row; filled in for one row after the other, and again for the table. */
+struct timeline_values {
 	struct html_report_writer *writer;
-	struct chart chart;
 	uint32_t n_bins;
-	double bin_s, last_bin_s; /* the last bin may have less */
+	double bin_s, last_bin_s; /* the last bin may be shorter */
 	struct chart_series series[N_STAGES];
+	unsigned n_series;
+	double peak; /* the largest sum of the series */
 	char classes[N_STAGES][STAGE_CLASS_NBYTES];
 };
 
-static void timeline_init(struct timeline_chart *timeline, struct html_report_writer *writer)
+/* What the charts over time differ in. */
+struct timeline_kind {
+	/* Set the note and the scale of a row, which is filled in. */
+	void (*describe)(const struct timeline_values *timeline, const struct timeline_row *row,
+			 char note[static NOTE_NBYTES], struct chart_row *chart_row);
+	/* Write the cells of a row, which is filled in, after the one with its name. */
+	void (*put_cells)(const struct timeline_values *timeline, const struct timeline_row *row);
+	const char *table_caption;
+	struct html_report_column columns[5];
+	unsigned n_columns;
+	bool has_legend;
+};
+
+static double total_seconds(const struct timeline_values *timeline)
+{
+	const struct time_series *time_series = timeline->writer->time_series;
+
+	return ns_to_seconds(time_series->end_ns - time_series->begin_ns);
+}
+
+static void timeline_init(struct timeline_values *timeline, struct html_report_writer *writer)
 {
 	const struct time_series *time_series = writer->time_series;
-	const uint64_t total_ns = time_series->end_ns - time_series->begin_ns;
+	uint64_t last_ns;
 
 	memset(timeline, 0, sizeof *timeline);
 	timeline->writer = writer;
 	timeline->n_bins = time_series_n_bins(time_series);
 	timeline->bin_s = ns_to_seconds(time_series->bin_ns);
-	timeline->last_bin_s =
-		ns_to_seconds(total_ns - (timeline->n_bins - 1) * time_series->bin_ns);
+	last_ns = time_series->end_ns - time_series->begin_ns -
+		  (timeline->n_bins - 1) * time_series->bin_ns;
+	timeline->last_bin_s = last_ns ? ns_to_seconds(last_ns) : timeline->bin_s;
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		stage_css_class(stage, timeline->classes[stage]);
 }
 
-static void timeline_open(struct timeline_chart *timeline, struct chart_frame frame)
+static uint64_t sum_bins(const uint64_t bins[static TIME_SERIES_BINS])
 {
-	const struct time_series *time_series = timeline->writer->time_series;
+	uint64_t sum = 0;
 
-	frame.n_bins = timeline->n_bins;
-	frame.bin_s = timeline->bin_s;
-	html_report_open_figure(&timeline->writer->html, frame.title);
-	chart_open(&timeline->chart, &timeline->writer->html, &frame);
+	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
+		sum += bins[i];
+	return sum;
+}
+
+/* A bin without a sample is as the one before. */
+static void fill_gauge(struct timeline_values *timeline, const struct timeline_row *row)
+{
+	const struct time_series_gauges *gauges = timeline->writer->time_series->gauges;
+	struct chart_series *series = &timeline->series[timeline->n_series++];
+	uint64_t nbytes = 0;
+
+	series->class = row->class;
+	series->name = row->name;
+	for (uint32_t bin = 0; bin < timeline->n_bins; bin++) {
+		if (gauges[bin].memory_nbytes)
+			memcpy(&nbytes, (const char *)&gauges[bin] + row->gauge_offset,
+			       sizeof nbytes);
+		series->values[bin] = (double)nbytes;
+	}
+}
+
+static void fill_stage(struct timeline_values *timeline, const struct timeline_row *row,
+		       enum stage stage)
+{
+	struct chart_series *series = &timeline->series[timeline->n_series++];
+
+	series->class = timeline->classes[stage];
+	series->name = stage_name(stage);
+	for (uint32_t bin = 0; bin < timeline->n_bins; bin++)
+		series->values[bin] =
+			(double)row->bins[stage][bin] * row->unit /
+			(bin + 1 < timeline->n_bins ? timeline->bin_s : timeline->last_bin_s);
+}
+
+static void fill_row(struct timeline_values *timeline, const struct timeline_row *row)
+{
+	timeline->n_series = 0;
+	timeline->peak = (double)row->peak_nbytes;
+	if (!row->bins)
+		fill_gauge(timeline, row);
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (row->has_stage[stage])
+			fill_stage(timeline, row, stage);
+	for (uint32_t bin = 0; bin < timeline->n_bins; bin++) {
+		double sum = 0;
+
+		for (unsigned i = 0; i < timeline->n_series; i++)
+			sum += timeline->series[i].values[bin];
+		timeline->peak = fmax(timeline->peak, sum);
+	}
+}
+
+static void put_spans(struct chart *chart, const struct time_series *time_series)
+{
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (time_series->phases[phase].end_ns)
-			chart_span(&timeline->chart, phase_name(phase),
+			chart_span(chart, phase_name(phase),
 				   ns_to_seconds(time_series->phases[phase].begin_ns -
 						 time_series->begin_ns),
 				   ns_to_seconds(time_series->phases[phase].end_ns -
 						 time_series->begin_ns));
 }
 
-static void timeline_close(struct timeline_chart *timeline, const bool used[static N_STAGES])
+/* The colours of the stages in any of the rows. */
+static void put_legend(struct html *html, const struct timeline_row *rows, unsigned n)
 {
-	struct html *html = &timeline->writer->html;
-
-	chart_close(&timeline->chart);
 	html_open(html, "figcaption");
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		if (!used[stage])
+		bool is_used = false;
+
+		for (unsigned i = 0; i < n; i++)
+			is_used = is_used || rows[i].has_stage[stage];
+		if (!is_used)
 			continue;
 		html_open_with_class(html, "span", "key");
 		html_open(html, "i");
@@ -408,487 +500,332 @@ static void timeline_close(struct timeline_chart *timeline, const bool used[stat
 		html_close(html);
 	}
 	html_close(html);
-	html_close(html);
 }
 
-static double timeline_bin_s(const struct timeline_chart *timeline, uint32_t bin)
+/* Write the chart of n rows and the table of the same. */
+static void put_rows(struct html_report_writer *writer, const struct timeline_kind *kind,
+		     struct chart_frame frame, const struct timeline_row *rows, unsigned n)
 {
-	const double s = bin + 1 < timeline->n_bins ? timeline->bin_s : timeline->last_bin_s;
+	struct html *html = &writer->html;
+	const unsigned depth = html->depth;
+	struct timeline_values timeline;
+	struct chart chart;
 
-	return s > 0 ? s : timeline->bin_s;
-}
+	timeline_init(&timeline, writer);
+	frame.n_rows = n;
+	frame.n_bins = timeline.n_bins;
+	frame.bin_s = timeline.bin_s;
+	html_report_open_figure(html, frame.title);
+	chart_open(&chart, html, &frame);
+	put_spans(&chart, writer->time_series);
+	for (unsigned i = 0; i < n; i++) {
+		struct chart_row row = { .name = rows[i].name, .series = timeline.series };
+		char note[NOTE_NBYTES] = "";
 
-static uint64_t timeline_sum(const uint64_t bins[static TIME_SERIES_BINS])
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
-		sum += bins[i];
-	return sum;
-}
-
-static double timeline_peak(const struct timeline_chart *timeline, unsigned n)
-{
-	double peak = 0;
-
-	for (uint32_t bin = 0; bin < timeline->n_bins; bin++) {
-		double sum = 0;
-
-		for (unsigned i = 0; i < n; i++)
-			sum += timeline->series[i].values[bin];
-		peak = sum > peak ? sum : peak;
+		fill_row(&timeline, &rows[i]);
+		row.n = timeline.n_series;
+		kind->describe(&timeline, &rows[i], note, &row);
+		row.note = note;
+		chart_row(&chart, &row);
 	}
-	return peak;
+	chart_close(&chart);
+	put_legend(html, rows, kind->has_legend ? n : 0);
+	html_close(html);
+	html_report_open_table(html, kind->table_caption ? kind->table_caption : frame.title,
+			       kind->columns, kind->n_columns);
+	for (unsigned i = 0; i < n; i++) {
+		fill_row(&timeline, &rows[i]);
+		html_open(html, "tr");
+		html_report_header_cell(html, "%s", rows[i].name);
+		kind->put_cells(&timeline, &rows[i]);
+		html_close(html);
+	}
+	html_close_to(html, depth);
 }
 
 /* --- activity --- */
 
-/* Some who do the same: the stages that are their work, or all that a lane of a device did. */
-struct activity_row {
-	char name[32];
-	const struct stage_busy_times *activity;
-	enum track_role role; /* N_TRACK_ROLES: any */
-};
-
-static bool row_has_stage(const struct activity_row *row, enum stage stage)
+/* A row of a role has its stages; that of a queue of a device has all. */
+static bool set_activity(struct timeline_row *row, const char *name,
+			 const struct stage_busy_times *times, enum track_role role)
 {
-	return (row->role == N_TRACK_ROLES || stage_role(stage) == row->role) &&
-	       timeline_sum(row->activity->busy_ns[stage]) > 0;
-}
+	bool is_active = false;
 
-static bool row_is_active(const struct activity_row *row)
-{
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (row_has_stage(row, stage))
-			return true;
-	return false;
-}
-
-/* As many as there may be; returns how many. Their roles, then the lanes of a device. */
-static unsigned collect_role_rows(const struct time_series *time_series,
-				  struct activity_row rows[static N_TRACK_ROLES])
-{
-	unsigned n = 0;
-
-	for (enum track_role role = 0; role < N_TRACK_ROLES; role++) {
-		struct activity_row *row = &rows[n];
-
-		*row = (struct activity_row){ .activity = &time_series->host, .role = role };
-		snprintf(row->name, sizeof row->name, "%s", track_role_names(role));
-		n += row_is_active(row);
-	}
-	return n;
-}
-
-static unsigned collect_queue_rows(const struct time_series *time_series,
-				   struct activity_row rows[static TIME_SERIES_MAX_QUEUES])
-{
-	unsigned n = 0;
-
-	for (uint32_t i = 0; i < time_series->n_queues; i++) {
-		struct activity_row *row = &rows[n];
-
-		*row = (struct activity_row){ .activity = &time_series->queues[i],
-					      .role = N_TRACK_ROLES };
-		snprintf(row->name, sizeof row->name, "queue %u", i + 1);
-		n += row_is_active(row);
-	}
-	return n;
-}
-
-/* How many of them were at work in each bin, by stage. Returns how many stages there are. */
-static unsigned fill_series(struct timeline_chart *timeline, const struct activity_row *row,
-			    bool used[static N_STAGES])
-{
-	unsigned n = 0;
-
+	*row = (struct timeline_row){ .name = name,
+				      .bins = times->busy_ns,
+				      .is_queue = role == N_TRACK_ROLES,
+				      .unit = 1e-9 };
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		struct chart_series *series = &timeline->series[n];
-
-		if (!row_has_stage(row, stage))
-			continue;
-		used[stage] = true;
-		series->class = timeline->classes[stage];
-		series->name = stage_name(stage);
-		for (uint32_t bin = 0; bin < timeline->n_bins; bin++)
-			series->values[bin] = ns_to_seconds(row->activity->busy_ns[stage][bin]) /
-					      timeline_bin_s(timeline, bin);
-		n++;
+		row->has_stage[stage] = (role == N_TRACK_ROLES || stage_role(stage) == role) &&
+					sum_bins(times->busy_ns[stage]) > 0;
+		is_active = is_active || row->has_stage[stage];
 	}
-	return n;
+	return is_active;
 }
 
-/* As a whole number of workers; work that is cut between bins may seem a little more. */
-static double round_up_peak(double peak)
+/* A peak is a whole number of threads; work that is cut between bins may seem a little more. */
+static void describe_activity(const struct timeline_values *timeline,
+			      const struct timeline_row *row, char note[static NOTE_NBYTES],
+			      struct chart_row *chart_row)
 {
-	const double n = ceil(peak - 0.05);
-
-	return n < 1 ? 1 : n;
-}
-
-static void put_activity_chart(struct html_report_writer *writer, const struct activity_row *rows,
-			       unsigned n, const struct chart_frame *frame)
-{
-	bool used[N_STAGES] = { false };
-	struct timeline_chart timeline;
-
-	timeline_init(&timeline, writer);
-	timeline_open(&timeline, *frame);
-	for (unsigned i = 0; i < n; i++) {
-		const unsigned n_series = fill_series(&timeline, &rows[i], used);
-		const double max_active = round_up_peak(timeline_peak(&timeline, n_series));
-		char note[NOTE_NBYTES];
-
-		snprintf(note, sizeof note, "peak %.0f", max_active);
-		chart_row(&timeline.chart,
-			  &(struct chart_row){ .name = rows[i].name,
-					       .note = rows[i].role < N_TRACK_ROLES ? note : "",
-					       .series = timeline.series,
-					       .n = n_series,
-					       .max = max_active });
-	}
-	timeline_close(&timeline, used);
+	chart_row->max = fmax(ceil(timeline->peak - 0.05), 1);
+	if (!row->is_queue)
+		snprintf(note, NOTE_NBYTES, "peak %.0f", chart_row->max);
 }
 
 /* "sort 61 %, merge 30 %" */
-static void format_stage_shares(const struct activity_row *row, uint64_t total_ns, char *text,
+static void format_stage_shares(const struct timeline_row *row, uint64_t total_ns, char *text,
 				size_t capacity)
 {
 	size_t length = 0;
 
 	text[0] = '\0';
-	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		const uint64_t ns = timeline_sum(row->activity->busy_ns[stage]);
-
-		if (row_has_stage(row, stage) && length < capacity)
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (row->has_stage[stage] && length < capacity)
 			length += (size_t)snprintf(text + length, capacity - length, "%s%s %.0f %%",
 						   length ? ", " : "", stage_name(stage),
-						   100 * (double)ns / (double)total_ns);
-	}
+						   100 * (double)sum_bins(row->bins[stage]) /
+							   (double)total_ns);
 }
 
-static void put_activity_row(struct html_report_writer *writer, struct timeline_chart *timeline,
-			     const struct activity_row *row)
+static void put_activity_cells(const struct timeline_values *timeline,
+			       const struct timeline_row *row)
 {
-	bool used[N_STAGES] = { false };
-	const unsigned n_series = fill_series(timeline, row, used);
-	const double total_s =
-		ns_to_seconds(writer->time_series->end_ns - writer->time_series->begin_ns);
-	struct html *html = &writer->html;
+	const double total_s = total_seconds(timeline);
+	struct html *html = &timeline->writer->html;
 	uint64_t busy_ns = 0;
 	char shares[200], busy[32];
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		busy_ns += used[stage] ? timeline_sum(row->activity->busy_ns[stage]) : 0;
+		busy_ns += row->has_stage[stage] ? sum_bins(row->bins[stage]) : 0;
 	format_stage_shares(row, busy_ns, shares, sizeof shares);
-	html_open(html, "tr");
-	html_report_header_cell(html, "%s", row->name);
 	format_time(ns_to_seconds(busy_ns), busy);
 	html_report_number_cell(html, "%s", busy);
 	html_report_number_cell(html, "%.2f", total_s > 0 ? ns_to_seconds(busy_ns) / total_s : 0);
-	html_report_number_cell(html, "%.1f", timeline_peak(timeline, n_series));
+	html_report_number_cell(html, "%.1f", timeline->peak);
 	html_report_text_cell(html, "%s", shares);
-	html_close(html);
 }
 
-static void put_activity(struct html_report_writer *writer, const struct activity_row *rows,
-			 unsigned n, const struct chart_frame *frame)
-{
-	static const struct html_report_column columns[] = { { "Role", false },
-							     { "Busy", true },
-							     { "Average active", true },
-							     { "Peak", true },
-							     { "Stages", false } };
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
-	struct timeline_chart timeline;
-
-	put_activity_chart(writer, rows, n, frame);
-	timeline_init(&timeline, writer);
-	html_report_open_table(html, frame->title, columns, 5);
-	for (unsigned i = 0; i < n; i++)
-		put_activity_row(writer, &timeline, &rows[i]);
-	html_close_to(html, depth);
-}
+static const struct timeline_kind activity = {
+	.describe = describe_activity,
+	.put_cells = put_activity_cells,
+	.columns = { { "Role", false },
+		     { "Busy", true },
+		     { "Average active", true },
+		     { "Peak", true },
+		     { "Stages", false } },
+	.n_columns = 5,
+	.has_legend = true,
+};
 
 void html_report_write_roles(struct html_report_writer *writer)
 {
-	struct activity_row rows[N_TRACK_ROLES];
-	const unsigned n = collect_role_rows(writer->time_series, rows);
-	const struct chart_frame frame = {
+	static const struct chart_frame frame = {
 		.id = "roles-picture",
 		.title = "Activity of each role, by stage",
 		.description = "A row for each role: the number of its active threads at each "
 			       "moment, coloured by stage. The table below has the sums.",
-		.n_rows = n,
 		.row_height = 46,
 	};
+	struct timeline_row rows[N_TRACK_ROLES];
+	unsigned n = 0;
 
+	for (enum track_role role = 0; role < N_TRACK_ROLES; role++)
+		n += set_activity(&rows[n], track_role_names(role), &writer->time_series->host,
+				  role);
 	html_report_open_time_section(writer, "roles", "Activity");
 	if (n)
-		put_activity(writer, rows, n, &frame);
+		put_rows(writer, &activity, frame, rows, n);
 	else
 		html_element(&writer->html, "p", "No activity was recorded.");
 	html_close(&writer->html);
 }
 
+/* Return how many queues of a device were active. */
+static unsigned collect_queues(const struct time_series *time_series,
+			       struct timeline_row rows[static TIME_SERIES_MAX_QUEUES])
+{
+	static const char *const names[TIME_SERIES_MAX_QUEUES] = { "queue 1", "queue 2", "queue 3",
+								   "queue 4", "queue 5", "queue 6",
+								   "queue 7", "queue 8" };
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < time_series->n_queues; i++)
+		n += set_activity(&rows[n], names[i], &time_series->queues[i], N_TRACK_ROLES);
+	return n;
+}
+
 bool html_report_has_queues(const struct html_report_writer *writer)
 {
-	struct activity_row rows[TIME_SERIES_MAX_QUEUES];
+	struct timeline_row rows[TIME_SERIES_MAX_QUEUES];
 
-	return collect_queue_rows(writer->time_series, rows) > 0;
+	return collect_queues(writer->time_series, rows) > 0;
 }
 
 void html_report_write_queues(struct html_report_writer *writer)
 {
-	struct activity_row rows[TIME_SERIES_MAX_QUEUES];
-	const unsigned n = collect_queue_rows(writer->time_series, rows);
-	const struct chart_frame frame = {
+	static const struct chart_frame frame = {
 		.id = "queues-picture",
 		.title = "Queues of the GPU",
 		.description = "A row for each queue: the share of each moment in which it was "
 			       "active, coloured by stage. The table below has the sums.",
-		.n_rows = n,
 		.row_height = 34,
 	};
+	struct timeline_row rows[TIME_SERIES_MAX_QUEUES];
+	const unsigned n = collect_queues(writer->time_series, rows);
 
 	if (n == 0)
 		return;
 	html_report_open_time_section(writer, "queues", "Queues of the GPU");
-	put_activity(writer, rows, n, &frame);
+	put_rows(writer, &activity, frame, rows, n);
 	html_close(&writer->html);
 }
 
-/* --- throughput and space --- */
+/* --- throughput --- */
 
-/* --- What moved --- */
-
-/* A stage that brings bytes from one place to another, and not only looks at them. */
-static bool is_transfer_stage(enum stage stage)
+static void describe_throughput(const struct timeline_values *timeline,
+				const struct timeline_row *row, char note[static NOTE_NBYTES],
+				struct chart_row *chart_row)
 {
-	switch (stage) {
-	case STAGE_READ:
-	case STAGE_UPLOAD:
-	case STAGE_FETCH:
-	case STAGE_DOWNLOAD:
-	case STAGE_SPILL:
-	case STAGE_WRITE:
-	case STAGE_VERIFY:
-		return true;
-	default:
-		return false;
-	}
+	(void)row;
+	format_rate((uint64_t)timeline->peak, 1, note);
+	chart_row->max = timeline->peak > 0 ? timeline->peak : 1;
 }
 
-static bool has_transferred(const struct html_report_writer *writer, enum stage stage)
+static void put_throughput_cells(const struct timeline_values *timeline,
+				 const struct timeline_row *row)
 {
-	return is_transfer_stage(stage) && timeline_sum(writer->time_series->nbytes[stage]) > 0;
-}
-
-static void fill_rates(struct timeline_chart *timeline, enum stage stage)
-{
-	struct chart_series *series = &timeline->series[0];
-
-	series->class = timeline->classes[stage];
-	series->name = stage_name(stage);
-	for (uint32_t bin = 0; bin < timeline->n_bins; bin++)
-		series->values[bin] = (double)timeline->writer->time_series->nbytes[stage][bin] /
-				      timeline_bin_s(timeline, bin);
-}
-
-static void put_throughput_row(struct timeline_chart *timeline, enum stage stage)
-{
-	char note[40];
-	double peak;
-
-	fill_rates(timeline, stage);
-	peak = timeline_peak(timeline, 1);
-	format_rate((uint64_t)peak, 1, note);
-	chart_row(&timeline->chart, &(struct chart_row){ .name = stage_name(stage),
-							 .note = note,
-							 .series = timeline->series,
-							 .n = 1,
-							 .max = peak > 0 ? peak : 1 });
-}
-
-static void put_throughput_totals(struct timeline_chart *timeline, enum stage stage)
-{
-	struct html_report_writer *writer = timeline->writer;
-	const uint64_t nbytes = timeline_sum(writer->time_series->nbytes[stage]);
-	const double total_s =
-		ns_to_seconds(writer->time_series->end_ns - writer->time_series->begin_ns);
-	struct html *html = &writer->html;
+	struct html *html = &timeline->writer->html;
 	char size[32], rate[40];
+	uint64_t nbytes = 0;
 
-	fill_rates(timeline, stage);
-	html_open(html, "tr");
-	html_report_header_cell(html, "%s", stage_name(stage));
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		nbytes += row->has_stage[stage] ? sum_bins(row->bins[stage]) : 0;
 	size_format(nbytes, size);
 	html_report_number_cell(html, "%s", size);
-	format_rate(nbytes, total_s, rate);
+	format_rate(nbytes, total_seconds(timeline), rate);
 	html_report_number_cell(html, "%s", rate);
-	format_rate((uint64_t)timeline_peak(timeline, 1), 1, rate);
+	format_rate((uint64_t)timeline->peak, 1, rate);
 	html_report_number_cell(html, "%s", rate);
-	html_close(html);
 }
 
 void html_report_write_throughput(struct html_report_writer *writer)
 {
-	static const struct html_report_column columns[] = {
-		{ "Link", false }, { "Bytes", true }, { "Average", true }, { "Peak", true }
+	/* Stages that bring bytes from one place to another, and not only look at them. */
+	static const enum stage stages[] = { STAGE_READ,  STAGE_UPLOAD, STAGE_FETCH, STAGE_DOWNLOAD,
+					     STAGE_SPILL, STAGE_WRITE,  STAGE_VERIFY };
+	static const struct timeline_kind kind = {
+		.describe = describe_throughput,
+		.put_cells = put_throughput_cells,
+		.table_caption = "Bytes over each link",
+		.columns = { { "Link", false },
+			     { "Bytes", true },
+			     { "Average", true },
+			     { "Peak", true } },
+		.n_columns = 4,
 	};
-	struct chart_frame frame = {
+	static const struct chart_frame frame = {
 		.id = "throughput-picture",
 		.title = "Bytes over each link, for each second",
 		.description = "A row for each link, scaled to its peak rate. The table below has "
 			       "the sums.",
 		.row_height = 40,
 	};
-	const bool no_stages[N_STAGES] = { false };
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
-	struct timeline_chart timeline;
+	const struct time_series *time_series = writer->time_series;
+	struct timeline_row rows[N_STAGES];
+	unsigned n = 0;
 
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		frame.n_rows += has_transferred(writer, stage);
+	for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+		if (sum_bins(time_series->nbytes[stages[i]]) == 0)
+			continue;
+		rows[n] = (struct timeline_row){ .name = stage_name(stages[i]),
+						 .bins = time_series->nbytes,
+						 .unit = 1 };
+		rows[n++].has_stage[stages[i]] = true;
+	}
 	html_report_open_time_section(writer, "throughput", "Throughput");
-	if (frame.n_rows == 0) {
-		html_element(html, "p", "No bytes were moved.");
-		html_close(html);
-		return;
-	}
-	timeline_init(&timeline, writer);
-	timeline_open(&timeline, frame);
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (has_transferred(writer, stage))
-			put_throughput_row(&timeline, stage);
-	timeline_close(&timeline, no_stages);
-	html_report_open_table(html, "Bytes over each link", columns, 4);
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (has_transferred(writer, stage))
-			put_throughput_totals(&timeline, stage);
-	html_close_to(html, depth);
+	if (n)
+		put_rows(writer, &kind, frame, rows, n);
+	else
+		html_element(&writer->html, "p", "No bytes were moved.");
+	html_close(&writer->html);
 }
 
-/* --- Memory and space --- */
+/* --- memory and space --- */
 
-/* What was looked at, of one kind; where nobody looked it was as before. */
-struct gauge_chart {
-	const char *name, *class;
-	size_t offset;        /* in struct time_series_gauges */
-	uint64_t peak_nbytes; /* that it came to between two looks; 0: nobody knows */
-	uint64_t limit_nbytes;
-	const char *limit_note; /* what that is */
-};
-
-static void fill_gauge(struct timeline_chart *timeline, const struct gauge_chart *gauge)
+static void describe_gauge(const struct timeline_values *timeline, const struct timeline_row *row,
+			   char note[static NOTE_NBYTES], struct chart_row *chart_row)
 {
-	const struct time_series *time_series = timeline->writer->time_series;
-	struct chart_series *series = &timeline->series[0];
-	uint64_t nbytes = 0;
+	char peak[32];
 
-	series->class = gauge->class;
-	series->name = gauge->name;
-	for (uint32_t bin = 0; bin < timeline->n_bins; bin++) {
-		const struct time_series_gauges *sample = &time_series->gauges[bin];
-
-		if (sample->memory_nbytes)
-			memcpy(&nbytes, (const char *)sample + gauge->offset, sizeof nbytes);
-		series->values[bin] = (double)nbytes;
-	}
+	size_format((uint64_t)timeline->peak, peak);
+	snprintf(note, NOTE_NBYTES, "peak %s", peak);
+	chart_row->limit = (double)row->limit_nbytes;
+	chart_row->max = 1.05 * fmax(fmax(timeline->peak, chart_row->limit), 1);
 }
 
-/* Whoever looks now and then may miss the most, which others have kept: it is one number. */
-static double gauge_peak(const struct timeline_chart *timeline, const struct gauge_chart *gauge)
-{
-	return fmax(timeline_peak(timeline, 1), (double)gauge->peak_nbytes);
-}
-
-static void put_gauge_row(struct timeline_chart *timeline, const struct gauge_chart *gauge)
-{
-	char peak_text[32], note[NOTE_NBYTES];
-	double peak;
-
-	fill_gauge(timeline, gauge);
-	peak = gauge_peak(timeline, gauge);
-	size_format((uint64_t)peak, peak_text);
-	snprintf(note, sizeof note, "peak %s", peak_text);
-	chart_row(&timeline->chart,
-		  &(struct chart_row){
-			  .name = gauge->name,
-			  .note = note,
-			  .series = timeline->series,
-			  .n = 1,
-			  .max = 1.05 * fmax(fmax(peak, (double)gauge->limit_nbytes), 1),
-			  .limit = (double)gauge->limit_nbytes,
-		  });
-}
-
-static void put_gauge_totals(struct timeline_chart *timeline, const struct gauge_chart *gauge)
+static void put_gauge_cells(const struct timeline_values *timeline, const struct timeline_row *row)
 {
 	struct html *html = &timeline->writer->html;
-	char size[32], limit[32];
+	char size[32];
 	double sum = 0;
 
-	fill_gauge(timeline, gauge);
 	for (uint32_t bin = 0; bin < timeline->n_bins; bin++)
 		sum += timeline->series[0].values[bin];
-	html_open(html, "tr");
-	html_report_header_cell(html, "%s", gauge->name);
 	size_format((uint64_t)(sum / timeline->n_bins), size);
 	html_report_number_cell(html, "%s", size);
-	size_format((uint64_t)gauge_peak(timeline, gauge), size);
+	size_format((uint64_t)timeline->peak, size);
 	html_report_number_cell(html, "%s", size);
-	size_format(gauge->limit_nbytes, limit);
-	html_report_text_cell(html, "%s%s", gauge->limit_nbytes ? limit : "-",
-			      gauge->limit_nbytes ? gauge->limit_note : "");
-	html_close(html);
+	size_format(row->limit_nbytes, size);
+	html_report_text_cell(html, "%s%s", row->limit_nbytes ? size : "-",
+			      row->limit_nbytes ? row->limit_note : "");
 }
 
 void html_report_write_space(struct html_report_writer *writer)
 {
-	static const struct html_report_column columns[] = {
-		{ "Item", false }, { "Average", true }, { "Peak", true }, { "Limit", false }
+	static const struct timeline_kind kind = {
+		.describe = describe_gauge,
+		.put_cells = put_gauge_cells,
+		.table_caption = "Memory and space",
+		.columns = { { "Item", false },
+			     { "Average", true },
+			     { "Peak", true },
+			     { "Limit", false } },
+		.n_columns = 4,
 	};
-	const struct rank_stats *rank_stats =
-		writer->report->stats_report->rank_stats; /* of it the first rank */
+	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
+	/* The time series is that of rank 0. */
 	const struct sort_summary *summary = rank_stats ? &rank_stats->ranks[0].summary :
 							  writer->summary;
 	const struct stats_totals *totals = rank_stats ? &rank_stats->ranks[0].totals :
 							 &writer->totals;
-	const struct gauge_chart gauges[] = {
-		{ "memory", "gauge of-memory", offsetof(struct time_series_gauges, memory_nbytes),
-		  totals->usage.peak_rss_nbytes, summary->buffer_nbytes,
-		  ", -S; up to 32 MiB more are possible" },
-		{ "temporary", "gauge of-temporary",
-		  offsetof(struct time_series_gauges, temporary_nbytes), summary->peak_temp_nbytes,
-		  summary->plan.max_temp_nbytes, ", planned" },
-		{ "written", "gauge of-written",
-		  offsetof(struct time_series_gauges, written_nbytes), 0, 0, "" },
+	const struct timeline_row rows[] = {
+		{ .name = "memory",
+		  .class = "gauge of-memory",
+		  .gauge_offset = offsetof(struct time_series_gauges, memory_nbytes),
+		  .peak_nbytes = totals->usage.peak_rss_nbytes,
+		  .limit_nbytes = summary->buffer_nbytes,
+		  .limit_note = ", -S; up to 32 MiB more are possible" },
+		{ .name = "temporary",
+		  .class = "gauge of-temporary",
+		  .gauge_offset = offsetof(struct time_series_gauges, temporary_nbytes),
+		  .peak_nbytes = summary->peak_temp_nbytes,
+		  .limit_nbytes = summary->plan.max_temp_nbytes,
+		  .limit_note = ", planned" },
+		{ .name = "written",
+		  .class = "gauge of-written",
+		  .gauge_offset = offsetof(struct time_series_gauges, written_nbytes) },
 	};
-	const bool is_sort = summary->backend[0]; /* a check takes nothing else */
-	const unsigned n = is_sort ? sizeof gauges / sizeof gauges[0] : 1;
+	const bool is_sort = summary->backend[0]; /* a check uses memory only */
 	const struct chart_frame frame = {
 		.id = "space-picture",
 		.title = is_sort ? "Memory, temporary space, and bytes written" : "Memory",
 		.description = "The amount in use at each moment; a dashed line is the limit. The "
 			       "table below has the numbers.",
-		.n_rows = n,
 		.row_height = 84,
 	};
-	const bool no_stages[N_STAGES] = { false };
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
-	struct timeline_chart timeline;
 
 	html_report_open_time_section(writer, "space", "Memory and space");
-	timeline_init(&timeline, writer);
-	timeline_open(&timeline, frame);
-	for (unsigned i = 0; i < n; i++)
-		put_gauge_row(&timeline, &gauges[i]);
-	timeline_close(&timeline, no_stages);
-	html_report_open_table(html, "Memory and space", columns, 4);
-	for (unsigned i = 0; i < n; i++)
-		put_gauge_totals(&timeline, &gauges[i]);
-	html_close_to(html, depth);
+	put_rows(writer, &kind, frame, rows, is_sort ? sizeof rows / sizeof rows[0] : 1);
+	html_close(&writer->html);
 }
