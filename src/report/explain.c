@@ -752,7 +752,7 @@ int explain_write_json(const struct explanation *explanation, FILE *stream)
 	struct explain_builder builder = { .explanation = explanation, .plan = &explanation->plan };
 	json_t *object = explanation_to_json(&builder);
 
-	return json_write(&builder.json, object, stream);
+	return json_write(&builder.json, object, 9, stream);
 }
 
 /* --- --debug --- */

@@ -7,8 +7,6 @@
 
 #include "src/base/diagnostics.h"
 
-enum { SIGNIFICANT_DIGITS = 15 }; /* those that a double keeps: 0.1 is not 0.10000000000000001 */
-
 void json_put(struct json_builder *builder, json_t *object, const char *name, json_t *value)
 {
 	if (json_object_set_new(object, name, value) < 0)
@@ -26,14 +24,13 @@ json_t *json_number(uint64_t number)
 	return json_integer((json_int_t)number);
 }
 
-int json_write(const struct json_builder *builder, json_t *object, FILE *stream)
+int json_write(const struct json_builder *builder, json_t *object, unsigned n_digits, FILE *stream)
 {
 	int r = 0;
 
 	if (builder->out_of_memory)
 		r = fail(-ENOMEM, "no memory for a report in JSON");
-	else if (json_dumpf(object, stream,
-			    JSON_INDENT(2) | JSON_REAL_PRECISION(SIGNIFICANT_DIGITS)) == 0)
+	else if (json_dumpf(object, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(n_digits)) == 0)
 		fputc('\n', stream);
 	json_decref(object);
 	return r;

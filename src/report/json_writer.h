@@ -23,7 +23,8 @@ void json_append(struct json_builder *builder, json_t *array, json_t *value);
 json_t *json_number(uint64_t number);
 
 /*
- * Write the object, indented, and free it. Returns 0, or -ENOMEM after a message; the owner of the
- * stream checks whether it could be written.
+ * Write the object, indented, and free it. Reals have at most n_digits significant digits; with 15
+ * or fewer, 0.1 stays 0.1. Returns 0, or -ENOMEM after a message; the owner of the stream checks
+ * whether it could be written.
  */
-int json_write(const struct json_builder *builder, json_t *object, FILE *stream);
+int json_write(const struct json_builder *builder, json_t *object, unsigned n_digits, FILE *stream);

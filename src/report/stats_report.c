@@ -465,5 +465,5 @@ int stats_report_write_json(const struct stats_report *report, FILE *stream)
 		if (data.run.totals.phases[phase].has_begun)
 			json_append(&builder, phases, phase_to_json(&builder, &data, phase));
 	json_put(&builder, object, "phases", phases);
-	return json_write(&builder, object, stream);
+	return json_write(&builder, object, 15, stream);
 }
