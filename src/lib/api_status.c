@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "src/lib/lib_internal.h"
-#include "src/report/progress_line.h"
+#include "src/report/format_numbers.h"
 #include "src/report/stats_report.h"
 
 /* --- messages --- */
@@ -309,8 +309,7 @@ static int write_stats_json(const struct gsort *sort, FILE *stream)
 {
 	const struct stats_report report = make_stats_report(sort);
 
-	stats_report_write_json(&report, stream);
-	return 0;
+	return stats_report_write_json(&report, stream);
 }
 
 /* NULL after a message, if there is none. */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "src/lib/lib_internal.h"
-#include "src/report/debug_keys.h"
+#include "src/report/explain.h"
 
 static void finish_thread(struct gsort *sort, int result)
 {

@@ -112,14 +112,19 @@ static void close_recorders(struct reports *reports)
 int reports_write(const struct options *options, const struct stats_report *report,
 		  bool has_disorder, struct reports *reports)
 {
-	int r;
+	int r = 0, error;
 
 	if (reports->stats_file)
-		stats_report_write_json(report, report_file_stream(reports->stats_file));
+		r = stats_report_write_json(report, report_file_stream(reports->stats_file));
+	if (r < 0) {
+		report_file_abort(reports->stats_file);
+		reports->stats_file = NULL;
+	}
 	if (reports->html_file)
 		write_html_report(options, report, has_disorder, reports);
 	close_recorders(reports);
-	r = commit_reports(reports);
+	error = commit_reports(reports);
+	r = r < 0 ? r : error;
 	if (r < 0)
 		notice_output_complete(options);
 	*reports = (struct reports){ 0 };

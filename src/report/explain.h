@@ -1,27 +1,42 @@
 /*
- * explain - what --explain says: the plan, and how long it will take
+ * explain - what --explain and --debug print: the plan, its estimated time, and the parsed keys
  *
- * For a person, and for a script that decides by it whether and where to sort.
+ * Text is for people. JSON is for scripts that decide by it whether and where to sort.
  */
 #pragma once
 
 #include <stdio.h>
 
+#include "io/input/input.h"
+#include "src/plan/sort_spec.h"
 #include "src/sort/sort.h"
 
 void explain_print(const struct explanation *explanation, FILE *stream);
 
 /*
- * As one object of JSON (docs/formats.md). 0, or -ENOMEM after a message. Whoever owns the stream
- * finds out whether it could be written.
+ * Write one JSON object (docs/formats.md). Returns 0, or -ENOMEM after a message. The owner of the
+ * stream checks whether it could be written.
  */
 int explain_write_json(const struct explanation *explanation, FILE *stream);
 
-/* In the place of the table of what moves: one rank's share, all together, times, limits. */
-void explain_print_ranks(const struct cluster_estimate *loads, const struct rank_rates *rates,
-			 FILE *stream);
-
-/* Parts of the text: what is planned, and the table of what moves over each link. */
+/* Print parts of the text: the plan, and the table of bytes and times of each stage. */
 void plan_print(const struct plan *plan, FILE *stream);
 void estimate_print(const struct plan *plan, const struct stage_volumes *loads,
 		    const struct stage_rates *rates, FILE *stream);
+
+/* Receive one row of the plan; both texts are valid during the call only. */
+typedef void plan_text_callback(void *context, const char *name, const char *value);
+
+/* Call `callback` for each row of the plan, in reading order. */
+void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, void *context);
+
+/*
+ * Report each key's offset, type and direction, the layout, and the encoded keys of the first
+ * records, line by line (debug_line()). Records of a pipe are not shown: reading would consume
+ * them. Returns 0 or a negative errno after a message.
+ */
+int debug_report_keys(const struct sort_spec *spec, const struct layout *layout,
+		      struct input *input);
+
+/* Report the device that sorts. */
+void debug_report_device(const char *name);

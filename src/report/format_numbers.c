@@ -1,5 +1,5 @@
 /*
- * format_numbers - what reports have in common (see format_numbers.h)
+ * format_numbers - numbers as people read them (see format_numbers.h)
  */
 #include "src/report/format_numbers.h"
 
@@ -80,4 +80,90 @@ double spill_ratio_percent(const struct compression_totals *spilled)
 	return spilled->items_nbytes ?
 		       100.0 * (double)spilled->stored_nbytes / (double)spilled->items_nbytes :
 		       100;
+}
+
+/* --- progress --- */
+
+static void format_duration(uint64_t s, char text[static 32])
+{
+	if (s >= 3600)
+		snprintf(text, 32, "%" PRIu64 ":%02u:%02u", s / 3600, (unsigned)(s / 60 % 60),
+			 (unsigned)(s % 60));
+	else
+		snprintf(text, 32, "%u:%02u", (unsigned)(s / 60), (unsigned)(s % 60));
+}
+
+static unsigned percent(uint64_t done_nbytes, uint64_t total_nbytes)
+{
+	return done_nbytes >= total_nbytes ?
+		       100 :
+		       (unsigned)(100 * (double)done_nbytes / (double)total_nbytes);
+}
+
+/* Bytes per second. */
+static double bytes_per_second(uint64_t nbytes, uint64_t elapsed_ns)
+{
+	return elapsed_ns ? (double)nbytes * 1e9 / (double)elapsed_ns : 0;
+}
+
+/* Of a phase: "run generation: 25 %, 512 MiB/s, 0:06 left". */
+static void format_phase(const struct progress_state *state, double rate, char *text,
+			 size_t capacity)
+{
+	char done[32], rate_text[32], remaining[32];
+
+	size_format((uint64_t)rate, rate_text);
+	if (state->total_nbytes == 0) {
+		size_format(state->done_nbytes, done);
+		snprintf(text, capacity, "%s: %s, %s/s", state->phase, done, rate_text);
+	} else if (state->done_nbytes >= state->total_nbytes || state->done_nbytes == 0) {
+		snprintf(text, capacity, "%s: %d %%, %s/s", state->phase,
+			 state->done_nbytes ? 100 : 0, rate_text);
+	} else {
+		format_duration(
+			(uint64_t)((double)(state->total_nbytes - state->done_nbytes) / rate + 0.5),
+			remaining);
+		snprintf(text, capacity, "%s: %u %%, %s/s, %s left", state->phase,
+			 percent(state->done_nbytes, state->total_nbytes), rate_text, remaining);
+	}
+}
+
+/*
+ * Seconds that are left of the whole: the rest of this phase at its own rate, and the phases that
+ * are to come at that of all so far.
+ */
+static double overall_remaining_s(const struct progress_state *state, double rate)
+{
+	const double overall_rate =
+		bytes_per_second(state->overall_done_nbytes, state->overall_elapsed_ns);
+	const uint64_t remaining = state->overall_total_nbytes - state->overall_done_nbytes;
+	uint64_t phase_nbytes = state->total_nbytes > state->done_nbytes ?
+					state->total_nbytes - state->done_nbytes :
+					0;
+
+	phase_nbytes = phase_nbytes < remaining ? phase_nbytes : remaining;
+	return (rate > 0 ? (double)phase_nbytes / rate : 0) +
+	       (double)(remaining - phase_nbytes) / overall_rate;
+}
+
+void progress_line(const struct progress_state *state, char line[static PROGRESS_LINE_NBYTES])
+{
+	const double rate = bytes_per_second(state->done_nbytes, state->elapsed_ns);
+	char remaining[32];
+	size_t n;
+
+	line[0] = '\0';
+	if (!state->phase || !*state->phase)
+		return;
+	format_phase(state, rate, line, PROGRESS_LINE_NBYTES);
+	if (state->overall_total_nbytes == 0 || state->overall_total_nbytes == state->total_nbytes)
+		return;
+	n = strlen(line);
+	n += (size_t)snprintf(line + n, PROGRESS_LINE_NBYTES - n, "; total %u %%",
+			      percent(state->overall_done_nbytes, state->overall_total_nbytes));
+	if (state->overall_done_nbytes == 0 ||
+	    state->overall_done_nbytes >= state->overall_total_nbytes)
+		return;
+	format_duration((uint64_t)(overall_remaining_s(state, rate) + 0.5), remaining);
+	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left", remaining);
 }

@@ -1,8 +1,11 @@
 /*
  * html_report - a sort as one page of HTML (see html_report.h)
  *
- * Here is the frame: what was sorted and how, first in a sentence, then in numbers, then the plan.
- * The pictures are html_report_phases.c, html_report_activity.c and html_report_throughput.c.
+ * This file writes the frame: style, headline, metrics, ranks, files and plan. The charts and the
+ * tables below them are in html_report_chart.c.
+ *
+ * Colours are variables. Colours of stages can be told apart without telling red from green, and
+ * follow the role: blue reads, green and yellow work on the way, violet writes.
  */
 #include "src/report/html_report.h"
 
@@ -13,9 +16,100 @@
 
 #include "config.h"
 #include "src/base/size.h"
+#include "src/report/explain.h"
 #include "src/report/format_numbers.h"
 #include "src/report/html_report_internal.h"
-#include "src/report/plan_text.h"
+
+/* --- style --- */
+
+static const char css[] =
+	":root{--paper:#fcfcfa;--card:#fff;--ink:#1b1f24;--soft:#59636e;--rule:#dfe2e5;"
+	"--trough:#eef0f2;--link:#1f5fa8;--mark:#c9ced4;--limit:#b3261e;"
+	"--read:#3d7fc4;--upload:#7fb2e5;--encode:#a3c763;--sort:#2f9467;--fetch:#2a9fb5;"
+	"--unpack:#7cc6b4;--cut:#8f8a2f;--merge:#e3960f;--decode:#f0cb57;--pack:#c4774a;"
+	"--download:#a5a9ea;--spill:#c2559b;--write:#7352bd;--verify:#7d8792;"
+	"--runs:#3d7fc4;--passes:#c2559b;--check:#7d8792}\n"
+	"@media(prefers-color-scheme:dark){:root{--paper:#14171b;--card:#1b1f25;--ink:#e8eaed;"
+	"--soft:#a2abb6;--rule:#31373f;--trough:#262b32;--link:#82b7f2;--mark:#3b424b;"
+	"--limit:#ff8a80;--read:#5b9bdf;--upload:#8fc1f2;--encode:#9dbd63;--sort:#3fae7c;"
+	"--fetch:#3fb6cc;--unpack:#82cdbb;--cut:#aaa54a;--merge:#f0a92e;--decode:#e9ca66;"
+	"--pack:#d58b5f;--download:#a9adf0;--spill:#d96fb3;--write:#9778e0;--verify:#939daa}}\n"
+	"*{box-sizing:border-box}\n"
+	"html{-webkit-text-size-adjust:100%;scroll-behavior:smooth}\n"
+	"@media(prefers-reduced-motion:reduce){html{scroll-behavior:auto}}\n"
+	"body{margin:0 auto;max-width:1040px;padding:40px 24px 32px;background:var(--paper);"
+	"color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\n"
+	"a{color:var(--link)}\n"
+	":focus-visible{outline:2px solid var(--link);outline-offset:3px;border-radius:3px}\n"
+	".brand{margin:0 0 6px;color:var(--soft);font-size:13px;font-weight:600;"
+	"letter-spacing:.08em;text-transform:uppercase}\n"
+	"h1{margin:0;font-size:34px;line-height:1.15;letter-spacing:-.02em;font-weight:680;"
+	"text-wrap:balance}\n"
+	".lead{margin:10px 0 0;color:var(--soft);font-size:18px}\n"
+	".lead strong{color:var(--ink)}\n"
+	"nav{display:flex;flex-wrap:wrap;gap:4px 20px;margin-top:22px;padding:10px 0;"
+	"border-top:1px solid var(--rule);border-bottom:1px solid var(--rule);font-size:14px}\n"
+	"nav a{text-decoration:none}nav a:hover{text-decoration:underline}\n"
+	"section{margin-top:48px}\n"
+	"h2{margin:0 0 16px;font-size:22px;line-height:1.25;letter-spacing:-.01em}\n"
+	"h3{margin:32px 0 2px;font-size:16px}h3::first-letter{text-transform:uppercase}\n"
+	"p{margin:0 0 12px}section p{color:var(--soft)}section p strong{color:var(--ink)}\n"
+	".figures{display:grid;grid-template-columns:repeat(4,1fr);gap:1px;margin:0;"
+	"border:1px solid var(--rule);border-radius:10px;overflow:hidden;background:var(--rule)}\n"
+	"@media(max-width:860px){.figures{grid-template-columns:repeat(2,1fr)}h1{font-size:28px}}\n"
+	"@media(max-width:460px){.figures{grid-template-columns:1fr}}\n"
+	".figures div{padding:14px 16px 16px;background:var(--card)}\n"
+	"dt{color:var(--soft);font-size:13px}dd{margin:0}\n"
+	"dd strong{display:block;margin:2px 0;font-size:21px;font-weight:640;line-height:1.25;"
+	"letter-spacing:-.01em;font-variant-numeric:tabular-nums}\n"
+	"dd span{display:block;color:var(--soft);font-size:13px;line-height:1.4}\n"
+	"figure{margin:0 0 16px;padding:18px 18px 12px;overflow-x:auto;"
+	"border:1px solid var(--rule);border-radius:10px;background:var(--card)}\n"
+	"svg{display:block;width:100%;min-width:680px;height:auto;font:12px system-ui,"
+	"-apple-system,'Segoe UI',Roboto,sans-serif;font-variant-numeric:tabular-nums}\n"
+	"text{fill:var(--soft)}text.name{fill:var(--ink);font-weight:600;font-size:13px}\n"
+	"text.longest{font-weight:750}text.inside{fill:#fff;font-weight:600;font-size:13px}\n"
+	"text.mark{text-anchor:middle}text.first{text-anchor:start}text.last{text-anchor:end}\n"
+	"line{stroke:var(--rule)}line.mark{stroke:var(--mark);stroke-dasharray:1 4}"
+	"line.ground{stroke:var(--mark)}line.top{stroke:none}\n"
+	"line.limit{stroke:var(--limit);stroke-width:1.5;stroke-dasharray:5 4}\n"
+	"svg .span{fill:var(--trough);opacity:.55;stroke:var(--paper);stroke-width:2}\n"
+	".trough{fill:var(--trough)}.ceiling{fill:var(--trough)}\n"
+	".work,.phase,.gauge{fill:var(--c)}.key i{background:var(--c)}\n"
+	".of-read{--c:var(--read)}.of-upload{--c:var(--upload)}.of-encode{--c:var(--encode)}"
+	".of-sort{--c:var(--sort)}.of-fetch{--c:var(--fetch)}.of-unpack{--c:var(--unpack)}"
+	".of-cut{--c:var(--cut)}.of-merge{--c:var(--merge)}.of-decode{--c:var(--decode)}"
+	".of-pack{--c:var(--pack)}.of-download{--c:var(--download)}.of-spill{--c:var(--spill)}"
+	".of-write{--c:var(--write)}.of-verify{--c:var(--verify)}\n"
+	".phase.of-run_generation{--c:#3a76b8}.phase.of-merge_passes{--c:#b0478a}"
+	".phase.of-final_merge{--c:#6a49b3}.phase.of-verify{--c:#636d78}\n"
+	".gauge.of-memory{--c:var(--read)}.gauge.of-temporary{--c:var(--spill)}"
+	".gauge.of-written{--c:var(--write)}.gauge{opacity:.85}\n"
+	"figcaption{display:flex;flex-wrap:wrap;gap:4px 18px;padding:2px 0 4px 14%;"
+	"color:var(--soft);font-size:13px}figcaption:empty{display:none}\n"
+	".key i{display:inline-block;width:11px;height:11px;margin-right:6px;border-radius:3px}\n"
+	".table{overflow-x:auto;margin:0 0 12px}\n"
+	"table{width:100%;border-collapse:collapse;font-size:14px;"
+	"font-variant-numeric:tabular-nums}\n"
+	"caption{padding:6px 0;color:var(--soft);font-size:13px;text-align:left}\n"
+	"th,td{padding:6px 14px;border-bottom:1px solid var(--rule);text-align:left;"
+	"vertical-align:top}\n"
+	"thead th{color:var(--soft);font-size:13px;font-weight:500;white-space:nowrap}\n"
+	".pairs th:first-child{width:24%}"
+	"tbody th{font-weight:600;white-space:nowrap}td{overflow-wrap:anywhere}\n"
+	".number{text-align:right;white-space:nowrap}\n"
+	"th:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}\n"
+	"tr.longest th::after{content:' \\25c0';color:var(--limit)}\n"
+	"footer{margin-top:48px;padding-top:14px;border-top:1px solid var(--rule);"
+	"color:var(--soft);font-size:13px}\n"
+	"@media print{:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#444;--rule:#ccc;"
+	"--trough:#eee;--mark:#bbb;--limit:#b3261e}"
+	"body{max-width:none;padding:0;font-size:11pt}nav{display:none}"
+	"figure,tr,.figures div{break-inside:avoid}h2,h3{break-after:avoid}"
+	"figure,.table{overflow:visible}svg{min-width:0}section{margin-top:24px}"
+	"*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
+
+/* --- the page --- */
 
 /* Names of inputs that are shown; of the others it is said how many they are. */
 enum { HTML_REPORT_MAX_INPUTS = 10, CELL_NBYTES = 256 };
@@ -110,6 +204,81 @@ void html_report_open_figure(struct html *html, const char *label)
 	html_attribute(html, "aria-label", "%s", label);
 }
 
+/* A page has a bounded size: of more ranks the first are shown, and --stats-json has all. */
+enum { HTML_REPORT_MAX_RANKS = 200, HTML_REPORT_MAX_COLUMNS = 32 };
+
+static bool has_ranks(const struct html_report_writer *writer)
+{
+	return writer->report->stats_report->rank_stats != NULL;
+}
+
+void html_report_open_time_section(struct html_report_writer *writer, const char *id,
+				   const char *heading)
+{
+	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
+
+	html_report_open_section(&writer->html, id, heading);
+	if (rank_stats)
+		html_element(&writer->html, "p", "Rank 0 only, on %s; a trace has all ranks.",
+			     rank_stats->hosts[0]);
+}
+
+static void open_rank_table(struct html *html)
+{
+	struct html_report_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true },
+								       { "Host", false },
+								       { "Device", false } };
+	const struct stat_field *column = NULL;
+	unsigned n = 3;
+
+	while ((column = rank_column_next(column)))
+		columns[n++] = (struct html_report_column){ column->heading, true };
+	for (enum phase i = 0; i < N_PHASES; i++)
+		columns[n++] = (struct html_report_column){ phase_key(i), true };
+	html_report_open_table(html, "Work of each rank", columns, n);
+}
+
+static void put_rank_row(struct html *html, const struct rank_stats *rank_stats, unsigned rank)
+{
+	const struct rank_summary *entry = &rank_stats->ranks[rank];
+	const struct stat_field *column = NULL;
+	char text[32];
+
+	html_open(html, "tr");
+	html_report_header_cell(html, "%u", rank);
+	html_report_text_cell(html, "%s", rank_stats->hosts[rank]);
+	html_report_text_cell(html, "%s", entry->summary.backend);
+	while ((column = rank_column_next(column))) {
+		rank_column_format(column, entry, text);
+		html_report_number_cell(html, "%s", text);
+	}
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		format_time(ns_to_seconds(entry->totals.phases[i].elapsed_ns), text);
+		html_report_number_cell(html, "%s", text);
+	}
+	html_close(html);
+}
+
+static void write_ranks(struct html_report_writer *writer)
+{
+	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
+	struct html *html = &writer->html;
+	const unsigned depth = html->depth;
+
+	if (!rank_stats)
+		return;
+	html_report_open_section(html, "ranks", "Ranks");
+	html_element(html, "p",
+		     "%u ranks. Imbalance of the output: %.2f %%. Figures above are sums over all "
+		     "ranks, and times are those of the slowest rank. Charts over time show "
+		     "rank 0.",
+		     rank_stats->n_ranks, 100 * rank_stats_imbalance(rank_stats));
+	open_rank_table(html);
+	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++)
+		put_rank_row(html, rank_stats, i);
+	html_close_to(html, depth);
+}
+
 static bool is_check(const struct html_report_writer *writer)
 {
 	return !writer->summary->backend[0];
@@ -171,7 +340,7 @@ static void put_header(struct html_report_writer *writer)
 	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
 		if (!strcmp(sections[i].id, "queues") && !html_report_has_queues(writer))
 			continue;
-		if (!strcmp(sections[i].id, "ranks") && !html_report_has_ranks(writer))
+		if (!strcmp(sections[i].id, "ranks") && !has_ranks(writer))
 			continue;
 		html_open(html, "a");
 		html_attribute(html, "href", "#%s", sections[i].id);
@@ -370,7 +539,7 @@ static void put_head(struct html *html)
 	html_close(html);
 	html_element(html, "title", "gsort report");
 	html_open(html, "style");
-	html_raw(html, html_report_css);
+	html_raw(html, css);
 	html_close(html);
 	html_close(html);
 }
@@ -408,7 +577,7 @@ void html_report_write(const struct html_report *report, FILE *stream)
 	put_metrics(&writer);
 	html_report_write_phases(&writer);
 	html_report_write_stages(&writer);
-	html_report_write_ranks(&writer);
+	write_ranks(&writer);
 	html_report_write_roles(&writer);
 	html_report_write_queues(&writer);
 	html_report_write_throughput(&writer);

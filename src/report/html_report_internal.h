@@ -15,9 +15,6 @@ struct html_report_writer {
 	struct stats_totals totals;
 };
 
-/* How it looks: CSS. */
-extern const char html_report_css[];
-
 /* "work of-sort": the class of what has the colour of a stage. */
 enum { STAGE_CLASS_NBYTES = 32 };
 const char *stage_css_class(enum stage stage, char text[static STAGE_CLASS_NBYTES]);
@@ -45,30 +42,20 @@ __attribute__((format(printf, 2, 3))) void html_report_number_cell(struct html *
 void html_report_open_section(struct html *html, const char *id, const char *heading);
 void html_report_open_figure(struct html *html, const char *label);
 
-/* --- html_report_phases.c --- */
+/* --- html_report_chart.c --- */
 
 /* How long each took; and in each what every stage moved, and how fast it can be. */
 void html_report_write_phases(struct html_report_writer *writer);
 void html_report_write_stages(struct html_report_writer *writer);
 
-/* --- html_report_ranks.c --- */
-
-/* Of several ranks, if there are any; else nothing. */
-bool html_report_has_ranks(const struct html_report_writer *writer);
-void html_report_write_ranks(struct html_report_writer *writer);
-
-/* html_report_open_section(), of what is known of the first rank only: it says so. */
+/* Open a section about rank 0 only; with several ranks the section says so. */
 void html_report_open_time_section(struct html_report_writer *writer, const char *id,
 				   const char *heading);
-
-/* --- html_report_activity.c --- */
 
 void html_report_write_roles(struct html_report_writer *writer);
 /* Of a GPU, if it was at work; else nothing. */
 bool html_report_has_queues(const struct html_report_writer *writer);
 void html_report_write_queues(struct html_report_writer *writer);
-
-/* --- html_report_throughput.c --- */
 
 void html_report_write_throughput(struct html_report_writer *writer);
 void html_report_write_space(struct html_report_writer *writer);

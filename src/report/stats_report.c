@@ -1,22 +1,98 @@
 /*
- * stats_report - what a person and a program are told at the end (see stats_report.h)
+ * stats_report - the statistics of a sort as text and as JSON (see stats_report.h)
  */
 #include "src/report/stats_report.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 #include "config.h"
 #include "src/base/size.h"
-#include "src/report/rank_table.h"
 #include "src/report/format_numbers.h"
+#include "src/report/json_writer.h"
 
-/* What the two reports share, computed once. */
+/* --- ranks --- */
+
+const struct stat_field *rank_column_next(const struct stat_field *column)
+{
+	do
+		column = stat_field_next(column, STAT_OF_RUN, STAT_RANK);
+	while (column && !column->heading);
+	return column;
+}
+
+void rank_column_format(const struct stat_field *column, const struct rank_summary *entry,
+			char text[static 32])
+{
+	const uint64_t value = stat_field_value(column, entry);
+
+	if (column->unit == STAT_BYTES)
+		size_format(value, text);
+	else
+		format_count(value, text);
+}
+
+enum { COLUMN = 14, PHASE_COLUMN = 16 };
+
+static void print_headings(FILE *stream)
+{
+	const struct stat_field *column = NULL;
+
+	fprintf(stream, "  %-6s", "rank");
+	while ((column = rank_column_next(column)))
+		fprintf(stream, "%*s", COLUMN, column->heading);
+	for (enum phase i = 0; i < N_PHASES; i++)
+		fprintf(stream, "%*s", PHASE_COLUMN, phase_name(i));
+	fputs("  host, device\n", stream);
+}
+
+static void print_rank(const struct rank_stats *rank_stats, unsigned rank, FILE *stream)
+{
+	const struct rank_summary *entry = &rank_stats->ranks[rank];
+	const struct stat_field *column = NULL;
+	char text[32];
+
+	fprintf(stream, "  %-6u", rank);
+	while ((column = rank_column_next(column))) {
+		rank_column_format(column, entry, text);
+		fprintf(stream, "%*s", COLUMN, text);
+	}
+	for (enum phase i = 0; i < N_PHASES; i++)
+		fprintf(stream, "%*.3f s", PHASE_COLUMN - 2,
+			ns_to_seconds(entry->totals.phases[i].elapsed_ns));
+	fprintf(stream, "  %s%s%s\n", rank_stats->hosts[rank],
+		entry->summary.backend[0] ? ", " : "", entry->summary.backend);
+}
+
+static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
+{
+	char read[32], written[32], sent[32];
+
+	size_format(rank_stats->total.disk_read_nbytes, read);
+	size_format(rank_stats->total.disk_written_nbytes, written);
+	size_format(rank_stats->total.volumes.sent_nbytes, sent);
+	fprintf(stream,
+		"%u ranks; read from disks: %s; written to disks: %s; sent between ranks: %s; "
+		"imbalance of the output: %.2f %%\n",
+		rank_stats->n_ranks, read, written, sent, 100 * rank_stats_imbalance(rank_stats));
+}
+
+static void rank_table_print(const struct rank_stats *rank_stats, FILE *stream)
+{
+	print_rank_stats_totals(rank_stats, stream);
+	print_headings(stream);
+	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
+		print_rank(rank_stats, i, stream);
+}
+
+/* --- the whole, phases and stages --- */
+
+/* The numbers of the whole, and some derived from them. */
 struct stats_report_data {
-	const char *type;
-	const struct sort_summary *summary;
-	struct stats_totals totals;
-	double elapsed_s, user_s, system_s;
-	uint64_t input_nbytes, peak_rss_nbytes;
+	struct rank_summary run;
+	double elapsed_s;
+	uint64_t input_nbytes;
 };
 
 const struct sort_summary *stats_report_summary(const struct stats_report *report)
@@ -34,15 +110,12 @@ void stats_report_totals(const struct stats_report *report, struct stats_totals 
 
 static struct stats_report_data collect_report_data(const struct stats_report *report)
 {
-	const struct sort_summary *summary = stats_report_summary(report);
-	struct stats_report_data data = { .type = summary->type, .summary = summary };
+	struct stats_report_data data = { .run = { .summary = *stats_report_summary(report) } };
+	const struct sort_summary *summary = &data.run.summary;
 
-	stats_report_totals(report, &data.totals);
+	stats_report_totals(report, &data.run.totals);
 	data.input_nbytes = summary->n_records_in * summary->record_nbytes;
-	data.elapsed_s = ns_to_seconds(data.totals.elapsed_ns);
-	data.user_s = ns_to_seconds(data.totals.usage.user_ns);
-	data.system_s = ns_to_seconds(data.totals.usage.system_ns);
-	data.peak_rss_nbytes = data.totals.usage.peak_rss_nbytes;
+	data.elapsed_s = ns_to_seconds(data.run.totals.elapsed_ns);
 	return data;
 }
 
@@ -138,13 +211,13 @@ static void print_sort_details(const struct sort_summary *summary, FILE *stream)
 
 static void print_sort_summary(const struct stats_report_data *data, FILE *stream)
 {
-	const struct sort_summary *summary = data->summary;
+	const struct sort_summary *summary = &data->run.summary;
 	const bool is_sort = summary->backend[0];
 	char input[32], rate[40];
 
 	size_format(data->input_nbytes, input);
 	format_rate(data->input_nbytes, data->elapsed_s, rate);
-	fprintf(stream, "%" PRIu64 " records of %s (%s) read", summary->n_records_in, data->type,
+	fprintf(stream, "%" PRIu64 " records of %s (%s) read", summary->n_records_in, summary->type,
 		input);
 	if (is_sort)
 		fprintf(stream, ", %" PRIu64 " written", summary->n_records_out);
@@ -156,8 +229,9 @@ static void print_sort_summary(const struct stats_report_data *data, FILE *strea
 
 static void print_device(const struct stats_report_data *data, uint32_t i, FILE *stream)
 {
-	const struct sort_summary *summary = data->summary;
-	const struct device_totals *totals = &data->totals.devices[summary->devices[i].ordinal - 1];
+	const struct sort_summary *summary = &data->run.summary;
+	const struct device_totals *totals =
+		&data->run.totals.devices[summary->devices[i].ordinal - 1];
 	char name[32], sorted[32], merged[32], peer[32], staged[32];
 
 	snprintf(name, sizeof name, "%" PRIu32 " (GPU %u)", summary->devices[i].ordinal,
@@ -174,11 +248,11 @@ static void print_device(const struct stats_report_data *data, uint32_t i, FILE 
 
 static void print_devices(const struct stats_report_data *data, FILE *stream)
 {
-	if (data->summary->n_devices)
+	if (data->run.summary.n_devices)
 		fprintf(stream, "  %-10s %8s %12s %10s %12s %12s %12s %11s %8s\n", "device",
 			"chunks", "sorted", "partitions", "merged", "peer", "staged", "busy",
 			"active");
-	for (uint32_t i = 0; i < data->summary->n_devices; i++)
+	for (uint32_t i = 0; i < data->run.summary.n_devices; i++)
 		print_device(data, i, stream);
 }
 
@@ -186,11 +260,12 @@ static void print_summary(const struct stats_report_data *data, FILE *stream)
 {
 	char rss[32];
 
-	if (data->summary->record_nbytes)
+	if (data->run.summary.record_nbytes)
 		print_sort_summary(data, stream);
-	size_format(data->peak_rss_nbytes, rss);
+	size_format(data->run.totals.usage.peak_rss_nbytes, rss);
 	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s peak RSS\n", data->elapsed_s,
-		data->user_s, data->system_s, rss);
+		ns_to_seconds(data->run.totals.usage.user_ns),
+		ns_to_seconds(data->run.totals.usage.system_ns), rss);
 	print_devices(data, stream);
 }
 
@@ -205,158 +280,188 @@ void stats_report_print(const struct stats_report *report, FILE *stream)
 	if (report->rank_stats)
 		rank_table_print(report->rank_stats, stream);
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		if (data.totals.phases[phase].has_begun)
-			print_phase(&data.totals.phases[phase], data.summary, phase_name(phase),
-				    stream);
+		if (data.run.totals.phases[phase].has_begun)
+			print_phase(&data.run.totals.phases[phase], &data.run.summary,
+				    phase_name(phase), stream);
 }
 
-static void write_stage(const struct stage_totals *totals, const char *name, double peak_rate,
-			bool is_first, FILE *stream)
+/* --- JSON --- */
+
+/* Seconds with six decimals, which is as precise as clocks are. */
+static json_t *seconds_to_json(uint64_t ns)
 {
-	fprintf(stream,
-		"%s\n        {\"name\": \"%s\", \"tasks\": %" PRIu64 ", \"bytes\": %" PRIu64
-		", \"busy_s\": %.6f, \"blocked_s\": %.6f, \"active_s\": %.6f",
-		is_first ? "" : ",", name, totals->n_spans, totals->nbytes,
-		ns_to_seconds(totals->busy_ns), ns_to_seconds(totals->blocked_ns),
-		ns_to_seconds(totals->active_ns));
-	if (peak_rate > 0)
-		fprintf(stream, ", \"peak_bytes_per_s\": %.0f", peak_rate);
-	fputc('}', stream);
+	return json_real(round((double)ns / 1e3) / 1e6);
 }
 
-/* What there is of them: a sort with no temporary files, and no other ranks, has none. */
-static void write_volumes(const struct stats_volumes *volumes, FILE *stream)
+static json_t *percent_to_json(double percent, double unit)
 {
-	if (volumes->temporary_written_nbytes + volumes->temporary_read_nbytes)
-		fprintf(stream,
-			"\"temporary_written_bytes\": %" PRIu64
-			", \"temporary_read_bytes\": %" PRIu64 ", ",
-			volumes->temporary_written_nbytes, volumes->temporary_read_nbytes);
-	if (volumes->sent_nbytes + volumes->received_nbytes)
-		fprintf(stream, "\"sent_bytes\": %" PRIu64 ", \"received_bytes\": %" PRIu64 ", ",
-			volumes->sent_nbytes, volumes->received_nbytes);
+	return json_real(round(percent / unit) * unit);
 }
 
-static void write_phase(const struct phase_totals *phase, const struct sort_summary *summary,
-			const char *name, bool is_first, FILE *stream)
+/* Put the numbers of `object`, a struct of that scope, that are in the groups. */
+static void put_fields(struct json_builder *builder, json_t *json, enum stat_scope scope,
+		       unsigned groups, const void *object)
 {
-	const enum stage bottleneck = phase_bottleneck(phase);
-	bool is_first_stage = true;
+	const struct stat_field *field = NULL;
 
-	fprintf(stream, "%s\n    {\"name\": \"%s\", \"elapsed_s\": %.6f, ", is_first ? "" : ",",
-		name, ns_to_seconds(phase->elapsed_ns));
-	write_volumes(&phase->volumes, stream);
-	if (bottleneck == N_STAGES)
-		fprintf(stream, "\"bottleneck\": null, \"stages\": [");
-	else
-		fprintf(stream, "\"bottleneck\": \"%s\", \"stages\": [", stage_name(bottleneck));
-	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		if (stage_is_idle(&phase->stages[stage]))
-			continue;
-		write_stage(&phase->stages[stage], stage_name(stage), summary->peak_rates[stage],
-			    is_first_stage, stream);
-		is_first_stage = false;
+	while ((field = stat_field_next(field, scope, groups))) {
+		const uint64_t value = stat_field_value(field, object);
+
+		json_put(builder, json, field->key,
+			 field->unit == STAT_SECONDS ? seconds_to_json(value) : json_number(value));
 	}
-	fprintf(stream, "]}");
 }
 
-static void write_sort_summary(const struct stats_report_data *data, FILE *stream)
+/*
+ * Host names are set by administrators and device names by drivers. A byte that is no character, or
+ * that readers would have to unescape, is shown as '?'.
+ */
+static json_t *name_to_json(const char *name)
 {
-	const struct sort_summary *summary = data->summary;
+	char text[256];
+	size_t i;
 
-	fprintf(stream,
-		"  \"type\": \"%s\",\n  \"record_bytes\": %" PRIu64 ",\n  \"records_in\": %" PRIu64
-		",\n",
-		data->type, summary->record_nbytes, summary->n_records_in);
+	for (i = 0; name[i] && i + 1 < sizeof text; i++)
+		text[i] = name[i] < ' ' || strchr("\"\\\177", name[i]) ? '?' : name[i];
+	text[i] = '\0';
+	return json_string(text);
+}
+
+static json_t *stage_to_json(struct json_builder *builder, const struct stats_report_data *data,
+			     const struct phase_totals *phase, enum stage stage)
+{
+	const double peak_rate = data->run.summary.peak_rates[stage];
+	json_t *object = json_object();
+
+	json_put(builder, object, "name", json_string(stage_name(stage)));
+	put_fields(builder, object, STAT_OF_STAGE, STAT_WORK, &phase->stages[stage]);
+	if (peak_rate > 0)
+		json_put(builder, object, "peak_bytes_per_s",
+			 json_number((uint64_t)(peak_rate + 0.5)));
+	return object;
+}
+
+/* Volumes are left out where there are none: without temporary files, and without other ranks. */
+static json_t *phase_to_json(struct json_builder *builder, const struct stats_report_data *data,
+			     enum phase id)
+{
+	const struct phase_totals *phase = &data->run.totals.phases[id];
+	const struct stats_volumes *volumes = &phase->volumes;
+	const enum stage bottleneck = phase_bottleneck(phase);
+	json_t *object = json_object(), *stages = json_array();
+
+	json_put(builder, object, "name", json_string(phase_key(id)));
+	put_fields(builder, object, STAT_OF_PHASE, STAT_TIME, phase);
+	if (volumes->temporary_written_nbytes + volumes->temporary_read_nbytes)
+		put_fields(builder, object, STAT_OF_PHASE, STAT_DISK, phase);
+	if (volumes->sent_nbytes + volumes->received_nbytes)
+		put_fields(builder, object, STAT_OF_PHASE, STAT_NETWORK, phase);
+	json_put(builder, object, "bottleneck",
+		 bottleneck < N_STAGES ? json_string(stage_name(bottleneck)) : json_null());
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (!stage_is_idle(&phase->stages[stage]))
+			json_append(builder, stages, stage_to_json(builder, data, phase, stage));
+	json_put(builder, object, "stages", stages);
+	return object;
+}
+
+static void put_sort(struct json_builder *builder, json_t *object,
+		     const struct stats_report_data *data)
+{
+	const struct sort_summary *summary = &data->run.summary;
+
+	json_put(builder, object, "type", json_string(summary->type));
+	put_fields(builder, object, STAT_OF_RUN, STAT_INPUT, &data->run);
 	if (!summary->backend[0])
 		return;
-	fprintf(stream,
-		"  \"backend\": \"%s\",\n  \"records_out\": %" PRIu64 ",\n"
-		"  \"memory_limit_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
-		",\n  \"chunk_bytes\": %" PRIu64 ",\n"
-		"  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
-		",\n  \"partitions\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n"
-		"  \"written_cached_bytes\": %" PRIu64 ",\n  \"written_direct_bytes\": %" PRIu64
-		",\n  \"written_mmap_bytes\": %" PRIu64 ",\n",
-		summary->backend, summary->n_records_out, summary->buffer_nbytes,
-		summary->peak_temp_nbytes, summary->chunk_nbytes, summary->n_runs,
-		summary->n_runs_spilled, summary->n_passes, summary->n_partitions,
-		summary->n_windows, summary->written.cached_nbytes, summary->written.direct_nbytes,
-		summary->written.mmap_nbytes);
-	if (summary->spilled.codec)
-		fprintf(stream,
-			"  \"spilled_bytes\": %" PRIu64
-			",\n  \"spilled_compressed_bytes\": %" PRIu64
-			",\n  \"spill_ratio_percent\": %.2f,\n  \"codec\": \"%s\",\n",
-			summary->spilled.items_nbytes, summary->spilled.stored_nbytes,
-			spill_ratio_percent(&summary->spilled), summary->spilled.codec);
-}
-
-static void write_device(const struct stats_report_data *data, uint32_t i, FILE *stream)
-{
-	const struct sort_summary *summary = data->summary;
-	const struct device_totals *totals = &data->totals.devices[summary->devices[i].ordinal - 1];
-
-	fprintf(stream,
-		"%s\n    {\"device\": %" PRIu32 ", \"gpu\": %u, \"chunks\": %" PRIu64
-		", \"sorted_bytes\": %" PRIu64 ", \"partitions\": %" PRIu64
-		", \"merged_bytes\": %" PRIu64 ", \"peer_read_bytes\": %" PRIu64
-		", \"staged_read_bytes\": %" PRIu64 ", \"busy_s\": %.6f, \"active_s\": %.6f}",
-		i ? "," : "", summary->devices[i].ordinal, summary->devices[i].number,
-		totals->n_chunks, totals->sorted_nbytes, totals->n_partitions,
-		totals->merged_nbytes, totals->peer_read_nbytes, totals->staged_read_nbytes,
-		ns_to_seconds(totals->busy_ns), ns_to_seconds(totals->active_ns));
-}
-
-static void write_devices(const struct stats_report_data *data, FILE *stream)
-{
-	if (data->summary->n_devices == 0)
+	json_put(builder, object, "backend", name_to_json(summary->backend));
+	put_fields(builder, object, STAT_OF_RUN, STAT_SORT, &data->run);
+	if (!summary->spilled.codec)
 		return;
-	fprintf(stream, "  \"devices\": [");
-	for (uint32_t i = 0; i < data->summary->n_devices; i++)
-		write_device(data, i, stream);
-	fprintf(stream, "],\n");
+	put_fields(builder, object, STAT_OF_RUN, STAT_SPILL, &data->run);
+	json_put(builder, object, "spill_ratio_percent",
+		 percent_to_json(spill_ratio_percent(&summary->spilled), 0.01));
+	json_put(builder, object, "codec", json_string(summary->spilled.codec));
 }
 
-static void write_summary(const struct stats_report_data *data, FILE *stream)
+static json_t *devices_to_json(struct json_builder *builder, const struct stats_report_data *data)
 {
-	fprintf(stream,
-		"  \"version\": \"%s\",\n"
-		"  \"elapsed_s\": %.6f,\n  \"user_s\": %.6f,\n  \"system_s\": %.6f,\n"
-		"  \"peak_rss_bytes\": %" PRIu64 ",\n",
-		GSORT_VERSION, data->elapsed_s, data->user_s, data->system_s,
-		data->peak_rss_nbytes);
-	if (data->summary->record_nbytes)
-		write_sort_summary(data, stream);
-	write_devices(data, stream);
-}
+	const struct sort_summary *summary = &data->run.summary;
+	json_t *devices = json_array();
 
-static void write_phases(const struct stats_report_data *data, FILE *stream)
-{
-	bool is_first = true;
+	for (uint32_t i = 0; i < summary->n_devices; i++) {
+		json_t *object = json_object();
 
-	fprintf(stream, "  \"phases\": [");
-	for (enum phase phase = 0; phase < N_PHASES; phase++) {
-		if (!data->totals.phases[phase].has_begun)
-			continue;
-		write_phase(&data->totals.phases[phase], data->summary, phase_key(phase), is_first,
-			    stream);
-		is_first = false;
+		json_put(builder, object, "device", json_number(summary->devices[i].ordinal));
+		json_put(builder, object, "gpu", json_number(summary->devices[i].number));
+		put_fields(builder, object, STAT_OF_DEVICE, STAT_WORK,
+			   &data->run.totals.devices[summary->devices[i].ordinal - 1]);
+		json_append(builder, devices, object);
 	}
-	fprintf(stream, "]\n");
+	return devices;
 }
 
-void stats_report_write_json(const struct stats_report *report, FILE *stream)
+static json_t *rank_to_json(struct json_builder *builder, const struct rank_stats *rank_stats,
+			    unsigned rank)
 {
+	const struct rank_summary *entry = &rank_stats->ranks[rank];
+	json_t *object = json_object(), *phases = json_array();
+
+	json_put(builder, object, "rank", json_number(rank));
+	json_put(builder, object, "host", name_to_json(rank_stats->hosts[rank]));
+	if (entry->summary.backend[0]) /* a check has none */
+		json_put(builder, object, "device", name_to_json(entry->summary.backend));
+	put_fields(builder, object, STAT_OF_RUN, STAT_RANK, entry);
+	put_fields(builder, object, STAT_OF_RUN, STAT_TIME, entry);
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		json_t *phase;
+
+		if (!entry->totals.phases[i].has_begun)
+			continue;
+		phase = json_object();
+		json_put(builder, phase, "name", json_string(phase_key(i)));
+		put_fields(builder, phase, STAT_OF_PHASE, STAT_TIME, &entry->totals.phases[i]);
+		json_append(builder, phases, phase);
+	}
+	json_put(builder, object, "phases", phases);
+	return object;
+}
+
+static void put_ranks(struct json_builder *builder, json_t *object,
+		      const struct rank_stats *rank_stats)
+{
+	json_t *ranks = json_array();
+
+	put_fields(builder, object, STAT_OF_RUN, STAT_RANKS, &rank_stats->total);
+	json_put(builder, object, "imbalance_percent",
+		 percent_to_json(100 * rank_stats_imbalance(rank_stats), 0.0001));
+	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
+		json_append(builder, ranks, rank_to_json(builder, rank_stats, i));
+	json_put(builder, object, "ranks", ranks);
+}
+
+int stats_report_write_json(const struct stats_report *report, FILE *stream)
+{
+	struct json_builder builder = { 0 };
 	struct stats_report_data data;
+	json_t *object, *phases;
 
 	if (!report->stats)
-		return;
+		return 0;
 	data = collect_report_data(report);
-	fprintf(stream, "{\n");
-	write_summary(&data, stream);
+	object = json_object();
+	phases = json_array();
+	json_put(&builder, object, "version", json_string(GSORT_VERSION));
+	put_fields(&builder, object, STAT_OF_RUN, STAT_PROCESS, &data.run);
+	if (data.run.summary.record_nbytes)
+		put_sort(&builder, object, &data);
+	if (data.run.summary.n_devices)
+		json_put(&builder, object, "devices", devices_to_json(&builder, &data));
 	if (report->rank_stats)
-		rank_table_write_json(report->rank_stats, stream);
-	write_phases(&data, stream);
-	fprintf(stream, "}\n");
+		put_ranks(&builder, object, report->rank_stats);
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		if (data.run.totals.phases[phase].has_begun)
+			json_append(&builder, phases, phase_to_json(&builder, &data, phase));
+	json_put(&builder, object, "phases", phases);
+	return json_write(&builder, object, 15, stream);
 }

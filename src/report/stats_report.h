@@ -26,7 +26,14 @@ void stats_report_totals(const struct stats_report *report, struct stats_totals 
 void stats_report_print(const struct stats_report *report, FILE *stream);
 
 /*
- * The JSON of --stats-json (schema in docs/cli.md). Whoever owns the stream finds out whether it
- * could be written.
+ * Write the JSON of --stats-json (schema in docs/cli.md). Returns 0, or -ENOMEM after a message;
+ * the owner of the stream checks whether it could be written.
  */
-void stats_report_write_json(const struct stats_report *report, FILE *stream);
+int stats_report_write_json(const struct stats_report *report, FILE *stream);
+
+/* Return the next column of the table of ranks (NULL: the first), or NULL after the last. */
+const struct stat_field *rank_column_next(const struct stat_field *column);
+
+/* Format the number of a rank in that column. */
+void rank_column_format(const struct stat_field *column, const struct rank_summary *entry,
+			char text[static 32]);

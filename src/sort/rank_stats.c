@@ -1,5 +1,5 @@
 /*
- * rank_stats - what each of several ranks has done, and what that comes to (see rank_stats.h)
+ * rank_stats - the table of statistics, and the statistics of several ranks (see rank_stats.h)
  */
 #include "src/sort/rank_stats.h"
 
@@ -11,206 +11,178 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/tags.h"
 
-/* A number of an entry, or one for each phase, or for each stage of each phase. */
-struct stat_field {
-	size_t offset; /* of the first */
-	enum { COMBINE_SUM, COMBINE_MAX } combine;
-	enum { SCOPE_ONCE, SCOPE_PHASE, SCOPE_STAGE } scope;
-};
-
-/* Whatever else is no number of the list: it does not compile. */
-#define STAT_FIELD(member)                                                                         \
-	_Generic(((struct rank_summary *)0)->member, uint64_t                                      \
-		 : offsetof(struct rank_summary, member))
+/* Name a member by its offset. Another type than uint64_t does not compile. */
+#define MEMBER(type, member)                                                                       \
+	_Generic(((struct type *)0)->member, uint64_t : offsetof(struct type, member))
+#define RUN(member) STAT_OF_RUN, MEMBER(rank_summary, member)
+#define PHASE(member) STAT_OF_PHASE, MEMBER(phase_totals, member)
+#define STAGE(member) STAT_OF_STAGE, MEMBER(stage_totals, member)
+#define DEVICE(member) STAT_OF_DEVICE, MEMBER(device_totals, member)
 
 static const struct stat_field stat_fields[] = {
-	{ STAT_FIELD(summary.n_records_in), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.n_records_out), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.buffer_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.chunk_nbytes), COMBINE_MAX, SCOPE_ONCE },
-	{ STAT_FIELD(summary.n_runs), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.n_runs_spilled), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.n_partitions), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.n_passes), COMBINE_MAX, SCOPE_ONCE },
-	{ STAT_FIELD(summary.n_windows), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.written.cached_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.written.direct_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.written.mmap_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.peak_temp_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.spilled.items_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(summary.spilled.stored_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(totals.elapsed_ns), COMBINE_MAX, SCOPE_ONCE },
-	{ STAT_FIELD(totals.usage.user_ns), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(totals.usage.system_ns), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(totals.usage.peak_rss_nbytes), COMBINE_SUM, SCOPE_ONCE },
-	{ STAT_FIELD(totals.phases[0].elapsed_ns), COMBINE_MAX, SCOPE_PHASE },
-	{ STAT_FIELD(totals.phases[0].volumes.temporary_written_nbytes), COMBINE_SUM, SCOPE_PHASE },
-	{ STAT_FIELD(totals.phases[0].volumes.temporary_read_nbytes), COMBINE_SUM, SCOPE_PHASE },
-	{ STAT_FIELD(totals.phases[0].volumes.sent_nbytes), COMBINE_SUM, SCOPE_PHASE },
-	{ STAT_FIELD(totals.phases[0].volumes.received_nbytes), COMBINE_SUM, SCOPE_PHASE },
-	{ STAT_FIELD(totals.phases[0].stages[0].n_spans), COMBINE_SUM, SCOPE_STAGE },
-	{ STAT_FIELD(totals.phases[0].stages[0].nbytes), COMBINE_SUM, SCOPE_STAGE },
-	{ STAT_FIELD(totals.phases[0].stages[0].busy_ns), COMBINE_SUM, SCOPE_STAGE },
-	{ STAT_FIELD(totals.phases[0].stages[0].blocked_ns), COMBINE_SUM, SCOPE_STAGE },
-	{ STAT_FIELD(totals.phases[0].stages[0].active_ns), COMBINE_MAX, SCOPE_STAGE },
+	{ RUN(summary.record_nbytes), "record_bytes", NULL, STAT_BYTES, STAT_MAX, STAT_INPUT },
+	{ RUN(summary.n_records_in), "records_in", "read", STAT_COUNT, STAT_SUM,
+	  STAT_INPUT | STAT_RANK },
+	{ RUN(summary.n_records_out), "records_out", "written", STAT_COUNT, STAT_SUM,
+	  STAT_SORT | STAT_RANK },
+	{ RUN(summary.buffer_nbytes), "memory_limit_bytes", NULL, STAT_BYTES, STAT_SUM, STAT_SORT },
+	{ RUN(summary.peak_temp_nbytes), "peak_temporary_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_SORT | STAT_RANK },
+	{ RUN(summary.chunk_nbytes), "chunk_bytes", NULL, STAT_BYTES, STAT_MAX, STAT_SORT },
+	{ RUN(summary.n_runs), "runs", "runs", STAT_COUNT, STAT_SUM, STAT_SORT | STAT_RANK },
+	{ RUN(summary.n_runs_spilled), "runs_spilled", NULL, STAT_COUNT, STAT_SUM, STAT_SORT },
+	{ RUN(summary.n_passes), "passes", NULL, STAT_COUNT, STAT_MAX, STAT_SORT },
+	{ RUN(summary.n_partitions), "partitions", NULL, STAT_COUNT, STAT_SUM, STAT_SORT },
+	{ RUN(summary.n_windows), "windows", NULL, STAT_COUNT, STAT_SUM, STAT_SORT },
+	{ RUN(summary.written.cached_nbytes), "written_cached_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_SORT },
+	{ RUN(summary.written.direct_nbytes), "written_direct_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_SORT },
+	{ RUN(summary.written.mmap_nbytes), "written_mmap_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_SORT },
+	{ RUN(summary.spilled.items_nbytes), "spilled_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_SPILL | STAT_RANK },
+	{ RUN(summary.spilled.stored_nbytes), "spilled_compressed_bytes", "compressed", STAT_BYTES,
+	  STAT_SUM, STAT_SPILL | STAT_RANK },
+	{ RUN(volumes.temporary_written_nbytes), "temporary_written_bytes", "temp written",
+	  STAT_BYTES, STAT_SUM, STAT_RANK },
+	{ RUN(volumes.temporary_read_nbytes), "temporary_read_bytes", "temp read", STAT_BYTES,
+	  STAT_SUM, STAT_RANK },
+	{ RUN(disk_read_nbytes), "disk_read_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_RANKS | STAT_RANK },
+	{ RUN(disk_written_nbytes), "disk_written_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_RANKS | STAT_RANK },
+	{ RUN(volumes.sent_nbytes), "sent_bytes", "sent", STAT_BYTES, STAT_SUM,
+	  STAT_RANKS | STAT_RANK },
+	{ RUN(volumes.received_nbytes), "received_bytes", "received", STAT_BYTES, STAT_SUM,
+	  STAT_RANK },
+	{ RUN(totals.elapsed_ns), "elapsed_s", NULL, STAT_SECONDS, STAT_MAX,
+	  STAT_PROCESS | STAT_TIME },
+	{ RUN(totals.usage.user_ns), "user_s", NULL, STAT_SECONDS, STAT_SUM,
+	  STAT_PROCESS | STAT_TIME },
+	{ RUN(totals.usage.system_ns), "system_s", NULL, STAT_SECONDS, STAT_SUM,
+	  STAT_PROCESS | STAT_TIME },
+	{ RUN(totals.usage.peak_rss_nbytes), "peak_rss_bytes", "peak RSS", STAT_BYTES, STAT_SUM,
+	  STAT_PROCESS | STAT_RANK },
+	{ PHASE(elapsed_ns), "elapsed_s", NULL, STAT_SECONDS, STAT_MAX, STAT_TIME },
+	{ PHASE(volumes.temporary_written_nbytes), "temporary_written_bytes", NULL, STAT_BYTES,
+	  STAT_SUM, STAT_DISK },
+	{ PHASE(volumes.temporary_read_nbytes), "temporary_read_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_DISK },
+	{ PHASE(volumes.sent_nbytes), "sent_bytes", NULL, STAT_BYTES, STAT_SUM, STAT_NETWORK },
+	{ PHASE(volumes.received_nbytes), "received_bytes", NULL, STAT_BYTES, STAT_SUM,
+	  STAT_NETWORK },
+	{ STAGE(n_spans), "tasks", NULL, STAT_COUNT, STAT_SUM, STAT_WORK },
+	{ STAGE(nbytes), "bytes", NULL, STAT_BYTES, STAT_SUM, STAT_WORK },
+	{ STAGE(busy_ns), "busy_s", NULL, STAT_SECONDS, STAT_SUM, STAT_WORK },
+	{ STAGE(blocked_ns), "blocked_s", NULL, STAT_SECONDS, STAT_SUM, STAT_WORK },
+	{ STAGE(active_ns), "active_s", NULL, STAT_SECONDS, STAT_MAX, STAT_WORK },
+	{ DEVICE(n_chunks), "chunks", NULL, STAT_COUNT, STAT_SUM, STAT_WORK },
+	{ DEVICE(sorted_nbytes), "sorted_bytes", NULL, STAT_BYTES, STAT_SUM, STAT_WORK },
+	{ DEVICE(n_partitions), "partitions", NULL, STAT_COUNT, STAT_SUM, STAT_WORK },
+	{ DEVICE(merged_nbytes), "merged_bytes", NULL, STAT_BYTES, STAT_SUM, STAT_WORK },
+	{ DEVICE(peer_read_nbytes), "peer_read_bytes", NULL, STAT_BYTES, STAT_SUM, STAT_WORK },
+	{ DEVICE(staged_read_nbytes), "staged_read_bytes", NULL, STAT_BYTES, STAT_SUM, STAT_WORK },
+	{ DEVICE(busy_ns), "busy_s", NULL, STAT_SECONDS, STAT_SUM, STAT_WORK },
+	{ DEVICE(active_ns), "active_s", NULL, STAT_SECONDS, STAT_MAX, STAT_WORK },
 };
 
-enum { N_STAT_FIELDS = sizeof stat_fields / sizeof stat_fields[0] };
-
-static unsigned stat_field_n_numbers(const struct stat_field *field)
+const struct stat_field *stat_field_next(const struct stat_field *field, enum stat_scope scope,
+					 unsigned groups)
 {
-	static const unsigned n[] = {
-		[SCOPE_ONCE] = 1, [SCOPE_PHASE] = N_PHASES, [SCOPE_STAGE] = N_PHASES * N_STAGES
-	};
+	const struct stat_field *end = stat_fields + sizeof stat_fields / sizeof stat_fields[0];
 
-	return n[field->scope];
+	for (field = field ? field + 1 : stat_fields; field < end; field++)
+		if (field->scope == scope && field->groups & groups)
+			return field;
+	return NULL;
 }
 
-static size_t stat_offset(const struct stat_field *field, unsigned i)
+uint64_t stat_field_value(const struct stat_field *field, const void *object)
 {
-	const unsigned phase = field->scope == SCOPE_STAGE ? i / N_STAGES : i;
-	const unsigned stage = field->scope == SCOPE_STAGE ? i % N_STAGES : 0;
-
-	return field->offset + phase * sizeof(struct phase_totals) +
-	       stage * sizeof(struct stage_totals);
+	return *(const uint64_t *)(const void *)((const char *)object + field->offset);
 }
 
-static uint64_t *number_at(struct rank_summary *entry, const struct stat_field *field, unsigned i)
+static void add_fields(enum stat_scope scope, void *sum, const void *object)
 {
-	return (uint64_t *)(void *)((char *)entry + stat_offset(field, i));
-}
+	const struct stat_field *field = NULL;
 
-static uint64_t read_number(const struct rank_summary *entry, const struct stat_field *field,
-			    unsigned i)
-{
-	return *(const uint64_t *)(const void *)((const char *)entry + stat_offset(field, i));
-}
+	while ((field = stat_field_next(field, scope, STAT_ALL))) {
+		uint64_t *number = (uint64_t *)(void *)((char *)sum + field->offset);
+		const uint64_t value = stat_field_value(field, object);
 
-/* A number that the table describes: the i-th of its row. */
-struct stat_position {
-	const struct stat_field *field;
-	unsigned index;
-};
-
-static const struct stat_position first_position = { stat_fields, 0 };
-
-static bool is_valid_position(struct stat_position position)
-{
-	return position.field < stat_fields + N_STAT_FIELDS;
-}
-
-static struct stat_position next_position(struct stat_position position)
-{
-	if (++position.index < stat_field_n_numbers(position.field))
-		return position;
-	return (struct stat_position){ position.field + 1, 0 };
-}
-
-static size_t count_numbers(void)
-{
-	size_t n = 0;
-
-	for (const struct stat_field *field = stat_fields; field < stat_fields + N_STAT_FIELDS;
-	     field++)
-		n += stat_field_n_numbers(field);
-	return n;
-}
-
-/* A phase has taken place where it has taken time. */
-static void mark_phases_begun(struct rank_summary *entry)
-{
-	for (enum phase i = 0; i < N_PHASES; i++)
-		entry->totals.phases[i].has_begun = entry->totals.phases[i].elapsed_ns > 0;
-}
-
-void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry)
-{
-	for (struct stat_position position = first_position; is_valid_position(position);
-	     position = next_position(position)) {
-		uint64_t *number = number_at(sum, position.field, position.index);
-		const uint64_t value = read_number(entry, position.field, position.index);
-
-		if (position.field->combine == COMBINE_SUM)
+		if (field->combine == STAT_SUM)
 			*number += value;
 		else if (*number < value)
 			*number = value;
 	}
-	mark_phases_begun(sum);
+}
+
+/* A phase has begun where it has taken time. */
+void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry)
+{
+	add_fields(STAT_OF_RUN, sum, entry);
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		struct phase_totals *phase = &sum->totals.phases[i];
+
+		add_fields(STAT_OF_PHASE, phase, &entry->totals.phases[i]);
+		for (enum stage stage = 0; stage < N_STAGES; stage++)
+			add_fields(STAT_OF_STAGE, &phase->stages[stage],
+				   &entry->totals.phases[i].stages[stage]);
+		phase->has_begun = phase->elapsed_ns > 0;
+	}
+}
+
+/* Add up what the phases moved, which is known when all is done. */
+static void sum_phases(struct rank_summary *entry)
+{
+	entry->volumes = (struct stats_volumes){ 0 };
+	entry->disk_read_nbytes = entry->disk_written_nbytes = 0;
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		const struct phase_totals *phase = &entry->totals.phases[i];
+		const struct stats_volumes *volumes = &phase->volumes;
+
+		entry->volumes.temporary_written_nbytes += volumes->temporary_written_nbytes;
+		entry->volumes.temporary_read_nbytes += volumes->temporary_read_nbytes;
+		entry->volumes.sent_nbytes += volumes->sent_nbytes;
+		entry->volumes.received_nbytes += volumes->received_nbytes;
+		entry->disk_read_nbytes += phase->stages[STAGE_READ].nbytes +
+					   phase->stages[STAGE_VERIFY].nbytes +
+					   volumes->temporary_read_nbytes;
+		entry->disk_written_nbytes +=
+			phase->stages[STAGE_WRITE].nbytes + volumes->temporary_written_nbytes;
+	}
 }
 
 static int fail_memory(const struct comm *comm)
 {
-	return fail(-ENOMEM, "no memory for what %u ranks have done", comm_size(comm));
+	return fail(-ENOMEM, "no memory for the statistics of %u ranks", comm_size(comm));
 }
 
-/* What a rank sends. */
-struct stats_message {
-	char backend[sizeof((struct sort_summary *)0)->backend];
-	uint64_t numbers[];
-};
-
-static size_t stats_message_nbytes(void)
+/* Ranks are of one version and byte order, so the struct travels as it is. */
+static int send_summary(struct comm *comm, const struct rank_summary *own)
 {
-	return sizeof(struct stats_message) + count_numbers() * sizeof(uint64_t);
-}
-
-static int send_rank_stats(struct comm *comm, const struct rank_summary *own_summary)
-{
-	struct stats_message *message = calloc(1, stats_message_nbytes());
 	struct comm_transfer transfer;
-	size_t n = 0;
-	int r;
+	int r = comm_send(comm, 0, COMM_TAG_RANK_STATS, own, sizeof *own, &transfer);
 
-	if (!message)
-		return fail_memory(comm);
-	memcpy(message->backend, own_summary->summary.backend, sizeof message->backend);
-	for (struct stat_position position = first_position; is_valid_position(position);
-	     position = next_position(position))
-		message->numbers[n++] = read_number(own_summary, position.field, position.index);
-	r = comm_send(comm, 0, COMM_TAG_RANK_STATS, message, stats_message_nbytes(), &transfer);
+	return r < 0 ? r : comm_wait(comm, &transfer);
+}
+
+/* The one pointer in it, to the name of a codec, is that of rank 0. */
+static int receive_summary(struct comm *comm, unsigned rank, const struct rank_summary *own,
+			   struct rank_summary *ret_entry)
+{
+	struct comm_transfer transfer;
+	int r = comm_receive(comm, rank, COMM_TAG_RANK_STATS, ret_entry, sizeof *ret_entry,
+			     &transfer);
+
 	if (r == 0)
 		r = comm_wait(comm, &transfer);
-	free(message);
+	ret_entry->summary.spilled.codec = own->summary.spilled.codec;
 	return r;
 }
 
-/* An entry of what was sent, and with all other names of another one. */
-static void decode_stats_message(const struct stats_message *message,
-				 const struct rank_summary *template_entry,
-				 struct rank_summary *ret_entry)
-{
-	const uint64_t *number = message->numbers;
-
-	*ret_entry = *template_entry;
-	memcpy(ret_entry->summary.backend, message->backend, sizeof message->backend - 1);
-	for (struct stat_position position = first_position; is_valid_position(position);
-	     position = next_position(position))
-		*number_at(ret_entry, position.field, position.index) = *number++;
-	mark_phases_begun(ret_entry);
-}
-
-static int receive_rank_stats(struct comm *comm, unsigned rank,
-			      const struct rank_summary *own_summary,
-			      struct rank_summary *ret_entry)
-{
-	const size_t nbytes = stats_message_nbytes();
-	struct stats_message *message = malloc(nbytes);
-	struct comm_transfer transfer;
-	int r;
-
-	if (!message)
-		return fail_memory(comm);
-	r = comm_receive(comm, rank, COMM_TAG_RANK_STATS, message, nbytes, &transfer);
-	if (r == 0)
-		r = comm_wait(comm, &transfer);
-	if (r == 0)
-		decode_stats_message(message, own_summary, ret_entry);
-	free(message);
-	return r;
-}
-
-static struct rank_stats *create_rank_stats(struct comm *comm,
-					    const struct rank_summary *own_summary)
+static struct rank_stats *create_rank_stats(struct comm *comm, const struct rank_summary *own)
 {
 	struct rank_stats *stats = calloc(1, sizeof *stats);
 
@@ -223,27 +195,27 @@ static struct rank_stats *create_rank_stats(struct comm *comm,
 		rank_stats_close(stats);
 		return NULL;
 	}
-	stats->total = stats->ranks[0] = *own_summary;
+	stats->total = stats->ranks[0] = *own;
 	stats->total.summary.n_devices = 0;
 	for (unsigned i = 0; i < stats->n_ranks; i++)
 		strcpy(stats->hosts[i], comm_host(comm, i));
 	return stats;
 }
 
-int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary,
-		      struct rank_stats **ret_stats)
+int rank_stats_gather(struct comm *comm, struct rank_summary *own, struct rank_stats **ret_stats)
 {
 	struct rank_stats *stats;
 	int r = 0;
 
 	*ret_stats = NULL;
+	sum_phases(own);
 	if (comm_rank(comm) != 0)
-		return send_rank_stats(comm, own_summary);
-	stats = create_rank_stats(comm, own_summary);
+		return send_summary(comm, own);
+	stats = create_rank_stats(comm, own);
 	if (!stats)
 		return fail_memory(comm);
 	for (unsigned i = 1; i < stats->n_ranks && r == 0; i++) {
-		r = receive_rank_stats(comm, i, own_summary, &stats->ranks[i]);
+		r = receive_summary(comm, i, own, &stats->ranks[i]);
 		if (r == 0)
 			rank_stats_add(&stats->total, &stats->ranks[i]);
 	}

@@ -1,49 +1,91 @@
 /*
- * rank_stats - what each of several ranks has done, and what that comes to
+ * rank_stats - the table of statistics, and the statistics of several ranks
  *
- * Every rank knows its own facts and statistics. When all is done they are sent to the first as a
- * list of numbers, which one table (rank_stats.c) describes: where each stands, and what becomes
- * of it when ranks are added up. So a number that is new is one row, and whoever tells of a sort
- * is given the whole in the same structs as the sort of one process.
+ * One table describes each number once: its name, its unit, its place, where it is shown, and how
+ * ranks are added up. Text, JSON, the HTML page and the sum over ranks loop over that table, so a
+ * new number is one row.
+ *
+ * When a distributed sort is done, every rank sends its own summary to rank 0. The total has the
+ * same type as the summary of one process, so reports need not tell them apart.
  */
 #pragma once
 
 #include "src/comm/comm.h"
 #include "src/sort/sort_summary.h"
 
-/* What one rank has done, or all of them. */
+/* The struct that a number is in. */
+enum stat_scope {
+	STAT_OF_RUN,    /* struct rank_summary */
+	STAT_OF_PHASE,  /* struct phase_totals */
+	STAT_OF_STAGE,  /* struct stage_totals */
+	STAT_OF_DEVICE, /* struct device_totals */
+};
+
+/* Where a number is shown; a number may be in several groups. */
+enum stat_group {
+	STAT_PROCESS = 1 << 0, /* of any run */
+	STAT_INPUT = 1 << 1,   /* of a sort or a check */
+	STAT_SORT = 1 << 2,    /* of a sort */
+	STAT_SPILL = 1 << 3,   /* of a sort that may spill */
+	STAT_RANKS = 1 << 4,   /* of all ranks together, if there are several */
+	STAT_RANK = 1 << 5,    /* of each rank */
+	STAT_TIME = 1 << 6,    /* of each rank, and of a phase */
+	STAT_DISK = 1 << 7,    /* of a phase that used temporary files */
+	STAT_NETWORK = 1 << 8, /* of a phase in which ranks exchanged messages */
+	STAT_WORK = 1 << 9,    /* of a stage or a device */
+	STAT_ALL = ~0,
+};
+
+struct stat_field {
+	enum stat_scope scope;
+	size_t offset;       /* of a uint64_t in the struct of the scope */
+	const char *key;     /* of JSON */
+	const char *heading; /* of the column in tables of ranks; NULL: only in JSON */
+	enum { STAT_COUNT, STAT_BYTES, STAT_SECONDS /* stored in ns */ } unit;
+	enum { STAT_SUM, STAT_MAX } combine; /* of several ranks */
+	unsigned groups;                     /* enum stat_group */
+};
+
+/* Return the row after `field` (NULL: the first) of that scope and any of the groups, or NULL. */
+const struct stat_field *stat_field_next(const struct stat_field *field, enum stat_scope scope,
+					 unsigned groups);
+
+/* Return the number in `object`, a struct of the field's scope. */
+uint64_t stat_field_value(const struct stat_field *field, const void *object);
+
+/* The statistics of one rank, or of all ranks. */
 struct rank_summary {
 	struct sort_summary summary;
-	struct stats_totals totals; /* without devices */
+	struct stats_totals totals;
+	/* Sums over the phases, set by rank_stats_gather(). */
+	struct stats_volumes volumes;
+	uint64_t disk_read_nbytes, disk_written_nbytes; /* temporary files included */
 };
 
 struct rank_stats {
 	/*
-	 * Bytes, records and times of processors are added up, and so is memory; of how long
-	 * something took it is what the slowest rank has. Names are those of the first;
-	 * only which devices it has each rank says for itself (facts.backend).
+	 * Bytes, records, processor times and memory are added up; of elapsed times it is that of
+	 * the slowest rank. Names are those of rank 0; each rank has its own devices
+	 * (summary.backend).
 	 */
 	struct rank_summary total;
 	unsigned n_ranks;
 	struct rank_summary *ranks;      /* n, by rank */
-	char (*hosts)[COMM_HOST_NBYTES]; /* n: the machine of each */
+	char (*hosts)[COMM_HOST_NBYTES]; /* n: the host name of each */
 };
 
 /*
- * Every rank calls it, with its own; the first waits for all. Messages have a tag of their own,
- * which is nobody else's. Returns 0, with *ret_stats NULL for all but the first, or a negative
+ * Gather the statistics of all ranks on rank 0; every rank calls it. Sets the sums of `own`.
+ * Messages have their own tag. Returns 0, with *ret_stats NULL on all ranks but 0, or a negative
  * errno after a message.
  */
-int rank_stats_gather(struct comm *comm, const struct rank_summary *own_summary,
-		      struct rank_stats **ret_stats);
+int rank_stats_gather(struct comm *comm, struct rank_summary *own, struct rank_stats **ret_stats);
 
 /* NULL is fine. */
 void rank_stats_close(struct rank_stats *stats);
 
-/* Add what one rank has done to what others have. */
+/* Add the statistics of one rank to the total. */
 void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry);
 
-/*
- * How much more than its share the rank has written that has written most, in parts of that share.
- */
+/* Return by which fraction of the mean the largest output of a rank exceeds the mean. */
 double rank_stats_imbalance(const struct rank_stats *stats);

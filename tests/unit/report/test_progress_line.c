@@ -2,7 +2,7 @@
  * test_progress_line - the line says how far the sort is
  */
 #include "src/base/stats.h"
-#include "src/report/progress_line.h"
+#include "src/report/format_numbers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1286,7 +1286,7 @@ struct counted_sort {
 	struct gathered_stats *stats;
 };
 
-static int gather_all_stats(struct comm *comm, const struct rank_summary *own,
+static int gather_all_stats(struct comm *comm, struct rank_summary *own,
 			    struct gathered_stats *ret_found)
 {
 	struct rank_stats *stats;
