@@ -114,6 +114,21 @@ if command -v zstd > zstd-path; then
 	wait
 	rm -f first second broken-pipe
 	within 256 -S 256M long.zst
+
+	claim 'a check counts the window like a sort'
+	for option in -c -C; do
+		for size in 1M 8M; do
+			run $option -S $size long.zst
+			[ "$status" -eq 2 ] || broken "$option -S $size: status $status, not 2"
+			one_line ' MiB of memory,.* too little: .* -S of at least [0-9]+M$' "$option -S $size"
+		done
+		run $option -S 8M - < long.zst
+		[ "$status" -eq 2 ] || broken "$option -S 8M of a pipe: status $status, not 2"
+	done
+	run -c -S 8M long.zst
+	enough=$(sed -n 's/.*-S of at least \([0-9]*\)M$/\1/p' stderr)
+	run -c -S "${enough}M" long.zst
+	[ "$status" -eq 1 ] || broken "-c -S ${enough}M: status $status, not 1"
 	rm -f long.zst
 
 	claim 'a window that zstd takes only if it is asked to is no damage'
