@@ -197,7 +197,9 @@ int spec_resolve(const struct sort_spec *spec, const struct input *input, const 
 	if (fields)
 		return resolve_from_input(spec, input, name, ret_spec, ret_keys);
 	*ret_spec = *spec;
-	ret_spec->preserve_ties = spec->record_spec == RECORD_SPEC_KEYS;
+	/* RECORD_SPEC_TYPE and no spec are plain numbers, which are sorted by their bits. */
+	ret_spec->preserve_ties = spec->record_spec == RECORD_SPEC_KEYS ||
+				  spec->record_spec == RECORD_SPEC_FIELDS;
 	*ret_keys = NULL;
 	return 0;
 }
