@@ -116,9 +116,12 @@ static int parse_dict_value(struct npy_parser *parser, const char *key)
 		return npy_refuse(parser, "whose header has two entries 'descr'");
 	if (strcmp(key, "descr") == 0)
 		return npy_parse_descr(parser);
-	if (strcmp(key, "shape") == 0)
+	if (strcmp(key, "shape") == 0) {
+		parser->has_shape = true;
 		return npy_parse_shape(parser, parser->dims, &parser->n_dims);
+	}
 	if (strcmp(key, "fortran_order") == 0) {
+		parser->has_order = true;
 		parser->is_fortran = python_accept(&parser->text, "True");
 		return parser->is_fortran || python_accept(&parser->text, "False") ?
 			       0 :
@@ -157,7 +160,12 @@ static int parse_dict(struct npy_parser *parser)
 	python_skip_blanks(&parser->text);
 	if (*parser->text.next)
 		return npy_refuse_syntax(parser);
-	return parser->npy->descr ? 0 : npy_refuse(parser, "whose header has no 'descr'");
+	if (parser->npy->descr && parser->has_order && parser->has_shape)
+		return 0;
+	return npy_refuse(parser, "whose header is damaged: it has no '%s'",
+			  !parser->npy->descr ? "descr" :
+			  !parser->has_order  ? "fortran_order" :
+						"shape");
 }
 
 /* --- records --- */

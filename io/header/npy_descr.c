@@ -206,15 +206,20 @@ static int parse_repeat_count(struct npy_parser *parser, const char **text,
 /* "<f8", "3<f8", "(2, 3)f8", with blanks around; numpy takes "<3f8", too. */
 static int parse_type_string(struct npy_parser *parser, const char *text, struct npy_item *item)
 {
+	const char *before_count;
 	char raw_type[NPY_TYPE_NBYTES] = "", order;
 	size_t n;
 	int r;
 
 	text += strspn(text, " ");
 	order = is_byte_order(*text) ? *text++ : '\0';
+	before_count = text;
 	r = parse_repeat_count(parser, &text, &item->shape);
 	if (r < 0)
 		return r;
+	if (order && text == before_count && is_byte_order(*text))
+		return npy_refuse(parser, "of type '%c%.40s', which gsort does not know", order,
+				  text);
 	for (n = strlen(text); n > 0 && text[n - 1] == ' ';)
 		n--;
 	if (n + 1 >= sizeof raw_type)

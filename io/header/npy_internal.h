@@ -19,6 +19,7 @@ struct npy_parser {
 	FILE *descr, *top_names; /* what comes to those of npy */
 	void *names;             /* of the structure that it is in, titles too; of tsearch() */
 	bool is_fortran, is_structure;
+	bool has_order, has_shape; /* seen in the dictionary */
 	uint64_t dims[NPY_MAX_DIMENSIONS];
 	size_t n_dims;
 };

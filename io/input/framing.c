@@ -31,6 +31,12 @@ int framing_measure(const struct framing *framing, const char *name, uint64_t he
 		return framing_fail_short(framing, name, header_nbytes, nbytes);
 	nbytes -= header_nbytes;
 	excess_nbytes = nbytes % framing->record_nbytes;
+	if (excess_nbytes && framing->partial == PARTIAL_ERROR && framing->is_untyped)
+		return fail_hint(-EINVAL, HINT_SPECIFY_TYPE, 0,
+				 "%s: %" PRIu64 " bytes%s are not a multiple of the record size "
+				 "%" PRIu64 ": %" PRIu64 " left over",
+				 name, nbytes, header_nbytes ? " behind the header" : "",
+				 framing->record_nbytes, excess_nbytes);
 	if (excess_nbytes && framing->partial == PARTIAL_ERROR)
 		return fail(-EINVAL,
 			    "%s: %" PRIu64 " bytes%s are not a whole number of records of %" PRIu64

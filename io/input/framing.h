@@ -24,6 +24,7 @@ struct npy;
 struct framing {
 	uint64_t record_nbytes; /* if is_size_inferred: unless a header says something else */
 	uint64_t skip_nbytes;
+	uint64_t memory_nbytes; /* limit for names and kept tails (input_check_names()); 0: none */
 	enum partial partial;
 	/* What else a file may be, and whether that would be a mistake (format_detect.h). */
 	enum format_mode format;

@@ -33,6 +33,17 @@ struct schema;
 struct endpoint;
 struct input;
 
+/* What an input may take besides the memory that is given for it: PLAN_OVERHEAD_NBYTES. */
+enum { INPUT_OVERHEAD_NBYTES = 24 << 20 };
+
+/*
+ * Do n names of text_nbytes, and what an input keeps for each, fit into memory_nbytes and
+ * INPUT_OVERHEAD_NBYTES? 0: there is no limit.
+ */
+bool input_names_fit(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes);
+/* Return 0, or -E2BIG after a message if they do not fit. */
+int input_check_names(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes);
+
 #define INPUT_SIZE_UNKNOWN UINT64_MAX
 
 /*

@@ -4,11 +4,14 @@
 #include "io/input/input.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "io/codec/zst_stream.h"
 #include "io/input/input_stream.h"
 #include "io/input/input_internal.h"
+#include "src/base/diagnostics.h"
+#include "src/base/size.h"
 
 void input_set_max_window(struct input *input, uint64_t nbytes)
 {
@@ -18,6 +21,48 @@ void input_set_max_window(struct input *input, uint64_t nbytes)
 uint64_t input_max_window_nbytes(const struct input *input)
 {
 	return input->table.max_window_nbytes;
+}
+
+static uint64_t names_nbytes(size_t n, uint64_t text_nbytes)
+{
+	return n * (sizeof(struct input_source) + sizeof(char *)) + text_nbytes;
+}
+
+static bool fits(uint64_t memory_nbytes, uint64_t nbytes)
+{
+	return memory_nbytes == 0 || nbytes <= INPUT_OVERHEAD_NBYTES ||
+	       nbytes - INPUT_OVERHEAD_NBYTES <= memory_nbytes;
+}
+
+/* A sort takes a MiB besides. */
+static int check_memory(uint64_t memory_nbytes, uint64_t nbytes)
+{
+	char available[32], needed[32];
+
+	if (fits(memory_nbytes, nbytes))
+		return 0;
+	size_format_down(memory_nbytes, available);
+	size_format_up(nbytes, needed);
+	return fail_hint(-E2BIG, HINT_MEMORY_NEEDED,
+			 ((nbytes - INPUT_OVERHEAD_NBYTES - 1) >> 20) + 2,
+			 "%s of memory, and %d MiB besides, are too little: this would take %s "
+			 "for inputs and their tails",
+			 available, INPUT_OVERHEAD_NBYTES >> 20, needed);
+}
+
+bool input_names_fit(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes)
+{
+	return fits(memory_nbytes, names_nbytes(n, text_nbytes));
+}
+
+int input_check_names(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes)
+{
+	return check_memory(memory_nbytes, names_nbytes(n, text_nbytes));
+}
+
+int input_check_state_memory(const struct input *input)
+{
+	return check_memory(input->framing.memory_nbytes, input->state_nbytes);
 }
 
 void input_set_frame_cache(struct input *input, uint64_t nbytes)

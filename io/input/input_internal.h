@@ -28,7 +28,8 @@ struct input {
 	struct framing framing;
 	uint64_t total_nbytes;
 	size_t n_sources;
-	int cancel_fd; /* readable once input_cancel() was called; -1 without streams */
+	uint64_t state_nbytes; /* taken by names, sources and kept tails */
+	int cancel_fd;         /* readable once input_cancel() was called; -1 without streams */
 
 	unsigned char *header; /* of the first source, without a format */
 	struct npy *npy;       /* what all of them are; NULL: plain records, or not known yet */
@@ -60,6 +61,9 @@ static inline bool input_is_serial(const struct input *input)
 {
 	return input->total_nbytes == INPUT_SIZE_UNKNOWN;
 }
+
+/* Return 0, or -E2BIG after a message if state_nbytes exceeds the memory of the framing. */
+int input_check_state_memory(const struct input *input);
 
 /* Remember the first failure; every later reader gets it. */
 void input_stop(struct input *input, int r);

@@ -58,6 +58,10 @@ static int frame_regular_source(struct input *input, struct input_source *entry)
 	end = entry->header_nbytes + nbytes;
 	trailing_nbytes = source->nbytes - end;
 	if (trailing_nbytes && framing->partial == PARTIAL_KEEP) {
+		/* Those that have no room are only counted. */
+		input->state_nbytes += trailing_nbytes;
+		if (!input_names_fit(framing->memory_nbytes, 0, input->state_nbytes))
+			return 0;
 		r = input_allocate_trailer(entry, trailing_nbytes);
 		if (r == 0)
 			r = source_read_at(&input->table, source, end, entry->trailer,
@@ -151,7 +155,7 @@ static int probe_sources(struct input *input, bool *ret_has_streams, bool *ret_h
 		has_streams |= source->is_stream;
 	}
 	*ret_has_streams = has_streams;
-	return 0;
+	return input_check_state_memory(input);
 }
 
 static int make_serial(struct input *input)
@@ -177,10 +181,13 @@ static struct input *create_input(const struct syscalls *calls, const char *cons
 	input->is_resolved = framing->is_resolved;
 	pthread_mutex_init(&input->claim_lock, NULL);
 	source_table_init(&input->table, calls, &rules);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		input->state_nbytes +=
+			sizeof *input->sources + sizeof(char *) + strlen(paths[i]) + 1;
 		source_prepare(&input->sources[i].source, paths[i],
 			       endpoints ? endpoints[i] :
 					   (struct endpoint){ .kind = ENDPOINT_PATH });
+	}
 	return input;
 }
 
@@ -282,10 +289,17 @@ int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
 			 const struct endpoint *endpoints, size_t n, const struct framing *framing,
 			 struct input **ret_input)
 {
-	struct input *input = create_input(calls, paths, endpoints, n, framing), *part_input = NULL;
+	struct input *input, *part_input = NULL;
+	uint64_t text_nbytes = 0;
 	bool has_manifests = false;
 	int r;
 
+	for (size_t i = 0; i < n; i++)
+		text_nbytes += strlen(paths[i]) + 1;
+	r = input_check_names(framing->memory_nbytes, n, text_nbytes);
+	if (r < 0)
+		return r;
+	input = create_input(calls, paths, endpoints, n, framing);
 	if (!input)
 		return fail_inputs(n);
 	r = open_sources(input, &has_manifests);

@@ -131,7 +131,10 @@ static int finish_current(struct input *input, const unsigned char *end, size_t 
 			 entry->source.name, trailer_nbytes);
 	else if (trailer_nbytes && entry->source.is_stream &&
 		 input->framing.partial == PARTIAL_KEEP) {
-		r = input_allocate_trailer(entry, trailer_nbytes);
+		input->state_nbytes += trailer_nbytes;
+		r = input_check_state_memory(input);
+		if (r == 0)
+			r = input_allocate_trailer(entry, trailer_nbytes);
 		if (r == 0)
 			memcpy(entry->trailer, end - trailer_nbytes, trailer_nbytes);
 	}

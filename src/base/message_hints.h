@@ -34,6 +34,7 @@ enum hint {
 	/* Inputs and outputs */
 	HINT_FORCE_RAW_FORMAT,      /* what is in the file may be records whatever it looks like */
 	HINT_SPECIFY_RECORDS,       /* the same, if it is said which records */
+	HINT_SPECIFY_TYPE,          /* say what records are: nothing was said */
 	HINT_SPECIFY_PARTIAL,       /* say what becomes of what is no whole record */
 	HINT_NO_SKIP_BYTES,         /* let the file say itself what is in it */
 	HINT_NO_SKIP_BYTES_OR_TYPE, /* or say what is behind the header */

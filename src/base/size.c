@@ -20,8 +20,9 @@ static const struct {
 	bool has_percent;
 	const char *suffixes, *examples; /* as messages say them */
 } kinds[] = {
-	[SIZE_OF_SPACE] = { 1024, true, "b, K, M, G, T, P, E or %", "100b, 64K, 4G or 50%" },
-	[SIZE_OF_DATA] = { 1, false, "b, K, M, G, T, P or E", "100 (bytes) or 4K" },
+	[SIZE_OF_SPACE] = { 1024, true, "b, K, M, G, T, P, E, kB, MB ... or %",
+			    "100b, 64K, 4G, 4GB or 50%" },
+	[SIZE_OF_DATA] = { 1, false, "b, K, M, G, T, P, E, kB, MB ...", "100 (bytes), 4K or 4kB" },
 };
 
 static int parse_digits(const char **text, uint64_t *ret_n)
@@ -60,26 +61,40 @@ static int suffix_power(char letter)
 	return suffix ? (int)(suffix - suffixes) : -ENOTSUP;
 }
 
+/* The factor of a suffix: K and KiB are 1024, kB and KB 1000. */
+static int parse_suffix(const char *text, uint64_t *ret_factor)
+{
+	const int power = suffix_power(text[0]);
+	const bool is_decimal = strcmp(text + 1, "B") == 0;
+	uint64_t factor = 1;
+
+	if (power < 0)
+		return power;
+	if (text[1] && (power == 0 || (!is_decimal && strcmp(text + 1, "iB") != 0)))
+		return -ENOTSUP;
+	for (int i = 0; i < power; i++)
+		factor *= is_decimal ? 1000 : 1024;
+	*ret_factor = factor;
+	return 0;
+}
+
 int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes)
 {
 	uint64_t unit_nbytes = kinds[kind].unit_nbytes;
 	uint64_t n, nbytes;
-	int power, r;
+	int r;
 
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
 	r = parse_digits(&text, &n);
 	if (r < 0)
 		return r;
-	if (text[0] && text[1])
-		return -ENOTSUP;
-	if (text[0] == '%' && kinds[kind].has_percent)
+	if (text[0] == '%' && !text[1] && kinds[kind].has_percent)
 		return parse_percent(n, ret_nbytes);
 	if (text[0]) {
-		power = suffix_power(text[0]);
-		if (power < 0)
-			return power;
-		unit_nbytes = UINT64_C(1) << 10 * power;
+		r = parse_suffix(text, &unit_nbytes);
+		if (r < 0)
+			return r;
 	}
 	if (__builtin_mul_overflow(n, unit_nbytes, &nbytes))
 		return -ERANGE;

@@ -172,7 +172,8 @@ static int read_input_list(struct gsort *sort)
 	r = api_distributed_check_files0(sort, options->files0_path);
 	if (r < 0)
 		return r;
-	r = files0_read(options->files0_path, &names, &n, &options->files0_text);
+	r = files0_read(options->files0_path, options->buffer_nbytes, &names, &n,
+			&options->files0_text);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n && r == 0; i++)

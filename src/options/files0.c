@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/input/input.h"
 #include "src/base/diagnostics.h"
 
 /* A device that never ends is no list, and is not read until all memory is full. */
@@ -18,19 +19,31 @@ enum { FILES0_MAX_NBYTES = 256 << 20 };
 /* Of a pipe that is written to in packets, nothing shorter than one must be read (file.h). */
 enum { FILES0_MIN_READ_NBYTES = 64 << 10 };
 
+static size_t count_ends(const char *text, size_t nbytes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < nbytes; i++)
+		n += text[i] == '\0';
+	return n;
+}
+
 /*
  * All of the file, with a NUL added. getdelim() with a delimiter per name would copy each name
- * once more.
+ * once more. Names that have no room are only counted.
  */
-static int read_name_list(int fd, const char *path, char **ret_text, size_t *ret_nbytes)
+static int read_name_list(int fd, const char *path, uint64_t memory_nbytes, char **ret_text,
+			  size_t *ret_nbytes)
 {
-	size_t nbytes = 0, capacity = 0;
+	size_t nbytes = 0, capacity = 0, n_names = 0, n_read = 0;
 	char *text = NULL;
 	ssize_t n;
 
 	do {
 		char *new_text = text;
 
+		if (!input_names_fit(memory_nbytes, n_names, n_read))
+			nbytes = 0;
 		if (capacity - nbytes <= FILES0_MIN_READ_NBYTES) {
 			capacity = capacity ? 2 * capacity : 2 * FILES0_MIN_READ_NBYTES;
 			new_text = realloc(text, capacity);
@@ -43,8 +56,10 @@ static int read_name_list(int fd, const char *path, char **ret_text, size_t *ret
 		do {
 			n = read(fd, text + nbytes, capacity - nbytes - 1);
 		} while (n < 0 && errno == EINTR);
+		n_names += n > 0 ? count_ends(text + nbytes, (size_t)n) : 0;
+		n_read += n > 0 ? (size_t)n : 0;
 		nbytes += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && nbytes < FILES0_MAX_NBYTES);
+	} while (n > 0 && n_read < FILES0_MAX_NBYTES);
 	if (n < 0) {
 		const int r = fail(-errno, "%s: read of file names: %m", path);
 
@@ -55,6 +70,10 @@ static int read_name_list(int fd, const char *path, char **ret_text, size_t *ret
 		free(text);
 		return fail(-EFBIG, "%s: is longer than %d MiB: this is no list of file names",
 			    path, FILES0_MAX_NBYTES >> 20);
+	}
+	if (!input_names_fit(memory_nbytes, n_names, n_read)) {
+		free(text);
+		return input_check_names(memory_nbytes, n_names, n_read);
 	}
 	text[nbytes] = '\0';
 	*ret_text = text;
@@ -92,7 +111,8 @@ static bool is_newline_separated(const char *text, size_t nbytes)
 	return strlen(text) == nbytes && strchr(text, '\n') && access(text, F_OK) < 0;
 }
 
-int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char **ret_text)
+int files0_read(const char *path, uint64_t memory_nbytes, const char ***ret_paths, size_t *ret_n,
+		char **ret_text)
 {
 	const bool is_stdin = strcmp(path, "-") == 0;
 	const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -103,7 +123,7 @@ int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char *
 
 	if (fd < 0)
 		return fail(-errno, "%s: cannot open this list of file names: %m", path);
-	r = read_name_list(fd, path, &text, &nbytes);
+	r = read_name_list(fd, path, memory_nbytes, &text, &nbytes);
 	if (r < 0)
 		goto out;
 	n = count_names(text, nbytes);

@@ -41,6 +41,7 @@ static const struct hint_template words_of[N_HINTS] = {
 	[HINT_SPECIFY_RECORDS] = { .suffix =
 					   "; if it is records, say which by -t or -R, -t u64 for "
 					   "example, or by --format=raw" },
+	[HINT_SPECIFY_TYPE] = { .suffix = " (default type u64; use -t or -R)" },
 	[HINT_SPECIFY_PARTIAL] = { .suffix = "; --partial=keep or --partial=drop reads those" },
 	[HINT_NO_SKIP_BYTES] = { .suffix = ": omit --skip-bytes to read the header" },
 	[HINT_NO_SKIP_BYTES_OR_TYPE] = { .suffix = ": omit --skip-bytes to read the header, "

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/plan/plan.h"
 
 int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 {
@@ -30,6 +31,8 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 	return r;
 }
 
+_Static_assert((int)INPUT_OVERHEAD_NBYTES == (int)PLAN_OVERHEAD_NBYTES, "one limit");
+
 /* Would what an input says of its records be wrong of those that are written? */
 static bool changes_record_count(const struct sort_spec *spec)
 {
@@ -44,6 +47,7 @@ struct framing spec_framing(const struct sort_spec *spec)
 	return (struct framing){
 		.record_nbytes = spec->record_nbytes ? spec->record_nbytes : 1,
 		.skip_nbytes = spec->skip_nbytes,
+		.memory_nbytes = spec->memory_nbytes,
 		.partial = spec->partial,
 		.format = spec->format,
 		.is_untyped = spec->record_spec == RECORD_SPEC_NONE,
@@ -197,7 +201,9 @@ int spec_resolve(const struct sort_spec *spec, const struct input *input, const 
 	if (fields)
 		return resolve_from_input(spec, input, name, ret_spec, ret_keys);
 	*ret_spec = *spec;
-	ret_spec->preserve_ties = spec->record_spec == RECORD_SPEC_KEYS;
+	/* RECORD_SPEC_TYPE and no spec are plain numbers, which are sorted by their bits. */
+	ret_spec->preserve_ties = spec->record_spec == RECORD_SPEC_KEYS ||
+				  spec->record_spec == RECORD_SPEC_FIELDS;
 	*ret_keys = NULL;
 	return 0;
 }

@@ -54,6 +54,12 @@ int integrity_fail_verify(const char *name)
 		    name);
 }
 
+int integrity_fail_read_back(int r, const char *name)
+{
+	return r == -ESPIPE ? fail_hint(r, HINT_ABOUT_VERIFY, 0, "%s cannot be read back", name) :
+			      r;
+}
+
 int integrity_verify(const struct integrity *integrity, const struct job *job,
 		     verify_read_fn *read_at, void *context, const char *name)
 {
@@ -70,10 +76,8 @@ int integrity_verify(const struct integrity *integrity, const struct job *job,
 
 	stats_begin_phase(job->stats, PHASE_VERIFY, nbytes);
 	r = verify_output(read_at, context, nbytes, &options, &result);
-	if (r == -ESPIPE)
-		return fail_hint(r, HINT_ABOUT_VERIFY, 0, "%s cannot be read back", name);
 	if (r < 0)
-		return r;
+		return integrity_fail_read_back(r, name);
 	if (result.first_disorder || !digest_equal(result.digest, integrity->totals.written) ||
 	    (job->layout->projection.has_count && result.counts_sum != integrity->result.n_counted))
 		return integrity_fail_verify(name);

@@ -34,3 +34,6 @@ int integrity_verify(const struct integrity *integrity, const struct job *job,
 
 /* Print that this is how it ended. -EIO. */
 int integrity_fail_verify(const char *name);
+
+/* Print a message for -ESPIPE, which reading back reports without one. Returns r. */
+int integrity_fail_read_back(int r, const char *name);

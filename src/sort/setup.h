@@ -72,3 +72,16 @@ unsigned setup_n_threads(const struct sort_spec *spec);
 
 /* Those of them that compress the output: a quarter of the memory has room for them, or it is 1. */
 unsigned setup_n_compressors(const struct sort_spec *spec);
+
+/*
+ * Set the share of the memory that compressed inputs may take whose window is not known before they
+ * are read.
+ */
+void setup_limit_input_memory(struct input *input, const struct sort_spec *spec);
+
+/*
+ * Lower *n_threads until reading the input with so many, each of which takes thread_nbytes besides,
+ * keeps to the memory. Returns 0, or -E2BIG after a message if one thread takes too much.
+ */
+int setup_check_reading_memory(const struct input *input, const struct sort_spec *spec,
+			       uint64_t thread_nbytes, unsigned *n_threads);

@@ -8,9 +8,6 @@
 
 #include "src/sort/setup.h"
 
-/* Of the memory, what compressed inputs may take of which not all is known before. */
-void setup_limit_input_memory(struct input *input, const struct sort_spec *spec);
-
 /* Of all ranks; INPUT_SIZE_UNKNOWN: not known, nor assumed of several. */
 uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup);
 

@@ -217,22 +217,52 @@ static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec 
 			 available, PLAN_OVERHEAD_NBYTES >> 20, block);
 }
 
+/* What a plan, or a check, takes, which is more than there is. */
+static int fail_memory(uint64_t memory_nbytes, uint64_t total_nbytes, uint64_t index_nbytes,
+		       uint64_t streams_nbytes, uint64_t sufficient_mib)
+{
+	char available[32], needed[32], index[32], streams[32];
+
+	size_format_down(memory_nbytes, available);
+	size_format_up(total_nbytes, needed);
+	size_format_up(index_nbytes, index);
+	size_format_up(streams_nbytes, streams);
+	return fail_hint(
+		-E2BIG, HINT_MEMORY_NEEDED, sufficient_mib,
+		"%s of memory, and %d MiB besides, are too little: this would take %s, of it %s "
+		"to know where what is in the runs, and %s for inputs and a compressed output",
+		available, PLAN_OVERHEAD_NBYTES >> 20, needed, index, streams);
+}
+
 int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;
-	char available[32], needed[32], index[32], streams[32];
+	char available[32];
 
 	if (plan->is_sufficient)
 		return 0;
 	size_format_down(plan->memory_nbytes, available);
 	if (job->plan_request.min_block_nbytes && is_sufficient_to_start(job))
 		return fail_checkpoint_blocks(job, spec, available);
-	size_format_up(plan->total_nbytes, needed);
-	size_format_up(plan->required_index_nbytes, index);
-	size_format_up(job->plan_request.stream_codec_nbytes, streams);
-	return fail_hint(
-		-E2BIG, HINT_MEMORY_NEEDED, find_sufficient_mib(job, spec),
-		"%s of memory, and %d MiB besides, are too little: this would take %s, of it %s "
-		"to know where what is in the runs, and %s for inputs and a compressed output",
-		available, PLAN_OVERHEAD_NBYTES >> 20, needed, index, streams);
+	return fail_memory(plan->memory_nbytes, plan->total_nbytes, plan->required_index_nbytes,
+			   job->plan_request.stream_codec_nbytes, find_sufficient_mib(job, spec));
+}
+
+int setup_check_reading_memory(const struct input *input, const struct sort_spec *spec,
+			       uint64_t thread_nbytes, unsigned *n_threads)
+{
+	const uint64_t memory_nbytes = memory_limit(spec);
+	const uint64_t max_nbytes = memory_nbytes + PLAN_OVERHEAD_NBYTES;
+	uint64_t streams_nbytes, nbytes;
+
+	for (;; (*n_threads)--) {
+		streams_nbytes = input_memory_nbytes(input, *n_threads, true);
+		nbytes = streams_nbytes + *n_threads * thread_nbytes;
+		if (nbytes <= max_nbytes)
+			return 0;
+		if (*n_threads == 1)
+			break;
+	}
+	return fail_memory(memory_nbytes, nbytes, 0, streams_nbytes,
+			   ((nbytes - PLAN_OVERHEAD_NBYTES - 1) >> 20) + 1);
 }

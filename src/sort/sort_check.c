@@ -47,14 +47,31 @@ static int check_record_order(const struct input_probe *probe, const struct veri
 		       verify_input(probe->input, options, ret_result);
 }
 
-static int run_check(const struct input_probe *probe, struct stats *stats,
+/*
+ * Look at all that can be known of compressed inputs, and refuse them if they take too much memory.
+ * *ret_n_threads read and check them.
+ */
+static int plan_memory(const struct input_probe *probe, unsigned *ret_n_threads)
+{
+	const bool is_stream = input_total_nbytes(probe->input) == INPUT_SIZE_UNKNOWN;
+	int r = is_stream ? input_probe_pipe(probe->input, true) : 0;
+
+	if (r < 0)
+		return r;
+	setup_limit_input_memory(probe->input, &probe->spec);
+	*ret_n_threads = is_stream ? 1 : setup_n_threads(&probe->spec);
+	return setup_check_reading_memory(probe->input, &probe->spec, VERIFY_THREAD_NBYTES,
+					  ret_n_threads);
+}
+
+static int run_check(const struct input_probe *probe, unsigned n_threads, struct stats *stats,
 		     struct verify_result *ret_result)
 {
 	const struct verify_options options = {
 		.layout = &probe->layout,
 		.strict = probe->spec.unique,
 		.stop_at_disorder = true,
-		.n_threads = setup_n_threads(&probe->spec),
+		.n_threads = n_threads,
 		.stats = stats,
 		.cancellation = probe->spec.cancellation,
 	};
@@ -119,13 +136,16 @@ int sort_check(const struct sort_spec *spec, const char *checker,
 {
 	struct verify_result result;
 	struct input_probe probe = { 0 };
+	unsigned n_threads = 1;
 	int r = spec->comm ? probe_inputs_collectively(spec, checker, &probe) :
 			     probe_inputs(spec, checker, &probe);
 
 	if (r == 0 && observer->on_opened)
 		r = observer->on_opened(observer->context, &probe.spec, &probe.layout, probe.input);
 	if (r == 0)
-		r = run_check(&probe, stats, &result);
+		r = plan_memory(&probe, &n_threads);
+	if (r == 0)
+		r = run_check(&probe, n_threads, stats, &result);
 	if (r == 0)
 		r = input_check_state(probe.input);
 	if (r == 0 && spec->comm)

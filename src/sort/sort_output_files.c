@@ -461,5 +461,7 @@ int sort_output_verify_framing(const struct sort_output *out)
 		r = output_framing_verify(out->framing, out->outputs[i],
 					  out->files[i].end - out->files[i].begin,
 					  i + 1 == out->n_files, &matches);
-	return r < 0 || matches ? r : integrity_fail_verify(sort_output_name(out));
+	if (r < 0)
+		return integrity_fail_read_back(r, sort_output_name(out));
+	return matches ? 0 : integrity_fail_verify(sort_output_name(out));
 }

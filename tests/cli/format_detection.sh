@@ -108,6 +108,24 @@ succeeds -t u64 text -o output
 printf 'ABCDEFGHIJKLMNOPQRSTUVWXYZ012345' > letters
 succeeds letters -o output
 
+claim 'short text is refused, and numbers that look like it are not'
+printf '1234567\n' > short
+refuses 'short: is text: .*-t or -R' short
+printf 'one\ntwo\n33\n' > short
+refuses 'short: is text' short
+cat short | refuses 'standard input: is text' -
+printf 'a line without end' > short
+refuses 'short: is text' short
+printf 'EIGHT888' > short
+succeeds short -o output
+printf '\12\0\0\0\0\0\0\0\101\102\103\0\0\0\0\0' > short
+succeeds short -o output
+
+claim 'a wrong size says where the size of a record comes from'
+printf '\1\2\3\4\5\6\7\1\2\3\4\5\6' > short
+refuses 'short: 13 bytes are not a multiple of .* 8: 5 left .*u64; use -t or -R.$' short
+refuses 'short: 13 bytes are not a whole number of records of 8 bytes: 5 left over$' -t u64 short
+
 claim 'raw sorts everything that there is'
 for file in array.npy other packed text; do
 	[ -e "$file" ] || continue

@@ -114,6 +114,21 @@ if command -v zstd > zstd-path; then
 	wait
 	rm -f first second broken-pipe
 	within 256 -S 256M long.zst
+
+	claim 'a check counts the window like a sort'
+	for option in -c -C; do
+		for size in 1M 8M; do
+			run $option -S $size long.zst
+			[ "$status" -eq 2 ] || broken "$option -S $size: status $status, not 2"
+			one_line ".* too little: .* -S of at least [0-9]+M\$" "$option -S $size"
+		done
+		run $option -S 8M - < long.zst
+		[ "$status" -eq 2 ] || broken "$option -S 8M of a pipe: status $status, not 2"
+	done
+	run -c -S 8M long.zst
+	enough=$(sed -n 's/.*-S of at least \([0-9]*\)M$/\1/p' stderr)
+	run -c -S "${enough}M" long.zst
+	[ "$status" -eq 1 ] || broken "-c -S ${enough}M: status $status, not 1"
 	rm -f long.zst
 
 	claim 'a window that zstd takes only if it is asked to is no damage'
@@ -147,6 +162,21 @@ yes none | head -n 200000 | tr '\n' '\0' > names
 refuses ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' \
 	-S 1M --files0-from=names
 within 128 -S 128M --files0-from=names
+
+claim 'too many names or tails are refused before they take memory'
+yes none | head -n 500000 | tr '\n' '\0' > names
+# refused_within ARGUMENT...: with 1 MiB of memory.
+refused_within() {
+	"$PEAK_MEMORY" $((1024 + overhead_kib)) sh -c '"$@" 2> stderr; [ $? -eq 2 ]' - \
+		"$GSORT" -S 1M "$@" -o output > peak ||
+		broken "gsort $*: $(cat peak stderr)"
+	one_line ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' "$*"
+}
+refused_within --files0-from=names
+refused_within --files0-from=- < names
+refused_within -R 65536 --partial=keep $thousand
+enough=$(sed -n 's/.*-S of at least //p' stderr)
+within "${enough%M}" -S "$enough" -R 65536 --partial=keep $thousand
 rm -f part none names
 
 mkdir one two

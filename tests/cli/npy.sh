@@ -2,6 +2,12 @@
 # npy - arrays of numpy, sorted by gsort and by numpy: see npy.py
 . "$(dirname "$0")/testlib.sh"
 
+claim '--verify says that /dev/null cannot be read back, also without a record'
+head -c 8 /dev/zero > header
+run --verify --skip-bytes=8 header -o /dev/null
+[ "$status" -eq 2 ] || broken "no record: status $status, not 2"
+one_line '--verify: /dev/null cannot be read back$' 'no record'
+
 claim 'gsort sorts arrays as numpy does'
 # The system's Python has the system's numpy, and another one may come first.
 python=/usr/bin/python3

@@ -128,7 +128,7 @@ for shape in --limit=3 '-u --count' --keys-only --argsort; do
 done
 
 claim 'sizes that are none'
-for size in '' x -1 1x 1KiB 1.5G 99999999999999999999 99999999E 0; do
+for size in '' x -1 1x 1Ki 1.5G 99999999999999999999 99999999E 0; do
 	refuses '(-S|--buffer-size)' -S "$size" input
 	refuses '(--device-memory)' --device-memory="$size" input
 done

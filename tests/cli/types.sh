@@ -45,6 +45,14 @@ refuses ':numpy cannot follow u64' -t u64:numpy input
 refuses ':x cannot follow f64' -t f64:x input
 refuses '-r, --reverse sorts all of it' -t f64:r input
 
+claim '--fields with one field and -k keep equal floats in input order'
+printf '\0\0\0\0\0\0\0\200\0\0\0\0\0\0\0\200' > zeros
+gives zeros -R 4 -k 0:f32:n zeros
+gives zeros --fields=a:f32:n zeros
+gives zeros --fields=a:f32:n -k a zeros
+printf '\0\0\0\200\0\0\0\200\0\0\0\0\0\0\0\0' > expected
+gives expected -t f32:n zeros
+
 claim ':numpy is :n, and :total is :t'
 for type in f64 c64 t64; do
 	generate -n 10000 -t $type -d nan -o input

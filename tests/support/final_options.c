@@ -29,7 +29,7 @@ static int finalize(struct options *options, const struct parsed_options *parsed
 {
 	const char *tmpdir = getenv("TMPDIR");
 	const int r = options->files0_path ?
-			      files0_read(options->files0_path, &options->inputs,
+			      files0_read(options->files0_path, 0, &options->inputs,
 					  &options->n_inputs, &options->files0_text) :
 			      set_operands(options, parsed);
 

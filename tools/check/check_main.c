@@ -307,7 +307,7 @@ static int resolve_paths(const struct check_options *options, const struct parse
 			    "come from '%s'",
 			    parsed->operands[0], options->files0_path);
 	if (options->files0_path)
-		return files0_read(options->files0_path, ret_paths, ret_n, ret_text);
+		return files0_read(options->files0_path, 0, ret_paths, ret_n, ret_text);
 	paths = calloc(parsed->n_operands + 1, sizeof *paths);
 	if (!paths)
 		return fail(-ENOMEM, "file names: %m");

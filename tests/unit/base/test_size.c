@@ -70,6 +70,32 @@ static void largest_size_fits_and_one_more_does_not(void **state)
 	assert_int_equal(refused("18446744073709551615"), -ERANGE);
 }
 
+static void decimal_suffixes_end_with_B(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t nbytes;
+	} all[] = {
+		{ "1kB", 1000 },
+		{ "1KB", 1000 },
+		{ "4GB", UINT64_C(4000000000) },
+		{ "100TB", UINT64_C(100000000000000) },
+		{ "1KiB", 1024 },
+		{ "1MiB", 1 << 20 },
+		{ "4GiB", UINT64_C(4) << 30 },
+		{ "1TiB", UINT64_C(1) << 40 },
+		{ "1T", UINT64_C(1) << 40 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		assert_int_equal(parsed(all[i].text, SIZE_OF_SPACE), all[i].nbytes);
+		assert_int_equal(parsed(all[i].text, SIZE_OF_DATA), all[i].nbytes);
+	}
+	assert_int_equal(parsed("18EB", SIZE_OF_DATA), UINT64_C(18000000000000000000));
+	assert_int_equal(refused("19EB"), -ERANGE);
+}
+
 static void mistakes_are_told_apart(void **state)
 {
 	(void)state;
@@ -81,7 +107,9 @@ static void mistakes_are_told_apart(void **state)
 	assert_int_equal(refused("1x"), -ENOTSUP);
 	assert_int_equal(refused("1p"), -ENOTSUP);
 	assert_int_equal(refused("1B"), -ENOTSUP);
-	assert_int_equal(refused("1KiB"), -ENOTSUP);
+	assert_int_equal(refused("1bB"), -ENOTSUP);
+	assert_int_equal(refused("1Ki"), -ENOTSUP);
+	assert_int_equal(refused("1KiBx"), -ENOTSUP);
 	assert_int_equal(refused("1 K"), -ENOTSUP);
 	assert_int_equal(refused("1.5G"), -ENOTSUP);
 }
@@ -93,8 +121,9 @@ static void message_names_the_option_and_the_text(void **state)
 	(void)state;
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("--buffer-size", "3Q", SIZE_OF_SPACE, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(), "--buffer-size: invalid suffix in '3Q': "
-						       "use one of b, K, M, G, T, P, E or %");
+	assert_string_equal(captured_messages_error(),
+			    "--buffer-size: invalid suffix in '3Q': "
+			    "use one of b, K, M, G, T, P, E, kB, MB ... or %");
 }
 
 static void what_takes_no_percentage_does_not_offer_one(void **state)
@@ -104,16 +133,17 @@ static void what_takes_no_percentage_does_not_offer_one(void **state)
 	(void)state;
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("-R", "50%", SIZE_OF_DATA, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(), "-R: invalid suffix in '50%': "
-						       "use one of b, K, M, G, T, P or E");
+	assert_string_equal(captured_messages_error(),
+			    "-R: invalid suffix in '50%': "
+			    "use one of b, K, M, G, T, P, E, kB, MB ...");
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("-R", "x", SIZE_OF_DATA, &nbytes), -EINVAL);
 	assert_string_equal(captured_messages_error(), "-R: 'x' is not a size: give one such as "
-						       "100 (bytes) or 4K");
+						       "100 (bytes), 4K or 4kB");
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("-S", "x", SIZE_OF_SPACE, &nbytes), -EINVAL);
 	assert_string_equal(captured_messages_error(), "-S: 'x' is not a size: give one such as "
-						       "100b, 64K, 4G or 50%");
+						       "100b, 64K, 4G, 4GB or 50%");
 }
 
 /* 64 GiB less a fifth, in whole bytes, was once 51.1 GiB. */
@@ -157,6 +187,7 @@ int main(void)
 		cmocka_unit_test(suffix_overrides_the_unit),
 		cmocka_unit_test(percent_is_of_physical_memory),
 		cmocka_unit_test(largest_size_fits_and_one_more_does_not),
+		cmocka_unit_test(decimal_suffixes_end_with_B),
 		cmocka_unit_test(mistakes_are_told_apart),
 		cmocka_unit_test(message_names_the_option_and_the_text),
 		cmocka_unit_test(what_takes_no_percentage_does_not_offer_one),

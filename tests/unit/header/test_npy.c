@@ -212,6 +212,9 @@ static void malformed_dictionaries_are_refused(void **state)
 		{ "{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}}", "at '}" },
 		{ "{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}, 1", "at ', 1" },
 		{ "{'descr': '<i4', 'descr': '<i8', 'shape': (3,)}", "two entries 'descr'" },
+		{ "{'descr': '<i4', 'shape': (3,)}", "damaged: it has no 'fortran_order'" },
+		{ "{'descr': '<i4', 'fortran_order': False}", "damaged: it has no 'shape'" },
+		{ "{'descr': '>>i4', 'fortran_order': False, 'shape': (3,)}", "of type" },
 		{ "{'descr': '<i4', 'shape': (18446744073709551616,)}", "not understood" },
 		{ "{'descr': '<i4', 'shape': (0x,)}", "not understood" },
 		{ "{'descr': '<i4', 'shape': (1__0,)}", "at '__0" },
@@ -268,8 +271,10 @@ static void names_are_utf8_whatever_the_header_is(void **state)
 		npy_free(&npy[i]);
 	assert_fields("[('\\\\ \\' \" \\n\\t\\x7f\\u200b\\U0001f600', '<i8')]", 8,
 		      "\\ ' \" \n\t\x7f\xe2\x80\x8b\xf0\x9f\x98\x80:0:i64le");
-	assert_int_equal(parse_text(3, "{'descr': [('\xf6', '<i8')], 'shape': (3,)}", &npy[0]),
-			 -EINVAL);
+	assert_int_equal(
+		parse_text(3, "{'descr': [('\xf6', '<i8')], 'fortran_order': False, 'shape': (3,)}",
+			   &npy[0]),
+		-EINVAL);
 	npy_free(&npy[0]);
 }
 

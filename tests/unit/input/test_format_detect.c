@@ -271,7 +271,11 @@ static const char *detect_untyped(const char *text, size_t n)
 static void text_is_detected_without_record_size(void **state)
 {
 	static const char *const texts[] = {
-		"1\n22\n333\n4444\n55\n", "name,place\r\nx,y\r\nsome,where\r\n",
+		"1234567\n",
+		"a line without end",
+		"one\ntwo\n33\n",
+		"1\n22\n333\n4444\n55\n",
+		"name,place\r\nx,y\r\nsome,where\r\n",
 		"\xef\xbb\xbfz\xc3\xa4hl\xe2\x82\xac\xf0\x9f\x98\x80\n....\n",
 		"a long line of text, longer than sixty-four bytes, without any end\nbut for one"
 	};
@@ -287,7 +291,7 @@ static void keys_of_letters_are_no_text(void **state)
 {
 	static const char *const keys[] = { "ABCDEFGHIJKLMNOP",
 					    "AAAA0001AAAA0002AAAA0003",
-					    "1\n2\n3\n4",
+					    "1\n2\n3\n45",
 					    "ABCDEFGH\nJKLMNOP",
 					    "two lines\nand a byte\x01 of none\n",
 					    "not UTF-8: \xc3(\n..........\n",
