@@ -32,6 +32,21 @@ static void finish_thread(struct gsort *sort, int result)
 	rendezvous_end(&sort->get_channel);
 }
 
+/* Tell the user of a terminal which type was assumed. */
+static void notice_default_type(const struct gsort *sort, const struct command_files *files,
+				const struct input *input)
+{
+	const char *path = sort->options.n_inputs ? sort->options.inputs[0] : "";
+
+	if (!sort->process || sort->operation == API_EXPLAIN || !is_reporting_rank(sort) ||
+	    !isatty(STDERR_FILENO) || !command_files_are_untyped(files, input))
+		return;
+	notice("%s: no type given, %s as u64", strcmp(path, "-") == 0 ? "standard input" : path,
+	       sort->operation == API_CHECK ? "checking" :
+	       sort->spec.merge_inputs      ? "merging" :
+					      "sorting");
+}
+
 /* The files that inputs turn out to be have one role, too. */
 static int on_inputs_opened(void *context, const struct sort_spec *spec,
 			    const struct layout *layout, struct input *input)
@@ -40,6 +55,8 @@ static int on_inputs_opened(void *context, const struct sort_spec *spec,
 	const struct command_files files = api_command_files(sort);
 	const int r = command_files_check_inputs(&files, input);
 
+	if (r == 0)
+		notice_default_type(sort, &files, input);
 	return r < 0 || !sort->options.debug ? r : debug_report_keys(spec, layout, input);
 }
 

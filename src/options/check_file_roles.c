@@ -346,6 +346,49 @@ int command_files_check(const struct command_files *files)
 	return r;
 }
 
+/* Return whether an input is the file that the output replaces. */
+static bool is_output(const struct command_files *files, size_t input,
+		      const struct path_identity *output)
+{
+	struct path_identity identity;
+
+	if (is_path(files, input))
+		return is_same_file(files->options->inputs[input], output);
+	return files->input_endpoints[input].kind == ENDPOINT_DESCRIPTOR &&
+	       path_identity_from_fd(files->input_endpoints[input].fd, &identity) == 0 &&
+	       path_identity_equal(&identity, output);
+}
+
+/* Refuse to replace raw records of an unknown type: sorted as another type they would be lost. */
+static int check_untyped_output(const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct path_identity output;
+	size_t i = 0;
+
+	if (!options->output_path || path_to_descriptor(options->output_path) >= 0 ||
+	    path_identity_resolve(options->output_path, &output) < 0)
+		return 0;
+	while (i < options->n_inputs && !is_output(files, i, &output))
+		i++;
+	path_identity_free(&output);
+	return i == options->n_inputs ?
+		       0 :
+		       fail(-EINVAL,
+			    "-o '%s' is an input of unknown type; give its type or record size "
+			    "(-t, -R, -k or --fields)",
+			    options->output_path);
+}
+
+bool command_files_are_untyped(const struct command_files *files, const struct input *input)
+{
+	const struct schema *fields = input_fields(input);
+	uint32_t n_keys;
+
+	return files->options->record.spec_kind == RECORD_SPEC_NONE && !(fields && fields->n) &&
+	       !input_keys(input, &n_keys);
+}
+
 int command_files_check_inputs(const struct command_files *files, const struct input *input)
 {
 	const struct options *options = files->options;
@@ -365,6 +408,8 @@ int command_files_check_inputs(const struct command_files *files, const struct i
 			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    reports[i].name, reports[i].path);
 	}
+	if (command_files_are_untyped(files, input) && check_untyped_output(files) < 0)
+		return -EINVAL;
 	return files->uses_standard_streams && options->explain ? file_roles_check_streams(input) :
 								  0;
 }

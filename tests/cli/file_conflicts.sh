@@ -188,7 +188,7 @@ clash "-o '$hidden' is called as the output would be" "\$g v -o $hidden"
 
 claim 'what may be one'
 begin
-for arguments in 'v -o v' 'v -o hard' 'v v -o o' 'soft -o soft' \
+for arguments in '-t u64 v -o v' '-t u64 v -o hard' 'v v -o o' '-t u64 soft -o soft' \
 	'v -o o --trace=/dev/null --stats-json=/dev/null'; do
 	"$g" $arguments 2> ../stderr || broken "$arguments: status $?"
 done
@@ -308,4 +308,27 @@ is_json json
 cd ..
 
 nothing_left everything
+claim 'an input of unknown type is not replaced'
+generate -n 1000 -o raw
+cp raw before
+cp raw other
+ln -s raw link
+for arguments in 'raw -o raw' 'other raw -o raw' '-m raw -o raw' 'link -o raw' 'raw -o link' \
+	'-u raw -o raw'; do
+	run $arguments
+	[ "$status" -eq 2 ] || broken "$arguments: status $status"
+	one_line "^gsort: -o '(raw|link)' is an input of unknown type; .*-t, -R, -k" "$arguments"
+	same before raw "$arguments"
+done
+"$GSORT" - -o raw < raw 2> stderr
+[ $? -eq 2 ] || broken 'standard input is not refused'
+same before raw 'standard input'
+run raw -o expected
+for type in '-t u64' '-R 8 -k 0:u64' '--fields=x:u64'; do
+	cp before raw
+	run $type raw -o raw
+	[ "$status" -eq 0 ] || broken "$type: status $status"
+	same expected raw "$type"
+done
+
 finish
