@@ -309,6 +309,47 @@ static bool must_be_silent(const struct command_files *files)
 	return is_overwritten || is_same_file(options->files0_path, &stderr_identity);
 }
 
+/* Return whether the records and the messages go to one pipe or file. */
+static bool mixes_messages_with_data(const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct path_identity output, messages;
+
+	return files->uses_standard_streams && !options->explain && !options->output_path &&
+	       !files->has_output_endpoint && options->mode != MODE_CHECK &&
+	       options->mode != MODE_CHECK_QUIET &&
+	       path_identity_from_fd(STDOUT_FILENO, &output) == 0 &&
+	       path_identity_from_fd(STDERR_FILENO, &messages) == 0 &&
+	       path_identity_equal(&output, &messages);
+}
+
+/*
+ * Give standard error its role. A pipe may carry the records and an error, which ends them, but no
+ * text of a sort that succeeds. In a file a message could be written over records.
+ */
+static int add_standard_error(struct file_roles *roles, const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct stat status;
+
+	if (!mixes_messages_with_data(files) || fstat(STDERR_FILENO, &status) < 0 ||
+	    S_ISREG(status.st_mode) || options->stats || options->debug ||
+	    options->progress == PROGRESS_OPTION_ALWAYS)
+		return file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
+	return 0;
+}
+
+/* Check what is read, and standard error: where that is the output too, other errors come first. */
+static int check_sources_and_messages(struct file_roles *roles, const struct command_files *files)
+{
+	const bool sources_first = mixes_messages_with_data(files);
+	int r = sources_first ? check_sources(roles, files) : 0;
+
+	if (r == 0 && files->uses_standard_streams)
+		r = add_standard_error(roles, files);
+	return r == 0 && !sources_first ? check_sources(roles, files) : r;
+}
+
 static int check_all_files(struct file_roles *roles, const struct command_files *files,
 			   struct generated_names *generated)
 {
@@ -327,9 +368,7 @@ static int check_all_files(struct file_roles *roles, const struct command_files 
 		r = check_checkpoint_path(options);
 	if (r == 0)
 		r = add_checkpoint_files(roles, options->checkpoint_path, generated);
-	if (r == 0 && files->uses_standard_streams)
-		r = file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
-	return r == 0 ? check_sources(roles, files) : r;
+	return r == 0 ? check_sources_and_messages(roles, files) : r;
 }
 
 int command_files_check(const struct command_files *files)

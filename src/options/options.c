@@ -87,9 +87,10 @@ static const struct option_choice backends[] = {
 
 static const struct option_choice split_units[] = { { "records", false }, { "keys", true }, { 0 } };
 
-static const struct option_choice progress_modes[] = {
-	{ "auto", 0 }, { "always", 1 }, { "never", 2 }, { 0 }
-};
+static const struct option_choice progress_modes[] = { { "auto", PROGRESS_OPTION_AUTO },
+						       { "always", PROGRESS_OPTION_ALWAYS },
+						       { "never", PROGRESS_OPTION_NEVER },
+						       { 0 } };
 
 static const struct option_choice explain_formats[] = { { "text", EXPLAIN_TEXT },
 							{ "json", EXPLAIN_JSON },

@@ -118,6 +118,37 @@ tail -n 1 o > ../stderr
 cd ..
 [ $status -eq 2 ] || broken '2>&1: status not 2'
 one_line 'standard output and standard error are the same file' '2>&1'
+
+# to_one_pipe EXPECTED_STATUS ARGUMENT...: both streams; what arrives is in `stderr`, too.
+to_one_pipe() {
+	expected_status=$1
+	shift
+	begin
+	{ "$g" "$@" 2>&1; echo $? > ../code; } | cat > ../arrived
+	cd ..
+	cp arrived stderr
+	[ "$(cat code)" = "$expected_status" ] || broken "$*: status $(cat code)"
+}
+
+claim 'a pipe for both streams has the error, or the records'
+to_one_pipe 2 missing
+one_line '^gsort: missing: cannot open: No such file' 'missing'
+to_one_pipe 2 -R 7 v
+one_line '^gsort: v: .*7' 'a part of a record'
+to_one_pipe 0 v
+"$g" files/v -o expected
+same expected arrived 'records'
+for option in --stats --debug --progress=always; do
+	to_one_pipe 2 $option v
+	one_line 'standard output and standard error are the same pipe' "$option"
+done
+begin
+"$g" missing >> o 2>&1
+status=$?
+tail -n 1 o > ../stderr
+cd ..
+[ $status -eq 2 ] || broken 'missing, 2>&1: status not 2'
+one_line '^gsort: missing: cannot open' 'missing, 2>&1'
 begin
 "$g" v -o o 2>> v
 status=$?
