@@ -186,9 +186,10 @@ static int put_records(struct gsort *sort, const void *records, size_t nbytes)
 		return fail(-EINVAL, "nothing can be put: the sort has begun without");
 	if (sort->has_finished_puts) {
 		r = get_failure(sort);
-		return r < 0 ? r : fail(-EPIPE, "nothing can be put after gsort_finish()");
+		return r < 0 ? r : fail(-EINVAL, "nothing can be put after gsort_finish()");
 	}
 	r = rendezvous_put(&sort->put_channel, records, nbytes);
+	sort->n_put_nbytes += nbytes;
 	if (r == 0)
 		return 0;
 	r = api_wait(sort);
@@ -204,6 +205,20 @@ int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
 	return api_end_call(saved, put_records(sort, records, nbytes));
 }
 
+/*
+ * Return whether the sort will fail because the last record is incomplete. It reads all records
+ * first; a merge may have to wait for gsort_get().
+ */
+static bool has_incomplete_record(const struct gsort *sort)
+{
+	const struct sort_spec *spec = &sort->spec;
+	const bool is_size_known = spec->record_spec != RECORD_SPEC_REQUESTS &&
+				   (spec->record_spec != RECORD_SPEC_NONE || spec->n_inputs == 1);
+
+	return sort->accepts_puts && is_size_known && spec->partial == PARTIAL_ERROR &&
+	       !spec->merge_inputs && sort->n_put_nbytes % spec->record_nbytes != 0;
+}
+
 static int finish_puts(struct gsort *sort)
 {
 	const int r = api_start(sort, API_SORT, false);
@@ -212,7 +227,8 @@ static int finish_puts(struct gsort *sort)
 		return r;
 	sort->has_finished_puts = true;
 	rendezvous_end(&sort->put_channel);
-	return sort->returns_output ? get_failure(sort) : api_wait(sort);
+	return sort->returns_output && !has_incomplete_record(sort) ? get_failure(sort) :
+								      api_wait(sort);
 }
 
 int gsort_finish(struct gsort *sort)
