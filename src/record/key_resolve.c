@@ -121,6 +121,9 @@ static int fail_unknown(const struct resolve_context *context, const char *text)
 		return fail_hint(-EINVAL, HINT_NO_KEY, 0,
 				 "%s: there is no field %s: its records are one value each",
 				 context->name, text);
+	if (strchr(text, ','))
+		return fail(-EINVAL, "%s: there is no field %s; repeat -k for each key",
+			    context->name, text);
 	list_names(schema, names);
 	return fail(-EINVAL, "%s: there is no field %s to sort by; those that have a name: %s",
 		    context->name, text, names);
