@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "io/output/part_files_internal.h"
+#include "config.h"
 #include "src/base/diagnostics.h"
 
 static const struct manifest_part *find_listed_part(const struct part_files *files,
@@ -46,11 +47,11 @@ static bool manifest_lists_file(const struct part_files *files,
 
 static int fail_unknown_orphan(const struct part_files *files, const char *name)
 {
-	return fail(
-		-EEXIST,
-		"%s: %s beside it has the name of a file that a killed gsort leaves, but no part "
-		"manifest lists it: rename it, or let the output have another name",
-		files->name, name);
+	return fail(-EEXIST,
+		    "%s: %s beside it has the name of a file that a killed " GSORT_PROGRAM
+		    " leaves, but no part "
+		    "manifest lists it: rename it, or let the output have another name",
+		    files->name, name);
 }
 
 int part_files_stat_manifest(const struct part_files *files, const char *name)
@@ -142,7 +143,8 @@ static int check_restore_target(const struct part_files *files, uint32_t number)
 		return r;
 	part_files_format_name(files, number, false, name);
 	return fail(-EEXIST,
-		    "%s: %s beside it is in the place of a part file that a killed gsort had "
+		    "%s: %s beside it is in the place of a part file that a killed " GSORT_PROGRAM
+		    " had "
 		    "moved aside, and no part manifest lists it: rename it",
 		    files->name, name);
 }
@@ -180,7 +182,8 @@ int part_files_find_orphans(struct part_files *files)
 static int fail_remove_orphan(const struct part_files *files, const char *name, int r)
 {
 	return fail(r,
-		    "%s: %s beside it was left by a gsort that was killed, and cannot be removed: "
+		    "%s: %s beside it was left by a " GSORT_PROGRAM
+		    " that was killed, and cannot be removed: "
 		    "%m",
 		    files->name, name);
 }
@@ -222,7 +225,8 @@ static int recover_backup(struct part_files *files, uint32_t number, bool is_bac
 		return r;
 	r = part_files_restore(files, number, r > 0);
 	return r < 0 ? fail(r,
-			    "%s: %s beside it was left by a gsort that was killed, and cannot be "
+			    "%s: %s beside it was left by a " GSORT_PROGRAM
+			    " that was killed, and cannot be "
 			    "put back: %m",
 			    files->name, name) :
 		       0;
@@ -257,7 +261,8 @@ int part_files_recover(struct part_files *files)
 	if (r < 0)
 		return fail(r, "%s: the older part manifest cannot be restored: %m", files->name);
 	files->has_manifest = true;
-	notice("%s: what a gsort that was killed had moved aside is put back", files->name);
+	notice("%s: what a " GSORT_PROGRAM " that was killed had moved aside is put back",
+	       files->name);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "io/file/path_identity.h"
+#include "config.h"
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/checkpoint/checkpoint_internal.h"
@@ -94,8 +95,8 @@ static struct advice format_temp_output_advice(const struct checkpoint *checkpoi
 	find_temp_output(checkpoint->spec->output_path, name);
 	if (*name)
 		snprintf(advice.text, sizeof advice.text,
-			 "; %s beside the output may be what it had written: if no other gsort is "
-			 "at work there, remove that, too",
+			 "; %s beside the output may be what it had written: if no "
+			 "other " GSORT_PROGRAM " is at work there, remove that, too",
 			 name);
 	return advice;
 }

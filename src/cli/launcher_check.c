@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "src/cli/print_message.h"
 
 /* SLURM_NTASKS is no such thing: it is there in a job's script, too, which runs once. */
@@ -48,7 +49,7 @@ void launcher_warn(const struct gsort *sort)
 			continue;
 		snprintf(text, sizeof text,
 			 "%s has started several processes (%s=%s), each of which sorts all of its "
-			 "input by itself: gsort-mpi sorts one together",
+			 "input by itself: " GSORT_PROGRAM "-mpi sorts one together",
 			 launchers[i].name, launchers[i].size_variable,
 			 getenv(launchers[i].size_variable));
 		cli_message(GSORT_WARNING, text);

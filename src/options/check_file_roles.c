@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "io/output/orphans.h"
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
@@ -222,7 +223,8 @@ static int check_outside_checkpoint(const struct path_identity *directory, const
 	free(target);
 	return !is_in_directory ? 0 :
 				  fail(-EINVAL,
-				       "%s '%s' is in '%s', which gsort made for --checkpoint, and "
+				       "%s '%s' is in '%s', which " GSORT_PROGRAM
+				       " made for --checkpoint, and "
 				       "removes; let it go to another directory",
 				       name, path, checkpoint_path);
 }
