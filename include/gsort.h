@@ -140,14 +140,15 @@ GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
 /*
  * Pass nbytes of records to the sort, in pieces of any size. Large pieces are faster. Blocks while
  * the buffers of the sort are full. The first call with nbytes > 0 begins the sort. Returns 0, the
- * error of a sort that has failed, or -EPIPE after gsort_finish().
+ * error of a sort that has failed, or -EINVAL after gsort_finish().
  */
 GSORT_API int gsort_put(struct gsort *sort, const void *records, size_t nbytes);
 
 /*
  * End the records of gsort_put(), and begin the sort if it has not begun. If gsort_get() returns
  * the output, this call does not wait, and gsort_get() may report errors of the inputs. Otherwise
- * it waits until the output is complete or the sort has failed.
+ * it waits until the output is complete or the sort has failed. -EINVAL if the last record is
+ * incomplete; a merge may report that from gsort_get().
  */
 GSORT_API int gsort_finish(struct gsort *sort);
 
@@ -193,7 +194,7 @@ GSORT_API void gsort_cancel(struct gsort *sort);
 
 /* --- Messages, progress and statistics --- */
 
-/* Return the message of the last error of the handle or its sort; "" without one. Never NULL. */
+/* Return the error of the last call that used the handle; "" if it succeeded. Never NULL. */
 GSORT_API const char *gsort_message(const struct gsort *sort);
 
 enum gsort_severity {

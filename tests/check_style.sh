@@ -113,6 +113,12 @@ wc -l src/sort/sort.c | awk '$1 > 150 { print $2 ": " $1 " lines" }' |
 # Blank lines of a macro are blanks and a backslash.
 grep -nE '^    ' $sources $scripts | grep -vE ':[0-9]+: *\\$' | offence 'indented by blanks' || true
 grep -nE "[ $tab]\$" $sources $scripts | offence 'blanks at the end of a line' || true
+# -Dprogram_name: messages have the name that the program is built with.
+grep -nE '"([^"]*[^-a-zA-Z0-9_./"])?gsort([^-a-zA-Z0-9_.("/][^"]*|-(mpi|check|gen)[^"]*)?"' \
+	$(printf '%s\n' $sources | grep -E '^(src|io|kernels)/') | grep -v '#include' |
+	grep -vE '^[^:]*:[0-9]+:[[:space:]]*/?[*]' |
+	grep -vE '^src/checkpoint/checkpoint_dir.c:.*"gsort (manifest|runs)' |
+	offence 'a message that does not use GSORT_PROGRAM' || true
 # "| `src/base/` | ... | `status.c` messages ... |": the modules of each folder.
 patterns=$(grep '^| `[a-z/]*` |' docs/design.md | grep -oE '`[a-z0-9_*]+\.c`' | tr -d '`')
 in_table() {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "io/header/npy_internal.h"
 #include "src/base/diagnostics.h"
 #include "src/record/layout.h"
@@ -127,7 +128,9 @@ static int parse_dict_value(struct npy_parser *parser, const char *key)
 			       0 :
 			       npy_refuse_syntax(parser);
 	}
-	return npy_refuse(parser, "whose header has an entry '%.40s', which gsort does not know",
+	return npy_refuse(parser,
+			  "whose header has an entry '%.40s', which " GSORT_PROGRAM
+			  " does not know",
 			  key);
 }
 
@@ -177,7 +180,8 @@ static int make_column_field(struct npy_parser *parser, uint64_t n)
 	const struct field item = parser->item.n ? parser->item.fields[0] : (struct field){ 0 };
 
 	if (parser->is_structure)
-		return npy_refuse(parser, "with rows of structures, which gsort does not sort");
+		return npy_refuse(parser,
+				  "with rows of structures, which " GSORT_PROGRAM " does not sort");
 	fields->has_columns = true;
 	fields->n_per_column = item.n;
 	return schema_add_field(fields, (struct field){ .name = (char *)"",
@@ -204,7 +208,7 @@ static int measure_record(const struct npy_parser *parser, uint64_t *ret_n_items
 	if (nbytes == 0)
 		return npy_refuse_without_hint(parser, "whose records have no bytes");
 	if (!parser->is_structure && parser->item.fields[0].is_opaque)
-		return npy_refuse(parser, "of type %.60s, which gsort does not know",
+		return npy_refuse(parser, "of type %.60s, which " GSORT_PROGRAM " does not know",
 				  parser->item.fields[0].type_text);
 	*ret_n_items = n_items;
 	*ret_nbytes = nbytes;

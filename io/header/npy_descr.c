@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
+
 #include "io/header/npy_internal.h"
 
 enum { MAX_STRUCT_DEPTH = 16 }; /* of structures within structures */
@@ -223,7 +225,8 @@ static int parse_type_string(struct npy_parser *parser, const char *text, struct
 	for (n = strlen(text); n > 0 && text[n - 1] == ' ';)
 		n--;
 	if (n + 1 >= sizeof raw_type)
-		return npy_refuse(parser, "of type '%.40s...', which gsort does not know", text);
+		return npy_refuse(
+			parser, "of type '%.40s...', which " GSORT_PROGRAM " does not know", text);
 	if (order && !is_byte_order(*text))
 		snprintf(raw_type, sizeof raw_type, "%c%.*s", order, (int)n, text);
 	else

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
+
 #include "io/header/npy_internal.h"
 
 /* Names of numpy (of Linux on 64 bits) that it reads, and does not write. */
@@ -138,7 +140,8 @@ int npy_parse_type(const struct npy_parser *parser, const char *type, struct fie
 		return 0;
 	}
 	if (!parse_number(type, &n) || !strchr("SVUfc", type[1]))
-		return npy_refuse(parser, "of type '%.40s', which gsort does not know", type);
+		return npy_refuse(parser, "of type '%.40s', which " GSORT_PROGRAM " does not know",
+				  type);
 	if (type[1] == 'U' && n > 0)
 		set_unicode_field(type, n, field);
 	else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/input/format_signatures.h"
+#include "config.h"
 #include "io/header/npy.h"
 #include "src/base/diagnostics.h"
 
@@ -48,7 +49,7 @@ static const char *shell_quote_path(const char *path, char text[static SHELL_WOR
 /* What is to be done with records, and what that does. */
 static const char *consumer_command(const struct format_rules *rules)
 {
-	return rules->checker ? rules->checker : "gsort";
+	return rules->checker ? rules->checker : GSORT_PROGRAM;
 }
 
 static const char *consumer_verb(const struct format_rules *rules)

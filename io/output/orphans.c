@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "io/codec/checksum.h"
 #include "src/base/diagnostics.h"
 
@@ -185,7 +186,8 @@ static void warn_orphan(const char *path, const char *name, const struct stat *s
 {
 	char mtime[32];
 
-	warn("%s: %s beside it was left by a gsort that was killed after %s, while it wrote %s: "
+	warn("%s: %s beside it was left by a " GSORT_PROGRAM
+	     " that was killed after %s, while it wrote %s: "
 	     "remove it, it takes %" PRIu64 " bytes",
 	     path, name, format_mtime(status, mtime), purpose, allocated_nbytes(status));
 }

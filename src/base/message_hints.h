@@ -60,6 +60,7 @@ enum hint {
 	HINT_ABOUT_VERIFY,
 	HINT_ABOUT_ASSUMED_SIZE,
 	HINT_ASSUME_SIZE,
+	HINT_REPEAT_KEY, /* one option for each key */
 	HINT_ABOUT_SHARD,
 	HINT_SHARD_OR_SPLIT, /* the same, but all parts could be had at once */
 

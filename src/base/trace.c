@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "src/base/diagnostics.h"
 
 enum { MAX_SUMS = 6 };
@@ -292,6 +293,6 @@ void trace_close(struct trace *trace)
 	fprintf(trace->stream,
 		"{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%ld,"
 		"\"args\":{\"name\":\"%s\"}}%s",
-		trace->pid, trace->name[0] ? trace->name : "gsort", closing);
+		trace->pid, trace->name[0] ? trace->name : GSORT_PROGRAM, closing);
 	free(trace);
 }

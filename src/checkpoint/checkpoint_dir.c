@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "io/file/size_limit.h"
 #include "src/base/diagnostics.h"
 
@@ -116,9 +117,11 @@ static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file 
 	if (r == 0 && fstat(ret_file->fd, &status) < 0)
 		r = -errno;
 	else if (r == 0 && !S_ISREG(status.st_mode))
-		return fail_foreign(dir, i, "is no regular file, and so none of gsort's");
+		return fail_foreign(dir, i,
+				    "is no regular file, and so none of " GSORT_PROGRAM "'s");
 	if (r == -ELOOP)
-		return fail_foreign(dir, i, "is a symbolic link, and so none of gsort's");
+		return fail_foreign(dir, i,
+				    "is a symbolic link, and so none of " GSORT_PROGRAM "'s");
 	if (r < 0)
 		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[i]);
 	dir->file_ids[i] = file_id_from_stat(&status);
@@ -141,7 +144,8 @@ static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fil
 	if (r < 0)
 		return fail(r, "%s/%s: %m", dir->path, name);
 	if (memcmp(magic, file_magic[i], nbytes) != 0)
-		return fail_foreign(dir, i, "is none of gsort's, and would be overwritten");
+		return fail_foreign(dir, i,
+				    "is none of " GSORT_PROGRAM "'s, and would be overwritten");
 	*ret_nbytes = nbytes;
 	return 0;
 }
@@ -187,7 +191,8 @@ static int lock_manifest(struct checkpoint_dir *dir)
 	if (locked && fstat(fd, &status) < 0)
 		return fail(-errno, "%s: %m", dir->manifest_path);
 	if (!locked || status.st_nlink == 0)
-		return fail(-EBUSY, "%s: another gsort is using this checkpoint", dir->path);
+		return fail(-EBUSY, "%s: another " GSORT_PROGRAM " is using this checkpoint",
+			    dir->path);
 	dir->is_locked = true;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 
@@ -74,8 +75,9 @@ static bool is_first_fatal_signal(int signal_number)
 /* Nobody waits for the rest: what the signal is to end is done. */
 static void exit_without_reports(void)
 {
-	static const char text[] = "gsort: ended by a signal: the output is complete, and what "
-				   "was to be told of it is not\n";
+	static const char text[] = GSORT_PROGRAM
+		": ended by a signal: the output is complete, and what "
+		"was to be told of it is not\n";
 
 	gsort_cleanup_files(process_get());
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "src/cli/print_message.h"
 
 /* SLURM_NTASKS is no such thing: it is there in a job's script, too, which runs once. */
@@ -16,9 +17,9 @@ static const struct launcher {
 	const char *name, *size_variable, *rank_variable, *remedy;
 } launchers[] = {
 	{ "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-	  "use the mpirun of the MPI library that gsort-mpi was built with" },
+	  "use the mpirun of the MPI library that " GSORT_PROGRAM "-mpi was built with" },
 	{ "mpiexec", "PMI_SIZE", "PMI_RANK",
-	  "use the mpiexec of the MPI library that gsort-mpi was built with" },
+	  "use the mpiexec of the MPI library that " GSORT_PROGRAM "-mpi was built with" },
 	{ "srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
 	  "give srun the --mpi= that this MPI library needs (srun --mpi=list names them), "
 	  "or use mpirun" },
@@ -53,7 +54,7 @@ void launcher_warn(const struct gsort *sort)
 			continue;
 		snprintf(text, sizeof text,
 			 "%s has started several processes (%s=%s), each of which sorts all of its "
-			 "input by itself: gsort-mpi sorts one together",
+			 "input by itself: " GSORT_PROGRAM "-mpi sorts one together",
 			 launchers[i].name, launchers[i].size_variable,
 			 getenv(launchers[i].size_variable));
 		cli_message(GSORT_WARNING, text);

@@ -104,8 +104,10 @@ find_unsupported(const struct unsupported_option *unsupported, int letter, const
 	const size_t n = letter ? 0 : strcspn(word + 2, "=");
 
 	for (; unsupported && unsupported->name; unsupported++)
-		if (letter ? unsupported->letter == letter :
-			     n > 0 && strncmp(unsupported->name, word + 2, n) == 0)
+		if (unsupported->is_foreign_value)
+			continue;
+		else if (letter ? unsupported->letter == letter :
+				  n > 0 && strncmp(unsupported->name, word + 2, n) == 0)
 			return unsupported;
 	return NULL;
 }
@@ -168,18 +170,46 @@ static int set_option_name_error(const struct option_list *options,
 			     set_unknown_option_error(options, unsupported, 0, word, parsed);
 }
 
-/* Of an option that there is, getopt found something wrong. */
-static int set_option_value_error(const struct gsort_option *option, int code, const char *word,
-				  struct parsed_command_line *parsed)
+/* Write the names of an option for messages, "-S, --buffer-size", and return `text`. */
+static const char *format_option_name(const struct gsort_option *option,
+				      char text[static SPELLING_NBYTES])
+{
+	if (!has_long_name(option))
+		snprintf(text, SPELLING_NBYTES, "-%c", option->letter);
+	else if (option->letter)
+		snprintf(text, SPELLING_NBYTES, "-%c, --%s", option->letter, option->name);
+	else
+		snprintf(text, SPELLING_NBYTES, "--%s", option->name);
+	return text;
+}
+
+/* Refuse a value (NULL: none) that has a meaning for other programs only. 0: it has none. */
+static int check_foreign_value(const struct gsort_option *option,
+			       const struct unsupported_option *unsupported, const char *value,
+			       struct parsed_command_line *parsed)
 {
 	char spelling[SPELLING_NBYTES];
 
-	if (!has_long_name(option))
-		snprintf(spelling, sizeof spelling, "-%c", option->letter);
-	else if (option->letter)
-		snprintf(spelling, sizeof spelling, "-%c, --%s", option->letter, option->name);
-	else
-		snprintf(spelling, sizeof spelling, "--%s", option->name);
+	for (; unsupported && unsupported->name; unsupported++)
+		if (unsupported->is_foreign_value && strcmp(unsupported->name, option->name) == 0 &&
+		    unsupported->is_foreign_value(value))
+			return set_parse_error(parsed, "%s%s%s: %s",
+					       format_option_name(option, spelling),
+					       value ? "=" : "", value ? value : "",
+					       unsupported->reason);
+	return 0;
+}
+
+/* Of an option that there is, getopt found something wrong. */
+static int set_option_value_error(const struct gsort_option *option,
+				  const struct unsupported_option *unsupported, int code,
+				  const char *word, struct parsed_command_line *parsed)
+{
+	char spelling[SPELLING_NBYTES];
+
+	if (code == ':' && check_foreign_value(option, unsupported, NULL, parsed) < 0)
+		return -EINVAL;
+	format_option_name(option, spelling);
 	return code == ':' ? set_parse_error(parsed, "%s needs an argument, %s: see --help",
 					     spelling, option->argument) :
 			     set_parse_error(parsed, "%s takes no argument: '%s'", spelling, word);
@@ -209,15 +239,19 @@ int option_parse(const struct option_list *options, const struct unsupported_opt
 		const unsigned i = find_option(options, is_error ? optopt : code);
 
 		if (is_error && i < options->n)
-			return set_option_value_error(&options->options[i], code, argv[optind - 1],
-						      ret_parsed);
+			return set_option_value_error(&options->options[i], unsupported, code,
+						      argv[optind - 1], ret_parsed);
 		if (is_error && optopt)
 			return set_unknown_option_error(options, unsupported, optopt,
 							find_letter_word(argv, optopt), ret_parsed);
 		if (is_error)
 			return set_option_name_error(options, unsupported, argv[optind - 1],
 						     ret_parsed);
-		r = callback(context, i, optarg);
+		r = optarg ? check_foreign_value(&options->options[i], unsupported, optarg,
+						 ret_parsed) :
+			     0;
+		if (r == 0)
+			r = callback(context, i, optarg);
 		if (r != 0)
 			return r;
 	}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "include/gsort.h"
@@ -21,11 +22,15 @@ struct option_list {
 	const void *context;
 };
 
-/* An option of other programs of the kind, which users will try: `why` says what to do instead. */
+/*
+ * An option of other programs of the kind, which users will try: `reason` says what to do instead.
+ * With `is_foreign_value`, an option that exists, with a value that means something else there.
+ */
 struct unsupported_option {
 	const char *name; /* long name, without the dashes */
 	int letter;       /* 0: none */
 	const char *reason;
+	bool (*is_foreign_value)(const char *value); /* value NULL: missing */
 };
 
 /*

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "config.h"
+
 /* Of a message with a word of the command line, and of that when each byte is escaped. */
 enum { TEXT_NBYTES = 9216, LINE_NBYTES = 5 * TEXT_NBYTES + 8 };
 
@@ -20,8 +22,8 @@ void cli_message_from(const char *prefix, enum gsort_severity kind, const char *
 	if (kind == GSORT_DEBUG)
 		fprintf(stderr, "%s\n", text);
 	else
-		fprintf(stderr, "gsort: %s%s%s%s\n", prefix ? prefix : "", prefix ? ": " : "",
-			kind == GSORT_WARNING ? "warning: " : "", text);
+		fprintf(stderr, GSORT_PROGRAM ": %s%s%s%s\n", prefix ? prefix : "",
+			prefix ? ": " : "", kind == GSORT_WARNING ? "warning: " : "", text);
 }
 
 int cli_error(int r, const char *format, ...)

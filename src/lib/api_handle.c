@@ -23,6 +23,7 @@ bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved)
 		diagnostics_destroy(&sort->call_messages);
 		diagnostics_init(&sort->call_messages, on_call_message, sort);
 	}
+	sort->last_error[0] = '\0';
 	*ret_saved = diagnostics_push(&sort->call_messages);
 	return true;
 }
@@ -166,6 +167,14 @@ int gsort_set_limit(struct gsort *sort, uint64_t n_records)
 
 int gsort_set_memory(struct gsort *sort, uint64_t nbytes)
 {
+	struct diagnostics *saved;
+
+	if (nbytes == 0) {
+		if (!api_begin_call(sort, &saved))
+			return -EINVAL;
+		return api_end_call(saved, fail(-EINVAL, "gsort_set_memory(): nbytes is 0; give a "
+							 "size above 0"));
+	}
 	return set_number(sort, "buffer-size", nbytes, "b");
 }
 

@@ -88,6 +88,20 @@ static int check_value(const struct option_spec *row, const char *value)
 	return 0;
 }
 
+/* Words of the library's functions, and the options that they set. */
+static const char *find_synonym(const char *name)
+{
+	static const char *const synonyms[][2] = { { "memory", "buffer-size" },
+						   { "threads", "parallel" },
+						   { "descending", "reverse" },
+						   { "output-path", "output" } };
+
+	for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
+		if (strcmp(synonyms[i][0], name) == 0)
+			return synonyms[i][1];
+	return NULL;
+}
+
 /* What this sort can be told by gsort_set(), or with `cli_only` by gsort_set_from_cli(). */
 static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_only)
 {
@@ -100,7 +114,9 @@ static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_o
 		if (find_known_option(sort, row->name) && (cli_only || !row->cli_only))
 			names[n++] = row->name;
 	}
-	nearest = suggest_word(name, strlen(name), names, n);
+	nearest = find_synonym(name);
+	if (!nearest)
+		nearest = suggest_word(name, strlen(name), names, n);
 	return nearest ? fail(-EINVAL, "unknown option '%s': did you mean %s?", name, nearest) :
 			 fail(-EINVAL, "unknown option '%s'", name);
 }

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "src/base/thread.h"
+#include "config.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/files0.h"
 #include "src/options/options_finalize.h"
@@ -129,8 +130,8 @@ static int set_operation(struct gsort *sort, enum api_operation operation)
 	const enum operation_mode mode = sort->options.mode;
 
 	sort->reports_disorder = mode == MODE_CHECK;
-	sort->check_label = mode == MODE_CHECK       ? "gsort -c" :
-			    mode == MODE_CHECK_QUIET ? "gsort -C" :
+	sort->check_label = mode == MODE_CHECK       ? GSORT_PROGRAM " -c" :
+			    mode == MODE_CHECK_QUIET ? GSORT_PROGRAM " -C" :
 						       "gsort_check()";
 	if (operation == API_CHECK && !has_check_mode(sort))
 		return imply_option(sort, "check", NULL);

@@ -32,6 +32,21 @@ static void finish_thread(struct gsort *sort, int result)
 	rendezvous_end(&sort->get_channel);
 }
 
+/* Tell the user of a terminal which type was assumed. */
+static void notice_default_type(const struct gsort *sort, const struct command_files *files,
+				const struct input *input)
+{
+	const char *path = sort->options.n_inputs ? sort->options.inputs[0] : "";
+
+	if (!sort->process || sort->operation == API_EXPLAIN || !is_reporting_rank(sort) ||
+	    !isatty(STDERR_FILENO) || !command_files_are_untyped(files, input))
+		return;
+	notice("%s: no type given, %s as u64", strcmp(path, "-") == 0 ? "standard input" : path,
+	       sort->operation == API_CHECK ? "checking" :
+	       sort->spec.merge_inputs      ? "merging" :
+					      "sorting");
+}
+
 /* The files that inputs turn out to be have one role, too. */
 static int on_inputs_opened(void *context, const struct sort_spec *spec,
 			    const struct layout *layout, struct input *input)
@@ -40,6 +55,8 @@ static int on_inputs_opened(void *context, const struct sort_spec *spec,
 	const struct command_files files = api_command_files(sort);
 	const int r = command_files_check_inputs(&files, input);
 
+	if (r == 0)
+		notice_default_type(sort, &files, input);
 	return r < 0 || !sort->options.debug ? r : debug_report_keys(spec, layout, input);
 }
 
@@ -169,9 +186,10 @@ static int put_records(struct gsort *sort, const void *records, size_t nbytes)
 		return fail(-EINVAL, "nothing can be put: the sort has begun without");
 	if (sort->has_finished_puts) {
 		r = get_failure(sort);
-		return r < 0 ? r : fail(-EPIPE, "nothing can be put after gsort_finish()");
+		return r < 0 ? r : fail(-EINVAL, "nothing can be put after gsort_finish()");
 	}
 	r = rendezvous_put(&sort->put_channel, records, nbytes);
+	sort->n_put_nbytes += nbytes;
 	if (r == 0)
 		return 0;
 	r = api_wait(sort);
@@ -187,6 +205,20 @@ int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
 	return api_end_call(saved, put_records(sort, records, nbytes));
 }
 
+/*
+ * Return whether the sort will fail because the last record is incomplete. It reads all records
+ * first; a merge may have to wait for gsort_get().
+ */
+static bool has_incomplete_record(const struct gsort *sort)
+{
+	const struct sort_spec *spec = &sort->spec;
+	const bool is_size_known = spec->record_spec != RECORD_SPEC_REQUESTS &&
+				   (spec->record_spec != RECORD_SPEC_NONE || spec->n_inputs == 1);
+
+	return sort->accepts_puts && is_size_known && spec->partial == PARTIAL_ERROR &&
+	       !spec->merge_inputs && sort->n_put_nbytes % spec->record_nbytes != 0;
+}
+
 static int finish_puts(struct gsort *sort)
 {
 	const int r = api_start(sort, API_SORT, false);
@@ -195,7 +227,8 @@ static int finish_puts(struct gsort *sort)
 		return r;
 	sort->has_finished_puts = true;
 	rendezvous_end(&sort->put_channel);
-	return sort->returns_output ? get_failure(sort) : api_wait(sort);
+	return sort->returns_output && !has_incomplete_record(sort) ? get_failure(sort) :
+								      api_wait(sort);
 }
 
 int gsort_finish(struct gsort *sort)

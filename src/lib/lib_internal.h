@@ -72,6 +72,7 @@ struct gsort {
 	bool reports_disorder;   /* that a check finds: it is told */
 	bool has_started;
 	bool accepts_puts, has_finished_puts;
+	uint64_t n_put_nbytes;
 	bool returns_output; /* the output is got */
 	struct sort_spec spec;
 	struct stats *stats;
@@ -96,7 +97,7 @@ struct gsort {
 	int result;
 	char failure_text[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* of the sort */
 
-	/* The caller's: of what the last call that failed has returned. */
+	/* The caller's: the error of the last call; "": it succeeded. */
 	char last_error[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)];
 };
 

@@ -76,14 +76,14 @@ static void write_html_report(const struct options *options, const struct stats_
 	html_report_write(&html_report, report_file_stream(reports->html_file));
 }
 
-static int commit_reports(struct reports *reports)
+static int commit_reports(struct reports *reports, bool output_is_complete)
 {
 	struct report_file *files[] = { reports->stats_file, reports->trace_file,
 					reports->html_file };
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-		const int error = report_file_commit(files[i]);
+		const int error = report_file_commit(files[i], output_is_complete);
 
 		if (r == 0)
 			r = error;
@@ -91,13 +91,10 @@ static int commit_reports(struct reports *reports)
 	return r;
 }
 
-/* The status is that of a failure, and what has been done is not undone by it. */
-static void notice_output_complete(const struct options *options)
+static bool has_output(const struct options *options)
 {
-	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
-
-	if (!is_check && !options->explain)
-		notice("the output is complete, and what was to be told of it is not");
+	return options->mode != MODE_CHECK && options->mode != MODE_CHECK_QUIET &&
+	       !options->explain;
 }
 
 /* Nobody adds to them any more; the trace is complete then. */
@@ -123,10 +120,8 @@ int reports_write(const struct options *options, const struct stats_report *repo
 	if (reports->html_file)
 		write_html_report(options, report, has_disorder, reports);
 	close_recorders(reports);
-	error = commit_reports(reports);
+	error = commit_reports(reports, has_output(options));
 	r = r < 0 ? r : error;
-	if (r < 0)
-		notice_output_complete(options);
 	*reports = (struct reports){ 0 };
 	return r;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "io/output/orphans.h"
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/checkpoint_dir.h"
@@ -194,7 +195,8 @@ static int check_outside_checkpoint(const struct path_identity *directory, const
 	free(target);
 	return !is_in_directory ? 0 :
 				  fail(-EINVAL,
-				       "%s '%s' is in '%s', which gsort made for --checkpoint, and "
+				       "%s '%s' is in '%s', which " GSORT_PROGRAM
+				       " made for --checkpoint, and "
 				       "removes; let it go to another directory",
 				       name, path, checkpoint_path);
 }
@@ -283,6 +285,47 @@ static bool must_be_silent(const struct command_files *files)
 	return is_overwritten || is_same_file(options->files0_path, &stderr_identity);
 }
 
+/* Return whether the records and the messages go to one pipe or file. */
+static bool mixes_messages_with_data(const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct path_identity output, messages;
+
+	return files->uses_standard_streams && !options->explain && !options->output_path &&
+	       !files->has_output_endpoint && options->mode != MODE_CHECK &&
+	       options->mode != MODE_CHECK_QUIET &&
+	       path_identity_from_fd(STDOUT_FILENO, &output) == 0 &&
+	       path_identity_from_fd(STDERR_FILENO, &messages) == 0 &&
+	       path_identity_equal(&output, &messages);
+}
+
+/*
+ * Give standard error its role. A pipe may carry the records and an error, which ends them, but no
+ * text of a sort that succeeds. In a file a message could be written over records.
+ */
+static int add_standard_error(struct file_roles *roles, const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct stat status;
+
+	if (!mixes_messages_with_data(files) || fstat(STDERR_FILENO, &status) < 0 ||
+	    S_ISREG(status.st_mode) || options->stats || options->debug ||
+	    options->progress == PROGRESS_OPTION_ALWAYS)
+		return file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
+	return 0;
+}
+
+/* Check what is read, and standard error: where that is the output too, other errors come first. */
+static int check_sources_and_messages(struct file_roles *roles, const struct command_files *files)
+{
+	const bool sources_first = mixes_messages_with_data(files);
+	int r = sources_first ? check_sources(roles, files) : 0;
+
+	if (r == 0 && files->uses_standard_streams)
+		r = add_standard_error(roles, files);
+	return r == 0 && !sources_first ? check_sources(roles, files) : r;
+}
+
 static int check_all_files(struct file_roles *roles, const struct command_files *files,
 			   struct generated_names *generated)
 {
@@ -301,9 +344,7 @@ static int check_all_files(struct file_roles *roles, const struct command_files 
 		r = check_checkpoint_path(options);
 	if (r == 0)
 		r = add_checkpoint_files(roles, options->checkpoint_path, generated);
-	if (r == 0 && files->uses_standard_streams)
-		r = file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
-	return r == 0 ? check_sources(roles, files) : r;
+	return r == 0 ? check_sources_and_messages(roles, files) : r;
 }
 
 int command_files_check(const struct command_files *files)
@@ -318,6 +359,49 @@ int command_files_check(const struct command_files *files)
 		free(generated->names[i]);
 	free(generated);
 	return r;
+}
+
+/* Return whether an input is the file that the output replaces. */
+static bool is_output(const struct command_files *files, size_t input,
+		      const struct path_identity *output)
+{
+	struct path_identity identity;
+
+	if (is_path(files, input))
+		return is_same_file(files->options->inputs[input], output);
+	return files->input_endpoints[input].kind == ENDPOINT_DESCRIPTOR &&
+	       path_identity_from_fd(files->input_endpoints[input].fd, &identity) == 0 &&
+	       path_identity_equal(&identity, output);
+}
+
+/* Refuse to replace raw records of an unknown type: sorted as another type they would be lost. */
+static int check_untyped_output(const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct path_identity output;
+	size_t i = 0;
+
+	if (!options->output_path || path_to_descriptor(options->output_path) >= 0 ||
+	    path_identity_resolve(options->output_path, &output) < 0)
+		return 0;
+	while (i < options->n_inputs && !is_output(files, i, &output))
+		i++;
+	path_identity_free(&output);
+	return i == options->n_inputs ?
+		       0 :
+		       fail(-EINVAL,
+			    "-o '%s' is an input of unknown type; give its type or record size "
+			    "(-t, -R, -k or --fields)",
+			    options->output_path);
+}
+
+bool command_files_are_untyped(const struct command_files *files, const struct input *input)
+{
+	const struct schema *fields = input_fields(input);
+	uint32_t n_keys;
+
+	return files->options->record.spec_kind == RECORD_SPEC_NONE && !(fields && fields->n) &&
+	       !input_keys(input, &n_keys);
 }
 
 int command_files_check_inputs(const struct command_files *files, const struct input *input)
@@ -339,6 +423,8 @@ int command_files_check_inputs(const struct command_files *files, const struct i
 			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    reports[i].name, reports[i].path);
 	}
+	if (command_files_are_untyped(files, input) && check_untyped_output(files) < 0)
+		return -EINVAL;
 	return files->uses_standard_streams && options->explain ? file_roles_check_streams(input) :
 								  0;
 }

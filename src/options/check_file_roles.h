@@ -26,7 +26,14 @@ struct command_files {
 int command_files_check(const struct command_files *files);
 
 /*
+ * Return whether neither an option nor the inputs, which are open, say what a record is. Such
+ * records are sorted as u64.
+ */
+bool command_files_are_untyped(const struct command_files *files, const struct input *input);
+
+/*
  * The inputs are open, and may be more files than their names say (file_roles_stream_is_input()):
- * neither a report may be one of them nor what text goes to. As above.
+ * neither a report may be one of them nor what text goes to. Nor may the output replace an input of
+ * unknown type. As above.
  */
 int command_files_check_inputs(const struct command_files *files, const struct input *input);

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "config.h"
+
 /* What a person is told for a hint: around the text; after it with the number, if it has one. */
 struct hint_template {
 	const char *prefix, *suffix; /* NULL: nothing */
@@ -57,11 +59,13 @@ static const struct hint_template words_of[N_HINTS] = {
 						 "the header for plain records" },
 	[HINT_READ_AS_RAW] = { .suffix = ": read it with --format=raw" },
 	[HINT_SHORTER_HEADER] = { .suffix = " (--skip-bytes)" },
-	[HINT_MERGE_OR_CHECK] = { .suffix = "; gsort -m merges them, and -c checks them" },
+	[HINT_MERGE_OR_CHECK] = { .suffix = "; " GSORT_PROGRAM
+					    " -m merges them, and -c checks them" },
 	[HINT_MERGE_SORTED] = { .suffix = "; -m merges files that are sorted already" },
 	[HINT_NAME_OUTPUT] = { .suffix = "; name a file with -o" },
 	[HINT_NO_KEY] = { .suffix = "; leave out -k" },
 	[HINT_OTHER_KEYS] = { .suffix = "; name others by -k" },
+	[HINT_REPEAT_KEY] = { .suffix = "; repeat -k for each key" },
 	[HINT_NAME_FIELDS] = { .suffix = "; name them by --fields, or write -k OFFSET:TYPE" },
 	[HINT_SPECIFY_RECORD_SIZE] = { .suffix = "; -k, --key needs -R, --record-size" },
 	[HINT_ABOUT_CHECKPOINT] = { .prefix = "--checkpoint: " },

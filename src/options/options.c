@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "config.h"
 #include "io/input/part_manifest.h"
 #include "src/options/builtin_options.h"
 #include "src/options/value_parsers.h"
@@ -87,9 +88,10 @@ static const struct option_choice backends[] = {
 
 static const struct option_choice split_units[] = { { "records", false }, { "keys", true }, { 0 } };
 
-static const struct option_choice progress_modes[] = {
-	{ "auto", 0 }, { "always", 1 }, { "never", 2 }, { 0 }
-};
+static const struct option_choice progress_modes[] = { { "auto", PROGRESS_OPTION_AUTO },
+						       { "always", PROGRESS_OPTION_ALWAYS },
+						       { "never", PROGRESS_OPTION_NEVER },
+						       { 0 } };
 
 static const struct option_choice explain_formats[] = { { "text", EXPLAIN_TEXT },
 							{ "json", EXPLAIN_JSON },
@@ -143,9 +145,9 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_SHARD] = { "shard", 0, "K/P",
 			"with -m: write only the K-th of P shards of equal length",
 			.parse = value_parse_shard, .same_value = value_same_shard,
-			.mpi_substitute =
-				"ranks share a merge already; or run gsort -m --shard=K/P for "
-				"each K" },
+			.mpi_substitute = "ranks share a merge already; or run " GSORT_PROGRAM
+					  " -m --shard=K/P for "
+					  "each K" },
 	[ROW_SPLIT] = { "split", 0, "P",
 			"split the output into P part files: -o names a directory of "
 			"part-0000 and so on, and manifest.json, which appears "
@@ -168,7 +170,8 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N MPI ranks", .max = MAX_RANKS,
 			.parse = option_parse_count, MEMBER(n_ranks), .cli_only = true,
 			.mpi_substitute =
-				"leave it out to plan for these ranks, or use gsort --explain" },
+				"leave it out to plan for these ranks, or use " GSORT_PROGRAM
+				" --explain" },
 	[ROW_ASSUME_RATES] = { "assume-rates", 0, "LIST",
 			       "with --explain of ranks: use these rates of each rank per "
 			       "second, for example "

@@ -20,6 +20,12 @@ enum operation_mode {
 	MODE_CHECK_QUIET, /* -C */
 };
 
+enum progress_option {
+	PROGRESS_OPTION_AUTO,
+	PROGRESS_OPTION_ALWAYS,
+	PROGRESS_OPTION_NEVER,
+};
+
 enum explain_format {
 	EXPLAIN_NONE,
 	EXPLAIN_TEXT,
@@ -72,7 +78,7 @@ struct options {
 	bool fsync;                   /* only with output_path */
 	bool debug;
 	bool stats;
-	int progress;                /* which of its words; what they mean is for the program */
+	int progress;                /* enum progress_option; the program implements it */
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
 	const char *report_path;     /* NULL: none */

@@ -33,12 +33,8 @@ static int refuse_type(const char *option, const char *argument, const char *typ
 	if (key_suggest_type(type, suggestion))
 		return fail(-EINVAL, "%s: %s%s%sunknown type '%s': did you mean %s?", option,
 			    prefix, context, separator, type, suggestion);
-	return fail(
-		-EINVAL,
-		"%s: %s%s%sunknown type '%s': use u8, u16, u24 ... u128, i8 ... i128, f16, f32, "
-		"f64, bf16, c64, c128, t64, bool, each with le or be after it if need be, or bN "
-		"for N bytes",
-		option, prefix, context, separator, type);
+	return fail(-EINVAL, "%s: %s%s%sunknown type '%s': " KEY_TYPES_HINT, option, prefix,
+		    context, separator, type);
 }
 
 static bool is_descending(const char *type)
@@ -175,6 +171,9 @@ static int parse_offset_key(const struct option_spec *spec, const char *argument
 	bool descending;
 	int r;
 
+	if (strchr(argument, ','))
+		return fail(-EINVAL, "%s: '%s' is more than one key: repeat -k for each key",
+			    option_format_name(spec, spelling), argument);
 	if (!parse_offset(argument, &offset, &type))
 		return fail(-EINVAL,
 			    "%s: '%s' is no key: write OFFSET:TYPE or OFFSET:TYPE:r, such as "
@@ -307,6 +306,9 @@ int record_options_refuse_keys(const struct record_options *record)
 {
 	const char *name = first_named_key(record);
 
+	if (name && strchr(name, ','))
+		return fail(-EINVAL, "-k, --key=%s: is more than one key: repeat -k for each key",
+			    name);
 	if (name)
 		return fail(-EINVAL,
 			    "-k, --key=%s: it is no OFFSET:TYPE, and no name: name what a record "

@@ -155,6 +155,9 @@ static int check_key_requests(const struct sort_spec *spec, const struct schema 
 
 	if (spec->record_spec != RECORD_SPEC_REQUESTS || (fields && (fields->n || !field_name)))
 		return 0;
+	if (field_name && strchr(field_name, ','))
+		return fail_hint(-EINVAL, HINT_REPEAT_KEY, 0, "%s: has no field with the name %s",
+				 name, field_name);
 	if (field_name)
 		return fail_hint(-EINVAL, HINT_NAME_FIELDS, 0,
 				 "%s: has no fields with names, such as %s", name, field_name);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "config.h"
 #include "src/record/schema.h"
 
 /* What can stand behind a name. */
@@ -121,6 +122,9 @@ static int fail_unknown(const struct resolve_context *context, const char *text)
 		return fail_hint(-EINVAL, HINT_NO_KEY, 0,
 				 "%s: there is no field %s: its records are one value each",
 				 context->name, text);
+	if (strchr(text, ','))
+		return fail_hint(-EINVAL, HINT_REPEAT_KEY, 0, "%s: there is no field %s",
+				 context->name, text);
 	list_names(schema, names);
 	return fail(-EINVAL, "%s: there is no field %s to sort by; those that have a name: %s",
 		    context->name, text, names);
@@ -141,7 +145,7 @@ static int fail_ambiguous(const struct resolve_context *context, const char *tex
 static int fail_opaque(const struct resolve_context *context, const struct field *field)
 {
 	return fail_hint(-EINVAL, HINT_OTHER_KEYS, 0,
-			 "%s: field %s is of type %.100s, which gsort does not sort by",
+			 "%s: field %s is of type %.100s, which " GSORT_PROGRAM " does not sort by",
 			 context->name, field->name, field->type_text);
 }
 

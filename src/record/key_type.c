@@ -422,6 +422,15 @@ static bool suggest_lower_case(const char *typo, char text[static KEY_TYPE_NBYTE
 	return key_parse_type(text, &key) == 0;
 }
 
+/* Suggest what one letter means to C and numpy. */
+static bool suggest_letter(const char *typo, char text[static KEY_TYPE_NBYTES])
+{
+	if (strcmp(typo, "d") != 0 && strcmp(typo, "f") != 0)
+		return false;
+	strcpy(text, *typo == 'd' ? "f64 (double)" : "f32 (float)");
+	return true;
+}
+
 /* Is it so near a width in bits that it is none in bytes? 7 is, and 12 is not. */
 static bool is_similar_bit_width(unsigned long number)
 {
@@ -541,6 +550,6 @@ bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES])
 	/* numpy's own spelling has no near misses: <f16 is no <f8, and no f16 either. */
 	if (strlen(typo) >= MAX_NAME_NBYTES || strchr("<>|=", *typo))
 		return false;
-	return suggest_lower_case(typo, text) || suggest_bits(typo, text) ||
-	       suggest_type(typo, text) || suggest_alias(typo, text);
+	return suggest_letter(typo, text) || suggest_lower_case(typo, text) ||
+	       suggest_bits(typo, text) || suggest_type(typo, text) || suggest_alias(typo, text);
 }

@@ -59,6 +59,11 @@ enum { KEYS_TEXT_NBYTES = 64 };
 void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 		 char text[static KEYS_TEXT_NBYTES]);
 
+/* What a message about an unknown type ends with. */
+#define KEY_TYPES_HINT                                                                             \
+	"use u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16, c64, c128, t64, bool, each " \
+	"with le or be after it if need be, or bN for N bytes"
+
 /* What may have been meant by `text`, which is no type, into `text`; false if nothing is near. */
 bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES]);
 

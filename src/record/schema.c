@@ -66,7 +66,8 @@ static int parse_field(const char *option, char *name, const char *text, struct 
 		return fail(-EINVAL, "%s: field %s: unknown type '%s': did you mean %s?", option,
 			    name, type, suggestion);
 	if (!field.key.nbytes)
-		return fail(-EINVAL, "%s: field %s: unknown type '%s'", option, name, type);
+		return fail(-EINVAL, "%s: field %s: unknown type '%s': " KEY_TYPES_HINT, option,
+			    name, type);
 	if (find_field(schema, name))
 		return fail(-EINVAL, "%s: there are two fields %s", option, name);
 	field.key.offset = schema->record_nbytes;

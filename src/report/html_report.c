@@ -333,7 +333,7 @@ static void put_header(struct html_report_writer *writer)
 	struct html *html = &writer->html;
 
 	html_open(html, "header");
-	html_element_with_class(html, "p", "brand", "gsort report");
+	html_element_with_class(html, "p", "brand", GSORT_PROGRAM " report");
 	put_headline(writer);
 	html_open(html, "nav");
 	html_attribute(html, "aria-label", "Sections of the report");
@@ -537,7 +537,7 @@ static void put_head(struct html *html)
 	html_attribute(html, "name", "color-scheme");
 	html_attribute(html, "content", "light dark");
 	html_close(html);
-	html_element(html, "title", "gsort report");
+	html_element(html, "title", GSORT_PROGRAM " report");
 	html_open(html, "style");
 	html_raw(html, css);
 	html_close(html);
@@ -557,7 +557,7 @@ static void put_footer(struct html_report_writer *writer)
 		     "Stages work at the same time, each on several threads: busy adds these up, "
 		     "running is the time in which at least one was at work. The stage that ran "
 		     "longest, and for half of a phase at least, held the others up.");
-	html_element(html, "p", "gsort %s, %s", GSORT_VERSION, text);
+	html_element(html, "p", GSORT_PROGRAM " %s, %s", GSORT_VERSION, text);
 	html_close(html);
 }
 

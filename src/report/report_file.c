@@ -68,7 +68,7 @@ FILE *report_file_stream(const struct report_file *file)
 	return file->stream;
 }
 
-int report_file_commit(struct report_file *file)
+int report_file_commit(struct report_file *file, bool output_is_complete)
 {
 	char advice[SIZE_LIMIT_HINT_NBYTES];
 	bool has_failed;
@@ -83,7 +83,8 @@ int report_file_commit(struct report_file *file)
 	if (r == 0 && (has_failed || close_error != 0))
 		r = has_failed ? -EIO : -errno;
 	if (r < 0) {
-		r = fail(r, "%s: cannot be written: %m%s", file->path, size_limit_hint(r, advice));
+		r = fail(r, "%s: cannot be written: %m%s%s", file->path, size_limit_hint(r, advice),
+			 output_is_complete ? "; the output is complete" : "");
 		report_file_abort(file);
 		return r;
 	}

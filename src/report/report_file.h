@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct report_file;
@@ -27,10 +28,10 @@ int report_file_open(const struct syscalls *calls, const char *path, struct repo
 FILE *report_file_stream(const struct report_file *file);
 
 /*
- * The text is complete. Frees the file, whether it succeeds or not; NULL is fine. 0, or a negative
- * errno.
+ * Give the complete text its name. Frees the file, whether it succeeds or not; NULL is fine.
+ * output_is_complete: an error message says so. 0, or a negative errno after one message.
  */
-int report_file_commit(struct report_file *file);
+int report_file_commit(struct report_file *file, bool output_is_complete);
 
 /* NULL is fine. */
 void report_file_abort(struct report_file *file);

@@ -294,8 +294,8 @@ says '^gsort: resuming: [1-9][0-9]* runs hold' stderr
 [ $status -eq 0 ] || broken "status $status"
 same expected output 'merged again'
 [ ! -e ck ] || broken "it is left: $(ls -A ck)"
-completes in -o in
-run --checkpoint=ck -S 1M in -o in
+completes in -t u64 -o in
+run --checkpoint=ck -S 1M in -t u64 -o in
 says '^gsort: resuming: in is complete' stderr
 same expected in 'in place'
 
@@ -329,7 +329,7 @@ generate -n 2000000 --seed=2 -o another
 "$GSORT" another -o expected-another
 for memory in 64M 1M; do # all in memory, and spilled
 	cp input in
-	completes in -o in
+	completes in -t u64 -o in
 	cat another > in
 	sorts_anew in expected-another in
 done
@@ -337,7 +337,7 @@ rm -f another expected-another
 
 claim 'killed behind the rename and then longer, it is not complete, whatever its times say'
 cp input in
-completes in -o in
+completes in -t u64 -o in
 cp -p in stamp
 head -c 8000 other >> in
 "$GSORT" in -o expected-longer
@@ -347,10 +347,10 @@ sorts_anew in expected-longer in
 claim 'changed behind the rename, it is not sorted with inputs that are in it already'
 memory=1M
 cp input in
-completes in other -o in
+completes in other -t u64 -o in
 touch in
 cp in untouched
-run --checkpoint=ck -S 1M in other -o in
+run --checkpoint=ck -S 1M in other -t u64 -o in
 [ $status -eq 2 ] || broken "status $status"
 says '^gsort: ck: .* changed since; .* remove gsort-manifest and gsort-runs in it$' stderr
 same untouched in 'refused'

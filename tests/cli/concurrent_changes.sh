@@ -44,17 +44,17 @@ lost() {
 for memory in 1M 64M; do
 	claim "in place, -S $memory: what was written to the input after it was read is not lost"
 	cat first first > expected
-	lost 'appended to' x 'cat first >> x' -S "$memory" x -o x
+	lost 'appended to' x 'cat first >> x' -S "$memory" x -t u64 -o x
 	{
 		echo 1234567
 		tail -c +9 first
 	} > expected
 	lost 'overwritten in place' x 'echo 1234567 | dd of=x conv=notrunc status=none' \
-		-S "$memory" x -o x
+		-S "$memory" x -t u64 -o x
 	cp second expected
-	lost 'another file took its name' x 'mv y x' -S "$memory" x -o x
+	lost 'another file took its name' x 'mv y x' -S "$memory" x -t u64 -o x
 	: > expected
-	lost 'cut' x ': > x' -S "$memory" x -o x
+	lost 'cut' x ': > x' -S "$memory" x -t u64 -o x
 done
 
 claim 'an input that is not replaced'
@@ -103,7 +103,7 @@ claim 'standard input that stands behind the beginning of the output'
 cp first x
 (
 	dd bs=80 count=1 of=/dev/null 2> /dev/null
-	run -o x -
+	run -t u64 -o x -
 	[ "$status" -eq 2 ] || broken "status $status"
 ) < x
 one_line '^gsort: x: standard input stands at byte 80 of it' 'it'

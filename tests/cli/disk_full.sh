@@ -154,7 +154,7 @@ on size=84M sh -c '"$0" -S 16M --temp-compress=none -T small --split=2 large -o 
 same large.expected large.parts 'parts beside runs'
 
 claim 'no space for the new file beside the input that it would replace'
-on size=12000k --within "$GSORT" -S 64M small/output -o small/output
+on size=12000k --within "$GSORT" -t u64 -S 64M small/output -o small/output
 is_full 'small/output.*No space' 'in place'
 same untouched found 'in place'
 

@@ -118,6 +118,37 @@ tail -n 1 o > ../stderr
 cd ..
 [ $status -eq 2 ] || broken '2>&1: status not 2'
 one_line 'standard output and standard error are the same file' '2>&1'
+
+# to_one_pipe EXPECTED_STATUS ARGUMENT...: both streams; what arrives is in `stderr`, too.
+to_one_pipe() {
+	expected_status=$1
+	shift
+	begin
+	{ "$g" "$@" 2>&1; echo $? > ../code; } | cat > ../arrived
+	cd ..
+	cp arrived stderr
+	[ "$(cat code)" = "$expected_status" ] || broken "$*: status $(cat code)"
+}
+
+claim 'a pipe for both streams has the error, or the records'
+to_one_pipe 2 missing
+one_line '^gsort: missing: cannot open: No such file' 'missing'
+to_one_pipe 2 -R 7 v
+one_line '^gsort: v: .*7' 'a part of a record'
+to_one_pipe 0 v
+"$g" files/v -o expected
+same expected arrived 'records'
+for option in --stats --debug --progress=always; do
+	to_one_pipe 2 $option v
+	one_line 'standard output and standard error are the same pipe' "$option"
+done
+begin
+"$g" missing >> o 2>&1
+status=$?
+tail -n 1 o > ../stderr
+cd ..
+[ $status -eq 2 ] || broken 'missing, 2>&1: status not 2'
+one_line '^gsort: missing: cannot open' 'missing, 2>&1'
 begin
 "$g" v -o o 2>> v
 status=$?
@@ -188,7 +219,7 @@ clash "-o '$hidden' is called as the output would be" "\$g v -o $hidden"
 
 claim 'what may be one'
 begin
-for arguments in 'v -o v' 'v -o hard' 'v v -o o' 'soft -o soft' \
+for arguments in '-t u64 v -o v' '-t u64 v -o hard' 'v v -o o' '-t u64 soft -o soft' \
 	'v -o o --trace=/dev/null --stats-json=/dev/null'; do
 	"$g" $arguments 2> ../stderr || broken "$arguments: status $?"
 done
@@ -276,9 +307,8 @@ for report in --trace --stats-json --report; do
 	same ../expected-ten o "$report"
 	[ "$(cat r)" = 'an older report' ] || broken "$report: the older one is gone"
 	cd ..
-	says '^gsort: r: cannot be written: File too large; .*ulimit -f' stderr
-	says '^gsort: the output is complete, and what was to be told of it is not$' stderr
-	[ "$(wc -l < stderr)" -eq 2 ] || broken "$report: not two lines"
+	one_line '^gsort: r: cannot be written: .*large.*ulimit -f; the output is complete$' \
+		"$report"
 done
 
 claim 'a report goes on where a descriptor stands'
@@ -309,4 +339,32 @@ is_json json
 cd ..
 
 nothing_left everything
+claim 'a report to a full device is one error, also of an abbreviated option'
+"$g" -t u64 files/v --stats-=/dev/full -o full-output 2> stderr
+[ $? -eq 2 ] || broken '/dev/full: not status 2'
+one_line '^gsort: /dev/full: .*No space left.*; the output is complete$' '--stats-='
+
+claim 'an input of unknown type is not replaced'
+generate -n 1000 -o raw
+cp raw before
+cp raw other
+ln -s raw link
+for arguments in 'raw -o raw' 'other raw -o raw' '-m raw -o raw' 'link -o raw' 'raw -o link' \
+	'-u raw -o raw'; do
+	run $arguments
+	[ "$status" -eq 2 ] || broken "$arguments: status $status"
+	one_line "^gsort: -o '(raw|link)' is an input of unknown type; .*-t, -R, -k" "$arguments"
+	same before raw "$arguments"
+done
+"$GSORT" - -o raw < raw 2> stderr
+[ $? -eq 2 ] || broken 'standard input is not refused'
+same before raw 'standard input'
+run raw -o expected
+for type in '-t u64' '-R 8 -k 0:u64' '--fields=x:u64'; do
+	cp before raw
+	run $type raw -o raw
+	[ "$status" -eq 0 ] || broken "$type: status $status"
+	same expected raw "$type"
+done
+
 finish

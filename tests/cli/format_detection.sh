@@ -188,7 +188,7 @@ one_line '^gsort: warning: standard output: .*Zstandard' 'to a pipe'
 { printf '\000\000\000\000\000\000\000\000' && cat magic; } > later
 run -r later -o output
 one_line '^gsort: warning: output: .*Zstandard' 'by sorting'
-"$GSORT" --format=raw output -o output
+"$GSORT" -t u64 --format=raw output -o output
 same later output 'sorted again'
 refuses 'damaged.*--format=raw' magic
 

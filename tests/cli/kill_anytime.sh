@@ -114,8 +114,8 @@ killed records expected-records -R 16 -k 3:b9 -S 2M input -o output
 killed merge expected -m part1 part2 -o output
 killed stdin expected -S 2M -o output -
 killed verify expected --verify --fsync -S 2M input -o output
-killed in-place expected -S 2M input -o input
-killed in-place expected -S 64M --verify input -o input
+killed in-place expected -S 2M input -t u64 -o input
+killed in-place expected -S 64M --verify input -t u64 -o input
 outright= # then nobody cuts back what was written in place
 killed standard-output expected -S 2M --temp-compress=none input
 killed standard-output expected -S 64M input

@@ -46,6 +46,16 @@ for link in libgsort.so libgsort.so.0.3; do
 	[ -L "$libraries/$link" ] || broken "$link is no link"
 done
 
+claim "each function has a page of the manual"
+if [ -n "$(installed -name 'gsort.3*')" ]; then
+	for function in $(grep -oE '\bgsort_[a-z0-9_]+\(' "$(installed -path '*/include/gsort.h')" |
+			tr -d '(' | grep -v '_callback$' | sort -u) gsort_set_message_callback \
+			gsort_set_progress_callback; do
+		[ "$(find "$root" -path "*/man3/$function.3" -exec readlink {} +)" = gsort.3 ] ||
+			broken "$function(3)"
+	done
+fi
+
 # A program is built of what is installed. What instruments the library is not in a program.
 instrumented=$(nm -D "$libraries/libgsort.so" | grep -cE ' U __(asan|tsan|ubsan|gcov|llvm)')
 source=$(installed -name top_k.c)

@@ -21,7 +21,7 @@ cat b | gives expected -m a - c
 
 claim 'the output may be an input'
 cp a file
-succeeds -m b file c -o file
+succeeds -m b file c -t u64 -o file
 same expected file 'in place'
 
 claim 'equal keys come out once'

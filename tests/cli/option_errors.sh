@@ -193,6 +193,22 @@ for option in -b -d -f -i -g -h -n -M -V -z --sort=numeric --random-sort --rando
 		$option input
 done
 
+claim 'keys, separators and random order of GNU sort say what to use'
+for option in -k2,2 -k1.3 -k2n,2 --key=2,2; do
+	refuses '^gsort: -k, --key=[0-9n.,]*: records are no lines of text' $option input
+done
+for option in -t, '-t ' '-t\t' --type=:; do
+	refuses '^gsort: -t, --type=.*: records are no lines of text' "$option" input
+done
+run -R
+[ "$status" -eq 2 ] || broken "-R: status $status"
+one_line '^gsort: -R, --record-size: there is no random order' '-R'
+refuses 'repeat -k for each key' -R 8 -k 0:u32,4:u32 input
+refuses 'repeat -k for each key' -R 8 -k a,b input
+refuses 'repeat -k for each key' --fields=a:u32,b:u32 -k a,b input
+refuses '--fields: field a: .*use u8, u16' --fields=a:zzzz input
+refuses 'did you mean f64 .double.' -t d input
+
 claim 'a check writes nothing, and does not ask for an output'
 for option in -c -C --check=quiet; do
 	run $option --verify sorted

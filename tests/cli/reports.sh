@@ -209,9 +209,19 @@ printf 'zebras!\naardvark' > typed
 "$RUN_IN_PTY" typed "$GSORT" -t b8 -o output 2> stderr || broken "status $?"
 says '^gsort: reading from the terminal' stderr
 printf 'aardvarkzebras!\n' | cmp - output || broken "$(cat output)"
-"$RUN_IN_PTY" typed "$GSORT" input -o output 2> stderr || broken "status $?"
+"$RUN_IN_PTY" typed "$GSORT" -t u64 input -o output 2> stderr || broken "status $?"
 [ ! -s stderr ] || broken 'not silent, though it reads no terminal'
 same expected output 'at a terminal'
+
+claim 'at a terminal it says which type it assumes, unless the input does'
+"$RUN_IN_PTY" typed "$GSORT" input -o output 2> stderr || broken "status $?"
+one_line '^gsort: input: no type given, sorting as u64.?$' 'no type'
+same expected output 'no type'
+"$RUN_IN_PTY" typed "$GSORT" -c expected 2> stderr || broken "status $?"
+one_line '^gsort: expected: no type given, checking as u64.?$' '-c'
+"$RUN_IN_PTY" typed "$GSORT" --split=2 input -o output 2> stderr || broken "status $?"
+"$RUN_IN_PTY" typed "$GSORT" -c output.parts 2> stderr || broken "status $?"
+[ ! -s stderr ] || broken 'not silent, though the manifest has the type'
 
 claim 'SIGUSR1 does not end it'
 mkfifo fifo

@@ -141,11 +141,11 @@ rm -r expected
 for i in $(seq "$kills"); do
 	cp input both
 	for j in 1 2 3 4 5 6; do
-		run_and_kill 600 -S 3M --checkpoint=ck both -o both
+		run_and_kill 600 -S 3M --checkpoint=ck both -t u64 -o both
 		cmp -s input both || cmp -s expected both || broken "neither after $moment s"
 		[ $status -ne 0 ] || break
 	done
-	[ $status -eq 0 ] || resumes -S 3M --checkpoint=ck both -o both
+	[ $status -eq 0 ] || resumes -S 3M --checkpoint=ck both -t u64 -o both
 	same expected both 'in place'
 	nothing_kept 'in place'
 done

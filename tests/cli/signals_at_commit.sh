@@ -38,7 +38,7 @@ signalled() {
 claim 'a signal that comes with the name is too late'
 for signal in TERM INT HUP PIPE; do
 	for call in linkat renameat; do
-		for arguments in 'x -o x' '-u --count x -o x --checkpoint=ck'; do
+		for arguments in '-t u64 x -o x' '-u --count -t u64 x -o x --checkpoint=ck'; do
 			cp input x
 			signalled $signal $call "$arguments"
 			[ "$status" -eq 0 ] || broken "$what, $arguments: status $status"
@@ -59,7 +59,7 @@ done
 claim 'nor is it when the name cannot be had'
 cp input x
 strace -f -qq -o trace -e trace=renameat -e inject=renameat:error=EACCES:signal=TERM \
-	"$GSORT" x -o x > stdout 2> stderr
+	"$GSORT" -t u64 x -o x > stdout 2> stderr
 [ $? -eq 143 ] || broken "status $?"
 same input x 'it'
 [ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left $(ls -d .gsort-*)"
@@ -68,11 +68,11 @@ claim 'killed while its checkpoint is removed, in place: the next start knows th
 for when in 1 2; do
 	cp input x
 	strace -f -qq -o trace -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=$when \
-		"$GSORT" -u --count x -o x --checkpoint=ck > stdout 2> stderr
+		"$GSORT" -t u64 -u --count x -o x --checkpoint=ck > stdout 2> stderr
 	[ $? -eq 137 ] || broken "$when: status $?"
 	same expected-counts x "$when: killed"
 	[ -e ck/gsort-manifest ] || break # the second has done it: that is the last moment
-	run -u --count x -o x --checkpoint=ck
+	run -t u64 -u --count x -o x --checkpoint=ck
 	[ "$status" -eq 0 ] || broken "$when: status $status"
 	one_line 'resuming: x is complete' "$when"
 	same expected-counts x "$when: again"

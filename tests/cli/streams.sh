@@ -77,26 +77,26 @@ printf 'a\0b\0' | gives ab.sorted --files0-from=-
 
 claim 'the output may be an input'
 cp a file
-succeeds file -o file
+succeeds file -t u64 -o file
 same a.sorted file 'in place'
 cp a file
-succeeds -S 1M b file -o file
+succeeds -S 1M b file -t u64 -o file
 same ab.sorted file 'one of several'
 cp a file
 ln -s file link
-succeeds file -o link
+succeeds file -t u64 -o link
 same a.sorted file 'through a link'
 [ -L link ] || broken 'the link became a file'
 cp a file
 ln file hard
-succeeds hard -o file
+succeeds hard -t u64 -o file
 same a.sorted file 'another name of the same file'
 same a hard 'the other name'
 
 claim 'the output keeps its mode'
 cp a file
 chmod 640 file
-succeeds file -o file
+succeeds file -t u64 -o file
 [ "$(stat -c %a file)" = 640 ] || broken "mode $(stat -c %a file)"
 
 if touch listed && setfacl -m u:daemon:rw listed 2> /dev/null; then
@@ -105,7 +105,7 @@ if touch listed && setfacl -m u:daemon:rw listed 2> /dev/null; then
 	chmod 600 listed
 	setfacl -m u:daemon:rw,g::- listed
 	getfacl -c listed > listed.before
-	succeeds listed -o listed
+	succeeds listed -t u64 -o listed
 	getfacl -c listed > listed.after
 	same listed.before listed.after 'access list'
 	[ "$(stat -c %a listed)" = 660 ] || broken "mode $(stat -c %a listed)"

@@ -62,7 +62,7 @@ gives twice -m - expected < sorted.zst
 gives twice -m expected - < sorted.zst
 gives twice -m sorted.zst - < sorted.zst
 cp sorted.zst in_place
-succeeds -m -o in_place < in_place
+succeeds -m -t u64 -o in_place < in_place
 same expected in_place 'the input replaced by its merge'
 head -c 80000 expected | zstd -q > short.zst
 head -c 80000 expected > short
@@ -176,7 +176,7 @@ run -c two.zst
 
 claim 'output over the input, and with everything that an output can be'
 cp first.zst same.zst
-succeeds -r -o same.zst same.zst
+succeeds -r -t u64 -o same.zst same.zst
 "$GSORT" -r input -o reversed
 content_is reversed same.zst
 writes expected --verify --fsync input

@@ -510,7 +510,8 @@ static void invalid_calls_change_nothing(void **state)
 		"not succeeded");
 	assert_null(gsort_stats_json(sort));
 	good(sort, gsort_finish(sort));
-	refused(sort, gsort_put(sort, numbers, 8), -EPIPE, "after gsort_finish()");
+	assert_string_equal(gsort_message(sort), "");
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "after gsort_finish()");
 	assert_int_equal(get_all(sort, actual, sizeof actual), 16);
 	assert_int_equal(actual[0], 1);
 	gsort_close(sort);
@@ -523,7 +524,8 @@ static void refused_option_is_not_set(void **state)
 	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
 	refused(sort, gsort_set_type(sort, "u63"), -EINVAL, "unknown type 'u63'");
-	refused(sort, gsort_set_memory(sort, 0), -EINVAL, "above 0");
+	refused(sort, gsort_set_memory(sort, 0), -EINVAL, "gsort_set_memory(): nbytes is 0");
+	refused(sort, gsort_set(sort, "memory", "1G"), -EINVAL, "did you mean buffer-size?");
 	good(sort, gsort_set_type(sort, "u64"));
 	good(sort, gsort_set_memory(sort, 1 << 20));
 	good(sort, gsort_finish(sort));
@@ -606,7 +608,7 @@ static void failure_keeps_its_own_message(void **state)
 
 	(void)state;
 	good(sort, gsort_put(sort, numbers, 12));
-	good(sort, gsort_finish(sort));
+	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
 	refused(sort, gsort_set_unique(sort), -EBUSY, "-u, --unique: the sort has begun");
 	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
@@ -768,7 +770,7 @@ static void incomplete_record_is_refused(void **state)
 
 	(void)state;
 	good(sort, gsort_put(sort, numbers, 12));
-	good(sort, gsort_finish(sort));
+	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
 	gsort_close(sort);
 }

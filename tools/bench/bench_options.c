@@ -45,7 +45,7 @@ int bench_measure(const struct bench_common_options *options, bench_measure_fn *
 	if (r == 0)
 		r = measure(context, json ? report_file_stream(json) : NULL);
 	if (r == 0)
-		return report_file_commit(json);
+		return report_file_commit(json, false);
 	report_file_abort(json);
 	return r;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "config.h"
 #include "kernels/kernels.h"
 #include "src/base/diagnostics.h"
 #include "src/base/numa.h"
@@ -153,7 +154,8 @@ static int check_code(const struct cuda_device *device, const struct cudaDeviceP
 	cudaGetLastError();
 	return fail_hint(-ENODEV, HINT_BUILD_FOR_GPU,
 			 (uint64_t)(10 * properties->major + properties->minor),
-			 "GPU: %s has compute capability %d.%d, and this gsort no code for it (%s)",
+			 "GPU: %s has compute capability %d.%d, and this " GSORT_PROGRAM
+			 " no code for it (%s)",
 			 device->name, properties->major, properties->minor,
 			 cudaGetErrorString((cudaError_t)code));
 }

@@ -54,7 +54,7 @@ static void old_report_stays_until_commit(void **state)
 	fputs("new", report_file_stream(file));
 	fflush(report_file_stream(file));
 	assert_string_equal(read_text_file(path, text), "older");
-	assert_int_equal(report_file_commit(file), 0);
+	assert_int_equal(report_file_commit(file, false), 0);
 	assert_string_equal(read_text_file(path, text), "new");
 }
 
@@ -71,7 +71,7 @@ static void old_report_survives_abort(void **state)
 static void null_report_is_accepted(void **state)
 {
 	(void)state;
-	assert_int_equal(report_file_commit(NULL), 0);
+	assert_int_equal(report_file_commit(NULL, false), 0);
 	report_file_abort(NULL);
 }
 
@@ -94,7 +94,7 @@ static void full_disk_is_reported(void **state)
 	(void)state;
 	assert_int_equal(report_file_open(&syscalls_plain, "/dev/full", &file), 0);
 	fputs("new", report_file_stream(file));
-	assert_int_equal(report_file_commit(file), -ENOSPC);
+	assert_int_equal(report_file_commit(file, false), -ENOSPC);
 	assert_non_null(strstr(captured_messages_error(), "/dev/full"));
 }
 
@@ -113,7 +113,7 @@ static void gap_in_the_file_is_reported(void **state)
 		fputs("more than a buffer holds", report_file_stream(file));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	fputs("end", report_file_stream(file));
-	assert_int_equal(report_file_commit(file), -EFBIG);
+	assert_int_equal(report_file_commit(file, false), -EFBIG);
 	assert_non_null(strstr(captured_messages_error(), path));
 	assert_string_equal(read_text_file(path, text), "older");
 }
@@ -128,7 +128,7 @@ static void text_is_appended_at_the_descriptor_offset(void **state)
 	snprintf(name, sizeof name, "/dev/fd/%d", fd);
 	assert_int_equal(report_file_open(&syscalls_plain, name, &file), 0);
 	fputs(" and new", report_file_stream(file));
-	assert_int_equal(report_file_commit(file), 0);
+	assert_int_equal(report_file_commit(file, false), 0);
 	close(fd);
 	assert_string_equal(read_text_file(path, text), "older and new");
 }
