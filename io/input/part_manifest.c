@@ -480,7 +480,7 @@ static int read_text(const struct file *file, const char *path, char *text, uint
 	if (r < 0)
 		return fail(r, "%s: read: %m", path);
 	if (!part_manifest_detect(text, nbytes))
-		return fail(-EINVAL, "%s: is no part manifest of gsort", path);
+		return fail(-EINVAL, "%s: is not a part manifest", path);
 	return part_manifest_parse(text, nbytes, path, ret_manifest);
 }
 

@@ -134,7 +134,7 @@ static int for_each_entry(struct part_files *files, const struct file *directory
 static int fail_foreign(const struct part_files *files, const char *name)
 {
 	return fail(-EEXIST,
-		    "%s: has %s in it, which is in no part manifest of gsort: rename the "
+		    "%s: has %s in it, which no part manifest names: rename the "
 		    "directory, or let the output have another name",
 		    files->path, name);
 }

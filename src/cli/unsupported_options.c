@@ -19,7 +19,7 @@ static bool is_text_key(const char *value)
 		return false;
 	value += n;
 	if (*value == '.')
-		return true;
+		return isdigit((unsigned char)value[1]);
 	return value[strspn(value, "bdfgiMhnRrV")] == ',';
 }
 

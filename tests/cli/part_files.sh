@@ -247,7 +247,7 @@ rm linked
 printf 'random\0' > names0
 cp names0 out/x/names
 leaves "files0-from 'out/x/names' is in the directory" --split=2 --files0-from=out/x/names
-leaves 'out/x: has names in it, which is in no part manifest of gsort' --split=3 random
+leaves 'out/x: has names in it, which no part manifest names' --split=3 random
 rm out/x/names
 mkdir out/x/part-0007
 leaves 'out/x: has part-0007 in it' --split=3 random
@@ -262,7 +262,7 @@ leaves 'out/x: part-0001 in it has 8 bytes, and not [0-9]*, as' --split=3 random
 mv aside out/x/part-0001
 cp out/x/manifest.json kept-manifest
 echo 'a list of mine' > out/x/manifest.json
-leaves 'out/x/manifest.json: is no part manifest of gsort' --split=3 random
+leaves 'out/x/manifest.json: is not a part manifest' --split=3 random
 rm out/x/manifest.json
 leaves 'out/x: has part-000[0-2] in it' --split=3 random
 rm -r out/x

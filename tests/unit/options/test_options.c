@@ -165,7 +165,7 @@ static void wrong_sizes_are_refused(void **state)
 	ASSERT_REFUSED("--buffer-size", "above 0", "-S", "0");
 	ASSERT_REFUSED("--buffer-size", "too large", "-S", "99999999999T");
 	ASSERT_REFUSED("--device-memory", "'G'", "--device-memory=G");
-	ASSERT_REFUSED("--temp-limit", "'1GB'", "--temp-limit=1GB");
+	ASSERT_REFUSED("--temp-limit", "'1XB'", "--temp-limit=1XB");
 }
 
 static void zstd_has_a_level_or_none(void **state)
