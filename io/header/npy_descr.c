@@ -220,7 +220,8 @@ static int parse_type_string(struct npy_parser *parser, const char *text, struct
 	if (r < 0)
 		return r;
 	if (order && text == before_count && is_byte_order(*text))
-		return npy_refuse(parser, "of type '%c%.40s', which is not supported", order,
+		return npy_refuse(parser,
+				  "of type '%c%.40s', which " GSORT_PROGRAM " does not know", order,
 				  text);
 	for (n = strlen(text); n > 0 && text[n - 1] == ' ';)
 		n--;

@@ -10,7 +10,7 @@
 
 #define NO_TEXT "records are no lines of text"
 
-/* "2,2", "1.3", "2n,2": columns of text. "2" can be a column of an array. */
+/* "2,2", "1.3,1.5", "2n,2": columns of text. "2" and "1.3" can be columns of an array. */
 static bool is_text_key(const char *value)
 {
 	const size_t n = value ? strspn(value, "0123456789") : 0;
@@ -19,7 +19,7 @@ static bool is_text_key(const char *value)
 		return false;
 	value += n;
 	if (*value == '.')
-		return isdigit((unsigned char)value[1]);
+		value += 1 + strspn(value + 1, "0123456789");
 	return value[strspn(value, "bdfgiMhnRrV")] == ',';
 }
 

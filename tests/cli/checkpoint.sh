@@ -331,7 +331,7 @@ for memory in 64M 1M; do # all in memory, and spilled
 	cp input in
 	completes in -t u64 -o in
 	cat another > in
-	sorts_anew in expected-another in
+	sorts_anew in expected-another in -t u64
 done
 rm -f another expected-another
 
@@ -342,7 +342,7 @@ cp -p in stamp
 head -c 8000 other >> in
 "$GSORT" in -o expected-longer
 touch -r stamp in
-sorts_anew in expected-longer in
+sorts_anew in expected-longer in -t u64
 
 claim 'changed behind the rename, it is not sorted with inputs that are in it already'
 memory=1M

@@ -194,7 +194,7 @@ for option in -b -d -f -i -g -h -n -M -V -z --sort=numeric --random-sort --rando
 done
 
 claim 'keys, separators and random order of GNU sort say what to use'
-for option in -k2,2 -k1.3 -k2n,2 --key=2,2; do
+for option in -k2,2 -k1.3,1.5 -k2n,2 --key=2,2; do
 	refuses '^gsort: -k, --key=[0-9n.,]*: records are no lines of text' $option input
 done
 for option in -t, '-t ' '-t\t' --type=:; do

@@ -331,7 +331,7 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 	(void)state;
 	assert_refused("'|O'", "(5,)", "objects of Python");
 	assert_refused("[('a', '<i4'), ('b', '|O')]", "(5,)", "objects of Python");
-	assert_refused("'<f16'", "(5,)", "'<f16', which is not supported");
+	assert_refused("'<f16'", "(5,)", "'<f16', which gsort does not know");
 	assert_refused("'<c32'", "(5,)", "'<c32'");
 	assert_refused("'<q8'", "(5,)", "'<q8'");
 	assert_refused("'integer'", "(5,)", "does not know");
