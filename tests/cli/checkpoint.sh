@@ -302,10 +302,10 @@ same expected in 'in place'
 claim 'killed behind the rename and started with another input, that one is sorted'
 cp input in
 cp other second
-completes in second -o in
+completes in second -t u64 -o in
 generate -n 1000 --seed=2 -o second
 "$GSORT" in second -o expected-other
-run --checkpoint=ck -S 1M in second -o in
+run --checkpoint=ck -S 1M in second -t u64 -o in
 says '^gsort: ck: .* an input has changed since: beginning anew' stderr
 [ $status -eq 0 ] || broken "status $status"
 same expected-other in 'the other input'
