@@ -152,7 +152,7 @@ void input_seek_end(const struct input *input);
 
 /*
  * Make input_read() return -ECANCELED, without a message, also where it waits for a pipe or a
- * handover.
+ * rendezvous.
  */
 void input_cancel(struct input *input);
 

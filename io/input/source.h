@@ -41,7 +41,7 @@ struct source {
 	/* Set by source_prepare(). */
 	const char *name;         /* for messages */
 	const char *path;         /* NULL: it is */
-	struct endpoint endpoint; /* a descriptor, standard input say, or a handover */
+	struct endpoint endpoint; /* a descriptor, standard input say, or a rendezvous */
 
 	/* NULL; else the list that it is a part of, which says what it is. To be set before: */
 	const struct part_manifest *manifest;

@@ -8,11 +8,11 @@
  * that it points to is replaced. A new file gets the permissions of the umask; a replacement those
  * of the old file, its access list included.
  *
- * What is no regular file (a pipe, a device, a terminal's other end, a handover) or has no name of
- * ours (standard output) is written in place. Where writes at offsets are possible they are used;
- * else the output is ordered: a writer waits until everything before its offset is written. Writers
- * to an ordered output must therefore be able to proceed in order: whoever has the lowest offset
- * must not wait for one with a higher.
+ * What is no regular file (a pipe, a device, a terminal's other end, a rendezvous) or has no name
+ * of ours (standard output) is written in place. Where writes at offsets are possible they are
+ * used; else the output is ordered: a writer waits until everything before its offset is written.
+ * Writers to an ordered output must therefore be able to proceed in order: whoever has the lowest
+ * offset must not wait for one with a higher.
  *
  *	open -> write_at* -> [read_at*] -> commit      the file is there
  *	                               \-> abort       nothing happened

@@ -3,7 +3,7 @@
  * rendezvous.h)
  *
  * The copy is made under the lock. The side that waits has nothing else to do, and whoever makes
- * the handover fail waits for a copy at most, after which nobody touches that memory any more.
+ * the rendezvous fail waits for a copy at most, after which nobody touches that memory any more.
  */
 #include "src/base/rendezvous.h"
 

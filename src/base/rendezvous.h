@@ -9,7 +9,7 @@
  *	rendezvous_get(buffer)	<-- copies --	rendezvous_send(data), until all of it is fetched
  *
  * So every byte is copied once, nothing is kept, and a thread is woken for each piece of the inner
- * side's, which are long. A handover goes one way, and ends in one of two ways: ended (what was
+ * side's, which are long. A rendezvous goes one way, and ends in one of two ways: ended (what was
  * given has been all) or failed (everybody gets the error at once; the first stays). One thread at
  * a time on the outer side, and one on the inner; ending and failing any.
  */

@@ -3,7 +3,7 @@
  *
  * A job is a number of parts, which any thread may do in any order; the caller of
  * thread_pool_run() does parts like the others and returns when all are done. For work that waits
- * for disks or decodes, where the parts are long and their number is known: back ends have lanes.
+ * for disks or decodes, where the parts are long and their number is known: back ends have queues.
  */
 #pragma once
 

@@ -82,7 +82,7 @@ static void extend_to(struct time_series *series, uint64_t time_ns)
 	series->end_ns = max_u64(series->end_ns, time_ns);
 }
 
-/* The lanes of a device; NULL: there is no memory for that one, or it is not told apart. */
+/* The queues of a device; NULL: there is no memory for that one, or it is not told apart. */
 static struct stage_busy_times *find_queue(struct time_series *series, uint32_t queue)
 {
 	struct stage_busy_times *grown;

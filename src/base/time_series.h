@@ -16,7 +16,7 @@
 
 enum { TIME_SERIES_BINS = 256 };
 
-/* Lanes of a device that are told apart; what others do is not shown. */
+/* Queues of a device that are told apart; what others do is not shown. */
 enum { TIME_SERIES_MAX_QUEUES = 8 };
 
 /* Of a bin, what gauges have shown in it at most; all 0: nobody has looked. */
@@ -48,7 +48,7 @@ int time_series_open(struct time_series **ret_series);
 /* NULL is fine. */
 void time_series_close(struct time_series *series);
 
-/* A piece of work, spread evenly over its time. lane: of a device apart, from 0. */
+/* A piece of work, spread evenly over its time. queue: of a device apart, from 0. */
 struct time_series_event {
 	enum stage stage;
 	uint64_t begin_ns, end_ns, nbytes;

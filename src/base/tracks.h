@@ -3,7 +3,7 @@
  *
  *	reader 1	[read ][read ]    [read ]		a thread that ended ...
  *	reader 2	   [read ][read ]	     [read ]	... leaves its track to the next
- *	lane 1		       [sort   ][sort   ]
+ *	queue 1		       [sort   ][sort   ]
  *
  * Threads come and go with each merge, and a timeline of them would have hundreds of lines with a
  * little on each. Here a piece of work gets a track of its role: that on which its owner's last
@@ -24,7 +24,7 @@ enum track_role {
 	TRACK_READERS,
 	TRACK_FETCHERS,      /* of stored runs */
 	TRACK_CPU_QUEUES,    /* of the processors: sorting and merging */
-	TRACK_DEVICE_QUEUES, /* lanes of a device apart */
+	TRACK_DEVICE_QUEUES, /* queues of a device apart */
 	TRACK_WRITERS,
 	TRACK_CHECKERS,
 	N_TRACK_ROLES

@@ -8,7 +8,7 @@
 #include "src/cost/calibrate.h"
 
 /*
- * Measure one lane, in at most nbytes; where lanes share the processors, and where there are
+ * Measure one queue, in at most nbytes; where queues share the processors, and where there are
  * several devices, all together do so many times as much; one that is there twice is one. What
  * cannot be measured stays as it is in *rates. Returns whether there was memory for it. Messages
  * are to be muted.

@@ -5,14 +5,14 @@
  * complete and is the reference: threads and plain memory. backend_cuda.c does the same on a GPU,
  * bit for bit.
  *
- * Work is asynchronous. A lane is a queue whose operations run in order; different lanes run at the
- * same time (CUDA: a stream; CPU: operations of a lane run one after the other on any thread of a
- * pool). A mark is a point in a lane that the host can wait for and that another lane can follow
- * (CUDA: an event). Operations only queue; an error shows in the return value when it is known at
- * once, else in device_event_wait(), which reports the first error of everything queued in that
- * lane before the mark. Whatever fails prints its message, except as said below.
+ * Work is asynchronous. A queue runs its operations in order, and different queues run at the same
+ * time (CUDA: a stream; CPU: operations of a queue run one after the other on any thread of a
+ * pool). An event is a point in a queue that the host can wait for and that another queue can
+ * follow (CUDA: an event). Operations only queue; an error shows in the return value when it is
+ * known at once, else in device_event_wait(), which reports the first error of everything queued
+ * in that queue before the event. Whatever fails prints its message, except as said below.
  *
- * What an operation is given (arrays, results) must stay valid until a mark set after it is
+ * What an operation is given (arrays, results) must stay valid until an event set after it is
  * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
  * it says so.
  *
@@ -58,7 +58,7 @@ struct device_info {
 	bool unified;
 	uint64_t memory_nbytes;    /* device memory to use; 0: bounded by the host limit only */
 	int numa_node;             /* of the host's memory, that is near (src/base/numa.h) */
-	unsigned n_queues;         /* lanes that keep the device busy */
+	unsigned n_queues;         /* queues that keep the device busy */
 	uint64_t chunk_nbytes;     /* elements of a chunk, in bytes, that it sorts best */
 	uint64_t window_nbytes;    /* output of one merge, in bytes, that it likes best */
 	unsigned in_memory_factor; /* both so many times as long where all fits; 0: no longer */
@@ -283,7 +283,7 @@ struct backend {
 	void (*get_uuid)(unsigned number, unsigned char ret_uuid[BACKEND_UUID_NBYTES]);
 	/* -ENOMEM without a message: the device has no memory left; else after one. */
 	int (*open)(const struct backend_config *config, struct device **ret_device);
-	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */
+	void (*close)(struct device *device); /* NULL is fine; all queues must be closed */
 	void (*get_info)(const struct device *device, struct device_info *ret_info);
 
 	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
@@ -297,22 +297,22 @@ struct backend {
 	void (*discard)(struct device *device, void *memory, size_t nbytes);
 
 	/*
-	 * May operations in lanes of the device read memory of `other`, as slices and to copy it?
+	 * May operations in queues of the device read memory of `other`, as slices and to copy it?
 	 * Whether they can is tried, with bytes that have to arrive. NULL: never. No message.
 	 */
 	bool (*can_access)(struct device *device, struct device *peer);
 
-	/* Lanes and marks, too, are refused for want of memory without a message. */
+	/* Queues and events, too, are refused for want of memory without a message. */
 	int (*queue_open)(struct device *device, enum queue_priority priority,
 			  struct device_queue **ret_queue);
 	void (*queue_close)(
 		struct device_queue *queue); /* waits for it to be empty; NULL is fine */
 	int (*event_open)(struct device *device, struct device_event **ret_event);
 	void (*event_close)(
-		struct device_event *event); /* not while a lane may still reach or follow it */
+		struct device_event *event); /* not while a queue may still reach or follow it */
 	int (*queue_record)(struct device_queue *queue,
-			    struct device_event *event); /* set or move it to the end of the lane */
-	int (*event_wait)(struct device_event *event);   /* host; a mark never set is reached */
+			    struct device_event *event); /* set it at the end of the queue */
+	int (*event_wait)(struct device_event *event);   /* host; an event never set is reached */
 	int (*queue_wait_event)(struct device_queue *queue, struct device_event *event);
 
 	int (*copy)(struct device_queue *queue, void *to, const void *from,

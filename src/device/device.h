@@ -1,5 +1,5 @@
 /*
- * device - opened devices, their lanes and marks: how a back end's functions are called
+ * device - opened devices, their queues and events: how a back end's functions are called
  *
  * A handle knows the table that it came from, so whoever has a device has all that it can do, and
  * devices of different back ends can be open side by side. A back end's own handles begin with
@@ -77,7 +77,7 @@ static inline void device_discard(struct device *device, void *memory, size_t nb
 	device->backend->discard(device, memory, nbytes);
 }
 
-/* May what its lanes do read memory of the other? */
+/* May what its queues do read memory of the other? */
 static inline bool device_can_access(struct device *device, struct device *peer)
 {
 	if (device == peer)
@@ -105,7 +105,7 @@ static inline size_t device_merge_scratch_nbytes(const struct device *device,
 	return device->backend->ops_by_layout[layout->kind]->merge_scratch_nbytes(layout, k, n);
 }
 
-/* --- Lanes and marks --- */
+/* --- Queues and events --- */
 
 static inline int device_queue_open(struct device *device, enum queue_priority priority,
 				    struct device_queue **ret_queue)
@@ -155,7 +155,7 @@ static inline int device_queue_wait_event(struct device_queue *queue, struct dev
 	return queue->backend->queue_wait_event(queue, event);
 }
 
-/* Wait for all that is queued in the lane; moves the mark to its end. */
+/* Wait for all that is queued in the queue; moves the event to its end. */
 static inline int device_queue_synchronize(struct device_queue *queue, struct device_event *event)
 {
 	int r = device_queue_record(queue, event);

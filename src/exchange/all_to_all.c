@@ -290,7 +290,7 @@ struct segment_fetch {
 	const struct incoming_segments *incoming;
 };
 
-/* Of a crew. */
+/* Of a thread pool. */
 static int read_peer_segment(void *context, uint32_t i)
 {
 	const struct segment_fetch *fetch = context;

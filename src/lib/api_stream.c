@@ -2,12 +2,12 @@
  * api_stream - the sort, in threads of its own, and what is put and got (see include/gsort.h)
  *
  *	the caller's threads			the engine's
- *	gsort_put() ---- handover `in' ---->	input, one of its sources
- *	gsort_get() <--- handover `out' ----	output, in order
+ *	gsort_put() ---- rendezvous `in' ---->	input, one of its sources
+ *	gsort_get() <--- rendezvous `out' ----	output, in order
  *
  * The engine is one thread, which starts the others. It ends the handovers when the sort has ended,
  * so that whoever waits there returns, and then says why it has. A caller who was told of an error
- * by a handover waits for the engine to say which it was.
+ * by a rendezvous waits for the engine to say which it was.
  */
 #include <errno.h>
 #include <inttypes.h>

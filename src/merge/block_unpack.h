@@ -33,5 +33,5 @@ int block_unpack_add(struct block_unpack *unpack, const struct run *run, uint64_
 int block_unpack_queue(struct block_unpack *unpack, const struct job *job,
 		       struct device_queue *queue);
 
-/* After a mark behind it: 0, or -EBADMSG after a message that names the first damaged block. */
+/* After an event behind it: 0, or -EBADMSG after a message that names the first damaged block. */
 int block_unpack_check(const struct block_unpack *unpack);

@@ -5,10 +5,10 @@
  * output are the same thing; they differ in the runs and in the sink.
  *
  *	forecast -> fetch and cut -> merge, unique, decode -> write
- *	|______ the caller ______|   |__ lane of window __|   |_ writers _|
+ *	|______ the caller ______|   |__ queue of window __|   |_ writers _|
  *
  * The caller's thread decides which blocks make the next window, reads those that are stored, cuts
- * all runs at the splitter, and queues the merge on the window's lane. Writers take the windows in
+ * all runs at the splitter, and queues the merge on the window's queue. Writers take the windows in
  * order, wait for them, find their places in the output (window_order.h), and write them, several
  * at a time. At most plan.n_windows are in flight (window.h).
  */

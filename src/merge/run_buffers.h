@@ -3,8 +3,9 @@
  *
  * Of each run a slice of available records. That of a resident run points into its chunk; that of a
  * stored run is put together in the window's buffer, of what the last window left of it and of the
- * blocks that are read, by a crew. So is that of a run that is resident with another worker: its
- * blocks are fetched from there, straight if its memory can be reached, else by way of the host:
+ * blocks that are read, by a thread pool. So is that of a run that is resident with another
+ * worker: its blocks are fetched from there, straight if its memory can be reached, else by way
+ * of the host:
  *
  *	buffer of window w	[ run 0: rest | blocks read ][ run 2: rest | blocks read ] ...
  *	                                          ^ cut                     ^ cut

@@ -3,7 +3,7 @@
  *
  *	in device memory      the slice is where the run is
  *	with another device   copied to the host, then to the window's buffer
- *	stored, an input      read by the crew; packed blocks are unpacked by the device
+ *	stored, an input      read by the thread pool; packed blocks are unpacked by the device
  *
  * All that is queued for a window is waited for once.
  */
@@ -19,7 +19,7 @@ static bool is_read_packed(const struct run_buffers *buffers, const struct run_b
 	return buffers->job->plan.packs_on_device && run_is_packed(buffer->run);
 }
 
-/* Of the crew: read what a run has to read, if anything. */
+/* Of the thread pool: read what a run has to read, if anything. */
 static int read_run_buffer(void *context, uint32_t i)
 {
 	struct run_buffers *buffers = context;

@@ -21,7 +21,7 @@ struct run_buffer {
 	const char *leftover;    /* n_leftover records that the last window did not use */
 	uint64_t n_leftover;
 
-	/* What is read for this window, by whoever of the crew */
+	/* What is read for this window, by whoever of the thread pool */
 	uint64_t n_blocks, n_read; /* blocks, records */
 	char *destination;         /* device memory, with room for resident records */
 	const char *items;         /* where they come from: its end, or staging */
@@ -34,7 +34,7 @@ struct run_buffer {
 struct run_buffers {
 	const struct job *job;
 	struct run_devices run_devices;
-	struct device_queue *queue; /* of the device that merges: one of them, as the mark */
+	struct device_queue *queue; /* of the device that merges: one of them, as the event */
 	struct device_event *event;
 	struct thread_pool *thread_pool; /* that reads; NULL if nothing is read */
 	uint64_t capacity_records;

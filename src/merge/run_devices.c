@@ -1,5 +1,5 @@
 /*
- * run_devices - where the resident runs of a merge live, and a lane of each device there (see
+ * run_devices - where the resident runs of a merge live, and a queue of each device there (see
  * run_devices.h)
  */
 #include "src/merge/run_devices.h"

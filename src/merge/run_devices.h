@@ -1,10 +1,10 @@
 /*
- * run_devices - where the resident runs of a merge live, and a lane of each device there
+ * run_devices - where the resident runs of a merge live, and a queue of each device there
  *
  *	worker 0	[ run 0 ][ run 2 ]	merges: these from where they lie
- *	worker 1	[ run 1 ][ run 3 ]	sampled, cut and read by a lane of its own
+ *	worker 1	[ run 1 ][ run 3 ]	sampled, cut and read by a queue of its own
  *
- * What is in a device's memory is for that device's lanes. Another device may read it where that
+ * What is in a device's memory is for that device's queues. Another device may read it where that
  * was found to work (worker.reaches), and then merges from it as from its own; else what it wants
  * of it goes by way of the host.
  *
@@ -33,11 +33,11 @@ int run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_
 /* Waits for what is queued. */
 void run_devices_close(struct run_devices *devices);
 
-/* The lane of a resident run's device. */
+/* The queue of a resident run's device. */
 struct device_queue *run_devices_queue(const struct run_devices *devices, const struct run *run);
 
-/* As run_sample(), by that lane. */
+/* As run_sample(), by that queue. */
 int run_devices_sample(const struct run_devices *devices, struct run *run, uint64_t stride);
 
-/* Wait for all that was queued in the lanes. 0, or a negative errno after a message. */
+/* Wait for all that was queued in the queues. 0, or a negative errno after a message. */
 int run_devices_wait(const struct run_devices *devices);

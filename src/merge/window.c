@@ -110,7 +110,7 @@ int window_pool_open(struct window_pool *pool)
 
 void window_pool_close(struct window_pool *pool)
 {
-	/* Operations may still be under way: closing their lanes waits for them. */
+	/* Operations may still be under way: closing their queues waits for them. */
 	if (pool->has_failed)
 		window_buffer_cache_clear(job_window_buffers(pool->job));
 	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)

@@ -1,5 +1,5 @@
 /*
- * window_buffer_cache - the buffers and lanes of windows (see window_buffer_cache.h)
+ * window_buffer_cache - the buffers and queues of windows (see window_buffer_cache.h)
  */
 #include "src/merge/window_buffer_cache.h"
 

@@ -1,5 +1,5 @@
 /*
- * window_buffer_cache - the buffers and lanes of windows, kept from one merge to the next
+ * window_buffer_cache - the buffers and queues of windows, kept from one merge to the next
  *
  * A sort that spills makes a merge for every run, each with windows like those of the one before.
  * Fresh memory for each would have to be cleared by the kernel, pinned, or waited for (cudaFree()
@@ -34,14 +34,14 @@ int window_buffer_cache_open(struct window_buffer_cache **ret_cache);
 void window_buffer_cache_close(struct window_buffer_cache *cache);
 
 /*
- * Have the buffers of n windows, of these sizes at least, and idle lanes. They stay the memory's,
+ * Have the buffers of n windows, of these sizes at least, and idle queues. They stay the memory's,
  * and are the caller's until the next call. 0, or a negative errno after a message.
  */
 int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job,
 				uint32_t n, const struct window_sizes *sizes,
 				const struct window_buffers **ret_buffers);
 
-/* Give everything back, when what is queued in the lanes has ended. */
+/* Give everything back, when what is queued in the queues has ended. */
 void window_buffer_cache_clear(struct window_buffer_cache *cache);
 
 /* The same of all workers of the job. */

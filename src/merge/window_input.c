@@ -96,7 +96,7 @@ static int cut_window(struct window_input *input, const struct splitter *splitte
 	struct span span = stats_begin(STAGE_CUT, input->number);
 	int r = run_buffers_cut(input->buffers, splitter, unique ? 0 : splitter->run, input->cuts);
 
-	/* After a failure the lane may still be writing cuts. */
+	/* After a failure the queue may still be writing cuts. */
 	if (r == 0 && !unique)
 		input->cuts[splitter->run] = run_buffers_n_available(input->buffers, splitter->run);
 	stats_end_wait(input->job->stats, span);

@@ -160,7 +160,7 @@ static void plan_with_memory(const struct plan_request *request, uint64_t memory
 	snprintf(plan->device, sizeof plan->device, "%s",
 		 request->device_name ? request->device_name : info.name);
 	plan_iterate(request, &info, plan);
-	/* What does not shrink: blocks of ranges, then lanes and windows, are the first to go. */
+	/* What does not shrink: blocks of ranges, then queues and windows, are the first to go. */
 	if (!plan->is_sufficient && plan->n_partitions > 1) {
 		single_partition.n_partitions = 1;
 		request = &single_partition;

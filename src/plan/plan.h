@@ -137,7 +137,7 @@ struct plan {
 	uint64_t chunk_nbytes;        /* of the buffer of a chunk */
 	uint64_t n_chunks;            /* buffers of all devices, of which not all need be used */
 	uint64_t chunks_per_run;      /* sorted chunks that make one spilled run */
-	uint64_t sort_scratch_nbytes; /* for each lane */
+	uint64_t sort_scratch_nbytes; /* for each queue */
 	uint64_t sort_output_nbytes;  /* the same: a chunk that sorted records go to; 0 for codes */
 
 	uint32_t n_windows;     /* in flight */

@@ -65,7 +65,7 @@ static void plan_slots(const struct plan_request *request, struct plan *plan)
 	plan->host_spill_nbytes = plan_data_nbytes(plan) / 2;
 }
 
-/* What each lane needs to sort a chunk. */
+/* What each queue needs to sort a chunk. */
 static uint64_t sort_scratch_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const struct layout *layout = request->layout;
@@ -80,7 +80,7 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 }
 
 /*
- * Do the fewest lanes that there are leave half of its room to the chunks (plan_spilling())? Where
+ * Do the fewest queues that there are leave half of its room to the chunks (plan_spilling())? Where
  * elements are many times as wide as records, a chunk's scratch is many times as long as a chunk.
  */
 static bool queues_fit(const struct plan_request *request, const struct plan *plan)
@@ -94,9 +94,9 @@ static bool queues_fit(const struct plan_request *request, const struct plan *pl
 }
 
 /*
- * As the device likes them, but no larger than a part of the input for each lane (all lanes are to
- * work) or of the memory (several chunks are needed for overlap). Rounded up: of wide records there
- * would be twice as many chunks, each with room for a record in every window of a merge.
+ * As the device likes them, but no larger than a part of the input for each queue (all queues are
+ * to work) or of the memory (several chunks are needed for overlap). Rounded up: of wide records
+ * there would be twice as many chunks, each with room for a record in every window of a merge.
  */
 static void plan_chunk_size(const struct plan_request *request, uint64_t preferred_nbytes,
 			    struct plan *plan)

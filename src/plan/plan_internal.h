@@ -62,7 +62,7 @@ void plan_chunks(const struct plan_request *request, const struct device_info *i
 uint64_t plan_input_records(const struct plan_request *request);
 /* The size of the input in chunks, or PLAN_SIZE_UNKNOWN. */
 uint64_t plan_input_in_chunks_nbytes(const struct plan_request *request);
-/* What the lanes of a device take that sort chunks. */
+/* What the queues of a device take that sort chunks. */
 uint64_t plan_queues_nbytes(const struct plan *plan);
 
 /* --- plan_blocks.c --- */

@@ -70,7 +70,7 @@ static uint64_t min_window_records(const struct plan *plan, const struct plan_re
 /*
  * The quota is what the device likes, or four times the overhang of stored runs where that is
  * longer (so that little is carried from window to window), but reduced until memory allows it, and
- * no more than lets all lanes work.
+ * no more than lets all queues work.
  */
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,

@@ -99,8 +99,8 @@ bool run_is_peer_accessible(const struct job *job, const struct run *run);
 
 /*
  * Cut a resident run into blocks of `stride` records: queues the operation that fetches their
- * first keys; valid after the next mark of `lane`, which is of its worker's device. -ENOMEM after a
- * message. Others have blocks.
+ * first keys; valid after the next mark of `queue`, which is of its worker's device. -ENOMEM
+ * after a message. Others have blocks.
  */
 int run_sample(struct run *run, struct device_queue *queue, uint64_t stride);
 

@@ -1,5 +1,5 @@
 /*
- * chunk_pool - the buffers that chunks live in, and the lanes that sort them (see chunk_pool.h)
+ * chunk_pool - the buffers that chunks live in, and the queues that sort them (see chunk_pool.h)
  *
  * Records narrower than elements lie at the end of the elements' room and expand in place, the
  * first record first:
@@ -11,9 +11,9 @@
  *
  * Elements that refer to records (layout_is_indirect()) are made of them where they are.
  *
- * Records that are no elements (layout_has_elements()) are gathered into another buffer, the lane's
- * spare, which becomes the chunk's; what was the chunk's is the spare of the next sort, which the
- * lane does afterwards.
+ * Records that are no elements (layout_has_elements()) are gathered into another buffer, the
+ * queue's spare, which becomes the chunk's; what was the chunk's is the spare of the next sort,
+ * which the queue does afterwards.
  */
 #include "src/rungen/chunk_pool.h"
 
@@ -349,7 +349,7 @@ static int queue_elements(struct chunk *chunk, const struct sort_queue *sort_que
 					    queue_encode(chunk, sort_queue, capacity);
 }
 
-/* Where a lane has a spare buffer, the chunk is sorted from its own into that one. */
+/* Where a queue has a spare buffer, the chunk is sorted from its own into that one. */
 static int queue_sort_items(struct chunk *chunk, struct sort_queue *sort_queue)
 {
 	const struct job *job = chunk->pool->job;

@@ -1,15 +1,15 @@
 /*
- * chunk_pool - the buffers that chunks live in, and the lanes that sort them
+ * chunk_pool - the buffers that chunks live in, and the queues that sort them
  *
  *	free -> being filled (chunk_reader.h) -> being sorted -> sorted -> resident run -> free
  *	      \____________________ chunk_pool ____________________/
  *
  * A chunk is the unit of one sort: plan.chunk_records elements in device memory. The pool hands out
- * free ones, sorts full ones on its lanes, and gives the sorted ones, in the order of their
+ * free ones, sorts full ones on its queues, and gives the sorted ones, in the order of their
  * completion, to the collector (run_generation.c). Two rings connect the three; when one of them
  * fails, all end.
  *
- * Of several workers each has as many chunks, and lanes of its own. A chunk is taken of the one
+ * Of several workers each has as many chunks, and queues of its own. A chunk is taken of the one
  * that has the fewest to sort; which one that was nobody sees, for ties are broken by numbers.
  */
 #pragma once
@@ -104,7 +104,7 @@ int chunk_pool_collect(struct chunk *chunk);
 /* Everybody who waits for a chunk, or will, gets r. */
 void chunk_pool_fail(struct chunk_pool *pool, int r);
 
-/* Nothing is left to be sorted: close the lanes. */
+/* Nothing is left to be sorted: close the queues. */
 void chunk_pool_close_queues(struct chunk_pool *pool);
 
 /*

@@ -5,7 +5,7 @@
  * Else the input goes part by part through slots, pinned buffers of plan.slot_nbytes that copies to
  * the device start from; the parts of a chunk are read by all readers at once.
  *
- *	input --read--> slot --copy (upload lane)--> chunk --sort when its last part is there-->
+ *	input --read--> slot --copy (upload queue)--> chunk --sort when its last part is there-->
  */
 #pragma once
 

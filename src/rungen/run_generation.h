@@ -3,7 +3,7 @@
  *
  *	read -> encode, sort -> collect -> (spill)
  *
- * Readers fill chunk buffers; lanes sort them; the caller's thread collects them in input order as
+ * Readers fill chunk buffers; queues sort them; the caller's thread collects them in input order as
  * resident runs, and, when the plan says that they do not all fit, merges the oldest into one
  * spilled run, whose chunk buffers then go back to the readers. All of it at the same time.
  */

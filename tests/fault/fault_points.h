@@ -50,7 +50,7 @@ enum fault_point {
 	POINT_DEVICE_ALLOCATION,
 	POINT_DEVICE_PEER, /* of two devices, one by the other's memory */
 	/* What a device is asked to do: see failing_backend.c. */
-	POINT_DEVICE_QUEUE, /* lanes and marks */
+	POINT_DEVICE_QUEUE, /* queues and marks */
 	POINT_DEVICE_COPY,  /* and what else prepares, or looks at, one range */
 	POINT_DEVICE_SORT,
 	POINT_DEVICE_CUT,

@@ -26,7 +26,7 @@ unsigned long separate_memory_n_peer_reads(void)
 	return atomic_load(&n_peer_reads);
 }
 
-/* --- What belongs to whom: memory, lanes, marks. Not by malloc(), which tests let fail --- */
+/* --- What belongs to whom: memory, queues, marks. Not by malloc(), which tests let fail --- */
 
 enum { MAX_OWNED_OBJECTS = 1 << 14 };
 
@@ -133,7 +133,7 @@ unsigned long separate_memory_n_merges(const struct device *device)
 	return n;
 }
 
-/* May what the lane does use that memory? */
+/* May what the queue does use that memory? */
 static void check_owner(const struct device_queue *queue, const void *memory)
 {
 	const struct device *owner = memory ? owner_of(memory) : NULL;
@@ -161,7 +161,7 @@ static void check_slices(const struct device_queue *queue, const struct slice *s
 			check_read(queue, slices[i].elements);
 }
 
-/* --- Devices, lanes, marks --- */
+/* --- Devices, queues, marks --- */
 
 static unsigned separate_n_devices(void)
 {

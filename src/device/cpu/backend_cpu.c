@@ -1,7 +1,7 @@
 /*
  * backend_cpu - sorting and merging on CPU threads, in plain memory; the reference
  *
- * A lane is a queue on a pool of threads (queue_pool.h), an operation is one function of this
+ * Queues run on a pool of threads (queue_pool.h), an operation is one function of this
  * folder run as one task: chunks and windows are many and small, so the parallelism is between
  * them. The device is unified: its memory is the host's.
  *

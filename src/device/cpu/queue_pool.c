@@ -1,11 +1,12 @@
 /*
- * queue_pool - lanes and marks on a pool of CPU threads (see queue_pool.h)
+ * queue_pool - queues and events on a pool of CPU threads (see queue_pool.h)
  *
  * One lock guards everything: tasks take from tenths of a millisecond to tens of milliseconds, so
  * it is taken some thousand times a second.
  *
- * A mark counts how often it was set and how often it was reached. A lane that follows it remembers
- * the count of its own moment, so a mark that is set again later does not hold it longer.
+ * An event counts how often it was set and how often it was reached. A queue that follows it
+ * remembers the count of its own moment, so an event that is set again later does not hold it
+ * longer.
  */
 #include "src/device/cpu/queue_pool.h"
 
@@ -31,7 +32,7 @@ struct queue_task {
 	queue_task_fn *run;           /* RUN */
 	struct diagnostics *messages; /* RUN: of who has queued it */
 	struct pool_event *event;     /* MARK, FOLLOW */
-	uint64_t ticket;              /* FOLLOW: how often the mark must have been reached */
+	uint64_t ticket;              /* FOLLOW: how often the event must have been reached */
 	alignas(16) unsigned char arguments[QUEUE_TASK_ARGS_NBYTES];
 };
 
@@ -39,19 +40,19 @@ struct pool_event {
 	struct device_event handle;
 	struct queue_pool *pool;
 	uint64_t n_recorded, n_signaled;
-	struct pool_queue *parked_queues; /* linked by lane->next */
+	struct pool_queue *parked_queues; /* linked by queue->next */
 };
 
 struct pool_queue {
 	struct device_queue handle;
 	struct queue_pool *pool;
-	struct pool_queue *next; /* in the ready queue or among a mark's parked lanes */
+	struct pool_queue *next; /* in the ready queue or among an event's parked queues */
 	struct queue_task *first_task, **last_task;
 	enum queue_priority priority;
 	bool busy; /* ready, running or parked: not to be made ready again */
 };
 
-/* Of what the rest of the program knows as a lane, and as a mark. */
+/* Of what the rest of the program knows as a queue, and as an event. */
 static struct pool_queue *pool_queue(struct device_queue *queue)
 {
 	return (struct pool_queue *)queue;
@@ -68,8 +69,8 @@ struct ready_list {
 
 struct queue_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work_cond;     /* a lane is ready, or closing */
-	pthread_cond_t progress_cond; /* a mark was reached or a lane became idle */
+	pthread_cond_t work_cond;     /* a queue is ready, or closing */
+	pthread_cond_t progress_cond; /* an event was reached or a queue became idle */
 	struct ready_list ready_lists[N_QUEUE_PRIORITIES];
 	bool closing;
 	void *context;
@@ -133,7 +134,7 @@ static void signal_event(struct pool_event *event)
 	pthread_cond_broadcast(&event->pool->progress_cond);
 }
 
-/* Park the lane if its next task must wait. */
+/* Park the queue if its next task must wait. */
 static bool park_queue(struct pool_queue *queue)
 {
 	struct queue_task *task = queue->first_task;
@@ -145,7 +146,7 @@ static bool park_queue(struct pool_queue *queue)
 	return true;
 }
 
-/* Run the first task of a lane that this thread has taken; RUN lets go of the lock meanwhile. */
+/* Run the first task of a queue that this thread has taken; RUN lets go of the lock meanwhile. */
 static void run_task(struct pool_queue *queue)
 {
 	struct queue_task *task = pop_task(queue);
@@ -164,7 +165,7 @@ static void run_task(struct pool_queue *queue)
 }
 
 /*
- * Tasks run until the lane is empty or parked, or, after one that took time, another lane's turn
+ * Tasks run until the queue is empty or parked, or, after one that took time, another queue's turn
  * has come.
  */
 static void run_queue(struct pool_queue *queue)
@@ -355,7 +356,7 @@ int pool_queue_record(struct device_queue *queue_handle, struct device_event *ev
 	return 0;
 }
 
-/* The threads may all be at tasks that take long: who waits takes an urgent lane himself. */
+/* The threads may all be at tasks that take long: who waits takes an urgent queue himself. */
 void pool_event_wait(struct device_event *handle)
 {
 	struct pool_event *event = pool_event(handle);

@@ -1,8 +1,8 @@
 /*
  * backend_cuda - sorting and merging on a GPU
  *
- * The table of backend.h: an operation is a launch_* of kernels/kernels.h in a lane's stream.
- * The device and its memory are in cuda_device.c; lanes, marks, and how results come to the host,
+ * The table of backend.h: an operation is a launch_* of kernels/kernels.h in a queue's stream.
+ * The device and its memory are in cuda_device.c; queues, events, and how results come to the host,
  * in cuda_queue.c. Nothing else in the job knows CUDA.
  */
 #include "src/device/backend.h"

@@ -1,5 +1,5 @@
 /*
- * cuda_queue - streams as lanes, events as marks, and the way of results to the host (see
+ * cuda_queue - streams as queues, CUDA events as events, and the way of results to the host (see
  * cuda_queue.h)
  */
 #include "src/device/cuda/cuda_queue.h"
@@ -74,14 +74,14 @@ static void pending_result_free(struct pending_result *pending)
 	free(pending);
 }
 
-/* Under the lane's lock: for the next operation. */
+/* Under the queue's lock: for the next operation. */
 static void pending_result_recycle(struct cuda_queue *queue, struct pending_result *pending)
 {
 	pending->next = queue->recycled;
 	queue->recycled = pending;
 }
 
-/* Under the lane's lock: one with its events. A call of the driver takes microseconds. */
+/* Under the queue's lock: one with its events. A call of the driver takes microseconds. */
 static int pending_result_get(struct cuda_queue *queue, struct pending_result **ret_pending)
 {
 	struct pending_result *pending = queue->recycled;
@@ -99,8 +99,8 @@ static int pending_result_get(struct cuda_queue *queue, struct pending_result **
 }
 
 /*
- * When it has begun: as it was queued, or as soon as what was before it in the lane had ended; an
- * event tells it where that had to wait for another lane.
+ * When it has begun: as it was queued, or as soon as what was before it in the queue had ended; an
+ * event tells it where that had to wait for another queue.
  */
 static uint64_t result_begin_ns(const struct cuda_queue *queue,
 				const struct pending_result *pending)
@@ -135,7 +135,7 @@ static void pending_result_finish(struct cuda_queue *queue, struct pending_resul
 	pending_result_recycle(queue, pending);
 }
 
-/* Under the lane's lock: deliver everything up to the n-th operation. */
+/* Under the queue's lock: deliver everything up to the n-th operation. */
 static void deliver_results(struct cuda_queue *queue, uint64_t n)
 {
 	while (queue->n_delivered < n) {
@@ -336,7 +336,7 @@ static int reserve_result(struct cuda_operation *operation)
 			   "clearing a result");
 }
 
-/* Under the lock: what is queued before it waits for another lane. */
+/* Under the lock: what is queued before it waits for another queue. */
 static int record_wait_begin(struct cuda_operation *operation)
 {
 	struct pending_result *pending = operation->pending;
@@ -352,7 +352,7 @@ static int record_wait_begin(struct cuda_operation *operation)
 }
 
 /*
- * Begin to queue an operation, which has a result of result_nbytes or none. Takes the lane's lock,
+ * Begin to queue an operation, which has a result of result_nbytes or none. Takes the queue's lock,
  * which cuda_operation_submit() or cuda_operation_abort() gives back.
  */
 int cuda_operation_begin(struct device_queue *handle, enum stage stage, uint64_t nbytes,

@@ -1,19 +1,19 @@
 /*
- * cuda_queue - streams as lanes, events as marks, and the way of results to the host
+ * cuda_queue - streams as queues, CUDA events as events, and the way of results to the host
  *
  * For the CUDA back end only (backend_cuda.c). What an operation tells the host (digests,
  * counts, cuts, keys) is written to device memory and copied to pinned memory in the same stream;
  * cuda_event_wait() hands it out once the event has passed:
  *
- *	stream      [encode][copy result] [decode][copy result] (mark)
+ *	stream      [encode][copy result] [decode][copy result] (event)
  *	deliveries        d0                    d1               ^ n_queued = 2
  *
- * A delivery remembers where its result will lie and where the caller wants it. Waiting for a mark
- * delivers, in order, everything that was queued in the lane before it. An event behind each
+ * A delivery remembers where its result will lie and where the caller wants it. Waiting for an
+ * event delivers, in order, everything that was queued in the queue before it. An event behind each
  * operation says when it had ended, and with that how long it took, for the statistics and the
  * timeline.
  *
- * The results live in a small arena of each lane, which starts again from its beginning whenever
+ * The results live in a small arena of each queue, which starts again from its beginning whenever
  * nothing is outstanding; it grows, after waiting for the stream, in the rare case that it is too
  * small.
  */
@@ -26,7 +26,7 @@
 #include "kernels/kernels.h"
 #include "src/device/cuda/cuda_device.h"
 
-/* What an operation leaves behind, until a mark after it has been waited for. */
+/* What an operation leaves behind, until an event after it has been waited for. */
 struct pending_result {
 	struct pending_result *next;
 	const void *from; /* pinned; NULL: it has no result */
@@ -35,7 +35,7 @@ struct pending_result {
 	uint64_t n;             /* bytes or items, as deliver_results() understands it */
 	cudaEvent_t begin, end; /* begin: only where it is needed; both outlast the delivery */
 	uint64_t queued_ns;
-	bool has_begin_event; /* before it the lane waited for another: `begin` tells how long */
+	bool has_begin_event; /* before it the queue waited for another: `begin` tells how long */
 	enum stage stage;
 	uint64_t nbytes; /* for the statistics */
 };
@@ -50,7 +50,7 @@ struct cuda_queue {
 	struct cuda_device *device;
 	cudaStream_t stream;
 	uint32_t track;
-	pthread_mutex_t lock; /* guards all below; several threads may wait for marks of a lane */
+	pthread_mutex_t lock; /* guards all below; several threads may wait for events of a queue */
 	struct pending_result *first, **last;
 	struct pending_result *recycled; /* to be used again */
 	uint64_t n_queued, n_delivered;
@@ -86,13 +86,13 @@ struct cuda_operation {
 
 /*
  * Begin to queue an operation, which has a result of result_nbytes or none, zeroed. Takes the
- * lane's lock, which cuda_operation_submit() or cuda_operation_abort() gives back; one of them is
+ * queue's lock, which cuda_operation_submit() or cuda_operation_abort() gives back; one of them is
  * due, also after a failure. *ret_operation must be zeroed before.
  */
 int cuda_operation_begin(struct device_queue *queue, enum stage stage, uint64_t nbytes,
 			 size_t result_nbytes, struct cuda_operation *ret_operation);
 
-/* In between: scratch memory of the lane, free again when what was queued has run. */
+/* In between: scratch memory of the queue, free again when what was queued has run. */
 int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scratch);
 
 /* In between: wait, until the first nbytes of the result are at *ret_result. */

@@ -89,7 +89,7 @@ static void gauges_keep_the_maximum(void **state)
 	time_series_close(series);
 }
 
-/* The lanes of a device that are not told apart still move bytes. */
+/* The queues of a device that are not told apart still move bytes. */
 static void queues_are_separate_up_to_a_limit(void **state)
 {
 	struct time_series *series = open_series();

@@ -78,7 +78,7 @@ static void manifest_is_synced_before_resuming(void **state)
 	options_free(&options);
 }
 
-/* The marks of both files, the first record, and the names of the files and of the directory. */
+/* The events of both files, the first record, and the names of the files and of the directory. */
 static void new_checkpoint_is_durable(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;

@@ -1,5 +1,5 @@
 /*
- * test_queue_pool - lanes are queues, different lanes run at once, and marks order them
+ * test_queue_pool - queues are queues, different queues run at once, and marks order them
  */
 #include "src/device/cpu/queue_pool.h"
 
@@ -106,7 +106,7 @@ static void assert_notes(const int *notes, size_t n)
 #define ASSERT_NOTES(...)                                                                          \
 	assert_notes((const int[]){ __VA_ARGS__ }, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int))
 
-/* Lane l notes l * N_TASKS + 1, ... */
+/* Queue l notes l * N_TASKS + 1, ... */
 static void tasks_of_a_queue_run_in_order(void **state)
 {
 	struct queue_pool *pool = open_pool(3);
@@ -168,7 +168,7 @@ static void queue_waits_for_event(void **state)
 	assert_int_equal(journal.notes[2], 3);
 }
 
-/* On one thread: were it waiting in a lane, the mark could not be reached. */
+/* On one thread: were it waiting in a queue, the event could not be reached. */
 static void parked_queues_hold_no_thread(void **state)
 {
 	struct gate gate = GATE_INITIALIZER;

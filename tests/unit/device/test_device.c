@@ -19,7 +19,7 @@ static const struct layout layout = { .kind = LAYOUT_KEY_ONLY,
 
 enum { N = 1000, NBYTES = N * sizeof(uint64_t) };
 
-/* A device with one lane, and numbers to sort. */
+/* A device with one queue, and numbers to sort. */
 struct bench {
 	struct device *device;
 	struct device_queue *queue;

@@ -73,7 +73,7 @@ static void merge_four_runs(void)
 
 static void second_spilled_run_takes_no_more_memory(void **state)
 {
-	static struct backend counting; /* as long as its lanes */
+	static struct backend counting; /* as long as its queues */
 
 	(void)state;
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);

@@ -42,7 +42,7 @@ static uint32_t random_part(uint32_t *state)
 	return *state >> 16;
 }
 
-/* Ten hours in which everything was at work in turn, never twice alike, and 16 lanes of a GPU. */
+/* Ten hours in which everything was at work in turn, never twice alike, and 16 queues of a GPU. */
 static void work_for_hours(struct time_series *time_series)
 {
 	uint32_t random = 1;
@@ -263,7 +263,7 @@ static void memory_is_one_number(void **state)
 	time_series_close(time_series);
 }
 
-/* A GPU whose clock said nothing: its lanes are not shown, and no link leads to them. */
+/* A GPU whose clock said nothing: its queues are not shown, and no link leads to them. */
 static void idle_queues_are_omitted(void **state)
 {
 	const struct sort_summary summary = { .record_nbytes = 8,
