@@ -305,7 +305,7 @@ struct backend {
 	/* Queues and events, too, are refused for want of memory without a message. */
 	int (*queue_open)(struct device *device, enum queue_priority priority,
 			  struct device_queue **ret_queue);
-	void (*queue_close)(struct device_queue *queue); /* waits for it to be empty; NULL is fine */
+	void (*queue_close)(struct device_queue *queue); /* waits until it is empty; NULL is fine */
 	int (*event_open)(struct device *device, struct device_event **ret_event);
 	void (*event_close)(
 		struct device_event *event); /* not while a queue may still reach or follow it */

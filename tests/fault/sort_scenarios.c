@@ -24,7 +24,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .arguments = "--verify --skip-bytes=9 --partial=keep -S 1M -T tmp/a input -o output",
 	  .verifies = true },
 	{ .name = "in-place",
-	  .arguments = "--verify -S 1M -T tmp/a input -o input",
+	  .arguments = "--verify -S 1M -T tmp/a -t u64 input -o input",
 	  .in_place = true,
 	  .verifies = true },
 	/* Rings are for transfers of more than 1 MiB. */

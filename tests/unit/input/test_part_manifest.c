@@ -320,7 +320,7 @@ static void oversized_manifest_is_not_read(void **state)
 	captured_messages_reset(true);
 	assert_int_equal(ftruncate(file.fd, 16 << 20), 0);
 	assert_int_equal(part_manifest_read(&file, "manifest.json", &manifest), -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), "is no part manifest"));
+	assert_non_null(strstr(captured_messages_error(), "is not a part manifest"));
 	fclose(stream);
 }
 
