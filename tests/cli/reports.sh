@@ -219,8 +219,9 @@ one_line '^gsort: input: no type given, sorting as u64.?$' 'no type'
 same expected output 'no type'
 "$RUN_IN_PTY" typed "$GSORT" -c expected 2> stderr || broken "status $?"
 one_line '^gsort: expected: no type given, checking as u64.?$' '-c'
-"$RUN_IN_PTY" typed "$GSORT" --split=2 input -o output 2> stderr || broken "status $?"
-"$RUN_IN_PTY" typed "$GSORT" -c output.parts 2> stderr || broken "status $?"
+rm -f output
+"$RUN_IN_PTY" typed "$GSORT" --split=2 input -o parts 2> stderr || broken "status $?"
+"$RUN_IN_PTY" typed "$GSORT" -c parts 2> stderr || broken "status $?"
 [ ! -s stderr ] || broken 'not silent, though the manifest has the type'
 
 claim 'SIGUSR1 does not end it'

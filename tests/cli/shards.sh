@@ -72,7 +72,7 @@ for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
 done
 refuses "needs -m" --shard=1/2 s0 -o output
 cp s0 in
-run -m --shard=1/2 in s1 -o in
+run -m -t u64 --shard=1/2 in s1 -o in
 [ $status -eq 2 ] || broken "a part in the place of an input: status $status"
 one_line '^gsort: in: is an input, and only one shard' 'in the place of an input'
 same s0 in 'a part in the place of an input'
