@@ -73,8 +73,8 @@ GSORT_API void gsort_close(struct gsort *sort);
 
 /*
  * Set an option by its long name on the command line, without the dashes, or by its letter.
- * docs/cli.md lists all options. value: as on the command line; NULL for an option without a
- * value.
+ * docs/manual/gsort.md lists all options. value: as on the command line; NULL for an option
+ * without a value.
  *
  *	gsort_set(sort, "key", "0:u32");	adds a key, less significant than earlier keys
  *	gsort_set(sort, "buffer-size", "2G");
@@ -260,8 +260,8 @@ struct gsort_stats {
 GSORT_API int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size);
 
 /*
- * Return all statistics as the JSON of --stats-json (docs/cli.md). CPU times and peak memory are
- * those of the whole process. NULL on errors: see gsort_message().
+ * Return all statistics as the JSON of --stats-json (docs/manual/statistics.md). CPU times and peak
+ * memory are those of the whole process. NULL on errors: see gsort_message().
  */
 GSORT_API const char *gsort_stats_json(struct gsort *sort);
 

@@ -1,15 +1,15 @@
 --[[
-manual - makes of our Markdown documents what a page of the manual looks like
+manual_to_man - makes a manual page of a Markdown document
 
 A filter of pandoc. Metadata of the page:
-  page     the program whose part of cli.md this is, or nothing: the whole document
-  about    its one line
-  program  what gsort is called here
+  synopsis  present if the first block of code is the synopsis of a program
+  about     one line for NAME
+  program   the name that gsort is installed as
 
-Headings become those of manuals, tables of two columns lists of terms, code bold, and links into this
-folder their text. The first block of code is the synopsis of a program.
+Headings become those of manual pages, tables lists of terms, code bold, and links to files in this
+folder their text.
 ]]
-local page, about, program
+local about, program
 
 local function renamed(text)
   return (text:gsub('gsort', program))
@@ -32,32 +32,40 @@ local function cell_of(row, i)
   return pandoc.utils.blocks_to_inlines(row.cells[i].contents)
 end
 
--- Of two columns: a term, and what it is; if terms are longer than a line, item for item.
-local function as_list(source)
-  local terms, items, longest = {}, {}, 0
-  for _, body in ipairs(source.bodies) do
-    for _, row in ipairs(body.body) do
-      local term, what = cell_of(row, 1), cell_of(row, 2)
-      longest = math.max(longest, #pandoc.utils.stringify(term))
-      terms[#terms + 1] = { term, { { pandoc.Plain(what) } } }
-      items[#items + 1] = { pandoc.Plain(term .. { pandoc.Str(':'), pandoc.Space() } .. what) }
+-- The definition of a row: its last cell, or of four and more columns a list "heading: cell".
+local function definition_of(row, headings)
+  if #headings <= 3 then
+    return { pandoc.Plain(cell_of(row, #headings)) }
+  end
+  local items = {}
+  for i = 2, #headings do
+    local cell = cell_of(row, i)
+    if #cell > 0 then
+      items[#items + 1] = { pandoc.Plain(headings[i] .. { pandoc.Str(':'), pandoc.Space() } .. cell) }
     end
   end
-  return longest > 70 and pandoc.BulletList(items) or pandoc.DefinitionList(terms)
+  return { pandoc.BulletList(items) }
 end
 
--- The blocks of a program: from its heading to the next program's, or all.
-local function part_of(blocks)
-  local part, within = {}, page == nil or page == 'gsort'
-  for _, block in ipairs(blocks) do
-    local name = block.t == 'Header' and pandoc.utils.stringify(block)
-    if page and name and block.level == 2 and name:match('^gsort%-%l+$') then
-      within = name == page
-    elseif within and not (name and block.level == 1) then
-      part[#part + 1] = block
+-- Tables are too wide for a terminal: a row becomes a term, which is its first cell, with the
+-- second of three in parentheses, and a definition. Terms longer than a line become items.
+local function as_list(source)
+  local headings, terms, items, longest = {}, {}, {}, 0
+  for i = 1, #source.colspecs do
+    headings[i] = cell_of(source.head.rows[1], i)
+  end
+  for _, body in ipairs(source.bodies) do
+    for _, row in ipairs(body.body) do
+      local term, definition = cell_of(row, 1), definition_of(row, headings)
+      if #headings == 3 and #cell_of(row, 2) > 0 then
+        term = term .. { pandoc.Str(' (') } .. cell_of(row, 2) .. { pandoc.Str(')') }
+      end
+      longest = math.max(longest, #pandoc.utils.stringify(term))
+      terms[#terms + 1] = { term, { definition } }
+      items[#items + 1] = { pandoc.Plain(term .. { pandoc.Str(':') }), table.unpack(definition) }
     end
   end
-  return part
+  return longest > 110 and pandoc.BulletList(items) or pandoc.DefinitionList(terms)
 end
 
 local function heading(text)
@@ -71,9 +79,9 @@ local filter = {
   Link = function(link)
     return link.target:match('^%a+:') and link or link.content
   end,
-  Table = function(source) return #source.colspecs == 2 and as_list(source) or nil end,
+  Table = as_list,
   Header = function(header)
-    header.level = math.max(header.level - ((page == nil or page == 'gsort') and 1 or 2), 1)
+    header.level = math.max(header.level - 1, 1)
     header.content = header.level == 1
       and pandoc.Inlines(pandoc.Str(pandoc.utils.stringify(header):upper())) or header.content
     return header
@@ -82,22 +90,24 @@ local filter = {
 
 function Pandoc(document)
   local meta = document.meta
-  page = meta.page and pandoc.utils.stringify(meta.page)
   about = pandoc.utils.stringify(meta.about)
   program = pandoc.utils.stringify(meta.program)
   local title = pandoc.utils.stringify(meta.title)
-  local part, whole = part_of(document.blocks), {}
-  whole[1] = heading('NAME')
-  whole[2] = pandoc.Para { pandoc.Str(title .. ' - ' .. about) }
-  if page then
-    whole[3] = heading('SYNOPSIS')
-    whole[4] = unfilled(table.remove(part, 1).text)
+  local blocks, page = document.blocks, {}
+  if blocks[1].t == 'Header' and blocks[1].level == 1 then
+    table.remove(blocks, 1)
   end
-  whole[#whole + 1] = heading('DESCRIPTION')
-  local body = pandoc.Pandoc(part):walk(filter)
+  page[1] = heading('NAME')
+  page[2] = pandoc.Para { pandoc.Str(title .. ' - ' .. about) }
+  if meta.synopsis then
+    page[3] = heading('SYNOPSIS')
+    page[4] = unfilled(table.remove(blocks, 1).text)
+  end
+  page[#page + 1] = heading('DESCRIPTION')
+  local body = pandoc.Pandoc(blocks):walk(filter)
   for _, block in ipairs(body.blocks) do
-    whole[#whole + 1] = block
+    page[#page + 1] = block
   end
   meta.title = title:upper()
-  return pandoc.Pandoc(whole, meta)
+  return pandoc.Pandoc(page, meta)
 end
