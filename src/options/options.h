@@ -1,10 +1,10 @@
 /*
  * options - all that can be asked of gsort, by name
  *
- * docs/manual/gsort.md describes every option. gsort_set() and gsort_set_from_cli() of the library take
- * them, the latter for the command line. What is asked for is decided here and nowhere else: after
- * options_finalize() the struct is complete, consistent and read-only. The defaults that depend on
- * the machine (memory, threads) are left at 0 and filled in by the plan.
+ * docs/manual/gsort.md describes every option. gsort_set() and gsort_set_from_cli() of the library
+ * take them, the latter for the command line. What is asked for is decided here and nowhere else:
+ * after options_finalize() the struct is complete, consistent and read-only. The defaults that
+ * depend on the machine (memory, threads) are left at 0 and filled in by the plan.
  */
 #pragma once
 

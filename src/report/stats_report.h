@@ -26,8 +26,8 @@ void stats_report_totals(const struct stats_report *report, struct stats_totals 
 void stats_report_print(const struct stats_report *report, FILE *stream);
 
 /*
- * Write the JSON of --stats-json (schema in docs/manual/statistics.md). Returns 0, or -ENOMEM after a message;
- * the owner of the stream checks whether it could be written.
+ * Write the JSON of --stats-json (schema: docs/manual/statistics.md). Returns 0, or -ENOMEM after a
+ * message; the owner of the stream checks whether it could be written.
  */
 int stats_report_write_json(const struct stats_report *report, FILE *stream);
 
