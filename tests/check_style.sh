@@ -62,21 +62,6 @@ grep -nE '\b(pthread|thrd)_create\b' $sources |
 grep -nE '(->|\.)unified\b' $sources | grep -vE '^(src/(device|plan)/|tests/)' |
 	offence 'asks whether the device is unified' || true
 
-# What helps is a hint (src/base/message_hints.h), which the front end words. Others have options,
-# too. A report may say which of them it is that a figure comes from.
-awk '
-/^[ \t]*(\/\*|\*|#)/ { next }
-{
-	for (rest = $0; match(rest, /"(\\.|[^"\\])*"/); rest = substr(rest, RSTART + RLENGTH)) {
-		text = substr(rest, RSTART, RLENGTH)
-		if (text ~ /[" (=;:,](--[a-z]|-[A-Za-z][^A-Za-z0-9_-])/ &&
-		    text !~ /h5dump|unzip|7z|chattr|ulimit|srun|zstd (-dc )?--long/)
-			print FILENAME ":" FNR ": " text
-	}
-}' $(printf '%s\n' $sources | grep -E '^(io|kernels|src)/' |
-	grep -vE '^src/(cli|lib|mpi|options|report)/') |
-	offence 'a message below the front end names an option'
-
 # not_among LIST: the lines of standard input that are not in it.
 not_among() {
 	grep -vxF -e "$1" || true

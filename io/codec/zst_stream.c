@@ -110,19 +110,19 @@ static int fail_window(const struct zst_stream *stream)
 									    max_nbytes + 1;
 	const int window_log = ceil_log2(window_nbytes);
 
-	return fail_hint(
-		-E2BIG, HINT_MEMORY_NEEDED,
-		((UINT64_C(1) << window_log) >> 20) * ZST_UNPROBED_WINDOW_DIVISOR,
+	return fail(
+		-E2BIG,
 		"%s: a frame is compressed with a window of more than %" PRIu64
 		" MiB (zstd --long), for which the memory is too little; it can be decompressed "
-		"before, by zstd -dc --long=%d",
-		stream->name, max_nbytes >> 20, window_log);
+		"before, by zstd -dc --long=%d; it needs -S of at least %" PRIu64 "M",
+		stream->name, max_nbytes >> 20, window_log,
+		((UINT64_C(1) << window_log) >> 20) * ZST_UNPROBED_WINDOW_DIVISOR);
 }
 
 /* What has no content yet may be no compressed data at all. */
-static enum hint damage_hint(const struct zst_stream *stream)
+static const char *damage_advice(const struct zst_stream *stream)
 {
-	return stream->has_content ? HINT_NONE : HINT_FORCE_RAW_FORMAT;
+	return stream->has_content ? "" : "; --format=raw takes its bytes for records";
 }
 
 static int fail_decoding(const struct zst_stream *stream, size_t code)
@@ -134,17 +134,15 @@ static int fail_decoding(const struct zst_stream *stream, size_t code)
 	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge &&
 	    stream->max_window_nbytes < ZST_MAX_WINDOW_NBYTES)
 		return fail_window(stream);
-	return fail_hint(-EBADMSG, damage_hint(stream), 0,
-			 "%s: compressed data before byte %" PRIu64 " is damaged: %s", stream->name,
-			 offset, ZSTD_getErrorName(code));
+	return fail(-EBADMSG, "%s: compressed data before byte %" PRIu64 " is damaged: %s%s",
+		    stream->name, offset, ZSTD_getErrorName(code), damage_advice(stream));
 }
 
 static int fail_cut_off(const struct zst_stream *stream)
 {
-	return fail_hint(-EBADMSG, damage_hint(stream), 0,
-			 "%s: compressed data is cut off: it ends at byte %" PRIu64
-			 ", within a frame",
-			 stream->name, stream->offset + stream->in.size);
+	return fail(-EBADMSG,
+		    "%s: compressed data is cut off: it ends at byte %" PRIu64 ", within a frame%s",
+		    stream->name, stream->offset + stream->in.size, damage_advice(stream));
 }
 
 /* At a frame's first byte: only skippable ones begin with 0x50 to 0x5f. */
@@ -185,9 +183,11 @@ int zst_stream_read(struct zst_stream *stream, const struct file *file, int canc
 			return fail_cut_off(stream);
 	}
 	if (out.pos < out.size && !stream->has_begun)
-		return fail_hint(-EBADMSG, HINT_FORCE_RAW_FORMAT, 0,
-				 "%s: begins like compressed data, and has no content",
-				 stream->name);
+		return fail(
+			-EBADMSG,
+			"%s: begins like compressed data, and has no content; --format=raw takes "
+			"its bytes for records",
+			stream->name);
 	*ret_nbytes = out.pos;
 	return 0;
 }

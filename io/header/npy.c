@@ -45,8 +45,10 @@ int npy_refuse(const struct npy_parser *parser, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(reason, sizeof reason, format, args);
 	va_end(args);
-	return fail_hint(-EINVAL, HINT_SKIP_HEADER_WITH_TYPE, parser->npy->header_nbytes,
-			 "%s: is a file of numpy %s", parser->name, reason);
+	return fail(-EINVAL,
+		    "%s: is a file of numpy %s; --skip-bytes=%" PRIu64
+		    " with -t, or -R and -k, takes what is behind the header for plain records",
+		    parser->name, reason, parser->npy->header_nbytes);
 }
 
 int npy_refuse_without_hint(const struct npy_parser *parser, const char *reason)

@@ -66,15 +66,17 @@ static int refuse_filtered(const struct format *format, const struct format_view
 	const char *const space = path ? " " : "";
 
 	if (view->is_decompressed)
-		return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0,
-				 "%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is "
-				 "in that",
-				 name, format->name, space, file, format->filter,
-				 consumer_command(rules), consumer_verb(rules));
-	return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0,
-			 "%s: is %s: %s%s%s | %s ... %s what is in it", name, format->name,
-			 format->filter, space, file, consumer_command(rules),
-			 consumer_verb(rules));
+		return fail(
+			-EINVAL,
+			"%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is in that; "
+			"--format=raw takes its bytes for records",
+			name, format->name, space, file, format->filter, consumer_command(rules),
+			consumer_verb(rules));
+	return fail(-EINVAL,
+		    "%s: is %s: %s%s%s | %s ... %s what is in it; --format=raw takes its bytes for "
+		    "records",
+		    name, format->name, format->filter, space, file, consumer_command(rules),
+		    consumer_verb(rules));
 }
 
 /* It begins as one does, and does not go on so. */
@@ -103,16 +105,20 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 	if (!npy_parse_prefix(view->head, view->head_nbytes, &nbytes))
 		return refuse_broken_npy(view, name);
 	if (nbytes != rules->skip_nbytes)
-		return fail_hint(-EINVAL, HINT_NO_SKIP_BYTES, 0,
-				 "%s: is a file of numpy with a header of %" PRIu64
-				 " bytes, not %" PRIu64,
-				 name, nbytes, rules->skip_nbytes);
+		return fail(-EINVAL,
+			    "%s: is a file of numpy with a header of %" PRIu64
+			    " bytes, not %" PRIu64 ": omit --skip-bytes to read the header",
+			    name, nbytes, rules->skip_nbytes);
 	if (rules->output_differs)
-		return fail_hint(-EINVAL, HINT_NO_SKIP_BYTES, 0,
-				 "%s: is a file of numpy, whose header would not fit what is "
-				 "written behind it",
-				 name);
-	return fail_hint(-EINVAL, HINT_NO_SKIP_BYTES_OR_TYPE, 0, "%s: is a file of numpy", name);
+		return fail(-EINVAL,
+			    "%s: is a file of numpy, whose header would not fit what is written "
+			    "behind it: omit --skip-bytes to read the header",
+			    name);
+	return fail(
+		-EINVAL,
+		"%s: is a file of numpy: omit --skip-bytes to read the header, or use -t for the "
+		"data after it",
+		name);
 }
 
 /* What is compressed, or comes through a pipe, has no directory in which parts could be. */
@@ -127,8 +133,10 @@ static int refuse_manifest(const struct format_view *view, const struct format_r
 			"%s: is a part manifest, which is no regular file: its part files cannot "
 			"be found",
 			name);
-	return fail_hint(-EINVAL, HINT_MERGE_OR_CHECK, 0, "%s: is a part manifest of sorted files",
-			 name);
+	return fail(-EINVAL,
+		    "%s: is a part manifest of sorted files; " GSORT_PROGRAM
+		    " -m merges them, and -c checks them",
+		    name);
 }
 
 static int refuse_text(const struct format_view *view, const struct format_rules *rules,
@@ -139,8 +147,11 @@ static int refuse_text(const struct format_view *view, const struct format_rules
 	if (rules->mode == FORMAT_NPY)
 		return fail(-EINVAL, "%s: is text, and no file of numpy, as it is said to be",
 			    name);
-	return fail_hint(-EINVAL, HINT_SPECIFY_RECORDS, 0, "%s: is text: sort(1) sorts its lines",
-			 name);
+	return fail(
+		-EINVAL,
+		"%s: is text: sort(1) sorts its lines; if it is records, say which by -t or -R, "
+		"-t u64 for example, or by --format=raw",
+		name);
 }
 
 /* The first that fits: signatures first, the longest of them where two begin alike. */
@@ -235,6 +246,6 @@ int format_refuse(const struct format *format, const struct format_view *view,
 		return format->refuse(view, rules, name, path);
 	if (format->filter)
 		return refuse_filtered(format, view, rules, name, path);
-	return fail_hint(-EINVAL, HINT_FORCE_RAW_FORMAT, 0, "%s: is %s, not records: %s", name,
-			 format->name, format->advice);
+	return fail(-EINVAL, "%s: is %s, not records: %s; --format=raw takes its bytes for records",
+		    name, format->name, format->advice);
 }

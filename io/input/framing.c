@@ -16,10 +16,10 @@ int framing_fail_short(const struct framing *framing, const char *name, uint64_t
 			    "%s: ends within its header, after %" PRIu64 " of its %" PRIu64
 			    " bytes: it is cut off",
 			    name, nbytes, header_nbytes);
-	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
-			 "%s: %" PRIu64 " bytes are less than the %" PRIu64
-			 " in front of the records",
-			 name, nbytes, header_nbytes);
+	return fail(-EINVAL,
+		    "%s: %" PRIu64 " bytes are less than the %" PRIu64
+		    " in front of the records (--skip-bytes)",
+		    name, nbytes, header_nbytes);
 }
 
 int framing_measure(const struct framing *framing, const char *name, uint64_t header_nbytes,
@@ -32,11 +32,11 @@ int framing_measure(const struct framing *framing, const char *name, uint64_t he
 	nbytes -= header_nbytes;
 	excess_nbytes = nbytes % framing->record_nbytes;
 	if (excess_nbytes && framing->partial == PARTIAL_ERROR && framing->is_untyped)
-		return fail_hint(-EINVAL, HINT_SPECIFY_TYPE, 0,
-				 "%s: %" PRIu64 " bytes%s are not a multiple of the record size "
-				 "%" PRIu64 ": %" PRIu64 " left over",
-				 name, nbytes, header_nbytes ? " behind the header" : "",
-				 framing->record_nbytes, excess_nbytes);
+		return fail(-EINVAL,
+			    "%s: %" PRIu64 " bytes%s are not a multiple of the record size %" PRIu64
+			    ": %" PRIu64 " left over (default type u64; use -t or -R)",
+			    name, nbytes, header_nbytes ? " behind the header" : "",
+			    framing->record_nbytes, excess_nbytes);
 	if (excess_nbytes && framing->partial == PARTIAL_ERROR)
 		return fail(-EINVAL,
 			    "%s: %" PRIu64 " bytes%s are not a whole number of records of %" PRIu64

@@ -31,10 +31,12 @@ static int resolve_npy(struct input *input, const struct input_source *entry, st
 	if (framing->is_size_inferred || framing->has_type)
 		framing->record_nbytes = nbytes;
 	if (framing->record_nbytes != nbytes)
-		return fail_hint(-EINVAL, HINT_SKIP_HEADER, npy->header_nbytes,
-				 "%s: is a file of numpy whose records have %" PRIu64
-				 " bytes, not %" PRIu64,
-				 entry->source.name, nbytes, framing->record_nbytes);
+		return fail(-EINVAL,
+			    "%s: is a file of numpy whose records have %" PRIu64
+			    " bytes, not %" PRIu64
+			    "; leave out what is said of it, or take what is behind the header for "
+			    "plain records: --skip-bytes=%" PRIu64 " and -t, or -R and -k",
+			    entry->source.name, nbytes, framing->record_nbytes, npy->header_nbytes);
 	input->npy = npy;
 	input->owns_npy = true;
 	input->is_resolved = true;
@@ -192,10 +194,10 @@ static int check_manifest_records(const struct input *input, const struct input_
 	if (manifest->content == PART_CONTENT_NPY ||
 	    manifest->header_nbytes == framing->skip_nbytes)
 		return 0;
-	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
-			 "%s: its part files begin with a header of %" PRIu64
-			 " bytes, not %" PRIu64,
-			 group->path, manifest->header_nbytes, framing->skip_nbytes);
+	return fail(-EINVAL,
+		    "%s: its part files begin with a header of %" PRIu64 " bytes, not %" PRIu64
+		    " (--skip-bytes)",
+		    group->path, manifest->header_nbytes, framing->skip_nbytes);
 }
 
 int input_check_manifests(struct input *input)

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "io/codec/zst_stream.h"
@@ -43,11 +44,12 @@ static int check_memory(uint64_t memory_nbytes, uint64_t nbytes)
 		return 0;
 	size_format_down(memory_nbytes, available);
 	size_format_up(nbytes, needed);
-	return fail_hint(-E2BIG, HINT_MEMORY_NEEDED,
-			 ((nbytes - INPUT_OVERHEAD_NBYTES - 1) >> 20) + 2,
-			 "%s of memory, and %d MiB besides, are too little: this would take %s "
-			 "for inputs and their tails",
-			 available, INPUT_OVERHEAD_NBYTES >> 20, needed);
+	return fail(
+		-E2BIG,
+		"%s of memory, and %d MiB besides, are too little: this would take %s for inputs "
+		"and their tails; it needs -S of at least %" PRIu64 "M",
+		available, INPUT_OVERHEAD_NBYTES >> 20, needed,
+		((nbytes - INPUT_OVERHEAD_NBYTES - 1) >> 20) + 2);
 }
 
 bool input_names_fit(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes)

@@ -281,12 +281,12 @@ int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_
 			    part_inputs->paths[i], nbytes, file->part->n_records,
 			    framing->record_nbytes, file->group->path);
 	if (expected_nbytes < nbytes && framing->partial == PARTIAL_ERROR)
-		return fail_hint(-EINVAL, HINT_SPECIFY_PARTIAL, 0,
-				 "%s: ends with %" PRIu64
-				 " bytes that are no record: %s says that there are %" PRIu64
-				 " records before them",
-				 part_inputs->paths[i], nbytes - expected_nbytes, file->group->path,
-				 file->part->n_records);
+		return fail(-EINVAL,
+			    "%s: ends with %" PRIu64
+			    " bytes that are no record: %s says that there are %" PRIu64
+			    " records before them; --partial=keep or --partial=drop reads those",
+			    part_inputs->paths[i], nbytes - expected_nbytes, file->group->path,
+			    file->part->n_records);
 	*ret_records_nbytes = expected_nbytes;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "io/input/part_manifest.h"
 #include "io/input/source_internal.h"
 #include "src/base/diagnostics.h"
@@ -122,8 +123,10 @@ static int probe_directory(const struct source_table *table, struct source *sour
 	source->is_manifest = true;
 	return table->rules.accepts_manifests ?
 		       0 :
-		       fail_hint(-EINVAL, HINT_MERGE_OR_CHECK, 0,
-				 "%s: is a directory of sorted part files", source->name);
+		       fail(-EINVAL,
+			    "%s: is a directory of sorted part files; " GSORT_PROGRAM
+			    " -m merges them, and -c checks them",
+			    source->name);
 }
 
 int source_probe(struct source_table *table, struct source *source)

@@ -60,8 +60,10 @@ static int set_base_offset(struct target *target, const struct stat *status)
 	off_t base;
 
 	if (isatty(fd))
-		return fail_hint(-ENOTTY, HINT_NAME_OUTPUT, 0,
-				 "%s is a terminal, which is no place for binary records", name);
+		return fail(-ENOTTY,
+			    "%s is a terminal, which is no place for binary records; name a file "
+			    "with -o",
+			    name);
 	/* With O_APPEND the kernel ignores offsets. */
 	base = S_ISREG(status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
 	target->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;

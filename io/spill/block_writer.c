@@ -85,10 +85,10 @@ static ssize_t encode(struct window_writer *window, enum codec_id codec,
 		codecs[codec].encode(window->context, items, stored, items_nbytes - 1);
 
 	if (nbytes < 0)
-		return fail_hint((int)nbytes, HINT_NO_COMPRESSION, 0,
-				 "a block of %zu bytes of temporary data cannot be compressed "
-				 "(%s): %m",
-				 items_nbytes, codecs[codec].name);
+		return fail((int)nbytes,
+			    "a block of %zu bytes of temporary data cannot be compressed (%s): %m; "
+			    "--temp-compress=none stores it as it is",
+			    items_nbytes, codecs[codec].name);
 	window->sample.encode_ns += clock_now_ns() - begin_ns;
 	window->sample.encoder_input_nbytes += items_nbytes;
 	window->sample.encoded_nbytes += nbytes ? (size_t)nbytes : items_nbytes;

@@ -110,8 +110,10 @@ int compression_open(const struct compression_params *params, bool are_encoded_k
 	struct compression *compression = calloc(1, sizeof *compression);
 
 	if (!compression)
-		return fail_hint(-ENOMEM, HINT_NO_COMPRESSION, 0,
-				 "no memory to compress temporary data");
+		return fail(
+			-ENOMEM,
+			"no memory to compress temporary data; --temp-compress=none stores it as "
+			"it is");
 	compression->is_auto = params->mode == COMPRESS_AUTO;
 	compression->codec = codec_for(params, are_encoded_keys);
 	codec_pool_init(&compression->codec_contexts, zstd_level_for(params));
@@ -139,7 +141,7 @@ int compression_acquire(struct compression *compression, size_t scratch_nbytes,
 {
 	const int r = codec_pool_acquire(&compression->codec_contexts, scratch_nbytes, ret_context);
 
-	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY, 0, "compression of temporary data: %m") : 0;
+	return r < 0 ? fail(r, "compression of temporary data: %m; try a smaller -S") : 0;
 }
 
 void compression_release(struct compression *compression, struct codec_context *context)

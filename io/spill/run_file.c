@@ -35,9 +35,10 @@ uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes)
 /* What is planned for it is more than the process may have. */
 static int fail_index(uint64_t n_blocks)
 {
-	return fail_hint(-ENOMEM, HINT_LESS_MEMORY, 0,
-			 "no memory for the index of a temporary run of %" PRIu64 " blocks",
-			 n_blocks);
+	return fail(-ENOMEM,
+		    "no memory for the index of a temporary run of %" PRIu64
+		    " blocks; try a smaller -S",
+		    n_blocks);
 }
 
 int run_file_open(struct spill *spill, struct compression *compression, uint32_t item_nbytes,

@@ -43,13 +43,13 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 
 	if (r == -EBADMSG)
 		spill_record_damage(run->format.spill, block->offset);
-	return fail_hint(r, advice ? HINT_NONE : HINT_OTHER_TEMP_DIR, 0,
-			 "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32
-			 " bytes at %" PRIu64 ") %s: %s; %s",
-			 spill_directory(run->format.spill, block->file), i, run->n_blocks,
-			 block->stored_nbytes, block->offset, what,
-			 r == -EBADMSG ? "it is not what was written" : strerror(-r),
-			 advice ? advice : "check the disk");
+	return fail(r,
+		    "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32 " bytes at %" PRIu64
+		    ") %s: %s; %s",
+		    spill_directory(run->format.spill, block->file), i, run->n_blocks,
+		    block->stored_nbytes, block->offset, what,
+		    r == -EBADMSG ? "it is not what was written" : strerror(-r),
+		    advice ? advice : "check the disk, or use another directory (-T)");
 }
 
 /* Bring the stored bytes of the blocks [first, end) to `to`, where they are not yet checked. */

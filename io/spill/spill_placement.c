@@ -53,12 +53,8 @@ static const char *space_advice(const struct spill *spill, int r,
 {
 	if (r == -EFBIG)
 		return size_limit_hint(r, text);
-	return spill->is_persistent ? "; make room there" : "";
-}
-
-static enum hint space_hint(const struct spill *spill, int r)
-{
-	return r == -EFBIG || spill->is_persistent ? HINT_NONE : HINT_LARGER_TEMP_DIR;
+	return spill->is_persistent ? "; make room there" :
+				      "; name a directory with more space with -T";
 }
 
 static int fail_full(struct spill *spill, uint64_t nbytes)
@@ -70,18 +66,18 @@ static int fail_full(struct spill *spill, uint64_t nbytes)
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
-	return fail_hint(r, space_hint(spill, r), 0,
-			 "%s: %m: %" PRIu64
-			 " more bytes of temporary space are needed besides %" PRIu64 "%s",
-			 list, nbytes, spill->used_nbytes, space_advice(spill, r, advice));
+	return fail(r,
+		    "%s: %m: %" PRIu64 " more bytes of temporary space are needed besides %" PRIu64
+		    "%s",
+		    list, nbytes, spill->used_nbytes, space_advice(spill, r, advice));
 }
 
 static int fail_limit(struct spill *spill, uint64_t nbytes)
 {
-	return fail_hint(-ENOSPC, HINT_HIGHER_TEMP_LIMIT, 0,
-			 "temporary space: %" PRIu64 " more bytes would pass the limit of %" PRIu64
-			 ", %" PRIu64 " are in use",
-			 nbytes, spill->limit_nbytes, spill->used_nbytes);
+	return fail(-ENOSPC,
+		    "temporary space: %" PRIu64 " more bytes would pass the limit of %" PRIu64
+		    ", %" PRIu64 " are in use; use a larger --temp-limit",
+		    nbytes, spill->limit_nbytes, spill->used_nbytes);
 }
 
 /*

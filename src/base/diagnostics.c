@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static _Thread_local struct diagnostics *current_diagnostics;
 
@@ -19,8 +20,6 @@ void diagnostics_init(struct diagnostics *diagnostics, message_callback *callbac
 	pthread_mutex_init(&diagnostics->lock, NULL);
 	diagnostics->failed = false;
 	diagnostics->error = 0;
-	diagnostics->hint = HINT_NONE;
-	diagnostics->number = 0;
 	diagnostics->text[0] = '\0';
 }
 
@@ -49,7 +48,17 @@ static void emit_message(const struct diagnostics *diagnostics, const struct mes
 		diagnostics->callback(diagnostics->context, message);
 }
 
-static void report_error(int r, enum hint hint, uint64_t number, const char *format, va_list args)
+/* Append the advice about the limit on open files, unless the text is a relayed error with it. */
+static void append_file_limit_advice(char text[static MESSAGE_NBYTES])
+{
+	const size_t n = strlen(text);
+
+	if (!strstr(text, "ulimit"))
+		snprintf(text + n, MESSAGE_NBYTES - n,
+			 "; ulimit -n raises the limit on open files");
+}
+
+static void report_error(int r, const char *format, va_list args)
 {
 	struct diagnostics *diagnostics = current_diagnostics;
 
@@ -59,12 +68,11 @@ static void report_error(int r, enum hint hint, uint64_t number, const char *for
 	if (!diagnostics->failed) {
 		diagnostics->failed = true;
 		diagnostics->error = r;
-		diagnostics->hint = hint;
-		diagnostics->number = number;
 		errno = -r;
 		vsnprintf(diagnostics->text, sizeof diagnostics->text, format, args);
-		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, r, diagnostics->text,
-							     hint, number });
+		if (r == -EMFILE)
+			append_file_limit_advice(diagnostics->text);
+		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, r, diagnostics->text });
 	}
 	pthread_mutex_unlock(&diagnostics->lock);
 }
@@ -74,23 +82,12 @@ int fail(int r, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	report_error(r, HINT_NONE, 0, format, args);
+	report_error(r, format, args);
 	va_end(args);
 	return r;
 }
 
-int fail_hint(int r, enum hint hint, uint64_t number, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	report_error(r, hint, number, format, args);
-	va_end(args);
-	return r;
-}
-
-static void report_message(enum message_kind kind, enum hint hint, uint64_t number,
-			   const char *format, va_list args)
+static void report_message(enum message_kind kind, const char *format, va_list args)
 {
 	struct diagnostics *diagnostics = current_diagnostics;
 	char text[MESSAGE_NBYTES];
@@ -99,7 +96,7 @@ static void report_message(enum message_kind kind, enum hint hint, uint64_t numb
 		return;
 	vsnprintf(text, sizeof text, format, args);
 	pthread_mutex_lock(&diagnostics->lock);
-	emit_message(diagnostics, &(struct message){ kind, 0, text, hint, number });
+	emit_message(diagnostics, &(struct message){ kind, 0, text });
 	pthread_mutex_unlock(&diagnostics->lock);
 }
 
@@ -108,16 +105,7 @@ void warn(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	report_message(MESSAGE_WARNING, HINT_NONE, 0, format, args);
-	va_end(args);
-}
-
-void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	report_message(MESSAGE_WARNING, hint, number, format, args);
+	report_message(MESSAGE_WARNING, format, args);
 	va_end(args);
 }
 
@@ -126,7 +114,7 @@ void notice(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	report_message(MESSAGE_NOTICE, HINT_NONE, 0, format, args);
+	report_message(MESSAGE_NOTICE, format, args);
 	va_end(args);
 }
 
@@ -135,6 +123,6 @@ void debug_line(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	report_message(MESSAGE_DEBUG, HINT_NONE, 0, format, args);
+	report_message(MESSAGE_DEBUG, format, args);
 	va_end(args);
 }

@@ -14,16 +14,14 @@
  * as from any other tool. What becomes of a message is for whoever began the job to say: a front
  * end prints it, another program may want the text.
  *
- * A text is as it was made; names of files in it can hold anything (quote.h). It says what is the
- * matter, not how a front end is asked for something else: that is a hint (message_hints.h).
+ * A text is as it was made; names of files in it can hold anything (quote.h). It may name
+ * an option that helps: the options of the command line are those of the library too.
  */
 #pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "src/base/message_hints.h"
 
 /* Of a text with its end: two of the longest names, and what is said of them. */
 enum { MESSAGE_NBYTES = 9216 };
@@ -39,8 +37,6 @@ struct message {
 	enum message_kind kind;
 	int error; /* of a failure: the negative errno */
 	const char *text;
-	enum hint hint;  /* what can be done about it, which the text does not say */
-	uint64_t number; /* of the hint */
 };
 
 /*
@@ -55,9 +51,7 @@ struct diagnostics {
 	void *context;
 	pthread_mutex_t lock;
 	bool failed;
-	int error; /* of the first failure, as the rest */
-	enum hint hint;
-	uint64_t number;
+	int error;                 /* of the first failure, as the rest */
 	char text[MESSAGE_NBYTES]; /* "" if none */
 };
 
@@ -76,20 +70,14 @@ struct diagnostics *diagnostics_push(struct diagnostics *diagnostics);
 struct diagnostics *diagnostics_current(void);
 
 /*
- * Say why the job cannot go on, unless somebody has said so before. r: a negative errno, which is
- * returned; %m in the format means it. Any thread, as all below.
+ * Report why the job cannot go on, unless an error was reported before. r: a negative errno, which
+ * is returned; %m in the format means it. -EMFILE adds the advice to raise ulimit -n. Any thread,
+ * as all functions below.
  */
 int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The same, with what can be done about it. number: 0 if the hint has none. */
-int fail_hint(int r, enum hint hint, uint64_t number, const char *format, ...)
-	__attribute__((format(printf, 4, 5), cold));
-
 /* Say what the user should see to, although the job goes on. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
-
-void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
-	__attribute__((format(printf, 3, 4), cold));
 
 /* Say what the user should know and need not do anything about. */
 void notice(const char *format, ...) __attribute__((format(printf, 1, 2), cold));

@@ -23,7 +23,7 @@ static void relay_message(void *context, const struct message *message)
 		return;
 	capturing = diagnostics_push(capture->previous);
 	if (message->kind == MESSAGE_WARNING)
-		warn_hint(message->hint, message->number, "%s", message->text);
+		warn("%s", message->text);
 	else
 		notice("%s", message->text);
 	diagnostics_push(capturing);
@@ -48,9 +48,7 @@ void message_capture_end(struct message_capture *capture, struct captured_error 
 	diagnostics_push(capture->previous);
 	*ret_error = (struct captured_error){ .text = diagnostics->failed ?
 							      strdup(diagnostics->text) :
-							      NULL,
-					      .hint = diagnostics->hint,
-					      .number = diagnostics->number };
+							      NULL };
 	diagnostics_destroy(&capture->diagnostics);
 	free(capture);
 }

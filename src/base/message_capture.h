@@ -6,17 +6,11 @@
  */
 #pragma once
 
-#include <stdint.h>
-
-#include "src/base/message_hints.h"
-
 struct message_capture;
 
 /* Why something is done without. */
 struct captured_error {
 	char *text; /* NULL: nothing was said. For free() */
-	enum hint hint;
-	uint64_t number;
 };
 
 /* Of the calling thread, until message_capture_end(). 0, or -ENOMEM without a message. */

@@ -61,7 +61,7 @@ int trace_open(FILE *stream, struct trace **ret_trace)
 	struct trace *trace = calloc(1, sizeof *trace);
 
 	if (!trace)
-		return fail_hint(-ENOMEM, HINT_ABOUT_TRACE, 0, "no memory for its events: %m");
+		return fail(-ENOMEM, "--trace: no memory for its events: %m");
 	trace->stream = stream;
 	trace->begin_ns = clock_now_ns();
 	trace->pid = (long)getpid();

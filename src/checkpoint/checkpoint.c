@@ -296,10 +296,10 @@ static int open_dir_and_resume(struct checkpoint *checkpoint)
 static int check_input_size(const struct sort_spec *spec, const struct input *input)
 {
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
-		return fail_hint(-ESPIPE, HINT_ABOUT_CHECKPOINT, 0,
-				 "%s: an input is a pipe, or its size is not known for "
-				 "another reason: it cannot be read again from any place",
-				 spec->checkpoint_path);
+		return fail(-ESPIPE,
+			    "--checkpoint: %s: an input is a pipe, or its size is not known for "
+			    "another reason: it cannot be read again from any place",
+			    spec->checkpoint_path);
 	return 0;
 }
 
@@ -317,8 +317,7 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		return r;
 	checkpoint = calloc(1, sizeof *checkpoint);
 	if (!checkpoint)
-		return fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0,
-				 "no memory for what it knows: %m");
+		return fail(-ENOMEM, "--checkpoint: no memory for what it knows: %m");
 	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
@@ -362,10 +361,10 @@ static int check_temp_limit(const struct checkpoint *checkpoint, uint64_t used_n
 
 	if (used_nbytes <= limit_nbytes)
 		return 0;
-	return fail_hint(-ENOSPC, HINT_HIGHER_TEMP_LIMIT, 0,
-			 "%s: the runs of the checkpoint take %" PRIu64
-			 " bytes, more than the limit of %" PRIu64,
-			 checkpoint->dir.path, used_nbytes, limit_nbytes);
+	return fail(-ENOSPC,
+		    "%s: the runs of the checkpoint take %" PRIu64
+		    " bytes, more than the limit of %" PRIu64 "; use a larger --temp-limit",
+		    checkpoint->dir.path, used_nbytes, limit_nbytes);
 }
 
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill)

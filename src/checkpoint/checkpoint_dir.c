@@ -75,8 +75,8 @@ static int open_directory(struct checkpoint_dir *dir)
 	r = file_open(dir->directory.calls, AT_FDCWD, dir->path, O_RDONLY | O_DIRECTORY, 0,
 		      &dir->directory);
 	if (r == -ENOENT)
-		return fail_hint(r, HINT_OTHER_CHECKPOINT, 0, "%s: is a link to nothing",
-				 dir->path);
+		return fail(r, "%s: is a link to nothing; name another directory with --checkpoint",
+			    dir->path);
 	if (r < 0)
 		return fail(r, "%s: %m", dir->path);
 	if (fstat(dir->directory.fd, &status) < 0)
@@ -97,8 +97,8 @@ static int open_by_kind(struct checkpoint_dir *dir, enum checkpoint_file i, int 
 static int fail_foreign(const struct checkpoint_dir *dir, enum checkpoint_file i,
 			const char *problem)
 {
-	return fail_hint(-EEXIST, HINT_OTHER_CHECKPOINT, 0, "%s/%s: %s", dir->path,
-			 checkpoint_file_names[i], problem);
+	return fail(-EEXIST, "%s/%s: %s; name another directory with --checkpoint", dir->path,
+		    checkpoint_file_names[i], problem);
 }
 
 /* What was opened stays open, also on failure. */

@@ -219,12 +219,10 @@ static int create_fingerprint(const struct sort_spec *spec, bool is_collective,
 	int r;
 
 	if (!stream)
-		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
-				 "no memory to describe the sort: %m");
+		return fail(-errno, "--checkpoint: no memory to describe the sort: %m");
 	r = write_fingerprint(spec, is_collective, stream);
 	if (fclose(stream) != 0 && r == 0)
-		r = fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
-			      "no memory to describe the sort: %m");
+		r = fail(-errno, "--checkpoint: no memory to describe the sort: %m");
 	if (r < 0)
 		free(fingerprint.text);
 	else

@@ -275,8 +275,7 @@ int sync_thread_open(struct manifest *manifest, struct spill *spill,
 	int r;
 
 	if (!sync_thread)
-		return fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0,
-				 "no memory for what saves it: %m");
+		return fail(-ENOMEM, "--checkpoint: no memory for what saves it: %m");
 	sync_thread->manifest = manifest;
 	sync_thread->spill = spill;
 	sync_thread->tail = &sync_thread->head;
@@ -287,8 +286,8 @@ int sync_thread_open(struct manifest *manifest, struct spill *spill,
 		pthread_mutex_destroy(&sync_thread->lock);
 		pthread_cond_destroy(&sync_thread->wake);
 		free(sync_thread);
-		return fail_hint(r, HINT_ABOUT_CHECKPOINT, 0, "cannot start a thread: %m%s",
-				 thread_format_limits(r, limits));
+		return fail(r, "--checkpoint: cannot start a thread: %m%s",
+			    thread_format_limits(r, limits));
 	}
 	*ret_sync_thread = sync_thread;
 	return 0;

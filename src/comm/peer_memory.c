@@ -223,9 +223,10 @@ int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint6
 	if (r == 0)
 		return 0;
 	if (r == -EPERM || r == -ENOSYS) /* it lives, and there is no end to wait for */
-		return fail_hint(r, HINT_NO_SHARED_MEMORY, 0,
-				 "memory of rank %u on %s cannot be read any more: %m", rank,
-				 comm_host(peer_memory->comm, rank));
+		return fail(r,
+			    "memory of rank %u on %s cannot be read any more: %m; "
+			    "--shared-memory=off does without",
+			    rank, comm_host(peer_memory->comm, rank));
 	if (r == -ESRCH || is_access_revoked(peer_memory, rank))
 		return wait_peer_failure(peer_memory, rank);
 	return fail(r, "memory of rank %u on %s cannot be read: %m", rank,

@@ -23,9 +23,9 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 	if (choice == BACKEND_AUTO && input_nbytes / n_threads < min_cuda_nbytes_per_thread)
 		return -ENODEV;
 	if (backend_cuda.probe(&reason) < 0)
-		return choice == BACKEND_AUTO ? -ENODEV :
-						fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0,
-							  "no usable GPU: %s", reason);
+		return choice == BACKEND_AUTO ?
+			       -ENODEV :
+			       fail(-ENODEV, "--backend=cuda, --gpus: no usable GPU: %s", reason);
 	*ret_backend = &backend_cuda;
 	return 0;
 }
@@ -34,10 +34,9 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 		       const struct backend **ret_backend)
 {
 	(void)input_nbytes, (void)n_threads, (void)ret_backend;
-	return choice == BACKEND_AUTO ?
-		       -ENODEV :
-		       fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0,
-				 "this " GSORT_PROGRAM " was built without the CUDA back end");
+	return choice == BACKEND_AUTO ? -ENODEV :
+					fail(-ENODEV, "--backend=cuda, --gpus: this " GSORT_PROGRAM
+						      " was built without the CUDA back end");
 }
 #endif
 

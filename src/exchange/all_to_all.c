@@ -176,7 +176,7 @@ static int allocate_incoming(struct all_to_all *exchange, struct incoming_segmen
 			 (void **)&incoming->memory);
 	if (r < 0) {
 		incoming->nbytes = 0;
-		return fail_hint(r, HINT_LESS_MEMORY, 0, "no memory for runs of other ranks: %m");
+		return fail(r, "no memory for runs of other ranks: %m; try a smaller -S");
 	}
 	exchange->received_nbytes += incoming->nbytes;
 	memory = incoming->memory;

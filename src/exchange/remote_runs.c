@@ -184,11 +184,12 @@ static int read_spilled_bytes(const struct remote_runs *remote, const struct req
 	const struct spill_extent extent = request->extent;
 	const int r = spill_read(remote->job->spill, extent, response);
 
-	return r < 0 ? fail_hint(r, HINT_OTHER_TEMP_DIR, 0,
-				 "temporary file in %s: %" PRIu64 " bytes at %" PRIu64
-				 ", which another rank needs, cannot be read: %m; check the disk",
-				 spill_directory(remote->job->spill, extent.file), extent.nbytes,
-				 extent.offset) :
+	return r < 0 ? fail(r,
+			    "temporary file in %s: %" PRIu64 " bytes at %" PRIu64
+			    ", which another rank needs, cannot be read: %m; check the disk, or "
+			    "use another directory (-T)",
+			    spill_directory(remote->job->spill, extent.file), extent.nbytes,
+			    extent.offset) :
 		       0;
 }
 
@@ -315,9 +316,10 @@ static int start_servers(struct remote_runs *remote)
 
 	for (; remote->n_servers < N_SERVERS && r == 0; remote->n_servers += r == 0)
 		r = thread_start(serve_requests, remote, 0, &remote->servers[remote->n_servers]);
-	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a thread that serves other ranks: %m%s",
-				 thread_format_limits(r, limits)) :
+	return r < 0 ? fail(r,
+			    "cannot start a thread that serves other ranks: %m%s; try a smaller "
+			    "-S or --parallel",
+			    thread_format_limits(r, limits)) :
 		       0;
 }
 
@@ -515,8 +517,9 @@ static int fetch_blocks(struct remote_rank *peer, uint64_t run_index,
 	struct run_block *blocks =
 		aligned_alloc(_Alignof(struct run_block), MAX_REQUEST_BLOCKS * sizeof *blocks);
 	int r = blocks ? 0 :
-			 fail_hint(-ENOMEM, HINT_LESS_MEMORY, 0,
-				   "no memory for the index of a run of rank %u", peer->rank);
+			 fail(-ENOMEM,
+			      "no memory for the index of a run of rank %u; try a smaller -S",
+			      peer->rank);
 
 	for (uint64_t i = 0; i < segment->n_blocks && r == 0; i += MAX_REQUEST_BLOCKS) {
 		const uint64_t remaining = segment->n_blocks - i;

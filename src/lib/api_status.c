@@ -13,16 +13,6 @@
 
 /* --- messages --- */
 
-static const char *format_hinted_message(const struct message *message, char *text, char *line,
-					 size_t nbytes)
-{
-	struct hint_text words;
-
-	hint_text_get(message, &words);
-	snprintf(text, HINTED_MESSAGE_NBYTES, "%s%s%s", words.prefix, message->text, words.suffix);
-	return quote_text(text, line, nbytes);
-}
-
 /* To the listener: what is said of the sort and of a call, one at a time. */
 static void call_message_callback(struct gsort *sort, enum message_kind kind, const char *line)
 {
@@ -43,7 +33,7 @@ void on_sort_message(void *context, const struct message *message)
 	struct gsort *sort = context;
 
 	process_wait_if_terminating(sort->process);
-	format_hinted_message(message, sort->sort_text, sort->sort_line, sizeof sort->sort_line);
+	quote_text(message->text, sort->sort_line, sizeof sort->sort_line);
 	if (message->kind == MESSAGE_ERROR) {
 		pthread_mutex_lock(&sort->lock);
 		memcpy(sort->failure_text, sort->sort_line, sizeof sort->failure_text);
@@ -55,9 +45,8 @@ void on_sort_message(void *context, const struct message *message)
 void on_call_message(void *context, const struct message *message)
 {
 	struct gsort *sort = context;
-	char text[HINTED_MESSAGE_NBYTES];
 
-	format_hinted_message(message, text, sort->call_line, sizeof sort->call_line);
+	quote_text(message->text, sort->call_line, sizeof sort->call_line);
 	if (message->kind == MESSAGE_ERROR)
 		memcpy(sort->last_error, sort->call_line, sizeof sort->last_error);
 	call_message_callback(sort, message->kind, sort->call_line);

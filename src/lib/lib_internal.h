@@ -26,14 +26,10 @@
 #include "src/lib/api_distributed.h"
 #include "src/lib/process_hooks.h"
 #include "src/lib/report_outputs.h"
-#include "src/options/hint_text.h"
 #include "src/options/options.h"
 #include "src/options/check_file_roles.h"
 #include "src/comm/rank_progress.h"
 #include "src/sort/sort.h"
-
-/* Of a text with the words of its hint around it. */
-enum { HINTED_MESSAGE_NBYTES = MESSAGE_NBYTES + 256 };
 
 /* What a handle is used for, once it is. */
 enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
@@ -51,13 +47,11 @@ struct gsort {
 	struct comm *comm;             /* who sorts with it; NULL: nobody */
 
 	/* Who is told. */
-	struct diagnostics sort_messages; /* of the sort */
-	struct diagnostics call_messages; /* of the calls */
-	char sort_text
-		[HINTED_MESSAGE_NBYTES]; /* room for what is said of the sort, one at a time, ... */
-	char sort_line[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* ... and as it is told */
-	char call_line[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* the same of a call */
-	pthread_mutex_t message_callback_lock;                /* while the listener is called */
+	struct diagnostics sort_messages;              /* of the sort */
+	struct diagnostics call_messages;              /* of the calls */
+	char sort_line[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* the current message of the sort, quoted */
+	char call_line[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* the same of a call */
+	pthread_mutex_t message_callback_lock;         /* while the listener is called */
 	gsort_message_callback *message_callback;
 	void *message_context;
 	gsort_progress_callback *progress_callback;
@@ -95,10 +89,10 @@ struct gsort {
 	/* Under the lock. */
 	bool has_ended;
 	int result;
-	char failure_text[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)]; /* of the sort */
+	char failure_text[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* of the sort */
 
 	/* The caller's: the error of the last call; "": it succeeded. */
-	char last_error[QUOTED_NBYTES(HINTED_MESSAGE_NBYTES)];
+	char last_error[QUOTED_NBYTES(MESSAGE_NBYTES)];
 };
 
 /* --- api_handle.c --- */

@@ -39,7 +39,7 @@ int reports_open_trace_text(struct reports *reports)
 {
 	reports->trace_stream = open_memstream(&reports->trace_text, &reports->trace_nbytes);
 	if (!reports->trace_stream)
-		return fail_hint(-ENOMEM, HINT_ABOUT_TRACE, 0, "no memory for its events: %m");
+		return fail(-ENOMEM, "--trace: no memory for its events: %m");
 	return trace_open(reports->trace_stream, &reports->trace);
 }
 
@@ -53,7 +53,7 @@ int reports_close_trace_text(struct reports *reports, const char **ret_text, siz
 	r = fclose(reports->trace_stream) != 0 || has_failed;
 	reports->trace_stream = NULL;
 	if (r)
-		return fail_hint(-ENOMEM, HINT_ABOUT_TRACE, 0, "no memory for its events");
+		return fail(-ENOMEM, "--trace: no memory for its events");
 	*ret_text = reports->trace_text;
 	*ret_nbytes = reports->trace_nbytes;
 	return 0;

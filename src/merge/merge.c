@@ -178,9 +178,8 @@ static int start_writers(struct merge_pipeline *merge)
 		return fail(-ENOMEM, "no memory for %u writers", n);
 	for (; merge->n_writers < n && r == 0; merge->n_writers += r == 0)
 		r = thread_start(writer_main, merge, 0, &merge->writers[merge->n_writers]);
-	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a writer thread: %m%s",
-				 thread_format_limits(r, limits)) :
+	return r < 0 ? fail(r, "cannot start a writer thread: %m%s; try a smaller -S or --parallel",
+			    thread_format_limits(r, limits)) :
 		       0;
 }
 

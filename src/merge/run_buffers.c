@@ -64,7 +64,7 @@ static int open_staging(struct run_buffers *buffers)
 		return 0;
 	r = device_alloc(job_device(job), MEMORY_HOST, buffers->staging_nbytes, &staging);
 	if (r < 0)
-		return fail_hint(r, HINT_LESS_MEMORY, 0, "no pinned memory to read runs into: %m");
+		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
 	buffers->staging = staging;
 	return 0;
 }

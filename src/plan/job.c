@@ -27,18 +27,19 @@ static const char *job_device_name(const struct job *job, uint32_t device_index,
 	return name;
 }
 
-static enum hint memory_hint(const struct job *job, enum memory_kind kind)
+static const char *memory_advice(const struct job *job, enum memory_kind kind)
 {
-	return kind == MEMORY_DEVICE && !job->device_info.unified ? HINT_LESS_DEVICE_MEMORY :
-								    HINT_LESS_MEMORY;
+	return kind == MEMORY_DEVICE && !job->device_info.unified ?
+		       "; try a smaller --device-memory, or --backend=cpu" :
+		       "; try a smaller -S";
 }
 
 int job_fail_device(const struct job *job, uint32_t device_index, int r, const char *what)
 {
-	const enum hint hint = r == -ENOMEM ? memory_hint(job, MEMORY_DEVICE) : HINT_NONE;
+	const char *advice = r == -ENOMEM ? memory_advice(job, MEMORY_DEVICE) : "";
 	char name[NAME_NBYTES];
 
-	return fail_hint(r, hint, 0, "%s: %s: %m", job_device_name(job, device_index, name), what);
+	return fail(r, "%s: %s: %m%s", job_device_name(job, device_index, name), what, advice);
 }
 
 int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
@@ -46,8 +47,7 @@ int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum me
 {
 	char name[NAME_NBYTES];
 
-	return fail_hint(r, memory_hint(job, kind), 0,
-			 "%s: no %smemory for %s of %" PRIu64 " bytes: %m",
-			 job_device_name(job, device_index, name),
-			 kind == MEMORY_HOST ? "host " : "", what, nbytes);
+	return fail(r, "%s: no %smemory for %s of %" PRIu64 " bytes: %m%s",
+		    job_device_name(job, device_index, name), kind == MEMORY_HOST ? "host " : "",
+		    what, nbytes, memory_advice(job, kind));
 }

@@ -105,8 +105,11 @@ static int derive_keys(const struct sort_spec *spec, const struct schema *fields
 		*ret_n_keys = spec->n_keys;
 		return resolve_key_offsets(spec, fields, name, ret_keys);
 	case RECORD_SPEC_FIELDS:
-		return fail_hint(-EINVAL, HINT_SKIP_HEADER, fields->header_nbytes,
-				 "%s: its header says what a record consists of", name);
+		return fail(-EINVAL,
+			    "%s: its header says what a record consists of; leave out what is said "
+			    "of it, or take what is behind the header for plain records: "
+			    "--skip-bytes=%" PRIu64 " and -t, or -R and -k",
+			    name, fields->header_nbytes);
 	default: /* also of RECORD_SPEC_SIZE, as the size is right */
 		return schema_resolve_keys(fields, spec->key_requests, spec->n_key_requests, name,
 					   ret_keys, ret_n_keys);
@@ -156,13 +159,17 @@ static int check_key_requests(const struct sort_spec *spec, const struct schema 
 	if (spec->record_spec != RECORD_SPEC_REQUESTS || (fields && (fields->n || !field_name)))
 		return 0;
 	if (field_name && strchr(field_name, ','))
-		return fail_hint(-EINVAL, HINT_REPEAT_KEY, 0, "%s: has no field with the name %s",
-				 name, field_name);
+		return fail(-EINVAL, "%s: has no field with the name %s; repeat -k for each key",
+			    name, field_name);
 	if (field_name)
-		return fail_hint(-EINVAL, HINT_NAME_FIELDS, 0,
-				 "%s: has no fields with names, such as %s", name, field_name);
-	return fail_hint(-EINVAL, HINT_SPECIFY_RECORD_SIZE, 0,
-			 "%s: does not say how many bytes its records have", name);
+		return fail(-EINVAL,
+			    "%s: has no fields with names, such as %s; name them by --fields, or "
+			    "write -k OFFSET:TYPE",
+			    name, field_name);
+	return fail(-EINVAL,
+		    "%s: does not say how many bytes its records have; -k, --key needs -R, "
+		    "--record-size",
+		    name);
 }
 
 static int resolve_from_input(const struct sort_spec *spec, const struct input *input,

@@ -24,14 +24,6 @@ static int get_available_nbytes(const struct job *job, uint64_t *ret_nbytes)
 	return r;
 }
 
-/* What makes more room, or needs less. */
-static enum hint temp_space_hint(const struct sort_spec *spec, bool is_limited)
-{
-	if (is_limited)
-		return HINT_MEMORY_OR_TEMP_LIMIT;
-	return spec->checkpoint_path ? HINT_MEMORY_OR_CHECKPOINT : HINT_MEMORY_OR_TEMP_DIR;
-}
-
 static int fail_no_temp_space(const struct job *job, const struct sort_spec *spec,
 			      uint64_t available_nbytes, const char *reason)
 {
@@ -44,13 +36,16 @@ static int fail_no_temp_space(const struct job *job, const struct sort_spec *spe
 	size_format_down(available_nbytes, available);
 	size_format_up(needed_nbytes - available_nbytes, missing);
 	if (is_limited)
-		return fail_hint(-ENOSPC, temp_space_hint(spec, true), 0,
-				 "%s of temporary space are needed%s, and the limit leaves %s",
-				 needed, reason, available);
-	return fail_hint(-ENOSPC, temp_space_hint(spec, false), 0,
-			 "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
-			 "missing",
-			 spec->temp_dirs[0], other_dirs, needed, reason, available, missing);
+		return fail(-ENOSPC,
+			    "%s of temporary space are needed%s, and the limit leaves %s; use a "
+			    "larger -S or --temp-limit",
+			    needed, reason, available);
+	return fail(-ENOSPC,
+		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
+		    "missing; use a larger -S%s",
+		    spec->temp_dirs[0], other_dirs, needed, reason, available, missing,
+		    spec->checkpoint_path ? ", or --checkpoint in another directory" :
+					    " or another -T");
 }
 
 /* Is nothing left out of what is spilled? */

@@ -68,8 +68,13 @@ static int fail_mismatch(const struct resolve_context *context, const char *prob
 {
 	const struct schema *schema = context->schema;
 
-	return fail_hint(-EINVAL, schema->from_file ? HINT_SKIP_HEADER : HINT_NONE,
-			 schema->header_nbytes, "%s: %s", context->name, problem);
+	if (schema->from_file)
+		return fail(
+			-EINVAL,
+			"%s: %s; leave out what is said of it, or take what is behind the header "
+			"for plain records: --skip-bytes=%" PRIu64 " and -t, or -R and -k",
+			context->name, problem, schema->header_nbytes);
+	return fail(-EINVAL, "%s: %s", context->name, problem);
 }
 
 enum { NAMES_NBYTES = 1024 };
@@ -119,12 +124,13 @@ static int fail_unknown(const struct resolve_context *context, const char *text)
 		return fail(-EINVAL, "%s: there is no column %s: they are 0 to %" PRIu32,
 			    context->name, text, schema_n_columns(schema) - 1);
 	if (!has_names(schema))
-		return fail_hint(-EINVAL, HINT_NO_KEY, 0,
-				 "%s: there is no field %s: its records are one value each",
-				 context->name, text);
+		return fail(
+			-EINVAL,
+			"%s: there is no field %s: its records are one value each; leave out -k",
+			context->name, text);
 	if (strchr(text, ','))
-		return fail_hint(-EINVAL, HINT_REPEAT_KEY, 0, "%s: there is no field %s",
-				 context->name, text);
+		return fail(-EINVAL, "%s: there is no field %s; repeat -k for each key",
+			    context->name, text);
 	list_names(schema, names);
 	return fail(-EINVAL, "%s: there is no field %s to sort by; those that have a name: %s",
 		    context->name, text, names);
@@ -144,9 +150,10 @@ static int fail_ambiguous(const struct resolve_context *context, const char *tex
 
 static int fail_opaque(const struct resolve_context *context, const struct field *field)
 {
-	return fail_hint(-EINVAL, HINT_OTHER_KEYS, 0,
-			 "%s: field %s is of type %.100s, which " GSORT_PROGRAM " does not sort by",
-			 context->name, field->name, field->type_text);
+	return fail(-EINVAL,
+		    "%s: field %s is of type %.100s, which " GSORT_PROGRAM
+		    " does not sort by; name others by -k",
+		    context->name, field->name, field->type_text);
 }
 
 /* --- names --- */

@@ -103,9 +103,9 @@ static int spooler_open(struct spooler *spooler)
 		spooler->items = malloc(n_blocks * spooler->block_n_items * layout->item_nbytes);
 	spooler->first_keys = malloc(n_blocks * sizeof *spooler->first_keys);
 	if (!spooler->records || !spooler->items || !spooler->first_keys)
-		return fail_hint(-ENOMEM, HINT_LESS_MEMORY, 0,
-				 "no memory to read a pipe in parts of %zu bytes",
-				 spooler->buffer_nbytes);
+		return fail(-ENOMEM,
+			    "no memory to read a pipe in parts of %zu bytes; try a smaller -S",
+			    spooler->buffer_nbytes);
 	r = verify_edge_open(layout, &spooler->edge);
 	if (r < 0)
 		return r;

@@ -69,8 +69,9 @@ static encoded_key_t input_first_key(const struct run *run, uint64_t i)
 
 int run_fail_unsorted(const char *path, uint64_t item)
 {
-	return fail_hint(-EINVAL, HINT_MERGE_SORTED, 0, "%s: record %" PRIu64 ": disorder", path,
-			 item + 1);
+	return fail(-EINVAL,
+		    "%s: record %" PRIu64 ": disorder; -m merges files that are sorted already",
+		    path, item + 1);
 }
 
 /* Read n records from number `start` of the file on. */

@@ -253,9 +253,8 @@ int chunk_pool_acquire(struct chunk_pool *pool, struct chunk **ret_chunk)
 	if (!chunk->buffer)
 		r = chunk_alloc(chunk);
 	if (r < 0)
-		return fail_hint(r, HINT_LESS_MEMORY, 0,
-				 "no memory for a chunk of %" PRIu64 " bytes: %m",
-				 pool->job->plan.chunk_nbytes);
+		return fail(r, "no memory for a chunk of %" PRIu64 " bytes: %m; try a smaller -S",
+			    pool->job->plan.chunk_nbytes);
 	chunk->n = 0;
 	chunk->totals = (struct record_totals){ 0 };
 	*ret_chunk = chunk;

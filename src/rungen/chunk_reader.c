@@ -446,9 +446,8 @@ static int start_readers(struct chunk_reader *reader)
 	reader->n_running = n;
 	for (; reader->n_threads < n && r == 0; reader->n_threads += r == 0)
 		r = thread_start(reader_main, reader, 0, &reader->threads[reader->n_threads]);
-	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a reader thread: %m%s",
-				 thread_format_limits(r, limits)) :
+	return r < 0 ? fail(r, "cannot start a reader thread: %m%s; try a smaller -S or --parallel",
+			    thread_format_limits(r, limits)) :
 		       0;
 }
 
@@ -473,7 +472,7 @@ int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
 	if (plan->copies_to_device)
 		r = open_slots(reader);
 	if (r < 0)
-		fail_hint(r, HINT_LESS_MEMORY, 0, "no pinned memory to read into: %m");
+		fail(r, "no pinned memory to read into: %m; try a smaller -S");
 	else
 		r = start_readers(reader);
 	if (r < 0) {

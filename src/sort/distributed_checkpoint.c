@@ -60,8 +60,7 @@ static int abandon_checkpoint(struct sort *sort, unsigned failed, int r,
 	}
 	status = comm_barrier(comm);
 	if (status == 0 && comm_rank(comm) == failed)
-		return fail_hint(r, error->hint, error->number, "%s",
-				 error->text ? error->text : "no memory for a checkpoint");
+		return fail(r, "%s", error->text ? error->text : "no memory for a checkpoint");
 	return status < 0 ? status : comm_barrier(comm) < 0 ? -EIO : -ECANCELED;
 }
 

@@ -61,17 +61,19 @@ static int broadcast_status(const struct sort *sort, int r)
 static int check_output(const struct sort_spec *spec)
 {
 	if (!spec->output_path)
-		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
-				 "several ranks write to one file, and standard output is none");
+		return fail(-EINVAL,
+			    "several ranks write to one file, and standard output is none; name a "
+			    "file with -o");
 	return 0;
 }
 
 int distributed_check_spec(const struct sort_spec *spec)
 {
 	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
-		return fail_hint(-EINVAL, HINT_NO_PARTIAL_RECORDS, 0,
-				 "ranks that compress the output cannot append an incomplete last "
-				 "record to it");
+		return fail(
+			-EINVAL,
+			"ranks that compress the output cannot append an incomplete last record "
+			"to it; use --partial=drop or error, or an output that is not compressed");
 	for (size_t i = 0; i < spec->n_inputs; i++)
 		if (strcmp(spec->inputs[i], "-") == 0)
 			return fail(-EINVAL, "several ranks need inputs that are files with names: "

@@ -56,8 +56,7 @@ int integrity_fail_verify(const char *name)
 
 int integrity_fail_read_back(int r, const char *name)
 {
-	return r == -ESPIPE ? fail_hint(r, HINT_ABOUT_VERIFY, 0, "%s cannot be read back", name) :
-			      r;
+	return r == -ESPIPE ? fail(r, "--verify: %s cannot be read back", name) : r;
 }
 
 int integrity_verify(const struct integrity *integrity, const struct job *job,

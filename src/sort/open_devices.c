@@ -125,8 +125,8 @@ static int try_open_job_device(struct job *job, const struct backend *backend,
 	open_status = open_job_device(job, backend, config);
 	message_capture_end(capture, &error);
 	if (open_status < 0)
-		warn_hint(error.hint, error.number, "%s; sorting without it",
-			  error.text ? error.text : "a GPU has not enough free memory");
+		warn("%s; sorting without it",
+		     error.text ? error.text : "a GPU has not enough free memory");
 	free(error.text);
 	return 0;
 }
@@ -260,8 +260,7 @@ static int open_selection(struct job *job, const struct backend *backend,
 	int r;
 
 	if (selection->n > JOB_MAX_DEVICES)
-		return fail_hint(-EINVAL, HINT_ABOUT_GPUS, 0,
-				 "%u are more than can be used at once", selection->n);
+		return fail(-EINVAL, "--gpus: %u are more than can be used at once", selection->n);
 	job->devices = calloc(selection->n, sizeof *job->devices);
 	if (!job->devices)
 		return fail(-ENOMEM, "no memory for %u devices", selection->n);

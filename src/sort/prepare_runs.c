@@ -87,13 +87,15 @@ static int check_shard(const struct sort *sort)
 	const struct input *input = sort->job.input;
 
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
-		return fail_hint(-EINVAL, HINT_ABOUT_SHARD, 0,
-				 "inputs must be files: the size of a pipe is unknown");
+		return fail(-EINVAL,
+			    "--shard: inputs must be files: the size of a pipe is unknown");
 	if (input_fields(input) && sort->spec->header_nbytes)
-		return fail_hint(-EINVAL, HINT_SHARD_OR_SPLIT, 0, "not possible with .npy files");
+		return fail(
+			-EINVAL,
+			"--shard: not possible with .npy files; --split writes all part files at "
+			"once, each a .npy file");
 	if (output_framing_nbytes(input, sort->spec->header_nbytes))
-		return fail_hint(-EINVAL, HINT_ABOUT_SHARD, 0,
-				 "not possible with headers or incomplete records");
+		return fail(-EINVAL, "--shard: not possible with headers or incomplete records");
 	return 0;
 }
 

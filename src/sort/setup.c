@@ -262,10 +262,9 @@ static int open_resources_with_fallback(struct job *job, const struct setup *set
 		free(error.text);
 		return r;
 	}
-	warn_hint(error.hint, error.number, "%s; sorting on the CPU",
-		  r == -ENOMEM ? "the GPU has not enough free memory" :
-		  error.text   ? error.text :
-				 "the GPU cannot be used");
+	warn("%s; sorting on the CPU", r == -ENOMEM ? "the GPU has not enough free memory" :
+				       error.text   ? error.text :
+						      "the GPU cannot be used");
 	free(error.text);
 	close_devices(job);
 	if (setup->output)
@@ -303,10 +302,9 @@ int setup_open(struct setup *setup, struct job *job)
 	if (r == 0)
 		r = open_resources_with_fallback(job, setup, &backend);
 	if (r == -ENOMEM)
-		return fail_hint(
-			r, backend == &backend_cpu ? HINT_LESS_MEMORY : HINT_LESS_DEVICE_MEMORY, 0,
-			"not enough %s memory to sort with",
-			backend == &backend_cpu ? "host" : "GPU");
+		return fail(r, "not enough %s memory to sort with; try a smaller %s",
+			    backend == &backend_cpu ? "host" : "GPU",
+			    backend == &backend_cpu ? "-S" : "--device-memory, or --backend=cpu");
 	if (r < 0 || setup->explain_only)
 		return r;
 	return open_spill(job, setup);

@@ -2,6 +2,7 @@
  * setup_plan - how much of the machine a sort takes, and whether that is enough (see setup.h)
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "io/codec/zst_stream.h"
 #include "io/codec/zst_writer.h"
@@ -210,11 +211,12 @@ static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec 
 	char block[32];
 
 	size_format(job->plan_request.min_block_nbytes, block);
-	return fail_hint(-E2BIG, HINT_MEMORY_NEEDED, find_sufficient_mib(job, spec),
-			 "%s of memory, and %d MiB besides, are enough to begin, and too little to "
-			 "go on: what the checkpoint has was stored with more memory, in blocks of "
-			 "%s, and a merge holds some of each run",
-			 available, PLAN_OVERHEAD_NBYTES >> 20, block);
+	return fail(
+		-E2BIG,
+		"%s of memory, and %d MiB besides, are enough to begin, and too little to go on: "
+		"what the checkpoint has was stored with more memory, in blocks of %s, and a "
+		"merge holds some of each run; it needs -S of at least %" PRIu64 "M",
+		available, PLAN_OVERHEAD_NBYTES >> 20, block, find_sufficient_mib(job, spec));
 }
 
 /* What a plan, or a check, takes, which is more than there is. */
@@ -227,11 +229,12 @@ static int fail_memory(uint64_t memory_nbytes, uint64_t total_nbytes, uint64_t i
 	size_format_up(total_nbytes, needed);
 	size_format_up(index_nbytes, index);
 	size_format_up(streams_nbytes, streams);
-	return fail_hint(
-		-E2BIG, HINT_MEMORY_NEEDED, sufficient_mib,
+	return fail(
+		-E2BIG,
 		"%s of memory, and %d MiB besides, are too little: this would take %s, of it %s "
-		"to know where what is in the runs, and %s for inputs and a compressed output",
-		available, PLAN_OVERHEAD_NBYTES >> 20, needed, index, streams);
+		"to know where what is in the runs, and %s for inputs and a compressed output; "
+		"it needs -S of at least %" PRIu64 "M",
+		available, PLAN_OVERHEAD_NBYTES >> 20, needed, index, streams, sufficient_mib);
 }
 
 int setup_check_memory(const struct job *job, const struct sort_spec *spec)

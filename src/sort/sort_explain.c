@@ -31,13 +31,15 @@ static int check_assumption(const struct job *job, const struct sort_spec *spec,
 		return fail(-EINVAL, "a merge by several ranks cannot be explained yet: what is "
 				     "told of ranks is of a sort");
 	if (assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
-		return fail_hint(-EINVAL, HINT_ABOUT_ASSUMED_SIZE, 0,
-				 "the size of the input is known, %" PRIu64
-				 " bytes: nothing need be assumed",
-				 nbytes);
+		return fail(-EINVAL,
+			    "--assume-size: the size of the input is known, %" PRIu64
+			    " bytes: nothing need be assumed",
+			    nbytes);
 	if (spec_is_distributed(spec) && !assumed_nbytes && nbytes == INPUT_SIZE_UNKNOWN)
-		return fail_hint(-EINVAL, HINT_ASSUME_SIZE, 0,
-				 "of an input of unknown size ranks have no parts");
+		return fail(
+			-EINVAL,
+			"of an input of unknown size ranks have no parts; name files, or say it "
+			"by --assume-size");
 	return spec_is_distributed(spec) && !assumed_nbytes ? distributed_check_spec(spec) : 0;
 }
 

@@ -123,9 +123,9 @@ static int check_replaced_input(const struct sort_output *out, const struct outp
 	const uint64_t nbytes = input_start_offset(out->job->input, identity);
 
 	if (!output_is_atomic(output))
-		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
-				 "%s: is an input and the output at the same time",
-				 output_name(output));
+		return fail(-EINVAL,
+			    "%s: is an input and the output at the same time; name a file with -o",
+			    output_name(output));
 	if (out->spec->n_shards)
 		return fail(-EINVAL,
 			    "%s: is an input, and only one shard of it would be left; let the "
@@ -366,9 +366,9 @@ static void warn_ambiguous_format(const struct sort_output *out, const struct ou
 	if (input_fields(out->job->input)) /* it is what it seems to be */
 		return;
 	if (format_detect(&view, &rules, &format) == 0 && format)
-		warn_hint(HINT_READ_AS_RAW, 0,
-			  "%s: begins as what is %s does, and would be taken for that",
-			  output_name(output), format_name(format));
+		warn("%s: begins as what is %s does, and would be taken for that: read it with "
+		     "--format=raw",
+		     output_name(output), format_name(format));
 }
 
 void sort_output_add_io_stats(struct sort_output *out)

@@ -13,16 +13,13 @@ static struct {
 	struct diagnostics diagnostics;
 	bool quiet;
 	char warning[MESSAGE_NBYTES];
-	enum hint warning_hint;
 } captured;
 
 static void capture_message(void *context, const struct message *message)
 {
 	(void)context;
-	if (message->kind == MESSAGE_WARNING) {
+	if (message->kind == MESSAGE_WARNING)
 		snprintf(captured.warning, sizeof captured.warning, "%s", message->text);
-		captured.warning_hint = message->hint;
-	}
 	if (!captured.quiet)
 		fprintf(stderr, "%s\n", message->text);
 }
@@ -32,7 +29,6 @@ void captured_messages_reset(bool quiet)
 	diagnostics_init(&captured.diagnostics, capture_message, NULL);
 	captured.quiet = quiet;
 	captured.warning[0] = '\0';
-	captured.warning_hint = HINT_NONE;
 	diagnostics_push(&captured.diagnostics);
 }
 
@@ -59,22 +55,7 @@ const char *captured_messages_error(void)
 	return captured.diagnostics.text;
 }
 
-enum hint captured_messages_hint(void)
-{
-	return captured.diagnostics.hint;
-}
-
-uint64_t captured_messages_number(void)
-{
-	return captured.diagnostics.number;
-}
-
 const char *captured_messages_warning(void)
 {
 	return captured.warning;
-}
-
-enum hint captured_messages_warning_hint(void)
-{
-	return captured.warning_hint;
 }

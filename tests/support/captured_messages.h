@@ -25,12 +25,5 @@ bool captured_messages_has_error(void);
 /* The text of the first fail(); "" if none. */
 const char *captured_messages_error(void);
 
-/* The hint of the first fail(), and its number. */
-enum hint captured_messages_hint(void);
-uint64_t captured_messages_number(void);
-
 /* The text of the last warn(); "" if none. */
 const char *captured_messages_warning(void);
-
-/* The hint of the last warn(). */
-enum hint captured_messages_warning_hint(void);

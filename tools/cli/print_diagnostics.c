@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "src/base/quote.h"
-#include "src/options/hint_text.h"
 
 static struct {
 	struct diagnostics messages;
@@ -16,18 +15,14 @@ static struct {
 
 static void print_diagnostic(void *context, const struct message *message)
 {
-	struct hint_text words;
-
 	(void)context;
 	quote_text(message->text, printer.line, sizeof printer.line);
 	if (message->kind == MESSAGE_DEBUG) {
 		fprintf(stderr, "%s\n", printer.line);
 		return;
 	}
-	hint_text_get(message, &words);
-	fprintf(stderr, "%s: %s%s%s%s\n", printer.program,
-		message->kind == MESSAGE_WARNING ? "warning: " : "", words.prefix, printer.line,
-		words.suffix);
+	fprintf(stderr, "%s: %s%s\n", printer.program,
+		message->kind == MESSAGE_WARNING ? "warning: " : "", printer.line);
 }
 
 void print_diagnostics_as(const char *program)

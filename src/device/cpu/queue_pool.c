@@ -215,9 +215,9 @@ static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 				 &pool->threads[pool->n_threads]);
 	/* Where there can be none at all, fewer are no help. */
 	if (r < 0)
-		fail_hint(r, pool->n_threads ? HINT_FEWER_THREADS : HINT_NONE, 0,
-			  "cannot start thread %u of %u: %m%s", pool->n_threads + 1, n_threads,
-			  thread_format_limits(r, limits));
+		fail(r, "cannot start thread %u of %u: %m%s%s", pool->n_threads + 1, n_threads,
+		     thread_format_limits(r, limits),
+		     pool->n_threads ? "; try a smaller --parallel" : "");
 	return r;
 }
 

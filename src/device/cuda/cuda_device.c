@@ -152,12 +152,12 @@ static int check_code(const struct cuda_device *device, const struct cudaDeviceP
 	if (!is_missing_code(code))
 		return cuda_device_status(device, code, "its code");
 	cudaGetLastError();
-	return fail_hint(-ENODEV, HINT_BUILD_FOR_GPU,
-			 (uint64_t)(10 * properties->major + properties->minor),
-			 "GPU: %s has compute capability %d.%d, and this " GSORT_PROGRAM
-			 " no code for it (%s)",
-			 device->name, properties->major, properties->minor,
-			 cudaGetErrorString((cudaError_t)code));
+	return fail(-ENODEV,
+		    "GPU: %s has compute capability %d.%d, and this " GSORT_PROGRAM
+		    " no code for it (%s); build with -Dgpu_arch=%d or -Dgpu_arch=all",
+		    device->name, properties->major, properties->minor,
+		    cudaGetErrorString((cudaError_t)code),
+		    10 * properties->major + properties->minor);
 }
 
 static int find_gpu_numa_node(const struct cudaDeviceProp *properties)

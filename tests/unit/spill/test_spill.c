@@ -229,7 +229,6 @@ static void no_space_anywhere_names_the_directories(void **state)
 	faults.faulty_write_errno = ENOSPC;
 	assert_int_equal(spill_write(spill, spill_bytes, N, &extent), -ENOSPC);
 	assert_non_null(strstr(captured_messages_error(), fixture_directory));
-	assert_int_equal(captured_messages_hint(), HINT_LARGER_TEMP_DIR);
 	assert_int_equal(spill_used_nbytes(spill), 0);
 	spill_close(spill);
 }
@@ -278,7 +277,6 @@ static void limit_counts_discarded_space(void **state)
 
 	(void)state;
 	assert_int_equal(spill_write(spill, spill_bytes, 1, &b), -ENOSPC);
-	assert_int_equal(captured_messages_hint(), HINT_HIGHER_TEMP_LIMIT);
 	spill_discard(spill, a);
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
