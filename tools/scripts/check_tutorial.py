@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""check_tour - what docs/tour.md shows is what the programs say
+"""check_tutorial - what docs/tutorial.md shows is what the programs say
 
-usage: check_tour.py [--write] DOCUMENT DIRECTORY...
+usage: check_tutorial.py [--write] DOCUMENT DIRECTORY...
 
 The DOCUMENT has blocks of ```console: a line that begins with "$ " is a command, those below it what it
 has said. All commands are run, in their order, in a directory of their own, with gsort, gsort-gen and
@@ -127,7 +127,7 @@ def main():
     difference = difflib.unified_diff(before.splitlines(), after.splitlines(), str(document), 'now', lineterm='')
     told = '\n'.join(difference)
     if told:
-        print(f'{told}\n{len(told.splitlines())} lines; tools/scripts/check_tour.py --write writes it anew')
+        print(f'{told}\n{len(told.splitlines())} lines; tools/scripts/check_tutorial.py --write writes it anew')
     return bool(told)
 
 
