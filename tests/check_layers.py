@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_layers - every include points down, and every folder is one that a reader can take in
+"""check_layers - every include points down, and every header has two includers
 
 usage: check_layers.py SOURCE_ROOT
 
@@ -15,8 +15,11 @@ import pathlib
 import re
 import sys
 
-MOST_MODULES = 25
+# Headers with fewer than two includers in the product, besides the .c file of the same name. Lower the limit when
+# such a header is merged into its only includer; never raise it.
+MOST_LONELY_HEADERS = 60
 SOURCES = {'.c', '.h', '.cc', '.cu', '.cuh', '.inc'}
+HEADERS = {'.h', '.cuh'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 GENERATED = {'config.h'}
 FRONT_ENDS = ('tools', 'tests')
@@ -97,14 +100,19 @@ def circles(graph):
         yield from walk(name)
 
 
-def crowded(graph):
-    modules = collections.defaultdict(set)
-    for name in graph:
+def lonely_headers(graph):
+    """Headers of the product that at most one other file of the product includes."""
+    includers = collections.defaultdict(set)
+    for name, included in graph.items():
+        if not name.startswith('tests/'):
+            for other in included:
+                includers[other].add(name)
+    for name in sorted(graph):
         path = pathlib.PurePosixPath(name)
-        modules[str(path.parent)].add(path.stem)
-    for folder, names in sorted(modules.items()):
-        if len(names) > MOST_MODULES:
-            yield f'{folder}: {len(names)} modules; {MOST_MODULES} can be taken in'
+        if path.suffix in HEADERS and not name.startswith(FRONT_ENDS):
+            others = [i for i in includers[name] if pathlib.PurePosixPath(i).with_suffix('') != path.with_suffix('')]
+            if len(others) < 2:
+                yield f'{name} ({", ".join(others) or "nobody"})'
 
 
 def main():
@@ -113,7 +121,11 @@ def main():
     graph = includes(root)
     offences = list(offending_arrows(graph, folders))
     offences += [f'circle of includes: {circle}' for circle in circles(graph)]
-    offences += crowded(graph)
+    lonely = list(lonely_headers(graph))
+    if len(lonely) > MOST_LONELY_HEADERS:
+        offences.append(f'{len(lonely)} headers have fewer than two includers besides their own .c file; '
+                        f'the limit is {MOST_LONELY_HEADERS}; merge the new one into its only includer:\n\t' +
+                        '\n\t'.join(lonely))
     if documented_folders(root) != folders:
         offences.append('docs/design.md: its folders are not those of meson.build, in that order')
     print('\n'.join(offences))

@@ -87,14 +87,15 @@ awk '
 # A function begins with a brace in the first column, and a table does not.
 awk '
 FNR == 1 || /^\}/ {
-	if (FNR > 1 && first && FNR - first - 1 > 60)
+	if (FNR > 1 && first && FNR - first - 1 > 80)
 		print FILENAME ":" first ": " FNR - first - 1 " lines"
 	first = 0
 }
 /^\{$/ { first = FNR }' $(printf '%s\n' $sources | grep -vE '^(tools|tests)/') |
-	offence 'function of more than 60 lines'
-wc -l src/sort/sort.c | awk '$1 > 150 { print $2 ": " $1 " lines" }' |
-	offence 'the sort is on one page'
+	offence 'function of more than 80 lines'
+wc -l $(printf '%s\n' $sources | grep -v '^tests/') |
+	awk '$1 > 1000 && $2 != "total" { print $2 ": " $1 " lines" }' |
+	offence 'file of more than 1,000 lines'
 # Blank lines of a macro are blanks and a backslash.
 grep -nE '^    ' $sources $scripts | grep -vE ':[0-9]+: *\\$' | offence 'indented by blanks' || true
 grep -nE "[ $tab]\$" $sources $scripts | offence 'blanks at the end of a line' || true
