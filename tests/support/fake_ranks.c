@@ -5,8 +5,6 @@
 
 #include <byteswap.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +18,7 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/transport.h"
 #include "tests/support/captured_messages.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { STATUS_KILLED = 9 };
 

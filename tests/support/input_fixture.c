@@ -5,6 +5,13 @@
 
 unsigned char input_bytes[N];
 
+int fill_input_bytes(void **state)
+{
+	(void)state;
+	fill_pattern(input_bytes, sizeof input_bytes, 1);
+	return 0;
+}
+
 const char *write_input_part(const char *name, size_t offset, size_t nbytes)
 {
 	write_file(fixture_path(name), input_bytes + offset, nbytes);

@@ -4,19 +4,18 @@
 #pragma once
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "io/input/input.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { INPUT_RECORD_NBYTES = 3, N = 3000 };
 
 extern unsigned char input_bytes[N];
+
+/* Fills input_bytes with a pattern: the setup of a group of tests. */
+int fill_input_bytes(void **state);
 
 /* Writes input_bytes[from, from + nbytes) to a file of the directory and returns its path. */
 const char *write_input_part(const char *name, size_t offset, size_t nbytes);

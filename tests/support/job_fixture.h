@@ -7,9 +7,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "io/spill/run_file.h"
 #include "src/merge/merge.h"
@@ -19,8 +16,7 @@
 #include "src/run/run_list.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/separate_memory_backend.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* The least memory there is a plan for makes the most windows. */
 enum { FIXTURE_MEMORY_NBYTES = 1 << 20, FIXTURE_BLOCK_NBYTES = 4096 };

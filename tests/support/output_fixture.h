@@ -4,20 +4,19 @@
 #pragma once
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "io/output/output.h"
 #include "src/base/thread.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 10000, OUTPUT_WRITE_NBYTES = 100 };
 
 extern unsigned char output_bytes[N];
+
+/* Fills output_bytes with a pattern: the setup of a group of tests. */
+int fill_output_bytes(void **state);
 
 struct output *open_output(const char *path, uint64_t expected_nbytes);
 

@@ -3,17 +3,13 @@
  */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "src/options/options.h"
 #include "tests/support/captured_messages.h"
 #include "tests/support/final_options.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { MAX_ARGS = 20 };
 

@@ -7,11 +7,7 @@
 #include "tests/support/guarded.h"
 #include "tests/support/random_keys.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 /* The layout of records with keys "OFFSET:TYPE[:r]", with what `request` asks for besides them. */
 static inline struct layout make_layout_of_keys(struct layout_params request,

@@ -3,15 +3,10 @@
  */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "io/spill/run_file.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* Windows of 100 items of 8 bytes in blocks of 30: 30 + 30 + 30 + 10. */
 enum { WINDOW_N_ITEMS = 100, BLOCK_N_ITEMS = 30, WINDOW_N_BLOCKS = 4 };

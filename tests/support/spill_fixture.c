@@ -5,6 +5,13 @@
 
 unsigned char spill_bytes[N];
 
+int fill_spill_bytes(void **state)
+{
+	(void)state;
+	fill_pattern(spill_bytes, sizeof spill_bytes, 1);
+	return 0;
+}
+
 struct spill_extent store_bytes(struct spill *spill, size_t nbytes)
 {
 	struct spill_extent extent;

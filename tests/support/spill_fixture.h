@@ -3,19 +3,17 @@
  */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "io/spill/spill.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 100000, N_IN_PAGES = 25 * SPILL_ALIGN_NBYTES };
 
 extern unsigned char spill_bytes[N];
+
+/* Fills spill_bytes with a pattern: the setup of a group of tests. */
+int fill_spill_bytes(void **state);
 
 struct spill_extent store_bytes(struct spill *spill, size_t nbytes);
 

@@ -3,12 +3,9 @@
  */
 #include "src/base/adaptive.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { WRITE_NBYTES = 8 << 20 };
 
@@ -159,16 +156,13 @@ static void unavailable_method_is_not_chosen(void **state)
 	adaptive_destroy(&adaptive);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_method_is_tried_first),
-		cmocka_unit_test(all_but_trials_use_the_faster),
-		cmocka_unit_test(a_method_that_becomes_slow_is_dropped),
-		cmocka_unit_test(a_method_that_becomes_fast_is_used),
-		cmocka_unit_test(the_fastest_of_three_is_chosen),
-		cmocka_unit_test(unavailable_method_is_not_chosen),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(each_method_is_tried_first),
+	cmocka_unit_test(all_but_trials_use_the_faster),
+	cmocka_unit_test(a_method_that_becomes_slow_is_dropped),
+	cmocka_unit_test(a_method_that_becomes_fast_is_used),
+	cmocka_unit_test(the_fastest_of_three_is_chosen),
+	cmocka_unit_test(unavailable_method_is_not_chosen),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(adaptive, tests, NULL, NULL)

@@ -3,12 +3,9 @@
  */
 #include "src/base/adaptive_group.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { WRITE_NBYTES = 4 << 20, N_GROUP_WRITES = 20000 };
 static const unsigned both_methods = METHOD_MASK_DEFAULT | METHOD_MASK_THIRD;
@@ -116,15 +113,12 @@ static void unavailable_is_not_used(void **state)
 	adaptive_group_destroy(&group);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_threads_use_one_method),
-		cmocka_unit_test(fastest_method_is_used),
-		cmocka_unit_test(default_is_not_compared_at_once),
-		cmocka_unit_test(other_methods_writes_are_not_timed),
-		cmocka_unit_test(unavailable_is_not_used),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(all_threads_use_one_method),
+	cmocka_unit_test(fastest_method_is_used),
+	cmocka_unit_test(default_is_not_compared_at_once),
+	cmocka_unit_test(other_methods_writes_are_not_timed),
+	cmocka_unit_test(unavailable_is_not_used),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(adaptive_group, tests, NULL, NULL)

@@ -4,14 +4,10 @@
 #include "src/base/bounded_queue.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "tests/support/thread_gate.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { CAPACITY = 4, N_ITEMS = 5000 };
 
@@ -205,17 +201,14 @@ static void every_item_is_popped_once(void **state)
 	bounded_queue_close(queue);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_in_is_first_out),
-		cmocka_unit_test(full_queue_blocks_the_producer),
-		cmocka_unit_test(finished_queue_is_drained),
-		cmocka_unit_test(failed_queue_keeps_its_first_error),
-		cmocka_unit_test(failure_wakes_all_waiters),
-		cmocka_unit_test(finishing_wakes_all_waiters),
-		cmocka_unit_test(every_item_is_popped_once),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(first_in_is_first_out),
+	cmocka_unit_test(full_queue_blocks_the_producer),
+	cmocka_unit_test(finished_queue_is_drained),
+	cmocka_unit_test(failed_queue_keeps_its_first_error),
+	cmocka_unit_test(failure_wakes_all_waiters),
+	cmocka_unit_test(finishing_wakes_all_waiters),
+	cmocka_unit_test(every_item_is_popped_once),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(bounded_queue, tests, NULL, NULL)

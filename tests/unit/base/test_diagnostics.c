@@ -4,17 +4,13 @@
 #include "src/base/diagnostics.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/thread.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 #undef fail /* cmocka's: here it is the one that is tested */
 
 /* A job, and what was heard of it. */
@@ -203,16 +199,13 @@ static void blocked_signals_do_not_interrupt(void **state)
 	assert_int_equal(n_signals, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_first_error_counts),
-		cmocka_unit_test(all_warnings_and_notices_are_sent),
-		cmocka_unit_test(callback_is_optional),
-		cmocka_unit_test(captured_error_is_no_job_error),
-		cmocka_unit_test(concurrent_jobs_are_isolated),
-		cmocka_unit_test(blocked_signals_do_not_interrupt),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(only_the_first_error_counts),
+	cmocka_unit_test(all_warnings_and_notices_are_sent),
+	cmocka_unit_test(callback_is_optional),
+	cmocka_unit_test(captured_error_is_no_job_error),
+	cmocka_unit_test(concurrent_jobs_are_isolated),
+	cmocka_unit_test(blocked_signals_do_not_interrupt),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(diagnostics, tests, NULL, NULL)

@@ -3,10 +3,7 @@
  */
 #include "src/base/interval_search.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 struct test_interval {
 	char name;
@@ -47,12 +44,9 @@ static void where_none_begins_it_is_the_first(void **state)
 	assert_int_equal(find(NULL, 0, 4), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_place_is_in_the_last_that_begins_at_or_before_it),
-		cmocka_unit_test(where_none_begins_it_is_the_first),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(every_place_is_in_the_last_that_begins_at_or_before_it),
+	cmocka_unit_test(where_none_begins_it_is_the_first),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(interval_search, tests, NULL, NULL)

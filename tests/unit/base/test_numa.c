@@ -4,16 +4,12 @@
 #include "src/base/numa.h"
 
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* A file of the tree, and the folders that it is in. */
 static void write_line(const char *path, const char *line)
@@ -138,15 +134,13 @@ static int finish(void **state)
 	return nftw(fixture_directory, forget, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(pci_device_has_a_node),
-		FIXTURE(single_node_is_not_used),
-		FIXTURE(bound_thread_runs_on_node_cpus),
-		cmocka_unit_test(preferred_memory_is_memory),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(pci_device_has_a_node),
+	FIXTURE(single_node_is_not_used),
+	FIXTURE(bound_thread_runs_on_node_cpus),
+	cmocka_unit_test(preferred_memory_is_memory),
+};
+
+UNIT_TESTS(numa, tests, NULL, NULL)

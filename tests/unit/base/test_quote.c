@@ -1,16 +1,12 @@
 /*
  * test_quote - one line is one line, and no escape sequence reaches a terminal
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/quote.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static const char *quote_string(const char *text)
 {
@@ -77,14 +73,11 @@ static void long_text_is_cut_and_the_worst_fits(void **state)
 	assert_string_equal(line, "$'\\n'''$'\\n'''$'\\n'''$'\\n'''");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_stays_as_it_is),
-		cmocka_unit_test(control_characters_are_escaped_as_gnu_does),
-		cmocka_unit_test(invalid_utf8_text_is_escaped),
-		cmocka_unit_test(long_text_is_cut_and_the_worst_fits),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(text_stays_as_it_is),
+	cmocka_unit_test(control_characters_are_escaped_as_gnu_does),
+	cmocka_unit_test(invalid_utf8_text_is_escaped),
+	cmocka_unit_test(long_text_is_cut_and_the_worst_fits),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(quote, tests, NULL, NULL)

@@ -4,12 +4,10 @@
 #include "src/base/rendezvous.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { N = 10000 };
 
@@ -136,15 +134,13 @@ static void nothing_takes_no_time(void **state)
 	assert_int_equal(n_copied, 0);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(put_data_is_received_in_any_sizes),
-		FIXTURE(sent_data_is_got_in_any_sizes),
-		FIXTURE(failure_wakes_both_sides_and_the_first_stays),
-		FIXTURE(nothing_takes_no_time),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(put_data_is_received_in_any_sizes),
+	FIXTURE(sent_data_is_got_in_any_sizes),
+	FIXTURE(failure_wakes_both_sides_and_the_first_stays),
+	FIXTURE(nothing_takes_no_time),
+};
+
+UNIT_TESTS(rendezvous, tests, NULL, NULL)

@@ -5,12 +5,9 @@
 #include "tests/support/captured_messages.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static uint64_t parsed(const char *text, enum size_kind kind)
 {
@@ -180,19 +177,16 @@ static void sizes_are_printed_to_the_nearest_tenth_or_as_bounds(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(number_alone_counts_in_the_given_unit),
-		cmocka_unit_test(suffix_overrides_the_unit),
-		cmocka_unit_test(percent_is_of_physical_memory),
-		cmocka_unit_test(largest_size_fits_and_one_more_does_not),
-		cmocka_unit_test(decimal_suffixes_end_with_B),
-		cmocka_unit_test(mistakes_are_told_apart),
-		cmocka_unit_test(message_names_the_option_and_the_text),
-		cmocka_unit_test(what_takes_no_percentage_does_not_offer_one),
-		cmocka_unit_test(sizes_are_printed_to_the_nearest_tenth_or_as_bounds),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(number_alone_counts_in_the_given_unit),
+	cmocka_unit_test(suffix_overrides_the_unit),
+	cmocka_unit_test(percent_is_of_physical_memory),
+	cmocka_unit_test(largest_size_fits_and_one_more_does_not),
+	cmocka_unit_test(decimal_suffixes_end_with_B),
+	cmocka_unit_test(mistakes_are_told_apart),
+	cmocka_unit_test(message_names_the_option_and_the_text),
+	cmocka_unit_test(what_takes_no_percentage_does_not_offer_one),
+	cmocka_unit_test(sizes_are_printed_to_the_nearest_tenth_or_as_bounds),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(size, tests, NULL, NULL)

@@ -8,11 +8,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N_THREADS = 4, N_SPANS = 1000 };
 #define S UINT64_C(1000000000)
@@ -498,29 +495,26 @@ static void volumes_belong_to_their_phase(void **state)
 	assert_has("\"temporary_written_bytes\": 3, \"temporary_read_bytes\": 0, ");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(volumes_belong_to_their_phase),
-		cmocka_unit_test(overlapping_spans_cover_time_once),
-		cmocka_unit_test(longest_stage_is_the_bottleneck),
-		cmocka_unit_test(short_stage_is_no_bottleneck),
-		cmocka_unit_test(stage_that_took_no_time_has_no_rate),
-		cmocka_unit_test(sort_has_a_rate),
-		cmocka_unit_test(phases_are_counted_apart),
-		cmocka_unit_test(waiting_is_not_work),
-		cmocka_unit_test(summary_is_in_both_reports),
-		cmocka_unit_test(check_reports_records_only),
-		cmocka_unit_test(unknown_values_are_omitted),
-		cmocka_unit_test(progress_follows_the_measuring_stage),
-		cmocka_unit_test(progress_counts_skipped_bytes),
-		cmocka_unit_test(complete_phase_has_moved_all),
-		cmocka_unit_test(sort_takes_as_long_as_all_phases),
-		cmocka_unit_test(spans_of_all_threads_are_counted),
-		cmocka_unit_test(spans_become_events_of_the_trace),
-		cmocka_unit_test(devices_are_reported_separately),
-		cmocka_unit_test(no_stats_are_fine),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(volumes_belong_to_their_phase),
+	cmocka_unit_test(overlapping_spans_cover_time_once),
+	cmocka_unit_test(longest_stage_is_the_bottleneck),
+	cmocka_unit_test(short_stage_is_no_bottleneck),
+	cmocka_unit_test(stage_that_took_no_time_has_no_rate),
+	cmocka_unit_test(sort_has_a_rate),
+	cmocka_unit_test(phases_are_counted_apart),
+	cmocka_unit_test(waiting_is_not_work),
+	cmocka_unit_test(summary_is_in_both_reports),
+	cmocka_unit_test(check_reports_records_only),
+	cmocka_unit_test(unknown_values_are_omitted),
+	cmocka_unit_test(progress_follows_the_measuring_stage),
+	cmocka_unit_test(progress_counts_skipped_bytes),
+	cmocka_unit_test(complete_phase_has_moved_all),
+	cmocka_unit_test(sort_takes_as_long_as_all_phases),
+	cmocka_unit_test(spans_of_all_threads_are_counted),
+	cmocka_unit_test(spans_become_events_of_the_trace),
+	cmocka_unit_test(devices_are_reported_separately),
+	cmocka_unit_test(no_stats_are_fine),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(stats, tests, NULL, NULL)

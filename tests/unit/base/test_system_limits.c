@@ -6,9 +6,6 @@
 #include "src/base/system_limits.h"
 
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -274,27 +271,24 @@ static void there_is_always_one_cpu(void **state)
 
 #define LIMIT_TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LIMIT_TEST(without_limits_free_memory_decides),
-		LIMIT_TEST(nothing_known_is_little_memory),
-		LIMIT_TEST(cgroup_v2_limit_less_usage_decides),
-		LIMIT_TEST(group_above_limits_too),
-		LIMIT_TEST(groups_that_are_not_ours_limit_nothing),
-		LIMIT_TEST(long_text_is_truncated),
-		LIMIT_TEST(container_root_limits_apply),
-		LIMIT_TEST(reclaimable_page_cache_is_free),
-		LIMIT_TEST(throttling_limit_counts),
-		LIMIT_TEST(overdrawn_group_leaves_nothing),
-		LIMIT_TEST(cgroup_v1_limit_less_usage_decides),
-		LIMIT_TEST(address_space_and_data_rlimits_decide),
-		LIMIT_TEST(real_rlimit_is_seen),
-		LIMIT_TEST(cpus_are_those_of_the_affinity),
-		LIMIT_TEST(cpu_quota_limits_and_is_rounded_up),
-		LIMIT_TEST(cpu_quota_of_cgroup_v1_limits),
-		LIMIT_TEST(there_is_always_one_cpu),
-	};
+static const struct CMUnitTest tests[] = {
+	LIMIT_TEST(without_limits_free_memory_decides),
+	LIMIT_TEST(nothing_known_is_little_memory),
+	LIMIT_TEST(cgroup_v2_limit_less_usage_decides),
+	LIMIT_TEST(group_above_limits_too),
+	LIMIT_TEST(groups_that_are_not_ours_limit_nothing),
+	LIMIT_TEST(long_text_is_truncated),
+	LIMIT_TEST(container_root_limits_apply),
+	LIMIT_TEST(reclaimable_page_cache_is_free),
+	LIMIT_TEST(throttling_limit_counts),
+	LIMIT_TEST(overdrawn_group_leaves_nothing),
+	LIMIT_TEST(cgroup_v1_limit_less_usage_decides),
+	LIMIT_TEST(address_space_and_data_rlimits_decide),
+	LIMIT_TEST(real_rlimit_is_seen),
+	LIMIT_TEST(cpus_are_those_of_the_affinity),
+	LIMIT_TEST(cpu_quota_limits_and_is_rounded_up),
+	LIMIT_TEST(cpu_quota_of_cgroup_v1_limits),
+	LIMIT_TEST(there_is_always_one_cpu),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(system_limits, tests, NULL, NULL)

@@ -4,14 +4,10 @@
 #include "src/base/thread_pool.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 
 #include "src/base/diagnostics.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #include "tests/support/thread_gate.h"
 
@@ -206,18 +202,15 @@ static void each_thread_has_its_own_number(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_task_runs_once),
-		cmocka_unit_test(task_messages_go_to_the_caller),
-		cmocka_unit_test(failure_ends_the_job_not_the_pool),
-		cmocka_unit_test(tasks_run_concurrently),
-		cmocka_unit_test(pool_without_memory_is_an_error),
-		cmocka_unit_test(threads_run_waits_for_all_threads),
-		cmocka_unit_test(each_thread_has_its_own_number),
-		cmocka_unit_test(job_without_tasks_returns),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(every_task_runs_once),
+	cmocka_unit_test(task_messages_go_to_the_caller),
+	cmocka_unit_test(failure_ends_the_job_not_the_pool),
+	cmocka_unit_test(tasks_run_concurrently),
+	cmocka_unit_test(pool_without_memory_is_an_error),
+	cmocka_unit_test(threads_run_waits_for_all_threads),
+	cmocka_unit_test(each_thread_has_its_own_number),
+	cmocka_unit_test(job_without_tasks_returns),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(thread_pool, tests, NULL, NULL)

@@ -1,13 +1,9 @@
 /*
  * test_time_series - nothing is lost when bins become wider
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "src/base/time_series.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #define MS UINT64_C(1000000)
 
@@ -122,15 +118,12 @@ static void earlier_begin_is_clamped(void **state)
 	time_series_close(series);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(event_is_spread_over_its_bins),
-		cmocka_unit_test(long_sort_merges_bins_without_loss),
-		cmocka_unit_test(gauges_keep_the_maximum),
-		cmocka_unit_test(queues_are_separate_up_to_a_limit),
-		cmocka_unit_test(earlier_begin_is_clamped),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(event_is_spread_over_its_bins),
+	cmocka_unit_test(long_sort_merges_bins_without_loss),
+	cmocka_unit_test(gauges_keep_the_maximum),
+	cmocka_unit_test(queues_are_separate_up_to_a_limit),
+	cmocka_unit_test(earlier_begin_is_clamped),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(time_series, tests, NULL, NULL)

@@ -5,13 +5,10 @@
 #include "tests/support/capture_output.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static char text[CAPTURED_NBYTES];
 static FILE *stream;
@@ -163,16 +160,13 @@ static void no_trace_is_fine(void **state)
 	trace_close(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_trace_is_valid),
-		cmocka_unit_test(event_has_time_track_and_size),
-		cmocka_unit_test(event_before_the_start_begins_with_it),
-		cmocka_unit_test(counter_is_an_event),
-		cmocka_unit_test(trace_of_a_long_sort_is_bounded_and_complete),
-		cmocka_unit_test(no_trace_is_fine),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(empty_trace_is_valid),
+	cmocka_unit_test(event_has_time_track_and_size),
+	cmocka_unit_test(event_before_the_start_begins_with_it),
+	cmocka_unit_test(counter_is_an_event),
+	cmocka_unit_test(trace_of_a_long_sort_is_bounded_and_complete),
+	cmocka_unit_test(no_trace_is_fine),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(trace, tests, NULL, NULL)

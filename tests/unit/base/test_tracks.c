@@ -1,14 +1,10 @@
 /*
  * test_tracks - pieces of work find a track of their role, and never lie over each other
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "src/base/tracks.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 static struct tracks *open_tracks(void)
 {
@@ -129,16 +125,13 @@ static void pieces_on_a_track_never_overlap(void **state)
 	tracks_close(tracks);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_that_come_and_go_share_a_track),
-		cmocka_unit_test(concurrent_events_use_separate_tracks),
-		cmocka_unit_test(devices_do_not_share_a_track),
-		cmocka_unit_test(thread_stays_on_its_track),
-		cmocka_unit_test(clock_of_a_device_may_be_a_little_wrong),
-		cmocka_unit_test(pieces_on_a_track_never_overlap),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(threads_that_come_and_go_share_a_track),
+	cmocka_unit_test(concurrent_events_use_separate_tracks),
+	cmocka_unit_test(devices_do_not_share_a_track),
+	cmocka_unit_test(thread_stays_on_its_track),
+	cmocka_unit_test(clock_of_a_device_may_be_a_little_wrong),
+	cmocka_unit_test(pieces_on_a_track_never_overlap),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tracks, tests, NULL, NULL)

@@ -6,16 +6,13 @@
 #include "tests/support/captured_messages.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 /* Several pieces of several threads. */
 enum { N_RECORDS = 300001 };
@@ -421,22 +418,25 @@ static void shrunken_file_is_an_error(void **state)
 	free(records.bytes);
 }
 
-int main(void)
+static int prepare(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sorted_file_has_no_disorder),
-		cmocka_unit_test(empty_and_single_record_are_sorted),
-		cmocka_unit_test(first_disorder_is_exact),
-		cmocka_unit_test(all_disorders_and_duplicates_are_counted),
-		cmocka_unit_test(equal_neighbours_are_disorder_only_if_strict),
-		cmocka_unit_test(records_are_ordered_by_all_their_keys),
-		cmocka_unit_test(records_with_equal_keys_are_duplicates),
-		cmocka_unit_test(long_records_of_bytes_are_compared_to_their_end),
-		cmocka_unit_test(items_are_compared_by_the_keys_within_them),
-		cmocka_unit_test(ranges_are_checked_across_boundaries),
-		cmocka_unit_test(shrunken_file_is_an_error),
-	};
-
+	(void)state;
 	signal(SIGPIPE, SIG_IGN); /* a check that stops early leaves its pipe */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(sorted_file_has_no_disorder),
+	cmocka_unit_test(empty_and_single_record_are_sorted),
+	cmocka_unit_test(first_disorder_is_exact),
+	cmocka_unit_test(all_disorders_and_duplicates_are_counted),
+	cmocka_unit_test(equal_neighbours_are_disorder_only_if_strict),
+	cmocka_unit_test(records_are_ordered_by_all_their_keys),
+	cmocka_unit_test(records_with_equal_keys_are_duplicates),
+	cmocka_unit_test(long_records_of_bytes_are_compared_to_their_end),
+	cmocka_unit_test(items_are_compared_by_the_keys_within_them),
+	cmocka_unit_test(ranges_are_checked_across_boundaries),
+	cmocka_unit_test(shrunken_file_is_an_error),
+};
+
+UNIT_TESTS(verify, tests, prepare, NULL)

@@ -3,16 +3,11 @@
  */
 #include "src/checkpoint/checkpoint_state.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "io/output/output.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/checkpoint/checkpoint_dir.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static struct checkpoint_state saved;
 
@@ -535,46 +530,37 @@ static void finalized_output_keeps_its_mtime(void **state)
 	assert_memory_equal(&named.st_mtim, &finalized.st_mtim, sizeof named.st_mtim);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(run_replaces_its_inputs, start, finish),
-		cmocka_unit_test_setup_teardown(replacing_missing_runs_is_refused, start, finish),
-		cmocka_unit_test_setup_teardown(invalid_blocks_are_refused, start, finish),
-		cmocka_unit_test_setup_teardown(runs_of_impossible_items_are_refused, start,
-						finish),
-		cmocka_unit_test_setup_teardown(only_the_first_record_is_the_header, start, finish),
-		cmocka_unit_test_setup_teardown(short_or_unknown_records_are_refused, start,
-						finish),
-		cmocka_unit_test_setup_teardown(unpublished_output_is_not_done, start, finish),
-		cmocka_unit_test_setup_teardown(fingerprint_difference_is_named, fixture_start,
-						fixture_finish),
-		cmocka_unit_test(stored_blocks_fit_in_the_plan),
-		cmocka_unit_test(input_replaced_by_the_output_is_accepted),
-		cmocka_unit_test(out_of_memory_for_fingerprint_is_an_error),
-		cmocka_unit_test_setup_teardown(input_state_comes_from_stat, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(completed_request_is_durable, start_files,
-						finish_files),
-		cmocka_unit_test_setup_teardown(record_needs_durable_data, start_files,
-						finish_files),
-		cmocka_unit_test_setup_teardown(checkpoint_is_locked_by_one_process, start_files,
-						finish_files),
-		cmocka_unit_test_setup_teardown(moved_checkpoint_is_detected, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(file_without_magic_is_not_touched, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(file_with_partial_magic_is_adopted, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(file_of_the_same_name_is_not_removed, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(exceeded_limit_allows_no_writes, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(finalized_output_keeps_its_mtime, fixture_start,
-						fixture_finish),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(run_replaces_its_inputs, start, finish),
+	cmocka_unit_test_setup_teardown(replacing_missing_runs_is_refused, start, finish),
+	cmocka_unit_test_setup_teardown(invalid_blocks_are_refused, start, finish),
+	cmocka_unit_test_setup_teardown(runs_of_impossible_items_are_refused, start, finish),
+	cmocka_unit_test_setup_teardown(only_the_first_record_is_the_header, start, finish),
+	cmocka_unit_test_setup_teardown(short_or_unknown_records_are_refused, start, finish),
+	cmocka_unit_test_setup_teardown(unpublished_output_is_not_done, start, finish),
+	cmocka_unit_test_setup_teardown(fingerprint_difference_is_named, fixture_start,
+					fixture_finish),
+	cmocka_unit_test(stored_blocks_fit_in_the_plan),
+	cmocka_unit_test(input_replaced_by_the_output_is_accepted),
+	cmocka_unit_test(out_of_memory_for_fingerprint_is_an_error),
+	cmocka_unit_test_setup_teardown(input_state_comes_from_stat, fixture_start, fixture_finish),
+	cmocka_unit_test_setup_teardown(completed_request_is_durable, start_files, finish_files),
+	cmocka_unit_test_setup_teardown(record_needs_durable_data, start_files, finish_files),
+	cmocka_unit_test_setup_teardown(checkpoint_is_locked_by_one_process, start_files,
+					finish_files),
+	cmocka_unit_test_setup_teardown(moved_checkpoint_is_detected, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start, fixture_finish),
+	cmocka_unit_test_setup_teardown(file_without_magic_is_not_touched, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(file_with_partial_magic_is_adopted, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(file_of_the_same_name_is_not_removed, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(exceeded_limit_allows_no_writes, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(finalized_output_keeps_its_mtime, fixture_start,
+					fixture_finish),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(checkpoint, tests, NULL, NULL)

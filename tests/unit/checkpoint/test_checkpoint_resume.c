@@ -8,6 +8,7 @@
 
 #include "tests/support/io_fixture.h"
 #include "tests/support/parsed_options.h"
+#include "tests/support/unit_test.h"
 
 enum { N_RECORDS = 1000 };
 
@@ -233,17 +234,15 @@ static void orphans_belong_to_one_checkpoint(void **state)
 	options_free(&options);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(manifest_is_synced_before_resuming),
-		FIXTURE(new_checkpoint_is_durable),
-		FIXTURE(manifest_must_be_truncatable),
-		FIXTURE(output_that_has_changed_is_not_complete),
-		FIXTURE(manifest_that_names_a_file_is_refused),
-		FIXTURE(orphans_belong_to_one_checkpoint),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(manifest_is_synced_before_resuming),
+	FIXTURE(new_checkpoint_is_durable),
+	FIXTURE(manifest_must_be_truncatable),
+	FIXTURE(output_that_has_changed_is_not_complete),
+	FIXTURE(manifest_that_names_a_file_is_refused),
+	FIXTURE(orphans_belong_to_one_checkpoint),
+};
+
+UNIT_TESTS(checkpoint_resume, tests, NULL, NULL)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N_RUNS = 3, RECORD_NBYTES = 24, N_RECORDS = 50000 };
 
@@ -168,14 +168,11 @@ static void fraction_of_uncached_input_is_read(void **state)
 	assert_int_equal(checkpoint_input_budget(64 * 1024 * mib), 2 * 1024 * mib);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inputs_that_are_the_same_are_fine),
-		cmocka_unit_test(byte_that_has_changed_is_found_in_its_run),
-		cmocka_unit_test(unreadable_input_is_not_reported_as_changed),
-		cmocka_unit_test(fraction_of_uncached_input_is_read),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(inputs_that_are_the_same_are_fine),
+	cmocka_unit_test(byte_that_has_changed_is_found_in_its_run),
+	cmocka_unit_test(unreadable_input_is_not_reported_as_changed),
+	cmocka_unit_test(fraction_of_uncached_input_is_read),
+};
 
-	return cmocka_run_group_tests(tests, start, finish);
-}
+UNIT_TESTS(input_check, tests, start, finish)

@@ -3,13 +3,8 @@
  */
 #include "src/checkpoint/manifest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N_RECORDS = 4, MAX_PAYLOAD_NBYTES = 4096 };
 
@@ -212,21 +207,16 @@ static void failed_cut_names_the_manifest(void **state)
 		strstr(captured_messages_error(), "manifest: cannot cut off an unfinished record"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(records_come_back, start, finish),
-		cmocka_unit_test_setup_teardown(space_is_reserved_for_next_records, start, finish),
-		cmocka_unit_test_setup_teardown(truncated_manifest_keeps_earlier_records, start,
-						finish),
-		cmocka_unit_test_setup_teardown(damage_of_any_byte_is_found, start, finish),
-		cmocka_unit_test_setup_teardown(trailing_zeros_are_no_record, start, finish),
-		cmocka_unit_test_setup_teardown(foreign_file_is_no_manifest, start, finish),
-		cmocka_unit_test_setup_teardown(append_overwrites_an_unfinished_record, start,
-						finish),
-		cmocka_unit_test_setup_teardown(failed_sync_is_an_error, start, finish),
-		cmocka_unit_test_setup_teardown(failed_cut_names_the_manifest, start, finish),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(records_come_back, start, finish),
+	cmocka_unit_test_setup_teardown(space_is_reserved_for_next_records, start, finish),
+	cmocka_unit_test_setup_teardown(truncated_manifest_keeps_earlier_records, start, finish),
+	cmocka_unit_test_setup_teardown(damage_of_any_byte_is_found, start, finish),
+	cmocka_unit_test_setup_teardown(trailing_zeros_are_no_record, start, finish),
+	cmocka_unit_test_setup_teardown(foreign_file_is_no_manifest, start, finish),
+	cmocka_unit_test_setup_teardown(append_overwrites_an_unfinished_record, start, finish),
+	cmocka_unit_test_setup_teardown(failed_sync_is_an_error, start, finish),
+	cmocka_unit_test_setup_teardown(failed_cut_names_the_manifest, start, finish),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(manifest, tests, NULL, NULL)

@@ -3,17 +3,12 @@
  */
 #include "src/checkpoint/manifest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "io/spill/run_file.h"
 #include "src/checkpoint/checkpoint_dir.h"
 #include "src/checkpoint/checkpoint_state.h"
 #include "src/run/run.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static struct checkpoint_dir files;
 static struct spill *spill;
@@ -177,16 +172,12 @@ static void replaced_run_releases_its_space(void **state)
 	assert_int_equal(spill_used_nbytes(spill), 8 * SPILL_ALIGN_NBYTES);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(record_of_runs_is_not_before_the_runs),
-		FIXTURE(record_of_lost_runs_is_not_written),
-		FIXTURE(nothing_is_recorded_after_a_failure),
-		FIXTURE(unlinked_manifest_is_not_resumed),
-		FIXTURE(replaced_run_releases_its_space),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(record_of_runs_is_not_before_the_runs), FIXTURE(record_of_lost_runs_is_not_written),
+	FIXTURE(nothing_is_recorded_after_a_failure),   FIXTURE(unlinked_manifest_is_not_resumed),
+	FIXTURE(replaced_run_releases_its_space),
+};
+
+UNIT_TESTS(sync_thread, tests, NULL, NULL)

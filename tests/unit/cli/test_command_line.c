@@ -5,17 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/lib/api_distributed.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { MAX_WORDS = 8 };
 
@@ -166,14 +162,11 @@ static void defaults_are_a_filter_with_tmpdir(void **state)
 	gsort_close(sort);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
-		cmocka_unit_test(help_names_every_option_within_80_columns),
-		cmocka_unit_test(mpi_only_options_are_unknown_to_gsort),
-		cmocka_unit_test(defaults_are_a_filter_with_tmpdir),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(help_that_cannot_be_written_is_an_error),
+	cmocka_unit_test(help_names_every_option_within_80_columns),
+	cmocka_unit_test(mpi_only_options_are_unknown_to_gsort),
+	cmocka_unit_test(defaults_are_a_filter_with_tmpdir),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(command_line, tests, NULL, NULL)

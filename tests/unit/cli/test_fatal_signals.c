@@ -9,6 +9,7 @@
 
 #include "src/cli/fatal_signals.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { SURVIVED = 99 };
 
@@ -426,20 +427,18 @@ static void no_file_opens_after_names_are_removed(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(every_fatal_signal_leaves_no_file),
-		FIXTURE(nonfatal_signals_stay_nonfatal),
-		FIXTURE(ignored_signal_stays_ignored),
-		FIXTURE(signal_after_rename_is_not_a_kill),
-		FIXTURE(signal_during_a_rename_that_fails_kills),
-		FIXTURE(signal_truncates_appended_file),
-		FIXTURE(later_signals_wait_for_truncation),
-		FIXTURE(no_file_opens_after_names_are_removed),
-		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(every_fatal_signal_leaves_no_file),
+	FIXTURE(nonfatal_signals_stay_nonfatal),
+	FIXTURE(ignored_signal_stays_ignored),
+	FIXTURE(signal_after_rename_is_not_a_kill),
+	FIXTURE(signal_during_a_rename_that_fails_kills),
+	FIXTURE(signal_truncates_appended_file),
+	FIXTURE(later_signals_wait_for_truncation),
+	FIXTURE(no_file_opens_after_names_are_removed),
+	FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
+};
+
+UNIT_TESTS(fatal_signals, tests, NULL, NULL)

@@ -6,18 +6,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { GIVE_UP_MS = 10000 };
 
@@ -213,19 +209,22 @@ static void short_sorts_end_without_delay(void **state)
 	progress_display_close(NULL);
 }
 
-int main(void)
+static int prepare(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sigusr1_prints_the_line_once),
-		cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
-		cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
-		cmocka_unit_test(always_prints_lines_and_the_last_state),
-		cmocka_unit_test(completion_line_is_printed_once),
-		cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
-		cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
-		cmocka_unit_test(short_sorts_end_without_delay),
-	};
-
+	(void)state;
 	sem_init(&queried, 0, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(sigusr1_prints_the_line_once),
+	cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
+	cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
+	cmocka_unit_test(always_prints_lines_and_the_last_state),
+	cmocka_unit_test(completion_line_is_printed_once),
+	cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
+	cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
+	cmocka_unit_test(short_sorts_end_without_delay),
+};
+
+UNIT_TESTS(progress_display, tests, prepare, NULL)

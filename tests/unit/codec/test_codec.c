@@ -4,9 +4,6 @@
 #include "io/codec/codec.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -14,8 +11,7 @@
 #include "src/record/key_encoding.h"
 #include "src/record/delta_pack.h"
 #include "tests/support/guarded.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { MAX_N_ITEMS = 3000 };
 
@@ -408,20 +404,17 @@ static void zstd_without_memory_is_an_error(void **state)
 	codec_context_close(context);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encoded_keys_round_trip),
-		cmocka_unit_test(records_of_any_size_round_trip),
-		cmocka_unit_test(every_width_round_trips),
-		cmocka_unit_test(delta_size_matches_its_header),
-		cmocka_unit_test(encoding_stops_at_capacity),
-		cmocka_unit_test(random_keys_shrink_by_their_density),
-		cmocka_unit_test(garbage_is_refused_or_decoded),
-		cmocka_unit_test(changed_blocks_are_refused_or_decoded),
-		cmocka_unit_test(other_size_is_refused),
-		cmocka_unit_test(zstd_without_memory_is_an_error),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(encoded_keys_round_trip),
+	cmocka_unit_test(records_of_any_size_round_trip),
+	cmocka_unit_test(every_width_round_trips),
+	cmocka_unit_test(delta_size_matches_its_header),
+	cmocka_unit_test(encoding_stops_at_capacity),
+	cmocka_unit_test(random_keys_shrink_by_their_density),
+	cmocka_unit_test(garbage_is_refused_or_decoded),
+	cmocka_unit_test(changed_blocks_are_refused_or_decoded),
+	cmocka_unit_test(other_size_is_refused),
+	cmocka_unit_test(zstd_without_memory_is_an_error),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(codec, tests, NULL, NULL)

@@ -2,9 +2,6 @@
  * test_zst - .zst files: what was written is read, anywhere and by anybody, or refused
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <xxhash.h>
 
 #include "io/codec/zst_index.h"
@@ -14,8 +11,7 @@
 #include "src/base/thread.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { FRAME = 1 << 20, N = 5 * FRAME / 2 }; /* the writer's frames; two and a half of them */
 
@@ -587,33 +583,31 @@ static void unreadable_stream_reports_why(void **state)
 	zst_stream_close(NULL);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start_zst, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(any_part_can_be_read),
-		FIXTURE(bytes_do_not_depend_on_threads),
-		FIXTURE(nothing_is_a_file_too),
-		FIXTURE(longer_content_than_there_are_buffers_for_is_written),
-		FIXTURE(failing_write_reaches_the_writer),
-		FIXTURE(unfinished_writer_can_be_closed),
-		FIXTURE(several_threads_read),
-		FIXTURE(failing_read_wakes_all_readers),
-		FIXTURE(damaged_frame_is_refused_every_time),
-		FIXTURE(index_entries_round_trip),
-		FIXTURE(entries_with_checksums_are_read),
-		FIXTURE(every_byte_is_found_behind_empty_frames_too),
-		FIXTURE(flipped_bit_in_an_index_loses_nothing),
-		FIXTURE(frame_that_the_index_calls_empty_is_not_lost),
-		FIXTURE(entry_of_two_frames_is_refused),
-		FIXTURE(concatenated_files_have_no_index),
-		FIXTURE(table_of_no_frames_is_no_index),
-		FIXTURE(checksums_of_an_index_are_compared),
-		FIXTURE(part_of_a_file_has_no_index),
-		FIXTURE(stream_is_the_content),
-		FIXTURE(stream_that_is_cut_off_is_refused),
-		FIXTURE(unreadable_stream_reports_why),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(any_part_can_be_read),
+	FIXTURE(bytes_do_not_depend_on_threads),
+	FIXTURE(nothing_is_a_file_too),
+	FIXTURE(longer_content_than_there_are_buffers_for_is_written),
+	FIXTURE(failing_write_reaches_the_writer),
+	FIXTURE(unfinished_writer_can_be_closed),
+	FIXTURE(several_threads_read),
+	FIXTURE(failing_read_wakes_all_readers),
+	FIXTURE(damaged_frame_is_refused_every_time),
+	FIXTURE(index_entries_round_trip),
+	FIXTURE(entries_with_checksums_are_read),
+	FIXTURE(every_byte_is_found_behind_empty_frames_too),
+	FIXTURE(flipped_bit_in_an_index_loses_nothing),
+	FIXTURE(frame_that_the_index_calls_empty_is_not_lost),
+	FIXTURE(entry_of_two_frames_is_refused),
+	FIXTURE(concatenated_files_have_no_index),
+	FIXTURE(table_of_no_frames_is_no_index),
+	FIXTURE(checksums_of_an_index_are_compared),
+	FIXTURE(part_of_a_file_has_no_index),
+	FIXTURE(stream_is_the_content),
+	FIXTURE(stream_that_is_cut_off_is_refused),
+	FIXTURE(unreadable_stream_reports_why),
+};
+
+UNIT_TESTS(zst, tests, NULL, NULL)

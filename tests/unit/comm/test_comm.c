@@ -6,8 +6,6 @@
 #include "src/comm/comm.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +15,7 @@
 
 #include "tests/support/fake_ranks.h"
 #include "tests/support/comm_exercise.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { STATUS_KILLED = 9, LONG_NBYTES = 30000, TEST_FRAGMENT_NBYTES = 7000, FEW_NBYTES = 8192 };
 
@@ -483,24 +480,21 @@ static void test_no_transfer_is_active_after_a_failure(void **state)
 
 #define TEST(name) cmocka_unit_test(name)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_everything_arrives),
-		TEST(test_everything_arrives_in_whatever_order),
-		TEST(test_rank_that_ends_first_is_no_loss),
-		TEST(test_rank_that_dies_before_any_message),
-		TEST(test_rank_that_dies_inside_of_any_message),
-		TEST(test_silent_rank),
-		TEST(test_computing_rank_does_not_time_out),
-		TEST(test_timeout_that_is_set_later),
-		TEST(test_transport_that_hangs),
-		TEST(test_rank_that_computes_when_another_fails),
-		TEST(test_ranks_of_different_versions),
-		TEST(test_ranks_of_another_byte_order),
-		TEST(test_message_of_wrong_length),
-		TEST(test_no_transfer_is_active_after_a_failure),
-	};
+static const struct CMUnitTest tests[] = {
+	TEST(test_everything_arrives),
+	TEST(test_everything_arrives_in_whatever_order),
+	TEST(test_rank_that_ends_first_is_no_loss),
+	TEST(test_rank_that_dies_before_any_message),
+	TEST(test_rank_that_dies_inside_of_any_message),
+	TEST(test_silent_rank),
+	TEST(test_computing_rank_does_not_time_out),
+	TEST(test_timeout_that_is_set_later),
+	TEST(test_transport_that_hangs),
+	TEST(test_rank_that_computes_when_another_fails),
+	TEST(test_ranks_of_different_versions),
+	TEST(test_ranks_of_another_byte_order),
+	TEST(test_message_of_wrong_length),
+	TEST(test_no_transfer_is_active_after_a_failure),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(comm, tests, NULL, NULL)

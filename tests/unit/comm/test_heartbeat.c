@@ -3,11 +3,7 @@
  */
 #include "src/comm/heartbeat.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { TIMEOUT_NS = 1600, CHECK_NS = TIMEOUT_NS / 16, N_RANKS = 3, ANY_RANK = N_RANKS };
 
@@ -146,19 +142,12 @@ static void test_zero_disables_the_timeout(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_heartbeat, close_heartbeat)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_idle_rank_may_be_silent),
-		TEST(test_silent_rank_is_pinged_and_times_out),
-		TEST(test_answering_rank_does_not_time_out),
-		TEST(test_wait_for_any_rank_monitors_all),
-		TEST(test_all_waits_can_be_ended),
-		TEST(test_timeout_begins_with_the_wait),
-		TEST(test_second_wait_keeps_the_timeout),
-		TEST(test_suspended_process_blames_no_rank),
-		TEST(test_zero_disables_the_timeout),
-	};
+static const struct CMUnitTest tests[] = {
+	TEST(test_idle_rank_may_be_silent),          TEST(test_silent_rank_is_pinged_and_times_out),
+	TEST(test_answering_rank_does_not_time_out), TEST(test_wait_for_any_rank_monitors_all),
+	TEST(test_all_waits_can_be_ended),           TEST(test_timeout_begins_with_the_wait),
+	TEST(test_second_wait_keeps_the_timeout),    TEST(test_suspended_process_blames_no_rank),
+	TEST(test_zero_disables_the_timeout),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(heartbeat, tests, NULL, NULL)

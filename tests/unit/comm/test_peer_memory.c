@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +18,7 @@
 
 #include "src/base/diagnostics.h"
 #include "tests/support/fake_ranks.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { SIZE = 3, N_NUMBERS = 200000, EXITED_STATUS = 9 };
 
@@ -340,16 +337,13 @@ static void live_unreadable_rank_is_reported(void **state)
 	fake_ranks_free(&ranks);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_peer_memory_is_read),
-		cmocka_unit_test(disabled_rank_is_not_readable),
-		cmocka_unit_test(lost_rank_is_reported),
-		cmocka_unit_test(bad_address_is_reported_with_its_rank),
-		cmocka_unit_test(live_unreadable_rank_is_reported),
-		cmocka_unit_test(failed_rank_memory_is_not_reported),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(all_peer_memory_is_read),
+	cmocka_unit_test(disabled_rank_is_not_readable),
+	cmocka_unit_test(lost_rank_is_reported),
+	cmocka_unit_test(bad_address_is_reported_with_its_rank),
+	cmocka_unit_test(live_unreadable_rank_is_reported),
+	cmocka_unit_test(failed_rank_memory_is_not_reported),
+};
 
-	return cmocka_run_group_tests(tests, start, end);
-}
+UNIT_TESTS(peer_memory, tests, start, end)

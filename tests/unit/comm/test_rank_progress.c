@@ -7,16 +7,12 @@
 #include "src/comm/rank_progress.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "src/base/phase_progress.h"
 #include "tests/support/fake_ranks.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { DONE = 10, READ = 100, WRITTEN = 60 };
 
@@ -324,15 +320,12 @@ static void idle_rank_keeps_the_total_known(void **state)
 	assert_int_equal(at.overall_total_nbytes, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(progress_is_that_of_all_ranks),
-		cmocka_unit_test(unresponsive_rank_is_not_waited_for),
-		cmocka_unit_test(fault_in_any_progress_message_fails),
-		cmocka_unit_test(rank_that_fails_by_itself_ends_all),
-		cmocka_unit_test(idle_rank_keeps_the_total_known),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(progress_is_that_of_all_ranks),
+	cmocka_unit_test(unresponsive_rank_is_not_waited_for),
+	cmocka_unit_test(fault_in_any_progress_message_fails),
+	cmocka_unit_test(rank_that_fails_by_itself_ends_all),
+	cmocka_unit_test(idle_rank_keeps_the_total_known),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(rank_progress, tests, NULL, NULL)

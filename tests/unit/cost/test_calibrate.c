@@ -3,13 +3,8 @@
  */
 #include "src/cost/calibrate.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 #define MS UINT64_C(1000000)
 
@@ -92,15 +87,12 @@ static void small_input_is_read_in_few_blocks(void **state)
 	input_close(job.input);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(short_phases_are_not_measured),
-		cmocka_unit_test_setup_teardown(small_input_is_read_in_few_blocks, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(measuring_ends_when_its_time_is_over, fixture_start,
-						fixture_finish),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(short_phases_are_not_measured),
+	cmocka_unit_test_setup_teardown(small_input_is_read_in_few_blocks, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(measuring_ends_when_its_time_is_over, fixture_start,
+					fixture_finish),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(calibrate, tests, NULL, NULL)

@@ -1,16 +1,12 @@
 /*
  * test_estimate - what a plan moves, and how long that takes
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "src/cost/estimate.h"
 #include "src/report/explain.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -239,20 +235,17 @@ static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state
 	assert_int_equal(bottleneck, N_STAGES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(input_that_fits_moves_once),
-		cmocka_unit_test(spilled_bytes_move_once_per_pass),
-		cmocka_unit_test(output_counts_what_is_written_of_an_item),
-		cmocka_unit_test(indirect_layout_sorts_elements),
-		cmocka_unit_test(stored_items_move_to_disk),
-		cmocka_unit_test(pipe_has_no_estimate_without_assumed_size),
-		cmocka_unit_test(estimate_prints_unmeasured_stages),
-		cmocka_unit_test(stage_that_has_few_threads_leaves_processors),
-		cmocka_unit_test(unpartitioned_merge_uses_one_device),
-		cmocka_unit_test(phase_takes_as_long_as_its_longest_stage_or_all_of_them),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(input_that_fits_moves_once),
+	cmocka_unit_test(spilled_bytes_move_once_per_pass),
+	cmocka_unit_test(output_counts_what_is_written_of_an_item),
+	cmocka_unit_test(indirect_layout_sorts_elements),
+	cmocka_unit_test(stored_items_move_to_disk),
+	cmocka_unit_test(pipe_has_no_estimate_without_assumed_size),
+	cmocka_unit_test(estimate_prints_unmeasured_stages),
+	cmocka_unit_test(stage_that_has_few_threads_leaves_processors),
+	cmocka_unit_test(unpartitioned_merge_uses_one_device),
+	cmocka_unit_test(phase_takes_as_long_as_its_longest_stage_or_all_of_them),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(estimate, tests, NULL, NULL)

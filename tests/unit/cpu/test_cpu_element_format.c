@@ -4,6 +4,7 @@
 #include "src/device/cpu/element_format.h"
 #include "src/device/cpu/record_sort.h"
 #include "tests/support/record_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { N = 5000, RECORD_NBYTES = 20, NUMBER_BITS = 13 };
 
@@ -148,16 +149,13 @@ static void a_sample_may_promise_too_few_ties(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_that_differ_early_get_narrow_elements),
-		cmocka_unit_test(common_key_prefix_is_skipped),
-		cmocka_unit_test(keys_with_equals_get_wide_elements),
-		cmocka_unit_test(short_keys_with_equals_get_narrow_elements),
-		cmocka_unit_test(a_sample_may_promise_too_much_in_common),
-		cmocka_unit_test(a_sample_may_promise_too_few_ties),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(keys_that_differ_early_get_narrow_elements),
+	cmocka_unit_test(common_key_prefix_is_skipped),
+	cmocka_unit_test(keys_with_equals_get_wide_elements),
+	cmocka_unit_test(short_keys_with_equals_get_narrow_elements),
+	cmocka_unit_test(a_sample_may_promise_too_much_in_common),
+	cmocka_unit_test(a_sample_may_promise_too_few_ties),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_element_format, tests, NULL, NULL)

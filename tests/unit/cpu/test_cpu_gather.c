@@ -3,6 +3,7 @@
  */
 #include "src/device/cpu/gather.h"
 #include "tests/support/record_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* Six records of eight bytes, "KEY-" and a name, in this order: */
 static const char records[][9] = { "0003-a..", "0001-b..", "0002-c..",
@@ -335,22 +336,19 @@ static void items_of_any_length_are_copied(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(items_come_in_the_order_of_elements),
-		cmocka_unit_test(the_first_of_equals_is_kept),
-		cmocka_unit_test(counts_of_equals_are_added_up),
-		cmocka_unit_test(items_beyond_limit_are_dropped),
-		cmocka_unit_test(equals_of_the_last_within_the_limit_are_counted),
-		cmocka_unit_test(a_limit_of_nothing_drops_everything),
-		cmocka_unit_test(argsort_writes_positions),
-		cmocka_unit_test(whole_items_are_kept_for_another_merge),
-		cmocka_unit_test(record_disorder_is_detected),
-		cmocka_unit_test(disorder_past_prefix_is_detected),
-		cmocka_unit_test(disorder_is_detected_anywhere),
-		cmocka_unit_test(items_of_any_length_are_copied),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(items_come_in_the_order_of_elements),
+	cmocka_unit_test(the_first_of_equals_is_kept),
+	cmocka_unit_test(counts_of_equals_are_added_up),
+	cmocka_unit_test(items_beyond_limit_are_dropped),
+	cmocka_unit_test(equals_of_the_last_within_the_limit_are_counted),
+	cmocka_unit_test(a_limit_of_nothing_drops_everything),
+	cmocka_unit_test(argsort_writes_positions),
+	cmocka_unit_test(whole_items_are_kept_for_another_merge),
+	cmocka_unit_test(record_disorder_is_detected),
+	cmocka_unit_test(disorder_past_prefix_is_detected),
+	cmocka_unit_test(disorder_is_detected_anywhere),
+	cmocka_unit_test(items_of_any_length_are_copied),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_gather, tests, NULL, NULL)

@@ -8,6 +8,7 @@
 
 #include "src/device/cpu/cpu_sort.h"
 #include "tests/support/record_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { N_SOURCES = BACKEND_MAX_SOURCES, MAX_OF_SOURCE = 100, N_MAX = N_SOURCES * MAX_OF_SOURCE };
 
@@ -381,16 +382,13 @@ static void unsuitable_records_stay_direct(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_come_in_the_order_of_their_keys),
-		cmocka_unit_test(result_describes_written_items),
-		cmocka_unit_test(a_key_overwritten_while_its_record_is_copied_is_disorder),
-		cmocka_unit_test(bytes_overwritten_between_two_loads_are_digested_as_written),
-		cmocka_unit_test(records_that_became_equal_keep_their_order),
-		cmocka_unit_test(unsuitable_records_stay_direct),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(records_come_in_the_order_of_their_keys),
+	cmocka_unit_test(result_describes_written_items),
+	cmocka_unit_test(a_key_overwritten_while_its_record_is_copied_is_disorder),
+	cmocka_unit_test(bytes_overwritten_between_two_loads_are_digested_as_written),
+	cmocka_unit_test(records_that_became_equal_keep_their_order),
+	cmocka_unit_test(unsuitable_records_stay_direct),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_indirect, tests, NULL, NULL)

@@ -3,6 +3,7 @@
  */
 #include "src/device/cpu/item_lookup.h"
 #include "tests/support/record_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { ITEM_NBYTES = 3, MAX_TEST_SLICES = 100 };
 
@@ -60,13 +61,10 @@ static void slices_may_all_be_empty(void **state)
 	check((const uint64_t[]){ 0 }, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_lead_to_the_items_of_any_slices),
-		cmocka_unit_test(a_long_slice_may_be_among_short_ones),
-		cmocka_unit_test(slices_may_all_be_empty),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(numbers_lead_to_the_items_of_any_slices),
+	cmocka_unit_test(a_long_slice_may_be_among_short_ones),
+	cmocka_unit_test(slices_may_all_be_empty),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_item_lookup, tests, NULL, NULL)

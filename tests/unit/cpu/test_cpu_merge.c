@@ -7,11 +7,7 @@
 #include "src/device/cpu/merge2.h"
 #include "tests/support/elements.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 static const uint64_t lengths[] = {
 	0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 33, 64, 100, 129, 1000
@@ -226,18 +222,15 @@ static void every_stride_th_element_is_sampled(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_way_merge_in_plain_c_is_exact),
-		cmocka_unit_test(two_way_merge_of_this_machine_is_exact),
-		cmocka_unit_test(any_number_of_slices_is_merged),
-		cmocka_unit_test(merges_of_several_tiles_are_exact),
-		cmocka_unit_test(thousands_of_slices_are_merged),
-		cmocka_unit_test(no_slices_are_merged_to_nothing),
-		cmocka_unit_test(cuts_are_bounds_on_key_and_slice),
-		cmocka_unit_test(every_stride_th_element_is_sampled),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(two_way_merge_in_plain_c_is_exact),
+	cmocka_unit_test(two_way_merge_of_this_machine_is_exact),
+	cmocka_unit_test(any_number_of_slices_is_merged),
+	cmocka_unit_test(merges_of_several_tiles_are_exact),
+	cmocka_unit_test(thousands_of_slices_are_merged),
+	cmocka_unit_test(no_slices_are_merged_to_nothing),
+	cmocka_unit_test(cuts_are_bounds_on_key_and_slice),
+	cmocka_unit_test(every_stride_th_element_is_sampled),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_merge, tests, NULL, NULL)

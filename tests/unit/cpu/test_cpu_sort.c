@@ -13,11 +13,7 @@
 #endif
 #include "tests/support/elements.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 typedef void sort_fn(void *elements, uint64_t n, uint32_t element_nbytes);
 
@@ -216,18 +212,15 @@ static void one_element_out_of_order_is_noticed(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunks_of_any_data_are_sorted),
-		cmocka_unit_test(radix_sort_sorts_any_data),
-		cmocka_unit_test(radix_sort_forms_buckets_of_buckets),
-		cmocka_unit_test(vqsort_sorts_any_data),
-		cmocka_unit_test(large_chunks_are_sorted),
-		cmocka_unit_test(bad_pivots_end_in_heapsort),
-		cmocka_unit_test(unevenly_spread_elements_are_sorted),
-		cmocka_unit_test(one_element_out_of_order_is_noticed),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(chunks_of_any_data_are_sorted),
+	cmocka_unit_test(radix_sort_sorts_any_data),
+	cmocka_unit_test(radix_sort_forms_buckets_of_buckets),
+	cmocka_unit_test(vqsort_sorts_any_data),
+	cmocka_unit_test(large_chunks_are_sorted),
+	cmocka_unit_test(bad_pivots_end_in_heapsort),
+	cmocka_unit_test(unevenly_spread_elements_are_sorted),
+	cmocka_unit_test(one_element_out_of_order_is_noticed),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_sort, tests, NULL, NULL)

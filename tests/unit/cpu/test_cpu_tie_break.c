@@ -6,6 +6,7 @@
 #include "src/record/key_prefix.h"
 #include "tests/support/elements.h"
 #include "tests/support/record_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { RECORD_NBYTES = 100 };
 
@@ -236,17 +237,14 @@ static void every_round_may_take_away_a_few_only(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_keys_stay_in_order),
-		cmocka_unit_test(any_byte_of_the_key_decides),
-		cmocka_unit_test(keys_with_sixteen_bytes_in_common_are_sorted),
-		cmocka_unit_test(two_groups_are_sorted),
-		cmocka_unit_test(groups_within_groups_are_sorted),
-		cmocka_unit_test(group_beyond_buffer_is_refused),
-		cmocka_unit_test(every_round_may_take_away_a_few_only),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(equal_keys_stay_in_order),
+	cmocka_unit_test(any_byte_of_the_key_decides),
+	cmocka_unit_test(keys_with_sixteen_bytes_in_common_are_sorted),
+	cmocka_unit_test(two_groups_are_sorted),
+	cmocka_unit_test(groups_within_groups_are_sorted),
+	cmocka_unit_test(group_beyond_buffer_is_refused),
+	cmocka_unit_test(every_round_may_take_away_a_few_only),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_tie_break, tests, NULL, NULL)

@@ -3,15 +3,12 @@
  */
 #include "src/device/cpu/top_k.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/device/cpu/cpu_sort.h"
 #include "tests/support/random_keys.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 20000, LIMIT = 50 };
 
@@ -135,14 +132,11 @@ static void misleading_sample_is_corrected(void **state)
 	assert_int_equal(check(small_where_sampled, N / 5), N);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_elements_are_selected),
-		cmocka_unit_test(most_elements_are_excluded),
-		cmocka_unit_test(elements_that_tie_stay_together),
-		cmocka_unit_test(misleading_sample_is_corrected),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(first_elements_are_selected),
+	cmocka_unit_test(most_elements_are_excluded),
+	cmocka_unit_test(elements_that_tie_stay_together),
+	cmocka_unit_test(misleading_sample_is_corrected),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_top_k, tests, NULL, NULL)

@@ -3,11 +3,7 @@
  */
 #include "src/device/cpu/unique.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #include "src/record/key_encode.h"
 #include "tests/support/plain_layouts.h"
@@ -55,11 +51,8 @@ static void unique_keeps_one_of_each_and_digests_the_others(void **state)
 	for_each_key_only_layout(check_unique);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unique_keeps_one_of_each_and_digests_the_others),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(unique_keeps_one_of_each_and_digests_the_others),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cpu_unique, tests, NULL, NULL)

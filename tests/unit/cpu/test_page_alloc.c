@@ -3,12 +3,10 @@
  */
 #include "src/device/cpu/page_alloc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { HUGE_PAGE = 2 << 20, MAX_PIECES = 6 };
 
@@ -82,15 +80,13 @@ static void too_much_is_refused(void **state)
 	page_alloc_unmap(NULL, HUGE_PAGE);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(pieces_of_any_size_are_zeroed_and_apart),
-		FIXTURE(large_pieces_begin_where_huge_pages_do),
-		FIXTURE(both_page_sizes_are_tried),
-		FIXTURE(too_much_is_refused),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(pieces_of_any_size_are_zeroed_and_apart),
+	FIXTURE(large_pieces_begin_where_huge_pages_do),
+	FIXTURE(both_page_sizes_are_tried),
+	FIXTURE(too_much_is_refused),
+};
+
+UNIT_TESTS(page_alloc, tests, NULL, NULL)

@@ -4,10 +4,7 @@
 #include "src/device/cpu/queue_pool.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,8 +14,7 @@
 #include "src/base/thread.h"
 #include "tests/support/thread_gate.h"
 #include "tests/support/captured_messages.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { N_TASKS = 1000, MAX_NOTES = 4 * N_TASKS };
 
@@ -466,27 +462,24 @@ static void closing_null_does_nothing(void **state)
 	pool_event_close(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* The first: threads that have ended leave their stacks to others. */
-		cmocka_unit_test(failed_thread_reports_its_limit),
-		cmocka_unit_test(tasks_of_a_queue_run_in_order),
-		cmocka_unit_test(queues_run_concurrently),
-		cmocka_unit_test(queue_waits_for_event),
-		cmocka_unit_test(parked_queues_hold_no_thread),
-		cmocka_unit_test(high_priority_queues_run_first),
-		cmocka_unit_test(waiter_runs_high_priority_queues),
-		cmocka_unit_test(long_queue_yields_to_others),
-		cmocka_unit_test(unrecorded_event_does_not_block),
-		cmocka_unit_test(host_waits_for_an_event),
-		cmocka_unit_test(rerecorded_event_does_not_block),
-		cmocka_unit_test(chain_of_queues_runs_in_order),
-		cmocka_unit_test(queue_close_waits_for_tasks),
-		cmocka_unit_test(task_messages_reach_submitter),
-		cmocka_unit_test(data_limit_limits_threads),
-		cmocka_unit_test(closing_null_does_nothing),
-	};
+static const struct CMUnitTest tests[] = {
+	/* The first: threads that have ended leave their stacks to others. */
+	cmocka_unit_test(failed_thread_reports_its_limit),
+	cmocka_unit_test(tasks_of_a_queue_run_in_order),
+	cmocka_unit_test(queues_run_concurrently),
+	cmocka_unit_test(queue_waits_for_event),
+	cmocka_unit_test(parked_queues_hold_no_thread),
+	cmocka_unit_test(high_priority_queues_run_first),
+	cmocka_unit_test(waiter_runs_high_priority_queues),
+	cmocka_unit_test(long_queue_yields_to_others),
+	cmocka_unit_test(unrecorded_event_does_not_block),
+	cmocka_unit_test(host_waits_for_an_event),
+	cmocka_unit_test(rerecorded_event_does_not_block),
+	cmocka_unit_test(chain_of_queues_runs_in_order),
+	cmocka_unit_test(queue_close_waits_for_tasks),
+	cmocka_unit_test(task_messages_reach_submitter),
+	cmocka_unit_test(data_limit_limits_threads),
+	cmocka_unit_test(closing_null_does_nothing),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(queue_pool, tests, NULL, NULL)

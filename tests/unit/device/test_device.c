@@ -4,13 +4,10 @@
 #include "src/device/device.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 static const struct layout layout = { .kind = LAYOUT_KEY_ONLY,
 				      .record_nbytes = sizeof(uint64_t),
@@ -168,14 +165,11 @@ static void closing_null_is_allowed(void **state)
 	device_close(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_devices_of_a_kind_work_side_by_side),
-		cmocka_unit_test(devices_of_different_kinds_work_side_by_side),
-		cmocka_unit_test(device_reports_supported_layouts),
-		cmocka_unit_test(closing_null_is_allowed),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(two_devices_of_a_kind_work_side_by_side),
+	cmocka_unit_test(devices_of_different_kinds_work_side_by_side),
+	cmocka_unit_test(device_reports_supported_layouts),
+	cmocka_unit_test(closing_null_is_allowed),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(device, tests, NULL, NULL)

@@ -8,9 +8,6 @@
  * a range the first windows stand for all.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +18,7 @@
 #include "src/merge/run_devices.h"
 #include "src/record/digest.h"
 #include "src/run/run_ops.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define TB UINT64_C(1000000000000)
@@ -493,14 +489,11 @@ static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 	close_plan(&planned);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(petabyte_stays_within_the_estimate),
-		cmocka_unit_test(weak_scaling_is_nearly_flat),
-		cmocka_unit_test(thousand_ranks_find_even_partitions),
-		cmocka_unit_test(windows_of_a_thousand_ranks_have_the_room_planned),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(petabyte_stays_within_the_estimate),
+	cmocka_unit_test(weak_scaling_is_nearly_flat),
+	cmocka_unit_test(thousand_ranks_find_even_partitions),
+	cmocka_unit_test(windows_of_a_thousand_ranks_have_the_room_planned),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(global_splitters, tests, NULL, NULL)

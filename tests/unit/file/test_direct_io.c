@@ -4,15 +4,10 @@
  */
 #include "io/file/direct_io.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "io/input/source.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = (8 << 20) + 1234, SMALL_N = 100 * 1000 };
 
@@ -287,30 +282,34 @@ static int finish(void **state)
 	return fixture_finish(state);
 }
 
-int main(void)
+static int prepare(void **state)
 {
+	(void)state;
+	fill_pattern(data, sizeof data, 1);
+	return 0;
+}
+
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 #define QUEUED(name)                                                                               \
 	{                                                                                          \
 #name ", queued", name, with_queue, finish, NULL                                   \
 	}
-	const struct CMUnitTest tests[] = {
-		FIXTURE(unaligned_reads_are_exact),
-		QUEUED(unaligned_reads_are_exact),
-		FIXTURE(end_of_the_file_is_read),
-		QUEUED(end_of_the_file_is_read),
-		FIXTURE(interrupted_and_failing_reads),
-		QUEUED(interrupted_and_failing_reads),
-		QUEUED(failing_request_fails_the_read),
-		FIXTURE(unaligned_writes_are_exact),
-		QUEUED(unaligned_writes_are_exact),
-		FIXTURE(read_ranges_are_cached),
-		FIXTURE(large_uncached_source_stays_uncached),
-		FIXTURE(small_reads_leave_large_source_uncached),
-		FIXTURE(failing_small_read_of_large_source_fails),
-		FIXTURE(write_behind_drops_old_pages),
-	};
 
-	fill_pattern(data, sizeof data, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(unaligned_reads_are_exact),
+	QUEUED(unaligned_reads_are_exact),
+	FIXTURE(end_of_the_file_is_read),
+	QUEUED(end_of_the_file_is_read),
+	FIXTURE(interrupted_and_failing_reads),
+	QUEUED(interrupted_and_failing_reads),
+	QUEUED(failing_request_fails_the_read),
+	FIXTURE(unaligned_writes_are_exact),
+	QUEUED(unaligned_writes_are_exact),
+	FIXTURE(read_ranges_are_cached),
+	FIXTURE(large_uncached_source_stays_uncached),
+	FIXTURE(small_reads_leave_large_source_uncached),
+	FIXTURE(failing_small_read_of_large_source_fails),
+	FIXTURE(write_behind_drops_old_pages),
+};
+
+UNIT_TESTS(direct_io, tests, prepare, NULL)

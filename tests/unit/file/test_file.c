@@ -4,14 +4,10 @@
 #include "io/file/file.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 1000 };
 
@@ -155,17 +151,15 @@ static void space_is_preallocated_and_punched(void **state)
 	file_close(&file);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(short_and_interrupted_transfers_are_continued),
-		FIXTURE(end_of_file_is_reported),
-		FIXTURE(closing_twice_closes_once),
-		FIXTURE(stream_is_read_until_full_or_ended),
-		FIXTURE(cancelled_read_returns),
-		FIXTURE(space_is_preallocated_and_punched),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(short_and_interrupted_transfers_are_continued),
+	FIXTURE(end_of_file_is_reported),
+	FIXTURE(closing_twice_closes_once),
+	FIXTURE(stream_is_read_until_full_or_ended),
+	FIXTURE(cancelled_read_returns),
+	FIXTURE(space_is_preallocated_and_punched),
+};
+
+UNIT_TESTS(file, tests, NULL, NULL)

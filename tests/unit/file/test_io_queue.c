@@ -4,13 +4,9 @@
 #include "io/file/io_queue.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum {
 	QUEUE_REQUEST_NBYTES = 3000,
@@ -255,18 +251,22 @@ static void threads_share_a_queue(void **state)
 	}
 }
 
-int main(void)
+static int prepare(void **state)
 {
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(all_bytes_are_moved),
-		FIXTURE(end_of_file_is_an_error_of_its_own),
-		FIXTURE(full_disk_fails_the_request_and_no_other),
-		FIXTURE(queue_without_memory_is_an_error),
-		FIXTURE(requests_complete_without_threads),
-		FIXTURE(threads_share_a_queue),
-	};
-
+	(void)state;
 	fill_pattern(data, sizeof data, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+
+static const struct CMUnitTest tests[] = {
+	FIXTURE(all_bytes_are_moved),
+	FIXTURE(end_of_file_is_an_error_of_its_own),
+	FIXTURE(full_disk_fails_the_request_and_no_other),
+	FIXTURE(queue_without_memory_is_an_error),
+	FIXTURE(requests_complete_without_threads),
+	FIXTURE(threads_share_a_queue),
+};
+
+UNIT_TESTS(io_queue, tests, prepare, NULL)

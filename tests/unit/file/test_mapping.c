@@ -3,18 +3,14 @@
  */
 #include "io/file/mmap_writer.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 300 * 1000 };
 
@@ -378,24 +374,21 @@ static void read_only_file_is_not_mapped_writable(void **state)
 
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FIXTURE(mapped_ranges_match_the_file),
-		FIXTURE(mapping_outlives_its_descriptor),
-		FIXTURE(truncated_mapping_is_zeros_and_damaged),
-		FIXTURE(next_mapping_is_undamaged),
-		FIXTURE(other_bus_errors_still_kill),
-		FIXTURE(nothing_is_mapped_without_a_table),
-		FIXTURE(mapping_tables_are_per_process),
-		FIXTURE(open_mappings_are_limited),
-		FIXTURE(unmappable_files_are_refused),
-		FIXTURE(mmap_writes_reach_the_file),
-		FIXTURE(segment_stays_mapped_until_written),
-		FIXTURE(more_offsets_than_segments_work),
-		FIXTURE(mmap_write_past_the_end_fails),
-		FIXTURE(read_only_file_is_not_mapped_writable),
-	};
+static const struct CMUnitTest tests[] = {
+	FIXTURE(mapped_ranges_match_the_file),
+	FIXTURE(mapping_outlives_its_descriptor),
+	FIXTURE(truncated_mapping_is_zeros_and_damaged),
+	FIXTURE(next_mapping_is_undamaged),
+	FIXTURE(other_bus_errors_still_kill),
+	FIXTURE(nothing_is_mapped_without_a_table),
+	FIXTURE(mapping_tables_are_per_process),
+	FIXTURE(open_mappings_are_limited),
+	FIXTURE(unmappable_files_are_refused),
+	FIXTURE(mmap_writes_reach_the_file),
+	FIXTURE(segment_stays_mapped_until_written),
+	FIXTURE(more_offsets_than_segments_work),
+	FIXTURE(mmap_write_past_the_end_fails),
+	FIXTURE(read_only_file_is_not_mapped_writable),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(mapping, tests, NULL, NULL)

@@ -5,13 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 /* A directory with a file, links to it, and links to nothing. */
 static int enter_directory(void **state)
@@ -116,16 +113,13 @@ static void descriptor_paths_are_recognised(void **state)
 	assert_int_equal(path_to_descriptor("new"), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paths_to_one_file_are_equal),
-		cmocka_unit_test(missing_file_has_an_identity),
-		cmocka_unit_test(file_in_missing_directory_has_identity),
-		cmocka_unit_test(unresolvable_path_is_an_error),
-		cmocka_unit_test(descriptor_has_its_files_identity),
-		cmocka_unit_test(descriptor_paths_are_recognised),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(paths_to_one_file_are_equal),
+	cmocka_unit_test(missing_file_has_an_identity),
+	cmocka_unit_test(file_in_missing_directory_has_identity),
+	cmocka_unit_test(unresolvable_path_is_an_error),
+	cmocka_unit_test(descriptor_has_its_files_identity),
+	cmocka_unit_test(descriptor_paths_are_recognised),
+};
 
-	return cmocka_run_group_tests(tests, enter_directory, remove_directory);
-}
+UNIT_TESTS(path_identity, tests, enter_directory, remove_directory)

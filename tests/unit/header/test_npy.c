@@ -4,16 +4,12 @@
 #include "io/header/npy.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/captured_messages.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* A header of this text in `bytes`; returns how long it is. */
 static size_t make_header(unsigned version, const char *text, unsigned char bytes[static 1024])
@@ -547,30 +543,27 @@ static void a_part_of_a_field_is_not_the_field(void **state)
 		       "{'descr': [('key0', '<u4')], 'fortran_order': False, 'shape': (5,), }");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_are_understood),
-		cmocka_unit_test(structures_become_fields),
-		cmocka_unit_test(fields_of_other_types_are_carried_along),
-		cmocka_unit_test(types_that_numpy_only_reads_are_understood),
-		cmocka_unit_test(forms_of_a_dtype_made_by_hand_are_understood),
-		cmocka_unit_test(sizes_after_types_belong_to_them),
-		cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
-		cmocka_unit_test(malformed_dictionaries_are_refused),
-		cmocka_unit_test(names_may_be_long),
-		cmocka_unit_test(names_are_utf8_whatever_the_header_is),
-		cmocka_unit_test(rows_have_columns),
-		cmocka_unit_test(spellings_of_all_versions_are_understood),
-		cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
-		cmocka_unit_test(names_that_numpy_does_not_load_are_refused),
-		cmocka_unit_test(unknown_time_units_are_refused),
-		cmocka_unit_test(dimensions_are_as_many_as_numpy_has),
-		cmocka_unit_test(damaged_headers_do_not_crash),
-		cmocka_unit_test(written_headers_describe_their_records),
-		cmocka_unit_test(written_field_names_are_unique),
-		cmocka_unit_test(a_part_of_a_field_is_not_the_field),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(types_are_understood),
+	cmocka_unit_test(structures_become_fields),
+	cmocka_unit_test(fields_of_other_types_are_carried_along),
+	cmocka_unit_test(types_that_numpy_only_reads_are_understood),
+	cmocka_unit_test(forms_of_a_dtype_made_by_hand_are_understood),
+	cmocka_unit_test(sizes_after_types_belong_to_them),
+	cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
+	cmocka_unit_test(malformed_dictionaries_are_refused),
+	cmocka_unit_test(names_may_be_long),
+	cmocka_unit_test(names_are_utf8_whatever_the_header_is),
+	cmocka_unit_test(rows_have_columns),
+	cmocka_unit_test(spellings_of_all_versions_are_understood),
+	cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
+	cmocka_unit_test(names_that_numpy_does_not_load_are_refused),
+	cmocka_unit_test(unknown_time_units_are_refused),
+	cmocka_unit_test(dimensions_are_as_many_as_numpy_has),
+	cmocka_unit_test(damaged_headers_do_not_crash),
+	cmocka_unit_test(written_headers_describe_their_records),
+	cmocka_unit_test(written_field_names_are_unique),
+	cmocka_unit_test(a_part_of_a_field_is_not_the_field),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(npy, tests, NULL, NULL)

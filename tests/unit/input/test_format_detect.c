@@ -3,17 +3,13 @@
  * else
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "io/input/format_detect.h"
 #include "tests/support/captured_messages.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* A file of these bytes, of which everything can be seen. */
 struct byte_string {
@@ -413,26 +409,23 @@ static void message_says_what_to_do(void **state)
 	assert_refused("t: is text: ", text, strlen(text), false, "t");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_formats_are_recognised_in_files_and_pipes),
-		cmocka_unit_test(signatures_alone_are_numbers),
-		cmocka_unit_test(parquet_is_seen_at_both_ends),
-		cmocka_unit_test(hdf5_may_follow_a_user_block),
-		cmocka_unit_test(random_numbers_are_records),
-		cmocka_unit_test(numbers_that_begin_as_skippable_frames_are_records),
-		cmocka_unit_test(skippable_frames_alone_are_records),
-		cmocka_unit_test(content_behind_skippable_frames_is_found),
-		cmocka_unit_test(unreadable_file_has_no_format),
-		cmocka_unit_test(text_is_detected_without_record_size),
-		cmocka_unit_test(keys_of_letters_are_no_text),
-		cmocka_unit_test(long_text_may_be_cut_within_a_character),
-		cmocka_unit_test(header_of_skipped_size_is_accepted),
-		cmocka_unit_test(numpy_of_another_version_or_cut_off_is_no_record),
-		cmocka_unit_test(unsuitable_npy_header_is_refused),
-		cmocka_unit_test(message_says_what_to_do),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(other_formats_are_recognised_in_files_and_pipes),
+	cmocka_unit_test(signatures_alone_are_numbers),
+	cmocka_unit_test(parquet_is_seen_at_both_ends),
+	cmocka_unit_test(hdf5_may_follow_a_user_block),
+	cmocka_unit_test(random_numbers_are_records),
+	cmocka_unit_test(numbers_that_begin_as_skippable_frames_are_records),
+	cmocka_unit_test(skippable_frames_alone_are_records),
+	cmocka_unit_test(content_behind_skippable_frames_is_found),
+	cmocka_unit_test(unreadable_file_has_no_format),
+	cmocka_unit_test(text_is_detected_without_record_size),
+	cmocka_unit_test(keys_of_letters_are_no_text),
+	cmocka_unit_test(long_text_may_be_cut_within_a_character),
+	cmocka_unit_test(header_of_skipped_size_is_accepted),
+	cmocka_unit_test(numpy_of_another_version_or_cut_off_is_no_record),
+	cmocka_unit_test(unsuitable_npy_header_is_refused),
+	cmocka_unit_test(message_says_what_to_do),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(format_detect, tests, NULL, NULL)

@@ -2,6 +2,7 @@
  * test_framing - headers and incomplete records are no part of the stream
  */
 #include "tests/support/input_fixture.h"
+#include "tests/support/unit_test.h"
 
 static bool has_no_memory;
 
@@ -192,19 +193,16 @@ static void growing_trailer_is_an_error(void **state)
 	input_close(input);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(headers_and_trailers_are_skipped),
-		FIXTURE(headers_and_trailers_of_pipes_are_skipped),
-		FIXTURE(files_that_are_framed_otherwise_are_refused),
-		FIXTURE(header_without_memory_is_an_error),
-		FIXTURE(short_pipes_are_refused),
-		FIXTURE(header_of_a_pipe_that_cannot_be_read_is_an_error),
-		FIXTURE(growing_trailer_is_an_error),
-	};
 
-	fill_pattern(input_bytes, sizeof input_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(headers_and_trailers_are_skipped),
+	FIXTURE(headers_and_trailers_of_pipes_are_skipped),
+	FIXTURE(files_that_are_framed_otherwise_are_refused),
+	FIXTURE(header_without_memory_is_an_error),
+	FIXTURE(short_pipes_are_refused),
+	FIXTURE(header_of_a_pipe_that_cannot_be_read_is_an_error),
+	FIXTURE(growing_trailer_is_an_error),
+};
+
+UNIT_TESTS(framing, tests, fill_input_bytes, NULL)

@@ -8,6 +8,7 @@
 
 #include "src/base/thread.h"
 #include "tests/support/input_fixture.h"
+#include "tests/support/unit_test.h"
 
 static void several_files_are_one_stream(void **state)
 {
@@ -590,36 +591,33 @@ static void links_do_not_hide_an_input(void **state)
 	}
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(several_files_are_one_stream),
-		FIXTURE(sizes_that_sum_up_beyond_64_bits_are_refused),
-		FIXTURE(no_files_and_empty_files_are_an_empty_stream),
-		FIXTURE(every_byte_goes_to_one_of_several_readers),
-		FIXTURE(pipes_and_files_mix),
-		FIXTURE(standard_input_starts_at_its_position),
-		FIXTURE(packets_of_a_pipe_are_read_whole),
-		FIXTURE(stdin_with_o_direct_is_read_unaligned),
-		FIXTURE(socket_of_messages_is_refused),
-		FIXTURE(incomplete_record_is_refused_at_once),
-		FIXTURE(incomplete_record_of_a_pipe_is_refused_at_its_end),
-		FIXTURE(unreadable_inputs_are_named),
-		FIXTURE(shrinking_input_is_an_error),
-		FIXTURE(growing_input_is_an_error),
-		FIXTURE(input_changed_after_read_is_reported),
-		FIXTURE(failing_read_is_an_error_for_good),
-		FIXTURE(read_at_goes_anywhere),
-		FIXTURE(positions_have_names),
-		FIXTURE(more_files_than_descriptors),
-		FIXTURE(more_files_behind_a_pipe_than_descriptors),
-		FIXTURE(files_made_up_by_the_kernel_are_streams),
-		FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
-		FIXTURE(memory_is_there_before_a_long_pipe_is_read),
-		FIXTURE(links_do_not_hide_an_input),
-	};
 
-	fill_pattern(input_bytes, sizeof input_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(several_files_are_one_stream),
+	FIXTURE(sizes_that_sum_up_beyond_64_bits_are_refused),
+	FIXTURE(no_files_and_empty_files_are_an_empty_stream),
+	FIXTURE(every_byte_goes_to_one_of_several_readers),
+	FIXTURE(pipes_and_files_mix),
+	FIXTURE(standard_input_starts_at_its_position),
+	FIXTURE(packets_of_a_pipe_are_read_whole),
+	FIXTURE(stdin_with_o_direct_is_read_unaligned),
+	FIXTURE(socket_of_messages_is_refused),
+	FIXTURE(incomplete_record_is_refused_at_once),
+	FIXTURE(incomplete_record_of_a_pipe_is_refused_at_its_end),
+	FIXTURE(unreadable_inputs_are_named),
+	FIXTURE(shrinking_input_is_an_error),
+	FIXTURE(growing_input_is_an_error),
+	FIXTURE(input_changed_after_read_is_reported),
+	FIXTURE(failing_read_is_an_error_for_good),
+	FIXTURE(read_at_goes_anywhere),
+	FIXTURE(positions_have_names),
+	FIXTURE(more_files_than_descriptors),
+	FIXTURE(more_files_behind_a_pipe_than_descriptors),
+	FIXTURE(files_made_up_by_the_kernel_are_streams),
+	FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
+	FIXTURE(memory_is_there_before_a_long_pipe_is_read),
+	FIXTURE(links_do_not_hide_an_input),
+};
+
+UNIT_TESTS(input, tests, fill_input_bytes, NULL)

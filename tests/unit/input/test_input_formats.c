@@ -6,6 +6,7 @@
 
 #include "io/codec/zst_index.h"
 #include "tests/support/input_fixture.h"
+#include "tests/support/unit_test.h"
 
 static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff\x63...........";
 enum { GZIP_NBYTES = 21 };
@@ -225,23 +226,20 @@ static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
 	free(table);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(file_of_another_format_is_refused_when_it_is_opened),
-		FIXTURE(raw_takes_everything_for_records),
-		FIXTURE(pipe_of_another_format_is_refused_when_it_is_read),
-		FIXTURE(unprobed_pipe_is_not_taken_for_records),
-		FIXTURE(compressed_content_of_another_format_is_refused),
-		FIXTURE(skippable_frames_without_content_are_refused_in_the_end),
-		FIXTURE(probing_loses_nothing),
-		FIXTURE(file_before_the_pipe_is_still_read_first),
-		FIXTURE(only_one_pipe_is_probed),
-		FIXTURE(compressed_pipe_is_planned_for),
-		FIXTURE(compressed_file_with_an_index_is_read_before_a_pipe),
-	};
 
-	fill_pattern(input_bytes, sizeof input_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(file_of_another_format_is_refused_when_it_is_opened),
+	FIXTURE(raw_takes_everything_for_records),
+	FIXTURE(pipe_of_another_format_is_refused_when_it_is_read),
+	FIXTURE(unprobed_pipe_is_not_taken_for_records),
+	FIXTURE(compressed_content_of_another_format_is_refused),
+	FIXTURE(skippable_frames_without_content_are_refused_in_the_end),
+	FIXTURE(probing_loses_nothing),
+	FIXTURE(file_before_the_pipe_is_still_read_first),
+	FIXTURE(only_one_pipe_is_probed),
+	FIXTURE(compressed_pipe_is_planned_for),
+	FIXTURE(compressed_file_with_an_index_is_read_before_a_pipe),
+};
+
+UNIT_TESTS(input_formats, tests, fill_input_bytes, NULL)

@@ -4,6 +4,7 @@
 #include "io/input/input_mapped.h"
 
 #include "tests/support/input_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* Two files of data, with an empty one between them. */
 static struct input *open_two(void)
@@ -152,15 +153,11 @@ static void a_file_that_was_unreadable_is_named(void **state)
 
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FIXTURE(mapped_files_are_in_place),           FIXTURE(mapped_input_can_be_read),
-		FIXTURE(headers_are_not_part_of_it),          FIXTURE(unmappable_input_is_read),
-		FIXTURE(a_file_that_grows_is_named),          FIXTURE(a_file_that_is_cut_is_named),
-		FIXTURE(a_file_that_was_unreadable_is_named),
-	};
+static const struct CMUnitTest tests[] = {
+	FIXTURE(mapped_files_are_in_place),           FIXTURE(mapped_input_can_be_read),
+	FIXTURE(headers_are_not_part_of_it),          FIXTURE(unmappable_input_is_read),
+	FIXTURE(a_file_that_grows_is_named),          FIXTURE(a_file_that_is_cut_is_named),
+	FIXTURE(a_file_that_was_unreadable_is_named),
+};
 
-	fill_pattern(input_bytes, sizeof input_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(input_mapped, tests, fill_input_bytes, NULL)

@@ -4,8 +4,6 @@
 #include "io/input/part_manifest.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/captured_messages.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static int parse(const char *text, struct part_manifest *ret_manifest)
 {
@@ -324,20 +321,17 @@ static void oversized_manifest_is_not_read(void **state)
 	fclose(stream);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(written_manifest_is_read),
-		cmocka_unit_test(split_key_is_refused),
-		cmocka_unit_test(manifest_is_detected_by_its_prefix),
-		cmocka_unit_test(contradictory_manifest_is_refused),
-		cmocka_unit_test(other_members_are_skipped),
-		cmocka_unit_test(large_members_take_no_memory),
-		cmocka_unit_test(oversized_value_is_refused),
-		cmocka_unit_test(more_parts_than_are_written_are_refused),
-		cmocka_unit_test(oversized_manifest_is_not_read),
-		cmocka_unit_test(invalid_part_names_are_refused),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(written_manifest_is_read),
+	cmocka_unit_test(split_key_is_refused),
+	cmocka_unit_test(manifest_is_detected_by_its_prefix),
+	cmocka_unit_test(contradictory_manifest_is_refused),
+	cmocka_unit_test(other_members_are_skipped),
+	cmocka_unit_test(large_members_take_no_memory),
+	cmocka_unit_test(oversized_value_is_refused),
+	cmocka_unit_test(more_parts_than_are_written_are_refused),
+	cmocka_unit_test(oversized_manifest_is_not_read),
+	cmocka_unit_test(invalid_part_names_are_refused),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(part_manifest, tests, NULL, NULL)

@@ -4,16 +4,12 @@
 #include "src/lib/api_distributed.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "tests/support/fake_ranks.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N_RANKS = 4 };
 
@@ -141,13 +137,10 @@ static void resource_options_may_differ(void **state)
 	assert_string_equal(text, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reporting_options_must_match),
-		cmocka_unit_test(different_arguments_are_refused),
-		cmocka_unit_test(resource_options_may_differ),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(reporting_options_must_match),
+	cmocka_unit_test(different_arguments_are_refused),
+	cmocka_unit_test(resource_options_may_differ),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(api_distributed, tests, NULL, NULL)

@@ -4,6 +4,7 @@
 #include "src/merge/forecast.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { BLOCK = 4 };
 
@@ -275,20 +276,18 @@ static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void 
 	forecast_close(forecast);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(blocks_are_taken_in_the_order_of_their_first_keys),
-		FIXTURE(equal_keys_are_taken_from_the_earlier_run_first),
-		FIXTURE(window_keeps_within_its_quota_but_takes_a_block),
-		FIXTURE(one_run_with_all_small_keys_goes_first),
-		FIXTURE(empty_runs_take_no_part),
-		FIXTURE(no_runs_make_one_empty_window),
-		FIXTURE(many_runs_are_taken_in_order),
-		FIXTURE(blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys),
-		FIXTURE(failed_key_load_is_an_error),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(blocks_are_taken_in_the_order_of_their_first_keys),
+	FIXTURE(equal_keys_are_taken_from_the_earlier_run_first),
+	FIXTURE(window_keeps_within_its_quota_but_takes_a_block),
+	FIXTURE(one_run_with_all_small_keys_goes_first),
+	FIXTURE(empty_runs_take_no_part),
+	FIXTURE(no_runs_make_one_empty_window),
+	FIXTURE(many_runs_are_taken_in_order),
+	FIXTURE(blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys),
+	FIXTURE(failed_key_load_is_an_error),
+};
+
+UNIT_TESTS(forecast, tests, NULL, NULL)

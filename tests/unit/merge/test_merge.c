@@ -2,6 +2,7 @@
  * test_merge - runs become one sorted sequence: windows, cuts and rests, for any data and tier
  */
 #include "tests/support/numbered_runs.h"
+#include "tests/support/unit_test.h"
 
 static encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
 {
@@ -278,25 +279,23 @@ static void equal_records_that_unique_missed_are_counted(void **state)
 	free(output.records);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(random_runs_are_merged),
-		FIXTURE(all_types_are_merged),
-		FIXTURE(all_equal_records_are_merged),
-		FIXTURE(equal_records_across_block_edges_are_merged),
-		FIXTURE(runs_with_disjoint_ranges_are_merged),
-		FIXTURE(many_runs_fit_their_windows),
-		FIXTURE(short_runs_are_merged),
-		FIXTURE(unique_drops_what_other_runs_have_too),
-		FIXTURE(device_memory_may_be_separate),
-		FIXTURE(input_files_are_merged),
-		FIXTURE(input_that_is_not_sorted_is_named),
-		FIXTURE(nothing_is_merged_to_nothing),
-		FIXTURE(every_disorder_is_counted),
-		FIXTURE(equal_records_that_unique_missed_are_counted),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(random_runs_are_merged),
+	FIXTURE(all_types_are_merged),
+	FIXTURE(all_equal_records_are_merged),
+	FIXTURE(equal_records_across_block_edges_are_merged),
+	FIXTURE(runs_with_disjoint_ranges_are_merged),
+	FIXTURE(many_runs_fit_their_windows),
+	FIXTURE(short_runs_are_merged),
+	FIXTURE(unique_drops_what_other_runs_have_too),
+	FIXTURE(device_memory_may_be_separate),
+	FIXTURE(input_files_are_merged),
+	FIXTURE(input_that_is_not_sorted_is_named),
+	FIXTURE(nothing_is_merged_to_nothing),
+	FIXTURE(every_disorder_is_counted),
+	FIXTURE(equal_records_that_unique_missed_are_counted),
+};
+
+UNIT_TESTS(merge, tests, NULL, NULL)

@@ -2,6 +2,7 @@
  * test_merge_windows - windows as sinks get them, what is done behind them, and what ends a merge
  */
 #include "tests/support/numbered_runs.h"
+#include "tests/support/unit_test.h"
 
 /* A sink that is a run on disk: it takes elements, and wants its blocks' first keys. */
 static int check_first_keys(void *context, const struct merged_window *merged)
@@ -176,17 +177,15 @@ static void damaged_run_is_not_merged(void **state)
 	free(output.records);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(first_keys_of_blocks_are_those_of_the_items),
-		FIXTURE(windows_lie_in_memory_as_in_a_file_that_asks_for_it),
-		FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
-		FIXTURE(failing_write_ends_the_merge),
-		FIXTURE(failing_read_ends_the_merge),
-		FIXTURE(damaged_run_is_not_merged),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(first_keys_of_blocks_are_those_of_the_items),
+	FIXTURE(windows_lie_in_memory_as_in_a_file_that_asks_for_it),
+	FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
+	FIXTURE(failing_write_ends_the_merge),
+	FIXTURE(failing_read_ends_the_merge),
+	FIXTURE(damaged_run_is_not_merged),
+};
+
+UNIT_TESTS(merge_windows, tests, NULL, NULL)

@@ -4,6 +4,7 @@
 #include "src/merge/splitters.h"
 
 #include "tests/support/numbered_runs.h"
+#include "tests/support/unit_test.h"
 
 /* Enough for the windows of all ranges. */
 enum { WINDOWS_NBYTES = 64 << 20 };
@@ -432,26 +433,24 @@ static void partitions_are_limited_by_memory(void **state)
 	free(output.records);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(bytes_do_not_depend_on_partitions),
-		FIXTURE(unpacked_runs_are_merged_in_partitions),
-		FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
-		FIXTURE(peer_accessible_runs_are_merged_in_place),
-		FIXTURE(equal_keys_may_be_in_several_partitions),
-		FIXTURE(short_runs_are_merged_unpartitioned),
-		FIXTURE(partitions_have_the_same_length),
-		FIXTURE(a_single_key_is_divided_evenly),
-		FIXTURE(partitions_at_keys_split_no_key),
-		FIXTURE(a_subrun_is_a_run),
-		FIXTURE(a_subrun_keeps_shared_blocks),
-		FIXTURE(disorder_between_subruns_is_found),
-		FIXTURE(disorder_between_partitions_is_counted),
-		FIXTURE(a_failed_partition_ends_the_merge),
-		FIXTURE(partitions_are_limited_by_memory),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(bytes_do_not_depend_on_partitions),
+	FIXTURE(unpacked_runs_are_merged_in_partitions),
+	FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
+	FIXTURE(peer_accessible_runs_are_merged_in_place),
+	FIXTURE(equal_keys_may_be_in_several_partitions),
+	FIXTURE(short_runs_are_merged_unpartitioned),
+	FIXTURE(partitions_have_the_same_length),
+	FIXTURE(a_single_key_is_divided_evenly),
+	FIXTURE(partitions_at_keys_split_no_key),
+	FIXTURE(a_subrun_is_a_run),
+	FIXTURE(a_subrun_keeps_shared_blocks),
+	FIXTURE(disorder_between_subruns_is_found),
+	FIXTURE(disorder_between_partitions_is_counted),
+	FIXTURE(a_failed_partition_ends_the_merge),
+	FIXTURE(partitions_are_limited_by_memory),
+};
+
+UNIT_TESTS(partitions, tests, NULL, NULL)

@@ -8,6 +8,7 @@
 
 #include "tests/support/job_fixture.h"
 #include "tests/support/captured_messages.h"
+#include "tests/support/unit_test.h"
 
 static struct record_totals in_passes;
 
@@ -303,26 +304,24 @@ static void space_of_merged_runs_is_given_back(void **state)
 	assert_int_equal(spill_used_nbytes(job.spill), 0);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(few_runs_are_not_merged),
-		FIXTURE(neighbours_with_the_fewest_records_are_merged),
-		FIXTURE(run_output_is_not_counted_as_written),
-		FIXTURE(merge_that_is_not_full_comes_first),
-		FIXTURE(two_at_a_time_is_enough),
-		FIXTURE(runs_that_do_not_grow_take_turns),
-		FIXTURE(runs_in_memory_do_not_count),
-		FIXTURE(chunks_in_memory_become_one_spilled_run),
-		FIXTURE(records_dropped_by_unique_are_counted),
-		FIXTURE(records_narrower_than_elements_pass),
-		FIXTURE(packed_runs_take_less_of_link_and_disk),
-		FIXTURE(packed_runs_lose_nothing),
-		FIXTURE(block_that_cannot_be_unpacked_is_named),
-		FIXTURE(full_disk_ends_a_pass),
-		FIXTURE(space_of_merged_runs_is_given_back),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(few_runs_are_not_merged),
+	FIXTURE(neighbours_with_the_fewest_records_are_merged),
+	FIXTURE(run_output_is_not_counted_as_written),
+	FIXTURE(merge_that_is_not_full_comes_first),
+	FIXTURE(two_at_a_time_is_enough),
+	FIXTURE(runs_that_do_not_grow_take_turns),
+	FIXTURE(runs_in_memory_do_not_count),
+	FIXTURE(chunks_in_memory_become_one_spilled_run),
+	FIXTURE(records_dropped_by_unique_are_counted),
+	FIXTURE(records_narrower_than_elements_pass),
+	FIXTURE(packed_runs_take_less_of_link_and_disk),
+	FIXTURE(packed_runs_lose_nothing),
+	FIXTURE(block_that_cannot_be_unpacked_is_named),
+	FIXTURE(full_disk_ends_a_pass),
+	FIXTURE(space_of_merged_runs_is_given_back),
+};
+
+UNIT_TESTS(passes, tests, NULL, NULL)

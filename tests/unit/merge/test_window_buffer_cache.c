@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "src/merge/passes.h"
+#include "tests/support/unit_test.h"
 
 static const struct window_buffers *acquire_buffers(uint32_t n, uint64_t nbytes)
 {
@@ -112,15 +113,13 @@ static void missing_memory_names_the_device(void **state)
 	assert_non_null(strstr(captured_messages_error(), "no memory for windows of 4096 bytes"));
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(large_enough_buffers_are_reused),
-		FIXTURE(more_is_made_if_it_is_wanted),
-		FIXTURE(second_spilled_run_takes_no_more_memory),
-		FIXTURE(missing_memory_names_the_device),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(large_enough_buffers_are_reused),
+	FIXTURE(more_is_made_if_it_is_wanted),
+	FIXTURE(second_spilled_run_takes_no_more_memory),
+	FIXTURE(missing_memory_names_the_device),
+};
+
+UNIT_TESTS(window_buffer_cache, tests, NULL, NULL)

@@ -4,6 +4,7 @@
 #include "src/merge/window_order.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/unit_test.h"
 
 static struct placement placement;
 
@@ -86,14 +87,11 @@ static void empty_window_does_not_hide_disorder(void **state)
 	assert_int_equal(assign_window(2, 199, 300, 0), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(windows_out_of_order_are_seen, start, finish),
-		cmocka_unit_test_setup_teardown(equal_neighbours_of_unique_windows_are_seen,
-						start_unique, finish),
-		cmocka_unit_test_setup_teardown(empty_window_does_not_hide_disorder, start, finish),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(windows_out_of_order_are_seen, start, finish),
+	cmocka_unit_test_setup_teardown(equal_neighbours_of_unique_windows_are_seen, start_unique,
+					finish),
+	cmocka_unit_test_setup_teardown(empty_window_does_not_hide_disorder, start, finish),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(window_order, tests, NULL, NULL)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/support/parsed_options.h"
+#include "tests/support/unit_test.h"
 
 /* A temporary file with nbytes of text, by name; removed by the next call or by remove_list(). */
 static char list_path[] = "/tmp/test_options.XXXXXX";
@@ -99,14 +100,11 @@ static void wrong_lists_of_file_names_are_refused(void **state)
 	ASSERT_REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file_names_come_from_a_list),
-		cmocka_unit_test(long_lists_of_file_names_are_read),
-		cmocka_unit_test(list_that_comes_in_packets_is_whole),
-		cmocka_unit_test(wrong_lists_of_file_names_are_refused),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(file_names_come_from_a_list),
+	cmocka_unit_test(long_lists_of_file_names_are_read),
+	cmocka_unit_test(list_that_comes_in_packets_is_whole),
+	cmocka_unit_test(wrong_lists_of_file_names_are_refused),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(files0, tests, NULL, NULL)

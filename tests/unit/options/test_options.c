@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/support/parsed_options.h"
+#include "tests/support/unit_test.h"
 
 static void defaults_sort_u64_from_standard_input(void **state)
 {
@@ -556,38 +557,35 @@ static void mpi_refusals_name_a_substitute(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_sort_u64_from_standard_input),
-		cmocka_unit_test(every_option_reaches_its_field),
-		cmocka_unit_test(sizes_without_suffix_are_kib),
-		cmocka_unit_test(options_may_follow_operands_until_a_double_dash),
-		cmocka_unit_test(long_names_may_be_shortened),
-		cmocka_unit_test(unknown_options_are_named),
-		cmocka_unit_test(unknown_options_that_are_nearly_known_say_which),
-		cmocka_unit_test(wrong_sizes_are_refused),
-		cmocka_unit_test(zstd_has_a_level_or_none),
-		cmocka_unit_test(unknown_codecs_are_refused),
-		cmocka_unit_test(wrong_numbers_are_refused),
-		cmocka_unit_test(wrong_words_are_refused_with_valid_ones),
-		cmocka_unit_test(gpu_lists_are_checked),
-		cmocka_unit_test(a_check_takes_no_option_of_a_sort),
-		cmocka_unit_test(a_check_does_not_ask_for_an_output),
-		cmocka_unit_test(check_accepts_the_words_of_gnu_sort),
-		cmocka_unit_test(two_different_arguments_of_one_option_are_refused),
-		cmocka_unit_test(equal_values_of_one_option_are_no_contradiction),
-		cmocka_unit_test(options_of_gnu_sort_say_what_to_use),
-		cmocka_unit_test(operands_end_the_options_if_posix_says_so),
-		cmocka_unit_test(gpu_list_implies_cuda),
-		cmocka_unit_test(verify_and_fsync_need_an_output_file),
-		cmocka_unit_test(all_options_reach_the_spec),
-		cmocka_unit_test(resource_limits_are_in_the_spec),
-		cmocka_unit_test(mpi_refusals_name_a_substitute),
-		cmocka_unit_test(there_is_one_output),
-		cmocka_unit_test(standard_input_is_read_once),
-		cmocka_unit_test(random_command_lines_are_consistent_or_refused),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(defaults_sort_u64_from_standard_input),
+	cmocka_unit_test(every_option_reaches_its_field),
+	cmocka_unit_test(sizes_without_suffix_are_kib),
+	cmocka_unit_test(options_may_follow_operands_until_a_double_dash),
+	cmocka_unit_test(long_names_may_be_shortened),
+	cmocka_unit_test(unknown_options_are_named),
+	cmocka_unit_test(unknown_options_that_are_nearly_known_say_which),
+	cmocka_unit_test(wrong_sizes_are_refused),
+	cmocka_unit_test(zstd_has_a_level_or_none),
+	cmocka_unit_test(unknown_codecs_are_refused),
+	cmocka_unit_test(wrong_numbers_are_refused),
+	cmocka_unit_test(wrong_words_are_refused_with_valid_ones),
+	cmocka_unit_test(gpu_lists_are_checked),
+	cmocka_unit_test(a_check_takes_no_option_of_a_sort),
+	cmocka_unit_test(a_check_does_not_ask_for_an_output),
+	cmocka_unit_test(check_accepts_the_words_of_gnu_sort),
+	cmocka_unit_test(two_different_arguments_of_one_option_are_refused),
+	cmocka_unit_test(equal_values_of_one_option_are_no_contradiction),
+	cmocka_unit_test(options_of_gnu_sort_say_what_to_use),
+	cmocka_unit_test(operands_end_the_options_if_posix_says_so),
+	cmocka_unit_test(gpu_list_implies_cuda),
+	cmocka_unit_test(verify_and_fsync_need_an_output_file),
+	cmocka_unit_test(all_options_reach_the_spec),
+	cmocka_unit_test(resource_limits_are_in_the_spec),
+	cmocka_unit_test(mpi_refusals_name_a_substitute),
+	cmocka_unit_test(there_is_one_output),
+	cmocka_unit_test(standard_input_is_read_once),
+	cmocka_unit_test(random_command_lines_are_consistent_or_refused),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(options, tests, NULL, NULL)

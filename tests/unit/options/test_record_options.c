@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/support/parsed_options.h"
+#include "tests/support/unit_test.h"
 
 static void keys_keep_their_order(void **state)
 {
@@ -280,26 +281,23 @@ static void shapes_reach_their_fields_and_the_layout(void **state)
 	options_free(&options);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_keep_their_order),
-		cmocka_unit_test(long_key_lists_are_abbreviated),
-		cmocka_unit_test(a_record_without_keys_is_one),
-		cmocka_unit_test(reverse_makes_every_key_descending),
-		cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
-		cmocka_unit_test(any_number_of_keys_is_accepted),
-		cmocka_unit_test(keys_without_memory_are_refused_with_their_number),
-		cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
-		cmocka_unit_test(wrong_keys_are_refused),
-		cmocka_unit_test(keys_without_offset_are_names),
-		cmocka_unit_test(keys_without_record_size_wait_for_input),
-		cmocka_unit_test(keys_lie_within_the_record),
-		cmocka_unit_test(wrong_record_sizes_are_refused),
-		cmocka_unit_test(invalid_record_size_is_named_in_refusal),
-		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
-		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(keys_keep_their_order),
+	cmocka_unit_test(long_key_lists_are_abbreviated),
+	cmocka_unit_test(a_record_without_keys_is_one),
+	cmocka_unit_test(reverse_makes_every_key_descending),
+	cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
+	cmocka_unit_test(any_number_of_keys_is_accepted),
+	cmocka_unit_test(keys_without_memory_are_refused_with_their_number),
+	cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
+	cmocka_unit_test(wrong_keys_are_refused),
+	cmocka_unit_test(keys_without_offset_are_names),
+	cmocka_unit_test(keys_without_record_size_wait_for_input),
+	cmocka_unit_test(keys_lie_within_the_record),
+	cmocka_unit_test(wrong_record_sizes_are_refused),
+	cmocka_unit_test(invalid_record_size_is_named_in_refusal),
+	cmocka_unit_test(shapes_that_make_no_sense_are_refused),
+	cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(record_options, tests, NULL, NULL)

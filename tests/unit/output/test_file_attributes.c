@@ -4,6 +4,7 @@
 #include <sys/xattr.h>
 
 #include "tests/support/output_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* An access list as the kernel takes it (linux/posix_acl_xattr.h), and its tags. */
 enum { TAG_OWNER = 1, TAG_USER = 2, TAG_GROUP = 4, TAG_MASK = 16, TAG_OTHERS = 32 };
@@ -256,21 +257,19 @@ static void revoked_permissions_stay_revoked(void **state)
 	assert_int_equal(get_permissions(path), 0600);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(acl_is_copied),
-		FIXTURE(lost_acl_restricts_the_file_to_its_owner),
-		FIXTURE(acl_is_not_copied_to_another_group),
-		FIXTURE(inherited_acl_does_not_widen_access),
-		FIXTURE(xattrs_of_contents_are_not_copied),
-		FIXTURE(attributes_of_unreadable_file_are_copied),
-		FIXTURE(setuid_is_dropped_for_another_owner),
-		FIXTURE(setuid_is_kept_for_the_same_owner),
-		FIXTURE(group_is_kept_by_its_members),
-		FIXTURE(revoked_permissions_stay_revoked),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(acl_is_copied),
+	FIXTURE(lost_acl_restricts_the_file_to_its_owner),
+	FIXTURE(acl_is_not_copied_to_another_group),
+	FIXTURE(inherited_acl_does_not_widen_access),
+	FIXTURE(xattrs_of_contents_are_not_copied),
+	FIXTURE(attributes_of_unreadable_file_are_copied),
+	FIXTURE(setuid_is_dropped_for_another_owner),
+	FIXTURE(setuid_is_kept_for_the_same_owner),
+	FIXTURE(group_is_kept_by_its_members),
+	FIXTURE(revoked_permissions_stay_revoked),
+};
+
+UNIT_TESTS(file_attributes, tests, NULL, NULL)

@@ -8,6 +8,7 @@
 
 #include "io/output/orphans.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* A process that has begun something with the file of that name, and waits to be killed. */
 static pid_t begin_process(void (*begin)(const char *name), const char *name)
@@ -309,22 +310,19 @@ static void other_hidden_files_are_not_reported(void **state)
 	assert_string_equal(captured_messages_warning(), "");
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(orphan_is_reported_at_the_next_start),
-		FIXTURE(locked_temp_file_is_not_reported),
-		FIXTURE(temp_file_in_rename_is_not_reported),
-		FIXTURE(orphan_of_a_killed_rename_is_reported),
-		FIXTURE(new_temp_file_is_not_reported),
-		FIXTURE(many_orphans_are_summarised),
-		FIXTURE(owner_removes_its_orphans),
-		FIXTURE(owner_keeps_files_of_others),
-		FIXTURE(owner_keeps_locked_files),
-		FIXTURE(other_hidden_files_are_not_reported),
-	};
 
-	fill_pattern(output_bytes, sizeof output_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(orphan_is_reported_at_the_next_start),
+	FIXTURE(locked_temp_file_is_not_reported),
+	FIXTURE(temp_file_in_rename_is_not_reported),
+	FIXTURE(orphan_of_a_killed_rename_is_reported),
+	FIXTURE(new_temp_file_is_not_reported),
+	FIXTURE(many_orphans_are_summarised),
+	FIXTURE(owner_removes_its_orphans),
+	FIXTURE(owner_keeps_files_of_others),
+	FIXTURE(owner_keeps_locked_files),
+	FIXTURE(other_hidden_files_are_not_reported),
+};
+
+UNIT_TESTS(orphans, tests, fill_output_bytes, NULL)

@@ -9,6 +9,7 @@
 
 #include "io/file/direct_io.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/unit_test.h"
 
 static unsigned char divided_data[24 << 20];
 static const char old[] = "what was there before";
@@ -1062,62 +1063,59 @@ static void pipe_cannot_be_a_shared_output(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(old_file_is_untouched_until_commit),
-		FIXTURE(output_that_cannot_be_created_is_refused),
-		FIXTURE(abort_leaves_nothing),
-		FIXTURE(signal_handler_removes_the_temp_file),
-		FIXTURE(unregistered_temp_file_is_removed),
-		FIXTURE(threads_write_at_offsets),
-		FIXTURE(what_was_written_can_be_read_back),
-		FIXTURE(output_by_direct_io_is_identical),
-		FIXTURE(aligned_large_writes_are_direct),
-		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
-		FIXTURE(output_by_adaptive_io_is_identical),
-		FIXTURE(space_may_come_a_moment_later),
-		FIXTURE(excess_preallocation_is_truncated),
-		FIXTURE(output_of_several_writers_may_be_mapped),
-		FIXTURE(output_of_one_writer_is_not_mapped),
-		FIXTURE(prefaulted_parts_are_mapped),
-		FIXTURE(prefaulted_parts_survive_failed_mappings),
-		FIXTURE(truncated_prefaulted_part_is_written),
-		FIXTURE(failed_prefaulted_part_is_reported),
-		FIXTURE(prefaulted_parts_commit_one_by_one),
-		FIXTURE(space_is_preallocated_where_written),
-		FIXTURE(space_is_preallocated_a_step_ahead),
-		FIXTURE(too_small_a_disk_is_refused_at_once),
-		FIXTURE(gap_is_never_committed),
-		FIXTURE(failing_steps_leave_the_old_file),
-		FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
-		FIXTURE(old_file_that_has_changed_is_not_replaced),
-		FIXTURE(file_created_meanwhile_is_not_replaced),
-		FIXTURE(retargeted_link_is_not_followed),
-		FIXTURE(harmless_changes_allow_replacement),
-		FIXTURE(too_large_an_output_is_refused_at_once),
-		FIXTURE(durability_syncs_data_then_name),
-		FIXTURE(rates_stay_and_their_target_is_replaced),
-		FIXTURE(link_to_nothing_makes_its_target),
-		FIXTURE(bad_targets_are_refused),
-		FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
-		FIXTURE(permissions_are_what_a_user_expects),
-		FIXTURE(owner_is_kept_if_permitted),
-		FIXTURE(several_processes_write_one_output),
-		FIXTURE(shared_output_is_mapped),
-		FIXTURE(excess_shared_preallocation_is_truncated),
-		FIXTURE(shared_output_works_without_preallocation),
-		FIXTURE(shared_output_survives_failed_preallocation),
-		FIXTURE(truncated_output_cannot_be_read_back),
-		FIXTURE(output_above_the_size_limit_is_refused),
-		FIXTURE(failed_sharer_removes_the_shared_output),
-		FIXTURE(failed_shared_close_removes_the_output),
-		FIXTURE(incomplete_shared_output_is_not_committed),
-		FIXTURE(invisible_shared_output_cannot_be_opened),
-		FIXTURE(pipe_cannot_be_a_shared_output),
-	};
 
-	fill_pattern(output_bytes, sizeof output_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(old_file_is_untouched_until_commit),
+	FIXTURE(output_that_cannot_be_created_is_refused),
+	FIXTURE(abort_leaves_nothing),
+	FIXTURE(signal_handler_removes_the_temp_file),
+	FIXTURE(unregistered_temp_file_is_removed),
+	FIXTURE(threads_write_at_offsets),
+	FIXTURE(what_was_written_can_be_read_back),
+	FIXTURE(output_by_direct_io_is_identical),
+	FIXTURE(aligned_large_writes_are_direct),
+	FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
+	FIXTURE(output_by_adaptive_io_is_identical),
+	FIXTURE(space_may_come_a_moment_later),
+	FIXTURE(excess_preallocation_is_truncated),
+	FIXTURE(output_of_several_writers_may_be_mapped),
+	FIXTURE(output_of_one_writer_is_not_mapped),
+	FIXTURE(prefaulted_parts_are_mapped),
+	FIXTURE(prefaulted_parts_survive_failed_mappings),
+	FIXTURE(truncated_prefaulted_part_is_written),
+	FIXTURE(failed_prefaulted_part_is_reported),
+	FIXTURE(prefaulted_parts_commit_one_by_one),
+	FIXTURE(space_is_preallocated_where_written),
+	FIXTURE(space_is_preallocated_a_step_ahead),
+	FIXTURE(too_small_a_disk_is_refused_at_once),
+	FIXTURE(gap_is_never_committed),
+	FIXTURE(failing_steps_leave_the_old_file),
+	FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
+	FIXTURE(old_file_that_has_changed_is_not_replaced),
+	FIXTURE(file_created_meanwhile_is_not_replaced),
+	FIXTURE(retargeted_link_is_not_followed),
+	FIXTURE(harmless_changes_allow_replacement),
+	FIXTURE(too_large_an_output_is_refused_at_once),
+	FIXTURE(durability_syncs_data_then_name),
+	FIXTURE(rates_stay_and_their_target_is_replaced),
+	FIXTURE(link_to_nothing_makes_its_target),
+	FIXTURE(bad_targets_are_refused),
+	FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
+	FIXTURE(permissions_are_what_a_user_expects),
+	FIXTURE(owner_is_kept_if_permitted),
+	FIXTURE(several_processes_write_one_output),
+	FIXTURE(shared_output_is_mapped),
+	FIXTURE(excess_shared_preallocation_is_truncated),
+	FIXTURE(shared_output_works_without_preallocation),
+	FIXTURE(shared_output_survives_failed_preallocation),
+	FIXTURE(truncated_output_cannot_be_read_back),
+	FIXTURE(output_above_the_size_limit_is_refused),
+	FIXTURE(failed_sharer_removes_the_shared_output),
+	FIXTURE(failed_shared_close_removes_the_output),
+	FIXTURE(incomplete_shared_output_is_not_committed),
+	FIXTURE(invisible_shared_output_cannot_be_opened),
+	FIXTURE(pipe_cannot_be_a_shared_output),
+};
+
+UNIT_TESTS(output, tests, fill_output_bytes, NULL)

@@ -5,6 +5,7 @@
 
 #include "src/base/thread.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* Reads a FIFO to its end, slowly, and compares. */
 static void pipe_holds_more_than_usual(void **state)
@@ -324,25 +325,22 @@ static void terminal_is_refused(void **state)
 	assert_int_equal(r, -ENOTTY);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(pipe_holds_more_than_usual),
-		FIXTURE(threads_write_a_pipe_in_order),
-		FIXTURE(full_device_fails_every_writer),
-		FIXTURE(null_device_takes_writers_in_any_order),
-		FIXTURE(cancel_wakes_waiting_writers),
-		FIXTURE(standard_output_continues_at_its_offset),
-		FIXTURE(standard_output_keeps_o_direct),
-		FIXTURE(aborted_standard_output_gives_space_back),
-		FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
-		FIXTURE(failed_output_in_place_is_truncated),
-		FIXTURE(size_limit_in_place_is_checked_first),
-		FIXTURE(failed_write_names_the_place_in_the_file),
-		FIXTURE(terminal_is_refused),
-	};
 
-	fill_pattern(output_bytes, sizeof output_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(pipe_holds_more_than_usual),
+	FIXTURE(threads_write_a_pipe_in_order),
+	FIXTURE(full_device_fails_every_writer),
+	FIXTURE(null_device_takes_writers_in_any_order),
+	FIXTURE(cancel_wakes_waiting_writers),
+	FIXTURE(standard_output_continues_at_its_offset),
+	FIXTURE(standard_output_keeps_o_direct),
+	FIXTURE(aborted_standard_output_gives_space_back),
+	FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
+	FIXTURE(failed_output_in_place_is_truncated),
+	FIXTURE(size_limit_in_place_is_checked_first),
+	FIXTURE(failed_write_names_the_place_in_the_file),
+	FIXTURE(terminal_is_refused),
+};
+
+UNIT_TESTS(output_in_place, tests, fill_output_bytes, NULL)

@@ -7,6 +7,7 @@
 
 #include "io/output/unlink_on_abort.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { MAX_PARTS = 8, EXCHANGE_FLAG = 2 /* RENAME_EXCHANGE */ };
 
@@ -614,31 +615,29 @@ static void rank_that_sees_another_directory_is_refused(void **state)
 	assert_non_null(strstr(captured_messages_error(), "all ranks must see the same directory"));
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(directory_replaces_an_older_one),
-		FIXTURE(empty_directory_is_replaced),
-		FIXTURE(permissions_of_the_old_directory_are_kept),
-		FIXTURE(path_may_be_a_link_or_end_with_slashes),
-		FIXTURE(failed_call_leaves_the_old_or_the_new_directory),
-		FIXTURE(old_directory_that_cannot_be_put_back_is_named),
-		FIXTURE(old_directory_that_cannot_be_removed_is_named),
-		FIXTURE(unsynced_name_is_an_error_of_a_complete_directory),
-		FIXTURE(names_without_memory_are_an_error),
-		FIXTURE(unreadable_manifest_is_reported),
-		FIXTURE(directory_with_something_else_is_refused),
-		FIXTURE(file_is_refused),
-		FIXTURE(change_while_it_is_written_is_refused),
-		FIXTURE(name_that_is_taken_while_it_is_written_is_refused),
-		FIXTURE(second_concurrent_commit_is_refused),
-		FIXTURE(signal_handler_removes_the_hidden_directory),
-		FIXTURE(orphan_is_reported_and_its_owner_removes_it),
-		FIXTURE(rank_that_joins_and_fails_removes_what_is_unfinished),
-		FIXTURE(rank_that_fails_too_late_removes_nothing),
-		FIXTURE(rank_that_sees_another_directory_is_refused),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(directory_replaces_an_older_one),
+	FIXTURE(empty_directory_is_replaced),
+	FIXTURE(permissions_of_the_old_directory_are_kept),
+	FIXTURE(path_may_be_a_link_or_end_with_slashes),
+	FIXTURE(failed_call_leaves_the_old_or_the_new_directory),
+	FIXTURE(old_directory_that_cannot_be_put_back_is_named),
+	FIXTURE(old_directory_that_cannot_be_removed_is_named),
+	FIXTURE(unsynced_name_is_an_error_of_a_complete_directory),
+	FIXTURE(names_without_memory_are_an_error),
+	FIXTURE(unreadable_manifest_is_reported),
+	FIXTURE(directory_with_something_else_is_refused),
+	FIXTURE(file_is_refused),
+	FIXTURE(change_while_it_is_written_is_refused),
+	FIXTURE(name_that_is_taken_while_it_is_written_is_refused),
+	FIXTURE(second_concurrent_commit_is_refused),
+	FIXTURE(signal_handler_removes_the_hidden_directory),
+	FIXTURE(orphan_is_reported_and_its_owner_removes_it),
+	FIXTURE(rank_that_joins_and_fails_removes_what_is_unfinished),
+	FIXTURE(rank_that_fails_too_late_removes_nothing),
+	FIXTURE(rank_that_sees_another_directory_is_refused),
+};
+
+UNIT_TESTS(part_files, tests, NULL, NULL)

@@ -3,17 +3,13 @@
  */
 #include "io/output/prefault.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "io/output/file_writer.h"
 #include "src/base/thread.h"
 #include "tests/support/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* Not at pages' borders, neither in front nor behind. */
 enum { BASE = 12345, N = 5 * MMAP_SEGMENT_NBYTES + 54321, N_FULL_SEGMENTS = 4, WRITERS = 3 };
@@ -213,15 +209,10 @@ static void short_file_has_no_segment(void **state)
 
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FIXTURE(all_full_segments_are_cached),
-		FIXTURE(segments_of_several_files_are_prefaulted),
-		FIXTURE(concurrent_writes_are_kept),
-		FIXTURE(unallocatable_segment_is_skipped),
-		FIXTURE(short_file_has_no_segment),
-	};
+static const struct CMUnitTest tests[] = {
+	FIXTURE(all_full_segments_are_cached), FIXTURE(segments_of_several_files_are_prefaulted),
+	FIXTURE(concurrent_writes_are_kept),   FIXTURE(unallocatable_segment_is_skipped),
+	FIXTURE(short_file_has_no_segment),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(prefault, tests, NULL, NULL)

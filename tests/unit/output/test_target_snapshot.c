@@ -4,8 +4,7 @@
  */
 #include "io/output/unlink_on_abort.h"
 #include "tests/support/output_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static void write_data(struct output *output)
 {
@@ -267,20 +266,17 @@ static void equivalent_path_by_other_links_is_accepted(void **state)
 	unlink(fixture_path("d/f"));
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(foreign_temp_file_is_not_published),
-		FIXTURE(resized_temp_file_is_not_published),
-		FIXTURE(overwritten_temp_file_is_not_published),
-		FIXTURE(unmodified_temp_file_is_published),
-		FIXTURE(removed_temp_file_is_reported),
-		FIXTURE(retargeted_dangling_link_is_not_followed),
-		FIXTURE(moved_directory_is_refused),
-		FIXTURE(equivalent_path_by_other_links_is_accepted),
-	};
 
-	fill_pattern(output_bytes, sizeof output_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(foreign_temp_file_is_not_published),
+	FIXTURE(resized_temp_file_is_not_published),
+	FIXTURE(overwritten_temp_file_is_not_published),
+	FIXTURE(unmodified_temp_file_is_published),
+	FIXTURE(removed_temp_file_is_reported),
+	FIXTURE(retargeted_dangling_link_is_not_followed),
+	FIXTURE(moved_directory_is_refused),
+	FIXTURE(equivalent_path_by_other_links_is_accepted),
+};
+
+UNIT_TESTS(target_snapshot, tests, fill_output_bytes, NULL)

@@ -3,11 +3,7 @@
  */
 #include "src/plan/cache_policy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static const uint64_t small = 1 << 20, large = UINT64_C(300) << 20, huge = UINT64_C(1) << 60;
 
@@ -63,14 +59,11 @@ static void jobs_of_a_host_share_the_page_cache(void **state)
 	assert_int_equal(cache_policy_choose(&job, large), CACHE_BYPASS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_larger_than_memory_bypass_the_cache),
-		cmocka_unit_test(large_files_use_adaptive_io_without_a_gpu),
-		cmocka_unit_test(a_limit_that_is_not_used_takes_nothing),
-		cmocka_unit_test(jobs_of_a_host_share_the_page_cache),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(files_larger_than_memory_bypass_the_cache),
+	cmocka_unit_test(large_files_use_adaptive_io_without_a_gpu),
+	cmocka_unit_test(a_limit_that_is_not_used_takes_nothing),
+	cmocka_unit_test(jobs_of_a_host_share_the_page_cache),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(cache_policy, tests, NULL, NULL)

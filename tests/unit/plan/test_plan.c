@@ -4,9 +4,6 @@
 #include "src/plan/plan.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "io/spill/run_format.h"
@@ -14,8 +11,7 @@
 #include "src/device/cpu/cpu_sort.h"
 #include "src/report/explain.h"
 #include "tests/support/capture_output.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
@@ -835,42 +831,39 @@ static void explain_says_where_runs_are_packed(void **state)
 		strstr(explain(&plan), "compression       runs are compressed on the device\n"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(input_that_fits_is_not_spilled),
-		cmocka_unit_test(many_chunks_are_longer_if_they_fit),
-		cmocka_unit_test(input_larger_than_memory_is_spilled),
-		cmocka_unit_test(input_of_unknown_size_may_be_large),
-		cmocka_unit_test(input_of_unknown_size_is_partitioned),
-		cmocka_unit_test(elements_take_the_memory_not_records),
-		cmocka_unit_test(mapped_records_are_part_of_the_memory),
-		cmocka_unit_test(all_together_keep_within_memory),
-		cmocka_unit_test(more_memory_never_makes_more_runs_or_passes),
-		cmocka_unit_test(thousands_of_runs_take_several_passes),
-		cmocka_unit_test(memory_below_the_minimum_is_raised),
-		cmocka_unit_test(batch_size_limits_the_fan_in),
-		cmocka_unit_test(existing_blocks_bound_the_fan_in),
-		cmocka_unit_test(ordered_output_has_one_writer),
-		cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
-		cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
-		cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
-		cmocka_unit_test(short_merge_has_a_window_per_queue),
-		cmocka_unit_test(separate_device_packs_spilled_runs),
-		cmocka_unit_test(small_memory_has_few_device_partitions),
-		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
-		cmocka_unit_test(codec_memory_is_counted),
-		cmocka_unit_test(remote_runs_get_more_fetchers),
-		cmocka_unit_test(index_of_runs_is_counted),
-		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
-		cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
-		cmocka_unit_test(records_have_room_in_any_memory),
-		cmocka_unit_test(small_inputs_fit_into_any_memory),
-		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
-		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
-		cmocka_unit_test(explanation_says_what_will_happen),
-		cmocka_unit_test(explain_says_where_runs_are_packed),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(input_that_fits_is_not_spilled),
+	cmocka_unit_test(many_chunks_are_longer_if_they_fit),
+	cmocka_unit_test(input_larger_than_memory_is_spilled),
+	cmocka_unit_test(input_of_unknown_size_may_be_large),
+	cmocka_unit_test(input_of_unknown_size_is_partitioned),
+	cmocka_unit_test(elements_take_the_memory_not_records),
+	cmocka_unit_test(mapped_records_are_part_of_the_memory),
+	cmocka_unit_test(all_together_keep_within_memory),
+	cmocka_unit_test(more_memory_never_makes_more_runs_or_passes),
+	cmocka_unit_test(thousands_of_runs_take_several_passes),
+	cmocka_unit_test(memory_below_the_minimum_is_raised),
+	cmocka_unit_test(batch_size_limits_the_fan_in),
+	cmocka_unit_test(existing_blocks_bound_the_fan_in),
+	cmocka_unit_test(ordered_output_has_one_writer),
+	cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
+	cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
+	cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
+	cmocka_unit_test(short_merge_has_a_window_per_queue),
+	cmocka_unit_test(separate_device_packs_spilled_runs),
+	cmocka_unit_test(small_memory_has_few_device_partitions),
+	cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
+	cmocka_unit_test(codec_memory_is_counted),
+	cmocka_unit_test(remote_runs_get_more_fetchers),
+	cmocka_unit_test(index_of_runs_is_counted),
+	cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
+	cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
+	cmocka_unit_test(records_have_room_in_any_memory),
+	cmocka_unit_test(small_inputs_fit_into_any_memory),
+	cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
+	cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
+	cmocka_unit_test(explanation_says_what_will_happen),
+	cmocka_unit_test(explain_says_where_runs_are_packed),
+};
 
-	return cmocka_run_group_tests(tests, open_device, close_device);
-}
+UNIT_TESTS(plan, tests, open_device, close_device)

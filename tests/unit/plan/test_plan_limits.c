@@ -1,13 +1,9 @@
 /*
  * test_plan_limits - limits and sizes of all magnitudes are planned with, and never wrap around
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "tests/support/plan_requests.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* What wraps around in a build without sanitizers is seen there, too; they get the first ones. */
 #ifdef __SANITIZE_ADDRESS__
@@ -90,12 +86,9 @@ static void plan_that_fits_also_fits_in_twice_the_memory(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_request_makes_a_plan_that_holds),
-		cmocka_unit_test(plan_that_fits_also_fits_in_twice_the_memory),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(any_request_makes_a_plan_that_holds),
+	cmocka_unit_test(plan_that_fits_also_fits_in_twice_the_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(plan_limits, tests, NULL, NULL)

@@ -3,11 +3,7 @@
  */
 #include "src/plan/plan_passes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -376,23 +372,20 @@ static void runs_of_all_ranks_may_be_too_many_for_one_merge(void **state)
 	assert_in_range(many.merge_pass_nbytes, 256 * MIB / 2, 3 * 256 * MIB);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(passes_are_those_that_take_place),
-		cmocka_unit_test(limit_bounds_the_volume_of_passes),
-		cmocka_unit_test(passes_over_any_number_of_runs_are_counted),
-		cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
-		cmocka_unit_test(stored_item_size_counts),
-		cmocka_unit_test(assumed_size_of_a_pipe_is_planned),
-		cmocka_unit_test(pipes_that_are_merged_are_stored),
-		cmocka_unit_test(frames_of_ranks_take_temp_space),
-		cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
-		cmocka_unit_test(checkpoint_of_unique_keeps_one_run_more),
-		cmocka_unit_test(limit_bounds_the_output_of_a_merge),
-		cmocka_unit_test(last_run_of_a_rank_is_stored_once),
-		cmocka_unit_test(runs_of_all_ranks_may_be_too_many_for_one_merge),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(passes_are_those_that_take_place),
+	cmocka_unit_test(limit_bounds_the_volume_of_passes),
+	cmocka_unit_test(passes_over_any_number_of_runs_are_counted),
+	cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
+	cmocka_unit_test(stored_item_size_counts),
+	cmocka_unit_test(assumed_size_of_a_pipe_is_planned),
+	cmocka_unit_test(pipes_that_are_merged_are_stored),
+	cmocka_unit_test(frames_of_ranks_take_temp_space),
+	cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
+	cmocka_unit_test(checkpoint_of_unique_keeps_one_run_more),
+	cmocka_unit_test(limit_bounds_the_output_of_a_merge),
+	cmocka_unit_test(last_run_of_a_rank_is_stored_once),
+	cmocka_unit_test(runs_of_all_ranks_may_be_too_many_for_one_merge),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(plan_passes, tests, NULL, NULL)

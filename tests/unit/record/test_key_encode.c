@@ -4,11 +4,7 @@
  */
 #include "src/record/key_encode.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #include "tests/support/plain_layouts.h"
 
@@ -188,15 +184,12 @@ static void any_key_order_can_be_encoded(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encode_equals_the_reference),
-		cmocka_unit_test(decode_equals_the_reference),
-		cmocka_unit_test(multi_key_encoding_is_normalised_key),
-		cmocka_unit_test(any_key_order_can_be_encoded),
-		cmocka_unit_test(decode_counts_every_disorder_and_keeps_the_edges),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(encode_equals_the_reference),
+	cmocka_unit_test(decode_equals_the_reference),
+	cmocka_unit_test(multi_key_encoding_is_normalised_key),
+	cmocka_unit_test(any_key_order_can_be_encoded),
+	cmocka_unit_test(decode_counts_every_disorder_and_keeps_the_edges),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(key_encode, tests, NULL, NULL)

@@ -5,6 +5,7 @@
 #include "src/record/key_prefix.h"
 #include "src/record/key_tail.h"
 #include "tests/support/record_fixture.h"
+#include "tests/support/unit_test.h"
 
 static void prefixes_are_the_first_words_of_any_key(void **state)
 {
@@ -80,14 +81,11 @@ static void hashes_of_any_length_are_as_defined(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(prefixes_are_the_first_words_of_any_key),
-		cmocka_unit_test(tail_words_match_any_key),
-		cmocka_unit_test(tails_compare_as_keys_do),
-		cmocka_unit_test(hashes_of_any_length_are_as_defined),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(prefixes_are_the_first_words_of_any_key),
+	cmocka_unit_test(tail_words_match_any_key),
+	cmocka_unit_test(tails_compare_as_keys_do),
+	cmocka_unit_test(hashes_of_any_length_are_as_defined),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(key_tail, tests, NULL, NULL)

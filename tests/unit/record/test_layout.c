@@ -6,6 +6,7 @@
 #include "tests/support/key_lists.h"
 #include "tests/support/captured_messages.h"
 #include "tests/support/record_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* A NaN, by the number of bits of the fraction; bytes: most significant first */
 static bool is_nan(const unsigned char *bytes, uint32_t nbytes, unsigned n_fraction_bits)
@@ -609,32 +610,29 @@ static void records_of_zeros_differ_by_their_length(void **state)
 					     digest_record(zeros, 16 * b));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_of_normalised_keys_are_their_bytes),
-		cmocka_unit_test(keys_compare_as_normalised_keys_do),
-		cmocka_unit_test(floats_are_in_total_order),
-		cmocka_unit_test(numbers_are_in_the_order_of_numpy),
-		cmocka_unit_test(complex_numbers_with_nan_come_by_where_it_is),
-		cmocka_unit_test(comparable_numbers_are_not_key_only),
-		cmocka_unit_test(a_limit_has_zeros_and_nan_in_the_order_of_the_whole),
-		cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
-		cmocka_unit_test(other_neighbours_stay_apart),
-		cmocka_unit_test(keys_outside_of_the_record_are_refused),
-		cmocka_unit_test(records_of_more_than_64_kib_are_refused),
-		cmocka_unit_test(one_short_key_is_key_only),
-		cmocka_unit_test(keys_covering_a_record_are_key_only),
-		cmocka_unit_test(other_layouts_are_records),
-		cmocka_unit_test(a_whole_key_has_zeros_behind_it),
-		cmocka_unit_test(items_hold_the_requested_fields),
-		cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),
-		cmocka_unit_test(argsort_writes_positions_only),
-		cmocka_unit_test(elements_are_as_narrow_as_the_key_allows),
-		cmocka_unit_test(any_byte_of_a_record_changes_its_hash),
-		cmocka_unit_test(the_place_of_a_word_changes_its_hash),
-		cmocka_unit_test(records_of_zeros_differ_by_their_length),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(words_of_normalised_keys_are_their_bytes),
+	cmocka_unit_test(keys_compare_as_normalised_keys_do),
+	cmocka_unit_test(floats_are_in_total_order),
+	cmocka_unit_test(numbers_are_in_the_order_of_numpy),
+	cmocka_unit_test(complex_numbers_with_nan_come_by_where_it_is),
+	cmocka_unit_test(comparable_numbers_are_not_key_only),
+	cmocka_unit_test(a_limit_has_zeros_and_nan_in_the_order_of_the_whole),
+	cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
+	cmocka_unit_test(other_neighbours_stay_apart),
+	cmocka_unit_test(keys_outside_of_the_record_are_refused),
+	cmocka_unit_test(records_of_more_than_64_kib_are_refused),
+	cmocka_unit_test(one_short_key_is_key_only),
+	cmocka_unit_test(keys_covering_a_record_are_key_only),
+	cmocka_unit_test(other_layouts_are_records),
+	cmocka_unit_test(a_whole_key_has_zeros_behind_it),
+	cmocka_unit_test(items_hold_the_requested_fields),
+	cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),
+	cmocka_unit_test(argsort_writes_positions_only),
+	cmocka_unit_test(elements_are_as_narrow_as_the_key_allows),
+	cmocka_unit_test(any_byte_of_a_record_changes_its_hash),
+	cmocka_unit_test(the_place_of_a_word_changes_its_hash),
+	cmocka_unit_test(records_of_zeros_differ_by_their_length),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(layout, tests, NULL, NULL)

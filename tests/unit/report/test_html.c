@@ -1,14 +1,10 @@
 /*
  * test_html - text stays text, and what is opened is closed
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "src/report/html.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 static char text[4096];
 
@@ -85,15 +81,12 @@ static void long_text_is_whole(void **state)
 	assert_int_equal(strlen(end(&html)), sizeof name - 1 + strlen("<td></td>\n"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(elements_are_closed_in_order),
-		cmocka_unit_test(markup_in_a_name_is_text),
-		cmocka_unit_test(attribute_values_are_escaped),
-		cmocka_unit_test(invalid_utf8_is_escaped_in_html),
-		cmocka_unit_test(long_text_is_whole),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(elements_are_closed_in_order),
+	cmocka_unit_test(markup_in_a_name_is_text),
+	cmocka_unit_test(attribute_values_are_escaped),
+	cmocka_unit_test(invalid_utf8_is_escaped_in_html),
+	cmocka_unit_test(long_text_is_whole),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(html, tests, NULL, NULL)

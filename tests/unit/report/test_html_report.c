@@ -1,17 +1,13 @@
 /*
  * test_html_report - a page of any sort is whole and small, a terabyte's on a GPU included
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/size.h"
 #include "src/report/format_numbers.h"
 #include "src/report/html_report.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 #define S UINT64_C(1000000000)
 
@@ -322,18 +318,15 @@ static void format_time_chooses_the_unit(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(report_of_a_terabyte_is_small),
-		cmocka_unit_test(report_of_empty_input_is_complete),
-		cmocka_unit_test(report_explains_missing_peak_rates),
-		cmocka_unit_test(report_says_if_nothing_remained_to_do),
-		cmocka_unit_test(memory_is_one_number),
-		cmocka_unit_test(idle_queues_are_omitted),
-		cmocka_unit_test(names_are_escaped_in_the_report),
-		cmocka_unit_test(format_time_chooses_the_unit),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(report_of_a_terabyte_is_small),
+	cmocka_unit_test(report_of_empty_input_is_complete),
+	cmocka_unit_test(report_explains_missing_peak_rates),
+	cmocka_unit_test(report_says_if_nothing_remained_to_do),
+	cmocka_unit_test(memory_is_one_number),
+	cmocka_unit_test(idle_queues_are_omitted),
+	cmocka_unit_test(names_are_escaped_in_the_report),
+	cmocka_unit_test(format_time_chooses_the_unit),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(html_report, tests, NULL, NULL)

@@ -4,11 +4,7 @@
 #include "src/base/stats.h"
 #include "src/report/format_numbers.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 /* What progress_line() makes of a state. */
 static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total_nbytes,
@@ -135,17 +131,14 @@ static void overall_of_a_pipe_needs_its_end(void **state)
 	stats_close(stats);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(line_has_phase_percent_rate_and_time),
-		cmocka_unit_test(unknown_total_shows_bytes),
-		cmocka_unit_test(ends_of_a_phase_show_no_remaining_time),
-		cmocka_unit_test(overall_has_one_percentage_and_estimate),
-		cmocka_unit_test(no_line_before_the_first_phase),
-		cmocka_unit_test(overall_counts_expected_phases),
-		cmocka_unit_test(overall_of_a_pipe_needs_its_end),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(line_has_phase_percent_rate_and_time),
+	cmocka_unit_test(unknown_total_shows_bytes),
+	cmocka_unit_test(ends_of_a_phase_show_no_remaining_time),
+	cmocka_unit_test(overall_has_one_percentage_and_estimate),
+	cmocka_unit_test(no_line_before_the_first_phase),
+	cmocka_unit_test(overall_counts_expected_phases),
+	cmocka_unit_test(overall_of_a_pipe_needs_its_end),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(progress_line, tests, NULL, NULL)

@@ -8,15 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 static char path[32], text[CAPTURED_NBYTES];
 
@@ -153,18 +150,15 @@ static void descriptor_that_was_not_given_is_refused(void **state)
 
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_path, remove_path)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FILE_TEST(old_report_stays_until_commit),
-		FILE_TEST(old_report_survives_abort),
-		cmocka_unit_test(null_report_is_accepted),
-		FILE_TEST(unwritable_path_is_named_at_once),
-		FILE_TEST(full_disk_is_reported),
-		FILE_TEST(gap_in_the_file_is_reported),
-		FILE_TEST(text_is_appended_at_the_descriptor_offset),
-		FILE_TEST(descriptor_that_was_not_given_is_refused),
-	};
+static const struct CMUnitTest tests[] = {
+	FILE_TEST(old_report_stays_until_commit),
+	FILE_TEST(old_report_survives_abort),
+	cmocka_unit_test(null_report_is_accepted),
+	FILE_TEST(unwritable_path_is_named_at_once),
+	FILE_TEST(full_disk_is_reported),
+	FILE_TEST(gap_in_the_file_is_reported),
+	FILE_TEST(text_is_appended_at_the_descriptor_offset),
+	FILE_TEST(descriptor_that_was_not_given_is_refused),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(report_file, tests, NULL, NULL)

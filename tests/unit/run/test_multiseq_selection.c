@@ -3,11 +3,7 @@
  */
 #include "src/run/multiseq_selection.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { N = 5, EACH = 200000 };
 
@@ -70,12 +66,9 @@ static void empty_sequences_draw_nothing(void **state)
 	selection_close(&selection);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_rank_is_selected_in_few_draws),
-		cmocka_unit_test(empty_sequences_draw_nothing),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(every_rank_is_selected_in_few_draws),
+	cmocka_unit_test(empty_sequences_draw_nothing),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(multiseq_selection, tests, NULL, NULL)

@@ -3,6 +3,7 @@
  */
 #include "src/run/run.h"
 #include "tests/support/run_file_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { WINDOWS = 5 };
 
@@ -59,11 +60,8 @@ static void subruns_release_disjoint_blocks(void **state)
 	run_close(run);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(subruns_release_disjoint_blocks, start, finish),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(subruns_release_disjoint_blocks, start, finish),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(run_stored, tests, NULL, NULL)

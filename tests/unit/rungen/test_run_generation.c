@@ -4,6 +4,7 @@
 #include "src/rungen/run_generation.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/unit_test.h"
 
 static struct record_totals ledger;
 
@@ -497,29 +498,27 @@ static void full_disk_ends_it(void **state)
 	}
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(input_that_fits_is_not_spilled),
-		FIXTURE(input_is_read_from_the_first_record_on),
-		FIXTURE(empty_input_makes_no_runs),
-		FIXTURE(input_larger_than_memory_is_spilled),
-		FIXTURE(last_chunks_stay_in_memory),
-		FIXTURE(unique_drops_in_chunks_and_in_spilled_runs),
-		FIXTURE(device_memory_may_be_separate),
-		FIXTURE(several_devices_generate_the_same_runs),
-		FIXTURE(several_devices_merge_spilled_runs),
-		FIXTURE(several_devices_hold_more_than_one),
-		FIXTURE(chunk_is_acquired_from_the_idlest_device),
-		FIXTURE(unused_tail_of_a_chunk_is_released),
-		FIXTURE(chunks_that_are_used_again_are_kept),
-		FIXTURE(pipe_of_unknown_length_is_read),
-		FIXTURE(pipe_may_end_with_a_chunk),
-		FIXTURE(input_that_fails_ends_it),
-		FIXTURE(input_that_was_cut_ends_it),
-		FIXTURE(full_disk_ends_it),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(input_that_fits_is_not_spilled),
+	FIXTURE(input_is_read_from_the_first_record_on),
+	FIXTURE(empty_input_makes_no_runs),
+	FIXTURE(input_larger_than_memory_is_spilled),
+	FIXTURE(last_chunks_stay_in_memory),
+	FIXTURE(unique_drops_in_chunks_and_in_spilled_runs),
+	FIXTURE(device_memory_may_be_separate),
+	FIXTURE(several_devices_generate_the_same_runs),
+	FIXTURE(several_devices_merge_spilled_runs),
+	FIXTURE(several_devices_hold_more_than_one),
+	FIXTURE(chunk_is_acquired_from_the_idlest_device),
+	FIXTURE(unused_tail_of_a_chunk_is_released),
+	FIXTURE(chunks_that_are_used_again_are_kept),
+	FIXTURE(pipe_of_unknown_length_is_read),
+	FIXTURE(pipe_may_end_with_a_chunk),
+	FIXTURE(input_that_fails_ends_it),
+	FIXTURE(input_that_was_cut_ends_it),
+	FIXTURE(full_disk_ends_it),
+};
+
+UNIT_TESTS(run_generation, tests, NULL, NULL)

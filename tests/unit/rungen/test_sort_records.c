@@ -9,6 +9,7 @@
 #include "src/merge/partitions.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/unit_test.h"
 
 struct sort_case {
 	uint64_t record_nbytes;
@@ -310,28 +311,23 @@ static void limit_keeps_the_first(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(equal_keys_stay_in_the_order_of_the_input,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(several_keys_decide_one_after_the_other,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(long_keys_decide_where_their_beginnings_tie,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(several_devices_decide_ties_as_one_does,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(wide_records_are_sorted_in_little_memory,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(equal_records_are_counted, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(positions_and_keys_are_written_instead_of_records,
-						fixture_start, fixture_finish),
-		cmocka_unit_test_setup_teardown(limit_keeps_the_first, fixture_start,
-						fixture_finish),
-		cmocka_unit_test_setup_teardown(chunk_that_is_out_of_order_ends_the_sort,
-						fixture_start, fixture_finish),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(equal_keys_stay_in_the_order_of_the_input, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(several_keys_decide_one_after_the_other, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(long_keys_decide_where_their_beginnings_tie, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(several_devices_decide_ties_as_one_does, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(wide_records_are_sorted_in_little_memory, fixture_start,
+					fixture_finish),
+	cmocka_unit_test_setup_teardown(equal_records_are_counted, fixture_start, fixture_finish),
+	cmocka_unit_test_setup_teardown(positions_and_keys_are_written_instead_of_records,
+					fixture_start, fixture_finish),
+	cmocka_unit_test_setup_teardown(limit_keeps_the_first, fixture_start, fixture_finish),
+	cmocka_unit_test_setup_teardown(chunk_that_is_out_of_order_ends_the_sort, fixture_start,
+					fixture_finish),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(sort_records, tests, NULL, NULL)

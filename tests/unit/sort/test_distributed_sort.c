@@ -8,10 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -26,8 +23,7 @@
 #include "src/sort/rank_stats.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/fake_ranks.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 150000, N_FEW = 2000 };
 
@@ -1808,89 +1804,62 @@ static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **s
 
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 
-static int run_same(void)
-{
-	const struct CMUnitTest same[] = {
-		FIXTURE(any_number_of_ranks_writes_the_same),
-		FIXTURE(what_ranks_have_in_files_is_the_same),
-		FIXTURE(what_ranks_have_in_memory_is_not_stored),
-		FIXTURE(ranks_with_little_memory_spill),
-		FIXTURE(equal_prefixes_go_to_one_rank),
-		FIXTURE(no_two_ranks_write_to_one_stripe),
-		FIXTURE(no_two_ranks_write_to_one_stripe_of_what_is_compressed),
-		FIXTURE(compressed_output_is_that_of_one_process),
-		FIXTURE(stripes_of_a_file_may_be_longer_than_frames),
-		FIXTURE(foreign_bytes_may_arrive_out_of_order),
-		FIXTURE(some_ranks_compress_nothing),
-		FIXTURE(whatever_order_messages_come_in),
-		FIXTURE(equal_records_of_all_ranks_are_merged),
-		FIXTURE(limit_is_that_of_all_ranks),
-		FIXTURE(records_are_numbered_through),
-		FIXTURE(part_files_and_manifest_match_one_process),
-		FIXTURE(compressed_part_files_match_one_process),
-		FIXTURE(no_key_is_in_two_parts_that_end_at_keys),
-		FIXTURE(inputs_that_are_sorted_are_merged),
-		FIXTURE(equal_records_of_merged_inputs_meet),
-		FIXTURE(inputs_are_merged_to_parts),
-		FIXTURE(input_that_is_not_in_order_is_found_wherever_it_is),
-		FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
-		FIXTURE(first_disorder_of_all_ranks_is_found),
-		FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
-		FIXTURE(there_may_be_less_to_sort_than_ranks),
-		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
-		FIXTURE(corrupt_message_ends_all),
-		FIXTURE(lost_foreign_bytes_are_detected),
-		FIXTURE(failed_rank_serves_no_requests),
-		FIXTURE(ranks_of_a_host_use_its_first_policy),
-		FIXTURE(ranks_with_other_options_are_named),
-	};
+static const struct CMUnitTest same[] = {
+	FIXTURE(any_number_of_ranks_writes_the_same),
+	FIXTURE(what_ranks_have_in_files_is_the_same),
+	FIXTURE(what_ranks_have_in_memory_is_not_stored),
+	FIXTURE(ranks_with_little_memory_spill),
+	FIXTURE(equal_prefixes_go_to_one_rank),
+	FIXTURE(no_two_ranks_write_to_one_stripe),
+	FIXTURE(no_two_ranks_write_to_one_stripe_of_what_is_compressed),
+	FIXTURE(compressed_output_is_that_of_one_process),
+	FIXTURE(stripes_of_a_file_may_be_longer_than_frames),
+	FIXTURE(foreign_bytes_may_arrive_out_of_order),
+	FIXTURE(some_ranks_compress_nothing),
+	FIXTURE(whatever_order_messages_come_in),
+	FIXTURE(equal_records_of_all_ranks_are_merged),
+	FIXTURE(limit_is_that_of_all_ranks),
+	FIXTURE(records_are_numbered_through),
+	FIXTURE(part_files_and_manifest_match_one_process),
+	FIXTURE(compressed_part_files_match_one_process),
+	FIXTURE(no_key_is_in_two_parts_that_end_at_keys),
+	FIXTURE(inputs_that_are_sorted_are_merged),
+	FIXTURE(equal_records_of_merged_inputs_meet),
+	FIXTURE(inputs_are_merged_to_parts),
+	FIXTURE(input_that_is_not_in_order_is_found_wherever_it_is),
+	FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
+	FIXTURE(first_disorder_of_all_ranks_is_found),
+	FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
+	FIXTURE(there_may_be_less_to_sort_than_ranks),
+	FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
+	FIXTURE(corrupt_message_ends_all),
+	FIXTURE(lost_foreign_bytes_are_detected),
+	FIXTURE(failed_rank_serves_no_requests),
+	FIXTURE(ranks_of_a_host_use_its_first_policy),
+	FIXTURE(ranks_with_other_options_are_named),
+};
 
-	return cmocka_run_group_tests(same, NULL, NULL);
-}
+UNIT_TESTS(distributed_sort, same, NULL, NULL)
 
-static int run_volumes(void)
-{
-	const struct CMUnitTest volumes[] = {
-		FIXTURE(volumes_and_balance_match_the_estimate),
-	};
+static const struct CMUnitTest volumes[] = {
+	FIXTURE(volumes_and_balance_match_the_estimate),
+};
 
-	return cmocka_run_group_tests(volumes, NULL, NULL);
-}
+UNIT_TESTS(distributed_sort_volumes, volumes, NULL, NULL)
 
-static int run_checkpoints(void)
-{
-	const struct CMUnitTest checkpoints[] = {
-		FIXTURE(killed_rank_is_resumed),
-		FIXTURE(resumed_runs_are_not_stored_again),
-		FIXTURE(another_number_of_ranks_is_refused_once),
-		FIXTURE(fewer_ranks_remove_all_checkpoints),
-		FIXTURE(damaged_checkpoint_is_reported_and_removable),
-		FIXTURE(rank_resumes_only_its_own_runs),
-	};
+static const struct CMUnitTest checkpoints[] = {
+	FIXTURE(killed_rank_is_resumed),
+	FIXTURE(resumed_runs_are_not_stored_again),
+	FIXTURE(another_number_of_ranks_is_refused_once),
+	FIXTURE(fewer_ranks_remove_all_checkpoints),
+	FIXTURE(damaged_checkpoint_is_reported_and_removable),
+	FIXTURE(rank_resumes_only_its_own_runs),
+};
 
-	return cmocka_run_group_tests(checkpoints, NULL, NULL);
-}
+UNIT_TESTS(distributed_sort_checkpoints, checkpoints, NULL, NULL)
 
-static int run_calls(void)
-{
-	const struct CMUnitTest calls[] = {
-		FIXTURE(call_that_fails_with_one_rank_is_no_output_or_the_right_one),
-	};
+static const struct CMUnitTest calls[] = {
+	FIXTURE(call_that_fails_with_one_rank_is_no_output_or_the_right_one),
+};
 
-	return cmocka_run_group_tests(calls, NULL, NULL);
-}
-
-/* usage: test_share [calls|volumes|checkpoints]: these, else all others */
-int main(int argc, char **argv)
-{
-	if (argc < 2)
-		return run_same();
-	if (strcmp(argv[1], "calls") == 0)
-		return run_calls();
-	if (strcmp(argv[1], "volumes") == 0)
-		return run_volumes();
-	if (strcmp(argv[1], "checkpoints") == 0)
-		return run_checkpoints();
-	fprintf(stderr, "usage: test_share [calls|volumes|checkpoints]\n");
-	return 2;
-}
+UNIT_TESTS(distributed_sort_calls, calls, NULL, NULL)

@@ -5,6 +5,7 @@
 #include "src/sort/integrity.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { N = 1000 };
 
@@ -145,16 +146,14 @@ static void write_that_changes_a_record_is_seen_when_it_is_read_back(void **stat
 	assert_verify_fails();
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(what_is_written_is_what_was_read),
-		FIXTURE(what_is_counted_is_what_was_read),
-		FIXTURE(indirect_records_may_have_changed),
-		FIXTURE(write_that_exchanges_records_is_seen_when_it_is_read_back),
-		FIXTURE(write_that_changes_a_record_is_seen_when_it_is_read_back),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(what_is_written_is_what_was_read),
+	FIXTURE(what_is_counted_is_what_was_read),
+	FIXTURE(indirect_records_may_have_changed),
+	FIXTURE(write_that_exchanges_records_is_seen_when_it_is_read_back),
+	FIXTURE(write_that_changes_a_record_is_seen_when_it_is_read_back),
+};
+
+UNIT_TESTS(integrity, tests, NULL, NULL)

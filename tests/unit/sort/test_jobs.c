@@ -6,6 +6,7 @@
 #include "src/sort/sort.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/parsed_options.h"
+#include "tests/support/unit_test.h"
 
 enum { N = 100000, N_ROUNDS = 5 };
 
@@ -110,12 +111,8 @@ static void concurrent_sorts_report_separately(void **state)
 		options_free(&sorts[i].options);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(concurrent_sorts_report_separately, start,
-						fixture_finish),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(concurrent_sorts_report_separately, start, fixture_finish),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(jobs, tests, NULL, NULL)

@@ -4,9 +4,6 @@
 #include "src/sort/open_devices.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,8 +11,7 @@
 #include "tests/support/io_fixture.h"
 #include "tests/support/captured_messages.h"
 #include "tests/support/separate_memory_backend.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N_DEVICES = 4, NONE = -1 };
 
@@ -281,24 +277,22 @@ static void peer_access_is_recorded(void **state)
 	close_them();
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(devices_opened_hold_the_input),
-		FIXTURE(all_requested_devices_are_opened),
-		FIXTURE(unavailable_device_is_skipped_with_warning),
-		FIXTURE(no_available_device_is_an_error),
-		FIXTURE(requested_device_must_open),
-		FIXTURE(requested_devices_keep_their_order),
-		FIXTURE(the_plan_says_which_devices),
-		FIXTURE(shared_device_memory_is_divided),
-		FIXTURE(several_ranks_share_them_out),
-		FIXTURE(a_rank_takes_as_many_of_its_own_as_hold_its_part),
-		FIXTURE(shared_device_is_named),
-		FIXTURE(devices_use_the_smallest_memory),
-		FIXTURE(peer_access_is_recorded),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(devices_opened_hold_the_input),
+	FIXTURE(all_requested_devices_are_opened),
+	FIXTURE(unavailable_device_is_skipped_with_warning),
+	FIXTURE(no_available_device_is_an_error),
+	FIXTURE(requested_device_must_open),
+	FIXTURE(requested_devices_keep_their_order),
+	FIXTURE(the_plan_says_which_devices),
+	FIXTURE(shared_device_memory_is_divided),
+	FIXTURE(several_ranks_share_them_out),
+	FIXTURE(a_rank_takes_as_many_of_its_own_as_hold_its_part),
+	FIXTURE(shared_device_is_named),
+	FIXTURE(devices_use_the_smallest_memory),
+	FIXTURE(peer_access_is_recorded),
+};
+
+UNIT_TESTS(open_devices, tests, NULL, NULL)

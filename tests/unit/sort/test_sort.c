@@ -3,16 +3,11 @@
  */
 #include "src/sort/sort.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
 #include "src/base/diagnostics.h"
 #include "src/sort/setup_internal.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/captured_messages.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 1000 };
 
@@ -250,17 +245,15 @@ static void reported_memory_to_resume_is_the_minimum(void **state)
 	assert_true(n_refused > 4);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(spec_is_all_that_is_needed),
-		FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
-		FIXTURE(explanation_is_returned_and_nothing_is_written),
-		FIXTURE(too_little_memory_to_resume_is_reported),
-		FIXTURE(reported_memory_to_resume_is_the_minimum),
-		FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(spec_is_all_that_is_needed),
+	FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
+	FIXTURE(explanation_is_returned_and_nothing_is_written),
+	FIXTURE(too_little_memory_to_resume_is_reported),
+	FIXTURE(reported_memory_to_resume_is_the_minimum),
+	FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
+};
+
+UNIT_TESTS(sort, tests, NULL, NULL)

@@ -5,11 +5,8 @@
 #include "io/spill/compression_policy.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 static void modes_are_parsed(void **state)
 {
@@ -115,14 +112,11 @@ static void auto_probes_periodically(void **state)
 	compression_close(compression);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(modes_are_parsed),
-		cmocka_unit_test(delta_of_records_is_zstd),
-		cmocka_unit_test(auto_follows_the_disk),
-		cmocka_unit_test(auto_probes_periodically),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(modes_are_parsed),
+	cmocka_unit_test(delta_of_records_is_zstd),
+	cmocka_unit_test(auto_follows_the_disk),
+	cmocka_unit_test(auto_probes_periodically),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(compression_policy, tests, NULL, NULL)

@@ -4,15 +4,11 @@
 #include "io/spill/hole_punch.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "tests/support/thread_gate.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 /* Punching takes until the gate is open. */
 struct disk {
@@ -181,16 +177,13 @@ static void separate_holes_fit_in_the_list(void **state)
 	hole_punch_close(puncher);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drain_waits_for_holes_in_progress),
-		cmocka_unit_test(adding_waits_when_too_much_is_pending),
-		cmocka_unit_test(adding_below_the_hard_limit_does_not_wait),
-		cmocka_unit_test(drain_stops_at_the_limit),
-		cmocka_unit_test(neighbours_are_punched_as_one_hole),
-		cmocka_unit_test(separate_holes_fit_in_the_list),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(drain_waits_for_holes_in_progress),
+	cmocka_unit_test(adding_waits_when_too_much_is_pending),
+	cmocka_unit_test(adding_below_the_hard_limit_does_not_wait),
+	cmocka_unit_test(drain_stops_at_the_limit),
+	cmocka_unit_test(neighbours_are_punched_as_one_hole),
+	cmocka_unit_test(separate_holes_fit_in_the_list),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(hole_punch, tests, NULL, NULL)

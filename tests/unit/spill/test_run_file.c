@@ -5,6 +5,7 @@
 
 #include "src/base/thread.h"
 #include "tests/support/run_file_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* One window lies in memory, the others in the file. */
 static int start_in_memory(void **state)
@@ -302,40 +303,38 @@ static void large_blocks_fill_whole_pages(void **state)
 	assert_true((uint64_t)run_file_block_n_items(UINT64_MAX, 16) * 16 < UINT32_MAX);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 #define IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, start_in_memory, finish)
 #define ENCODED(name)                                                                              \
 	cmocka_unit_test_setup_teardown(name, start_delta, finish),                                \
 		cmocka_unit_test_setup_teardown(name, start_zstd, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(windows_come_back_in_order),
-		FIXTURE(run_without_items_is_fine),
-		FIXTURE(several_threads_write_one_run),
-		FIXTURE(groups_are_larger_than_a_transfer),
-		FIXTURE(failing_group_ends_the_window),
-		FIXTURE(damaged_block_is_refused),
-		FIXTURE(truncated_block_is_refused),
-		FIXTURE(exchanged_blocks_are_refused),
-		FIXTURE(failing_read_names_the_block),
-		FIXTURE(discarded_blocks_leave_the_rest),
-		FIXTURE(large_blocks_fill_whole_pages),
-		IN_MEMORY(windows_come_back_in_order),
-		IN_MEMORY(several_threads_write_one_run),
-		IN_MEMORY(neighbours_in_two_files_are_not_read_as_one),
-		ENCODED(windows_come_back_in_order),
-		ENCODED(run_without_items_is_fine),
-		ENCODED(several_threads_write_one_run),
-		ENCODED(damaged_block_is_refused),
-		ENCODED(truncated_block_is_refused),
-		ENCODED(exchanged_blocks_are_refused),
-		ENCODED(failing_read_names_the_block),
-		ENCODED(discarded_blocks_leave_the_rest),
-		ENCODED(mixed_blocks_come_back),
-		ENCODED(stored_bytes_are_counted),
-		cmocka_unit_test_setup_teardown(several_threads_write_one_run, start_auto, finish),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(windows_come_back_in_order),
+	FIXTURE(run_without_items_is_fine),
+	FIXTURE(several_threads_write_one_run),
+	FIXTURE(groups_are_larger_than_a_transfer),
+	FIXTURE(failing_group_ends_the_window),
+	FIXTURE(damaged_block_is_refused),
+	FIXTURE(truncated_block_is_refused),
+	FIXTURE(exchanged_blocks_are_refused),
+	FIXTURE(failing_read_names_the_block),
+	FIXTURE(discarded_blocks_leave_the_rest),
+	FIXTURE(large_blocks_fill_whole_pages),
+	IN_MEMORY(windows_come_back_in_order),
+	IN_MEMORY(several_threads_write_one_run),
+	IN_MEMORY(neighbours_in_two_files_are_not_read_as_one),
+	ENCODED(windows_come_back_in_order),
+	ENCODED(run_without_items_is_fine),
+	ENCODED(several_threads_write_one_run),
+	ENCODED(damaged_block_is_refused),
+	ENCODED(truncated_block_is_refused),
+	ENCODED(exchanged_blocks_are_refused),
+	ENCODED(failing_read_names_the_block),
+	ENCODED(discarded_blocks_leave_the_rest),
+	ENCODED(mixed_blocks_come_back),
+	ENCODED(stored_bytes_are_counted),
+	cmocka_unit_test_setup_teardown(several_threads_write_one_run, start_auto, finish),
+};
+
+UNIT_TESTS(run_file, tests, NULL, NULL)

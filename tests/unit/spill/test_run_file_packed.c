@@ -3,6 +3,7 @@
  */
 #include "src/record/delta_pack.h"
 #include "tests/support/run_file_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* A window like those of write_window(), packed as a device would. */
 static int write_packed_window(struct run_file *run, uint64_t w)
@@ -117,17 +118,13 @@ static void damaged_packed_block_is_refused(void **state)
 	run_file_close(run);
 }
 
-int main(void)
-{
 #define DELTA(name) cmocka_unit_test_setup_teardown(name, start_delta, finish)
 #define ZSTD(name) cmocka_unit_test_setup_teardown(name, start_zstd, finish)
-	const struct CMUnitTest tests[] = {
-		DELTA(what_a_device_has_packed_comes_back),
-		DELTA(blocks_in_delta_can_be_read_packed),
-		DELTA(damaged_packed_block_is_refused),
-		ZSTD(blocks_in_delta_can_be_read_packed),
-		ZSTD(damaged_packed_block_is_refused),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	DELTA(what_a_device_has_packed_comes_back), DELTA(blocks_in_delta_can_be_read_packed),
+	DELTA(damaged_packed_block_is_refused),     ZSTD(blocks_in_delta_can_be_read_packed),
+	ZSTD(damaged_packed_block_is_refused),
+};
+
+UNIT_TESTS(run_file_packed, tests, NULL, NULL)

@@ -9,6 +9,7 @@
 #include "src/base/thread.h"
 #include "tests/support/thread_gate.h"
 #include "tests/support/spill_fixture.h"
+#include "tests/support/unit_test.h"
 
 static struct spill *open_spill(const char *const *directories, size_t n, uint64_t limit_nbytes)
 {
@@ -492,35 +493,32 @@ static void directories_of_one_disk_count_once(void **state)
 	spill_close(two);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(extents_come_back_and_leave_no_name),
-		FIXTURE(file_that_keeps_its_name_is_not_used),
-		FIXTURE(directories_are_not_touched_until_needed),
-		FIXTURE(every_directory_is_used),
-		FIXTURE(extents_come_back_by_direct_io),
-		FIXTURE(extents_come_back_by_adaptive_io),
-		FIXTURE(full_directory_is_skipped),
-		FIXTURE(one_writer_avoids_a_slow_directory),
-		FIXTURE(slow_directory_gets_less),
-		FIXTURE(late_allocation_reserves_no_space),
-		FIXTURE(no_space_anywhere_names_the_directories),
-		FIXTURE(real_full_disk_is_survived),
-		FIXTURE(limit_counts_discarded_space),
-		FIXTURE(discarded_space_is_reclaimed_at_the_limit),
-		FIXTURE(discarded_space_returns_to_the_disk),
-		FIXTURE(backlog_of_discarded_space_is_small),
-		FIXTURE(discard_does_not_wait_with_ample_space),
-		FIXTURE(backlog_is_small_with_little_space),
-		FIXTURE(backlog_is_small_near_the_limit),
-		FIXTURE(backlog_does_not_raise_the_peak),
-		FIXTURE(neighbours_are_discarded_together),
-		FIXTURE(unpunchable_space_stays_in_use),
-		FIXTURE(directories_of_one_disk_count_once),
-	};
 
-	fill_pattern(spill_bytes, sizeof spill_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(extents_come_back_and_leave_no_name),
+	FIXTURE(file_that_keeps_its_name_is_not_used),
+	FIXTURE(directories_are_not_touched_until_needed),
+	FIXTURE(every_directory_is_used),
+	FIXTURE(extents_come_back_by_direct_io),
+	FIXTURE(extents_come_back_by_adaptive_io),
+	FIXTURE(full_directory_is_skipped),
+	FIXTURE(one_writer_avoids_a_slow_directory),
+	FIXTURE(slow_directory_gets_less),
+	FIXTURE(late_allocation_reserves_no_space),
+	FIXTURE(no_space_anywhere_names_the_directories),
+	FIXTURE(real_full_disk_is_survived),
+	FIXTURE(limit_counts_discarded_space),
+	FIXTURE(discarded_space_is_reclaimed_at_the_limit),
+	FIXTURE(discarded_space_returns_to_the_disk),
+	FIXTURE(backlog_of_discarded_space_is_small),
+	FIXTURE(discard_does_not_wait_with_ample_space),
+	FIXTURE(backlog_is_small_with_little_space),
+	FIXTURE(backlog_is_small_near_the_limit),
+	FIXTURE(backlog_does_not_raise_the_peak),
+	FIXTURE(neighbours_are_discarded_together),
+	FIXTURE(unpunchable_space_stays_in_use),
+	FIXTURE(directories_of_one_disk_count_once),
+};
+
+UNIT_TESTS(spill, tests, fill_spill_bytes, NULL)

@@ -7,6 +7,7 @@
 #include "io/spill/memory_tier.h"
 #include "src/base/thread.h"
 #include "tests/support/spill_fixture.h"
+#include "tests/support/unit_test.h"
 
 /* With memory for n_extents of N bytes, and files for limit_nbytes. */
 static struct spill *open_with_memory(const char *const *directory, unsigned n_extents,
@@ -272,21 +273,18 @@ static void memory_limit_may_be_raised_later(void **state)
 	spill_close(spill);
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(memory_is_filled_before_a_file_is_opened),
-		FIXTURE(overflow_of_memory_goes_to_files),
-		FIXTURE(memory_does_not_count_against_the_limit),
-		FIXTURE(discarded_pages_of_memory_are_used_again),
-		FIXTURE(discarded_memory_returns_to_the_system),
-		FIXTURE(failed_allocation_falls_back_to_files),
-		FIXTURE(unrecorded_extent_leaves_no_mapping),
-		FIXTURE(threads_share_memory),
-		FIXTURE(memory_limit_may_be_raised_later),
-	};
 
-	fill_pattern(spill_bytes, sizeof spill_bytes, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	FIXTURE(memory_is_filled_before_a_file_is_opened),
+	FIXTURE(overflow_of_memory_goes_to_files),
+	FIXTURE(memory_does_not_count_against_the_limit),
+	FIXTURE(discarded_pages_of_memory_are_used_again),
+	FIXTURE(discarded_memory_returns_to_the_system),
+	FIXTURE(failed_allocation_falls_back_to_files),
+	FIXTURE(unrecorded_extent_leaves_no_mapping),
+	FIXTURE(threads_share_memory),
+	FIXTURE(memory_limit_may_be_raised_later),
+};
+
+UNIT_TESTS(spill_memory, tests, fill_spill_bytes, NULL)

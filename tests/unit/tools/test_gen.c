@@ -4,13 +4,10 @@
 #include "tools/gen/gen.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 #include <zlib.h>
 
 enum { N_RECORDS = 10000 };
@@ -360,23 +357,20 @@ static void bytes_never_change(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sorted_data_is_in_the_order_of_its_type),
-		cmocka_unit_test(distributions_have_their_shape),
-		cmocka_unit_test(distributions_have_their_number_of_values),
-		cmocka_unit_test(special_floats_are_all_there),
-		cmocka_unit_test(special_halves_are_all_there),
-		cmocka_unit_test(bools_are_zero_or_one),
-		cmocka_unit_test(parts_make_the_whole),
-		cmocka_unit_test(keys_of_records_follow_the_distribution),
-		cmocka_unit_test(prefix_is_common_and_no_longer),
-		cmocka_unit_test(bytes_of_records_never_change),
-		cmocka_unit_test(seed_changes_the_data),
-		cmocka_unit_test(smallest_data_sets_can_be_made),
-		cmocka_unit_test(bytes_never_change),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(sorted_data_is_in_the_order_of_its_type),
+	cmocka_unit_test(distributions_have_their_shape),
+	cmocka_unit_test(distributions_have_their_number_of_values),
+	cmocka_unit_test(special_floats_are_all_there),
+	cmocka_unit_test(special_halves_are_all_there),
+	cmocka_unit_test(bools_are_zero_or_one),
+	cmocka_unit_test(parts_make_the_whole),
+	cmocka_unit_test(keys_of_records_follow_the_distribution),
+	cmocka_unit_test(prefix_is_common_and_no_longer),
+	cmocka_unit_test(bytes_of_records_never_change),
+	cmocka_unit_test(seed_changes_the_data),
+	cmocka_unit_test(smallest_data_sets_can_be_made),
+	cmocka_unit_test(bytes_never_change),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(gen, tests, NULL, NULL)

@@ -6,13 +6,10 @@
  */
 #include "tools/gen/gensort.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 #include <zlib.h>
 
 enum { N_KINDS = GENSORT_SKEWED + 1, PART_RECORDS = 10000 };
@@ -94,14 +91,11 @@ static void parts_make_the_whole(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(million_records_have_the_published_programs_checksum),
-		cmocka_unit_test(records_far_away_have_the_published_programs_checksum),
-		cmocka_unit_test(ascii_records_are_lines),
-		cmocka_unit_test(parts_make_the_whole),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(million_records_have_the_published_programs_checksum),
+	cmocka_unit_test(records_far_away_have_the_published_programs_checksum),
+	cmocka_unit_test(ascii_records_are_lines),
+	cmocka_unit_test(parts_make_the_whole),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(gensort, tests, NULL, NULL)

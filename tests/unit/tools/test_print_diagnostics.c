@@ -5,14 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "tests/support/capture_output.h"
-
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 #undef fail /* cmocka's: here it is the one that is printed */
 
 static char path[32], text[CAPTURED_NBYTES];
@@ -54,11 +50,8 @@ static void message_is_one_line_of_the_program(void **state)
 				       "gsort: d: Input/output error\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(message_is_one_line_of_the_program, capture),
-	};
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup(message_is_one_line_of_the_program, capture),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(print_diagnostics, tests, NULL, NULL)
