@@ -10,11 +10,6 @@
 #include "config.h"
 #include "src/lib/lib_internal.h"
 
-const char *gsort_version(void)
-{
-	return GSORT_VERSION;
-}
-
 bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved)
 {
 	if (!sort)

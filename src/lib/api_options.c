@@ -63,11 +63,6 @@ const char *api_distributed_get_word(unsigned i, unsigned n, char *text)
 	return option_word(option_at(i, false), n, text);
 }
 
-const char *gsort_describe_types(void)
-{
-	return RECORD_OPTIONS_TYPES;
-}
-
 /* What only several ranks know is unknown to who is alone. NULL: it is unknown, or no name. */
 static const struct option_spec *find_known_option(const struct gsort *sort, const char *name)
 {
@@ -198,14 +193,4 @@ const char *gsort_get_set(const struct gsort *sort, const char *name)
 	if (!(sort->arguments.present >> i & 1))
 		return NULL;
 	return sort->arguments.values[i] ? sort->arguments.values[i] : "";
-}
-
-const char *gsort_suggest(const char *word, size_t nbytes, const char *const *words, unsigned n)
-{
-	return word && words ? suggest_word(word, nbytes, words, n) : NULL;
-}
-
-const char *gsort_quote(const char *text, char *line, size_t nbytes)
-{
-	return text && line && nbytes ? quote_text(text, line, nbytes) : "";
 }
