@@ -11,7 +11,7 @@
 #if HAVE_CUDA
 /*
  * Starting CUDA takes about as long as one CPU thread needs for so much input; below that, AUTO
- * stays on the CPU. Evidence: docs/benchmarks.md, "crossover".
+ * stays on the CPU. Evidence: docs/benchmarks.md.
  */
 static const uint64_t min_cuda_nbytes_per_thread = UINT64_C(128) << 20;
 

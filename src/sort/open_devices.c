@@ -2,7 +2,7 @@
  * open_devices - the devices that a sort is done on (see open_devices.h)
  *
  * How many pay. What one GPU cannot hold goes to the host and back; so many that hold it together
- * take half of the time or little more (docs/benchmarks.md, "two GPUs"). Of what one holds the
+ * take half of the time or little more (docs/benchmarks.md). Of what one holds the
  * output is what takes the time, which others write no faster; and they may be somebody else's.
  */
 #include "src/sort/open_devices.h"

@@ -7,9 +7,9 @@
  * first-level cache anyway: the order is checked by the keys of the records themselves, not by the
  * elements that brought them here, and the digest is taken of what was written.
  *
- * Where items lie anywhere in much memory it is faster to copy some of them first, and to look at
- * the copies then, in the first-level cache (docs/benchmarks.md). Slices that are merged are read
- * each from its beginning to its end: there one go is as fast, or faster.
+ * Items at random addresses are faster to copy in batches, and to hash and compare from the copies
+ * in the first-level cache (docs/performance-log.md). Slices that are merged are read sequentially,
+ * each from its beginning to its end: one pass is as fast there, or faster.
  *
  * Items in memory that others can write have no content that could be relied on from one load to
  * the next, only their copies have. So of these each byte is taken once, and everything else is

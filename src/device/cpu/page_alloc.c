@@ -20,7 +20,7 @@ static const enum adaptive_method huge_pages = METHOD_DEFAULT, small_pages = MET
 
 /*
  * What small pages cost afterwards: sorting 1 GiB of u64 took 2.03 s of processors' time in small
- * ones and 1.91 s in huge ones (docs/benchmarks.md).
+ * ones and 1.91 s in huge ones (docs/performance-log.md).
  */
 static const double small_page_ns_per_byte = 0.1;
 

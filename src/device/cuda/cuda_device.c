@@ -233,7 +233,7 @@ void cuda_device_get_info(const struct device *handle, struct device_info *ret_i
 
 /*
  * Huge pages of the host, then registered, for all devices: an order of magnitude faster than
- * cudaMallocHost(), which takes 0.1 s for 256 MiB (docs/benchmarks.md, "file to file").
+ * cudaMallocHost(), which takes 0.1 s for 256 MiB (docs/performance-log.md).
  */
 int cuda_pinned_alloc(int node, size_t nbytes, void **ret_memory)
 {

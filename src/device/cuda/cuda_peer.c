@@ -8,7 +8,7 @@
  *
  * A merge then reads the other's runs once, tile by tile, over the link between the GPUs. Copies of
  * them into each window's own memory were tried before: a window of 8 MiB from 32 runs is made of
- * pieces so short that the copies' starts took longer than all else (docs/benchmarks.md).
+ * pieces so short that the copies' starts took longer than all else (docs/performance-log.md).
  */
 #include <stdlib.h>
 #include <string.h>
