@@ -10,10 +10,12 @@ Prints one line for each violation and exits with 1 if there is any:
  - a header called *inside.h;
  - a word of a file name that is neither in tests/file_name_words.txt (terms of the field) nor in the glossary
    of docs/design.md.
+ - a document (*.md) with long sentences, lines or table cells (DOCUMENT_LIMITS).
 """
 import collections
 import pathlib
 import re
+import statistics
 import sys
 
 TOPS = ('src', 'io', 'kernels', 'include', 'tools', 'tests')
@@ -27,6 +29,14 @@ OPTION = re.compile(r'\.name = "([a-z0-9-]+)"')
 # Names of test functions are sentences.
 TEST_FUNCTION = re.compile(r'\b\w+\(void \*\*state\)|\bcmocka_unit_test\w*\([^;]*?\)|\b[A-Z_]+\(\w+\),')
 GLOSSARY = re.compile(r'^## (?:Words|Glossary)\n(.*?)^## ', re.M | re.S)
+
+DOCUMENT_LIMITS = {'mean words': 18, 'long sentence': 40, 'long sentences in percent': 2, 'columns': 100, 'words in a cell': 40}
+# To be rewritten
+OLD_DOCUMENTS = ('docs/contributing.md', 'docs/design.md')
+CODE_BLOCK = re.compile(r'^ *```.*?^ *```$', re.S | re.M)
+BLOCK_START = re.compile(r'\n\s*\n|\n(?= *[-*] )|\n(?= *\d+\. )|\n(?=[|#])')
+SENTENCE_END = re.compile(r'(?<=[.!?]) (?=[A-Z`"(*-])')
+CELL_END = re.compile(r'(?<!\\)\|')
 
 
 def words_of(name):
@@ -68,6 +78,41 @@ def source_files(root):
         for path in sorted((root / top).rglob('*')):
             if path.is_file() and path.name != 'meson.build' and '__pycache__' not in path.parts:
                 yield path, path.relative_to(root).as_posix()
+
+
+def sentence_lengths(text):
+    """The number of words of each sentence of a document, except very short ones."""
+    for block in BLOCK_START.split(CODE_BLOCK.sub('', text)):
+        for sentence in SENTENCE_END.split(' '.join(block.split())):
+            n_words = len(re.findall(r"[A-Za-z][A-Za-z'_-]*", sentence))
+            if n_words >= 4:
+                yield n_words
+
+
+def check_document(name, text):
+    limits = DOCUMENT_LIMITS
+    lengths = list(sentence_lengths(text))
+    mean = statistics.mean(lengths)
+    n_long = sum(n > limits['long sentence'] for n in lengths)
+    if mean > limits['mean words']:
+        yield f'{name}: sentences have {mean:.1f} words on average; at most {limits["mean words"]}'
+    if 100 * n_long > limits['long sentences in percent'] * len(lengths):
+        yield (f'{name}: {n_long} of {len(lengths)} sentences have more than {limits["long sentence"]} words; at most '
+               f'{limits["long sentences in percent"]} %')
+    # Lines of code blocks are often output of programs.
+    prose = CODE_BLOCK.sub(lambda block: '\n' * block[0].count('\n'), text)
+    for number, line in enumerate(prose.splitlines(), 1):
+        if not line.startswith('|'):
+            if len(line) > limits['columns']:
+                yield f'{name}:{number}: {len(line)} columns; at most {limits["columns"]}'
+            continue
+        for cell in CELL_END.split(line):
+            if len(cell.split()) > limits['words in a cell']:
+                yield f'{name}:{number}: {len(cell.split())} words in a table cell; at most {limits["words in a cell"]}'
+
+
+def documents(root):
+    return sorted([*root.glob('*.md'), *(root / 'docs').rglob('*.md')])
 
 
 def glossary_words(root):
@@ -120,6 +165,10 @@ def main():
     for base, files in sorted(basenames.items()):
         if len(files) > 1:
             violations.append(f'{base} is the name of {" and ".join(sorted(files))}')
+    for path in documents(root):
+        name = path.relative_to(root).as_posix()
+        if name not in OLD_DOCUMENTS:
+            violations += check_document(name, path.read_text())
     print('\n'.join(violations))
     return 1 if violations else 0
 
