@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 

@@ -22,7 +22,7 @@
 #include "io/file/direct_io.h"
 #include "io/input/input_stream.h"
 #include "io/input/input_internal.h"
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 #include "src/base/rendezvous.h"
 #include "src/base/diagnostics.h"
 

@@ -15,7 +15,7 @@
 #include "io/file/file.h"
 #include "io/file/io_queue.h"
 #include "io/file/mmap_writer.h"
-#include "src/base/adaptive_group.h"
+#include "src/base/adaptive.h"
 
 struct file_writer {
 	/* Constant once anything is written. */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 #include "src/base/thread.h"
 
 enum { MAX_PREFAULT_THREADS = 8 };

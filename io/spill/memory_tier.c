@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 
 enum { PAGE_NBYTES = 4096, HUGE_PAGE_NBYTES = 2 << 20 };
 

@@ -1,5 +1,5 @@
 /*
- * cancellation - somebody else wants a job to end (see cancellation.h)
+ * cancellation.c - a request by another thread to end a job (see cancellation.h)
  */
 #include "src/base/cancellation.h"
 

@@ -1,8 +1,8 @@
 /*
- * cancellation - somebody else wants a job to end
+ * cancellation.h - a request by another thread to end a job
  *
- * Who cancels may be any thread, at any time. Who works asks now and then; and says how those are
- * woken who wait for what may never come.
+ * Any thread may request cancellation at any time. The job checks for it regularly, and registers a
+ * function that wakes threads which wait for something that may never come.
  */
 #pragma once
 
@@ -12,24 +12,25 @@
 struct cancellation {
 	atomic_bool is_requested;
 	pthread_mutex_t lock;
-	/* Under the lock. */
-	void (*wake)(void *context); /* NULL: nobody need be woken */
+	/* Protected by the lock. */
+	void (*wake)(void *context); /* may be NULL */
 	void *context;
 };
 
 void cancellation_init(struct cancellation *cancellation);
 void cancellation_destroy(struct cancellation *cancellation);
 
-/* From now on it is due; who waits is woken. Any thread, once more is fine. */
+/* Request cancellation and wake waiting threads. Thread-safe; may be called repeatedly. */
 void cancellation_request(struct cancellation *cancellation);
 
 /*
- * When it becomes due, and at once if it is, wake(context) is called, by any thread; after
- * cancellation_clear_wakeup() not any more. cancellation: NULL: nobody cancels; so below.
+ * Set a function that is called when cancellation is requested, by any thread, and at once if it
+ * was requested before. Not called after cancellation_clear_wakeup() returns. cancellation may be
+ * NULL: nothing is ever cancelled. The same holds below.
  */
 void cancellation_set_wakeup(struct cancellation *cancellation, void (*wake)(void *context),
 			     void *context);
 void cancellation_clear_wakeup(struct cancellation *cancellation);
 
-/* Is it due? -ECANCELED after a message, or 0. */
+/* Returns -ECANCELED after a message if cancellation was requested, else 0. */
 int cancellation_check(const struct cancellation *cancellation);

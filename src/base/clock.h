@@ -1,12 +1,12 @@
 /*
- * clock - a clock to take differences of
+ * clock.h - a monotonic clock
  */
 #pragma once
 
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds since some moment. */
+/* Return nanoseconds since an arbitrary point in time. */
 static inline uint64_t clock_now_ns(void)
 {
 	struct timespec now;

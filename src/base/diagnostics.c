@@ -1,14 +1,16 @@
 /*
- * diagnostics - the error vocabulary, and who hears what is said (see diagnostics.h)
+ * diagnostics.c - report errors, warnings and notices of a job (see diagnostics.h)
  *
- * Whose messages a thread's are is the only state here, and each thread's own. It could be handed
- * to every function that can fail, which are nearly all; but it is the same for all of a job.
+ * The diagnostics of the current thread are the only mutable state of the library that is not in a
+ * struct of a job. Passing them as an argument would concern nearly every function, with the same
+ * value throughout a job.
  */
 #include "src/base/diagnostics.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static _Thread_local struct diagnostics *current_diagnostics;
@@ -41,14 +43,14 @@ struct diagnostics *diagnostics_current(void)
 	return current_diagnostics;
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static void emit_message(const struct diagnostics *diagnostics, const struct message *message)
 {
 	if (diagnostics->callback)
 		diagnostics->callback(diagnostics->context, message);
 }
 
-/* Append the advice about the limit on open files, unless the text is a relayed error with it. */
+/* Append advice about the limit on open files, unless the text is a relayed error that has it. */
 static void append_file_limit_advice(char text[static MESSAGE_NBYTES])
 {
 	const size_t n = strlen(text);
@@ -125,4 +127,48 @@ void debug_line(const char *format, ...)
 	va_start(args, format);
 	report_message(MESSAGE_DEBUG, format, args);
 	va_end(args);
+}
+
+/* Too large for the stack of a thread (thread.c): allocated. */
+struct message_capture {
+	struct diagnostics diagnostics, *previous;
+};
+
+static void relay_message(void *context, const struct message *message)
+{
+	const struct message_capture *capture = context;
+	struct diagnostics *capturing;
+
+	if (message->kind == MESSAGE_ERROR)
+		return;
+	capturing = diagnostics_push(capture->previous);
+	if (message->kind == MESSAGE_WARNING)
+		warn("%s", message->text);
+	else
+		notice("%s", message->text);
+	diagnostics_push(capturing);
+}
+
+int message_capture_begin(struct message_capture **ret_capture)
+{
+	struct message_capture *capture = malloc(sizeof *capture);
+
+	if (!capture)
+		return -ENOMEM;
+	diagnostics_init(&capture->diagnostics, relay_message, capture);
+	capture->previous = diagnostics_push(&capture->diagnostics);
+	*ret_capture = capture;
+	return 0;
+}
+
+void message_capture_end(struct message_capture *capture, struct captured_error *ret_error)
+{
+	const struct diagnostics *diagnostics = &capture->diagnostics;
+
+	diagnostics_push(capture->previous);
+	*ret_error = (struct captured_error){ .text = diagnostics->failed ?
+							      strdup(diagnostics->text) :
+							      NULL };
+	diagnostics_destroy(&capture->diagnostics);
+	free(capture);
 }

@@ -1,21 +1,19 @@
 /*
- * diagnostics - the error vocabulary, and who hears what is said
+ * diagnostics.h - report errors, warnings and notices of a job
  *
- * Every function that can fail returns 0 (or a count) or a negative errno. What is to be said of it
- * is said once, by the function that knows the facts, through fail(); everyone above passes the
- * number on.
+ * A function that can fail returns 0 (or a count) or a negative errno. The function that knows the
+ * facts reports the error once, with fail(); its callers only pass the number on.
  *
- *	main            struct diagnostics           a thread has messages, of the job that it
- *	  sort          fail(), warn(), tell()    works for; so have the threads that it starts
- *	    threads     fail(), warn(), tell()    (thread.h), and nobody hands them down
+ *	main            struct diagnostics         each thread reports to the diagnostics of
+ *	  sort          fail(), warn(), notice()   its job; threads that it starts inherit
+ *	    threads     fail(), warn(), notice()   them (thread.h)
  *
- * So jobs in one process hear nothing of each other. Only the first failure of a job counts: what
- * follows it (rings that close, stages that drain) is its consequence, and the user gets one line,
- * as from any other tool. What becomes of a message is for whoever began the job to say: a front
- * end prints it, another program may want the text.
+ * So several jobs in one process do not see each other's messages. Only the first error of a job is
+ * reported: later ones (closed queues, stages that stop) are its consequences. Whoever starts a job
+ * decides what happens to messages: a front end prints them, another program may want the text.
  *
- * A text is as it was made; names of files in it can hold anything (quote.h). It may name
- * an option that helps: the options of the command line are those of the library too.
+ * A text may contain file names, which may contain any bytes (quote_text() in text.h). It may name
+ * an option that helps: the command line and the library have the same options.
  */
 #pragma once
 
@@ -23,64 +21,82 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a text with its end: two of the longest names, and what is said of them. */
+/* Bytes of a text with its '\0': room for two paths of maximum length and some words. */
 enum { MESSAGE_NBYTES = 9216 };
 
 enum message_kind {
-	MESSAGE_ERROR,   /* the job cannot be done */
-	MESSAGE_WARNING, /* it can, but somebody should see to it */
-	MESSAGE_NOTICE,  /* good to know, and nothing need be done about it */
-	MESSAGE_DEBUG,   /* a line of what was asked for, such as how keys were understood */
+	MESSAGE_ERROR,   /* the job fails */
+	MESSAGE_WARNING, /* the job goes on, but the user should act */
+	MESSAGE_NOTICE,  /* information; nothing need be done */
+	MESSAGE_DEBUG,   /* a line of requested output, such as how keys were parsed */
 };
 
 struct message {
 	enum message_kind kind;
-	int error; /* of a failure: the negative errno */
+	int error; /* of an error: the negative errno */
 	const char *text;
 };
 
 /*
- * Is given every message of a job but failures after the first, one at a time, by the thread that
- * has said it. The text is gone when it returns. It must say nothing itself.
+ * Called for every message of a job except errors after the first. Calls are serialised and come
+ * from the reporting thread. The text is valid only during the call. Must not report messages
+ * itself.
  */
 typedef void message_callback(void *context, const struct message *message);
 
 /* The diagnostics of one job. Members are private to diagnostics.c after diagnostics_init(). */
 struct diagnostics {
-	message_callback *callback; /* NULL: only the first failure is kept */
+	message_callback *callback; /* NULL: only the first error is kept */
 	void *context;
 	pthread_mutex_t lock;
 	bool failed;
-	int error;                 /* of the first failure, as the rest */
-	char text[MESSAGE_NBYTES]; /* "" if none */
+	int error;                 /* these describe the first error */
+	char text[MESSAGE_NBYTES]; /* "" if there is none */
 };
 
 void diagnostics_init(struct diagnostics *diagnostics, message_callback *callback, void *context);
 
-/* No thread that has them is left. */
+/* No thread may use them any more. */
 void diagnostics_destroy(struct diagnostics *diagnostics);
 
 /*
- * From now on the calling thread, and those that it starts, say what they say to `messages`; NULL,
- * as in the beginning: to nobody. Returns those before, which are to be entered again at the end.
+ * Make the calling thread, and threads that it starts from now on, report to `diagnostics`; NULL
+ * (the initial state) discards messages. Returns the previous value, which the caller must restore
+ * with another call.
  */
 struct diagnostics *diagnostics_push(struct diagnostics *diagnostics);
 
-/* Of the calling thread; NULL: none. */
+/* Return the diagnostics of the calling thread, or NULL. */
 struct diagnostics *diagnostics_current(void);
 
 /*
- * Report why the job cannot go on, unless an error was reported before. r: a negative errno, which
- * is returned; %m in the format means it. -EMFILE adds the advice to raise ulimit -n. Any thread,
- * as all functions below.
+ * Report why the job cannot go on, unless an error was reported before. r is a negative errno,
+ * which is returned, and which %m in the format stands for. -EMFILE adds the advice to raise ulimit
+ * -n. This and all functions below are thread-safe.
  */
 int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Say what the user should see to, although the job goes on. */
+/* Report a problem that the user should know of; the job goes on. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Say what the user should know and need not do anything about. */
+/* Report information that needs no action. */
 void notice(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Say a line of a text that the user has asked for. */
+/* Report a line of output that the user asked for. */
 void debug_line(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+struct message_capture;
+
+/* A captured error. */
+struct captured_error {
+	char *text; /* to be freed with free(); NULL: there was no error */
+};
+
+/*
+ * Run an optional step without reporting its errors. Between begin and end, errors of the calling
+ * thread and of threads that it starts are captured; warnings and notices are reported as usual.
+ * Returns 0, or -ENOMEM without a message.
+ */
+int message_capture_begin(struct message_capture **ret_capture);
+
+void message_capture_end(struct message_capture *capture, struct captured_error *ret_error);

@@ -1,5 +1,5 @@
 /*
- * numa - the parts of a machine's memory (see numa.h)
+ * numa.c - place memory and threads on the NUMA node of a device (see numa.h)
  */
 #include "src/base/numa.h"
 
@@ -13,10 +13,10 @@
 
 enum { LINE_NBYTES = 4096, MAX_NODES = 64 };
 
-/* Of mbind(2): from there, or elsewhere if that is full. */
+/* MPOL_PREFERRED of mbind(2): falls back to other nodes. */
 enum { POLICY_PREFERRED = 1 };
 
-/* The line of a small file below the tree; false if there is none. */
+/* Read the first line of a file in the tree. Returns false if there is none. */
 static bool read_line(const char *sysfs, const char *path, char line[static LINE_NBYTES])
 {
 	char full_path[LINE_NBYTES];
@@ -33,7 +33,7 @@ static bool read_line(const char *sysfs, const char *path, char line[static LINE
 	return is_read;
 }
 
-/* "0-3,8": the next from *at on, which is left behind it. False: there are no more. */
+/* Parse the next range of "0-3,8" and advance *text. Returns false if there is none. */
 static bool parse_next_range(const char **text, unsigned long *ret_first, unsigned long *ret_last)
 {
 	char *end;

@@ -1,13 +1,12 @@
 /*
- * numa - the parts of a machine's memory (NUMA), each with processors and devices of its own
+ * numa.h - place memory and threads on the NUMA node of a device
  *
- * What is copied between a device and memory of another node goes over one more link, which all
- * share. So memory that is for a device is best on the device's node, and so are the threads that
- * read and write it.
+ * A copy between a device and memory of another node crosses one more link, which all devices
+ * share. So memory for a device, and the threads that read and write it, should be on the device's
+ * node.
  *
- * Nodes are known by the kernel's number and one more; NUMA_NODE_ANY: it is not known, or there
- * is only one, and nothing is done. It is only about speed: what cannot be had is done without,
- * and nothing is said.
+ * A node is the kernel's number plus one. NUMA_NODE_ANY: unknown, or there is only one node. All of
+ * this affects speed only, so failures are ignored without a message.
  */
 #pragma once
 
@@ -16,18 +15,18 @@
 
 enum { NUMA_NODE_ANY = 0 };
 
-/* Where the kernel tells of them. Tests have trees of their own. */
+/* The default of `sysfs`; tests pass a tree of their own. */
 #define NUMA_SYSFS "/sys"
 
-/* Of a device on the PCI bus, "0000:65:00.0". */
+/* Return the node of a PCI device, given as "0000:65:00.0". */
 int numa_node_of_pci(const char *sysfs, const char *bus_id);
 
-/* Pages of the memory that were not touched yet, which begins with one, come from there. */
+/* Allocate untouched pages of the memory, which begins at a page, preferably on the node. */
 void numa_prefer_node(void *memory, size_t nbytes, int node);
 
 /*
- * The calling thread, and those that it starts, run on those of its processors that are the node's,
- * if there are any. numa_unbind_thread(): as before.
+ * Restrict the calling thread, and threads that it starts, to its CPUs that belong to the node, if
+ * there are any. numa_unbind_thread() undoes this.
  */
 struct numa_binding {
 	cpu_set_t saved_cpus;

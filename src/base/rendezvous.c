@@ -1,9 +1,8 @@
 /*
- * rendezvous - bytes that go from one thread to another, without a buffer in between (see
- * rendezvous.h)
+ * rendezvous.c - a byte channel between two threads without a buffer (see rendezvous.h)
  *
- * The copy is made under the lock. The side that waits has nothing else to do, and whoever makes
- * the rendezvous fail waits for a copy at most, after which nobody touches that memory any more.
+ * Bytes are copied with the lock held: the waiting side has nothing else to do. So after
+ * rendezvous_fail() returns, no thread touches the other side's memory.
  */
 #include "src/base/rendezvous.h"
 
@@ -25,7 +24,10 @@ void rendezvous_destroy(struct rendezvous *rendezvous)
 
 /* --- the outer side --- */
 
-/* Under the lock: wait until the inner side waits, too. False: it has ended, or failed. */
+/*
+ * Wait until the inner side waits. Returns false if the rendezvous ended or failed. Call with the
+ * lock held.
+ */
 static bool wait_for_pending(struct rendezvous *rendezvous)
 {
 	while (!rendezvous->pending && !rendezvous->ended && rendezvous->error == 0)
@@ -33,7 +35,7 @@ static bool wait_for_pending(struct rendezvous *rendezvous)
 	return rendezvous->error == 0 && rendezvous->pending;
 }
 
-/* Under the lock: so much of what the inner side waits with has been copied. */
+/* Advance the inner side's memory by what was copied. Call with the lock held. */
 static void consume_pending(struct rendezvous *rendezvous, size_t nbytes)
 {
 	rendezvous->pending += nbytes;
@@ -92,8 +94,8 @@ int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, s
 /* --- the inner side --- */
 
 /*
- * Wait with nbytes until they have gone over. *ret_remaining: of them not, as it has ended. What
- * was given before the end is received, whoever comes first.
+ * Offer nbytes of memory and wait until they are transferred. *ret_remaining: what was not, because
+ * the rendezvous ended. Data given before the end is always received.
  */
 static int wait_until_consumed(struct rendezvous *rendezvous, void *memory, size_t nbytes,
 			       size_t *ret_remaining)
@@ -131,12 +133,12 @@ int rendezvous_send(struct rendezvous *rendezvous, const void *data, size_t nbyt
 {
 	size_t remaining;
 	const int r = wait_until_consumed(rendezvous, (void *)data, nbytes,
-					  &remaining); /* only read by get */
+					  &remaining); /* rendezvous_get() only reads it */
 
 	return r == 0 && remaining ? -EPIPE : r;
 }
 
-/* --- either --- */
+/* --- both sides --- */
 
 void rendezvous_end(struct rendezvous *rendezvous)
 {

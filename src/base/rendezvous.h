@@ -1,17 +1,17 @@
 /*
- * rendezvous - bytes that go from one thread to another, without a buffer in between
+ * rendezvous.h - a byte channel between two threads without a buffer
  *
- * One side waits with memory: the inner one, with a buffer that is to be filled, or data that is to
- * be fetched. The outer one comes with memory of its own, of any size, and copies.
+ * The inner side waits with memory: a buffer to be filled, or data to be fetched. The outer side
+ * comes with memory of any size and copies.
  *
- *	outer, who drives			inner, who waits
- *	rendezvous_put(data)	-- copies -->	rendezvous_receive(buffer), until that is full
- *	rendezvous_get(buffer)	<-- copies --	rendezvous_send(data), until all of it is fetched
+ *	outer (drives)				inner (waits)
+ *	rendezvous_put(data)	-- copies -->	rendezvous_receive(buffer), until it is full
+ *	rendezvous_get(buffer)	<-- copies --	rendezvous_send(data), until all is fetched
  *
- * So every byte is copied once, nothing is kept, and a thread is woken for each piece of the inner
- * side's, which are long. A rendezvous goes one way, and ends in one of two ways: ended (what was
- * given has been all) or failed (everybody gets the error at once; the first stays). One thread at
- * a time on the outer side, and one on the inner; ending and failing any.
+ * Every byte is copied once, nothing is buffered, and a thread is woken once for each piece of the
+ * inner side, which is long. A rendezvous goes one way. It is ended (no more data follows) or
+ * failed (both sides get the error at once; the first error stays). Each side is used by one thread
+ * at a time; any thread may end or fail it.
  */
 #pragma once
 
@@ -22,29 +22,28 @@
 struct rendezvous {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* Under the lock. */
-	unsigned char *pending; /* what the inner side waits with; NULL: nobody waits */
+	/* Protected by the lock. */
+	unsigned char *pending; /* of the waiting inner side; NULL: it does not wait */
 	size_t pending_nbytes;
 	bool ended;
-	int error; /* why it has failed, or 0 */
+	int error; /* 0 or the error it failed with */
 };
 
 void rendezvous_init(struct rendezvous *rendezvous);
 void rendezvous_destroy(struct rendezvous *rendezvous);
 
 /*
- * All nbytes have gone over when these return 0; the error, if it has failed. put: -EPIPE after the
- * end.
+ * Transfer all nbytes. Return 0, or the error if the rendezvous failed, or -EPIPE if it has ended.
  */
 int rendezvous_put(struct rendezvous *rendezvous, const void *data, size_t nbytes);
 int rendezvous_send(struct rendezvous *rendezvous, const void *data, size_t nbytes);
 
-/* The same; *ret_nbytes is less only at the end. */
+/* Transfer nbytes, or less only if the rendezvous ends. Return 0, or the error if it failed. */
 int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes);
 int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes,
 		       size_t *ret_nbytes);
 
-/* Nothing more will be given. */
+/* End the rendezvous: no more data follows. */
 void rendezvous_end(struct rendezvous *rendezvous);
-/* r: a negative errno. */
+/* Fail the rendezvous with r, a negative errno, unless it has failed before. */
 void rendezvous_fail(struct rendezvous *rendezvous, int r);

@@ -1,20 +1,20 @@
 /*
- * scratch - one piece of memory, divided
+ * scratch.h - divide one allocation into several arrays
  *
- * A function takes part after part; called without memory it says how much that will be:
+ * A function allocates its arrays one after the other. Without memory it computes the size:
  *
- *	room->a = scratch_allocate(scratch, &nbytes, n * sizeof *room->a);
- *	room->b = scratch_allocate(scratch, &nbytes, m);
+ *	buffers->a = scratch_allocate(scratch, &nbytes, n * sizeof *buffers->a);
+ *	buffers->b = scratch_allocate(scratch, &nbytes, m);
  *	return nbytes;
  */
 #pragma once
 
 #include <stddef.h>
 
-/* As device memory is aligned (src/device/backend.h). */
+/* The alignment of device memory (src/device/backend.h). */
 enum { SCRATCH_ALIGNMENT = 256 };
 
-/* The next nbytes from *offset on, aligned, of the scratch or, if that is NULL, of nothing. */
+/* Return nbytes at *offset and advance the offset, aligned. scratch NULL: only advance it. */
 static inline void *scratch_allocate(char *scratch, size_t *offset, size_t nbytes)
 {
 	void *const block = scratch ? scratch + *offset : NULL;

@@ -1,5 +1,5 @@
 /*
- * size - sizes as people write them (see size.h)
+ * size.c - parse and format sizes (see size.h)
  */
 #include "src/base/size.h"
 
@@ -12,13 +12,13 @@
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 
-/* Position p stands for a factor of 2^(10 p). */
+/* The suffix at index p is a factor of 2^(10 p). */
 static const char suffixes[] = "bKMGTPE";
 
 static const struct {
 	uint64_t unit_nbytes; /* of a number without a suffix */
 	bool has_percent;
-	const char *suffixes, *examples; /* as messages say them */
+	const char *suffixes, *examples; /* for messages */
 } kinds[] = {
 	[SIZE_OF_SPACE] = { 1024, true, "b, K, M, G, T, P, E, kB, MB ... or %",
 			    "100b, 64K, 4G, 4GB or 50%" },
@@ -37,7 +37,7 @@ static int parse_digits(const char **text, uint64_t *ret_n)
 	return 0;
 }
 
-/* A percentage is rounded down, and may exceed 100. */
+/* Rounds down. A percentage may exceed 100. */
 static int parse_percent(uint64_t percent, uint64_t *ret_nbytes)
 {
 	__extension__ const unsigned __int128 nbytes =
@@ -49,9 +49,7 @@ static int parse_percent(uint64_t percent, uint64_t *ret_nbytes)
 	return 0;
 }
 
-/*
- * GNU takes both cases of the letters up to T; a lone 'B' means 1024 to it, to us it is a mistake.
- */
+/* GNU sort accepts both cases up to T. It takes a lone 'B' as 1024; that is an error here. */
 static int suffix_power(char letter)
 {
 	const char *suffix = memchr(suffixes, letter, sizeof suffixes - 1);
@@ -61,7 +59,7 @@ static int suffix_power(char letter)
 	return suffix ? (int)(suffix - suffixes) : -ENOTSUP;
 }
 
-/* The factor of a suffix: K and KiB are 1024, kB and KB 1000. */
+/* Return the factor of a suffix: K and KiB are 1024, kB and KB 1000. */
 static int parse_suffix(const char *text, uint64_t *ret_factor)
 {
 	const int power = suffix_power(text[0]);
@@ -109,21 +107,21 @@ int size_parse_option(const char *option, const char *text, enum size_kind kind,
 
 	switch (r) {
 	case -ENOTSUP:
-		return fail(-EINVAL, "%s: invalid suffix in '%s': use one of %s", option, text,
+		return fail(-EINVAL, "%s: invalid suffix in '%s'; use one of %s", option, text,
 			    kinds[kind].suffixes);
 	case -ERANGE:
-		return fail(r, "%s: '%s' is too large: sizes end at 2^64 - 1 bytes", option, text);
+		return fail(r, "%s: '%s' is too large; the maximum is 2^64 - 1 bytes", option,
+			    text);
 	case -EINVAL:
-		return fail(r, "%s: '%s' is not a size: give one such as %s", option, text,
+		return fail(r, "%s: '%s' is not a size; examples: %s", option, text,
 			    kinds[kind].examples);
 	}
 	return r;
 }
 
-/* Towards zero, the nearest, and away from zero. */
 enum rounding { DOWN, NEAREST, UP };
 
-/* In tenths of 2^(10 power) bytes. */
+/* Return nbytes in tenths of 2^(10 power) bytes. */
 static uint64_t to_tenths(uint64_t nbytes, unsigned power, enum rounding rounding)
 {
 	__extension__ typedef unsigned __int128 wide;
@@ -133,7 +131,7 @@ static uint64_t to_tenths(uint64_t nbytes, unsigned power, enum rounding roundin
 	return (uint64_t)(((wide)nbytes * 10 + bias) / unit);
 }
 
-/* In the largest unit of which it is at least one, as it is written: not 1024 MiB, but 1 GiB. */
+/* Use the largest unit that gives at least 1 after rounding: 1 GiB, not 1024 MiB. */
 static void format_rounded(uint64_t nbytes, enum rounding rounding, char text[static 32])
 {
 	unsigned power = 0;

@@ -1,41 +1,40 @@
 /*
- * size - sizes as people write them: parsed as GNU sort parses them, printed to be read
+ * size.h - parse sizes as GNU sort does, and format sizes
  *
  *	"100b" 100 bytes	"4K" 4 KiB	"1G" 1 GiB	"50%" half of the physical memory
  *
- * What a number without a suffix counts, and whether there is a percentage, is a matter of what is
- * measured.
+ * The unit of a number without a suffix, and whether % is allowed, depend on what is measured.
  */
 #pragma once
 
 #include <stdint.h>
 
 enum size_kind {
-	SIZE_OF_SPACE, /* memory or disk: without a suffix KiB; % of the physical memory */
-	SIZE_OF_DATA,  /* a record or a part of a file: without a suffix bytes; no % */
+	SIZE_OF_SPACE, /* memory or disk space: KiB without a suffix; % of the physical memory */
+	SIZE_OF_DATA,  /* a record or a part of a file: bytes without a suffix; no % */
 };
 
 /*
- * Parse `text`: decimal digits and at most one suffix of b K M G T P E (k, m, g and t as well) or,
- * of space, %. Returns 0 and *ret_nbytes; or, without a message and with *ret_nbytes untouched,
- * -EINVAL when it does not begin with a digit, -ENOTSUP when an unknown suffix follows the number,
- * -ERANGE when the size does not fit 64 bits.
+ * Parse `text`: decimal digits and an optional suffix of b K M G T P E (also k m g t), or % for
+ * space. Returns 0 and *ret_nbytes; else, without a message and with *ret_nbytes unchanged: -EINVAL
+ * if `text` does not begin with a digit, -ENOTSUP for an unknown suffix, -ERANGE if the size
+ * exceeds 64 bits.
  */
 int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes);
 
 /*
- * The same, with a message that names `option` ("--buffer-size", say); an unknown suffix is -EINVAL
- * then, too.
+ * Like size_parse(), with an error message that names `option` ("--buffer-size"). An unknown suffix
+ * is -EINVAL as well.
  */
 int size_parse_option(const char *option, const char *text, enum size_kind kind,
 		      uint64_t *ret_nbytes);
 
 /*
- * Write `nbytes` as a person reads it, in tenths of a unit, the nearest: "0 B", "1023 B", "1.5
- * KiB", "64 MiB", "16 EiB".
+ * Format nbytes in tenths of a unit, rounded to the nearest: "0 B", "1023 B", "1.5 KiB", "64 MiB",
+ * "16 EiB".
  */
 void size_format(uint64_t nbytes, char text[static 32]);
 
-/* The same rounded down, for what there is, and up, for what will be needed. */
+/* Like size_format(), rounded down (for what is available) or up (for what is needed). */
 void size_format_down(uint64_t nbytes, char text[static 32]);
 void size_format_up(uint64_t nbytes, char text[static 32]);

@@ -1,16 +1,16 @@
 /*
- * stats - what each stage did, and which one held the others up (see stats.h)
+ * stats.c - bytes and times of each stage and phase (see stats.h)
  *
- * One lock guards all counters. `covered`, the time in which at least one span of a stage ran, is
- * kept without a list of spans: each stage remembers until when it is covered, and a span that ends
- * adds what lies between there, or its own beginning if that is later, and its end.
+ * One lock protects all counters. `active`, the time in which at least one span of a stage ran, is
+ * computed without a list of spans: each stage remembers until when it was active, and a span that
+ * ends adds the time from there, or from its own begin if that is later, to its end.
  *
- *	  A |-----|            covered  |-----|
+ *	  A |-----|            active   |-----|
  *	  B    |-----|         adds           |--|
  *	  C              |--|  adds                 |--|
  *
- * Spans come in the order in which they end. Only a span that began before a gap and ends after a
- * later span has its share of the gap left out, so `covered` is never too large.
+ * Spans arrive in the order in which they end. A span that began before a gap and ends after a
+ * later span loses its share of the gap, so `active` is never too large.
  */
 #include "src/base/stats.h"
 
@@ -21,15 +21,13 @@
 #include <sys/resource.h>
 
 #include "src/base/diagnostics.h"
-#include "src/base/phase_progress.h"
-#include "src/base/timeline.h"
 
 struct phase_counters {
-	uint64_t begin_ns, end_ns; /* 0: has not begun, has not ended */
+	uint64_t begin_ns, end_ns; /* 0: not begun, not ended */
 	struct stats_volumes volumes;
 	uint64_t total_nbytes;
-	uint64_t skipped_nbytes; /* that the measuring stage had no need to move */
-	bool is_complete;        /* there is nothing more to move */
+	uint64_t skipped_nbytes; /* that the measuring stage did not have to move */
+	bool is_complete;        /* nothing is left to move */
 	struct stage_totals stages[N_STAGES];
 	uint64_t active_until_ns[N_STAGES];
 };
@@ -39,23 +37,23 @@ struct stats {
 	uint64_t begin_ns;
 
 	pthread_mutex_t lock;
-	/* Under the lock. */
-	struct timeline *timeline; /* NULL: nobody looks on */
+	/* Protected by the lock. */
+	struct timeline *timeline; /* NULL: nothing is recorded */
 	enum phase phase;          /* the current one, if phases[phase].begin_ns != 0 */
 	struct phase_counters phases[N_PHASES];
 	struct device_totals devices[STATS_MAX_DEVICES];
 	uint64_t devices_active_until_ns[STATS_MAX_DEVICES];
-	stats_volume_source *volume_source; /* NULL: nobody knows any */
+	stats_volume_source *volume_source; /* may be NULL */
 	void *volumes_context;
-	struct stats_volumes volumes; /* of all phases that are over */
+	struct stats_volumes volumes; /* at the end of the last phase */
 	uint64_t end_ns;              /* set by stats_finish(); 0 before */
-	struct stats_usage usage;     /* valid then */
+	struct stats_usage usage;     /* valid if end_ns is */
 };
 
 static const struct {
 	const char *name;
-	enum track_role work_role,
-		wait_role; /* whose work it is, unless a device's, and who waits for it */
+	enum track_role work_role; /* of the threads that do the work, unless a device does it */
+	enum track_role wait_role; /* of the threads that wait for it */
 } stage_kinds[N_STAGES] = {
 	[STAGE_READ] = { "read", TRACK_READERS, TRACK_READERS },
 	[STAGE_UPLOAD] = { "upload", TRACK_CPU_QUEUES, TRACK_CPU_QUEUES },
@@ -75,7 +73,7 @@ static const struct {
 
 static const struct {
 	const char *name, *key;
-	enum stage measured_stage; /* whose bytes tell how far the phase is */
+	enum stage measured_stage; /* whose bytes are the progress of the phase */
 } phase_kinds[N_PHASES] = {
 	[PHASE_RUN_GENERATION] = { "run generation", "run_generation", STAGE_READ },
 	[PHASE_MERGE_PASSES] = { "merge passes", "merge_passes", STAGE_SPILL },
@@ -115,25 +113,27 @@ void stats_close(struct stats *stats)
 	free(stats);
 }
 
-/* Under the lock: what the phase's measuring stage has moved. */
+/*
+ * Return what the phase's measuring stage has moved. Call with the lock held, like all that follow.
+ */
 static uint64_t done_nbytes(const struct stats *stats, enum phase phase)
 {
 	return stats->phases[phase].stages[phase_kinds[phase].measured_stage].nbytes;
 }
 
-/* Under the lock: and what it had no need to move. */
+/* Return what the phase's measuring stage has moved or skipped. */
 static uint64_t completed_nbytes(const struct stats *stats, enum phase phase)
 {
 	return done_nbytes(stats, phase) + stats->phases[phase].skipped_nbytes;
 }
 
-/* Under the lock, as what follows: what has gone to the output. */
+/* Return what was written to the output. */
 static uint64_t written_nbytes(const struct stats *stats)
 {
 	return stats->phases[PHASE_FINAL_MERGE].stages[STAGE_WRITE].nbytes;
 }
 
-/* The current phase ends, if one has begun, and perhaps another begins. */
+/* Record the end of the current phase, if one has begun. */
 static void emit_phase(const struct stats *stats, uint64_t now_ns)
 {
 	const struct phase_counters *phase = &stats->phases[stats->phase];
@@ -142,11 +142,10 @@ static void emit_phase(const struct stats *stats, uint64_t now_ns)
 		return;
 	timeline_sample_now(stats->timeline, now_ns, written_nbytes(stats));
 	if (phase->begin_ns)
-		timeline_add_phase(stats->timeline, stats->phase, phase->begin_ns, now_ns,
-				   done_nbytes(stats, stats->phase));
+		timeline_add_phase(stats->timeline, stats->phase, phase_name(stats->phase),
+				   phase->begin_ns, now_ns, done_nbytes(stats, stats->phase));
 }
 
-/* Somebody looks on. */
 static void emit_span(const struct stats *stats, const struct span *span, bool is_work,
 		      uint64_t end_ns, uint64_t nbytes)
 {
@@ -169,7 +168,7 @@ static void emit_span(const struct stats *stats, const struct span *span, bool i
 	timeline_sample(stats->timeline, end_ns, written_nbytes(stats));
 }
 
-/* Under the lock: what has come and gone since the last phase ended is the current one's. */
+/* Assign the volumes since the end of the last phase to the current one. */
 static void close_phase_volumes(struct stats *stats)
 {
 	struct phase_counters *phase = &stats->phases[stats->phase];
@@ -246,7 +245,6 @@ static void add_active_time(const struct span *span, uint64_t end_ns, uint64_t *
 	*active_until_ns = end_ns;
 }
 
-/* Under the lock. */
 static void add_span(struct phase_counters *phase, const struct span *span, uint64_t end_ns,
 		     uint64_t nbytes)
 {
@@ -263,7 +261,7 @@ static bool is_valid_device_number(uint32_t device)
 	return device > 0 && device <= STATS_MAX_DEVICES;
 }
 
-/* Under the lock: whatever phase it is. */
+/* Count the span for its device, independent of the phase. */
 static void add_device_span(struct stats *stats, const struct span *span, uint64_t end_ns)
 {
 	struct device_totals *device;
@@ -342,7 +340,7 @@ void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *c
 		return;
 	pthread_mutex_lock(&stats->lock);
 	if (stats->timeline)
-		timeline_set_gauges(stats->timeline, &(struct timeline_gauges){ nbytes, context });
+		timeline_set_temp_space_source(stats->timeline, nbytes, context);
 	pthread_mutex_unlock(&stats->lock);
 }
 
@@ -420,7 +418,7 @@ const char *phase_key(enum phase phase)
 	return phase_kinds[phase].key;
 }
 
-/* Under the lock, of a phase that has begun or may be to come. */
+/* Return the progress of a phase, which may be announced only. */
 static struct phase_progress get_phase_progress(const struct stats *stats, enum phase i,
 						uint64_t now_ns)
 {
@@ -429,7 +427,7 @@ static struct phase_progress get_phase_progress(const struct stats *stats, enum 
 	const bool is_over = has_begun && (i != stats->phase || phase->is_complete);
 	const uint64_t done = completed_nbytes(stats, i);
 
-	/* A phase that is over has moved all that it had to, whatever it was expected to. */
+	/* A phase that is over has moved all that it had to, whatever was expected. */
 	return (struct phase_progress){
 		.done_nbytes = done,
 		.total_nbytes = is_over ? done : phase->total_nbytes,
@@ -453,6 +451,57 @@ void stats_get_progress_counters(struct stats *stats, struct progress_counters *
 	for (enum phase i = 0; i < N_PHASES; i++)
 		ret_counters->phases[i] = get_phase_progress(stats, i, now_ns);
 	pthread_mutex_unlock(&stats->lock);
+}
+
+void progress_counters_add(struct progress_counters *sum, const struct progress_counters *addend)
+{
+	if (addend->phase < sum->phase)
+		sum->phase = addend->phase;
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		struct phase_progress *phase = &sum->phases[i];
+		const struct phase_progress *phase_addend = &addend->phases[i];
+
+		phase->done_nbytes += phase_addend->done_nbytes;
+		phase->total_nbytes += phase_addend->total_nbytes;
+		/* A rank that did nothing of an unknown amount may have nothing to do. */
+		phase->total_is_unknown |= phase_addend->total_is_unknown &&
+					   phase_addend->done_nbytes > 0;
+		if (phase->elapsed_ns < phase_addend->elapsed_ns)
+			phase->elapsed_ns = phase_addend->elapsed_ns;
+	}
+}
+
+static void add_phase_progress(const struct phase_progress *phase, struct stats_progress *progress)
+{
+	const uint64_t done = phase->done_nbytes, total = phase->total_nbytes;
+
+	progress->overall_done_nbytes += done < total ? done : total;
+	progress->overall_total_nbytes += total;
+}
+
+void progress_counters_summarize(const struct progress_counters *counters,
+				 struct stats_progress *ret_progress)
+{
+	const struct phase_progress *current;
+
+	*ret_progress = (struct stats_progress){ 0 };
+	if (counters->phase >= N_PHASES)
+		return;
+	current = &counters->phases[counters->phase];
+	*ret_progress = (struct stats_progress){
+		.started = true,
+		.phase = (enum phase)counters->phase,
+		.done_nbytes = current->done_nbytes,
+		.total_nbytes = current->total_is_unknown ? 0 : current->total_nbytes,
+		.elapsed_ns = current->elapsed_ns,
+	};
+	for (enum phase i = 0; i < N_PHASES; i++)
+		add_phase_progress(&counters->phases[i], ret_progress);
+	if (current->total_is_unknown)
+		ret_progress->overall_total_nbytes = 0;
+	/* Phases follow each other, and ranks wait for each other between phases. */
+	for (enum phase i = 0; i <= ret_progress->phase; i++)
+		ret_progress->overall_elapsed_ns += counters->phases[i].elapsed_ns;
 }
 
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress)

@@ -1,13 +1,13 @@
 /*
- * system_limits - what memory and how many processors this process may use (see system_limits.h)
+ * system_limits.c - memory and CPUs that this process may use (see system_limits.h)
  *
- * A control group is bounded by its own limits and by those of every group above it, so the path
- * from /proc/self/cgroup is walked up to the root of the mounted tree. Inside a container that root
- * is often the container's own group while the path is that of the host, of which nothing is
- * mounted: then the files on the way do not exist, limit nothing, and the root decides.
+ * A control group is bounded by its own limits and by those of all its ancestors, so the path from
+ * /proc/self/cgroup is followed up to the root of the mounted hierarchy. In a container that root
+ * is often the container's own group, while the path is that of the host and is not mounted. Then
+ * the files on the way do not exist and limit nothing, and the root decides.
  *
- * The limits are read from /proc/self/limits, not asked for with getrlimit(), so that a made-up
- * tree is complete.
+ * Resource limits are read from /proc/self/limits instead of getrlimit(), so that tests can replace
+ * the whole tree.
  */
 #include "src/base/system_limits.h"
 
@@ -24,12 +24,12 @@
 #define NO_LIMIT UINT64_MAX
 #define UNKNOWN_NBYTES (UINT64_C(64) << 20)
 
-/* The longest of the files, memory.stat, has some 4 KiB. */
+/* The longest file, memory.stat, has about 4 KiB. */
 struct file_text {
 	char bytes[8192];
 };
 
-/* What limits the processes of the group whose files are in `dir`; NO_LIMIT if nothing does. */
+/* Return the limit of the group whose files are in `dir`; NO_LIMIT if there is none. */
 typedef uint64_t measure_fn(const char *root, const char *dir);
 
 /* A place where the files of a controller's groups may be mounted. */
@@ -44,16 +44,13 @@ static uint64_t min_limit(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* a - b, not below 0. */
+/* Return a - b, or 0 if that is negative. */
 static uint64_t subtract_clamped(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-/*
- * Read what root/dir/name begins with, as a string of less than `size` bytes; of an unreadable file
- * that is "".
- */
+/* Read the start of root/dir/name as a string of less than `size` bytes; "" if it is unreadable. */
 static bool read_file_prefix(const char *root, const char *dir, const char *name, char *ret_bytes,
 			     size_t size)
 {
@@ -83,14 +80,16 @@ static bool read_file_text(const char *root, const char *dir, const char *name,
 	return read_file_prefix(root, dir, name, ret_text->bytes, sizeof ret_text->bytes);
 }
 
-/* The number that `text` begins with, after blanks; `otherwise` if there is none ("max", "-1"). */
+/*
+ * Return the number at the start of `text`, after blanks; default_value if there is none ("max").
+ */
 static uint64_t parse_number(const char *text, uint64_t default_value)
 {
 	text += strspn(text, " \t");
 	return *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : default_value;
 }
 
-/* The text behind `label`, which begins a line; "" if there is no such line. */
+/* Return the text after `label` at the start of a line; "" if there is no such line. */
 static const char *find_label_value(const struct file_text *text, const char *label)
 {
 	const size_t n = strlen(label);
@@ -113,7 +112,7 @@ static uint64_t read_number(const char *root, const char *dir, const char *name,
 	return parse_number(text, default_value);
 }
 
-/* Memory of a group in use, less the page cache that the kernel would drop first. */
+/* Return the memory that a group uses, without page cache that the kernel would drop first. */
 static uint64_t group_used_nbytes(const char *root, const char *dir, const char *usage_name,
 				  const char *cache_label)
 {
@@ -145,7 +144,7 @@ static uint64_t measure_memory_v1(const char *root, const char *dir)
 							 "total_inactive_file "));
 }
 
-/* A quota of part of a processor keeps one busy, some of the time. */
+/* A quota of a fraction of a CPU rounds up to one. */
 static uint64_t quota_to_cpus(uint64_t quota, uint64_t period)
 {
 	return quota == NO_LIMIT || period == 0 ? NO_LIMIT : (quota + period - 1) / period;
@@ -181,7 +180,7 @@ static const struct hierarchy cpu_hierarchies[] = {
 	{ 0 }
 };
 
-/* Is `name` one of a list such as "cpu,cpuacct" of n bytes? The empty name is the empty list. */
+/* Is `name` in a list of n bytes such as "cpu,cpuacct"? The empty list contains the empty name. */
 static bool list_contains(const char *list, size_t n, const char *name)
 {
 	const size_t name_nbytes = strlen(name);
@@ -199,8 +198,8 @@ static bool list_contains(const char *list, size_t n, const char *name)
 }
 
 /*
- * The path of this process's group: of the line "ID:CONTROLLERS:PATH" that has the controller.
- * False if there is no such line, or the path is too long.
+ * Get the path of this process's group from the line "ID:CONTROLLERS:PATH" with the controller.
+ * Returns false if there is no such line or the path is too long.
  */
 static bool find_cgroup(const struct file_text *groups, const char *controller,
 			char path[static PATH_MAX])
@@ -221,7 +220,7 @@ static bool find_cgroup(const struct file_text *groups, const char *controller,
 	return false;
 }
 
-/* The least that any group limits this process to, over all hierarchies. */
+/* Return the lowest limit of all groups that this process belongs to, over all hierarchies. */
 static uint64_t measure_groups(const char *root, const struct hierarchy *hierarchies)
 {
 	char path[PATH_MAX], dir[2 * PATH_MAX];
@@ -245,7 +244,7 @@ static uint64_t measure_groups(const char *root, const struct hierarchy *hierarc
 	return limit;
 }
 
-/* An rlimit less what counts against it. Limits are "LABEL SOFT HARD bytes". */
+/* Return a resource limit less what is used of it. Lines are "LABEL SOFT HARD bytes". */
 static uint64_t measure_rlimit(const char *root, const char *limit_label, const char *used_label)
 {
 	struct file_text limits, status;
@@ -287,7 +286,7 @@ uint64_t memory_free_nbytes(const char *root)
 	return nbytes == NO_LIMIT ? 0 : min_limit(nbytes, memory_available_nbytes(root));
 }
 
-/* Set bits of the mask "ff,ffffffff" of processors that the scheduler may choose. */
+/* Count the bits of the mask "ff,ffffffff" of CPUs that the scheduler may choose. */
 static uint64_t measure_affinity(const char *root)
 {
 	struct file_text status;

@@ -1,36 +1,37 @@
 /*
- * system_limits - what memory and how many processors this process may use
+ * system_limits.h - memory and CPUs that this process may use
  *
- * A process that takes more memory than its control group allows is killed, and one that
- * passes its rlimit gets no more; so the default of -S looks at all of them. What is available is
- * the least of
+ * A process that exceeds the memory limit of its control group is killed, and one that reaches its
+ * resource limit gets no more. So the default of -S respects all of them. What is available is the
+ * minimum of
  *	- MemAvailable of /proc/meminfo: free, or reclaimable without swapping;
  *	- cgroup v2: memory.max (and memory.high, above which it would be throttled) less
- *	  memory.current, for the process's group and every group above it, not counting page
- *	  cache that can go (inactive_file of memory.stat) as used;
+ *	  memory.current, for the process's group and all its ancestors. Page cache that can be
+ *	  dropped (inactive_file of memory.stat) does not count as used;
  *	- cgroup v1: memory.limit_in_bytes less memory.usage_in_bytes, likewise;
  *	- RLIMIT_AS and RLIMIT_DATA less what the process has mapped.
  *
- * A file that is missing, or says "max", limits nothing. All files are looked up below `root`, ""
- * for the real ones, so that tests can give made-up trees.
+ * A file that is missing or contains "max" limits nothing. `root` is prepended to all paths: ""
+ * for the real files, else the tree of a test.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* Bytes that this process can still use. 64 MiB if nothing can be found out. */
+/* Return how many bytes this process can still use; 64 MiB if that is unknown. */
 uint64_t memory_available_nbytes(const char *root);
 
-/* Of these, what nothing lies in that could be of use: page cache that would have to go. */
+/* Return how many of these are free without evicting page cache. */
 uint64_t memory_free_nbytes(const char *root);
 
-/* What of this process is in memory now, mapped files included; 0 if that cannot be found out. */
+/* Return the resident set size of this process, mapped files included; 0 if unknown. */
 uint64_t memory_resident_nbytes(void);
 
-/* What the machine has. */
+/* Return the memory of the machine. */
 uint64_t memory_physical_nbytes(void);
 
 /*
- * Processors this process may keep busy: its affinity and the cpu.max quota (v1: cfs), at least 1.
+ * Return how many CPUs this process may use, at least 1: the minimum of its affinity mask and the
+ * quota of its control groups (cpu.max; v1: cpu.cfs_quota_us).
  */
 unsigned cpus_available(const char *root);

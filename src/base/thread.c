@@ -1,5 +1,5 @@
 /*
- * thread - threads that work for the same job as whoever starts them (see thread.h)
+ * thread.c - start threads that report to the diagnostics of their creator (see thread.h)
  */
 #include "src/base/thread.h"
 
@@ -12,12 +12,12 @@
 #include "src/base/diagnostics.h"
 
 /*
- * Nothing of ours has much on its stack. What the system has for a default may be 8 MiB of
- * addresses for each, which can be limited, or too little (ulimit -s).
+ * No thread needs much stack. The system's default may reserve 8 MiB of address space for each
+ * thread, which counts against limits, or may be too small (ulimit -s).
  */
 enum { STACK_NBYTES = 512 << 10 };
 
-/* What a thread begins with; its own to free. */
+/* Passed to the new thread, which frees it. */
 struct thread_start_args {
 	void *(*run)(void *argument);
 	void *argument;
@@ -62,7 +62,7 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 	return r;
 }
 
-/* As the shell counts them. */
+/* In the units of the shell. */
 static const struct thread_limit {
 	int resource;
 	const char *name;
@@ -74,8 +74,7 @@ static const struct thread_limit {
 };
 
 /*
- * EAGAIN is also what the C library says where there are no addresses for a stack, or it would be
- * too much data.
+ * The C library also returns EAGAIN when the stack exceeds the limit of address space or of data.
  */
 const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 {

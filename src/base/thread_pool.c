@@ -1,5 +1,6 @@
 /*
- * thread_pool - a few threads that do the parts of one job after the other (see thread_pool.h)
+ * thread_pool.c - threads that share the tasks of a job, and queues between threads (see
+ * thread_pool.h)
  */
 #include "src/base/thread_pool.h"
 
@@ -14,19 +15,19 @@
 struct thread_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work_available, work_done;
-	/* Under the lock: the job. */
+	/* Protected by the lock: the job. */
 	thread_pool_task *task;
 	void *context;
-	struct diagnostics *diagnostics; /* of who wants it done */
+	struct diagnostics *diagnostics; /* of the caller of thread_pool_run() */
 	uint32_t n_tasks, n_claimed, n_active;
-	int error; /* the first failure */
+	int error; /* 0 or the first error */
 	bool closing;
 
-	uint32_t n_threads; /* without the caller's */
+	uint32_t n_threads; /* without the caller */
 	pthread_t threads[];
 };
 
-/* Under the lock, which is let go meanwhile: do parts until none is left. */
+/* Run tasks until none is left. Called with the lock held, which is released during a task. */
 static void run_tasks(struct thread_pool *pool)
 {
 	pool->n_active++;
@@ -118,7 +119,7 @@ int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *cont
 struct thread_team {
 	numbered_thread_fn *work;
 	void *context;
-	pthread_mutex_t lock; /* held until all are started */
+	pthread_mutex_t lock; /* held until all threads are started */
 	uint32_t n_threads, n_numbered;
 };
 
@@ -171,4 +172,88 @@ void threads_run(uint32_t n_threads, void (*work)(void *context), void *context)
 {
 	threads_run_numbered(n_threads, call_unnumbered,
 			     &(struct unnumbered_work){ work, context });
+}
+
+/* --- bounded queues --- */
+
+struct bounded_queue {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	size_t capacity, head, n_items;
+	bool finished;
+	int error; /* 0 or the first error */
+	void *items[];
+};
+
+int bounded_queue_open(size_t capacity, struct bounded_queue **ret_queue)
+{
+	struct bounded_queue *queue = calloc(1, sizeof *queue + capacity * sizeof queue->items[0]);
+
+	if (!queue)
+		return -ENOMEM;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->changed, NULL);
+	queue->capacity = capacity;
+	*ret_queue = queue;
+	return 0;
+}
+
+void bounded_queue_close(struct bounded_queue *queue)
+{
+	if (!queue)
+		return;
+	pthread_cond_destroy(&queue->changed);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+}
+
+int bounded_queue_push(struct bounded_queue *queue, void *item)
+{
+	int r;
+
+	pthread_mutex_lock(&queue->lock);
+	while (queue->n_items == queue->capacity && !queue->error && !queue->finished)
+		pthread_cond_wait(&queue->changed, &queue->lock);
+	r = queue->error ? queue->error : queue->finished ? -EPIPE : 0;
+	if (r == 0) {
+		queue->items[(queue->head + queue->n_items++) % queue->capacity] = item;
+		pthread_cond_broadcast(&queue->changed);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return r;
+}
+
+int bounded_queue_pop(struct bounded_queue *queue, void **ret_item)
+{
+	int r;
+
+	pthread_mutex_lock(&queue->lock);
+	while (queue->n_items == 0 && !queue->error && !queue->finished)
+		pthread_cond_wait(&queue->changed, &queue->lock);
+	r = queue->error ? queue->error : queue->n_items == 0 ? -ENODATA : 0;
+	if (r == 0) {
+		*ret_item = queue->items[queue->head];
+		queue->head = (queue->head + 1) % queue->capacity;
+		queue->n_items--;
+		pthread_cond_broadcast(&queue->changed);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return r;
+}
+
+void bounded_queue_finish(struct bounded_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->finished = true;
+	pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void bounded_queue_fail(struct bounded_queue *queue, int r)
+{
+	pthread_mutex_lock(&queue->lock);
+	if (!queue->error)
+		queue->error = r;
+	pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
 }

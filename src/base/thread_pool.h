@@ -1,22 +1,23 @@
 /*
- * thread_pool - a few threads that do the parts of one job after the other
+ * thread_pool.h - threads that share the tasks of a job, and queues between threads
  *
- * A job is a number of parts, which any thread may do in any order; the caller of
- * thread_pool_run() does parts like the others and returns when all are done. For work that waits
- * for disks or decodes, where the parts are long and their number is known: back ends have queues.
+ * A job is a number of tasks, which any thread may run in any order. The caller of
+ * thread_pool_run() runs tasks as well, and returns when all are done. It is meant for long tasks
+ * that wait for disks or decode; back ends have queues of their own (src/device/device.h).
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct thread_pool;
 
-/* Do part i. Returns 0 or a negative errno after a message. */
+/* Run task i. Returns 0 or a negative errno after a message. */
 typedef int thread_pool_task(void *context, uint32_t i);
 
 /*
- * n_threads: at work in a job, the caller's own included. Fewer, if so many cannot be started. 0,
- * or -ENOMEM without a message.
+ * Start a pool of n_threads, including the thread that runs a job; fewer if so many cannot be
+ * started. Returns 0, or -ENOMEM without a message.
  */
 int thread_pool_open(uint32_t n_threads, struct thread_pool **ret_pool);
 
@@ -24,22 +25,56 @@ int thread_pool_open(uint32_t n_threads, struct thread_pool **ret_pool);
 void thread_pool_close(struct thread_pool *pool);
 
 /*
- * Do the parts 0 to n - 1. Returns 0 or the first failure, after which parts that were not begun
- * are left out. One job at a time.
+ * Run the tasks 0 to n_tasks - 1. Returns 0 or the first error; after an error, tasks that have not
+ * started are skipped. Only one job at a time.
  */
 int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context,
 		    uint32_t n_tasks);
 
 /*
- * Call work(context) on n_threads threads at once, the caller's included, and return when all have
- * returned: for one job whose threads claim what is next by themselves. Threads that cannot be had
- * are done without.
+ * Call work(context) on n_threads threads at once, including the caller's, and return when all
+ * calls have returned. For a job whose threads claim tasks by themselves. Runs on fewer threads if
+ * so many cannot be started.
  */
 void threads_run(uint32_t n_threads, void (*work)(void *context), void *context);
 
 /*
- * The same, where each of them has something of its own to do: work(context, number, n), number 0
- * to n - 1, when all n that could be had have been started.
+ * Like threads_run(), with the number of the thread, from 0, and how many were started:
+ * work(context, number, n).
  */
 typedef void numbered_thread_fn(void *context, uint32_t number, uint32_t n);
 void threads_run_numbered(uint32_t n_threads, numbered_thread_fn *work, void *context);
+
+/*
+ * --- bounded queues ---
+ *
+ * Queues of pointers between the stages of a pipeline. A stage blocks only on a full or an empty
+ * queue. A queue ends in one of two ways: finished (consumers get what is left, then -ENODATA) or
+ * failed (all callers get the error at once; the first error stays). A stage that fails fails its
+ * queues, so every wait ends.
+ *
+ * First in, first out. Thread-safe, with any number of producers and consumers.
+ */
+
+struct bounded_queue;
+
+/* Create a queue of `capacity` items. Returns 0, or -ENOMEM without a message. */
+int bounded_queue_open(size_t capacity, struct bounded_queue **ret_queue);
+/* Free the queue, but not the items in it. No thread may use it any more. NULL is fine. */
+void bounded_queue_close(struct bounded_queue *queue);
+
+/*
+ * Append an item; waits while the queue is full. Returns 0, the queue's error if it failed, or
+ * -EPIPE if it was finished.
+ */
+int bounded_queue_push(struct bounded_queue *queue, void *item);
+/*
+ * Remove the first item; waits while the queue is empty. Returns 0, -ENODATA if the queue is
+ * finished and empty, or its error if it failed.
+ */
+int bounded_queue_pop(struct bounded_queue *queue, void **ret_item);
+
+/* Finish the queue: nothing more will be pushed. */
+void bounded_queue_finish(struct bounded_queue *queue);
+/* Fail the queue with r, a negative errno, unless it has failed before. */
+void bounded_queue_fail(struct bounded_queue *queue, int r);

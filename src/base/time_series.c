@@ -1,5 +1,5 @@
 /*
- * time_series - a sort over time, in few numbers (see time_series.h)
+ * time_series.c - a sort over time as a bounded histogram (see time_series.h)
  */
 #include "src/base/time_series.h"
 
@@ -31,7 +31,7 @@ void time_series_close(struct time_series *series)
 	free(series);
 }
 
-/* Two neighbours become one, and the second half is free. */
+/* Merge pairs of bins; clears the second half. */
 static void merge_bins(uint64_t numbers[static TIME_SERIES_BINS])
 {
 	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
@@ -67,7 +67,7 @@ static void merge_gauge_bins(struct time_series_gauges gauges[static TIME_SERIES
 				    empty;
 }
 
-/* There are bins up to that moment. */
+/* Merge bins until the last one includes time_ns. */
 static void extend_to(struct time_series *series, uint64_t time_ns)
 {
 	while (time_ns - series->begin_ns > TIME_SERIES_BINS * series->bin_ns) {
@@ -82,7 +82,7 @@ static void extend_to(struct time_series *series, uint64_t time_ns)
 	series->end_ns = max_u64(series->end_ns, time_ns);
 }
 
-/* The queues of a device; NULL: there is no memory for that one, or it is not told apart. */
+/* Return the times of a queue, or NULL if it is not distinguished or memory is short. */
 static struct stage_busy_times *find_queue(struct time_series *series, uint32_t queue)
 {
 	struct stage_busy_times *grown;
@@ -100,7 +100,7 @@ static struct stage_busy_times *find_queue(struct time_series *series, uint32_t 
 	return &grown[queue];
 }
 
-/* Add `sum` to bins, as the time from begin to end, since the beginning, is in each of them. */
+/* Spread `sum` over the bins in proportion to their share of the time from begin to end. */
 static void distribute(uint64_t bins[static TIME_SERIES_BINS], uint64_t bin_ns, uint64_t begin,
 		       uint64_t end, uint64_t sum)
 {
@@ -145,7 +145,7 @@ void time_series_sample(struct time_series *series, uint64_t time_ns,
 		return;
 	extend_to(series, time_ns);
 	bin = (time_ns - series->begin_ns) / series->bin_ns;
-	if (bin == TIME_SERIES_BINS) /* the very end of the last one */
+	if (bin == TIME_SERIES_BINS) /* the end of the last bin */
 		bin--;
 	series->gauges[bin] = max_gauges(series->gauges[bin], *gauges);
 }

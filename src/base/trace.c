@@ -1,13 +1,13 @@
 /*
- * trace - a timeline in the Chrome trace event format (see trace.h)
+ * trace.c - the timeline of a sort, and its export in the Chrome trace event format (see trace.h)
  *
- * The stream's own buffer is the bounded memory: stdio writes it out when it is full. Each line
- * ends with ",\n". The array is closed by an event that names the process, which so takes no comma.
+ * The buffer of the stream is nearly all the memory that a trace needs. Each line ends with ",\n";
+ * the array is closed by the event that names the process, which has no comma.
  *
- * What is collected of a track is the sum of what was done, at most MAX_SUMS things, from when
- * the first began. As pieces do not overlap, the sum is not longer than that. A collection is
- * written when a piece ends more than the while after it began, so any two of them are a while
- * long, and there are at most 2 * MAX_SUMS events in each while on a track.
+ * Aggregated events of a track are at most MAX_SUMS sums, one for each kind, from the time at which
+ * the first began. As events of a track do not overlap, the sums are no longer than that time. They
+ * are written when an event ends later than the interval after that begin. So there are at most
+ * 2 * MAX_SUMS events of a track in each interval.
  */
 #include "src/base/trace.h"
 
@@ -19,41 +19,157 @@
 
 #include "config.h"
 #include "src/base/diagnostics.h"
+#include "src/base/system_limits.h"
+
+/* --- tracks --- */
+
+/* A thread or queue, which does one piece of work after the other. */
+struct track_owner {
+	uint32_t device;
+	uint64_t id;
+};
+
+struct track {
+	struct track_owner owner;
+	uint64_t end_ns; /* of the last event on it */
+};
+
+/* More tracks of a role share the last one, on which events may then overlap. */
+enum { TRACKS_MAX = 1024 };
+
+struct tracks {
+	struct track *by_role[N_TRACK_ROLES]; /* n[role]; grown on demand */
+	uint32_t n[N_TRACK_ROLES];
+};
+
+/* The maximum drift of a device's clock against ours after some hours. */
+enum { CLOCK_ERROR_NS = 1000000 };
+
+static const struct {
+	const char *name, *names;
+} roles[N_TRACK_ROLES] = {
+	[TRACK_PHASES] = { "phase", "phases" },
+	[TRACK_PARTITIONS] = { "partition", "partitions" },
+	[TRACK_READERS] = { "reader", "readers" },
+	[TRACK_FETCHERS] = { "fetcher", "fetchers" },
+	[TRACK_CPU_QUEUES] = { "CPU queue", "CPU queues" },
+	[TRACK_DEVICE_QUEUES] = { "GPU queue", "GPU queues" },
+	[TRACK_WRITERS] = { "writer", "writers" },
+	[TRACK_CHECKERS] = { "verifier", "verifiers" },
+};
+
+static void tracks_free(struct tracks *tracks)
+{
+	for (enum track_role role = 0; role < N_TRACK_ROLES; role++)
+		free(tracks->by_role[role]);
+}
+
+/* By how much may an event begin before the previous one has ended? */
+static uint64_t tolerance_ns(enum track_role role)
+{
+	return role == TRACK_DEVICE_QUEUES ? CLOCK_ERROR_NS : 0;
+}
+
+/* Return the owner's track if it is free, else the one that has been free longest, or NULL. */
+static struct track *find_free_track(struct tracks *tracks, enum track_role role,
+				     struct track_owner owner, uint64_t begin_ns)
+{
+	struct track *best = NULL;
+
+	for (uint32_t i = 0; i < tracks->n[role]; i++) {
+		struct track *track = &tracks->by_role[role][i];
+
+		if (track->owner.device != owner.device)
+			continue;
+		if (track->owner.id == owner.id && track->end_ns <= begin_ns + tolerance_ns(role))
+			return track;
+		if (track->end_ns <= begin_ns && (!best || track->end_ns < best->end_ns))
+			best = track;
+	}
+	return best;
+}
+
+/* Return a new track, or the last one again if there are too many, or NULL without any. */
+static struct track *add_track(struct tracks *tracks, enum track_role role)
+{
+	const uint32_t n = tracks->n[role];
+	struct track *grown = NULL;
+
+	if (n < TRACKS_MAX)
+		grown = reallocarray(tracks->by_role[role], n + 1, sizeof *grown);
+	if (!grown)
+		return n ? &tracks->by_role[role][n - 1] : NULL;
+	grown[n] = (struct track){ 0 };
+	tracks->by_role[role] = grown;
+	tracks->n[role]++;
+	return &grown[n];
+}
+
+/*
+ * Return the track of an event. Moves *begin_ns to the end of the previous event on it if the two
+ * overlap by less than the clocks may differ.
+ */
+static uint32_t tracks_assign(struct tracks *tracks, enum track_role role, struct track_owner owner,
+			      uint64_t *begin_ns, uint64_t end_ns)
+{
+	struct track *track = find_free_track(tracks, role, owner, *begin_ns);
+
+	if (!track)
+		track = add_track(tracks, role);
+	if (!track)
+		return 0;
+	if (track->end_ns > *begin_ns)
+		*begin_ns = track->end_ns < end_ns ? track->end_ns : end_ns;
+	*track = (struct track){ owner, end_ns > track->end_ns ? end_ns : track->end_ns };
+	return (uint32_t)(track - tracks->by_role[role]);
+}
+
+const char *track_role_name(enum track_role role)
+{
+	return roles[role].name;
+}
+
+const char *track_role_names(enum track_role role)
+{
+	return roles[role].names;
+}
+
+/* --- trace --- */
 
 enum { MAX_SUMS = 6 };
 
-/* The first while: so much of what the exact events took; the next one is so many times longer. */
+/* The first interval is this fraction of the time that the exact events took; later ones grow. */
 enum { INITIAL_FRACTION = 512, GROWTH_FACTOR = 4 };
 
-/* Things of one kind that were done on a track. */
+/* Events of one kind on a track. */
 struct event_sum {
 	const char *name, *category;
 	uint64_t busy_ns, nbytes, n_events;
 	uint64_t item; /* of the first */
 };
 
-/* Of a track, what is yet to be written. */
+/* Events of a track that are not written yet. */
 struct pending_events {
-	bool is_named; /* the track was told of */
+	bool is_named; /* the name of the track was written */
 	uint64_t begin_ns;
 	unsigned n_sums;
 	struct event_sum sums[MAX_SUMS];
 };
 
 struct trace {
-	FILE *stream;      /* whose owner finds out what has failed */
+	FILE *stream;      /* the owner checks it for errors */
 	uint64_t begin_ns; /* time 0 of the timeline */
 	long pid;
-	char name[96];           /* of the process; "" if it is alone */
-	uint64_t n_exact;        /* that may be written as they are */
-	uint64_t n_written;      /* events of pieces */
-	uint64_t next_growth;    /* so many, and the while grows */
-	uint64_t aggregation_ns; /* that pieces are collected for; 0: not at all */
+	char name[96];           /* of the process; "" if there is only one */
+	uint64_t n_exact;        /* limit of events that are written one by one */
+	uint64_t n_written;      /* events without names and counters */
+	uint64_t next_growth;    /* n_written at which the interval grows */
+	uint64_t aggregation_ns; /* the interval; 0: events are written one by one */
 	struct pending_events *pending[N_TRACK_ROLES]; /* n[role], by track */
 	uint32_t n_tracks[N_TRACK_ROLES];
 };
 
-/* What is between the two is events, with commas between them. */
+/* Between the two there are events, separated by commas. */
 static const char opening[] = "[\n", closing[] = "\n]\n";
 
 int trace_open(FILE *stream, struct trace **ret_trace)
@@ -99,20 +215,20 @@ void trace_append(struct trace *trace, const char *text, size_t nbytes)
 	fputs(",\n", trace->stream);
 }
 
-/* Tracks are shown as threads of this process, in the order of their numbers. */
+/* Tracks are shown as threads of the process, ordered by number. */
 static unsigned get_tid(enum track_role role, uint32_t track)
 {
 	_Static_assert(TRACKS_MAX < 10000, "roles do not share numbers");
 	return 1 + (unsigned)role * 10000 + track;
 }
 
-/* Nanoseconds as what the format counts, microseconds, from the beginning. */
+/* Write a time in microseconds, the unit of the format. */
 static void write_time(const struct trace *trace, const char *name, uint64_t ns)
 {
 	fprintf(trace->stream, "\"%s\":%" PRIu64 ".%03" PRIu64 ",", name, ns / 1000, ns % 1000);
 }
 
-/* What began before the trace was opened begins with it. */
+/* Events that began before the trace begin with it. */
 static uint64_t relative_ns(const struct trace *trace, uint64_t time_ns)
 {
 	return time_ns > trace->begin_ns ? time_ns - trace->begin_ns : 0;
@@ -158,7 +274,7 @@ static void write_track_name(struct trace *trace, const struct trace_event *even
 		trace->pid, tid, tid);
 }
 
-/* Of that track; NULL: there is no memory for it. */
+/* Return the pending events of a track, or NULL if memory is short. */
 static struct pending_events *get_pending(struct trace *trace, enum track_role role, uint32_t track)
 {
 	struct pending_events *grown;
@@ -174,7 +290,7 @@ static struct pending_events *get_pending(struct trace *trace, enum track_role r
 	return &trace->pending[role][track];
 }
 
-/* Write what was collected, one thing behind the other. */
+/* Write the sums of a track one after the other. */
 static void write_pending(struct trace *trace, enum track_role role, uint32_t track)
 {
 	struct pending_events *pending = &trace->pending[role][track];
@@ -199,7 +315,9 @@ static void write_pending(struct trace *trace, enum track_role role, uint32_t tr
 	pending->n_sums = 0;
 }
 
-/* What was done of that kind so far; a new one if there is none. NULL: there are too many. */
+/*
+ * Return the sum of the event's kind, a new one if necessary, or NULL if there are too many kinds.
+ */
 static struct event_sum *find_sum(struct pending_events *pending, const struct trace_event *event)
 {
 	struct event_sum *sum = pending->sums;
@@ -236,7 +354,7 @@ static void aggregate_event(struct trace *trace, struct pending_events *pending,
 	sum->n_events++;
 }
 
-/* When so much is written that it has to be less from now on. */
+/* Start to aggregate, or lengthen the interval, when enough has been written. */
 static void grow_aggregation(struct trace *trace, uint64_t now_ns)
 {
 	if (trace->n_written < trace->next_growth)
@@ -295,4 +413,127 @@ void trace_close(struct trace *trace)
 		"\"args\":{\"name\":\"%s\"}}%s",
 		trace->pid, trace->name[0] ? trace->name : GSORT_PROGRAM, closing);
 	free(trace);
+}
+
+/* --- timeline --- */
+
+/* After so many samples the interval doubles. */
+enum { SAMPLES_PER_INTERVAL = 1000, FIRST_INTERVAL_NS = 5000000 };
+
+struct timeline {
+	struct timeline_sinks sinks;
+	struct tracks tracks;
+	uint64_t (*temp_space)(void *context);
+	void *temp_space_context;
+	uint64_t last_ns; /* time of the last sample; 0: none */
+	uint64_t interval_ns, n_samples;
+};
+
+int timeline_open(const struct timeline_sinks *sinks, struct timeline **ret_timeline)
+{
+	struct timeline *timeline = calloc(1, sizeof *timeline);
+
+	if (!timeline)
+		return fail(-ENOMEM, "timeline: out of memory");
+	timeline->sinks = *sinks;
+	timeline->interval_ns = FIRST_INTERVAL_NS;
+	*ret_timeline = timeline;
+	return 0;
+}
+
+void timeline_close(struct timeline *timeline)
+{
+	if (!timeline)
+		return;
+	tracks_free(&timeline->tracks);
+	free(timeline);
+}
+
+static void add_to_time_series(const struct timeline *timeline, enum stage stage,
+			       const struct trace_event *trace_entry)
+{
+	struct time_series *series = timeline->sinks.time_series;
+
+	if (stage == N_STAGES)
+		return;
+	time_series_add(series, &(struct time_series_event){ .stage = stage,
+							     .begin_ns = trace_entry->begin_ns,
+							     .end_ns = trace_entry->end_ns,
+							     .nbytes = trace_entry->nbytes,
+							     .is_device_queue = trace_entry->role ==
+										TRACK_DEVICE_QUEUES,
+							     .queue = trace_entry->track });
+}
+
+void timeline_add(struct timeline *timeline, const struct timeline_event *event)
+{
+	struct trace_event trace_entry = {
+		.name = event->name,
+		.category = event->category,
+		.begin_ns = event->begin_ns < event->end_ns ? event->begin_ns : event->end_ns,
+		.end_ns = event->end_ns,
+		.role = event->role,
+		.device = event->device,
+		.item = event->item,
+		.nbytes = event->nbytes,
+	};
+
+	trace_entry.track = tracks_assign(&timeline->tracks, trace_entry.role,
+					  (struct track_owner){ event->device, event->owner },
+					  &trace_entry.begin_ns, trace_entry.end_ns);
+	trace_add(timeline->sinks.trace, &trace_entry);
+	if (timeline->sinks.time_series)
+		add_to_time_series(timeline, event->stage, &trace_entry);
+}
+
+void timeline_add_phase(struct timeline *timeline, enum phase phase, const char *name,
+			uint64_t begin_ns, uint64_t end_ns, uint64_t nbytes)
+{
+	struct time_series *series = timeline->sinks.time_series;
+	const struct timeline_event event = { .name = name,
+					      .category = "phase",
+					      .stage = N_STAGES,
+					      .begin_ns = begin_ns,
+					      .end_ns = end_ns,
+					      .role = TRACK_PHASES,
+					      .nbytes = nbytes };
+
+	timeline_add(timeline, &event);
+	if (!series)
+		return;
+	series->phases[phase].begin_ns = begin_ns;
+	series->phases[phase].end_ns = end_ns;
+}
+
+void timeline_set_temp_space_source(struct timeline *timeline, uint64_t (*nbytes)(void *context),
+				    void *context)
+{
+	timeline->temp_space = nbytes;
+	timeline->temp_space_context = context;
+}
+
+void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes)
+{
+	struct trace *trace = timeline->sinks.trace;
+	struct time_series_gauges sample = { .written_nbytes = written_nbytes };
+
+	if (now_ns < timeline->last_ns) /* a late event */
+		return;
+	timeline->last_ns = now_ns;
+	sample.memory_nbytes = memory_resident_nbytes();
+	if (timeline->temp_space)
+		sample.temporary_nbytes = timeline->temp_space(timeline->temp_space_context);
+	trace_add_counter(trace, "memory", now_ns, sample.memory_nbytes);
+	trace_add_counter(trace, "temporary space", now_ns, sample.temporary_nbytes);
+	trace_add_counter(trace, "written", now_ns, sample.written_nbytes);
+	if (timeline->sinks.time_series)
+		time_series_sample(timeline->sinks.time_series, now_ns, &sample);
+	if (++timeline->n_samples % SAMPLES_PER_INTERVAL == 0)
+		timeline->interval_ns *= 2;
+}
+
+void timeline_sample(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes)
+{
+	if (now_ns >= timeline->last_ns + timeline->interval_ns)
+		timeline_sample_now(timeline, now_ns, written_nbytes);
 }

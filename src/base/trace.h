@@ -1,73 +1,149 @@
 /*
- * trace - a timeline in the Chrome trace event format
+ * trace.h - the timeline of a sort, and its export in the Chrome trace event format
  *
- * One JSON array, to be looked at with Perfetto or chrome://tracing: pieces of work as complete
- * events ("ph":"X"), on tracks that are named and ordered by their role (tracks.h), and counters
- * ("ph":"C"). It goes to a stream, whose buffer is nearly all the memory that it takes.
+ * A timeline receives every piece of work and, from time to time, samples of memory, temporary
+ * space and bytes written. It forwards them to a trace (a file) and to a time series (for the
+ * charts of the HTML report).
  *
- * It does not grow with the sort for ever. After the first TRACE_MAX_EXACT events those of a
- * track are collected for a while, and become one event for each thing that was done in it, as
- * long as all of these took together, and one behind the other:
+ * An event is shown on a track of its role, not of its thread:
  *
- *	as it was	[read][wait][read ][wait][read]  [wait]
- *	in the trace	[read 3 pieces  ][wait 3 pieces]
+ *	reader 1	[read ][read ]    [read ]		a thread that ended ...
+ *	reader 2	   [read ][read ]	     [read ]	... leaves its track to the next
+ *	queue 1		       [sort   ][sort   ]
  *
- * So a track is as full as it was, only no more in this order. For each quarter as many events that
- * are written then, the while is four times as long as the one before.
+ * Threads come and go with each merge, so a timeline of threads would have hundreds of nearly empty
+ * lines. An event goes to the track of its owner's last event if that track is free, else to the
+ * track that has been free longest, else to a new one. Events on one track never overlap, and a
+ * role has about as many tracks as the most threads that were active at once.
  *
- * By one thread at a time: who counts pieces has a lock already (stats.h). NULL is no trace, and
- * fine.
+ * A trace is one JSON array for Perfetto or chrome://tracing: complete events ("ph":"X"), names of
+ * tracks, and counters ("ph":"C"). Its size is bounded. After TRACE_MAX_EXACT events, the events of
+ * a track are aggregated over an interval: one event for each kind, as long as the sum of them,
+ * one after the other:
+ *
+ *	exact		[read][wait][read ][wait][read]  [wait]
+ *	aggregated	[read 3 pieces  ][wait 3 pieces]
+ *
+ * So a track is as full as it was, but the order within the interval is lost. The interval grows by
+ * a factor of four each time a quarter of the exact limit has been written.
+ *
+ * A timeline and its trace are used by one thread at a time (stats.c holds its lock).
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "src/base/clock.h"
-#include "src/base/tracks.h"
+#include "src/base/time_series.h"
+
+/* What a track shows, in display order: the way that records take. */
+enum track_role {
+	TRACK_PHASES,     /* of the whole sort; one track */
+	TRACK_PARTITIONS, /* merges of one partition of the output each */
+	TRACK_READERS,
+	TRACK_FETCHERS,      /* readers of stored runs */
+	TRACK_CPU_QUEUES,    /* sorting and merging on the CPU */
+	TRACK_DEVICE_QUEUES, /* queues of a device with its own memory */
+	TRACK_WRITERS,
+	TRACK_CHECKERS,
+	N_TRACK_ROLES
+};
+
+/* Return what one track of a role is called ("reader"), and what all are called ("readers"). */
+const char *track_role_name(enum track_role role);
+const char *track_role_names(enum track_role role);
+
+/* --- trace --- */
 
 struct trace;
 
 enum { TRACE_MAX_EXACT = 100000 };
 
 struct trace_event {
-	const char *name, *category; /* plain words, nothing that JSON would have to escape */
-	uint64_t begin_ns, end_ns;   /* clock_now_ns(); behind those before it on the track */
+	const char *name,
+		*category; /* without characters that JSON escapes; must outlive the trace */
+	uint64_t begin_ns, end_ns; /* clock_now_ns(); not before the previous event of the track */
 	enum track_role role;
-	uint32_t track;  /* of the role */
-	uint32_t device; /* of several, whose track it is, from 1; else 0 */
+	uint32_t track;  /* of the role, from 0 */
+	uint32_t device; /* from 1 if there are several; else 0 */
 	uint64_t item;   /* number of the slot, chunk or window */
 	uint64_t nbytes; /* moved by it */
 };
 
 /*
- * The stream is used until the trace is closed, and stays the caller's, who finds out whether it
- * could be written. Returns 0, or a negative errno after a message.
+ * Start a trace. The stream is used until trace_close() and stays the caller's, who checks it for
+ * write errors. Returns 0, or a negative errno after a message.
  */
 int trace_open(FILE *stream, struct trace **ret_trace);
 
-/* Instead of TRACE_MAX_EXACT; before anything is added. */
+/* Replace TRACE_MAX_EXACT, before the first event. */
 void trace_set_limit(struct trace *trace, uint64_t n_exact);
 
-/* One of several processes that have one timeline; pid is its number. */
+/* One of several processes that share a timeline; its number is the pid of the trace. */
 struct trace_process {
-	unsigned number, n_processes; /* the one, from 0, of so many */
-	char name[96];                /* what would have to be escaped in JSON is left out */
-	uint64_t begin_ns;            /* time 0 of all of them, by the clock of this one */
+	unsigned number, n_processes; /* number: from 0 */
+	char name[96];                /* characters that JSON escapes are left out */
+	uint64_t begin_ns;            /* time 0 of all processes, by the clock of this one */
 };
 
-/* Before anything is added. There are so many events less of each that all together are bounded. */
+/* Set the process, before the first event. Divides the limit of events among all processes. */
 void trace_set_process(struct trace *trace, const struct trace_process *process);
 
-/* The first adds the trace of another: all that was written until that was closed. */
+/* Append the complete, closed trace of another process. */
 void trace_append(struct trace *trace, const char *text, size_t nbytes);
 
-/* Names are to stay where they are until it is closed. */
+/* Add an event, or the value of a counter; counters in order of time. trace may be NULL. */
 void trace_add(struct trace *trace, const struct trace_event *event);
-
-/* A counter was that then; each in the order of time. */
 void trace_add_counter(struct trace *trace, const char *name, uint64_t time_ns, uint64_t nbytes);
 
-/* Complete it. */
+/* Complete the array and free the trace. NULL is fine. */
 void trace_close(struct trace *trace);
+
+/* --- timeline --- */
+
+struct timeline;
+
+/* Where events go; either may be NULL, and both must outlive the timeline. */
+struct timeline_sinks {
+	struct trace *trace;
+	struct time_series *time_series;
+};
+
+/* Returns 0, or -ENOMEM after a message. */
+int timeline_open(const struct timeline_sinks *sinks, struct timeline **ret_timeline);
+
+/* NULL is fine. */
+void timeline_close(struct timeline *timeline);
+
+/* A piece of work, or time spent waiting. */
+struct timeline_event {
+	const char *name, *category; /* of the trace event */
+	enum stage stage;            /* N_STAGES: no work of a stage */
+	uint64_t begin_ns, end_ns;
+	enum track_role role;
+	uint32_t device; /* from 1 if there are several; else 0 */
+	uint64_t owner;  /* the thread or queue; devices have tracks of their own */
+	uint64_t item, nbytes;
+};
+
+/* Add an event. Events come roughly in the order in which they end. */
+void timeline_add(struct timeline *timeline, const struct timeline_event *event);
+
+/* Add a phase, which has the track TRACK_PHASES; `name` must outlive the trace. */
+void timeline_add_phase(struct timeline *timeline, enum phase phase, const char *name,
+			uint64_t begin_ns, uint64_t end_ns, uint64_t nbytes);
+
+/* Set the function that returns the temporary space in use; NULL: none. */
+void timeline_set_temp_space_source(struct timeline *timeline, uint64_t (*nbytes)(void *context),
+				    void *context);
+
+/*
+ * Sample memory, temporary space and written_nbytes (of the output so far) if the last sample is
+ * old enough, or in any case. A thread that ends a piece of work calls this, so no thread has to
+ * wake up for it. The interval doubles after every 1,000 samples.
+ */
+void timeline_sample(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);
+void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);

@@ -9,7 +9,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
-#include "src/base/phase_progress.h"
+#include "src/base/stats.h"
 #include "src/base/thread.h"
 #include "src/comm/tags.h"
 

@@ -22,7 +22,7 @@
 #include "io/spill/run_file.h"
 #include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 #include "src/base/thread.h"
 #include "src/comm/tags.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/base/suggest.h"
+#include "src/base/text.h"
 #include "src/lib/lib_internal.h"
 
 _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "room for a word");

@@ -6,8 +6,7 @@
  */
 #include "config.h"
 #include "include/gsort.h"
-#include "src/base/quote.h"
-#include "src/base/suggest.h"
+#include "src/base/text.h"
 #include "src/options/record_options.h"
 
 const char *gsort_version(void)

@@ -20,7 +20,7 @@
 #include "include/gsort.h"
 #include "src/base/cancellation.h"
 #include "src/base/rendezvous.h"
-#include "src/base/quote.h"
+#include "src/base/text.h"
 #include "src/base/diagnostics.h"
 #include "src/base/stats.h"
 #include "src/lib/api_distributed.h"

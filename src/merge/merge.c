@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/base/bounded_queue.h"
+#include "src/base/thread_pool.h"
 #include "src/base/thread.h"
 #include "src/merge/window_order.h"
 #include "src/merge/window_input.h"

@@ -8,7 +8,7 @@
 
 #include "io/input/input_mapped.h"
 #include "src/base/diagnostics.h"
-#include "src/base/bounded_queue.h"
+#include "src/base/thread_pool.h"
 
 /* Is what was merged elements, of which records are made for the sink? */
 static bool needs_decode(const struct window_pool *pool)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/quote.h"
+#include "src/base/text.h"
 
 /* --- elements --- */
 

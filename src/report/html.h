@@ -8,7 +8,7 @@
  *
  * Names of elements and attributes are ours, plain words that stay where they are. Whatever bytes a
  * text has, the page is UTF-8: what is no character, or would not be seen, is an escape as the
- * shell has them (src/base/quote.h). Whoever owns the stream finds out whether it could be
+ * shell has them (src/base/text.h). Whoever owns the stream finds out whether it could be
  * written.
  */
 #pragma once

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "io/spill/run_file.h"
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 #include "src/base/diagnostics.h"
 #include "src/run/run_ops.h"
 

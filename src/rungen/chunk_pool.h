@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "src/base/bounded_queue.h"
+#include "src/base/thread_pool.h"
 #include "src/plan/job.h"
 #include "src/record/record_totals.h"
 

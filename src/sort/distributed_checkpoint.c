@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "src/base/message_capture.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/comm/comm.h"

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/message_capture.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/merge/window_buffer_cache.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "io/input/input_mapped.h"
-#include "src/base/message_capture.h"
 #include "src/base/diagnostics.h"
 #include "src/rungen/chunk_pool.h"
 #include "src/plan/cache_policy.h"

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 #include "src/base/diagnostics.h"
 #include "src/sort/integrity.h"
 #include "src/sort/sort_output_internal.h"

@@ -20,7 +20,7 @@
 
 #include "io/input/input.h"
 #include "config.h"
-#include "src/base/quote.h"
+#include "src/base/text.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/check/verify.h"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "src/base/quote.h"
+#include "src/base/text.h"
 
 static struct {
 	struct diagnostics messages;

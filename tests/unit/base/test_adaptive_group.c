@@ -1,7 +1,7 @@
 /*
  * test_adaptive_group - all go one way at a time, and in the end the fastest
  */
-#include "src/base/adaptive_group.h"
+#include "src/base/adaptive.h"
 
 #include <stdbool.h>
 

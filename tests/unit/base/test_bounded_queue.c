@@ -1,7 +1,7 @@
 /*
  * test_bounded_queue - a bounded queue, and its two ends
  */
-#include "src/base/bounded_queue.h"
+#include "src/base/thread_pool.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
  * test_interval_search - of things one behind the other, that which holds a place
  */
-#include "src/base/interval_search.h"
+#include "src/base/int_math.h"
 
 #include "tests/support/unit_test.h"
 

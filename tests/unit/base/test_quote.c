@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/quote.h"
+#include "src/base/text.h"
 #include "tests/support/unit_test.h"
 
 static const char *quote_string(const char *text)

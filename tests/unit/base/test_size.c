@@ -119,7 +119,7 @@ static void message_names_the_option_and_the_text(void **state)
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("--buffer-size", "3Q", SIZE_OF_SPACE, &nbytes), -EINVAL);
 	assert_string_equal(captured_messages_error(),
-			    "--buffer-size: invalid suffix in '3Q': "
+			    "--buffer-size: invalid suffix in '3Q'; "
 			    "use one of b, K, M, G, T, P, E, kB, MB ... or %");
 }
 
@@ -131,15 +131,15 @@ static void what_takes_no_percentage_does_not_offer_one(void **state)
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("-R", "50%", SIZE_OF_DATA, &nbytes), -EINVAL);
 	assert_string_equal(captured_messages_error(),
-			    "-R: invalid suffix in '50%': "
+			    "-R: invalid suffix in '50%'; "
 			    "use one of b, K, M, G, T, P, E, kB, MB ...");
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("-R", "x", SIZE_OF_DATA, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(), "-R: 'x' is not a size: give one such as "
+	assert_string_equal(captured_messages_error(), "-R: 'x' is not a size; examples: "
 						       "100 (bytes), 4K or 4kB");
 	captured_messages_reset(true);
 	assert_int_equal(size_parse_option("-S", "x", SIZE_OF_SPACE, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(), "-S: 'x' is not a size: give one such as "
+	assert_string_equal(captured_messages_error(), "-S: 'x' is not a size; examples: "
 						       "100b, 64K, 4G, 4GB or 50%");
 }
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/base/phase_progress.h"
+#include "src/base/stats.h"
 #include "tests/support/fake_ranks.h"
 #include "tests/support/unit_test.h"
 

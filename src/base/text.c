@@ -1,14 +1,14 @@
 /*
- * quote - text from outside, fit for one line of a terminal (see quote.h)
+ * text.c - quote untrusted text for one line of a terminal, and suggest a similar word (see text.h)
  */
-#include "src/base/quote.h"
+#include "src/base/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Characters of Unicode from `first` to `last` that do something to the line. */
+/* Ranges of Unicode characters that affect the display of a line. */
 static const struct {
 	uint32_t first, last;
 } controls[] = { { 0x80, 0x9f }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 } };
@@ -21,7 +21,10 @@ static bool is_control(uint32_t codepoint)
 	return false;
 }
 
-/* Bytes of the character at `s`, of more than one; 0 if they are none. A '\0' ends it. */
+/*
+ * Return the length of the UTF-8 sequence of two or more bytes at `s`, or 0 if it is invalid. A
+ * '\0' ends it.
+ */
 static unsigned decode_codepoint(const unsigned char *s, uint32_t *ret_codepoint)
 {
 	static const uint32_t min_codepoint[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -40,7 +43,7 @@ static unsigned decode_codepoint(const unsigned char *s, uint32_t *ret_codepoint
 		       n;
 }
 
-/* Bytes at `s` that can be printed as they are: a character, or 0. */
+/* Return the length of the printable character at `s`, or 0. */
 static unsigned printable_nbytes(const unsigned char *s)
 {
 	uint32_t codepoint;
@@ -52,10 +55,10 @@ static unsigned printable_nbytes(const unsigned char *s)
 	return n && !is_control(codepoint) ? n : 0;
 }
 
-/* Returns how many bytes of `escape` it takes. */
+/* Return the length of the escape. */
 static unsigned escape_byte(unsigned char byte, char escape[static 8])
 {
-	static const char letters[] = "abtnvfr"; /* of 7 to 13 */
+	static const char letters[] = "abtnvfr"; /* for bytes 7 to 13 */
 
 	if (byte >= 7 && byte <= 13)
 		return (unsigned)snprintf(escape, 8, "\\%c", letters[byte - 7]);
@@ -75,7 +78,7 @@ static void append(struct line_buffer *line, const void *bytes, size_t n)
 	line->used += n;
 }
 
-/* All bytes from `s` on that cannot be printed, as one $'...'. Returns what is behind. */
+/* Append all unprintable bytes at `position` as one $'...'. Returns the position after them. */
 static const unsigned char *append_escaped(struct line_buffer *line, const unsigned char *position,
 					   bool quoted)
 {
@@ -103,4 +106,55 @@ const char *quote_text(const char *text, char *line, size_t nbytes)
 	}
 	line[output.used] = '\0';
 	return line;
+}
+
+/* Longer words are never suggested for; of longer candidates only the start is compared. */
+enum { MAX_WORD_NBYTES = 31 };
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Return the Damerau-Levenshtein distance (optimal string alignment): the number of insertions,
+ * deletions, changes and exchanges of neighbours that turn one word into the other. Row i of the
+ * table is for the first i characters of a; only the last three rows are kept.
+ */
+static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+	size_t rows[3][MAX_WORD_NBYTES + 1];
+
+	for (size_t j = 0; j <= n_b; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= n_a; i++) {
+		size_t *row = rows[i % 3], *previous_row = rows[(i + 2) % 3];
+
+		row[0] = i;
+		for (size_t j = 1; j <= n_b; j++) {
+			row[j] = min_size(previous_row[j - 1] + (a[i - 1] != b[j - 1]),
+					  min_size(previous_row[j], row[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = min_size(row[j], rows[(i + 1) % 3][j - 2] + 1);
+		}
+	}
+	return rows[n_a % 3][n_b];
+}
+
+/* At most two errors, and fewer in short words, which would resemble anything. */
+const char *suggest_word(const char *word, size_t nbytes, const char *const *words, unsigned n)
+{
+	size_t min_distance = min_size(nbytes / 3, 2) + 1;
+	const char *suggestion = NULL;
+
+	for (unsigned i = 0; i < n && nbytes <= MAX_WORD_NBYTES; i++) {
+		const size_t d =
+			edit_distance(word, nbytes, words[i], strnlen(words[i], MAX_WORD_NBYTES));
+
+		if (d < min_distance) {
+			min_distance = d;
+			suggestion = words[i];
+		}
+	}
+	return suggestion;
 }
