@@ -1,7 +1,7 @@
 /*
- * bench_cub - CUB's and Thrust's sorts and merges behind plain C (see bench_cub.h)
+ * bench_cub.cu - sorts and merges of CUB and Thrust with a C interface (see bench_device.h)
  */
-#include "tools/bench/bench_cub.h"
+#include "tools/bench/bench_device.h"
 
 #include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
@@ -18,7 +18,7 @@ struct less {
 	}
 };
 
-/* The high bytes of the key as an element. */
+/* Store the upper bytes of the key. */
 __device__ void store_key(char *elements, uint32_t element_nbytes, uint64_t i, uint128_t key)
 {
 	if (element_nbytes == 4)
@@ -124,29 +124,6 @@ int cub_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements, uint32
 	default:
 		return merge_sort<uint128_t>(scratch, scratch_nbytes, elements, n);
 	}
-}
-
-int cub_radix_sort_pairs(void *scratch, size_t *scratch_nbytes, const void *input, void *out,
-			 uint64_t n)
-{
-	const uint64_t *keys = (const uint64_t *)input;
-	uint64_t *keys_out = (uint64_t *)out;
-
-	return cub::DeviceRadixSort::SortPairs(scratch, *scratch_nbytes, keys, keys_out, keys + n,
-					       keys_out + n, n);
-}
-
-struct less_by_upper_half {
-	__device__ bool operator()(const uint128_t &x, const uint128_t &y) const
-	{
-		return (uint64_t)(x >> 64) < (uint64_t)(y >> 64);
-	}
-};
-
-int cub_merge_sort_pairs(void *scratch, size_t *scratch_nbytes, void *pairs, uint64_t n)
-{
-	return cub::DeviceMergeSort::StableSortKeys(scratch, *scratch_nbytes, (uint128_t *)pairs, n,
-						    less_by_upper_half());
 }
 
 int thrust_merge(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b, uint64_t *out)

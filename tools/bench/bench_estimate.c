@@ -1,9 +1,9 @@
 /*
- * bench_estimate - how near --explain comes to what a sort really takes
+ * bench_estimate.c - compare the time that --explain predicts with the time of the sort
  *
- * One table: for each shape the time that gsort predicts, the time that the sort then takes, both
- * the medians of some rounds, and the one in parts of the other. A prediction and its sort follow
- * each other, so that a slow minute hits both. Inputs are in the page cache.
+ * For each case the table shows the median predicted and measured times of some rounds, and their
+ * ratio. Each prediction is followed by its sort, so that a slow minute affects both. Inputs are in
+ * the page cache.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,21 +19,17 @@
 #include "src/cli/exit_status.h"
 #include "src/record/layout.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/bench_median.h"
-#include "tools/bench/bench_options.h"
-#include "tools/bench/timed_run.h"
-#include "tools/bench/warm_memory.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
 
-/* Chunks or temporary space, the output, and some more. */
+/* Chunks or temporary space, the output, and a margin. */
 enum { WARM_TIMES_INPUT = 3, MAX_SHELL_ARGUMENTS = 24, ESTIMATE_NUMBER_NBYTES = 32 };
 
 static const struct estimate_case {
 	const char *name;
-	unsigned memory_sixteenths; /* -S, of the input's size */
-	const char *option;         /* one more, or NULL */
+	unsigned memory_sixteenths; /* -S, relative to the input */
+	const char *option;         /* one more option, or NULL */
 	bool are_records, is_pipe;
 } estimate_cases[] = {
 	{ "in memory", 64, NULL, false, false },
@@ -52,7 +48,7 @@ struct estimate_options {
 
 struct estimate_bench {
 	const struct estimate_options *options;
-	char dir[PATH_MAX]; /* made for this run, removed after it */
+	char dir[PATH_MAX]; /* temporary */
 	char keys_path[PATH_MAX + 16], records_path[PATH_MAX + 16], output_path[PATH_MAX + 16],
 		plan_path[PATH_MAX + 16];
 	uint64_t predicted_ns[N_ESTIMATE_CASES][BENCH_MAX_REPEATS],
@@ -61,13 +57,10 @@ struct estimate_bench {
 
 static int make_directory(struct estimate_bench *bench)
 {
-	const char *parent = bench->options->common.dir;
-	const int n = snprintf(bench->dir, sizeof bench->dir, "%s/gsort-bench.XXXXXX", parent);
+	const int r = bench_make_directory(bench->options->common.dir, bench->dir);
 
-	if (n < 0 || (size_t)n >= sizeof bench->dir)
-		return fail(-ENAMETOOLONG, "%s: %m", parent);
-	if (!mkdtemp(bench->dir))
-		return fail(-errno, "%s: no directory can be made here: %m", parent);
+	if (r < 0)
+		return r;
 	snprintf(bench->keys_path, sizeof bench->keys_path, "%s/keys", bench->dir);
 	snprintf(bench->records_path, sizeof bench->records_path, "%s/records", bench->dir);
 	snprintf(bench->output_path, sizeof bench->output_path, "%s/output", bench->dir);
@@ -104,8 +97,8 @@ static int make_inputs(const struct estimate_bench *bench)
 }
 
 /*
- * gsort of the shape's input to the output, or what it says beforehand into the file `plan`. Both
- * begin with a shell: it makes the pipe, or does nothing but call gsort.
+ * Run gsort on the case's input, or only --explain with output to plan_path. A shell starts gsort
+ * in either case: it makes the pipe, if there is one.
  */
 static int run_gsort(const struct estimate_bench *bench, const struct estimate_case *estimate_case,
 		     bool explain_only, struct run_cost *ret_cost)
@@ -148,7 +141,7 @@ static int run_gsort(const struct estimate_bench *bench, const struct estimate_c
 	return timed_run(argv, ret_cost);
 }
 
-/* The last line of a plan: "total: about 1.5 s". */
+/* Parse the last line of the plan: "total: about 1.5 s". */
 static int read_prediction(const struct estimate_bench *bench, uint64_t *ret_ns)
 {
 	FILE *file = fopen(bench->plan_path, "re");
@@ -161,7 +154,7 @@ static int read_prediction(const struct estimate_bench *bench, uint64_t *ret_ns)
 		sscanf(line, "total: about %lf s", &s);
 	fclose(file);
 	if (s < 0)
-		return fail(-EBADMSG, "--explain does not say how long it takes");
+		return fail(-EBADMSG, "--explain: no total time in the output");
 	*ret_ns = (uint64_t)(s * 1e9);
 	return 0;
 }
@@ -197,7 +190,7 @@ static void print_report(struct estimate_bench *bench)
 {
 	const unsigned n_repeats = bench->options->common.n_repeats;
 
-	printf("%-18s %11s %11s %7s\n", "shape", "predicted", "taken", "ratio");
+	printf("%-18s %11s %11s %7s\n", "case", "predicted", "measured", "ratio");
 	for (unsigned id = 0; id < N_ESTIMATE_CASES; id++) {
 		const double predicted_ns = bench_median_ns(bench->predicted_ns[id], n_repeats);
 		const double measured_ns = bench_median_ns(bench->measured_ns[id], n_repeats);
@@ -229,14 +222,14 @@ static int bench_predictions(const struct estimate_options *options)
 }
 
 static const struct option_spec specs[] = {
-	BENCH_ROW_SIZE("of the inputs (default 1G); five times as much is needed on the disk"),
-	BENCH_ROW_DIR("where the files go for the time being (default $TMPDIR, else /tmp)"),
+	BENCH_ROW_SIZE("size of the inputs (default 1G); needs five times as much space"),
+	BENCH_ROW_DIR("directory for temporary files (default $TMPDIR, else /tmp)"),
 	{ .name = "gsort",
 	  .argument = "PROGRAM",
-	  .help = "what is asked and timed (default gsort, looked up in $PATH)",
+	  .help = "the gsort to time (default gsort, looked up in $PATH)",
 	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct estimate_options, gsort) },
-	BENCH_ROW_REPEAT("rounds (default 5)"),
+	BENCH_ROW_REPEAT("number of rounds (default 5)"),
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
 };

@@ -1,13 +1,13 @@
 /*
- * bench_file - gsort from file to file, as a user would run it
+ * bench_file.c - time gsort from file to file, as a user would run it
  *
- * Times of a shared machine mean little, ratios of one run mean something: every figure is a ratio
- * of two medians, and the programs take turns, round after round, so that a slow minute hits all of
- * them. Inputs are in the page cache. Every output is removed before the next program starts, so
- * that nobody pays for writing back another's pages.
+ * Times on a shared machine mean little, ratios within one run mean something. So each figure is a
+ * ratio of two medians, and the programs take turns, so that a slow minute affects all of them.
+ * Inputs are in the page cache. Each output is removed before the next program starts, so that no
+ * program pays for writing back the pages of another.
  *
- * Before a case is timed, it runs once and its output is checked: in order, and the same records as
- * the input. A benchmark of a wrong result is worth nothing.
+ * Each case runs once before it is timed, and its output is checked: it must be in order and have
+ * the records of the input.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,25 +17,265 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "config.h"
+#include "src/base/size.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
+#include "io/input/input.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/bench_competitors.h"
-#include "tools/bench/bench_report.h"
-#include "tools/bench/bench_options.h"
-#include "tools/bench/warm_memory.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
 
-/* Chunks or temporary space, the output, and some more. */
+/* --- programs --- */
+
+enum bench_competitor {
+	BENCH_CP,
+	BENCH_GSORT,         /* plain keys */
+	BENCH_GSORT_RECORDS, /* records of the sort benchmark */
+	BENCH_SORT_TEXT,     /* xxd | sort | xxd, of plain keys */
+	BENCH_SORT_LINES,    /* GNU sort of lines, with all CPUs */
+};
+
+struct competitor_params {
+	const char *gsort; /* path of the program */
+	const char *input, *output;
+	const char *temp_dir;
+	uint64_t memory_nbytes; /* of programs that take a limit */
+};
+
+enum { COMPETITOR_NUMBER_NBYTES = 32 };
+
+static int run_cp(const struct competitor_params *params, struct run_cost *ret_cost)
+{
+	const char *const argv[] = { "cp", params->input, params->output, NULL };
+
+	return timed_run(argv, ret_cost);
+}
+
+static int run_sort_text(const struct competitor_params *params, struct run_cost *ret_cost)
+{
+	const char *script = "xxd -p -c8 \"$1\" | LC_ALL=C sort | xxd -r -p > \"$2\"";
+	const char *const in = params->input, *const out = params->output;
+	const char *const argv[] = { "sh", "-c", script, "sh", in, out, NULL };
+
+	return timed_run(argv, ret_cost);
+}
+
+static const char *format_memory(const struct competitor_params *params,
+				 char text[static COMPETITOR_NUMBER_NBYTES])
+{
+	snprintf(text, COMPETITOR_NUMBER_NBYTES, "%" PRIu64 "b", params->memory_nbytes);
+	return text;
+}
+
+static int run_sort_lines(const struct competitor_params *params, struct run_cost *ret_cost)
+{
+	char memory[COMPETITOR_NUMBER_NBYTES], threads[COMPETITOR_NUMBER_NBYTES];
+	const char *const argv[] = {
+		"env",
+		"LC_ALL=C",
+		"sort",
+		"-S",
+		format_memory(params, memory),
+		"--parallel",
+		threads,
+		"-T",
+		params->temp_dir,
+		"-o",
+		params->output,
+		params->input,
+		NULL,
+	};
+
+	snprintf(threads, sizeof threads, "%u", cpus_available(""));
+	return timed_run(argv, ret_cost);
+}
+
+static int run_gsort(const struct competitor_params *params, bool are_records,
+		     struct run_cost *ret_cost)
+{
+	char memory[COMPETITOR_NUMBER_NBYTES];
+	const char *const argv[] = {
+		params->gsort,
+		params->input,
+		"-o",
+		params->output,
+		"-S",
+		format_memory(params, memory),
+		"-T",
+		params->temp_dir,
+		are_records ? "-R100" : NULL,
+		"-k0:b10",
+		NULL,
+	};
+
+	return timed_run(argv, ret_cost);
+}
+
+static int bench_competitor_run(enum bench_competitor competitor,
+				const struct competitor_params *params, struct run_cost *ret_cost)
+{
+	switch (competitor) {
+	case BENCH_CP:
+		return run_cp(params, ret_cost);
+	case BENCH_SORT_TEXT:
+		return run_sort_text(params, ret_cost);
+	case BENCH_SORT_LINES:
+		return run_sort_lines(params, ret_cost);
+	case BENCH_GSORT_RECORDS:
+		return run_gsort(params, true, ret_cost);
+	default:
+		return run_gsort(params, false, ret_cost);
+	}
+}
+
+/* --- report --- */
+
+/* A program on one input. */
+struct bench_case {
+	const char *name;
+	uint64_t input_nbytes;
+	unsigned n_costs;
+	struct run_cost costs[BENCH_MAX_REPEATS]; /* by round */
+};
+
+/*
+ * A promise about the time per byte of one case relative to another, or about seconds if
+ * denominator is NULL.
+ */
+struct bench_target {
+	const char *name;
+	const struct bench_case *numerator, *denominator;
+	bool is_lower_bound; /* else an upper bound */
+	double bound;
+};
+
+struct bench_report {
+	uint64_t input_nbytes; /* of most cases */
+	unsigned n_cpus;
+	const struct bench_case *cases;
+	unsigned n_cases;
+	const struct bench_target *targets;
+	unsigned n_targets;
+};
+
+static double elapsed_s(const struct bench_case *bench_case)
+{
+	uint64_t ns[BENCH_MAX_REPEATS];
+
+	for (unsigned i = 0; i < bench_case->n_costs; i++)
+		ns[i] = bench_case->costs[i].elapsed_ns;
+	return bench_median_ns(ns, bench_case->n_costs) * 1e-9;
+}
+
+/* CPU time depends less on other load than elapsed time. */
+static double cpu_s(const struct bench_case *bench_case)
+{
+	uint64_t ns[BENCH_MAX_REPEATS];
+
+	for (unsigned i = 0; i < bench_case->n_costs; i++)
+		ns[i] = bench_case->costs[i].cpu_ns;
+	return bench_median_ns(ns, bench_case->n_costs) * 1e-9;
+}
+
+static uint64_t peak_rss_nbytes(const struct bench_case *bench_case)
+{
+	uint64_t peak = 0;
+
+	for (unsigned i = 0; i < bench_case->n_costs; i++)
+		if (peak < bench_case->costs[i].peak_rss_nbytes)
+			peak = bench_case->costs[i].peak_rss_nbytes;
+	return peak;
+}
+
+static double measure_ratio(const struct bench_target *target)
+{
+	const double numerator_s = elapsed_s(target->numerator);
+
+	if (!target->denominator)
+		return numerator_s;
+	return numerator_s / (double)target->numerator->input_nbytes /
+	       (elapsed_s(target->denominator) / (double)target->denominator->input_nbytes);
+}
+
+static bool is_target_met(const struct bench_target *target)
+{
+	const double value = measure_ratio(target);
+
+	return target->is_lower_bound ? value >= target->bound : value <= target->bound;
+}
+
+static void bench_report_print(const struct bench_report *report)
+{
+	printf("%-26s %10s %10s %12s %8s %12s\n", "", "input", "seconds", "on processor", "MB/s",
+	       "peak memory");
+	for (unsigned i = 0; i < report->n_cases; i++) {
+		const struct bench_case *bench_case = &report->cases[i];
+		char input[32], peak[32];
+
+		size_format(bench_case->input_nbytes, input);
+		size_format(peak_rss_nbytes(bench_case), peak);
+		printf("%-26s %10s %10.4f %12.4f %8.0f %12s\n", bench_case->name, input,
+		       elapsed_s(bench_case), cpu_s(bench_case),
+		       (double)bench_case->input_nbytes * 1e-6 / elapsed_s(bench_case), peak);
+	}
+	printf("\n%-36s %10s %10s\n", "", "measured", "target");
+	for (unsigned i = 0; i < report->n_targets; i++) {
+		const struct bench_target *target = &report->targets[i];
+
+		printf("%-36s %10.3f %4s %5g%s\n", target->name, measure_ratio(target),
+		       target->is_lower_bound ? ">=" : "<=", target->bound,
+		       is_target_met(target) ? "" : "  missed");
+	}
+}
+
+static void print_json_case(const struct bench_case *bench_case, FILE *stream)
+{
+	fprintf(stream,
+		"\n    {\"name\": \"%s\", \"input_bytes\": %" PRIu64
+		", \"median_s\": %.6f, \"cpu_s\": %.6f, \"peak_rss_bytes\": %" PRIu64
+		", \"seconds\": [",
+		bench_case->name, bench_case->input_nbytes, elapsed_s(bench_case),
+		cpu_s(bench_case), peak_rss_nbytes(bench_case));
+	for (unsigned i = 0; i < bench_case->n_costs; i++)
+		fprintf(stream, "%s%.6f", i ? ", " : "",
+			(double)bench_case->costs[i].elapsed_ns * 1e-9);
+	fprintf(stream, "]}");
+}
+
+static void bench_report_print_json(const struct bench_report *report, FILE *stream)
+{
+	fprintf(stream,
+		"{\n  \"version\": \"%s\",\n  \"processors\": %u,\n  \"size_bytes\": %" PRIu64
+		",\n  \"cases\": [",
+		GSORT_VERSION, report->n_cpus, report->input_nbytes);
+	for (unsigned i = 0; i < report->n_cases; i++) {
+		fputs(i ? "," : "", stream);
+		print_json_case(&report->cases[i], stream);
+	}
+	fprintf(stream, "\n  ],\n  \"figures\": [");
+	for (unsigned i = 0; i < report->n_targets; i++) {
+		const struct bench_target *target = &report->targets[i];
+
+		fprintf(stream,
+			"%s\n    {\"name\": \"%s\", \"measured\": %.6f, \"%s\": %g, \"met\": %s}",
+			i ? "," : "", target->name, measure_ratio(target),
+			target->is_lower_bound ? "at_least" : "at_most", target->bound,
+			is_target_met(target) ? "true" : "false");
+	}
+	fprintf(stream, "\n  ]\n}\n");
+}
+
+/* --- cases --- */
+
+/* Chunks or temporary space, the output, and a margin. */
 enum { WARM_TIMES_INPUT = 3 };
 
 enum { SMALL_RECORDS = 1000, TEXT_FRACTION = 64 };
 
-/* The inputs. */
 enum bench_data_set {
 	DATA_RANDOM,
 	DATA_SORTED,
@@ -47,7 +287,7 @@ enum bench_data_set {
 	N_DATA_SETS
 };
 
-/* What a record is. Text is sorted as bytes, so is its binary form. */
+/* Records. The text is sorted as bytes, and so is its binary form. */
 static const struct key u64_key = { .nbytes = 8, .kind = KEY_UNSIGNED };
 static const struct key b8_key = { .nbytes = 8, .kind = KEY_BYTES, .big_endian = true };
 static const struct key gensort_key = { .nbytes = 10, .kind = KEY_BYTES, .big_endian = true };
@@ -56,7 +296,7 @@ static const struct {
 	const char *name;
 	const struct key *key;
 	uint64_t record_nbytes;
-	enum gen_dist dist; /* but of DATA_GENSORT */
+	enum gen_dist dist; /* except DATA_GENSORT */
 } data_sets[N_DATA_SETS] = {
 	[DATA_RANDOM] = { "random", &u64_key, 8, GEN_RANDOM },
 	[DATA_SORTED] = { "sorted", &u64_key, 8, GEN_SORTED },
@@ -77,7 +317,7 @@ enum case_id {
 	CASE_EQUAL,
 	CASE_TEXT,
 	CASE_SMALL,
-	/* Records, to the end. */
+	/* All that follow are of records. */
 	CASE_RECORDS_CP,
 	CASE_RECORDS_LINES,
 	CASE_RECORDS_AMPLE,
@@ -105,7 +345,7 @@ static const struct {
 	const char *name;
 	enum bench_competitor competitor;
 	enum bench_data_set data_set;
-	unsigned memory_sixteenths; /* -S, of the input's size */
+	unsigned memory_sixteenths; /* -S, relative to the input */
 } cases[N_CASES] = {
 	[CASE_CP] = { "cp", BENCH_CP, DATA_RANDOM, 0 },
 	[CASE_AMPLE] = { "gsort, memory 4 x input", BENCH_GSORT, DATA_RANDOM, 64 },
@@ -123,7 +363,7 @@ static const struct {
 	[CASE_RECORDS_EIGHTH] = { "records: gsort, 1/8", BENCH_GSORT_RECORDS, DATA_GENSORT, 2 },
 };
 
-/* What is promised, as in struct bench_target; N_CASES stands for no case. */
+/* Promises, as in struct bench_target; N_CASES: no denominator. */
 static const struct {
 	const char *name;
 	enum case_id numerator, denominator;
@@ -154,7 +394,7 @@ struct file_bench {
 	const struct file_options *options;
 	const struct case_range *case_range;
 	struct layout layout[N_DATA_SETS];
-	char dir[PATH_MAX]; /* made for this run, removed after it */
+	char dir[PATH_MAX]; /* temporary */
 	char input[N_DATA_SETS][PATH_MAX + 16];
 	uint64_t input_nbytes[N_DATA_SETS];
 	struct digest digest[N_DATA_SETS];
@@ -191,7 +431,7 @@ static int write_input(const struct file_bench *bench, enum bench_data_set data_
 	return gen_write_file(&gen.set, bench->input[data_set], cpus_available(""));
 }
 
-/* Layout, file and digest of a data set. */
+/* Make the layout, file and digest of a data set. */
 static int make_input(struct file_bench *bench, enum bench_data_set data_set)
 {
 	const struct layout_params request = {
@@ -211,7 +451,7 @@ static int make_input(struct file_bench *bench, enum bench_data_set data_set)
 	return r;
 }
 
-/* The data sets of the cases; several may have the same one. */
+/* Make the data sets of the cases, each once. */
 static int make_inputs(struct file_bench *bench)
 {
 	int r = 0;
@@ -222,7 +462,7 @@ static int make_inputs(struct file_bench *bench)
 	return r;
 }
 
-/* The output of a case must hold its input, sorted unless it is a mere copy. */
+/* Check that the output has the records of the input, sorted unless it is a copy. */
 static int check_output(struct file_bench *bench, enum case_id id)
 {
 	struct verify_result result;
@@ -240,7 +480,7 @@ static int check_output(struct file_bench *bench, enum case_id id)
 	return 0;
 }
 
-/* The output of the case before is gone first, and its dirty pages with it. */
+/* Removes the previous output first, and with it its dirty pages. */
 static int run_case(struct file_bench *bench, enum case_id id, struct run_cost *ret_cost)
 {
 	const uint64_t nbytes = bench->input_nbytes[cases[id].data_set];
@@ -257,7 +497,7 @@ static int run_case(struct file_bench *bench, enum case_id id, struct run_cost *
 	return bench_competitor_run(cases[id].competitor, &job, ret_cost);
 }
 
-/* Every case once, checked; then all of them in turn, timed. */
+/* Run and check each case once; then time all of them in turn. */
 static int run_cases(struct file_bench *bench)
 {
 	const unsigned n_repeats = bench->options->common.n_repeats;
@@ -281,7 +521,7 @@ static int run_cases(struct file_bench *bench)
 	return r;
 }
 
-/* json: NULL, or where the figures go as well. */
+/* json may be NULL. */
 static void print_report(const struct file_bench *bench, FILE *json)
 {
 	const struct bench_case *results = bench->results;
@@ -316,14 +556,10 @@ static void print_report(const struct file_bench *bench, FILE *json)
 
 static int make_directory(struct file_bench *bench)
 {
-	const int n = snprintf(bench->dir, sizeof bench->dir, "%s/gsort-bench.XXXXXX",
-			       bench->options->common.dir);
+	const int r = bench_make_directory(bench->options->common.dir, bench->dir);
 
-	if (n < 0 || (size_t)n >= sizeof bench->dir)
-		return fail(-ENAMETOOLONG, "%s: %m", bench->options->common.dir);
-	if (!mkdtemp(bench->dir))
-		return fail(-errno, "%s: no directory can be made here: %m",
-			    bench->options->common.dir);
+	if (r < 0)
+		return r;
 	for (unsigned data_set = 0; data_set < N_DATA_SETS; data_set++)
 		snprintf(bench->input[data_set], sizeof bench->input[data_set], "%s/%s", bench->dir,
 			 data_sets[data_set].name);
@@ -389,17 +625,17 @@ static int bench_files(void *context, FILE *json)
 }
 
 static const struct option_spec specs[] = {
-	BENCH_ROW_SIZE("of the inputs (default 1G); seven times as much is needed on the disk"),
-	BENCH_ROW_DIR("where the files go for the time being (default $TMPDIR, else /tmp)"),
+	BENCH_ROW_SIZE("size of the inputs (default 1G); needs seven times as much space"),
+	BENCH_ROW_DIR("directory for temporary files (default $TMPDIR, else /tmp)"),
 	{ .name = "gsort",
 	  .argument = "PROGRAM",
-	  .help = "what is measured (default gsort, looked up in $PATH)",
+	  .help = "the gsort to time (default gsort, looked up in $PATH)",
 	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct file_options, gsort) },
-	BENCH_ROW_REPEAT("rounds (default 5)"),
+	BENCH_ROW_REPEAT("number of rounds (default 5)"),
 	{ .name = "only",
 	  .argument = "all|keys|records",
-	  .help = "plain keys, or records of the sort benchmark (default all)",
+	  .help = "only plain keys, or records of the sort benchmark (default all)",
 	  .parse = option_parse_choice,
 	  OPTION_MEMBER(struct file_options, case_kind),
 	  .choices = case_kind_choices },

@@ -1,14 +1,13 @@
 /*
- * bench_io - how fast a directory's disk and page cache are, without any sorting
+ * bench_io.c - how fast the disk and the page cache of a directory are, without sorting
  *
- * What an external sort can be held against: it cannot be faster than reading its input, writing
- * it, reading that and writing it again ("copy twice") by the same means. All cases go through
- * io_queue.h, and so through what gsort itself uses; they differ in what is read or written, past
- * the page cache or through it, by which engine, and with how many requests under way.
+ * A lower bound for an external sort: it reads its input, writes it, reads that, and writes it
+ * again ("copy twice"). All cases use io_queue.h, as gsort does. They differ in the operation, in
+ * the use of the page cache, and in the number of requests in flight.
  *
- * The files have no names, and are gone when the program is. Before each case everything that was
- * written is brought to the disk, so that no case pays for the one before. A case through the page
- * cache ends when the data is there, as gsort does, not when it is on the disk.
+ * Files have no names and vanish with the program. All data is synced before each case, so that no
+ * case pays for the previous one. A cached case ends when the data is in the page cache, as a sort
+ * does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,27 +24,25 @@
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/base/trace.h"
+#include "src/base/clock.h"
 #include "src/cli/exit_status.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/bench_median.h"
-#include "tools/bench/bench_options.h"
 
 enum { MAX_QUEUE_DEPTH = 32 };
 
 enum io_operation { IO_OP_READ, IO_OP_WRITE, IO_OP_COPY, IO_OP_COPY_TWICE };
 
-/* What the input is found like, or how it and the outputs are accessed. */
+/* The state of the input, and how files are accessed. */
 enum bench_io_mode {
-	BENCH_IO_CACHED, /* through the page cache, where the input is */
-	BENCH_IO_COLD,   /* the same, but the input is not there */
-	BENCH_IO_DIRECT, /* past the page cache */
+	BENCH_IO_CACHED, /* through the page cache; the input is in it */
+	BENCH_IO_COLD,   /* through the page cache; the input is not in it */
+	BENCH_IO_DIRECT, /* with O_DIRECT */
 };
 
 static const struct io_case {
 	enum io_operation operation;
 	enum bench_io_mode mode;
-	bool preallocates; /* space for what is written, before */
+	bool preallocates; /* space of output files */
 	unsigned depth;
 } cases[] = {
 	{ IO_OP_READ, BENCH_IO_CACHED, false, 1 },
@@ -96,7 +93,7 @@ static const char *const mode_names[] = {
 struct io_options {
 	struct bench_common_options common;
 	uint64_t request_nbytes; /* of a transfer */
-	const char *only;        /* of this kind of work; NULL: of all */
+	const char *only;        /* one operation; NULL: all */
 };
 
 struct case_times {
@@ -107,7 +104,7 @@ struct case_times {
 struct io_bench {
 	const struct io_options *options;
 	struct file input;
-	unsigned char *memory; /* 2 * MOST_DEPTH requests */
+	unsigned char *memory; /* 2 * MAX_QUEUE_DEPTH requests */
 	struct case_times times[N_CASES];
 };
 
@@ -118,12 +115,12 @@ static int make_unnamed_file(const struct io_bench *bench, struct file *ret_file
 	const int r = file_open(&syscalls_plain, AT_FDCWD, bench->options->common.dir,
 				O_RDWR | O_TMPFILE, 0600, ret_file);
 
-	return r < 0 ? fail(r, "%s: cannot make a file without a name here: %m",
+	return r < 0 ? fail(r, "%s: cannot create an unnamed file: %m",
 			    bench->options->common.dir) :
 		       0;
 }
 
-/* Bytes that no disk and no file system makes less of. */
+/* Fill the input with incompressible bytes. */
 static int fill_input(struct io_bench *bench)
 {
 	uint64_t *words = (uint64_t *)bench->memory, x = 1;
@@ -143,7 +140,7 @@ static int fill_input(struct io_bench *bench)
 	return r < 0 ? fail(r, "%s: write: %m", bench->options->common.dir) : 0;
 }
 
-/* Bring the input to the disk, and into the page cache or out of it. */
+/* Sync the input, and load it into the page cache or evict it. */
 static int prepare_input(struct io_bench *bench, enum bench_io_mode mode)
 {
 	const uint64_t request_nbytes = bench->options->request_nbytes;
@@ -160,7 +157,9 @@ static int prepare_input(struct io_bench *bench, enum bench_io_mode mode)
 
 /* --- moving bytes --- */
 
-/* From one file to another, either of which may be NULL; both as the case wants them opened. */
+/*
+ * A copy from one file to another; one of them may be NULL. Both are open in the mode of the case.
+ */
 struct file_copy {
 	const struct file *from, *to;
 	struct io_queue *queue;
@@ -191,8 +190,8 @@ static int copy_wait(struct file_copy *copy, uint64_t i)
 }
 
 /*
- * Request i passes two stages, or one: it is begun, n_slots / 2 later turned round from read to
- * write, and ended as late as its slot is needed again.
+ * A request is submitted, turned from read to write n_slots / 2 requests later (if there are two
+ * files), and awaited when its slot is needed again.
  */
 static int copy_run(struct file_copy *copy)
 {
@@ -232,13 +231,13 @@ static int copy_file(struct io_bench *bench, const struct io_case *io_case, cons
 	int r = io_queue_open(n_stages * io_case->depth, &copy.queue);
 
 	if (r < 0)
-		return fail(r, "cannot make a queue: %m");
+		return fail(r, "cannot open an I/O queue: %m");
 	r = copy_run(&copy);
 	io_queue_close(copy.queue);
 	return r < 0 ? fail(r, "%s: %m", options->common.dir) : 0;
 }
 
-/* The file as the case wants it; -EINVAL or -EOPNOTSUPP without a message if that is refused. */
+/* Open the file in a mode. Returns -EINVAL or -EOPNOTSUPP without a message if that is refused. */
 static int open_in_mode(const struct file *file, enum bench_io_mode mode, struct file *ret_file)
 {
 	if (mode == BENCH_IO_DIRECT)
@@ -246,7 +245,7 @@ static int open_in_mode(const struct file *file, enum bench_io_mode mode, struct
 	return file_reopen(file, O_RDWR, ret_file);
 }
 
-/* Write a new file, from a file or, with NULL, from memory. */
+/* Write a new file from another one or, if `from` is NULL, from memory. */
 static int write_new(struct io_bench *bench, const struct io_case *io_case, const struct file *from,
 		     struct file *ret_file)
 {
@@ -294,7 +293,7 @@ static int run_case(struct io_bench *bench, unsigned id)
 	if (r == 0)
 		r = run_operation(bench, io_case, &input, written);
 	times->ns[times->n++] = clock_now_ns() - begin_ns;
-	/* Not timed: giving their space back, which depends on how much of it was on the disk. */
+	/* Freeing space is not timed: it depends on how much of it was on the disk. */
 	file_close(&written[0]);
 	file_close(&written[1]);
 	file_close(&input);
@@ -319,7 +318,7 @@ static int run_cases(struct io_bench *bench)
 	return r < 0 ? r : 0;
 }
 
-/* --- what came of it --- */
+/* --- results --- */
 
 static double median_s(const struct case_times *times)
 {
@@ -386,7 +385,7 @@ static int bench_directory(struct io_bench *bench)
 	bench->memory = mmap(NULL, memory_nbytes, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (bench->memory == MAP_FAILED)
-		return fail(-errno, "no memory for %d requests: %m; try a smaller --request",
+		return fail(-errno, "no memory for %d requests: %m; use a smaller --request",
 			    2 * MAX_QUEUE_DEPTH);
 	r = make_unnamed_file(bench, &bench->input);
 	if (r == 0)
@@ -411,19 +410,19 @@ static int bench_and_print(void *context, FILE *json)
 }
 
 static const struct option_spec specs[] = {
-	BENCH_ROW_SIZE("of the files (default 1G); three times as much is needed on the disk"),
+	BENCH_ROW_SIZE("size of the files (default 1G); needs three times as much space"),
 	{ .name = "request",
 	  .argument = "SIZE",
-	  .help = "of a transfer (default 1M)",
+	  .help = "size of a transfer (default 1M)",
 	  .parse = option_parse_size,
 	  OPTION_MEMBER(struct io_options, request_nbytes) },
 	{ .name = "only",
-	  .argument = "WORK",
+	  .argument = "OPERATION",
 	  .help = "one of: read, write, copy, 'copy twice' (default: all)",
 	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct io_options, only) },
-	BENCH_ROW_DIR("what is measured (default $TMPDIR, else /tmp)"),
-	BENCH_ROW_REPEAT("rounds (default 3)"),
+	BENCH_ROW_DIR("directory to measure (default $TMPDIR, else /tmp)"),
+	BENCH_ROW_REPEAT("number of rounds (default 3)"),
 	BENCH_ROW_JSON,
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
@@ -447,12 +446,12 @@ static bool is_operation_name(const char *name)
 static int check_options(struct io_options *options)
 {
 	if (options->only && !is_operation_name(options->only))
-		return fail(-EINVAL, "--only: no such work: %s", options->only);
+		return fail(-EINVAL, "--only: unknown operation '%s'", options->only);
 	if (options->request_nbytes < 4096 || options->request_nbytes % 4096 != 0)
 		return fail(-EINVAL, "--request: must be a multiple of 4 KiB");
 	options->common.nbytes -= options->common.nbytes % options->request_nbytes;
 	if (options->common.nbytes == 0)
-		return fail(-EINVAL, "--size: at least one request of %" PRIu64 " bytes",
+		return fail(-EINVAL, "--size: must be at least one request of %" PRIu64 " bytes",
 			    options->request_nbytes);
 	return 0;
 }

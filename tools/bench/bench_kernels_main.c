@@ -1,10 +1,9 @@
 /*
- * bench_kernels_main - gsort-bench-kernels: the kernel benchmarks as a program of their own
+ * bench_kernels_main.c - gsort-bench-kernels: the kernel benchmarks as a program of their own
  *
- * It needs nothing but the driver, so it can be built on one machine and run on another that has
- * the GPU.
+ * It needs only the CUDA driver, so it can be built on one machine and run on another.
  */
-#include "tools/bench/bench_kernels.h"
+#include "tools/bench/bench.h"
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 /*
- * bench_merge_variants - merge kernels on the way to the fast one (see bench_merge_variants.h)
+ * bench_merge_variants.cu - merge kernels, from simple to fast (see bench_device.h)
  */
-#include "tools/bench/bench_merge_variants.h"
+#include "tools/bench/bench_device.h"
 
 #include "kernels/device.cuh"
 #include "src/device/co_rank.h"
@@ -10,7 +10,7 @@ static constexpr unsigned THREADS = 256;
 static constexpr unsigned ITEMS = 16; /* outputs of one thread */
 static constexpr unsigned TILE = THREADS * ITEMS;
 
-/* A slice in shared memory: element i is at (start + i) modulo TILE. */
+/* A circular buffer in shared memory: element i is at (start + i) modulo TILE. */
 struct circular {
 	const uint64_t *memory;
 	uint32_t start;
@@ -21,7 +21,7 @@ struct circular {
 	}
 };
 
-/* Merge outputs [first, end) of the merge of a and b, serially, to out. */
+/* Merge outputs [first, end) of a and b sequentially to out. */
 template <class Index, class A>
 __device__ __forceinline__ void merge_serially(A a, Index n_a, A b, Index n_b, Index first,
 					       Index end, uint64_t *out)
@@ -56,7 +56,7 @@ int merge_variant_direct(const uint64_t *a, uint64_t n_a, const uint64_t *b, uin
 	return cudaGetLastError();
 }
 
-/* Thread t's piece of a tile of n outputs, then the tile side by side to out, through `merged`. */
+/* Merge the piece of each thread of a tile of n outputs to `merged`, then copy the tile to out. */
 template <class A>
 __device__ __forceinline__ void merge_staged(A a, uint32_t n_a, A b, uint32_t n_b, uint32_t n,
 					     uint64_t *merged, uint64_t *out)
@@ -100,7 +100,7 @@ int merge_variant_tiles(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint
 	return cudaGetLastError();
 }
 
-/* Fill a circular buffer up to TILE elements; `at` and `end`: what is left of the slice. */
+/* Fill a circular buffer up to TILE elements from the slice's [*position, end). */
 __device__ __forceinline__ void refill(uint64_t *memory, uint32_t start, uint32_t *n,
 				       const uint64_t *slice, uint64_t *position, uint64_t end)
 {

@@ -1,7 +1,7 @@
 /*
- * bench_splitters - splitters alone, and a plain search to compare with (see bench_splitters.h)
+ * bench_splitters.cu - cuts of a merge's first pass: exact, and at given keys (see bench_device.h)
  */
-#include "tools/bench/bench_splitters.h"
+#include "tools/bench/bench_device.h"
 
 #include <vector>
 
@@ -42,7 +42,7 @@ void split_pass_close(struct split_pass *split)
 	cudaFree(split->cuts);
 }
 
-/* Runs side by side are what a sort's passes have: no tables, and no state to skip work by. */
+/* Runs side by side, as in the passes of a sort: no tables, and nothing can be skipped. */
 int split_exactly(const struct split_pass *split)
 {
 	pass<uint64_t> pass = {};
@@ -82,16 +82,16 @@ int split_by_keys(const struct split_pass *split)
 	return (int)cudaGetLastError();
 }
 
-/* What split_check() looks at, on the host. */
+/* Copies on the host, for split_check(). */
 struct split_rows {
 	std::vector<cut_position> cuts, by_keys;
 	std::vector<uint64_t> keys;
 };
 
 /*
- * Is the row at `boundary` of a group right: do its cuts sum to the rank, and is each the number of
- * elements below one key? As keys differ, that is so of the exact cuts only. After a group's last
- * boundary there is no key.
+ * Check the row at `boundary` of a group: its cuts must sum to the rank, and each must be the
+ * number of elements below one key. As keys differ, this is true of the exact cuts only. There is
+ * no key after the last boundary of a group.
  */
 static bool is_row_correct(const split_pass &split, const split_rows &split_rows, uint64_t group,
 			   uint64_t boundary)
@@ -117,7 +117,9 @@ static bool is_row_correct(const split_pass &split, const split_rows &split_rows
 	return sum == (rank < group_n ? rank : group_n);
 }
 
-/* Does launch_cut() find the row's cuts by its key? counts: device memory for FAN_IN of them. */
+/*
+ * Check that launch_cut() finds the row's cuts by its key. counts: device memory for FAN_IN counts.
+ */
 static int compare_with_cut(const split_pass &split, const split_rows &split_rows, uint64_t row,
 			    uint64_t *counts, bool *ret_is_correct)
 {

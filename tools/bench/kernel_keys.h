@@ -1,9 +1,9 @@
 /*
- * kernel_keys - keys of many distributions, to test and to time the kernels; host and device
+ * kernel_keys.h - keys of many distributions for tests and benchmarks of kernels; host and device
  *
- * Key i of n is a pure function of (i, n). tools/gen/gen.h makes files; this makes elements, on the
- * device too, and adds what is hard for the kernels in particular (twins, crowds, the value of a
- * tile's filler).
+ * Key i of n is a pure function of (i, n). Unlike tools/gen/gen.h, which makes files, this makes
+ * elements, also on the device, and has distributions that are hard for the kernels (few prefixes,
+ * skewed, the value of a tile's padding).
  */
 #pragma once
 
@@ -16,15 +16,15 @@ enum key_distribution {
 	KEYS_SORTED,
 	KEYS_REVERSED,
 	KEYS_EQUAL,
-	KEYS_ALL_ONES,      /* all bits set: as the filler of a tile */
-	KEYS_TWO_VALUES,    /* two values */
+	KEYS_ALL_ONES, /* all bits set, like the padding of a tile */
+	KEYS_TWO_VALUES,
 	KEYS_FEW_VALUES,    /* 37 values, far apart */
 	KEYS_ORGAN_PIPE,    /* ascending, then descending */
-	KEYS_SAWTOOTH,      /* ascending over and over */
-	KEYS_NEARLY_SORTED, /* sorted, but for one in 50 */
-	KEYS_FEW_PREFIXES,  /* few values in the upper bits, random lower ones */
+	KEYS_SAWTOOTH,      /* ascending repeatedly */
+	KEYS_NEARLY_SORTED, /* sorted, except one in 50 */
+	KEYS_FEW_PREFIXES,  /* few values of the upper bits, random lower bits */
 	KEYS_SKEWED,        /* one in 64 is huge, the others are small */
-	KEYS_LOW_HALF,      /* the upper half of the bits is the same in all */
+	KEYS_LOW_HALF,      /* the upper half of the bits is constant */
 	N_KEY_DISTRIBUTIONS
 };
 
@@ -33,19 +33,19 @@ static const char *const key_distribution_names[N_KEY_DISTRIBUTIONS] = {
 	"organ-pipe", "sawtooth", "nearly-sorted", "twins", "crowd", "low half"
 };
 
-/* i * 2^128 / n, roughly: the i-th of n keys that ascend over the whole range. */
+/* Return about i * 2^128 / n: key i of n ascending keys over the whole range. */
 static inline GSORT_HD uint128_t key_ascending(uint64_t i, uint64_t n)
 {
 	return n ? ~(uint128_t)0 / n * i : 0;
 }
 
-/* Key i of n, over the whole range of 128 bits; keys of b bits are its upper b bits. */
+/* Return key i of n, over the whole range of 128 bits; keys of b bits are its upper b bits. */
 static inline GSORT_HD uint128_t key_make(enum key_distribution distribution, uint64_t i,
 					  uint64_t n, unsigned bits)
 {
 	const uint64_t hash = digest_mix64(i + 1);
 	const uint128_t random = (uint128_t)hash << 64 | digest_mix64(hash);
-	const uint128_t unit = (uint128_t)1 << (128 - bits); /* of a key of `bits` */
+	const uint128_t unit = (uint128_t)1 << (128 - bits); /* one unit of a key of `bits` */
 
 	switch (distribution) {
 	case KEYS_RANDOM:

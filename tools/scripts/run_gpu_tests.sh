@@ -111,7 +111,7 @@ cli_script gpu_faults
 finish_jobs
 echo "failed:${failed:- none}"
 if [ "${2:-}" = bench ]; then
-	for bench in sort merge merge-steps splitters delta pairs records; do
+	for bench in sort merge merge-steps splitters records; do
 		echo "== $bench"
 		timeout 120 "$folder/gsort-bench-kernels" "$bench" --runs=5
 	done
