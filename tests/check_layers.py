@@ -28,7 +28,6 @@ ALLOWED_CIRCLES = [
     'io/output/output io/output/output_internal',
     'io/spill/run_file io/spill/run_file_internal',
     'io/spill/spill io/spill/spill_internal',
-    'src/base/phase_progress src/base/stats src/base/time_series src/base/timeline',
     'src/comm/comm src/comm/watchdog',
     'src/cost/calibrate src/cost/calibrate_device src/cost/estimate',
     'src/lib/api_distributed src/lib/lib_internal',
