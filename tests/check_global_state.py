@@ -36,6 +36,12 @@ def symbols(objdump, archive):
             yield source, symbol.group(2), symbol.group(3)
 
 
+def is_allowed(source, section, name):
+    # Meson names the object of src/base/diagnostics.c src_base_diagnostics.c.o.
+    return any(('_' + source).endswith('_' + file) and (section, name) == (of_section, symbol)
+               for file, of_section, symbol in ALLOWED)
+
+
 def main():
     objdump, archives = sys.argv[1], sys.argv[2:]
     n, offences = 0, []
@@ -43,7 +49,7 @@ def main():
         for source, section, name in symbols(objdump, archive):
             n += 1
             if WRITABLE.match(section) and not name.startswith(OF_EXCEPTIONS) \
-                    and (source, section, name) not in ALLOWED:
+                    and not is_allowed(source, section, name):
                 offences.append(f'{source}: {name} in {section} can change')
     if n == 0:
         offences.append('no symbols were seen')
