@@ -3,7 +3,7 @@
 #
 # usage: examples.sh SOURCE_ROOT
 #
-# With SORT_ARRAY, TOP_K, MERGE_JOIN, LIBGSORT and GSORT_GEN in the environment.
+# With SORT_ARRAY, TOP_K, MERGE_JOIN and GSORT_GEN in the environment.
 . "$(dirname "$0")/../cli/testlib.sh"
 
 root=$1
@@ -40,13 +40,4 @@ sort told > found
 [ -s expected ] || broken "there are no pairs"
 cmp -s expected found || broken "$(diff expected found | head -3)"
 sort -n -s -k1,1 -c told || broken "pairs are not in order"
-
-claim "an array of numpy is sorted as numpy does"
-# The system's Python has the system's numpy, and another one may come first.
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
-if [ -n "$LIBGSORT" ] && "$python" -c 'import numpy' 2> /dev/null; then
-	"$python" "$root/examples/sort_numpy.py" "$LIBGSORT" > told 2> stderr || broken "status $?"
-	grep -q 'as numpy sorts them' told || broken "$(cat told)"
-fi
 finish

@@ -14,23 +14,25 @@ set -eu
 debian='meson ninja-build pkg-config gcc g++
 	libxxhash-dev libzstd-dev zlib1g-dev libjansson-dev libhwy-dev'
 debian_test='clang libcmocka-dev acl strace xxd qemu-user musl-tools pandoc mandoc zsh fish
-	python3-numpy libopenmpi-dev openmpi-bin libmpich-dev mpich'
+	python3-numpy python3-pip
+	python3-pytest python3-venv libopenmpi-dev openmpi-bin libmpich-dev mpich'
 debian_test_amd64='gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
 
 fedora='meson ninja-build pkgconf-pkg-config gcc gcc-c++
 	xxhash-devel libzstd-devel zlib-devel jansson-develel highway-devel'
 fedora_test='clang libcmocka-devel acl strace /usr/bin/xxd qemu-user musl-gcc pandoc mandoc
-	zsh fish python3-numpy openmpi-devel mpich-devel'
+	zsh fish python3-numpy python3-pip python3-pytest openmpi-devel mpich-devel'
 
 arch='meson ninja pkgconf gcc xxhash zstd zlib jansson highway'
 arch_test='clang cmocka acl strace xxd qemu-user musl pandoc-cli mandoc zsh fish python-numpy
-	openmpi'
+	python-pip python-pytest openmpi'
 
 # The tests compare with GNU sort.
 alpine='meson samurai pkgconf gcc g++ musl-dev linux-headers
 	xxhash-dev zstd-dev zlib-dev jansson-dev highway-dev'
 alpine_test='clang cmocka-dev acl strace xxd qemu-x86_64 pandoc mandoc bash zsh fish
-	coreutils diffutils findutils gawk grep sed util-linux python3 py3-numpy openmpi-dev'
+	coreutils diffutils findutils gawk grep sed util-linux python3 py3-numpy
+	py3-pip py3-pytest openmpi-dev'
 
 if command -v apt-get >/dev/null; then
 	packages=$debian

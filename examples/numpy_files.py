@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""numpy_files - sort a numpy file that is larger than the memory limit, step by step
+
+usage: numpy_files.py
+
+The file is written to a temporary directory. Cells that begin with "# %%" run one by one in
+editors that know them.
+"""
+
+# %% A file of measurements: 3 million records of 20 bytes
+import pathlib
+import tempfile
+
+import gsort
+import numpy as np
+
+directory = tempfile.TemporaryDirectory()
+path = pathlib.Path(directory.name)
+random = np.random.default_rng(1)
+events = np.zeros(3_000_000, [('time', '<i8'), ('sensor', '<u4'), ('value', '<f8')])
+events['time'] = random.integers(0, 10**9, len(events))
+events['sensor'] = random.integers(0, 1000, len(events))
+events['value'] = random.standard_normal(len(events))
+np.save(path / 'events.npy', events)
+
+# %% What would a sort in 16 MiB do?
+plan = gsort.explain(path / 'events.npy', keys=['sensor', 'time'], memory='16M', temp_directory=path)
+print('members of the plan:', ', '.join(sorted(plan)[:5]), '...')
+
+# %% Sort by sensor, and by time within a sensor
+statistics = gsort.sort(path / 'events.npy', path / 'sorted.npy', keys=['sensor', 'time'], memory='16M',
+                        temp_directory=path)
+print(statistics['records_out'], 'records')
+result = np.load(path / 'sorted.npy', mmap_mode='r')
+assert np.array_equal(result, events[np.lexsort([events['time'], events['sensor']])])
+
+# %% The ten greatest values, and where they are in the file
+gsort.argsort(path / 'events.npy', path / 'order.npy', keys='value:r', limit=10)
+order = np.load(path / 'order.npy')
+print(events['value'][order])
+assert np.array_equal(np.sort(events['value'])[::-1][:10], events['value'][order])
+
+# %% An array in memory, with all processors
+assert np.array_equal(gsort.sort_array(events['value']), np.sort(events['value']))
+
+# %% A stream of arrays
+with gsort.Sorter(events.dtype, keys='time', memory='16M', temp_directory=path) as sorter:
+    for piece in np.array_split(events, 10):
+        sorter.put(piece)
+    n = sum(len(batch) for batch in sorter)
+print(n, 'records came back')

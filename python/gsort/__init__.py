@@ -1,0 +1,281 @@
+"""Sort binary files and numpy arrays that may be larger than memory.
+
+This package calls libgsort, an external sort that uses all processor threads or a GPU, keeps a
+memory limit and verifies every result.
+
+Files:   sort, merge, argsort, check, explain
+Arrays:  sort_array, argsort_array
+Streams: Sorter
+
+Options of the program ``gsort`` are keyword arguments: ``--temp-limit=4G`` is
+``temp_limit='4G'``, ``--unique`` is ``unique=True``. An option that may be repeated takes a list.
+Sizes are numbers of bytes, or strings such as ``'512M'``. Four options have a second name:
+``memory`` (``buffer_size``), ``threads`` (``parallel``), ``keys`` (``key``) and
+``temp_directory`` (``temporary_directory``). An unknown option is a TypeError.
+
+Errors: FileNotFoundError, PermissionError, MemoryError, ValueError for wrong options or data of
+the wrong size, and gsort.Error (an OSError) for everything else. After an error an output file is
+what it was before. Warnings of gsort are warnings of the class gsort.SortWarning.
+
+Ctrl-C cancels a sort and removes its temporary files. Other threads run during a sort. Different
+sorts may run in different threads.
+
+>>> import gsort, numpy as np
+>>> gsort.sort_array(np.array([3, 1, 2]))
+array([1, 2, 3])
+"""
+
+import os
+
+import numpy as np
+
+from . import _arrays, _library
+from ._library import Error, SortWarning
+
+__all__ = ['Error', 'SortWarning', 'Sorter', 'argsort', 'argsort_array', 'check', 'explain', 'merge', 'sort',
+           'sort_array']
+__version__ = _library.version()
+
+
+def _open_files(function, inputs, output, progress, options):
+    """A handle with inputs and an output."""
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        inputs = [inputs]
+    paths = [os.fsencode(path) for path in inputs]
+    handle = _library.Sort(_library.option_rows(function, options), progress)
+    try:
+        for path in paths:
+            handle.add_input(path)
+        if output is not None:
+            handle.set_output(os.fsencode(output))
+    except BaseException:
+        handle.close()
+        raise
+    return handle
+
+
+def sort(inputs, output, *, progress=None, **options):
+    """Sort one or several files into one, and return the statistics as a dict.
+
+    inputs: a path or several, in any order; equal records keep the order of the inputs. Files in
+        the format of numpy (.npy) and compressed ones (.zst) are recognised; others are raw
+        records, which need ``type``, or ``record_size`` and ``keys``.
+    output: a path, which may be one of the inputs. The file appears when it is complete and
+        verified; with ``split=N`` it is a directory of N files.
+    progress: True for a progress bar (tqdm if it is installed), or a function that is called with
+        (phase, done, total) in bytes.
+    options: the options of ``gsort``, among them
+        type: type of a record that is one number: 'u64', '<f4', 'f64:n' ...
+        record_size, keys: length of a record, and its keys 'OFFSET:TYPE[:r]'; in .npy files with
+            fields the names 'time', 'value:r'
+        reverse, unique, limit: descending; one of equal keys; only the first records
+        memory, threads, gpus: limits of what is used
+        temp_directory: where what does not fit into memory is stored
+
+    >>> import tempfile, os
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(directory.name, 'numbers.bin')
+    >>> np.array([5, 3, 9], 'u8').tofile(path)
+    >>> gsort.sort(path, path, type='u64')['records_out']
+    3
+    >>> np.fromfile(path, 'u8')
+    array([3, 5, 9], dtype=uint64)
+    """
+    with _open_files('sort', inputs, output, progress, options) as handle:
+        handle.call('run')
+        return handle.statistics()
+
+
+def merge(inputs, output, *, progress=None, **options):
+    """Merge files that are sorted into one. Like sort() otherwise.
+
+    An input that is not sorted is a ValueError that names the record.
+    """
+    return sort(inputs, output, progress=progress, merge=True, **options)
+
+
+def argsort(inputs, output, *, progress=None, **options):
+    """Write the positions of the records in sorted order instead of the records.
+
+    Positions count from 0 through all inputs. They are 64-bit numbers; in a .npy file if the input
+    is one. Like sort() otherwise.
+    """
+    return sort(inputs, output, progress=progress, argsort=True, **options)
+
+
+def check(path, *, progress=None, **options):
+    """Return None if a file is sorted, else the index of the first record that is out of order.
+
+    With ``unique=True`` a record that equals the one before it is out of order, too.
+
+    >>> import tempfile, os
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(directory.name, 'numbers.bin')
+    >>> np.array([1, 2, 0], 'u4').tofile(path)
+    >>> gsort.check(path, type='u32')
+    2
+    """
+    with _open_files('check', path, None, progress, options) as handle:
+        number = _library.check(handle)
+        return number - 1 if number else None
+
+
+def explain(inputs, output=None, **options):
+    """Return the plan of a sort with its estimated time, as a dict, without sorting.
+
+    The members are those of ``gsort --explain=json``.
+    """
+    with _open_files('explain', inputs, output, None, options) as handle:
+        return _library.explain(handle, 0)
+
+
+def sort_array(array, *, keys=None, order=None, axis=-1, out=None, progress=None, **options):
+    """Return a sorted copy of an array, like ``numpy.sort(array, kind='stable')``.
+
+    array: any array of numbers, strings, times or records; memory-mapped ones, too. It is read
+        where it is, without a copy, if it is contiguous.
+    keys: fields to sort an array of records by, 'NAME' or 'NAME:r' (descending). Records with
+        equal keys keep their order.
+    order: like numpy's: fields to sort by; the other fields break ties. Without keys and order all
+        fields are compared.
+    axis: axis along which rows are sorted; None sorts the flattened array. Rows of less than
+        64 KiB are sorted by numpy, which starts faster.
+    out: the array that the result is written to; it may be ``array`` itself.
+    progress: as for sort().
+    options: ``reverse``, ``unique``, ``limit``, ``memory``, ``threads``, ``gpus`` and other options
+        of the program. With ``unique`` or ``limit`` a one-dimensional result can be shorter.
+
+    Of floating-point zeros, -0.0 may come before 0.0; numpy keeps their order.
+
+    >>> a = np.array([(2, 'b'), (1, 'z'), (2, 'a')], [('n', 'i4'), ('s', 'S1')])
+    >>> gsort.sort_array(a, keys='n:r').tolist()
+    [(2, b'b'), (2, b'a'), (1, b'z')]
+    """
+    how = dict(keys=keys, order=order, progress=progress, options=options)
+    array, axis = _along(array, axis)
+    if out is None:
+        result = np.empty(array.shape, array.dtype)
+    else:
+        if out.dtype != array.dtype or out.shape != array.shape:
+            raise ValueError('out must have the dtype and the shape of the array')
+        result = out
+    if array.ndim == 1:
+        row = result if result.flags.c_contiguous else np.empty(array.shape, array.dtype)
+        n = _arrays.sort_row(array, row, **how)
+        if row is not result:
+            result[:n] = row[:n]
+        return result[:n]
+    if options.get('unique') or options.get('limit') is not None:
+        raise ValueError('unique and limit are for one-dimensional arrays')
+    rows, results = np.moveaxis(array, axis, -1), np.moveaxis(result, axis, -1)
+    if _arrays.numpy_is_faster(rows, keys, options):
+        results[...] = np.sort(rows, order=order, kind='stable')
+        return result
+    for index in np.ndindex(rows.shape[:-1]):
+        row = np.empty(rows.shape[-1], array.dtype)
+        _arrays.sort_row(rows[index], row, **how)
+        results[index] = row
+    return result
+
+
+def argsort_array(array, *, keys=None, order=None, axis=-1, progress=None, **options):
+    """Return the indices that sort an array, like ``numpy.argsort(array, kind='stable')``.
+
+    The arguments are those of sort_array().
+
+    >>> gsort.argsort_array(np.array([30, 10, 20]))
+    array([1, 2, 0])
+    """
+    how = dict(keys=keys, order=order, progress=progress, options=options)
+    array, axis = _along(array, axis)
+    if array.ndim == 1:
+        return _arrays.argsort_row(array, **how)
+    if options.get('limit') is not None:
+        raise ValueError('limit is for one-dimensional arrays')
+    rows, result = np.moveaxis(array, axis, -1), np.empty(array.shape, np.intp)
+    results = np.moveaxis(result, axis, -1)
+    if _arrays.numpy_is_faster(rows, keys, options):
+        results[...] = np.argsort(rows, order=order, kind='stable')
+        return result
+    for index in np.ndindex(rows.shape[:-1]):
+        results[index] = _arrays.argsort_row(rows[index], **how)
+    return result
+
+
+def _along(array, axis):
+    """The array, flattened if axis is None, and the axis."""
+    array = np.asarray(array)
+    if axis is None:
+        return array.reshape(-1), 0
+    if array.ndim == 0:
+        raise ValueError('an array with at least one dimension is expected')
+    return array, axis
+
+
+class Sorter:
+    """Sort a stream of arrays: put() them, then iterate over the sorted records.
+
+    dtype: of the records
+    keys, order, progress, options: as for sort_array()
+    batch: length of the arrays that the iteration returns
+
+    The sort keeps within ``memory`` and stores what does not fit in ``temp_directory``. The end of
+    the iteration verifies the result: until then, do not rely on what was returned.
+
+    >>> with gsort.Sorter('u4', memory='16M', batch=2) as sorter:
+    ...     sorter.put(np.array([9, 4], 'u4'))
+    ...     sorter.put(np.array([7], 'u4'))
+    ...     for array in sorter:
+    ...         print(array)
+    [4 7]
+    [9]
+    """
+
+    def __init__(self, dtype, *, keys=None, order=None, batch=1 << 20, progress=None, **options):
+        if batch < 1:
+            raise ValueError('batch must be at least 1')
+        self.dtype = np.dtype(dtype)
+        self.batch = batch
+        self.statistics = None  #: a dict, once the iteration has ended
+        self._sort = _arrays.open_sort('Sorter', self.dtype, keys, order, progress, options)
+        self._finished = False
+
+    def put(self, array):
+        """Add the records of an array, which must have the sorter's dtype."""
+        array = np.asarray(array)
+        if array.dtype != self.dtype:
+            raise TypeError(f'an array of {self.dtype} is expected, not {array.dtype}')
+        if self._finished:
+            raise ValueError('put() after the iteration has begun')
+        _arrays.put_array(self._sort, array.reshape(-1))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.statistics is not None:
+            raise StopIteration
+        if not self._finished:
+            self._sort.call('finish')
+            self._finished = True
+        out = np.empty(self.batch, self.dtype)
+        nbytes = _library.get(self._sort, out.ctypes.data, out.nbytes)
+        if nbytes == 0:
+            self.statistics = self._sort.statistics()
+            self._sort.close()
+            raise StopIteration
+        return out[:nbytes // out.itemsize]
+
+    def cancel(self):
+        """Cancel the sort, from any thread."""
+        self._sort.cancel()
+
+    def close(self):
+        """Free the sort. One that runs is cancelled."""
+        self._sort.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()

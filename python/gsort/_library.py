@@ -1,0 +1,370 @@
+"""The C library libgsort through ctypes: functions, handles and errors."""
+
+import ctypes
+import errno
+import json
+import os
+import sys
+import threading
+import warnings
+from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from pathlib import Path
+
+
+class Error(OSError):
+    """A sort has failed. ``errno`` is the error number, ``strerror`` gsort's message."""
+
+
+class SortWarning(UserWarning):
+    """A warning of gsort, for example that a limit is too low to be efficient."""
+
+
+class _Progress(ctypes.Structure):
+    _fields_ = [('phase', c_char_p), ('done_nbytes', c_uint64), ('total_nbytes', c_uint64),
+                ('overall_done_nbytes', c_uint64), ('overall_total_nbytes', c_uint64),
+                ('elapsed_ns', c_uint64), ('phase_elapsed_ns', c_uint64)]
+
+
+class _Option(ctypes.Structure):
+    _fields_ = [('name', c_char_p), ('argument', c_char_p), ('default_value', c_char_p),
+                ('help', c_char_p), ('section', c_char_p), ('letter', c_int),
+                ('repeatable', c_int), ('cli_only', c_int)]
+
+
+_MessageCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+_ProgressCallback = ctypes.CFUNCTYPE(None, c_void_p, POINTER(_Progress))
+_SEVERITY_WARNING = 1
+_PROGRESS_INTERVAL_MS = 100
+
+# Result type and argument types of each function that the package calls.
+_PROTOTYPES = {
+    'gsort_version': (c_char_p, []),
+    'gsort_open': (c_int, [POINTER(c_void_p)]),
+    'gsort_close': (None, [c_void_p]),
+    'gsort_set': (c_int, [c_void_p, c_char_p, c_char_p]),
+    'gsort_add_input_path': (c_int, [c_void_p, c_char_p]),
+    'gsort_set_output_path': (c_int, [c_void_p, c_char_p]),
+    'gsort_put': (c_int, [c_void_p, c_void_p, c_size_t]),
+    'gsort_finish': (c_int, [c_void_p]),
+    'gsort_get': (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
+    'gsort_run': (c_int, [c_void_p]),
+    'gsort_check': (c_int, [c_void_p, POINTER(c_uint64)]),
+    'gsort_explain': (c_int, [c_void_p, c_uint64, POINTER(c_char_p)]),
+    'gsort_cancel': (None, [c_void_p]),
+    'gsort_message': (c_char_p, [c_void_p]),
+    'gsort_set_message_callback': (c_int, [c_void_p, _MessageCallback, c_void_p]),
+    'gsort_set_progress_callback': (c_int, [c_void_p, _ProgressCallback, c_void_p, c_uint]),
+    'gsort_format_progress': (None, [POINTER(_Progress), c_size_t, c_char_p, c_size_t]),
+    'gsort_stats_json': (c_char_p, [c_void_p]),
+    'gsort_get_option': (c_int, [c_uint, POINTER(_Option), c_size_t]),
+    'gsort_suggest': (c_char_p, [c_char_p, c_size_t, POINTER(c_char_p), c_uint]),
+}
+
+
+def _load():
+    library = ctypes.CDLL(str(Path(__file__).with_name('libgsort.so')))
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+_lib = _load()
+
+# Python names that differ from the option's name on the command line.
+_ALIASES = {'memory': 'buffer-size', 'threads': 'parallel', 'keys': 'key',
+            'temp-directory': 'temporary-directory'}
+
+
+def _list_options():
+    options = {}
+    option = _Option()
+    while _lib.gsort_get_option(len(options), byref(option), ctypes.sizeof(option)) == 0:
+        options[option.name.decode()] = (option.argument is not None, bool(option.repeatable),
+                                         bool(option.cli_only))
+    return options
+
+
+_options = _list_options()
+# Operations that have functions of their own.
+_functions = {'check', 'C', 'explain', 'assume-size', 'output', 'help', 'version', 'progress', 'completion',
+              'files0-from'}
+
+
+def _suggest(name):
+    names = [n.replace('-', '_').encode()
+             for n, (_, _, cli_only) in _options.items() if not cli_only and n not in _functions]
+    names += [n.replace('-', '_').encode() for n in _ALIASES]
+    words = (c_char_p * len(names))(*names)
+    word = name.encode()
+    return _lib.gsort_suggest(word, len(word), words, len(names))
+
+
+def _text(value):
+    """An option's value as the command line has it."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return os.fsencode(value)
+    if hasattr(value, '__index__'):
+        return b'%d' % value.__index__()
+    raise TypeError(f'not a number, a string or a path: {value!r}')
+
+
+def option_rows(function, options):
+    """Translate keyword arguments to (name, value) rows for gsort_set().
+
+    Raises TypeError for an unknown option, as Python does for an unknown keyword argument.
+    """
+    rows = []
+    for keyword, value in options.items():
+        name = keyword.replace('_', '-')
+        name = _ALIASES.get(name, name)
+        if name not in _options or _options[name][2] or name in _functions:
+            message = f'{function}() got an unexpected keyword argument {keyword!r}'
+            suggestion = _suggest(keyword)
+            if suggestion:
+                message += f'; did you mean {suggestion.decode()!r}?'
+            raise TypeError(message)
+        takes_value, repeatable, _ = _options[name]
+        if value is None or value is False:
+            continue
+        if value is True:
+            rows.append((name, None))
+        elif not takes_value:
+            raise TypeError(f'{keyword}: True or False is expected, not {value!r}')
+        elif isinstance(value, (list, tuple)):
+            if repeatable:
+                rows += [(name, _text(v)) for v in value]
+            else:
+                rows.append((name, b','.join(_text(v) for v in value)))
+        else:
+            rows.append((name, _text(value)))
+    return rows
+
+
+def _exception(code, message):
+    """The exception for a negative errno of the library."""
+    number = -code
+    if number == errno.ENOMEM:
+        return MemoryError(message)
+    if number in (errno.EINVAL, errno.ENOTSUP):
+        return ValueError(message)
+    if number in (errno.ENOENT, errno.EACCES, errno.EPERM):
+        return OSError(number, message)  # FileNotFoundError or PermissionError
+    return Error(number, message)
+
+
+class _ProgressLine:
+    """Progress as a line on standard error."""
+
+    def __init__(self):
+        self.width = 0
+
+    def update(self, progress):
+        line = ctypes.create_string_buffer(160)
+        _lib.gsort_format_progress(byref(progress), ctypes.sizeof(progress), line, len(line))
+        text = line.value.decode()
+        print('\r' + text.ljust(self.width), end='', file=sys.stderr, flush=True)
+        self.width = len(text)
+
+    def close(self):
+        if self.width:
+            print('\r' + ' ' * self.width + '\r', end='', file=sys.stderr, flush=True)
+
+
+class _ProgressTqdm:
+    """Progress as a bar of tqdm."""
+
+    def __init__(self, tqdm):
+        self.bar = tqdm(unit='B', unit_scale=True)
+
+    def update(self, progress):
+        self.bar.total = progress.overall_total_nbytes or None
+        self.bar.set_description((progress.phase or b'').decode(), refresh=False)
+        self.bar.update(progress.overall_done_nbytes - self.bar.n)
+
+    def close(self):
+        self.bar.close()
+
+
+class _ProgressFunction:
+    """Progress as calls of a function with (phase, done, total); bytes of the phase."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def update(self, progress):
+        self.function((progress.phase or b'').decode(), progress.done_nbytes, progress.total_nbytes)
+
+    def close(self):
+        pass
+
+
+def _open_progress(progress):
+    if callable(progress):
+        return _ProgressFunction(progress)
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return _ProgressLine()
+    return _ProgressTqdm(tqdm)
+
+
+class Sort:
+    """A handle of the library.
+
+    Calls of the main thread run in a helper thread, so that Ctrl-C interrupts them: the sort is
+    cancelled, and KeyboardInterrupt is raised once the library has cleaned up.
+    """
+
+    def __init__(self, rows, progress=None):
+        self._handle = c_void_p()
+        self._pid = os.getpid()
+        self._warnings = []
+        self._callback_error = None
+        self._progress = None
+        code = _lib.gsort_open(byref(self._handle))
+        if code < 0:
+            raise _exception(code, os.strerror(-code))
+        try:
+            # ctypes requires that the callbacks live as long as the handle.
+            self._message_callback = _MessageCallback(self._on_message)
+            self._check(_lib.gsort_set_message_callback(self._handle, self._message_callback, None))
+            for name, value in rows:
+                self._check(_lib.gsort_set(self._handle, name.encode(), value))
+            if progress:
+                self._progress = _open_progress(progress)
+                self._progress_callback = _ProgressCallback(self._on_progress)
+                self._check(_lib.gsort_set_progress_callback(
+                    self._handle, self._progress_callback, None, _PROGRESS_INTERVAL_MS))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def close(self):
+        """Free the handle. A running sort is cancelled."""
+        handle, self._handle = self._handle, None
+        # The threads of a sort do not exist in a child of fork().
+        if handle and self._pid == os.getpid():
+            _lib.gsort_close(handle)
+        progress, self._progress = self._progress, None
+        if progress:
+            progress.close()
+
+    def cancel(self):
+        """Cancel the sort, from any thread."""
+        if self._handle:
+            _lib.gsort_cancel(self._handle)
+
+    def add_input(self, path):
+        """Add an input file. "-" is a file of that name, not standard input."""
+        self._check(_lib.gsort_add_input_path(self._handle, b'./-' if path == b'-' else path))
+
+    def set_output(self, path):
+        self._check(_lib.gsort_set_output_path(self._handle, path))
+
+    def call(self, name, *arguments):
+        """Call gsort_NAME(handle, arguments...); raise an exception if it fails."""
+        if self._handle is None:
+            raise ValueError('the sort is closed')
+        function = getattr(_lib, 'gsort_' + name)
+        if threading.current_thread() is threading.main_thread():
+            code = self._call_interruptibly(function, arguments)
+        else:
+            code = function(self._handle, *arguments)
+        messages, self._warnings = self._warnings, []
+        if self._callback_error:
+            error, self._callback_error = self._callback_error, None
+            raise error
+        self._check(code)
+        for text in messages:
+            warnings.warn(text, SortWarning, stacklevel=4)
+
+    def _call_interruptibly(self, function, arguments):
+        result = []
+        done = threading.Event()
+
+        def run():
+            try:
+                result.append(function(self._handle, *arguments))
+            finally:
+                done.set()
+
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            done.wait()
+        except BaseException:
+            self.cancel()
+            done.wait()
+            raise
+        return result[0]
+
+    def statistics(self):
+        """The statistics of a sort that has succeeded, as a dict."""
+        text = _lib.gsort_stats_json(self._handle)
+        if text is None:
+            raise Error(errno.EINVAL, self._message())
+        return json.loads(text)
+
+    def _message(self):
+        return _lib.gsort_message(self._handle).decode(errors='replace')
+
+    def _check(self, code):
+        if code < 0:
+            raise _exception(code, self._message() or os.strerror(-code))
+
+    # An exception cannot pass through C: it cancels the sort, and call() raises it.
+    def _on_message(self, _context, severity, text):
+        if severity == _SEVERITY_WARNING:
+            self._warnings.append(text.decode(errors='replace'))
+
+    def _on_progress(self, _context, progress):
+        try:
+            if self._progress and not self._callback_error:
+                self._progress.update(progress.contents)
+        except BaseException as error:
+            self._callback_error = error
+            self.cancel()
+
+
+def version():
+    return _lib.gsort_version().decode()
+
+
+def put(sort, address, nbytes):
+    sort.call('put', address, nbytes)
+
+
+def get(sort, address, nbytes):
+    """Read at most nbytes of the output to an address; returns how many were read."""
+    got = c_size_t()
+    sort.call('get', address, nbytes, byref(got))
+    return got.value
+
+
+def get_end(sort):
+    """Read the end of the output, where the last checks happen. Returns whether it was the end."""
+    return get(sort, byref(c_char()), 1) == 0
+
+
+def check(sort):
+    number = c_uint64()
+    sort.call('check', byref(number))
+    return number.value
+
+
+def explain(sort, assumed_nbytes):
+    text = c_char_p()
+    sort.call('explain', assumed_nbytes, byref(text))
+    return json.loads(text.value)

@@ -1,0 +1,35 @@
+#!/bin/sh
+# run.sh - build the Python package as an sdist and a wheel, install the wheel, and test it
+#
+# usage: run.sh SOURCE DIRECTORY
+#
+# Works below DIRECTORY, in a new virtual environment that uses the system's numpy and pytest.
+# Skipped (77) if these are missing, if SOURCE is not a Git checkout (required for an sdist), or if
+# the build tools cannot be downloaded.
+set -eu
+source=$1 work=$2/package
+python=
+for candidate in python3 /usr/bin/python3; do
+	if "$candidate" -c 'import numpy, pytest, venv' 2>/dev/null; then
+		python=$candidate
+		break
+	fi
+done
+[ -n "$python" ] || { echo "no Python with numpy and pytest"; exit 77; }
+git -C "$source" rev-parse HEAD >/dev/null 2>&1 || { echo "not a Git checkout"; exit 77; }
+
+rm -rf "$work"
+mkdir -p "$work"
+"$python" -m venv --system-site-packages "$work/venv"
+pip="$work/venv/bin/python -m pip --disable-pip-version-check"
+$pip install -q 'meson-python>=0.13' || { echo "no meson-python"; exit 77; }
+
+# The sdist holds what is committed. The wheel is built from the sdist.
+(cd "$source" &&
+	"$work/venv/bin/python" -c 'import mesonpy, sys; mesonpy.build_sdist(sys.argv[1])' "$work")
+$pip install -q --no-build-isolation --no-deps \
+	--config-settings=setup-args=-Dcuda=disabled "$work"/gsort-*.tar.gz
+
+cd "$work"
+GSORT_EXAMPLES=$source/examples "$work/venv/bin/python" -m pytest -q -p no:cacheprovider \
+	"$source/tests/python"

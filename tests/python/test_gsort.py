@@ -1,0 +1,313 @@
+"""The Python package against numpy: files, arrays, streams, errors, Ctrl-C, threads and fork."""
+
+import doctest
+import errno
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import gsort
+import numpy as np
+import pytest
+
+random = np.random.default_rng(20261124)
+
+SCALARS = ['?', 'i1', 'u1', '<i2', '>u2', '<i4', '>i4', '<u8', '>i8', '<f2', '>f2', '<f4', '>f4', '<f8', '>f8',
+           '<c8', '>c16', '<M8[ns]', '<m8[s]', 'S1', 'S7', 'S40', '<U3', '>U2']
+
+
+def make(dtype, n):
+    """Random records of a dtype. Every second one is one of few, so that many are equal."""
+    dtype = np.dtype(dtype)
+    if dtype.names:
+        array = np.zeros(n, dtype)
+        for name in dtype.names:
+            array[name] = make(dtype[name], n)
+        return array
+    if dtype.subdtype:
+        return make(dtype.base, n * dtype.itemsize // dtype.base.itemsize).reshape((n,) + dtype.shape)
+    if dtype.kind in 'SU':
+        letters = random.integers(97, 103, (n, dtype.itemsize // (4 if dtype.kind == 'U' else 1)))
+        return np.array([''.join(map(chr, row)) for row in letters]).astype(dtype)
+    if dtype.kind == '?' or dtype.kind == 'b':
+        return random.integers(0, 2, n).astype(dtype)
+    if dtype.kind in 'fc':
+        values = random.standard_normal(n)
+        values[::2] = random.choice([0.5, 1, np.inf, -np.inf, np.nan, 3], len(values[::2]))
+        if dtype.kind == 'c':
+            with np.errstate(invalid='ignore'):
+                values = values + 1j * np.roll(values, 1)
+        return values.astype(dtype)
+    values = random.integers(0, 256, n * dtype.itemsize, dtype='u1').view(dtype.newbyteorder('='))
+    values[::2] = values[random.integers(0, min(n, 5) or 1, len(values[::2]))] if n else values[::2]
+    return values.astype(dtype)
+
+
+def same(a, b):
+    """Equal to the last bit, but for the sign of zeros, which the manual excepts."""
+    assert a.dtype == b.dtype and a.shape == b.shape
+    if a.dtype.names:  # bytes between fields may differ
+        return all(same(a[name], b[name]) for name in a.dtype.names)
+    if a.dtype.kind in 'fc':
+        return np.array_equal(a, b, equal_nan=True)
+    return a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize('dtype', SCALARS)
+@pytest.mark.parametrize('n', [0, 1, 2, 1000, 70001])
+def test_arrays_are_sorted_as_numpy_sorts_them(dtype, n):
+    array = make(dtype, n)
+    before = array.copy()
+    assert same(gsort.sort_array(array), np.sort(array, kind='stable'))
+    assert np.array_equal(gsort.argsort_array(array), np.argsort(array, kind='stable'))
+    assert array.tobytes() == before.tobytes()
+
+
+RECORDS = [
+    [('time', '<i8'), ('value', '<f4'), ('name', 'S3')],
+    np.dtype([('flag', '?'), ('value', '>f8'), ('id', '<u2')], align=True),
+    [('inner', [('a', 'i1'), ('b', '<u4')]), ('tag', '<U2')],
+    [('point', '<u2', (3,)), ('n', 'i1')],
+]
+
+
+@pytest.mark.parametrize('dtype', RECORDS, ids=str)
+def test_records_are_sorted_as_numpy_sorts_them(dtype):
+    array = make(dtype, 3000)
+    names = array.dtype.names
+    assert same(gsort.sort_array(array), np.sort(array, kind='stable'))
+    for order in (names[0], [names[-1]], list(reversed(names))):
+        assert same(gsort.sort_array(array, order=order), np.sort(array, order=order, kind='stable'))
+        assert np.array_equal(gsort.argsort_array(array, order=order), np.argsort(array, order=order, kind='stable'))
+
+
+def test_keys_are_stable_and_may_descend():
+    array = make(RECORDS[0], 2000)
+    array['value'] = np.round(np.nan_to_num(array['value']), 1)
+    indices = np.argsort(array['name'], kind='stable')
+    assert np.array_equal(gsort.argsort_array(array, keys='name'), indices)
+    indices = np.lexsort((-array['time'], array['name']))
+    assert np.array_equal(gsort.argsort_array(array, keys=['name', 'time:r']), indices)
+    nested = make(RECORDS[2], 500)
+    assert np.array_equal(gsort.argsort_array(nested, keys='inner.b'), np.argsort(nested['inner']['b'], kind='stable'))
+
+
+@pytest.mark.parametrize('min_row_nbytes', [0, 1 << 20])
+def test_rows_of_any_layout_are_sorted(min_row_nbytes, monkeypatch):
+    monkeypatch.setattr(gsort._arrays, '_MIN_ROW_NBYTES', min_row_nbytes)
+    array = random.integers(0, 1000, (3, 9, 4)).astype('<i4')
+    for axis in (0, 1, 2, -1, -2, None):
+        assert np.array_equal(gsort.sort_array(array, axis=axis), np.sort(array, axis=axis))
+        assert np.array_equal(gsort.argsort_array(array, axis=axis), np.argsort(array, axis=axis, kind='stable'))
+    column = array[:, :, 1][2]
+    assert not column.flags.c_contiguous
+    assert np.array_equal(gsort.sort_array(column), np.sort(column))
+    assert np.array_equal(gsort.sort_array(column[::-1]), np.sort(column))
+    big = random.integers(0, 1 << 60, (2, 3 << 20))[0][::2]
+    assert np.array_equal(gsort.sort_array(big), np.sort(big))
+
+
+def test_out_may_be_the_array():
+    array = random.integers(0, 1 << 60, 500_000)
+    expected = np.sort(array)
+    assert gsort.sort_array(array, out=array).ctypes.data == array.ctypes.data
+    assert np.array_equal(array, expected)
+    every_second = np.zeros(1_000_000, array.dtype)
+    gsort.sort_array(array[::-1], out=every_second[::2])
+    assert np.array_equal(every_second[::2], expected) and not every_second[1::2].any()
+    with pytest.raises(ValueError):
+        gsort.sort_array(array, out=np.empty(3, array.dtype))
+
+
+def test_memory_mapped_arrays_are_sorted(tmp_path):
+    np.save(tmp_path / 'in.npy', random.integers(0, 1 << 60, 400_000))
+    array = np.load(tmp_path / 'in.npy', mmap_mode='r')
+    out = np.lib.format.open_memmap(tmp_path / 'out.npy', 'w+', array.dtype, array.shape)
+    gsort.sort_array(array, out=out)
+    out.flush()
+    assert np.array_equal(np.load(tmp_path / 'out.npy'), np.sort(array))
+
+
+def test_options_select_records():
+    array = random.integers(0, 1000, 5000)
+    assert np.array_equal(gsort.sort_array(array, unique=True), np.unique(array))
+    assert np.array_equal(gsort.sort_array(array, limit=7), np.sort(array)[:7])
+    assert np.array_equal(gsort.sort_array(array, reverse=True), np.sort(array)[::-1])
+    assert np.array_equal(gsort.argsort_array(array, limit=7), np.argsort(array, kind='stable')[:7])
+
+
+def test_what_cannot_be_sorted_is_refused():
+    with pytest.raises(TypeError, match='object'):
+        gsort.sort_array(np.array([1, 'a'], object))
+    with pytest.raises(TypeError, match='float128'):
+        gsort.sort_array(np.zeros(3, np.longdouble))
+    with pytest.raises(ValueError, match='no field'):
+        gsort.sort_array(np.zeros(3, [('a', 'i4')]), keys='b')
+    with pytest.raises(ValueError, match='dimension'):
+        gsort.sort_array(np.array(3))
+    with pytest.raises(TypeError, match='argsort'):
+        gsort.sort_array(np.zeros(3), argsort=True)
+
+
+def test_files_are_sorted(tmp_path):
+    a, b = random.integers(0, 1 << 60, 30_000, 'u8'), random.integers(0, 1 << 60, 20_000, 'u8')
+    a.tofile(tmp_path / 'a.bin')
+    b.tofile(tmp_path / 'b.bin')
+    both = np.sort(np.concatenate([a, b]))
+    statistics = gsort.sort([tmp_path / 'a.bin', str(tmp_path / 'b.bin')], tmp_path / 'out.bin', type='u64')
+    assert statistics['records_in'] == statistics['records_out'] == 50_000
+    assert np.array_equal(np.fromfile(tmp_path / 'out.bin', 'u8'), both)
+    assert gsort.check(tmp_path / 'out.bin', type='u64') is None
+    first = int(np.flatnonzero(np.diff(a.astype('f8')) < 0)[0]) + 1
+    assert gsort.check(tmp_path / 'a.bin', type='u64') == first
+    gsort.sort(tmp_path / 'a.bin', tmp_path / 'a.bin', type='u64')
+    gsort.sort(tmp_path / 'b.bin', tmp_path / 'b.bin', type='u64', threads=1)
+    gsort.merge([tmp_path / 'a.bin', tmp_path / 'b.bin'], tmp_path / 'merged.bin', type='u64')
+    assert np.array_equal(np.fromfile(tmp_path / 'merged.bin', 'u8'), both)
+    gsort.sort(tmp_path / 'merged.bin', tmp_path / 'parts', type='u64', split=4)
+    assert len(list((tmp_path / 'parts').glob('part-*'))) == 4
+
+
+def test_numpy_files_are_sorted(tmp_path):
+    array = make([('time', '<i8'), ('value', '<f4')], 4000)
+    np.save(tmp_path / 'in.npy', array)
+    gsort.sort(tmp_path / 'in.npy', tmp_path / 'out.npy', keys=['value:r', 'time'], memory='16M')
+    expected = gsort.sort_array(array, keys=['value:r', 'time'])
+    assert np.load(tmp_path / 'out.npy').tobytes() == expected.tobytes()
+    gsort.argsort(tmp_path / 'in.npy', tmp_path / 'order.npy', keys=['time'])
+    assert np.array_equal(np.load(tmp_path / 'order.npy'), np.argsort(array['time'], kind='stable'))
+
+
+def test_a_sort_that_spills_is_right(tmp_path):
+    array = random.integers(0, 1 << 60, 4 << 20)
+    temporary = tmp_path / 'temporary'
+    temporary.mkdir()
+    result = gsort.sort_array(array, memory='4M', temp_directory=temporary)
+    assert np.array_equal(result, np.sort(array))
+    assert not list(temporary.iterdir())
+
+
+def test_a_plan_is_a_dict(tmp_path):
+    np.save(tmp_path / 'in.npy', np.arange(1000))
+    assert isinstance(gsort.explain(tmp_path / 'in.npy', memory='1G'), dict)
+
+
+def test_streams_are_sorted():
+    array = random.integers(0, 1 << 60, 300_000)
+    with gsort.Sorter('i8', memory='1G', batch=1 << 16) as sorter:
+        for piece in np.array_split(array, 7):
+            sorter.put(piece)
+        batches = list(sorter)
+        with pytest.raises(ValueError):
+            sorter.put(array)
+    assert np.array_equal(np.concatenate(batches), np.sort(array))
+    assert sorter.statistics['records_out'] == len(array)
+    with gsort.Sorter('i8') as sorter:
+        with pytest.raises(TypeError):
+            sorter.put(array.astype('f8'))
+        sorter.put(array)  # and leave without an end
+    with gsort.Sorter('u2') as sorter:
+        assert list(sorter) == []
+
+
+def test_unknown_options_are_type_errors(tmp_path):
+    with pytest.raises(TypeError, match="'temp_limt'.*'temp_limit'"):
+        gsort.sort('a', 'b', temp_limt='1G')
+    with pytest.raises(TypeError, match='True or False'):
+        gsort.sort('a', 'b', unique='yes')
+    with pytest.raises(TypeError):
+        gsort.sort('a', 'b', help=True)
+
+
+def test_errors_are_those_of_python(tmp_path):
+    out = tmp_path / 'out'
+    out.write_bytes(b'older')
+    (tmp_path / 'odd').write_bytes(b'x' * 13)
+    (tmp_path / 'in').write_bytes(b'x' * 16)
+    with pytest.raises(FileNotFoundError, match='nowhere'):
+        gsort.sort(tmp_path / 'nowhere', out, type='u64')
+    with pytest.raises(ValueError, match='13 bytes'):
+        gsort.sort(tmp_path / 'odd', out, type='u64')
+    with pytest.raises(ValueError, match='memory|buffer-size'):
+        gsort.sort(tmp_path / 'in', out, type='u64', memory='much')
+    with pytest.raises(gsort.Error) as error:
+        gsort.sort(tmp_path / 'in', '/dev/full', type='u64')
+    assert error.value.errno == errno.ENOSPC
+    assert out.read_bytes() == b'older'
+
+
+def test_progress_is_reported(capfd):
+    array = random.integers(0, 1 << 60, 4 << 20)
+    calls = []
+    gsort.sort_array(array, memory='8M', progress=lambda *call: calls.append(call))
+    assert calls and all(isinstance(phase, str) and done >= 0 and total >= 0 for phase, done, total in calls)
+
+    def fail(*_):
+        raise KeyError('from the callback')
+
+    with pytest.raises(KeyError, match='from the callback'):
+        gsort.sort_array(array, memory='8M', progress=fail)
+    gsort.sort_array(array, memory='8M', progress=True)
+    assert capfd.readouterr().err
+
+
+def test_control_c_stops_a_sort(tmp_path):
+    """A child sorts for seconds; SIGINT must end it at once, with KeyboardInterrupt and no files left."""
+    code = '''
+import gsort, numpy as np, sys, time
+array = np.random.default_rng(1).integers(0, 1 << 60, 24 << 20)
+try:
+    gsort.sort_array(array, memory='4M', temp_directory=sys.argv[1], threads=1,
+                     progress=lambda *_: print('running', flush=True))
+except KeyboardInterrupt:
+    sys.exit(42)
+'''
+    child = subprocess.Popen([sys.executable, '-c', code, str(tmp_path)], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    child.stdout.read()
+    assert child.wait() == 42
+    assert not list(tmp_path.iterdir())
+
+
+def test_sorts_run_in_threads_beside_each_other():
+    arrays = [random.integers(0, 1 << 60, 200_000) for _ in range(4)]
+    results = [None] * len(arrays)
+
+    def sort(i):
+        results[i] = gsort.sort_array(arrays[i], threads=1)
+
+    threads = [threading.Thread(target=sort, args=(i,)) for i in range(len(arrays))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for array, result in zip(arrays, results):
+        assert np.array_equal(result, np.sort(array))
+
+
+def test_a_child_of_fork_can_sort():
+    array = random.integers(0, 1 << 60, 100_000)
+    sorter = gsort.Sorter(array.dtype)
+    sorter.put(array)
+    expected = np.sort(array)
+    child = os.fork()
+    if child == 0:
+        right = np.array_equal(gsort.sort_array(array, backend='cpu'), expected)
+        sorter.close()  # the parent's: nothing happens here
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.array_equal(np.concatenate(list(sorter)), expected)
+
+
+def test_examples_of_docstrings_are_right():
+    failed, attempted = doctest.testmod(gsort, extraglobs={'gsort': gsort, 'np': np})
+    assert attempted > 5 and failed == 0
+
+
+def test_the_example_script_runs(tmp_path):
+    example = pathlib.Path(os.environ['GSORT_EXAMPLES']) / 'numpy_files.py'
+    subprocess.run([sys.executable, example], check=True, cwd=tmp_path)
