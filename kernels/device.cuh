@@ -1,9 +1,9 @@
 /*
- * device - what the kernels ask of the machine, in one place
+ * device - the machine-dependent parts of the kernels
  *
- * The kernels are also compiled as plain C++ for the CPU (tests/kernels/cuda_on_cpu.h, which then
- * comes first and defines the CUDA words used here). What differs is kept to this file: how a
- * kernel is launched, where shared memory is, and a few collectives over the threads of a warp.
+ * The kernels are also compiled as C++ for the CPU (tests/kernels/cuda_on_cpu.h is included first
+ * and defines the CUDA keywords used here). All differences are in this file: kernel launches,
+ * shared memory, and a few collective operations over the threads of a warp.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #define LAUNCH(kernel, n_blocks, n_threads, shared_nbytes, stream, ...)                            \
 	kernel<<<(n_blocks), (n_threads), (shared_nbytes), (stream)>>>(__VA_ARGS__)
 
-/* The block's shared memory. Kernels keep all they share in one struct there. */
+/* Return the block's shared memory. Each kernel keeps all shared data in one struct there. */
 template <class T> __device__ __forceinline__ T *shared_memory()
 {
 	extern __shared__ __align__(16) unsigned char shared_bytes[];
@@ -26,7 +26,7 @@ template <class T> __device__ __forceinline__ T *shared_memory()
 	return reinterpret_cast<T *>(shared_bytes);
 }
 
-/* Begin to copy 16 bytes from device memory to shared memory; both are aligned to 16. */
+/* Start to copy 16 bytes from device memory to shared memory. Both addresses are aligned to 16. */
 __device__ __forceinline__ void copy_async(void *shared, const void *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -39,7 +39,7 @@ __device__ __forceinline__ void copy_async(void *shared, const void *from)
 #endif
 }
 
-/* What this thread has begun to copy is there; to other threads after a barrier. */
+/* Wait for the copies that this thread has started. Other threads see the data after a barrier. */
 __device__ __forceinline__ void copies_wait()
 {
 #if __CUDA_ARCH__ >= 800
@@ -49,10 +49,10 @@ __device__ __forceinline__ void copies_wait()
 #endif
 
 /*
- * Which code of this program a device runs decides how much shared memory a block may have: 64 KiB
- * what was compiled for compute capability 7.5, 99 KiB or more what was for 8.0 or later. Code
- * knows when it is compiled; the host has to ask (kernels_architecture()), for one function is
- * there for each architecture, and a device may also run what was made for an older one.
+ * The shared memory that a block may use depends on the code that the device runs: 64 KiB for
+ * compute capability 7.5, 99 KiB or more from 8.0 on. Device code knows its architecture at compile
+ * time. The host must ask (kernels_architecture()), because each function exists once per
+ * architecture and a device may run code for an older one.
  */
 enum shared_limit { SHARED_LIMIT_64K, SHARED_LIMIT_99K };
 
@@ -72,7 +72,7 @@ static constexpr enum shared_limit SHARED_LIMIT = shared_limit_of(__CUDA_ARCH__ 
 static constexpr enum shared_limit SHARED_LIMIT = shared_limit_of(EMULATED_ARCHITECTURE);
 #else
 static constexpr enum shared_limit SHARED_LIMIT =
-	SHARED_LIMIT_99K; /* of the host's pass, which runs none of it */
+	SHARED_LIMIT_99K; /* for the host pass, which does not run this code */
 #endif
 
 static constexpr unsigned WARP = 32;
@@ -82,7 +82,7 @@ template <class T> struct unsigned_words {
 	uint32_t word[sizeof(T) / 4];
 };
 
-/* A value of any size from lane `source` of each group of `width` lanes. */
+/* Broadcast a value of any size from lane `source` of each group of `width` lanes. */
 template <class T>
 __device__ __forceinline__ T lane_broadcast(T value, unsigned source, unsigned width)
 {
@@ -108,7 +108,7 @@ template <class T> __device__ __forceinline__ T lane_exchange(T value, unsigned 
 	return value;
 }
 
-/* Sum, minimum and maximum over each group of `width` lanes; every lane gets it. */
+/* Return the sum, minimum or maximum over each group of `width` lanes, to every lane. */
 template <class T> __device__ __forceinline__ T lanes_sum(T value, unsigned width)
 {
 	for (unsigned distance = width / 2; distance; distance /= 2)
@@ -136,7 +136,7 @@ template <class T> __device__ __forceinline__ T lanes_max(T value, unsigned widt
 	return value;
 }
 
-/* Sum of the values of the lanes before this one in its group of `width`. */
+/* Return the sum of the values of the lanes before this one in its group of `width`. */
 template <class T> __device__ __forceinline__ T lanes_exclusive_sum(T value, unsigned width)
 {
 	const unsigned lane = threadIdx.x % width;
@@ -163,7 +163,7 @@ __device__ __forceinline__ unsigned bit_length(uint128_t x)
 	return high ? 64 + bit_length(high) : bit_length((uint64_t)x);
 }
 
-/* The type of an element of NBYTES. */
+/* The unsigned integer type of NBYTES. */
 template <unsigned NBYTES> struct element_of;
 template <> struct element_of<4> {
 	typedef uint32_t type;

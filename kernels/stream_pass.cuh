@@ -1,12 +1,11 @@
 /*
- * stream_pass - what the kernels that go through all records once have in common: encode, decode,
- * unique
+ * stream_pass - the common part of the kernels that read all records once: encode, decode, unique
  *
- * A fixed number of blocks goes through tiles of records. Where writing may hit what another block
- * has yet to read (records that expand or shrink in place), tiles are handed out in order, every
- * block says when it has loaded its tile, and waits for those that its writes would hit. These are
- * always earlier ones, whose blocks have started and wait for nobody before they load: no
- * deadlock.
+ * A fixed number of blocks processes tiles of records. If writing a tile could overwrite records
+ * that another block has not read yet (records that grow or shrink in place), tiles are claimed in
+ * order. Each block announces when it has loaded its tile, and waits for the tiles that its writes
+ * would overwrite. Those tiles are always earlier, and their blocks do not wait before they load,
+ * so there is no deadlock.
  */
 #pragma once
 
@@ -17,15 +16,17 @@
 template <unsigned THREADS, unsigned THREAD_ITEMS> struct stream_pass_shape {
 	static constexpr unsigned n_threads = THREADS;
 	static constexpr unsigned items = THREAD_ITEMS;
-	static constexpr unsigned n = THREADS * THREAD_ITEMS; /* records of a tile */
+	static constexpr unsigned n = THREADS * THREAD_ITEMS; /* records per tile */
 	static constexpr unsigned n_warps = THREADS / WARP;
 };
 typedef stream_pass_shape<GSORT_STREAM_PASS> stream_pass;
 
-/* Blocks that keep any GPU busy; each takes tile after tile. */
+/* Enough blocks to keep any GPU busy; each processes many tiles. */
 static constexpr unsigned STREAM_PASS_MAX_BLOCKS = 132 * 8;
 
-/* At most these, to go through n things, n_at_once by each block. */
+/*
+ * Return the number of blocks for n objects, n_at_once per block and step, at most the limit above.
+ */
 static inline unsigned n_blocks_for(uint64_t n, uint64_t n_at_once = stream_pass::n_threads)
 {
 	const uint64_t n_blocks = divide_up(n, n_at_once);
@@ -43,10 +44,10 @@ static inline unsigned stream_pass_n_blocks(uint64_t n)
 	return n_blocks_for(n, stream_pass::n);
 }
 
-/* In scratch: zero at the start but for the edges, whose element 0 is not used. */
+/* Scratch memory, zero at the start except for the edges. Element 0 of the edges is not used. */
 struct stream_pass_scratch {
 	uint64_t *next_tile;
-	uint64_t *status; /* of each tile */
+	uint64_t *status; /* one word per tile */
 	void *edges;      /* the element before each tile */
 };
 
@@ -86,13 +87,16 @@ static int launch_edges(const void *elements, uint64_t n, struct stream_pass_scr
 	return (int)cudaGetLastError();
 }
 
-/* What the threads of a block share, whatever they do. */
+/* The shared memory of a block. */
 struct stream_pass_memory {
 	uint64_t tile;
 	uint64_t sums[stream_pass::n_warps];
 };
 
-/* The block's next tile; `tile` is the one before it, or UINT64_MAX. ordered: see above. */
+/*
+ * Claim the block's next tile; `tile` is the previous one, or UINT64_MAX. ordered: tiles are
+ * claimed in order (see above).
+ */
 __device__ __forceinline__ uint64_t claim_tile(stream_pass_memory &memory,
 					       const stream_pass_scratch &scratch, bool ordered,
 					       uint64_t tile)
@@ -106,7 +110,9 @@ __device__ __forceinline__ uint64_t claim_tile(stream_pass_memory &memory,
 	return memory.tile;
 }
 
-/* The block has loaded `tile`, and will write where tiles from `first` on were. */
+/*
+ * Announce that the block has loaded `tile`, and wait until the tiles from `first` on are loaded.
+ */
 __device__ __forceinline__ void wait_for_tiles(const stream_pass_scratch &scratch, uint64_t tile,
 					       uint64_t first)
 {
@@ -122,7 +128,7 @@ __device__ __forceinline__ void wait_for_tiles(const stream_pass_scratch &scratc
 	__syncthreads();
 }
 
-/* The sum over the block, of sweep::n_threads at most; thread 0 gets it. */
+/* Return the sum over the block (stream_pass::n_threads at most) to thread 0. */
 __device__ __forceinline__ uint64_t block_sum(stream_pass_memory &memory, uint64_t value)
 {
 	value = lanes_sum(value, WARP);
@@ -136,7 +142,7 @@ __device__ __forceinline__ uint64_t block_sum(stream_pass_memory &memory, uint64
 	return value;
 }
 
-/* Add a digest of the block's threads to one in device memory. */
+/* Add the digests of the block's threads to a digest in device memory. */
 __device__ __forceinline__ void block_add_digest(stream_pass_memory &memory, uint64_t n,
 						 uint64_t sum, struct digest *digest)
 {
@@ -148,7 +154,7 @@ __device__ __forceinline__ void block_add_digest(stream_pass_memory &memory, uin
 	}
 }
 
-/* Codes, for each size of element. A word: the record's bytes, first lowest. */
+/* Encode a word that holds the record's bytes, first byte lowest. One overload per element size. */
 
 __device__ __forceinline__ uint32_t encode_word(uint32_t word, const key_encoding &map)
 {
@@ -180,7 +186,9 @@ __device__ __forceinline__ uint128_t decode_word(uint128_t key, const key_encodi
 	return decode_raw_key_16(key, &map);
 }
 
-/* The hash of a record, from its word: elements of 16 bytes hold records of 9 bytes or more. */
+/*
+ * Return the hash of a record from its word. Elements of 16 bytes hold records of 9 or more bytes.
+ */
 template <class E> __device__ __forceinline__ uint64_t digest_of_word(E word)
 {
 	if constexpr (sizeof(E) == 16)
@@ -189,7 +197,7 @@ template <class E> __device__ __forceinline__ uint64_t digest_of_word(E word)
 		return digest_word8(word);
 }
 
-/* The element, widened. */
+/* Widen an element. */
 template <class E> __device__ __forceinline__ kernel_key widen(E element)
 {
 	kernel_key key;
@@ -200,8 +208,8 @@ template <class E> __device__ __forceinline__ kernel_key widen(E element)
 }
 
 /*
- * Bytes of any alignment between device and shared memory, in words where both sides allow it. In
- * shared memory they begin at bytes + skew(address), which has the alignment of the address.
+ * Copy bytes of any alignment between device and shared memory, in words where both sides allow it.
+ * In shared memory they begin at bytes + skew(address), which is aligned like the address.
  */
 __device__ __forceinline__ unsigned skew(const void *address)
 {

@@ -1,12 +1,13 @@
 /*
- * tuning - the geometry of the kernels, apart from the algorithm
+ * tuning - launch geometry of the kernels
  *
- * A tile is what one block of threads holds in shared memory and turns into one sorted piece:
- * N_THREADS threads with ITEMS elements each. ITEMS is odd, so that threads that store ITEMS
- * neighbours each hit 32 different banks.
+ * A block of threads sorts or merges one tile in shared memory: N_THREADS threads with ITEMS
+ * elements each. ITEMS is odd, so that threads that store ITEMS adjacent elements use 32 different
+ * banks.
  *
- * The figures behind the values are in docs/benchmarks.md. A variant for `gsort-bench-kernels` is
- * built by defining GSORT_TILE_4 and its siblings as "threads, items, blocks per multiprocessor".
+ * docs/benchmarks.md has the measurements behind these values. To build a variant for
+ * `gsort-bench-kernels`, define GSORT_TILE_4 and the other macros as "threads, items, blocks per
+ * multiprocessor".
  */
 #pragma once
 
@@ -20,43 +21,43 @@
 #define GSORT_TILE_16 256, 19, 2
 #endif
 
-/* The same where blocks have 64 KiB of shared memory at most (device.cuh); not measured. */
+/* Tiles for devices with at most 64 KiB of shared memory per block (device.cuh); not measured. */
 #ifndef GSORT_TILE_16_IN_64K
 #define GSORT_TILE_16_IN_64K 256, 11, 1
 #endif
 
-/* Runs that one merge pass turns into one: a power of two, at most 16 (see tile_cuts.cu). */
+/* Fan-in of a merge pass: a power of two, at most 16 (see tile_cuts.cu). */
 #ifndef GSORT_FAN_IN_LOG2
 #define GSORT_FAN_IN_LOG2 4
 #endif
 
-/* Threads and records of each in the kernels that only stream: encode, decode, unique. */
+/* Threads per block and records per thread of the streaming kernels: encode, decode, unique. */
 #ifndef GSORT_STREAM_PASS
 #define GSORT_STREAM_PASS 256, 4
 #endif
 
-/* Splitters: threads of a block, and boundaries that it cuts. */
+/* Splitters: threads per block, and boundaries per block. */
 #ifndef GSORT_SPLIT
 #define GSORT_SPLIT 128, 32
 #endif
 
 /*
- * Index and gather: threads of a block, bytes of shared memory in which it stages items, and blocks
- * per multiprocessor.
+ * Projection and gather: threads per block, bytes of shared memory to stage items, and blocks per
+ * multiprocessor.
  */
 #ifndef GSORT_ROWS
 #define GSORT_ROWS 128, 14336, 8
 #endif
 
 /*
- * Gathering short items: threads of a block, blocks per multiprocessor, and tiles that a warp takes
- * in a row.
+ * Gather of short items: threads per block, blocks per multiprocessor, and consecutive tiles per
+ * warp.
  */
 #ifndef GSORT_SHORT_ROWS
 #define GSORT_SHORT_ROWS 128, 7, 4
 #endif
 
-/* Packed codes: threads of a block, and miniblocks that each of its warps has. */
+/* Packed elements: threads per block, and miniblocks per warp. */
 #ifndef GSORT_DELTA
 #define GSORT_DELTA 128, 4
 #endif

@@ -1,14 +1,14 @@
 /*
- * upload_table - small tables from the host to device memory, as kernel arguments
+ * upload_table - copy small tables from host to device memory as kernel arguments
  *
- * A few hundred words at a time: nothing to allocate, nothing that must stay valid after the
- * launch, and no copy that the host would have to wait for.
+ * One launch carries a few hundred words. So the host allocates nothing, does not wait for a copy,
+ * and need not keep the table after the launch.
  */
 #pragma once
 
 #include "kernels/device.cuh"
 
-/* Words of a table that one launch carries: kernel arguments are 4 KiB at most. */
+/* Words of a table per launch: kernel arguments are limited to 4 KiB. */
 static constexpr unsigned ARGS_TABLE_WORDS = 496;
 
 struct args_table {
@@ -22,7 +22,7 @@ static __global__ void __launch_bounds__(WARP)
 		to[i] = args_table.words[i];
 }
 
-/* Writes words to device memory one after the other. */
+/* Writes consecutive words to device memory. */
 struct table_writer {
 	uint64_t *to;
 	CUstream_st *stream;
@@ -49,13 +49,13 @@ static inline void table_writer_put(struct table_writer *writer, uint64_t word)
 		table_writer_flush(writer);
 }
 
-/* Where the next word will be written. */
+/* Return the address of the next word. */
 static inline void *table_writer_position(const struct table_writer *writer)
 {
 	return writer->to + writer->n;
 }
 
-/* Bytes of any number, filled up to whole words; returns where they will be. */
+/* Write bytes, padded to whole words; return their address in device memory. */
 static inline void *table_writer_put_bytes(struct table_writer *writer, const void *bytes,
 					   size_t nbytes)
 {

@@ -1,8 +1,8 @@
 /*
  * decode - elements to records, with their digest and a check of their order
  *
- * The element before each tile is copied first (copy_edges): when records take the elements' place,
- * it may be gone when the tile is checked.
+ * copy_edges() copies the element before each tile first: when records replace the elements in
+ * place, it may be overwritten before the tile is checked.
  */
 #include "kernels/stream_pass.cuh"
 

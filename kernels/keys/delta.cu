@@ -1,24 +1,24 @@
 /*
- * delta - sorted codes to packed blocks and back (src/record/delta_pack.h has the format)
+ * delta - pack sorted elements into blocks and unpack them (format: src/record/delta_pack.h)
  *
- * A warp has a few miniblocks that are neighbours, and no other warp anything to do with them: it
- * adds up the widths before its first one to know where that is. These are a byte for each
- * miniblock, which all warps of a block of threads read from the first cache.
+ * A warp processes a few neighbouring miniblocks, independently of other warps: it adds up the
+ * widths before its first miniblock to find its place. The widths are one byte per miniblock, and
+ * all warps of a block of threads read them from the L1 cache.
  *
- * Packing takes three steps, since a block's place depends on the sizes of those before it:
+ * Packing takes three steps, because a block's place depends on the sizes of the blocks before it:
  *
  *	measure   the width of each miniblock, and the bytes of each block
- *	place     where each block begins; one that does not shrink stays as it is
+ *	place     the start of each block; a block that does not shrink is stored as it is
  *	pack      the bits
  *
- * Each lane makes whole words of 32 bits: it gathers the differences whose bits are in its word
- * from shared memory, so nothing is written twice. Unpacking, each lane has a group of eight codes
- * and adds up their differences; a scan over the lanes makes codes of the sums. The first bit of a
- * difference is known from its number, so both ways are the same for all widths.
+ * Each lane makes whole words of 32 bits: it gathers the differences with bits in its word from
+ * shared memory, so nothing is written twice. To unpack, each lane adds up the differences of a
+ * group of eight elements, and a scan over the lanes turns the sums into elements. The first bit of
+ * a difference follows from its number, so both directions work the same way for all widths.
  *
- * Unpacking is given bytes that may be anything. A warp reads the widths only if the block is long
- * enough for them, checks that they give just the block's size, and then reads nothing but what
- * they say. The first block for which that fails is reported; what its codes are then is left open.
+ * The bytes to unpack may be arbitrary. A warp reads the widths only if the block is long enough
+ * for them, checks that they give exactly the block's size, and then reads only the bytes that they
+ * describe. The first block that fails is reported; its elements are then undefined.
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
@@ -29,39 +29,39 @@
 template <unsigned THREADS, unsigned WARP_MINIBLOCKS> struct delta_shape {
 	static constexpr unsigned n_threads = THREADS;
 	static constexpr unsigned n_warps = THREADS / WARP;
-	static constexpr unsigned n_miniblocks = WARP_MINIBLOCKS; /* of each warp */
+	static constexpr unsigned n_miniblocks = WARP_MINIBLOCKS; /* per warp */
 };
 typedef delta_shape<GSORT_DELTA> deltas;
 
-/* A miniblock in shared memory: its differences, their packed words, or its codes. */
+/* A miniblock in shared memory: its differences, their packed words, or its elements. */
 template <class E> union delta_buffer {
 	E values[DELTA_MINIBLOCK_N];
 	uint32_t words[DELTA_MINIBLOCK_N * sizeof(E) / sizeof(uint32_t)];
 };
 
-/* Of each warp. */
+/* The memory of the warps of a block. */
 template <class E> struct delta_memory {
 	delta_buffer<E> buffers[deltas::n_warps];
 };
 
-/* Warps for a block of n codes. */
+/* Return the number of warps for a block of n elements. */
 static inline uint32_t warps_per_block(uint64_t n)
 {
 	return (uint32_t)divide_up(delta_n_miniblocks(n), deltas::n_miniblocks);
 }
 
-/* Blocks of threads for n_warps. */
+/* Return the number of blocks of threads for n_warps. */
 static inline unsigned grid_for(uint64_t n_warps)
 {
 	return (unsigned)divide_up(n_warps, deltas::n_warps);
 }
 
-/* What this warp has to do: miniblocks [begin, end) of a block; none if begin >= end. */
+/* The work of this warp: miniblocks [begin, end) of a block; none if begin >= end. */
 struct warp_miniblocks {
 	uint32_t block, begin, end;
 };
 
-/* The block and the miniblocks from which the warp's begin. */
+/* Return the block and the first miniblocks of this warp. */
 __device__ __forceinline__ warp_miniblocks find_warp_miniblocks(uint32_t n_warps_per_block)
 {
 	const uint32_t warp = blockIdx.x * deltas::n_warps + threadIdx.x / WARP;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void clip_miniblocks(warp_miniblocks &miniblocks, uin
 	miniblocks.end = miniblocks.end < n_miniblocks ? miniblocks.end : n_miniblocks;
 }
 
-/* Copy codes [begin, end) of a block, in order to whole lines. */
+/* Copy elements [begin, end) of a block, coalesced in whole cache lines. */
 template <class E>
 __device__ __forceinline__ void copy_miniblocks(E *to, const E *from, uint64_t n,
 						warp_miniblocks miniblocks)
@@ -92,7 +92,7 @@ __device__ __forceinline__ void copy_miniblocks(E *to, const E *from, uint64_t n
 		to[i] = from[i];
 }
 
-/* The bytes of the miniblocks before number `end`, all of which are full. */
+/* Return the bytes of the miniblocks before number `end`, all of which are full. */
 __device__ __forceinline__ uint64_t packed_before(const unsigned char *widths, uint32_t end)
 {
 	uint64_t sum = 0;
@@ -104,10 +104,10 @@ __device__ __forceinline__ uint64_t packed_before(const unsigned char *widths, u
 
 /* --- Packing --- */
 
-/* In scratch. */
+/* Scratch memory of packing. */
 struct delta_scratch {
-	uint64_t *offsets;     /* of each block, among the packed bytes */
-	uint32_t *sums;        /* of each block's miniblocks, in bytes */
+	uint64_t *offsets;     /* of each block, in the packed bytes */
+	uint32_t *sums;        /* of the miniblocks of each block, in bytes */
 	unsigned char *widths; /* of all miniblocks */
 };
 
@@ -133,7 +133,7 @@ size_t kernel_delta_pack_scratch_nbytes(uint64_t n, uint32_t block_n)
 	return n_blocks * (sizeof(uint64_t) + sizeof(uint32_t) + delta_n_miniblocks(block_n));
 }
 
-/* The number of codes in a block. */
+/* Return the number of elements in a block. */
 __device__ __forceinline__ uint32_t block_n_of(const delta_pack_task &task, uint32_t block)
 {
 	const uint64_t n_left = task.n - (uint64_t)block * task.block_n;
@@ -141,7 +141,7 @@ __device__ __forceinline__ uint32_t block_n_of(const delta_pack_task &task, uint
 	return n_left < task.block_n ? (uint32_t)n_left : task.block_n;
 }
 
-/* Of a miniblock of n codes; every lane gets it. */
+/* Return the width of a miniblock of n elements, to every lane. */
 template <class E> __device__ __forceinline__ uint32_t width_of(const E *elements, uint32_t n)
 {
 	E all_bits = 0;
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(deltas::n_threads)
 		atomicAdd(&scratch.sums[miniblocks.block], sum);
 }
 
-/* One warp: the size of each block, and where it begins. */
+/* Find the size and the start of each block, in one warp. */
 template <class E>
 __global__ void __launch_bounds__(WARP)
 	assign_block_offsets(delta_pack_task task, delta_scratch scratch, uint32_t n_blocks)
@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(WARP)
 	}
 }
 
-/* Word number k of the bits of the differences. */
+/* Return word number k of the bits of the differences. */
 template <class E>
 __device__ __forceinline__ uint32_t pack_word(const E *differences, uint32_t width, uint32_t k)
 {
@@ -222,7 +222,7 @@ __device__ __forceinline__ uint32_t pack_word(const E *differences, uint32_t wid
 	return word;
 }
 
-/* Returns the end of the words. */
+/* Pack a miniblock; return the end of its words. */
 template <class E>
 __device__ __forceinline__ uint32_t *pack_miniblock(E *differences, const E *elements, uint32_t n,
 						    uint32_t width, uint32_t *to)
@@ -239,7 +239,7 @@ __device__ __forceinline__ uint32_t *pack_miniblock(E *differences, const E *ele
 	return to + n_words;
 }
 
-/* Miniblocks of a block that shrinks, and the zeros around them. */
+/* Pack the miniblocks of a block that shrinks, and write the zeros around them. */
 template <class E>
 __device__ __forceinline__ void
 pack_miniblocks(E *differences, const E *elements, uint32_t n, const unsigned char *widths,
@@ -334,8 +334,8 @@ int launch_delta_pack(const struct delta_pack_task *task, CUstream_st *stream)
 /* --- Unpacking --- */
 
 /*
- * Are these the widths of n codes packed in packed_nbytes, which are more than the header?
- * Every lane is told.
+ * Return to every lane whether these are the widths of n elements in packed_nbytes, which are more
+ * than the header.
  */
 template <class E>
 __device__ __forceinline__ bool are_valid_widths(const unsigned char *widths, uint32_t n,
@@ -354,7 +354,7 @@ __device__ __forceinline__ bool are_valid_widths(const unsigned char *widths, ui
 	       delta_block_nbytes(n, sizeof(E), lanes_sum(sum, WARP)) == packed_nbytes;
 }
 
-/* The difference whose lowest bit is number `at`. */
+/* Return the difference whose lowest bit is bit number `at`. */
 template <class E>
 __device__ __forceinline__ E extract_bits(const uint32_t *words, uint32_t at, uint32_t width)
 {

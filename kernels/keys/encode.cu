@@ -1,8 +1,8 @@
 /*
  * encode - records to elements, with their digest
  *
- * Records as wide as their elements are loaded as they are. Others go through shared memory as
- * bytes, and every thread puts its records together from there.
+ * Records as wide as their elements are loaded directly. Others pass through shared memory as
+ * bytes, and every thread assembles its records there.
  */
 #include "kernels/stream_pass.cuh"
 
@@ -28,7 +28,10 @@ __device__ __forceinline__ E load_word(const unsigned char *record, unsigned rec
 	return word;
 }
 
-/* The first tile with a record that the elements of tiles up to `end_element` are written over. */
+/*
+ * Return the first tile with a record that writing the elements of tiles up to `end_element`
+ * overwrites.
+ */
 template <class E>
 __device__ __forceinline__ uint64_t first_overwritten_tile(const encode_task &task,
 							   uint64_t begin_element)

@@ -1,25 +1,28 @@
 /*
- * unique - keep the first of equal elements, in place, in one trip
+ * unique - keep the first of equal elements, in place, in one pass
  *
- * Where a tile's elements go is the number of elements kept before it. Tiles are handed out in
- * order; a block counts its own, publishes the count, and adds up the counts of the tiles before
- * it, looking back until it meets one that knows its own sum already (Merrill and Garland,
- * "Single-pass parallel prefix scan with decoupled look-back", 2016).
+ * The output position of a tile is the number of elements kept before it. Tiles are claimed in
+ * order. A block counts its kept elements, publishes the count, and adds up the counts of the
+ * previous tiles, looking back until it meets one that has published its inclusive sum (Merrill and
+ * Garland, "Single-pass parallel prefix scan with decoupled look-back", 2016).
  *
- * Compacting in place is safe because of the same order: a block writes after all before it have
- * published, hence loaded, and never past its own tile. The element before a tile is copied first.
+ * The order also makes compaction in place safe: a block writes after all earlier blocks have
+ * published their counts, and so have loaded their tiles, and it never writes past its own tile.
+ * The element before a tile is copied first.
  */
 #include "kernels/stream_pass.cuh"
 
-/* Rows of a tile are counted warp by warp: one lane of the first warp for each count. */
+/* Rows of a tile are counted per warp; one lane of the first warp holds each count. */
 static constexpr unsigned N_COUNTS = stream_pass::items * stream_pass::n_warps;
 
 static_assert(N_COUNTS <= WARP, "one warp adds up the counts");
 
-/* A tile's status: what is known, in the upper two bits, and the number. */
+/* The status of a tile: its state in the upper two bits, and the number. */
 static constexpr unsigned STATUS_SHIFT = 62;
-static constexpr unsigned long long STATUS_PARTIAL = 1ull << STATUS_SHIFT;   /* of the tile alone */
-static constexpr unsigned long long STATUS_INCLUSIVE = 2ull << STATUS_SHIFT; /* up to its end */
+static constexpr unsigned long long STATUS_PARTIAL = 1ull
+						     << STATUS_SHIFT; /* number of the tile alone */
+static constexpr unsigned long long STATUS_INCLUSIVE =
+	2ull << STATUS_SHIFT; /* number up to the end of the tile */
 static constexpr unsigned long long STATUS_VALUE_MASK = STATUS_PARTIAL - 1;
 
 template <class E> struct unique_memory : stream_pass_memory {
@@ -39,11 +42,11 @@ __device__ __forceinline__ unsigned long long wait_for_status(const uint64_t *st
 	return value;
 }
 
-/* The first warp: publish this tile's count, return the number of elements kept before it. */
+/* Publish this tile's count and return the number of elements kept before it, in the first warp. */
 __device__ __forceinline__ uint64_t look_back(uint64_t *status, uint64_t tile, uint32_t n_kept)
 {
 	const unsigned lane = threadIdx.x;
-	uint64_t before = 0, end = tile; /* tiles from end on are added up */
+	uint64_t before = 0, end = tile; /* tiles from `end` on are added up */
 	bool done = tile == 0;
 
 	__threadfence();

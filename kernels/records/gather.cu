@@ -1,23 +1,22 @@
 /*
- * gather - the items of sorted elements, in their order, checked on the way
+ * gather - gather the items of sorted elements, with digests and a check of their order
  *
- * The one trip that moves whole items, from anywhere to one place behind the other
- * (gather_output.cuh says where). They are staged in shared memory (staged_rows.cuh), and there
- * digests are taken and the keys of neighbours compared, so that both ends see loads and stores
- * that neighbouring threads do side by side, and what is checked is what is written. Three
- * kernels share the work:
+ * This is the one pass that moves whole items, from any address to consecutive places
+ * (gather_output.cuh computes these). Items are staged in shared memory (staged_rows.cuh), where
+ * their digests are computed and the keys of neighbours compared. So neighbouring threads load and
+ * store neighbouring addresses, and the checked bytes are the written bytes. Three kernels share
+ * the work:
  *
  *	gather_short_rows
- *			items of 4 to some 240 bytes, all of them, whole and not counted: most
+ *			items of 4 to about 240 bytes, all of them, whole and not counted: most
  *			gathers (short_rows.cuh)
- *	gather_rows	the others that are short, of which only firsts, or so many, or parts are
- *			kept, or which are counted; and longer ones, whatever is kept of them
- *	gather_wide	items too long to be staged
+ *	gather_rows	other short items: only heads, a limited number, or parts of items are
+ *			written, or items are counted; and longer items
+ *	gather_wide	items that are too long to be staged
  *
- * gather_rows is the general one: a block stages a tile and the item before it, and writes what the
- * output takes of each as one stretch of bytes (packed_store.cuh). What has to be looked up for
- * that makes it slower for short items. Where counts are added up, a last kernel writes them into
- * the items.
+ * gather_rows is the general one: a block stages a tile and the item before it, and writes the
+ * output's part of the items as one range of bytes (packed_store.cuh). The look-ups for this make
+ * it slower for short items. If counts are added up, a last kernel writes them into the items.
  */
 #include "kernels/records/gather_output.cuh"
 #include "kernels/records/short_rows.cuh"
@@ -25,20 +24,22 @@
 
 struct gather_memory : staged_rows {
 	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */
-	uint64_t key_word[rows::n_rows];         /* the first 8 bytes of the key */
-	uint32_t position[rows::n_rows];         /* of each row in the output, or NOWHERE */
+	uint64_t key_word[rows::n_rows];         /* first 8 bytes of the key */
+	uint32_t position[rows::n_rows];         /* place of each row in the output, or NOWHERE */
 };
 
-/* Where a row is in shared memory. */
+/* Return the address of a row in shared memory. */
 __device__ __forceinline__ const unsigned char *row_at(const gather_memory &memory,
 						       const row_shape &shape, uint32_t row)
 {
 	return memory.slots + slot_offset(memory.from[row], shape, row);
 }
 
-/* Items staged in shared memory. */
+/* Items staged in shared memory */
 
-/* The number of this thread's row in the tile whose first element is `base`, if it has one. */
+/*
+ * Return the number of this thread's row in the tile whose first element is `base`, if it has one.
+ */
 __device__ __forceinline__ uint32_t row_item_number(const gather_task &task, uint64_t base)
 {
 	const uint64_t i = base + threadIdx.x - 1;
@@ -46,7 +47,7 @@ __device__ __forceinline__ uint32_t row_item_number(const gather_task &task, uin
 	return i < task.n ? number_at(task.elements, task.element_nbytes, i) : 0;
 }
 
-/* Find the rows of elements [base, base + n), and where they go: each thread its own. */
+/* Find the rows of elements [base, base + n) and their places in the output, one row per thread. */
 __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_task &task,
 					  const row_shape &shape, uint64_t base, uint32_t n,
 					  uint32_t number)
@@ -66,7 +67,7 @@ __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_ta
 		memory.kept[position - kept_before(task, base)] = slot_offset(item, shape, row);
 }
 
-/* Look at the rows 1 to n in shared memory, each alone, and at the key of row 0. */
+/* Hash each of the rows 1 to n in shared memory, and load their keys and the key of row 0. */
 template <bool WORDS>
 __device__ __forceinline__ void hash_rows(gather_memory &memory, const gather_task &task,
 					  const row_shape &shape, const body_hash<WORDS> &body,
@@ -88,7 +89,7 @@ __device__ __forceinline__ void hash_rows(gather_memory &memory, const gather_ta
 		memory.key_word[0] = item_key_word(task.items, row_at(memory, shape, 0), 0);
 }
 
-/* Compare each row that is kept with the one before it. */
+/* Compare each kept row with the row before it. */
 __device__ __forceinline__ void compare_rows(const gather_memory &memory, const gather_task &task,
 					     const row_shape &shape, uint64_t base, uint32_t n,
 					     struct tally &tally)
@@ -123,7 +124,7 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 
 		find_rows(memory, task, shape, base, n, number);
 		__syncthreads();
-		number = row_item_number(task, base + step); /* is there when it is needed */
+		number = row_item_number(task, base + step); /* prefetched */
 		load_rows(memory.slots, memory.from, shape, base == 0, n + 1);
 		hash_rows(memory, task, shape, body, base, n, tally);
 		write_rows<WORDS>(memory, task, to, (uint32_t)(end - first));
@@ -140,9 +141,9 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 	add_tally(memory, tally, task);
 }
 
-/* Wide items, a warp for each. */
+/* Wide items, one warp per item */
 
-/* Copy nbytes from any address to any other; the lanes of a warp do. */
+/* Copy nbytes between any addresses, with the lanes of a warp. */
 __device__ __forceinline__ void copy_wide(unsigned char *to, const unsigned char *from,
 					  uint32_t nbytes)
 {
@@ -163,7 +164,7 @@ __device__ __forceinline__ void copy_wide(unsigned char *to, const unsigned char
 		to[tail + lane] = from[tail + lane];
 }
 
-/* Is the key of a greater than that of b? Every lane of the warp compares a part. */
+/* Return whether the key of a is greater than that of b. Each lane of the warp compares a part. */
 __device__ __forceinline__ bool is_disorder_wide(const kernel_items &items, const unsigned char *a,
 						 const unsigned char *b)
 {
@@ -213,7 +214,7 @@ __global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 	add_tally(memory, tally, task);
 }
 
-/* Write the counts of the items kept, which begin with them. */
+/* Write the counts of the kept items, which begin with them. */
 __device__ __forceinline__ void store_count(const gather_task &task, void *item, uint64_t count)
 {
 	if (task.count_is_big_endian)

@@ -1,10 +1,9 @@
 /*
- * gather_output - where an item goes when it is gathered, and what is found out about it
+ * gather_output - the place of a gathered item, and the statistics of a gather
  *
- * Element i goes to place i, or, if only the first of equal ones are kept, to the number of firsts
- * before it; nowhere from the limit on. An item that is not kept is digested all the same. Counts
- * of those that are not are added to the one that stands for them, in an array of their own: the
- * counts in items lie at any address.
+ * Element i goes to place i, or, if only heads are kept, to the number of heads before it; items
+ * beyond the limit go nowhere. Dropped items are digested as well. Their counts are added to that
+ * of their head, in a separate array, because the counts in items have any alignment.
  */
 #pragma once
 
@@ -12,12 +11,12 @@
 
 static constexpr uint32_t NO_POSITION = UINT32_MAX;
 
-/* What the threads of a block have found. */
+/* Statistics of the threads of a block. */
 struct tally {
 	uint64_t n_kept, kept_sum, n_dropped, dropped_sum, n_disorders, n_counted;
 };
 
-/* Firsts among the first i elements; all of them if that is not asked. */
+/* Return the number of heads among the first i elements; i if heads are not needed. */
 __device__ __forceinline__ uint64_t count_heads_before(const gather_task &task, uint64_t i)
 {
 	if (!task.heads.equal)
@@ -33,7 +32,7 @@ __device__ __forceinline__ bool is_head(const gather_task &task, uint64_t i)
 	return !task.heads.equal || !(task.heads.equal[i / WARP] >> i % WARP & 1);
 }
 
-/* How many of the first i elements are kept. */
+/* Return how many of the first i elements are kept. */
 __device__ __forceinline__ uint64_t kept_before(const gather_task &task, uint64_t i)
 {
 	const uint64_t n = count_heads_before(task, i);
@@ -41,7 +40,7 @@ __device__ __forceinline__ uint64_t kept_before(const gather_task &task, uint64_
 	return n < task.limit ? n : task.limit;
 }
 
-/* The place of element i, or NOWHERE. */
+/* Return the place of element i, or NOWHERE. */
 __device__ __forceinline__ uint32_t output_position(const gather_task &task, uint64_t i)
 {
 	const uint64_t position = count_heads_before(task, i);
@@ -70,8 +69,8 @@ __device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, b
 }
 
 /*
- * Add the count of element i, an item in shared or device memory, to that of the one which stands
- * for it: of the firsts up to i the last. It may be beyond the limit.
+ * Add the count of element i, whose item is in shared or device memory, to that of its head: the
+ * last head up to i, which may be beyond the limit.
  */
 __device__ __forceinline__ void tally_count(struct tally &tally, const gather_task &task,
 					    uint64_t i, const unsigned char *item)

@@ -1,17 +1,16 @@
 /*
- * head_flags - which sorted elements are the first of those with equal keys, and how many before
- * each
+ * head_flags - find the first of the elements with equal keys, and count them
  *
- * Elements that differ in their part of the key differ; of others the items are looked at, if the
- * key goes further. The answer is a bit for each element and a count for every 32
- * (tie_flags.cuh), from which gather knows where an item goes.
+ * Elements whose prefixes differ have different keys. If the prefixes are equal and the key is
+ * longer, the items are compared. The result is a bit per element and a count per 32 elements
+ * (tie_flags.cuh), from which gather computes the place of an item.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
 
 struct head_flags_scratch {
-	uint32_t *equal, *before; /* a word for each row */
-	uint64_t *sums;           /* of each stretch */
+	uint32_t *equal, *before; /* one word per row */
+	uint64_t *sums;           /* one per segment */
 	uint64_t *n;
 };
 
@@ -69,7 +68,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	}
 }
 
-/* What comes before every row, from what comes before every stretch. */
+/* Compute the number of heads before every row from the numbers before every segment. */
 static __global__ void __launch_bounds__(stream_pass::n_threads)
 	add_segment_sums(uint64_t n, head_flags_scratch heads)
 {

@@ -1,5 +1,5 @@
 /*
- * items - the tables by which items and their keys are found (see items.cuh); cuts and samples
+ * items - tables of items and their keys (see items.cuh); cuts and samples of items
  */
 #include "kernels/records/items.cuh"
 #include "kernels/upload_table.cuh"
@@ -9,7 +9,7 @@ size_t kernel_items_nbytes(uint32_t k, uint32_t n_fields)
 	return round_up(k * sizeof(item_slice) + n_fields * sizeof(key_field), 16);
 }
 
-/* The greatest power of two, up to 16, that divides x. */
+/* Return the greatest power of two, up to 16, that divides x. */
 static uint32_t alignment_of(uintptr_t x)
 {
 	return (uint32_t)((x | 16) & -(x | 16));
@@ -41,7 +41,7 @@ int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *
 
 static constexpr unsigned THREADS = 128;
 
-/* How many of a slice's n items come before the key; equal_before: equal ones do. */
+/* Return how many of a slice's n items are before the key; equal_before: equal ones are. */
 __device__ __forceinline__ uint64_t cut_slice(const kernel_items &items, const unsigned char *first,
 					      uint64_t n, const unsigned char *key,
 					      bool equal_before)

@@ -31,13 +31,13 @@ __device__ __forceinline__ const unsigned char *item_at(const kernel_items &item
 	return items.slices[slice].items + (number - items.slices[slice].first) * items.item_nbytes;
 }
 
-/* The number in an element. */
+/* Return the number in an element. */
 template <class E> __device__ __forceinline__ uint32_t number_of(E element)
 {
 	return (uint32_t)element;
 }
 
-/* The number in element i, of 8 or 16 bytes. */
+/* Return the number in element i, of 8 or 16 bytes. */
 __device__ __forceinline__ uint32_t number_at(const void *elements, uint32_t element_nbytes,
 					      uint64_t i)
 {
@@ -45,8 +45,8 @@ __device__ __forceinline__ uint32_t number_at(const void *elements, uint32_t ele
 }
 
 /*
- * Bytes [at, at + 8) of an item's key, as key_word() has them. Mostly the first field is all there
- * is to look at; it comes with the kernel's arguments.
+ * Return bytes [at, at + 8) of an item's key, as key_word() does. Most keys have one field, which
+ * is passed in the kernel's arguments.
  */
 __device__ __forceinline__ uint64_t item_key_word(const kernel_items &items,
 						  const unsigned char *item, uint32_t at)
@@ -60,7 +60,7 @@ __device__ __forceinline__ uint64_t item_key_word(const kernel_items &items,
 	return key_field_load(&items.first_field, item, at, n_left) << (64 - 8 * n_left);
 }
 
-/* The first bytes of an item's key, as many as an element has room for, over its number. */
+/* Return an element: the first bytes of the item's key, as many as fit, and the number. */
 template <class E>
 __device__ __forceinline__ E make_element(const kernel_items &items, const unsigned char *item,
 					  uint32_t number)
@@ -74,7 +74,7 @@ __device__ __forceinline__ E make_element(const kernel_items &items, const unsig
 	}
 }
 
-/* Less than, equal to or greater than 0, as the key of a is to that of b, from byte `at` on. */
+/* Compare two keys from byte `at` on: less than, equal to or greater than 0. */
 __device__ __forceinline__ int compare_items(const kernel_items &items, const unsigned char *a,
 					     const unsigned char *b, uint32_t at)
 {

@@ -1,8 +1,8 @@
 /*
- * make_elements - items to elements: the beginning of the key, and the item's number
+ * make_elements - make elements of items: the key prefix and the number of the item
  *
- * When the bodies are digested too, all of every item is read, so items are staged
- * (staged_rows.cuh). Else only the keys are looked at, where they are.
+ * If the bodies are digested as well, the whole item is read, so items are staged
+ * (staged_rows.cuh). Otherwise only the keys are read, in place.
  */
 #include "kernels/records/staged_rows.cuh"
 
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 	block_add_digest(memory, count, sum, digest);
 }
 
-/* A warp for each item. */
+/* One warp per item. */
 template <class E, bool WORDS>
 __global__ void __launch_bounds__(rows::n_threads)
 	make_wide_elements(kernel_items items, uint64_t n_items, E *elements, digest *digest)

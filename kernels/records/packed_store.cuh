@@ -1,26 +1,24 @@
 /*
- * packed_store - rows of shared memory to one stretch of bytes
+ * packed_store - write rows of shared memory to one range of bytes
  *
- * What the output takes of the rows of a tile that are kept, one behind the other: bytes of one row
- * or of several make a unit that is stored, and neighbouring threads store neighbouring units. Only
- * the edges, up to the first aligned unit and behind the last, are stored byte by byte.
+ * The output's parts of the kept rows of a tile follow each other. Bytes of one or several rows
+ * form a unit for one store, and neighbouring threads store neighbouring units. Only the ends,
+ * before the first aligned unit and after the last, are stored byte by byte.
  */
 #pragma once
 
 #include "kernels/records/staged_rows.cuh"
 
 struct staged_rows : stream_pass_memory {
-	uint16_t kept[rows::n_rows + 1]; /* places in slots, in the order of the output */
+	uint16_t kept[rows::n_rows + 1]; /* offsets in the slots, in output order */
 	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
 
-/*
- * What the output takes of the kept rows of a tile is one stretch of bytes. A cursor goes along it.
- */
+/* A cursor over the output's bytes of the kept rows of a tile. */
 struct row_cursor {
 	const staged_rows &memory;
 	uint32_t out_offset, row_nbytes;
-	uint32_t kept, at; /* byte `at` of what is taken of a row */
+	uint32_t kept, at; /* at byte `at` of the output's part of a row */
 
 	__device__ row_cursor(const staged_rows &staged, const gather_task &task, uint32_t byte)
 	    : memory(staged), out_offset(task.out_offset), row_nbytes(task.out_nbytes),
@@ -44,7 +42,7 @@ struct row_cursor {
 		return byte;
 	}
 
-	/* Four bytes, of one row or several. */
+	/* Return four bytes of one or several rows. */
 	__device__ uint32_t next_bytes()
 	{
 		uint32_t word = 0;
@@ -59,13 +57,13 @@ struct row_cursor {
 		return word;
 	}
 
-	/* Four bytes, where rows consist of aligned words. */
+	/* Return four bytes, if rows consist of aligned words. */
 	__device__ uint32_t current_word() const
 	{
 		return *(const uint32_t *)(const void *)(row() + at);
 	}
 
-	/* Four words, where rows have as many: of one row or two. */
+	/* Return four words of one or two rows, if rows have at least four. */
 	__device__ uint128_t current_words() const
 	{
 		const uint32_t current = memory.kept[kept] + at;
@@ -86,7 +84,7 @@ struct row_cursor {
 	}
 };
 
-/* How far `to` is from the next multiple of `unit`; at most nbytes. */
+/* Return the distance from `to` to the next multiple of `unit`, at most nbytes. */
 __device__ __forceinline__ uint32_t head_nbytes(const unsigned char *to, uint32_t unit,
 						uint32_t nbytes)
 {
@@ -95,7 +93,7 @@ __device__ __forceinline__ uint32_t head_nbytes(const unsigned char *to, uint32_
 	return head < nbytes ? head : nbytes;
 }
 
-/* Write all but the edges of a stretch of `nbytes`, unit by unit. */
+/* Write a range of `nbytes` without its ends, unit by unit. */
 template <class T, class Take>
 __device__ __forceinline__ void write_units(const staged_rows &memory, const gather_task &task,
 					    unsigned char *to, uint32_t nbytes, Take take)
@@ -126,7 +124,7 @@ __device__ __forceinline__ void write_units(const staged_rows &memory, const gat
 	}
 }
 
-/* Write the n_kept rows of a tile to `to`, which may be anywhere. */
+/* Write the n_kept rows of a tile to `to`, which has any alignment. */
 template <bool WORDS>
 __device__ __forceinline__ void write_rows(const staged_rows &memory, const gather_task &task,
 					   unsigned char *to, uint32_t n_kept)

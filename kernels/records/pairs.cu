@@ -1,12 +1,11 @@
 /*
- * pairs - small records to pairs of a key and the rest, and back
+ * pairs - convert small records to pairs of a key and the rest, and back
  *
- *	record   | before | key | behind |		up to 16 bytes, at most 8 of them no key
- *	pair     | code of the key | before, behind |		(element.cuh)
+ *	record   | before | key | after |	up to 16 bytes, at most 8 outside the key
+ *	pair     | encoded key | before, after |	(element.cuh)
  *
- * A pair holds all of its record, so there is nothing to gather after the sort: records are put
- * together again in order, one trip from side to side. Codes are those of
- * src/record/key_encoding.h.
+ * A pair holds its whole record, so no gather is needed after the sort: records are reassembled in
+ * order, in one sequential pass. src/record/key_encoding.h has the encoding.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/sort/element.cuh"
@@ -14,7 +13,7 @@
 
 static constexpr unsigned KEY_BITS = 64;
 
-/* The lowest n bits set; n <= 128. */
+/* Return a mask of the lowest n bits; n <= 128. */
 __device__ __forceinline__ uint128_t low_bits(unsigned n)
 {
 	return n >= 128 ? ~(uint128_t)0 : ((uint128_t)1 << n) - 1;
@@ -30,7 +29,7 @@ __device__ __forceinline__ uint128_t shift_left(uint128_t x, unsigned n)
 	return n >= 128 ? 0 : x << n;
 }
 
-/* A record as a word, first byte lowest. */
+/* Load a record as a word, first byte lowest. */
 __device__ __forceinline__ uint128_t load_record(const unsigned char *record, uint32_t nbytes)
 {
 	if (nbytes <= 8)

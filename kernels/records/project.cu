@@ -1,8 +1,8 @@
 /*
- * project - records to the items that stand for them, where these are not the records themselves
+ * project - make items of records, where items are not the records themselves
  *
- * An item is put together byte by byte: which piece of the record a byte is from must be looked up
- * anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
+ * An item is assembled byte by byte, because the piece of the record must be looked up for each
+ * byte anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
  */
 #include "kernels/stream_pass.cuh"
 #include "kernels/upload_table.cuh"
@@ -22,7 +22,7 @@ struct projection_copy_starts {
 	}
 };
 
-/* Byte `at` of the item made of a record. */
+/* Return byte `at` of the item made of a record. */
 __device__ __forceinline__ unsigned char
 item_byte(const projection_task &task, const unsigned char *record, uint64_t position, uint32_t at)
 {

@@ -1,31 +1,31 @@
 /*
- * row_copy - a row copied within shared memory, and hashed on the way
+ * row_copy - copy and hash a row within shared memory
  *
- * One thread takes a row word by word from where it was staged to where it is packed. Either may be
- * at any address, so a word is cut out of two neighbours as it is read, and put together of two as
- * it is written:
+ * One thread copies a row word by word from its slot to its packed place. Both may have any
+ * alignment, so each word is assembled from two source words, and written as parts of two target
+ * words:
  *
  *	from	|...A|AAAA|AAA.|	skew 3: a word is the last byte of one and three of the next
- *	words	AAAA AAAA		as they go into the digest
- *	to	|..AA|AAAA|AA..|	head 2: bytes up to the first word, words, what is left
+ *	words	AAAA AAAA		as they are digested
+ *	to	|..AA|AAAA|AA..|	head 2: bytes before the first word, words, the rest
  *
- * Bytes of other rows in the first and the last word are not written, as other threads write them.
- * Where all is aligned (WORDS), nothing of this is left when it is compiled.
+ * The first and the last word may hold bytes of other rows, which other threads write. If
+ * everything is aligned (WORDS), the compiler removes all of this.
  */
 #pragma once
 
 #include "kernels/stream_pass.cuh"
 
-/* Four bytes from bit `shift` of two words on, shift <= 24. */
+/* Return four bytes from bit `shift` of two words; shift <= 24. */
 __device__ __forceinline__ uint32_t funnel_shift(uint32_t low, uint32_t high, uint32_t shift)
 {
 	return (uint32_t)(((uint64_t)high << 32 | low) >> shift);
 }
 
-/* Reads as much as a word past what is taken of it. */
+/* Reads up to one word more than it returns. */
 template <bool WORDS> struct row_source {
 	const uint32_t *words;
-	uint32_t shift, previous; /* the word whose first bytes are taken already */
+	uint32_t shift, previous; /* the word whose first bytes were already returned */
 
 	__device__ explicit row_source(const unsigned char *from)
 	    : words((const uint32_t *)(const void *)(from - (WORDS ? 0 : skew(from)))),
@@ -46,8 +46,8 @@ template <bool WORDS> struct row_source {
 
 template <bool WORDS> struct row_sink {
 	unsigned char *to;
-	uint32_t *words;     /* where the next whole word goes */
-	uint32_t head, held; /* bytes up to the first whole word; the last word that was put */
+	uint32_t *words;     /* the place of the next whole word */
+	uint32_t head, held; /* bytes before the first whole word; the last word that was put */
 
 	__device__ explicit row_sink(unsigned char *row)
 	    : to(row), words((uint32_t *)(void *)row), head(0), held(0)
@@ -70,7 +70,7 @@ template <bool WORDS> struct row_sink {
 		held = word;
 	}
 
-	/* Write what is held, and the n < 4 bytes behind it. */
+	/* Write the held word and the n < 4 bytes after it. */
 	__device__ void finish(uint32_t bytes, uint32_t n)
 	{
 		unsigned char *remaining = (unsigned char *)words;
@@ -106,7 +106,9 @@ struct row_hash {
 		high += digest_mask_high(16) - digest_mask_high(0);
 	}
 
-	/* Of a row of `nbytes`, all of which are added, or else in w. */
+	/*
+	 * Return the hash of a row of `nbytes`, whose last bytes are in w if they were not added.
+	 */
 	__device__ uint64_t finish(const uint32_t *w, uint32_t nbytes)
 	{
 		const uint64_t lo = (uint64_t)w[1] << 32 | w[0], hi = (uint64_t)w[3] << 32 | w[2];
@@ -122,8 +124,8 @@ struct row_hash {
 };
 
 /*
- * Copy a row of 4 bytes or more, whole words if WORDS, and return its hash. Of what is behind it, a
- * word may be read, too.
+ * Copy a row of 4 bytes or more, in whole words if WORDS, and return its hash. May read one word
+ * past the row.
  */
 template <bool WORDS>
 __device__ __forceinline__ uint64_t copy_row(unsigned char *__restrict__ to,

@@ -1,25 +1,23 @@
 /*
- * short_rows - short items that are all kept and written whole, a warp for 32
+ * short_rows - gather short items that are all kept and written whole, 32 per warp
  *
- * What most gathers are made of. Where each item goes is known without asking other threads, so a
- * warp works alone, at its own pace, on tiles of 32 items:
+ * This is the most frequent gather. The place of each item is known without other threads, so every
+ * warp works independently on tiles of 32 items:
  *
  *	memory	A, B and C, anywhere
- *	slots	|..AAAAAAAAA.....|...BBBBBBBBB....|.CCCCCCCCC......|	as staged_rows.cuh says
+ *	slots	|..AAAAAAAAA.....|...BBBBBBBBB....|.CCCCCCCCC......|	see staged_rows.cuh
  *	packed	|..AAAAAAAAABBBBBBBBBCCCCCCCCC|				as in the output
  *
- * The lanes load side by side, a unit of 16 bytes each, past the registers. Then each lane moves a
- * row of its own from its slot to its packed place, and what it holds on the way goes into the
- * digest. Now the slots are free, and the next tile is under way while keys of neighbours are
- * compared in the packed rows, and these are written: a plain copy, as they have the alignment of
- * the output.
+ * The lanes load side by side, 16 bytes each, without using registers. Then each lane moves one row
+ * from its slot to its packed place, and hashes it on the way. This frees the slots: the next tile
+ * is loaded while the keys of neighbours in the packed rows are compared and the rows are written.
+ * The write is a plain copy, because packed rows are aligned like the output.
  *
- * A tile's first item is compared with the last of the tile before. A warp therefore takes a few
- * tiles in a row and hands that one on; at the start of such a run it is looked up once more.
+ * The first item of a tile is compared with the last one of the previous tile. So a warp processes
+ * several consecutive tiles and keeps that item; at the start of such a sequence it loads it again.
  *
- * Not for longer items: two copies of 32 rows for each warp leave room for few warps. And not where
- * items are left out, cut or counted: places and what is hashed then depend on more than the row,
- * and gather_rows (gather.cu), which is made for that, would be here as well.
+ * Longer items use gather_rows, because two copies of 32 rows per warp leave room for few warps. So
+ * do items that are dropped, cut or counted: their places and hashes depend on more than the row.
  */
 #pragma once
 
@@ -30,22 +28,22 @@ template <unsigned THREADS, unsigned BLOCKS, unsigned RUN> struct short_rows_blo
 	static constexpr unsigned n_threads = THREADS;
 	static constexpr unsigned n_warps = THREADS / WARP;
 	static constexpr unsigned n_blocks = BLOCKS;  /* per multiprocessor, at most */
-	static constexpr unsigned n_tiles = RUN;      /* that a warp takes in a row */
-	static constexpr unsigned max_nbytes = 65536; /* of shared memory: three blocks at least */
+	static constexpr unsigned n_tiles = RUN;      /* consecutive tiles of a warp */
+	static constexpr unsigned max_nbytes = 65536; /* of shared memory: at least three blocks */
 
 	static_assert(THREADS % WARP == 0 && THREADS <= stream_pass::n_threads, "for block_sum()");
 };
 typedef short_rows_block<GSORT_SHORT_ROWS> short_rows;
 
-/* Shared memory of a multiprocessor, and what the system takes of it for each block. */
+/* Shared memory of a multiprocessor, and the part reserved by the system for each block. */
 static constexpr unsigned SHARED_NBYTES = 228 << 10, SHARED_RESERVED_NBYTES = 1 << 10;
 
 struct short_rows_shape {
 	uint32_t nbytes;       /* of an item */
 	uint32_t slot_nbytes;  /* of its slot */
-	uint32_t n_loaders;    /* lanes that load one row, a unit each */
+	uint32_t n_loaders;    /* lanes that load one row, one unit each */
 	uint32_t n_loaded;     /* rows that a warp loads at once */
-	uint32_t packed_at;    /* where the rows are packed, in the shared memory of a warp */
+	uint32_t packed_at;    /* where the packed rows are in the shared memory of a warp */
 	uint32_t warp_nbytes;  /* of shared memory */
 	uint32_t block_nbytes; /* of shared memory */
 };
@@ -59,11 +57,11 @@ static inline bool is_plain_gather(const struct gather_task *task)
 	       task->items.body_offset == 0 && task->items.body_nbytes == nbytes;
 }
 
-/* The memory of a block's warps is behind this. */
+/* The memory of the warps follows it. */
 static constexpr uint32_t SHORT_ROWS_WARPS_AT =
 	(uint32_t)round_up(sizeof(stream_pass_memory), UNIT);
 
-/* Is the task for gather_short_rows()? */
+/* Return whether gather_short_rows() can do the task. */
 static inline bool shape_short_rows(const struct gather_task *task,
 				    struct short_rows_shape *ret_shape)
 {
@@ -74,9 +72,9 @@ static inline bool shape_short_rows(const struct gather_task *task,
 	shape.slot_nbytes = slot_nbytes(n_units);
 	shape.n_loaders = row_loaders(n_units);
 	shape.n_loaded = WARP / shape.n_loaders;
-	/* A unit more: of what is behind the last row, a word is read, too (row_copy.cuh). */
+	/* One more unit: copying the last row reads a word past it (row_copy.cuh). */
 	shape.packed_at = WARP * shape.slot_nbytes + UNIT;
-	/* And here: the rows begin where units of the output do. */
+	/* One more unit: packed rows are aligned like the output. */
 	shape.warp_nbytes = shape.packed_at + WARP * shape.nbytes + UNIT;
 	shape.block_nbytes = SHORT_ROWS_WARPS_AT + short_rows::n_warps * shape.warp_nbytes;
 	*ret_shape = shape;
@@ -84,7 +82,7 @@ static inline bool shape_short_rows(const struct gather_task *task,
 	       shape.block_nbytes <= short_rows::max_nbytes;
 }
 
-/* As many as there is work for, and at most as many as run at once. */
+/* Return the number of blocks: as many as have work, at most as many as run at once. */
 static inline unsigned short_rows_blocks(uint64_t n, const short_rows_shape &shape)
 {
 	const uint64_t n_blocks = divide_up(n, WARP * short_rows::n_tiles * short_rows::n_warps);
@@ -95,7 +93,7 @@ static inline unsigned short_rows_blocks(uint64_t n, const short_rows_shape &sha
 	return (unsigned)(n_blocks < max_blocks ? n_blocks : max_blocks);
 }
 
-/* The tile that a warp takes behind `tile`. */
+/* Return the tile that a warp processes after `tile`. */
 __device__ __forceinline__ uint32_t next_tile(uint32_t tile)
 {
 	const uint32_t n_warps = gridDim.x * short_rows::n_warps;
@@ -104,7 +102,7 @@ __device__ __forceinline__ uint32_t next_tile(uint32_t tile)
 						  tile + 1 + (n_warps - 1) * short_rows::n_tiles;
 }
 
-/* The number of this lane's item in a tile; 0 behind the end. */
+/* Return the number of this lane's item in a tile; 0 past the end. */
 __device__ __forceinline__ uint32_t number_in_tile(const gather_task &task, uint32_t tile)
 {
 	const uint64_t i = (uint64_t)tile * WARP + threadIdx.x % WARP;
@@ -118,7 +116,7 @@ struct keyed_item {
 	uint64_t word;
 };
 
-/* The item before a tile that is not the first. */
+/* Return the item before a tile that is not the first. */
 __device__ __forceinline__ keyed_item last_item_before(const gather_task &task, uint32_t tile)
 {
 	const unsigned char *item = sorted_item(task, (uint64_t)tile * WARP - 1);
@@ -126,12 +124,13 @@ __device__ __forceinline__ keyed_item last_item_before(const gather_task &task, 
 	return { item, item_key_word(task.items, item, 0) };
 }
 
-/* What a warp does with a tile. */
+/* The work of a warp on a tile. */
 template <bool WORDS> struct short_rows_warp {
 	const gather_task &task;
 	const short_rows_shape &shape;
 	uint32_t lane;
-	uint32_t first_row, at; /* this lane loads the unit at byte `at` of this row and others */
+	uint32_t first_row,
+		at; /* this lane loads the unit at byte `at` of this row, and of others */
 	unsigned char *slots, *packed;
 
 	__device__ short_rows_warp(const gather_task &task, const short_rows_shape &shape,
@@ -147,7 +146,7 @@ template <bool WORDS> struct short_rows_warp {
 		return packed + i * shape.nbytes;
 	}
 
-	/* Begin to load the items of all lanes. */
+	/* Start to load the items of all lanes. */
 	__device__ void begin_loading(const unsigned char *item) const
 	{
 		uint32_t row = first_row;
@@ -162,7 +161,7 @@ template <bool WORDS> struct short_rows_warp {
 		}
 	}
 
-	/* Move this lane's row; it is loaded. Adds its hash, and returns the item with its key. */
+	/* Move this lane's loaded row. Adds its hash, and returns the item with its key. */
 	__device__ keyed_item move(const unsigned char *item, struct tally &tally) const
 	{
 		const unsigned char *from =
@@ -174,8 +173,8 @@ template <bool WORDS> struct short_rows_warp {
 	}
 
 	/*
-	 * Is this lane's item less than the one before it, if there is one? `before`: the one
-	 * before the tile, which is looked at in device memory if need be.
+	 * Return whether this lane's item is less than the one before it. `before`: the item before
+	 * the tile, which is read from device memory if necessary.
 	 */
 	__device__ bool is_disorder(bool has_before, const keyed_item &mine,
 				    const keyed_item &before) const
@@ -208,7 +207,7 @@ template <bool WORDS> struct short_rows_warp {
 			to[edge] = packed[edge];
 	}
 
-	/* Write a tile of n items, and those at the edges of all. */
+	/* Write a tile of n items, and the first and last item of all. */
 	__device__ void write_tile(uint32_t tile, uint32_t n) const
 	{
 		const uint64_t first = (uint64_t)tile * WARP;
@@ -244,7 +243,7 @@ __global__ void __launch_bounds__(short_rows::n_threads, short_rows::n_blocks)
 		const unsigned char *next_item = item_at(task.items, number);
 		keyed_item mine = {};
 
-		number = number_in_tile(task, next_tile(next)); /* is there when it is needed */
+		number = number_in_tile(task, next_tile(next)); /* prefetched */
 		if (tile > 0 && tile % short_rows::n_tiles == 0)
 			before = last_item_before(task, tile);
 		copies_wait();

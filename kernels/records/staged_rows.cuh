@@ -1,18 +1,18 @@
 /*
- * staged_rows - items from anywhere in device memory, staged in shared memory
+ * staged_rows - stage items from any address in shared memory
  *
- * An item is read once, whole, and then looked at several times: for its digest, its key, its
- * neighbour's comparison, and to be written. A block stages a tile of items, each in a slot of its
- * own, as the aligned units of 16 bytes that hold it:
+ * An item is read once, whole, and then used several times: for its digest, its key, the comparison
+ * with its neighbour, and the output. A block stages a tile of items, each in its own slot, as the
+ * aligned units of 16 bytes that contain it:
  *
  *	memory	|....AAAA|AAAAAAAA|AA......|		units of 16 bytes
- *	slot	 ....AAAA AAAAAAAA AA......		A is at slot + skew, as it was in memory
+ *	slot	 ....AAAA AAAAAAAA AA......		A is at slot + skew, aligned as in memory
  *
- * so that every copy is one of 16 bytes whatever the address, neighbouring threads copy
- * neighbouring units, and all of a tile is under way at once, without passing through registers.
- * Slots are an odd number of units apart, for the banks.
+ * So every copy has 16 bytes whatever the alignment, neighbouring threads copy neighbouring units,
+ * and all copies of a tile are in flight at once, without registers. Slots are an odd number of
+ * units apart to avoid bank conflicts.
  *
- * Items too long for that ("wide") are left where they are: a warp goes along each.
+ * Items that are too long for this ("wide") are read in place, one warp per item.
  */
 #pragma once
 
@@ -27,7 +27,8 @@ template <unsigned THREADS, unsigned SLOTS_NBYTES, unsigned BLOCKS> struct row_b
 	static constexpr unsigned n_rows = THREADS;  /* staged at most */
 	static constexpr unsigned n_blocks = BLOCKS; /* per multiprocessor */
 	static constexpr unsigned slots_nbytes = SLOTS_NBYTES;
-	static constexpr unsigned wide_nbytes = SLOTS_NBYTES / 8; /* slots from here on: wide */
+	static constexpr unsigned wide_nbytes =
+		SLOTS_NBYTES / 8; /* items with slots of this size or more are wide */
 
 	static_assert(THREADS % WARP == 0 && THREADS <= stream_pass::n_threads, "for block_sum()");
 	static_assert(SLOTS_NBYTES % UNIT == 0, "whole units");
@@ -35,7 +36,7 @@ template <unsigned THREADS, unsigned SLOTS_NBYTES, unsigned BLOCKS> struct row_b
 };
 typedef row_block<GSORT_ROWS> rows;
 
-/* Blocks that keep any GPU busy; each takes tile after tile. */
+/* Enough blocks to keep any GPU busy; each processes many tiles. */
 static constexpr unsigned ROW_BLOCKS = 132 * rows::n_blocks;
 
 static inline unsigned row_blocks(uint64_t n, uint64_t n_at_once)
@@ -45,7 +46,7 @@ static inline unsigned row_blocks(uint64_t n, uint64_t n_at_once)
 	return (unsigned)(n_blocks < ROW_BLOCKS ? n_blocks : ROW_BLOCKS);
 }
 
-/* As many blocks of a kernel as its shared memory leaves room for; the cache is of no use. */
+/* Prefer shared memory to the L1 cache, which does not help here, so that more blocks fit. */
 template <class Kernel> static int prefer_shared_memory(Kernel kernel)
 {
 	return (int)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
@@ -63,7 +64,7 @@ struct row_shape {
 	bool wide;            /* not staged at all */
 };
 
-/* The greatest power of two, up to a warp, that is at most `most`. */
+/* Return the greatest power of two that is at most max_lanes and at most a warp. */
 static inline uint32_t power_of_two_lanes(uint32_t max_lanes)
 {
 	uint32_t n = 1;
@@ -73,7 +74,7 @@ static inline uint32_t power_of_two_lanes(uint32_t max_lanes)
 	return n;
 }
 
-/* Aligned units that hold an item, at most. */
+/* Return the greatest number of aligned units that an item occupies. */
 static inline uint32_t row_units(const struct kernel_items *items)
 {
 	return (uint32_t)divide_up(items->item_nbytes + UNIT - items->alignment, UNIT);
@@ -84,13 +85,13 @@ static inline uint32_t slot_nbytes(uint32_t n_units)
 	return (n_units | 1) * UNIT;
 }
 
-/* Lanes that load one row: as many as it has units, rounded up, if a warp has so many. */
+/* Return the lanes that load one row: one per unit, rounded up, at most a warp. */
 static inline uint32_t row_loaders(uint32_t n_units)
 {
 	return power_of_two_lanes(2 * n_units - 1);
 }
 
-/* n_more: rows of the shared memory that are not of the tile. */
+/* n_more: rows in shared memory besides those of the tile. */
 static inline struct row_shape shape_rows(const struct kernel_items *items, uint32_t n_more)
 {
 	const uint32_t n_units = row_units(items);
@@ -112,7 +113,7 @@ static inline struct row_shape shape_rows(const struct kernel_items *items, uint
 	return shape;
 }
 
-/* All threads: load rows [begin, end), which are at from[], into their slots; then a barrier. */
+/* Load rows [begin, end) from from[] into their slots, with all threads; then a barrier. */
 __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned char *const *from,
 					  const row_shape &shape, uint32_t begin, uint32_t end)
 {
@@ -133,14 +134,14 @@ __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned c
 	__syncthreads();
 }
 
-/* Where an item that is loaded into a slot is, in bytes from the first slot on. */
+/* Return the offset of a loaded item from the first slot, in bytes. */
 __device__ __forceinline__ uint16_t slot_offset(const unsigned char *item, const row_shape &shape,
 						uint32_t row)
 {
 	return (uint16_t)(row * shape.slot_nbytes + (uint32_t)((uintptr_t)item % UNIT));
 }
 
-/* Eight bytes; WORDS: at a multiple of 4. */
+/* Load eight bytes; WORDS: aligned to 4. */
 template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned char *bytes)
 {
 	const uint32_t *words = (const uint32_t *)(const void *)bytes;
@@ -149,9 +150,9 @@ template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned 
 }
 
 /*
- * Hashes bodies, as digest_record() does: n_lanes neighbouring lanes together, each every
- * n_lanes-th pair of words, whose masks grow by the same steps. All lanes of the warp call hash(),
- * and all of the n_lanes get the result.
+ * Hashes bodies as digest_record() does: n_lanes neighbouring lanes together, each every n_lanes-th
+ * pair of words, whose masks grow in equal steps. All lanes of the warp call hash(), and all
+ * n_lanes get the result.
  */
 template <bool WORDS> struct body_hash {
 	uint32_t nbytes, lane, n_lanes;

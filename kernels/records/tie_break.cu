@@ -1,27 +1,27 @@
 /*
- * tie_break - elements that tie in their part of the key are put in order by the rest of it
+ * tie_break - order elements with equal prefixes by the rest of their keys
  *
- * Round by round, eight bytes at a time, and only where there are ties. The tied elements of a list
- * are copied out, each with its group and the next bytes of its item's key:
+ * This takes rounds of eight key bytes, and only for ties. The tied elements of a list are copied,
+ * each with its group and the next bytes of its item's key:
  *
  *	element      | first 12 bytes of the key | number |
- *	of a round   | group | next 8 bytes      | number |
+ *	in a round   | group | next 8 bytes      | number |
  *
- * and the list of these is sorted by launch_sort(): groups stay together and in order, since they
- * are numbered in order, and numbers are distinct, so it is stable. It then occupies the same
- * places among the elements, which take over the numbers. What ties in the new list is the next
- * round's. Groups get new numbers in every round, so a group needs no more than 32 bits.
+ * launch_sort() sorts this list. Groups stay together and in order, because they are numbered in
+ * order; numbers are distinct, so the sort is stable. The sorted list occupies the same places
+ * among the elements, so the elements take its numbers. Ties in the new list go to the next round.
+ * Every round numbers groups anew, so 32 bits suffice for a group.
  *
- * Long keys that agree for long would cost a round for every eight bytes. So when all of a
- * list ties the host asks how far keys agree, and goes on there.
+ * Long keys with long common prefixes would need a round for every eight bytes. So if the whole
+ * list ties, the host asks for the length of the common prefix and continues there.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
 
-/* In the scratch of ties. */
+/* In the scratch of ties */
 struct tie_flags {
-	uint32_t *equal; /* a word for each row */
-	uint64_t *sums;  /* of each stretch: tied elements, and groups in the upper half */
+	uint32_t *equal; /* one word per row */
+	uint64_t *sums;  /* per segment: tied elements, and groups in the upper half */
 };
 
 static struct tie_flags lay_out_tie_flags(const void *scratch, uint64_t n)
@@ -38,7 +38,7 @@ size_t kernel_ties_scratch_nbytes(uint64_t n)
 	return n_segments_for(n) * (WARP * sizeof(uint32_t) + sizeof(uint64_t));
 }
 
-/* Does element i agree with the one before it in all but the number? */
+/* Whether element i equals the previous one in everything but the number. */
 struct prefixes_are_equal {
 	const uint128_t *list;
 
@@ -83,7 +83,7 @@ int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct ti
 	return launch_scan(flags.sums, n_segments_for(n), (uint64_t *)(void *)ties, stream);
 }
 
-/* Copy what is tied out, and give it the next bytes of its key. */
+/* Copy the tied elements with the next bytes of their keys. */
 __global__ void __launch_bounds__(stream_pass::n_threads)
 	extract_ties(kernel_items items, const uint128_t *list, const uint32_t *positions,
 		     uint64_t n, tie_flags flags, uint32_t at, uint128_t *next,
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	}
 }
 
-/* Put the numbers of a sorted list into the elements that it was taken from. */
+/* Store the numbers of a sorted list in the elements that it was copied from. */
 __global__ void __launch_bounds__(stream_pass::n_threads)
 	store_numbers(const uint128_t *list, const uint32_t *positions, uint32_t n,
 		      uint128_t *elements)
@@ -157,7 +157,7 @@ int launch_break_ties(const struct tie_break_task *task, CUstream_st *stream)
 	return (int)cudaGetLastError();
 }
 
-/* Of two items that agree up to `at`: where they differ, or `limit` if that is further. */
+/* Return the offset where two items differ that agree up to `at`; at most `limit`. */
 __device__ __forceinline__ uint32_t first_difference(const kernel_items &items,
 						     const unsigned char *a, const unsigned char *b,
 						     uint32_t at, uint32_t limit)

@@ -1,16 +1,15 @@
 /*
- * tie_flags - which neighbours of a sorted list agree, as bits, and how many do before each
+ * tie_flags - flags of equal neighbours in a sorted list, and their counts
  *
- * A warp goes through a stretch of 1024 elements, 32 rows of 32, and votes row by row: bit i says
- * that element i agrees with the one before it. Lane r then holds the word of row r, and whatever
- * is to be counted is a popcount of words.
+ * A warp processes segments of 1024 elements, 32 rows of 32, with one ballot per row: bit i says
+ * that element i equals the previous one. Lane r then holds the word of row r, and all counts are
+ * popcounts of words.
  *
  *	list    a a b c c c d		equal   0 1 0 0 1 1 0
  *	tied    1 1 0 1 1 1 0		(equal, or the next one is)
- *	firsts  1 0 1 1 0 0 1
+ *	heads   1 0 1 1 0 0 1
  *
- * What a stretch counts is added up over all stretches by one block: the sums are a thousandth of
- * the list.
+ * One block adds up the counts of all segments: there is one sum per 1024 elements.
  */
 #pragma once
 
@@ -23,7 +22,7 @@ static inline GSORT_HD uint64_t n_segments_for(uint64_t n)
 	return divide_up(n, SEGMENT);
 }
 
-/* The first element of this warp's first stretch, and how far it is to its next one. */
+/* Return the first element of this warp's first segment, and the distance to its next one. */
 __device__ __forceinline__ uint64_t first_segment()
 {
 	return (uint64_t)blockIdx.x * stream_pass::n_warps + threadIdx.x / WARP;
@@ -34,7 +33,10 @@ __device__ __forceinline__ uint64_t segment_step()
 	return (uint64_t)gridDim.x * stream_pass::n_warps;
 }
 
-/* The word of this lane's row: bit j of row r is agrees(r * 32 + j of the stretch). */
+/*
+ * Return the word of this lane's row: bit j of row r is is_equal(element r * 32 + j of the
+ * segment).
+ */
 template <class Agrees>
 __device__ __forceinline__ uint32_t ballot_rows(uint64_t base, uint64_t n, Agrees is_equal)
 {
@@ -50,7 +52,7 @@ __device__ __forceinline__ uint32_t ballot_rows(uint64_t base, uint64_t n, Agree
 	return word;
 }
 
-/* Of a stretch's words: which elements agree with the one before or behind them. */
+/* Return which elements of a word equal the previous or the next one. */
 __device__ __forceinline__ uint32_t tied_mask(uint32_t word, bool first_of_next)
 {
 	const unsigned lane = threadIdx.x % WARP;
@@ -60,7 +62,7 @@ __device__ __forceinline__ uint32_t tied_mask(uint32_t word, bool first_of_next)
 	return word | word >> 1 | after << 31;
 }
 
-/* Which of the elements [base, base + 32) there are, of n. */
+/* Return the mask of the elements [base, base + 32) that exist, of n. */
 __device__ __forceinline__ uint32_t valid_mask(uint64_t base, uint64_t n)
 {
 	return base >= n ? 0 : n - base >= WARP ? ~0u : (1u << (n - base)) - 1;
@@ -70,7 +72,7 @@ struct scan_memory {
 	uint64_t sums[stream_pass::n_warps];
 };
 
-/* One block: every sum becomes the sum of those before it; *total that of all. */
+/* Replace every sum by the sum of those before it, in one block; *total: the sum of all. */
 static __global__ void __launch_bounds__(stream_pass::n_threads)
 	scan_sums(uint64_t *sums, uint64_t n, uint64_t *total)
 {

@@ -1,22 +1,21 @@
 /*
- * abbreviated_keys - sort 32-bit tags in place of wide keys
+ * abbreviated_keys - sort 32-bit tags instead of wide keys
  *
- * A tile of keys of 8 or 16 bytes is sorted by tags of 4 bytes, the keys lying still in shared
- * memory:
+ * Keys of 8 or 16 bytes stay in shared memory while the tile is sorted by 4-byte tags:
  *
- *	tag = | (key - least key of the tile) >> shift | place in the tile |
- *	        32 - PLACE_BITS bits                     PLACE_BITS bits
+ *	tag = | (key - minimum key of the tile) >> shift | place in the tile |
+ *	        32 - PLACE_BITS bits                       PLACE_BITS bits
  *
- * where shift is the least that makes the differences fit. All rounds of the merge then move and
- * compare 32-bit integers, whatever the key; at the end every key is fetched once, by its tag's
- * place. The place also makes tags distinct and the order of equal keys that of their places.
+ * `shift` is the smallest value with which the differences fit. All merge rounds then move and
+ * compare 32-bit integers, whatever the key. At the end each key is fetched once, by the place in
+ * its tag. The place also makes tags distinct, and keeps equal keys in the order of their places.
  *
- * What shift cuts off, the tags do not order. So in the end neighbours whose tags agree in the
- * upper part ("twins") are put in order by their keys. For keys that are spread over their range
- * twins are rare: n * n / 2^(33 - PLACE_BITS) pairs, 60 in a tile of 8000. When keys crowd (a tile
- * with one huge key and many small ones), too many are twins, and the tile has to be sorted again
- * by its keys. Data that can be told apart by few bits, all equal, few different or near to each
- * other, have a shift of 0 and no twins that differ.
+ * Tags do not order keys that differ only in the bits that `shift` drops. So in the end, neighbours
+ * whose tags agree in the upper part ("tied" tags) are ordered by their keys. If keys are spread
+ * evenly over their range, ties are rare: n * n / 2^(33 - PLACE_BITS) pairs, 60 in a tile of 8000.
+ * If keys crowd (a tile with one huge key and many small ones), there are too many ties, and the
+ * tile is sorted again by its keys. Keys that differ in few bits (all equal, few distinct, close
+ * together) have a shift of 0, and tied keys are equal.
  */
 #pragma once
 
@@ -31,10 +30,10 @@ static constexpr GSORT_HD unsigned bits_for(unsigned n)
 	return bits;
 }
 
-/* The longest group of twins that one thread puts in order by insertion. */
+/* The longest group of tied tags that one thread orders by insertion sort. */
 static constexpr uint32_t MAX_TIED_TAGS = 12;
 
-/* PLACES: number of places in the tile. The tag of all ones is past all others. */
+/* PLACES: number of places in the tile. The tag of all ones is greater than all others. */
 template <class K, unsigned PLACES> struct tag_format {
 	static constexpr unsigned place_bits = bits_for(PLACES);
 	static constexpr uint32_t place_mask = (1u << place_bits) - 1;
@@ -56,7 +55,7 @@ template <class K, unsigned PLACES> struct tag_format {
 	}
 };
 
-/* The sorted tags of a tile, and the elements they stand for. */
+/* The sorted tags of a tile, and their elements. */
 template <class E, unsigned PLACES> struct tied_tags {
 	static constexpr uint32_t place_mask = tag_format<key_type<E>, PLACES>::place_mask;
 
@@ -87,7 +86,9 @@ template <class E, unsigned PLACES> struct tied_tags {
 	}
 };
 
-/* Neighbours i and i + 1, counted from this thread's first tag: bit i is set if they are twins. */
+/*
+ * Find tied neighbours i and i + 1, counted from this thread's first tag: bit i is set for a tie.
+ */
 template <class E, unsigned PLACES, unsigned ITEMS>
 __device__ __forceinline__ uint64_t find_tied_tags(const tied_tags<E, PLACES> &tile,
 						   const uint32_t (&v)[ITEMS])
@@ -114,9 +115,8 @@ __device__ __forceinline__ unsigned count_low_ones(uint64_t bits)
 }
 
 /*
- * Put twins among the sorted tags of a tile in order; v: this thread's tags, as in shared memory.
- * Returns to all threads whether the tags now order the keys; if not, there are too many twins.
- * n_leading: shared, one for each thread.
+ * Order tied tags by their keys; v: this thread's tags, as in shared memory. Returns to all threads
+ * whether the tags now order the keys; false: too many ties. n_leading: shared, one per thread.
  */
 template <class E, unsigned PLACES, unsigned ITEMS>
 __device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile,
@@ -131,7 +131,7 @@ __device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile,
 	n_leading[threadIdx.x] = (uint16_t)count_low_ones(tie_bits);
 	__syncthreads();
 
-	/* The thread in which a group of twins begins arranges it: nobody else looks at it. */
+	/* The thread where a group of ties begins orders it; no other thread touches it. */
 	for (uint64_t firsts = tie_bits & ~(tie_bits << 1 | continues_group); firsts;
 	     firsts &= firsts - 1) {
 		const unsigned first = (unsigned)__ffsll((long long)firsts) - 1;
@@ -147,7 +147,7 @@ __device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile,
 	if (!__syncthreads_or(has_too_many))
 		return true;
 
-	/* Large groups are fine if they are in order already, all equal say. */
+	/* A large group is allowed if it is already in order, for example all equal. */
 	for (uint64_t bits = tie_bits; bits; bits &= bits - 1) {
 		const uint32_t i = begin + (unsigned)__ffsll((long long)bits) - 1;
 

@@ -1,18 +1,18 @@
 /*
- * cut_and_sample - where one splitter cuts sorted slices, and samples to find splitters with
+ * cut_and_sample - find where one splitter cuts sorted slices, and sample elements for splitters
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
 #include "src/device/co_rank.h"
 
-/* Slices that one launch carries as its argument. */
+/* Slices per launch, passed as the kernel's argument. */
 static constexpr unsigned SLICES_MAX = 128;
 
 struct slice_args {
 	kernel_slice slices[SLICES_MAX];
 };
 
-/* first: the number of the cargo's first slice. */
+/* first: the number of the first slice of this launch. */
 template <class E>
 __global__ void __launch_bounds__(SLICES_MAX)
 	cut(slice_args args, uint32_t n, uint32_t first, E key, uint32_t slice, uint64_t *cuts)

@@ -1,16 +1,16 @@
 /*
- * element - what the sort and the merge move, and the part of it that they compare
+ * element - elements of the sort and the merge, and their keys
  *
- * Elements are unsigned integers of 4, 8 or 16 bytes, and all of one is its key; or pairs of 16
- * bytes, of which the upper 8 are the key and the lower 8 are carried along. Integers that are
- * equal cannot be told apart. Pairs can, and keep their order.
+ * An element is an unsigned integer of 4, 8 or 16 bytes that is its own key, or a pair of 16 bytes:
+ * the upper 8 are the key, the lower 8 a payload. Equal integers are indistinguishable. Equal pairs
+ * are not, and keep their order.
  */
 #pragma once
 
 #include "kernels/device.cuh"
 
 struct pair_element {
-	uint128_t bits; /* key << 64 | what is carried along */
+	uint128_t bits; /* key << 64 | payload */
 
 	__device__ bool operator<(const pair_element &other) const
 	{
@@ -33,7 +33,7 @@ __device__ __forceinline__ uint64_t key_of(pair_element element)
 
 template <class E> using key_type = decltype(key_of(E()));
 
-/* Not below any other. */
+/* The greatest value. */
 template <class V> struct max_sentinel {
 	static constexpr V value = ~(V)0;
 };
@@ -42,7 +42,7 @@ template <> struct max_sentinel<pair_element> {
 	static constexpr pair_element value = { ~(uint128_t)0 };
 };
 
-/* While pairs are moved by their key and place, and back; places are less than 2^32. */
+/* Convert a pair to its key and place while it is moved, and back; places are below 2^32. */
 __device__ __forceinline__ uint128_t with_position(pair_element element, uint32_t place)
 {
 	return element.bits >> 64 << 64 | place;

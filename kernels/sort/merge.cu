@@ -1,8 +1,8 @@
 /*
- * merge - k sorted slices of any lengths to one, in passes of up to 16
+ * merge - merge k sorted slices of any lengths into one, in passes of up to 16
  *
- * A pass is described by tables of its runs and groups (pass.cuh). The host makes them from the
- * slices' lengths alone, and they travel as kernel arguments (upload_table.cuh).
+ * Tables of runs and groups describe a pass (pass.cuh). The host makes them from the lengths of the
+ * slices alone, and passes them as kernel arguments (upload_table.cuh).
  *
  *	slices -> out                      one pass
  *	slices -> buffer -> out            two passes
@@ -11,7 +11,7 @@
 #include "kernels/sort/pass.cuh"
 #include "kernels/upload_table.cuh"
 
-/* At least one pass: even a single slice must get to `out`. */
+/* Plan at least one pass: even a single slice must be copied to `out`. */
 static struct pass_plan plan_merge(uint32_t k)
 {
 	struct pass_plan plan = plan_passes(k);
@@ -20,7 +20,7 @@ static struct pass_plan plan_merge(uint32_t k)
 	return plan;
 }
 
-/* Sum of the lengths of slices [first, end), clipped to k. */
+/* Return the sum of the lengths of slices [first, end), clipped to k. */
 static uint64_t count_elements(const kernel_slice *slices, uint32_t k, uint64_t first, uint64_t end)
 {
 	uint64_t n = 0;
@@ -30,7 +30,7 @@ static uint64_t count_elements(const kernel_slice *slices, uint32_t k, uint64_t 
 	return n;
 }
 
-/* Bytes of the tables of all passes: runs and groups. */
+/* Return the bytes of the tables (runs and groups) of all passes. */
 static uint64_t table_nbytes(uint32_t k)
 {
 	const struct pass_plan plan = plan_merge(k);
@@ -46,8 +46,9 @@ static uint64_t table_nbytes(uint32_t k)
 }
 
 /*
- * Every group has at most one tile that is not full, and one boundary more than tiles. Whatever the
- * device: scratch is planned for before it is known.
+ * Return the greatest number of boundaries: every group has at most one tile that is not full, and
+ * one more boundary than tiles. It holds for any device, because scratch is planned before the
+ * device is known.
  */
 template <class E> static uint64_t max_boundaries(uint32_t k, uint64_t n)
 {
@@ -78,8 +79,8 @@ template <class E> static struct merge_layout lay_out_scratch(uint32_t k, uint64
 }
 
 /*
- * Write the tables of a pass whose runs are `stride` slices each, in `from` one after the other,
- * or where the slices are (stride 1, from NULL); set what of the pass follows.
+ * Write the tables of a pass. Its runs are `stride` slices each, one after the other in `from`, or
+ * the slices themselves (stride 1, from NULL). Sets the members of the pass that depend on them.
  */
 template <class E>
 static void write_tables(struct table_writer *writer, pass<E> *pass, const kernel_slice *slices,

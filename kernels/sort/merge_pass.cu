@@ -1,19 +1,18 @@
 /*
- * merge_pass - every tile of a pass is made from its slices of up to 16 runs
+ * merge_pass - make every tile of a pass from its slices of up to 16 runs
  *
- * The slices of a tile are what lies between two neighbouring rows of cuts. Slices 2p and 2p + 1
- * make a pair of segments in shared memory; four rounds of tile_merge.cuh make one tile of them.
+ * The slices of a tile lie between two neighbouring rows of cuts. Slices 2p and 2p + 1 form a pair
+ * of segments in shared memory. Four rounds of tile_merge.cuh make one tile of them.
  *
  *	slices    |   0   |   1   |   2   | 3 | ...		as they come: "natural" positions
  *	tile      | 0 -> | <- 1 | 2 ->    | <- 3 | ...		pairs, filled up to whole threads
  *
- * A pair's end is rounded up to whole threads, which costs at most ITEMS - 1 positions for each
- * but the last pair: hence a tile of a merge pass holds n_pairs - 1 threads' worth of elements
- * less than it could.
+ * The end of a pair is rounded up to whole threads, which wastes at most ITEMS - 1 positions for
+ * each pair but the last. So a tile of a merge pass holds the elements of n_pairs - 1 threads fewer
+ * than it could.
  *
- * Wide elements lie in shared memory at their natural positions, and tags go through the rounds.
- * If the slices are in order as they come, which the ends of neighbours tell, they are only
- * copied.
+ * Wide elements stay at their natural positions in shared memory, and their tags are merged. If the
+ * slices are already in order, as their first and last elements show, they are only copied.
  */
 #include "kernels/sort/pass.cuh"
 #include "kernels/sort/tile_kernel.cuh"
@@ -25,8 +24,8 @@ static constexpr uint32_t
 	merge_n = (tile_of<E, IN>::n_threads - (PAIRS_MAX - 1)) * tile_of<E, IN>::items;
 
 /*
- * The unit of loading: up to a warp's worth of elements that are neighbours in one slice. Lane i
- * has from[i], natural position natural + i, and place + i * step in the tile: odd slices descend.
+ * The unit of loading: up to a warp of adjacent elements of one slice. Lane i loads from[i], with
+ * natural position natural + i and place + i * step in the tile; odd slices descend.
  */
 template <class E> struct alignas(16) fragment {
 	const E *from;
@@ -35,7 +34,10 @@ template <class E> struct alignas(16) fragment {
 	int16_t step;
 };
 
-/* Chunks of a tile at most (all slices may end in one that is not full), and of each warp. */
+/*
+ * The greatest number of fragments of a tile (each slice may end with an incomplete one), and of
+ * each warp.
+ */
 template <class E, shared_limit IN = SHARED_LIMIT>
 static constexpr uint32_t max_fragments = merge_n<E, IN> / WARP + FAN_IN;
 template <class E>
@@ -45,7 +47,7 @@ static constexpr uint32_t max_warp_fragments = divide_up(max_fragments<E>,
 template <class E, shared_limit IN = SHARED_LIMIT> struct merge_memory : tile_memory<E, IN> {
 	fragment<E> fragments[max_fragments<E, IN>];
 	const E *from[FAN_IN];
-	uint32_t begin[FAN_IN + 1]; /* natural position of each slice; at the end, of none */
+	uint32_t begin[FAN_IN + 1]; /* natural position of each slice, and of the end */
 	uint32_t first_fragment[FAN_IN + 1];
 	uint32_t bounds[PAIRS_MAX + 1]; /* first thread of each pair */
 };
@@ -55,7 +57,7 @@ static constexpr GSORT_HD unsigned pairs_for(unsigned fan_in)
 	return power_of_two_from(fan_in > 2 ? (fan_in + 1) / 2 : 1);
 }
 
-/* Find out the slices and where they go; the first warp does. */
+/* Compute the slices and their places, in the first warp. */
 template <class E>
 __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pass<E> &pass,
 					       uint64_t boundary)
@@ -85,7 +87,7 @@ __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pa
 	}
 }
 
-/* List the pieces of all slices; all threads do. */
+/* List the fragments of all slices, with all threads. */
 template <class E> __device__ __forceinline__ void lay_out_fragments(merge_memory<E> &memory)
 {
 	const uint32_t n_fragments = memory.first_fragment[FAN_IN];
@@ -116,7 +118,10 @@ template <class E> __device__ __forceinline__ void lay_out_fragments(merge_memor
 	}
 }
 
-/* Call `visit(j, piece)` for each piece of this thread's warp that has an element for this lane. */
+/*
+ * Call `visit(j, fragment)` for each fragment of this thread's warp that has an element for this
+ * lane.
+ */
 template <class E, class Visit>
 __device__ __forceinline__ void for_each_fragment(const merge_memory<E> &memory, Visit visit)
 {
@@ -135,7 +140,7 @@ __device__ __forceinline__ void for_each_fragment(const merge_memory<E> &memory,
 	}
 }
 
-/* Where this lane's element of a piece lies: in the tile, and in its natural order. */
+/* Return the place of this lane's element of a fragment: in the tile, and in natural order. */
 template <class E> __device__ __forceinline__ uint32_t tile_position(const fragment<E> &fragment)
 {
 	return (uint32_t)(fragment.tile_position + (int32_t)(threadIdx.x % WARP) * fragment.step);
@@ -146,7 +151,7 @@ template <class E> __device__ __forceinline__ uint32_t natural_position(const fr
 	return fragment.natural_position + threadIdx.x % WARP;
 }
 
-/* Fill what is between the slices of each pair. */
+/* Fill the gaps between the slices of each pair. */
 template <class E, class V>
 __device__ __forceinline__ void fill_gaps(const merge_memory<E> &memory, V *tile, unsigned n_pairs)
 {
@@ -162,7 +167,7 @@ __device__ __forceinline__ void fill_gaps(const merge_memory<E> &memory, V *tile
 	}
 }
 
-/* All rounds: the values, placed, become one ascending tile. */
+/* Merge the placed values into one ascending tile, in all rounds. */
 template <class E, class V, unsigned ITEMS>
 __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, unsigned n_pairs,
 					   V (&v)[ITEMS])
@@ -182,8 +187,8 @@ __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, uns
 }
 
 /*
- * Does no slice begin below the end of the one before? at(slice, natural): where in `values` the
- * element of that natural position is.
+ * Return whether each slice begins at or above the end of the previous one. at(slice, natural): the
+ * index in `values` of the element with that natural position.
  */
 template <class E, class V, class At>
 __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memory, const V *values,
@@ -204,7 +209,7 @@ __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memor
 	return !__syncthreads_or(disorder);
 }
 
-/* Merge the elements, which lie at their natural positions, themselves. */
+/* Merge the elements themselves, which lie at their natural positions. */
 template <class E>
 __device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_pairs, E *to)
 {
@@ -223,7 +228,7 @@ __device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_
 	write_elements(memory, to, memory.begin[FAN_IN]);
 }
 
-/* Pairs, by their key and natural position; see sort_elements(). */
+/* Merge pairs by key and natural position; see sort_elements(). */
 __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, unsigned n_pairs,
 					    pair_element *to)
 {
@@ -254,7 +259,7 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 	}
 }
 
-/* A tile of wide elements, by tags. edges: the keys that the tile's are between. */
+/* Merge a tile of wide elements by tags. edges: bounds of the keys of the tile. */
 template <class E>
 __device__ __forceinline__ void merge_by_tags(merge_memory<E> &memory, unsigned n_pairs,
 					      const key_type<E> *edges,
@@ -288,7 +293,7 @@ __device__ __forceinline__ void merge_by_tags(merge_memory<E> &memory, unsigned 
 	write_by_tags(memory, to, n);
 }
 
-/* A tile of elements that are sorted themselves. */
+/* Merge a tile of elements without tags. */
 template <class E>
 __device__ __forceinline__ void merge_plain(merge_memory<E> &memory, unsigned n_pairs,
 					    const E (&elements)[max_warp_fragments<E>], E *to)
@@ -354,7 +359,7 @@ template <class E> uint32_t merge_tile_n(shared_limit limit)
 					   merge_n<E, SHARED_LIMIT_99K>;
 }
 
-/* What is launched is the same; how it is depends on the code that the device has of it. */
+/* Launch the code that the device has: its tiles depend on the shared memory limit. */
 template <shared_limit IN, class E>
 static int launch_tiles(const pass<E> &pass, CUstream_st *stream)
 {

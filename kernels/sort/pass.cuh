@@ -1,17 +1,17 @@
 /*
- * pass - one trip of all elements through memory: groups of up to FAN_IN runs become one run each
+ * pass - one merge pass over all elements: groups of up to FAN_IN runs become one run each
  *
  *	runs    [ 0 ][ 1 ][ 2 ][ 3 ]  [ 4 ][ 5 ][ 6 ][ 7 ]   [ 8 ][ 9 ]		FAN_IN = 4
  *	groups  [         0        ]  [        1         ]   [    2   ]
  *	tiles   |     |     |     |   |     |     |     |    |     |  |		<- boundaries
  *
- * A tile is tile_n elements of a group's output, the group's last one less. Splitters
+ * A tile is tile_n elements of a group's output; the last tile of a group may be shorter. Splitters
  * (tile_cuts.cu) cut the group's runs at every boundary, so that merge_pass.cu can make each tile
- * alone. A group of t tiles has t + 1 boundaries; those of group g are first_tile + g ...
+ * independently. A group of t tiles has t + 1 boundaries; those of group g are first_tile + g ...
  * first_tile + g + t.
  *
- * In a sort, runs are all of run_n elements (the last one less) and lie side by side in one of two
- * buffers; in a merge they are where the caller has them, and tables say where.
+ * In a sort, all runs have run_n elements (the last may have fewer) and are adjacent in one of two
+ * buffers. In a merge, tables say where the runs are.
  */
 #pragma once
 
@@ -23,10 +23,10 @@
 static constexpr unsigned FAN_IN_LOG2 = GSORT_FAN_IN_LOG2;
 static constexpr unsigned FAN_IN = 1u << FAN_IN_LOG2;
 
-/* Passes of one sort or merge: FAN_IN >= 4, so enough for 2^64 runs. */
+/* Maximum number of passes: FAN_IN >= 4, so this suffices for 2^64 runs. */
 static constexpr unsigned PASSES_MAX = 32;
 
-/* How many passes n_runs take, and how many halvings of their number all passes do together. */
+/* The number of passes for n_runs, and the number of halvings of n_runs in all passes together. */
 struct pass_plan {
 	unsigned n_passes;
 	unsigned levels;
@@ -42,35 +42,35 @@ static inline struct pass_plan plan_passes(uint64_t n_runs)
 	return plan;
 }
 
-/* Halvings are spread evenly over the passes, the first ones take the rest. */
+/* Return the halvings of one pass: they are spread evenly, the first passes take the remainder. */
 static inline unsigned levels_of_pass(struct pass_plan plan, unsigned index)
 {
 	return plan.levels / plan.n_passes + (index < plan.levels % plan.n_passes);
 }
 
 /*
- * What the kernels of one sort tell each other. All zero at the start: nothing is known to be
- * out of order, so nothing needs to be done.
+ * State that the kernels of one sort share. All zero at the start: no disorder is known, so no work
+ * is necessary.
  */
 struct sort_state {
 	uint32_t disordered;         /* the input is not sorted: the tile sort has work to do */
-	uint32_t merged[PASSES_MAX]; /* pass i had a group that was not sorted, so was executed */
+	uint32_t merged[PASSES_MAX]; /* pass i had an unsorted group, so it was executed */
 };
 
 /* Geometry of the splitters (tile_cuts.cu). */
 template <unsigned THREADS, unsigned BOUNDARIES> struct split_shape {
 	static constexpr unsigned n_threads = THREADS;
-	static constexpr unsigned n_boundaries = BOUNDARIES; /* of a span, cut by one block */
+	static constexpr unsigned n_boundaries = BOUNDARIES; /* of a span, which one block cuts */
 };
 typedef split_shape<GSORT_SPLIT> splitting;
 
-/* Windows of a group of n_tiles tiles, which has n_tiles + 1 boundaries. */
+/* Return the number of spans of a group of n_tiles tiles, which has n_tiles + 1 boundaries. */
 static constexpr GSORT_HD uint64_t spans_for(uint64_t n_tiles)
 {
 	return n_tiles / splitting::n_boundaries + 1;
 }
 
-/* In tables: where a group begins. */
+/* The start of a group, in tables. */
 struct run_group {
 	uint64_t first_tile;
 	uint64_t first_element;
@@ -78,7 +78,7 @@ struct run_group {
 };
 
 template <class E> struct pass {
-	/* The shape. */
+	/* Shape */
 	uint64_t n; /* elements */
 	uint32_t tile_n;
 	uint32_t fan_in;
@@ -87,20 +87,20 @@ template <class E> struct pass {
 	uint64_t n_tiles;
 	uint64_t n_spans;
 
-	/* Of a sort. */
+	/* In a sort */
 	E *buffers[2];
-	unsigned start; /* the buffer in which pass 0 finds its runs */
+	unsigned start; /* the buffer that holds the runs of pass 0 */
 	unsigned index;
 	uint64_t run_n;
 	uint64_t tiles_per_group;
 	sort_state *state;
 
-	/* Of a merge; runs is NULL in a sort. */
+	/* In a merge; runs is NULL in a sort */
 	const kernel_slice *runs;
 	const run_group *groups;
 	E *out;
 
-	/* Made by the splitters: FAN_IN pointers for each boundary, and the first key after it. */
+	/* Made by the splitters: FAN_IN pointers for each boundary, and the first key after it */
 	const E **cuts;
 	key_type<E> *edges;
 
@@ -128,7 +128,7 @@ struct first_spans {
 	}
 };
 
-/* A group, as the kernels want it. */
+/* A group, as the kernels use it. */
 struct run_group_view {
 	uint64_t index;
 	uint64_t first_tile;
@@ -170,7 +170,7 @@ __device__ __forceinline__ run_group_view run_group_of_tile(const pass<E> &pass,
 	return describe_run_group(pass, tile / pass.tiles_per_group);
 }
 
-/* ret_span: the span's number in its group. */
+/* Return the group of a span. ret_span: the number of the span in its group. */
 template <class E>
 __device__ __forceinline__ run_group_view run_group_of_span(const pass<E> &pass, uint64_t span,
 							    uint64_t *ret_span)
@@ -191,7 +191,7 @@ __device__ __forceinline__ run_group_view run_group_of_span(const pass<E> &pass,
 	return describe_run_group(pass, index);
 }
 
-/* In a sort: which buffer pass.index finds its runs in. */
+/* In a sort: return the number of the buffer that holds the runs of pass.index. */
 template <class E> __device__ __forceinline__ unsigned source_buffer(const pass<E> &pass)
 {
 	unsigned buffer = pass.start;
@@ -201,13 +201,13 @@ template <class E> __device__ __forceinline__ unsigned source_buffer(const pass<
 	return buffer;
 }
 
-/* pass.buffers[buffer]; an index that is not constant would move the pass to local memory. */
+/* Return pass.buffers[buffer]. A variable index would move the pass to local memory. */
 template <class E> __device__ __forceinline__ E *buffer_at(const pass<E> &pass, unsigned buffer)
 {
 	return buffer ? pass.buffers[1] : pass.buffers[0];
 }
 
-/* Run i of all; empty past the last. */
+/* Return run i; empty behind the last. */
 template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E> &pass, uint64_t i)
 {
 	kernel_slice run = { nullptr, 0 };
@@ -221,7 +221,7 @@ template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E
 	return run;
 }
 
-/* What sort.cu puts a pass together from; each for integers and pairs. */
+/* Functions that sort.cu composes passes of, each for integers and pairs. */
 template <class E> uint32_t merge_tile_n(shared_limit limit);
 template <class E> uint32_t sort_tile_n(shared_limit limit);
 template <class E>
@@ -231,7 +231,10 @@ template <class E> int launch_splitters(const pass<E> &pass, CUstream_st *stream
 template <class E>
 int launch_merge_tiles(const pass<E> &pass, shared_limit limit, CUstream_st *stream);
 
-/* The room of the code that the device runs. Nobody is asked where tiles are the same in any. */
+/*
+ * Find the shared memory limit of the code that the device runs. It is not queried for elements
+ * whose tiles are the same for any limit.
+ */
 template <class E> static inline int find_shared_limit(shared_limit *ret_limit)
 {
 	int architecture = 0, r = 0;

@@ -1,16 +1,16 @@
 /*
- * sort - the order of kernels that sort a chunk
+ * sort - the sequence of kernels that sorts a chunk
  *
- *	look -> tile sort -> (split -> merge tiles) for each pass -> settle
+ *	check order -> tile sort -> (split -> merge tiles) for each pass -> copy back
  *
- * Data goes to and fro between the caller's elements and the scratch buffer. Which way it starts
- * is chosen so that it ends in the elements. But a pass all of whose groups are in order already
- * is not executed, as the device alone knows, and then settle copies if need be: sort_state tells
- * all kernels what has been executed before them, and the host never waits to find out.
+ * Passes alternate between the caller's elements and the scratch buffer. The first buffer is chosen
+ * so that the last pass ends in the elements. But a pass whose groups are all in order is not
+ * executed. Only the device knows that, so copy_back() copies the elements if necessary: sort_state
+ * tells every kernel which passes were executed, and the host never waits.
  */
 #include "kernels/sort/pass.cuh"
 
-/* Cut points of one pass, as bytes of scratch. */
+/* Return the scratch bytes of the cuts of one pass. */
 template <class E> static size_t cuts_nbytes(uint64_t n_boundaries)
 {
 	return round_up(n_boundaries * FAN_IN * sizeof(E *), 256);
@@ -38,7 +38,7 @@ static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels, shared_li
 	pass->n_spans = pass->n_groups * spans_for(pass->tiles_per_group);
 }
 
-/* The most boundaries of any pass. */
+/* Return the greatest number of boundaries of any pass. */
 template <class E> static uint64_t max_boundaries_within(shared_limit limit, uint64_t n)
 {
 	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>(limit)));
@@ -55,7 +55,7 @@ template <class E> static uint64_t max_boundaries_within(shared_limit limit, uin
 	return max_boundaries_n;
 }
 
-/* Whatever the device: scratch is planned for before it is known. */
+/* The maximum over all devices, because scratch is planned before the device is known. */
 template <class E> static uint64_t max_boundaries(uint64_t n)
 {
 	const uint64_t a = max_boundaries_within<E>(SHARED_LIMIT_64K, n),
@@ -76,7 +76,7 @@ template <class E> static size_t sort_scratch_nbytes(uint64_t n)
 static constexpr unsigned COPY_BACK_THREADS = 256;
 static constexpr unsigned COPY_BACK_BLOCKS = 132 * 8;
 
-/* Copy the sorted elements from the scratch buffer if that is where they have ended up. */
+/* Copy the sorted elements from the scratch buffer if the last executed pass left them there. */
 template <class E> __global__ void __launch_bounds__(COPY_BACK_THREADS) copy_back(pass<E> pass)
 {
 	if (!pass.state->disordered || source_buffer(pass) == 0)

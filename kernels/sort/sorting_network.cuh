@@ -1,17 +1,16 @@
 /*
- * sorting_network - sorting and merging the elements that one thread holds in registers
+ * sorting_network - sort and merge the elements that one thread holds in registers
  *
- * Registers cannot be indexed by a variable, so what a thread does to its own elements must be the
- * same for all data: a network of compare-exchange steps, laid out at compile time. For 32-bit
- * values a step is one minimum and one maximum.
+ * Registers cannot be indexed by a variable, so a thread must do the same operations on its
+ * elements for all data: a network of compare-exchange steps that is laid out at compile time. For
+ * 32-bit values a step is one minimum and one maximum.
  *
- * sort:  Batcher's odd-even merge sort (Knuth vol. 3, 5.3.4), for any number of elements: wires
- * past
- *        the end would carry infinity, and what touches them is left out. 31 elements: 186 steps.
- * merge: a bitonic merge of elements that first ascend and then descend. For a number that is no
- * power
- *        of two, imagine smaller elements in front of the ascending part: they stay where they are,
- *        and what touches them is left out. 31 elements: 75 steps.
+ * The sort is Batcher's odd-even merge sort (Knuth vol. 3, 5.3.4) for any number of elements. Wires
+ * past the end would carry infinity, and steps that touch them are omitted. 31 elements: 186 steps.
+ *
+ * The merge is a bitonic merge of elements that first ascend and then descend. If their number is
+ * no power of two, imagine smaller elements before the ascending part: they stay where they are,
+ * and steps that touch them are omitted. 31 elements: 75 steps.
  */
 #pragma once
 
@@ -34,13 +33,13 @@ template <class V> __device__ __forceinline__ void compare_exchange(V &a, V &b)
 	a = low;
 }
 
-/* Steps of the odd-even merge sort between wires DISTANCE apart, inside blocks of 2 * BLOCK. */
+/* Steps of the odd-even merge sort between wires DISTANCE apart, within blocks of 2 * BLOCK. */
 template <unsigned N, unsigned BLOCK, unsigned DISTANCE, class V>
 __device__ __forceinline__ void odd_even_steps(V (&v)[N])
 {
 #pragma unroll
 	for (unsigned i = 0; i + DISTANCE < N; i++) {
-		/* At even multiples of the distance; below full distance at odd ones. */
+		/* At even multiples of the distance; below the full distance at odd ones. */
 		const bool starts = i / DISTANCE % 2 == (DISTANCE < BLOCK);
 
 		if (starts && i / (2 * BLOCK) == (i + DISTANCE) / (2 * BLOCK))
@@ -82,7 +81,7 @@ __device__ __forceinline__ void bitonic_steps(V (&v)[N])
 	}
 }
 
-/* v first ascends, then descends (either part may be empty); make it ascend. */
+/* Sort v, which first ascends and then descends (either part may be empty). */
 template <unsigned N, class V> __device__ __forceinline__ void network_merge(V (&v)[N])
 {
 	bitonic_steps<N, power_of_two_from(N) / 2>(v);

@@ -1,39 +1,39 @@
 /*
- * tile_cuts - exact cuts of up to 16 sorted runs at every tile boundary
+ * tile_cuts - cut up to 16 sorted runs exactly at every tile boundary
  *
  * The first `rank` elements of the stable merge of k runs are the first c[i] elements of each run
- * i, with the c[i] summing to rank. Half a warp finds them (find_cut), one lane for each run.
- * Every lane keeps lo <= c <= hi for its run:
+ * i, where the sum of all c[i] is rank. Half a warp finds them (find_cut), one lane per run. Every
+ * lane keeps lo <= c <= hi for its run:
  *
  *	1. take an element of the run with the widest range as the pivot;
- *	2. each lane searches its range for the pivot (co_rank_pivot), and the sum s of what lies
- *	   before it is the pivot's place in the merge;
- *	3. if s < rank, the pivot and all before it belong to the first `rank`, and each c is at
- *	   most rank - s - 1 further; else what comes after it does not, and each c is at most
+ *	2. each lane searches its range for the pivot (co_rank_pivot); the sum s of the elements
+ *	   before it is the pivot's rank in the merge;
+ *	3. if s < rank, the pivot and all elements before it belong to the first `rank`, and each c
+ *	   is at most rank - s - 1 greater; else no element after it does, and each c is at most
  *	   s - rank less.
  *
- * Step 3 is why few rounds suffice: the ranges shrink to the pivot's distance from rank. The pivot
- * is taken where rank would be if the runs were alike, which leaves a distance of about the root of
- * the range; every other time it is the middle, so that the widest range is halved whatever the
- * data. Ties are decided by the run's number, so the cut is exact and the merge stable for any
- * data, all equal included.
+ * Step 3 keeps the number of rounds small: the ranges shrink to the pivot's distance from rank. The
+ * pivot is taken where rank would be if the runs had equal distributions, which leaves a distance
+ * of about the square root of the range. Every other round uses the middle, so that the widest
+ * range is halved for any data. Ties are decided by the number of the run, so the cut is exact and
+ * the merge is stable for any data, even if all keys are equal.
  *
- * A search in device memory drags in a sector for each key it looks at. So a block cuts a span of
- * 64 neighbouring boundaries: first the span's two ends, over whole runs; then each boundary in
- * what is left of the runs, where all the block's searches begin with the same keys and find them
- * in the cache.
+ * A search in device memory loads a sector for each key that it reads. So a block cuts a span of 64
+ * neighbouring boundaries: first both ends of the span, over whole runs; then each boundary within
+ * the rest of the runs, where all searches of the block begin with the same keys and find them in
+ * the cache.
  *
- * All lanes of a warp go round together until both halves are done: collectives stay convergent.
+ * All lanes of a warp iterate until both halves have finished, so that collectives stay convergent.
  */
 #include "kernels/sort/pass.cuh"
 
-static constexpr unsigned CUT_LANES = 16; /* for one boundary */
+static constexpr unsigned CUT_LANES = 16; /* lanes per boundary */
 static constexpr unsigned N_CUTTERS = splitting::n_threads / CUT_LANES;
 
 static_assert(FAN_IN <= CUT_LANES, "one lane for each run");
 static_assert(splitting::n_threads % WARP == 0, "whole warps");
 
-/* The lane with the widest range. Widths count up to 2^28: what is wider is wide enough. */
+/* Return the lane with the widest range. Widths are clipped to 2^28, which is wide enough. */
 __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 {
 	const uint32_t max_width = 1u << 28,
@@ -42,7 +42,7 @@ __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 	return lanes_max(capped * CUT_LANES + lane, CUT_LANES) % CUT_LANES;
 }
 
-/* Where in the widest range to take the pivot: at the fraction missing, or in the middle. */
+/* Return the place of the pivot in the widest range: at the missing fraction, or in the middle. */
 template <class Index>
 __device__ __forceinline__ Index pivot_offset(Index width, Index missing, Index open, bool middle)
 {
@@ -54,8 +54,8 @@ __device__ __forceinline__ Index pivot_offset(Index width, Index missing, Index 
 }
 
 /*
- * The cut of this lane's run for `rank`, known to be from lo to hi. Index: wide enough for sums
- * over the lanes.
+ * Return the cut of this lane's run for `rank`; it lies in [lo, hi]. Index: a type for sums over
+ * the lanes.
  */
 template <class Index, class E>
 __device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Index rank)
@@ -102,7 +102,7 @@ __device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Inde
 	return sum_lo == rank ? lo : hi;
 }
 
-/* Are the lanes' runs, one after the other, sorted already? */
+/* Return whether the runs of the lanes are already sorted, one after the other. */
 template <class E>
 __device__ __forceinline__ bool runs_are_in_order(kernel_slice run, unsigned lane)
 {
@@ -121,7 +121,10 @@ __device__ __forceinline__ bool runs_are_in_order(kernel_slice run, unsigned lan
 	return lanes_sum((uint32_t)disorder, CUT_LANES) == 0;
 }
 
-/* The first key after the cut, for tag_format; after the last cut of a group its greatest key. */
+/*
+ * Return the first key after the cut, for tag_format; after the last cut of a group its greatest
+ * key.
+ */
 template <class E>
 __device__ __forceinline__ key_type<E> find_edge(kernel_slice run, uint64_t cut, bool last)
 {
@@ -139,7 +142,7 @@ struct boundary_span {
 	uint64_t first, end;
 };
 
-/* What the block knows of each run: the part of it that lies in the span. */
+/* The part of each run that lies in the span. */
 template <class E> struct split_memory {
 	const E *run_start[CUT_LANES];
 	uint32_t n[CUT_LANES];
@@ -155,7 +158,7 @@ __device__ __forceinline__ uint64_t boundary_rank(const pass<E> &pass,
 	return rank < boundary_span.group.n ? rank : boundary_span.group.n;
 }
 
-/* The first warp cuts the runs at both ends of the span, a half each. */
+/* Cut the runs at both ends of the span: the first warp, one half per end. */
 template <class E>
 __device__ __forceinline__ void cut_span(split_memory<E> &memory, const pass<E> &pass,
 					 const boundary_span &boundary_span, kernel_slice run)
@@ -209,7 +212,7 @@ template <class E> __global__ void __launch_bounds__(splitting::n_threads) split
 	n = memory.n[lane];
 	first_rank = boundary_rank(pass, boundary_span, boundary_span.first);
 	for (uint64_t i = boundary_span.first; i < boundary_span.end; i += N_CUTTERS) {
-		/* Both halves of a warp go on together, even past the end. */
+		/* Both halves of a warp continue together, even past the end. */
 		const uint64_t mine = i + threadIdx.x / CUT_LANES;
 		const uint64_t boundary = mine < boundary_span.end ? mine : boundary_span.end - 1;
 		const uint32_t rank =

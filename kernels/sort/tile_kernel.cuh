@@ -1,9 +1,9 @@
 /*
- * tile_kernel - what the tile sort and the merge pass share around tile_merge.cuh
+ * tile_kernel - what the tile sort and the merge pass share
  *
- * A tile's geometry per element size, its shared memory, and its two ways of being sorted:
- * elements of 4 bytes are sorted themselves; wider ones by tags (abbreviated_keys.cuh), and
- * themselves only when tags do not tell them apart.
+ * The geometry of a tile for each element size, its shared memory, and the two ways to sort it:
+ * elements of 4 bytes directly; wider ones by tags (abbreviated_keys.cuh), and directly only if
+ * tags cannot order them.
  */
 #pragma once
 
@@ -31,10 +31,12 @@ template <> struct tile_in<16, SHARED_LIMIT_99K> : tile_shape<GSORT_TILE_16> {
 template <> struct tile_in<16, SHARED_LIMIT_64K> : tile_shape<GSORT_TILE_16_IN_64K> {
 };
 
-/* On the device: of the code that this is. The host says of which code, as it launches it. */
+/*
+ * The tile of the code that is being compiled; the host passes the limit of the code it launches.
+ */
 template <class E, shared_limit IN = SHARED_LIMIT> using tile_of = tile_in<sizeof(E), IN>;
 
-/* What rounds of a merge move in place of elements of type E. */
+/* Whether merge rounds move tags instead of elements of type E. */
 template <class E> static constexpr bool is_tagged = sizeof(E) > 4;
 
 template <class E, shared_limit IN = SHARED_LIMIT> struct tile_memory {
@@ -45,7 +47,7 @@ template <class E, shared_limit IN = SHARED_LIMIT> struct tile_memory {
 	uint16_t cuts[shape::n_threads];
 };
 
-/* Write the n sorted elements of a tile: all threads, neighbours side by side. */
+/* Write the n sorted elements of a tile with all threads, in coalesced order. */
 template <class E>
 __device__ __forceinline__ void write_elements(const tile_memory<E> &memory, E *to, uint32_t n)
 {
@@ -58,7 +60,7 @@ __device__ __forceinline__ void write_elements(const tile_memory<E> &memory, E *
 	}
 }
 
-/* The same by the tags, that tell which element comes where. */
+/* Write the n elements of a tile in the order of their tags. */
 template <class E>
 __device__ __forceinline__ void write_by_tags(const tile_memory<E> &memory, E *to, uint32_t n)
 {

@@ -1,25 +1,23 @@
 /*
- * tile_merge - sorted segments in shared memory become one sorted tile
+ * tile_merge - merge sorted segments in shared memory into one sorted tile
  *
- * The heart of the sort, of each merge pass and of the k-way merge: only where the segments come
- * from differs. A tile is N_THREADS * ITEMS values. Segments are merged in pairs, round after
- * round:
+ * The core of the sort, of each merge pass and of the k-way merge; only the sources of the segments
+ * differ. A tile is N_THREADS * ITEMS values. Segments are merged in pairs, round after round:
  *
  *	[ a ascends -> | <- b descends ][ c ascends -> | <- d descends ]	before a round
  *	[ merge of a and b ascends  ->  |  <- merge of c and d descends ]	after it
  *
- * The second segment of each pair lies in reverse, so that thread t, which makes outputs [t *
- * ITEMS, (t + 1) * ITEMS) of the round, finds its input as one ascending and one descending
- * stretch of ITEMS values in all: a bitonic sequence, which a network merges in registers. Against
- * a serial merge that has no chain of dependent loads, and for 32-bit values fewer instructions.
- * Where the stretches begin is the thread's co-rank; where they end is the co-rank of the next
- * thread.
+ * The second segment of each pair is stored in reverse. So the input of thread t, which makes
+ * outputs [t * ITEMS, (t + 1) * ITEMS) of the round, is one ascending and one descending sequence
+ * of ITEMS values in total: a bitonic sequence, which a network merges in registers. Unlike a
+ * serial merge this has no chain of dependent loads, and for 32-bit values fewer instructions. The
+ * sequences begin at the thread's co-rank and end at the co-rank of the next thread.
  *
- * Pairs begin at whole threads. Where lengths do not, the gap between the two segments is filled
- * with `max_sentinel`, which is not below any value, and so drifts to the end of the tile.
+ * Pairs begin at whole threads. Where the lengths do not fit, the gap between the two segments is
+ * filled with `max_sentinel`, which is not below any value and moves to the end of the tile.
  *
- * A round reads and writes each value once. It is bound by the banks of shared memory (reads of the
- * lanes of a warp begin at data-dependent places), less by instructions: docs/benchmarks.md.
+ * A round reads and writes each value once. It is limited by shared memory banks (the lanes of a
+ * warp read from data-dependent places), less by instructions; see docs/benchmarks.md.
  */
 #pragma once
 
@@ -30,12 +28,12 @@
 /* Positions [begin, begin + n) of a tile: n_a values that ascend, then a segment that descends. */
 struct segment_pair {
 	uint32_t begin, n_a, n;
-	bool ascending; /* which way the result is to lie */
+	bool ascending; /* direction of the result */
 };
 
 /*
- * co_rank() in a pair: b[rank - 1 - i], which lies in reverse, is at n - rank + i, so the search
- * only compares two stretches at the same index.
+ * Return the co-rank of `rank` in a pair. b[rank - 1 - i], stored in reverse, is at n - rank + i,
+ * so the search compares two sequences at the same index.
  */
 template <class V>
 __device__ __forceinline__ uint32_t pair_co_rank(const V *region, uint32_t n_a, uint32_t n,
@@ -66,8 +64,8 @@ __device__ __forceinline__ void store_items(V *tile, uint32_t first, bool ascend
 }
 
 /*
- * Merge the pair that this thread's outputs belong to. All threads of the block call this. Leaves
- * the thread's outputs in v as well. cuts: shared, one for each thread.
+ * Merge the pair that this thread's outputs belong to. All threads of the block call this. Also
+ * leaves the thread's outputs in v. cuts: shared, one per thread.
  */
 template <class V, unsigned ITEMS>
 __device__ __forceinline__ void merge_pair(V *tile, uint16_t *cuts, segment_pair pair,
@@ -93,9 +91,9 @@ __device__ __forceinline__ void merge_pair(V *tile, uint16_t *cuts, segment_pair
 }
 
 /*
- * Merge n_segments (a power of two) that lie alternately ascending and descending, until one is
- * left. bounds[i]: the thread at which segment i begins; bounds[n_segments]: all threads. mine:
- * the segment that this thread's outputs lie in.
+ * Merge n_segments (a power of two), alternately ascending and descending, until one is left.
+ * bounds[i]: the thread where segment i begins; bounds[n_segments]: all threads. mine: the segment
+ * of this thread's outputs.
  */
 template <class V, unsigned ITEMS, class Bounds>
 __device__ __forceinline__ void merge_segments(V *tile, uint16_t *cuts, Bounds bounds,
@@ -124,7 +122,9 @@ struct thread_bounds {
 	}
 };
 
-/* Sort a tile of which each thread holds any ITEMS values; v then holds the thread's outputs. */
+/*
+ * Sort a tile of which each thread holds any ITEMS values. On return v holds the thread's outputs.
+ */
 template <unsigned N_THREADS, class V, unsigned ITEMS>
 __device__ __forceinline__ void sort_tile(V *tile, uint16_t *cuts, V (&v)[ITEMS])
 {

@@ -1,18 +1,19 @@
 /*
- * tile_sort - the first trip through memory: every tile of the input becomes a sorted run
+ * tile_sort - the first pass: sort every tile of the input into a run
  *
  * Each thread sorts its elements (or their tags) in registers, and tile_merge.cuh merges the
- * threads' segments. Which elements a thread begins with does not matter, so they are loaded as
- * memory likes it.
+ * segments of the threads. It does not matter which elements a thread starts with, so they are
+ * loaded in coalesced order.
  *
- * Before it, a look at the whole input: when that is sorted, nothing else of the sort is executed.
- * The look ends as soon as anybody finds a disorder, which in unsorted data is at once.
+ * Before that, a kernel checks whether the whole input is sorted; then nothing else of the sort is
+ * executed. The check stops as soon as any block finds a disorder, which in unsorted data is at
+ * once.
  */
 #include "kernels/sort/pass.cuh"
 #include "kernels/sort/tile_kernel.cuh"
 
 static constexpr unsigned CHECK_THREADS = 256;
-static constexpr unsigned CHECK_ITEMS = 16; /* between two looks at what others have found */
+static constexpr unsigned CHECK_ITEMS = 16; /* between two checks of what other blocks have found */
 static constexpr unsigned CHECK_BLOCKS = 132 * 8;
 
 template <class E>
@@ -39,10 +40,10 @@ __global__ void __launch_bounds__(CHECK_THREADS)
 }
 
 template <class E, shared_limit IN = SHARED_LIMIT> struct sort_memory : tile_memory<E, IN> {
-	key_type<E> min_key[WARP], max_key[WARP]; /* of each warp's elements */
+	key_type<E> min_key[WARP], max_key[WARP]; /* of the elements of each warp */
 };
 
-/* Least and greatest of the block's values, to all threads. */
+/* Return the minimum and maximum of the block's values to all threads. */
 template <class E>
 __device__ __forceinline__ void block_min_max(sort_memory<E> &memory, key_type<E> &min_key,
 					      key_type<E> &max_key)
@@ -63,7 +64,9 @@ __device__ __forceinline__ void block_min_max(sort_memory<E> &memory, key_type<E
 	}
 }
 
-/* Are the elements in shared memory in order? The first few tell enough of most tiles. */
+/*
+ * Return whether the elements in shared memory are in order. For most tiles the first few decide.
+ */
 template <class E> __device__ __forceinline__ bool tile_is_in_order(const E *elements, uint32_t n)
 {
 	bool disorder = threadIdx.x + 1 < n && elements[threadIdx.x + 1] < elements[threadIdx.x];
@@ -75,7 +78,7 @@ template <class E> __device__ __forceinline__ bool tile_is_in_order(const E *ele
 	return !__syncthreads_or(disorder);
 }
 
-/* Sort the elements in shared memory themselves. */
+/* Sort the elements in shared memory without tags. */
 template <class E>
 __device__ __noinline__ void sort_elements(tile_memory<E> &memory, const E *, E *to, uint32_t n)
 {
@@ -94,8 +97,8 @@ __device__ __noinline__ void sort_elements(tile_memory<E> &memory, const E *, E 
 }
 
 /*
- * Pairs, which lie at `from` too: with their place for what they carry along, all are different,
- * and equal keys stay in order. What they carry is then fetched from where it was.
+ * Sort pairs, which also lie at `from`. Their place replaces the payload, so that all are distinct
+ * and equal keys keep their order. Then each payload is fetched from its original place.
  */
 __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 					   const pair_element *from, pair_element *to, uint32_t n)
@@ -129,7 +132,7 @@ __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 	}
 }
 
-/* Sort by tags, which then tell the order of the elements; false if they cannot. */
+/* Sort by tags; false if tags cannot order the elements. */
 template <class E>
 __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
 					  const E (&elements)[tile_of<E>::items])
@@ -208,7 +211,7 @@ template <class E> uint32_t sort_tile_n(shared_limit limit)
 					   tile_of<E, SHARED_LIMIT_99K>::n;
 }
 
-/* What is launched is the same; how it is depends on the code that the device has of it. */
+/* Launch the code that the device has: its tiles depend on the shared memory limit. */
 template <shared_limit IN, class E>
 static int launch_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream)
 {
