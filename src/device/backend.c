@@ -1,5 +1,5 @@
 /*
- * backend - the choice of a back end (see backend.h)
+ * backend - choose a back end (see backend.h)
  */
 #include "src/device/backend.h"
 
@@ -10,8 +10,8 @@
 
 #if HAVE_CUDA
 /*
- * Starting CUDA takes about as long as one CPU thread needs for so much input; below that, AUTO
- * stays on the CPU. Evidence: docs/benchmarks.md.
+ * Starting CUDA takes as long as one CPU thread needs for this much input. Below that, AUTO uses
+ * the CPU. Measurements: docs/benchmarks.md.
  */
 static const uint64_t min_cuda_nbytes_per_thread = UINT64_C(128) << 20;
 

@@ -1,31 +1,30 @@
 /*
- * backend - the interface behind which a chunk is sorted and runs are merged
+ * backend - the interface of the back ends that sort chunks and merge runs
  *
- * A back end is a table of functions; nothing above it knows which one runs. backend_cpu.c is
- * complete and is the reference: threads and plain memory. backend_cuda.c does the same on a GPU,
- * bit for bit.
+ * A back end is a table of functions. Code above this interface does not know which one runs.
+ * backend_cpu.c is complete and is the reference: threads and plain memory. backend_cuda.c does the
+ * same on a GPU, bit for bit.
  *
- * Work is asynchronous. A queue runs its operations in order, and different queues run at the same
- * time (CUDA: a stream; CPU: operations of a queue run one after the other on any thread of a
- * pool). An event is a point in a queue that the host can wait for and that another queue can
- * follow (CUDA: an event). Operations only queue; an error shows in the return value when it is
- * known at once, else in device_event_wait(), which reports the first error of everything queued
- * in that queue before the event. Whatever fails prints its message, except as said below.
+ * Work is asynchronous. A queue runs its operations in order, and different queues run concurrently
+ * (CUDA: a stream; CPU: operations of a queue run one after the other on threads of a pool). An
+ * event is a point in a queue. The host can wait for it, and another queue can wait for it (CUDA:
+ * an event). Operations are only queued. An error is returned at once if it is known, otherwise
+ * device_event_wait() returns the first error of the operations before the event. Functions report
+ * their errors, except where the comment says otherwise.
  *
- * What an operation is given (arrays, results) must stay valid until an event set after it is
- * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
- * it says so.
+ * Arguments of an operation (arrays, results) must stay valid until an event recorded after it is
+ * reached. Argument structs are copied when queued; arrays that they point to are not, unless the
+ * comment says so.
  *
- * There is one family of operations: sort a chunk, merge a window, cut slices, sample a run. What
- * they work on is called items here, whatever it is: the items of records, or elements, of layouts
- * in which these hold all of the key (codes, references). Elements are made of records by encode
- * before they are sorted, and become records by decode after they are merged; where the records of
- * references are is said to these two. To sort and merge items a back end uses what elements it
- * likes: what the job sees is items (layout.h), in order.
+ * The operations are: sort a chunk, merge a window, cut slices, sample a run. They work on items:
+ * the items of records, or elements in layouts whose elements hold the whole key (key-only,
+ * indirect). encode makes elements of records before the sort, and decode makes records of elements
+ * after the merge; in indirect layouts, both get the place of the records. Internally a back end
+ * sorts and merges elements of any format; the job sees items (layout.h), in order.
  *
- * "Device memory" is what elements live in while they are sorted and merged. When the device is
- * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
- * read input straight into device memory, and write output straight from it, and skip copy().
+ * Elements are sorted and merged in "device memory". If the device is unified
+ * (device_info.unified), host pointers and device pointers are the same: callers then read input
+ * directly into device memory, write output directly from it, and do not call copy().
  */
 #pragma once
 
@@ -33,35 +32,35 @@
 #include "src/device/queue_priority.h"
 #include "src/record/key_encode.h"
 
-/* What is opened of a back end (device.h), which calls the functions of its table. */
+/* Handles (device.h), which call the functions of the back end's table. */
 struct device;
 struct device_queue;
 struct device_event;
 
 enum memory_kind {
 	MEMORY_DEVICE,
-	MEMORY_HOST, /* pinned, so that copies run fastest; the same as DEVICE if unified */
+	MEMORY_HOST, /* pinned for fast copies; the same as DEVICE if unified */
 };
 
 struct backend_config {
-	unsigned n_threads;            /* CPU threads to use at most; at least 1 */
-	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
-	unsigned number;               /* which device of the back end; from 0 */
-	unsigned n_sharers;            /* so many times it is opened; 0: once */
-	unsigned n_other_sharers;      /* and so many times by other processes */
-	unsigned stats_device; /* among several of a sort, from 1, for statistics; 0: alone */
-	struct stats *stats;   /* where operations report their time; may be NULL */
+	unsigned n_threads;            /* maximum number of CPU threads, at least 1 */
+	uint64_t device_memory_nbytes; /* limit for each device; 0: 90 % of the free memory */
+	unsigned number;               /* number of the device, from 0 */
+	unsigned n_sharers;            /* how many times this process opens it; 0: once */
+	unsigned n_other_sharers;      /* how many times other processes open it */
+	unsigned stats_device;         /* number in statistics, from 1; 0: the only device */
+	struct stats *stats;           /* receives the times of operations; may be NULL */
 };
 
 struct device_info {
-	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
+	char name[128]; /* for people: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
-	uint64_t memory_nbytes;    /* device memory to use; 0: bounded by the host limit only */
-	int numa_node;             /* of the host's memory, that is near (src/base/numa.h) */
-	unsigned n_queues;         /* queues that keep the device busy */
-	uint64_t chunk_nbytes;     /* elements of a chunk, in bytes, that it sorts best */
-	uint64_t window_nbytes;    /* output of one merge, in bytes, that it likes best */
-	unsigned in_memory_factor; /* both so many times as long where all fits; 0: no longer */
+	uint64_t memory_nbytes;    /* usable device memory; 0: limited by the host limit only */
+	int numa_node;             /* nearest NUMA node of the host (src/base/numa.h) */
+	unsigned n_queues;         /* number of queues that keep the device busy */
+	uint64_t chunk_nbytes;     /* best size of a chunk's elements, in bytes */
+	uint64_t window_nbytes;    /* best size of a merge's output, in bytes */
+	unsigned in_memory_factor; /* factor for both if everything fits in memory; 0: 1 */
 };
 
 /* A sorted range of elements in device memory. */
@@ -70,7 +69,7 @@ struct slice {
 	uint64_t n;
 };
 
-/* Elements of all k slices. */
+/* Return the number of elements of all k slices. */
 static inline uint64_t slices_n(const struct slice *slices, uint32_t k)
 {
 	uint64_t n = 0;
@@ -80,14 +79,14 @@ static inline uint64_t slices_n(const struct slice *slices, uint32_t k)
 	return n;
 }
 
-/* records -> elements. Of references the two lie apart. */
+/* Encode records as elements. In indirect layouts the two arrays do not overlap. */
 struct encode_op {
 	const struct layout *layout; /* must outlive the operation */
-	uint64_t first_number;       /* of references: that of the first record */
+	uint64_t first_number;       /* indirect: number of the first record */
 	/*
-	 * n records of record_nbytes, and room for n elements. Records that are as wide as elements
-	 * are aligned like them, others need not be. The two may be the same memory, or
-	 * overlap if the records end where the elements end (then they expand in place).
+	 * n records of record_nbytes, and room for n elements. Records as wide as elements are
+	 * aligned like them; others may have any alignment. The two may be the same memory, or
+	 * overlap if the records end where the elements end (they are then expanded in place).
 	 */
 	const void *records;
 	void *elements;
@@ -95,13 +94,13 @@ struct encode_op {
 	struct digest *ret_digest; /* host; added to; may be NULL */
 };
 
-/* What references refer to lies in at most so many places. */
+/* The maximum number of memory ranges that hold the records of an indirect layout. */
 enum { BACKEND_MAX_SOURCES = 16 };
 
-/* elements -> records, in place if asked (records == elements), but for references. */
+/* Decode elements to records, in place if records == elements, except in indirect layouts. */
 struct decode_op {
 	const struct layout *layout;
-	/* Of references: the records, numbered from 0 on; n_sources, host array */
+	/* indirect: the records, numbered from 0; n_sources, host array */
 	const struct slice *sources;
 	uint32_t n_sources;
 	const void *elements;
@@ -111,42 +110,41 @@ struct decode_op {
 	struct decode_result *ret; /* host; assigned */
 };
 
-/* What was found out about items while they were put in order. */
+/* What a sort or merge reports about items. */
 struct sort_op_result {
 	uint64_t n;            /* items kept */
-	uint64_t n_counted;    /* the sum of their counts */
-	uint64_t n_disorders;  /* neighbours among them that are out of order, seen in their keys */
-	struct digest digest;  /* of the bodies of those kept */
-	struct digest dropped; /* and of those dropped: by -u, or beyond the limit */
+	uint64_t n_counted;    /* sum of the counts of the items kept */
+	uint64_t n_disorders;  /* neighbours out of order, by their keys */
+	struct digest digest;  /* of the bodies of the items kept */
+	struct digest dropped; /* of the items dropped by -u or the limit */
 };
 
 /*
- * n records, in the order of the input, to a sorted run of items. Equal keys stay in order. With
- * `unique` the first of equal ones is kept, with the sum of their counts.
+ * Sort n records in input order into a run of items. The sort is stable. With `unique`, only the
+ * first of equal items is kept, with the sum of the counts.
  *
- * Elements (layout_has_elements()) are sorted in place, after encode; they are never limited, and
- * of *ret only n and dropped are found out: the rest is, when they are decoded.
+ * Elements (layout_has_elements()) are encoded first and sorted in place. They are never limited,
+ * and only n and dropped of *ret are set: decode reports the rest.
  */
 struct sort_op {
 	const struct layout *layout; /* must outlive the operation */
 	const void *records;         /* n of record_nbytes; any alignment; may be overwritten */
-	void *items;                 /* n of resident_nbytes; overlaps nothing else */
+	void *items;                 /* n of resident_nbytes; does not overlap the other arrays */
 	uint64_t n;                  /* < 2^32 */
 	uint64_t position;           /* of the first record in the input, in records */
 	bool unique;
-	uint64_t limit;                  /* keep at most so many, the first ones */
+	uint64_t limit;                  /* keep at most this many items, the first ones */
 	void *scratch;                   /* sort_scratch_nbytes(layout, n) */
-	struct digest *ret_input_digest; /* host; assigned: of the bodies of all n, taken before the
-					    sort */
+	struct digest *ret_input_digest; /* host; assigned: of the bodies of all n records */
 	struct sort_op_result *ret;      /* host; assigned */
 };
 
 /*
- * Where a splitter cuts k sorted slices: the number of items of slices[i] that come before it.
- * Items smaller than `key` come before it; equal ones only if their slice's index is below `slice`
- * (so an earlier slice gives its upper bound of key, `slice` and later ones their lower bound).
- * That is the order of (key, slice): exact for any data. slice == 0 keeps all equal items on the
- * far side. Whole keys are compared.
+ * Find where a splitter cuts k sorted slices: the number of items of slices[i] before it. Items
+ * below `key` are before it; equal items only if the index of their slice is below `slice`. (So an
+ * earlier slice returns its upper bound of the key, `slice` and later ones their lower bound.) This
+ * is the order of (key, slice), which is exact for any data. slice == 0 keeps all equal items after
+ * the splitter. Whole keys are compared.
  */
 struct cut_op {
 	const struct layout *layout;
@@ -158,22 +156,21 @@ struct cut_op {
 };
 
 /*
- * k sorted slices of items to one sequence: items, or what the output takes of them. Ties are
- * broken by the order of the slices. Elements are as sort_op says; the output takes what decode
- * makes of them.
+ * Merge k sorted slices of items into items, or into the output's part of items. Ties keep the
+ * order of the slices. For elements see sort_op; the output consists of decoded elements.
  */
 struct merge_op {
 	const struct layout *layout;
 	const struct slice *slices; /* k, host array; may be empty */
 	uint32_t k;
-	void *out;       /* for the sum of n, < 2^32; overlaps nothing else */
-	bool for_output; /* take output_nbytes from output_offset of each item, not all of it */
+	void *out;       /* for the sum of n, < 2^32; does not overlap the other arrays */
+	bool for_output; /* write only output_nbytes from output_offset of each item */
 	bool unique;
 	uint64_t limit;
 	void *scratch; /* merge_scratch_nbytes(layout, k, n) */
 	/*
-	 * Host, item_nbytes each: the first and the last item kept, if any is (whole, also if
-	 * for_output): the caller compares windows. NULL: not wanted. Not of elements.
+	 * Host, item_nbytes each: the first and last item kept, if any (whole, also if for_output),
+	 * so that the caller can compare windows. NULL: not needed. Not set for elements.
 	 */
 	void *ret_first, *ret_last;
 	struct sort_op_result *ret; /* host; assigned */
@@ -184,14 +181,14 @@ struct unique_op {
 	const struct layout *layout;
 	void *items;
 	uint64_t n;
-	void *buffer;  /* for n items, and scratch as a merge of one slice has it: ... */
-	void *scratch; /* ... neither is used if the items are elements */
+	void *buffer;               /* for n items, and the scratch of a merge of one slice; */
+	void *scratch;              /* not used if the items are elements */
 	struct sort_op_result *ret; /* host; assigned, as by merge_op */
 };
 
 /*
- * Of every `stride`-th item (the 0th first) the beginning of the key, to the host: the first keys
- * of a run's blocks.
+ * Copy the key prefixes of every `stride`-th item, from item 0 on, to the host: the first keys of a
+ * run's blocks.
  */
 struct sample_op {
 	const struct layout *layout;
@@ -201,26 +198,26 @@ struct sample_op {
 };
 
 /*
- * Sorted elements to the blocks that a run stores: packed as delta_pack.h says, or, where that
- * does not make them smaller, as they are. They lie one behind the other, without gaps.
+ * Pack sorted elements into the blocks that a run stores, in the format of delta_pack.h. A block
+ * that does not shrink is stored as its elements. Blocks follow each other without gaps.
  */
 struct pack_op {
 	const void *elements;
 	uint64_t n;
 	uint32_t element_nbytes;
-	uint32_t block_n;     /* elements of a block, 2^30 bytes at most; the last may have fewer */
+	uint32_t block_n;     /* per block, at most 2^30 bytes; the last may have fewer */
 	void *packed;         /* room for the n elements; aligned like them */
-	uint32_t *ret_nbytes; /* host; of each block; of its n elements: it is not packed */
+	uint32_t *ret_nbytes; /* host; one per block; the size of its n elements means not packed */
 };
 
-/* A block of n elements: packed, or as they are if it takes as many bytes. */
+/* A block of n elements, packed, or plain if it takes as many bytes. */
 struct packed_block {
 	const void *packed; /* aligned like the elements */
 	void *elements;
 	uint32_t packed_nbytes, n;
 };
 
-/* Elements of all blocks. */
+/* Return the number of elements of all blocks. */
 static inline uint64_t packed_blocks_n(const struct packed_block *blocks, uint32_t n_blocks)
 {
 	uint64_t n = 0;
@@ -230,23 +227,23 @@ static inline uint64_t packed_blocks_n(const struct packed_block *blocks, uint32
 	return n;
 }
 
-/* Back to elements. What is packed may be any bytes. */
+/* Unpack blocks to elements. The packed bytes may be arbitrary. */
 struct unpack_op {
 	const struct packed_block *blocks; /* n_blocks, host array */
 	uint32_t n_blocks, element_nbytes;
 	/*
-	 * Host: the first block that no elements are packed as, whose elements may then be
-	 * anything; UINT32_MAX: none.
+	 * Host: the number of the first invalid block, whose elements are undefined; UINT32_MAX if
+	 * all are valid.
 	 */
 	uint32_t *ret_damaged;
 };
 
 /*
- * How a back end does it for a kind of layout: a row of its table. Where nothing
- * differs between two kinds, they have the same functions, or the same row.
+ * The operations of a back end for one kind of layout: a row of its table. Kinds may share
+ * functions or rows.
  *
- * sort, merge and unique may wait for the device when the keys of items are longer than an
- * element's prefix (layout_needs_refining()), and then return what they waited for as an error.
+ * sort, merge and unique may wait for the device if keys are longer than an element's prefix
+ * (layout_needs_refining()). They then return errors of the operations that they waited for.
  */
 struct backend_layout_ops {
 	/* NULL unless layout_has_elements(). */
@@ -254,7 +251,7 @@ struct backend_layout_ops {
 	int (*decode)(struct device_queue *queue, const struct decode_op *op);
 	size_t (*sort_scratch_nbytes)(const struct layout *layout, uint64_t n);
 	int (*sort)(struct device_queue *queue, const struct sort_op *op);
-	/* Of k slices with n items in all. */
+	/* For k slices with n items in all. */
 	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
 	int (*merge)(struct device_queue *queue, const struct merge_op *op);
 	int (*unique)(struct device_queue *queue, const struct unique_op *op);
@@ -266,52 +263,54 @@ enum { BACKEND_UUID_NBYTES = 16 };
 
 struct backend {
 	const char *name; /* "cpu", "cuda" */
-	/* N_LAYOUT_KINDS, by enum layout_kind; NULL: it does not take such layouts. */
+	/* N_LAYOUT_KINDS entries, by enum layout_kind; NULL: such layouts are not supported. */
 	const struct backend_layout_ops *const *ops_by_layout;
 
 	/*
-	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_reason
-	 * (static).
+	 * Return 0 if there is a usable device, else -ENODEV without a message and a static text in
+	 * *ret_reason.
 	 */
 	int (*probe)(const char **ret_reason);
-	/* How many there are. NULL: one. */
+	/* Return the number of devices. NULL: one. */
 	unsigned (*n_devices)(void);
 	/*
-	 * Which one it is, whatever its number is in this process; zeros: it cannot be known. NULL:
-	 * they are not told apart.
+	 * Identify the device independently of its number in this process; zeros: unknown. NULL:
+	 * devices cannot be identified.
 	 */
 	void (*get_uuid)(unsigned number, unsigned char ret_uuid[BACKEND_UUID_NBYTES]);
-	/* -ENOMEM without a message: the device has no memory left; else after one. */
+	/* Returns -ENOMEM without a message if the device has no free memory. */
 	int (*open)(const struct backend_config *config, struct device **ret_device);
 	void (*close)(struct device *device); /* NULL is fine; all queues must be closed */
 	void (*get_info)(const struct device *device, struct device_info *ret_info);
 
-	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
+	/* Returns -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
 	int (*alloc)(struct device *device, enum memory_kind kind, size_t nbytes,
 		     void **ret_memory);
 	void (*free)(struct device *device, enum memory_kind kind, void *memory, size_t nbytes);
 	/*
-	 * What a part of MEMORY_DEVICE holds is not needed any more: what can go back to the system
-	 * before the whole is released goes back. No operation may be using the part.
+	 * Tell that a part of MEMORY_DEVICE is no longer needed, so that its pages can go back to
+	 * the system before the memory is released. No operation may use the part.
 	 */
 	void (*discard)(struct device *device, void *memory, size_t nbytes);
 
 	/*
-	 * May operations in queues of the device read memory of `other`, as slices and to copy it?
-	 * Whether they can is tried, with bytes that have to arrive. NULL: never. No message.
+	 * Return whether operations of the device can read memory of `peer`, as slices and to copy
+	 * it. The function tries it, and verifies the bytes. NULL: never. No message.
 	 */
 	bool (*can_access)(struct device *device, struct device *peer);
 
-	/* Queues and events, too, are refused for want of memory without a message. */
+	/* If there is no memory for queues and events, -ENOMEM without a message. */
 	int (*queue_open)(struct device *device, enum queue_priority priority,
 			  struct device_queue **ret_queue);
 	void (*queue_close)(struct device_queue *queue); /* waits until it is empty; NULL is fine */
 	int (*event_open)(struct device *device, struct device_event **ret_event);
 	void (*event_close)(
-		struct device_event *event); /* not while a queue may still reach or follow it */
+		struct device_event *event); /* no queue may reach or wait for it later */
 	int (*queue_record)(struct device_queue *queue,
-			    struct device_event *event); /* set it at the end of the queue */
-	int (*event_wait)(struct device_event *event);   /* host; an event never set is reached */
+			    struct device_event *event); /* record it at the end of the queue */
+	int (*event_wait)(
+		struct device_event
+			*event); /* host; returns at once for an event that was never recorded */
 	int (*queue_wait_event)(struct device_queue *queue, struct device_event *event);
 
 	int (*copy)(struct device_queue *queue, void *to, const void *from,
@@ -326,9 +325,10 @@ extern const struct backend backend_cuda; /* only with HAVE_CUDA */
 enum backend_choice { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
 
 /*
- * The back end for `choice`. AUTO takes the GPU if there is one and the input is large enough to
- * pay for starting it, against so many CPU threads. input_nbytes: UINT64_MAX if unknown. Returns 0,
- * or -ENODEV with a message when CUDA was asked for and cannot be had.
+ * Choose the back end for `choice`. AUTO takes the GPU if there is one and the input is large
+ * enough to pay for starting CUDA, compared with this number of CPU threads. input_nbytes:
+ * UINT64_MAX if unknown. Returns 0, or -ENODEV after a message if CUDA was requested and is not
+ * available.
  */
 int backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
 		   const struct backend **ret_backend);

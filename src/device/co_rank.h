@@ -1,30 +1,32 @@
 /*
- * co_rank - where an output position cuts the inputs of a merge; host and device
+ * co_rank - find where an output position cuts the inputs of a merge; host and device
  *
  *	a  [ . . . . | . . ]		co_rank(a, n_a, b, n_b, 6) = 4: of the first six outputs,
  *	b  [ . . | . . . . ]		four come from a and 6 - 4 = 2 from b.
  *
  * The stable merge of a and b (equal elements of a before those of b) is a path through the n_a x
- * n_b grid of comparisons; output position `rank` is a diagonal of the grid, and the co-rank is
+ * n_b grid of comparisons. Output position `rank` is a diagonal of the grid, and the co-rank is
  * where the path crosses it. A binary search along the diagonal finds it in log2(min(n_a, n_b,
- * rank)) steps without looking at anything else, so any part of a merge can be cut out and done
- * alone (Siebert and Traff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013;
- * Green, Odeh and Birk, "Merge Path", 2014).
+ * rank)) steps, so any part of a merge can be done independently (Siebert and Traff, "Perfectly
+ * load-balanced, optimal, stable, parallel merge", 2013; Green, Odeh and Birk, "Merge Path", 2014).
  *
- * The invariant: a[i] for i < lo is among the first `rank` outputs, and a[i] for i >= hi is not.
+ * Invariant: a[i] for i < lo is among the first `rank` outputs, and a[i] for i >= hi is not.
  *
- * When b is a single element (a pivot) and the question is how much of a comes before it, the path
- * is known to cross the grid at b[0], and the same search runs along the one row: co_rank_pivot().
+ * If b is a single element (a pivot) and the question is how many elements of a are before it, the
+ * path crosses the grid at b[0], and the same search runs along one row: co_rank_pivot().
  *
- * This is gsort's one search. It is made by a macro, from anything that can be indexed, so that C
- * code (u32, u64, u128 arrays), CUDA kernels (registers, shared or global memory, reversed) and
- * the tests all run the same text. `less(x, y)` compares two elements.
+ * This is the only binary search of this kind in gsort. It is a macro over anything that can be
+ * indexed, so that C code (u32, u64, u128 arrays), CUDA kernels (registers, shared or global
+ * memory, reversed) and tests use the same text. `less(x, y)` compares two elements.
  */
 #pragma once
 
 #include "src/record/key_encoding.h"
 
-/* Narrow [lo, hi) to the first i that is `after`: all past the answer are, none before it is. */
+/*
+ * Narrow [lo, hi) to the first i for which `after` holds; it holds for all greater i and no
+ * smaller.
+ */
 #define CO_RANK_NARROW(index, lo, hi, i, after)                                                    \
 	while ((lo) < (hi)) {                                                                      \
 		const index i = (lo) + ((hi) - (lo)) / 2;                                          \
@@ -59,7 +61,7 @@ CO_RANK_DEFINE(co_rank_8, uint64_t, CO_RANK_LESS)
 CO_RANK_DEFINE(co_rank_16, uint128_t, CO_RANK_LESS)
 
 #ifdef __cplusplus
-/* The same for what device code indexes: A and B are pointers or views. */
+/* The same search for device code: A and B are pointers or views. */
 template <class Index, class A, class B, class Less>
 GSORT_HD inline Index co_rank(A a, Index n_a, B b, Index n_b, Index rank, Less less)
 {
@@ -67,8 +69,8 @@ GSORT_HD inline Index co_rank(A a, Index n_a, B b, Index n_b, Index rank, Less l
 }
 
 /*
- * How many elements of sorted a, known to be from `lo` to `hi`, come before `pivot`; those equal
- * to it do if a_first (a's list is the earlier one).
+ * Return how many elements of sorted a are before `pivot`; the result is in [lo, hi]. Equal
+ * elements are before it if a_first (a is the earlier list).
  */
 template <class Index, class A, class Key, class Less>
 GSORT_HD inline Index co_rank_pivot(A a, Index lo, Index hi, Key pivot, bool a_first, Less less)

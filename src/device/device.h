@@ -1,17 +1,16 @@
 /*
- * device - opened devices, their queues and events: how a back end's functions are called
+ * device - handles of opened devices, queues and events, and how to call their back end
  *
- * A handle knows the table that it came from, so whoever has a device has all that it can do, and
- * devices of different back ends can be open side by side. A back end's own handles begin with
- * these:
+ * A handle points to the table of its back end, so code that has a device can do everything with
+ * it, and devices of different back ends can be open at the same time. A back end's own handles
+ * begin with these structs:
  *
  *	struct cpu_device { struct device device; struct queue_pool *pool; ... };
  *
- * and the functions that open (device_open(), device_queue_open(), device_event_open()) enter the
- * table. So a table that passes on to another one, and does only some things itself, needs no
- * handles of its own.
+ * and device_open(), device_queue_open() and device_event_open() set the table. So a table that
+ * wraps another one and changes only some functions needs no handles of its own.
  *
- * What each call does, and how it fails, is said of the table's functions (backend.h).
+ * backend.h describes what each function does, and how it fails.
  */
 #pragma once
 
@@ -31,7 +30,7 @@ struct device_event {
 
 /* --- Devices --- */
 
-/* A device of `backend`; device_close() is due. */
+/* Open a device of `backend`; the caller closes it with device_close(). */
 static inline int device_open(const struct backend *backend, const struct backend_config *config,
 			      struct device **ret_device)
 {
@@ -42,13 +41,13 @@ static inline int device_open(const struct backend *backend, const struct backen
 	return r;
 }
 
-/* That can be opened of the back end. */
+/* Return the number of devices of the back end. */
 static inline unsigned backend_n_devices(const struct backend *backend)
 {
 	return backend->n_devices ? backend->n_devices() : 1;
 }
 
-/* NULL is fine. */
+/* NULL is ignored. */
 static inline void device_close(struct device *device)
 {
 	if (device)
@@ -77,7 +76,7 @@ static inline void device_discard(struct device *device, void *memory, size_t nb
 	device->backend->discard(device, memory, nbytes);
 }
 
-/* May what its queues do read memory of the other? */
+/* Return whether operations of the device can read memory of the peer. */
 static inline bool device_can_access(struct device *device, struct device *peer)
 {
 	if (device == peer)
@@ -86,7 +85,9 @@ static inline bool device_can_access(struct device *device, struct device *peer)
 	       device->backend->can_access(device, peer);
 }
 
-/* Does it sort layouts of this kind? Nothing else below may be called for one that it does not. */
+/*
+ * Return whether the device supports layouts of this kind. If not, no function below may be called.
+ */
 static inline bool device_supports_layout(const struct device *device, const struct layout *layout)
 {
 	return device->backend->ops_by_layout[layout->kind];
@@ -117,7 +118,7 @@ static inline int device_queue_open(struct device *device, enum queue_priority p
 	return r;
 }
 
-/* NULL is fine. */
+/* NULL is ignored. */
 static inline void device_queue_close(struct device_queue *queue)
 {
 	if (queue)
@@ -133,7 +134,7 @@ static inline int device_event_open(struct device *device, struct device_event *
 	return r;
 }
 
-/* NULL is fine. */
+/* NULL is ignored. */
 static inline void device_event_close(struct device_event *event)
 {
 	if (event)
@@ -155,7 +156,7 @@ static inline int device_queue_wait_event(struct device_queue *queue, struct dev
 	return queue->backend->queue_wait_event(queue, event);
 }
 
-/* Wait for all that is queued in the queue; moves the event to its end. */
+/* Wait for all operations of the queue; records the event at its end. */
 static inline int device_queue_synchronize(struct device_queue *queue, struct device_event *event)
 {
 	int r = device_queue_record(queue, event);
@@ -165,7 +166,7 @@ static inline int device_queue_synchronize(struct device_queue *queue, struct de
 
 /* --- Operations --- */
 
-/* How it is done for the kind of layout: the only place where kinds are told apart. */
+/* Return the operations for the kind of the layout. Kinds are distinguished only here. */
 static inline const struct backend_layout_ops *
 device_queue_layout_ops(const struct device_queue *queue, const struct layout *layout)
 {

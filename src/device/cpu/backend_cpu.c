@@ -1,14 +1,14 @@
 /*
- * backend_cpu - sorting and merging on CPU threads, in plain memory; the reference
+ * backend_cpu - sort and merge with CPU threads in plain memory; the reference back end
  *
- * Queues run on a pool of threads (queue_pool.h), an operation is one function of this
- * folder run as one task: chunks and windows are many and small, so the parallelism is between
- * them. The device is unified: its memory is the host's.
+ * Queues run on a pool of threads (queue_pool.h). An operation is one function of this folder, run
+ * as one task: chunks and windows are small and many, so different ones run in parallel. The device
+ * is unified: its memory is the host's.
  *
- * Memory comes from mmap (page_alloc.h), so that it goes back to the system when it is released
- * and the process stays within its limit. Parts can go back early: what a merge has passed
- * becomes the page cache of what it writes, which need not find as many pages that nobody has
- * used for long (on a virtual machine these may have to come from its host first).
+ * Memory comes from mmap (page_alloc.h), so that releasing it returns it to the system and the
+ * process stays within its limit. Parts are returned early: the pages of merged slices become the
+ * page cache of the output. Otherwise the kernel would need as many pages that were not used for
+ * long (a virtual machine may have to get these from its host first).
  */
 #include "src/device/device.h"
 
@@ -33,12 +33,11 @@
 enum {
 	CHUNK_NBYTES = 32 << 20,
 	/*
-	 * A write gets large pages of the page cache for what it covers of them: of 2 MiB on ext4.
-	 * And these are what the kernel has just been given back of the runs, not memory that
-	 * nobody has touched for long.
+	 * The page cache gives a write large pages for the parts that it covers: 2 MiB on ext4.
+	 * Windows of this size let the kernel reuse the pages of merged slices.
 	 */
 	WINDOW_NBYTES = 8 << 20,
-	/* Half as many runs have a level less to be merged, and windows of them longer pieces. */
+	/* Half as many runs save a merge level, and windows take longer pieces of them. */
 	IN_MEMORY_FACTOR = 2,
 };
 
@@ -120,7 +119,7 @@ static void cpu_free(struct device *device, enum memory_kind kind, void *memory,
 	page_alloc_unmap(memory, nbytes);
 }
 
-/* Whole pages only: what lies on the edges of the part stays. */
+/* Only whole pages: the rest of the part stays. */
 static void cpu_discard(struct device *device, void *memory, size_t nbytes)
 {
 	const uintptr_t page_nbytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -171,8 +170,8 @@ static void cpu_decode_keys(const struct decode_op *op)
 }
 
 /*
- * Each operation: the task that runs it and reports its time and the bytes it went over, and the
- * function that queues it.
+ * For each operation: the task that runs it and reports its time and bytes, and the function that
+ * queues the task.
  */
 #define OPERATION(verb, type, the_stage, the_nbytes)                                               \
 	static void run_##verb(void *context, const void *arguments)                               \
@@ -189,7 +188,7 @@ static void cpu_decode_keys(const struct decode_op *op)
 		return pool_queue_submit(lane, run_##verb, op, sizeof *op);                        \
 	}
 
-OPERATION(copy, copy_op, STAGE_FETCH, 0) /* from memory to memory: fetched already, if at all */
+OPERATION(copy, copy_op, STAGE_FETCH, 0) /* from memory to memory */
 OPERATION(encode_keys, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
 OPERATION(decode_keys, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
 OPERATION(encode_indirect, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
@@ -228,7 +227,7 @@ static int unique_elements(struct device_queue *queue, const struct unique_op *o
 				     });
 }
 
-/* Elements were sorted or merged: without their duplicates, if that is wanted. */
+/* Finish sorted or merged elements: drop duplicates if requested. */
 static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items,
 			   uint64_t n, bool unique, struct sort_op_result *ret)
 {
@@ -276,7 +275,7 @@ static size_t elements_merge_scratch_nbytes(const struct layout *layout, uint32_
 	return cpu_merge_scratch_nbytes(k, n, layout->element_nbytes);
 }
 
-/* A merge of one slice, by way of other memory; one task, which may have the slice on its stack. */
+/* Merge one slice through other memory, as one task; so the slice may be on its stack. */
 static void cpu_unique_records(const struct unique_op *op)
 {
 	const struct slice slice = { op->items, op->n };
@@ -301,7 +300,7 @@ static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t 
 
 /* --- The table --- */
 
-/* What is the same wherever elements hold all of the key. */
+/* The operations that are equal for all layouts whose elements hold the whole key. */
 #define ELEMENT_OPS                                                                                \
 	.sort_scratch_nbytes = elements_sort_scratch_nbytes, .sort = sort_elements,                \
 	.merge_scratch_nbytes = elements_merge_scratch_nbytes, .merge = merge_elements,            \

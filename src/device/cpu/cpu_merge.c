@@ -1,34 +1,32 @@
 /*
  * cpu_merge - merge sorted slices into one, with one thread (see cpu_merge.h)
  *
- * Merging k slices pairwise takes log2(k) levels, and out of the cache each of them would be a
- * trip through memory. So the output is cut into tiles that fit the second-level cache twice,
- * each tile is merged through all levels between two buffers, and memory sees one read and one
- * write:
+ * Merging k slices pairwise takes log2(k) levels. Outside the cache each level would be a pass over
+ * memory. So the output is cut into tiles, two of which fit the second-level cache. Each tile
+ * passes all levels between two buffers, and memory is read and written once:
  *
- *	slices    |....:....|  |..:......|  |.....:...|  |...:.....|	read where they are
+ *	slices    |....:....|  |..:......|  |.....:...|  |...:.....|	read in place
  *	               \         /                  \        /
  *	buffer 0        [  merge  ]                 [  merge  ]
  *	                        \                    /
  *	out                     [       merge       ]			or buffer 1, then 0, ...
  *
- * A segment without a partner is copied: left where it is, it could be what a later level
- * overwrites.
+ * A segment without a partner is copied: in its old place a later level could overwrite it.
  *
- * A tree of losers (Knuth, vol. 3, 5.4.1) does the same with log2(k) comparisons per element,
- * but they form one chain of unpredictable loads; pairs of segments allow merge2 to overlap
- * several chains, and vectors.
+ * A loser tree (Knuth, vol. 3, 5.4.1) needs log2(k) comparisons per element as well, but they form
+ * one chain of unpredictable loads. Pairs of segments allow merge2 to overlap several chains, and
+ * to use vectors.
  *
- * Where to cut. Every slice is a sequence of blocks of block_n elements; what is looked at is
- * the last element of each. Take blocks in the order of their last elements (equal ones: of the
- * earlier slice) while the tile has room. None of their elements is larger than the last
- * block's last, which becomes the splitter; the next block of every slice, which was not taken,
- * may begin with elements that are smaller as well: fewer than block_n, found by binary search.
- * This is Knuth's forecasting (5.4.9), with keys that are in memory anyway. So a tile has room
- * for k * block_n more elements than are taken in blocks, and never overflows, for any data:
- * equal elements are cut between slices, and within a slice at the end of a block.
+ * Where to cut: every slice is a sequence of blocks of block_n elements, and only the last element
+ * of each block is read. Take blocks in the order of their last elements (equal ones: the earlier
+ * slice first) while the tile has space. None of their elements is larger than the last element of
+ * the last block, which becomes the splitter. The next block of every slice may begin with smaller
+ * elements, too: fewer than block_n, found by binary search. This is Knuth's forecasting (5.4.9),
+ * applied to memory. So a tile needs space for k * block_n elements besides its blocks, and never
+ * overflows, for any data: equal elements are cut between slices, and within a slice at the end of
+ * a block.
  *
- * Not done: exact tiles, as the GPU back end wants them. A buffer does not mind being half full.
+ * Tiles need not have an exact length, unlike those of the GPU back end.
  */
 #include "src/device/cpu/cpu_merge.h"
 
@@ -40,20 +38,20 @@
 enum {
 	CACHE_LINE_NBYTES = 64,
 	TILE_NBYTES = 1 << 19, /* a buffer; two of them fit a second-level cache of 1 MiB */
-	TILE_DIVISOR = 4,      /* of what is merged, at most: buffers take half of its memory */
-	MAX_BLOCK_N = 256,     /* longer ones save little: few slices need few steps anyway */
-	MIN_BLOCK_N = 8,       /* shorter ones cost more to cut than to merge */
+	TILE_DIVISOR = 4,      /* buffers take at most half of the memory of the merge */
+	MAX_BLOCK_N = 256,     /* longer blocks save little: few slices need few steps anyway */
+	MIN_BLOCK_N = 8,       /* shorter blocks cost more to cut than to merge */
 };
 
-/* Sorted elements, somewhere. */
+/* Sorted elements in memory. */
 struct merge_segment {
 	const char *elements;
 	uint64_t n;
 };
 
 /*
- * A slice that is being cut into tiles: [0, cut) is in tiles already, [cut, taken) in blocks
- * taken since.
+ * A slice while it is cut into tiles: [0, cut) is in earlier tiles, [cut, taken) in blocks taken
+ * for this tile.
  */
 struct slice_cursor {
 	const char *elements;
@@ -68,10 +66,10 @@ struct block_head {
 	uint32_t cursor;
 };
 
-/* The merge; the arrays are in the scratch. */
+/* The state of the merge; the arrays are in the scratch. */
 struct slice_merge {
-	struct block_head *heads;       /* a heap, smallest first: slices with blocks to take */
-	struct slice_cursor *cursors;   /* the slices that are not empty */
+	struct block_head *heads;       /* min-heap: slices with blocks to take */
+	struct slice_cursor *cursors;   /* slices that are not empty */
 	struct merge_segment *segments; /* of one tile */
 	char *buffers[2];               /* tile_n elements each */
 	uint32_t n_heads, n_cursors;
@@ -80,7 +78,7 @@ struct slice_merge {
 	merge2_fn *merge2;
 };
 
-/* Elements of a tile as it should be, for n elements in all. */
+/* Return the desired number of elements of a tile, for n elements in all. */
 static uint64_t target_tile_n(uint64_t n, uint32_t element_nbytes)
 {
 	const uint64_t max_tile_n = TILE_NBYTES / element_nbytes;
@@ -88,7 +86,9 @@ static uint64_t target_tile_n(uint64_t n, uint32_t element_nbytes)
 	return n / TILE_DIVISOR < max_tile_n ? n / TILE_DIVISOR : max_tile_n;
 }
 
-/* Half of a tile for the blocks that are taken, half for the beginnings of those that are not. */
+/*
+ * Return the block size: half of a tile for taken blocks, half for the beginnings of the next ones.
+ */
 static uint64_t choose_block_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
 	const uint64_t block_n = target_tile_n(n, element_nbytes) / 2 / (k ? k : 1);
@@ -138,7 +138,7 @@ static bool head_less(const struct block_head *a, const struct block_head *b)
 	       (a->last_element == b->last_element && a->cursor < b->cursor);
 }
 
-/* Let the head at `at` sink to its place in the heap. */
+/* Move the head at `at` down to its place in the heap. */
 static void sift_down(struct block_head *heads, uint32_t n, uint32_t at)
 {
 	const struct block_head head = heads[at];
@@ -154,7 +154,7 @@ static void sift_down(struct block_head *heads, uint32_t n, uint32_t at)
 	heads[at] = head;
 }
 
-/* Elements of the slice's next block; 0 when all are taken. */
+/* Return the number of elements of the slice's next block; 0 at its end. */
 static uint64_t next_block_n(const struct slice_merge *merge, const struct slice_cursor *cursor)
 {
 	const uint64_t n = cursor->n - cursor->taken_end;
@@ -170,8 +170,8 @@ static encoded_key_t next_block_last(const struct slice_merge *merge,
 }
 
 /*
- * Fetch the block after the next into the cache. Taking and cutting blocks looks at a few of their
- * elements, here and there, and would wait for memory every time; and then they are merged.
+ * Prefetch the block after the next. Taking and cutting blocks reads a few scattered elements, and
+ * would wait for memory each time.
  */
 static void prefetch_block(const struct slice_merge *merge, const struct slice_cursor *cursor,
 			   uint64_t start)
@@ -204,7 +204,7 @@ static void open_cursors(const struct merge_elements_op *op, struct slice_merge 
 }
 
 /*
- * Take blocks into the next tile; returns the head of the last one, the splitter. Some must be
+ * Take blocks for the next tile; return the head of the last one, the splitter. Some blocks must be
  * left.
  */
 static struct block_head take_blocks(struct slice_merge *merge)
@@ -231,7 +231,7 @@ static struct block_head take_blocks(struct slice_merge *merge)
 	return splitter;
 }
 
-/* How many elements of the slice's next block come before the splitter. */
+/* Return how many elements of the slice's next block are before the splitter. */
 static uint64_t count_before_splitter(const struct slice_merge *merge,
 				      const struct slice_cursor *cursor, encoded_key_t splitter,
 				      bool equal_before)
@@ -243,7 +243,7 @@ static uint64_t count_before_splitter(const struct slice_merge *merge,
 	return cpu_cut_slice(&next_block, merge->element_nbytes, splitter, equal_before);
 }
 
-/* Cut all slices at the splitter: the tile's segments, in the order of the slices. */
+/* Cut all slices at the splitter, which gives the tile's segments in the order of the slices. */
 static uint32_t cut_tile(struct slice_merge *merge, const struct block_head *splitter)
 {
 	uint32_t n_segments = 0;
@@ -266,7 +266,7 @@ static uint32_t cut_tile(struct slice_merge *merge, const struct block_head *spl
 	return n_segments;
 }
 
-/* Is the last element of a no larger than the first of b? */
+/* Return whether the last element of a is not larger than the first of b. */
 static bool is_in_order(const struct slice_merge *merge, struct merge_segment a,
 			struct merge_segment b)
 {
@@ -274,7 +274,7 @@ static bool is_in_order(const struct slice_merge *merge, struct merge_segment a,
 	       element_get(b.elements, merge->element_nbytes, 0);
 }
 
-/* a before b. */
+/* Copy a, then b. */
 static void concatenate(const struct slice_merge *merge, struct merge_segment a,
 			struct merge_segment b, char *out)
 {
@@ -294,7 +294,7 @@ static struct merge_segment merge_pair(const struct slice_merge *merge, struct m
 	return (struct merge_segment){ .elements = out, .n = a.n + b.n };
 }
 
-/* One level: pairs of segments into `to`, one after the other; returns how many there are now. */
+/* Merge one level: pairs of segments into `to`; return the new number of segments. */
 static uint32_t merge_level(const struct slice_merge *merge, uint32_t n_segments, char *to)
 {
 	struct merge_segment *segments = merge->segments;
@@ -312,7 +312,7 @@ static uint32_t merge_level(const struct slice_merge *merge, uint32_t n_segments
 	return (n_segments + 1) / 2;
 }
 
-/* Merge the tile's segments to out; returns the number of elements. */
+/* Merge the tile's segments to out; return the number of elements. */
 static uint64_t merge_tile(const struct slice_merge *merge, uint32_t n_segments, char *out)
 {
 	for (unsigned level = 0; n_segments > 2; level++)

@@ -14,14 +14,13 @@ struct merge_elements_op {
 };
 
 /*
- * Bytes that merge_elements_op.scratch must have for k slices of n elements in all, or fewer: half
- * of what the elements take, and little more than 1 MiB up to some thousand slices.
+ * Return the scratch of a merge of k slices of n elements in all, or fewer: half the size of the
+ * elements, and little more than 1 MiB for up to some thousand slices.
  */
 size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes);
 
 /*
- * Merge op->k sorted slices, in place where they are, into op->out. out overlaps none of them.
- * Everything aligned to the elements' size; the scratch to 16 bytes. No allocation; any number
- * of calls at the same time.
+ * Merge op->k sorted slices into op->out, which does not overlap them. All arrays are aligned to
+ * the size of an element, the scratch to 16 bytes. Allocates nothing. Reentrant.
  */
 void cpu_merge(const struct merge_elements_op *op);

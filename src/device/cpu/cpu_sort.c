@@ -1,19 +1,17 @@
 /*
  * cpu_sort - sort a chunk of elements in memory, with one thread (see cpu_sort.h)
  *
- * Which sort is the best depends on the element:
+ * The fastest sort depends on the element:
  *
  *	8 bytes       sort_avx512; without AVX-512 Highway's vqsort
  *	16 bytes      Highway's vqsort
- *	4 bytes       the radix sort: vqsort is slow there (see vqsort.h), and four bytes are few
+ *	4 bytes       radix sort: vqsort is slow here (see vqsort.h), and there are few bytes
  *
- * and where the processor, or the build, has none of these, the radix sort for all of them.
+ * Without a suitable processor or library, the radix sort sorts all of them. Equal elements are
+ * indistinguishable, so any sort is stable.
  *
- * Elements are codes: equal ones cannot be told apart, so that every sort is stable here.
- *
- * Before that a sweep looks for order. It stops where the order does, which in random data is
- * after a handful of elements, so it costs nothing where it does not help. Equal elements are
- * in order, so this is the case of all equal, too.
+ * A pass checks for order first. It stops at the first disorder, in random data after a few
+ * elements, so it costs nothing there. All equal elements are in order as well.
  */
 #include "src/device/cpu/cpu_sort.h"
 
@@ -28,7 +26,7 @@
 #if HAVE_HIGHWAY
 #include "src/device/cpu/vqsort.h"
 
-/* Returns false, with nothing done, where there is none. */
+/* Sort with vqsort. Returns false and does nothing if it is not available. */
 static bool sort_by_vqsort(const struct sort_elements_op *op)
 {
 	if (!vqsort_is_supported())
@@ -52,7 +50,7 @@ static bool sort_by_vqsort(const struct sort_elements_op *op)
 }
 #endif
 
-/* Elements between two looks at whether the order still holds: the loop within has no branches. */
+/* Elements between two checks: the inner loop has no branches. */
 enum { SWEEP_N = 64 };
 
 #define ORDER_DEFINE(suffix, type)                                                                 \

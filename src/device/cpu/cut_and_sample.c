@@ -1,11 +1,11 @@
 /*
- * cut_and_sample - where a splitter cuts sorted slices, and samples of a slice
+ * cut_and_sample - find where a splitter cuts sorted slices, and sample slices
  */
 #include "src/device/cpu/cut_and_sample.h"
 
 /*
- * A binary search that halves n, not a range with two ends: the comparison then only moves `first`,
- * which needs no branch, and half of these would be mispredicted.
+ * A binary search that halves n instead of a range with two ends. The comparison only moves
+ * `first`, which needs no branch; half of the branches would be mispredicted.
  */
 #define BOUND_DEFINE(suffix, type)                                                                 \
 	/* The number of elements smaller than key (or not larger, if equal_before). */            \
@@ -43,8 +43,8 @@ uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, encod
 }
 
 /*
- * By halving, as above; items are far apart and their keys may be long, so that it is the accesses
- * to memory that take the time.
+ * Halve n, as above. Items are far apart and their keys may be long, so memory accesses take most
+ * of the time.
  */
 static uint64_t cut_items(const struct layout *layout, const struct slice *slice, const void *key,
 			  bool equal_before)

@@ -1,5 +1,5 @@
 /*
- * element_format - what of a key stands in an element (see element_format.h)
+ * element_format - the part of the key that an element holds (see element_format.h)
  */
 #include "src/device/cpu/element_format.h"
 

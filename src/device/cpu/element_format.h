@@ -1,16 +1,15 @@
 /*
- * element_format - what of a key stands in an element, beside the number of its record
+ * element_format - the part of the key that an element holds, besides the number of its record
  *
- *	narrow	64 bits   [ key bits, behind the first few ][ number, as many bits as n needs ]
- *	wide	128 bits  [ 12 bytes of key                      ][ number, 4 bytes            ]
+ *	narrow	64 bits   [ key bits, after the skipped ones ][ number, as many bits as n needs ]
+ *	wide	128 bits  [ 12 bytes of key                  ][ number, 4 bytes                 ]
  *
- * Narrow elements are sorted in a third of the time, so they are taken where they tell records
- * apart: where all of the key has room in them, or where those of a sample are all different. The
- * bits that all keys begin with tell nothing and are left out: the first bytes of text, of small
- * integers, of dates. How many these are is guessed from the sample, too, and found out when all
- * elements are made.
+ * Narrow elements sort in a third of the time. They are used where they distinguish records: if the
+ * whole key fits, or if the elements of a sample are all different. Bits that all keys have in
+ * common at their beginning (of text, small integers, dates) carry no information and are skipped.
+ * Their number is estimated from the sample and verified when all elements are made.
  *
- * A sample that misleads costs time: ties are refined.
+ * A misleading sample only costs time, because ties are refined.
  */
 #pragma once
 
@@ -22,35 +21,35 @@ enum { ELEMENT_SAMPLE_N = 128, MAX_SKIPPED_BITS = 64 };
 struct element_format {
 	uint32_t element_nbytes;
 	unsigned skipped_bits; /* of the key */
-	unsigned number_bits;  /* the lowest of the element */
+	unsigned number_bits;  /* lowest bits of the element */
 };
 
-/* Prefixes of keys that are spread over the records, sorted. */
+/* Sorted prefixes of evenly spaced keys. */
 struct element_sample {
 	uint128_t prefixes[ELEMENT_SAMPLE_N];
 	uint32_t n;
 };
 
-/* Of n > 0 items. */
+/* Collect a sample of n > 0 items. */
 void element_sample_collect(const struct key_prefix *prefix, const unsigned char *items, uint64_t n,
 			    struct element_sample *ret_sample);
 
-/* The bits that the keys of a sample begin with, all of them. */
+/* Return the number of leading bits that all keys of a sample share. */
 unsigned element_sample_common_bits(const struct element_sample *sample);
 
-/* The form for n items, the keys of which begin with common_bits that are the same. */
+/* Choose the format for n items whose keys share the first common_bits. */
 struct element_format element_format_choose(const struct layout *layout,
 					    const struct element_sample *sample,
 					    unsigned common_bits, uint64_t n);
 
-/* The form that is right for any keys. */
+/* Return the format that is correct for any keys. */
 static inline struct element_format element_format_default(const struct layout *layout)
 {
 	return (struct element_format){ .element_nbytes = layout->element_nbytes,
 					.number_bits = 8 * RECORD_NUMBER_NBYTES };
 }
 
-/* Bytes of the key that are the same in elements that tie: in whole bytes, rounded down. */
+/* Return how many leading bytes of the key are equal in elements that tie, rounded down. */
 static inline uint32_t element_format_tied_nbytes(const struct element_format *format)
 {
 	const uint32_t n_bits =
@@ -59,7 +58,7 @@ static inline uint32_t element_format_tied_nbytes(const struct element_format *f
 	return n_bits < 8 * KEY_PREFIX_NBYTES ? n_bits / 8 : KEY_PREFIX_NBYTES;
 }
 
-/* May elements tie that are no equals? */
+/* Return whether elements with different keys can tie. */
 static inline bool element_format_needs_tie_break(const struct element_format *format,
 						  const struct key_fields *keys)
 {
@@ -80,7 +79,7 @@ static inline void element_put(const struct element_format *format, void *elemen
 	}
 }
 
-/* What elements are compared by, but for the number. */
+/* Return the part of an element that is compared: without the number. */
 static inline uint128_t element_key(const struct element_format *format, const void *elements,
 				    uint64_t i)
 {
@@ -97,7 +96,7 @@ static inline uint32_t element_number(const struct element_format *format, const
 	return (uint32_t)(low & ((UINT64_C(1) << format->number_bits) - 1));
 }
 
-/* Leave nothing of an element but its number. */
+/* Clear everything of an element but its number. */
 static inline void element_set_number(const struct element_format *format, void *elements,
 				      uint64_t i, uint32_t number)
 {

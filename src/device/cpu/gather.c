@@ -1,19 +1,18 @@
 /*
- * gather - items in their order, checked on the way (see gather.h)
+ * gather - copy items in their order, with digests and a check of the order (see gather.h)
  *
- * The one random access to records that sorting by elements costs. Memory takes some 100 ns to
- * answer, in which a dozen records can be copied, so records are asked for a dozen ahead of their
- * turn. Everything that must be known of an item, its key, its hash, is taken while it is in the
- * first-level cache anyway: the order is checked by the keys of the records themselves, not by the
- * elements that brought them here, and the digest is taken of what was written.
+ * This is the one random access to records when sorting by elements. Memory takes about 100 ns to
+ * respond; a dozen records can be copied in that time. So records are prefetched a dozen ahead. The
+ * key and the hash of an item are taken while it is in the first-level cache. The order is checked
+ * by the keys of the records themselves, not by the elements, and the digest covers the written
+ * bytes.
  *
  * Items at random addresses are faster to copy in batches, and to hash and compare from the copies
- * in the first-level cache (docs/performance-log.md). Slices that are merged are read sequentially,
- * each from its beginning to its end: one pass is as fast there, or faster.
+ * in the first-level cache (docs/performance-log.md). Merged slices are read sequentially; there
+ * one pass is at least as fast.
  *
- * Items in memory that others can write have no content that could be relied on from one load to
- * the next, only their copies have. So of these each byte is taken once, and everything else is
- * read from the copy.
+ * Memory that other threads can write does not keep its contents between two loads. So each byte of
+ * such items is loaded once, and everything else reads the copy.
  */
 #include "src/device/cpu/gather.h"
 
@@ -25,20 +24,19 @@
 #include "src/record/key_tail.h"
 
 enum {
-	GATHER_PREFETCH_N = 16, /* items asked for, a power of 2 */
+	GATHER_PREFETCH_N = 16, /* prefetched items, a power of 2 */
 	CACHE_LINE_NBYTES = 64,
 	MAX_PREFETCH_NBYTES =
-		512,          /* of each: longer ones are fetched as a stream by the processor */
-	BATCH_NBYTES = 16384, /* copied, and then looked at: half of a first-level cache */
+		512,          /* bytes of each; the processor prefetches longer ones as streams */
+	BATCH_NBYTES = 16384, /* copied before they are checked: half of a first-level cache */
 };
 
 /*
- * Loops work on a copy of their state whose address nobody has, so that it can stay in registers
- * while bytes are stored.
+ * Loops work on a local copy of their state, so that it stays in registers while bytes are stored.
  */
 #define INLINED __attribute__((always_inline)) static inline
 
-/* An item and the beginning of its key. */
+/* An item and its key prefix. */
 struct gathered_item {
 	const unsigned char *item;
 	uint128_t prefix;
@@ -51,13 +49,13 @@ struct gather_state {
 	struct key_prefix prefix;
 	const unsigned char *prefetched[GATHER_PREFETCH_N];
 	unsigned char *out;
-	bool is_whole;                  /* what is written is the item */
-	struct gathered_item last_kept; /* kept */
-	uint64_t last_count;            /* of it */
+	bool is_whole;                  /* the output is the whole item */
+	struct gathered_item last_kept; /* last kept item */
+	uint64_t last_count;            /* its count */
 	struct sort_op_result result;
 };
 
-/* Ask for the i-th item, if there is one. */
+/* Prefetch item i, if it exists. */
 INLINED void prefetch_item(struct gather_state *state, uint64_t i)
 {
 	const uint64_t item_nbytes = state->items.item_nbytes;
@@ -76,7 +74,7 @@ INLINED void prefetch_item(struct gather_state *state, uint64_t i)
 	__builtin_prefetch(item + nbytes - 1);
 }
 
-/* The i-th item, while a later one is asked for. */
+/* Return item i, and prefetch a later one. */
 INLINED struct gathered_item next_gathered_item(struct gather_state *state, uint64_t i)
 {
 	const unsigned char *const item = state->prefetched[i % GATHER_PREFETCH_N];
@@ -93,13 +91,13 @@ INLINED int compare_gathered(const struct gather_state *state, const struct gath
 	return key_tail_compare(&state->op->layout->item_keys, KEY_PREFIX_NBYTES, a->item, b->item);
 }
 
-/* The hash of an item's body. */
+/* Return the hash of an item's body. */
 static uint64_t hash_body(const struct layout *layout, const unsigned char *item)
 {
 	return hash_bytes(item + layout->body_offset, layout->body_nbytes);
 }
 
-/* A whole item for the caller, with the count that is known by now. */
+/* Copy a whole item for the caller, with its current count. */
 static void return_item(const struct gather_state *state, const unsigned char *item, void *to)
 {
 	const struct layout *layout = state->op->layout;
@@ -111,7 +109,7 @@ static void return_item(const struct gather_state *state, const unsigned char *i
 		layout_set_item_count(layout, to, state->last_count);
 }
 
-/* The count of the last item kept is known. */
+/* Finish the last kept item: its count is known. */
 static void finish_item(struct gather_state *state)
 {
 	const struct gather_op *op = state->op;
@@ -126,7 +124,7 @@ static void finish_item(struct gather_state *state)
 		return_item(state, state->last_kept.item, op->ret_first);
 }
 
-/* Write what is wanted of an item; returns the hash of its body. */
+/* Write the output's part of an item; return the hash of its body. */
 INLINED uint64_t write_item(struct gather_state *state, const unsigned char *item)
 {
 	const struct layout *layout = state->op->layout;
@@ -160,7 +158,7 @@ static void drop_item(struct gather_state *state, struct gathered_item gathered)
 	digest_add(&state->result.dropped, (struct digest){ 1, hash });
 }
 
-/* What was put aside lies nearly in the order in which it came: nothing has to be asked for. */
+/* Drop the items beyond the limit. They are almost in input order, so no prefetch is needed. */
 static void drop_unordered(struct gather_state *state)
 {
 	const struct gather_op *op = state->op;
@@ -198,7 +196,7 @@ static void gather_filtered(struct gather_state *state)
 	drop_unordered(state);
 }
 
-/* The same, when every item is kept and counts 1. */
+/* Gather all items, if all are kept and each counts 1. */
 INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
 {
 	struct gather_state local_state = *state;
@@ -222,8 +220,8 @@ INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
 }
 
 /*
- * Is the i-th item, which is not the first, out of order? Where items are shared, equal keys go by
- * their numbers.
+ * Return whether item i, which is not the first, is out of order. For shared items, equal keys are
+ * ordered by number.
  */
 INLINED bool is_disorder(const struct gather_state *state, uint64_t i,
 			 const struct gathered_item *gathered)
@@ -236,7 +234,7 @@ INLINED bool is_disorder(const struct gather_state *state, uint64_t i,
 				     element_number(&state->format, elements, i));
 }
 
-/* Make copies of the items [begin, end). */
+/* Copy the items [begin, end). */
 INLINED void copy_items(struct gather_state *state, uint64_t begin, uint64_t end)
 {
 	const uint64_t item_nbytes = state->op->layout->item_nbytes;
@@ -250,7 +248,7 @@ INLINED void copy_items(struct gather_state *state, uint64_t begin, uint64_t end
 	}
 }
 
-/* Look at the copies of the items [begin, end), which lie in front of `out`. */
+/* Check the copies of the items [begin, end), which end at `out`. */
 INLINED void check_copies(struct gather_state *state, uint64_t begin, uint64_t end)
 {
 	const struct layout *layout = state->op->layout;
@@ -267,10 +265,9 @@ INLINED void check_copies(struct gather_state *state, uint64_t begin, uint64_t e
 }
 
 /*
- * The same, when all of every item is written, and none is near the one before. Some are copied,
- * and then looked at: while memory is waited for, what is under way in the processor asks for more
- * of it, and does not wait for its bytes to be hashed. And nothing is read of an item that may be
- * another one by now.
+ * Gather whole items at random addresses. Several are copied, and then checked: so the processor
+ * keeps more loads in flight instead of waiting for bytes to be hashed. An item that another thread
+ * may have changed since is not read again.
  */
 INLINED void gather_scattered(struct gather_state *state, uint32_t n_steps)
 {
@@ -283,7 +280,10 @@ INLINED void gather_scattered(struct gather_state *state, uint32_t n_steps)
 	for (uint64_t begin = 0, end; begin < n; begin = end) {
 		end = n - begin < max_batch_n ? n : begin + max_batch_n;
 		copy_items(&local_state, begin, end);
-		/* The compiler knows that copies are equal; it may not look at the items for it. */
+		/*
+		 * The compiler may assume that copies are equal to the items; the fence keeps it
+		 * from reading these.
+		 */
 		atomic_signal_fence(memory_order_seq_cst);
 		check_copies(&local_state, begin, end);
 	}

@@ -1,5 +1,5 @@
 /*
- * gather - items in their order, checked on the way
+ * gather - copy items in their order, with digests and a check of the order
  */
 #pragma once
 
@@ -9,18 +9,18 @@
 struct gather_op {
 	const struct layout *layout;
 	const struct item_lookup *items;
-	/* n, in the order wanted; NULL: the items are in order, and these are all of them. */
+	/* n, in the desired order; NULL: the items are already in order. */
 	const void *elements;
 	uint64_t n;
-	uint64_t n_ordered;                  /* so many; all behind these are beyond the limit */
+	uint64_t n_ordered;                  /* the number of items before the limit */
 	const struct element_format *format; /* of the elements */
 	void *out;
 	bool for_output, unique;
-	bool scattered; /* neighbours in order are no neighbours in memory: a hint */
+	bool scattered; /* hint: neighbours in order are not neighbours in memory */
 	/*
-	 * Somebody may be writing the items meanwhile: all that is reported is told of what is in
-	 * `out`, where equal keys out of the order of their numbers are disorder, too. There are
-	 * elements then, scattered, whole items are written, and none is dropped or counted.
+	 * Another thread may be writing the items. All results are then computed from `out`, and
+	 * equal keys out of the order of their numbers count as disorder. This requires elements,
+	 * scattered, and whole items; nothing is dropped or counted.
 	 */
 	bool may_change;
 	uint64_t limit;
@@ -28,5 +28,5 @@ struct gather_op {
 	struct sort_op_result *ret;
 };
 
-/* See sort_op and merge_op. `out` overlaps nothing else. */
+/* See sort_op and merge_op. `out` does not overlap the other arrays. */
 void cpu_gather(const struct gather_op *op);

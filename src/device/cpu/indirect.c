@@ -1,15 +1,15 @@
 /*
- * indirect - elements that refer to records which stay where they are (see indirect.h)
+ * indirect - encode records as elements that refer to them, and decode these (see indirect.h)
  *
- * The same elements as those by which records are sorted (record_sort.h), made in the same way and
- * gathered in the same way. Only what they number is not a chunk, but all records of the sort.
+ * Elements are those of record_sort.h, and are made and gathered in the same way. But their numbers
+ * count all records of the sort, not those of a chunk.
  *
- * Nothing says that a record is the same when it is gathered as when its element was made, or from
- * one load to the next: somebody may be overwriting it. So all that is reported, the digest, the
- * order, the edges, is taken from the copies that are written, and never from a record again. The
- * key in an element and the digest of what was read may be of two records then, and need not agree:
- * what is written is in the order of its own keys, and of their numbers where they are equal, and
- * is all that was digested, or it is not written.
+ * A record may change between the time when its element was made and the time when it is gathered,
+ * and even between two loads, because another process may overwrite the file. So the digest, the
+ * order and the edges are computed from the written copies, and a record is never read twice. The
+ * key in an element and the digest of the input may then belong to different versions of a record,
+ * and differ. But whatever is written is in the order of its own keys, equal keys in the order of
+ * their numbers, and is what was digested; otherwise the sort fails.
  */
 #include "src/device/cpu/indirect.h"
 
@@ -30,7 +30,7 @@ void cpu_encode_indirect(const struct encode_op *op)
 						      .digest = op->ret_digest });
 }
 
-/* What the i-th element would be, if it was made of the record that was written for it. */
+/* Return the element of the record that was written for element i. */
 static encoded_key_t output_element(const struct decode_op *op, const struct element_format *format,
 				    uint64_t i)
 {
@@ -52,7 +52,7 @@ void cpu_decode_indirect(const struct decode_op *op)
 	struct item_lookup records;
 	struct sort_op_result result;
 
-	assert(!op->strict); /* nothing refers to records of which some are dropped */
+	assert(!op->strict); /* indirect layouts never drop records */
 	item_lookup_init(op->sources, op->n_sources, op->layout->record_nbytes, entries, buckets,
 			 &records);
 	cpu_gather(&(struct gather_op){ .layout = op->layout,

@@ -1,9 +1,9 @@
 /*
- * item_lookup - slices of items, numbered through (see item_lookup.h)
+ * item_lookup - find items by number in several slices (see item_lookup.h)
  */
 #include "src/device/cpu/item_lookup.h"
 
-/* The smallest buckets of which there are not more than two for each part. */
+/* Return the smallest bucket size with at most two buckets per slice. */
 static unsigned choose_bucket_shift(uint64_t n, uint32_t n_parts)
 {
 	unsigned shift = 0;

@@ -1,14 +1,13 @@
 /*
- * item_lookup - slices of items, one after the other, numbered through
+ * item_lookup - find items by number in several slices
  *
  *	slices     | a a a a a |   b b | c c c c |
  *	numbers      0 1 2 3 4   5 6   7 8 9 10
- *	buckets      0       0       2       2		the slice of every fourth number, say
+ *	buckets      0       0       2       2		the slice of every fourth number
  *
- * The slice of a number is found by looking where its bucket begins and going on from there. There
- * are about as many buckets as slices, so that going through all numbers takes a constant number
- * of steps for each, on average, however long the slices are: a bucket with many slices in it is
- * one of many buckets.
+ * To find the slice of a number, start at its bucket's slice and go forward. There are about as
+ * many buckets as slices, so visiting all numbers takes a constant number of steps per number on
+ * average, whatever the lengths of the slices.
  */
 #pragma once
 
@@ -29,7 +28,7 @@ struct item_lookup {
 	uint64_t n;
 };
 
-/* Parts and buckets that item_lookup_init() needs for k slices. */
+/* Return the number of entries and buckets that item_lookup_init() needs for k slices. */
 static inline uint32_t item_lookup_n_entries(uint32_t k)
 {
 	return k;
@@ -40,12 +39,12 @@ static inline uint64_t item_lookup_n_buckets(uint32_t k)
 	return 2 * (uint64_t)k + 1;
 }
 
-/* The arrays are the sequence's from now on. */
+/* The lookup uses the arrays from now on. */
 void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
 		      struct item_lookup_entry *entries, uint32_t *buckets,
 		      struct item_lookup *ret_lookup);
 
-/* The item of a number below n. */
+/* Return the item of a number below n. */
 static inline const unsigned char *item_lookup_get(const struct item_lookup *lookup,
 						   uint64_t number)
 {

@@ -1,17 +1,17 @@
 /*
- * make_elements - the elements of items (see make_elements.h)
+ * make_elements - make elements of items (see make_elements.h)
  */
 #include "src/device/cpu/make_elements.h"
 
 #include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
 
-/* The slices of a window are short: the processor's prefetcher comes to know them too late. */
+/* Slices of a window are too short for the processor's own prefetcher. */
 enum { PREFETCH_NBYTES = 4096 };
 
 /*
- * Works on copies whose addresses nobody has, so that they can stay in registers while elements are
- * stored; the form and the number of steps are constants where it is called.
+ * Uses local copies, so that they stay in registers while elements are stored. Callers pass the
+ * format and the number of steps as constants.
  */
 __attribute__((always_inline)) static inline uint128_t
 make_elements_loop(const struct make_elements_op *op, const struct key_prefix *prefix,

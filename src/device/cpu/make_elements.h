@@ -1,5 +1,5 @@
 /*
- * make_elements - the elements of items
+ * make_elements - make elements of items
  */
 #pragma once
 
@@ -10,10 +10,10 @@ struct make_elements_op {
 	const struct layout *layout;
 	const struct element_format *format;
 	struct slice items;
-	uint64_t first_number; /* of the first of them */
+	uint64_t first_number; /* number of the first item */
 	void *elements;
-	struct digest *digest; /* added to: that of the items' bodies; may be NULL */
+	struct digest *digest; /* of the bodies of the items, added to; may be NULL */
 };
 
-/* Returns the bits in which the prefixes of the keys are not all the same. */
+/* Make the elements. Returns the bits in which the prefixes of the keys differ. */
 uint128_t cpu_make_elements(const struct make_elements_op *op);

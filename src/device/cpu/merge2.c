@@ -1,16 +1,14 @@
 /*
- * merge2 - the two-way merge that everything is made of
+ * merge2 - two-way merge, the basis of all merges
  *
- * A merge is a chain: which elements are compared next depends on the outcome of this
- * comparison. Written with a branch, random data mispredicts half of them (3.0 ns per element);
- * without one, the processor waits for the comparison, the address and the load. To give it
- * something to do meanwhile, the merge is cut at output positions by co-rank into parts that do not
- * depend on each other, and their steps are interleaved. The pointers of three parts fit the
- * registers of x86-64.
+ * A merge is a chain of dependent steps: the next comparison depends on the result of the last one.
+ * With a branch, half of the comparisons of random data are mispredicted (3.0 ns per element).
+ * Without a branch, the processor waits for the comparison, the address and the load. To use this
+ * time, the merge is cut at output positions (by co-rank) into independent parts, whose steps are
+ * interleaved. The pointers of three parts fit the registers of x86-64.
  *
- * The inner loop has no checks for ends either: as long as every side of every part has n
- * elements left, n steps are safe. n is then computed anew; on random data that takes some
- * log2(n) rounds.
+ * The inner loop does not check for ends: as long as each side of each part has n elements left, n
+ * steps are safe. Then n is computed again. Random data takes about log2(n) such rounds.
  */
 #include "src/device/cpu/merge2.h"
 

@@ -1,5 +1,5 @@
 /*
- * pack - sorted elements to the blocks that runs store, and back (see pack.h)
+ * pack - pack sorted elements into stored blocks, and unpack them (see pack.h)
  */
 #include "src/device/cpu/pack.h"
 
@@ -7,7 +7,7 @@
 
 #include "src/record/delta_pack.h"
 
-/* Returns the bytes that it takes. */
+/* Pack a block; return its size. */
 static uint32_t pack_block(const void *elements, uint32_t n, uint32_t element_nbytes, void *packed)
 {
 	const size_t nbytes = (size_t)n * element_nbytes;

@@ -1,5 +1,5 @@
 /*
- * pack - sorted elements to the blocks that runs store, and back (see pack_op, unpack_op)
+ * pack - pack sorted elements into stored blocks, and unpack them (see pack_op, unpack_op)
  */
 #pragma once
 

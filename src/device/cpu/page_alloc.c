@@ -1,5 +1,5 @@
 /*
- * page_alloc - memory in huge pages or in small ones (see page_alloc.h)
+ * page_alloc - allocate memory in huge or small pages, whichever is faster (see page_alloc.h)
  */
 #include "src/device/cpu/page_alloc.h"
 
@@ -19,8 +19,8 @@ enum { HUGE_PAGE_NBYTES = 2 << 20 };
 static const enum adaptive_method huge_pages = METHOD_DEFAULT, small_pages = METHOD_SECOND;
 
 /*
- * What small pages cost afterwards: sorting 1 GiB of u64 took 2.03 s of processors' time in small
- * ones and 1.91 s in huge ones (docs/performance-log.md).
+ * The later cost of small pages: sorting 1 GiB of u64 took 2.03 s of CPU time with small pages, and
+ * 1.91 s with huge ones (docs/performance-log.md).
  */
 static const double small_page_ns_per_byte = 0.1;
 
@@ -42,7 +42,7 @@ static void *map_pages(size_t nbytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* From a boundary of huge pages on; nbytes is a multiple of the system's pages. */
+/* Map memory that begins at a huge page boundary; nbytes is a multiple of the page size. */
 static void *map_aligned_pages(size_t nbytes)
 {
 	char *memory = map_pages(nbytes + HUGE_PAGE_NBYTES), *aligned;
@@ -58,7 +58,7 @@ static void *map_aligned_pages(size_t nbytes)
 	return aligned;
 }
 
-/* Have the first pages, and note how long it took; a system that cannot has huge ones. */
+/* Touch the first pages, and record the time. Systems that cannot do this use huge pages. */
 static void time_first_pages(struct page_alloc *allocator, enum adaptive_method method,
 			     void *memory)
 {

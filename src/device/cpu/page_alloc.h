@@ -1,11 +1,11 @@
 /*
- * page_alloc - memory in huge pages or in small ones, whichever are had faster
+ * page_alloc - allocate memory in huge or small pages, whichever is faster
  *
- * Huge pages cost fewer faults and fewer misses of the TLB, and as a rule are the better ones. But
- * a virtual machine gives large free blocks back to its host, and has to get them from there again,
- * page by page, when they are touched; small pages come from what was in use lately. There huge
- * pages were seen to take as long as the whole sort. So both are tried, and timed, with the first
- * 2 MiB of each piece of memory (src/base/adaptive.h).
+ * Huge pages cost fewer faults and fewer TLB misses, and are usually better. But a virtual machine
+ * gives large free blocks back to its host, and gets them back page by page when they are touched,
+ * while small pages come from memory that was used recently. On such machines, huge pages were seen
+ * to take as long as the whole sort. So the first 2 MiB of each allocation are timed with both
+ * (src/base/adaptive.h).
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct page_alloc {
 void page_alloc_init(struct page_alloc *allocator);
 void page_alloc_destroy(struct page_alloc *allocator);
 
-/* nbytes > 0 of zeroed memory, or NULL. Thread-safe. */
+/* Allocate nbytes > 0 of zeroed memory, or return NULL. Thread-safe. */
 void *page_alloc_map(struct page_alloc *allocator, size_t nbytes);
 
-/* NULL is fine. */
+/* NULL is ignored. */
 void page_alloc_unmap(void *memory, size_t nbytes);

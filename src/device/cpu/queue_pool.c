@@ -1,12 +1,11 @@
 /*
  * queue_pool - queues and events on a pool of CPU threads (see queue_pool.h)
  *
- * One lock guards everything: tasks take from tenths of a millisecond to tens of milliseconds, so
- * it is taken some thousand times a second.
+ * One lock protects everything. Tasks take between a tenth of a millisecond and tens of
+ * milliseconds, so it is taken some thousand times per second.
  *
- * An event counts how often it was set and how often it was reached. A queue that follows it
- * remembers the count of its own moment, so an event that is set again later does not hold it
- * longer.
+ * An event counts how often it was recorded and how often it was reached. A queue that waits for it
+ * remembers the count of that moment, so recording the event again does not delay the queue.
  */
 #include "src/device/cpu/queue_pool.h"
 
@@ -30,9 +29,9 @@ struct queue_task {
 	struct queue_task *next;
 	enum queue_task_kind kind;
 	queue_task_fn *run;           /* RUN */
-	struct diagnostics *messages; /* RUN: of who has queued it */
+	struct diagnostics *messages; /* RUN: diagnostics of the submitting thread */
 	struct pool_event *event;     /* MARK, FOLLOW */
-	uint64_t ticket;              /* FOLLOW: how often the event must have been reached */
+	uint64_t ticket;              /* FOLLOW: the required count of reached events */
 	alignas(16) unsigned char arguments[QUEUE_TASK_ARGS_NBYTES];
 };
 
@@ -46,13 +45,13 @@ struct pool_event {
 struct pool_queue {
 	struct device_queue handle;
 	struct queue_pool *pool;
-	struct pool_queue *next; /* in the ready queue or among an event's parked queues */
+	struct pool_queue *next; /* in the ready list or among an event's parked queues */
 	struct queue_task *first_task, **last_task;
 	enum queue_priority priority;
-	bool busy; /* ready, running or parked: not to be made ready again */
+	bool busy; /* ready, running or parked: must not be made ready again */
 };
 
-/* Of what the rest of the program knows as a queue, and as an event. */
+/* Convert the handles that the rest of the program uses. */
 static struct pool_queue *pool_queue(struct device_queue *queue)
 {
 	return (struct pool_queue *)queue;
@@ -78,7 +77,7 @@ struct queue_pool {
 	pthread_t threads[];
 };
 
-/* With the lock held, as all static functions here unless they say otherwise. */
+/* Called with the lock held, like all static functions here unless their comment says otherwise. */
 static void push_ready(struct pool_queue *queue)
 {
 	struct ready_list *list = &queue->pool->ready_lists[queue->priority];
@@ -90,7 +89,7 @@ static void push_ready(struct pool_queue *queue)
 	pthread_cond_signal(&queue->pool->work_cond);
 }
 
-/* The most urgent queue that is not empty, or NULL. */
+/* Return the most urgent list that is not empty, or NULL. */
 static struct ready_list *find_ready_list(struct queue_pool *pool)
 {
 	for (int i = N_QUEUE_PRIORITIES - 1; i >= 0; i--)
@@ -146,7 +145,7 @@ static bool park_queue(struct pool_queue *queue)
 	return true;
 }
 
-/* Run the first task of a queue that this thread has taken; RUN lets go of the lock meanwhile. */
+/* Run the first task of a queue that this thread has taken. A RUN task runs without the lock. */
 static void run_task(struct pool_queue *queue)
 {
 	struct queue_task *task = pop_task(queue);
@@ -165,8 +164,8 @@ static void run_task(struct pool_queue *queue)
 }
 
 /*
- * Tasks run until the queue is empty or parked, or, after one that took time, another queue's turn
- * has come.
+ * Run tasks until the queue is empty or parked, or until another queue's turn comes after a long
+ * task.
  */
 static void run_queue(struct pool_queue *queue)
 {
@@ -213,7 +212,7 @@ static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 	for (; pool->n_threads < n_threads && r == 0; pool->n_threads += r == 0)
 		r = thread_start(pool_thread_main, pool, THREAD_STACK_NBYTES,
 				 &pool->threads[pool->n_threads]);
-	/* Where there can be none at all, fewer are no help. */
+	/* If no thread can be started at all, fewer do not help. */
 	if (r < 0)
 		fail(r, "cannot start thread %u of %u: %m%s%s", pool->n_threads + 1, n_threads,
 		     thread_format_limits(r, limits),
@@ -286,7 +285,7 @@ void pool_queue_close(struct device_queue *handle)
 	free(queue);
 }
 
-/* NULL after a message. */
+/* Returns NULL after a message. */
 static struct queue_task *create_task(enum queue_task_kind kind)
 {
 	struct queue_task *task = aligned_alloc(alignof(struct queue_task), sizeof *task);
@@ -356,7 +355,7 @@ int pool_queue_record(struct device_queue *queue_handle, struct device_event *ev
 	return 0;
 }
 
-/* The threads may all be at tasks that take long: who waits takes an urgent queue himself. */
+/* All threads may be running long tasks, so the waiting thread runs an urgent queue itself. */
 void pool_event_wait(struct device_event *handle)
 {
 	struct pool_event *event = pool_event(handle);

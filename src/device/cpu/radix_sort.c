@@ -1,5 +1,5 @@
 /*
- * radix_sort - a byte-wise radix sort for elements of 4, 8 and 16 bytes (see radix_sort.h)
+ * radix_sort - radix sort for elements of 4, 8 and 16 bytes (see radix_sort.h)
  */
 #include "src/device/cpu/radix_sort.h"
 
@@ -9,11 +9,11 @@
 
 enum {
 	N_DIGITS = 256,
-	INSERTION_N = 24,       /* sorted before 256 counters are cleared */
-	PIECE_NBYTES = 1 << 19, /* the piece and its scratch fit a second-level cache of 1 MiB */
+	INSERTION_N = 24, /* below that, insertion sort is faster than clearing 256 counters */
+	PIECE_NBYTES = 1 << 19, /* a piece and its scratch fit a second-level cache of 1 MiB */
 };
 
-/* Numbers of elements become where their buckets start. */
+/* Turn the numbers of elements into the starts of their buckets. */
 static void counts_to_starts(uint64_t counts[N_DIGITS])
 {
 	uint64_t sum = 0;

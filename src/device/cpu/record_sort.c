@@ -1,28 +1,26 @@
 /*
- * record_sort - sort a chunk of records, merge slices of items (see record_sort.h)
+ * record_sort - sort a chunk of records and merge slices of items (see record_sort.h)
  *
- * Records are too wide to be moved log(n) times, so elements are sorted in their place: the first
- * bytes of the key, and the record's number, which makes all elements different and the sort
- * stable.
+ * Records are too wide to be moved log(n) times. So elements are sorted instead: the first bytes of
+ * the key and the record's number, which makes all elements distinct and the sort stable.
  *
- *	records --make--> items --index--> elements --select, sort--> refine --gather--> items
- *	                  slices --index--> slices of elements --merge--> refine --gather--> items
+ *	records --make--> items --index--> elements --select, sort--> ties --gather--> items
+ *	                  slices --index--> elements of slices --merge--> ties --gather--> items
  *
- * Numbers go through all slices (item_lookup.h), so that merging elements is merging stably, and
- * both operations end the same way. Elements that tie in their part of the key are refined, and
- * that looks at the records; others never are before they are gathered.
+ * Numbers count through all slices (item_lookup.h), so merging elements merges stably, and both
+ * operations end in the same way. Only elements that tie are compared by their records; other
+ * records are not read before they are gathered.
  *
- * Sorting takes the form of elements that suits the keys (element_format.h), and should it not
- * suit them after all, starts again with the one that suits any. Merging takes that at once: there
- * elements are moved few times.
+ * A sort chooses the element format that suits the keys (element_format.h). If that turns out to be
+ * wrong, it starts again with the format for any keys. A merge uses that at once, because it moves
+ * elements only a few times.
  *
  * The scratch, for n items:
  *
- *	sort	[ items, unless records are items ][ elements ][ of the sort ][ of the refinement ]
- *	merge	[ elements ][ merged ][ of the merge ][ slices ][ ... ]
+ *	sort	[ items, unless records are items ][ elements ][ for the sort ][ for ties ]
+ *	merge	[ elements ][ merged ][ for the merge ][ slices ][ ... ]
  *
- * and where the items of the slices lie. Narrow elements take half of the room for wide ones; the
- * other half is for groups that are refined.
+ * Narrow elements take half of the space for wide ones; groups of ties use the other half.
  */
 #include "src/device/cpu/record_sort.h"
 
@@ -37,7 +35,7 @@
 /* The parts of the scratch. */
 struct record_sort_scratch {
 	void *items, *elements, *merged;
-	void *sort, *merge, *tie_break; /* scratch of these */
+	void *sort, *merge, *tie_break; /* scratch of these steps */
 	struct slice *slices;
 	struct item_lookup_entry *lookup_entries;
 	uint32_t *buckets;
@@ -51,7 +49,7 @@ static size_t max_sort_scratch_nbytes(uint64_t n)
 	return narrow > wide ? narrow : wide;
 }
 
-/* Divide the scratch; returns how long it is. */
+/* Divide the scratch; return its size. */
 static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint64_t n,
 				  char *scratch, struct record_sort_scratch *ret_areas)
 {
@@ -95,7 +93,7 @@ static void make_items(const struct sort_op *op, unsigned char *items)
 				      items + i * layout->item_nbytes);
 }
 
-/* The first n elements; false if refining takes more room than there is. */
+/* Break ties of the first n elements; false if there is not enough space. */
 static bool break_ties(const struct layout *layout, const struct item_lookup *items,
 		       const struct element_format *format, void *elements, uint64_t n,
 		       const struct record_sort_scratch *areas)
@@ -121,7 +119,7 @@ static bool break_ties(const struct layout *layout, const struct item_lookup *it
 	});
 }
 
-/* The elements of all records, in the form that suits them best; and the records' digest. */
+/* Make the elements of all records in the best format, and the digest of the records. */
 static struct element_format make_record_elements(const struct sort_op *op, struct slice items,
 						  const struct record_sort_scratch *areas)
 {
@@ -151,8 +149,8 @@ static struct element_format make_record_elements(const struct sort_op *op, stru
 }
 
 /*
- * Of equal records of which -u keeps one, any number may stand before the limit-th: then all are
- * sorted.
+ * Select the elements that can be among the first. With -u, any number of equal records may precede
+ * the limit, so all are sorted.
  */
 static uint64_t select_top_k(const struct sort_op *op, const struct element_format *format,
 			     const struct record_sort_scratch *areas)
@@ -163,7 +161,7 @@ static uint64_t select_top_k(const struct sort_op *op, const struct element_form
 		.format = format, .elements = areas->elements, .n = op->n, .limit = op->limit });
 }
 
-/* Sort and refine the first n elements; false if they are too many to be refined in this form. */
+/* Sort the first n elements and break ties; false if there are too many ties for this format. */
 static bool sort_elements(const struct layout *layout, const struct item_lookup *items,
 			  const struct element_format *format, uint64_t n,
 			  const struct record_sort_scratch *areas)
@@ -216,7 +214,7 @@ void cpu_sort_records(const struct sort_op *op)
 					.ret = op->ret });
 }
 
-/* The elements of all slices, merged; NULL if there is nothing to be merged. */
+/* Merge the elements of all slices; NULL if there is nothing to merge. */
 static void *merge_elements(const struct merge_op *op, const struct item_lookup *items,
 			    const struct element_format *format,
 			    const struct record_sort_scratch *areas)

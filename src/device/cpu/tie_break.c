@@ -1,9 +1,9 @@
 /*
- * tie_break - put elements that tie in the order of the rest of their keys (see tie_break.h)
+ * tie_break - order elements with equal prefixes by the rest of their keys (see tie_break.h)
  *
- * A group is a range of elements that tie in their keys up to some byte. Nobody needs these bytes
- * of the elements any more, so the next twelve take their place, the group is sorted as the whole
- * was, and what ties again are groups that are looked at further on:
+ * A group is a range of elements that tie in some leading bytes of their keys. These bytes are no
+ * longer needed, so the next twelve replace them, and the group is sorted like the whole array.
+ * Elements that tie again form new groups:
  *
  *	key      aaaaaaaaaaaa bbbbbbbbbbbb 1	elements   a..a 0  a..a 1  a..a 2
  *	         aaaaaaaaaaaa cccccccccccc 2	           c..c 1  b..b 0  b..b 2	next bytes
@@ -11,18 +11,18 @@
  *	                                 	           "1"  0  "0"  2		next bytes
  *	                                 	           "0"  2  "1"  0  c..c 1
  *
- * Keys that have a lot in common would make many rounds of this, each with accesses to all records.
- * So a round begins with finding out how many bytes the group has in common, which is cheap: the
- * first of them is compared with the others, each only as far as all before agreed, and in a group
- * without a long common prefix that is over at once. A group of equal keys takes one sweep.
+ * Keys with long common prefixes would take many rounds, each with accesses to all records. So a
+ * round first finds how many bytes the group has in common, which is cheap: the first key is
+ * compared with the others, each only up to the shortest match so far. Without a long common prefix
+ * this ends at once. A group of equal keys takes one pass.
  *
- * Small groups are sorted by insertion, comparing the keys where they are.
+ * Small groups are sorted by insertion, which compares keys in place.
  *
- * Groups that wait are disjoint and none is small, so there is room for few of them.
+ * Waiting groups are disjoint and none is small, so few of them need space.
  *
- * All this is done with wide elements (element_format.h). Wide ones are changed where they are. Of
- * narrow ones a group is copied to be sorted, and only the numbers come back; they are only
- * used where few are expected to tie, so the room for that is limited.
+ * All this uses wide elements (element_format.h). Wide elements are changed in place. A group of
+ * narrow elements is copied to be sorted, and only its numbers are copied back. Narrow elements are
+ * used only where few ties are expected, so the space for copies is limited.
  */
 #include "src/device/cpu/tie_break.h"
 
@@ -30,17 +30,20 @@
 #include "src/record/key_tail.h"
 
 enum {
-	SMALL_N = 16,              /* the largest group that is sorted by insertion */
-	TIE_BREAK_PREFETCH_N = 16, /* elements whose items are asked for before their turn */
+	SMALL_N = 16,              /* largest group that is sorted by insertion */
+	TIE_BREAK_PREFETCH_N = 16, /* elements whose items are prefetched */
 };
 
-/* Of groups, whatever that of the elements is: twelve bytes of the key, four of the number. */
+/*
+ * The format of groups, whatever that of the elements is: twelve bytes of the key, four of the
+ * number.
+ */
 static const struct element_format wide_format = { .element_nbytes = 16, .number_bits = 32 };
 enum { WIDE_KEY_NBYTES = 12 };
 
 struct tie_group {
 	uint32_t start, n;
-	uint32_t n_equal_nbytes; /* bytes of the key that are the same in all of it */
+	uint32_t n_equal_nbytes; /* leading bytes of the key that are equal in the group */
 };
 
 struct tie_break_state {
@@ -69,7 +72,7 @@ static const unsigned char *item_at(const struct tie_break_state *state, uint64_
 	return item_lookup_get(state->op->items, number_at(state, i));
 }
 
-/* Ask for what is looked at next of the item of the i-th element. */
+/* Prefetch the part of element i's item that is read next. */
 static void prefetch_key(const struct tie_break_state *state, uint64_t i, uint32_t n_equal)
 {
 	const struct key_fields *const keys = state->op->keys;
@@ -78,7 +81,7 @@ static void prefetch_key(const struct tie_break_state *state, uint64_t i, uint32
 	__builtin_prefetch(item_at(state, i) + keys->fields[0].offset + skipped);
 }
 
-/* The same, while all elements of a group are gone through. */
+/* Prefetch for a loop over all elements of a group. */
 static void prefetch_group_item(const struct tie_break_state *state, const struct tie_group *group,
 				uint64_t i)
 {
@@ -86,7 +89,10 @@ static void prefetch_group_item(const struct tie_break_state *state, const struc
 		prefetch_key(state, i + TIE_BREAK_PREFETCH_N, group->n_equal_nbytes);
 }
 
-/* Sort a small group by insertion: stable, and its elements are in the order of their numbers. */
+/*
+ * Sort a small group by insertion. It is stable, because the elements are in the order of their
+ * numbers.
+ */
 static void sort_small_group(const struct tie_break_state *state, const struct tie_group *group)
 {
 	const unsigned char *items[SMALL_N];
@@ -111,7 +117,7 @@ static void sort_small_group(const struct tie_break_state *state, const struct t
 				   numbers[i]);
 }
 
-/* How many bytes of their keys all elements of a group have in common, in whole words. */
+/* Return how many leading bytes of the keys are equal in the group, in whole words. */
 static uint32_t count_equal(const struct tie_break_state *state, const struct tie_group *group)
 {
 	const struct key_fields *const keys = state->op->keys;
@@ -131,7 +137,7 @@ static uint32_t count_equal(const struct tie_break_state *state, const struct ti
 	return end;
 }
 
-/* Wide elements of a group, made of the next bytes of their keys, sorted. */
+/* Make wide elements of the next bytes of the keys of a group, and sort them. */
 static void sort_group(const struct tie_break_state *state, const struct tie_group *group,
 		       uint128_t *buffer)
 {
@@ -152,15 +158,15 @@ static void sort_group(const struct tie_break_state *state, const struct tie_gro
 					     .element_nbytes = wide_format.element_nbytes });
 }
 
-/* Does an element tie with the one before it? */
+/* Return whether an element ties with the previous one. */
 static bool elements_tie(const struct element_format *format, const void *elements, uint64_t i)
 {
 	return element_key(format, elements, i - 1) == element_key(format, elements, i);
 }
 
 /*
- * Find what ties among the sorted elements of a group, sort small groups and let the others wait.
- * elements: of the group's start.
+ * Find ties among the sorted elements of a group; sort small groups, and push the others. elements:
+ * the first element of the group.
  */
 static void find_groups(struct tie_break_state *state, const struct tie_group *parent,
 			const struct element_format *format, const void *elements)

@@ -1,5 +1,5 @@
 /*
- * tie_break - put elements that tie in the order of the rest of their keys
+ * tie_break - order elements with equal prefixes by the rest of their keys
  */
 #pragma once
 
@@ -12,19 +12,19 @@ struct tie_break_op {
 	const struct element_format *format;
 	void *elements; /* n, sorted */
 	uint64_t n;
-	/* For narrow elements: room for wide_buffer_n wide ones, aligned to 16 bytes. */
+	/* For narrow elements: space for wide_buffer_n wide ones, aligned to 16 bytes. */
 	uint128_t *wide_buffer;
 	uint64_t wide_buffer_n;
 	void *sort_scratch; /* cpu_sort_scratch_nbytes(n, 16) */
 	void *scratch;      /* tie_break_scratch_nbytes(n) */
 };
 
-/* Bytes of the scratch that n elements take; aligned to 16. */
+/* Return the scratch for n elements, aligned to 16 bytes. */
 size_t tie_break_scratch_nbytes(uint64_t n);
 
 /*
- * Sort elements that tie by the rest of the key, and those of equal keys by their number. What is
- * left of the elements is their numbers. False if there was not room enough: the order is then any.
- * No allocation; any number of calls at the same time.
+ * Sort elements that tie by the rest of the key, and equal keys by their number. Only the numbers
+ * of the elements remain. Returns false if the space was too small; the order is then undefined.
+ * Allocates nothing. Reentrant.
  */
 bool cpu_break_ties(const struct tie_break_op *op);

@@ -1,13 +1,13 @@
 /*
- * top_k - the elements that can be among the first (see top_k.h)
+ * top_k - select the elements that can be among the first (see top_k.h)
  *
- * When only the first few are wanted, most elements need not be sorted: one sweep puts aside what
- * is above a bound. The bound is an element of a sample, a little higher in it than the limit is in
- * the whole, so that nearly always enough are below it. Should there be too few, all are sorted:
- * a misleading sample costs time.
+ * If only the first few elements are needed, one pass moves those above a bound aside. The bound is
+ * an element of a sample, at a slightly higher rank than the limit requires, so that nearly always
+ * enough elements are below it. If there are too few, all are sorted: a misleading sample costs
+ * time.
  *
- * The bound is compared without the elements' numbers. So what ties with it is below it, and
- * refining (tie_break.h) never has to look at what was put aside.
+ * The bound is compared without the numbers of the elements. So elements that tie with it are below
+ * it, and breaking ties (tie_break.h) never needs the dropped elements.
  */
 #include "src/device/cpu/top_k.h"
 
@@ -15,9 +15,10 @@
 
 enum {
 	SAMPLE_N = 256,
-	MARGIN_N = 8,          /* of the sample: more than chance adds where few are wanted ... */
-	MARGIN_DIVISOR = 4,    /* ... and where many are */
-	MAX_LIMIT_DIVISOR = 4, /* of more than n / MAX_LIMIT_DIVISOR all are sorted */
+	MARGIN_N =
+		8, /* added to the rank in the sample: covers random variation for small limits, */
+	MARGIN_DIVISOR = 4,    /* and for large ones */
+	MAX_LIMIT_DIVISOR = 4, /* above n / MAX_LIMIT_DIVISOR all are sorted */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -27,7 +28,7 @@ static int compare_keys(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Where in the sample the bound is to be. */
+/* Return the rank of the bound in the sample. */
 static uint64_t choose_rank(const struct top_k_op *op)
 {
 	const uint64_t expected = (uint64_t)((uint128_t)op->limit * SAMPLE_N / op->n);
@@ -45,7 +46,7 @@ static uint128_t choose_bound(const struct top_k_op *op)
 	return keys[choose_rank(op)];
 }
 
-/* The form is a constant where it is called. */
+/* Callers pass the format as a constant. */
 __attribute__((always_inline)) static inline uint64_t
 move_below(const struct top_k_op *op, struct element_format format, uint128_t bound)
 {

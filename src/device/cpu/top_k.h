@@ -1,5 +1,5 @@
 /*
- * top_k - the elements that can be among the first
+ * top_k - select the elements that can be among the first
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct top_k_op {
 };
 
 /*
- * Move elements, so that the first limit of them all, once sorted, are among the first so many as
- * it returns: at least `limit`, or n. Elements that tie stay together. No allocation; any number of
- * calls at the same time.
+ * Move the elements so that the first `limit` in sorted order are among the first elements; return
+ * how many these are: at least `limit`, or n. Elements that tie stay together. Allocates nothing.
+ * Reentrant.
  */
 uint64_t cpu_top_k(const struct top_k_op *op);

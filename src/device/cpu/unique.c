@@ -1,8 +1,8 @@
 /*
  * unique - keep the first of equal elements
  *
- * What is dropped is collected in a small buffer, so that its digest is taken by the same fast
- * loop as everywhere else, many records at a time.
+ * Dropped elements are collected in a small buffer, so that the usual fast loop digests many at a
+ * time.
  */
 #include "src/device/cpu/unique.h"
 
@@ -18,7 +18,7 @@ struct dropped_buffer {
 	struct digest digest;
 };
 
-/* Add the digest of what was collected, as records. */
+/* Add the digest of the collected elements, as records. */
 static void flush_dropped(struct dropped_buffer *dropped, const struct layout *layout)
 {
 	struct decode_result result;

@@ -9,7 +9,7 @@ struct unique_elements_op {
 	void *elements; /* compacted in place */
 	uint64_t n;
 	uint32_t element_nbytes;
-	const struct layout *layout; /* to digest what is dropped, as records */
+	const struct layout *layout; /* to digest dropped elements as records */
 	uint64_t *ret_n;             /* elements left */
 	struct digest *ret_dropped;  /* assigned */
 };

@@ -1,12 +1,12 @@
 /*
- * vqsort - Highway's vectorised quicksort behind a C door (see vqsort.h)
+ * vqsort - Highway's vectorised quicksort behind a C interface (see vqsort.h)
  */
 #include "src/device/cpu/vqsort.h"
 
 #include <hwy/contrib/sort/vqsort.h>
 #include <hwy/targets.h>
 
-/* Found out once: it takes instructions that trap in a virtual machine. */
+/* Checked once, because it uses instructions that trap in a virtual machine. */
 bool vqsort_is_supported(void)
 {
 	static const bool is_supported = (hwy::SupportedTargets() & ~(HWY_SCALAR | HWY_EMU128)) !=

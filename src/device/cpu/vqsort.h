@@ -1,16 +1,14 @@
 /*
- * vqsort - Highway's vectorised quicksort, for the two element types it can be trusted with
+ * vqsort - Highway's vectorised quicksort, for the two element types that it sorts well
  *
- * Only with HAVE_HIGHWAY. In place, no allocation, any distribution in O(n log n); picks the
- * vector instructions of the machine at run time. (Blacher, Giesen, Sanders and Wassenberg,
- * "Vectorized and performance-portable quicksort", 2022.)
+ * Only with HAVE_HIGHWAY. It sorts in place, allocates nothing, takes O(n log n) for any
+ * distribution, and chooses the vector instructions at run time. (Blacher, Giesen, Sanders and
+ * Wassenberg, "Vectorized and performance-portable quicksort", 2022.)
  *
- * Not offered: u32, which libhwy 1.0.3 sorts several times slower than our radix sort; floats,
- * whose infinities, NaNs and -0.0 it loses; key-value pairs, of which it loses those with the
- * largest key.
+ * Not used: u32, which libhwy 1.0.3 sorts several times slower than our radix sort; floats, because
+ * it loses infinities, NaNs and -0.0; key-value pairs, because it loses those with the largest key.
  *
- * Not everywhere: where Highway has no vectors for the processor, on x86 without SSSE3 for example,
- * it aborts.
+ * It aborts on processors for which Highway has no vectors, for example x86 without SSSE3.
  */
 #pragma once
 
@@ -22,7 +20,7 @@
 extern "C" {
 #endif
 
-/* Can it sort on this processor? If not, the others may not be called. */
+/* Return whether it works on this processor. If not, do not call the other functions. */
 bool vqsort_is_supported(void);
 
 /* elements: n of 8 bytes, aligned to 8. */

@@ -1,9 +1,9 @@
 /*
- * backend_cuda - sorting and merging on a GPU
+ * backend_cuda - sort and merge on a GPU
  *
- * The table of backend.h: an operation is a launch_* of kernels/kernels.h in a queue's stream.
- * The device and its memory are in cuda_device.c; queues, events, and how results come to the host,
- * in cuda_queue.c. Nothing else in the job knows CUDA.
+ * The table of backend.h: an operation calls a launch_*() of kernels/kernels.h in the stream of a
+ * queue. cuda_device.c has the device and its memory; cuda_queue.c has queues, events, and the
+ * transfer of results to the host. No other part of the job uses CUDA.
  */
 #include "src/device/backend.h"
 
@@ -185,7 +185,7 @@ static int unique_elements(struct device_queue *queue, const struct unique_op *o
 				     "unique");
 }
 
-/* Elements were sorted or merged: without their duplicates, if that is wanted. */
+/* Finish sorted or merged elements: drop duplicates if requested. */
 static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items,
 			   uint64_t n, bool is_unique, struct sort_op_result *ret)
 {
@@ -214,7 +214,7 @@ static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 				       op->unique, op->ret);
 }
 
-/* A merge of one slice, by way of other memory. */
+/* Merge one slice through other memory. */
 static int unique_records(struct device_queue *queue, const struct unique_op *op)
 {
 	const struct slice slice = { op->items, op->n };
@@ -341,7 +341,7 @@ static const struct backend_layout_ops cuda_record_ops = {
 	.sample = cuda_sample_items,
 };
 
-/* No references: they are to memory of the host. */
+/* Indirect layouts are not supported: they refer to host memory. */
 static const struct backend_layout_ops *const cuda_ops_by_layout[N_LAYOUT_KINDS] = {
 	[LAYOUT_KEY_ONLY] = &cuda_key_only_ops,
 	[LAYOUT_RECORDS] = &cuda_record_ops,

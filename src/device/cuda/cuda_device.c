@@ -15,19 +15,19 @@
 #include "src/base/numa.h"
 
 enum {
-	N_QUEUES = 2, /* chunks sorted at a time: one computes while another's input comes */
+	N_QUEUES = 2, /* chunks sorted at a time: one is sorted while another is uploaded */
 	CHUNK_NBYTES = 512 << 20,
-	WINDOW_NBYTES = 8 << 20, /* all that are in flight stay in the host's last cache */
+	WINDOW_NBYTES = 8 << 20, /* all windows in flight stay in the host's last-level cache */
 };
 
-/* Of several it is said which one. */
+/* If there are several GPUs, messages say which one. */
 static int report_status(int gpu, int code, const char *what)
 {
 	char name[32] = "GPU";
 
 	if (code == cudaSuccess)
 		return 0;
-	cudaGetLastError(); /* what can be cleared is cleared; other errors stay, and come again */
+	cudaGetLastError(); /* clear the error; a sticky one is returned again */
 	if (code == cudaErrorMemoryAllocation)
 		return -ENOMEM;
 	if (gpu > 0 || (gpu == 0 && cuda_device_count() > 1))
@@ -95,8 +95,8 @@ static uint64_t usable_nbytes(size_t nbytes)
 }
 
 /*
- * What is free is for all that share it. Other processes may have taken theirs, or may not yet: of
- * the whole they leave a part to this one.
+ * All processes that share the GPU divide the free memory. Others may or may not have allocated
+ * theirs, so this process takes its share of the whole.
  */
 static int set_memory_limit(struct cuda_device *device, const struct backend_config *config)
 {
@@ -117,7 +117,7 @@ static int set_memory_limit(struct cuda_device *device, const struct backend_con
 	return 0;
 }
 
-/* The moment from which the times of events are counted. */
+/* Record the event from which the times of other events are counted. */
 static int set_origin(struct cuda_device *device)
 {
 	int r = cuda_status(cudaEventCreate(&device->origin), "event");
@@ -136,14 +136,14 @@ static bool is_missing_code(int code)
 	case cudaErrorNoKernelImageForDevice:
 	case cudaErrorInvalidDeviceFunction:
 	case cudaErrorInvalidKernelImage:
-	case cudaErrorUnsupportedPtxVersion: /* the driver is older than what could be compiled */
+	case cudaErrorUnsupportedPtxVersion: /* the driver is too old for the compiled code */
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* A program holds code for the GPUs that it was built for. */
+/* Check that the program has code for this GPU. */
 static int check_code(const struct cuda_device *device, const struct cudaDeviceProp *properties)
 {
 	int architecture;
@@ -232,7 +232,7 @@ void cuda_device_get_info(const struct device *handle, struct device_info *ret_i
 }
 
 /*
- * Huge pages of the host, then registered, for all devices: an order of magnitude faster than
+ * Allocate huge pages on the host and register them for all devices. This is ten times faster than
  * cudaMallocHost(), which takes 0.1 s for 256 MiB (docs/performance-log.md).
  */
 int cuda_pinned_alloc(int node, size_t nbytes, void **ret_memory)
@@ -285,7 +285,7 @@ void cuda_device_free(struct device *device, enum memory_kind kind, void *memory
 		cuda_pinned_free(memory, nbytes);
 }
 
-/* What cudaMalloc() gave can only be given back as a whole. */
+/* Memory of cudaMalloc() can only be freed as a whole. */
 void cuda_device_discard(struct device *device, void *memory, size_t nbytes)
 {
 	(void)device, (void)memory, (void)nbytes;

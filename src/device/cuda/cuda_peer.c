@@ -1,14 +1,14 @@
 /*
- * cuda_peer - whether one GPU may read the memory of another
+ * cuda_peer - whether a GPU can read the memory of another
  *
- * It may if CUDA says so, and if the bytes that a copy and a kernel get are those that are there:
- * there are machines whose PCIe switches and IOMMU let such reads pass and give something else. So
- * it is tried, once for each two devices. Whatever goes wrong with that is no failure: what cannot
- * be read goes by way of the host.
+ * CUDA must allow it, and a copy and a kernel must read the right bytes: on some machines, PCIe
+ * switches and an IOMMU let such reads pass and return something else. So both are tried, once for
+ * each pair of devices. A failure is not an error: such memory is copied through the host.
  *
- * A merge then reads the other's runs once, tile by tile, over the link between the GPUs. Copies of
- * them into each window's own memory were tried before: a window of 8 MiB from 32 runs is made of
- * pieces so short that the copies' starts took longer than all else (docs/performance-log.md).
+ * A merge then reads the other GPU's runs once, tile by tile, over the link between the GPUs.
+ * Copying them to the memory of each window was slower: a window of 8 MiB from 32 runs consists of
+ * pieces so short that starting the copies took longer than everything else
+ * (docs/performance-log.md).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,17 @@
 
 enum { TEST_NBYTES = 1 << 20 };
 
-/* What is read, and where to. */
+/* The source and the destination of a test. */
 struct peer_access_test {
 	int source_gpu, destination_gpu;
 	unsigned char *sent_bytes, *received_bytes; /* host */
 	void *source, *destination;                 /* on the GPUs */
 };
 
-/* No byte is as its neighbours are, as after another seed, or as in memory just cleared. */
+/*
+ * Fill the buffer so that no byte equals its neighbours, its value for another seed, or cleared
+ * memory.
+ */
 static void fill_test_bytes(unsigned char *bytes, unsigned seed)
 {
 	for (size_t i = 0; i < TEST_NBYTES; i++)
@@ -45,7 +48,7 @@ static cudaError_t alloc_test_memory(struct peer_access_test *test)
 	return code;
 }
 
-/* Of each element the key, which is the element where it is as wide. */
+/* Read the key of each element, which is the element if they have the same size. */
 static cudaError_t read_by_kernel(const struct peer_access_test *test)
 {
 	return (cudaError_t)launch_sample(test->source, TEST_NBYTES / sizeof(struct kernel_key), 1,
@@ -57,7 +60,7 @@ static cudaError_t read_by_copy(const struct peer_access_test *test)
 	return cudaMemcpy(test->destination, test->source, TEST_NBYTES, cudaMemcpyDefault);
 }
 
-/* Host, the one GPU, the other, host. */
+/* Send bytes from the host to one GPU, to the other GPU, and back to the host. */
 static bool round_trip_matches(const struct peer_access_test *test, unsigned seed,
 			       cudaError_t (*read)(const struct peer_access_test *))
 {
@@ -68,8 +71,8 @@ static bool round_trip_matches(const struct peer_access_test *test, unsigned see
 	if (code == cudaSuccess)
 		code = read(test);
 	/*
-	 * What goes from one GPU to another may still be under way when its end is freed, also if
-	 * it was said to fail.
+	 * A transfer between GPUs may still be running when its memory is freed, even if it was
+	 * reported to have failed.
 	 */
 	sync_code = cudaStreamSynchronize(NULL);
 	if (code == cudaSuccess)
@@ -106,7 +109,7 @@ static void free_test(struct peer_access_test *test)
 	free(test->received_bytes);
 }
 
-/* Two sorts in one process may both have done it. */
+/* Two sorts in one process may both enable it. */
 static bool enable_peer_access(int gpu, int peer)
 {
 	int is_possible = 0;

@@ -1,6 +1,5 @@
 /*
- * cuda_queue - streams as queues, CUDA events as events, and the way of results to the host (see
- * cuda_queue.h)
+ * cuda_queue - queues, events, and results for the host (see cuda_queue.h)
  */
 #include "src/device/cuda/cuda_queue.h"
 
@@ -19,8 +18,8 @@ enum {
 struct cuda_event {
 	struct device_event handle;
 	cudaEvent_t event;
-	struct cuda_queue *queue; /* that it was last set in; NULL: never */
-	uint64_t n_queued;        /* operations before it */
+	struct cuda_queue *queue; /* queue in which it was last recorded; NULL: never */
+	uint64_t n_queued;        /* number of operations before it */
 };
 
 static struct cuda_event *cuda_event(struct device_event *event)
@@ -52,7 +51,7 @@ static int result_arena_open(struct result_arena *arena, int node, size_t nbytes
 	return r;
 }
 
-/* When an event passed, on the host's clock; false: the device does not tell. */
+/* Return when an event was reached, on the host's clock; false: the device does not know. */
 static bool event_time_ns(const struct cuda_device *device, cudaEvent_t event, uint64_t *ret_ns)
 {
 	float ms;
@@ -74,14 +73,14 @@ static void pending_result_free(struct pending_result *pending)
 	free(pending);
 }
 
-/* Under the queue's lock: for the next operation. */
+/* Keep it for the next operation. The queue's lock is held. */
 static void pending_result_recycle(struct cuda_queue *queue, struct pending_result *pending)
 {
 	pending->next = queue->recycled;
 	queue->recycled = pending;
 }
 
-/* Under the queue's lock: one with its events. A call of the driver takes microseconds. */
+/* Get one with its events, because creating these takes microseconds. The queue's lock is held. */
 static int pending_result_get(struct cuda_queue *queue, struct pending_result **ret_pending)
 {
 	struct pending_result *pending = queue->recycled;
@@ -99,8 +98,8 @@ static int pending_result_get(struct cuda_queue *queue, struct pending_result **
 }
 
 /*
- * When it has begun: as it was queued, or as soon as what was before it in the queue had ended; an
- * event tells it where that had to wait for another queue.
+ * Return when the operation began: when it was queued, or when the previous operation ended; if the
+ * queue waited for another one, an event tells.
  */
 static uint64_t result_begin_ns(const struct cuda_queue *queue,
 				const struct pending_result *pending)
@@ -114,7 +113,7 @@ static uint64_t result_begin_ns(const struct cuda_queue *queue,
 		       earliest_ns;
 }
 
-/* Hand out what an operation left; it has run. */
+/* Deliver the results of an operation that has ended. */
 static void pending_result_finish(struct cuda_queue *queue, struct pending_result *pending)
 {
 	struct stats *stats = queue->device->stats;
@@ -128,14 +127,14 @@ static void pending_result_finish(struct cuda_queue *queue, struct pending_resul
 	if (stats && event_time_ns(queue->device, pending->end, &end_ns)) {
 		span.begin_ns = result_begin_ns(queue, pending);
 		queue->last_end_ns = end_ns;
-		if (span.begin_ns > end_ns) /* two clocks */
+		if (span.begin_ns > end_ns) /* the clocks differ */
 			span.begin_ns = end_ns;
 		stats_end_at(stats, span, end_ns, pending->nbytes);
 	}
 	pending_result_recycle(queue, pending);
 }
 
-/* Under the queue's lock: deliver everything up to the n-th operation. */
+/* Deliver the results of all operations up to number n. The queue's lock is held. */
 static void deliver_results(struct cuda_queue *queue, uint64_t n)
 {
 	while (queue->n_delivered < n) {
@@ -149,7 +148,7 @@ static void deliver_results(struct cuda_queue *queue, uint64_t n)
 	}
 }
 
-/* Under the lock: wait for all that was queued, and deliver it. */
+/* Wait for all queued operations, and deliver their results. The lock is held. */
 static int drain_queue(struct cuda_queue *queue)
 {
 	int r = cuda_status(cudaStreamSynchronize(queue->stream), "waiting for a stream");
@@ -158,7 +157,7 @@ static int drain_queue(struct cuda_queue *queue)
 	return r;
 }
 
-/* What nobody has waited for, nobody wants any more, and its place may be gone. */
+/* Drop results that no thread has waited for: their destination may be gone. */
 static void cancel_results(struct cuda_queue *queue)
 {
 	for (struct pending_result *pending = queue->first; pending; pending = pending->next)
@@ -310,7 +309,7 @@ int cuda_queue_wait_event(struct device_queue *handle, struct device_event *even
 	return r;
 }
 
-/* Under the lock: room for a result in the arena. */
+/* Reserve space for a result in the arena. The lock is held. */
 static int reserve_result(struct cuda_operation *operation)
 {
 	struct cuda_queue *queue = operation->queue;
@@ -336,7 +335,7 @@ static int reserve_result(struct cuda_operation *operation)
 			   "clearing a result");
 }
 
-/* Under the lock: what is queued before it waits for another queue. */
+/* Record the time before the queue waits for another one. The lock is held. */
 static int record_wait_begin(struct cuda_operation *operation)
 {
 	struct pending_result *pending = operation->pending;
@@ -352,8 +351,8 @@ static int record_wait_begin(struct cuda_operation *operation)
 }
 
 /*
- * Begin to queue an operation, which has a result of result_nbytes or none. Takes the queue's lock,
- * which cuda_operation_submit() or cuda_operation_abort() gives back.
+ * Begin to queue an operation with a result of result_nbytes, or none. Takes the queue's lock;
+ * cuda_operation_submit() or cuda_operation_abort() releases it.
  */
 int cuda_operation_begin(struct device_queue *handle, enum stage stage, uint64_t nbytes,
 			 size_t result_nbytes, struct cuda_operation *ret_operation)

@@ -1,21 +1,19 @@
 /*
- * cuda_queue - streams as queues, CUDA events as events, and the way of results to the host
+ * cuda_queue - queues as streams, events as CUDA events, and results for the host
  *
- * For the CUDA back end only (backend_cuda.c). What an operation tells the host (digests,
- * counts, cuts, keys) is written to device memory and copied to pinned memory in the same stream;
- * cuda_event_wait() hands it out once the event has passed:
+ * Internal to the CUDA back end (backend_cuda.c). The results of an operation for the host
+ * (digests, counts, cuts, keys) are written to device memory and copied to pinned memory in the
+ * same stream. cuda_event_wait() delivers them when the event is reached:
  *
  *	stream      [encode][copy result] [decode][copy result] (event)
- *	deliveries        d0                    d1               ^ n_queued = 2
+ *	results           0                     1               ^ n_queued = 2
  *
- * A delivery remembers where its result will lie and where the caller wants it. Waiting for an
- * event delivers, in order, everything that was queued in the queue before it. An event behind each
- * operation says when it had ended, and with that how long it took, for the statistics and the
- * timeline.
+ * A pending result knows where the result will be and where the caller wants it. Waiting for an
+ * event delivers, in order, the results of all operations before it. An event after each operation
+ * gives its end time and duration, for the statistics and the timeline.
  *
- * The results live in a small arena of each queue, which starts again from its beginning whenever
- * nothing is outstanding; it grows, after waiting for the stream, in the rare case that it is too
- * small.
+ * Each queue has a small arena for results, which restarts at its beginning whenever no result is
+ * pending. If it is too small, which is rare, the queue waits for the stream and enlarges it.
  */
 #pragma once
 
@@ -26,18 +24,18 @@
 #include "kernels/kernels.h"
 #include "src/device/cuda/cuda_device.h"
 
-/* What an operation leaves behind, until an event after it has been waited for. */
+/* The result of an operation until an event after it has been waited for. */
 struct pending_result {
 	struct pending_result *next;
-	const void *from; /* pinned; NULL: it has no result */
+	const void *from; /* pinned; NULL: no result */
 	void (*deliver)(const struct pending_result *pending);
-	void *to[3];            /* the caller's */
-	uint64_t n;             /* bytes or items, as deliver_results() understands it */
-	cudaEvent_t begin, end; /* begin: only where it is needed; both outlast the delivery */
+	void *to[3];            /* destination */
+	uint64_t n;             /* number of bytes or keys, for the deliver function */
+	cudaEvent_t begin, end; /* begin: only if needed; both live as long as the queue */
 	uint64_t queued_ns;
-	bool has_begin_event; /* before it the queue waited for another: `begin` tells how long */
+	bool has_begin_event; /* the queue waited before the operation: `begin` gives its start */
 	enum stage stage;
-	uint64_t nbytes; /* for the statistics */
+	uint64_t nbytes; /* for statistics */
 };
 
 struct result_arena {
@@ -50,14 +48,14 @@ struct cuda_queue {
 	struct cuda_device *device;
 	cudaStream_t stream;
 	uint32_t track;
-	pthread_mutex_t lock; /* guards all below; several threads may wait for events of a queue */
+	pthread_mutex_t lock; /* protects the rest; several threads may wait for events of a queue */
 	struct pending_result *first, **last;
-	struct pending_result *recycled; /* to be used again */
+	struct pending_result *recycled; /* free list */
 	uint64_t n_queued, n_delivered;
-	uint64_t last_end_ns;  /* of what was delivered */
-	bool has_pending_wait; /* for another, since the last operation */
+	uint64_t last_end_ns;  /* end of the last delivered operation */
+	bool has_pending_wait; /* for another queue, since the last operation */
 	struct result_arena results;
-	void *scratch; /* of short operations */
+	void *scratch; /* for short operations */
 	size_t scratch_nbytes;
 };
 
@@ -66,7 +64,7 @@ static inline struct cuda_queue *cuda_queue(struct device_queue *queue)
 	return (struct cuda_queue *)queue;
 }
 
-/* Members of struct backend. */
+/* Functions of struct backend. */
 int cuda_queue_open(struct device *device, enum queue_priority priority,
 		    struct device_queue **ret_queue);
 void cuda_queue_close(struct device_queue *queue);
@@ -76,7 +74,9 @@ int cuda_queue_record(struct device_queue *queue, struct device_event *event);
 int cuda_event_wait(struct device_event *event);
 int cuda_queue_wait_event(struct device_queue *queue, struct device_event *event);
 
-/* An operation that is being queued: its delivery, and where on the device its result goes. */
+/*
+ * An operation that is being queued: its pending result, and the place of the result on the device.
+ */
 struct cuda_operation {
 	struct cuda_queue *queue;
 	struct pending_result *pending;
@@ -85,26 +85,32 @@ struct cuda_operation {
 };
 
 /*
- * Begin to queue an operation, which has a result of result_nbytes or none, zeroed. Takes the
- * queue's lock, which cuda_operation_submit() or cuda_operation_abort() gives back; one of them is
- * due, also after a failure. *ret_operation must be zeroed before.
+ * Begin to queue an operation with a result of result_nbytes (zeroed), or none. Takes the queue's
+ * lock. cuda_operation_submit() or cuda_operation_abort() releases it; call one of them also after
+ * a failure. *ret_operation must be zeroed before.
  */
 int cuda_operation_begin(struct device_queue *queue, enum stage stage, uint64_t nbytes,
 			 size_t result_nbytes, struct cuda_operation *ret_operation);
 
-/* In between: scratch memory of the queue, free again when what was queued has run. */
+/*
+ * Return scratch memory of the queue, which can be reused when the queued kernels have run. Call
+ * between begin and submit.
+ */
 int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scratch);
 
-/* In between: wait, until the first nbytes of the result are at *ret_result. */
+/* Wait until the first nbytes of the result are at *ret_result. Call between begin and submit. */
 int cuda_operation_peek(struct cuda_operation *operation, size_t nbytes, const void **ret_result);
 
-/* The kernels are queued, with `code`: queue the way of the result, and remember it. */
+/*
+ * Submit the operation: its kernels are queued, with the CUDA error `code`. Queues the copy of the
+ * result.
+ */
 int cuda_operation_submit(struct cuda_operation *operation, int code, const char *what);
 
-/* Give it up; returns r. */
+/* Abort the operation; returns r. */
 int cuda_operation_abort(struct cuda_operation *operation, int r);
 
-/* Members of struct delivery: n bytes, or n keys widened to codes, to to[0]. */
+/* Deliver functions: copy n bytes, or widen n keys, to to[0]. */
 void cuda_deliver_bytes(const struct pending_result *pending);
 void cuda_deliver_keys(const struct pending_result *pending);
 

@@ -1,5 +1,5 @@
 /*
- * cuda_record_op - an operation on records on its way (see cuda_record_op.h)
+ * cuda_record_op - the state of an operation on records (see cuda_record_op.h)
  */
 #include "src/device/cuda/cuda_record_op.h"
 
@@ -21,7 +21,7 @@ bool cuda_can_use_pairs(const struct layout *layout)
 	       layout->record_nbytes - key_nbytes <= 8;
 }
 
-/* Divide the scratch, of n items in k slices (0: a sort); returns how long it is. */
+/* Divide the scratch for n items in k slices (0: a sort); return its size. */
 static size_t divide_op_scratch(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
 				struct record_op_scratch *ret_areas)
 {

@@ -1,39 +1,39 @@
 /*
- * cuda_record_op - an operation on records on its way: its scratch, and what it finds
+ * cuda_record_op - the state of an operation on records: scratch and results
  *
- * For cuda_records.c and its parts only. The scratch, for n items:
+ * Internal to cuda_records.c and its parts. The scratch, for n items:
  *
- *	[ tables ][ items, if made here ][ elements ][ buffer 0 ][ buffer 1 ][ ties ][ firsts ] ...
+ *	[ tables ][ items, if made here ][ elements ][ buffer 0 ][ buffer 1 ][ ties ][ heads ] ...
  *
  * Buffer 0 is the scratch of the sort, or holds the elements of the slices, which are merged into
- * `elements` with buffer 1 as scratch. After that both are free, and refining takes turns with
- * them: the list of a round is made in one, and sorted with the other as scratch.
+ * `elements` with buffer 1 as scratch. Then both are free, and tie breaking alternates between
+ * them: one holds the list of a round, the other is the scratch of its sort.
  */
 #pragma once
 
 #include "src/device/cuda/cuda_queue.h"
 
-/* The parts of the scratch; those that are not needed are empty. */
+/* The parts of the scratch; unused ones are empty. */
 struct record_op_scratch {
 	void *tables, *projection_tables;
 	void *items;
 	void *elements;
 	void *buffers[2];
 	void *ties;
-	uint32_t *positions[2]; /* of the elements of a refinement's list, in turns */
+	uint32_t *positions[2]; /* of the tied elements, for alternate rounds */
 	void *head_flags;
 	uint64_t *counts;
 };
 
-/* What kernels leave for the host; of a merge, the items at the edges follow. */
+/* Results of the kernels for the host; a merge appends its first and last item. */
 struct record_op_result {
-	struct tie_counts ties; /* first: the host looks at these in between */
+	struct tie_counts ties; /* first, because the host reads it between rounds */
 	uint32_t common_nbytes;
 	struct digest input_digest;
 	struct kernel_gather_result gathered;
 };
 
-/* An operation on its way. */
+/* The state of an operation. */
 struct cuda_record_op {
 	struct cuda_operation operation;
 	cudaStream_t stream;
@@ -46,22 +46,22 @@ struct cuda_record_op {
 	uint32_t element_nbytes;
 };
 
-/* May records be sorted as pairs? */
+/* Return whether records can be sorted as pairs. */
 bool cuda_can_use_pairs(const struct layout *layout);
 
-/* How the kernels see items; views of slices are made of it. */
+/* Describe items to the kernels; views of slices are derived from it. */
 struct kernel_items cuda_describe_items(const struct layout *layout);
 
-/* What n items in k slices (0: a sort) need. */
+/* Return the scratch for n items in k slices (0: a sort). */
 size_t cuda_record_op_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 
 /*
- * With layout, n and use_pairs set, and the rest zeroed: begin to queue an operation on k slices
- * (0: a sort), with edges_nbytes of results behind the findings. Always to be followed by
- * cuda_record_op_end(), also after a failure. 0, or a negative errno after a message.
+ * Begin to queue an operation on k slices (0: a sort), with edges_nbytes after the other results.
+ * Requires layout, n and use_pairs to be set, and the rest zeroed. cuda_record_op_end() must
+ * follow, also after a failure. Returns 0, or a negative errno after a message.
  */
 int cuda_record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue,
 			 enum stage stage, uint32_t k, void *scratch, size_t edges_nbytes);
 
-/* All is queued, or, with r < 0, nothing else will be. Returns r, or what queueing came to. */
+/* End it: all kernels are queued, or r < 0. Returns r, or the error of the queued kernels. */
 int cuda_record_op_end(struct cuda_record_op *record_op, int r, const char *what);

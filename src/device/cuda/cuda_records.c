@@ -1,13 +1,14 @@
 /*
- * cuda_records - the operations on records, on a GPU (see cuda_records.h)
+ * cuda_records - operations on records on a GPU (see cuda_records.h)
  *
- *	sort	records --intake--> items --index--> elements --sort--> refine --gather--> items
- *	merge	slices  --index--> slices of elements --merge--> refine --gather--> items
+ *	sort	records --project--> items --index--> elements --sort--> ties --gather--> items
+ *	merge	slices  --index--> slices of elements --merge--> ties --gather--> items
  *
- * Small records with a small key need neither a number nor a gather: a pair is the key and the rest
- * of the record (pairs.cu), sorted or merged like elements. Only -u goes the long way.
+ * Small records with a small key need neither numbers nor a gather: a pair is the key and the rest
+ * of the record (pairs.cu), and is sorted or merged like an element. -u does not use pairs.
  *
- * Intake is left out when records are items, refine when an element has room for the whole key.
+ * If records are items, there is no projection. If an element holds the whole key, there are no
+ * ties.
  */
 #include "src/device/cuda/cuda_records.h"
 
@@ -36,7 +37,7 @@ static struct pair_shape shape_pairs(const struct layout *layout)
 
 /* --- Sorting and merging --- */
 
-/* What the last step needs besides the work. */
+/* Parameters of the last step. */
 struct gather_params {
 	bool unique, for_output;
 	uint64_t limit;
@@ -44,7 +45,7 @@ struct gather_params {
 	void *first, *last; /* on the device; may be NULL */
 };
 
-/* The pairs are in order: make records of them. */
+/* Convert the sorted pairs to records. */
 static int unpack_pair_records(struct cuda_record_op *record_op, const struct gather_params *params)
 {
 	const struct unpack_pairs_task task = { .shape = shape_pairs(record_op->layout),
@@ -61,7 +62,7 @@ static int unpack_pair_records(struct cuda_record_op *record_op, const struct ga
 	return cuda_status(launch_unpack_pairs(&task, record_op->stream), "gather");
 }
 
-/* The elements are in order: put the items in theirs. */
+/* Gather the items in the order of the elements. */
 static int gather_output(struct cuda_record_op *record_op, const struct gather_params *params)
 {
 	const struct layout *layout = record_op->layout;
@@ -140,7 +141,7 @@ static int make_items(struct cuda_record_op *record_op, const struct sort_op *op
 	return cuda_status(launch_project(&task, record_op->stream), "intake");
 }
 
-/* Of all items, in the order of their numbers; a CUDA error code. */
+/* Make the elements of all items, in the order of their numbers; returns a CUDA error code. */
 static int make_elements(struct cuda_record_op *record_op, void *elements, struct digest *digest)
 {
 	const struct pair_shape shape = record_op->use_pairs ? shape_pairs(record_op->layout) :
@@ -153,7 +154,7 @@ static int make_elements(struct cuda_record_op *record_op, void *elements, struc
 							   digest, record_op->stream);
 }
 
-/* The elements of a chunk, sorted by their part of the key. */
+/* Make the elements of a chunk and sort them by their prefix. */
 static int sort_elements(struct cuda_record_op *record_op, const struct sort_op *op)
 {
 	const bool is_identity = record_op->layout->projection.is_identity;
@@ -214,7 +215,7 @@ static void deliver_merged(const struct pending_result *pending)
 	memcpy(pending->to[2], edges + pending->n, pending->n);
 }
 
-/* The elements of the slices, merged by their part of the key. */
+/* Make the elements of the slices and merge them by their prefix. */
 static int merge_elements(struct cuda_record_op *record_op, const struct merge_op *op)
 {
 	struct kernel_slice *slices = malloc((op->k + 1) * sizeof *slices);

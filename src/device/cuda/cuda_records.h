@@ -1,7 +1,7 @@
 /*
- * cuda_records - the operations on records, on a GPU
+ * cuda_records - operations on records on a GPU
  *
- * For the CUDA back end only (src/device/cuda/backend_cuda.c): its row for records.
+ * Internal to the CUDA back end (backend_cuda.c): its operations for LAYOUT_RECORDS.
  */
 #pragma once
 

@@ -1,18 +1,18 @@
 /*
- * cuda_tie_break - elements in the order of whole keys (see cuda_tie_break.h)
+ * cuda_tie_break - break ties of elements by the rest of the keys (see cuda_tie_break.h)
  */
 #include "src/device/cuda/cuda_tie_break.h"
 
 /* The list of a round. */
 struct tie_round {
-	const void *list; /* n; the elements at first */
+	const void *list; /* n elements; in the first round, all of them */
 	const uint32_t *positions;
 	uint64_t n;
-	uint32_t key_offset;   /* keys agree up to there where the list ties */
-	unsigned buffer_index; /* which buffer and places the next list is made in */
+	uint32_t key_offset;   /* tied keys are equal up to this byte */
+	unsigned buffer_index; /* the buffer and positions of the next list */
 };
 
-/* What of the findings is known so far, on the host. */
+/* Read the results that are known so far. */
 static int read_partial_result(struct cuda_record_op *record_op,
 			       const struct record_op_result **ret_result)
 {
@@ -39,7 +39,7 @@ static int count_ties(struct cuda_record_op *record_op, const struct tie_round *
 	return r;
 }
 
-/* Go on where keys differ: all of the list ties. */
+/* If the whole list ties, continue where the keys differ. */
 static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round *round)
 {
 	const struct record_op_result *result;
@@ -55,7 +55,7 @@ static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round
 	return r;
 }
 
-/* Refine n_ties of the list; they become the list. */
+/* Break n_ties ties of the list; they become the list of the next round. */
 static int break_round_ties(struct cuda_record_op *record_op, struct tie_round *round,
 			    uint32_t n_ties)
 {

@@ -1,10 +1,9 @@
 /*
- * cuda_tie_break - elements in the order of whole keys
+ * cuda_tie_break - order elements with equal prefixes by the rest of their keys
  *
- * For cuda_records.c only. Elements of records that are in the order of what they hold of the key
- * are put in the order of all of it; nothing is done where they hold all. Refining goes in rounds,
- * each of which sorts what ties by eight more bytes of the key, and how many there are only the
- * device knows: the host waits for the number of ties after each.
+ * Internal to cuda_records.c. Input: elements sorted by their prefix. Nothing is done if the prefix
+ * is the whole key. Each round sorts the ties by eight more bytes of the key. Only the device knows
+ * how many there are, so the host waits for the number of ties after each round.
  */
 #pragma once
 

@@ -2,12 +2,12 @@
  * network_avx512 - sorting networks in AVX-512 registers
  *
  * A register is a row of eight u64 elements. 64 elements are a matrix of 8 rows: sort the columns
- * (19 exchanges, no shuffles), transpose, then merge rows of 8 to 16, 32, 64 by bitonic
- * networks (Knuth, vol. 3, 5.3.4). On Intel min, max and all shuffles share one port, which
- * bounds all of this: 1.2 ns per element for 64, 1.6 ns for 128.
+ * (19 exchanges, no shuffles), transpose, then merge rows of 8 to 16, 32, 64 by bitonic networks
+ * (Knuth, vol. 3, 5.3.4). On Intel min, max and all shuffles share one port, which limits all of
+ * this: 1.2 ns per element for 64, 1.6 ns for 128.
  *
- * Of u32 elements, sixteen to a row, there is only what merging needs (the suffix _4); the
- * suffix _8 is u64. Everything is inlined into functions with the AVX512 attribute, with
+ * For u32 elements, sixteen per row, there are only the functions that merging needs (suffix _4);
+ * the suffix _8 is u64. Everything is inlined into functions with the AVX512 attribute, with
  * constant numbers of rows.
  */
 #pragma once
@@ -20,7 +20,7 @@
 
 enum { N_LANES = 8 };
 
-/* Has this machine what AVX512 asks for? */
+/* Return whether this machine has the instructions of the AVX512 attribute. */
 static inline int avx512_is_supported(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -36,7 +36,7 @@ AVX512_INLINE void exchange_8(__m512i *a, __m512i *b)
 	*a = min;
 }
 
-/* Every lane of rows[0..7] ascending: the network of 19 exchanges (Knuth, vol. 3, 5.3.4). */
+/* Sort every lane of rows[0..7]: the network of 19 exchanges (Knuth, vol. 3, 5.3.4). */
 AVX512_INLINE void sort_columns(__m512i rows[8])
 {
 	static const unsigned char pairs[19][2] = {
@@ -50,7 +50,7 @@ AVX512_INLINE void sort_columns(__m512i rows[8])
 		exchange_8(&rows[pairs[i][0]], &rows[pairs[i][1]]);
 }
 
-/* Element j of row i becomes element i of row j. */
+/* Transpose: element j of row i becomes element i of row j. */
 AVX512_INLINE void transpose(__m512i rows[8])
 {
 	__m512i a[8], b[8];
@@ -77,9 +77,9 @@ AVX512_INLINE void transpose(__m512i rows[8])
 }
 
 /*
- * Two bitonic vectors are sorted, but not in place: they come out dealt to both, a as a0 b0 a1
- * b1 a2 b2 a3 b3 and b as a4 b4 and so on. Each round compares pairs from both vectors at once,
- * so that no lane idles: two shuffles line up lanes that are 4 (2, 1) apart in either vector.
+ * Sort two bitonic vectors into both, interleaved: a becomes a0 b0 a1 b1 a2 b2 a3 b3, and b becomes
+ * a4 b4 and so on. Each round compares pairs of both vectors at once, so that no lane is idle: two
+ * shuffles arrange lanes that are 4 (2, 1) apart in either vector.
  */
 AVX512_INLINE void sort_bitonic_dealt_8(__m512i *a, __m512i *b)
 {
@@ -98,7 +98,7 @@ AVX512_INLINE void sort_bitonic_dealt_8(__m512i *a, __m512i *b)
 	exchange_8(a, b);
 }
 
-/* Pick the first (second) of two vectors that were dealt, ascending (descending). */
+/* Extract the first (second) of two interleaved vectors, ascending (descending). */
 AVX512_INLINE __m512i first_ascending_8(__m512i a, __m512i b)
 {
 	return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b);
@@ -134,9 +134,9 @@ AVX512_INLINE __m512i reversed_8(__m512i v)
 }
 
 /*
- * rows[0..n/2) and rows[n/2..n) are each ascending, read row by row; make all of it ascending.
- * The first exchange is with the mirror image, so that what is left in both halves is bitonic;
- * that the upper half comes out mirrored does not matter to a bitonic sequence.
+ * Merge rows[0..n/2) and rows[n/2..n), both ascending row by row. The first exchange is with the
+ * mirror image, so that both halves are bitonic afterwards. The upper half is mirrored, which does
+ * not matter for a bitonic sequence.
  */
 AVX512_INLINE void merge_rows(__m512i *rows, unsigned n)
 {
@@ -174,7 +174,7 @@ AVX512_INLINE void sort_64(__m512i rows[8])
 	merge_rows(rows, 8);
 }
 
-/* The lanes of row `row` that belong to n elements. */
+/* Return the lanes of row `row` that belong to n elements. */
 AVX512_INLINE __mmask8 lanes_of(uint64_t n, unsigned row)
 {
 	const uint64_t before = (uint64_t)row * N_LANES;
@@ -184,7 +184,7 @@ AVX512_INLINE __mmask8 lanes_of(uint64_t n, unsigned row)
 				       (__mmask8)((1u << (n - before)) - 1);
 }
 
-/* n elements, padded with the largest value. */
+/* Load n elements, padded with the largest value. */
 AVX512_INLINE void load_rows(__m512i rows[8], const uint64_t *elements, uint64_t n)
 {
 #pragma GCC unroll 8
@@ -217,8 +217,8 @@ AVX512_INLINE __m512i reversed_4(__m512i v)
 }
 
 /*
- * The same idea as sort_bitonic_dealt_8(): lanes that are 8, 4, 2, 1 apart. The order in which
- * they come out is what the functions below undo.
+ * Works as sort_bitonic_dealt_8() does: lanes that are 8, 4, 2, 1 apart. The functions below undo
+ * the resulting order.
  */
 AVX512_INLINE void sort_bitonic_dealt_4(__m512i *a, __m512i *b)
 {

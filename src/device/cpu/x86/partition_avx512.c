@@ -1,11 +1,10 @@
 /*
- * partition_avx512 - the partition step of quicksort for u64 elements
+ * partition_avx512 - partition step of quicksort for u64 elements
  *
- * Eight elements at a time: a comparison with the pivot gives eight bits, a table turns them
- * into the permutation that puts the small ones first, and the permuted vector is written to
- * both ends, of which each keeps its part (Blacher, Giesen, Sanders and Wassenberg, "Vectorized
- * and performance-portable quicksort", 2022). 0.3 ns per element and level, in memory as in the
- * cache.
+ * Eight elements at a time: comparing them with the pivot gives eight bits. A table maps these to
+ * the permutation that moves the small elements to the front. The permuted vector is written to
+ * both ends, each of which keeps its part (Blacher, Giesen, Sanders and Wassenberg, "Vectorized and
+ * performance-portable quicksort", 2022). 0.3 ns per element and level, in memory as in the cache.
  */
 #include "src/device/cpu/x86/partition_avx512.h"
 
@@ -16,13 +15,13 @@
 enum {
 	BATCH_N = 8 * N_LANES, /* read before any of them is written; four are 0.1 ns slower */
 	PARTITION_PREFETCH_N =
-		8 * BATCH_N, /* prefetched: without it, a level out of the cache takes 0.8 ns */
+		8 * BATCH_N, /* prefetched; otherwise a level outside the cache takes 0.8 ns */
 	SMALL_N = 1024,      /* partitioned through a buffer on the stack */
 };
 
 /*
- * partitions[bits] has the permutation, in nibbles, that puts the lanes whose bit is set first
- * and the others last, both in order.
+ * partitions[bits] is the permutation, in nibbles, that moves the lanes whose bit is set to the
+ * front and keeps both groups in order.
  */
 #define BIT(bits, lane) ((bits) >> (lane)&1u)
 #define N_BELOW(bits, lane)                                                                        \
@@ -51,13 +50,13 @@ static const uint64_t partitions[256] = {
 	PARTITIONS_64(192u),
 };
 
-/* What goes to the left: elements not above the pivot; or (strict) below it. */
+/* Return the lanes that go left: elements not above the pivot, or (strict) below it. */
 AVX512_INLINE __mmask8 left_lanes(__m512i v, __m512i pivot, bool strict)
 {
 	return strict ? _mm512_cmplt_epu64_mask(v, pivot) : _mm512_cmple_epu64_mask(v, pivot);
 }
 
-/* n <= SMALL_N; returns how many went left. */
+/* Partition n <= SMALL_N elements; return how many went left. */
 AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i pivot, bool strict)
 {
 	uint64_t rights[SMALL_N + N_LANES];
@@ -69,7 +68,7 @@ AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i p
 		const __mmask8 left = left_lanes(v, pivot, strict) & valid;
 		const __mmask8 right = (__mmask8)~left & valid;
 
-		/* Never beyond what was loaded: n_left <= i. */
+		/* This never writes past the loaded elements, because n_left <= i. */
 		_mm512_mask_storeu_epi64(elements + n_left, valid,
 					 _mm512_maskz_compress_epi64(left, v));
 		_mm512_storeu_si512(rights + n_right, _mm512_maskz_compress_epi64(right, v));
@@ -80,12 +79,12 @@ AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i p
 	return n_left;
 }
 
-/* The part of the array that is not read yet, and where the next elements of either side go. */
+/* The unread part of the array, and where the next elements of either side are written. */
 struct partition_state {
 	uint64_t *write_left, *read_left, *read_right, *write_right;
 };
 
-/* A vector to both ends; each keeps its part, the rest falls into free space. */
+/* Write a vector to both ends. Each end keeps its part; the rest falls into free space. */
 AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, __m512i pivot,
 				     bool strict)
 {
@@ -102,16 +101,16 @@ AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, _
 }
 
 /*
- * n >= 2 * BATCH_N. The first and the last batch are put aside, so that there is free space at both
- * ends, 2 * BATCH_N together:
+ * Partition n >= 2 * BATCH_N elements. The first and the last batch are saved, so that both ends
+ * have free space, 2 * BATCH_N together:
  *
  *	lefts  |  free  |  not read yet  |  free  |  rights
  *	  write_left  read_left    read_right  write_right
  *
- * A batch is read from the side with less free space. Then both sides have at least BATCH_N:
- * the other one had the larger part. That is enough even if the whole batch goes to one side,
- * as vectors, whose excess is written as well, go one after the other. What remains in the end,
- * and what was put aside, goes into the gap, where it is partitioned by itself.
+ * A batch is read from the side with less free space. After that both sides have at least BATCH_N,
+ * because the other side had the larger part. This suffices even if the whole batch goes to one
+ * side: vectors are written one after the other, and their excess is overwritten. The remaining
+ * elements and the saved batches go into the gap, where they are partitioned separately.
  */
 AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i pivot, bool strict)
 {

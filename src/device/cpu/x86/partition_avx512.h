@@ -1,5 +1,5 @@
 /*
- * partition_avx512 - the partition step of quicksort for u64 elements
+ * partition_avx512 - partition step of quicksort for u64 elements
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * Reorder n elements: first those that are not above the pivot (strict: that are below it),
- * then the others. Returns how many came first. AVX-512 only.
+ * Reorder n elements: first those not above the pivot (strict: below it), then the others. Returns
+ * the number of the first. Needs AVX-512.
  */
 uint64_t partition_avx512(uint64_t *elements, uint64_t n, uint64_t pivot, bool strict);

@@ -1,19 +1,19 @@
 /*
  * sort_avx512 - sort u64 elements with AVX-512
  *
- * Three steps, each where it is the cheapest:
+ * Three steps, each where it is cheapest:
  *
- *	quicksort    until a piece fits the cache with its scratch; 0.3 ns per element and halving
- *	buckets      of 44 elements on average, by value: one counting and one scattering sweep
+ *	quicksort    until a piece and its scratch fit the cache; 0.3 ns per element and level
+ *	buckets      of 44 elements on average, by value: one counting and one scattering pass
  *	networks     for 64 or 128 elements in registers
  *
- * Buckets stand for ten levels of quicksort, but depend on the data: a piece whose elements are not
- * spread evenly between its smallest and its largest goes on by quicksort, and after a level or
- * two its parts, each with an interval of its own, are tried again. Networks make the difference to
- * vqsort as Debian has it: for 128 elements a call of it takes 4.0 ns per element, of ours 1.6 ns.
+ * Buckets replace ten levels of quicksort, but depend on the data. A piece whose elements are not
+ * spread evenly between its minimum and maximum continues with quicksort; after one or two levels
+ * its parts, each with its own interval, try buckets again. Networks are the advantage over
+ * Debian's vqsort: for 128 elements it takes 4.0 ns per element, a network 1.6 ns.
  *
- * Bad pivots: 64 samples make them improbable, equal elements are set apart (see quicksort),
- * and if it still goes too deep, heapsort ends it in O(n log n).
+ * 64 samples make bad pivots improbable, and equal elements are separated (see quicksort). If the
+ * depth still grows too large, heapsort finishes in O(n log n).
  */
 #include "src/device/cpu/x86/sort_avx512.h"
 
@@ -22,14 +22,14 @@
 #include "src/record/key_encoding.h"
 
 enum {
-	NETWORK_N = 128,     /* as many as are sorted in registers */
-	BUCKET_N = 44,       /* on average: few buckets have more than 64 then */
+	NETWORK_N = 128,     /* maximum that is sorted in registers */
+	BUCKET_N = 44,       /* average; few buckets then have more than 64 */
 	PIECE_N = 1 << 17,   /* 1 MiB: it and the scratch fit the cache */
-	MIN_PIECE_N = 1024,  /* fewer are left to quicksort */
-	GOOD_PIVOT_N = 4096, /* worth all of the samples */
+	MIN_PIECE_N = 1024,  /* smaller pieces use quicksort */
+	GOOD_PIVOT_N = 4096, /* large enough to pay for all samples */
 };
 
-/* n <= NETWORK_N elements at `from`, which may be `to`. */
+/* Sort n <= NETWORK_N elements from `from` to `to`, which may be equal. */
 AVX512 static void sort_network(const uint64_t *from, uint64_t n, uint64_t *to)
 {
 	__m512i rows[16];
@@ -54,8 +54,8 @@ static uint64_t median_of_3(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /*
- * An element near the median of n > NETWORK_N: the median of 64 samples, or, where that would
- * cost more than it saves, a median of three medians of eight of them.
+ * Return an element near the median of n > NETWORK_N: the median of 64 samples, or, if that would
+ * cost more than it saves, a median of three medians of eight.
  */
 AVX512 static uint64_t choose_pivot(const uint64_t *elements, uint64_t n)
 {
@@ -105,8 +105,8 @@ static void heapsort(uint64_t *elements, uint64_t n)
 }
 
 /*
- * Maps elements to buckets, monotonously: multiplication instead of a shift, for any number of
- * them.
+ * A monotonous map of elements to buckets. It multiplies instead of shifting, to allow any number
+ * of buckets.
  */
 struct bucket_map {
 	uint64_t min;
@@ -130,8 +130,8 @@ AVX512 static struct bucket_map choose_buckets(const uint64_t *elements, uint64_
 	}
 	buckets.min = min;
 	/*
-	 * The largest goes to the last bucket; if there are fewer values than buckets, each has
-	 * its own.
+	 * The maximum maps to the last bucket. If there are fewer values than buckets, each value
+	 * has its own.
 	 */
 	if (max - min < buckets.n)
 		buckets.scale = UINT64_MAX;
@@ -142,9 +142,8 @@ AVX512 static struct bucket_map choose_buckets(const uint64_t *elements, uint64_
 }
 
 /*
- * Distribute n elements, PIECE_N at most, to buckets in the scratch, each small enough for a
- * network that sorts it back into place. Returns false, with nothing changed, when they are so
- * unevenly spread that a bucket would be far too large.
+ * Distribute n elements, at most PIECE_N, to buckets in the scratch, and sort each by a network
+ * back into place. Returns false and changes nothing if a bucket would be far too large.
  */
 AVX512 static bool sort_by_buckets(uint64_t *elements, uint64_t n, uint64_t *scratch)
 {
@@ -172,15 +171,15 @@ AVX512 static bool sort_by_buckets(uint64_t *elements, uint64_t n, uint64_t *scr
 	return true;
 }
 
-/* What a range may still try; spent on the way down. */
+/* What may still be tried for a range; the values decrease with each level. */
 struct sort_limits {
 	unsigned depth;   /* levels of quicksort, before heapsort */
 	unsigned n_tries; /* of buckets */
 };
 
 /*
- * If nothing is above the pivot, it is the largest: then what equals it is set apart, and is
- * sorted. So a value that fills half of the range is gone after two levels.
+ * If no element is above the pivot, the pivot is the maximum: elements that equal it are separated
+ * and are sorted. So a value that fills half of the range is done after two levels.
  */
 static void quicksort(uint64_t *elements, uint64_t n, uint64_t *scratch, struct sort_limits limits)
 {
