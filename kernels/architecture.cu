@@ -1,7 +1,7 @@
 /*
- * architecture - which of the code in this program a device runs
+ * architecture - the architecture of the device code that runs on a device
  *
- * All kernels are compiled for the same list of architectures, so one of them speaks for all.
+ * All kernels are compiled for the same list of architectures, so one kernel represents all.
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"

@@ -107,7 +107,7 @@ struct kernel_decode_result {
 	struct kernel_key first, last; /* first and last element, if n > 0 */
 };
 
-/* Decode n elements to records; elements == records is allowed. findings: assigned. */
+/* Decode n elements to records; elements == records is allowed. result: assigned. */
 struct decode_task {
 	const void *elements;
 	void *records;
@@ -126,7 +126,7 @@ struct kernel_unique_result {
 	struct digest dropped;
 };
 
-/* Keep the first of equal elements, in place. findings: assigned. */
+/* Keep the first of equal elements, in place. result: assigned. */
 struct unique_task {
 	void *elements;
 	uint64_t n;

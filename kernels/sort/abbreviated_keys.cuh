@@ -132,9 +132,9 @@ __device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile,
 	__syncthreads();
 
 	/* The thread where a group of ties begins orders it; no other thread touches it. */
-	for (uint64_t firsts = tie_bits & ~(tie_bits << 1 | continues_group); firsts;
-	     firsts &= firsts - 1) {
-		const unsigned first = (unsigned)__ffsll((long long)firsts) - 1;
+	for (uint64_t group_starts = tie_bits & ~(tie_bits << 1 | continues_group); group_starts;
+	     group_starts &= group_starts - 1) {
+		const unsigned first = (unsigned)__ffsll((long long)group_starts) - 1;
 		unsigned end = first + 1 + count_low_ones(tie_bits >> first);
 
 		if (end == ITEMS + 1)

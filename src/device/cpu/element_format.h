@@ -9,7 +9,7 @@
  * common at their beginning (of text, small integers, dates) carry no information and are skipped.
  * Their number is estimated from the sample and verified when all elements are made.
  *
- * A misleading sample only costs time, because ties are refined.
+ * A misleading sample only costs time, because ties are broken later.
  */
 #pragma once
 

@@ -138,7 +138,7 @@ static int make_items(struct cuda_record_op *record_op, const struct sort_op *op
 		.tables = record_op->areas.projection_tables,
 	};
 
-	return cuda_status(launch_project(&task, record_op->stream), "intake");
+	return cuda_status(launch_project(&task, record_op->stream), "project records");
 }
 
 /* Make the elements of all items, in the order of their numbers; returns a CUDA error code. */

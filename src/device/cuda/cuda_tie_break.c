@@ -46,7 +46,7 @@ static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round
 	int r = cuda_status(launch_find_common_prefix(
 				    &record_op->items, round->list, round->n, round->key_offset,
 				    &record_op->result->common_nbytes, record_op->stream),
-			    "refine");
+			    "break ties");
 
 	if (r == 0)
 		r = read_partial_result(record_op, &result);
@@ -79,7 +79,7 @@ static int break_round_ties(struct cuda_record_op *record_op, struct tie_round *
 				     .n = n_ties,
 				     .key_offset = round->key_offset + 8,
 				     .buffer_index = round->buffer_index ^ 1 };
-	return cuda_status(launch_break_ties(&task, record_op->stream), "refine");
+	return cuda_status(launch_break_ties(&task, record_op->stream), "break ties");
 }
 
 int cuda_break_ties(struct cuda_record_op *record_op)
