@@ -48,7 +48,7 @@ struct cuda_queue {
 	struct cuda_device *device;
 	cudaStream_t stream;
 	uint32_t track;
-	pthread_mutex_t lock; /* protects the rest; several threads may wait for events of a queue */
+	pthread_mutex_t lock; /* several threads may wait for events of a queue */
 	struct pending_result *first, **last;
 	struct pending_result *recycled; /* free list */
 	uint64_t n_queued, n_delivered;

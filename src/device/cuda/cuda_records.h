@@ -1,7 +1,7 @@
 /*
  * cuda_records - operations on records on a GPU
  *
- * Internal to the CUDA back end (backend_cuda.c): its operations for LAYOUT_RECORDS.
+ * Internal to the CUDA back end (backend_cuda.c): its operations on records.
  */
 #pragma once
 
