@@ -1,9 +1,8 @@
 /*
- * hole_punch - give ranges of files back to the file system (see hole_punch.h)
+ * hole_punch - release ranges of files in the background (see hole_punch.h)
  *
- * Runs are discarded from their beginning to their end, so at a time there is about one range for
- * each run that is merged, and for each range of the merge: a list that is searched from one end to
- * the other.
+ * Runs are discarded from their beginning to their end, so there is about one pending range for
+ * each run that is merged, times the partitions of the merge. A linear search is fast enough.
  */
 #include "io/spill/hole_punch.h"
 
@@ -13,7 +12,7 @@
 
 #include "src/base/thread.h"
 
-/* If there are more, holes become smaller than they could be. */
+/* If more are pending, holes become smaller than they could be. */
 enum { MAX_PENDING_HOLES = 1024 };
 
 struct file_hole {
@@ -22,16 +21,16 @@ struct file_hole {
 };
 
 struct hole_punch {
-	/* Set at creation. */
+	/* Constant. */
 	hole_punch_fn *punch;
 	void *context;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* Under the lock. */
+	/* Protected by lock. */
 	struct file_hole holes[MAX_PENDING_HOLES];
 	size_t n_holes;
-	uint64_t pending_nbytes; /* those being punched, too */
+	uint64_t pending_nbytes; /* including those being punched */
 	struct hole_punch_limits limits;
 	bool has_thread, is_closing;
 	pthread_t thread;
@@ -67,7 +66,7 @@ void hole_punch_close(struct hole_punch *puncher)
 	free(puncher);
 }
 
-/* Under the lock, which is let go meanwhile: give the largest range back. */
+/* Under the lock, which is released meanwhile. */
 static void punch_largest(struct hole_punch *puncher)
 {
 	struct file_hole *largest = &puncher->holes[0];
@@ -102,7 +101,7 @@ static void *hole_punch_main(void *argument)
 	return NULL;
 }
 
-/* Under the lock: enter the range, as one with those that it touches. */
+/* Under the lock: add the range, joined with adjacent ranges. */
 static void merge_hole(struct hole_punch *puncher, struct file_hole hole)
 {
 	size_t i = 0;

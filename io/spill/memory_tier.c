@@ -1,11 +1,11 @@
 /*
  * memory_tier - extents of bytes in host memory, up to a limit (see memory_tier.h)
  *
- * Offsets only grow, so the table of extents is sorted as it is made, and a binary search finds the
- * extent of a part. Entries are small and are kept after their extent is gone.
+ * Offsets only grow, so the table of extents is sorted by construction, and a binary search finds
+ * the extent of an offset. Entries are small, and are kept after their extent is discarded.
  *
- * Memory is taken under the lock, but mapped, filled and read outside of it: copying is what takes
- * the time, and several threads are needed for the full bandwidth of the memory.
+ * Memory is accounted under the lock, but mapped, filled and read outside of it, because the full
+ * bandwidth of memory takes several threads.
  */
 #include "io/spill/memory_tier.h"
 
@@ -24,12 +24,12 @@ struct memory_extent {
 	uint64_t offset;
 	char *memory;
 	uint64_t mapped_nbytes; /* whole pages */
-	uint64_t live_nbytes;   /* of these, not given back yet */
+	uint64_t live_nbytes;   /* of these, not discarded yet */
 };
 
 struct memory_tier {
 	pthread_mutex_t lock;
-	/* Under the lock. */
+	/* Protected by lock. */
 	uint64_t limit_nbytes;
 	struct memory_extent *extents; /* by offset */
 	size_t n_extents, n_allocated;
@@ -117,7 +117,6 @@ static int grow_table(struct memory_tier *tier)
 	return 0;
 }
 
-/* Enter the extent into the table, at the next offset. */
 static int append_extent(struct memory_tier *tier, struct memory_extent extent,
 			 uint64_t *ret_offset)
 {
@@ -135,7 +134,7 @@ static int append_extent(struct memory_tier *tier, struct memory_extent extent,
 	return r;
 }
 
-/* With huge pages where the system gives them: fewer faults, and zeroed faster. */
+/* Huge pages take fewer page faults, and are cleared faster. */
 static char *map_anonymous(uint64_t nbytes)
 {
 	void *memory =
@@ -172,7 +171,7 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 	return r;
 }
 
-/* The extent that `offset` lies in. Under the lock; the pointer is good until it is let go. */
+/* Under the lock: find the extent of an offset. The pointer is valid until the lock is released. */
 static struct memory_extent *find_memory_extent(struct memory_tier *tier, uint64_t offset)
 {
 	const size_t i = find_interval(tier->extents, sizeof *tier->extents,
@@ -252,6 +251,16 @@ void memory_tier_get_addresses(struct memory_tier *tier, size_t n,
 	pthread_mutex_unlock(&tier->lock);
 }
 
+static uint64_t read_counter(struct memory_tier *tier, const uint64_t *counter)
+{
+	uint64_t value;
+
+	pthread_mutex_lock(&tier->lock);
+	value = *counter;
+	pthread_mutex_unlock(&tier->lock);
+	return value;
+}
+
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 {
 	uint64_t nbytes;
@@ -264,20 +273,10 @@ uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 
 uint64_t memory_tier_used_nbytes(struct memory_tier *tier)
 {
-	uint64_t nbytes;
-
-	pthread_mutex_lock(&tier->lock);
-	nbytes = tier->used_nbytes;
-	pthread_mutex_unlock(&tier->lock);
-	return nbytes;
+	return read_counter(tier, &tier->used_nbytes);
 }
 
 uint64_t memory_tier_peak_nbytes(struct memory_tier *tier)
 {
-	uint64_t nbytes;
-
-	pthread_mutex_lock(&tier->lock);
-	nbytes = tier->peak_nbytes;
-	pthread_mutex_unlock(&tier->lock);
-	return nbytes;
+	return read_counter(tier, &tier->peak_nbytes);
 }

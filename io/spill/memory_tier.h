@@ -1,17 +1,19 @@
 /*
  * memory_tier - extents of bytes in host memory, up to a limit
  *
- * What a file is to the temporary space (spill.h), without the file: extents are stored at offsets
- * that are never used again, read back whole or in parts, and given back in parts.
+ * The memory of a spill (spill.h) works like a file: extents are stored at offsets that are not
+ * reused, read as a whole or in parts, and discarded in parts.
  *
  *	offsets   0         12K   20K                 36K
  *	          [ extent 0 ] gap [ extent 1 ........ ] gap ...
  *	              |                 |
  *	memory     mapping           mapping
  *
- * Each extent is a mapping of its own, so that the whole pages of a part go back to the system as
- * soon as the part is discarded, and the limit holds for what is really taken. Extents are a page
- * apart: a transfer never spans two of them.
+ * Each extent is a mapping of its own, so that the whole pages of a part return to the system as
+ * soon as the part is discarded, and the limit holds for the memory that is really in use. The gap
+ * of a page keeps a transfer from spanning two extents.
+ *
+ * Thread-safe. Errors are not reported.
  */
 #pragma once
 
@@ -21,44 +23,46 @@
 
 struct memory_tier;
 
-/* At most limit_nbytes, counted in pages. 0, or -ENOMEM without a message. */
+/* limit_nbytes: counted in pages. Returns 0 or -ENOMEM. */
 int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier);
-/* From now on at most so much, and no less than before. Thread-safe. */
+
+/* Raise the limit; a lower value is ignored. */
 void memory_tier_raise_limit(struct memory_tier *tier, uint64_t limit_nbytes);
-/* Gives everything back. NULL is fine. */
+
+/* Free everything. NULL is ignored. */
 void memory_tier_close(struct memory_tier *tier);
 
 /*
- * Store a copy of nbytes (at least 1). Returns 0, or without a message -ENOSPC when the limit would
- * be passed, -ENOMEM when the system has no memory. Thread-safe.
+ * Store a copy of nbytes > 0. Returns 0, -ENOSPC if the limit would be exceeded, or -ENOMEM if the
+ * system has no memory.
  */
 int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset);
 
-/* Is it a part of an extent of which not all was discarded? Thread-safe. */
+/* Is the range part of an extent that is not completely discarded? */
 bool memory_tier_contains(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
-/* Read an extent or a part of one that was not discarded. Thread-safe. */
+/* Read an extent, or part of one, that was not discarded. */
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes);
 
-/* Give whole pages of an extent back, each once. Thread-safe. */
+/* Discard whole pages of an extent, each once. */
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
-/* Where an extent is, for another process that reads the memory of this one. */
+/* The address of an extent, for a process that reads the memory of this one. */
 struct extent_address {
 	uint64_t offset, nbytes;
 	uint64_t address;
 };
 
 /*
- * The first n of all extents that there have been, in the order of their offsets; and how many
- * these are. What of one was given back is not there. Thread-safe.
+ * The number of all extents ever stored, and the addresses of the first n in the order of offsets.
+ * Discarded parts are not mapped.
  */
 size_t memory_tier_n_extents(struct memory_tier *tier);
 void memory_tier_get_addresses(struct memory_tier *tier, size_t n,
 			       struct extent_address *ret_addresses);
 
-/* Bytes that could be stored more, that are taken, and the most that were. Thread-safe. */
+/* Bytes that could still be stored, bytes in use, and their maximum. */
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier);
 uint64_t memory_tier_used_nbytes(struct memory_tier *tier);
 uint64_t memory_tier_peak_nbytes(struct memory_tier *tier);

@@ -1,104 +1,132 @@
 /*
- * run_file - a sorted run in the temporary space
+ * run_file - a sorted run in temporary space
  *
  *	open -> write* -> finish -> { read, discard }* -> close
  *
- * Several threads may write, in any order, and several may read and discard.
+ *	window 0           window 1          ...	in the order in which they were written
+ *	[ b0 b1 b2 b3 b4 ] [ b5 b6 b7 b8 b9 ]		one or more extents of the spill each
  *
- * Windows of the run are written as they come out of a merge; each carries its number in the run's
- * order, and finish() puts the blocks in that order. Reading verifies length and checksum of every
- * block: a block that is not what was written is an error that names it, never data.
+ * A run is a sorted sequence of items (elements or records of item_nbytes). It is stored in blocks
+ * of a fixed number of items, except that the last block of a window may be shorter. Windows are
+ * written as they come out of a merge; each has a sequence number, and run_file_finish() sorts the
+ * blocks by it.
  *
- * All functions that return an errno print their message.
+ * A block is encoded by itself (codec.h), and found, checked and ordered by its entry in the index,
+ * which stays in memory. The stored bytes are only the blocks, without headers. So a raw block is
+ * written directly from where it was merged, and read directly to where it is needed. Reading
+ * verifies the length and checksum of every block: a damaged block is an error that names it, never
+ * data.
+ *
+ * Several threads may write, and several may read and discard. All functions report their errors.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "io/spill/compression_policy.h"
-#include "io/spill/run_format.h"
 #include "io/spill/spill.h"
+#include "src/record/layout.h"
+
+/* The index entry of a block. */
+struct run_block {
+	encoded_key_t first_key; /* of its first item */
+	uint64_t first_item;     /* the position of that in the run; set by run_file_finish() */
+	uint64_t offset;         /* of the stored bytes in the file of the spill */
+	uint64_t checksum;       /* checksum64() of the stored bytes */
+	uint64_t sequence;       /* of its window */
+	uint32_t stored_nbytes;
+	uint32_t n_items;
+	uint32_t index_in_window;
+	uint16_t file;     /* of the spill */
+	uint8_t codec;     /* enum codec_id */
+	uint8_t discarded; /* its space was released */
+};
+
+_Static_assert(sizeof(struct run_block) == 64, "the plan counts the memory of an index with this");
+
+/* Could an entry that was read from a file or another process be valid? */
+bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes);
+
+/* The maximum of stored bytes that are transferred together. */
+#define BLOCK_GROUP_NBYTES ((uint64_t)4 << 20)
+
+/*
+ * The memory of a thread that encodes or decodes blocks of that size, including scratch; 0 if none
+ * is encoded. are_encoded_keys: see compression_open().
+ */
+size_t run_file_thread_nbytes(const struct compression_params *params, bool are_encoded_keys,
+			      size_t block_nbytes);
 
 struct run_file;
 
 /*
- * The number of items in a block of about block_nbytes: such that blocks fill whole pages of the
- * spill if they are large enough for that, and at least 1.
+ * The number of items of a block of about block_nbytes: at least 1, and such that large blocks fill
+ * whole pages of the spill.
  */
 uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes);
 
-/*
- * A run of items of item_nbytes in blocks of block_n_items. compression says how they are stored;
- * NULL: raw. It and the spill must outlive the run.
- */
+/* Open a run. compression: NULL: store raw blocks. It and the spill must outlive the run. */
 int run_file_open(struct spill *spill, struct compression *compression, uint32_t item_nbytes,
 		  uint32_t block_n_items, struct run_file **ret_run);
 
 /*
- * Add the blocks of a run that an earlier process has written and finished, as run_file_blocks()
- * had them. -ENOMEM after a message.
+ * Add the blocks of a run that an earlier process has finished, as run_file_blocks() returned them.
+ * Returns 0 or -ENOMEM.
  */
 int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n);
 
-/* Discards what is left of it, unless the spill is kept. NULL is fine. */
+/* Discard what is left of the run, unless the spill is persistent. NULL is ignored. */
 void run_file_close(struct run_file *run);
 
 /*
- * Store a window's n_items as blocks. `sequence` orders the windows and is different for each.
- * first_keys: of each block, ceil(n_items / block_n_items) of them. Thread-safe.
+ * Store the items of a window. first_keys: the first key of each of its ceil(n_items /
+ * block_n_items) blocks. Thread-safe.
  */
 int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
 		   const encoded_key_t *first_keys);
 
 /*
- * The same, of blocks that were packed on a device: block i is in packed_nbytes[i] bytes,
- * behind the one before it; in delta, or raw if it takes as many as its items. Items are codes.
+ * Store a window of encoded keys that was packed on a device: block i takes packed_nbytes[i] bytes,
+ * one block after the other. It is in delta encoding, or raw if that is the size of its items.
  */
 int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
 			  const uint32_t *packed_nbytes, uint64_t n_items,
 			  const encoded_key_t *first_keys);
 
-/* Everything is written: order the blocks. No writer may be left. */
+/* After all writes: sort the blocks. */
 int run_file_finish(struct run_file *run);
 
-/* The rest is for finished runs. */
+/* --- finished runs --- */
 
-/* The index, in the order of the run; owned by it, and valid until it is closed. */
+/* The index, in the order of the run; owned by the run. */
 const struct run_block *run_file_blocks(const struct run_file *run);
 uint64_t run_file_n_blocks(const struct run_file *run);
 uint64_t run_file_n_items(const struct run_file *run);
 uint32_t run_file_item_nbytes(const struct run_file *run);
 
-/* Of a block that somebody else tells of: may it be one, of items of item_nbytes? */
-bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes);
-
-/*
- * Read the blocks [first, first + n) into `items`, one after the other. Thread-safe.
- * Returns 0, or a negative errno: -EBADMSG when a block is damaged or cut.
- */
+/* Read blocks [first, first + n). Thread-safe. -EBADMSG: a block is damaged or cut off. */
 int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items);
 
 /*
- * Read them, verified, for a device to unpack: blocks in delta stay as they are stored, others
- * become items. They take run_file_packed_nbytes(), one behind the other. As above.
+ * Read and verify blocks for a device to unpack: blocks in delta encoding as they are stored,
+ * others as items. Block i takes run_file_packed_nbytes(run, i) bytes.
  */
 int run_file_read_packed(struct run_file *run, uint64_t first, uint64_t n, void *packed);
-
-/* Of block i, as it is read so. */
 uint32_t run_file_packed_nbytes(const struct run_file *run, uint64_t i);
 
-/* Print that block i, whose checksum was right, cannot be decoded. -EBADMSG. */
+/* Report that block i, whose checksum was right, cannot be decoded. Returns -EBADMSG. */
 int run_file_fail_packed(const struct run_file *run, uint64_t i);
 
 /*
- * Give the space of the blocks [first, first + n) back; they cannot be read again. The one
- * before them must have been given back already, or not be read again.
+ * Release the space of blocks [first, first + n), which are not read again. The block before them
+ * must have been discarded already, or must not be read again.
  */
 void run_file_discard(struct run_file *run, uint64_t first, uint64_t n);
 
-/* The same of all blocks whose space has not been given back yet. */
+/* Release the space of all blocks that were not discarded. */
 void run_file_discard_remaining(struct run_file *run);
 
-/* Memory that the index takes now. */
+/* The memory of the index. */
 size_t run_file_memory_nbytes(const struct run_file *run);

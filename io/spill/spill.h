@@ -1,19 +1,21 @@
 /*
- * spill - the temporary space: host memory, then one nameless file in each of several directories
+ * spill - temporary space: host memory, then unnamed files in one or more directories
  *
- * Data is stored in extents. While it lasts they go to a part of the host's memory set aside for
- * them (memory_tier.h; a back end with memory of its own leaves the host's free); what it has no
- * room for goes to the files.
+ * Data is stored in extents. They go to a part of the host's memory that is set aside for them
+ * (memory_tier.h; a back end with its own memory leaves the host's free), and when that is full, to
+ * files.
  *
- * An extent lies in one file, written and read as a whole. It owns the space up to the next
- * multiple of SPILL_ALIGN_NBYTES, and that is what is counted. A file is created when the first
- * extent goes to it, mode 0600, and has no name (O_TMPFILE) or loses it at once, so that nothing is
- * left however the process ends. Extents are never moved; their space is given back by punching
- * holes, in the background (hole_punch.h), so a file grows sparsely and its offsets are not reused.
+ * An extent lies in one file and is written as a whole. It owns the space up to the next multiple
+ * of SPILL_ALIGN_NBYTES, which is what is counted. A file is created for its first extent, with
+ * mode 0600 and no name (O_TMPFILE), or its name is removed at once, so that nothing is left
+ * however the process ends. Extents are never moved, and offsets are not reused: the space of
+ * discarded extents is released by punching holes in the background (hole_punch.h).
  *
- * An extent goes to the directory that will have spent the least time on writing with it, by what
- * was measured so far: so directories get data in proportion to their speed. One without space is
- * passed over until something in it is given back.
+ * An extent goes to the file that will have spent the least time on writing with it, as measured so
+ * far. So directories get data in proportion to their speed. A full directory is skipped until some
+ * of its space is released.
+ *
+ * All functions report their errors and are thread-safe, unless noted.
  */
 #pragma once
 
@@ -28,38 +30,37 @@ struct spill;
 
 #define SPILL_UNLIMITED UINT64_MAX
 
-/* Extents start at multiples of this, and are given back in such pages. */
+/* Extents begin at multiples of this, and space is released in such pages. */
 #define SPILL_ALIGN_NBYTES 4096
 
 struct spill_extent {
-	uint64_t offset; /* in its file, or in memory */
+	uint64_t offset; /* in the file, or in memory */
 	uint64_t nbytes;
-	uint32_t file; /* which directory, in the order given; the one after the last is memory */
+	uint32_t file; /* the number of the file; the number after the last file means memory */
 };
 
 /*
- * directories: n of them (at least 1), which must outlive the spill; they are not touched until
- * something is stored. limit_nbytes: the most that may be stored in files at any time.
- * memory_nbytes: the most that may be stored in memory, which does not count against the limit; 0:
- * none is used. Returns 0, or -ENOMEM after a message.
+ * Open a spill in n >= 1 directories, whose names must outlive it; they are not accessed before
+ * something is stored. limit_nbytes: at most so much is stored in files at any time. memory_nbytes:
+ * at most so much is stored in memory, which does not count against the limit. Returns 0 or
+ * -ENOMEM.
  */
 int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill);
 
 /*
- * A spill in one file with a name, which stays when the spill is closed: for runs that outlive the
- * process. The file, in `directory`, is the spill's on success; what it holds lies before
- * end_nbytes, and takes used_nbytes. Otherwise as above.
+ * Open a spill in a named file that is kept when the spill is closed, for runs that outlive the
+ * process. On success the spill owns the file, whose contents lie before end_nbytes and take
+ * used_nbytes. *directory: its directory. Otherwise like spill_open().
  */
 int spill_open_persistent(const struct file *file, const char *const *directory,
 			  uint64_t end_nbytes, uint64_t used_nbytes, uint64_t limit_nbytes,
 			  struct spill **ret_spill);
 
 /*
- * What somebody else has stored, in a spill of another process, to be read only: extents are
- * theirs. read: an extent, or a part of one; 0, or a negative errno after a message; by any thread.
- * name: in the place of a directory, for messages; must outlive the spill. 0, or -ENOMEM after a
- * message.
+ * Open the spill of another process, to be read only. read: read an extent, or a part of one; 0 or
+ * a negative errno, reported; called by any thread. name: instead of a directory, for messages;
+ * must outlive the spill. Returns 0 or -ENOMEM.
  */
 struct spill_remote {
 	int (*read)(void *context, struct spill_extent extent, void *buffer);
@@ -68,85 +69,83 @@ struct spill_remote {
 };
 int spill_open_remote(const struct spill_remote *remote, struct spill **ret_spill);
 
-/* From now on so much may be stored in memory, and no less than before. Thread-safe. */
-void spill_raise_memory_limit(struct spill *spill, uint64_t nbytes);
+/* Release everything; keep a persistent file. NULL is ignored. */
+void spill_close(struct spill *spill);
 
-/*
- * Before anything is stored: more will be than the page cache can hold, so it is to be passed by
- * wherever the file system lets us (direct_io.h).
- */
+/* --- before anything is stored --- */
+
+/* The page cache cannot hold the data: use direct I/O where the file system permits it. */
 void spill_bypass_cache(struct spill *spill);
 
 /*
- * Before anything is stored, and after the ways to do so are told: it will be removed at once. So
- * the file system is not asked for space in advance, and what never came to the disk need not be
- * discarded there: behind the writes of a large output that took ext4 two seconds.
+ * A large spill: store part of it through the cache and part by direct I/O, in proportion to their
+ * speed, in two files per directory. A persistent spill stays one file.
+ */
+void spill_use_adaptive_io(struct spill *spill);
+
+/*
+ * The data will be removed soon: do not preallocate, so that what has not reached the disk need not
+ * be discarded there, which took ext4 two seconds behind the writes of a large output. Call it
+ * after the two functions above.
  */
 void spill_disable_preallocation(struct spill *spill);
 
 /*
- * Before anything is stored: it will be much, so part of it goes through the cache and part past
- * it, in proportion to how fast each is. A spill that is kept is one file, and stays so.
- */
-void spill_use_adaptive_io(struct spill *spill);
-
-/* Does what is stored stay when the spill is closed? */
-bool spill_is_persistent(const struct spill *spill);
-
-/*
- * What is to be done when something that was stored is not what is read: the end of a sentence;
- * must outlive the spill. NULL if nobody has said so.
+ * Set the advice for damaged data, which ends the message and must outlive the spill. NULL: the
+ * usual one.
  */
 void spill_set_advice(struct spill *spill, const char *advice);
 const char *spill_advice(const struct spill *spill);
 
-/*
- * What was stored at the offset in one of its files is not what was read; and where was that last
- * noted? false: nowhere. Thread-safe.
- */
-void spill_record_damage(struct spill *spill, uint64_t offset);
-bool spill_get_damage(const struct spill *spill, uint64_t *ret_offset);
+/* --- store, read, discard --- */
 
-/* Is something stored there, not asked how much of it was given back? Thread-safe. */
-bool spill_contains(struct spill *spill, struct spill_extent extent);
-
-/* Bring what is stored in files to stable storage. 0, or a negative errno after a message. */
-int spill_sync(struct spill *spill);
-
-/* Gives everything back, unless it is kept. NULL is fine. */
-void spill_close(struct spill *spill);
+/* Raise the limit of memory; a lower value is ignored. */
+void spill_raise_memory_limit(struct spill *spill, uint64_t nbytes);
 
 /*
- * Store nbytes. Thread-safe. Prints its message: -ENOSPC when all directories are full or the limit
- * would be passed, else what opening or writing returned.
+ * Store nbytes. Returns 0, -ENOSPC if all directories are full or the limit would be exceeded, or
+ * the error of creating or writing a file.
  */
 int spill_write(struct spill *spill, const void *data, size_t nbytes,
 		struct spill_extent *ret_extent);
 
 /*
- * Read an extent, or any part of one, or several that are adjacent. Thread-safe. Returns 0,
- * -ENODATA when the file ends before, or another negative errno; without a message, since the
- * caller knows what should be there; -ECANCELED after one.
+ * Read an extent, part of one, or several adjacent ones. Returns 0, -ENODATA if the file ends
+ * before, or another negative errno, not reported, because the caller knows what should be there;
+ * or -ECANCELED, reported.
  */
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer);
 
 /*
- * Give back an extent, or pages of one, or of several that are neighbours; each once. A last page
- * that is not full is given back whole. Thread-safe. Where the file system cannot punch holes they
- * stay in use, and are counted so.
+ * Release an extent, pages of one, or several adjacent ones, each once. A partial last page is
+ * released as a whole. Where the file system cannot punch holes, the space stays in use.
  */
 void spill_discard(struct spill *spill, struct spill_extent extent);
 
+/* Bring what is stored in files to stable storage. */
+int spill_sync(struct spill *spill);
+
+/* Does the extent lie in something that was stored? It may have been discarded. */
+bool spill_contains(struct spill *spill, struct spill_extent extent);
+
+/* Record that data at an offset of a file was damaged, and get the last such offset, if any. */
+void spill_record_damage(struct spill *spill, uint64_t offset);
+bool spill_get_damage(const struct spill *spill, uint64_t *ret_offset);
+
+/* --- properties and counters --- */
+
+bool spill_is_persistent(const struct spill *spill);
+
 /*
- * So much that was given back may still be taken, and at times twice that, where so much has been
- * stored.
+ * The space that may be discarded and not yet released, for a spill of that peak size; at times
+ * twice as much.
  */
 uint64_t spill_backlog_nbytes(uint64_t peak_nbytes);
 
 /*
- * For a process that reads the memory and the files of this one: how many extents have been stored
- * in memory, the first n of these places, how many files there are, and the descriptor of one, or
- * -1 as long as nothing is in it. Thread-safe once all is stored.
+ * For a process that reads memory and files of this one, when everything is stored: the number of
+ * extents ever stored in memory, the addresses of the first n, the number of files, and the
+ * descriptor of a file, or -1 if it holds nothing.
  */
 size_t spill_n_memory_extents(const struct spill *spill);
 void spill_get_memory_addresses(const struct spill *spill, size_t n,
@@ -154,32 +153,26 @@ void spill_get_memory_addresses(const struct spill *spill, size_t n,
 uint32_t spill_n_files(const struct spill *spill);
 int spill_descriptor(const struct spill *spill, uint32_t file);
 
-/* The directory of an extent, or "memory", for messages. */
+/* The directory of a file, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);
 
-/*
- * Bytes taken in files now (once all that was discarded is given back, which this waits for), the
- * most that were, and the most memory taken. Thread-safe.
- */
+/* Space in files now, after waiting until all that was discarded is released; and without that. */
 uint64_t spill_used_nbytes(struct spill *spill);
+uint64_t spill_used_nbytes_nowait(struct spill *spill);
+
+/* The maximum of space in files, memory now, and its maximum. */
 uint64_t spill_peak_nbytes(struct spill *spill);
+uint64_t spill_memory_nbytes(struct spill *spill);
 uint64_t spill_memory_peak_nbytes(struct spill *spill);
 
-/* Bytes that went to its files and came from them. Thread-safe. */
+/* Bytes written to and read from files. */
 struct spill_traffic {
 	uint64_t written_nbytes, read_nbytes;
 };
 struct spill_traffic spill_traffic(const struct spill *spill);
 
-/* Memory that is taken now. Thread-safe. */
-uint64_t spill_memory_nbytes(struct spill *spill);
-
-/* The same as the first, without waiting: what is being given back may count. */
-uint64_t spill_used_nbytes_nowait(struct spill *spill);
-
 /*
- * What could be stored more: the limit and the free space of all directories (those on the same
- * file system counted once), and what is left of the memory. Returns 0, or a negative errno with a
- * message that names the directory.
+ * How much more could be stored: the free space of all directories (each file system counted once),
+ * at most the limit, and free memory. The message of an error names the directory.
  */
 int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes);

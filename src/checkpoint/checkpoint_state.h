@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "io/spill/run_format.h"
+#include "io/spill/run_file.h"
 #include "src/checkpoint/checkpoint_dir.h"
 #include "src/plan/job.h"
 #include "src/run/run_list.h"

@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#include "io/spill/block_writer.h"
 #include "io/spill/run_file.h"
 
 enum {

@@ -86,7 +86,7 @@ struct plan_request {
 	bool needs_count_pass;  /* all runs become one before they are written: its length says
 					how many records -u leaves */
 	uint64_t stream_codec_nbytes; /* of the memory: what compressed inputs and outputs take */
-	/* How what is spilled is stored; are_encoded_keys: see block_writer.h */
+	/* How what is spilled is stored; are_encoded_keys: see compression_open() */
 	struct compression_params compression;
 	bool stores_encoded_keys;
 	bool keeps_checkpoint_index; /* also in the records of a checkpoint, which keeps runs */

@@ -3,8 +3,7 @@
  */
 #include "src/plan/plan_internal.h"
 
-#include "io/spill/block_writer.h"
-#include "io/spill/run_format.h"
+#include "io/spill/run_file.h"
 
 enum {
 	STREAM_CODEC_DIVISOR = 2,     /* of the memory, at most */
@@ -65,8 +64,8 @@ uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan
 /* For a thread. */
 uint64_t plan_thread_codec_nbytes(const struct plan_request *request, const struct plan *plan)
 {
-	return block_writer_thread_nbytes(&request->compression, request->stores_encoded_keys,
-					  plan->block_nbytes);
+	return run_file_thread_nbytes(&request->compression, request->stores_encoded_keys,
+				      plan->block_nbytes);
 }
 
 /* For those that write and those that fetch blocks. */

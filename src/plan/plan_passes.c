@@ -8,7 +8,6 @@
 #include "src/plan/plan_passes.h"
 
 #include "io/codec/zst_writer.h"
-#include "io/spill/block_writer.h"
 #include "io/spill/run_file.h"
 #include "io/spill/spill.h"
 #include "src/plan/plan_internal.h"

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "io/spill/run_format.h"
+#include "io/spill/run_file.h"
 #include "src/base/size.h"
 #include "src/device/cpu/cpu_sort.h"
 #include "src/report/explain.h"
