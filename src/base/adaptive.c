@@ -1,19 +1,20 @@
 /*
- * adaptive.c - choose the fastest of several equivalent methods by measuring them (see adaptive.h)
+ * adaptive.c - choose the fastest of several methods to do the same thing (see adaptive.h)
  */
 #include "src/base/adaptive.h"
 
-#include <stdbool.h>
-
-/* Initial trials of each method, and the minimum number of other choices between two trials. */
+/* Trials of each operation's methods at first; choices between two trials of an equal method. */
 enum { N_INITIAL_TRIALS = 2, MIN_BETWEEN_TRIALS = 32 };
 
-/* Older measurements count half after so many bytes: memory speed changes within a second. */
+/* At the beginning of a turn some threads still use the method of the turn before. */
+enum { WARMUP_NBYTES = 64 << 20, TURN_NBYTES = 192 << 20 };
+
+/* Older operations count half: the speed of memory changes within a second. */
 static const double decay_nbytes = 64 << 20;
 
-void adaptive_init(struct adaptive *adaptive)
+void adaptive_init(struct adaptive *adaptive, enum adaptive_scope scope)
 {
-	*adaptive = (struct adaptive){ 0 };
+	*adaptive = (struct adaptive){ .scope = scope };
 	pthread_mutex_init(&adaptive->lock, NULL);
 }
 
@@ -22,7 +23,14 @@ void adaptive_destroy(struct adaptive *adaptive)
 	pthread_mutex_destroy(&adaptive->lock);
 }
 
-/* Infinite if nothing was recorded. Call with the lock held. */
+void adaptive_presume(struct adaptive *adaptive, unsigned methods)
+{
+	pthread_mutex_lock(&adaptive->lock);
+	adaptive->presumed_methods = methods;
+	pthread_mutex_unlock(&adaptive->lock);
+}
+
+/* Infinite if the method was not timed yet. */
 static double ns_per_byte(const struct adaptive *adaptive, enum adaptive_method method)
 {
 	return adaptive->methods[method].nbytes > 0 ?
@@ -30,7 +38,7 @@ static double ns_per_byte(const struct adaptive *adaptive, enum adaptive_method 
 		       __builtin_inf();
 }
 
-/* The default if nothing was recorded for any. Call with the lock held. */
+/* The first one if none was timed yet. */
 static enum adaptive_method find_fastest(const struct adaptive *adaptive, unsigned available)
 {
 	enum adaptive_method fastest = N_METHODS;
@@ -43,25 +51,45 @@ static enum adaptive_method find_fastest(const struct adaptive *adaptive, unsign
 	return fastest;
 }
 
-/* Has the method not been tried for long enough, given its cost? Call with the lock held. */
+/* Single operations begin with the default, turns with the last method. N_METHODS: none. */
+static enum adaptive_method find_untried(const struct adaptive *adaptive, unsigned available)
+{
+	const bool in_turns = adaptive->scope == ADAPTIVE_TURNS;
+
+	if (available & adaptive->presumed_methods)
+		available &= adaptive->presumed_methods;
+	for (unsigned i = 0; i < N_METHODS; i++) {
+		const enum adaptive_method method = in_turns ? N_METHODS - 1 - i : i;
+		const struct adaptive_state *state = &adaptive->methods[method];
+
+		if (available & 1U << method &&
+		    (in_turns ? state->nbytes == 0 : state->n_started < N_INITIAL_TRIALS))
+			return method;
+	}
+	return N_METHODS;
+}
+
+/* Has the method not been tried for long, compared with its cost? */
 static bool needs_retrial(struct adaptive *adaptive, enum adaptive_method method,
 			  enum adaptive_method fastest)
 {
-	const double ratio = ns_per_byte(adaptive, method) / ns_per_byte(adaptive, fastest);
+	const bool is_presumed_slow = adaptive->presumed_methods &&
+				      adaptive->methods[method].nbytes == 0;
+	/* Not a number if neither was timed; then the comparison is false. */
+	const double ratio = is_presumed_slow ?
+				     1 :
+				     ns_per_byte(adaptive, method) / ns_per_byte(adaptive, fastest);
 
-	/* False if the ratio is NaN: nothing was recorded for either. */
 	return ++adaptive->methods[method].n_since_trial > MIN_BETWEEN_TRIALS * ratio;
 }
 
-/* Call with the lock held. */
 static enum adaptive_method choose_method(struct adaptive *adaptive, unsigned available)
 {
 	const enum adaptive_method fastest = find_fastest(adaptive, available);
+	const enum adaptive_method untried = find_untried(adaptive, available);
 
-	for (enum adaptive_method method = 0; method < N_METHODS; method++)
-		if (available & 1U << method &&
-		    adaptive->methods[method].n_started < N_INITIAL_TRIALS)
-			return method;
+	if (untried < N_METHODS)
+		return untried;
 	for (enum adaptive_method method = 0; method < N_METHODS; method++)
 		if (available & 1U << method && method != fastest &&
 		    needs_retrial(adaptive, method, fastest))
@@ -74,141 +102,57 @@ enum adaptive_method adaptive_choose(struct adaptive *adaptive, unsigned availab
 	enum adaptive_method method;
 
 	pthread_mutex_lock(&adaptive->lock);
-	method = choose_method(adaptive, available);
-	adaptive->methods[method].n_started++;
-	adaptive->methods[method].n_since_trial = 0;
+	method = adaptive->method;
+	if (!adaptive->has_turn || !(available & 1U << method)) {
+		method = choose_method(adaptive, available);
+		adaptive->methods[method].n_started++;
+		adaptive->methods[method].n_since_trial = 0;
+		adaptive->method = method;
+		adaptive->has_turn = adaptive->scope == ADAPTIVE_TURNS;
+		adaptive->is_timed = false;
+		adaptive->turn_nbytes = 0;
+	}
 	pthread_mutex_unlock(&adaptive->lock);
 	return method;
 }
 
+static void record_operation(struct adaptive_state *state, double nbytes, double ns)
+{
+	if (state->nbytes > decay_nbytes) {
+		state->nbytes /= 2;
+		state->ns /= 2;
+	}
+	state->nbytes += nbytes;
+	state->ns += ns;
+}
+
+static void record_in_turn(struct adaptive *adaptive, uint64_t nbytes, uint64_t now_ns)
+{
+	struct adaptive_state *state = &adaptive->methods[adaptive->method];
+
+	adaptive->turn_nbytes += nbytes;
+	if (!adaptive->is_timed && adaptive->turn_nbytes >= WARMUP_NBYTES) {
+		adaptive->is_timed = true;
+		adaptive->turn_begin_ns = now_ns;
+		adaptive->turn_nbytes = 0;
+	} else if (adaptive->turn_nbytes >= TURN_NBYTES) {
+		if (now_ns > adaptive->turn_begin_ns) {
+			state->nbytes = (double)adaptive->turn_nbytes;
+			state->ns = (double)(now_ns - adaptive->turn_begin_ns);
+		}
+		adaptive->has_turn = false;
+	}
+}
+
+/* In turns, an operation that was begun in an earlier turn does not count. */
 void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes,
-		     uint64_t ns)
+		     uint64_t begin_ns, uint64_t end_ns)
 {
 	pthread_mutex_lock(&adaptive->lock);
-	if (adaptive->methods[method].nbytes > decay_nbytes) {
-		adaptive->methods[method].nbytes /= 2;
-		adaptive->methods[method].ns /= 2;
-	}
-	adaptive->methods[method].nbytes += (double)nbytes;
-	adaptive->methods[method].ns += (double)ns;
+	if (adaptive->scope == ADAPTIVE_SINGLE)
+		record_operation(&adaptive->methods[method], (double)nbytes,
+				 (double)(end_ns - begin_ns));
+	else if (adaptive->has_turn && method == adaptive->method)
+		record_in_turn(adaptive, nbytes, end_ns);
 	pthread_mutex_unlock(&adaptive->lock);
-}
-
-/* --- groups --- */
-
-/*
- * Length of a turn, and the minimum number of turns between two trials of a method. During warm-up
- * some threads still use the previous method and disturb the measurement.
- */
-enum { WARMUP_NBYTES = 64 << 20, TURN_NBYTES = 192 << 20 };
-
-void adaptive_group_init(struct adaptive_group *group)
-{
-	*group = (struct adaptive_group){ 0 };
-	pthread_mutex_init(&group->lock, NULL);
-}
-
-void adaptive_group_destroy(struct adaptive_group *group)
-{
-	pthread_mutex_destroy(&group->lock);
-}
-
-static bool is_available(const struct adaptive_group *group, enum adaptive_method method)
-{
-	return group->available >> method & 1;
-}
-
-static enum adaptive_method find_fastest_in_group(const struct adaptive_group *group)
-{
-	enum adaptive_method fastest = METHOD_DEFAULT;
-
-	for (enum adaptive_method method = 0; method < N_METHODS; method++)
-		if (is_available(group, method) && group->rates[method] > group->rates[fastest])
-			fastest = method;
-	return fastest;
-}
-
-/*
- * The measured rate; for a method that was presumed, that of the fastest. Call with the lock held.
- */
-static double predict_rate(const struct adaptive_group *group, enum adaptive_method method,
-			   enum adaptive_method fastest)
-{
-	return group->rates[method] > 0 ? group->rates[method] : group->rates[fastest];
-}
-
-/* Call with the lock held. */
-static enum adaptive_method choose_next_method(struct adaptive_group *group)
-{
-	const unsigned candidates = group->available & group->default_methods ?
-					    group->default_methods :
-					    group->available;
-	const enum adaptive_method fastest = find_fastest_in_group(group);
-
-	for (enum adaptive_method method = N_METHODS; method-- > 0;)
-		if (is_available(group, method) && candidates >> method & 1 &&
-		    group->rates[method] == 0)
-			return method;
-	for (enum adaptive_method method = 0; method < N_METHODS; method++)
-		if (is_available(group, method) && method != fastest &&
-		    ++group->n_since_trial[method] * predict_rate(group, method, fastest) >
-			    MIN_BETWEEN_TRIALS * group->rates[fastest])
-			return method;
-	return fastest;
-}
-
-/* Call with the lock held. */
-static void start_turn(struct adaptive_group *group, uint64_t now_ns)
-{
-	group->method = choose_next_method(group);
-	group->n_since_trial[group->method] = 0;
-	group->turn_start_ns = now_ns;
-	group->nbytes = 0;
-	group->is_timed = false;
-}
-
-/* Count bytes of the current method. Call with the lock held. */
-static void count_bytes(struct adaptive_group *group, uint64_t nbytes, uint64_t now_ns)
-{
-	group->nbytes += nbytes;
-	if (!group->is_timed && group->nbytes >= WARMUP_NBYTES) {
-		group->is_timed = true;
-		group->turn_start_ns = now_ns;
-		group->nbytes = 0;
-	} else if (group->nbytes >= TURN_NBYTES) {
-		if (now_ns > group->turn_start_ns)
-			group->rates[group->method] =
-				(double)group->nbytes / (double)(now_ns - group->turn_start_ns);
-		start_turn(group, now_ns);
-	}
-}
-
-void adaptive_group_set_default(struct adaptive_group *group, unsigned default_methods)
-{
-	pthread_mutex_lock(&group->lock);
-	group->default_methods = default_methods;
-	pthread_mutex_unlock(&group->lock);
-}
-
-enum adaptive_method adaptive_group_choose(struct adaptive_group *group, unsigned available,
-					   uint64_t now_ns)
-{
-	enum adaptive_method method;
-
-	pthread_mutex_lock(&group->lock);
-	group->available = available;
-	if (!group->turn_start_ns || !is_available(group, group->method))
-		start_turn(group, now_ns);
-	method = group->method;
-	pthread_mutex_unlock(&group->lock);
-	return method;
-}
-
-void adaptive_group_record(struct adaptive_group *group, enum adaptive_method method,
-			   uint64_t nbytes, uint64_t now_ns)
-{
-	pthread_mutex_lock(&group->lock);
-	if (method == group->method)
-		count_bytes(group, nbytes, now_ns);
-	pthread_mutex_unlock(&group->lock);
 }

@@ -26,7 +26,7 @@ static const double small_page_ns_per_byte = 0.1;
 
 void page_alloc_init(struct page_alloc *allocator)
 {
-	adaptive_init(&allocator->adaptive);
+	adaptive_init(&allocator->adaptive, ADAPTIVE_SINGLE);
 }
 
 void page_alloc_destroy(struct page_alloc *allocator)
@@ -67,8 +67,8 @@ static void time_first_pages(struct page_alloc *allocator, enum adaptive_method 
 		method == small_pages ? small_page_ns_per_byte * HUGE_PAGE_NBYTES : 0;
 
 	if (madvise(memory, HUGE_PAGE_NBYTES, MADV_POPULATE_WRITE) == 0)
-		adaptive_record(&allocator->adaptive, method, HUGE_PAGE_NBYTES,
-				clock_now_ns() - begin_ns + (uint64_t)later_cost_ns);
+		adaptive_record(&allocator->adaptive, method, HUGE_PAGE_NBYTES, begin_ns,
+				clock_now_ns() + (uint64_t)later_cost_ns);
 }
 
 void *page_alloc_map(struct page_alloc *allocator, size_t nbytes)

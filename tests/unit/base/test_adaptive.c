@@ -1,5 +1,5 @@
 /*
- * test_adaptive - the fastest way is found, and found again when it has changed
+ * test_adaptive - the fastest method is found, and found again when it has changed
  */
 #include "src/base/adaptive.h"
 
@@ -9,12 +9,12 @@
 
 enum { WRITE_NBYTES = 8 << 20 };
 
-/* Picoseconds that a byte takes. */
+/* Picoseconds per byte. */
 struct speeds {
 	uint64_t cached_ps, direct_ps;
 };
 
-/* A write as `speeds` have it; returns its way. */
+/* Simulate a write; returns its method. */
 static enum adaptive_method write_once(struct adaptive *adaptive, struct speeds speeds,
 				       uint64_t *ns)
 {
@@ -23,12 +23,12 @@ static enum adaptive_method write_once(struct adaptive *adaptive, struct speeds 
 	const uint64_t ps = method == METHOD_SECOND ? speeds.direct_ps : speeds.cached_ps;
 	const uint64_t took_ns = WRITE_NBYTES * ps / 1000;
 
-	adaptive_record(adaptive, method, WRITE_NBYTES, took_ns);
+	adaptive_record(adaptive, method, WRITE_NBYTES, 0, took_ns);
 	*ns += took_ns;
 	return method;
 }
 
-/* How many of n writes went past the cache. */
+/* Returns how many of n writes were direct. */
 static unsigned write_many(struct adaptive *adaptive, struct speeds speeds, unsigned n,
 			   uint64_t *ns)
 {
@@ -44,7 +44,7 @@ static void each_method_is_tried_first(void **state)
 	struct adaptive adaptive;
 
 	(void)state;
-	adaptive_init(&adaptive);
+	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
 			 METHOD_DEFAULT);
 	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
@@ -53,7 +53,7 @@ static void each_method_is_tried_first(void **state)
 			 METHOD_SECOND);
 	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
 			 METHOD_SECOND);
-	/* Nothing is known yet, and something is chosen. */
+	/* Nothing was timed yet. */
 	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
 			 METHOD_DEFAULT);
 	adaptive_destroy(&adaptive);
@@ -75,7 +75,7 @@ static void all_but_trials_use_the_faster(void **state)
 		uint64_t ns = 0;
 		unsigned n_direct;
 
-		adaptive_init(&adaptive);
+		adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 		n_direct = write_many(&adaptive, s, N_WRITES, &ns);
 		assert_true(n_direct > 2 && n_direct < N_WRITES - 2);
 		assert_true(ns < best_ns + best_ns / 20);
@@ -89,7 +89,7 @@ static void a_method_that_becomes_slow_is_dropped(void **state)
 	uint64_t ns = 0;
 
 	(void)state;
-	adaptive_init(&adaptive);
+	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	assert_true(write_many(&adaptive, (struct speeds){ 200, 1000 }, 1000, &ns) < 20);
 	write_many(&adaptive, (struct speeds){ 4000, 1000 }, 20, &ns);
 	assert_true(write_many(&adaptive, (struct speeds){ 4000, 1000 }, 100, &ns) > 95);
@@ -102,21 +102,21 @@ static void a_method_that_becomes_fast_is_used(void **state)
 	uint64_t ns = 0;
 
 	(void)state;
-	adaptive_init(&adaptive);
+	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	write_many(&adaptive, (struct speeds){ 4000, 1000 }, 1000, &ns);
 	write_many(&adaptive, (struct speeds){ 200, 1000 }, 2000, &ns);
 	assert_true(write_many(&adaptive, (struct speeds){ 200, 1000 }, 100, &ns) < 5);
 	adaptive_destroy(&adaptive);
 }
 
-/* A write of one of three ways that takes so many ns for each MiB. */
+/* Simulate a write of 1 MiB that takes ns[method]. */
 static enum adaptive_method write_with_one_of_three(struct adaptive *adaptive,
 						    const uint64_t ns[static 3])
 {
 	const enum adaptive_method method = adaptive_choose(
 		adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND | METHOD_MASK_THIRD);
 
-	adaptive_record(adaptive, method, 1 << 20, ns[method]);
+	adaptive_record(adaptive, method, 1 << 20, 0, ns[method]);
 	return method;
 }
 
@@ -129,7 +129,7 @@ static void the_fastest_of_three_is_chosen(void **state)
 		unsigned n_of[3] = { 0 };
 		struct adaptive adaptive;
 
-		adaptive_init(&adaptive);
+		adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 		for (unsigned i = 0; i < 1000; i++)
 			n_of[write_with_one_of_three(&adaptive, ns[fastest])]++;
 		for (unsigned method = 0; method < 3; method++)
@@ -144,7 +144,7 @@ static void unavailable_method_is_not_chosen(void **state)
 	struct adaptive adaptive;
 
 	(void)state;
-	adaptive_init(&adaptive);
+	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	for (unsigned i = 0; i < 100; i++)
 		write_with_one_of_three(&adaptive, ns);
 	for (unsigned i = 0; i < 100; i++) {
@@ -156,6 +156,113 @@ static void unavailable_method_is_not_chosen(void **state)
 	adaptive_destroy(&adaptive);
 }
 
+enum { TURN_WRITE_NBYTES = 4 << 20, N_TURN_WRITES = 20000 };
+static const unsigned both_methods = METHOD_MASK_DEFAULT | METHOD_MASK_THIRD;
+
+/* Simulate n writes, one after the other; returns how many used the third method. */
+static unsigned write_in_turns(struct adaptive *adaptive, unsigned n, const uint64_t ns[N_METHODS],
+			       uint64_t *now_ns)
+{
+	unsigned n_third = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const enum adaptive_method method = adaptive_choose(adaptive, both_methods);
+
+		*now_ns += ns[method];
+		n_third += method == METHOD_THIRD;
+		adaptive_record(adaptive, method, TURN_WRITE_NBYTES, 0, *now_ns);
+	}
+	return n_third;
+}
+
+static void all_threads_use_one_method(void **state)
+{
+	struct adaptive adaptive;
+
+	(void)state;
+	adaptive_init(&adaptive, ADAPTIVE_TURNS);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
+	adaptive_destroy(&adaptive);
+}
+
+static void fastest_method_is_used(void **state)
+{
+	static const uint64_t third_is_fast[N_METHODS] = { 4000000, 1, 1000000 },
+			      third_is_slow[N_METHODS] = { 1000000, 1, 4000000 };
+	struct adaptive adaptive;
+	uint64_t now_ns = 1;
+
+	(void)state;
+	adaptive_init(&adaptive, ADAPTIVE_TURNS);
+	assert_true(write_in_turns(&adaptive, N_TURN_WRITES, third_is_fast, &now_ns) >
+		    N_TURN_WRITES / 100 * 98);
+	assert_true(write_in_turns(&adaptive, N_TURN_WRITES, third_is_slow, &now_ns) <
+		    N_TURN_WRITES / 100 * 10);
+	assert_true(write_in_turns(&adaptive, N_TURN_WRITES, third_is_slow, &now_ns) <
+		    N_TURN_WRITES / 100 * 2);
+	assert_true(write_in_turns(&adaptive, N_TURN_WRITES, third_is_fast, &now_ns) >
+		    N_TURN_WRITES / 100 * 90);
+	adaptive_destroy(&adaptive);
+}
+
+/* Another method is tried after a while, and used if it is faster. */
+static void default_is_not_compared_at_once(void **state)
+{
+	static const uint64_t third_is_fast[N_METHODS] = { 4000000, 1, 1000000 },
+			      third_is_slow[N_METHODS] = { 1000000, 1, 4000000 };
+	enum { GIB_WRITES = (1 << 30) / TURN_WRITE_NBYTES };
+	struct adaptive adaptive;
+	uint64_t now_ns = 1;
+
+	(void)state;
+	adaptive_init(&adaptive, ADAPTIVE_TURNS);
+	adaptive_presume(&adaptive, METHOD_MASK_THIRD);
+	assert_int_equal(write_in_turns(&adaptive, 8 * GIB_WRITES, third_is_fast, &now_ns),
+			 8 * GIB_WRITES);
+	assert_true(write_in_turns(&adaptive, N_TURN_WRITES, third_is_slow, &now_ns) <
+		    N_TURN_WRITES / 100 * 50);
+	adaptive_destroy(&adaptive);
+
+	adaptive_init(&adaptive, ADAPTIVE_TURNS);
+	adaptive_presume(&adaptive, METHOD_MASK_THIRD);
+	adaptive_presume(&adaptive, 0);
+	assert_true(write_in_turns(&adaptive, 8 * GIB_WRITES, third_is_slow, &now_ns) <
+		    2 * GIB_WRITES);
+	adaptive_presume(&adaptive, METHOD_MASK_SECOND); /* not available */
+	assert_true(write_in_turns(&adaptive, 8 * GIB_WRITES, third_is_slow, &now_ns) <
+		    2 * GIB_WRITES);
+	adaptive_destroy(&adaptive);
+}
+
+/* Writes that were begun by another method do not count. */
+static void other_methods_writes_are_not_timed(void **state)
+{
+	struct adaptive adaptive;
+
+	(void)state;
+	adaptive_init(&adaptive, ADAPTIVE_TURNS);
+	assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
+	adaptive_record(&adaptive, METHOD_DEFAULT, UINT64_C(1) << 40, 0, 2);
+	assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
+	adaptive_record(&adaptive, METHOD_THIRD, UINT64_C(1) << 40, 0, 1000);
+	assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
+	adaptive_record(&adaptive, METHOD_THIRD, UINT64_C(1) << 40, 0, 2000);
+	assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_DEFAULT);
+	adaptive_destroy(&adaptive);
+}
+
+static void unavailable_is_not_used_in_turns(void **state)
+{
+	struct adaptive adaptive;
+
+	(void)state;
+	adaptive_init(&adaptive, ADAPTIVE_TURNS);
+	assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
+	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT), METHOD_DEFAULT);
+	adaptive_destroy(&adaptive);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(each_method_is_tried_first),
 	cmocka_unit_test(all_but_trials_use_the_faster),
@@ -163,6 +270,11 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_method_that_becomes_fast_is_used),
 	cmocka_unit_test(the_fastest_of_three_is_chosen),
 	cmocka_unit_test(unavailable_method_is_not_chosen),
+	cmocka_unit_test(all_threads_use_one_method),
+	cmocka_unit_test(fastest_method_is_used),
+	cmocka_unit_test(default_is_not_compared_at_once),
+	cmocka_unit_test(other_methods_writes_are_not_timed),
+	cmocka_unit_test(unavailable_is_not_used_in_turns),
 };
 
 UNIT_TESTS(adaptive, tests, NULL, NULL)
