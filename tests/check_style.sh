@@ -43,13 +43,13 @@ grep -nE '\brun_stored_file\(' $sources | grep -vE '^(src/(run|checkpoint|exchan
 
 # What a process has once is a front end's: its standard streams, environment, signals and end. Of
 # the signals, thread.c holds back those of the calling thread; and in the handler of one that ends
-# the process, truncate_on_abort.c keeps its files from growing.
+# the process, undo.c keeps its files from growing.
 process='((v?printf|puts|putchar|perror|_?exit|quick_exit|abort|system|(secure_)?getenv|(un)?setenv'
 process="$process|signal|sigaction|sigprocmask|pthread_sigmask|raise|p?kill|alarm|mallopt|umask"
 process="$process|chdir|setlocale|setrlimit|prctl)\\(|(stdin|stdout|stderr|environ)[,;)])"
 grep -nE "(^|[^a-z_/])$process" $sources |
 	grep -vE '^(src/cli|examples|tools|tests)/|^src/base/thread\.c:.*pthread_sigmask' |
-	grep -vE '^io/output/truncate_on_abort\.c:.*setrlimit' |
+	grep -vE '^io/output/undo\.c:.*setrlimit' |
 	offence 'only a front end prints, exits, or changes what is of the process' || true
 grep -nE 'include <(signal|threads)\.h>' $sources |
 	grep -vE '^(src/cli/|tools/|tests/|src/base/thread\.)' |

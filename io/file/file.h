@@ -18,10 +18,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-struct commit_point;
-struct truncate_table;
-struct temp_names;
 struct mapping_table;
+struct undo_table;
 
 /* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
 struct syscalls {
@@ -44,15 +42,12 @@ struct syscalls {
 	int (*unlinkat)(int directory, const char *name, int flags);
 	int (*fsetxattr)(int fd, const char *name, const void *value, size_t nbytes, int flags);
 	/*
-	 * What a process has once, lent by a front end that handles its signals. NULL: it does not;
-	 * then nothing is mapped (mapping.h), names of unfinished files are known to nobody else
-	 * (unlink_on_abort.h), nor is what is written in place (truncate_on_abort.h), and a signal
-	 * ends the process at any moment (commit_point.h).
+	 * What a process has once, lent by a front end that handles its signals. NULL: there is
+	 * none; then nothing is mapped (mapping.h), and a signal that ends the process leaves
+	 * unfinished files behind (undo.h).
 	 */
 	struct mapping_table *mappings;
-	struct temp_names *temp_names;
-	struct truncate_table *truncations;
-	struct commit_point *commit_point;
+	struct undo_table *undo;
 };
 
 extern const struct syscalls syscalls_plain;

@@ -1,59 +1,475 @@
 /*
  * atomic_file - a new file that takes the name of a target when it is complete (see atomic_file.h)
+ *
+ * Access lists are read and set as extended attributes: POSIX lists are "system.posix_acl_access";
+ * those of NFS 4 and SMB have other names that begin with "system.". Their contents need not be
+ * understood.
  */
 #include "io/output/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "io/file/file_change.h"
-#include "io/output/file_attributes.h"
-#include "io/output/commit_point.h"
-#include "io/output/unlink_on_abort.h"
-#include "io/output/orphans.h"
-#include "io/output/target_snapshot.h"
+#include "io/file/path_identity.h"
+#include "io/output/undo.h"
 #include "src/base/diagnostics.h"
+
+/* --- the target --- */
+
+/* Open the directory part of `path` and keep the rest as the target's name. */
+static int open_directory(struct atomic_target *target, char *path)
+{
+	char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *directory = !slash ? "." : slash == path ? "/" : path;
+
+	if (!*name)
+		return -EISDIR;
+	target->name = strdup(name);
+	if (!target->name)
+		return -ENOMEM;
+	if (slash)
+		*slash = '\0';
+	return file_open(target->directory.calls, AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0,
+			 &target->directory);
+}
+
+/* Only the owner of the file or of the directory may replace a file in a sticky directory. */
+static int check_sticky(const struct atomic_target *target)
+{
+	const uid_t user = geteuid();
+	struct stat directory;
+
+	if (fstat(target->directory.fd, &directory) < 0)
+		return -errno;
+	if (!(directory.st_mode & S_ISVTX) || user == 0 || user == directory.st_uid ||
+	    user == target->old_status.st_uid)
+		return 0;
+	return fail(-EPERM,
+		    "%s: belongs to another user, and in its directory, which is sticky as /tmp "
+		    "is, only owners may replace files; write to another file",
+		    target->path);
+}
+
+/* What can forbid a rename; 0: unknown. */
+struct rename_constraints {
+	bool is_append_only;
+	uint64_t mount_id;
+};
+
+static struct rename_constraints get_rename_constraints(int fd)
+{
+	struct rename_constraints constraints = { 0 };
+#ifdef STATX_MNT_ID
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0)
+		return constraints;
+	constraints.is_append_only = status.stx_attributes & STATX_ATTR_APPEND;
+	if (status.stx_mask & STATX_MNT_ID)
+		constraints.mount_id = status.stx_mnt_id;
+#else
+	(void)fd;
+#endif
+	return constraints;
+}
+
+static int check_rename_constraints(const struct atomic_target *target)
+{
+	const struct rename_constraints directory = get_rename_constraints(target->directory.fd);
+	struct rename_constraints old_file = { 0 };
+
+	if (target->had_file)
+		old_file = get_rename_constraints(target->old_file.fd);
+	if (directory.is_append_only)
+		return fail(-EPERM,
+			    "%s: its directory is append-only (chattr +a); write to another "
+			    "directory",
+			    target->path);
+	if (old_file.is_append_only)
+		return fail(-EPERM,
+			    "%s: is append-only (chattr +a) and cannot be replaced; use chattr -a, "
+			    "or append to it by >> FILE",
+			    target->path);
+	if (old_file.mount_id && directory.mount_id && old_file.mount_id != directory.mount_id)
+		return fail(-EBUSY,
+			    "%s: is a mount point and cannot be replaced; write to another file, "
+			    "or, if it is no input, by > FILE",
+			    target->path);
+	return 0;
+}
+
+/*
+ * Open the old file by its name in the directory, and check that stat() has found the same file. A
+ * link of /proc/self/fd may lead to a file whose name has been removed, or that is not ours.
+ */
+static int open_old_file(struct atomic_target *target)
+{
+	struct stat status;
+	const int r = attributes_open(target->directory.calls, target->directory.fd, target->name,
+				      &target->old_file);
+
+	if (r < 0)
+		return r;
+	if (fstat(target->old_file.fd, &status) < 0)
+		return -errno;
+	if (!file_id_equal(file_id_from_stat(&status), file_id_from_stat(&target->old_status)))
+		return -ESTALE;
+	return check_sticky(target);
+}
+
+int atomic_target_open(const struct syscalls *calls, const char *path, const struct stat *old,
+		       struct atomic_target *target)
+{
+	char *resolved_path;
+	int r;
+
+	*target = (struct atomic_target){ .path = path,
+					  .directory = { .calls = calls, .fd = -1 },
+					  .old_file = { .calls = calls, .fd = -1 },
+					  .had_file = old != NULL };
+	if (old)
+		target->old_status = *old;
+	r = path_follow_links(path, &resolved_path);
+	if (r < 0)
+		return r;
+	r = open_directory(target, resolved_path);
+	free(resolved_path);
+	if (r == 0 && target->had_file)
+		r = open_old_file(target);
+	return r == 0 ? check_rename_constraints(target) : r;
+}
+
+/* A new file in a directory of the caller, named by the last component of the path. */
+static int open_target_in(const struct file *directory, const char *path,
+			  struct atomic_target *target)
+{
+	const char *slash = strrchr(path, '/');
+
+	*target = (struct atomic_target){
+		.path = path,
+		.directory = *directory,
+		.borrows_directory = true,
+		.name = strdup(slash ? slash + 1 : path),
+		.old_file = { .calls = directory->calls, .fd = -1 },
+	};
+	return target->name ? 0 : -ENOMEM;
+}
+
+static int fail_target_exists(const struct atomic_target *target)
+{
+	return fail(-EBUSY, "%s: a file of that name has been created during the sort; it is kept",
+		    target->path);
+}
+
+/*
+ * Check the file that the target's name leads to now. It may be an input: what others have written
+ * to it since it was read is not in the output.
+ */
+static int check_same_file(const struct atomic_target *target, const struct stat *status)
+{
+	const struct file_state old = file_state_from_stat(&target->old_status);
+	const struct file_state current = file_state_from_stat(status);
+
+	if (!target->had_file)
+		return fail_target_exists(target);
+	if (!file_id_equal(file_id_from_stat(status), file_id_from_stat(&target->old_status)))
+		return fail(-EBUSY,
+			    "%s: leads to another file than when the sort began; that file is kept",
+			    target->path);
+	if (file_state_is_unchanged(&old, &current))
+		return 0;
+	return fail(-EBUSY,
+		    "%s: has changed during the sort and is kept; sort again when no process "
+		    "writes to it",
+		    target->path);
+}
+
+/* Does a path without links lead to the target's name in its directory? */
+static int is_same_target(const struct atomic_target *target, char *path)
+{
+	char *const slash = strrchr(path, '/');
+	struct stat directory, current;
+
+	if (strcmp(slash ? slash + 1 : path, target->name))
+		return 0;
+	if (slash)
+		slash[slash == path] = '\0'; /* "/name" is in "/" */
+	if (stat(slash ? path : ".", &current) < 0 || fstat(target->directory.fd, &directory) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	return file_id_equal(file_id_from_stat(&current), file_id_from_stat(&directory));
+}
+
+static int check_same_path(const struct atomic_target *target)
+{
+	char *path;
+	int r = path_follow_links(target->path, &path);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0) {
+		r = is_same_target(target, path);
+		free(path);
+		if (r < 0)
+			return fail(r, "%s: cannot find where it leads now: %m", target->path);
+		if (r > 0)
+			return 0;
+	}
+	return fail(-EBUSY,
+		    "%s: leads elsewhere than when the sort began, because a link or a directory "
+		    "was changed; the file there is kept",
+		    target->path);
+}
+
+/* Check the path as given, through links, and the name that will be replaced. */
+int atomic_target_verify(const struct atomic_target *target)
+{
+	struct stat status;
+	int r = 0;
+
+	if (!target->borrows_directory && stat(target->path, &status) == 0)
+		r = check_same_file(target, &status);
+	if (r == 0 &&
+	    fstatat(target->directory.fd, target->name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		r = check_same_file(target, &status);
+	return r < 0 || target->borrows_directory ? r : check_same_path(target);
+}
+
+int atomic_target_sync_name(const struct atomic_target *target)
+{
+	struct file directory;
+	int r = file_open(target->directory.calls, target->directory.fd, ".",
+			  O_RDONLY | O_DIRECTORY, 0, &directory);
+
+	if (r < 0)
+		return r;
+	r = file_sync(&directory);
+	file_close(&directory);
+	return r;
+}
+
+void atomic_target_close(struct atomic_target *target)
+{
+	file_close(&target->old_file);
+	if (!target->borrows_directory)
+		file_close(&target->directory);
+	free(target->name);
+	target->name = NULL;
+}
+
+/* --- attributes --- */
+
+static const char posix_acl_name[] = "system.posix_acl_access";
+
+static bool name_has_prefix(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* The new file has other contents. */
+static bool describes_contents(const char *name)
+{
+	return !strcmp(name, "security.capability") || !strcmp(name, "security.ima") ||
+	       !strcmp(name, "security.evm");
+}
+
+int attributes_open(const struct syscalls *calls, int directory, const char *name,
+		    struct file *ret_old)
+{
+	const int r =
+		file_open(calls, directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, ret_old);
+
+	return r < 0 ? file_open(calls, directory, name, O_PATH | O_NOFOLLOW, 0, ret_old) : 0;
+}
+
+/* A descriptor that was opened with O_PATH cannot be read from; this path can. */
+static const char *proc_fd_path(const struct file *file, char path[static 32])
+{
+	snprintf(path, 32, "/proc/self/fd/%d", file->fd);
+	return path;
+}
+
+static ssize_t list_xattrs(const struct file *file, char *names, size_t nbytes)
+{
+	char path[32];
+	const ssize_t n = flistxattr(file->fd, names, nbytes);
+
+	return n < 0 && errno == EBADF ? listxattr(proc_fd_path(file, path), names, nbytes) : n;
+}
+
+static ssize_t get_xattr(const struct file *file, const char *name, void *value, size_t nbytes)
+{
+	char path[32];
+	const ssize_t n = fgetxattr(file->fd, name, value, nbytes);
+
+	return n < 0 && errno == EBADF ? getxattr(proc_fd_path(file, path), name, value, nbytes) :
+					 n;
+}
+
+static bool is_missing_xattr(int error)
+{
+	return error == ENODATA || error == EOPNOTSUPP;
+}
+
+/* Returns whether both files have the attribute now, or neither has. */
+static bool copy_xattr(const struct file *old, const struct file *file, const char *name,
+		       void *value)
+{
+	const ssize_t nbytes = get_xattr(old, name, value, XATTR_SIZE_MAX);
+
+	if (nbytes < 0)
+		return is_missing_xattr(errno);
+	return file->calls->fsetxattr(file->fd, name, value, (size_t)nbytes, 0) == 0;
+}
+
+static void copy_listed_xattrs(const struct file *old, const struct file *file, const char *names,
+			       size_t nbytes, void *value, struct lost_attributes *lost)
+{
+	for (const char *name = names; name < names + nbytes; name += strlen(name) + 1) {
+		if (describes_contents(name) || !strcmp(name, posix_acl_name) ||
+		    copy_xattr(old, file, name, value))
+			continue;
+		if (name_has_prefix(name, "system."))
+			lost->acl = true;
+		else if (name_has_prefix(name, "user."))
+			lost->xattrs = true;
+	}
+}
+
+/*
+ * Without a list in the old file, remove the list that the new file has inherited from its
+ * directory. A list is valid only together with the file's group, which it refers to.
+ */
+static void copy_posix_acl(const struct file *old, const struct file *file, bool same_group,
+			   void *value, struct lost_attributes *lost)
+{
+	const ssize_t nbytes = get_xattr(old, posix_acl_name, value, XATTR_SIZE_MAX);
+
+	if (nbytes < 0 && is_missing_xattr(errno))
+		lost->acl |= fremovexattr(file->fd, posix_acl_name) < 0 && !is_missing_xattr(errno);
+	else if (nbytes < 0 || !same_group ||
+		 file->calls->fsetxattr(file->fd, posix_acl_name, value, (size_t)nbytes, 0) < 0)
+		lost->acl = true;
+}
+
+static int copy_all_xattrs(const struct file *old, const struct file *file, bool same_group,
+			   struct lost_attributes *lost)
+{
+	char *names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX), *value;
+	ssize_t nbytes;
+
+	if (!names)
+		return -ENOMEM;
+	value = names + XATTR_LIST_MAX;
+	nbytes = list_xattrs(old, names, XATTR_LIST_MAX);
+	if (nbytes < 0 && !is_missing_xattr(errno))
+		lost->xattrs = true;
+	if (nbytes > 0)
+		copy_listed_xattrs(old, file, names, (size_t)nbytes, value, lost);
+	copy_posix_acl(old, file, same_group, value, lost);
+	free(names);
+	return 0;
+}
+
+/*
+ * The group bits of a file with an access list are the mask of the list, not the permissions of the
+ * group. So without the list only the owner gets access.
+ */
+static mode_t permitted_mode(const struct stat *old, const struct stat *status,
+			     const struct lost_attributes *lost)
+{
+	mode_t mode = old->st_mode & 07777;
+
+	if (status->st_uid != old->st_uid)
+		mode &= ~(mode_t)S_ISUID;
+	if (status->st_gid != old->st_gid)
+		mode &= ~(mode_t)S_ISGID & ((mode & 07) << 3 | ~(mode_t)070);
+	if (lost->acl)
+		mode &= ~(mode_t)077;
+	return mode;
+}
+
+int attributes_copy(const struct file *old, const struct file *file,
+		    struct lost_attributes *ret_lost)
+{
+	struct lost_attributes lost = { false, false };
+	struct stat old_status, status;
+	mode_t mode;
+	int r;
+
+	if (fstat(old->fd, &old_status) < 0)
+		return -errno;
+	if (fchown(file->fd, old_status.st_uid, old_status.st_gid) < 0 &&
+	    fchown(file->fd, (uid_t)-1, old_status.st_gid) < 0 && errno != EPERM && errno != EINVAL)
+		return -errno;
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	r = copy_all_xattrs(old, file, status.st_gid == old_status.st_gid, &lost);
+	if (r < 0)
+		return r;
+	mode = permitted_mode(&old_status, &status, &lost);
+	/* An NFS 4 list has set the mode already; setting the mode would change the list. */
+	if (fstat(file->fd, &status) < 0 ||
+	    ((status.st_mode & 07777) != mode && fchmod(file->fd, mode) < 0))
+		return -errno;
+	*ret_lost = lost;
+	return 0;
+}
+
+void attributes_warn_lost(const char *path, const struct lost_attributes *lost)
+{
+	if (lost->acl)
+		warn("%s: access list not kept; now only the owner has access", path);
+	if (lost->xattrs)
+		warn("%s: some extended attributes not kept", path);
+}
+
+/* --- the new file --- */
 
 struct atomic_file {
 	const struct syscalls *calls;
-	struct target_snapshot target;  /* what has the target's name */
-	struct temp_name *temp_name;    /* NULL if the file has no name */
-	struct temp_name own_temp_name; /* where that is, if nobody else has to know it */
-	struct file lock_file;          /* a duplicate that keeps the lock (orphans.h), or closed */
-	struct file_id file_id;         /* the new file, when it is finished */
-	struct file_state complete_state; /* as it was left, if is_complete */
+	struct atomic_target target;
+	struct undo_entry *temp_name; /* NULL: the file has no name */
+	struct undo_entry own_temp_name;
+	struct file lock_file;  /* a duplicate that keeps the lock (orphans.h), or closed */
+	struct file_id file_id; /* of the new file, for the commit */
+	struct file_state complete_state; /* of the new file, if is_complete */
 	bool is_complete;
 };
 
 static int create_with_temp_name(struct atomic_file *atomic_file, mode_t mode,
 				 const struct orphan_owner *owner, struct file *ret_file)
 {
+	struct undo_table *undo = atomic_file->calls->undo;
+	const int directory = atomic_file->target.directory.fd;
 	int r;
 
-	atomic_file->temp_name = temp_names_reserve(atomic_file->calls->temp_names,
-						    atomic_file->target.directory.fd, owner, false,
-						    &atomic_file->own_temp_name);
+	atomic_file->temp_name =
+		undo_reserve_name(undo, directory, owner, UNDO_UNLINK, &atomic_file->own_temp_name);
 	if (!atomic_file->temp_name)
 		return -EMFILE;
-	r = file_open(atomic_file->calls, atomic_file->target.directory.fd,
-		      atomic_file->temp_name->name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
-	temp_names_created(atomic_file->temp_name);
+	r = file_open(atomic_file->calls, directory, atomic_file->temp_name->name,
+		      O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+	undo_name_created(atomic_file->temp_name);
 	if (r < 0) {
-		temp_names_release(atomic_file->temp_name);
+		undo_remove(undo, atomic_file->temp_name);
 		atomic_file->temp_name = NULL;
 	}
 	return r;
 }
 
 /*
- * The file is closed before it gets its name, as a close may have something to report; until then
- * this keeps what has no name, and the lock that says that somebody is at work.
+ * The file is closed before it gets its name, because closing may report an error. The duplicate
+ * keeps an unnamed file, and the lock.
  */
 static int duplicate_descriptor(struct atomic_file *atomic_file, const struct file *file)
 {
@@ -62,121 +478,87 @@ static int duplicate_descriptor(struct atomic_file *atomic_file, const struct fi
 	return atomic_file->lock_file.fd < 0 ? -errno : 0;
 }
 
-static void lock_temp_file(struct atomic_file *atomic_file, const struct file *file)
-{
-	orphans_lock(file);
-	duplicate_descriptor(atomic_file, file); /* if it cannot be now, it may be in the end */
-}
-
 static int create_temp_file(struct atomic_file *atomic_file,
 			    const struct atomic_file_params *params, struct file *ret_file)
 {
-	/* Nobody else reads the contents of a file that was private. */
+	/* The contents of a private file must not become readable. */
 	const mode_t mode = atomic_file->target.had_file ? 0600 : 0666;
 	int r = -EOPNOTSUPP;
 
-	if (!params->is_shared && access("/proc/self/fd", X_OK) == 0)
+	if (params->kind == ATOMIC_PRIVATE && access("/proc/self/fd", X_OK) == 0)
 		r = file_open(atomic_file->calls, atomic_file->target.directory.fd, ".",
 			      O_RDWR | O_TMPFILE, mode, ret_file);
-	/* EISDIR is what a kernel says that does not know the flag. */
+	/* Kernels that do not know the flag return EISDIR. */
 	if (r == -EOPNOTSUPP || r == -EISDIR)
 		r = create_with_temp_name(atomic_file, mode, &params->owner, ret_file);
-	if (r == 0)
-		lock_temp_file(atomic_file, ret_file);
-	return r;
+	if (r < 0)
+		return r;
+	orphans_lock(ret_file);
+	duplicate_descriptor(atomic_file, ret_file); /* if this fails, the commit tries again */
+	return 0;
 }
 
-static struct atomic_file *atomic_file_alloc(const struct syscalls *calls, const char *path)
+static int create(struct atomic_file *atomic_file, const char *path,
+		  const struct atomic_file_params *params, struct file *ret_file)
 {
-	struct atomic_file *atomic_file = calloc(1, sizeof *atomic_file);
+	const struct atomic_target *target = &atomic_file->target;
+	int r;
 
-	if (!atomic_file) {
-		fail(-ENOMEM, "%s: %m", path);
-		return NULL;
-	}
-	atomic_file->calls = calls;
-	atomic_file->lock_file = (struct file){ .calls = calls, .fd = -1 };
-	return atomic_file;
-}
-
-static void warn_of_orphans(const struct atomic_file *atomic_file, const char *path,
-			    const struct atomic_file_params *params)
-{
-	const struct target_snapshot *target = &atomic_file->target;
-
-	if (params->is_silent)
-		return;
-	if (atomic_file->temp_name) /* others had to have a name here, too */
+	if (!params->is_silent)
+		orphans_remove(&target->directory, &params->owner);
+	r = create_temp_file(atomic_file, params, ret_file);
+	if (r < 0 || params->is_silent)
+		return r;
+	/* If this file needs a temporary name, others needed one, too. */
+	if (atomic_file->temp_name)
 		orphans_warn(&target->directory, path);
 	else if (target->had_file)
 		orphans_warn_target(&target->directory, path, target->name);
-}
-
-static int take_snapshot(struct atomic_file *atomic_file, const struct file *directory,
-			 const char *path, const struct stat *old)
-{
-	return directory ?
-		       target_snapshot_take_in(directory, path, &atomic_file->target) :
-		       target_snapshot_take(atomic_file->calls, path, old, &atomic_file->target);
-}
-
-int atomic_file_create(const struct syscalls *calls, const char *path, const struct stat *old,
-		       const struct atomic_file_params *params, struct file *ret_file,
-		       struct atomic_file **ret_atomic_file)
-{
-	struct atomic_file *atomic_file = atomic_file_alloc(calls, path);
-	int r;
-
-	if (!atomic_file)
-		return -ENOMEM;
-	r = take_snapshot(atomic_file, params->directory, path, old);
-	if (r == 0 && !params->is_silent)
-		orphans_remove(&atomic_file->target.directory, &params->owner);
-	if (r == 0)
-		r = create_temp_file(atomic_file, params, ret_file);
-	if (r < 0) {
-		atomic_file_close(atomic_file); /* there is no file that is ours */
-		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
-	}
-	warn_of_orphans(atomic_file, path, params);
-	*ret_atomic_file = atomic_file;
 	return 0;
 }
 
-/* If this process is ended, the one that has begun the file may be so suddenly that it stays. */
-static int adopt_temp_name(struct atomic_file *atomic_file, const char *name)
+/* The creator may be killed outright. Then this process removes the name if it is aborted. */
+static int join(struct atomic_file *atomic_file, const char *name, struct file *ret_file)
 {
-	atomic_file->temp_name = temp_names_adopt(atomic_file->calls->temp_names,
-						  atomic_file->target.directory.fd, name, false,
-						  &atomic_file->own_temp_name);
+	const int directory = atomic_file->target.directory.fd;
+	const int r =
+		file_open(atomic_file->calls, directory, name, O_RDWR | O_NOFOLLOW, 0, ret_file);
+
+	if (r < 0)
+		return r;
+	atomic_file->temp_name = undo_adopt_name(atomic_file->calls->undo, directory, name,
+						 UNDO_UNLINK, &atomic_file->own_temp_name);
 	return atomic_file->temp_name ? 0 : -EMFILE;
 }
 
-int atomic_file_open_shared(const struct syscalls *calls, const struct file *directory,
-			    const char *path, const struct stat *old, const char *name,
-			    struct file *ret_file, struct atomic_file **ret_atomic_file)
+int atomic_file_open(const struct syscalls *calls, const char *path, const struct stat *old,
+		     const struct atomic_file_params *params, struct file *ret_file,
+		     struct atomic_file **ret_atomic_file)
 {
-	struct atomic_file *atomic_file = atomic_file_alloc(calls, path);
+	const bool joins = params->kind == ATOMIC_SHARED_EXISTING;
+	struct atomic_file *atomic_file = calloc(1, sizeof *atomic_file);
 	int r;
 
 	if (!atomic_file)
-		return -ENOMEM;
-	r = take_snapshot(atomic_file, directory, path, old);
+		return fail(-ENOMEM, "%s: %m", path);
+	atomic_file->calls = calls;
+	atomic_file->lock_file = (struct file){ .calls = calls, .fd = -1 };
+	r = params->directory ? open_target_in(params->directory, path, &atomic_file->target) :
+				atomic_target_open(calls, path, old, &atomic_file->target);
 	if (r == 0)
-		r = file_open(calls, atomic_file->target.directory.fd, name, O_RDWR | O_NOFOLLOW, 0,
-			      ret_file);
-	if (r == 0)
-		r = adopt_temp_name(atomic_file, name);
-	if (r < 0) {
-		atomic_file_close(atomic_file);
-		return fail(
-			r,
-			"%s: %s beside it, which another rank has begun, cannot be opened here: "
-			"%m; all ranks must see the same directory",
-			path, name);
+		r = joins ? join(atomic_file, params->name, ret_file) :
+			    create(atomic_file, path, params, ret_file);
+	if (r == 0) {
+		*ret_atomic_file = atomic_file;
+		return 0;
 	}
-	*ret_atomic_file = atomic_file;
-	return 0;
+	atomic_file_close(atomic_file);
+	if (joins)
+		return fail(r,
+			    "%s: cannot open %s, which another rank has created in the same "
+			    "directory: %m; all ranks must see the same directory",
+			    path, params->name);
+	return fail(r, "%s: cannot create a temporary file in the same directory: %m", path);
 }
 
 const char *atomic_file_temp_name(const struct atomic_file *atomic_file)
@@ -184,81 +566,13 @@ const char *atomic_file_temp_name(const struct atomic_file *atomic_file)
 	return atomic_file->temp_name ? atomic_file->temp_name->name : NULL;
 }
 
-/* The target is no more open than it was, and no less if that can be. */
-static int copy_attributes(const struct atomic_file *atomic_file, const struct file *file)
-{
-	struct lost_attributes lost;
-	const int r = attributes_copy(&atomic_file->target.old_file, file, &lost);
+/* --- is the new file unchanged? Processes that can open it must not write to it. --- */
 
-	if (r < 0)
-		return r;
-	if (lost.acl)
-		warn("%s: its access list cannot be kept: only its owner can use the file now",
-		     atomic_file->target.path);
-	if (lost.xattrs)
-		warn("%s: not all of its extended attributes can be kept",
-		     atomic_file->target.path);
-	return 0;
+static int fail_replace(const struct atomic_file *atomic_file, int r)
+{
+	return fail(r, "%s: cannot be replaced: %m", atomic_file->target.path);
 }
 
-/* What is unfinished must not stay in silence: it takes as much space as the output. */
-static void remove_temp_file(const struct atomic_file *atomic_file, const char *name)
-{
-	const int r = file_remove(atomic_file->calls, atomic_file->target.directory.fd, name, 0);
-
-	if (r < 0)
-		warn("%s: %s beside it is unfinished, and cannot be removed: %s",
-		     atomic_file->target.path, name, strerror(-r));
-}
-
-int atomic_file_check_target(const struct atomic_file *atomic_file)
-{
-	const int r = target_snapshot_verify(&atomic_file->target);
-
-	return r < 0 ? fail(r, "%s: cannot be replaced: %m", atomic_file->target.path) : 0;
-}
-
-static int link_unnamed(const struct atomic_file *atomic_file, const char *name)
-{
-	char descriptor[sizeof "/proc/self/fd/" + 12];
-	const int fd = atomic_file->lock_file.fd;
-
-	snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", fd);
-	return atomic_file->calls->linkat(AT_FDCWD, descriptor, atomic_file->target.directory.fd,
-					  name, AT_SYMLINK_FOLLOW) < 0 ?
-		       -errno :
-		       0;
-}
-
-/* A name for the moment that the rename takes. */
-static int link_temporarily(const struct atomic_file *atomic_file,
-			    char ret_name[static TEMP_NAME_SIZE])
-{
-	int r;
-
-	orphans_make_rename_name(atomic_file->target.name, ret_name);
-	r = link_unnamed(atomic_file, ret_name);
-	if (r != -EEXIST)
-		return r;
-	/* Somebody was killed in that moment, and it has been told; or is in it now. */
-	orphans_make_temp_name(NULL, ret_name);
-	return link_unnamed(atomic_file, ret_name);
-}
-
-static int rename_to_target(const struct atomic_file *atomic_file, const char *name)
-{
-	const int directory = atomic_file->target.directory.fd;
-	const int r = target_snapshot_verify(&atomic_file->target);
-
-	if (r < 0)
-		return r;
-	return atomic_file->calls->renameat(directory, name, directory, atomic_file->target.name) <
-			       0 ?
-		       -errno :
-		       0;
-}
-
-/* Its bytes are those that were written, as far as its times tell. */
 static int check_unmodified(const struct atomic_file *atomic_file, const struct stat *status)
 {
 	const struct file_state current = file_state_from_stat(status);
@@ -266,48 +580,157 @@ static int check_unmodified(const struct atomic_file *atomic_file, const struct 
 	if (!atomic_file->is_complete ||
 	    file_state_is_unchanged(&atomic_file->complete_state, &current))
 		return 0;
-	return fail(-EBUSY,
-		    "%s: %s beside it, which was to take its place, is not as it was left: "
-		    "somebody else has changed it",
+	return fail(-EBUSY, "%s: the new file, %s, was changed by another process",
 		    atomic_file->target.path, atomic_file->temp_name->name);
 }
 
-/* The name that the new file has had is nobody's business any more. */
-static void release_temp_name(struct atomic_file *atomic_file)
+int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file *file)
 {
-	if (atomic_file->temp_name)
-		temp_names_release(atomic_file->temp_name);
-	atomic_file->temp_name = NULL;
+	struct stat status;
+	int r;
+
+	if (!atomic_file->temp_name)
+		return 0;
+	if (fstat(file->fd, &status) < 0)
+		return fail_replace(atomic_file, -errno);
+	r = check_unmodified(atomic_file, &status);
+	if (r < 0)
+		return r;
+	atomic_file->complete_state = file_state_from_stat(&status);
+	atomic_file->is_complete = true;
+	return 0;
 }
 
-static int fail_removed(struct atomic_file *atomic_file, const char *name)
-{
-	fail(-ENOENT,
-	     "%s: %s beside it, which was to take its place, is not there any more: somebody else "
-	     "has removed it",
-	     atomic_file->target.path, name);
-	release_temp_name(atomic_file);
-	return -ENOENT;
-}
-
-/* Everybody sees the name: is it still the new file's? If not, what has it stays. */
-static int check_temp_name(struct atomic_file *atomic_file, const char *name)
+static int check_final_size(struct atomic_file *atomic_file, const struct file *file,
+			    uint64_t nbytes)
 {
 	struct stat status;
 
-	if (fstatat(atomic_file->target.directory.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? fail_removed(atomic_file, name) : -errno;
-	if (file_id_equal(file_id_from_stat(&status), atomic_file->file_id))
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	atomic_file->file_id = file_id_from_stat(&status);
+	if ((uint64_t)status.st_size == nbytes)
 		return check_unmodified(atomic_file, &status);
-	fail(-EBUSY,
-	     "%s: %s beside it, which was to take its place, has been replaced by somebody else; "
-	     "both stay as they are",
-	     atomic_file->target.path, name);
-	release_temp_name(atomic_file);
-	return -EBUSY;
+	return fail(-EBUSY,
+		    "%s: the new file has %jd bytes instead of %" PRIu64
+		    ": it was changed by another process",
+		    atomic_file->target.path, (intmax_t)status.st_size, nbytes);
 }
 
-static int rename_temp_file(struct atomic_file *atomic_file)
+/* Setting attributes moves the time of change (ctime), but not the size or time of modification. */
+static int copy_target_attributes(struct atomic_file *atomic_file, const struct file *file)
+{
+	const struct file_state complete = atomic_file->complete_state;
+	struct lost_attributes lost;
+	struct stat status;
+	const int r = attributes_copy(&atomic_file->target.old_file, file, &lost);
+
+	if (r < 0)
+		return r;
+	attributes_warn_lost(atomic_file->target.path, &lost);
+	if (!atomic_file->is_complete)
+		return 0;
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	atomic_file->complete_state = file_state_from_stat(&status);
+	atomic_file->complete_state.nbytes = complete.nbytes;
+	atomic_file->complete_state.modified = complete.modified;
+	return check_unmodified(atomic_file, &status);
+}
+
+/* --- the commit --- */
+
+static void release_temp_name(struct atomic_file *atomic_file)
+{
+	if (atomic_file->temp_name)
+		undo_remove(atomic_file->calls->undo, atomic_file->temp_name);
+	atomic_file->temp_name = NULL;
+}
+
+/* An unfinished file takes as much space as the output, so failure is reported. */
+static void remove_temp_file(const struct atomic_file *atomic_file, const char *name)
+{
+	const int r = file_remove(atomic_file->calls, atomic_file->target.directory.fd, name, 0);
+
+	if (r < 0)
+		warn("%s: cannot remove the unfinished file %s in the same directory: %s",
+		     atomic_file->target.path, name, strerror(-r));
+}
+
+int atomic_file_check_target(const struct atomic_file *atomic_file)
+{
+	const int r = atomic_target_verify(&atomic_file->target);
+
+	return r < 0 ? fail_replace(atomic_file, r) : 0;
+}
+
+static int link_unnamed(const struct atomic_file *atomic_file, const char *name)
+{
+	char path[32];
+
+	return atomic_file->calls->linkat(AT_FDCWD, proc_fd_path(&atomic_file->lock_file, path),
+					  atomic_file->target.directory.fd, name,
+					  AT_SYMLINK_FOLLOW) < 0 ?
+		       -errno :
+		       0;
+}
+
+/*
+ * Link the file under a temporary name for the rename. If the usual name exists, a process was
+ * killed between link and rename, which has been reported, or is there now.
+ */
+static int link_for_rename(const struct atomic_file *atomic_file,
+			   char ret_name[static TEMP_NAME_SIZE])
+{
+	int r;
+
+	orphans_make_rename_name(atomic_file->target.name, ret_name);
+	r = link_unnamed(atomic_file, ret_name);
+	if (r != -EEXIST)
+		return r;
+	orphans_make_temp_name(NULL, ret_name);
+	return link_unnamed(atomic_file, ret_name);
+}
+
+static int rename_to_target(const struct atomic_file *atomic_file, const char *name)
+{
+	const struct atomic_target *target = &atomic_file->target;
+	const int directory = target->directory.fd;
+	const int r = atomic_target_verify(target);
+
+	if (r < 0)
+		return r;
+	return atomic_file->calls->renameat(directory, name, directory, target->name) < 0 ? -errno :
+											    0;
+}
+
+/*
+ * Everybody sees the temporary name: does it still lead to the new file? If not, it is not ours to
+ * remove.
+ */
+static int check_temp_name(struct atomic_file *atomic_file, const char *name)
+{
+	const char *path = atomic_file->target.path;
+	struct stat status;
+	int r;
+
+	if (fstatat(atomic_file->target.directory.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		r = fail(-ENOENT, "%s: the new file, %s, was removed by another process", path,
+			 name);
+	} else if (file_id_equal(file_id_from_stat(&status), atomic_file->file_id)) {
+		return check_unmodified(atomic_file, &status);
+	} else {
+		r = fail(-EBUSY,
+			 "%s: the new file, %s, was replaced by another process; both are kept",
+			 path, name);
+	}
+	release_temp_name(atomic_file);
+	return r;
+}
+
+static int publish_named(struct atomic_file *atomic_file)
 {
 	const char *const name = atomic_file->temp_name->name;
 	int r = check_temp_name(atomic_file, name);
@@ -319,19 +742,20 @@ static int rename_temp_file(struct atomic_file *atomic_file)
 	return r;
 }
 
-/* A link takes no name from anybody; but where there is a file, it cannot be made. */
+/* A link replaces no file, so that is safe without a check; but it fails if there is one. */
 static int publish_unnamed(const struct atomic_file *atomic_file)
 {
+	const struct atomic_target *target = &atomic_file->target;
 	char name[TEMP_NAME_SIZE];
 	int r;
 
-	if (!atomic_file->target.had_file) {
-		r = target_snapshot_verify(&atomic_file->target);
+	if (!target->had_file) {
+		r = atomic_target_verify(target);
 		if (r == 0)
-			r = link_unnamed(atomic_file, atomic_file->target.name);
-		return r == -EEXIST ? target_snapshot_fail_exists(&atomic_file->target) : r;
+			r = link_unnamed(atomic_file, target->name);
+		return r == -EEXIST ? fail_target_exists(target) : r;
 	}
-	r = link_temporarily(atomic_file, name);
+	r = link_for_rename(atomic_file, name);
 	if (r < 0)
 		return r;
 	r = rename_to_target(atomic_file, name);
@@ -340,102 +764,35 @@ static int publish_unnamed(const struct atomic_file *atomic_file)
 	return r;
 }
 
-static int publish_file(struct atomic_file *atomic_file)
+static int publish(struct atomic_file *atomic_file)
 {
-	const bool is_first = commit_begin(atomic_file->calls->commit_point);
-	const int r = atomic_file->temp_name ? rename_temp_file(atomic_file) :
+	const bool is_first = undo_commit_begin(atomic_file->calls->undo);
+	const int r = atomic_file->temp_name ? publish_named(atomic_file) :
 					       publish_unnamed(atomic_file);
 
 	if (r < 0 && is_first)
-		commit_rollback(atomic_file->calls->commit_point);
+		undo_commit_rollback(atomic_file->calls->undo);
 	return r;
-}
-
-static int sync_directory(const struct atomic_file *atomic_file)
-{
-	struct file directory;
-	int r = file_open(atomic_file->calls, atomic_file->target.directory.fd, ".",
-			  O_RDONLY | O_DIRECTORY, 0, &directory);
-
-	if (r < 0)
-		return r;
-	r = file_sync(&directory);
-	file_close(&directory);
-	return r;
-}
-
-/* Everybody can have opened a file that has a name; without one nobody has. */
-int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file *file)
-{
-	struct stat status;
-	int r;
-
-	if (!atomic_file->temp_name)
-		return 0;
-	if (fstat(file->fd, &status) < 0)
-		return fail(-errno, "%s: cannot be replaced: %m", atomic_file->target.path);
-	r = check_unmodified(atomic_file, &status);
-	if (r < 0)
-		return r;
-	atomic_file->complete_state = file_state_from_stat(&status);
-	atomic_file->is_complete = true;
-	return 0;
-}
-
-/* Attributes are ours, and move the time of change; the bytes have been left alone. */
-static int record_attributes(struct atomic_file *atomic_file, const struct file *file)
-{
-	const struct file_state complete = atomic_file->complete_state;
-	struct stat status;
-
-	if (!atomic_file->is_complete)
-		return 0;
-	if (fstat(file->fd, &status) < 0)
-		return -errno;
-	atomic_file->complete_state = file_state_from_stat(&status);
-	atomic_file->complete_state.nbytes = complete.nbytes;
-	atomic_file->complete_state.modified = complete.modified;
-	return check_unmodified(atomic_file, &status);
-}
-
-/* Others who can write to the file are not meant to. */
-static int record_final_identity(struct atomic_file *atomic_file, const struct file *file,
-				 uint64_t nbytes)
-{
-	struct stat status;
-
-	if (fstat(file->fd, &status) < 0)
-		return -errno;
-	atomic_file->file_id = file_id_from_stat(&status);
-	return (uint64_t)status.st_size == nbytes ?
-		       check_unmodified(atomic_file, &status) :
-		       fail(-EBUSY,
-			    "%s: what was to take its place has %jd bytes, not %" PRIu64
-			    ": somebody else has changed it",
-			    atomic_file->target.path, (intmax_t)status.st_size, nbytes);
 }
 
 int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint64_t nbytes,
 		       bool sync_name)
 {
-	int r = record_final_identity(atomic_file, file, nbytes), close_result;
+	int r = check_final_size(atomic_file, file, nbytes), close_result;
 
-	if (r == 0 && atomic_file->target.had_file) {
-		r = copy_attributes(atomic_file, file);
-		if (r == 0)
-			r = record_attributes(atomic_file, file);
-	}
+	if (r == 0 && atomic_file->target.had_file)
+		r = copy_target_attributes(atomic_file, file);
 	if (r == 0 && !atomic_file->temp_name)
 		r = duplicate_descriptor(atomic_file, file);
-	/* An error that the file system kept back until now must not reach the target. */
+	/* An error that the file system has delayed until now must not reach the target. */
 	close_result = file_close(file);
 	if (r == 0)
 		r = close_result;
 	if (r == 0)
-		r = publish_file(atomic_file);
+		r = publish(atomic_file);
 	if (r < 0)
-		fail(r, "%s: cannot be replaced: %m", atomic_file->target.path);
-	else if (sync_name && (r = sync_directory(atomic_file)) < 0)
+		fail_replace(atomic_file, r);
+	else if (sync_name && (r = atomic_target_sync_name(&atomic_file->target)) < 0)
 		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
 		     atomic_file->target.path);
 	atomic_file_discard(atomic_file);
@@ -453,9 +810,8 @@ void atomic_file_discard(struct atomic_file *atomic_file)
 
 void atomic_file_close(struct atomic_file *atomic_file)
 {
-	if (atomic_file->temp_name)
-		temp_names_release(atomic_file->temp_name);
+	release_temp_name(atomic_file);
 	file_close(&atomic_file->lock_file);
-	target_snapshot_close(&atomic_file->target);
+	atomic_target_close(&atomic_file->target);
 	free(atomic_file);
 }

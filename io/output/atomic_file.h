@@ -1,97 +1,139 @@
 /*
  * atomic_file - a new file that takes the name of a target when it is complete
  *
- *	start -> (write the file) -> finish     the target's name leads to the new file
- *	                         \-> drop       the target is as it was
+ *	create -> (write the file) -> commit     the target's name leads to the new file
+ *	                          \-> discard    the target is unchanged
  *
- * The new file is made in the target's directory, so that a rename can put it in place. It has no
- * name until finish (O_TMPFILE), when it is linked under its own, or, since a link cannot replace a
- * file, under a hidden one for the moment that the rename takes. Where the system does not know
- * nameless files, or has no /proc to link them by, it has the hidden name from the start; a process
- * that is killed outright then leaves it behind, which the next one tells (orphans.h), and a
- * handler of signals can remove it (unlink_on_abort.h). From the moment in which it gets its name
- * signals do not end the process (commit_point.h).
+ * The new file is created in the target's directory, so that a rename can put it in place. Where
+ * the system can (O_TMPFILE and /proc), it has no name until the commit: then it is linked under
+ * the target's name, or, because a link cannot replace a file, under a temporary name for the
+ * moment of the rename. Otherwise it has a temporary name from the start. A process that is killed
+ * outright leaves that behind (orphans.h); a signal handler removes it (undo.h).
  *
- * What it replaces must be what was there at first: a file that has changed since, or is another
- * one, stays. Between looking at it and the rename are two calls of the system, and no kernel has
- * one for both; who writes to the old file just then, or has it open and writes to it later,
- * writes to what is gone.
+ * The target is examined when the output is opened, and again before the rename. Nothing is
+ * replaced if meanwhile the target was changed, or another file was put there, or the path leads
+ * elsewhere. Between the last look and the rename are two system calls, and no kernel has one for
+ * both: whoever writes to the old file just then writes to a file that is gone. Symbolic links are
+ * followed: the target is the file at their end, which need not exist.
  *
- * Symbolic links are followed: the target is the file at their end, there or not.
+ * The new file gets the attributes of the old one: owner, permissions, access list, extended
+ * attributes. It must be open to nobody to whom the old file was not.
  *
- * All functions print their message.
+ * All functions report their errors, unless noted.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "io/output/orphans.h"
 
-struct atomic_file;
+/* --- what will be replaced, also of a directory (part_files.h) --- */
 
-/* How a new file is made. Zeroed: by this process, for itself. */
-struct atomic_file_params {
-	/* NULL, or the directory of the new file, to which the path need not lead yet. */
-	const struct file *directory;
-	/* It has a hidden name from the start, by which other processes join (below). */
-	bool is_shared;
-	/* Nothing is told of what others have left beside it. */
-	bool is_silent;
-	/* And whose it is, who removes what was left of it by an earlier start. */
-	struct orphan_owner owner;
+struct atomic_target {
+	const char *path;       /* as given, for messages */
+	struct file directory;  /* opened with O_PATH */
+	bool borrows_directory; /* the caller's; the path need not lead there yet */
+	char *name;             /* within the directory */
+	bool had_file;
+	struct stat old_status; /* if had_file, as the next */
+	struct file old_file;   /* for its attributes */
 };
 
 /*
- * Make the new file, open for reading and writing. old: what stat() said about the target, whose
- * owner, permissions and other attributes (file_attributes.h) the new file will get; NULL if it
- * does not exist: permissions then come from the umask. On success the file is the caller's to
- * close, the replacement to finish or drop.
+ * Follow the path, which must outlive the target, and check that a rename there is permitted. old:
+ * the result of stat() for the existing file, or NULL. Returns 0 or a negative errno, reported or
+ * not; atomic_target_close() is due in any case.
  */
-int atomic_file_create(const struct syscalls *calls, const char *path, const struct stat *old,
-		       const struct atomic_file_params *params, struct file *ret_file,
-		       struct atomic_file **ret_atomic_file);
+int atomic_target_open(const struct syscalls *calls, const char *path, const struct stat *old,
+		       struct atomic_target *ret_target);
 
 /*
- * Join one that is shared: until it is finished its processes write to it, too. `name` is its
- * hidden one; directory: as in the parameters. The file is theirs to close, the replacement to
- * leave, and what becomes of it is for the first to say; or to drop, which removes the file for
- * all.
+ * Is the target still the file that was there at first, or still missing, and does the path lead
+ * there? Returns 0, -EBUSY (reported), or another negative errno (not reported).
  */
-int atomic_file_open_shared(const struct syscalls *calls, const struct file *directory,
-			    const char *path, const struct stat *old, const char *name,
-			    struct file *ret_file, struct atomic_file **ret_atomic_file);
+int atomic_target_verify(const struct atomic_target *target);
 
-/* The hidden name; NULL: it has none. As long as the replacement. */
+/* Bring the target's name to stable storage. Errors are not reported. */
+int atomic_target_sync_name(const struct atomic_target *target);
+
+void atomic_target_close(struct atomic_target *target);
+
+/* --- attributes; errors are not reported --- */
+
+struct lost_attributes {
+	bool acl;    /* only the owner has access to the new file */
+	bool xattrs; /* extended attributes of the user */
+};
+
+/*
+ * Open a file (not a link) to copy its attributes from. The permission to read it is not required.
+ */
+int attributes_open(const struct syscalls *calls, int directory, const char *name,
+		    struct file *ret_old);
+
+/*
+ * Give `file`, which only its owner may use yet, the attributes of `old` as far as this process
+ * may. If the group cannot be kept, its members get the permissions of others; if the owner or
+ * group cannot, the set-user-ID or set-group-ID bit is dropped. Labels of the system that may not
+ * be set, and attributes that describe the contents, are not copied.
+ */
+int attributes_copy(const struct file *old, const struct file *file,
+		    struct lost_attributes *ret_lost);
+
+/* Warn of what was lost. */
+void attributes_warn_lost(const char *path, const struct lost_attributes *lost);
+
+/* --- the new file --- */
+
+struct atomic_file;
+
+/* Zeroed: a file of this process alone. */
+struct atomic_file_params {
+	enum {
+		ATOMIC_PRIVATE,
+		ATOMIC_SHARED,          /* named from the start, so that other processes can join */
+		ATOMIC_SHARED_EXISTING, /* another process has created it, as `name` */
+	} kind;
+	const char *name;             /* of ATOMIC_SHARED_EXISTING */
+	const struct file *directory; /* NULL, or where to create it; the path is for messages */
+	bool is_silent;               /* do not report orphans */
+	struct orphan_owner owner;    /* whose orphans are removed */
+};
+
+/*
+ * Create the new file, or join one, open for reading and writing. old: as above. On success the
+ * caller closes the file and commits, discards or closes the atomic file. Where a process has
+ * joined, only the creator may commit; a joined process closes, or discards the file for all.
+ */
+int atomic_file_open(const struct syscalls *calls, const char *path, const struct stat *old,
+		     const struct atomic_file_params *params, struct file *ret_file,
+		     struct atomic_file **ret_atomic_file);
+
+/* The temporary name, or NULL. Valid as long as the atomic file. */
 const char *atomic_file_temp_name(const struct atomic_file *atomic_file);
 
 /*
- * All of the file is written, and it has its size: nobody changes it any more. Again, later: has
- * nobody? 0, or -EBUSY after a message, as atomic_file_commit() would fail. Of a file without a
- * name, which nobody else can open, nothing is noted.
+ * Note that the file is written and has its final size; called again: check that no other process
+ * has changed it since. Returns 0 or -EBUSY. Unnamed files, which no other process can open, always
+ * pass.
  */
 int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file *file);
 
 /*
- * Put the file, which has nbytes, under the target's name; closes it. -EBUSY if somebody else has
- * changed its size, or anything since atomic_file_mark_complete(), put another one under its name,
- * or made the path lead elsewhere; -ENOENT if its name is gone. sync_name: and bring the name to
- * stable storage. Frees the replacement, whether it succeeds or not; on failure nothing is left of
- * the new file.
+ * Close the file, which has nbytes, and give it the target's name. Frees the atomic file in any
+ * case; on failure nothing is left of the new file. -EBUSY: another process has changed the file
+ * or the target, or put another file under the temporary name (which stays). -ENOENT: another
+ * process has removed it. sync_name: bring the name to stable storage.
  */
 int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint64_t nbytes,
 		       bool sync_name);
 
-/*
- * Is what has the target's name still what was there at first, or nothing, and does the path lead
- * there? 0, or -EBUSY after a message, as atomic_file_commit() would fail.
- */
+/* Check the target like atomic_file_commit(). Returns 0 or -EBUSY. */
 int atomic_file_check_target(const struct atomic_file *atomic_file);
 
-/*
- * Remove the name, if it has one, and free. The space comes back when the file is closed. NULL is
- * fine.
- */
+/* Remove the temporary name, and free. Closing the file frees its space. NULL is ignored. */
 void atomic_file_discard(struct atomic_file *atomic_file);
 
-/* Free it and leave the file of all its processes as it is. */
+/* Free, and leave the file to the other processes. */
 void atomic_file_close(struct atomic_file *atomic_file);

@@ -1,9 +1,9 @@
 /*
- * orphans - unfinished files whose process was killed outright (see orphans.h)
+ * orphans - temporary names, and files that killed processes left behind (see orphans.h)
  *
- * The locks are those of open file descriptions: of POSIX's, a process loses its own with the first
- * of its descriptors that it closes. To ask for a lock does not take it, so two that start at once
- * are not in each other's way.
+ * The locks belong to open file descriptions. (A process would lose a POSIX lock when it closes any
+ * descriptor of the file.) Testing for a lock does not take it, so two processes that start at the
+ * same time do not disturb each other.
  */
 #include "io/output/orphans.h"
 
@@ -22,7 +22,7 @@
 
 static const char temp_name_prefix[] = ".gsort-temp-";
 
-/* It takes less from the creation of a file to its lock. */
+/* A file is locked at most so long after it was created. */
 enum { NEW_FILE_GRACE_S = 60 };
 
 _Static_assert(sizeof temp_name_prefix + 2 * FILE_UNIQUE_DIGITS == TEMP_NAME_SIZE,
@@ -54,7 +54,7 @@ bool orphans_is_temp_name(const char *name)
 	return !digits[n] && (n == FILE_UNIQUE_DIGITS || n == 2 * FILE_UNIQUE_DIGITS);
 }
 
-/* Of a name of these. */
+/* name: a temporary name. */
 static bool is_owned_name(const char *name, const struct orphan_owner *owner)
 {
 	const char *digits = name + sizeof temp_name_prefix - 1;
@@ -63,7 +63,7 @@ static bool is_owned_name(const char *name, const struct orphan_owner *owner)
 	       strncmp(digits, owner->digits, FILE_UNIQUE_DIGITS) == 0;
 }
 
-/* A directory cannot be open for writing, which a lock for writing asks for. */
+/* A write lock requires a descriptor for writing, which a directory cannot have. */
 void orphans_lock(const struct file *file)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -74,7 +74,7 @@ void orphans_lock(const struct file *file)
 	fcntl(file->fd, F_OFD_SETLK, &lock);
 }
 
-/* Nobody holds it. Where there are no locks that cannot be told. */
+/* False where the file system has no locks. */
 static bool is_unlocked(const struct file *file)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -82,75 +82,76 @@ static bool is_unlocked(const struct file *file)
 	return fcntl(file->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
-/* Call callback() for each entry of a directory. What goes wrong here is not told. */
-static void for_each_entry(const struct file *directory,
-			   void (*callback)(const struct file *directory, const char *name,
-					    void *context),
-			   void *context)
+int directory_for_each(const struct file *directory, directory_entry_fn *callback, void *context)
 {
 	const struct dirent *entry;
-	struct file readable_directory;
+	struct file readable;
 	DIR *stream;
+	int r = file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0,
+			  &readable);
 
-	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0,
-		      &readable_directory) < 0)
-		return;
-	stream = fdopendir(readable_directory.fd);
+	if (r < 0)
+		return r;
+	stream = fdopendir(readable.fd);
 	if (!stream) {
-		file_close(&readable_directory);
-		return;
+		r = -errno;
+		file_close(&readable);
+		return r;
 	}
-	while ((entry = readdir(stream)))
+	while (r == 0 && (errno = 0, entry = readdir(stream)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			callback(directory, entry->d_name, context);
+			r = callback(directory, entry->d_name, context);
+	if (r == 0)
+		r = -errno;
 	closedir(stream);
+	return r;
 }
 
-/* What is in a directory. */
-struct contents {
+struct directory_contents {
 	uint64_t n_entries, n_blocks;
 	bool is_in_use;
 };
 
-static void add_entry(const struct file *directory, const char *name, void *context)
+static int add_entry(const struct file *directory, const char *name, void *context)
 {
-	struct contents *contents = context;
+	struct directory_contents *contents = context;
 	struct stat status;
 	struct file file;
 
 	contents->n_entries++;
 	if (file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
-		return;
+		return 0;
 	if (fstat(file.fd, &status) == 0)
 		contents->n_blocks += (uint64_t)status.st_blocks;
 	contents->is_in_use |= !is_unlocked(&file);
 	file_close(&file);
+	return 0;
 }
 
-/* Nobody works on it or in it, as far as can be told. Adds what is in it to the status. */
+/* Is nothing locked? Adds the contents of a directory to its size and blocks. */
 static bool is_unused(const struct file *file, struct stat *status)
 {
-	struct contents contents = { 0 };
+	struct directory_contents contents = { 0 };
 
 	if (!(S_ISREG(status->st_mode) || S_ISDIR(status->st_mode)) || !is_unlocked(file))
 		return false;
 	if (S_ISREG(status->st_mode))
 		return true;
-	for_each_entry(file, add_entry, &contents);
+	directory_for_each(file, add_entry, &contents);
 	status->st_size = (off_t)contents.n_entries;
 	status->st_blocks += (blkcnt_t)contents.n_blocks;
 	return !contents.is_in_use;
 }
 
-/* And it is not so new that its lock may still be to come. */
+/* A new file may be locked a little later. */
 static bool is_orphan(const struct file *file, struct stat *status)
 {
 	return is_unused(file, status) &&
 	       (status->st_size > 0 || status->st_ctime + NEW_FILE_GRACE_S < time(NULL));
 }
 
-/* When it was last written to: "2026-11-22 23:10 UTC". */
+/* The time of the last write, such as "2026-11-22 23:10 UTC". */
 static const char *format_mtime(const struct stat *status, char text[static 32])
 {
 	struct tm utc;
@@ -161,7 +162,7 @@ static const char *format_mtime(const struct stat *status, char text[static 32])
 	return text;
 }
 
-/* What may not be opened is somebody else's, who will be told. */
+/* A file that this user may not open belongs to another user, who will be warned. */
 static bool probe_orphan(const struct file *directory, const char *name, struct stat *ret_status)
 {
 	struct file file;
@@ -180,15 +181,14 @@ static uint64_t allocated_nbytes(const struct stat *status)
 	return (uint64_t)status->st_blocks * 512;
 }
 
-/* what: it was to be. */
+/* purpose: what it was to become. */
 static void warn_orphan(const char *path, const char *name, const struct stat *status,
 			const char *purpose)
 {
 	char mtime[32];
 
-	warn("%s: %s beside it was left by a " GSORT_PROGRAM
-	     " that was killed after %s, while it wrote %s: "
-	     "remove it, it takes %" PRIu64 " bytes",
+	warn("%s: %s in the same directory was left by a " GSORT_PROGRAM
+	     " that was killed after %s while it wrote %s; remove it to free %" PRIu64 " bytes",
 	     path, name, format_mtime(status, mtime), purpose, allocated_nbytes(status));
 }
 
@@ -202,7 +202,6 @@ void orphans_warn_target(const struct file *directory, const char *path, const c
 		warn_orphan(path, name, &status, "the same output");
 }
 
-/* Some are told one by one, and then the sum of the others. */
 enum { MAX_ORPHANS_LISTED = 3 };
 
 struct orphan_warnings {
@@ -210,32 +209,33 @@ struct orphan_warnings {
 	uint64_t n_found, unlisted_nbytes;
 };
 
-static void warn_if_orphan(const struct file *directory, const char *name, void *context)
+static int warn_if_orphan(const struct file *directory, const char *name, void *context)
 {
 	struct orphan_warnings *warnings = context;
 	struct stat status;
 
 	if (!orphans_is_temp_name(name) || !probe_orphan(directory, name, &status))
-		return;
+		return 0;
 	if (++warnings->n_found <= MAX_ORPHANS_LISTED)
 		warn_orphan(warnings->path, name, &status, "this or another output there");
 	else
 		warnings->unlisted_nbytes += allocated_nbytes(&status);
+	return 0;
 }
 
-/* Not more than a hint. */
 void orphans_warn(const struct file *directory, const char *path)
 {
 	struct orphan_warnings warnings = { .path = path };
 
-	for_each_entry(directory, warn_if_orphan, &warnings);
+	directory_for_each(directory, warn_if_orphan, &warnings);
 	if (warnings.n_found > MAX_ORPHANS_LISTED)
-		warn("%s: %" PRIu64 " more such files are beside it, which take %" PRIu64
-		     " bytes: remove them",
+		warn("%s: %" PRIu64
+		     " more such files in the same directory; remove them to free %" PRIu64
+		     " bytes",
 		     path, warnings.n_found - MAX_ORPHANS_LISTED, warnings.unlisted_nbytes);
 }
 
-/* Does the name still lead to it, and is it this user's? */
+/* Does the file belong to this user, and the name to the file? */
 static bool is_users_file(const struct file *directory, const char *name, const struct stat *status)
 {
 	struct stat named;
@@ -245,14 +245,16 @@ static bool is_users_file(const struct file *directory, const char *name, const 
 	       file_id_equal(file_id_from_stat(status), file_id_from_stat(&named));
 }
 
-static void remove_entry(const struct file *directory, const char *name, void *context)
+/* Failure shows when the directory is removed. */
+static int remove_entry(const struct file *directory, const char *name, void *context)
 {
 	(void)context;
 	file_remove(directory->calls, directory->fd, name, 0);
+	return 0;
 }
 
-/* Nobody but the owner makes such a file: none was only just made. */
-static void remove_if_orphan(const struct file *directory, const char *name, void *context)
+/* Only the owner creates such files, so none of them is new and not locked yet. */
+static int remove_if_orphan(const struct file *directory, const char *name, void *context)
 {
 	const struct orphan_owner *owner = context;
 	struct stat status;
@@ -261,16 +263,17 @@ static void remove_if_orphan(const struct file *directory, const char *name, voi
 	if (!orphans_is_temp_name(name) || !is_owned_name(name, owner) ||
 	    file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
-		return;
+		return 0;
 	if (fstat(file.fd, &status) == 0 && is_unused(&file, &status) &&
 	    is_users_file(directory, name, &status)) {
 		const bool is_directory = S_ISDIR(status.st_mode);
 
 		if (is_directory)
-			for_each_entry(&file, remove_entry, NULL);
+			directory_for_each(&file, remove_entry, NULL);
 		file_remove(directory->calls, directory->fd, name, is_directory ? AT_REMOVEDIR : 0);
 	}
 	file_close(&file);
+	return 0;
 }
 
 void orphans_remove(const struct file *directory, const struct orphan_owner *owner)
@@ -278,5 +281,5 @@ void orphans_remove(const struct file *directory, const struct orphan_owner *own
 	struct orphan_owner owner_copy = *owner;
 
 	if (*owner_copy.digits)
-		for_each_entry(directory, remove_if_orphan, &owner_copy);
+		directory_for_each(directory, remove_if_orphan, &owner_copy);
 }

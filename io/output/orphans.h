@@ -1,62 +1,63 @@
 /*
- * orphans - unfinished files and directories whose process was killed outright
+ * orphans - names of unfinished files and directories, and those that killed processes left behind
  *
- * Where there are no nameless files, an unfinished one has a hidden name; where there are, one that
- * takes the place of another has it for the moment of the rename. A signal that can be caught
- * removes it; after SIGKILL, or when the machine stops, it stays, hidden, and takes as much space
- * as an output. Whoever starts there next says so, and leaves it to the user to remove it; but who
- * goes on with the same sort removes what that has left, which it knows by digits in the name.
+ * An unfinished output may have a temporary name: all the time where the system has no unnamed
+ * files, otherwise during the rename that replaces an older file. A signal that can be caught
+ * removes the name (undo.h). After SIGKILL or a power loss it stays, and takes as much space as an
+ * output. The next process that writes to the directory warns about such an orphan, and leaves it
+ * to the user to remove it. A process that resumes the same sort removes the orphans of the earlier
+ * attempt, which it recognises by digits in the name.
  *
- * A file that somebody works on is told from one that was left by a lock on it, which the kernel
- * takes back from whoever dies. A directory (part_files.h) is left if neither it nor a file in it
- * is locked; it goes with the files in it.
+ * A file in use is locked, and the kernel releases the lock when the process ends. A directory
+ * (part_files.h) is an orphan if neither the directory nor a file in it is locked; it is removed
+ * together with the files in it.
  */
 #pragma once
 
 #include "io/file/file.h"
 
-/*
- * ".gsort-temp-" and 16 random hexadecimal digits, with the final '\0'; of an owner its own
- * digits are in front of these.
- */
+/* ".gsort-temp-", the digits of the owner, if any, 16 random hexadecimal digits, and '\0'. */
 enum { TEMP_NAME_SIZE = 45 };
 
 /*
- * Who begins the same file again after a kill, and may then remove what was left of it: 16 random
- * digits (file_unique_digits()) that nobody else has, and that only one process at a time goes on
- * with. "": there is no such one.
+ * The owner of a file that is begun again after a kill: 16 random digits (file_unique_digits()),
+ * which only one process at a time uses. "": no owner.
  */
 struct orphan_owner {
 	char digits[FILE_UNIQUE_DIGITS + 1];
 };
 
-/* A hidden name that no other file has, and that tells everybody what it is. owner: NULL: "". */
+/* Make up a temporary name that no other file has. owner: NULL means none. */
 void orphans_make_temp_name(const struct orphan_owner *owner, char name[static TEMP_NAME_SIZE]);
 
-/* Could a name come from one of these? */
+/* Could a name come from one of these functions? */
 bool orphans_is_temp_name(const char *name);
 
-/* The same one, each time, for what is to take the place of `target`, in the same directory. */
+/* Derive the temporary name for the rename that replaces `target`, always the same one. */
 void orphans_make_rename_name(const char *target, char name[static TEMP_NAME_SIZE]);
 
 /*
- * Mark `file`, open for writing, or a directory, open for reading, as one that somebody works on,
- * until it and all duplicates of its descriptor are closed. A file system without locks is no
- * error: nothing in it is taken for left.
+ * Mark a file, open for writing, or a directory, open for reading, as in use, until it and all
+ * duplicates of its descriptor are closed. Failure is ignored: on a file system without locks
+ * nothing is taken for an orphan.
  */
 void orphans_lock(const struct file *file);
 
-/* Warn of the file with orphans_make_rename_name(target), if nobody works on it. */
+/* Warn if there is an orphan of a rename to `target`. path: for messages. */
 void orphans_warn_target(const struct file *directory, const char *path, const char *target);
 
-/*
- * Warn of the files of such names in `directory`, that of `path`, that nobody works on: of each of
- * the first three, and then of all others at once.
- */
+/* Warn of each of the first three orphans in `directory`, and of the others in one message. */
 void orphans_warn(const struct file *directory, const char *path);
 
 /*
- * This process is the owner, and has begun no such file yet: remove those in `directory` that have
- * its digits and that nobody works on. What cannot be removed stays.
+ * Remove the orphans of an owner, which is this process and has begun no file yet. Failure is
+ * ignored.
  */
 void orphans_remove(const struct file *directory, const struct orphan_owner *owner);
+
+/*
+ * Call callback() for each entry of a directory, until it fails. Returns 0, or its negative errno,
+ * or that of reading the directory (not reported).
+ */
+typedef int directory_entry_fn(const struct file *directory, const char *name, void *context);
+int directory_for_each(const struct file *directory, directory_entry_fn *callback, void *context);

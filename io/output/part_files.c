@@ -2,17 +2,15 @@
  * part_files - a directory of part files and their manifest, which appears at once (see
  * part_files.h)
  *
- * The target is a target_snapshot like that of a single file: its path must lead to the same
- * directory in the end, and the directory must not have gained or lost a file. The files in it are
- * noted besides, since a write to one of them changes nothing about the directory.
+ * The target is an atomic_target like that of a single file: in the end its path must lead to the
+ * same directory, and the directory must not have gained or lost a file. The files in it are
+ * recorded as well, because a write to one of them does not change the directory.
  *
- * From the first name on that a file gets in the hidden directory, no handled signal ends the
- * process (commit_point.h). So a handler finds no files in it but those of hidden names, which it
- * knows (unlink_on_abort.h).
+ * From the first file on that gets its name in the hidden directory, signals do not end the process
+ * (undo.h). So a signal handler finds only files with temporary names there, which it knows.
  */
 #include "io/output/part_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,17 +21,15 @@
 
 #include "io/file/file_change.h"
 #include "io/input/part_manifest.h"
-#include "io/output/commit_point.h"
-#include "io/output/file_attributes.h"
-#include "io/output/target_snapshot.h"
-#include "io/output/unlink_on_abort.h"
+#include "io/output/atomic_file.h"
+#include "io/output/undo.h"
 #include "src/base/diagnostics.h"
 
 #ifndef RENAME_EXCHANGE
 #define RENAME_EXCHANGE 2
 #endif
 
-/* A file of the old directory, as it was when the directory was looked at. */
+/* A file of the old directory, as it was when the output was opened. */
 struct old_file {
 	char *name;
 	struct file_id identity;
@@ -46,14 +42,15 @@ struct part_files {
 	uint32_t n;
 	char **paths; /* n + 1, the manifest's last */
 
-	struct target_snapshot target;
+	struct atomic_target target;
 	struct old_file *old_files; /* n_old_files */
 	size_t n_old_files;
 
-	struct file directory;                      /* the hidden one */
-	bool is_joined;                             /* another rank has created it */
-	struct temp_name *temp_slot, own_temp_slot; /* temp_slot NULL: the name is not registered */
-	char temp_name[TEMP_NAME_SIZE]; /* "": it has its final name, and nothing is left */
+	struct file directory;         /* the hidden one */
+	bool is_joined;                /* another rank has created it */
+	struct undo_entry *undo_entry; /* NULL: temp_name is not registered */
+	struct undo_entry own_undo_entry;
+	char temp_name[TEMP_NAME_SIZE]; /* of a directory to remove; "": there is none */
 };
 
 /* --- names --- */
@@ -68,7 +65,7 @@ static char *part_path(const struct part_files *files, uint32_t i, const char *e
 	return r < 0 ? NULL : path;
 }
 
-static int alloc_paths(struct part_files *files, const char *path, const char *extension)
+static bool alloc_paths(struct part_files *files, const char *path, const char *extension)
 {
 	size_t length = strlen(path);
 
@@ -76,16 +73,16 @@ static int alloc_paths(struct part_files *files, const char *path, const char *e
 		length--;
 	files->path = strndup(path, length);
 	files->paths = calloc(files->n + UINT64_C(1), sizeof *files->paths);
-	for (uint32_t i = 0; files->path && files->paths && i <= files->n; i++)
+	if (!files->path || !files->paths)
+		return false;
+	for (uint32_t i = 0; i <= files->n; i++)
 		if (!(files->paths[i] = part_path(files, i, extension)))
-			return fail(-ENOMEM, "%s: no memory for the names of part files", path);
-	return files->path && files->paths ?
-		       0 :
-		       fail(-ENOMEM, "%s: no memory for the names of part files", path);
+			return false;
+	return true;
 }
 
-static int create_part_files(const struct syscalls *calls, const char *path, uint32_t n,
-			     const char *extension, struct part_files **ret_files)
+static int alloc_part_files(const struct syscalls *calls, const char *path, uint32_t n,
+			    const char *extension, struct part_files **ret_files)
 {
 	struct part_files *files = calloc(1, sizeof *files);
 
@@ -96,37 +93,9 @@ static int create_part_files(const struct syscalls *calls, const char *path, uin
 	files->n = n;
 	files->directory = (struct file){ .calls = calls, .fd = -1 };
 	files->target.directory = files->target.old_file = files->directory;
-	return alloc_paths(files, path, extension);
-}
-
-/* --- entries of a directory --- */
-
-typedef int entry_fn(struct part_files *files, const char *name, const void *context);
-
-/* Call entry() for each, until it fails. 0, or its errno, or another without a message. */
-static int for_each_entry(struct part_files *files, const struct file *directory, entry_fn *entry,
-			  const void *context)
-{
-	const struct dirent *found;
-	struct file readable;
-	DIR *stream;
-	int r = file_open(files->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0, &readable);
-
-	if (r < 0)
-		return r;
-	stream = fdopendir(readable.fd);
-	if (!stream) {
-		r = -errno;
-		file_close(&readable);
-		return r;
-	}
-	while (r == 0 && (errno = 0, found = readdir(stream)))
-		if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
-			r = entry(files, found->d_name, context);
-	if (r == 0)
-		r = -errno;
-	closedir(stream);
-	return r;
+	return alloc_paths(files, path, extension) ?
+		       0 :
+		       fail(-ENOMEM, "%s: no memory for the names of part files", path);
 }
 
 /* --- the old directory --- */
@@ -134,12 +103,12 @@ static int for_each_entry(struct part_files *files, const struct file *directory
 static int fail_foreign(const struct part_files *files, const char *name)
 {
 	return fail(-EEXIST,
-		    "%s: has %s in it, which no part manifest names: rename the "
-		    "directory, or let the output have another name",
+		    "%s: has %s in it, which no part manifest names; rename the directory, or "
+		    "choose another name",
 		    files->path, name);
 }
 
-/* The part file of that name; NULL: the manifest lists none, or not as gsort names them. */
+/* Find a part file in the manifest; NULL if it is not listed, or not with its usual name. */
 static const struct manifest_part *find_listed_part(const struct part_manifest *manifest,
 						    const char *name)
 {
@@ -154,25 +123,31 @@ static const struct manifest_part *find_listed_part(const struct part_manifest *
 		       NULL;
 }
 
-static int note_old_file(struct part_files *files, const char *name, const void *context)
+struct old_files_reader {
+	struct part_files *files;
+	const struct part_manifest *manifest;
+};
+
+static int record_old_file(const struct file *directory, const char *name, void *context)
 {
+	const struct old_files_reader *reader = context;
+	const struct part_manifest *manifest = reader->manifest;
+	struct part_files *files = reader->files;
 	const bool is_manifest = strcmp(name, PART_MANIFEST_NAME) == 0;
-	const struct part_manifest *manifest = context;
 	const struct manifest_part *part = is_manifest ? NULL : find_listed_part(manifest, name);
 	struct old_file *old_file = &files->old_files[files->n_old_files];
 	struct stat status;
 
 	if ((!is_manifest && !part) || files->n_old_files > manifest->n_parts)
 		return fail_foreign(files, name);
-	if (fstatat(files->target.old_file.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return fail_foreign(files, name);
 	if (part && part->nbytes != (uint64_t)status.st_size)
 		return fail(-EEXIST,
-			    "%s: %s in it has %jd bytes, and not %" PRIu64
-			    ", as its part manifest says: rename the directory, or let the output "
-			    "have another name",
+			    "%s: %s in it has %jd bytes, not the %" PRIu64
+			    " of its part manifest; rename the directory, or choose another name",
 			    files->path, name, (intmax_t)status.st_size, part->nbytes);
 	*old_file = (struct old_file){ strdup(name), file_id_from_stat(&status),
 				       file_state_from_stat(&status) };
@@ -182,22 +157,24 @@ static int note_old_file(struct part_files *files, const char *name, const void 
 	return 0;
 }
 
-static int refuse_entry(struct part_files *files, const char *name, const void *context)
+static int refuse_entry(const struct file *directory, const char *name, void *context)
 {
-	(void)context;
-	return fail_foreign(files, name);
+	(void)directory;
+	return fail_foreign(context, name);
 }
 
-static int note_old_files(struct part_files *files)
+/* Record the files of the old directory. It is empty, or its manifest lists all of them. */
+static int record_old_files(struct part_files *files)
 {
 	const struct file *directory = &files->target.old_file;
 	struct part_manifest manifest = { 0 };
+	struct old_files_reader reader = { files, &manifest };
 	struct file file;
 	int r = file_open(files->calls, directory->fd, PART_MANIFEST_NAME,
 			  O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &file);
 
-	if (r == -ENOENT || r == -ELOOP) /* then it must be empty */
-		return for_each_entry(files, directory, refuse_entry, NULL);
+	if (r == -ENOENT || r == -ELOOP)
+		return directory_for_each(directory, refuse_entry, files);
 	if (r < 0)
 		return r;
 	r = part_manifest_read(&file, files->paths[files->n], &manifest);
@@ -205,7 +182,7 @@ static int note_old_files(struct part_files *files)
 	if (r == 0 && !(files->old_files = calloc(manifest.n_parts + 1, sizeof *files->old_files)))
 		r = -ENOMEM;
 	if (r == 0)
-		r = for_each_entry(files, directory, note_old_file, &manifest);
+		r = directory_for_each(directory, record_old_file, &reader);
 	part_manifest_free(&manifest);
 	if (r == 0 && files->n_old_files > 0 &&
 	    faccessat(directory->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
@@ -223,23 +200,22 @@ static int examine_target(struct part_files *files)
 	if (!exists && errno != ENOENT)
 		return fail(-errno, "%s: %m", files->path);
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return fail(-EINVAL, "%s: is no name that a new directory can have", files->path);
+		return fail(-EINVAL, "%s: not a name for a new directory", files->path);
 	if (exists && !S_ISDIR(status.st_mode))
 		return fail(-ENOTDIR,
-			    "%s: is there, and no directory of part files: rename it, or let the "
-			    "output have another name",
+			    "%s: exists, and is no directory of part files; rename it, or choose "
+			    "another name",
 			    files->path);
-	r = target_snapshot_take(files->calls, files->path, exists ? &status : NULL,
-				 &files->target);
+	r = atomic_target_open(files->calls, files->path, exists ? &status : NULL, &files->target);
 	if (r == 0 && exists)
-		r = note_old_files(files);
+		r = record_old_files(files);
 	return r < 0 && exists ? fail(r, "%s: cannot be replaced: %m", files->path) : r;
 }
 
-/* What has the target's name is what was there at first, or nothing. */
+/* Is the target still the directory that was there at first, or still missing? */
 static int check_target(const struct part_files *files)
 {
-	const int r = target_snapshot_verify(&files->target);
+	const int r = atomic_target_verify(&files->target);
 
 	if (r < 0)
 		return r;
@@ -254,8 +230,8 @@ static int check_target(const struct part_files *files)
 		if (!file_id_equal(file_id_from_stat(&status), old->identity) ||
 		    !file_state_is_unchanged(&old->state, &state))
 			return fail(-EBUSY,
-				    "%s: %s in it has changed since it was looked at, so it is not "
-				    "replaced; sort when nobody writes to it",
+				    "%s: %s in it has changed during the sort, so the directory is "
+				    "kept; sort again when no process writes to it",
 				    files->path, old->name);
 	}
 	return 0;
@@ -281,21 +257,21 @@ static int open_hidden(struct part_files *files)
 	return r;
 }
 
-/* What is in it is for nobody to see to whom the old directory may be closed. */
+/* Only the owner gets access until the directory has the permissions of the old one. */
 static int create_hidden(struct part_files *files, const struct orphan_owner *owner)
 {
 	const struct file *parent = &files->target.directory;
 	const mode_t mode = files->target.had_file ? 0700 : 0777;
 	int r;
 
-	files->temp_slot = temp_names_reserve(files->calls->temp_names, parent->fd, owner, true,
-					      &files->own_temp_slot);
-	if (!files->temp_slot)
+	files->undo_entry = undo_reserve_name(files->calls->undo, parent->fd, owner, UNDO_RMDIR,
+					      &files->own_undo_entry);
+	if (!files->undo_entry)
 		return -EMFILE;
-	r = files->calls->mkdirat(parent->fd, files->temp_slot->name, mode) < 0 ? -errno : 0;
+	r = files->calls->mkdirat(parent->fd, files->undo_entry->name, mode) < 0 ? -errno : 0;
 	if (r == 0)
-		strcpy(files->temp_name, files->temp_slot->name);
-	temp_names_created(files->temp_slot);
+		strcpy(files->temp_name, files->undo_entry->name);
+	undo_name_created(files->undo_entry);
 	return r < 0 ? r : open_hidden(files);
 }
 
@@ -304,7 +280,7 @@ int part_files_open(const struct syscalls *calls, const char *path, uint32_t n,
 		    struct part_files **ret_files)
 {
 	struct part_files *files;
-	int r = create_part_files(calls, path, n, extension, &files);
+	int r = alloc_part_files(calls, path, n, extension, &files);
 
 	if (r == 0)
 		r = examine_target(files);
@@ -314,7 +290,7 @@ int part_files_open(const struct syscalls *calls, const char *path, uint32_t n,
 	}
 	if (r < 0) {
 		part_files_close(files, false);
-		return fail(r, "%s: cannot make a directory beside it to take its place: %m", path);
+		return fail(r, "%s: cannot create a temporary directory beside it: %m", path);
 	}
 	orphans_warn(&files->target.directory, files->path);
 	*ret_files = files;
@@ -326,26 +302,27 @@ int part_files_open_existing(const struct syscalls *calls, const char *path, uin
 			     struct part_files **ret_files)
 {
 	struct part_files *files;
-	int r = create_part_files(calls, path, n, extension, &files);
+	int r = alloc_part_files(calls, path, n, extension, &files);
 
 	if (r == 0 && !orphans_is_temp_name(temp_name))
 		r = -EPROTO;
 	if (r == 0)
-		r = target_snapshot_take(calls, files->path, NULL, &files->target);
+		r = atomic_target_open(calls, files->path, NULL, &files->target);
 	if (r == 0) {
 		files->is_joined = true;
 		snprintf(files->temp_name, sizeof files->temp_name, "%s", temp_name);
 		r = open_hidden(files);
 	}
-	if (r == 0 &&
-	    !(files->temp_slot = temp_names_adopt(calls->temp_names, files->target.directory.fd,
-						  temp_name, true, &files->own_temp_slot)))
-		r = -EMFILE;
+	if (r == 0) {
+		files->undo_entry = undo_adopt_name(calls->undo, files->target.directory.fd,
+						    temp_name, UNDO_RMDIR, &files->own_undo_entry);
+		r = files->undo_entry ? 0 : -EMFILE;
+	}
 	if (r < 0) {
 		part_files_close(files, true);
 		return fail(r,
-			    "%s: %s beside it, which another rank has begun, cannot be opened "
-			    "here: %m; all ranks must see the same directory",
+			    "%s: cannot open %s, which another rank has created beside it: %m; all "
+			    "ranks must see the same directory",
 			    path, temp_name);
 	}
 	*ret_files = files;
@@ -374,15 +351,15 @@ const char *part_files_name(const struct part_files *files, uint32_t i)
 
 static void release_temp_name(struct part_files *files)
 {
-	if (files->temp_slot)
-		temp_names_release(files->temp_slot);
-	files->temp_slot = NULL;
+	if (files->undo_entry)
+		undo_remove(files->calls->undo, files->undo_entry);
+	files->undo_entry = NULL;
 	files->temp_name[0] = '\0';
 }
 
-/* --- the end --- */
+/* --- commit --- */
 
-/* A new part file is no more open than the old one of its name, or the first of the old ones. */
+/* Use the attributes of the old file of that name, or else those of the first old file. */
 static int copy_file_attributes(struct part_files *files, uint32_t i, struct lost_attributes *lost)
 {
 	const char *name = part_files_name(files, i), *old_name = files->old_files[0].name;
@@ -409,18 +386,14 @@ static int copy_file_attributes(struct part_files *files, uint32_t i, struct los
 
 static int copy_attributes(struct part_files *files)
 {
-	struct lost_attributes lost = { false, false }, files_lost = { false, false };
+	struct lost_attributes lost = { false, false };
 	int r = files->target.had_file ?
 			attributes_copy(&files->target.old_file, &files->directory, &lost) :
 			0;
 
 	for (uint32_t i = 0; i <= files->n && files->n_old_files > 0 && r == 0; i++)
-		r = copy_file_attributes(files, i, &files_lost);
-	if (lost.acl || files_lost.acl)
-		warn("%s: its access list cannot be kept: only its owner can use it now",
-		     files->path);
-	if (lost.xattrs || files_lost.xattrs)
-		warn("%s: not all of its extended attributes can be kept", files->path);
+		r = copy_file_attributes(files, i, &lost);
+	attributes_warn_lost(files->path, &lost);
 	return r;
 }
 
@@ -431,7 +404,7 @@ static int rename_in_parent(const struct part_files *files, const char *name, co
 	return files->calls->renameat(parent, name, parent, new_name) < 0 ? -errno : 0;
 }
 
-/* The old directory, which has nothing in it, is replaced by the kernel. */
+/* The kernel replaces an old directory if it is empty. */
 static int rename_hidden(struct part_files *files)
 {
 	const int r = rename_in_parent(files, files->temp_name, files->target.name);
@@ -456,13 +429,14 @@ static int replace_by_two_renames(struct part_files *files)
 		return 0;
 	}
 	undo_result = rename_in_parent(files, backup_name, files->target.name);
-	return undo_result < 0 ? fail(undo_result,
-				      "%s: cannot be put back: %m; it is %s beside that name now",
-				      files->path, backup_name) :
-				 r;
+	return undo_result < 0 ?
+		       fail(undo_result,
+			    "%s: cannot be put back: %m; it is %s in the same directory now",
+			    files->path, backup_name) :
+		       r;
 }
 
-/* From then on temp_name is that of the old directory. */
+/* Afterwards temp_name is the name of the old directory. */
 static int exchange(struct part_files *files)
 {
 	const int parent = files->target.directory.fd;
@@ -479,7 +453,7 @@ static int publish(struct part_files *files)
 
 	if (r < 0)
 		return r;
-	orphans_lock(&files->target.old_file); /* until it is removed */
+	orphans_lock(&files->target.old_file); /* it will have a temporary name for a while */
 	return files->n_old_files > 0 ? exchange(files) : rename_hidden(files);
 }
 
@@ -494,22 +468,9 @@ static void remove_old_directory(struct part_files *files)
 	if (r == 0)
 		r = file_remove(files->calls, parent, files->temp_name, AT_REMOVEDIR);
 	if (r < 0)
-		warn("%s: the older directory, now %s beside it, cannot be removed: %s",
-		     files->path, files->temp_name, strerror(-r));
+		warn("%s: the older directory, now %s, cannot be removed: %s", files->path,
+		     files->temp_name, strerror(-r));
 	release_temp_name(files);
-}
-
-static int sync_parent(const struct part_files *files)
-{
-	struct file parent;
-	int r = file_open(files->calls, files->target.directory.fd, ".", O_RDONLY | O_DIRECTORY, 0,
-			  &parent);
-
-	if (r < 0)
-		return r;
-	r = file_sync(&parent);
-	file_close(&parent);
-	return r;
 }
 
 static int commit_files(struct part_files *files, struct output **outputs, bool is_durable)
@@ -529,7 +490,7 @@ static int commit_files(struct part_files *files, struct output **outputs, bool 
 
 int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable)
 {
-	const bool is_first = commit_begin(files->calls->commit_point);
+	const bool is_first = undo_commit_begin(files->calls->undo);
 	int r = commit_files(files, outputs, is_durable);
 
 	for (uint32_t i = 0; i <= files->n; i++) {
@@ -539,10 +500,10 @@ int part_files_commit(struct part_files *files, struct output **outputs, bool is
 	if (r < 0) {
 		fail(r, "%s: cannot be replaced: %m", files->path);
 		if (is_first)
-			commit_rollback(files->calls->commit_point);
+			undo_commit_rollback(files->calls->undo);
 		return r;
 	}
-	if (is_durable && (r = sync_parent(files)) < 0)
+	if (is_durable && (r = atomic_target_sync_name(&files->target)) < 0)
 		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
 		     files->path);
 	if (files->temp_name[0])
@@ -551,15 +512,14 @@ int part_files_commit(struct part_files *files, struct output **outputs, bool is
 }
 
 /*
- * A rank that has joined leaves files with a final name: by then the directory may have its own.
- * Those of hidden names that it knows are gone, and the others are not known here.
+ * A rank that has joined removes only files with temporary names: when the others have their names,
+ * the directory may have its own.
  */
-static int discard_hidden_file(struct part_files *files, const char *name, const void *context)
+static int remove_temp_file(const struct file *directory, const char *name, void *context)
 {
 	(void)context;
-	return orphans_is_temp_name(name) ?
-		       file_remove(files->calls, files->directory.fd, name, 0) :
-		       0;
+	return orphans_is_temp_name(name) ? file_remove(directory->calls, directory->fd, name, 0) :
+					    0;
 }
 
 static void discard(struct part_files *files)
@@ -567,13 +527,13 @@ static void discard(struct part_files *files)
 	int r;
 
 	if (files->directory.fd >= 0 && files->is_joined)
-		for_each_entry(files, &files->directory, discard_hidden_file, NULL);
+		directory_for_each(&files->directory, remove_temp_file, NULL);
 	for (uint32_t i = 0; i <= files->n && files->directory.fd >= 0 && !files->is_joined; i++)
 		file_remove(files->calls, files->directory.fd, part_files_name(files, i), 0);
-	/* What could not be removed keeps the directory. */
+	/* This fails if a file could not be removed. */
 	r = file_remove(files->calls, files->target.directory.fd, files->temp_name, AT_REMOVEDIR);
 	if (r < 0 && !files->is_joined)
-		warn("%s: %s beside it is unfinished, and cannot be removed: %s", files->path,
+		warn("%s: the unfinished directory %s beside it cannot be removed: %s", files->path,
 		     files->temp_name, strerror(-r));
 }
 
@@ -585,7 +545,7 @@ void part_files_close(struct part_files *files, bool is_complete)
 		discard(files);
 	release_temp_name(files);
 	file_close(&files->directory);
-	target_snapshot_close(&files->target);
+	atomic_target_close(&files->target);
 	for (size_t i = 0; i < files->n_old_files; i++)
 		free(files->old_files[i].name);
 	free(files->old_files);

@@ -1,18 +1,23 @@
 /*
- * preallocate - space of a file, taken a step ahead of those who write it (see preallocate.h)
+ * preallocate - space and page cache of a file, allocated ahead of its writers (see preallocate.h)
  */
 #include "io/output/preallocate.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "io/file/free_space_retry.h"
+#include "io/file/mmap_writer.h"
+#include "src/base/int_math.h"
+#include "src/base/thread.h"
 
 enum {
 	PREALLOCATE_STEPS = 512,
-	PREALLOCATE_MAX_STEPS = 64 << 10, /* of the largest files: each is remembered */
+	PREALLOCATE_MAX_STEPS = 64 << 10, /* bounds the memory for the largest files */
 };
 static const uint64_t min_step_nbytes = UINT64_C(4) << 20, max_step_nbytes = UINT64_C(64) << 20;
 
@@ -40,7 +45,7 @@ static uint64_t choose_step_nbytes(uint64_t total_nbytes)
 	return step < max_step_nbytes ? step : max_step_nbytes;
 }
 
-/* Under the lock, or before others know of it. */
+/* Requires the lock, or that no other thread uses the preallocation yet. */
 static int preallocate_step(struct preallocation *preallocation, uint64_t step)
 {
 	const uint64_t begin = step * preallocation->step_nbytes;
@@ -80,7 +85,6 @@ uint64_t preallocate_free_space(const struct file *file, uint64_t wanted_nbytes)
 	return nbytes;
 }
 
-/* Of a file that is empty. */
 bool preallocate_is_supported(const struct file *file)
 {
 	uint64_t nbytes;
@@ -91,7 +95,7 @@ bool preallocate_is_supported(const struct file *file)
 	return is_supported;
 }
 
-/* What is asked for is a block that the file cannot have yet: so its blocks become more. */
+/* Allocate a block that the file cannot have yet: does the number of its blocks grow? */
 static bool is_supported_past_end(const struct file *file, uint64_t end)
 {
 	struct stat before, after;
@@ -111,7 +115,6 @@ int preallocate_check_growth(const struct file *file, uint64_t end, uint64_t nby
 	return *ret_free_nbytes < nbytes && is_supported_past_end(file, end) ? -ENOSPC : 0;
 }
 
-/* 0, or -ENOMEM: then nothing is reserved. */
 static int init_steps(struct preallocation *preallocation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes)
 {
@@ -141,9 +144,9 @@ int preallocate_start(struct preallocation *preallocation, const struct file *fi
 	r = init_steps(preallocation, file, base, total_nbytes);
 	if (r < 0)
 		return r;
-	/* What will not fit must not take a step from others meanwhile: it may be all there is. */
+	/* A file that will not fit must not take a step, perhaps all there is, from others. */
 	r = lacks_space ? file_preallocate(file, base, 1) : preallocate_step(preallocation, 0);
-	/* Only a file system that reserved something has to keep what it is given as it is. */
+	/* Without an effect on the size nothing was allocated. */
 	preallocation->is_supported =
 		r == 0 && file_size(file, &nbytes) == 0 &&
 		nbytes >= base + (lacks_space ? 1 : preallocation->extended_nbytes);
@@ -177,4 +180,138 @@ bool preallocate_range(struct preallocation *preallocation, uint64_t begin, uint
 			is_allocated = false;
 	pthread_mutex_unlock(&preallocation->lock);
 	return is_allocated;
+}
+
+/* --- prefaulting: the whole segments of all files are numbered, one file after the other --- */
+
+enum { MAX_PREFAULT_THREADS = 8 };
+
+struct prefault {
+	uint64_t n_segments;
+	uint64_t n_writers, segments_per_writer; /* the last writers may have fewer */
+
+	atomic_uint_least64_t n_claimed;
+	atomic_bool is_stopped;
+
+	unsigned n_threads;
+	pthread_t threads[MAX_PREFAULT_THREADS];
+
+	uint32_t n_users; /* files for which prefault_stop() is still due */
+	uint32_t n_files;
+	struct prefault_entry {
+		struct prefault_file file;
+		uint64_t first_index;   /* the number of its first segment among all */
+		uint64_t first_segment; /* the number of that segment within the file */
+	} entries[];
+};
+
+/*
+ * The i-th segment to prefault: the first one of each writer, then the second of each. False if the
+ * writer has no such segment.
+ */
+static bool nth_segment(const struct prefault *prefault, uint64_t i, uint64_t *ret_segment)
+{
+	*ret_segment =
+		i % prefault->n_writers * prefault->segments_per_writer + i / prefault->n_writers;
+	return *ret_segment < prefault->n_segments;
+}
+
+/* The last entry that begins at or before the segment; files without segments precede it. */
+static const struct prefault_entry *find_segment_entry(const struct prefault *prefault,
+						       uint64_t segment)
+{
+	return &prefault->entries[find_interval(prefault->entries, sizeof *prefault->entries,
+						offsetof(struct prefault_entry, first_index),
+						prefault->n_files, segment)];
+}
+
+static bool prefault_segment(const struct prefault *prefault, uint64_t segment)
+{
+	const struct prefault_entry *entry = find_segment_entry(prefault, segment);
+	const uint64_t offset =
+		(entry->first_segment + segment - entry->first_index) * MMAP_SEGMENT_NBYTES;
+	const uint64_t base = entry->file.preallocation->base;
+	struct mapping mapping;
+
+	if (!preallocate_range(entry->file.preallocation, offset - base,
+			       offset - base + MMAP_SEGMENT_NBYTES) ||
+	    mapping_open_writable(entry->file.file, offset, MMAP_SEGMENT_NBYTES, &mapping) < 0)
+		return false;
+	mapping_populate(&mapping, 0, MMAP_SEGMENT_NBYTES);
+	mapping_close(&mapping);
+	return true;
+}
+
+/* If one segment fails, the others are not tried. */
+static void *prefault_main(void *context)
+{
+	struct prefault *prefault = context;
+	const uint64_t n = prefault->n_writers * prefault->segments_per_writer;
+	uint64_t i, segment;
+
+	while (!atomic_load(&prefault->is_stopped) &&
+	       (i = atomic_fetch_add(&prefault->n_claimed, 1)) < n)
+		if (nth_segment(prefault, i, &segment) && !prefault_segment(prefault, segment))
+			atomic_store(&prefault->is_stopped, true);
+	return NULL;
+}
+
+static void join_prefault_threads(struct prefault *prefault)
+{
+	while (prefault->n_threads > 0)
+		pthread_join(prefault->threads[--prefault->n_threads], NULL);
+}
+
+static void add_prefault_file(struct prefault *prefault, struct prefault_file file)
+{
+	const uint64_t base = file.preallocation->base,
+		       end = base + file.preallocation->total_nbytes;
+	const uint64_t first_segment = (base + MMAP_SEGMENT_NBYTES - 1) / MMAP_SEGMENT_NBYTES;
+
+	prefault->entries[prefault->n_files++] =
+		(struct prefault_entry){ file, prefault->n_segments, first_segment };
+	if (end / MMAP_SEGMENT_NBYTES > first_segment)
+		prefault->n_segments += end / MMAP_SEGMENT_NBYTES - first_segment;
+}
+
+int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
+		   unsigned n_threads, struct prefault **ret_prefault)
+{
+	struct prefault *prefault = calloc(1, sizeof *prefault + n * sizeof *prefault->entries);
+	int r = 0;
+
+	if (!prefault)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		add_prefault_file(prefault, files[i]);
+	prefault->n_users = n;
+	prefault->n_writers = n_writers;
+	prefault->segments_per_writer = (prefault->n_segments + n_writers - 1) / n_writers;
+	while (r == 0 && prefault->n_threads < n_threads &&
+	       prefault->n_threads < MAX_PREFAULT_THREADS) {
+		r = thread_start(prefault_main, prefault, 0,
+				 &prefault->threads[prefault->n_threads]);
+		prefault->n_threads += r == 0;
+	}
+	if (prefault->n_threads == 0) {
+		free(prefault);
+		return r;
+	}
+	*ret_prefault = prefault;
+	return 0;
+}
+
+void prefault_wait(struct prefault *prefault)
+{
+	join_prefault_threads(prefault);
+}
+
+void prefault_stop(struct prefault *prefault)
+{
+	if (!prefault)
+		return;
+	atomic_store(&prefault->is_stopped, true);
+	join_prefault_threads(prefault);
+	if (--prefault->n_users == 0)
+		free(prefault);
 }

@@ -1,17 +1,22 @@
 /*
- * preallocate - space of a file, taken a step ahead of those who write it
+ * preallocate - space and page cache of a file, allocated ahead of its writers
  *
- * Writing into space that is reserved is faster than growing the file, and keeps it in few pieces;
- * and only such space can be written through a mapping. But all of it at once would be too early:
- * while a merge reads its runs, their space comes back as fast as the output grows, and the disk
- * need not hold both. So the file is divided into steps, small parts of what it will be, and a step
- * is reserved when the first of its bytes is about to be written, wherever in the file it is.
+ * Writing into allocated space is faster than extending the file, and keeps it in few extents; and
+ * only allocated space can be written through a mapping. But allocating everything at once would be
+ * too early: while a merge reads its runs, their space is released as fast as the output grows, and
+ * the disk need not hold both. So the file is divided into steps, and a step is allocated when its
+ * first byte is about to be written, wherever in the file that is. At the beginning the disk is
+ * checked for the total, as far as that can be known: what is refused could not have succeeded.
  *
- * That the disk is large enough for all of it is checked at the beginning, as far as can be known:
- * what is refused could not have succeeded.
+ * A later failure to allocate is no error: the writer will notice. On file systems that cannot
+ * preallocate, such as those that compress, nothing is allocated or refused.
  *
- * A reservation that fails later is no error: whoever writes will see. Where the file system cannot
- * reserve, nothing happens, nor is anything refused: it may compress what it is given.
+ * Prefaulting: half the time of writing a new file through mappings (mmap_writer.h) goes to finding
+ * and clearing pages for it. While a GPU starts and sorts, the CPUs are idle. Then threads map
+ * allocated space like a writer, segment by segment, and read it. The pages are clean, hold zeros,
+ * cost no transfer, and can be dropped by the kernel at any time. 8 writers, each at its own part
+ * of 8 GiB, took 0.65 s, and 0.38 s after prefaulting, for which 4 threads took 0.38 s while 8
+ * others read as much. With small pages, which a read-only mapping gets, it does not pay.
  */
 #pragma once
 
@@ -22,57 +27,79 @@
 #include "io/file/file.h"
 
 struct preallocation {
-	/* Set at creation. */
+	/* Set by preallocate_start(). */
 	const struct file *file;
-	uint64_t base;         /* where in the file the first byte goes */
-	uint64_t total_nbytes; /* the most that will be reserved; 0: nothing is */
+	uint64_t base;         /* the offset in the file of what is allocated */
+	uint64_t total_nbytes; /* the maximum; 0: nothing is allocated */
 	uint64_t step_nbytes;
-	bool is_supported; /* the file system has reserved what it was asked for */
+	bool is_supported; /* the file system has allocated what it was asked for */
 
 	pthread_mutex_t lock;
-	/* Under the lock. */
-	bool *step_is_allocated;  /* is it reserved? */
-	uint64_t extended_nbytes; /* what the file has been extended to, from the base */
+	/* Protected by lock. */
+	bool *step_is_allocated;
+	uint64_t extended_nbytes; /* the size of the file, from base, after allocations */
 };
 
 /*
- * Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. If that is less
- * than is wanted, it is looked at again for a while (free_space_retry.h).
+ * The bytes that this user may still write to the file's disk; UINT64_MAX: unknown. If they are
+ * fewer than wanted, ask again for a while (free_space_retry.h).
  */
 uint64_t preallocate_free_space(const struct file *file, uint64_t wanted_nbytes);
 
-/* Can the file system of an empty file reserve? Then it keeps what it is given as it is. */
+/* Can the file system of an empty file preallocate? */
 bool preallocate_is_supported(const struct file *file);
 
 /*
- * Could a file that ends at `end`, and that others may write to, grow by nbytes? Nothing of it
- * changes, but that a block may stay reserved behind it if it could not. 0, or -ENOSPC without a
- * message, and the number of free bytes.
+ * Could a file that ends at `end`, and that others may write to, grow by nbytes? The file is not
+ * changed, except that a block behind the end may stay allocated. Returns 0 or -ENOSPC (not
+ * reported), and the number of free bytes.
  */
 int preallocate_check_growth(const struct file *file, uint64_t end, uint64_t nbytes,
 			     uint64_t *ret_free_nbytes);
 
-/* For a file that nothing is reserved of. */
 void preallocate_init(struct preallocation *preallocation);
 void preallocate_destroy(struct preallocation *preallocation);
 
 /*
- * Prepare for total_nbytes from `base` on, where the file ends; if that has been done before, it
- * stays as it is. Returns 0, or -ENOSPC, without a message, and the number of free bytes:
- * they cannot suffice; or -ENOMEM.
+ * Prepare for total_nbytes from `base`, where the file ends; a second call does nothing. Returns 0,
+ * -ENOSPC if the free bytes cannot suffice, or -ENOMEM; not reported.
  */
 int preallocate_start(struct preallocation *preallocation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes);
 
 /*
- * The same where another process has: it has found that there is room, and that the file system
- * reserves. Nothing is, before somebody reaches it; the file may be as long already as all of it.
+ * Prepare for a file that another process has checked: the disk has the space, and the file system
+ * can preallocate. The file may have its full length already.
  */
 void preallocate_start_shared(struct preallocation *preallocation, const struct file *file,
 			      uint64_t base, uint64_t total_nbytes);
 
 /*
- * [begin, end), from the base, will be written now. Returns whether all of it is reserved.
- * Thread-safe.
+ * Allocate the steps of [begin, end), from the base, which will be written now. Returns whether all
+ * of the range is allocated. Thread-safe.
  */
 bool preallocate_range(struct preallocation *preallocation, uint64_t begin, uint64_t end);
+
+struct prefault;
+
+struct prefault_file {
+	const struct file *file; /* open for reading and writing */
+	struct preallocation *preallocation;
+};
+
+/*
+ * Prefault n > 0 files, which must stay until prefault_stop() was called for each. n_writers will
+ * divide the files' total evenly; the beginning of each writer's part comes first. Others may write
+ * meanwhile. Returns 0 or a negative errno (not reported), which can be ignored.
+ */
+int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
+		   unsigned n_threads, struct prefault **ret_prefault);
+
+/* Wait until everything is prefaulted. */
+void prefault_wait(struct prefault *prefault);
+
+/*
+ * Stop for all files. Due once for each file, by one thread at a time; the last call frees it. NULL
+ * is ignored.
+ */
+void prefault_stop(struct prefault *prefault);

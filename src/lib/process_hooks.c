@@ -1,5 +1,5 @@
 /*
- * process_hooks - what a process has once, and lends to the sorts in it (see process_hooks.h)
+ * process_hooks - process-wide state that the sorts of a process share (see process_hooks.h)
  */
 #include "src/lib/process_hooks.h"
 
@@ -17,9 +17,7 @@ int gsort_open_process(struct gsort_process **ret_process)
 		return -ENOMEM;
 	process->calls = syscalls_plain;
 	process->calls.mappings = &process->guards;
-	process->calls.temp_names = &process->temp_names;
-	process->calls.truncations = &process->truncations;
-	process->calls.commit_point = &process->commit_point;
+	process->calls.undo = &process->undo;
 	*ret_process = process;
 	return 0;
 }
@@ -38,7 +36,7 @@ void process_set_output_committed(struct gsort_process *process)
 void process_wait_if_terminating(const struct gsort_process *process)
 {
 	if (process)
-		truncate_wait_for_exit(&process->truncations);
+		undo_wait_if_aborting(&process->undo);
 }
 
 const struct syscalls *process_syscalls(const struct gsort_process *process)
@@ -53,7 +51,7 @@ int gsort_handle_sigbus(struct gsort_process *process, const void *address)
 
 enum gsort_signal_action gsort_signal_action(struct gsort_process *process, int signal_number)
 {
-	if (!process || commit_signal_may_kill(&process->commit_point, signal_number))
+	if (!process || undo_signal_may_kill(&process->undo, signal_number))
 		return GSORT_SIGNAL_TERMINATE;
 	return atomic_load(&process->is_output_committed) ? GSORT_SIGNAL_TERMINATE_AFTER_REPORT :
 							    GSORT_SIGNAL_IGNORE;
@@ -61,13 +59,11 @@ enum gsort_signal_action gsort_signal_action(struct gsort_process *process, int 
 
 void gsort_cleanup_files(struct gsort_process *process)
 {
-	if (!process)
-		return;
-	temp_names_shutdown(&process->temp_names);
-	truncate_run(&process->truncations);
+	if (process)
+		undo_abort(&process->undo);
 }
 
 int gsort_pending_signal(const struct gsort_process *process)
 {
-	return process ? commit_pending_signal(&process->commit_point) : 0;
+	return process ? undo_pending_signal(&process->undo) : 0;
 }

@@ -1,34 +1,31 @@
 /*
- * process_hooks - what a process has once, and lends to the sorts in it
+ * process_hooks - process-wide state that the sorts of a process share
  *
- * Signals, and with them pages that cannot be had and names that must not be left behind, are of
- * the whole process. What is below src/lib/ does not touch them: it gets here what it needs of
- * them, beside the system's calls (struct syscalls). Handlers are the program's (include/gsort.h).
+ * Signals belong to the whole process, and with them faults in mappings and the names that must not
+ * be left behind. Code below src/lib/ does not touch signals: it gets this state together with the
+ * system calls (struct syscalls). The program has the handlers (include/gsort.h).
  */
 #pragma once
 
 #include "include/gsort.h"
 #include "io/file/mapping.h"
-#include "io/output/commit_point.h"
-#include "io/output/truncate_on_abort.h"
-#include "io/output/unlink_on_abort.h"
+#include "io/output/undo.h"
 
 struct gsort_process {
 	struct mapping_table guards;
-	struct temp_names temp_names;
-	struct truncate_table truncations;
-	struct commit_point commit_point;
-	struct syscalls calls; /* the system's, with these */
+	struct undo_table undo;
+	struct syscalls calls; /* the system's, with the members above */
 	atomic_bool is_output_committed;
 };
 
-/* The output has its name, and what is left to do is to tell of it. NULL is fine. */
+/* Record that only reports are missing. NULL is ignored. */
 void process_set_output_committed(struct gsort_process *process);
 
 /*
- * Does not return if a signal is ending the process, and has made its writes fail. NULL is fine.
+ * Do not return if a signal is ending the process: it has removed files, or made writes fail. NULL
+ * is ignored.
  */
 void process_wait_if_terminating(const struct gsort_process *process);
 
-/* The system's calls with what is lent; process NULL: nothing is. */
+/* Return the system calls with the state of the process; NULL: without. */
 const struct syscalls *process_syscalls(const struct gsort_process *process);

@@ -258,7 +258,7 @@ ln -s ../../few out/x/part-0001
 leaves 'out/x: has part-0001 in it' --split=3 random
 rm out/x/part-0001
 head -c 8 aside > out/x/part-0001
-leaves 'out/x: part-0001 in it has 8 bytes, and not [0-9]*, as' --split=3 random
+leaves 'out/x: part-0001 in it has 8 bytes, not the [0-9]* of' --split=3 random
 mv aside out/x/part-0001
 cp out/x/manifest.json kept-manifest
 echo 'a list of mine' > out/x/manifest.json
@@ -267,7 +267,7 @@ rm out/x/manifest.json
 leaves 'out/x: has part-000[0-2] in it' --split=3 random
 rm -r out/x
 echo mine > out/x
-leaves 'out/x: is there, and no directory of part files' --split=3 random
+leaves 'out/x: exists, and is no directory of part files' --split=3 random
 rm -r out
 mkdir out
 for wrong in 0 1001 x 1/2; do
@@ -282,7 +282,7 @@ one_line '--split cannot be used' '-c'
 run --split=2 random -o nowhere/x
 one_line 'nowhere/x: .*No such file' 'nowhere'
 run --split=2 random -o /
-one_line '/: is no name that a new directory can have' 'the root'
+one_line '/: not a name for a new directory' 'the root'
 if [ "$(id -u)" -ne 0 ]; then
 	mkdir closed
 	chmod 555 closed
@@ -317,9 +317,9 @@ while_sorted() {
 }
 
 claim "an older directory that is changed or replaced while it is sorted stays"
-while_sorted 'out/x: has changed since it was looked at' 'echo mine > x/mine'
-while_sorted 'out/x: has changed since it was looked at' 'rm x/part-0001'
-while_sorted 'out/x: has changed since it was looked at' 'rm x/part-0002; mkdir x/part-0002'
+while_sorted 'out/x: has changed during the sort' 'echo mine > x/mine'
+while_sorted 'out/x: has changed during the sort' 'rm x/part-0001'
+while_sorted 'out/x: has changed during the sort' 'rm x/part-0002; mkdir x/part-0002'
 while_sorted 'out/x: part-0002 in it has changed' 'echo more >> x/part-0002'
 while_sorted 'out/x: part-0002 in it has changed' \
 	'touch -r x/part-0002 time; printf X | dd of=x/part-0002 conv=notrunc 2> dd
@@ -383,7 +383,7 @@ mkdir out/.gsort-temp-0123456789abcdef
 echo half > out/.gsort-temp-0123456789abcdef/part-0000
 run --split=3 random -o out/x
 [ "$status" -eq 0 ] || broken "status $status"
-one_line '.gsort-temp-0123456789abcdef beside it was left by a gsort that was killed' 'an orphan'
+one_line '.gsort-temp-0123456789abcdef in the same directory was left by a gsort that' 'an orphan'
 [ "$(ls -A out | tr '\n' ' ')" = '.gsort-temp-0123456789abcdef x ' ] ||
 	broken "there are $(ls -A out)"
 rm -r out/.gsort*

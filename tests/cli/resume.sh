@@ -33,7 +33,7 @@ run_and_kill() {
 nothing_kept() {
 	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
 	for name in .gsort-temp-*; do
-		! grep -q "$name beside it was left by a gsort that was killed" stderr || rm "$name"
+		! grep -q "$name in the same directory was left by a gsort" stderr || rm "$name"
 	done
 	ls -A | grep '^\.gsort-' && broken "$1: a hidden file is left"
 	nothing_left "$1"

@@ -167,7 +167,7 @@ in_time no_process || broken "a rank has not ended"
 ls -A out > left
 grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
 ranks 2 random -o out/x
-[ "$(grep -c 'gsort-temp.* was left by a gsort that was killed .*: remove it' stderr)" -eq 1 ] ||
+[ "$(grep -c 'gsort-temp.* was left by a gsort that was killed .*; remove it' stderr)" -eq 1 ] ||
 	broken "the next start does not tell"
 rm -f out/.gsort-temp-*
 as_expected "started again"
@@ -206,7 +206,7 @@ for parts in '' --split=3; do
 	launch -np 2 unshare -m sh -c 'mount -t tmpfs none out && exec "$@"' sh \
 		"$GSORT_MPI" $parts random -o out/x
 	ends "directories of each" \
-		"rank 1, on [^:]*: out/x: .*another rank has begun, cannot be opened"
+		"rank 1, on [^:]*: out/x: .*another rank has created"
 done
 
 claim "a disk for temporary files that is full with one rank"

@@ -279,7 +279,7 @@ ranks 3 -T nowhere random -o out/x
 [ "$status" -eq 2 ] || broken "-T: status $status"
 grep -qE '^gsort: (rank [12], on .*: )?nowhere: temporary directory: No such' stderr ||
 	broken "-T: $(cat stderr)"
-! grep -q 'another rank has begun' stderr || broken "-T: $(cat stderr)"
+! grep -q 'another rank has created' stderr || broken "-T: $(cat stderr)"
 all_gone "-T nowhere"
 
 claim "ranks that are not asked for the same, or see other files, say so"

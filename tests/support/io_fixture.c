@@ -180,9 +180,7 @@ int fixture_start(void **state)
 	if (process_setup() < 0)
 		return -1;
 	faulty_calls.mappings = &process_get()->guards;
-	faulty_calls.temp_names = &process_get()->temp_names;
-	faulty_calls.truncations = &process_get()->truncations;
-	faulty_calls.commit_point = &process_get()->commit_point;
+	faulty_calls.undo = &process_get()->undo;
 	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
 	return mkdtemp(fixture_directory) ? 0 : -1;
 }

@@ -82,7 +82,7 @@ static void orphan_is_reported_at_the_next_start(void **state)
 	assert_non_null(strstr(captured_messages_warning(), name));
 	assert_non_null(strstr(captured_messages_warning(), fixture_path("g")));
 	assert_non_null(strstr(captured_messages_warning(), "remove it"));
-	strftime(written, sizeof written, "killed after %Y-%m-%d %H:%M UTC, while it wrote this or",
+	strftime(written, sizeof written, "killed after %Y-%m-%d %H:%M UTC while it wrote this or",
 		 gmtime(&status.st_mtime));
 	assert_non_null(strstr(captured_messages_warning(), written));
 	assert_int_equal(count_directory_entries(), 1);
@@ -202,8 +202,7 @@ static void many_orphans_are_summarised(void **state)
 		write_file(fixture_path(name), output_bytes, 1);
 	}
 	orphans_warn(&directory, "here");
-	assert_non_null(
-		strstr(captured_messages_warning(), "here: 4 more such files are beside it"));
+	assert_non_null(strstr(captured_messages_warning(), "here: 4 more such files in the same"));
 	close(directory.fd);
 }
 

@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-#include "io/output/unlink_on_abort.h"
+#include "io/output/undo.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -523,7 +523,7 @@ static void signal_handler_removes_the_hidden_directory(void **state)
 		assert_int_equal(write_parts(2, 'a'), 0);
 		assert_int_equal(open_outputs(2, &files, outputs), 0);
 		assert_int_equal(count_directory_entries(), 2);
-		temp_names_remove(&process_get()->temp_names);
+		undo_run(&process_get()->undo);
 		assert_only_parts(2, 'a');
 		for (unsigned j = 0; j < 3; j++)
 			output_abort(outputs[j]);

@@ -1,7 +1,7 @@
 /*
  * test_prefault - pages of a file are there before it is written, and nobody's bytes are lost
  */
-#include "io/output/prefault.h"
+#include "io/output/preallocate.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

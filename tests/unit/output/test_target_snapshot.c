@@ -2,7 +2,7 @@
  * test_target_snapshot - nobody who changes names meanwhile gets his file for the output's, or
  * loses it
  */
-#include "io/output/unlink_on_abort.h"
+#include "io/output/undo.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -19,9 +19,9 @@ static struct output *open_named(const char *path, const char **ret_name)
 	faults.rejects_tmpfile = true;
 	*ret_name = NULL;
 	output = open_output(path, N);
-	for (size_t i = 0; i < TEMP_NAMES_MAX; i++)
-		if (atomic_load(&process_get()->temp_names.slots[i].is_active))
-			*ret_name = process_get()->temp_names.slots[i].name;
+	for (size_t i = 0; i < UNDO_MAX_ENTRIES; i++)
+		if (atomic_load(&process_get()->undo.entries[i].is_active))
+			*ret_name = process_get()->undo.entries[i].name;
 	return output;
 }
 
@@ -69,7 +69,7 @@ static void resized_temp_file_is_not_published(void **state)
 		assert_int_equal(output_complete(output, OUTPUT_UNSYNCED), 0);
 		assert_int_equal(truncate(fixture_path(new_files_name), sizes[i]), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
-		assert_non_null(strstr(captured_messages_error(), "somebody else has changed it"));
+		assert_non_null(strstr(captured_messages_error(), "changed by another process"));
 		assert_true(file_contains(path, "old", 3));
 		assert_int_equal(count_directory_entries(), 1);
 	}
@@ -137,7 +137,7 @@ static void overwritten_temp_file_is_not_published(void **state)
 		snprintf(new_files_path, sizeof new_files_path, "%s", fixture_path(name));
 		write_data(output);
 		assert_int_equal(commit_overwritten(output, i / 2), -EBUSY);
-		assert_non_null(strstr(captured_messages_error(), "somebody else has changed it"));
+		assert_non_null(strstr(captured_messages_error(), "changed by another process"));
 		assert_true(file_contains(path, "old", 3) == has_old);
 		unlink(path);
 		assert_int_equal(count_directory_entries(), 0);
@@ -171,11 +171,11 @@ static void removed_temp_file_is_reported(void **state)
 	char named[80];
 
 	(void)state;
-	snprintf(named, sizeof named, "%s beside it", new_files_name);
+	snprintf(named, sizeof named, "the new file, %s,", new_files_name);
 	unlink(fixture_path(new_files_name));
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOENT);
 	assert_non_null(strstr(captured_messages_error(), named));
-	assert_non_null(strstr(captured_messages_error(), "somebody else has removed it"));
+	assert_non_null(strstr(captured_messages_error(), "removed by another process"));
 	assert_true(file_contains(path, "old", 3));
 	assert_int_equal(count_directory_entries(), 1);
 }
