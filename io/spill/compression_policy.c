@@ -12,22 +12,22 @@
 #include "io/codec/codec_pool.h"
 #include "src/base/diagnostics.h"
 
-/* Raw windows from one trial to the next. */
+/* Windows are stored raw until the codec is measured again. */
 enum { PROBE_INTERVAL = 16 };
 
-/* What was seen before the last so many bytes, encoded or written, counts less and less. */
+/* Measurements older than so many bytes, encoded or written, count half. */
 static const double recent_probe_nbytes = 8 << 20, recent_write_nbytes = 64 << 20;
 
 enum { FAST_ZSTD_LEVEL = 1 };
 
 struct compression {
-	/* Set before anything is stored. */
+	/* Constant once anything is stored. */
 	bool is_auto;
-	enum codec_id codec;              /* always, or if it pays */
-	struct codec_pool codec_contexts; /* has a lock of its own */
+	enum codec_id codec; /* is_auto: if it pays */
+	struct codec_pool codec_contexts;
 
 	pthread_mutex_t lock;
-	/* Under the lock. */
+	/* Protected by lock. */
 	uint64_t n_planned;                                     /* windows */
 	double encoder_input_nbytes, encoded_nbytes, encode_ns; /* decaying */
 	double written_nbytes, write_ns;                        /* decaying */
@@ -150,7 +150,7 @@ void compression_release(struct compression *compression, struct codec_context *
 		codec_pool_release(&compression->codec_contexts, context);
 }
 
-/* Does encoding pay, by what was seen so far? Under the lock. */
+/* Under the lock. */
 static bool encoding_pays(const struct compression *compression)
 {
 	double encode_ns_per_byte, ratio, write_ns_per_byte;
@@ -183,7 +183,7 @@ struct compression_plan compression_plan_window(struct compression *compression)
 	return plan;
 }
 
-/* What a sum of samples weighs beside one more. */
+/* The weight of a sum of samples when another one is added. */
 static double decay_factor(double sum_nbytes, double recent_nbytes)
 {
 	return sum_nbytes > recent_nbytes ? 0.5 : 1;

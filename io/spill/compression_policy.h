@@ -1,29 +1,28 @@
 /*
- * compression_policy - which codec the blocks of spilled runs get, and what it was good for
+ * compression_policy - which codec the blocks of spilled runs get, and its effect
  *
- * One for all runs of a sort. It hands out the codecs' contexts, of which there are as many as
- * threads ever were at work, and counts.
+ * One for all runs of a sort. It owns the codec contexts, as many as threads were ever at work, and
+ * counts.
  *
  *	none	raw
- *	delta	codes: delta. Records: zstd at level 1, since a record's bytes are no number
- *	zstd	zstd, at a level
- *	auto	delta or zstd:1, as above, or raw, whichever makes the whole faster
+ *	delta	encoded keys: delta; records: zstd level 1, because a record is not a number
+ *	zstd	zstd, with a level
+ *	auto	as delta, or raw, whichever makes the sort faster
  *
- * auto. Storing a byte raw takes the time W. Encoding takes E for it and leaves a part s of the
- * byte to be stored. So it pays if
+ * auto: Let W be the time to store a byte raw, E the time to encode a byte, and s the compressed
+ * part of a byte. Encoding pays if
  *
  *	E + s W < 0.9 W
  *
- * where reading the run back is left out, since it is the same again on both sides: decoding takes
- * about half as long as encoding, and reading as writing. The tenth is for doubt.
+ * The factor 0.9 is a margin for measurement errors. Reading the run back is omitted, because it
+ * adds the same to both sides: decoding takes about half as long as encoding, and reading as
+ * writing. A device with its own memory encodes delta itself, faster than it could transfer the
+ * keys; then auto means delta.
  *
- * A device with memory of its own encodes delta itself, faster than it could send the codes as they
- * are; then auto is delta.
- *
- * E and s are measured on some blocks now and then while blocks are stored raw, and on all of them
- * else; W on every write, as the time that a writer spends in it. Once the page cache is full that
- * is the time of the disk, before that little more than of a copy. All decay, so that the choice,
- * which is made anew for each window, follows what the disk does.
+ * While blocks are stored raw, E and s are measured on a few blocks now and then; otherwise on all.
+ * W is measured on every write. Until the page cache is full, W is little more than the time of a
+ * copy; afterwards it is the time of the disk. All measurements decay, so that the choice, which is
+ * made for each window, follows the disk.
  */
 #pragma once
 
@@ -35,75 +34,74 @@
 
 enum compression_mode { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_DELTA, COMPRESS_ZSTD };
 
-/* What is asked for. */
+enum { DEFAULT_ZSTD_LEVEL = 3 };
+
 struct compression_params {
 	enum compression_mode mode;
 	int zstd_level; /* of COMPRESS_ZSTD */
 };
 
-/* Parse "auto", "none", "delta", "zstd" or "zstd:LEVEL". -EINVAL without a message. */
+/* Parse "auto", "none", "delta", "zstd" or "zstd:LEVEL". Returns 0 or -EINVAL (not reported). */
 int compression_parse(const char *text, struct compression_params *ret_params);
-/* What zstd is without a LEVEL. */
-enum { DEFAULT_ZSTD_LEVEL = 3 };
 
-/* Only the LEVEL, from 1 to the highest that Zstandard has. */
+/* Parse only LEVEL, from 1 to the maximum of Zstandard. */
 int compression_parse_level(const char *text, int *ret_level);
 int compression_max_level(void);
 
-/* May blocks of codes be in delta? */
+/* May blocks of encoded keys be in delta encoding? */
 bool compression_allows_delta(const struct compression_params *params);
 
-struct compression;
-
-/* What a context takes for blocks of so many bytes, besides its scratch; are_encoded_keys as below.
- */
+/* The memory of a codec context for blocks of that size, without scratch. */
 size_t compression_context_nbytes(const struct compression_params *params, bool are_encoded_keys,
 				  size_t block_nbytes);
 
-/* are_encoded_keys: items are sorted codes of 4, 8 or 16 bytes. -ENOMEM after a message. */
+struct compression;
+
+/* are_encoded_keys: items are sorted encoded keys of 4, 8 or 16 bytes. Returns 0 or -ENOMEM. */
 int compression_open(const struct compression_params *params, bool are_encoded_keys,
 		     struct compression **ret_compression);
-/* NULL is fine. */
+
+/* NULL is ignored. */
 void compression_close(struct compression *compression);
 
-/* Before anything is stored: encode whatever it costs, there may be too little space otherwise. */
+/* Before anything is stored: encode at any cost, because space may be too small otherwise. */
 void compression_always_encode(struct compression *compression);
 
-/* The rest is thread-safe, and where it says so takes NULL, as which everything is raw. */
+/* --- thread-safe --- */
 
-/* A context for one thread, with a scratch of that size. -ENOMEM after a message. */
+/* Get a context for the calling thread, with scratch of that size. Returns 0 or -ENOMEM. */
 int compression_acquire(struct compression *compression, size_t scratch_nbytes,
 			struct codec_context **ret_context);
-/* context: NULL is fine. */
+
+/* context: NULL is ignored. */
 void compression_release(struct compression *compression, struct codec_context *context);
 
-/* How to store a window. */
 struct compression_plan {
 	enum codec_id codec;
-	enum codec_id probe_codec; /* encode a block with this, only to see; CODEC_RAW: do not */
+	enum codec_id probe_codec; /* encode some blocks with it to measure; CODEC_RAW: do not */
 };
 
-/* compression: NULL is fine. */
+/* Decide how to store a window. compression: NULL means raw. */
 struct compression_plan compression_plan_window(struct compression *compression);
 
-/* What was seen while a window was stored. */
+/* The measurements of one window. */
 struct compression_sample {
-	uint64_t encoder_input_nbytes; /* of items that were encoded, ... */
-	uint64_t encoded_nbytes;       /* ... what became of them, ... */
-	uint64_t encode_ns;            /* ... and how long it took */
-	uint64_t items_nbytes;         /* of the window */
-	uint64_t stored_nbytes;        /* what was written for it, ... */
-	uint64_t write_ns;             /* ... and how long that took */
-	uint64_t n_encoded_blocks;     /* that are not stored raw */
+	uint64_t encoder_input_nbytes; /* of items that were encoded */
+	uint64_t encoded_nbytes;       /* the size of these afterwards */
+	uint64_t encode_ns;
+	uint64_t items_nbytes;  /* of the window */
+	uint64_t stored_nbytes; /* of the window */
+	uint64_t write_ns;
+	uint64_t n_encoded_blocks; /* not stored raw */
 };
 
-/* compression: NULL is fine. */
+/* compression: NULL is ignored. */
 void compression_record_sample(struct compression *compression,
 			       const struct compression_sample *sample);
 
-/* All that was stored. */
+/* The sums of all windows. */
 struct compression_totals {
-	const char *codec; /* of any block that shrank, or "raw" */
+	const char *codec; /* of the blocks that were encoded, or "raw" */
 	uint64_t items_nbytes, stored_nbytes;
 };
 
