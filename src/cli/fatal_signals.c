@@ -1,5 +1,5 @@
 /*
- * fatal_signals - whatever ends the process, no unfinished file is left (see fatal_signals.h)
+ * fatal_signals - signals that end the process leave no unfinished file (see fatal_signals.h)
  */
 #include "src/cli/fatal_signals.h"
 
@@ -13,7 +13,7 @@
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 
-enum { EXIT_SIGNAL_BASE = 128 }; /* and its number: what a shell says of who died of it */
+enum { EXIT_SIGNAL_BASE = 128 }; /* as a shell reports a process that a signal has ended */
 
 static bool is_one_of(int signal_number, const int *set, size_t n)
 {
@@ -25,7 +25,7 @@ static bool is_one_of(int signal_number, const int *set, size_t n)
 #define IS_ONE_OF(signal_number, some)                                                             \
 	is_one_of(signal_number, some, sizeof(some) / sizeof(some)[0])
 
-/* Those that by default stop the process, let it go on, or do nothing; two cannot be caught. */
+/* The other signals stop or continue the process, do nothing, or cannot be caught. */
 static bool is_fatal_signal(int signal_number)
 {
 	static const int nonfatal[] = { SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU,
@@ -34,7 +34,7 @@ static bool is_fatal_signal(int signal_number)
 	return !IS_ONE_OF(signal_number, nonfatal);
 }
 
-/* The program cannot go on from where it is. */
+/* The thread cannot continue. */
 static bool is_fault_signal(int signal_number)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
@@ -45,16 +45,16 @@ static bool is_fault_signal(int signal_number)
 static void terminate_by_signal(int signal_number)
 {
 	signal(signal_number, SIG_DFL);
-	raise(signal_number); /* it is not held back (SA_NODEFER) */
-	/* Default actions do nothing to the first process of a container. */
+	raise(signal_number); /* it is not blocked (SA_NODEFER) */
+	/* The default action has no effect on the first process of a container. */
 	_exit(EXIT_SIGNAL_BASE + signal_number);
 }
 
 /*
- * Is this signal the one that ends the process? Others may come while it is at it, as timeout(1)
- * sends each twice: they must not end the process before the files are cut and removed, and are
- * passed over. A thread that has a fault meanwhile cannot go on, and waits for the end; if it is
- * this one, nothing can be done any more.
+ * Claim the end of the process for this signal. Later signals must not end the process before files
+ * are removed and truncated, and are ignored; timeout(1), for example, sends each signal twice. A
+ * thread that has a fault meanwhile cannot continue, and waits for the end. If the fault is in the
+ * claiming thread, the process dies at once.
  */
 static bool is_first_fatal_signal(int signal_number)
 {
@@ -72,12 +72,12 @@ static bool is_first_fatal_signal(int signal_number)
 	return false;
 }
 
-/* Nobody waits for the rest: what the signal is to end is done. */
+/* The output is committed; whoever has sent the signal does not wait for reports. */
 static void exit_without_reports(void)
 {
 	static const char text[] = GSORT_PROGRAM
-		": ended by a signal: the output is complete, and what "
-		"was to be told of it is not\n";
+		": ended by a signal: the output is complete, but reports "
+		"are missing\n";
 
 	gsort_cleanup_files(process_get());
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
@@ -85,7 +85,7 @@ static void exit_without_reports(void)
 	_exit(EXIT_TROUBLE);
 }
 
-/* A reader that has gone is no reason to end: that nothing can be written is. */
+/* While only reports are missing, SIGPIPE is ignored: the failed write is reported. */
 static void handle_fatal_signal(int signal_number)
 {
 	const enum gsort_signal_action action =
@@ -105,7 +105,7 @@ static void handle_fatal_signal(int signal_number)
 
 void fatal_signals_ignore_size_limit(void)
 {
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk: EFBIG, not a signal */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 void fatal_signals_install(void)
@@ -114,7 +114,7 @@ void fatal_signals_install(void)
 				    .sa_flags = SA_NODEFER | SA_RESTART };
 	struct sigaction old;
 
-	/* The C library refuses those that it uses itself. */
+	/* The C library refuses the signals that it uses itself. */
 	for (int i = 1; i <= SIGRTMAX; i++)
 		if (is_fatal_signal(i) && sigaction(i, NULL, &old) == 0 &&
 		    old.sa_handler == SIG_DFL)

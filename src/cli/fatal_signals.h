@@ -1,27 +1,23 @@
 /*
- * fatal_signals - whatever ends the process, no unfinished file is left under a name
+ * fatal_signals - signals that end the process leave no unfinished file behind
  */
 #pragma once
 
 /*
- * From now on every signal that would end the process, and that can be caught, first removes the
- * names that unfinished outputs have at the moment, however many more signals come meanwhile. Then
- * the process dies of the first; where signals cannot end it, as process 1 of a container, it exits
- * with 128 and the signal's number.
- * Signals that whoever started it had it pass over stay so, and what has a handler keeps it.
+ * Install handlers for all signals that end a process by default and that can be caught. A handler
+ * removes unfinished files (gsort_cleanup_files()), however many more signals arrive meanwhile.
+ * Then the process dies of the first signal. If signals cannot end it, because it is process 1 of a
+ * container, it exits with 128 plus the number of the signal. Signals that are ignored when the
+ * process starts stay ignored, and existing handlers are kept.
  *
- * Once an output gets its name they are passed over, but those of the program's own
- * faults: the process goes on to its end. If all that is left to do is to tell of it, which may
- * take long, as where a report is written depends on others, a signal ends the process with a
+ * When the output gets its name, signals other than faults are ignored and the process finishes. If
+ * only reports are missing, which may depend on other processes, a signal ends the process with a
  * message and EXIT_TROUBLE.
  */
 void fatal_signals_install(void);
 
-/* A limit on the size of files is told of by who writes one (EFBIG), and ends nothing. */
+/* Ignore SIGXFSZ: the limit on the size of files is reported by the failed write (EFBIG). */
 void fatal_signals_ignore_size_limit(void);
 
-/*
- * All is over: if the output could not get its name, and a signal was passed over for that, the
- * process dies of it now.
- */
+/* At the end: die of a signal that was ignored for a commit that then failed. */
 void fatal_signals_raise_pending(void);
