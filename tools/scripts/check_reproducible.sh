@@ -1,15 +1,14 @@
 #!/bin/sh
-# check_reproducible - what `meson dist` packs is built in another directory, and is the same to
-# the byte
+# check_reproducible - what `meson dist` packs builds, and the same to the byte in any directory
 #
 # usage: check_reproducible.sh BUILD OPTION...
 #
-# BUILD is a build of a checkout of git without changes, and OPTION what `meson setup` was given for
-# it. Ends with status 77, and the reason, where that cannot be: skipped.
+# Packs the checkout of BUILD, which must have no uncommitted changes, builds the package in two
+# directories with the OPTIONs of `meson setup`, and compares all files that are installed. Exits
+# with 77, and the reason, if that is not possible: skipped.
 #
-# Compared are all files that are installed. What a build without optimisation tells about itself
-# (file names in assertions) and code of the GPU are among them; information for debuggers, which
-# names directories, is not: whoever packs it says -ffile-prefix-map.
+# Without optimisation the programs name source files in assertions, which is compared as well.
+# Debug information names directories and is not compared: packagers set -ffile-prefix-map.
 set -eu
 build=$1
 shift
@@ -23,27 +22,28 @@ status=$(git status --porcelain 2> /dev/null) || without 'no checkout of git'
 elsewhere=$(mktemp -d)
 trap 'rm -rf "$elsewhere"' EXIT
 trap 'exit 99' HUP INT TERM
-work=$elsewhere/one/more
-mkdir -p "$work" "$elsewhere/here" "$elsewhere/there"
+mkdir -p "$elsewhere/here" "$elsewhere/one/more"
 
 meson dist -C "$build" --no-tests --formats=gztar > "$elsewhere/log" 2>&1 || {
 	cat "$elsewhere/log"
 	exit 1
 }
-tar xzf "$build"/meson-dist/gsort-*.tar.gz -C "$work"
+package=$(ls "$build"/meson-dist/gsort-*.tar.gz)
+# The two differ in the length and the depth of their paths.
+for place in here one/more; do
+	tar xzf "$package" -C "$elsewhere/$place" --strip-components=1
+	if ! (cd "$elsewhere/$place" && meson setup build -Dtests=false "$@" && ninja -C build) \
+			> "$elsewhere/log" 2>&1; then
+		cat "$elsewhere/log"
+		echo 'check_reproducible.sh: the package cannot be built'
+		exit 1
+	fi
+	DESTDIR=$elsewhere/$place/installed meson install -C "$elsewhere/$place/build" \
+		--no-rebuild > /dev/null
+done
 rm -r "$build/meson-dist"
-cd "$work"/gsort-*
-if ! meson setup another -Dtests=false "$@" > "$elsewhere/log" 2>&1 ||
-		! ninja -C another >> "$elsewhere/log" 2>&1; then
-	cat "$elsewhere/log"
-	echo 'check_reproducible.sh: what is packed cannot be built'
-	exit 1
-fi
-DESTDIR=$elsewhere/there meson install -C another --no-rebuild > /dev/null
-cd - > /dev/null
-DESTDIR=$elsewhere/here meson install -C "$build" --no-rebuild > /dev/null
-diff -r "$elsewhere/here" "$elsewhere/there" || {
-	echo 'check_reproducible.sh: built elsewhere it is not the same'
+diff -r "$elsewhere/here/installed" "$elsewhere/one/more/installed" || {
+	echo 'check_reproducible.sh: the two builds differ'
 	exit 1
 }
-echo "$(find "$elsewhere/here" -type f | wc -l) files are the same"
+echo "$(find "$elsewhere/here/installed" -type f | wc -l) files are equal"
