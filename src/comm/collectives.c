@@ -1,14 +1,18 @@
 /*
- * collectives - what all ranks do together, over messages (see comm.h)
+ * collectives.c - collective operations, built from messages (see comm.h)
  *
- * Each takes as many rounds as 2 must be doubled to reach the number of ranks. Messages with one
- * tag between two ranks keep their order, so a collective needs nothing to be told from the next.
+ * A collective takes ceil(log2(size)) rounds. Messages with the same tag between two ranks keep
+ * their order, so successive collectives need no numbers.
  *
- *	broadcast       a tree: who has it passes it on: 0 -> 4, then 0 -> 2, 4 -> 6, then ...
- *	sum, least      the same tree backwards, then a broadcast
- *	gather_all      in round k each rank has 2^k ranks' bytes, its own and those behind it, and
- *	                gives them to the one 2^k before it, which so has twice as many
- *	barrier         the same, of nothing
+ *	broadcast      binomial tree: 0 -> 4, then 0 -> 2 and 4 -> 6, then ...
+ *	allreduce      the same tree backwards, then a broadcast
+ *	allgather      Bruck's algorithm: in round k each rank has the data of 2^k ranks, its own and
+ *	               those that follow it. It sends them to the rank 2^k before it, which then has
+ *	               twice as many
+ *	barrier        an allgather of nothing
+ *
+ * Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
+ * systems", IEEE TPDS 1997.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +40,7 @@ static int receive_blocking(struct comm *comm, unsigned from, void *data, size_t
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
-/* The smallest power of two that is not below n. */
+/* Return the smallest power of two that is at least n. */
 static unsigned ceil_power_of_two(unsigned n)
 {
 	unsigned power = 1;
@@ -50,7 +54,7 @@ int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root)
 {
 	const unsigned size = comm_size(comm);
 	const unsigned relative_rank = (comm_rank(comm) + size - root) % size;
-	/* Who has it in the beginning of a round, of those that are a multiple of 2 * step away. */
+	/* At the beginning of a round, the multiples of 2 * step have the data. */
 	unsigned step = relative_rank == 0 ? ceil_power_of_two(size) :
 					     relative_rank & -relative_rank;
 	int r = 0;
@@ -63,7 +67,7 @@ int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root)
 	return r;
 }
 
-/* Takes in what another rank has: `count` rows of `width` words. */
+/* Combine the rows of another rank, `count` of `width` words, into `rows`. */
 typedef void combine_fn(uint64_t *rows, const uint64_t *other_rows, size_t count, size_t width);
 
 static void add_rows(uint64_t *rows, const uint64_t *other_rows, size_t count, size_t width)
@@ -79,7 +83,7 @@ static void keep_min_rows(uint64_t *rows, const uint64_t *other_rows, size_t cou
 			memcpy(rows + i, other_rows + i, width * sizeof *rows);
 }
 
-/* To rank 0: each combines what comes from those below it in the tree, and passes it on. */
+/* Reduce to rank 0: each rank combines the rows of its children and sends them to its parent. */
 static int reduce_to_root(struct comm *comm, combine_fn *combine, uint64_t *rows,
 			  uint64_t *other_rows, size_t count, size_t width)
 {
@@ -125,7 +129,7 @@ int comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, size_t w
 	return reduce_and_broadcast(comm, keep_min_rows, rows, count, width);
 }
 
-/* Where the bytes of each rank are: those of rank i from at[i] to at[i + 1]. */
+/* The data of rank i is at offsets[i] to offsets[i + 1]. */
 struct gather_buffer {
 	char *data;
 	const size_t *offsets;
@@ -133,8 +137,8 @@ struct gather_buffer {
 };
 
 /*
- * A part of the circle of ranks as a stretch up to the last rank, and one from rank 0 on if there
- * is any. Returns their number.
+ * Split n ranks of the circle from `first` on into at most two contiguous spans. Return their
+ * number.
  */
 static int contiguous_spans(const struct gather_buffer *buffer, unsigned first, unsigned n,
 			    char *ret_data[2], size_t ret_nbytes[2])
@@ -148,7 +152,7 @@ static int contiguous_spans(const struct gather_buffer *buffer, unsigned first, 
 	return first + n > buffer->n_ranks ? 2 : 1;
 }
 
-/* Give n ranks' bytes from one's own on to `to`, and get as many, from `from`'s own on. */
+/* Send the data of n ranks, beginning with the own, and receive that of n ranks from `from` on. */
 static int exchange_round(struct comm *comm, const struct gather_buffer *buffer, unsigned to,
 			  unsigned from, unsigned n)
 {
@@ -181,7 +185,7 @@ static int gather_rounds(struct comm *comm, const struct gather_buffer *buffer)
 	return r;
 }
 
-/* sizes[] of each; NULL: nbytes. */
+/* sizes: of each rank; NULL: nbytes. */
 static int gather_sized(struct comm *comm, const void *own_data, size_t nbytes, const size_t *sizes,
 			void *gathered)
 {
@@ -190,7 +194,7 @@ static int gather_sized(struct comm *comm, const void *own_data, size_t nbytes, 
 	int r;
 
 	if (!offsets)
-		return fail(-ENOMEM, "no memory for what %u ranks have", size);
+		return fail(-ENOMEM, "no memory for the data of %u ranks", size);
 	offsets[0] = 0;
 	for (unsigned i = 0; i < size; i++)
 		offsets[i + 1] = offsets[i] + (sizes ? sizes[i] : nbytes);
@@ -215,13 +219,12 @@ int comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void
 
 	for (unsigned i = 0; i < comm_size(comm) && r == 0; i++)
 		if (__builtin_add_overflow(total, ret_sizes[i], &total))
-			r = fail(-EOVERFLOW, "what the ranks have together is too long");
+			r = fail(-EOVERFLOW, "the data of all ranks is too large");
 	if (r < 0)
 		return r;
 	gathered = malloc(total + 1);
 	if (!gathered)
-		return fail(-ENOMEM, "no memory for the %zu bytes that the ranks have together",
-			    total);
+		return fail(-ENOMEM, "no memory for %zu bytes of all ranks", total);
 	r = gather_sized(comm, own_data, nbytes, ret_sizes, gathered);
 	if (r < 0)
 		free(gathered);

@@ -1,18 +1,18 @@
 /*
- * comm - the ranks of a job and the messages between them (see comm.h)
+ * comm.c - ranks and the messages between them (see comm.h)
  *
  * The progress thread:
  *
- *	open the transport -> { begin what is submitted, poll, wake waiters, pause }* -> close it
- *	                                  | a failure, or comm_abort()
- *	                                  +-> stop all transfers -> end all ranks, and the process
+ *	open the transport -> { begin submitted transfers, poll, wake waiters, pause }* -> close it
+ *	                                  | failure or comm_abort()
+ *	                                  +-> stop all transfers -> abort the job, exit
  *
- * Other threads put transfers into its queue. A thread that waits for a transfer has a condition of
- * its own, so that a completed transfer wakes one thread.
+ * Other threads put transfers into its queue. A thread that waits for a transfer has a condition
+ * variable of its own, so that a completed transfer wakes only that thread.
  *
- * A message longer than fragment_nbytes is split, by the sender and by the receiver, which knows
- * its length. Fragments have the tag of the message: a transport keeps their order. Where sender or
- * length are not known, a message must fit one fragment.
+ * A message longer than fragment_nbytes is split by the sender and by the receiver, which knows its
+ * length. Fragments have the tag of the message, because a transport keeps their order. If the
+ * receiver does not know the sender or the length, the message must fit one fragment.
  */
 #include "src/comm/comm.h"
 
@@ -34,23 +34,21 @@
 #include "src/comm/watchdog.h"
 
 enum {
-	DEFAULT_FRAGMENT_NBYTES = 32 << 20, /* more than a stripe of an output, which is 16 MiB */
+	DEFAULT_FRAGMENT_NBYTES = 32 << 20, /* at least a stripe of an output, which is 16 MiB */
 	VERSION_NBYTES = 48,
 	RANK_NAME_NBYTES = COMM_HOST_NBYTES + 24,
-	EXIT_STATUS_FAILURE = 2, /* of a process that is ended because a rank has failed */
+	EXIT_STATUS_FAILURE = 2, /* of a process that is aborted because a rank has failed */
 	TIMEOUT_STEPS = 60,      /* per timeout; see staggered_timeout_ns() */
 	PAUSE_DIVISOR = 8,       /* of the time without progress */
 	STACK_NBYTES = 8 << 20,  /* for the transport's library */
 };
 
-/* Between two polls: while something is in progress, and otherwise. */
+/* The pause between two polls, while something is in progress and otherwise. */
 static const uint64_t min_pause_ns = 50000, max_pause_ns = 500000, idle_pause_ns = 5000000;
-/* Other ranks may start late: this, or five timeouts if that is more. */
-static const uint64_t transport_open_timeout_ns = 60000000000;
 static const uint64_t default_abort_timeout_ns = 5000000000;
 static const uint64_t no_deadline_ns = INT64_MAX;
 
-enum { PING, PONG }; /* a message with COMM_TAG_HEARTBEAT: a byte */
+enum { PING, PONG }; /* of a COMM_TAG_HEARTBEAT message, which is a byte */
 
 struct comm {
 	struct comm_params params;
@@ -68,28 +66,28 @@ struct comm {
 	struct comm_waiter *waiters;
 	struct comm_transfer *submitted, **submitted_end;
 	bool is_open, cancels_receives, is_closing, is_aborting, has_new_timeout;
-	int abort_status; /* if aborting */
+	int abort_status; /* valid if is_aborting */
 	int first_error;
-	bool has_stopped; /* the progress thread touches no transfer any more */
+	bool has_stopped; /* the progress thread does not touch transfers any more */
 
-	/* Of the progress thread only. */
+	/* Used only by the progress thread. */
 	struct transport *transport;
 	struct heartbeat heartbeat;
 	struct transport_request inbox; /* the posted receive of pings and pongs */
 	char inbox_byte;
-	uint64_t n_sending; /* requests */
+	uint64_t n_sending; /* pending sends */
 	struct comm_transfer *completed;
-	uint64_t now_ns;           /* of this step */
-	uint64_t last_progress_ns; /* when something was last begun or done */
+	uint64_t now_ns;           /* time of the current step */
+	uint64_t last_progress_ns; /* when a request was last begun or completed */
 };
 
-/* A thread that waits. */
+/* A waiting thread, in a list. */
 struct comm_waiter {
-	struct comm_waiter *next, **link; /* link: the pointer to this one */
+	struct comm_waiter *next, **link; /* link: the pointer that points to this waiter */
 	pthread_cond_t wakeup;
 };
 
-/* A ping or pong that is being sent. */
+/* A ping or pong being sent. */
 struct heartbeat_send {
 	struct transport_request request;
 	char byte;
@@ -113,13 +111,13 @@ static const char *format_rank_name(const struct comm *comm, unsigned rank,
 	return ret_text;
 }
 
-/* Does the transfer await something of another rank? */
+/* Return whether the heartbeat watches the peer because of this transfer. */
 static bool is_monitored(const struct comm *comm, const struct comm_transfer *transfer)
 {
 	return transfer->peer != comm->rank && !transfer->is_unwatched;
 }
 
-/* The peer as heartbeat.h numbers it. */
+/* Return the peer's number for heartbeat.h. */
 static unsigned heartbeat_peer(const struct comm *comm, const struct comm_transfer *transfer)
 {
 	return transfer->peer < comm->size ? transfer->peer : comm->size;
@@ -149,7 +147,7 @@ static int send_heartbeat(struct comm *comm, unsigned to, char byte)
 	return r;
 }
 
-/* Begin the send or receive of a fragment, or of a whole message. */
+/* Begin the send or receive of a fragment or of a whole message. */
 static int begin_request(struct comm *comm, const struct comm_transfer *transfer, size_t offset,
 			 size_t nbytes, struct transport_request *request)
 {
@@ -195,7 +193,7 @@ static int begin_transfer(struct comm *comm, struct comm_transfer *transfer)
 
 static int complete_transfer(struct comm *comm, struct comm_transfer *transfer)
 {
-	/* In a collective all ranks do the same, unless their arguments differ. */
+	/* Only different arguments make ranks call different collectives. */
 	const char *hint = transfer->tag == COMM_TAG_COLLECTIVES ?
 				   "; have all ranks been started with the same arguments?" :
 				   "";
@@ -272,8 +270,7 @@ static int check_heartbeat(struct comm *comm, unsigned rank)
 		return send_heartbeat(comm, rank, PING);
 	case HEARTBEAT_TIMEOUT:
 		return fail(-ETIMEDOUT,
-			    "%s has not answered for %.3g s: "
-			    "it is stopped, or the network between is cut",
+			    "%s has not answered for %.3g s; check the process and the network",
 			    format_rank_name(comm, rank, name),
 			    (double)comm->heartbeat.timeout_ns / 1e9);
 	default:
@@ -292,14 +289,14 @@ static int check_peers(struct comm *comm)
 		if (transport->ops->is_disconnected &&
 		    heartbeat_is_waiting(&comm->heartbeat, rank) &&
 		    transport->ops->is_disconnected(transport, (int)rank))
-			return fail(-EPIPE, "%s is gone", format_rank_name(comm, rank, name));
+			return fail(-EPIPE, "%s has ended", format_rank_name(comm, rank, name));
 		if (needs_check)
 			r = check_heartbeat(comm, rank);
 	}
 	return r;
 }
 
-/* Take all that the transport has done, and look for silent peers. */
+/* Process everything that the transport has completed, then check for silent peers. */
 static int poll_transport(struct comm *comm, bool *ret_progressed)
 {
 	struct transport *transport = comm->transport;
@@ -332,7 +329,7 @@ static void init_condition(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
-/* With the lock. Returns 0 or ETIMEDOUT. */
+/* Requires the lock. Returns 0 or ETIMEDOUT. */
 static int wait_condition(struct comm *comm, pthread_cond_t *condition, uint64_t until_ns)
 {
 	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
@@ -341,7 +338,7 @@ static int wait_condition(struct comm *comm, pthread_cond_t *condition, uint64_t
 	return pthread_cond_timedwait(condition, &comm->lock, &until);
 }
 
-/* Touch no transfer from now on; all threads that wait for one get the error. */
+/* Stop using transfers; every thread that waits for one gets the error. */
 static void stop_transfers(struct comm *comm, int r)
 {
 	pthread_mutex_lock(&comm->lock);
@@ -354,17 +351,9 @@ static void stop_transfers(struct comm *comm, int r)
 	pthread_mutex_unlock(&comm->lock);
 }
 
-/* How many timeouts opening the transport may take. */
-static unsigned startup_timeout_factor(const struct comm_params *params)
-{
-	const uint64_t n = params->timeout_ns ? transport_open_timeout_ns / params->timeout_ns : 0;
-
-	return n < 5 ? 5 : (unsigned)n;
-}
-
 /*
  * When a rank is lost, all others notice at about the same time, and one message is enough. Rank 0
- * is the first to report it, and the job ends before many others have.
+ * reports first, and the job ends before many others do.
  */
 static uint64_t staggered_timeout_ns(const struct comm *comm)
 {
@@ -381,7 +370,7 @@ static int open_transport(struct comm *comm)
 {
 	int r;
 
-	watchdog_begin_call(comm->watchdog, startup_timeout_factor(&comm->params));
+	watchdog_begin_call(comm->watchdog);
 	r = comm->transport_open(comm->transport_argument, &comm->transport);
 	if (r == 0) {
 		watchdog_set_transport(comm->watchdog, comm->transport);
@@ -401,12 +390,12 @@ static int open_transport(struct comm *comm)
 	return 0;
 }
 
-/* Begin submitted transfers, and take what is done. */
+/* Begin submitted transfers and process completed ones. */
 static int progress_step(struct comm *comm, struct comm_transfer *submitted, bool *ret_progressed)
 {
 	int r = 0;
 
-	watchdog_begin_call(comm->watchdog, 1);
+	watchdog_begin_call(comm->watchdog);
 	comm->now_ns = clock_now_ns();
 	for (struct comm_transfer *next; submitted && r == 0; submitted = next) {
 		next = submitted->next;
@@ -418,7 +407,7 @@ static int progress_step(struct comm *comm, struct comm_transfer *submitted, boo
 	return r;
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static void signal_completed(struct comm *comm)
 {
 	struct comm_transfer *completed = comm->completed;
@@ -432,7 +421,7 @@ static void signal_completed(struct comm *comm)
 	}
 }
 
-/* Is nothing being sent, or awaited? */
+/* Return whether nothing is being sent or awaited. */
 static bool is_idle(const struct comm *comm)
 {
 	for (unsigned rank = 0; rank < comm->size; rank++)
@@ -442,8 +431,8 @@ static bool is_idle(const struct comm *comm)
 }
 
 /*
- * With the lock: the longer there was no progress, the longer the pause, but always a small part of
- * that time: some libraries transfer long messages only while they are called.
+ * Requires the lock. The pause grows with the time without progress, but stays a small part of it,
+ * because some MPI libraries transfer long messages only while they are called.
  */
 static void pause_progress(struct comm *comm, bool progressed)
 {
@@ -463,7 +452,7 @@ static void pause_progress(struct comm *comm, bool progressed)
 		wait_condition(comm, &comm->work_available, now_ns + pause_ns);
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static struct comm_transfer *take_submitted(struct comm *comm)
 {
 	struct comm_transfer *submitted = comm->submitted;
@@ -476,8 +465,8 @@ static struct comm_transfer *take_submitted(struct comm *comm)
 }
 
 /*
- * With the lock: when all ranks are about to end, a rank that has ended already is not missed. The
- * transport cancels the receives when it is closed.
+ * Requires the lock. Before the ranks end, stop watching them: one that has ended already is not
+ * lost. Closing the transport cancels the receives.
  */
 static void cancel_receives(struct comm *comm)
 {
@@ -488,7 +477,7 @@ static void cancel_receives(struct comm *comm)
 	pthread_cond_broadcast(&comm->state_changed);
 }
 
-/* With the lock, until the job is closed, or something fails. */
+/* Requires the lock. Returns when the job is closed or has failed. */
 static int progress_loop(struct comm *comm)
 {
 	while (!comm->is_aborting && comm->first_error == 0) {
@@ -519,14 +508,14 @@ static int close_transport(struct comm *comm)
 {
 	int r;
 
-	watchdog_begin_call(comm->watchdog, 1);
+	watchdog_begin_call(comm->watchdog);
 	watchdog_set_transport(comm->watchdog, NULL);
 	r = comm->transport->ops->close(comm->transport);
 	watchdog_end_call(comm->watchdog);
 	return r;
 }
 
-/* The job has failed: give the caller time for comm_abort(), then do it here. */
+/* The job has failed: give the caller time to call comm_abort(), then abort the job from here. */
 static void wait_for_abort(struct comm *comm)
 {
 	const uint64_t until_ns = clock_now_ns() + comm->params.abort_timeout_ns / 5;
@@ -545,7 +534,7 @@ static void abort_all(struct comm *comm) __attribute__((noreturn));
 static void abort_all(struct comm *comm)
 {
 	watchdog_begin_abort(comm->watchdog, comm->abort_status);
-	watchdog_begin_call(comm->watchdog, 1);
+	watchdog_begin_call(comm->watchdog);
 	comm->transport->ops->abort_job(comm->transport, comm->abort_status);
 	watchdog_end_call(comm->watchdog);
 	watchdog_exit_process(comm->watchdog);
@@ -596,7 +585,7 @@ static int start_progress_thread(struct comm *comm)
 
 /* --- transfers, for other threads --- */
 
-/* With the lock. */
+/* Requires the lock. */
 static void waiter_add(struct comm *comm, struct comm_waiter *waiter)
 {
 	*waiter = (struct comm_waiter){ .next = comm->waiters, .link = &comm->waiters };
@@ -614,7 +603,7 @@ static void waiter_remove(struct comm_waiter *waiter)
 	pthread_cond_destroy(&waiter->wakeup);
 }
 
-/* With the lock: 0, or the first error, when the progress thread has stopped. */
+/* Requires the lock. Returns 0, or the first error once the progress thread has stopped. */
 static int get_error(struct comm *comm)
 {
 	while (comm->first_error < 0 && !comm->has_stopped)
@@ -827,7 +816,7 @@ void comm_abort(struct comm *comm, int status)
 
 /* Sent to all ranks when the job is opened. */
 struct rank_identity {
-	uint32_t byte_order; /* 1, as this machine stores it */
+	uint32_t byte_order; /* 1 in the byte order of this machine */
 	char version[VERSION_NBYTES];
 	char host[COMM_HOST_NBYTES];
 };
@@ -838,13 +827,11 @@ static int compare_identities(const struct comm *comm, const struct rank_identit
 
 	for (unsigned rank = 0; rank < comm->size; rank++) {
 		if (identities[rank].byte_order != own->byte_order)
-			return fail(-EPROTO,
-				    "rank %u on %.*s: ranks of different byte order cannot work "
-				    "together",
-				    rank, COMM_HOST_NBYTES, identities[rank].host);
+			return fail(-EPROTO, "rank %u on %.*s: has a different byte order", rank,
+				    COMM_HOST_NBYTES, identities[rank].host);
 		if (memcmp(identities[rank].version, own->version, sizeof own->version) != 0)
 			return fail(-EPROTO,
-				    "ranks of different versions cannot work together: "
+				    "ranks have different versions: "
 				    "%s on %s (rank %u), %.*s on %.*s (rank %u)",
 				    own->version, own->host, comm->rank, VERSION_NBYTES,
 				    identities[rank].version, COMM_HOST_NBYTES,
@@ -880,7 +867,7 @@ static int exchange_identities(struct comm *comm)
 	return 0;
 }
 
-/* NULL: there is no memory. */
+/* Returns NULL if out of memory. */
 static struct comm *create_comm(const struct comm_params *params, transport_open_fn *transport_open,
 				void *transport_argument)
 {
@@ -902,7 +889,20 @@ static struct comm *create_comm(const struct comm_params *params, transport_open
 	return comm;
 }
 
-/* Its threads have ended. */
+static int open_watchdog(struct comm *comm)
+{
+	const struct comm_params *params = &comm->params;
+
+	return watchdog_open(&(struct watchdog_params){ .timeout_ns = params->timeout_ns,
+							.abort_timeout_ns =
+								params->abort_timeout_ns,
+							.before_abort = params->before_abort,
+							.context = params->context,
+							.exit_process = params->exit_process },
+			     &comm->watchdog);
+}
+
+/* Requires that the threads have ended. */
 static void free_comm(struct comm *comm)
 {
 	watchdog_close(comm->watchdog);
@@ -922,7 +922,7 @@ int comm_open(const struct comm_params *params, transport_open_fn *transport_ope
 
 	if (!comm)
 		return fail(-ENOMEM, "no memory for ranks");
-	r = watchdog_open(&comm->params, &comm->watchdog);
+	r = open_watchdog(comm);
 	if (r == 0)
 		r = start_progress_thread(comm);
 	if (r < 0) {
@@ -936,7 +936,7 @@ int comm_open(const struct comm_params *params, transport_open_fn *transport_ope
 	return 0;
 }
 
-/* Nothing is awaited of other ranks any more. Returns 0 or the first error. */
+/* Stop waiting for other ranks. Returns 0 or the first error. */
 static int cancel_posted_receives(struct comm *comm)
 {
 	int r;

@@ -1,5 +1,5 @@
 /*
- * comm - the ranks of a job and the messages between them
+ * comm.h - the ranks of a job and the messages between them
  *
  * A job has `size` processes on one or more machines. Each is a rank, numbered from 0. Ranks send
  * each other messages and take part in collectives, which are built from messages (collectives.c).
@@ -37,117 +37,113 @@
 
 struct comm;
 
-enum { COMM_HOST_NBYTES = 64 }; /* of a machine's name, with its end */
+enum { COMM_HOST_NBYTES = 64 }; /* of a host name, with its NUL */
 
-/* What a process has once, and how patient it is. */
 struct comm_params {
-	uint64_t timeout_ns; /* as of comm_set_timeout() */
+	uint64_t timeout_ns; /* see comm_set_timeout(); also bounds comm_open() */
 	/*
-	 * Ending all ranks may take so long, and so does after a failure a fifth of it until that
-	 * is begun here; 0: 5 s.
+	 * The time that comm_abort() may take until the process is ended anyway; 0: 5 s. After a
+	 * failure the caller has a fifth of it to call comm_abort().
 	 */
 	uint64_t abort_timeout_ns;
 	size_t fragment_nbytes; /* longer messages are split for the transport; 0: 32 MiB */
-	const char *version;    /* all ranks must have the same; below 48 bytes; NULL: gsort's */
+	const char
+		*version; /* must be the same on all ranks; at most 47 bytes; NULL: that of gsort */
 	/*
-	 * Called once, by any thread, before all ranks are ended: last chance to remove what
-	 * others would find. May be NULL.
+	 * Called once, by any thread, before the job is aborted: the last chance to remove
+	 * temporary files. May be NULL.
 	 */
 	void (*before_abort)(void *context);
 	void *context;
 	/*
-	 * From now on other processes of this user may read the memory of this one, also where the
-	 * system wants that said for each; or no more. May be NULL.
+	 * Allow other processes of this user to read the memory of this one, or stop allowing it.
+	 * May be NULL.
 	 */
 	void (*allow_peer_access)(bool is_allowed);
-	/* End the process at once, with nothing done at its exit. */
+	/* End the process at once, without exit handlers. */
 	void (*exit_process)(int status) __attribute__((noreturn));
 };
 
 /*
- * Opens what carries the bytes, in the thread that will be the only one to use it, and which has
- * the messages of who calls comm_open(). Returns 0 or a negative errno, said by fail().
+ * Open the transport. Called by the thread that will be the only one to use it, with the
+ * diagnostics of the caller of comm_open().
  */
 typedef int transport_open_fn(void *argument, struct transport **ret_transport);
 
 /*
- * Every rank calls it, and waits for all others; they must be of one version and byte order. The
- * caller's to close. Returns 0 or a negative errno.
+ * Collective. Start the ranks' communication. All ranks must have the same version and byte order.
+ * Fails after the timeout if a rank is missing.
  */
 int comm_open(const struct comm_params *params, transport_open_fn *transport_open,
 	      void *transport_argument, struct comm **ret_comm);
 
 /*
- * Every rank calls it, and waits for all others. Nothing may be under way but receives that
- * nothing was sent for: they are forgotten. Not after a failure: comm_abort(). Returns 0 or a
- * negative errno (then comm_abort()). NULL is fine.
+ * Collective. Only receives for which nothing is sent may be in progress; they are cancelled. After
+ * a failure call comm_abort() instead, also if this function fails. NULL is ignored.
  */
 int comm_close(struct comm *comm);
 
 /*
- * From now on a rank that is awaited is given up when it has been silent for so long, and so is
- * what carries messages when it does not return; 0: never.
+ * Fail a rank from which something is awaited after it was silent for timeout_ns. The same limit
+ * applies to a call of the transport. 0: never.
  */
 void comm_set_timeout(struct comm *comm, uint64_t timeout_ns);
 
-/* As the settings have it. */
+/* Call comm_params.allow_peer_access. */
 void comm_allow_peer_access(const struct comm *comm, bool is_allowed);
 
 unsigned comm_rank(const struct comm *comm);
 unsigned comm_size(const struct comm *comm);
 
-/* The name of the machine that a rank is on; as long as `ranks`. */
+/* Return the host name of a rank. Valid as long as the comm. */
 const char *comm_host(const struct comm *comm, unsigned rank);
 
-/* How many ranks are on this one's machine, with it; *ret_first: the first of them. */
+/* Return the number of ranks on this host, this one included. *ret_first: the lowest of them. */
 unsigned comm_host_size(const struct comm *comm, unsigned *ret_first);
 
-/*
- * Collectives: every rank calls the same ones in the same order, a thread at a time. They return 0
- * or a negative errno.
- */
+/* Collectives: every rank calls the same ones in the same order, one thread at a time. */
 
-/* The bytes of `root` become everybody's. */
+/* Copy the data of rank `root` to all ranks. */
 int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root);
 
-/* nbytes of every rank, by rank. `mine` may be its own place in ret_data. */
+/* Gather nbytes of every rank, by rank. own_data may be the rank's own place in ret_data. */
 int comm_allgather(struct comm *comm, const void *own_data, size_t nbytes, void *ret_data);
 
 /*
- * The same, when ranks have different numbers of bytes: ret_sizes[] of each. *ret_data is the
- * caller's to free.
+ * Like comm_allgather(), with a different size on each rank: ret_sizes[rank]. Free *ret_data with
+ * free().
  */
 int comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void **ret_data,
 		    size_t *ret_sizes);
 
-/* Each value becomes the sum of all ranks' values, modulo 2^64. */
+/* Replace each value by the sum over all ranks, modulo 2^64. */
 int comm_allreduce_sum(struct comm *comm, uint64_t *values, size_t count);
 
 /*
- * `count` rows of `width` words each: row i becomes that of all ranks' rows i of which the first
- * word is least; of several such, any, but the same everywhere.
+ * Replace row i by the one whose first word is the minimum over all ranks' rows i. A row has
+ * `width` words. If several rows have the minimum, any of them, but the same one on all ranks.
  */
 int comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, size_t width);
 
-/* Nobody returns before all have called it. */
+/* Return when all ranks have called it. */
 int comm_barrier(struct comm *comm);
 
-enum { COMM_ANY_RANK = 0x7fffffff /* receive from whoever sends */ };
+enum { COMM_ANY_RANK = 0x7fffffff /* receive from any sender */ };
 
 /*
- * A message in progress. The caller owns it, and neither moves nor frees it or its data until it
- * is done. The first two members are results; the others belong to comm.c.
+ * A message in progress. The caller owns it, and neither moves nor frees it or its data until it is
+ * done. The first two members are results; the others belong to comm.c.
  */
 struct comm_transfer {
 	unsigned from; /* of a receive: the sender */
-	size_t nbytes; /* and the number of bytes received */
+	size_t nbytes; /* of a receive: the number of bytes received */
 
 	struct comm_transfer *next;
 	unsigned peer, tag;
 	char *data;
 	size_t capacity;
 	struct transport_request request;    /* of a message that is not split */
-	struct transport_request *fragments; /* of others */
+	struct transport_request *fragments; /* of a message that is split */
 	size_t n_pending;                    /* requests that are not done */
 	struct comm_waiter *waiter;          /* NULL: no thread waits for it */
 	bool is_receive, is_unwatched, may_be_shorter, is_done;
@@ -163,7 +159,7 @@ int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, si
 
 /*
  * Begin to receive a message of nbytes with this tag. A message of another length fails the job
- * (-EMSGSIZE). from: may be COMM_ANY_RANK if nbytes is at most fragment_nbytes.
+ * (-EMSGSIZE). `from` may be COMM_ANY_RANK if nbytes is at most fragment_nbytes.
  */
 int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes,
 		 struct comm_transfer *ret_transfer);
@@ -172,45 +168,38 @@ int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, siz
 int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data, size_t capacity,
 		       struct comm_transfer *ret_transfer);
 
-/*
- * Begin to receive a message that may come at any time, or never: its sender is neither asked for a
- * sign of life nor missed because of it.
- */
+/* Begin to receive a message that may never be sent. The heartbeat does not watch its sender. */
 int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
 			   size_t nbytes, struct comm_transfer *ret_transfer);
 
-/* Bytes of messages between this rank and others so far. */
+/* Bytes sent to and received from other ranks so far. */
 struct comm_traffic {
 	uint64_t sent_nbytes, received_nbytes;
 };
 void comm_get_traffic(const struct comm *comm, struct comm_traffic *ret_traffic);
 
-/* Is it done? Returns at once. */
+/* Test whether the transfer is done. */
 int comm_test(struct comm *comm, struct comm_transfer *transfer, bool *ret_done);
 
-/* Wait until it is done. Costs no processor time. */
+/* Wait until the transfer is done, without using CPU time. */
 int comm_wait(struct comm *comm, struct comm_transfer *transfer);
 
-/* The same, but at most until then (clock_now_ns()). Is it done? */
+/* Like comm_wait(), but at most until until_ns (clock_now_ns()). */
 int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t until_ns,
 		    bool *ret_done);
 
 /*
- * This rank has failed with r, which is what all later calls return: nothing is under way any more,
- * as after any error. Returns r, or the error of what has failed before. If comm_abort() is not
- * called then within a fifth of abort_timeout_ns, that is done here.
+ * Fail the job with r, which all later calls return. On return no transfer is in progress. Returns
+ * r, or the error of an earlier failure. Unless comm_abort() is called within a fifth of
+ * abort_timeout_ns, the progress thread aborts the job.
  */
 int comm_fail(struct comm *comm, int r);
 
 /*
- * What looks like a fault here may follow from another rank's failure, which ends this process
- * soon: waits as long as that may take (abort_timeout_ns). Returns the error of what has failed
- * meanwhile, or 0: nothing has.
+ * Wait for the failure of another rank, which may be the cause of an error on this one. Waits
+ * abort_timeout_ns at most. Returns the error of that failure, or 0 if there was none.
  */
 int comm_wait_remote_failure(struct comm *comm);
 
-/*
- * End this process, and all others of the job, with this status. What was said by fail() is the
- * reason.
- */
+/* End this process and all others of the job with this status. The reason has been reported. */
 _Noreturn void comm_abort(struct comm *comm, int status);

@@ -1,6 +1,4 @@
-/*
- * heartbeat - who has been silent for too long (see heartbeat.h)
- */
+/* heartbeat.c - detect silent ranks (see heartbeat.h) */
 #include "src/comm/heartbeat.h"
 
 #include <errno.h>
@@ -28,7 +26,7 @@ void heartbeat_destroy(struct heartbeat *heartbeat)
 	heartbeat->peers = NULL;
 }
 
-/* Its time begins now: while nothing was awaited it owed nobody a word. */
+/* Start the timeout of a peer again; while nothing was awaited it did not need to send anything. */
 static void reset_peer_state(struct peer_state *peer, uint64_t now_ns)
 {
 	peer->last_message_ns = now_ns;

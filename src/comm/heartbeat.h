@@ -1,12 +1,14 @@
 /*
- * heartbeat - who has been silent for too long, of those from whom something is awaited
+ * heartbeat.h - detect silent ranks from which something is awaited
  *
- * A rank that computes sends nothing; its progress thread answers pings (comm.h). A rank from
- * which something is awaited is pinged after a quarter of the timeout without a message from it,
- * and given up after all of it. A rank from which nothing is awaited is not pinged.
+ * A rank that computes sends no messages, but its progress thread answers pings (comm.h). A rank
+ * from which something is awaited is pinged after timeout/4 without a message from it, and failed
+ * after the timeout. Other ranks are not pinged.
  *
- * Who was away himself, stopped or without a processor, cannot say that others were silent: after
- * a pause between two looks everybody's time begins again. Plain data and no clock: one thread.
+ * A process that was itself stopped or starved of CPU time cannot tell whether the others were
+ * silent. So after a long pause between two checks all timeouts start again.
+ *
+ * Plain data without a clock, for one thread.
  */
 #pragma once
 
@@ -14,13 +16,13 @@
 #include <stdint.h>
 
 struct peer_state {
-	uint64_t last_message_ns; /* or since when something is awaited, if that is later */
+	uint64_t last_message_ns; /* or, if later, when something was first awaited */
 	unsigned n_pending;
-	bool is_pinged; /* since it was heard */
+	bool is_pinged; /* since its last message */
 };
 
 struct heartbeat {
-	uint64_t timeout_ns; /* 0: nobody is ever given up */
+	uint64_t timeout_ns; /* 0: never */
 	uint64_t last_check_ns;
 	unsigned n_ranks;
 	unsigned n_pending_any;
@@ -29,30 +31,30 @@ struct heartbeat {
 
 enum heartbeat_state {
 	HEARTBEAT_OK,      /* or nothing is awaited */
-	HEARTBEAT_PING,    /* ask it: said once for each silence */
-	HEARTBEAT_TIMEOUT, /* give it up */
+	HEARTBEAT_PING,    /* send a ping; returned once per silence */
+	HEARTBEAT_TIMEOUT, /* the rank has failed */
 };
 
-/* 0 or -ENOMEM, without a message. */
+/* Returns 0 or -ENOMEM, without a message. */
 int heartbeat_init(struct heartbeat *heartbeat, unsigned n_ranks, uint64_t timeout_ns,
 		   uint64_t now_ns);
 void heartbeat_destroy(struct heartbeat *heartbeat);
 
-/* From now on, and everybody's time begins again. */
+/* Change the timeout and start it again for all ranks. */
 void heartbeat_set_timeout(struct heartbeat *heartbeat, uint64_t timeout_ns, uint64_t now_ns);
 
-/* Something is awaited from `rank`, or if that is n_ranks from anybody; and: no more. */
+/* Begin or end to await something from `rank`; n_ranks means any rank. */
 void heartbeat_begin_wait(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
 void heartbeat_end_wait(struct heartbeat *heartbeat, unsigned rank);
 
-/* Nothing is awaited any more. */
+/* Stop awaiting anything. */
 void heartbeat_end_all_waits(struct heartbeat *heartbeat);
 
 void heartbeat_record(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
 
-/* Is it time to look at all? So often that a silence is seen a sixteenth too late at most. */
+/* Return whether it is time to check: 16 times per timeout. */
 bool heartbeat_needs_check(struct heartbeat *heartbeat, uint64_t now_ns);
 enum heartbeat_state heartbeat_check(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns);
 
-/* Is anything awaited that `rank` could send? */
+/* Return whether something is awaited that `rank` could send. */
 bool heartbeat_is_waiting(const struct heartbeat *heartbeat, unsigned rank);

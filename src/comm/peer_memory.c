@@ -1,6 +1,4 @@
-/*
- * peer_memory - memory of other ranks that are on the same machine (see peer_memory.h)
- */
+/* peer_memory.c - read the memory of ranks on the same host (see peer_memory.h) */
 #include "src/comm/peer_memory.h"
 
 #include <errno.h>
@@ -17,9 +15,9 @@
 #include "src/comm/comm.h"
 #include "src/comm/tags.h"
 
-/* What a rank can be read by, and what is to be read. */
+/* What a rank sends to the others: where its memory can be read, and the cookie to find there. */
 struct peer_descriptor {
-	uint64_t pid; /* 0: it is near to nobody */
+	uint64_t pid; /* 0: peer memory is disabled */
 	uint64_t address;
 	uint64_t cookie;
 };
@@ -27,16 +25,17 @@ struct peer_descriptor {
 struct peer_memory {
 	struct comm *comm;
 	bool is_enabled;
-	_Atomic uint64_t cookie; /* where the own card says; 0: it is not to be read any more */
-	struct peer_descriptor *descriptors; /* by rank, as the next */
+	_Atomic uint64_t cookie; /* in shared use: the peers read it; 0: access is revoked */
+	struct peer_descriptor *descriptors; /* by rank, like is_readable */
 	bool *is_readable;
 };
 
 enum { MAX_PEER_READ_NBYTES = 64 << 20 };
 
 /*
- * Behind it the proof is read: as long as that is there, so was what is read. Without a message:
- * 0, -ESRCH if the rank is gone or has withdrawn, or another negative errno.
+ * Read nbytes and, after them, the cookie. If the cookie is intact, the data was still allocated
+ * when it was read. Returns 0, -ESRCH if the rank has ended or revoked access, or another negative
+ * errno. Reports no message.
  */
 static int read_remote(const struct peer_descriptor *descriptor, uint64_t address, void *to,
 		       size_t nbytes)
@@ -60,14 +59,14 @@ static bool can_read(const struct peer_memory *peer_memory, unsigned rank)
 			   NULL, 0) == 0;
 }
 
-/* Another process has some other number there, if anything; it is not 0. */
+/* Another process has a different number at that address, if any. Never 0. */
 static int create_cookie(struct peer_memory *peer_memory)
 {
 	uint64_t cookie;
 	const ssize_t n = getrandom(&cookie, sizeof cookie, 0);
 
 	atomic_store(&peer_memory->cookie, cookie | 1);
-	return n == (ssize_t)sizeof cookie ? 0 : fail(-EIO, "no random number can be had: %m");
+	return n == (ssize_t)sizeof cookie ? 0 : fail(-EIO, "cannot get a random number: %m");
 }
 
 static int exchange_descriptors(struct peer_memory *peer_memory)
@@ -80,13 +79,13 @@ static int exchange_descriptors(struct peer_memory *peer_memory)
 	return comm_allgather(peer_memory->comm, &own, sizeof own, peer_memory->descriptors);
 }
 
-/* A rank that can be read, if it can read this one, too. */
+/* A handshake with a peer: both must be able to read each other. */
 struct peer_probe {
 	struct comm_transfer send, receive;
 	bool is_candidate, can_read, peer_can_read;
 };
 
-/* Could it be that the rank can read this one? Both come to the same. */
+/* Return whether the peer might be readable. Both sides get the same answer. */
 static bool is_peer_candidate(const struct peer_memory *peer_memory, unsigned rank)
 {
 	const unsigned own = comm_rank(peer_memory->comm);
@@ -193,7 +192,7 @@ bool peer_memory_can_read_all(const struct peer_memory *peer_memory)
 	return true;
 }
 
-/* Until the watch says so, or this process is ended with it. */
+/* Wait until the heartbeat fails the rank, or this process is aborted with it. */
 static int wait_peer_failure(const struct peer_memory *peer_memory, unsigned rank)
 {
 	struct comm_transfer transfer;
@@ -222,14 +221,15 @@ int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint6
 	} while (offset < nbytes && r == 0);
 	if (r == 0)
 		return 0;
-	if (r == -EPERM || r == -ENOSYS) /* it lives, and there is no end to wait for */
-		return fail(r,
-			    "memory of rank %u on %s cannot be read any more: %m; "
-			    "--shared-memory=off does without",
-			    rank, comm_host(peer_memory->comm, rank));
+	if (r == -EPERM || r == -ENOSYS) /* the peer is alive, so its end would never come */
+		return fail(
+			r,
+			"cannot read the memory of rank %u on %s any more: %m; use "
+			"--shared-memory=off",
+			rank, comm_host(peer_memory->comm, rank));
 	if (r == -ESRCH || is_access_revoked(peer_memory, rank))
 		return wait_peer_failure(peer_memory, rank);
-	return fail(r, "memory of rank %u on %s cannot be read: %m", rank,
+	return fail(r, "cannot read the memory of rank %u on %s: %m", rank,
 		    comm_host(peer_memory->comm, rank));
 }
 

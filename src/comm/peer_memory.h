@@ -1,14 +1,14 @@
 /*
- * peer_memory - memory of other ranks that are on the same machine, read where it is
+ * peer_memory.h - read the memory of ranks on the same host
  *
- * A message between two processes of one machine is copied by threads that sleep in between. Memory
- * of another process is copied once, by the thread that needs it (process_vm_readv()). The system
- * allows that where one may trace the other: processes of one user that see each other's numbers,
- * unless that is forbidden (seccomp). So it is tried: each rank reads a number from every other one
- * that is on a machine of the same name. Two ranks are near if both could; all others have
- * messages. As long as it is open any process of this user may read this one.
+ * A message between two processes of a host is copied by threads that sleep in between.
+ * process_vm_readv() copies the memory of another process once, in the thread that needs it. Linux
+ * allows it if one process may trace the other: they have the same user, see each other's PIDs, and
+ * no seccomp filter forbids it. So each rank tries to read a number from every rank with the same
+ * host name. Two ranks are peers if both reads succeed; other ranks exchange messages. While
+ * peer_memory is open, any process of this user may read this one.
  *
- * What is read has no checksum, as nothing of it has left the machine's memory.
+ * The data read has no checksum, because it never leaves the memory of the host.
  */
 #pragma once
 
@@ -20,38 +20,38 @@ struct peer_memory;
 struct comm;
 
 /*
- * Find out who is near. Every rank calls it. is_wanted: else this rank is near to nobody. The ranks
- * must outlive it. Returns 0 or a negative errno, said by fail(); to be closed in both cases.
+ * Collective. Find out which ranks can be read. If is_enabled is false, no rank reads this one.
+ * `comm` must outlive the result. Call peer_memory_close() also after a failure.
  */
 int peer_memory_open(struct comm *comm, bool is_enabled, struct peer_memory **ret_peer_memory);
-/* NULL is fine. */
+/* NULL is ignored. */
 void peer_memory_close(struct peer_memory *peer_memory);
 
 /*
- * This rank has failed: before anything that others read is freed. Who reads of it then, or has
- * just done so, waits for its end. NULL is fine.
+ * Revoke the access of other ranks. A rank that has failed calls it before it frees anything that
+ * others read. A peer that reads afterwards waits until it is aborted. NULL is ignored.
  */
 void peer_memory_revoke(struct peer_memory *peer_memory);
 
-/* Is it near, and another one? And are all others? */
+/* Return whether another rank can be read, or whether all other ranks can. */
 bool peer_memory_can_read(const struct peer_memory *peer_memory, unsigned rank);
 bool peer_memory_can_read_all(const struct peer_memory *peer_memory);
 
 /*
- * Read nbytes at an address of a rank that is near, which must leave them there until it is told
- * otherwise. Any thread. Returns 0 or a negative errno, said by fail(). If the rank is gone, or
- * has withdrawn, that is for the watch to say, as if a message of it were awaited (comm.h).
+ * Read nbytes at an address of a peer. The peer must keep the data there until it learns that it
+ * was read. If the peer has ended or revoked its access, wait for the heartbeat to fail it, as if a
+ * message were awaited (comm.h). Thread-safe.
  */
 int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
 		     void *to, size_t nbytes);
 
 /*
- * What was read of a rank that is near in another way, as from its files: did it stand until now?
- * Returns 0, or as peer_memory_read() if the rank is gone, or has withdrawn.
+ * Check that a peer was alive and had not revoked its access until now, so that data read from its
+ * files is valid. Returns as peer_memory_read().
  */
 int peer_memory_check_alive(const struct peer_memory *peer_memory, unsigned rank);
 
-/* A name by which this process can open a file that a rank which is near has open. */
+/* The path by which this process can open a descriptor of a peer. */
 struct peer_fd_path {
 	char text[48];
 };

@@ -1,6 +1,4 @@
-/*
- * rank_progress - how far several ranks are together, while they are at it (see rank_progress.h)
- */
+/* rank_progress.c - progress of a distributed sort (see rank_progress.h) */
 #include "src/comm/rank_progress.h"
 
 #include <errno.h>
@@ -13,16 +11,16 @@
 #include "src/base/thread.h"
 #include "src/comm/tags.h"
 
-/* So long answers are waited for. */
+/* How long rank 0 waits for replies. */
 static const uint64_t reply_timeout_ns = 100000000;
 
 enum { QUERY_PROGRESS, QUERY_FINAL };
 
-/* Another rank, as the first one knows it. */
+/* Another rank, on rank 0. */
 struct progress_peer {
 	struct comm_transfer query_send, reply_receive, final_receive;
 	uint64_t query;
-	bool is_pending; /* and has not answered */
+	bool is_pending; /* a query has not been answered yet */
 	struct progress_counters reply, last_reply;
 };
 
@@ -32,12 +30,12 @@ struct rank_progress {
 	struct stats *stats;
 	bool is_finished;
 
-	/* The first rank's. */
-	struct progress_peer *peers; /* by rank; that of the own one is not used */
+	/* Rank 0 only. */
+	struct progress_peer *peers; /* by rank; its own entry is unused */
 	uint64_t interval_ns, last_query_ns;
 
-	/* The others'. */
-	pthread_t thread; /* that answers */
+	/* Other ranks only. */
+	pthread_t thread; /* answers queries */
 	struct comm_transfer transfer;
 	uint64_t query;
 	struct progress_counters reply;
@@ -65,7 +63,7 @@ static int reply_to_query(struct rank_progress *progress)
 	return r < 0 ? r : comm_wait(progress->comm, &progress->transfer);
 }
 
-/* Until the last question, or a failure, of which others speak. */
+/* Answer until the last query. A failure is reported by others. */
 static void *run_responder(void *argument)
 {
 	struct rank_progress *progress = argument;
@@ -88,7 +86,7 @@ static int send_query(struct rank_progress *progress, unsigned rank, uint64_t qu
 			 &peer->query_send);
 }
 
-/* Nobody is asked who has not answered yet, or is to be asked already. */
+/* Query the ranks that have answered the previous query. */
 static void query_all_ranks(struct rank_progress *progress)
 {
 	const uint64_t now_ns = clock_now_ns();
@@ -131,7 +129,7 @@ static void sum_progress(const struct rank_progress *progress, struct progress_c
 		progress_counters_add(ret_sum, &progress->peers[i].last_reply);
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static void query_and_sum(struct rank_progress *progress, struct progress_counters *ret_sum)
 {
 	const uint64_t until_ns = clock_now_ns() + reply_timeout_ns;
@@ -158,7 +156,7 @@ void rank_progress_get(struct rank_progress *rank_progress, struct stats_progres
 
 /* --- the end --- */
 
-/* Who is to answer the last question is missed. An answer before that has come before it. */
+/* The reply to the last query is awaited. Replies to earlier queries have arrived before it. */
 static int receive_final_reply(struct rank_progress *progress, unsigned rank)
 {
 	struct progress_peer *peer = &progress->peers[rank];
@@ -180,7 +178,7 @@ static int finish_queries(struct rank_progress *progress)
 
 	pthread_mutex_lock(&progress->lock);
 	for (unsigned i = 1; i < n && r == 0; i++) {
-		if (progress->peers[i].is_pending) /* ask() takes what that question is in */
+		if (progress->peers[i].is_pending) /* send_query() reuses its buffer */
 			r = comm_wait(progress->comm, &progress->peers[i].query_send);
 		if (r == 0)
 			r = send_query(progress, i, QUERY_FINAL);
@@ -196,7 +194,7 @@ int rank_progress_finish(struct rank_progress *progress)
 {
 	int r = is_first(progress) ? finish_queries(progress) : 0;
 
-	/* Then the last question has been answered, or this fails: the thread ends soon. */
+	/* Either all have answered the last query or this fails, so the thread ends soon. */
 	if (r == 0)
 		r = comm_barrier(progress->comm);
 	if (r < 0 || is_first(progress))
@@ -218,7 +216,7 @@ void rank_progress_close(struct rank_progress *progress)
 	if (!progress)
 		return;
 	if (!progress->is_finished) {
-		comm_fail(progress->comm, -ECANCELED); /* unless they have failed already */
+		comm_fail(progress->comm, -ECANCELED); /* no effect if the job has failed already */
 		if (!is_first(progress))
 			pthread_join(progress->thread, NULL);
 	}
@@ -231,11 +229,12 @@ static int start(struct rank_progress *progress)
 
 	if (!is_first(progress)) {
 		r = thread_start(run_responder, progress, 0, &progress->thread);
-		return r < 0 ? fail(r, "cannot start a thread that tells the first rank: %m") : 0;
+		return r < 0 ? fail(r, "cannot start a thread for progress queries: %m") : 0;
 	}
 	progress->peers = calloc(comm_size(progress->comm), sizeof *progress->peers);
 	if (!progress->peers)
-		return fail(-ENOMEM, "no memory for what %u ranks tell", comm_size(progress->comm));
+		return fail(-ENOMEM, "no memory for the progress of %u ranks",
+			    comm_size(progress->comm));
 	for (unsigned i = 0; i < comm_size(progress->comm); i++)
 		progress->peers[i].last_reply = progress_counters_none;
 	return 0;
@@ -248,7 +247,7 @@ int rank_progress_open(struct comm *comm, struct stats *stats, uint64_t interval
 	int r;
 
 	if (!progress)
-		return fail(-ENOMEM, "no memory for what ranks tell each other");
+		return fail(-ENOMEM, "no memory for the progress of ranks");
 	progress->comm = comm;
 	progress->stats = stats;
 	progress->interval_ns = interval_ns;

@@ -1,17 +1,17 @@
 /*
- * rank_progress - how far several ranks are together, while they are at it
+ * rank_progress.h - progress of a distributed sort
  *
- * When somebody wants to know at the first rank, that asks the others, waits for their answers for
- * a moment, and adds up what it has: of a rank that has not answered what it said last. So nothing
- * is sent as long as nobody looks, and to nobody but who has answered the last question. What the
- * ranks do does not wait for it; and a rank that is lost is no affair of this, but of those who
- * await something of it (comm_receive_unwatched()).
+ * When the progress is requested on rank 0, it queries the other ranks, waits a moment for their
+ * replies and adds up the counters. For a rank that has not replied it uses the previous reply. So
+ * nothing is sent while nobody looks, and only ranks that have answered the previous query are
+ * queried. The sort never waits for a reply. A lost rank is not detected here, but by those who
+ * await its messages (comm_receive_unwatched()).
  *
- *	first rank			another one
- *	rank_progress_get()  --- how far? --->	a thread that does nothing else
- *		    <-- standing ---
- *	rank_progress_finish() -- the last -->	ends
- *		    <-- standing ---
+ *	rank 0				other ranks
+ *	rank_progress_get()    --- query --->	a thread that only answers queries
+ *			    <-- counters ---
+ *	rank_progress_finish() -- last query ->	ends
+ *			    <-- counters ---
  */
 #pragma once
 
@@ -21,21 +21,17 @@
 struct rank_progress;
 
 /*
- * Every rank does it, when it likes. stats: of the own part; borrowed until rank_progress_close().
- * interval_ns: between two questions; until then what is known will do. Returns 0 or a negative
- * errno after a message, as does rank_progress_finish().
+ * Called by every rank, at any time. `stats` counts the own part and is used until
+ * rank_progress_close(). interval_ns: the minimum time between two queries.
  */
 int rank_progress_open(struct comm *comm, struct stats *stats, uint64_t interval_ns,
 		       struct rank_progress **ret_progress);
 
-/* Of all ranks, at the first; at others, of the own part. Any thread. */
+/* Get the progress of all ranks on rank 0, and of the own part on others. Thread-safe. */
 void rank_progress_get(struct rank_progress *rank_progress, struct stats_progress *ret_progress);
 
-/*
- * All ranks have done all; every rank calls it, as a collective. From then on rank_progress_get()
- * says how it has ended.
- */
+/* Collective. Call it when the sort is done; rank_progress_get() then returns the final state. */
 int rank_progress_finish(struct rank_progress *progress);
 
-/* If it is not finished, the sort has failed, and this rank gives up. NULL is fine. */
+/* Fails the job unless rank_progress_finish() has succeeded. NULL is ignored. */
 void rank_progress_close(struct rank_progress *progress);

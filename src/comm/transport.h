@@ -1,12 +1,12 @@
 /*
- * transport - the interface to a library that carries messages between processes
+ * transport.h - interface to a library that carries messages between processes
  *
  * Messages are delivered once and whole, or the transport reports an error. Messages with the same
  * sender, receiver and tag are received in the order in which they were sent. A transport need not
  * notice that a process has died or is stopped (see heartbeat.h).
  *
- * All functions except `abort_job` are called by the thread that opened the transport, and none of
- * them waits. They return 0 or a negative errno after a message.
+ * All functions except `abort_job` are called by the thread that opened the transport. None of them
+ * blocks.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum { TRANSPORT_ANY_RANK = -1 };
  */
 struct transport_request {
 	void *owner; /* for the caller; not used by the transport */
-	/* Of a receive, set when it is done. */
+	/* Results of a receive. */
 	int peer; /* the sender */
 	size_t nbytes;
 	bool is_truncated; /* the message was longer than the buffer */
@@ -39,13 +39,13 @@ struct transport_ops {
 	/* Return a request that is done, in any order, or NULL. */
 	int (*poll)(struct transport *transport, struct transport_request **ret_request);
 	/*
-	 * Has the peer ended, with no message of it left for a posted receive? NULL: the transport
-	 * cannot tell.
+	 * Return whether the peer has ended and no message of it is left for a posted receive.
+	 * NULL: the transport cannot tell.
 	 */
 	bool (*is_disconnected)(struct transport *transport, int peer);
-	/* End all other processes, and this one if possible. Any thread, at any time. */
+	/* End all other processes, and this one if possible. Thread-safe, at any time. */
 	void (*abort_job)(struct transport *transport, int status);
-	/* Cancel posted receives and free the transport. All sends are done. */
+	/* Cancel posted receives and free the transport. Requires that all sends are done. */
 	int (*close)(struct transport *transport);
 };
 

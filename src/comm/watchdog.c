@@ -1,6 +1,4 @@
-/*
- * watchdog - a thread that ends the process when nobody else can (see watchdog.h)
- */
+/* watchdog.c - end the process if nothing else does (see watchdog.h) */
 #include "src/comm/watchdog.h"
 
 #include <errno.h>
@@ -13,17 +11,15 @@
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
-#include "src/comm/comm.h"
 #include "src/comm/transport.h"
 
 enum { WATCHDOG_ROUNDS = 16, WATCHDOG_EXIT_STATUS = 2 };
 
 struct watchdog {
-	const struct comm_params *params;
+	struct watchdog_params params;
 	pthread_t thread;
 	struct transport *_Atomic transport;
-	_Atomic unsigned call_sequence; /* into the transport and back: odd inside */
-	_Atomic unsigned timeout_factor;
+	_Atomic unsigned call_sequence; /* calls begun plus calls returned: odd during a call */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool is_closing, is_aborting;
@@ -31,7 +27,7 @@ struct watchdog {
 	int exit_status;
 	_Atomic bool has_exited;
 	uint64_t exit_deadline_ns;
-	/* The thread's own. */
+	/* Used only by the watchdog's thread. */
 	unsigned last_sequence, n_stuck_rounds;
 };
 
@@ -45,17 +41,19 @@ static void *abort_transport(void *argument)
 	return NULL;
 }
 
-/* With the lock. The transport is asked by a thread of its own, which may never come back. */
+/* Requires the lock. Another thread calls the transport, because that call may never return. */
 static void report_stuck_transport(struct watchdog *watchdog)
 {
 	struct transport *transport = watchdog->transport;
+	const double timeout_s = (double)watchdog->timeout_ns / 1e9;
 	pthread_t thread;
 
-	fail(-ETIMEDOUT,
-	     "%s has not returned for %.3g s: the network, or what carries messages over it, "
-	     "is stuck",
-	     transport ? transport->ops->name : "what carries messages between ranks",
-	     (double)(watchdog->timeout_ns * watchdog->timeout_factor) / 1e9);
+	if (transport)
+		fail(-ETIMEDOUT, "%s has not returned for %.3g s; check the network",
+		     transport->ops->name, timeout_s);
+	else
+		fail(-ETIMEDOUT, "ranks have not met within %.3g s; a rank is stopped or missing",
+		     timeout_s);
 	pthread_mutex_unlock(&watchdog->lock);
 	watchdog_begin_abort(watchdog, WATCHDOG_EXIT_STATUS);
 	if (thread_start(abort_transport, watchdog, 0, &thread) == 0)
@@ -63,7 +61,7 @@ static void report_stuck_transport(struct watchdog *watchdog)
 	pthread_mutex_lock(&watchdog->lock);
 }
 
-/* A round is over. Is the same call still under way as in the rounds before? */
+/* Return whether the transport has been in the same call for too many rounds. */
 static bool is_transport_stuck(struct watchdog *watchdog)
 {
 	const unsigned sequence = watchdog->call_sequence;
@@ -71,7 +69,7 @@ static bool is_transport_stuck(struct watchdog *watchdog)
 	if (sequence != watchdog->last_sequence || sequence % 2 == 0)
 		watchdog->n_stuck_rounds = 0;
 	watchdog->last_sequence = sequence;
-	return watchdog->n_stuck_rounds++ > WATCHDOG_ROUNDS * watchdog->timeout_factor;
+	return watchdog->n_stuck_rounds++ > WATCHDOG_ROUNDS;
 }
 
 static void sleep_until(struct watchdog *watchdog, uint64_t deadline_ns)
@@ -82,11 +80,11 @@ static void sleep_until(struct watchdog *watchdog, uint64_t deadline_ns)
 	pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &deadline);
 }
 
-/* Whoever comes second is ended by the first. */
+/* Of several callers, the first ends the process. */
 void watchdog_exit_process(struct watchdog *watchdog)
 {
 	if (!atomic_exchange(&watchdog->has_exited, true))
-		watchdog->params->exit_process(watchdog->exit_status);
+		watchdog->params.exit_process(watchdog->exit_status);
 	for (;;)
 		pause();
 }
@@ -119,7 +117,7 @@ static void *run_watchdog(void *argument)
 	return NULL;
 }
 
-/* Its waits end by the clock that nobody sets. */
+/* Timed waits use the monotonic clock. */
 static void init_condition(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
@@ -130,7 +128,7 @@ static void init_condition(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
-int watchdog_open(const struct comm_params *params, struct watchdog **ret_watchdog)
+int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_watchdog)
 {
 	struct watchdog *watchdog = calloc(1, sizeof *watchdog);
 	char limits[THREAD_LIMITS_NBYTES];
@@ -138,7 +136,7 @@ int watchdog_open(const struct comm_params *params, struct watchdog **ret_watchd
 
 	if (!watchdog)
 		return fail(-ENOMEM, "no memory for messages between ranks");
-	watchdog->params = params;
+	watchdog->params = *params;
 	watchdog->timeout_ns = params->timeout_ns;
 	watchdog->timeout_factor = 1;
 	pthread_mutex_init(&watchdog->lock, NULL);
@@ -182,9 +180,8 @@ void watchdog_set_transport(struct watchdog *watchdog, struct transport *transpo
 	watchdog->transport = transport;
 }
 
-void watchdog_begin_call(struct watchdog *watchdog, unsigned timeout_factor)
+void watchdog_begin_call(struct watchdog *watchdog)
 {
-	watchdog->timeout_factor = timeout_factor;
 	watchdog->call_sequence++;
 }
 
@@ -195,7 +192,7 @@ void watchdog_end_call(struct watchdog *watchdog)
 
 void watchdog_begin_abort(struct watchdog *watchdog, int status)
 {
-	const struct comm_params *params = watchdog->params;
+	const struct watchdog_params *params = &watchdog->params;
 	bool is_first;
 
 	pthread_mutex_lock(&watchdog->lock);

@@ -1,44 +1,52 @@
 /*
- * watchdog - a thread that ends the process when nobody else can
+ * watchdog.h - a thread that ends the process if nothing else does
  *
- * It calls nothing that could hang. Two things make it act:
- *	a call of the transport has not returned for the timeout: it says so, tries to end all
- *	the end has been decided, and `end_ns` later the process is still there
+ * It calls nothing that could hang. It acts in two cases:
  *
- * Time is counted in its own rounds, so a process that was stopped and goes on is not taken for
- * one that hangs.
+ * - A call of the transport has not returned within the timeout: it reports that and aborts the
+ *   job.
+ * - The job is being aborted, and the process is still there after abort_timeout_ns.
+ *
+ * Time is counted in rounds of this thread, so a process that was stopped and continued does not
+ * look like one that hangs.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct watchdog;
-struct comm_params;
 struct transport;
 
-/* Settings are borrowed. Returns 0 or a negative errno, said by fail(). */
-int watchdog_open(const struct comm_params *params, struct watchdog **ret_watchdog);
-/* NULL is fine. */
+struct watchdog_params {
+	uint64_t timeout_ns;       /* of a call of the transport; 0: none */
+	uint64_t abort_timeout_ns; /* from watchdog_begin_abort() to the end of the process */
+	/* Called once, by any thread, when the job is aborted. May be NULL. */
+	void (*before_abort)(void *context);
+	void *context;
+	/* End the process at once, without exit handlers. */
+	void (*exit_process)(int status) __attribute__((noreturn));
+};
+
+/* Start the thread. Copies the parameters. */
+int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_watchdog);
+/* NULL is ignored. */
 void watchdog_close(struct watchdog *watchdog);
 
-/* In place of that of the settings. Any thread. */
+/* Change the timeout. Thread-safe. */
 void watchdog_set_timeout(struct watchdog *watchdog, uint64_t timeout_ns);
 
-/* It can be asked to end all; NULL: no more. */
+/* The transport to abort the job with; NULL: none. */
 void watchdog_set_transport(struct watchdog *watchdog, struct transport *transport);
 
-/*
- * The calling thread, always the same, goes into the transport, which may take `patience` times
- * the timeout; and: it has come back.
- */
-void watchdog_begin_call(struct watchdog *watchdog, unsigned timeout_factor);
+/* Mark the beginning and the end of a call of the transport. Always the same thread. */
+void watchdog_begin_call(struct watchdog *watchdog);
 void watchdog_end_call(struct watchdog *watchdog);
 
 /*
- * All ranks are being ended: `end_ns` later this process ends with that status, whatever happens.
- * Only the first call counts, and calls before_abort(). Any thread.
+ * Begin to abort the job: call before_abort(), and end this process after abort_timeout_ns at the
+ * latest. Only the first call has an effect. Thread-safe.
  */
 void watchdog_begin_abort(struct watchdog *watchdog, int status);
 
-/* All that could be done has been: end this process now, if nobody else does. Any thread. */
+/* End this process now, unless another thread already does. Thread-safe. */
 void watchdog_exit_process(struct watchdog *watchdog) __attribute__((noreturn));

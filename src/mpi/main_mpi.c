@@ -1,9 +1,8 @@
-/*
- * main_mpi - gsort-mpi: gsort on several machines, by ranks that MPI has started
- */
+/* main_mpi.c - gsort-mpi: sort with several processes started by MPI */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -20,8 +19,42 @@
 #include "src/comm/mpi/transport_mpi.h"
 #include "src/comm/comm.h"
 
-/* While ranks meet, before the command line is read (--timeout). */
-static const uint64_t command_line_timeout_ns = UINT64_C(60) * 1000000000;
+static const uint64_t ns_per_s = 1000000000;
+static const uint64_t default_timeout_ns = UINT64_C(60) * 1000000000;
+
+/* Is this argument --timeout, perhaps abbreviated? */
+static bool is_timeout_option(const char *argument)
+{
+	static const char option[] = "--timeout";
+	const size_t nbytes = strcspn(argument, "=");
+
+	return nbytes >= sizeof "--ti" - 1 && nbytes < sizeof option &&
+	       strncmp(argument, option, nbytes) == 0;
+}
+
+/*
+ * Return the value of --timeout, which must already hold while the ranks meet. The command line is
+ * parsed after that, because rank 0 reports its errors for all ranks. So an argument that is no
+ * number is ignored here.
+ */
+static uint64_t find_timeout_ns(int argc, char **argv)
+{
+	uint64_t timeout_ns = default_timeout_ns;
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const char *value = strchr(argv[i], '=');
+		unsigned long long seconds;
+		char *end;
+
+		if (!is_timeout_option(argv[i]))
+			continue;
+		value = value ? value + 1 : i + 1 < argc ? argv[i + 1] : "";
+		seconds = strtoull(value, &end, 10);
+		if (*value >= '0' && *value <= '9' && !*end && seconds <= UINT64_MAX / ns_per_s)
+			timeout_ns = seconds * ns_per_s;
+	}
+	return timeout_ns;
+}
 
 static void on_comm_message(void *context, const struct message *message)
 {
@@ -31,7 +64,7 @@ static void on_comm_message(void *context, const struct message *message)
 			    message->text);
 }
 
-/* What of the first rank's command line is told to the others. */
+/* Broadcast the result of parsing rank 0's command line. */
 static int broadcast_outcome(struct comm *comm, int r)
 {
 	int64_t outcome = r;
@@ -41,8 +74,8 @@ static int broadcast_outcome(struct comm *comm, int r)
 }
 
 /*
- * The first rank takes the command line before the others do, and what is wrong with it is said
- * once: who hears of that waits to be ended.
+ * Rank 0 parses its command line first and reports its errors for all ranks. If it fails, the
+ * others wait to be aborted.
  */
 static int wait_for_root(void *context, struct gsort *sort)
 {
@@ -55,7 +88,7 @@ static int wait_for_root(void *context, struct gsort *sort)
 	return r < 0 ? r : 0;
 }
 
-/* All have, and nobody has done anything of it: neither sorted, nor answered. */
+/* Called when all ranks have parsed their command lines and before any of them acts on it. */
 static int compare_rank_options(struct gsort *sort, int r)
 {
 	const int compare_error = api_distributed_compare_options(sort);
@@ -87,7 +120,7 @@ static const struct cli_program mpi_program = {
 	.get_word = api_distributed_get_word,
 };
 
-/* What stands before what others than the first rank say. */
+/* The prefix of messages of ranks other than rank 0. */
 struct rank_label {
 	char text[COMM_HOST_NBYTES + 32];
 };
@@ -111,12 +144,12 @@ static int run_rank(struct comm *comm, int argc, char **argv)
 					 .after_parse = check_command_line };
 	const int status = cli_main(&hooks, argc, argv);
 
-	if (status == EXIT_TROUBLE || comm_close(comm) < 0) /* others wait for this rank */
+	if (status == EXIT_TROUBLE || comm_close(comm) < 0) /* other ranks wait for this one */
 		comm_abort(comm, EXIT_TROUBLE);
 	return status;
 }
 
-/* An output that is not complete leaves no name behind, whoever ends this process. */
+/* Remove temporary files, whoever ends this process. */
 static void cleanup_files(void *context)
 {
 	(void)context;
@@ -125,10 +158,10 @@ static void cleanup_files(void *context)
 
 static int run_gsort_mpi(int argc, char **argv)
 {
-	const struct comm_params settings = { .timeout_ns = command_line_timeout_ns,
-					      .before_abort = cleanup_files,
-					      .allow_peer_access = process_allow_memory_read,
-					      .exit_process = _exit };
+	const struct comm_params params = { .timeout_ns = find_timeout_ns(argc, argv),
+					    .before_abort = cleanup_files,
+					    .allow_peer_access = process_allow_memory_read,
+					    .exit_process = _exit };
 	struct diagnostics messages;
 	struct comm *comm;
 	int r;
@@ -136,7 +169,7 @@ static int run_gsort_mpi(int argc, char **argv)
 	diagnostics_init(&messages, on_comm_message, NULL);
 	diagnostics_push(&messages);
 	launcher_skip_network_probe();
-	r = comm_open(&settings, transport_mpi_open, NULL, &comm);
+	r = comm_open(&params, transport_mpi_open, NULL, &comm);
 	if (r < 0)
 		return EXIT_TROUBLE;
 	if (launcher_check_ranks(comm_size(comm)) < 0)
@@ -147,7 +180,7 @@ static int run_gsort_mpi(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	cli_configure_malloc();
-	fatal_signals_ignore_size_limit(); /* the library has files before a sort handles them */
-	progress_display_block_signal();   /* MPI has threads before progress is asked for */
+	fatal_signals_ignore_size_limit(); /* the library opens files before a sort handles the signal */
+	progress_display_block_signal(); /* MPI starts threads before the progress display is opened */
 	return process_run_main(run_gsort_mpi, argc, argv);
 }

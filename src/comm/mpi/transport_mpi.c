@@ -1,6 +1,4 @@
-/*
- * transport_mpi - ranks that MPI has started (see transport_mpi.h)
- */
+/* transport_mpi.c - MPI as a transport (see transport_mpi.h) */
 #include "src/comm/mpi/transport_mpi.h"
 
 #include <errno.h>
@@ -17,7 +15,7 @@ struct mpi_transport {
 	int n, capacity;
 	MPI_Request *mpi_requests;
 	struct transport_request **requests;
-	/* Done, and not all returned by poll() yet: indices of the arrays above. */
+	/* Indices of completed requests that poll() has not all returned yet. */
 	int n_done, next_done;
 	int *completed;
 	MPI_Status *statuses;
@@ -111,7 +109,7 @@ static void compact_requests(struct mpi_transport *mpi)
 	mpi->n_done = mpi->next_done = 0;
 }
 
-/* An error of a single request. A message that is longer than its buffer is for the caller. */
+/* Accept an error of a single request. The caller of poll() handles a message that is too long. */
 static int accept_error(struct mpi_transport *mpi, int i)
 {
 	const int code = mpi->statuses[i].MPI_ERROR;
@@ -160,7 +158,7 @@ static int mpi_poll(struct transport *transport, struct transport_request **ret_
 	index = mpi->completed[mpi->next_done];
 	*ret_request = mpi->requests[index];
 	mpi->requests[index] = NULL;
-	/* These mean nothing for a send. */
+	/* MPI sets these for a receive only. */
 	(*ret_request)->peer = mpi->statuses[mpi->next_done].MPI_SOURCE;
 	MPI_Get_count(&mpi->statuses[mpi->next_done], MPI_BYTE, &nbytes);
 	(*ret_request)->nbytes = nbytes < 0 ? 0 : (size_t)nbytes;
@@ -205,7 +203,7 @@ static int mpi_close(struct transport *transport)
 	if (code == MPI_SUCCESS)
 		code = MPI_Finalize();
 	free_mpi(mpi);
-	return code == MPI_SUCCESS ? 0 : fail(-EIO, "MPI cannot be ended");
+	return code == MPI_SUCCESS ? 0 : fail(-EIO, "MPI cannot be finalized");
 }
 
 static int open_comm(struct mpi_transport *mpi)
@@ -214,7 +212,7 @@ static int open_comm(struct mpi_transport *mpi)
 
 	if (code == MPI_SUCCESS)
 		code = MPI_Comm_set_errhandler(mpi->comm, MPI_ERRORS_RETURN);
-	/* Errors of MPI_Testsome() belong to no communicator: to one of these, as MPI has it. */
+	/* Errors of MPI_Testsome() are raised on one of these communicators. */
 	if (code == MPI_SUCCESS)
 		code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (code == MPI_SUCCESS)
@@ -250,7 +248,7 @@ int transport_mpi_open(void *argument, struct transport **ret_transport)
 	}
 	r = open_comm(mpi);
 	if (r == 0 && granted < MPI_THREAD_FUNNELED)
-		r = fail(-ENOTSUP, "this MPI library cannot be used where there are threads");
+		r = fail(-ENOTSUP, "this MPI library does not support MPI_THREAD_FUNNELED");
 	if (r < 0) {
 		MPI_Finalize();
 		free(mpi);

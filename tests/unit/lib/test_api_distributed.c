@@ -66,7 +66,7 @@ static void compare_on_all_ranks(const struct option_case *option_case, unsigned
 		fake_ranks_assert_success(&ranks);
 	for (unsigned i = 0; i < N_RANKS; i++)
 		if (i != reporting_rank && *ranks.exits[i].error_text &&
-		    !strstr(ranks.exits[i].error_text, "is gone"))
+		    !strstr(ranks.exits[i].error_text, "has ended"))
 			fail_msg("rank %u, too: %s", i, ranks.exits[i].error_text);
 	fake_ranks_free(&ranks);
 }
