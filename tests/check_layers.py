@@ -25,7 +25,6 @@ ALLOWED_CIRCLES = [
     'io/header/npy io/header/npy_internal',
     'io/input/format_detect io/input/format_signatures',
     'io/input/input io/input/input_internal io/input/input_stream',
-    'src/comm/comm src/comm/watchdog',
     'src/cost/calibrate src/cost/calibrate_device src/cost/estimate',
     'src/lib/api_distributed src/lib/lib_internal',
     'src/merge/run_buffers src/merge/run_buffers_internal',
@@ -35,7 +34,6 @@ ALLOWED_CIRCLES = [
     'src/record/layout src/record/layout_ops',
     'src/report/html_report src/report/html_report_internal',
     'src/run/run src/run/run_ops',
-    'src/sort/distributed_sort src/sort/setup src/sort/setup_internal src/sort/sort src/sort/sort_internal src/sort/sort_output src/sort/sort_output_internal src/sort/sort_summary',
     'tests/fault/expected_outputs tests/fault/part_files_check tests/fault/sort_scenarios',
     'tools/gen/gen tools/gen/gen_record',
 ]

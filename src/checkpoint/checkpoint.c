@@ -1,12 +1,12 @@
 /*
- * checkpoint - keeps the finished runs of a sort for another process (see checkpoint.h)
+ * checkpoint.c - keep the finished runs of a sort for another process (see checkpoint.h)
  *
- * Opening: the fingerprint of the sort, the file that has the output's name, and the records of the
- * manifest decide together. A new checkpoint is begun, the one that is there is resumed, or it is
- * refused with the names of the files to remove. What is not understood is not touched.
+ * Opening compares the fingerprint of the sort, the file that has the output's name, and the
+ * records of the manifest. Then a new checkpoint is begun, the existing one is resumed, or it is
+ * refused with the names of the files to remove. Unknown files are not touched.
  *
- * Saving: the sync thread (manifest.h) makes records durable, so that no thread that sorts or
- * merges waits for a disk.
+ * The sync thread (manifest.h) makes records durable, so that no thread of the sort waits for a
+ * disk.
  */
 #include "src/checkpoint/checkpoint.h"
 
@@ -27,7 +27,7 @@
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
 
-/* What to remove to start again; no more than the files of gsort. */
+/* What to remove to start again: only files of gsort. */
 struct advice {
 	char text[160];
 };
@@ -38,17 +38,17 @@ struct checkpoint {
 	const struct layout *layout;
 	const struct input *input;
 	struct checkpoint_dir dir;
-	struct checkpoint_state state; /* as it was found */
+	struct checkpoint_state state; /* as read from the manifest */
 	struct orphan_owner owner;
 	bool is_new, is_complete;
-	bool runs_are_frozen; /* the results of further merges are not kept */
+	bool runs_are_frozen; /* the results of further merges are not recorded */
 	struct checkpoint_hooks hooks;
 
 	/* Set by open_spill and restore. */
-	struct advice advice; /* about damaged runs */
+	struct advice advice; /* for damaged runs */
 	struct spill *spill;
 	struct sync_thread *sync_thread;
-	atomic_bool is_worth_keeping; /* there is something that need not be done again */
+	atomic_bool is_worth_keeping; /* runs would have to be generated again */
 };
 
 /* --- What is there --- */
@@ -73,11 +73,12 @@ static int fail_damaged(const struct checkpoint *checkpoint, const char *problem
 static int fail_different_sort(const struct checkpoint *checkpoint,
 			       const struct fingerprint_difference *difference)
 {
-	return fail(
-		-EINVAL, "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
-		checkpoint->dir.path, difference->name, difference->saved_value, difference->value,
-		format_advice(checkpoint->dir.parent_path ? "the directories of all ranks" : "it")
-			.text);
+	return fail(-EINVAL,
+		    "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
+		    checkpoint->dir.path, difference->name, difference->saved_value,
+		    difference->value,
+		    format_advice(checkpoint->dir.parent_path ? "the directory of each rank" : "it")
+			    .text);
 }
 
 static int fail_manifest(const struct manifest *manifest)
@@ -88,7 +89,7 @@ static int fail_manifest(const struct manifest *manifest)
 		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS]);
 }
 
-/* Begin a new checkpoint: its first record, and its name. */
+/* Begin a new checkpoint: write its first record and make its name durable. */
 static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fingerprint)
 {
 	struct checkpoint_dir *dir = &checkpoint->dir;
@@ -99,7 +100,7 @@ static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fi
 	if (r < 0)
 		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[CHECKPOINT_RUNS]);
 	if (runs_nbytes > CHECKPOINT_RUNS_BEGIN)
-		return fail_damaged(checkpoint, "nothing is known of its runs");
+		return fail_damaged(checkpoint, "its runs are not recorded");
 	checkpoint->is_new = true;
 	r = manifest_truncate(&dir->manifest);
 	if (r == 0)
@@ -109,7 +110,7 @@ static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fi
 	return r < 0 ? r : checkpoint_dir_sync(dir);
 }
 
-/* Nothing that is there is of use for this sort. */
+/* Nothing in the checkpoint is of use for this sort. */
 static int restart_from_scratch(struct checkpoint *checkpoint, const struct fingerprint *current,
 				const char *reason)
 {
@@ -117,15 +118,18 @@ static int restart_from_scratch(struct checkpoint *checkpoint, const struct fing
 	const int r = file_truncate(&dir->runs, CHECKPOINT_RUNS_BEGIN);
 
 	if (r < 0)
-		return fail(r, "%s/%s: cannot be cut: %m", dir->path,
+		return fail(r, "%s/%s: cannot truncate: %m", dir->path,
 			    checkpoint_file_names[CHECKPOINT_RUNS]);
-	notice("%s: %s: beginning anew", dir->path, reason);
+	notice("%s: %s; starting again", dir->path, reason);
 	checkpoint_state_free(&checkpoint->state);
 	dir->manifest.end = dir->manifest.begin;
 	return start_new(checkpoint, current);
 }
 
-/* Was the output published before the process was killed? *ret_status: its current status. */
+/*
+ * Return whether the output was published before the process was killed. *ret_status: its current
+ * status.
+ */
 static bool is_output_published(const struct checkpoint *checkpoint, struct stat *ret_status)
 {
 	const struct saved_done *done = &checkpoint->state.done;
@@ -142,9 +146,9 @@ static bool is_output_modified(const struct saved_done *done, const struct stat 
 }
 
 /*
- * The published output has changed since. As the only input it is sorted as it is now. Where other
- * inputs are in it already, or its records are others than those of the input, the same sort of it
- * is not what was asked for.
+ * The published output has changed since. If it is the only input, it is sorted as it is now.
+ * Otherwise the same sort would read other inputs twice, or records of another type than those of
+ * the input, so it is refused.
  */
 static int resume_modified(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
@@ -154,15 +158,14 @@ static int resume_modified(struct checkpoint *checkpoint, const struct fingerpri
 	if (input_has_file(checkpoint->input, (struct file_id){ done->device, done->inode }) &&
 	    (spec->n_inputs > 1 || spec->count || spec->keys_only || spec->argsort))
 		return fail(-EINVAL,
-			    "%s: the sort was complete, and its output, %s, which is also an "
-			    "input, has changed since; %s",
+			    "%s: the sort was complete, but its output %s, which is also an input, "
+			    "has changed since; %s",
 			    checkpoint->dir.path, spec->output_path, format_advice("it").text);
-	return restart_from_scratch(
-		checkpoint, current,
-		"the checkpoint is of a sort that is complete, and its output has changed since");
+	return restart_from_scratch(checkpoint, current,
+				    "the sort was complete, but its output has changed since");
 }
 
-/* The published output is in the place of an input; the other inputs must be as they were. */
+/* The published output has replaced an input; the other inputs must be unchanged. */
 static int resume_complete(struct checkpoint *checkpoint, const struct fingerprint *saved,
 			   const struct fingerprint *current)
 {
@@ -175,13 +178,12 @@ static int resume_complete(struct checkpoint *checkpoint, const struct fingerpri
 	if (fingerprint_differs(saved, current, accepted, &difference))
 		return restart_from_scratch(
 			checkpoint, current,
-			"the checkpoint is of a sort that is complete, and an input has changed "
-			"since");
+			"the sort was complete, but an input has changed since");
 	checkpoint->is_complete = true;
 	return 0;
 }
 
-/* A checkpoint is there: is it of this sort, and is the sort complete? */
+/* Resume an existing checkpoint if it is of this sort; detect that the sort is complete. */
 static int resume_existing(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
@@ -192,7 +194,7 @@ static int resume_existing(struct checkpoint *checkpoint, const struct fingerpri
 
 	if (fingerprint_differs(&saved, current, ACCEPT_ALL, &difference))
 		return fail_different_sort(checkpoint, &difference);
-	/* Nothing may be given up for a record that only the page cache has. */
+	/* Nothing may be discarded because of a record that is only in the page cache. */
 	r = manifest_sync(&checkpoint->dir.manifest);
 	if (r < 0)
 		return r;
@@ -205,14 +207,14 @@ static int resume_existing(struct checkpoint *checkpoint, const struct fingerpri
 	if (state->is_damaged) {
 		r = checkpoint_state_recheck_damage(state, &checkpoint->dir);
 		if (r == -EBADMSG)
-			fail_damaged(checkpoint, "a block of its runs is not what was written");
+			fail_damaged(checkpoint, "a block of its runs has a wrong checksum");
 		if (r < 0)
 			return r;
 	}
 	return manifest_truncate(&checkpoint->dir.manifest);
 }
 
-/* Do the runs agree with the sort? */
+/* Check that the runs match the sort. */
 static int check_runs(const struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
@@ -225,13 +227,14 @@ static int check_runs(const struct checkpoint *checkpoint)
 		if (run->item_nbytes != layout->item_nbytes)
 			return fail_damaged(checkpoint, "its runs have items of another size");
 		if (run->origin.read.n_records > n_records)
-			return fail_damaged(checkpoint, "its runs hold more than there is");
+			return fail_damaged(checkpoint,
+					    "its runs contain more records than the input");
 		n_records -= run->origin.read.n_records;
 	}
 	return 0;
 }
 
-/* Find what is there of the sort, or begin a checkpoint of it. */
+/* Resume the checkpoint, or begin one. */
 static int start_or_resume(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
 	struct checkpoint_state *state = &checkpoint->state;
@@ -251,7 +254,7 @@ static int start_or_resume(struct checkpoint *checkpoint, const struct fingerpri
 		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[CHECKPOINT_RUNS]);
 	/*
 	 * A process may have been killed while it removed the checkpoint of a complete sort, and
-	 * another one when it had just made a new file for the runs.
+	 * another one after it had created a new file for the runs.
 	 */
 	if (state->n_runs && runs_nbytes <= CHECKPOINT_RUNS_BEGIN)
 		return restart_from_scratch(checkpoint, current,
@@ -260,8 +263,8 @@ static int start_or_resume(struct checkpoint *checkpoint, const struct fingerpri
 }
 
 /*
- * The digits follow from the sort and from the manifest's inode: the manifest need not name a file,
- * so that a forged one cannot have the file of another sort removed.
+ * The name is derived from the sort and from the manifest's inode. As the manifest contains no
+ * names, a forged one cannot cause a file of another sort to be removed.
  */
 static struct orphan_owner make_owner(const struct checkpoint_dir *dir,
 				      const struct fingerprint *fingerprint)
@@ -297,8 +300,8 @@ static int check_input_size(const struct sort_spec *spec, const struct input *in
 {
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
 		return fail(-ESPIPE,
-			    "--checkpoint: %s: an input is a pipe, or its size is not known for "
-			    "another reason: it cannot be read again from any place",
+			    "--checkpoint: %s: an input cannot be read again: it is a pipe, or its "
+			    "size is unknown",
 			    spec->checkpoint_path);
 	return 0;
 }
@@ -354,7 +357,7 @@ void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
 
 /* --- Its runs --- */
 
-/* The limit may have been lowered since. */
+/* The limit may be lower than before. */
 static int check_temp_limit(const struct checkpoint *checkpoint, uint64_t used_nbytes)
 {
 	const uint64_t limit_nbytes = checkpoint->spec->temp_limit_nbytes;
@@ -362,8 +365,8 @@ static int check_temp_limit(const struct checkpoint *checkpoint, uint64_t used_n
 	if (used_nbytes <= limit_nbytes)
 		return 0;
 	return fail(-ENOSPC,
-		    "%s: the runs of the checkpoint take %" PRIu64
-		    " bytes, more than the limit of %" PRIu64 "; use a larger --temp-limit",
+		    "%s: the runs of the checkpoint take %" PRIu64 " bytes; the limit is %" PRIu64
+		    "; use a larger --temp-limit",
 		    checkpoint->dir.path, used_nbytes, limit_nbytes);
 }
 
@@ -374,7 +377,7 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 	int r = checkpoint_state_punch_unused(&checkpoint->state, dir, &end, &used_nbytes);
 
 	if (r == -EBADMSG)
-		fail_damaged(checkpoint, "a block lies on another, or behind the end");
+		fail_damaged(checkpoint, "blocks overlap or exceed the file");
 	if (r == 0)
 		r = check_temp_limit(checkpoint, used_nbytes);
 	if (r == 0)
@@ -382,7 +385,7 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 					  checkpoint->spec->temp_limit_nbytes, &checkpoint->spill);
 	if (r < 0)
 		return r;
-	dir->runs.fd = -1; /* it is the spill's now */
+	dir->runs.fd = -1; /* owned by the spill now */
 	checkpoint->advice = format_advice("it");
 	spill_set_advice(checkpoint->spill, checkpoint->advice.text);
 	*ret_spill = checkpoint->spill;
@@ -395,7 +398,7 @@ uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 	       (uint64_t)checkpoint->layout->resident_nbytes;
 }
 
-/* Times may say that inputs are the same when they are not. */
+/* The times of the inputs do not prove that they are unchanged. */
 static int check_input(const struct checkpoint *checkpoint, const struct job *job)
 {
 	uint64_t first_record, record;
@@ -406,9 +409,8 @@ static int check_input(const struct checkpoint *checkpoint, const struct job *jo
 		return r;
 	input_path_at(job->input, first_record * checkpoint->layout->record_nbytes, &path, &record);
 	return fail(-EINVAL,
-		    "%s: the input has changed behind record %" PRIu64
-		    " since a run of the checkpoint in %s was made of it; %s",
-		    path, record, checkpoint->dir.path, format_advice("it").text);
+		    "%s: has changed after record %" PRIu64 " since the checkpoint in %s; %s", path,
+		    record, checkpoint->dir.path, format_advice("it").text);
 }
 
 static void report_resumed_runs(const struct checkpoint *checkpoint)
@@ -431,7 +433,7 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, str
 	int r = 0;
 
 	if (job->has_end && checkpoint_state_n_records(state) > job->end_record - job->first_record)
-		r = fail_damaged(checkpoint, "its runs hold more than a rank's part");
+		r = fail_damaged(checkpoint, "its runs contain more than the part of this rank");
 	if (r == 0)
 		r = check_input(checkpoint, job);
 	if (r == 0)
@@ -449,7 +451,7 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, str
 
 /* --- What comes to them --- */
 
-/* Runs that another one replaces. */
+/* Runs that were merged into another one. */
 struct replaced_runs {
 	struct checkpoint *checkpoint;
 	size_t n_runs;
@@ -467,7 +469,7 @@ static void remove_replaced_runs(void *context, bool durable)
 	free(replaced);
 }
 
-/* Take the stored ones of the n runs out of the list. NULL after a message. */
+/* Take the stored ones of n runs out of the list. Returns NULL after a message. */
 static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint,
 						   struct run_list *list, size_t first, size_t n)
 {
@@ -495,7 +497,7 @@ static void free_request(struct sync_request *request)
 	free(request);
 }
 
-/* The record of the run, with the index of its blocks. NULL after a message. */
+/* Create the record of the run, with the index of its blocks. Returns NULL after a message. */
 static struct sync_request *create_run_request(const struct run *run, size_t first,
 					       size_t n_replaced)
 {
@@ -525,7 +527,7 @@ static struct sync_request *create_run_request(const struct run *run, size_t fir
 	return NULL;
 }
 
-/* What passes have made of runs that are kept goes with the next pass; what is kept stays. */
+/* Remove the results of earlier unrecorded merges. Recorded runs stay. */
 static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
@@ -535,7 +537,7 @@ static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
 		}
 }
 
-/* The hook for stored runs. */
+/* checkpoint_hooks: a run has been stored. */
 static int save_stored_run(void *context, struct run_list *list, size_t first, size_t n,
 			   const struct run *run)
 {
@@ -583,7 +585,7 @@ int checkpoint_close_sync_thread(struct checkpoint *checkpoint)
 	return close_sync_thread(checkpoint, false);
 }
 
-/* Durable before the rename: after it, the inputs are not those of the fingerprint any more. */
+/* Must be durable before the rename, after which the inputs do not match the fingerprint. */
 int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output)
 {
 	struct manifest *manifest = &checkpoint->dir.manifest;
@@ -605,13 +607,14 @@ int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output)
 
 static void report_kept_state(const struct checkpoint_dir *dir)
 {
-	const char *path = dir->parent_path ? dir->parent_path : dir->path; /* of all ranks */
+	const char *path = dir->parent_path ? dir->parent_path :
+					      dir->path; /* of several ranks: that of all */
 
 	if (checkpoint_dir_is_intact(dir))
-		notice("%s keeps what is finished: the same command goes on from there", path);
+		notice("%s: checkpoint kept; rerun the same command to resume", path);
 	else
-		warn("%s has been moved away, or removed, and what is finished with it: the same "
-		     "command goes on only if it is put back",
+		warn("%s: checkpoint directory was moved or removed; restore it to resume this "
+		     "sort",
 		     path);
 }
 
@@ -623,7 +626,7 @@ void checkpoint_stop(struct checkpoint *checkpoint)
 		return;
 	close_sync_thread(checkpoint, true);
 	if (checkpoint->spill && spill_get_damage(checkpoint->spill, &damage.offset)) {
-		/* The next start need not sort the rest to find that out. */
+		/* The next start then fails at once, not after sorting the rest. */
 		checkpoint_append_record(&checkpoint->dir.manifest, RECORD_DAMAGED,
 					 &(struct payload_slice){ &damage, sizeof damage }, 1);
 		return;

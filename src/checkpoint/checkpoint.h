@@ -1,15 +1,15 @@
 /*
- * checkpoint - keeps the finished runs of a sort for another process
+ * checkpoint.h - keep the finished runs of a sort for another process
  *
- *	open -> open_spill -> restore			the runs that are there already
- *	     -> (the hook: a stored run is complete)*
+ *	open -> open_spill -> restore		restore the runs of an earlier process
+ *	     -> (the hook for each stored run)*
  *	     -> close_sync_thread
  *	     -> record_done			an output that replaces an input is complete
  *	     -> (the output is published) -> remove
- *	stop: after a failure, keeps the runs
+ *	stop: after a failure, keep the runs
  *
- * A killed sort resumes from its stored runs and merges them again. docs/checkpoint.md says what is
- * written in which order, and why nothing is lost whenever the process, or the machine, ends.
+ * A killed sort resumes from its stored runs and merges them again. docs/checkpoint.md describes
+ * what is written in which order, and why nothing is lost when the process or the machine fails.
  */
 #pragma once
 
@@ -22,66 +22,65 @@
 struct checkpoint;
 
 /*
- * Begin a checkpoint in spec->checkpoint_path, or resume the one that is there, if it is of the
- * same sort. Returns 0, or a negative errno after a message, with nothing left of a checkpoint that
- * was begun. The arguments must outlive it; the layout and the input are those of the spec. Of
- * several ranks each has its own, of its part of the sort.
+ * Begin a checkpoint in spec->checkpoint_path, or resume the existing one if it is of the same
+ * sort. The arguments must outlive it; the layout and the input are those of the spec. Each of
+ * several ranks has its own checkpoint, of its part of the sort. A checkpoint that was begun is
+ * removed after a failure.
  */
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input,
 		    struct checkpoint **ret_checkpoint);
 
-/* Is the output published, so that only checkpoint_remove() remains to be done? */
+/* Return whether the output is published, so that only checkpoint_remove() is left to do. */
 bool checkpoint_is_complete(const struct checkpoint *checkpoint);
 
-/* The owner of the unfinished outputs that starts of this sort have left behind. */
+/* Get the owner of temporary outputs that earlier starts of this sort have left. */
 void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
 				 struct orphan_owner *ret_owner);
 
-/* Open the spill in the checkpoint's directory. 0, or a negative errno after a message. */
+/* Open the spill in the checkpoint's directory. */
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill);
 
-/* Return the size that the largest stored block has in device memory. */
+/* Return the size of the largest stored block in device memory. */
 uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 
 /*
- * Add the finished runs to the empty list, and report them (of ranks that is theirs to report).
- * What they were made of, the first records of the job's input, is added to *totals. Starts to save
- * further runs. Returns 0, or a negative errno after a message.
+ * Append the finished runs to the empty list, and report them (except with several ranks). Adds the
+ * totals of the input records in these runs, which are the first ones of the job, to *totals.
+ * Starts to record further runs.
  */
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct run_list *list,
 		       struct record_totals *totals);
 
-/* The hooks for merges, which belong to the checkpoint. */
+/* Return the hooks for merges, which are part of the checkpoint. */
 const struct checkpoint_hooks *checkpoint_get_hooks(const struct checkpoint *checkpoint);
 
 /*
- * Of several ranks: all of this one's part is in runs, and what is merged from now on are parts of
- * those of all. These merges are not kept: another start repeats them.
+ * With several ranks: do not record merges from now on, because they merge parts of the runs of all
+ * ranks. Another start repeats them.
  */
 void checkpoint_freeze_runs(struct checkpoint *checkpoint);
 
 /*
- * Save no more runs: the output is about to be published. 0, or a negative errno after a message:
- * something could not be saved.
+ * Stop recording runs, before the output is published. Returns the errno of a record that could not
+ * be written.
  */
 int checkpoint_close_sync_thread(struct checkpoint *checkpoint);
 
 /*
- * The output is complete, on stable storage, and about to replace an input: save that, so that
- * another process does not take the sorted records for its input. 0, or a negative errno after a
- * message.
+ * Record that the output is durable and about to replace an input, so that another process does not
+ * sort the sorted records again.
  */
 int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output);
 
 /*
- * After a failure, before the runs are closed: save all requested records. Removes the checkpoint
- * if it is of no use to another process. NULL is fine.
+ * After a failure, before the runs are closed: write all pending records. Removes the checkpoint if
+ * it is of no use. NULL is ignored.
  */
 void checkpoint_stop(struct checkpoint *checkpoint);
 
-/* The output is published: remove the checkpoint. */
+/* Remove the checkpoint of a published output. */
 void checkpoint_remove(struct checkpoint *checkpoint);
 
-/* NULL is fine. The spill must be closed. */
+/* Requires that the spill is closed. NULL is ignored. */
 void checkpoint_close(struct checkpoint *checkpoint);

@@ -1,5 +1,5 @@
 /*
- * checkpoint_dir - the directory of a checkpoint, and what is in it (see checkpoint_dir.h)
+ * checkpoint_dir.c - the directory of a checkpoint (see checkpoint_dir.h)
  */
 #include "src/checkpoint/checkpoint_dir.h"
 
@@ -30,9 +30,9 @@ static const char file_magic[CHECKPOINT_N_FILES][FILE_MAGIC_NBYTES] = {
 };
 
 /*
- * The sticky bit does nothing in a directory that is the user's alone. It says that gsort made it,
- * from the beginning: a process that is killed before it has written anything is no reason to leave
- * it in the end.
+ * The sticky bit has no effect in a directory of mode 0700. It marks a directory that gsort has
+ * created from the moment of its creation, so that it is removed in the end even if the process
+ * that created it was killed.
  */
 enum { DIR_MODE = 0700, DIR_MODE_CREATED = DIR_MODE | S_ISVTX, DIR_MODE_MASK = 07777 };
 
@@ -41,7 +41,7 @@ bool checkpoint_dir_is_created(const struct stat *directory)
 	return (directory->st_mode & DIR_MODE_MASK) == DIR_MODE_CREATED;
 }
 
-/* Others make theirs in the same, and remove it when they have failed. */
+/* Another rank may create the parent directory, or remove it after a failure. */
 static int make_directory(struct checkpoint_dir *dir)
 {
 	enum { MAX_MKDIR_TRIES = 100 };
@@ -52,14 +52,14 @@ static int make_directory(struct checkpoint_dir *dir)
 		r = 0;
 		if (dir->parent_path && mkdir(dir->parent_path, DIR_MODE_CREATED) < 0 &&
 		    errno != EEXIST)
-			return fail(-errno, "%s: cannot make a directory: %m", dir->parent_path);
+			return fail(-errno, "%s: cannot create directory: %m", dir->parent_path);
 		if (mkdir(dir->path, DIR_MODE_CREATED) < 0 && errno != EEXIST)
 			r = -errno;
 		if (!dir->parent_path)
 			break;
 	}
 	if (r < 0)
-		return fail(r, "%s: cannot make a directory: %m", dir->path);
+		return fail(r, "%s: cannot create directory: %m", dir->path);
 	dir->created_parent = dir->parent_path && stat(dir->parent_path, &status) == 0 &&
 			      checkpoint_dir_is_created(&status);
 	return 0;
@@ -75,14 +75,16 @@ static int open_directory(struct checkpoint_dir *dir)
 	r = file_open(dir->directory.calls, AT_FDCWD, dir->path, O_RDONLY | O_DIRECTORY, 0,
 		      &dir->directory);
 	if (r == -ENOENT)
-		return fail(r, "%s: is a link to nothing; name another directory with --checkpoint",
-			    dir->path);
+		return fail(
+			r,
+			"%s: is a dangling symbolic link; name another directory with --checkpoint",
+			dir->path);
 	if (r < 0)
 		return fail(r, "%s: %m", dir->path);
 	if (fstat(dir->directory.fd, &status) < 0)
 		return fail(-errno, "%s: %m", dir->path);
 	if (status.st_uid != geteuid())
-		return fail(-EPERM, "%s: %m: the directory is somebody else's", dir->path);
+		return fail(-EPERM, "%s: %m: the directory has another owner", dir->path);
 	dir->created_directory = checkpoint_dir_is_created(&status);
 	return 0;
 }
@@ -101,7 +103,7 @@ static int fail_foreign(const struct checkpoint_dir *dir, enum checkpoint_file i
 		    checkpoint_file_names[i], problem);
 }
 
-/* What was opened stays open, also on failure. */
+/* Open files stay open after a failure. */
 static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file i,
 			       struct file *ret_file)
 {
@@ -118,17 +120,19 @@ static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file 
 		r = -errno;
 	else if (r == 0 && !S_ISREG(status.st_mode))
 		return fail_foreign(dir, i,
-				    "is no regular file, and so none of " GSORT_PROGRAM "'s");
+				    "is not a regular file, so not a file of " GSORT_PROGRAM);
 	if (r == -ELOOP)
-		return fail_foreign(dir, i,
-				    "is a symbolic link, and so none of " GSORT_PROGRAM "'s");
+		return fail_foreign(dir, i, "is a symbolic link, so not a file of " GSORT_PROGRAM);
 	if (r < 0)
 		return fail(r, "%s/%s: %m", dir->path, checkpoint_file_names[i]);
 	dir->file_ids[i] = file_id_from_stat(&status);
 	return 0;
 }
 
-/* How much of its mark does the file begin with? What it has else is none of gsort's. */
+/*
+ * Set *ret_nbytes to the length of the magic at the beginning of the file. Other contents are
+ * refused.
+ */
 static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
 			   const struct file *file, uint64_t *ret_nbytes)
 {
@@ -145,12 +149,12 @@ static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fil
 		return fail(r, "%s/%s: %m", dir->path, name);
 	if (memcmp(magic, file_magic[i], nbytes) != 0)
 		return fail_foreign(dir, i,
-				    "is none of " GSORT_PROGRAM "'s, and would be overwritten");
+				    "is not a file of " GSORT_PROGRAM " and would be overwritten");
 	*ret_nbytes = nbytes;
 	return 0;
 }
 
-/* Durable at once: a power cut must not leave a file that nobody knows as gsort's. */
+/* Synced at once, so that a power failure cannot leave a file that is not recognised. */
 static int write_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
 			    const struct file *file)
 {
@@ -164,7 +168,7 @@ static int write_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fi
 		       0;
 }
 
-/* Nothing is written before both are known to be gsort's. */
+/* Both files are checked before anything is written. */
 static int init_file_magic(const struct checkpoint_dir *dir)
 {
 	const struct file *opened[] = { &dir->manifest.file, &dir->runs };
@@ -179,7 +183,7 @@ static int init_file_magic(const struct checkpoint_dir *dir)
 	return r;
 }
 
-/* A manifest that has no name any more is that of a process that has just finished. */
+/* A manifest without a name is that of a process that has just finished. */
 static int lock_manifest(struct checkpoint_dir *dir)
 {
 	const int fd = dir->manifest.file.fd;
@@ -187,7 +191,7 @@ static int lock_manifest(struct checkpoint_dir *dir)
 	struct stat status;
 
 	if (!locked && errno != EWOULDBLOCK)
-		return fail(-errno, "%s: cannot be locked: %m", dir->manifest_path);
+		return fail(-errno, "%s: cannot lock: %m", dir->manifest_path);
 	if (locked && fstat(fd, &status) < 0)
 		return fail(-errno, "%s: %m", dir->manifest_path);
 	if (!locked || status.st_nlink == 0)
@@ -239,7 +243,7 @@ int checkpoint_dir_open(struct checkpoint_dir *dir)
 	return r < 0 ? r : init_file_magic(dir);
 }
 
-/* Is that entry the directory of a rank from n on, with a checkpoint in it? */
+/* Return whether the entry is the directory of a rank >= n with a checkpoint in it. */
 static bool is_rank_directory(int directory, const char *name, unsigned n)
 {
 	char path[64];
@@ -257,20 +261,21 @@ static bool is_rank_directory(int directory, const char *name, unsigned n)
 
 static int fail_rank_count(const char *parent_path, const char *name, unsigned n)
 {
-	return fail(-EEXIST,
-		    "%s/%s: a checkpoint of a sort by %s ranks: go on with that one, or remove "
-		    "what all %s/rank-* hold",
-		    parent_path, name, n ? "more" : "several", parent_path);
+	return fail(
+		-EEXIST,
+		"%s/%s: belongs to a sort by %s ranks; resume that one, or remove the contents of "
+		"all %s/rank-*",
+		parent_path, name, n ? "more" : "several", parent_path);
 }
 
-/* Of ranks that were killed when they had done, or have disks of their own, any may be left. */
+/* Directories of other ranks remain if these were killed at the end or have their own disks. */
 int checkpoint_dir_check_ranks(const struct checkpoint_dir *dir, unsigned n)
 {
 	const char *parent_path = dir->parent_path ? dir->parent_path : dir->path;
 	DIR *stream = opendir(parent_path);
 	int r = 0;
 
-	if (!stream) /* said by who makes it */
+	if (!stream) /* reported when the directory is created */
 		return 0;
 	for (struct dirent *entry; r == 0 && (entry = readdir(stream));)
 		if (is_rank_directory(dirfd(stream), entry->d_name, n))
@@ -300,10 +305,10 @@ int checkpoint_dir_sync(const struct checkpoint_dir *dir)
 		r = sync_parent_directory(dir, "..");
 	if (r == 0 && dir->parent_path)
 		r = sync_parent_directory(dir, "../..");
-	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", dir->path) : 0;
+	return r < 0 ? fail(r, "%s: cannot sync: %m", dir->path) : 0;
 }
 
-/* Does the name still lead to the file that was opened? If so 1. */
+/* Return 1 if the name still refers to the opened file, 0 if not, or a negative errno. */
 static int is_opened_file(const struct checkpoint_dir *dir, enum checkpoint_file i)
 {
 	struct stat status;
@@ -323,7 +328,7 @@ bool checkpoint_dir_is_intact(const struct checkpoint_dir *dir)
 	       is_opened_file(dir, CHECKPOINT_RUNS) > 0;
 }
 
-/* The sort is as good as it is without that, but somebody must remove what takes space. */
+/* The sort has succeeded, so a failure is only a warning about the space. */
 static bool remove_opened_file(const struct checkpoint_dir *dir, enum checkpoint_file i)
 {
 	const char *name = checkpoint_file_names[i];
@@ -332,18 +337,17 @@ static bool remove_opened_file(const struct checkpoint_dir *dir, enum checkpoint
 	if (r > 0)
 		r = file_remove(dir->directory.calls, dir->directory.fd, name, 0);
 	if (r < 0)
-		warn("%s/%s is not needed any more, and cannot be removed: %s", dir->path, name,
-		     strerror(-r));
+		warn("%s/%s: cannot remove: %s", dir->path, name, strerror(-r));
 	return r == 0;
 }
 
-/* Unless there is something in it; another rank may be faster. */
+/* Another rank may have removed it already. */
 static void remove_empty_directory(const struct checkpoint_dir *dir, const char *path)
 {
 	const int r = file_remove(dir->directory.calls, AT_FDCWD, path, AT_REMOVEDIR);
 
 	if (r < 0 && r != -ENOTEMPTY && r != -EEXIST && !(r == -ENOENT && dir->parent_path))
-		warn("%s is not needed any more, and cannot be removed: %s", path, strerror(-r));
+		warn("%s: cannot remove: %s", path, strerror(-r));
 }
 
 static void remove_directory(const struct checkpoint_dir *dir)
@@ -355,7 +359,7 @@ static void remove_directory(const struct checkpoint_dir *dir)
 
 void checkpoint_dir_remove(const struct checkpoint_dir *dir)
 {
-	/* Runs without a manifest are nobody's, and the next sort would not touch them. */
+	/* Runs without a manifest are orphans, which the next sort would not touch. */
 	if (remove_opened_file(dir, CHECKPOINT_RUNS) &&
 	    remove_opened_file(dir, CHECKPOINT_MANIFEST) && dir->created_directory)
 		remove_directory(dir);
@@ -365,7 +369,7 @@ void checkpoint_dir_remove_created(const struct checkpoint_dir *dir)
 {
 	bool runs_removed = true;
 
-	/* Without the lock they may be another process's by now. */
+	/* Without the lock the files may belong to another process by now. */
 	if (dir->is_locked && dir->is_created[CHECKPOINT_RUNS])
 		runs_removed = remove_opened_file(dir, CHECKPOINT_RUNS);
 	if (dir->is_locked && dir->is_created[CHECKPOINT_MANIFEST] && runs_removed)

@@ -1,17 +1,17 @@
 /*
- * checkpoint_dir - the directory of a checkpoint, and what is in it
+ * checkpoint_dir.h - the directory of a checkpoint
  *
  *	DIR/gsort-manifest	what is finished (manifest.h, checkpoint_state.h)
  *	DIR/gsort-runs		the blocks of all spilled runs
  *
- * Of several ranks each has a directory of its own in that, DIR/rank-0003.
+ * Each of several ranks has its own directory in DIR: DIR/rank-0003.
  *
- * Both begin with a mark. A file of that name that does not is somebody else's: it is neither
- * written nor removed, and no checkpoint is made there. An empty one, or one with the beginning of
- * a mark, is what a process leaves that is killed at once, and is taken.
+ * Both files begin with a magic. A file of that name without the magic is foreign: it is neither
+ * written nor removed, and no checkpoint is created. A file that is empty or contains a prefix of
+ * the magic was left by a process that was killed at once, and is used.
  *
  * The directory belongs to one process at a time, which holds a lock on the manifest. It must be
- * the user's own, so that nobody else can put anything in the place of these files.
+ * owned by the user, so that nobody else can replace these files.
  */
 #pragma once
 
@@ -23,13 +23,13 @@ enum checkpoint_file { CHECKPOINT_MANIFEST, CHECKPOINT_RUNS, CHECKPOINT_N_FILES 
 
 extern const char *const checkpoint_file_names[CHECKPOINT_N_FILES];
 
-/* Where the records of the manifest begin, and the blocks of the runs: behind the marks. */
+/* Offsets of the first record and the first block, after the magics. */
 enum { CHECKPOINT_MANIFEST_BEGIN = 16, CHECKPOINT_RUNS_BEGIN = 4096 };
 
 struct checkpoint_dir {
 	const char *path;        /* of the directory */
-	char *rank_path;         /* the same, if it is a rank's */
-	const char *parent_path; /* that it is in then; else NULL */
+	char *rank_path;         /* allocated copy of `path`, if it is that of a rank */
+	const char *parent_path; /* the directory of all ranks, or NULL */
 	char *manifest_path;
 	struct file directory;
 	struct manifest manifest; /* not read yet */
@@ -40,42 +40,42 @@ struct checkpoint_dir {
 	bool is_locked;
 };
 
-/* Has gsort made that directory, so that it goes when it is empty? */
+/* Return whether gsort has created the directory and removes it when it is empty. */
 bool checkpoint_dir_is_created(const struct stat *directory);
 
-/* Nothing is open yet. The path must outlive it. */
+/* Initialise, without opening anything. The path must outlive `dir`. */
 void checkpoint_dir_init(struct checkpoint_dir *dir, const struct syscalls *io, const char *path);
 
-/* The same for a rank's, in the directory of all. 0, or -ENOMEM after a message. */
+/* Initialise the directory of a rank, in the directory of all ranks. */
 int checkpoint_dir_init_rank(struct checkpoint_dir *dir, const struct syscalls *io,
 			     const char *path, unsigned rank);
 
 /*
- * Open, and make what is missing. Returns 0, or a negative errno after a message: -EBUSY if another
- * process uses it, -EEXIST if one of the files is none of gsort's. Then to be abandoned.
+ * Open the directory and its files; create what is missing. Returns -EBUSY if another process uses
+ * it, or -EEXIST if a file is foreign. After a failure, call checkpoint_dir_remove_created().
  */
 int checkpoint_dir_open(struct checkpoint_dir *dir);
 
 /*
- * Is nothing there of ranks from number n on, which a sort by n of them would leave there for good?
- * 0, or -EEXIST after a message.
+ * Check that there is no checkpoint of a rank >= n, which a sort by n ranks would never remove.
+ * Returns 0 or -EEXIST.
  */
 int checkpoint_dir_check_ranks(const struct checkpoint_dir *dir, unsigned n);
 
-/* Make the names durable. 0, or a negative errno after a message. */
+/* Sync the directories. */
 int checkpoint_dir_sync(const struct checkpoint_dir *dir);
 
-/* Would who starts again find them? Not if somebody has moved them away, or removed them. */
+/* Return whether another start would find the files: nobody has moved or removed them. */
 bool checkpoint_dir_is_intact(const struct checkpoint_dir *dir);
 
 /*
- * Remove the files; and the directory, if gsort has made it and nothing else is in it. What cannot
- * be removed is named in a warning, and the manifest stays with the runs.
+ * Remove the files, and the directory if gsort has created it and it is empty. A failure is a
+ * warning; the manifest is only removed after the runs.
  */
 void checkpoint_dir_remove(const struct checkpoint_dir *dir);
 
-/* After a failure, before anything is known of them: remove what this process has made. */
+/* After a failure to open: remove what this process has created. */
 void checkpoint_dir_remove_created(const struct checkpoint_dir *dir);
 
-/* Closes what is open, and so gives the lock back. */
+/* Close the files and release the lock. */
 void checkpoint_dir_close(struct checkpoint_dir *dir);

@@ -1,8 +1,8 @@
 /*
- * checkpoint_state - what an earlier process has finished of a sort (see checkpoint_state.h)
+ * checkpoint_state.c - the stored runs of an earlier process (see checkpoint_state.h)
  *
- * The manifest's checksums say that a record is what was written. That its contents make sense is
- * checked here as well: then reading by them stays within its bounds, whatever wrote the record.
+ * The checksums of the manifest prove that a record is what was written. Its contents are validated
+ * as well, so that code that uses them stays within bounds whatever wrote the record.
  */
 #include "src/checkpoint/checkpoint_state.h"
 
@@ -20,13 +20,13 @@
 
 /* --- Records --- */
 
-/* What is left of a payload. */
+/* The rest of a payload. */
 struct payload_reader {
 	const unsigned char *next;
 	size_t remaining_nbytes;
 };
 
-/* The next n things of nbytes each; NULL if there are not so many. */
+/* Return the next n objects of nbytes each, or NULL if there are fewer. */
 static const void *payload_read_array(struct payload_reader *reader, uint64_t n, size_t nbytes)
 {
 	const unsigned char *array = reader->next;
@@ -47,7 +47,7 @@ static bool payload_read_struct(struct payload_reader *reader, void *to, size_t 
 	return from;
 }
 
-/* A copy, aligned as elements are; NULL after a message. */
+/* Copy to memory that is aligned for elements. Returns NULL after a message. */
 static void *copy_aligned(const void *bytes, size_t nbytes)
 {
 	void *to = aligned_alloc(_Alignof(encoded_key_t),
@@ -67,7 +67,7 @@ static int visit_header(struct checkpoint_state *state, struct payload_reader *r
 	return state->fingerprint ? 0 : -ENOMEM;
 }
 
-/* Every block lies in the one file of the runs. */
+/* Check the blocks: all are in the one file of the runs, in order. */
 static bool is_valid_run(const struct checkpoint_run *run)
 {
 	uint64_t n_items = 0;
@@ -83,7 +83,7 @@ static bool is_valid_run(const struct checkpoint_run *run)
 	return n_items == run->run.n_items;
 }
 
-/* Put the run in the place of those that it replaces. */
+/* Insert the run in place of those that it replaces. */
 static int splice_run(struct checkpoint_state *state, const struct checkpoint_run *run)
 {
 	const size_t first = run->run.first, n = run->run.n_replaced;
@@ -130,7 +130,7 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 
 	if ((record->type == RECORD_HEADER) != !state->fingerprint)
 		return -EBADMSG;
-	state->is_done = false; /* the output has not got its name: the sort went on */
+	state->is_done = false; /* the output was not published, and the sort went on */
 	switch (record->type) {
 	case RECORD_HEADER:
 		return visit_header(state, &reader);
@@ -220,7 +220,7 @@ static uint64_t count_blocks(const struct checkpoint_state *state)
 	return n;
 }
 
-/* All blocks in the order of their places; for free(), NULL after a message. */
+/* Return all blocks by offset, to be freed, or NULL after a message. */
 static const struct run_block **sort_blocks(const struct checkpoint_state *state, uint64_t *ret_n)
 {
 	const uint64_t n = count_blocks(state);
@@ -276,7 +276,7 @@ int checkpoint_state_recheck_damage(const struct checkpoint_state *state,
 	return r;
 }
 
-/* What the part takes in whole pages, but those before *counted. */
+/* Count the pages of a range, except those before *counted. */
 static uint64_t count_new_pages(uint64_t *counted, uint64_t begin, uint64_t end)
 {
 	const uint64_t previous = *counted;
@@ -312,13 +312,13 @@ int checkpoint_state_punch_unused(const struct checkpoint_state *state,
 	}
 	free(blocks);
 	if (r == 0 && (r = file_truncate(&dir->runs, end)) < 0)
-		fail_runs_file(r, dir, "cannot be cut: ");
+		fail_runs_file(r, dir, "cannot truncate: ");
 	*ret_end = end;
 	*ret_used_nbytes = used_nbytes;
 	return r;
 }
 
-/* Return the items in the longest block of the run. */
+/* Return the number of items in the largest block of the run. */
 static uint32_t max_block_items(const struct checkpoint_run *run)
 {
 	uint32_t max_items = 1;
@@ -376,10 +376,10 @@ int checkpoint_state_restore_runs(const struct checkpoint_state *state, const st
 
 /* --- Their input --- */
 
-/* What a thread reads at once, and how many there are: they have memory beside the plan's. */
+/* Memory and threads for checking the input, in addition to the plan. */
 enum { CHECK_BATCH_NBYTES = 256 << 10, MAX_CHECK_THREADS = 8 };
 
-/* Of what all runs hold; and what takes no time to speak of. */
+/* The fraction of all runs that is read from disk, and the amount that takes no noticeable time. */
 enum { BUDGET_DIVISOR = 32 };
 static const uint64_t min_budget_nbytes = UINT64_C(64) << 20;
 
@@ -390,20 +390,20 @@ uint64_t checkpoint_input_budget(uint64_t nbytes)
 	return fraction_nbytes > min_budget_nbytes ? fraction_nbytes : min_budget_nbytes;
 }
 
-/* The records of one run, being read. */
+/* The records of a run while they are read. */
 struct run_verification {
 	const struct job *job;
 	uint64_t first_record, n_records;
 	uint64_t batch_records;
 
-	_Atomic uint64_t next_record; /* of them */
-	atomic_int error;             /* the first failure, or 0 */
+	_Atomic uint64_t next_record; /* in the input */
+	atomic_int error;             /* the first error, or 0 */
 
 	pthread_mutex_t lock;
-	struct digest digest; /* under the lock */
+	struct digest digest; /* with the lock */
 };
 
-/* Records, and the items that are made of them if these are not the same. */
+/* Records, and their items if these differ. */
 struct record_buffers {
 	unsigned char *records, *items;
 };
@@ -426,7 +426,7 @@ static struct digest digest_records(const struct layout *layout,
 	return digest;
 }
 
-/* 1, 0 when nothing is left to be done, or a negative errno after a message. */
+/* Returns 1, 0 at the end, or a negative errno. */
 static int verify_batch(struct run_verification *verification, const struct record_buffers *buffers)
 {
 	const struct job *job = verification->job;

@@ -1,26 +1,25 @@
 /*
- * checkpoint_state - what an earlier process has finished of a sort: its stored runs
+ * checkpoint_state.h - what an earlier process has finished of a sort: its stored runs
  *
- *	HEADER	what is being sorted (fingerprint.h)
- *	RUN	a stored run: what part of the input it holds, and the index of its blocks, which
- *		lie in the one file of the runs; it replaces runs that were merged into it
- *	DONE	the output, which takes the place of an input, is complete and about to be published
- *	DAMAGED	a block of a run was not what was written when it was read
+ *	HEADER	what is sorted (fingerprint.h)
+ *	RUN	a stored run: which records of the input it contains, and the index of its blocks
+ *		in the file of the runs; it replaces runs that were merged into it
+ *	DONE	the output, which replaces an input, is complete and about to be published
+ *	DAMAGED	a block of a run had a wrong checksum when it was read
  *
- * A record is written when what it speaks of is on stable storage. The records of the manifest, one
- * after the other, give the state. None of them names a file. Numbers are the machine's own: a
- * checkpoint does not travel.
+ * A record is written after the data it refers to is durable. The state results from applying the
+ * records of the manifest in order. No record contains a file name. Numbers are in native byte
+ * order: a checkpoint cannot be moved to another machine.
  *
- * Restored runs are merged with runs of what is read now. That the inputs are the same files with
- * the same times is known by then. But times can be wrong: a clock was set back, a file system
- * keeps none, a change came within one tick of the clock. A run knows the digest of the records
- * that it was made of, so these can be read again:
+ * Restored runs are merged with runs of newly read records. By then the inputs are known to be the
+ * same files with the same times. But times can be wrong: a clock was set back, a file system
+ * stores none, or a change came within the same clock tick. A run has the digest of the input
+ * records it was made of, so these can be read again and compared. That is done
  *
- * - where they are in the page cache, which costs little;
- * - elsewhere as long as they are a small part of what all runs hold, the latest runs first.
+ * - if they are in the page cache, which costs little
+ * - otherwise for a small part of all runs, the latest runs first
  *
- * Other records are not compared: to read all of them again could cost as much as the checkpoint
- * saves.
+ * Other records are not compared: reading all of them could cost as much as the checkpoint saves.
  */
 #pragma once
 
@@ -32,13 +31,14 @@
 enum checkpoint_record { RECORD_HEADER = 1, RECORD_RUN, RECORD_DONE, RECORD_DAMAGED };
 
 struct saved_run {
-	uint64_t first, n_replaced; /* its place among the runs, and how many it replaces there */
+	uint64_t first,
+		n_replaced; /* its index in the list of runs, and how many runs it replaces there */
 	struct record_totals origin;
 	uint64_t n_items, item_nbytes;
-	uint64_t n_blocks; /* which follow */
+	uint64_t n_blocks; /* following this struct */
 };
 
-/* The output before its rename, which leaves all of this as it is. */
+/* The status of the output before its rename, which does not change it. */
 struct saved_done {
 	uint64_t device, inode, nbytes;
 	int64_t modified_seconds, modified_nanos;
@@ -48,30 +48,29 @@ struct saved_damage {
 	uint64_t offset; /* of the block in the file of the runs */
 };
 
-/* A run of the state. */
 struct checkpoint_run {
 	struct saved_run run;
 	struct run_block *blocks;
 };
 
 struct checkpoint_state {
-	char *fingerprint; /* fingerprint.h; NULL: there is no checkpoint yet */
+	char *fingerprint; /* see fingerprint.h; NULL: no checkpoint yet */
 	size_t fingerprint_nbytes;
 	struct checkpoint_run *runs; /* n_runs, in the order of the input */
 	size_t n_runs;
 	bool is_done;
 	struct saved_done done;
-	bool is_damaged; /* a block of a run, or it was not read as it is */
+	bool is_damaged; /* a damaged block was recorded */
 	struct saved_damage damage;
 };
 
 /*
- * A manifest_visitor: add the record to the struct checkpoint_state. -EBADMSG without a message if
- * the record cannot be right, or -ENOMEM after one.
+ * A manifest_visitor: apply the record to the struct checkpoint_state. Returns -EBADMSG without a
+ * message if the record is invalid.
  */
 int checkpoint_state_visit(void *state, const struct manifest_record *record);
 
-/* Free the runs: their indexes take memory. */
+/* Free the runs, whose indexes take memory. */
 void checkpoint_state_free_runs(struct checkpoint_state *state);
 
 /* A zeroed state is fine. */
@@ -83,48 +82,45 @@ struct payload_slice {
 	size_t nbytes;
 };
 
-/* Join the n slices, for free(); NULL after a message. */
+/* Join n slices, to be freed. Returns NULL after a message. */
 void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes);
 
-/* Append a record of n slices. 0, or a negative errno after a message. */
+/* Append a record of n slices. */
 int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
 			     const struct payload_slice *slices, size_t n);
 
 /*
- * Read the damaged block again, which may only have been read wrongly. Returns 0 if it is right
- * now, or if no run has it any more; -EBADMSG without a message if it is still damaged; or another
- * negative errno after a message.
+ * Read the damaged block again, in case only the read was wrong. Returns 0 if it is right now or no
+ * run has it any more, or -EBADMSG without a message if it is still damaged.
  */
 int checkpoint_state_recheck_damage(const struct checkpoint_state *state,
 				    const struct checkpoint_dir *dir);
 
 /*
- * Give back the space that no block has: it belonged to runs that were not complete, or whose
- * removal was interrupted. *ret_end: where the last block ends. *ret_used_nbytes: what all blocks
- * take. Returns 0; -EBADMSG without a message if blocks overlap or lie behind the end of the file;
- * or another negative errno after a message.
+ * Free the space that no block uses: it belonged to incomplete runs, or runs whose removal was
+ * interrupted. *ret_end: the end of the last block. *ret_used_nbytes: the space of all blocks.
+ * Returns -EBADMSG without a message if blocks overlap or are beyond the end of the file.
  */
 int checkpoint_state_punch_unused(const struct checkpoint_state *state,
 				  const struct checkpoint_dir *dir, uint64_t *ret_end,
 				  uint64_t *ret_used_nbytes);
 
-/* Return the items in the longest block of all runs; 0 if there is none. */
+/* Return the number of items in the largest block, or 0. */
 uint32_t checkpoint_state_max_block_items(const struct checkpoint_state *state);
 
-/* Add the runs to the list. 0, or a negative errno after a message. */
+/* Append the runs to the list. */
 int checkpoint_state_restore_runs(const struct checkpoint_state *state, const struct job *job,
 				  struct run_list *list);
 
-/* Return how many records the runs were made of. */
+/* Return the number of input records in the runs. */
 uint64_t checkpoint_state_n_records(const struct checkpoint_state *state);
 
 /*
- * Compare the job's input with what the runs were made of. Returns 0; -EBADMSG without a message if
- * the records of a run are not there any more, of which *ret_first_record is the first; or another
- * negative errno after a message.
+ * Compare the job's input with the runs. Returns -EBADMSG without a message if the records of a run
+ * have changed; *ret_first_record is the first record of that run.
  */
 int checkpoint_state_check_input(const struct checkpoint_state *state, const struct job *job,
 				 uint64_t *ret_first_record);
 
-/* Return how many bytes are read at most that are not cached, of runs of nbytes. */
+/* Return how many bytes of the input of runs of nbytes are read from disk at most. */
 uint64_t checkpoint_input_budget(uint64_t nbytes);

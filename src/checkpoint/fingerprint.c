@@ -1,5 +1,5 @@
 /*
- * fingerprint - what a checkpoint is of (see fingerprint.h)
+ * fingerprint.c - describe a sort (see fingerprint.h)
  */
 #include "src/checkpoint/fingerprint.h"
 
@@ -18,12 +18,12 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
 
-/* To be raised when what a manifest or a run consists of changes. */
+/* Increment it when the contents of a manifest or a run change. */
 #define CHECKPOINT_FORMAT_VERSION 8
 
-/* How the names of entries begin that say which state an input is in. */
+/* The prefix of entries with the state of an input. */
 static const char input_state_prefix[] = "state of input ";
-static const char output_location_name[] = "place of the output";
+static const char output_location_name[] = "location of the output";
 
 static void __attribute__((format(printf, 3, 4)))
 add_entry(FILE *stream, const char *name, const char *format, ...)
@@ -97,7 +97,7 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add_entry(stream, "number of inputs", "%zu", spec->n_inputs);
 }
 
-/* What all else follows from: of ranks that do different things it is what is to be named. */
+/* Comes first, because it explains all other differences between ranks. */
 static void add_operation(FILE *stream, const struct sort_spec *spec)
 {
 	add_entry(stream, "job", "%s",
@@ -106,7 +106,7 @@ static void add_operation(FILE *stream, const struct sort_spec *spec)
 				       "sort");
 }
 
-/* What else all ranks must have been asked for, though a checkpoint goes on with it or without. */
+/* What must be the same on all ranks, but may change when a checkpoint is resumed. */
 static void add_collective_options(FILE *stream, const struct sort_spec *spec)
 {
 	add_entry(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
@@ -120,7 +120,7 @@ void fingerprint_format_file(struct file_id file, char text[static 80])
 		 (uintmax_t)file.inode);
 }
 
-/* To each machine a file system that it shares with others is another device. */
+/* A shared file system has a different device number on each machine, so only the inode is used. */
 static void format_file_identity(const struct sort_spec *spec, struct file_id file,
 				 char text[static 80])
 {
@@ -131,8 +131,8 @@ static void format_file_identity(const struct sort_spec *spec, struct file_id fi
 }
 
 /*
- * The time of modification can be set to what it was, as cp -p and rsync -t do; that of the change
- * cannot. Standard input that is a file begins where it stands.
+ * The modification time can be set (cp -p, rsync -t), the change time cannot. Standard input that
+ * is a file begins at its current offset.
  */
 static int add_input(FILE *stream, const struct sort_spec *spec, const char *path)
 {
@@ -170,8 +170,8 @@ static int parent_directory_identity(const char *path, struct file_id *ret_direc
 }
 
 /*
- * The output under construction lies beside the file that its name leads to. If a link is turned
- * elsewhere, it would be looked for where it is not, and stay, hidden, where it is.
+ * The temporary output is in the directory of the file that the output path resolves to. If a link
+ * changed, an orphan there would not be found.
  */
 static int add_output_location(FILE *stream, const struct sort_spec *spec)
 {
@@ -191,7 +191,7 @@ static int add_output_location(FILE *stream, const struct sort_spec *spec)
 	return r < 0 ? fail(r, "%s: %m", path) : 0;
 }
 
-/* meeting: of ranks, to see whether all sort the same; else of the checkpoint of one. */
+/* is_collective: for comparing ranks; otherwise for the checkpoint of this rank. */
 static int write_fingerprint(const struct sort_spec *spec, bool is_collective, FILE *stream)
 {
 	int r;
@@ -240,7 +240,7 @@ int fingerprint_create_collective(const struct sort_spec *spec, struct fingerpri
 	return create_fingerprint(spec, true, ret_fingerprint);
 }
 
-/* The next text of the description; "" at its end. */
+/* Return the next string, or "" at the end. */
 static const char *next_entry_text(const struct fingerprint *fingerprint, size_t *position)
 {
 	const char *text = fingerprint->text + *position;
@@ -254,7 +254,7 @@ static const char *next_entry_text(const struct fingerprint *fingerprint, size_t
 	return text;
 }
 
-/* Whose state it is; NULL: of none. */
+/* Return the path of the input whose state the entry is, or NULL. */
 static const char *input_path_of_entry(const char *name)
 {
 	const size_t n = strlen(input_state_prefix);

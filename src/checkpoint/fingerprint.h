@@ -1,8 +1,9 @@
 /*
- * fingerprint - what a checkpoint is of, in words that can be compared
+ * fingerprint.h - a description of a sort that can be compared
  *
- * A list of names and values, each ended by a NUL: everything that decides what the output's bytes
- * are. How they are made (memory, threads, back end, compression) may be different the next time.
+ * A list of names and values, each terminated by a NUL, with everything that determines the bytes
+ * of the output. Memory, threads, back end and compression of temporary files may change when a
+ * checkpoint is resumed.
  */
 #pragma once
 
@@ -14,26 +15,24 @@ struct fingerprint {
 	size_t nbytes;
 };
 
-/*
- * Describe the sort, of several ranks this one's part; looks at the input files. 0, or a negative
- * errno after a message.
- */
+/* Describe the sort, or this rank's part of it. Examines the input files. */
 int fingerprint_create(const struct sort_spec *spec, struct fingerprint *ret_fingerprint);
 
-/* For ranks to see whether all have been asked for the same. */
+/* Describe the sort for a comparison of all ranks. */
 int fingerprint_create_collective(const struct sort_spec *spec,
 				  struct fingerprint *ret_fingerprint);
 
-/* The first entry in which two descriptions differ. The strings are theirs. */
+/* The first entry that differs. The strings belong to the fingerprints. */
 struct fingerprint_difference {
 	const char *name, *saved_value, *value;
-	const char *input_path;  /* if it is the state of one: its path */
-	bool is_output_location; /* of the output */
+	const char *input_path;  /* if the entry is the state of an input */
+	bool is_output_location; /* if it is the location of the output */
 };
 
 /*
- * Do they differ, but for inputs whose state is accepted now? That is one that begins so:
- * ACCEPT_NONE, ACCEPT_ALL, or what fingerprint_format_file() gives. *ret_difference: the first.
+ * Compare two fingerprints, ignoring inputs whose current state begins with `accepted`:
+ * ACCEPT_NONE, ACCEPT_ALL, or the text of fingerprint_format_file(). Returns true and
+ * *ret_difference if they differ.
  */
 bool fingerprint_differs(const struct fingerprint *saved, const struct fingerprint *current,
 			 const char *accepted, struct fingerprint_difference *ret_difference);
@@ -41,5 +40,5 @@ bool fingerprint_differs(const struct fingerprint *saved, const struct fingerpri
 #define ACCEPT_NONE NULL
 #define ACCEPT_ALL ""
 
-/* How the state of an input begins that is this file. */
+/* Format the beginning of the state of an input that is this file. */
 void fingerprint_format_file(struct file_id file, char text[static 80]);

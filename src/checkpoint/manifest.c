@@ -1,12 +1,15 @@
 /*
- * manifest - a file of records that only grows (see manifest.h)
+ * manifest.c - an append-only file of records (see manifest.h)
  *
- * What is unfinished, and what is damaged? A record is written with one call, so what a kill leaves
- * is a beginning of it. A power cut may leave any of its pages unwritten, as zeros. Both only
- * concern the records behind the last sync, at the end of the file. So a record is unfinished if
- * its head says that it reaches the end of the file or beyond and it is not valid, or if from its
- * head on there is nothing but zeros, or a beginning of a head. The head has a checksum of its own:
- * its length is only believed if that is right.
+ * How is an incomplete record distinguished from a damaged one? A record is written with one call,
+ * so a kill leaves a prefix of it. A power failure may leave any of its pages unwritten, as zeros.
+ * Both concern only records after the last sync, at the end of the file. So a record is incomplete
+ * if
+ *
+ * - its header is valid, it reaches or exceeds the end of the file, and its payload is invalid
+ * - or the rest of the file is zero, or a prefix of a header
+ *
+ * The header has its own checksum, because its length is used only if the header is valid.
  */
 #include "src/checkpoint/manifest.h"
 
@@ -23,7 +26,7 @@
 
 #define RECORD_HEADER_MAGIC UINT32_C(0x67736d72)
 
-/* Kept for the next records: runs that fill the disk should be known of when they are complete. */
+/* Preallocated for further records, so that complete runs can be recorded when the disk is full. */
 static const uint64_t manifest_slack_nbytes = UINT64_C(16) << 10;
 
 struct manifest_record_header {
@@ -31,7 +34,7 @@ struct manifest_record_header {
 	uint32_t type;
 	uint64_t nbytes; /* of the payload, without padding */
 	uint64_t payload_checksum;
-	uint64_t checksum; /* of all before it */
+	uint64_t checksum; /* of the preceding members */
 };
 
 _Static_assert(sizeof(struct manifest_record_header) % MANIFEST_ALIGN_NBYTES == 0,
@@ -55,7 +58,7 @@ static bool is_zero(const unsigned char *bytes, size_t nbytes)
 	return true;
 }
 
-/* May these few bytes be the beginning of a record? */
+/* Return whether these bytes may be the beginning of a record. */
 static bool is_header_prefix(const unsigned char *bytes, size_t nbytes)
 {
 	const uint32_t magic = RECORD_HEADER_MAGIC;
@@ -70,7 +73,7 @@ static bool is_valid_record_header(const struct manifest_record_header *header)
 }
 
 /*
- * The record in the nbytes left. Returns the bytes that it takes, 0 if it is unfinished, or
+ * Parse the record at the beginning of nbytes. Returns its length, 0 if it is incomplete, or
  * -EBADMSG.
  */
 static int64_t parse_record(const unsigned char *bytes, size_t nbytes,
@@ -97,7 +100,10 @@ static int64_t parse_record(const unsigned char *bytes, size_t nbytes,
 	return (int64_t)(sizeof header + padded_nbytes(header.nbytes));
 }
 
-/* The records from `offset` on. *ret_end: where the last complete one ends, also on failure. */
+/*
+ * Parse the records from `offset` on. *ret_end: the end of the last complete one, also after a
+ * failure.
+ */
 static int parse_records(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
 			 void *context, uint64_t *ret_end)
 {
@@ -149,7 +155,7 @@ int manifest_truncate(const struct manifest *manifest)
 {
 	const int r = file_truncate(&manifest->file, manifest->end);
 
-	return r < 0 ? fail(r, "%s: cannot cut off an unfinished record: %m", manifest->path) : 0;
+	return r < 0 ? fail(r, "%s: cannot truncate an incomplete record: %m", manifest->path) : 0;
 }
 
 int manifest_append(struct manifest *manifest, const struct manifest_record *record)
@@ -184,7 +190,7 @@ int manifest_sync(const struct manifest *manifest)
 {
 	const int r = file_sync(&manifest->file);
 
-	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", manifest->path) : 0;
+	return r < 0 ? fail(r, "%s: cannot sync: %m", manifest->path) : 0;
 }
 
 /* --- The sync thread --- */
@@ -197,10 +203,10 @@ struct sync_thread {
 
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	/* Under the lock. */
+	/* With the lock. */
 	struct sync_request *head, **tail; /* *tail is NULL, and where the next goes */
 	bool is_closing;
-	int error; /* the first */
+	int error; /* the first one */
 };
 
 static void complete_request(struct sync_request *request, bool durable)
@@ -221,7 +227,7 @@ static void complete_requests(struct sync_request *request, bool durable)
 	}
 }
 
-/* The blocks of the runs first: a record says that they are durable. */
+/* The blocks of the runs first, because a record promises that they are durable. */
 static int write_requests(const struct sync_thread *sync_thread,
 			  const struct sync_request *requests)
 {
@@ -235,7 +241,7 @@ static int write_requests(const struct sync_thread *sync_thread,
 	return r < 0 ? r : manifest_sync(sync_thread->manifest);
 }
 
-/* Wait for requests, and take all that have been added. NULL at the end. */
+/* Wait for requests and take all of them. Returns NULL at the end. */
 static struct sync_request *dequeue_requests(struct sync_thread *sync_thread)
 {
 	struct sync_request *requests;
@@ -275,7 +281,7 @@ int sync_thread_open(struct manifest *manifest, struct spill *spill,
 	int r;
 
 	if (!sync_thread)
-		return fail(-ENOMEM, "--checkpoint: no memory for what saves it: %m");
+		return fail(-ENOMEM, "--checkpoint: no memory for the checkpoint thread: %m");
 	sync_thread->manifest = manifest;
 	sync_thread->spill = spill;
 	sync_thread->tail = &sync_thread->head;

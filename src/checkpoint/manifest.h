@@ -1,21 +1,19 @@
 /*
- * manifest - a file of records that only grows, each with checksums
+ * manifest.h - an append-only file of records with checksums
  *
- *	[ head | payload, padded ] [ head | payload, padded ] ...
+ *	[ header | payload, padded ] [ header | payload, padded ] ...
  *
- * A record counts once it is on stable storage. What a process that was killed, or a machine that
- * lost its power, has left unfinished at the end is no record and is cut off; damage anywhere
- * before it is an error. So whoever reads a manifest knows a state that was true once, and that
- * everything that was made durable before that state is there.
+ * A record counts once it is durable. An incomplete record at the end was left by a killed process
+ * or a power failure; it is truncated. Damage before it is an error. So a reader always gets a
+ * state that was true once, and all data that was made durable before that state is there.
  *
- * checkpoint_state.h says what the records mean.
+ * checkpoint_state.h describes the records.
  *
- * A sync thread appends records while the sort goes on. A record may only be written when the runs
- * that it speaks of are on stable storage, and what it replaces may only be given up when the
- * record itself is. The thread does this in the order of the requests, and together what has come
- * in meanwhile:
+ * The sync thread appends records while the sort goes on. A record may be written only after its
+ * runs are durable, and the runs that it replaces may be removed only after the record is durable.
+ * So the thread processes the requests in order, all pending ones together:
  *
- *	sync runs -> append records -> sync manifest -> give up what they replace
+ *	sync runs -> append records -> sync manifest -> remove replaced runs
  *
  * No thread waits for it, except at the end of the sort.
  */
@@ -24,7 +22,7 @@
 #include "io/file/file.h"
 #include "io/spill/spill.h"
 
-/* Payloads start at multiples of this, in the file and where they are visited. */
+/* Payloads are aligned to this, in the file and in memory. */
 enum { MANIFEST_ALIGN_NBYTES = 16 };
 
 struct manifest_record {
@@ -33,41 +31,36 @@ struct manifest_record {
 	size_t nbytes;
 };
 
-/*
- * Returns 0, or what ends the reading: -EBADMSG if the record makes no sense, or another negative
- * errno after a message.
- */
+/* Returns 0, -EBADMSG if the record is invalid, or another negative errno after a message. */
 typedef int manifest_visitor(void *context, const struct manifest_record *record);
 
-/* Plain data; a closed one has a closed file. */
 struct manifest {
 	struct file file;
 	const char *path; /* for messages; must outlive it */
-	uint64_t begin;   /* of the first record: a multiple of the alignment */
-	uint64_t end;     /* where the next record goes */
+	uint64_t begin;   /* of the first record; aligned */
+	uint64_t end;     /* of the last record */
 };
 
 /*
- * Visit the records in the nbytes at `bytes`, aligned as payloads are. *ret_end: where the last
- * complete one ends. Returns 0, -EBADMSG without a message if the one there is damaged, or what the
- * visitor has returned.
+ * Visit the records in aligned memory. *ret_end: the end of the last complete one. Returns -EBADMSG
+ * without a message if the next record is damaged, or the result of the visitor.
  */
 int manifest_parse(const void *bytes, size_t nbytes, manifest_visitor *visit, void *context,
 		   uint64_t *ret_end);
 
 /*
- * Visit all records, up to what is unfinished behind them. Returns 0, -EBADMSG without a message if
- * the one at `end` is damaged, or another negative errno after a message.
+ * Visit all complete records, and set `end`. Returns -EBADMSG without a message if the record there
+ * is damaged.
  */
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context);
 
-/* Cut that off, before anything is appended. 0, or a negative errno after a message. */
+/* Truncate the file at `end`, before anything is appended. */
 int manifest_truncate(const struct manifest *manifest);
 
-/* Append a record; it is not durable yet. Returns 0, or a negative errno after a message. */
+/* Append a record, without syncing. */
 int manifest_append(struct manifest *manifest, const struct manifest_record *record);
 
-/* Make all records durable. Returns 0, or a negative errno after a message. */
+/* Sync the manifest. */
 int manifest_sync(const struct manifest *manifest);
 
 struct sync_thread;
@@ -78,26 +71,26 @@ struct sync_request {
 	uint32_t type;
 	void *payload; /* nbytes; freed with the request */
 	size_t nbytes;
-	/* The record is durable, or never will be: give up what is not needed, and the context. */
+	/*
+	 * Called when the record is durable or will never be: free what is not needed, and the
+	 * context.
+	 */
 	void (*on_complete)(void *context, bool durable);
 	void *context;
 };
 
-/*
- * Start the thread that appends to the manifest records of runs in the spill. Both must outlive
- * it. 0, or a negative errno after a message.
- */
+/* Start the thread, which appends records of runs in the spill. Both must outlive it. */
 int sync_thread_open(struct manifest *manifest, struct spill *spill,
 		     struct sync_thread **ret_sync_thread);
 
 /*
- * Queue the request, which belongs to the thread then, also on failure. 0, or the errno of an
- * earlier request that failed (reported). Thread-safe.
+ * Queue the request, which the thread owns from now on, also after a failure. Returns the errno of
+ * an earlier request that has failed. Thread-safe.
  */
 int sync_thread_add(struct sync_thread *sync_thread, struct sync_request *request);
 
 /*
- * End the thread: if `drain`, after all requests, else as soon as possible. NULL is fine. Returns
- * 0, or the errno of a request that failed (reported).
+ * End the thread after all pending requests if `drain` is set, otherwise as soon as possible.
+ * Returns the errno of a request that has failed. NULL is ignored.
  */
 int sync_thread_close(struct sync_thread *sync_thread, bool drain);

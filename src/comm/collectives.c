@@ -6,9 +6,9 @@
  *
  *	broadcast      binomial tree: 0 -> 4, then 0 -> 2 and 4 -> 6, then ...
  *	allreduce      the same tree backwards, then a broadcast
- *	allgather      Bruck's algorithm: in round k each rank has the data of 2^k ranks, its own and
- *	               those that follow it. It sends them to the rank 2^k before it, which then has
- *	               twice as many
+ *	allgather      Bruck's algorithm: in round k each rank has the data of 2^k ranks, its own
+ *	               and those that follow it. It sends them to the rank 2^k before it, which
+ *	               then has twice as many
  *	barrier        an allgather of nothing
  *
  * Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing

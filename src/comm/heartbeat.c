@@ -1,4 +1,6 @@
-/* heartbeat.c - detect silent ranks (see heartbeat.h) */
+/*
+ * heartbeat.c - detect silent ranks (see heartbeat.h)
+ */
 #include "src/comm/heartbeat.h"
 
 #include <errno.h>

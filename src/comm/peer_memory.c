@@ -1,4 +1,6 @@
-/* peer_memory.c - read the memory of ranks on the same host (see peer_memory.h) */
+/*
+ * peer_memory.c - read the memory of ranks on the same host (see peer_memory.h)
+ */
 #include "src/comm/peer_memory.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* rank_progress.c - progress of a distributed sort (see rank_progress.h) */
+/*
+ * rank_progress.c - progress of a distributed sort (see rank_progress.h)
+ */
 #include "src/comm/rank_progress.h"
 
 #include <errno.h>

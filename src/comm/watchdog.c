@@ -1,4 +1,6 @@
-/* watchdog.c - end the process if nothing else does (see watchdog.h) */
+/*
+ * watchdog.c - end the process if nothing else does (see watchdog.h)
+ */
 #include "src/comm/watchdog.h"
 
 #include <errno.h>
@@ -138,13 +140,11 @@ int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_wa
 		return fail(-ENOMEM, "no memory for messages between ranks");
 	watchdog->params = *params;
 	watchdog->timeout_ns = params->timeout_ns;
-	watchdog->timeout_factor = 1;
 	pthread_mutex_init(&watchdog->lock, NULL);
 	init_condition(&watchdog->changed);
 	r = thread_start(run_watchdog, watchdog, 0, &watchdog->thread);
 	if (r < 0) {
-		fail(r, "cannot start a thread that watches over ranks: %m%s",
-		     thread_format_limits(r, limits));
+		fail(r, "cannot start the watchdog thread: %m%s", thread_format_limits(r, limits));
 		free(watchdog);
 		return r;
 	}

@@ -1,6 +1,5 @@
 /*
- * all_to_all - the runs that all ranks have in memory, of which each gets its range (see
- * all_to_all.h)
+ * all_to_all.c - exchange runs in memory (see all_to_all.h)
  */
 #include "src/exchange/all_to_all.h"
 
@@ -11,29 +10,29 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/tags.h"
 
-enum { MAX_SEGMENT_SENDS = 8 }; /* parts under way: the next one is there when one has gone */
+enum { MAX_SEGMENT_SENDS = 8 }; /* sends in progress */
 
-/* The part of a run that another rank gets. */
+/* A segment is the part of a run that another rank gets. */
 struct segment_desc {
 	uint64_t n_items;
-	uint64_t address; /* where it is, for who is near */
+	uint64_t address; /* of the memory to read, for peers */
 };
 
 struct incoming_segment {
 	struct segment_desc desc;
-	char *memory; /* where it goes */
+	char *memory; /* its copy on this rank */
 };
 
-/* What is this rank's of the runs of another one. */
+/* The segments that this rank gets from another one. */
 struct incoming_segments {
 	unsigned rank;
 	uint64_t n_runs;
-	struct incoming_segment *segments; /* of each of them */
-	char *memory;                      /* one behind the other */
+	struct incoming_segment *segments; /* one per run */
+	char *memory;                      /* all segments, consecutive */
 	size_t nbytes;
 };
 
-/* A part on its way out; nbytes 0: none. */
+/* A segment being sent; nbytes 0: none. */
 struct segment_send {
 	struct comm_transfer transfer;
 	char *memory;
@@ -41,28 +40,30 @@ struct segment_send {
 	uint32_t device_index;
 };
 
-/* After a failure messages may still be under way until the ranks give up: all is here. */
+/*
+ * After a failure messages may be in progress until the ranks stop, so their buffers are kept here.
+ */
 struct all_to_all {
 	struct comm *comm;
 	const struct peer_memory *peer_memory;
 	const struct job *job;
 	const struct run_list *own_runs;
 	const uint64_t *cuts;
-	struct incoming_segments *incoming; /* one of each rank; of the own one only the number */
+	struct incoming_segments *incoming; /* by rank; of the own rank only n_runs */
 	uint64_t received_nbytes;
 
-	/* Of the step */
-	struct segment_desc *sent_descs;     /* of the parts that another one gets */
-	struct segment_desc *received_descs; /* of those that come; max_runs */
+	/* Of the current step. */
+	struct segment_desc *sent_descs;     /* segments for the next rank */
+	struct segment_desc *received_descs; /* max_runs segments for this rank */
 	struct comm_transfer desc_send, desc_receive;
 	struct segment_send segment_sends[MAX_SEGMENT_SENDS];
-	struct comm_transfer *segment_receives; /* of each of its runs; max_runs */
+	struct comm_transfer *segment_receives; /* max_runs receives */
 	uint64_t max_runs;
 };
 
 /* --- what there is --- */
 
-/* Of the own run, what is the rank's. */
+/* Return the first item of a run that a rank gets. */
 static uint64_t segment_begin(const struct run_list *own_runs, const uint64_t *cuts, unsigned rank,
 			      size_t run)
 {
@@ -78,7 +79,7 @@ static uint64_t segment_n_items(const struct run_list *own_runs, const uint64_t 
 	return begin < end ? end - begin : 0;
 }
 
-/* How many items of all ranks each rank gets that it does not have. */
+/* Count the items that each rank gets from others. */
 static int count_incoming_items(struct comm *comm, const struct run_list *own_runs,
 				const uint64_t *cuts, uint64_t *ret_n_items)
 {
@@ -94,8 +95,9 @@ int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_l
 		    const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits)
 {
 	uint64_t *n_items = calloc(comm_size(comm), sizeof *n_items), n_without_space = 0;
-	int r = n_items ? count_incoming_items(comm, own_runs, cuts, n_items) :
-			  fail(-ENOMEM, "no memory for the ranges of %u ranks", comm_size(comm));
+	int r = n_items ?
+			count_incoming_items(comm, own_runs, cuts, n_items) :
+			fail(-ENOMEM, "no memory for the partitions of %u ranks", comm_size(comm));
 
 	if (r == 0) {
 		n_without_space = n_items[comm_rank(comm)] >
@@ -122,15 +124,14 @@ static size_t segment_nbytes(const struct all_to_all *exchange, const struct seg
 	return desc->n_items * exchange->job->layout->resident_nbytes;
 }
 
-/* Of what is offered no sum wraps around. */
+/* Accept the offered segments if their sizes do not overflow. */
 static int accept_segment_descs(struct all_to_all *exchange, struct incoming_segments *incoming)
 {
 	uint64_t remaining = SIZE_MAX / exchange->job->layout->resident_nbytes;
 
 	for (uint64_t i = 0; i < incoming->n_runs; i++) {
 		if (exchange->received_descs[i].n_items > remaining)
-			return fail(-EPROTO,
-				    "internal error: rank %u on %s offers more than there can be",
+			return fail(-EPROTO, "internal error: rank %u on %s offers too many items",
 				    incoming->rank, comm_host(exchange->comm, incoming->rank));
 		remaining -= exchange->received_descs[i].n_items;
 		incoming->segments[i].desc = exchange->received_descs[i];
@@ -138,7 +139,7 @@ static int accept_segment_descs(struct all_to_all *exchange, struct incoming_seg
 	return 0;
 }
 
-/* What the parts are that it gets, and those that come. */
+/* Send the descriptions of the segments for `to`, and receive those from `from`. */
 static int exchange_segment_descs(struct all_to_all *exchange, unsigned to, unsigned from)
 {
 	const struct run_list *own_runs = exchange->own_runs;
@@ -290,7 +291,7 @@ struct segment_fetch {
 	const struct incoming_segments *incoming;
 };
 
-/* Of a thread pool. */
+/* A thread_pool task. */
 static int read_peer_segment(void *context, uint32_t i)
 {
 	const struct segment_fetch *fetch = context;
@@ -301,7 +302,7 @@ static int read_peer_segment(void *context, uint32_t i)
 				segment_nbytes(fetch->exchange, &segment->desc));
 }
 
-/* The next one's first, so that not all read of the same one. */
+/* Begin with the next rank, so that not all ranks read the same one. */
 static int read_all_peer_segments(struct all_to_all *exchange, struct thread_pool *pool)
 {
 	const unsigned n = comm_size(exchange->comm), rank = comm_rank(exchange->comm);
@@ -318,7 +319,7 @@ static int read_all_peer_segments(struct all_to_all *exchange, struct thread_poo
 	return r;
 }
 
-/* All have been read by who is near: their memory goes back. */
+/* Peers have read all segments: free their memory. */
 static void discard_read_segments(const struct all_to_all *exchange, unsigned to)
 {
 	for (size_t i = 0; i < exchange->own_runs->n; i++) {
@@ -398,7 +399,7 @@ static int add_incoming_segments(const struct all_to_all *exchange,
 
 /* --- all of it --- */
 
-/* How many runs all have. */
+/* Learn the number of runs of each rank. */
 static int open_incoming(struct all_to_all *exchange)
 {
 	const unsigned n = comm_size(exchange->comm);

@@ -1,5 +1,5 @@
 /*
- * global_splitters - where the ranges of the ranks begin (see global_splitters.h)
+ * global_splitters.c - cut the runs of all ranks into partitions (see global_splitters.h)
  */
 #include "src/exchange/global_splitters.h"
 
@@ -12,7 +12,7 @@
 #include "src/merge/resident_split.h"
 #include "src/record/digest.h"
 
-/* A block, as its owner tells it. Of those that are drawn for a splitter the least lot counts. */
+/* A block as its owner sends it. Of several candidates the one with the lowest priority wins. */
 struct splitter_candidate {
 	uint64_t priority;
 	uint64_t key_high, key_low;
@@ -22,12 +22,12 @@ struct splitter_candidate {
 enum { CANDIDATE_WORDS = sizeof(struct splitter_candidate) / sizeof(uint64_t) };
 
 /*
- * Places drawn for each splitter in a round: with many splitters fewer, as a message has those of
- * all (cluster_estimate.c counts with that).
+ * Candidates per splitter and round. With many splitters there are fewer, because a message has
+ * those of all splitters (cluster_estimate.c relies on that).
  */
 enum { MAX_CANDIDATES = 16, MAX_CANDIDATE_ROWS = 1024 };
 
-/* Above those of all blocks: none is left. */
+/* Greater than any priority: no block remains. */
 #define NO_PRIORITY UINT64_MAX
 
 struct splitter_search {
@@ -36,17 +36,17 @@ struct splitter_search {
 	struct run *const *runs;
 	struct resident_split resident_cuts;
 	uint32_t n_runs, n_splitters; /* splitters */
-	uint32_t n_candidates;        /* places drawn for each in a round */
+	uint32_t n_candidates;        /* per splitter and round */
 	unsigned rank;
 	bool at_key_boundaries;
 	uint64_t seed;
-	/* For each splitter n_runs: it is one of these blocks of the run. */
+	/* Per splitter, n_runs each: the splitter is one of the blocks [lo, hi) of the run. */
 	uint64_t *lo, *hi;
-	uint64_t *n_target; /* n: items before a splitter, at most */
-	uint64_t *n_before; /* n * n_candidates: items before those that were drawn */
-	struct splitter_candidate *candidates; /* as many: that were drawn */
+	uint64_t *n_target; /* n: the maximum number of items before each splitter */
+	uint64_t *n_before; /* n * n_candidates: items before each candidate */
+	struct splitter_candidate *candidates; /* n * n_candidates */
 	struct splitter_candidate *splitters;  /* n */
-	void *key;                             /* layout_key_nbytes() */
+	void *key;                             /* of layout_key_nbytes() */
 };
 
 static uint32_t choose_n_candidates(uint32_t n_splitters)
@@ -72,7 +72,7 @@ static int open_search(struct splitter_search *search)
 	if (search->lo && search->hi && search->n_target && search->n_before &&
 	    search->candidates && search->splitters && search->key)
 		return 0;
-	return fail(-ENOMEM, "no memory for %u ranges", search->n_splitters + 1);
+	return fail(-ENOMEM, "no memory for %u partitions", search->n_splitters + 1);
 }
 
 static void close_search(struct splitter_search *search)
@@ -87,7 +87,7 @@ static void close_search(struct splitter_search *search)
 	free(search->key);
 }
 
-/* All blocks of all runs are left; so many items are wanted before each splitter. */
+/* Initially every block of every run is possible. */
 static int begin_search(struct splitter_search *search, uint64_t max_items)
 {
 	uint64_t n_items = runs_n_items(search->runs, search->n_runs);
@@ -113,9 +113,9 @@ static uint64_t next_random(struct splitter_search *search)
 }
 
 /*
- * A number above 0 by chance: that of the rank with n blocks of m is the least of all with
- * probability n / m (they are exponentially distributed, with the rate n). Of numbers that are not
- * negative bits are in the order of the values.
+ * Draw a random priority such that, of the ranks' priorities, that of a rank with n of m blocks is
+ * the lowest with probability n / m: it is exponentially distributed with rate n. Non-negative
+ * doubles sort like their bits.
  */
 static uint64_t draw_priority(struct splitter_search *search, uint64_t n)
 {
@@ -128,7 +128,7 @@ static uint64_t draw_priority(struct splitter_search *search, uint64_t n)
 	return bits;
 }
 
-/* Of a splitter, block number `at` of those that this rank has left. */
+/* Return block `at` of this rank's possible blocks. */
 static struct splitter_candidate candidate_at(const struct splitter_search *search, uint32_t s,
 					      uint64_t block)
 {
@@ -149,13 +149,13 @@ static struct splitter_candidate candidate_at(const struct splitter_search *sear
 					    .block = lo[i] + block };
 }
 
-/* Those that are drawn for a splitter. */
+/* Return the candidates of a splitter. */
 static struct splitter_candidate *candidates_of(const struct splitter_search *search, uint32_t s)
 {
 	return search->candidates + (size_t)s * search->n_candidates;
 }
 
-/* Of the blocks that this rank has left for a splitter, some, each with a lot of its own. */
+/* Propose some possible blocks of this rank, each with a random priority. */
 static void draw_candidates(struct splitter_search *search, uint32_t s)
 {
 	struct splitter_candidate *candidates = candidates_of(search, s);
@@ -174,13 +174,13 @@ static void draw_candidates(struct splitter_search *search, uint32_t s)
 	}
 }
 
-/* While any block is left each draw has one. */
+/* Each round has candidates as long as any block is possible. */
 static bool has_candidates(const struct splitter_search *search, uint32_t s)
 {
 	return candidates_of(search, s)->priority != NO_PRIORITY;
 }
 
-/* For each splitter places are drawn, any that are left; *ret_any: if any are. */
+/* Draw candidates for each splitter that has possible blocks. *ret_any_left: whether any has. */
 static int draw_round(struct splitter_search *search, bool *ret_any_left)
 {
 	int r;
@@ -200,7 +200,7 @@ static encoded_key_t candidate_key(const struct splitter_candidate *candidate)
 	return (encoded_key_t)candidate->key_high << 64 | candidate->key_low;
 }
 
-/* Is it the run that the place is in; is it one before that; and how many of them are? */
+/* Compare a run with that of the candidate, in the order of ties; count the runs before it. */
 static bool is_candidate_run(const struct splitter_search *search, uint32_t run,
 			     const struct splitter_candidate *candidate)
 {
@@ -222,7 +222,7 @@ static uint32_t n_runs_before_candidate(const struct splitter_search *search,
 	return search->rank < candidate->rank ? search->n_runs : 0;
 }
 
-/* Of those of the own run that the splitter can still be, how many blocks are before the place. */
+/* Count the possible blocks of an own run before the candidate. */
 static uint64_t n_blocks_before(const struct splitter_search *search, uint32_t s, uint32_t run,
 				const struct splitter_candidate *candidate)
 {
@@ -235,7 +235,7 @@ static uint64_t n_blocks_before(const struct splitter_search *search, uint32_t s
 					   is_before_candidate(search, run, candidate));
 }
 
-/* Of the own runs: how many items are in blocks before the place. */
+/* Count the items in blocks of the own runs before the candidate. */
 static uint64_t n_items_before(const struct splitter_search *search, uint32_t s,
 			       const struct splitter_candidate *candidate)
 {
@@ -257,7 +257,7 @@ static void count_below_candidates(struct splitter_search *search, uint32_t s)
 			has_candidates(search, s) ? n_items_before(search, s, &candidates[i]) : 0;
 }
 
-/* It is one of the blocks from the place on, as far as is known; */
+/* The splitter is the candidate or a later block. */
 static void raise_lower_bound(struct splitter_search *search, uint32_t s,
 			      const struct splitter_candidate *candidate)
 {
@@ -270,7 +270,7 @@ static void raise_lower_bound(struct splitter_search *search, uint32_t s,
 	search->splitters[s] = *candidate;
 }
 
-/* or one before it. */
+/* The splitter is before the candidate. */
 static void reduce_upper_bound(struct splitter_search *search, uint32_t s,
 			       const struct splitter_candidate *candidate)
 {
@@ -280,7 +280,9 @@ static void reduce_upper_bound(struct splitter_search *search, uint32_t s,
 		search->hi[index + i] = n_blocks_before(search, s, i, candidate);
 }
 
-/* The splitter is the last of the places that are not behind it, or between that and the next. */
+/*
+ * The splitter is the last candidate that is not too late, or a block between it and the next one.
+ */
 static void narrow_bounds(struct splitter_search *search, uint32_t s)
 {
 	const struct splitter_candidate *candidates = candidates_of(search, s);
@@ -320,8 +322,8 @@ static int search_splitters(struct splitter_search *search)
 }
 
 /*
- * Cut the own runs at a block: as splitters.c does, equal items of earlier runs come before it, if
- * keys may be divided, and blocks say all of them.
+ * Cut the own runs at a block, as splitters.c does: equal items of earlier runs precede the block,
+ * unless keys must not be divided or blocks do not contain whole keys.
  */
 static int cut_runs_at(struct splitter_search *search, const struct splitter_candidate *candidate,
 		       uint64_t *ret_cuts)

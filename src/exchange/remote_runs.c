@@ -1,11 +1,10 @@
 /*
- * remote_runs - the stored runs of all ranks, of which each merges a part (see remote_runs.h)
+ * remote_runs.c - merge parts of runs that other ranks have stored (see remote_runs.h)
  *
- * A run of another rank is a run file in a spill that is elsewhere. Its index is fetched once, and
- * its blocks when the merge wants them, by requests to the server threads of that rank. Of a rank
- * on the same machine (peer_memory.h) the places of its spill are fetched first: addresses of what
- * it has in memory, and descriptors of its files, which this process opens itself. Extents are then
- * read from there.
+ * A run of another rank is a run file in a remote spill. Its index is fetched once, and its blocks
+ * when the merge needs them, by requests to the server threads of that rank. If the rank is a peer
+ * (peer_memory.h), the places of its spill are fetched first: addresses of what it has in memory,
+ * and descriptors of its files, which this process opens itself. Extents are then read from there.
  */
 #include "src/exchange/remote_runs.h"
 
@@ -27,7 +26,7 @@
 #include "src/comm/tags.h"
 
 enum {
-	N_SERVERS = 8,                  /* threads, of which most wait for a message to go */
+	N_SERVERS = 8,                  /* threads; most of them wait until a message is sent */
 	MAX_REQUEST_BLOCKS = 1 << 14,   /* of an index */
 	MAX_RESPONSES_NBYTES = 8 << 20, /* of all responses at once, unless there is only one */
 	RANK_NAME_NBYTES = 96,
@@ -35,10 +34,10 @@ enum {
 };
 
 enum request_kind {
-	REQUEST_STOP,     /* to the own servers: there are no more requests */
+	REQUEST_STOP,     /* to the own servers: end */
 	REQUEST_SEGMENTS, /* of the runs: struct run_segment, n of them */
-	REQUEST_BLOCKS,   /* of a run's index: n blocks from `first` */
-	REQUEST_BYTES,    /* of the spill: the extent */
+	REQUEST_BLOCKS,   /* n blocks of a run's index, from `first` on */
+	REQUEST_BYTES,    /* of the spill */
 	REQUEST_COUNTS,   /* struct place_counts */
 	REQUEST_PLACES,   /* `first` struct extent_address and n descriptors (int64_t) */
 };
@@ -67,12 +66,12 @@ struct remote_rank {
 	struct remote_runs *remote;
 	unsigned rank;
 	char name[RANK_NAME_NBYTES];
-	char hint[RANK_HINT_NBYTES]; /* advice about damage that a resumed sort meets */
+	char hint[RANK_HINT_NBYTES]; /* advice for damage found by a resumed sort */
 	struct spill *spill;
-	/* Where it can be read on this machine. */
+	/* Set if the rank is a peer. */
 	bool has_places;
 	struct place_counts counts;
-	struct extent_address *regions; /* by offset; behind them the descriptors */
+	struct extent_address *regions; /* by offset; followed by the descriptors */
 	struct file *files;             /* one that cannot be opened has fd -1 */
 };
 
@@ -89,9 +88,8 @@ struct remote_runs {
 	unsigned n_servers;
 	pthread_mutex_t lock;
 	pthread_cond_t response_freed; /* responses_nbytes is less than before */
-	uint64_t responses_nbytes;     /* memory of all responses; under the lock */
+	uint64_t responses_nbytes;     /* with the lock: memory of all responses */
 	atomic_uint next_tag;
-	atomic_uint_least64_t received_nbytes;
 };
 
 /* --- both sides --- */
@@ -144,7 +142,7 @@ static struct place_counts count_places(const struct spill *spill)
 				      .n_files = spill_n_files(spill) };
 }
 
-/* Requests come from another machine: is what it asks for here, and may `from` have it? */
+/* Check a request of another host: it must be for existing data that rank `from` may read. */
 static bool is_valid_request(const struct remote_runs *remote, unsigned from,
 			     const struct request *request)
 {
@@ -185,15 +183,14 @@ static int read_spilled_bytes(const struct remote_runs *remote, const struct req
 	const int r = spill_read(remote->job->spill, extent, response);
 
 	return r < 0 ? fail(r,
-			    "temporary file in %s: %" PRIu64 " bytes at %" PRIu64
-			    ", which another rank needs, cannot be read: %m; check the disk, or "
-			    "use another directory (-T)",
+			    "temporary file in %s: cannot read %" PRIu64 " bytes at %" PRIu64
+			    " for another rank: %m; check the disk, or use another directory (-T)",
 			    spill_directory(remote->job->spill, extent.file), extent.nbytes,
 			    extent.offset) :
 		       0;
 }
 
-/* With the descriptor of each file, or -1. */
+/* Fill in the descriptor of each file, or -1. */
 static void fill_places(struct spill *spill, const struct request *request, void *response)
 {
 	int64_t *fds = (int64_t *)((struct extent_address *)response + request->first);
@@ -232,7 +229,7 @@ static int fill_response(const struct remote_runs *remote, unsigned from,
 	}
 }
 
-/* Wait until other responses have less memory, unless there are none: they are on their way. */
+/* Limit the memory of responses in progress, but always allow one. */
 static void *allocate_response(struct remote_runs *remote, size_t nbytes)
 {
 	pthread_mutex_lock(&remote->lock);
@@ -266,7 +263,7 @@ static int receive_request(struct remote_runs *remote, struct request *ret_reque
 	return r;
 }
 
-/* A request that cannot be answered ends all ranks, because its sender waits. */
+/* A request that cannot be answered aborts the job, because its sender waits. */
 static int answer_request(struct remote_runs *remote, unsigned from, const struct request *request)
 {
 	struct comm_transfer transfer;
@@ -276,15 +273,14 @@ static int answer_request(struct remote_runs *remote, unsigned from, const struc
 
 	if (!is_valid_request(remote, from, request)) {
 		fail(-EPROTO,
-		     "internal error: rank %u on %s asks for what is not here; the output was not "
-		     "written",
+		     "internal error: invalid request of rank %u on %s; the output was not written",
 		     from, comm_host(remote->comm, from));
 		comm_abort(remote->comm, 2);
 	}
 	nbytes = response_nbytes(request);
 	response = allocate_response(remote, nbytes);
 	r = response ? fill_response(remote, from, request, response) :
-		       fail(-ENOMEM, "no memory for what another rank needs");
+		       fail(-ENOMEM, "no memory for a response to another rank");
 	if (r < 0)
 		comm_abort(remote->comm, 2);
 	r = comm_send(remote->comm, from, request->tag, response, nbytes, &transfer);
@@ -294,7 +290,7 @@ static int answer_request(struct remote_runs *remote, unsigned from, const struc
 	return r;
 }
 
-/* A thread: answer requests until this rank itself sends REQUEST_STOP, or the job fails. */
+/* A thread: answer requests until REQUEST_STOP or a failure of the job. */
 static void *serve_requests(void *context)
 {
 	struct remote_runs *remote = context;
@@ -308,7 +304,7 @@ static void *serve_requests(void *context)
 	return NULL;
 }
 
-/* Returns 0 or a negative errno; some may have been started then. */
+/* After a failure some servers may be running. */
 static int start_servers(struct remote_runs *remote)
 {
 	char limits[THREAD_LIMITS_NBYTES];
@@ -317,13 +313,13 @@ static int start_servers(struct remote_runs *remote)
 	for (; remote->n_servers < N_SERVERS && r == 0; remote->n_servers += r == 0)
 		r = thread_start(serve_requests, remote, 0, &remote->servers[remote->n_servers]);
 	return r < 0 ? fail(r,
-			    "cannot start a thread that serves other ranks: %m%s; try a smaller "
-			    "-S or --parallel",
+			    "cannot start a thread to serve other ranks: %m%s; try a smaller -S "
+			    "or --parallel",
 			    thread_format_limits(r, limits)) :
 		       0;
 }
 
-/* Each server takes one such request, and ends. */
+/* Each server takes one such request and ends. */
 static int stop_servers(const struct remote_runs *remote)
 {
 	const struct request end = { .kind = REQUEST_STOP };
@@ -340,7 +336,7 @@ static int stop_servers(const struct remote_runs *remote)
 	return r;
 }
 
-/* They have been stopped, or the job has failed. */
+/* Requires that the servers were stopped or the job has failed. */
 static void join_servers(struct remote_runs *remote)
 {
 	for (; remote->n_servers > 0; remote->n_servers--)
@@ -357,7 +353,7 @@ static int request_data(struct remote_runs *remote, unsigned rank, struct reques
 	struct comm_transfer request_send, response_receive;
 	int r;
 
-	/* No two requests in progress have the same tag: there are far fewer than tags. */
+	/* There are far fewer requests in progress than tags. */
 	request.tag = COMM_TAG_RESPONSES + n % (COMM_TAG_LIMIT - COMM_TAG_RESPONSES);
 	r = comm_receive(remote->comm, rank, request.tag, ret_response, nbytes, &response_receive);
 	if (r < 0)
@@ -366,10 +362,8 @@ static int request_data(struct remote_runs *remote, unsigned rank, struct reques
 		      &request_send);
 	if (r == 0)
 		r = comm_wait(remote->comm, &response_receive);
-	if (r == 0) /* done by then, so the thread is not woken twice */
+	if (r == 0) /* it is done by now, so this thread does not wait again */
 		r = comm_wait(remote->comm, &request_send);
-	if (r == 0)
-		atomic_fetch_add(&remote->received_nbytes, nbytes);
 	return r;
 }
 
@@ -406,19 +400,21 @@ static int read_peer_region(const struct remote_rank *peer, struct spill_extent 
 static int read_peer_file(const struct remote_rank *peer, struct spill_extent extent, void *buffer)
 {
 	const int r = file_read_at(&peer->files[extent.file], extent.offset, buffer, extent.nbytes);
-	/* A rank that fails frees its space: these bytes may then be other data. */
+	/* A rank that fails frees its space, so the bytes read may be other data. */
 	const int alive = peer_memory_check_alive(peer->remote->peer_memory, peer->rank);
 
 	if (alive < 0)
 		return alive;
 	return r < 0 ? fail(r,
-			    "a temporary file of rank %u: %" PRIu64 " bytes at %" PRIu64
-			    " cannot be read: %m; check the disk",
+			    "temporary file of rank %u: cannot read %" PRIu64 " bytes at %" PRIu64
+			    ": %m; check the disk",
 			    peer->rank, extent.nbytes, extent.offset) :
 		       0;
 }
 
-/* As spill_read(). A failure has been reported, and is none of a disk here: -ECANCELED. */
+/*
+ * Like spill_read(). Returns -ECANCELED after a message, because no disk of this host has failed.
+ */
 static int read_remote_extent(void *context, struct spill_extent extent, void *buffer)
 {
 	struct remote_rank *peer = context;
@@ -429,8 +425,6 @@ static int read_remote_extent(void *context, struct spill_extent extent, void *b
 		return request_data(peer->remote, peer->rank, request, buffer) < 0 ? -ECANCELED : 0;
 	r = is_in_memory(peer, extent) ? read_peer_region(peer, extent, buffer) :
 					 read_peer_file(peer, extent, buffer);
-	if (r == 0)
-		atomic_fetch_add(&peer->remote->received_nbytes, extent.nbytes);
 	return r < 0 ? -ECANCELED : 0;
 }
 
@@ -451,7 +445,7 @@ static void open_peer_files(struct remote_rank *peer)
 	}
 }
 
-/* If the rank is on this machine, fetch where its spill is. */
+/* If the rank is a peer, fetch the places of its spill. */
 static int fetch_places(struct remote_rank *peer)
 {
 	struct place_counts counts;
@@ -469,7 +463,7 @@ static int fetch_places(struct remote_rank *peer)
 		peer->files = calloc(counts.n_files + 1, sizeof *peer->files);
 	}
 	if (!peer->regions || !peer->files)
-		return fail(-ENOMEM, "no memory for what rank %u has stored", peer->rank);
+		return fail(-ENOMEM, "no memory for the places of rank %u", peer->rank);
 	r = request_data(peer->remote, peer->rank,
 			 (struct request){ .kind = REQUEST_PLACES,
 					   .first = counts.n_regions,
@@ -495,13 +489,13 @@ static int append_segment(struct remote_runs *remote, struct run *run, uint64_t 
 
 static int fail_remote_index(const struct remote_rank *peer)
 {
-	return fail(-EPROTO,
-		    "internal error: what rank %u on %s has told of its runs cannot be; the output "
-		    "was not written",
-		    peer->rank, comm_host(peer->remote->comm, peer->rank));
+	return fail(
+		-EPROTO,
+		"internal error: rank %u on %s sent an invalid index; the output was not written",
+		peer->rank, comm_host(peer->remote->comm, peer->rank));
 }
 
-/* As run files store them: who reads one relies on that. */
+/* The code that reads run files relies on valid blocks. */
 static bool are_blocks_valid(const struct run_block *blocks, uint64_t n, uint64_t item_nbytes)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -510,7 +504,7 @@ static bool are_blocks_valid(const struct run_block *blocks, uint64_t n, uint64_
 	return true;
 }
 
-/* The blocks of a row, into the index of a file. */
+/* Fetch the blocks of a segment into the index of a file. */
 static int fetch_blocks(struct remote_rank *peer, uint64_t run_index,
 			const struct run_segment *segment, struct run_file *file)
 {
@@ -542,7 +536,7 @@ static int fetch_blocks(struct remote_rank *peer, uint64_t run_index,
 	return r < 0 ? r : run_file_finish(file);
 }
 
-/* The run of another rank, as far as it is in the blocks of the row. */
+/* Open the blocks of another rank's run that contain the segment. */
 static int open_remote_run(struct remote_rank *peer, uint64_t run_index,
 			   const struct run_segment *segment, struct run **ret_run)
 {
@@ -613,8 +607,8 @@ static int open_peer(struct remote_runs *remote, unsigned rank)
 	r = spill_open_remote(&source, &peer->spill);
 	if (r == 0 && spill_is_persistent(remote->job->spill)) {
 		snprintf(peer->hint, sizeof peer->hint,
-			 "to have that rank's part sorted again, remove what rank-%04u of the "
-			 "checkpoint holds",
+			 "to sort the part of that rank again, remove the contents of rank-%04u in "
+			 "the checkpoint",
 			 rank);
 		spill_set_advice(peer->spill, peer->hint);
 	}
@@ -711,9 +705,4 @@ void remote_runs_close(struct remote_runs *remote)
 	pthread_cond_destroy(&remote->response_freed);
 	pthread_mutex_destroy(&remote->lock);
 	free(remote);
-}
-
-uint64_t remote_runs_received_nbytes(const struct remote_runs *remote)
-{
-	return atomic_load(&remote->received_nbytes);
 }

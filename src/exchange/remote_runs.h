@@ -1,22 +1,22 @@
 /*
- * remote_runs - the stored runs of all ranks, of which each merges a part
+ * remote_runs.h - merge parts of runs that other ranks have stored
  *
- *	rank 0   [ run 0 |    run 1   ]		every run lies with the rank that has made it, and
- *	rank 1   [    run 0   | run 1 ]		is cut at the same splitters (global_splitters.h)
- *	           ^ range of rank 0 ^ range of rank 1
+ *	rank 0   [ run 0 |    run 1   ]		each rank has stored its own runs, which are cut at
+ *	rank 1   [    run 0   | run 1 ]		global splitters
+ *	           ^ partition of rank 0
  *
- * What lies between two cuts is a part of a run, and a part is a run (run_open_subrun()), also if
- * the run is another rank's: that is a run file in a spill which is elsewhere (spill.h). Its index
- * comes once, and its blocks when the merge wants them, as they are stored: packed and compressed,
- * to be checked and decoded by who reads them. So nothing in a merge knows of ranks.
+ * The part of a run between two cuts, a segment, is itself a run (run_open_subrun()). That also
+ * holds for a run of another rank: it is a run file in a remote spill (spill.h). Its index is
+ * fetched once. Its blocks are fetched when the merge needs them, as they are stored: compressed,
+ * with checksums that the reader verifies. So the merge need not know about ranks.
  *
  *	reader of the merge --- request ---> a server thread of the run's rank, which reads
  *	                    <-- bytes ------ from its spill
  *
- * Bytes of a rank on the same machine (peer_memory.h) are not requested, but read from its memory
- * or its files.
+ * The data of a rank on the same host (peer_memory.h) is read from its memory or its files, without
+ * requests.
  *
- * A rank that cannot read what another one wants ends them all (comm_abort()), after a message.
+ * A rank that cannot read what another rank needs aborts the job (comm_abort()), after a message.
  */
 #pragma once
 
@@ -27,28 +27,25 @@
 struct remote_runs;
 
 /*
- * Offer the own runs, all stored, to the other ranks: of n runs, [cuts[q * n], cuts[(q + 1) * n])
- * are for rank q. Every rank calls it, and waits for all others. All arguments must outlive it.
- * Returns 0 or a negative errno after a message; to be closed in both cases.
+ * Collective. Offer the own runs, all of them stored, to other ranks: of n runs, the items [cuts[q
+ * * n + i], cuts[(q + 1) * n + i]) of run i are for rank q. All arguments must outlive the result.
+ * Call remote_runs_close() also after a failure.
  */
 int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
 		     const struct job *job, const struct run_list *own_runs, const uint64_t *cuts,
 		     struct remote_runs **ret_remote);
 
-/* Append the own range's parts of all ranks' runs, in the order of ties. As above. */
+/* Append the segments of this rank's partition to `store`, in the order of ties. */
 int remote_runs_append(struct remote_runs *remote, struct run_list *store);
 
 /*
- * Every rank calls it when its parts are not read any more, and waits for all others: serve them
- * until then. 0, or a negative errno after a message.
+ * Collective. Called when this rank reads no more segments. Serves other ranks until they do not
+ * either.
  */
 int remote_runs_finish(struct remote_runs *remote);
 
 /*
- * It is finished, or the ranks have failed (comm_fail()): others are served no more when it
- * returns. Parts that were taken must be closed before. NULL is fine.
+ * Requires that remote_runs_finish() has succeeded or that the job has failed (comm_fail()), and
+ * that the segments are closed. NULL is ignored.
  */
 void remote_runs_close(struct remote_runs *remote);
-
-/* Bytes that have come from other ranks. */
-uint64_t remote_runs_received_nbytes(const struct remote_runs *remote);

@@ -45,7 +45,7 @@ static int describe_options(const struct gsort *sort, struct fingerprint *ret_fi
 	return 0;
 }
 
-static int report_option_difference(const struct comm *comm,
+static int report_option_difference(const void *comm,
 				    const struct fingerprint_difference *difference)
 {
 	const char *option = difference->name, *host = comm_host(comm, 0);
@@ -66,22 +66,6 @@ static int report_option_difference(const struct comm *comm,
 		    option, difference->value, difference->saved_value, host);
 }
 
-static int compare_with_root(struct comm *comm, const struct fingerprint *local)
-{
-	struct fingerprint root;
-	struct fingerprint_difference difference;
-	bool differs;
-	int r = distributed_receive_description(comm, local, &root);
-
-	if (r < 0)
-		return r;
-	differs = fingerprint_differs(&root, local, ACCEPT_NONE, &difference);
-	r = distributed_elect_reporter(comm, differs);
-	r = r > 0 ? report_option_difference(comm, &difference) : r;
-	free(root.text);
-	return r;
-}
-
 int api_distributed_compare_options(struct gsort *sort)
 {
 	struct fingerprint local = { 0 };
@@ -92,7 +76,8 @@ int api_distributed_compare_options(struct gsort *sort)
 		return -EINVAL;
 	r = describe_options(sort, &local);
 	if (r == 0)
-		r = compare_with_root(sort->comm, &local);
+		r = distributed_compare_descriptions(sort->comm, &local, report_option_difference,
+						     sort->comm);
 	free(local.text);
 	return api_end_call(saved, r);
 }

@@ -1,4 +1,6 @@
-/* main_mpi.c - gsort-mpi: sort with several processes started by MPI */
+/*
+ * main_mpi.c - gsort-mpi: sort with several processes started by MPI
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,7 +182,7 @@ static int run_gsort_mpi(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	cli_configure_malloc();
-	fatal_signals_ignore_size_limit(); /* the library opens files before a sort handles the signal */
-	progress_display_block_signal(); /* MPI starts threads before the progress display is opened */
+	fatal_signals_ignore_size_limit(); /* the library opens files earlier */
+	progress_display_block_signal(); /* MPI starts threads earlier */
 	return process_run_main(run_gsort_mpi, argc, argv);
 }

@@ -169,6 +169,15 @@ static inline bool spec_exchanges_runs(const struct sort_spec *spec)
 	return spec_is_distributed(spec) && !spec->merge_inputs;
 }
 
+/* Return the memory that the sort may use: that of -S, or its default. */
+uint64_t spec_memory_nbytes(const struct sort_spec *spec);
+
+/* Return the number of CPU threads: that of --parallel, or all CPUs that the process may use. */
+unsigned spec_n_threads(const struct sort_spec *spec);
+
+/* Return how many of them compress the output, with buffers of at most a quarter of the memory. */
+unsigned spec_n_compressors(const struct sort_spec *spec);
+
 /* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
 static inline uint64_t spec_shard_end(const struct sort_spec *spec, uint32_t shard, uint64_t n)
 {

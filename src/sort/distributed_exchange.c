@@ -1,21 +1,36 @@
 /*
- * distributed_exchange - each rank gets its range of the runs of all (see distributed_sort.h)
+ * distributed_exchange.c - give each rank its partition of all runs (see distributed_sort.h)
  *
- *	who can be read where it is					peer_memory.h
- *	all have theirs in memory, and room for what comes of others	all_to_all.h
- *	else all store what they have, in memory as far as it goes	remote_runs.h
+ * Runs are exchanged
+ *
+ * - in memory (all_to_all.h), if all runs are resident and every rank has room for what it gets
+ * - otherwise by storing them, in memory as far as possible, for other ranks to read
+ *   (remote_runs.h)
+ *
+ * Ranks of the same host read each other's memory (peer_memory.h).
+ *
+ * In a merge all ranks see all inputs and need to know only where the partitions begin. Each rank
+ * finds the beginning of its partition by itself (src/run/multiseq_partition.h) and sends it to the
+ * previous rank, whose partition ends there. So every record is in exactly one partition, whatever
+ * the inputs are like. If inputs are not sorted, some partition ends before it begins, or the order
+ * check finds a record, which may be the first of a partition.
  */
+#include "src/sort/distributed_sort.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/exchange/global_splitters.h"
-#include "src/rungen/chunk_pool.h"
 #include "src/comm/comm.h"
+#include "src/comm/tags.h"
+#include "src/exchange/global_splitters.h"
+#include "src/merge/splitters.h"
+#include "src/run/multiseq_partition.h"
+#include "src/rungen/chunk_pool.h"
 #include "src/sort/setup.h"
-#include "src/sort/distributed_sort.h"
+#include "src/sort/sort_internal.h"
 
-/* The own runs into so many ranges; *ret_cuts: as of range_cut(), to be freed in any case. */
+/* Cut the own runs into n partitions. Free *ret_cuts also after a failure. */
 static int split_own_runs(const struct sort *sort, uint32_t n, bool at_key_boundaries,
 			  uint64_t **ret_cuts)
 {
@@ -25,12 +40,12 @@ static int split_own_runs(const struct sort *sort, uint32_t n, bool at_key_bound
 
 	*ret_cuts = calloc((n + (size_t)1) * own_runs->n + 1, sizeof **ret_cuts);
 	if (!*ret_cuts)
-		return fail(-ENOMEM, "no memory for %u ranges", n);
+		return fail(-ENOMEM, "no memory for %u partitions", n);
 	return global_splitters_cut(sort->spec->comm, job, own_runs->runs, (uint32_t)own_runs->n,
 				    &params, *ret_cuts);
 }
 
-/* And of those of other ranks, if they are of other runs; but none is behind the limit. */
+/* Sum the cuts over all ranks, if these have different runs. No file begins beyond the limit. */
 int distributed_place_part_files(struct sort *sort, const uint64_t *cuts)
 {
 	const uint32_t n = sort->spec->n_part_files;
@@ -39,7 +54,7 @@ int distributed_place_part_files(struct sort *sort, const uint64_t *cuts)
 	int r = 0;
 
 	if (!part_bounds)
-		return fail(-ENOMEM, "no memory for %u parts", n);
+		return fail(-ENOMEM, "no memory for %u part files", n);
 	for (size_t i = 0; i <= n; i++)
 		for (size_t j = 0; j < n_runs; j++)
 			part_bounds[i] += cuts[i * n_runs + j];
@@ -65,7 +80,7 @@ static int place_parts_globally(struct sort *sort)
 	return r;
 }
 
-/* The runs into what is each rank's, and, where part files end at keys, into those. */
+/* Cut the runs at the ranks' partitions and, if part files end at keys, at those. */
 static int split_parent_runs(struct sort *sort)
 {
 	int r;
@@ -80,8 +95,8 @@ static int split_parent_runs(struct sort *sort)
 }
 
 /*
- * Is all that this rank has in memory of the host, to be sent as it lies? What is to be packed, or
- * is narrower when it is stored, is better stored.
+ * Return whether this rank's runs can be sent as they are: they are all in host memory,
+ * uncompressed, and not larger than in storage.
  */
 static bool can_exchange_resident_runs(const struct sort *sort)
 {
@@ -93,7 +108,7 @@ static bool can_exchange_resident_runs(const struct sort *sort)
 	       layout->resident_nbytes <= layout->item_nbytes;
 }
 
-/* Can all, and are there not too many runs? */
+/* Return whether all ranks can, and there are not too many runs. */
 static int can_all_exchange(struct sort *sort, bool *ret_can)
 {
 	uint64_t counts[] = { !can_exchange_resident_runs(sort), sort->store.n };
@@ -104,11 +119,11 @@ static int can_all_exchange(struct sort *sort, bool *ret_can)
 	return r;
 }
 
-/* The memory that is left for runs of others. */
+/* Return the memory that is available for runs of other ranks. */
 static uint64_t find_free_memory(const struct sort *sort)
 {
 	const struct plan *plan = &sort->job.plan;
-	const uint64_t nbytes = setup_memory_nbytes(sort->spec);
+	const uint64_t nbytes = spec_memory_nbytes(sort->spec);
 	const uint64_t used_nbytes =
 		plan->codec_nbytes + chunk_pool_trim(sort->job.chunk_pool) + plan->merge_nbytes;
 
@@ -116,8 +131,8 @@ static uint64_t find_free_memory(const struct sort *sort)
 }
 
 /*
- * What was cut is merged to one run before it is stored. Of that comes before a splitter what comes
- * before it in each of them; but not with -u, which then drops some.
+ * The runs are merged into one before they are stored. The cut of that run is the sum of theirs,
+ * except with -u, which drops items.
  */
 static void merge_cuts(struct sort *sort)
 {
@@ -138,7 +153,7 @@ static void merge_cuts(struct sort *sort)
 	}
 }
 
-/* Where not all have room for what they would get, everything is as before. */
+/* If a rank lacks the room, nothing is exchanged. */
 static int try_all_to_all(struct sort *sort, bool *ret_is_done)
 {
 	bool fits = false;
@@ -159,7 +174,7 @@ static int try_all_to_all(struct sort *sort, bool *ret_is_done)
 	return r;
 }
 
-/* The run that all was merged to, as what it was made of was cut; a limit may have shortened it. */
+/* Use the cuts of the runs that were merged. A limit may have shortened the merged run. */
 static void reuse_cuts(struct sort *sort)
 {
 	const unsigned n = comm_size(sort->spec->comm);
@@ -176,7 +191,7 @@ static int open_remote_runs(struct sort *sort)
 {
 	int r = 0;
 
-	/* What is read where it is keeps a processor busy. */
+	/* reading peer memory keeps a CPU busy */
 	if (peer_memory_can_read_all(sort->distributed.peer_memory))
 		sort->job.plan.n_fetchers = sort->job.plan.n_readers;
 	if (sort->distributed.cuts)
@@ -202,8 +217,153 @@ int distributed_exchange(struct sort *sort)
 		r = try_all_to_all(sort, &is_done);
 	if (r < 0 || is_done)
 		return r;
-	r = prepare_runs_store_resident(sort);
+	r = sort_store_resident_runs(sort);
 	if (sort->checkpoint)
 		checkpoint_freeze_runs(sort->checkpoint);
 	return r < 0 ? r : open_remote_runs(sort);
+}
+
+/* --- inputs that are sorted already --- */
+
+static int fail_memory(const struct sort *sort)
+{
+	return fail(-ENOMEM, "no memory for a merge of %zu runs", sort->parent_runs.n);
+}
+
+/*
+ * Divide the items within the limit evenly. With -u all items of a key are in the same partition.
+ */
+static int find_lower_cuts(const struct sort *sort, uint64_t *ret_lower_cuts)
+{
+	const struct job *job = &sort->job;
+	const struct run_list *parent_runs = &sort->parent_runs;
+	const struct comm *comm = sort->spec->comm;
+	const uint64_t n_items = runs_n_items(parent_runs->runs, parent_runs->n);
+	const uint64_t n = n_items < job->limit ? n_items : job->limit;
+	const uint64_t n_before = (uint64_t)((uint128_t)n * comm_rank(comm) / comm_size(comm));
+
+	return job->unique ? multiseq_partition_at_key(job->layout, parent_runs->runs,
+						       (uint32_t)parent_runs->n, n_before,
+						       ret_lower_cuts) :
+			     multiseq_partition(job->layout, parent_runs->runs,
+						(uint32_t)parent_runs->n, n_before, ret_lower_cuts);
+}
+
+static int receive_upper_cuts(struct comm *comm, size_t nbytes, uint64_t *ret_upper_cuts)
+{
+	struct comm_transfer receive;
+	int r = comm_receive(comm, comm_rank(comm) + 1, COMM_TAG_PARTITION_BOUNDS, ret_upper_cuts,
+			     nbytes, &receive);
+
+	return r < 0 ? r : comm_wait(comm, &receive);
+}
+
+/*
+ * Send the beginning of the partition to the previous rank, and receive the end from the next one.
+ * The last partition ends with the runs.
+ */
+static int find_upper_cuts(const struct sort *sort, const uint64_t *lower_cuts,
+			   uint64_t *ret_upper_cuts)
+{
+	struct comm *comm = sort->spec->comm;
+	const unsigned rank = comm_rank(comm);
+	const size_t n_runs = sort->parent_runs.n, nbytes = n_runs * sizeof *lower_cuts;
+	struct comm_transfer send;
+	int r = 0;
+
+	if (rank > 0)
+		r = comm_send(comm, rank - 1, COMM_TAG_PARTITION_BOUNDS, lower_cuts, nbytes, &send);
+	if (r == 0 && rank + 1 < comm_size(comm))
+		r = receive_upper_cuts(comm, nbytes, ret_upper_cuts);
+	else
+		for (size_t i = 0; i < n_runs; i++)
+			ret_upper_cuts[i] = run_n_items(sort->parent_runs.runs[i]);
+	if (r == 0 && rank > 0)
+		r = comm_wait(comm, &send);
+	return r;
+}
+
+/* All ranks find the same cuts, because they have the same blocks. */
+static int place_parts_locally(struct sort *sort)
+{
+	const struct run_list *parent_runs = &sort->parent_runs;
+	const uint32_t n = sort->spec->n_part_files;
+	uint64_t *cuts = calloc((n + (size_t)1) * parent_runs->n + 1, sizeof *cuts);
+	int r = cuts ? 0 : fail_memory(sort);
+
+	if (r == 0 && parent_runs->n > 0)
+		r = splitters_cut(&sort->job, parent_runs->runs, (uint32_t)parent_runs->n, n, true,
+				  cuts);
+	if (r == 0)
+		r = distributed_place_part_files(sort, cuts);
+	free(cuts);
+	return r;
+}
+
+int distributed_partition_inputs(struct sort *sort)
+{
+	uint64_t *lower_cuts, *upper_cuts;
+	int r;
+
+	sort->parent_runs = sort->store;
+	sort->store = (struct run_list){ 0 };
+	lower_cuts = calloc(sort->parent_runs.n + 1, 2 * sizeof *lower_cuts);
+	if (!lower_cuts)
+		return fail_memory(sort);
+	upper_cuts = lower_cuts + sort->parent_runs.n;
+	r = sort->parent_runs.n > 0 ? find_lower_cuts(sort, lower_cuts) : 0;
+	if (r == 0)
+		r = find_upper_cuts(sort, lower_cuts, upper_cuts);
+	if (r == 0 && sort->spec->split_by_keys && !sort->job.unique)
+		r = place_parts_locally(sort);
+	if (r == 0)
+		r = sort_slice_runs(sort, lower_cuts, upper_cuts);
+	free(lower_cuts);
+	return r;
+}
+
+/* Allocate digests of all files. Returns NULL after a message. */
+static struct digest *allocate_digests(const struct input *input)
+{
+	struct digest *digests = calloc(input_n_files(input) + 1, sizeof *digests);
+
+	if (!digests)
+		fail(-ENOMEM, "no memory for digests of %zu files", input_n_files(input));
+	return digests;
+}
+
+/* The other ranks have read the totals minus what this rank has read. */
+static int record_other_reads(struct input *input, struct digest *totals)
+{
+	const size_t n = input_n_files(input);
+	struct digest *own_digests = allocate_digests(input);
+	int r;
+
+	if (!own_digests)
+		return -ENOMEM;
+	input_get_read_digests(input, own_digests);
+	for (size_t i = 0; i < n; i++) {
+		totals[i].n_records -= own_digests[i].n_records;
+		totals[i].sum -= own_digests[i].sum;
+	}
+	r = input_merge_read_digests(input, totals);
+	free(own_digests);
+	return r;
+}
+
+int distributed_check_manifests(struct comm *comm, struct input *input)
+{
+	struct digest *totals = allocate_digests(input);
+	int r;
+
+	_Static_assert(sizeof *totals == 2 * sizeof(uint64_t), "a digest is two sums");
+	if (!totals)
+		return -ENOMEM;
+	input_get_read_digests(input, totals);
+	r = comm_allreduce_sum(comm, (uint64_t *)totals, 2 * input_n_files(input));
+	if (r == 0)
+		r = distributed_broadcast_status(
+			comm, comm_rank(comm) == 0 ? record_other_reads(input, totals) : 0);
+	free(totals);
+	return r;
 }

@@ -1,6 +1,5 @@
 /*
- * distributed_sort - what of a sort is one rank's, and what all ranks have to agree on (see
- * distributed_sort.h)
+ * distributed_sort.c - what several ranks do besides sorting their parts (see distributed_sort.h)
  */
 #include "src/sort/distributed_sort.h"
 
@@ -10,10 +9,12 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/size.h"
 #include "src/checkpoint/fingerprint.h"
-#include "src/plan/cache_policy.h"
 #include "src/comm/comm.h"
+#include "src/plan/cache_policy.h"
 #include "src/sort/setup.h"
+#include "src/sort/sort_internal.h"
 
 static struct comm *comm_of(const struct sort *sort)
 {
@@ -37,7 +38,32 @@ int distributed_broadcast_status(struct comm *comm, int r)
 	return failed ? -ECANCELED : 0;
 }
 
-int distributed_elect_reporter(struct comm *comm, bool has_error)
+static int receive_description(struct comm *comm, const struct fingerprint *own,
+			       struct fingerprint *ret_first)
+{
+	struct fingerprint first = { .nbytes = own->nbytes };
+	int r = comm_broadcast(comm, &first.nbytes, sizeof first.nbytes, 0);
+
+	if (r < 0)
+		return r;
+	first.text = malloc(first.nbytes + 1);
+	if (!first.text)
+		return fail(-ENOMEM, "no memory for the description of rank 0");
+	if (comm_rank(comm) == 0)
+		memcpy(first.text, own->text, own->nbytes);
+	r = comm_broadcast(comm, first.text, first.nbytes, 0);
+	if (r < 0)
+		free(first.text);
+	else
+		*ret_first = first;
+	return r;
+}
+
+/*
+ * Elect the lowest rank that has an error as the reporter. Returns 1 on that rank, 0 if no rank has
+ * an error, or -ECANCELED on the others, after the reporter has had time to report and abort.
+ */
+static int elect_reporter(struct comm *comm, bool has_error)
 {
 	const uint64_t no_rank = comm_size(comm);
 	uint64_t first = has_error ? comm_rank(comm) : no_rank;
@@ -51,6 +77,22 @@ int distributed_elect_reporter(struct comm *comm, bool has_error)
 	return -ECANCELED;
 }
 
+int distributed_compare_descriptions(struct comm *comm, const struct fingerprint *own,
+				     report_difference_fn *report, const void *context)
+{
+	struct fingerprint_difference difference;
+	struct fingerprint first;
+	int r = receive_description(comm, own, &first);
+
+	if (r < 0)
+		return r;
+	r = elect_reporter(comm, fingerprint_differs(&first, own, ACCEPT_NONE, &difference));
+	if (r > 0)
+		r = report(context, &difference);
+	free(first.text);
+	return r;
+}
+
 static int broadcast_status(const struct sort *sort, int r)
 {
 	return distributed_broadcast_status(comm_of(sort), r);
@@ -61,9 +103,9 @@ static int broadcast_status(const struct sort *sort, int r)
 static int check_output(const struct sort_spec *spec)
 {
 	if (!spec->output_path)
-		return fail(-EINVAL,
-			    "several ranks write to one file, and standard output is none; name a "
-			    "file with -o");
+		return fail(
+			-EINVAL,
+			"standard output is not possible with several ranks; name a file with -o");
 	return 0;
 }
 
@@ -72,12 +114,11 @@ int distributed_check_spec(const struct sort_spec *spec)
 	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
 		return fail(
 			-EINVAL,
-			"ranks that compress the output cannot append an incomplete last record "
-			"to it; use --partial=drop or error, or an output that is not compressed");
+			"several ranks cannot append an incomplete last record to a compressed "
+			"output; use --partial=drop or error, or an output that is not compressed");
 	for (size_t i = 0; i < spec->n_inputs; i++)
 		if (strcmp(spec->inputs[i], "-") == 0)
-			return fail(-EINVAL, "several ranks need inputs that are files with names: "
-					     "standard input is the first rank's alone");
+			return fail(-EINVAL, "standard input is not possible with several ranks");
 	return 0;
 }
 
@@ -88,9 +129,10 @@ int distributed_check_supported(const struct sort_spec *spec, const struct input
 	if (r < 0)
 		return r;
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
-		return fail(-EINVAL, "several ranks need inputs that are files, which each of them "
-				     "reads a part of: of a pipe, or a compressed file without an "
-				     "index, nobody knows where that begins");
+		return fail(
+			-EINVAL,
+			"several ranks require regular files as input: pipes and compressed files "
+			"without an index cannot be divided");
 	return spec->check_only ? 0 : check_output(spec);
 }
 
@@ -110,78 +152,39 @@ int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
 	return r;
 }
 
-int distributed_receive_description(struct comm *comm, const struct fingerprint *own,
-				    struct fingerprint *ret_first)
-{
-	struct fingerprint first = { .nbytes = own->nbytes };
-	int r = comm_broadcast(comm, &first.nbytes, sizeof first.nbytes, 0);
-
-	if (r < 0)
-		return r;
-	first.text = malloc(first.nbytes + 1);
-	if (!first.text)
-		return fail(-ENOMEM, "no memory for what the first rank sorts");
-	if (comm_rank(comm) == 0)
-		memcpy(first.text, own->text, own->nbytes);
-	r = comm_broadcast(comm, first.text, first.nbytes, 0);
-	if (r < 0)
-		free(first.text);
-	else
-		*ret_first = first;
-	return r;
-}
-
-static int report_spec_difference(const struct sort_spec *spec,
+static int report_spec_difference(const void *context,
 				  const struct fingerprint_difference *difference)
 {
+	const struct sort_spec *spec = context;
 	const char *host = comm_host(spec->comm, 0);
 
 	if (difference->input_path)
-		return fail(-EINVAL,
-			    "%s is another file here than the first rank's, on %s, or has changed: "
-			    "here '%s', there '%s'; all ranks must see the same inputs",
-			    difference->input_path, host, difference->value,
-			    difference->saved_value);
+		return fail(
+			-EINVAL,
+			"%s: differs from the file of rank 0, on %s: here '%s', there '%s'; all "
+			"ranks must see the same inputs",
+			difference->input_path, host, difference->value, difference->saved_value);
 	if (difference->is_output_location)
-		return fail(-EINVAL,
-			    "%s is in another directory here than the first rank's, on %s: here "
-			    "'%s', there '%s'; all ranks must see the same directory",
-			    spec->output_path, host, difference->value, difference->saved_value);
+		return fail(
+			-EINVAL,
+			"%s: is in a different directory than that of rank 0, on %s: here '%s', "
+			"there '%s'; all ranks must see the same directory",
+			spec->output_path, host, difference->value, difference->saved_value);
 	return fail(-EINVAL,
-		    "sorts something else than the first rank, on %s: %s: here '%s', there '%s'; "
-		    "all ranks must be asked for the same",
-		    host, difference->name, difference->value, difference->saved_value);
-}
-
-static int compare_descriptions(const struct sort_spec *spec, const struct fingerprint *first,
-				const struct fingerprint *own)
-{
-	struct fingerprint_difference difference;
-	const bool differs = fingerprint_differs(first, own, ACCEPT_NONE, &difference);
-	const int r = distributed_elect_reporter(spec->comm, differs);
-
-	return r > 0 ? report_spec_difference(spec, &difference) : r;
-}
-
-static int compare_with_first(const struct sort_spec *spec)
-{
-	struct fingerprint own = { 0 }, first;
-	int r = fingerprint_create_collective(spec, &own);
-
-	if (r == 0)
-		r = distributed_receive_description(spec->comm, &own, &first);
-	if (r == 0) {
-		r = compare_descriptions(spec, &first, &own);
-		free(first.text);
-	}
-	free(own.text);
-	return r;
+		    "%s differs from that of rank 0, on %s: here '%s', there '%s'; all ranks must "
+		    "sort the same",
+		    difference->name, host, difference->value, difference->saved_value);
 }
 
 int distributed_compare_specs(const struct sort_spec *spec)
 {
-	const int r = compare_with_first(spec);
+	struct fingerprint own = { 0 };
+	int r = fingerprint_create_collective(spec, &own);
 
+	if (r == 0)
+		r = distributed_compare_descriptions(spec->comm, &own, report_spec_difference,
+						     spec);
+	free(own.text);
 	return r < 0 ? r : comm_barrier(spec->comm);
 }
 
@@ -212,14 +215,16 @@ int distributed_begin(struct sort *sort)
 
 /* --- the plan --- */
 
-/* What each plans, as it is told to all. */
+/* A rank's plan, as it is sent to all. */
 struct rank_plan {
 	uint64_t block_nbytes;
-	uint32_t spill_cache_policy,
-		output_cache_policy; /* of the page cache (enum page_cache_use) */
+	uint32_t spill_cache_policy, output_cache_policy; /* the output, too: enum cache_policy */
 };
 
-/* A window has room for a block of each run: with longer ones, of fewer. */
+/*
+ * Use the largest block size of all ranks. A window must hold a block of each run, so the fan-in
+ * shrinks.
+ */
 static void apply_max_block_size(struct job *job, const struct rank_plan *plans, unsigned n)
 {
 	struct plan *plan = &job->plan;
@@ -235,9 +240,9 @@ static void apply_max_block_size(struct job *job, const struct rank_plan *plans,
 }
 
 /*
- * Ranks of one machine have one page cache, and write to one file at the same time, where direct
- * writes and others wait for each other: so they do what the first of them has chosen. If that is
- * to find out which way is faster, each does for itself, while the others write.
+ * The ranks of a host share a page cache and write to the same file, where direct and buffered
+ * writes block each other. So they use the policy of the first rank on the host. If that is the
+ * adaptive one, each rank measures for itself, while the others write.
  */
 static void apply_cache_policies(struct sort *sort, const struct rank_plan *plans)
 {
@@ -282,7 +287,7 @@ static int allocate_edges(struct sort *sort)
 	return edges->first && edges->last ? 0 : fail(-ENOMEM, "no memory for a merge");
 }
 
-/* So much of the own range is within the limit of all. */
+/* Limit the partition to its share of the limit of all ranks. */
 static void limit_partition(struct job *job, uint64_t begin, uint64_t n)
 {
 	const uint64_t remaining = job->limit > begin ? job->limit - begin : 0;
@@ -290,7 +295,7 @@ static void limit_partition(struct job *job, uint64_t begin, uint64_t n)
 	job->limit = remaining < n ? remaining : UINT64_MAX;
 }
 
-/* Where in the whole each rank begins, of which this one has n items. */
+/* Find where the partition of each rank begins; this rank has n items. */
 static int locate_partitions(struct sort *sort, uint64_t n)
 {
 	const unsigned n_ranks = comm_size(comm_of(sort));
@@ -336,7 +341,7 @@ int distributed_finish_partition(struct sort *sort)
 
 /* --- the end --- */
 
-/* What is added up of all ranks. */
+/* Sums over all ranks. */
 struct global_totals {
 	struct record_totals totals;
 	uint64_t n_items, n_disorders, n_counted;
@@ -344,7 +349,7 @@ struct global_totals {
 
 enum { N_GLOBAL_TOTALS = sizeof(struct global_totals) / sizeof(uint64_t) };
 
-/* Of the ranks' ranges, one behind the other, how many do not begin behind the one before. */
+/* Count the partitions that do not sort after the previous non-empty one. */
 static uint64_t count_boundary_disorders(const struct sort *sort, const char *all_edges,
 					 size_t nbytes)
 {
@@ -372,7 +377,7 @@ static int check_partition_edges(struct sort *sort, uint64_t *ret_n_disorders)
 	const struct merge_edges *edges = &sort->distributed.edges;
 	char *own_edges = calloc(1, nbytes);
 	char *all_edges = calloc(comm_size(comm_of(sort)), nbytes);
-	int r = own_edges && all_edges ? 0 : fail(-ENOMEM, "no memory for the ends of all ranges");
+	int r = own_edges && all_edges ? 0 : fail(-ENOMEM, "no memory for the edges of partitions");
 
 	if (r == 0) {
 		own_edges[0] = edges->has_items;
@@ -387,7 +392,7 @@ static int check_partition_edges(struct sort *sort, uint64_t *ret_n_disorders)
 	return r;
 }
 
-/* As if one process had found all of it. */
+/* Check the sums as if one process had sorted everything. */
 static int check_global_totals(const struct sort *sort, const struct global_totals *sums)
 {
 	const struct integrity combined = {
@@ -398,7 +403,7 @@ static int check_global_totals(const struct sort *sort, const struct global_tota
 	};
 	struct job job = sort->job;
 
-	job.limit = sort->spec->limit; /* and not that of the own range */
+	job.limit = sort->spec->limit; /* in place of the limit of the partition */
 	return integrity_check(&combined, &job);
 }
 
@@ -421,8 +426,8 @@ int distributed_check_output(struct sort *sort)
 		r = check_global_totals(sort, &sums);
 	if (r == 0 && is_first(sort) && sums.n_items != sort->distributed.n_total)
 		r = fail(-EIO,
-			 "internal error: %" PRIu64 " of %" PRIu64
-			 " records were written; the output was not",
+			 "internal error: wrote %" PRIu64 " of %" PRIu64
+			 " records; the output was not committed",
 			 sums.n_items, sort->distributed.n_total);
 	return broadcast_status(sort, r);
 }
@@ -459,4 +464,85 @@ void distributed_close(struct sort *sort)
 	free(distributed->edges.first);
 	free(distributed->edges.last);
 	*distributed = (struct distributed_sort){ 0 };
+}
+
+/* --- checkpoints --- */
+
+/* Like checkpoint_open(), but return the error message instead of reporting it. */
+static int try_open_checkpoint(struct sort *sort, struct captured_error *ret_error)
+{
+	struct message_capture *capture;
+	int r = message_capture_begin(&capture);
+
+	if (r < 0)
+		return r;
+	r = checkpoint_open(sort->job.io, sort->spec, sort->job.layout, sort->job.input,
+			    &sort->checkpoint);
+	message_capture_end(capture, ret_error);
+	return r;
+}
+
+/* Find the lowest rank that has failed; the number of ranks if none has. */
+static int find_failed_rank(struct comm *comm, int r, unsigned *ret_failed)
+{
+	const unsigned n = comm_size(comm);
+	uint64_t *failed = calloc(n, sizeof *failed), has_failed = r < 0;
+	unsigned first = 0;
+	int status;
+
+	if (!failed)
+		return fail(-ENOMEM, "no memory for %u ranks", n);
+	status = comm_allgather(comm, &has_failed, sizeof has_failed, failed);
+	while (first < n && !failed[first])
+		first++;
+	free(failed);
+	*ret_failed = first;
+	return status;
+}
+
+/* Remove the checkpoints that other ranks have begun, before the failed rank aborts the job. */
+static int abandon_checkpoint(struct sort *sort, unsigned failed, int r,
+			      const struct captured_error *error)
+{
+	struct comm *comm = sort->spec->comm;
+	int status;
+
+	if (r == 0) {
+		checkpoint_stop(sort->checkpoint);
+		checkpoint_close(sort->checkpoint);
+		sort->checkpoint = NULL;
+	}
+	status = comm_barrier(comm);
+	if (status == 0 && comm_rank(comm) == failed)
+		return fail(r, "%s", error->text ? error->text : "no memory for a checkpoint");
+	return status < 0 ? status : comm_barrier(comm) < 0 ? -EIO : -ECANCELED;
+}
+
+int distributed_open_checkpoint(struct sort *sort)
+{
+	struct comm *comm = sort->spec->comm;
+	struct captured_error error = { 0 };
+	const int open_status = try_open_checkpoint(sort, &error);
+	unsigned failed = 0;
+	int r = find_failed_rank(comm, open_status, &failed);
+
+	if (r == 0 && failed < comm_size(comm))
+		r = abandon_checkpoint(sort, failed, open_status, &error);
+	free(error.text);
+	return r;
+}
+
+int distributed_report_resumed(struct sort *sort)
+{
+	const uint64_t record_nbytes = sort->job.layout->record_nbytes;
+	uint64_t sums[] = { sort->store.n, sort->integrity.totals.read.n_records };
+	char in_runs[32], input[32];
+	int r = comm_allreduce_sum(sort->spec->comm, sums, sizeof sums / sizeof sums[0]);
+
+	if (r < 0 || sums[0] == 0 || comm_rank(sort->spec->comm) != 0)
+		return r;
+	size_format(sums[1] * record_nbytes, in_runs);
+	size_format(input_total_nbytes(sort->job.input), input);
+	notice("resuming: %" PRIu64 " runs of all ranks hold %s of %s", sums[0], in_runs, input);
+	return 0;
 }

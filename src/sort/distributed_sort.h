@@ -1,117 +1,122 @@
 /*
- * distributed_sort - what of a sort is one rank's, and what all ranks have to agree on
+ * distributed_sort.h - a sort by several ranks
  *
- *	open inputs	the first rank does, and then all others
- *	begin		read the r-th part of the input; blocks of runs are as long with everybody
- *	(prepare_runs.c)	runs of that part, as always
- *	exchange	cut the runs of all ranks, and take the own range of each in their place:
- *			in memory, where all are there and have room; else all are stored
- *	   or, of a merge, cut inputs: every rank opens all of them, and takes its range of each
- *	place		where in the output that is
- *	(the merge)	of the range
- *	settle		all is written
- *	check		what all have read is what all have written, in order
- *	commit		the first rank gives the file its name, then all return
+ * Each rank executes sort.c for its part of the input, with these additional steps:
  *
- * The others have opened the file that the first one has begun (io/output/output.h). Of what is
- * written, only what lies around the records is the first rank's alone.
+ *	open inputs		on rank 0 first, so that errors are reported once
+ *	begin			assign a part of the input to each rank
+ *	agree on the plan	use the same block size everywhere
+ *	exchange		cut the runs of all ranks at global splitters; each rank gets
+ *				its partition of every run, in memory or from stored runs
+ *	partition inputs	in a merge instead: every rank opens all inputs
+ *	place			find the position of the partition in the output
+ *	finish			exchange shared stripes after the final merge
+ *	check			all records read by any rank were written, in order
+ *	complete, end		rank 0 commits the output after all ranks have closed it
  *
- * Every rank calls these functions, in this order. They return 0 or a negative errno, after a
- * message of the rank that knows the reason; then this process, and all others, are to be ended by
- * comm_abort(). With one process (spec.ranks NULL) none is called.
+ * All functions except distributed_check_spec(), distributed_check_supported(),
+ * distributed_input_begin() and distributed_abandon() are collectives, called in this order. One
+ * rank reports an error; then comm_abort() ends all. A single process (spec.comm NULL) calls none
+ * of them.
  */
 #pragma once
 
-#include "src/sort/sort_internal.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+struct comm;
 struct fingerprint;
+struct fingerprint_difference;
+struct input;
+struct sort;
+struct sort_observer;
+struct sort_spec;
 
 /*
- * What the first rank has come to is everybody's. It says why; the others wait to be ended, so that
- * it has the time to.
+ * Return the status of rank 0 on all ranks. After a failure the other ranks wait to be aborted, so
+ * that rank 0 has time to report it.
  */
 int distributed_broadcast_status(struct comm *comm, int r);
 
+/* Report that this rank's description differs from that of rank 0. Returns a negative errno. */
+typedef int report_difference_fn(const void *context,
+				 const struct fingerprint_difference *difference);
+
 /*
- * Of ranks that all have something to complain of the first one is to say so: 1 if this is it, 0 if
- * there is none. -ECANCELED if it is another; that one ends all, and has had the time to speak.
+ * Collective: compare the description of each rank with that of rank 0. If any differ, the lowest
+ * such rank reports it, and the others get -ECANCELED after it had time to report and abort.
  */
-int distributed_elect_reporter(struct comm *comm, bool has_error);
+int distributed_compare_descriptions(struct comm *comm, const struct fingerprint *own,
+				     report_difference_fn *report, const void *context);
 
-/* The first rank's description, where each has its own; for free(). */
-int distributed_receive_description(struct comm *comm, const struct fingerprint *own,
-				    struct fingerprint *ret_first);
-
-/* Can ranks do that, with inputs whose names every one can open? 0, or -EINVAL after a message. */
+/* Check that several ranks can sort inputs that all of them can open. Returns 0 or -EINVAL. */
 int distributed_check_spec(const struct sort_spec *spec);
 
-/* What several ranks cannot do is refused. Of an input that is not, the size is known. */
+/*
+ * Check that several ranks can sort the opened input. It then has a known size. Returns 0 or
+ * -EINVAL.
+ */
 int distributed_check_supported(const struct sort_spec *spec, const struct input *input);
 
-/* All have been asked for the same, and see the same files, before anybody opens any others. */
+/* Check that all ranks have the same spec and see the same files, before they open any others. */
 int distributed_compare_specs(const struct sort_spec *spec);
 
-/* Of n records, those of one rank begin there, and end where those of the next one would begin. */
+/* Return the first of n input records that `rank` reads. Rank size() gives n. */
 uint64_t distributed_input_begin(const struct comm *comm, unsigned rank, uint64_t n);
 
-/* setup_open_inputs(): what is wrong with inputs for all, or cannot be done, is said once. */
+/* Like setup_open_inputs(), with errors of all ranks reported once. */
 int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
 			    const struct sort_observer *observer);
 
-/* All have been asked for the same; the part of the input. */
+/* Compare the specs and assign the input. */
 int distributed_begin(struct sort *sort);
 
-/*
- * In the place of checkpoint_open(), behind that. What is wrong with one is said by the first rank
- * that finds something, and nobody goes on.
- */
+/* Open the checkpoint of each rank, or of none. The lowest rank that fails reports the error. */
 int distributed_open_checkpoint(struct sort *sort);
 
-/* What all have taken up from their checkpoints, which they have. */
+/* Report how much all ranks have restored. */
 int distributed_report_resumed(struct sort *sort);
 
-/* The plan is made: have blocks of one length, and on one machine one way through its cache. */
+/* Agree on a block size, and on cache policies per host. */
 int distributed_agree_plan(struct sort *sort);
 
 int distributed_exchange(struct sort *sort);
 
-/*
- * Of a merge, in the place of that: the inputs are in sort.store as runs, and then the own range of
- * each is (distributed_presorted.c).
- */
+/* Reduce the runs in sort.store, which are the whole inputs, to the partition of this rank. */
 int distributed_partition_inputs(struct sort *sort);
 
 /*
- * Parts that end at keys begin at the sum of cuts of all runs of sort.whole: of part i these are
- * cuts[i * n] and so on, for n runs.
+ * Place part files that end at keys. cuts: of sort.parent_runs; for n runs, part i begins at cuts[i
+ * * n] and so on.
  */
 int distributed_place_part_files(struct sort *sort, const uint64_t *cuts);
 
 /*
- * Of what is sorted already: is what all ranks have read of each part of a list what that says?
- * When all is read; told by the first rank, and its outcome is everybody's.
+ * Check that all ranks together have read what the part manifests of the inputs list. Requires that
+ * all is read.
  */
 int distributed_check_manifests(struct comm *comm, struct input *input);
 
 int distributed_place_partition(struct sort *sort);
 
-/* Behind the own part of the merge. */
+/* Called after the final merge of the partition. */
 int distributed_finish_partition(struct sort *sort);
 
-/* In the place of integrity_check(). */
+/* Like integrity_check(), for all ranks. */
 int distributed_check_output(struct sort *sort);
 
-/* The own part is checked, and those of all others, when it returns. */
+/* Close the output on all ranks but rank 0. */
 int distributed_complete(struct sort *sort);
 
-/* r: what committing has come to at the first rank. Returns the same everywhere. */
+/* r: the result of the commit on rank 0, which all ranks return. */
 int distributed_end(struct sort *sort, int r);
 
 /*
- * The sort has failed with r: nothing that others still read here, or send, is touched any more, so
- * all of it can be closed.
+ * Called when the sort has failed with r: makes sure that other ranks no longer access memory of
+ * this one, so that it can be freed.
  */
 void distributed_abandon(const struct sort *sort, int r);
 
-/* Runs of sort.store must be closed before, those of sort.whole after. */
+/* Requires that the runs of sort.store are closed and those of sort.parent_runs are not. */
 void distributed_close(struct sort *sort);

@@ -1,9 +1,10 @@
 /*
- * open_devices - the devices that a sort is done on (see open_devices.h)
+ * open_devices.c - open the devices of a sort (see open_devices.h)
  *
- * How many pay. What one GPU cannot hold goes to the host and back; so many that hold it together
- * take half of the time or little more (docs/benchmarks.md). Of what one holds the
- * output is what takes the time, which others write no faster; and they may be somebody else's.
+ * Several GPUs pay if one cannot hold the data, which then moves to the host and back: if they hold
+ * it together, the sort takes half the time or little more (docs/benchmarks.md). If one GPU holds
+ * it, writing the output takes most of the time, and more GPUs do not write faster; other users may
+ * need them.
  */
 #include "src/sort/open_devices.h"
 
@@ -13,22 +14,127 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/codec/checksum.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
+#include "src/comm/comm.h"
+#include "src/device/device.h"
 #include "src/merge/window_buffer_cache.h"
 
-/* What of a device's memory another must have at least to be worth it, since chunks are alike. */
+/* --- assignment to ranks --- */
+
+/* A range of devices. */
+struct device_group {
+	unsigned begin, end;
+};
+
+static struct device_group device_group_of(unsigned index, unsigned n, unsigned n_devices)
+{
+	const unsigned begin = (unsigned)((uint64_t)index * n_devices / n);
+	const unsigned end = (unsigned)((uint64_t)(index + 1) * n_devices / n);
+
+	return (struct device_group){ begin, end > begin ? end : begin + 1 };
+}
+
+/*
+ * Hash the back end and its devices in order; ranks with the same hash see the same devices. Device
+ * numbers do not tell: two processes may each call their own GPU 0.
+ */
+static int hash_visible_devices(const struct backend *backend, uint64_t *ret_identity)
+{
+	const unsigned n = backend->get_uuid ? backend_n_devices(backend) : 0;
+	const size_t name_nbytes = strlen(backend->name);
+	const size_t nbytes = name_nbytes + (size_t)n * BACKEND_UUID_NBYTES;
+	unsigned char *visible = calloc(1, nbytes + 1);
+
+	if (!visible)
+		return fail(-ENOMEM, "no memory for the names of %u devices", n);
+	memcpy(visible, backend->name, name_nbytes);
+	for (unsigned i = 0; i < n; i++)
+		backend->get_uuid(i, visible + name_nbytes + (size_t)i * BACKEND_UUID_NBYTES);
+	*ret_identity = checksum64(visible, nbytes);
+	free(visible);
+	return 0;
+}
+
+/*
+ * Assign devices among the ranks of this host with the same identity; NULL: all have the same one.
+ */
+static struct device_assignment assign_among(const struct comm *comm, const uint64_t *identities)
+{
+	const unsigned own = comm_rank(comm);
+	struct device_assignment assignment = { 0 };
+
+	for (unsigned i = 0; i < comm_size(comm); i++) {
+		if ((identities && identities[i] != identities[own]) ||
+		    strcmp(comm_host(comm, i), comm_host(comm, own)) != 0)
+			continue;
+		assignment.index += i < own;
+		assignment.n_sharing++;
+	}
+	return assignment;
+}
+
+int device_assignment_find(struct comm *comm, const struct backend *backend,
+			   struct device_assignment *ret_assignment)
+{
+	const unsigned n = comm_size(comm);
+	uint64_t *identities = calloc(n, sizeof *identities);
+	uint64_t own_identity = 0;
+	int r = identities ? hash_visible_devices(backend, &own_identity) :
+			     fail(-ENOMEM, "no memory for the devices of %u ranks", n);
+
+	if (r == 0)
+		r = comm_allgather(comm, &own_identity, sizeof own_identity, identities);
+	if (r == 0)
+		*ret_assignment = assign_among(comm, identities);
+	free(identities);
+	return r;
+}
+
+struct device_assignment device_assignment_predict(const struct comm *comm)
+{
+	return assign_among(comm, NULL);
+}
+
+int device_assignment_report(struct comm *comm, const char *name,
+			     void (*report)(void *context, const char *text), void *context)
+{
+	enum { NAME_NBYTES = sizeof((struct device_info *)0)->name };
+	const unsigned n = comm_size(comm);
+	char own_name[NAME_NBYTES] = "", text[NAME_NBYTES + COMM_HOST_NBYTES + 32];
+	char(*names)[NAME_NBYTES] = calloc(n, sizeof *names);
+	int r;
+
+	snprintf(own_name, sizeof own_name, "%s", name);
+	r = names ? comm_allgather(comm, own_name, sizeof own_name, names) :
+		    fail(-ENOMEM, "no memory for the devices of %u ranks", n);
+	for (unsigned i = 0; i < n && r == 0 && report && comm_rank(comm) == 0; i++) {
+		snprintf(text, sizeof text, "rank %u, on %s: %s", i, comm_host(comm, i), names[i]);
+		report(context, text);
+	}
+	free(names);
+	return r;
+}
+
+/* --- opening --- */
+
+/*
+ * Chunks have the same size on all devices, so a device with less memory than this fraction of the
+ * largest does not pay.
+ */
 enum { MIN_MEMORY_DIVISOR = 2 };
 
-/* All but so much of its memory, which windows and scratch take, holds what is sorted. */
+/* This fraction of the memory is for windows and scratch, not for data. */
 enum { SCRATCH_DIVISOR = 8 };
 
 struct device_selection {
-	const unsigned *numbers;             /* of all who share; NULL: 0, 1, ... */
-	unsigned n_total;                    /* of them */
-	struct device_assignment assignment; /* of these are wanted n from `begin` on */
+	const unsigned *numbers; /* of all ranks that share; NULL: 0, 1, ... */
+	unsigned n_total;        /* devices */
+	struct device_assignment
+		assignment; /* of the selected ones, this rank opens n from `begin` on */
 	unsigned begin, n;
-	bool is_optional; /* those that cannot be had are done without, as long as there is one */
+	bool is_optional; /* a device that cannot be opened is skipped, except the last chance */
 };
 
 static unsigned selected_device_number(const struct device_selection *selection, unsigned i)
@@ -41,7 +147,7 @@ static unsigned min_unsigned(unsigned n, unsigned limit)
 	return n < limit ? n : limit;
 }
 
-/* What is this process's. Those of a list must be had. */
+/* Select this process's devices. */
 static struct device_selection select_devices(const struct backend *backend,
 					      const struct sort_spec *spec,
 					      struct device_assignment assignment)
@@ -49,7 +155,7 @@ static struct device_selection select_devices(const struct backend *backend,
 	const unsigned n_available = spec->n_gpus ? spec->n_gpus : backend_n_devices(backend);
 	const unsigned n = n_available ? n_available : 1;
 	const struct device_group group =
-		device_assignment_group(assignment.index, assignment.n_sharing, n);
+		device_group_of(assignment.index, assignment.n_sharing, n);
 	const unsigned n_assigned = group.end - group.begin;
 
 	return (struct device_selection){
@@ -66,7 +172,7 @@ static unsigned count_in_group(const struct device_selection *selection, unsigne
 			       unsigned number)
 {
 	const struct device_group group =
-		device_assignment_group(index, selection->assignment.n_sharing, selection->n_total);
+		device_group_of(index, selection->assignment.n_sharing, selection->n_total);
 	unsigned n = 0;
 
 	for (unsigned i = group.begin; i < group.end; i++)
@@ -90,7 +196,7 @@ static void close_job_device(struct sort_device *device)
 	device_close(device->device);
 }
 
-/* Into the next of job.workers. */
+/* Open a device and append it to job.devices. */
 static int open_job_device(struct job *job, const struct backend *backend,
 			   const struct backend_config *config)
 {
@@ -111,7 +217,7 @@ static int open_job_device(struct job *job, const struct backend *backend,
 	return r;
 }
 
-/* One of several that may be missing: what is the matter with it is only worth a warning. */
+/* Open a device that may be missing: report a failure as a warning. */
 static int try_open_job_device(struct job *job, const struct backend *backend,
 			       const struct backend_config *config)
 {
@@ -124,8 +230,8 @@ static int try_open_job_device(struct job *job, const struct backend *backend,
 	open_status = open_job_device(job, backend, config);
 	message_capture_end(capture, &error);
 	if (open_status < 0)
-		warn("%s; sorting without it",
-		     error.text ? error.text : "a GPU has not enough free memory");
+		warn("%s; not using it",
+		     error.text ? error.text : "a GPU has too little free memory");
 	free(error.text);
 	return 0;
 }
@@ -165,11 +271,13 @@ static void exclude_device(struct sort_device *device)
 
 	device_get_info(device->device, &info);
 	size_format_down(info.memory_nbytes, available);
-	warn("%s: it has only %s of memory that is free; sorting without it", info.name, available);
+	warn("%s: only %s of memory is free; not using it", info.name, available);
 	close_job_device(device);
 }
 
-/* Chunks are alike, so all have the memory of the least: but that must not be far too little. */
+/*
+ * All devices use as much memory as the smallest one, so devices that are much smaller are closed.
+ */
 static void exclude_small_devices(struct job *job)
 {
 	uint64_t max_nbytes = 0;
@@ -189,7 +297,7 @@ static void exclude_small_devices(struct job *job)
 	job->n_devices = n;
 }
 
-/* Append to what is called `name`, as far as there is room. */
+/* Append to `name`, truncating. */
 static __attribute__((format(printf, 3, 4))) void append_device_name(char *name, size_t capacity,
 								     const char *format, ...)
 {
@@ -201,7 +309,7 @@ static __attribute__((format(printf, 3, 4))) void append_device_name(char *name,
 	va_end(arguments);
 }
 
-/* "2 x NVIDIA H200 (0, 1)", or "NVIDIA H200 (1)", or of different ones the name of each. */
+/* Format "2 x NVIDIA H200 (0, 1)" or "NVIDIA H200 (1)"; of different models the name of each. */
 static void format_device_names(struct job *job)
 {
 	struct device_info first, info;
@@ -233,7 +341,7 @@ static void format_device_names(struct job *job)
 		append_device_name(job->device_info.name, sizeof job->device_info.name, ")");
 }
 
-/* Where others share devices that have numbers, it is said which ones these are. */
+/* Describe all devices. If they are shared with other ranks, their numbers are included. */
 static void describe_devices(struct job *job, const struct backend *backend,
 			     struct device_assignment assignment)
 {
@@ -259,7 +367,7 @@ static int open_selection(struct job *job, const struct backend *backend,
 	int r;
 
 	if (selection->n > JOB_MAX_DEVICES)
-		return fail(-EINVAL, "--gpus: %u are more than can be used at once", selection->n);
+		return fail(-EINVAL, "--gpus: %u devices are too many", selection->n);
 	job->devices = calloc(selection->n, sizeof *job->devices);
 	if (!job->devices)
 		return fail(-ENOMEM, "no memory for %u devices", selection->n);
@@ -269,7 +377,7 @@ static int open_selection(struct job *job, const struct backend *backend,
 	return r;
 }
 
-/* How many devices, as the one that is open, would hold so much; 1 if that does not count. */
+/* Return how many devices like the open one hold nbytes; 1 if that does not matter. */
 static unsigned count_needed_devices(const struct job *job, const struct sort_spec *spec,
 				     uint64_t nbytes)
 {
@@ -286,7 +394,7 @@ static unsigned count_needed_devices(const struct job *job, const struct sort_sp
 	return n < JOB_MAX_DEVICES ? (unsigned)n : JOB_MAX_DEVICES;
 }
 
-/* The first, and, if it is too small, as many as pay: then it is opened again, as one of these. */
+/* Open the first device. If it is too small, close it and open as many as pay. */
 static int open_default_devices(struct job *job, const struct backend *backend,
 				const struct sort_spec *spec,
 				const struct open_devices_params *params,

@@ -1,5 +1,5 @@
 /*
- * rank_stats - the table of statistics, and the statistics of several ranks (see rank_stats.h)
+ * rank_stats.c - the table of statistics and the statistics of several ranks (see rank_stats.h)
  */
 #include "src/sort/rank_stats.h"
 
@@ -11,7 +11,7 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/tags.h"
 
-/* Name a member by its offset. Another type than uint64_t does not compile. */
+/* The offset of a member, which must be a uint64_t. */
 #define MEMBER(type, member)                                                                       \
 	_Generic(((struct type *)0)->member, uint64_t : offsetof(struct type, member))
 #define RUN(member) STAT_OF_RUN, MEMBER(rank_summary, member)
@@ -118,7 +118,7 @@ static void add_fields(enum stat_scope scope, void *sum, const void *object)
 	}
 }
 
-/* A phase has begun where it has taken time. */
+/* A phase has begun if it has taken time. */
 void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry)
 {
 	add_fields(STAT_OF_RUN, sum, entry);
@@ -133,7 +133,7 @@ void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry)
 	}
 }
 
-/* Add up what the phases moved, which is known when all is done. */
+/* Add up the volumes of the phases. */
 static void sum_phases(struct rank_summary *entry)
 {
 	entry->volumes = (struct stats_volumes){ 0 };
@@ -159,7 +159,7 @@ static int fail_memory(const struct comm *comm)
 	return fail(-ENOMEM, "no memory for the statistics of %u ranks", comm_size(comm));
 }
 
-/* Ranks are of one version and byte order, so the struct travels as it is. */
+/* All ranks have the same version and byte order, so the struct is sent as it is. */
 static int send_summary(struct comm *comm, const struct rank_summary *own)
 {
 	struct comm_transfer transfer;
@@ -168,7 +168,7 @@ static int send_summary(struct comm *comm, const struct rank_summary *own)
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
-/* The one pointer in it, to the name of a codec, is that of rank 0. */
+/* The only pointer in it, to the name of a codec, is set to that of rank 0. */
 static int receive_summary(struct comm *comm, unsigned rank, const struct rank_summary *own,
 			   struct rank_summary *ret_entry)
 {

@@ -1,12 +1,12 @@
 /*
- * rank_stats - the table of statistics, and the statistics of several ranks
+ * rank_stats.h - the table of statistics, and the statistics of several ranks
  *
- * One table describes each number once: its name, its unit, its place, where it is shown, and how
- * ranks are added up. Text, JSON, the HTML page and the sum over ranks loop over that table, so a
- * new number is one row.
+ * One table describes each number once: its name, unit and place, where it is shown, and how ranks
+ * are combined. Text, JSON, the HTML page and the sum over ranks loop over that table, so a new
+ * number is one row.
  *
- * When a distributed sort is done, every rank sends its own summary to rank 0. The total has the
- * same type as the summary of one process, so reports need not tell them apart.
+ * When a distributed sort is done, every rank sends its summary to rank 0. The total has the same
+ * type as the summary of one process, so reports need not distinguish them.
  */
 #pragma once
 

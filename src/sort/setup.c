@@ -1,30 +1,262 @@
 /*
- * setup - opening what all parts of a sort share (see setup.h)
+ * setup.c - open what all parts of a sort share (see setup.h)
  */
 #include "src/sort/setup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/codec/zst_stream.h"
+#include "io/codec/zst_writer.h"
 #include "io/input/input_mapped.h"
 #include "src/base/diagnostics.h"
-#include "src/rungen/chunk_pool.h"
+#include "src/base/size.h"
+#include "src/base/system_limits.h"
+#include "src/comm/comm.h"
 #include "src/plan/cache_policy.h"
-#include "src/sort/output_framing.h"
-#include "src/sort/sort_output.h"
-#include "src/sort/setup_internal.h"
+#include "src/rungen/chunk_pool.h"
 #include "src/sort/open_devices.h"
+#include "src/sort/sort_output.h"
 
-/* With less device memory than this it is not worth trying. */
+/* A device with less free memory is not worth using. */
 static const uint64_t min_device_nbytes = UINT64_C(16) << 20;
 
 _Static_assert((int)INPUT_MAX_MAPPED <= (int)BACKEND_MAX_SOURCES, "all can be referred to");
 
-/* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
+/* Starting a GPU takes 0.2 s; a disk can read this much meanwhile. */
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
-/* It is known what a record is: from the spec, or from the inputs, if these say so. */
+/* --- memory and plan --- */
+
+void setup_limit_input_memory(struct input *input, const struct sort_spec *spec)
+{
+	const uint64_t nbytes = spec_memory_nbytes(spec) / ZST_UNPROBED_WINDOW_DIVISOR;
+
+	input_set_max_window(input, nbytes < ZST_DEFAULT_WINDOW_NBYTES ? ZST_DEFAULT_WINDOW_NBYTES :
+				    nbytes < ZST_MAX_WINDOW_NBYTES     ? nbytes :
+									 ZST_MAX_WINDOW_NBYTES);
+	if (spec->merge_inputs)
+		input_set_frame_cache(input, spec_memory_nbytes(spec) / 4);
+}
+
+/*
+ * Return the memory for data. A rank that exchanges runs stores its resident runs, in memory if
+ * possible. While it does that, some items are in memory twice, because resident runs are freed in
+ * pieces and many pieces are begun. A fifth is kept for that.
+ */
+static uint64_t data_limit(const struct sort_spec *spec, uint64_t nbytes)
+{
+	return spec_exchanges_runs(spec) ? nbytes - nbytes / 5 : nbytes;
+}
+
+/* Return the memory for compressed inputs and outputs. */
+static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *spec)
+{
+	const unsigned n_threads = spec_n_threads(spec);
+	const unsigned max_readers = PLAN_MAX_READERS * job->n_devices;
+	const unsigned n_readers = n_threads < max_readers ? n_threads : max_readers;
+	uint64_t nbytes = input_memory_nbytes(job->input, n_readers, !spec->merge_inputs);
+
+	/* The next part file may be begun before the previous one is finished. */
+	if (spec->zstd_level)
+		nbytes += (1 + (spec->n_part_files > 1)) *
+			  zst_writer_memory_nbytes(spec->zstd_level, spec_n_compressors(spec));
+	return nbytes + spec->n_part_files * sort_output_file_memory_nbytes(job->layout);
+}
+
+static unsigned count_ranks(const struct sort_spec *spec)
+{
+	if (spec->n_assumed_ranks)
+		return spec->n_assumed_ranks;
+	return spec->comm ? comm_size(spec->comm) : 1;
+}
+
+uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup)
+{
+	const uint64_t nbytes = input_total_nbytes(job->input);
+
+	return nbytes == INPUT_SIZE_UNKNOWN && setup->assumed_nbytes &&
+			       spec_is_distributed(setup->spec) ?
+		       setup->assumed_nbytes :
+		       nbytes;
+}
+
+/*
+ * Return how much this process sorts. All ranks plan with the same amount, that of the largest
+ * part.
+ */
+static uint64_t local_input_nbytes(const struct job *job, const struct setup *setup)
+{
+	const uint64_t nbytes = setup_input_nbytes(job, setup);
+	const uint64_t record_nbytes = job->layout->record_nbytes;
+	const unsigned n = count_ranks(setup->spec);
+
+	if (!spec_exchanges_runs(setup->spec) || nbytes == INPUT_SIZE_UNKNOWN)
+		return nbytes;
+	return (nbytes / record_nbytes / n + 1) * record_nbytes;
+}
+
+void setup_plan(struct job *job, const struct setup *setup)
+{
+	const struct sort_spec *spec = setup->spec;
+	const unsigned n_ranks = spec_exchanges_runs(spec) ? count_ranks(spec) : 1;
+
+	job->plan_request = (struct plan_request){
+		.layout = job->layout,
+		.device = job_device(job),
+		.device_nbytes = job->device_info.memory_nbytes,
+		.device_name = job->device_info.name,
+		.n_devices = job->n_devices,
+		.input_nbytes = local_input_nbytes(job, setup),
+		.n_ranks = n_ranks,
+		.n_threads = spec_n_threads(spec),
+		.memory_nbytes = data_limit(spec, spec_memory_nbytes(spec)),
+		.exchange_nbytes =
+			spec_memory_nbytes(spec) - data_limit(spec, spec_memory_nbytes(spec)),
+		.n_input_runs = spec->merge_inputs ? (uint32_t)spec->n_inputs : 0,
+		.batch_size = spec->batch_size,
+		.n_partitions = spec->n_partitions,
+		.n_part_files = spec->n_part_files,
+		.part_files_are_partitions = spec->n_part_files && !spec_is_distributed(spec) &&
+					     (job->unique || spec->split_by_keys),
+		.sequential_input = spec->merge_inputs && input_is_compressed(job->input),
+		.min_block_nbytes = setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) :
+							0,
+		.sequential_output = setup->ordered_output,
+		/* A rank knows the length of its partition before it is merged, except with -u. */
+		.needs_count_pass = setup->needs_count_first ||
+				    (spec_is_distributed(spec) && job->unique),
+		.stream_codec_nbytes = streams_nbytes(job, spec),
+		.compression = spec->compression,
+		.stores_encoded_keys = job->layout->stores_elements,
+		.keeps_checkpoint_index = spec->checkpoint_path,
+		.stores_frames = spec_exchanges_runs(spec) && spec->zstd_level,
+		.unique = job->unique,
+		.limit = job->limit == UINT64_MAX ? 0 : job->limit,
+		.assumed_nbytes = setup->assumed_nbytes ? setup->assumed_nbytes :
+				  setup->explain_only   ? PLAN_UNBOUNDED_UNIT_NBYTES :
+							  0,
+		.assumes_unbounded = setup->explain_only && !setup->assumed_nbytes &&
+				     input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN,
+	};
+	plan_make(&job->plan_request, &job->plan);
+}
+
+/* Return whether the planned sort would fit into memory_nbytes. */
+static bool is_memory_sufficient(const struct job *job, const struct sort_spec *spec,
+				 uint64_t memory_nbytes)
+{
+	struct plan_request request = job->plan_request;
+	struct sort_spec candidate = *spec;
+	struct plan plan;
+
+	candidate.memory_nbytes = memory_nbytes;
+	request.memory_nbytes = data_limit(spec, memory_nbytes);
+	request.exchange_nbytes = memory_nbytes - request.memory_nbytes;
+	request.stream_codec_nbytes = streams_nbytes(job, &candidate);
+	plan_make(&request, &plan);
+	return plan.is_sufficient;
+}
+
+/* Return the minimum memory in MiB. */
+static uint64_t find_sufficient_mib(const struct job *job, const struct sort_spec *spec)
+{
+	uint64_t low = 0, high = 1;
+
+	while (!is_memory_sufficient(job, spec, high << 20) &&
+	       high << 20 < PLAN_MAX_MEMORY_NBYTES) {
+		low = high;
+		high *= 2;
+	}
+	while (high - low > 1) {
+		const uint64_t middle = low + (high - low) / 2;
+
+		*(is_memory_sufficient(job, spec, middle << 20) ? &high : &low) = middle;
+	}
+	return high;
+}
+
+/* Return whether the memory is sufficient for a sort without a checkpoint to resume. */
+static bool is_sufficient_to_start(const struct job *job)
+{
+	struct plan_request request = job->plan_request;
+	struct plan plan;
+
+	request.min_block_nbytes = 0;
+	plan_make(&request, &plan);
+	return plan.is_sufficient;
+}
+
+/* Runs stored earlier with more memory have blocks that are too large now. */
+static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec *spec,
+				  const char *available)
+{
+	char block[32];
+
+	size_format(job->plan_request.min_block_nbytes, block);
+	return fail(
+		-E2BIG,
+		"%s of memory, plus %d MiB, is too little to resume this checkpoint, whose runs "
+		"have blocks of %s; it needs -S of at least %" PRIu64 "M",
+		available, PLAN_OVERHEAD_NBYTES >> 20, block, find_sufficient_mib(job, spec));
+}
+
+/* The plan, or a check, takes more memory than allowed. */
+static int fail_memory(uint64_t memory_nbytes, uint64_t total_nbytes, uint64_t index_nbytes,
+		       uint64_t streams_nbytes, uint64_t sufficient_mib)
+{
+	char available[32], needed[32], index[32], streams[32];
+
+	size_format_down(memory_nbytes, available);
+	size_format_up(total_nbytes, needed);
+	size_format_up(index_nbytes, index);
+	size_format_up(streams_nbytes, streams);
+	return fail(
+		-E2BIG,
+		"%s of memory, plus %d MiB, is too little: %s needed, including %s for the index "
+		"of runs and %s for inputs and a compressed output; it needs "
+		"-S of at least %" PRIu64 "M",
+		available, PLAN_OVERHEAD_NBYTES >> 20, needed, index, streams, sufficient_mib);
+}
+
+int setup_check_memory(const struct job *job, const struct sort_spec *spec)
+{
+	const struct plan *plan = &job->plan;
+	char available[32];
+
+	if (plan->is_sufficient)
+		return 0;
+	size_format_down(plan->memory_nbytes, available);
+	if (job->plan_request.min_block_nbytes && is_sufficient_to_start(job))
+		return fail_checkpoint_blocks(job, spec, available);
+	return fail_memory(plan->memory_nbytes, plan->total_nbytes, plan->required_index_nbytes,
+			   job->plan_request.stream_codec_nbytes, find_sufficient_mib(job, spec));
+}
+
+int setup_check_reading_memory(const struct input *input, const struct sort_spec *spec,
+			       uint64_t thread_nbytes, unsigned *n_threads)
+{
+	const uint64_t memory_nbytes = spec_memory_nbytes(spec);
+	const uint64_t max_nbytes = memory_nbytes + PLAN_OVERHEAD_NBYTES;
+	uint64_t streams_nbytes, nbytes;
+
+	for (;; (*n_threads)--) {
+		streams_nbytes = input_memory_nbytes(input, *n_threads, true);
+		nbytes = streams_nbytes + *n_threads * thread_nbytes;
+		if (nbytes <= max_nbytes)
+			return 0;
+		if (*n_threads == 1)
+			break;
+	}
+	return fail_memory(memory_nbytes, nbytes, 0, streams_nbytes,
+			   ((nbytes - PLAN_OVERHEAD_NBYTES - 1) >> 20) + 1);
+}
+
+/* --- inputs --- */
+
+/* Complete the spec from the inputs. */
 static int resolve_spec(struct resolved_spec *resolved, struct job *job)
 {
 	const struct sort_spec unresolved = resolved->spec;
@@ -39,8 +271,8 @@ static int resolve_spec(struct resolved_spec *resolved, struct job *job)
 	resolved->is_resolved = true;
 	r = spec_layout(&resolved->spec, &job->requested_layout);
 	if (r == 0)
-		r = output_framing_make_header(&resolved->spec, &job->requested_layout, job->input,
-					       &resolved->header);
+		r = sort_output_make_header(&resolved->spec, &job->requested_layout, job->input,
+					    &resolved->header);
 	if (r < 0)
 		return r;
 	resolved->spec.header_nbytes = resolved->header.nbytes;
@@ -94,16 +326,16 @@ int setup_probe_inputs(struct resolved_spec *resolved, struct job *job, bool may
 static int choose_backend(const struct job *job, const struct setup *setup,
 			  const struct backend **ret_backend)
 {
-	return backend_choose(setup->spec->backend, setup_local_input_nbytes(job, setup),
-			      setup_n_threads(setup->spec), ret_backend);
+	return backend_choose(setup->spec->backend, local_input_nbytes(job, setup),
+			      spec_n_threads(setup->spec), ret_backend);
 }
 
 static int open_setup_devices(struct job *job, const struct backend *backend,
 			      const struct setup *setup)
 {
 	const struct open_devices_params params = {
-		.n_threads = setup_n_threads(setup->spec),
-		.input_nbytes = setup_local_input_nbytes(job, setup),
+		.n_threads = spec_n_threads(setup->spec),
+		.input_nbytes = local_input_nbytes(job, setup),
 		.assignment = setup->assignment,
 	};
 
@@ -119,17 +351,17 @@ enum cache_policy setup_spill_cache_policy(const struct job *job)
 {
 	const enum cache_policy use = cache_policy_choose(job, job->plan.temp_nbytes);
 
-	/* What a checkpoint keeps has to be brought to the disk in any case. */
+	/* Checkpointed runs have to be written to disk in any case. */
 	return job->checkpoint_hooks && use == CACHE_ADAPTIVE ? CACHE_BYPASS : use;
 }
 
-/* For who looks on. */
+/* Called by the progress display. */
 static uint64_t used_spill_nbytes(void *spill)
 {
 	return spill_used_nbytes_nowait(spill);
 }
 
-/* Of other ranks' runs, too, what fits stays in memory: see prepare_runs.c. */
+/* Runs that other ranks read stay in memory if they fit, too. */
 static uint64_t spill_memory_limit(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;
@@ -149,7 +381,8 @@ static int open_spill(struct job *job, const struct setup *setup)
 
 	if (r == 0)
 		stats_set_temp_space_source(job->stats, used_spill_nbytes, job->spill);
-	if (r == 0 && !spec->comm) /* they choose together */
+	if (r == 0 &&
+	    !spec->comm) /* with several ranks the policy is that of the first rank on the host */
 		cache_policy_apply_to_spill(setup_spill_cache_policy(job), job->spill);
 	if (r == 0)
 		r = compression_open(&spec->compression, job->layout->stores_elements,
@@ -157,7 +390,7 @@ static int open_spill(struct job *job, const struct setup *setup)
 	return r < 0 ? r : temp_space_check(job, spec);
 }
 
-/* Plan, and get the device memory that is planned; smaller if it cannot be had. */
+/* Make the plan and allocate its device memory; if that fails, plan for less. */
 static int open_pool(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
@@ -176,7 +409,7 @@ static int open_pool(struct job *job, const struct setup *setup)
 	return r;
 }
 
-/* Could elements refer to all records of the input, and be all that is sorted? */
+/* Return whether the input can be sorted as references to its records. */
 static bool can_sort_indirect(struct job *job, const struct sort_spec *spec)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
@@ -198,8 +431,8 @@ static void record_mapped_sources(struct job *job)
 }
 
 /*
- * Records that are in the page cache, and fit into the memory there, are sorted from where they
- * are. Else they are read.
+ * Sort records in place in the page cache if they are there and fit into memory; otherwise read
+ * them.
  */
 static int choose_layout(struct job *job, const struct setup *setup)
 {
@@ -219,7 +452,7 @@ static int choose_layout(struct job *job, const struct setup *setup)
 	return r < 0 ? r : 0;
 }
 
-/* Device, plan and chunk buffers; -ENOMEM without a message. */
+/* Open devices, plan and chunk pool. Returns -ENOMEM without a message. */
 static int open_resources(struct job *job, const struct backend *backend, const struct setup *setup)
 {
 	int r = open_setup_devices(job, backend, setup);
@@ -229,7 +462,7 @@ static int open_resources(struct job *job, const struct backend *backend, const 
 	return r < 0 ? r : open_pool(job, setup);
 }
 
-/* The same for one that may fail, which is no failure of the sort: the reason is the caller's. */
+/* Like open_resources(), but return the error message instead of reporting it. */
 static int try_open_resources(struct job *job, const struct backend *backend,
 			      const struct setup *setup, struct captured_error *ret_error)
 {
@@ -244,8 +477,8 @@ static int try_open_resources(struct job *job, const struct backend *backend,
 }
 
 /*
- * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
- * One that --gpus names is wanted; but not more memory than it has.
+ * Fall back to the CPU if a GPU that the user did not request cannot be used: it is busy, broken or
+ * has too little memory. A GPU of --gpus must work, but may have too little memory.
  */
 static int open_resources_with_fallback(struct job *job, const struct setup *setup,
 					const struct backend **backend)
@@ -261,7 +494,7 @@ static int open_resources_with_fallback(struct job *job, const struct setup *set
 		free(error.text);
 		return r;
 	}
-	warn("%s; sorting on the CPU", r == -ENOMEM ? "the GPU has not enough free memory" :
+	warn("%s; sorting on the CPU", r == -ENOMEM ? "the GPU has too little free memory" :
 				       error.text   ? error.text :
 						      "the GPU cannot be used");
 	free(error.text);
@@ -272,7 +505,7 @@ static int open_resources_with_fallback(struct job *job, const struct setup *set
 	return open_resources(job, *backend, setup);
 }
 
-/* Which devices are this process's, or are taken to be: of ranks elsewhere each has one. */
+/* Find this process's devices. Assumed ranks have one device each. */
 static int assign_devices(struct setup *setup, const struct backend *backend)
 {
 	const struct sort_spec *spec = setup->spec;
@@ -301,7 +534,7 @@ int setup_open(struct setup *setup, struct job *job)
 	if (r == 0)
 		r = open_resources_with_fallback(job, setup, &backend);
 	if (r == -ENOMEM)
-		return fail(r, "not enough %s memory to sort with; try a smaller %s",
+		return fail(r, "too little %s memory for a sort; try a smaller %s",
 			    backend == &backend_cpu ? "host" : "GPU",
 			    backend == &backend_cpu ? "-S" : "--device-memory, or --backend=cpu");
 	if (r < 0 || setup->explain_only)

@@ -1,21 +1,20 @@
 /*
- * sort - the whole sort on one page
+ * sort.c - a sort or merge from start to end
  *
- *	open inputs, output, back end	what there is, and what to do with it (setup.c)
- *	make runs			sorted: resident, spilled, or the inputs; and fewer
- *	(prepare_runs.c)
- *	write				merge them into the output (final_merge.c, sort_output.c)
- *	check				what was read is what was written, in order (integrity.c)
- *	commit				only now the output has its name
+ *	open inputs, output and devices		setup.c, sort_output.c
+ *	create runs				generate, restore or open them; merge some of them
+ *						if they are too many
+ *	final merge				into the output
+ *	check					the evidence in struct integrity; --verify
+ *	commit					give the output its name
  *
- * Of several ranks each does that of its share (distributed_sort.c).
+ * With several ranks each does this for its part (distributed_sort.c).
  */
 #include "src/sort/sort.h"
 
 #include "src/base/diagnostics.h"
-#include "src/sort/sort_internal.h"
-#include "src/sort/setup.h"
 #include "src/sort/distributed_sort.h"
+#include "src/sort/sort_internal.h"
 
 static int report_devices(const struct sort *sort)
 {
@@ -30,7 +29,7 @@ static int report_devices(const struct sort *sort)
 	return 0;
 }
 
-/* The output first: whoever feeds us may wait for it. */
+/* Open the output first, because its reader may wait for it. */
 static int open_output_and_setup(struct sort *sort)
 {
 	struct setup setup = { .spec = sort->spec,
@@ -44,11 +43,11 @@ static int open_output_and_setup(struct sort *sort)
 	if (r < 0)
 		return r;
 	setup.ordered_output = sort_output_is_ordered(&sort->output);
-	setup.needs_count_first = output_framing_needs_count(sort->spec, &sort->resolved.header,
-							     setup.ordered_output);
+	setup.needs_count_first =
+		sort_output_needs_count(sort->spec, &sort->resolved.header, setup.ordered_output);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
-		sort_summary_attach_stats(sort);
+		sort_attach_volume_stats(sort);
 	if (r == 0 && !sort->spec->comm)
 		sort_output_choose_io_mode(&sort->output, sort_output_cache_policy(&sort->output));
 	if (r == 0)
@@ -56,7 +55,7 @@ static int open_output_and_setup(struct sort *sort)
 	return r == 0 && sort->spec->comm ? distributed_agree_plan(sort) : r;
 }
 
-/* An earlier process may have begun the same sort, or done it. */
+/* An earlier process may have begun or completed the same sort. */
 static int resume_and_sort(struct sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
@@ -74,17 +73,17 @@ static int resume_and_sort(struct sort *sort)
 	if (r == 0)
 		r = open_output_and_setup(sort);
 	if (r == 0)
-		r = prepare_runs_create(sort);
+		r = sort_create_runs(sort);
 	if (r == 0 && spec_exchanges_runs(spec))
 		r = distributed_exchange(sort);
 	if (r == 0)
-		r = prepare_runs_reduce(sort);
+		r = sort_reduce_runs(sort);
 	if (r == 0)
-		r = final_merge_run(sort);
+		r = sort_run_final_merge(sort);
 	if (r == 0)
-		r = final_merge_check(sort);
+		r = sort_check_output(sort);
 	if (r == 0)
-		r = final_merge_commit(sort);
+		r = sort_commit_output(sort);
 	if (r < 0)
 		checkpoint_stop(sort->checkpoint);
 	return r;
@@ -94,16 +93,18 @@ static void close_sort(struct sort *sort, int r)
 {
 	const bool is_complete = sort->output.is_committed || sort->distributed.is_complete;
 
-	sort_output_abort(&sort->output); /* first: what others would find */
+	sort_output_abort(&sort->output); /* first: removes temp files */
 	if (r < 0 && sort->spec->comm)
 		distributed_abandon(sort, r);
-	sort_summary_detach_stats(sort);
+	sort_detach_volume_stats(sort);
 	run_list_free(&sort->store);
 	distributed_close(sort);
 	run_list_free(&sort->parent_runs);
 	input_runs_close(sort->inputs);
 	setup_close(&sort->job);
-	/* Last of all: as long as it is there, who starts again is told that all is done. */
+	/*
+	 * Last: as long as the checkpoint exists, another start learns that the sort is complete.
+	 */
 	if (is_complete && sort->checkpoint)
 		checkpoint_remove(sort->checkpoint);
 	checkpoint_close(sort->checkpoint);
@@ -123,7 +124,7 @@ int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 		if (observer->on_committed)
 			observer->on_committed(observer->context);
 		input_seek_end(sort.job.input);
-		sort_summary_collect(&sort);
+		sort_collect_summary(&sort);
 		*ret_summary = sort.summary;
 	}
 	close_sort(&sort, r);

@@ -1,46 +1,26 @@
 /*
- * sort - the whole sort (or merge) that a spec asks for
+ * sort.h - sort, check or explain what a spec describes
  */
 #pragma once
 
-#include "src/cost/estimate.h"
 #include "src/cost/cluster_estimate.h"
+#include "src/cost/estimate.h"
 #include "src/plan/sort_spec.h"
 #include "src/sort/sort_summary.h"
 
-/* Who wants to know more than the result. A zeroed struct is nobody. */
-struct sort_observer {
-	void *context;
-	/*
-	 * The inputs are open, it is known what their records are, and nothing has been read; NULL:
-	 * no matter. input_read_at() may be used. The spec is complete. A negative errno, after a
-	 * message, ends the sort.
-	 */
-	int (*on_opened)(void *context, const struct sort_spec *spec, const struct layout *layout,
-			 struct input *input);
-	/* With these it is sorted; of several ranks the first hears of each. NULL: no matter. */
-	void (*on_device)(void *context, const char *name);
-	/* The output has its name: the sort does not fail any more. NULL: no matter. */
-	void (*on_committed)(void *context);
-};
-
-/*
- * Sort or merge the inputs into the output. stats may be NULL. Returns 0 and *ret_summary, or a
- * negative errno after a message; the output is then untouched.
- */
+/* Sort or merge the inputs into the output. After a failure it is unchanged. stats may be NULL. */
 int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 	     struct stats *stats, struct sort_summary *ret_summary);
 
 /*
- * Find out whether the input of a spec that checks is in order. checker: as of a framing. Returns
- * 0, what is known of the records, and the number, from 1, of the first that is not in order with
- * the one before it, or 0; or a negative errno after a message.
+ * Check whether the input is sorted. `checker` is passed to spec_open_inputs(). *ret_disorder: the
+ * number, from 1, of the first record that sorts before its predecessor; or 0.
  */
 int sort_check(const struct sort_spec *spec, const char *checker,
 	       const struct sort_observer *observer, struct stats *stats,
 	       struct sort_summary *ret_summary, uint64_t *ret_disorder);
 
-/* What is needed of a disk, at most, and what there is. */
+/* Space on a disk: needed at most, and available. */
 struct disk_space {
 	bool is_needed_known, is_available_known;
 	uint64_t needed_nbytes, available_nbytes;
@@ -50,27 +30,27 @@ struct disk_space {
 struct explanation {
 	struct input_content content;
 	struct disk_space temp_space; /* of an endless input: for each PLAN_UNBOUNDED_UNIT_NBYTES */
-	struct disk_space output_space; /* of a file */
+	struct disk_space output_space;
 	struct plan plan;
 	struct stage_volumes loads;
 	struct stage_rates rates;
-	/* Of several ranks, of which the plan is one's, in the place of loads and rates. */
-	struct cluster_estimate rank_loads; /* n_ranks 0: there are none */
+	/* With several ranks, in place of loads and rates; the plan is that of one rank. */
+	struct cluster_estimate rank_loads; /* n_ranks 0: a single process */
 	struct rank_rates rank_rates;
-	bool is_size_assumed;        /* cluster_estimate.all_nbytes is */
-	struct sort_summary summary; /* what is planned */
+	bool is_size_assumed; /* rank_loads.total_input_nbytes is an assumption */
+	struct sort_summary summary;
 };
 
-/* What nobody knows, and is taken for known. */
+/* Assumptions for --explain (--assume-size, --assume-rates). */
 struct assumptions {
-	uint64_t nbytes;              /* of an input of unknown size; 0: it is endless */
-	struct rank_rates rank_rates; /* 0: not even that */
+	uint64_t nbytes;              /* of an input of unknown size; 0: endless */
+	struct rank_rates rank_rates; /* 0: default */
 };
 
 /*
- * Plan the same, and write nothing but files without a name that are gone again. Of several ranks
- * the first plans for all. Where they are assumed (spec.n_assumed_ranks), so are their machines:
- * directories and devices of this one do not matter, nor an input of which the size is assumed.
+ * Plan the sort without running it. Only unnamed temporary files are written. With several ranks,
+ * rank 0 plans for all. If the ranks are assumed (spec.n_assumed_ranks), the directories and
+ * devices of this machine do not matter, nor does an input of assumed size.
  */
 int sort_explain(const struct sort_spec *spec, const struct assumptions *assumed,
 		 const struct sort_observer *observer, struct stats *stats,

@@ -1,8 +1,8 @@
 /*
- * sort_check - are the inputs in order? (see sort.h)
+ * sort_check.c - check whether the inputs are sorted (see sort.h)
  *
- * Of several ranks each checks as many neighbouring records, the first of them against the one
- * before, which it reads as well: so nothing is exchanged but what was found.
+ * Each of several ranks checks the same number of neighbouring records, and the first of them
+ * against its predecessor, which it reads as well. So the ranks exchange only their results.
  */
 #include "io/input/input.h"
 #include "src/check/verify.h"
@@ -16,7 +16,7 @@ static void stop_reading(void *input)
 	input_cancel(input);
 }
 
-/* What of the input is the own part of several ranks, in records. */
+/* Return this rank's part of the records. */
 static struct verify_record_range local_records(const struct input_probe *probe)
 {
 	const struct comm *comm = probe->spec.comm;
@@ -27,7 +27,7 @@ static struct verify_record_range local_records(const struct input_probe *probe)
 					     distributed_input_begin(comm, rank + 1, n) };
 }
 
-/* 0: unknown. */
+/* Return the size to check, or 0 if it is unknown. */
 static uint64_t count_nbytes(const struct input_probe *probe)
 {
 	const uint64_t nbytes = input_total_nbytes(probe->input);
@@ -48,8 +48,8 @@ static int check_record_order(const struct input_probe *probe, const struct veri
 }
 
 /*
- * Look at all that can be known of compressed inputs, and refuse them if they take too much memory.
- * *ret_n_threads read and check them.
+ * Examine compressed inputs and check their memory. *ret_n_threads: the threads that read and
+ * check.
  */
 static int plan_memory(const struct input_probe *probe, unsigned *ret_n_threads)
 {
@@ -59,7 +59,7 @@ static int plan_memory(const struct input_probe *probe, unsigned *ret_n_threads)
 	if (r < 0)
 		return r;
 	setup_limit_input_memory(probe->input, &probe->spec);
-	*ret_n_threads = is_stream ? 1 : setup_n_threads(&probe->spec);
+	*ret_n_threads = is_stream ? 1 : spec_n_threads(&probe->spec);
 	return setup_check_reading_memory(probe->input, &probe->spec, VERIFY_THREAD_NBYTES,
 					  ret_n_threads);
 }
@@ -94,7 +94,7 @@ static void fill_check_summary(const struct input_probe *probe, const struct ver
 	ret_summary->n_records_in = result->digest.n_records;
 }
 
-/* What all have found. */
+/* Combine the results of all ranks. */
 static int combine_check_results(struct comm *comm, struct input *input,
 				 struct verify_result *result)
 {
@@ -117,7 +117,7 @@ static int probe_inputs(const struct sort_spec *spec, const char *checker,
 	return r < 0 ? r : spec_finish_probe(spec, ret_probe);
 }
 
-/* What is wrong with inputs for all ranks is said once. */
+/* Rank 0 probes the inputs first, so that an error of all ranks is reported once. */
 static int probe_inputs_collectively(const struct sort_spec *spec, const char *checker,
 				     struct input_probe *ret_probe)
 {

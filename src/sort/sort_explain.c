@@ -1,8 +1,8 @@
 /*
- * sort_explain - what a sort would do, without doing it (see sort.h)
+ * sort_explain.c - explain a sort without running it (see sort.h)
  *
- * Everything is opened as for the sort, but what it would write to; then the plan says what moves,
- * and a short measurement how fast.
+ * Everything except the output is opened as for the sort. The plan then tells how much data moves,
+ * and a short calibration how fast.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,13 +14,14 @@
 #include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
-#include "src/sort/sort_internal.h"
-#include "src/sort/setup_internal.h"
+#include "src/cost/calibrate.h"
 #include "src/sort/distributed_sort.h"
+#include "src/sort/setup.h"
+#include "src/sort/sort.h"
+#include "src/sort/sort_internal.h"
 
 /*
- * An assumption is for what nobody knows; and of a part of what nobody knows nothing is known. What
- * is known of ranks is how they sort.
+ * Check that assumptions are made only about what is unknown, and that the sort can be explained.
  */
 static int check_assumption(const struct job *job, const struct sort_spec *spec,
 			    uint64_t assumed_nbytes)
@@ -28,18 +29,15 @@ static int check_assumption(const struct job *job, const struct sort_spec *spec,
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
 	if (spec_is_distributed(spec) && spec->merge_inputs)
-		return fail(-EINVAL, "a merge by several ranks cannot be explained yet: what is "
-				     "told of ranks is of a sort");
+		return fail(-EINVAL, "--explain of a merge is not possible with several ranks");
 	if (assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
 		return fail(-EINVAL,
-			    "--assume-size: the size of the input is known, %" PRIu64
-			    " bytes: nothing need be assumed",
+			    "--assume-size: the size of the input is known: %" PRIu64 " bytes",
 			    nbytes);
 	if (spec_is_distributed(spec) && !assumed_nbytes && nbytes == INPUT_SIZE_UNKNOWN)
-		return fail(
-			-EINVAL,
-			"of an input of unknown size ranks have no parts; name files, or say it "
-			"by --assume-size");
+		return fail(-EINVAL,
+			    "several ranks require an input of known size; name files, or use "
+			    "--assume-size");
 	return spec_is_distributed(spec) && !assumed_nbytes ? distributed_check_spec(spec) : 0;
 }
 
@@ -71,7 +69,7 @@ static struct stage_rates measure_link_rates(const struct sort_spec *spec, const
 	return rates;
 }
 
-/* What could be stored in the temporary directories. */
+/* Return the free space in the temporary directories. */
 static int find_temp_space(const struct sort_spec *spec, const struct job *job,
 			   uint64_t *ret_nbytes)
 {
@@ -86,7 +84,7 @@ static int find_temp_space(const struct sort_spec *spec, const struct job *job,
 	return r;
 }
 
-/* Directories that nothing is stored in need not be there, nor one that the sort would make. */
+/* Directories that the plan does not use need not exist, nor a checkpoint directory. */
 static int check_temp_space(const struct sort_spec *spec, const struct job *job,
 			    struct disk_space *ret_space)
 {
@@ -109,7 +107,7 @@ static int check_temp_space(const struct sort_spec *spec, const struct job *job,
 	return is_required ? r : 0;
 }
 
-/* A pipe or a device. */
+/* Return whether it is a pipe or a device. */
 static bool is_special_file(const char *path)
 {
 	struct stat status;
@@ -118,8 +116,8 @@ static bool is_special_file(const char *path)
 }
 
 /*
- * Can there be such an output? It is opened, and is gone again; but a pipe or a device, where that
- * could be seen. The rest of what a sort refuses shows when it begins.
+ * Check that the output can be opened, and remove it again. A pipe or a device is not opened,
+ * because its reader or writer would notice. Other errors are found when the sort starts.
  */
 static int try_output_file(const char *path, const struct job *job)
 {
@@ -152,7 +150,7 @@ static int try_output(const struct sort_spec *spec, const struct job *job)
 	return is_special_file(spec->output_path) ? 0 : try_output_file(spec->output_path, job);
 }
 
-/* In the directory that a file will be in; false if that cannot be found out. */
+/* Find the free space in the directory of a file; false if it is unknown. */
 static bool find_free_space(const char *path, uint64_t *ret_nbytes)
 {
 	size_t length = strlen(path);
@@ -160,7 +158,7 @@ static bool find_free_space(const char *path, uint64_t *ret_nbytes)
 	char *directory;
 	bool is_known;
 
-	while (length > 1 && path[length - 1] == '/') /* a directory's own */
+	while (length > 1 && path[length - 1] == '/') /* of the directory of part files */
 		length--;
 	while (length > 0 && path[length - 1] != '/')
 		length--;
@@ -184,17 +182,17 @@ static struct disk_space output_disk_space(const struct sort_spec *spec, const s
 }
 
 /*
- * Would it be written in order? What standard output is, the plan being written to it, does not say
- * what it will be: it may be a pipe.
+ * Return whether the output would be written in order. Standard output shows the plan now and may
+ * be a pipe later.
  */
 static bool may_write_in_order(const struct sort_spec *spec)
 {
-	if (spec_is_distributed(spec)) /* who need a file */
+	if (spec_is_distributed(spec)) /* ranks need a regular file */
 		return false;
 	return spec->zstd_level > 0 || !spec->output_path || is_special_file(spec->output_path);
 }
 
-/* Is nothing to be read, since the input is not this one? */
+/* Return whether nothing is read, because the input is an assumption. */
 static bool is_input_assumed(const struct sort_spec *spec, const struct assumptions *assumed)
 {
 	return spec_is_distributed(spec) && assumed->nbytes &&
@@ -211,7 +209,7 @@ static int make_plan(struct resolved_spec *resolved, struct setup *setup, struct
 	if (r < 0)
 		return r;
 	setup->needs_count_first =
-		output_framing_needs_count(spec, &resolved->header, may_write_in_order(spec));
+		sort_output_needs_count(spec, &resolved->header, may_write_in_order(spec));
 	return setup_open(setup, job);
 }
 

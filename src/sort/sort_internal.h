@@ -1,104 +1,105 @@
 /*
- * sort_internal - a sort, as the files that carry it out share it
+ * sort_internal.h - the state of a sort, shared by the files that carry it out
  *
- *	sort.c		the page
- *	prepare_runs.c		the sorted runs that the final merge is made of
- *	final_merge.c	these as the output
- *	distributed_sort.c		what is one rank's of several
- *	distributed_presorted.c	and of inputs that are sorted already
- *	sort_summary.c		what is told of it
+ *	sort.c			the sort on one page
+ *	sort_phases.c		its phases
+ *	distributed_sort.c	the additional steps of several ranks
+ *	distributed_exchange.c	their splitters and the exchange of runs
  *
- * The others, setup.c, sort_output.c, integrity.c and output_framing.c, know of it only what they
- * are given.
+ * The other modules of src/sort see only what they are passed.
  */
 #pragma once
 
-#include "src/run/input_runs.h"
-#include "src/exchange/remote_runs.h"
+#include "src/check/verify.h"
 #include "src/exchange/all_to_all.h"
-#include "src/sort/integrity.h"
-#include "src/sort/sort_output.h"
+#include "src/exchange/remote_runs.h"
+#include "src/merge/merge.h"
+#include "src/run/input_runs.h"
 #include "src/sort/setup.h"
-#include "src/sort/sort.h"
+#include "src/sort/sort_output.h"
 
-/* Of a sort that several ranks do. */
+/*
+ * Evidence that the output is correct. Every record is digested when it is read, when it is
+ * written, and when -u drops it, so that as multisets, up to a probability of 2^-64,
+ *
+ *	read = written + dropped
+ *
+ * and the merge counts neighbours in the output that are out of order.
+ */
+struct integrity {
+	struct record_totals totals;
+	struct merge_result result; /* of the final merge */
+};
+
+/* Used if there are several ranks. */
 struct distributed_sort {
-	struct peer_memory *peer_memory; /* what of the others is read where it is */
-	struct all_to_all *all_to_all;   /* of runs in memory, or: */
-	struct remote_runs *remote_runs;
-	uint64_t *cuts;           /* of the own runs, which are in sort.whole */
-	struct merge_edges edges; /* of the own range */
-	uint64_t n_total;         /* records that all ranks write */
-	bool is_complete;         /* all is written, and the output has its name */
+	struct peer_memory *peer_memory;
+	struct all_to_all *all_to_all;   /* the runs are exchanged in memory, */
+	struct remote_runs *remote_runs; /* or read from the ranks that have stored them */
+	uint64_t *cuts;                  /* of sort.parent_runs, between the ranks' partitions */
+	struct merge_edges edges;        /* of the own partition */
+	uint64_t n_total;                /* records that all ranks write */
+	bool is_complete;                /* the output is committed */
 };
 
 struct sort {
 	struct resolved_spec resolved;
-	const struct sort_spec *spec; /* that of it */
+	const struct sort_spec *spec; /* resolved.spec */
 	struct job job;
-	struct checkpoint *checkpoint; /* NULL: none */
+	struct checkpoint *checkpoint; /* or NULL */
 	struct sort_output output;
-	struct output_framing framing; /* its records */
-	struct run_list store;
-	struct run_list parent_runs; /* of parts: the runs that those are parts of */
-	struct input_runs *inputs;   /* of a merge: owns what input runs read from */
+	struct run_list store;       /* the runs that this process merges */
+	struct run_list parent_runs; /* whole runs, if those in `store` are parts of runs */
+	struct input_runs *inputs;   /* of a merge: owns the files that the runs read */
 	struct integrity integrity;
 	struct distributed_sort distributed;
 	struct sort_summary summary;
 };
 
-/* --- prepare_runs.c --- */
+/* --- sort_phases.c --- */
+
+/* Fill sort.store: restore runs from the checkpoint, generate runs, or open merge inputs. */
+int sort_create_runs(struct sort *sort);
 
 /*
- * All of the input as runs in the store: taken up from a checkpoint, formed, or, of a merge, the
- * inputs themselves. Returns 0, or a negative errno after a message.
+ * Merge runs until the final merge can take all of them; or to a single run, if the number of
+ * records must be known before the final merge.
  */
-int prepare_runs_create(struct sort *sort);
+int sort_reduce_runs(struct sort *sort);
+
+/* Merge all runs into the output. */
+int sort_run_final_merge(struct sort *sort);
+
+/* Check the output: the evidence, and with --verify the bytes. */
+int sort_check_output(struct sort *sort);
+
+int sort_commit_output(struct sort *sort);
+
+/* Connect the volumes of the sort to its statistics, and disconnect them before they are freed. */
+void sort_attach_volume_stats(struct sort *sort);
+void sort_detach_volume_stats(const struct sort *sort);
+
+/* Set sort.summary. May close runs and chunk pool to measure peak rates. */
+void sort_collect_summary(struct sort *sort);
 
 /*
- * sort.whole are runs that are not resident: in sort.store, of each what is in [begin, end), if
- * anything. The same returns.
+ * Fill sort.store with the items [lower_cuts[i], upper_cuts[i]) of each run of sort.parent_runs,
+ * none of which is resident.
  */
-int prepare_runs_slice(struct sort *sort, const uint64_t *lower_cuts, const uint64_t *upper_cuts);
+int sort_slice_runs(struct sort *sort, const uint64_t *lower_cuts, const uint64_t *upper_cuts);
+
+/* Merge the resident runs into a stored run, which other ranks or a resumed sort can read. */
+int sort_store_resident_runs(struct sort *sort);
+
+/* Check the evidence. Returns 0, or -EIO for a fault of gsort or of the machine. */
+int integrity_check(const struct integrity *integrity, const struct job *job);
 
 /*
- * As few of them as can be merged at once; or one, without what -u drops, if it must be known how
- * many records there are. Returns 0, or a negative errno after a message.
+ * Read the records back and check them against the evidence (--verify). name: of the output.
+ * Returns -ESPIPE if the output cannot be read.
  */
-int prepare_runs_reduce(struct sort *sort);
+int integrity_verify(const struct integrity *integrity, const struct job *job,
+		     verify_read_fn *read_at, void *context, const char *name);
 
-/*
- * What is resident in the end becomes a run in the temporary space, if others than this merge are
- * to read it: ranks, with memory for it, or whoever takes up a checkpoint. Returns as above.
- */
-int prepare_runs_store_resident(struct sort *sort);
-
-/* What windows of a merge may take: everything that no resident run lives in. */
-uint64_t prepare_runs_merge_nbytes(struct sort *sort);
-
-/* What is written of all runs in the store. */
-uint64_t prepare_runs_output_nbytes(const struct sort *sort);
-
-/* --- final_merge.c --- */
-
-/*
- * Merge all runs into the output; is it what it must be; and give it its name. All return 0, or a
- * negative errno after a message.
- */
-int final_merge_run(struct sort *sort);
-int final_merge_check(struct sort *sort);
-int final_merge_commit(struct sort *sort);
-
-/* --- sort_summary.c --- */
-
-/* From now on the job's stats know what of it goes to disk, and to other ranks; and no more. */
-void sort_summary_attach_stats(struct sort *sort);
-void sort_summary_detach_stats(const struct sort *sort);
-
+/* Copy the plan into the summary. */
 void sort_summary_set_plan(const struct plan *plan, struct sort_summary *summary);
-
-/*
- * All is done: what is known of it now; and, if that is wanted, how fast the stages that took long
- * can be alone, for which runs and chunk buffers are closed.
- */
-void sort_summary_collect(struct sort *sort);

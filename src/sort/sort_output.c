@@ -1,7 +1,7 @@
 /*
- * sort_output - what comes of a sort (see sort_output.h)
+ * sort_output.c - open, prefault and commit the files of the output (see sort_output.h)
  */
-#include "src/sort/sort_output_internal.h"
+#include "src/sort/sort_output.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,10 +15,8 @@
 #include "src/base/diagnostics.h"
 #include "src/plan/cache_policy.h"
 #include "src/comm/comm.h"
-#include "src/sort/integrity.h"
-#include "src/sort/setup.h"
 
-/* Of an input of known size, the records that are written; with -u at most. */
+/* Return the number of records written for an input of known size; with -u at most. */
 static uint64_t n_output_records(const struct sort_spec *spec, const struct job *job)
 {
 	uint64_t n = input_total_nbytes(job->input) / job->layout->record_nbytes;
@@ -29,19 +27,19 @@ static uint64_t n_output_records(const struct sort_spec *spec, const struct job 
 }
 
 /*
- * With -u the size is not known before the end; reserving for all records would be asking for too
- * much. Nor is it if the output is compressed.
+ * With -u or compression the size is not known before the end. Preallocating for all records could
+ * fail needlessly.
  */
 uint64_t sort_output_expected_nbytes(const struct sort_spec *spec, const struct job *job)
 {
 	if (spec->unique || spec->zstd_level ||
 	    input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
 		return OUTPUT_SIZE_UNKNOWN;
-	return output_framing_nbytes(job->input, spec->header_nbytes) +
+	return sort_output_framing_nbytes(job->input, spec->header_nbytes) +
 	       n_output_records(spec, job) * job->layout->output_nbytes;
 }
 
-/* What is written for a record can be longer than it is: --argsort, keys that overlap. */
+/* The output can be longer than the input: --argsort, overlapping keys. */
 int sort_output_check_size(const struct sort_spec *spec, const struct job *job)
 {
 	const size_t item_nbytes = job->layout->output_nbytes;
@@ -51,13 +49,13 @@ int sort_output_check_size(const struct sort_spec *spec, const struct job *job)
 		return 0;
 	n = n_output_records(spec, job);
 	if (!__builtin_mul_overflow(n, item_nbytes, &nbytes) &&
-	    !__builtin_add_overflow(nbytes, output_framing_nbytes(job->input, spec->header_nbytes),
-				    &nbytes) &&
+	    !__builtin_add_overflow(
+		    nbytes, sort_output_framing_nbytes(job->input, spec->header_nbytes), &nbytes) &&
 	    nbytes <= INT64_MAX)
 		return 0;
 	return fail(-EFBIG,
-		    "%" PRIu64 " records of %zu bytes in the output are too many: it can have at "
-		    "most 2^63 - 1 bytes, as any file",
+		    "the output is too large: %" PRIu64
+		    " records of %zu bytes; at most 2^63 - 1 bytes are possible",
 		    n, item_nbytes);
 }
 
@@ -88,8 +86,8 @@ static int open_part_files(struct sort_output *out, const struct output_header *
 }
 
 /*
- * A sort that resumes from its checkpoint writes all of the output again. A pipe must not be opened
- * to find that out: its reader would take that for the end.
+ * A resumed sort writes its output from the beginning. A pipe must not be opened to check that,
+ * because its reader would see an end of file.
  */
 static int check_rewritable(const struct sort_spec *spec)
 {
@@ -99,7 +97,7 @@ static int check_rewritable(const struct sort_spec *spec)
 	if (spec->output_endpoint.kind == ENDPOINT_PATH && path_to_descriptor(path) < 0 &&
 	    (stat(path, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
 		return 0;
-	return fail(-EINVAL, "%s: is no regular file, which could be written anew", path);
+	return fail(-EINVAL, "%s: must be a regular file to be resumed from a checkpoint", path);
 }
 
 static int open_single_file(struct sort_output *out)
@@ -111,36 +109,35 @@ static int open_single_file(struct sort_output *out)
 	if (r == 0)
 		r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint,
 					 nbytes, &out->outputs[0]);
-	if (r == 0 && spec->zstd_level)
-		r = output_compress(out->outputs[0], spec->zstd_level, setup_n_compressors(spec));
 	return r;
 }
 
-/* An input's place is only taken by all that is in it, and when that is complete. */
+/* An output may replace an input only if the sort reads all of it and commits atomically. */
 static int check_replaced_input(const struct sort_output *out, const struct output *output,
 				struct file_id identity)
 {
 	const uint64_t nbytes = input_start_offset(out->job->input, identity);
 
 	if (!output_is_atomic(output))
-		return fail(-EINVAL,
-			    "%s: is an input and the output at the same time; name a file with -o",
+		return fail(-EINVAL, "%s: is both an input and the output; name a file with -o",
 			    output_name(output));
 	if (out->spec->n_shards)
-		return fail(-EINVAL,
-			    "%s: is an input, and only one shard of it would be left; let the "
-			    "output go to another file",
-			    output_name(output));
+		return fail(
+			-EINVAL,
+			"%s: is an input, of which only a shard would be left; use another output",
+			output_name(output));
 	if (nbytes == 0)
 		return 0;
 	return fail(-EINVAL,
-		    "%s: standard input stands at byte %" PRIu64
-		    " of it, and what is before that would be lost; let the output go to another "
-		    "file",
+		    "%s: is also standard input, open at byte %" PRIu64
+		    "; earlier bytes would be lost; use another output",
 		    output_name(output), nbytes);
 }
 
-/* The files of a directory that is replaced are not read: they would go while others use them. */
+/*
+ * An input must not be in the directory that is replaced, because it would be removed while other
+ * programs may read it.
+ */
 static int check_replaced_part_files(const struct sort_output *out)
 {
 	const struct input *input = out->job->input;
@@ -149,8 +146,7 @@ static int check_replaced_part_files(const struct sort_output *out)
 	for (size_t i = 0; part_files_old_file_id(out->part_files, i, &identity); i++)
 		if (input_has_file(input, identity) || input_has_manifest_file(input, identity))
 			return fail(-EINVAL,
-				    "%s: is a directory with an input in it; let the output have "
-				    "another name",
+				    "%s: is a directory that contains an input; use another output",
 				    out->spec->output_path);
 	return 0;
 }
@@ -169,8 +165,8 @@ static int check_output_is_no_input(struct sort_output *out)
 			continue;
 		if (input_has_manifest_file(input, identity))
 			return fail(-EINVAL,
-				    "%s: is a part file of an input, or its part manifest; "
-				    "let the output go to another file",
+				    "%s: is a part file or part manifest of an input; use another "
+				    "output",
 				    output_name(output));
 		if (!input_has_file(input, identity))
 			continue;
@@ -182,7 +178,14 @@ static int check_output_is_no_input(struct sort_output *out)
 	return 0;
 }
 
-/* Whoever waits to read or to write need not wait any longer. */
+void sort_output_cancel(struct sort_output *out)
+{
+	for (uint32_t i = 0; i < out->n_files; i++)
+		if (out->outputs[i])
+			output_cancel(out->outputs[i]);
+}
+
+/* Called on cancellation: unblock waiting reads and writes. */
 static void cancel_waiting_io(void *context)
 {
 	struct sort_output *out = context;
@@ -192,14 +195,14 @@ static void cancel_waiting_io(void *context)
 }
 
 int sort_output_open(const struct sort_spec *spec, const struct job *job,
-		     const struct output_header *header, struct checkpoint *checkpoint,
+		     struct output_header *header, struct checkpoint *checkpoint,
 		     struct sort_output *out)
 {
 	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
 	int r;
 
 	*out = (struct sort_output){
-		.spec = spec, .job = job, .checkpoint = checkpoint, .n_files = n
+		.spec = spec, .job = job, .header = header, .checkpoint = checkpoint, .n_files = n
 	};
 	if (checkpoint)
 		checkpoint_get_orphan_owner(checkpoint, &out->owner);
@@ -221,11 +224,6 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 	return check_output_is_no_input(out);
 }
 
-struct output *sort_output_single_file(const struct sort_output *out)
-{
-	return out->outputs && !sort_output_is_split(out) ? out->outputs[0] : NULL;
-}
-
 const char *sort_output_name(const struct sort_output *out)
 {
 	return sort_output_is_split(out) ? out->spec->output_path : output_name(out->outputs[0]);
@@ -245,10 +243,10 @@ uint64_t sort_output_file_memory_nbytes(const struct layout *layout)
 
 /* --- where it goes --- */
 
-/* So many files at most have each a descriptor and a queue of its own to go past the cache by. */
+/* More files share a queue: each file that bypasses the cache has a descriptor and an I/O queue. */
 enum { MAX_DIRECT_FILES = 32 };
 
-/* And these are made ready, of which each has some mappings open. */
+/* Each prefaulted file has mappings. */
 enum { MAX_PREFAULT_FILES = 32 };
 
 static void set_file_io_mode(struct output *output, enum cache_policy policy)
@@ -265,13 +263,13 @@ static void set_file_io_mode(struct output *output, enum cache_policy policy)
 	}
 }
 
-/* With less it is over before it can pay. */
+/* A smaller file is written before prefaulting pays. */
 static const uint64_t min_prefault_nbytes = UINT64_C(512) << 20;
 
-/* Of the processors, a part: others are about to read. */
+/* The other CPUs are about to read. */
 enum { PREFAULT_THREADS_DIVISOR = 4 };
 
-/* Will runs be merged into it from several places at once, and is it known where files begin? */
+/* Return whether several partitions will write to files whose beginnings are known. */
 static bool can_prefault(const struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
@@ -287,12 +285,14 @@ static uint32_t default_n_partitions(const struct sort_spec *spec)
 		       plan_round_to_files(PLAN_DEFAULT_MAX_PARTITIONS, spec->n_part_files);
 }
 
-/* Free memory: neither the input nor anything else should leave the page cache for it. */
+/*
+ * Uses only free memory, so that neither the input nor other files are evicted from the page cache.
+ */
 void sort_output_start_prefault(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	const unsigned n_threads = setup_n_threads(spec) / PREFAULT_THREADS_DIVISOR;
+	const unsigned n_threads = spec_n_threads(spec) / PREFAULT_THREADS_DIVISOR;
 
 	if (nbytes == OUTPUT_SIZE_UNKNOWN || nbytes < min_prefault_nbytes || n_threads == 0 ||
 	    !can_prefault(out) || nbytes / 4 * 5 > memory_free_nbytes("") ||
@@ -309,7 +309,7 @@ void sort_output_stop_prefault(struct sort_output *out)
 		output_stop_prefault(out->outputs[i]);
 }
 
-/* Of ranks each writes nearly as much. */
+/* Each rank writes nearly the same amount. */
 enum cache_policy sort_output_cache_policy(const struct sort_output *out)
 {
 	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
@@ -334,11 +334,11 @@ void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy polic
 {
 	out->cache_policy = policy;
 	if (!out->job->plan.fits_in_memory)
-		sort_output_stop_prefault(out); /* what is stored needs the memory more */
+		sort_output_stop_prefault(out); /* spilled runs need the memory more */
 	set_io_mode(out, policy);
 }
 
-/* How much has come through a pipe is known only now. */
+/* The size of piped data is known only now. */
 void sort_output_rechoose_io_mode(struct sort_output *out, uint64_t nbytes)
 {
 	const struct sort_spec *spec = out->spec;
@@ -350,7 +350,7 @@ void sort_output_rechoose_io_mode(struct sort_output *out, uint64_t nbytes)
 
 /* --- the end --- */
 
-/* Would gsort, which read the input as records, take the output for something else? */
+/* Warn if gsort would take the output for a format other than raw records. */
 static void warn_ambiguous_format(const struct sort_output *out, const struct output *output)
 {
 	struct format_rules rules = framing_rules(input_framing(out->job->input));
@@ -363,11 +363,10 @@ static void warn_ambiguous_format(const struct sort_output *out, const struct ou
 	const struct format *format;
 
 	rules.mode = FORMAT_AUTO;
-	if (input_fields(out->job->input)) /* it is what it seems to be */
+	if (input_fields(out->job->input)) /* an .npy file is recognised correctly */
 		return;
 	if (format_detect(&view, &rules, &format) == 0 && format)
-		warn("%s: begins as what is %s does, and would be taken for that: read it with "
-		     "--format=raw",
+		warn("%s: would be recognised as %s; read it with --format=raw",
 		     output_name(output), format_name(format));
 }
 
@@ -395,19 +394,13 @@ static int commit_file(struct sort_output *out)
 	r = output_complete(output, durability);
 	if (r == 0)
 		r = input_check_state(out->job->input);
-	/* The next process must not take the sorted records for its input. */
+	/* Another start must not take the sorted records for its input. */
 	if (r == 0 && out->checkpoint && out->replaces_input)
 		r = checkpoint_record_done(out->checkpoint, output);
 	if (r < 0)
 		return r;
 	out->outputs[0] = NULL;
 	return output_commit(output, durability);
-}
-
-static enum part_file_content part_content(const struct sort_output *out)
-{
-	return output_header_has_count(out->framing->header) ? PART_CONTENT_NPY :
-							       PART_CONTENT_RECORDS;
 }
 
 static int verify_manifest(struct output *manifest, const char *text)
@@ -418,17 +411,17 @@ static int verify_manifest(struct output *manifest, const char *text)
 			   fail(-ENOMEM, "no memory for a part manifest");
 
 	if (r == 0 && memcmp(readback, text, nbytes) != 0)
-		r = integrity_fail_verify(output_name(manifest));
+		r = sort_output_fail_verify(output_name(manifest));
 	free(readback);
 	return r;
 }
 
-/* All part files are complete, and have their size, which goes into the manifest. */
-static int write_manifest(struct sort_output *out, const struct part_file_info *files)
+/* Requires that all part files are complete. */
+static int write_manifest(struct sort_output *out, const uint64_t *sizes)
 {
 	struct output *manifest = out->outputs[out->n_files];
 	char *text;
-	int r = part_stats_format_manifest(&out->part_stats, part_content(out), files, &text);
+	int r = part_stats_format_manifest(out, sizes, &text);
 
 	if (r < 0)
 		return r;
@@ -441,8 +434,8 @@ static int write_manifest(struct sort_output *out, const struct part_file_info *
 
 static int complete_part_files(struct sort_output *out, enum output_durability durability)
 {
-	struct part_file_info *files = calloc(out->n_files, sizeof *files);
-	int r = files ? 0 : fail(-ENOMEM, "no memory for %u part files", out->n_files);
+	uint64_t *sizes = calloc(out->n_files, sizeof *sizes);
+	int r = sizes ? 0 : fail(-ENOMEM, "no memory for %u part files", out->n_files);
 
 	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
 		struct stat status;
@@ -451,14 +444,13 @@ static int complete_part_files(struct sort_output *out, enum output_durability d
 		if (r == 0)
 			r = output_complete(out->outputs[i], durability);
 		if (r == 0)
-			files[i] = (struct part_file_info){ part_files_name(out->part_files, i),
-							    (uint64_t)status.st_size };
+			sizes[i] = (uint64_t)status.st_size;
 	}
 	if (r == 0)
-		r = write_manifest(out, files);
+		r = write_manifest(out, sizes);
 	if (r == 0)
 		r = output_complete(out->outputs[out->n_files], durability);
-	free(files);
+	free(sizes);
 	return r;
 }
 

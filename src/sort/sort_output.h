@@ -1,184 +1,365 @@
 /*
- * sort_output - what comes of a sort: records that are written in any order, files when all is
- * checked
+ * sort_output.h - the output of a sort: an array of files
  *
- *	open -> set_io_mode -> begin -> (sink) -> end -> commit
- *	                                           \-> abort
+ *	open -> choose_io_mode -> begin -> (sink) -> end -> commit
+ *	                                              \-> abort
  *
- * It is one file (io/output/output.h), and what a checkpoint knows of it; or a directory of
- * several, each with a part of the records, and their manifest (io/output/part_files.h). To the
- * merge it is one sink: a record's place in the whole says in which file it goes, and where. Only
- * with -u, when the places of parts are not known before all is merged, each range of the merge is
- * a part.
+ * File i holds the records [begin, end) of the sorted sequence. Usually there is one file
+ * (io/output/output.h). With --split it is a directory of part files with a manifest
+ * (io/output/part_files.h). Each file is
+ *
+ *	[ header ][ records ][ trailers, in the last file only ]
+ *
+ * The header is that of the first input, or one that contains the number of records. Trailers are
+ * the incomplete last records that are kept, in the order of the inputs.
+ *
+ * For the merge the output is one sink: the position of a record in the sorted sequence determines
+ * its file and its offset there. Only with -u and --split, where positions are known after the
+ * merge, each partition of the merge becomes a file.
+ *
+ * Several ranks write to the same files. Each writes the records [out->begin, out->end).
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "io/codec/zst_writer.h"
+#include "io/input/part_manifest.h"
 #include "io/output/orphans.h"
 #include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
-#include "src/exchange/collective_zst.h"
 #include "src/merge/sink.h"
 #include "src/plan/cache_policy.h"
-#include "src/sort/output_framing.h"
-#include "src/sort/part_stats.h"
+#include "src/run/input_runs.h"
 
-/* Of the records of the whole, those of one file: [begin, end). */
+struct collective_zst;
+struct comm;
+struct foreign_bytes;
+struct spill;
+
+/* A file. Members marked (L) are accessed with sort_output.lock held. */
 struct output_file {
-	uint64_t begin, end; /* where it is not known yet: all of them */
+	uint64_t begin, end; /* its records; UINT64_MAX: not known yet */
 	atomic_bool is_begun;
-	int begin_error;                      /* under the lock: why it could not be begun, or 0 */
-	bool is_finished;                     /* under the lock; or all own content compressed */
+	int begin_error;                      /* (L) 0, or why it could not be begun */
+	bool is_finished;                     /* (L) or all own content is compressed */
 	atomic_uint_least64_t n_records;      /* written */
-	atomic_uint_least64_t foreign_nbytes; /* and of other ranks' records, by this one */
+	atomic_uint_least64_t foreign_nbytes; /* written for other ranks */
 
-	/* That several ranks compress; else zeroed: */
-	struct collective_zst *zst; /* the own */
-	struct zst_index index;     /* of these, and then of all */
-	uint64_t stored_nbytes;     /* written to the file by this rank, once */
+	/* If several ranks compress it; otherwise zeroed. */
+	struct collective_zst *zst;
+	struct zst_index index; /* of the own frames, later of those of all ranks */
+	uint64_t stored_nbytes; /* written to the file by this rank */
+};
+
+/* What the manifest lists about a part file. A zeroed struct describes an empty file. */
+struct part_stats {
+	struct digest digest;
+	uint64_t first_end, last_end; /* end positions of the records with these keys; 0: none */
+	unsigned char first[PART_MANIFEST_MAX_KEY_NBYTES], last[PART_MANIFEST_MAX_KEY_NBYTES];
+};
+
+struct part_stats_table {
+	/* Set at creation. */
+	bool needs_digest; /* the merge digests other bytes than those written */
+	struct key *keys;  /* n_keys, at their offsets in the output; none: it is not sorted */
+	uint32_t n_keys;
+	uint32_t n_key_nbytes; /* kept of each key */
+
+	pthread_mutex_t lock;
+	struct part_stats *stats; /* n_files; with the lock */
 };
 
 struct sort_output {
 	const struct sort_spec *spec;
 	const struct job *job;
-	const struct output_framing *framing; /* from begin on */
-	struct checkpoint *checkpoint;        /* of the sort; NULL: none */
-	struct output **outputs;   /* of the files, and of the manifest; each NULL: not any more */
+	struct output_header *header;          /* complete from begin on */
+	const struct input_runs *merge_inputs; /* read in place of job->input; or NULL */
+	struct checkpoint *checkpoint;         /* of the sort, or NULL */
+	struct output **outputs; /* of the files, then of the manifest; NULL: not or no more open */
 	struct output_file *files; /* n_files */
 	uint32_t n_files;
-	struct part_files *part_files; /* NULL: it is one file, and has none of what follows */
+	struct part_files *part_files; /* NULL: a single file, without the next member */
 	struct part_stats_table part_stats;
-	bool has_exact_sizes; /* files end where it was known before that they would */
-	bool may_drop;        /* the final merge may (-u): how many stay shows at its end */
-	uint64_t n_expected;  /* records of all files; UINT64_MAX: not known before */
-	pthread_mutex_t lock; /* while a file is begun */
+	bool has_exact_sizes; /* the files end where `end` says */
+	bool may_drop;        /* the final merge drops duplicates (-u), so sizes are upper bounds */
+	uint64_t n_expected;  /* records of all files; UINT64_MAX: not known before the merge */
+	pthread_mutex_t lock; /* serialises the beginning of files */
 
-	/* Of several ranks: */
-	uint64_t begin, end; /* of the whole, what the own merge writes: [begin, end) */
-	/* Of several ranks, by rank, for free(): the same; and what only one of them writes to. */
-	uint64_t *rank_begin, stripe_nbytes;
-	struct foreign_bytes *foreign;  /* under the lock: what others write */
-	bool is_collective_zst;         /* all compress: then a stripe is a frame, ... */
-	uint64_t file_stripe_nbytes;    /* ... and this one of the file */
-	bool has_all_frames;            /* by all */
-	enum cache_policy cache_policy; /* that ranks of this machine have chosen together */
-	bool joined;                    /* another rank has begun it, and gives it its name */
-	uint64_t shared_nbytes;         /* of the one file, at most; or OUTPUT_SIZE_UNKNOWN */
-	struct orphan_owner owner;      /* of what a killed start of the same sort has left */
+	/* Of several ranks. */
+	uint64_t begin, end;            /* the records that this rank writes */
+	uint64_t *rank_begin;           /* by rank: `begin` of each; free() */
+	uint64_t stripe_nbytes;         /* one rank writes all of a stripe of a file */
+	struct foreign_bytes *foreign;  /* with the lock: bytes that other ranks write */
+	bool is_collective_zst;         /* the ranks compress: a stripe of the content is a frame */
+	uint64_t file_stripe_nbytes;    /* then: of a stripe of the compressed file */
+	bool has_all_frames;            /* all ranks have compressed their frames */
+	enum cache_policy cache_policy; /* the ranks of a host use the same one */
+	bool joined;                    /* rank 0 has created the files and will commit them */
+	struct orphan_owner owner;      /* owner of temp files of killed runs of the same sort */
 	struct shared_file_name {
 		char name[TEMP_NAME_SIZE];
-		char preallocates; /* does its file system? As a number */
-	} * names; /* n_files, by which they are joined, and that of their directory; NULL: none */
+		char preallocates; /* whether its file system can; a boolean */
+	} * names; /* n_files and the directory, by which ranks join; NULL: no ranks */
 
-	bool replaces_input;               /* it takes the place of one */
-	bool is_committed;                 /* it has its name */
-	uint32_t n_partitions;             /* that it was merged in; 0: none yet */
-	struct file_writer_stats io_stats; /* that it was written in, once all is */
+	bool replaces_input; /* the output has the name of an input */
+	bool is_committed;
+	uint32_t n_partitions;             /* of the final merge; 0: not known yet */
+	struct file_writer_stats io_stats; /* set when all is written */
 };
 
+/* --- size and header --- */
+
 /*
- * The records that will be written, in bytes, and what is around them, as one file has it;
- * OUTPUT_SIZE_UNKNOWN if that is not known before the end.
+ * Return the size that a single file would have, or OUTPUT_SIZE_UNKNOWN if it is not known before
+ * the end.
  */
 uint64_t sort_output_expected_nbytes(const struct sort_spec *spec, const struct job *job);
 
-/* What each of several files takes of the memory. */
+/* Return the memory that each of several files takes. */
 uint64_t sort_output_file_memory_nbytes(const struct layout *layout);
 
-/* Could a file hold them? 0, or -EFBIG after a message. */
+/* Check that a file can be as long. Returns 0 or -EFBIG. */
 int sort_output_check_size(const struct sort_spec *spec, const struct job *job);
 
+/* Return the size of header and trailers. The total size of `input` must be known. */
+uint64_t sort_output_framing_nbytes(const struct input *input, uint64_t header_nbytes);
+
 /*
- * Open the output of a job whose inputs are open; header: as far as it is known; checkpoint: of the
- * sort; NULL: none. All must outlive it. Returns 0, or a negative errno after a message;
- * sort_output_abort() is due in both cases.
+ * Make the header of the output of a resolved spec, as far as it is known. It is final once the
+ * inputs have been read.
+ */
+int sort_output_make_header(const struct sort_spec *spec, const struct layout *layout,
+			    const struct input *input, struct output_header *ret_header);
+
+/*
+ * Return whether the number of records must be known before the final merge: -u drops some, and the
+ * output, which begins with their number, is written in order.
+ */
+bool sort_output_needs_count(const struct sort_spec *spec, const struct output_header *header,
+			     bool is_ordered);
+
+/* --- opening --- */
+
+/*
+ * Open the output of a job whose inputs are open. `header` is completed by sort_output_begin().
+ * `checkpoint` may be NULL. All arguments must outlive the output. Call sort_output_abort() also
+ * after a failure.
  */
 int sort_output_open(const struct sort_spec *spec, const struct job *job,
-		     const struct output_header *header, struct checkpoint *checkpoint,
+		     struct output_header *header, struct checkpoint *checkpoint,
 		     struct sort_output *out);
 
-/* Is it several files? */
+/* Return whether the output is a directory of part files. */
 static inline bool sort_output_is_split(const struct sort_output *out)
 {
 	return out->spec->n_part_files > 0;
 }
 
-/* The one file; NULL: not any more. */
-struct output *sort_output_single_file(const struct sort_output *out);
-
-/* What messages call it, and whether it is written in order. */
+/* Return the name of the output for messages. */
 const char *sort_output_name(const struct sort_output *out);
+
+/* Return whether the output must be written in order. */
 bool sort_output_is_ordered(const struct sort_output *out);
 
 /*
- * A device is about to be started, and host processors have nothing to do meanwhile: have them make
- * the files ready, if they are large, and memory and disk have room for them beside all else.
+ * Let idle CPUs prefault the files while a device starts, if the files are large and there is
+ * enough free memory and disk space.
  */
 void sort_output_start_prefault(struct sort_output *out);
-
-/* It cannot be started, and processors and memory are wanted for sorting. */
 void sort_output_stop_prefault(struct sort_output *out);
 
-/*
- * What it may do to the page cache, when the job is planned, and have it go that way to where it is
- * to lie; or, if only then it is known how large it will be, when all runs are there, which make
- * nbytes.
- */
+/* Return how the planned job should use the page cache for the output. */
 enum cache_policy sort_output_cache_policy(const struct sort_output *out);
+
+/* Write the files by this policy. */
 void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy policy);
+
+/* Choose again if the size was not known before all runs were there, which make nbytes. */
 void sort_output_rechoose_io_mode(struct sort_output *out, uint64_t nbytes);
 
+/* --- writing --- */
+
 /*
- * All runs are there, of so many records together: write what is in front of them. And behind the
- * last of them, when n are written. Both return 0, or a negative errno after a message.
+ * Begin the final merge of n_records records: complete the header, and place the files.
+ * merge_inputs: read in place of job->input; or NULL.
  */
-int sort_output_begin(struct sort_output *out, const struct output_framing *framing,
+int sort_output_begin(struct sort_output *out, const struct input_runs *merge_inputs,
 		      uint64_t n_records);
+
+/* End the merge, which has written n_records records on all ranks. */
 int sort_output_end(struct sort_output *out, uint64_t n_records);
 
-/* For the final merge: its records go into the output. The result's. */
+/* Return a sink that writes the merged records. Its context is the output. */
 struct sink sort_output_sink(struct sort_output *out);
 
 /*
- * After sort_output_end(): the records, one after the other, as verify_read_fn; context: the
- * result. And: is what is around them what was written? 0, or -EIO or another negative errno
- * after a message; both -ESPIPE without one if the output cannot be read.
+ * Read back the records (a verify_read_fn), or verify header and trailers. Both are called after
+ * sort_output_end(). They return -ESPIPE without a message if the output cannot be read, and -EIO
+ * if the framing is not what was written.
  */
 int sort_output_read_at(void *context, uint64_t position, void *buffer, size_t nbytes);
 int sort_output_verify_framing(const struct sort_output *out);
 
-/*
- * All is written and checked: give it its name, if the inputs are still what they were. Returns 0,
- * or a negative errno after a message.
- */
+/* Report that the output did not verify; returns -EIO. */
+int sort_output_fail_verify(const char *name);
+
+/* Report -ESPIPE, which reading back returns without a message. Returns r. */
+int sort_output_fail_read_back(int r, const char *name);
+
+/* Commit the output, after checking that the inputs have not changed. */
 int sort_output_commit(struct sort_output *out);
 
+/* Remove what is not committed and free the output. The older output stays. */
+void sort_output_abort(struct sort_output *out);
+
+/* --- several ranks --- */
+
 /*
- * Of several ranks: parts that end at keys begin there, n_files + 1 numbers of records. Before
+ * Set where files that end at keys begin: n_files + 1 positions. Called before
  * sort_output_begin().
  */
 void sort_output_place_part_files(struct sort_output *out, const uint64_t *part_bounds);
 
-/* Every rank calls it before any begins: what only one of them writes to. Returns as the next. */
+/* Collective, before any rank begins: agree on stripe_nbytes. */
 int sort_output_agree_stripe(struct sort_output *out);
 
 /*
- * All ranks call it when they have written their ranges, which are fixture_n_keys records: what
- * they know of them comes together. Before sort_output_end(), which is then told of all. 0, or a
- * negative errno after a message.
+ * Collective, after all ranks have merged: exchange the bytes of shared stripes and the statistics
+ * of part files. n_total: records of all ranks. Then rank 0 calls sort_output_end() for all.
  */
 int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total);
 
-/*
- * In the place of sort_output_commit(), for a rank that has joined: its range is written, and
- * goes to stable storage if that is asked for. The same returns.
- */
+/* Sync and close the files on a rank that has joined, in place of sort_output_commit(). */
 int sort_output_close_shared(struct sort_output *out);
 
-/* Leave what was there before, unless it is committed. */
-void sort_output_abort(struct sort_output *out);
-
-/* Behind that: what was to be passed on to other ranks. Nothing of it may be under way. */
+/* Free bytes kept for other ranks; after sort_output_abort(), with no transfer in progress. */
 void sort_output_drop_foreign(struct sort_output *out);
+
+/* ------------------------------------------------------------------------------------------------
+ * Between the files of this module:
+ *
+ *	sort_output.c		opening, choosing the I/O mode, committing
+ *	sort_output_files.c	header, records and statistics of each file
+ *	sort_output_ranks.c	files that several ranks write
+ *	sort_output_stripes.c	stripes and compressed frames at the boundaries of ranks
+ */
+
+/* --- sort_output.c --- */
+
+/* Unblock waiting writes to all open files. */
+void sort_output_cancel(struct sort_output *out);
+
+/* Add the statistics of open files to io_stats. */
+void sort_output_add_io_stats(struct sort_output *out);
+
+/* Return the file name extension of part files, such as ".npy"; may be "". */
+const char *sort_output_part_extension(const struct sort_spec *spec,
+				       const struct output_header *header);
+
+/* --- sort_output_files.c --- */
+
+/* Set the sizes of equal parts of n_records records, before sort_output_begin(). */
+void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records);
+
+/* Begin a file, once: place it and write its header. Thread-safe. */
+int sort_output_begin_file(struct sort_output *out, uint32_t i);
+
+/* Return how many records of the file this rank writes. */
+uint64_t sort_output_count_local(const struct sort_output *out, const struct output_file *file);
+
+int part_stats_open(const struct sort_output *out, struct part_stats_table *ret_table);
+void part_stats_close(struct part_stats_table *table);
+
+/* Collective: combine the statistics of all ranks on each of them. */
+int part_stats_gather(struct sort_output *out);
+
+/* Format the manifest, to be freed. sizes: of all part files. */
+int part_stats_format_manifest(const struct sort_output *out, const uint64_t *sizes,
+			       char **ret_text);
+
+/* --- sort_output_ranks.c --- */
+
+/*
+ * Collective: open files that all ranks write. Rank 0 creates them. Of several files the others
+ * open those in which they have records, in sort_output_open_shared_parts(). nbytes: the expected
+ * size.
+ */
+int sort_output_open_shared(struct sort_output *out, const struct output_header *header,
+			    uint64_t nbytes);
+int sort_output_open_shared_parts(struct sort_output *out);
+
+/*
+ * Set the size of a file before this rank writes to it, and preallocate it if that is possible
+ * while others write.
+ */
+int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes);
+
+/*
+ * Files that the ranks compress: open_zst when the ranks' records are known; begin_zst when the
+ * first record of a file comes; end_zst when all own content is there (may_be_empty: or none);
+ * accept_foreign for content or stored bytes of another rank.
+ */
+int sort_output_open_zst(struct sort_output *out);
+void sort_output_close_zst(struct sort_output *out);
+int sort_output_begin_zst(struct sort_output *out, uint32_t i);
+int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);
+int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset,
+			       const void *data, size_t nbytes);
+
+/* --- sort_output_stripes.c --- */
+
+/*
+ * Keep the first *ret_n_foreign bytes of a write to file i that lie in the stripe of another rank.
+ * sort_output_exchange_foreign(), a collective, sends them there.
+ */
+int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
+			     size_t nbytes, size_t *ret_n_foreign);
+int sort_output_exchange_foreign(struct sort_output *out);
+
+/* Keep bytes that rank `owner` writes. */
+int sort_output_keep_for_rank(struct sort_output *out, uint32_t i, unsigned owner, uint64_t offset,
+			      const void *data, size_t nbytes);
+
+/* Return the offset in file i where this rank's own stripes begin, and where its records end. */
+uint64_t sort_output_local_begin(const struct sort_output *out, uint32_t i);
+uint64_t sort_output_local_end(const struct sort_output *out, uint32_t i);
+
+/* Return whether all ranks are on the same host. */
+bool sort_output_is_single_host(const struct comm *comm);
+
+int collective_zst_open(struct comm *comm, struct spill *spill, struct collective_zst **ret_zst);
+
+/* NULL is ignored. Does not free space of the spill. */
+void collective_zst_close(struct collective_zst *zst);
+
+/* Return a sink for the own frames, which are spilled. */
+struct zst_sink collective_zst_sink(struct collective_zst *zst);
+
+/* Keep content of other ranks that follows the own. */
+int collective_zst_buffer_content(struct collective_zst *zst, uint64_t offset, const void *data,
+				  size_t nbytes);
+
+/* Write that content to the output, in order and without gaps. The own content ends at `end`. */
+int collective_zst_flush_content(struct collective_zst *zst, uint64_t end, struct output *output);
+
+/*
+ * Collective: combine the indexes of all ranks, which must describe content_nbytes. Free
+ * *ret_index with zst_index_free().
+ */
+int collective_zst_merge_index(struct collective_zst *zst, const struct zst_index *own_index,
+			       uint64_t content_nbytes, struct zst_index *ret_index);
+
+/* Writes bytes of the file that belong to rank `owner`. */
+struct stripe_sink {
+	uint64_t stripe_nbytes; /* no write crosses the end of a stripe */
+	void *context;
+	int (*write)(void *context, unsigned owner, uint64_t offset, const void *data,
+		     size_t nbytes);
+};
+
+/* Write the own frames, and the index if this rank has the last one. *ret_nbytes: of the file. */
+int collective_zst_write(struct collective_zst *zst, const struct zst_index *index,
+			 const struct stripe_sink *sink, uint64_t *ret_nbytes);

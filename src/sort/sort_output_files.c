@@ -1,36 +1,454 @@
 /*
- * sort_output_files - records go to their place in one file, or in one of several (see
- * sort_output.h)
+ * sort_output_files.c - write records, header and trailers to the files of the output
  *
- * What is written of the whole is known by its place there; a file begins at such a place, and has
- * a header of its own. A file of several is begun when its first record comes: then it is known how
- * many it will have, if that is known at all before.
+ * A window of the merge is written by its position in the sorted sequence. A file begins at such a
+ * position and has a header of its own. It is begun when its first record is written: by then the
+ * number of its records is known, if it is known before the end at all.
  */
+#include "src/sort/sort_output.h"
+
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
-#include "src/base/int_math.h"
 #include "src/base/diagnostics.h"
-#include "src/sort/integrity.h"
-#include "src/sort/sort_output_internal.h"
-#include "src/sort/setup.h"
+#include "src/base/int_math.h"
+#include "src/comm/comm.h"
 
-/* Does each range of the merge make a part, of a length that shows when it is merged? */
-static bool parts_are_partitions(const struct sort_output *out)
+/* --- header and trailers --- */
+
+uint64_t sort_output_framing_nbytes(const struct input *input, uint64_t header_nbytes)
+{
+	uint64_t nbytes = header_nbytes;
+
+	for (size_t i = 0; i < input_n_files(input); i++)
+		nbytes += input_trailer(input, i).nbytes;
+	return nbytes;
+}
+
+int sort_output_make_header(const struct sort_spec *spec, const struct layout *layout,
+			    const struct input *input, struct output_header *ret_header)
+{
+	const struct output_header_params params = {
+		.keys = spec->keys,
+		.n_keys = spec->n_keys,
+		.count = spec->count,
+		.count_is_be = layout->projection.count_is_big_endian,
+		.keys_only = spec->keys_only,
+		.index = spec->argsort,
+	};
+
+	if (spec->omit_header) {
+		*ret_header = (struct output_header){ 0 };
+		return 0;
+	}
+	return input_make_header(input, &params, ret_header);
+}
+
+bool sort_output_needs_count(const struct sort_spec *spec, const struct output_header *header,
+			     bool is_ordered)
+{
+	return output_header_has_count(header) && spec->unique && is_ordered;
+}
+
+/* Make the final header: all inputs have been read, or can be. */
+static int complete_header(struct sort_output *out)
+{
+	const struct input *first = out->merge_inputs ? input_runs_get(out->merge_inputs, 0) :
+							out->job->input;
+	struct output_header header;
+	const int r = sort_output_make_header(out->spec, out->job->layout, first, &header);
+
+	if (r < 0)
+		return r;
+	output_header_free(out->header);
+	*out->header = header;
+	return 0;
+}
+
+/* Return whether the header can wait for the final number of records. */
+static bool writes_header_last(const struct sort_output *out, const struct output *output)
+{
+	return output_header_has_count(out->header) && !output_is_ordered(output);
+}
+
+static int write_header(const struct sort_output *out, struct output *output, uint64_t n)
+{
+	output_header_set_count(out->header, n);
+	return out->header->nbytes ?
+		       output_write_at(output, 0, out->header->bytes, out->header->nbytes) :
+		       0;
+}
+
+/* The trailers of all inputs, in their order. A merge has opened each input by itself. */
+struct trailer_iterator {
+	const struct sort_output *out;
+	size_t input, file;
+};
+
+static const struct input *current_input(const struct trailer_iterator *trailers)
+{
+	const struct input_runs *merge_inputs = trailers->out->merge_inputs;
+	const size_t n = merge_inputs ? input_runs_count(merge_inputs) : 1;
+
+	if (trailers->input >= n)
+		return NULL;
+	return merge_inputs ? input_runs_get(merge_inputs, trailers->input) :
+			      trailers->out->job->input;
+}
+
+static bool next_trailer(struct trailer_iterator *trailers, struct input_trailer *ret_trailer)
+{
+	const struct input *input;
+
+	while ((input = current_input(trailers)) && trailers->file == input_n_files(input)) {
+		trailers->input++;
+		trailers->file = 0;
+	}
+	if (input)
+		*ret_trailer = input_trailer(input, trailers->file++);
+	return input;
+}
+
+/* Write the header of a file of n records, if it had to wait, and the trailers. */
+static int finish_framing(const struct sort_output *out, uint32_t i, uint64_t n)
+{
+	struct output *output = out->outputs[i];
+	uint64_t offset = out->header->nbytes + n * out->job->layout->output_nbytes;
+	struct trailer_iterator trailers = { .out = out };
+	struct input_trailer trailer;
+	int r = writes_header_last(out, output) ? write_header(out, output, n) : 0;
+
+	while (i + 1 == out->n_files && r == 0 && next_trailer(&trailers, &trailer)) {
+		if (trailer.nbytes)
+			r = output_write_at(output, offset, trailer.data, trailer.nbytes);
+		offset += trailer.nbytes;
+	}
+	return r;
+}
+
+/* Read back nbytes at `offset`, and compare. */
+static int verify_bytes(struct output *output, uint64_t offset, const void *bytes, uint64_t nbytes,
+			bool *ret_is_same)
+{
+	const unsigned char *expected = bytes;
+	unsigned char actual[4096];
+	uint64_t done = 0;
+
+	for (*ret_is_same = true; done < nbytes && *ret_is_same; done += sizeof actual) {
+		const uint64_t remaining = nbytes - done;
+		const size_t n = remaining < sizeof actual ? (size_t)remaining : sizeof actual;
+		const int r = output_read_at(output, offset + done, actual, n);
+
+		if (r < 0)
+			return r;
+		*ret_is_same = memcmp(actual, expected + done, n) == 0;
+	}
+	return 0;
+}
+
+static int verify_file_framing(const struct sort_output *out, uint32_t i, bool *ret_is_same)
+{
+	struct output *output = out->outputs[i];
+	const uint64_t n = out->files[i].end - out->files[i].begin;
+	uint64_t offset = out->header->nbytes + n * out->job->layout->output_nbytes;
+	struct trailer_iterator trailers = { .out = out };
+	struct input_trailer trailer;
+	int r;
+
+	output_header_set_count(out->header, n);
+	r = verify_bytes(output, 0, out->header->bytes, out->header->nbytes, ret_is_same);
+	while (i + 1 == out->n_files && r == 0 && *ret_is_same &&
+	       next_trailer(&trailers, &trailer)) {
+		r = verify_bytes(output, offset, trailer.data, trailer.nbytes, ret_is_same);
+		offset += trailer.nbytes;
+	}
+	return r;
+}
+
+int sort_output_fail_verify(const char *name)
+{
+	return fail(-EIO, "%s: data read back differs from what was written; not committed", name);
+}
+
+int sort_output_fail_read_back(int r, const char *name)
+{
+	return r == -ESPIPE ? fail(r, "--verify: %s: cannot be read back", name) : r;
+}
+
+int sort_output_verify_framing(const struct sort_output *out)
+{
+	bool is_same = true;
+	int r = 0;
+
+	for (uint32_t i = 0; i < out->n_files && r == 0 && is_same; i++)
+		r = verify_file_framing(out, i, &is_same);
+	if (r < 0)
+		return sort_output_fail_read_back(r, sort_output_name(out));
+	return is_same ? 0 : sort_output_fail_verify(sort_output_name(out));
+}
+
+/* --- statistics of part files --- */
+
+/*
+ * Windows of a part file are written in any order by several threads. The digest is that of the
+ * records as they are in the file, so that a reader can check it (gsort-check).
+ */
+
+/* Set the offsets of the keys in the output: after a count, or keys only, one after the other. */
+static void locate_output_keys(const struct sort_spec *spec, struct part_stats_table *table)
+{
+	const uint64_t keys_begin = spec->count ? sizeof(uint64_t) : 0;
+	uint64_t offset = keys_begin, n_keys_nbytes = 0;
+
+	for (uint32_t i = 0; i < table->n_keys; i++) {
+		struct key *key = &table->keys[i];
+
+		*key = spec->keys[i];
+		key->offset = spec->keys_only ? offset : keys_begin + key->offset;
+		offset += key->nbytes;
+		n_keys_nbytes += key->nbytes;
+	}
+	table->n_key_nbytes = n_keys_nbytes < PART_MANIFEST_MAX_KEY_NBYTES ?
+				      (uint32_t)n_keys_nbytes :
+				      PART_MANIFEST_MAX_KEY_NBYTES;
+}
+
+int part_stats_open(const struct sort_output *out, struct part_stats_table *ret_table)
+{
+	const struct projection *projection = &out->job->layout->projection;
+	const struct sort_spec *spec = out->spec;
+
+	*ret_table = (struct part_stats_table){
+		.needs_digest = projection->has_count || projection->has_position,
+		.n_keys = spec->argsort ? 0 : spec->n_keys,
+	};
+	pthread_mutex_init(&ret_table->lock, NULL);
+	ret_table->keys = calloc(ret_table->n_keys + UINT64_C(1), sizeof *ret_table->keys);
+	ret_table->stats = calloc(out->n_files, sizeof *ret_table->stats);
+	if (!ret_table->keys || !ret_table->stats)
+		return fail(-ENOMEM, "no memory for %u part files", out->n_files);
+	locate_output_keys(spec, ret_table);
+	return 0;
+}
+
+void part_stats_close(struct part_stats_table *table)
+{
+	if (table->keys || table->stats)
+		pthread_mutex_destroy(&table->lock);
+	free(table->keys);
+	free(table->stats);
+	*table = (struct part_stats_table){ 0 };
+}
+
+/* Copy as much of the keys as is kept. */
+static void copy_keys(const struct part_stats_table *table, const unsigned char *record,
+		      unsigned char *ret_keys)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < table->n_keys && n < table->n_key_nbytes; i++) {
+		const struct key *key = &table->keys[i];
+		const uint32_t remaining = table->n_key_nbytes - n;
+		const uint32_t nbytes = key->nbytes < remaining ? key->nbytes : remaining;
+
+		memcpy(ret_keys + n, record + key->offset, nbytes);
+		n += nbytes;
+	}
+}
+
+static struct digest digest_records(const unsigned char *records, uint64_t n, uint64_t nbytes)
+{
+	struct digest digest = { .n_records = n };
+
+	for (uint64_t i = 0; i < n; i++)
+		digest.sum += digest_record(records + i * nbytes, nbytes);
+	return digest;
+}
+
+/* Add n records from position `position` of the file on. digest: theirs; NULL: not known. */
+static void add_part_stats(struct sort_output *out, uint32_t i, uint64_t position,
+			   const void *records, uint64_t n, const struct digest *digest)
+{
+	struct part_stats_table *table = &out->part_stats;
+	const uint64_t nbytes = out->job->layout->output_nbytes;
+	const unsigned char *first = records, *last = first + (n - 1) * nbytes;
+	const struct digest records_digest =
+		digest && !table->needs_digest ? *digest : digest_records(records, n, nbytes);
+	struct part_stats *stats = &table->stats[i];
+
+	pthread_mutex_lock(&table->lock);
+	digest_add(&stats->digest, records_digest);
+	if (stats->first_end == 0 || position < stats->first_end) {
+		stats->first_end = position + 1;
+		copy_keys(table, first, stats->first);
+	}
+	if (position + n > stats->last_end) {
+		stats->last_end = position + n;
+		copy_keys(table, last, stats->last);
+	}
+	pthread_mutex_unlock(&table->lock);
+}
+
+/* Statistics of a part file as they are sent to other ranks. */
+struct indexed_part_stats {
+	uint32_t part_index;
+	struct part_stats stats;
+};
+
+static void merge_part_stats(struct part_stats *sum, const struct part_stats *stats)
+{
+	digest_add(&sum->digest, stats->digest);
+	if (sum->first_end == 0 || stats->first_end < sum->first_end) {
+		sum->first_end = stats->first_end;
+		memcpy(sum->first, stats->first, sizeof sum->first);
+	}
+	if (stats->last_end > sum->last_end) {
+		sum->last_end = stats->last_end;
+		memcpy(sum->last, stats->last, sizeof sum->last);
+	}
+}
+
+/* Return the number of part files to which this rank has written. */
+static size_t collect_part_stats(const struct sort_output *out,
+				 struct indexed_part_stats *ret_stats)
+{
+	const struct part_stats *stats = out->part_stats.stats;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < out->n_files; i++)
+		if (stats[i].first_end > 0)
+			ret_stats[n++] = (struct indexed_part_stats){ i, stats[i] };
+	return n;
+}
+
+static int merge_gathered_stats(struct sort_output *out, const struct indexed_part_stats *gathered,
+				size_t n)
+{
+	struct part_stats *stats = out->part_stats.stats;
+
+	memset(stats, 0, out->n_files * sizeof *stats);
+	for (size_t i = 0; i < n; i++) {
+		if (gathered[i].part_index >= out->n_files || gathered[i].stats.first_end == 0)
+			return fail(-EPROTO, "internal error: invalid part file of another rank");
+		merge_part_stats(&stats[gathered[i].part_index], &gathered[i].stats);
+	}
+	return 0;
+}
+
+int part_stats_gather(struct sort_output *out)
+{
+	struct comm *comm = out->spec->comm;
+	const unsigned n_ranks = comm_size(comm);
+	struct indexed_part_stats *own_stats = calloc(out->n_files, sizeof *own_stats);
+	size_t *sizes = calloc(n_ranks, sizeof *sizes), nbytes = 0;
+	void *gathered = NULL;
+	int r = own_stats && sizes ? 0 :
+				     fail(-ENOMEM, "no memory for part files of %u ranks", n_ranks);
+
+	if (r == 0)
+		r = comm_allgatherv(comm, own_stats,
+				    collect_part_stats(out, own_stats) * sizeof *own_stats,
+				    &gathered, sizes);
+	for (unsigned i = 0; i < n_ranks && r == 0; i++)
+		nbytes += sizes[i];
+	if (r == 0)
+		r = merge_gathered_stats(out, gathered, nbytes / sizeof *own_stats);
+	free(gathered);
+	free(sizes);
+	free(own_stats);
+	return r;
+}
+
+/* Returns hexadecimal digits, or NULL if no keys are kept or memory is short. */
+static char *format_hex_keys(const struct part_stats_table *table, const unsigned char *keys)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *text = table->n_key_nbytes ? malloc(2 * table->n_key_nbytes + 1) : NULL;
+
+	for (uint32_t i = 0; text && i < table->n_key_nbytes; i++) {
+		text[2 * i] = digits[keys[i] >> 4];
+		text[2 * i + 1] = digits[keys[i] & 15];
+	}
+	if (text)
+		text[2 * table->n_key_nbytes] = '\0';
+	return text;
+}
+
+static int describe_part_file(const struct sort_output *out, uint32_t i, uint64_t nbytes,
+			      struct manifest_part *entry)
+{
+	const struct part_stats *stats = &out->part_stats.stats[i];
+
+	*entry = (struct manifest_part){ .name = strdup(part_files_name(out->part_files, i)),
+					 .nbytes = nbytes,
+					 .n_records = stats->digest.n_records,
+					 .checksum = stats->digest.sum };
+	if (stats->digest.n_records) {
+		entry->first_key = format_hex_keys(&out->part_stats, stats->first);
+		entry->last_key = format_hex_keys(&out->part_stats, stats->last);
+	}
+	return entry->name ? 0 : fail(-ENOMEM, "no memory for a part manifest");
+}
+
+int part_stats_format_manifest(const struct sort_output *out, const uint64_t *sizes,
+			       char **ret_text)
+{
+	const struct part_stats_table *table = &out->part_stats;
+	const struct sort_spec *spec = out->spec;
+	struct part_manifest list = {
+		.content = output_header_has_count(out->header) ? PART_CONTENT_NPY :
+								  PART_CONTENT_RECORDS,
+		.is_zstd = spec->zstd_level > 0,
+		.record_nbytes = out->job->layout->output_nbytes,
+		.header_nbytes = spec->header_nbytes,
+		.keys = malloc((table->n_keys + UINT64_C(1)) * sizeof *list.keys),
+		.n_keys = table->n_keys,
+		.unique = spec->unique,
+		.split_by_keys = spec->split_by_keys || spec->unique,
+		.parts = calloc(out->n_files, sizeof *list.parts),
+	};
+	int r = list.keys && list.parts ? 0 : fail(-ENOMEM, "no memory for a part manifest");
+
+	if (r == 0)
+		memcpy(list.keys, table->keys, table->n_keys * sizeof *list.keys);
+	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
+		r = describe_part_file(out, i, sizes[i], &list.parts[i]);
+		list.n_records += list.parts[i].n_records;
+		list.n_parts = i + 1;
+	}
+	if (r == 0 && part_manifest_splits_key(&list))
+		r = fail(-EIO, "internal error: two part files have the same key; the output was "
+			       "not written");
+	if (r == 0)
+		r = part_manifest_format(&list, ret_text);
+	part_manifest_free(&list);
+	return r;
+}
+
+/* --- placing the files --- */
+
+/* Return whether each partition of the merge becomes a file, of a length known after the merge. */
+static bool files_are_partitions(const struct sort_output *out)
 {
 	return sort_output_is_split(out) && out->may_drop && out->job->limit == UINT64_MAX;
 }
 
-/* Where that is shows when runs are cut. What holds no key twice can end anywhere. */
-static bool parts_end_at_keys(const struct sort_output *out)
+/*
+ * Return whether files end where the key changes, at positions that are known when the runs are
+ * cut. With -u no key is there twice, so files may end anywhere.
+ */
+static bool files_end_at_keys(const struct sort_output *out)
 {
 	return sort_output_is_split(out) && out->spec->split_by_keys && !out->spec->unique;
 }
 
-/* What ranks merge each is a range of all of it, which they have cut together before. */
-static bool merge_cuts_parts(const struct sort_output *out)
+/* Return whether the merge cuts its runs at the files. Ranks have cut theirs before. */
+static bool merge_cuts_files(const struct sort_output *out)
 {
-	return parts_are_partitions(out) || (parts_end_at_keys(out) && !out->spec->comm);
+	return files_are_partitions(out) || (files_end_at_keys(out) && !out->spec->comm);
 }
 
 static uint64_t equal_part_begin(const struct sort_output *out, uint64_t n_records, uint32_t i)
@@ -38,8 +456,8 @@ static uint64_t equal_part_begin(const struct sort_output *out, uint64_t n_recor
 	return (uint64_t)((uint128_t)n_records * i / out->n_files);
 }
 
-/* Equal parts; if some are dropped, as if all were different: then there may be fewer. */
-static void place_equal_parts(struct sort_output *out, uint64_t n_records)
+/* Place files of equal length. If the merge drops records, the last files are shorter. */
+static void place_equal_files(struct sort_output *out, uint64_t n_records)
 {
 	for (uint32_t i = 0; i < out->n_files; i++) {
 		struct output_file *file = &out->files[i];
@@ -59,41 +477,37 @@ void sort_output_place_part_files(struct sort_output *out, const uint64_t *part_
 	out->has_exact_sizes = true;
 }
 
-/* They end where no key is divided: as the merge has cut its runs. */
-static int place_parts_at_cuts(void *context, const uint64_t *part_bounds)
+/* sink.set_part_bounds: the merge has cut its runs between keys. */
+static int place_files_at_cuts(void *context, const uint64_t *part_bounds)
 {
 	sort_output_place_part_files(context, part_bounds);
 	return 0;
 }
 
-/* The last file that begins at or before the place: those of nothing are before it. */
+/* Return the last file that begins at or before the position. Empty files precede it. */
 static uint32_t find_file(const struct sort_output *out, uint64_t position)
 {
 	return (uint32_t)find_interval(out->files, sizeof *out->files,
 				       offsetof(struct output_file, begin), out->n_files, position);
 }
 
-/* --- a file of several --- */
+/* --- beginning a file --- */
 
-static uint64_t trailers_nbytes(const struct sort_output *out)
+static uint64_t file_nbytes(const struct sort_output *out, uint32_t i, uint64_t n_records)
 {
-	return output_framing_nbytes(out->job->input, 0);
-}
+	const bool is_last = i + 1 == out->n_files;
 
-static uint64_t part_file_nbytes(const struct sort_output *out, uint32_t i, uint64_t n_records)
-{
 	return out->spec->header_nbytes + n_records * out->job->layout->output_nbytes +
-	       (i + 1 == out->n_files ? trailers_nbytes(out) : 0);
+	       (is_last ? sort_output_framing_nbytes(out->job->input, 0) : 0);
 }
 
 void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records)
 {
 	for (uint32_t i = 0; i < out->n_files; i++)
 		output_update_expected_size(
-			out->outputs[i],
-			part_file_nbytes(out, i,
-					 equal_part_begin(out, n_records, i + 1) -
-						 equal_part_begin(out, n_records, i)));
+			out->outputs[i], file_nbytes(out, i,
+						     equal_part_begin(out, n_records, i + 1) -
+							     equal_part_begin(out, n_records, i)));
 }
 
 uint64_t sort_output_count_local(const struct sort_output *out, const struct output_file *file)
@@ -107,11 +521,10 @@ uint64_t sort_output_count_local(const struct sort_output *out, const struct out
 	return end > begin ? end - begin : 0;
 }
 
-/* All of its records are there. */
 static bool has_all_records(const struct sort_output *out, const struct output_file *file)
 {
 	return atomic_load(&file->n_records) == sort_output_count_local(out, file) ||
-	       parts_are_partitions(out);
+	       files_are_partitions(out);
 }
 
 static int finish_file_writes(struct sort_output *out, uint32_t i)
@@ -123,7 +536,7 @@ static int finish_file_writes(struct sort_output *out, uint32_t i)
 					output_finalize(out->outputs[i], &status);
 }
 
-/* What compresses the files before can go, and be used for this one. Under the lock. */
+/* Finish complete files before file n, to free the memory of their compressors. With the lock. */
 static int finish_earlier_files(struct sort_output *out, uint32_t n)
 {
 	int r = 0;
@@ -146,36 +559,46 @@ static int begin_compressed(struct sort_output *out, uint32_t i)
 		return r;
 	return out->is_collective_zst ? sort_output_begin_zst(out, i) :
 					output_compress(out->outputs[i], out->spec->zstd_level,
-							setup_n_compressors(out->spec));
+							spec_n_compressors(out->spec));
 }
 
-/* Whether there is room for all parts was looked at before; runs have some of it by now. */
-static int set_part_size(struct output *output, uint64_t nbytes)
+/*
+ * Set the size of a file, unless it was known when the file was opened. The space was checked
+ * before the sort; by now the runs use some of it.
+ */
+static int set_file_size(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
-	const int r = output_check_limit(output, nbytes);
+	struct output *output = out->outputs[i];
+	int r;
 
+	if (out->spec->comm)
+		return sort_output_set_shared_size(out, i, nbytes);
+	if (!sort_output_is_split(out) &&
+	    (out->spec->merge_inputs ||
+	     sort_output_expected_nbytes(out->spec, out->job) != OUTPUT_SIZE_UNKNOWN))
+		return 0;
+	r = output_check_limit(output, nbytes);
 	if (r == 0)
 		output_update_expected_size(output, nbytes);
 	return r;
 }
 
-/* It has its place, and nothing in it, but what other ranks have written. Under the lock. */
+/* Requires the lock. Nothing is in the file but what other ranks have written. */
 static int begin_file_locked(struct sort_output *out, uint32_t i)
 {
 	const struct output_file *file = &out->files[i];
 	const uint64_t n_expected = out->has_exact_sizes && file->end != UINT64_MAX ?
 					    file->end - file->begin :
 					    UINT64_MAX;
-	struct output *output = out->outputs[i];
 	int r = 0;
 
-	if (sort_output_is_split(out) && out->spec->zstd_level)
+	if (out->spec->zstd_level)
 		r = begin_compressed(out, i);
-	else if (sort_output_is_split(out) && n_expected != UINT64_MAX && out->spec->comm)
-		r = sort_output_set_shared_size(out, i, part_file_nbytes(out, i, n_expected));
-	else if (sort_output_is_split(out) && n_expected != UINT64_MAX)
-		r = set_part_size(output, part_file_nbytes(out, i, n_expected));
-	return r < 0 || out->joined ? r : output_framing_begin(out->framing, output, n_expected);
+	else if (n_expected != UINT64_MAX)
+		r = set_file_size(out, i, file_nbytes(out, i, n_expected));
+	if (r < 0 || out->joined || writes_header_last(out, out->outputs[i]))
+		return r;
+	return write_header(out, out->outputs[i], n_expected);
 }
 
 int sort_output_begin_file(struct sort_output *out, uint32_t i)
@@ -186,7 +609,7 @@ int sort_output_begin_file(struct sort_output *out, uint32_t i)
 	if (atomic_load(&file->is_begun))
 		return 0;
 	pthread_mutex_lock(&out->lock);
-	/* What has failed is not tried again by the next writer. */
+	/* After a failure the next writer does not try again. */
 	if (!atomic_load(&file->is_begun) && file->begin_error == 0) {
 		file->begin_error = begin_file_locked(out, i);
 		atomic_store(&file->is_begun, file->begin_error == 0);
@@ -196,9 +619,9 @@ int sort_output_begin_file(struct sort_output *out, uint32_t i)
 	return r;
 }
 
-/* --- what is written --- */
+/* --- writing records --- */
 
-/* But what another rank writes. */
+/* Write the bytes except those that another rank writes. */
 static int write_local_bytes(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
 			     size_t nbytes)
 {
@@ -211,7 +634,7 @@ static int write_local_bytes(struct sort_output *out, uint32_t i, uint64_t offse
 				       (const char *)data + n_foreign, nbytes - n_foreign);
 }
 
-/* Of a file, n records from its own number `position` on. */
+/* Write n records at `position` of a file. */
 static int write_file_records(struct sort_output *out, uint32_t i, uint64_t position,
 			      const void *records, uint64_t n, const struct digest *digest)
 {
@@ -222,7 +645,7 @@ static int write_file_records(struct sort_output *out, uint32_t i, uint64_t posi
 		r = write_local_bytes(out, i, out->spec->header_nbytes + position * item_nbytes,
 				      records, n * item_nbytes);
 	if (r == 0 && sort_output_is_split(out))
-		part_stats_add(&out->part_stats, i, position, records, n, digest);
+		add_part_stats(out, i, position, records, n, digest);
 	if (r == 0)
 		atomic_fetch_add(&out->files[i].n_records, n);
 	return r;
@@ -234,7 +657,7 @@ static int write_window(void *context, const struct merged_window *merged)
 	const uint64_t item_nbytes = out->job->layout->output_nbytes;
 	const char *records = merged->items;
 	uint64_t position = out->begin + merged->position, remaining = merged->n_items;
-	uint32_t i = parts_are_partitions(out) ? merged->partition : find_file(out, position);
+	uint32_t i = files_are_partitions(out) ? merged->partition : find_file(out, position);
 	int r = 0;
 
 	for (; remaining && r == 0; i++) {
@@ -263,19 +686,12 @@ static void set_n_partitions(void *context, uint32_t n_partitions)
 			output_set_n_writers(out->outputs[i], n_partitions / out->n_files);
 }
 
-void sort_output_cancel(struct sort_output *out)
-{
-	for (uint32_t i = 0; i < out->n_files; i++)
-		if (out->outputs[i])
-			output_cancel(out->outputs[i]);
-}
-
 static void cancel_sink(void *context)
 {
 	sort_output_cancel(context);
 }
 
-/* Where in its file a record goes, in bytes. */
+/* Return the offset of a record in its file. */
 static uint64_t locate_record(void *context, uint64_t position)
 {
 	const struct sort_output *out = context;
@@ -286,7 +702,7 @@ static uint64_t locate_record(void *context, uint64_t position)
 	       (global_position - file->begin) * out->job->layout->output_nbytes;
 }
 
-/* In all of them what is written lies alike. NULL: this rank writes to none. */
+/* Return any open file, because all have the same alignment; NULL: this rank writes to none. */
 static const struct output *any_output(const struct sort_output *out)
 {
 	uint32_t i = 0;
@@ -306,8 +722,8 @@ struct sink sort_output_sink(struct sort_output *out)
 		.item_nbytes = out->job->layout->output_nbytes,
 		.write = write_window,
 		.set_n_partitions = set_n_partitions,
-		.n_part_files = merge_cuts_parts(out) ? out->n_files : 0,
-		.set_part_bounds = place_parts_at_cuts,
+		.n_part_files = merge_cuts_files(out) ? out->n_files : 0,
+		.set_part_bounds = place_files_at_cuts,
 		.cancel = cancel_sink,
 	};
 
@@ -321,56 +737,31 @@ struct sink sort_output_sink(struct sort_output *out)
 	return sink;
 }
 
-/* Of what has come through a pipe the length is known only now. */
-static void update_expected_size(struct sort_output *out)
-{
-	const struct sort_spec *spec = out->spec;
+/* --- beginning and end --- */
 
-	if (out->n_expected == UINT64_MAX || spec->zstd_level || spec->comm || spec->merge_inputs ||
-	    sort_output_expected_nbytes(spec, out->job) != OUTPUT_SIZE_UNKNOWN)
-		return;
-	output_update_expected_size(out->outputs[0],
-				    spec->header_nbytes +
-					    out->n_expected * out->job->layout->output_nbytes);
-}
-
-static bool is_compressed_by_ranks(const struct sort_output *out)
-{
-	return out->spec->comm && out->spec->zstd_level;
-}
-
-int sort_output_begin(struct sort_output *out, const struct output_framing *framing,
+int sort_output_begin(struct sort_output *out, const struct input_runs *merge_inputs,
 		      uint64_t n_records)
 {
-	int r = output_framing_prepare(framing);
+	const struct sort_spec *spec = out->spec;
+	int r;
 
-	out->framing = framing;
+	out->merge_inputs = merge_inputs;
+	r = complete_header(out);
 	if (r < 0)
 		return r;
-	if (n_records > out->job->limit && !out->spec->comm) /* there it is of a part */
+	if (n_records > out->job->limit && !spec->comm) /* of ranks: the limit of the partition */
 		n_records = out->job->limit;
-	out->may_drop = out->spec->unique && !out->job->plan_request.needs_count_pass;
-	/* Of what an earlier process has written, the runs may know nothing any more. */
-	out->n_expected = out->may_drop || out->checkpoint ? UINT64_MAX : n_records;
-	if (sort_output_is_split(out)) {
-		if ((!parts_are_partitions(out) && !parts_end_at_keys(out)) || n_records == 0)
-			place_equal_parts(out, n_records);
-		r = part_stats_open(out->spec, out->job->layout, &out->part_stats);
-		if (r == 0 && is_compressed_by_ranks(out))
-			r = sort_output_open_zst(out);
-		return r == 0 && out->joined ? sort_output_open_shared_parts(out) : r;
-	}
-	update_expected_size(out);
-	if (is_compressed_by_ranks(out))
+	out->may_drop = spec->unique && !out->job->plan_request.needs_count_pass;
+	out->n_expected = out->may_drop ? UINT64_MAX : n_records;
+	if ((!files_are_partitions(out) && !files_end_at_keys(out)) || n_records == 0)
+		place_equal_files(out, n_records);
+	if (sort_output_is_split(out))
+		r = part_stats_open(out, &out->part_stats);
+	if (r == 0 && spec->comm && spec->zstd_level)
 		r = sort_output_open_zst(out);
-	if (r == 0 && out->is_collective_zst)
-		r = sort_output_begin_zst(out, 0);
-	else if (r == 0 && out->spec->comm)
-		r = sort_output_set_shared_size(out, 0, out->shared_nbytes);
-	if (r == 0 && !out->joined)
-		r = output_framing_begin(framing, out->outputs[0], n_records);
-	atomic_store(&out->files[0].is_begun, r == 0);
-	return r;
+	return r == 0 && out->joined && sort_output_is_split(out) ?
+		       sort_output_open_shared_parts(out) :
+		       r;
 }
 
 static int fail_record_count(const char *name, uint64_t n, uint64_t n_expected)
@@ -382,13 +773,14 @@ static int fail_record_count(const char *name, uint64_t n, uint64_t n_expected)
 }
 
 /*
- * All n records that it has are written, those of the whole from `begin` on. It is settled
- * at once: what others do to it while it is checked, or waits for the disk, is found. But of what
- * other ranks write a file system may learn as late as when they close it.
+ * End file i, whose first record is record `begin` of the output. It is finalised at once, so that
+ * changes by other processes are detected from now on, also while it is verified or synced. But a
+ * file system may report the writes of other ranks as late as when they close the file.
  */
-static int end_file(struct sort_output *out, uint32_t i, uint64_t begin, uint64_t n)
+static int end_file(struct sort_output *out, uint32_t i, uint64_t begin)
 {
 	struct output_file *file = &out->files[i];
+	const uint64_t n = atomic_load(&file->n_records);
 	struct stat status;
 	int r;
 
@@ -396,7 +788,7 @@ static int end_file(struct sort_output *out, uint32_t i, uint64_t begin, uint64_
 		return fail_record_count(output_name(out->outputs[i]), n, file->end - file->begin);
 	r = sort_output_begin_file(out, i);
 	if (r == 0 && !out->is_collective_zst) /* in which all of it is */
-		r = output_framing_finish(out->framing, out->outputs[i], n, i + 1 == out->n_files);
+		r = finish_framing(out, i, n);
 	if (r == 0 && output_is_atomic(out->outputs[i]) && !out->spec->comm)
 		r = output_finalize(out->outputs[i], &status);
 	file->begin = begin;
@@ -404,7 +796,6 @@ static int end_file(struct sort_output *out, uint32_t i, uint64_t begin, uint64_
 	return r;
 }
 
-/* From now on files are where they have come to be. */
 int sort_output_end(struct sort_output *out, uint64_t n_records)
 {
 	uint64_t begin = 0;
@@ -412,20 +803,14 @@ int sort_output_end(struct sort_output *out, uint64_t n_records)
 
 	if (out->n_expected != UINT64_MAX && n_records != out->n_expected)
 		return fail_record_count(sort_output_name(out), n_records, out->n_expected);
-	if (out->joined && !sort_output_is_split(out))
-		out->files[0].end = n_records;
-	if (out->joined)
-		return 0;
-	if (!sort_output_is_split(out))
-		return end_file(out, 0, 0, n_records);
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
-		r = end_file(out, i, begin, atomic_load(&out->files[i].n_records));
+	for (uint32_t i = 0; i < out->n_files && r == 0 && !out->joined; i++) {
+		r = end_file(out, i, begin);
 		begin = out->files[i].end;
 	}
 	return r;
 }
 
-/* --- what is read back --- */
+/* --- reading back --- */
 
 int sort_output_read_at(void *context, uint64_t position, void *buffer, size_t nbytes)
 {
@@ -450,18 +835,4 @@ int sort_output_read_at(void *context, uint64_t position, void *buffer, size_t n
 		nbytes -= n;
 	}
 	return 0;
-}
-
-int sort_output_verify_framing(const struct sort_output *out)
-{
-	bool matches = true;
-	int r = 0;
-
-	for (uint32_t i = 0; i < out->n_files && r == 0 && matches; i++)
-		r = output_framing_verify(out->framing, out->outputs[i],
-					  out->files[i].end - out->files[i].begin,
-					  i + 1 == out->n_files, &matches);
-	if (r < 0)
-		return integrity_fail_read_back(r, sort_output_name(out));
-	return matches ? 0 : integrity_fail_verify(sort_output_name(out));
 }

@@ -1,17 +1,16 @@
 /*
- * sort_output_ranks - files that several ranks write to (see sort_output.h)
+ * sort_output_ranks.c - output files that several ranks write (see sort_output.h)
  *
- * The first rank begins each of them, under a hidden name, and gives it its own in the end; part
- * files are in a hidden directory, which it creates and renames. The others join those in which
- * they have something to write. Of what is around the records, and of the part manifest, they know
- * nothing: when all have written, the first rank is told how much, and what is known of the parts,
- * as if it had done all of it alone.
+ * Rank 0 creates each file under a temporary name and commits it in the end. Part files are in a
+ * temporary directory, which rank 0 creates and renames. The other ranks join the files in which
+ * they have records. Only rank 0 writes headers, trailers and the manifest: when all ranks have
+ * merged, it learns the sizes and statistics of the others and continues as if it had written
+ * everything.
  *
- * A rank compresses one file after the other: one is done when the next has begun, but the last,
- * whose last frame may have content of ranks behind this one. When all have merged, that comes, and
- * who has frames of which file is told to all (src/exchange/collective_zst.h). Nobody has records
- * of an empty file, and what is in front of the records is the first rank's, who then makes these
- * frames.
+ * A rank compresses one file after another. A file is finished when the next one is begun, except
+ * the last one: its last frame may contain records of later ranks. These are exchanged when all
+ * ranks have merged. Then every rank learns the frames of each file (sort_output_stripes.c). The
+ * frames of an empty file, and of a header in front of records, are made by rank 0.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,8 +19,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
-#include "src/sort/sort_output_internal.h"
-#include "src/sort/setup.h"
+#include "src/sort/sort_output.h"
 
 /* --- opened --- */
 
@@ -41,7 +39,7 @@ static int create_shared_file(struct sort_output *out, uint64_t nbytes)
 	return r;
 }
 
-/* And the manifest, which is the first rank's alone. */
+/* The manifest is written by rank 0 only. */
 static int create_shared_parts(struct sort_output *out, const char *extension)
 {
 	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
@@ -83,7 +81,6 @@ int sort_output_open_shared(struct sort_output *out, const struct output_header 
 	int r = 0, status;
 
 	out->joined = comm_rank(spec->comm) != 0;
-	out->shared_nbytes = nbytes; /* later the job has the own part of the limit */
 	out->names = calloc(out->n_files + UINT64_C(1), sizeof *out->names);
 	if (!out->names)
 		r = fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
@@ -103,7 +100,7 @@ int sort_output_open_shared(struct sort_output *out, const struct output_header 
 	else if (out->joined)
 		r = output_open_shared_existing(out->job->io, spec->output_path,
 						shared_name(out, 0), &out->outputs[0]);
-	/* Should the first fail at what comes next it removes the file, which all have by then. */
+	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
 	return r < 0 ? r : comm_barrier(spec->comm);
 }
 
@@ -115,8 +112,8 @@ static int join_shared_part(struct sort_output *out, uint32_t i)
 }
 
 /*
- * All saw the directory in the beginning. If a file is gone now, most likely a rank has failed and
- * removed it: that one's reason is to be said, and not what this one misses.
+ * All ranks have seen the directory. If a file is missing now, another rank has probably failed and
+ * removed it, and its error should be reported instead of this one.
  */
 static int join_part_or_fail(struct sort_output *out, uint32_t i)
 {
@@ -148,7 +145,7 @@ int sort_output_open_shared_parts(struct sort_output *out)
 
 /* --- written --- */
 
-/* Of another machine's page cache it is not known what a mapping does to it. */
+/* The effect of a mapping on the page cache of another host is unknown. */
 int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
 	const struct output_file *file = &out->files[i];
@@ -168,7 +165,7 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 	return 0;
 }
 
-/* Of a file that has n records in the end, and n_own of this rank. */
+/* Account for writes of other ranks to a file with n records, n_local of them of this rank. */
 static void record_other_writers(struct sort_output *out, uint32_t i, uint64_t n, uint64_t n_local)
 {
 	const uint64_t item_nbytes = out->job->layout->output_nbytes;
@@ -207,7 +204,7 @@ int sort_output_begin_zst(struct sort_output *out, uint32_t i)
 	const struct zst_sink sink = collective_zst_sink(out->files[i].zst);
 
 	return output_begin_segment(out->outputs[i], out->spec->zstd_level,
-				    setup_n_compressors(out->spec), sort_output_local_begin(out, i),
+				    spec_n_compressors(out->spec), sort_output_local_begin(out, i),
 				    &sink);
 }
 
@@ -231,16 +228,19 @@ int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t off
 	return output_write_at(out->outputs[i], offset, data, nbytes);
 }
 
-/* Of what all ranks have of it. */
+/* Return the size of the file's content, of all ranks. */
 static uint64_t content_nbytes(const struct sort_output *out, uint32_t i, uint64_t n_total)
 {
-	const uint64_t n = sort_output_is_split(out) ? part_stats_n_records(&out->part_stats, i) :
+	const uint64_t n = sort_output_is_split(out) ? out->part_stats.stats[i].digest.n_records :
 						       n_total;
 
 	return out->spec->header_nbytes + n * out->job->layout->output_nbytes;
 }
 
-/* Edges of content have been passed. Of nothing at all the first rank makes a frame. */
+/*
+ * Called when the content of other ranks has arrived. Rank 0 makes a frame even if there is no
+ * content.
+ */
 static int end_local_zst(struct sort_output *out, uint32_t i, bool is_empty)
 {
 	int r;
@@ -254,7 +254,7 @@ static int end_local_zst(struct sort_output *out, uint32_t i, bool is_empty)
 	return r < 0 ? r : sort_output_end_zst(out, i, out->joined || !is_empty);
 }
 
-/* From then on the index is that of all. */
+/* Replace the own index by that of all ranks. */
 static int sync_zst_index(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
 	struct output_file *file = &out->files[i];
@@ -304,7 +304,10 @@ static int write_zst_file(struct sort_output *out, uint32_t i, uint64_t *ret_nby
 	return collective_zst_write(out->files[i].zst, &out->files[i].index, &sink, ret_nbytes);
 }
 
-/* Has somebody written every byte? The first rank, whose files they are, counts those of all. */
+/*
+ * Check that every byte was written. Rank 0, which owns the files, accounts for the writes of
+ * others.
+ */
 static int check_zst_sizes(struct sort_output *out, const uint64_t *expected_nbytes,
 			   uint64_t *nbytes)
 {
@@ -316,8 +319,8 @@ static int check_zst_sizes(struct sort_output *out, const uint64_t *expected_nby
 	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
 		if (nbytes[i] != expected_nbytes[i])
 			r = fail(-EIO,
-				 "internal error: %" PRIu64 " of %" PRIu64
-				 " compressed bytes were written; the output was not",
+				 "internal error: wrote %" PRIu64 " of %" PRIu64
+				 " compressed bytes; the output was not committed",
 				 nbytes[i], expected_nbytes[i]);
 		else if (!out->joined)
 			output_record_remote_writes(
@@ -342,7 +345,7 @@ static int write_zst_files(struct sort_output *out)
 	return r;
 }
 
-/* What is read back begins in a frame of another rank, maybe on another machine. */
+/* The part to be read back may begin in a frame that another host has written. */
 static int prepare_zst_readback(struct sort_output *out, uint32_t i)
 {
 	const struct zst_index global_index = out->files[i].index;
@@ -358,7 +361,7 @@ static int prepare_zst_readback(struct sort_output *out, uint32_t i)
 	return output_set_zst_index(out->outputs[i], global_index);
 }
 
-int sort_output_sync_zst(struct sort_output *out, uint64_t n_total)
+static int sync_zst(struct sort_output *out, uint64_t n_total)
 {
 	int r = sync_zst_indexes(out, n_total);
 
@@ -377,13 +380,13 @@ int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 	int r = sort_output_exchange_foreign(out);
 
 	if (r == 0 && has_parts)
-		r = part_stats_gather(&out->part_stats, out->spec->comm);
+		r = part_stats_gather(out);
 	if (r == 0 && out->is_collective_zst)
-		r = sort_output_sync_zst(out, n_total);
+		r = sync_zst(out, n_total);
 
 	for (uint32_t i = 0; i < out->n_files && r == 0 && !out->joined; i++) {
 		struct output_file *file = &out->files[i];
-		const uint64_t n = has_parts ? part_stats_n_records(&out->part_stats, i) : n_total;
+		const uint64_t n = has_parts ? out->part_stats.stats[i].digest.n_records : n_total;
 
 		if (!out->is_collective_zst)
 			record_other_writers(out, i, n, atomic_load(&file->n_records));
@@ -394,7 +397,7 @@ int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 
 /* --- the end --- */
 
-/* Closed, as file systems of several machines want it. */
+/* Close the file, as network file systems require. */
 static int close_shared_file(struct sort_output *out, uint32_t i)
 {
 	struct output *output = out->outputs[i];
@@ -408,7 +411,8 @@ static int close_shared_file(struct sort_output *out, uint32_t i)
 
 int sort_output_close_shared(struct sort_output *out)
 {
-	int r = input_check_state(out->job->input); /* who has left a file removes it no more */
+	int r = input_check_state(
+		out->job->input); /* no rank can remove them once they are closed */
 
 	cancellation_clear_wakeup(out->spec->cancellation);
 	sort_output_add_io_stats(out);

@@ -1,7 +1,7 @@
 /*
- * sort_summary - what is known about a sort as a whole when it is done
+ * sort_summary.h - results of a sort, and callbacks on the way
  *
- * Of phases and stages the stats know more (src/base/stats.h).
+ * The statistics of phases and stages are in src/base/stats.h.
  */
 #pragma once
 
@@ -11,34 +11,50 @@
 #include "src/plan/plan.h"
 #include "src/record/key_type.h"
 
-/*
- * If record_nbytes is 0, nothing is known; if `backend` is empty, as after a check, only what
- * stands before it is.
- */
+struct input;
+struct layout;
+struct sort_spec;
+
+/* Nothing is known if record_nbytes is 0. A check sets only the members before `backend`. */
 struct sort_summary {
 	uint64_t record_nbytes;
-	char type[KEYS_TEXT_NBYTES]; /* of the records: "u64le" */
-	uint64_t n_records_in;       /* or checked: until a disorder was found */
+	char type[KEYS_TEXT_NBYTES]; /* of the keys: "u64le" */
+	uint64_t n_records_in;       /* of a check: up to the first disorder */
 	char backend[128];           /* "CPU, 2 threads" */
-	struct plan plan;            /* what was planned */
+	struct plan plan;
 	uint64_t n_records_out;
-	uint64_t buffer_nbytes; /* of the host's memory, as decided */
+	uint64_t buffer_nbytes; /* memory limit of the host */
 	uint64_t chunk_nbytes;
-	bool input_is_mapped; /* chunks are of records that stay there */
-	uint64_t n_runs;      /* formed, or the inputs of a merge */
+	bool input_is_mapped; /* chunks refer to records in the mapped input */
+	uint64_t n_runs;      /* generated, or the inputs of a merge */
 	uint64_t n_runs_spilled;
-	uint64_t n_partitions; /* in which the final merge was made */
-	uint64_t n_passes;     /* merges that a record went through, the final one included */
+	uint64_t n_partitions; /* of the final merge */
+	uint64_t n_passes;     /* merges of each record, the final merge included */
 	uint64_t n_windows;
 	struct file_writer_stats written;
 	uint64_t peak_temp_nbytes;
-	struct compression_totals spilled; /* codec: NULL if unknown */
-	/* Of several devices: which they are, and as what they are counted (worker.place). */
-	uint32_t n_devices; /* 0: there is one */
+	struct compression_totals spilled; /* codec NULL: unknown */
+	/* If there are several devices: their numbers, and their indexes in the statistics. */
+	uint32_t n_devices; /* 0: a single device */
 	struct {
 		unsigned number;
 		uint32_t ordinal;
 	} devices[STATS_MAX_DEVICES];
-	/* Bytes per second that a stage can do alone, as measured afterwards; 0: unknown. */
+	/* Measured after the sort, in bytes per second; 0: unknown. */
 	double peak_rates[N_STAGES];
+};
+
+/* Callbacks of a sort; each may be NULL. */
+struct sort_observer {
+	void *context;
+	/*
+	 * The inputs are open and the layout is known, but nothing has been read; the callback may
+	 * use input_read_at(). A negative errno, after a message, ends the sort.
+	 */
+	int (*on_opened)(void *context, const struct sort_spec *spec, const struct layout *layout,
+			 struct input *input);
+	/* The devices are open. With several ranks called on rank 0, once per rank. */
+	void (*on_device)(void *context, const char *name);
+	/* The output is committed; the sort cannot fail any more. */
+	void (*on_committed)(void *context);
 };

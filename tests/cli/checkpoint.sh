@@ -52,7 +52,7 @@ refuses_to_go_on() {
 	shift
 	run --checkpoint=ck "$@"
 	[ $status -eq 2 ] || broken "gsort $*: status $status, not 2"
-	grep -v 'keeps what is finished\|resuming' stderr > rest
+	grep -v 'checkpoint kept\|resuming' stderr > rest
 	mv rest stderr
 	one_line "$regex" "gsort $*"
 	[ ! -e output ] || broken "gsort $*: there is an output"
@@ -111,7 +111,7 @@ says 'to start again, remove it and the gsort-runs beside it$' stderr
 claim 'a manifest without records is refused when there are runs'
 again
 truncate -s 16 ck/gsort-manifest
-refuses_to_go_on 'nothing is known of its runs; .* remove gsort-manifest and gsort-runs in it$' \
+refuses_to_go_on 'its runs are not recorded; .* remove gsort-manifest and gsort-runs in it$' \
 	input -o output
 
 claim 'a resumed sort does not touch unfinished files of other sorts'
@@ -133,7 +133,7 @@ for nbytes in 0 16 4096; do
 	[ $nbytes -eq 0 ] || head -c $nbytes kept/ck/gsort-runs > ck/gsort-runs
 	run -S 8M --checkpoint=ck input -o output
 	[ $status -eq 0 ] || broken "$nbytes bytes: status $status"
-	says 'ck: the runs of the checkpoint are missing: beginning anew' stderr
+	says 'ck: the runs of the checkpoint are missing; starting again' stderr
 	same expected output "$nbytes bytes"
 done
 
@@ -151,7 +151,7 @@ at=$(sed -n 's/.* bytes at \([0-9]*\)).*/\1/p' stderr)
 
 claim 'a damaged checkpoint does not grow with each start'
 nbytes=$(stat -c %s ck/gsort-runs)
-refuses_to_go_on "ck: the checkpoint is damaged: a block of its runs is not .*; $named" \
+refuses_to_go_on "ck: the checkpoint is damaged: a block of its runs has a wrong checksum; $named" \
 	-S 1M --batch-size=2 input -o output
 [ "$(stat -c %s ck/gsort-runs)" -eq "$nbytes" ] || broken 'it has grown'
 
@@ -160,7 +160,7 @@ again
 tail -c +$((at + 1)) kept/ck/gsort-runs | head -c 1 | tr '\000-\377' '\001-\377\000' |
 	dd of=ck/gsort-runs bs=1 seek="$at" conv=notrunc 2> /dev/null
 refuses_to_go_on 'is damaged' -S 1M --batch-size=2 input -o output
-refuses_to_go_on 'a block of its runs is not' -S 1M --batch-size=2 input -o output
+refuses_to_go_on 'a block of its runs has a wrong checksum' -S 1M --batch-size=2 input -o output
 tail -c +$((at + 1)) kept/ck/gsort-runs | head -c 1 |
 	dd of=ck/gsort-runs bs=1 seek="$at" conv=notrunc 2> /dev/null
 run -S 1M --batch-size=2 --checkpoint=ck input -o output
@@ -192,7 +192,7 @@ leave_checkpoint 2 5 -S 1M --batch-size=2 input
 to=output
 rm -f here/output
 ln -sfn there/output link
-refuses_to_go_on "place of the output was '.*, as here/output' and is '.*, as there/output' now" \
+refuses_to_go_on "location of the output was '.*, as here/output' and is '.*, as there/output'" \
 	-S 1M input -o link
 [ -z "$(ls -A there)" ] || broken "new: $(ls -A there)"
 ln -sfn here/output link
@@ -212,22 +212,22 @@ refuses_to_go_on "number of part files was '2' and is '3' now" -S 1M --split=3 i
 rm ck/gsort-runs
 run --checkpoint=ck -S 1M --split=2 input -o output
 [ $status -eq 0 ] || broken "status $status"
-says 'ck: the runs of the checkpoint are missing: beginning anew' stderr
+says 'ck: the runs of the checkpoint are missing; starting again' stderr
 same parts/part-0000 output/part-0000 'the first part'
 same parts/part-0001 output/part-0001 'the second part'
 rm -r parts output
 [ ! -e ck ] || broken "the checkpoint is left: $(ls ck)"
 
 claim 'what cannot be resumed is refused'
-cat input | refuses 'an input is a pipe' --checkpoint=ck -
+cat input | refuses 'an input cannot be read again: it is a pipe' --checkpoint=ck -
 refuses 'temporary data is in the checkpoint' --checkpoint=ck -T tmp input
 refuses 'merge the files again instead' --checkpoint=ck -m input
 run --checkpoint=ck input
 one_line '--checkpoint needs -o' 'without -o'
 run --checkpoint=ck input -o /dev/null
-one_line '/dev/null: is no regular file' 'to a device'
+one_line '/dev/null: must be a regular file' 'to a device'
 run --checkpoint=ck --zstd input -o /dev/null
-one_line '/dev/null: is no regular file' 'to a device, compressed'
+one_line '/dev/null: must be a regular file' 'to a device, compressed'
 [ ! -e ck ] || broken 'a checkpoint was made'
 : > file
 refuses "^gsort: --checkpoint 'file': is no directory, in which" --checkpoint=file input
@@ -236,7 +236,7 @@ claim 'a refused start leaves nothing behind, and what is none of gsort'"'"'s al
 for name in gsort-manifest gsort-runs; do
 	mkdir theirs
 	echo hello > theirs/$name
-	refuses "theirs/$name: is none of gsort's" --checkpoint=theirs input
+	refuses "theirs/$name: is not a file of gsort and" --checkpoint=theirs input
 	[ "$(ls -A theirs)" = $name ] || broken "a refused start leaves $(ls -A theirs)"
 	[ "$(cat theirs/$name)" = hello ] || broken 'a file of somebody else was changed'
 	rm -r theirs
@@ -260,7 +260,7 @@ import mmap
 with open('$shm/input', 'r+b') as f, mmap.mmap(f.fileno(), 0) as m:
 	m[1000] ^= 1"
 	[ "$(stat -c '%y %z' "$shm/input")" != "$before" ] || refuses_to_go_on \
-		"$shm/input: the input has changed behind record 0 " "$shm/input" -o output
+		"$shm/input: has changed after record 0 " "$shm/input" -o output
 	rm -rf "$shm" ck kept output .gsort-*
 fi
 
@@ -306,7 +306,7 @@ completes in second -t u64 -o in
 generate -n 1000 --seed=2 -o second
 "$GSORT" in second -o expected-other
 run --checkpoint=ck -S 1M in second -t u64 -o in
-says '^gsort: ck: .* an input has changed since: beginning anew' stderr
+says '^gsort: ck: .* an input has changed since; starting again' stderr
 [ $status -eq 0 ] || broken "status $status"
 same expected-other in 'the other input'
 [ ! -e ck ] || broken "it is left: $(ls -A ck)"
@@ -318,7 +318,7 @@ sorts_anew() {
 	expected=$2
 	shift 2
 	run --checkpoint=ck -S 1M "$@" -o "$name"
-	says '^gsort: ck: .* its output has changed since: beginning anew' stderr
+	says '^gsort: ck: .* its output has changed since; starting again' stderr
 	[ $status -eq 0 ] || broken "gsort $*: status $status"
 	same "$expected" "$name" "gsort $*"
 	[ ! -e ck ] || broken "it is left: $(ls -A ck)"
@@ -386,14 +386,14 @@ claim 'what has the names of its files, and is no file, is refused'
 rm -rf ck
 mkdir ck
 mkfifo ck/gsort-manifest
-refuses '^gsort: ck/gsort-manifest: is no regular file.* --checkpoint$' --checkpoint=ck input
+refuses '^gsort: ck/gsort-manifest: is not a regular file.* --checkpoint$' --checkpoint=ck input
 rm ck/gsort-manifest
 : > target
 ln -s ../target ck/gsort-runs
 refuses '^gsort: ck/gsort-runs: is a symbolic link.* --checkpoint$' --checkpoint=ck input
 [ ! -s target ] || broken 'it was followed'
 ln -s nothing dangling
-refuses '^gsort: dangling: is a link to nothing.* --checkpoint$' --checkpoint=dangling input
+refuses '^gsort: dangling: is a dangling symbolic link.* --checkpoint$' --checkpoint=dangling input
 rm -rf ck dangling target
 
 finish

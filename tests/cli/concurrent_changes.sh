@@ -106,7 +106,7 @@ cp first x
 	run -t u64 -o x -
 	[ "$status" -eq 2 ] || broken "status $status"
 ) < x
-one_line '^gsort: x: standard input stands at byte 80 of it' 'it'
+one_line '^gsort: x: is also standard input, open at byte 80;' 'it'
 same first x 'it'
 (
 	dd bs=80 count=1 of=/dev/null 2> /dev/null

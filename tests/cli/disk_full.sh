@@ -99,7 +99,7 @@ unshare -m sh -c 'mount -t tmpfs -o size=400k none small
 	"$@" 2> again' sh "$GSORT" 2> stderr
 [ "$(cat code)" -eq 2 ] || broken "status $(cat code)"
 says '^gsort: small/ck: No space.*; make room there$' stderr
-says '^gsort: small/ck keeps what is finished: the same command goes on from there$' stderr
+says '^gsort: small/ck: checkpoint kept; rerun the same command to resume$' stderr
 [ "$(wc -l < stderr)" -eq 2 ] || broken 'not two lines'
 says '^gsort: resuming: [1-9][0-9]* runs' again
 same shrunk output 'with more room'

@@ -17,11 +17,11 @@ refuses 'assume-rates needs --explain' --assume-rates=disk=1G
 refuses 'assume-rates needs --ranks' --explain --assume-rates=disk=1G
 refuses "assume-rates: 'disc' is none of disk, network" --explain --ranks=3 --assume-rates=disc=1G
 refuses "assume-rates: 'disk' is no rate" --explain --ranks=3 --assume-rates=network=1G,disk
-refuses 'a merge by several ranks cannot be explained yet' --explain --ranks=3 -m
+refuses '--explain of a merge is not possible with several ranks' --explain --ranks=3 -m
 refuses 'shard is not possible with several ranks' --explain --ranks=3 -m --shard=1/2
-true | refuses 'of unknown size ranks have no parts; .*--assume-size' --explain --ranks=3
+true | refuses 'several ranks require an input of known size; .*--assume-size' --explain --ranks=3
 head -c 80 /dev/zero > eighty
-refuses "standard input is the first rank's alone" --explain --ranks=3 - < eighty
+refuses "standard input is not possible with several ranks" --explain --ranks=3 - < eighty
 refuses 'incomplete last record' --explain --ranks=3 --zstd --partial=keep eighty
 
 claim 'where the sort could write nothing, there is no plan'

@@ -6,7 +6,7 @@ claim '--verify says that /dev/null cannot be read back, also without a record'
 head -c 8 /dev/zero > header
 run --verify --skip-bytes=8 header -o /dev/null
 [ "$status" -eq 2 ] || broken "no record: status $status, not 2"
-one_line '--verify: /dev/null cannot be read back$' 'no record'
+one_line '--verify: /dev/null: cannot be read back$' 'no record'
 
 claim 'gsort sorts arrays as numpy does'
 # The system's Python has the system's numpy, and another one may come first.

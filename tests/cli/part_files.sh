@@ -242,7 +242,7 @@ leaves '--shard.*--split' --split=3 -m --shard=1/2 s1
 leaves "-o 'out/x' and input 'out/x' are the same directory" -m --split=3 out/x
 leaves "input 'out/x/manifest.json' is in the directory" -m --split=3 out/x/manifest.json
 ln out/x/part-0001 linked
-leaves 'out/x: is a directory with an input in it' --split=3 linked
+leaves 'out/x: is a directory that contains an input' --split=3 linked
 rm linked
 printf 'random\0' > names0
 cp names0 out/x/names
@@ -548,17 +548,17 @@ claim "an output does not take the place of a part of an input"
 cp -a lists kept
 run -m lists/a -o lists/a/part-0001
 [ "$status" -eq 2 ] || broken "status $status"
-one_line 'a/part-0001: is a part file of an input' 'in the place of a part'
+one_line 'a/part-0001: is a part file or part manifest of an input' 'in the place of a part'
 refuses "stats-json 'lists/a/part-0002' is a part file of an input" \
 	-m --stats-json=lists/a/part-0002 lists/a
 refuses "trace 'lists/a/part-0002' is a part file of an input" -m --trace=lists/a/part-0002 lists/a
 run -m lists/a -o lists/a/manifest.json
 [ "$status" -eq 2 ] || broken "in the place of the manifest: status $status"
-one_line 'a/manifest.json: is a part file of an input, or its part manifest' \
+one_line 'a/manifest.json: is a part file or part manifest of an input' \
 	'in the place of the manifest'
 "$GSORT" -m lists/a >> lists/a/manifest.json 2> stderr
 [ $? -eq 2 ] || broken 'behind the manifest: status not 2'
-one_line 'standard output: is a part file of an input, or its part manifest' 'behind the manifest'
+one_line 'standard output: is a part file or part manifest of an input' 'behind the manifest'
 diff -r lists kept > difference || broken "$(head -3 difference)"
 
 claim 'no text goes to a part of an input'

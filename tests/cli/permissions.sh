@@ -29,4 +29,31 @@ same expected theirs/output 'umask 777'
 [ "$(stat -c %a theirs/output)" = 600 ] || broken "mode $(stat -c %a theirs/output)"
 [ ! -e theirs/ck ] || broken 'the checkpoint is left'
 
+claim 'a checkpoint that was begun with umask 777 is resumed with it'
+: > stdout
+: > stderr
+generate -n 2000000 -o random
+"$GSORT" -u random -o expected
+(
+	umask 777
+	# Some runs fit into 8 MiB. With -u the size of the output is not checked before.
+	ulimit -f 16384
+	as_user --checkpoint=theirs/ck -S 4M --temp-compress=none -u random -o theirs/output
+	[ $status -eq 2 ]
+) || broken 'it did not fail'
+for path in theirs/ck theirs/ck/gsort-manifest theirs/ck/gsort-runs; do
+	case $(stat -c %a $path) in
+	*[67]00) ;;
+	*) broken "$path: mode $(stat -c %a $path)" ;;
+	esac
+done
+(
+	umask 777
+	as_user --checkpoint=theirs/ck -S 4M --temp-compress=none -u random -o theirs/output
+	[ $status -eq 0 ]
+) || broken 'it failed'
+says '^gsort: resuming: [1-9]' stderr
+same expected theirs/output 'resumed'
+[ ! -e theirs/ck ] || broken 'the checkpoint is left'
+
 finish

@@ -52,7 +52,7 @@ kill_after 2 1
 mv ck/rank-0000 first
 run -S 2M --checkpoint=ck input -o out/x
 [ "$status" -eq 2 ] || broken "one process: status $status"
-says 'rank-000[12]: a checkpoint of a sort by several ranks' stderr
+says 'rank-000[12]: belongs to a sort by several ranks' stderr
 mv first ck/rank-0000
 resumes 'one is killed' --verify
 

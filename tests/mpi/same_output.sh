@@ -176,7 +176,7 @@ grep -q 'rank 2, on' times || broken "-c --trace: without the third rank"
 grep -q '"ranks"' told || broken "-c --stats-json: $(cat told)"
 ranks 2 -c pipe
 [ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
-grep -q '^gsort: .* inputs that are files' stderr || broken "-c of a pipe: $(cat stderr)"
+grep -q '^gsort: several ranks require regular files' stderr || broken "-c of a pipe: $(cat stderr)"
 
 claim "a directory that holds something else is refused, once"
 mkdir out/x
@@ -205,8 +205,8 @@ refuses_all 'ranks is not possible with several ranks: leave it out' --explain -
 refuses_all 'needs -u' --count random
 run --explain --ranks=3 -m random.sorted
 [ "$status" -eq 2 ] || broken "--explain -m: status $status"
-grep -q '^gsort: a merge by several ranks' stderr || broken "--explain -m: $(cat stderr)"
-refuses_all 'inputs that are files' pipe
+grep -q '^gsort: --explain of a merge' stderr || broken "--explain -m: $(cat stderr)"
+refuses_all 'several ranks require regular files' pipe
 refuses_all 'nothing: cannot open' nothing
 refuses_all 'a list that is a file.* pipe is no regular file; write' --files0-from=pipe
 
@@ -288,7 +288,7 @@ for other in 'few -o out/x' 'random -r -o out/x'; do
 	# shellcheck disable=SC2086
 	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
 	[ "$status" -eq 2 ] || broken "$other: status $status"
-	grep -q '^gsort: rank 2, .* sorts something else than the first rank' stderr ||
+	grep -q '^gsort: rank 2, .* differs from that of rank 0' stderr ||
 		broken "$other"
 	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$other: $(cat stderr)"
 	all_gone "$other"
@@ -300,7 +300,7 @@ for job in check merge; do
 	# shellcheck disable=SC2086
 	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
 	[ "$status" -eq 2 ] || broken "$job: status $status"
-	grep -q "job: here 'sort', there '$job'" stderr || broken "$job: $(cat stderr)"
+	grep -q "job differs .*: here 'sort', there '$job'" stderr || broken "$job: $(cat stderr)"
 	all_gone "$job"
 done
 finish

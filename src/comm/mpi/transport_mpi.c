@@ -1,4 +1,6 @@
-/* transport_mpi.c - MPI as a transport (see transport_mpi.h) */
+/*
+ * transport_mpi.c - MPI as a transport (see transport_mpi.h)
+ */
 #include "src/comm/mpi/transport_mpi.h"
 
 #include <errno.h>

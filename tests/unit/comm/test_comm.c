@@ -342,9 +342,9 @@ static void test_ranks_of_different_versions(void **state)
 	fake_ranks_run(&ranks);
 	for (unsigned rank = 0; rank < 3; rank++)
 		assert_int_equal(ranks.exits[rank].status, 2);
-	assert_true(strstr(ranks.exits[0].error_text, "ranks of different versions") ||
-		    strstr(ranks.exits[1].error_text, "ranks of different versions") ||
-		    strstr(ranks.exits[2].error_text, "ranks of different versions"));
+	assert_true(strstr(ranks.exits[0].error_text, "ranks have different versions") ||
+		    strstr(ranks.exits[1].error_text, "ranks have different versions") ||
+		    strstr(ranks.exits[2].error_text, "ranks have different versions"));
 	fake_ranks_free(&ranks);
 }
 

@@ -221,7 +221,7 @@ static void bad_address_is_reported_with_its_rank(void **state)
 	run(&ranks);
 	assert_int_equal(ranks.exits[0].result, -EFAULT);
 	assert_non_null(strstr(ranks.exits[0].error_text, "memory of rank 1 on "));
-	assert_non_null(strstr(ranks.exits[0].error_text, "cannot be read: Bad address"));
+	assert_non_null(strstr(ranks.exits[0].error_text, ": Bad address"));
 	fake_ranks_free(&ranks);
 }
 
@@ -277,7 +277,7 @@ static void failed_rank_memory_is_not_reported(void **state)
 		ranks.argument = arguments[i];
 		run(&ranks);
 		assert_string_equal(ranks.exits[1].error_text, "nothing is left");
-		assert_null(strstr(ranks.exits[0].error_text, "cannot be read"));
+		assert_null(strstr(ranks.exits[0].error_text, "cannot read"));
 		assert_null(strstr(ranks.exits[0].error_text, "stands"));
 		fake_ranks_free(&ranks);
 	}

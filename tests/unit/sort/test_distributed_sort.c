@@ -16,7 +16,7 @@
 #include "io/output/part_files.h"
 #include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
-#include "src/exchange/collective_zst.h"
+#include "src/sort/sort_output.h"
 #include "src/exchange/global_splitters.h"
 #include "src/plan/cache_policy.h"
 #include "src/comm/tags.h"
@@ -1051,10 +1051,10 @@ static void assert_ends(struct requested_sort *request, unsigned size, const cha
 /* Numbers of another rank are looked at before anything is done with them. */
 static void corrupt_message_ends_all(void **state)
 {
-	static const char not_here[] = "asks for what is not here",
-			  cannot_be[] = "has told of its runs cannot be",
-			  no_stripe[] = "is not of a stripe that this rank writes",
-			  too_much[] = "offers more than there can be", damaged[] = "is damaged",
+	static const char not_here[] = "invalid request of rank",
+			  cannot_be[] = "sent an invalid index",
+			  no_stripe[] = "sent bytes of a stripe of another rank",
+			  too_much[] = "offers too many items", damaged[] = "is damaged",
 			  lost[] = "records (checksum";
 	/* Words of requests and edges; and of rows and blocks, which are answered first. */
 	static const struct message_corruption all[] = {
@@ -1095,10 +1095,10 @@ static void lost_foreign_bytes_are_detected(void **state)
 	(void)state;
 	request_compressed(&request, "u64", 8, few_path, few_path);
 	lost_end = N_FEW * sizeof *numbers;
-	assert_ends(&request, 3, "of other ranks content at");
+	assert_ends(&request, 3, "received content at offset");
 	lost_begin = lost_end;
 	lost_end = UINT64_MAX;
-	assert_ends(&request, 3, "bytes hold");
+	assert_ends(&request, 3, "expected frames of");
 	lost_end = 0;
 }
 
@@ -1260,9 +1260,9 @@ static void ranks_with_other_options_are_named(void **state)
 	ranks.body = sort_with_other_options;
 	fake_ranks_run(&ranks);
 	assert_non_null(
-		strstr(ranks.exits[2].error_text, "sorts something else than the first rank"));
+		strstr(ranks.exits[2].error_text, "differs from that of rank 0"));
 	assert_non_null(
-		strstr(ranks.exits[2].error_text, "unique records: here 'yes', there 'no'"));
+		strstr(ranks.exits[2].error_text, "here 'yes', there 'no'"));
 	fake_ranks_free(&ranks);
 	assert_int_equal(access(together_path, F_OK), -1);
 }
@@ -1590,7 +1590,7 @@ static void fewer_ranks_remove_all_checkpoints(void **state)
 		assert_int_equal(unlink(checkpoint_file(i, "gsort-runs")), 0);
 		assert_int_equal(rmdir(checkpoint_file(i, "")), 0);
 	}
-	check_refused(&request, 2, 0, "rank-0002: a checkpoint of a sort by more ranks");
+	check_refused(&request, 2, 0, "rank-0002: belongs to a sort by more ranks");
 	assert_agrees(&request, 3, 0);
 	assert_no_checkpoint();
 }

@@ -2,7 +2,7 @@
  * test_integrity - the last line of defence: what nothing in a right program sets off
  */
 #include "io/output/output.h"
-#include "src/sort/integrity.h"
+#include "src/sort/sort_internal.h"
 
 #include "tests/support/job_fixture.h"
 #include "tests/support/unit_test.h"
@@ -62,7 +62,7 @@ static void what_is_written_is_what_was_read(void **state)
 	integrity.totals.dropped.n_records++;
 	assert_int_equal(integrity_check(&integrity, &job), 0);
 	integrity.result.n_disorders = 1;
-	assert_check_fails("1 records of the result are out of order");
+	assert_check_fails("1 records of the output are out of order");
 }
 
 static void what_is_counted_is_what_was_read(void **state)
@@ -118,7 +118,7 @@ static void assert_verify_fails(void)
 {
 	assert_int_equal(verify_all(), -EIO);
 	assert_non_null(
-		strstr(captured_messages_error(), "what was read back is not what was written"));
+		strstr(captured_messages_error(), "data read back differs from what was written"));
 }
 
 static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **state)

@@ -128,7 +128,7 @@ static void unavailable_device_is_skipped_with_warning(void **state)
 		captured_messages_reset(true);
 		check_all(N_DEVICES - 1);
 		assert_non_null(
-			strstr(captured_messages_warning(), "it is busy; sorting without it"));
+			strstr(captured_messages_warning(), "it is busy; not using it"));
 		assert_false(captured_messages_has_error());
 	}
 }
@@ -258,7 +258,7 @@ static void devices_use_the_smallest_memory(void **state)
 	(void)state;
 	small = 1;
 	check_all(N_DEVICES - 1);
-	assert_non_null(strstr(captured_messages_warning(), ": it has only 100"));
+	assert_non_null(strstr(captured_messages_warning(), ": only 100"));
 	captured_messages_reset(true);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), 0);
 	assert_int_equal(job.n_devices, 2);

@@ -4,7 +4,7 @@
 #include "src/sort/sort.h"
 
 #include "src/base/diagnostics.h"
-#include "src/sort/setup_internal.h"
+#include "src/sort/setup.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/captured_messages.h"
 #include "tests/support/unit_test.h"
@@ -168,8 +168,7 @@ static void too_little_memory_to_resume_is_reported(void **state)
 	plan_make(&job.plan_request, &job.plan);
 	captured_messages_reset(true);
 	assert_int_equal(setup_check_memory(&job, &spec), -E2BIG);
-	assert_non_null(
-		strstr(captured_messages_error(), "stored with more memory, in blocks of 16 MiB"));
+	assert_non_null(strstr(captured_messages_error(), "whose runs have blocks of 16 MiB"));
 	/* The memory that this plan takes is no advice: a plan with more memory takes more. */
 	assert_null(strstr(captured_messages_error(), "takes"));
 	input_close(job.input);
@@ -208,7 +207,7 @@ static uint64_t plan_to_resume(unsigned n_threads, uint64_t memory_mib)
 
 	spec.memory_nbytes = memory_mib << 20;
 	spec.n_threads = n_threads;
-	config = (struct backend_config){ .n_threads = setup_n_threads(&spec) };
+	config = (struct backend_config){ .n_threads = spec_n_threads(&spec) };
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	assert_int_equal(device_open(&backend_cpu, &config, &worker.device), 0);
 	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
