@@ -224,18 +224,12 @@ struct comm {
 };
 
 unsigned __wrap_comm_rank(const struct comm *comm);
-unsigned __wrap_comm_size(const struct comm *comm);
 int __wrap_comm_allreduce_sum(struct comm *comm, uint64_t *values, size_t count);
 int __wrap_comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, size_t width);
 
 unsigned __wrap_comm_rank(const struct comm *comm)
 {
 	return comm->rank;
-}
-
-unsigned __wrap_comm_size(const struct comm *comm)
-{
-	return comm->collective->n_ranks;
 }
 
 static void combine(uint64_t *all, const uint64_t *rows, size_t count, size_t width)
