@@ -1,30 +1,30 @@
 #!/usr/bin/env python3
-"""check_global_state - what is to become a library has no state that can change
+"""check_global_state - the library has no mutable global state
 
 usage: check_global_state.py OBJDUMP ARCHIVE...
 
-Two sorts in one process share what is static. So of each object in the archives every symbol in a section
-that can be written to is compared with the list below, which says why it may be there; what is constant
-but for relocations (.data.rel.ro) cannot be written to. An offence is a line.
+Sorts in one process share static variables. Each symbol of the archives in a writable section must be in the
+list below, with the reason. Data that is constant after relocation (.data.rel.ro) is not writable. Prints one line
+for each violation and exits with 1 if there is any.
 """
 import re
 import subprocess
 import sys
 
 ALLOWED = {
-    # Whose messages the calling thread's are: each thread has its own.
+    # The diagnostics of the calling thread's job: one variable per thread.
     ('diagnostics.c', '.tbss', 'current_diagnostics'),
-    # What the processor can do, found out once and the same for ever.
+    # Features of the processor: found once, then constant.
     ('vqsort.cc', '.bss', '_ZZ19vqsort_is_supportedE12is_supported'),
     ('vqsort.cc', '.bss', '_ZGVZ19vqsort_is_supportedE12is_supported'),
 }
 WRITABLE = re.compile(r'^(\.data|\.bss|\.tdata|\.tbss)(?!\.rel\.ro)|^\*COM\*$')
-OF_EXCEPTIONS = 'DW.ref.' # what the compiler has for those of C++
+OF_EXCEPTIONS = 'DW.ref.' # generated for C++ exceptions
 SYMBOL = re.compile(r'^[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+ +(?:\.hidden )?(\S+)$')
 
 
 def symbols(objdump, archive):
-    """(source, section, name) of what an archive's objects define"""
+    """(source, section, name) of each symbol that the objects of an archive define"""
     text = subprocess.run([objdump, '-t', archive], check=True, capture_output=True, text=True).stdout
     source = '?'
     for line in text.splitlines():
@@ -50,9 +50,9 @@ def main():
             n += 1
             if WRITABLE.match(section) and not name.startswith(OF_EXCEPTIONS) \
                     and not is_allowed(source, section, name):
-                offences.append(f'{source}: {name} in {section} can change')
+                offences.append(f'{source}: {name} in {section} is mutable')
     if n == 0:
-        offences.append('no symbols were seen')
+        offences.append('no symbols found')
     print('\n'.join(offences))
     return 1 if offences else 0
 

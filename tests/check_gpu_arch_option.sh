@@ -1,9 +1,9 @@
 #!/bin/sh
-# check_gpu_arch_option - -Dgpu_arch=auto selects the local GPUs that the toolkit supports
+# check_gpu_arch_option.sh - -Dgpu_arch=auto selects the local GPUs that the toolkit supports
 #
 # usage: check_gpu_arch_option.sh SOURCE_ROOT TOOLKIT
 #
-# The GPUs that are here are said by an nvidia-smi of our own.
+# A fake nvidia-smi lists the GPUs.
 set -eu
 source=$1 toolkit=$2
 work=$(mktemp -d)
@@ -13,8 +13,9 @@ mkdir "$work/programs"
 PATH=$work/programs:$PATH
 broken=0
 
-# taken CAPABILITIES EXPECTED: what a build has code for, and the PTX of it
-taken() {
+# expect CAPABILITIES ARCHITECTURES: on a machine with these GPUs the build has code for these
+# architectures, and PTX for the newest
+expect() {
 	printf '#!/bin/sh\nprintf "%s"\n' "$1" > "$work/programs/nvidia-smi"
 	chmod +x "$work/programs/nvidia-smi"
 	rm -rf "$work/build"
@@ -26,11 +27,11 @@ taken() {
 	found=$(grep -oE 'code=(sm|compute)_[0-9]+' "$work/build/build.ninja" | sort -u |
 		sed 's/code=//' | tr '\n' ' ')
 	[ "$found" = "$2 " ] || {
-		echo "BROKEN: GPUs of $1: $found, not $2"
+		echo "BROKEN: GPUs $1: code for $found; expected $2"
 		broken=1
 	}
 }
 
-taken '9.0\n7.5\n9.0\n' 'compute_90 sm_75 sm_90'
-taken '7.0\n' 'compute_90 sm_80 sm_90'
+expect '9.0\n7.5\n9.0\n' 'compute_90 sm_75 sm_90'
+expect '7.0\n' 'compute_90 sm_80 sm_90'
 exit $broken

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""check_headers - every header of C can be compiled alone, whatever was included before it
+"""check_headers - every C header compiles alone, also if it is included twice
 
 usage: check_headers.py SOURCE_ROOT BUILD_ROOT COMPILER...
 
-What a header needs it includes itself. .cuh are for nvcc, .inc are parts of a file. An offence is what
-the compiler says.
+A header includes what it needs. .cuh files are for nvcc, and .inc files are parts of a file: both are skipped.
+Prints the errors of the compiler and exits with 1 if there are any.
 """
 import concurrent.futures
 import os
@@ -15,7 +15,7 @@ import sys
 
 FLAGS = ['-std=gnu17', '-D_GNU_SOURCE', '-D_FILE_OFFSET_BITS=64', '-Wall', '-Wextra', '-Werror',
          '-fsyntax-only', '-x', 'c', '-']
-# CUDA's headers need not be there: those of the runtime that runs kernels on the CPU do.
+# Headers of the emulated CUDA runtime stand for those of CUDA, which may not be installed.
 FOLDERS = ['.', 'tests/kernels/cuda_emulation']
 IS_X86 = platform.machine() == 'x86_64'
 
@@ -28,7 +28,7 @@ def headers(root):
 
 
 def flags_of(header):
-    """Those that the files have which include it, where they have some."""
+    """Flags that the including files are compiled with."""
     return ['-march=x86-64-v4'] if header.parent.name == 'x86' else []
 
 
@@ -38,7 +38,7 @@ def complaint(root, build, compiler, header):
     includes = [f'-I{root / folder}' for folder in FOLDERS] + [f'-I{build}']
     done = subprocess.run(compiler + includes + flags_of(header) + FLAGS, input=text, text=True,
                           capture_output=True, check=False)
-    return f'{name}: cannot be compiled alone:\n{done.stderr}' if done.returncode else ''
+    return f'{name}: does not compile alone:\n{done.stderr}' if done.returncode else ''
 
 
 def main():
@@ -47,7 +47,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         complaints = [c for c in pool.map(lambda h: complaint(root, build, compiler, h), found) if c]
     if not found:
-        complaints.append('no headers were seen')
+        complaints.append('no headers found')
     print('\n'.join(complaints))
     return 1 if complaints else 0
 

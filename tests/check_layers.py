@@ -3,12 +3,14 @@
 
 usage: check_layers.py SOURCE_ROOT
 
-The order of the folders stands in meson.build, once: a file may include what is in its own folder and in
-those above it in that list; a folder that is not in the list belongs to the listed folder that holds it.
-docs/design.md shows the same folders in the same order. tools/ and tests/ are front ends: they may
-include anything, and nothing may include them. Nothing but a back end knows what is inside of one, and the command line
-knows nothing but itself and the header of the library.
-An offence is a line.
+meson.build lists the folders in the order of their layers. A file may include headers of its own folder and of
+those above it in the list. A folder that is not in the list belongs to the listed folder that holds it. Further
+rules:
+ - docs/design.md has the same folders in the same order;
+ - tools/ and tests/ may include anything, and nothing may include them;
+ - only back ends include headers of back ends;
+ - the command line includes only its own headers and that of the library.
+Prints one line for each violation and exits with 1 if there is any.
 """
 import collections
 import pathlib
@@ -43,10 +45,10 @@ HEADERS = {'.h', '.cuh'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 GENERATED = {'config.h'}
 FRONT_ENDS = ('tools', 'tests')
-# The program is a client of its library: it knows what anybody can know.
+# The program is a client of its library.
 CLIENT = 'src/cli'
 CLIENT_KNOWS = ('src/cli', 'include')
-# What sorts: it is reached through src/device/backend.h, and what verifies shares no code with it.
+# Other code reaches these through src/device/backend.h. Code that verifies shares nothing with them.
 BACK_ENDS = ('src/device/cpu', 'src/device/cuda', 'kernels')
 
 
@@ -70,7 +72,7 @@ def folder_of(path, folders):
 
 
 def includes(root):
-    """file -> the files of ours that it includes"""
+    """file -> the files of the project that it includes"""
     graph = {}
     for top in ('include', 'src', 'io', 'kernels', 'tools', 'tests'):
         for file in sorted((root / top).rglob('*')):
@@ -86,20 +88,20 @@ def offending_arrows(graph, folders):
     for name, included in graph.items():
         here = folder_of(name, folders)
         if not here and not name.startswith(FRONT_ENDS):
-            yield f'{name}: is in no folder of the list in meson.build'
+            yield f'{name}: its folder is not in the list of meson.build'
             continue
         for other in included:
             there = folder_of(other, folders)
             if other not in graph and not other.startswith('config'):
-                yield f'{name}: includes {other}, which is not written from the root'
+                yield f'{name}: includes {other}; write the path from the root'
             elif here and not there:
-                yield f'{name}: includes {other}, which is a front end'
+                yield f'{name}: includes {other}, a header of a front end'
             elif here and there in BACK_ENDS and here not in BACK_ENDS:
-                yield f'{name}: includes {other}, which is inside of a back end'
+                yield f'{name}: includes {other}, a header of a back end'
             elif here == CLIENT and there not in CLIENT_KNOWS:
-                yield f'{name}: includes {other}, which is not of the library\'s face'
+                yield f'{name}: includes {other}; src/cli/ may include only include/gsort.h'
             elif here and rank[there] > rank[here]:
-                yield f'{name}: includes {other}, which is above it'
+                yield f'{name}: includes {other} of a higher layer'
 
 
 def stem_of(name):
@@ -162,7 +164,7 @@ def lonely_headers(graph):
         if path.suffix in HEADERS and not name.startswith(FRONT_ENDS):
             others = [i for i in includers[name] if pathlib.PurePosixPath(i).with_suffix('') != path.with_suffix('')]
             if len(others) < 2:
-                yield f'{name} ({", ".join(others) or "nobody"})'
+                yield f'{name} ({", ".join(others) or "none"})'
 
 
 def main():
@@ -177,7 +179,7 @@ def main():
                         f'the limit is {MOST_LONELY_HEADERS}; merge the new one into its only includer:\n\t' +
                         '\n\t'.join(lonely))
     if documented_folders(root) != folders:
-        offences.append('docs/design.md: its folders are not those of meson.build, in that order')
+        offences.append('docs/design.md: its table must have the folders of meson.build in the same order')
     print('\n'.join(offences))
     return 1 if offences else 0
 

@@ -1,10 +1,10 @@
 #!/bin/sh
-# check_musl_build - the programs' sources compile against another C library than glibc
+# check_musl_build.sh - the sources of the programs compile with the headers of musl
 #
 # usage: check_musl_build.sh SOURCE_ROOT
 #
-# Only musl's headers are here, and those of other libraries, which are the same for any: so nothing
-# is linked. Without Highway and CUDA. Needs musl-gcc.
+# Checks that nothing depends on glibc. Other libraries are not built for musl, but their headers
+# are the same, so nothing is linked. Without Highway and CUDA. Skipped without musl-gcc.
 set -eu
 cd "$1"
 command -v musl-gcc > /dev/null || {

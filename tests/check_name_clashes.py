@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_name_clashes - no function of ours has the name of one of a library that is linked
+"""check_name_clashes - no function has the name of a function in a linked library
 
 usage: check_name_clashes.py NM PROGRAM ARCHIVE...
 
-PROGRAM tells, by ldd, which libraries there are. Where a library calls a function of its own by a name that
-ours has, too, it gets ours; and a static program cannot be linked at all. The libraries of the compiler and of
-the system give way to other names, as C has it. An offence is a line.
+ldd PROGRAM lists the libraries. If a library and the product define the same name, the library calls the
+product's function, and a static program cannot be linked. Libraries of the compiler and of the system are skipped:
+C lets programs redefine their names. Prints one line for each clash and exits with 1 if there is any.
 """
 import re
 import subprocess
@@ -16,18 +16,18 @@ SYSTEM = re.compile(r'/(?:libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|
 
 
 def names_of(nm, *arguments):
-    told = subprocess.run([nm, '--defined-only', '--extern-only', *arguments], check=True,
+    output = subprocess.run([nm, '--defined-only', '--extern-only', *arguments], check=True,
                           capture_output=True, text=True).stdout
-    found = (re.match(r'[0-9a-f]+ [TBDRVWGS] ([^@\s]+)', line) for line in told.splitlines())
+    found = (re.match(r'[0-9a-f]+ [TBDRVWGS] ([^@\s]+)', line) for line in output.splitlines())
     return {match[1] for match in found if match}
 
 
 def main():
     nm, program, *archives = sys.argv[1:]
-    told = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
-    libraries = [path for path in re.findall(r'=> (/\S+)', told) if not SYSTEM.search(path)]
+    output = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
+    libraries = [path for path in re.findall(r'=> (/\S+)', output) if not SYSTEM.search(path)]
     ours = names_of(nm, *archives)
-    offences = [f'{name}: is a name of {library}, too'
+    offences = [f'{name}: is defined in {library}, too'
                 for library in libraries for name in sorted(ours & names_of(nm, '-D', library))
                 if not name.startswith('_Z')]
     print('\n'.join(offences))

@@ -1,12 +1,16 @@
 #!/bin/sh
-# check_style - how a source file looks
+# check_style.sh - rules for source files that grep and awk can check
 #
 # usage: check_style.sh SOURCE_ROOT
 #
-# check_layers.py says who may include whom. Here: CUDA is known to kernels/ and to one header,
-# kinds of layouts and of runs are known to their tables, every module is in the documents, no
-# function is too long to be taken in, and a source file looks as all others do. An offence is a
-# line.
+# Prints one line for each violation and exits with 1 if there is any. Checks that
+#  - only kernels/ and one header use CUDA;
+#  - only tables know kinds of layouts and runs;
+#  - only front ends print, exit, and change the state of the process;
+#  - messages below the front ends name the program by GSORT_PROGRAM;
+#  - files and functions are not too long, and files have the usual layout;
+#  - docs/design.md names each module.
+# check_layers.py checks includes, check_words.py names and documents.
 set -eu
 export LC_ALL=C
 cd "$1"
@@ -18,7 +22,7 @@ sources=$(find examples include io kernels src tools tests -name '*.[ch]' -o -na
 	-o -name '*.cu' -o -name '*.cuh' -o -name '*.inc')
 scripts=$(find tests tools -name '*.sh')
 
-# offence CLAIM: what standard input holds contradicts it.
+# offence RULE: the lines of standard input violate it.
 offence() {
 	sed "s|^|$1: |" >> "$offences"
 }
@@ -30,37 +34,37 @@ grep -nE 'include[ '"$tab"']*"' $sources |
 	grep -vE '"((include|io|kernels|src|tools|tests)/[^"]*|config\.h)"' |
 	offence 'include is not written from the root' || true
 
-# Kinds are rows of tables: others ask what a layout or a run can do (docs/contributing.md).
+# Kinds are rows of tables. Other code asks what a layout or a run can do (docs/contributing.md).
 grep -nE '\bLAYOUT_(CODES|RECORDS|REFERENCES)\b|layout(->|\.)kind\b' $sources |
 	grep -vE '^(src/record/|src/device/(device\.h|[a-z]+/backend_[a-z]+\.c):|tests/)' |
-	offence 'asks which kind of layout it is' || true
+	offence 'depends on the kind of a layout' || true
 grep -nE 'include "src/(record/kinds|run/run_kind)\.h"' $sources |
 	grep -vE '^(src/(record|run)|tests)/' |
-	offence 'knows how a kind does it' || true
+	offence 'includes the table of a kind' || true
 
 grep -nE '\brun_stored_file\(' $sources | grep -vE '^(src/(run|checkpoint|exchange)/|tests/)' |
-	offence 'asks for the file of a run; only what keeps runs or sends them needs it' || true
+	offence 'uses the file of a run; only code that keeps or sends runs may' || true
 
-# What a process has once is a front end's: its standard streams, environment, signals and end. Of
-# the signals, thread.c holds back those of the calling thread; and in the handler of one that ends
-# the process, undo.c keeps its files from growing.
+# Standard streams, environment, signals and exit of the process belong to front ends. Exceptions:
+#  - thread.c blocks signals in the calling thread;
+#  - undo.c limits file sizes in the handler of a fatal signal.
 process='((v?printf|puts|putchar|perror|_?exit|quick_exit|abort|system|(secure_)?getenv|(un)?setenv'
 process="$process|signal|sigaction|sigprocmask|pthread_sigmask|raise|p?kill|alarm|mallopt|umask"
 process="$process|chdir|setlocale|setrlimit|prctl)\\(|(stdin|stdout|stderr|environ)[,;)])"
 grep -nE "(^|[^a-z_/])$process" $sources |
 	grep -vE '^(src/cli|examples|tools|tests)/|^src/base/thread\.c:.*pthread_sigmask' |
 	grep -vE '^io/output/undo\.c:.*setrlimit' |
-	offence 'only a front end prints, exits, or changes what is of the process' || true
+	offence 'only a front end may print, exit or change the state of the process' || true
 grep -nE 'include <(signal|threads)\.h>' $sources |
 	grep -vE '^(src/cli/|tools/|tests/|src/base/thread\.)' |
-	offence 'only a front end knows signals' || true
+	offence 'only a front end may handle signals' || true
 grep -nE '\b(pthread|thrd)_create\b' $sources |
 	grep -vE '^(src/base/thread\.c|src/cli/process_setup\.c|tests/)' |
-	offence 'a thread whose messages nobody hears: thread_start()' || true
+	offence 'a thread without the diagnostics of its job; use thread_start()' || true
 
-# What a device is, is told in the plan as what follows from it.
+# The plan states what follows from unified memory.
 grep -nE '(->|\.)unified\b' $sources | grep -vE '^(src/(device|plan)/|tests/)' |
-	offence 'asks whether the device is unified' || true
+	offence 'depends on unified memory; use the plan' || true
 
 # not_among LIST: the lines of standard input that are not in it.
 not_among() {
@@ -84,7 +88,7 @@ awk '
 	if (columns + length(parts[n]) > 100)
 		print FILENAME ":" FNR ": " columns + length(parts[n]) " columns"
 }' $sources $scripts | offence 'line over 100 columns'
-# A function begins with a brace in the first column, and a table does not.
+# A brace alone in the first column begins a function; tables have none.
 awk '
 FNR == 1 || /^\}/ {
 	if (FNR > 1 && first && FNR - first - 1 > 80)
@@ -96,16 +100,16 @@ FNR == 1 || /^\}/ {
 wc -l $(printf '%s\n' $sources | grep -v '^tests/') |
 	awk '$1 > 1000 && $2 != "total" { print $2 ": " $1 " lines" }' |
 	offence 'file of more than 1,000 lines'
-# Blank lines of a macro are blanks and a backslash.
+# clang-format fills the empty lines of a macro with blanks.
 grep -nE '^    ' $sources $scripts | grep -vE ':[0-9]+: *\\$' | offence 'indented by blanks' || true
 grep -nE "[ $tab]\$" $sources $scripts | offence 'blanks at the end of a line' || true
-# -Dprogram_name: messages have the name that the program is built with.
+# -Dprogram_name renames the program, so messages use GSORT_PROGRAM.
 grep -nE '"([^"]*[^-a-zA-Z0-9_./"])?gsort([^-a-zA-Z0-9_.("/][^"]*|-(mpi|check|gen)[^"]*)?"' \
 	$(printf '%s\n' $sources | grep -E '^(src|io|kernels)/') | grep -v '#include' |
 	grep -vE '^[^:]*:[0-9]+:[[:space:]]*/?[*]' |
 	grep -vE '^src/checkpoint/checkpoint_dir.c:.*"gsort (manifest|runs)' |
-	offence 'a message that does not use GSORT_PROGRAM' || true
-# "| `src/base/` | ... | `status.c` messages ... |": the modules of each folder.
+	offence 'a message names gsort; use GSORT_PROGRAM' || true
+# The modules of each folder: "| `src/base/` | ... | `stats.c` bytes and times ... |".
 patterns=$(grep '^| `[a-z/]*` |' docs/design.md | grep -oE '`[a-z0-9_*]+\.c`' | tr -d '`')
 in_table() {
 	for pattern in $patterns; do
@@ -116,10 +120,10 @@ in_table() {
 	return 1
 }
 for file in $(find io src -name '*.c'); do
-	in_table "${file##*/}" || echo "$file" | offence 'docs/design.md does not say what it is'
+	in_table "${file##*/}" || echo "$file" | offence 'docs/design.md does not name it'
 done
 find io kernels src tools tests | grep -E '/(util|utils|misc|common|helper|helpers)(\.|$)' |
-	offence 'a name that says nothing' || true
+	offence 'a name without meaning' || true
 
 sort "$offences"
 [ ! -s "$offences" ]

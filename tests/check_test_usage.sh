@@ -1,20 +1,19 @@
 #!/bin/sh
-# check_test_usage - a test program that is told nonsense, or asked how it is called, says so and
-# tests nothing
+# check_test_usage.sh - test programs print their usage for --help and for unknown arguments
 #
 # usage: check_test_usage.sh PROGRAM...
 #
-# A name of a mode or a back end that is not there would else pass, as all of nothing does.
+# Otherwise a misspelled mode or back end would pass, because no test ran.
 set -eu
 broken=0
-said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
 for program; do
 	for word in --help no-such-word; do
 		status=0
-		timeout 10 "$program" $word > "$said" 2>&1 < /dev/null || status=$?
-		grep -qi '^usage: ' "$said" || {
-			echo "${program##*/} $word: no usage, but: $(head -n 3 "$said")"
+		timeout 10 "$program" $word > "$output" 2>&1 < /dev/null || status=$?
+		grep -qi '^usage: ' "$output" || {
+			echo "${program##*/} $word: no usage: $(head -n 3 "$output")"
 			broken=1
 		}
 		[ $word = --help ] || [ $status -ne 0 ] || {
