@@ -27,7 +27,6 @@ ALLOWED_CIRCLES = [
     'io/header/npy io/header/npy_internal',
     'io/input/format_detect io/input/format_signatures',
     'io/input/input io/input/input_internal io/input/input_stream',
-    'src/cost/calibrate src/cost/calibrate_device src/cost/estimate',
     'src/lib/api_distributed src/lib/lib_internal',
     'src/merge/run_buffers src/merge/run_buffers_internal',
     'src/options/options src/options/options_finalize src/options/value_parsers',

@@ -269,13 +269,19 @@ static uint64_t measure_system(const char *root, const char *label)
 	return kib == NO_LIMIT ? NO_LIMIT : kib << 10;
 }
 
+uint64_t memory_allowed_nbytes(const char *root)
+{
+	uint64_t nbytes = measure_groups(root, memory_hierarchies);
+
+	nbytes = min_limit(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
+	return min_limit(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
+}
+
 uint64_t memory_available_nbytes(const char *root)
 {
-	uint64_t nbytes = measure_system(root, "MemAvailable:");
+	const uint64_t nbytes =
+		min_limit(measure_system(root, "MemAvailable:"), memory_allowed_nbytes(root));
 
-	nbytes = min_limit(nbytes, measure_groups(root, memory_hierarchies));
-	nbytes = min_limit(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
-	nbytes = min_limit(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
 	return nbytes == NO_LIMIT ? UNKNOWN_NBYTES : nbytes;
 }
 

@@ -21,6 +21,13 @@
 /* Return how many bytes this process can still use; 64 MiB if that is unknown. */
 uint64_t memory_available_nbytes(const char *root);
 
+/*
+ * Return how many bytes this process can still use before a control group or a resource limit stops
+ * it; UINT64_MAX if there is no such limit. Unlike memory_available_nbytes() it ignores the memory
+ * that is free at the moment.
+ */
+uint64_t memory_allowed_nbytes(const char *root);
+
 /* Return how many of these are free without evicting page cache. */
 uint64_t memory_free_nbytes(const char *root);
 

@@ -1,11 +1,12 @@
 /*
- * calibrate - how fast the machine can do what each stage does (see calibrate.h)
+ * calibrate.c - measure the rate of each stage when it runs alone (see calibrate.h)
  *
- * Files are read and written as the sort does it, in parts and by its threads; what is written has
- * no name and is given back. What the back end does is measured by calibrate_device.c.
+ * Files are read and written as in a sort, in blocks and by several threads; written files have no
+ * names and vanish. The operations of the back end run on random records.
  */
 #include "src/cost/calibrate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <pthread.h>
@@ -16,24 +17,22 @@
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
-#include "src/cost/calibrate_device.h"
 #include "src/plan/cache_policy.h"
 
 enum {
-	N_PROBE_BLOCKS = 64, /* of a file, */
+	N_PROBE_BLOCKS = 64, /* of a file */
 	MIN_PROBE_BLOCK_NBYTES = 4 << 10,
 	MAX_PROBE_BLOCK_NBYTES = 4 << 20,
 	MAX_PROBE_THREADS = 16,
 	MIN_PROBE_NBYTES = 1 << 20,
 	PIPE_NBYTES = 256 << 10,
-	GROWTH = 4,                  /* from one measurement to the next */
-	CALIBRATE_TIME_DIVISOR = 10, /* of a sort's time, after it */
+	GROWTH = 4,                  /* factor between two measurements */
+	CALIBRATE_TIME_DIVISOR = 10, /* divides the time of the sort */
 };
 
-/* What takes less is over before anybody asks what held it up. */
+/* Shorter phases are not worth measuring. */
 static const uint64_t min_phase_ns = UINT64_C(1000000000);
 
-/* What is measured, for whom, and by when. */
 struct calibration {
 	const struct job *job;
 	const struct sort_spec *spec;
@@ -42,7 +41,9 @@ struct calibration {
 	struct stage_rates *rates;
 };
 
-/* Work that threads share: parts, taken one by one, until the time is over. */
+/* --- files and pipes --- */
+
+/* Blocks that threads claim until the time is over. */
 struct io_probe {
 	int (*process_block)(struct io_probe *probe, uint32_t block);
 	uint64_t block_nbytes;
@@ -52,10 +53,10 @@ struct io_probe {
 	_Atomic int error;
 
 	struct input *input;
-	bool is_warm; /* reading: other parts than the first time, which are in the cache now */
+	bool is_warm; /* second reading: blocks are read into memory that was touched */
 	struct spill *spill;
 	struct spill_extent extents[N_PROBE_BLOCKS];
-	char *data; /* part_nbytes each */
+	char *data; /* block_nbytes each */
 };
 
 static void process_probe_blocks(void *context)
@@ -72,7 +73,10 @@ static void process_probe_blocks(void *context)
 	}
 }
 
-/* Bytes per second of n parts, or of those done in time, by n_threads; 0 if one failed. */
+/*
+ * Return the bytes per second of n blocks (or of those done in time) on n_threads; 0 after an
+ * error.
+ */
 static double time_probe_blocks(struct io_probe *probe, uint32_t n_blocks, uint32_t n_threads,
 				int (*process_block)(struct io_probe *probe, uint32_t block))
 {
@@ -95,7 +99,7 @@ static char *probe_block_data(const struct io_probe *probe, uint32_t block)
 	return probe->data + block * probe->block_nbytes;
 }
 
-/* Parts spread over the input: in the cache or not, as they are. */
+/* Read blocks spread over the input, whether cached or not. */
 static int read_input_block(struct io_probe *probe, uint32_t block)
 {
 	const uint64_t span_nbytes = input_total_nbytes(probe->input) - probe->block_nbytes;
@@ -116,7 +120,7 @@ static int read_spill_block(struct io_probe *probe, uint32_t block)
 	return spill_read(probe->spill, probe->extents[block], probe_block_data(probe, block));
 }
 
-/* Parts of so many bytes in all, to be done by end_ns; without memory. */
+/* Make blocks of nbytes in total, to be done by end_ns; without memory. */
 static struct io_probe make_io_probe(uint64_t nbytes, uint64_t end_ns)
 {
 	struct io_probe probe = { .block_nbytes = nbytes / N_PROBE_BLOCKS, .end_ns = end_ns };
@@ -128,8 +132,8 @@ static struct io_probe make_io_probe(uint64_t nbytes, uint64_t end_ns)
 }
 
 /*
- * To be read by so many threads: as long as they can be, since the kernel reads ahead behind each
- * of them, which may be many times as much as a short one has.
+ * Make blocks for n_readers threads, as long as possible: the kernel reads ahead after each of
+ * them, which may be many times the length of a short block.
  */
 static struct io_probe make_read_probe(uint64_t nbytes, uint32_t n_readers, uint64_t end_ns)
 {
@@ -140,7 +144,7 @@ static struct io_probe make_read_probe(uint64_t nbytes, uint32_t n_readers, uint
 	return probe;
 }
 
-/* Parts with memory, or without if there is none. */
+/* Make blocks with memory; data is NULL if there is none. */
 static struct io_probe io_probe_open(uint64_t nbytes, uint64_t end_ns)
 {
 	struct io_probe probe = make_io_probe(nbytes, end_ns);
@@ -152,7 +156,7 @@ static struct io_probe io_probe_open(uint64_t nbytes, uint64_t end_ns)
 	return probe;
 }
 
-/* Takes the rate if there is one. */
+/* Record the rate if it is positive. */
 static bool record_rate(const struct calibration *calibration, enum stage stage, double rate)
 {
 	if (rate > 0)
@@ -160,7 +164,7 @@ static bool record_rate(const struct calibration *calibration, enum stage stage,
 	return rate > 0;
 }
 
-/* Of the input, the part that goes to memory which nothing has touched yet. */
+/* Return the fraction of the input that is read into memory which has not been touched yet. */
 static double untouched_fraction(const struct plan *plan)
 {
 	const uint64_t n = plan->expected_nbytes / plan->record_nbytes;
@@ -176,8 +180,8 @@ static double combine_rates(double fresh, double warm, double fresh_fraction)
 }
 
 /*
- * Reading to memory as chunks have it. The first time its pages have to be had from the system,
- * which takes longer than to copy.
+ * Read to memory as chunks have it. The first time the system has to provide pages, which takes
+ * longer than the copy.
  */
 static double time_reads(const struct calibration *calibration, uint64_t nbytes,
 			 double (*time_probe)(struct io_probe *probe, uint32_t n_threads))
@@ -208,7 +212,7 @@ static double time_input(struct io_probe *probe, uint32_t n_threads)
 	return time_probe_blocks(probe, probe->n_blocks, n_threads, read_input_block);
 }
 
-/* Somebody who writes to a pipe as fast as it takes it. */
+/* A thread that writes to a pipe as fast as possible. */
 struct producer {
 	struct file file;
 	uint64_t nbytes;
@@ -222,7 +226,7 @@ static void *produce(void *argument)
 	sigset_t saved_mask;
 	int r = 0;
 
-	/* That nobody reads any more is an error then, and no end of the process. */
+	/* EPIPE is an error then; SIGPIPE would end the process. */
 	thread_block_signals(&saved_mask);
 	while (producer->nbytes && r == 0 && clock_now_ns() < producer->probe->end_ns) {
 		const size_t n = producer->nbytes < sizeof data ? producer->nbytes : sizeof data;
@@ -234,7 +238,7 @@ static void *produce(void *argument)
 	return NULL;
 }
 
-/* All that comes; the rate of it. */
+/* Return the rate of reading all data of the pipe. */
 static double consume(struct io_probe *probe, const struct file *file)
 {
 	const uint64_t begin_ns = clock_now_ns();
@@ -259,7 +263,7 @@ static double time_pipe(struct io_probe *probe, uint32_t n_threads)
 	double rate = 0;
 	int fds[2];
 
-	(void)n_threads; /* one after the other */
+	(void)n_threads; /* a pipe is read by one */
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return 0;
 	read_end.fd = fds[0];
@@ -284,7 +288,7 @@ static bool measure_input(const struct calibration *calibration, uint64_t nbytes
 			   time_reads(calibration, nbytes, is_pipe ? time_pipe : time_input));
 }
 
-/* Is there room for some times of what is measured? */
+/* Is there free space for several times what is measured? */
 static bool has_free_space(struct spill *spill, uint64_t nbytes)
 {
 	uint64_t free_nbytes;
@@ -292,7 +296,7 @@ static bool has_free_space(struct spill *spill, uint64_t nbytes)
 	return spill_free_nbytes(spill, &free_nbytes) == 0 && free_nbytes / 4 >= nbytes;
 }
 
-/* Writing to new files in the directories, unless they are nearly full, and reading from there. */
+/* Write new files in the directories, unless they are nearly full, and read them. */
 static bool measure_directories(const struct calibration *calibration,
 				const char *const *directories, size_t n, enum cache_policy policy,
 				struct io_probe *probe, enum stage write_stage,
@@ -342,7 +346,7 @@ static enum cache_policy output_cache_policy(const struct job *job)
 	return cache_policy_choose(job, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 }
 
-/* Where the output will lie; of a pipe nobody can say more than of a file here. */
+/* Measure the directory of the output; for a pipe, the current directory. */
 static bool measure_output(const struct calibration *calibration, uint64_t nbytes)
 {
 	char *path_copy =
@@ -362,15 +366,337 @@ static bool measure_output(const struct calibration *calibration, uint64_t nbyte
 	return measured;
 }
 
+/* --- the device --- */
+
+enum { MAX_PROBE_RUNS = 64, MAX_DEVICE_PROBE_NBYTES = 64 << 20 };
+
+/* Records on the device, and what the operations need. */
+struct device_probe {
+	const struct job *job;
+	struct device_queue *queue;
+	struct device_event *event;
+	uint64_t n;
+	size_t nbytes, scratch_nbytes;
+	void *host, *a, *b, *scratch;
+	uint32_t n_runs; /* to be merged: about as many as in the final merge */
+	struct slice slices[MAX_PROBE_RUNS], source;
+	struct digest read_digest;
+	struct sort_op_result sort_result;
+	struct decode_result decoded;
+	void *edges[2];
+};
+
+/* Does the device sort elements that refer to records in `host`? */
+static bool sorts_indirectly(const struct device_probe *probe)
+{
+	return layout_is_indirect(probe->job->layout);
+}
+
+/* Are records encoded as elements before sorting, and decoded after merging? */
+static bool encodes_records(const struct device_probe *probe)
+{
+	return probe->job->plan.sorts_on_cpu && layout_has_elements(probe->job->layout);
+}
+
+static size_t probe_scratch_nbytes(const struct device_probe *probe)
+{
+	const struct job *job = probe->job;
+	const struct layout *layout = job->layout;
+	const size_t sort_nbytes = device_sort_scratch_nbytes(job_device(job), layout, probe->n);
+	const size_t merge_nbytes =
+		device_merge_scratch_nbytes(job_device(job), layout, probe->n_runs, probe->n);
+
+	return sort_nbytes > merge_nbytes ? sort_nbytes : merge_nbytes;
+}
+
+/* Return the runs of the final merge: spilled ones, and chunks that stay in memory. */
+static uint32_t final_merge_run_count(const struct plan *plan)
+{
+	const uint64_t n_chunks =
+		plan->n_chunks ? plan->expected_nbytes / plan->record_nbytes / plan->chunk_records :
+				 plan->fan_in;
+	const uint64_t n_spilled = plan->n_spilled_runs * plan->chunks_per_run;
+	uint64_t n = n_chunks > n_spilled ? n_chunks - n_spilled : 0;
+
+	n += plan->n_spilled_runs < plan->fan_in ? plan->n_spilled_runs : plan->fan_in;
+	return n < 2 ? 2 : n < MAX_PROBE_RUNS ? (uint32_t)n : MAX_PROBE_RUNS;
+}
+
+static int alloc_probe_memory(struct device_probe *probe)
+{
+	const struct job *job = probe->job;
+	int r = device_alloc(job_device(job), MEMORY_HOST, probe->nbytes, &probe->host);
+
+	if (r == 0)
+		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->nbytes, &probe->a);
+	if (r == 0)
+		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->nbytes, &probe->b);
+	if (r == 0)
+		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->scratch_nbytes,
+				 &probe->scratch);
+	for (int i = 0; i < 2; i++)
+		probe->edges[i] = malloc(job->layout->item_nbytes);
+	return r == 0 && probe->edges[0] && probe->edges[1] ? 0 : -ENOMEM;
+}
+
+static void fill_with_random(struct device_probe *probe)
+{
+	uint64_t random = 1;
+
+	for (size_t i = 0; i + 8 <= probe->nbytes; i += 8) {
+		random = digest_mix64(random + i);
+		memcpy((char *)probe->host + i, &random, 8);
+	}
+}
+
+static int device_probe_open(struct device_probe *probe, uint64_t nbytes)
+{
+	const struct job *job = probe->job;
+	const struct layout *layout = job->layout;
+	const uint64_t record_nbytes = layout->record_nbytes > layout->resident_nbytes ?
+					       layout->record_nbytes :
+					       layout->resident_nbytes;
+	int r;
+
+	nbytes = nbytes / 4 < MAX_DEVICE_PROBE_NBYTES ? nbytes / 4 : MAX_DEVICE_PROBE_NBYTES;
+	probe->n = nbytes / record_nbytes;
+	probe->n_runs = final_merge_run_count(&job->plan);
+	if (probe->n < probe->n_runs)
+		return -ENOMEM;
+	probe->nbytes = probe->n * record_nbytes;
+	probe->scratch_nbytes = probe_scratch_nbytes(probe) + 1;
+	r = device_queue_open(job_device(job), QUEUE_PRIORITY_NORMAL, &probe->queue);
+	if (r == 0)
+		r = device_event_open(job_device(job), &probe->event);
+	if (r == 0)
+		r = alloc_probe_memory(probe);
+	if (r == 0)
+		fill_with_random(probe);
+	return r;
+}
+
+static void device_probe_close(struct device_probe *probe)
+{
+	const struct job *job = probe->job;
+
+	device_queue_close(probe->queue);
+	device_event_close(probe->event);
+	device_free(job_device(job), MEMORY_HOST, probe->host, probe->nbytes);
+	device_free(job_device(job), MEMORY_DEVICE, probe->a, probe->nbytes);
+	device_free(job_device(job), MEMORY_DEVICE, probe->b, probe->nbytes);
+	device_free(job_device(job), MEMORY_DEVICE, probe->scratch, probe->scratch_nbytes);
+	free(probe->edges[0]);
+	free(probe->edges[1]);
+}
+
+/* The sorted output: elements stay in a, items are in b. The merge writes to the other one. */
+static void *sorted_output(const struct device_probe *probe)
+{
+	return layout_has_elements(probe->job->layout) ? probe->a : probe->b;
+}
+
+static void *merge_output(const struct device_probe *probe)
+{
+	return layout_has_elements(probe->job->layout) ? probe->b : probe->a;
+}
+
+/* Sort n records or elements of a, from `first` on. */
+static int queue_sort(struct device_probe *probe, uint64_t first, uint64_t n)
+{
+	const struct layout *layout = probe->job->layout;
+
+	return device_queue_sort(
+		probe->queue,
+		&(struct sort_op){
+			.layout = layout,
+			.records = (char *)probe->a + first * layout->record_nbytes,
+			.items = (char *)sorted_output(probe) + first * layout->resident_nbytes,
+			.n = n,
+			.limit = UINT64_MAX,
+			.scratch = probe->scratch,
+			.ret_input_digest = &probe->read_digest,
+			.ret = &probe->sort_result,
+		});
+}
+
+static int queue_merge(struct device_probe *probe)
+{
+	return device_queue_merge(probe->queue, &(struct merge_op){
+							.layout = probe->job->layout,
+							.slices = probe->slices,
+							.k = probe->n_runs,
+							.out = merge_output(probe),
+							.limit = UINT64_MAX,
+							.scratch = probe->scratch,
+							.ret_first = probe->edges[0],
+							.ret_last = probe->edges[1],
+							.ret = &probe->sort_result,
+						});
+}
+
+/* Encode the records of `host` to a. */
+static int queue_encode(struct device_probe *probe)
+{
+	const struct job *job = probe->job;
+
+	return device_queue_encode(probe->queue, &(struct encode_op){
+							 .layout = job->layout,
+							 .records = probe->host,
+							 .elements = probe->a,
+							 .n = probe->n,
+							 .ret_digest = &probe->read_digest,
+						 });
+}
+
+/* Load what is to be sorted to a. */
+static int queue_load(struct device_probe *probe)
+{
+	return sorts_indirectly(probe) ?
+		       queue_encode(probe) :
+		       device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
+}
+
+/* Decode the first n elements of b to a. */
+static int queue_decode(struct device_probe *probe, uint64_t n)
+{
+	const struct job *job = probe->job;
+
+	probe->source = (struct slice){ probe->host, probe->n };
+	return device_queue_decode(probe->queue, &(struct decode_op){
+							 .layout = job->layout,
+							 .sources = &probe->source,
+							 .n_sources = 1,
+							 .elements = probe->b,
+							 .records = probe->a,
+							 .n = n,
+							 .ret = &probe->decoded,
+						 });
+}
+
+/* Wait for what was queued and return its rate; 0 after an error. */
+static double wait_and_rate(struct device_probe *probe, int queued, uint64_t begin_ns,
+			    uint64_t nbytes)
+{
+	if (queued < 0 || device_queue_synchronize(probe->queue, probe->event) < 0)
+		return 0;
+	return (double)nbytes / ((double)(clock_now_ns() - begin_ns) * 1e-9);
+}
+
+static double time_copy(struct device_probe *probe, void *destination, const void *source)
+{
+	const uint64_t begin_ns = clock_now_ns();
+	int r = device_queue_copy(probe->queue, destination, source, probe->nbytes);
+
+	return wait_and_rate(probe, r, begin_ns, probe->nbytes);
+}
+
+static double time_sort(struct device_probe *probe)
+{
+	const uint64_t begin_ns = clock_now_ns();
+	int r = queue_sort(probe, 0, probe->n);
+
+	return wait_and_rate(probe, r, begin_ns,
+			     probe->n * estimate_sorted_nbytes(probe->job->layout));
+}
+
+/* Sort pieces, then merge them; only the merge is timed. */
+static double time_merge(struct device_probe *probe)
+{
+	const struct layout *layout = probe->job->layout;
+	const char *sorted = sorted_output(probe);
+	const uint64_t n = probe->n / probe->n_runs;
+	uint64_t begin_ns;
+	int r = queue_load(probe);
+
+	for (uint32_t i = 0; i < probe->n_runs && r == 0; i++) {
+		r = queue_sort(probe, i * n, n);
+		probe->slices[i] = (struct slice){ sorted + i * n * layout->resident_nbytes, n };
+	}
+	if (r < 0 || device_queue_synchronize(probe->queue, probe->event) < 0)
+		return 0;
+	begin_ns = clock_now_ns();
+	r = queue_merge(probe);
+	return wait_and_rate(probe, r, begin_ns,
+			     probe->n_runs * n * estimate_merged_nbytes(layout));
+}
+
+/* Time encoding; a has elements then. */
+static double time_encode(struct device_probe *probe)
+{
+	const uint64_t begin_ns = clock_now_ns();
+	int r = queue_encode(probe);
+
+	return wait_and_rate(probe, r, begin_ns, probe->nbytes);
+}
+
+/* Time decoding, after a merge. */
+static double time_decode(struct device_probe *probe)
+{
+	const uint64_t n = probe->n / probe->n_runs * probe->n_runs;
+	const uint64_t begin_ns = clock_now_ns();
+	int r = queue_decode(probe, n);
+
+	return wait_and_rate(probe, r, begin_ns, n * probe->job->layout->record_nbytes);
+}
+
+/* Count devices; one that is listed twice has one link, and the CPUs of one. */
+static uint32_t count_distinct_devices(const struct job *job)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < job->n_devices; i++) {
+		uint32_t first = 0;
+
+		while (job->devices[first].ordinal != job->devices[i].ordinal)
+			first++;
+		n += first == i;
+	}
+	return n;
+}
+
+/*
+ * Measure one queue. Queues that share the CPUs, and several devices, do so many times as much
+ * together. Returns false if there is no memory for it.
+ */
 static bool measure_device(const struct calibration *calibration, uint64_t nbytes)
 {
-	return calibrate_device(calibration->job, nbytes, calibration->rates);
+	const struct job *job = calibration->job;
+	struct stage_rates *rates = calibration->rates;
+	struct device_probe probe = { .job = job };
+	const uint32_t n_devices = count_distinct_devices(job); /* only one is measured */
+	const double device_factor = n_devices;
+	const double queue_factor = job->plan.sorts_on_cpu ? job->device_info.n_queues :
+							     device_factor;
+	bool is_open;
+	double upload;
+
+	rates->n_devices = n_devices;
+	is_open = device_probe_open(&probe, nbytes) == 0;
+	if (is_open) {
+		time_merge(&probe); /* not timed: touches memory and starts what starts late */
+		rates->bytes_per_s[STAGE_MERGE] = queue_factor * time_merge(&probe);
+		if (encodes_records(&probe))
+			rates->bytes_per_s[STAGE_DECODE] = queue_factor * time_decode(&probe);
+		upload = time_copy(&probe, probe.a, probe.host);
+		if (encodes_records(&probe))
+			rates->bytes_per_s[STAGE_ENCODE] = queue_factor * time_encode(&probe);
+		rates->bytes_per_s[STAGE_SORT] = queue_factor * time_sort(&probe);
+		if (job->plan.copies_to_device) {
+			rates->bytes_per_s[STAGE_UPLOAD] = device_factor * upload;
+			rates->bytes_per_s[STAGE_DOWNLOAD] =
+				device_factor * time_copy(&probe, probe.host, probe.b);
+		}
+	}
+	device_probe_close(&probe);
+	return is_open;
 }
+
+/* --- all steps --- */
 
 #define STAGE_BIT(STAGE) (1u << STAGE_##STAGE)
 
 static const struct calibration_step {
-	uint32_t stages; /* any of which asks for it */
+	uint32_t stages; /* that request the step */
 	bool (*measure)(const struct calibration *calibration, uint64_t nbytes);
 } calibration_steps[] = {
 	{ STAGE_BIT(READ), measure_input },
@@ -392,7 +718,7 @@ static bool is_step_requested(const struct calibration_step *step,
 	return false;
 }
 
-/* With more and more bytes, as long as the next measurement can be expected to end in time. */
+/* Measure more and more bytes, as long as the next measurement can be expected to end in time. */
 static void measure_step(struct calibration *calibration, const struct calibration_step *step,
 			 uint64_t budget_ns)
 {
@@ -441,8 +767,7 @@ void calibrate_stages(const struct job *job, const struct sort_spec *spec,
 		      const struct calibration_request *request, struct stage_rates *ret_rates)
 {
 	const uint64_t end_ns = clock_now_ns() + request->budget_ns;
-	struct diagnostics *previous_sink =
-		diagnostics_push(NULL); /* what cannot be measured is no failure */
+	struct diagnostics *previous_sink = diagnostics_push(NULL); /* errors are not reported */
 	struct calibration calibration = {
 		.job = job,
 		.spec = spec,

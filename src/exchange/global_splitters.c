@@ -23,7 +23,7 @@ enum { CANDIDATE_WORDS = sizeof(struct splitter_candidate) / sizeof(uint64_t) };
 
 /*
  * Candidates per splitter and round. With many splitters there are fewer, because a message has
- * those of all splitters (cluster_estimate.c relies on that).
+ * those of all splitters (estimate.c relies on that).
  */
 enum { MAX_CANDIDATES = 16, MAX_CANDIDATE_ROWS = 1024 };
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "src/lib/lib_internal.h"
-#include "src/report/format_numbers.h"
+#include "src/report/format.h"
 #include "src/report/stats_report.h"
 
 /* --- messages --- */

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "src/cost/cluster_estimate.h"
+#include "src/cost/estimate.h"
 #include "src/options/option_spec.h"
 #include "src/options/record_options.h"
 #include "src/plan/sort_spec.h"

@@ -1,17 +1,14 @@
 /*
- * explain - what --explain and --debug print before anything is sorted (see explain.h)
+ * explain.c - what --explain and --debug print before anything is sorted (see explain.h)
  *
- * The plan is a list of names and values, which the HTML page shows as well. The estimate is a
- * table of bytes, rates and times: for the stages of one process, or for each of several ranks:
+ * The plan is a list of names and values, which the HTML report shows as well. The estimate is a
+ * table of bytes, rates and times: of the stages of one process, or of each rank:
  *
  *	each of 1000 ranks, without compression
  *	  reads           931.3 GiB of the input
  *	  ...
  *	limits
  *	  runs             34.2 %  50000 of 146000 that can be merged at once  <- limiting factor
- *
- * The JSON object is built as a whole by libjansson and then written. A failed allocation is a NULL
- * on its way into the object; the builder remembers it and reports it once at the end.
  */
 #include "src/report/explain.h"
 
@@ -26,11 +23,23 @@
 #include "config.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/report/json_writer.h"
+#include "src/report/format.h"
+
+struct size_text {
+	char text[32];
+};
+
+static struct size_text format_size(uint64_t nbytes)
+{
+	struct size_text result;
+
+	size_format(nbytes, result.text);
+	return result;
+}
 
 /* --- the plan --- */
 
-/* Who is told. */
+/* Receives the rows. */
 struct plan_row_sink {
 	plan_text_callback *callback;
 	void *context;
@@ -57,7 +66,7 @@ static void emit_size(const struct plan_row_sink *sink, const char *name, uint64
 	emit_row(sink, name, "%s%s", size, suffix);
 }
 
-/* Of records in which elements stand for them, a buffer is not as long as what it is for. */
+/* With elements, a buffer is shorter than the input that it is for. */
 static void emit_chunks(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	const uint64_t nbytes = plan->chunk_records * plan->record_nbytes;
@@ -72,7 +81,7 @@ static void emit_chunks(const struct plan_row_sink *sink, const struct plan *pla
 		 plan->n_chunks, size, records, plan->n_devices * plan->n_queues);
 }
 
-/* Is it not known, and nobody has said, how much will come? */
+/* Is the size of the input unknown, without --assume-size? */
 static bool is_size_unknown(const struct plan *plan)
 {
 	return plan->input_nbytes == PLAN_SIZE_UNKNOWN && !plan->expected_nbytes;
@@ -112,7 +121,7 @@ static void emit_input(const struct plan_row_sink *sink, const struct plan *plan
 		emit_size(sink, "input", plan->expected_nbytes, " (--assume-size)");
 }
 
-/* Of an endless input, what holds as long as its runs can be merged at once. */
+/* For an unbounded input: the size up to which one pass is enough. */
 static void emit_passes(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	const uint64_t run_nbytes =
@@ -130,7 +139,7 @@ static void emit_passes(const struct plan_row_sink *sink, const struct plan *pla
 		 plan->is_unbounded ? " for each GiB of input" : "");
 }
 
-/* The parts of the memory that no record lies in, and what is mapped. */
+/* The memory that holds no records, and the mapped input. */
 static void emit_memory(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	emit_size(sink, "memory", plan->memory_nbytes + plan->exchange_nbytes, " limit (-S)");
@@ -146,7 +155,7 @@ static void emit_memory(const struct plan_row_sink *sink, const struct plan *pla
 			  " of it; records are sorted in place");
 }
 
-/* Of a device with memory of its own. */
+/* A device with its own memory. */
 static void emit_device(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	char size[32], all_devices[32];
@@ -203,7 +212,7 @@ void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, v
 	emit_row(&sink, "threads", "%u readers, %u writers", plan->n_readers, plan->n_writers);
 }
 
-/* --- the estimate of one process --- */
+/* --- the estimate --- */
 
 static void print_plan_row(void *context, const char *name, const char *value)
 {
@@ -215,70 +224,43 @@ void plan_print(const struct plan *plan, FILE *stream)
 	plan_text_for_each(plan, print_plan_row, stream);
 }
 
-static void print_stage(enum stage stage, uint64_t nbytes, double rate, bool is_bottleneck,
-			FILE *stream)
+/* Print amount, rate and time of a stage. */
+static void print_stage(const struct link_estimate *stage, bool is_bottleneck, FILE *stream)
 {
-	char size[32], per_second[32];
-
-	size_format(nbytes, size);
-	fprintf(stream, "  %-10s %12s", stage_name(stage), size);
-	if (rate > 0) {
-		size_format((uint64_t)rate, per_second);
-		fprintf(stream, " %12s/s %9.3f s%s", per_second, estimate_stage_s(nbytes, rate),
-			is_bottleneck ? "  <- bottleneck" : "");
-	} else {
+	fprintf(stream, "  %-10s %12s", stage->name, format_size(stage->amount).text);
+	if (stage->per_s > 0)
+		fprintf(stream, " %12s/s %9.3f s%s", format_size((uint64_t)stage->per_s).text,
+			link_estimate_s(stage), is_bottleneck ? "  <- bottleneck" : "");
+	else
 		fprintf(stream, " %14s", "not measured");
-	}
 	fputc('\n', stream);
 }
 
-static void print_phase(const struct plan *plan, const struct stage_volumes *loads,
-			const struct stage_rates *rates, enum phase phase, FILE *stream)
-{
-	enum stage bottleneck;
-	const double s = estimate_phase_s(plan, loads, rates, phase, &bottleneck);
-
-	if (!estimate_has_phase(loads, phase))
-		return;
-	fprintf(stream, "%s: about %.3f s\n", phase_name(phase), s);
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (loads->nbytes[phase][stage])
-			print_stage(stage, loads->nbytes[phase][stage],
-				    estimate_rate(plan, rates, phase, stage), stage == bottleneck,
-				    stream);
-}
-
-void estimate_print(const struct plan *plan, const struct stage_volumes *loads,
-		    const struct stage_rates *rates, FILE *stream)
+void estimate_print(const struct plan *plan, const struct estimate *estimate, FILE *stream)
 {
 	const char *per_input = plan->is_unbounded ? " for each GiB of input" : "";
 
 	fprintf(stream, "\nbytes over each link%s%s, at measured rates; stages %s\n", per_input,
 		plan->packs_on_device ? " without compression" : "",
 		plan->sorts_on_cpu ? "share the processors" : "run concurrently");
-	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		print_phase(plan, loads, rates, phase, stream);
+	for (uint32_t i = 0; i < estimate->n_phases; i++) {
+		const struct phase_estimate *phase = &estimate->phases[i];
+		const struct link_estimate *bottleneck;
+		const double s = phase_estimate_s(phase, &bottleneck);
+
+		fprintf(stream, "%s: about %.3f s\n", phase_name(phase->phase), s);
+		for (uint32_t j = 0; j < phase->n_links; j++)
+			print_stage(&phase->links[j], &phase->links[j] == bottleneck, stream);
+	}
 	fprintf(stream, "total: %s %.3f s%s\n",
-		estimate_is_complete(loads, rates) ? "about" : "more than",
-		estimate_total_s(plan, loads, rates), per_input);
+		estimate_is_complete(estimate) ? "about" : "more than", estimate_s(estimate),
+		per_input);
 }
 
 /* --- the estimate of several ranks --- */
 
-/* From here on a limit is called near. */
+/* Above this ratio a limit is reported as close. */
 static const double limit_warning_ratio = 0.8;
-
-struct size_text {
-	char text[32];
-};
-
-static struct size_text format_size(uint64_t nbytes)
-{
-	struct size_text result;
-
-	size_format(nbytes, result.text);
-	return result;
-}
 
 static void print_rank_load(const struct cluster_estimate *loads, FILE *stream)
 {
@@ -325,59 +307,51 @@ static void print_rank_totals(const struct cluster_estimate *loads, FILE *stream
 		ratio_of(loads->received_nbytes, loads->items_nbytes));
 }
 
-static void print_rate(const struct rank_rates *rates, enum rank_resource link, FILE *stream)
+static void print_rank_rate(const struct link_estimate *link, bool is_first, FILE *stream)
 {
-	const uint64_t per_s = rates->per_s[link];
-
-	fprintf(stream, "%s %s", link ? "," : "", rank_resource_name(link));
-	if (per_s == 0)
+	fprintf(stream, "%s %s", is_first ? "" : ",", link->name);
+	if (link->per_s <= 0)
 		fputs(" ignored", stream);
-	else if (link == RANK_MESSAGES)
-		fprintf(stream, " %" PRIu64 "/s", per_s);
+	else if (link->is_messages)
+		fprintf(stream, " %.0f/s", link->per_s);
 	else
-		fprintf(stream, " %s/s", format_size(per_s).text);
-	if (per_s && !rates->user_supplied[link])
+		fprintf(stream, " %s/s", format_size((uint64_t)link->per_s).text);
+	if (link->per_s > 0 && !link->user_supplied)
 		fputs(" (assumed)", stream);
 }
 
-static void print_resource(const struct cluster_estimate *loads, const struct rank_rates *rates,
-			   enum rank_phase phase, enum rank_resource link, bool is_slowest,
-			   FILE *stream)
+static void print_rank_link(const struct link_estimate *link, bool is_bottleneck, FILE *stream)
 {
-	const uint64_t n = loads->nbytes[phase][link];
-
-	fprintf(stream, "  %-12s", rank_resource_name(link));
-	if (link == RANK_MESSAGES)
-		fprintf(stream, "%12" PRIu64, n);
+	fprintf(stream, "  %-12s", link->name);
+	if (link->is_messages)
+		fprintf(stream, "%12" PRIu64, link->amount);
 	else
-		fprintf(stream, "%12s", format_size(n).text);
-	fprintf(stream, " %12.1f s%s\n", rank_resource_s(loads, rates, phase, link),
-		is_slowest ? "  <- bottleneck" : "");
+		fprintf(stream, "%12s", format_size(link->amount).text);
+	fprintf(stream, " %12.1f s%s\n", link_estimate_s(link),
+		is_bottleneck ? "  <- bottleneck" : "");
 }
 
-static void print_times(const struct cluster_estimate *loads, const struct rank_rates *rates,
-			FILE *stream)
+static void print_rank_times(const struct estimate *estimate, FILE *stream)
 {
-	double sum_s = 0;
-
 	fputs("\nrates of each rank:", stream);
-	for (enum rank_resource link = 0; link < N_RANK_RESOURCES; link++)
-		print_rate(rates, link, stream);
+	for (uint32_t j = 0; j < estimate->phases[0].n_links; j++)
+		print_rank_rate(&estimate->phases[0].links[j], j == 0, stream);
 	fputs("; see --assume-rates\n", stream);
-	for (enum rank_phase phase = 0; phase < N_RANK_PHASES; phase++) {
-		enum rank_resource slowest;
-		const double s = rank_phase_s(loads, rates, phase, &slowest);
+	for (uint32_t i = 0; i < estimate->n_phases; i++) {
+		const struct phase_estimate *phase = &estimate->phases[i];
+		const struct link_estimate *bottleneck;
+		const double s = phase_estimate_s(phase, &bottleneck);
 
-		fprintf(stream, "%s: about %.1f s\n", rank_phase_name(phase), s);
-		for (enum rank_resource link = 0; link < N_RANK_RESOURCES; link++)
-			if (loads->nbytes[phase][link] && rates->per_s[link])
-				print_resource(loads, rates, phase, link, link == slowest, stream);
-		sum_s += s;
+		fprintf(stream, "%s: about %.1f s\n", phase_name(phase->phase), s);
+		for (uint32_t j = 0; j < phase->n_links; j++)
+			if (phase->links[j].amount && phase->links[j].per_s > 0)
+				print_rank_link(&phase->links[j], &phase->links[j] == bottleneck,
+						stream);
 	}
-	fprintf(stream, "total: about %.1f s\n", sum_s);
+	fprintf(stream, "total: about %.1f s\n", estimate_s(estimate));
 }
 
-/* What is counted, and what it may come to. */
+/* How limits are printed. */
 static const struct {
 	const char *name;
 	bool is_count;
@@ -407,12 +381,12 @@ static void print_limit(const struct cluster_estimate *loads, enum rank_limit li
 		limit == rank_limiting_factor(loads) ? "  <- limiting factor" : "");
 }
 
-static void print_ranks(const struct cluster_estimate *loads, const struct rank_rates *rates,
+static void print_ranks(const struct cluster_estimate *loads, const struct estimate *estimate,
 			FILE *stream)
 {
 	print_rank_load(loads, stream);
 	print_rank_totals(loads, stream);
-	print_times(loads, rates, stream);
+	print_rank_times(estimate, stream);
 	fputs("\nlimits\n", stream);
 	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++)
 		print_limit(loads, i, stream);
@@ -427,15 +401,29 @@ static void print_content(const struct input_content *content, FILE *stream)
 			content->n_compressed, content->n_files);
 }
 
+/* Print what limits of the process allow, if any matter, and what counts as memory. */
+static void print_memory(const struct memory_estimate *memory, FILE *stream)
+{
+	const bool is_exceeded = memory->needed_nbytes > memory->allowed_nbytes;
+
+	if (is_exceeded)
+		fprintf(stream, "%-18s%s; up to %s are needed\n", "allowed memory",
+			format_size(memory->allowed_nbytes).text,
+			format_size(memory->needed_nbytes).text);
+	if (memory->temp_dir)
+		fprintf(stream, "%-18s%s is in memory (tmpfs); its files count as memory\n",
+			"temporary files", memory->temp_dir);
+}
+
 void explain_print(const struct explanation *explanation, FILE *stream)
 {
 	print_content(&explanation->content, stream);
 	plan_print(&explanation->plan, stream);
-	if (explanation->rank_loads.n_ranks)
-		print_ranks(&explanation->rank_loads, &explanation->rank_rates, stream);
+	print_memory(&explanation->memory, stream);
+	if (explanation->cluster.n_ranks)
+		print_ranks(&explanation->cluster, &explanation->estimate, stream);
 	else
-		estimate_print(&explanation->plan, &explanation->loads, &explanation->rates,
-			       stream);
+		estimate_print(&explanation->plan, &explanation->estimate, stream);
 }
 
 /* --- JSON --- */
@@ -444,7 +432,7 @@ void explain_print(const struct explanation *explanation, FILE *stream)
 struct explain_builder {
 	struct json_builder json;
 	const struct explanation *explanation;
-	const struct plan *plan; /* of the explanation */
+	const struct plan *plan; /* of explanation */
 };
 
 static json_t *number_or_null(bool is_known, uint64_t number)
@@ -457,7 +445,7 @@ static json_t *positive_or_null(double number)
 	return number > 0 ? json_real(number) : json_null();
 }
 
-/* is_part: what is needed is so much of each part, of which nobody knows how many will come. */
+/* is_per_gib: the needed space is that of each GiB of an unbounded input. */
 static json_t *space_to_json(struct explain_builder *builder, const struct disk_space *space,
 			     bool is_per_gib)
 {
@@ -478,7 +466,7 @@ static json_t *input_to_json(struct explain_builder *builder)
 {
 	const struct plan *plan = builder->plan;
 	const struct input_content *content = &builder->explanation->content;
-	const struct cluster_estimate *ranks = &builder->explanation->rank_loads;
+	const struct cluster_estimate *ranks = &builder->explanation->cluster;
 	const uint64_t nbytes = ranks->n_ranks ? ranks->total_input_nbytes : plan->expected_nbytes;
 	const bool is_assumed = ranks->n_ranks ? builder->explanation->is_size_assumed :
 						 plan->input_nbytes == PLAN_SIZE_UNKNOWN;
@@ -498,6 +486,7 @@ static json_t *input_to_json(struct explain_builder *builder)
 
 static json_t *memory_to_json(struct explain_builder *builder)
 {
+	const struct memory_estimate *memory = &builder->explanation->memory;
 	const struct plan *plan = builder->plan;
 	json_t *object = json_object();
 
@@ -505,6 +494,12 @@ static json_t *memory_to_json(struct explain_builder *builder)
 		 json_number(plan->memory_nbytes + plan->exchange_nbytes));
 	json_put(&builder->json, object, "exchange_bytes", json_number(plan->exchange_nbytes));
 	json_put(&builder->json, object, "needed_bytes", json_number(plan->total_nbytes));
+	json_put(&builder->json, object, "allowed_bytes",
+		 number_or_null(memory->allowed_nbytes != UINT64_MAX, memory->allowed_nbytes));
+	json_put(&builder->json, object, "sufficient",
+		 json_boolean(memory->needed_nbytes <= memory->allowed_nbytes));
+	json_put(&builder->json, object, "temporary_in_memory",
+		 json_boolean(memory->temp_dir != NULL));
 	json_put(&builder->json, object, "codec_bytes", json_number(plan->codec_nbytes));
 	json_put(&builder->json, object, "index_bytes", json_number(plan->index_nbytes));
 	json_put(&builder->json, object, "mapped_bytes", json_number(plan->mapped_nbytes));
@@ -558,60 +553,60 @@ static json_t *plan_to_json(struct explain_builder *builder)
 	return object;
 }
 
-static json_t *stage_to_json(struct explain_builder *builder, enum phase phase, enum stage stage)
+static json_t *stage_to_json(struct explain_builder *builder, const struct link_estimate *stage)
 {
-	const uint64_t nbytes = builder->explanation->loads.nbytes[phase][stage];
-	const double rate =
-		estimate_rate(builder->plan, &builder->explanation->rates, phase, stage);
 	json_t *object = json_object();
 
-	json_put(&builder->json, object, "name", json_string(stage_name(stage)));
-	json_put(&builder->json, object, "bytes", json_number(nbytes));
-	json_put(&builder->json, object, "bytes_per_s", positive_or_null(rate));
-	json_put(&builder->json, object, "expected_s",
-		 positive_or_null(estimate_stage_s(nbytes, rate)));
+	json_put(&builder->json, object, "name", json_string(stage->name));
+	json_put(&builder->json, object, "bytes", json_number(stage->amount));
+	json_put(&builder->json, object, "bytes_per_s", positive_or_null(stage->per_s));
+	json_put(&builder->json, object, "expected_s", positive_or_null(link_estimate_s(stage)));
 	return object;
 }
 
-static json_t *phase_to_json(struct explain_builder *builder, enum phase phase)
+static json_t *rank_link_to_json(struct explain_builder *builder, const struct link_estimate *link)
 {
-	const struct explanation *explanation = builder->explanation;
-	json_t *object = json_object(), *stages = json_array();
-	enum stage bottleneck;
-	const double s = estimate_phase_s(builder->plan, &explanation->loads, &explanation->rates,
-					  phase, &bottleneck);
+	json_t *object = json_object();
 
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (explanation->loads.nbytes[phase][stage])
-			json_append(&builder->json, stages, stage_to_json(builder, phase, stage));
-	json_put(&builder->json, object, "name", json_string(phase_key(phase)));
-	json_put(&builder->json, object, "expected_s", json_real(s));
-	json_put(&builder->json, object, "bottleneck",
-		 bottleneck < N_STAGES ? json_string(stage_name(bottleneck)) : json_null());
-	json_put(&builder->json, object, "stages", stages);
+	json_put(&builder->json, object, "name", json_string(link->name));
+	json_put(&builder->json, object, "amount", json_number(link->amount));
+	json_put(&builder->json, object, "per_s",
+		 number_or_null(link->per_s > 0, (uint64_t)link->per_s));
+	json_put(&builder->json, object, "user_supplied", json_boolean(link->user_supplied));
+	json_put(&builder->json, object, "expected_s", positive_or_null(link_estimate_s(link)));
 	return object;
 }
 
-static void put_phases(struct explain_builder *builder, json_t *object)
+/* Return the phases; their links are called stages in one process. */
+static json_t *phases_to_json(struct explain_builder *builder)
 {
-	const struct explanation *explanation = builder->explanation;
-	const struct stage_volumes *loads = &explanation->loads;
-	const struct stage_rates *rates = &explanation->rates;
+	const struct estimate *estimate = &builder->explanation->estimate;
+	const bool has_ranks = builder->explanation->cluster.n_ranks;
 	json_t *phases = json_array();
 
-	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		if (estimate_has_phase(loads, phase))
-			json_append(&builder->json, phases, phase_to_json(builder, phase));
-	json_put(&builder->json, object, "expected_s",
-		 json_real(estimate_total_s(builder->plan, loads, rates)));
-	json_put(&builder->json, object, "complete",
-		 json_boolean(estimate_is_complete(loads, rates)));
-	json_put(&builder->json, object, "phases", phases);
+	for (uint32_t i = 0; i < estimate->n_phases; i++) {
+		const struct phase_estimate *phase = &estimate->phases[i];
+		json_t *object = json_object(), *links = json_array();
+		const struct link_estimate *bottleneck;
+		const double s = phase_estimate_s(phase, &bottleneck);
+
+		for (uint32_t j = 0; j < phase->n_links; j++)
+			json_append(&builder->json, links,
+				    has_ranks ? rank_link_to_json(builder, &phase->links[j]) :
+						stage_to_json(builder, &phase->links[j]));
+		json_put(&builder->json, object, "name", json_string(phase_key(phase->phase)));
+		json_put(&builder->json, object, "expected_s", json_real(s));
+		json_put(&builder->json, object, "bottleneck",
+			 bottleneck ? json_string(bottleneck->name) : json_null());
+		json_put(&builder->json, object, has_ranks ? "links" : "stages", links);
+		json_append(&builder->json, phases, object);
+	}
+	return phases;
 }
 
 static json_t *rank_load_to_json(struct explain_builder *builder)
 {
-	const struct cluster_estimate *loads = &builder->explanation->rank_loads;
+	const struct cluster_estimate *loads = &builder->explanation->cluster;
 	json_t *object = json_object();
 
 	json_put(&builder->json, object, "read_bytes", json_number(loads->read_nbytes));
@@ -636,55 +631,9 @@ static json_t *rank_load_to_json(struct explain_builder *builder)
 	return object;
 }
 
-static json_t *rank_links_to_json(struct explain_builder *builder, enum rank_phase phase)
-{
-	const struct explanation *explanation = builder->explanation;
-	const struct cluster_estimate *loads = &explanation->rank_loads;
-	const struct rank_rates *rates = &explanation->rank_rates;
-	json_t *links = json_array();
-
-	for (enum rank_resource link = 0; link < N_RANK_RESOURCES; link++) {
-		const double s = rank_resource_s(loads, rates, phase, link);
-		json_t *object = json_object();
-
-		json_put(&builder->json, object, "name", json_string(rank_resource_name(link)));
-		json_put(&builder->json, object, "amount", json_number(loads->nbytes[phase][link]));
-		json_put(&builder->json, object, "per_s",
-			 number_or_null(rates->per_s[link], rates->per_s[link]));
-		json_put(&builder->json, object, "user_supplied",
-			 json_boolean(rates->user_supplied[link]));
-		json_put(&builder->json, object, "expected_s", positive_or_null(s));
-		json_append(&builder->json, links, object);
-	}
-	return links;
-}
-
-static json_t *rank_phases_to_json(struct explain_builder *builder, double *ret_s)
-{
-	const struct explanation *explanation = builder->explanation;
-	json_t *phases = json_array();
-
-	*ret_s = 0;
-	for (enum rank_phase phase = 0; phase < N_RANK_PHASES; phase++) {
-		json_t *object = json_object();
-		enum rank_resource slowest;
-		const double s = rank_phase_s(&explanation->rank_loads, &explanation->rank_rates,
-					      phase, &slowest);
-
-		json_put(&builder->json, object, "name", json_string(rank_phase_key(phase)));
-		json_put(&builder->json, object, "expected_s", json_real(s));
-		json_put(&builder->json, object, "bottleneck",
-			 json_string(rank_resource_name(slowest)));
-		json_put(&builder->json, object, "links", rank_links_to_json(builder, phase));
-		json_append(&builder->json, phases, object);
-		*ret_s += s;
-	}
-	return phases;
-}
-
 static json_t *rank_limits_to_json(struct explain_builder *builder)
 {
-	const struct cluster_estimate *loads = &builder->explanation->rank_loads;
+	const struct cluster_estimate *loads = &builder->explanation->cluster;
 	json_t *array = json_array();
 
 	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++) {
@@ -700,23 +649,27 @@ static json_t *rank_limits_to_json(struct explain_builder *builder)
 	return array;
 }
 
-/* Of several ranks, in the place of the phases of a sort on this machine. */
-static void put_ranks(struct explain_builder *builder, json_t *object)
+/* In a distributed sort the phases are those of each rank. */
+static void put_estimate(struct explain_builder *builder, json_t *object)
 {
-	const struct cluster_estimate *loads = &builder->explanation->rank_loads;
-	json_t *ranks = json_object();
-	double s;
+	const struct estimate *estimate = &builder->explanation->estimate;
+	const struct cluster_estimate *cluster = &builder->explanation->cluster;
+	json_t *ranks;
 
-	json_put(&builder->json, ranks, "ranks", json_number(loads->n_ranks));
+	json_put(&builder->json, object, "expected_s", json_real(estimate_s(estimate)));
+	json_put(&builder->json, object, "complete", json_boolean(estimate_is_complete(estimate)));
+	if (!cluster->n_ranks) {
+		json_put(&builder->json, object, "phases", phases_to_json(builder));
+		return;
+	}
+	json_put(&builder->json, object, "phases", json_array());
+	ranks = json_object();
+	json_put(&builder->json, ranks, "ranks", json_number(cluster->n_ranks));
 	json_put(&builder->json, ranks, "per_rank", rank_load_to_json(builder));
-	json_put(&builder->json, ranks, "phases", rank_phases_to_json(builder, &s));
+	json_put(&builder->json, ranks, "phases", phases_to_json(builder));
 	json_put(&builder->json, ranks, "limits", rank_limits_to_json(builder));
 	json_put(&builder->json, ranks, "limiting_factor",
-		 json_string(rank_limit_key(rank_limiting_factor(loads))));
-	json_put(&builder->json, object, "expected_s", json_real(s));
-	json_put(&builder->json, object, "complete",
-		 json_boolean(rank_rates_is_complete(&builder->explanation->rank_rates)));
-	json_put(&builder->json, object, "phases", json_array());
+		 json_string(rank_limit_key(rank_limiting_factor(cluster))));
 	json_put(&builder->json, object, "ranks", ranks);
 }
 
@@ -740,10 +693,7 @@ static json_t *explanation_to_json(struct explain_builder *builder)
 	json_put(&builder->json, object, "output",
 		 space_to_json(builder, &explanation->output_space, false));
 	json_put(&builder->json, object, "plan", plan_to_json(builder));
-	if (explanation->rank_loads.n_ranks)
-		put_ranks(builder, object);
-	else
-		put_phases(builder, object);
+	put_estimate(builder, object);
 	return object;
 }
 
@@ -757,7 +707,7 @@ int explain_write_json(const struct explanation *explanation, FILE *stream)
 
 /* --- --debug --- */
 
-/* Of so many records, so many bytes at most; a multiple of 8. */
+/* Maximum number of records, and of bytes of each; a multiple of 8. */
 enum { DEBUG_MAX_RECORDS = 5, DEBUG_MAX_NBYTES = 32, HEX_NBYTES = 2 * DEBUG_MAX_NBYTES + 4 };
 
 static void write_hex(const unsigned char *bytes, uint64_t n, char text[static HEX_NBYTES])
@@ -767,7 +717,7 @@ static void write_hex(const unsigned char *bytes, uint64_t n, char text[static H
 	strcpy(text, n > DEBUG_MAX_NBYTES ? "..." : "");
 }
 
-/* The normalised key as its digits: records sort as these texts do. */
+/* Format the normalised key in hexadecimal: records sort like these texts. */
 static void write_normalised_key(const struct key_fields *keys, const unsigned char *record,
 				 char text[static HEX_NBYTES])
 {

@@ -1,7 +1,7 @@
 /*
- * explain - what --explain and --debug print: the plan, its estimated time, and the parsed keys
+ * explain.h - what --explain and --debug print: the plan, its estimated time, and the parsed keys
  *
- * Text is for people. JSON is for scripts that decide by it whether and where to sort.
+ * The text is for people. Scripts use the JSON to decide whether and where to sort.
  */
 #pragma once
 
@@ -21,8 +21,7 @@ int explain_write_json(const struct explanation *explanation, FILE *stream);
 
 /* Print parts of the text: the plan, and the table of bytes and times of each stage. */
 void plan_print(const struct plan *plan, FILE *stream);
-void estimate_print(const struct plan *plan, const struct stage_volumes *loads,
-		    const struct stage_rates *rates, FILE *stream);
+void estimate_print(const struct plan *plan, const struct estimate *estimate, FILE *stream);
 
 /* Receive one row of the plan; both texts are valid during the call only. */
 typedef void plan_text_callback(void *context, const char *name, const char *value);

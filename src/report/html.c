@@ -1,11 +1,10 @@
 /*
- * html - elements of a page and charts over time (see html.h)
+ * html.c - write a page of HTML, element by element, with SVG charts (see html.h)
  *
- * A chart is inline SVG made of bins, so a second and a day take the same number of bytes. An area
- * is a path in its own units: a bin wide and 1/CHART_Y_UNITS of the row high. A transformation
- * brings it to its place, so its numbers are short integers, and bins of equal height are one step.
- * Stacked areas are drawn from the highest sum to the lowest, each over the one before, down to the
- * ground.
+ * A chart is drawn from bins, so a second and a day take the same number of bytes. An area is a
+ * path in units of its own: a bin wide, and 1/CHART_Y_UNITS of the row high. A transformation
+ * scales it, so its numbers are short integers, and bins of equal height are one step. Stacked
+ * areas are drawn from the highest sum to the lowest, each down to the base line.
  */
 #include "src/report/html.h"
 
@@ -20,7 +19,7 @@
 
 /* --- elements --- */
 
-/* Elements that hold nothing and have no end. */
+/* Elements without content and end tag. */
 static bool is_void(const char *element)
 {
 	static const char *const void_elements[] = { "meta", "col", "br", "hr" };
@@ -86,7 +85,7 @@ static void put_escaped(struct html *html, const char *text)
 		}
 }
 
-/* What there is no memory for is left out; nothing depends on it. */
+/* The text is omitted if memory is short. */
 static void put_text(struct html *html, const char *format, va_list args)
 {
 	char *text, *line;
@@ -180,7 +179,7 @@ static double row_top(const struct chart *chart, unsigned row)
 	return CHART_HEADER_HEIGHT + (double)row * (chart->frame.row_height + CHART_ROW_GAP);
 }
 
-/* The ground of the last row. */
+/* The base line of the last row. */
 static double plot_bottom(const struct chart *chart)
 {
 	return row_top(chart, chart->frame.n_rows) - CHART_ROW_GAP;
@@ -262,7 +261,7 @@ void chart_open(struct chart *chart, struct html *html, const struct chart_frame
 void chart_span(struct chart *chart, const char *name, double begin_s, double end_s)
 {
 	const double x = time_to_x(chart, begin_s), end_x = time_to_x(chart, end_s);
-	const double character_width = 6.4; /* of the font of such texts, on average */
+	const double character_width = 6.4; /* average of the labels' font */
 
 	chart_box(chart->html, "span", x, CHART_HEADER_HEIGHT - 4, end_x - x,
 		  plot_bottom(chart) - CHART_HEADER_HEIGHT + 4);
@@ -270,7 +269,7 @@ void chart_span(struct chart *chart, const char *name, double begin_s, double en
 		chart_text(chart->html, "label", x + 4, CHART_HEADER_HEIGHT - 10, "%s", name);
 }
 
-/* The sum of the first k series, as whole units from the top. */
+/* Return the sum of the first n_series, in units from the top. */
 static long stacked_y(const struct chart_row *row, unsigned n_series, uint32_t bin)
 {
 	double sum = 0;
@@ -335,7 +334,7 @@ void chart_row(struct chart *chart, const struct chart_row *row)
 	chart_line(html, "ground", CHART_LEFT, top + height, CHART_LEFT + CHART_PLOT, top + height);
 }
 
-/* Seconds from one mark of the axis to the next: some that people like, of which 8 fit at most. */
+/* Return the seconds between two ticks of the axis, of which there are at most about 8. */
 static double choose_tick_step(double duration_s)
 {
 	static const double minutes[] = { 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200 };
@@ -353,7 +352,7 @@ static double choose_tick_step(double duration_s)
 	return ceil(min_step / 86400) * 86400;
 }
 
-/* "0.25 s", with as many digits as the step has; "30 min", "2:30 h" */
+/* Format "0.25 s", with as many digits as the step needs; "30 min", "2:30 h". */
 static void format_tick(double time_s, double step_s, char text[static 32])
 {
 	const unsigned minutes = (unsigned)(time_s / 60 + 0.5);

@@ -1,15 +1,14 @@
 /*
- * html - a page, element by element, in which text stays text
+ * html.h - write a page of HTML, element by element, with SVG charts
  *
  *	html_open(&html, "p");
- *	html_attribute(&html, "id", "%s", name);	before anything is in the element
- *	html_text(&html, "%s is sorted", path);		<, &, quotes, control characters: shown
- *	html_close(&html);				it is known what is open
+ *	html_attribute(&html, "id", "%s", name);	before any content
+ *	html_text(&html, "%s is sorted", path);		escapes <, &, quotes, control characters
+ *	html_close(&html);				closes the innermost element
  *
- * Names of elements and attributes are ours, plain words that stay where they are. Whatever bytes a
- * text has, the page is UTF-8: what is no character, or would not be seen, is an escape as the
- * shell has them (src/base/text.h). Whoever owns the stream finds out whether it could be
- * written.
+ * Names of elements and attributes are constants and are not escaped. Whatever bytes a text has,
+ * the page is UTF-8: invalid and invisible characters are escaped as in the shell
+ * (src/base/text.h). The owner of the stream checks for write errors.
  */
 #pragma once
 
@@ -25,20 +24,20 @@ struct html {
 	FILE *stream;
 	unsigned depth;
 	const char *open_elements[HTML_MAX_DEPTH];
-	bool in_tag; /* attributes can still come */
+	bool in_tag; /* attributes may follow */
 };
 
 void html_open(struct html *html, const char *element);
 void html_close(struct html *html);
 
-/* Close all until that deep. */
+/* Close elements until `depth` are open. */
 void html_close_to(struct html *html, unsigned depth);
 
 __attribute__((format(printf, 3, 4))) void html_attribute(struct html *html, const char *name,
 							  const char *format, ...);
 __attribute__((format(printf, 2, 3))) void html_text(struct html *html, const char *format, ...);
 
-/* An element that holds nothing but text; and one with a class. */
+/* Write an element that contains only text, optionally with a class. */
 __attribute__((format(printf, 3, 4))) void html_element(struct html *html, const char *element,
 							const char *format, ...);
 __attribute__((format(printf, 4, 5))) void html_element_with_class(struct html *html,
@@ -46,18 +45,22 @@ __attribute__((format(printf, 4, 5))) void html_element_with_class(struct html *
 								   const char *class,
 								   const char *format, ...);
 
-/* Open an element with a class. */
 void html_open_with_class(struct html *html, const char *element, const char *class);
 
-/* The value of an attribute that is made of digits and letters only, bit by bit. */
+/*
+ * Write the value of an attribute to the stream in pieces; the caller must not write characters
+ * that need escapes.
+ */
 FILE *html_begin_attribute(struct html *html, const char *name);
 void html_end_attribute(struct html *html);
 
-/* What is HTML, or CSS, already. */
+/* Write HTML or CSS as it is. */
 void html_raw(struct html *html, const char *text);
 
 /*
- * Charts over time: rows that share one axis, each an area of what happened then.
+ * --- charts over time ---
+ *
+ * Rows that share one time axis, each with stacked areas:
  *
  *		run generation     final merge
  *	readers	####.###_
@@ -65,15 +68,15 @@ void html_raw(struct html *html, const char *text);
  *	writers	____##___##____############___
  *		0      1 s     2 s     3 s
  *
- * Colours are those of classes (the style in html_report.c). A chart has a title and a description
- * for readers who cannot see it.
+ * Colours are those of CSS classes (html_report.c). A chart has a title and a description for
+ * screen readers.
  */
 
-/* Units of the pictures that stand below each other: where they begin, how wide they are. */
+/* The width of all charts, and the position and width of the plot. */
 enum { CHART_WIDTH = 960, CHART_LEFT = 132, CHART_PLOT = 816 };
 
 struct chart_frame {
-	const char *id; /* of the page's elements */
+	const char *id; /* prefix of the ids of its elements */
 	const char *title, *description;
 	uint32_t n_bins;
 	double bin_s;
@@ -83,11 +86,11 @@ struct chart_frame {
 struct chart {
 	struct html *html;
 	struct chart_frame frame;
-	unsigned depth; /* of the page, outside */
-	unsigned row;   /* the next one */
+	unsigned depth; /* open elements outside of the chart */
+	unsigned row;   /* number of the next row */
 };
 
-/* One of the things that a row adds up. */
+/* One of the areas of a row. */
 struct chart_series {
 	const char *class, *name;
 	double values[TIME_SERIES_BINS];
@@ -95,33 +98,30 @@ struct chart_series {
 
 struct chart_row {
 	const char *name, *note;
-	const struct chart_series *series; /* n, from below */
+	const struct chart_series *series; /* n, from bottom to top */
 	unsigned n;
-	double max;   /* what its height stands for; positive */
-	double limit; /* a line across; 0: none */
+	double max;   /* the value at full height; positive */
+	double limit; /* a dashed line; 0: none */
 };
 
 void chart_open(struct chart *chart, struct html *html, const struct chart_frame *frame);
 
-/* Something that lasted: its name above, and lines where it began and ended. */
+/* Draw a phase: its name above the plot, and a box. */
 void chart_span(struct chart *chart, const char *name, double begin_s, double end_s);
 
 void chart_row(struct chart *chart, const struct chart_row *row);
 
-/* With the axis. */
+/* Draw the axis and close the chart. */
 void chart_close(struct chart *chart);
 
-/*
- * For any picture: <svg> with a title and a description, of that size; the caller closes the
- * element.
- */
+/* Open an <svg> of that height with a title and a description; the caller closes it. */
 void chart_open_svg(struct html *html, const struct chart_frame *frame, unsigned height);
 
-/* A text at x, y; class: how it looks and on which side of x it is. */
+/* Write a text at x, y. The class sets its style and alignment. */
 __attribute__((format(printf, 5, 6))) void chart_text(struct html *html, const char *class,
 						      double x, double y, const char *format, ...);
 
-/* A rectangle; one that would not be seen is a little wider. */
+/* Draw a rectangle, at least 1 unit wide. */
 void chart_box(struct html *html, const char *class, double x, double y, double width,
 	       double height);
 

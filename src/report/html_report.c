@@ -1,11 +1,11 @@
 /*
- * html_report - a sort as one page of HTML (see html_report.h)
+ * html_report.c - a sort as one page of HTML (see html_report.h)
  *
- * This file writes the frame: style, headline, metrics, ranks, files and plan. The charts and the
- * tables below them are in html_report_chart.c.
+ * This file writes the style, headline, metrics, ranks, files and plan. The charts and their tables
+ * are in html_report_chart.c.
  *
- * Colours are variables. Colours of stages can be told apart without telling red from green, and
- * follow the role: blue reads, green and yellow work on the way, violet writes.
+ * The colours of stages can be told apart without distinguishing red from green, and follow the
+ * role: blue reads, green and yellow work, violet writes.
  */
 #include "src/report/html_report.h"
 
@@ -17,7 +17,7 @@
 #include "config.h"
 #include "src/base/size.h"
 #include "src/report/explain.h"
-#include "src/report/format_numbers.h"
+#include "src/report/format.h"
 #include "src/report/html_report_internal.h"
 
 /* --- style --- */
@@ -95,8 +95,8 @@ static const char css[] =
 	"th,td{padding:6px 14px;border-bottom:1px solid var(--rule);text-align:left;"
 	"vertical-align:top}\n"
 	"thead th{color:var(--soft);font-size:13px;font-weight:500;white-space:nowrap}\n"
-	".pairs th:first-child{width:24%}"
-	"tbody th{font-weight:600;white-space:nowrap}td{overflow-wrap:anywhere}\n"
+	".pairs th:first-child{width:24%}.pairs td{overflow-wrap:anywhere}"
+	"tbody th{font-weight:600;white-space:nowrap}td{min-width:4em}\n"
 	".number{text-align:right;white-space:nowrap}\n"
 	"th:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}\n"
 	"tr.longest th::after{content:' \\25c0';color:var(--limit)}\n"
@@ -107,11 +107,12 @@ static const char css[] =
 	"body{max-width:none;padding:0;font-size:11pt}nav{display:none}"
 	"figure,tr,.figures div{break-inside:avoid}h2,h3{break-after:avoid}"
 	"figure,.table{overflow:visible}svg{min-width:0}section{margin-top:24px}"
+	"table{font-size:9pt}th,td{padding:4px 6px}"
 	"*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
 
 /* --- the page --- */
 
-/* Names of inputs that are shown; of the others it is said how many they are. */
+/* The maximum number of inputs that are named; of others only the number is shown. */
 enum { HTML_REPORT_MAX_INPUTS = 10, CELL_NBYTES = 256 };
 
 const char *stage_css_class(enum stage stage, char text[static STAGE_CLASS_NBYTES])
@@ -204,7 +205,7 @@ void html_report_open_figure(struct html *html, const char *label)
 	html_attribute(html, "aria-label", "%s", label);
 }
 
-/* A page has a bounded size: of more ranks the first are shown, and --stats-json has all. */
+/* Bounds the size of the page: the first ranks are shown; --stats-json has all. */
 enum { HTML_REPORT_MAX_RANKS = 200, HTML_REPORT_MAX_COLUMNS = 32 };
 
 static bool has_ranks(const struct html_report_writer *writer)
@@ -223,47 +224,68 @@ void html_report_open_time_section(struct html_report_writer *writer, const char
 			     rank_stats->hosts[0]);
 }
 
-static void open_rank_table(struct html *html)
+/*
+ * Write the numbers of each rank. Its times have a table of their own, so that both fit the page.
+ */
+static void put_rank_work(struct html *html, const struct rank_stats *rank_stats)
 {
-	struct html_report_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true },
-								       { "Host", false },
-								       { "Device", false } };
+	struct html_report_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true } };
+	const unsigned depth = html->depth;
 	const struct stat_field *column = NULL;
-	unsigned n = 3;
-
-	while ((column = rank_column_next(column)))
-		columns[n++] = (struct html_report_column){ column->heading, true };
-	for (enum phase i = 0; i < N_PHASES; i++)
-		columns[n++] = (struct html_report_column){ phase_key(i), true };
-	html_report_open_table(html, "Work of each rank", columns, n);
-}
-
-static void put_rank_row(struct html *html, const struct rank_stats *rank_stats, unsigned rank)
-{
-	const struct rank_summary *entry = &rank_stats->ranks[rank];
-	const struct stat_field *column = NULL;
+	unsigned n_columns = 1;
 	char text[32];
 
-	html_open(html, "tr");
-	html_report_header_cell(html, "%u", rank);
-	html_report_text_cell(html, "%s", rank_stats->hosts[rank]);
-	html_report_text_cell(html, "%s", entry->summary.backend);
-	while ((column = rank_column_next(column))) {
-		rank_column_format(column, entry, text);
-		html_report_number_cell(html, "%s", text);
+	while ((column = rank_column_next(rank_stats, column)))
+		columns[n_columns++] = (struct html_report_column){ column->heading, true };
+	html_report_open_table(html, "Work of each rank", columns, n_columns);
+	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++) {
+		html_open(html, "tr");
+		html_report_header_cell(html, "%u", i);
+		while ((column = rank_column_next(rank_stats, column))) {
+			rank_column_format(column, &rank_stats->ranks[i], text);
+			html_report_number_cell(html, "%s", text);
+		}
+		html_close(html);
 	}
-	for (enum phase i = 0; i < N_PHASES; i++) {
-		format_time(ns_to_seconds(entry->totals.phases[i].elapsed_ns), text);
-		html_report_number_cell(html, "%s", text);
+	html_close_to(html, depth);
+}
+
+static void put_rank_times(struct html *html, const struct rank_stats *rank_stats)
+{
+	const struct phase_totals *phases = rank_stats->total.totals.phases;
+	struct html_report_column columns[3 + N_PHASES] = { { "Rank", true },
+							    { "Host", false },
+							    { "Device", false } };
+	const unsigned depth = html->depth;
+	unsigned n_columns = 3;
+	char text[32];
+
+	for (enum phase i = 0; i < N_PHASES; i++)
+		if (phases[i].has_begun)
+			columns[n_columns++] = (struct html_report_column){ phase_name(i), true };
+	html_report_open_table(html, "Time of each rank in each phase", columns, n_columns);
+	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++) {
+		const struct rank_summary *entry = &rank_stats->ranks[i];
+
+		html_open(html, "tr");
+		html_report_header_cell(html, "%u", i);
+		html_report_text_cell(html, "%s", rank_stats->hosts[i]);
+		html_report_text_cell(html, "%s", entry->summary.backend);
+		for (enum phase j = 0; j < N_PHASES; j++) {
+			if (!phases[j].has_begun)
+				continue;
+			format_time(ns_to_seconds(entry->totals.phases[j].elapsed_ns), text);
+			html_report_number_cell(html, "%s", text);
+		}
+		html_close(html);
 	}
-	html_close(html);
+	html_close_to(html, depth);
 }
 
 static void write_ranks(struct html_report_writer *writer)
 {
 	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
 	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
 
 	if (!rank_stats)
 		return;
@@ -273,10 +295,9 @@ static void write_ranks(struct html_report_writer *writer)
 		     "ranks, and times are those of the slowest rank. Charts over time show "
 		     "rank 0.",
 		     rank_stats->n_ranks, 100 * rank_stats_imbalance(rank_stats));
-	open_rank_table(html);
-	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++)
-		put_rank_row(html, rank_stats, i);
-	html_close_to(html, depth);
+	put_rank_work(html, rank_stats);
+	put_rank_times(html, rank_stats);
+	html_close(html);
 }
 
 static bool is_check(const struct html_report_writer *writer)
@@ -294,18 +315,18 @@ static uint64_t input_nbytes(const struct html_report_writer *writer)
 	return writer->summary->n_records_in * writer->summary->record_nbytes;
 }
 
-/* "134,217,728 records sorted in 2.27 s" */
+/* Write "134,217,728 records sorted in 2.27 s". */
 static void put_headline(struct html_report_writer *writer)
 {
 	const struct sort_summary *summary = writer->summary;
 	const double s = ns_to_seconds(writer->totals.elapsed_ns);
-	char count[32], time[32], size[32], rate[40];
+	char count[32], time[32], size[32], rate[40], device[DEVICE_NBYTES];
 
 	format_count(summary->n_records_in, count);
 	format_time(s, time);
 	size_format(input_nbytes(writer), size);
 	format_rate(input_nbytes(writer), s, rate);
-	if (summary->record_nbytes == 0) { /* an earlier process has done it all */
+	if (summary->record_nbytes == 0) { /* a resumed sort that was complete */
 		html_element(&writer->html, "h1", "The sort was already complete");
 		return;
 	}
@@ -316,8 +337,10 @@ static void put_headline(struct html_report_writer *writer)
 		html_element(&writer->html, "strong", "%s",
 			     writer->report->has_disorder ? "Not in order. " : "In order. ");
 	html_text(&writer->html, "%s of %s, %s", size, summary->type, rate);
-	if (!is_check(writer))
-		html_text(&writer->html, ", on %s. All records were verified.", summary->backend);
+	if (!is_check(writer)) {
+		stats_report_format_device(writer->report->stats_report, device);
+		html_text(&writer->html, ", on %s. All records were verified.", device);
+	}
 	html_close(&writer->html);
 }
 
@@ -351,7 +374,7 @@ static void put_header(struct html_report_writer *writer)
 	html_close(html);
 }
 
-/* A number with its name, and what is to be said of it. */
+/* Write a number with its name and a note. */
 __attribute__((format(printf, 4, 5))) static void
 put_metric(struct html *html, const char *name, const char *value, const char *format, ...)
 {
@@ -458,7 +481,7 @@ static void put_plan_row(void *context, const char *name, const char *value)
 	html_close(html);
 }
 
-/* A name may be of any length. */
+/* A path may be longer than a cell's text. */
 __attribute__((format(printf, 3, 4))) static void put_file(struct html *html, const char *role,
 							   const char *format, ...)
 {

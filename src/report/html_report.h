@@ -1,9 +1,9 @@
 /*
- * html_report - a sort as one page of HTML, to be looked at, kept and printed
+ * html_report.h - a sort as one page of HTML (--report)
  *
- * All is in the one file: no scripts, nothing is loaded. Pictures are SVG, each with its numbers in
- * a table beside it, a title and a description; colours follow the reader's choice of light or
- * dark. The size does not grow with the sort (time_series.h): well below 300 KB.
+ * The page is one file without scripts or external resources. Charts are SVG, each with a title, a
+ * description and a table of its numbers; colours follow the reader's choice of light or dark. The
+ * size does not grow with the sort (time_series.h): it is well below 300 KB.
  */
 #pragma once
 
@@ -13,15 +13,15 @@
 #include "src/report/stats_report.h"
 
 struct html_report {
-	const struct stats_report *stats_report; /* with stats */
-	const struct time_series *time_series;   /* of the same */
-	const char *const *inputs;               /* n_inputs; "-": standard input */
+	const struct stats_report *stats_report; /* stats must not be NULL */
+	const struct time_series *time_series;   /* of the same sort */
+	const char *const *inputs;               /* n_inputs names; "-": standard input */
 	size_t n_inputs;
 	const char *output;  /* NULL: standard output */
-	bool has_disorder;   /* by a check */
-	time_t created_at;   /* now, as the page has it; of UTC */
-	size_t n_part_files; /* in the directory of that name; 0: it is one file */
+	bool has_disorder;   /* found by a check */
+	time_t created_at;   /* shown in UTC */
+	size_t n_part_files; /* in the directory `output`; 0: the output is one file */
 };
 
-/* Whoever owns the stream finds out whether it could be written. */
+/* Write the page. The owner of the stream checks for write errors. */
 void html_report_write(const struct html_report *report, FILE *stream);

@@ -1,10 +1,9 @@
 /*
- * html_report_chart - the charts of the page, each with a table of its numbers (see
- * html_report_internal.h)
+ * html_report_chart.c - the charts of the page, each with a table of its numbers
  *
- * All charts over time have the same bins (src/base/time_series.h), so what stands above each other
- * happened at the same time. A timeline holds the series of one row, which is filled in for one row
- * after the other, and again for the table.
+ * All charts over time have the same bins (src/base/time_series.h), so what is above each other
+ * happened at the same time. The values of one row at a time are computed: once for the chart and
+ * again for the table.
  */
 #include "src/report/html_report_internal.h"
 
@@ -12,13 +11,13 @@
 #include <string.h>
 
 #include "src/base/size.h"
-#include "src/report/format_numbers.h"
+#include "src/report/format.h"
 
 enum { NOTE_NBYTES = 64 };
 
 /* --- phases and stages --- */
 
-/* Of the pictures of links: a line for each stage, with two bars. */
+/* Geometry of the chart of stages: a row for each stage, with two bars. */
 enum {
 	STAGE_ROW_HEIGHT = 30,
 	STAGE_BAR_HEIGHT = 14,
@@ -43,7 +42,7 @@ static double total_phase_seconds(const struct html_report_writer *writer)
 	return s > 0 ? s : 1;
 }
 
-/* How much of the phase a stage was at work, from 0 to 1. */
+/* Return the fraction of the phase in which the stage was active. */
 static double active_fraction(const struct phase_totals *phase, enum stage stage)
 {
 	const double fraction = (double)phase->stages[stage].active_ns /
@@ -52,12 +51,24 @@ static double active_fraction(const struct phase_totals *phase, enum stage stage
 	return fraction < 1 ? fraction : 1;
 }
 
-/* Bytes per second, while it was at work. */
+/* Return the bytes per second while the stage was active. */
 static double stage_rate(const struct stage_totals *totals)
 {
 	const double s = ns_to_seconds(totals->active_ns);
 
 	return s > 0 ? (double)totals->nbytes / s : 0;
+}
+
+/* Write "merge, 18 %", even if no stage was active long enough to be the bottleneck. */
+static void put_longest_stage_cell(struct html *html, const struct phase_totals *phase)
+{
+	const enum stage longest = phase_longest_stage(phase);
+
+	if (longest == N_STAGES)
+		html_report_text_cell(html, "-");
+	else
+		html_report_text_cell(html, "%s, %.0f %%", stage_name(longest),
+				      100 * active_fraction(phase, longest));
 }
 
 static void put_phase_rows(struct html_report_writer *writer)
@@ -79,10 +90,8 @@ static void put_phase_rows(struct html_report_writer *writer)
 					100 * phase_seconds(writer, phase) /
 						total_phase_seconds(writer));
 		html_report_text_cell(html, "%s",
-				      bottleneck < N_STAGES ? stage_name(bottleneck) : "-");
-		html_report_number_cell(
-			html, "%.0f %%",
-			bottleneck < N_STAGES ? 100 * active_fraction(totals, bottleneck) : 0);
+				      bottleneck < N_STAGES ? stage_name(bottleneck) : "none");
+		put_longest_stage_cell(html, totals);
 		html_close(html);
 	}
 }
@@ -125,7 +134,7 @@ void html_report_write_phases(struct html_report_writer *writer)
 							     { "Time", true },
 							     { "Share", true },
 							     { "Bottleneck", false },
-							     { "Active", true } };
+							     { "Most active", false } };
 	struct html *html = &writer->html;
 	const unsigned depth = html->depth;
 
@@ -136,7 +145,7 @@ void html_report_write_phases(struct html_report_writer *writer)
 	html_close_to(html, depth);
 }
 
-/* The largest rate of the phase, which is the length of the bars. */
+/* Return the largest rate of the phase, which is the full length of a bar. */
 static double max_stage_rate(const struct html_report_writer *writer,
 			     const struct phase_totals *phase)
 {
@@ -271,8 +280,8 @@ static unsigned count_stages(const struct phase_totals *phase)
 }
 
 /*
- * "sort was the bottleneck: active 81 % of the time"; "merge was active longest, but only 18 % of
- * the time: there was no bottleneck"
+ * Write "sort was the bottleneck: active 81 % of the time", or "merge was active longest, but only
+ * 18 % of the time: there was no bottleneck".
  */
 static void put_bottleneck(struct html_report_writer *writer, const struct phase_totals *phase)
 {
@@ -297,7 +306,7 @@ static void put_bottleneck(struct html_report_writer *writer, const struct phase
 	html_close(html);
 }
 
-/* Of what was moved in the phase, is known how fast it could be? */
+/* Is there a peak rate for anything that was moved in the phase? */
 static bool has_peak_rates(const struct html_report_writer *writer,
 			   const struct phase_totals *phase)
 {
@@ -350,23 +359,22 @@ void html_report_write_stages(struct html_report_writer *writer)
 
 /* --- rows over time --- */
 
-/*
- * One row of a chart, from what the time series counts for each stage, or from one of its gauges.
- * All rows have the same bins, so what stands above each other happened at the same time.
- */
+/* A row of a chart: stages of the time series, or one of its gauges. */
 struct timeline_row {
-	const char *name, *class;                 /* class: of a gauge */
-	const uint64_t (*bins)[TIME_SERIES_BINS]; /* of each stage; NULL: a gauge */
-	double unit;                              /* a bin shows its number times that, by second */
+	const char *name, *class;                 /* class: only for a gauge */
+	const uint64_t (*bins)[TIME_SERIES_BINS]; /* by stage; NULL: a gauge */
+	double unit;                              /* factor of a bin's value per second */
 	bool has_stage[N_STAGES];
-	bool is_queue;       /* of a device: either active or not, so its peak says nothing */
+	bool is_queue;       /* a queue is active or not, so its peak is not shown */
 	size_t gauge_offset; /* in struct time_series_gauges */
-	/* Of a gauge: a peak that others measured, as samples may miss it, and a limit; 0: none. */
+	/*
+	 * Of a gauge: a peak measured otherwise, because samples may miss it, and a limit; 0: none.
+	 */
 	uint64_t peak_nbytes, limit_nbytes;
 	const char *limit_note;
 };
 
-/* The values of one row; filled in for one row after the other, and again for the table. */
+/* The values of the current row. */
 struct timeline_values {
 	struct html_report_writer *writer;
 	uint32_t n_bins;
@@ -377,12 +385,12 @@ struct timeline_values {
 	char classes[N_STAGES][STAGE_CLASS_NBYTES];
 };
 
-/* What the charts over time differ in. */
+/* What distinguishes the charts over time. */
 struct timeline_kind {
-	/* Set the note and the scale of a row, which is filled in. */
+	/* Set the note and the scale of the current row. */
 	void (*describe)(const struct timeline_values *timeline, const struct timeline_row *row,
 			 char note[static NOTE_NBYTES], struct chart_row *chart_row);
-	/* Write the cells of a row, which is filled in, after the one with its name. */
+	/* Write the table cells of the current row, after its name. */
 	void (*put_cells)(const struct timeline_values *timeline, const struct timeline_row *row);
 	const char *table_caption;
 	struct html_report_column columns[5];
@@ -422,7 +430,7 @@ static uint64_t sum_bins(const uint64_t bins[static TIME_SERIES_BINS])
 	return sum;
 }
 
-/* A bin without a sample is as the one before. */
+/* A bin without a sample has the value of the previous one. */
 static void fill_gauge(struct timeline_values *timeline, const struct timeline_row *row)
 {
 	const struct time_series_gauges *gauges = timeline->writer->time_series->gauges;
@@ -481,7 +489,7 @@ static void put_spans(struct chart *chart, const struct time_series *time_series
 						 time_series->begin_ns));
 }
 
-/* The colours of the stages in any of the rows. */
+/* Write the colours of the stages in any row. */
 static void put_legend(struct html *html, const struct timeline_row *rows, unsigned n)
 {
 	html_open(html, "figcaption");
@@ -502,7 +510,7 @@ static void put_legend(struct html *html, const struct timeline_row *rows, unsig
 	html_close(html);
 }
 
-/* Write the chart of n rows and the table of the same. */
+/* Write the chart of n rows and their table. */
 static void put_rows(struct html_report_writer *writer, const struct timeline_kind *kind,
 		     struct chart_frame frame, const struct timeline_row *rows, unsigned n)
 {
@@ -545,7 +553,7 @@ static void put_rows(struct html_report_writer *writer, const struct timeline_ki
 
 /* --- activity --- */
 
-/* A row of a role has its stages; that of a queue of a device has all. */
+/* Set a row: the stages of a role, or all stages of a queue. Returns whether any was active. */
 static bool set_activity(struct timeline_row *row, const char *name,
 			 const struct stage_busy_times *times, enum track_role role)
 {
@@ -563,7 +571,7 @@ static bool set_activity(struct timeline_row *row, const char *name,
 	return is_active;
 }
 
-/* A peak is a whole number of threads; work that is cut between bins may seem a little more. */
+/* The peak is a whole number of threads; rounding at bins may add a little. */
 static void describe_activity(const struct timeline_values *timeline,
 			      const struct timeline_row *row, char note[static NOTE_NBYTES],
 			      struct chart_row *chart_row)
@@ -573,7 +581,7 @@ static void describe_activity(const struct timeline_values *timeline,
 		snprintf(note, NOTE_NBYTES, "peak %.0f", chart_row->max);
 }
 
-/* "sort 61 %, merge 30 %" */
+/* Format "sort 61 %, merge 30 %". */
 static void format_stage_shares(const struct timeline_row *row, uint64_t total_ns, char *text,
 				size_t capacity)
 {
@@ -711,7 +719,7 @@ static void put_throughput_cells(const struct timeline_values *timeline,
 
 void html_report_write_throughput(struct html_report_writer *writer)
 {
-	/* Stages that bring bytes from one place to another, and not only look at them. */
+	/* Stages that move bytes instead of only processing them. */
 	static const enum stage stages[] = { STAGE_READ,  STAGE_UPLOAD, STAGE_FETCH, STAGE_DOWNLOAD,
 					     STAGE_SPILL, STAGE_WRITE,  STAGE_VERIFY };
 	static const struct timeline_kind kind = {
@@ -816,7 +824,7 @@ void html_report_write_space(struct html_report_writer *writer)
 		  .class = "gauge of-written",
 		  .gauge_offset = offsetof(struct time_series_gauges, written_nbytes) },
 	};
-	const bool is_sort = summary->backend[0]; /* a check uses memory only */
+	const bool is_sort = summary->backend[0]; /* a check uses only memory */
 	const struct chart_frame frame = {
 		.id = "space-picture",
 		.title = is_sort ? "Memory, temporary space, and bytes written" : "Memory",

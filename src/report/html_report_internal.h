@@ -1,12 +1,12 @@
 /*
- * html_report_internal - the parts of a page, for html_report*.c only
+ * html_report_internal.h - parts of the page, for html_report.c and html_report_chart.c
  */
 #pragma once
 
 #include "src/report/html.h"
 #include "src/report/html_report.h"
 
-/* What all parts write to, and about. */
+/* The page that is being written. */
 struct html_report_writer {
 	struct html html;
 	const struct html_report *report;
@@ -15,22 +15,22 @@ struct html_report_writer {
 	struct stats_totals totals;
 };
 
-/* "work of-sort": the class of what has the colour of a stage. */
+/* Format "work of-sort": the CSS class with the colour of a stage. */
 enum { STAGE_CLASS_NBYTES = 32 };
 const char *stage_css_class(enum stage stage, char text[static STAGE_CLASS_NBYTES]);
 
-/* --- Tables --- */
+/* --- tables --- */
 
 struct html_report_column {
 	const char *name;
 	bool is_number;
 };
 
-/* Begin a table of n columns. Rows are opened with html_open("tr"); the caller closes all. */
+/* Open a table of n columns. The caller opens rows with html_open("tr") and closes all. */
 void html_report_open_table(struct html *html, const char *caption,
 			    const struct html_report_column *columns, unsigned n);
 
-/* A cell: the one that names its row, one of text, one of a number. */
+/* Write a cell: the name of the row, a text, or a number. */
 __attribute__((format(printf, 2, 3))) void html_report_header_cell(struct html *html,
 								   const char *format, ...);
 __attribute__((format(printf, 2, 3))) void html_report_text_cell(struct html *html,
@@ -38,13 +38,13 @@ __attribute__((format(printf, 2, 3))) void html_report_text_cell(struct html *ht
 __attribute__((format(printf, 2, 3))) void html_report_number_cell(struct html *html,
 								   const char *format, ...);
 
-/* Begin a section with a heading; a picture in a frame that can be scrolled; both are closed. */
+/* Open a section with a heading, or a figure that scrolls; the caller closes them. */
 void html_report_open_section(struct html *html, const char *id, const char *heading);
 void html_report_open_figure(struct html *html, const char *label);
 
 /* --- html_report_chart.c --- */
 
-/* How long each took; and in each what every stage moved, and how fast it can be. */
+/* Write the section of phases, and that of the stages of each phase. */
 void html_report_write_phases(struct html_report_writer *writer);
 void html_report_write_stages(struct html_report_writer *writer);
 
@@ -53,7 +53,7 @@ void html_report_open_time_section(struct html_report_writer *writer, const char
 				   const char *heading);
 
 void html_report_write_roles(struct html_report_writer *writer);
-/* Of a GPU, if it was at work; else nothing. */
+/* Write the queues of a device with its own memory, if any was active. */
 bool html_report_has_queues(const struct html_report_writer *writer);
 void html_report_write_queues(struct html_report_writer *writer);
 

@@ -1,5 +1,5 @@
 /*
- * report_file - a text beside the output, which appears when it is complete (see report_file.h)
+ * report_file.c - a text file that appears when it is complete (see report_file.h)
  */
 #include "src/report/report_file.h"
 
@@ -12,15 +12,15 @@
 
 struct report_file {
 	const char *path;
-	FILE *stream; /* whose buffer goes to the output */
+	FILE *stream; /* its buffer goes to the output */
 	struct output *output;
 	uint64_t nbytes; /* written to it */
-	int error;       /* the first failure of that, or 0 */
+	int error;       /* the first write error, or 0 */
 };
 
 /*
- * A cookie_write_function_t: returns how much was written, 0 after a failure. Of that nothing is
- * said before the commit: the sort may be at work, and what it fails of is what is to be told.
+ * A cookie_write_function_t: returns how much was written, 0 after an error. Errors are reported by
+ * the commit: until then the sort may report its own.
  */
 static ssize_t write_text(void *cookie, const char *text, size_t nbytes)
 {
@@ -83,7 +83,7 @@ int report_file_commit(struct report_file *file, bool output_is_complete)
 	if (r == 0 && (has_failed || close_error != 0))
 		r = has_failed ? -EIO : -errno;
 	if (r < 0) {
-		r = fail(r, "%s: cannot be written: %m%s%s", file->path, size_limit_hint(r, advice),
+		r = fail(r, "%s: cannot write: %m%s%s", file->path, size_limit_hint(r, advice),
 			 output_is_complete ? "; the output is complete" : "");
 		report_file_abort(file);
 		return r;
@@ -97,8 +97,7 @@ void report_file_abort(struct report_file *file)
 {
 	if (!file)
 		return;
-	file->error = file->error ? file->error :
-				    -ECANCELED; /* what is in the buffer is not wanted */
+	file->error = file->error ? file->error : -ECANCELED; /* discards what is in the buffer */
 	if (file->stream)
 		fclose(file->stream);
 	output_abort(file->output);

@@ -1,14 +1,13 @@
 /*
- * report_file - a text beside the output, which appears when it is complete
+ * report_file.h - a text file that appears when it is complete
  *
  *	open -> (write to the stream) -> commit    the file is there
- *	                             \-> abort     an older one is as it was
+ *	                             \-> abort     an older file is unchanged
  *
- * It is an output like the sort's (io/output/output.h), so that it can be told before the sort
- * whether it can be written; only that /dev/stdout, /dev/fd/3 and their like are written to as they
- * stand.
+ * It is written like the sort's output (io/output/output.h), so errors show before the sort. Paths
+ * such as /dev/stdout and /dev/fd/3 are written directly.
  *
- * All functions print their message.
+ * All functions report their errors.
  */
 #pragma once
 
@@ -19,17 +18,20 @@ struct report_file;
 struct syscalls;
 
 /*
- * calls: through which it is written (file.h), which must outlive it, as the path. Returns 0 and a
- * file to commit or abort, or a negative errno.
+ * Open a file. calls and path must outlive it. Returns 0, or a negative errno; the caller must
+ * commit or abort the file.
  */
 int report_file_open(const struct syscalls *calls, const char *path, struct report_file **ret_file);
 
-/* To write to, by one thread at a time; never to be closed. What fails is told by the commit. */
+/*
+ * Return the stream to write to, by one thread at a time; it must not be closed. Write errors are
+ * reported by the commit.
+ */
 FILE *report_file_stream(const struct report_file *file);
 
 /*
- * Give the complete text its name. Frees the file, whether it succeeds or not; NULL is fine.
- * output_is_complete: an error message says so. 0, or a negative errno after one message.
+ * Give the complete text its name and free `file`, also after an error. output_is_complete: an
+ * error message says so. Returns 0 or a negative errno after one message. NULL is fine.
  */
 int report_file_commit(struct report_file *file, bool output_is_complete);
 

@@ -1,5 +1,5 @@
 /*
- * stats_report - the statistics of a sort as text and as JSON (see stats_report.h)
+ * stats_report.c - statistics of a sort as text and as JSON (see stats_report.h)
  */
 #include "src/report/stats_report.h"
 
@@ -9,16 +9,24 @@
 
 #include "config.h"
 #include "src/base/size.h"
-#include "src/report/format_numbers.h"
-#include "src/report/json_writer.h"
+#include "src/report/format.h"
 
 /* --- ranks --- */
 
-const struct stat_field *rank_column_next(const struct stat_field *column)
+enum { PHASE_COLUMN = 16 };
+
+/* Is the number 0 for all ranks? */
+static bool is_column_empty(const struct rank_stats *rank_stats, const struct stat_field *column)
+{
+	return stat_field_value(column, &rank_stats->total) == 0;
+}
+
+const struct stat_field *rank_column_next(const struct rank_stats *rank_stats,
+					  const struct stat_field *column)
 {
 	do
 		column = stat_field_next(column, STAT_OF_RUN, STAT_RANK);
-	while (column && !column->heading);
+	while (column && (!column->heading || is_column_empty(rank_stats, column)));
 	return column;
 }
 
@@ -33,36 +41,59 @@ void rank_column_format(const struct stat_field *column, const struct rank_summa
 		format_count(value, text);
 }
 
-enum { COLUMN = 14, PHASE_COLUMN = 16 };
-
-static void print_headings(FILE *stream)
+/* Return the width of a column: a size such as "1023.9 KiB", or a count. */
+static int column_width(const struct rank_stats *rank_stats, const struct stat_field *column)
 {
-	const struct stat_field *column = NULL;
+	const int heading = (int)strlen(column->heading);
+	char text[32];
+	int width;
 
-	fprintf(stream, "  %-6s", "rank");
-	while ((column = rank_column_next(column)))
-		fprintf(stream, "%*s", COLUMN, column->heading);
-	for (enum phase i = 0; i < N_PHASES; i++)
-		fprintf(stream, "%*s", PHASE_COLUMN, phase_name(i));
-	fputs("  host, device\n", stream);
+	rank_column_format(column, &rank_stats->total, text);
+	width = column->unit == STAT_BYTES ? 10 : (int)strlen(text);
+	return (width > heading ? width : heading) + 1;
 }
 
-static void print_rank(const struct rank_stats *rank_stats, unsigned rank, FILE *stream)
+/* Print the work of each rank: a line for each, at most 100 columns wide. */
+static void print_rank_work(const struct rank_stats *rank_stats, FILE *stream)
 {
-	const struct rank_summary *entry = &rank_stats->ranks[rank];
 	const struct stat_field *column = NULL;
 	char text[32];
 
-	fprintf(stream, "  %-6u", rank);
-	while ((column = rank_column_next(column))) {
-		rank_column_format(column, entry, text);
-		fprintf(stream, "%*s", COLUMN, text);
+	fprintf(stream, "  %-5s", "rank");
+	while ((column = rank_column_next(rank_stats, column)))
+		fprintf(stream, "%*s", column_width(rank_stats, column), column->heading);
+	fputc('\n', stream);
+	for (unsigned i = 0; i < rank_stats->n_ranks; i++) {
+		fprintf(stream, "  %-5u", i);
+		while ((column = rank_column_next(rank_stats, column))) {
+			rank_column_format(column, &rank_stats->ranks[i], text);
+			fprintf(stream, "%*s", column_width(rank_stats, column), text);
+		}
+		fputc('\n', stream);
 	}
+}
+
+/* Print the time of each rank in each phase, and where it ran. */
+static void print_rank_times(const struct rank_stats *rank_stats, FILE *stream)
+{
+	const struct phase_totals *phases = rank_stats->total.totals.phases;
+
+	fprintf(stream, "  %-5s", "rank");
 	for (enum phase i = 0; i < N_PHASES; i++)
-		fprintf(stream, "%*.3f s", PHASE_COLUMN - 2,
-			ns_to_seconds(entry->totals.phases[i].elapsed_ns));
-	fprintf(stream, "  %s%s%s\n", rank_stats->hosts[rank],
-		entry->summary.backend[0] ? ", " : "", entry->summary.backend);
+		if (phases[i].has_begun)
+			fprintf(stream, "%*s", PHASE_COLUMN, phase_name(i));
+	fputs("  host, device\n", stream);
+	for (unsigned i = 0; i < rank_stats->n_ranks; i++) {
+		const struct rank_summary *entry = &rank_stats->ranks[i];
+
+		fprintf(stream, "  %-5u", i);
+		for (enum phase j = 0; j < N_PHASES; j++)
+			if (phases[j].has_begun)
+				fprintf(stream, "%*.3f s", PHASE_COLUMN - 2,
+					ns_to_seconds(entry->totals.phases[j].elapsed_ns));
+		fprintf(stream, "  %s%s%s\n", rank_stats->hosts[i],
+			entry->summary.backend[0] ? ", " : "", entry->summary.backend);
+	}
 }
 
 static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
@@ -73,26 +104,43 @@ static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *s
 	size_format(rank_stats->total.disk_written_nbytes, written);
 	size_format(rank_stats->total.volumes.sent_nbytes, sent);
 	fprintf(stream,
-		"%u ranks; read from disks: %s; written to disks: %s; sent between ranks: %s; "
-		"imbalance of the output: %.2f %%\n",
+		"%u ranks; disk: %s read, %s written; sent between ranks: %s; imbalance: %.2f %%\n",
 		rank_stats->n_ranks, read, written, sent, 100 * rank_stats_imbalance(rank_stats));
 }
 
-static void rank_table_print(const struct rank_stats *rank_stats, FILE *stream)
+static void print_ranks(const struct rank_stats *rank_stats, FILE *stream)
 {
 	print_rank_stats_totals(rank_stats, stream);
-	print_headings(stream);
-	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
-		print_rank(rank_stats, i, stream);
+	print_rank_work(rank_stats, stream);
+	print_rank_times(rank_stats, stream);
 }
 
 /* --- the whole, phases and stages --- */
 
-/* The numbers of the whole, and some derived from them. */
+void stats_report_format_device(const struct stats_report *report, char text[static DEVICE_NBYTES])
+{
+	const struct rank_stats *ranks = report->rank_stats;
+	const char *device = stats_report_summary(report)->backend;
+	bool are_alike = true;
+
+	if (!ranks) {
+		snprintf(text, DEVICE_NBYTES, "%s", device);
+		return;
+	}
+	for (unsigned i = 0; i < ranks->n_ranks; i++)
+		are_alike = are_alike && !strcmp(ranks->ranks[i].summary.backend, device);
+	if (are_alike)
+		snprintf(text, DEVICE_NBYTES, "%u ranks, each on %s", ranks->n_ranks, device);
+	else
+		snprintf(text, DEVICE_NBYTES, "%u ranks", ranks->n_ranks);
+}
+
+/* The numbers of the whole sort, and some derived from them. */
 struct stats_report_data {
 	struct rank_summary run;
 	double elapsed_s;
 	uint64_t input_nbytes;
+	char device[DEVICE_NBYTES];
 };
 
 const struct sort_summary *stats_report_summary(const struct stats_report *report)
@@ -116,10 +164,11 @@ static struct stats_report_data collect_report_data(const struct stats_report *r
 	stats_report_totals(report, &data.run.totals);
 	data.input_nbytes = summary->n_records_in * summary->record_nbytes;
 	data.elapsed_s = ns_to_seconds(data.run.totals.elapsed_ns);
+	stats_report_format_device(report, data.device);
 	return data;
 }
 
-/* ", 97 % of 5.9 GiB/s peak": the rate compared with the peak rate of the stage. */
+/* Print ", 97 % of 5.9 GiB/s peak": the rate compared with the peak rate of the stage. */
 static void print_peak_rate(const struct stage_totals *totals, double peak_rate, FILE *stream)
 {
 	const double rate = (double)totals->nbytes / ns_to_seconds(totals->active_ns);
@@ -188,9 +237,10 @@ static void print_io_modes(const struct file_writer_stats *written, FILE *stream
 	fprintf(stream, "\nwritten: %s cached, %s direct, %s mmap", cached, direct, mapped);
 }
 
-/* What only a sort has. */
-static void print_sort_details(const struct sort_summary *summary, FILE *stream)
+/* Print what a check does not have. */
+static void print_sort_details(const struct stats_report_data *data, FILE *stream)
 {
+	const struct sort_summary *summary = &data->run.summary;
 	char buffer[32], chunk[32], temp[32];
 
 	size_format(summary->buffer_nbytes, buffer);
@@ -199,8 +249,8 @@ static void print_sort_details(const struct sort_summary *summary, FILE *stream)
 	fprintf(stream,
 		"; %s\nruns: %" PRIu64 ", spilled runs: %" PRIu64 "; chunks: %s%s; passes: %" PRIu64
 		"; partitions: %" PRIu64 "; windows: %" PRIu64
-		"; memory limit: %s; peak temporary space: %s",
-		summary->backend, summary->n_runs, summary->n_runs_spilled, chunk,
+		"\nmemory limit: %s; peak temporary space: %s",
+		data->device, summary->n_runs, summary->n_runs_spilled, chunk,
 		summary->input_is_mapped ? " of the mapped input" : "", summary->n_passes,
 		summary->n_partitions, summary->n_windows, buffer, temp);
 	if (summary->spilled.items_nbytes)
@@ -223,7 +273,7 @@ static void print_sort_summary(const struct stats_report_data *data, FILE *strea
 		fprintf(stream, ", %" PRIu64 " written", summary->n_records_out);
 	fprintf(stream, ", %s", rate);
 	if (is_sort)
-		print_sort_details(summary, stream);
+		print_sort_details(data, stream);
 	fputc('\n', stream);
 }
 
@@ -278,7 +328,7 @@ void stats_report_print(const struct stats_report *report, FILE *stream)
 	data = collect_report_data(report);
 	print_summary(&data, stream);
 	if (report->rank_stats)
-		rank_table_print(report->rank_stats, stream);
+		print_ranks(report->rank_stats, stream);
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (data.run.totals.phases[phase].has_begun)
 			print_phase(&data.run.totals.phases[phase], &data.run.summary,
@@ -287,7 +337,7 @@ void stats_report_print(const struct stats_report *report, FILE *stream)
 
 /* --- JSON --- */
 
-/* Seconds with six decimals, which is as precise as clocks are. */
+/* Six decimals: the precision of the clocks. */
 static json_t *seconds_to_json(uint64_t ns)
 {
 	return json_real(round((double)ns / 1e3) / 1e6);
@@ -298,7 +348,7 @@ static json_t *percent_to_json(double percent, double unit)
 	return json_real(round(percent / unit) * unit);
 }
 
-/* Put the numbers of `object`, a struct of that scope, that are in the groups. */
+/* Put those numbers of `object`, a struct of the scope, that are in the groups. */
 static void put_fields(struct json_builder *builder, json_t *json, enum stat_scope scope,
 		       unsigned groups, const void *object)
 {
@@ -313,8 +363,8 @@ static void put_fields(struct json_builder *builder, json_t *json, enum stat_sco
 }
 
 /*
- * Host names are set by administrators and device names by drivers. A byte that is no character, or
- * that readers would have to unescape, is shown as '?'.
+ * Host names are set by administrators and device names by drivers. Control characters, and those
+ * that JSON escapes, are replaced by '?'.
  */
 static json_t *name_to_json(const char *name)
 {
@@ -341,7 +391,7 @@ static json_t *stage_to_json(struct json_builder *builder, const struct stats_re
 	return object;
 }
 
-/* Volumes are left out where there are none: without temporary files, and without other ranks. */
+/* Volumes are omitted without temporary files or without other ranks. */
 static json_t *phase_to_json(struct json_builder *builder, const struct stats_report_data *data,
 			     enum phase id)
 {
@@ -409,7 +459,7 @@ static json_t *rank_to_json(struct json_builder *builder, const struct rank_stat
 
 	json_put(builder, object, "rank", json_number(rank));
 	json_put(builder, object, "host", name_to_json(rank_stats->hosts[rank]));
-	if (entry->summary.backend[0]) /* a check has none */
+	if (entry->summary.backend[0]) /* not of a check */
 		json_put(builder, object, "device", name_to_json(entry->summary.backend));
 	put_fields(builder, object, STAT_OF_RUN, STAT_RANK, entry);
 	put_fields(builder, object, STAT_OF_RUN, STAT_TIME, entry);

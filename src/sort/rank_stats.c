@@ -42,7 +42,7 @@ static const struct stat_field stat_fields[] = {
 	  STAT_SORT },
 	{ RUN(summary.spilled.items_nbytes), "spilled_bytes", NULL, STAT_BYTES, STAT_SUM,
 	  STAT_SPILL | STAT_RANK },
-	{ RUN(summary.spilled.stored_nbytes), "spilled_compressed_bytes", "compressed", STAT_BYTES,
+	{ RUN(summary.spilled.stored_nbytes), "spilled_compressed_bytes", NULL, STAT_BYTES,
 	  STAT_SUM, STAT_SPILL | STAT_RANK },
 	{ RUN(volumes.temporary_written_nbytes), "temporary_written_bytes", "temp written",
 	  STAT_BYTES, STAT_SUM, STAT_RANK },

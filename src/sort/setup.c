@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/vfs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,65 @@ int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 			   job->plan_request.stream_codec_nbytes, find_sufficient_mib(job, spec));
 }
 
+/* Are files in the directory kept in memory, and counted as memory of this process? */
+static bool is_memory_file_system(const char *directory)
+{
+	const uint32_t tmpfs_magic = 0x01021994, ramfs_magic = 0x858458f6; /* statfs(2) */
+	struct statfs status;
+
+	return statfs(directory, &status) == 0 &&
+	       ((uint32_t)status.f_type == tmpfs_magic || (uint32_t)status.f_type == ramfs_magic);
+}
+
+static const char *find_memory_temp_dir(const struct sort_spec *spec)
+{
+	for (size_t i = 0; i < spec->n_temp_dirs; i++)
+		if (is_memory_file_system(spec->temp_dirs[i]))
+			return spec->temp_dirs[i];
+	return NULL;
+}
+
+void setup_estimate_memory(const struct job *job, const struct sort_spec *spec,
+			   struct memory_estimate *ret_estimate)
+{
+	const struct plan *plan = &job->plan;
+	const uint64_t n_jobs = job->n_jobs_on_host ? job->n_jobs_on_host : 1;
+	struct memory_estimate estimate = { .needed_nbytes = n_jobs * plan->total_nbytes,
+					    .allowed_nbytes = memory_allowed_nbytes("") };
+
+	if (plan->max_temp_nbytes && !spec->checkpoint_path)
+		estimate.temp_dir = find_memory_temp_dir(spec);
+	if (estimate.temp_dir) {
+		estimate.needed_nbytes += n_jobs * plan->max_temp_nbytes;
+		if (estimate.allowed_nbytes > memory_physical_nbytes())
+			estimate.allowed_nbytes = memory_physical_nbytes();
+	}
+	if (spec->n_assumed_ranks) /* on other machines */
+		estimate = (struct memory_estimate){ .allowed_nbytes = UINT64_MAX };
+	*ret_estimate = estimate;
+}
+
+static void warn_memory(const struct job *job, const struct sort_spec *spec)
+{
+	struct memory_estimate estimate;
+	char needed[32], allowed[32];
+
+	setup_estimate_memory(job, spec, &estimate);
+	if (estimate.needed_nbytes <= estimate.allowed_nbytes ||
+	    (spec->comm && comm_rank(spec->comm) != 0))
+		return;
+	size_format_up(estimate.needed_nbytes, needed);
+	size_format_down(estimate.allowed_nbytes, allowed);
+	if (estimate.temp_dir)
+		warn("%s: temporary files are kept in memory: with -S up to %s are needed, and %s "
+		     "may be used; use another -T or a smaller -S",
+		     estimate.temp_dir, needed, allowed);
+	else
+		warn("-S: the sort may need %s, but the limits of this process allow %s; "
+		     "use a smaller -S",
+		     needed, allowed);
+}
+
 int setup_check_reading_memory(const struct input *input, const struct sort_spec *spec,
 			       uint64_t thread_nbytes, unsigned *n_threads)
 {
@@ -398,6 +458,8 @@ static int open_pool(struct job *job, const struct setup *setup)
 
 	setup_plan(job, setup);
 	r = setup_check_memory(job, spec);
+	if (r == 0)
+		warn_memory(job, spec);
 	if (r < 0 || setup->explain_only || spec->merge_inputs)
 		return r;
 	r = chunk_pool_open(job, &job->chunk_pool);

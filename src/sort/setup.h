@@ -81,3 +81,7 @@ void setup_plan(struct job *job, const struct setup *setup);
 
 /* Return -E2BIG if the plan takes more memory than it may. */
 int setup_check_memory(const struct job *job, const struct sort_spec *spec);
+
+/* Estimate the memory that the plan needs, including temporary files on a tmpfs. */
+void setup_estimate_memory(const struct job *job, const struct sort_spec *spec,
+			   struct memory_estimate *ret_estimate);

@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "src/cost/cluster_estimate.h"
 #include "src/cost/estimate.h"
 #include "src/plan/sort_spec.h"
 #include "src/sort/sort_summary.h"
@@ -31,13 +30,11 @@ struct explanation {
 	struct input_content content;
 	struct disk_space temp_space; /* of an endless input: for each PLAN_UNBOUNDED_UNIT_NBYTES */
 	struct disk_space output_space;
+	struct memory_estimate memory;
 	struct plan plan;
-	struct stage_volumes loads;
-	struct stage_rates rates;
-	/* With several ranks, in place of loads and rates; the plan is that of one rank. */
-	struct cluster_estimate rank_loads; /* n_ranks 0: a single process */
-	struct rank_rates rank_rates;
-	bool is_size_assumed; /* rank_loads.total_input_nbytes is an assumption */
+	struct estimate estimate;        /* of the process, or of each rank */
+	struct cluster_estimate cluster; /* n_ranks 0: one process; else the plan is for one rank */
+	bool is_size_assumed;            /* cluster.total_input_nbytes */
 	struct sort_summary summary;
 };
 

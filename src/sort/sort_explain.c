@@ -41,32 +41,25 @@ static int check_assumption(const struct job *job, const struct sort_spec *spec,
 	return spec_is_distributed(spec) && !assumed_nbytes ? distributed_check_spec(spec) : 0;
 }
 
-static struct stage_volumes estimate_stage_loads(const struct sort_spec *spec,
-						 const struct job *job)
-{
-	struct stage_volumes loads;
-
-	estimate_volumes(&job->plan, &job->plan_request, &loads);
-	if (spec->verify)
-		loads.nbytes[PHASE_VERIFY][STAGE_VERIFY] =
-			loads.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE];
-	return loads;
-}
-
-static struct stage_rates measure_link_rates(const struct sort_spec *spec, const struct job *job)
+/* Measure rates and estimate the time of a sort by one process. */
+static void estimate_process(const struct sort_spec *spec, const struct job *job,
+			     struct estimate *ret_estimate)
 {
 	struct calibration_request request = {
 		.nbytes = calibrate_max_nbytes(&job->plan),
 		.budget_ns = CALIBRATE_EXPLAIN_NS,
 	};
-	struct stage_rates rates = { 0 };
+	struct stage_volumes volumes;
+	struct stage_rates rates;
 
-	if (spec_is_distributed(spec))
-		return rates;
+	estimate_volumes(&job->plan, &job->plan_request, &volumes);
+	if (spec->verify)
+		volumes.nbytes[PHASE_VERIFY][STAGE_VERIFY] =
+			volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE];
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		request.stages[stage] = true;
 	calibrate_stages(job, spec, &request, &rates);
-	return rates;
+	estimate_make(&job->plan, &volumes, &rates, ret_estimate);
 }
 
 /* Return the free space in the temporary directories. */
@@ -213,16 +206,16 @@ static int make_plan(struct resolved_spec *resolved, struct setup *setup, struct
 	return setup_open(setup, job);
 }
 
-static void explain_ranks(const struct job *job, const struct setup *setup,
-			  const struct assumptions *assumed, struct explanation *explanation)
+/* Estimate the time of a distributed sort from given and assumed rates. */
+static void estimate_ranks(const struct job *job, const struct setup *setup,
+			   const struct assumptions *assumed, struct explanation *explanation)
 {
-	if (!spec_is_distributed(setup->spec))
-		return;
-	explanation->rank_rates = assumed->rank_rates;
-	rank_rates_set_defaults(&explanation->rank_rates);
-	cluster_estimate_make(&job->plan, &job->plan_request, &explanation->rank_rates,
-			      &explanation->rank_loads);
-	explanation->rank_loads.total_input_nbytes = setup_input_nbytes(job, setup);
+	struct rank_rates rates = assumed->rank_rates;
+
+	rank_rates_set_defaults(&rates);
+	cluster_estimate_make(&job->plan, &job->plan_request, &rates, &explanation->estimate,
+			      &explanation->cluster);
+	explanation->cluster.total_input_nbytes = setup_input_nbytes(job, setup);
 	explanation->is_size_assumed = input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN;
 }
 
@@ -257,15 +250,17 @@ int sort_explain(const struct sort_spec *given, const struct assumptions *assume
 			.temp_space = temporary,
 			.output_space = output_disk_space(&resolved.spec, &job),
 			.plan = job.plan,
-			.loads = estimate_stage_loads(&resolved.spec, &job),
-			.rates = measure_link_rates(&resolved.spec, &job),
 			.summary = { .record_nbytes = resolved.spec.record_nbytes,
 				     .n_passes = job.plan.n_passes },
 		};
 		keys_format(resolved.spec.keys, resolved.spec.n_keys, resolved.spec.record_nbytes,
 			    ret_explanation->summary.type);
 		sort_summary_set_plan(&job.plan, &ret_explanation->summary);
-		explain_ranks(&job, &setup, assumed, ret_explanation);
+		setup_estimate_memory(&job, &resolved.spec, &ret_explanation->memory);
+		if (spec_is_distributed(setup.spec))
+			estimate_ranks(&job, &setup, assumed, ret_explanation);
+		else
+			estimate_process(&resolved.spec, &job, &ret_explanation->estimate);
 	}
 	setup_close(&job);
 	setup_close_inputs(&resolved, &job);

@@ -15,6 +15,13 @@ struct input;
 struct layout;
 struct sort_spec;
 
+/* The memory that a plan needs at most, and what the limits of the process allow. */
+struct memory_estimate {
+	uint64_t needed_nbytes;  /* of all ranks on this host; includes files in temp_dir */
+	uint64_t allowed_nbytes; /* UINT64_MAX: no limit is known */
+	const char *temp_dir;    /* a temporary directory in memory (tmpfs); NULL: none */
+};
+
 /* Nothing is known if record_nbytes is 0. A check sets only the members before `backend`. */
 struct sort_summary {
 	uint64_t record_nbytes;

@@ -307,7 +307,7 @@ for report in --trace --stats-json --report; do
 	same ../expected-ten o "$report"
 	[ "$(cat r)" = 'an older report' ] || broken "$report: the older one is gone"
 	cd ..
-	one_line '^gsort: r: cannot be written: .*large.*ulimit -f; the output is complete$' \
+	one_line '^gsort: r: cannot write: .*large.*ulimit -f; the output is complete$' \
 		"$report"
 done
 

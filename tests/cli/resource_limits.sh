@@ -93,6 +93,20 @@ if ! grep -q __sanitizer "$GSORT"; then
 	GSORT=$gsort
 	rm -f output
 
+	claim 'more memory than the process may use'
+	(
+		ulimit -v 400000
+		head -c 8000000 input | "$GSORT" --explain -S 600M - > stdout 2> stderr
+	) || broken "--explain: status $?"
+	one_line '^gsort: warning: -S: the sort may need [0-9.]+ MiB, .*; use a smaller -S$' \
+		'--explain'
+	says '^allowed memory +[0-9.]+ MiB; up to [0-9.]+ MiB are needed$' stdout
+	(
+		ulimit -v 400000
+		"$GSORT" -S 600M input -o output 2> stderr
+	) || broken "an input that needs less: status $?"
+	[ ! -s stderr ] || broken "an input that needs less: $(cat stderr)"
+
 	claim 'too little memory to do anything is said'
 	rm -f output
 	(
@@ -100,8 +114,25 @@ if ! grep -q __sanitizer "$GSORT"; then
 		"$GSORT" -S 64M input -o output 2> stderr
 		[ $? -eq 2 ]
 	) || broken 'not status 2'
+	says '^gsort: warning: -S: the sort may need .*; use a smaller -S$' stderr
+	sed -i '/warning: -S:/d' stderr
 	one_line 'memory|start' '30 MB'
 	[ ! -e output ] || broken 'an output'
+fi
+
+if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && [ -w /dev/shm ]; then
+	claim 'temporary files on a tmpfs count as memory'
+	plan='-S 8M -T /dev/shm --assume-size=1P'
+	cat /dev/null | "$GSORT" $plan --explain - > stdout 2> stderr || broken "status $?"
+	one_line '^gsort: warning: /dev/shm: temporary files are kept in memory: .* another -T ' \
+		'-T /dev/shm'
+	says '^temporary files +/dev/shm is in memory \(tmpfs\); its files count as memory$' stdout
+	cat /dev/null | "$GSORT" $plan --explain=json - > json 2> stderr || broken "JSON: status $?"
+	says '"temporary_in_memory": true' json
+	says '"sufficient": false' json
+	rm -f json
+else
+	echo 'skipped: temporary files on a tmpfs'
 fi
 
 if ! grep -q __sanitizer "$GSORT"; then

@@ -10,6 +10,9 @@ ranks 2 -S 1M --stats --stats-json=out/json --report=out/page.html --trace=out/t
 python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || broken "$(cat findings)"
 [ "$(grep -c '^300000 records of u64le' stderr)" -eq 1 ] || broken "not told once"
 [ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || broken "not a line for each rank"
+awk 'length > 100' stderr > wide
+[ ! -s wide ] || broken "wider than 100 columns: $(cat wide)"
+grep -q '; 2 ranks, each on CPU, ' stderr || broken "not all ranks are named"
 grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"
 for part in roles throughput space; do
 	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Rank 0 only, on ' ||

@@ -2,7 +2,7 @@
  * test_stats - spans add up to the right times, and the reports say so
  */
 #include "src/base/diagnostics.h"
-#include "src/report/format_numbers.h"
+#include "src/report/format.h"
 #include "src/report/stats_report.h"
 #include "tests/support/capture_output.h"
 
@@ -222,7 +222,7 @@ static void summary_is_in_both_reports(void **state)
 	print_report(stats, "u64", &summary);
 	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
 	assert_has("; CPU, 2 threads\n");
-	assert_has("runs: 8, spilled runs: 5; chunks: 1 MiB; passes: 2; partitions: 4; windows: 3; "
+	assert_has("runs: 8, spilled runs: 5; chunks: 1 MiB; passes: 2; partitions: 4; windows: 3\n"
 		   "memory limit: 64 MiB; peak temporary space: 5 MiB\n");
 	assert_has("peak RSS\n");
 	assert_has("  read              1 MiB     1.000 s     0.000 s");

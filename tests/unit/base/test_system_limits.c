@@ -81,6 +81,7 @@ static void without_limits_free_memory_decides(void **state)
 		"Max data size             unlimited            unlimited            bytes\n"
 		"Max address space         unlimited            unlimited            bytes\n");
 	assert_available(4096 * MIB);
+	assert_true(memory_allowed_nbytes(root) == UINT64_MAX);
 	assert_int_equal(memory_free_nbytes(root), UINT64_C(1000000) << 10);
 }
 
@@ -99,6 +100,7 @@ static void cgroup_v2_limit_less_usage_decides(void **state)
 	write_root_file("/sys/fs/cgroup/user.slice/job/memory.max", "314572800\n");
 	write_root_file("/sys/fs/cgroup/user.slice/job/memory.current", "104857600\n");
 	assert_available(200 * MIB);
+	assert_int_equal(memory_allowed_nbytes(root), 200 * MIB);
 	assert_int_equal(memory_free_nbytes(root), 200 * MIB);
 }
 

@@ -13,7 +13,7 @@
 
 #include "io/spill/run_file.h"
 #include "src/exchange/global_splitters.h"
-#include "src/cost/cluster_estimate.h"
+#include "src/cost/estimate.h"
 #include "src/merge/forecast.h"
 #include "src/merge/run_devices.h"
 #include "src/record/digest.h"
@@ -40,6 +40,7 @@ struct cluster_plan {
 	struct plan_request request;
 	struct plan plan;
 	struct cluster_estimate loads;
+	struct estimate estimate;
 	struct device *device;
 };
 
@@ -67,7 +68,8 @@ static void open_plan(const struct planned_cluster *cluster, const struct rank_r
 		.limit = 0,
 	};
 	plan_make(&planned->request, &planned->plan);
-	cluster_estimate_make(&planned->plan, &planned->request, rates, &planned->loads);
+	cluster_estimate_make(&planned->plan, &planned->request, rates, &planned->estimate,
+			      &planned->loads);
 }
 
 static void close_plan(struct cluster_plan *planned)
@@ -124,12 +126,10 @@ static double estimate_seconds(uint32_t n_ranks, uint64_t each_nbytes)
 	const struct planned_cluster cluster = { n_ranks, 16,    51 * GIB, n_ranks * each_nbytes,
 						 100,     "b10", 0 };
 	struct cluster_plan planned;
-	enum rank_resource slowest;
-	double s = 0;
+	double s;
 
 	open_plan(&cluster, &rates, &planned);
-	for (enum rank_phase phase = 0; phase < N_RANK_PHASES; phase++)
-		s += rank_phase_s(&planned.loads, &rates, phase, &slowest);
+	s = estimate_s(&planned.estimate);
 	close_plan(&planned);
 	return s;
 }
@@ -389,7 +389,7 @@ static void thousand_ranks_find_even_partitions(void **state)
 		before = n;
 	}
 	assert_int_equal(before, n_blocks * ITEMS_PER_BLOCK);
-	/* What cluster_estimate.c takes them for, of four draws for each. */
+	/* What estimate.c takes them for, of four draws for each. */
 	print_message("%u rounds\n", collective.n_rounds);
 	assert_true(collective.n_rounds <= 1 + 1.3 * 16 / 1.58);
 	free(all);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/base/size.h"
-#include "src/report/format_numbers.h"
+#include "src/report/format.h"
 #include "src/report/html_report.h"
 #include "tests/support/unit_test.h"
 
@@ -27,6 +27,27 @@ static void write_page(const struct time_series *time_series, struct stats *stat
 					  .output = "out & \"in\"" };
 	FILE *stream = fmemopen(text, sizeof text, "w");
 
+	memset(text, 0, sizeof text);
+	html_report_write(&page, stream);
+	assert_int_equal(fclose(stream), 0);
+}
+
+static void write_rank_page(const struct time_series *time_series, struct stats *stats,
+			    const struct rank_stats *ranks)
+{
+	static char hosts[1][COMM_HOST_NBYTES] = { "node1" };
+	struct rank_summary entry = ranks->total;
+	struct rank_stats all = *ranks;
+	const struct stats_report report = { .stats = stats, .rank_stats = &all };
+	const struct html_report page = {
+		.stats_report = &report, .time_series = time_series, .inputs = inputs, .n_inputs = 1
+	};
+	FILE *stream = fmemopen(text, sizeof text, "w");
+
+	if (!all.ranks) {
+		all.ranks = &entry;
+		all.hosts = hosts;
+	}
 	memset(text, 0, sizeof text);
 	html_report_write(&page, stream);
 	assert_int_equal(fclose(stream), 0);
@@ -301,6 +322,70 @@ static void names_are_escaped_in_the_report(void **state)
 	time_series_close(time_series);
 }
 
+/* A phase in which no stage was active for half of the time: the table and the text agree. */
+static void phase_without_a_bottleneck_names_the_longest_stage(void **state)
+{
+	const struct sort_summary summary = { .record_nbytes = 8,
+					      .backend = "CPU",
+					      .type = "u64le" };
+	struct rank_stats ranks = { .n_ranks = 1 };
+	struct phase_totals *phase = &ranks.total.totals.phases[PHASE_FINAL_MERGE];
+	struct time_series *time_series;
+	struct stats *stats;
+
+	(void)state;
+	ranks.total.summary = summary;
+	phase->has_begun = true;
+	phase->elapsed_ns = 10 * S;
+	phase->stages[STAGE_MERGE] =
+		(struct stage_totals){ .n_spans = 1, .active_ns = 2 * S, .busy_ns = 2 * S };
+	assert_int_equal(time_series_open(&time_series), 0);
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	write_rank_page(time_series, stats, &ranks);
+	assert_non_null(strstr(text, "<td>none</td>\n<td>merge, 20 %</td>"));
+	assert_non_null(strstr(text, "merge</strong>\n was active longest, but only 20 %"));
+	stats_close(stats);
+	time_series_close(time_series);
+}
+
+/* Words are not broken by letters, no column is for numbers that are all 0, and all ranks count. */
+static void table_of_ranks_fits_the_page(void **state)
+{
+	char hosts[4][COMM_HOST_NBYTES] = { "node1", "node2", "node3", "node4" };
+	struct rank_summary entries[4];
+	struct rank_stats ranks = { .n_ranks = 4, .ranks = entries, .hosts = hosts };
+	const char *work, *times;
+	struct time_series *time_series;
+	struct stats *stats;
+
+	(void)state;
+	memset(entries, 0, sizeof entries);
+	for (unsigned i = 0; i < 4; i++) {
+		entries[i].summary = (struct sort_summary){ .record_nbytes = 8,
+							    .backend = "CPU, 1 thread",
+							    .type = "u64le",
+							    .n_records_in = 1000000,
+							    .n_records_out = 1000000 };
+		entries[i].totals.phases[PHASE_RUN_GENERATION] =
+			(struct phase_totals){ .has_begun = true, .elapsed_ns = S };
+	}
+	ranks.total = entries[0];
+	assert_int_equal(time_series_open(&time_series), 0);
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	write_rank_page(time_series, stats, &ranks);
+	assert_non_null(strstr(text, ", on 4 ranks, each on CPU, 1 thread. All records"));
+	assert_null(strstr(text, "td{overflow-wrap:anywhere}td")); /* only in lists of files */
+	assert_non_null(strstr(text, ".pairs td{overflow-wrap:anywhere}"));
+	work = strstr(text, ">Work of each rank<");
+	times = strstr(text, ">Time of each rank in each phase<");
+	assert_non_null(work);
+	assert_non_null(times);
+	assert_int_equal(count_of("<th scope=\"col\"", work, times), 3);
+	assert_int_equal(count_of("<th scope=\"col\"", times, strstr(times, "</thead>")), 4);
+	stats_close(stats);
+	time_series_close(time_series);
+}
+
 static void format_time_chooses_the_unit(void **state)
 {
 	static const struct {
@@ -326,6 +411,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(memory_is_one_number),
 	cmocka_unit_test(idle_queues_are_omitted),
 	cmocka_unit_test(names_are_escaped_in_the_report),
+	cmocka_unit_test(phase_without_a_bottleneck_names_the_longest_stage),
+	cmocka_unit_test(table_of_ranks_fits_the_page),
 	cmocka_unit_test(format_time_chooses_the_unit),
 };
 

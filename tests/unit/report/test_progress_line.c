@@ -2,7 +2,7 @@
  * test_progress_line - the line says how far the sort is
  */
 #include "src/base/stats.h"
-#include "src/report/format_numbers.h"
+#include "src/report/format.h"
 
 #include "tests/support/unit_test.h"
 

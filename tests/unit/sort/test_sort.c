@@ -107,12 +107,16 @@ static void explanation_is_returned_and_nothing_is_written(void **state)
 	const struct sort_spec spec = spec_of(&input);
 	const struct assumptions nothing = { 0 };
 	struct explanation explanation;
+	const struct phase_estimate *last;
 
 	(void)state;
 	assert_int_equal(sort_explain(&spec, &nothing, &no_observer, NULL, &explanation), 0);
 	assert_true(explanation.plan.fits_in_memory);
 	assert_int_equal(explanation.plan.input_nbytes, 8 * N);
-	assert_int_equal(explanation.loads.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 8 * N);
+	last = &explanation.estimate.phases[explanation.estimate.n_phases - 1];
+	assert_int_equal(last->phase, PHASE_FINAL_MERGE);
+	assert_string_equal(last->links[last->n_links - 1].name, "write");
+	assert_int_equal(last->links[last->n_links - 1].amount, 8 * N);
 	assert_int_equal(explanation.summary.record_nbytes, 8);
 	assert_int_equal(explanation.summary.n_records_in, 0);
 	assert_int_equal(access(output_path, F_OK), -1);

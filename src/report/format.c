@@ -1,12 +1,14 @@
 /*
- * format_numbers - numbers as people read them (see format_numbers.h)
+ * format.c - numbers for people, the bottleneck of a phase, progress, and JSON (see format.h)
  */
-#include "src/report/format_numbers.h"
+#include "src/report/format.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 
 void format_rate(uint64_t nbytes, double s, char text[static 40])
@@ -100,13 +102,12 @@ static unsigned percent(uint64_t done_nbytes, uint64_t total_nbytes)
 		       (unsigned)(100 * (double)done_nbytes / (double)total_nbytes);
 }
 
-/* Bytes per second. */
 static double bytes_per_second(uint64_t nbytes, uint64_t elapsed_ns)
 {
 	return elapsed_ns ? (double)nbytes * 1e9 / (double)elapsed_ns : 0;
 }
 
-/* Of a phase: "run generation: 25 %, 512 MiB/s, 0:06 left". */
+/* Format "run generation: 25 %, 512 MiB/s, 0:06 left". */
 static void format_phase(const struct progress_state *state, double rate, char *text,
 			 size_t capacity)
 {
@@ -129,8 +130,8 @@ static void format_phase(const struct progress_state *state, double rate, char *
 }
 
 /*
- * Seconds that are left of the whole: the rest of this phase at its own rate, and the phases that
- * are to come at that of all so far.
+ * Return the remaining seconds of the sort: the rest of this phase at its own rate, later phases at
+ * the rate of all so far.
  */
 static double overall_remaining_s(const struct progress_state *state, double rate)
 {
@@ -166,4 +167,35 @@ void progress_line(const struct progress_state *state, char line[static PROGRESS
 		return;
 	format_duration((uint64_t)(overall_remaining_s(state, rate) + 0.5), remaining);
 	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left", remaining);
+}
+
+/* --- JSON --- */
+
+void json_put(struct json_builder *builder, json_t *object, const char *name, json_t *value)
+{
+	if (json_object_set_new(object, name, value) < 0)
+		builder->out_of_memory = true;
+}
+
+void json_append(struct json_builder *builder, json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, value) < 0)
+		builder->out_of_memory = true;
+}
+
+json_t *json_number(uint64_t number)
+{
+	return json_integer((json_int_t)number);
+}
+
+int json_write(const struct json_builder *builder, json_t *object, unsigned n_digits, FILE *stream)
+{
+	int r = 0;
+
+	if (builder->out_of_memory)
+		r = fail(-ENOMEM, "no memory for a report in JSON");
+	else if (json_dumpf(object, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(n_digits)) == 0)
+		fputc('\n', stream);
+	json_decref(object);
+	return r;
 }

@@ -1,0 +1,81 @@
+/*
+ * format.h - numbers for people, the bottleneck of a phase, progress, and JSON
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "io/spill/compression_policy.h"
+#include "src/base/stats.h"
+
+static inline double ns_to_seconds(uint64_t ns)
+{
+	return (double)ns * 1e-9;
+}
+
+/* Format a rate: "1.5 GiB/s", or "-" if nothing was moved. */
+void format_rate(uint64_t nbytes, double s, char text[static 40]);
+
+/* Format a count: "134,217,728". */
+void format_count(uint64_t n, char text[static 32]);
+
+/* Format a time: "0.125 s", "2.3 s", "1:05 min", "3:10:00 h". */
+void format_time(double s, char text[static 32]);
+
+/* Did the stage neither work nor wait? */
+bool stage_is_idle(const struct stage_totals *totals);
+
+/* Return the stage that was active longest, or N_STAGES if none was. */
+enum stage phase_longest_stage(const struct phase_totals *phase);
+
+/*
+ * Return the stage that was active longest if it was so for at least half of the phase; else
+ * N_STAGES: there was no bottleneck.
+ */
+enum stage phase_bottleneck(const struct phase_totals *phase);
+
+/* Return the stored size in percent of the original size. */
+double spill_ratio_percent(const struct compression_totals *spilled);
+
+/* Progress of the current phase and of all phases; totals: 0 if unknown. */
+struct progress_state {
+	const char *phase; /* "run generation"; NULL or "": no phase has begun */
+	uint64_t done_nbytes, total_nbytes, elapsed_ns;
+	uint64_t overall_done_nbytes, overall_total_nbytes, overall_elapsed_ns;
+};
+
+/*
+ * Format the progress, without a line end: "run generation: 43 %, 1.2 GiB/s, 0:12 left; total 20 %,
+ * 0:40 left". The total is omitted if there is only one phase, or the size of one is unknown. Empty
+ * if no phase has begun.
+ */
+enum { PROGRESS_LINE_NBYTES = 128 };
+void progress_line(const struct progress_state *state, char line[static PROGRESS_LINE_NBYTES]);
+
+/*
+ * --- JSON ---
+ *
+ * Objects are built by libjansson. A failed allocation is a NULL on its way into an object; the
+ * builder remembers it, and json_write() reports it.
+ */
+
+/* Initialise with zeros. */
+struct json_builder {
+	bool out_of_memory;
+};
+
+/* Add a member to an object, or an element to an array, which then owns the value. */
+void json_put(struct json_builder *builder, json_t *object, const char *name, json_t *value);
+void json_append(struct json_builder *builder, json_t *array, json_t *value);
+
+json_t *json_number(uint64_t number);
+
+/*
+ * Write the object, indented, and free it. Real numbers have at most n_digits significant digits;
+ * with up to 15, 0.1 stays 0.1. Returns 0, or -ENOMEM after a message. The owner of the stream
+ * checks for write errors.
+ */
+int json_write(const struct json_builder *builder, json_t *object, unsigned n_digits, FILE *stream);
