@@ -1,5 +1,5 @@
 /*
- * test_bounded_queue - a bounded queue, and its two ends
+ * test_bounded_queue - order, capacity and the two ends of a bounded queue
  */
 #include "src/base/thread_pool.h"
 
@@ -29,11 +29,11 @@ static void assert_pops(struct bounded_queue *queue, const void *expected)
 	assert_ptr_equal(item, expected);
 }
 
-/* A thread that pushes `items`, or pops, until the ring ends. */
+/* A thread that pushes `items`, or pops, until the queue ends. */
 struct queue_client {
 	struct bounded_queue *queue;
-	size_t n;   /* how often it worked */
-	int result; /* what the ring returned then */
+	size_t n;   /* successful operations */
+	int result; /* the last result */
 	struct gate done;
 	pthread_t thread;
 };

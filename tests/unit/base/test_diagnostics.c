@@ -1,5 +1,5 @@
 /*
- * test_diagnostics - what is said comes to the job that it is said for, and to no other
+ * test_diagnostics - messages reach the diagnostics of their job and no other
  */
 #include "src/base/diagnostics.h"
 
@@ -11,16 +11,16 @@
 
 #include "src/base/thread.h"
 #include "tests/support/unit_test.h"
-#undef fail /* cmocka's: here it is the one that is tested */
+#undef fail /* the macro of cmocka; this file tests the function */
 
-/* A job, and what was heard of it. */
+/* A job, and the messages that it received. */
 struct diagnostics_job {
 	struct diagnostics diagnostics;
 	int number;
 	unsigned n_received[MESSAGE_NOTICE + 1];
 	int last_error;
 	char last[256];
-	unsigned n_foreign; /* that are another job's */
+	unsigned n_foreign; /* messages of other jobs */
 };
 
 static int number_of(const char *text)
@@ -104,7 +104,7 @@ static void callback_is_optional(void **state)
 	diagnostics_destroy(&messages);
 }
 
-/* What is tried has messages of its own: that it fails is no failure of the job. */
+/* An error of a captured step is no error of the job. */
 static void captured_error_is_no_job_error(void **state)
 {
 	struct diagnostics trial, *before;
@@ -141,7 +141,7 @@ static void *emit_many_messages(void *argument)
 	return NULL;
 }
 
-/* The threads of a job's own thread are the job's, too. */
+/* Threads started by a thread of the job belong to the job. */
 static void *do_job(void *argument)
 {
 	struct diagnostics_job *job = argument;

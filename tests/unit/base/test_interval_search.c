@@ -1,5 +1,5 @@
 /*
- * test_interval_search - of things one behind the other, that which holds a place
+ * test_interval_search - find the interval that contains a position
  */
 #include "src/base/int_math.h"
 

@@ -1,5 +1,5 @@
 /*
- * test_numa - which node a device is near, in a tree that is made up, and threads that go there
+ * test_numa - the node of a device in a made-up tree, and threads that are bound to it
  */
 #include "src/base/numa.h"
 
@@ -11,7 +11,7 @@
 #include "tests/support/io_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* A file of the tree, and the folders that it is in. */
+/* Write a file of the tree, and make its directories. */
 static void write_line(const char *path, const char *line)
 {
 	char whole[256], folder[256];
@@ -70,7 +70,7 @@ static cpu_set_t processors(void)
 	return set;
 }
 
-/* Of node 1: the first that this thread may use, and one that no machine has. */
+/* CPUs of node 1: the first that this thread may use, and one that no machine has. */
 static void bound_thread_runs_on_node_cpus(void **state)
 {
 	const cpu_set_t before = processors();
@@ -105,7 +105,7 @@ static void bound_thread_runs_on_node_cpus(void **state)
 	}
 }
 
-/* Wherever it comes from. */
+/* The node of the memory is not checked. */
 static void preferred_memory_is_memory(void **state)
 {
 	enum { NBYTES = 1 << 16 };

@@ -1,5 +1,5 @@
 /*
- * test_quote - one line is one line, and no escape sequence reaches a terminal
+ * test_quote - quoted text is one line without escape sequences
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -48,13 +48,13 @@ static void invalid_utf8_text_is_escaped(void **state)
 		{ "\200", "$'\\200'" },
 		{ "\303", "$'\\303'" },
 		{ "\303a", "$'\\303'a" },
-		{ "\300\201", "$'\\300\\201'" },                   /* more bytes than needed */
-		{ "\340\201\201", "$'\\340\\201\\201'" },          /* the same */
-		{ "\355\240\200", "$'\\355\\240\\200'" },          /* half a pair */
-		{ "\364\220\200\200", "$'\\364\\220\\200\\200'" }, /* beyond the last */
-		{ "\302\233m", "$'\\302\\233'm" },                 /* begins an escape sequence */
+		{ "\300\201", "$'\\300\\201'" },                   /* an overlong encoding */
+		{ "\340\201\201", "$'\\340\\201\\201'" },          /* an overlong encoding */
+		{ "\355\240\200", "$'\\355\\240\\200'" },          /* a surrogate */
+		{ "\364\220\200\200", "$'\\364\\220\\200\\200'" }, /* beyond the last code point */
+		{ "\302\233m", "$'\\302\\233'm" },                 /* starts an escape sequence */
 		{ "\342\200\250", "$'\\342\\200\\250'" },          /* ends a line */
-		{ "\342\200\256", "$'\\342\\200\\256'" },          /* turns the line round */
+		{ "\342\200\256", "$'\\342\\200\\256'" }, /* changes the writing direction */
 	};
 
 	(void)state;

@@ -1,5 +1,5 @@
 /*
- * test_rendezvous - bytes that go from one thread to another
+ * test_rendezvous - bytes pass from one thread to another
  */
 #include "src/base/rendezvous.h"
 
@@ -13,7 +13,7 @@ enum { N = 10000 };
 
 static unsigned char data[N];
 
-/* The inner side: as much as there is, in pieces of its own. */
+/* The inner side transfers all bytes, in pieces of its own. */
 struct inner_side {
 	struct rendezvous rendezvous;
 	pthread_t thread;

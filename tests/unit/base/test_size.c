@@ -1,5 +1,5 @@
 /*
- * test_size - sizes are parsed as GNU sort parses them, and mistakes are told apart
+ * test_size - sizes are parsed as GNU sort parses them, and each mistake has its error
  */
 #include "src/base/size.h"
 #include "tests/support/captured_messages.h"
@@ -143,7 +143,7 @@ static void what_takes_no_percentage_does_not_offer_one(void **state)
 						       "100b, 64K, 4G, 4GB or 50%");
 }
 
-/* 64 GiB less a fifth, in whole bytes, was once 51.1 GiB. */
+/* 64 GiB less a fifth, in whole bytes; was once printed as 51.1 GiB. */
 static const uint64_t four_fifths_nbytes = (UINT64_C(64) << 30) - (UINT64_C(64) << 30) / 5;
 
 static void sizes_are_printed_to_the_nearest_tenth_or_as_bounds(void **state)

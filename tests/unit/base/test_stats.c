@@ -1,5 +1,5 @@
 /*
- * test_stats - spans add up to the right times, and the reports say so
+ * test_stats - spans are added up correctly, and the reports show the sums
  */
 #include "src/base/diagnostics.h"
 #include "src/report/format.h"
@@ -32,7 +32,7 @@ static const struct sort_summary summary = {
 
 static char text[CAPTURED_NBYTES];
 
-/* A span of a stage from `begin` to `end` seconds (of any clock). */
+/* Add a span of a stage from begin_s to end_s, in seconds of any clock. */
 static void add_span(struct stats *stats, enum stage stage, double begin_s, double end_s,
 		     uint64_t nbytes)
 {
@@ -50,7 +50,7 @@ static struct stats *open_stats(enum phase phase)
 	return stats;
 }
 
-/* The table of `stats`, in `text`. */
+/* Print the report of --stats to `text`. */
 static void print_report(struct stats *stats, const char *type, const struct sort_summary *of)
 {
 	struct sort_summary typed = *of;
@@ -64,7 +64,7 @@ static void print_report(struct stats *stats, const char *type, const struct sor
 	fclose(file);
 }
 
-/* Put all of `text` in one line, without indentation. */
+/* Join the lines of `text` and remove their indentation. */
 static void join_lines(void)
 {
 	char *end = text;
@@ -82,7 +82,7 @@ static void join_lines(void)
 	*end = '\0';
 }
 
-/* Their JSON, in `text`, in one line. */
+/* Print the JSON to `text`, in one line. */
 static void print_json(struct stats *stats, const char *type, const struct sort_summary *of)
 {
 	struct sort_summary typed = *of;
@@ -97,7 +97,7 @@ static void print_json(struct stats *stats, const char *type, const struct sort_
 	join_lines();
 }
 
-/* The JSON report of `stats`, in `text`; the stats are closed. */
+/* Return the JSON, and close the statistics. */
 static const char *report_json(struct stats *stats)
 {
 	print_json(stats, "u64", &summary);
@@ -117,8 +117,8 @@ static void overlapping_spans_cover_time_once(void **state)
 
 	(void)state;
 	add_span(stats, STAGE_SORT, 1, 4, 10);
-	add_span(stats, STAGE_SORT, 2, 5, 10);   /* 1 s is new */
-	add_span(stats, STAGE_SORT, 3, 4.5, 10); /* nothing is new */
+	add_span(stats, STAGE_SORT, 2, 5, 10);   /* adds 1 s */
+	add_span(stats, STAGE_SORT, 3, 4.5, 10); /* adds nothing */
 	add_span(stats, STAGE_SORT, 7, 8, 10);   /* after a gap */
 	report_json(stats);
 	assert_has("\"name\": \"sort\", \"tasks\": 4, \"bytes\": 40, \"busy_s\": 8.5, "
@@ -130,7 +130,7 @@ static void longest_stage_is_the_bottleneck(void **state)
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
 	(void)state;
-	/* Sorting has more busy time, on two threads, but spilling never paused. */
+	/* Sorting has more busy time, on two threads, but spilling never pauses. */
 	add_span(stats, STAGE_SPILL, 0, 10, 100);
 	add_span(stats, STAGE_SORT, 0, 8, 100);
 	add_span(stats, STAGE_SORT, 0, 8, 100);
@@ -152,7 +152,7 @@ static void short_stage_is_no_bottleneck(void **state)
 	assert_int_equal(phase_bottleneck(&phase), STAGE_MERGE);
 }
 
-/* The clock does not go on within everything. */
+/* The clock may not advance within a span. */
 static void stage_that_took_no_time_has_no_rate(void **state)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
@@ -308,7 +308,7 @@ static void progress_counts_skipped_bytes(void **state)
 	stats_begin_phase(stats, PHASE_FINAL_MERGE, 300);
 	add_span(stats, STAGE_WRITE, 3, 4, 70);
 	stats_skip(stats, STAGE_WRITE, 80);
-	stats_skip(stats, STAGE_SPILL, 1000); /* does not measure it */
+	stats_skip(stats, STAGE_SPILL, 1000); /* does not measure this phase */
 	stats_get_progress(stats, &at);
 	assert_int_equal(at.done_nbytes, 150);
 	assert_int_equal(at.total_nbytes, 300);
@@ -331,7 +331,7 @@ static void complete_phase_has_moved_all(void **state)
 	stats_close(stats);
 }
 
-/* Until the clock has gone on. */
+/* Wait until the clock advances. */
 static void wait_for_the_clock(void)
 {
 	const uint64_t begin_ns = clock_now_ns();
@@ -410,7 +410,7 @@ static void spans_become_events_of_the_trace(void **state)
 	assert_has("\"name\":\"GPU queue 2, device 2\"");
 }
 
-/* The second and the third of three: of the first nothing can be had. */
+/* The second and third of three devices are used. */
 static void devices_are_reported_separately(void **state)
 {
 	struct sort_summary two = summary;
@@ -468,7 +468,7 @@ static void report_volumes(void *context, struct stats_volumes *ret_volumes)
 	*ret_volumes = *(const struct stats_volumes *)context;
 }
 
-/* What was there before the first is of that: ranks have met by then. */
+/* Volumes before the first phase belong to it: ranks have already exchanged messages. */
 static void volumes_belong_to_their_phase(void **state)
 {
 	struct stats_volumes volumes = { .temporary_written_nbytes = 3, .sent_nbytes = 10 };

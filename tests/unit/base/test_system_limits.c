@@ -1,7 +1,7 @@
 /*
- * test_system_limits - each limit alone decides when it is the least one
+ * test_system_limits - the lowest limit decides
  *
- * Every test makes a tree of files as /proc and /sys show them, below a directory of its own.
+ * Each test makes a tree of files like /proc and /sys in a directory of its own.
  */
 #include "src/base/system_limits.h"
 
@@ -40,7 +40,7 @@ static int remove_root(void **state)
 	return nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Write a file of the tree, and the directories on the way to it. */
+/* Write a file of the tree, and make its directories. */
 static void write_root_file(const char *path, const char *text)
 {
 	char full[512];
@@ -184,7 +184,7 @@ static void groups_that_are_not_ours_limit_nothing(void **state)
 	assert_available(4096 * MIB);
 }
 
-/* AddressSanitizer sees a byte too many. */
+/* Relies on AddressSanitizer to detect an overflow. */
 static void long_text_is_truncated(void **state)
 {
 	char *text = malloc(100001);

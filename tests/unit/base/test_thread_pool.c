@@ -1,5 +1,5 @@
 /*
- * test_thread_pool - every part of a job is done once, and the first failure ends it
+ * test_thread_pool - each task of a job runs once, and the first error ends the job
  */
 #include "src/base/thread_pool.h"
 
@@ -15,7 +15,7 @@ enum { N_POOL_TASKS = 1000 };
 
 struct pool_job {
 	atomic_uint n_done[N_POOL_TASKS];
-	uint32_t failing_task; /* part */
+	uint32_t failing_task; /* index of the task that fails */
 };
 
 static int run_pool_task(void *context, uint32_t i)
@@ -109,7 +109,7 @@ static void job_without_tasks_returns(void **state)
 	thread_pool_close(NULL);
 }
 
-/* Two parts, neither of which ends before the other has begun. */
+/* Two tasks, each of which waits until the other has begun. */
 struct task_barrier {
 	struct gate begun[2];
 };
@@ -152,7 +152,7 @@ static void pool_without_memory_is_an_error(void **state)
 	lacks_memory = false;
 }
 
-/* Threads that claim what is next. */
+/* Tasks that threads claim by themselves. */
 struct thread_claims {
 	atomic_uint next, n_threads;
 	atomic_uint n_done[N_POOL_TASKS];

@@ -1,5 +1,5 @@
 /*
- * test_time_series - nothing is lost when bins become wider
+ * test_time_series - merging bins loses nothing
  */
 
 #include "src/base/time_series.h"
@@ -85,7 +85,7 @@ static void gauges_keep_the_maximum(void **state)
 	time_series_close(series);
 }
 
-/* The queues of a device that are not told apart still move bytes. */
+/* Queues that are not distinguished still count bytes. */
 static void queues_are_separate_up_to_a_limit(void **state)
 {
 	struct time_series *series = open_series();

@@ -1,5 +1,5 @@
 /*
- * test_trace - the file is JSON that a trace viewer takes, however long the sort is
+ * test_trace - the file is JSON for a trace viewer, of bounded size
  */
 #include "src/base/trace.h"
 #include "tests/support/capture_output.h"
@@ -23,7 +23,7 @@ static struct trace *open_trace(void)
 	return trace;
 }
 
-/* What is in it, in `text`. */
+/* Close the trace and return its text. */
 static const char *close_trace(struct trace *trace)
 {
 	trace_close(trace);
@@ -33,7 +33,7 @@ static const char *close_trace(struct trace *trace)
 	return text;
 }
 
-/* Is the text an array with one object per line, a comma between any two? Their number, or -1. */
+/* Return the number of objects if the text is an array with one object per line; else -1. */
 static int count_objects(void)
 {
 	int n = 0;
@@ -107,7 +107,10 @@ static void counter_is_an_event(void **state)
 	assert_non_null(strstr(text, "\"args\":{\"bytes\":4711}},\n"));
 }
 
-/* n pieces of 10 us of work and 10 of waiting on a track; what is said of bytes, in `text`. */
+/*
+ * Trace n events of work and n of waiting, 10 us each, on one track; returns the sum of their
+ * bytes.
+ */
 static uint64_t trace_many(uint64_t n, uint64_t *ret_n_events)
 {
 	struct trace *trace = open_trace();

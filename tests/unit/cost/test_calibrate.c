@@ -1,5 +1,5 @@
 /*
- * test_calibrate - how long measuring may take, and when it is worth it
+ * test_calibrate - the time that measuring takes, and when it is worth it
  */
 #include "src/cost/calibrate.h"
 
@@ -10,7 +10,7 @@
 
 enum { WRITE_MS = 5, BUDGET_MS = 500, WRITERS = 2, READERS = 3 };
 
-/* Of a sort whose only phase took so long. */
+/* Return the totals of a sort with one phase of that length. */
 static struct stats_totals totals_of(uint64_t elapsed_ns)
 {
 	struct stats_totals totals = { .elapsed_ns = elapsed_ns };
@@ -34,7 +34,7 @@ static void short_phases_are_not_measured(void **state)
 	assert_false(request.stages[STAGE_SORT]);
 }
 
-/* How many writes fit into the time, each of which takes at least WRITE_MS. */
+/* Count the writes that fit in the budget; each takes at least WRITE_MS. */
 static void measuring_ends_when_its_time_is_over(void **state)
 {
 	static const char *directories[] = { fixture_directory };
@@ -53,10 +53,11 @@ static void measuring_ends_when_its_time_is_over(void **state)
 	calibrate_stages(&job, &spec, &request, &rates);
 	assert_true(rates.bytes_per_s[STAGE_SPILL] > 0);
 	assert_true(faults.n_transfers <= WRITERS * (2 * BUDGET_MS / WRITE_MS + 1));
-	assert_int_equal(faults.max_preallocated_nbytes, 0); /* which would be discarded */
+	assert_int_equal(faults.max_preallocated_nbytes,
+			 0); /* preallocated space would be discarded */
 }
 
-/* The kernel reads ahead behind each piece: in little ones a slow file would be read many times. */
+/* The kernel reads ahead after each block, so many small blocks would read a file several times. */
 static void small_input_is_read_in_few_blocks(void **state)
 {
 	const struct backend_config config = { .n_threads = 1 };

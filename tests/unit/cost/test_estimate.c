@@ -106,7 +106,7 @@ static void indirect_layout_sorts_elements(void **state)
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 64 * MIB);
 }
 
-/* Items of 16 bytes that stand for records of 64. */
+/* Items of 16 bytes for records of 64. */
 static void stored_items_move_to_disk(void **state)
 {
 	const struct layout keys = {
@@ -157,7 +157,7 @@ static const struct phase_estimate *find_phase(const struct estimate *estimate, 
 	return NULL;
 }
 
-/* Returns the seconds of the phase, and the name of its bottleneck. */
+/* Return the seconds of a phase and the name of its bottleneck. */
 static double phase_s(const struct plan *plan, const struct stage_rates *rates, enum phase phase,
 		      const char **ret_bottleneck)
 {
@@ -181,7 +181,7 @@ static double stage_rate(const struct plan *plan, const struct stage_rates *rate
 	return -1;
 }
 
-/* The end of what --explain prints, in `text`. */
+/* Print the estimate of --explain to `text`. */
 static void print(const struct plan *plan, const struct stage_rates *rates, char *text, size_t room)
 {
 	FILE *file = fmemopen(text, room, "w");
@@ -192,7 +192,7 @@ static void print(const struct plan *plan, const struct stage_rates *rates, char
 	assert_int_equal(fclose(file), 0);
 }
 
-/* What could not be measured is no reason to promise less. */
+/* A stage without a rate must not make the total look complete. */
 static void estimate_prints_unmeasured_stages(void **state)
 {
 	struct stage_rates rates = { .bytes_per_s = { [STAGE_READ] = 64.0 * MIB,
@@ -212,7 +212,7 @@ static void estimate_prints_unmeasured_stages(void **state)
 	assert_non_null(strstr(text, "total: more than 5.000 s\n"));
 }
 
-/* Two threads of four that write leave the other processors to the others. */
+/* Two of four threads write; the other CPUs are left to other stages. */
 static void stage_that_has_few_threads_leaves_processors(void **state)
 {
 	struct stage_rates rates = {
@@ -230,7 +230,9 @@ static void stage_that_has_few_threads_leaves_processors(void **state)
 	assert_string_equal(bottleneck, stage_name(STAGE_WRITE));
 }
 
-/* Both form runs; only a merge in ranges is done by both. What a file takes is the file's. */
+/*
+ * Both devices sort chunks; only a partitioned merge uses both. Writing does not depend on devices.
+ */
 static void unpartitioned_merge_uses_one_device(void **state)
 {
 	const struct stage_rates rates = {

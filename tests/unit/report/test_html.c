@@ -1,5 +1,5 @@
 /*
- * test_html - text stays text, and what is opened is closed
+ * test_html - text is escaped, and elements are closed in order
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * test_html_report - a page of any sort is whole and small, a terabyte's on a GPU included
+ * test_html_report - the page of any sort is complete and small
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static char text[1 << 20];
 
 static const char *const inputs[] = { "a.bin", "-", "<b>\n\xff\".bin", "100%d%s.bin" };
 
-/* What the page says, in `text`. */
+/* Write the page to `text`. */
 static void write_page(const struct time_series *time_series, struct stats *stats,
 		       const struct sort_summary *summary, const char *const *names, size_t n)
 {
@@ -59,7 +59,7 @@ static uint32_t random_part(uint32_t *state)
 	return *state >> 16;
 }
 
-/* Ten hours in which everything was at work in turn, never twice alike, and 16 queues of a GPU. */
+/* Add ten hours of work that changes all the time, and 16 queues of a GPU. */
 static void work_for_hours(struct time_series *time_series)
 {
 	uint32_t random = 1;
@@ -115,7 +115,7 @@ static double number_after(const char *at, const char *name)
 	return strtod(value + strlen(name), NULL);
 }
 
-/* The bar of a stage is drawn over the trough that it fills. */
+/* Each bar of a stage must lie within the box for 100 %. */
 static void assert_bars_lie_in_their_troughs(void)
 {
 	unsigned n = 0;
@@ -141,7 +141,7 @@ static unsigned count_of(const char *what, const char *begin, const char *end)
 	return n;
 }
 
-/* The phases that a picture over time is divided in, and an area in each row. */
+/* The chart must have a box for each phase and an area for each row. */
 static void assert_throughput_is_drawn(unsigned n_phases)
 {
 	const char *begin = strstr(text, "throughput-picture"), *end;
@@ -193,7 +193,7 @@ static void report_of_a_terabyte_is_small(void **state)
 	free(names);
 }
 
-/* No records, no time, nothing at work: nothing is divided by nothing. */
+/* No division by zero without records, time or work. */
 static void report_of_empty_input_is_complete(void **state)
 {
 	const struct sort_summary summary = { .record_nbytes = 8,
@@ -216,7 +216,7 @@ static void report_of_empty_input_is_complete(void **state)
 	time_series_close(time_series);
 }
 
-/* The columns are empty then. */
+/* The columns of peak rates are empty. */
 static void report_explains_missing_peak_rates(void **state)
 {
 	const struct sort_summary summary = { .record_nbytes = 8,
@@ -235,7 +235,7 @@ static void report_explains_missing_peak_rates(void **state)
 	time_series_close(time_series);
 }
 
-/* What an earlier process has done is not done again, and nothing is known of it. */
+/* A resumed sort that was complete has no statistics. */
 static void report_says_if_nothing_remained_to_do(void **state)
 {
 	const struct sort_summary summary = { 0 };
@@ -252,7 +252,7 @@ static void report_says_if_nothing_remained_to_do(void **state)
 	time_series_close(time_series);
 }
 
-/* The figure, the picture and the table; whoever looks now and then has seen less than the most. */
+/* The metric, the chart and the table show the same peak, although samples miss it. */
 static void memory_is_one_number(void **state)
 {
 	const struct sort_summary summary = { .record_nbytes = 8,
@@ -280,7 +280,7 @@ static void memory_is_one_number(void **state)
 	time_series_close(time_series);
 }
 
-/* A GPU whose clock said nothing: its queues are not shown, and no link leads to them. */
+/* A GPU without times: its queues are omitted, and the navigation does not link to them. */
 static void idle_queues_are_omitted(void **state)
 {
 	const struct sort_summary summary = { .record_nbytes = 8,
@@ -322,7 +322,7 @@ static void names_are_escaped_in_the_report(void **state)
 	time_series_close(time_series);
 }
 
-/* A phase in which no stage was active for half of the time: the table and the text agree. */
+/* If no stage was active for half of a phase, the table and the text agree. */
 static void phase_without_a_bottleneck_names_the_longest_stage(void **state)
 {
 	const struct sort_summary summary = { .record_nbytes = 8,
@@ -348,7 +348,7 @@ static void phase_without_a_bottleneck_names_the_longest_stage(void **state)
 	time_series_close(time_series);
 }
 
-/* Words are not broken by letters, no column is for numbers that are all 0, and all ranks count. */
+/* Words are not broken, columns of zeros are omitted, and the headline counts all ranks. */
 static void table_of_ranks_fits_the_page(void **state)
 {
 	char hosts[4][COMM_HOST_NBYTES] = { "node1", "node2", "node3", "node4" };
@@ -374,7 +374,9 @@ static void table_of_ranks_fits_the_page(void **state)
 	assert_int_equal(stats_open(NULL, &stats), 0);
 	write_rank_page(time_series, stats, &ranks);
 	assert_non_null(strstr(text, ", on 4 ranks, each on CPU, 1 thread. All records"));
-	assert_null(strstr(text, "td{overflow-wrap:anywhere}td")); /* only in lists of files */
+	assert_null(strstr(
+		text,
+		"td{overflow-wrap:anywhere}td")); /* only in the tables of files and of the plan */
 	assert_non_null(strstr(text, ".pairs td{overflow-wrap:anywhere}"));
 	work = strstr(text, ">Work of each rank<");
 	times = strstr(text, ">Time of each rank in each phase<");

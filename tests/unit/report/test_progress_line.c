@@ -1,12 +1,12 @@
 /*
- * test_progress_line - the line says how far the sort is
+ * test_progress_line - the line of --progress
  */
 #include "src/base/stats.h"
 #include "src/report/format.h"
 
 #include "tests/support/unit_test.h"
 
-/* What progress_line() makes of a state. */
+/* Format a progress state. */
 static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total_nbytes,
 			  uint64_t elapsed_s)
 {
@@ -46,7 +46,7 @@ static void ends_of_a_phase_show_no_remaining_time(void **state)
 			    "run generation: 100 %, 101 B/s");
 }
 
-/* A quarter of the first of two phases, of one size, in two seconds. */
+/* A quarter of the first of two phases of equal size, after two seconds. */
 static void overall_has_one_percentage_and_estimate(void **state)
 {
 	struct progress_state progress = { .phase = phase_name(PHASE_RUN_GENERATION),
@@ -62,7 +62,7 @@ static void overall_has_one_percentage_and_estimate(void **state)
 	progress_line(&progress, line);
 	assert_string_equal(line,
 			    "run generation: 25 %, 512 KiB/s, 0:06 left; total 12 %, 0:14 left");
-	/* Later, in a phase that is twice as fast as the first. */
+	/* Later, in a phase that is twice as fast. */
 	progress.phase = phase_name(PHASE_FINAL_MERGE);
 	progress.done_nbytes = 2 << 20;
 	progress.overall_done_nbytes = 6 << 20;
@@ -106,8 +106,7 @@ static void overall_counts_expected_phases(void **state)
 	assert_int_equal(progress_of(stats).overall_done_nbytes, 30);
 	assert_int_equal(progress_of(stats).overall_total_nbytes, 250);
 	stats_end(stats, stats_begin(STAGE_READ, 0), 70);
-	stats_set_phase_total(stats, PHASE_MERGE_PASSES,
-			      0); /* there are fewer runs than was planned */
+	stats_set_phase_total(stats, PHASE_MERGE_PASSES, 0); /* fewer runs than planned */
 	stats_begin_phase(stats, PHASE_FINAL_MERGE, 80);
 	stats_end(stats, stats_begin(STAGE_WRITE, 0), 8);
 	assert_int_equal(progress_of(stats).overall_done_nbytes, 108);
@@ -115,7 +114,7 @@ static void overall_counts_expected_phases(void **state)
 	stats_close(stats);
 }
 
-/* While a pipe is read nobody knows the whole; afterwards it is what came. */
+/* The total of a pipe is unknown until its end. */
 static void overall_of_a_pipe_needs_its_end(void **state)
 {
 	struct stats *stats;

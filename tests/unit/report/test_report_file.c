@@ -1,5 +1,5 @@
 /*
- * test_report_file - a report appears when it is complete, and an older one stays until then
+ * test_report_file - a report appears when it is complete; until then an older one remains
  */
 #include "io/file/file.h"
 #include "src/report/report_file.h"
@@ -17,7 +17,7 @@
 
 static char path[32], text[CAPTURED_NBYTES];
 
-/* An older report. */
+/* Make an older report. */
 static int make_path(void **state)
 {
 	FILE *old_report;
@@ -95,7 +95,7 @@ static void full_disk_is_reported(void **state)
 	assert_non_null(strstr(captured_messages_error(), "/dev/full"));
 }
 
-/* The disk has room again when the file is closed, but what is between is lost. */
+/* The disk is full for a while: what was not written then is missing. */
 static void gap_in_the_file_is_reported(void **state)
 {
 	struct report_file *file = open_report();
@@ -130,7 +130,7 @@ static void text_is_appended_at_the_descriptor_offset(void **state)
 	assert_string_equal(read_text_file(path, text), "older and new");
 }
 
-/* It would be one of the files that gsort itself has opened. */
+/* The descriptor would be that of a file that gsort opened itself. */
 static void descriptor_that_was_not_given_is_refused(void **state)
 {
 	const int ours = open(path, O_WRONLY | O_CLOEXEC), readable = open(path, O_RDONLY);
