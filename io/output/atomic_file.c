@@ -1,5 +1,5 @@
 /*
- * atomic_file - a new file that takes the name of a target when it is complete (see atomic_file.h)
+ * atomic_file.c - a new file that replaces a target when it is complete (see atomic_file.h)
  *
  * Access lists are read and set as extended attributes: POSIX lists are "system.posix_acl_access";
  * those of NFS 4 and SMB have other names that begin with "system.". Their contents need not be

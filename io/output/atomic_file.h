@@ -1,5 +1,5 @@
 /*
- * atomic_file - a new file that takes the name of a target when it is complete
+ * atomic_file.h - a new file that takes the name of a target when it is complete
  *
  *	create -> (write the file) -> commit     the target's name leads to the new file
  *	                          \-> discard    the target is unchanged
@@ -13,11 +13,11 @@
  * The target is examined when the output is opened, and again before the rename. Nothing is
  * replaced if meanwhile the target was changed, or another file was put there, or the path leads
  * elsewhere. Between the last look and the rename are two system calls, and no kernel has one for
- * both: whoever writes to the old file just then writes to a file that is gone. Symbolic links are
- * followed: the target is the file at their end, which need not exist.
+ * both: a process that writes to the old file just then loses what it has written. Symbolic links
+ * are followed: the target is the file at their end, which need not exist.
  *
  * The new file gets the attributes of the old one: owner, permissions, access list, extended
- * attributes. It must be open to nobody to whom the old file was not.
+ * attributes. It must not be accessible to users who could not access the old file.
  *
  * All functions report their errors, unless noted.
  */

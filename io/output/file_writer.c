@@ -1,5 +1,5 @@
 /*
- * file_writer - write to offsets of a file, by the fastest method (see file_writer.h)
+ * file_writer.c - write to offsets of a file, by the fastest method (see file_writer.h)
  */
 #include "io/output/file_writer.h"
 

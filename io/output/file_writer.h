@@ -1,5 +1,5 @@
 /*
- * file_writer - write to offsets of a file: through the page cache, directly, or through a mapping
+ * file_writer.h - write to offsets of a file: cached, directly, or through a mapping
  *
  * Which method is the fastest is found by trying (adaptive.h), and depends on who else writes to
  * the file at the time. What a method cannot do, another one does: data that is short, or not

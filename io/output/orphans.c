@@ -1,5 +1,5 @@
 /*
- * orphans - temporary names, and files that killed processes left behind (see orphans.h)
+ * orphans.c - temporary names, and files that killed processes left behind (see orphans.h)
  *
  * The locks belong to open file descriptions. (A process would lose a POSIX lock when it closes any
  * descriptor of the file.) Testing for a lock does not take it, so two processes that start at the

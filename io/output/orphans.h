@@ -1,5 +1,5 @@
 /*
- * orphans - names of unfinished files and directories, and those that killed processes left behind
+ * orphans.h - temporary names of unfinished files, and files that killed processes left behind
  *
  * An unfinished output may have a temporary name: all the time where the system has no unnamed
  * files, otherwise during the rename that replaces an older file. A signal that can be caught

@@ -1,6 +1,5 @@
 /*
- * output - a file that appears complete or not at all, or a stream that is written in order (see
- * output.h)
+ * output.c - write, read back and commit an output (see output.h)
  *
  * All kinds of output come down to two questions. Is there an atomic file (the target is a regular
  * file with a name)? Is the target sequential (it has no offsets)? A regular file that the process

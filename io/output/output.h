@@ -1,5 +1,5 @@
 /*
- * output - a file that appears complete or not at all, or a stream that is written in order
+ * output.h - a file that appears complete or not at all, or a stream that is written in order
  *
  *	open -> write_at* -> [read_at*] -> commit      the file is there
  *	                               \-> abort       nothing has happened

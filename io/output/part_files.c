@@ -1,6 +1,5 @@
 /*
- * part_files - a directory of part files and their manifest, which appears at once (see
- * part_files.h)
+ * part_files.c - a directory of part files that appears at once (see part_files.h)
  *
  * The target is an atomic_target like that of a single file: in the end its path must lead to the
  * same directory, and the directory must not have gained or lost a file. The files in it are

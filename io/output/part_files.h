@@ -1,5 +1,5 @@
 /*
- * part_files - a directory of part files and their manifest, which appears at once
+ * part_files.h - a directory of part files and their manifest, which appears at once
  *
  *	sorted/part-0000  sorted/part-0001  ...  sorted/manifest.json
  *

@@ -1,5 +1,5 @@
 /*
- * preallocate - space and page cache of a file, allocated ahead of its writers (see preallocate.h)
+ * preallocate.c - space and pages of a file, ahead of its writers (see preallocate.h)
  */
 #include "io/output/preallocate.h"
 

@@ -1,5 +1,5 @@
 /*
- * preallocate - space and page cache of a file, allocated ahead of its writers
+ * preallocate.h - space and page cache of a file, allocated ahead of its writers
  *
  * Writing into allocated space is faster than extending the file, and keeps it in few extents; and
  * only allocated space can be written through a mapping. But allocating everything at once would be

@@ -1,5 +1,5 @@
 /*
- * undo - what a fatal signal undoes (see undo.h)
+ * undo.c - what a fatal signal undoes (see undo.h)
  *
  * The handler takes no lock: entries are claimed, activated and freed with atomics. A handler that
  * runs while a name is being freed tries to remove a name that is gone. Names are random, so this

@@ -1,5 +1,5 @@
 /*
- * undo - what a fatal signal undoes: temporary names and the growth of files written in place
+ * undo.h - what a fatal signal undoes: temporary names and the growth of files written in place
  *
  * An unfinished output leaves traces that a normal end of the process removes: a temporary name
  * (atomic_file.h), a hidden directory (part_files.h), or bytes at the end of a file that the

@@ -1,5 +1,5 @@
 /*
- * compression_policy - which codec the blocks of spilled runs get (see compression_policy.h)
+ * compression_policy.c - which codec the blocks of spilled runs get (see compression_policy.h)
  */
 #include "io/spill/compression_policy.h"
 

@@ -1,5 +1,5 @@
 /*
- * compression_policy - which codec the blocks of spilled runs get, and its effect
+ * compression_policy.h - which codec the blocks of spilled runs get, and its effect
  *
  * One for all runs of a sort. It owns the codec contexts, as many as threads were ever at work, and
  * counts.

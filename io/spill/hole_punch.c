@@ -1,5 +1,5 @@
 /*
- * hole_punch - release ranges of files in the background (see hole_punch.h)
+ * hole_punch.c - release ranges of files in the background (see hole_punch.h)
  *
  * Runs are discarded from their beginning to their end, so there is about one pending range for
  * each run that is merged, times the partitions of the merge. A linear search is fast enough.

@@ -1,5 +1,5 @@
 /*
- * hole_punch - release ranges of files in the background
+ * hole_punch.h - release ranges of files in the background
  *
  * Punching a hole is a transaction of the file system, which takes a third of a millisecond to some
  * milliseconds, for 1 MiB as for 16. A merge that punched one for each MiB that it has passed would

@@ -1,5 +1,5 @@
 /*
- * memory_tier - extents of bytes in host memory, up to a limit (see memory_tier.h)
+ * memory_tier.c - extents of bytes in host memory, up to a limit (see memory_tier.h)
  *
  * Offsets only grow, so the table of extents is sorted by construction, and a binary search finds
  * the extent of an offset. Entries are small, and are kept after their extent is discarded.

@@ -1,5 +1,5 @@
 /*
- * memory_tier - extents of bytes in host memory, up to a limit
+ * memory_tier.h - extents of bytes in host memory, up to a limit
  *
  * The memory of a spill (spill.h) works like a file: extents are stored at offsets that are not
  * reused, read as a whole or in parts, and discarded in parts.

@@ -1,5 +1,5 @@
 /*
- * run_file - a sorted run in temporary space (see run_file.h)
+ * run_file.c - a sorted run in temporary space (see run_file.h)
  *
  * Blocks whose stored bytes are adjacent in memory are written together, as one extent of the
  * spill, and blocks that are adjacent in the file are read together. Such a group is bounded,

@@ -1,5 +1,5 @@
 /*
- * run_file - a sorted run in temporary space
+ * run_file.h - a sorted run in temporary space
  *
  *	open -> write* -> finish -> { read, discard }* -> close
  *

@@ -1,5 +1,5 @@
 /*
- * spill - temporary space: host memory, then unnamed files in one or more directories (see spill.h)
+ * spill.c - temporary space in memory and files (see spill.h)
  *
  * Offsets in files are allocated under the lock; transfers happen outside of it. When a write finds
  * its disk full, its file is marked full, the space that it had taken is released, and the same
@@ -508,8 +508,8 @@ static int fail_full(struct spill *spill, uint64_t nbytes)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
 	return fail(r,
-		    "%s: %m: %" PRIu64 " more bytes of temporary space are needed besides %" PRIu64
-		    "%s",
+		    "%s: %m: %" PRIu64
+		    " more bytes of temporary space are needed in addition to %" PRIu64 "%s",
 		    list, nbytes, spill->used_nbytes,
 		    r == -EFBIG          ? size_limit_hint(r, limit_advice) :
 		    spill->is_persistent ? "; make room there" :

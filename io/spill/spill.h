@@ -1,5 +1,5 @@
 /*
- * spill - temporary space: host memory, then unnamed files in one or more directories
+ * spill.h - temporary space: host memory, then unnamed files in one or more directories
  *
  * Data is stored in extents. They go to a part of the host's memory that is set aside for them
  * (memory_tier.h; a back end with its own memory leaves the host's free), and when that is full, to

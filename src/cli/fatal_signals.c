@@ -1,5 +1,5 @@
 /*
- * fatal_signals - signals that end the process leave no unfinished file (see fatal_signals.h)
+ * fatal_signals.c - signals that end the process leave no unfinished file (see fatal_signals.h)
  */
 #include "src/cli/fatal_signals.h"
 

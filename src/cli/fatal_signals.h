@@ -1,5 +1,5 @@
 /*
- * fatal_signals - signals that end the process leave no unfinished file behind
+ * fatal_signals.h - signals that end the process leave no unfinished file behind
  */
 #pragma once
 

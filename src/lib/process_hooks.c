@@ -1,5 +1,5 @@
 /*
- * process_hooks - process-wide state that the sorts of a process share (see process_hooks.h)
+ * process_hooks.c - process-wide state that the sorts of a process share (see process_hooks.h)
  */
 #include "src/lib/process_hooks.h"
 

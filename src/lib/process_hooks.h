@@ -1,5 +1,5 @@
 /*
- * process_hooks - process-wide state that the sorts of a process share
+ * process_hooks.h - process-wide state that the sorts of a process share
  *
  * Signals belong to the whole process, and with them faults in mappings and the names that must not
  * be left behind. Code below src/lib/ does not touch signals: it gets this state together with the

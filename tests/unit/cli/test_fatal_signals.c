@@ -1,5 +1,5 @@
 /*
- * test_fatal_signals - a signal that ends the process leaves no unfinished file, and does end it
+ * test_fatal_signals.c - a signal that ends the process leaves no unfinished file, and does end it
  */
 #include <sched.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
 /*
- * test_file_attributes - a file that is replaced is open to nobody to whom it was not
+ * test_file_attributes.c - a replaced file does not become accessible to more users
  */
 #include <sys/xattr.h>
 
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* An access list as the kernel takes it (linux/posix_acl_xattr.h), and its tags. */
+/* The kernel's format of an access list (linux/posix_acl_xattr.h), and its tags. */
 enum { TAG_OWNER = 1, TAG_USER = 2, TAG_GROUP = 4, TAG_MASK = 16, TAG_OTHERS = 32 };
 enum { N_ENTRIES = 5, OTHER_USER = 4321 };
 
@@ -21,7 +21,7 @@ struct access_list {
 static const char in_force[] = "system.posix_acl_access";
 static const char for_new_files[] = "system.posix_acl_default";
 
-/* Of a file of mode 660 whose group may do nothing, but one user everything. */
+/* The mode is 660, but the group has no access; another user has. */
 static const struct access_list acl_for_other_user = { 2,
 						       { { TAG_OWNER, 6, UINT32_MAX },
 							 { TAG_USER, 6, OTHER_USER },
@@ -29,7 +29,7 @@ static const struct access_list acl_for_other_user = { 2,
 							 { TAG_MASK, 6, UINT32_MAX },
 							 { TAG_OTHERS, 0, UINT32_MAX } } };
 
-/* A file of the mode given that is the first step of each test. */
+/* Create the file that will be replaced. */
 static const char *old_file(mode_t mode)
 {
 	const char *path = fixture_path("f");
@@ -39,7 +39,7 @@ static const char *old_file(mode_t mode)
 	return path;
 }
 
-/* Skips the test where there are no such attributes. */
+/* Skip the test if the attribute is not supported. */
 static void set(const char *path, const char *name, const void *value, size_t nbytes)
 {
 	if (setxattr(path, name, value, nbytes, 0) < 0) {
@@ -67,7 +67,7 @@ static void replace(const char *path)
 	assert_true(file_contains(path, "", 0));
 }
 
-/* The same by a user who may replace all in the directory. */
+/* Replace the file as a user who may write to the directory. */
 static void replace_as(uid_t user, const char *path)
 {
 	struct output *output = NULL;
@@ -183,10 +183,7 @@ static void attributes_of_unreadable_file_are_copied(void **state)
 	assert_false(has_none(path, in_force));
 }
 
-/*
- * Whoever may write it may replace it; what it then does must not be done in the owner's name, and
- * what the old group could do is not for the new one.
- */
+/* Set-user-ID bits are not for a new owner, and group permissions not for a new group. */
 static void setuid_is_dropped_for_another_owner(void **state)
 {
 	const char *path = old_file(0666);
@@ -217,7 +214,7 @@ static void setuid_is_kept_for_the_same_owner(void **state)
 	assert_int_equal(get_permissions(path), 06755);
 }
 
-/* May the owner not be changed, as by a user who is a member of the group? */
+/* Only the group can be changed, as by a user who is a member of the group. */
 static bool only_groups;
 
 int __real_fchown(int fd, uid_t owner, gid_t group);

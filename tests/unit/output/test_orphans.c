@@ -1,5 +1,5 @@
 /*
- * test_orphans - what a killed process has left is named, what a living one works on is not
+ * test_orphans.c - files of killed processes are reported, files in use are not
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* A process that has begun something with the file of that name, and waits to be killed. */
+/* Start a process that calls begin(name) and waits to be killed. */
 static pid_t begin_process(void (*begin)(const char *name), const char *name)
 {
 	int done[2];
@@ -49,7 +49,7 @@ static void kill_outright(pid_t child)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* The name of the one hidden file, made part of a message. */
+/* The name of the hidden file. */
 static const char *temp_file_name(void)
 {
 	static char name[256];
@@ -108,7 +108,7 @@ static int probe_then_rename(int from, const char *name, int to, const char *as)
 	return renameat(from, name, to, as);
 }
 
-/* Also when it is closed already, and has a name for the moment only. */
+/* Also when the file is closed already, or has a name only for the rename. */
 static void temp_file_in_rename_is_not_reported(void **state)
 {
 	struct syscalls calls = faulty_calls;
@@ -134,7 +134,7 @@ static int be_killed(int from, const char *name, int to, const char *as)
 	return -1;
 }
 
-/* What has no name while it is written has one before the rename. */
+/* An unnamed file has a temporary name before the rename. */
 static void orphan_of_a_killed_rename_is_reported(void **state)
 {
 	struct syscalls calls = faulty_calls;
@@ -159,7 +159,7 @@ static void orphan_of_a_killed_rename_is_reported(void **state)
 	output = open_output(fixture_path("f"), N);
 	assert_non_null(strstr(captured_messages_warning(), name));
 	assert_non_null(strstr(captured_messages_warning(), "remove it"));
-	/* And it is not in the way. */
+	/* It does not disturb the next output. */
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_contains(fixture_path("f"), output_bytes, N));
@@ -183,7 +183,6 @@ static void new_temp_file_is_not_reported(void **state)
 	close(directory.fd);
 }
 
-/* As many as a sort into part files leaves. */
 static void many_orphans_are_summarised(void **state)
 {
 	const struct file directory = { .calls = &faulty_calls,
@@ -206,7 +205,6 @@ static void many_orphans_are_summarised(void **state)
 	close(directory.fd);
 }
 
-/* As whoever works on it does. */
 static void open_and_lock(const char *name)
 {
 	const struct file file = { .calls = &faulty_calls, .fd = open(fixture_path(name), O_RDWR) };
@@ -219,7 +217,7 @@ static bool file_exists(const char *name)
 	return access(fixture_path(name), F_OK) == 0;
 }
 
-/* Killed before it had written anything, and long before this one. */
+/* Empty or not. */
 static void owner_removes_its_orphans(void **state)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" };
@@ -258,7 +256,7 @@ static void owner_keeps_files_of_others(void **state)
 		assert_non_null(strstr(captured_messages_warning(), name));
 		unlink(fixture_path(name));
 	}
-	/* Who is nobody has nothing, whatever is called as if it had no owner. */
+	/* Without an owner nothing is removed. */
 	orphans_make_temp_name(&owner, name);
 	write_file(fixture_path(name), output_bytes, N);
 	orphans_remove(&directory, &nobody);
@@ -291,7 +289,7 @@ static void owner_keeps_locked_files(void **state)
 	close(directory.fd);
 }
 
-/* Another's, or that of a checkpoint, which waits to be taken up. */
+/* Such as the files of a checkpoint. */
 static void other_hidden_files_are_not_reported(void **state)
 {
 	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-temp-",

@@ -1,5 +1,5 @@
 /*
- * test_output - a file is complete or untouched, and nothing is left behind
+ * test_output.c - an output is complete, or the target is untouched and nothing is left behind
  */
 #include <linux/magic.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ static int open_refused(const char *path)
 	return r;
 }
 
-/* In pieces, back to front. */
+/* Write the data in pieces, from back to front. */
 static void write_data(struct output *output)
 {
 	for (uint64_t at = N; at > 0; at -= OUTPUT_WRITE_NBYTES)
@@ -68,7 +68,7 @@ static void output_that_cannot_be_created_is_refused(void **state)
 	(void)state;
 	faults.rejects_tmpfile = true;
 	faults.create_errno = EACCES;
-	/* More often than there is room for names at a time. */
+	/* More often than the undo table has entries. */
 	for (int i = 0; i < 100; i++) {
 		captured_messages_reset(true);
 		assert_int_equal(open_refused(path), -EACCES);
@@ -107,7 +107,7 @@ static void signal_handler_removes_the_temp_file(void **state)
 	assert_true(file_contains(fixture_path("f"), old, sizeof old));
 }
 
-/* Where nobody handles signals, there is nobody to know of it. */
+/* Without an undo table. */
 static void unregistered_temp_file_is_removed(void **state)
 {
 	struct syscalls calls = faulty_calls;
@@ -160,7 +160,7 @@ static void output_by_direct_io_is_identical(void **state)
 	assert_true(file_contains(fixture_path("new"), output_bytes, N));
 }
 
-/* Pieces with odd edges, large enough to be written directly. */
+/* Unaligned pieces that are large enough for direct writes. */
 static void check_direct_output(bool expect_direct)
 {
 	enum { LONG = (6 << 20) + 4321, FIRST = (2 << 20) + 77, SECOND = (4 << 20) + 99 };
@@ -195,7 +195,7 @@ static void aligned_large_writes_are_direct(void **state)
 
 	(void)state;
 	assert_int_equal(statfs(fixture_directory, &system), 0);
-	if (system.f_type == TMPFS_MAGIC) /* is nothing but cache */
+	if (system.f_type == TMPFS_MAGIC) /* all of it is cache */
 		skip();
 	check_direct_output(true);
 }
@@ -207,7 +207,7 @@ static void large_writes_go_through_the_cache_where_direct_ones_are_refused(void
 	check_direct_output(false);
 }
 
-/* Through the cache and past it in turn; and once that its memory does not lie as the file. */
+/* Alternates between cached and direct writes; once, memory and offset are not congruent. */
 static void output_by_adaptive_io_is_identical(void **state)
 {
 	enum { LONG = 96 << 20, STEP = (1 << 20) + 12288 };
@@ -230,7 +230,7 @@ static void output_by_adaptive_io_is_identical(void **state)
 	free(long_data);
 }
 
-/* What is free at the first looks, and afterwards. */
+/* Free space of the first queries, and of later ones. */
 static struct {
 	unsigned n_looks, n_before;
 	uint64_t before_nbytes, nbytes;
@@ -250,7 +250,7 @@ int __wrap_fstatvfs64(int fd, struct statvfs *space)
 	return r;
 }
 
-/* As XFS does with that of files that were just removed. */
+/* XFS releases the space of removed files a little later. */
 static void space_may_come_a_moment_later(void **state)
 {
 	struct output *output;
@@ -282,7 +282,7 @@ static void excess_preallocation_is_truncated(void **state)
 
 enum { DIVIDED = 24 << 20, HALF = DIVIDED / 2, LONG_WRITE_NBYTES = 200 * 1000 };
 
-/* One of two halves, piece by piece. */
+/* Write one of two halves, piece by piece. */
 static void *write_half(void *arg)
 {
 	struct output_writer *w = arg;
@@ -296,7 +296,7 @@ static void *write_half(void *arg)
 	return NULL;
 }
 
-/* By two writers, far from each other. Returns how much of it went through mappings. */
+/* Write by two threads, far apart. Returns how much was written through mappings. */
 static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
 {
 	const char *path = fixture_path("divided");
@@ -328,7 +328,7 @@ static void output_of_several_writers_may_be_mapped(void **state)
 	assert_true(check_divided(DIVIDED + 12345, 2) > 0);
 }
 
-/* One writer is no faster so; and what is not reserved may have no space. */
+/* For one writer mappings are not faster; without preallocation there may be no space. */
 static void output_of_one_writer_is_not_mapped(void **state)
 {
 	(void)state;
@@ -338,16 +338,16 @@ static void output_of_one_writer_is_not_mapped(void **state)
 	assert_int_equal(check_divided(DIVIDED, 2), 0);
 }
 
-/* The shorter ones are reserved when they are expected, and nothing of them later. */
+/* Short outputs are preallocated at once. */
 enum { PARTS = 3, PART = DIVIDED / PARTS - 321, SHORT_PART = MMAP_SEGMENT_NBYTES };
 
 static const char *const part_names[PARTS] = { "p0", "p1", "p2" };
 
-/* Of one size, which is known; the calls must stay. */
+/* Open outputs of the same known size. */
 static void open_parts(const struct syscalls *calls, uint64_t nbytes,
 		       struct output *parts[static PARTS])
 {
-	process_setup(); /* cmocka has a handler of its own for each test */
+	process_setup(); /* cmocka installs a SIGBUS handler for each test */
 	fill_pattern(divided_data, DIVIDED, 3);
 	for (int i = 0; i < PARTS; i++) {
 		assert_int_equal(output_open(calls, fixture_path(part_names[i]),
@@ -358,7 +358,7 @@ static void open_parts(const struct syscalls *calls, uint64_t nbytes,
 	assert_true(output_has_ample_space(parts[0], nbytes));
 }
 
-/* As many writers as parts. */
+/* One writer for each part. */
 static void open_prefaulted_parts(const struct syscalls *calls, uint64_t nbytes,
 				  struct output *parts[static PARTS])
 {
@@ -366,13 +366,13 @@ static void open_prefaulted_parts(const struct syscalls *calls, uint64_t nbytes,
 	output_start_prefault(parts, PARTS, PARTS, 2);
 }
 
-/* By one writer. Returns how much of it went through mappings. */
+/* Write by one thread. Returns how much was written through mappings. */
 static uint64_t write_part(struct output *part, int i, size_t nbytes)
 {
 	const unsigned char *data = divided_data + (size_t)i * nbytes;
 	struct file_writer_stats stats;
 
-	assert_int_equal(output_set_expected_size(part, nbytes), 0); /* which is known already */
+	assert_int_equal(output_set_expected_size(part, nbytes), 0); /* a second time */
 	output_set_n_writers(part, 1);
 	for (size_t at = 0; at < nbytes; at += LONG_WRITE_NBYTES) {
 		const size_t n = nbytes - at < LONG_WRITE_NBYTES ? nbytes - at : LONG_WRITE_NBYTES;
@@ -412,7 +412,7 @@ static void prefaulted_parts_survive_failed_mappings(void **state)
 	for (int i = 0; i < PARTS; i++)
 		assert_int_equal(write_part(parts[i], i, PART), 0);
 
-	/* A first step was had. */
+	/* The first step was allocated. */
 	faults.preallocate_errno = 0;
 	open_parts(&faulty_calls, PART, parts);
 	faults.preallocate_errno = ENOSPC;
@@ -421,7 +421,7 @@ static void prefaulted_parts_survive_failed_mappings(void **state)
 		assert_in_range(write_part(parts[i], i, PART), 1, PART / 2);
 }
 
-/* Which is a SIGBUS for who writes into what was mapped. */
+/* Writing to the mapping raises SIGBUS. */
 static void truncated_prefaulted_part_is_written(void **state)
 {
 	struct output *parts[PARTS];
@@ -433,7 +433,7 @@ static void truncated_prefaulted_part_is_written(void **state)
 		assert_true((write_part(parts[i], i, SHORT_PART) == 0) == (i == PARTS - 1));
 }
 
-/* Of the disk, or a quota, behind what was reserved: a mapping cannot say so. */
+/* The disk or a quota is full behind the preallocated space: a mapping cannot report that. */
 static void failed_prefaulted_part_is_reported(void **state)
 {
 	struct output *parts[PARTS];
@@ -462,7 +462,7 @@ static void prefaulted_parts_commit_one_by_one(void **state)
 	assert_true(write_part(parts[2], 2, PART) > 0);
 }
 
-/* Not from the beginning on, as if all before it were written. */
+/* Only around the offset that is written. */
 static void space_is_preallocated_where_written(void **state)
 {
 	const uint64_t nbytes = UINT64_C(1) << 30;
@@ -505,7 +505,7 @@ static void too_small_a_disk_is_refused_at_once(void **state)
 	assert_int_equal(output_open(&faulty_calls, fixture_path("f"), UINT64_C(1) << 60, &output),
 			 -ENOSPC);
 	assert_non_null(strstr(captured_messages_error(), "1152921504606846976 bytes are needed"));
-	/* Nor is what there is taken from others for a moment. */
+	/* The free space is not even allocated for a moment. */
 	assert_in_range(faults.max_preallocated_nbytes, 1, 4096);
 	assert_int_equal(count_directory_entries(), 0);
 }
@@ -577,14 +577,14 @@ static void append(const char *path)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* As long as before, and as old: only the time of change is another one. */
+/* Overwrite a byte; size and time of modification stay, only the time of change differs. */
 static void overwrite(const char *path)
 {
 	struct stat before, now;
 	const int fd = open(path, O_WRONLY);
 
 	assert_int_equal(fstat(fd, &before), 0);
-	do { /* until the system's clock has ticked */
+	do { /* until the system's clock ticks */
 		assert_int_equal(pwrite(fd, "!", 1, 0), 1);
 		assert_int_equal(
 			futimens(fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
@@ -600,7 +600,7 @@ static void replace_with_another_file(const char *path)
 	assert_int_equal(rename(fixture_path("newer"), path), 0);
 }
 
-/* Whatever others have done to it since it was looked at, and however it is to be replaced. */
+/* For each kind of change, and with and without a temporary name. */
 static void old_file_that_has_changed_is_not_replaced(void **state)
 {
 	void (*const changes[])(const char *path) = { append, overwrite,
@@ -666,7 +666,7 @@ static void retargeted_link_is_not_followed(void **state)
 	assert_true(file_contains(fixture_path("other"), "other", 5));
 }
 
-/* Names and rights are no contents, and what is gone cannot be lost. */
+/* A changed name or mode, or a removed target, is no conflict. */
 static void harmless_changes_allow_replacement(void **state)
 {
 	(void)state;
@@ -760,7 +760,7 @@ static void bad_targets_are_refused(void **state)
 	assert_int_equal(open_refused(fixture_path("missing/new")), -ENOENT);
 	captured_messages_reset(true);
 	assert_int_equal(open_refused(fixture_path("missing/")), -EISDIR);
-	if (geteuid() != 0) { /* who may write everything */
+	if (geteuid() != 0) { /* root may write everything */
 		captured_messages_reset(true);
 		assert_int_equal(chmod(old_file("f"), 0400), 0);
 		assert_int_equal(open_refused(fixture_path("f")), -EACCES);
@@ -817,7 +817,7 @@ static void owner_is_kept_if_permitted(void **state)
 	assert_int_equal(status.st_gid, 5678);
 }
 
-/* Halves by two who have opened it apart, as processes do. */
+/* Two outputs that were opened separately, as by two processes, write a half each. */
 static void several_processes_write_one_output(void **state)
 {
 	const char *path = old_file("f");
@@ -838,7 +838,7 @@ static void several_processes_write_one_output(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-/* A half each, by two who have opened it apart. Returns how much of it went through mappings. */
+/* As above. Returns how much was written through mappings. */
 static uint64_t check_shared(uint64_t announced_nbytes)
 {
 	const char *path = fixture_path("shared");
@@ -877,7 +877,7 @@ static void shared_output_is_mapped(void **state)
 	assert_int_equal(check_shared(DIVIDED), DIVIDED);
 }
 
-/* Also what only the one who has joined has reserved, behind the last that it writes. */
+/* Including what only the joined process has preallocated behind its last byte. */
 static void excess_shared_preallocation_is_truncated(void **state)
 {
 	const size_t nbytes = MMAP_SEGMENT_NBYTES + LONG_WRITE_NBYTES;
@@ -909,7 +909,7 @@ static void shared_output_works_without_preallocation(void **state)
 	assert_int_equal(check_shared(DIVIDED), 0);
 }
 
-/* Space that is promised to nobody may be gone when it is written. */
+/* Space that was not preallocated may be gone by then. */
 static void shared_output_survives_failed_preallocation(void **state)
 {
 	const char *path = fixture_path("f");
@@ -947,7 +947,7 @@ static void truncated_output_cannot_be_read_back(void **state)
 	output_abort(output);
 }
 
-/* Of several parts it is not known how long they are before they are begun. */
+/* The sizes of several parts are not known before they are begun. */
 static void output_above_the_size_limit_is_refused(void **state)
 {
 	struct rlimit before, small;
@@ -968,7 +968,7 @@ static void output_above_the_size_limit_is_refused(void **state)
 	output_abort(output);
 }
 
-/* The one that has begun it may be killed before it can. */
+/* The creator may be killed before it can remove the file. */
 static void failed_sharer_removes_the_shared_output(void **state)
 {
 	const char *path = old_file("f");
@@ -994,7 +994,7 @@ static void failed_sharer_removes_the_shared_output(void **state)
 	}
 }
 
-/* Some file systems write when a file is closed: what this process wrote is not there then. */
+/* Some file systems write a file when it is closed, and report errors then. */
 static void failed_shared_close_removes_the_output(void **state)
 {
 	const char *path = old_file("f");
@@ -1042,7 +1042,7 @@ static void invisible_shared_output_cannot_be_opened(void **state)
 	assert_int_equal(count_directory_entries(), 0);
 }
 
-/* Its reader would take it for the end. */
+/* Opening and closing would be an end of file for its reader. */
 static void pipe_cannot_be_a_shared_output(void **state)
 {
 	const char *path = fixture_path("pipe");
@@ -1056,7 +1056,7 @@ static void pipe_cannot_be_a_shared_output(void **state)
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), -EINVAL);
 	assert_int_equal(output_open_shared_existing(&faulty_calls, path, ".gsort-temp-0", &output),
 			 -EINVAL);
-	assert_int_equal(poll(&reader, 1, 0), 0); /* nobody was there, and left */
+	assert_int_equal(poll(&reader, 1, 0), 0); /* no writer has come and gone */
 	close(reader.fd);
 	assert_int_equal(unlink(path), 0);
 }

@@ -1,5 +1,5 @@
 /*
- * test_output_in_place - pipes, devices and standard output: in order where order is all there is
+ * test_output_in_place.c - pipes, devices and standard output
  */
 #include <sys/resource.h>
 
@@ -7,7 +7,7 @@
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* Reads a FIFO to its end, slowly, and compares. */
+/* Read a FIFO to its end, slowly, and compare. */
 static void pipe_holds_more_than_usual(void **state)
 {
 	const char *path = fixture_path("fifo");
@@ -102,7 +102,7 @@ static void cancel_wakes_waiting_writers(void **state)
 	assert_false(captured_messages_has_error());
 }
 
-/* Runs with standard output at `fd`, whose position is kept; commits unless told not to. */
+/* Write with `fd` as standard output, at its position, and commit or abort. */
 static void write_to_stdout(int fd, bool commit, bool expect_ordered)
 {
 	const int saved = dup(STDOUT_FILENO);
@@ -148,7 +148,7 @@ static void standard_output_continues_at_its_offset(void **state)
 	}
 }
 
-/* Neither length nor memory of what is written is a multiple of anything. */
+/* Writes of odd sizes from odd addresses. */
 static void standard_output_keeps_o_direct(void **state)
 {
 	const int fd = open(fixture_path("f"), O_RDWR | O_CREAT | O_DIRECT, 0600);
@@ -176,7 +176,7 @@ static void aborted_standard_output_gives_space_back(void **state)
 	assert_true(file_contains(path, "a", 1));
 }
 
-/* As `> file` is open; its size turns out when its space is had. */
+/* Open a file like `> file`; its size is set later. */
 static struct output *open_for_writing(const char *path, uint64_t nbytes)
 {
 	const int fd = open(path, O_WRONLY | O_CREAT, 0600);
@@ -195,7 +195,7 @@ enum { DIVIDED = 24 << 20, LONG_IN_PLACE_NBYTES = 1 << 20 };
 
 static unsigned char divided_data[DIVIDED];
 
-/* The second half beside the first. Returns how much went through mappings. */
+/* Write both halves alternately. Returns how much was written through mappings. */
 static uint64_t write_halves(struct output *output)
 {
 	output_set_n_writers(output, 2);
@@ -218,7 +218,7 @@ static void file_that_is_open_for_writing_only_may_be_mapped(void **state)
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_contains(path, divided_data, DIVIDED));
 
-	/* As `1<>`: all of it was there before, and no space was reserved. */
+	/* Like `1<>`: the file had that size before, and nothing was preallocated. */
 	fill_pattern(divided_data, DIVIDED, 2);
 	output = open_for_writing(path, DIVIDED);
 	assert_int_equal(write_halves(output), 0);
@@ -226,7 +226,7 @@ static void file_that_is_open_for_writing_only_may_be_mapped(void **state)
 	assert_true(file_contains(path, divided_data, DIVIDED));
 }
 
-/* Also if it was not known how much it would be, or no space could be reserved. */
+/* With and without a known size. */
 static void failed_output_in_place_is_truncated(void **state)
 {
 	static const uint64_t nbytes[] = { N, OUTPUT_SIZE_UNKNOWN };
@@ -241,7 +241,7 @@ static void failed_output_in_place_is_truncated(void **state)
 		output_abort(output);
 		assert_true(file_contains(path, "", 0));
 	}
-	/* What was behind it stays, as far as it was not written over. */
+	/* Bytes behind the output stay. */
 	write_file(path, "abc", 3);
 	output = open_for_writing(path, OUTPUT_SIZE_UNKNOWN);
 	assert_int_equal(output_write_at(output, 0, "x", 1), 0);
@@ -249,7 +249,7 @@ static void failed_output_in_place_is_truncated(void **state)
 	assert_true(file_contains(path, "xbc", 3));
 }
 
-/* What to a file of six bytes, or over it, is open; it is larger than such a file may become. */
+/* Open a file of six bytes, to append or overwrite, with a size above the limit. */
 static int open_too_large(int flags)
 {
 	const int fd = open(fixture_path("f"), flags);

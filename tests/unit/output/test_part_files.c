@@ -1,5 +1,5 @@
 /*
- * test_part_files - a directory of part files appears at once, or the old one is there as it was
+ * test_part_files.c - a directory of part files appears at once, or the old one is unchanged
  */
 #include "io/output/part_files.h"
 
@@ -14,10 +14,11 @@ enum { MAX_PARTS = 8, EXCHANGE_FLAG = 2 /* RENAME_EXCHANGE */ };
 static const struct orphan_owner nobody;
 
 static struct syscalls calls;
-static unsigned n_names, failing_name; /* of calls that change names; the failing one; 0: none */
+static unsigned n_names,
+	failing_name; /* calls that change names, and the one that fails; 0: none */
 static bool fails_for_good, cannot_exchange, is_durable;
 static void (*while_written)(void); /* or NULL */
-static bool has_no_memory;          /* for names */
+static bool has_no_memory;          /* for the names of part files */
 
 __attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **ret_text, const char *format, ...);
 int __wrap_asprintf(char **ret_text, const char *format, ...)
@@ -86,7 +87,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* --- what is written --- */
+/* --- writing --- */
 
 static void make_manifest(unsigned n, char text[static 2048])
 {
@@ -185,7 +186,7 @@ static bool are_parts(unsigned n, char letter)
 	return are_right && has_text("x/manifest.json", manifest);
 }
 
-/* Nothing else is there. */
+/* The directory holds these part files and nothing else. */
 static void assert_only_parts(unsigned n, char letter)
 {
 	assert_true(are_parts(n, letter));
@@ -258,8 +259,8 @@ static void path_may_be_a_link_or_end_with_slashes(void **state)
 /* --- failing --- */
 
 /*
- * One call fails, or all from it on, for each in turn until none is left that could. Either the old
- * directory is as it was, or the new one is there, and what is left over is told.
+ * Let each call fail in turn, alone or with all that follow. The old directory is unchanged, or the
+ * new one is there and what could not be removed is reported.
  */
 static void try_each_failure(bool has_old)
 {
@@ -298,7 +299,7 @@ static void failed_call_leaves_the_old_or_the_new_directory(void **state)
 		fails_for_good = i & 1;
 		cannot_exchange = i & 2;
 		faults.rejects_tmpfile = i & 4;
-		/* Moved aside, and then neither name can be had: that is told (below). */
+		/* The old directory cannot be moved back: see below. */
 		if (fails_for_good && cannot_exchange)
 			continue;
 		try_each_failure(i & 8);
@@ -363,7 +364,7 @@ static void unreadable_manifest_is_reported(void **state)
 	assert_only_parts(3, 'a');
 }
 
-/* --- what is not replaced --- */
+/* --- directories that are not replaced --- */
 
 static void add_file(void)
 {
@@ -459,7 +460,7 @@ static void change_while_it_is_written_is_refused(void **state)
 	for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
 		fixture_clear();
 		assert_int_equal(write_parts(3, 'a'), 0);
-		usleep(5000); /* a tick of the clock of files */
+		usleep(5000); /* a tick of the file system's clock */
 		while_written = changes[i];
 		assert_true(refused(2) < 0);
 		while_written = NULL;
@@ -510,7 +511,7 @@ static void second_concurrent_commit_is_refused(void **state)
 	}
 }
 
-/* --- ends of a process --- */
+/* --- signals and orphans --- */
 
 static void signal_handler_removes_the_hidden_directory(void **state)
 {
@@ -546,7 +547,7 @@ static void orphan_is_reported_and_its_owner_removes_it(void **state)
 	assert_non_null(strstr(captured_messages_warning(), name));
 	assert_int_equal(part_files_open(&calls, fixture_path("x"), 2, "", &owner, &files), 0);
 	assert_int_equal(access(fixture_path(name), F_OK), -1);
-	/* One that is written is none. */
+	/* A directory in use is no orphan. */
 	captured_messages_reset(true);
 	assert_int_equal(part_files_open(&calls, fixture_path("x"), 2, "", &owner, &others), 0);
 	assert_string_equal(captured_messages_warning(), "");
@@ -582,7 +583,7 @@ static void rank_that_joins_and_fails_removes_what_is_unfinished(void **state)
 	part_files_close(files, false);
 }
 
-/* By then the directory that it has open has its name. */
+/* The creator has committed the directory meanwhile. */
 static void rank_that_fails_too_late_removes_nothing(void **state)
 {
 	struct output *outputs[2];

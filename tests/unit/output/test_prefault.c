@@ -1,5 +1,5 @@
 /*
- * test_prefault - pages of a file are there before it is written, and nobody's bytes are lost
+ * test_prefault.c - pages of a file are cached before it is written, and no write is lost
  */
 #include "io/output/preallocate.h"
 
@@ -11,7 +11,7 @@
 #include "tests/support/io_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* Not at pages' borders, neither in front nor behind. */
+/* Neither end is at the border of a page. */
 enum { BASE = 12345, N = 5 * MMAP_SEGMENT_NBYTES + 54321, N_FULL_SEGMENTS = 4, WRITERS = 3 };
 
 static unsigned char data[N];
@@ -19,12 +19,12 @@ static unsigned char data[N];
 static struct file file;
 static struct preallocation preallocation;
 
-/* False: this file system does not reserve. */
+/* Returns false if the file system cannot preallocate. */
 static bool open_file(void)
 {
 	uint64_t free_nbytes;
 
-	process_setup(); /* cmocka has a handler of its own for each test */
+	process_setup(); /* cmocka installs a SIGBUS handler for each test */
 	for (size_t i = 0; i < N; i++)
 		data[i] = (unsigned char)(1 + i * 31 % 255);
 	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR | O_CREAT,
@@ -48,7 +48,7 @@ static void close_file(void)
 	file_close(&file);
 }
 
-/* Of the whole pieces behind the base, bytes that are in the page cache. */
+/* The cached bytes of the full segments behind the base. */
 static size_t resident_nbytes(void)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), n_pages = MMAP_SEGMENT_NBYTES / page;
@@ -68,7 +68,7 @@ static size_t resident_nbytes(void)
 	return n;
 }
 
-/* A kernel may have taken back some of them already. */
+/* The kernel may have dropped some of them already. */
 static void all_full_segments_are_cached(void **state)
 {
 	struct prefault *prefault;
@@ -86,7 +86,7 @@ static void all_full_segments_are_cached(void **state)
 	close_file();
 }
 
-/* Of which one has no whole piece, and each begins at another place. */
+/* One file has no full segment, and they begin at different offsets. */
 static void segments_of_several_files_are_prefaulted(void **state)
 {
 	enum { FILES = 4, BIT = 4096 };
@@ -171,7 +171,6 @@ static void concurrent_writes_are_kept(void **state)
 	close_file();
 }
 
-/* Nothing more than that: whoever writes will see. */
 static void unallocatable_segment_is_skipped(void **state)
 {
 	struct prefault *prefault;

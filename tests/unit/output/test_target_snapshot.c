@@ -1,6 +1,6 @@
 /*
- * test_target_snapshot - nobody who changes names meanwhile gets his file for the output's, or
- * loses it
+ * test_target_snapshot.c - files that other processes create or change during a sort are neither
+ * published nor lost
  */
 #include "io/output/undo.h"
 #include "tests/support/output_fixture.h"
@@ -11,7 +11,7 @@ static void write_data(struct output *output)
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 }
 
-/* An output whose new file has a hidden name. */
+/* Open an output whose new file has a temporary name. */
 static struct output *open_named(const char *path, const char **ret_name)
 {
 	struct output *output;
@@ -25,10 +25,10 @@ static struct output *open_named(const char *path, const char **ret_name)
 	return output;
 }
 
-/* The name that the new file of replace_old() had; the output's own goes with it. */
+/* The temporary name of replace_old(); the output's copy is freed with it. */
 static char new_files_name[64];
 
-/* What is to take the place of `path`, which is old, and has been written. */
+/* Open and write an output that will replace an old file. */
 static struct output *replace_old(const char *path)
 {
 	struct output *output;
@@ -77,7 +77,7 @@ static void resized_temp_file_is_not_published(void **state)
 
 static char new_files_path[128];
 
-/* As long as it takes until the time of change is another one: a tick of the system's clock. */
+/* Overwrite until the time of change differs: a tick of the system's clock. */
 static void overwrite_the_new_file(void)
 {
 	const int fd = open(new_files_path, O_WRONLY | O_CLOEXEC);
@@ -87,7 +87,7 @@ static void overwrite_the_new_file(void)
 	assert_int_equal(fstat(fd, &before), 0);
 	do {
 		assert_int_equal(pwrite(fd, "Z", 1, N / 2), 1);
-		/* Any program can set that back. */
+		/* Any program can restore the time of modification. */
 		assert_int_equal(
 			futimens(fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
 		assert_int_equal(fstat(fd, &now), 0);
@@ -102,7 +102,7 @@ static void overwrite_at_first_fsync(void)
 	overwrite_the_new_file();
 }
 
-/* moment: before the file is complete; while it waits for the disk; when it is complete. */
+/* moment: 0 before output_complete(), 1 during its sync, 2 after it. */
 static int commit_overwritten(struct output *output, int moment)
 {
 	struct stat status;
@@ -144,7 +144,7 @@ static void overwritten_temp_file_is_not_published(void **state)
 	}
 }
 
-/* What gsort itself does to it at the end is no change by others. */
+/* Setting attributes is not taken for a change by others. */
 static void unmodified_temp_file_is_published(void **state)
 {
 	(void)state;
@@ -180,7 +180,7 @@ static void removed_temp_file_is_reported(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-/* An output by `path`, which then is no way there any more. */
+/* Change the path of an output before its commit. */
 static void assert_refused_after(void (*change)(void), const char *path)
 {
 	struct output *output;
@@ -249,7 +249,6 @@ static void moved_directory_is_refused(void **state)
 		}
 }
 
-/* Another spelling of the same way is no other way. */
 static void equivalent_path_by_other_links_is_accepted(void **state)
 {
 	struct output *output;

@@ -1,6 +1,5 @@
 /*
- * test_compression_policy - which codec takes what is spilled, as it was asked for and as the
- * disk is
+ * test_compression_policy.c - the codec depends on the option and the speed of the disk
  */
 #include "io/spill/compression_policy.h"
 
@@ -62,7 +61,7 @@ static void delta_of_records_is_zstd(void **state)
 	assert_int_equal(compression_plan_window(NULL).codec, CODEC_RAW);
 }
 
-/* 1 MiB in each sample: half of it is left, after 100 us; writing takes write_ns a byte. */
+/* Samples of 1 MiB: encoding halves it in 100 us; writing takes write_ns per byte. */
 static void record_windows(struct compression *compression, unsigned n, uint64_t write_ns)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -82,13 +81,13 @@ static void auto_follows_the_disk(void **state)
 	struct compression_plan plan = compression_plan_window(compression);
 
 	(void)state;
-	/* Nothing is known: raw, but it looks what delta would do. */
+	/* Nothing is measured yet: store raw, and probe delta. */
 	assert_int_equal(plan.codec, CODEC_RAW);
 	assert_int_equal(plan.probe_codec, CODEC_DELTA);
 	assert_int_equal(compression_plan_window(compression).probe_codec, CODEC_RAW);
 	record_windows(compression, 1, 10); /* a slow disk */
 	assert_int_equal(compression_plan_window(compression).codec, CODEC_DELTA);
-	record_windows(compression, 1000, 0); /* none at all */
+	record_windows(compression, 1000, 0); /* infinitely fast */
 	assert_int_equal(compression_plan_window(compression).codec, CODEC_RAW);
 	record_windows(compression, 1000, 10);
 	assert_int_equal(compression_plan_window(compression).codec, CODEC_DELTA);

@@ -1,5 +1,5 @@
 /*
- * test_hole_punch - ranges are given back, and who waits for that waits no longer than it takes
+ * test_hole_punch.c - ranges are released, and callers wait no longer than necessary
  */
 #include "io/spill/hole_punch.h"
 
@@ -10,7 +10,7 @@
 #include "tests/support/thread_gate.h"
 #include "tests/support/unit_test.h"
 
-/* Punching takes until the gate is open. */
+/* Punching blocks until the gate is open. */
 struct disk {
 	struct gate begun, gate;
 	atomic_uint_fast64_t punched_nbytes;
@@ -27,7 +27,6 @@ static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes
 	atomic_fetch_add(&disk->punched_nbytes, nbytes);
 }
 
-/* As many bytes may be pending, and twice that. */
 static struct hole_punch_limits limits_of(uint64_t nbytes)
 {
 	return (struct hole_punch_limits){ .soft_nbytes = nbytes, .hard_nbytes = 2 * nbytes };
@@ -41,11 +40,11 @@ static struct hole_punch *open_hole_punch(struct disk *disk)
 	return puncher;
 }
 
-/* A thread that adds ten bytes, or drains. */
+/* A thread that adds ten bytes or drains. */
 struct user {
 	struct hole_punch *puncher;
 	struct disk *disk;
-	uint64_t seen_nbytes; /* punched when it had done that */
+	uint64_t seen_nbytes; /* punched when it returned */
 	bool drains;
 };
 
@@ -61,7 +60,7 @@ static void *use(void *argument)
 	return NULL;
 }
 
-/* The thread of the reclaim is punching ten bytes while the user comes. */
+/* The background thread is punching ten bytes meanwhile. */
 static void assert_waits_for_the_disk(bool drains, uint64_t expected_nbytes)
 {
 	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
@@ -89,7 +88,7 @@ static void adding_waits_when_too_much_is_pending(void **state)
 	assert_waits_for_the_disk(false, 20);
 }
 
-/* The thread is at the first ten bytes all the while, so waiting would be without an end. */
+/* The background thread is blocked in the first ten bytes, so waiting would never end. */
 static void adding_below_the_hard_limit_does_not_wait(void **state)
 {
 	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
@@ -141,7 +140,7 @@ static void neighbours_are_punched_as_one_hole(void **state)
 	hole_punch_close(NULL);
 }
 
-/* Which of many ranges of ten bytes have been given back. */
+/* Counts how often each of many ranges of ten bytes was punched. */
 enum { MANY = 4000, MAX_HOLES = 1024, DISTANCE = 20 };
 
 struct ranges {
@@ -159,7 +158,7 @@ static void count_hole(void *context, uint32_t file, uint64_t offset, uint64_t n
 	atomic_fetch_add(&hole_totals->n_punched, 1);
 }
 
-/* The list has room for MOST: for each one more, another is given back at once. */
+/* When MAX_HOLES are pending, each addition punches another one at once. */
 static void separate_holes_fit_in_the_list(void **state)
 {
 	struct ranges hole_totals = { 0 };

@@ -1,5 +1,5 @@
 /*
- * test_run_file - a run comes back as it was written, in order, or not at all
+ * test_run_file.c - a run is read as it was written, in order, or not at all
  */
 #include <pthread.h>
 
@@ -7,7 +7,7 @@
 #include "tests/support/run_file_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* One window lies in memory, the others in the file. */
+/* One window is in memory, the others are in the file. */
 static int start_in_memory(void **state)
 {
 	return start_with_memory(state, SPILL_ALIGN_NBYTES);
@@ -39,7 +39,7 @@ static void windows_come_back_in_order(void **state)
 	run_file_close(run);
 }
 
-/* Blocks that shrink and blocks that do not, in windows of both. */
+/* Windows of compressible and incompressible blocks. */
 static void mixed_blocks_come_back(void **state)
 {
 	enum { N = 4000, IN_BLOCK = 500 };
@@ -94,8 +94,8 @@ static void run_without_items_is_fine(void **state)
 }
 
 /*
- * Windows of one page: 0 is in memory at [0, 4096), 1 in the file at [4096, 8192), behind 2. By
- * their offsets alone 0 and 1 are neighbours.
+ * Windows of one page: 0 is in memory at [0, 4096), 1 in the file at [4096, 8192), behind 2. Only
+ * their offsets are adjacent.
  */
 static void neighbours_in_two_files_are_not_read_as_one(void **state)
 {
@@ -181,8 +181,8 @@ static void groups_are_larger_than_a_transfer(void **state)
 	free(items);
 }
 
-/* Every byte of block 5, one after the other. */
-/* The first fails: whoever writes must not go on as if it had not. */
+/* Damage every byte of block 5, one after the other. */
+/* A failed write must not be ignored. */
 static void failing_group_ends_the_window(void **state)
 {
 	enum { N_ITEMS = 1 << 20, N_BLOCKS = (N_ITEMS + BLOCK_N_ITEMS - 1) / BLOCK_N_ITEMS };
@@ -228,7 +228,7 @@ static void damaged_block_is_refused(void **state)
 static void truncated_block_is_refused(void **state)
 {
 	struct run_file *run = make_finished_run(2);
-	/* Window 1 was written first, so window 0 is at the file's end. */
+	/* Window 1 was written first, so window 0 is at the end of the file. */
 	const struct run_block *block = &run_file_blocks(run)[2];
 	uint64_t items[2 * WINDOW_N_ITEMS];
 
@@ -271,7 +271,7 @@ static void failing_read_names_the_block(void **state)
 	run_file_close(run);
 }
 
-/* A window is one page, which goes with the last of its blocks. */
+/* A window is one page, which is released with its last block. */
 static void discarded_blocks_leave_the_rest(void **state)
 {
 	struct run_file *run = make_finished_run(2);

@@ -1,11 +1,11 @@
 /*
- * test_run_file_packed - what a device packs is stored as it is, and read as it is stored
+ * test_run_file_packed.c - packed blocks of a device are stored and read unchanged
  */
 #include "src/record/delta_pack.h"
 #include "tests/support/run_file_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* A window like those of write_window(), packed as a device would. */
+/* Write a window like write_window(), packed as by a device. */
 static int write_packed_window(struct run_file *run, uint64_t w)
 {
 	uint64_t items[WINDOW_N_ITEMS];
@@ -23,7 +23,7 @@ static int write_packed_window(struct run_file *run, uint64_t w)
 		first_keys[i] = items[i * BLOCK_N_ITEMS];
 		nbytes[i] = (uint32_t)delta_encode(&items[i * BLOCK_N_ITEMS], n, sizeof *items,
 						   packed + used, sizeof packed - used);
-		if (i == 1) { /* as if it did not shrink */
+		if (i == 1) { /* incompressible */
 			nbytes[i] = BLOCK_N_ITEMS * sizeof *items;
 			memcpy(packed + used, &items[i * BLOCK_N_ITEMS], nbytes[i]);
 		}
@@ -59,7 +59,7 @@ static void what_a_device_has_packed_comes_back(void **state)
 	assert_int_equal(spill_used_nbytes(spill), 0);
 }
 
-/* Blocks of the run, as a device is to unpack them; here the processor does. */
+/* Read packed blocks and unpack them. */
 static void assert_reads_packed(struct run_file *run, uint64_t first, uint64_t n)
 {
 	size_t nbytes = 0;

@@ -1,5 +1,5 @@
 /*
- * test_spill - temporary space is nameless, bounded, spread, and given back
+ * test_spill.c - temporary files are unnamed, bounded, spread over directories, and released
  */
 #include <pthread.h>
 #include <sched.h>
@@ -106,7 +106,7 @@ static void extents_come_back_by_direct_io(void **state)
 	}
 }
 
-/* Where direct writes are refused, or no second file can be had, all goes through the cache. */
+/* Without direct I/O or a second file, everything is written through the cache. */
 static void extents_come_back_by_adaptive_io(void **state)
 {
 	enum { LONG = (1 << 20) + 5, N_EXTENTS = 16 };
@@ -162,7 +162,7 @@ static void full_directory_is_skipped(void **state)
 	spill_close(spill);
 }
 
-/* Two threads together store 40 extents of one page. */
+/* Store 40 extents of one page by two threads. */
 static atomic_int n_stored;
 
 static void *store_pages(void *spill)
@@ -245,8 +245,8 @@ static void real_full_disk_is_survived(void **state)
 	(void)state;
 	assert_int_equal(mkdir(small, 0700), 0);
 	if (mount("none", small, "tmpfs", 0, "size=256k") < 0)
-		skip(); /* takes root */
-	/* The other one is never the faster. */
+		skip(); /* requires root */
+	/* Make the other directory slower. */
 	faults.faulty_directory = fixture_directory;
 	faults.faulty_write_delay_us = 20000;
 	spill = open_spill(directories, 2, SPILL_UNLIMITED);
@@ -257,7 +257,7 @@ static void real_full_disk_is_survived(void **state)
 	assert_int_equal(n_small, 2);
 	for (int i = 0; i < 8; i++)
 		assert_stored(spill, extents[i]);
-	/* What is given back there is used again. */
+	/* Released space is used again. */
 	for (int i = 0; i < 8; i++)
 		spill_discard(spill, extents[i]);
 	assert_int_equal(spill_used_nbytes(spill), 0);
@@ -316,7 +316,7 @@ static void discarded_space_returns_to_the_disk(void **state)
 	spill_close(spill);
 }
 
-/* Without being asked for, and soon: a lag of 4 MiB may stay, and as much again on its way. */
+/* In the background: a backlog of 4 MiB may stay, and as much may be in progress. */
 static void backlog_of_discarded_space_is_small(void **state)
 {
 	enum { N_EXTENTS = 400, MAX_BACKLOG = 8 << 20 };
@@ -337,7 +337,7 @@ static void backlog_of_discarded_space_is_small(void **state)
 	spill_close(spill);
 }
 
-/* How much is free on every disk. */
+/* The free space of every disk. */
 static uint64_t free_nbytes = UINT64_MAX;
 
 int __real_fstatvfs64(int fd, struct statvfs *space);
@@ -351,7 +351,7 @@ int __wrap_fstatvfs64(int fd, struct statvfs *space)
 	return r;
 }
 
-/* The first hole takes until the gate is open, the others no time. */
+/* Punching the first hole blocks until the gate is open. */
 static struct gate hole;
 static atomic_bool is_punching;
 
@@ -361,10 +361,10 @@ static void punch_slowly_once(void)
 		abort();
 }
 
-/* Of so many extents, how many bytes may wait where room may be short, and extents where not. */
+/* How many bytes may be pending if space is short, and how many extents if it is ample. */
 enum { N_MANY = 1000, ALL = N_MANY * N_IN_PAGES, LITTLE = 8 << 20, MUCH = N_MANY / 8 };
 
-/* A spill of so many extents, with so much room on the disk; a hole is about to be punched. */
+/* Open a spill with extents and free space; the first hole is being punched. */
 static struct spill *open_busy_spill(uint64_t limit_nbytes, uint64_t room_nbytes,
 				     struct spill_extent *ret_extents)
 {
@@ -380,7 +380,7 @@ static struct spill *open_busy_spill(uint64_t limit_nbytes, uint64_t room_nbytes
 	return spill;
 }
 
-/* Of every two extents one, so that none has a neighbour; and the thread is at the first hole. */
+/* Discard every second extent, so that none are adjacent, while the thread is blocked. */
 static void discard_many(struct spill *spill, const struct spill_extent *extents)
 {
 	for (int i = 0; i < MUCH; i++)
@@ -401,7 +401,7 @@ static void discard_does_not_wait_with_ample_space(void **state)
 	spill_close(spill);
 }
 
-/* So much is there at any time, when one has said that it is given back. */
+/* After each discard the live extents and a little more are in use. */
 static void assert_small_backlog(struct spill *spill, const struct spill_extent *extents)
 {
 	gate_open(&hole, 1);
@@ -453,7 +453,7 @@ static void neighbours_are_discarded_together(void **state)
 	(void)state;
 	for (int i = 0; i < 9; i++)
 		extents[i] = store_bytes(spill, N);
-	/* From both ends to the middle, and one apart. */
+	/* From both ends to the middle, and a separate one. */
 	for (int i = 0; i < 3; i++) {
 		spill_discard(spill, extents[i]);
 		spill_discard(spill, extents[6 - i]);

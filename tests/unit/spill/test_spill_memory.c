@@ -1,5 +1,5 @@
 /*
- * test_spill_memory - temporary space is memory first
+ * test_spill_memory.c - temporary data is stored in memory first
  */
 #include <pthread.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include "tests/support/spill_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* With memory for n_extents of N bytes, and files for limit_nbytes. */
+/* Open a spill with memory for n_extents of N bytes. */
 static struct spill *open_with_memory(const char *const *directory, unsigned n_extents,
 				      uint64_t limit_nbytes)
 {
@@ -78,7 +78,7 @@ static void memory_does_not_count_against_the_limit(void **state)
 	spill_close(spill);
 }
 
-/* The part [first, first + nbytes) of an extent. */
+/* The range [first, first + nbytes) of an extent. */
 static struct spill_extent part(struct spill_extent extent, uint64_t first, uint64_t nbytes)
 {
 	extent.offset += first;
@@ -136,7 +136,7 @@ static void discarded_memory_returns_to_the_system(void **state)
 	spill_close(spill);
 }
 
-/* A limit on the address space stops sanitizers, too. */
+/* Sanitizers do not run with a limit on the address space. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define CAN_LIMIT_MEMORY 0
 #else
@@ -176,8 +176,7 @@ static uint64_t address_nbytes(void)
 	return n * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* All that malloc() has or may get, but for what is smaller than that; each begins with the next.
- */
+/* Allocate all memory in blocks of at least that size, as a linked list. */
 static void *exhaust_heap(size_t min_nbytes)
 {
 	void *list = NULL;
@@ -198,7 +197,7 @@ static void free_list(void *list)
 	}
 }
 
-/* There is memory for the extent, and then none for the table of extents. */
+/* The extent can be mapped, but the table of extents cannot grow. */
 static void unrecorded_extent_leaves_no_mapping(void **state)
 {
 	struct memory_tier *tier;
@@ -228,7 +227,7 @@ static void unrecorded_extent_leaves_no_mapping(void **state)
 	memory_tier_close(tier);
 }
 
-/* Store, read back and discard, with room for some in memory. */
+/* Store, read back and discard; some extents fit in memory. */
 static void *use_memory(void *spill)
 {
 	for (int i = 0; i < 200; i++) {
