@@ -25,13 +25,13 @@ passed=0 failed=0 skipped=0
 
 sh tools/scripts/install_deps.sh test || exit 1
 
-# count RESULT LOG: how many tests of a testlog.json (one object per line) ended so
+# count RESULT LOG: the number of tests in a testlog.json (one object per line) with this result
 count() {
 	grep -c "\"result\": \"$1\"" "$2"
 }
 
-# compile NAME COMPILER OPTION...: configure and compile all, or $targets, or what $tests prints the
-# tests of
+# compile NAME COMPILER OPTION...: configure and compile everything, or $targets and the programs of
+# the tests that $tests prints
 targets=''
 tests=''
 linked=''
@@ -47,8 +47,7 @@ compile() {
 		nice ninja -C "$builds/$name" $targets
 }
 
-# begin NAME COMMAND...: a build, beside the tests of the one before, which leave some of the
-# processors' time
+# begin NAME COMMAND...: start a build, which runs beside the tests of the previous build
 begin() {
 	begun=$1
 	shift
@@ -56,7 +55,7 @@ begin() {
 	building=$!
 }
 
-# built: was what was begun? 77 is skipped.
+# built: wait for the build that was started and count its result; 77 means skipped
 built() {
 	wait "$building"
 	result=$?
@@ -77,7 +76,7 @@ built() {
 	return "$result"
 }
 
-# run NAME OPTION...: run tests of a build and add up how they ended
+# run NAME OPTION...: run tests of a build and count their results
 run() {
 	name=$1
 	shift
@@ -94,13 +93,13 @@ run() {
 	ok=$(($(count OK "$log") + $(count EXPECTEDFAIL "$log")))
 	skip=$(count SKIP "$log")
 	bad=$((total - ok - skip))
-	# What meson calls a failure is one, even if its log has none.
+	# A failure of meson counts, even if its log has none.
 	[ "$status" = 0 ] || [ "$bad" -gt 0 ] || bad=1
 	[ "$bad" = 0 ] || failures "$name" "$log" >>"$builds/failures"
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
 }
 
-# failures NAME LOG: what failed, and the end of what it said, to be shown once more at the end
+# failures NAME LOG: the failed tests and the last lines of their output, for the end of the report
 failures() {
 	python3 - "$1" "$2" <<-'END'
 		import json, sys
@@ -108,12 +107,12 @@ failures() {
 		    test = json.loads(line)
 		    if test['result'] not in ('OK', 'EXPECTEDFAIL', 'SKIP'):
 		        print(f"{sys.argv[1]}: {test['name']}: {test['result']}")
-		        said = test.get('stdout', '') + test.get('stderr', '')
-		        print(*('\t' + s for s in said.splitlines()[-10:]), sep='\n')
+		        output = test.get('stdout', '') + test.get('stderr', '')
+		        print(*('\t' + s for s in output.splitlines()[-10:]), sep='\n')
 	END
 }
 
-# names_of NAME SUITE...: the names of a build's tests
+# names_of NAME SUITE...: the names of the tests of a build
 names_of() {
 	name=$1
 	shift
@@ -122,7 +121,7 @@ names_of() {
 		sed -n 's|.* / ||p' | sort -u
 }
 
-# programs_of NAME TEST...: the targets of a build that tests need
+# programs_of NAME TEST...: the targets that tests of a build need
 programs_of() {
 	python3 - "$builds/$1" "$@" <<-'END'
 		import json, os.path, sys
@@ -139,35 +138,35 @@ programs_of() {
 	END
 }
 
-# With many random bits in addresses ThreadSanitizer of gcc 12 finds no room for its tables.
+# With many random address bits ThreadSanitizer of gcc 12 finds no room for its tables.
 without_aslr=
 setarch -R true 2>/dev/null && without_aslr='setarch -R'
 
-# Lines are enough for a stack; all else of debug information takes a quarter of the build's time,
-# and a second level of optimisation half of what is left, with which the tests are no faster.
+# Line numbers are enough for stack traces. Full debug information takes a quarter of the build
+# time, and -O2 half of the rest without faster tests.
 sanitized='--buildtype=debugoptimized -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1
 	-Dcuda=disabled'
 
-# A finding of the sanitizers ends the test.
+# A finding of a sanitizer ends the test.
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
 mkdir -p "$builds"
 : >"$builds/failures"
 
-# Random configurations are others for each state of the sources, and the same for the same state.
+# Random configurations depend on the sources only: the same sources repeat the same tests.
 if [ -z "${GSORT_SEED:-}" ] && tree=$(git rev-parse 'HEAD^{tree}' 2>/dev/null); then
 	GSORT_SEED=$(printf %d "0x$(printf %.8s "$tree")")
 	export GSORT_SEED
 fi
 
-# Some tests wait more than they work.
+# Some tests wait most of the time.
 at_once=$(($(nproc) + 1))
 wrapper=
 begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
 built
 gcc=$?
-# What sanitizers see. The buffers of check_backend and of cpu_merge end at unmapped pages in any
-# build (tests/support/guarded.h), and how much goes over wires is the same in all.
+# Left out, because they find the same in any build: backend_cpu and cpu_merge, whose buffers end at
+# unmapped pages (tests/support/guarded.h), and volumes of distributed sorts.
 asan_modules() {
 	names_of asan unit kernels fault library |
 		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls \
@@ -181,11 +180,12 @@ asan_tests() {
 	echo "$asan_scripts"
 }
 
-# What has no threads has no races, and is left out if it takes long; check_backend's, those of
-# sorting records, of ranks with checkpoints, and of kernels for 7.5, are those that other tests
-# have. Of launches and of splitters each test has one thread.
-# Those of `cluster`, a thousand, are the test's own.
-# ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
+# Left out:
+#  - slow tests without threads, and global_splitters, whose threads are its own;
+#  - backend_cpu, sort_records, distributed_sort_* and sort_kernels_sm75_on_cpu, whose threads are
+#    those of other tests;
+#  - launches and tile_cuts_on_cpu, which use one thread;
+#  - fatal_signals: ThreadSanitizer delays raised signals, so they end nothing.
 tsan_modules() {
 	names_of tsan unit kernels |
 		grep -vx -e 'cpu_.*' -e global_splitters \
@@ -204,8 +204,7 @@ tsan_tests() {
 }
 
 tests=asan_tests
-# Programs that only tests see can be linked by what takes half as long, where binutils have it; the
-# release build is linked as everybody does.
+# ld.gold takes half the time, where binutils have it. The release build uses the default linker.
 ! command -v ld.gold >/dev/null || linked='env CC_LD=gold CXX_LD=gold'
 # shellcheck disable=SC2086
 begin asan compile asan gcc $sanitized -Db_sanitize=address,undefined
@@ -220,8 +219,7 @@ asan=$?
 tests=tsan_tests
 # shellcheck disable=SC2086
 begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
-# All faults and configurations go to the release build; these see more of them, four times as
-# slowly.
+# The release build runs all faults and configurations. Sanitizers are four times as slow.
 export GSORT_FAULT_INTERVAL=8 GSORT_ROUNDS=30
 if [ "$asan" = 0 ]; then
 	# shellcheck disable=SC2046
@@ -233,7 +231,7 @@ fi
 
 built
 tsan=$?
-# Warnings do not depend on optimisation; the other builds have that.
+# The other builds compile with optimisation.
 plain='--buildtype=debug -Ddebug=false -Dcuda=disabled -Dwerror=true'
 syntax() {
 	echo 'clang -fsyntax-only'
@@ -250,7 +248,7 @@ fi
 wrapper=
 
 built
-# What depends on the processor, and is quick where each instruction is imitated.
+# Tests that depend on the processor and are fast under emulation.
 imitated='cpu_element_format cpu_gather key_tail cpu_indirect cpu_item_lookup forecast io_queue
 	queue_pool mapping layout run_file run_file_packed'
 imitated_tests() {
