@@ -1,5 +1,5 @@
 /*
- * capture_output - what was written to a file or to a descriptor, as text
+ * capture_output.h - read as text what was written to a file or a descriptor
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 enum { CAPTURED_NBYTES = 1 << 16 };
 
-/* The text of the file at `path`, in `text`; "" if it cannot be read. */
+/* Read the file at `path` into `text`; "" if it cannot be read. */
 static inline const char *read_text_file(const char *path, char text[static CAPTURED_NBYTES])
 {
 	FILE *file = fopen(path, "re");
@@ -24,7 +24,7 @@ static inline const char *read_text_file(const char *path, char text[static CAPT
 	return text;
 }
 
-/* Makes an empty file and puts its name, "/tmp/gsort-test.XXXXXX", into `path`. */
+/* Create an empty file and store its name, "/tmp/gsort-test.XXXXXX", in `path`. */
 static inline void make_temp_file(char path[static 32])
 {
 	int fd;

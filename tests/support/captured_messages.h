@@ -1,8 +1,8 @@
 /*
- * captured_messages - what the code under test says, for the test to look at
+ * captured_messages.h - capture the messages of the code under test
  *
- * What the calling thread says after captured_messages_reset(), and those say that it starts, is
- * kept and not printed.
+ * After captured_messages_reset() the messages of the calling thread, and of threads that it
+ * starts, are kept and not printed.
  */
 #pragma once
 
@@ -10,20 +10,17 @@
 
 #include "src/base/diagnostics.h"
 
-/*
- * Hear the calling thread, and forget what was heard before: nothing has failed, there was no
- * warning. quiet: true; what is heard is not printed.
- */
+/* Capture the messages of the calling thread and forget earlier ones. `quiet` must be true. */
 void captured_messages_reset(bool quiet);
 
-/* The same is said to it by another way, from any thread. */
+/* Capture a message that comes another way, from any thread. */
 void captured_messages_add(enum message_kind kind, const char *text);
 
-/* Has fail() been called? */
+/* Return whether fail() was called. */
 bool captured_messages_has_error(void);
 
-/* The text of the first fail(); "" if none. */
+/* Return the text of the first fail(), or "". */
 const char *captured_messages_error(void);
 
-/* The text of the last warn(); "" if none. */
+/* Return the text of the last warn(), or "". */
 const char *captured_messages_warning(void);

@@ -1,7 +1,7 @@
 /*
- * comm_exercise - everything that ranks can do with each other, once
+ * comm_exercise.h - use each operation of a communicator once
  *
- * Every rank calls it. What arrives is compared with what must have been sent.
+ * Collective. Compares received data with the data that must have been sent.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct comm;
 
 /*
- * long_nbytes: how long messages are at most. Returns 0, or a negative errno: the first of
- * comm.h, or -EILSEQ after fail() if something else arrived than was sent.
+ * Messages have up to long_nbytes. Returns 0, the first error of comm.h, or -EILSEQ (reported) if
+ * the received data is wrong.
  */
 int comm_exercise(struct comm *comm, size_t max_nbytes);

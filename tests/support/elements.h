@@ -1,5 +1,5 @@
 /*
- * elements - guarded arrays of elements for the tests of the CPU kernels
+ * elements.h - guarded arrays of elements for the tests of the CPU kernels
  */
 #pragma once
 
@@ -17,7 +17,7 @@ enum { N_ELEMENT_SIZES = 3 };
 /* All distributions of gen.h, and one more. */
 enum { ELEMENTS_ALL_ONES = GEN_NAN + 1, N_DISTS };
 
-/* n elements in a guarded buffer: guarded_elements_free() it. */
+/* Make n elements in a guarded buffer, for guarded_elements_free(). */
 static inline void *guarded_elements_make(uint32_t element_nbytes, int dist, uint64_t n,
 					  uint64_t seed)
 {
@@ -60,7 +60,7 @@ static inline int compare_16(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The reference. */
+/* Sort with qsort(), as the reference. */
 static inline void reference_sort_elements(void *elements, uint32_t element_nbytes, uint64_t n)
 {
 	qsort(elements, n, element_nbytes,

@@ -1,7 +1,7 @@
 /*
- * fake_ranks - ranks that are child processes of the test, connected by sockets, and their faults
+ * fake_ranks.h - ranks as child processes of a test, connected by sockets, with faults
  *
- * A rank can die, hang or fall silent as a rank of MPI can. A fault happens when the rank sends a
+ * A rank can die, hang or fall silent, as an MPI rank can. A fault happens when the rank sends a
  * given message of the transport (src/comm/transport.h), counted from 0. With a seed, messages of
  * different senders or tags overtake each other and arrive late; the same seed gives the same
  * choices.
@@ -26,38 +26,38 @@ enum fake_rank_fault {
 
 enum { FAKE_RANKS_MAX = 8 };
 
-/* How one rank has ended. */
+/* The end of one rank. */
 struct fake_rank_exit {
-	int status;              /* of its process */
-	int result;              /* of what it did; 1 if it never came back */
+	int status;              /* exit status of the process */
+	int result;              /* of body(); 1 if it did not return */
 	unsigned n_sent;         /* messages of the transport */
 	unsigned n_before_abort; /* calls of before_abort() */
 	char error_text[512];    /* of the first failure; "" if none */
 };
 
 struct fake_ranks {
-	/* What is to happen. */
+	/* Input. */
 	unsigned size;
 	struct comm_params params;            /* end, before_abort, context are the double's */
 	const char *versions[FAKE_RANKS_MAX]; /* NULL: the program's own */
-	uint64_t seed;                        /* 0: all comes as it is sent */
+	uint64_t seed;                        /* 0: messages arrive in order */
 	enum fake_rank_fault fault;
 	unsigned fault_rank, fault_message;
-	/* What each rank does; returns 0 or a negative errno: comm_close(), or comm_abort(2). */
+	/* Run by each rank. comm_close() follows if it returns 0, else comm_abort(2). */
 	int (*body)(struct comm *fake_ranks, void *argument);
 	void *argument;
 
-	/* What has happened. */
+	/* Output. */
 	struct fake_rank_exit *exits; /* shared with the children */
 	pid_t pids[FAKE_RANKS_MAX];
 };
 
-/* Start all ranks; and wait until all have ended. */
+/* Start all ranks, and wait until all have ended. */
 void fake_ranks_start(struct fake_ranks *fake_ranks);
 void fake_ranks_join(struct fake_ranks *fake_ranks);
-/* Both. */
+/* Start all ranks and wait for them. */
 void fake_ranks_run(struct fake_ranks *fake_ranks);
-/* After that: all have done what they should, in silence. */
+/* Assert that all ranks succeeded without a message. Call after fake_ranks_run(). */
 void fake_ranks_assert_success(const struct fake_ranks *fake_ranks);
-/* After it has been joined: `ends` is gone. */
+/* Free `exits`. Call after fake_ranks_join(). */
 void fake_ranks_free(struct fake_ranks *fake_ranks);

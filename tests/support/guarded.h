@@ -1,15 +1,14 @@
 /*
- * guarded - buffers that end at an unmapped page
+ * guarded.h - buffers that end at an unmapped page
  *
  *	| no access | .......... data[nbytes] | no access |
  *	            ^ page                    ^ page
  *
- * One byte too far, written or only read, is a SIGSEGV at the instruction that did it. Vector
- * code that reads a whole register at an array's end, which a sanitizer does not see when it is
- * written in intrinsics or lives in a library, is caught as well. The page before the buffer is
- * unmapped too, so that a step before the first page is seen.
+ * Reading or writing one byte past the end raises SIGSEGV at that instruction. This also catches
+ * vector code that reads a whole register at the end of an array, which sanitizers miss in
+ * intrinsics and libraries. The page before the buffer is unmapped, too.
  *
- * The end is exact, the start is aligned as nbytes is: a buffer of n elements is aligned for them.
+ * The end is exact. The start is aligned as nbytes is, so n elements are aligned for their type.
  */
 #pragma once
 
@@ -20,15 +19,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Pages that hold nbytes. */
+/* The bytes of the pages that hold nbytes. */
 static inline size_t guarded_n_pages(size_t nbytes, size_t page_nbytes)
 {
 	return (nbytes + page_nbytes - 1) / page_nbytes;
 }
 
 /*
- * A buffer of nbytes (0 is fine: a pointer to an unmapped page), filled with 0xa5. Ends the program
- * when there is no memory: a test has no use for less. Give it back with guarded_free().
+ * Allocate a buffer of nbytes, filled with 0xa5, for guarded_free(). With 0 bytes it is a pointer
+ * to an unmapped page. Exits if there is no memory.
  */
 static inline void *guarded_alloc(size_t nbytes)
 {
@@ -46,7 +45,7 @@ static inline void *guarded_alloc(size_t nbytes)
 	return memset(data, 0xa5, nbytes);
 }
 
-/* A guarded copy of nbytes at `from`. */
+/* Copy nbytes at `from` to a guarded buffer. */
 static inline void *guarded_copy(const void *from, size_t nbytes)
 {
 	void *data = guarded_alloc(nbytes);
@@ -54,7 +53,7 @@ static inline void *guarded_copy(const void *from, size_t nbytes)
 	return nbytes ? memcpy(data, from, nbytes) : data;
 }
 
-/* data: from guarded_alloc(nbytes) or guarded_copy(..., nbytes), or NULL. */
+/* Free a buffer of guarded_alloc(nbytes) or guarded_copy(..., nbytes), or NULL. */
 static inline void guarded_free(void *data, size_t nbytes)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /*
- * input_fixture - files and pipes whose bytes are known, and streams that must hold them
+ * input_fixture.h - files and pipes of known bytes, and checks of input streams
  */
 #pragma once
 
@@ -14,20 +14,20 @@ enum { INPUT_RECORD_NBYTES = 3, N = 3000 };
 
 extern unsigned char input_bytes[N];
 
-/* Fills input_bytes with a pattern: the setup of a group of tests. */
+/* Fill input_bytes with a pattern: the setup of a group of tests. */
 int fill_input_bytes(void **state);
 
-/* Writes input_bytes[from, from + nbytes) to a file of the directory and returns its path. */
+/* Write input_bytes[offset, offset + nbytes) to a file in the directory and return its path. */
 const char *write_input_part(const char *name, size_t offset, size_t nbytes);
 
 struct input *open_input(const char *const *paths, size_t n);
 
 int assert_input_open_fails(const char *path);
 
-/* The whole stream in parts of nbytes is input_bytes[0, total_nbytes). */
+/* Assert that the stream, read nbytes at a time, is input_bytes[0, total_nbytes). */
 void assert_stream(struct input *input, size_t nbytes, size_t total_nbytes);
 
-/* An error comes, however often it is asked for. */
+/* Assert that each read fails with the same error, and return it. */
 int assert_input_read_fails(struct input *input);
 
 void replace_stdin(int fd);
@@ -45,7 +45,7 @@ void *feed_pipe_thread(void *arg);
 
 void start_pipe_feed(struct pipe_feed *feed);
 
-/* Standard input is a pipe that is fed. */
+/* Make standard input a pipe that the feed writes to. */
 void start_stdin_feed(struct pipe_feed *feed);
 
 void end_stdin_feed(struct pipe_feed *feed);

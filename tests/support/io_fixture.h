@@ -1,8 +1,8 @@
 /*
- * io_fixture - a directory to work in, and a table of calls that misbehaves as told
+ * io_fixture.h - a temporary directory, and a table of system calls with faults
  *
- * For test programs of io/, one per program. The faulty calls is the plain one until a member of
- * `faults` says otherwise; fixture_start() resets it, makes the directory and makes fail() quiet.
+ * One per process. faulty_calls behaves like the plain table until a member of `faults` is set.
+ * fixture_start() resets `faults`, creates the directory and captures messages.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ extern struct io_faults {
 	int tmpfile_fd;                        /* the last file made with O_TMPFILE */
 } faults;
 
-/* -1 with errno, or what the real call says. */
+/* -1 with errno set to the error, or the result of the real call. */
 #define FAULTY(error, call) ((error) != 0 ? (errno = (error), -1) : (call))
 
 int faulty_openat(int directory, const char *path, int flags, mode_t mode);
@@ -61,22 +61,21 @@ extern char fixture_directory[64];
 
 int fixture_start(void **state);
 
-/* The path of `name` in the directory; valid for the next 16 calls. */
+/* Return the path of `name` in the directory, valid for the next 16 calls. */
 const char *fixture_path(const char *name);
 
-/* What is in the directory, hidden names included. */
+/* Count the entries of the directory, hidden ones included. */
 unsigned count_directory_entries(void);
 
-/* Removes the files in the directory; directories in it must be empty. */
-/* Remove all that is in the directory. */
+/* Remove everything in the directory. */
 void fixture_clear(void);
 
 int fixture_finish(void **state);
 
 void write_file(const char *path, const void *data, size_t nbytes);
 
-/* Does the file hold exactly these bytes? */
+/* Return whether the file contains exactly these bytes. */
 bool file_contains(const char *path, const void *data, size_t nbytes);
 
-/* Bytes that are different wherever one looks. */
+/* Fill with bytes that differ at all offsets. */
 void fill_pattern(void *data, size_t nbytes, uint64_t seed);

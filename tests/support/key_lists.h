@@ -1,5 +1,5 @@
 /*
- * key_lists - layouts of keys as a test spells them: "0:u32 4:i32be:r"
+ * key_lists.h - layouts from lists of keys in text: "0:u32 4:i32be:r"
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 
 enum { MAX_LISTED_KEYS = 16 };
 
-/* And not a type, "f64:n" say. */
+/* Return whether the text is a list of keys and not a type such as "f64:n". */
 static inline bool is_key_list(const char *text)
 {
 	return *text >= '0' && *text <= '9';
 }
 
-/* Returns how many, or 0 if it is no list of them. *ret_record_nbytes: where the last one ends. */
+/* Return the number of keys, or 0 if it is no list. *ret_record_nbytes: end of the last key. */
 static inline uint32_t key_list_parse(const char *text, bool reversed, struct key *keys,
 				      uint64_t *ret_record_nbytes)
 {
@@ -46,7 +46,7 @@ static inline uint32_t key_list_parse(const char *text, bool reversed, struct ke
 	return *text ? 0 : n;
 }
 
-/* The layout of records that end with the last key. */
+/* Make the layout of records that end with the last key. */
 static inline int key_list_layout(const char *text, bool reversed, struct layout *ret_layout)
 {
 	struct key keys[MAX_LISTED_KEYS];
@@ -56,7 +56,7 @@ static inline int key_list_layout(const char *text, bool reversed, struct layout
 	return request.n_keys ? layout_make(&request, ret_layout) : -1;
 }
 
-/* Keys that have each byte of their records once: what becomes a code by moves. */
+/* Keys that contain each byte of the record once, so that the encoding only moves bytes. */
 static const char *const covering_lists[] = {
 	"0:u32 4:u32",      /* one rotation */
 	"4:u32 0:u32",      /* as it is */

@@ -1,5 +1,5 @@
 /*
- * numbered_runs - runs of numbers, on any tier, to be merged
+ * numbered_runs.h - runs of numbers on any tier
  */
 #pragma once
 
@@ -19,7 +19,7 @@ static inline int finish(void **state)
 	return fixture_finish(state);
 }
 
-/* Code i of n of run number `run`. */
+/* Return the i-th of the n encoded keys of run `run`. */
 typedef encoded_key_t number_fn(uint64_t i, uint64_t n, uint64_t run);
 
 static inline encoded_key_t random_number(uint64_t i, uint64_t n, uint64_t run)

@@ -1,5 +1,5 @@
 /*
- * output_fixture - outputs to which known bytes are written, by threads in any order
+ * output_fixture.h - outputs that threads write known bytes to, in any order
  */
 #pragma once
 
@@ -15,7 +15,7 @@ enum { N = 10000, OUTPUT_WRITE_NBYTES = 100 };
 
 extern unsigned char output_bytes[N];
 
-/* Fills output_bytes with a pattern: the setup of a group of tests. */
+/* Fill output_bytes with a pattern: the setup of a group of tests. */
 int fill_output_bytes(void **state);
 
 struct output *open_output(const char *path, uint64_t expected_nbytes);
@@ -29,8 +29,8 @@ struct output_writer {
 
 void *write_strided(void *arg);
 
-/* Its permissions. */
+/* Return the permissions of the file. */
 mode_t get_permissions(const char *path);
 
-/* Returns the worst that a writer was told. */
+/* Write output_bytes with several threads. Returns the worst result of a thread. */
 int write_with_threads(struct output *output);

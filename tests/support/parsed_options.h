@@ -1,5 +1,5 @@
 /*
- * parsed_options - command lines for tests: those that must be right, and those that must not
+ * parsed_options.h - parse command lines that must be valid or must be refused
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 enum { MAX_ARGS = 20 };
 
-/* Parse "gsort" and the words given, up to NULL. */
+/* Parse "gsort" and the words, which end with NULL. */
 static inline int parse_words(struct options *ret_options, va_list words)
 {
 	char *argv[MAX_ARGS + 2] = { "gsort" };
@@ -25,7 +25,7 @@ static inline int parse_words(struct options *ret_options, va_list words)
 	return parse_final_options(argc, argv, ret_options);
 }
 
-/* The options of a command line that must be right; ends with NULL. */
+/* Parse a command line that must be valid and return its options. The words end with NULL. */
 static inline struct options parse_valid(const char *word, ...)
 {
 	struct options options;
@@ -42,7 +42,7 @@ static inline struct options parse_valid(const char *word, ...)
 	return options;
 }
 
-/* The words must be refused, with a message that has both parts in it; ends with NULL. */
+/* Assert that the words are refused with a message that contains both texts. They end with NULL. */
 static inline void assert_words_refused(const char *text, const char *other_text, ...)
 {
 	struct options options;
@@ -59,7 +59,7 @@ static inline void assert_words_refused(const char *text, const char *other_text
 			 other_text);
 }
 
-/* The first word, argv[0], is not an argument of theirs: this reads better. */
+/* Without argv[0] and the final NULL. */
 #define PARSE_VALID(...) parse_valid("gsort", __VA_ARGS__, NULL)
 #define ASSERT_REFUSED(part, other_text, ...)                                                      \
 	assert_words_refused(part, other_text, __VA_ARGS__, NULL)

@@ -1,5 +1,5 @@
 /*
- * plain_layouts - every type of the command line, and records of it
+ * plain_layouts.h - layouts of all types and of several keys
  *
  * Included after cmocka.h.
  */
@@ -9,7 +9,7 @@
 #include "tests/support/elements.h"
 #include "tests/support/key_lists.h"
 
-/* Around the blocks that encode works in. */
+/* Lengths around the blocks of key_encode(). */
 static const uint64_t lengths[] = { 0, 1, 2, 3, 7, 8, 9, 100, 255, 256, 257, 511, 512, 513, 1000 };
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 
@@ -38,8 +38,8 @@ static inline void check_list(const char *list, bool reversed, check_fn *check)
 }
 
 /*
- * check() for every type of the command line and for records of several keys, in both directions,
- * and every length.
+ * Call check() for all types of the command line and for records of several keys, in both
+ * directions and with all lengths.
  */
 static inline void for_each_key_only_layout(check_fn *check)
 {

@@ -1,10 +1,9 @@
 /*
- * plan_requests - any bytes as a request for a plan, and what must hold of every plan
+ * plan_requests.h - plan requests from arbitrary bytes, and the invariants of plans
  *
- * For the unit test, which draws the bytes from a generator, and for the fuzzer, which makes them
- * up. Sizes are taken so that all magnitudes and the neighbourhoods of powers of two are as likely,
- * up to 2^64 - 1. What is planned is computed again here with 128 bits, so that a number that has
- * wrapped around cannot hide.
+ * The unit test takes the bytes from a generator, the fuzzer makes them. Sizes up to 2^64 - 1 of
+ * all magnitudes, and those near powers of two, are equally likely. The sizes of a plan are
+ * computed again here with 128 bits, which detects overflow.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ __extension__ typedef unsigned __int128 wide_uint;
 
 void get_requested_info(const struct device *device, struct device_info *ret_info);
 
-/* Bytes that are used up; zeros behind them. */
+/* Bytes to consume, followed by zeros. */
 struct fuzz_data {
 	const unsigned char *bytes;
 	size_t n;
@@ -29,10 +28,10 @@ struct fuzz_data {
 struct plan_request fuzz_data_take_request(struct fuzz_data *data, const struct device *device,
 					   struct layout *layout);
 
-/* The same, of the plans with this memory and with twice as much. */
+/* Compare the plans with this memory and with twice as much. NULL, or the violated invariant. */
 const char *find_doubled_memory_defect(const struct plan_request *request);
 
 void print_request(const struct plan_request *request);
 
-/* Make a request of the bytes. NULL, or what does not hold of its plan. */
+/* Plan for a request made from the bytes. NULL, or the violated invariant. */
 const char *find_fuzzed_plan_defect(const unsigned char *bytes, size_t n);

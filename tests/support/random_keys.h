@@ -1,5 +1,5 @@
 /*
- * random_keys - keys of records, and bytes, as functions of a seed
+ * random_keys.h - keys and bytes as functions of a seed
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 
 enum { MAX_RANDOM_KEYS = 5 };
 
-/* The i-th number of the sequence that begins with `seed`. */
+/* Return the i-th number of the sequence that begins with `seed`. */
 static inline uint64_t random_number(uint64_t seed, uint64_t i)
 {
 	return digest_mix64(digest_mix64(seed + 1) + i * DIGEST_SEED);
 }
 
-/* Of any type that is not wider than the record, at any place in it, in any direction. */
+/* Make a key of any type that fits in the record, at any offset, in any direction. */
 static inline struct key random_key(uint64_t record_nbytes, uint64_t seed)
 {
 	static const char *const types[] = {
@@ -38,7 +38,7 @@ static inline struct key random_key(uint64_t record_nbytes, uint64_t seed)
 	return key;
 }
 
-/* One to MAX_RANDOM_KEYS of them; returns how many. */
+/* Make 1 to MAX_RANDOM_KEYS keys and return their number. */
 static inline uint32_t random_keys(uint64_t record_nbytes, uint64_t seed,
 				   struct key keys[static MAX_RANDOM_KEYS])
 {

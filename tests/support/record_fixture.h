@@ -1,5 +1,5 @@
 /*
- * record_fixture - layouts, records and items for tests, in guarded buffers
+ * record_fixture.h - layouts, records and items for tests, in guarded buffers
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "tests/support/unit_test.h"
 
-/* The layout of records with keys "OFFSET:TYPE[:r]", with what `request` asks for besides them. */
+/* Make the layout of records with keys "OFFSET:TYPE[:r]" and the other members of `request`. */
 static inline struct layout make_layout_of_keys(struct layout_params request,
 						const char *const *texts)
 {
@@ -40,7 +40,7 @@ static inline struct layout make_layout_of_keys(struct layout_params request,
 		__VA_ARGS__, NULL                                                                  \
 	}
 
-/* A layout of records with random keys. */
+/* Make a layout of records with random keys. */
 static inline struct layout make_random_layout(uint64_t record_nbytes, uint64_t seed)
 {
 	struct key keys[MAX_RANDOM_KEYS];
@@ -55,7 +55,7 @@ static inline struct layout make_random_layout(uint64_t record_nbytes, uint64_t 
 	return layout;
 }
 
-/* nbytes of them in a guarded buffer. */
+/* Make nbytes of random records in a guarded buffer. */
 static inline unsigned char *make_random_bytes(uint64_t nbytes, uint64_t seed)
 {
 	unsigned char *bytes = guarded_alloc(nbytes);

@@ -1,5 +1,5 @@
 /*
- * run_file_fixture - runs whose items are known, on a spill, raw or encoded
+ * run_file_fixture.h - spilled runs of known items, raw or compressed
  */
 #pragma once
 

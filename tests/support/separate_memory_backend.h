@@ -1,26 +1,25 @@
 /*
- * separate_memory_backend - the CPU back end as devices whose memories must not be mixed
+ * separate_memory_backend.h - the CPU back end as devices with separate memories
  *
- * Memory, queues and marks belong to the device that gave them. What works on another device's
- * memory, as no GPU could, ends the process with a message; so does an event that is set in a
- * queue of another device. Merges, cuts and copies may read it, but only if devices are said to
- * reach each other.
+ * Memory, queues and events belong to the device that allocated them. An operation on memory of
+ * another device, or an event in a queue of another device, ends the process with a message. With
+ * peer access merges, cuts and copies may read memory of other devices.
  */
 #pragma once
 
 #include "src/device/device.h"
 
-/* All that backend_cpu has; of it, that the memory is not the host's, is for the user to say. */
+/* All operations of backend_cpu. The user decides whether its memory is unified. */
 extern const struct backend separate_memory_backend;
 
-/* How many devices it has, and whether they may read from each other; 1, and not, at first. */
+/* Set the number of devices and their peer access. Initially 1, without peer access. */
 void separate_memory_set_devices(unsigned n_devices, bool has_peer_access);
 
-/* What a device has read in another's memory, so far: slices and copies. */
+/* Return the number of slices and copies that devices read from other devices' memory. */
 unsigned long separate_memory_n_peer_reads(void);
 
-/* The number of the device that the memory, queue or mark belongs to, or that it is. */
+/* Return the number of the device, or of the device that the memory, queue or event belongs to. */
 unsigned separate_memory_device_number(const void *object);
 
-/* Merges that an open device has done. */
+/* Return the number of merges that an open device ran. */
 unsigned long separate_memory_n_merges(const struct device *device);

@@ -1,5 +1,5 @@
 /*
- * spill_fixture - extents of known bytes, stored and looked for
+ * spill_fixture.h - write and check extents of known bytes
  */
 #pragma once
 
@@ -12,7 +12,7 @@ enum { N = 100000, N_IN_PAGES = 25 * SPILL_ALIGN_NBYTES };
 
 extern unsigned char spill_bytes[N];
 
-/* Fills spill_bytes with a pattern: the setup of a group of tests. */
+/* Fill spill_bytes with a pattern: the setup of a group of tests. */
 int fill_spill_bytes(void **state);
 
 struct spill_extent store_bytes(struct spill *spill, size_t nbytes);

@@ -1,7 +1,7 @@
 /*
- * thread_gate - where threads wait until a test lets them on
+ * thread_gate.h - a gate at which threads wait until a test opens it
  *
- * Every wait is bounded: what would hang fails.
+ * Each wait is bounded, so a hang becomes a failure.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct gate {
 		.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER             \
 	}
 
-/* Let n threads (or one n times) through. */
+/* Let n threads, or one thread n times, through. */
 static inline void gate_open(struct gate *gate, unsigned n)
 {
 	pthread_mutex_lock(&gate->lock);
@@ -29,7 +29,7 @@ static inline void gate_open(struct gate *gate, unsigned n)
 	pthread_mutex_unlock(&gate->lock);
 }
 
-/* Go through, as soon as it is open. False: not within `seconds`. */
+/* Wait until the gate is open and go through. Returns false after `seconds`. */
 static inline bool gate_pass_within(struct gate *gate, unsigned seconds)
 {
 	struct timespec end;
