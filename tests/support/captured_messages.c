@@ -1,6 +1,5 @@
 /*
- * captured_messages - what the code under test says, for the test to look at (see
- * captured_messages.h)
+ * captured_messages.c - capture the messages of the code under test (see captured_messages.h)
  */
 #include "tests/support/captured_messages.h"
 

@@ -1,5 +1,5 @@
 /*
- * comm_exercise - everything that ranks can do with each other, once (see comm_exercise.h)
+ * comm_exercise.c - use each operation of a communicator once (see comm_exercise.h)
  */
 #include "tests/support/comm_exercise.h"
 
@@ -13,7 +13,7 @@
 
 enum { N_TAGS = 3 };
 
-/* What rank `from` sends to rank `to` with a tag: bytes that nobody else sends. */
+/* Fill with the bytes that rank `from` sends to rank `to` with a tag; no other message has them. */
 static void make_bytes(unsigned from, unsigned to, unsigned tag, unsigned char *bytes,
 		       size_t nbytes)
 {
@@ -82,7 +82,7 @@ static int try_allgather(struct comm *comm)
 	return r;
 }
 
-/* Rank i has i^2 times 1000 bytes, so rank 0 has none. */
+/* Rank i contributes i^2 * 1000 bytes, so rank 0 contributes none. */
 static int try_allgatherv(struct comm *comm, unsigned char *bytes, size_t max_nbytes)
 {
 	const unsigned rank = comm_rank(comm), size = comm_size(comm);
@@ -121,7 +121,7 @@ static int try_sums(struct comm *comm)
 	return r == 0 ? comm_allreduce_sum(comm, values, 0) : r;
 }
 
-/* Rows of three words: of row i, that of rank i is the least, and of all further ones any. */
+/* Rows of three words. Rank i has the minimum of row i; further rows are arbitrary. */
 static int try_min(struct comm *comm)
 {
 	enum { N = 300, WIDTH = 3 };
@@ -139,13 +139,13 @@ static int try_min(struct comm *comm)
 	return r < 0 ? r : expect_equal("the least of equals", rows[N - 1][0], UINT64_MAX);
 }
 
-/* Messages between all pairs, oneself included: of one rank to one other. */
+/* Messages between all pairs of ranks, a rank and itself included. */
 struct rank_pair {
 	struct comm_transfer out[N_TAGS], in[N_TAGS];
 	unsigned char *sent[N_TAGS], *received[N_TAGS];
 };
 
-/* Shorter than an announcement, a little longer, and long; not the same for two pairs. */
+/* Return a length below, slightly above or far above that of an announcement, by pair. */
 static size_t length_of(unsigned from, unsigned to, unsigned tag, size_t max_nbytes)
 {
 	const size_t lengths[N_TAGS] = { 100, 5000, max_nbytes };
@@ -167,7 +167,7 @@ static int begin_pair(struct comm *comm, struct rank_pair *pair, unsigned peer, 
 		make_bytes(rank, peer, tag, pair->sent[tag], nbytes);
 		r = comm_send(comm, peer, tag, pair->sent[tag], nbytes, &pair->out[tag]);
 	}
-	/* Those that were sent last are wanted first. */
+	/* Receive the last messages first. */
 	for (unsigned tag = N_TAGS; tag-- > 0 && r == 0;) {
 		const size_t nbytes = length_of(peer, rank, tag, max_nbytes);
 
@@ -208,7 +208,7 @@ static int try_pairs(struct comm *comm, size_t max_nbytes)
 		r = begin_pair(comm, &pairs[(rank + i) % size], (rank + i) % size, max_nbytes);
 	for (unsigned i = 0; i < size && r == 0; i++)
 		r = end_pair(comm, &pairs[i], i, max_nbytes);
-	/* After a failure the memory may be in use. */
+	/* After a failure the memory may still be in use. */
 	for (unsigned i = 0; i < size && r == 0; i++)
 		for (unsigned tag = 0; tag < N_TAGS; tag++) {
 			free(pairs[i].sent[tag]);
@@ -219,7 +219,7 @@ static int try_pairs(struct comm *comm, size_t max_nbytes)
 	return r;
 }
 
-/* Rank 0 answers whoever asks, in the order in which they do. */
+/* Rank 0 answers requests in the order in which they arrive. */
 static int try_any_rank(struct comm *comm)
 {
 	const unsigned rank = comm_rank(comm), size = comm_size(comm);

@@ -1,5 +1,5 @@
 /*
- * fake_ranks - ranks that are processes of the test (see fake_ranks.h)
+ * fake_ranks.c - ranks as child processes of a test (see fake_ranks.h)
  */
 #include "tests/support/fake_ranks.h"
 
@@ -22,12 +22,12 @@
 
 enum { STATUS_KILLED = 9 };
 
-/* What a socket carries in front of a message. */
+/* Precedes a message in a socket. */
 struct packet_header {
 	uint64_t nbytes, tag;
 };
 
-/* A message: to be written, or arrived and not received yet. */
+/* A message to write, or one that arrived and was not received yet. */
 struct packet {
 	struct packet *next;
 	int peer;
@@ -37,7 +37,7 @@ struct packet {
 	char data[]; /* follows the header in a socket */
 };
 
-/* A receive that nothing has come for; or anything that is done. */
+/* A pending receive, or a finished request. */
 struct transfer_entry {
 	struct transfer_entry *next;
 	int source, tag;
@@ -58,10 +58,10 @@ struct fake_transport {
 	uint64_t random;
 };
 
-/* The child's own. */
+/* State of the child. */
 static struct fake_rank_exit *own_exit;
 
-/* As a process that is killed: ThreadSanitizer's _exit() waits for a second. */
+/* End like a killed process: _exit() of ThreadSanitizer waits for a second. */
 static void exit_now(int status) __attribute__((noreturn));
 static void exit_now(int status)
 {
@@ -74,7 +74,7 @@ static struct fake_transport *fake_transport_of(struct transport *transport)
 	return (struct fake_transport *)transport;
 }
 
-/* A number below n; 0 if nothing is to be random. */
+/* Return a random number below n, or 0 without a seed. */
 static unsigned random_below(struct fake_transport *transport, unsigned n)
 {
 	if (transport->fake_ranks->seed == 0)
@@ -128,7 +128,7 @@ static struct packet *make_packet(int peer, struct packet_header header)
 	return packet;
 }
 
-/* Write a packet up to a byte. Is that done? A peer that is gone needs no more. */
+/* Write a packet up to a byte. Returns whether it is done; it is if the peer is gone. */
 static bool write_packet(const struct fake_transport *transport, struct packet *packet, size_t end)
 {
 	while (packet->n_done < end) {
@@ -158,7 +158,7 @@ static int fake_receive(struct transport *base, int from, int tag, void *data, s
 	return 0;
 }
 
-/* What is in front of it, to the same rank, has to be written first. */
+/* Earlier packets to the same rank are written first. */
 static bool is_first_in_queue(const struct packet *first, const struct packet *packet,
 			      bool same_tag_only)
 {
@@ -187,7 +187,7 @@ static void write_outgoing(struct fake_transport *transport)
 	}
 }
 
-/* The fault of this message, if any. */
+/* Return the fault of this message, if any. */
 static int inject_fault(struct fake_transport *transport, struct packet *packet)
 {
 	uint32_t word;
@@ -246,7 +246,7 @@ static int fake_send(struct transport *base, int to, int tag, const void *data, 
 	return r;
 }
 
-/* Read all of nbytes from a socket, of which *n_done are there. Is that done? */
+/* Read nbytes from a socket, of which *n_done are read. Returns whether all are. */
 static bool read_bytes(struct fake_transport *transport, int peer, void *bytes, size_t nbytes,
 		       size_t *n_done)
 {
@@ -291,7 +291,7 @@ static void read_incoming(struct fake_transport *transport, int peer)
 	}
 }
 
-/* The first receive of the packet, or NULL if there is none or the packet is not the first. */
+/* Return the first receive for the packet, or NULL if none or if another packet comes first. */
 static struct transfer_entry **find_receive(struct fake_transport *transport,
 					    const struct packet *packet)
 {
@@ -322,7 +322,7 @@ static void deliver_packet(struct fake_transport *transport, struct packet **pac
 	free(entry);
 }
 
-/* One of the messages that could be given to somebody is. */
+/* Deliver one of the messages that have a receive. */
 static void deliver_one_packet(struct fake_transport *transport)
 {
 	unsigned n = 0, chosen;
@@ -406,7 +406,7 @@ static const struct transport_ops fake_transport_ops = {
 	.close = fake_close,
 };
 
-/* What a child is given. */
+/* Argument of a child. */
 struct fake_rank {
 	struct fake_ranks *fake_ranks;
 	unsigned rank;
@@ -428,7 +428,7 @@ static int fake_open(void *argument, struct transport **ret_transport)
 	return 0;
 }
 
-/* With the reason, which the test sees. */
+/* End with the reason, which the test prints. */
 static void exit_rank(int status) __attribute__((noreturn));
 static void exit_rank(int status)
 {

@@ -1,6 +1,5 @@
 /*
- * final_options - a command line as the options that a sort would have of it (see
- * final_options.h)
+ * final_options.c - the options that a command line gives a sort (see final_options.h)
  */
 #include "tests/support/final_options.h"
 

@@ -1,5 +1,5 @@
 /*
- * input_fixture - files and pipes whose bytes are known (see input_fixture.h)
+ * input_fixture.c - files and pipes of known bytes (see input_fixture.h)
  */
 #include "tests/support/input_fixture.h"
 
@@ -69,7 +69,7 @@ int assert_input_read_fails(struct input *input)
 	return r;
 }
 
-/* Standard input is `fd`, which is closed, until restore_stdin(). */
+/* Make `fd` standard input until restore_stdin(), and close it. */
 static int saved_stdin = -1;
 
 void replace_stdin(int fd)

@@ -1,5 +1,5 @@
 /*
- * io_fixture - a directory to work in, and calls that misbehave (see io_fixture.h)
+ * io_fixture.c - a temporary directory, and system calls with faults (see io_fixture.h)
  */
 #include "tests/support/io_fixture.h"
 
@@ -7,7 +7,7 @@
 
 struct io_faults faults;
 
-/* Is this transfer to fail, with errno set? Else *nbytes may have become less. */
+/* Return whether this transfer fails, with errno set. Otherwise *nbytes may be reduced. */
 static bool faulty_transfer(size_t *nbytes)
 {
 	const unsigned n = atomic_fetch_add(&faults.n_transfers, 1) + 1;
@@ -111,7 +111,7 @@ static int faulty_fsync(int fd)
 	return FAULTY(error, fsync(fd));
 }
 
-/* Closes in any case, as Linux does. */
+/* Close also if it fails, as Linux does. */
 static int faulty_close(int fd)
 {
 	const int r = close(fd);

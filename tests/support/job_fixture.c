@@ -1,5 +1,5 @@
 /*
- * job_fixture - a job to merge with (see job_fixture.h)
+ * job_fixture.c - a job for merges (see job_fixture.h)
  */
 #include "tests/support/job_fixture.h"
 
@@ -111,7 +111,7 @@ int compare_encoded_keys(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Keep the first of equal neighbours; returns how many are left. */
+/* Keep the first of equal neighbours and return the number of keys left. */
 static size_t remove_duplicates(encoded_key_t *keys, size_t n)
 {
 	size_t n_kept = 0;
@@ -169,7 +169,7 @@ static void free_resident(void *owner)
 	free(resident);
 }
 
-/* With each worker in turn. */
+/* Resident runs so far; each goes to the next device. */
 static size_t n_residents;
 
 struct run *make_resident_run(const encoded_key_t *keys, size_t n)

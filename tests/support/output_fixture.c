@@ -1,5 +1,5 @@
 /*
- * output_fixture - outputs to which known bytes are written (see output_fixture.h)
+ * output_fixture.c - outputs that threads write known bytes to (see output_fixture.h)
  */
 #include "tests/support/output_fixture.h"
 
@@ -26,7 +26,7 @@ void *write_strided(void *arg)
 
 	for (uint64_t offset = writer->first * OUTPUT_WRITE_NBYTES; offset < N && writer->r == 0;
 	     offset += writer->stride * OUTPUT_WRITE_NBYTES) {
-		usleep((unsigned)(offset * 7919 % 300)); /* so that the turns are mixed */
+		usleep((unsigned)(offset * 7919 % 300)); /* mix the order of threads */
 		writer->r = output_write_at(writer->output, offset, output_bytes + offset,
 					    OUTPUT_WRITE_NBYTES);
 	}

@@ -1,9 +1,9 @@
 /*
- * plan_requests - any bytes as a request for a plan (see plan_requests.h)
+ * plan_requests.c - plan requests from arbitrary bytes (see plan_requests.h)
  */
 #include "tests/support/plan_requests.h"
 
-/* What the made-up back end says of its device. */
+/* The device of the fake back end. */
 static struct device_info requested_info;
 
 void get_requested_info(const struct device *device, struct device_info *ret_info)
@@ -26,13 +26,13 @@ static uint64_t consume_bits(struct fuzz_data *data, unsigned n_bytes)
 	return value;
 }
 
-/* From least to most. */
+/* Consume a number in [min, max]. */
 static uint64_t consume_in_range(struct fuzz_data *data, uint64_t min, uint64_t max)
 {
 	return min + consume_bits(data, 4) % (max - min + 1);
 }
 
-/* Any size: so many bits, or a power of two and a little more or less. */
+/* Consume a size of any number of bits, or one near a power of two. */
 static uint64_t consume_size(struct fuzz_data *data)
 {
 	const unsigned n_bits = (unsigned)consume_in_range(data, 0, 64);
@@ -143,7 +143,7 @@ static wide_uint windows_nbytes_wide(const struct plan *plan, const struct windo
 	return windows->n_windows * window_nbytes;
 }
 
-/* NULL, or what does not hold of the windows of a merge of so many runs. */
+/* Check the windows of a merge of n runs. NULL, or the violated invariant. */
 static const char *find_window_defect(const struct plan *plan, const struct plan_request *request,
 				      uint32_t n_resident, uint32_t n_stored)
 {
@@ -192,7 +192,7 @@ static const char *find_chunk_defect(const struct plan *plan)
 	return NULL;
 }
 
-/* The merges that a plan can come to: of inputs, of chunks, or of everything. */
+/* Check the merges of a plan: of inputs, of chunks, and of all runs. */
 static const char *find_merge_defect(const struct plan *plan, const struct plan_request *request)
 {
 	uint32_t n_stored = plan->fan_in;
@@ -210,13 +210,13 @@ static const char *find_merge_defect(const struct plan *plan, const struct plan_
 	return find_window_defect(plan, request, (uint32_t)plan->n_chunks, n_stored);
 }
 
-/* What a limit leaves of inputs may be shorter than they are: then it goes into all merges. */
+/* With a limit a merged run may be shorter than the inputs, and then takes part in all merges. */
 static uint64_t max_passes(const struct plan_request *request)
 {
 	return request->limit && request->n_input_runs > 64 ? request->n_input_runs : 64;
 }
 
-/* NULL, or what does not hold of the plan that is made on the request. */
+/* Check the plan for the request. NULL, or the violated invariant. */
 static const char *find_plan_defect(const struct plan_request *request)
 {
 	struct plan plan;

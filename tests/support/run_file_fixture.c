@@ -1,5 +1,5 @@
 /*
- * run_file_fixture - runs whose items are known (see run_file_fixture.h)
+ * run_file_fixture.c - spilled runs of known items (see run_file_fixture.h)
  */
 #include "tests/support/run_file_fixture.h"
 

@@ -1,5 +1,5 @@
 /*
- * separate_memory_backend - the CPU back end as devices whose memories must not be mixed (see
+ * separate_memory_backend.c - the CPU back end with separate memories (see the header)
  * separate_memory_backend.h)
  *
  * Owners are looked up in a list: there are some hundred of them, in tests that sort little.
@@ -26,14 +26,14 @@ unsigned long separate_memory_n_peer_reads(void)
 	return atomic_load(&n_peer_reads);
 }
 
-/* --- What belongs to whom: memory, queues, marks. Not by malloc(), which tests let fail --- */
+/* --- Owners of memory, queues and events. Not allocated with malloc(), which tests let fail --- */
 
 enum { MAX_OWNED_OBJECTS = 1 << 14 };
 
 static struct owned_object {
 	const char *begin, *end;
 	const struct device *owner;
-	/* Of a device, which is its own: */
+	/* If the object is a device: */
 	unsigned number;
 	unsigned long n_merges;
 } objects[MAX_OWNED_OBJECTS];
@@ -80,7 +80,7 @@ static void remove_object(const void *begin)
 	pthread_mutex_unlock(&lock);
 }
 
-/* NULL: nobody's, or the host's. */
+/* Find the owner. NULL: none, or the host. */
 static const struct device *owner_of(const void *address)
 {
 	const struct device *owner = NULL;
@@ -94,7 +94,7 @@ static const struct device *owner_of(const void *address)
 	return owner;
 }
 
-/* Under the lock; NULL: it is not open. */
+/* Find an open device, with the lock held. NULL: none. */
 static struct owned_object *find_device(const struct device *device)
 {
 	for (size_t i = 0; i < n_objects; i++)
@@ -133,7 +133,7 @@ unsigned long separate_memory_n_merges(const struct device *device)
 	return n;
 }
 
-/* May what the queue does use that memory? */
+/* End the process if operations of the queue may not use the memory. */
 static void check_owner(const struct device_queue *queue, const void *memory)
 {
 	const struct device *owner = memory ? owner_of(memory) : NULL;
@@ -142,7 +142,7 @@ static void check_owner(const struct device_queue *queue, const void *memory)
 		report_misuse("a device works on memory of another");
 }
 
-/* May it read that? */
+/* End the process if operations of the queue may not read the memory. */
 static void check_read(const struct device_queue *queue, const void *memory)
 {
 	const struct device *owner = memory ? owner_of(memory) : NULL;
@@ -161,7 +161,7 @@ static void check_slices(const struct device_queue *queue, const struct slice *s
 			check_read(queue, slices[i].elements);
 }
 
-/* --- Devices, queues, marks --- */
+/* --- Devices, queues, events --- */
 
 static unsigned separate_n_devices(void)
 {

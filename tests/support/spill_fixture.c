@@ -1,5 +1,5 @@
 /*
- * spill_fixture - extents of known bytes (see spill_fixture.h)
+ * spill_fixture.c - extents of known bytes (see spill_fixture.h)
  */
 #include "tests/support/spill_fixture.h"
 
