@@ -1,17 +1,17 @@
 #!/bin/sh
-# explain - the plan for people and the plan for scripts are the same: see explain.py
+# explain - text and JSON of --explain agree with each other and with the sort: see explain.py
 . "$(dirname "$0")/testlib.sh"
 
-claim 'both forms of --explain agree'
+claim 'text and JSON of --explain agree'
 python3 "$(dirname "$0")/explain.py" "$GSORT" "$GSORT_GEN" > findings 2>&1
 status=$?
 cat findings
 [ $status -eq 0 ] || broken "status $status"
 
-claim 'what neither form is, is refused'
+claim 'other formats are refused'
 refuses 'explain' --explain=xml
 
-claim 'ranks are planned for, and nothing else'
+claim 'options that --ranks does not allow are refused'
 refuses 'ranks needs --explain' --ranks=3
 refuses 'assume-rates needs --explain' --assume-rates=disk=1G
 refuses 'assume-rates needs --ranks' --explain --assume-rates=disk=1G
@@ -24,7 +24,7 @@ head -c 80 /dev/zero > eighty
 refuses "standard input is not possible with several ranks" --explain --ranks=3 - < eighty
 refuses 'incomplete last record' --explain --ranks=3 --zstd --partial=keep eighty
 
-claim 'where the sort could write nothing, there is no plan'
+claim '--explain fails if the output or the temporary directory cannot be written'
 generate -b 8M -o input
 mkdir directory
 for form in --explain --explain=json; do
