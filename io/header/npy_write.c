@@ -1,10 +1,10 @@
 /*
- * npy_write - the header of what is written of records of numpy (see npy.h)
+ * npy_write - makes the .npy header of an output (see npy.h)
  *
- * It is that of the input, or of a structure that is made here: of a count, of keys. Its fields
- * have the names that they had, one within another as a.b, and numpy wants all of them to differ:
- * the first has its name, and another of the same name, or a count beside a field `count`, has as
- * many underscores behind it as it takes.
+ * It describes the records of the input, or a structure of a count, keys and records. Its fields
+ * keep their names, nested ones as a.b, but numpy requires unique names: the first field of a name
+ * keeps it; underscores are appended to the names of others, and of a count if there is a field
+ * `count`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,20 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/header/npy_internal.h"
+#include "io/header/npy.h"
+#include "io/header/python_literal.h"
 #include "src/base/diagnostics.h"
 
 enum {
 	MAGIC_NBYTES = 6,
 	ALIGNMENT = 64,
-	COUNT_NBYTES = 20, /* digits of the largest number */
+	COUNT_NBYTES = 20, /* digits of the largest count */
 	TYPE_NBYTES = 32,
 	ROW_NBYTES = 32,
 };
 
 /* --- names --- */
 
-/* Names that are there, and those of them that have been given away; both own their strings. */
+/*
+ * Names that fields of the input have, and names that have been assigned. Both sets own their
+ * strings.
+ */
 struct unique_names {
 	void *requested, *assigned; /* of tsearch() */
 };
@@ -40,7 +44,7 @@ static bool contains_name(void *const *root, const char *name)
 	return tfind(name, root, compare) != NULL;
 }
 
-/* Takes the name over, which may be NULL, unless it has it. */
+/* Insert a name, and take ownership of it. NULL is -ENOMEM. */
 static int insert_name(void **root, char *name)
 {
 	char *const *node = name ? tsearch(name, root, compare) : NULL;
@@ -55,7 +59,10 @@ static int request_name(struct unique_names *names, const char *name)
 	return insert_name(&names->requested, strdup(name));
 }
 
-/* Under which of its names it is to be known, for the owner of `names`. */
+/*
+ * Assign a unique name, owned by `names`. may_be_requested: `name` itself is allowed, if it is not
+ * assigned yet.
+ */
 static const char *assign_name(struct unique_names *names, const char *name, bool may_be_requested)
 {
 	char *text = strdup(name), *extended;
@@ -76,7 +83,7 @@ static void free_unique_names(struct unique_names *names)
 	tdestroy(names->assigned, free);
 }
 
-/* --- what is written --- */
+/* --- types and fields --- */
 
 struct header_builder {
 	const struct npy *npy;
@@ -85,7 +92,7 @@ struct header_builder {
 	struct unique_names names;
 };
 
-/* A type of numpy for a key that is no field, "'<f4'" say; of what it has no type for, bytes. */
+/* Format numpy's type for a key that is no field, "'<f4'" for example; bytes if there is none. */
 static void format_key_type(const struct key *key, char text[static TYPE_NBYTES])
 {
 	static const char letters[] = {
@@ -103,7 +110,7 @@ static void format_key_type(const struct key *key, char text[static TYPE_NBYTES]
 		 letter, key->nbytes);
 }
 
-/* Are the n keys from `first` on those of an array of n, whose first is `of`, at its place? */
+/* Return whether the n keys from `first` on are the elements of an array at `offset`. */
 static bool keys_match_array(const struct output_header_params *params, uint32_t first,
 			     const struct key *element, uint64_t offset, uint32_t n)
 {
@@ -116,7 +123,7 @@ static bool keys_match_array(const struct output_header_params *params, uint32_t
 	return true;
 }
 
-/* The field that the keys from `first` on are all of; NULL: none, or it has no name. */
+/* Find the named field that consists of the keys from `first` on, or NULL. */
 static const struct field *find_key_field(const struct header_builder *builder, uint32_t first)
 {
 	const struct schema *fields = &builder->npy->fields;
@@ -132,7 +139,7 @@ static const struct field *find_key_field(const struct header_builder *builder, 
 	return NULL;
 }
 
-/* What the keys from `first` on are called, and how many of them that is. */
+/* Get the name of the key at `first`, or of its field, which has *ret_n keys. */
 static const char *get_key_name(const struct header_builder *builder, uint32_t first,
 				char name[static 32], const struct field **ret_field,
 				uint32_t *ret_n)
@@ -154,7 +161,7 @@ static int request_key_names(struct header_builder *builder)
 	return r;
 }
 
-/* The keys as fields: "('id', '<u8'), ('key1', '<f4')". */
+/* Format the keys as fields: "('id', '<u8'), ('key1', '<f4')". */
 static int format_key_fields(struct header_builder *builder)
 {
 	const struct field *field;
@@ -183,12 +190,12 @@ static int request_field_names(struct header_builder *builder)
 	return r;
 }
 
-/* The record as it is, as a field or as those that it has. */
+/* Format the record: its fields, or one field if it has none. */
 static void format_record_field(FILE *stream, const struct npy *npy)
 {
 	const size_t n = strlen(npy->descr);
 
-	if (npy->descr[0] == '[') /* what is within the brackets */
+	if (npy->descr[0] == '[') /* without the brackets */
 		fprintf(stream, "%.*s", (int)(n - 2), npy->descr + 1);
 	else if (*npy->row_shape)
 		fprintf(stream, "('value', %s, (%s,))", npy->descr, npy->row_shape + 2);
@@ -196,7 +203,9 @@ static void format_record_field(FILE *stream, const struct npy *npy)
 		fprintf(stream, "('value', %s)", npy->descr);
 }
 
-/* Is the record one value, and all of it the key? Then so is what --keys-only writes. */
+/*
+ * Return whether the record is a single value that is the key, so that --keys-only writes the same.
+ */
 static bool is_scalar_key(const struct npy *npy, const struct output_header_params *params)
 {
 	const struct key *first = &params->keys[0];
@@ -206,7 +215,7 @@ static bool is_scalar_key(const struct npy *npy, const struct output_header_para
 	       keys_match_array(params, 0, first, 0, params->n_keys);
 }
 
-/* Are the keys nothing but columns? */
+/* Return whether all keys are columns of a row. */
 static bool are_column_keys(const struct npy *npy, const struct output_header_params *params)
 {
 	const uint32_t n = npy->fields.n_per_column;
@@ -221,7 +230,7 @@ static bool are_column_keys(const struct npy *npy, const struct output_header_pa
 	return true;
 }
 
-/* A structure that none of the input is: a count, and the record or its keys. */
+/* Format a structure of a count, and the record or its keys. */
 static int format_structure(struct header_builder *builder, bool keys_only)
 {
 	const struct output_header_params *params = builder->params;
@@ -245,7 +254,7 @@ static int format_structure(struct header_builder *builder, bool keys_only)
 	return r;
 }
 
-/* The type of an item, and the shape of a record. */
+/* Format the type of an item and the shape of a record. */
 static int format_descr(struct header_builder *builder, char row_shape[static ROW_NBYTES])
 {
 	const struct npy *npy = builder->npy;
@@ -267,7 +276,7 @@ static int format_descr(struct header_builder *builder, char row_shape[static RO
 	return 0;
 }
 
-/* All but the prefix, up to the number of records; and what is behind that. */
+/* Format the dictionary, in two parts: up to the number of records, and behind it. */
 static int format_dict(const struct npy *npy, const struct output_header_params *params,
 		       char **ret_prefix, char **ret_suffix)
 {
@@ -305,12 +314,10 @@ static void write_npy_prefix(unsigned char *bytes, unsigned version, size_t nbyt
 		bytes[i] = (unsigned char)(text_nbytes >> 8 * (i - 8));
 }
 
-/* What we write has to be what we read. */
+/* gsort must be able to read its output. */
 static int fail_header_too_long(size_t nbytes)
 {
-	return fail(-EINVAL,
-		    "the output's header would have %zu bytes, more than the %d that are read: "
-		    "it has too many fields",
+	return fail(-EINVAL, "output header: %zu bytes exceed the limit of %d: too many fields",
 		    nbytes, NPY_MAX_HEADER_NBYTES);
 }
 

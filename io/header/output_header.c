@@ -1,5 +1,5 @@
 /*
- * output_header - what stands in front of the records of an output (see output_header.h)
+ * output_header - the header of an output (see output_header.h)
  */
 #include "io/header/output_header.h"
 

@@ -1,11 +1,12 @@
 /*
- * output_header - what stands in front of the records of an output
+ * output_header - the header of an output
  *
- * Bytes that are copied from an input, or a header that is made anew (npy.h), in which the number
- * of records stands. That is known late: until then there is room for any number.
+ * A copy of an input's header, or a new header of a format (npy.h) that contains the number of
+ * records. That is known late: until then the header has room for any number.
  *
- *	{'descr': '<f8', 'fortran_order': False, 'shape': (1000,), }            \n
- *	                                          count_offset ^   ^ behind         ^ end
+ *	{'descr': '<f8', 'fortran_order': False, 'shape': (1000,), }            \
+ *
+ *	                                          count_offset ^   ^ count_suffix   ^ nbytes
  */
 #pragma once
 
@@ -18,25 +19,25 @@
 struct output_header {
 	unsigned char *bytes;
 	size_t nbytes;
-	char *count_suffix;  /* what follows the number of records; NULL: there is none */
-	size_t count_offset; /* where it begins */
+	char *count_suffix;  /* text behind the number of records; NULL: no number */
+	size_t count_offset; /* offset of the number */
 };
 
-/* What is written in the place of records (src/record/layout.h). */
+/* The contents of an output (src/record/layout.h). */
 struct output_header_params {
 	const struct key *keys; /* n_keys, within the record */
 	uint32_t n_keys;
 	bool count, count_is_be, keys_only, index;
 };
 
-/* Does it say how many records there are? */
+/* Return whether the header contains the number of records. */
 static inline bool output_header_has_count(const struct output_header *header)
 {
 	return header->count_suffix != NULL;
 }
 
-/* Put the number of records in, if there is one in it. */
+/* Set the number of records, if the header contains it. */
 void output_header_set_count(struct output_header *header, uint64_t n_records);
 
-/* A zeroed one is fine. */
+/* Free a header, which may be all zeros. */
 void output_header_free(struct output_header *header);

@@ -1,5 +1,5 @@
 /*
- * python_literal - the little of Python that a header of numpy is written in (see python_literal.h)
+ * python_literal - the subset of Python that .npy headers use (see python_literal.h)
  */
 #include "io/header/python_literal.h"
 
@@ -11,7 +11,7 @@
 
 enum { MAX_CODE_POINT = 0x10ffff };
 
-/* Behind # is what is for people; a backslash ends a line that goes on. */
+/* A # begins a comment; a backslash continues a line. */
 void python_skip_blanks(struct python_text *text)
 {
 	for (;;) {
@@ -41,7 +41,7 @@ bool python_accept(struct python_text *text, const char *word)
 
 /* --- numbers --- */
 
-/* Which digit to that base? -1: none. */
+/* Return the value of a digit, or -1. */
 static int digit_value(char c, unsigned base)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -51,7 +51,7 @@ static int digit_value(char c, unsigned base)
 	return match ? (int)(match - digits) : -1;
 }
 
-/* 0x, 0o or 0b, which is passed; else 10. */
+/* Skip 0x, 0o or 0b, and return the base; 10 without one. */
 static unsigned parse_number_base(struct python_text *text)
 {
 	static const char letters[] = "xXoObB";
@@ -83,14 +83,14 @@ bool python_parse_number(struct python_text *text, uint64_t *ret_number)
 		text->next++;
 		text->next += *text->next == '_' && digit_value(text->next[1], base) >= 0;
 	}
-	text->next += *text->next == 'L'; /* of Python 2 */
+	text->next += *text->next == 'L'; /* a suffix of Python 2 */
 	*ret_number = number;
 	return true;
 }
 
 /* --- characters --- */
 
-/* How many bytes follow the first one; -1: none begins so. */
+/* Return the number of bytes that follow the first one; -1: it is invalid. */
 static int count_utf8_continuations(unsigned char first)
 {
 	return first < 0x80                   ? 0 :
@@ -100,7 +100,7 @@ static int count_utf8_continuations(unsigned char first)
 						-1;
 }
 
-/* The character of UTF-8 at *at, which is moved behind it. False: there is none. */
+/* Decode a character, and advance *text. Returns false if it is invalid. */
 static bool decode_utf8(const char **text, uint32_t *ret_character)
 {
 	const unsigned char *bytes = (const unsigned char *)*text;
@@ -120,7 +120,7 @@ static bool decode_utf8(const char **text, uint32_t *ret_character)
 	return true;
 }
 
-/* At most 4 bytes; returns how many. */
+/* Encode a character in at most 4 bytes. Returns their number. */
 static size_t encode_utf8(uint32_t character, char *to)
 {
 	const unsigned n = character == 0      ? 2 :
@@ -141,7 +141,7 @@ static size_t encode_utf8(uint32_t character, char *to)
 
 /* --- strings --- */
 
-/* So many digits to that base; fewer if there are none at least, of octal ones. */
+/* Parse min_digits to max_digits digits. */
 static bool parse_escape_digits(const char **text, unsigned min_digits, unsigned max_digits,
 				unsigned base, uint32_t *ret_value)
 {
@@ -155,7 +155,7 @@ static bool parse_escape_digits(const char **text, unsigned min_digits, unsigned
 	return n >= min_digits;
 }
 
-/* What is behind a backslash. */
+/* Parse what follows a backslash. */
 static bool parse_escape(const char **text, uint32_t *ret_character)
 {
 	static const char letters[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
@@ -191,14 +191,14 @@ static bool parse_character(struct python_text *text, uint32_t *ret_character)
 	return parse_escape(&text->next, ret_character);
 }
 
-/* Of a piece of a string: r'raw', or what has escapes; quotes are 1, or 3 each. */
+/* A literal of a string: raw (r'...') or with escapes, in single or triple quotes. */
 struct string_literal {
 	char quote;
 	size_t n_quotes;
 	bool is_raw;
 };
 
-/* A piece's begin, which is passed. */
+/* Parse the beginning of a literal. */
 static bool begin_literal(struct python_text *text, struct string_literal *ret_literal)
 {
 	const char *next;
@@ -225,7 +225,7 @@ static bool is_literal_end(const struct string_literal *literal, const char *tex
 	return n == literal->n_quotes;
 }
 
-/* How many bytes there are up to the end of a piece. */
+/* Return the number of bytes up to the closing quotes. */
 static size_t literal_nbytes(const struct string_literal *literal, const char *text)
 {
 	size_t n = 0;
@@ -235,7 +235,7 @@ static size_t literal_nbytes(const struct string_literal *literal, const char *t
 	return n;
 }
 
-/* Up to `end`, with room for it at *to, which is moved behind it. */
+/* Decode the text up to `end` to *to, which has sufficient room and is advanced. */
 static int decode_characters(struct python_text *text, bool is_raw, const char *end, char **to)
 {
 	uint32_t character;
@@ -253,11 +253,11 @@ static int decode_characters(struct python_text *text, bool is_raw, const char *
 	return text->next == end ? 0 : -EINVAL;
 }
 
-/* Behind the n bytes that there are of the string. */
+/* Append a literal to the string of n bytes. */
 static int append_literal(struct python_text *text, const struct string_literal *literal,
 			  char **string, size_t *n)
 {
-	enum { MAX_EXPANSION = 2 }; /* a character of Latin-1 takes so many bytes */
+	enum { MAX_EXPANSION = 2 }; /* bytes of UTF-8 for a character of Latin-1 */
 	const char *const end = text->next + literal_nbytes(literal, text->next);
 	char *new_string = realloc(*string, *n + MAX_EXPANSION * (size_t)(end - text->next) + 1),
 	     *to;
@@ -302,7 +302,7 @@ void python_write_string(FILE *stream, const char *string)
 
 	fputc(quote, stream);
 	for (const char *next = string; *next;) {
-		if (!decode_utf8(&next, &c)) /* which has come from nowhere */
+		if (!decode_utf8(&next, &c)) /* not from python_parse_string() */
 			c = (unsigned char)*next++;
 		if (c == '\\' || c == (unsigned char)quote)
 			fprintf(stream, "\\%c", (char)c);

@@ -1,10 +1,10 @@
 /*
- * python_literal - the little of Python that a header of numpy is written in
+ * python_literal - the subset of Python that .npy headers use
  *
- * Names are UTF-8 here, whatever they are in the text: characters of Latin-1 or of UTF-8, or what
- * Python's repr() writes of those that cannot be printed, \n, \xa0, \u200b. The character NUL,
- * which would end a string, is the two bytes 0xc0 0x80. What is written has nothing but ASCII, so
- * it is right in any encoding.
+ * Strings are converted to UTF-8 from Latin-1 or UTF-8, and from the escapes that repr() writes for
+ * characters that cannot be printed: \
+ * , \\xa0, \\u200b. The character NUL becomes the two bytes 0xc0 0x80. Strings are written in ASCII
+ * only, which is valid in any encoding.
  */
 #pragma once
 
@@ -13,29 +13,30 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What is yet to be read, ended by NUL. */
+/* The remaining text, terminated by NUL. */
 struct python_text {
 	const char *next;
 	bool is_latin1; /* else UTF-8 */
 };
 
-/* And comments. */
+/* Skip blanks and comments. */
 void python_skip_blanks(struct python_text *text);
 
-/* Is this the next, after blanks? Then it is passed. */
+/* Skip blanks, and `word` if it follows. Returns whether it does. */
 bool python_accept(struct python_text *text, const char *word);
 
-/* The same, and it is not passed. */
+/* Skip blanks. Returns whether `word` follows. */
 bool python_peek(struct python_text *text, const char *word);
 
-/* 12, 1_000, 0x1f, 12L; false: there is none, or one of more than 64 bits. */
+/* Parse a number: 12, 1_000, 0x1f, 12L. Returns false if there is none, or it exceeds 64 bits. */
 bool python_parse_number(struct python_text *text, uint64_t *ret_number);
 
 /*
- * 'quoted' or "quoted", r'', u'', '''of lines''', and several behind each other, which are one;
- * *ret_string is to be freed. Returns 0; without a message, -EINVAL if it is none, or -ENOMEM.
+ * Parse a string: 'quoted', "quoted", r'', u'', '''of lines''', or several adjacent ones. The
+ * caller frees *ret_string. Returns 0, -EINVAL if there is no string, or -ENOMEM; neither is
+ * reported.
  */
 int python_parse_string(struct python_text *text, char **ret_string);
 
-/* Write a string in quotes. */
+/* Write a quoted string. */
 void python_write_string(FILE *stream, const char *string);
