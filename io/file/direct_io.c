@@ -1,5 +1,5 @@
 /*
- * direct_io - past the page cache (see direct_io.h)
+ * direct_io - O_DIRECT reads and writes of unaligned ranges (see direct_io.h)
  */
 #include "io/file/direct_io.h"
 
@@ -17,7 +17,7 @@ static uint64_t align_up(uint64_t value)
 	return align_down(value + DIRECT_ALIGN_NBYTES - 1);
 }
 
-/* Count pages of a mapping that are in the cache. */
+/* Count the pages of a mapping that are in the page cache. */
 static uint64_t count_cached_pages(char *mapping, uint64_t nbytes)
 {
 	unsigned char pages[1024];
@@ -36,8 +36,8 @@ static uint64_t count_cached_pages(char *mapping, uint64_t nbytes)
 }
 
 /*
- * By mincore(), since it alone reads nothing ahead: a read that must not wait (RWF_NOWAIT) does. Of
- * a file that is not ours it says that everything is there.
+ * Uses mincore(), because preadv2() with RWF_NOWAIT starts read-ahead. For files of other users
+ * mincore() reports all pages as present.
  */
 bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
@@ -54,12 +54,12 @@ bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
 }
 
 /*
- * Pieces of a transfer that are under way together. Fewer and larger ones leave the disk idle
- * between two transfers; smaller ones cost more than they bring.
+ * Split a transfer into at most 8 concurrent requests of at least 1 MiB. Fewer requests leave the
+ * disk idle between two of them, smaller ones cost too much processor time.
  */
 enum { MAX_REQUESTS = 8, MIN_REQUEST_NBYTES = 1 << 20 };
 
-/* All aligned. */
+/* Offset, memory and size are aligned. */
 static int transfer_aligned(struct io_queue *queue, const struct file *file, bool is_write,
 			    uint64_t offset, unsigned char *memory, size_t nbytes)
 {
@@ -91,14 +91,14 @@ static int transfer_aligned(struct io_queue *queue, const struct file *file, boo
 	return r;
 }
 
-/* Read bytes that lie in one block. */
+/* Read bytes within one block. */
 static int read_within_block(const struct file *direct, uint64_t offset, void *to, size_t nbytes)
 {
 	_Alignas(DIRECT_ALIGN_NBYTES) unsigned char block[DIRECT_ALIGN_NBYTES];
 	const size_t in_block = offset % DIRECT_ALIGN_NBYTES;
 	ssize_t n;
 
-	/* The last block of a file is short: file_read_at() would not tell by how much. */
+	/* Not file_read_at(), which would not return the size of the last, short block. */
 	do
 		n = direct->calls->pread(direct->fd, block, sizeof block,
 					 (off_t)align_down(offset));
@@ -129,7 +129,7 @@ static int read_unaligned(const struct file *direct, uint64_t offset, uint64_t e
 
 /*
  *	file	|   .  offset   | begin                 end |    . offset + nbytes
- *	memory	       buffer     wanted                            buffer + nbytes
+ *	memory	       buffer     target                            buffer + nbytes
  *	                        | aligned			where [begin, end) is read to
  */
 int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,

@@ -1,14 +1,14 @@
 /*
- * direct_io - past the page cache
+ * direct_io - O_DIRECT reads and writes of unaligned ranges
  *
- * For a file that is not in the page cache, reading directly costs the processor nothing (a read
- * through the cache is a copy, and pages to be found, filled and forgotten), is faster with several
- * large requests than the kernel's read-ahead, and leaves what others have in the cache alone. For
- * one that is, it is several times slower. So one looks first.
+ * Direct reads of a file that is not in the page cache need little processor time, leave the page
+ * cache to others, and with several large requests in flight are faster than the kernel's
+ * read-ahead. For a cached file they are several times slower, so callers check direct_is_cached()
+ * first.
  *
- * The kernel wants offset, length and memory aligned. Here they need not be: what is between the
- * alignments is read through a block on the stack, and the rest, if the memory does not lie as the
- * file does, moved into place after it was read. No other memory is taken.
+ * The kernel requires aligned offsets, lengths and memory; these functions do not. The unaligned
+ * ends are read through a block on the stack. If the memory is aligned differently from the file,
+ * the data is moved after it was read. No other memory is used.
  */
 #pragma once
 
@@ -19,34 +19,34 @@
 #include "io/file/file.h"
 #include "io/file/io_queue.h"
 
-/* Enough for every disk and file system. */
+/* Sufficient for every disk and file system. */
 #define DIRECT_ALIGN_NBYTES 4096
 
-/* Requests under way in a queue that all transfers share: no disk is faster with more. */
+/* Depth of a queue that all direct transfers share: no disk is faster with more requests. */
 enum { DIRECT_QUEUE_DEPTH = 32 };
 
-/*
- * Is at least half of the range in the page cache? Also true where that cannot be found out.
- */
+/* Return whether at least half of the range is in the page cache, or this cannot be determined. */
 bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
- * file_read_at() for a file opened with O_DIRECT, in several pieces at once if there is a queue.
- * -EINVAL: the file system does not want it after all, or the file ends before.
+ * Like file_read_at(), for a file opened with O_DIRECT; with a queue, several requests run at a
+ * time. Returns -EINVAL if the file system refuses the request, or the file ends before.
  */
 int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,
 		   size_t nbytes);
 
-/* Does memory lie as its place in the file, at `offset`, so that it can go there directly? */
+/*
+ * Return whether `data` has the alignment of its file offset, so that it can be written directly.
+ */
 static inline bool direct_is_aligned(const void *data, uint64_t offset)
 {
 	return ((uintptr_t)data - offset) % DIRECT_ALIGN_NBYTES == 0;
 }
 
 /*
- * file_write_at() for a file that is open twice, as `direct` with O_DIRECT, as `cached` without.
- * What is not aligned goes through the cache: all of it, if the memory does not lie as the file
- * does.
+ * Like file_write_at(), for a file that is open twice: `direct` with O_DIRECT, `cached` without.
+ * Unaligned ends are written to `cached`; everything, if `data` is aligned differently from the
+ * file.
  */
 int direct_write_at(struct io_queue *queue, const struct file *direct, const struct file *cached,
 		    uint64_t offset, const void *data, size_t nbytes);

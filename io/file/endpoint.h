@@ -1,8 +1,7 @@
 /*
- * endpoint - files that have no path: a descriptor that is open, or a thread at the other end
+ * endpoint - an input or output: a path, an open descriptor, or an in-process channel
  *
- * Where a path can be named, one of these can stand in its place. The path is then what messages
- * call it.
+ * The path is given separately. For descriptors and channels it is the name in messages.
  */
 #pragma once
 
@@ -10,9 +9,9 @@ struct rendezvous;
 
 struct endpoint {
 	enum {
-		ENDPOINT_PATH,       /* nothing: the path is one */
-		ENDPOINT_DESCRIPTOR, /* fd, used from where it stands; stays open */
-		ENDPOINT_RENDEZVOUS, /* bytes, in order */
+		ENDPOINT_PATH,       /* the path names it */
+		ENDPOINT_DESCRIPTOR, /* fd, used from its position; stays open */
+		ENDPOINT_RENDEZVOUS, /* a byte channel between threads */
 	} kind;
 	int fd;
 	struct rendezvous *rendezvous;

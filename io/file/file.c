@@ -1,5 +1,5 @@
 /*
- * file - whole transfers on a descriptor (see file.h)
+ * file - complete transfers on a descriptor (see file.h)
  */
 #include "io/file/file.h"
 
@@ -11,21 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/size.h"
+
 enum { PIPE_NBYTES = 1 << 20 };
 
-#ifndef RENAME_EXCHANGE /* older libraries have no function of it */
+#ifndef RENAME_EXCHANGE /* older C libraries lack the function */
 static int renameat2(int from, const char *name, int to, const char *as, unsigned flags)
 {
 	return (int)syscall(SYS_renameat2, from, name, to, as, flags);
 }
 #endif
 
-/* The kernel's is variadic, which a table of functions cannot hold. */
+/* openat() is variadic, which a function pointer of the table cannot be. */
 static int plain_openat(int directory, const char *path, int flags, mode_t mode)
 {
 	return openat(directory, path, flags, mode);
@@ -50,7 +53,7 @@ const struct syscalls syscalls_plain = {
 	.fsetxattr = fsetxattr,
 };
 
-/* 0 or a negative errno of `call`, which is made again as long as signals interrupt it. */
+/* Evaluates to 0 or the negative errno of `call`, which is repeated while it fails with EINTR. */
 #define RETRY_ON_EINTR(call)                                                                       \
 	({                                                                                         \
 		int r_;                                                                            \
@@ -90,10 +93,7 @@ void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])
 {
 	uint64_t random = 0;
 
-	/*
-	 * Cannot fail for so few bytes once the system is up; the process and the time do until
-	 * then.
-	 */
+	/* Fails only while the system boots. Then use the process and the time. */
 	if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) {
 		struct timespec now;
 
@@ -134,13 +134,14 @@ int file_close(struct file *file)
 		return 0;
 	file_free_packet_buffer(file);
 	file->fd = -1;
-	/* Linux has closed it even when it says EINTR; a second close could hit somebody else's. */
+	/*
+	 * Linux has closed the descriptor even if close() fails with EINTR. A second close() could
+	 * close a descriptor of another thread.
+	 */
 	return file->calls->close(fd) < 0 && errno != EINTR ? -errno : 0;
 }
 
-/*
- * Wait until the descriptor is ready. Returns 0, or -ECANCELED when cancel_fd (or -1) is readable.
- */
+/* Wait until the descriptor is ready. Returns -ECANCELED if cancel_fd is readable; -1: none. */
 static int wait_ready(int fd, short events, int cancel_fd)
 {
 	struct pollfd polled[2] = {
@@ -155,8 +156,8 @@ static int wait_ready(int fd, short events, int cancel_fd)
 }
 
 /*
- * What a transfer that failed with errno means: 0 to try again (after waiting, if the descriptor
- * does not block by itself), or a negative errno to give up.
+ * Handle a failed transfer. Returns 0 to retry, after waiting for a non-blocking descriptor, or a
+ * negative errno to give up.
  */
 static int handle_transfer_error(int fd, short events, int cancel_fd)
 {
@@ -171,7 +172,7 @@ enum transfer_kind { READ_AT, WRITE_AT, READ_NEXT, WRITE_NEXT };
 
 struct transfer_all {
 	enum transfer_kind kind;
-	unsigned char *bytes; /* written to by READ_* only */
+	unsigned char *bytes; /* only READ_* writes to it */
 	size_t nbytes;
 	uint64_t offset; /* *_AT */
 	int cancel_fd;   /* or -1 */
@@ -195,7 +196,7 @@ static ssize_t transfer_once(const struct file *file, const struct transfer_all 
 	return -1;
 }
 
-/* Wait until something moves. Returns how much that was, 0 at the end, or a negative errno. */
+/* Transfer at least one byte. Returns the count, 0 at the end, or a negative errno. */
 static ssize_t transfer_some(const struct file *file, const struct transfer_all *t)
 {
 	const short events = t->kind == READ_AT || t->kind == READ_NEXT ? POLLIN : POLLOUT;
@@ -222,7 +223,7 @@ static void advance_transfer(struct transfer_all *t, size_t n)
 	t->offset += n;
 }
 
-/* Transfer until all is done or nothing moves any more; t->nbytes is then what is left. */
+/* Transfer everything, or up to the end of the file. t->nbytes is what remains. */
 static int transfer_all(const struct file *file, struct transfer_all *t)
 {
 	while (t->nbytes > 0) {
@@ -235,15 +236,15 @@ static int transfer_all(const struct file *file, struct transfer_all *t)
 	return 0;
 }
 
-/* What was read of a pipe, and is still to be given out. */
+/* Bytes read from a pipe and not yet consumed. */
 struct packet_buffer {
-	size_t begin, end, capacity; /* of a packet at least */
+	size_t begin, end, capacity; /* at least a packet */
 	unsigned char bytes[];
 };
 
 int file_enable_packet_buffer(struct file *file)
 {
-	const long page_nbytes = sysconf(_SC_PAGESIZE); /* a packet is one at most */
+	const long page_nbytes = sysconf(_SC_PAGESIZE); /* the maximum size of a packet */
 	struct stat status;
 
 	if (page_nbytes <= 0 || fstat(file->fd, &status) < 0 || !S_ISFIFO(status.st_mode))
@@ -272,7 +273,7 @@ static void drain_packet_buffer(struct packet_buffer *packet_buffer, struct tran
 	advance_transfer(t, n);
 }
 
-/* As transfer(), of whole packets. */
+/* Like transfer_all(), but never read less than a packet. */
 static int read_packets(const struct file *file, struct transfer_all *t)
 {
 	struct packet_buffer *packet_buffer = file->packet_buffer;
@@ -305,7 +306,7 @@ int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t 
 	return r == 0 && t.nbytes > 0 ? -ENODATA : r;
 }
 
-/* A write that takes nothing has no reason to give: call it the disk's end, as coreutils do. */
+/* A write of zero bytes sets no errno. Like coreutils, treat it as a full disk. */
 static int write_all(const struct file *file, struct transfer_all t)
 {
 	const int r = transfer_all(file, &t);
@@ -365,7 +366,7 @@ int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct)
 	return 0;
 }
 
-/* Others may have changed other flags meanwhile. */
+/* Other flags may have changed in the meantime. */
 void file_restore_o_direct(const struct file *file)
 {
 	const int flags = fcntl(file->fd, F_GETFL);
@@ -391,7 +392,7 @@ void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes)
 	posix_fadvise(file->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_DONTNEED);
 }
 
-/* By then it is on the disk, or the disk is so slow that a writer has to wait for it anyway. */
+/* Older pages are clean by then, or the writer is limited by the disk anyway. */
 #define DROPBEHIND_NBYTES (UINT64_C(64) << 20)
 
 void file_start_writeback(const struct file *file, uint64_t offset, uint64_t nbytes)
@@ -419,4 +420,80 @@ int file_size(const struct file *file, uint64_t *ret_nbytes)
 		return -errno;
 	*ret_nbytes = (uint64_t)status.st_size;
 	return 0;
+}
+
+/* --- changes of a file --- */
+
+struct file_state file_state_from_stat(const struct stat *status)
+{
+	return (struct file_state){ .nbytes = (uint64_t)status->st_size,
+				    .modified = status->st_mtim,
+				    .changed = status->st_ctim,
+				    .n_links = status->st_nlink,
+				    .mode = status->st_mode,
+				    .user = status->st_uid,
+				    .group = status->st_gid };
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool has_same_links_and_mode(const struct file_state *a, const struct file_state *b)
+{
+	return a->n_links == b->n_links && a->mode == b->mode && a->user == b->user &&
+	       a->group == b->group;
+}
+
+bool file_state_is_unchanged(const struct file_state *old_state, const struct file_state *new_state)
+{
+	return old_state->nbytes == new_state->nbytes &&
+	       is_same_time(&old_state->modified, &new_state->modified) &&
+	       (is_same_time(&old_state->changed, &new_state->changed) ||
+		!has_same_links_and_mode(old_state, new_state));
+}
+
+/* --- limits --- */
+
+int size_limit_check(uint64_t end)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+			       end > limit.rlim_cur ?
+		       -EFBIG :
+		       0;
+}
+
+const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES])
+{
+	struct rlimit limit;
+	char size[32];
+
+	text[0] = '\0';
+	if (r != -EFBIG || getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return text;
+	size_format_down(limit.rlim_cur, size);
+	snprintf(text, SIZE_LIMIT_HINT_NBYTES,
+		 "; the limit on the size of files (RLIMIT_FSIZE) is %s: raise it with ulimit -f",
+		 size);
+	return text;
+}
+
+enum { PAUSE_MS = 10, MAX_UNCHANGED_POLLS = 10, MAX_POLLS = 200 };
+
+bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes,
+			     uint64_t required_nbytes)
+{
+	const bool has_grown = nbytes > poll_state->last_nbytes;
+
+	if (nbytes >= required_nbytes)
+		return false;
+	poll_state->last_nbytes = nbytes;
+	poll_state->n_unchanged = has_grown ? 0 : poll_state->n_unchanged + 1;
+	if (++poll_state->n_polls > MAX_POLLS || poll_state->n_unchanged > MAX_UNCHANGED_POLLS)
+		return false;
+	poll(NULL, 0, PAUSE_MS);
+	return true;
 }

@@ -1,14 +1,14 @@
 /*
- * file - whole transfers on a descriptor, through a replaceable table of calls
+ * file - complete transfers on a descriptor, through a replaceable table of system calls
  *
- * The table holds the system calls that every byte and every name of gsort's files goes through.
- * The plain one is the kernel; a test puts another in its place that transfers less than
- * asked, is interrupted, or fails. Above the calls a transfer is whole or an error: short ones are
- * continued, EINTR is retried, and a descriptor that somebody made non-blocking is waited for, not
- * spun on.
+ * All of gsort's files are accessed through the table. The plain one calls the kernel. A test
+ * replaces it to make calls transfer less, fail, or return EINTR. Above the calls a transfer is
+ * complete or an error: short transfers are continued, EINTR is retried, and a non-blocking
+ * descriptor is polled.
  *
- * Nothing here prints: the callers know what a file is to the user (an input, the output,
- * temporary space) and say so. All functions may be called by several threads on the same file.
+ * Except for size_limit_hint() nothing here knows about messages: the callers know what a file is
+ * to the user (an input, the output, temporary space) and report errors. All functions are
+ * thread-safe, also for the same file, unless they say otherwise.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 struct mapping_table;
 struct undo_table;
 
-/* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
+/* Each member has the contract of the system call of its name: -1 and errno on failure. */
 struct syscalls {
 	const char *name;
 	int (*openat)(int directory, const char *path, int flags, mode_t mode);
@@ -42,9 +42,9 @@ struct syscalls {
 	int (*unlinkat)(int directory, const char *name, int flags);
 	int (*fsetxattr)(int fd, const char *name, const void *value, size_t nbytes, int flags);
 	/*
-	 * What a process has once, lent by a front end that handles its signals. NULL: there is
-	 * none; then nothing is mapped (mapping.h), and a signal that ends the process leaves
-	 * unfinished files behind (undo.h).
+	 * Tables of which a process has one, set by a front end that handles signals. Without them
+	 * (NULL) nothing is mapped (mapping.h), and a fatal signal leaves unfinished files behind
+	 * (undo.h).
 	 */
 	struct mapping_table *mappings;
 	struct undo_table *undo;
@@ -54,14 +54,14 @@ extern const struct syscalls syscalls_plain;
 
 struct packet_buffer;
 
-/* Plain data; a closed file has fd -1. */
+/* Plain data. A closed file has fd -1. */
 struct file {
 	const struct syscalls *calls;
 	int fd;
-	struct packet_buffer *packet_buffer; /* file_enable_packet_buffer(); mostly NULL */
+	struct packet_buffer *packet_buffer; /* file_enable_packet_buffer(), or NULL */
 };
 
-/* Which file it is, whatever its name. */
+/* Identifies a file, whatever its name. */
 struct file_id {
 	dev_t device;
 	ino_t inode;
@@ -78,123 +78,184 @@ static inline bool file_id_equal(struct file_id a, struct file_id b)
 }
 
 /*
- * Open `path`, relative to the descriptor `directory` (or AT_FDCWD); O_CLOEXEC is added. *ret_file
- * is the caller's to close. Returns 0 or a negative errno.
+ * Open `path`, relative to the descriptor `directory` (or AT_FDCWD). O_CLOEXEC is added. The caller
+ * closes *ret_file. Returns 0 or a negative errno.
  */
 int file_open(const struct syscalls *calls, int directory, const char *path, int flags, mode_t mode,
 	      struct file *ret_file);
 
 /*
- * Open the same file once more, with flags of its own: a name is not needed. Returns 0 or a
- * negative errno, -EINVAL if the file system refuses O_DIRECT.
+ * Open the same file again with other flags, without its name. Returns 0 or a negative errno,
+ * -EINVAL if the file system refuses O_DIRECT.
  */
 int file_reopen(const struct file *file, int flags, struct file *ret_file);
 
 /*
- * Remove a name, relative to the descriptor `directory` (or AT_FDCWD), of a file, or with
- * AT_REMOVEDIR in `flags` of a directory. Returns 0, also if it is gone already, or a negative
- * errno.
+ * Remove the name of a file, or with AT_REMOVEDIR in `flags` of a directory, relative to the
+ * descriptor `directory` (or AT_FDCWD). A missing name is no error. Returns 0 or a negative errno.
  */
 int file_remove(const struct syscalls *calls, int directory, const char *name, int flags);
 
-/* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
+/* ".gsort-", 16 random hexadecimal digits, and '\\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24
 
-/* A hidden name that no other file has. */
+/* Make a unique hidden file name. */
 void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE]);
 
-/* What is unique in it, with a final '\0'. And: is that all that is left of a name? */
+/* The random digits alone, with '\\0'; and a check whether a string consists of such digits. */
 enum { FILE_UNIQUE_DIGITS = 16 };
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1]);
 bool file_is_unique_digits(const char *digits);
 
-/* Could a name come from file_unique_name()? */
+/* Return whether file_unique_name() may have made a name. */
 bool file_is_unique_name(const char *name);
 
 /*
- * Close, once, and say whether the file system had an error left to report (a network file system
- * may). A closed file is fine.
+ * Close a file. Returns 0, or the error that the file system reports at close (network file systems
+ * may). Does nothing if the file is closed.
  */
 int file_close(struct file *file);
 
 /*
  * Read exactly nbytes at `offset`. Returns 0, -ENODATA if the file ends before, or another negative
- * errno; on failure the buffer holds anything.
+ * errno. On failure the buffer is undefined.
  */
 int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes);
 
 /*
- * Write exactly nbytes at `offset`. Returns 0 or a negative errno; on failure any part may be
- * written.
+ * Write exactly nbytes at `offset`. Returns 0 or a negative errno. On failure any part may have
+ * been written.
  */
 int file_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes);
 
-/* Write exactly nbytes at the descriptor's own position: pipes, devices, O_APPEND. */
+/* Write exactly nbytes at the descriptor's position: for pipes, devices and O_APPEND. */
 int file_write_next(const struct file *file, const void *data, size_t nbytes);
 
 /*
- * Read at the descriptor's own position until nbytes are there or the stream ends, which
- * *ret_nbytes < nbytes tells. cancel_fd: gives up with -ECANCELED as soon as that descriptor is
- * readable; -1: never.
+ * Read nbytes at the descriptor's position. *ret_nbytes is smaller only at the end of the stream.
+ * Returns -ECANCELED as soon as cancel_fd is readable (-1: never).
  */
 int file_read_next(const struct file *file, void *buffer, size_t nbytes, int cancel_fd,
 		   size_t *ret_nbytes);
 
 /*
- * Of a pipe that file_read_next() reads: what is written to a pipe with O_DIRECT comes in packets,
- * and of one that is longer than what is read the rest is gone. Nobody who reads can see that a
- * pipe is of this kind. So nothing shorter than a packet is read, and what there was no room for is
- * kept, for the next read of this struct file. Nothing happens to what is no pipe. Returns 0 or
- * -ENOMEM. file_free_packet_buffer() is due, unless it is closed by file_close().
+ * Make file_read_next() read a pipe without loss. A write to a pipe with O_DIRECT makes packets,
+ * and a read that is shorter than a packet drops the remainder. A reader cannot see that a pipe has
+ * packets. So short reads get a whole packet into a buffer, from which later reads of this struct
+ * file are served. Does nothing for other files. Returns 0 or -ENOMEM. file_close() or
+ * file_free_packet_buffer() frees the buffer.
  */
 int file_enable_packet_buffer(struct file *file);
 void file_free_packet_buffer(struct file *file);
 
 /*
- * A regular file or a device that others have opened with O_DIRECT takes and gives only what lies
- * at multiples of its blocks, in memory, too. Have it without, for all who share the descriptor,
- * until file_restore_o_direct(). *ret_had_o_direct: it had it. To a pipe it means something else,
- * and nothing happens. Returns 0 or a negative errno.
+ * Clear O_DIRECT of a regular file or a block device that somebody else has opened with it, until
+ * file_restore_o_direct(). O_DIRECT requires aligned transfers and memory. The flag is shared by
+ * all who share the descriptor. *ret_had_o_direct says whether it was set. Does nothing for a pipe,
+ * where the flag means packets. Returns 0 or a negative errno.
  */
 int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct);
 void file_restore_o_direct(const struct file *file);
 
 /*
- * Let a pipe hold as much as the kernel lets everybody have (/proc/sys/fs/pipe-max-size): with the
- * usual 64 KiB both ends wait for each other all the time. A hint, which may be refused; nothing
- * happens to what is no pipe.
+ * Enlarge the buffer of a pipe to the limit for unprivileged users (/proc/sys/fs/pipe-max-size).
+ * With the default of 64 KiB both ends often wait for each other. A hint: errors are ignored, other
+ * files unchanged.
  */
 void file_enlarge_pipe(const struct file *file);
 
 /*
- * Reserve the range on the disk and extend the file to it. A file system that cannot do it is no
- * error. Returns 0, or -ENOSPC and its like.
+ * Allocate the range on the disk and extend the file to it. Returns 0, also if the file system
+ * cannot preallocate; or -ENOSPC or a similar error.
  */
 int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
- * Keep space for what will be written there; the file's size stays as it is. Returns 0 or a
- * negative errno; nobody has to know.
+ * Allocate the range without changing the file's size. Returns 0 or a negative errno, which callers
+ * may ignore.
  */
 int file_preallocate_keep_size(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
- * Give the range's space back; it reads as zeros. Returns 0 or -EOPNOTSUPP and its like. Only whole
- * blocks of the file system, mostly 4096 bytes, become free.
+ * Free the range's disk space; it reads as zeros then. Only whole blocks of the file system
+ * (usually 4096 bytes) are freed. Returns 0, or -EOPNOTSUPP or a similar error.
  */
 int file_punch_hole(const struct file *file, uint64_t offset, uint64_t nbytes);
 
-/* The range need not stay in the page cache: a hint. */
+/* Drop the range from the page cache: a hint. */
 void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
- * Of a file that the page cache cannot hold: start to bring the range, which was just written, to
- * the disk, and forget what was written long before it. Hints: whether it is done is not told.
+ * Start writing the range, which has just been written, to the disk, and drop what was written long
+ * before it from the page cache. For files that the page cache cannot hold. Hints.
  */
 void file_start_writeback(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 int file_truncate(const struct file *file, uint64_t nbytes);
 int file_sync(const struct file *file);
 
-/* Size in bytes of a regular file. */
+/* Get the size of a regular file. */
 int file_size(const struct file *file, uint64_t *ret_nbytes);
+
+/* --- changes of a file --- */
+
+/*
+ * The size and times of a file. Any program can set mtime back, so ctime is compared as well. A
+ * change of ctime that comes with other links, mode or owner does not count: these do not affect
+ * the content.
+ *
+ * Not detected: a store through a mapping that has not reached the disk, and a second change within
+ * a tick of the system's clock (some milliseconds).
+ */
+struct file_state {
+	uint64_t nbytes;
+	struct timespec modified, changed;
+	/* Changes of these change ctime as well. */
+	nlink_t n_links;
+	mode_t mode;
+	uid_t user;
+	gid_t group;
+};
+
+struct file_state file_state_from_stat(const struct stat *status);
+
+/* Return whether the content of a file is unchanged, as far as size and times tell. */
+bool file_state_is_unchanged(const struct file_state *old_state,
+			     const struct file_state *new_state);
+
+/* --- limits --- */
+
+/* Check a file size against RLIMIT_FSIZE. Returns 0, or -EFBIG (not reported). */
+int size_limit_check(uint64_t end);
+
+enum { SIZE_LIMIT_HINT_NBYTES = 128 };
+
+/*
+ * Return what to append to a message about a failed write, after the %m of `r`, a negative errno.
+ * EFBIG ("File too large") usually means the shell's limit on file sizes; then the text names the
+ * limit. Otherwise it is empty. The result is `text`.
+ */
+const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES]);
+
+/*
+ * Polls free disk space. XFS frees the space of a removed file some milliseconds later, and sooner
+ * if the free space is queried. Without polling, a sort that follows the removal of an older output
+ * would fail for lack of space.
+ *
+ *	struct free_space_poll poll_state = { 0 };
+ *
+ *	do
+ *		nbytes = (query free space);
+ *	while (free_space_should_retry(&poll_state, nbytes, required_nbytes));
+ */
+struct free_space_poll {
+	uint64_t last_nbytes;
+	unsigned n_polls, n_unchanged;
+};
+
+/*
+ * Return whether to check the free space again: nbytes are free, fewer than required. Sleeps 10 ms
+ * before it returns true. Gives up after 0.1 s without growth, or after 2 s.
+ */
+bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes,
+			     uint64_t required_nbytes);

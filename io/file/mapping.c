@@ -1,12 +1,12 @@
 /*
- * mapping - a part of a file as memory, guarded against what can become of the file (see mapping.h)
+ * mapping - parts of a file as memory, protected against SIGBUS (see mapping.h)
  *
- * What the handler needs is in a table of atomics that it can look through at any moment: it takes
- * no lock, and calls nothing but the system. A guard's range is set after its pages are mapped and
- * taken back before they are unmapped, so a fault in a range is always one of its mapping.
+ * The handler searches a table of atomics, which it can do at any moment: it takes no lock and
+ * makes only system calls. The range of an entry is set after its pages are mapped and cleared
+ * before they are unmapped. So a fault in the range of an entry always belongs to its mapping.
  *
- * All of a damaged mapping is replaced, not the one page: what was to be made of it is lost anyway,
- * and of a file that was cut there may be hundreds of thousands of pages to come.
+ * A damaged mapping is replaced as a whole, not page by page: its data is lost anyway, and a
+ * truncated file could cause hundreds of thousands of faults.
  */
 #include "io/file/mapping.h"
 
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of Linux 5.14; older C libraries do not name it, older kernels refuse it. */
+/* Since Linux 5.14. Older C libraries lack the name, older kernels refuse it. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
@@ -31,8 +31,8 @@ static struct mapping_entry *find_mapping_entry(struct mapping_table *table, uin
 }
 
 /*
- * Noted first: whoever sees the zeros can also see the note. By the bare call, as the C library
- * does not promise that its own may be called from a signal.
+ * Set the mark first: a thread that sees the zeros must also see the mark. The C library does not
+ * promise that mmap() is async-signal-safe, so make the system call directly.
  */
 static bool replace_with_zeros(struct mapping_entry *entry)
 {
@@ -100,7 +100,7 @@ int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 	return map_file_range(file, PROT_READ, offset, nbytes, ret_mapping);
 }
 
-/* The page cache of a new file is filled as the mapping is: by large pages, if it is told so. */
+/* The advice makes the kernel fill the page cache of a new file with large pages. */
 int mapping_open_writable(const struct file *file, uint64_t offset, size_t nbytes,
 			  struct mapping *ret_mapping)
 {
@@ -141,8 +141,131 @@ bool mapping_is_damaged(const struct mapping *mapping)
 	return mapping->entry && atomic_load(&mapping->entry->is_damaged);
 }
 
-int mapping_write(const struct mapping *mapping, size_t offset, const void *data, size_t nbytes)
+/* --- writing --- */
+
+/* Returns -EFAULT if the mapping is damaged: then any part may be written. */
+static int write_to_mapping(const struct mapping *mapping, size_t offset, const void *data,
+			    size_t nbytes)
 {
 	memcpy((unsigned char *)(uintptr_t)mapping->bytes + offset, data, nbytes);
 	return mapping_is_damaged(mapping) ? -EFAULT : 0;
+}
+
+void mmap_writer_init(struct mmap_writer *writer)
+{
+	*writer = (struct mmap_writer){ 0 };
+	pthread_mutex_init(&writer->lock, NULL);
+}
+
+void mmap_writer_destroy(struct mmap_writer *writer)
+{
+	for (int i = 0; i < MMAP_WRITER_MAX_SEGMENTS; i++)
+		mapping_close(&writer->segments[i].mapping);
+	pthread_mutex_destroy(&writer->lock);
+}
+
+/* Find the segment at `offset`, or NULL. Requires the lock. */
+static struct mmap_segment *find_segment(struct mmap_writer *writer, uint64_t offset)
+{
+	for (int i = 0; i < MMAP_WRITER_MAX_SEGMENTS; i++)
+		if (writer->segments[i].mapping.bytes && writer->segments[i].offset == offset)
+			return &writer->segments[i];
+	return NULL;
+}
+
+/*
+ * Return a free entry, or NULL. If none is free, unmap the segment without users that has the most
+ * bytes written; it is mapped again for the remaining ones. Requires the lock.
+ */
+static struct mmap_segment *evict_segment(struct mmap_writer *writer)
+{
+	struct mmap_segment *fullest = NULL;
+
+	for (int i = 0; i < MMAP_WRITER_MAX_SEGMENTS; i++) {
+		struct mmap_segment *segment = &writer->segments[i];
+
+		if (!segment->mapping.bytes)
+			return segment;
+		if (segment->n_users == 0 && (!fullest || segment->n_written > fullest->n_written))
+			fullest = segment;
+	}
+	if (fullest)
+		mapping_close(&fullest->mapping);
+	return fullest;
+}
+
+/* Map the segment at `offset` if it is not mapped, and register as its user. */
+static int acquire_segment(struct mmap_writer *writer, const struct file *file, uint64_t offset,
+			   struct mmap_segment **ret_segment)
+{
+	struct mmap_segment *segment;
+	int r = 0;
+
+	pthread_mutex_lock(&writer->lock);
+	segment = find_segment(writer, offset);
+	if (!segment) {
+		segment = evict_segment(writer);
+		r = segment ? 0 : -EMFILE;
+		if (r == 0) {
+			*segment = (struct mmap_segment){ .offset = offset };
+			r = mapping_open_writable(file, offset, MMAP_SEGMENT_NBYTES,
+						  &segment->mapping);
+		}
+	}
+	if (r == 0)
+		segment->n_users++;
+	pthread_mutex_unlock(&writer->lock);
+	*ret_segment = segment;
+	return r;
+}
+
+/*
+ * Unregister as a user. The last user unmaps a complete or damaged segment, after releasing the
+ * lock.
+ */
+static void release_segment(struct mmap_writer *writer, struct mmap_segment *segment, size_t nbytes)
+{
+	struct mapping retired = { 0 };
+
+	pthread_mutex_lock(&writer->lock);
+	segment->n_written += nbytes;
+	if (--segment->n_users == 0 &&
+	    (segment->n_written >= MMAP_SEGMENT_NBYTES || mapping_is_damaged(&segment->mapping))) {
+		retired = segment->mapping;
+		segment->mapping = (struct mapping){ 0 };
+	}
+	pthread_mutex_unlock(&writer->lock);
+	mapping_close(&retired);
+}
+
+static int write_to_segment(struct mmap_writer *writer, const struct file *file, uint64_t offset,
+			    const void *data, size_t nbytes)
+{
+	const size_t segment_offset = offset % MMAP_SEGMENT_NBYTES;
+	struct mmap_segment *segment;
+	int r = acquire_segment(writer, file, offset - segment_offset, &segment);
+
+	if (r < 0)
+		return r;
+	r = write_to_mapping(&segment->mapping, segment_offset, data, nbytes);
+	release_segment(writer, segment, nbytes);
+	return r;
+}
+
+int mmap_writer_write_at(struct mmap_writer *writer, const struct file *file, uint64_t offset,
+			 const void *data, size_t nbytes)
+{
+	const char *bytes = data;
+	int r = 0;
+
+	while (r == 0 && nbytes > 0) {
+		const size_t n_remaining = MMAP_SEGMENT_NBYTES - offset % MMAP_SEGMENT_NBYTES;
+		const size_t n = nbytes < n_remaining ? nbytes : n_remaining;
+
+		r = write_to_segment(writer, file, offset, bytes, n);
+		offset += n;
+		bytes += n;
+		nbytes -= n;
+	}
+	return r;
 }

@@ -1,5 +1,5 @@
 /*
- * path_identity - which file a path leads to, whether it is there or not (see path_identity.h)
+ * path_identity - which file a path names (see path_identity.h)
  */
 #include "io/file/path_identity.h"
 
@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As many as the kernel follows. */
+/* The kernel's limit. */
 #define MAX_LINKS 40
 
 /*
- * What the symbolic link `path` points to, as seen from where `path` is seen. 1 and a path to
- * free(), 0 if it is no link, or -ENOMEM.
+ * Read the symbolic link `path`; a relative target is made relative to the directory of `path`.
+ * Returns 1 and a path to free(), 0 if `path` is no link, or -ENOMEM.
  */
 static int read_link(const char *path, char **ret_path)
 {
@@ -31,7 +31,7 @@ static int read_link(const char *path, char **ret_path)
 	return asprintf(ret_path, "%.*s%s", length, path, link) < 0 ? -ENOMEM : 1;
 }
 
-/* Follow links as long as `stops` lets it and there are any. */
+/* Follow symbolic links until should_stop() or the end. */
 static int follow_links(const char *path, bool (*should_stop)(const char *path), char **ret_path)
 {
 	char *current = strdup(path);
@@ -59,7 +59,7 @@ int path_follow_links(const char *path, char **ret_path)
 	return follow_links(path, NULL, ret_path);
 }
 
-/* The number at the end of /proc/self/fd/3, -1 of anything else. */
+/* Return N of /proc/self/fd/N and /dev/fd/N, -1 for other paths. */
 static int parse_fd_path(const char *path)
 {
 	static const char *const directories[] = { "/proc/self/fd/", "/dev/fd/" };
@@ -111,11 +111,11 @@ int path_identity_from_fd(int fd, struct path_identity *ret_identity)
 	return 0;
 }
 
-/* "a/./b//c/../d" becomes "a/b/d": in what is not there yet there are no links. */
+/* Normalise "a/./b//c/../d" to "a/b/d". A missing path contains no links. */
 static void normalize_path(char *path)
 {
 	const char *component = path;
-	size_t n = 0; /* of what is kept, which is less than what was read */
+	size_t n = 0; /* length of the result; never ahead of the component */
 
 	while (*component) {
 		const size_t length = strcspn(component, "/");
@@ -135,7 +135,7 @@ static void normalize_path(char *path)
 	path[n] = '\0';
 }
 
-/* The directory in the first n bytes of the path, which end with a slash or are none. */
+/* stat() the directory in the first n bytes of the path, which end with a slash; n 0: ".". */
 static int stat_directory(const char *path, size_t n, struct stat *ret_status)
 {
 	char *directory = n ? strndup(path, n) : strdup(".");
@@ -148,7 +148,7 @@ static int stat_directory(const char *path, size_t n, struct stat *ret_status)
 	return r;
 }
 
-/* The nearest directory of the path that is there; *ret_length of the path lead to it. */
+/* Find the nearest existing directory of the path, in its first *ret_length bytes. */
 static int find_existing_directory(const char *path, struct stat *ret_status, size_t *ret_length)
 {
 	size_t n = strlen(path);

@@ -18,7 +18,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "io/file/file_change.h"
+#include "io/file/file.h"
 #include "io/file/path_identity.h"
 #include "io/output/undo.h"
 #include "src/base/diagnostics.h"

@@ -14,7 +14,7 @@
 
 #include "io/file/file.h"
 #include "io/file/io_queue.h"
-#include "io/file/mmap_writer.h"
+#include "io/file/mapping.h"
 #include "src/base/adaptive.h"
 
 struct file_writer {

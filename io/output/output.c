@@ -19,10 +19,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "io/codec/codec_pool.h"
+#include "io/codec/codec.h"
 #include "io/codec/zst_reader.h"
 #include "io/file/path_identity.h"
-#include "io/file/size_limit.h"
+#include "io/file/file.h"
 #include "io/output/atomic_file.h"
 #include "io/output/preallocate.h"
 #include "io/output/undo.h"

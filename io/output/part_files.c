@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/file/file_change.h"
+#include "io/file/file.h"
 #include "io/input/part_manifest.h"
 #include "io/output/atomic_file.h"
 #include "io/output/undo.h"

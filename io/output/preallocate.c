@@ -10,8 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "io/file/free_space_retry.h"
-#include "io/file/mmap_writer.h"
+#include "io/file/file.h"
+#include "io/file/mapping.h"
 #include "src/base/int_math.h"
 #include "src/base/thread.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "io/codec/codec_pool.h"
+#include "io/codec/codec.h"
 #include "src/base/diagnostics.h"
 
 /* Windows are stored raw until the codec is measured again. */

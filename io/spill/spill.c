@@ -24,7 +24,7 @@
 
 #include "io/file/direct_io.h"
 #include "io/file/io_queue.h"
-#include "io/file/size_limit.h"
+#include "io/file/file.h"
 #include "io/spill/hole_punch.h"
 #include "io/spill/memory_tier.h"
 #include "src/base/clock.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "io/file/size_limit.h"
+#include "io/file/file.h"
 #include "src/base/diagnostics.h"
 
 #define RANK_DIRECTORY_FORMAT "rank-%04u"

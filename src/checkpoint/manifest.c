@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "io/codec/checksum.h"
-#include "io/file/size_limit.h"
+#include "io/file/file.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 

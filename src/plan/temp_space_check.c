@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "io/file/free_space_retry.h"
+#include "io/file/file.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/plan/job.h"

@@ -397,7 +397,7 @@ static void print_content(const struct input_content *content, FILE *stream)
 	if (content->is_npy)
 		fprintf(stream, "%-18snumpy (.npy)\n", "format");
 	if (content->n_compressed)
-		fprintf(stream, "%-18s%zu of %zu files (zstd)\n", "compressed",
+		fprintf(stream, "%-18s%zu of %zu files\n", "compressed",
 			content->n_compressed, content->n_files);
 }
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "io/file/size_limit.h"
+#include "io/file/file.h"
 #include "io/output/output.h"
 #include "src/base/diagnostics.h"
 

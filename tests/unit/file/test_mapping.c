@@ -1,7 +1,7 @@
 /*
  * test_mapping - a mapping shows the file, and a file that is cut ends no process
  */
-#include "io/file/mmap_writer.h"
+#include "io/file/mapping.h"
 
 #include <signal.h>
 #include <sys/mman.h>
