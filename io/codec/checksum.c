@@ -1,5 +1,5 @@
 /*
- * checksum - 64 bits over stored bytes (see checksum.h)
+ * checksum - checksum of stored bytes (see checksum.h)
  */
 #include "io/codec/checksum.h"
 

@@ -1,7 +1,7 @@
 /*
- * checksum - 64 bits over stored bytes: XXH3 of the xxHash library
+ * checksum - checksum of stored bytes: XXH3 of the xxHash library, 64 bits
  *
- * It guards temporary files against what disks, controllers and memory do, not against a forger.
+ * It protects temporary files against errors of disks, controllers and memory, not against forgery.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
- * codec - how the items of a block become the bytes that are stored (see codec.h)
+ * codec - how the items of a block are encoded for storage (see codec.h)
  */
 #include "io/codec/codec.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#define ZSTD_STATIC_LINKING_ONLY /* for its estimates */
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_estimate...() */
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -14,9 +14,9 @@
 enum { PAGE_NBYTES = 4096 };
 
 struct codec_context {
-	int zstd_level; /* set at creation */
+	int zstd_level; /* constant */
 
-	/* Made when they are first needed. */
+	/* Allocated when first needed. */
 	ZSTD_CCtx *cctx;
 	ZSTD_DCtx *dctx;
 	void *scratch;
@@ -57,7 +57,8 @@ size_t codec_decoder_nbytes(void)
 	return ZSTD_estimateDCtxSize();
 }
 
-int codec_context_reserve(struct codec_context *context, size_t nbytes)
+/* Allocate page-aligned scratch memory. Returns 0 or -ENOMEM; then there is none. */
+static int reserve_scratch(struct codec_context *context, size_t nbytes)
 {
 	const size_t rounded_nbytes = (nbytes + PAGE_NBYTES - 1) / PAGE_NBYTES * PAGE_NBYTES;
 
@@ -130,3 +131,66 @@ const struct codec codecs[N_CODECS] = {
 	[CODEC_DELTA] = { .name = "delta", .encode = encode_delta, .decode = decode_delta },
 	[CODEC_ZSTD] = { .name = "zstd", .encode = encode_zstd, .decode = decode_zstd },
 };
+
+/* --- contexts for many threads --- */
+
+void codec_pool_init(struct codec_pool *pool, int zstd_level)
+{
+	*pool = (struct codec_pool){ .zstd_level = zstd_level };
+	pthread_mutex_init(&pool->lock, NULL);
+}
+
+void codec_pool_destroy(struct codec_pool *pool)
+{
+	for (size_t i = 0; i < pool->n_idle; i++)
+		codec_context_close(pool->idle[i]);
+	free(pool->idle);
+	pthread_mutex_destroy(&pool->lock);
+}
+
+/* Add a context, with room for it in `idle`. Requires the lock. */
+static int add_context(struct codec_pool *pool, struct codec_context **ret_context)
+{
+	const size_t n = pool->n_contexts + 1;
+	struct codec_context **idle = realloc(pool->idle, n * sizeof(struct codec_context *));
+	int r;
+
+	if (!idle)
+		return -ENOMEM;
+	pool->idle = idle;
+	r = codec_context_open(pool->zstd_level, ret_context);
+	if (r == 0)
+		pool->n_contexts = n;
+	return r;
+}
+
+int codec_pool_acquire(struct codec_pool *pool, size_t scratch_nbytes,
+		       struct codec_context **ret_context)
+{
+	struct codec_context *context;
+	int r = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	if (pool->n_idle)
+		context = pool->idle[--pool->n_idle];
+	else
+		r = add_context(pool, &context);
+	pthread_mutex_unlock(&pool->lock);
+	if (r < 0)
+		return r;
+	r = reserve_scratch(context, scratch_nbytes);
+	if (r < 0)
+		codec_pool_release(pool, context);
+	else
+		*ret_context = context;
+	return r;
+}
+
+void codec_pool_release(struct codec_pool *pool, struct codec_context *context)
+{
+	if (!context)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pool->idle[pool->n_idle++] = context;
+	pthread_mutex_unlock(&pool->lock);
+}

@@ -1,17 +1,18 @@
 /*
- * codec - how the items of a block become the bytes that are stored, and back
+ * codec - how the items of a block are encoded for storage
  *
- * One table: a codec's id, which the index of a run holds for each block, is its place in it. A
- * block that does not shrink is stored raw, as it is, straight from where its items lie.
+ * One table of codecs: the codec's number, which the index of a run holds for each block, is its
+ * index. A block that does not shrink is stored raw, straight from its items.
  *
  *	raw	the items
- *	delta	differences of neighbours (delta_pack.h); items must be codes of 4, 8 or 16 bytes
- *	zstd	a frame of Zstandard; any items
+ *	delta	differences of neighbours (delta_pack.h); for encoded keys of 4, 8 or 16 bytes
+ *	zstd	a frame of Zstandard; for any items
  *
- * What encoding and decoding need besides the items, a context has: one for each thread at work.
+ * A context holds the memory of encoding and decoding. Each thread at work needs its own.
  */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,9 +21,9 @@ enum codec_id { CODEC_RAW, CODEC_DELTA, CODEC_ZSTD, N_CODECS };
 
 struct codec_context;
 
-/* n items, one after the other. */
+/* n contiguous items. */
 struct codec_items {
-	void *items; /* aligned for their size if they are codes */
+	void *items; /* encoded keys are aligned to their size */
 	size_t n;
 	uint32_t item_nbytes;
 };
@@ -30,14 +31,14 @@ struct codec_items {
 struct codec {
 	const char *name;
 	/*
-	 * The stored form of the items in at most `capacity` bytes. Returns its size, 0 if it does
-	 * not fit, -ENOMEM without a message. NULL: the items are stored as they are.
+	 * Encode the items to at most `capacity` bytes. Returns the size, 0 if it does not fit, or
+	 * -ENOMEM (not reported). NULL: the items are stored as they are.
 	 */
 	ssize_t (*encode)(struct codec_context *context, const struct codec_items *items,
 			  void *stored, size_t capacity);
 	/*
-	 * Back to exactly items->n items. Returns 0, or without a message -EBADMSG if `stored`
-	 * cannot be that, -ENOMEM. Safe for any bytes.
+	 * Decode to exactly items->n items. Safe for any stored bytes. Returns 0, -EBADMSG if they
+	 * are not such items, or -ENOMEM; neither is reported.
 	 */
 	int (*decode)(struct codec_context *context, const void *stored, size_t stored_nbytes,
 		      const struct codec_items *items);
@@ -45,21 +46,43 @@ struct codec {
 
 extern const struct codec codecs[N_CODECS];
 
-/* zstd_level: as Zstandard has them. -ENOMEM without a message. */
+/* Open a context that compresses at zstd_level. Returns 0 or -ENOMEM (not reported). */
 int codec_context_open(int zstd_level, struct codec_context **ret_context);
-/* NULL is fine. */
+/* NULL is ignored. */
 void codec_context_close(struct codec_context *context);
 
-/* What a context takes that encodes and decodes so much at once with zstd, besides its scratch. */
+/*
+ * The memory of a context that encodes and decodes blocks of content_nbytes with zstd, without its
+ * scratch memory.
+ */
 size_t codec_context_nbytes(int zstd_level, size_t content_nbytes);
-/* The same of one that only decodes. */
+/* The memory of a context that only decodes, without its scratch memory. */
 size_t codec_decoder_nbytes(void);
 
-/*
- * Have memory for nbytes of stored bytes at least, beginning at a page. -ENOMEM without a message;
- * there is none then.
- */
-int codec_context_reserve(struct codec_context *context, size_t nbytes);
-
-/* That memory; the context's, until the next reserve. */
+/* The scratch memory of an acquired context, page-aligned. */
 void *codec_context_scratch(struct codec_context *context);
+
+/* --- contexts for many threads --- */
+
+/* A pool grows to as many contexts as threads were at work at the same time. */
+struct codec_pool {
+	int zstd_level; /* constant */
+
+	pthread_mutex_t lock;
+	/* Protected by the lock. */
+	struct codec_context **idle; /* n_idle of n_contexts, for which there is room */
+	size_t n_idle, n_contexts;
+};
+
+void codec_pool_init(struct codec_pool *pool, int zstd_level);
+/* All contexts must have been released. */
+void codec_pool_destroy(struct codec_pool *pool);
+
+/*
+ * Acquire a context for one thread, with at least scratch_nbytes of scratch memory. Thread-safe.
+ * Returns 0 or -ENOMEM (not reported).
+ */
+int codec_pool_acquire(struct codec_pool *pool, size_t scratch_nbytes,
+		       struct codec_context **ret_context);
+/* Thread-safe. NULL is ignored. */
+void codec_pool_release(struct codec_pool *pool, struct codec_context *context);

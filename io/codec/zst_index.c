@@ -14,14 +14,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as
 
 enum { FRAME_HEADER_NBYTES = 8, FOOTER_NBYTES = 9, HAS_CHECKSUMS = 0x80, RESERVED_FLAGS = 0x7c };
 
-/* So many empty frames of a table are looked at, of so many bytes; with others it is of no use. */
+/* A table with more or larger frames without content is ignored. */
 enum { MAX_EMPTY_FRAMES = 16, MAX_EMPTY_FRAME_NBYTES = 64 };
 
 static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
 
 /*
- * A table of more frames would take more than 10 MiB: the file is read as if it had none. Of what
- * gsort writes that is half a TiB of content.
+ * A larger table, of more than 10 MiB of memory, is ignored. For what gsort writes the limit is
+ * half a TiB of content.
  */
 static const uint32_t max_index_frames = UINT32_C(1) << 19;
 
@@ -121,7 +121,7 @@ int zst_index_format(const struct zst_index *index, unsigned char **ret_table, s
 	return 0;
 }
 
-/* The entries of a table of n frames that begins at `offset` and ends with the file. */
+/* Read the entries of a table of n frames, which begins at `offset` and ends with the file. */
 static int read_entries(const struct file *file, uint64_t offset, size_t n, size_t entry_nbytes,
 			struct zst_index *index)
 {
@@ -147,7 +147,10 @@ static int read_entries(const struct file *file, uint64_t offset, size_t n, size
 	return r;
 }
 
-/* Is frame i, of which the table says so, really without content? 0 or -ENODATA, or an error. */
+/*
+ * Check that frame i has no content, as the table says. Returns 0, -ENODATA, or the error of a
+ * read.
+ */
 static int check_empty_frame(const struct file *file, uint64_t base, const struct zst_index *index,
 			     size_t i)
 {
@@ -166,7 +169,7 @@ static int check_empty_frame(const struct file *file, uint64_t base, const struc
 		       -ENODATA;
 }
 
-/* The same of all such frames: what has no content is never decoded, and so never found wrong. */
+/* Check all frames without content: they are never decoded, so damage would not be detected. */
 static int check_empty_frames(const struct file *file, uint64_t base, const struct zst_index *index)
 {
 	size_t n_empty = 0;

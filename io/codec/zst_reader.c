@@ -1,9 +1,9 @@
 /*
  * zst_reader - the content of a .zst file with an index (see zst_reader.h)
  *
- * What is kept is in slots. A slot is given to a frame under the lock, filled outside of it by the
- * thread that asked first, while others who want the same frame wait, and copied from outside of
- * the lock. While somebody fills or copies, the slot is held.
+ * Cached frames are in slots. A slot is assigned to a frame under the lock, and loaded without it
+ * by the thread that asked first. Other threads that need the frame wait. A slot cannot be
+ * reassigned while threads load it or copy from it.
  */
 #include "io/codec/zst_reader.h"
 
@@ -17,35 +17,35 @@
 
 #include "src/base/diagnostics.h"
 
-/* As many as there are readers of a file: each has an edge in common with the next. */
+/* As many as a file has readers: each shares an edge with the next one. */
 enum { MAX_FRAME_SLOTS = 8 };
 
 #define NO_FRAME SIZE_MAX
 
-/* Which slot is taken next: the lowest. Higher ages are the times when a slot was last used. */
+/* The slot with the lowest age is reassigned first. Higher ages are times of the last use. */
 enum { AGE_CONSUMED, AGE_NEW, AGE_FIRST_USE };
 
 struct frame_slot {
-	size_t frame; /* NO_FRAME: none */
+	size_t frame; /* or NO_FRAME */
 	unsigned char *content;
 	bool is_loading;
 	unsigned n_users;
-	size_t n_consumed; /* bytes of the content that were */
+	size_t n_consumed; /* of the bytes of the content */
 	uint64_t age;
 };
 
 struct zst_reader {
-	/* Set at creation. */
+	/* Constant. */
 	const char *name;
 	struct zst_index index;
 	uint64_t base;
 	struct codec_pool *codec_pool;
 	size_t slot_nbytes;
-	size_t n_slots; /* in use; changed before anything is read */
+	size_t n_slots; /* changed only before the first read */
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a slot was loaded or let go */
-	/* Under the lock. */
+	pthread_cond_t changed; /* a slot was loaded or released */
+	/* Protected by the lock. */
 	uint64_t use_clock; /* counts uses of slots */
 	struct frame_slot slots[MAX_FRAME_SLOTS];
 };
@@ -81,24 +81,15 @@ void zst_reader_set_frame_cache(struct zst_reader *reader, size_t n_frames)
 						       MAX_FRAME_SLOTS;
 }
 
-size_t zst_reader_index_nbytes(const struct zst_reader *reader)
+struct zst_reader_memory zst_reader_memory(const struct zst_reader *reader)
 {
-	return zst_index_memory_nbytes(&reader->index);
-}
-
-size_t zst_reader_frame_nbytes(const struct zst_reader *reader)
-{
-	return reader->slot_nbytes;
-}
-
-size_t zst_reader_memory_nbytes(const struct zst_reader *reader)
-{
-	return reader->n_slots * reader->slot_nbytes;
-}
-
-size_t zst_reader_thread_nbytes(const struct zst_reader *reader)
-{
-	return zst_index_max_stored_nbytes(&reader->index) + codec_decoder_nbytes();
+	return (struct zst_reader_memory){
+		.frame_nbytes = reader->slot_nbytes,
+		.index_nbytes = zst_index_memory_nbytes(&reader->index),
+		.cache_nbytes = reader->n_slots * reader->slot_nbytes,
+		.thread_nbytes =
+			zst_index_max_stored_nbytes(&reader->index) + codec_decoder_nbytes(),
+	};
 }
 
 void zst_reader_close(struct zst_reader *reader)
@@ -121,8 +112,8 @@ static int fail_frame(const struct zst_reader *reader, size_t i, int r, const ch
 }
 
 /*
- * Is it one frame, with content, and of as much as the index says, if it tells? The decoder would
- * take several as well, and pass over those that are skippable.
+ * Check that the stored bytes are one frame, with as much content as the index says, if its header
+ * has a size. The decoder would accept several frames, and ignore skippable ones.
  */
 static bool frame_matches_index(const struct zst_reader *reader, size_t i, const void *stored)
 {
@@ -143,21 +134,19 @@ static int decode_stored_frame(struct zst_reader *reader, size_t i, struct codec
 
 	if (!frame_matches_index(reader, i, stored))
 		return fail_frame(reader, i, -EBADMSG,
-				  "is damaged, or the index of the file is: it is not the frame "
-				  "that the index tells of");
+				  "does not match the index of the file: one of them is damaged");
 	r = codecs[CODEC_ZSTD].decode(context, stored, zst_index_stored_nbytes(&reader->index, i),
 				      &items);
 	if (r == 0 && reader->index.checksums &&
 	    (uint32_t)XXH64(content, nbytes, 0) != reader->index.checksums[i])
-		return fail_frame(
-			reader, i, -EBADMSG,
-			"is damaged, or the index of the file is: their checksums differ");
+		return fail_frame(reader, i, -EBADMSG,
+				  "does not match the index of the file: their checksums differ");
 	if (r == -EBADMSG)
 		return fail_frame(reader, i, r, "is damaged");
 	return r < 0 ? fail(r, "%s: decompression: %m", reader->name) : 0;
 }
 
-/* The content of frame i. */
+/* Read and decode frame i. */
 static int decode_frame(struct zst_reader *reader, const struct file *file, size_t i, void *content)
 {
 	const size_t stored_nbytes = zst_index_stored_nbytes(&reader->index, i);
@@ -171,7 +160,7 @@ static int decode_frame(struct zst_reader *reader, const struct file *file, size
 	r = file_read_at(file, reader->base + reader->index.frames[i].stored, stored,
 			 stored_nbytes);
 	if (r == -ENODATA)
-		fail_frame(reader, i, r, "is cut off: the file became shorter");
+		fail_frame(reader, i, r, "is truncated: the file became shorter");
 	else if (r < 0)
 		fail_frame(reader, i, r, "cannot be read: %m");
 	else
@@ -180,7 +169,7 @@ static int decode_frame(struct zst_reader *reader, const struct file *file, size
 	return r;
 }
 
-/* --- slots, under the lock --- */
+/* --- slots (these functions require the lock) --- */
 
 static struct frame_slot *find_slot(struct zst_reader *reader, size_t frame)
 {
@@ -190,7 +179,7 @@ static struct frame_slot *find_slot(struct zst_reader *reader, size_t frame)
 	return NULL;
 }
 
-/* The slot that is worth least, NULL if all are held. */
+/* Find the slot to reassign; NULL: all are in use. */
 static struct frame_slot *find_victim(struct zst_reader *reader)
 {
 	struct frame_slot *victim = NULL;
@@ -204,7 +193,7 @@ static struct frame_slot *find_victim(struct zst_reader *reader)
 	return victim;
 }
 
-/* Hold the frame's slot; *ret_must_load: it is a new one, which the caller must load. */
+/* Acquire the slot of a frame. *ret_must_load: the caller must load it. */
 static struct frame_slot *acquire_slot(struct zst_reader *reader, size_t frame, bool *ret_must_load)
 {
 	struct frame_slot *slot;
@@ -228,7 +217,10 @@ static struct frame_slot *acquire_slot(struct zst_reader *reader, size_t frame, 
 	return slot;
 }
 
-/* r: of the use that was made of it, which gave n_objects bytes. What is spent takes no memory. */
+/*
+ * Release a slot of which n_consumed bytes were used, with the result `r`. The memory of a consumed
+ * frame is freed.
+ */
 static void release_slot(struct zst_reader *reader, struct frame_slot *slot, int r,
 			 size_t n_consumed)
 {
@@ -244,7 +236,7 @@ static void release_slot(struct zst_reader *reader, struct frame_slot *slot, int
 	pthread_cond_broadcast(&reader->changed);
 }
 
-/* --- without --- */
+/* --- reading (without the lock) --- */
 
 static int load_slot(struct zst_reader *reader, const struct file *file, struct frame_slot *slot,
 		     size_t frame)
@@ -264,7 +256,7 @@ static int load_slot(struct zst_reader *reader, const struct file *file, struct 
 	return r;
 }
 
-/* nbytes at `offset` of the content of a frame. */
+/* Copy nbytes at `offset` of the content of a frame. */
 static int copy_from_slot(struct zst_reader *reader, const struct file *file, size_t frame,
 			  size_t offset, void *buffer, size_t nbytes)
 {

@@ -1,9 +1,9 @@
 /*
- * zst_writer - bytes to a .zst file (see zst_writer.h)
+ * zst_writer - writes a .zst file (see zst_writer.h)
  *
- * Frames are numbered when they are queued, taken from the queue in this order, and given their
- * places in it; so of all frames that wait for their place, the first is with a thread that has it
- * compressed already or will: nothing hangs, however few buffers there are.
+ * Frames are numbered when they are queued, and dequeued and assigned their offsets in this order.
+ * So of all frames that wait for an offset, the first one has been compressed or is being
+ * compressed by a thread: there is no deadlock, however few buffers there are.
  */
 #include "io/codec/zst_writer.h"
 
@@ -19,41 +19,41 @@
 
 enum { FRAME_NBYTES = ZST_WRITER_FRAME_NBYTES, MAX_THREADS = 64 };
 
-/* Besides those that are being compressed: one that is filled, and one that waits. */
+/* In addition to those being compressed: one to fill, and one in the queue. */
 enum { EXTRA_BUFFERS = 2 };
 
 struct frame_buffer {
-	struct frame_buffer *next; /* free, or in the queue */
-	uint64_t frame;            /* its number */
+	struct frame_buffer *next; /* in the free list or in the queue */
+	uint64_t frame;            /* number */
 	size_t nbytes;             /* of content */
 	unsigned char content[FRAME_NBYTES];
 };
 
 struct zst_writer {
-	/* Set at creation. */
+	/* Constant. */
 	const char *name;
 	struct zst_sink sink;
 	int level;
 	struct frame_buffer *buffers[MAX_THREADS + EXTRA_BUFFERS];
 	size_t n_buffers;
 
-	struct frame_buffer *filling; /* of append(): NULL or not yet full */
+	struct frame_buffer *filling; /* by append(); NULL or not full */
 	uint64_t n_frames;            /* queued */
 	pthread_t threads[MAX_THREADS];
-	unsigned n_threads; /* that have been started and not joined */
+	unsigned n_threads; /* started and not joined */
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* anything of what follows */
-	/* Under the lock. */
+	pthread_cond_t changed; /* any of the following members */
+	/* Protected by the lock. */
 	struct frame_buffer *free, *queue, **queue_end;
-	bool finishing;      /* the queue gets no longer */
-	int r;               /* the first failure, or 0 */
-	uint64_t n_assigned; /* frames; those with lower numbers */
+	bool finishing;      /* nothing is queued any more */
+	int r;               /* the first error, or 0 */
+	uint64_t n_assigned; /* the first so many frames have an offset */
 	uint64_t stored_nbytes;
 	struct zst_index index;
 };
 
-/* What a thread works with. */
+/* The state of a thread. */
 struct frame_compressor {
 	struct zst_writer *writer;
 	ZSTD_CCtx *cctx;
@@ -70,7 +70,7 @@ static void writer_fail(struct zst_writer *writer, int r)
 	pthread_mutex_unlock(&writer->lock);
 }
 
-/* The next of the queue; NULL when there is nothing left to do. */
+/* Dequeue a buffer; NULL at the end or after an error. */
 static struct frame_buffer *dequeue_frame_buffer(struct zst_writer *writer)
 {
 	struct frame_buffer *buffer;
@@ -96,7 +96,7 @@ static void release_frame_buffer(struct zst_writer *writer, struct frame_buffer 
 	pthread_mutex_unlock(&writer->lock);
 }
 
-/* Wait for the frame's turn, and give it the next place. */
+/* Wait for the frame's turn, and assign its offset. */
 static int assign_frame_offset(struct zst_writer *writer, uint64_t frame, size_t stored_nbytes,
 			       size_t content_nbytes, uint64_t *ret_offset)
 {
@@ -117,7 +117,7 @@ static int assign_frame_offset(struct zst_writer *writer, uint64_t frame, size_t
 	return r == -ENOMEM ? fail(r, "%s: index of frames: %m", writer->name) : r;
 }
 
-/* It is the turn of the frame after the one that was placed. */
+/* Let the next frame proceed. */
 static void advance_write_turn(struct zst_writer *writer)
 {
 	pthread_mutex_lock(&writer->lock);
@@ -126,7 +126,7 @@ static void advance_write_turn(struct zst_writer *writer)
 	pthread_mutex_unlock(&writer->lock);
 }
 
-/* Compress a buffer, which is given back, and write the frame. */
+/* Compress and release a buffer, and write the frame. */
 static int compress_frame(struct frame_compressor *compressor, struct frame_buffer *buffer)
 {
 	struct zst_writer *writer = compressor->writer;
@@ -259,7 +259,7 @@ void zst_writer_close(struct zst_writer *writer)
 	free(writer);
 }
 
-/* Have a buffer to fill. */
+/* Wait for a buffer to fill. */
 static int acquire_frame_buffer(struct zst_writer *writer)
 {
 	int r;
@@ -346,7 +346,7 @@ int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty)
 	return writer->r;
 }
 
-/* Of no content there is one frame all the same: an index alone is no .zst file. */
+/* Empty content is written as one frame: an index alone is no valid .zst file. */
 int zst_writer_finish(struct zst_writer *writer)
 {
 	const int r = zst_writer_finish_frames(writer, false);

@@ -1,34 +1,440 @@
 /*
- * format_detect - is a file records, or something else? (see format_detect.h)
+ * format_detect - tells records from files of other formats (see format_detect.h)
  */
+#include "io/input/format_detect.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "io/input/format_signatures.h"
 #include "config.h"
 #include "io/header/npy.h"
+#include "io/input/part_manifest.h"
 #include "src/base/diagnostics.h"
 
-/* Of a path as a word of the shell's. */
-enum { SHELL_WORD_NBYTES = 160 };
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
 struct format {
 	const char *name;
-	const char *filter; /* the command that writes what is to be sorted; NULL: */
-	const char *advice; /* what else to do */
-	/* Before the records, which are read: recognised despite --skip-bytes. NULL: none */
+	/* The first bytes, with a mask, if not all of their bits are the same in all files. */
+	const char *magic, *mask;
+	size_t magic_nbytes;
+	/* Check the rest. 1: it is this format; 0: it is not; or the error of read_at. Or NULL. */
+	int (*detect)(const struct format_view *view, const struct format_rules *rules);
+
+	enum decoder_format compression; /* gsort reads its content */
+	const char *filter;              /* the command that writes the content; or NULL */
+	const char *advice;              /* else what to do */
+	/* The size of the header before records that gsort reads. NULL: it does not. */
 	uint64_t (*header_nbytes)(const struct format_view *view);
-	format_detect_fn *detect;
-	/* If filter and advice do not say it; as format_refuse(). */
+	/* Report this format as format_refuse() does, if filter and advice do not suffice. */
 	int (*refuse)(const struct format_view *view, const struct format_rules *rules,
-		      const char *name, const char *path);
+		      const char *name);
 };
 
-/* --- what to do instead --- */
+/* --- what is visible --- */
 
-/* The path as a word of the shell's; "FILE" if it is one that would have to be spelled out. */
+static bool is_fully_visible(const struct format_view *view)
+{
+	return view->head_nbytes < FORMAT_HEAD_NBYTES || view->nbytes == view->head_nbytes;
+}
+
+static bool can_read_view(const struct format_view *view, uint64_t offset, size_t nbytes)
+{
+	return offset + nbytes <= view->head_nbytes ||
+	       (view->read_at && view->nbytes != FORMAT_SIZE_UNKNOWN);
+}
+
+/* Read existing bytes, after can_read_view(). */
+static int read_view(const struct format_view *view, uint64_t offset, void *buffer, size_t nbytes)
+{
+	if (offset + nbytes > view->head_nbytes)
+		return view->read_at(view->context, offset, buffer, nbytes);
+	memcpy(buffer, view->head + offset, nbytes);
+	return 0;
+}
+
+static uint64_t load_le(const unsigned char *from, size_t nbytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, from, nbytes);
+	return value;
+}
+
+/* --- detection of single formats, behind their magic numbers --- */
+
+/* No program writes more skippable frames in front of content. */
+enum { MAX_SKIPPABLE_FRAMES = 1024 };
+
+/*
+ * Skippable frames alone are not compressed data. If what follows them is not visible, they are
+ * taken for compressed data, and the decoder reports the error in the end (decoder.h).
+ */
+static int detect_zstandard(const struct format_view *view, const struct format_rules *rules)
+{
+	const uint64_t nbytes = is_fully_visible(view) ? view->head_nbytes : view->nbytes;
+	uint64_t offset = 0, frame_nbytes;
+
+	(void)rules;
+	for (unsigned i = 0; i < MAX_SKIPPABLE_FRAMES; i++) {
+		const uint64_t remaining = nbytes - offset;
+		const size_t n = remaining < ZSTD_FRAME_PREFIX_NBYTES ? remaining :
+									ZSTD_FRAME_PREFIX_NBYTES;
+		unsigned char begin[ZSTD_FRAME_PREFIX_NBYTES];
+		enum zstd_frame_kind kind;
+		int r;
+
+		if (!can_read_view(view, offset, n))
+			return 1;
+		r = read_view(view, offset, begin, n);
+		if (r < 0)
+			return r;
+		kind = zstd_frame_detect(begin, n, &frame_nbytes);
+		if (kind != ZSTD_FRAME_SKIPPABLE)
+			return kind == ZSTD_FRAME_CONTENT;
+		if (frame_nbytes > remaining)
+			return 0;
+		offset += frame_nbytes;
+	}
+	return 1;
+}
+
+/* Few values are defined for extra flags, the system, and the type of the first block. */
+static int detect_gzip(const struct format_view *view, const struct format_rules *rules)
+{
+	enum { FLAGS = 3, EXTRA_FLAGS = 8, SYSTEM = 9, HEADER_NBYTES = 10, TRAILER_NBYTES = 8 };
+	const unsigned char *head = view->head;
+
+	(void)rules;
+	if (view->head_nbytes < HEADER_NBYTES + TRAILER_NBYTES ||
+	    (head[SYSTEM] > 13 && head[SYSTEM] != 255) ||
+	    (head[EXTRA_FLAGS] != 0 && head[EXTRA_FLAGS] != 2 && head[EXTRA_FLAGS] != 4))
+		return 0;
+	return head[FLAGS] || (head[HEADER_NBYTES] & 6) != 6;
+}
+
+/* The block size, and the number that begins a block or the end of the file. */
+static int detect_bzip2(const struct format_view *view, const struct format_rules *rules)
+{
+	(void)rules;
+	return view->head_nbytes >= 10 && view->head[3] >= '1' && view->head[3] <= '9' &&
+	       (memcmp(view->head + 4, "\x31\x41\x59\x26\x53\x59", 6) == 0 ||
+		memcmp(view->head + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
+}
+
+/* A member with a name, of an existing version; or the end of an empty archive. */
+static int detect_zip(const struct format_view *view, const struct format_rules *rules)
+{
+	enum { VERSION = 4, MAX_VERSION = 63, NAME_NBYTES = 26, NAME = 30, EMPTY_NBYTES = 22 };
+	const unsigned char *head = view->head;
+
+	(void)rules;
+	if (view->head_nbytes == EMPTY_NBYTES && memcmp(head, "PK\5\6", 4) == 0)
+		return load_le(head + 4, 8) == 0;
+	return view->head_nbytes > NAME && memcmp(head, "PK\3\4", 4) == 0 &&
+	       head[VERSION] <= MAX_VERSION && head[NAME] != '\0' &&
+	       load_le(head + NAME_NBYTES, 2) > 0;
+}
+
+/*
+ * A file ends with the size of the footer and the magic number again. Where the end is not visible,
+ * check the header of the first column: its first field is a small number.
+ */
+static int detect_parquet(const struct format_view *view, const struct format_rules *rules)
+{
+	enum { END_NBYTES = 8 };
+	const uint64_t nbytes = is_fully_visible(view) ? view->head_nbytes : view->nbytes;
+	unsigned char end[END_NBYTES];
+	int r;
+
+	(void)rules;
+	if (view->head_nbytes < 4 + END_NBYTES)
+		return 0;
+	if (nbytes == FORMAT_SIZE_UNKNOWN || !can_read_view(view, nbytes - END_NBYTES, END_NBYTES))
+		return view->head[4] == 0x15 && view->head[5] <= 6;
+	r = read_view(view, nbytes - END_NBYTES, end, END_NBYTES);
+	if (r < 0)
+		return r;
+	return memcmp(end + 4, "PAR1", 4) == 0 && load_le(end, 4) <= nbytes - 4 - END_NBYTES;
+}
+
+/* At the beginning, or behind a user block of 512, 1024, ... bytes. */
+static int detect_hdf5(const struct format_view *view, const struct format_rules *rules)
+{
+	static const char magic[8] = "\x89HDF\r\n\x1a\n";
+
+	(void)rules;
+	for (size_t offset = 0; offset + sizeof magic <= view->head_nbytes;
+	     offset = offset ? 2 * offset : 512)
+		if (memcmp(view->head + offset, magic, sizeof magic) == 0)
+			return 1;
+	return 0;
+}
+
+/*
+ * With --skip-bytes, a .npy file is accepted as records if this is the size of its header, and the
+ * type is given or is the default.
+ */
+static int detect_npy(const struct format_view *view, const struct format_rules *rules)
+{
+	static const char u64[] = "{'descr': '<u8', ";
+	uint64_t header_nbytes;
+
+	if (!npy_parse_prefix(view->head, view->head_nbytes, &header_nbytes))
+		return npy_has_magic(view->head, view->head_nbytes) && rules->skip_nbytes == 0;
+	return header_nbytes != rules->skip_nbytes || rules->output_differs ||
+	       (rules->is_untyped && !memmem(view->head, view->head_nbytes, u64, sizeof u64 - 1));
+}
+
+static int detect_manifest(const struct format_view *view, const struct format_rules *rules)
+{
+	(void)rules;
+	return part_manifest_detect(view->head, view->head_nbytes);
+}
+
+static bool is_text(unsigned char c)
+{
+	return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+}
+
+/* The bytes of a non-ASCII character of UTF-8; 0: it is none, or truncated. */
+static size_t utf8_character_nbytes(const unsigned char *bytes, size_t n)
+{
+	const size_t nbytes = *bytes >= 0xc2 && *bytes <= 0xdf ? 2 :
+			      (*bytes & 0xf0) == 0xe0          ? 3 :
+			      *bytes >= 0xf0 && *bytes <= 0xf4 ? 4 :
+								 n + 1;
+
+	for (size_t i = 1; i < nbytes && i < n; i++)
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+	return nbytes <= n ? nbytes : 0;
+}
+
+/*
+ * Text consists of printable characters, ASCII or UTF-8. Keys of letters are numbers as well, so if
+ * the size fits u64, text must contain a line end, and end with it if it is short. Of files with
+ * one random number 1 in 200,000 is taken for text, with two 1 in 2^28. Small integers are no text:
+ * they contain zero bytes.
+ */
+static int detect_text(const struct format_view *view, const struct format_rules *rules)
+{
+	enum { MIN_TEXT_NBYTES = 4, SHORT_TEXT_NBYTES = 64, MAX_CUT_NBYTES = 3 };
+	const unsigned char *head = view->head;
+	const bool is_whole_numbers = !is_fully_visible(view) || view->head_nbytes % 8 == 0;
+	size_t n = 0, nbytes = 1;
+
+	if (!rules->is_untyped || view->head_nbytes < MIN_TEXT_NBYTES)
+		return 0;
+	if (is_whole_numbers &&
+	    (!memchr(head, '\n', view->head_nbytes) ||
+	     (view->head_nbytes < SHORT_TEXT_NBYTES && head[view->head_nbytes - 1] != '\n')))
+		return 0;
+	for (; n < view->head_nbytes && nbytes > 0; n += nbytes)
+		nbytes = is_text(head[n]) ? 1 :
+					    utf8_character_nbytes(head + n, view->head_nbytes - n);
+	return n == view->head_nbytes ||
+	       (!is_fully_visible(view) && view->head_nbytes - n <= MAX_CUT_NBYTES);
+}
+
+/* --- messages --- */
+
+static uint64_t npy_header_nbytes(const struct format_view *view)
+{
+	uint64_t nbytes = 0;
+
+	npy_parse_prefix(view->head, view->head_nbytes, &nbytes);
+	return nbytes;
+}
+
+static int refuse_broken_npy(const struct format_view *view, const char *name)
+{
+	const unsigned char *version = view->head + 6;
+
+	if (view->head_nbytes < 8 || (version[0] >= 1 && version[0] <= 3 && version[1] == 0))
+		return fail(-EINVAL,
+			    "%s: is a truncated .npy file: it ends within its header, after %zu "
+			    "bytes",
+			    name, view->head_nbytes);
+	return fail(-EINVAL,
+		    "%s: is a .npy file of version %u.%u, not 1.0, 2.0 or 3.0; convert it with "
+		    "numpy.load() and numpy.save()",
+		    name, version[0], version[1]);
+}
+
+static int refuse_npy(const struct format_view *view, const struct format_rules *rules,
+		      const char *name)
+{
+	uint64_t nbytes;
+
+	if (!npy_parse_prefix(view->head, view->head_nbytes, &nbytes))
+		return refuse_broken_npy(view, name);
+	if (nbytes != rules->skip_nbytes)
+		return fail(-EINVAL,
+			    "%s: is a .npy file with a header of %" PRIu64 " bytes, not %" PRIu64
+			    "; omit --skip-bytes to read the header",
+			    name, nbytes, rules->skip_nbytes);
+	if (rules->output_differs)
+		return fail(-EINVAL,
+			    "%s: is a .npy file, whose header does not fit the output; omit "
+			    "--skip-bytes to read the header",
+			    name);
+	return fail(-EINVAL,
+		    "%s: is a .npy file; omit --skip-bytes to read the header, or use -t for the "
+		    "data behind it",
+		    name);
+}
+
+/* A manifest that is compressed, or read from a pipe, has no directory of part files. */
+static int refuse_manifest(const struct format_view *view, const struct format_rules *rules,
+			   const char *name)
+{
+	(void)view;
+	if (rules->accepts_manifests)
+		return fail(-EINVAL, "%s: is a part manifest, but not a regular file", name);
+	return fail(-EINVAL,
+		    "%s: is a part manifest of sorted files; " GSORT_PROGRAM
+		    " -m merges them, and -c checks them",
+		    name);
+}
+
+static int refuse_text(const struct format_view *view, const struct format_rules *rules,
+		       const char *name)
+{
+	(void)view;
+	if (rules->mode == FORMAT_NPY)
+		return fail(-EINVAL, "%s: is text, not a .npy file", name);
+	return fail(-EINVAL,
+		    "%s: is text: sort(1) sorts its lines; to sort it as records, use -t or -R (-t "
+		    "u64 for example), or --format=raw",
+		    name);
+}
+
+/* --- the table --- */
+
+#define MAGIC(bytes) .magic = (bytes), .magic_nbytes = sizeof(bytes) - 1
+
+/* The first format that matches counts. */
+static const struct format formats[] = {
+	{ .name = "compressed by Zstandard",
+	  .detect = detect_zstandard,
+	  .compression = DECODER_ZSTD,
+	  .filter = "zstd -dc" },
+	{ .name = "compressed by gzip", /* deflate, no reserved flag */
+	  MAGIC("\x1f\x8b\x08\0"),
+	  .mask = "\xff\xff\xff\xe0",
+	  .detect = detect_gzip,
+	  .compression = DECODER_GZIP,
+	  .filter = "gzip -dc" },
+	{ .name = "compressed by xz", /* one of 16 kinds of checksums */
+	  MAGIC("\xfd\x37zXZ\0\0\0"),
+	  .mask = "\xff\xff\xff\xff\xff\xff\xff\xf0",
+	  .filter = "xz -dc" },
+	{ .name = "compressed by bzip2",
+	  MAGIC("BZh"),
+	  .detect = detect_bzip2,
+	  .filter = "bzip2 -dc" },
+	{ .name = "compressed by lz4", /* version 1, no reserved flag, blocks of 64 KiB to 4 MiB */
+	  MAGIC("\x04\x22\x4d\x18\x40\x40\0"),
+	  .mask = "\xff\xff\xff\xff\xc2\xcf\0",
+	  .filter = "lz4 -dc" },
+	{ .name = "a zip archive",
+	  MAGIC("PK"),
+	  .detect = detect_zip,
+	  .advice = "use unzip -p FILE MEMBER to extract a member" },
+	{ .name = "a 7z archive",
+	  MAGIC("7z\xbc\xaf\x27\x1c\0"),
+	  .advice = "use 7z e -so to extract its content" },
+	{ .name = "a Parquet file",
+	  MAGIC("PAR1"),
+	  .detect = detect_parquet,
+	  .advice = "export a column as plain numbers first" },
+	{ .name = "an Arrow file",
+	  MAGIC("ARROW1\0\0"),
+	  .advice = "export a column as plain numbers first" },
+	{ .name = "a SQLite database",
+	  MAGIC("SQLite format 3\0"),
+	  .advice = "use ORDER BY, or export a column as plain numbers first" },
+	{ .name = "an HDF5 file",
+	  .detect = detect_hdf5,
+	  .advice = "use h5dump -b LE -d DATASET -o NUMBERS to export a dataset as plain numbers" },
+	{ .name = "a .npy file",
+	  .detect = detect_npy,
+	  .header_nbytes = npy_header_nbytes,
+	  .refuse = refuse_npy },
+	{ .name = "a part manifest", .detect = detect_manifest, .refuse = refuse_manifest },
+	{ .name = "text", .detect = detect_text, .refuse = refuse_text },
+};
+
+enum decoder_format format_compression(const struct format *format)
+{
+	return format->compression;
+}
+
+uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
+			      const struct format_rules *rules)
+{
+	return format->header_nbytes && rules->skip_nbytes == 0 ? format->header_nbytes(view) : 0;
+}
+
+bool format_is_manifest(const struct format *format, const struct format_rules *rules)
+{
+	return rules->accepts_manifests && format->detect == detect_manifest;
+}
+
+const char *format_name(const struct format *format)
+{
+	return format->name;
+}
+
+/* Formats that are read are detected with --skip-bytes, too. */
+static bool is_format_enabled(const struct format *format, const struct format_view *view,
+			      const struct format_rules *rules)
+{
+	return rules->skip_nbytes == 0 || format->header_nbytes ||
+	       format->detect == detect_manifest ||
+	       (format->compression != DECODER_NONE && view->compression == DECODER_NONE);
+}
+
+static bool has_magic(const struct format *format, const struct format_view *view)
+{
+	if (view->head_nbytes < format->magic_nbytes)
+		return false;
+	for (size_t i = 0; i < format->magic_nbytes; i++) {
+		const unsigned char mask = format->mask ? (unsigned char)format->mask[i] : 0xff;
+
+		if ((view->head[i] & mask) != (unsigned char)format->magic[i])
+			return false;
+	}
+	return true;
+}
+
+int format_detect(const struct format_view *view, const struct format_rules *rules,
+		  const struct format **ret_format)
+{
+	*ret_format = NULL;
+	if (rules->mode == FORMAT_RAW)
+		return 0;
+	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+		const struct format *format = &formats[i];
+		int r;
+
+		if (!is_format_enabled(format, view, rules) || !has_magic(format, view))
+			continue;
+		r = format->detect ? format->detect(view, rules) : 1;
+		if (r > 0)
+			*ret_format = format;
+		if (r != 0)
+			return r < 0 ? r : 0;
+	}
+	return 0;
+}
+
+enum { SHELL_WORD_NBYTES = 160 };
+
+/* Quote the path for the shell; "FILE" stands for a path that would need escapes. */
 static const char *shell_quote_path(const char *path, char text[static SHELL_WORD_NBYTES])
 {
 	static const char safe_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -46,17 +452,6 @@ static const char *shell_quote_path(const char *path, char text[static SHELL_WOR
 	return text;
 }
 
-/* What is to be done with records, and what that does. */
-static const char *consumer_command(const struct format_rules *rules)
-{
-	return rules->checker ? rules->checker : GSORT_PROGRAM;
-}
-
-static const char *consumer_verb(const struct format_rules *rules)
-{
-	return rules->checker ? "checks" : "sorts";
-}
-
 /* "zstd -dc FILE | gzip -dc | gsort ..." */
 static int refuse_filtered(const struct format *format, const struct format_view *view,
 			   const struct format_rules *rules, const char *name, const char *path)
@@ -64,188 +459,28 @@ static int refuse_filtered(const struct format *format, const struct format_view
 	char word[SHELL_WORD_NBYTES];
 	const char *const file = path ? shell_quote_path(path, word) : "";
 	const char *const space = path ? " " : "";
+	const char *const consumer = rules->checker ? rules->checker : GSORT_PROGRAM;
 
-	if (view->is_decompressed)
-		return fail(
-			-EINVAL,
-			"%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is in that; "
-			"--format=raw takes its bytes for records",
-			name, format->name, space, file, format->filter, consumer_command(rules),
-			consumer_verb(rules));
+	for (size_t i = 0; view->compression != DECODER_NONE; i++)
+		if (formats[i].compression == view->compression)
+			return fail(-EINVAL,
+				    "%s: its content is %s; use %s%s%s | %s | %s ..., or "
+				    "--format=raw to read it as records",
+				    name, format->name, formats[i].filter, space, file,
+				    format->filter, consumer);
 	return fail(-EINVAL,
-		    "%s: is %s: %s%s%s | %s ... %s what is in it; --format=raw takes its bytes for "
-		    "records",
-		    name, format->name, format->filter, space, file, consumer_command(rules),
-		    consumer_verb(rules));
-}
-
-/* It begins as one does, and does not go on so. */
-static int refuse_broken_npy(const struct format_view *view, const char *name)
-{
-	const unsigned char *version = view->head + 6;
-
-	if (view->head_nbytes < 8 || (version[0] >= 1 && version[0] <= 3 && version[1] == 0))
-		return fail(-EINVAL,
-			    "%s: is a file of numpy that ends within its header, after %zu bytes: "
-			    "it is cut off",
-			    name, view->head_nbytes);
-	return fail(-EINVAL,
-		    "%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
-		    "3.0: numpy.save() of what numpy.load() finds in it writes one of these",
-		    name, version[0], version[1]);
-}
-
-/* Who knows of the header need not. */
-static int refuse_npy(const struct format_view *view, const struct format_rules *rules,
-		      const char *name, const char *path)
-{
-	uint64_t nbytes;
-
-	(void)path;
-	if (!npy_parse_prefix(view->head, view->head_nbytes, &nbytes))
-		return refuse_broken_npy(view, name);
-	if (nbytes != rules->skip_nbytes)
-		return fail(-EINVAL,
-			    "%s: is a file of numpy with a header of %" PRIu64
-			    " bytes, not %" PRIu64 ": omit --skip-bytes to read the header",
-			    name, nbytes, rules->skip_nbytes);
-	if (rules->output_differs)
-		return fail(-EINVAL,
-			    "%s: is a file of numpy, whose header would not fit what is written "
-			    "behind it: omit --skip-bytes to read the header",
-			    name);
-	return fail(
-		-EINVAL,
-		"%s: is a file of numpy: omit --skip-bytes to read the header, or use -t for the "
-		"data after it",
-		name);
-}
-
-/* What is compressed, or comes through a pipe, has no directory in which parts could be. */
-static int refuse_manifest(const struct format_view *view, const struct format_rules *rules,
-			   const char *name, const char *path)
-{
-	(void)view;
-	(void)path;
-	if (rules->accepts_manifests)
-		return fail(
-			-EINVAL,
-			"%s: is a part manifest, which is no regular file: its part files cannot "
-			"be found",
-			name);
-	return fail(-EINVAL,
-		    "%s: is a part manifest of sorted files; " GSORT_PROGRAM
-		    " -m merges them, and -c checks them",
-		    name);
-}
-
-static int refuse_text(const struct format_view *view, const struct format_rules *rules,
-		       const char *name, const char *path)
-{
-	(void)view;
-	(void)path;
-	if (rules->mode == FORMAT_NPY)
-		return fail(-EINVAL, "%s: is text, and no file of numpy, as it is said to be",
-			    name);
-	return fail(
-		-EINVAL,
-		"%s: is text: sort(1) sorts its lines; if it is records, say which by -t or -R, "
-		"-t u64 for example, or by --format=raw",
-		name);
-}
-
-/* The first that fits: signatures first, the longest of them where two begin alike. */
-static const struct format formats[] = {
-	{ .name = "compressed by Zstandard",
-	  .filter = "zstd -dc",
-	  .detect = format_detect_zstandard },
-	{ .name = "compressed by gzip", .filter = "gzip -dc", .detect = format_detect_gzip },
-	{ .name = "compressed by xz", .filter = "xz -dc", .detect = format_detect_xz },
-	{ .name = "compressed by bzip2", .filter = "bzip2 -dc", .detect = format_detect_bzip2 },
-	{ .name = "compressed by lz4", .filter = "lz4 -dc", .detect = format_detect_lz4 },
-	{ .name = "a zip archive",
-	  .advice = "unzip -p FILE MEMBER writes one of its members",
-	  .detect = format_detect_zip },
-	{ .name = "a 7z archive",
-	  .advice = "7z e -so writes what is in it",
-	  .detect = format_detect_7z },
-	{ .name = "a Parquet file",
-	  .advice = "its columns are encoded: write the one to be sorted as plain numbers first",
-	  .detect = format_detect_parquet },
-	{ .name = "an Arrow file",
-	  .advice = "its columns are in parts: write the one to be sorted as plain numbers first",
-	  .detect = format_detect_arrow },
-	{ .name = "a SQLite database",
-	  .advice = "ORDER BY sorts it, and what it selects can be written as plain numbers",
-	  .detect = format_detect_sqlite },
-	{ .name = "an HDF5 file",
-	  .advice =
-		  "h5dump -b LE -d DATASET -o NUMBERS writes one of its datasets as plain numbers",
-	  .detect = format_detect_hdf5 },
-	{ .name = "a file of numpy",
-	  .header_nbytes = format_npy_header_nbytes,
-	  .detect = format_detect_npy,
-	  .refuse = refuse_npy },
-	{ .name = "a part manifest", .detect = format_detect_manifest, .refuse = refuse_manifest },
-	{ .name = "text", .detect = format_detect_text, .refuse = refuse_text },
-};
-
-bool format_is_zstandard(const struct format *format)
-{
-	return format == &formats[0];
-}
-
-uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
-			      const struct format_rules *rules)
-{
-	return format->header_nbytes && rules->skip_nbytes == 0 ? format->header_nbytes(view) : 0;
-}
-
-bool format_is_manifest(const struct format *format, const struct format_rules *rules)
-{
-	return rules->accepts_manifests && format->detect == format_detect_manifest;
-}
-
-const char *format_name(const struct format *format)
-{
-	return format->name;
-}
-
-/* Is this one looked for? */
-static bool is_format_enabled(const struct format *format, const struct format_view *view,
-			      const struct format_rules *rules)
-{
-	return rules->skip_nbytes == 0 || format->header_nbytes ||
-	       format->detect == format_detect_manifest ||
-	       (format_is_zstandard(format) && !view->is_decompressed);
-}
-
-int format_detect(const struct format_view *view, const struct format_rules *rules,
-		  const struct format **ret_format)
-{
-	*ret_format = NULL;
-	if (rules->mode == FORMAT_RAW)
-		return 0;
-	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-		const int r = is_format_enabled(&formats[i], view, rules) ?
-				      formats[i].detect(view, rules) :
-				      0;
-
-		if (r > 0)
-			*ret_format = &formats[i];
-		if (r != 0)
-			return r < 0 ? r : 0;
-	}
-	return 0;
+		    "%s: is %s; use %s%s%s | %s ..., or --format=raw to read it as records", name,
+		    format->name, format->filter, space, file, consumer);
 }
 
 int format_refuse(const struct format *format, const struct format_view *view,
 		  const struct format_rules *rules, const char *name, const char *path)
 {
 	if (format->refuse)
-		return format->refuse(view, rules, name, path);
+		return format->refuse(view, rules, name);
 	if (format->filter)
 		return refuse_filtered(format, view, rules, name, path);
-	return fail(-EINVAL, "%s: is %s, not records: %s; --format=raw takes its bytes for records",
-		    name, format->name, format->advice);
+	return fail(-EINVAL,
+		    "%s: is %s, not records; %s, or use --format=raw to read it as records", name,
+		    format->name, format->advice);
 }

@@ -1,21 +1,22 @@
 /*
- * format_detect - is a file records, or something else that begins as its own kind does?
+ * format_detect - tells records from files of other formats
  *
- * Records have no header that could be recognised: any bytes may be records. But nobody means to
- * sort an archive, a database or a text as numbers, and an output that replaces it would be all
- * that is left. So the first bytes of every input, and of what it is compressed to, are compared
- * with a table of formats, and what is one of them is refused, with what to do instead.
+ * Records have no signature: any bytes may be records. But nobody wants to sort an archive, a
+ * database or a text as numbers, perhaps in place. So the first bytes of every input, and of the
+ * content of compressed ones, are compared with a table of formats. Inputs of these formats are
+ * refused, with a hint what to do, except for:
  *
- * Numbers must not be taken for something else. A signature has four bytes at least, and what a
- * format says beside it (versions, flags, sizes, the other end of the file) is checked as far as
- * it can be seen. Text, which has no signature, is only recognised where nobody has said what a
- * record is. Of random data one file in 2^32 begins like one of the formats, or fewer.
+ * - Zstandard and gzip, whose content is read
+ * - .npy, whose records are behind a header
+ * - part manifests, if the operation reads sorted inputs
  *
- * Zstandard is one of the formats, but not refused: its content is read. Nor is .npy, whose records
- * are behind a header.
+ * Numbers must not be taken for another format. A signature has at least three bytes, and
+ * everything else that a format defines (versions, flags, sizes, the end of the file) is checked as
+ * far as it is visible. Text, which has no signature, is detected only if the user has not said
+ * what a record is. At most one of 2^32 random files is taken for another format.
  *
- * Who gives --skip-bytes knows of a header: only Zstandard is recognised then, and .npy, which is
- * refused if its header has another size than was given. --format=raw switches everything off.
+ * With --skip-bytes only Zstandard, gzip, part manifests and .npy are detected; .npy is refused if
+ * its header has another size. --format=raw disables detection.
  */
 #pragma once
 
@@ -23,52 +24,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io/codec/decoder.h"
+
 enum format_mode {
 	FORMAT_AUTO,
-	FORMAT_NPY, /* the same, and what is no .npy is refused (framing.h) */
-	FORMAT_RAW, /* recognise nothing */
+	FORMAT_NPY, /* like FORMAT_AUTO, but other files than .npy are refused (framing.h) */
+	FORMAT_RAW, /* detect nothing */
 };
 
 struct format_rules {
 	enum format_mode mode;
-	uint64_t skip_nbytes;   /* the header that the user knows of; 0: none */
-	bool is_untyped;        /* nobody has said what a record is */
-	bool accepts_manifests; /* of parts (part_manifest.h) */
-	bool output_differs;    /* what is written is not as many records, or others */
-	const char *checker;    /* the program that only looks; NULL: it is sorted */
+	uint64_t skip_nbytes;   /* of --skip-bytes, or 0 */
+	bool is_untyped;        /* neither type nor size of records are given */
+	bool accepts_manifests; /* part_manifest.h */
+	bool output_differs;    /* other records, or another number of them, are written */
+	const char *checker;    /* the command that checks the input, NULL: it is sorted */
 };
 
 enum { FORMAT_HEAD_NBYTES = 4096 };
 
 #define FORMAT_SIZE_UNKNOWN UINT64_MAX
 
-/* What can be seen of a file, or of its content. */
+/* What is visible of a file, or of its content. */
 struct format_view {
 	const unsigned char *head;
-	size_t head_nbytes;   /* FORMAT_HEAD_NBYTES, or all bytes that there are */
-	uint64_t nbytes;      /* FORMAT_SIZE_UNKNOWN: only known if it is all in the head */
-	bool is_decompressed; /* of what is compressed by Zstandard, to which messages then refer */
-	void *context;        /* of read_at */
-	/* Any part within nbytes: 0 or a negative errno, without a message; NULL: cannot be had */
+	size_t head_nbytes;              /* FORMAT_HEAD_NBYTES, or the whole file */
+	uint64_t nbytes;                 /* or FORMAT_SIZE_UNKNOWN */
+	enum decoder_format compression; /* DECODER_NONE, or the view is of decompressed content */
+	void *context;                   /* of read_at */
+	/* Read any part within nbytes: 0 or a negative errno (not reported). NULL: not possible. */
 	int (*read_at)(void *context, uint64_t offset, void *buffer, size_t nbytes);
 };
 
 struct format;
 
 /*
- * What is it? *ret_format is NULL if there is nothing to be said against records. Returns 0, or
- * what read_at returned.
+ * Detect the format; *ret_format is NULL for records. Returns 0, or the error of read_at (not
+ * reported).
  */
 int format_detect(const struct format_view *view, const struct format_rules *rules,
 		  const struct format **ret_format);
 
-/* Is it compressed so that gsort can read it? */
-bool format_is_zstandard(const struct format *format);
+/* The decoder for a compressed format that gsort reads, else DECODER_NONE. */
+enum decoder_format format_compression(const struct format *format);
 
-/* Is it a part manifest, which are to be read in its place? */
+/* Return whether the format is a part manifest, to be replaced by its part files. */
 bool format_is_manifest(const struct format *format, const struct format_rules *rules);
 
-/* Of a format with records behind a header, which are read: its size. Else 0. */
+/* The size of the header of a format whose records are read; else 0. */
 uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
 			      const struct format_rules *rules);
 
@@ -76,7 +79,7 @@ uint64_t format_header_nbytes(const struct format *format, const struct format_v
 const char *format_name(const struct format *format);
 
 /*
- * Print that the file is of this format, and what to do. `name` is for messages, path NULL that of
+ * Report that the input has this format, and what to do. `name` is for messages; `path` is NULL for
  * standard input. Returns -EINVAL.
  */
 int format_refuse(const struct format *format, const struct format_view *view,

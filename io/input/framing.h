@@ -1,10 +1,11 @@
 /*
- * framing - which bytes of a file are records
+ * framing - which bytes of an input are records
  *
- *	[ header ][ record ][ record ] ... [ record ][ tail: part of a record ]
+ *	[ header ][ record ][ record ] ... [ record ][ trailer: an incomplete record ]
  *
- * The header has skip_nbytes, or is that of a format that says itself what its records are (.npy,
- * format_detect.h); then all inputs are of that format, with the same records, and have no tails.
+ * The header has skip_nbytes, or belongs to a format that defines its records (.npy,
+ * format_detect.h). In the latter case all inputs have that format and the same records, and no
+ * trailers.
  */
 #pragma once
 
@@ -12,29 +13,28 @@
 
 #include "io/input/format_detect.h"
 
-/* What becomes of the tail of a file. */
+/* What to do with an incomplete last record. */
 enum partial {
-	PARTIAL_ERROR, /* the file is refused */
-	PARTIAL_KEEP,  /* it is no record, but kept apart */
+	PARTIAL_ERROR, /* refuse the file */
+	PARTIAL_KEEP,  /* store it as the trailer */
 	PARTIAL_DROP,
 };
 
 struct npy;
 
 struct framing {
-	uint64_t record_nbytes; /* if is_size_inferred: unless a header says something else */
+	uint64_t record_nbytes; /* replaced by that of a .npy header if is_size_inferred */
 	uint64_t skip_nbytes;
-	uint64_t memory_nbytes; /* limit for names and kept tails (input_check_names()); 0: none */
+	uint64_t memory_nbytes; /* limit for names and trailers (input_check_names()); 0: none */
 	enum partial partial;
-	/* What else a file may be, and whether that would be a mistake (format_detect.h). */
 	enum format_mode format;
-	bool is_untyped;       /* nobody has said what a record is, */
-	bool is_size_inferred; /* or how many bytes it has; */
-	bool has_type;         /* one type was said, which may be that of columns */
-	bool output_differs;   /* the output is not as many records as the first input, or others */
-	bool accepts_manifests; /* a part manifest stands for these: inputs are sorted */
-	const char *checker;    /* for what a message advises */
-	/* What another input has found out: what all have to be; npy NULL: plain records. */
+	bool is_untyped;        /* neither type nor size of records are given */
+	bool is_size_inferred;  /* the size of records is not given */
+	bool has_type;          /* a single type is given, which may be that of columns */
+	bool output_differs;    /* other records, or another number of them, are written */
+	bool accepts_manifests; /* the inputs are sorted, so part manifests are read */
+	const char *checker;    /* the command that checks the input, NULL: it is sorted */
+	/* The format that another input has resolved, which is required; npy NULL: plain records */
 	bool is_resolved;
 	const struct npy *npy;
 };
@@ -48,15 +48,3 @@ static inline struct format_rules framing_rules(const struct framing *framing)
 				      .output_differs = framing->output_differs,
 				      .checker = framing->checker };
 }
-
-/*
- * How many bytes of a file of nbytes, header_nbytes of them in front, are records? Returns 0, or
- * -EINVAL after a message when the file is shorter than the header, or has a tail that it must not
- * have.
- */
-int framing_measure(const struct framing *framing, const char *name, uint64_t header_nbytes,
-		    uint64_t nbytes, uint64_t *ret_records_nbytes);
-
-/* Print that the file `name` has no more than nbytes, less than its header. -EINVAL. */
-int framing_fail_short(const struct framing *framing, const char *name, uint64_t header_nbytes,
-		       uint64_t nbytes);

@@ -1,22 +1,22 @@
 /*
  * input - several files and pipes as one stream of whole records
  *
- * Positions are bytes in the concatenation of all inputs, in the order given. When all of them are
- * regular files every part's place is known at once: a reader claims the next part under a lock and
- * reads it outside of it, so that several threads read at the same time. As soon as one input is a
- * pipe (or a terminal, a device, ...), reading is serial: claim and read are one step under the
- * lock. Callers see no difference, except in the speed.
+ * Positions are offsets in the concatenation of the records of all inputs, in the given order. If
+ * all inputs are regular files, the position of every part is known: a reader claims the next part
+ * under a lock and reads it without the lock, so several threads read at the same time. If an input
+ * is a stream (a pipe, a terminal, a device, ...), reads are serialised. Callers notice no other
+ * difference.
  *
- * What is compressed (.zst) is its content. A compressed file without an index of its frames counts
- * as a pipe.
+ * Compressed inputs contribute their content. A compressed file without an index of its frames is a
+ * stream.
  *
- * Regular files are looked at when the input is opened, and what is wrong with them is said then:
- * missing, unreadable, a directory, of another format (format_detect.h), not framed as it should
- * be. Of a pipe the format shows when it is started. Later, a short read shows a file that has
- * shrunk; whoever reads a file's last byte looks at its size again and finds one that has grown.
+ * Regular files are probed when the input is opened: a file that is missing, unreadable, a
+ * directory, of another format, or framed wrongly is reported then. Streams are probed when they
+ * are started. A short read detects a file that has shrunk, and whoever reads the last byte of a
+ * file checks that it has not grown.
  *
- * All functions print their message, and all but open and close may be called by any number of
- * threads.
+ * All functions report their errors. All but open and close are thread-safe, except where it says
+ * "before the first read".
  */
 #pragma once
 
@@ -33,229 +33,268 @@ struct schema;
 struct endpoint;
 struct input;
 
-/* What an input may take besides the memory that is given for it: PLAN_OVERHEAD_NBYTES. */
+/* --- opening --- */
+
+/* What an input may allocate in addition to the memory limit: PLAN_OVERHEAD_NBYTES. */
 enum { INPUT_OVERHEAD_NBYTES = 24 << 20 };
 
 /*
- * Do n names of text_nbytes, and what an input keeps for each, fit into memory_nbytes and
- * INPUT_OVERHEAD_NBYTES? 0: there is no limit.
+ * Return whether n names of text_nbytes, and what an input allocates for each, fit into
+ * memory_nbytes and INPUT_OVERHEAD_NBYTES. memory_nbytes 0: no limit.
  */
 bool input_names_fit(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes);
-/* Return 0, or -E2BIG after a message if they do not fit. */
+/* Return 0, or -E2BIG if they do not fit. */
 int input_check_names(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes);
 
 #define INPUT_SIZE_UNKNOWN UINT64_MAX
 
 /*
- * The paths, n of them, as one stream of records; "-" is standard input (from its current position,
- * if it is a file). n == 0 is an empty stream. What of a file is no record is left out of the
- * stream: the header of the first and the tails that are kept can be asked for. The paths must
- * outlive the input. Returns 0 and an input to input_close(), or a negative errno: -EFBIG if the
- * records of all files together have more bytes than positions can count.
+ * Open n paths, and endpoints that replace some of them (or NULL), as one stream of records. The
+ * path "-" is standard input, from its current position if it is a file. n == 0 is an empty stream.
+ * Headers and trailers are no part of the stream; the header of the first input and the trailers to
+ * keep are stored. The paths must outlive the input. Returns 0 and an input to input_close(), or a
+ * negative errno: -EFBIG if the records of all files have too many bytes for positions.
  */
-int input_open_framed(const struct syscalls *calls, const char *const *paths, size_t n,
-		      const struct framing *framing, struct input **ret_input);
-
-/* The same; given: n of them, which stand in the place of paths or do not. */
 int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
 			 const struct endpoint *endpoints, size_t n, const struct framing *framing,
 			 struct input **ret_input);
 
-/* The same, of files that are nothing but records. */
+/* Open n paths as one stream of records, without headers and trailers. */
 int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
 	       uint64_t record_nbytes, struct input **ret_input);
 
-/* NULL is fine. No reader may be left. */
+/* Close an input without readers. NULL is ignored. */
 void input_close(struct input *input);
 
 /*
- * Wait for the first bytes of the first pipe among the inputs: it then is known whether that is
- * compressed. One pipe only, since who fills the others may wait for us to read this one. may_open
- * false: only if that opens nothing, which waits for a writer, and asks nobody at a terminal to
- * write. Nothing must have been read; by one thread. Returns 0 or a negative errno after a message.
+ * Wait for the first bytes of the first stream among the inputs, so that its format is known. Only
+ * the first, since the writers of the others may wait for it to be read. may_open false: do nothing
+ * if the stream must be opened, which waits for a writer, or is a terminal. Before the first read,
+ * by one thread.
  */
 int input_probe_pipe(struct input *input, bool may_open);
 
 /*
- * Nothing has been read yet. Refuse compressed pipes whose frames ask for larger windows than that;
- * of files it is known before. Until then it is 128 MiB.
+ * Take over the i-th path of `from`, of which nothing has been read, if it is a stream that
+ * input_probe_pipe() has probed: its first bytes cannot be read again. *ret_to is an input of that
+ * path alone, or NULL if the path was not probed and can be opened again.
  */
+int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to);
+
+/* --- memory --- */
+
+/*
+ * Limit the windows of compressed streams, after the pipe was probed, to a part of the memory
+ * limit, but at least to the 8 MiB that all streams may have. Frames with a larger window are
+ * refused, unless input_memory_nbytes() includes it. The initial limit is that of zstd, 2 GiB.
+ */
+void input_limit_windows(struct input *input, uint64_t memory_nbytes);
+
+/* Get and set that limit itself, to copy it to another input. */
 void input_set_max_window(struct input *input, uint64_t nbytes);
 uint64_t input_max_window_nbytes(const struct input *input);
 
-/* Nothing has been read yet. Keep so much of compressed files that are read in little pieces. */
+/* Limit the memory for cached frames of indexed compressed files. Before the first read. */
 void input_set_frame_cache(struct input *input, uint64_t nbytes);
 
 /*
- * What the input takes beside what it is read to: names, tails, compressed files; and of a pipe,
- * which may be compressed, as is only seen when it is read. in_order: it is read by input_read().
+ * The memory that the input needs in addition to the buffers of its readers: names, trailers,
+ * decompression. in_order: it is read by input_read() only.
  */
 uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers, bool in_order);
 
-/* The stream's size; INPUT_SIZE_UNKNOWN as soon as one of the inputs is no regular file. */
+/*
+ * Check whether the memory limit suffices to read the input in order with *n_threads, which need
+ * thread_nbytes each, and reduce their number if necessary. Returns 0, or -E2BIG if the limit is
+ * too small for one thread.
+ */
+int input_check_reading_memory(const struct input *input, uint64_t memory_nbytes,
+			       uint64_t thread_nbytes, unsigned *n_threads);
+
+/* --- reading --- */
+
+/* The size of the stream; INPUT_SIZE_UNKNOWN if one of the inputs is a stream. */
 uint64_t input_total_nbytes(const struct input *input);
 
 /*
- * Claim and read the next part of the stream: nbytes (a multiple of the record), or what is left of
- * it. *ret_nbytes is short only at the stream's end and 0 after it; *ret_position is the part's
- * place in the stream, so readers that all ask for the same nbytes get multiples of it. Every byte
- * is given to exactly one caller. After a failure nothing is given out any more: every later call
- * returns the same errno.
+ * Claim and read the next nbytes (a multiple of the record size) of the stream. *ret_nbytes is
+ * smaller only at the end of the stream, and then 0. *ret_position is the position of the part. So
+ * if all readers read nbytes, positions are multiples of nbytes. Each byte is read by one caller.
+ * After an error all calls return that error.
  */
 int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
 	       size_t *ret_nbytes);
 
 /*
- * Read exactly the nbytes at `position`, which must be inside the stream; only when the total size
- * is known. Does not move what input_read() gives out.
+ * Read exactly nbytes at `position`, all within the stream, whose size is known. Does not affect
+ * input_read().
  */
 int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes);
 
 /*
- * Nothing has been read yet: let input_read() begin at `position`, a whole number of records; only
- * when the total size is known.
+ * Let input_read() begin or end at `position`, a multiple of the record size. The total size must
+ * be known. Before the first read.
  */
 void input_start_at(struct input *input, uint64_t position);
-
-/* And to end there, also a whole number of records. */
 void input_end_at(struct input *input, uint64_t position);
 
-/* What has been recognised. */
-struct input_content {
-	size_t n_files;      /* and pipes */
-	size_t n_compressed; /* of them, by Zstandard */
-	size_t n_unprobed;   /* pipes, which nobody has looked at: nothing is known of those */
-	bool is_npy;         /* of numpy, all of them that are known */
-};
-struct input_content input_content(const struct input *input);
-
-/* Is any of the files compressed, and can be read anywhere? */
-bool input_is_compressed(const struct input *input);
-
 /*
- * Is that part of the stream in the page cache, as far as samples of it say? Not what is
- * compressed; only when the total size is known.
+ * Return whether samples of that part of the stream are in the page cache. false for compressed
+ * files. The total size must be known.
  */
 bool input_is_cached(struct input *input, uint64_t position, uint64_t nbytes);
 
-/*
- * The first nbytes will be read soon: let the kernel fetch them meanwhile, if it must. A hint.
- */
+/* Let the kernel start to read the first nbytes into the page cache: a hint. */
 void input_prefetch(struct input *input, uint64_t nbytes);
 
 /*
- * All has been read and done: if standard input is a file, or what else was given open, whoever
- * reads on from it finds its end.
- * A file is read at offsets, in any order or not at all (a mapping), which moves nothing.
+ * Set standard input or another given descriptor, if it is a file, to its end, after everything was
+ * read: files are read at offsets or mapped, which does not move the descriptor.
  */
 void input_seek_end(const struct input *input);
 
 /*
- * Make input_read() return -ECANCELED, without a message, also where it waits for a pipe or a
- * rendezvous.
+ * Make input_read() return -ECANCELED (not reported), also where it waits for a pipe or a channel.
  */
 void input_cancel(struct input *input);
 
-/*
- * Nothing has been read yet, and both have pipes: let either be cancelled with the other. Returns
- * 0, or a negative errno after a message.
- */
+/* Let input_cancel() of either input cancel both, which have streams. Before the first read. */
 int input_share_cancel(struct input *input, const struct input *other);
 
 /*
- * Of `from` nothing was read, but that its i-th path may have been looked at (input_probe_pipe()):
- * then what was read for that is not in a pipe any more, nor ahead in a descriptor, and *ret_to, an
- * input of that path alone, goes on with it. NULL: it was not, and can be opened anew. Returns 0,
- * or a negative errno after a message.
+ * Check, after everything was read, that the regular files have not changed since the input was
+ * opened. No other thread may be at work. Returns 0 or -EBUSY.
  */
-int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to);
+int input_check_state(const struct input *input);
+
+/* --- mapped reading --- */
 
 /*
- * The file and the record in it (from 0) that `position` falls in, for messages. With unknown total
- * size only for positions that have been read.
+ * A few regular files that are in the page cache can be mapped instead of read. Records can then be
+ * accessed in any order and repeatedly. Files may be truncated or fail while they are mapped
+ * (mapping.h), so call input_check_mapped() before results of what was seen are used.
  */
-void input_path_at(struct input *input, uint64_t position, const char **ret_path,
-		   uint64_t *ret_record);
 
-/* One file's share of the stream; only when the total size is known. */
+/* Inputs of more files are not mapped. */
+enum { INPUT_MAX_MAPPED = 16 };
+
+/*
+ * Map all files. Returns 1; 0 if the input is to be read instead, because a file is a stream,
+ * compressed, or not in the page cache, there are too many files, or the system refuses; or a
+ * negative errno.
+ */
+int input_map(struct input *input);
+
+/* The records of file i, of its extent's size; NULL if it has none. */
+const void *input_mapped_file(const struct input *input, size_t i);
+
+/* Like input_read() of a mapped input, but do not copy. The pages of the part are mapped. */
+int input_claim_mapped(struct input *input, size_t nbytes, uint64_t *ret_position,
+		       size_t *ret_nbytes);
+
+/*
+ * Check that everything that was seen so far was in the files. Returns 0, or a negative errno if a
+ * file was truncated or cannot be read. Cheap.
+ */
+int input_check_mapped(struct input *input);
+
+/* --- information --- */
+
+struct input_content {
+	size_t n_files;      /* files and streams */
+	size_t n_compressed; /* of them, by Zstandard or gzip */
+	size_t n_unprobed;   /* streams of unknown format */
+	bool is_npy;         /* all that were probed */
+};
+struct input_content input_content(const struct input *input);
+
+/* Return whether a file is compressed and has an index. */
+bool input_is_compressed(const struct input *input);
+
+size_t input_n_files(const struct input *input);
+
+/* The part of the stream that a file contributes. The total size must be known. */
 struct input_extent {
 	const char *path;
 	uint64_t position;
 	uint64_t nbytes;
 };
-
-size_t input_n_files(const struct input *input);
 struct input_extent input_file_extent(const struct input *input, size_t i);
 
-const struct framing *input_framing(const struct input *input);
-
 /*
- * What stands in front of the records of an output, as `wish` says what these are: a copy of what
- * does in the first file, skip_nbytes, or the header of its format. Known once the stream has been
- * read, at once if the total size is known. Returns 0 or -ENOMEM after a message.
- */
-int input_make_header(const struct input *input, const struct output_header_params *params,
-		      struct output_header *ret_header);
-
-/*
- * What the files say of their records themselves; the input's. NULL: nothing; they are plain
- * records. It is settled by the first file that is looked at: with the total size, or when a first
- * pipe was looked at (input_probe_pipe()). Then the record of the framing is the right one, too.
- */
-const struct schema *input_fields(const struct input *input);
-/* And what they are sorted by: n keys, the input's; NULL: they do not say. */
-const struct key *input_keys(const struct input *input, uint32_t *ret_n);
-bool input_is_resolved(const struct input *input);
-
-/* As far as it is not known: they are plain records. Other inputs of this framing are the same. */
-void input_resolve(struct input *input);
-
-/* What is kept of the end of file i; known when that is. data is the input's. */
-struct input_trailer {
-	const void *data;
-	size_t nbytes; /* 0: nothing */
-};
-struct input_trailer input_trailer(const struct input *input, size_t i);
-
-/*
- * Everything has been read, and nobody else is at work: are the regular files what they were when
- * the input was opened? 0, or -EBUSY after a message.
- */
-int input_check_state(const struct input *input);
-
-/*
- * How much of that file is in front of where standard input stood when it was opened, and is not
- * read; 0 if it is not standard input.
- */
-uint64_t input_start_offset(const struct input *input, struct file_id identity);
-
-/*
- * What is a sorted sequence each: a file, or all parts of a list (part_manifest.h), which lie one
- * behind the other. Only when the total size is known.
+ * The sorted sequences of a merge: files, or all part files of a manifest (part_manifest.h), which
+ * are adjacent. The total size must be known.
  */
 size_t input_n_groups(const struct input *input);
 struct input_extent input_group_extent(const struct input *input, size_t i);
 
 /*
- * Parts of lists are compared with what these say of them: whoever reads records, in whatever
- * order, says so, once for each and apart for each file: for as many bytes from `position` on as
- * input_verify_nbytes() says, UINT64_MAX where nobody wants to know. input_add_read_digest()
- * returns 0, or
- * -EIO after a message that names the part.
+ * The file and the number of the record in it (from 0) at `position`, for messages. If the total
+ * size is unknown, the position must have been read.
+ */
+void input_path_at(struct input *input, uint64_t position, const char **ret_path,
+		   uint64_t *ret_record);
+
+/* Return whether a file, an output for example, is one of the inputs, by device and inode. */
+bool input_has_file(const struct input *input, struct file_id identity);
+
+/* Return whether a file is a part manifest of the input, or one of its part files. */
+bool input_has_manifest_file(const struct input *input, struct file_id identity);
+
+/*
+ * The bytes of a file in front of the initial position of standard input, which are not read; 0 if
+ * the file is not standard input.
+ */
+uint64_t input_start_offset(const struct input *input, struct file_id identity);
+
+/* --- headers and trailers --- */
+
+const struct framing *input_framing(const struct input *input);
+
+/*
+ * The fields and keys that the files define, owned by the input; NULL: they are plain records, or
+ * define no keys. Known after the first file was probed, or the first stream by input_probe_pipe().
+ * Then the record size of input_framing() is final as well.
+ */
+const struct schema *input_fields(const struct input *input);
+const struct key *input_keys(const struct input *input, uint32_t *ret_n);
+bool input_is_resolved(const struct input *input);
+
+/*
+ * Unless it is known otherwise, the input consists of plain records from now on. Inputs that are
+ * opened with its framing must have the same format.
+ */
+void input_resolve(struct input *input);
+
+/*
+ * Make the header of an output of what `params` describes: a copy of the first input's header of
+ * skip_nbytes, or a header of its format. Call it after everything was read, or when the total size
+ * is known.
+ */
+int input_make_header(const struct input *input, const struct output_header_params *params,
+		      struct output_header *ret_header);
+
+/* The kept trailer of file i, owned by the input; after the file was read, if it is a stream. */
+struct input_trailer {
+	const void *data;
+	size_t nbytes; /* 0: none */
+};
+struct input_trailer input_trailer(const struct input *input, size_t i);
+
+/* --- digests of part files --- */
+
+/*
+ * Part files are compared with their manifest. Readers of records report the digest of what they
+ * read, each record once, and separately for each file: of at most input_verify_nbytes() from
+ * `position` on; UINT64_MAX: no digests are needed. input_add_read_digest() returns 0, or -EIO if a
+ * part file differs from its manifest.
  */
 uint64_t input_verify_nbytes(struct input *input, uint64_t position);
 int input_add_read_digest(struct input *input, uint64_t position, struct digest digest);
 
 /*
- * If several processes read parts of one input: of each file, n in all, what was read here, if it
- * is one of a list, else nothing; and n more of what others have read, which are noted. The latter
- * returns as input_add_read_digest().
+ * For processes that read parts of the same input: get the digests of what was read of each of n
+ * files, and add those of other processes. The latter returns like input_add_read_digest().
  */
 void input_get_read_digests(const struct input *input, struct digest *ret_digests);
 int input_merge_read_digests(struct input *input, const struct digest *digests);
-
-/* Is it a part manifest, or one of these? */
-bool input_has_manifest_file(const struct input *input, struct file_id identity);
-
-/* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */
-bool input_has_file(const struct input *input, struct file_id identity);

@@ -1,8 +1,8 @@
 /*
- * input_header - what stands in front of the records, and what it says of them (see input.h)
+ * input_header - headers and records of the sources of an input (see input.h)
  *
- * The first source that is looked at settles what all of them are: plain records, perhaps behind
- * bytes that are kept as they are, or those of a .npy file.
+ * The first source that is probed determines the format of all: plain records, perhaps behind a
+ * header of skip_nbytes, or .npy files with the same records.
  */
 #include <assert.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/input/input.h"
 #include "io/input/input_internal.h"
 #include "io/header/npy.h"
 #include "src/base/diagnostics.h"
@@ -20,9 +21,9 @@ static int fail_memory(const struct input_source *entry)
 		    entry->header_nbytes);
 }
 
-/* --- what all of them are --- */
+/* --- the format of all sources --- */
 
-/* The records of the first one are those of the input, if nobody has said something else. */
+/* Adopt the record size of the first source, unless another one was given. */
 static int resolve_npy(struct input *input, const struct input_source *entry, struct npy *npy)
 {
 	struct framing *framing = &input->framing;
@@ -32,10 +33,9 @@ static int resolve_npy(struct input *input, const struct input_source *entry, st
 		framing->record_nbytes = nbytes;
 	if (framing->record_nbytes != nbytes)
 		return fail(-EINVAL,
-			    "%s: is a file of numpy whose records have %" PRIu64
-			    " bytes, not %" PRIu64
-			    "; leave out what is said of it, or take what is behind the header for "
-			    "plain records: --skip-bytes=%" PRIu64 " and -t, or -R and -k",
+			    "%s: is a .npy file with records of %" PRIu64 " bytes, not %" PRIu64
+			    "; omit the record size, or use --skip-bytes=%" PRIu64
+			    " with -t, or -R and -k, to read plain records behind the header",
 			    entry->source.name, nbytes, framing->record_nbytes, npy->header_nbytes);
 	input->npy = npy;
 	input->owns_npy = true;
@@ -46,29 +46,29 @@ static int resolve_npy(struct input *input, const struct input_source *entry, st
 static int check_npy(const struct input *input, const struct input_source *entry,
 		     const struct npy *npy)
 {
-	if (!input->npy && entry == input->sources) /* another input was settled before */
+	if (!input->npy && entry == input->sources) /* another input has resolved the format */
 		return fail(-EINVAL,
-			    "%s: is a file of numpy, and another input is not: all inputs are, or "
+			    "%s: is a .npy file, but another input is not; all inputs must be, or "
 			    "none",
 			    entry->source.name);
 	if (!input->npy)
 		return fail(-EINVAL,
-			    "%s: is a file of numpy, and what came before it is not: all inputs "
-			    "are, or none",
+			    "%s: is a .npy file, but an earlier input is not; all inputs must be, "
+			    "or none",
 			    entry->source.name);
 	if (npy_has_same_records(input->npy, npy))
 		return 0;
 	return fail(-EINVAL,
-		    "%s: is a file of numpy of other items than the one before it: %.200s, (N%s), "
-		    "and %.200s, (N%s)%s",
+		    "%s: is a .npy file of other items than the earlier ones: %.200s, (N%s), not "
+		    "%.200s, (N%s)%s",
 		    entry->source.name, npy->descr, npy->row_shape, input->npy->descr,
 		    input->npy->row_shape,
 		    strcmp(npy->row_shape, input->npy->row_shape) == 0 ?
-			    "; astype() makes the same of both" :
+			    "; convert it with astype()" :
 			    "");
 }
 
-/* Takes the npy over, or frees it. */
+/* Takes ownership of `npy`. */
 static int resolve_or_check_npy(struct input *input, const struct input_source *entry,
 				struct npy *npy)
 {
@@ -104,15 +104,15 @@ static int parse_npy_header(struct input *input, struct input_source *entry,
 	return resolve_or_check_npy(input, entry, npy);
 }
 
-/* It has nothing to say of its records. */
+/* The source has no header that defines its records. */
 static int resolve_plain_records(struct input *input, const struct input_source *entry)
 {
 	if (input->framing.format != FORMAT_NPY && !input->npy) {
 		input->is_resolved = true;
 		return 0;
 	}
-	return fail(-EINVAL, "%s: is no file of numpy, as %s", entry->source.name,
-		    input->npy ? "what came before it" : "it is said to be");
+	return fail(-EINVAL, "%s: is not a .npy file%s", entry->source.name,
+		    input->npy ? ", but an earlier input is" : "");
 }
 
 int input_parse_header(struct input *input, struct input_source *entry,
@@ -132,8 +132,7 @@ int input_parse_header(struct input *input, struct input_source *entry,
 	}
 	if (entry->source.header_nbytes > NPY_MAX_HEADER_NBYTES)
 		return fail(-EINVAL,
-			    "%s: is a file of numpy with a header of %" PRIu64
-			    " bytes, more than %d",
+			    "%s: is a .npy file with a header of %" PRIu64 " bytes, more than %d",
 			    entry->source.name, entry->header_nbytes, NPY_MAX_HEADER_NBYTES);
 	header = malloc(entry->header_nbytes);
 	if (!header)
@@ -164,11 +163,66 @@ int input_check_count(const struct input *input, const struct input_source *entr
 	if (!is_truncated && expected_nbytes == nbytes)
 		return 0;
 	return fail(-EINVAL,
-		    "%s: %" PRIu64 " bytes behind the header, which says that there are %" PRIu64
-		    " records of %" PRIu64 " bytes: it is %s",
+		    "%s: has %" PRIu64 " bytes behind its header, which declares %" PRIu64
+		    " records of %" PRIu64 " bytes: %s",
 		    entry->source.name, nbytes, entry->declared_n_records, record_nbytes,
-		    is_truncated ? "cut off, or was not written to its end" :
-				   "followed by something else, or several files are in it");
+		    is_truncated ? "it is truncated, or incomplete" :
+				   "it is followed by other data, or by another file");
+}
+
+/* --- which bytes are records --- */
+
+int input_fail_short(const struct input *input, const struct input_source *entry,
+		     uint64_t header_nbytes, uint64_t nbytes)
+{
+	if (!input->framing.skip_nbytes)
+		return fail(-EINVAL,
+			    "%s: is truncated: it ends within its header of %" PRIu64
+			    " bytes, after %" PRIu64,
+			    entry->source.name, header_nbytes, nbytes);
+	return fail(-EINVAL,
+		    "%s: has %" PRIu64 " bytes, less than the header of %" PRIu64 " (--skip-bytes)",
+		    entry->source.name, nbytes, header_nbytes);
+}
+
+/* Check that a source has no incomplete record, unless that is allowed. */
+static int check_partial(const struct framing *framing, const struct input_source *entry,
+			 uint64_t nbytes, uint64_t partial_nbytes)
+{
+	const char *const behind_header = entry->header_nbytes ? " behind the header" : "";
+
+	if (partial_nbytes == 0 || framing->partial != PARTIAL_ERROR)
+		return 0;
+	if (framing->is_untyped)
+		return fail(-EINVAL,
+			    "%s: %" PRIu64 " bytes%s are not a multiple of the record size %" PRIu64
+			    ": %" PRIu64 " left over (default type u64; use -t or -R)",
+			    entry->source.name, nbytes, behind_header, framing->record_nbytes,
+			    partial_nbytes);
+	return fail(-EINVAL,
+		    "%s: %" PRIu64 " bytes%s are not a whole number of records of %" PRIu64
+		    " bytes: %" PRIu64 " left over",
+		    entry->source.name, nbytes, behind_header, framing->record_nbytes,
+		    partial_nbytes);
+}
+
+int input_measure(const struct input *input, const struct input_source *entry, uint64_t nbytes,
+		  uint64_t *ret_records_nbytes)
+{
+	const struct framing *framing = &input->framing;
+	const uint64_t content_nbytes = nbytes - entry->header_nbytes;
+	const uint64_t partial_nbytes = content_nbytes % framing->record_nbytes;
+	bool is_counted = false;
+	int r;
+
+	if (nbytes < entry->header_nbytes)
+		return input_fail_short(input, entry, entry->header_nbytes, nbytes);
+	r = part_inputs_measure(input->part_inputs, (size_t)(entry - input->sources),
+				content_nbytes, framing, ret_records_nbytes, &is_counted);
+	if (r < 0 || is_counted)
+		return r;
+	*ret_records_nbytes = content_nbytes - partial_nbytes;
+	return check_partial(framing, entry, content_nbytes, partial_nbytes);
 }
 
 /* --- part manifests --- */
@@ -188,14 +242,13 @@ static int check_manifest_records(const struct input *input, const struct input_
 
 	if (manifest->record_nbytes != framing->record_nbytes)
 		return fail(-EINVAL,
-			    "%s: the records of its part files have %" PRIu64
-			    " bytes, not %" PRIu64,
+			    "%s: records of part files have %" PRIu64 " bytes, not %" PRIu64,
 			    group->path, manifest->record_nbytes, framing->record_nbytes);
 	if (manifest->content == PART_CONTENT_NPY ||
 	    manifest->header_nbytes == framing->skip_nbytes)
 		return 0;
 	return fail(-EINVAL,
-		    "%s: its part files begin with a header of %" PRIu64 " bytes, not %" PRIu64
+		    "%s: part files begin with a header of %" PRIu64 " bytes, not %" PRIu64
 		    " (--skip-bytes)",
 		    group->path, manifest->header_nbytes, framing->skip_nbytes);
 }
@@ -214,7 +267,7 @@ int input_check_manifests(struct input *input)
 	return r;
 }
 
-/* --- for others --- */
+/* --- information --- */
 
 void input_resolve(struct input *input)
 {
@@ -255,7 +308,7 @@ int input_make_header(const struct input *input, const struct output_header_para
 	*ret_header = (struct output_header){ .bytes = calloc(nbytes + 1, 1), .nbytes = nbytes };
 	if (!ret_header->bytes)
 		return fail(-ENOMEM, "no memory for a header of %" PRIu64 " bytes", nbytes);
-	if (input->header) /* else it is yet to be read, and this is its size */
+	if (input->header) /* else it has not been read yet, but the size is final */
 		memcpy(ret_header->bytes, input->header, nbytes);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * input_info - what is known of an input, and what it takes to read it (see input.h)
+ * input_info - information about an input, and the memory to read it (see input.h)
  */
 #include "io/input/input.h"
 
@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "io/codec/zst_stream.h"
-#include "io/input/input_stream.h"
+#include "io/codec/decoder.h"
 #include "io/input/input_internal.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
@@ -17,6 +16,18 @@
 void input_set_max_window(struct input *input, uint64_t nbytes)
 {
 	input->table.max_window_nbytes = nbytes;
+	for (size_t i = 0; i < input->n_sources; i++)
+		source_set_max_window(&input->sources[i].source, nbytes);
+}
+
+void input_limit_windows(struct input *input, uint64_t memory_nbytes)
+{
+	const uint64_t nbytes = memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR;
+
+	input_set_max_window(input, nbytes < ZSTD_DEFAULT_WINDOW_NBYTES ?
+					    ZSTD_DEFAULT_WINDOW_NBYTES :
+				    nbytes < ZSTD_MAX_WINDOW_NBYTES ? nbytes :
+								      ZSTD_MAX_WINDOW_NBYTES);
 }
 
 uint64_t input_max_window_nbytes(const struct input *input)
@@ -35,21 +46,33 @@ static bool fits(uint64_t memory_nbytes, uint64_t nbytes)
 	       nbytes - INPUT_OVERHEAD_NBYTES <= memory_nbytes;
 }
 
-/* A sort takes a MiB besides. */
-static int check_memory(uint64_t memory_nbytes, uint64_t nbytes)
+/* Report that `what` needs nbytes, more than the memory limit and the overhead. Returns -E2BIG. */
+static int fail_memory(uint64_t memory_nbytes, uint64_t nbytes, uint64_t sufficient_mib,
+		       const char *what)
 {
 	char available[32], needed[32];
 
-	if (fits(memory_nbytes, nbytes))
-		return 0;
 	size_format_down(memory_nbytes, available);
 	size_format_up(nbytes, needed);
-	return fail(
-		-E2BIG,
-		"%s of memory, and %d MiB besides, are too little: this would take %s for inputs "
-		"and their tails; it needs -S of at least %" PRIu64 "M",
-		available, INPUT_OVERHEAD_NBYTES >> 20, needed,
-		((nbytes - INPUT_OVERHEAD_NBYTES - 1) >> 20) + 2);
+	return fail(-E2BIG,
+		    "%s of memory, plus %d MiB for small allocations, is too little: %s needed for "
+		    "%s; use -S of at least %" PRIu64 "M",
+		    available, INPUT_OVERHEAD_NBYTES >> 20, needed, what, sufficient_mib);
+}
+
+/* The memory limit, rounded up to MiB, that suffices for nbytes. */
+static uint64_t sufficient_mib(uint64_t nbytes)
+{
+	return ((nbytes - INPUT_OVERHEAD_NBYTES - 1) >> 20) + 1;
+}
+
+/* A sort needs another MiB. */
+static int check_memory(uint64_t memory_nbytes, uint64_t nbytes)
+{
+	return fits(memory_nbytes, nbytes) ?
+		       0 :
+		       fail_memory(memory_nbytes, nbytes, sufficient_mib(nbytes) + 1,
+				   "the names and trailers of inputs");
 }
 
 bool input_names_fit(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes)
@@ -74,28 +97,26 @@ void input_set_frame_cache(struct input *input, uint64_t nbytes)
 	for (size_t i = 0; i < input->n_sources; i++)
 		if (input->sources[i].source.zst_reader)
 			frames_nbytes +=
-				zst_reader_frame_nbytes(input->sources[i].source.zst_reader);
+				zst_reader_memory(input->sources[i].source.zst_reader).frame_nbytes;
 	for (size_t i = 0; i < input->n_sources && frames_nbytes; i++)
 		if (input->sources[i].source.zst_reader)
 			zst_reader_set_frame_cache(input->sources[i].source.zst_reader,
 						   (size_t)(nbytes / frames_nbytes));
 }
 
-/* Of streams, which are read one after the other; 0 if none of them is compressed. */
+/* The memory for streams, which are read one after the other; 0: none is compressed. */
 static uint64_t stream_memory_nbytes(const struct input *input)
 {
 	uint64_t max_window_nbytes = 0;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
-		const struct source *source = &input->sources[i].source;
-		const uint64_t window_nbytes = source->window_nbytes ?
-						       source->window_nbytes :
-						       input->table.max_window_nbytes;
+		const uint64_t window_nbytes =
+			source_stream_window_nbytes(&input->table, &input->sources[i].source);
 
-		if (source_may_be_compressed(source) && window_nbytes > max_window_nbytes)
+		if (window_nbytes > max_window_nbytes)
 			max_window_nbytes = window_nbytes;
 	}
-	return max_window_nbytes ? zst_stream_memory_nbytes(max_window_nbytes) : 0;
+	return max_window_nbytes ? decoder_memory_nbytes(max_window_nbytes) : 0;
 }
 
 struct input_content input_content(const struct input *input)
@@ -105,8 +126,9 @@ struct input_content input_content(const struct input *input)
 	for (size_t i = 0; i < input->n_sources; i++) {
 		const struct source *source = &input->sources[i].source;
 
-		content.n_compressed += source->zst_end || source->zst_stream;
-		content.n_unprobed += source->is_stream && !source->zst_end && !source->is_started;
+		content.n_compressed += source->compression != DECODER_NONE;
+		content.n_unprobed += source->is_stream && !source->compressed_end &&
+				      !source->is_started;
 	}
 	return content;
 }
@@ -119,37 +141,45 @@ bool input_is_compressed(const struct input *input)
 	return false;
 }
 
-/* What a source takes as long as there is an input. */
-static uint64_t source_memory_nbytes(const struct input_source *entry)
-{
-	const struct zst_reader *reader = entry->source.zst_reader;
-
-	/* The name is in an argument or a list of names, and in a list of pointers. */
-	return sizeof *entry + sizeof(char *) + strlen(entry->source.name) + 1 +
-	       entry->trailer_nbytes + (reader ? zst_reader_index_nbytes(reader) : 0);
-}
-
 uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers, bool in_order)
 {
 	uint64_t nbytes = stream_memory_nbytes(input);
-	uint64_t cached_nbytes = 0, reader_nbytes = 0, frame_nbytes = 0;
+	uint64_t cache_nbytes = 0, thread_nbytes = 0, frame_nbytes = 0;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
-		const struct zst_reader *reader = input->sources[i].source.zst_reader;
+		const struct input_source *entry = &input->sources[i];
+		const struct zst_reader *reader = entry->source.zst_reader;
+		const struct zst_reader_memory memory = reader ? zst_reader_memory(reader) :
+								 (struct zst_reader_memory){ 0 };
 
-		nbytes += source_memory_nbytes(&input->sources[i]);
-		if (!reader)
-			continue;
-		cached_nbytes += zst_reader_memory_nbytes(reader);
-		if (zst_reader_thread_nbytes(reader) > reader_nbytes)
-			reader_nbytes = zst_reader_thread_nbytes(reader);
-		if (zst_reader_frame_nbytes(reader) > frame_nbytes)
-			frame_nbytes = zst_reader_frame_nbytes(reader);
+		/* The name is a command line argument or in a list, and in an array of pointers. */
+		nbytes += sizeof *entry + sizeof(char *) + strlen(entry->source.name) + 1 +
+			  entry->trailer_nbytes + memory.index_nbytes;
+		cache_nbytes += memory.cache_nbytes;
+		if (memory.thread_nbytes > thread_nbytes)
+			thread_nbytes = memory.thread_nbytes;
+		if (memory.frame_nbytes > frame_nbytes)
+			frame_nbytes = memory.frame_nbytes;
 	}
-	/* Each reader is at both ends of its part, and what has been given out is not kept. */
-	if (in_order && cached_nbytes > 2 * n_readers * frame_nbytes)
-		cached_nbytes = 2 * n_readers * frame_nbytes;
-	return nbytes + cached_nbytes + n_readers * reader_nbytes;
+	/* Each reader needs cached frames at both ends of its part; consumed ones are not kept. */
+	if (in_order && cache_nbytes > 2 * n_readers * frame_nbytes)
+		cache_nbytes = 2 * n_readers * frame_nbytes;
+	return nbytes + cache_nbytes + n_readers * thread_nbytes;
+}
+
+int input_check_reading_memory(const struct input *input, uint64_t memory_nbytes,
+			       uint64_t thread_nbytes, unsigned *n_threads)
+{
+	for (;; (*n_threads)--) {
+		const uint64_t nbytes =
+			input_memory_nbytes(input, *n_threads, true) + *n_threads * thread_nbytes;
+
+		if (nbytes <= memory_nbytes + INPUT_OVERHEAD_NBYTES)
+			return 0;
+		if (*n_threads == 1)
+			return fail_memory(memory_nbytes, nbytes, sufficient_mib(nbytes),
+					   "reading the inputs");
+	}
 }
 
 uint64_t input_total_nbytes(const struct input *input)
@@ -166,7 +196,7 @@ struct input_extent input_file_extent(const struct input *input, size_t i)
 {
 	const struct input_source *entry = &input->sources[i];
 
-	assert(!input_is_serial(input) && i < input->n_sources);
+	assert(!input->is_serial && i < input->n_sources);
 	return (struct input_extent){ .path = entry->source.name,
 				      .position = entry->position,
 				      .nbytes = entry->source.nbytes };
@@ -231,15 +261,6 @@ bool input_has_file(const struct input *input, struct file_id identity)
 		if (file_id_equal(input->sources[i].source.identity, identity))
 			return true;
 	return false;
-}
-
-int input_check_state(const struct input *input)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < input->n_sources && r == 0; i++)
-		r = source_check_state(&input->sources[i].source);
-	return r;
 }
 
 uint64_t input_start_offset(const struct input *input, struct file_id identity)

@@ -1,5 +1,5 @@
 /*
- * part_inputs - inputs that are part manifests (see part_inputs.h)
+ * part_inputs - directories of part files as inputs (see part_inputs.h)
  */
 #include "io/input/part_inputs.h"
 
@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/input/source.h"
 #include "src/base/diagnostics.h"
 
-/* --- reading lists --- */
+/* --- reading manifests --- */
 
 static int fail_memory(const char *path)
 {
@@ -86,7 +87,7 @@ static int add_file(struct part_inputs *part_inputs, const struct part_input_fil
 	return 0;
 }
 
-/* In the directory of the list. */
+/* A part file is in the directory of its manifest. */
 static char *make_part_path(const char *manifest, const char *name)
 {
 	const char *slash = strrchr(manifest, '/');
@@ -136,7 +137,7 @@ static int add_group(const struct syscalls *calls, struct part_inputs *part_inpu
 	return r;
 }
 
-/* --- lists among each other --- */
+/* --- comparing manifests --- */
 
 const struct input_group *part_inputs_first_manifest(const struct part_inputs *part_inputs)
 {
@@ -173,14 +174,14 @@ static int check_groups(const struct part_inputs *part_inputs)
 		if (!group->is_manifest)
 			continue;
 		if (group->manifest.n_keys == 0)
-			return fail(-EINVAL,
-				    "%s: its part files are not sorted: they hold positions",
+			return fail(-EINVAL, "%s: part files are not sorted: they hold positions",
 				    group->path);
 		if (!is_compatible_manifest(&group->manifest, &first->manifest))
-			return fail(-EINVAL,
-				    "%s: its part files have other records, or another order, than "
-				    "those of %s",
-				    group->path, first->path);
+			return fail(
+				-EINVAL,
+				"%s: part files have other records or another order than those of "
+				"%s",
+				group->path, first->path);
 	}
 	return 0;
 }
@@ -232,7 +233,7 @@ void part_inputs_close(struct part_inputs *part_inputs)
 	free(part_inputs);
 }
 
-/* --- is it what the list says? --- */
+/* --- checking part files against their manifest --- */
 
 int part_inputs_check_size(const struct part_inputs *part_inputs, size_t i,
 			   const struct source *source)
@@ -244,12 +245,11 @@ int part_inputs_check_size(const struct part_inputs *part_inputs, size_t i,
 		return 0;
 	nbytes = file->part->nbytes;
 	if (!source->is_file)
-		return fail(-EINVAL, "%s: is no part file of %s any more: it is no regular file",
+		return fail(-EINVAL, "%s: is not a regular file, as it was listed in %s",
 			    source->name, file->group->path);
 	if (source->state.nbytes == nbytes)
 		return 0;
-	return fail(-EIO,
-		    "%s: has %" PRIu64 " bytes, and not %" PRIu64 ", as %s says of this part file",
+	return fail(-EIO, "%s: has %" PRIu64 " bytes, not %" PRIu64 " as listed in %s",
 		    source->name, source->state.nbytes, nbytes, file->group->path);
 }
 
@@ -259,8 +259,8 @@ static bool is_last_part(const struct input_group *group, size_t i)
 }
 
 /*
- * What was no whole record of several inputs can have the length of records, and is still none:
- * only the list can tell.
+ * The incomplete records of several inputs may be as long as records. Only the manifest tells them
+ * from records.
  */
 int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_t nbytes,
 			const struct framing *framing, uint64_t *ret_records_nbytes,
@@ -276,22 +276,21 @@ int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_
 				   &expected_nbytes) ||
 	    expected_nbytes > nbytes || (expected_nbytes < nbytes && !is_last_part(file->group, i)))
 		return fail(-EIO,
-			    "%s: has %" PRIu64 " bytes of records, and not the %" PRIu64
-			    " records of %" PRIu64 " bytes that %s says this part file has",
+			    "%s: has %" PRIu64 " bytes of records, not %" PRIu64
+			    " records of %" PRIu64 " bytes as listed in %s",
 			    part_inputs->paths[i], nbytes, file->part->n_records,
 			    framing->record_nbytes, file->group->path);
 	if (expected_nbytes < nbytes && framing->partial == PARTIAL_ERROR)
 		return fail(-EINVAL,
-			    "%s: ends with %" PRIu64
-			    " bytes that are no record: %s says that there are %" PRIu64
-			    " records before them; --partial=keep or --partial=drop reads those",
+			    "%s: ends with %" PRIu64 " bytes that are no record: %s lists %" PRIu64
+			    " records before them; use --partial=keep or --partial=drop",
 			    part_inputs->paths[i], nbytes - expected_nbytes, file->group->path,
 			    file->part->n_records);
 	*ret_records_nbytes = expected_nbytes;
 	return 0;
 }
 
-/* The keys of a record, as a list has them. */
+/* Format the keys of a record like a manifest. */
 static void format_key_digits(const struct part_manifest *manifest, const unsigned char *record,
 			      char text[static 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1])
 {
@@ -319,9 +318,8 @@ int part_inputs_check_key(const struct part_inputs *part_inputs, size_t i, const
 	format_key_digits(&file->group->manifest, record, actual);
 	if (!expected || strcmp(actual, expected) == 0)
 		return 0;
-	return fail(-EIO, "%s: its %s key is %s, and not %.128s, as %s says of this part file",
-		    part_inputs->paths[i], is_last ? "last" : "first", actual, expected,
-		    file->group->path);
+	return fail(-EIO, "%s: its %s key is %s, not %.128s as listed in %s", part_inputs->paths[i],
+		    is_last ? "last" : "first", actual, expected, file->group->path);
 }
 
 int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t i, struct digest digest)
@@ -338,8 +336,8 @@ int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t i, struc
 	if (total.n_records != file->part->n_records || total.sum == file->part->checksum)
 		return 0;
 	return fail(-EIO,
-		    "%s: its records have the checksum %016" PRIx64 ", and not %016" PRIx64
-		    ", as %s says of this part file",
+		    "%s: its records have the checksum %016" PRIx64 ", not %016" PRIx64
+		    " as listed in %s",
 		    part_inputs->paths[i], total.sum, file->part->checksum, file->group->path);
 }
 

@@ -1,10 +1,9 @@
 /*
- * part_manifest - the files that a sorted output was divided into (see part_manifest.h)
+ * part_manifest - the JSON file that lists the part files of a sorted output (see part_manifest.h)
  *
- * Numbers of records and bytes fit into the integers of JSON libraries, which have 63 bits, as no
- * file has more bytes; checksums, of 64, are digits. What is said twice (the records of all parts)
- * must agree, and what a reader would do otherwise than the writer meant is refused: a part that is
- * not where it stands, a name that leads out of the directory.
+ * Numbers of records and bytes fit into the signed 64-bit integers of JSON libraries, because no
+ * file is larger; checksums are digits. Redundant values must agree. What a reader might interpret
+ * otherwise than the writer meant is refused: parts out of order, names that leave the directory.
  */
 #include "io/input/part_manifest.h"
 
@@ -28,10 +27,10 @@ static const char *const content_names[] = {
 };
 enum { N_CONTENTS = sizeof content_names / sizeof content_names[0] };
 
-/* A digit more than there can be is cut, and kept as a key that no record has. */
+/* One digit more than allowed is kept, which makes the key differ from that of any record. */
 enum { MAX_KEY_DIGITS = 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1 };
 
-/* --- what it looks like --- */
+/* --- detection --- */
 
 static size_t skip_space(const char *text, size_t offset, size_t n)
 {
@@ -58,14 +57,14 @@ bool part_manifest_detect(const void *head, size_t n)
 bool part_manifest_is_valid_name(const char *name)
 {
 	json_t *string = json_string(name);
-	const bool is_text = string != NULL; /* of UTF-8 */
+	const bool is_text = string != NULL; /* valid UTF-8 */
 
 	json_decref(string);
 	return is_text && *name && strlen(name) <= NAME_MAX && !strchr(name, '/') &&
 	       strcmp(name, ".") && strcmp(name, "..");
 }
 
-/* --- keys, as they are said on a command line: "8:i64le:r" --- */
+/* --- keys, in the syntax of the command line: "8:i64le:r" --- */
 
 static json_t *format_key(const struct key *key)
 {
@@ -97,7 +96,10 @@ static bool parse_key(const char *text, struct key *ret_key)
 	return true;
 }
 
-/* Of long keys only the beginning is there, which others may have. */
+/*
+ * Return whether the digits are all of a key: long keys are truncated, so that different keys may
+ * look equal.
+ */
 static bool is_complete_key(const struct part_manifest *manifest, const char *digits)
 {
 	size_t nbytes = 0;
@@ -132,15 +134,15 @@ static int fail_bad_manifest(const char *path, const char *reason)
 }
 
 /*
- * The text of a manifest. Its members are loaded one at a time, and those that are not known are
- * skipped: a JSON library would need fifty times as much memory as the text.
+ * The text of a manifest. Its members are parsed one at a time, and unknown ones are skipped: a
+ * JSON library would need fifty times as much memory as the text.
  */
 struct cursor {
 	const char *text, *path;
 	size_t n, offset;
 };
 
-/* No member and no entry of an array is longer. */
+/* The maximum size of a member or of an entry of an array. */
 enum { MAX_VALUE_NBYTES = 64 << 10 };
 
 static int fail_not_json(const struct cursor *cursor)
@@ -149,7 +151,7 @@ static int fail_not_json(const struct cursor *cursor)
 		    cursor->offset);
 }
 
-/* The next character that is no space; 0: there is none. */
+/* Return the next character that is no space; 0: none. */
 static char peek(struct cursor *cursor)
 {
 	cursor->offset = skip_space(cursor->text, cursor->offset, cursor->n);
@@ -164,7 +166,7 @@ static bool accept(struct cursor *cursor, char character)
 	return is_there;
 }
 
-/* Behind the string that begins there. */
+/* Return the end of the string at `offset`. */
 static size_t string_end(const struct cursor *cursor, size_t offset)
 {
 	for (offset++; offset < cursor->n && cursor->text[offset] != '"'; offset++)
@@ -173,7 +175,7 @@ static size_t string_end(const struct cursor *cursor, size_t offset)
 	return offset + 1;
 }
 
-/* Behind the value that begins there, which is as long as its brackets say; at most n. */
+/* Return the end of the value at `offset`, at most n. Nesting is counted by brackets. */
 static size_t value_end(const struct cursor *cursor, size_t offset)
 {
 	size_t depth = 0;
@@ -198,7 +200,7 @@ static size_t value_end(const struct cursor *cursor, size_t offset)
 	return offset < cursor->n ? offset : cursor->n;
 }
 
-/* False: there is none. */
+/* Returns false if there is no value. */
 static bool skip_value(struct cursor *cursor)
 {
 	const size_t begin = (peek(cursor), cursor->offset);
@@ -207,7 +209,7 @@ static bool skip_value(struct cursor *cursor)
 	return cursor->offset > begin;
 }
 
-/* To be released. NULL after a message. */
+/* Parse the next value; the caller releases it. Returns NULL on failure (reported). */
 static json_t *load_value(struct cursor *cursor)
 {
 	const size_t begin = (peek(cursor), cursor->offset), end = value_end(cursor, begin);
@@ -246,7 +248,7 @@ static bool get_checksum(const json_t *object, uint64_t *ret_checksum)
 	return true;
 }
 
-/* A copy, or NULL; false: no memory. */
+/* Copy a text member, or set NULL if there is none. Returns false without memory. */
 static bool copy_text(const json_t *object, const char *name, size_t max_length, char **ret_text)
 {
 	const char *text = json_string_value(json_object_get(object, name));
@@ -255,7 +257,7 @@ static bool copy_text(const json_t *object, const char *name, size_t max_length,
 	return !text || *ret_text;
 }
 
-/* A name that is longer than any is cut to one that is still too long. */
+/* A name that is too long is truncated, but stays too long. */
 static int copy_texts(const json_t *object, const char *path, struct manifest_part *part)
 {
 	return copy_text(object, "name", NAME_MAX + 1, &part->name) &&
@@ -291,7 +293,7 @@ static int add_part(struct part_manifest *manifest, const json_t *object, const 
 	return 0;
 }
 
-/* Whether it fits the records is known when all members are. */
+/* check_manifest() checks whether the key fits the records. */
 static int add_key(struct part_manifest *manifest, const json_t *value, const char *path)
 {
 	const char *text = json_string_value(value);
@@ -331,7 +333,7 @@ static int parse_array(struct cursor *cursor, struct part_manifest *manifest,
 	return accept(cursor, ']') ? 0 : fail_not_json(cursor);
 }
 
-/* Members that are one value each. */
+/* Members with a single value. */
 static const char *const scalar_names[] = { MANIFEST_MARK,  "content",      "zstd",
 					    "record_bytes", "unique",       "header_bytes",
 					    "records",      "split_by_keys" };
@@ -428,7 +430,7 @@ static int get_scalars(const json_t *scalars, const char *path, struct part_mani
 	return 0;
 }
 
-/* What is said twice, or in two places, must agree. */
+/* Check that redundant values agree. */
 static int check_manifest(const struct part_manifest *manifest, const char *path)
 {
 	uint64_t sum = 0;

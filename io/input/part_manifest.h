@@ -4,8 +4,8 @@
  *	{ "gsort_part_manifest": 1, "content": "records", "record_bytes": 8, "keys": [...], ...
  *	  "part_files": [ { "number": 0, "name": "part-0000", "records": 1000, ... }, ... ] }
  *
- * The format is described in docs/formats.md, so that other programs can read and write manifests.
- * It begins with its mark, by which it is told from records. Part files are named relative to the
+ * docs/formats.md describes the format, so that other programs can read and write manifests. The
+ * first member distinguishes a manifest from records. Part files are named relative to the
  * directory of the manifest.
  *
  * A manifest has at most 16 MiB and 1,000 part files. Beyond its text, reading it takes little
@@ -20,59 +20,63 @@
 #include "io/file/file.h"
 #include "src/record/key_type.h"
 
-/* What the files are, or what is compressed in them. */
+/* The content of part files, decompressed. */
 enum part_file_content { PART_CONTENT_RECORDS, PART_CONTENT_NPY };
 
 /* The name of the manifest in a directory of part files. */
 #define PART_MANIFEST_NAME "manifest.json"
 
-/* The most part files that are written or read, and the most bytes of a key that are listed. */
+/* The maximum number of part files, and of bytes of a key that are listed. */
 enum { PART_MANIFEST_MAX_PARTS = 1000, PART_MANIFEST_MAX_KEY_NBYTES = 64 };
 
 struct manifest_part {
-	char *name; /* without a directory */
+	char *name; /* without directory */
 	uint64_t n_records, nbytes;
 	uint64_t checksum;          /* the sum of their digest (digest.h) */
-	char *first_key, *last_key; /* hexadecimal digits; NULL: there is no record, or no key */
+	char *first_key, *last_key; /* hexadecimal digits; NULL: no record, or no key */
 };
 
 struct part_manifest {
 	enum part_file_content content;
-	bool is_zstd;                          /* they are compressed */
-	uint64_t record_nbytes, header_nbytes; /* each part begins with so many of a header */
-	struct key *keys;                      /* n_keys, within the record; none: not sorted */
+	bool is_zstd;                          /* part files are compressed */
+	uint64_t record_nbytes, header_nbytes; /* header_nbytes: of each part file */
+	struct key *keys;                      /* n_keys, within the record; 0: not sorted */
 	uint32_t n_keys;
-	bool unique, split_by_keys;  /* no key is there twice; or in two parts */
-	uint64_t n_records;          /* of all parts */
+	bool unique, split_by_keys;  /* no key occurs twice; no key is in two part files */
+	uint64_t n_records;          /* of all part files */
 	struct manifest_part *parts; /* n_parts */
 	size_t n_parts;
 };
 
-/* Does it say that no key is in two parts, and is one at an end and behind it, too? */
+/*
+ * Return whether the manifest says that no key is in two part files, but lists a key at the end of
+ * one and the beginning of the next.
+ */
 bool part_manifest_splits_key(const struct part_manifest *manifest);
 
-/* The first n bytes of a file: can it be a list? */
+/* Return whether a file that begins with these n bytes may be a manifest. */
 bool part_manifest_detect(const void *head, size_t n);
 
 /*
- * Read the manifest of an open file; `path` is for messages. Returns 0, -EFBIG, -EINVAL or another
- * negative errno after a message. To be freed in any case.
+ * Read the manifest of an open file; `path` is for messages. Returns 0, or -EFBIG, -EINVAL or
+ * another negative errno (reported). Free the manifest in any case.
  */
 int part_manifest_read(const struct file *file, const char *path,
 		       struct part_manifest *ret_manifest);
 
 /*
- * The list of that text; `path` is for messages. Returns 0, or -EINVAL after a message: it is none,
- * of another version, or contradicts itself; or -ENOMEM. To be freed in any case.
+ * Parse the text of a manifest; `path` is for messages. Returns 0; -EINVAL (reported) if it is
+ * invalid, contradictory, or of another version; or -ENOMEM (reported). Free the manifest in any
+ * case.
  */
 int part_manifest_parse(const char *text, size_t nbytes, const char *path,
 			struct part_manifest *ret_manifest);
 
-/* Can a name be in a list? It is text of UTF-8, of a file and not of a way to one. */
+/* Return whether a manifest can list the name: a plain file name in UTF-8. */
 bool part_manifest_is_valid_name(const char *name);
 
-/* The text of a list, to be freed. -ENOMEM after a message. */
+/* Format a manifest as text, which the caller frees. Returns 0 or -ENOMEM (reported). */
 int part_manifest_format(const struct part_manifest *manifest, char **ret_text);
 
-/* A zeroed list is fine. */
+/* Free the members of a manifest, which may be all zeros. */
 void part_manifest_free(struct part_manifest *manifest);

@@ -1,22 +1,21 @@
 /*
- * source - one of the files that an input is made of, and the descriptors of all of them
+ * source - one of the files of an input
  *
- * A source is looked at once, which says what it contributes, and read later. Its descriptor is
- * held from acquire to release; in between it stays open, but not too many do: a source that nobody
- * holds may be closed, and is opened again by name, which is an error if the name then leads to
- * another file. A stream (what is no regular file) is opened when it is first acquired, not before,
- * since the open of a FIFO waits for its writer; and closed with the release.
+ * A source is probed once, which says what it contributes, and read later. Its descriptor is
+ * acquired and released. Released sources stay open, but only a limited number of them: others are
+ * closed, and opened again by name, which fails if the name then refers to another file. A stream
+ * (anything that is no regular file) is opened when it is first acquired, because open() of a FIFO
+ * waits for its writer, and closed when it is released.
  *
- * What is compressed by Zstandard contributes its content. A file with an index of its frames
- * (zst_index.h) has a size and can be read anywhere; every other one is a stream. What is of
- * another format (format_detect.h), compressed or not, is refused.
+ * A compressed source contributes its content. A Zstandard file with an index of its frames
+ * (zst_index.h) has a size and can be read at any offset; other compressed files are streams. Other
+ * formats (format_detect.h) are refused, compressed or not.
  *
- * A large source is not left in the page cache by being read: parts that are not there yet are read
- * directly (direct_io.h), or, where little is read at a time (inputs of -m, chunks in little
- * memory), with what the kernel reads ahead, and are forgotten then (dropbehind.h). What is
- * there stays.
+ * Reading a large file must not evict other data from the page cache. Large reads of what is not
+ * cached bypass the cache (direct_io.h). Small reads, of inputs of -m and of chunks in little
+ * memory, use the kernel's read-ahead and drop the pages afterwards. What was cached before stays.
  *
- * All functions print their message, but may be used by several threads only where it says so.
+ * All functions report their errors. They are not thread-safe unless they say so.
  */
 #pragma once
 
@@ -25,153 +24,159 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/codec/codec_pool.h"
-#include "io/codec/zst_index.h"
+#include "io/codec/codec.h"
+#include "io/codec/decoder.h"
 #include "io/codec/zst_reader.h"
-#include "io/codec/zst_stream.h"
-#include "io/file/dropbehind.h"
 #include "io/file/file.h"
-#include "io/file/file_change.h"
 #include "io/file/endpoint.h"
 #include "io/input/format_detect.h"
 
 struct part_manifest;
+struct source_head;
+
+/* The range of a file whose pages are dropped after small reads. */
+struct source_drop_range {
+	uint64_t begin, end; /* in the file; 0: none */
+	bool is_uncached, next_is_uncached;
+};
 
 struct source {
 	/* Set by source_prepare(). */
 	const char *name;         /* for messages */
-	const char *path;         /* NULL: it is */
-	struct endpoint endpoint; /* a descriptor, standard input say, or a rendezvous */
+	const char *path;         /* NULL: see `endpoint` */
+	struct endpoint endpoint; /* a descriptor, standard input for example, or a channel */
 
-	/* NULL; else the list that it is a part of, which says what it is. To be set before: */
+	/* The manifest that lists this file and describes it, or NULL. Set before probing. */
 	const struct part_manifest *manifest;
 
 	/* Set by source_probe(). */
-	bool is_manifest; /* and nothing else is known of it */
-	bool is_stream;   /* has an end that shows only when it is reached */
+	bool is_manifest; /* then nothing else is known */
+	bool is_stream;   /* the end is known only when it is reached */
 	struct file_id identity;
-	bool is_file;            /* regular, of a size that the system knows; then: */
-	struct file_state state; /* as it was at first */
-	uint64_t start_offset;   /* where what is given stood */
-	uint64_t base;   /* where in the file it starts: what is given may have been read from */
-	uint64_t nbytes; /* from there; 0 for a stream */
-	uint64_t trailing_nbytes; /* bytes behind them, which are not read here */
-	uint64_t header_nbytes;   /* that it says of itself (format_detect.h); 0: nothing */
-	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
-	struct zst_reader *zst_reader;
-	uint64_t zst_end;       /* of a compressed file; 0: it is none */
-	uint64_t window_nbytes; /* that its first frame asks for, if it is a stream; 0: not known */
+	bool is_file;             /* regular, and the system knows its size */
+	struct file_state state;  /* of a file */
+	uint64_t start_offset;    /* the initial position of the endpoint's descriptor */
+	uint64_t base;            /* offset in the file of what the source contributes */
+	uint64_t nbytes;          /* size of what it contributes; 0 for a stream */
+	uint64_t trailing_nbytes; /* bytes behind that, which are not read */
+	uint64_t header_nbytes;   /* of a header that the format defines; 0: none */
+	enum decoder_format compression;
+	uint64_t compressed_end;       /* end of a compressed file; 0: it is none */
+	struct zst_reader *zst_reader; /* if indexed; then base, nbytes are of the content */
+	uint64_t window_nbytes;        /* of a compressed stream, as planned for; 0: unknown */
 
-	/* By who reads it in order: from source_start() to the last release. */
-	struct zst_stream *zst_stream; /* if it is compressed */
-	bool had_o_direct;             /* it was given with O_DIRECT, and gets it back */
-	struct source_head *head;      /* what was read already; NULL: nothing */
+	/* Used by the reader of a stream, from source_start() to the last release. */
+	struct decoder *decoder;  /* if it is compressed */
+	struct source_head *head; /* what was read to detect the format, or NULL */
+	bool had_o_direct;        /* of the endpoint's descriptor, to be restored */
 	bool is_started;
-	bool has_ended; /* a stream, which is not asked again: a terminal would wait for more */
+	bool has_ended; /* not to be read again: a terminal would wait for more */
 
-	/* Under the table's lock; constant while it is held. */
+	/* Protected by the table's lock; constant while the source is acquired. */
 	struct file file;
 	bool is_large;
-	struct file direct_file; /* past the page cache; closed if it is not large, or refused */
+	struct file direct_file; /* of a large file, with O_DIRECT if the file system supports it */
 	unsigned n_users;
-	struct dropbehind dropbehind; /* of a large one, where little is read at a time */
+	struct source_drop_range drop_range;
 };
 
-/* The open ones. */
+/* The open sources of an input. */
 struct source_table {
-	/* Set at creation. */
+	/* Constant. */
 	const struct syscalls *calls;
 	struct format_rules rules;
-	size_t max_idle;       /* with more than this open, those that nobody holds are closed */
-	uint64_t large_nbytes; /* from here on what a source leaves in the page cache matters */
-	uint64_t max_window_nbytes; /* of compressed streams that do not say it before */
+	size_t max_idle;       /* with more open files, released ones are closed */
+	uint64_t large_nbytes; /* size from which on the page cache is spared */
 
+	uint64_t max_window_nbytes; /* of compressed streams */
 	pthread_mutex_t lock;
+	/* Protected by the lock. */
 	size_t n_open;
 	struct io_queue *queue; /* of direct reads; NULL before the first large source, or failed */
 
-	struct codec_pool codec_pool; /* has a lock of its own */
+	struct codec_pool codec_pool;
 };
 
 void source_table_init(struct source_table *table, const struct syscalls *calls,
 		       const struct format_rules *rules);
 void source_table_destroy(struct source_table *table);
 
-/* path: "-" is standard input, if nothing else is given; both must outlive the source. */
+/* Initialise a source. The path "-" is standard input. Both must outlive the source. */
 void source_prepare(struct source *source, const char *path, struct endpoint endpoint);
 
-/* Is it read from the same descriptor? */
+/* Return whether both are read from the same descriptor. */
 bool source_has_same_descriptor(const struct source *source, const struct source *other);
 
 /*
- * What does it contribute? 0, or the errno of what cannot be read: missing, no permission, a
- * directory, or another format.
+ * Find out what a source contributes. Returns 0 or a negative errno: the file is missing, not
+ * readable, a directory, of another format, ...
  */
 int source_probe(struct source_table *table, struct source *source);
 
-/* Open, and stay open until released as often. Thread-safe. */
+/* Open a source, and keep it open until it is released as often. Thread-safe. */
 int source_acquire(struct source_table *table, struct source *source);
 void source_release(struct source_table *table, struct source *source);
 
-/* Close it if it is open, and what belongs to it. Nobody holds it. */
+/* Close a source without users, and free what belongs to it. */
 void source_close(struct source_table *table, struct source *source);
 
 /*
- * What was started of one, in place of another of the same path, which was examined, and in another
- * table. It then is as if it had not been started. Nobody else holds it.
+ * Move a started stream to another source of the same path, in another table. `source` is then as
+ * if it had not been started. It must have no other users.
  */
 void source_move(struct source_table *table, struct source *source, struct source_table *to_table,
 		 struct source *to);
 
 /*
- * Read exactly nbytes at `offset` of what a regular source contributes, all within it. -EBUSY if it
- * has shrunk, or is not as large as it was when its last byte is read. Thread-safe.
+ * Read exactly nbytes at `offset` of what a source with a size contributes, all within it. Returns
+ * -EBUSY if the file has shrunk, or has another size when its last byte is read. Thread-safe.
  */
 int source_read_at(struct source_table *table, struct source *source, uint64_t offset, void *buffer,
 		   size_t nbytes);
 
 /*
- * The next nbytes that any source contributes, in order; fewer only at its end. It must be held,
- * and started once, before, which waits for the first bytes of a stream, to look at them, and
- * refuses it with -EINVAL if it is of another format. One thread at a time. cancel_fd: as
- * file_read_next(), -ECANCELED has no message.
+ * Start reading an acquired source in order. Waits for the first bytes of a stream, to detect its
+ * format. Returns -EINVAL if that is refused. cancel_fd is that of file_read_next(); -ECANCELED is
+ * not reported.
  */
 int source_start(const struct source_table *table, struct source *source, int cancel_fd);
+
+/* Read the next nbytes of a started source; *ret_nbytes is smaller only at its end. */
 int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
 		     size_t *ret_nbytes);
 
-/* May it turn out to be compressed, or is it, a stream that is? */
-bool source_may_be_compressed(const struct source *source);
-
 /*
- * Of the bytes that a regular source contributes, leave out skip_nbytes in front, and all but
- * nbytes of the others.
+ * Limit the windows of compressed streams. Windows that are planned for are allowed anyway. Applies
+ * to frames that have not begun yet.
  */
+void source_set_max_window(struct source *source, uint64_t nbytes);
+
+/* The largest window that a stream may need; 0: it is not compressed. */
+uint64_t source_stream_window_nbytes(const struct source_table *table, const struct source *source);
+
+/* Drop skip_nbytes in front, and all but nbytes behind them, from what a source contributes. */
 void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes);
 
 /*
- * Everything has been read: is it what was read? 0, or -EBUSY after a message. A name that is gone,
- * or leads to another file, changes nothing of what was read. Nobody else is at work.
+ * Check, after everything was read, that a file has not changed. Returns 0 or -EBUSY. A removed or
+ * replaced name does not affect what was read.
  */
 int source_check_state(const struct source *source);
 
-/* The failure of a regular source that turned out to have new_nbytes from its base on. */
+/* Report that a source now has new_nbytes from its base on. Returns -EBUSY. */
 int source_fail_changed(const struct source *source, uint64_t new_nbytes);
 
-/*
- * Is the file of a regular source, which is held, as large as at first? 0, or -EBUSY after a
- * message.
- */
+/* Check that the size of an acquired file has not changed. Returns 0 or -EBUSY. */
 int source_check_size(const struct source *source);
 
 /*
- * A stream has come to its end: if it is a compressed file, is that the file's end, as it was at
- * first? 0, or -EBUSY after a message.
+ * Check, at the end of a stream of a compressed file, that this is the end of the file, which has
+ * not changed. Returns 0 or -EBUSY.
  */
 int source_check_end(const struct source *source);
 
 /*
- * All of it has been read, wherever: let a descriptor that is given stand behind it, if it is a
- * file, as if it had been read from the front.
+ * Set the descriptor of an endpoint, if it is a file, to the end of what was read at whatever
+ * offsets.
  */
 void source_seek_end(const struct source *source);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "io/input/input_mapped.h"
+#include "io/input/input.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
 

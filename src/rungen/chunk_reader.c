@@ -18,7 +18,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "io/input/input_mapped.h"
+#include "io/input/input.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/codec/zst_stream.h"
 #include "io/codec/zst_writer.h"
-#include "io/input/input_mapped.h"
+#include "io/input/input.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
@@ -33,11 +32,7 @@ static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
 void setup_limit_input_memory(struct input *input, const struct sort_spec *spec)
 {
-	const uint64_t nbytes = spec_memory_nbytes(spec) / ZST_UNPROBED_WINDOW_DIVISOR;
-
-	input_set_max_window(input, nbytes < ZST_DEFAULT_WINDOW_NBYTES ? ZST_DEFAULT_WINDOW_NBYTES :
-				    nbytes < ZST_MAX_WINDOW_NBYTES     ? nbytes :
-									 ZST_MAX_WINDOW_NBYTES);
+	input_limit_windows(input, spec_memory_nbytes(spec));
 	if (spec->merge_inputs)
 		input_set_frame_cache(input, spec_memory_nbytes(spec) / 4);
 }
@@ -293,25 +288,6 @@ static void warn_memory(const struct job *job, const struct sort_spec *spec)
 		warn("-S: the sort may need %s, but the limits of this process allow %s; "
 		     "use a smaller -S",
 		     needed, allowed);
-}
-
-int setup_check_reading_memory(const struct input *input, const struct sort_spec *spec,
-			       uint64_t thread_nbytes, unsigned *n_threads)
-{
-	const uint64_t memory_nbytes = spec_memory_nbytes(spec);
-	const uint64_t max_nbytes = memory_nbytes + PLAN_OVERHEAD_NBYTES;
-	uint64_t streams_nbytes, nbytes;
-
-	for (;; (*n_threads)--) {
-		streams_nbytes = input_memory_nbytes(input, *n_threads, true);
-		nbytes = streams_nbytes + *n_threads * thread_nbytes;
-		if (nbytes <= max_nbytes)
-			return 0;
-		if (*n_threads == 1)
-			break;
-	}
-	return fail_memory(memory_nbytes, nbytes, 0, streams_nbytes,
-			   ((nbytes - PLAN_OVERHEAD_NBYTES - 1) >> 20) + 1);
 }
 
 /* --- inputs --- */

@@ -66,13 +66,6 @@ void setup_close(struct job *job);
 /* Limit the memory for compressed inputs whose window size is not known before they are read. */
 void setup_limit_input_memory(struct input *input, const struct sort_spec *spec);
 
-/*
- * Lower *n_threads until that many threads can read the input within the memory limit, when each
- * takes thread_nbytes. Returns -E2BIG if a single thread takes too much.
- */
-int setup_check_reading_memory(const struct input *input, const struct sort_spec *spec,
-			       uint64_t thread_nbytes, unsigned *n_threads);
-
 /* Return the input size of all ranks, or INPUT_SIZE_UNKNOWN. */
 uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup);
 

@@ -60,8 +60,8 @@ static int plan_memory(const struct input_probe *probe, unsigned *ret_n_threads)
 		return r;
 	setup_limit_input_memory(probe->input, &probe->spec);
 	*ret_n_threads = is_stream ? 1 : spec_n_threads(&probe->spec);
-	return setup_check_reading_memory(probe->input, &probe->spec, VERIFY_THREAD_NBYTES,
-					  ret_n_threads);
+	return input_check_reading_memory(probe->input, spec_memory_nbytes(&probe->spec),
+					  VERIFY_THREAD_NBYTES, ret_n_threads);
 }
 
 static int run_check(const struct input_probe *probe, unsigned n_threads, struct stats *stats,

@@ -38,16 +38,16 @@ same expected output 'raw, behind the header'
 
 claim 'who checks is told how to check'
 for checker in 'gsort -c' 'gsort -C' gsort-check; do
-	gzip -c numbers > packed.gz
+	xz -c numbers > packed.xz
 	case $checker in
-	gsort-check) "$GSORT_CHECK" packed.gz > stdout 2> stderr ;;
-	*) run ${checker#gsort} packed.gz ;;
+	gsort-check) "$GSORT_CHECK" packed.xz > stdout 2> stderr ;;
+	*) run ${checker#gsort} packed.xz ;;
 	esac
-	says "gzip -dc packed.gz [|] $checker [.][.][.] checks what is in it" stderr
+	says "is compressed by xz; use xz -dc packed.xz [|] $checker [.][.][.], or" stderr
 done
 
 claim 'a header of another size than was said is refused'
-refuses 'header of 128 bytes, not 64: omit --skip-bytes' --skip-bytes=64 array.npy
+refuses 'header of 128 bytes, not 64; omit --skip-bytes' --skip-bytes=64 array.npy
 cat array.npy | refuses 'header of 128 bytes, not 64' -t f64 --skip-bytes=64
 refuses 'omit --skip-bytes to read the header' --skip-bytes=128 array.npy
 refuses 'skip-bytes and --format=npy' --skip-bytes=128 --format=npy array.npy
@@ -72,18 +72,17 @@ kind() {
 }
 
 claim 'so is every other format, from files, pipes, standard input, in place, with -m and -c'
-printf '\037\213\010\000\000\000\000\000\000\003cccccc' | kind 'compressed by gzip: gzip -dc'
-printf '\3757zXZ\000\000\004' | kind 'compressed by xz: xz -dc'
-printf 'BZh91AY&SY......' | kind 'compressed by bzip2: bzip2 -dc'
-printf 'SQLite format 3\000' | kind 'a SQLite database, not records: ORDER BY'
-printf '\211HDF\r\n\032\n' | kind 'an HDF5 file, not records: h5dump'
+printf '\3757zXZ\000\000\004' | kind 'compressed by xz; use xz -dc'
+printf 'BZh91AY&SY......' | kind 'compressed by bzip2; use bzip2 -dc'
+printf 'SQLite format 3\000' | kind 'a SQLite database, not records; use ORDER BY'
+printf '\211HDF\r\n\032\n' | kind 'an HDF5 file, not records; use h5dump'
 printf 'ARROW1\000\000' | kind 'an Arrow file, not records'
 
 claim 'what the compressors write is recognised, and the command of the message sorts it'
-for compress in gzip bzip2 xz lz4; do
+for compress in bzip2 xz lz4; do
 	command -v $compress > /dev/null || continue
 	$compress -c < numbers > packed
-	refuses "packed: is compressed by $compress: $compress -dc packed [|] gsort" packed
+	refuses "packed: is compressed by $compress; use $compress -dc packed [|] gsort" packed
 	$compress -dc packed | gives sorted
 done
 
@@ -98,7 +97,7 @@ seq -w 1001 1999 > lines # of 5 bytes
 head -c 4000 lines > text
 refuses 'text: is text: .*-t or -R' text
 cat text | refuses 'standard input: is text' -r
-refuses 'text: is text, and no file of numpy, as it is said to be$' --format=npy text
+refuses 'text: is text, not a .npy file$' --format=npy text
 run -c text
 [ "$status" -eq 2 ] || broken "-c: status $status"
 succeeds -t b5 -c text
@@ -135,7 +134,7 @@ for file in array.npy other packed text; do
 	same expected output "$file"
 done
 refuses "--format: 'nyp' is none of auto.npy.raw" --format=nyp numbers
-refuses 'numbers: is no file of numpy' --format=npy numbers
+refuses 'numbers: is not a .npy file' --format=npy numbers
 
 if command -v zstd > /dev/null; then
 	claim 'so is what is compressed by Zstandard'

@@ -89,7 +89,7 @@ generate -b 4M -d sorted -o sorted
 thirty=$(for i in $(seq 30); do printf 'sorted.zst '; done)
 within 64 -S 64M -m $thirty
 within 16 -S 16M $thirty
-refuses ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' -S 1M -m $thirty
+refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' -S 1M -m $thirty
 rm -f sorted sorted.zst output
 
 claim 'a seek table that is longer than any'
@@ -109,7 +109,7 @@ if command -v zstd > zstd-path; then
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 8 MiB.* zstd -dc --long=27; it needs -S of at least 2048M$' \
+	refuses 'window of more than 8 MiB.* zstd -dc --long=27, or use -S of at least 2048M$' \
 		-S 8M first second
 	wait
 	rm -f first second broken-pipe
@@ -129,7 +129,32 @@ if command -v zstd > zstd-path; then
 	enough=$(sed -n 's/.*-S of at least \([0-9]*\)M$/\1/p' stderr)
 	run -c -S "${enough}M" long.zst
 	[ "$status" -eq 1 ] || broken "-c -S ${enough}M: status $status, not 1"
-	rm -f long.zst
+	for size in 1M 8M; do
+		"$GSORT_CHECK" -S $size long.zst > stdout 2> stderr && broken "gsort-check -S $size"
+		says 'too little: .* -S of at least [0-9]+M$' stderr
+	done
+	"$GSORT_CHECK" -S "${enough}M" long.zst > stdout 2> stderr
+	[ $? -eq 1 ] || broken "gsort-check -S ${enough}M: $(cat stderr)"
+
+	claim 'a large window of a later frame is refused, and so is one behind a skippable frame'
+	{ head -c 800 input | zstd -q && cat long.zst; } > second_frame.zst
+	{ printf '\120\052\115\030\010\000\000\000........' && cat long.zst; } > skippable.zst
+	for options in '' -m -c -C; do
+		for file in second_frame.zst -; do
+			run $options -S 1M $file < second_frame.zst > output
+			[ "$status" -eq 2 ] || broken "$options, second frame: status $status"
+			one_line 'window of more than 8 MiB.* zstd -dc --long=27' "$options"
+		done
+		for file in skippable.zst -; do
+			run $options -S 1M $file < skippable.zst > output
+			[ "$status" -eq 2 ] || broken "$options, skippable frame: status $status"
+			one_line 'too little: .*-S of at least [0-9]+M$' "$options"
+		done
+	done
+	"$GSORT_CHECK" -S 1M second_frame.zst > stdout 2> stderr &&
+		broken 'gsort-check: not refused'
+	says 'second_frame.zst: .*window of more than 8 MiB' stderr
+	rm -f long.zst second_frame.zst skippable.zst
 
 	claim 'a window that zstd takes only if it is asked to is no damage'
 	head -c 800000 input > short
@@ -138,14 +163,15 @@ if command -v zstd > zstd-path; then
 		zstd -q --long=$long -c < short > long.zst
 		gives sorted -S 5G long.zst
 		cat long.zst | gives sorted -S 5G -
-		"$GSORT_CHECK" --same-records short long.zst || broken "--long=$long: status $?"
+		"$GSORT_CHECK" -S 5G --same-records short long.zst ||
+			broken "--long=$long: status $?"
 	done
 	refuses ' 512 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 512M long.zst
 	mkfifo first second
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 32 MiB.* zstd -dc --long=31; it needs -S of at least 32768M$' \
+	refuses 'window of more than 32 MiB.* zstd -dc --long=31, or use -S of at least 32768M$' \
 		-S 512M first second
 	wait
 	rm -f first second broken-pipe short sorted long.zst
@@ -154,12 +180,12 @@ fi
 claim 'tails and names'
 generate -b 65535 -t u8 -o part
 thousand=$(for i in $(seq 1000); do printf 'part '; done)
-refuses ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' \
+refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
 	-S 1M -R 65536 --partial=keep $thousand
 within 128 -S 128M -R 65536 --partial=keep $thousand
 : > none
 yes none | head -n 200000 | tr '\n' '\0' > names
-refuses ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' \
+refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
 	-S 1M --files0-from=names
 within 128 -S 128M --files0-from=names
 
@@ -170,7 +196,7 @@ refused_within() {
 	"$PEAK_MEMORY" $((1024 + overhead_kib)) sh -c '"$@" 2> stderr; [ $? -eq 2 ]' - \
 		"$GSORT" -S 1M "$@" -o output > peak ||
 		broken "gsort $*: $(cat peak stderr)"
-	one_line ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' "$*"
+	one_line ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' "$*"
 }
 refused_within --files0-from=names
 refused_within --files0-from=- < names

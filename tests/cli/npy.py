@@ -205,14 +205,14 @@ def check_merge_of_pipes():
     for first, second in [('a.raw', 'b.npy'), ('b.npy', 'a.raw')]:
         done = subprocess.run(['bash', '-c', '"$0" -m -t f64:n <(cat %s) <(cat %s)' % (first, second),
                                GSORT], capture_output=True)
-        claim(done.returncode == 2 and b'of numpy' in done.stderr and not done.stdout,
+        claim(done.returncode == 2 and b'.npy file' in done.stderr and not done.stdout,
               '-m of %s and %s: %s' % (first, second, done.stderr))
     done = gsort('-m', '-t', 'f64:n', stdin=a.tobytes())
     claim(done.returncode == 0 and done.stdout == a.tobytes(), '-m of a pipe of records')
     subprocess.run([GSORT, '--zstd', 'a.npy', '-o', 'a.npy.zst'])
     claim(same(piped('-m', stdin=open('a.npy.zst', 'rb').read()), a), '-m of a compressed pipe')
     done = gsort('-m', stdin=open('a.npy', 'rb').read()[:-8])
-    claim(done.returncode == 2 and b'says that there are 3000' in done.stderr, '-m of a cut pipe')
+    claim(done.returncode == 2 and b'declares 3000' in done.stderr, '-m of a cut pipe')
 
 
 def by_hand(descr, data, n):
@@ -356,15 +356,15 @@ def check_refusals():
     np.save('b.npy', make('<f4', 100))
     np.save('s.npy', make(STRUCTURES[0], 100))
     a.tofile('raw')
-    refused('; astype() makes', 'a.npy', 'b.npy')
+    refused('astype()', 'a.npy', 'b.npy')
     for n in [2, 3]:
         np.save('rows%d.npy' % n, np.zeros((5, n)))
     refused("'<f8', (N, 2)\n", 'rows2.npy', 'rows3.npy')
-    refused('is no file of numpy', 'a.npy', 'raw')
-    refused('what came before it is not', 'raw', 'a.npy')
-    refused('is no file of numpy, as it is said to be', '--format=npy', 'raw')
+    refused('is not a .npy file', 'a.npy', 'raw')
+    refused('but an earlier input is not', 'raw', 'a.npy')
+    refused('is not a .npy file', '--format=npy', 'raw')
     refused('of type f64le:n, and not f32le', '-t', 'f32', 'a.npy')
-    refused('have 8 bytes, not 4', '-R', '4', 'a.npy')
+    refused('records of 8 bytes, not 4', '-R', '4', 'a.npy')
     refused('of type f64le:n, and not u64le', '-t', 'u64', 'a.npy')
     refused('there is no field nix to sort by; those that have a name: id, time', '-k', 'nix', 's.npy')
     np.save('empty.npy', np.zeros(3, [('x', 'V0'), ('y', '<u8')]))
@@ -375,26 +375,26 @@ def check_refusals():
         np.save('long.npy', np.zeros(3, dtype))
         refused(dtype, 'long.npy')
     np.save('o.npy', np.array([1, 'a'], dtype=object))
-    refused('objects of Python', 'o.npy')
+    refused('Python objects', 'o.npy')
     claim(b'--skip-bytes' not in gsort('o.npy').stderr, 'a pickle is no plain records')
     np.save('many.npy', np.zeros((3, 65536), 'i1'))
-    refused('more than the 1048576 that are read', '-u', '--count', '--keys-only', 'many.npy')
+    refused('exceed the limit of 1048576', '-u', '--count', '--keys-only', 'many.npy')
     np.save('f.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     refused('Fortran order', 'f.npy')
     whole = open('a.npy', 'rb').read()
     open('cut.npy', 'wb').write(whole[:-8])
-    refused('says that there are 100 records', 'cut.npy')
-    refused('says that there are 100 records', stdin=whole[:-8])
-    refused('says that there are 100 records', stdin=whole + b'12345678')
+    refused('declares 100 records', 'cut.npy')
+    refused('declares 100 records', stdin=whole[:-8])
+    refused('declares 100 records', stdin=whole + b'12345678')
     for n in [2**64 - 2, 2**64 - 1]:
         for descr in ["'<i4'", "'|u1'"]:
             open('most.npy', 'wb').write(by_hand(descr, bytes(8), n))
             for how in [[], ['-u'], ['--argsort'], ['-m'], ['--backend=cpu', '-S', '1M']]:
-                refused('says that there are %d records' % n, *how, 'most.npy')
-        refused('says that there are %d records' % n, stdin=by_hand("'<i4'", bytes(8), n))
-        refused('says that there are %d records' % n,
+                refused('declares %d records' % n, *how, 'most.npy')
+        refused('declares %d records' % n, stdin=by_hand("'<i4'", bytes(8), n))
+        refused('declares %d records' % n,
                 stdin=by_hand("'<i4'", bytes(8), n).replace(b',), }\n', b',2)}\n'))
-    refused('ends within its header, after 100 of its 128 bytes', stdin=whole[:100])
+    refused('ends within its header of 128 bytes, after 100', stdin=whole[:100])
     refused('more than 1048576', stdin=b'\x93NUMPY\2\0\0\0\0\xf0' + bytes(9999))
 
 
@@ -427,7 +427,7 @@ def check_what_is_said():
     refused('has i of type i32le at byte 0', '-k', '2:u16', 'pairs.npy')
     refused('has items of type f64le:n from byte 0 on, none of which begins at byte 4',
             '-k', '4:f64', 'wide.npy')
-    refused('have 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
+    refused('records of 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
     refused('leave out -k', '-k', '0', 'a.npy')
     refused('--split writes all part files', '-m', '--shard=1/3', 'v.npy')
     np.save('fortran.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
@@ -439,18 +439,18 @@ def check_kept_headers():
     """A header that gsort is told to copy does not fit what is not the same records."""
     np.save('a.npy', np.array([3, 1, 2, 1], '<u8'))
     for options in [['-u'], ['--limit=1'], ['--argsort'], ['-u', '--count'], ['a.npy']]:
-        refused('would not fit', '-t', 'u64', '--skip-bytes=128', *options, 'a.npy')
+        refused('does not fit', '-t', 'u64', '--skip-bytes=128', *options, 'a.npy')
     claim(same(sorted_by('--skip-bytes=128', '-t', 'u64', 'a.npy'), np.array([1, 1, 2, 3], '<u8')),
           '--skip-bytes')
     whole = open('a.npy', 'rb').read()
     for version in [(4, 0), (0, 0), (1, 1)]:
         open('version.npy', 'wb').write(whole[:6] + bytes(version) + whole[8:])
-        refused('in version %d.%d' % version, 'version.npy')
-        refused('in version %d.%d' % version, '-t', 'u64', stdin=whole[:6] + bytes(version) + whole[8:])
+        refused('of version %d.%d' % version, 'version.npy')
+        refused('of version %d.%d' % version, '-t', 'u64', stdin=whole[:6] + bytes(version) + whole[8:])
     for n in range(6, 12):
         open('cut.npy', 'wb').write(whole[:n])
-        refused('cut off', 'cut.npy')
-        refused('cut off', '-t', 'u8', stdin=whole[:n])
+        refused('truncated', 'cut.npy')
+        refused('truncated', '-t', 'u8', stdin=whole[:n])
 
 
 def check_names():

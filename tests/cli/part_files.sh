@@ -461,12 +461,12 @@ gives expected -m lists/r
 gives expected -m -R 24 -k 3:b10:r lists/r
 run -c -R 24 -k 3:b10 lists/r
 [ "$status" -eq 1 ] || broken "in another order: status $status"
-refuses 'records of its part files have 24 bytes, not 8' -m -t u64 lists/r
-refuses 'lists/r: its part files have other records' -m lists/a lists/r
+refuses 'records of part files have 24 bytes, not 8' -m -t u64 lists/r
+refuses 'lists/r: part files have other records' -m lists/a lists/r
 "$GSORT" -u --count -R 24 -k 3:b10 --split=2 records -o lists/k
 succeeds -c -u lists/k
 "$GSORT" --argsort --split=2 random -o lists/i
-refuses 'lists/i: its part files are not sorted' -m lists/i
+refuses 'lists/i: part files are not sorted' -m lists/i
 refuses 'lists/a: is a directory of sorted part files; gsort -m' lists/a
 refuses 'a/manifest.json: is a part manifest of sorted files; gsort -m' lists/a/manifest.json
 cat lists/a/manifest.json |
@@ -503,7 +503,7 @@ for as in 's/"records": 100/"records": 0/; s/"records": 50/"records": 0/' \
 	rm -r lists/t
 	cp -a untouched lists/t
 	sed -i "$as" lists/t/manifest.json
-	refuses 't/part-0000: has 400 bytes of records, and not the (0|40) records of 8 bytes' \
+	refuses 't/part-0000: has 400 bytes of records, not (0|40) records of 8 bytes' \
 		-m lists/t
 done
 
@@ -512,7 +512,7 @@ claim "part manifests with a header"
 "$GSORT" --skip-bytes=6 framed -o expected
 "$GSORT" --skip-bytes=6 --split=3 framed -o lists/h
 gives expected -m --skip-bytes=6 lists/h
-refuses 'lists/h: its part files begin with a header of 6 bytes, not 0 \(--skip-bytes\)' \
+refuses 'lists/h: part files begin with a header of 6 bytes, not 0 \(--skip-bytes\)' \
 	-m lists/h
 
 # finds REGEX DIRECTORY: every program that reads it says so.

@@ -236,9 +236,9 @@ answers 1 '^framed: the records are the same, the incomplete' \
 "$GSORT_CHECK" --same-records --skip-bytes=6 --partial=drop framed other || broken "status $?"
 
 claim 'gsort-check refuses what is no records, unless it is to be raw'
-printf '\037\213\010\000\000\000\000\000\000\003cccccccccccccc' > t.gz
-answers 2 '^gsort-check: t.gz: is compressed by gzip' "$GSORT_CHECK" t.gz
-answers 0 '^t.gz: 3 records, sorted' "$GSORT_CHECK" --format=raw t.gz
+printf '\3757zXZ\000\000\004cccccccccccccccc' > t.xz
+answers 2 '^gsort-check: t.xz: is compressed by xz' "$GSORT_CHECK" t.xz
+answers 0 '^t.xz: 3 records, ' "$GSORT_CHECK" --format=raw t.xz
 printf 'lines\nof a few\nwords\n' > text
 answers 2 '^gsort-check: text: is text' "$GSORT_CHECK" text
 answers 1 '^text: 21 records, disorder' "$GSORT_CHECK" -t b1 text

@@ -95,19 +95,19 @@ refuses 'partial.zst.*3999997.*left over' partial.zst
 succeeds --partial=drop -o output partial.zst
 [ "$(wc -c < output)" -eq 3999992 ] || broken 'the partial record was not dropped'
 
-claim 'what is cut off is refused'
+claim 'what is truncated is refused'
 size=$(wc -c < input.zst)
 for n in 5 9 100 $((size / 2)) $((size - 1)); do
 	head -c "$n" input.zst > cut.zst
-	refuses "cut.zst.*cut off.*byte $n" cut.zst
-	cat cut.zst | refuses "standard input.*cut off.*byte $n" -
+	refuses "cut.zst.*truncated.*byte $n" cut.zst
+	cat cut.zst | refuses "standard input.*truncated.*byte $n" -
 done
 
 claim 'what is damaged is refused, wherever it is'
 for at in 5 8 1000 $((size / 2)) $((size - 2)); do
 	cp input.zst damaged.zst
 	printf '\252\125\252' | dd of=damaged.zst bs=1 seek="$at" conv=notrunc 2> /dev/null
-	refuses 'damaged.zst.*(damaged|cut off)' damaged.zst
+	refuses 'damaged.zst.*(damaged|truncated)' damaged.zst
 done
 
 claim 'plain data behind a frame is no frame'
@@ -116,7 +116,7 @@ refuses 'followed.zst.*damaged' followed.zst
 
 claim 'four bytes of the magic number alone are not a frame'
 printf '\050\265\057\375' > magic
-refuses 'magic.*cut off' -t u32 magic
+refuses 'magic.*truncated' -t u32 magic
 
 # content_is EXPECTED FILE: as the zstd program sees it.
 content_is() {
@@ -226,9 +226,9 @@ for flipped in '0 1' '4 8' '16 1' '17 128' '20 1' '22 16' '23 64' '30 16' '40 4'
 	fi
 done
 head -c $((size - 1)) first.zst > cut.zst
-refuses 'cut.zst.*cut off' cut.zst
+refuses 'cut.zst.*truncated' cut.zst
 head -c $((size / 2)) first.zst > cut.zst
-refuses 'cut.zst.*cut off' cut.zst
+refuses 'cut.zst.*truncated' cut.zst
 
 claim 'an output that cannot be written is an error, and nothing is left'
 "$GSORT" --zstd input > /dev/full 2> stderr

@@ -12,7 +12,7 @@
 enum { N_SORTED_INPUTS = 6 };
 
 const char input_file_names[] =
-	" input input.zst sorted few names part0 part1 part2 part3 part4 part5 "
+	" input input.zst input.gz sorted few names part0 part1 part2 part3 part4 part5 "
 	"sorted-parts ";
 
 /* What makes an answer of the input. */
@@ -152,6 +152,7 @@ void expected_outputs_create(struct expected_output_set *ret_expected)
 	write_file("input", input.data, input.nbytes);
 	write_file("few", few.data, few.nbytes);
 	write_zst("input.zst", input);
+	write_gzip("input.gz", input);
 	for (int i = 0; i < N_EXPECTED_OUTPUTS; i++)
 		ret_expected->outputs[i] = make_expected_output(
 			expected_params[i].uses_few_input ? few : input, &expected_params[i]);

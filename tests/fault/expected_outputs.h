@@ -32,8 +32,8 @@ struct expected_output_set {
 };
 
 /*
- * Write the inputs into the working directory: input, input.zst, sorted, few, part0 to part5
- * (sorted each), and names, which has "input" for --files0-from.
+ * Write the inputs into the working directory: input, input.zst, input.gz, sorted, few, part0 to
+ * part5 (sorted each), and names, which has "input" for --files0-from.
  */
 void expected_outputs_create(struct expected_output_set *ret_expected);
 void expected_outputs_free(struct expected_output_set *expected);

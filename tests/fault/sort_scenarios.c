@@ -95,6 +95,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .arguments = "-R 16 -k 0:b3 -S 1M -T tmp/a input -o output" },
 	{ .name = "zst-in", .arguments = "-S 1M -T tmp/a input.zst -o output" },
+	{ .name = "gz-in", .arguments = "-S 1M -T tmp/a input.gz -o output" },
 	{ .name = "zst-out",
 	  .arguments = "--zstd -S 1M -T tmp/a input -o output",
 	  .output_is_zst = true },

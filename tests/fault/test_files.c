@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
 
 int test_error_fd = STDERR_FILENO;
@@ -83,6 +84,22 @@ void write_zst(const char *path, struct byte_buffer bytes)
 
 	require(compressed && !ZSTD_isError(nbytes), path);
 	write_file(path, compressed, nbytes);
+	free(compressed);
+}
+
+void write_gzip(const char *path, struct byte_buffer bytes)
+{
+	const size_t capacity = compressBound(bytes.nbytes) + 64;
+	z_stream gzip = { .next_in = bytes.data, .avail_in = (uInt)bytes.nbytes };
+	unsigned char *compressed = malloc(capacity);
+
+	require(compressed && deflateInit2(&gzip, 1, Z_DEFLATED, MAX_WBITS + 16, 8, 0) == Z_OK,
+		path);
+	gzip.next_out = compressed;
+	gzip.avail_out = (uInt)capacity;
+	require(deflate(&gzip, Z_FINISH) == Z_STREAM_END, path);
+	write_file(path, compressed, gzip.total_out);
+	deflateEnd(&gzip);
 	free(compressed);
 }
 

@@ -22,6 +22,7 @@ extern int test_error_fd;
 
 void write_file(const char *path, const void *data, size_t nbytes);
 void write_zst(const char *path, struct byte_buffer bytes);
+void write_gzip(const char *path, struct byte_buffer bytes);
 
 /* All of a file; data to be freed, NULL if there is none. */
 struct byte_buffer read_file(const char *path);

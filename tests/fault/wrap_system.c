@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include "tests/fault/wrapper.h"
@@ -49,6 +50,9 @@ WRAP_CALL(POINT_ALLOCATION, FILE *, NULL, open_memstream, (char **ret_text, size
 WRAP_CALL(POINT_ALLOCATION, ZSTD_CCtx *, NULL, ZSTD_createCCtx, (void), ())
 WRAP_CALL(POINT_ALLOCATION, ZSTD_DCtx *, NULL, ZSTD_createDCtx, (void), ())
 WRAP_CALL(POINT_ALLOCATION, ZSTD_DStream *, NULL, ZSTD_createDStream, (void), ())
+WRAP_CALL(POINT_ALLOCATION, int, Z_MEM_ERROR, inflateInit2_,
+	(z_stream *stream, int bits, const char *version, int nbytes),
+	(stream, bits, version, nbytes))
 /* clang-format on */
 
 int __wrap_asprintf(char **ret_text, const char *format, ...);

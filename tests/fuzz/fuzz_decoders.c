@@ -15,7 +15,7 @@
 #include "io/codec/codec.h"
 #include "io/codec/zst_index.h"
 #include "io/codec/zst_reader.h"
-#include "io/codec/zst_stream.h"
+#include "io/codec/decoder.h"
 #include "src/record/delta_pack.h"
 #include "tests/support/captured_messages.h"
 
@@ -63,12 +63,13 @@ static struct file open_data(const unsigned char *data, size_t nbytes)
 static void fuzz_stream(const struct file *file)
 {
 	unsigned char *content = malloc(MAX_FUZZ_CONTENT_NBYTES);
-	struct zst_stream *stream;
+	struct decoder *stream;
 	size_t nbytes;
 
-	if (zst_stream_open("fuzz", content, 0, ZST_DEFAULT_WINDOW_NBYTES, &stream) == 0) {
-		zst_stream_read(stream, file, -1, content, MAX_FUZZ_CONTENT_NBYTES, &nbytes);
-		zst_stream_close(stream);
+	if (decoder_open(DECODER_ZSTD, "fuzz", content, 0, ZSTD_DEFAULT_WINDOW_NBYTES, &stream) ==
+	    0) {
+		decoder_read(stream, file, -1, content, MAX_FUZZ_CONTENT_NBYTES, &nbytes);
+		decoder_close(stream);
 	}
 	free(content);
 }

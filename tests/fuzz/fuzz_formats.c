@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/codec/zst_frame.h"
+#include "io/codec/decoder.h"
 #include "io/input/format_detect.h"
 #include "io/header/npy.h"
 #include "tests/support/captured_messages.h"
@@ -78,7 +78,7 @@ static void check_formats(const struct fuzz_input *input, unsigned flags)
 		.head_nbytes = input->nbytes < FORMAT_HEAD_NBYTES ? input->nbytes :
 								    FORMAT_HEAD_NBYTES,
 		.nbytes = is_pipe ? FORMAT_SIZE_UNKNOWN : input->nbytes,
-		.is_decompressed = flags & IS_CONTENT,
+		.compression = flags & IS_CONTENT ? DECODER_ZSTD : DECODER_NONE,
 		.context = (void *)input,
 		.read_at = is_pipe ? NULL : read_at,
 	};
@@ -96,7 +96,7 @@ static void check_content(const struct fuzz_input *input)
 {
 	unsigned char *content = malloc(FORMAT_HEAD_NBYTES);
 
-	check(content && zst_frame_preview(input->data, input->nbytes, content,
+	check(content && zstd_preview(input->data, input->nbytes, content,
 					   FORMAT_HEAD_NBYTES) <= FORMAT_HEAD_NBYTES);
 	free(content);
 }

@@ -42,6 +42,7 @@ struct check_options {
 	bool unique;
 	bool same_records;
 	unsigned n_threads;
+	uint64_t memory_nbytes; /* 0: half of what is available */
 };
 
 static const struct option_spec specs[] = {
@@ -81,6 +82,13 @@ static const struct option_spec specs[] = {
 	  .help = "use N threads (default: all available)",
 	  .parse = option_parse_count,
 	  OPTION_MEMBER(struct check_options, n_threads) },
+	{ .name = "buffer-size",
+	  .letter = 'S',
+	  .argument = "SIZE",
+	  .help = "limit memory, for compressed FILEs for example (default: half of what is "
+		  "available)",
+	  .parse = option_parse_size,
+	  OPTION_MEMBER(struct check_options, memory_nbytes) },
 	TOOL_ROW_COMPLETION,
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
@@ -138,7 +146,24 @@ static int gather_partials(const struct input *input, struct check_result *resul
 	return 0;
 }
 
-/* All of the paths as one stream. The findings, zeroed before, are to be freed in any case. */
+/* Limit the memory for reading, and *n_threads. */
+static int limit_memory(struct input *input, const struct check_options *options,
+			unsigned *n_threads)
+{
+	const uint64_t memory_nbytes = options->memory_nbytes ? options->memory_nbytes :
+								memory_available_nbytes("") / 2;
+	const bool is_stream = input_total_nbytes(input) == INPUT_SIZE_UNKNOWN;
+	int r = is_stream ? input_probe_pipe(input, true) : 0;
+
+	if (r < 0)
+		return r;
+	if (is_stream)
+		*n_threads = 1;
+	input_limit_windows(input, memory_nbytes);
+	return input_check_reading_memory(input, memory_nbytes, VERIFY_THREAD_NBYTES, n_threads);
+}
+
+/* Check all paths as one stream. The caller frees the result, which must be zeroed, always. */
 static int check_inputs_as_one(const struct check_options *options, const char *const *paths,
 			       size_t n_paths, struct check_result *ret_result)
 {
@@ -158,6 +183,7 @@ static int check_inputs_as_one(const struct check_options *options, const char *
 		.n_key_requests = record->n_key_requests,
 		.reverse = record->reverse,
 		.limit = SORT_SPEC_UNLIMITED,
+		.memory_nbytes = options->memory_nbytes,
 	};
 	struct verify_options verify = { .strict = options->unique,
 					 .n_threads = options->n_threads };
@@ -166,6 +192,8 @@ static int check_inputs_as_one(const struct check_options *options, const char *
 
 	if (r == 0)
 		r = file_roles_check_streams(opened.input);
+	if (r == 0)
+		r = limit_memory(opened.input, options, &verify.n_threads);
 	if (r == 0) {
 		const uint64_t record_nbytes = opened.layout.record_nbytes;
 

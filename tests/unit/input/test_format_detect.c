@@ -89,7 +89,7 @@ static const struct sample samples[] = {
 	SAMPLE("an Arrow file", "ARROW1\0\0\xff\xff\xff\xff"),
 	SAMPLE("a SQLite database", "SQLite format 3\0\x10\0"),
 	SAMPLE("an HDF5 file", "\x89HDF\r\n\x1a\n\0"),
-	SAMPLE("a file of numpy", "\x93NUMPY\1\0v\0{'descr': '<f8', 'fortran_order': False, "),
+	SAMPLE("a .npy file", "\x93NUMPY\1\0v\0{'descr': '<f8', 'fortran_order': False, "),
 };
 
 static void other_formats_are_recognised_in_files_and_pipes(void **state)
@@ -334,16 +334,16 @@ static void header_of_skipped_size_is_accepted(void **state)
 		const char *name = detect(samples[i].bytes, samples[i].n, false, known);
 
 		if (strcmp(samples[i].name, "compressed by Zstandard") != 0 &&
-		    strcmp(samples[i].name, "a file of numpy") != 0)
+		    strcmp(samples[i].name, "a .npy file") != 0)
 			assert_null(name);
 		else
 			assert_string_equal(name, samples[i].name);
 	}
 	make_npy(file, "'<f8'", "(5,)");
 	assert_null(detect(file, 256, false, known));
-	assert_string_equal(detect(file, 256, false, wrong), "a file of numpy");
+	assert_string_equal(detect(file, 256, false, wrong), "a .npy file");
 	/* Floats as u64, because nobody said a word. */
-	assert_string_equal(detect(file, 256, false, untyped), "a file of numpy");
+	assert_string_equal(detect(file, 256, false, untyped), "a .npy file");
 	make_npy(file, "'<u8'", "(5,)");
 	assert_null(detect(file, 256, false, untyped));
 }
@@ -356,8 +356,8 @@ static void numpy_of_another_version_or_cut_off_is_no_record(void **state)
 
 	(void)state;
 	for (size_t n = 6; n < sizeof cut - 1; n++)
-		assert_format("a file of numpy", cut, n);
-	assert_format("a file of numpy", other, sizeof other - 1);
+		assert_format("a .npy file", cut, n);
+	assert_format("a .npy file", other, sizeof other - 1);
 	assert_null(detect(other, sizeof other - 1, false, known));
 }
 
@@ -371,7 +371,7 @@ static void unsuitable_npy_header_is_refused(void **state)
 	make_npy(file, "'<f8'", "(5,)");
 	assert_null(detect(file, 256, false, rules));
 	rules.output_differs = true;
-	assert_string_equal(detect(file, 256, false, rules), "a file of numpy");
+	assert_string_equal(detect(file, 256, false, rules), "a .npy file");
 }
 
 /* --- messages --- */
@@ -384,7 +384,7 @@ static void assert_refused(const char *message, const char *data, size_t nbytes,
 	const struct format_rules rules = { .is_untyped = true };
 	const struct format *format;
 
-	view.is_decompressed = is_content;
+	view.compression = is_content ? DECODER_ZSTD : DECODER_NONE;
 	captured_messages_reset(true);
 	assert_int_equal(format_detect(&view, &rules, &format), 0);
 	assert_int_equal(format_refuse(format, &view, &rules, path ? path : "standard input", path),
@@ -399,9 +399,9 @@ static void message_says_what_to_do(void **state)
 	static const char text[] = "only a few words\nand a line\n";
 
 	(void)state;
-	assert_refused("t.gz: is compressed by gzip: gzip -dc t.gz | gsort ...", gzip, 18, false,
-		       "t.gz");
-	assert_refused("standard input: is compressed by gzip: gzip -dc | gsort ...", gzip, 18,
+	assert_refused("t.gz: is compressed by gzip; use gzip -dc t.gz | gsort ...", gzip, 18,
+		       false, "t.gz");
+	assert_refused("standard input: is compressed by gzip; use gzip -dc | gsort ...", gzip, 18,
 		       false, NULL);
 	assert_refused("zstd -dc t.zst | gzip -dc | gsort ...", gzip, 18, true, "t.zst");
 	assert_refused("zstd -dc x | zstd -dc | gsort ...", "\x28\xb5\x2f\xfd\x24\x09", 6, true,

@@ -18,7 +18,7 @@ static struct input *open_framed(const char *const *paths, size_t n, struct fram
 	struct input *input;
 
 	framing.record_nbytes = INPUT_RECORD_NBYTES;
-	assert_int_equal(input_open_framed(&faulty_calls, paths, n, &framing, &input), 0);
+	assert_int_equal(input_open_endpoints(&faulty_calls, paths, NULL, n, &framing, &input), 0);
 	return input;
 }
 
@@ -40,7 +40,8 @@ static void refuse_framed(const char *path, struct framing framing)
 
 	captured_messages_reset(true);
 	framing.record_nbytes = INPUT_RECORD_NBYTES;
-	assert_int_equal(input_open_framed(&faulty_calls, &path, 1, &framing, &input), -EINVAL);
+	assert_int_equal(input_open_endpoints(&faulty_calls, &path, NULL, 1, &framing, &input),
+			 -EINVAL);
 	assert_non_null(strstr(captured_messages_error(), path));
 }
 
@@ -158,7 +159,7 @@ static void short_pipes_are_refused(void **state)
 	start_stdin_feed(&f);
 	input = open_framed(paths, 1, framing);
 	assert_int_equal(assert_input_read_fails(input), -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), "standard input: 9 bytes"));
+	assert_non_null(strstr(captured_messages_error(), "standard input: has 9 bytes"));
 	input_close(input);
 	end_stdin_feed(&f);
 }
@@ -189,7 +190,7 @@ static void growing_trailer_is_an_error(void **state)
 	(void)state;
 	write_input_part("a", 0, 103);
 	assert_int_equal(assert_input_read_fails(input), -EBUSY);
-	assert_non_null(strstr(captured_messages_error(), "102 bytes at first, 103 now"));
+	assert_non_null(strstr(captured_messages_error(), "102 bytes before, 103 now"));
 	input_close(input);
 }
 

@@ -290,7 +290,7 @@ static void shrinking_input_is_an_error(void **state)
 	assert_int_equal(truncate(paths[0], 600), 0);
 	assert_int_equal(assert_input_read_fails(input), -EBUSY);
 	assert_non_null(strstr(captured_messages_error(), paths[0]));
-	assert_non_null(strstr(captured_messages_error(), "900 bytes at first, 600 now"));
+	assert_non_null(strstr(captured_messages_error(), "900 bytes before, 600 now"));
 	input_close(input);
 }
 
@@ -309,7 +309,7 @@ static void growing_input_is_an_error(void **state)
 		assert_int_equal(truncate(paths[1], 903), 0);
 		assert_int_equal(assert_input_read_fails(input), -EBUSY);
 		assert_non_null(strstr(captured_messages_error(), paths[1]));
-		assert_non_null(strstr(captured_messages_error(), "900 bytes at first, 903 now"));
+		assert_non_null(strstr(captured_messages_error(), "900 bytes before, 903 now"));
 		input_close(input);
 		restore_stdin();
 	}

@@ -98,7 +98,7 @@ static void concurrent_sorts_report_separately(void **state)
 	for (int round = 0; round < N_ROUNDS; round++) {
 		run_at_once(sorts, N_SORTS);
 		assert_failed(&sorts[0], -EINVAL, "record 3: disorder", mixed);
-		assert_failed(&sorts[1], -EBADMSG, "cut off", broken);
+		assert_failed(&sorts[1], -EBADMSG, "truncated", broken);
 		assert_int_equal(sorts[2].r, 0);
 		assert_false(sorts[2].messages.failed);
 		assert_failed(&sorts[3], -ENOENT, "No such file", "none");
