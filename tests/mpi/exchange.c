@@ -1,12 +1,12 @@
 /*
- * exchange - ranks that exchange messages over MPI in every way there is
+ * exchange - ranks that exchange messages over MPI in every way
  *
  * usage: mpirun -np N exchange [LONGEST-MESSAGE [FRAGMENT]]
  *        mpirun -np N exchange abort|stop|long|short|forever
  *
- * Ends with 0 if everything arrived as it was sent, and with 2 after a line that says why not. With
- * a word that befalls rank 1, for which the others wait; or they exchange until something befalls
- * them, and say when that may be.
+ * Exits with 0 if everything arrived as it was sent, otherwise with 2 after a message. The words
+ * name a fault of rank 1, for which the others wait; `forever` exchanges messages until something
+ * happens to the ranks, and prints when that may be.
  */
 #include <errno.h>
 #include <signal.h>
@@ -70,7 +70,7 @@ static int inject_fault(struct comm *comm, const char *action)
 	if (strcmp(action, "abort") == 0)
 		return fail(-ECANCELED, "rank 1: that is all");
 	raise(SIGSTOP);
-	/* Who ends what was stopped lets it go on first. */
+	/* The process is continued before it is ended. */
 	for (;;)
 		pause();
 }

@@ -1,26 +1,26 @@
 #!/bin/sh
-# exchange - ranks over a true MPI: everything that they can do, and how they end
+# exchange - messages between ranks over a real MPI, and failures
 #
 # usage: exchange.sh N...
 #
-# MPIRUN and EXCHANGE say where the programs are. N: numbers of ranks.
+# MPIRUN and EXCHANGE are the paths of the programs. N: numbers of ranks.
 set -u
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 said=$work/said
 broken=0
 
-# What Open MPI wants to be told: that root is meant, that there may be more ranks than processors,
-# and that ranks in containers cannot read each other's memory. MPICH has no such wishes.
+# Open MPI: allow root and more ranks than CPUs; ranks in containers cannot read each
+# other's memory. MPICH needs no settings.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-# What ranks share of memory goes with the test, also if they are killed.
+# The shared memory of the ranks is removed with the test, even if they are killed.
 export OMPI_MCA_btl_vader_backing_directory="$work"
-# Where several ranks end at the same time Open MPI's mpirun dies now and then of what meson has
-# memory filled with.
+# If several ranks end at the same time, Open MPI's mpirun sometimes crashes on memory that
+# meson has filled.
 unset MALLOC_PERTURB_
 
-# expect WHAT STATUSES TEXT COMMAND...: a command that ends with one of these, and says so
+# expect WHAT STATUSES REGEX COMMAND...: the command exits with one of these, and prints that
 expect() {
 	what=$1 statuses=$2 text=$3
 	shift 3
@@ -36,7 +36,7 @@ expect() {
 for n in "$@"; do
 	expect "$n ranks" 0 "^$n ranks: all arrived" "$MPIRUN" -np "$n" "$EXCHANGE" 1000000 300000
 done
-# A launcher that ends ranks itself may say of all that they were killed.
+# A launcher that ends the ranks itself may report that all were killed.
 expect 'a rank that aborts' '2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
 expect 'a rank that is stopped' '2 9' 'rank 1 on .* has not answered for 2' \
 	"$MPIRUN" -np 2 "$EXCHANGE" stop

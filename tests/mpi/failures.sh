@@ -1,15 +1,15 @@
 #!/bin/sh
-# failures - what befalls one rank is said once, with its number, all end, and nothing is left
+# failures - a failure of one rank is reported once, all ranks end, and no files are left
 #
-# tests/unit/comm and tests/unit/sort/test_distributed_sort.c let a rank fail at each message; here
-# ranks are started by MPI. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
+# tests/unit/comm and tests/unit/sort/test_distributed_sort.c fail a rank at each message; here MPI
+# starts the ranks. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 200000 -t u64 -o random
 run random -o expected
 
-# second SETUP ARGUMENT...: two ranks; before the second one a shell does something, in mounts of
-# its own if there may be any
+# second SETUP ARGUMENT...: two ranks; a shell runs SETUP before the second one, in a mount
+# namespace of its own if possible
 apart=
 second() {
 	setup=$1
@@ -30,17 +30,17 @@ no_process() {
 	done
 }
 
-# ends WHAT REGEX [STATUS...]: the last ranks have, with that status or one of these, and said so
+# ends WHAT REGEX [STATUS...]: the last ranks have ended with one of these and printed that
 ends() {
 	what=$1 regex=$2
 	shift 2
 	echo "${*:-2}" | grep -qw "$status" || broken "$what: status $status"
-	grep -qE "^gsort: $regex" stderr || broken "$what: nobody says $regex"
+	grep -qE "^gsort: $regex" stderr || broken "$what: no message matches $regex"
 	in_time no_process || broken "$what: a rank has not ended"
 	all_gone "$what"
 }
 
-# begin POINT1 POINT2 ARGUMENT...: two ranks that stop there ("": nowhere), in the background
+# begin POINT1 POINT2 ARGUMENT...: two ranks that stop at these points ("": none), in the background
 begin() {
 	first=$1 other=$2
 	shift 2
@@ -50,7 +50,7 @@ begin() {
 	launcher=$!
 }
 
-# all_stopped N NAME: N processes are that have told so, by files NAME.PROCESS
+# all_stopped N NAME: the N processes that have created files NAME.PID are stopped
 all_stopped() {
 	stopped=
 	for told in "$2".*; do
@@ -62,9 +62,9 @@ all_stopped() {
 	done
 }
 
-# signal_stopped SIGNAL N NAME: when they are all stopped, they get it; the launcher ends
+# signal_stopped SIGNAL N NAME: send the signal when all are stopped, and wait for the launcher
 signal_stopped() {
-	in_time all_stopped "$2" "$3" || broken "$3: not $2 have come so far"
+	in_time all_stopped "$2" "$3" || broken "$3: not $2 ranks have reached the point"
 	# Numbers.
 	# shellcheck disable=SC2086
 	kill -"$1" $stopped
@@ -77,7 +77,7 @@ wait_for_end() {
 	rm -f "$1".*
 }
 
-claim "a directory for temporary files that one rank does not have"
+claim "one rank has no directory for temporary files"
 launch -np 1 "$GSORT_MPI" -S 1M random -o out/x : \
 	-np 1 "$GSORT_MPI" -S 1M -T nowhere random -o out/x
 ends "-T" 'rank 1, on [^:]*: nowhere: temporary directory: No such'
@@ -88,7 +88,7 @@ second 'ulimit -v 200000' -S 400M zeros -o out/x
 ends "ulimit -v" 'rank 1, on [^:]*: .*(no memory|Cannot allocate memory)'
 rm zeros
 
-claim "a program that is not started as a rank of several, and should be"
+claim "a process that should be one of several ranks, but is not"
 for variable in PMI_SIZE SLURM_STEP_NUM_TASKS; do
 	env $variable=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr
 	status=$?
@@ -98,7 +98,7 @@ env SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=4 "$GSORT_MPI" random -o out/x > stdout 
 status=$?
 as_expected "SLURM_NTASKS"
 
-claim "what is wrong without a launcher is one line, and no word of MPI's"
+claim "an error without a launcher is one line, with no output of MPI"
 for wrong in --wrong --shard=1/2 nosuch; do
 	"$GSORT_MPI" "$wrong" random -o out/x > stdout 2> stderr
 	status=$?
@@ -106,12 +106,12 @@ for wrong in --wrong --shard=1/2 nosuch; do
 	one_line '^gsort: ' "$wrong"
 done
 
-claim "ranks of different versions"
+claim "ranks have different versions"
 launch -np 2 "$GSORT_MPI_FAULTS" random -o out/x : \
 	-np 1 env GSORT_TEST_VERSION=0.1 "$GSORT_MPI_FAULTS" random -o out/x
 ends "0.1" 'ranks have different versions: .* on .*rank [0-9].* on .*rank [0-9]'
 
-claim "a rank that is started later is waited for"
+claim "ranks wait for a rank that starts late"
 timeout 120 "$MPIRUN" -np 1 "$GSORT_MPI" random -o out/x : \
 	-np 1 sh -c ': > late.$$ && kill -STOP $$ && exec "$@"' sh "$GSORT_MPI" random -o out/x \
 	> stdout 2> stderr < /dev/null &
@@ -129,47 +129,47 @@ wait_for_end late
 ends "stopped at the start" '(ranks have not met within 3 s|rank 1 .* not answered for 3)' 2 9 137
 [ $(($(date +%s) - begun)) -lt 40 ] || broken "stopped at the start: $(($(date +%s) - begun)) s"
 
-claim "a rank that is stopped, and goes on, is not missed"
+claim "a rank that is stopped and continued does not fail the sort"
 for point in begun written checked; do
 	begin "" $point -S 1M random -o out/x
 	signal_stopped CONT 1 $point
 	as_expected "$point"
 done
 
-claim "a rank that is stopped for longer than a question waits, and answers then"
+claim "a rank that is stopped for longer than the ping interval answers afterwards"
 begin "" sorted --timeout=8 random -o out/x
-in_time all_stopped 1 sorted || broken "it has not come so far"
+in_time all_stopped 1 sorted || broken "it has not reached the point"
 sleep 2.2
 signal_stopped CONT 1 sorted
 as_expected "stopped"
 
-claim "a rank that is stopped for good is named"
+claim "a rank that stays stopped is named"
 begin "" sorted --timeout=3 random -o out/x
-in_time all_stopped 1 sorted || broken "it has not come so far"
+in_time all_stopped 1 sorted || broken "it has not reached the point"
 wait_for_end sorted
 ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
 
-claim "an input that one rank finds changed at last ends all, and is all that is said"
+claim "a changed input that one rank detects at the end fails the sort with one message"
 cp random changing
 timeout 60 "$MPIRUN" -np 3 "$GSORT_MPI_FAULTS" changing -o out/x : \
 	-np 1 env GSORT_TEST_STOP_AT=checked "$GSORT_MPI_FAULTS" changing -o out/x : \
 	-np 1 "$GSORT_MPI_FAULTS" changing -o out/x > stdout 2> stderr < /dev/null &
 launcher=$!
-in_time all_stopped 1 checked || broken "it has not come so far"
+in_time all_stopped 1 checked || broken "it has not reached the point"
 touch changing
 signal_stopped CONT 1 checked
 ends "changed" 'rank 3, on [^:]*: changing: changed after it was read'
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "changed: $(cat stderr)"
 rm changing
 
-claim "a rank that is killed ends all"
+claim "a killed rank ends all"
 begin "" written random -o out/x
 signal_stopped KILL 1 written
 [ "$status" -ne 0 ] || broken "killed: status 0"
 in_time no_process || broken "a rank has not ended"
 all_gone "killed"
 
-claim "what ranks leave that are all killed the next ones tell, and once"
+claim "temp files of killed ranks are reported once by the next sort"
 begin written written random -o out/x
 signal_stopped KILL 2 written
 [ "$status" -ne 0 ] || broken "all killed: status 0"
@@ -178,11 +178,11 @@ ls -A out > left
 grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
 ranks 2 random -o out/x
 [ "$(grep -c 'gsort-temp.* was left by a gsort that was killed .*; remove it' stderr)" -eq 1 ] ||
-	broken "the next start does not tell"
+	broken "the next start does not report it"
 rm -f out/.gsort-temp-*
 as_expected "started again"
 
-claim "what ranks with a checkpoint leave that are all killed goes when it is taken up, untold"
+claim "temp files of killed ranks with a checkpoint are removed silently by the resumed sort"
 begin written written -S 1M --checkpoint=ck random -o out/x
 signal_stopped KILL 2 written
 in_time no_process || broken "a rank has not ended"
@@ -199,7 +199,7 @@ if ! unshare -m true 2> /dev/null; then
 fi
 apart='unshare -m'
 
-claim "an input that is another file with one rank"
+claim "an input is a different file on one rank"
 cp -p random other
 head -c 80000 random > short
 for file in other short; do
@@ -207,10 +207,10 @@ for file in other short; do
 	ends "$file" 'rank 1, on [^:]*: random: differs from the file of rank 0, on '
 done
 
-claim "a directory for the output that ranks do not share"
+claim "ranks do not share the directory of the output"
 second 'mount -t tmpfs none out' random -o out/x
 ends "a directory of one" 'rank 1, on [^:]*: out/x: is in a different directory than that of rank 0'
-# Which has the same number with both.
+# The directories of both have the same inode number.
 for parts in '' --split=3; do
 	# shellcheck disable=SC2086
 	launch -np 2 unshare -m sh -c 'mount -t tmpfs none out && exec "$@"' sh \
@@ -219,14 +219,14 @@ for parts in '' --split=3; do
 		"rank 1, on [^:]*: out/x: .*another rank has created"
 done
 
-claim "a disk for temporary files that is full with one rank"
+claim "the disk for temporary files of one rank is full"
 mkdir small
-# As it might shrink, that is known when the first run is there.
+# The input might be compressible, so this is found when the first run is stored.
 second 'mount -t tmpfs -o size=300k none small' -S 1M -T small --temp-compress=zstd random -o out/x
 ends "-T" 'rank 1, on [^:]*: small: No space left on device'
 
-claim "a disk for the output that is full when some of it is written"
-# What the inner shell is told.
+claim "the disk of the output becomes full"
+# Expanded by the inner shell.
 # shellcheck disable=SC2016
 timeout 120 unshare -m sh -c '
 	mount -t tmpfs -o size=1M none out && "$@" > stdout 2> stderr < /dev/null

@@ -1,11 +1,9 @@
 /*
- * gsort_mpi_faults - gsort-mpi, of which a rank stops when it has come so far, or is of another
- * version
+ * gsort_mpi_faults - gsort-mpi, of which a rank can stop at a known moment or have another version
  *
- * GSORT_TEST_STOP_AT in the environment of a rank says where: begun, sorted, written or checked.
- * There it waits for SIGCONT, and a file that is called so, and with its process behind a dot,
- * appears. So a test can do something at a moment that it knows, and has not to hit it.
- * GSORT_TEST_VERSION is the version that a rank says it has.
+ * If the environment variable GSORT_TEST_STOP_AT of a rank is begun, sorted, written or checked,
+ * the rank stops there until SIGCONT, after creating the file NAME.PID. GSORT_TEST_VERSION is the
+ * version that a rank reports.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +30,7 @@ static void stop_at_phase(const char *point)
 	raise(SIGSTOP);
 }
 
-/* The output has been begun, and all see it. */
+/* The output has been created, and all ranks have opened it. */
 int __real_distributed_agree_plan(struct sort *sort);
 int __wrap_distributed_agree_plan(struct sort *sort);
 int __wrap_distributed_agree_plan(struct sort *sort)
@@ -41,7 +39,7 @@ int __wrap_distributed_agree_plan(struct sort *sort)
 	return __real_distributed_agree_plan(sort);
 }
 
-/* Its part of the input is sorted. */
+/* The rank's part of the input is sorted. */
 int __real_distributed_exchange(struct sort *sort);
 int __wrap_distributed_exchange(struct sort *sort);
 int __wrap_distributed_exchange(struct sort *sort)
@@ -50,7 +48,7 @@ int __wrap_distributed_exchange(struct sort *sort)
 	return __real_distributed_exchange(sort);
 }
 
-/* It has written its range of the output. */
+/* The rank has written its partition of the output. */
 int __real_distributed_finish_partition(struct sort *sort);
 int __wrap_distributed_finish_partition(struct sort *sort);
 int __wrap_distributed_finish_partition(struct sort *sort)
@@ -59,7 +57,7 @@ int __wrap_distributed_finish_partition(struct sort *sort)
 	return __real_distributed_finish_partition(sort);
 }
 
-/* All of that is checked, and the output has not got its name. */
+/* The output is checked but not committed. */
 int __real_distributed_complete(struct sort *sort);
 int __wrap_distributed_complete(struct sort *sort);
 int __wrap_distributed_complete(struct sort *sort)

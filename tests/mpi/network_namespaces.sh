@@ -1,9 +1,9 @@
 #!/bin/sh
-# network_namespaces - ranks on several machines, which are network namespaces: messages go over
-# TCP, and are cut
+# network_namespaces - ranks on several hosts, emulated by network namespaces: messages use TCP, and
+# links are cut
 #
-# MPIRUN, of Open MPI, EXCHANGE, GSORT_MPI and GSORT_MPI_FAULTS (gsort_mpi_faults.c) say where the
-# programs are; the last two may be unset. Skipped where no namespaces can be made.
+# MPIRUN (of Open MPI), EXCHANGE, GSORT_MPI and GSORT_MPI_FAULTS (gsort_mpi_faults.c) are the paths
+# of the programs; the last two may be unset. Skipped if namespaces cannot be created.
 #
 #	namespace  switch: mpirun        node 1          node 2
 #	             bridge ------------ eth0            eth0
@@ -16,7 +16,7 @@ nodes="${id}a ${id}b"
 network=10.83.0
 broken=0
 
-# Nothing but what was started here is in these namespaces.
+# Only processes of this test are in these namespaces.
 clean_up() {
 	for space in $nodes $switch; do
 		for process in $(ip netns pids "$space" 2>/dev/null); do
@@ -65,12 +65,12 @@ ranks() {
 	launch "$n" "$EXCHANGE" "$@"
 }
 
-# comm PROGRAM: its name, as the system has it
+# comm PROGRAM: its name as the kernel truncates it
 comm() {
 	basename "$1" | cut -c1-15
 }
 
-# left NODE...: processes of the program called $name that there are
+# left NODE...: the processes of the program $name on these nodes
 left() {
 	for node; do
 		for process in $(ip netns pids "$node"); do
@@ -79,7 +79,7 @@ left() {
 	done
 }
 
-# until SECONDS COMMAND...: wait for it to succeed, so long at most
+# until SECONDS COMMAND...: wait until it succeeds, at most that long
 until_true() {
 	end=$(($(date +%s) + $1))
 	shift
@@ -105,8 +105,8 @@ broken() {
 	broken=1
 }
 
-# befall WHAT TEXT COMMAND...: ranks that exchange messages without end, until something befalls
-# them. All end by themselves, and one of them, that mpirun hears of, says so.
+# befall WHAT REGEX COMMAND...: ranks exchange messages until the command makes something happen.
+# All ranks must end by themselves, and one that mpirun can reach must report it.
 befall() {
 	what=$1 text=$2
 	shift 2
@@ -137,12 +137,12 @@ end_launcher() {
 	done
 }
 
-# signal_one SIGNAL: the rank on the second node gets it
+# signal_one SIGNAL: send it to the rank on the second node
 signal_one() {
 	kill "-$1" "$(left "${id}b")"
 }
 
-# differs WHAT TEXT COMMAND: of what the ranks see the second node mounts something else
+# differs WHAT REGEX COMMAND: the second node mounts something else over a file of the ranks
 differs() {
 	echo "$3" >"$work/${id}b.mounts"
 	launch 1 "$GSORT_MPI" "$work/random" -o "$work/out/x"
@@ -153,7 +153,7 @@ differs() {
 	[ -z "$(ls -A "$work/out")" ] || broken "$1 leaves $(ls -A "$work/out")"
 }
 
-# Two nodes see the same files, and sort; or they do not.
+# Two nodes sort if they see the same files, and refuse if they do not.
 sort_on_nodes() {
 	mkdir "$work/out"
 	head -c 800000 /dev/urandom >"$work/random"
@@ -183,8 +183,8 @@ sort_checkpointed() {
 		-o "$work/out/x"
 }
 
-# befall_sort WHAT POINT REGEX COMMAND...: a sort whose second rank has come so far, until something
-# befalls it: then all end, one says why, nothing is left, and the next sort goes on from there.
+# befall_sort WHAT POINT REGEX COMMAND...: the second rank of a sort is at POINT when the command
+# makes something happen. All ranks end, one reports why, and the next sort resumes.
 befall_sort() {
 	what=$1 point=$2 regex=$3
 	shift 3
@@ -236,8 +236,8 @@ AGENT
 chmod +x "$work/agent"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-# Where several ranks end at the same time Open MPI's mpirun dies now and then of what meson has
-# memory filled with.
+# If several ranks end at the same time, Open MPI's mpirun sometimes crashes on memory that
+# meson has filled.
 unset MALLOC_PERTURB_
 
 ranks 2 1000000 300000 || broken "ranks on two nodes: status $?"

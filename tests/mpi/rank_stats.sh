@@ -1,10 +1,10 @@
 #!/bin/sh
-# rank_stats - what gsort-mpi tells of a sort is of all ranks, and told once: see rank_stats.py
+# rank_stats - gsort-mpi reports the statistics of all ranks once (see rank_stats.py)
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 300000 -t u64 -o random
 
-claim "statistics are those of all ranks, and of each"
+claim "statistics are those of all ranks and of each rank"
 ranks 2 -S 1M --stats --stats-json=out/json --report=out/page.html --trace=out/trace random -o out/x
 [ "$status" -eq 0 ] || broken "status $status"
 python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || broken "$(cat findings)"
@@ -24,7 +24,7 @@ fi
 ls out > names
 printf 'json\npage.html\ntrace\nx\n' | cmp -s - names || broken "there are: $(cat names)"
 
-claim "progress is that of all ranks: one may have stopped where another goes on"
+claim "progress is that of all ranks, even if one is stopped"
 truncate -s 64M disordered
 printf '\1' | dd of=disordered conv=notrunc 2> /dev/null
 ranks 2 -c --progress=always disordered
@@ -35,7 +35,7 @@ grep '^final merge' stderr | tail -n 1 > line
 grep -q ': 100 %.*; total 100 %$' line || broken "at the end: $(cat stderr)"
 rm -f disordered
 
-claim "a rank that fails removes the parts, which no other misses: only what is wrong is said"
+claim "a failed rank removes the part files, and only its error is reported"
 generate -n 400 -R 24 -o records
 run -R 24 -k 7:b8 records -o records
 ranks 5 -m -r --limit=10 --split=1 -R 24 -k 7:b8 records -o out/y

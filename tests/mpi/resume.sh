@@ -1,25 +1,24 @@
 #!/bin/sh
-# resume - ranks with --checkpoint that are killed go on from what each has finished
+# resume - killed ranks with --checkpoint resume from what each has finished
 #
-# What is kept where, and what is refused, tests/unit/sort/test_distributed_sort.c says of all
-# moments; this is that of true processes.
+# tests/unit/sort/test_distributed_sort.c covers every moment of a kill; these are real processes.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 2000000 -t u64 -o input
 run input -o expected
 
-# pid_of RANK: that has its checkpoint open
+# pid_of RANK: the process that has its checkpoint open
 pid_of() {
 	find /proc/[0-9]*/fd -lname "$PWD/ck/rank-000$1/gsort-manifest" 2> /dev/null |
 		cut -d/ -f3 | head -1
 }
 
-# n_kept RANK: runs that it has finished
+# n_kept RANK: the number of runs that it has finished
 n_kept() {
 	grep -aoP 'rmsg\x02' "ck/rank-000$1/gsort-manifest" 2> /dev/null | wc -l
 }
 
-# kill_after N RANK...: as soon as the first of them has so many runs, all of them are
+# kill_after N RANK...: kill these ranks as soon as the first of them has N runs
 kill_after() {
 	n=$1
 	shift
@@ -36,7 +35,7 @@ kill_after() {
 	wait $launcher
 }
 
-# resumes WHAT ARGUMENT...: to the end; from something, unless the output had its name already
+# resumes WHAT ARGUMENT...: the sort completes, from stored runs unless the output was committed
 resumes() {
 	what=$1
 	shift
@@ -47,7 +46,7 @@ resumes() {
 	[ ! -e ck ] || broken "$what: the checkpoint is left: $(ls ck)"
 }
 
-claim 'a rank is killed while it forms runs'
+claim 'a rank is killed during run generation'
 kill_after 2 1
 mv ck/rank-0000 first
 run -S 2M --checkpoint=ck input -o out/x
@@ -60,7 +59,7 @@ claim 'all ranks are killed'
 kill_after 1 0 1 2
 resumes 'all are killed'
 
-claim 'what passes have made of the runs that are kept goes with the next pass'
+claim 'results of merge passes over checkpointed runs are removed by the next pass'
 ranks 3 -S 2M --batch-size=2 --checkpoint=ck --stats-json=json input -o out/x
 as_expected '--batch-size=2'
 peak=$(grep -o '"peak_temporary_bytes": *[0-9]*' json | head -1 | grep -o '[0-9]*$')

@@ -1,5 +1,5 @@
 #!/bin/sh
-# same_output - gsort-mpi writes what gsort writes, byte for byte, however many ranks there are
+# same_output - gsort-mpi writes the same bytes as gsort with any number of ranks
 #
 # Each start of mpirun takes half a second, so there are few.
 # GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
@@ -8,7 +8,7 @@
 GSORT_ROUNDS=${GSORT_ROUNDS:-2}
 echo "GSORT_SEED=$seed"
 
-# refuses_all REGEX ARGUMENT...: several ranks do, with one line, and write nothing
+# refuses_all REGEX ARGUMENT...: several ranks refuse with one line and write nothing
 refuses_all() {
 	regex=$1
 	shift
@@ -19,7 +19,7 @@ refuses_all() {
 	all_gone "$*"
 }
 
-# agrees_in_parts N ARGUMENT...: the directory of part files
+# agrees_in_parts N ARGUMENT...: like agrees, with a directory of part files
 agrees_in_parts() {
 	n=$1
 	shift
@@ -33,7 +33,7 @@ agrees_in_parts() {
 	all_gone "$n ranks, $*"
 }
 
-# agrees_as_asked WORDS: in parts, if they end with so many; but with -u they end somewhere
+# agrees_as_asked WORDS: in parts if they name a number; with -u the boundaries may differ
 agrees_as_asked() {
 	# They are words.
 	# shellcheck disable=SC2086
@@ -44,7 +44,7 @@ agrees_as_asked() {
 	esac
 }
 
-# agrees_together ARGUMENT...: parts that end at keys, one behind the other
+# agrees_together ARGUMENT...: part files that end at keys, concatenated
 agrees_together() {
 	run "$@" -o expected
 	ranks 3 --split=4 --split-by=keys "$@" -o out/x
@@ -62,19 +62,19 @@ generate -n 100000 -t u64 -d hundred-keys -o few
 generate -n 20000 -R 24 -k 3:b10 -d hundred-keys -o records
 head -c 24 random > tiny
 
-claim "one rank is a process like any other, and two share what spills"
+claim "one rank works like a single process, and two share spilled runs"
 agrees 1 random
 agrees 2 -S 1M --temp-limit=1G random few random
 
-claim "records that are equal stay in their order, between ranks, too"
+claim "the sort is stable across ranks"
 agrees 4 -R 24 -k 3:b10 records --argsort
 
-claim "of what is limited each rank writes its part, and reserves no more"
+claim "with --limit each rank writes and preallocates only its part"
 generate -n 600000 -t u64 -o large
 agrees 3 --limit=450001 large
 rm large
 
-claim "part files and their manifest are those of one process"
+claim "part files and manifest are those of one process"
 agrees_in_parts 3 --split=5 -S1M --verify random few
 agrees_in_parts 4 --split=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
@@ -90,7 +90,7 @@ fi
 claim "there may be more ranks than records"
 agrees 8 tiny
 
-claim "whatever is asked for"
+claim "random options"
 for _ in $(seq "$GSORT_ROUNDS"); do
 	asked=
 	pick --shared-memory=auto --shared-memory=off
@@ -111,11 +111,11 @@ done
 
 exchange=
 
-claim "parts that end at keys, and those of -u, are together what one process writes"
+claim "part files that end at keys, and those of -u, have the same contents together"
 agrees_together few random
 agrees_together -u few random
 
-claim "files that are sorted already are merged, each rank reading its range of them"
+claim "sorted inputs are merged, each rank reading its partition of them"
 for _ in $(seq "$GSORT_ROUNDS"); do
 	pick -tu8 -ti16 -tu64 -tf64
 	order=$picked
@@ -149,7 +149,7 @@ grep -qE '^gsort: .*few: record [0-9]*: disorder; -m merges' stderr ||
 [ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
 rm -f out/.gsort-temp-*
 
-# finds N ARGUMENT...: N ranks and one process, the same disorder or none; mpirun may say more
+# finds N ARGUMENT...: N ranks and one process find the same disorder or none; mpirun may print more
 finds() {
 	n=$1
 	shift
@@ -163,7 +163,7 @@ finds() {
 }
 
 mkfifo pipe
-claim "the first disorder of all ranks is found, and nothing in what is in order"
+claim "-c finds the first disorder of all ranks, and none in sorted input"
 finds 2 -c random.sorted
 finds 3 -c -u random.sorted
 cp random.sorted input
@@ -178,7 +178,7 @@ ranks 2 -c pipe
 [ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
 grep -q '^gsort: several ranks require regular files' stderr || broken "-c of a pipe: $(cat stderr)"
 
-claim "a directory that holds something else is refused, once"
+claim "an output directory with other contents is refused once"
 mkdir out/x
 : > out/x/mine
 ranks 3 --split=2 random -o out/x
@@ -188,7 +188,7 @@ grep -q '^gsort: out/x: has mine in it' stderr || broken "out/x/mine"
 rm -r out/x
 all_gone "out/x/mine"
 
-claim "ranks that there are plan as ranks that are assumed, and one of them says it"
+claim "real ranks plan like assumed ranks, and one of them prints the plan"
 run --explain --ranks=3 --parallel=1 -S 4M random
 mv stdout assumed
 ranks 3 --explain --parallel=1 -S 4M random -o out/x
@@ -197,7 +197,7 @@ grep -q 'each of 3 ranks' assumed || broken "--ranks=3: $(head -3 assumed)"
 cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
 all_gone "--explain"
 
-claim "what ranks cannot do is refused, once, and before anything is written"
+claim "unsupported options are refused once, before anything is written"
 refuses_all 'incomplete last record' --zstd --partial=keep random
 refuses_all 'cannot be used together' --verify --argsort random
 refuses_all 'shard is not possible with several ranks: ranks share a merge' -m --shard=1/2 random
@@ -210,13 +210,13 @@ refuses_all 'several ranks require regular files' pipe
 refuses_all 'nothing: cannot open' nothing
 refuses_all 'a list that is a file.* pipe is no regular file; write' --files0-from=pipe
 
-claim "a pipe that nobody reads is refused as an output, and not waited for"
+claim "a pipe without a reader is refused as output, without waiting"
 ranks 2 random -o pipe
 [ "$status" -eq 2 ] || broken "-o pipe: status $status"
 grep -q '^gsort: pipe: is no regular file, which several' stderr || broken "-o pipe: $(cat stderr)"
 [ -p pipe ] || broken "-o pipe: it is gone"
 
-claim "several ranks read a list of names that is a file, and one reads any"
+claim "several ranks read a list of names from a regular file, and one rank from any file"
 printf 'random\0few\0' > list
 run --files0-from=list -o expected
 ranks 2 --files0-from=list -o out/x
@@ -226,7 +226,7 @@ printf 'random\0few\0' |
 status=$?
 as_expected "a list from a pipe"
 
-claim "several ranks do not wait for a list that comes to standard input, or never does"
+claim "several ranks do not wait for a list on standard input"
 timeout 120 "$MPIRUN" -np 2 "$GSORT_MPI" --files0-from=- -o out/x <> pipe > stdout 2> stderr
 status=$?
 [ "$status" -eq 2 ] || broken "a list from standard input: status $status"
@@ -235,7 +235,7 @@ grep -q '^gsort: .* a list that is a file.* standard input is the first rank' st
 	broken "a list from standard input: $(cat stderr)"
 all_gone "a list from standard input"
 
-claim "the help is that of several ranks, with what only they take, and is printed once"
+claim "the help has the options of gsort-mpi and is printed once"
 ranks 2 --help
 [ "$status" -eq 0 ] || broken "--help: status $status"
 [ "$(grep -c '^ *--timeout=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --timeout"
@@ -245,7 +245,7 @@ run --help
 ! grep -q timeout stdout || broken "gsort --help: $(grep timeout stdout)"
 refuses_all "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
 
-claim "a rank that is asked for help, and others for a sort: nothing is sorted, and one says why"
+claim "if one rank is asked for help and others for a sort, nothing is sorted"
 launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x
 [ "$status" -eq 2 ] || broken "status $status"
 [ ! -s stdout ] || broken "answered"
@@ -254,7 +254,7 @@ grep -q '^gsort: rank 1, .* is not asked for --help, and the first rank' stderr 
 	broken "$(cat stderr)"
 all_gone "--help"
 
-claim "a compressed output is that of one process, and so is what is read from one"
+claim "compressed outputs are those of one process, and compressed inputs are read"
 agrees 3 --zstd --verify -S8M random few random
 run random -o random.zst
 agrees 4 --zstd=1 random.zst few --skip-bytes=8
@@ -264,7 +264,7 @@ cmp -s random.zst out/x.zst || broken "-o x.zst: something else was written"
 rm -f out/x.zst
 all_gone "-o x.zst"
 
-claim "compressed parts are those of one process; with -u, they are together what that writes"
+claim "compressed part files are those of one process; with -u, their contents are together"
 agrees_in_parts 3 --zstd=1 --verify -S2M random few --split=4
 agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --split=7
 run -u few random -o expected
@@ -274,7 +274,7 @@ cmp -s out/y expected || broken "-u, in parts: something else was written"
 rm -rf out/*
 all_gone "-u, in parts"
 
-claim "what fails everywhere is not blamed on a directory that others do not see"
+claim "an error of all ranks is not attributed to a directory that ranks do not share"
 ranks 3 -T nowhere random -o out/x
 [ "$status" -eq 2 ] || broken "-T: status $status"
 grep -qE '^gsort: (rank [12], on .*: )?nowhere: temporary directory: No such' stderr ||
@@ -282,7 +282,7 @@ grep -qE '^gsort: (rank [12], on .*: )?nowhere: temporary directory: No such' st
 ! grep -q 'another rank has created' stderr || broken "-T: $(cat stderr)"
 all_gone "-T nowhere"
 
-claim "ranks that are not asked for the same, or see other files, say so"
+claim "ranks with different options or files report the difference"
 for other in 'few -o out/x' 'random -r -o out/x'; do
 	# They are words.
 	# shellcheck disable=SC2086

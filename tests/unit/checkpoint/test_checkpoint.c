@@ -1,5 +1,5 @@
 /*
- * test_checkpoint - the parts of a checkpoint: its state, its fingerprint and its directory
+ * test_checkpoint - state, fingerprint and directory of a checkpoint
  */
 #include "src/checkpoint/checkpoint_state.h"
 
@@ -28,7 +28,7 @@ static int visit_header(void)
 	return visit(RECORD_HEADER, &(struct payload_slice){ "words", 6 }, 1);
 }
 
-/* A run of one block of so many items of 8 bytes. */
+/* Record a run of one block of items of 8 bytes. */
 static int visit_run(size_t first, size_t n_replaced, uint64_t n_records,
 		     const struct run_block *block)
 {
@@ -50,7 +50,7 @@ static int visit_good_run(size_t first, size_t n_replaced, uint64_t n_records)
 	return visit_run(first, n_replaced, n_records, &block);
 }
 
-/* Memory for windows is divided by it, whatever -S is now. */
+/* The windows have room for these blocks, whatever -S is now. */
 static void stored_blocks_fit_in_the_plan(void **state)
 {
 	static const uint32_t lengths[] = { 7, 50, 9, 20 };
@@ -232,7 +232,7 @@ int __wrap_fclose(FILE *stream)
 	return EOF;
 }
 
-/* What is described is compared with what is saved: a part of it would be another sort. */
+/* A truncated description would look like another sort. */
 static void out_of_memory_for_fingerprint_is_an_error(void **state)
 {
 	const struct sort_spec spec = { .unique = true, .output_path = "output" };
@@ -250,7 +250,7 @@ static void out_of_memory_for_fingerprint_is_an_error(void **state)
 	free(fingerprint.text);
 }
 
-/* The value of the last entry: that of the input, if there is one. */
+/* Return the value of the last entry, which is that of the input. */
 static const char *last_text(const struct fingerprint *fingerprint)
 {
 	const char *end = fingerprint->text + fingerprint->nbytes - 1;
@@ -303,10 +303,10 @@ static int finish_files(void **state)
 	return fixture_finish(state);
 }
 
-/* How saves have ended. */
+/* Results of records. */
 static struct {
 	unsigned n_durable, n_lost;
-	uint64_t nbytes; /* of the manifest when the last was durable */
+	uint64_t nbytes; /* size of the manifest when the last record was durable */
 } ended;
 
 static void record_completion(void *context, bool durable)
@@ -416,7 +416,7 @@ static void link_is_not_followed(void **state)
 
 /* --- Whose files these are --- */
 
-/* A directory with this as one of a checkpoint's files, which is to be opened. */
+/* Open a directory in which a file of the checkpoint has this text. */
 static int open_with(enum checkpoint_file i, const char *text, struct checkpoint_dir *ret_files)
 {
 	static char path[4096];
@@ -429,7 +429,7 @@ static int open_with(enum checkpoint_file i, const char *text, struct checkpoint
 	return checkpoint_dir_open(ret_files);
 }
 
-/* What is in the directory is one file, this one; it goes, too. */
+/* The directory contains only this file; remove it. */
 static void remove_only(enum checkpoint_file i, const char *text)
 {
 	char path[4096];
@@ -510,7 +510,7 @@ static void exceeded_limit_allows_no_writes(void **state)
 	spill_close(limited);
 }
 
-/* The time is in the checkpoint, and says whether somebody has changed the output since. */
+/* The time is recorded in the checkpoint and shows whether the output has changed since. */
 static void finalized_output_keeps_its_mtime(void **state)
 {
 	struct output *output;
@@ -522,7 +522,7 @@ static void finalized_output_keeps_its_mtime(void **state)
 	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
 	assert_int_equal(output_finalize(output, &finalized), 0);
 	assert_int_equal(finalized.st_size, 8);
-	do /* until a change would have another time, which is a tick of this clock */
+	do /* until a change would get another time, one clock tick later */
 		clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	while (now.tv_sec == finalized.st_mtim.tv_sec && now.tv_nsec <= finalized.st_mtim.tv_nsec);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);

@@ -1,5 +1,5 @@
 /*
- * test_checkpoint_resume - what of a checkpoint that is there is believed
+ * test_checkpoint_resume - which checkpoints are resumed
  */
 #include "src/checkpoint/checkpoint.h"
 #include "src/checkpoint/checkpoint_dir.h"
@@ -63,7 +63,7 @@ static int open_and_abandon(struct options *options)
 	return r;
 }
 
-/* The record may be in the page cache alone: what it replaces is given up for it. */
+/* The record may be only in the page cache, but what it replaces is discarded. */
 static void manifest_is_synced_before_resuming(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
@@ -79,7 +79,7 @@ static void manifest_is_synced_before_resuming(void **state)
 	options_free(&options);
 }
 
-/* The events of both files, the first record, and the names of the files and of the directory. */
+/* Both magics, the first record, and the names of the files and the directory are synced. */
 static void new_checkpoint_is_durable(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
@@ -93,7 +93,7 @@ static void new_checkpoint_is_durable(void **state)
 	options_free(&options);
 }
 
-/* What is there may be the end of a record, and the first one would stand behind it. */
+/* Otherwise the first record would follow the rest of an incomplete one. */
 static void manifest_must_be_truncatable(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
@@ -120,7 +120,7 @@ static void append(enum checkpoint_record type, const struct payload_slice *slic
 	file_close(&manifest.file);
 }
 
-/* The output is complete as the file is now. */
+/* Record that the output is complete as it is now. */
 static void append_done(const char *path)
 {
 	struct stat status;
@@ -160,7 +160,7 @@ static void output_that_has_changed_is_not_complete(void **state)
 	append_done(output_path);
 	assert_true(is_complete(&options));
 	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
-	assert_false(is_complete(&options)); /* and begins anew */
+	assert_false(is_complete(&options)); /* and starts again */
 	append_done(output_path);
 	write_file(output_path, "complete, and more", 18);
 	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
@@ -183,7 +183,7 @@ static void forge_header(const char *name, size_t name_nbytes, struct options *o
 	free(fingerprint.text);
 }
 
-/* Else a forged manifest could have any file of gsort's beside the output written or removed. */
+/* Otherwise a forged manifest could cause any temp file beside the output to be removed. */
 static void manifest_that_names_a_file_is_refused(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
@@ -213,7 +213,7 @@ static struct orphan_owner orphan_owner_of(struct options *options)
 	return owner;
 }
 
-/* What a start has left is removed by later starts of the same sort, and by no other. */
+/* The temp files of a start are removed by later starts of the same sort only. */
 static void orphans_belong_to_one_checkpoint(void **state)
 {
 	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
@@ -226,7 +226,7 @@ static void orphans_belong_to_one_checkpoint(void **state)
 	again = orphan_owner_of(&options);
 	assert_true(file_is_unique_digits(first.digits));
 	assert_string_equal(first.digits, again.digits);
-	/* The old file keeps its inode. */
+	/* the old file keeps its inode */
 	assert_int_equal(rename(path_in_state(CHECKPOINT_MANIFEST), fixture_path("aside")), 0);
 	other = orphan_owner_of(&options);
 	assert_string_not_equal(first.digits, other.digits);

@@ -1,5 +1,5 @@
 /*
- * test_input_check - an input that is not what runs were made of is found, whatever its times say
+ * test_input_check - inputs that differ from the runs are detected, whatever their times
  */
 #include "src/checkpoint/checkpoint_state.h"
 
@@ -23,7 +23,7 @@ static struct layout layout;
 static const struct checkpoint_state runs_state = { .runs = runs, .n_runs = N_RUNS };
 static struct job job = { .layout = &layout, .plan_request.n_threads = 3 };
 
-/* Runs as they are made of the records, each of a third of them, more or less. */
+/* Runs of about a third of the records each. */
 static void describe_runs(void)
 {
 	static const uint64_t ends[] = { 0, 20001, 20002, N_RECORDS };
@@ -50,7 +50,7 @@ static void write_part(const char *to, size_t offset, size_t nbytes)
 	close(fd);
 }
 
-/* The records in two files, of which the second begins within a run. */
+/* The records in two files; the second one begins within a run. */
 static void open_input(void)
 {
 	static const char *const paths[] = { path[0], path[1] };
@@ -117,7 +117,7 @@ static void inputs_that_are_the_same_are_fine(void **state)
 	}
 }
 
-/* First and last bytes of each run. */
+/* The first and the last byte of each run. */
 static void byte_that_has_changed_is_found_in_its_run(void **state)
 {
 	static const size_t places[N_RUNS][2] = { { 0, 20001 },

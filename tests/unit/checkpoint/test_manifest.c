@@ -1,5 +1,5 @@
 /*
- * test_manifest - the records that were made durable come back, and nothing else does
+ * test_manifest - durable records are read back, and nothing else
  */
 #include "src/checkpoint/manifest.h"
 
@@ -11,7 +11,7 @@ enum { N_RECORDS = 4, MAX_PAYLOAD_NBYTES = 4096 };
 static const size_t payload_nbytes[N_RECORDS] = { 5, 0, 64, 33 };
 static struct manifest manifest;
 
-/* What has been visited. */
+/* The visited records. */
 static struct {
 	unsigned n;
 	bool all_right;
@@ -70,7 +70,7 @@ static int finish(void **state)
 	return fixture_finish(state);
 }
 
-/* The bytes of the manifest; *ret_nbytes of them. */
+/* Return the bytes of the manifest. */
 static unsigned char *load(uint64_t *ret_nbytes)
 {
 	static _Alignas(16) unsigned char bytes[MAX_PAYLOAD_NBYTES];
@@ -80,7 +80,7 @@ static unsigned char *load(uint64_t *ret_nbytes)
 	return bytes;
 }
 
-/* 0 and so many records, or an error. */
+/* Returns 0 and the number of records, or an error. */
 static int parse(const unsigned char *bytes, size_t nbytes, uint64_t *ret_end)
 {
 	captured_messages_reset(true);
@@ -101,7 +101,7 @@ static void records_come_back(void **state)
 	assert_int_equal(end, nbytes);
 }
 
-/* Those who write what it tells of may fill the disk. */
+/* Other writers may fill the disk. */
 static void space_is_reserved_for_next_records(void **state)
 {
 	struct stat status;
@@ -142,7 +142,7 @@ static void damage_of_any_byte_is_found(void **state)
 		bytes[at] ^= 0x10;
 		r = parse(bytes, nbytes, &end);
 		assert_true(visited.all_right);
-		if (r == 0) /* it could be unfinished, and is left out */
+		if (r == 0) /* it may be incomplete and is ignored */
 			assert_true(at >= last && visited.n == N_RECORDS - 1);
 		else
 			assert_int_equal(r, -EBADMSG);
@@ -194,8 +194,7 @@ static void failed_sync_is_an_error(void **state)
 	(void)state;
 	faults.fsync_errno = EIO;
 	assert_int_equal(manifest_sync(&manifest), -EIO);
-	assert_non_null(
-		strstr(captured_messages_error(), "manifest: cannot sync: "));
+	assert_non_null(strstr(captured_messages_error(), "manifest: cannot sync: "));
 }
 
 static void failed_cut_names_the_manifest(void **state)

@@ -1,5 +1,5 @@
 /*
- * test_sync_thread - what a checkpoint says is durable, is, and what is left when that fails
+ * test_sync_thread - recorded runs are durable, also after a failure
  */
 #include "src/checkpoint/manifest.h"
 
@@ -57,7 +57,7 @@ static struct sync_request *create_sync_request(void)
 	return request;
 }
 
-/* How often something is brought to stable storage for one record. */
+/* Return the number of syncs for one record. */
 static unsigned syncs_for_record(void)
 {
 	n_durable = 0;
@@ -76,7 +76,7 @@ static void record_of_runs_is_not_before_the_runs(void **state)
 	assert_int_equal(syncs_for_record(), 2);
 }
 
-/* Only the first sync fails, that of the runs: that of the manifest does not make up for it. */
+/* Only the first sync fails, that of the runs; syncing the manifest does not make up for it. */
 static void record_of_lost_runs_is_not_written(void **state)
 {
 	struct spill_extent extent;
@@ -91,7 +91,7 @@ static void record_of_lost_runs_is_not_written(void **state)
 	assert_int_equal(files.manifest.end, files.manifest.begin);
 }
 
-/* In the saver's thread, before it has noted that it failed. */
+/* Called by the sync thread before it has noted its failure. */
 static void add_another(void *context, bool durable)
 {
 	(void)context;
@@ -100,7 +100,7 @@ static void add_another(void *context, bool durable)
 	assert_int_equal(sync_thread_add(sync_thread, create_sync_request()), 0);
 }
 
-/* What is saved later may speak of what was lost. */
+/* A later record may depend on the lost one. */
 static void nothing_is_recorded_after_a_failure(void **state)
 {
 	struct sync_request *first = create_sync_request();
@@ -115,7 +115,7 @@ static void nothing_is_recorded_after_a_failure(void **state)
 	assert_int_equal(n_lost, 1);
 }
 
-/* A process that finishes takes the manifest's name away while another one has just opened it. */
+/* A process that finishes removes the manifest's name when another one has just opened it. */
 static int openat_and_unlink(int directory, const char *path, int flags, mode_t mode)
 {
 	const int fd = faulty_openat(directory, path, flags, mode);
@@ -140,7 +140,7 @@ static void unlinked_manifest_is_not_resumed(void **state)
 	checkpoint_dir_close(&late);
 }
 
-/* A run of 8 pages in the spill that is kept. */
+/* A run of 8 pages in the persistent spill. */
 static struct run *make_run(void)
 {
 	enum { N = 8 * SPILL_ALIGN_NBYTES / sizeof(uint64_t) };
@@ -156,7 +156,7 @@ static struct run *make_run(void)
 	return run;
 }
 
-/* Only what a record has replaced is given back of a spill that is kept. */
+/* In a persistent spill, only replaced runs are freed. */
 static void replaced_run_releases_its_space(void **state)
 {
 	struct run *kept, *replaced;

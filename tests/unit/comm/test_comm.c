@@ -66,7 +66,7 @@ static void test_everything_arrives_in_whatever_order(void **state)
 	}
 }
 
-/* A short exchange, of which each message can be lost. */
+/* Exchange a few messages, each of which can be lost. */
 static int exchange_few_messages(struct comm *comm, void *argument)
 {
 	static unsigned char out[FEW_NBYTES], in[FEW_NBYTES];
@@ -104,7 +104,7 @@ static struct fake_ranks few_messages(unsigned size, enum fake_rank_fault fault,
 	};
 }
 
-/* How many messages rank 1 sends if nothing befalls it. */
+/* Return the number of messages that rank 1 sends without a fault. */
 static unsigned count_messages(unsigned size)
 {
 	struct fake_ranks ranks = few_messages(size, FAKE_FAULT_NONE, 0);
@@ -118,8 +118,8 @@ static unsigned count_messages(unsigned size)
 }
 
 /*
- * Something has befallen a message of rank 1. Somebody must have noticed that, and the first who
- * did has named it; who is ended with nothing wrong has got all that it asked for.
+ * A message of rank 1 had a fault. Some rank must have detected it, and the first one has named
+ * rank 1. A rank that ends without an error has received everything.
  */
 static void assert_fault_is_detected(const struct fake_ranks *ranks, const char *what)
 {
@@ -147,7 +147,7 @@ static void assert_fault_is_detected(const struct fake_ranks *ranks, const char 
 	assert_true(n_named > 0);
 }
 
-/* Each message of rank 1 in turn; some at once, as they mostly wait. */
+/* Fault each message of rank 1 in turn; several at once, because they mostly wait. */
 static void try_all_messages(unsigned size, enum fake_rank_fault fault, const char *what)
 {
 	enum { N_PARALLEL_JOBS = 8 };
@@ -182,7 +182,7 @@ static void test_rank_that_dies_inside_of_any_message(void **state)
 	try_all_messages(3, FAKE_FAULT_EXIT_MIDWAY, "");
 }
 
-/* Each waits for questions of anybody until the end, which nobody asks. */
+/* Each rank posts a receive for which nothing is sent. */
 static int post_unmatched_receive(struct comm *comm, void *argument)
 {
 	static struct comm_transfer transfer;
@@ -212,9 +212,9 @@ static bool message_contains(const struct fake_rank_exit *end, const char *text)
 }
 
 /*
- * The link is cut, or one is stopped: nobody closes anything, and both blame each other. Who does
- * so first ends, which the other may see. On a machine with no time for a carrier its own guard
- * can be the first.
+ * The link is cut, or a rank is stopped: no connection is closed, and both ranks blame each other.
+ * The first one to do so exits, which the other one may notice. On a busy machine the watchdog may
+ * be first.
  */
 static void test_silent_rank(void **state)
 {
@@ -264,7 +264,7 @@ static void test_computing_rank_does_not_time_out(void **state)
 	fake_ranks_free(&ranks);
 }
 
-/* What is asked for is known when ranks have met, and counts from then on. */
+/* A timeout that is set after the ranks have met applies from then on. */
 static int exchange_with_short_timeout(struct comm *comm, void *argument)
 {
 	comm_set_timeout(comm, moment_ns);
@@ -287,7 +287,7 @@ static void test_timeout_that_is_set_later(void **state)
 	fake_ranks_free(&ranks);
 }
 
-/* What carries the messages does not return, so nobody but the guard can do anything. */
+/* The transport does not return, so only the watchdog can act. */
 static void test_transport_that_hangs(void **state)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_HANG, 3);
@@ -303,7 +303,7 @@ static void test_transport_that_hangs(void **state)
 	fake_ranks_free(&ranks);
 }
 
-/* Nothing of it comes back: the carrier ends all by itself. */
+/* The caller does not return, so the progress thread aborts the job. */
 static int hang_forever(struct comm *comm, void *argument)
 {
 	struct comm_transfer transfer;
@@ -393,10 +393,10 @@ static void test_message_of_wrong_length(void **state)
 	}
 }
 
-/* Of two ranks: the first has failed, and what it still awaited has been given back. */
+/* Shared by two ranks: rank 0 has failed and freed the buffer of a pending receive. */
 static atomic_bool *memory_is_freed;
 
-/* What cannot be touched any more: nothing comes back, and the carrier ends all by itself. */
+/* The memory is unmapped; the caller does not return, and the progress thread aborts the job. */
 static void free_shared_memory(void *memory, size_t nbytes) __attribute__((noreturn));
 static void free_shared_memory(void *memory, size_t nbytes)
 {
@@ -407,8 +407,8 @@ static void free_shared_memory(void *memory, size_t nbytes)
 }
 
 /*
- * The first awaits two messages. It fails because the one has a wrong length, or by itself, before
- * the other comes.
+ * Rank 0 awaits two messages. It fails because one has a wrong length, or by itself, before the
+ * other arrives.
  */
 struct pending_transfers {
 	struct comm_transfer transfers[2];

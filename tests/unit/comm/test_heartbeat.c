@@ -1,5 +1,5 @@
 /*
- * test_heartbeat - who is asked, and who is given up
+ * test_heartbeat - which ranks are pinged, and which fail
  */
 #include "src/comm/heartbeat.h"
 
@@ -22,7 +22,10 @@ static int close_heartbeat(void **state)
 	return 0;
 }
 
-/* Look at it as often as one does, from `from` to `to`: what was the last that was not short? */
+/*
+ * Check as often as the progress thread does, from `from` to `to`; return the last state that is
+ * not HEARTBEAT_OK.
+ */
 static enum heartbeat_state check_until(unsigned rank, uint64_t from, uint64_t to)
 {
 	enum heartbeat_state last = HEARTBEAT_OK;
@@ -105,7 +108,7 @@ static void test_timeout_begins_with_the_wait(void **state)
 			 HEARTBEAT_TIMEOUT);
 }
 
-/* More that is awaited does not make it heard. */
+/* Awaiting more does not restart the timeout. */
 static void test_second_wait_keeps_the_timeout(void **state)
 {
 	(void)state;
@@ -117,7 +120,7 @@ static void test_second_wait_keeps_the_timeout(void **state)
 			 HEARTBEAT_TIMEOUT);
 }
 
-/* Stopped and started again, as by a debugger or a batch system. */
+/* Stopped and continued, as by a debugger or a batch system. */
 static void test_suspended_process_blames_no_rank(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /*
- * test_peer_memory - memory of other ranks is read where it is, as long as they are there
+ * test_peer_memory - read the memory of other ranks as long as they are alive
  *
- * Where the system forbids it, nobody is near, and there is nothing to be tested.
+ * Where the system forbids it there are no peers, and nothing is tested.
  */
 #include "src/comm/peer_memory.h"
 
@@ -24,7 +24,7 @@ enum { SIZE = 3, N_NUMBERS = 200000, EXITED_STATUS = 9 };
 
 static const uint64_t minute_ns = 60000000000;
 
-/* Of all ranks: how many others each has near. */
+/* Shared memory, by rank: the number of peers. */
 static unsigned *n_readable;
 
 static int start(void **state)
@@ -79,7 +79,7 @@ static int check_number(const struct peer_memory *peer_memory, unsigned rank, ui
 	return r;
 }
 
-/* Each rank's numbers, of all others that are near. */
+/* Read the numbers of all peers. */
 static int read_others(struct comm *comm, const struct peer_memory *peer_memory)
 {
 	uint64_t *own = malloc(N_NUMBERS * sizeof *own), *other = malloc(N_NUMBERS * sizeof *own);
@@ -113,7 +113,7 @@ static int read_all(struct comm *comm, void *argument)
 	return r;
 }
 
-/* Are processes of this machine allowed to read each other? */
+/* Return whether processes of this host may read each other. */
 static bool can_read(void)
 {
 	struct fake_ranks ranks = ranks_running(read_all);
@@ -149,7 +149,7 @@ static void disabled_rank_is_not_readable(void **state)
 		assert_int_equal(n_readable[rank], rank == stranger ? 0 : SIZE - 2);
 }
 
-/* Until it fails, which is to be seen by whoever reads. */
+/* Read until that fails. */
 static int read_forever(const struct peer_memory *peer_memory, unsigned rank, uint64_t address)
 {
 	uint64_t number;
@@ -162,7 +162,7 @@ static int read_forever(const struct peer_memory *peer_memory, unsigned rank, ui
 	return r;
 }
 
-/* Rank 1 is gone when rank 0 has read of it once; the others wait for both. */
+/* Rank 1 exits after rank 0 has read from it once; the others wait for both. */
 static int exit_rank(struct comm *comm, void *argument)
 {
 	const uint64_t number = 5, address = (uintptr_t)&number;
@@ -198,7 +198,7 @@ static void lost_rank_is_reported(void **state)
 	fake_ranks_free(&ranks);
 }
 
-/* What is not there. */
+/* Read an address that is not mapped. */
 static int read_nothing(struct comm *comm, void *argument)
 {
 	struct peer_memory *peer_memory;
@@ -226,8 +226,8 @@ static void bad_address_is_reported_with_its_rank(void **state)
 }
 
 /*
- * Rank 1 fails, and frees what rank 0 reads; who reads says nothing of that. argument: it has read
- * something else of that rank, of which it was not seen.
+ * Rank 1 fails and frees what rank 0 reads; rank 0 reports nothing. argument: rank 0 has read in
+ * another way and checks afterwards.
  */
 static int revoke_and_fail(struct comm *comm, void *argument)
 {
@@ -283,7 +283,7 @@ static void failed_rank_memory_is_not_reported(void **state)
 	}
 }
 
-/* From now on this process may read no other, which the system can come to at any time. */
+/* From now on this process may read no other one, which a system may decide at any time. */
 static int forbid_reading(void)
 {
 	struct sock_filter filter[] = {
@@ -300,7 +300,7 @@ static int forbid_reading(void)
 	return 0;
 }
 
-/* What is read is there, and its rank lives, and goes on doing so. */
+/* The memory is there and its rank is alive. */
 static int read_what_is_forbidden(struct comm *comm, void *argument)
 {
 	const uint64_t number = 5, address = (uintptr_t)&number;
@@ -319,7 +319,7 @@ static int read_what_is_forbidden(struct comm *comm, void *argument)
 	return r < 0 ? r : comm_barrier(comm);
 }
 
-/* It would be waited for without end, as only the silence of others is watched. */
+/* Otherwise rank 0 would wait for ever, because the heartbeat only detects silence. */
 static void live_unreadable_rank_is_reported(void **state)
 {
 	struct fake_ranks ranks = ranks_running(read_what_is_forbidden);
@@ -332,8 +332,7 @@ static void live_unreadable_rank_is_reported(void **state)
 		skip();
 	assert_int_equal(ranks.exits[0].result, -EPERM);
 	assert_non_null(strstr(ranks.exits[0].error_text, "memory of rank 1 on "));
-	assert_non_null(
-		strstr(ranks.exits[0].error_text, "any more: Operation not perm"));
+	assert_non_null(strstr(ranks.exits[0].error_text, "any more: Operation not perm"));
 	fake_ranks_free(&ranks);
 }
 

@@ -1,8 +1,7 @@
 /*
- * test_rank_progress - how far several ranks are together, whoever answers when, or not at all
+ * test_rank_progress - progress of all ranks, in whatever order they answer, or not at all
  *
- * A rank has read 10 bytes of 100 for each rank up to its own, and so on: of each sum it is known
- * who is in it.
+ * Rank r has read (r + 1) * 10 of 100 bytes, so a sum tells which ranks are in it.
  */
 #include "src/comm/rank_progress.h"
 
@@ -18,7 +17,7 @@ enum { DONE = 10, READ = 100, WRITTEN = 60 };
 
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000, moment_ns = 200000000;
 
-/* What a rank needs to have news, and what of these it has. */
+/* A rank with its statistics. */
 struct progress_reporter {
 	struct comm *comm;
 	struct stats *stats;
@@ -58,7 +57,7 @@ static int stop_reporting(struct progress_reporter *reporter, int r)
 	return r;
 }
 
-/* Of all ranks together. */
+/* The number of units of all ranks together. */
 static uint64_t units(const struct comm *comm)
 {
 	const uint64_t n = comm_size(comm);
@@ -66,7 +65,7 @@ static uint64_t units(const struct comm *comm)
 	return n * (n + 1) / 2;
 }
 
-/* Ask until all have answered what is looked for: who does not ends the test. */
+/* Query until all ranks have answered with this state; a rank that never does ends the test. */
 static void query_until(struct progress_reporter *reporter, uint64_t done_nbytes,
 			struct stats_progress *ret_at)
 {
@@ -83,7 +82,7 @@ static bool is_at(const struct stats_progress *at, enum phase phase, uint64_t do
 
 /* --- all answer --- */
 
-/* While the first still reads, others have gone on. */
+/* Rank 0 still reads, while others are in the next phase. */
 static int query_together(struct progress_reporter *reporter)
 {
 	const uint64_t all = units(reporter->comm);
@@ -98,7 +97,7 @@ static int query_together(struct progress_reporter *reporter)
 	if (r < 0)
 		return r;
 	query_until(reporter, DONE * all + WRITTEN * (all - 1), &at);
-	/* Of the reading the others say now what it has come to. */
+	/* the others now report how much they have read */
 	return is_at(&at, PHASE_RUN_GENERATION, DONE * all, READ + DONE * (all - 1)) ? 0 : -EILSEQ;
 }
 
@@ -162,7 +161,7 @@ static void progress_is_that_of_all_ranks(void **state)
 
 /* --- some do not --- */
 
-/* The last rank has not begun to listen, and the first asks more than once. */
+/* The last rank does not listen yet, and rank 0 queries more than once. */
 static int report_without_one(struct comm *comm, void *argument)
 {
 	const unsigned last = comm_size(comm) - 1, rank = comm_rank(comm);
@@ -226,7 +225,7 @@ static struct fake_ranks faulty(enum fake_rank_fault fault, unsigned rank, unsig
 				    .body = query_few_times };
 }
 
-/* All have ended when it is joined; and with a fault somebody says it. */
+/* All ranks have ended; after a fault one of them reports it. */
 static void assert_all_end(struct fake_ranks *ranks)
 {
 	unsigned n_named = 0;
@@ -238,7 +237,7 @@ static void assert_all_end(struct fake_ranks *ranks)
 	fake_ranks_free(ranks);
 }
 
-/* Those of the introduction are before those of the news: all are tried, at once as they wait. */
+/* The messages of comm_open() precede those of the progress; all are tried, in parallel. */
 static void fault_in_any_progress_message_fails(void **state)
 {
 	static const enum fake_rank_fault faults[] = { FAKE_FAULT_EXIT, FAKE_FAULT_ERROR,
@@ -259,7 +258,7 @@ static void fault_in_any_progress_message_fails(void **state)
 	}
 }
 
-/* One that fails for a reason of its own closes what it has, in whatever state that is. */
+/* A rank that fails for a reason of its own closes everything in whatever state it is. */
 static int fail_on_one_rank(struct comm *comm, void *argument)
 {
 	struct stats_progress at;
@@ -312,7 +311,7 @@ static void idle_rank_keeps_the_total_known(void **state)
 	progress_counters_summarize(&sum, &at);
 	assert_true(is_at(&at, PHASE_FINAL_MERGE, 3, 7));
 	assert_int_equal(at.overall_total_nbytes, 7);
-	/* But of who does something the amount must be known. */
+	/* The amount is known of every rank that has begun the phase. */
 	idle.phases[PHASE_FINAL_MERGE].done_nbytes = 1;
 	progress_counters_add(&sum, &idle);
 	progress_counters_summarize(&sum, &at);

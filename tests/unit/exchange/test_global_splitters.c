@@ -1,11 +1,11 @@
 /*
- * test_global_splitters - a petabyte on a thousand ranks, without a byte of it
+ * test_global_splitters - plan and cut a petabyte on a thousand ranks, without any data
  *
- * The planner, the search for splitters and the forecast are the real ones; the runs are made up:
- * of a block there is its first key, computed when it is asked for, and nothing else. What cannot
- * be run at that size is scaled down where that does not matter: a search is as uneven as blocks
- * are long, however many there are, so runs have few blocks there; and of the 53 million blocks of
- * a range the first windows stand for all.
+ * The planner, the search for splitters and the forecast are the real ones. The runs are synthetic:
+ * a block has only a first key, computed on demand. Where the size does not matter it is scaled
+ * down: the imbalance of a search depends on the size of blocks and not on their number, so runs
+ * have few blocks there; and the first windows stand for all of the 53 million blocks of a
+ * partition.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,13 +26,13 @@
 
 /* --- plans --- */
 
-/* A sort by so many ranks, each with a disk, a network, processors and memory of its own. */
+/* A sort by many ranks, each with its own disk, network, CPUs and memory. */
 struct planned_cluster {
 	uint32_t n_ranks, n_threads;
-	uint64_t memory_nbytes, input_nbytes; /* of each; of all */
+	uint64_t memory_nbytes, input_nbytes; /* memory of each rank; input of all */
 	uint64_t record_nbytes;
-	const char *type;      /* of the key, at the beginning */
-	uint32_t n_partitions; /* of each rank; 0: as planned */
+	const char *type;      /* of the key, which is at the beginning */
+	uint32_t n_partitions; /* per rank; 0: as planned */
 };
 
 struct cluster_plan {
@@ -110,16 +110,19 @@ static void petabyte_stays_within_the_estimate(void **state)
 		assert_int_equal(planned.plan.n_passes, 1);
 		assert_int_equal(loads->n_merged_runs,
 				 (planned.plan.n_spilled_runs + 1) * petabytes[i].n_ranks);
-		/* Disk 4.05 times the input, network 1.02 times what has to change ranks. */
+		/*
+		 * Disk traffic is 4.05 times the input, network traffic 1.02 times what has to
+		 * move.
+		 */
 		assert_true(loads->disk_nbytes / 100 <= loads->read_nbytes / 100 * 405 / 100);
 		assert_true(loads->received_nbytes / 100 <= loads->items_nbytes / 100 * 102 / 100);
-		/* A block of each run is not even a percent of a range. */
+		/* A block of each run is less than one percent of a partition. */
 		assert_true(loads->max_imbalance_nbytes <= loads->written_nbytes / 100);
 		close_plan(&planned);
 	}
 }
 
-/* With a network of at least twice the disk; each rank has as much, however many there are. */
+/* The network is at least twice as fast as the disk; each rank has the same amount. */
 static double estimate_seconds(uint32_t n_ranks, uint64_t each_nbytes)
 {
 	const struct rank_rates rates = cluster_rates(1 * TB / 1000, 2 * TB / 1000);
@@ -157,7 +160,7 @@ struct made_run {
 	uint64_t number, block_n_items;
 };
 
-/* Somewhere in the block's share of all keys. */
+/* A random key in the block's share of all keys. */
 static encoded_key_t made_first_key(const struct run *run, uint64_t i)
 {
 	const struct made_run *made = (const struct made_run *)run;
@@ -171,7 +174,7 @@ static uint64_t made_block_start(const struct run *run, uint64_t i)
 	return i * ((const struct made_run *)run)->block_n_items;
 }
 
-/* As if the items of a block were spread evenly up to the next block's first. */
+/* As if the items of a block were spread evenly up to the first key of the next block. */
 static int made_cut_block(struct run *run, uint64_t i, const struct run_bound *at,
 			  uint64_t *ret_cut)
 {
@@ -214,8 +217,8 @@ struct collective_round {
 	pthread_cond_t all_joined;
 	unsigned n_ranks, n_joined;
 	uint64_t n_collectives;
-	uint64_t *words[2]; /* of every other meeting */
-	unsigned n_rounds;  /* in which places were drawn */
+	uint64_t *words[2]; /* of every other collective */
+	unsigned n_rounds;  /* rounds with candidates */
 };
 
 struct comm {
@@ -241,7 +244,7 @@ static void combine(uint64_t *all, const uint64_t *rows, size_t count, size_t wi
 			memcpy(all, rows, width * sizeof *all);
 }
 
-/* The last one to come wakes the others. width 1: sums; else the least rows. */
+/* The last thread wakes the others. width 1: sums, otherwise minimum rows. */
 static int join_collective(struct collective_round *collective, uint64_t *rows, size_t count,
 			   size_t width)
 {
@@ -278,7 +281,7 @@ int __wrap_comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, s
 	return join_collective(comm->collective, rows, count, width);
 }
 
-/* Nothing is in memory of a device, so there need be none. */
+/* Nothing is in device memory, so no device is needed. */
 int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
 			    struct run_devices *ret_run_devices);
 
@@ -297,7 +300,7 @@ int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint
 enum {
 	N_RANKS = 1000,
 	N_PARTITIONS_TESTED =
-		250, /* of which ranks would have one each; a search for each border */
+		250, /* partitions per rank, so that there is a search for each boundary */
 	RUNS_PER_RANK = 1,
 	BLOCKS_PER_RUN = 40,
 	ITEMS_PER_BLOCK = 1000,
@@ -389,7 +392,7 @@ static void thousand_ranks_find_even_partitions(void **state)
 		before = n;
 	}
 	assert_int_equal(before, n_blocks * ITEMS_PER_BLOCK);
-	/* What estimate.c takes them for, of four draws for each. */
+	/* as in estimate.c, with four candidates each */
 	print_message("%u rounds\n", collective.n_rounds);
 	assert_true(collective.n_rounds <= 1 + 1.3 * 16 / 1.58);
 	free(all);
@@ -401,7 +404,7 @@ struct observed_windows {
 	uint64_t n_reads, n_blocks, max_records;
 };
 
-/* Some windows of the range of a rank, of which each run has a part. */
+/* Some windows of a rank's partition, with a part of each run. */
 static void observe_windows(struct made_run *runs, struct run **pointers, uint32_t n_runs,
 			    const struct window_plan *windows, struct observed_windows *ret_seen)
 {
@@ -427,7 +430,10 @@ static void observe_windows(struct made_run *runs, struct run **pointers, uint32
 			ret_seen->n_blocks += n_taken[i];
 			n_records += n_all[i] * runs[i].block_n_items;
 			assert_int_equal(run_count_before(&runs[i].run, &at, &cut_at), 0);
-			/* Nothing of a block that was not taken, and less than one is carried. */
+			/*
+			 * a block that was not read adds nothing, and less than a block is carried
+			 * over
+			 */
 			assert_in_range(cut_at + runs[i].block_n_items,
 					n_all[i] * runs[i].block_n_items,
 					(n_all[i] + 1) * runs[i].block_n_items);

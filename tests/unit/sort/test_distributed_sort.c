@@ -1,6 +1,5 @@
 /*
- * test_distributed_sort - a sort by several ranks is the sort of one process, byte for byte, or
- * none
+ * test_distributed_sort - a sort by several ranks writes the bytes of one process, or nothing
  */
 #include "src/sort/sort.h"
 
@@ -51,12 +50,12 @@ static int start(void **state)
 	return 0;
 }
 
-/* What is asked for, beside who does it. */
+/* A sort, apart from who carries it out. */
 struct requested_sort {
 	struct key key;
 	struct sort_spec spec;
 	const char *inputs[2];
-	bool is_in_memory; /* of what each has in memory nothing is stored */
+	bool is_in_memory; /* all fits in memory, so nothing is stored */
 };
 
 static void request_sort(struct requested_sort *request, const char *type, uint64_t record_nbytes,
@@ -83,7 +82,7 @@ static void request_sort(struct requested_sort *request, const char *type, uint6
 	request->is_in_memory = false;
 }
 
-/* Each rank has room for much more. */
+/* Each rank has ample memory. */
 static void request_in_memory(struct requested_sort *request, const char *type,
 			      uint64_t record_nbytes, const char *first, const char *second)
 {
@@ -92,7 +91,7 @@ static void request_in_memory(struct requested_sort *request, const char *type,
 	request->is_in_memory = true;
 }
 
-/* Wrapped, to be counted: what is cut once is not cut again when there is no room for it. */
+/* Wrapped to count calls: without room for an exchange in memory, the runs are not cut twice. */
 static unsigned n_cut;
 
 int __real_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
@@ -110,12 +109,11 @@ int __wrap_global_splitters_cut(struct comm *comm, const struct job *job, struct
 	return __real_global_splitters_cut(comm, job, runs, n_runs, params, ret_cuts);
 }
 
-/* Wrapped, to be wrong once: a word of the message after count_before_splitter of rank 1 with this
- * tag. */
+/* Wrapped to corrupt one message: it adds to a word of message n_before of rank 1 with this tag. */
 static struct message_corruption {
 	const char *expected_message;
 	unsigned tag, n_before, word;
-	uint64_t increment; /* is added to it */
+	uint64_t increment; /* added to that word */
 } false_message;
 
 int __real_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
@@ -133,7 +131,7 @@ int __wrap_comm_send(struct comm *comm, unsigned to, unsigned tag, const void *d
 	return __real_comm_send(comm, to, tag, data, nbytes, ret_transfer);
 }
 
-/* And to lose what is from there on, and before there. */
+/* Wrapped to lose the content in this range. */
 static uint64_t lost_begin, lost_end;
 
 int __real_collective_zst_buffer_content(struct collective_zst *frames, uint64_t offset,
@@ -148,7 +146,7 @@ int __wrap_collective_zst_buffer_content(struct collective_zst *frames, uint64_t
 		       __real_collective_zst_buffer_content(frames, offset, data, nbytes);
 }
 
-/* Wrapped, for file systems that prefer longer ones; 0: as it is. */
+/* Wrapped for file systems with larger stripes; 0: not changed. */
 static uint64_t preferred_nbytes;
 
 uint64_t __real_output_stripe_nbytes(const struct output *output);
@@ -182,7 +180,7 @@ static int sort_on_rank(struct comm *comm, void *argument)
 	return r;
 }
 
-/* The bytes of a file, for free(). */
+/* Return the bytes of a file, to be freed. */
 static char *bytes_of(const char *path, size_t *ret_nbytes)
 {
 	struct stat status;
@@ -246,7 +244,7 @@ static void check(struct requested_sort *request, unsigned size)
 	assert_int_equal(count_directory_entries(), n_before);
 }
 
-/* Also when ranks read each other's memory. */
+/* With messages, and with peer memory. */
 static void check_with_and_without_memory(struct requested_sort *request, unsigned size)
 {
 	check(request, size);
@@ -269,7 +267,7 @@ static void any_number_of_ranks_writes_the_same(void **state)
 	}
 }
 
-/* Each has more than its memory, and so has files. */
+/* Each rank has less memory than records, so it stores files. */
 static void what_ranks_have_in_files_is_the_same(void **state)
 {
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD };
@@ -303,7 +301,7 @@ static void what_ranks_have_in_memory_is_not_stored(void **state)
 	check_with_and_without_memory(&request, 4);
 }
 
-/* So much that it fits, and then that there is room for what comes of others, too. */
+/* The sizes at which a rank's runs just fit, and those of other ranks as well. */
 static void ranks_with_little_memory_spill(void **state)
 {
 	struct requested_sort request;
@@ -323,7 +321,7 @@ static void ranks_with_little_memory_spill(void **state)
 	}
 }
 
-/* All but the last four bytes of the keys are those of one key: what begins alike is one rank's. */
+/* Only the last four bytes of the keys differ, so the whole prefix belongs to one rank. */
 static void equal_prefixes_go_to_one_rank(void **state)
 {
 	struct requested_sort request;
@@ -341,7 +339,7 @@ static void equal_prefixes_go_to_one_rank(void **state)
 	check(&request, 3);
 }
 
-/* Who has written to each MiB of the output, as bits: of all ranks. */
+/* Bit r of each: rank r has written to this MiB of the output. */
 enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
 static atomic_uint *writers;
 static unsigned own_rank;
@@ -374,7 +372,7 @@ static int sort_recorded(struct comm *comm, void *argument)
 	return sort_on_rank(comm, &request);
 }
 
-/* Returns how many stripes were written to. */
+/* Returns the number of stripes that were written. */
 static unsigned check_stripes(int zstd_level)
 {
 	struct requested_sort request;
@@ -434,7 +432,7 @@ static void compressed_output_is_that_of_one_process(void **state)
 		request_compressed(&request, "u64", 8, random_path, random_path);
 		check(&request, sizes[i]);
 	}
-	/* A record can be in two frames. */
+	/* A record can lie in two frames. */
 	request_compressed(&request, "b20", 24, random_path, random_path);
 	request.spec.verify = true;
 	request.spec.skip_nbytes = 24;
@@ -450,7 +448,7 @@ static void compressed_output_is_that_of_one_process(void **state)
 	check(&request, 3);
 }
 
-/* Frames that did not shrink are longer than what they hold. */
+/* Incompressible frames are longer than their content. */
 static void stripes_of_a_file_may_be_longer_than_frames(void **state)
 {
 	struct requested_sort request;
@@ -464,7 +462,7 @@ static void stripes_of_a_file_may_be_longer_than_frames(void **state)
 	preferred_nbytes = 0;
 }
 
-/* What several ranks have of a frame goes to one, in any order. */
+/* One rank gets the parts of a frame that several ranks have, in any order. */
 static void foreign_bytes_may_arrive_out_of_order(void **state)
 {
 	struct requested_sort request;
@@ -475,7 +473,7 @@ static void foreign_bytes_may_arrive_out_of_order(void **state)
 	assert_agrees(&request, 6, 1);
 }
 
-/* All frames, but one or two, are of one rank; or there is nothing in any. */
+/* One rank has nearly all frames; or there is nothing to compress. */
 static void some_ranks_compress_nothing(void **state)
 {
 	static const uint64_t limits[] = { 0, 1, 40000, (1 << 20) / 8, N };
@@ -550,7 +548,7 @@ static void records_are_numbered_through(void **state)
 	check(&request, 4);
 }
 
-/* The path of part file i of n, compressed or not, or of their manifest. */
+/* Return the path of part file i of n, compressed or not, or of the manifest. */
 static const char *part_path(const char *name, uint32_t n, uint32_t i)
 {
 	static char path[700];
@@ -564,7 +562,7 @@ static const char *part_path(const char *name, uint32_t n, uint32_t i)
 	return path;
 }
 
-/* Of one process: its parts and their list, which are to be forgotten. */
+/* The part files and the manifest of one process; to be removed. */
 struct file_bytes {
 	char *data;
 	size_t nbytes;
@@ -598,7 +596,7 @@ static void sort_on_ranks(struct requested_sort *request, unsigned size)
 	fake_ranks_free(&ranks);
 }
 
-/* Ranks replace what was there, of whatever number, by the same as one process. */
+/* Ranks replace an older directory with another number of part files, as one process does. */
 static void check_parts(struct requested_sort *request, unsigned size, uint32_t n_older)
 {
 	const uint32_t n = request->spec.n_part_files;
@@ -642,7 +640,7 @@ static void part_files_and_manifest_match_one_process(void **state)
 	check_parts(&request, 2, 4);
 }
 
-/* Of some files a rank has all frames, of some a few, of some none. */
+/* Of each file, a rank has all frames, some of them, or none. */
 static void compressed_part_files_match_one_process(void **state)
 {
 	static const uint32_t numbers_of_parts[] = { 1, 3, 20 };
@@ -662,7 +660,7 @@ static void compressed_part_files_match_one_process(void **state)
 	check_parts(&request, 4, 5);
 }
 
-/* All parts one behind the other; none ends with a key that the next begins with. */
+/* Concatenate the part files, and check that no key is in two of them. */
 static struct file_bytes join_parts(uint32_t n)
 {
 	struct file_bytes joined = { malloc(1), 0 };
@@ -719,10 +717,10 @@ static void no_key_is_in_two_parts_that_end_at_keys(void **state)
 	check_at_keys(&request, 3, 4);
 }
 
-/* What one rank of several, or one process, finds: with its number, the disorder in 0. */
+/* The results of a check by several ranks or one process; the disorder is in element 0. */
 struct disorder_results {
 	struct requested_sort asked;
-	uint64_t *disorders, *n_records; /* shared; of each rank */
+	uint64_t *disorders, *n_records; /* shared memory; by rank */
 };
 
 static int check_on_rank(struct comm *comm, void *argument)
@@ -740,7 +738,7 @@ static int check_on_rank(struct comm *comm, void *argument)
 	return r;
 }
 
-/* All ranks find the one that one process does, and read what they must. */
+/* The ranks find the same disorder as one process, and read only what they must. */
 static void assert_finds(const struct requested_sort *request, unsigned size, uint64_t disorder,
 			 uint64_t n)
 {
@@ -773,7 +771,7 @@ static void assert_finds(const struct requested_sort *request, unsigned size, ui
 	munmap(results.disorders, 4096);
 }
 
-/* In order but for two records, from 0, which are 0. */
+/* Write a sorted file whose records `record` and `other` are 0. */
 static void write_disorder(uint64_t record, uint64_t other)
 {
 	for (size_t i = 0; i < N; i++)
@@ -783,7 +781,7 @@ static void write_disorder(uint64_t record, uint64_t other)
 
 static void first_disorder_of_all_ranks_is_found(void **state)
 {
-	/* The second, ends of the parts of three, and the last. */
+	/* the second record, those at the boundaries of three ranks, and the last */
 	static const uint64_t places[] = { 1, N / 3 - 1, N / 3, N / 3 + 1, 2 * N / 3, N - 1 };
 	struct requested_sort request;
 
@@ -799,7 +797,10 @@ static void first_disorder_of_all_ranks_is_found(void **state)
 	assert_finds(&request, 4, 2, N);
 }
 
-/* With -u the equal ones are the last of a rank and the first of the next that has any. */
+/*
+ * With -u, equal records at the end of one rank and the beginning of the next non-empty one are
+ * disorder.
+ */
 static void equal_records_of_neighbours_are_disorder_with_u(void **state)
 {
 	struct requested_sort request;
@@ -839,7 +840,7 @@ static void there_may_be_less_to_sort_than_ranks(void **state)
 	check_parts(&request, 3, 3);
 }
 
-/* The same records in order, in the place of what is not. */
+/* Sort a file in place. */
 static void sort_file(const char *path, const char *type, uint64_t record_nbytes)
 {
 	struct requested_sort request;
@@ -905,7 +906,7 @@ static void inputs_are_merged_to_parts(void **state)
 	check_at_keys(&request, 4, 3);
 }
 
-/* What rank 0, or whoever has found it, says of a merge that is to fail. */
+/* Assert the message of a merge that must fail. */
 static void assert_reports(struct requested_sort *request, const char *said)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, 3);
@@ -940,7 +941,7 @@ static void input_that_is_not_in_order_is_found_wherever_it_is(void **state)
 	}
 }
 
-/* Every rank has read a piece of it, and none of them all. */
+/* Every rank has read a part of the file, and none has read all of it. */
 static void part_of_a_list_that_was_changed_is_found_by_all_together(void **state)
 {
 	const unsigned char wrong = 77;
@@ -967,7 +968,7 @@ static void part_of_a_list_that_was_changed_is_found_by_all_together(void **stat
 	assert_reports(&request, "its records have the checksum");
 }
 
-/* A rank that dies leaves no output, or the right one. */
+/* After the fault there is either no output or the correct one. */
 static void nothing_wrong_appears(struct requested_sort *request, enum fake_rank_fault fault,
 				  unsigned message)
 {
@@ -1011,7 +1012,7 @@ static void check_faults(struct requested_sort *request)
 		nothing_wrong_appears(request, kinds[at % N_KINDS], (n - 1) * at / (N_PLACES - 1));
 }
 
-/* Runs in memory, or such as are packed and stored; and runs in memory that is read where it is. */
+/* With resident runs, with compressed stored runs, and with peer memory. */
 static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 {
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD,
@@ -1030,7 +1031,7 @@ static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 	check_faults(&request);
 }
 
-/* All ranks end without an output, and one of them says why. */
+/* All ranks end without an output, and one of them reports why. */
 static void assert_ends(struct requested_sort *request, unsigned size, const char *said)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, size);
@@ -1048,7 +1049,7 @@ static void assert_ends(struct requested_sort *request, unsigned size, const cha
 	assert_int_not_equal(access(together_path, F_OK), 0);
 }
 
-/* Numbers of another rank are looked at before anything is done with them. */
+/* Numbers received from another rank are validated before they are used. */
 static void corrupt_message_ends_all(void **state)
 {
 	static const char not_here[] = "invalid request of rank",
@@ -1056,9 +1057,9 @@ static void corrupt_message_ends_all(void **state)
 			  no_stripe[] = "sent bytes of a stripe of another rank",
 			  too_much[] = "offers too many items", damaged[] = "is damaged",
 			  lost[] = "records (checksum";
-	/* Words of requests and edges; and of rows and blocks, which are answered first. */
+	/* Words of requests and stripes, and of segments and blocks, which are responses. */
 	static const struct message_corruption all[] = {
-		{ not_here, COMM_TAG_REQUESTS, 0, 0, 100 }, /* no such wish */
+		{ not_here, COMM_TAG_REQUESTS, 0, 0, 100 }, /* no such kind of request */
 		{ not_here, COMM_TAG_REQUESTS, 0, 3, UINT64_C(1) << 60 },
 		{ not_here, COMM_TAG_REQUESTS, 1, 1, 1000 },
 		{ not_here, COMM_TAG_REQUESTS, 1, 2, UINT64_C(1) << 60 },
@@ -1068,7 +1069,7 @@ static void corrupt_message_ends_all(void **state)
 		{ no_stripe, COMM_TAG_STRIPES, 0, 1, 2 << 20 },
 		{ no_stripe, COMM_TAG_STRIPES, 0, 2, 8 },
 		{ too_much, COMM_TAG_SEGMENT_DESCS, 0, 0, UINT64_C(1) << 61 },
-		/* Records: a block of a stored run, and a part of a run in memory. */
+		/* records: of a block of a stored run, and of a segment in memory */
 		{ damaged, COMM_TAG_RESPONSES, 2, 0, 1 },
 		{ lost, COMM_TAG_SEGMENTS, 0, 0, 1 },
 	};
@@ -1087,7 +1088,10 @@ static void corrupt_message_ends_all(void **state)
 	false_message = (struct message_corruption){ 0 };
 }
 
-/* Of two edges of the first frame; what is behind one would be waited for without an end. */
+/*
+ * Parts of the first frame. Without detection the compressor would wait for the missing part for
+ * ever.
+ */
 static void lost_foreign_bytes_are_detected(void **state)
 {
 	struct requested_sort request;
@@ -1122,7 +1126,7 @@ static unsigned count_threads(void)
 	return n;
 }
 
-/* One of them cannot write. When it returns nobody is served any more by threads that it had. */
+/* One rank cannot write. When the sort returns, none of its server threads is left. */
 static int fail_to_write(struct comm *comm, void *argument)
 {
 	struct requested_sort request = *(const struct requested_sort *)argument;
@@ -1134,7 +1138,7 @@ static int fail_to_write(struct comm *comm, void *argument)
 	if (comm_rank(comm) == 1)
 		request.spec.io = &calls;
 	r = sort_on_rank(comm, &request);
-	/* A thread that has been waited for may be seen for a moment. */
+	/* A thread that was joined may be visible for a moment. */
 	for (unsigned i = 0; i < 10000 && count_threads() > n_threads; i++)
 		usleep(1000);
 	return count_threads() > n_threads ? -ENOTRECOVERABLE : r;
@@ -1164,10 +1168,12 @@ static void failed_rank_serves_no_requests(void **state)
 
 /* --- one page cache --- */
 
-/* What ranks choose by themselves, and which have their files pass the cache by, as bits. */
+/*
+ * The cache policies that ranks choose by themselves; and, as bits, which ranks bypass the cache.
+ */
 static struct chosen_policies {
-	const enum cache_policy *policies; /* of each rank; NULL: it is asked */
-	atomic_uint *outputs, *spills;     /* shared */
+	const enum cache_policy *policies; /* by rank; NULL: the real function decides */
+	atomic_uint *outputs, *spills;     /* shared memory */
 } chosen_policies;
 
 enum cache_policy __real_cache_policy_choose(const struct job *job, uint64_t nbytes);
@@ -1196,7 +1202,7 @@ void __wrap_spill_bypass_cache(struct spill *spill)
 	__real_spill_bypass_cache(spill);
 }
 
-/* Two ranks are on each machine. */
+/* Two ranks per host. */
 unsigned __real_comm_host_size(const struct comm *comm, unsigned *ret_first);
 unsigned __wrap_comm_host_size(const struct comm *comm, unsigned *ret_first);
 unsigned __wrap_comm_host_size(const struct comm *comm, unsigned *ret_first)
@@ -1213,7 +1219,7 @@ static int sort_with_policies(struct comm *comm, void *argument)
 	return sort_on_rank(comm, argument);
 }
 
-/* Else some would write to a file past the cache while others write to it through the cache. */
+/* Otherwise some ranks would write to a file directly while others write through the cache. */
 static void ranks_of_a_host_use_its_first_policy(void **state)
 {
 	static const enum cache_policy uses[] = { CACHE_USE, CACHE_BYPASS, CACHE_BYPASS,
@@ -1240,7 +1246,7 @@ static void ranks_of_a_host_use_its_first_policy(void **state)
 	chosen_policies = (struct chosen_policies){ 0 };
 }
 
-/* A rank that was asked for something else. */
+/* One rank sorts with another option. */
 static int sort_with_other_options(struct comm *comm, void *argument)
 {
 	struct requested_sort request = *(const struct requested_sort *)argument;
@@ -1259,10 +1265,8 @@ static void ranks_with_other_options_are_named(void **state)
 	ranks = fake_ranks_of(&request, 3);
 	ranks.body = sort_with_other_options;
 	fake_ranks_run(&ranks);
-	assert_non_null(
-		strstr(ranks.exits[2].error_text, "differs from that of rank 0"));
-	assert_non_null(
-		strstr(ranks.exits[2].error_text, "here 'yes', there 'no'"));
+	assert_non_null(strstr(ranks.exits[2].error_text, "differs from that of rank 0"));
+	assert_non_null(strstr(ranks.exits[2].error_text, "here 'yes', there 'no'"));
 	fake_ranks_free(&ranks);
 	assert_int_equal(access(together_path, F_OK), -1);
 }
@@ -1271,12 +1275,12 @@ static void ranks_with_other_options_are_named(void **state)
 
 enum { N_MANY = 1 << 22 };
 
-/* What the first rank has found, for the test. */
+/* The statistics gathered on rank 0, for the test. */
 struct gathered_stats {
 	struct rank_summary total, ranks[FAKE_RANKS_MAX];
 };
 
-/* The same, and what it has come to. */
+/* A sort with the statistics that it gathers. */
 struct counted_sort {
 	struct requested_sort asked;
 	struct gathered_stats *stats;
@@ -1315,7 +1319,7 @@ static int sort_with_stats(struct comm *comm, void *argument)
 	return r;
 }
 
-/* Sum of what all phases have of it. */
+/* Sum the volumes of all phases. */
 static struct stats_volumes expected_volumes(const struct rank_summary *entry)
 {
 	struct stats_volumes sum = { 0 };
@@ -1332,8 +1336,8 @@ static struct stats_volumes expected_volumes(const struct rank_summary *entry)
 }
 
 /*
- * At each place where a run is cut two ranks have the block, and one of them twice: it looks there
- * for its first item. What all have in memory has no blocks.
+ * The index entries that are sent for cuts: at each cut two ranks need the block, and one of them
+ * fetches it twice to find its first item. Runs in memory have no blocks.
  */
 static uint64_t splitter_message_nbytes(const struct rank_summary *all, unsigned n_ranks, bool fits)
 {
@@ -1357,18 +1361,18 @@ static void assert_disk(const struct rank_summary *all, unsigned n_ranks, bool f
 				2.05 * (double)n + splitter_message_nbytes(all, n_ranks, fits));
 }
 
-/* Nothing was packed, and nothing went through a pass: what is on its way is the records. */
+/* Nothing was compressed and there was no merge pass, so the messages contain the records. */
 static void assert_wire(const struct rank_summary *all, unsigned n_ranks, bool fits, bool is_random)
 {
 	const uint64_t others = all->summary.n_records_in * 8 * (n_ranks - 1) / n_ranks;
 	const struct stats_volumes volumes = expected_volumes(all);
-	/* Of blocks of some KiB, what is told and asked of each weighs twice as much. */
+	/* blocks of some KiB: requests and indexes weigh twice as much */
 	const double beside = fits ? 1.02 : 1.04;
 
 	assert_int_equal(all->summary.n_passes, 1);
 	assert_in_range(volumes.sent_nbytes, is_random ? others - others / 20 : 1,
 			beside * (double)others + splitter_message_nbytes(all, n_ranks, fits));
-	/* What is on its way when one of them looks may be in no phase of the other. */
+	/* a message in progress may count for no phase of its receiver */
 	assert_in_range(volumes.received_nbytes + 10000, volumes.sent_nbytes,
 			volumes.sent_nbytes + 20000);
 }
@@ -1415,7 +1419,7 @@ static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 static void volumes_and_balance_match_the_estimate(void **state)
 {
 	static uint64_t many[N_MANY];
-	/* Were it const, these zeros would be in the program's file. */
+	/* If they were const, these zeros would be in the program file. */
 	static uint64_t zeros[N_MANY];
 
 	(void)state;
@@ -1442,7 +1446,7 @@ static void request_checkpoint(struct requested_sort *request)
 	request->spec.checkpoint_path = kept_path;
 }
 
-/* What a rank keeps; rank and name stay until the next call. */
+/* Return the path of a file of a rank's checkpoint; valid until the next call. */
 static const char *checkpoint_file(unsigned rank, const char *name)
 {
 	static char path[700];
@@ -1451,13 +1455,13 @@ static const char *checkpoint_file(unsigned rank, const char *name)
 	return path;
 }
 
-/* One of three is killed there, or cannot send, and all end with it. */
+/* One of three ranks is killed at that message, or cannot send it; all end with it. */
 static void end_with(struct requested_sort *request, enum fake_rank_fault fault, unsigned rank,
 		     unsigned message)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, 3);
 
-	ranks.params.abort_timeout_ns = minute_ns; /* all have the time to save what they have */
+	ranks.params.abort_timeout_ns = minute_ns; /* all ranks have the time to save their runs */
 	ranks.fault = fault;
 	ranks.fault_rank = rank;
 	ranks.fault_message = message;
@@ -1465,7 +1469,10 @@ static void end_with(struct requested_sort *request, enum fake_rank_fault fault,
 	fake_ranks_free(&ranks);
 }
 
-/* Three that end while they merge: all that they keep is there. Returns what one else sends. */
+/*
+ * Three ranks end during the merge, with all runs stored. Returns how many messages one rank sends
+ * otherwise.
+ */
 static unsigned interrupt_with_checkpoint(struct requested_sort *request)
 {
 	const unsigned n = count_messages(request);
@@ -1507,7 +1514,7 @@ static off_t nbytes_of(const char *path)
 	return status.st_size;
 }
 
-/* Whoever takes up all of its part adds no run to it. */
+/* A rank that resumes all of its part stores no more runs. */
 static void resumed_runs_are_not_stored_again(void **state)
 {
 	struct requested_sort request;
@@ -1525,7 +1532,7 @@ static void resumed_runs_are_not_stored_again(void **state)
 	assert_no_checkpoint();
 }
 
-/* None of so many ranks does it, and one says why. */
+/* All ranks refuse to sort, and one reports why. */
 static void check_refused(struct requested_sort *request, unsigned size, unsigned speaker,
 			  const char *text)
 {
@@ -1577,7 +1584,7 @@ static void damaged_checkpoint_is_reported_and_removable(void **state)
 	assert_no_checkpoint();
 }
 
-/* Else what they keep would be there for good, and in the way of another sort. */
+/* Otherwise these checkpoints would stay for ever and prevent another sort. */
 static void fewer_ranks_remove_all_checkpoints(void **state)
 {
 	struct requested_sort request;
@@ -1595,7 +1602,7 @@ static void fewer_ranks_remove_all_checkpoints(void **state)
 	assert_no_checkpoint();
 }
 
-/* Another rank's is of another part. */
+/* The checkpoint of another rank is of another part. */
 static void rank_resumes_only_its_own_runs(void **state)
 {
 	struct requested_sort request;
@@ -1616,7 +1623,7 @@ static void rank_resumes_only_its_own_runs(void **state)
 
 /* --- calls that fail with one of them --- */
 
-/* Those that a sort makes of which all goes well. */
+/* The system calls of a successful sort that are counted. */
 enum call {
 	CALL_OPENAT,
 	CALL_CLOSE,
@@ -1630,13 +1637,13 @@ enum call {
 
 enum { N_FAULT_RANKS = 2, SECONDS_A_SORT = 20 };
 
-/* Of one rank a call fails, from the nth on, so often. */
+/* A call of one rank fails, from the nth on, that many times. */
 static struct call_fault {
 	unsigned rank, nth, n_times;
 	enum call call;
 } call_fault;
 
-static atomic_uint (*n_calls)[N_CALLS]; /* of each rank; shared */
+static atomic_uint (*n_calls)[N_CALLS]; /* by rank; shared memory */
 
 static bool call_fails(enum call call)
 {
@@ -1654,7 +1661,7 @@ static int counted_openat(int directory, const char *path, int flags, mode_t mod
 	return call_fails(CALL_OPENAT) ? -1 : syscalls_plain.openat(directory, path, flags, mode);
 }
 
-/* Of the output alone: what else is closed has been read, or is not wanted any more. */
+/* Only the output is counted: other files were only read, or are not needed any more. */
 static int counted_close(int fd)
 {
 	const bool is_output = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY &&
@@ -1691,7 +1698,7 @@ static int counted_renameat(int from_directory, const char *from, int to_directo
 		       syscalls_plain.renameat(from_directory, from, to_directory, to);
 }
 
-/* Who never ends is ended by a signal, which the test sees. */
+/* A rank that hangs is ended by a signal, which the test detects. */
 static int sort_with_faults(struct comm *comm, void *argument)
 {
 	struct requested_sort request = *(const struct requested_sort *)argument;
@@ -1711,8 +1718,8 @@ static int sort_with_faults(struct comm *comm, void *argument)
 }
 
 /*
- * What is written, and not there when it is brought to the disk or closed, is never got over, if
- * that call was made: how many there are is not the same each time.
+ * Data that is lost when it is synced or when the file is closed must always be an error, if that
+ * call was made. The number of calls varies.
  */
 static bool must_fail(void)
 {
@@ -1722,7 +1729,7 @@ static bool must_fail(void)
 		call_fault.call == CALL_CLOSE);
 }
 
-/* All have the time to tidy up, and do so. */
+/* All ranks have time to clean up, and do so. */
 static void sort_with_fault(struct requested_sort *request)
 {
 	const unsigned n_names = count_directory_entries();
@@ -1752,7 +1759,7 @@ static void sort_with_fault(struct requested_sort *request)
 	assert_int_equal(count_directory_entries(), n_names);
 }
 
-/* The first, one in between and the last of n; and all. */
+/* Fail the first call, one in between, the last of n, and all of them. */
 static void check_call(struct requested_sort *request, unsigned n)
 {
 	const unsigned places[] = { 1, (n + 1) / 2, n, 1 };

@@ -1,5 +1,5 @@
 /*
- * test_integrity - the last line of defence: what nothing in a right program sets off
+ * test_integrity - the checks of the output, which a correct program never fails
  */
 #include "io/output/output.h"
 #include "src/sort/sort_internal.h"
@@ -71,14 +71,14 @@ static void what_is_counted_is_what_was_read(void **state)
 	layout.projection.has_count = true;
 	integrity.result.n_counted = N - 1;
 	assert_check_fails("but counted 999");
-	job.limit = 10; /* what is beyond it is not counted */
+	job.limit = 10; /* limited: the number of items is not checked */
 	assert_int_equal(integrity_check(&integrity, &job), 0);
 	job.limit = UINT64_MAX;
 	integrity.result.n_counted = N;
 	assert_int_equal(integrity_check(&integrity, &job), 0);
 }
 
-/* Records that changed under a mapping are the user's doing, and no internal error. */
+/* Mapped records that changed are not an internal error. */
 static void indirect_records_may_have_changed(void **state)
 {
 	(void)state;
@@ -96,7 +96,7 @@ static int read_output(void *context, uint64_t position, void *buffer, size_t nb
 	return output_read_at(context, position, buffer, nbytes);
 }
 
-/* Write the codes, and read them back with --verify. */
+/* Write the keys and verify them. */
 static int verify_all(void)
 {
 	void *records = fixture_make_items(fixture_keys, N, false);
@@ -130,7 +130,7 @@ static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **sta
 	fixture_keys[500] = fixture_keys[501];
 	fixture_keys[501] = first;
 	assert_verify_fails();
-	/* Also the first two. */
+	/* So that the first two records are equal, too. */
 	fixture_keys[501] = fixture_keys[500];
 	fixture_keys[500] = first;
 	fixture_keys[0] = fixture_keys[1] + 1;
@@ -138,7 +138,7 @@ static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **sta
 	assert_verify_fails();
 }
 
-/* In order, but another record. */
+/* A different record that keeps the order. */
 static void write_that_changes_a_record_is_seen_when_it_is_read_back(void **state)
 {
 	(void)state;

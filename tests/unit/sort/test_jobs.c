@@ -1,5 +1,5 @@
 /*
- * test_jobs - several sorts in one process, at the same time, each of which says its own
+ * test_jobs - several sorts in one process at the same time report their own errors
  */
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
@@ -10,7 +10,7 @@
 
 enum { N = 100000, N_ROUNDS = 5 };
 
-/* A sort, and what was heard of it. */
+/* A sort and its messages. */
 struct concurrent_sort {
 	struct diagnostics messages;
 	struct options options;
@@ -37,7 +37,7 @@ static void *do_sort(void *argument)
 	return NULL;
 }
 
-/* Files of 8-byte records, in and out of order, and one that is compressed and cut off. */
+/* Files of 8-byte records, sorted and unsorted, and a truncated compressed file. */
 static int start(void **state)
 {
 	static uint64_t sorted[N], mixed[N];
@@ -79,7 +79,7 @@ static void assert_failed(const struct concurrent_sort *one, int r, const char *
 		fail_msg("message '%s' has no '%s' or no '%s'", one->messages.text, part, path);
 }
 
-/* What fails in threads of one is not taken for a failure of another, nor hides it. */
+/* An error in a thread of one sort is not attributed to another, and hides none there. */
 static void concurrent_sorts_report_separately(void **state)
 {
 	const char *sorted = fixture_path("sorted"), *mixed = fixture_path("mixed");

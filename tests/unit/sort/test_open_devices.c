@@ -1,5 +1,5 @@
 /*
- * test_open_devices - as many devices as are wanted, or as pay and can be had
+ * test_open_devices - how many devices are opened, and which
  */
 #include "src/sort/open_devices.h"
 
@@ -15,7 +15,7 @@
 
 enum { N_DEVICES = 4, NONE = -1 };
 
-static struct backend backend; /* N_DEVICES, one of which is as a test wants it */
+static struct backend backend; /* with N_DEVICES devices; a test sets the properties of one */
 static int missing = NONE, small = NONE;
 static unsigned opened[8], sharing[8], n_other_users[8], n_opened;
 static struct device_assignment assignment;
@@ -56,7 +56,7 @@ static int start(void **state)
 	return r;
 }
 
-/* An input of so much, of which nothing is there. */
+/* Open the devices for an input of that size. */
 static int open_on(uint64_t nbytes, const struct sort_spec *spec)
 {
 	const char *path = fixture_path("input");
@@ -80,7 +80,7 @@ static void close_them(void)
 	job = (struct job){ 0 };
 }
 
-/* All that there are, of which n can be had. */
+/* Open all devices with --gpus=all, of which n can be opened. */
 static void check_all(uint32_t n)
 {
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
@@ -88,7 +88,7 @@ static void check_all(uint32_t n)
 	close_them();
 }
 
-/* So many for an input of so much, if nothing is asked for; each has 1 GiB. */
+/* Check that n devices of 1 GiB are opened for an input of that size by default. */
 static void check_default(uint32_t n, uint64_t nbytes, const struct sort_spec *spec)
 {
 	assert_int_equal(open_on(nbytes, spec), 0);
@@ -127,8 +127,7 @@ static void unavailable_device_is_skipped_with_warning(void **state)
 	for (missing = 0; missing < N_DEVICES; missing++) {
 		captured_messages_reset(true);
 		check_all(N_DEVICES - 1);
-		assert_non_null(
-			strstr(captured_messages_warning(), "it is busy; not using it"));
+		assert_non_null(strstr(captured_messages_warning(), "it is busy; not using it"));
 		assert_false(captured_messages_has_error());
 	}
 }
@@ -191,7 +190,7 @@ static void shared_device_memory_is_divided(void **state)
 	close_them();
 }
 
-/* What is had at that place of n; each is also opened so many times elsewhere. */
+/* Check which devices rank `place` of n opens, and how often each is opened elsewhere. */
 static void check_assignment(unsigned place, unsigned n, const struct sort_spec *spec,
 			     const unsigned *numbers, unsigned n_numbers, unsigned n_elsewhere)
 {

@@ -1,5 +1,5 @@
 /*
- * test_sort - a sort that nobody at a command line has asked for
+ * test_sort - sorts that are called without a command line
  */
 #include "src/sort/sort.h"
 
@@ -70,7 +70,7 @@ static void spec_is_all_that_is_needed(void **state)
 	unlink(output_path);
 }
 
-/* Somebody writes to the input after it was opened. */
+/* Another process writes to the input after it was opened. */
 static int overwrite_input(void *context, const struct sort_spec *spec, const struct layout *layout,
 			   struct input *input)
 {
@@ -79,7 +79,7 @@ static int overwrite_input(void *context, const struct sort_spec *spec, const st
 
 	(void)context, (void)spec, (void)layout, (void)input;
 	assert_int_equal(fstat(fd, &before), 0);
-	do { /* until the system's clock has ticked */
+	do { /* until the clock has ticked */
 		assert_int_equal(pwrite(fd, "", 1, 0), 1);
 		assert_int_equal(fstat(fd, &now), 0);
 	} while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
@@ -146,7 +146,7 @@ static void observer_sees_the_inputs_and_may_end_the_sort(void **state)
 	assert_int_equal(access(output_path, F_OK), -1);
 }
 
-/* It said what the index and the inputs took, KiB, of what was needed, and nothing of blocks. */
+/* The message contains the memory of the index and of inputs, and no blocks. */
 static void too_little_memory_to_resume_is_reported(void **state)
 {
 	const char *const input = input_path;
@@ -179,7 +179,7 @@ static void too_little_memory_to_resume_is_reported(void **state)
 	device_close(device);
 }
 
-static uint64_t min_block_nbytes; /* of what a checkpoint has */
+static uint64_t min_block_nbytes; /* of a checkpoint */
 
 uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint)
@@ -188,7 +188,7 @@ uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 	return min_block_nbytes;
 }
 
-/* Read the memory that the message says is needed, in MiB. */
+/* Return the memory in the message, in MiB. */
 static uint64_t stated_memory_mib(void)
 {
 	const char *number = strstr(captured_messages_error(), "-S of at least ");
@@ -197,7 +197,7 @@ static uint64_t stated_memory_mib(void)
 	return strtoull(number + strlen("-S of at least "), NULL, 10);
 }
 
-/* Plan to go on, as a start with that memory does. In MiB what is said to be needed; 0: nothing. */
+/* Plan to resume with that memory. Returns the memory that the message requires, in MiB, or 0. */
 static uint64_t plan_to_resume(unsigned n_threads, uint64_t memory_mib)
 {
 	const char *const input = input_path;
