@@ -47,8 +47,7 @@ struct comm_params {
 	 */
 	uint64_t abort_timeout_ns;
 	size_t fragment_nbytes; /* longer messages are split for the transport; 0: 32 MiB */
-	const char
-		*version; /* must be the same on all ranks; at most 47 bytes; NULL: that of gsort */
+	const char *version;    /* the same on all ranks; at most 47 bytes; NULL: gsort's */
 	/*
 	 * Called once, by any thread, before the job is aborted: the last chance to remove
 	 * temporary files. May be NULL.

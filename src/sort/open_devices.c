@@ -131,10 +131,9 @@ enum { SCRATCH_DIVISOR = 8 };
 struct device_selection {
 	const unsigned *numbers; /* of all ranks that share; NULL: 0, 1, ... */
 	unsigned n_total;        /* devices */
-	struct device_assignment
-		assignment; /* of the selected ones, this rank opens n from `begin` on */
-	unsigned begin, n;
-	bool is_optional; /* a device that cannot be opened is skipped, except the last chance */
+	struct device_assignment assignment;
+	unsigned begin, n; /* this rank's devices */
+	bool is_optional;  /* a device that cannot be opened is skipped, except the last chance */
 };
 
 static unsigned selected_device_number(const struct device_selection *selection, unsigned i)

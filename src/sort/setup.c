@@ -417,8 +417,8 @@ static int open_spill(struct job *job, const struct setup *setup)
 
 	if (r == 0)
 		stats_set_temp_space_source(job->stats, used_spill_nbytes, job->spill);
-	if (r == 0 &&
-	    !spec->comm) /* with several ranks the policy is that of the first rank on the host */
+	/* The ranks of a host agree on a policy later. */
+	if (r == 0 && !spec->comm)
 		cache_policy_apply_to_spill(setup_spill_cache_policy(job), job->spill);
 	if (r == 0)
 		r = compression_open(&spec->compression, job->layout->stores_elements,

@@ -787,7 +787,7 @@ static int end_file(struct sort_output *out, uint32_t i, uint64_t begin)
 	if (out->has_exact_sizes && n != file->end - file->begin)
 		return fail_record_count(output_name(out->outputs[i]), n, file->end - file->begin);
 	r = sort_output_begin_file(out, i);
-	if (r == 0 && !out->is_collective_zst) /* in which all of it is */
+	if (r == 0 && !out->is_collective_zst) /* else it is in the frames */
 		r = finish_framing(out, i, n);
 	if (r == 0 && output_is_atomic(out->outputs[i]) && !out->spec->comm)
 		r = output_finalize(out->outputs[i], &status);
