@@ -61,25 +61,25 @@ int sort_output_check_size(const struct sort_spec *spec, const struct job *job)
 
 /* --- opening --- */
 
-const char *sort_output_part_extension(const struct sort_spec *spec,
-				       const struct output_header *header)
+static const char *part_extension(const struct sort_spec *spec, const struct output_header *header)
 {
 	const bool is_npy = output_header_has_count(header);
 
 	return spec->zstd_level ? is_npy ? ".npy.zst" : ".zst" : is_npy ? ".npy" : "";
 }
 
-static int open_part_files(struct sort_output *out, const struct output_header *header)
+/* Create the directory of part files and everything in it. Ranks share all but the manifest. */
+static int open_part_files(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	int r = part_files_open(out->job->io, spec->output_path, spec->n_part_files,
-				sort_output_part_extension(spec, header), &out->owner,
-				&out->part_files);
+	int r = part_files_open(out->job->io, spec->output_path, out->n_files,
+				part_extension(spec, out->header), &out->owner, &out->part_files);
 
 	for (uint32_t i = 0; i <= out->n_files && r == 0; i++)
 		r = output_open_part(part_files_directory(out->part_files),
-				     part_files_path(out->part_files, i), false, &out->outputs[i]);
+				     part_files_path(out->part_files, i),
+				     spec->comm && i < out->n_files, &out->outputs[i]);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
 		       output_check_space(out->outputs[0], nbytes) :
 		       r;
@@ -104,8 +104,12 @@ static int open_single_file(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	int r = spec->checkpoint_path ? check_rewritable(spec) : 0;
+	int r;
 
+	if (spec->comm)
+		return output_open_shared(out->job->io, spec->output_path, nbytes, true,
+					  &out->owner, &out->outputs[0]);
+	r = spec->checkpoint_path ? check_rewritable(spec) : 0;
 	if (r == 0)
 		r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint,
 					 nbytes, &out->outputs[0]);
@@ -213,11 +217,12 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 		return fail(-ENOMEM, "no memory for %u outputs", n);
 	for (uint32_t i = 0; i < n; i++)
 		out->files[i].end = UINT64_MAX;
-	if (spec->comm)
-		r = sort_output_open_shared(out, header, sort_output_expected_nbytes(spec, job));
-	else
-		r = sort_output_is_split(out) ? open_part_files(out, header) :
-						open_single_file(out);
+	out->joined = spec->comm && comm_rank(spec->comm) != 0;
+	r = out->joined ? 0 :
+	    sort_output_is_split(out) ? open_part_files(out) :
+					open_single_file(out);
+	if (r == 0 && spec->comm)
+		r = sort_output_share(out, part_extension(spec, header));
 	if (r < 0)
 		return r;
 	cancellation_set_wakeup(spec->cancellation, cancel_waiting_io, out);

@@ -255,10 +255,6 @@ void sort_output_cancel(struct sort_output *out);
 /* Add the statistics of open files to io_stats. */
 void sort_output_add_io_stats(struct sort_output *out);
 
-/* Return the file name extension of part files, such as ".npy"; may be "". */
-const char *sort_output_part_extension(const struct sort_spec *spec,
-				       const struct output_header *header);
-
 /* --- sort_output_files.c --- */
 
 /* Set the sizes of equal parts of n_records records, before sort_output_begin(). */
@@ -283,12 +279,10 @@ int part_stats_format_manifest(const struct sort_output *out, const uint64_t *si
 /* --- sort_output_ranks.c --- */
 
 /*
- * Collective: open files that all ranks write. Rank 0 creates them. Of several files the others
- * open those in which they have records, in sort_output_open_shared_parts(). nbytes: the expected
- * size.
+ * Collective: let the other ranks open what rank 0 has created: a single file, or the directory of
+ * part files. sort_output_open_shared_parts() then opens the files in which a rank has records.
  */
-int sort_output_open_shared(struct sort_output *out, const struct output_header *header,
-			    uint64_t nbytes);
+int sort_output_share(struct sort_output *out, const char *part_extension);
 int sort_output_open_shared_parts(struct sort_output *out);
 
 /*

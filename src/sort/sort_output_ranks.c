@@ -23,45 +23,17 @@
 
 /* --- opened --- */
 
-static void note_shared_name(struct sort_output *out, uint32_t i)
+/* Note the names by which the other ranks join the files and their directory. */
+static void note_shared_names(struct sort_output *out)
 {
-	memcpy(out->names[i].name, output_shared_name(out->outputs[i]), sizeof out->names[i].name);
-	out->names[i].preallocates = output_can_preallocate(out->outputs[i]);
-}
-
-static int create_shared_file(struct sort_output *out, uint64_t nbytes)
-{
-	const int r = output_open_shared(out->job->io, out->spec->output_path, nbytes, true,
-					 &out->owner, &out->outputs[0]);
-
-	if (r == 0)
-		note_shared_name(out, 0);
-	return r;
-}
-
-/* The manifest is written by rank 0 only. */
-static int create_shared_parts(struct sort_output *out, const char *extension)
-{
-	const uint64_t nbytes = sort_output_expected_nbytes(out->spec, out->job);
-	int r = part_files_open(out->job->io, out->spec->output_path, out->n_files, extension,
-				&out->owner, &out->part_files);
-
-	if (r < 0)
-		return r;
-	memcpy(out->names[out->n_files].name, part_files_temp_name(out->part_files),
-	       sizeof out->names->name);
-	for (uint32_t i = 0; i <= out->n_files && r == 0; i++) {
-		const bool is_shared = i < out->n_files;
-
-		r = output_open_part(part_files_directory(out->part_files),
-				     part_files_path(out->part_files, i), is_shared,
-				     &out->outputs[i]);
-		if (r == 0 && is_shared)
-			note_shared_name(out, i);
+	for (uint32_t i = 0; i < out->n_files; i++) {
+		memcpy(out->names[i].name, output_shared_name(out->outputs[i]),
+		       sizeof out->names[i].name);
+		out->names[i].preallocates = output_can_preallocate(out->outputs[i]);
 	}
-	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_space(out->outputs[0], nbytes) :
-		       r;
+	if (out->part_files)
+		memcpy(out->names[out->n_files].name, part_files_temp_name(out->part_files),
+		       sizeof out->names->name);
 }
 
 static const char *shared_name(const struct sort_output *out, uint32_t i)
@@ -72,32 +44,23 @@ static const char *shared_name(const struct sort_output *out, uint32_t i)
 	return name->name;
 }
 
-int sort_output_open_shared(struct sort_output *out, const struct output_header *header,
-			    uint64_t nbytes)
+int sort_output_share(struct sort_output *out, const char *part_extension)
 {
 	const struct sort_spec *spec = out->spec;
-	const char *extension = sort_output_part_extension(spec, header);
-	const bool has_parts = sort_output_is_split(out);
-	int r = 0, status;
+	const size_t n_names = out->n_files + (size_t)1;
+	int r;
 
-	out->joined = comm_rank(spec->comm) != 0;
-	out->names = calloc(out->n_files + UINT64_C(1), sizeof *out->names);
+	out->names = calloc(n_names, sizeof *out->names);
 	if (!out->names)
-		r = fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
-	else if (!out->joined)
-		r = has_parts ? create_shared_parts(out, extension) :
-				create_shared_file(out, nbytes);
-	if (r < 0)
-		return r;
-	status = comm_broadcast(spec->comm, out->names,
-				(out->n_files + UINT64_C(1)) * sizeof *out->names, 0);
-	if (status < 0)
-		return status;
-	if (out->joined && has_parts)
+		return fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
+	if (!out->joined)
+		note_shared_names(out);
+	r = comm_broadcast(spec->comm, out->names, n_names * sizeof *out->names, 0);
+	if (r == 0 && out->joined && sort_output_is_split(out))
 		r = part_files_open_existing(out->job->io, spec->output_path, out->n_files,
-					     extension, shared_name(out, out->n_files),
+					     part_extension, shared_name(out, out->n_files),
 					     &out->part_files);
-	else if (out->joined)
+	else if (r == 0 && out->joined)
 		r = output_open_shared_existing(out->job->io, spec->output_path,
 						shared_name(out, 0), &out->outputs[0]);
 	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
@@ -149,12 +112,8 @@ int sort_output_open_shared_parts(struct sort_output *out)
 int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
 	const struct output_file *file = &out->files[i];
+	const int r = output_check_limit(out->outputs[i], nbytes);
 
-	int r;
-
-	if (nbytes == OUTPUT_SIZE_UNKNOWN)
-		return 0;
-	r = output_check_limit(out->outputs[i], nbytes);
 	if (r < 0 || !out->names[i].preallocates)
 		return r;
 	if (sort_output_is_split(out) &&
