@@ -145,7 +145,7 @@ static int write_by_method(struct file_writer *writer, enum adaptive_method meth
 
 /*
  * Write by the fastest of the candidates. Writes to one file wait for each other, and direct writes
- * for the disk: what several in flight have taken, one alone would have taken a part of.
+ * for the disk. So the time of a write is divided by the number of writes in flight.
  */
 static int write_adaptive(struct file_writer *writer, struct adaptive *adaptive,
 			  unsigned candidates, uint64_t offset, const void *data, size_t nbytes)

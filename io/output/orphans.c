@@ -235,7 +235,7 @@ void orphans_warn(const struct file *directory, const char *path)
 		     path, warnings.n_found - MAX_ORPHANS_LISTED, warnings.unlisted_nbytes);
 }
 
-/* Does the file belong to this user, and the name to the file? */
+/* Does this user own the file, and does the name still lead to it? */
 static bool is_users_file(const struct file *directory, const char *name, const struct stat *status)
 {
 	struct stat named;

@@ -84,7 +84,7 @@ static int duplicate_fd(struct output *output, int fd, struct stat *ret_status)
 	int r;
 
 	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
-		return fail(-EBADF, "%s: was not given to be written to: %m", output->name);
+		return fail(-EBADF, "%s: is not open for writing: %m", output->name);
 	output->file.fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (output->file.fd < 0 || fstat(output->file.fd, ret_status) < 0)
 		return fail(-errno, "%s: %m", output->name);
@@ -99,7 +99,7 @@ static int open_inherited(struct output *output, const char *name, int fd, struc
 
 	output->name = name;
 	if (flags < 0 || flags & FD_CLOEXEC)
-		return fail(-EBADF, "%s: was not given to be written to: %m", name);
+		return fail(-EBADF, "%s: is not open for writing: %m", name);
 	return duplicate_fd(output, fd, ret_status);
 }
 
@@ -109,9 +109,7 @@ static int set_base_offset(struct output *output, const struct stat *status)
 	off_t base;
 
 	if (isatty(output->file.fd))
-		return fail(-ENOTTY,
-			    "%s: is a terminal, which is no place for binary records; name a file "
-			    "with -o",
+		return fail(-ENOTTY, "%s: is a terminal; write binary records to a file with -o",
 			    output->name);
 	/* With O_APPEND the kernel ignores offsets. */
 	base = S_ISREG(status->st_mode) ? lseek(output->file.fd, 0, SEEK_CUR) : -1;
@@ -340,7 +338,7 @@ static int open_atomic(const struct syscalls *calls, const char *path,
 		return -ENOMEM;
 	r = open_records(output, path, params);
 	if (r == 0 && !output->atomic_file)
-		r = fail(-EINVAL, "%s: is no regular file, which several ranks could write to",
+		r = fail(-EINVAL, "%s: is not a regular file; several ranks cannot write to it",
 			 path);
 	return finish_open(output, r, ret_output);
 }
@@ -843,7 +841,7 @@ int output_sync(struct output *output)
 {
 	const int r = file_sync(&output->file);
 
-	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->name) : 0;
+	return r < 0 ? fail(r, "%s: cannot sync to stable storage: %m", output->name) : 0;
 }
 
 static int truncate_to_size(struct output *output)
@@ -903,7 +901,7 @@ int output_complete(struct output *output, enum output_durability durability)
 	r = file_sync(&output->file);
 	if (r == -EINVAL && output->is_sequential) /* pipes have no storage */
 		return 0;
-	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->name) : 0;
+	return r < 0 ? fail(r, "%s: cannot sync to stable storage: %m", output->name) : 0;
 }
 
 static uint64_t final_nbytes(const struct output *output)

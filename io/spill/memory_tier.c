@@ -37,16 +37,6 @@ struct memory_tier {
 	uint64_t used_nbytes, peak_nbytes;
 };
 
-static uint64_t pages_down(uint64_t nbytes)
-{
-	return nbytes / PAGE_NBYTES * PAGE_NBYTES;
-}
-
-static uint64_t pages_up(uint64_t nbytes)
-{
-	return pages_down(nbytes + PAGE_NBYTES - 1);
-}
-
 int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier)
 {
 	struct memory_tier *tier = calloc(1, sizeof *tier);
@@ -150,7 +140,7 @@ static char *map_anonymous(uint64_t nbytes)
 int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset)
 {
-	const uint64_t mapped_nbytes = pages_up(nbytes);
+	const uint64_t mapped_nbytes = round_up(nbytes, PAGE_NBYTES);
 	struct memory_extent extent = { .mapped_nbytes = mapped_nbytes,
 					.live_nbytes = mapped_nbytes };
 	int r = charge_memory(tier, mapped_nbytes);

@@ -29,6 +29,7 @@
 #include "io/spill/memory_tier.h"
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/thread.h"
 
 /* Shorter transfers are not worth direct I/O; what is read ahead of other reads. */
@@ -77,7 +78,7 @@ struct spill {
 
 static uint64_t round_up_to_page(uint64_t nbytes)
 {
-	return (nbytes + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+	return round_up(nbytes, SPILL_ALIGN_NBYTES);
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -369,7 +370,7 @@ int spill_sync(struct spill *spill)
 		file = f->file;
 		pthread_mutex_unlock(&spill->lock);
 		if (file.fd >= 0 && (r = file_sync(&file)) < 0)
-			fail(r, "%s: cannot bring temporary data to stable storage: %m",
+			fail(r, "%s: cannot sync temporary data to stable storage: %m",
 			     f->directory);
 	}
 	return r;

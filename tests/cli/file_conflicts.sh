@@ -232,8 +232,8 @@ claim 'a report that cannot be written is known before the sort'
 for report in --trace --stats-json; do
 	clash 'nowhere/r: ' "\$g v -o o $report=nowhere/r"
 	clash 'd: Is a directory' "\$g v -o o $report=d"
-	clash '/dev/fd/77: was not given' "\$g v -o o $report=/dev/fd/77"
-	clash '/dev/stdin: was not given' "\$g v -o o $report=/dev/stdin"
+	clash '/dev/fd/77: is not open for writing' "\$g v -o o $report=/dev/fd/77"
+	clash '/dev/stdin: is not open for writing' "\$g v -o o $report=/dev/stdin"
 	[ "$(id -u)" -ne 0 ] || continue
 	clash 'r: Permission denied' \
 		"chmod 0444 r; \$g v -o o $report=r; s=\$?; chmod 0644 r; exit \$s"

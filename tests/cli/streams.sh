@@ -173,12 +173,12 @@ cp log log.expected
 for path in /dev/fd/3 /proc/self/fd/3; do
 	run a -o $path 3< log
 	[ "$status" -eq 2 ] || broken "$path: status $status"
-	one_line "^gsort: $path: was not given to be written to" "$path"
+	one_line "^gsort: $path: is not open for writing" "$path"
 	same log.expected log "$path"
 done
 run a -o /dev/fd/77
 [ "$status" -eq 2 ] || broken "not open: status $status"
-one_line '^gsort: /dev/fd/77: was not given to be written to' 'not open'
+one_line '^gsort: /dev/fd/77: is not open for writing' 'not open'
 
 claim 'it cannot be read back, taken up again, or asked to be on stable storage'
 for option in --verify --fsync --checkpoint=kept; do

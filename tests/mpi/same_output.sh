@@ -213,7 +213,7 @@ refuses_all 'a list that is a file.* pipe is no regular file; write' --files0-fr
 claim "a pipe without a reader is refused as output, without waiting"
 ranks 2 random -o pipe
 [ "$status" -eq 2 ] || broken "-o pipe: status $status"
-grep -q '^gsort: pipe: is no regular file, which several' stderr || broken "-o pipe: $(cat stderr)"
+grep -q '^gsort: pipe: is not a regular file; several' stderr || broken "-o pipe: $(cat stderr)"
 [ -p pipe ] || broken "-o pipe: it is gone"
 
 claim "several ranks read a list of names from a regular file, and one rank from any file"

@@ -1,5 +1,5 @@
 /*
- * test_fatal_signals.c - a signal that ends the process leaves no unfinished file, and does end it
+ * test_fatal_signals.c - a signal ends the process and leaves no unfinished file
  */
 #include <sched.h>
 #include <signal.h>
@@ -13,14 +13,14 @@
 
 enum { SURVIVED = 99 };
 
-/* What ends a process by default, but that nobody can catch, in the order of their numbers. */
+/* The signals that end a process by default and can be caught, by number. */
 static const int fatal[] = { SIGHUP,    SIGINT,  SIGQUIT, SIGILL,    SIGTRAP, SIGABRT, SIGBUS,
 			     SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM,
 			     SIGSTKFLT, SIGXCPU, SIGIO,   SIGVTALRM, SIGPROF, SIGPWR,  SIGSYS };
 
-static int ignored_signal; /* a signal that is not the program's business; 0: none */
+static int ignored_signal; /* a signal whose action is kept; 0: none */
 
-/* A sort in small: an unfinished output that has a name. */
+/* Open an output with a temporary name, and raise a signal. */
 static void run_until_killed_by(int signal_number)
 {
 	const struct rlimit none = { 0, 0 };
@@ -28,7 +28,7 @@ static void run_until_killed_by(int signal_number)
 	setrlimit(RLIMIT_CORE, &none);
 	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
 		if (fatal[i] != ignored_signal)
-			signal(fatal[i], SIG_DFL); /* cmocka has handlers of its own */
+			signal(fatal[i], SIG_DFL); /* cmocka has handlers */
 	fatal_signals_install();
 	faults.rejects_tmpfile = true;
 	open_output(fixture_path("f"), N);
@@ -37,7 +37,7 @@ static void run_until_killed_by(int signal_number)
 	_exit(SURVIVED);
 }
 
-/* The status of a child that `signal_number` met. */
+/* The exit status of a child that raises the signal. */
 static int status_after(int signal_number)
 {
 	const pid_t child = fork();
@@ -110,7 +110,7 @@ static int raise_and_fail(int from, const char *name, int to, const char *as)
 	return -1;
 }
 
-/* A sort in small: whose output takes the place of another, and `after` that. */
+/* The exit status of a child that commits an output and then calls after(). */
 static int status_of_commit(int (*rename_it)(int, const char *, int, const char *),
 			    void (*after)(void))
 {
@@ -162,7 +162,7 @@ static void raise_a_fault(void)
 	raise(SIGSEGV);
 }
 
-/* Else who is told that it was killed would sort its own result again. */
+/* Otherwise users would believe that the output is unchanged. */
 static void signal_after_rename_is_not_a_kill(void **state)
 {
 	int status = status_of_commit(raise_and_rename, raise_some);
@@ -189,7 +189,7 @@ static void signal_during_a_rename_that_fails_kills(void **state)
 	assert_true(file_contains(fixture_path("f"), "older", 5));
 }
 
-/* In a child, whose children are then those of a new container; the first of them is process 1. */
+/* In a new process namespace the first child is process 1. */
 static void run_as_process_1(int signal_number)
 {
 	int status;
@@ -223,7 +223,7 @@ static void first_process_of_a_container_ends_with_128_and_the_signal(void **sta
 
 enum { GROWN_NBYTES = 32 << 20, GROWN_WRITE_NBYTES = 64 << 10 };
 
-/* As `(echo; gsort) > file` is open, where there is something already. */
+/* Open an output behind existing bytes, like `(echo; gsort) > file`. */
 static struct output *open_append_output(uint64_t nbytes)
 {
 	const int fd = open(fixture_path("f"), O_WRONLY);
@@ -252,7 +252,7 @@ static void *grow(void *argument)
 	return NULL;
 }
 
-/* While threads write, one of which is not the one that handles it. */
+/* Raise the signal while other threads write. */
 static void run_until_killed_during_growth(int signal_number)
 {
 	struct output_writer writers[3];
@@ -267,7 +267,7 @@ static void run_until_killed_during_growth(int signal_number)
 	raise(signal_number);
 }
 
-/* What others have written behind us would go as well. */
+/* The file is not truncated, because another process has appended to it. */
 static void run_until_killed_after_foreign_append(int signal_number)
 {
 	struct output *output = open_append_output(N);
@@ -310,9 +310,9 @@ static void signal_truncates_appended_file(void **state)
 	assert_int_equal(nbytes_after(run_until_killed_after_foreign_append, SIGTERM), 5 + N + 4);
 }
 
-static void (*before_truncate)(void); /* in the handler; NULL: nothing */
+static void (*before_truncate)(void); /* called once in the handler; or NULL */
 
-/* In place of the C library's, so that something can happen while a file is cut. */
+/* Replaces the C library's, so that something can happen during the truncation. */
 int ftruncate(int fd, off_t nbytes)
 {
 	void (*const act)(void) = before_truncate;
@@ -329,7 +329,7 @@ static void raise_more(void)
 	raise(SIGINT);
 }
 
-static atomic_int faulty_thread; /* its number, or of another that is to stop; 0: not yet */
+static atomic_int faulty_thread; /* the number of the thread that will block; 0: not started */
 
 static void *have_a_fault(void *argument)
 {
@@ -338,7 +338,7 @@ static void *have_a_fault(void *argument)
 	return argument;
 }
 
-/* Is the thread of that number waiting for something? */
+/* Does the thread sleep? */
 static bool sleeps(int thread)
 {
 	char path[64], state = '?';
@@ -353,7 +353,7 @@ static bool sleeps(int thread)
 	return state == 'S';
 }
 
-/* As one that reads what was mapped of a file that has been cut. */
+/* Like a thread that reads a mapping of a truncated file. */
 static void fault_elsewhere(void)
 {
 	pthread_t thread;
@@ -371,7 +371,7 @@ static void run_until_killed_after_growth(int signal_number)
 	raise(signal_number);
 }
 
-/* timeout(1) signals the command, and then the group that it is in. */
+/* timeout(1) signals the command and then its process group. */
 static void later_signals_wait_for_truncation(void **state)
 {
 	static void (*const all[])(void) = { raise_more, fault_elsewhere };
@@ -381,14 +381,14 @@ static void later_signals_wait_for_truncation(void **state)
 		before_truncate = all[i];
 		assert_int_equal(nbytes_after(run_until_killed_after_growth, SIGTERM), 5);
 	}
-	before_truncate = raise_a_fault; /* of its own, when it cannot go on */
+	before_truncate = raise_a_fault; /* in the handling thread, which cannot continue */
 	assert_int_equal(nbytes_after(run_until_killed_after_growth, SIGSEGV), 5 + N);
 	before_truncate = NULL;
 }
 
 static atomic_bool may_begin, has_begun;
 
-/* A sort's thread, to which nobody has said that the process is ending. */
+/* A thread that opens another output while the process is ending. */
 static void *begin_another(void *argument)
 {
 	while (!atomic_load(&may_begin))
@@ -399,7 +399,7 @@ static void *begin_another(void *argument)
 	return argument;
 }
 
-/* All names have been removed. */
+/* Called when all names are removed. */
 static void let_another_begin(void)
 {
 	atomic_store(&may_begin, true);
