@@ -262,32 +262,33 @@ void estimate_print(const struct plan *plan, const struct estimate *estimate, FI
 /* Above this ratio a limit is reported as close. */
 static const double limit_warning_ratio = 0.8;
 
-static void print_rank_load(const struct cluster_estimate *loads, FILE *stream)
+static void print_rank_load(const struct cluster_estimate *cluster, FILE *stream)
 {
-	fprintf(stream, "\neach of %" PRIu32 " ranks, without compression\n", loads->n_ranks);
-	fprintf(stream, "  %-16s%s of the input\n", "reads", format_size(loads->read_nbytes).text);
-	if (loads->in_memory_exchange)
+	fprintf(stream, "\neach of %" PRIu32 " ranks, without compression\n", cluster->n_ranks);
+	fprintf(stream, "  %-16s%s of the input\n", "reads",
+		format_size(cluster->read_nbytes).text);
+	if (cluster->in_memory_exchange)
 		fprintf(stream, "  %-16s%" PRIu64 " runs in memory, none on disk\n", "keeps",
-			loads->n_runs);
+			cluster->n_runs);
 	else
 		fprintf(stream, "  %-16s%" PRIu64 " runs: %s on disk, %s in memory\n", "stores",
-			loads->n_runs, format_size(loads->spilled_nbytes).text,
-			format_size(loads->spilled_to_memory_nbytes).text);
+			cluster->n_runs, format_size(cluster->spilled_nbytes).text,
+			format_size(cluster->spilled_to_memory_nbytes).text);
 	fprintf(stream, "  %-16sin about %" PRIu32 " rounds with all ranks\n", "finds splitters",
-		loads->splitter_rounds);
+		cluster->splitter_rounds);
 	fprintf(stream, "  %-16s%s, including %s of records, in %" PRIu64 " messages of %s\n",
-		"receives", format_size(loads->received_nbytes).text,
-		format_size(loads->items_nbytes).text, loads->n_messages,
-		format_size(loads->message_nbytes).text);
+		"receives", format_size(cluster->received_nbytes).text,
+		format_size(cluster->items_nbytes).text, cluster->n_messages,
+		format_size(cluster->message_nbytes).text);
 	fprintf(stream, "  %-16sas much\n", "sends");
 	fprintf(stream, "  %-16s%" PRIu64 " runs, its partition of the runs of all ranks\n",
-		"merges", loads->n_merged_runs);
-	if (loads->merge_pass_nbytes)
+		"merges", cluster->n_merged_runs);
+	if (cluster->merge_pass_nbytes)
 		fprintf(stream, "  %-16s%s in merge passes, to disk and back\n", "moves",
-			format_size(loads->merge_pass_nbytes).text);
+			format_size(cluster->merge_pass_nbytes).text);
 	fprintf(stream, "  %-16s%s, %" PRIu64 " records; imbalance at most %s\n", "writes",
-		format_size(loads->written_nbytes).text, loads->n_output_records,
-		format_size(loads->max_imbalance_nbytes).text);
+		format_size(cluster->written_nbytes).text, cluster->n_output_records,
+		format_size(cluster->max_imbalance_nbytes).text);
 }
 
 static double ratio_of(uint64_t a, uint64_t b)
@@ -295,16 +296,16 @@ static double ratio_of(uint64_t a, uint64_t b)
 	return b ? (double)a / (double)b : 0;
 }
 
-static void print_rank_totals(const struct cluster_estimate *loads, FILE *stream)
+static void print_rank_totals(const struct cluster_estimate *cluster, FILE *stream)
 {
-	const uint64_t n = loads->n_ranks;
+	const uint64_t n = cluster->n_ranks;
 
 	fprintf(stream, "total\n  %-16s%s, %.3f x the input\n", "disk",
-		format_size(loads->disk_nbytes * n).text,
-		ratio_of(loads->disk_nbytes, loads->read_nbytes));
+		format_size(cluster->disk_nbytes * n).text,
+		ratio_of(cluster->disk_nbytes, cluster->read_nbytes));
 	fprintf(stream, "  %-16s%s, %.4f x the exchanged records\n", "network",
-		format_size(loads->received_nbytes * n).text,
-		ratio_of(loads->received_nbytes, loads->items_nbytes));
+		format_size(cluster->received_nbytes * n).text,
+		ratio_of(cluster->received_nbytes, cluster->items_nbytes));
 }
 
 static void print_rank_rate(const struct link_estimate *link, bool is_first, FILE *stream)
@@ -364,9 +365,9 @@ static const struct {
 	[RANK_MESSAGE_RATE] = { "messages", true, "in the transfer time of the bytes" },
 };
 
-static void print_limit(const struct cluster_estimate *loads, enum rank_limit limit, FILE *stream)
+static void print_limit(const struct cluster_estimate *cluster, enum rank_limit limit, FILE *stream)
 {
-	const struct rank_limit_state *state = &loads->limits[limit];
+	const struct rank_limit_state *state = &cluster->limits[limit];
 	const char *warning = state->ratio > 1                   ? ": exceeded" :
 			      state->ratio > limit_warning_ratio ? ": close" :
 								   "";
@@ -378,18 +379,18 @@ static void print_limit(const struct cluster_estimate *loads, enum rank_limit li
 		fprintf(stream, "%s of %s, ", format_size(state->value).text,
 			format_size(state->limit).text);
 	fprintf(stream, "%s%s%s\n", limits[limit].basis, warning,
-		limit == rank_limiting_factor(loads) ? "  <- limiting factor" : "");
+		limit == rank_limiting_factor(cluster) ? "  <- limiting factor" : "");
 }
 
-static void print_ranks(const struct cluster_estimate *loads, const struct estimate *estimate,
+static void print_ranks(const struct cluster_estimate *cluster, const struct estimate *estimate,
 			FILE *stream)
 {
-	print_rank_load(loads, stream);
-	print_rank_totals(loads, stream);
+	print_rank_load(cluster, stream);
+	print_rank_totals(cluster, stream);
 	print_rank_times(estimate, stream);
 	fputs("\nlimits\n", stream);
 	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++)
-		print_limit(loads, i, stream);
+		print_limit(cluster, i, stream);
 }
 
 static void print_content(const struct input_content *content, FILE *stream)
@@ -606,44 +607,46 @@ static json_t *phases_to_json(struct explain_builder *builder)
 
 static json_t *rank_load_to_json(struct explain_builder *builder)
 {
-	const struct cluster_estimate *loads = &builder->explanation->cluster;
+	const struct cluster_estimate *cluster = &builder->explanation->cluster;
 	json_t *object = json_object();
 
-	json_put(&builder->json, object, "read_bytes", json_number(loads->read_nbytes));
-	json_put(&builder->json, object, "spilled_bytes", json_number(loads->spilled_nbytes));
+	json_put(&builder->json, object, "read_bytes", json_number(cluster->read_nbytes));
+	json_put(&builder->json, object, "spilled_bytes", json_number(cluster->spilled_nbytes));
 	json_put(&builder->json, object, "spilled_to_memory_bytes",
-		 json_number(loads->spilled_to_memory_nbytes));
-	json_put(&builder->json, object, "merge_pass_bytes", json_number(loads->merge_pass_nbytes));
+		 json_number(cluster->spilled_to_memory_nbytes));
+	json_put(&builder->json, object, "merge_pass_bytes",
+		 json_number(cluster->merge_pass_nbytes));
 	json_put(&builder->json, object, "in_memory_exchange",
-		 json_boolean(loads->in_memory_exchange));
-	json_put(&builder->json, object, "written_bytes", json_number(loads->written_nbytes));
-	json_put(&builder->json, object, "written_records", json_number(loads->n_output_records));
+		 json_boolean(cluster->in_memory_exchange));
+	json_put(&builder->json, object, "written_bytes", json_number(cluster->written_nbytes));
+	json_put(&builder->json, object, "written_records", json_number(cluster->n_output_records));
 	json_put(&builder->json, object, "max_imbalance_bytes",
-		 json_number(loads->max_imbalance_nbytes));
-	json_put(&builder->json, object, "disk_bytes", json_number(loads->disk_nbytes));
-	json_put(&builder->json, object, "received_bytes", json_number(loads->received_nbytes));
-	json_put(&builder->json, object, "received_record_bytes", json_number(loads->items_nbytes));
-	json_put(&builder->json, object, "messages", json_number(loads->n_messages));
-	json_put(&builder->json, object, "message_bytes", json_number(loads->message_nbytes));
-	json_put(&builder->json, object, "runs_stored", json_number(loads->n_runs));
-	json_put(&builder->json, object, "runs_merged", json_number(loads->n_merged_runs));
-	json_put(&builder->json, object, "splitter_rounds", json_number(loads->splitter_rounds));
+		 json_number(cluster->max_imbalance_nbytes));
+	json_put(&builder->json, object, "disk_bytes", json_number(cluster->disk_nbytes));
+	json_put(&builder->json, object, "received_bytes", json_number(cluster->received_nbytes));
+	json_put(&builder->json, object, "received_record_bytes",
+		 json_number(cluster->items_nbytes));
+	json_put(&builder->json, object, "messages", json_number(cluster->n_messages));
+	json_put(&builder->json, object, "message_bytes", json_number(cluster->message_nbytes));
+	json_put(&builder->json, object, "runs_stored", json_number(cluster->n_runs));
+	json_put(&builder->json, object, "runs_merged", json_number(cluster->n_merged_runs));
+	json_put(&builder->json, object, "splitter_rounds", json_number(cluster->splitter_rounds));
 	return object;
 }
 
 static json_t *rank_limits_to_json(struct explain_builder *builder)
 {
-	const struct cluster_estimate *loads = &builder->explanation->cluster;
+	const struct cluster_estimate *cluster = &builder->explanation->cluster;
 	json_t *array = json_array();
 
 	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++) {
 		json_t *object = json_object();
 
 		json_put(&builder->json, object, "name", json_string(rank_limit_key(i)));
-		json_put(&builder->json, object, "value", json_number(loads->limits[i].value));
-		json_put(&builder->json, object, "limit", json_number(loads->limits[i].limit));
+		json_put(&builder->json, object, "value", json_number(cluster->limits[i].value));
+		json_put(&builder->json, object, "limit", json_number(cluster->limits[i].limit));
 		json_put(&builder->json, object, "exceeded",
-			 json_boolean(loads->limits[i].ratio > 1));
+			 json_boolean(cluster->limits[i].ratio > 1));
 		json_append(&builder->json, array, object);
 	}
 	return array;

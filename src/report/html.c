@@ -200,7 +200,8 @@ static void put_number(struct html *html, const char *name, double number)
 	html_attribute(html, name, "%.4g", round(number * 10) / 10);
 }
 
-void chart_text(struct html *html, const char *class, double x, double y, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void
+chart_text(struct html *html, const char *class, double x, double y, const char *format, ...)
 {
 	char text[256];
 	va_list args;
@@ -215,8 +216,8 @@ void chart_text(struct html *html, const char *class, double x, double y, const 
 	html_close(html);
 }
 
-void chart_box(struct html *html, const char *class, double x, double y, double width,
-	       double height)
+static void chart_box(struct html *html, const char *class, double x, double y, double width,
+		      double height)
 {
 	html_open_with_class(html, "rect", class);
 	put_number(html, "x", x);
@@ -226,7 +227,8 @@ void chart_box(struct html *html, const char *class, double x, double y, double 
 	html_close(html);
 }
 
-void chart_line(struct html *html, const char *class, double x1, double y1, double x2, double y2)
+static void chart_line(struct html *html, const char *class, double x1, double y1, double x2,
+		       double y2)
 {
 	html_open_with_class(html, "line", class);
 	put_number(html, "x1", x1);
@@ -236,7 +238,7 @@ void chart_line(struct html *html, const char *class, double x1, double y1, doub
 	html_close(html);
 }
 
-void chart_open_svg(struct html *html, const struct chart_frame *frame, unsigned height)
+static void chart_open_svg(struct html *html, const struct chart_frame *frame, unsigned height)
 {
 	html_open(html, "svg");
 	html_attribute(html, "viewBox", "0 0 %d %u", CHART_WIDTH, height);

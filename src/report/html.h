@@ -113,16 +113,3 @@ void chart_row(struct chart *chart, const struct chart_row *row);
 
 /* Draw the axis and close the chart. */
 void chart_close(struct chart *chart);
-
-/* Open an <svg> of that height with a title and a description; the caller closes it. */
-void chart_open_svg(struct html *html, const struct chart_frame *frame, unsigned height);
-
-/* Write a text at x, y. The class sets its style and alignment. */
-__attribute__((format(printf, 5, 6))) void chart_text(struct html *html, const char *class,
-						      double x, double y, const char *format, ...);
-
-/* Draw a rectangle, at least 1 unit wide. */
-void chart_box(struct html *html, const char *class, double x, double y, double width,
-	       double height);
-
-void chart_line(struct html *html, const char *class, double x1, double y1, double x2, double y2);

@@ -8,6 +8,8 @@
 #include "src/report/html_report_internal.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/base/size.h"
@@ -16,17 +18,6 @@
 enum { NOTE_NBYTES = 64 };
 
 /* --- phases and stages --- */
-
-/* Geometry of the chart of stages: a row for each stage, with two bars. */
-enum {
-	STAGE_ROW_HEIGHT = 30,
-	STAGE_BAR_HEIGHT = 14,
-	STAGES_HEADER_HEIGHT = 34,
-	ACTIVE_BAR_X = 132,
-	ACTIVE_BAR_WIDTH = 250,
-	RATE_BAR_X = 440,
-	RATE_BAR_WIDTH = 300
-};
 
 static double phase_seconds(const struct html_report_writer *writer, enum phase phase)
 {
@@ -96,35 +87,25 @@ static void put_phase_rows(struct html_report_writer *writer)
 	}
 }
 
-static void put_phase_chart(struct html_report_writer *writer)
+/* Write a bar that is divided by the times of the phases. */
+static void put_phase_bar(struct html_report_writer *writer)
 {
-	const struct chart_frame frame = {
-		.id = "phases-picture",
-		.title = "How long each phase took",
-		.description = "A bar divided by phase durations. The table below has the numbers.",
-	};
 	struct html *html = &writer->html;
-	double x = 0;
 
-	html_report_open_figure(html, frame.title);
-	chart_open_svg(html, &frame, 62);
+	html_open_with_class(html, "div", "phases");
+	html_attribute(html, "aria-hidden", "true"); /* the table has the numbers */
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
-		const double width =
-			CHART_WIDTH * phase_seconds(writer, phase) / total_phase_seconds(writer);
-		char class[32], time[32];
+		char time[32];
 
 		if (!writer->totals.phases[phase].has_begun)
 			continue;
-		snprintf(class, sizeof class, "phase of-%s", phase_key(phase));
 		format_time(phase_seconds(writer, phase), time);
-		chart_box(html, class, x, 0, width > 3 ? width - 2 : width, 30);
-		if (width > 60)
-			chart_text(html, "inside", x + 10, 20, "%s", time);
-		if (width > 8.0 * (double)strlen(phase_name(phase)))
-			chart_text(html, "label", x, 50, "%s", phase_name(phase));
-		x += width;
+		html_open(html, "span");
+		html_attribute(html, "class", "phase of-%s", phase_key(phase));
+		html_attribute(html, "style", "flex-grow:%.4f", phase_seconds(writer, phase));
+		html_text(html, "%s, %s", phase_name(phase), time);
+		html_close(html);
 	}
-	html_close(html);
 	html_close(html);
 }
 
@@ -139,132 +120,66 @@ void html_report_write_phases(struct html_report_writer *writer)
 	const unsigned depth = html->depth;
 
 	html_report_open_section(html, "phases", "Phases");
-	put_phase_chart(writer);
+	put_phase_bar(writer);
 	html_report_open_table(html, "Phases and their bottlenecks", columns, 5);
 	put_phase_rows(writer);
 	html_close_to(html, depth);
 }
 
-/* Return the largest rate of the phase, which is the full length of a bar. */
-static double max_stage_rate(const struct html_report_writer *writer,
-			     const struct phase_totals *phase)
+/* Return the largest rate of the phase, which has a bar of full length. */
+static double max_stage_rate(const struct phase_totals *phase)
 {
 	double max_rate = 1;
 
-	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		const double peak_rate = writer->summary->peak_rates[stage];
-		const double rate = stage_rate(&phase->stages[stage]);
-
-		if (stage_is_idle(&phase->stages[stage]))
-			continue;
-		max_rate = rate > max_rate ? rate : max_rate;
-		max_rate = phase->stages[stage].nbytes && peak_rate > max_rate ? peak_rate :
-										 max_rate;
-	}
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		max_rate = fmax(max_rate, stage_rate(&phase->stages[stage]));
 	return max_rate;
 }
 
-static void put_rate_bar(struct html_report_writer *writer, const struct stage_totals *totals,
-			 enum stage stage, double max_rate, double y)
+/* Write a number with a bar below it, as long as the fraction of the cell. */
+__attribute__((format(printf, 4, 5))) static void
+put_bar_cell(struct html *html, enum stage stage, double fraction, const char *format, ...)
 {
-	const double peak_rate = writer->summary->peak_rates[stage], rate = stage_rate(totals);
-	struct html *html = &writer->html;
-	char class[STAGE_CLASS_NBYTES], text[40], peak_text[40];
+	char text[64], class[STAGE_CLASS_NBYTES];
+	va_list args;
 
-	if (!totals->nbytes)
-		return;
-	if (peak_rate > 0)
-		chart_box(html, "ceiling", RATE_BAR_X, y, RATE_BAR_WIDTH * peak_rate / max_rate,
-			  STAGE_BAR_HEIGHT);
-	chart_box(html, stage_css_class(stage, class), RATE_BAR_X, y,
-		  RATE_BAR_WIDTH * rate / max_rate, STAGE_BAR_HEIGHT);
-	if (peak_rate > 0)
-		chart_line(html, "limit", RATE_BAR_X + RATE_BAR_WIDTH * peak_rate / max_rate, y - 4,
-			   RATE_BAR_X + RATE_BAR_WIDTH * peak_rate / max_rate,
-			   y + STAGE_BAR_HEIGHT + 4);
-	format_rate((uint64_t)rate, 1, text);
-	format_rate((uint64_t)peak_rate, 1, peak_text);
-	if (peak_rate > 0)
-		chart_text(html, "value", RATE_BAR_X + RATE_BAR_WIDTH + 12, y + 11, "%s of %s",
-			   text, peak_text);
-	else
-		chart_text(html, "value", RATE_BAR_X + RATE_BAR_WIDTH + 12, y + 11, "%s", text);
-}
-
-static void put_stage_bars(struct html_report_writer *writer, const struct phase_totals *phase,
-			   enum stage stage, double max_rate, double y)
-{
-	const bool is_bottleneck = stage == phase_bottleneck(phase);
-	const double fraction = active_fraction(phase, stage);
-	struct html *html = &writer->html;
-	char class[STAGE_CLASS_NBYTES];
-
-	chart_text(html, is_bottleneck ? "name longest" : "name", 0, y + 12, "%s%s",
-		   stage_name(stage), is_bottleneck ? " \xe2\x97\x80" : "");
-	chart_box(html, "trough", ACTIVE_BAR_X, y, ACTIVE_BAR_WIDTH, STAGE_BAR_HEIGHT);
-	chart_box(html, stage_css_class(stage, class), ACTIVE_BAR_X, y, ACTIVE_BAR_WIDTH * fraction,
-		  STAGE_BAR_HEIGHT);
-	chart_text(html, "value", ACTIVE_BAR_X + ACTIVE_BAR_WIDTH + 8, y + 11, "%.0f %%",
-		   100 * fraction);
-	put_rate_bar(writer, &phase->stages[stage], stage, max_rate, y);
-}
-
-static void put_stages_chart(struct html_report_writer *writer, enum phase id, unsigned n_stages)
-{
-	const struct phase_totals *phase = &writer->totals.phases[id];
-	const double max_rate = max_stage_rate(writer, phase);
-	struct html *html = &writer->html;
-	char name[32], title[128];
-	const struct chart_frame frame = {
-		.id = name,
-		.title = title,
-		.description = "Two bars for each stage: the share of the phase in which it was "
-			       "active, and its rate compared with its peak rate where that was "
-			       "measured. The table below has the numbers.",
-	};
-	double y = STAGES_HEADER_HEIGHT;
-
-	snprintf(name, sizeof name, "links-%s", phase_key(id));
-	snprintf(title, sizeof title, "Stages of phase %s", phase_name(id));
-	html_report_open_figure(html, title);
-	chart_open_svg(html, &frame, STAGES_HEADER_HEIGHT + n_stages * STAGE_ROW_HEIGHT);
-	chart_text(html, "label", ACTIVE_BAR_X, 14, "active, share of the phase");
-	chart_text(html, "label", RATE_BAR_X, 14, "rate while active, compared with peak");
-	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		if (stage_is_idle(&phase->stages[stage]))
-			continue;
-		put_stage_bars(writer, phase, stage, max_rate, y);
-		y += STAGE_ROW_HEIGHT;
-	}
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	html_open_with_class(html, "td", "number bar");
+	html_text(html, "%s", text);
+	html_open_with_class(html, "i", stage_css_class(stage, class));
+	html_attribute(html, "style", "width:%.1f%%", 100 * fmin(fraction, 1));
 	html_close(html);
 	html_close(html);
 }
 
 static void put_stage_row(struct html_report_writer *writer, const struct phase_totals *phase,
-			  enum stage stage)
+			  enum stage stage, double max_rate)
 {
 	const struct stage_totals *totals = &phase->stages[stage];
 	const double peak_rate = writer->summary->peak_rates[stage], rate = stage_rate(totals);
 	struct html *html = &writer->html;
-	char size[32], text[40];
+	char text[40];
 
 	html_open(html, "tr");
 	if (stage == phase_bottleneck(phase))
 		html_attribute(html, "class", "longest");
 	html_report_header_cell(html, "%s", stage_name(stage));
-	size_format(totals->nbytes, size);
-	html_report_number_cell(html, "%s", totals->nbytes ? size : "-");
+	size_format(totals->nbytes, text);
+	html_report_number_cell(html, "%s", totals->nbytes ? text : "-");
 	format_time(ns_to_seconds(totals->busy_ns), text);
 	html_report_number_cell(html, "%s", text);
 	format_time(ns_to_seconds(totals->blocked_ns), text);
 	html_report_number_cell(html, "%s", text);
-	html_report_number_cell(html, "%.0f %%", 100 * active_fraction(phase, stage));
+	put_bar_cell(html, stage, active_fraction(phase, stage), "%.0f %%",
+		     100 * active_fraction(phase, stage));
 	format_rate(totals->nbytes, ns_to_seconds(totals->active_ns), text);
-	html_report_number_cell(html, "%s", text);
+	put_bar_cell(html, stage, rate / max_rate, "%s", text);
 	format_rate(totals->nbytes ? (uint64_t)peak_rate : 0, 1, text);
 	html_report_number_cell(html, "%s", text);
 	if (peak_rate > 0 && totals->nbytes)
-		html_report_number_cell(html, "%.0f %%", 100 * rate / peak_rate);
+		put_bar_cell(html, stage, rate / peak_rate, "%.0f %%", 100 * rate / peak_rate);
 	else
 		html_report_number_cell(html, "-");
 	html_close(html);
@@ -337,12 +252,11 @@ static void put_phase_stages(struct html_report_writer *writer, enum phase id)
 			html, "p",
 			"Peak rates were not measured: this is done only for phases of a second "
 			"and more, in a sort by one process.");
-	put_stages_chart(writer, id, count_stages(phase));
 	snprintf(caption, sizeof caption, "Stages of phase %s", phase_name(id));
 	html_report_open_table(html, caption, columns, 8);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (!stage_is_idle(&phase->stages[stage]))
-			put_stage_row(writer, phase, stage);
+			put_stage_row(writer, phase, stage, max_stage_rate(phase));
 	html_close_to(html, depth);
 }
 
