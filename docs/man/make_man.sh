@@ -1,9 +1,9 @@
 #!/bin/sh
-# make_man.sh - one page of the manual, made of a document
+# make_man.sh - make a manual page of a document
 #
 # usage: make_man.sh PANDOC TITLE SECTION DOCUMENT [-M KEY=VALUE]...
 #
-# Written to standard output. What pandoc says twice (a paragraph after a heading) is said once.
+# Writes to standard output. Removes the paragraph request that pandoc writes after a heading.
 set -eu
 pandoc=$1 title=$2 section=$3 document=$4
 shift 4
