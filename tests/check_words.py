@@ -9,7 +9,7 @@ Prints one line for each violation and exits with 1 if there is any:
  - a struct tag with two definitions, or a source file name that is used twice;
  - a header called *inside.h;
  - a word of a file name that is neither in tests/file_name_words.txt (terms of the field) nor in the glossary
-   of docs/design.md.
+   of docs/architecture.md.
  - a document (*.md) with long sentences, lines or table cells (DOCUMENT_LIMITS).
 """
 import collections
@@ -31,8 +31,6 @@ TEST_FUNCTION = re.compile(r'\b\w+\(void \*\*state\)|\bcmocka_unit_test\w*\([^;]
 GLOSSARY = re.compile(r'^## (?:Words|Glossary)\n(.*?)^## ', re.M | re.S)
 
 DOCUMENT_LIMITS = {'mean words': 18, 'long sentence': 40, 'long sentences in percent': 2, 'columns': 100, 'words in a cell': 40}
-# To be rewritten
-OLD_DOCUMENTS = ('docs/design.md',)
 CODE_BLOCK = re.compile(r'^ *```.*?^ *```$', re.S | re.M)
 BLOCK_START = re.compile(r'\n\s*\n|\n(?= *[-*] )|\n(?= *\d+\. )|\n(?=[|#])')
 SENTENCE_END = re.compile(r'(?<=[.!?]) (?=[A-Z`"(*-])')
@@ -116,7 +114,7 @@ def documents(root):
 
 
 def glossary_words(root):
-    text = (root / 'docs/design.md').read_text()
+    text = (root / 'docs/architecture.md').read_text()
     table = GLOSSARY.search(text)
     rows = re.findall(r'^\| ([^|]*) \|', table[1] if table else '', re.M)
     return {word for row in rows for word in words_of(row)}
@@ -144,7 +142,7 @@ def main():
         unknown = [word for word in words_of(stem) if word not in terms and not word.isdigit()]
         if unknown and not name.startswith('tests/words'):
             violations.append(f'{name}: `{unknown[0]}` is neither a term of the field (tests/file_name_words.txt) '
-                              'nor in the glossary of docs/design.md')
+                              'nor in the glossary of docs/architecture.md')
         if path.suffix not in SOURCES:
             continue
         text = COMMENT.sub(' ', path.read_text(errors='replace'))
@@ -166,9 +164,7 @@ def main():
         if len(files) > 1:
             violations.append(f'{base} is the name of {" and ".join(sorted(files))}')
     for path in documents(root):
-        name = path.relative_to(root).as_posix()
-        if name not in OLD_DOCUMENTS:
-            violations += check_document(name, path.read_text())
+        violations += check_document(path.relative_to(root).as_posix(), path.read_text())
     print('\n'.join(violations))
     return 1 if violations else 0
 
