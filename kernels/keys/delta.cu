@@ -24,7 +24,7 @@
 #include "kernels/kernels.h"
 #include "kernels/upload_table.cuh"
 #include "kernels/tuning.h"
-#include "src/record/delta_format.h"
+#include "src/record/delta_pack.h"
 
 template <unsigned THREADS, unsigned WARP_MINIBLOCKS> struct delta_shape {
 	static constexpr unsigned n_threads = THREADS;

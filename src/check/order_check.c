@@ -1,9 +1,9 @@
 /*
- * order_check - are consecutive records in order, and what do they hold? (see order_check.h)
+ * order_check.c - are consecutive records in order, and what is their digest?
  *
- * Plain keys are encoded in batches that stay in the first-level cache, and neighbours are compared
- * as codes without a branch; only a batch that has a disorder is looked at again to find where.
- * Other records are compared where they are, and hashed while they are in the cache for that.
+ * Key-only records are encoded in batches that stay in the first-level cache, and neighbours are
+ * compared without a branch. Only a batch that has a disorder is searched for it. Other records are
+ * compared where they are, and hashed while they are in the cache.
  */
 #include "src/check/order_check.h"
 
@@ -12,20 +12,19 @@
 #include "src/record/key_encode.h"
 #include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
-#include "src/record/key_tail.h"
 
-/* --- Codes --- */
+/* --- Key-only records --- */
 
 enum { BATCH_RECORDS = 512 };
 
-/* Codes of consecutive records; the first is the one before the batch. */
+/* Elements of consecutive records; the first one is that before the batch. */
 union key_batch {
 	uint32_t c4[1 + BATCH_RECORDS];
 	uint64_t c8[1 + BATCH_RECORDS];
 	uint128_t c16[1 + BATCH_RECORDS];
 };
 
-/* Descents and equal neighbours among the n records of a batch. */
+/* Disorders and equal neighbours among the n records of a batch. */
 struct neighbour_counts {
 	uint64_t n_descents, n_equal;
 };
@@ -55,7 +54,7 @@ static struct neighbour_counts count_neighbours(const union key_batch *batch,
 
 #undef COUNT_NEIGHBOURS
 
-/* The first record of the batch, from 0, that is not in order with the one before it. */
+/* Index in the batch of the first record that is out of order. */
 static uint64_t find_disorder(const union key_batch *batch, uint32_t element_nbytes, bool strict)
 {
 	encoded_key_t previous = element_get(batch, element_nbytes, 0);
@@ -69,7 +68,7 @@ static uint64_t find_disorder(const union key_batch *batch, uint32_t element_nby
 	}
 }
 
-/* The n records of a batch, which begins at record `start`. */
+/* Check the n records of a batch that begins at record `start`. */
 static void check_batch(const struct order_check_params *params, const union key_batch *batch,
 			uint64_t start, uint64_t n, struct order_check_result *result)
 {
@@ -107,14 +106,14 @@ static void check_encoded_keys(const struct order_check_params *params,
 	}
 }
 
-/* --- Records --- */
+/* --- Other records --- */
 
-/* What of a record is looked at. */
+/* What is looked at of a record. */
 struct record_view {
 	const struct key_fields *keys;
 	struct key_prefix prefix;
-	uint64_t nbytes;                   /* of a record */
-	uint64_t body_offset, body_nbytes; /* what of it is digested */
+	uint64_t nbytes;                   /* size of a record */
+	uint64_t body_offset, body_nbytes; /* the part that is digested */
 };
 
 static void record_view_init(const struct layout *layout, bool are_items,

@@ -1,5 +1,5 @@
 /*
- * verify - order, duplicates and digest of a file (see verify.h)
+ * verify.c - order, duplicates and digest of a file
  */
 #include "src/check/verify.h"
 
@@ -16,32 +16,32 @@
 
 enum { MAX_THREADS = 64 };
 
-/* One check; its threads share it. */
+/* Shared by the threads of a check. */
 struct verify {
-	/* Fixed before the threads start. */
+	/* Set before the threads start */
 	const struct verify_options *options;
 	bool are_items; /* see order_check.h */
 	uint64_t record_nbytes;
 	verify_read_fn *read_at;
 	void *file;
-	struct input *input; /* that it is; NULL: an output */
-	uint64_t begin, end; /* of what is checked */
+	struct input *input; /* that is checked; NULL: an output */
+	uint64_t begin, end; /* of the range that is checked */
 	uint64_t block_nbytes;
 
 	_Atomic uint64_t next_block;
-	_Atomic uint64_t first_disorder; /* as in the result, but UINT64_MAX: none */
-	_Atomic int error;               /* the first */
+	_Atomic uint64_t first_disorder; /* a record number; UINT64_MAX: none */
+	_Atomic int error;               /* the first, or 0 */
 
 	pthread_mutex_t lock;
-	struct verify_result result; /* under the lock; threads add theirs at their end */
+	struct verify_result result; /* under the lock; threads add their results when they end */
 };
 
-/* Some consecutive records in memory. */
+/* Consecutive records in memory. */
 struct record_block {
 	const unsigned char *records;
 	uint64_t n;
-	uint64_t number;   /* of the first, from 1 */
-	bool has_previous; /* the first was in the piece before, too: only compared with */
+	uint64_t number;   /* of the first record, from 1 */
+	bool has_previous; /* the first record was in the block before; only for comparison */
 };
 
 static void record_disorder(struct verify *verify, uint64_t record)
@@ -92,8 +92,8 @@ static struct digest check_block_records(struct verify *verify, struct record_bl
 }
 
 /*
- * Of an input of several files whose contents somebody knows, each file apart. position: of the
- * piece in the input.
+ * Check the records of a block. Those of several files whose digests are checked are taken file by
+ * file. position: of the block in the input.
  */
 static int check_block(struct verify *verify, struct record_block block, uint64_t position,
 		       struct verify_result *result)
@@ -134,8 +134,7 @@ static bool can_stop_at_first(const struct verify *verify, uint64_t position)
 }
 
 /*
- * Read and check the next piece. Returns 1, or 0 when there is nothing left to do, or a negative
- * errno.
+ * Claim, read and check a block. Returns 1, 0 if there is nothing left to do, or a negative errno.
  */
 static int check_next_block(struct verify *verify, unsigned char *buffer,
 			    struct verify_result *result)
@@ -168,7 +167,7 @@ static int check_next_block(struct verify *verify, unsigned char *buffer,
 	return r < 0 ? r : 1;
 }
 
-/* A thread's findings into the common result. */
+/* Add the results of a thread to those of all. */
 static void merge_thread_result(struct verify *verify, const struct verify_result *result, int r)
 {
 	int no_error = 0;
@@ -193,7 +192,7 @@ static void *allocate_buffer(void)
 	return buffer;
 }
 
-/* A thread: pieces until there are none. */
+/* A thread: check blocks until there are none. */
 static void verify_thread_main(void *context)
 {
 	struct verify *verify = context;
@@ -227,7 +226,7 @@ static void verify_init(struct verify *verify, const struct verify_options *opti
 		.options = options,
 		.are_items = are_items,
 		.record_nbytes = record_nbytes,
-		/* A piece and the record before it fill a buffer. */
+		/* A block and the record before it fill a buffer. */
 		.block_nbytes = (VERIFY_THREAD_NBYTES / record_nbytes - 1) * record_nbytes,
 		.first_disorder = UINT64_MAX,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -246,7 +245,7 @@ static int verify_get_result(struct verify *verify, struct verify_result *ret_re
 	return 0;
 }
 
-/* A pipe cannot be read twice: each piece's last record is kept in front of the next one. */
+/* A pipe cannot be read again: keep the last record of each block in front of the next one. */
 static int check_stream(struct verify *verify, struct input *input, unsigned char *buffer,
 			struct verify_result *result)
 {

@@ -17,7 +17,7 @@
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 
 enum {
 	N_PROBE_BLOCKS = 64, /* of a file */

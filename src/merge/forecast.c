@@ -1,8 +1,12 @@
 /*
- * forecast - in which order the blocks of k sorted runs will be needed (see forecast.h)
+ * forecast.c - the order in which a merge needs the blocks of its runs
  *
- * A binary heap of runs by the first key of each one's next block. It is small (k entries) and
- * touched once a block.
+ * A binary heap of runs by the first key of each run's next block. It has k entries and is touched
+ * once for each block.
+ *
+ * Only the first 16 bytes of each block's first key are in memory. Where keys are longer and two
+ * blocks tie on these bytes, the whole keys decide. They are loaded when they are needed, and kept
+ * for the next block of each run only, because a key can be as long as a block.
  */
 #include "src/merge/forecast.h"
 
@@ -18,25 +22,25 @@ struct forecast_entry {
 	uint32_t run;
 };
 
-/* The whole key of a run's next block, when it has been needed. */
+/* The whole first key of a run's next block, once it has been needed. */
 struct full_key {
 	void *key;      /* NULL: never needed */
-	uint64_t block; /* that it is of; UINT64_MAX: of none */
+	uint64_t block; /* whose key it is; UINT64_MAX: none */
 };
 
 struct forecast {
 	struct run *const *runs;
 	struct item_loader loader;
 	size_t key_nbytes;          /* of a whole key */
-	void *splitter;             /* key_nbytes: of the last window */
-	void *item;                 /* one, just loaded; NULL if keys are short */
-	struct full_key *full_keys; /* n_runs; the same */
-	int error;                  /* the first, of a load */
+	void *splitter;             /* key of the last one; key_nbytes */
+	void *item;                 /* for loading; NULL if keys are short */
+	struct full_key *full_keys; /* n_runs; NULL if keys are short */
+	int error;                  /* the first of a load, or 0 */
 	uint32_t n_runs, n_heap;
 	struct forecast_entry heap[]; /* heap[0] sorts first */
 };
 
-/* Do the keys of blocks say all? */
+/* Is what is in memory of a key not all of it? */
 static bool has_long_keys(const struct forecast *forecast)
 {
 	return forecast->key_nbytes > sizeof(encoded_key_t);
@@ -67,7 +71,7 @@ static int load_full_key(struct forecast *forecast, const struct forecast_entry 
 	return 0;
 }
 
-/* Of two blocks that tie on what is in memory: as memcmp. 0 after an error, which is noted. */
+/* Compare the whole keys of two blocks, like memcmp(). 0 after an error, which is recorded. */
 static int compare_full_keys(struct forecast *forecast, const struct forecast_entry *a,
 			     const struct forecast_entry *b)
 {
@@ -169,7 +173,7 @@ void forecast_close(struct forecast *forecast)
 	free(forecast);
 }
 
-/* The run's next block takes the place of the one at the top. */
+/* Replace the block at the top by the next one of its run. */
 static void advance_top(struct forecast *forecast)
 {
 	struct forecast_entry *top = &forecast->heap[0];
@@ -183,7 +187,7 @@ static void advance_top(struct forecast *forecast)
 		sift_down(forecast, 0);
 }
 
-/* The first key of the block at the top. */
+/* Make the first key of the block at the top the splitter. */
 static int make_splitter(struct forecast *forecast, struct splitter *ret_splitter)
 {
 	const struct forecast_entry *top = &forecast->heap[0];

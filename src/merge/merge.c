@@ -1,5 +1,48 @@
 /*
- * merge - k runs to one sorted sequence, window by window (see merge.h)
+ * merge.c - k sorted runs to one sorted sequence, window by window
+ *
+ * Runs are longer than memory, so they are merged piece by piece. A piece is a window: all items
+ * between two points of the merged order. The caller's thread cuts one window after the other out
+ * of all runs, a device merges each of them, and writers give them to the sink:
+ *
+ *	forecast -> read and cut -> merge, drop duplicates, decode -> write
+ *	|_ the caller's thread _|   |______ device queue _________|   |_ writer threads _|
+ *
+ * so that reading, merging and writing overlap. At most plan.n_windows are in flight (window.h).
+ *
+ * Where a window ends. A stored run is read in blocks, and the first key of every block of every
+ * run is in memory. A merge needs the blocks in the order of their first keys (on ties: of the
+ * earlier run first), so the whole schedule of reads is known before the first block is read: this
+ * is called forecasting (Knuth, The Art of Computer Programming, vol. 3, 5.4.9). It also tells
+ * where a window can end. Take blocks in this order as long as they hold no more items than a
+ * window should have. The first key of the next block is the splitter: all items below it are in
+ * the blocks taken so far, because every other block begins at the splitter or above it. So cut all
+ * runs at the splitter and merge what is before it. Example, with windows of 9 items:
+ *
+ *	run 0   [ 1 4 6 | 8 8 9 | 9 9 9 ]
+ *	run 1   [ 2 3 | 3 5 7 8 | 8 8 9 ]
+ *
+ *	blocks in order   0:[1..]  1:[2..]  1:[3..]  0:[8..]  1:[8..]  0:[9..]
+ *	items so far         3        5        9       12
+ *
+ * The first three blocks make a window; the splitter is the 8 of run 0. What comes before it is 1 4
+ * 6 of run 0 and 2 3 3 5 7 of run 1. The 8 of run 1 does not (see below), and is left over:
+ *
+ *	window 0   1 2 3 3 4 5 6 7			left over: 8 of run 1
+ *	window 1   8 8 8 8 8 9 9 9 9 9			from 0:[8..] 1:[8..] 0:[9..]
+ *
+ * Less than a block of each run is left over, so a window never needs more room than its share of
+ * new items and one block of each run. Nothing is read before it is needed, and a run is only
+ * searched for a cut where it has been read.
+ *
+ * Why the merge is stable. Runs are consecutive parts of the input, in its order, and each run is
+ * stable. The tie rule does the rest: of two items with equal keys, the one of the earlier run
+ * comes first. Every step follows it: merging compares (key, run); the forecast orders blocks by
+ * (first key, run); and a splitter is not a key but a point (key, run): equal items of earlier runs
+ * come before it and those of later runs after it. In the example the five 8s come out as 8 8 of
+ * run 0, then 8 8 8 of run 1, although the first 8 of run 1 was read a window earlier. Merging
+ * neighbouring runs gives a run that takes their place, so the rule holds over several passes; and
+ * partitions (partitions.c) are cut by the same rule, so it does not matter how many there are.
  */
 #include "src/merge/merge.h"
 
@@ -10,30 +53,28 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/base/thread_pool.h"
 #include "src/base/thread.h"
-#include "src/merge/window_order.h"
+#include "src/base/thread_pool.h"
 #include "src/merge/window_input.h"
-#include "src/merge/window.h"
 
 struct merge_pipeline {
 	const struct job *job;
 	const struct sink *sink;
 	struct window_pool pool;
-	struct placement placement;
-	struct bounded_queue *queue; /* of windows that are being merged, in order */
+	struct window_order order;
+	struct bounded_queue *queue; /* windows that are being merged, in order */
 	pthread_t *writers;
 	uint32_t n_writers;
 
-	/* The caller's thread */
-	uint64_t n_until_limit; /* items */
+	/* Of the caller's thread */
+	uint64_t n_until_limit; /* items that the limit leaves */
 	uint64_t next_position; /* items in earlier windows */
 };
 
-/* The first failure wins; nobody waits any longer. */
+/* Make all threads of the merge stop. The first error is the one that is returned. */
 static void merge_pipeline_fail(struct merge_pipeline *merge, int r)
 {
-	placement_fail(&merge->placement, r);
+	window_order_fail(&merge->order, r);
 	window_pool_fail(&merge->pool, r);
 	bounded_queue_fail(merge->queue, r);
 	if (merge->sink->cancel)
@@ -45,6 +86,7 @@ static int write_window(struct merge_pipeline *merge, struct window *window)
 	const struct sink *sink = merge->sink;
 	struct merged_window merged = {
 		.number = window->number,
+		.partition = sink->partition,
 		.items = window->host,
 		.first_keys = window->first_keys,
 		.packed_nbytes = window->packed_nbytes,
@@ -53,7 +95,7 @@ static int write_window(struct merge_pipeline *merge, struct window *window)
 	int r = window_finish(window);
 
 	if (r == 0)
-		r = placement_assign(&merge->placement, window, &merged.position);
+		r = window_order_assign(&merge->order, window, &merged.position);
 	stats_end_wait(merge->job->stats, span);
 	if (r < 0)
 		return r;
@@ -61,6 +103,7 @@ static int write_window(struct merge_pipeline *merge, struct window *window)
 		   (window->n_items - window->result.n) * sink->item_nbytes);
 	if (window->result.n == 0)
 		return 0;
+	merged.position += sink->base_position;
 	merged.n_items = window->result.n;
 	merged.digest = window->result.digest;
 	span = stats_begin(sink->stage, window->number);
@@ -86,7 +129,7 @@ static void *writer_main(void *argument)
 	return NULL;
 }
 
-/* With -u only the merge tells how many records the window keeps. */
+/* Subtract what the window keeps from the limit. With -u only its merge tells how much that is. */
 static int count_towards_limit(struct merge_pipeline *merge, struct window *window)
 {
 	uint64_t n = window->n_items;
@@ -102,7 +145,7 @@ static int count_towards_limit(struct merge_pipeline *merge, struct window *wind
 	return r;
 }
 
-/* Queue the window behind those before it; empty ones go no further. */
+/* Queue the merge of the window, then the window for the writers. Empty ones are dropped. */
 static int submit(struct merge_pipeline *merge, struct window *window, uint64_t *n_submitted)
 {
 	int r;
@@ -124,24 +167,21 @@ static int submit(struct merge_pipeline *merge, struct window *window, uint64_t 
 	return r == 0 ? bounded_queue_push(merge->queue, window) : r;
 }
 
-/* Fetch the next window, and queue its merge. */
+/* Fetch the next window and submit it. */
 static int feed_window(struct merge_pipeline *merge, struct window_input *input,
 		       struct window *window, uint64_t *n_submitted, bool *ret_last)
 {
 	int r;
 
 	window_align(window, merge->next_position);
-	r = window_input_next(input,
-			      &(struct run_buffers_memory){ window->buffers.in, window->out,
-							    window->buffers.scratch },
-			      window->slices, &window->n_items, ret_last);
+	r = window_input_next(input, window, ret_last);
 	if (r < 0)
 		return r;
 	merge->next_position += window->n_items;
 	return submit(merge, window, n_submitted);
 }
 
-/* The caller's thread: cut one window after the other. */
+/* Cut one window after the other. The previous one is held until the next has been fetched. */
 static int feed(struct merge_pipeline *merge, struct window_input *input)
 {
 	struct window *previous = NULL;
@@ -185,7 +225,7 @@ static int start_writers(struct merge_pipeline *merge)
 
 static int merge_pipeline_open(struct merge_pipeline *merge)
 {
-	int r = placement_open(&merge->placement);
+	int r = window_order_open(&merge->order);
 
 	if (r == 0 && bounded_queue_open(merge->pool.plan.n_windows, &merge->queue) < 0)
 		r = fail(-ENOMEM, "no memory for a merge of %u runs", merge->pool.n_runs);
@@ -201,7 +241,7 @@ static void join_writers(struct merge_pipeline *merge)
 	merge->n_writers = 0;
 }
 
-/* Writers that were started before something failed wait for the queue. */
+/* Writers that were started before an error still wait for the queue. */
 static void merge_pipeline_close(struct merge_pipeline *merge)
 {
 	if (merge->n_writers)
@@ -210,10 +250,10 @@ static void merge_pipeline_close(struct merge_pipeline *merge)
 	free(merge->writers);
 	window_pool_close(&merge->pool);
 	bounded_queue_close(merge->queue);
-	placement_close(&merge->placement);
+	window_order_close(&merge->order);
 }
 
-/* Feed the writers, and wait for them. */
+/* Feed the writers and wait for them. */
 static int merge_pipeline_run(struct merge_pipeline *merge, struct window_input *input)
 {
 	int r = feed(merge, input);
@@ -223,23 +263,25 @@ static int merge_pipeline_run(struct merge_pipeline *merge, struct window_input 
 	else
 		bounded_queue_finish(merge->queue);
 	join_writers(merge);
-	return merge->placement.error;
+	return merge->order.error;
 }
 
-/* What was found out in placing the windows, and before that in reading. */
+/* Set the results of the windows and of reading. */
 static void collect_result(const struct merge_pipeline *merge, const struct window_input *input,
 			   struct merge_result *ret_result)
 {
 	const struct job *job = merge->job;
 
-	*ret_result = merge->placement.result;
+	if (merge->sink->edges)
+		merge_edges_append(job->layout, false, merge->sink->edges, &merge->order.edges);
+	*ret_result = merge->order.result;
 	record_totals_add(&ret_result->totals, window_input_totals(input));
 	stats_add_device(job->stats, job->devices[job->merge_device].stats_index,
 			 &(struct device_totals){
 				 .n_partitions = 1,
-				 .merged_nbytes = runs_n_items(merge->placement.runs,
-							       merge->placement.n_runs) *
-						  job->layout->resident_nbytes,
+				 .merged_nbytes =
+					 runs_n_items(merge->order.runs, merge->order.n_runs) *
+					 job->layout->resident_nbytes,
 			 });
 }
 
@@ -252,7 +294,7 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		.job = job,
 		.sink = sink,
 		.pool = { .job = job, .sink = sink, .n_runs = n_runs, .has_input = reads },
-		.placement = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs },
+		.order = { .job = job, .runs = runs, .n_runs = n_runs },
 		.n_until_limit = job->limit,
 	};
 	struct window_plan *plan = &merge.pool.plan;

@@ -1,24 +1,37 @@
 /*
- * merge - k runs to one sorted sequence, window by window
+ * merge.h - merge k sorted runs into one sorted sequence
  *
- * Forming a spilled run from sorted chunks, an intermediate pass and the final merge into the
- * output are the same thing; they differ in the runs and in the sink.
+ * Forming a spilled run from sorted chunks, an intermediate merge pass and the final merge into
+ * the output are the same operation. They differ in the runs that go in and in the sink that takes
+ * what comes out.
  *
- *	forecast -> fetch and cut -> merge, unique, decode -> write
- *	|______ the caller ______|   |__ queue of window __|   |_ writers _|
- *
- * The caller's thread decides which blocks make the next window, reads those that are stored, cuts
- * all runs at the splitter, and queues the merge on the window's queue. Writers take the windows in
- * order, wait for them, find their places in the output (window_order.h), and write them, several
- * at a time. At most plan.n_windows are in flight (window.h).
+ *	merge_runs()		one merge, by one device (merge.c)
+ *	merge_in_partitions()	several merges side by side (partitions.c)
+ *	merge_to_run(),
+ *	merge_passes()		merges into spilled runs (passes.h)
  */
 #pragma once
 
 #include "src/merge/sink.h"
+#include "src/run/run.h"
 
 /*
  * Merge the n_runs runs, whose order breaks ties, into the sink, with windows in memory_nbytes of
- * device memory. Returns 0, or a negative errno after a message. The runs stay the caller's.
+ * device memory. Returns 0 or a negative errno (reported). The caller keeps the runs.
  */
 int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result);
+
+/*
+ * Like merge_runs(), but in as many partitions side by side as the plan asks for and memory has
+ * room for; into a spilled run, in one for each device. There is only one partition if
+ *
+ *	-u and a limit are both given, or
+ *	-u is given and the sink needs positions before the merge (see struct sink).
+ *
+ * The sink's writes must not wait for each other. The caller keeps the runs and must not read
+ * them any more.
+ */
+int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
+			uint64_t memory_nbytes, const struct sink *sink,
+			struct merge_result *ret_result);

@@ -1,38 +1,65 @@
 /*
- * partitions - one merge as several, side by side (see partitions.h)
+ * partitions.c - one merge as several, side by side, each of a part of the output
+ *
+ *	run 0      [ 1 1 / 2 5 6 8 / 8 9 ]
+ *	run 1      [ 1   / 4 5 7   / 8 8 9 ]
+ *	partition    0     1         2
+ *
+ * A partition lies between two splitters, at which every run is cut exactly (cuts.c). It is merged
+ * as if its parts of the runs were all that there is (run_open_subrun()): with its own windows, a
+ * thread that feeds them, a writer, and its share of the memory. Without -u its position in the
+ * output is known in advance: the sum of its cuts. So as many writers are at work, far apart, as it
+ * takes to be as fast as the memory (io/output/output.h). The bytes of the output do not depend on
+ * the number of partitions.
+ *
+ * In the end the last item of each partition is compared with the first of the next, like those of
+ * two windows, and the results are added up.
  */
-#include "src/merge/partitions.h"
-
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
 #include "src/base/numa.h"
+#include "src/base/thread_pool.h"
+#include "src/merge/cuts.h"
 #include "src/merge/merge.h"
-#include "src/merge/partition.h"
-#include "src/merge/splitters.h"
-#include "src/merge/window_buffer_cache.h"
+#include "src/merge/window.h"
+
+struct partition {
+	/* Of the thread that merges it */
+	struct job job; /* with a plan, windows and a limit of its own */
+	struct sink sink;
+
+	struct run **runs; /* n_runs: parts of runs, none of them empty */
+	uint32_t n_runs;
+	uint64_t n_items;  /* in them */
+	uint64_t position; /* of its first item in the output; with -u 0 */
+
+	/* Results */
+	struct merge_edges edges;
+	struct merge_result result;
+};
 
 struct partition_set {
 	const struct job *job;
-	const struct plan *plan; /* of each */
 	const struct sink *sink;
 	struct run *const *runs;
-	uint32_t n_runs, n;
+	uint32_t n_runs;
+	struct plan plan; /* of each partition */
+	uint32_t n, n_concurrent;
 	bool at_key_boundaries; /* no key is in two of them */
-	/* n + 1 rows of n_runs: where each partition begins in the runs, and where the last ends */
+	/* n + 1 rows of n_runs (cuts.h); NULL: one partition that is all of the runs. */
 	uint64_t *cuts;
-	struct merge_partition *partitions; /* n */
+	struct partition *partitions; /* n */
 
-	/* Of whoever merges them */
+	/* Shared by the threads that merge */
 	atomic_uint n_claimed; /* besides the first of each thread */
 	atomic_int error;      /* the first, or 0 */
 };
 
-/* Where a range begins in the runs, and where it ends. */
 static const uint64_t *partition_starts(const struct partition_set *set, uint32_t number)
 {
 	return &set->cuts[(size_t)number * set->n_runs];
@@ -43,34 +70,125 @@ static const uint64_t *partition_ends(const struct partition_set *set, uint32_t 
 	return partition_starts(set, number) + set->n_runs;
 }
 
-/* By a worker. windows: NULL: in the memory that it has for them. */
-static int merge_one_partition(struct partition_set *set, uint32_t i, uint32_t device_index,
-			       struct window_buffer_cache *buffer_cache)
-{
-	const struct sink *sink = set->sink;
-	const struct partition_extents extents = { set->runs, set->n_runs, partition_starts(set, i),
-						   partition_ends(set, i) };
-	struct merge_partition *partition = &set->partitions[i];
+/* --- One partition --- */
 
-	partition->number = i;
+/* Open the parts of the runs that lie between the partition's cuts. */
+static int open_subruns(const struct partition_set *set, uint32_t number,
+			struct partition *partition)
+{
+	const uint64_t *begins = partition_starts(set, number), *ends = partition_ends(set, number);
+
+	partition->runs = calloc(set->n_runs, sizeof *partition->runs);
+	if (!partition->runs)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", set->n_runs);
+	for (uint32_t i = 0; i < set->n_runs; i++) {
+		int r;
+
+		partition->position += set->job->unique ? 0 : begins[i];
+		partition->n_items += ends[i] - begins[i];
+		if (begins[i] == ends[i])
+			continue;
+		r = run_open_subrun(set->job->layout, set->runs[i], begins[i], ends[i],
+				    &partition->runs[partition->n_runs]);
+		if (r < 0)
+			return r;
+		partition->n_runs++;
+	}
+	return 0;
+}
+
+/* Subtract from the limit of the whole merge what earlier partitions write. */
+static uint64_t partition_limit(uint64_t limit, uint64_t position)
+{
+	if (limit == UINT64_MAX)
+		return UINT64_MAX;
+	return limit > position ? limit - position : 0;
+}
+
+static int open_partition(const struct partition_set *set, uint32_t number, uint32_t device_index,
+			  struct window_buffer_cache *buffer_cache)
+{
+	const size_t edge_nbytes = layout_edge_nbytes(set->job->layout);
+	struct partition *partition = &set->partitions[number];
+	int r = 0;
+
+	partition->edges.first = malloc(edge_nbytes);
+	partition->edges.last = malloc(edge_nbytes);
+	if (!partition->edges.first || !partition->edges.last)
+		return fail(-ENOMEM, "no memory for a merge");
+	if (set->cuts)
+		r = open_subruns(set, number, partition);
+	else
+		partition->n_items = runs_n_items(set->runs, set->n_runs);
 	partition->job = *set->job;
 	partition->job.merge_device = device_index;
-	partition->job.plan = *set->plan;
+	partition->job.plan = set->plan;
 	partition->job.window_buffers = buffer_cache;
-	partition->shared_sink = sink;
-	return partition_merge(partition, &extents);
+	partition->job.limit = partition_limit(set->job->limit, partition->position);
+	partition->sink = *set->sink;
+	partition->sink.partition = number;
+	partition->sink.base_position = partition->position;
+	partition->sink.edges = &partition->edges;
+	return r;
 }
+
+/* Close the runs; the results stay until free_partitions(). */
+static void close_partition(struct partition *partition)
+{
+	for (uint32_t i = 0; i < partition->n_runs; i++)
+		run_close(partition->runs[i]);
+	free(partition->runs);
+}
+
+static int merge_opened_partition(const struct partition_set *set, struct partition *partition)
+{
+	const struct job *job = &partition->job;
+	const uint64_t begin_ns = clock_now_ns();
+	const uint64_t n_expected = partition->n_items < job->limit ? partition->n_items :
+								      job->limit;
+	int r;
+
+	if (set->cuts && partition->n_items == 0)
+		return 0;
+	r = merge_runs(job, set->cuts ? partition->runs : set->runs,
+		       set->cuts ? partition->n_runs : set->n_runs, job->plan.merge_nbytes,
+		       &partition->sink, &partition->result);
+	if (r == 0 && !job->unique && partition->result.n_items != n_expected)
+		r = fail(-EIO,
+			 "internal error: a partition of %" PRIu64 " records was merged to %" PRIu64
+			 "; the output was not written",
+			 n_expected, partition->result.n_items);
+	if (r == 0 && set->cuts && !partition->sink.is_spilled_run)
+		stats_add_partition(job->stats, partition->sink.partition, begin_ns,
+				    partition->n_items * partition->sink.item_nbytes);
+	return r;
+}
+
+/* buffer_cache: for its windows; NULL: the one of the device. */
+static int merge_partition(const struct partition_set *set, uint32_t number, uint32_t device_index,
+			   struct window_buffer_cache *buffer_cache)
+{
+	struct partition *partition = &set->partitions[number];
+	int r = open_partition(set, number, device_index, buffer_cache);
+
+	if (r == 0)
+		r = merge_opened_partition(set, partition);
+	close_partition(partition);
+	return r;
+}
+
+/* --- All of them, by several threads --- */
 
 static void fail_partitions(struct partition_set *set, int r)
 {
 	int none = 0;
 
 	atomic_compare_exchange_strong(&set->error, &none, r);
-	if (set->sink->cancel) /* what others write is of no use any more */
+	if (set->sink->cancel) /* what the other threads write is no longer needed */
 		set->sink->cancel(set->sink->context);
 }
 
-/* Of several devices, each has its threads near it. */
+/* With several devices, keep the threads of each on its NUMA node. */
 static struct numa_binding bind_to_device_node(const struct job *job, uint32_t device_index)
 {
 	return numa_bind_thread(NUMA_SYSFS, job->n_devices > 1 ?
@@ -79,9 +197,9 @@ static struct numa_binding bind_to_device_node(const struct job *job, uint32_t d
 }
 
 /*
- * A thread's: the range of its number, and then what nobody has taken yet, in the same memory of
- * the same worker. Workers take turns in having one thread more, and the first thread has what
- * memory the worker keeps for windows.
+ * A thread: merge the partition of its number, then those that no thread has claimed yet, all by
+ * the same device and in the same window buffers. Devices take turns in having one thread more; the
+ * first thread of each uses the window buffers of the device.
  */
 static void merge_claimed_partitions(void *context, uint32_t number, uint32_t n_threads)
 {
@@ -93,7 +211,7 @@ static void merge_claimed_partitions(void *context, uint32_t number, uint32_t n_
 	int r = number < n_devices ? 0 : window_buffer_cache_open(&buffer_cache);
 
 	while (r == 0 && i < set->n && atomic_load(&set->error) == 0) {
-		r = merge_one_partition(set, i, number % n_devices, buffer_cache);
+		r = merge_partition(set, i, number % n_devices, buffer_cache);
 		i = n_threads + atomic_fetch_add(&set->n_claimed, 1);
 	}
 	if (r < 0)
@@ -102,10 +220,12 @@ static void merge_claimed_partitions(void *context, uint32_t number, uint32_t n_
 	numa_unbind_thread(&binding);
 }
 
-static void free_merge_partitions(struct partition_set *set)
+static void free_partitions(struct partition_set *set)
 {
-	for (uint32_t i = 0; i < set->n; i++)
-		partition_free(&set->partitions[i]);
+	for (uint32_t i = 0; i < set->n; i++) {
+		free(set->partitions[i].edges.first);
+		free(set->partitions[i].edges.last);
+	}
 	free(set->partitions);
 }
 
@@ -118,76 +238,83 @@ static void add_result(struct merge_result *sum, const struct merge_result *resu
 	record_totals_add(&sum->totals, result->totals);
 }
 
-/* Of two neighbours at the end of one range and the beginning of the next. */
-static bool is_disorder(const struct partition_set *set, const void *last, const void *first)
-{
-	const int order = layout_compare_edges(set->job->layout, last, first);
-
-	return order > 0 || (order == 0 && set->at_key_boundaries);
-}
-
-/* Of one range after the other, the first item of the first and the last of the last. */
-static void add_edges(const struct merge_edges *edges, size_t nbytes, struct merge_edges *total)
-{
-	if (!total)
-		return;
-	if (!total->has_items)
-		memcpy(total->first, edges->first, nbytes);
-	memcpy(total->last, edges->last, nbytes);
-	total->has_items = true;
-}
-
-/* What all have found, and the order of each range's last item and the next one's first. */
+/* Add up the results, and compare the neighbours at the borders of partitions. */
 static void collect_results(const struct partition_set *set, struct merge_result *ret_result)
 {
-	const struct merge_edges *previous = NULL;
+	struct merge_edges *output_edges = set->sink->edges;
+	struct merge_edges *edges = NULL;
 
 	*ret_result = (struct merge_result){ 0 };
 	for (uint32_t i = 0; i < set->n; i++) {
-		const struct merge_partition *partition = &set->partitions[i];
+		struct partition *partition = &set->partitions[i];
 
 		add_result(ret_result, &partition->result);
-		if (!partition->edges.has_items)
-			continue;
-		if (previous)
-			ret_result->n_disorders +=
-				is_disorder(set, previous->last, partition->edges.first);
-		previous = &partition->edges;
-		add_edges(&partition->edges, layout_edge_nbytes(set->job->layout),
-			  set->sink->edges);
+		if (output_edges)
+			merge_edges_append(set->job->layout, false, output_edges,
+					   &partition->edges);
+		if (!edges)
+			edges = &partition->edges;
+		else
+			ret_result->n_disorders += merge_edges_append(
+				set->job->layout, set->at_key_boundaries, edges, &partition->edges);
 	}
 }
 
-/* In how many ranges side by side, and with which plan each. */
-static uint32_t plan_partition_set(const struct job *job, struct run *const *runs, uint32_t n_runs,
-				   uint64_t memory_nbytes, const struct sink *sink,
-				   struct plan *ret_plan)
+static int merge_partitions(struct partition_set *set, struct merge_result *ret_result)
 {
+	int r;
+
+	if (set->n_concurrent > set->job->n_devices) /* the kept buffers are of fewer windows */
+		window_buffer_cache_clear_all(set->job);
+	if (set->sink->set_n_partitions)
+		set->sink->set_n_partitions(set->sink->context, set->n);
+	set->partitions = calloc(set->n, sizeof *set->partitions);
+	if (!set->partitions)
+		return fail(-ENOMEM, "no memory for %u partitions", set->n);
+	threads_run_numbered(set->n_concurrent, merge_claimed_partitions, set);
+	r = atomic_load(&set->error);
+	if (r == 0)
+		collect_results(set, ret_result);
+	free_partitions(set);
+	return r;
+}
+
+/* --- Which partitions --- */
+
+/* Set how many are merged at the same time, and the plan of each. */
+static void plan_set(struct partition_set *set, uint64_t memory_nbytes)
+{
+	const struct job *job = set->job;
+	const struct sink *sink = set->sink;
 	const bool has_known_positions = !job->unique || sink->n_part_files ||
 					 sink->positions_per_partition;
-	/* What of a limit is left for a range is known by its place. */
+	/* What a limit leaves for a partition follows from its position. */
 	const bool has_known_limits = !job->unique || job->limit == UINT64_MAX;
 	uint64_t n_items;
-	uint32_t max_partitions, n_resident, n;
+	uint32_t max_partitions, n_resident;
 	struct plan plan;
 
-	*ret_plan = job->plan;
-	ret_plan->merge_nbytes = memory_nbytes;
+	set->n_concurrent = 1;
+	set->plan = job->plan;
+	set->plan.merge_nbytes = memory_nbytes;
 	if (!has_known_positions || !has_known_limits)
-		return 1;
-	n_items = runs_n_items(runs, n_runs);
+		return;
+	n_items = runs_n_items(set->runs, set->n_runs);
 	max_partitions = sink->is_spilled_run ?
 				 job->n_devices :
 				 plan_max_partitions(&job->plan, &job->plan_request, n_items);
-	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
-	n = plan_partitions(&job->plan, &job->plan_request, memory_nbytes, n_items, n_resident,
-			    n_runs - n_resident, max_partitions, &plan);
-	if (n > 1)
-		*ret_plan = plan;
-	return n;
+	n_resident = (uint32_t)runs_n_resident(set->runs, set->n_runs);
+	set->n_concurrent = plan_partitions(&job->plan, &job->plan_request, memory_nbytes, n_items,
+					    n_resident, set->n_runs - n_resident, max_partitions,
+					    &plan);
+	if (set->n_concurrent > 1)
+		set->plan = plan;
 }
 
-/* Keys that begin alike, few blocks, or a limit that drops much may leave nearly all in one. */
+/*
+ * Keys that begin alike, few blocks, or a limit that drops most items can leave nearly all of them
+ * in one partition.
+ */
 static bool is_worth_splitting(const struct partition_set *set)
 {
 	uint64_t n_items = 0, n_largest = 0;
@@ -203,36 +330,7 @@ static bool is_worth_splitting(const struct partition_set *set)
 	return plan_worth_splitting(n_items, n_largest, set->n);
 }
 
-/* As ranges, some of them side by side: as many as the plan is for. */
-static int merge_partitioned(struct partition_set *set, uint32_t n_concurrent,
-			     struct merge_result *ret_result)
-{
-	int r;
-
-	if (n_concurrent > set->job->n_devices) /* what is kept is of fewer, which had more */
-		window_buffer_cache_clear_all(set->job);
-	if (set->sink->set_n_partitions)
-		set->sink->set_n_partitions(set->sink->context, set->n);
-	set->partitions = calloc(set->n, sizeof *set->partitions);
-	if (!set->partitions)
-		return fail(-ENOMEM, "no memory for %u ranges", set->n);
-	threads_run_numbered(n_concurrent, merge_claimed_partitions, set);
-	r = atomic_load(&set->error);
-	if (r == 0)
-		collect_results(set, ret_result);
-	free_merge_partitions(set);
-	return r;
-}
-
-static int merge_unpartitioned(const struct partition_set *set, uint64_t memory_nbytes,
-			       struct merge_result *ret_result)
-{
-	if (set->sink->set_n_partitions)
-		set->sink->set_n_partitions(set->sink->context, 1);
-	return merge_runs(set->job, set->runs, set->n_runs, memory_nbytes, set->sink, ret_result);
-}
-
-/* A part begins at the sum of its cuts; none begins behind the limit. */
+/* Tell the sink where part files begin: at the sums of the cuts, but not behind the limit. */
 static int set_part_file_bounds(const struct partition_set *set)
 {
 	const uint64_t limit = set->job->limit;
@@ -240,7 +338,7 @@ static int set_part_file_bounds(const struct partition_set *set)
 	int r;
 
 	if (!bounds)
-		return fail(-ENOMEM, "no memory for %u parts", set->n);
+		return fail(-ENOMEM, "no memory for %u part files", set->n);
 	for (uint32_t i = 0; i <= set->n; i++) {
 		for (uint32_t j = 0; j < set->n_runs; j++)
 			bounds[i] += partition_starts(set, i)[j];
@@ -252,36 +350,41 @@ static int set_part_file_bounds(const struct partition_set *set)
 	return r;
 }
 
-/* Each part is a range; but where there is a limit, it is one of all together. */
-static int merge_part_files(struct partition_set *set, uint32_t n_concurrent,
-			    uint64_t memory_nbytes, struct merge_result *ret_result)
+/* Go back to a single partition with all of the memory. */
+static void merge_undivided(struct partition_set *set, uint64_t memory_nbytes)
 {
-	const bool unique = set->job->unique;
-	int r = unique ? 0 : set_part_file_bounds(set);
-
-	if (r < 0)
-		return r;
-	return unique || set->job->limit == UINT64_MAX ?
-		       merge_partitioned(set, n_concurrent, ret_result) :
-		       merge_unpartitioned(set, memory_nbytes, ret_result);
+	free(set->cuts);
+	set->cuts = NULL;
+	set->n = set->n_concurrent = 1;
+	set->plan = set->job->plan;
+	set->plan.merge_nbytes = memory_nbytes;
 }
 
-static int merge_set(struct partition_set *set, uint32_t n_concurrent, uint64_t memory_nbytes,
-		     struct merge_result *ret_result)
+/* Set the partitions and their cuts. */
+static int cut_set(struct partition_set *set, uint64_t memory_nbytes)
 {
-	const bool has_part_files = set->sink->n_part_files;
-	int r = 0;
+	const bool has_part_files = set->sink->n_part_files, unique = set->job->unique;
+	struct splitter_params params = { .max_items = set->job->limit };
+	int r;
 
-	if (set->n > 1 || has_part_files)
-		r = splitters_cut(set->job, set->runs, set->n_runs, set->n, set->at_key_boundaries,
-				  set->cuts);
+	set->n = has_part_files ? set->sink->n_part_files : set->n_concurrent;
+	set->at_key_boundaries = has_part_files || unique;
+	if (set->n == 1 && !has_part_files)
+		return 0;
+	set->cuts = calloc((set->n + UINT64_C(1)) * set->n_runs, sizeof *set->cuts);
+	if (!set->cuts)
+		return fail(-ENOMEM, "no memory for %u partitions", set->n);
+	params.n_partitions = set->n;
+	params.at_key_boundaries = set->at_key_boundaries;
+	r = cuts_make(NULL, set->job, set->runs, set->n_runs, &params, set->cuts);
+	if (r == 0 && has_part_files && !unique)
+		r = set_part_file_bounds(set);
 	if (r < 0)
 		return r;
-	if (has_part_files)
-		return merge_part_files(set, n_concurrent, memory_nbytes, ret_result);
-	return set->n > 1 && is_worth_splitting(set) ?
-		       merge_partitioned(set, n_concurrent, ret_result) :
-		       merge_unpartitioned(set, memory_nbytes, ret_result);
+	/* Part files are partitions; but a limit is one of all of them together. */
+	if (has_part_files ? !unique && set->job->limit != UINT64_MAX : !is_worth_splitting(set))
+		merge_undivided(set, memory_nbytes);
+	return 0;
 }
 
 int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
@@ -289,17 +392,12 @@ int merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t
 			struct merge_result *ret_result)
 {
 	struct partition_set set = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs };
-	struct plan plan;
-	const uint32_t n_concurrent =
-		plan_partition_set(job, runs, n_runs, memory_nbytes, sink, &plan);
 	int r;
 
-	set.plan = &plan;
-	set.n = sink->n_part_files ? sink->n_part_files : n_concurrent;
-	set.at_key_boundaries = sink->n_part_files || job->unique;
-	set.cuts = calloc((set.n + UINT64_C(1)) * n_runs, sizeof *set.cuts);
-	r = set.cuts ? merge_set(&set, n_concurrent, memory_nbytes, ret_result) :
-		       fail(-ENOMEM, "no memory for %u ranges", set.n);
+	plan_set(&set, memory_nbytes);
+	r = cut_set(&set, memory_nbytes);
+	if (r == 0)
+		r = merge_partitions(&set, ret_result);
 	free(set.cuts);
 	return r;
 }

@@ -1,14 +1,24 @@
 /*
- * passes - fewer and longer runs (see passes.h)
+ * passes.c - merge neighbouring runs into fewer and longer stored runs
+ *
+ * When more runs are stored than can be merged at once (plan.fan_in), some are merged first. Each
+ * merge takes neighbours, so that the result can replace them in the order of ties. It takes those
+ * with the fewest items, because items should be moved as rarely as possible. A merge of fan_in
+ * runs removes fan_in - 1 of them; what is left over is removed by the first merge, which is
+ * therefore the one that is not full: that belongs at the beginning, where runs are short (Knuth,
+ * The Art of Computer Programming, vol. 3, 5.4.9). Example, 8 runs of length 1 and a fan-in of 4:
+ *
+ *	1 1 1 1 1 1 1 1		8 = 4 + 1 + 3: the first merge takes 2 runs, the others 4
+ *	  2   1 1 1 1 1 1	moved: 2
+ *	  2     4     1 1	moved: 4; 4 runs are left for the final merge
  */
 #include "src/merge/passes.h"
 
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
-#include "src/merge/checkpoint_hooks.h"
-#include "src/merge/partitions.h"
+#include "src/merge/merge.h"
 
-/* Of all windows of a merge: ranges first, there are fewer of them than 2^24. */
+/* The order of all windows of a merge. There are less than 2^24 partitions. */
 static uint64_t window_sequence(const struct merged_window *merged)
 {
 	return (uint64_t)merged->partition << 40 | merged->number;
@@ -44,7 +54,7 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	return r < 0 ? r : run_file_finish(file);
 }
 
-/* What the run was made of that n neighbours were merged into. */
+/* The part of the input that a run of n neighbouring runs was made of (run_set_origin()). */
 static struct record_totals add_origins(struct run *const *runs, size_t n,
 					struct record_totals merge_totals)
 {
@@ -74,7 +84,7 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 		run_file_close(file);
 		return r;
 	}
-	result.totals.written = (struct digest){ 0 }; /* to a run, and not to the output */
+	result.totals.written = (struct digest){ 0 }; /* to a run, not to the output */
 	record_totals_add(totals, result.totals);
 	r = run_open_stored(file, STORED_ITEMS, &run);
 	if (r < 0)
@@ -88,9 +98,9 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 }
 
 /*
- * Of the stored runs (they come first in the store), the n neighbours with the fewest items; where
- * several have as few, the first from `from` on. So runs that stay as short however often they are
- * merged (--limit) take turns, and not the same ones are merged again and again.
+ * Find the n neighbours with the fewest items among the stored runs, which come first in the list.
+ * Of several with as few, take the first from `start` on: then runs that stay short however often
+ * they are merged (--limit) take turns, and the same ones are not merged again and again.
  */
 static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, size_t n,
 				 size_t start)
@@ -109,7 +119,7 @@ static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, s
 	return best;
 }
 
-/* The most merges that any record of n runs went through. */
+/* The maximum number of merges that any record of the runs went through. */
 static uint32_t highest_level(struct run *const *runs, size_t n)
 {
 	uint32_t highest = 0;
@@ -127,7 +137,7 @@ int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_n
 	size_t n_stored = run_list_n_stored(list), next = 0;
 
 	for (; n_stored > fan_in; n_stored = run_list_n_stored(list)) {
-		/* Each full merge takes away fan_in - 1 runs; the first takes what those do not. */
+		/* Full merges remove fan_in - 1 runs each; the first removes the remainder. */
 		const size_t excess = (n_stored - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
 		const size_t first = find_smallest_runs(list, n_stored, n, next);

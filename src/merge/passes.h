@@ -1,27 +1,37 @@
 /*
- * passes - fewer and longer runs
- *
- * merge_to_run() makes one spilled run of neighbouring runs; sorted chunks are spilled with it.
- * When more runs are stored than can be merged at once, merge_passes() merges neighbours until the
- * rest can: always the neighbours with the fewest bytes, and first as many as make all later merges
- * full (Knuth, vol. 3, 5.4.9: of k-way merges, the one that is not full belongs at the beginning,
- * where runs are short).
+ * passes.h - merge neighbouring runs into fewer and longer stored runs
  */
 #pragma once
 
 #include "src/run/run_list.h"
 
 /*
- * Merge the n runs from `first` on into one spilled run that takes their place, with windows in
- * memory_nbytes. Records read from inputs and records dropped by -u are added to *ledger.
- * Returns 0, or a negative errno after a message.
+ * Keeps stored runs for another process. Implemented by a checkpoint (src/checkpoint/); without
+ * one, runs are lost when the process ends.
+ */
+struct checkpoint_hooks {
+	void *context;
+	/*
+	 * `run` is complete and stored, and about to replace the n runs from `first` on. The hook
+	 * takes those of them that are stored out of the list, leaving NULL, and removes them when
+	 * they are no longer needed. Returns 0 or a negative errno (reported).
+	 */
+	int (*on_run_stored)(void *context, struct run_list *list, size_t first, size_t n,
+			     const struct run *run);
+};
+
+/*
+ * Merge the n runs from `first` on into one spilled run, which replaces them, with windows in
+ * memory_nbytes. Records read from inputs, and records dropped by -u, are added to *totals. Returns
+ * 0 or a negative errno (reported).
  */
 int merge_to_run(const struct job *job, struct run_list *list, size_t first, size_t n,
 		 uint64_t memory_nbytes, struct record_totals *totals);
 
 /*
- * Until at most plan.fan_in runs are stored. *ret_n_passes: the most of these merges that any
- * record went through, one after the other; 0 if there was none. As above.
+ * Call merge_to_run() until at most plan.fan_in runs are stored. *ret_n_passes: how many of these
+ * merges any record went through at most; 0 if there was none. Returns 0 or a negative errno
+ * (reported).
  */
 int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_nbytes,
 		 struct record_totals *totals, uint32_t *ret_n_passes);

@@ -1,6 +1,5 @@
 /*
- * run_devices - where the resident runs of a merge live, and a queue of each device there (see
- * run_devices.h)
+ * run_devices.c - a queue for each device that holds resident runs of a merge
  */
 #include "src/merge/run_devices.h"
 

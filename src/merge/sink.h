@@ -1,85 +1,104 @@
 /*
- * sink - where merged windows go, and what is told of them
- *
- * Spilling, an intermediate pass and the final merge differ only in the runs and in the sink. It
- * takes the windows of one merge, from several threads, each with its place.
+ * sink.h - where merged windows go, and what a merge finds out
  */
 #pragma once
 
-#include "src/base/stats.h"
-#include "src/merge/forecast.h"
-#include "src/record/record_totals.h"
+#include <string.h>
 
-/* A merged window on its way out. */
+#include "src/base/stats.h"
+#include "src/record/layout.h"
+
+/* A merged window on its way to the sink. */
 struct merged_window {
-	uint64_t number;      /* 0, 1, ... in output order */
+	uint64_t number;      /* in its partition: 0, 1, ... in output order */
 	uint64_t position;    /* of its first item in the output, in items */
-	uint32_t partition;   /* that it is of; 0 if there is one */
-	const void *items;    /* as the sink takes them; in host memory */
+	uint32_t partition;   /* sink.partition */
+	const void *items;    /* in host memory; what they are: sink.takes_records */
 	uint64_t n_items;     /* > 0 */
-	struct digest digest; /* of their bodies (layout.h); if the sink takes records */
-	const encoded_key_t
-		*first_keys; /* of each block of sink.block_n_items, if the sink wants them */
-	const uint32_t *packed_nbytes; /* of each block, if the sink takes them packed */
+	struct digest digest; /* of the items' bodies (layout.h), if the sink takes records */
+	/* First key of each block of sink.block_n_items items, if that is not 0. */
+	const encoded_key_t *first_keys;
+	const uint32_t *packed_nbytes; /* of each block, if the sink takes packed blocks */
 };
 
 struct merge_result {
 	uint64_t n_items; /* written */
 	uint64_t n_windows;
-	uint64_t n_counted;   /* the sum of their counts (layout.h) */
-	uint64_t n_disorders; /* neighbours out of order; of codes only if it takes records */
-	/* Read from input runs (-m); written, if the sink takes records; dropped */
+	uint64_t n_counted;   /* sum of the items' counts (layout.h) */
+	uint64_t n_disorders; /* neighbours out of order; of elements only if they are decoded */
+	/* Read from input runs (-m); written, if the sink takes records; dropped by -u. */
 	struct record_totals totals;
 };
 
-/* What a merge has written first and last, if anything: layout_edge_nbytes() each; the caller's. */
+/* The first and the last item of a piece of output, as layout_compare_edges() compares them. */
 struct merge_edges {
-	void *first, *last;
-	bool has_items;
+	void *first, *last; /* layout_edge_nbytes() each, allocated by the owner */
+	bool has_items;     /* else the bytes are undefined */
 };
 
-/* Where merged windows go. */
+/*
+ * Append the edges of the next piece of output to those of all earlier pieces. Returns whether the
+ * next piece is out of order: it begins below the last earlier item, or, if `strict`, equal to it.
+ */
+static inline bool merge_edges_append(const struct layout *layout, bool strict,
+				      struct merge_edges *edges, const struct merge_edges *next)
+{
+	const size_t nbytes = layout_edge_nbytes(layout);
+	bool is_disorder = false;
+
+	if (!next->has_items)
+		return false;
+	if (edges->has_items)
+		is_disorder = layout_is_disorder(layout, strict, edges->last, next->first);
+	else
+		memcpy(edges->first, next->first, nbytes);
+	memcpy(edges->last, next->last, nbytes);
+	edges->has_items = true;
+	return is_disorder;
+}
+
+/* Where merged windows go. The functions are called with `context`. */
 struct sink {
 	void *context;
-	/* Records, checked; else what a stored run consists of: elements or items. */
-	bool takes_records;
-	bool takes_packed;      /* elements in blocks of block_n_items, packed (pack_op) */
-	uint32_t block_n_items; /* 0: first_keys are not wanted */
-	enum stage stage;       /* its name in the statistics */
-	uint64_t item_nbytes;   /* of what it takes */
+	bool takes_records;     /* checked records; else what a stored run holds */
+	bool takes_packed;      /* elements in packed blocks of block_n_items (pack_op) */
+	uint32_t block_n_items; /* items of a block; 0: first_keys are not wanted */
+	enum stage stage;       /* of its writes, in the statistics */
+	uint64_t item_nbytes;   /* of an item as the sink takes it */
+	bool is_spilled_run;    /* not the output: one partition per device is enough */
 	/*
-	 * If align_nbytes is not 0: items best lie in memory as they will in a file where the first
-	 * of all is at `base`, modulo align_nbytes. Done where it is possible, and their place
-	 * known in time: with -u it may not be.
+	 * If not 0: place the items of a window in memory at the offset, modulo align_nbytes, that
+	 * they will have in the file: base_offset + position * item_nbytes, or what map_position()
+	 * returns if it is not NULL (several files; not with -u). With -u positions are not known
+	 * in time, and this is a best guess.
 	 */
 	uint32_t align_nbytes;
 	uint64_t base_offset;
-	/* Or where in which of several files, not known with -u: in bytes. NULL: as above. */
 	uint64_t (*map_position)(void *context, uint64_t position);
-	/*
-	 * Called by several threads, for each window once. 0 or a negative errno after a message.
-	 */
+	/* Write a window; called once for each, by several threads. 0 or a negative errno. */
 	int (*write)(void *context, const struct merged_window *window);
-	/*
-	 * Before anything is written: there will be so many writers, each from a place of its own
-	 * on. NULL: no matter.
-	 */
+	/* The merge has failed: a write() that waits must return. NULL: none waits. */
+	void (*cancel)(void *context);
+	/* Called before the first write: the number of partitions, each with a writer of its own.
+	 * NULL: not wanted. */
 	void (*set_n_partitions)(void *context, uint32_t n_partitions);
 	/*
-	 * If n_part_files is not 0, what is written is to be divided into so many parts, so that
-	 * no key is in two of them, and `set_part_bounds` is told before anything is written
-	 * where they begin: n_part_files + 1 numbers of items, the last of them all. With -u that
-	 * is not known; there each part is a range (as below).
+	 * If not 0: the output is split into n_part_files, and no key is in two of them. Before the
+	 * first write set_part_bounds() gets n_part_files + 1 positions: where each part file
+	 * begins, and the end of the last. With -u these are not known; each part file is then a
+	 * partition.
 	 */
 	uint32_t n_part_files;
 	int (*set_part_bounds)(void *context, const uint64_t *bounds);
 	/*
-	 * In ranges also with -u, where their places are not known before: positions then count
-	 * from the beginning of the range, which merged.range says.
+	 * Also accept several partitions with -u, where the length of one is not known before it is
+	 * merged. Positions then count from the beginning of the partition.
 	 */
 	bool positions_per_partition;
-	bool is_spilled_run; /* not the output: a range for each device is enough */
-	/* The merge has failed: a write that waits must return. */
-	void (*cancel)(void *context);
-	struct merge_edges *edges; /* of what it writes; NULL: not wanted */
+
+	/* Set by merge_in_partitions() in its copy of the sink for each partition; else 0. */
+	uint32_t partition;
+	uint64_t base_position; /* of the partition's first item */
+
+	struct merge_edges *edges; /* set to those of the output; NULL: not wanted */
 };

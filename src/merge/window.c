@@ -1,34 +1,185 @@
 /*
- * window - the windows of a merge that are in flight (see window.h)
+ * window.c - the windows of a merge that are in flight
+ *
+ * A window is a piece of the merged order that fits into memory (merge.c). It has four buffers:
+ *
+ *	in       what was read of runs that are not in memory, between their cuts
+ *	out      the merged items
+ *	scratch  for the merge
+ *	host     what the sink takes, if that is not `out`: memory that the device can not share, or
+ *	         records that are gathered from where they are mapped
+ *
+ * and a device queue on which its operations follow each other. A few windows are in flight, so
+ * that reading, merging and writing overlap. With three:
+ *
+ *	time ->
+ *	window 0   fetch merge write
+ *	window 1         fetch merge write
+ *	window 2               fetch merge write
+ *	window 3                     fetch merge write       in the buffers of window 0
+ *
+ * The input buffer is needed twice: by the window's own merge, and by the fetch of the next window,
+ * which copies from it what was left over behind the cut. So a window is acquired with two
+ * references, its writer's and the fetcher's, and is free when both are dropped. With three windows
+ * or more that cannot deadlock: the fetcher holds one window and waits for another, and writers
+ * wait for nothing but the windows that they hold.
+ *
+ * A window gets its number when it is cut, but its position in the output is only known when all
+ * windows before it are merged, because -u drops records. So finished windows take turns. In its
+ * turn a window gets its position, and its first item is compared with the last item of the window
+ * before: together with the checks inside each window that compares all neighbours of the output,
+ * whatever the device did. Then what the window was merged from can be discarded, since all earlier
+ * windows are merged too.
+ *
+ * Buffers and queues outlive a merge. A sort that spills does a merge for every run, each with
+ * windows like those before. New memory would have to be cleared by the kernel, pinned, or waited
+ * for (cudaFree() waits for the whole device): as much of it as is spilled. So each device keeps
+ * them in a cache, until a merge needs more.
  */
 #include "src/merge/window.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
 
-/* Is what was merged elements, of which records are made for the sink? */
+/* --- Buffers --- */
+
+struct window_buffer_cache {
+	struct device *device;
+	struct window_sizes sizes;
+	uint32_t n;
+	struct window_buffers *buffers; /* n */
+};
+
+static int alloc_window_memory(const struct job *job, enum memory_kind kind, uint64_t nbytes,
+			       void **ret_memory)
+{
+	int r = nbytes ? device_alloc(job_device(job), kind, nbytes, ret_memory) : 0;
+
+	return r < 0 ? job_fail_memory(job, job->merge_device, r, kind, "windows", nbytes) : 0;
+}
+
+static int open_buffers(const struct job *job, const struct window_sizes *sizes,
+			struct window_buffers *buffers)
+{
+	struct device *device = job_device(job);
+	int r = alloc_window_memory(job, MEMORY_DEVICE, sizes->in, &buffers->in);
+
+	if (r == 0)
+		r = alloc_window_memory(job, MEMORY_DEVICE, sizes->out, &buffers->out);
+	if (r == 0)
+		r = alloc_window_memory(job, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
+	if (r == 0)
+		r = alloc_window_memory(job, MEMORY_HOST, sizes->host, &buffers->host);
+	if (r < 0)
+		return r;
+	r = device_queue_open(device, QUEUE_PRIORITY_NORMAL, &buffers->queue);
+	if (r == 0)
+		r = device_event_open(device, &buffers->event);
+	return r < 0 ? job_fail_device(job, job->merge_device, r, "cannot start a merge") : 0;
+}
+
+static void close_buffers(struct device *device, const struct window_sizes *sizes,
+			  struct window_buffers *buffers)
+{
+	device_queue_close(buffers->queue);
+	device_event_close(buffers->event);
+	device_free(device, MEMORY_HOST, buffers->host, sizes->host);
+	device_free(device, MEMORY_DEVICE, buffers->in, sizes->in);
+	device_free(device, MEMORY_DEVICE, buffers->out, sizes->out);
+	device_free(device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
+}
+
+int window_buffer_cache_open(struct window_buffer_cache **ret_cache)
+{
+	*ret_cache = calloc(1, sizeof **ret_cache);
+	return *ret_cache ? 0 : fail(-ENOMEM, "no memory for windows");
+}
+
+void window_buffer_cache_clear(struct window_buffer_cache *cache)
+{
+	for (uint32_t i = 0; i < cache->n; i++)
+		close_buffers(cache->device, &cache->sizes, &cache->buffers[i]);
+	free(cache->buffers);
+	*cache = (struct window_buffer_cache){ 0 };
+}
+
+void window_buffer_cache_clear_all(const struct job *job)
+{
+	for (uint32_t i = 0; i < job->n_devices; i++)
+		window_buffer_cache_clear(job->devices[i].window_buffers);
+}
+
+void window_buffer_cache_close(struct window_buffer_cache *cache)
+{
+	if (cache)
+		window_buffer_cache_clear(cache);
+	free(cache);
+}
+
+static bool has_buffers(const struct window_buffer_cache *cache, uint32_t n,
+			const struct window_sizes *sizes)
+{
+	const struct window_sizes *available = &cache->sizes;
+
+	return cache->n == n && available->in >= sizes->in && available->out >= sizes->out &&
+	       available->scratch >= sizes->scratch && available->host >= sizes->host;
+}
+
+static int open_window_buffers(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
+			       const struct window_sizes *sizes)
+{
+	int r = 0;
+
+	cache->device = job_device(job);
+	cache->sizes = *sizes;
+	cache->buffers = calloc(n, sizeof *cache->buffers);
+	if (!cache->buffers)
+		return fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
+	for (; cache->n < n && r == 0; cache->n++)
+		r = open_buffers(job, sizes, &cache->buffers[cache->n]);
+	return r;
+}
+
+int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job,
+				uint32_t n, const struct window_sizes *sizes,
+				const struct window_buffers **ret_buffers)
+{
+	int r = 0;
+
+	if (!has_buffers(cache, n, sizes)) {
+		window_buffer_cache_clear(cache);
+		r = open_window_buffers(cache, job, n, sizes);
+	}
+	*ret_buffers = cache->buffers;
+	return r;
+}
+
+/* --- Windows --- */
+
+/* Does the sink take records that have to be decoded from merged elements? */
 static bool needs_decode(const struct window_pool *pool)
 {
 	return pool->sink->takes_records && layout_has_elements(pool->job->layout);
 }
 
-/* Are the records elsewhere than in the windows until they are decoded? */
+/* Are the records gathered from where they are mapped? */
 static bool is_indirect_window(const struct window_pool *pool)
 {
 	return layout_is_indirect(pool->job->layout);
 }
 
-/* Is what the sink takes elsewhere than what was merged? */
+/* Does the sink take its items from window->host instead of from window->out? */
 static bool has_separate_output(const struct window_pool *pool)
 {
 	return pool->job->plan.copies_to_device || is_indirect_window(pool);
 }
 
-/* Host memory for the window's bookkeeping. */
+/* Allocate the window's arrays in host memory. */
 static int open_arrays(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
@@ -54,14 +205,6 @@ static int open_arrays(struct window *window)
 		complete = complete && window->first && window->last;
 	}
 	return complete ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
-}
-
-static int open_window(struct window_pool *pool, struct window *window,
-		       const struct window_buffers *buffers)
-{
-	window->pool = pool;
-	window->buffers = *buffers;
-	return open_arrays(window);
 }
 
 static void close_window(struct window *window)
@@ -101,7 +244,9 @@ int window_pool_open(struct window_pool *pool)
 	r = window_buffer_cache_acquire(job_window_buffers(pool->job), pool->job,
 					pool->plan.n_windows, &sizes, &buffers);
 	for (uint32_t i = 0; i < pool->plan.n_windows && r == 0; i++) {
-		r = open_window(pool, &pool->windows[i], &buffers[i]);
+		pool->windows[i].pool = pool;
+		pool->windows[i].buffers = buffers[i];
+		r = open_arrays(&pool->windows[i]);
 		if (r == 0)
 			r = bounded_queue_push(pool->free_windows, &pool->windows[i]);
 	}
@@ -110,7 +255,7 @@ int window_pool_open(struct window_pool *pool)
 
 void window_pool_close(struct window_pool *pool)
 {
-	/* Operations may still be under way: closing their queues waits for them. */
+	/* Operations may still be running: closing their queues waits for them. */
 	if (pool->has_failed)
 		window_buffer_cache_clear(job_window_buffers(pool->job));
 	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)
@@ -150,6 +295,7 @@ void window_align(struct window *window, uint64_t position)
 	const struct sink *sink = pool->sink;
 	uint64_t shift = 0;
 
+	position += sink->base_position;
 	if (sink->align_nbytes && sink->map_position)
 		shift = sink->map_position(sink->context, position) % sink->align_nbytes;
 	else if (sink->align_nbytes)
@@ -158,7 +304,7 @@ void window_align(struct window *window, uint64_t position)
 		window->out = window->buffers.out;
 		window->host = (char *)window->buffers.host + shift;
 	} else {
-		/* Elements have to be aligned as what they are. */
+		/* Elements need the alignment of their type. */
 		if (layout_has_elements(layout) && shift % layout->element_nbytes != 0)
 			shift = 0;
 		window->host = window->out = (char *)window->buffers.out + shift;
@@ -209,7 +355,7 @@ int window_merge(struct window *window)
 {
 	int r = queue_window_merge(window);
 
-	/* The longer part of the work, and how many there are is known. */
+	/* Decoding is most of the work, and result.n is known in advance. */
 	if (r == 0 && is_indirect_window(window->pool))
 		r = queue_window_decode(window);
 	return r == 0 ? device_queue_record(window->buffers.queue, window->buffers.event) : r;
@@ -220,7 +366,7 @@ int window_wait_merged(struct window *window)
 	return device_event_wait(window->buffers.event);
 }
 
-static int sample_first_keys(struct window *window)
+static int queue_sample(struct window *window)
 {
 	return device_queue_sample(window->buffers.queue,
 				   &(struct sample_op){
@@ -232,7 +378,7 @@ static int sample_first_keys(struct window *window)
 				   });
 }
 
-/* Pack the window into its scratch, which the merge does not need any more. */
+/* Pack the window into its scratch, which the merge no longer needs. */
 static int pack_window(struct window *window, uint64_t *ret_nbytes)
 {
 	const struct window_pool *pool = window->pool;
@@ -256,8 +402,8 @@ static int pack_window(struct window *window, uint64_t *ret_nbytes)
 	return r;
 }
 
-/* Queue what brings to the host what the sink takes. */
-static int download_window(struct window *window)
+/* Queue the copy of what the sink takes to the host. */
+static int queue_download(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
 	const void *source = window->packed_nbytes ? window->buffers.scratch : window->out;
@@ -273,7 +419,7 @@ static int download_window(struct window *window)
 	return device_queue_copy(window->buffers.queue, window->host, source, nbytes);
 }
 
-/* What was found out about codes, as it is said of items. */
+/* Take over what decoding found out. Key-only records have no counts. */
 static void apply_decode_result(struct window *window)
 {
 	const struct decode_result *decoded = &window->decoded;
@@ -291,16 +437,86 @@ int window_finish(struct window *window)
 	int r = window_wait_merged(window);
 
 	if (r == 0 && pool->sink->block_n_items && window->result.n)
-		r = sample_first_keys(window);
+		r = queue_sample(window);
 	if (r == 0 && is_indirect_window(pool))
 		r = input_check_mapped(pool->job->input);
 	else if (r == 0 && needs_decode(pool))
 		r = queue_window_decode(window);
 	if (r == 0 && window->host != window->out && !is_indirect_window(pool))
-		r = download_window(window);
+		r = queue_download(window);
 	if (r == 0)
 		r = device_queue_synchronize(window->buffers.queue, window->buffers.event);
 	if (r == 0 && needs_decode(pool))
 		apply_decode_result(window);
 	return r;
+}
+
+/* --- Their order in the output --- */
+
+int window_order_open(struct window_order *order)
+{
+	const size_t nbytes = layout_edge_nbytes(order->job->layout);
+
+	pthread_mutex_init(&order->lock, NULL);
+	pthread_cond_init(&order->turn_changed, NULL);
+	order->edges.first = calloc(1, nbytes);
+	order->edges.last = calloc(1, nbytes);
+	return order->edges.first && order->edges.last ? 0 : fail(-ENOMEM, "no memory for a merge");
+}
+
+void window_order_close(struct window_order *order)
+{
+	free(order->edges.first);
+	free(order->edges.last);
+	pthread_cond_destroy(&order->turn_changed);
+	pthread_mutex_destroy(&order->lock);
+}
+
+/* Under the lock. */
+static void add_window_result(struct window_order *order, const struct window *window)
+{
+	const struct job *job = order->job;
+	const struct merge_edges edges = { window->first, window->last, .has_items = true };
+	struct merge_result *result = &order->result;
+	const struct sort_op_result *window_result = &window->result;
+
+	result->n_items += window_result->n;
+	result->n_windows++;
+	digest_add(&result->totals.dropped, window_result->dropped);
+	if (window_result->n == 0 || !window->last)
+		return;
+	result->n_disorders += window_result->n_disorders;
+	result->n_disorders += merge_edges_append(job->layout, job->unique, &order->edges, &edges);
+	result->n_counted += window_result->n_counted;
+	digest_add(&result->totals.written, window_result->digest);
+}
+
+int window_order_assign(struct window_order *order, const struct window *window,
+			uint64_t *ret_position)
+{
+	int r;
+
+	pthread_mutex_lock(&order->lock);
+	while (order->turn != window->number && !order->error)
+		pthread_cond_wait(&order->turn_changed, &order->lock);
+	r = order->error;
+	if (r == 0) {
+		*ret_position = order->result.n_items;
+		add_window_result(order, window);
+		for (uint32_t i = 0; i < order->n_runs; i++)
+			run_discard_slice(order->runs[i], &window->slices[i]);
+		order->turn++;
+		pthread_cond_broadcast(&order->turn_changed);
+	}
+	pthread_mutex_unlock(&order->lock);
+	return r;
+}
+
+void window_order_fail(struct window_order *order, int r)
+{
+	pthread_mutex_lock(&order->lock);
+	if (!order->error)
+		order->error = r;
+	pthread_cond_broadcast(&order->turn_changed);
+	pthread_mutex_unlock(&order->lock);
 }

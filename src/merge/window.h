@@ -1,28 +1,59 @@
 /*
- * window - the windows of a merge that are in flight: their memory, and what the device does in it
- *
- * A window's buffers go round:	free -> (fetched, merging) -> queue -> (being written) -> free
- *
- * Its input buffer is needed twice: by its own merge, and by the fetch of the next window, which
- * copies the rest of it. So a window has two holds, its writer's and the fetcher's, and is free
- * when both let go. With three windows in flight or more that never blocks: the fetcher holds one
- * and waits for another, and the writers need nothing but what they hold.
+ * window.h - the windows of a merge that are in flight (see window.c)
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "src/merge/sink.h"
-#include "src/merge/window_buffer_cache.h"
+#include "src/run/run.h"
 
 struct bounded_queue;
 
+/* --- Buffers --- */
+
+/* Bytes of each buffer; 0: there is none. */
+struct window_sizes {
+	uint64_t in, out, scratch; /* device memory */
+	uint64_t host;             /* host memory */
+};
+
+struct window_buffers {
+	void *in, *out, *scratch, *host; /* NULL if there is none */
+	struct device_queue *queue;
+	struct device_event *event;
+};
+
+/* The buffers and queues of windows, kept from one merge to the next. */
+struct window_buffer_cache;
+
+/* Open an empty cache. Returns 0 or -ENOMEM (reported). */
+int window_buffer_cache_open(struct window_buffer_cache **ret_cache);
+void window_buffer_cache_close(struct window_buffer_cache *cache);
+
+/*
+ * Get the buffers of n windows, of at least these sizes, with idle queues. The cache owns them; the
+ * caller may use them until its next call. Returns 0 or a negative errno (reported).
+ */
+int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job,
+				uint32_t n, const struct window_sizes *sizes,
+				const struct window_buffers **ret_buffers);
+
+/* Free all buffers, after waiting for what is queued on their queues. */
+void window_buffer_cache_clear(struct window_buffer_cache *cache);
+
+/* Clear the caches of all devices of the job. */
+void window_buffer_cache_clear_all(const struct job *job);
+
+/* --- Windows --- */
+
 struct window_pool {
-	/* Given */
+	/* Set by the caller */
 	const struct job *job;
 	const struct sink *sink;
 	uint32_t n_runs;
-	bool has_input; /* some runs are not resident: windows have an input buffer */
+	bool has_input; /* some runs are not merged from where they are: windows need a buffer */
 	struct window_plan plan;
 
 	struct window *windows; /* plan.n_windows */
@@ -30,52 +61,84 @@ struct window_pool {
 	atomic_bool has_failed;
 };
 
-/* Whoever has taken it from the pool may write to it, and then whoever it is handed to. */
+/* Written by the thread that acquired it, then by the one that it is handed to. */
 struct window {
 	struct window_pool *pool;
-	atomic_int n_refs;
-	struct window_buffers buffers; /* in: only if windows are read */
-	void *out, *host;              /* where in them the items lie; host may be out itself */
+	atomic_int n_refs; /* of the writer and of the next fetch */
+	struct window_buffers buffers;
+	void *out, *host; /* where in these buffers the items lie; host may be `out` itself */
 
-	uint64_t number;      /* 0, 1, ... in the order of the output */
-	struct slice *slices; /* n_runs */
+	uint64_t number;      /* 0, 1, ... in output order */
+	struct slice *slices; /* n_runs: the input */
 	uint64_t n_items;     /* in them */
-	uint64_t limit;       /* of the items that it keeps */
+	uint64_t limit;       /* of the items that the window keeps */
 
 	/* Results, complete after window_finish() */
-	struct sort_op_result result; /* of codes that are stored only n and dropped */
-	void *first, *last; /* kept, if any is: items, or codes; NULL: codes that are stored */
-	encoded_key_t *first_keys; /* of the sink's blocks; NULL if it wants none */
-	uint32_t *packed_nbytes;   /* the same; NULL if it does not take them packed */
+	struct sort_op_result result; /* key-only elements for a stored run: only n and dropped */
+	void *first, *last; /* items, or encoded keys, if n > 0; NULL: elements for a stored run */
+	encoded_key_t *first_keys; /* of the sink's blocks; NULL: not wanted */
+	uint32_t *packed_nbytes;   /* of the sink's blocks; NULL: not packed */
 	struct decode_result decoded;
 };
 
 /*
- * With what is given set, and the rest zeroed: make the windows. 0, or a negative errno after a
- * message; window_pool_close() is due in both cases.
+ * Make the windows, with the members that the caller sets set and the others zeroed. Returns 0 or a
+ * negative errno (reported); window_pool_close() is due in both cases.
  */
 int window_pool_open(struct window_pool *pool);
-
-/* When all windows are finished, or the pool has failed. */
+/* Call it when all windows are finished, or the pool has failed. */
 void window_pool_close(struct window_pool *pool);
 
-/* Wait for a free window, with two holds. 0, or the error that the pool has failed with. */
+/* Wait for a free window, with two references. Returns 0 or the error of window_pool_fail(). */
 int window_pool_acquire(struct window_pool *pool, struct window **ret_window);
 
-/* Whoever waits for a window, or will, gets r. */
+/* Make all present and future calls of window_pool_acquire() return r. */
 void window_pool_fail(struct window_pool *pool, int r);
 
-/* Give one of the holds back; any thread. */
+/* Drop one of the references. Any thread. */
 void window_release(struct window *window);
 
-/* Before it is fetched: it will be written at `position`, in items (sink.align_nbytes). */
+/* Align the window for its position in the merge, in items, before its input is fetched. */
 void window_align(struct window *window, uint64_t position);
 
-/* Queue the merge of the slices. 0, or a negative errno after a message. */
+/* Queue the merge of the slices. Returns 0 or a negative errno (reported). */
 int window_merge(struct window *window);
 
-/* Wait until it is merged, and found.n known. The same. */
+/* Wait for the merge: result.n is known then. Returns 0 or a negative errno (reported). */
 int window_wait_merged(struct window *window);
 
-/* Have what the sink takes of it in host memory, and all results. The same. */
+/* Wait until what the sink takes is in host memory. Returns 0 or a negative errno (reported). */
 int window_finish(struct window *window);
+
+/* --- Their order in the output --- */
+
+struct window_order {
+	const struct job *job;
+	struct run *const *runs; /* n_runs */
+	uint32_t n_runs;
+
+	pthread_mutex_t lock; /* guards all below */
+	pthread_cond_t turn_changed;
+	uint64_t turn; /* number of the window whose turn it is */
+	int error;
+	struct merge_edges edges;   /* of the windows so far */
+	struct merge_result result; /* of the windows so far */
+};
+
+/*
+ * Begin, with the members above the lock set. Returns 0 or -ENOMEM (reported); window_order_close()
+ * is due in both cases.
+ */
+int window_order_open(struct window_order *order);
+void window_order_close(struct window_order *order);
+
+/*
+ * Wait for the turn of a finished window. Then set its position in the merge, in items, check its
+ * first item against the window before it, add its results, and discard what it was merged from.
+ * Any thread. Returns 0 or the error of window_order_fail().
+ */
+int window_order_assign(struct window_order *order, const struct window *window,
+			uint64_t *ret_position);
+
+/* Record an error, unless there is one already, and wake all threads that wait. */
+void window_order_fail(struct window_order *order, int r);

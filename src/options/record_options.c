@@ -11,6 +11,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
+#include "src/record/key_layout.h"
 
 /* Of TYPE:n; what is longer is none. */
 enum { MAX_TYPE_TEXT_NBYTES = 64 };

@@ -1,5 +1,11 @@
 /*
- * job - which device it was that failed (see job.h)
+ * job.c - failures of devices, and where the files of a sort go: temporary space and page cache
+ *
+ * Temporary space. What can be known to fail should fail before it starts: a sort that stores its
+ * runs uncompressed, with all records, when the temporary directories or --temp-limit have too
+ * little space. Compressed runs may fit. Then the sort goes on and always compresses, whatever it
+ * costs, and checks again when the first run is stored: if that one did not shrink, the others are
+ * not expected to either. Later it is the spill that finds a full disk and reports it.
  */
 #include "src/plan/job.h"
 
@@ -7,12 +13,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "io/file/file.h"
 #include "src/base/diagnostics.h"
-#include "src/device/device.h"
+#include "src/base/size.h"
+#include "src/base/system_limits.h"
 
 enum { NAME_NBYTES = sizeof(struct device_info) };
 
-/* As a person knows it, and which of several. Returns `name`. */
+/* The name that users know, with the number of the device if there are several. Returns `name`. */
 static const char *job_device_name(const struct job *job, uint32_t device_index,
 				   char name[NAME_NBYTES])
 {
@@ -50,4 +58,127 @@ int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum me
 	return fail(r, "%s: no %smemory for %s of %" PRIu64 " bytes: %m%s",
 		    job_device_name(job, device_index, name), kind == MEMORY_HOST ? "host " : "",
 		    what, nbytes, memory_advice(job, kind));
+}
+
+/* --- Temporary space --- */
+
+/*
+ * Get the space for runs, including what is used. If it is not enough, look again for a while: it
+ * may be short only for a moment.
+ */
+static int get_available_nbytes(const struct job *job, uint64_t *ret_nbytes)
+{
+	struct free_space_poll poll = { 0 };
+	int r;
+
+	do {
+		r = spill_free_nbytes(job->spill, ret_nbytes);
+		*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(job->spill);
+	} while (r == 0 && free_space_should_retry(&poll, *ret_nbytes, job->plan.temp_nbytes));
+	return r;
+}
+
+static int fail_no_temp_space(const struct job *job, const struct sort_spec *spec,
+			      uint64_t available_nbytes, const char *reason)
+{
+	const uint64_t needed_nbytes = job->plan.temp_nbytes;
+	char needed[32], available[32], missing[32];
+	const bool is_limited = spec->temp_limit_nbytes < needed_nbytes;
+	const char *other_dirs = spec->n_temp_dirs > 1 ? " and the other directories" : "";
+
+	size_format_up(needed_nbytes, needed);
+	size_format_down(available_nbytes, available);
+	size_format_up(needed_nbytes - available_nbytes, missing);
+	if (is_limited)
+		return fail(-ENOSPC,
+			    "%s of temporary space are needed%s, and the limit leaves %s; use a "
+			    "larger -S or --temp-limit",
+			    needed, reason, available);
+	return fail(-ENOSPC,
+		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
+		    "missing; use a larger -S%s",
+		    spec->temp_dirs[0], other_dirs, needed, reason, available, missing,
+		    spec->checkpoint_path ? ", or --checkpoint in another directory" :
+					    " or another -T");
+}
+
+/* Are all records spilled? -u and a limit drop some. */
+static bool spills_all_records(const struct job *job)
+{
+	return !job->unique && job->limit == UINT64_MAX;
+}
+
+int temp_space_check(struct job *job, const struct sort_spec *spec)
+{
+	const bool is_uncompressed = spec->compression.mode == COMPRESS_NONE;
+	const uint64_t needed_nbytes = job->plan.temp_nbytes;
+	uint64_t available_nbytes;
+	int r = needed_nbytes ? get_available_nbytes(job, &available_nbytes) : 0;
+
+	if (r < 0 || needed_nbytes == 0 || needed_nbytes <= available_nbytes)
+		return r;
+	if (is_uncompressed && spills_all_records(job))
+		return fail_no_temp_space(job, spec, available_nbytes, "");
+	job->temp_space = (struct temp_space){ .spec = spec, .needs_compression = true };
+	compression_always_encode(job->compression);
+	return 0;
+}
+
+int temp_space_recheck(const struct job *job)
+{
+	struct compression_totals totals;
+	uint64_t available_nbytes;
+	int r;
+
+	if (!job->temp_space.needs_compression || !spills_all_records(job))
+		return 0;
+	totals = compression_totals(job->compression);
+	if (totals.stored_nbytes < totals.items_nbytes - totals.items_nbytes / 16)
+		return 0;
+	r = get_available_nbytes(job, &available_nbytes);
+	if (r < 0 || job->plan.temp_nbytes <= available_nbytes)
+		return r;
+	return fail_no_temp_space(job, job->temp_space.spec, available_nbytes,
+				  ", since what is spilled does not shrink");
+}
+
+/* --- The page cache --- */
+
+/* From this size on it pays to find out which way is faster. */
+static const uint64_t min_adaptive_nbytes = UINT64_C(256) << 20;
+
+enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)
+{
+	const unsigned n_jobs = job->n_jobs_on_host ? job->n_jobs_on_host : 1;
+	const uint64_t available_nbytes = memory_available_nbytes("") / n_jobs;
+	uint64_t planned_nbytes = job->plan.memory_nbytes;
+
+	/*
+	 * A small input does not fill a large memory. If the size was unknown, this is called after
+	 * reading, and what the input takes is no longer available.
+	 */
+	if (job->plan.input_nbytes == PLAN_SIZE_UNKNOWN)
+		planned_nbytes = 0;
+	else if (job->plan.input_nbytes < planned_nbytes / 2)
+		planned_nbytes = 2 * job->plan.input_nbytes;
+	if (nbytes > 0 &&
+	    (available_nbytes < planned_nbytes || nbytes > available_nbytes - planned_nbytes))
+		return CACHE_BYPASS;
+	/* Beside a GPU, processors have nothing else to do than copying into the cache. */
+	return job->device_info.unified && nbytes >= min_adaptive_nbytes ? CACHE_ADAPTIVE :
+									   CACHE_USE;
+}
+
+void cache_policy_apply_to_spill(enum cache_policy policy, struct spill *spill)
+{
+	switch (policy) {
+	case CACHE_BYPASS:
+		spill_bypass_cache(spill);
+		break;
+	case CACHE_ADAPTIVE:
+		spill_use_adaptive_io(spill);
+		break;
+	case CACHE_USE:
+		break;
+	}
 }

@@ -1,10 +1,9 @@
 /*
- * job - what every part of one sort shares
+ * job.h - what all parts of one sort share
  *
  * src/sort/ opens it: the inputs first, then back end, plan, temporary space and chunk buffers.
- *
- * Everything is set before the first thread starts and only read afterwards (what it points to has
- * locks of its own).
+ * Everything is set before the first thread starts, and only read afterwards. What it points to has
+ * locks of its own.
  */
 #pragma once
 
@@ -14,78 +13,84 @@
 #include "src/base/cancellation.h"
 #include "src/base/stats.h"
 #include "src/plan/plan.h"
-#include "src/plan/temp_space_check.h"
+#include "src/plan/sort_spec.h"
 
-/* A device that sorts and merges, in its own memory. Those of a job are of one back end. */
+/* A device that sorts and merges in its own memory. All devices of a job have the same back end. */
 struct sort_device {
 	struct device *device;
-	unsigned ordinal;     /* of the back end's devices */
-	int numa_node;        /* of the host memory that it is near (src/base/numa.h) */
-	uint32_t stats_index; /* among those that were wanted, from 1; 0: the only one */
-	struct window_buffer_cache *window_buffers; /* of one merge after the other */
-	uint64_t peer_access_mask; /* bit i: it may read the memory of worker i, as its own */
+	unsigned ordinal;     /* number among the back end's devices */
+	int numa_node;        /* of the host memory near it (src/base/numa.h) */
+	uint32_t stats_index; /* among the requested devices, from 1; 0: there is only one */
+	struct window_buffer_cache *window_buffers; /* kept from one merge to the next */
+	uint64_t peer_access_mask;                  /* bit i: it can read the memory of device i */
 };
 
 enum { JOB_MAX_DEVICES = STATS_MAX_DEVICES };
 
+struct temp_space {
+	const struct sort_spec *spec;
+	bool needs_compression; /* the runs fit only if they shrink */
+};
+
 struct job {
-	/* Given */
+	/* Set by the caller */
 	const struct syscalls *io;
-	struct cancellation *cancellation; /* asked by loops of the host; NULL: nobody cancels */
-	struct layout requested_layout;    /* as they are asked for */
-	const struct layout *layout;       /* these; setup_open() may make it `references` */
-	bool unique;                       /* -u */
-	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
+	struct cancellation
+		*cancellation;          /* polled by loops of the host; NULL: cannot be cancelled */
+	struct layout requested_layout; /* the layout before setup_open() */
+	const struct layout *layout;    /* the same, or made indirect by setup_open() */
+	bool unique;                    /* -u */
+	uint64_t limit;      /* of the records of any run, and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
 	const struct checkpoint_hooks
-		*checkpoint_hooks; /* of runs that outlive the process; NULL: nobody */
-	uint64_t first_record;     /* of the input: those before are in runs already */
-	bool has_end;              /* those from end_record on are another rank's */
+		*checkpoint_hooks; /* keep runs for another process; NULL: none */
+	uint64_t first_record;     /* of the input; earlier ones are in runs already */
+	bool has_end;              /* records from end_record on belong to another rank */
 	uint64_t end_record;
-	unsigned n_jobs_on_host; /* jobs that share this host's memory; 0: only this one */
+	unsigned n_jobs_on_host; /* that share this host's memory; 0: only this one */
 	struct stats *stats;     /* may be NULL */
 
 	/* Opened by setup_open() */
 	struct sort_device *devices; /* n_devices, at least one */
 	uint32_t n_devices;
-	uint32_t merge_device; /* who merges: a merge in ranges has a job for each of these */
-	struct device_info device_info; /* of each: as the first is, with the least memory of all */
-	/* If the records stay where they are mapped: what refers to them, and where they are. */
+	uint32_t merge_device; /* that merges; each partition has its own copy of the job */
+	struct device_info device_info; /* of the first device, with the minimum memory of all */
+	/* With an indirect layout: the layout, and where the mapped records are. */
 	struct layout indirect_layout;
 	struct slice sources[BACKEND_MAX_SOURCES]; /* n_sources */
 	uint32_t n_sources;
 	struct plan_request plan_request;
 	struct plan plan;
 	struct spill *spill;             /* not with --explain */
-	struct compression *compression; /* of what is spilled; NULL: none */
+	struct compression *compression; /* of spilled runs; NULL: none */
 	struct temp_space temp_space;
 	struct chunk_pool *chunk_pool;              /* only to sort: not with -m or --explain */
-	struct window_buffer_cache *window_buffers; /* of a range; NULL: the worker's */
+	struct window_buffer_cache *window_buffers; /* of a partition; NULL: those of the device */
 };
 
 /*
- * The worker's device cannot do something: says so, and what helps where it is for want of memory.
- * Returns r, a negative errno. what: "cannot sort a chunk"
+ * Report that a device cannot do something, with a hint if it lacks memory. Returns r, a negative
+ * errno. what: such as "cannot sort a chunk"
  */
 int job_fail_device(const struct job *job, uint32_t device_index, int r, const char *what);
 
-/* The same of so many bytes of its memory, or of the host's. what: "windows" */
+/* Report that an allocation of device or host memory failed. what: such as "windows" */
 int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
 		    const char *what, uint64_t nbytes);
 
-/* May the worker that merges read the memory of that one? */
+/* Can the device that merges read the memory of that one? */
 static inline bool job_can_access(const struct job *job, uint32_t device_index)
 {
 	return job->devices[job->merge_device].peer_access_mask >> device_index & 1;
 }
 
-/* Where what is read of the input ends, in bytes; UINT64_MAX: not known. */
+/* The end of what is read of the input, in bytes; UINT64_MAX: unknown. */
 static inline uint64_t job_input_end(const struct job *job)
 {
 	return job->has_end ? job->end_record * job->layout->record_nbytes : job->plan.input_nbytes;
 }
 
-/* Of the worker that merges. */
+/* The device that merges. */
 static inline struct device *job_device(const struct job *job)
 {
 	return job->devices[job->merge_device].device;
@@ -96,3 +101,30 @@ static inline struct window_buffer_cache *job_window_buffers(const struct job *j
 	return job->window_buffers ? job->window_buffers :
 				     job->devices[job->merge_device].window_buffers;
 }
+
+/* --- Temporary space (job.c) --- */
+
+/*
+ * Check, before anything is spilled, that the runs fit into temporary space. Returns 0, or -ENOSPC
+ * (reported, with what is missing and where).
+ */
+int temp_space_check(struct job *job, const struct sort_spec *spec);
+
+/* Check again after a run has been spilled. */
+int temp_space_recheck(const struct job *job);
+
+/* How a sort treats the page cache for files that it writes. */
+
+enum cache_policy {
+	CACHE_USE,      /* write through it */
+	CACHE_ADAPTIVE, /* they fit, but bypassing it may be faster (src/base/adaptive.h) */
+	CACHE_BYPASS    /* they do not fit beside the plan's memory: bypass it */
+};
+
+/*
+ * Choose for nbytes of files of a planned job. Other jobs on the host are assumed to write as much.
+ */
+enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes);
+
+/* Apply the policy before anything is spilled. */
+void cache_policy_apply_to_spill(enum cache_policy policy, struct spill *spill);

@@ -1,50 +1,50 @@
 /*
- * plan - how much of what, before anything starts
+ * plan.h - how much memory, and how many threads, each part of a sort gets
  *
- * A pure function of the size of the input, the memory limit, the device and the options.
- * Everything that is allocated later is allocated from these numbers, and --explain prints them.
+ * A plan is a pure function of the input's size, the memory limit, the device and the options. It
+ * is made before anything starts; everything that is allocated later is allocated from its numbers,
+ * and --explain prints them.
  *
  *	memory (-S)
- *	+-----------------------------------------------+---------------+-----------+------+
- *	| chunk buffers: being read, sorted, resident   | sort scratch  | windows   | side |
- *	+-----------------------------------------------+---------------+-----------+------+
+ *	+-----------------------------------------------+---------------+-----------+----------+
+ *	| chunk buffers: being read, sorted, resident   | sort scratch  | windows   | overhead |
+ *	+-----------------------------------------------+---------------+-----------+----------+
  *
  * If the whole input fits into chunk buffers, nothing is spilled: the final merge reads the chunks
- * where they are, and only its windows need memory. Else a quarter of the memory is set aside for
- * windows, and as soon as half of the chunk buffers hold sorted chunks, these are merged into one
- * spilled run while the other half fills. A run is therefore about three eighths of the memory
- * long. The chunks that fit at the end are never spilled.
+ * where they are, and only its windows need memory. Otherwise a quarter of the memory is reserved
+ * for windows. As soon as half of the chunk buffers hold sorted chunks, these are merged into one
+ * spilled run, while the other half is filled. So a run is about three eighths of the memory long.
+ * The chunks that fit at the end are never spilled. Example: with -S 1G and an input of 10 GiB,
+ * runs have about 384 MiB, and about 25 of them are spilled.
  *
- * Records that stay where they are mapped (layout_is_indirect()) are part of the memory, since
- * what of a mapping has been looked at counts as the process's. They are only referred to if all
- * fits.
+ * Indirect layouts. Mapped records count as memory of the process once they have been read, so the
+ * input is part of the memory, and the layout is used only if all of it fits.
  *
- * On a device with memory of its own, chunks, scratch and windows are in that (--device-memory),
- * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
- * way out, and half is the first tier that runs are spilled to, before the disk.
+ * Devices with memory of their own. Chunks, scratch and windows are in device memory
+ * (--device-memory). Of the host's memory (-S) an eighth is used for reading (slots), a quarter for
+ * windows on their way out, and a half is the first tier for spilled runs, before the disk. Such a
+ * device also packs what is spilled, if it is to be packed, because less then goes over the link;
+ * the scratch of a window has room for that.
  *
- * Of several such devices each has as many chunks as any other, and scratch and windows of its own.
- * A merge is done by one of them, or in ranges by all, each with as many; one to a run that is
- * spilled, too, with a range for each device. What of a run is in another device's memory goes
- * through the windows' input, as what is stored does.
+ * Several devices. Each has the same number of chunks, and its own scratch and windows. A merge is
+ * done by one of them, or by all of them in partitions. The merge into a spilled run has one
+ * partition for each. What a device needs of a run in another device's memory goes through the
+ * input buffers of windows, like stored runs.
  *
- * Such a device also packs what is spilled, if it is to be packed: then less goes over the link. A
- * window then has scratch that holds it packed.
+ * Overhead. Compressed inputs and outputs need memory, every thread that stores or fetches blocks
+ * needs a codec context with scratch, and the first keys and positions of all blocks of all runs
+ * are in memory. With a few MiB of memory these would leave nothing for data. So they are limited
+ * to a half, a sixteenth and an eighth of the memory; what is beyond that is not counted.
  *
- * What stands at the side is what encodes and decodes: compressed inputs and outputs, and for each
- * thread that stores or fetches blocks a codec's context with its scratch; and the first keys and
- * places of the blocks of all runs. With less than some MiB of memory they would leave nothing for
- * data: then only a half is counted for the first, a sixteenth for the second, and an eighth for
- * the last.
+ * Ranks. Each rank of several also stores what is left in its chunks at the end, because the others
+ * read it. It stores it in memory, unless windows could then not merge the runs of all ranks at
+ * once, or only in blocks that are too short to be messages. In that case it goes to disk, and the
+ * merge has all of the memory.
  *
- * One of several ranks also stores what is left in chunks in the end, since others read it: in
- * memory, unless windows could then not merge the runs of all at once, or only in short blocks,
- * each of which is a message; then it goes to the disk, and the merge has all of the memory.
- *
- * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up
- * to one block of each run that reaches beyond it) and for what is written. Blocks are made so
- * small that the expected number of runs can be merged at once with windows twice as long as that
- * overhang; when there are more runs than that (fan_in), some are merged to longer runs first.
+ * Merging k stored runs takes, for each window in flight, room for what is read (the window, and
+ * for each run one block that may reach beyond it) and for what is written. Blocks are so short
+ * that the expected number of runs can be merged at once in windows twice as long as that overhang.
+ * If there are more runs than that (fan_in), some are merged into longer ones first.
  */
 #pragma once
 
@@ -53,218 +53,229 @@
 
 #define PLAN_SIZE_UNKNOWN UINT64_MAX
 
-/* What is said of an endless input is said of each GiB. */
+/* For an endless input, figures are given for each GiB of this unit. */
 #define PLAN_UNBOUNDED_UNIT_NBYTES (UINT64_C(1) << 30)
 
-/* Writers of one file, at most, unless others are asked for: more are not faster. */
+/* Writers of one file, at most, by default: more are not faster. */
 enum { PLAN_DEFAULT_MAX_PARTITIONS = 8 };
 
-/* Of n_partitions > 0 and less, the most that n_files, or 0, are made of; or that are made of
- * these. */
+/*
+ * Round n_partitions > 0 down until the number of part files is a multiple of it, or it is a
+ * multiple of that number. n_files may be 0.
+ */
 uint32_t plan_round_to_files(uint32_t n_partitions, uint32_t n_files);
 
 struct plan_request {
 	const struct layout *layout;
 	const struct device *device;
-	uint64_t input_nbytes;     /* PLAN_SIZE_UNKNOWN: a pipe */
-	uint32_t n_threads;        /* of the CPU */
-	uint64_t memory_nbytes;    /* -S, or its default, but for */
-	uint64_t exchange_nbytes;  /* what is set aside of it for an exchange of several ranks */
-	uint64_t device_nbytes;    /* of the device, if it has its own */
-	const char *device_name;   /* what they are called; NULL: as this is */
-	uint32_t n_devices;        /* such as this, if they have their own; 0: one */
-	uint32_t n_input_runs;     /* with -m, how many inputs; else 0 */
-	uint32_t batch_size;       /* 0: no limit but memory */
-	uint64_t min_block_nbytes; /* of blocks that are there already, or 0 */
-	uint32_t n_partitions;     /* of the final merge; 0: as the plan likes */
-	uint32_t n_part_files;     /* that the output is divided into; 0: it is one file */
-	bool part_files_are_partitions; /* where they end is where the merge cuts */
-	uint32_t n_ranks;       /* each with as long an input, whose runs are merged together,
-					all stored for that; each merges a part of all; 0: one */
-	bool sequential_input;  /* of a merge: best read from the beginning to the end */
-	bool sequential_output; /* a pipe: one writer is all that can be used */
-	bool needs_count_pass;  /* all runs become one before they are written: its length says
-					how many records -u leaves */
-	uint64_t stream_codec_nbytes; /* of the memory: what compressed inputs and outputs take */
-	/* How what is spilled is stored; are_encoded_keys: see compression_open() */
+	uint64_t input_nbytes;          /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint32_t n_threads;             /* of the CPU */
+	uint64_t memory_nbytes;         /* -S, or its default; without */
+	uint64_t exchange_nbytes;       /* what is reserved of it for an exchange between ranks */
+	uint64_t device_nbytes;         /* memory of the device, if it has its own */
+	const char *device_name;        /* of all devices; NULL: that of `device` */
+	uint32_t n_devices;             /* of this kind, if they have memory of their own; 0: one */
+	uint32_t n_input_runs;          /* with -m the number of inputs; else 0 */
+	uint32_t batch_size;            /* maximum fan-in; 0: only memory limits it */
+	uint64_t min_block_nbytes;      /* of blocks that exist already, or 0 */
+	uint32_t n_partitions;          /* of the final merge; 0: chosen by the plan */
+	uint32_t n_part_files;          /* of the output; 0: it is a single file */
+	bool part_files_are_partitions; /* the merge cuts where part files end */
+	/* Each has an input of this size, and merges a partition of the runs of all; 0: one. */
+	uint32_t n_ranks;
+	bool sequential_input;  /* of a merge: best read from front to back */
+	bool sequential_output; /* a pipe: only one writer is useful */
+	/* All runs are merged to one before the output, to count the records that -u leaves. */
+	bool needs_count_pass;
+	uint64_t stream_codec_nbytes; /* of the memory: for compressed inputs and outputs */
+	/* How spilled runs are stored. stores_encoded_keys: see compression_open(). */
 	struct compression_params compression;
 	bool stores_encoded_keys;
-	bool keeps_checkpoint_index; /* also in the records of a checkpoint, which keeps runs */
+	/* Runs are kept by a checkpoint, whose records hold the index of blocks, too. */
+	bool keeps_checkpoint_index;
 	bool unique;
 	uint64_t limit; /* of the records of a run; 0: none */
-	/* Several ranks compress the output: what each has made is stored until all have theirs. */
+	/* Several ranks compress the output: each stores its frames until all have theirs. */
 	bool stores_frames;
 	/*
-	 * Of a pipe, what is to be said something about: an input of that size, or, if endless, so
-	 * much in the middle of it. 0: nothing.
+	 * Of an input of unknown size: assume this size; or, with assumes_unbounded, look at so
+	 * much in the middle of an endless input. 0: assume nothing.
 	 */
 	uint64_t assumed_nbytes;
 	bool assumes_unbounded;
 };
 
 struct plan {
-	uint64_t exchange_nbytes; /* of the host's memory, set aside, */
-	uint64_t memory_nbytes;   /* and all else, which is planned with */
-	uint64_t codec_nbytes;    /* of that: for compressed inputs and outputs, and for codecs */
-	uint64_t index_nbytes;    /* and for what is known of the blocks of all runs */
-	uint64_t mapped_nbytes;   /* and for the input itself, if it is mapped; else 0 */
-	/* Of each device; the rest of the memory if it has none itself. */
+	uint64_t exchange_nbytes; /* of the host's memory, reserved */
+	uint64_t memory_nbytes;   /* all other memory, which is planned with */
+	/* Of memory_nbytes: for compressed inputs and outputs, and codec contexts. */
+	uint64_t codec_nbytes;
+	uint64_t index_nbytes;  /* of memory_nbytes: for the index of all runs */
+	uint64_t mapped_nbytes; /* of memory_nbytes: the input, if it is mapped */
+	/* Of each device; if it has no memory of its own, what is left of memory_nbytes. */
 	uint64_t device_nbytes;
 	uint32_t n_devices;
-	uint32_t n_ranks; /* with each as much as here; 1: it is alone */
+	uint32_t n_ranks; /* each with what is said here; 1: this one is alone */
 	/*
-	 * What it is that sorts (device_info.unified), as far as it matters to others: data goes to
-	 * memory of the device and comes back; or processors sort, which read and write, too.
+	 * The properties of the device (device_info.unified) that matter elsewhere: data is copied
+	 * to its memory and back; or the CPU sorts, and the same processors read and write.
 	 */
 	bool copies_to_device, sorts_on_cpu;
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;
-	uint64_t resident_nbytes; /* of a record in a run in device memory */
-	uint64_t gathered_nbytes; /* of one that a window has beside its element; 0: it has none */
+	uint64_t resident_nbytes; /* of a record in a resident run */
+	/* Of a record that a window gathers beside its element; 0: none. */
+	uint64_t gathered_nbytes;
 	char device[128];
 
 	uint32_t n_readers, n_writers;
-	uint32_t n_fetchers; /* of blocks, in a merge; with other ranks more than readers */
-	uint32_t n_queues;   /* chunks sorted at the same time by each device */
-	bool fits_in_memory; /* nothing need be spilled */
+	/* Of blocks, in a merge; more than readers if blocks come from other ranks. */
+	uint32_t n_fetchers;
+	uint32_t n_queues;   /* of each device: chunks that it sorts at the same time */
+	bool fits_in_memory; /* nothing has to be spilled */
 
-	uint32_t n_slots; /* pinned, to read into; 0 unless it copies, as the next two */
+	/* Pinned buffers to read into; 0, like the next two, unless it copies to the device. */
+	uint32_t n_slots;
 	uint64_t slot_nbytes;
-	uint64_t host_spill_nbytes; /* of spilled runs, that may stay in host memory */
-	bool packs_on_device;       /* the device packs and unpacks them */
+	uint64_t host_spill_nbytes; /* of spilled runs, in host memory */
+	bool packs_on_device;       /* the device packs and unpacks spilled blocks */
 
 	uint64_t chunk_records;
-	uint64_t chunk_nbytes;        /* of the buffer of a chunk */
-	uint64_t n_chunks;            /* buffers of all devices, of which not all need be used */
+	uint64_t chunk_nbytes;        /* of a chunk's buffer */
+	uint64_t n_chunks;            /* buffers of all devices; not all need be used */
 	uint64_t chunks_per_run;      /* sorted chunks that make one spilled run */
-	uint64_t sort_scratch_nbytes; /* for each queue */
-	uint64_t sort_output_nbytes;  /* the same: a chunk that sorted records go to; 0 for codes */
+	uint64_t sort_scratch_nbytes; /* of each queue */
+	/* Of each queue: a spare chunk to sort into; 0 if elements are sorted in place. */
+	uint64_t sort_output_nbytes;
 
 	uint32_t n_windows;     /* in flight */
-	uint64_t window_nbytes; /* output of one window if memory allows */
-	uint64_t merge_nbytes;  /* of each device, for windows while the chunks are there too */
+	uint64_t window_nbytes; /* output of one window, if memory allows */
+	uint64_t merge_nbytes;  /* of each device, for windows, while its chunks are allocated */
 	/*
-	 * The same of what a rank merges in the end, its range of the runs of all: then no chunk is
-	 * there any more, unless what was left is stored in memory (keep_last_run_in_memory).
-	 * Else merge_nbytes.
+	 * The same for the final merge of a rank. If its last chunks are not stored in memory
+	 * (keep_last_run_in_memory), they are freed before it. Else merge_nbytes.
 	 */
 	uint64_t final_merge_nbytes;
 	bool keep_last_run_in_memory;
-	uint64_t block_nbytes; /* of spilled runs, as in device memory */
-	uint32_t fan_in;       /* spilled runs merged at once */
-	uint32_t n_partitions; /* of the final merge at a time, if memory has room for their windows
-				*/
+	uint64_t block_nbytes; /* of spilled runs, by their size in device memory */
+	uint32_t fan_in;       /* stored runs that are merged at once */
+	/* Of the final merge at the same time, if memory has room for their windows. */
+	uint32_t n_partitions;
 	/*
-	 * In which it will be made, as far as that can be known: of keys that begin alike, or when
-	 * all are in few blocks, it is made in one.
+	 * The number of partitions that the final merge is expected to have. (It turns out to be
+	 * one if most keys begin alike, or all items are in few blocks.)
 	 */
 	uint32_t n_expected_partitions;
 
-	/* What is to be expected (plan_passes.h) of an input of expected_nbytes. */
-	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
-	bool is_unbounded;        /* and this is a part in the middle of it */
+	/* Expectations (plan_passes.c) for an input of expected_nbytes */
+	uint64_t expected_nbytes; /* input size, or the assumed one of a pipe, or 0 */
+	bool is_unbounded;        /* this is a part in the middle of an endless input */
 	uint64_t n_spilled_runs;
 	uint32_t n_passes;       /* merges that a record goes through, the final one included */
-	uint64_t spilled_nbytes; /* when runs are formed, ... */
-	uint64_t spilled_to_memory_nbytes; /* and stored then, too, in memory: what ranks have left;
-					      and ... */
-	uint64_t merge_pass_nbytes;        /* ... by merges before the final one, n_merges, ... */
+	uint64_t spilled_nbytes; /* during run generation, to disk */
+	/* Stored in memory at its end: the last chunks of a rank. */
+	uint64_t spilled_to_memory_nbytes;
+	uint64_t merge_pass_nbytes; /* written by the n_merges merges before the final one */
 	uint64_t n_merges,
-		merge_pass_input_nbytes; /* ... of so much; with a limit less comes out */
-	uint64_t n_stored_records; /* of the input, that become stored runs as they are formed */
-	uint64_t final_merge_stored_nbytes; /* what the final merge has of stored runs, or of inputs
-					     */
-	uint64_t count_pass_nbytes; /* of these, by the last, if records are counted before; or 0 */
-	/* Stored at the same time, and the space for that; less if it shrinks, or with -u. */
+		merge_pass_input_nbytes; /* read by them; with a limit more than written */
+	uint64_t n_stored_records; /* of the input, in runs that are stored during run generation */
+	uint64_t final_merge_stored_nbytes; /* read by the final merge from stored runs or inputs */
+	uint64_t count_pass_nbytes;         /* of these, written by a pass that only counts; or 0 */
+	/*
+	 * Stored at the same time, and the space that takes; less if it is compressed, or with -u.
+	 */
 	uint64_t temp_nbytes, max_temp_nbytes;
 
-	/* Of the host's memory, all that is needed at once, where it does not shrink any more. */
+	/* Host memory that is needed at the same time, as far as it cannot shrink. */
 	uint64_t total_nbytes;
-	uint64_t required_index_nbytes; /* of it, for what is known of the blocks of all runs */
-	bool is_sufficient;             /* that is within the memory and PLAN_OVERHEAD_NBYTES */
-	uint64_t max_stored_blocks;     /* that the index of runs has room for */
+	uint64_t required_index_nbytes; /* of total_nbytes: for the index of all runs */
+	bool is_sufficient;         /* total_nbytes is within the memory and PLAN_OVERHEAD_NBYTES */
+	uint64_t max_stored_blocks; /* that the index has room for */
 };
 
-/* The least memory a plan is made for; smaller limits are taken as this. */
+/* The minimum memory of a plan; lower limits are raised to this. */
 enum { PLAN_MIN_MEMORY_NBYTES = 1 << 20 };
 
-/* More than there are addresses; larger limits are taken as this. And more than can be sorted. */
+/*
+ * Larger limits, which no address space has, are reduced to this; and the most data that a sort
+ * handles.
+ */
 #define PLAN_MAX_MEMORY_NBYTES (UINT64_C(1) << 56)
 #define PLAN_MAX_DATA_NBYTES (UINT64_C(1) << 60)
 
 /*
- * The process may take 32 MiB besides the memory. With little memory, what does not shrink with it
- * may have so much of them; the rest is for the program and its threads.
+ * The process may use 32 MiB in addition to the memory. What does not shrink with little memory may
+ * take this much of them; the rest is for the program and its threads.
  */
 enum { PLAN_OVERHEAD_NBYTES = 24 << 20 };
 
-/* Threads that sort: more than one for each MiB would have too little of it; 2 are no matter. */
+/* Memory for each sorting thread; the minimum of two threads is allowed in any case. */
 enum { PLAN_THREAD_NBYTES = 1 << 20 };
 uint64_t plan_max_threads(uint64_t memory_nbytes);
 
-/* Threads that read the input for each device, of those that there are. */
+/* Threads that read the input, for each device. */
 enum { PLAN_MAX_READERS = 8 };
 
-/* Of each input of -m, what is turned into items at a time, where its records are none. */
+/* Of an input of -m: records that are projected to items at a time. */
 enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
 
 /*
- * What ranks have in memory they send each other as it lies, and store nothing, if all of it fits,
- * and they have no more runs than this: each has a slice in every window.
+ * Ranks exchange runs in memory, and store nothing, if everything fits and there are at most this
+ * many runs: each has a slice in every window.
  */
 enum { PLAN_MAX_ALL_TO_ALL_RUNS = 1 << 14 };
 
-/* Of those that the output will be made in, how many side by side, at most. */
+/* How many of the expected partitions are merged at the same time, at most. */
 static inline uint32_t plan_concurrent_partitions(const struct plan *plan)
 {
 	return plan->n_partitions < plan->n_expected_partitions ? plan->n_partitions :
 								  plan->n_expected_partitions;
 }
 
-/* Any request makes a plan; it can be carried out if it says is_sufficient. */
+/* Make a plan. Any request makes one; it can be carried out if it is_sufficient. */
 void plan_make(const struct plan_request *request, struct plan *ret_plan);
 
-/* The windows of one merge. */
+/* The windows of a merge. */
 struct window_plan {
 	uint32_t n_windows;
-	uint64_t quota_records;    /* blocks are taken for a window until they hold so many */
-	uint64_t capacity_records; /* what a window may come to: quota and one block of each run */
-	uint64_t resident_stride;  /* records in a block of a resident run */
+	uint64_t quota_records; /* items in the blocks taken for a window, at most */
+	/* The quota plus one block of each run: what a window has room for. */
+	uint64_t capacity_records;
+	uint64_t resident_stride; /* items in a block of a resident run */
 	uint64_t scratch_nbytes;
 };
 
 /*
  * Plan the windows of a merge of n_records in n_resident and n_stored runs, in at most `nbytes` of
- * a device's memory, or in the least that works if that is more.
+ * a device's memory; or in the minimum that works, if that is more.
  */
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
 		  struct window_plan *ret_windows);
 
 /*
- * In how many ranges to merge the n_records that there have turned out to be, at most: of an input
- * of unknown size they may be fewer than planned, as each has to be worth its windows.
+ * The maximum number of partitions for a merge of n_records. If the size of the input was unknown,
+ * this may be less than planned, because each partition has to be worth its windows.
  */
 uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request *request,
 			     uint64_t n_records);
 
 /*
- * Is a merge of n_items better made in n ranges, of which the largest has so many? Else it is
- * better off with all of the memory and all of the threads.
+ * Is a merge of n_items better made in n partitions, of which the largest has n_largest items? Else
+ * all of the memory and all threads are better used by a single one.
  */
 bool plan_worth_splitting(uint64_t n_items, uint64_t n_largest, uint32_t n);
 
 /*
- * Of a merge like that, plan the ranges that it is divided into: the plan that each of them has,
- * with a part of the threads, one writer, and merge_nbytes for its windows. Returns how many there
- * are: no more than n_most, and as many as have room for windows like those of an undivided merge
- * of stored runs. If it is 1, the plan stays as it is.
+ * Plan the partitions of such a merge. The plan of each has a share of the threads, one writer, and
+ * merge_nbytes for its windows. Returns how many: at most max_partitions, and as many as have room
+ * for windows like those of a single merge of stored runs. If that is one, the plan is unchanged.
  */
 uint32_t plan_partitions(const struct plan *plan, const struct plan_request *request,
 			 uint64_t nbytes, uint64_t n_records, uint32_t n_resident,
 			 uint32_t n_stored, uint32_t max_partitions,
 			 struct plan *ret_partition_plan);
 
-/* What the windows take, all together; has_stored: if not all runs are resident. */
+/* The memory of all windows. has_stored: not all runs are resident. */
 uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,
 			     bool has_stored);

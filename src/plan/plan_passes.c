@@ -1,40 +1,41 @@
 /*
- * plan_passes - what a plan will spill and merge, and the temporary space for that
- * (see plan_passes.h)
+ * plan_passes.c - what a plan will spill and merge, and the temporary space for that
  *
- * The space that is taken is more than what is stored: an extent takes whole pages, and while runs
- * are merged to a longer one, what has been passed is given back late (io/spill/hole_punch.h).
+ * Nothing in memory is sized by these expectations except for the index of blocks. They are what
+ * --explain prints, and what is looked for in the temporary directories before the sort starts.
+ *
+ * More space is taken than is stored: an extent takes whole pages, and while runs are merged into a
+ * longer one, what has been merged is freed late (io/spill/).
  */
-#include "src/plan/plan_passes.h"
+#include "src/plan/plan_internal.h"
 
 #include "io/codec/zst_writer.h"
 #include "io/spill/run_file.h"
 #include "io/spill/spill.h"
-#include "src/plan/plan_internal.h"
 
 static uint64_t saturating_add(uint64_t a, uint64_t b)
 {
 	return u64_min(a, UINT64_MAX - b) + b;
 }
 
-/* Of a value for n_runs, that for `part` of them. */
+/* Scale a value of n_runs to n_moved of them. */
 static uint64_t scale_to_runs(uint64_t value, uint64_t n_runs, uint64_t n_moved)
 {
 	return n_runs ? saturating_mul(divide_up(value, n_runs), n_moved) : 0;
 }
 
 /*
- * The tree of merges has the runs as its leaves, and all of its nodes have fan_in children, but for
- * one at the bottom: so with `full` the largest power of fan_in that is not above n_runs, some
- * nodes of that level are leaves, and the others, `n_inner_nodes`, hold the rest of the runs, one
+ * The tree of merges. Its leaves are the runs, and every node has fan_in children, except for one
+ * at the bottom. With n_level_nodes, the largest power of fan_in that is not above n_runs, some
+ * nodes of that level are leaves, and the others, n_inner_nodes, hold the rest of the runs one
  * level below.
  */
 struct merge_tree {
-	uint64_t n_level_nodes, depth; /* depth: of that level; the final merge is at 0 */
+	uint64_t n_level_nodes, depth; /* depth of that level; the final merge is at 0 */
 	uint64_t n_inner_nodes, n_bottom_runs;
 };
 
-/* Of more than fan_in runs. */
+/* Make the tree of more than fan_in runs. */
 static struct merge_tree make_merge_tree(uint64_t n_runs, uint32_t fan_in)
 {
 	struct merge_tree tree = { .n_level_nodes = fan_in, .depth = 1 };
@@ -62,16 +63,16 @@ struct pass_counts plan_count_passes(uint64_t n_runs, uint32_t fan_in)
 	return passes;
 }
 
-/* What n runs leave that are merged to one. */
+/* The length of a merge of n runs. */
 static uint64_t merged_length(uint64_t n, uint64_t run_length, uint64_t max_length)
 {
 	return u64_min(saturating_mul(n, run_length), max_length);
 }
 
 /*
- * What is left at the level that is so far above that of `full` that a node there holds n_each of
- * its nodes. Those that were merged of others come together, and so do those that were not; one has
- * some of both, or holds what the first merge was short of.
+ * The sum of the lengths at the level where a node holds n_subtree_nodes of n_level_nodes. Nodes
+ * that were merged come together, and so do those that were not; one holds some of both, or the
+ * shortage of the first merge.
  */
 static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in,
 			     uint64_t n_subtree_nodes, uint64_t run_length, uint64_t max_length)
@@ -94,8 +95,8 @@ static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in,
 }
 
 /*
- * If what is left of any merge is shorter than a run was, it is the shortest, and goes into the
- * next merge, and so on: as many more runs each time as make it full.
+ * If a merge leaves less than a run, its result is the shortest run and goes into the next merge,
+ * together with as many runs as make that one full, and so on.
  */
 static struct pass_volumes chained_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
 					   uint64_t max_length)
@@ -151,7 +152,7 @@ uint64_t plan_spilled_runs(const struct plan *plan, uint64_t n_chunks)
 	return divide_up(n_chunks - plan->n_chunks, plan->chunks_per_run);
 }
 
-/* The same of a pipe: a run is spilled whenever three quarters of the buffers are taken. */
+/* The same for a pipe: a run is spilled whenever three quarters of the chunks are used. */
 static uint64_t estimate_pipe_runs(const struct plan *plan, uint64_t n_chunks)
 {
 	const uint64_t spill_threshold = plan->n_chunks - plan->n_chunks / 4;
@@ -165,7 +166,7 @@ static bool has_unknown_size(const struct plan_request *request)
 	return request->input_nbytes == PLAN_SIZE_UNKNOWN;
 }
 
-/* They are merged where they are; pipes are stored first, and any of them may be one. */
+/* Regular files are merged where they are. Pipes are stored first, and any may be one. */
 static bool merges_regular_files(const struct plan_request *request)
 {
 	return request->n_input_runs && !has_unknown_size(request);
@@ -197,7 +198,7 @@ static bool checkpoints_last_run(const struct plan_request *request, uint64_t n_
 	return request->keeps_checkpoint_index && request->unique && n_runs > 0;
 }
 
-/* Of n records, those that become n_runs which are spilled. */
+/* Of n records, those in the n_runs runs that are spilled. */
 static uint64_t spilled_records(const struct plan_request *request, const struct plan *plan,
 				uint64_t n, uint64_t n_runs)
 {
@@ -211,13 +212,13 @@ static uint64_t spilled_records(const struct plan_request *request, const struct
 	return u64_min(n_spilled, n);
 }
 
-/* Of the records that become n_runs those that are left of them. */
+/* What a limit leaves of records in n_runs runs. */
 static uint64_t apply_limit(const struct plan_request *request, uint64_t n, uint64_t n_runs)
 {
 	return request->limit ? u64_min(n, saturating_mul(n_runs, request->limit)) : n;
 }
 
-/* Of n records of one of several ranks, those that are stored in the end, as one more run. */
+/* Of n records of a rank, those that it stores at the end as one more run. */
 static uint64_t records_spilled_to_memory(const struct plan_request *request,
 					  const struct plan *plan, uint64_t n, uint64_t n_runs)
 {
@@ -229,13 +230,13 @@ static uint64_t records_spilled_to_memory(const struct plan_request *request,
 	return request->limit ? u64_min(n_resident, request->limit) : n_resident;
 }
 
-/* Those that a rank merges: its range of the runs of all. */
+/* The runs whose partitions a rank merges. */
 static uint64_t final_merge_runs(const struct plan_request *request, uint64_t n_runs)
 {
 	return plan_is_distributed(request) ? saturating_mul(n_runs + 1, request->n_ranks) : n_runs;
 }
 
-/* Of what a window stores: the least, in most cases. */
+/* What a window stores at least, in most cases. */
 static uint64_t window_stored_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint32_t n_resident = plan->n_chunks ? (uint32_t)plan->chunks_per_run : 0;
@@ -252,8 +253,8 @@ static uint64_t round_up_to_page(uint64_t nbytes)
 }
 
 /*
- * Of n records, those that are merged to one run to be counted: none if one chunk holds all, which
- * is a run that is counted already.
+ * Of n records, those that are merged into one run to count them. None if one chunk holds them all:
+ * that is a run that is counted.
  */
 static uint64_t count_pass_records(const struct plan_request *request, const struct plan *plan,
 				   uint64_t n)
@@ -265,8 +266,8 @@ static uint64_t count_pass_records(const struct plan_request *request, const str
 }
 
 /*
- * One more pass. While runs that are stored, and what is still in memory, become one, what has been
- * merged of them is given back; but other ranks may still want it.
+ * Plan the pass that counts. While it merges stored and resident runs into one, what it has merged
+ * is freed; but not if other ranks may still need it.
  */
 static void plan_count_pass(const struct plan_request *request, struct plan *plan, uint64_t n)
 {
@@ -288,8 +289,8 @@ static void plan_count_pass(const struct plan_request *request, struct plan *pla
 }
 
 /*
- * The space for nbytes that are stored, of which nothing shrinks. Neighbouring blocks are one
- * extent, unless one of them has been encoded and the other has not; the last of a window is short.
+ * The space for nbytes of uncompressed items. Neighbouring blocks share an extent, unless one of
+ * them is encoded and the other is not; the last of a window is short.
  */
 static uint64_t temp_space_nbytes(const struct plan_request *request, const struct plan *plan,
 				  uint64_t n_runs, uint64_t nbytes)
@@ -310,7 +311,7 @@ static uint64_t temp_space_nbytes(const struct plan_request *request, const stru
 			       SPILL_ALIGN_NBYTES));
 }
 
-/* And that beside it while runs are merged to longer ones. */
+/* The additional space while runs are merged into longer ones. */
 static uint64_t pass_temp_nbytes(const struct plan_request *request, const struct plan *plan,
 				 uint64_t space_nbytes)
 {
@@ -318,18 +319,18 @@ static uint64_t pass_temp_nbytes(const struct plan_request *request, const struc
 	const uint64_t pass_nbytes =
 		temp_space_nbytes(request, plan, n_runs, plan->merge_pass_nbytes);
 
-	/* A checkpoint gives nothing back before its next record is on the disk, nor do ranks. */
+	/* A checkpoint frees nothing before its next record is on disk, and ranks free nothing. */
 	if (request->keeps_checkpoint_index || plan_is_distributed(request))
 		return pass_nbytes;
-	/* With -u as short runs as any are written and given back, in pieces of whole pages. */
+	/* With -u even the shortest runs are written and freed, in pieces of whole pages. */
 	if (request->unique)
 		return saturating_add(2 * spill_backlog_nbytes(space_nbytes), plan->merge_nbytes);
-	/* What waits to be given back may be of several passes, if they are short. */
+	/* If passes are short, several may wait to be freed. */
 	return u64_min(saturating_add(2 * spill_backlog_nbytes(space_nbytes), plan->merge_nbytes),
 		       pass_nbytes);
 }
 
-/* That for the frames of n records, none of which shrinks, beside the runs of all ranks. */
+/* The space for the frames of n records, uncompressible, beside the runs of all ranks. */
 static uint64_t frame_temp_nbytes(const struct plan_request *request, uint64_t n)
 {
 	const uint64_t n_output_records = request->limit ? u64_min(n, request->limit) : n;
@@ -339,13 +340,13 @@ static uint64_t frame_temp_nbytes(const struct plan_request *request, uint64_t n
 
 	if (!request->stores_frames)
 		return 0;
-	/* What cannot be compressed grows. */
+	/* Data that cannot be compressed grows. */
 	return saturating_add(
 		nbytes, saturating_mul(n_frames, round_up_to_page(ZST_WRITER_FRAME_NBYTES / 256) +
 							 SPILL_ALIGN_NBYTES));
 }
 
-/* The space for all that is stored at once. */
+/* The maximum of the space that is used at the same time. */
 static uint64_t peak_temp_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const bool has_count_pass = plan->count_pass_nbytes > 0;
@@ -355,13 +356,16 @@ static uint64_t peak_temp_nbytes(const struct plan_request *request, const struc
 
 	if (plan->n_passes > 1)
 		nbytes = saturating_add(nbytes, pass_temp_nbytes(request, plan, nbytes));
-	/* If only what is counted is merged to a run, it is beside what it comes from at most. */
+	/*
+	 * If the only merge is the one that counts, its result is beside what it is made of at
+	 * most.
+	 */
 	if (has_count_pass && plan->n_passes == 2)
 		nbytes =
 			u64_min(nbytes, temp_space_nbytes(request, plan, n_runs,
 							  saturating_add(plan->spilled_nbytes,
 									 plan->count_pass_nbytes)));
-	/* Of files nothing is there but what merges have stored of them. */
+	/* Of files, only what merges have stored takes space. */
 	if (merges_regular_files(request))
 		nbytes = u64_min(nbytes,
 				 temp_space_nbytes(request, plan, plan->n_merges + has_count_pass,
@@ -370,8 +374,8 @@ static uint64_t peak_temp_nbytes(const struct plan_request *request, const struc
 }
 
 /*
- * What passes merge, and what comes of it: of each merge no more is left than the limit. (Runs that
- * are formed are no longer either, inputs may be.)
+ * Set what passes merge and store: no merge leaves more than the limit. (Nor does run generation,
+ * but inputs of -m may be longer.)
  */
 static void set_pass_volumes(const struct plan_request *request, const struct pass_counts *passes,
 			     uint64_t stored_nbytes, uint64_t n_merged, struct plan *plan)

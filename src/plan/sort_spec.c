@@ -1,5 +1,5 @@
 /*
- * sort_spec - what follows from what a sort is asked for (see sort_spec.h)
+ * sort_spec.c - what follows from a sort spec
  */
 #include "src/plan/sort_spec.h"
 
@@ -27,13 +27,13 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 	};
 	const int r = layout_make(&request, ret_layout);
 
-	assert(r == 0 || r == -ENOMEM); /* the rest is the spec's to see to */
+	assert(r == 0 || r == -ENOMEM); /* a valid spec causes no other error */
 	return r;
 }
 
 _Static_assert((int)INPUT_OVERHEAD_NBYTES == (int)PLAN_OVERHEAD_NBYTES, "one limit");
 
-/* Would what an input says of its records be wrong of those that are written? */
+/* Would the headers of the inputs be wrong for what is written? */
 static bool changes_record_count(const struct sort_spec *spec)
 {
 	return !spec->check_only && !spec->omit_header &&
@@ -60,9 +60,9 @@ struct framing spec_framing(const struct sort_spec *spec)
 	};
 }
 
-/* --- records of which the input knows more --- */
+/* --- Inputs that describe their records --- */
 
-/* Keys by their places, which must be what is there. */
+/* Check keys by offset against the fields of the input. */
 static int resolve_key_offsets(const struct sort_spec *spec, const struct schema *fields,
 			       const char *name, struct key **ret_keys)
 {
@@ -82,7 +82,6 @@ static int resolve_key_offsets(const struct sort_spec *spec, const struct schema
 	return r;
 }
 
-/* Keys that are what they are. */
 static int copy_keys(const struct key *keys, uint32_t n, const char *name, struct key **ret_keys,
 		     uint32_t *ret_n_keys)
 {
@@ -94,7 +93,7 @@ static int copy_keys(const struct key *keys, uint32_t n, const char *name, struc
 	return 0;
 }
 
-/* The keys that follow from what the input says that is in a record, and from what is asked for. */
+/* Derive the keys from the fields of the input and from what was asked for. */
 static int derive_keys(const struct sort_spec *spec, const struct schema *fields, const char *name,
 		       struct key **ret_keys, uint32_t *ret_n_keys)
 {
@@ -110,13 +109,13 @@ static int derive_keys(const struct sort_spec *spec, const struct schema *fields
 			    "of it, or take what is behind the header for plain records: "
 			    "--skip-bytes=%" PRIu64 " and -t, or -R and -k",
 			    name, fields->header_nbytes);
-	default: /* also of RECORD_SPEC_SIZE, as the size is right */
+	default: /* also RECORD_SPEC_SIZE, if the size is right */
 		return schema_resolve_keys(fields, spec->key_requests, spec->n_key_requests, name,
 					   ret_keys, ret_n_keys);
 	}
 }
 
-/* The same; inputs that are sorted may also say by what, and nothing of what is in a record. */
+/* The same for any input: sorted inputs may say what they are sorted by, without fields. */
 static int derive_input_keys(const struct sort_spec *spec, const struct input *input,
 			     const char *name, struct key **ret_keys, uint32_t *ret_n_keys)
 {
@@ -141,7 +140,7 @@ static int check_key(const struct sort_spec *spec, const struct key *key, const 
 		    name, key->nbytes, key->offset, spec->record_nbytes);
 }
 
-/* The first that is asked for by a name; NULL: all by their places. */
+/* The first key that is requested by name; NULL: all are by offset. */
 static const char *find_named_key(const struct sort_spec *spec)
 {
 	for (uint32_t i = 0; i < spec->n_key_requests; i++)
@@ -150,7 +149,7 @@ static const char *find_named_key(const struct sort_spec *spec)
 	return NULL;
 }
 
-/* Choices are of what the input says; does it? */
+/* Check that the input has fields, if any are requested. */
 static int check_key_requests(const struct sort_spec *spec, const struct schema *fields,
 			      const char *name)
 {
@@ -211,7 +210,7 @@ int spec_resolve(const struct sort_spec *spec, const struct input *input, const 
 	if (fields)
 		return resolve_from_input(spec, input, name, ret_spec, ret_keys);
 	*ret_spec = *spec;
-	/* RECORD_SPEC_TYPE and no spec are plain numbers, which are sorted by their bits. */
+	/* RECORD_SPEC_TYPE, and no spec, are plain numbers, which are sorted by their bits. */
 	ret_spec->preserve_ties = spec->record_spec == RECORD_SPEC_KEYS ||
 				  spec->record_spec == RECORD_SPEC_FIELDS;
 	*ret_keys = NULL;

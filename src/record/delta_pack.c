@@ -1,12 +1,12 @@
 /*
- * delta_pack - sorted codes as the differences of neighbours (see delta_pack.h)
+ * delta_pack.c - pack sorted encoded keys as differences of neighbours
  *
- * Encoding takes two passes over a block, which stays in the cache: one for the widths, after which
- * the exact size is known, and one that packs.
+ * Packing takes two passes over a block, which stays in the cache: one finds the widths, after
+ * which the exact size is known, and one packs.
  *
- * For codes of 4 and 8 bytes there is an instance of pack and unpack for each width, in which all
- * shifts and masks are constants; that doubles the speed of packing. For 16 bytes, whose words are
- * pairs of registers, it does not pay for its size.
+ * For keys of 4 and 8 bytes there is an instance of pack and unpack for each width, in which all
+ * shifts and masks are constants. That doubles the speed of packing. For 16 bytes, whose words are
+ * pairs of registers, it is not worth its size.
  */
 #include "src/record/delta_pack.h"
 
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/record/delta_format.h"
+#include "src/record/delta_pack.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "codes are stored as they are");
 
@@ -25,7 +25,7 @@ static size_t n_groups(size_t n)
 	return (n + DELTA_GROUP_N - 1) / DELTA_GROUP_N;
 }
 
-/* Of n codes whose miniblocks have these widths, all in all. */
+/* The size of a block of n keys whose miniblocks have these widths. */
 static size_t encoded_nbytes(size_t n, uint32_t key_nbytes, const unsigned char *widths)
 {
 	size_t nbytes = 0;

@@ -1,48 +1,117 @@
 /*
- * delta_pack - sorted codes as the differences of neighbours, in as few bits as these need
+ * delta_pack.h - pack sorted encoded keys as differences of neighbours, in as few bits as these
+ * need
  *
- * n codes of 4, 8 or 16 bytes are cut into miniblocks of 256, the last of which may be shorter.
- * A miniblock has the number of bits of its largest difference, and is independent of all others:
- * it can be encoded and decoded by whoever likes, a thread block of a GPU say, as soon as the sum
- * of the widths before it says where it is.
+ * n keys of 4, 8 or 16 bytes are divided into miniblocks of 256; the last one may be shorter. A
+ * miniblock stores its differences in as many bits as its largest one needs. It is independent of
+ * the others: any thread, or thread block of a GPU, can pack or unpack it, once the widths before
+ * it are summed up.
  *
- *	bases     the first code of each miniblock, as it is
- *	widths    one byte for each: the bits of a difference
+ *	bases     the first key of each miniblock
+ *	widths    one byte for each miniblock: the bits of a difference;
  *	          zeros, to a multiple of 32 bytes
  *	packed    miniblock 0: 32 bytes x its width
  *	          miniblock 1, ...
- *	          the last: for each 8 codes that are begun, as many bytes as its width
- *	          16 zeros or more, so that the whole is a multiple of 32 bytes
+ *	          the last: for each 8 keys, or fewer at the end, as many bytes as its width
+ *	          at least 16 zeros, to a multiple of 32 bytes
  *
- * Difference i of a miniblock is code[i] - code[i - 1], difference 0 is 0, and those behind the end
- * of the last miniblock are. Their bits follow each other, the lowest first, in bytes of which the
- * lowest bits are filled first. So 8 differences take as many bytes as a difference has bits, and
- * every eighth begins with a byte; with the zeros at the end, any of up to 56 bits is had with one
- * load of 8 bytes, a shift and a mask, and any of up to 120 bits with one load of 16. Wider ones
- * than that are given all the bits of the code.
+ * Difference i of a miniblock is key[i] - key[i - 1]; difference 0, and those behind the end of the
+ * last miniblock, are 0. Their bits follow each other, lowest first, and fill bytes from the lowest
+ * bit. So 8 differences take as many bytes as a difference has bits, and every eighth begins with a
+ * byte. With the zeros at the end, a difference of up to 56 bits can be read with one load of 8
+ * bytes, a shift and a mask, and one of up to 120 bits with a load of 16. Wider ones are stored
+ * with all bits of the key.
  *
- * Everything is little-endian. The format says nothing about order: codes that are not sorted come
- * back as they were, too, since differences wrap, but take all their bits.
+ * Everything is little-endian. Keys that are not sorted are restored too, because differences wrap,
+ * but they take all their bits.
  *
- * Why no more than this: for random keys, whose differences are distributed exponentially, the
- * width of the largest of 256 is 2.6 bits more than the mean's, and of these an optimal code (Rice)
- * would save 1.5, a thirtieth of a u64's bits, for a loop over bits.
+ * A better code would gain little: for random keys, whose differences are distributed
+ * exponentially, the largest of 256 is 2.6 bits wider than the mean. An optimal code (Rice) would
+ * save 1.5 of these, a thirtieth of a u64's bits, for a loop over bits.
  */
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "src/record/key_encoding.h"
 
 /*
- * Encode n codes of key_nbytes, an array aligned for them, into at most `capacity`
- * bytes. Returns how many it took, or 0 if that would be more than there are; they then hold
- * anything.
+ * Pack n keys of key_nbytes, aligned, into at most `capacity` bytes. Returns the packed size, or 0
+ * if it would exceed the capacity; the contents are then undefined.
  */
 size_t delta_encode(const void *keys, size_t n, uint32_t key_nbytes, void *packed, size_t capacity);
 
 /*
- * Back to n codes. Returns 0, or -EBADMSG when `stored` is not what any n codes are encoded as; the
- * codes may then hold anything. Reads and writes nothing but the two ranges, whatever they hold.
+ * Unpack n keys. Returns 0, or -EBADMSG if `packed` is not what delta_encode() makes of any n keys;
+ * the keys are then undefined. Reads and writes nothing outside the two buffers, whatever they
+ * contain.
  */
 int delta_decode(const void *packed, size_t packed_nbytes, void *keys, size_t n,
 		 uint32_t key_nbytes);
+
+/* --- The format, shared by both back ends. The keys of a block take at most 2^30 bytes. --- */
+
+enum {
+	DELTA_MINIBLOCK_N = 256, /* keys that share a width */
+	DELTA_GROUP_N = 8,       /* keys that begin with a byte, whatever their width is */
+	DELTA_UNIT_NBYTES = 32,
+	DELTA_SLACK_NBYTES = 16,
+};
+
+static inline GSORT_HD uint64_t delta_round_up(uint64_t nbytes)
+{
+	return (nbytes + DELTA_UNIT_NBYTES - 1) / DELTA_UNIT_NBYTES * DELTA_UNIT_NBYTES;
+}
+
+static inline GSORT_HD uint64_t delta_n_miniblocks(uint64_t n)
+{
+	return (n + DELTA_MINIBLOCK_N - 1) / DELTA_MINIBLOCK_N;
+}
+
+/* The size of the miniblock that begins at `first`, of n keys. */
+static inline GSORT_HD uint32_t delta_miniblock_n(uint64_t n, uint64_t first)
+{
+	return n - first < DELTA_MINIBLOCK_N ? (uint32_t)(n - first) : (uint32_t)DELTA_MINIBLOCK_N;
+}
+
+/* The size of the packed differences of a miniblock of n keys. */
+static inline GSORT_HD uint32_t delta_miniblock_nbytes(uint32_t n, uint32_t width)
+{
+	return (n + DELTA_GROUP_N - 1) / DELTA_GROUP_N * width;
+}
+
+/* Bases, then widths, then zeros. */
+static inline GSORT_HD uint64_t delta_widths_offset(uint64_t n, uint32_t key_nbytes)
+{
+	return delta_n_miniblocks(n) * key_nbytes;
+}
+
+static inline GSORT_HD uint64_t delta_header_nbytes(uint64_t n, uint32_t key_nbytes)
+{
+	return delta_round_up(delta_n_miniblocks(n) * (key_nbytes + 1));
+}
+
+/* The size of a block with packed differences of packed_nbytes. */
+static inline GSORT_HD uint64_t delta_block_nbytes(uint64_t n, uint32_t key_nbytes,
+						   uint64_t packed_nbytes)
+{
+	return delta_round_up(delta_header_nbytes(n, key_nbytes) + packed_nbytes +
+			      DELTA_SLACK_NBYTES);
+}
+
+/* The widest difference below the full width. */
+static inline GSORT_HD uint32_t delta_max_width(uint32_t key_nbytes)
+{
+	return key_nbytes == 4 ? 32 : 8 * key_nbytes - 8;
+}
+
+/* The width for differences of at most n_bits. */
+static inline GSORT_HD uint32_t delta_width(uint32_t n_bits, uint32_t key_nbytes)
+{
+	return n_bits > delta_max_width(key_nbytes) ? 8 * key_nbytes : n_bits;
+}
+
+static inline GSORT_HD bool delta_is_width(uint32_t width, uint32_t key_nbytes)
+{
+	return width <= delta_max_width(key_nbytes) || width == 8 * key_nbytes;
+}

@@ -1,21 +1,29 @@
 /*
- * digest - a checksum of a multiset of records, host and device
+ * digest.h - a checksum of a multiset of records, and what has become of all records; host and
+ * device
  *
- * The sum, modulo 2^64, of a strong hash of each record, and the number of records. It does not
- * depend on the order, so it can be taken in pieces by any number of threads and added up, and it
- * can be compared between input and output. Records lost, doubled, exchanged for others or changed
- * in a bit go unseen with probability 2^-64 unless somebody forges them; it is no cryptographic
+ * A digest is the number of records and the sum, modulo 2^64, of a strong hash of each. It does not
+ * depend on the order of the records. So any number of threads can compute parts of it, and it can
+ * be compared between input and output. Records that are lost, duplicated, replaced or changed in a
+ * bit go undetected with probability 2^-64, unless somebody forges them: it is not a cryptographic
  * hash.
  *
- * A record is hashed as its bytes stand in the file: little-endian words of 8 bytes, the last one
- * padded with zeros. Up to 16 bytes they are chained through mix64 (the finaliser "Mix13" of
- * Stafford 2011, used by SplitMix64, Steele et al., OOPSLA 2014). For records of 8 bytes or fewer
- * mix64 is a bijection, so different records have different hashes.
+ * A record is hashed as little-endian words of 8 bytes, the last one padded with zeros. Up to 16
+ * bytes they are chained through mix64 (the finaliser "Mix13" of Stafford 2011, used by SplitMix64,
+ * Steele et al., OOPSLA 2014). For records of at most 8 bytes mix64 is a bijection, so different
+ * records have different hashes.
  *
  * Chaining costs the latency of two multiplications for each word. Longer records are hashed by
- * pairs of words that do not depend on each other, as XXH3 and wyhash do: each word is exchanged by
- * an odd multiple of a constant that tells its place, the two are multiplied to 128 bits, and
- * the halves, folded, are added up.
+ * independent pairs of words, as XXH3 and wyhash do: each word is XORed with an odd multiple of a
+ * constant that depends on its offset, the two are multiplied to 128 bits, and the folded products
+ * are added up.
+ *
+ * Every record is counted where it is read, and again where it is written or dropped. In between it
+ * lives in a chunk, a run or a window. When the sort is done nothing may be left there:
+ *
+ *	read = written + dropped		as multisets
+ *
+ * Each part of a sort keeps totals of its own and adds them to those of its caller.
  */
 #pragma once
 
@@ -37,7 +45,7 @@ static inline GSORT_HD uint64_t digest_mix64(uint64_t x)
 
 #define DIGEST_SEED UINT64_C(0x9e3779b97f4a7c15)
 
-/* The word of record bytes [at, at + 8), zero-padded past the record's end; any alignment. */
+/* Return the word of bytes [offset, offset + 8), padded with zeros behind the record's end. */
 static inline GSORT_HD uint64_t digest_word(const unsigned char *record, uint64_t record_nbytes,
 					    uint64_t offset)
 {
@@ -57,7 +65,7 @@ static inline GSORT_HD uint64_t digest_word(const unsigned char *record, uint64_
 	return word;
 }
 
-/* The halves of a 128-bit product. */
+/* XOR the halves of the 128-bit product. */
 static inline GSORT_HD uint64_t digest_fold(uint64_t a, uint64_t b)
 {
 	const uint128_t product = (uint128_t)a * b;
@@ -67,7 +75,7 @@ static inline GSORT_HD uint64_t digest_fold(uint64_t a, uint64_t b)
 
 #define DIGEST_HIGH_SEED UINT64_C(0xd6e8feb86659fd93)
 
-/* What the words at `at` are exchanged by. */
+/* What the words at `offset` are XORed with. */
 static inline GSORT_HD uint64_t digest_mask_low(uint64_t offset)
 {
 	return (2 * offset + 1) * DIGEST_SEED;
@@ -78,13 +86,13 @@ static inline GSORT_HD uint64_t digest_mask_high(uint64_t offset)
 	return (2 * offset + 1) * DIGEST_HIGH_SEED;
 }
 
-/* What words [at, at + 16) of a record add to its hash. */
+/* The contribution of bytes [offset, offset + 16) to the hash. */
 static inline GSORT_HD uint64_t digest_pair(uint64_t lo, uint64_t hi, uint64_t offset)
 {
 	return digest_fold(lo ^ digest_mask_low(offset), hi ^ digest_mask_high(offset));
 }
 
-/* The definition, for a record of any length; the fast paths elsewhere must agree. */
+/* Hash a record of any length. This is the definition; faster versions elsewhere must agree. */
 static inline GSORT_HD uint64_t digest_record(const unsigned char *record, uint64_t record_nbytes)
 {
 	uint64_t hash = DIGEST_SEED;
@@ -100,13 +108,13 @@ static inline GSORT_HD uint64_t digest_record(const unsigned char *record, uint6
 	return digest_mix64(hash);
 }
 
-/* A record of at most 8 bytes as its (zero-padded) little-endian word. */
+/* Hash a record of at most 8 bytes, given as its zero-padded little-endian word. */
 static inline GSORT_HD uint64_t digest_word8(uint64_t word)
 {
 	return digest_mix64(DIGEST_SEED ^ word);
 }
 
-/* A record of 9 to 16 bytes as its two words. */
+/* Hash a record of 9 to 16 bytes, given as its two words. */
 static inline GSORT_HD uint64_t digest_word16(uint64_t lo, uint64_t hi)
 {
 	return digest_mix64(digest_word8(lo) ^ hi);
@@ -121,4 +129,29 @@ static inline void digest_add(struct digest *total, struct digest addend)
 static inline bool digest_equal(struct digest a, struct digest b)
 {
 	return a.n_records == b.n_records && a.sum == b.sum;
+}
+
+struct record_totals {
+	struct digest read;    /* from the inputs */
+	struct digest written; /* to the output */
+	struct digest dropped; /* equal to one that is kept (-u), or beyond the limit */
+};
+
+static inline void record_totals_add(struct record_totals *total, struct record_totals addend)
+{
+	digest_add(&total->read, addend.read);
+	digest_add(&total->written, addend.written);
+	digest_add(&total->dropped, addend.dropped);
+}
+
+/* What is accounted for: written or dropped. */
+static inline struct digest record_totals_accounted(struct record_totals totals)
+{
+	digest_add(&totals.written, totals.dropped);
+	return totals.written;
+}
+
+static inline bool record_totals_are_balanced(struct record_totals totals)
+{
+	return digest_equal(totals.read, record_totals_accounted(totals));
 }

@@ -1,22 +1,20 @@
 /*
- * key_encode - records to codes and back, many at a time (see key_encode.h)
+ * key_encode.c - encode and decode many key-only records at once
  *
- * One loop does it all while the data is in the first-level cache: a block of records is loaded
- * into an array of raw values, the array is hashed, and mapped to elements. The array makes the
- * loops within a block independent of what overlaps outside of it (in place, or expanding in
- * place from the end of the buffer), so that the compiler can vectorise them. In place, blocks
- * go forwards: an element's place never lies beyond its record's when they end together, nor a
- * record's beyond its element's when they start together.
+ * One loop does everything while the data is in the first-level cache: it loads a block of records
+ * into an array of raw values, hashes the array, and maps it to elements. The array makes the loops
+ * within a block independent of any overlap outside it, so that the compiler can vectorise them. In
+ * place, blocks go forwards: an element never lies behind its record when they end together, nor a
+ * record behind its element when they start together.
  *
- * The digest is the expensive part: two 64-bit multiplications per record.
- * AVX-512DQ multiplies eight at a time; so all of it is compiled twice, and the
- * choice is made at run time, by hand: a loader's choice (ifunc) runs before the sanitizers are
- * ready.
+ * The digest is the expensive part, two 64-bit multiplications for each record, and AVX-512DQ
+ * multiplies eight at a time. So everything is compiled twice and chosen at run time. The choice is
+ * made by hand, because an ifunc resolver runs before the sanitizers are ready.
  *
- * The length of the record is a constant in each instance, so loads, stores and shifts are single
- * instructions; everything else about the key (byte order, direction, kind) is a mask. What is done
- * to a block of records with several keys has an instance for each size of element: one for each
- * length, too, took the compiler half as long again, and was no faster.
+ * The length of the record is a constant in each instance, so that loads, stores and shifts are
+ * single instructions; everything else about the key (byte order, direction, type) is a mask.
+ * Records of several keys have one instance for each element size: one for each length took the
+ * compiler half as long again, and was no faster.
  */
 #include "src/record/key_encode.h"
 
@@ -29,15 +27,15 @@ enum { BLOCK_N = 256 };
 #define INLINE __attribute__((always_inline)) static inline
 #define NOINLINE __attribute__((noinline))
 
-/* The arguments of either way. */
+/* The arguments of encoding and of decoding. */
 struct encode_job {
 	const struct key_encoding *encoding;
 	const void *source;
 	void *destination;
 	uint64_t n;
 	bool strict;
-	struct digest *digest;        /* of encode */
-	struct decode_result *result; /* of decode */
+	struct digest *digest;        /* of encoding */
+	struct decode_result *result; /* of decoding */
 };
 
 #define ELEMENT uint32_t
@@ -86,7 +84,7 @@ struct encode_job {
 #include "src/record/key_encode.inc"
 #endif
 
-/* stem and target (batch, n) for the n that is record_nbytes, as a constant. */
+/* Call stem and target with record_nbytes as a constant. */
 #define DISPATCH(stem, target, batch)                                                              \
 	switch ((batch)->encoding->record_nbytes) {                                                \
 	case 1:                                                                                    \

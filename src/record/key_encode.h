@@ -1,32 +1,31 @@
 /*
- * key_encode - records to codes and back, many at a time, and what is learnt on the way
+ * key_encode.h - encode and decode many key-only records at once
  *
- * For layouts in which a record is a code (layout_is_key_only()); of one record alone, see
- * layout_encode(). What sorts and what verifies both use it: it is the definition, only faster.
+ * layout_encode() is for a single record. Both what sorts and what verifies use these functions:
+ * they implement the definition in key_encoding.h, only faster.
  */
 #pragma once
 
 #include "src/record/layout.h"
 
-/* What decode found out while it wrote records. */
+/* What decoding finds out on the way. */
 struct decode_result {
-	struct digest digest; /* of the records written */
-	uint64_t n_disorders; /* neighbours that are out of order */
-	encoded_key_t first,
-		last; /* elements at the edges, if n > 0: the caller compares windows */
+	struct digest digest;      /* of the records written */
+	uint64_t n_disorders;      /* neighbours out of order */
+	encoded_key_t first, last; /* elements, if n > 0: the caller compares windows */
 };
 
 /*
- * n records to codes, elements of the layout; their digest is added to *digest unless it is NULL.
- * Records may have any alignment, codes are aligned to their size. The two may be the same memory,
- * or overlap if the records end where the codes end (then they expand in place).
+ * Encode n records to elements, and add their digest to *digest unless it is NULL. Records may have
+ * any alignment; elements are aligned to their size. The two may be the same memory, or overlap if
+ * the records end where the elements end: then they expand in place.
  */
 void key_encode_batch(const struct layout *layout, const void *records, uint64_t n, void *keys,
 		      struct digest *digest);
 
 /*
- * Codes to records, in place if asked. strict: equal neighbours are disorder, too. Alignment as
- * above.
+ * Decode n elements to records, which may be the same memory. strict: count equal neighbours as
+ * disorders, too. Alignment as for encoding.
  */
 void key_decode_batch(const struct layout *layout, const void *keys, uint64_t n, bool strict,
 		      void *records, struct decode_result *ret_result);

@@ -1,44 +1,44 @@
 /*
- * key_encoding - from the bits of a key to the code that sorts like it, and back; host and device
+ * key_encoding.h - from a key to an unsigned integer that sorts like it, and back; host and device
  *
- * A plain record is its keys and nothing else: one key of 1 to 16 bytes, or several that together
- * have each byte of it once. Its code is the unsigned integer, of an element of 4, 8 or 16 bytes,
- * whose order is that of the keys. The code stands in the low record_nbytes of its element; the
+ * A key-only record is its keys and nothing else: one key of 1 to 16 bytes, or several that
+ * together cover each byte once. Its encoded key is an unsigned integer, in an element of 4, 8 or
+ * 16 bytes, whose order is that of the keys. It is in the low record_nbytes of the element; the
  * bytes above are zero.
  *
- *	raw    the record's bytes as an unsigned integer, first byte lowest
- *	bits   the keys, one after the other from the top, each with its most significant byte first
- *	fold   for a float with its sign bit set, all its bits but the sign; else 0
- *	code = (bits ^ flip ^ fold(bits)) + turn
+ *	raw      the record's bytes as an unsigned integer, first byte lowest
+ *	bits     the keys, one after the other from the top, most significant byte first
+ *	fold     for a float with its sign bit set: all its bits but the sign; else 0
+ *	encoded  (bits ^ xor_mask ^ fold(bits)) + nan_offset
  *
- * where flip holds the sign bit for signed types and floats (negative before positive), and is
- * complemented over a whole key when its order is descending. A negative float has its magnitude
- * inverted by fold, which gives IEEE 754's totalOrder with every bit preserved (the transformation
- * that radix sorts use; Herf 2001). Both steps are involutions and fold only asks for the sign,
- * which flip moves but does not hide, so the way back is
+ * xor_mask has the sign bit of signed types and floats (negative before positive), and is
+ * complemented over a whole key if its order is descending. fold inverts the magnitude of a
+ * negative float. That gives IEEE 754's totalOrder and keeps every bit (the transformation of radix
+ * sorts; Herf 2001). Both steps are involutions. fold depends only on the sign, which it leaves
+ * alone and which xor_mask moves predictably; so the way back is
  *
- *	bits = (code - turn ^ flip) ^ fold(code - turn ^ flip)	since fold leaves the sign alone.
+ *	bits = x ^ fold(x), where x = (encoded - nan_offset) ^ xor_mask
  *
- * turn makes numpy's order of it. What is last there, and first by its bits, are the least codes:
- * NaT, of signed numbers the least, and NaN with a sign. Codes (of one key) are turned as far
- * as that, modulo their width, and these come behind all others:
+ * nan_offset makes numpy's order of that. The values that numpy puts last have the lowest encoded
+ * keys: NaT, the lowest signed number, and NaN with the sign bit set. Adding the offset, modulo the
+ * width of the key, rotates them to the end (a single key only):
  *
  *	-NaN  -inf ... +inf  +NaN	becomes		-inf ... +inf  +NaN  -NaN
  *
- * It is as good as the numeric order, in which all NaN are equal, and both zeros: which of two that
- * are equal comes first is left open there, unless the record says more (normalised_key.h).
+ * That is one of the orders that the numeric order allows: it leaves open which of two NaN, or of
+ * two zeros, comes first. If a record has other bytes, these decide instead (normalised_key.h).
  *
- * From raw to bits bytes change places, as do those of a number that stands most significant byte
- * first. Any change of places is made of moves: words of 8 bytes (of 4 in elements of 4), whose
- * bytes may be turned around, are rotated, and some of their bytes are taken. Bytes that go the
- * same way go together, so that few moves do for what occurs:
+ * From raw to bits, bytes change places: keys are concatenated, and big-endian keys are swapped.
+ * Any permutation is made of moves. A move takes a word of 8 bytes (4 in elements of 4), optionally
+ * swaps its bytes, rotates it, and keeps some of its bytes. Bytes that go the same way share a
+ * move, so what occurs in practice takes few:
  *
- *	0:u32 4:u32	a0 a1 a2 a3 b0 b1 b2 b3 -> b0 b1 b2 b3 a0 a1 a2 a3: rotated by 32
- *	0:u32be 4:u32be	turned around, all of it
- *	0:u32be 4:u32	turned around, the upper half; rotated by 32, the lower half
+ *	0:u32 4:u32      a0 a1 a2 a3 b0 b1 b2 b3 -> b0 b1 b2 b3 a0 a1 a2 a3: rotate by 32
+ *	0:u32be 4:u32be  swap the whole word
+ *	0:u32be 4:u32    swap, keep the upper half; rotate by 32, keep the lower half
  *
- * The functions are made by a macro for the three element sizes; C and CUDA compile the same text,
- * so that both back ends agree by construction.
+ * A macro makes the functions for the three widths. C and CUDA compile the same text, so both back
+ * ends agree by construction.
  */
 #pragma once
 
@@ -58,7 +58,6 @@ struct mask128 {
 	uint64_t lo, hi;
 };
 
-/* The order of bytes turned around. */
 static inline GSORT_HD uint32_t byte_swap_4(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
@@ -82,40 +81,40 @@ static inline GSORT_HD uint128_t byte_swap_16(uint128_t x)
 	return (uint128_t)byte_swap_8((uint64_t)x) << 64 | byte_swap_8((uint64_t)(x >> 64));
 }
 
-/* Some bytes of a word to another word, or to other places in it. */
+/* Move some bytes of a word to another word, or to other positions in it. */
 struct byte_move {
-	uint64_t mask;  /* of those that are taken, where they come to */
-	uint8_t from;   /* which word, 0 or 1; */
-	bool swap;      /* turned around; */
-	uint8_t rotate; /* then rotated up by so many bits */
-	uint8_t to;     /* which word */
+	uint64_t mask;  /* bytes that are kept, where they go */
+	uint8_t from;   /* source word, 0 or 1 */
+	bool swap;      /* swap its bytes */
+	uint8_t rotate; /* then rotate up by so many bits */
+	uint8_t to;     /* destination word */
 };
 
-/* Floats of one width among the keys. */
+/* The floats of one width among the keys. */
 struct float_fields {
-	struct mask128 signs;     /* in the bits */
-	uint8_t n_magnitude_bits; /* bits from the sign down to the lowest */
+	struct mask128 signs;     /* their sign bits, in the bits */
+	uint8_t n_magnitude_bits; /* bits below the sign */
 };
 
-/* A byte can be moved in one way only, and floats of five widths have 15 bytes. */
+/* Each byte has one move at most; five floats of different widths have 15 bytes. */
 enum { KEY_ENCODING_MAX_MOVES = 16, KEY_ENCODING_MAX_FLOATS = 5 };
 
-/* Plain data, passed by value to kernels; key_encoding_plan.h makes it. */
+/* Made by key_layout.h. Plain data, passed by value to kernels. */
 struct key_encoding {
 	uint8_t record_nbytes;     /* 1..16 */
-	uint8_t element_nbytes;    /* 4, 8 or 16; the smallest that holds the record */
-	bool swap;                 /* most significant byte first in the record: no moves */
-	bool is_float;             /* fold negative values of the whole record */
+	uint8_t element_nbytes;    /* 4, 8 or 16: the smallest that holds the record */
+	bool swap;                 /* big-endian in the record: swap, no moves */
+	bool is_float;             /* fold the whole record, a single float */
 	struct mask128 xor_mask;   /* within the low record_nbytes */
-	struct mask128 nan_offset; /* the same; added; of one key */
-	/* Of several keys, where that is more: */
+	struct mask128 nan_offset; /* added, within the low record_nbytes; of a single key */
+	/* Of several keys, where more is needed: */
 	uint8_t n_moves, n_floats;
 	struct float_fields floats[KEY_ENCODING_MAX_FLOATS];
-	struct byte_move moves[KEY_ENCODING_MAX_MOVES]; /* from raw to bits, n_moves; ... */
-	struct byte_move back[KEY_ENCODING_MAX_MOVES];  /* ... and back, as many */
+	struct byte_move moves[KEY_ENCODING_MAX_MOVES]; /* n_moves, from raw to bits */
+	struct byte_move back[KEY_ENCODING_MAX_MOVES];  /* n_moves, from bits to raw */
 };
 
-/* Does encoding leave the bytes as they are? Then a record is its element. */
+/* Is a record its element, byte by byte? */
 static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *encoding)
 {
 	return encoding->record_nbytes == encoding->element_nbytes && !encoding->swap &&
@@ -124,7 +123,7 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 	       !encoding->nan_offset.hi;
 }
 
-/* word: that of moves. */
+/* word: the type that moves work on. */
 #define KEY_ENCODING_DEFINE(suffix, type, word_suffix, word)                                       \
 	static inline GSORT_HD type mask128_get_##suffix(struct mask128 mask)                      \
 	{                                                                                          \
@@ -138,7 +137,7 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
                                                                                                    \
 		return map->is_float && (bits >> top & 1) ? below : (type)0;                       \
 	}                                                                                          \
-	/* The bits below each sign that is set: what is borrowed for its lowest one. */           \
+	/* The magnitude bits below each sign that is set: sign - lowest bit. */                   \
 	static inline GSORT_HD type float_invert_mask_##suffix(type bits,                          \
 							       const struct float_fields *fold)    \
 	{                                                                                          \
@@ -155,7 +154,7 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 			folded ^= float_invert_mask_##suffix(bits, &map->floats[i]);               \
 		return folded;                                                                     \
 	}                                                                                          \
-	/* What is left of a sum within record_nbytes. */                                          \
+	/* Keep the sum within record_nbytes. */                                                   \
 	static inline GSORT_HD type truncate_key_##suffix(type sum,                                \
 							  const struct key_encoding *map)          \
 	{                                                                                          \
@@ -197,7 +196,7 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 			      << 64 * moves[i].to;                                                 \
 		return to;                                                                         \
 	}                                                                                          \
-	/* Between raw and bits, where no moves are needed: it is the same way. */                 \
+	/* Between raw and bits, in either direction, if there are no moves. */                    \
 	static inline GSORT_HD type swap_key_bytes_##suffix(type value,                            \
 							    const struct key_encoding *map)        \
 	{                                                                                          \

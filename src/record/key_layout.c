@@ -1,65 +1,20 @@
 /*
- * key_layout - keys as fields of the normalised key (see normalised_key.h), and as codes (see
- * key_encoding.h)
+ * key_layout.c - keys as encoded keys (key_encoding.h) and as fields of a normalised key
+ * (normalised_key.h)
  */
+#include "src/record/key_layout.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/record/layout_ops.h"
 
-/* --- Codes --- */
+enum { MAX_KEY_NBYTES = 16 };
 
-static struct mask128 mask_split(uint128_t mask)
-{
-	return (struct mask128){ .lo = (uint64_t)mask, .hi = (uint64_t)(mask >> 64) };
-}
+/* --- One key as an encoded key --- */
 
-/* Of the low 8 * nbytes bits. */
-static struct mask128 mask_within(uint128_t mask, uint32_t nbytes)
-{
-	return mask_split(mask & ~(uint128_t)0 >> 8 * (16 - nbytes));
-}
-
-/* How many of the least codes belong behind all others. */
-static uint128_t count_nan_keys(const struct key_field *field)
-{
-	switch (field->form) {
-	case KEY_FORM_NUMERIC:
-	case KEY_FORM_REFINED:
-		return ((uint128_t)1 << field->n_fraction_bits) - 1; /* NaN with a sign */
-	case KEY_FORM_TIME:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
-struct key_encoding key_field_encoding(const struct key_field *field)
-{
-	const uint128_t sign = (uint128_t)1 << (field->nbytes * 8 - 1);
-	const uint128_t xor_mask = field->has_sign ? sign : 0, n_nan_keys = count_nan_keys(field);
-
-	/* Descending codes are the complements of ascending ones, and are turned the other way. */
-	return (struct key_encoding){
-		.record_nbytes = (uint8_t)field->nbytes,
-		.element_nbytes = field->nbytes <= 4 ? 4 :
-				  field->nbytes <= 8 ? 8 :
-						       16,
-		.swap = !field->reversed && field->nbytes > 1,
-		.is_float = field->is_float,
-		.xor_mask = mask_within(field->descending ? ~xor_mask : xor_mask, field->nbytes),
-		.nan_offset =
-			mask_within(field->descending ? n_nan_keys : -n_nan_keys, field->nbytes),
-	};
-}
-
-/* --- Keys to fields --- */
-
-/* Complex numbers are three fields: see normalised_key.h. */
-enum { MAX_FIELDS_PER_KEY = 3 };
-
-/* Of a key that is one field. */
+/* Make the field of a key that is a single field. */
 static struct key_field make_field(const struct key *key, uint64_t offset)
 {
 	const bool is_numeric = key->numeric && key_is_float(key);
@@ -78,7 +33,234 @@ static struct key_field make_field(const struct key *key, uint64_t offset)
 	};
 }
 
-/* Returns how many. */
+static struct mask128 mask_split(uint128_t mask)
+{
+	return (struct mask128){ .lo = (uint64_t)mask, .hi = (uint64_t)(mask >> 64) };
+}
+
+/* Keep the low 8 * nbytes bits. */
+static struct mask128 mask_within(uint128_t mask, uint32_t nbytes)
+{
+	return mask_split(mask & ~(uint128_t)0 >> 8 * (16 - nbytes));
+}
+
+/* How many of the lowest encoded keys belong behind all others, in numeric order. */
+static uint128_t count_nan_keys(const struct key_field *field)
+{
+	switch (field->form) {
+	case KEY_FORM_NUMERIC:
+	case KEY_FORM_REFINED:
+		return ((uint128_t)1 << field->n_fraction_bits) - 1; /* NaN with the sign bit set */
+	case KEY_FORM_TIME:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+struct key_encoding key_field_encoding(const struct key_field *field)
+{
+	const uint128_t sign = (uint128_t)1 << (field->nbytes * 8 - 1);
+	const uint128_t xor_mask = field->has_sign ? sign : 0, n_nan_keys = count_nan_keys(field);
+
+	/*
+	 * Descending keys are the complements of ascending ones, so the offset has the other sign.
+	 */
+	return (struct key_encoding){
+		.record_nbytes = (uint8_t)field->nbytes,
+		.element_nbytes = field->nbytes <= 4 ? 4 :
+				  field->nbytes <= 8 ? 8 :
+						       16,
+		.swap = !field->reversed && field->nbytes > 1,
+		.is_float = field->is_float,
+		.xor_mask = mask_within(field->descending ? ~xor_mask : xor_mask, field->nbytes),
+		.nan_offset =
+			mask_within(field->descending ? n_nan_keys : -n_nan_keys, field->nbytes),
+	};
+}
+
+static struct key_encoding key_get_encoding(const struct key *key)
+{
+	const struct key_field field = make_field(key, 0);
+
+	return key_field_encoding(&field);
+}
+
+/* --- Several keys as one encoded key --- */
+
+/* A single key can have any order that an encoding has; several are compared bit by bit. */
+static bool is_encodable(const struct key *key, uint32_t n_keys)
+{
+	return key->nbytes >= 1 && key->nbytes <= MAX_KEY_NBYTES && key->kind != KEY_COMPLEX &&
+	       (n_keys == 1 || !key->numeric);
+}
+
+bool key_encoding_covers(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes)
+{
+	uint32_t byte_mask = 0;
+	uint64_t nbytes = 0;
+
+	if (record_nbytes < 1 || record_nbytes > MAX_KEY_NBYTES)
+		return false;
+	for (uint32_t i = 0; i < n_keys && nbytes <= record_nbytes; i++) {
+		if (keys[i].nbytes > record_nbytes ||
+		    keys[i].offset > record_nbytes - keys[i].nbytes ||
+		    !is_encodable(&keys[i], n_keys))
+			return false;
+		byte_mask |= ((UINT32_C(1) << keys[i].nbytes) - 1) << keys[i].offset;
+		nbytes += keys[i].nbytes;
+	}
+	return nbytes == record_nbytes && byte_mask == (UINT32_C(1) << record_nbytes) - 1;
+}
+
+/* Set positions[i] to where in the record byte i of the concatenated keys is. */
+static void find_byte_positions(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes,
+				uint8_t *positions)
+{
+	uint32_t end = (uint32_t)record_nbytes;
+
+	for (uint32_t i = 0; i < n_keys; i++) {
+		const struct key *key = &keys[i];
+
+		end -= key->nbytes;
+		for (uint32_t j = 0; j < key->nbytes; j++)
+			positions[end + j] = (uint8_t)(key->offset +
+						       (key->big_endian ? key->nbytes - 1 - j : j));
+	}
+}
+
+/* Is each byte where it should be, or, with `swapped`, are all in the opposite order? */
+static bool is_in_place(const uint8_t *positions, uint32_t n, bool swapped)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (positions[i] != (swapped ? n - 1 - i : i))
+			return false;
+	return true;
+}
+
+/* Make the move of a single byte from one position to another. */
+static struct byte_move move_byte(uint32_t from, uint32_t to, uint32_t word_nbytes, bool swap)
+{
+	const uint32_t from_byte = from % word_nbytes, to_byte = to % word_nbytes;
+	const uint32_t swapped_byte = swap ? word_nbytes - 1 - from_byte : from_byte;
+
+	return (struct byte_move){
+		.mask = UINT64_C(0xff) << 8 * to_byte,
+		.from = (uint8_t)(from / word_nbytes),
+		.swap = swap,
+		.rotate = (uint8_t)(8 * ((to_byte + word_nbytes - swapped_byte) % word_nbytes)),
+		.to = (uint8_t)(to / word_nbytes),
+	};
+}
+
+static bool is_same_move(const struct byte_move *move, const struct byte_move *other_move)
+{
+	return move->from == other_move->from && move->to == other_move->to &&
+	       move->swap == other_move->swap && move->rotate == other_move->rotate;
+}
+
+static uint8_t add_move(struct byte_move *moves, uint8_t n, struct byte_move move)
+{
+	for (uint8_t i = 0; i < n; i++) {
+		if (is_same_move(&moves[i], &move)) {
+			moves[i].mask |= move.mask;
+			return n;
+		}
+	}
+	assert(n < KEY_ENCODING_MAX_MOVES);
+	moves[n] = move;
+	return (uint8_t)(n + 1);
+}
+
+/*
+ * Make the moves of all bytes. Those of a big-endian key are swapped, and so take the same way and
+ * end up in one move.
+ */
+static void make_moves(struct key_encoding *encoding, const struct key *keys, uint32_t n_keys,
+		       const uint8_t *positions)
+{
+	const uint32_t word_nbytes = encoding->element_nbytes < 8 ? encoding->element_nbytes : 8;
+	uint32_t end = encoding->record_nbytes;
+	uint8_t n_inverse = 0;
+
+	for (uint32_t i = 0; i < n_keys; i++) {
+		end -= keys[i].nbytes;
+		for (uint32_t byte = end; byte < end + keys[i].nbytes; byte++) {
+			const bool swap = keys[i].big_endian;
+
+			encoding->n_moves =
+				add_move(encoding->moves, encoding->n_moves,
+					 move_byte(positions[byte], byte, word_nbytes, swap));
+			n_inverse = add_move(encoding->back, n_inverse,
+					     move_byte(byte, positions[byte], word_nbytes, swap));
+		}
+	}
+	assert(n_inverse == encoding->n_moves);
+}
+
+static void add_float(struct key_encoding *encoding, uint128_t sign, uint32_t nbytes)
+{
+	const uint8_t n_magnitude_bits = (uint8_t)(8 * nbytes - 1);
+	uint8_t i = 0;
+
+	while (i < encoding->n_floats && encoding->floats[i].n_magnitude_bits != n_magnitude_bits)
+		i++;
+	if (i == encoding->n_floats)
+		encoding->floats[encoding->n_floats++].n_magnitude_bits = n_magnitude_bits;
+	encoding->floats[i].signs.lo |= (uint64_t)sign;
+	encoding->floats[i].signs.hi |= (uint64_t)(sign >> 64);
+}
+
+/* Make the masks of signs and of descending keys. */
+static void make_masks(struct key_encoding *encoding, const struct key *keys, uint32_t n_keys)
+{
+	uint32_t end = encoding->record_nbytes;
+	uint128_t xor_mask = 0;
+
+	for (uint32_t i = 0; i < n_keys; i++) {
+		const struct key *key = &keys[i];
+		const uint128_t sign = (uint128_t)1 << (8 * end - 1);
+
+		end -= key->nbytes;
+		if (key_has_sign(key))
+			xor_mask ^= sign;
+		if (key->descending)
+			xor_mask ^= sign | (sign - ((uint128_t)1 << 8 * end));
+		if (key_is_float(key))
+			add_float(encoding, sign, key->nbytes);
+	}
+	encoding->xor_mask = mask_split(xor_mask);
+}
+
+struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys,
+				      uint64_t record_nbytes)
+{
+	const uint32_t n = (uint32_t)record_nbytes;
+	struct key_encoding encoding = {
+		.record_nbytes = (uint8_t)n,
+		.element_nbytes = n <= 4 ? 4 :
+				  n <= 8 ? 8 :
+					   16,
+	};
+	uint8_t positions[MAX_KEY_NBYTES];
+
+	if (n_keys == 1)
+		return key_get_encoding(&keys[0]);
+
+	find_byte_positions(keys, n_keys, record_nbytes, positions);
+	encoding.swap = n > 1 && is_in_place(positions, n, true);
+	if (!encoding.swap && !is_in_place(positions, n, false))
+		make_moves(&encoding, keys, n_keys, positions);
+	make_masks(&encoding, keys, n_keys);
+	return encoding;
+}
+
+/* --- Keys to fields --- */
+
+/* Complex numbers have three: see normalised_key.h. */
+enum { MAX_FIELDS_PER_KEY = 3 };
+
+/* Returns the number of fields. */
 static uint32_t make_complex_fields(const struct key *key, uint64_t offset,
 				    struct key_field fields[static MAX_FIELDS_PER_KEY])
 {
@@ -107,30 +289,6 @@ static uint32_t make_key_fields(const struct key *key, uint64_t offset,
 	return 1;
 }
 
-/*
- * Would the records be codes if nothing asked for items? Then their order is that of codes, so that
- * the first few are the same bytes as those of all.
- */
-static bool follows_encoded_order(const struct layout_params *params)
-{
-	struct layout_params unforced = *params;
-
-	unforced.force_records = false;
-	return params->force_records && layout_ops_key_only.accepts(&unforced);
-}
-
-struct key_encoding key_get_encoding(const struct key *key)
-{
-	const struct key_field field = make_field(key, 0);
-
-	return key_field_encoding(&field);
-}
-
-bool key_is_encodable(const struct key *key)
-{
-	return key->nbytes >= 1 && key->nbytes <= 16 && key->kind != KEY_COMPLEX;
-}
-
 uint32_t key_normalised_nbytes(const struct key *key)
 {
 	return key->nbytes + (key->kind == KEY_COMPLEX && key->numeric);
@@ -142,14 +300,14 @@ static bool is_raw_bytes(const struct key_field *field)
 	return field->form == KEY_FORM_BITS && !field->reversed && !field->has_sign;
 }
 
-/* May `next` be the continuation of the field? Then the two are one. */
+/* Does `next` continue the field? Then they become one. */
 static bool is_contiguous(const struct key_field *field, const struct key_field *next)
 {
 	return is_raw_bytes(field) && is_raw_bytes(next) && field->descending == next->descending &&
 	       field->offset + field->nbytes == next->offset;
 }
 
-/* Put it behind those that are there. */
+/* Append a field, or extend the last one. */
 static void add_field(struct key_fields *keys, struct key_field *fields, struct key_field field)
 {
 	if (keys->n > 0 && is_contiguous(&fields[keys->n - 1], &field)) {
@@ -161,19 +319,17 @@ static void add_field(struct key_fields *keys, struct key_field *fields, struct 
 	keys->key_nbytes += field.nbytes;
 }
 
-int layout_make_fields(const struct layout_params *params, bool packed, uint64_t first_offset,
-		       struct key_fields *ret_fields)
+int key_fields_make(const struct key *keys, uint32_t n_keys, bool packed, uint64_t first_offset,
+		    bool refined, struct key_fields *ret_fields)
 {
-	struct key_field *fields =
-		calloc((size_t)params->n_keys * MAX_FIELDS_PER_KEY, sizeof *fields);
+	struct key_field *fields = calloc((size_t)n_keys * MAX_FIELDS_PER_KEY, sizeof *fields);
 	struct key_fields result = { .fields = fields };
-	const bool refined = follows_encoded_order(params);
 	uint64_t packed_nbytes = 0;
 
 	if (!fields)
-		return fail(-ENOMEM, "no memory for %u keys", params->n_keys);
-	for (uint32_t i = 0; i < params->n_keys; i++) {
-		const struct key *key = &params->keys[i];
+		return fail(-ENOMEM, "no memory for %u keys", n_keys);
+	for (uint32_t i = 0; i < n_keys; i++) {
+		const struct key *key = &keys[i];
 		const uint64_t offset = first_offset + (packed ? packed_nbytes : key->offset);
 		struct key_field new_fields[MAX_FIELDS_PER_KEY];
 		const uint32_t n_new = make_key_fields(key, offset, new_fields);

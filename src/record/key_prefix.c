@@ -1,5 +1,5 @@
 /*
- * key_prefix - steps that load a key (see key_prefix.h)
+ * key_prefix.c - prepare the steps that load the first 16 bytes of a key
  */
 #include "src/record/key_prefix.h"
 

@@ -1,5 +1,5 @@
 /*
- * key_type - the table of types, and their spellings (see key_type.h)
+ * key_type.c - the table of key types, and how they are spelled
  */
 #include "src/record/key_type.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Bit n of a set of widths: n bytes. */
+/* A set of widths: bit n for n bytes. */
 #define WIDTH(n) (1u << (n))
 #define ALL_WIDTHS 0x1fffeu /* 1 to 16 */
 
@@ -21,15 +21,15 @@ static const struct key_kind_info {
 	const char *letters;
 	uint32_t widths;
 	bool has_sign, is_float;
-	bool width_in_bytes;     /* the number in the name; else bits */
-	bool is_fixed;           /* there is no number */
-	bool has_orders;         /* :n and :t; */
-	bool numeric_by_default; /* the first of these, if none is given */
+	bool width_in_bytes;     /* the number in the name is of bytes; else bits */
+	bool is_fixed;           /* the name has no number */
+	bool has_orders;         /* has :n and :t */
+	bool numeric_by_default; /* :n if neither is given */
 	uint8_t n_exponent_bits;
 } kinds[] = {
 	[KEY_UNSIGNED] = { .letters = "u", .widths = ALL_WIDTHS },
 	[KEY_SIGNED] = { .letters = "i", .widths = ALL_WIDTHS, .has_sign = true },
-	/* The exponent's bits are those of the width: see key_n_fraction_bits(). */
+	/* Exponents follow from the widths: see key_n_fraction_bits(). */
 	[KEY_FLOAT] = { .letters = "f",
 			.widths = WIDTH(2) | WIDTH(4) | WIDTH(8),
 			.has_sign = true,
@@ -53,7 +53,7 @@ static const struct key_kind_info {
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* C's names are those of Linux on 64 bits, where char has a sign. */
+/* The names of C, as on 64-bit Linux, where char is signed. */
 static const struct type_alias {
 	const char *text, *type;
 } type_aliases[] = {
@@ -131,11 +131,11 @@ static const struct type_alias {
 
 enum { N_TYPE_ALIASES = sizeof type_aliases / sizeof type_aliases[0] };
 
-/* numpy's letter of a kind, behind which the number is of bytes. */
+/* numpy's letters, which are followed by a number of bytes. */
 static const struct numpy_kind {
 	char letter;
 	enum key_kind kind;
-	bool needs_order; /* without < or > it is not numpy's: u8 is a byte, not eight of them */
+	bool needs_order; /* valid only with < or >: u8 is one byte, not eight */
 } numpy_kinds[] = {
 	{ 'u', KEY_UNSIGNED, true }, { 'i', KEY_SIGNED, true },   { 'b', KEY_BOOL, true },
 	{ 'f', KEY_FLOAT, false },   { 'S', KEY_BYTES, false },   { 'a', KEY_BYTES, false },
@@ -160,7 +160,7 @@ static struct key make_key(enum key_kind kind, unsigned long nbytes, bool big_en
 			     .numeric = kinds[kind].numeric_by_default };
 }
 
-/* Digits, of which the first is not 0, and what is behind them. */
+/* Parse digits that do not begin with 0, and move the position behind them. */
 static bool parse_width(const char **position, unsigned long *ret_number)
 {
 	char *end;
@@ -173,14 +173,14 @@ static bool parse_width(const char **position, unsigned long *ret_number)
 	return errno == 0;
 }
 
-/* What is left of a name. */
+/* Parse "", "le" or "be". */
 static bool parse_byte_order(const char *suffix, bool *ret_big_endian)
 {
 	*ret_big_endian = strcmp(suffix, "be") == 0;
 	return !*suffix || *ret_big_endian || strcmp(suffix, "le") == 0;
 }
 
-/* "bool", or letters and a number, and the order of bytes, if they have one. */
+/* Parse "bool", or letters and a number, and the byte order, if the type has one. */
 static bool parse_kind(const char *text, enum key_kind kind, struct key *ret_key)
 {
 	const struct key_kind_info *row = &kinds[kind];
@@ -211,7 +211,7 @@ static bool parse_native_type(const char *text, struct key *ret_key)
 	return false;
 }
 
-/* A name of C, or of Python; the order of bytes may follow it. */
+/* Parse a name of C or Python, with an optional byte order. */
 static bool parse_alias(const char *text, struct key *ret_key)
 {
 	for (unsigned i = 0; i < N_TYPE_ALIASES; i++) {
@@ -228,14 +228,14 @@ static bool parse_alias(const char *text, struct key *ret_key)
 	return false;
 }
 
-/* "[ns]", which does not matter to the order; or nothing. */
+/* Accept "", or a unit such as "[ns]", which does not change the order. */
 static bool is_numpy_unit(enum key_kind kind, const char *suffix)
 {
 	return !*suffix ||
 	       (kind == KEY_TIME && *suffix == '[' && suffix[strlen(suffix) - 1] == ']');
 }
 
-/* "<f4", ">i8", "|b1", "S10", "<M8[ns]": bytes, not bits. */
+/* Parse "<f4", ">i8", "|b1", "S10", "<M8[ns]". */
 static bool parse_numpy(const char *text, struct key *ret_key)
 {
 	const bool has_order = *text && strchr("<>|=", *text);
@@ -290,7 +290,7 @@ int key_parse_type(const char *text, struct key *ret_key)
 	return 0;
 }
 
-/* With `order` behind it, where the type has one. */
+/* Write the name, with `order` behind it if the type has a byte order. */
 static void format_type_name(const struct key *key, const char *order,
 			     char text[static KEY_TYPE_NBYTES])
 {
@@ -375,7 +375,7 @@ unsigned key_n_fraction_bits(const struct key *key)
 	return key->nbytes * 8 - 1 - (kind_bits ? kind_bits : n_exponent_bits[key->nbytes]);
 }
 
-/* --- did you mean --- */
+/* --- Suggestions --- */
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
@@ -384,7 +384,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 	return c < d ? c : d;
 }
 
-/* Letters to be put in, left out or changed to make one of the other (Levenshtein 1965). */
+/* Insertions, deletions and substitutions between two words (Levenshtein 1965). */
 static unsigned count_edits(const char *a, const char *b)
 {
 	unsigned row[MAX_NAME_NBYTES + 1];
@@ -431,13 +431,13 @@ static bool suggest_letter(const char *typo, char text[static KEY_TYPE_NBYTES])
 	return true;
 }
 
-/* Is it so near a width in bits that it is none in bytes? 7 is, and 12 is not. */
+/* Is it close to a width in bits that is not a width in bytes? 7 is, and 12 is not. */
 static bool is_similar_bit_width(unsigned long number)
 {
 	return (number + 1) % 8 <= 2;
 }
 
-/* "u4": bytes were meant for bits. */
+/* "u4": bytes were given instead of bits. */
 static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	for (unsigned i = 0; i < N_KINDS; i++) {
@@ -456,7 +456,7 @@ static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 	return false;
 }
 
-/* "u63", "u32b": of this kind, and at most one bit off. */
+/* "u63", "u32b": the same kind, and one edit away. */
 static bool is_similar_type(const char *typo, const struct key *key)
 {
 	const struct key_kind_info *row = &kinds[key->kind];
@@ -468,20 +468,20 @@ static bool is_similar_type(const char *typo, const struct key *key)
 	       parse_width(&position, &number) && number + 1 >= nbits && number <= nbits + 1;
 }
 
-/* Names that are near some others, and mean something else, or none of the types that there are. */
+/* Words that are close to some types, but mean another type, or none. */
 static const char *const ambiguous_words[] = {
-	"uint", /* 32 bits to C, and 64 to numpy */
+	"uint", /* 32 bits in C, 64 in numpy */
 	"bytes",
 };
 
-/* Of unsigned and signed the first letters differ. */
+/* Signed and unsigned types differ in the first letter. */
 static bool has_same_initial(const char *a, const char *b)
 {
 	return tolower((unsigned char)a[strspn(a, "_")]) ==
 	       tolower((unsigned char)b[strspn(b, "_")]);
 }
 
-/* Are the digits of both the same? Of names that are words no other number is a slip. */
+/* Do both have the same digits? Another number in a word is not a typo. */
 static bool has_same_number(const char *a, const char *b)
 {
 	a += strcspn(a, "0123456789");
@@ -490,7 +490,7 @@ static bool has_same_number(const char *a, const char *b)
 	       strncmp(a, b, strspn(a, "0123456789")) == 0;
 }
 
-/* Fewer slips than before. Of types that are as near as each other, none. */
+/* Keep the name with the fewest edits. If two are equally close, keep none. */
 static void suggest_if_closer(const char *typo, const char *name, const char *type,
 			      unsigned *n_edits, char text[static KEY_TYPE_NBYTES])
 {
@@ -525,7 +525,7 @@ static bool suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES])
 	return *text;
 }
 
-/* Not so many slips that anything is like anything, and nothing that is nearer to another sign. */
+/* Allow few edits, and no name that is closer to another type. */
 static bool suggest_alias(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	const unsigned half = (unsigned)(strlen(typo) + 1) / 2;
@@ -547,7 +547,7 @@ static bool suggest_alias(const char *typo, char text[static KEY_TYPE_NBYTES])
 
 bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
-	/* numpy's own spelling has no near misses: <f16 is no <f8, and no f16 either. */
+	/* numpy's own notation has no near misses: <f16 is neither <f8 nor f16. */
 	if (strlen(typo) >= MAX_NAME_NBYTES || strchr("<>|=", *typo))
 		return false;
 	return suggest_letter(typo, text) || suggest_lower_case(typo, text) ||

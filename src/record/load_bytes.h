@@ -1,20 +1,20 @@
 /*
- * load_bytes - integers from bytes at any address, for a GPU
+ * load_bytes.h - load integers from any address, for a GPU
  *
- * A GPU loads words from multiples of their size only. Bytes that lie anywhere are loaded as the
+ * A GPU loads words from multiples of their size only. Bytes at any other address are loaded as the
  * aligned words that hold them, and shifted: a load of 8 bytes is two or three loads of 4, not
  * eight of 1. No word is touched that holds none of the bytes.
  *
  *	bytes      .xxx xxxx x...		skew 1, n = 8
  *	words      0    1    2
  *
- * Compiled for the host too, where the kernels are tested; memcpy() is the better way there.
+ * It also compiles for the host, where the kernels are tested; memcpy() is faster there.
  */
 #pragma once
 
 #include "src/record/key_encoding.h"
 
-/* n <= 8 bytes, the first one lowest. */
+/* Load n <= 8 bytes, the first one lowest. */
 static inline GSORT_HD uint64_t load_bytes(const unsigned char *bytes, uint32_t n)
 {
 	const unsigned skew = (unsigned)((uintptr_t)bytes % 4), end = skew + n;

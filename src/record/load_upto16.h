@@ -1,11 +1,11 @@
 /*
- * load_upto16 - up to 16 bytes as an integer, without reading or writing past them
+ * load_upto16.h - load and store up to 16 bytes without touching those behind them
  *
- * A loop over single bytes costs a misprediction and several cycles for each. Two loads that
- * overlap, each as wide as the bytes allow, cost what one does:
+ * A loop over single bytes costs several cycles for each, and a misprediction. Two loads that
+ * overlap, each as wide as the bytes allow, cost as much as one:
  *
  *	n = 11	[ . . . . . . . . ]		8 from the start
- *		      [ . . . . . . . . ]	8 up to the end, shifted to their place
+ *		      [ . . . . . . . . ]	8 up to the end, shifted into place
  */
 #pragma once
 
@@ -38,7 +38,7 @@ static inline uint128_t load_16(const unsigned char *from)
 	return word;
 }
 
-/* n < 8 bytes, the first one lowest, zeros above. */
+/* Load n < 8 bytes, the first one lowest, zeros above. */
 static inline uint64_t load_below_8(const unsigned char *from, uint64_t n)
 {
 	if (n >= 4)
@@ -49,7 +49,7 @@ static inline uint64_t load_below_8(const unsigned char *from, uint64_t n)
 	       (uint64_t)from[n - 1] << 8 * (n - 1);
 }
 
-/* n <= 16 bytes, the first one lowest, zeros above. */
+/* Load n <= 16 bytes, the first one lowest, zeros above. */
 static inline uint128_t load_upto_16(const unsigned char *from, uint64_t n)
 {
 	if (n < 8)
@@ -61,7 +61,7 @@ static inline uint128_t load_upto_16(const unsigned char *from, uint64_t n)
 	return load_8(from) | (uint128_t)(load_8(from + n - 8) >> 8 * (16 - n)) << 64;
 }
 
-/* The low n <= 16 bytes of `word`. */
+/* Store the low n <= 16 bytes of `word`. */
 static inline void store_upto_16(unsigned char *to, uint128_t word, uint64_t n)
 {
 	const uint64_t low = (uint64_t)word;

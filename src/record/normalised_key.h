@@ -1,28 +1,27 @@
 /*
- * normalised_key - the keys of a record as one normalised key, eight bytes at a time; host and
- * device
+ * normalised_key.h - all keys of a record as one byte string that sorts by memcmp; host and device
  *
- * The keys of a record, most significant first, become one string of bytes that sorts as memcmp
- * does: integers most significant byte first with the sign bit flipped, floats in IEEE 754's total
- * order (see key_encoding.h), descending keys complemented, one after the other without gaps. It
- * has key_nbytes, is never stored, and is looked at in words:
+ * The keys, most significant first, are concatenated without gaps: integers with their most
+ * significant byte first and the sign bit flipped, floats in IEEE 754's total order
+ * (key_encoding.h), descending keys complemented. The normalised key is never stored. It is looked
+ * at in words of 8 bytes, as big-endian integers that are padded with zeros behind the end:
  *
- *	keys		8:i16  0:b3:r
- *	fields		{ offset 8, start 0, 2 bytes, reversed, sign } { offset 0, start 2, 3 bytes,
- *			descending }
- *	key_word(0)	the 8 bytes from 0: i16 big-endian ^ 0x8000, ~b, ~b, ~b, 0, 0, 0
+ *	keys         8:i16  0:b3:r
+ *	fields       { offset 8, start 0, 2 bytes, reversed, sign }
+ *	             { offset 0, start 2, 3 bytes, descending }
+ *	key_word(0)  the i16, big-endian, ^ 0x8000; then ~b ~b ~b 0 0 0
  *
- * as big-endian integers, padded with zeros behind the end, so that comparing two records is
- * comparing words, front to back, and stops at the first difference. Everything that sorts records
- * is made of it: the codes of elements are its first bytes, ties are refined by the next word.
+ * So comparing two records is comparing words from the front, up to the first difference.
+ * Everything that sorts records is made of these words: elements hold the first bytes, and ties are
+ * broken by the next word.
  *
- * In the numeric order (key_type.h) values that are equal have the same bytes here, though their
- * own differ: -0.0 those of +0.0, every NaN 0xff. A complex number has a byte in front that says
- * which of its parts are NaN, since numpy puts those first that have none, then those whose
- * imaginary part is one, whose real part is, and both:
+ * In the numeric order (key_type.h) values that are equal have equal bytes here, although their own
+ * bytes differ: -0.0 those of +0.0, and every NaN 0xff. A complex number has a byte in front that
+ * says which of its parts are NaN, because numpy's order is: no part, the imaginary part, the real
+ * part, both.
  *
- *	8:c64:n		{ offset 8, start 0, 1 byte } { offset 8, start 1, 4 bytes }
- *			{ offset 12, start 5, 4 bytes }
+ *	8:c64:n      { offset 8, start 0, 1 byte }
+ *	             { offset 8, start 1, 4 bytes } { offset 12, start 5, 4 bytes }
  */
 #pragma once
 
@@ -31,45 +30,45 @@
 #include "src/record/load_bytes.h"
 #include "src/record/key_encoding.h"
 
-/* What the bytes of a field are made of. */
+/* What the bytes of a field in the normalised key are made of. */
 enum key_form {
 	KEY_FORM_BITS,    /* its bits */
 	KEY_FORM_NUMERIC, /* the value of a float of at most 8 bytes */
-	KEY_FORM_REFINED, /* the same, but of values that are equal as its code has them
-			     (key_encoding.h) */
-	KEY_FORM_TIME,    /* that of an integer of at most 8 bytes, of which the least comes last */
-	KEY_FORM_NANS,    /* which of the two floats there are NaN, in one byte */
+	/* The same, but equal values are ordered like their encoded keys (key_encoding.h). */
+	KEY_FORM_REFINED,
+	KEY_FORM_TIME, /* an integer of at most 8 bytes, whose lowest value comes last */
+	KEY_FORM_NANS, /* one byte: which of two floats are NaN */
 };
 
-/* One key, at its place in the record and in the normalised key. Plain data. */
+/* A key, or a part of one, in the record and in the normalised key. Plain data. */
 struct key_field {
 	uint32_t offset; /* first byte in the record */
 	uint32_t start;  /* first byte in the normalised key */
 	uint32_t nbytes;
-	bool reversed; /* least significant byte first in the record */
+	bool reversed; /* little-endian in the record */
 	bool has_sign; /* the sign bit is flipped */
 	bool is_float; /* negative values are folded */
 	bool descending;
 	uint8_t form;             /* enum key_form */
 	uint8_t n_fraction_bits;  /* of a float */
-	uint8_t component_nbytes; /* of KEY_FORM_NANS: of each of the two */
+	uint8_t component_nbytes; /* KEY_FORM_NANS: of each float */
 };
 
-/* All keys of a record, by `start`, without gaps. The array is the owner's: of the layout. */
+/* The fields of all keys, by `start`, without gaps. The layout owns the array. */
 struct key_fields {
 	const struct key_field *fields;
 	uint32_t n;
 	uint32_t key_nbytes;
 };
 
-/* Can the field be made of its bytes in the normalised key again? */
+/* Can the field be restored from its bytes in the normalised key? */
 static inline bool key_field_is_decodable(const struct key_field *field)
 {
 	return field->form == KEY_FORM_BITS || field->form == KEY_FORM_REFINED ||
 	       field->form == KEY_FORM_TIME;
 }
 
-/* 1 <= n <= 8 bytes, most significant first, into the low 8 * n bits. */
+/* Load 1 <= n <= 8 bytes, most significant first, into the low 8 * n bits. */
 static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
 {
 #ifdef __CUDA_ARCH__
@@ -87,7 +86,7 @@ static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
 #endif
 }
 
-/* The same, last byte first. */
+/* Load 1 <= n <= 8 bytes, least significant first. */
 static inline GSORT_HD uint64_t key_load_reversed(const unsigned char *bytes, uint32_t n)
 {
 #ifdef __CUDA_ARCH__
@@ -105,7 +104,7 @@ static inline GSORT_HD uint64_t key_load_reversed(const unsigned char *bytes, ui
 #endif
 }
 
-/* Are the bits of a float those of a NaN? Its magnitude is above infinity. */
+/* Are these the bits of a NaN? Its magnitude is above that of infinity. */
 static inline GSORT_HD bool key_is_nan(uint64_t bits, uint32_t nbytes, unsigned n_fraction_bits)
 {
 	const uint64_t sign = UINT64_C(1) << (8 * nbytes - 1);
@@ -119,7 +118,7 @@ static inline GSORT_HD uint64_t key_load_component(const struct key_field *field
 	return field->reversed ? key_load_reversed(component, n) : key_load(component, n);
 }
 
-/* All bytes of a normalised key that is not made of bits, ascending, in the low 8 * nbytes bits. */
+/* Return all bytes of an ascending field that is not made of bits, in the low 8 * nbytes bits. */
 static inline GSORT_HD uint64_t key_field_value(const struct key_field *field,
 						const unsigned char *record)
 {
@@ -135,7 +134,7 @@ static inline GSORT_HD uint64_t key_field_value(const struct key_field *field,
 		if (is_nan)
 			return all_ones;
 		return bits > sign ? ~bits & all_ones : bits | sign;
-	case KEY_FORM_REFINED: /* NaN with a sign, the least of all, come behind the others */
+	case KEY_FORM_REFINED: /* NaN with the sign bit, the lowest of all, go behind the others */
 		return ((bits & sign ? ~bits : bits | sign) + 1 -
 			(UINT64_C(1) << field->n_fraction_bits)) &
 		       all_ones;
@@ -147,7 +146,7 @@ static inline GSORT_HD uint64_t key_field_value(const struct key_field *field,
 	}
 }
 
-/* Bytes [from, from + n) of the field's normalised key, n <= 8, in the low 8 * n bits. */
+/* Return bytes [from, from + n) of the field's normalised key, n <= 8, in the low 8 * n bits. */
 static inline GSORT_HD uint64_t key_field_load(const struct key_field *field,
 					       const unsigned char *record, uint32_t from,
 					       uint32_t n)
@@ -170,7 +169,7 @@ static inline GSORT_HD uint64_t key_field_load(const struct key_field *field,
 	return field->descending ? word ^ all_ones : word;
 }
 
-/* The first field that ends behind `at`; at < key_nbytes. */
+/* Find the field that holds the byte at `offset` < key_nbytes. */
 static inline GSORT_HD uint32_t key_field_at(const struct key_fields *keys, uint32_t offset)
 {
 	uint32_t first = 0, end = keys->n;
@@ -187,7 +186,8 @@ static inline GSORT_HD uint32_t key_field_at(const struct key_fields *keys, uint
 }
 
 /*
- * Bytes [at, at + 8) of the record's normalised key as a big-endian integer, zeros behind its end.
+ * Return bytes [offset, offset + 8) of the normalised key as a big-endian integer, padded with
+ * zeros.
  */
 static inline GSORT_HD uint64_t key_word(const struct key_fields *keys, const unsigned char *record,
 					 uint32_t offset)
@@ -209,7 +209,7 @@ static inline GSORT_HD uint64_t key_word(const struct key_fields *keys, const un
 	return n_remaining == 8 ? 0 : word << 8 * n_remaining;
 }
 
-/* Less than, equal to or greater than 0, as a's normalised key is to b's. */
+/* Compare the normalised keys of two records, like memcmp(). */
 static inline GSORT_HD int key_compare(const struct key_fields *keys, const unsigned char *a,
 				       const unsigned char *b)
 {
@@ -223,7 +223,7 @@ static inline GSORT_HD int key_compare(const struct key_fields *keys, const unsi
 	return 0;
 }
 
-/* The same, of a record and a normalised key of key_nbytes, rounded up to 8 with zeros. */
+/* Compare that of a record with a stored one, which is padded with zeros to a multiple of 8. */
 static inline GSORT_HD int key_compare_normalised(const struct key_fields *keys,
 						  const unsigned char *record,
 						  const unsigned char *normalised)

@@ -1,14 +1,14 @@
 /*
- * record_hash - digest_record(), with loads as wide as there are bytes
+ * record_hash.h - digest_record() with wide loads
  *
- * The same sum as its definition in digest.h.
+ * The result is that of the definition in digest.h.
  */
 #pragma once
 
 #include "src/record/digest.h"
 #include "src/record/load_upto16.h"
 
-/* The hash of nbytes <= 16, loaded. */
+/* Return the hash of nbytes <= 16, already loaded. */
 static inline uint64_t hash_words(uint128_t words, uint64_t nbytes)
 {
 	if (nbytes > 8)
@@ -17,8 +17,8 @@ static inline uint64_t hash_words(uint128_t words, uint64_t nbytes)
 }
 
 /*
- * As digest_record(). The bytes are copied to `to` on the way, unless it is NULL: what was loaded
- * to be hashed has not to be loaded again.
+ * Return digest_record(). The bytes are also copied to `to`, unless it is NULL, because they need
+ * not be loaded again for that.
  */
 static inline uint64_t hash_and_copy(unsigned char *to, const unsigned char *from, uint64_t nbytes)
 {

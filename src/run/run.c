@@ -1,5 +1,5 @@
 /*
- * run - a sorted sequence of items, wherever it lives (see run.h)
+ * run.c - what all kinds of runs have in common
  */
 #include "src/run/run.h"
 
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/run/run_ops.h"
 
 int run_set_stride(struct run *run, uint64_t stride, struct run_samples *samples)
 {
@@ -36,39 +35,9 @@ void run_remove(struct run *run)
 	run_close(run);
 }
 
-void run_set_level(struct run *run, uint32_t level)
-{
-	run->level = level;
-}
-
-uint32_t run_level(const struct run *run)
-{
-	return run->level;
-}
-
-void run_set_origin(struct run *run, struct record_totals origin)
-{
-	run->origin = origin;
-}
-
-struct record_totals run_origin(const struct run *run)
-{
-	return run->origin;
-}
-
-bool run_is_resident(const struct run *run)
-{
-	return run->ops->memory;
-}
-
 struct run_file *run_stored_file(const struct run *run)
 {
 	return run->ops->file ? run->ops->file(run) : NULL;
-}
-
-uint64_t run_n_items(const struct run *run)
-{
-	return run->n_items;
 }
 
 uint64_t runs_n_items(struct run *const *runs, size_t n)
@@ -96,11 +65,6 @@ size_t runs_n_peer_accessible(const struct job *job, struct run *const *runs, si
 	for (size_t i = 0; i < n; i++)
 		n_accessible += run_is_peer_accessible(job, runs[i]);
 	return n_accessible;
-}
-
-uint64_t run_n_blocks(const struct run *run)
-{
-	return run->n_blocks;
 }
 
 const void *run_memory(const struct run *run)
@@ -143,14 +107,7 @@ uint64_t run_n_blocks_before(const struct run *run, uint64_t lo, uint64_t hi, en
 	return lo;
 }
 
-uint64_t run_seek(const struct run *run, encoded_key_t key)
-{
-	const uint64_t n = run_n_blocks_before(run, 0, run->n_blocks, key, false);
-
-	return n ? n - 1 : 0;
-}
-
-/* Room for an item and a key, one behind the other. */
+/* Read item i and compare its key with the bound's. buffer: room for an item and a key. */
 static int compare_item(struct run *run, uint64_t i, const struct run_bound *bound, char *buffer,
 			int *ret_order)
 {
@@ -164,7 +121,10 @@ static int compare_item(struct run *run, uint64_t i, const struct run_bound *bou
 	return 0;
 }
 
-/* Of the blocks [lo, hi), which say too little of their first keys, how many begin before it. */
+/*
+ * Count the blocks that begin before the bound. The count is known to lie in [lo, hi], where first
+ * keys tie on the 16 bytes that are in memory, so whole keys are read.
+ */
 static int seek_full_key(struct run *run, uint64_t lo, uint64_t hi, const struct run_bound *bound,
 			 uint64_t *ret_n)
 {

@@ -1,5 +1,5 @@
 /*
- * run_list - the runs that are not merged yet, in the order of ties (see run_list.h)
+ * run_list.c - the runs that are not merged yet, in the order of ties
  */
 #include "src/run/run_list.h"
 

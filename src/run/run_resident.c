@@ -1,17 +1,17 @@
 /*
- * run_resident - a sorted chunk in device memory as a run (see run.h)
+ * run_resident.c - a sorted chunk in device memory as a run
  *
- * Its blocks are a view: every so many items, of which the device fetches the first keys. What is
- * merged of it is slices of the memory itself, and what the windows have passed goes back to the
- * system early, a huge page at a time.
+ * Its blocks are a view: every so many items, of which the device fetches the first keys. Windows
+ * merge slices of the memory itself. What they have passed is given back to the system early, a
+ * huge page at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/run/run_ops.h"
+#include "src/run/run.h"
 
-/* So much goes back at once; of a part, which is short, a quarter of it, but not too little. */
+/* Memory is given back in multiples of this. Of a subrun, which is shorter, in quarters of it. */
 enum { DISCARD_NBYTES = 2 << 20, MIN_DISCARD_NBYTES = 256 << 10 };
 
 struct resident_run {
@@ -22,8 +22,8 @@ struct resident_run {
 	char *memory;
 	void (*release)(void *owner);
 	void *owner;
-	uint64_t discard_nbytes;   /* a multiple of that is given back */
-	uint64_t discarded_nbytes; /* from its start on, given back */
+	uint64_t discard_nbytes;   /* given back in multiples of this */
+	uint64_t discarded_nbytes; /* given back so far, from the start of the memory */
 	struct run_samples samples;
 };
 
@@ -88,7 +88,7 @@ static void resident_discard_slice(struct run *run, const struct slice *slice)
 	const uint64_t nbytes = run->n_items * self->layout->resident_nbytes;
 	uint64_t merged_nbytes;
 
-	/* Of what another worker merges a copy is elsewhere. */
+	/* Another device merges a copy of its slices, which is not this memory. */
 	if (slice->n == 0 || (const char *)slice->elements < self->memory ||
 	    (const char *)slice->elements >= self->memory + nbytes)
 		return;

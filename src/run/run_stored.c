@@ -1,8 +1,8 @@
 /*
- * run_stored - a run in the temporary space, spilled or kept from before (see run.h)
+ * run_stored.c - a run in temporary space, spilled or kept from an earlier process
  *
- * It is a run file (io/spill/run_file.h), which knows its blocks. With -m, what comes through a
- * pipe is stored as it came, and is another row here.
+ * The run file (io/spill/run_file.h) knows its blocks. A pipe that is an input of -m is stored as
+ * it came; that is a second table of operations.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,16 +12,19 @@
 #include "io/spill/run_file.h"
 #include "src/base/int_math.h"
 #include "src/base/diagnostics.h"
-#include "src/run/run_ops.h"
+#include "src/run/run.h"
 
 struct stored_run {
 	struct run run;
 	struct run_file *file;
-	bool is_subrun; /* the file is another run's, which holds all of it */
-	/* Of the file: the run's items, and the block that holds the first of them. */
+	bool is_subrun; /* the file is owned by its run */
+	/* In the file: the run's items, and the block that holds the first of them. */
 	uint64_t begin, end, first_block;
-	encoded_key_t first_key; /* of a part */
-	/* Blocks of the file: given back before the one, and not to be from the other on. */
+	encoded_key_t first_key; /* of a subrun */
+	/*
+	 * Blocks of the file: those before discard_begin are freed; those from discard_end on are
+	 * kept.
+	 */
 	uint64_t discard_begin, discard_end;
 };
 
@@ -35,7 +38,7 @@ static const struct stored_run *stored_const(const struct run *run)
 	return (const struct stored_run *)run;
 }
 
-/* Of all of it; not of a part. */
+/* NULL for a subrun, which has only a part of the file. */
 static struct run_file *stored_file(const struct run *run)
 {
 	return stored_const(run)->is_subrun ? NULL : stored_const(run)->file;
@@ -53,7 +56,7 @@ static void stored_remove(struct run *run)
 	run_file_discard_remaining(stored(run)->file);
 }
 
-/* Block i of the file, as far as it is the run's: its items in the file. */
+/* The items of block i of the file that belong to the run: [begin, end) in the file. */
 static uint64_t stored_block_begin(const struct stored_run *self, uint64_t i)
 {
 	const uint64_t first = run_file_blocks(self->file)[i].first_item;
@@ -91,7 +94,10 @@ static encoded_key_t stored_first_key(const struct run *run, uint64_t i)
 		       run_file_blocks(self->file)[self->first_block + i].first_key;
 }
 
-/* Only whole blocks can be verified: read all of block i of the file; for free(). */
+/*
+ * Read all of block i of the file, because only a whole block can be verified. *ret_items is the
+ * caller's to free.
+ */
 static int read_full_block(const struct stored_run *self, uint64_t i, char **ret_items)
 {
 	const uint64_t n = run_file_blocks(self->file)[i].n_items;
@@ -106,7 +112,7 @@ static int read_full_block(const struct stored_run *self, uint64_t i, char **ret
 	return r;
 }
 
-/* The run's items of block i of the file. */
+/* Read the items of block i of the file that belong to the run. */
 static int read_partial_block(const struct stored_run *self, uint64_t i, void *items)
 {
 	const size_t item_nbytes = run_file_item_nbytes(self->file);
@@ -122,9 +128,9 @@ static int read_partial_block(const struct stored_run *self, uint64_t i, void *i
 	return 0;
 }
 
-/* What is read of block i of the file: its items, or as it is stored. */
+/* The size of block i of the file as it is read: as items, or packed. */
 typedef uint32_t block_nbytes_fn(const struct stored_run *self, uint64_t i);
-/* As run_file_read(). */
+/* run_file_read() or run_file_read_packed() */
 typedef int read_blocks_fn(struct run_file *file, uint64_t first, uint64_t n, void *destination);
 
 static uint32_t block_items_nbytes(const struct stored_run *self, uint64_t i)
@@ -133,14 +139,17 @@ static uint32_t block_items_nbytes(const struct stored_run *self, uint64_t i)
 			  run_file_item_nbytes(self->file));
 }
 
-/* A block of which the run has a part only is read as items. */
+/* A block that is only partly in the run is read as items. */
 static uint32_t block_packed_nbytes(const struct stored_run *self, uint64_t i)
 {
 	return has_full_block(self, i) ? run_file_packed_nbytes(self->file, i) :
 					 block_items_nbytes(self, i);
 }
 
-/* Whole blocks go to where they are wanted; of others, which are at the ends, a part does. */
+/*
+ * Read n blocks. Whole ones are read directly to the destination. The first and the last one may be
+ * only partly in the run, and go through a buffer.
+ */
 static int read_blocks(const struct stored_run *self, uint64_t first, uint64_t n,
 		       read_blocks_fn *read_full_blocks, block_nbytes_fn *block_nbytes,
 		       char *destination)
@@ -167,11 +176,11 @@ static int read_blocks(const struct stored_run *self, uint64_t first, uint64_t n
 static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
 		       struct digest *ret_digest)
 {
-	(void)ret_digest; /* what is spilled was counted when it was read */
+	(void)ret_digest; /* spilled records were counted when they were read */
 	return read_blocks(stored(run), first, n, run_file_read, block_items_nbytes, items);
 }
 
-/* The block of the file that holds item `at`, which is there. */
+/* Find the block of the file that holds an item of the file. */
 static uint64_t find_block(const struct run_file *file, uint64_t item)
 {
 	return find_interval(run_file_blocks(file), sizeof(struct run_block),
@@ -221,7 +230,7 @@ static int stored_read_item(struct run *run, uint64_t i, void *item)
 	return 0;
 }
 
-/* How many of a block's n items come before the place; key: room for one. */
+/* Count those of a block's n items that come before the bound. key: room for a key. */
 static uint64_t stored_count_items_before(const struct run *run, const char *items, uint64_t n,
 					  const struct run_bound *bound, void *key)
 {
@@ -271,7 +280,7 @@ static void stored_discard_before(struct run *run, uint64_t end)
 	self->discard_begin = end;
 }
 
-/* The first block behind block i that begins in no page which that one ends in. */
+/* The first block after block i that does not begin in the page in which block i ends. */
 static uint64_t find_next_page_block(const struct stored_run *self, uint64_t i)
 {
 	const struct run_block *blocks = run_file_blocks(self->file);
@@ -320,9 +329,9 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
 }
 
 /*
- * What a part may give back, of the blocks [first, end) that it has a part of: those that nobody
- * else reads. A page between blocks goes with the last of them, and may hold what others read: the
- * block in which the part begins, or the one before it.
+ * Limit what a subrun, which has [first, end) of the blocks, may free to the blocks that no other
+ * subrun reads. A page that two blocks share is freed with the second, but may hold the end of a
+ * block that another subrun reads: the block in which this one begins, or the one before it.
  */
 static void set_discard_bounds(struct stored_run *subrun, uint64_t end)
 {

@@ -1,19 +1,19 @@
 /*
- * chunk_pool - the buffers that chunks live in, and the queues that sort them (see chunk_pool.h)
+ * chunk_pool.c - the buffers of chunks, and the queues that sort them
  *
- * Records narrower than elements lie at the end of the elements' room and expand in place, the
- * first record first:
+ * Records that are narrower than elements lie at the end of the room for elements, and expand in
+ * place, the first record first:
  *
- *	chunk full	[          | r0 r1 r2 r3 ... ]	->  [ e0   e1   e2   e3   ... ]
+ *	full chunk	[          | r0 r1 r2 r3 ... ]	->  [ e0   e1   e2   e3   ... ]
  *
- * A chunk that was not filled has its records too far back for its elements to end where they end,
- * and they are moved first: on the host as they are, on a device by way of the sort's scratch.
+ * In a chunk that is not full, records begin too early for that. They are moved first: in host
+ * memory directly, in device memory by way of the scratch.
  *
- * Elements that refer to records (layout_is_indirect()) are made of them where they are.
+ * Elements of an indirect layout are made of records where those are mapped.
  *
- * Records that are no elements (layout_has_elements()) are gathered into another buffer, the
- * queue's spare, which becomes the chunk's; what was the chunk's is the spare of the next sort,
- * which the queue does afterwards.
+ * Items (layout_has_elements() is false) are sorted from the chunk's buffer into another one, the
+ * queue's output buffer. That one becomes the chunk's, and the chunk's old buffer is the output of
+ * the next sort, which the queue does afterwards.
  */
 #include "src/rungen/chunk_pool.h"
 
@@ -56,7 +56,6 @@ static int alloc_queue_memory(struct device *device, uint64_t nbytes, void **ret
 	return nbytes ? device_alloc(device, MEMORY_DEVICE, nbytes, ret_memory) : 0;
 }
 
-/* Of all workers. */
 static uint32_t count_sort_queues(const struct job *job)
 {
 	return job->n_devices * job->plan.n_queues;
@@ -91,7 +90,7 @@ static int open_sort_queues(struct chunk_pool *pool)
 	return r;
 }
 
-/* Behind those that are on its worker's shelf already; and a token for it. */
+/* Append the chunk to the free list of its device, and push a token for it. */
 static int push_free_chunk(struct chunk *chunk)
 {
 	struct chunk_pool *pool = chunk->pool;
@@ -107,7 +106,7 @@ static int push_free_chunk(struct chunk *chunk)
 	return bounded_queue_push(pool->free_tokens, pool);
 }
 
-/* Under the lock: of those with a free chunk, the one that has the fewest to sort. */
+/* Under the lock: of the devices with a free chunk, find the one with the fewest to sort. */
 static struct chunk_list *find_free_list(const struct chunk_pool *pool)
 {
 	struct chunk_list *best = NULL;
@@ -121,7 +120,7 @@ static struct chunk_list *find_free_list(const struct chunk_pool *pool)
 	return best;
 }
 
-/* There is one on some shelf: its token was had. */
+/* Take a chunk. The caller has popped a token, so there is one. */
 static struct chunk *pop_free_chunk(struct chunk_pool *pool)
 {
 	struct chunk_list *list;
@@ -154,7 +153,7 @@ static int chunk_open(struct chunk_pool *pool, struct chunk *chunk, uint32_t dev
 	return r < 0 ? r : chunk_alloc(chunk);
 }
 
-/* Each worker has as many as any other, or one more. */
+/* Give each device the same number of chunks, or one more. */
 static int open_chunks(struct chunk_pool *pool)
 {
 	const uint32_t n_devices = pool->job->n_devices;
@@ -266,7 +265,7 @@ void chunk_pool_release(struct chunk *chunk)
 	push_free_chunk(chunk);
 }
 
-/* Records that lie too far back come to where they can expand in place, or to the scratch. */
+/* Move records that begin too early to where they can expand in place, or to the scratch. */
 static int move_records(struct chunk *chunk, const struct sort_queue *sort_queue, uint64_t capacity,
 			const void **ret_records)
 {
@@ -303,7 +302,7 @@ static int queue_encode(struct chunk *chunk, const struct sort_queue *sort_queue
 					   });
 }
 
-/* Of each source, what of it is in the chunk. */
+/* For each mapped source, encode the part that belongs to the chunk. */
 static int queue_encode_indirect(struct chunk *chunk, const struct sort_queue *sort_queue)
 {
 	const struct job *job = chunk->pool->job;
@@ -336,7 +335,7 @@ static int queue_encode_indirect(struct chunk *chunk, const struct sort_queue *s
 	return r;
 }
 
-/* Queue what makes elements, where these are sorted. */
+/* Queue the encoding of records, if the layout has elements. */
 static int queue_elements(struct chunk *chunk, const struct sort_queue *sort_queue,
 			  uint64_t capacity)
 {
@@ -348,7 +347,7 @@ static int queue_elements(struct chunk *chunk, const struct sort_queue *sort_que
 					    queue_encode(chunk, sort_queue, capacity);
 }
 
-/* Where a queue has a spare buffer, the chunk is sorted from its own into that one. */
+/* Queue the sort, into the queue's output buffer if it has one. */
 static int queue_sort_items(struct chunk *chunk, struct sort_queue *sort_queue)
 {
 	const struct job *job = chunk->pool->job;
@@ -387,7 +386,7 @@ static int queue_sort(struct chunk *chunk, struct sort_queue *sort_queue, uint64
 	return r == 0 ? device_queue_record(sort_queue->queue, chunk->sorted_event) : r;
 }
 
-/* In turn, as the worker's chunks come. */
+/* Chunks of a device use its queues in turn. */
 static struct sort_queue *choose_sort_queue(const struct chunk *chunk)
 {
 	const struct job *job = chunk->pool->job;
@@ -411,7 +410,7 @@ int chunk_pool_sort(struct chunk *chunk, uint64_t capacity)
 	return bounded_queue_push(pool->sorting_chunks, chunk);
 }
 
-/* Its worker has one less to sort. */
+/* Tell choosers that the device has one less to sort. */
 static void clear_pending(struct chunk *chunk)
 {
 	struct chunk_pool *pool = chunk->pool;

@@ -1,16 +1,16 @@
 /*
- * chunk_pool - the buffers that chunks live in, and the queues that sort them
+ * chunk_pool.h - the buffers of chunks, and the queues that sort them
  *
- *	free -> being filled (chunk_reader.h) -> being sorted -> sorted -> resident run -> free
- *	      \____________________ chunk_pool ____________________/
+ *	free -> being filled -> being sorted -> sorted -> resident run -> free
+ *	      \____________________ chunk_pool ______________________/
  *
  * A chunk is the unit of one sort: plan.chunk_records elements in device memory. The pool hands out
- * free ones, sorts full ones on its queues, and gives the sorted ones, in the order of their
- * completion, to the collector (run_generation.c). Two rings connect the three; when one of them
- * fails, all end.
+ * free chunks, sorts full ones on its queues, and passes them to the collector (run_generation.c).
+ * Two bounded queues connect the three; when one of them fails, all of them stop.
  *
- * Of several workers each has as many chunks, and queues of its own. A chunk is taken of the one
- * that has the fewest to sort; which one that was nobody sees, for ties are broken by numbers.
+ * With several devices each has the same number of chunks, and queues of its own. A chunk is taken
+ * from the device that has the fewest to sort. That does not show in the result, because ties are
+ * broken by the chunk's number.
  */
 #pragma once
 
@@ -19,96 +19,98 @@
 
 #include "src/base/thread_pool.h"
 #include "src/plan/job.h"
-#include "src/record/record_totals.h"
+#include "src/record/digest.h"
 
 struct chunk_pool;
 
 struct chunk {
 	struct chunk_pool *pool;
 	/*
-	 * Device memory of plan.chunk_nbytes; NULL until first used. Records, and once it is sorted
-	 * a run: elements or items.
+	 * plan.chunk_nbytes of device memory; NULL until it is first used. Records, and when they
+	 * are sorted, elements or items.
 	 */
 	void *buffer;
-	uint32_t device_index; /* of the job, in whose memory it is */
-	bool is_pending;       /* taken, and neither collected nor given back */
-	uint64_t n;            /* records in it; of the run once it is collected (less with -u) */
+	uint32_t device_index; /* of the job's devices: where the buffer is */
+	bool is_pending;       /* taken, and neither collected nor released yet */
+	uint64_t n;            /* records; when it is collected, items of the run (less with -u) */
 	uint64_t number;       /* in input order */
-	struct device_event
-		*filled_event; /* all of it is in device memory (only if that is not the host's) */
+	struct device_event *
+		/* All records are in device memory; only if that is not host memory. */
+		filled_event;
 	struct device_event *sorted_event;
-	struct record_totals totals;       /* of its records, and of those that -u dropped */
-	struct sort_op_result sort_result; /* what its sort found */
-	struct chunk *next;                /* for lists of whoever has it */
+	struct record_totals totals; /* records that it was made of, and those that -u dropped */
+	struct sort_op_result sort_result; /* set by its sort */
+	struct chunk *next;                /* for lists of its current owner */
 };
 
 struct sort_queue {
 	struct device_queue *queue;
-	void *output;         /* plan.spare_nbytes: where the next sorted records go */
-	void *scratch;        /* used from one operation of a sort to the next, so ... */
-	pthread_mutex_t lock; /* ... those of one chunk are queued together */
+	void *output;         /* plan.sort_output_nbytes: the next chunk is sorted into it */
+	void *scratch;        /* used by consecutive operations of a sort, so ... */
+	pthread_mutex_t lock; /* ... those of one chunk are queued under a lock */
 };
 
-/* The chunks of a worker. */
+/* The free chunks of a device. */
 struct chunk_list {
-	struct chunk *first, **last; /* free ones, the longest free first */
+	struct chunk *first, **last; /* the longest free first */
 	uint64_t n_pending;
 };
 
 struct chunk_pool {
 	const struct job *job;
-	struct chunk *chunks;           /* plan.n_chunks */
-	struct sort_queue *sort_queues; /* plan.n_lanes of each worker; NULL once they are closed */
-	struct bounded_queue
-		*free_tokens; /* of tokens: whoever has one takes a chunk from some shelf */
+	struct chunk *chunks; /* plan.n_chunks */
+	/* plan.n_queues of each device; NULL when they are closed. */
+	struct sort_queue *sort_queues;
+	struct bounded_queue *free_tokens; /* whoever pops a token takes a chunk from a free list */
 	struct bounded_queue *sorting_chunks;
-	pthread_mutex_t lock;          /* guards the shelves, and is_pending */
-	struct chunk_list *free_lists; /* one of each worker */
+	pthread_mutex_t lock;          /* guards the free lists and is_pending */
+	struct chunk_list *free_lists; /* one for each device */
 };
 
 /*
- * On failure what was opened is closed. -ENOMEM without a message: device memory for what is
- * planned cannot be had; -errno after a message otherwise. A device with memory of its own gives
- * all of it at once, so that its lack shows before anything is read; else memory is taken when it
- * is first used.
+ * Open a pool. A device with its own memory allocates all of it now, so that a lack of memory shows
+ * before anything is read; otherwise a chunk is allocated when it is first used. Returns 0; -ENOMEM
+ * (not reported) if device memory is missing; or a negative errno (reported). After an error
+ * nothing is left open.
  */
 int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool);
 
-/* NULL is fine. No chunk may be in use. */
+/* No chunk may be in use. */
 void chunk_pool_close(struct chunk_pool *pool);
 
-/* Wait for a free chunk, with its memory. 0, or a negative errno after a message or the ring's. */
+/*
+ * Wait for a free chunk, with its buffer. Returns 0, a negative errno (reported), or the error of
+ * chunk_pool_fail().
+ */
 int chunk_pool_acquire(struct chunk_pool *pool, struct chunk **ret_chunk);
 
-/* Give it back. */
 void chunk_pool_release(struct chunk *chunk);
 
 /*
- * Where the n records of a chunk go, so that they can become elements in place; n <=
- * plan.chunk_records.
+ * Where n <= plan.chunk_records records go in a chunk, so that they can become elements in place.
  */
 void *chunk_records(const struct chunk *chunk, uint64_t n);
 
 /*
- * The chunk's n records lie at chunk_records(chunk, room): queue what makes a sorted run of them,
- * and hand it to the collector. 0, or a negative errno after a message or the ring's.
+ * Queue the sort of a chunk, whose n records lie at chunk_records(chunk, capacity), and pass it to
+ * the collector. Returns like chunk_pool_acquire().
  */
 int chunk_pool_sort(struct chunk *chunk, uint64_t capacity);
 
 /*
- * Wait until the chunk is sorted, and take in what was found out: n and the ledger are valid
- * then. 0, or a negative errno after a message.
+ * Wait until the chunk is sorted; n and totals are valid then. Returns 0 or a negative errno
+ * (reported).
  */
 int chunk_pool_collect(struct chunk *chunk);
 
-/* Everybody who waits for a chunk, or will, gets r. */
+/* Make all calls that wait for a chunk return r. */
 void chunk_pool_fail(struct chunk_pool *pool, int r);
 
-/* Nothing is left to be sorted: close the queues. */
+/* Close the queues when nothing is left to be sorted. */
 void chunk_pool_close_queues(struct chunk_pool *pool);
 
 /*
- * Release the memory of free chunks; nobody takes any more. Returns the bytes that the others hold
- * of a worker's memory: of the one that most is held of.
+ * Free the buffers of free chunks; no chunk can be acquired any more. Returns the bytes that the
+ * other chunks use, of the device where that is most.
  */
 uint64_t chunk_pool_trim(struct chunk_pool *pool);

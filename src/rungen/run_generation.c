@@ -1,23 +1,528 @@
 /*
- * run_generation - the input as sorted runs (see run_generation.h)
+ * run_generation.c - the input as sorted runs
  *
- * Readers (chunk_reader.h) that claim chunks in order may finish them out of order; here they are
- * put back in order, so that neighbours among the runs are neighbours in the input.
+ *	read -> encode, sort -> collect -> (spill)
  *
- * When to spill. With a known size, as soon as a spilled run's worth of chunks is there, but only
- * while the rest of the input would not fit: what fits at the end is never written to disk. With an
- * unknown size, when three quarters of the buffers are taken: the last quarter keeps the readers
- * going meanwhile.
+ * Several reader threads fill chunks, device queues sort them (chunk_pool.h), and the caller's
+ * thread collects them as resident runs. When they do not all fit, it merges the oldest ones into a
+ * spilled run, whose chunks go back to the readers. All of that overlaps.
+ *
+ * Reading. If the device works in host memory, a reader takes a free chunk and reads directly into
+ * it. Otherwise the input goes piece by piece through slots, pinned buffers of plan.slot_nbytes,
+ * from which it is copied to the device; all readers read pieces of the same chunk at the same
+ * time:
+ *
+ *	input --read--> slot --copy (upload queue)--> chunk --sort when its last piece is there-->
+ *
+ * Which piece a reader gets is decided by input_read() when it is called. A reader that fills whole
+ * chunks gives its chunk a number afterwards. Pieces need their chunk before they are read. So each
+ * reader first claims a piece, by counting, and the one that claims the first piece of a chunk gets
+ * the chunk from the pool. The piece that it then reads may be another one; but that one has been
+ * claimed too, because as many have been claimed as are read.
+ *
+ * If the size of the input is known, no reader waits for a chunk in order to read an end that it
+ * knows of: there may never be a free chunk again. If the size is unknown, the end shows as a short
+ * piece, and the chunk is full with what it has.
+ *
+ * Collecting. Chunks that are claimed in order may be finished out of order. They are put back in
+ * order here, so that neighbours in the list of runs are neighbours in the input.
+ *
+ * Spilling. With a known size, spill as soon as there are enough chunks for a run, but only while
+ * the rest of the input would not fit: what fits at the end is never written to disk. With an
+ * unknown size, spill when three quarters of the chunks are used; the last quarter keeps the
+ * readers going meanwhile.
  */
 #include "src/rungen/run_generation.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "io/input/input.h"
 #include "src/base/diagnostics.h"
-#include "src/rungen/chunk_reader.h"
+#include "src/base/thread.h"
 #include "src/merge/passes.h"
+
+struct upload_slot {
+	struct device *device;             /* the one it is near; all can copy from it */
+	void *host;                        /* pinned, plan.slot_nbytes */
+	struct device_event **copy_events; /* for each device: its last copy from here */
+	struct device_event *last_copy;    /* the last of these, or NULL */
+};
+
+struct chunk_reader {
+	const struct job *job;
+	struct chunk_pool *pool;
+	uint64_t start;        /* position in the input at which chunk 0 begins */
+	uint64_t chunk_nbytes; /* of input in a chunk */
+	uint64_t read_nbytes;  /* that a reader reads at a time: a chunk or a slot */
+
+	/* Only if input is copied to the device */
+	struct upload_slot *slots; /* plan.n_slots */
+	struct bounded_queue *free_slots;
+	struct device_queue **upload_queues; /* one for each device */
+
+	/* Also held while waiting for a chunk: the next reader that claims needs it too. */
+	pthread_mutex_t claim_lock;
+	uint64_t n_claimed_reads; /* under claim_lock */
+
+	pthread_mutex_t lock;         /* guards all below */
+	uint64_t end;                 /* of the input; UINT64_MAX: unknown */
+	struct chunk *filling_chunks; /* claimed and not full */
+	uint32_t n_running;           /* readers that have not ended */
+	int error;                    /* the first, or 0 */
+
+	uint32_t n_threads;
+	pthread_t threads[];
+};
+
+/* Is there a read left to claim? Under claim_lock. */
+static bool has_unclaimed_read(struct chunk_reader *reader)
+{
+	bool has_more;
+
+	pthread_mutex_lock(&reader->lock);
+	has_more = reader->start + reader->n_claimed_reads * reader->read_nbytes < reader->end;
+	pthread_mutex_unlock(&reader->lock);
+	return has_more;
+}
+
+/* The input turned out to end at `end`. */
+static void record_input_end(struct chunk_reader *reader, uint64_t end)
+{
+	pthread_mutex_lock(&reader->lock);
+	if (end < reader->end)
+		reader->end = end;
+	pthread_mutex_unlock(&reader->lock);
+}
+
+/* --- Reading in host memory: directly into chunks --- */
+
+static int claim_chunk(struct chunk_reader *reader, struct chunk **ret_chunk)
+{
+	bool has_more;
+	int r;
+
+	pthread_mutex_lock(&reader->claim_lock);
+	has_more = has_unclaimed_read(reader);
+	reader->n_claimed_reads += has_more;
+	pthread_mutex_unlock(&reader->claim_lock);
+	if (!has_more)
+		return 0;
+	r = chunk_pool_acquire(reader->pool, ret_chunk);
+	return r < 0 ? r : 1;
+}
+
+/* Read the next part of the input into the chunk; with an indirect layout, only claim it. */
+static int read_into_chunk(struct chunk_reader *reader, struct chunk *chunk, uint64_t *ret_position,
+			   size_t *ret_nbytes)
+{
+	const struct job *job = reader->job;
+
+	if (layout_is_indirect(job->layout))
+		return input_claim_mapped(job->input, reader->chunk_nbytes, ret_position,
+					  ret_nbytes);
+	return input_read(job->input, chunk_records(chunk, job->plan.chunk_records),
+			  reader->chunk_nbytes, ret_position, ret_nbytes);
+}
+
+/* Read and sort the chunk. Returns 1, 0 if nothing was left to read, or a negative errno. */
+static int read_chunk(struct chunk_reader *reader, struct chunk *chunk)
+{
+	const struct job *job = reader->job;
+	struct span span = stats_begin(STAGE_READ, 0);
+	uint64_t position;
+	size_t nbytes;
+	int r = read_into_chunk(reader, chunk, &position, &nbytes);
+
+	if (r < 0)
+		return r;
+	if (nbytes == 0) {
+		chunk_pool_release(chunk);
+		return 0;
+	}
+	chunk->number = span.item = (position - reader->start) / reader->chunk_nbytes;
+	chunk->n = nbytes / job->layout->record_nbytes;
+	stats_end(job->stats, span, nbytes);
+	r = chunk_pool_sort(chunk, job->plan.chunk_records);
+	return r < 0 ? r : 1;
+}
+
+static int read_chunks(struct chunk_reader *reader)
+{
+	struct chunk *chunk;
+	int r;
+
+	do {
+		struct span span = stats_begin(STAGE_READ, 0);
+
+		r = claim_chunk(reader, &chunk);
+		stats_end_wait(reader->job->stats, span);
+		if (r > 0)
+			r = read_chunk(reader, chunk);
+	} while (r > 0);
+	return r;
+}
+
+/* --- Reading for other devices: through slots --- */
+
+static uint64_t chunk_start(const struct chunk_reader *reader, const struct chunk *chunk)
+{
+	return reader->start + chunk->number * reader->chunk_nbytes;
+}
+
+/* Under the lock. Has all of the chunk's input been read? */
+static bool is_chunk_full(const struct chunk_reader *reader, const struct chunk *chunk)
+{
+	const uint64_t end =
+		chunk_start(reader, chunk) + chunk->n * reader->job->layout->record_nbytes;
+
+	return chunk->n == reader->job->plan.chunk_records || end == reader->end;
+}
+
+/* Under the lock. */
+static struct chunk *find_chunk(struct chunk_reader *reader, uint64_t number)
+{
+	struct chunk *chunk = reader->filling_chunks;
+
+	while (chunk->number != number)
+		chunk = chunk->next;
+	return chunk;
+}
+
+/* Under the lock. */
+static void remove_filling_chunk(struct chunk_reader *reader, struct chunk *chunk)
+{
+	struct chunk **link = &reader->filling_chunks;
+
+	while (*link != chunk)
+		link = &(*link)->next;
+	*link = chunk->next;
+}
+
+/* Get the chunk of that number from the pool. */
+static int add_chunk(struct chunk_reader *reader, uint64_t number)
+{
+	struct chunk *chunk;
+	int r = chunk_pool_acquire(reader->pool, &chunk);
+
+	if (r < 0)
+		return r;
+	chunk->number = number;
+	pthread_mutex_lock(&reader->lock);
+	chunk->next = reader->filling_chunks;
+	reader->filling_chunks = chunk;
+	pthread_mutex_unlock(&reader->lock);
+	return 0;
+}
+
+/* Claim a read. Returns 1, 0 if there is none left, or a negative errno. */
+static int claim_read(struct chunk_reader *reader)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&reader->claim_lock);
+	if (has_unclaimed_read(reader)) {
+		const uint64_t offset = reader->n_claimed_reads * reader->read_nbytes;
+
+		if (offset % reader->chunk_nbytes == 0)
+			r = add_chunk(reader, offset / reader->chunk_nbytes);
+		if (r == 0) {
+			reader->n_claimed_reads++;
+			r = 1;
+		}
+	}
+	pthread_mutex_unlock(&reader->claim_lock);
+	return r;
+}
+
+/* Queue the copy of what is in the slot into the chunk. */
+static int upload_to_chunk(struct chunk_reader *reader, struct upload_slot *slot,
+			   struct chunk *chunk, uint64_t position, size_t nbytes)
+{
+	const struct job *job = reader->job;
+	char *records = chunk_records(chunk, job->plan.chunk_records);
+	struct device_queue *queue = reader->upload_queues[chunk->device_index];
+	int r = device_queue_copy(queue, records + (position - chunk_start(reader, chunk)),
+				  slot->host, nbytes);
+
+	slot->last_copy = slot->copy_events[chunk->device_index];
+	if (r == 0)
+		r = device_queue_record(queue, slot->last_copy);
+	return r < 0 ? job_fail_device(job, chunk->device_index, r, "cannot be given input") : 0;
+}
+
+/* Sort a chunk whose last piece is on its way to the device. */
+static int sort_filled_chunk(struct chunk_reader *reader, struct chunk *chunk)
+{
+	const struct job *job = reader->job;
+	int r = device_queue_record(reader->upload_queues[chunk->device_index],
+				    chunk->filled_event);
+
+	return r < 0 ? job_fail_device(job, chunk->device_index, r, "cannot be given a chunk") :
+		       chunk_pool_sort(chunk, job->plan.chunk_records);
+}
+
+/* Count a piece of the chunk; when it is full, sort it. */
+static int count_read(struct chunk_reader *reader, struct chunk *chunk, uint64_t n_records)
+{
+	bool is_full;
+
+	pthread_mutex_lock(&reader->lock);
+	chunk->n += n_records;
+	is_full = is_chunk_full(reader, chunk);
+	if (is_full)
+		remove_filling_chunk(reader, chunk);
+	pthread_mutex_unlock(&reader->lock);
+	return is_full ? sort_filled_chunk(reader, chunk) : 0;
+}
+
+/*
+ * Read into the slot and copy to the chunk. Returns 1, 0 at the end of the input, or a negative
+ * errno.
+ */
+static int read_into_slot(struct chunk_reader *reader, struct upload_slot *slot)
+{
+	const struct job *job = reader->job;
+	struct span span = stats_begin(STAGE_READ, 0);
+	struct chunk *chunk;
+	uint64_t position;
+	size_t nbytes;
+	int r = input_read(job->input, slot->host, reader->read_nbytes, &position, &nbytes);
+
+	if (r < 0)
+		return r;
+	span.item = position / reader->read_nbytes;
+	stats_end(job->stats, span, nbytes);
+	if (nbytes < reader->read_nbytes)
+		record_input_end(reader, position + nbytes);
+	if (nbytes == 0)
+		return 0;
+	pthread_mutex_lock(&reader->lock);
+	chunk = find_chunk(reader, (position - reader->start) / reader->chunk_nbytes);
+	pthread_mutex_unlock(&reader->lock);
+	r = upload_to_chunk(reader, slot, chunk, position, nbytes);
+	if (r == 0)
+		r = count_read(reader, chunk, nbytes / job->layout->record_nbytes);
+	return r < 0 ? r : 1;
+}
+
+/* Take a slot whose last copy is done, and read into it. */
+static int read_with_slot(struct chunk_reader *reader)
+{
+	struct span span = stats_begin(STAGE_READ, 0);
+	void *item;
+	struct upload_slot *slot;
+	int r = bounded_queue_pop(reader->free_slots, &item);
+
+	if (r < 0)
+		return r;
+	slot = item;
+	r = slot->last_copy ? device_event_wait(slot->last_copy) : 0;
+	stats_end_wait(reader->job->stats, span);
+	if (r == 0)
+		r = read_into_slot(reader, slot);
+	bounded_queue_push(reader->free_slots, slot);
+	return r;
+}
+
+static int read_through_slots(struct chunk_reader *reader)
+{
+	int r;
+
+	do {
+		r = claim_read(reader);
+		if (r > 0)
+			r = read_with_slot(reader);
+	} while (r > 0);
+	return r;
+}
+
+/*
+ * When all readers have ended: sort the chunks that were claimed before the input turned out to end
+ * in them. Release those that got nothing.
+ */
+static int sort_partial_chunks(struct chunk_reader *reader)
+{
+	int r = 0;
+
+	while (reader->filling_chunks && r == 0) {
+		struct chunk *chunk = reader->filling_chunks;
+
+		reader->filling_chunks = chunk->next;
+		if (chunk->n)
+			r = sort_filled_chunk(reader, chunk);
+		else
+			chunk_pool_release(chunk);
+	}
+	return r;
+}
+
+/* --- Reader threads --- */
+
+static void chunk_reader_fail(struct chunk_reader *reader, int r)
+{
+	pthread_mutex_lock(&reader->lock);
+	if (!reader->error)
+		reader->error = r;
+	pthread_mutex_unlock(&reader->lock);
+	chunk_pool_fail(reader->pool, r);
+	if (reader->free_slots)
+		bounded_queue_fail(reader->free_slots, r);
+	input_cancel(reader->job->input);
+}
+
+static void *reader_main(void *argument)
+{
+	struct chunk_reader *reader = argument;
+	int r = reader->job->plan.copies_to_device ? read_through_slots(reader) :
+						     read_chunks(reader);
+	bool is_last;
+
+	pthread_mutex_lock(&reader->lock);
+	is_last = --reader->n_running == 0;
+	pthread_mutex_unlock(&reader->lock);
+	if (r == 0 && is_last)
+		r = sort_partial_chunks(reader);
+	if (r < 0)
+		chunk_reader_fail(reader, r);
+	else if (is_last)
+		bounded_queue_finish(reader->pool->sorting_chunks);
+	return NULL;
+}
+
+static int open_uploads(struct chunk_reader *reader)
+{
+	const struct job *job = reader->job;
+	int r = 0;
+
+	for (uint32_t i = 0; i < job->n_devices && r == 0; i++)
+		r = device_queue_open(job->devices[i].device, QUEUE_PRIORITY_NORMAL,
+				      &reader->upload_queues[i]);
+	return r;
+}
+
+/* Any device can copy from a slot. */
+static int open_slot(const struct job *job, struct upload_slot *slot)
+{
+	int r = 0;
+
+	slot->copy_events = calloc(job->n_devices, sizeof *slot->copy_events);
+	if (!slot->copy_events)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < job->n_devices && r == 0; i++)
+		r = device_event_open(job->devices[i].device, &slot->copy_events[i]);
+	return r < 0 ? r :
+		       device_alloc(slot->device, MEMORY_HOST, job->plan.slot_nbytes, &slot->host);
+}
+
+static void close_slot(const struct job *job, struct upload_slot *slot)
+{
+	for (uint32_t i = 0; slot->copy_events && i < job->n_devices; i++)
+		device_event_close(slot->copy_events[i]);
+	free(slot->copy_events);
+	if (slot->device)
+		device_free(slot->device, MEMORY_HOST, slot->host, job->plan.slot_nbytes);
+}
+
+static int open_slots(struct chunk_reader *reader)
+{
+	const struct job *job = reader->job;
+	int r;
+
+	reader->slots = calloc(job->plan.n_slots, sizeof *reader->slots);
+	reader->upload_queues = calloc(job->n_devices, sizeof *reader->upload_queues);
+	if (!reader->slots || !reader->upload_queues ||
+	    bounded_queue_open(job->plan.n_slots, &reader->free_slots) < 0)
+		return -ENOMEM;
+	r = open_uploads(reader);
+	for (uint32_t i = 0; i < job->plan.n_slots && r == 0; i++) {
+		reader->slots[i].device = job->devices[i % job->n_devices].device;
+		r = open_slot(job, &reader->slots[i]);
+		if (r == 0)
+			r = bounded_queue_push(reader->free_slots, &reader->slots[i]);
+	}
+	return r;
+}
+
+static void close_slots(struct chunk_reader *reader)
+{
+	const struct job *job = reader->job;
+
+	for (uint32_t i = 0; reader->upload_queues && i < job->n_devices; i++)
+		device_queue_close(reader->upload_queues[i]);
+	for (uint32_t i = 0; reader->slots && i < job->plan.n_slots; i++)
+		close_slot(job, &reader->slots[i]);
+	free(reader->upload_queues);
+	free(reader->slots);
+	bounded_queue_close(reader->free_slots);
+}
+
+static int start_readers(struct chunk_reader *reader)
+{
+	char limits[THREAD_LIMITS_NBYTES];
+	const uint32_t n = reader->job->plan.n_readers;
+	int r = 0;
+
+	reader->n_running = n;
+	for (; reader->n_threads < n && r == 0; reader->n_threads += r == 0)
+		r = thread_start(reader_main, reader, 0, &reader->threads[reader->n_threads]);
+	return r < 0 ? fail(r, "cannot start a reader thread: %m%s; try a smaller -S or --parallel",
+			    thread_format_limits(r, limits)) :
+		       0;
+}
+
+static int chunk_reader_finish(struct chunk_reader *reader)
+{
+	int r;
+
+	if (!reader)
+		return 0;
+	for (uint32_t i = 0; i < reader->n_threads; i++)
+		pthread_join(reader->threads[i], NULL);
+	r = reader->error;
+	close_slots(reader);
+	pthread_mutex_destroy(&reader->lock);
+	pthread_mutex_destroy(&reader->claim_lock);
+	free(reader);
+	return r;
+}
+
+static int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
+			      struct chunk_reader **ret_reader)
+{
+	const struct plan *plan = &job->plan;
+	struct chunk_reader *reader =
+		calloc(1, sizeof *reader + plan->n_readers * sizeof reader->threads[0]);
+	int r = 0;
+
+	if (!reader)
+		return fail(-ENOMEM, "no memory for %u readers", plan->n_readers);
+	pthread_mutex_init(&reader->claim_lock, NULL);
+	pthread_mutex_init(&reader->lock, NULL);
+	reader->job = job;
+	reader->pool = pool;
+	reader->start = job->first_record * plan->record_nbytes;
+	reader->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	reader->read_nbytes = plan->copies_to_device ? plan->slot_nbytes : reader->chunk_nbytes;
+	reader->end = job_input_end(job);
+	if (plan->copies_to_device)
+		r = open_slots(reader);
+	if (r < 0)
+		fail(r, "no pinned memory to read into: %m; try a smaller -S");
+	else
+		r = start_readers(reader);
+	if (r < 0) {
+		chunk_reader_fail(reader, r);
+		chunk_reader_finish(reader);
+		return r;
+	}
+	*ret_reader = reader;
+	return 0;
+}
+
+/* --- From chunks to runs --- */
 
 struct run_generation {
 	const struct job *job;
@@ -36,8 +541,8 @@ static void release_chunk(void *owner)
 }
 
 /*
- * With -u and --limit a run can be much shorter than its chunk. The rest of the memory is not used
- * again where everything fits.
+ * With -u or a limit a run can be much shorter than its chunk. If everything fits, the rest of the
+ * buffer is not used again.
  */
 static void discard_unused_tail(const struct job *job, const struct chunk *chunk)
 {
@@ -49,7 +554,7 @@ static void discard_unused_tail(const struct job *job, const struct chunk *chunk
 			       job->plan.chunk_nbytes - used_nbytes);
 }
 
-/* A sorted chunk whose turn has come becomes a run. */
+/* Make a run of a sorted chunk whose turn has come. */
 static int add_resident(struct run_generation *generation, struct chunk *chunk)
 {
 	struct run *run;
@@ -134,7 +639,7 @@ static int collect_all(struct run_generation *generation)
 	return r == -ENODATA ? 0 : r;
 }
 
-/* That are to be read. */
+/* How many chunks are read in all; UINT64_MAX: unknown. */
 static uint64_t count_chunks(const struct job *job)
 {
 	const struct plan *plan = &job->plan;
@@ -157,7 +662,7 @@ int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_lis
 		.n_chunks_in_input = count_chunks(job),
 		.totals = totals,
 	};
-	struct chunk_reader *reader;
+	struct chunk_reader *reader = NULL;
 	int r = chunk_reader_start(job, pool, &reader), read_result;
 
 	if (r < 0)

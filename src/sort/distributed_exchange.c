@@ -10,7 +10,7 @@
  * Ranks of the same host read each other's memory (peer_memory.h).
  *
  * In a merge all ranks see all inputs and need to know only where the partitions begin. Each rank
- * finds the beginning of its partition by itself (src/run/multiseq_partition.h) and sends it to the
+ * finds the beginning of its partition by itself (src/merge/cuts.h) and sends it to the
  * previous rank, whose partition ends there. So every record is in exactly one partition, whatever
  * the inputs are like. If inputs are not sorted, some partition ends before it begins, or the order
  * check finds a record, which may be the first of a partition.
@@ -24,8 +24,7 @@
 #include "src/comm/comm.h"
 #include "src/comm/tags.h"
 #include "src/exchange/global_splitters.h"
-#include "src/merge/splitters.h"
-#include "src/run/multiseq_partition.h"
+#include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"
 #include "src/sort/setup.h"
 #include "src/sort/sort_internal.h"
@@ -242,11 +241,8 @@ static int find_lower_cuts(const struct sort *sort, uint64_t *ret_lower_cuts)
 	const uint64_t n = n_items < job->limit ? n_items : job->limit;
 	const uint64_t n_before = (uint64_t)((uint128_t)n * comm_rank(comm) / comm_size(comm));
 
-	return job->unique ? multiseq_partition_at_key(job->layout, parent_runs->runs,
-						       (uint32_t)parent_runs->n, n_before,
-						       ret_lower_cuts) :
-			     multiseq_partition(job->layout, parent_runs->runs,
-						(uint32_t)parent_runs->n, n_before, ret_lower_cuts);
+	return cuts_after_items(job->layout, parent_runs->runs, (uint32_t)parent_runs->n, n_before,
+				job->unique, ret_lower_cuts);
 }
 
 static int receive_upper_cuts(struct comm *comm, size_t nbytes, uint64_t *ret_upper_cuts)
@@ -292,8 +288,8 @@ static int place_parts_locally(struct sort *sort)
 	int r = cuts ? 0 : fail_memory(sort);
 
 	if (r == 0 && parent_runs->n > 0)
-		r = splitters_cut(&sort->job, parent_runs->runs, (uint32_t)parent_runs->n, n, true,
-				  cuts);
+		r = cuts_make(NULL, &sort->job, parent_runs->runs, (uint32_t)parent_runs->n,
+			      &(struct splitter_params){ n, sort->job.limit, true }, cuts);
 	if (r == 0)
 		r = distributed_place_part_files(sort, cuts);
 	free(cuts);

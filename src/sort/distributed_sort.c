@@ -12,7 +12,7 @@
 #include "src/base/size.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 #include "src/sort/setup.h"
 #include "src/sort/sort_internal.h"
 
@@ -359,12 +359,11 @@ static uint64_t count_boundary_disorders(const struct sort *sort, const char *al
 
 	for (unsigned i = 0; i < comm_size(comm_of(sort)); i++) {
 		const char *edges = all_edges + i * nbytes;
-		int order;
 
 		if (!edges[0])
 			continue;
-		order = last ? layout_compare_edges(sort->job.layout, last, edges + 1) : -1;
-		n += order > 0 || (order == 0 && sort->job.unique);
+		n += last &&
+		     layout_is_disorder(sort->job.layout, sort->job.unique, last, edges + 1);
 		last = edges + 1 + edge_nbytes;
 	}
 	return n;

@@ -19,7 +19,7 @@
 #include "src/base/size.h"
 #include "src/comm/comm.h"
 #include "src/device/device.h"
-#include "src/merge/window_buffer_cache.h"
+#include "src/merge/window.h"
 
 /* --- assignment to ranks --- */
 

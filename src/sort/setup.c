@@ -15,7 +15,7 @@
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
 #include "src/comm/comm.h"
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 #include "src/rungen/chunk_pool.h"
 #include "src/sort/open_devices.h"
 #include "src/sort/sort_output.h"

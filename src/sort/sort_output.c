@@ -13,7 +13,7 @@
 #include "io/input/format_detect.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 #include "src/comm/comm.h"
 
 /* Return the number of records written for an input of known size; with -u at most. */

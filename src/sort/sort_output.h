@@ -31,7 +31,7 @@
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/merge/sink.h"
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 #include "src/run/input_runs.h"
 
 struct collective_zst;

@@ -11,10 +11,10 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
 #include "src/cost/calibrate.h"
-#include "src/merge/partitions.h"
+#include "src/merge/merge.h"
 #include "src/merge/passes.h"
-#include "src/merge/window_buffer_cache.h"
-#include "src/run/multiseq_partition.h"
+#include "src/merge/window.h"
+#include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"
 #include "src/rungen/run_generation.h"
 #include "src/sort/distributed_sort.h"
@@ -200,9 +200,9 @@ static int cut_shard(struct sort *sort)
 	sort->parent_runs = sort->store;
 	sort->store = (struct run_list){ 0 };
 	for (uint32_t i = 0; i < 2 && r == 0; i++)
-		r = multiseq_partition(layout, sort->parent_runs.runs, n_runs,
-				       spec_shard_end(spec, spec->shard - 1 + i, n),
-				       cuts + (size_t)i * n_runs);
+		r = cuts_after_items(layout, sort->parent_runs.runs, n_runs,
+				     spec_shard_end(spec, spec->shard - 1 + i, n), false,
+				     cuts + (size_t)i * n_runs);
 	if (r == 0)
 		r = sort_slice_runs(sort, cuts, cuts + n_runs);
 	free(cuts);

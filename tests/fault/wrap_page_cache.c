@@ -5,7 +5,7 @@
 
 #include "io/file/direct_io.h"
 #include "src/base/adaptive.h"
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 #include "tests/fault/fault_points.h"
 
 static bool is_cold, may_be_passed;

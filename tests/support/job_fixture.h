@@ -10,8 +10,7 @@
 
 #include "io/spill/run_file.h"
 #include "src/merge/merge.h"
-#include "src/merge/partitions.h"
-#include "src/merge/window_buffer_cache.h"
+#include "src/merge/window.h"
 #include "src/plan/job.h"
 #include "src/run/run_list.h"
 #include "tests/support/io_fixture.h"

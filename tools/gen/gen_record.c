@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "src/record/key_layout.h"
 #include "src/record/load_upto16.h"
 
 /* What the streams of random words are for. */

@@ -21,7 +21,6 @@
 
 #include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
-#include "src/record/key_tail.h"
 
 enum {
 	GATHER_PREFETCH_N = 16, /* prefetched items, a power of 2 */

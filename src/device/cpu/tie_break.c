@@ -27,7 +27,7 @@
 #include "src/device/cpu/tie_break.h"
 
 #include "src/device/cpu/cpu_sort.h"
-#include "src/record/key_tail.h"
+#include "src/record/key_prefix.h"
 
 enum {
 	SMALL_N = 16,              /* largest group that is sorted by insertion */

@@ -18,6 +18,7 @@
 
 #include "src/device/cuda/cuda_tie_break.h"
 #include "src/device/cuda/cuda_record_op.h"
+#include "src/record/key_layout.h"
 
 size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {

@@ -17,7 +17,7 @@
 #include "src/merge/forecast.h"
 #include "src/merge/run_devices.h"
 #include "src/record/digest.h"
-#include "src/run/run_ops.h"
+#include "src/run/run.h"
 #include "tests/support/unit_test.h"
 
 #define GIB (UINT64_C(1) << 30)

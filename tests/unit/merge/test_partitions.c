@@ -1,7 +1,7 @@
 /*
  * test_partitions - a merge in ranges gives the same bytes, for any data, tier and number of ranges
  */
-#include "src/merge/splitters.h"
+#include "src/merge/cuts.h"
 
 #include "tests/support/numbered_runs.h"
 #include "tests/support/unit_test.h"
@@ -155,8 +155,10 @@ static void check_cuts(number_fn *number, uint32_t n_partitions)
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, n_partitions);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(
-		splitters_cut(&job, fixture_run_list.runs, N_RUNS, n_partitions, false, cuts), 0);
+	assert_int_equal(cuts_make(NULL, &job, fixture_run_list.runs, N_RUNS,
+				   &(struct splitter_params){ n_partitions, job.limit, false },
+				   cuts),
+			 0);
 	n_each = fixture_n_keys / n_partitions;
 	for (uint32_t partition = 0; partition < n_partitions; partition++) {
 		encoded_key_t highest = max;
@@ -206,8 +208,9 @@ static void check_cuts_at_keys(number_fn *number)
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, N_TEST_PARTITIONS);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, fixture_run_list.runs, N_RUNS, N_TEST_PARTITIONS, true,
-				       cuts),
+	assert_int_equal(cuts_make(NULL, &job, fixture_run_list.runs, N_RUNS,
+				   &(struct splitter_params){ N_TEST_PARTITIONS, job.limit, true },
+				   cuts),
 			 0);
 	for (uint32_t partition = 0; partition < N_TEST_PARTITIONS; partition++) {
 		encoded_key_t highest = before;

@@ -1,23 +1,22 @@
 /*
  * test_window_order - neighbours in two windows are compared, whatever a back end says of each
  */
-#include "src/merge/window_order.h"
+#include "src/merge/window.h"
 
 #include "tests/support/job_fixture.h"
 #include "tests/support/unit_test.h"
 
-static struct placement placement;
+static struct window_order order;
 
 static int start_with_unique(void **state, bool unique)
 {
-	static const struct sink sink;
 	int r = fixture_start(state);
 
 	if (r < 0)
 		return r;
 	job_start("u64", unique, FIXTURE_UNIFIED_MEMORY);
-	placement = (struct placement){ .job = &job, .sink = &sink };
-	return placement_open(&placement);
+	order = (struct window_order){ .job = &job };
+	return window_order_open(&order);
 }
 
 static int start(void **state)
@@ -32,7 +31,7 @@ static int start_unique(void **state)
 
 static int finish(void **state)
 {
-	placement_close(&placement);
+	window_order_close(&order);
 	job_stop();
 	return fixture_finish(state);
 }
@@ -49,9 +48,9 @@ static uint64_t assign_window(uint64_t number, encoded_key_t first, encoded_key_
 	};
 	uint64_t position;
 
-	assert_int_equal(placement_assign(&placement, &window, &position), 0);
+	assert_int_equal(window_order_assign(&order, &window, &position), 0);
 	assert_int_equal(position, 10 * number);
-	return placement.result.n_disorders;
+	return order.result.n_disorders;
 }
 
 static void windows_out_of_order_are_seen(void **state)
@@ -82,8 +81,8 @@ static void empty_window_does_not_hide_disorder(void **state)
 
 	(void)state;
 	assert_int_equal(assign_window(0, 100, 200, 0), 0);
-	assert_int_equal(placement_assign(&placement, &empty, &position), 0);
-	placement.result.n_items += 10; /* settle() counts windows */
+	assert_int_equal(window_order_assign(&order, &empty, &position), 0);
+	order.result.n_items += 10; /* settle() counts windows */
 	assert_int_equal(assign_window(2, 199, 300, 0), 1);
 }
 

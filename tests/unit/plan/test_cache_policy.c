@@ -1,7 +1,7 @@
 /*
  * test_cache_policy - what is written through the page cache, past it, or either way
  */
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 
 #include "tests/support/unit_test.h"
 

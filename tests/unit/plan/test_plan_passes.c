@@ -1,7 +1,7 @@
 /*
  * test_plan_passes - what a plan will spill, merge and store
  */
-#include "src/plan/plan_passes.h"
+#include "src/plan/plan_internal.h"
 
 #include "tests/support/unit_test.h"
 

@@ -3,7 +3,6 @@
  */
 #include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
-#include "src/record/key_tail.h"
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
 

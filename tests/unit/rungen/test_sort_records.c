@@ -6,7 +6,7 @@
  */
 #include "src/rungen/run_generation.h"
 #include "src/merge/passes.h"
-#include "src/merge/partitions.h"
+#include "src/merge/merge.h"
 
 #include "tests/support/job_fixture.h"
 #include "tests/support/unit_test.h"

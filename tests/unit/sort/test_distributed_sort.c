@@ -17,7 +17,7 @@
 #include "src/base/diagnostics.h"
 #include "src/sort/sort_output.h"
 #include "src/exchange/global_splitters.h"
-#include "src/plan/cache_policy.h"
+#include "src/plan/job.h"
 #include "src/comm/tags.h"
 #include "src/sort/rank_stats.h"
 #include "tests/support/io_fixture.h"

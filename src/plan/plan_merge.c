@@ -1,22 +1,121 @@
 /*
- * plan_partitions - in how many ranges the output is merged, and what each of them has (see plan.h)
+ * plan_merge.c - the windows of a merge, and the partitions that it is divided into
  */
 #include "src/plan/plan_internal.h"
 
+/* --- Windows --- */
+
+enum {
+	MIN_WINDOW_NBYTES = 64 << 10,
+	MIN_STRIDE_NBYTES = 256,
+	TYPICAL_RECORD_FACTOR = 4, /* the size of a record in a window, relative to that in a run */
+};
+
+uint64_t plan_window_record_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	enum {
+		N_SCRATCH_RECORDS = 1 << 16
+	}; /* for which the scratch is computed, to average its rounding */
+	const uint64_t scratch = divide_up(
+		device_merge_scratch_nbytes(request->device, request->layout, 2, N_SCRATCH_RECORDS),
+		N_SCRATCH_RECORDS);
+
+	return 2 * plan->resident_nbytes + plan->gathered_nbytes +
+	       u64_max(scratch, plan->packs_on_device ? plan->resident_nbytes : 0);
+}
+
+/* The larger of the sizes of a record before and after the merge. */
+static uint64_t max_record_nbytes(const struct plan *plan)
+{
+	return u64_max(plan->resident_nbytes, plan->gathered_nbytes);
+}
+
+/* Does a window have an input buffer? Only for runs that are stored, or with another device. */
+static uint64_t count_window_buffers(const struct plan *plan, bool has_stored)
+{
+	return has_stored || plan->n_devices > 1 ? 2 : 1;
+}
+
+/* The memory of a window with that quota; fills in *windows. */
+static uint64_t window_total_nbytes(const struct plan *plan, const struct plan_request *request,
+				    uint64_t quota, uint32_t n_resident, uint32_t n_stored,
+				    struct window_plan *windows)
+{
+	const uint64_t overhang = n_stored * plan_block_records(plan);
+	const uint64_t n_buffers = count_window_buffers(plan, n_stored > 0);
+	const uint64_t min_stride =
+		u64_max(u64_min(MIN_STRIDE_NBYTES / max_record_nbytes(plan), 16), 1);
+
+	windows->quota_records = quota;
+	windows->resident_stride = u64_max(quota / (4 * u64_max(n_resident, 1)), min_stride);
+	windows->capacity_records = quota + overhang + n_resident * windows->resident_stride;
+	windows->scratch_nbytes = u64_max(
+		device_merge_scratch_nbytes(request->device, request->layout, n_resident + n_stored,
+					    windows->capacity_records),
+		plan->packs_on_device ? windows->capacity_records * plan->resident_nbytes : 0);
+	return windows->capacity_records *
+		       (n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
+	       windows->scratch_nbytes;
+}
+
+/* Fewer, if records need much scratch. */
+static uint64_t min_window_records(const struct plan *plan, const struct plan_request *request)
+{
+	const uint64_t n = u64_min(MIN_WINDOW_NBYTES / max_record_nbytes(plan),
+				   TYPICAL_RECORD_FACTOR * MIN_WINDOW_NBYTES /
+					   plan_window_record_nbytes(request, plan));
+
+	return u64_max(n, 1);
+}
+
+/*
+ * The quota is what the device prefers, or four times the overhang of stored runs if that is
+ * longer, so that little is copied from window to window. It is reduced until memory allows it, and
+ * limited so that all queues have work.
+ */
+void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		  struct window_plan *ret_windows)
+{
+	const uint64_t overhang = n_stored * plan_block_records(plan);
+	const uint64_t record_nbytes = max_record_nbytes(plan);
+	const uint64_t min_quota = u64_max(overhang, min_window_records(plan, request));
+	uint64_t quota = u64_max(plan->window_nbytes / record_nbytes, 4 * overhang);
+
+	quota = u64_max(u64_min(quota, divide_up(n_records, 2 * plan->n_queues)), min_quota);
+	ret_windows->n_windows = plan->n_windows;
+	while (window_total_nbytes(plan, request, quota, n_resident, n_stored, ret_windows) >
+		       nbytes / plan->n_windows &&
+	       quota > min_quota)
+		quota = u64_max(quota - divide_up(quota, 4), min_quota); /* at least by one */
+}
+
+uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,
+			     bool has_stored)
+{
+	const uint64_t n_buffers = count_window_buffers(plan, has_stored);
+
+	return windows->n_windows *
+	       (windows->capacity_records *
+			(n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
+		windows->scratch_nbytes);
+}
+
+/* --- Partitions --- */
+
 enum {
 	MIN_PARTITION_NBYTES = 256 << 20,
-	DEVICE_PARTITION_NBYTES = 1
-				  << 30, /* of memory, for a range of what is copied to a device */
-	WINDOWS_DIVISOR = 8, /* of the memory, that windows of ranges are no longer than */
-	MAPPED_WINDOWS = 1,  /* of a range: what its writer has mapped of the output */
+	DEVICE_PARTITION_NBYTES = 1 << 30, /* memory for a partition that is copied to a device */
+	WINDOWS_DIVISOR = 8,               /* of the memory, for windows of partitions, at most */
+	MAPPED_WINDOWS = 1, /* of a partition: what its writer has mapped of the output */
 };
 
 /*
- * A writer that maps is as fast as one that writes, but others beside it are, too; with few
- * processors they are needed to merge. A short range is not worth its windows. A window of stored
- * runs that is merged by a device with a memory of its own is a hundred copies and launches,
- * however short it is: with little memory few ranges have windows that are worth these. But each
- * device has one, and all have as many.
+ * A writer that maps its file is as fast as one that writes, and several scale; with few processors
+ * these are needed for merging. A short partition is not worth its windows. For a device with its
+ * own memory, a window of stored runs is a hundred copies and launches, however short it is, so
+ * with little memory there are few partitions. But each device has one, and all have the same
+ * number.
  */
 static uint32_t default_partitions(const struct plan_request *request, const struct plan *plan,
 				   uint64_t nbytes)
@@ -39,8 +138,8 @@ uint32_t plan_round_to_files(uint32_t n_partitions, uint32_t n_files)
 }
 
 /*
- * Where the places of items are not known before they are merged there is one, unless each range is
- * a file. Where they are to end as files do, there are as many as go into these.
+ * There is one partition if positions are not known before the merge, unless each is a part file.
+ * If partitions should end where part files do, their number must fit.
  */
 uint32_t plan_partition_limit(const struct plan_request *request, const struct plan *plan,
 			      uint64_t nbytes)
@@ -50,7 +149,7 @@ uint32_t plan_partition_limit(const struct plan_request *request, const struct p
 	if (request->sequential_input || request->sequential_output ||
 	    (request->unique && !n_files))
 		return 1;
-	/* Where the limit is would be known when all parts before are merged. */
+	/* Where the limit is would be known only after merging the partitions before it. */
 	if (request->limit && (request->unique || request->part_files_are_partitions))
 		return 1;
 	if (request->n_partitions)
@@ -69,8 +168,8 @@ uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request 
 }
 
 /*
- * Many windows that are shorter than 3/2 of the overhang of stored runs carry too much. What has a
- * device for itself takes no more of its memory than the undivided merge would.
+ * Windows shorter than 3/2 of the overhang of stored runs copy too much. A partition that has a
+ * device for itself uses no more of its memory than a single merge would.
  */
 static bool windows_fit(const struct plan *plan, const struct plan_request *request,
 			uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
@@ -86,13 +185,13 @@ static bool windows_fit(const struct plan *plan, const struct plan_request *requ
 		plan_windows_nbytes(plan, &windows, n_stored > 0) <= plan->merge_nbytes);
 }
 
-/* Of n ranges, those of the device that has the most. */
+/* Of n partitions, those of the device that has the most. */
 static uint64_t partitions_per_device(const struct plan *plan, uint64_t n)
 {
 	return divide_up(n, plan->n_devices);
 }
 
-/* Of a merge in n ranges, what each has of the threads. */
+/* The share of the threads that each of n partitions has. */
 static void split_threads(const struct plan *plan, uint64_t n, struct plan *ret_partition_plan)
 {
 	*ret_partition_plan = *plan;
@@ -147,7 +246,7 @@ bool plan_worth_splitting(uint64_t n_items, uint64_t n_largest, uint32_t n)
 	return n_largest <= n_items / 8 * 7 && n_largest <= 2 * (n_items / n + 1);
 }
 
-/* What the final merge has, as far as it can be known. */
+/* What the final merge is expected to have. */
 struct final_merge_estimate {
 	uint64_t n_records;
 	uint32_t n_resident, n_stored;
@@ -198,7 +297,7 @@ uint32_t plan_expected_partitions(const struct plan_request *request, const stru
 	n = plan_partitions(plan, request, final.memory_nbytes, final.n_records, final.n_resident,
 			    final.n_stored, plan_max_partitions(plan, request, final.n_records),
 			    &partition_plan);
-	/* All that is beyond a limit is in the last of them. */
+	/* Everything beyond the limit is in the last partition. */
 	n_kept = request->limit ? u64_min(request->limit, final.n_records) : final.n_records;
 	return plan_worth_splitting(final.n_records, final.n_records - n_kept / n * (n - 1), n) ?
 		       n :

@@ -1,0 +1,799 @@
+/*
+ * plan_make.c - how much memory, and how many threads, each part of a sort gets
+ *
+ * The plan divides the memory and plans in turn: chunks, then blocks of stored runs and the fan-in,
+ * then windows and partitions of merges (plan_merge.c), then what all of that spills and merges
+ * (plan_passes.c). In the end it adds up what the plan needs, without the limits that its parts
+ * were given, and so finds out whether it is sufficient.
+ */
+#include "src/plan/plan_internal.h"
+
+#include <stdio.h>
+
+#include "io/spill/run_file.h"
+
+enum {
+	MAX_FILE_WRITERS = 2, /* a file has one lock for writes: more would wait for it */
+	MAX_RANK_FETCHERS = 8,
+	CODEC_MEMORY_DIVISOR = 16, /* of the memory, at most */
+	PLANNING_ROUNDS = 3,
+};
+
+static uint64_t plan_data_nbytes(const struct plan *plan)
+{
+	const uint64_t reserved_nbytes = plan->codec_nbytes + plan->index_nbytes +
+					 u64_min(plan->mapped_nbytes, plan->memory_nbytes);
+
+	return plan->memory_nbytes - u64_min(reserved_nbytes, plan->memory_nbytes);
+}
+
+static bool plan_stores_runs(const struct plan *plan)
+{
+	return plan->temp_nbytes || plan->input_nbytes == PLAN_SIZE_UNKNOWN;
+}
+
+/*
+ * What is known of a block. Of an input of -m that is the first key, but pipes are stored first. A
+ * merge into a run needs the index of what it reads and of what it writes; the records of a
+ * checkpoint hold one, too, until they are written; and a rank knows its own runs and its partition
+ * of the runs of all.
+ */
+static uint64_t plan_index_entry_nbytes(const struct plan_request *request, bool merges_to_runs)
+{
+	const bool reads_input_files = request->n_input_runs &&
+				       request->input_nbytes != PLAN_SIZE_UNKNOWN;
+	const uint64_t n_extra_entries =
+		merges_to_runs + request->keeps_checkpoint_index + plan_is_distributed(request);
+
+	return (reads_input_files ? sizeof(encoded_key_t) : sizeof(struct run_block)) +
+	       n_extra_entries * sizeof(struct run_block);
+}
+
+/* The maximum for the index of all runs. */
+static uint64_t plan_max_index_nbytes(const struct plan *plan)
+{
+	return plan->memory_nbytes / PLAN_INDEX_DIVISOR + PLAN_OVERHEAD_NBYTES / 2;
+}
+
+/* --- Chunks --- */
+
+enum {
+	CHUNK_ALIGN_NBYTES = 8 << 10,
+	MAX_CHUNK_ALIGN_RECORDS = 512,
+	MIN_CHUNK_NBYTES = 64 << 10,
+	SLOT_NBYTES = 4 << 20, /* all slots stay in the last-level cache until they are uploaded */
+	MAX_SHORT_CHUNKS = 64,
+	MIN_OVERLAP_CHUNKS = 32, /* so that reading, sorting and spilling overlap */
+	MIN_DEVICE_CHUNKS = 4,   /* of each device */
+};
+
+/* Sums of chunk numbers fit in 32 bits. */
+static const uint64_t MAX_PLAN_CHUNKS = UINT64_C(1) << 31;
+
+/* Room for a record in a chunk: it is read as a record, and stays as an element or an item. */
+static uint64_t chunk_record_nbytes(const struct layout *layout)
+{
+	return u64_max(layout->resident_nbytes,
+		       layout_has_elements(layout) ? 0 : layout->record_nbytes);
+}
+
+static uint64_t plan_input_in_chunks_nbytes(const struct plan_request *request)
+{
+	if (request->input_nbytes == PLAN_SIZE_UNKNOWN)
+		return PLAN_SIZE_UNKNOWN;
+	return u64_min(saturating_mul(request->input_nbytes / request->layout->record_nbytes,
+				      chunk_record_nbytes(request->layout)),
+		       PLAN_MAX_DATA_NBYTES);
+}
+
+static uint64_t plan_input_records(const struct plan_request *request)
+{
+	return request->input_nbytes == PLAN_SIZE_UNKNOWN ?
+		       UINT64_MAX :
+		       request->input_nbytes / request->layout->record_nbytes;
+}
+
+/* Chunks and slots hold a multiple of this: whole pages or so, if records are narrow. */
+static uint64_t align_records(const struct layout *layout)
+{
+	return u64_max(u64_min(CHUNK_ALIGN_NBYTES / chunk_record_nbytes(layout),
+			       MAX_CHUNK_ALIGN_RECORDS),
+		       1);
+}
+
+/* Two slots for each reader, one of which is being copied. A chunk is a whole number of slots. */
+static void plan_slots(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t align = align_records(request->layout);
+	uint64_t slot_records;
+
+	plan->n_slots = 2 * plan->n_readers;
+	plan->slot_nbytes = u64_min(SLOT_NBYTES, plan_data_nbytes(plan) / (8 * plan->n_slots));
+	slot_records = u64_max(plan->slot_nbytes / plan->record_nbytes / align, 1) * align;
+	slot_records = u64_min(slot_records, plan->chunk_records);
+	plan->chunk_records -= plan->chunk_records % slot_records;
+	plan->slot_nbytes = slot_records * plan->record_nbytes;
+	plan->host_spill_nbytes = plan_data_nbytes(plan) / 2;
+}
+
+/* The scratch that each queue needs to sort a chunk. */
+static uint64_t sort_scratch_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const struct layout *layout = request->layout;
+	const uint64_t nbytes =
+		device_sort_scratch_nbytes(request->device, layout, plan->chunk_records);
+
+	if (!layout_has_elements(layout))
+		return nbytes;
+	/* Records that cannot expand in place go through it (chunk_pool.c). */
+	return u64_max(nbytes,
+		       plan->copies_to_device ? plan->chunk_records * plan->record_nbytes : 0);
+}
+
+/*
+ * Does the minimum number of queues leave half of the room to chunks (plan_spilling())? If elements
+ * are many times as wide as records, the scratch is many times as large as a chunk.
+ */
+static bool queues_fit(const struct plan_request *request, const struct plan *plan)
+{
+	const struct layout *layout = request->layout;
+	const uint64_t output_nbytes = plan->chunk_records * chunk_record_nbytes(layout);
+	const uint64_t nbytes = sort_scratch_nbytes(request, plan) +
+				(layout_has_elements(layout) ? 0 : output_nbytes);
+
+	return PLAN_MIN_QUEUES * nbytes <= plan->device_nbytes / 8 * 3;
+}
+
+/*
+ * Choose what the device prefers, but at most the input divided by the number of queues (all of
+ * them should work), and a fraction of the memory (overlap needs several chunks). Rounded up: else
+ * wide records would make twice as many chunks, each of which needs room for a record in every
+ * window of a merge.
+ */
+static void plan_chunk_size(const struct plan_request *request, uint64_t preferred_nbytes,
+			    struct plan *plan)
+{
+	const uint64_t record_nbytes = chunk_record_nbytes(request->layout);
+	const uint64_t input_nbytes = plan_input_in_chunks_nbytes(request);
+	const uint64_t align = align_records(request->layout);
+	const uint64_t n_queues = plan->n_devices * plan->n_queues;
+	uint64_t nbytes = u64_min(preferred_nbytes, plan->device_nbytes / MIN_OVERLAP_CHUNKS);
+
+	if (input_nbytes != PLAN_SIZE_UNKNOWN)
+		nbytes = u64_min(nbytes,
+				 u64_max(divide_up(input_nbytes, 4 * n_queues), MIN_CHUNK_NBYTES));
+	plan->chunk_records = round_up(u64_max(divide_up(nbytes, record_nbytes), 1), align);
+	while (!queues_fit(request, plan) && plan->chunk_records > align)
+		plan->chunk_records = round_up(plan->chunk_records / 2, align);
+	if (plan->copies_to_device)
+		plan_slots(request, plan);
+	plan->chunk_nbytes = plan->chunk_records * record_nbytes;
+	plan->sort_scratch_nbytes = sort_scratch_nbytes(request, plan);
+	if (!layout_has_elements(request->layout))
+		plan->sort_output_nbytes = plan->chunk_nbytes;
+}
+
+/* The memory for windows of a merge of resident chunks only. */
+static uint64_t resident_windows_nbytes(const struct plan *plan, const struct plan_request *request,
+					uint32_t n_chunks)
+{
+	struct window_plan windows;
+
+	plan_windows(plan, request, UINT64_MAX, plan_input_records(request), n_chunks, 0, &windows);
+	return plan_windows_nbytes(plan, &windows, false);
+}
+
+static uint64_t plan_queues_nbytes(const struct plan *plan)
+{
+	return plan->n_queues * (plan->sort_scratch_nbytes + plan->sort_output_nbytes);
+}
+
+static bool plan_resident(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t input_nbytes = plan_input_in_chunks_nbytes(request);
+	const uint64_t n_device_chunks =
+		divide_up(divide_up(input_nbytes, plan->chunk_nbytes), plan->n_devices);
+	const uint64_t n_chunks = n_device_chunks * plan->n_devices;
+	uint64_t required_nbytes;
+
+	if (input_nbytes / plan->n_devices > plan->device_nbytes || n_chunks > MAX_PLAN_CHUNKS)
+		return false;
+	required_nbytes = n_device_chunks * plan->chunk_nbytes + plan_queues_nbytes(plan);
+	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
+	if (required_nbytes + plan->merge_nbytes > plan->device_nbytes)
+		return false;
+	plan->fits_in_memory = true;
+	plan->n_chunks = u64_max(n_chunks, plan->n_devices);
+	plan->chunks_per_run = plan->n_chunks;
+	return true;
+}
+
+static void plan_spilling(struct plan *plan)
+{
+	uint64_t pool_nbytes, n_device_chunks;
+
+	plan->merge_nbytes = plan->device_nbytes / 4;
+	pool_nbytes = plan->device_nbytes - plan->merge_nbytes;
+	pool_nbytes -= u64_min(plan_queues_nbytes(plan), pool_nbytes / 2);
+	n_device_chunks = u64_min(u64_max(pool_nbytes / plan->chunk_nbytes, MIN_DEVICE_CHUNKS),
+				  MAX_PLAN_CHUNKS / plan->n_devices);
+	plan->n_chunks = n_device_chunks * plan->n_devices;
+	plan->chunks_per_run = plan->n_chunks / 2;
+}
+
+/* Plan chunks and windows. factor: times the sizes that the device prefers with little memory. */
+static void plan_sizes(const struct plan_request *request, const struct device_info *info,
+		       uint64_t factor, struct plan *plan)
+{
+	plan->window_nbytes = u64_min(factor * info->window_nbytes,
+				      plan_data_nbytes(plan) / (4 * plan->n_windows));
+	plan_chunk_size(request, factor * info->chunk_nbytes, plan);
+	plan->fits_in_memory = false;
+}
+
+/*
+ * Of many chunks each has so little in a window that merging is slow. (Ranks use the memory for
+ * something else: final_merge_nbytes.)
+ */
+static bool prefers_longer_chunks(const struct plan_request *request,
+				  const struct device_info *info)
+{
+	const uint64_t n_chunks = plan_input_in_chunks_nbytes(request) / info->chunk_nbytes;
+
+	return info->in_memory_factor > 1 && n_chunks > MAX_SHORT_CHUNKS &&
+	       !plan_is_distributed(request);
+}
+
+/* Longer chunks and windows are used only if everything still fits with them. */
+static bool plan_without_spilling(const struct plan_request *request,
+				  const struct device_info *info, struct plan *plan)
+{
+	if (prefers_longer_chunks(request, info)) {
+		plan_sizes(request, info, info->in_memory_factor, plan);
+		if (plan_resident(request, plan))
+			return true;
+	}
+	plan_sizes(request, info, 1, plan);
+	return plan_resident(request, plan);
+}
+
+static void plan_chunks(const struct plan_request *request, const struct device_info *info,
+			struct plan *plan)
+{
+	if (request->n_input_runs) {
+		plan_sizes(request, info, 1, plan);
+		plan->merge_nbytes = plan->device_nbytes;
+	} else if (!plan_without_spilling(request, info, plan)) {
+		plan_spilling(plan);
+	}
+}
+
+/* --- Blocks of stored runs --- */
+
+enum {
+	MIN_BLOCK_NBYTES = 4 << 10,
+	MAX_BLOCK_NBYTES = 1 << 20,
+	MIN_PARTITION_BLOCKS = 100, /* of a run, at least, in the partition of a rank */
+	SMALL_REMAINDER_DIVISOR = 8,
+	LARGE_BLOCK_NBYTES = 64 << 10, /* long enough to be a message */
+	UNKNOWN_INPUT_MEMORY_FACTOR = 32,
+	DEFAULT_FAN_IN = 32, /* that an index of its default size must leave */
+	MIN_FAN_IN = 2,
+	MAX_FAN_IN = 1 << 20,
+};
+
+/* Runs that are spilled of an input that takes input_nbytes in chunks. */
+static uint64_t expected_spilled_runs(const struct plan *plan, uint64_t input_nbytes)
+{
+	return plan_spilled_runs(plan, divide_up(input_nbytes, plan->chunk_nbytes));
+}
+
+static uint64_t plan_expected_input_nbytes(const struct plan_request *request,
+					   const struct plan *plan)
+{
+	return request->input_nbytes == PLAN_SIZE_UNKNOWN ?
+		       plan->memory_nbytes * UNKNOWN_INPUT_MEMORY_FACTOR :
+		       plan_input_in_chunks_nbytes(request);
+}
+
+static uint64_t plan_stored_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t input_nbytes = plan_expected_input_nbytes(request, plan);
+	const uint64_t max_nbytes =
+		request->limit ? saturating_mul(request->limit, plan->resident_nbytes) : UINT64_MAX;
+	const uint64_t run_nbytes = u64_min(plan->chunks_per_run * plan->chunk_nbytes, max_nbytes);
+	uint64_t nbytes;
+
+	if (request->n_input_runs)
+		return input_nbytes;
+	nbytes = saturating_mul(expected_spilled_runs(plan, input_nbytes), run_nbytes);
+	return request->needs_count_pass || plan_is_distributed(request) ?
+		       u64_max(nbytes, u64_min(input_nbytes, max_nbytes)) :
+		       nbytes;
+}
+
+static uint64_t plan_expected_stored_runs(const struct plan_request *request,
+					  const struct plan *plan)
+{
+	const uint64_t n_local_runs =
+		request->n_input_runs ?
+			request->n_input_runs :
+			expected_spilled_runs(plan, plan_expected_input_nbytes(request, plan));
+
+	/* Of a rank, what is resident in the end is one more. */
+	return plan_is_distributed(request) ? saturating_mul(n_local_runs + 1, request->n_ranks) :
+					      n_local_runs;
+}
+
+/*
+ * The memory that a merge needs for each byte of its k blocks. With n windows in flight, each with
+ * room to read and to write its quota and an overhang of k blocks, and a quota of twice the
+ * overhang:
+ *
+ *	n * 2 * (2 + 1) * k * block <= merge memory
+ *
+ * A window may be as short as its overhang, and a quarter longer if resident runs take part. If
+ * records need much scratch, that is more:
+ *
+ *	n * (1 + 1 + 1/4) * k * block * (size in a window / size of a record) <= merge memory
+ *
+ * If the input is many times as large as the memory, there would be so many blocks that their index
+ * fills it. Then blocks are longer and fewer runs are merged at once: at least 32 as long as the
+ * index has room, then 2. If it has no room even then, the memory is insufficient.
+ */
+static uint64_t merge_nbytes_per_block(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t min_factor =
+		divide_up(9 * plan_window_record_nbytes(request, plan), 4 * plan->resident_nbytes);
+
+	return plan_max_windows(plan) * u64_max(min_factor, 6);
+}
+
+/*
+ * Where partitions of ranks meet, both read the same block of each run, and partitions differ by as
+ * much. Limit that to a percent of a partition.
+ */
+static uint64_t max_block_nbytes(const struct plan_request *request, uint64_t nbytes,
+				 uint64_t n_runs)
+{
+	return plan_is_distributed(request) ?
+		       u64_min(nbytes / (MIN_PARTITION_BLOCKS * n_runs), MAX_BLOCK_NBYTES) :
+		       MAX_BLOCK_NBYTES;
+}
+
+static void plan_blocks_for_index(const struct plan_request *request, struct plan *plan,
+				  uint64_t entry_nbytes)
+{
+	const uint64_t nbytes_per_block = merge_nbytes_per_block(request, plan);
+	/* The fan-in is never less than MIN_FAN_IN, so windows need room for as many blocks. */
+	const uint64_t n_runs = u64_max(plan_expected_stored_runs(request, plan), MIN_FAN_IN);
+	const uint64_t nbytes = plan_stored_nbytes(request, plan);
+	const uint64_t default_min_nbytes =
+		divide_up(nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR / entry_nbytes);
+	const uint64_t required_min_nbytes =
+		divide_up(nbytes, plan_max_index_nbytes(plan) / entry_nbytes);
+	const uint64_t merge_nbytes = plan->final_merge_nbytes;
+	uint64_t block_nbytes = merge_nbytes / nbytes_per_block / n_runs;
+
+	block_nbytes =
+		u64_max(block_nbytes, u64_min(default_min_nbytes,
+					      merge_nbytes / (nbytes_per_block * DEFAULT_FAN_IN)));
+	block_nbytes =
+		u64_max(block_nbytes, u64_min(required_min_nbytes,
+					      merge_nbytes / (nbytes_per_block * MIN_FAN_IN)));
+	block_nbytes = u64_min(block_nbytes, max_block_nbytes(request, nbytes, n_runs));
+	block_nbytes = u64_max(block_nbytes, MIN_BLOCK_NBYTES);
+	block_nbytes = u64_max(block_nbytes, plan->resident_nbytes);
+	plan->block_nbytes = u64_max(block_nbytes, request->min_block_nbytes);
+	plan->fan_in = (uint32_t)u64_min(
+		u64_max(merge_nbytes / (nbytes_per_block * plan->block_nbytes), MIN_FAN_IN),
+		request->batch_size ? request->batch_size : MAX_FAN_IN);
+}
+
+static bool is_single_merge(const struct plan_request *request, const struct plan *plan)
+{
+	return plan_expected_stored_runs(request, plan) <= plan->fan_in;
+}
+
+/* Are blocks long enough to be messages? Or would longer ones cost a large part of the input? */
+static bool has_large_blocks(const struct plan_request *request, const struct plan *plan)
+{
+	return plan->block_nbytes >= LARGE_BLOCK_NBYTES ||
+	       plan->n_chunks * plan->chunk_nbytes >
+		       plan_expected_input_nbytes(request, plan) / SMALL_REMAINDER_DIVISOR;
+}
+
+/*
+ * Decide where a rank stores its last chunks: in memory, or on disk, which leaves all of the memory
+ * to the merge. The latter pays if it saves a pass, or if blocks would be too short for messages.
+ */
+static void plan_last_run(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t entry_nbytes = plan_index_entry_nbytes(request, request->needs_count_pass);
+
+	/* What a checkpoint keeps must be on disk. */
+	plan->keep_last_run_in_memory = !plan->copies_to_device && !request->keeps_checkpoint_index;
+	plan->final_merge_nbytes = plan->merge_nbytes;
+	if (plan_is_distributed(request) && plan->fits_in_memory && !plan->copies_to_device)
+		plan->final_merge_nbytes =
+			u64_max(plan->merge_nbytes,
+				plan->device_nbytes - u64_min(plan->n_chunks * plan->chunk_nbytes +
+								      plan_queues_nbytes(plan),
+							      plan->device_nbytes));
+	plan_blocks_for_index(request, plan, entry_nbytes);
+	if (!plan_is_distributed(request) || plan->fits_in_memory || plan->copies_to_device ||
+	    request->n_input_runs ||
+	    (is_single_merge(request, plan) && has_large_blocks(request, plan)))
+		return;
+	plan->keep_last_run_in_memory = false;
+	plan->final_merge_nbytes = plan->device_nbytes;
+	plan_blocks_for_index(request, plan, entry_nbytes);
+}
+
+/*
+ * Partitions need shorter blocks, so they must not cost a pass. They must not shorten the blocks of
+ * an input of unknown size either, which may have no end: the index of more blocks is full sooner.
+ */
+static void plan_blocks(const struct plan_request *request, struct plan *plan)
+{
+	const bool has_known_size = request->input_nbytes != PLAN_SIZE_UNKNOWN;
+
+	plan->n_partitions =
+		plan_partition_limit(request, plan, has_known_size ? request->input_nbytes : 0);
+	plan_last_run(request, plan);
+	if (is_single_merge(request, plan))
+		return;
+	plan->n_partitions = 1;
+	plan_last_run(request, plan);
+	if (!is_single_merge(request, plan))
+		plan_blocks_for_index(request, plan, plan_index_entry_nbytes(request, true));
+}
+
+/* --- What a plan needs --- */
+
+enum {
+	STREAM_CODEC_DIVISOR = 2,     /* of the memory, at most */
+	RUN_OVERHEAD_NBYTES = 1 << 10 /* of a run without its blocks, generously */
+};
+
+/* Blocks of all resident runs: each has its first key in memory. */
+static uint64_t n_resident_blocks(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t n_chunks =
+		u64_min(plan->n_chunks,
+			divide_up(plan_expected_input_nbytes(request, plan), plan->chunk_nbytes));
+	struct window_plan windows;
+
+	if (n_chunks == 0)
+		return 0;
+	plan_windows(plan, request, plan->merge_nbytes, n_chunks * plan->chunk_records,
+		     (uint32_t)n_chunks, plan->fits_in_memory ? 0 : plan->fan_in, &windows);
+	return n_chunks * divide_up(plan->chunk_records, windows.resident_stride);
+}
+
+/* The index of all blocks of all runs. */
+static uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t n_blocks = divide_up(plan_stored_nbytes(request, plan), plan->block_nbytes);
+	const bool has_stored_runs = plan_stores_runs(plan) || request->n_input_runs;
+
+	return n_resident_blocks(request, plan) * sizeof(encoded_key_t) +
+	       (has_stored_runs ?
+			saturating_mul(n_blocks,
+				       plan_index_entry_nbytes(request, plan->n_passes > 1)) :
+			0);
+}
+
+static uint64_t plan_thread_codec_nbytes(const struct plan_request *request,
+					 const struct plan *plan)
+{
+	return run_file_thread_nbytes(&request->compression, request->stores_encoded_keys,
+				      plan->block_nbytes);
+}
+
+/* For the threads that store and fetch blocks. */
+static uint64_t plan_block_codecs_nbytes(const struct plan_request *request,
+					 const struct plan *plan)
+{
+	return (plan->n_writers + plan->n_fetchers) * plan_thread_codec_nbytes(request, plan);
+}
+
+static uint64_t plan_stream_codecs_nbytes(const struct plan_request *request,
+					  const struct plan *plan)
+{
+	return u64_min(request->stream_codec_nbytes, plan->memory_nbytes / STREAM_CODEC_DIVISOR);
+}
+
+/* The windows of a merge of so many runs, and what it needs for each run and window. */
+static uint64_t merge_total_nbytes(const struct plan_request *request, const struct plan *plan,
+				   uint64_t nbytes, uint32_t n_resident, uint32_t n_stored)
+{
+	const struct layout *layout = request->layout;
+	const bool has_items = !layout_has_elements(layout);
+	const uint64_t n_edges = has_items ? 2 : 0;
+	const uint64_t key_nbytes = has_items ? layout->item_keys.key_nbytes : 0;
+	struct window_plan windows;
+
+	plan_windows(plan, request, nbytes, plan_input_records(request), n_resident, n_stored,
+		     &windows);
+	return plan_windows_nbytes(plan, &windows, n_stored > 0) +
+	       windows.n_windows * n_edges * layout->item_nbytes +
+	       ((uint64_t)n_resident + n_stored) * key_nbytes;
+}
+
+/*
+ * The final merge, with the chunks that it merges or other ranks do. A merge of resident runs only
+ * needs its windows, which plan_resident() has made room for.
+ */
+static uint64_t final_merge_total_nbytes(const struct plan_request *request,
+					 const struct plan *plan)
+{
+	const uint64_t chunks_nbytes = plan->n_chunks * plan->chunk_nbytes;
+	const uint32_t n_stored =
+		(uint32_t)u64_min(plan->fan_in, plan_expected_stored_runs(request, plan));
+
+	if (plan_is_distributed(request) && !plan->copies_to_device)
+		return (plan->keep_last_run_in_memory ? chunks_nbytes : 0) +
+		       merge_total_nbytes(request, plan, plan->final_merge_nbytes, 0, n_stored);
+	return plan->fits_in_memory ?
+		       0 :
+		       chunks_nbytes + merge_total_nbytes(request, plan, plan->merge_nbytes,
+							  (uint32_t)plan->n_chunks, plan->fan_in);
+}
+
+/* Chunks and windows, during run generation or the final merge. */
+static uint64_t chunks_total_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t chunks_nbytes = plan->n_chunks * plan->chunk_nbytes;
+	uint64_t generation_nbytes;
+
+	if (request->n_input_runs)
+		return merge_total_nbytes(request, plan, plan->merge_nbytes, 0,
+					  (uint32_t)u64_min(request->n_input_runs, plan->fan_in));
+	/* In plan_resident() everything had room; else chunks are merged during run generation. */
+	generation_nbytes = chunks_nbytes + plan_queues_nbytes(plan);
+	if (plan->fits_in_memory)
+		generation_nbytes += plan->merge_nbytes;
+	else
+		generation_nbytes += merge_total_nbytes(request, plan, plan->merge_nbytes,
+							(uint32_t)plan->chunks_per_run, 0);
+	return u64_max(generation_nbytes, final_merge_total_nbytes(request, plan));
+}
+
+/* An input of -m keeps a record to compare the next with, and a buffer if records are projected. */
+static uint64_t run_overhead_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const struct layout *layout = request->layout;
+	const uint64_t n_runs = plan_expected_stored_runs(request, plan);
+	uint64_t nbytes = RUN_OVERHEAD_NBYTES;
+
+	if (request->n_input_runs)
+		nbytes += layout->record_nbytes;
+	if (request->n_input_runs && layout_has_projection(layout))
+		nbytes += PLAN_INPUT_BATCH_NBYTES;
+	return saturating_mul(n_runs, nbytes);
+}
+
+/* Codecs, and chunks and windows; for a device with its own memory, the slots. */
+static uint64_t working_set_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t codecs_nbytes =
+		plan_stores_runs(plan) ? plan_block_codecs_nbytes(request, plan) : 0;
+
+	/* The host's part is small and limited by the plan. */
+	if (plan->copies_to_device)
+		return u64_min(codecs_nbytes + plan->n_slots * plan->slot_nbytes +
+				       plan->host_spill_nbytes,
+			       plan->memory_nbytes);
+	return codecs_nbytes + chunks_total_nbytes(request, plan);
+}
+
+/* All host memory that is needed at the same time. */
+static uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t streams_nbytes =
+		u64_min(request->stream_codec_nbytes, PLAN_MAX_MEMORY_NBYTES);
+	const uint64_t run_state_nbytes =
+		u64_min(run_overhead_nbytes(request, plan) +
+				u64_min(plan_index_nbytes(request, plan), PLAN_MAX_DATA_NBYTES),
+			PLAN_MAX_DATA_NBYTES);
+
+	return streams_nbytes + run_state_nbytes +
+	       u64_min(plan->mapped_nbytes, PLAN_MAX_DATA_NBYTES) +
+	       working_set_nbytes(request, plan);
+}
+
+/* --- The plan --- */
+
+/* Does the device pack what is spilled? That pays if the data goes over a link. */
+static bool should_pack_on_device(const struct plan_request *request, const struct plan *plan)
+{
+	return plan->copies_to_device && (!plan->fits_in_memory || request->n_ranks > 1) &&
+	       request->stores_encoded_keys && compression_allows_delta(&request->compression);
+}
+
+/* Plan everything that depends on how much memory there is for data. */
+static void plan_data_memory(const struct plan_request *request, const struct device_info *info,
+			     struct plan *plan)
+{
+	plan->device_nbytes =
+		info->unified ? plan_data_nbytes(plan) :
+				u64_min(u64_max(request->device_nbytes, PLAN_MIN_MEMORY_NBYTES),
+					PLAN_MAX_MEMORY_NBYTES);
+	plan_chunks(request, info, plan);
+	plan->packs_on_device = should_pack_on_device(request, plan);
+	plan_blocks(request, plan);
+	plan_merge_passes(request, plan);
+}
+
+/*
+ * Threads that fetch blocks from other ranks wait for messages and use no processor meanwhile. So
+ * there are more of them than readers, as far as there is memory for codecs.
+ */
+static uint32_t choose_n_fetchers(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t codec_nbytes = u64_max(plan_thread_codec_nbytes(request, plan), 1);
+	const uint64_t n = plan->memory_nbytes / CODEC_MEMORY_DIVISOR / codec_nbytes;
+
+	if (!plan_is_distributed(request) || request->n_input_runs || n <= plan->n_writers)
+		return plan->n_readers;
+	return (uint32_t)u64_max(u64_min(n - plan->n_writers, MAX_RANK_FETCHERS), plan->n_readers);
+}
+
+/* Compute what the sort as planned needs besides data. */
+static void plan_overhead(const struct plan_request *request, struct plan *plan)
+{
+	uint64_t index_nbytes;
+
+	plan->n_fetchers = choose_n_fetchers(request, plan);
+	plan->codec_nbytes = plan_stream_codecs_nbytes(request, plan);
+	if (plan_stores_runs(plan))
+		plan->codec_nbytes += u64_min(plan_block_codecs_nbytes(request, plan),
+					      plan->memory_nbytes / CODEC_MEMORY_DIVISOR);
+	/*
+	 * What exceeds the default part of the index is taken from PLAN_OVERHEAD_NBYTES, if
+	 * possible.
+	 */
+	index_nbytes = plan_index_nbytes(request, plan);
+	plan->index_nbytes =
+		u64_min(index_nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR);
+	index_nbytes -= u64_min(index_nbytes, PLAN_OVERHEAD_NBYTES / 2);
+	plan->index_nbytes =
+		u64_max(plan->index_nbytes,
+			u64_min(index_nbytes, plan->memory_nbytes / PLAN_INDEX_DIVISOR));
+	plan->max_stored_blocks =
+		plan_max_index_nbytes(plan) / plan_index_entry_nbytes(request, true);
+}
+
+uint64_t plan_max_threads(uint64_t memory_nbytes)
+{
+	return u64_max(memory_nbytes / PLAN_THREAD_NBYTES, PLAN_MIN_QUEUES);
+}
+
+/*
+ * The overhead depends on the blocks and on whether anything is stored, and these depend on how
+ * much memory is left for data. So both are computed in turn, until little changes.
+ */
+static void plan_iterate(const struct plan_request *request, const struct device_info *info,
+			 struct plan *plan)
+{
+	plan->n_windows = plan->n_queues + plan->n_writers + 1;
+	plan->codec_nbytes = plan_stream_codecs_nbytes(request, plan);
+	plan->index_nbytes = 0;
+	for (int i = 0; i < PLANNING_ROUNDS; i++) {
+		plan_data_memory(request, info, plan);
+		plan_overhead(request, plan);
+	}
+	plan_data_memory(request, info, plan);
+	plan->required_index_nbytes = plan_index_nbytes(request, plan);
+	plan->total_nbytes = plan_total_nbytes(request, plan);
+	plan->is_sufficient = plan->total_nbytes <= plan->memory_nbytes + PLAN_OVERHEAD_NBYTES;
+}
+
+/* The minimum memory of a plan may be more than was asked for: reduce the reservation by that. */
+static uint64_t clamp_exchange_nbytes(const struct plan_request *request, uint64_t memory_nbytes)
+{
+	const uint64_t total_nbytes = request->memory_nbytes + request->exchange_nbytes;
+
+	return u64_min(request->exchange_nbytes,
+		       total_nbytes - u64_min(memory_nbytes, total_nbytes));
+}
+
+/* Make a plan with memory_nbytes of memory. */
+static void plan_with_memory(const struct plan_request *request, uint64_t memory_nbytes,
+			     struct plan *plan)
+{
+	struct plan_request single_partition = *request;
+	struct device_info info;
+
+	device_get_info(request->device, &info);
+	*plan = (struct plan){
+		.exchange_nbytes = clamp_exchange_nbytes(request, memory_nbytes),
+		.memory_nbytes = memory_nbytes,
+		.input_nbytes = request->input_nbytes,
+		.record_nbytes = (uint32_t)request->layout->record_nbytes,
+		.element_nbytes = request->layout->element_nbytes,
+		.resident_nbytes = request->layout->resident_nbytes,
+		.copies_to_device = !info.unified,
+		.sorts_on_cpu = info.unified,
+		.n_queues = info.n_queues,
+		.n_ranks = (uint32_t)u64_max(request->n_ranks, 1),
+		.n_devices = info.unified ? 1 : (uint32_t)u64_max(request->n_devices, 1),
+		.n_writers = (uint32_t)u64_min(request->n_threads, MAX_FILE_WRITERS),
+	};
+	plan->n_readers = (uint32_t)u64_min(request->n_threads,
+					    UINT64_C(1) * PLAN_MAX_READERS * plan->n_devices);
+	if (info.unified)
+		plan->n_queues =
+			(uint32_t)u64_min(info.n_queues, plan_max_threads(plan->memory_nbytes));
+	if (layout_is_indirect(request->layout)) {
+		plan->mapped_nbytes = request->input_nbytes;
+		plan->gathered_nbytes = plan->record_nbytes;
+	}
+	if (request->sequential_output)
+		plan->n_writers = 1;
+	snprintf(plan->device, sizeof plan->device, "%s",
+		 request->device_name ? request->device_name : info.name);
+	plan_iterate(request, &info, plan);
+	/* What does not shrink: give up the blocks of partitions first, then queues and windows. */
+	if (!plan->is_sufficient && plan->n_partitions > 1) {
+		single_partition.n_partitions = 1;
+		request = &single_partition;
+		plan_iterate(request, &info, plan);
+	}
+	while (!plan->is_sufficient && info.unified && plan->n_queues > PLAN_MIN_QUEUES) {
+		plan->n_queues = (uint32_t)u64_max(plan->n_queues / 2, PLAN_MIN_QUEUES);
+		plan->n_readers = (uint32_t)u64_min(plan->n_readers, plan->n_queues);
+		plan_iterate(request, &info, plan);
+	}
+}
+
+/* Is the memory too small for what exists before any plan is made? */
+static bool exceeds_memory(const struct plan_request *request, const struct plan *plan,
+			   uint64_t memory_nbytes)
+{
+	const uint64_t streams_nbytes =
+		u64_min(request->stream_codec_nbytes, PLAN_MAX_MEMORY_NBYTES);
+
+	return u64_max(streams_nbytes, plan->mapped_nbytes) > memory_nbytes + PLAN_OVERHEAD_NBYTES;
+}
+
+/*
+ * If a plan with less memory is sufficient, one with more must be, too. But not everything grows
+ * evenly with the memory: longer blocks may need larger codecs, and windows have room for a record
+ * of each chunk, of which there may be more. So a plan that is not sufficient is replaced by one
+ * for less memory, trying halves and three quarters of these. What is sufficient then is so with
+ * twice the memory as well, whatever is added here.
+ */
+static void use_smaller_plan(const struct plan_request *request, struct plan *plan)
+{
+	uint64_t base_nbytes = plan->memory_nbytes;
+	struct plan smaller;
+
+	for (bool halve = false; base_nbytes / 2 >= PLAN_MIN_MEMORY_NBYTES; halve = !halve) {
+		const uint64_t nbytes = halve ? base_nbytes / 2 : base_nbytes - base_nbytes / 4;
+
+		if (halve)
+			base_nbytes = nbytes;
+		if (exceeds_memory(request, plan, nbytes))
+			return;
+		plan_with_memory(request, nbytes, &smaller);
+		if (smaller.is_sufficient) {
+			*plan = smaller;
+			return;
+		}
+	}
+}
+
+void plan_make(const struct plan_request *request, struct plan *ret_plan)
+{
+	plan_with_memory(request,
+			 u64_min(u64_max(request->memory_nbytes, PLAN_MIN_MEMORY_NBYTES),
+				 PLAN_MAX_MEMORY_NBYTES),
+			 ret_plan);
+	if (!ret_plan->is_sufficient)
+		use_smaller_plan(request, ret_plan);
+	if (request->input_nbytes == PLAN_SIZE_UNKNOWN && !request->n_partitions)
+		ret_plan->n_partitions = plan_partition_limit(request, ret_plan, UINT64_MAX);
+	ret_plan->n_expected_partitions = plan_expected_partitions(request, ret_plan);
+}
