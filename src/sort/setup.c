@@ -195,7 +195,7 @@ static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec 
 	return fail(
 		-E2BIG,
 		"%s of memory, plus %d MiB, is too little to resume this checkpoint, whose runs "
-		"have blocks of %s; it needs -S of at least %" PRIu64 "M",
+		"have blocks of %s; use -S of at least %" PRIu64 "M",
 		available, PLAN_OVERHEAD_NBYTES >> 20, block, find_sufficient_mib(job, spec));
 }
 
@@ -212,7 +212,7 @@ static int fail_memory(uint64_t memory_nbytes, uint64_t total_nbytes, uint64_t i
 	return fail(
 		-E2BIG,
 		"%s of memory, plus %d MiB, is too little: %s needed, including %s for the index "
-		"of runs and %s for inputs and a compressed output; it needs "
+		"of runs and %s for inputs and a compressed output; use "
 		"-S of at least %" PRIu64 "M",
 		available, PLAN_OVERHEAD_NBYTES >> 20, needed, index, streams, sufficient_mib);
 }

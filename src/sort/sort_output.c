@@ -218,7 +218,7 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 	for (uint32_t i = 0; i < n; i++)
 		out->files[i].end = UINT64_MAX;
 	out->joined = spec->comm && comm_rank(spec->comm) != 0;
-	r = out->joined ? 0 :
+	r = out->joined               ? 0 :
 	    sort_output_is_split(out) ? open_part_files(out) :
 					open_single_file(out);
 	if (r == 0 && spec->comm)

@@ -187,13 +187,17 @@ int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t off
 	return output_write_at(out->outputs[i], offset, data, nbytes);
 }
 
+/* Return the number of records that all ranks have written to the file. */
+static uint64_t n_file_records(const struct sort_output *out, uint32_t i, uint64_t n_total)
+{
+	return sort_output_is_split(out) ? out->part_stats.stats[i].digest.n_records : n_total;
+}
+
 /* Return the size of the file's content, of all ranks. */
 static uint64_t content_nbytes(const struct sort_output *out, uint32_t i, uint64_t n_total)
 {
-	const uint64_t n = sort_output_is_split(out) ? out->part_stats.stats[i].digest.n_records :
-						       n_total;
-
-	return out->spec->header_nbytes + n * out->job->layout->output_nbytes;
+	return out->spec->header_nbytes +
+	       n_file_records(out, i, n_total) * out->job->layout->output_nbytes;
 }
 
 /*
@@ -335,17 +339,16 @@ static int sync_zst(struct sort_output *out, uint64_t n_total)
 
 int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 {
-	const bool has_parts = sort_output_is_split(out);
 	int r = sort_output_exchange_foreign(out);
 
-	if (r == 0 && has_parts)
+	if (r == 0 && sort_output_is_split(out))
 		r = part_stats_gather(out);
 	if (r == 0 && out->is_collective_zst)
 		r = sync_zst(out, n_total);
 
 	for (uint32_t i = 0; i < out->n_files && r == 0 && !out->joined; i++) {
 		struct output_file *file = &out->files[i];
-		const uint64_t n = has_parts ? out->part_stats.stats[i].digest.n_records : n_total;
+		const uint64_t n = n_file_records(out, i, n_total);
 
 		if (!out->is_collective_zst)
 			record_other_writers(out, i, n, atomic_load(&file->n_records));
