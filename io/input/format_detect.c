@@ -307,8 +307,8 @@ static int refuse_text(const struct format_view *view, const struct format_rules
 	if (rules->mode == FORMAT_NPY)
 		return fail(-EINVAL, "%s: is text, not a .npy file", name);
 	return fail(-EINVAL,
-		    "%s: is text: sort(1) sorts its lines; to sort it as records, use -t or -R (-t "
-		    "u64 for example), or --format=raw",
+		    "%s: is text; use --lines to sort its lines, or -t, -R or --format=raw to "
+		    "sort records",
 		    name);
 }
 

@@ -25,7 +25,8 @@ static const struct cli_program default_program = {
 		"Sort fixed-size binary records, in files larger than memory.\n"
 		"\n"
 		"Several files are sorted together. Without FILE, or when FILE is -, standard\n"
-		"input is read. Without -o, standard output is written, unless it is a terminal.\n",
+		"input is read. Without -o, standard output is written, unless it is a terminal.\n"
+		"With --lines, lines of text are sorted as sort(1) does: see --lines --help.\n",
 	.get_option = gsort_get_option,
 	.get_word = gsort_get_option_word,
 };

@@ -1,4 +1,4 @@
-"""assertions - claims about what gsort wrote; each broken claim prints a line"""
+"""assertions - what is claimed of something that gsort has written; a claim that is broken is a line"""
 n_broken = 0
 
 
@@ -10,5 +10,5 @@ def claim(is_true, what):
 
 
 def status():
-    """Return the exit status of the test."""
+    """Of the process, at its end."""
     return n_broken > 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# estimate_bounds - a sort needs at most the temporary space and exactly the passes of --explain
+# estimate_bounds - a sort takes no more temporary space than --explain says, and as many passes
 . "$(dirname "$0")/testlib.sh"
 
 generate -t u8 -b 4M -o u8
@@ -12,8 +12,8 @@ for seed in 1 2 3 4 5; do
 	"$GSORT" unsorted -o part$seed
 done
 
-# within_plan ARGUMENT...: check the temporary space; sets $taken and $passes.
-within_plan() {
+# kept ARGUMENT...: it is not more than that; sets $taken and $passes.
+kept() {
 	rm -rf output checkpoint
 	"$GSORT" --explain "$@" -o output > plan || broken "gsort --explain $*: status $?"
 	run "$@" -o output --stats-json=stats
@@ -24,55 +24,55 @@ within_plan() {
 	BEGIN { unit["B"] = 1; unit["KiB"] = 2 ^ 10; unit["MiB"] = 2 ^ 20; unit["GiB"] = 2 ^ 30 }
 	/^temporary space/ { found = 1; good = $3 * unit[$4] >= taken }
 	END { exit !(found && good) }' plan || broken \
-		"gsort $*: $taken bytes taken, planned: $(grep 'temporary space' plan)"
+		"gsort $*: $taken bytes taken, promised: $(grep 'temporary space' plan)"
 }
 
-# planned_passes N: both the sort and the plan had N passes.
-planned_passes() {
+# passes N: it was that many, and they were foretold.
+foretold() {
 	[ "$passes" -eq "$1" ] || broken "$passes passes, not $1"
 	says "^merge passes  *$1\$" plan
 }
 
-claim 'the size of items counts, not that of records'
-within_plan -S 1M -t u8 --argsort u8
+claim 'what is stored of a record counts, not what it is in the input'
+kept -S 1M -t u8 --argsort u8
 [ "$taken" -gt 20000000 ] || broken "only $taken bytes taken"
-within_plan -S 1M -t u8 --argsort --temp-compress=none u8
-within_plan -S 1M -t b3 --argsort b3
-within_plan -S 2M -R 24 -k 0:u64 --argsort wide
-within_plan -S 2M -R 24 -k 0:u64 --keys-only --temp-compress=none wide
-within_plan -S 2M -R 24 -k 0:u64 -u --count wide
+kept -S 1M -t u8 --argsort --temp-compress=none u8
+kept -S 1M -t b3 --argsort b3
+kept -S 2M -R 24 -k 0:u64 --argsort wide
+kept -S 2M -R 24 -k 0:u64 --keys-only --temp-compress=none wide
+kept -S 2M -R 24 -k 0:u64 -u --count wide
 
 claim 'types and codecs'
-within_plan -S 1M -t u8 u8
-within_plan -S 1M -t b3 b3
-within_plan -S 2M -R 24 -k 0:u64 --temp-compress=none wide
+kept -S 1M -t u8 u8
+kept -S 1M -t b3 b3
+kept -S 2M -R 24 -k 0:u64 --temp-compress=none wide
 for mode in none auto delta zstd; do
-	within_plan -S 2M --temp-compress=$mode u64
+	kept -S 2M --temp-compress=$mode u64
 done
 
-claim 'dropped records are not stored'
-within_plan -S 2M -u u64
-within_plan -S 1M -R 12 -k 0:u32 -u few
-within_plan -S 2M --limit=1000 u64
-within_plan -S 8M --limit=200000 --temp-compress=none u64
-planned_passes 1
+claim 'of what is left out nothing is stored'
+kept -S 2M -u u64
+kept -S 1M -R 12 -k 0:u32 -u few
+kept -S 2M --limit=1000 u64
+kept -S 8M --limit=200000 --temp-compress=none u64
+foretold 1
 [ "$taken" -gt 4000000 ] || broken "only $taken bytes taken"
-within_plan -S 8M --limit=300000 --temp-compress=none -t u8 --argsort u8
-within_plan -S 1M --limit=20000 --batch-size=2 --temp-compress=none u64
+kept -S 8M --limit=300000 --temp-compress=none -t u8 --argsort u8
+kept -S 1M --limit=20000 --batch-size=2 --temp-compress=none u64
 
-claim 'merge passes are counted, with their space'
-within_plan -S 1M --batch-size=2 --temp-compress=none u64
+claim 'passes are counted as what they are, and take space, too'
+kept -S 1M --batch-size=2 --temp-compress=none u64
 [ "$passes" -gt 3 ] || broken "$passes passes"
 says "^merge passes  *$passes\$" plan
-within_plan -S 1M --batch-size=4 u64
-within_plan -m -S 1M part1 part2 part3 part4 part5
-planned_passes 1
-within_plan -m -S 1M --batch-size=3 --temp-compress=none part1 part2 part3 part4 part5
-planned_passes 2
-within_plan -m -S 1M --batch-size=2 part1 part2 part3 part4 part5
-planned_passes 3
-within_plan -S 64M u64
-planned_passes 1
+kept -S 1M --batch-size=4 u64
+kept -m -S 1M part1 part2 part3 part4 part5
+foretold 1
+kept -m -S 1M --batch-size=3 --temp-compress=none part1 part2 part3 part4 part5
+foretold 2
+kept -m -S 1M --batch-size=2 part1 part2 part3 part4 part5
+foretold 3
+kept -S 64M u64
+foretold 1
 for n in 1 2 3 4 5; do
 	rm -f pipe$n
 	mkfifo pipe$n
@@ -80,25 +80,25 @@ done
 "$GSORT" --explain -m --assume-size=10M -S 1M pipe1 pipe2 pipe3 pipe4 pipe5 > plan
 says '^temporary space  *1[0-9.]* MiB$' plan
 
-claim 'with -u, a count in the header needs another run'
+claim 'a number that stands in front of what -u leaves is that of a run'
 {
 	printf '\223NUMPY\001\000\166\000'
 	printf '%-117s\n' "{'descr': '<u8', 'fortran_order': False, 'shape': (1572864,), }"
 	cat u64
 } > u64.npy
-within_plan -S 64M --temp-compress=none u64.npy
+kept -S 64M --temp-compress=none u64.npy
 [ "$taken" -eq 0 ] || broken "$taken bytes taken"
-within_plan -S 64M --temp-compress=none -u --zstd u64.npy
-planned_passes 2
+kept -S 64M --temp-compress=none -u --zstd u64.npy
+foretold 2
 [ "$taken" -gt 12000000 ] || broken "only $taken bytes taken"
-within_plan -S 4M -u --zstd u64.npy
-planned_passes "$passes"
-within_plan -S 1M -u --zstd --temp-compress=none --batch-size=2 u64.npy
-within_plan -S 1M -u --count --limit=100000 --zstd u64.npy
+kept -S 4M -u --zstd u64.npy
+foretold "$passes"
+kept -S 1M -u --zstd --temp-compress=none --batch-size=2 u64.npy
+kept -S 1M -u --count --limit=100000 --zstd u64.npy
 
-claim 'a checkpoint keeps merged runs for a while'
-within_plan -S 1M --checkpoint=checkpoint --temp-compress=none u64
-within_plan -S 1M --checkpoint=checkpoint --batch-size=3 u64
-within_plan -S 1M --checkpoint=checkpoint -u u64
+claim 'a checkpoint keeps what has been merged for a while'
+kept -S 1M --checkpoint=checkpoint --temp-compress=none u64
+kept -S 1M --checkpoint=checkpoint --batch-size=3 u64
+kept -S 1M --checkpoint=checkpoint -u u64
 
 finish

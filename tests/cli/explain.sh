@@ -1,17 +1,17 @@
 #!/bin/sh
-# explain - text and JSON of --explain agree with each other and with the sort: see explain.py
+# explain - the plan for people and the plan for scripts are the same: see explain.py
 . "$(dirname "$0")/testlib.sh"
 
-claim 'text and JSON of --explain agree'
+claim 'both forms of --explain agree'
 python3 "$(dirname "$0")/explain.py" "$GSORT" "$GSORT_GEN" > findings 2>&1
 status=$?
 cat findings
 [ $status -eq 0 ] || broken "status $status"
 
-claim 'other formats are refused'
+claim 'what neither form is, is refused'
 refuses 'explain' --explain=xml
 
-claim 'options that --ranks does not allow are refused'
+claim 'ranks are planned for, and nothing else'
 refuses 'ranks needs --explain' --ranks=3
 refuses 'assume-rates needs --explain' --assume-rates=disk=1G
 refuses 'assume-rates needs --ranks' --explain --assume-rates=disk=1G
@@ -24,7 +24,7 @@ head -c 80 /dev/zero > eighty
 refuses "standard input is not possible with several ranks" --explain --ranks=3 - < eighty
 refuses 'incomplete last record' --explain --ranks=3 --zstd --partial=keep eighty
 
-claim '--explain fails if the output or the temporary directory cannot be written'
+claim 'where the sort could write nothing, there is no plan'
 generate -b 8M -o input
 mkdir directory
 for form in --explain --explain=json; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""html_report - check that a page is complete, self-contained HTML and matches the statistics
+"""html_report - is that a page of HTML that stands by itself, and does it say what the statistics say?
 
 usage: html_report.py PAGE STATS
 """
@@ -15,7 +15,7 @@ VOID = {'meta', 'br', 'hr', 'col', 'link', 'img', 'input'}
 
 
 class Page(html.parser.HTMLParser):
-    """The elements and the text; reports elements that are closed out of order."""
+    """What is in it; what is not closed in order is said at once."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
@@ -51,7 +51,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_endtag(self, name):
         if not self.open or self.open.pop() != name:
-            claim(False, f'</{name}> at {self.getpos()} does not match the open element')
+            claim(False, f'</{name}> at {self.getpos()} closes nothing that is open')
 
     def handle_data(self, text):
         if 'style' not in self.open:
@@ -64,41 +64,41 @@ def check_structure(page):
     names = [name for name, _ in page.elements]
     claim(names[0] == 'html' and page.elements[0][1].get('lang') == 'en', 'a language')
     claim(names.count('title') > 1 and names.count('main') == 1, 'a title, and one main part')
-    claim(len(set(page.ids)) == len(page.ids), 'duplicate ids')
+    claim(len(set(page.ids)) == len(page.ids), 'an id is there twice')
     claim(set(page.references) <= set(page.ids),
-          f'dangling references: {set(page.references) - set(page.ids)}')
+          f'leads nowhere: {set(page.references) - set(page.ids)}')
     claim(page.headings[0] == 1 and page.headings.count(1) == 1, 'one first heading')
     claim(all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:])),
-          f'a heading level is skipped: {page.headings}')
+          f'a heading is left out: {page.headings}')
 
 
 def check_pictures(page):
     for name, attributes in page.elements:
         if name == 'svg':
             claim(attributes.get('role') == 'img' and 'aria-labelledby' in attributes,
-                  f'a chart without a label: {attributes}')
+                  f'a picture that nobody hears of: {attributes}')
         if name == 'figure':
             claim('tabindex' in attributes and 'aria-label' in attributes,
-                  'a figure without keyboard scrolling')
+                  'a figure that cannot be scrolled by keys')
         if name == 'th':
-            claim('scope' in attributes, 'a table heading without scope')
+            claim('scope' in attributes, 'a heading of nobody knows what')
         claim(not any(key.startswith('on') for key in attributes), f'a script: {attributes}')
     for inside in page.pictures:
-        claim({'title', 'desc'} <= inside, 'a chart without title and description')
+        claim({'title', 'desc'} <= inside, 'a picture without a title and a description')
     for inside in page.tables:
-        claim({'caption', 'thead', 'tbody', 'th'} <= inside, 'a table without caption or headings')
-    claim(len(page.tables) >= len(page.pictures), 'a chart without a table')
+        claim({'caption', 'thead', 'tbody', 'th'} <= inside, 'a table without a caption or heads')
+    claim(len(page.tables) >= len(page.pictures), 'a picture without a table')
 
 
 def check_alone(page, text):
     names = {name for name, _ in page.elements}
     claim(not names & {'script', 'link', 'img', 'iframe', 'object', 'image', 'use'},
-          f'external resources: {names}')
-    claim(not re.search(r'https?:|url\(|@import|src=', text), 'a link to another site')
+          f'something that is loaded: {names}')
+    claim(not re.search(r'https?:|url\(|@import|src=', text), 'something from elsewhere')
     claim('prefers-color-scheme:dark' in text and '@media print' in text, 'themes, and paper')
     claim(len(text.encode()) < 300000, f'{len(text.encode())} bytes')
     claim(not re.search(r'[\x00-\x09\x0b-\x1f\x7f]', text), 'a control character')
-    claim(not re.search(r'="[^"]*\b(nan|inf)\b', text), 'NaN or infinity')
+    claim(not re.search(r'="[^"]*\b(nan|inf)\b', text), 'a number that is none')
 
 
 def time_text(s):
@@ -109,7 +109,7 @@ def time_text(s):
 
 
 def says_time(page, s):
-    """The statistics are rounded to microseconds, so allow one more or less."""
+    """The statistics have microseconds, so one more or less may be meant."""
     return any(time_text(s + more) in page.text for more in (0, -1e-6, 1e-6))
 
 

@@ -1,10 +1,10 @@
 #!/bin/sh
-# html_report - --report writes a complete, self-contained page: see html_report.py
+# html_report - what --report writes is one page that anybody can read: see html_report.py
 . "$(dirname "$0")/testlib.sh"
 
 here=$(dirname "$0")
 
-# paged CLAIM ARGUMENT...: sort, and check the page against the statistics.
+# paged CLAIM ARGUMENT...: runs that, and looks at the page and at the statistics of it.
 paged() {
 	claim "$1"
 	shift
@@ -27,7 +27,7 @@ paged 'of a sort in memory' -S 64M input -o output
 paged 'of a sort in several passes' -S 1M --verify input -o output
 says 'merge passes' page.html
 says 'of-verify' page.html
-paged 'of partitions, with a trace' -S 64M --partitions=3 --trace=trace input -o output
+paged 'of ranges, beside a trace' -S 64M --partitions=3 --trace=trace input -o output
 python3 "$here/timeline.py" trace stats output > findings 2>&1 || broken "$(cat findings)"
 paged 'of records' -R 24 -k 3:b10 -k 16:u64:r -S 1M input -o output
 paged 'of a merge' -m sorted sorted -o output
@@ -40,16 +40,16 @@ run -C --report=page.html --stats-json=stats input
 [ "$status" -eq 1 ] || broken "status $status"
 python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
 says '>Not in order' page.html
-paged 'of an empty input' empty -o output
+paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
-paged 'of part files' -S 64M --split=3 input -o divided
+paged 'of an output in parts' -S 64M --split=3 input -o divided
 says 'divided, 3 part files' page.html
 claim 'of a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"
 python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
 says 'standard input' page.html
 
-claim 'conflicts and errors of the file are those of any report'
+claim 'it is a file like every report'
 refuses 'input.*--report|--report.*input' --report=input input
 refuses '-o.*--report|--report.*-o' --report=output input
 refuses '--report.*--trace|--trace.*--report' --report=x --trace=x input
@@ -59,12 +59,12 @@ refuses '--explain.*--trace' --explain --trace=x input
 refuses 'nowhere/page' --report=nowhere/page input
 echo before > page.html
 refuses 'none.bin' --report=page.html none.bin
-[ "$(cat page.html)" = before ] || broken 'a failed sort left a report'
+[ "$(cat page.html)" = before ] || broken 'a sort that failed has left a report'
 "$GSORT" input -o output --report=/dev/full 2> stderr
-[ $? -eq 2 ] || broken 'a write error did not fail'
+[ $? -eq 2 ] || broken 'a page that was not written is no failure'
 same sorted output 'and the output is there'
 
-claim 'a browser shows the page without errors'
+claim 'a browser has nothing to say against it'
 "$GSORT" -S 1M input -o output --report=page.html || broken "status $?"
 browser=$(command -v chromium || command -v chromium-browser)
 if [ -n "$browser" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rank_stats - statistics and trace of a distributed sort include all ranks
+"""rank_stats - what several ranks tell of a sort is of all of them
 
 usage: rank_stats.py STATS [TRACE]
 """
@@ -11,28 +11,28 @@ from assertions import claim
 
 
 def check_sums(stats):
-    """The totals are the sums over the ranks."""
+    """What is told of the whole is the sum of what is told of the ranks."""
     ranks = stats['ranks']
     for name in ('records_in', 'records_out', 'runs', 'spilled_compressed_bytes', 'disk_read_bytes',
                  'disk_written_bytes', 'sent_bytes', 'peak_rss_bytes',
                  'peak_temporary_bytes'):
         total = sum(rank[name] for rank in ranks)
-        claim(stats[name] == total, f'{name}: {stats[name]}, sum of ranks {total}')
+        claim(stats[name] == total, f'{name}: {stats[name]}, and of ranks {total}')
     claim([rank['rank'] for rank in ranks] == list(range(len(ranks))), 'ranks are in order')
-    claim(all(rank['host'] for rank in ranks), 'ranks have a host')
-    claim(all(rank['device'] for rank in ranks), 'ranks have a device')
+    claim(all(rank['host'] for rank in ranks), 'ranks are somewhere')
+    claim(all(rank['device'] for rank in ranks), 'ranks have something to sort with')
     most = max(rank['records_out'] for rank in ranks) * len(ranks) / stats['records_out']
     claim(abs(stats['imbalance_percent'] - 100 * (most - 1)) < 0.01, 'imbalance')
 
 
 def check_phases(stats):
-    """A phase has the time of the slowest rank and the volumes of all."""
+    """A phase takes as long as with the slowest rank, and has the volumes of all."""
     for phase in stats['phases']:
         times = [p['elapsed_s'] for rank in stats['ranks'] for p in rank['phases']
                  if p['name'] == phase['name']]
         claim(abs(phase['elapsed_s'] - max(times)) < 1e-5, f'{phase["name"]}: {times}')
     total = sum(phase.get('sent_bytes', 0) for phase in stats['phases'])
-    claim(total == stats['sent_bytes'], f'sent: {stats["sent_bytes"]}, sum of phases {total}')
+    claim(total == stats['sent_bytes'], f'sent: {stats["sent_bytes"]}, and of phases {total}')
 
 
 def check_volumes(stats):
@@ -42,7 +42,7 @@ def check_volumes(stats):
 
 
 def check_trace(stats, path):
-    """Each rank is a process of the trace, and all share one time."""
+    """Each rank is a process, and all have one time."""
     with open(path) as file:
         events = json.load(file)
     numbers = list(range(len(stats['ranks'])))
@@ -57,7 +57,7 @@ def check_trace(stats, path):
         claim(len(phases) == len(rank['phases']), f'phases of {rank["rank"]}')
         for event, phase in zip(phases, rank['phases']):
             claim(abs(event['dur'] / 1e6 - phase['elapsed_s']) < 1e-5, f'{event}')
-    # All ranks stop at a barrier: none ends before another has started to work.
+    # All have stopped at a barrier: nobody was done before another one had written.
     begins = [min(e['ts'] for e in events if e['pid'] == n and e.get('cat') == 'work')
               for n in numbers]
     ends = [max(e['ts'] + e['dur'] for e in events if e['pid'] == n and e.get('cat') == 'phase')

@@ -1,13 +1,13 @@
 #!/bin/sh
-# reports - reports and messages of a sort, which do not change the output
+# reports - what gsort tells about itself, and that telling changes no byte
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 500000 -o input
 "$GSORT" input -o expected
 nbytes=4000000
 
-# sorts ARGUMENT...: sort to the expected output; messages are in stderr.
-sorts() {
+# tells ARGUMENT...: sorts as always; what it says is in stderr.
+tells() {
 	rm -f output
 	run "$@" input -o output
 	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
@@ -38,64 +38,64 @@ claim '--explain prints the plan and does nothing'
 rm -f output
 run --explain -S 1M input -o output
 [ "$status" -eq 0 ] || broken "status $status"
-[ ! -e output ] || broken 'there is an output'
+[ ! -e output ] || broken 'sorted all the same'
 for word in [Cc]hunk [Rr]un [Pp]ass [Mm]emory [Tt]emporary; do
 	says $word stdout
 done
 
-claim '--explain prints bytes, rate and time of each stage'
+claim '--explain says what moves, at which rate, and how long that takes'
 for word in read sort merge spill fetch write; do
 	says "^  $word  *[0-9.]* .*/s  *[0-9.]* s" stdout
 done
 says 'total: about [0-9.]* s' stdout
 
-claim '--explain counts the write to standard output'
+claim 'it counts the write, wherever that goes'
 "$GSORT" --explain -S 1M input > stdout || broken "status $?"
 says '^  write  *[0-9.]* .*/s  *[0-9.]* s' stdout
 says 'total: about [0-9.]* s' stdout
 
-claim '--explain plans a stage that cannot be measured for lack of memory'
+claim 'what there is no memory to measure is planned all the same'
 generate -R 65536 -k 0:b8 -b 24M -o large
 "$GSORT" --explain -R 65536 -k 0:b8 -S 5M large > stdout || broken "status $?"
 says '^  sort .*not measured$' stdout
 says 'total: more than [0-9.]* s$' stdout
 rm large
 
-claim '--explain of a pipe is for each GiB, or for --assume-size'
+claim 'of a pipe it says what each GiB takes, or what would come of a size'
 cat input | "$GSORT" --explain -S 1M > stdout || broken "status $?"
 says '^temporary space .* for each GiB' stdout
-! grep -q '^temporary space  *0 B' stdout || broken 'no temporary space is planned'
+! grep -q '^temporary space  *0 B' stdout || broken 'nothing is promised'
 says 'total: about [0-9.]* s for each GiB' stdout
 cat input | "$GSORT" --explain -S 1M --assume-size=${nbytes}b > stdout || broken "status $?"
-! grep -q 'for each GiB' stdout || broken 'for each GiB despite --assume-size'
+! grep -q 'for each GiB' stdout || broken 'for each GiB, though a size is given'
 says 'total: about [0-9.]* s$' stdout
-planned=$(sed -n 's/^temporary space  *\([0-9.]*\) MiB$/\1/p' stdout)
+promised=$(sed -n 's/^temporary space  *\([0-9.]*\) MiB$/\1/p' stdout)
 cat input | "$GSORT" -S 1M --stats-json=stats -o output || broken "status $?"
-awk -v planned="$planned" '
-	/peak_temporary_bytes/ { gsub(/,/, ""); exit !($2 <= planned * 2 ^ 20 && $2 > 0) }
-	' stats || broken "planned: $planned MiB; $(grep peak_temporary stats)"
+awk -v promised="$promised" '
+	/peak_temporary_bytes/ { gsub(/,/, ""); exit !($2 <= promised * 2 ^ 20 && $2 > 0) }
+	' stats || broken "promised: $promised MiB; $(grep peak_temporary stats)"
 
-claim '--assume-size needs --explain and an input of unknown size'
+claim 'what is known need not be assumed, and only a plan assumes'
 refuses 'assume-size.*4000000' --explain --assume-size=1G input
 refuses 'assume-size.*explain' --assume-size=1G input
 
-claim '--stats prints a table of stages'
-sorts --stats -S 1M
+claim '--stats is a table of the stages'
+tells --stats -S 1M
 for word in read sort merge write spill; do
 	says "[ ]*$word" stderr
 done
 
-claim '--stats-json writes the statistics as JSON'
-sorts --stats-json=stats -S 1M
+claim '--stats-json is JSON with the facts'
+tells --stats-json=stats -S 1M
 [ ! -s stderr ] || broken 'not silent'
 is_json stats
 says '"records_in": *500000' stats
 says '"records_out": *500000' stats
-sorts --stats-json=stats -S 64M
+tells --stats-json=stats -S 64M
 is_json stats
 says '"runs_spilled": *0' stats
 
-claim 'inputs of -m are not spilled runs, except pipes'
+claim 'inputs of -m are no spilled runs, unless they are pipes'
 "$GSORT" input -o sorted
 "$GSORT" -m sorted sorted -o output --stats-json=stats || broken "status $?"
 says '"runs": *2' stats
@@ -105,12 +105,12 @@ says '"runs": *2' stats
 says '"runs_spilled": *1' stats
 rm -f sorted output
 
-# number NAME < JSON: print the first number of that name.
+# number NAME < JSON: the first of that name.
 number() {
 	sed -n 's/.*"'"$1"'": *\([0-9.]*\).*/\1/p' | head -1
 }
 
-# near MICROSECONDS KIB: compare CPU time and memory, measured from outside, with `stats`.
+# near MICROSECONDS KIB: so it was from outside; `stats` says the same but for a little.
 near() {
 	awk -v real_us="$1" -v real_kib="$2" -v user="$(number user_s < stats)" \
 		-v system_s="$(number system_s < stats)" \
@@ -119,54 +119,54 @@ near() {
 	BEGIN {
 		exit !(rss > 0 && is_near(real_kib, rss / 1024, 2048) &&
 			is_near(real_us / 1e6, user + system_s, 0.25))
-	}' || broken "measured $1 us of CPU and $2 KiB: $(head -5 stats)"
+	}' || broken "really $1 us of a processor and $2 KiB: $(head -5 stats)"
 }
 
-claim 'the statistics match measured CPU time and memory, and cost nothing'
+claim 'the figures are those of the sort, and it takes no more for the sake of them'
 generate -b 8K -o little
 "$MEASURE_COMMAND" without "$GSORT" little -o output || broken "status $?"
 "$MEASURE_COMMAND" with "$GSORT" little -o output --stats-json=stats 2> stderr || broken "status $?"
 [ ! -s stderr ] || broken 'not silent'
 near $(cat without)
 near $(cat with)
-! grep -q ceiling stats || broken 'peak rates after a short sort'
+! grep -q ceiling stats || broken 'measured after a little sort'
 
-claim 'peak rates are measured after a phase of a second or more'
+claim 'after a long phase it measures what that might have been'
 mkfifo slow
-# This may take a tenth of the time of the sort, so on a busy machine it may fail.
+# For a tenth of the time that it took: where it gets no processor in that, it finds nothing out.
 for seconds in 1.1 5 25; do
 	{
 		cat input
-		sleep $seconds # with the pipe open
+		sleep $seconds # so long is the pipe open
 	} > slow &
 	run -S 1M --stats-json=stats slow -o output
 	[ "$status" -eq 0 ] || broken "status $status"
 	same expected output 'slow pipe'
 	is_json stats
-	tr -d '\n' < stats | tr '}' '\n' > stages # one line for each stage
+	tr -d '\n' < stats | tr '}' '\n' > stages # a stage a line
 	! grep -q '"name": "spill".*"peak_bytes_per_s": *[1-9]' stages || break
 done
 says '"name": "spill".*"peak_bytes_per_s": *[1-9]' stages
 
-claim '--trace writes events as JSON'
-sorts --trace=trace -S 1M
+claim '--trace is JSON with events'
+tells --trace=trace -S 1M
 is_json trace
 says '"ph"' trace
 
-claim '--debug prints the parsed key'
-sorts --debug
+claim '--debug says how the key was understood'
+tells --debug
 says 'u64' stderr
 
-claim '--verify and --fsync do not change the output'
-sorts --verify
+claim '--verify and --fsync change nothing'
+tells --verify
 [ ! -s stderr ] || broken 'not silent'
-sorts --verify --fsync -S 1M
+tells --verify --fsync -S 1M
 [ ! -s stderr ] || broken 'not silent'
 generate -n 100000 -d hundred-keys -o few
 oracle u64 -u -r < few > unique
 gives unique -u -r --verify few
 
-claim 'if --stats or --debug cannot be printed, the status is 2 and the output is complete'
+claim 'a table or keys that cannot be shown are a failure, and the output is there'
 for option in --stats --debug '--stats --debug'; do
 	for place in '2> /dev/full' '2>&-'; do
 		rm -f output
@@ -181,15 +181,15 @@ for option in --stats --debug '--stats --debug'; do
 	[ "$status" -eq 2 ] || broken "-c $option: status $status"
 done
 "$GSORT" few -o output --stats-json=stats 2> /dev/full || broken "a file of statistics: status $?"
-"$GSORT" few -o output 2>&- || broken "closed standard error: status $?"
+"$GSORT" few -o output 2>&- || broken "nothing to be shown: status $?"
 
-claim '--progress=always prints lines with the total, --progress=never prints none'
-sorts --progress=always -S 1M
+claim '--progress=always has lines, also of the whole, never has none'
+tells --progress=always -S 1M
 says '^final merge: 100 %.*; total 100 %$' stderr
-sorts --progress=never
+tells --progress=never
 [ ! -s stderr ] || broken 'not silent'
 
-claim '--progress ends at 100 % if few records are written'
+claim '--progress ends at 100 %, however few records are written'
 generate -d zipf -n 300000 -o repeated
 for option in -u --limit=10 '-S 1M --limit=10 -u' '-S 1M --limit=200000' '--limit=10 --verify' \
 	'-m -u'; do
@@ -200,20 +200,20 @@ for option in -u --limit=10 '-S 1M --limit=10 -u' '-S 1M --limit=200000' '--limi
 	says ': 100 %,[^%]*$' last
 done
 
-claim 'without a terminal gsort is silent'
-sorts
+claim 'without a terminal it is silent'
+tells
 [ ! -s stderr ] || broken 'not silent'
 
-claim 'gsort says that it reads from a terminal, and nothing if it reads a file'
+claim 'at a terminal it says that it reads from there, and else nothing'
 printf 'zebras!\naardvark' > typed
 "$RUN_IN_PTY" typed "$GSORT" -t b8 -o output 2> stderr || broken "status $?"
 says '^gsort: reading from the terminal' stderr
 printf 'aardvarkzebras!\n' | cmp - output || broken "$(cat output)"
 "$RUN_IN_PTY" typed "$GSORT" -t u64 input -o output 2> stderr || broken "status $?"
-[ ! -s stderr ] || broken 'not silent with a file'
+[ ! -s stderr ] || broken 'not silent, though it reads no terminal'
 same expected output 'at a terminal'
 
-claim 'at a terminal gsort names the default type, unless the input has a type'
+claim 'at a terminal it says which type it assumes, unless the input does'
 "$RUN_IN_PTY" typed "$GSORT" input -o output 2> stderr || broken "status $?"
 one_line '^gsort: input: no type given, sorting as u64.?$' 'no type'
 same expected output 'no type'
@@ -222,15 +222,15 @@ one_line '^gsort: expected: no type given, checking as u64.?$' '-c'
 rm -f output
 "$RUN_IN_PTY" typed "$GSORT" --split=2 input -o parts 2> stderr || broken "status $?"
 "$RUN_IN_PTY" typed "$GSORT" -c parts 2> stderr || broken "status $?"
-[ ! -s stderr ] || broken 'not silent with the type of a manifest'
+[ ! -s stderr ] || broken 'not silent, though the manifest has the type'
 
-claim 'SIGUSR1 prints the progress'
+claim 'SIGUSR1 does not end it'
 mkfifo fifo
 "$GSORT" fifo -o output 2> stderr &
 exec 3> fifo
 cat input >&3
 kill -USR1 $!
-# The thread may have to wait for a CPU.
+# Its thread may have to wait for a processor.
 for i in $(seq 300); do
 	[ ! -s stderr ] || break
 	sleep 0.1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""timeline - check a trace against the statistics of the sort
+"""timeline - is that a trace, of that sort?
 
 usage: timeline.py TRACE STATS OUTPUT
 """
@@ -20,7 +20,7 @@ def ns(us):
 
 
 def check_tracks(events):
-    """Each track is named after its role, and roles are in order."""
+    """Every track has a name of its role, and roles are in order."""
     names = {e['tid']: e['args']['name'] for e in events if e['name'] == 'thread_name'}
     order = {e['tid']: e['args']['sort_index'] for e in events
              if e['name'] == 'thread_sort_index'}
@@ -33,11 +33,11 @@ def check_tracks(events):
 
 
 def check_pieces(events):
-    """Events of a track do not overlap."""
+    """Of one track nothing overlaps."""
     tracks = collections.defaultdict(list)
     for e in events:
         if e['ph'] == 'X':
-            claim(e['ts'] >= 0 and e['dur'] >= 0, f'a negative time: {e}')
+            claim(e['ts'] >= 0 and e['dur'] >= 0, f'a time before the beginning: {e}')
             tracks[e['tid']].append((ns(e['ts']), ns(e['ts']) + ns(e['dur']), e['name']))
     for tid, pieces in tracks.items():
         pieces.sort()
@@ -52,14 +52,14 @@ def check_counters(events, stats, nbytes):
             counters[e['name']].append((e['ts'], e['args']['bytes']))
     claim(counters.keys() == {'memory', 'temporary space', 'written'}, f'{counters.keys()}')
     for name, samples in counters.items():
-        claim(all(a[0] <= b[0] for a, b in zip(samples, samples[1:])), f'{name}: not in order of time')
+        claim(all(a[0] <= b[0] for a, b in zip(samples, samples[1:])), f'{name}: time runs back')
     written = [value for _, value in counters['written']]
-    claim(written == sorted(written), 'written bytes decrease')
+    claim(written == sorted(written), 'what was written becomes less')
     claim(written[-1] == nbytes, f'{written[-1]} bytes were written, and not {nbytes}')
     most = max(value for _, value in counters['temporary space'])
     peak = stats['peak_temporary_bytes']
     claim(most <= peak and (most > 0) == (peak > 0), f'temporary space: {most}, at most {peak}')
-    claim(max(value for _, value in counters['memory']) > 1 << 20, 'memory is too small')
+    claim(max(value for _, value in counters['memory']) > 1 << 20, 'the memory of a process')
 
 
 def check_phases(events, stats):
@@ -71,7 +71,7 @@ def check_phases(events, stats):
 
 
 def check_bytes(events, stats):
-    """Events move the bytes of their stages."""
+    """What the pieces moved is what the stages did."""
     sums = collections.Counter()
     for e in events:
         if e.get('cat') == 'work' and e['name'] != 'partition':

@@ -1,8 +1,8 @@
 #!/bin/sh
-# timeline - --trace writes what Perfetto reads and what took place: see timeline.py
+# timeline - what --trace writes is what Perfetto reads, and what took place: see timeline.py
 . "$(dirname "$0")/testlib.sh"
 
-# traced CLAIM ARGUMENT...: sort, and check the trace against the statistics.
+# traced CLAIM ARGUMENT...: sorts `input`, and looks at the trace and the statistics of it.
 traced() {
 	claim "$1"
 	shift
@@ -18,15 +18,15 @@ traced 'the trace of a sort in memory' -S 64M input
 says '"name":"CPU queue 1"' trace
 traced 'the trace of a sort in several passes' -S 1M --temp-compress=none input
 says '"name":"merge passes"' trace
-traced 'the trace of partitions' -S 64M --partitions=3 input
+traced 'partitions are in the trace' -S 64M --partitions=3 input
 n=$(grep -c '"name":"partition"' trace)
 [ "$n" -eq 3 ] || broken "$n partitions"
-traced 'the trace of --verify' -S 4M --verify input
+traced 'the trace of a sort that is read back' -S 4M --verify input
 says '"name":"verifier 1"' trace
 "$GSORT" input -o sorted
 traced 'the trace of a merge' -m -S 1M sorted sorted
 
-claim 'short-lived threads share a track of their role'
+claim 'threads that come and go share a track of their role'
 run --trace=trace --parallel=2 -S 1M input -o output
 n=$(grep -c '"name":"writer [0-9]*"' trace)
 [ "$n" -ge 1 ] && [ "$n" -le 4 ] || broken "$n tracks of writers"

@@ -1,4 +1,4 @@
-"""bench_data - write the figures of docs/data, which plot_benchmarks.py draws"""
+"""bench_data - how figures are kept in docs/data, for plot_benchmarks.py to draw"""
 import datetime
 import json
 import os
@@ -13,7 +13,7 @@ def case(name, nbytes, seconds, **more):
 
 
 def machine():
-    """Return the GPUs, CPUs and kernel of this machine."""
+    """The GPU, of several how many, and the rest."""
     try:
         gpus = subprocess.run(['nvidia-smi', '--query-gpu=name', '--format=csv,noheader'],
                               capture_output=True, text=True).stdout.split('\n')[:-1]
@@ -25,7 +25,7 @@ def machine():
 
 
 def write(directory, series, command):
-    """Write a series: a dict with "series", "data" and "cases". command: what measured it."""
+    """series: a dict with "series", "data" and "cases"; command: what has measured it"""
     version = subprocess.run(['gsort', '--version'], capture_output=True, text=True).stdout.split()[1]
     head = {'series': series['series'], 'date': datetime.date.today().isoformat(), 'machine': machine(),
             'command': command, 'version': version,

@@ -1,15 +1,15 @@
 #!/bin/sh
-# bench_gpu_files.sh - time whole files on a machine with a GPU, against alternatives
+# bench_gpu_files.sh - whole files on a machine with a GPU, against what a user would take instead
 #
 # usage: sh tools/scripts/bench_gpu_files.sh PROGRAMS [DIRECTORY [GIB [RECORDS]]]
 #
-# PROGRAMS is the directory of gsort, gsort-gen and gsort-check. Files (default: 8 GiB) go to
-# DIRECTORY; inputs are in the page cache. Prints medians of three rounds:
-#  - cp, gsort on the GPU and on the CPU, numpy and cupy if python3 has them;
-#  - u64 and u32 spilled with 1 GiB of memory on host and GPU, with and without compression;
-#  - RECORDS records of the sort benchmark (default: 100 million, 10 GB), which are validated;
-#  - the size above which the GPU is faster, which --backend=auto uses.
-# GIB or RECORDS of 0 skips that part.
+# PROGRAMS is where gsort, gsort-gen and gsort-check are; the files (default: 8 GiB) go to
+# DIRECTORY. All in one run, the file in the page cache: cp, gsort on the GPU and on the CPU, numpy
+# and cupy if python3 has them; three rounds, medians. Then files of as many u64 and u32, spilled
+# with 1 GiB of memory on either side, as they are and packed on the GPU. Then RECORDS records of
+# the sort benchmark (default: 100 million, 10 GB), generated, sorted and validated; and the size
+# from which the GPU is faster, which is what --backend=auto goes by. GIB or RECORDS of 0 leave that
+# part out.
 set -eu
 PATH=$(cd "$1" && pwd):$PATH
 cd "${2:-.}"
@@ -20,7 +20,7 @@ now_ms() {
 	echo $(($(date +%s%N) / 1000000))
 }
 
-# timed NAME COMMAND...: append the milliseconds to times.NAME
+# timed NAME COMMAND...: appends the milliseconds to times.NAME
 timed() {
 	name=$1
 	shift
@@ -74,7 +74,7 @@ plain_keys() {
 	done
 }
 
-# spilled TYPE: with and without compression; the last two tables show bytes on the link
+# spilled TYPE: with and without packing; what goes over the link is in the last two tables
 spilled() {
 	rm -f times.*
 	gsort-gen -t "$1" -b "${gib}G" -o in

@@ -1,29 +1,25 @@
 #!/usr/bin/env python3
-"""bench_gpus - time whole files on one GPU, on the same GPU twice, and on all GPUs
+"""bench_gpus - sort whole files on one GPU, on the same one twice, and on all that there are
 
 usage: bench_gpus.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--split=P] [--rounds=N]
                   [--logs=DIRECTORY] [--only=NAME,...] [--gpus=LIST/LIST...] [--check]
                   [--ranks=N,...] [--rank-memory=SIZE] [--data=DIRECTORY]
 
-PROGRAMS is a directory with gsort, gsort-gen and gsort-check, as `run_gpu_tests.sh --pack` makes it. For each
-size (default: 8 GiB) a file of random u64 (with --records: N records of 100 bytes with keys of 10) in the page
-cache is sorted in these cases, which take turns, without an older output:
+PROGRAMS is a directory with gsort, gsort-gen and gsort-check, as `run_gpu_tests.sh --pack` makes it. For each size
+(default: 8 GiB) a file of random u64 (with --records: N records of 100 bytes with keys of 10) in the page cache is
+sorted, everything in turn, round after round, with no output there:
 
-    file     into one file            null     to /dev/null
-    parts    into P part files (8)    spill    to /dev/null, with device memory for half of the input
-    disk     into one file, with 1 GiB of memory on host and device, the rest on disk
-    disk1    like disk, with one partition
-    pipe     cat in | gsort > out, against cat in | cat > out
+    file     into one file            null     to nowhere
+    parts    into P files (8)         spill    to nowhere, with so little device memory that one GPU cannot hold it and two can
+    disk     into one file, with 1 GiB of memory on either side and the rest on disk
+    disk1    the same, merged as one range
+    pipe     cat in | gsort > out     beside cat in | cat > out
 
-The default is the first four (--only names others) and `cp`. Prints medians, relative to `cp` (of pipes: `cat`)
-and to one GPU, and the minimum. Options:
-
-    --check    verify each output once
-    --logs     run a last, untimed round that leaves statistics and a trace of each case in the directory
-    --gpus     sets of GPUs, separated by /; cpu: no GPU
-    --data     write the medians to devices.json in the directory, for plot_benchmarks.py
-    --ranks    also sort with so many ranks that share all GPUs, each with -S SIZE; needs the programs of
-               `run_gpu_mpi_tests.sh --pack`
+The first four unless --only names others. `cp` takes part. Medians are told, against `cp` (of pipes: `cat`) and
+against one GPU, and the quickest beside them. With --check, each output is looked at once. With --logs a last round, which is not
+timed, as telling takes time, too, leaves the statistics and the trace of each case there. --gpus: which GPUs, sets of them with / between; cpu: none of them.
+With --data, the medians go into devices.json there, which plot_benchmarks.py draws when it is in docs/data.
+With --ranks, so many ranks that share all GPUs, each with -S SIZE, write files, too, with what `run_gpu_mpi_tests.sh --pack` makes.
 """
 import argparse
 import os

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""bench_series - measure everything that plot_benchmarks.py draws
+"""bench_series - measure all that plot_benchmarks.py draws, in one call
 
 usage: bench_series.py PROGRAMS OUTPUT [--dir=DIRECTORY] [--sizes=BYTES,...] [--threads-size=BYTES] [--rounds=N]
 
-PROGRAMS is a directory with gsort, gsort-gen and gsort-check, and optionally gsort-bench-kernels, as
-`run_gpu_tests.sh --pack` makes it. Writes files.json, threads.json and kernels.json to the directory OUTPUT; copy
-them to docs/data and run tools/scripts/plot_benchmarks.py. Files to sort go to DIRECTORY (default: here), which
-needs three times the largest size. The default sizes (16 MiB to 8 GiB) take less than 4 minutes on 16 CPUs and a
-GPU.
+PROGRAMS is a directory with gsort, gsort-gen and gsort-check, and, for the kernels, gsort-bench-kernels, as
+`run_gpu_tests.sh --pack` makes it. Into the directory OUTPUT go files.json, threads.json and kernels.json; those
+of docs/data are replaced by them, and tools/scripts/plot_benchmarks.py draws the pictures. Files to sort go to
+DIRECTORY (default: here). It needs three times the largest size on the disk, and with the sizes that it has by
+default (16 MiB to 8 GiB) less than 4 minutes on 16 processors and a GPU.
 
-Programs take turns, with the input in the page cache and without an older output; results are medians. Each
-output is checked once: gsort's by gsort-check, others by their size. numpy and cupy run one round from 2 GiB on.
-Whatever is missing (a GPU, numpy, cupy, gsort-bench-kernels) is skipped.
+Everybody takes turns, round after round, with the input in the page cache and no output there; medians are
+told. Each output is looked at once: gsort's by gsort-check, the others' size. From 2 GiB on there is one
+round of numpy and cupy. What is not there (a GPU, numpy, cupy, gsort-bench-kernels) is left out.
 """
 import argparse
 import os
@@ -64,7 +64,7 @@ def look_at_output(name, nbytes):
 
 
 def measure(commands, nbytes, rounds):
-    """Return name -> seconds of each round, for a dict of commands."""
+    """name -> the seconds of each round, of a dict of commands"""
     times = {name: [] for name in commands}
     for number in range(rounds):
         for name, command in commands.items():
@@ -111,13 +111,13 @@ def measure_threads(options):
 
 
 def measure_kernels():
-    """Return the medians of the kernels, or None if they cannot run."""
+    """None where they cannot be run. These are medians already."""
     try:
-        done = subprocess.run(['gsort-bench-kernels', 'sort', '--runs=5'], capture_output=True, text=True)
+        told = subprocess.run(['gsort-bench-kernels', 'sort', '--runs=5'], capture_output=True, text=True)
     except FileNotFoundError:
         return None
-    rows = [found.groups() for found in map(ROW.match, done.stdout.splitlines()) if found]
-    if done.returncode or not rows:
+    rows = [found.groups() for found in map(ROW.match, told.stdout.splitlines()) if found]
+    if told.returncode or not rows:
         return None
     return {'series': 'kernels', 'data': 'random elements in device memory',
             'cases': [case(name, int(nbytes) * int(n), [float(ms) / 1000], element_bytes=int(nbytes))
@@ -135,7 +135,7 @@ def main():
     options = parser.parse_args()
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    # Packed programs have their libraries beside them.
+    # Libraries are beside the programs where these were packed.
     for name in ('PATH', 'LD_LIBRARY_PATH'):
         os.environ[name] = f"{options.programs.resolve()}{os.pathsep}{os.environ.get(name, '')}"
     os.chdir(options.dir)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""check_kernel_resources - check that every GPU has the resources that the kernels need
+"""check_kernel_resources - what the kernels take on every GPU that they can be compiled for, and what these have
 
 usage: check_kernel_resources.py NVCC LAUNCHES [ARCHITECTURE]...
 
-NVCC is the compiler, LAUNCHES the program tests/kernels/launches, which prints the threads and the shared memory
-of each kernel launch. ARCHITECTUREs are numbers such as 75; the default is all that the compiler supports. All
-kernels are compiled for all of them, which takes minutes: meson test --benchmark architectures.
+NVCC is the toolkit's compiler, LAUNCHES the program tests/kernels/launches, which knows how many threads
+and how much shared memory each kernel is launched with. ARCHITECTUREs are numbers such as 75; by default
+all that the compiler knows. All kernels are compiled for all of these, which takes minutes, so it is no
+test: meson test --benchmark architectures.
 
-Prints for each architecture the kernels with the lowest occupancy, and spilled registers. The status is 1 if a
-kernel cannot be launched, was not compiled, or is unknown to LAUNCHES.
+Printed are, for each architecture, the kernels that a multiprocessor has room for the fewest of. The
+status is 1 if there is one that could not be launched at all, has not been compiled, or is not known to
+LAUNCHES; spilled registers are told.
 """
 import concurrent.futures
 import os
@@ -20,9 +22,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# All multiprocessors have these registers. By architecture: KiB of shared memory of a block and of a
-# multiprocessor, and its threads (CUDA C++ Programming Guide, compute capabilities). Others are assumed to have
-# the minimum.
+# Registers of a multiprocessor and of a thread are the same in all. By architecture: KiB of shared memory
+# of a block and of a multiprocessor, and its threads (CUDA C++ Programming Guide, compute capabilities).
+# Of what is not here, the least that any has.
 REGISTERS, REGISTERS_OF_THREAD, THREADS_OF_BLOCK = 65536, 255, 1024
 LIMITS = {
     75: (64, 64, 1024), 80: (163, 164, 2048), 87: (163, 164, 1536),
@@ -37,7 +39,7 @@ def known_architectures(nvcc):
 
 
 def compile_one(nvcc, source, architecture, directory):
-    """Return name -> (registers, static shared memory, spilled bytes) of each kernel in the file."""
+    """name -> registers, bytes of static shared memory, bytes spilled; of each kernel in the file"""
     made = directory / f'{source.stem}.{architecture}.cubin'
     command = [nvcc, '-std=c++17', '-O3', '-cubin', '--resource-usage', f'-I{ROOT}',
                f'-arch=sm_{architecture}', str(source), '-o', str(made)]
@@ -56,9 +58,9 @@ def compile_one(nvcc, source, architecture, directory):
 
 
 def launches(program, architecture):
-    """Return kernel name (mangled, or plain for static kernels) -> (threads, shared bytes)."""
-    done = subprocess.run([program, str(architecture)], check=True, capture_output=True, text=True)
-    rows = (line.split() for line in done.stdout.splitlines())
+    """name, mangled or a plain one of a kernel that only its file knows -> threads, bytes"""
+    told = subprocess.run([program, str(architecture)], check=True, capture_output=True, text=True)
+    rows = (line.split() for line in told.stdout.splitlines())
     return {name: (int(threads), int(nbytes)) for name, threads, nbytes in rows}
 
 
@@ -75,7 +77,7 @@ def round_up(n, to):
 
 def blocks_at_once(limits, registers, threads, nbytes):
     of_block, of_all, most_threads = limits
-    taken = 1024 if of_all > 64 else 0  # reserved by the system in each block
+    taken = 1024 if of_all > 64 else 0  # of each block, by the system
     if registers > REGISTERS_OF_THREAD or threads > THREADS_OF_BLOCK or nbytes > of_block << 10:
         return 0
     warps = round_up(threads, 32) // 32
@@ -84,7 +86,7 @@ def blocks_at_once(limits, registers, threads, nbytes):
 
 
 def judge(architecture, used, known):
-    """Yield the errors of an architecture; print the kernels with the lowest occupancy."""
+    """The offences of an architecture; prints what it has least room for."""
     limits, offences, rows = LIMITS.get(architecture, LEAST), [], []
     for name, (registers, static, spilled) in used.items():
         launch = launch_of(name, known)

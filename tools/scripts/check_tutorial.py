@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""check_tutorial - check that the commands of docs/tutorial.md print what the document shows
+"""check_tutorial - what docs/tutorial.md shows is what the programs say
 
 usage: check_tutorial.py [--write] DOCUMENT DIRECTORY...
 
-The DOCUMENT has blocks of ```console: a line that begins with "$ " is a command, the lines below it are its
-output. All commands run in order in a temporary directory, with gsort, gsort-gen and gsort-check from the
-DIRECTORYs. A command with the output "Killed" is killed as soon as its checkpoint has a run.
+The DOCUMENT has blocks of ```console: a line that begins with "$ " is a command, those below it what it
+has said. All commands are run, in their order, in a directory of their own, with gsort, gsort-gen and
+gsort-check of the DIRECTORYs first in the path. A command below which is written "Killed" is killed as
+soon as its checkpoint holds a run.
 
-The output must equal the document, except for what depends on the machine and the moment, which is masked on
-both sides: times and rates everywhere; all numbers, and the bottleneck, in the output of --stats and --explain.
---write replaces the output in the document. The status is 1 if anything differs.
+Then what they say is compared with what is written: every byte of it but what depends on the machine and
+its moment. That is masked on both sides: times, rates and what follows from them everywhere; all numbers,
+and which stage was the bottleneck, in the output of --stats and --explain. With --write the document is
+written anew, with what the commands have said. The status is 1 if anything differs.
 """
 import difflib
 import os
@@ -43,7 +45,7 @@ TRIES = 100
 
 
 def examples_of(block):
-    """Yield pairs of a command and its output."""
+    """pairs of a command and its output"""
     parts = re.split(r'^\$ (.*)\n', block, flags=re.M)
     return list(zip(parts[1::2], parts[2::2]))
 
@@ -55,14 +57,14 @@ def masked(command, output):
     return output
 
 
-def output_of(command):
+def said_by(command):
     done = subprocess.run(['bash', '-c', command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120)
     return done.stdout.decode()
 
 
 def runs_are_kept(state):
-    """Return whether the manifest has entries of runs, not only a header."""
+    """A manifest tells of the blocks of all runs, some thousands."""
     manifest = state / 'gsort-manifest'
     try:
         return manifest.stat().st_size > 4096
@@ -71,7 +73,7 @@ def runs_are_kept(state):
 
 
 def killed_in_time(command, state):
-    """Run the command; return whether it was killed with a run in its checkpoint."""
+    """Has it been killed, with a run in its checkpoint?"""
     process = subprocess.Popen(['bash', '-c', f'exec {command}'], stderr=subprocess.DEVNULL)
     while process.poll() is None and not runs_are_kept(state):
         time.sleep(0.001)
@@ -80,7 +82,7 @@ def killed_in_time(command, state):
 
 
 def kill(command):
-    """Retry: a fast machine may finish before the checkpoint is seen."""
+    """As often as it takes: a fast machine may be done before it is seen."""
     state = pathlib.Path(re.search(r'--checkpoint=(\S+)', command)[1])
     for _ in range(TRIES):
         if killed_in_time(command, state):
@@ -91,17 +93,17 @@ def kill(command):
 
 
 def play(text):
-    """Return the document with the current output, and both versions masked."""
+    """The document with what its commands say now, and both masked."""
     before, after = [], []
 
     def rewritten(block):
-        transcript = ''
+        said = ''
         for command, output in examples_of(block[0]):
-            now = kill(command) if output == KILLED else output_of(command)
+            now = kill(command) if output == KILLED else said_by(command)
             before.append(f'$ {command}\n{masked(command, output)}')
             after.append(f'$ {command}\n{masked(command, now)}')
-            transcript += f'$ {command}\n{now}'
-        return transcript
+            said += f'$ {command}\n{now}'
+        return said
 
     return BLOCK.sub(rewritten, text), ''.join(before), ''.join(after)
 
@@ -123,10 +125,10 @@ def main():
         document.write_text(played)
         return 0
     difference = difflib.unified_diff(before.splitlines(), after.splitlines(), str(document), 'now', lineterm='')
-    text = '\n'.join(difference)
-    if text:
-        print(f'{text}\n{len(text.splitlines())} lines; tools/scripts/check_tutorial.py --write updates the document')
-    return bool(text)
+    told = '\n'.join(difference)
+    if told:
+        print(f'{told}\n{len(told.splitlines())} lines; tools/scripts/check_tutorial.py --write writes it anew')
+    return bool(told)
 
 
 if __name__ == '__main__':

@@ -1,15 +1,16 @@
 #!/bin/sh
-# install_deps - install the packages that gsort needs, on Debian, Fedora, Arch or Alpine
+# install_deps - install what gsort is built from, on Debian, Fedora, Arch or Alpine
 #
 # usage: sh tools/scripts/install_deps.sh [test]
 #
-# Installs only missing packages; if there are none, it needs no privileges. With "test" it also
-# installs what the tests need.
+# Only packages that are missing are installed; when none is, nothing is done and no rights are
+# needed. With "test", what only the tests need comes as well.
 #
-# The list of Debian 12 is tested by CI; the others have the names of the same packages.
+# Debian 12 is what it is tried on, each time that the tests run. The other lists are what those
+# systems call the same things.
 set -eu
 
-# Packages to build gsort, and additional ones for the tests.
+# What builds it, and what the tests need beside that.
 debian='meson ninja-build pkg-config gcc g++
 	libxxhash-dev libzstd-dev zlib1g-dev libjansson-dev libhwy-dev'
 debian_test='clang libcmocka-dev acl strace xxd qemu-user musl-tools pandoc mandoc zsh fish
@@ -26,7 +27,7 @@ arch='meson ninja pkgconf gcc xxhash zstd zlib jansson highway'
 arch_test='clang cmocka acl strace xxd qemu-user musl pandoc-cli mandoc zsh fish python-numpy
 	python-pip python-pytest openmpi'
 
-# The tests need GNU sort.
+# The tests compare with GNU sort.
 alpine='meson samurai pkgconf gcc g++ musl-dev linux-headers
 	xxhash-dev zstd-dev zlib-dev jansson-dev highway-dev'
 alpine_test='clang cmocka-dev acl strace xxd qemu-x86_64 pandoc mandoc bash zsh fish
@@ -53,14 +54,14 @@ elif command -v dnf >/dev/null; then
 elif command -v pacman >/dev/null; then
 	packages=$arch packages_test=$arch_test
 	is_installed() { pacman -T "$1" >/dev/null; }
-	# Arch does not support partial upgrades.
+	# A system that is not up to date is not one that packages are made for.
 	install() { $as_root pacman -Syu --needed --noconfirm "$@"; }
 elif command -v apk >/dev/null; then
 	packages=$alpine packages_test=$alpine_test
 	is_installed() { apk info -q -e "$1"; }
 	install() { $as_root apk add -q "$@"; }
 else
-	echo "install_deps.sh: unknown system; see docs/install.md for the requirements" >&2
+	echo "install_deps.sh: this system is not known here; README.md says what is needed" >&2
 	exit 1
 fi
 [ "${1:-}" != test ] || packages="$packages $packages_test"
@@ -79,6 +80,6 @@ if [ "$(id -u)" != 0 ]; then
 	}
 	as_root=sudo
 fi
-# $missing is a list of package names.
+# $missing is a list of words.
 # shellcheck disable=SC2086
 install $missing

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# mutation_test.py - break the code in small, seeded ways and check whether the tests notice
+# mutation_test.py - break the code in seeded, small ways, and see whether the tests notice
 #
 # usage: tools/scripts/mutation_test.py [--seed=N] [--count=N] [--jobs=N] [--suites=A,B,...]
 #                                 [--only=TEST,...] [--seconds=N] [--effort=N] [--minutes=N]
@@ -7,23 +7,25 @@
 #                                 [--sanitize=address|thread] [FILE...]
 #
 # A mutant is the source with one change: a comparison flipped, a number off by one, a statement
-# removed, an error returned as 0, two arguments swapped, a condition negated. A test that fails or
-# does not end kills it. A survivor shows a gap in the tests, or changes nothing visible (it is
-# equivalent).
+# dropped, an error returned as 0, two arguments swapped, a condition negated. A test that fails, or
+# does not end, kills it. What survives either is a hole in the tests, or changes nothing that can
+# be seen (an equivalent).
 #
-# Which tests reach a line is measured: a build with gcov runs every test once. A mutant is tried
-# with these tests only: that of its own module first, then the fastest, until one fails or their
-# total time exceeds --effort. A test that fails must also pass without a mutant, and a test that
-# runs programs or does not end must fail twice: load on the machine kills nothing. Mutants that
-# compile to the same object file, or do not compile, do not count. tests/mutation_survivors.txt has
-# reviewed survivors with a reason: equivalent ones, and those that change only the speed, do not
-# count; accepted ones count separately.
+# Which tests concern a line is measured, not guessed: a build with gcov runs every test once and
+# notes the lines that each comes to. A mutant is shown to those tests only, that of its own module
+# first, then the fastest, until one fails, or until they take longer together than --effort. What
+# fails must also be seen to pass without a mutant, and what runs the programs or did not end must
+# do so twice: a busy machine kills nothing. A mutant that compiles to the same object file is
+# equivalent and is not counted, nor is one that does not compile. What somebody has looked at is in
+# tests/mutation_survivors.txt with the reason: equivalents are not counted either, nor are those that only
+# change how long it takes; accepted survivors are, but apart from new ones.
 #
-# Everything runs in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one for
-# each job. Results go to DIRECTORY/journal. A mutant in the journal is not tried again, so an
-# interrupted run continues; --again retries only the survivors with the current tests. --measure
-# only measures which tests reach which lines. --sanitize uses builds with AddressSanitizer and
-# UndefinedBehaviorSanitizer, or ThreadSanitizer, to find leaks and races.
+# Everything happens in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one
+# for each job. What was found goes into DIRECTORY/journal, and a mutant that is there is not tried
+# again, so a run that was broken off goes on; --again tries the survivors anew, with the tests of
+# now, and no others. --measure only finds out which tests come to which lines. With --sanitize
+# mutants are shown to a build with AddressSanitizer and UndefinedBehaviorSanitizer, or with
+# ThreadSanitizer, as CI has them: for leaks and races.
 import argparse
 import hashlib
 import json
@@ -54,10 +56,10 @@ SANITIZED = {'': OPTIMISED,
 FINDINGS = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'halt_on_error=1',
             'TSAN_OPTIONS': 'halt_on_error=1'}
 
-MOST_MEMORY_NBYTES = 16 << 30  # of address space: a mutant may allocate anything
-LEAST_FREE_NBYTES = 2 << 30  # where tests work: a mutant may write without end
-ROUND = 20  # mutants tried before the count is checked; those of a file together
-MOST_MEASURE_SECONDS = 600  # for tests that are slow with gcov
+MOST_MEMORY_NBYTES = 16 << 30  # of addresses: a mutant may ask for anything
+LEAST_FREE_NBYTES = 2 << 30  # where tests work: it may also write for ever
+ROUND = 20  # mutants that are tried between looks at how many counted, those of a file together
+MOST_MEASURE_SECONDS = 600  # for a test that is slow with gcov
 SKIPPED = 77
 
 
@@ -66,20 +68,20 @@ SKIPPED = 77
 @dataclass
 class Mutant:
     path: str
-    begin: int  # first byte of the source that is replaced
+    begin: int  # the bytes of the source that are replaced
     end: int
-    text: str  # the replacement
+    text: str  # by what
     kind: str
     line: int = 0  # first and last line of the change, from 1
     last_line: int = 0
     function: str = ''  # NAME, or NAME#2 for the second such change in it
-    before: str = ''  # the changed lines, before and after
+    before: str = ''  # the lines, and what becomes of them
     after: str = ''
     verdict: str = ''
     killer: str = ''
 
     def key(self):
-        """Return the same mutant in another version of the source, if its function is unchanged."""
+        """The same mutant in another version of the source, as long as its function is the same."""
         return '\t'.join((os.path.basename(self.path), self.function, self.before, self.after))
 
 
@@ -88,7 +90,7 @@ def blank(match):
 
 
 def mask(source):
-    """Return the source with comments, strings, preprocessor lines and assertions blanked."""
+    """The source with blanks for what is no code: comments, text, the preprocessor, assertions."""
     text = re.sub(r'//[^\n]*|/\*.*?\*/', blank, source, flags=re.S)
     text = re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
                   lambda m: m.group(0)[0] + '_' * (len(m.group(0)) - 2) + m.group(0)[-1], text)
@@ -97,7 +99,7 @@ def mask(source):
 
 
 def closing(text, at):
-    """Return the position of the bracket that closes the one at `at`."""
+    """The place of the bracket that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += text[i] in '([{'
@@ -108,7 +110,7 @@ def closing(text, at):
 
 
 def split_arguments(text, begin, end):
-    """Return the begins and ends of the arguments between two brackets."""
+    """Where the arguments between two brackets begin and end."""
     arguments, depth, first = [], 0, begin
     for i in range(begin, end + 1):
         if i == end or (text[i] == ',' and depth == 0):
@@ -184,7 +186,7 @@ def return_success(text):
 
 def swap_arguments(text):
     for m in re.finditer(r'\b([A-Za-z_]\w*)\(', text):
-        # An identifier (a type) before it makes it a definition, not a call.
+        # What follows an identifier (a type) is defined, not called.
         if m.group(1) in KEYWORDS or re.search(r'[\w*>]\s?\**$', text[:m.start()][-3:]) and \
                 not re.search(r'\b(return|else)\s$', text[:m.start()][-8:]):
             continue
@@ -211,7 +213,7 @@ def one_line(text):
 
 
 def function_at(text, at):
-    """Return the name of the last function defined before a position."""
+    """The name of the function that is defined last before a place of the source."""
     names = re.findall(r'^[A-Za-z_][^\n;=]*?\b(\w+)\((?=[^;{}]*\)\s*\{)', text[:at] + '){',
                        flags=re.M)
     return names[-1] if names else ''
@@ -245,7 +247,7 @@ def mutants_of(tree, path):
 
 
 def choose(tree, paths, seed):
-    """Return all mutants in an order of which every prefix is a fair sample of files and kinds."""
+    """All mutants in an order in which every beginning is a fair sample of files and kinds."""
     chance = random.Random(seed)
     by_kind = {}
     for path in paths:
@@ -264,7 +266,7 @@ def choose(tree, paths, seed):
 # --- Trees and builds -----------------------------------------------------------------------------
 
 def run(command, log=None, **options):
-    """Run a command and return its status; its output goes to the end of a log."""
+    """The exit status of a command; its output goes to the end of a log."""
     with open(log or os.devnull, 'a') as out:
         return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                               **options).returncode
@@ -276,7 +278,7 @@ def output_of(command, **options):
 
 
 def copy_tree(to):
-    """Update a copy of the files in git, keeping the times of unchanged files."""
+    """Bring a copy of what git knows up to date, and leave the times of what is the same."""
     names = output_of(['git', '-C', TOP, 'ls-files', '-co', '--exclude-standard']).splitlines()
     names = [name for name in names if os.path.isfile(os.path.join(TOP, name))]
     for name in names:
@@ -300,12 +302,12 @@ def copy_tree(to):
 
 
 class Build:
-    """A copy of the tree and its build."""
+    """A copy of the tree and a build of it."""
 
     def __init__(self, place, options):
         self.place = place
         self.is_sanitized = any('-Db_sanitize' in option for option in options)
-        # With many random address bits ThreadSanitizer finds no room for its tables.
+        # With many random bits in addresses ThreadSanitizer finds no room for its tables.
         self.wrapper = ['setarch', '-R'] if '-Db_sanitize=thread' in options else []
         self.tree = os.path.join(place, 'tree')
         self.folder = os.path.join(place, 'build')
@@ -319,7 +321,7 @@ class Build:
                     '-Dc_link_args=' + linker, '-Dcpp_link_args=' + linker] + options,
                    self.log, env=environment):
                 sys.exit(f'mutants: no build, see {self.log}')
-        # Tests are linked when they run.
+        # Tests are linked when they are run.
         known = json.loads(output_of(['meson', 'introspect', '--targets', self.folder]))
         if self.make([os.path.relpath(name, self.folder) for target in known
                       if target['type'] == 'static library' for name in target['filename']]):
@@ -329,7 +331,7 @@ class Build:
         return run(['ninja', '-C', self.folder] + targets, self.log)
 
     def tests(self, suites):
-        """Return the tests as meson lists them; each mode of a fault test is a test."""
+        """What meson knows of the tests, with the modes of a fault test each by itself."""
         known = json.loads(output_of(['meson', 'introspect', '--tests', self.folder]))
         by_id = {t['id']: t for t in
                  json.loads(output_of(['meson', 'introspect', '--targets', self.folder]))}
@@ -351,7 +353,7 @@ class Build:
         return tests
 
     def objects_of(self):
-        """Return source -> objects, without those of tests."""
+        """The objects, but for those of tests alone, that are made from each source."""
         objects, target = {}, None
         for line in output_of(['ninja', '-C', self.folder, '-t', 'deps']).splitlines():
             if line and not line[0].isspace():
@@ -364,7 +366,7 @@ class Build:
 
 
 def test_name(test):
-    """Return a unique name: programs and scripts may have the same."""
+    """Programs and scripts may be called the same."""
     return test['name'] + ('.sh' if 'cli' in test['suite'][0] else '')
 
 
@@ -380,14 +382,14 @@ class Test:
     command: list
     env: dict
     targets: list
-    digest: str  # of its sources
+    digest: str  # of its own sources
     suite: str
     is_sanitized: bool
     seconds: float = 0
     lines: dict = field(default_factory=dict)
 
     def run(self, seconds, log, extra_env=None):
-        """Run the test; return whether it passed, and the seconds. Its processes end with it."""
+        """Does it pass, and how long did it take? Its own processes end with it."""
         scratch = tempfile.mkdtemp(prefix='mutant-', dir=scratch_folder())
         environment = dict(os.environ, **self.env, **(extra_env or {}), TMPDIR=scratch)
         begin = time.monotonic()
@@ -415,7 +417,7 @@ class Test:
 def go_apart(is_sanitized):
     os.setpgrp()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if not is_sanitized:  # sanitizers reserve all addresses
+    if not is_sanitized:  # sanitizers have tables for all addresses
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_NBYTES, MOST_MEMORY_NBYTES))
 
 
@@ -426,13 +428,13 @@ def scratch_folder():
 # --- Which tests come to which lines --------------------------------------------------------------
 
 def lines_of(build, prefix):
-    """Return file -> executed lines, from what a test left below `prefix`."""
-    # glob ignores names that begin with dots, as objects of other folders do.
+    """The lines that were executed, by file: of all that a test left below `prefix`."""
+    # No glob: the names of objects from other folders begin with dots.
     data = [os.path.join(folder, name) for folder, _, names in os.walk(prefix)
             for name in names if name.endswith('.gcda')]
     known, executed = {}, {}
     for name in data:
-        # gcov needs notes and counts in the same directory.
+        # gcov wants notes and counts side by side.
         notes = os.path.join('/', os.path.relpath(name, prefix))[:-len('gcda')] + 'gcno'
         if os.path.exists(notes):
             shutil.copy(notes, name[:-len('gcda')] + 'gcno')
@@ -453,8 +455,8 @@ def lines_of(build, prefix):
 
 def measure(build, test, limit_seconds):
     """
-    Run a test once and return the lines that it reaches and all lines of its objects. Some tests of
-    limits fail with gcov, but reach lines as well.
+    Run a test once; the lines that it comes to, and all lines of what it is made of. Some tests of
+    limits fail with gcov, and come to lines as well.
     """
     prefix = tempfile.mkdtemp(prefix='coverage-', dir=build.place)
     status, test.seconds = test.run(limit_seconds, build.log, {'GCOV_PREFIX': prefix})
@@ -474,8 +476,8 @@ def digest_files(names):
 
 def coverage(work, tests, n_jobs, limit_seconds):
     """
-    Measure each test; results are kept until the sources or the test change. A test that exceeds
-    the limit is abandoned; one that is not built with gcov reaches nothing.
+    As measure() of each, kept for as long as neither the sources nor the test change. One that
+    takes longer than the limit is not waited for; one that is not built with gcov comes to nothing.
     """
     limit_seconds = min(limit_seconds, MOST_MEASURE_SECONDS)
     store = os.path.join(work, 'coverage.json')
@@ -491,7 +493,7 @@ def coverage(work, tests, n_jobs, limit_seconds):
 
     def is_known(test):
         it = have['tests'].get(test.name)
-        # An abandoned test may be fast enough now.
+        # What was not waited for then may be now.
         return it and it['digest'] == test.digest and \
             (it['seconds'] < it['limit'] or it['limit'] >= limit_seconds)
 
@@ -523,8 +525,8 @@ def coverage(work, tests, n_jobs, limit_seconds):
 
 def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
     """
-    Return how many tests reach the mutant, and those for which the effort suffices: its own module's
-    first, then the fastest.
+    The tests that come to the mutant, its own module's first, then the fastest: how many there are,
+    and those for which the effort is enough.
     """
     def who_comes_to(near):
         return [test for test in tests if near & test.lines.get(mutant.path, set())]
@@ -535,7 +537,7 @@ def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
     known = lines.get(mutant.path, [])
     near = {line for line in known if mutant.line <= line <= mutant.last_line}
     found = who_comes_to(near or last_before(known))
-    if not found:  # or gcov has no count for a line without code of its own
+    if not found:  # or gcov says so, of a line that was compiled to no branch of its own
         found = who_comes_to(last_before(line for test in tests
                                          for line in test.lines.get(mutant.path, ())))
     stem = os.path.splitext(os.path.basename(mutant.path))[0]
@@ -571,14 +573,14 @@ class Worker:
         self.build = Build(os.path.join(work, f'{number}{arguments.sanitize}'),
                            SANITIZED[arguments.sanitize])
         self.arguments = arguments
-        self.passed = set()  # tests that passed in this build without a mutant
+        self.passed = set()  # tests that were seen to pass in this build
         self.tests = wanted_tests(self.build, arguments)
         self.lines = coverage(work, self.tests, arguments.jobs, arguments.seconds) \
             if number == 0 else None
         self.objects = self.build.objects_of()
 
     def try_all(self, mutants, note, is_late):
-        """Try all mutants of a file; restores the file."""
+        """All of one file, one after the other; the file is as it was behind them."""
         path = os.path.join(self.build.tree, mutants[0].path)
         with open(path) as f:
             source = f.read()
@@ -616,7 +618,7 @@ class Worker:
         return 'survived', f'{len(shown)} of {n_concerned} tests that come to it'
 
     def fails(self, test):
-        # gcov made it slower, and so does a sanitizer.
+        # With gcov it was slower, with a sanitizer it is.
         limit = 10 + (10 if test.is_sanitized else 3) * test.seconds
         for _ in range(2):
             status, _ = test.run(limit, self.build.log)
@@ -629,7 +631,7 @@ class Worker:
         return True
 
     def passes_without(self, test, path, source):
-        """Exclude a test that fails without a mutant."""
+        """A test that is seen to fail without a mutant is not run any more."""
         if test.name in self.passed:
             return True
         with open(path) as f:
@@ -647,8 +649,8 @@ class Worker:
 
 def read_reviewed():
     """
-    Return {key: (word, reason)} from paragraphs: FILE FUNCTION, - line, + line, = equivalent: reason,
-    or = accepted: reason, or = performance: reason.
+    {key: (word, reason)}, of paragraphs: FILE FUNCTION, - line, + line, = equivalent: reason, or
+    = accepted: reason, or = performance: reason.
     """
     reviewed = {}
     if not os.path.exists(REVIEWED):
@@ -672,7 +674,7 @@ def read_journal(path):
 
 
 def settle(mutant, reviewed):
-    """Return the review of a survivor."""
+    """What is known of a survivor."""
     if mutant.verdict == 'survived' and mutant.key() in reviewed:
         mutant.verdict, mutant.killer = reviewed[mutant.key()]
 
@@ -757,7 +759,7 @@ def main():
         say(f'{mutant.path}:{mutant.line}: {mutant.verdict} {mutant.killer}: {mutant.after}')
 
     def try_them(mutants):
-        """Try the mutants of a file in sequence, files in parallel."""
+        """All of a file one after the other, files side by side."""
         by_path = {}
         for mutant in mutants:
             by_path.setdefault(mutant.path, []).append(mutant)
@@ -773,12 +775,12 @@ def main():
 
     for mutant in order:
         mutant.verdict, mutant.killer = known.get(mutant.key(), ('', ''))
-    # Mutants of an earlier version are as fair a sample as new ones.
+    # What an earlier tree's run drew is as fair a sample as what this one would draw.
     order.sort(key=lambda mutant: not mutant.verdict)
     if arguments.again:
         try_them([m for m in order if m.verdict == 'survived' and m.key() not in reviewed])
     else:
-        # In rounds: how many of a round count is known only after it.
+        # In rounds, as how many of a round count is known only behind it.
         while not is_late():
             enough = sum(map(counts, order)) >= arguments.count
             untried = [m for m in order if not m.verdict]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""plot_benchmarks - draw the pictures of docs/benchmarks.md and README.md from the figures in docs/data
+"""plot_benchmarks - the pictures of docs/benchmarks.md and README.md, of the figures in docs/data
 
 usage: plot_benchmarks.py [--check] [ROOT]
 
-Files of docs/data are written by bench_series.py or bench_gpus.py. Each is an object with "series" (files,
-threads, kernels, devices), "date", "machine", and "cases"; a case has "name", "input_bytes" and "median_s", like
-those of gsort-bench file --json, and "threads", "element_bytes" or "shape" where that differs. Several files may
-have the same series. Pictures are SVG with text, light or dark as the reader's system; the same data gives the
-same bytes. --check writes nothing; the status is 1 if a picture does not match the data.
+A file of docs/data is what tools/scripts/bench_series.py or bench_gpus.py has written: an object with "series" (files, threads,
+kernels, devices), "date", "machine", and "cases", each with "name", "input_bytes" and "median_s", as those of
+gsort-bench file --json have them, and "threads", "element_bytes" or "shape" where that differs. Several files may
+have the same series. Pictures are SVG with text, on a ground of their own, light or dark as the
+reader has it; the same data gives the same bytes. With --check nothing is written, and the status is 1 if
+a picture is not that of the data.
 """
 import html
 import json
@@ -18,7 +19,7 @@ import sys
 GIB, MIB = 1 << 30, 1 << 20
 WIDTH, LEFT, RIGHT, LINE = 760, 168, 150, 26
 
-# The palette of Okabe and Ito for colour-blind readers: on light, and on dark.
+# Of Okabe and Ito, who chose them to be told apart by all: in the light, and in the dark.
 COLOURS = {
     'gsort, GPU': ('#00795a', '#2fc79c'), 'gsort, CPU': ('#0072b2', '#56b4e9'),
     'cp': ('#6e6e6e', '#a8a8a8'), 'numpy': ('#b26a00', '#e69f00'), 'cupy': ('#c04a00', '#f08040'),
@@ -65,7 +66,7 @@ def size(nbytes):
 
 
 def picture(title, about, notes, height, body):
-    """Return the frame of a picture. notes: lines of small text at the bottom."""
+    """notes: lines of small text at the bottom"""
     full = 64 + height + 16 * len(notes)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {full:.0f}" role="img" '
              'aria-labelledby="title about">',
@@ -89,7 +90,7 @@ def sources(files):
 
 
 def file_bars(files):
-    """Return the largest size that all programs have in one file."""
+    """The largest size that everybody has taken, in one run."""
     best = max(files, key=lambda f: (len({c['name'] for c in f['cases']}), f['date']))
     nbytes = max(case['input_bytes'] for case in best['cases'])
     cases = sorted((c for c in best['cases'] if c['input_bytes'] == nbytes), key=lambda c: c['median_s'])
@@ -107,7 +108,7 @@ def file_bars(files):
 
 
 class Scale:
-    """Map a value logarithmically from [least, most] to [at, at + length]."""
+    """Logarithmic, from least to most, along [at, at + length)."""
     def __init__(self, values, at, length):
         self.least, self.most = min(values), max(values)
         self.at, self.length = at, length
@@ -117,14 +118,14 @@ class Scale:
 
 
 def ticks_of_seconds(values):
-    """Return ticks at 1 and 3 of each decade, from below all values to above."""
+    """1 and 3 of each decade: the last one below all values, those between, the first one above."""
     ticks = [t for e in range(-4, 6) for t in (10.0 ** e, 3 * 10.0 ** e)]
     return [t for t, following in zip(ticks, ticks[1:]) if following > min(values) and t < max(values)] + \
         [next(t for t in ticks if t >= max(values))]
 
 
 def spread(places, distance):
-    """Return the positions of labels, moved down so that none overlap."""
+    """Places of labels, moved down until none covers another."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     for before, i in zip(order, order[1:]):
         places[i] = max(places[i], places[before] + distance)
@@ -132,7 +133,7 @@ def spread(places, distance):
 
 
 def lines(title, files, where, label_of):
-    """Draw seconds against where(case), a line for each name."""
+    """Seconds against where(case), a line for each name."""
     cases = [case for file in files for case in file['cases']]
     names = [name for name in COLOURS if any(case['name'] == name for case in cases)]
     height = 300
@@ -187,14 +188,14 @@ def kernels(files):
                    y - 40, body)
 
 
-# Sets of GPUs (--gpus) that are drawn, and labels of the shapes of bench_gpus.py.
+# Of --gpus=, what is drawn, and of bench_gpus.py's shapes what they are called.
 SETS = {'0': 'one GPU', '0,0,0,0': 'one GPU, 4 times', '0,1': 'two GPUs', '0,1,2,3': 'four GPUs',
         '0,1,2,3,4,5,6,7': 'eight GPUs'}
 SHAPES = {'null': 'to nowhere', 'file': 'into one file', 'spill': 'more than one GPU holds, to nowhere'}
 
 
 def devices(files):
-    """Return, by size and shape, the seconds of each set of GPUs."""
+    """Of each size and shape the seconds of each set of GPUs."""
     cases = [case for file in files for case in file['cases'] if case['name'] in SETS]
     shapes = list(dict.fromkeys((case['input_bytes'], case['shape']) for case in cases))
     most = {nbytes: max(c['median_s'] for c in cases if c['input_bytes'] == nbytes) for nbytes, _ in shapes}

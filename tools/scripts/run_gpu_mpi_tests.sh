@@ -1,15 +1,16 @@
 #!/bin/sh
-# run_gpu_mpi_tests.sh - test and time gsort-mpi on a machine with GPUs but without compiler and MPI
+# run_gpu_mpi_tests.sh - test and time gsort-mpi on a machine that has GPUs, but neither build
+# tools nor MPI
 #
 # usage: run_gpu_mpi_tests.sh FOLDER [ARGUMENT...]
 #
-# FOLDER is made by `run_gpu_mpi_tests.sh --pack BUILD FOLDER` on a machine with Open MPI. It has
-# the programs, the libraries that they need besides the driver, and FOLDER/mpirun, which starts
-# ranks on one machine.
+# FOLDER holds what `run_gpu_mpi_tests.sh --pack BUILD FOLDER` has put there on the machine that
+# builds, which has Open MPI: the programs, the libraries that they need besides the driver, and
+# of Open MPI what starts ranks on one machine. FOLDER/mpirun starts them, wherever FOLDER is.
 #
-# Sorts small files with 1, 2 and 5 ranks, on GPUs and mixed, and compares the output with that of
-# gsort on the CPU. Then bench_gpus.py, which gets the ARGUMENTs, times two ranks against one
-# process.
+# First some small files are sorted by 1, 2 and 5 ranks, with GPUs and with a mix, and compared with
+# what gsort writes on the CPU. Then bench_gpus.py times two ranks against one process; it is given
+# ARGUMENTs.
 set -eu
 
 programs='src/gsort src/gsort-mpi tools/gsort-gen tools/gsort-check'
@@ -17,7 +18,7 @@ of_mpi='mpi|open-|pmix|event|hwloc|munge|udev'
 own_libraries="lib($of_mpi|hwy|zstd|xxhash|z\.|jansson)"
 system_libraries='linux-vdso|ld-linux|lib(c|m|stdc\+\+|gcc_s)\.so'
 
-# libraries PATTERN FILE...: print the needed libraries whose names match
+# libraries PATTERN FILE...: those that the files need and whose names match
 libraries() {
 	pattern=$1
 	shift
@@ -26,7 +27,7 @@ libraries() {
 	done | awk '{ print $1, $3 }' | grep -E "^[^ ]*($pattern)" | sort -u
 }
 
-# Plugins that need more than the packed libraries are for other networks.
+# A plugin that needs more than what is carried is for networks that are not there.
 pack_plugins() {
 	for plugin in "$1"/mca_*.so; do
 		ldd "$plugin" | awk '{ print $1 }' |
@@ -54,7 +55,7 @@ pack() {
 		"$source/tools/scripts/bench_data.py" "$folder"
 	cat > "$folder/mpirun" <<-'MPIRUN'
 		#!/bin/sh
-		# mpirun - run the packed Open MPI on this machine
+		# mpirun - Open MPI's, from where it lies, for ranks on this machine
 		folder=$(cd "$(dirname "$0")" && pwd)
 		export OPAL_PREFIX="$folder/openmpi" PMIX_MCA_pcompress=^zlib
 		export PMIX_MCA_pcompress_base_silence_warning=1
@@ -66,10 +67,10 @@ pack() {
 	chmod +x "$folder/mpirun"
 }
 
-# wrote WHAT: compare the output of the ranks with that of gsort
+# wrote WHAT: the ranks have written what gsort writes
 wrote() {
 	if cmp expected ranks; then
-		echo "$1: ok"
+		echo "$1: as it should be"
 	else
 		failed="$failed; $1"
 	fi

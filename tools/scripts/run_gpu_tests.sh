@@ -1,16 +1,16 @@
 #!/bin/sh
-# run_gpu_tests.sh - test and time the CUDA back end on a machine with a GPU but without compiler
+# run_gpu_tests.sh - test and time the CUDA back end on a machine that has a GPU but no build tools
 #
 # usage: run_gpu_tests.sh FOLDER [bench]
 #
-# FOLDER is made by `run_gpu_tests.sh --pack BUILD FOLDER` on the build machine. It has the
-# programs, scripts of tests/cli, and the libraries that they need besides the driver.
+# FOLDER holds what `run_gpu_tests.sh --pack BUILD FOLDER` has put there on the machine that
+# builds: the programs, scripts of tests/cli, and the libraries that they need besides the driver.
 #
-# All tests run concurrently, except gpu_faults.sh, which occupies GPU memory. Logs go to
-# FOLDER/logs. Environment: GSORT_SECONDS is the time of random configurations (60); FAULTS=--all
-# makes every call of the CUDA runtime fail, not only some; SANITIZER_SECONDS limits
-# compute-sanitizer (120).
-# FOLDER/bench_series.py measures what docs/pictures show.
+# All tests run side by side, but for gpu_faults.sh, which takes the GPU's memory from others. What
+# they say is in FOLDER/logs. GSORT_SECONDS is how long random configurations are tried (60), and
+# FAULTS=--all has every call of CUDA's runtime fail, not some; compute-sanitizer is cut off after
+# SANITIZER_SECONDS (120). What docs/pictures show is measured
+# by FOLDER/bench_series.py.
 set -eu
 
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
@@ -30,10 +30,10 @@ pack() {
 	cp "$source"/tests/cli/*.sh "$folder/cli"
 	cp "$0" "$source"/tools/scripts/bench_series.py "$source"/tools/scripts/bench_gpus.py \
 		"$source"/tools/scripts/bench_data.py "$folder"
-	cp "$(command -v xxd)" "$folder" # for the oracle; not on every machine
+	cp "$(command -v xxd)" "$folder" # the oracle's; not every machine has it
 }
 
-# job NAME SECONDS COMMAND...: start a background job.
+# job NAME SECONDS COMMAND...: in the background.
 job() {
 	name=$1 seconds=$2
 	shift 2
@@ -49,12 +49,12 @@ cli_script() {
 	job "$1" 400 sh "$folder/cli/$1.sh"
 }
 
-# gpu_script N NAME: run a script on one GPU only: a process then starts twice as fast.
+# gpu_script N NAME: on that GPU, the others unseen: a process then starts in half of the time.
 gpu_script() {
 	CUDA_VISIBLE_DEVICES=$1 cli_script "$2"
 }
 
-# compute-sanitizer may be too slow; exceeding the time is no failure.
+# What is too slow under compute-sanitizer is cut off, which is no failure.
 sanitized() {
 	job "$1-$2" 200 sh -c '
 		timeout "${SANITIZER_SECONDS:-120}" \
@@ -63,7 +63,7 @@ sanitized() {
 		[ $status -eq 124 ] || exit $status' sanitized "$2" "$folder/$1"
 }
 
-# Wait for the jobs and show the end of their output.
+# Wait for the jobs, and show what they have said last.
 finish_jobs() {
 	wait
 	for log in "$logs"/*.log; do

@@ -1,11 +1,11 @@
 #!/bin/sh
-# setup_aarch64 - prepare a cross build for aarch64: libraries and a cross file
+# setup_aarch64 - what a build for aarch64 needs, on another machine: libraries, and a cross file
 #
 # usage: sh tools/scripts/setup_aarch64.sh DIRECTORY
 #
-# Writes DIRECTORY/cross.ini for meson, with the cross compiler of Debian. Unpacks the arm64
-# packages of the libraries below DIRECTORY; the system is not changed. Exits with 77 (skipped) if
-# the compiler or a package is missing.
+# Makes DIRECTORY/cross.ini for meson. The compiler is Debian's cross compiler. Libraries are
+# Debian's packages for arm64, unpacked below DIRECTORY: nothing of the system is changed. Ends with
+# status 77 where that cannot be had.
 set -eu
 mkdir -p "$1"
 root=$(cd "$1" && pwd)
@@ -18,7 +18,7 @@ for program in aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg-deb; do
 	command -v $program >/dev/null || without $program
 done
 
-# Separate package lists, so that nothing is installed.
+# Package lists of its own, in which nothing is installed.
 mkdir -p "$root/lists/partial" "$root/archives/partial" "$root/packages" "$root/usr"
 : >"$root/status"
 apt() {

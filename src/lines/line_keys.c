@@ -1,0 +1,694 @@
+/*
+ * line_keys - the order of lines of text (see line_keys.h)
+ */
+#include "src/lines/line_keys.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/diagnostics.h"
+
+/* In the order in which messages list them. */
+static const char order_letters[] = "bdfghiMnrV";
+
+static uint32_t letter_bit(char letter)
+{
+	const char *found = letter ? strchr(order_letters, letter) : NULL;
+
+	return found ? UINT32_C(1) << (found - order_letters) : 0;
+}
+
+static bool has_letter(const struct line_order *order, char letter)
+{
+	return order->letters & letter_bit(letter);
+}
+
+void line_keys_init(struct line_keys *keys)
+{
+	*keys = (struct line_keys){ .separator = -1, .delimiter = '\n' };
+}
+
+void line_keys_free(struct line_keys *keys)
+{
+	free(keys->keys);
+	keys->keys = NULL;
+}
+
+void line_key_buffer_free(struct line_key_buffer *buffer)
+{
+	free(buffer->bytes);
+	*buffer = (struct line_key_buffer){ 0 };
+}
+
+/* --- Options --- */
+
+bool line_keys_add_letter(struct line_keys *keys, char letter)
+{
+	keys->global.letters |= letter_bit(letter);
+	if (letter == 'b')
+		keys->global.skip_end_blanks = true;
+	return letter_bit(letter) != 0;
+}
+
+int line_keys_set_separator(struct line_keys *keys, const char *text)
+{
+	int separator = (unsigned char)text[0];
+
+	if (!text[0])
+		return fail(-EINVAL, "empty tab");
+	if (text[1]) {
+		if (strcmp(text, "\\0") != 0)
+			return fail(-EINVAL, "multi-character tab '%s'", text);
+		separator = '\0';
+	}
+	if (keys->separator >= 0 && keys->separator != separator)
+		return fail(-EINVAL, "incompatible tabs");
+	keys->separator = separator;
+	return 0;
+}
+
+/* Parse a number of a key; huge ones become SIZE_MAX. Returns false if there is none. */
+static bool parse_count(const char **text, size_t *ret_count)
+{
+	const char *p = *text;
+	size_t count = 0;
+
+	if (*p < '0' || *p > '9')
+		return false;
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(count, (size_t)10, &count) ||
+		    __builtin_add_overflow(count, (size_t)(*p - '0'), &count))
+			count = SIZE_MAX / 16;
+	*text = p;
+	*ret_count = count;
+	return true;
+}
+
+static int fail_key(const char *text, const char *reason)
+{
+	return fail(-EINVAL, "%s: invalid field specification '%s'", reason, text);
+}
+
+/* Parse the ordering letters of a key's start or end. */
+static void parse_letters(const char **text, bool is_end, struct line_order *order)
+{
+	for (; letter_bit(**text); (*text)++) {
+		if (**text != 'b')
+			order->letters |= letter_bit(**text);
+		else if (is_end)
+			order->skip_end_blanks = true;
+		else
+			order->letters |= letter_bit('b');
+	}
+}
+
+/* Parse F[.C][LETTERS] of the key's start. */
+static int parse_start(const char *text, const char **p, struct line_key *key)
+{
+	if (!parse_count(p, &key->start_field))
+		return fail_key(text, "invalid number at field start");
+	if (key->start_field-- == 0)
+		return fail_key(text, "field number is zero");
+	if (**p == '.') {
+		(*p)++;
+		if (!parse_count(p, &key->start_char))
+			return fail_key(text, "invalid number after '.'");
+		if (key->start_char-- == 0)
+			return fail_key(text, "character offset is zero");
+	}
+	parse_letters(p, false, &key->order);
+	return 0;
+}
+
+/* Parse F[.C][LETTERS] of the key's end. */
+static int parse_end(const char *text, const char **p, struct line_key *key)
+{
+	if (!parse_count(p, &key->end_field))
+		return fail_key(text, "invalid number after ','");
+	if (key->end_field-- == 0)
+		return fail_key(text, "field number is zero");
+	if (**p == '.') {
+		(*p)++;
+		if (!parse_count(p, &key->end_char))
+			return fail_key(text, "invalid number after '.'");
+	}
+	parse_letters(p, true, &key->order);
+	return 0;
+}
+
+int line_keys_add(struct line_keys *keys, const char *text)
+{
+	struct line_key key = { .end_field = SIZE_MAX };
+	struct line_key *grown;
+	const char *p = text;
+	int r = parse_start(text, &p, &key);
+
+	if (r == 0 && *p == ',') {
+		p++;
+		r = parse_end(text, &p, &key);
+	}
+	if (r == 0 && *p == 'R')
+		return fail(-EINVAL, "-k %s: random order (R) is not supported", text);
+	if (r == 0 && *p)
+		return fail_key(text, "stray character in field spec");
+	if (r < 0)
+		return r;
+	grown = reallocarray(keys->keys, keys->n_keys + 1, sizeof *grown);
+	if (!grown)
+		return fail(-ENOMEM, "no memory for %zu keys", keys->n_keys + 1);
+	keys->keys = grown;
+	grown[keys->n_keys++] = key;
+	return 0;
+}
+
+static bool is_default_order(const struct line_order *order)
+{
+	return !(order->letters & ~letter_bit('r')) && !order->skip_end_blanks;
+}
+
+/* Refuse letters that exclude each other. */
+static int check_order(const struct line_order *order)
+{
+	static const char exclusive[] = "ghMn";
+	char found[sizeof order_letters] = "";
+	unsigned n = has_letter(order, 'd') || has_letter(order, 'i') || has_letter(order, 'V');
+	size_t n_found = 0;
+
+	for (const char *letter = exclusive; *letter; letter++)
+		n += has_letter(order, *letter);
+	if (n <= 1)
+		return 0;
+	for (const char *letter = order_letters; *letter; letter++)
+		if (has_letter(order, *letter) && *letter != 'b' && *letter != 'r')
+			found[n_found++] = *letter;
+	return fail(-EINVAL, "options '-%s' are incompatible", found);
+}
+
+int line_keys_finish(struct line_keys *keys)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < keys->n_keys; i++) {
+		struct line_order *order = &keys->keys[i].order;
+
+		if (is_default_order(order) && !has_letter(order, 'r'))
+			*order = keys->global;
+	}
+	if (keys->n_keys == 0 && !is_default_order(&keys->global)) {
+		keys->keys = malloc(sizeof *keys->keys);
+		if (!keys->keys)
+			return fail(-ENOMEM, "no memory for a key");
+		keys->keys[keys->n_keys++] =
+			(struct line_key){ .end_field = SIZE_MAX, .order = keys->global };
+	}
+	for (size_t i = 0; i < keys->n_keys && r == 0; i++)
+		r = check_order(&keys->keys[i].order);
+	return r;
+}
+
+bool line_keys_are_reversed(const struct line_keys *keys)
+{
+	return has_letter(&keys->global, 'r');
+}
+
+/* --- Fields --- */
+
+static bool is_blank(unsigned char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+static const unsigned char *skip_blanks(const unsigned char *p, const unsigned char *end)
+{
+	while (p < end && is_blank(*p))
+		p++;
+	return p;
+}
+
+static const unsigned char *skip_field(const unsigned char *p, const unsigned char *end)
+{
+	p = skip_blanks(p, end);
+	while (p < end && !is_blank(*p))
+		p++;
+	return p;
+}
+
+static const unsigned char *find_separator(const unsigned char *p, const unsigned char *end,
+					   int separator)
+{
+	const unsigned char *found = p < end ? memchr(p, separator, (size_t)(end - p)) : NULL;
+
+	return found ? found : end;
+}
+
+static const unsigned char *advance(const unsigned char *p, const unsigned char *end, size_t n)
+{
+	return n < (size_t)(end - p) ? p + n : end;
+}
+
+static const unsigned char *key_start(const struct line_keys *keys, const struct line_key *key,
+				      const unsigned char *line, const unsigned char *end)
+{
+	const unsigned char *p = line;
+
+	for (size_t i = 0; i < key->start_field && p < end; i++) {
+		if (keys->separator < 0) {
+			p = skip_field(p, end);
+		} else {
+			p = find_separator(p, end, keys->separator);
+			p += p < end;
+		}
+	}
+	if (has_letter(&key->order, 'b'))
+		p = skip_blanks(p, end);
+	return advance(p, end, key->start_char);
+}
+
+static const unsigned char *key_end(const struct line_keys *keys, const struct line_key *key,
+				    const unsigned char *line, const unsigned char *end)
+{
+	const unsigned char *p = line;
+	size_t n_fields = key->end_field;
+
+	if (key->end_field == SIZE_MAX)
+		return end;
+	if (key->end_char == 0)
+		n_fields++; /* to the end of that field */
+	for (size_t i = 0; i < n_fields && p < end; i++) {
+		if (keys->separator < 0) {
+			p = skip_field(p, end);
+		} else {
+			p = find_separator(p, end, keys->separator);
+			/* Its end is in front of the separator. */
+			if (p < end && (i + 1 < n_fields || key->end_char > 0))
+				p++;
+		}
+	}
+	if (key->end_char > 0) {
+		if (key->order.skip_end_blanks)
+			p = skip_blanks(p, end);
+		p = advance(p, end, key->end_char);
+	}
+	return p;
+}
+
+/* --- Normalised keys --- */
+
+/* Make room for n more bytes; NULL if there is none. */
+static unsigned char *extend(struct line_key_buffer *out, size_t n)
+{
+	if (out->n + n > out->capacity) {
+		const size_t capacity = 2 * (out->n + n) + 64;
+		unsigned char *grown = realloc(out->bytes, capacity);
+
+		if (!grown) {
+			out->has_failed = true;
+			return NULL;
+		}
+		out->bytes = grown;
+		out->capacity = capacity;
+	}
+	return out->bytes + out->n;
+}
+
+static void put_byte(struct line_key_buffer *out, unsigned char byte)
+{
+	unsigned char *p = extend(out, 1);
+
+	if (p) {
+		*p = byte;
+		out->n++;
+	}
+}
+
+static void put_bytes(struct line_key_buffer *out, const unsigned char *bytes, size_t n)
+{
+	unsigned char *p = n ? extend(out, n) : NULL;
+
+	if (p) {
+		memcpy(p, bytes, n);
+		out->n += n;
+	}
+}
+
+/* A number of n_bytes, most significant byte first. */
+static void put_number(struct line_key_buffer *out, uint64_t number, unsigned n_bytes)
+{
+	for (unsigned i = n_bytes; i-- > 0;)
+		put_byte(out, (unsigned char)(number >> (8 * i)));
+}
+
+/* A length: one byte if it is short. */
+static void put_length(struct line_key_buffer *out, size_t length)
+{
+	if (length < 255) {
+		put_byte(out, (unsigned char)length);
+	} else {
+		put_byte(out, 255);
+		put_number(out, length, 8);
+	}
+}
+
+static void complement_from(struct line_key_buffer *out, size_t begin)
+{
+	for (size_t i = begin; i < out->n; i++)
+		out->bytes[i] = (unsigned char)~out->bytes[i];
+}
+
+static unsigned char fold(unsigned char c)
+{
+	return c >= 'a' && c <= 'z' ? (unsigned char)(c - 'a' + 'A') : c;
+}
+
+static bool is_digit(unsigned char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_letter(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Is the character compared, or does -d or -i ignore it? */
+static bool is_compared(const struct line_order *order, unsigned char c)
+{
+	if (has_letter(order, 'd'))
+		return is_digit(c) || is_letter(c) || is_blank(c);
+	return !has_letter(order, 'i') || (c >= ' ' && c <= '~');
+}
+
+static void put_text(const struct line_order *order, const unsigned char *p,
+		     const unsigned char *end, struct line_key_buffer *out)
+{
+	const bool folds = has_letter(order, 'f');
+	const bool filters = has_letter(order, 'd') || has_letter(order, 'i');
+
+	if (!folds && !filters && (p == end || !memchr(p, 0, (size_t)(end - p)))) {
+		put_bytes(out, p, (size_t)(end - p));
+	} else {
+		for (; p < end; p++) {
+			if (filters && !is_compared(order, *p))
+				continue;
+			put_byte(out, folds ? fold(*p) : *p);
+			if (*p == 0)
+				put_byte(out, 1);
+		}
+	}
+	put_number(out, 0, 2);
+}
+
+/* The digits of a decimal number in a text, without leading and trailing zeros. */
+struct decimal {
+	bool is_negative, is_zero;
+	const unsigned char *integer, *integer_end, *fraction, *fraction_end;
+	const unsigned char *end; /* behind the number */
+};
+
+static struct decimal parse_decimal(const unsigned char *p, const unsigned char *end)
+{
+	struct decimal number = { 0 };
+
+	p = skip_blanks(p, end);
+	if (p < end && *p == '-') {
+		number.is_negative = true;
+		p++;
+	}
+	while (p < end && *p == '0')
+		p++;
+	number.integer = p;
+	while (p < end && is_digit(*p))
+		p++;
+	number.integer_end = number.fraction = number.fraction_end = p;
+	if (p < end && *p == '.') {
+		number.fraction = ++p;
+		for (; p < end && is_digit(*p); p++)
+			;
+		number.fraction_end = p;
+		while (number.fraction_end > number.fraction && number.fraction_end[-1] == '0')
+			number.fraction_end--;
+	}
+	number.end = p;
+	number.is_zero = number.integer == number.integer_end &&
+			 number.fraction == number.fraction_end;
+	return number;
+}
+
+static void put_decimal(const struct decimal *number, struct line_key_buffer *out)
+{
+	size_t begin;
+
+	if (number->is_zero) {
+		put_byte(out, 0x80);
+		return;
+	}
+	put_byte(out, number->is_negative ? 0x7f : 0x81);
+	begin = out->n;
+	put_length(out, (size_t)(number->integer_end - number->integer));
+	put_bytes(out, number->integer, (size_t)(number->integer_end - number->integer));
+	put_bytes(out, number->fraction, (size_t)(number->fraction_end - number->fraction));
+	put_byte(out, 0);
+	if (number->is_negative)
+		complement_from(out, begin);
+}
+
+/* -h: the power of 1000 or 1024 that the letter behind a number stands for; 0: none. */
+static int suffix_power(const struct decimal *number, const unsigned char *end)
+{
+	static const char suffixes[] = "KMGTPEZYRQ";
+	const char *found;
+	char letter;
+
+	if (number->is_zero || number->end == end || !*number->end)
+		return 0;
+	letter = *number->end == 'k' ? 'K' : (char)*number->end;
+	found = strchr(suffixes, letter);
+	return found ? (int)(found - suffixes) + 1 : 0;
+}
+
+static void put_human(const unsigned char *p, const unsigned char *end, struct line_key_buffer *out)
+{
+	const struct decimal number = parse_decimal(p, end);
+	const int power = suffix_power(&number, end);
+
+	put_byte(out, (unsigned char)(0x80 + (number.is_negative ? -power : power)));
+	put_decimal(&number, out);
+}
+
+static void put_month(const unsigned char *p, const unsigned char *end, struct line_key_buffer *out)
+{
+	static const char months[] = "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC";
+	unsigned char month = 0;
+
+	p = skip_blanks(p, end);
+	for (unsigned i = 0; end - p >= 3 && i < 12; i++)
+		if (fold(p[0]) == (unsigned char)months[3 * i] &&
+		    fold(p[1]) == (unsigned char)months[3 * i + 1] &&
+		    fold(p[2]) == (unsigned char)months[3 * i + 2])
+			month = (unsigned char)(i + 1);
+	put_byte(out, month);
+}
+
+/* The value of a number of -g that is not NaN. */
+static void put_long_double(long double value, struct line_key_buffer *out)
+{
+	const bool is_negative = value < 0;
+	long double mantissa;
+	int exponent = 0;
+	size_t begin;
+
+	if (value == 0) {
+		put_byte(out, 0x80);
+		return;
+	}
+	put_byte(out, is_negative ? 0x7f : 0x81);
+	begin = out->n;
+	if (isinf(value)) {
+		put_number(out, UINT16_MAX, 2);
+	} else {
+		mantissa = frexpl(fabsl(value), &exponent);
+		put_number(out, (uint64_t)(exponent + 20000), 2);
+		for (int bits = 0; bits < LDBL_MANT_DIG; bits += 32) {
+			mantissa = ldexpl(mantissa, 32);
+			put_number(out, (uint32_t)mantissa, 4);
+			mantissa -= (uint32_t)mantissa;
+		}
+	}
+	if (is_negative)
+		complement_from(out, begin);
+}
+
+static void put_general(const unsigned char *p, const unsigned char *end,
+			struct line_key_buffer *out)
+{
+	const size_t nbytes = (size_t)(end - p);
+	char text[128], *copy = nbytes < sizeof text ? text : malloc(nbytes + 1), *number_end;
+	long double value;
+
+	if (!copy) {
+		out->has_failed = true;
+		return;
+	}
+	if (nbytes)
+		memcpy(copy, p, nbytes);
+	copy[nbytes] = '\0';
+	value = strtold(copy, &number_end);
+	if (number_end == copy) {
+		put_byte(out, 0);
+	} else if (isnan(value)) {
+		put_byte(out, 1);
+		put_byte(out, signbit(value) != 0);
+	} else {
+		put_byte(out, 2);
+		put_long_double(value, out);
+	}
+	if (copy != text)
+		free(copy);
+}
+
+/*
+ * -V: the suffix of a file name is the longest end that matches (\.[A-Za-z~][A-Za-z0-9~]*)*.
+ * Returns where it begins.
+ */
+static const unsigned char *find_suffix(const unsigned char *name, const unsigned char *end)
+{
+	const unsigned char *suffix = end;
+	const unsigned char *p = end;
+
+	while (p > name) {
+		/* One element from its end to its dot. */
+		while (p > name && (is_digit(p[-1]) || is_letter(p[-1]) || p[-1] == '~'))
+			p--;
+		if (p == name || p[-1] != '.' || p == suffix || !(is_letter(*p) || *p == '~'))
+			break;
+		suffix = --p;
+	}
+	return suffix;
+}
+
+/*
+ * -V: symbols and numbers in turn. '~' sorts before the end of the name, and that before letters,
+ * and these before all others. A missing number is 0.
+ */
+static void put_version_part(const unsigned char *p, const unsigned char *end,
+			     struct line_key_buffer *out)
+{
+	enum { TILDE = 1, END = 2, FIRST_LETTER = 3, FIRST_OTHER = FIRST_LETTER + 'z' - 'A' + 1 };
+
+	for (;;) {
+		const unsigned char *digits;
+
+		for (; p < end && !is_digit(*p); p++) {
+			if (*p == '~')
+				put_byte(out, TILDE);
+			else if (is_letter(*p))
+				put_byte(out, (unsigned char)(FIRST_LETTER + *p - 'A'));
+			else
+				put_number(out, (FIRST_OTHER << 8) + *p, 2);
+		}
+		put_byte(out, END);
+		while (p < end && *p == '0')
+			p++;
+		for (digits = p; p < end && is_digit(*p);)
+			p++;
+		put_length(out, (size_t)(p - digits));
+		put_bytes(out, digits, (size_t)(p - digits));
+		if (p == end)
+			break;
+	}
+	put_byte(out, END);
+}
+
+static void put_version(const struct line_order *order, const unsigned char *p,
+			const unsigned char *end, struct line_key_buffer *out)
+{
+	struct line_key_buffer filtered = { 0 };
+	unsigned char class = 4;
+	size_t nbytes;
+
+	if (has_letter(order, 'f') || has_letter(order, 'd') || has_letter(order, 'i')) {
+		for (const unsigned char *c = p; c < end; c++)
+			if (is_compared(order, *c))
+				put_byte(&filtered, has_letter(order, 'f') ? fold(*c) : *c);
+		out->has_failed |= filtered.has_failed;
+		p = filtered.n ? filtered.bytes : end;
+		end = p + filtered.n;
+	}
+	nbytes = (size_t)(end - p);
+	if (nbytes == 0)
+		class = 0;
+	else if (*p == '.')
+		class = nbytes == 1 ? 1 : nbytes == 2 && p[1] == '.' ? 2 : 3;
+	put_byte(out, class);
+	if (class >= 3) {
+		put_version_part(p, find_suffix(p, end), out);
+		put_version_part(p, end, out);
+	}
+	line_key_buffer_free(&filtered);
+}
+
+static enum line_comparison comparison_of(const struct line_order *order)
+{
+	return has_letter(order, 'n') ? LINE_COMPARE_NUMERIC :
+	       has_letter(order, 'g') ? LINE_COMPARE_GENERAL :
+	       has_letter(order, 'h') ? LINE_COMPARE_HUMAN :
+	       has_letter(order, 'M') ? LINE_COMPARE_MONTH :
+	       has_letter(order, 'V') ? LINE_COMPARE_VERSION :
+					LINE_COMPARE_TEXT;
+}
+
+static void put_key(const struct line_keys *keys, const struct line_key *key,
+		    const unsigned char *line, const unsigned char *line_end,
+		    struct line_key_buffer *out)
+{
+	const unsigned char *p = key_start(keys, key, line, line_end);
+	const unsigned char *end = key_end(keys, key, line, line_end);
+	const size_t begin = out->n;
+	struct decimal number;
+
+	if (end < p)
+		end = p;
+	switch (comparison_of(&key->order)) {
+	case LINE_COMPARE_NUMERIC:
+		number = parse_decimal(p, end);
+		put_decimal(&number, out);
+		break;
+	case LINE_COMPARE_GENERAL:
+		put_general(p, end, out);
+		break;
+	case LINE_COMPARE_HUMAN:
+		put_human(p, end, out);
+		break;
+	case LINE_COMPARE_MONTH:
+		put_month(p, end, out);
+		break;
+	case LINE_COMPARE_VERSION:
+		put_version(&key->order, p, end, out);
+		break;
+	case LINE_COMPARE_TEXT:
+		put_text(&key->order, p, end, out);
+		break;
+	}
+	if (has_letter(&key->order, 'r'))
+		complement_from(out, begin);
+}
+
+void line_keys_normalise(const struct line_keys *keys, const unsigned char *line, size_t nbytes,
+			 struct line_key_buffer *out)
+{
+	static const struct line_order plain_order = { 0 };
+	size_t begin;
+
+	out->n = 0;
+	for (size_t i = 0; i < keys->n_keys; i++)
+		put_key(keys, &keys->keys[i], line, line + nbytes, out);
+	if (!line_keys_have_last_resort(keys))
+		return;
+	begin = out->n;
+	put_text(&plain_order, line, line + nbytes, out);
+	if (line_keys_are_reversed(keys))
+		complement_from(out, begin);
+}

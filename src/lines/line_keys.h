@@ -1,0 +1,111 @@
+/*
+ * line_keys - the order of lines of text, as the options of GNU sort define it in the C locale
+ *
+ * Every order is expressed as the order of byte strings. line_keys_normalise() turns a line into a
+ * normalised key, and memcmp() of two normalised keys gives the order of the lines:
+ *
+ *	text       its bytes, filtered (-d, -i) and folded (-f); 00 becomes 00 01; then 00 00
+ *	-n         sign, number of integer digits, digits, fraction without trailing zeros, 00
+ *	-g         class (no number, NaN, number), sign, exponent, mantissa
+ *	-h         suffix and sign, then as -n
+ *	-M         number of the month, 0 if it is none
+ *	-V         class of the name; symbols and numbers without the suffix, then with it
+ *	-r         the complement of all these bytes
+ *
+ * Keys follow each other in the order of -k. The last-resort comparison is one more text key, the
+ * whole line. Every part ends with a terminator or has a known length, so no normalised key is the
+ * beginning of another one.
+ *
+ * Without any key the line itself is compared: line_keys_are_plain().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How the text of a key is compared. */
+enum line_comparison {
+	LINE_COMPARE_TEXT,
+	LINE_COMPARE_NUMERIC, /* -n */
+	LINE_COMPARE_GENERAL, /* -g */
+	LINE_COMPARE_HUMAN,   /* -h */
+	LINE_COMPARE_MONTH,   /* -M */
+	LINE_COMPARE_VERSION, /* -V */
+};
+
+/* Ordering options, global or of a key. */
+struct line_order {
+	/* b, d, f, g, h, i, M, n, r, V: which letters were given; bits by LINE_ORDER_LETTERS */
+	uint32_t letters;
+	bool skip_end_blanks; /* b of the key's end; letter b is that of its start */
+};
+
+/* A key: the text from a start to an end. Fields and characters count from 0. */
+struct line_key {
+	size_t start_field, start_char;
+	size_t end_field; /* SIZE_MAX: the end of the line */
+	size_t end_char;  /* 0: the end of the field; else so many of its characters */
+	struct line_order order;
+};
+
+/* Bytes that grow; zeroed: empty. */
+struct line_key_buffer {
+	unsigned char *bytes;
+	size_t n, capacity;
+	bool has_failed; /* no memory */
+};
+
+struct line_keys {
+	struct line_key *keys; /* n_keys */
+	size_t n_keys;
+	struct line_order global; /* of the options without -k */
+	int separator;            /* -t; -1: the empty string between non-blank and blank */
+	unsigned char delimiter;  /* of lines: '\n', or '\0' with -z */
+	bool stable;              /* -s: no last-resort comparison */
+	bool unique;              /* -u: nor with this */
+};
+
+/* Set the defaults. */
+void line_keys_init(struct line_keys *keys);
+void line_keys_free(struct line_keys *keys);
+
+/* Add a global ordering option; false: it is none. */
+bool line_keys_add_letter(struct line_keys *keys, char letter);
+
+/* Add the key of -k POS1[,POS2]. Returns 0 or a negative errno after a message. */
+int line_keys_add(struct line_keys *keys, const char *text);
+
+/* Set -t. Returns 0 or -EINVAL after a message. */
+int line_keys_set_separator(struct line_keys *keys, const char *text);
+
+/*
+ * All options are known: let keys without letters inherit the global ones, and make a key of global
+ * options without -k. Returns 0, or a negative errno after a message for options that exclude each
+ * other.
+ */
+int line_keys_finish(struct line_keys *keys);
+
+/* Return whether lines are compared as they are, by their bytes. */
+static inline bool line_keys_are_plain(const struct line_keys *keys)
+{
+	return keys->n_keys == 0;
+}
+
+/* Return whether plain lines are compared in reverse. */
+bool line_keys_are_reversed(const struct line_keys *keys);
+
+/* Return whether the whole line decides between lines of equal keys. */
+static inline bool line_keys_have_last_resort(const struct line_keys *keys)
+{
+	return keys->n_keys > 0 && !keys->stable && !keys->unique;
+}
+
+/*
+ * Replace the contents of `out` by the normalised key of a line. Without memory out->has_failed is
+ * set.
+ */
+void line_keys_normalise(const struct line_keys *keys, const unsigned char *line, size_t nbytes,
+			 struct line_key_buffer *out);
+
+void line_key_buffer_free(struct line_key_buffer *buffer);

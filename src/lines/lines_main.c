@@ -1,0 +1,559 @@
+/*
+ * lines_main - gsort: records (src/cli/cli_main.h), or lines of text with the options of GNU sort
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "include/gsort.h"
+#include "src/base/diagnostics.h"
+#include "src/base/system_limits.h"
+#include "src/cli/cli_main.h"
+#include "src/cli/exit_status.h"
+#include "src/cli/fatal_signals.h"
+#include "src/cli/launcher_check.h"
+#include "src/cli/print_message.h"
+#include "src/cli/process_setup.h"
+#include "src/lib/process_hooks.h"
+#include "src/lines/line_sort.h"
+
+/* Options without a letter. */
+enum long_option {
+	OPTION_LINES = 256,
+	OPTION_SORT,
+	OPTION_CHECK,
+	OPTION_RANDOM_SOURCE,
+	OPTION_COMPRESS_PROGRAM,
+	OPTION_FILES0_FROM,
+	OPTION_PARALLEL,
+	OPTION_BATCH_SIZE,
+	OPTION_DEBUG,
+	OPTION_HEADER,
+	OPTION_LIMIT,
+	OPTION_HELP,
+	OPTION_VERSION,
+	OPTION_ENGINE, /* and all above: an option of the engine */
+};
+
+/* Options of the engine that lines have, too. */
+static const char *const engine_options[] = { "temp-compress", "temp-limit", "partitions",
+					      "backend",       "gpus",       "device-memory" };
+enum { N_ENGINE_OPTIONS = sizeof engine_options / sizeof engine_options[0] };
+
+static const struct option long_options[] = {
+	{ "lines", no_argument, NULL, OPTION_LINES },
+	{ "ignore-leading-blanks", no_argument, NULL, 'b' },
+	{ "dictionary-order", no_argument, NULL, 'd' },
+	{ "ignore-case", no_argument, NULL, 'f' },
+	{ "general-numeric-sort", no_argument, NULL, 'g' },
+	{ "human-numeric-sort", no_argument, NULL, 'h' },
+	{ "ignore-nonprinting", no_argument, NULL, 'i' },
+	{ "month-sort", no_argument, NULL, 'M' },
+	{ "numeric-sort", no_argument, NULL, 'n' },
+	{ "random-sort", no_argument, NULL, 'R' },
+	{ "random-source", required_argument, NULL, OPTION_RANDOM_SOURCE },
+	{ "reverse", no_argument, NULL, 'r' },
+	{ "sort", required_argument, NULL, OPTION_SORT },
+	{ "version-sort", no_argument, NULL, 'V' },
+	{ "batch-size", required_argument, NULL, OPTION_BATCH_SIZE },
+	{ "check", optional_argument, NULL, OPTION_CHECK },
+	{ "compress-program", required_argument, NULL, OPTION_COMPRESS_PROGRAM },
+	{ "debug", no_argument, NULL, OPTION_DEBUG },
+	{ "files0-from", required_argument, NULL, OPTION_FILES0_FROM },
+	{ "header", optional_argument, NULL, OPTION_HEADER },
+	{ "key", required_argument, NULL, 'k' },
+	{ "limit", required_argument, NULL, OPTION_LIMIT },
+	{ "merge", no_argument, NULL, 'm' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "stable", no_argument, NULL, 's' },
+	{ "buffer-size", required_argument, NULL, 'S' },
+	{ "field-separator", required_argument, NULL, 't' },
+	{ "temporary-directory", required_argument, NULL, 'T' },
+	{ "parallel", required_argument, NULL, OPTION_PARALLEL },
+	{ "unique", no_argument, NULL, 'u' },
+	{ "zero-terminated", no_argument, NULL, 'z' },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ "temp-compress", required_argument, NULL, OPTION_ENGINE },
+	{ "temp-limit", required_argument, NULL, OPTION_ENGINE + 1 },
+	{ "partitions", required_argument, NULL, OPTION_ENGINE + 2 },
+	{ "backend", required_argument, NULL, OPTION_ENGINE + 3 },
+	{ "gpus", required_argument, NULL, OPTION_ENGINE + 4 },
+	{ "device-memory", required_argument, NULL, OPTION_ENGINE + 5 },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char help_text[] =
+	"Sort lines of text as GNU sort does in the C locale.\n"
+	"\n"
+	"Ordering:\n"
+	"  -b, --ignore-leading-blanks    skip blanks at the beginning of a key\n"
+	"  -d, --dictionary-order         compare only blanks, letters and digits\n"
+	"  -f, --ignore-case              compare lower case as upper case\n"
+	"  -g, --general-numeric-sort     compare floating-point numbers\n"
+	"  -h, --human-numeric-sort       compare numbers with suffixes (2K, 1G)\n"
+	"  -i, --ignore-nonprinting       compare only printable characters\n"
+	"  -M, --month-sort               compare months (JAN < ... < DEC)\n"
+	"  -n, --numeric-sort             compare decimal numbers\n"
+	"  -r, --reverse                  reverse the order\n"
+	"  -V, --version-sort             compare version numbers in names\n"
+	"      --sort=WORD                general-numeric, human-numeric, month, numeric\n"
+	"                                 or version\n"
+	"  -k, --key=POS1[,POS2]          compare from POS1 to POS2, or to the end of the line;\n"
+	"                                 a position is FIELD[.CHAR][bdfghiMnrV]\n"
+	"  -t, --field-separator=CHAR     separate fields by CHAR\n"
+	"  -s, --stable                   keep the order of lines with equal keys\n"
+	"  -u, --unique                   write only the first of lines with equal keys\n"
+	"\n"
+	"Operation and output:\n"
+	"  -c, --check[=WORD]             check the order; quiet or silent: without a message\n"
+	"  -C                             check the order without a message\n"
+	"  -m, --merge                    merge sorted files\n"
+	"  -o, --output=FILE              write to FILE, which may be an input\n"
+	"  -z, --zero-terminated          end lines with NUL instead of newline\n"
+	"      --files0-from=FILE         read NUL-terminated input names from FILE\n"
+	"      --header[=N]               keep the first N lines (1) of the input in front\n"
+	"      --limit=N                  write only the first N lines of the result\n"
+	"\n"
+	"Resources:\n"
+	"  -S, --buffer-size=SIZE         limit host memory\n"
+	"  -T, --temporary-directory=DIR  store temporary files in DIR\n"
+	"      --temp-limit=SIZE          limit temporary space of spilled runs\n"
+	"      --temp-compress=MODE       compress spilled runs: auto, none, delta, zstd\n"
+	"      --parallel=N               use N CPU threads\n"
+	"      --batch-size=N             merge at most N runs at once\n"
+	"      --partitions=N             merge N partitions in parallel\n"
+	"      --backend=auto|cuda|cpu, --gpus=LIST, --device-memory=SIZE\n"
+	"                                 use these devices\n"
+	"\n"
+	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
+
+enum { MAX_ENGINE_OPTIONS = 64, MAX_THREADS = 64 };
+
+/* What the command line asks for. */
+struct lines_command {
+	struct line_keys keys;
+	struct line_sort_params params;
+	struct line_engine_option options[MAX_ENGINE_OPTIONS];
+	const char **inputs; /* room for the words of the command line */
+	const char *files0_from;
+	char **words; /* the command line without obsolete keys */
+	char check;   /* 'c', 'C'; 0: sort */
+};
+
+/*
+ * Return whether the command line is one of lines: the program is called "sort" or "lsort", or one
+ * of the words before "--" is --lines.
+ */
+static bool lines_is_requested(int argc, char **argv)
+{
+	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
+
+	name = name ? name + 1 : argc > 0 ? argv[0] : "";
+	if (strcmp(name, "sort") == 0 || strcmp(name, "lsort") == 0)
+		return true;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--lines") == 0)
+			return true;
+	return false;
+}
+
+static int add_engine_option(struct lines_command *command, const char *name, const char *value)
+{
+	if (command->params.n_options == MAX_ENGINE_OPTIONS)
+		return fail(-EINVAL, "--%s: too many options", name);
+	command->options[command->params.n_options++] = (struct line_engine_option){ name, value };
+	return 0;
+}
+
+static int take_number(const char *option, const char *text, uint64_t *ret_number)
+{
+	char *end;
+
+	errno = 0;
+	*ret_number = strtoull(text, &end, 10);
+	return *end || end == text || *text == '-' || errno ?
+		       fail(-EINVAL, "%s: '%s' is not a number", option, text) :
+		       0;
+}
+
+/* --sort=WORD */
+static int take_sort_word(struct lines_command *command, const char *word)
+{
+	static const struct {
+		const char *word;
+		char letter;
+	} words[] = { { "general-numeric", 'g' },
+		      { "human-numeric", 'h' },
+		      { "month", 'M' },
+		      { "numeric", 'n' },
+		      { "version", 'V' } };
+
+	if (strcmp(word, "random") == 0)
+		return fail(-EINVAL, "--sort=random: random order is not supported");
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (strcmp(word, words[i].word) == 0) {
+			line_keys_add_letter(&command->keys, words[i].letter);
+			return 0;
+		}
+	return fail(-EINVAL, "invalid argument '%s' for '--sort'", word);
+}
+
+/* --check=WORD */
+static int take_check_word(struct lines_command *command, const char *word)
+{
+	char check = 'c';
+
+	if (word && (strcmp(word, "quiet") == 0 || strcmp(word, "silent") == 0))
+		check = 'C';
+	else if (word && strcmp(word, "diagnose-first") != 0)
+		return fail(-EINVAL, "invalid argument '%s' for '--check'", word);
+	if (command->check && command->check != check)
+		return fail(-EINVAL, "options '-cC' are incompatible");
+	command->check = check;
+	return 0;
+}
+
+static int take_output(struct lines_command *command, const char *path)
+{
+	if (command->params.output && strcmp(command->params.output, path) != 0)
+		return fail(-EINVAL, "multiple output files specified");
+	command->params.output = path;
+	return 0;
+}
+
+static int take_option(struct lines_command *command, int option, const char *value)
+{
+	struct line_sort_params *params = &command->params;
+	uint64_t n_threads;
+	int r;
+
+	switch (option) {
+	case OPTION_LINES:
+	case OPTION_DEBUG:
+	case OPTION_COMPRESS_PROGRAM:
+	case OPTION_RANDOM_SOURCE:
+	case 'm':
+	case 'y':
+		return 0;
+	case OPTION_SORT:
+		return take_sort_word(command, value);
+	case OPTION_CHECK:
+	case 'c':
+		return take_check_word(command, value);
+	case 'C':
+		return take_check_word(command, "quiet");
+	case 'k':
+		return line_keys_add(&command->keys, value);
+	case 'o':
+		return take_output(command, value);
+	case 'R':
+		return fail(-EINVAL, "-R: random order is not supported");
+	case 's':
+		command->keys.stable = true;
+		return 0;
+	case 'S':
+		params->memory = value;
+		return 0;
+	case 't':
+		return line_keys_set_separator(&command->keys, value);
+	case 'T':
+		params->temp_directory = value;
+		return add_engine_option(command, "temporary-directory", value);
+	case 'u':
+		command->keys.unique = true;
+		return 0;
+	case 'z':
+		command->keys.delimiter = '\0';
+		return 0;
+	case OPTION_FILES0_FROM:
+		command->files0_from = value;
+		return 0;
+	case OPTION_PARALLEL:
+		r = take_number("--parallel", value, &n_threads);
+		params->n_threads = n_threads < MAX_THREADS ? (unsigned)n_threads : MAX_THREADS;
+		return r < 0 ? r : add_engine_option(command, "parallel", value);
+	case OPTION_BATCH_SIZE:
+		return add_engine_option(command, "batch-size", value);
+	case OPTION_LIMIT:
+		return take_number("--limit", value, &params->limit);
+	case OPTION_HEADER:
+		return take_number("--header", value ? value : "1", &params->n_header_lines);
+	default:
+		if (option >= OPTION_ENGINE && option < OPTION_ENGINE + N_ENGINE_OPTIONS)
+			return add_engine_option(command, engine_options[option - OPTION_ENGINE],
+						 value);
+		return line_keys_add_letter(&command->keys, (char)option) ? 0 : -EINVAL;
+	}
+}
+
+/* Read the input names of --files0-from. */
+static int read_names(struct lines_command *command)
+{
+	const bool is_stdin = strcmp(command->files0_from, "-") == 0;
+	FILE *file = is_stdin ? stdin : fopen(command->files0_from, "re");
+	size_t n = 0, capacity = 0, n_names = 0;
+	char *name = NULL;
+	ssize_t length;
+	int r = 0;
+
+	if (!file)
+		return fail(-errno, "open failed: %s: %m", command->files0_from);
+	command->params.n_inputs = 0;
+	while (r == 0 && (length = getdelim(&name, &capacity, '\0', file)) > 0) {
+		const char **grown = reallocarray(command->inputs, n_names + 1, sizeof *grown);
+		char *copy = grown ? strdup(name) : NULL;
+
+		if (grown)
+			command->inputs = grown;
+		if (!copy)
+			r = fail(-ENOMEM, "no memory for the input names");
+		else if (!*name)
+			r = fail(-EINVAL, "%s:%zu: invalid zero-length file name",
+				 command->files0_from, n_names + 1);
+		else
+			grown[n_names++] = copy;
+		n += (size_t)length;
+	}
+	if (r == 0 && n_names == 0)
+		r = fail(-EINVAL, "no input from '%s'", command->files0_from);
+	command->params.n_inputs = n_names;
+	free(name);
+	if (!is_stdin)
+		fclose(file);
+	return r;
+}
+
+/* An obsolete position, F[.C][LETTERS] that counts from 0. Returns what follows the numbers. */
+static const char *parse_obsolete(const char *text, unsigned long *ret_field,
+				  unsigned long *ret_character)
+{
+	char *end;
+
+	*ret_field = strtoul(text, &end, 10);
+	*ret_character = 0;
+	if (*end == '.')
+		*ret_character = strtoul(end + 1, &end, 10);
+	return end;
+}
+
+/*
+ * Turn the obsolete key "+POS1 [-POS2]" at argv[i] into words of -k. Returns the number of words
+ * that it takes, or 0 if there is none.
+ */
+static int convert_obsolete_key(int argc, char **argv, int i, char **ret_key)
+{
+	unsigned long field, character, end_field, end_character;
+	const char *letters, *end_letters;
+	const bool has_end = i + 1 < argc && argv[i + 1][0] == '-' && argv[i + 1][1] >= '0' &&
+			     argv[i + 1][1] <= '9';
+
+	if (argv[i][0] != '+' || argv[i][1] < '0' || argv[i][1] > '9')
+		return 0;
+	letters = parse_obsolete(argv[i] + 1, &field, &character);
+	if (!has_end) {
+		if (asprintf(ret_key, "%lu.%lu%s", field + 1, character + 1, letters) < 0)
+			*ret_key = NULL;
+		return 1;
+	}
+	end_letters = parse_obsolete(argv[i + 1] + 1, &end_field, &end_character);
+	/* -F without characters ends behind field F, counted from 1. */
+	if (asprintf(ret_key, "%lu.%lu%s,%lu.%lu%s", field + 1, character + 1, letters,
+		     end_character ? end_field + 1 : end_field, end_character, end_letters) < 0)
+		*ret_key = NULL;
+	return 2;
+}
+
+/*
+ * Replace obsolete keys in the command line. They end at "--", and are accepted as by GNU sort:
+ * unless _POSIX2_VERSION is from 200112 to 200808. Returns the new number of words, or -ENOMEM
+ * after a message.
+ */
+static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
+{
+	const char *version = getenv("_POSIX2_VERSION");
+	const long posix_version = version ? strtol(version, NULL, 10) : 200809;
+	const bool accepts = posix_version < 200112 || posix_version >= 200809;
+	int n = 0, i = 0;
+
+	for (; i < argc && strcmp(argv[i], "--") != 0;) {
+		char *key = NULL;
+		const int n_taken = accepts && i > 0 ? convert_obsolete_key(argc, argv, i, &key) :
+						       0;
+
+		if (n_taken == 0) {
+			ret_words[n++] = argv[i++];
+			continue;
+		}
+		if (!key)
+			return fail(-ENOMEM, "no memory for the key %s", argv[i]);
+		ret_words[n++] = (char *)"-k";
+		ret_words[n++] = key;
+		i += n_taken;
+	}
+	while (i < argc)
+		ret_words[n++] = argv[i++];
+	ret_words[n] = NULL;
+	return n;
+}
+
+/* Returns 0, 1 if --help or --version was printed, or a negative errno after a message. */
+static int parse_words(struct lines_command *command, int argc, char **argv)
+{
+	int option, r = 0;
+
+	while (r == 0 && (option = getopt_long(argc, argv, "bcCdfghik:mMno:rRsS:t:T:uVy:z",
+					       long_options, NULL)) != -1) {
+		if (option == '?')
+			return -EINVAL;
+		if (option == OPTION_HELP) {
+			printf("Usage: %s --lines [OPTION]... [FILE]...\n%s", GSORT_PROGRAM,
+			       help_text);
+			return 1;
+		}
+		if (option == OPTION_VERSION) {
+			printf("%s %s\n", GSORT_PROGRAM, GSORT_VERSION);
+			return 1;
+		}
+		r = take_option(command, option, optarg);
+	}
+	command->inputs = calloc((size_t)argc + 1, sizeof *command->inputs);
+	if (r == 0 && !command->inputs)
+		r = fail(-ENOMEM, "no memory for the command line");
+	for (int i = optind; r == 0 && i < argc; i++)
+		command->inputs[command->params.n_inputs++] = argv[i];
+	if (r == 0 && command->files0_from) {
+		if (command->params.n_inputs > 0)
+			return fail(-EINVAL,
+				    "extra operand '%s': file operands cannot be combined with "
+				    "--files0-from",
+				    command->inputs[0]);
+		r = read_names(command);
+	}
+	if (r == 0 && command->params.n_inputs == 0)
+		command->inputs[command->params.n_inputs++] = "-";
+	if (r == 0 && command->check && command->params.n_inputs > 1)
+		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c", command->inputs[1],
+			 command->check);
+	if (r == 0 && command->check && command->params.output)
+		r = fail(-EINVAL, "options '-%co' are incompatible", command->check);
+	return r;
+}
+
+/* Returns the exit status. */
+static int check_order(const struct lines_command *command)
+{
+	struct line_disorder disorder;
+	int r = line_sort_check(process_syscalls(process_get()), &command->params, &disorder);
+
+	if (r < 0)
+		return EXIT_TROUBLE;
+	if (disorder.number == 0)
+		return EXIT_SORTED;
+	if (command->check == 'c') {
+		fprintf(stderr, "%s: %s:%llu: disorder: ", GSORT_PROGRAM, disorder.path,
+			(unsigned long long)disorder.number);
+		fwrite(disorder.line, 1, disorder.nbytes, stderr);
+		fputc(command->keys.delimiter, stderr);
+	}
+	free(disorder.line);
+	return EXIT_DISORDER;
+}
+
+static int run_command(struct lines_command *command, int argc, char **argv)
+{
+	struct line_sort_params *params = &command->params;
+	int r = process_setup();
+
+	if (r < 0) {
+		fail(r, "cannot handle signals: %m");
+		return EXIT_TROUBLE;
+	}
+	fatal_signals_install();
+	command->words = calloc(2 * (size_t)argc + 1, sizeof *command->words);
+	if (!command->words) {
+		fail(-ENOMEM, "no memory for the command line");
+		return EXIT_TROUBLE;
+	}
+	r = convert_obsolete_keys(argc, argv, command->words);
+	if (r >= 0)
+		r = parse_words(command, r, command->words);
+	if (r > 0)
+		return fflush(stdout) == 0 ? EXIT_SORTED : EXIT_TROUBLE;
+	if (r == 0)
+		r = line_keys_finish(&command->keys);
+	if (r < 0)
+		return EXIT_TROUBLE;
+	params->keys = &command->keys;
+	params->inputs = command->inputs;
+	params->options = command->options;
+	params->process = process_get();
+	if (params->n_threads == 0) {
+		params->n_threads = cpus_available("");
+		if (params->n_threads > MAX_THREADS)
+			params->n_threads = MAX_THREADS;
+	}
+	if (!params->temp_directory) {
+		params->temp_directory = getenv("TMPDIR");
+		if (!params->temp_directory)
+			params->temp_directory = "/tmp";
+		r = add_engine_option(command, "temporary-directory", params->temp_directory);
+	}
+	if (command->check)
+		return check_order(command);
+	if (r == 0)
+		r = line_sort_run(process_syscalls(params->process), params);
+	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+}
+
+static void print_diagnostic(void *context, const struct message *message)
+{
+	(void)context;
+	cli_message(message->kind == MESSAGE_ERROR   ? GSORT_ERROR :
+		    message->kind == MESSAGE_WARNING ? GSORT_WARNING :
+						       GSORT_NOTICE,
+		    message->text);
+}
+
+/* Sort or check lines. Returns the exit status. */
+static int lines_main(int argc, char **argv)
+{
+	struct lines_command command = { .params = { .limit = UINT64_MAX } };
+	struct diagnostics diagnostics;
+	int status;
+
+	diagnostics_init(&diagnostics, print_diagnostic, NULL);
+	diagnostics_push(&diagnostics);
+	line_keys_init(&command.keys);
+	status = run_command(&command, argc, argv);
+	line_keys_free(&command.keys);
+	free(command.inputs);
+	free(command.words);
+	fatal_signals_raise_pending();
+	return status;
+}
+
+static int warn_about_launcher(void *context, struct gsort *sort, int r)
+{
+	(void)context;
+	if (r == 0)
+		launcher_warn(sort);
+	return r;
+}
+
+static int run_gsort_cli(int argc, char **argv)
+{
+	const struct cli_hooks hooks = { .after_parse = warn_about_launcher };
+
+	return lines_is_requested(argc, argv) ? lines_main(argc, argv) :
+						cli_main(&hooks, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	cli_configure_malloc();
+	return process_run_main(run_gsort_cli, argc, argv);
+}

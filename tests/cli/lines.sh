@@ -1,0 +1,109 @@
+#!/bin/sh
+# lines - gsort --lines does what sort does: options, inputs, messages, spilled sorts, many ties
+. "$(dirname "$0")/testlib.sh"
+
+# same ARGUMENT...: the same bytes and the same status as sort
+same() {
+	sort "$@" > expected 2> expected.err < stdin
+	expected_status=$?
+	"$GSORT" --lines "$@" > found 2> stderr < stdin
+	status=$?
+	[ $status -eq $expected_status ] || broken "$*: status $status, not $expected_status"
+	cmp -s expected found || broken "$*: $(diff expected found | head -3)"
+}
+
+# fails REGEX ARGUMENT...: one line, status 2, and no output
+fails() {
+	regex=$1
+	shift
+	"$GSORT" --lines "$@" > found 2> stderr < stdin
+	[ $? -eq 2 ] || broken "$*: not status 2"
+	[ ! -s found ] || broken "$*: wrote something"
+	grep -qE "$regex" stderr || broken "$*: $(cat stderr)"
+	[ "$(wc -l < stderr)" -eq 1 ] || broken "$*: $(wc -l < stderr) lines"
+}
+
+printf 'b 2,x\na 10,y\n\nc 1\na 9,z\nB 2,x\na 10,y\n' > stdin
+printf 'z 3\ny 4' > other
+: > empty
+
+claim 'standard input, files, several files and empty ones are sorted'
+same
+same -
+same stdin
+same stdin other
+same empty
+same empty other stdin -
+printf "a\nc\n" > sorted
+same -m sorted empty sorted
+same -z stdin
+
+claim 'keys and orders are those of sort'
+for keys in -r -f -n -d -b '-k2n' '-k2,2nr -k1,1' '-t, -k2' '-k1.2,1.3' '-s -k1,1' \
+		'-u -k2,2n' '-u' '+1 -2' '+1n' '+0.1 -0.2' '-k2,2n -r' '--sort=numeric -k2'; do
+	# shellcheck disable=SC2086
+	same $keys stdin other
+done
+
+claim 'numbers, NaN and other text are three classes'
+printf '1e3\nnan\nx\n-inf\n0x10\n' > general
+same -g general
+
+claim 'an output that is an input is replaced'
+cp stdin file
+"$GSORT" --lines file other -o file 2> stderr || broken "status $?"
+sort stdin other | cmp -s - file || broken "$(cat file)"
+
+claim 'checks say where the disorder is'
+same -c other
+same -C other
+"$GSORT" --lines -c other 2> stderr
+grep -qx 'gsort: other:2: disorder: y 4' stderr || broken "$(cat stderr)"
+same -c empty
+printf 'a\na\n' > twice
+same -c twice
+same -c -u twice
+
+claim 'names are read from a file'
+printf 'stdin\0other\0' > names
+same --files0-from=names
+fails 'file operands cannot be combined' --files0-from=names stdin
+
+claim 'the first lines can be kept in front, and the result can be limited'
+"$GSORT" --lines --header stdin > found 2> stderr || broken "status $?"
+{ head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || broken "$(cat found)"
+"$GSORT" --lines --limit=3 stdin > found 2> stderr || broken "status $?"
+sort stdin | head -n 3 | cmp -s - found || broken "$(cat found)"
+
+claim 'mistakes have one line'
+fails 'missing: No such file' missing
+fails 'field number is zero' -k0
+fails "options '-gn' are incompatible" -g -n
+fails 'multi-character tab' -t xx
+fails 'random order is not supported' -R
+fails 'unrecognized option' --split=3
+fails 'not allowed with -c' -c stdin other
+fails 'No such file or directory' stdin -o nowhere/output
+
+claim 'a program that is called sort or lsort sorts lines'
+for name in sort lsort; do
+	ln -sf "$(command -v "$GSORT")" ./$name
+	./$name stdin other > found 2> stderr || broken "$name: status $?"
+	sort stdin other | cmp -s - found || broken "$name: $(cat found)"
+done
+
+claim 'a sort that spills is that of sort'
+awk 'BEGIN { srand(7); for (i = 0; i < 120000; i++) print int(rand() * 1e9), i % 7 }' > many
+same -S 1M many
+same -S 1M -k2,2n -k1,1r many
+[ -z "$(ls tmp)" ] || broken "temporary files are left: $(ls tmp)"
+
+claim 'many lines that begin alike are sorted by their ends'
+awk 'BEGIN { srand(8); p = sprintf("%300s", ""); gsub(/ /, "x", p)
+	for (i = 0; i < 20000; i++) print p int(rand() * 1e6) }' > alike
+same -S 1M alike
+same -r alike
+awk 'BEGIN { for (i = 0; i < 20000; i++) print "all of these lines are the same line" }' > equal
+same equal
+same -u equal
+finish

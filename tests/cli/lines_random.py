@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""lines_random - gsort --lines against GNU sort: random files and options
+
+usage: lines_random.py [--seed=N] [--count=N] [--first=N]
+
+GSORT is the program. Each case sorts, merges or checks a few random files with random options, by
+both programs in the C locale. Output and exit status must be the same. There are no NaN, because
+GNU sort orders several NaN arbitrarily. A failure prints the case
+and how to repeat it.
+"""
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+GSORT = os.environ.get('GSORT', 'gsort')
+ENVIRONMENT = dict(os.environ, LC_ALL='C')
+
+WORDS = [b'a', b'A', b'b', b'ab', b'aB', b'abc', b'Jan', b'feb', b'MAR', b'december', b'x', b'', b'~', b'.', b'..', b'-', b'+',
+         b'a.b', b'.a', b'a~', b'a.tar.gz', b'a1', b'a01', b'a1.2', b'a1.10', b'z0', b'\xe9', b'\x80\xff',
+         b'inf', b'-inf', b'0x1f', b'1e3', b'1e-3', b'.5', b'5.', b'-0', b'0', b'00', b'007', b'1', b'10', b'9', b'-1', b'-10',
+         b'1.5', b'1.50', b'1.05', b'-1.5', b'1K', b'2k', b'1M', b'-1K', b'3G', b'12345678901234567890', b'1e400', b'a\x01b']
+BLANKS = [b' ', b'  ', b'\t', b' \t ']
+
+
+def random_line(rng, style, delimiter):
+    if style == 'words':
+        line = b''.join(rng.choice(WORDS) + rng.choice(BLANKS + [b'', b',']) for _ in range(rng.randrange(6)))
+        return rng.choice([b'', b' ']) + line
+    if style == 'csv':
+        return b','.join(rng.choice(WORDS) for _ in range(rng.randrange(1, 5)))
+    if style == 'numbers':
+        return b'%d' % rng.randrange(-50, 50) + rng.choice([b'', b'.', b'.%d' % rng.randrange(1000), b'K', b'M x'])
+    if style == 'long':
+        return b'prefix ' * rng.randrange(4, 9) + b'%d' % rng.randrange(9)
+    if style == 'versions':
+        return rng.choice([b'', b'.', b'lib']) + b'.'.join(rng.choice([b'%d' % rng.randrange(12), b'a', b'rc1', b'~', b'so', b'0'])
+                                                           for _ in range(rng.randrange(1, 5)))
+    if style == 'bytes':
+        return bytes(rng.randrange(256) for _ in range(rng.randrange(40))).replace(delimiter, b'')
+    return bytes(rng.choice(b'ab\x00') for _ in range(rng.randrange(5))).replace(delimiter, b'')
+
+
+def random_file(rng, delimiter):
+    style = rng.choice(['words', 'words', 'csv', 'numbers', 'long', 'versions', 'bytes', 'short'])
+    n = rng.choice([0, 1, 2, 3, 10, 50, 50, 200])
+    text = b''.join(random_line(rng, style, delimiter) + delimiter for _ in range(n))
+    if text and rng.random() < 0.3:
+        text = text[:-1]
+    return text
+
+
+def random_letters(rng):
+    letters = ''
+    if rng.random() < 0.6:
+        letters += rng.choice(['n', 'g', 'h', 'M', 'V', 'd', 'f', 'i', 'df', 'fi', 'di', 'nf', 'Vf', 'dn'])
+    if rng.random() < 0.3:
+        letters += 'b'
+    if rng.random() < 0.3:
+        letters += 'r'
+    return letters
+
+
+def random_key(rng):
+    key = '%d' % rng.randrange(1, 5)
+    if rng.random() < 0.3:
+        key += '.%d' % rng.randrange(1, 5)
+    key += random_letters(rng)
+    if rng.random() < 0.6:
+        key += ',%d' % rng.randrange(1, 5)
+        if rng.random() < 0.3:
+            key += '.%d' % rng.randrange(0, 5)
+        key += random_letters(rng) if rng.random() < 0.3 else ''
+    return key
+
+
+def random_options(rng):
+    options = ['-z'] if rng.random() < 0.1 else []
+    if rng.random() < 0.4:
+        options += ['-' + letter for letter in random_letters(rng)]
+    for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
+        options += ['-k', random_key(rng)]
+    if rng.random() < 0.3:
+        options += ['-t', rng.choice([',', ' ', '.', 'a', '\\0'])]
+    for option in ('-s', '-u', '-r'):
+        if rng.random() < 0.2:
+            options.append(option)
+    return options
+
+
+def run(program, options, files, stdin):
+    result = subprocess.run(program + options + files, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=ENVIRONMENT)
+    return result.returncode, result.stdout, result.stderr
+
+
+def last_message(stderr):
+    """What -c says, without the name of the program."""
+    return stderr.partition(b': ')[2] if b'disorder' in stderr else b''
+
+
+def check_case(seed, number, directory):
+    rng = random.Random(f'{seed} {number}')
+    options = random_options(rng)
+    delimiter = b'\0' if '-z' in options else b'\n'
+    texts = [random_file(rng, delimiter) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
+    mode = rng.choice(['sort', 'sort', 'sort', 'check', 'quiet', 'stdin', 'sorted check'])
+    files = []
+    for i, text in enumerate(texts):
+        files.append(os.path.join(directory, f'in{i}'))
+        with open(files[-1], 'wb') as file:
+            file.write(text)
+    stdin = b''
+    if mode == 'stdin':
+        stdin = texts[0]
+        files[0] = '-'
+    elif mode != 'sort':
+        if mode == 'sorted check':
+            subprocess.run(['sort'] + options + [files[0], '-o', files[0]], env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+        options.append('-C' if mode == 'quiet' else '-c')
+        files = files[:1]
+    expected = run(['sort'], options, files, stdin)
+    found = run([GSORT, '--lines'], options, files, stdin)
+    if expected[:2] != found[:2] or last_message(expected[2]) != last_message(found[2]):
+        print(f'case {number} of seed {seed}: sort {" ".join(options)} {" ".join(files)}')
+        print('files:', *(repr(text)[:400] for text in texts), sep='\n  ')
+        print('expected:', expected[0], repr(expected[1])[:600], expected[2])
+        print('found:   ', found[0], repr(found[1])[:600], found[2])
+        return False
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--count', type=int, default=1500)
+    parser.add_argument('--first', type=int, default=0)
+    arguments = parser.parse_args()
+    failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        for number in range(arguments.first, arguments.first + arguments.count):
+            failures += not check_case(arguments.seed, number, directory)
+            if failures >= 3:
+                break
+    if failures:
+        sys.exit(1)
+    print(f'{arguments.count} cases as GNU sort does')
+
+
+if __name__ == '__main__':
+    main()
