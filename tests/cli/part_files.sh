@@ -470,7 +470,7 @@ refuses 'lists/i: part files are not sorted' -m lists/i
 refuses 'lists/a: is a directory of sorted part files; gsort -m' lists/a
 refuses 'a/manifest.json: is a part manifest of sorted files; gsort -m' lists/a/manifest.json
 cat lists/a/manifest.json |
-	refuses 'standard input: is a part manifest, which is no regular file' -m -
+	refuses 'standard input: is a part manifest, but not a regular file' -m -
 "$GSORT" -m -t u8 --format=raw lists/a/manifest.json -o output 2> stderr
 one_line 'a/manifest.json: record 2: disorder' 'as records'
 
