@@ -1,5 +1,5 @@
 /*
- * test_forecast - blocks in the order of their first keys, in windows that splitters end
+ * test_forecast.c - blocks come in the order of their first keys, in windows that end at splitters
  */
 #include "src/merge/forecast.h"
 
@@ -22,7 +22,7 @@ static int finish(void **state)
 	return fixture_finish(state);
 }
 
-/* A run of blocks with the given first keys, each with BLOCK items. */
+/* Add a run of blocks with the given first keys, each with BLOCK items. */
 static void add_blocks(const encoded_key_t *first_keys, size_t n)
 {
 	encoded_key_t codes[64 * BLOCK] = { 0 };
@@ -47,7 +47,10 @@ static struct forecast *open_forecast(void)
 	return forecast;
 }
 
-/* The next window takes so many blocks of the first two runs, and ends at (key, run). */
+/*
+ * Check how many blocks of the first two runs the next window takes, and that it ends at (key,
+ * run).
+ */
 static void assert_window(struct forecast *forecast, uint64_t quota, uint64_t n_first,
 			  uint64_t n_second, encoded_key_t key, uint32_t run)
 {
@@ -72,7 +75,7 @@ static void assert_last_window(struct forecast *forecast, uint64_t quota, uint64
 	assert_int_equal(n_taken[1], n_second);
 }
 
-/* The example of forecast.h. */
+/* The example of forecasting. */
 static void blocks_are_taken_in_the_order_of_their_first_keys(void **state)
 {
 	struct forecast *forecast;
@@ -158,7 +161,7 @@ static void no_runs_make_one_empty_window(void **state)
 	forecast_close(NULL);
 }
 
-/* Take everything block by block: keys never go down, every block comes once. */
+/* Take all blocks one by one: keys never go down, and every block comes once. */
 static void many_runs_are_taken_in_order(void **state)
 {
 	enum { N_RUNS = 33, N_BLOCKS = 20 };
@@ -195,7 +198,7 @@ static void many_runs_are_taken_in_order(void **state)
 	forecast_close(forecast);
 }
 
-/* The whole keys of blocks, of which the load number fails_at (from 1) fails. */
+/* Whole keys of blocks; load number fails_at, from 1, fails. */
 struct failing_loads {
 	uint64_t fails_at, n_loads;
 };
@@ -209,7 +212,7 @@ static int load_or_fail(void *context, struct run *run, uint64_t block, void *it
 	return ++volumes->n_loads == volumes->fails_at ? -EIO : 0;
 }
 
-/* All windows of runs that tie: 0, or how it failed. */
+/* Take all windows of runs that tie. Returns 0 or the error. */
 static int take_all_windows(struct failing_loads *volumes)
 {
 	const struct item_loader loader = { &layout, load_or_fail, volumes };
@@ -244,7 +247,7 @@ static void failed_key_load_is_an_error(void **state)
 		assert_int_equal(take_all_windows(&(struct failing_loads){ .fails_at = i }), -EIO);
 }
 
-/* Whole keys that go up from one run's block to the other's. */
+/* Whole keys that alternate between the blocks of two runs. */
 static int load_alternately(void *context, struct run *run, uint64_t block, void *item)
 {
 	(void)context;

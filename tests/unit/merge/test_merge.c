@@ -1,5 +1,5 @@
 /*
- * test_merge - runs become one sorted sequence: windows, cuts and rests, for any data and tier
+ * test_merge.c - any runs become one sorted sequence, whatever their data and tier
  */
 #include "tests/support/numbered_runs.h"
 #include "tests/support/unit_test.h"
@@ -10,14 +10,14 @@ static encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
 	return 77;
 }
 
-/* In every run the same, each a few hundred times: equal keys cross the edges of all blocks. */
+/* The same in every run, each a few hundred times: equal keys cross the borders of all blocks. */
 static encoded_key_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)n, (void)run;
 	return i / 300;
 }
 
-/* Run 0 has all the large numbers, the last run all the small ones. */
+/* Run 0 has the largest numbers, the last run the smallest. */
 static encoded_key_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
 {
 	return (1000 - run) * n + i;
@@ -29,7 +29,7 @@ static encoded_key_t shared_numbers(uint64_t i, uint64_t n, uint64_t run)
 	return i + run % 2;
 }
 
-/* Half of what a run holds is larger than anything in the others. */
+/* Half of each run is larger than anything in the other runs. */
 static encoded_key_t mostly_in_one_run(uint64_t i, uint64_t n, uint64_t run)
 {
 	return run == 0 && i > n / 2 ? 1000000 + i : scramble(i, run) % 1000;
@@ -139,7 +139,7 @@ static void device_memory_may_be_separate(void **state)
 	check_type("u64", true, FIXTURE_SEPARATE_MEMORY, shared_numbers, 5, LONG_RUN);
 }
 
-/* As with -m: files of sorted records, which may hold equal ones also with -u. */
+/* As with -m: files of sorted records, which may be equal also with -u. */
 static void add_input_files(number_fn *number, size_t n_files, uint64_t n)
 {
 	const char *paths[8];
@@ -236,7 +236,7 @@ static void nothing_is_merged_to_nothing(void **state)
 	assert_int_equal(n_windows, 0);
 }
 
-/* Elements of a resident run that descend at every 16th: at the windows' edges, too. */
+/* Elements of a resident run go down at every 16th, at the borders of windows too. */
 static void every_disorder_is_counted(void **state)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -256,7 +256,7 @@ static void every_disorder_is_counted(void **state)
 	free(output.records);
 }
 
-/* Equal neighbours are disorder with -u; here a run breaks its promise to have none. */
+/* Equal neighbours are disorders with -u; here a run has some, although it must not. */
 static void equal_records_that_unique_missed_are_counted(void **state)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,

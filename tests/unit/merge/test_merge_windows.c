@@ -1,10 +1,10 @@
 /*
- * test_merge_windows - windows as sinks get them, what is done behind them, and what ends a merge
+ * test_merge_windows.c - windows as sinks get them, what is discarded after them, and errors
  */
 #include "tests/support/numbered_runs.h"
 #include "tests/support/unit_test.h"
 
-/* A sink that is a run on disk: it takes elements, and wants its blocks' first keys. */
+/* A sink that is a stored run: it takes elements and wants the first keys of its blocks. */
 static int check_first_keys(void *context, const struct merged_window *merged)
 {
 	const uint32_t block_n_items = *(const uint32_t *)context;
@@ -36,9 +36,9 @@ static void first_keys_of_blocks_are_those_of_the_items(void **state)
 	assert_int_equal(result.n_items, 4 * LONG_RUN);
 }
 
-/* A sink that is a file written directly: is every window where it can be? */
+/* A sink that is a file written with direct I/O: is every window aligned if it can be? */
 struct aligned_sink {
-	struct recorded_output output; /* first: what write_output() gets */
+	struct recorded_output output; /* first member: passed to write_output() */
 	uint64_t base;
 	atomic_uint n_windows;
 };
@@ -95,7 +95,7 @@ static void windows_lie_in_memory_as_in_a_file_that_asks_for_it(void **state)
 	}
 }
 
-/* The CPU back end, but what is discarded is overwritten at once. */
+/* The CPU back end, but discarded memory is overwritten at once. */
 static struct backend backend_overwriting;
 static atomic_uint_fast64_t n_overwritten_nbytes;
 
@@ -157,7 +157,7 @@ static void failing_read_ends_the_merge(void **state)
 	free(output.records);
 }
 
-/* What is on disk changes behind the back of the run. */
+/* The file changes on disk after the run is stored. */
 static void damaged_run_is_not_merged(void **state)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,

@@ -1,12 +1,13 @@
 /*
- * test_partitions - a merge in ranges gives the same bytes, for any data, tier and number of ranges
+ * test_partitions.c - a merge in partitions gives the same bytes, for any data, tier and number of
+ * partitions
  */
 #include "src/merge/cuts.h"
 
 #include "tests/support/numbered_runs.h"
 #include "tests/support/unit_test.h"
 
-/* Enough for the windows of all ranges. */
+/* Enough for the windows of all partitions. */
 enum { WINDOWS_NBYTES = 64 << 20 };
 
 static encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
@@ -34,8 +35,8 @@ static void start_job(const char *type, enum fixture_memory memory, uint32_t n_p
 }
 
 /*
- * A race is one for most numbers of ranges, and ThreadSanitizer takes as long for each: it gets the
- * last of them. All are compared in the other builds.
+ * A race shows with most numbers of partitions, and ThreadSanitizer is slow: it tests only the last
+ * number. Other builds test all.
  */
 #ifdef __SANITIZE_THREAD__
 enum { FIRST_NUMBER = 2 };
@@ -72,7 +73,7 @@ static void bytes_do_not_depend_on_partitions(void **state)
 	check_type("f64be", FIXTURE_SEPARATE_MEMORY, random_number, 5, LONG_RUN);
 }
 
-/* A range begins and ends within blocks, of which the device unpacks whole ones only. */
+/* A partition begins and ends within blocks; the device unpacks only whole ones. */
 static void unpacked_runs_are_merged_in_partitions(void **state)
 {
 	(void)state;
@@ -96,7 +97,7 @@ static void short_runs_are_merged_unpartitioned(void **state)
 	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 3, 1);
 }
 
-/* Resident runs are with each of them in turn; none may touch what another has. */
+/* Resident runs are spread over the devices; none may touch the memory of another. */
 static void check_devices(const char *type, enum fixture_memory memory, bool reach,
 			  number_fn *number)
 {
@@ -145,7 +146,7 @@ static encoded_key_t code_at(const struct run *run, uint64_t i)
 	return element_get(run_memory(run), layout.element_nbytes, i);
 }
 
-/* What lies between the cuts: as many in each range, and none that belongs into another. */
+/* Check that partitions have the same length, and that no item lies in the wrong one. */
 static void check_cuts(number_fn *number, uint32_t n_partitions)
 {
 	enum { N_RUNS = 5 };
@@ -197,7 +198,7 @@ static void a_single_key_is_divided_evenly(void **state)
 	check_cuts(few_numbers, 4);
 }
 
-/* Cut at keys: what is equal is in one range, wherever its runs are. */
+/* Cut at key boundaries: equal items are in one partition, whatever their runs. */
 static void check_cuts_at_keys(number_fn *number)
 {
 	enum { N_RUNS = 5, N_TEST_PARTITIONS = 8 };
@@ -240,7 +241,7 @@ static void partitions_at_keys_split_no_key(void **state)
 	check_cuts_at_keys(one_number);
 }
 
-/* A part of a part of a run, from `begin` to `end`, is what a whole run with these items is. */
+/* A subrun of a run is like a whole run with the items from `begin` to `end`. */
 static void check_subrun(enum tier tier, uint64_t begin, uint64_t end)
 {
 	struct run *whole, *subrun;
@@ -263,7 +264,7 @@ static void check_subrun(enum tier tier, uint64_t begin, uint64_t end)
 	job_stop();
 }
 
-/* Blocks hold 512. */
+/* Blocks have 512 items. */
 static void a_subrun_is_a_run(void **state)
 {
 	static const uint64_t ends[][2] = { { 0, 1 },      { 0, 512 },     { 511, 512 },
@@ -277,7 +278,7 @@ static void a_subrun_is_a_run(void **state)
 	}
 }
 
-/* All items of the part, which gives its space back meanwhile. */
+/* Read all items of the subrun, which frees its space meanwhile. */
 static void read_through(struct run *subrun, uint64_t begin)
 {
 	struct digest digest = { 0 };
@@ -296,10 +297,7 @@ static void read_through(struct run *subrun, uint64_t begin)
 	}
 }
 
-/*
- * Of blocks that share pages. Each part ends within a block, or not, which the next one begins
- * with.
- */
+/* Blocks share pages. Each subrun ends at a block or within one, in which the next begins. */
 static void check_discards(uint32_t block_n_items)
 {
 	encoded_key_t *codes = malloc(9000 * sizeof *codes);
@@ -355,7 +353,7 @@ static struct run *open_unsorted(void)
 	return run;
 }
 
-/* Wherever it is cut: between the two records, too. */
+/* Wherever the run is cut: between the two records, too. */
 static void disorder_between_subruns_is_found(void **state)
 {
 	uint64_t items[1000];
@@ -386,7 +384,7 @@ static void disorder_between_subruns_is_found(void **state)
 	}
 }
 
-/* Resident runs that are in order up to the last item of the first range. */
+/* Resident runs that are sorted except for the last item of the first partition. */
 static void disorder_between_partitions_is_counted(void **state)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,

@@ -1,5 +1,5 @@
 /*
- * test_passes - fewer and longer runs, the cheapest first, and nothing is lost
+ * test_passes.c - passes merge the cheapest runs first, and lose nothing
  */
 #include "src/merge/passes.h"
 
@@ -30,7 +30,7 @@ static void open_job(bool unique, uint32_t fan_in)
 	job.plan.fan_in = fan_in;
 }
 
-/* n numbers without a pattern, of which some are equal. */
+/* Add a run of n random numbers, some of which are equal. */
 static void add_random(enum tier tier, uint64_t n)
 {
 	encoded_key_t *codes = malloc(n * sizeof *codes);
@@ -85,7 +85,7 @@ static void neighbours_with_the_fewest_records_are_merged(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-/* Also where runs are records, which a merge digests when it makes them. */
+/* Also if runs are records, which a merge digests when it writes them. */
 static void run_output_is_not_counted_as_written(void **state)
 {
 	(void)state;
@@ -98,7 +98,7 @@ static void run_output_is_not_counted_as_written(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-/* Six runs three at a time: first two, so that the next merge of three is full. */
+/* Six runs with a fan-in of three: first two, so that the next merge of three is full. */
 static void merge_that_is_not_full_comes_first(void **state)
 {
 	(void)state;
@@ -110,7 +110,9 @@ static void merge_that_is_not_full_comes_first(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-/* Runs that stay as short however often they are merged: not the same ones again and again. */
+/*
+ * Runs that stay short however often they are merged: the same ones are not merged again and again.
+ */
 static void runs_that_do_not_grow_take_turns(void **state)
 {
 	encoded_key_t codes[100];
@@ -186,7 +188,7 @@ static void records_narrower_than_elements_pass(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-/* Bytes that were copied between the host and a device apart. */
+/* Bytes copied between the host and a device with memory of its own. */
 static atomic_uint_fast64_t copied_nbytes;
 
 static int counting_copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
@@ -195,7 +197,7 @@ static int counting_copy(struct device_queue *queue, void *to, const void *from,
 	return backend_cpu.copy(queue, to, from, nbytes);
 }
 
-/* Merge spilled runs of `type` to two on a device apart. Returns the bytes copied for that. */
+/* Merge spilled runs of `type` into two on such a device. Returns the bytes copied for that. */
 static uint64_t merge_on_separate_device(enum fixture_memory memory, const char *type, bool unique)
 {
 	job_start(type, unique, memory);
@@ -250,7 +252,7 @@ static void packed_runs_lose_nothing(void **state)
 		}
 }
 
-/* The third block that the device is given has lost its end on the way. */
+/* The third block that the device gets has lost its end on the way. */
 static int unpack_damaged(struct device_queue *queue, const struct unpack_op *op)
 {
 	static struct packed_block blocks[1000];

@@ -1,5 +1,5 @@
 /*
- * test_window_buffer_cache - buffers of windows go from one merge to the next, if they are large
+ * test_window_buffer_cache.c - buffers of windows are reused by the next merge if they are large
  * enough
  */
 #include "tests/support/numbered_runs.h"
@@ -51,7 +51,7 @@ static void more_is_made_if_it_is_wanted(void **state)
 	acquire_buffers(2, 1 << 16);
 }
 
-/* How many bytes of memory the last merge has taken from the back end. */
+/* Bytes that the last merge allocated from the back end. */
 static uint64_t n_allocated;
 
 static int count_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
@@ -74,7 +74,7 @@ static void merge_four_runs(void)
 
 static void second_spilled_run_takes_no_more_memory(void **state)
 {
-	static struct backend counting; /* as long as its queues */
+	static struct backend counting; /* must outlive its queues */
 
 	(void)state;
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);

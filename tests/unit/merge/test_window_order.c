@@ -1,5 +1,5 @@
 /*
- * test_window_order - neighbours in two windows are compared, whatever a back end says of each
+ * test_window_order.c - neighbours in two windows are compared, whatever the back end reports
  */
 #include "src/merge/window.h"
 
@@ -36,7 +36,10 @@ static int finish(void **state)
 	return fixture_finish(state);
 }
 
-/* Windows of 10 items from one code to another, n_disorders in them; how many are seen in all. */
+/*
+ * Assign a window of 10 items between two keys, with n_disorders in it. Returns all disorders so
+ * far.
+ */
 static uint64_t assign_window(uint64_t number, encoded_key_t first, encoded_key_t last,
 			      uint64_t n_disorders)
 {
@@ -73,7 +76,7 @@ static void equal_neighbours_of_unique_windows_are_seen(void **state)
 	assert_int_equal(assign_window(3, 399, 500, 0), 2);
 }
 
-/* Nothing is compared with a window that is empty, but with the one before it. */
+/* The next window is compared with the one before the empty one. */
 static void empty_window_does_not_hide_disorder(void **state)
 {
 	const struct window empty = { .number = 1 };
@@ -82,7 +85,7 @@ static void empty_window_does_not_hide_disorder(void **state)
 	(void)state;
 	assert_int_equal(assign_window(0, 100, 200, 0), 0);
 	assert_int_equal(window_order_assign(&order, &empty, &position), 0);
-	order.result.n_items += 10; /* settle() counts windows */
+	order.result.n_items += 10; /* assign_window() counts windows */
 	assert_int_equal(assign_window(2, 199, 300, 0), 1);
 }
 

@@ -1,5 +1,5 @@
 /*
- * test_key_encode - key_encode_batch() and key_decode_batch() against the definition, for every
+ * test_key_encode.c - key_encode_batch() and key_decode_batch() follow the definition, for every
  * type
  */
 #include "src/record/key_encode.h"
@@ -109,7 +109,7 @@ static void decode_counts_every_disorder_and_keeps_the_edges(void **state)
 	for_each_key_only_layout(check_disorders);
 }
 
-/* A layout that the definition, the normalised key (normalised_key.h), is known of. */
+/* Check a layout against the definition of its normalised key (normalised_key.h). */
 static void check_definition(const char *list, bool reversed)
 {
 	struct layout layout;
@@ -138,7 +138,7 @@ static void multi_key_encoding_is_normalised_key(void **state)
 		check_definition(covering_lists[i / 2], i % 2);
 }
 
-/* Keys in a random order of random numbers of bytes, types and directions. */
+/* Make a list of keys of random order, size, type and direction. */
 static void pick_list(uint64_t seed, char list[static 256])
 {
 	unsigned starts[16], n = 0, used = 0;

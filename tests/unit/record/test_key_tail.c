@@ -1,5 +1,5 @@
 /*
- * test_key_tail - the fast ways to load keys and to hash against their definitions
+ * test_key_tail.c - fast loads of keys and fast hashes follow their definitions
  */
 #include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"

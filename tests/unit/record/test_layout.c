@@ -1,5 +1,5 @@
 /*
- * test_layout - keys, normalised keys, layouts and items
+ * test_layout.c - keys, normalised keys, layouts and items
  */
 #include <errno.h>
 
@@ -8,7 +8,7 @@
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* A NaN, by the number of bits of the fraction; bytes: most significant first */
+/* Is it a NaN with so many fraction bits? bytes: most significant first */
 static bool is_nan(const unsigned char *bytes, uint32_t nbytes, unsigned n_fraction_bits)
 {
 	bool is_infinite_or_nan = true, has_fraction = false;
@@ -33,7 +33,7 @@ static bool is_zero(const unsigned char *bytes, uint32_t nbytes)
 	return is_zero;
 }
 
-/* Most significant first, of a part of the key. */
+/* Put a part of the key in order, most significant byte first. */
 static void put_in_order(const struct key *key, const unsigned char *from, uint32_t nbytes,
 			 unsigned char *to)
 {
@@ -62,12 +62,12 @@ static void normalise_number(const struct key *key, const unsigned char *from, u
 		if (has_sign && i == 0)
 			to[i] ^= 0x80;
 	}
-	if (key->kind == KEY_TIME && key->numeric) /* one less, and the least becomes the last */
+	if (key->kind == KEY_TIME && key->numeric) /* one less: the lowest value becomes the last */
 		for (uint32_t i = nbytes; i-- > 0 && to[i]-- == 0;)
 			;
 }
 
-/* The normalised key of one key, by its definition: one byte after the other. Returns how many. */
+/* Make the normalised key of one key by its definition, byte by byte. Returns its size. */
 static uint32_t normalise(const struct key *key, const unsigned char *record, unsigned char *to)
 {
 	static const unsigned n_fraction_bits[] = { [2] = 10, [4] = 23, [8] = 52 };
@@ -193,7 +193,7 @@ static void floats_are_in_total_order(void **state)
 	layout_free(&down);
 }
 
-/* Ascending; with the same number: equal. */
+/* Ascending; equal numbers are equal values. */
 static void numbers_are_in_the_order_of_numpy(void **state)
 {
 	static const struct {
@@ -226,7 +226,7 @@ static void numbers_are_in_the_order_of_numpy(void **state)
 			memcpy(a + 3, &numbers[i].bits, 4);
 			memcpy(b + 3, &numbers[j].bits, 4);
 			assert_int_equal(key_compare(&up.record_keys, a, b), order);
-			/* Codes tell more apart, and nothing else. */
+			/* Encoded keys order equal values, too, and nothing else. */
 			if (order < 0) {
 				assert_true(layout_encode(&plain, a + 3) <
 					    layout_encode(&plain, b + 3));
@@ -249,7 +249,7 @@ static uint64_t compare_complex(const float *a, const float *b)
 	return (uint64_t)(order + 1);
 }
 
-/* numpy: R + Rj, R + nanj, nan + Rj, nan + nanj; where parts are NaN, the others count. */
+/* numpy: R + Rj, R + nanj, nan + Rj, nan + nanj; the other parts count. */
 static void complex_numbers_with_nan_come_by_where_it_is(void **state)
 {
 	const float nan = __builtin_nanf("");
@@ -264,7 +264,7 @@ static void complex_numbers_with_nan_come_by_where_it_is(void **state)
 											       2);
 }
 
-/* -0.0 and +0.0 are equal, so -u must not keep both; nor may -c find them out of order. */
+/* -0.0 and +0.0 are equal: -u must not keep both, and -c must not find them out of order. */
 static void comparable_numbers_are_not_key_only(void **state)
 {
 	struct layout layout =
@@ -285,7 +285,7 @@ static void comparable_numbers_are_not_key_only(void **state)
 	layout_free(&layout);
 }
 
-/* --limit: the first records are those that come first where all of them are sorted, as codes. */
+/* --limit: the first records are the same as in a sort of all, which is key-only. */
 static void assert_limited_like_all(const char *type)
 {
 	const char *const keys[] = { type, NULL };
@@ -453,7 +453,7 @@ static void other_layouts_are_records(void **state)
 	}
 }
 
-/* What is known of blocks is the beginning of a whole key, of 16 bytes. */
+/* Of blocks the first 16 bytes of a whole key are known. */
 static void a_whole_key_has_zeros_behind_it(void **state)
 {
 	struct layout layout =
@@ -470,7 +470,7 @@ static void a_whole_key_has_zeros_behind_it(void **state)
 	layout_free(&layout);
 }
 
-/* The layout's items of a record of consecutive bytes, the seventh of the input. */
+/* Check the item of a record of consecutive bytes, the seventh of the input. */
 static void assert_item(struct layout layout, const void *item, uint64_t item_nbytes)
 {
 	unsigned char *record = guarded_alloc(layout.record_nbytes);
@@ -578,7 +578,7 @@ static uint64_t hash_of(const uint64_t *words, unsigned n)
 	return digest_record((const unsigned char *)words, n * sizeof *words);
 }
 
-/* Words, or pairs of them, that change places. */
+/* Words, or pairs of words, that change places. */
 static void the_place_of_a_word_changes_its_hash(void **state)
 {
 	enum { N_WORDS = 16 };
@@ -598,7 +598,7 @@ static void the_place_of_a_word_changes_its_hash(void **state)
 			}
 }
 
-/* Zeros would take a factor out of the hash, if it were not for the places. */
+/* Without the offsets, zeros would make a factor of the hash zero. */
 static void records_of_zeros_differ_by_their_length(void **state)
 {
 	unsigned char zeros[128] = { 0 };

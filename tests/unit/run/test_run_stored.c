@@ -1,5 +1,5 @@
 /*
- * test_run_stored - parts of a stored run are read, and given back, without the others
+ * test_run_stored.c - parts of a stored run are read and freed without the others
  */
 #include "src/run/run.h"
 #include "tests/support/run_file_fixture.h"
@@ -38,7 +38,7 @@ static void read_all(struct run *run)
 		assert_true(items[i - 1] < items[i]);
 }
 
-/* Many blocks are in one page, and the cut is in it. */
+/* Many blocks are in one page, in which the run is cut. */
 static void subruns_release_disjoint_blocks(void **state)
 {
 	struct run *run = open_stored();
@@ -50,7 +50,7 @@ static void subruns_release_disjoint_blocks(void **state)
 
 		read_all(second);
 		run_discard_before(second, run_n_blocks(second));
-		spill_used_nbytes(spill); /* when it is given back */
+		spill_used_nbytes(spill); /* waits until it is freed */
 		read_all(first);
 		run_close(first);
 		run_close(second);
