@@ -1,6 +1,5 @@
 /*
  * separate_memory_backend.c - the CPU back end with separate memories (see the header)
- * separate_memory_backend.h)
  *
  * Owners are looked up in a list: there are some hundred of them, in tests that sort little.
  */
