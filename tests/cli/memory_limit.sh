@@ -137,7 +137,7 @@ if command -v zstd > zstd-path; then
 	[ $? -eq 1 ] || broken "gsort-check -S ${enough}M: $(cat stderr)"
 
 	claim 'a large window of a later frame is refused, and so is one behind a skippable frame'
-	{ head -c 80000 input | zstd -q && cat long.zst; } > second_frame.zst
+	{ head -c 80000 /dev/zero | zstd -q && cat long.zst; } > second_frame.zst
 	{ printf '\120\052\115\030\010\000\000\000........' && cat long.zst; } > skippable.zst
 	for options in '' -m -c -C; do
 		for file in second_frame.zst -; do

@@ -12,7 +12,7 @@ trap '' XFSZ 2> /dev/null
 	ulimit -f 4000 # blocks of 512 bytes, or of 1 KiB
 	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
 	refuses "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
-	cat input | refuses "^gsort: output: (write of .*: )?File too large(: 8000000 bytes are needed)?$named" -S 64M
+	cat input | refuses "^gsort: output: .*File too large.*$named" -S 64M
 	"$GSORT" -S 1M --temp-compress=none input 2> stderr | cat > /dev/null
 	one_line "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
 )
@@ -299,10 +299,10 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-tes
 	trap 'cd /; rm -rf "$work"; rm -f "$sparse"' EXIT
 	truncate -s 9223372036854775807 "$sparse"
 	head -c 10 /dev/zero > ten
-	refuses 'ten: 10 bytes and .* exceed the limit of 2\^64 - 2 bytes' -t u8 "$sparse" "$sparse" ten
+	refuses 'ten: 10 bytes and .* the limit of 2\^64 - 2 bytes' -t u8 "$sparse" "$sparse" ten
 	refuses 'ten: 10 bytes and .* exceed the limit' -t u8 -m "$sparse" "$sparse" ten
 	refuses 'ten: 10 bytes and .* exceed the limit' -t u8 --explain "$sparse" "$sparse" ten
-	refuses 'too large: 9223372036854775807 records of 8 bytes; .* 2\^63 - 1' -t u8 --argsort "$sparse"
+	refuses 'too large: 9223372036854775807 records of 8 bytes; ' -t u8 --argsort "$sparse"
 	refuses 'too large: .*2\^63 - 1' -t u8 "$sparse" ten
 	refuses 'too large: .* records of 2 bytes' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
 	"$GSORT_CHECK" -t u8 --same-records ten "$sparse" "$sparse" ten > stdout 2> stderr
