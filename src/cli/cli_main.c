@@ -1,5 +1,5 @@
 /*
- * cli_main - the command line, from its words to the exit status (see cli_main.h)
+ * cli_main - run a command: parse, sort, report (see cli_main.h)
  */
 #include "src/cli/cli_main.h"
 
@@ -13,16 +13,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "config.h"
 #include "src/cli/command_line.h"
-#include "src/cli/fatal_signals.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 #include "src/cli/progress_display.h"
 #include "src/cli/print_message.h"
 
 /*
- * A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and
- * messages would be written into it. Put something harmless there, on which reads and writes fail.
+ * Open closed standard descriptors, so that no file gets them and receives messages. Reads from the
+ * new standard input, and writes to the new outputs, fail.
  */
 static int reserve_standard_descriptors(void)
 {
@@ -32,19 +32,15 @@ static int reserve_standard_descriptors(void)
 	return 0;
 }
 
-/*
- * Files that the umask closes to their owner, too, could be neither opened a second time nor, in a
- * checkpoint, taken up. It counts for everybody else.
- */
+/* Let the owner access new files: gsort opens them again, for example to resume a checkpoint. */
 static void clear_owner_umask(void)
 {
 	umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
 }
 
 /*
- * What is large does not come from malloc, and what does is seldom: one arena does for all threads.
- * By default each has one of its own, which takes 64 MiB of addresses, and these may be limited.
- * (So glibc does; musl has no arenas.)
+ * Use one malloc arena. Allocations are few, and large buffers do not come from malloc. By default
+ * glibc reserves 64 MiB of address space per thread, which may be limited.
  */
 void cli_configure_malloc(void)
 {
@@ -58,7 +54,6 @@ static bool is_option_set(const struct gsort *sort, const char *option)
 	return gsort_get_set(sort, option) != NULL;
 }
 
-/* --explain */
 static int print_explanation(struct gsort *sort, const char *form)
 {
 	const char *text;
@@ -70,7 +65,7 @@ static int print_explanation(struct gsort *sort, const char *form)
 	return r;
 }
 
-/* Check, explain, sort or merge. 0; 1: there is disorder; or a negative errno after a message. */
+/* Check, explain, sort or merge. Return 0, 1 (disorder) or a negative errno (reported). */
 static int run_command(struct gsort *sort)
 {
 	uint64_t disorder = 0;
@@ -84,17 +79,17 @@ static int run_command(struct gsort *sort)
 	return r < 0 ? r : disorder > 0;
 }
 
-/* No write to it was refused, so what was asked for is there. */
+/* Return an error if standard error did not receive the requested text. */
 static int check_standard_error(const struct gsort *sort)
 {
 	const char *option = is_option_set(sort, "stats") ? "--stats" : "--debug";
 
 	if (!(is_option_set(sort, "stats") || is_option_set(sort, "debug")) || !ferror(stderr))
 		return 0;
-	return cli_error(-EIO, "%s: standard error cannot be written to", option);
+	return cli_error(-EIO, "%s: cannot write to standard error", option);
 }
 
-/* What is to be told of a run that has succeeded. 0, or the first failure. */
+/* Print statistics and write the report files. Return the first error. */
 static int print_reports(struct gsort *sort)
 {
 	int r = 0, write_error;
@@ -105,7 +100,7 @@ static int print_reports(struct gsort *sort)
 		if (table)
 			fputs(table, stderr);
 		else
-			r = -ENOMEM; /* as was said */
+			r = -ENOMEM; /* reported */
 	}
 	if (r == 0)
 		r = check_standard_error(sort);
@@ -132,21 +127,21 @@ static int run_with_progress(const struct cli_hooks *hooks, struct gsort *sort)
 	struct progress_display *display = NULL;
 	int r = 0, report_error;
 
-	/* What is planned for all ranks the first one says. */
+	/* The first rank prints the plan. */
 	if (hooks->message_prefix && is_option_set(sort, "explain"))
 		return 0;
-	if (!hooks->message_prefix) /* who asks all of a company for progress is told once */
+	if (!hooks->message_prefix) /* the first rank shows the progress */
 		r = progress_display_open(get_progress_mode(sort), query_progress, sort, &display);
 	if (r == 0)
 		r = run_command(sort);
-	progress_display_close(display); /* its line goes before the table comes */
+	progress_display_close(display); /* removes the line before the table */
 	if (r < 0)
 		return r;
 	report_error = hooks->message_prefix ? 0 : print_reports(sort);
 	return report_error < 0 ? report_error : r;
 }
 
-/* Descriptors: of a part file, its file and the duplicate that keeps its lock; and of all else. */
+/* A part file has its descriptor and a duplicate that keeps the lock. */
 enum { DESCRIPTORS_PER_PART_FILE = 2, RESERVED_DESCRIPTORS = 256 };
 
 static int attach_process(struct gsort *sort)
@@ -173,6 +168,85 @@ static void on_library_message(void *context, enum gsort_severity kind, const ch
 		cli_message_from(hooks->message_prefix, kind, text);
 }
 
+/* --- Launchers of MPI ranks --- */
+
+/* Not SLURM_NTASKS: job scripts, which run once, have it as well. */
+static const struct launcher {
+	const char *name, *size_variable, *rank_variable, *remedy;
+} launchers[] = {
+	{ "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+	  "use the mpirun of that MPI library" },
+	{ "mpiexec", "PMI_SIZE", "PMI_RANK", "use the mpiexec of that MPI library" },
+	{ "srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
+	  "use srun --mpi=TYPE (see srun --mpi=list) or mpirun" },
+};
+
+enum { N_LAUNCHERS = sizeof launchers / sizeof *launchers };
+
+/* Return whether this is the first of several processes, or one whose number is unknown. */
+static bool is_first_process(const struct launcher *launcher)
+{
+	const char *size = getenv(launcher->size_variable), *rank = getenv(launcher->rank_variable);
+
+	return size && strtoul(size, NULL, 10) > 1 && (!rank || strtoul(rank, NULL, 10) == 0);
+}
+
+static bool writes_full_output(const struct gsort *sort)
+{
+	static const char *const exempt_options[] = { "shard", "check", "C", "explain" };
+
+	for (size_t i = 0; i < sizeof exempt_options / sizeof *exempt_options; i++)
+		if (gsort_get_set(sort, exempt_options[i]))
+			return false;
+	return true;
+}
+
+static void warn_about_launcher(const struct gsort *sort)
+{
+	char text[256];
+
+	for (size_t i = 0; i < N_LAUNCHERS && writes_full_output(sort); i++) {
+		if (!is_first_process(&launchers[i]))
+			continue;
+		snprintf(text, sizeof text,
+			 "%s started several processes (%s=%s); each sorts the whole input; "
+			 "use " GSORT_PROGRAM "-mpi",
+			 launchers[i].name, launchers[i].size_variable,
+			 getenv(launchers[i].size_variable));
+		cli_message(GSORT_WARNING, text);
+		return;
+	}
+}
+
+int launcher_check_ranks(unsigned n_ranks)
+{
+	char text[256];
+
+	for (size_t i = 0; i < N_LAUNCHERS; i++) {
+		const char *size = getenv(launchers[i].size_variable);
+
+		if (!size || strtoul(size, NULL, 10) <= n_ranks)
+			continue;
+		snprintf(text, sizeof text, "%s started %s ranks (%s), but MPI sees %u; %s",
+			 launchers[i].name, size, launchers[i].size_variable, n_ranks,
+			 launchers[i].remedy);
+		cli_message(GSORT_ERROR, text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void launcher_skip_network_probe(void)
+{
+	const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+	const char *local_size = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+	if (size && local_size && strcmp(size, local_size) == 0)
+		setenv("OMPI_MCA_pml", "^cm,ucx", 0);
+}
+
+/* --- The command --- */
+
 static int parse_command_line(const struct cli_hooks *hooks, struct gsort *sort, int argc,
 			      char **argv)
 {
@@ -180,6 +254,8 @@ static int parse_command_line(const struct cli_hooks *hooks, struct gsort *sort,
 
 	if (r == 0)
 		r = command_line_parse(hooks->program, argc, argv, sort);
+	if (r == 0 && !hooks->program)
+		warn_about_launcher(sort);
 	return hooks->after_parse ? hooks->after_parse(hooks->context, sort, r) : r;
 }
 

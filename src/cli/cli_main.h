@@ -1,7 +1,5 @@
 /*
- * cli_main - the command line, from its words to the exit status
- *
- * gsort is this, and so is any program that does the same in other company.
+ * cli_main - run a command of gsort or gsort-mpi: parse, sort, report
  */
 #pragma once
 
@@ -9,27 +7,39 @@
 
 struct cli_program;
 
-/* What is to be done besides. Zeroed: nothing. */
+/* Differences of gsort-mpi. Zero-initialised: gsort. */
 struct cli_hooks {
 	void *context;
-	const struct cli_program *program; /* NULL: gsort's */
+	const struct cli_program *program; /* NULL: gsort */
 	/*
-	 * Somebody else says what all would: warnings and failures are said, with this in front,
-	 * and nothing else. NULL: this is the one.
+	 * Prefix of warnings and errors of a rank that prints nothing else; NULL: this process
+	 * prints everything.
 	 */
 	const char *message_prefix;
-	/* Before the command line is taken. As `taken`. */
+	/* Called before the command line is parsed. Returns 0 or a negative errno (reported). */
 	int (*before_parse)(void *context, struct gsort *sort);
 	/*
-	 * The command line has been taken, or was not: r, as command_line_parse() says. Returns
-	 * what is to be made of it: 0 to go on, COMMAND_LINE_BUILTIN, or a negative errno after a
-	 * message.
+	 * Called with the result of command_line_parse(). Returns the result to use: 0,
+	 * COMMAND_LINE_BUILTIN or a negative errno (reported).
 	 */
 	int (*after_parse)(void *context, struct gsort *sort, int r);
 };
 
-/* For main(), first of all. */
+/* Configure malloc(). To be called at the beginning of main(). */
 void cli_configure_malloc(void);
 
-/* Parse, run, report. Returns the exit status. */
+/* Run the command. Returns the exit status. */
 int cli_main(const struct cli_hooks *hooks, int argc, char **argv);
+
+/*
+ * Check that MPI knows all ranks that the launcher started. With the launcher of another MPI
+ * library, each rank takes itself for the only one and would sort everything. Returns 0 or -EINVAL
+ * (reported).
+ */
+int launcher_check_ranks(unsigned n_ranks);
+
+/*
+ * Before MPI starts: if all ranks are on this host, keep Open MPI from probing networks (0.2 s),
+ * unless the user has chosen a network.
+ */
+void launcher_skip_network_probe(void);

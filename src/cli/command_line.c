@@ -1,8 +1,9 @@
 /*
- * command_line - what the words of gsort's command line ask for (see command_line.h)
+ * command_line - the command line of gsort and gsort-mpi (see command_line.h)
  */
 #include "src/cli/command_line.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,12 +11,10 @@
 #include <string.h>
 
 #include "config.h"
-#include "src/cli/completion.h"
-#include "src/cli/unsupported_options.h"
 #include "src/cli/option_parse.h"
 #include "src/cli/print_message.h"
 
-/* How the library knows what the caller has open as 1. */
+/* The path of standard output for the library. */
 static const char standard_output_path[] = "/dev/fd/1";
 
 static const struct cli_program default_program = {
@@ -30,6 +29,66 @@ static const struct cli_program default_program = {
 	.get_option = gsort_get_option,
 	.get_word = gsort_get_option_word,
 };
+
+/* --- Options of GNU sort --- */
+
+#define NO_TEXT "records are binary"
+
+/* Return whether a key is one of columns of text: "2,2", "1.3,1.5", "2n,2". */
+static bool is_text_key(const char *value)
+{
+	const size_t n = value ? strspn(value, "0123456789") : 0;
+
+	if (n == 0)
+		return false;
+	value += n;
+	if (*value == '.')
+		value += 1 + strspn(value + 1, "0123456789");
+	return value[strspn(value, "bdfgiMhnRrV")] == ',';
+}
+
+/* Return whether a value is one character that separates columns: ",", "\\t". */
+static bool is_separator(const char *value)
+{
+	return value && *value &&
+	       ((!value[1] && !isalnum((unsigned char)*value)) || strcmp(value, "\\t") == 0 ||
+		strcmp(value, "\\0") == 0);
+}
+
+static bool is_missing(const char *value)
+{
+	return !value;
+}
+
+/* Options of GNU sort. Its -t, -k and -R mean something else here. */
+const struct unsupported_option unsupported_options[] = {
+	{ "ignore-leading-blanks", 'b', NO_TEXT "; -k gives the first byte of a key", NULL },
+	{ "dictionary-order", 'd', NO_TEXT "; bytes (-t bN) are in memcmp order", NULL },
+	{ "ignore-case", 'f', NO_TEXT "; bytes (-t bN) are in memcmp order", NULL },
+	{ "ignore-nonprinting", 'i', NO_TEXT "; bytes (-t bN) are in memcmp order", NULL },
+	{ "general-numeric-sort", 'g', NO_TEXT "; give the type of the numbers, such as -t f64",
+	  NULL },
+	{ "human-numeric-sort", 'h',
+	  NO_TEXT "; give the type of the numbers with -t; for help use --help", NULL },
+	{ "numeric-sort", 'n', NO_TEXT "; give the type of the numbers, such as -t i64", NULL },
+	{ "month-sort", 'M', NO_TEXT "; give the type of the keys with -t", NULL },
+	{ "version-sort", 'V', NO_TEXT "; give the type of the keys with -t; see also --version",
+	  NULL },
+	{ "sort", 0, NO_TEXT "; give the type of the keys with -t, or -R and -k", NULL },
+	{ "random-sort", 0, "random order is not supported; -R, --record-size is the record size",
+	  NULL },
+	{ "random-source", 0, "random order is not supported", NULL },
+	{ "field-separator", 0, NO_TEXT "; use -k OFFSET:TYPE for each key", NULL },
+	{ "zero-terminated", 'z', NO_TEXT "; their size is that of -t or -R", NULL },
+	{ "compress-program", 0, "use --temp-compress", NULL },
+	{ "key", 'k', NO_TEXT "; use OFFSET:TYPE, and repeat -k for each key", is_text_key },
+	{ "type", 't', NO_TEXT "; -t is the type, and -k OFFSET:TYPE a key", is_separator },
+	{ "record-size", 'R', "random order is not supported; -R requires the record size in bytes",
+	  is_missing },
+	{ 0 },
+};
+
+/* --- Parsing --- */
 
 static const char *get_program_word(const void *context, unsigned i, unsigned n, char *text)
 {
@@ -49,7 +108,6 @@ static void list_options(const struct cli_program *program, struct option_list *
 		options->n++;
 }
 
-/* What takes the words. */
 struct sort_option_target {
 	const struct cli_program *program;
 	const struct option_list *options;
@@ -58,7 +116,7 @@ struct sort_option_target {
 
 static int set_sort_option(void *context, unsigned i, const char *value)
 {
-	/* They end the parsing, so of a sort at most one is taken. */
+	/* These end the parsing. */
 	static const char *const builtin_names[] = { "help", "version", "completion" };
 	const struct sort_option_target *target = context;
 	const char *name = target->options->options[i].name;
@@ -90,11 +148,11 @@ static void print_builtin(const struct cli_program *program, const struct gsort 
 		printf("%s %s (back ends: cpu%s)\n", program->name, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		completion_print(gsort_get_set(sort, "completion"), program->name, &options,
-				 stdout);
+		option_print_completion(gsort_get_set(sort, "completion"), program->name, &options,
+					stdout);
 }
 
-/* What was printed must have arrived: --help to a full disk is an error too. */
+/* A full disk is an error of --help, too. */
 int command_line_print_builtin(const struct cli_program *program, const struct gsort *sort)
 {
 	print_builtin(program ? program : &default_program, sort);
@@ -103,21 +161,20 @@ int command_line_print_builtin(const struct cli_program *program, const struct g
 	return 0;
 }
 
-/* The inputs: operands, names from a file, or standard input. */
+/* Add operands as inputs; without operands and --files0-from, standard input. */
 static int add_inputs(struct gsort *sort, const struct parsed_command_line *parsed)
 {
 	int r = 0;
 
 	for (unsigned i = 0; i < parsed->n_operands && r == 0; i++)
-		r = *parsed->operands[i] ?
-			    gsort_add_input_path(sort, parsed->operands[i]) :
-			    cli_error(-ENOENT, "'': cannot open: %m"); /* a name that no file has */
+		r = *parsed->operands[i] ? gsort_add_input_path(sort, parsed->operands[i]) :
+					   cli_error(-ENOENT, "'': cannot open: %m");
 	if (r == 0 && parsed->n_operands == 0 && !gsort_get_set(sort, "files0-from"))
 		r = gsort_add_input_path(sort, "-");
 	return r;
 }
 
-/* What is meant where nothing is said. */
+/* Write to standard output without -o; spill to $TMPDIR without -T. */
 static int apply_defaults(struct gsort *sort)
 {
 	const bool is_check = gsort_get_set(sort, "check") || gsort_get_set(sort, "C");

@@ -1,8 +1,8 @@
 /*
- * option_parse - command lines, by what is known of a program's options (see option_parse.h)
+ * option_parse - command lines, --help and shell completion (see option_parse.h)
  *
- * getopt_long keeps its state in global variables; it is restarted for each command line, so that a
- * test can parse hundreds. Its own messages are turned off: ours go to whoever wants the words.
+ * getopt_long() keeps its state in global variables. Each command line restarts it, so that a test
+ * can parse many. Its own messages are turned off.
  */
 #include "src/cli/option_parse.h"
 
@@ -14,19 +14,19 @@
 #include <string.h>
 
 enum {
-	LONG_BASE = 256, /* getopt's value of option i: above all letters */
+	LONG_BASE = 256, /* getopt's value of long option 0: above all letters */
 	SPELLING_NBYTES = 48,
-	HELP_COLUMN = 30,    /* where help begins, */
-	HELP_END_COLUMN = 80 /* and before which its lines end */
+	HELP_COLUMN = 30,    /* first column of the descriptions */
+	HELP_END_COLUMN = 80 /* lines end before it */
 };
 
-/* getopt's two views of the options. */
+/* The options in the form of getopt_long(). */
 struct getopt_tables {
 	struct option longs[OPTION_LIST_MAX + 1];
 	char letters[2 * OPTION_LIST_MAX + 2];
 };
 
-/* An option without a long name has its letter as its name. */
+/* An option without a long name has its letter as the name. */
 static bool has_long_name(const struct gsort_option *spec)
 {
 	return spec->name[0] && spec->name[1];
@@ -45,7 +45,7 @@ static void make_getopt_tables(const struct option_list *options, struct getopt_
 	unsigned n_longs = 0;
 
 	assert(options->n <= OPTION_LIST_MAX);
-	*letter++ = ':'; /* report a missing argument apart from an unknown option */
+	*letter++ = ':'; /* tell a missing argument from an unknown option */
 	for (unsigned i = 0; i < options->n; i++) {
 		const struct gsort_option *spec = &options->options[i];
 
@@ -63,7 +63,7 @@ static void make_getopt_tables(const struct option_list *options, struct getopt_
 	tables->longs[n_longs] = (struct option){ 0 };
 }
 
-/* The option that getopt means by `value`, a letter or LONG_BASE and more; n: there is none. */
+/* Return the index of the option with this value of getopt; n: unknown. */
 static unsigned find_option(const struct option_list *options, int value)
 {
 	unsigned i = 0;
@@ -75,13 +75,13 @@ static unsigned find_option(const struct option_list *options, int value)
 	return i;
 }
 
-/* Some long names, as "--stable, --stats". */
+/* Long names: "--stable, --stats". */
 struct option_name_list {
 	char text[OPTION_LIST_MAX * SPELLING_NBYTES];
 	unsigned n;
 };
 
-/* Those that begin with `word`, "--st" say. */
+/* List the long names that begin with `word` ("--st"). */
 static void find_abbreviated(const struct option_list *options, const char *word,
 			     struct option_name_list *ret_names)
 {
@@ -97,7 +97,7 @@ static void find_abbreviated(const struct option_list *options, const char *word
 					options->options[i].name);
 }
 
-/* The option that is meant by a letter or, if that is 0, by a word; NULL if none. */
+/* Find an unsupported option by letter or, if that is 0, by word. */
 static const struct unsupported_option *
 find_unsupported(const struct unsupported_option *unsupported, int letter, const char *word)
 {
@@ -125,7 +125,7 @@ static int set_parse_error(struct parsed_command_line *parsed, const char *forma
 	return -EINVAL;
 }
 
-/* The long name that may be meant by a word, "--buffersize=1M"; NULL: none. */
+/* Return the long name that is similar to a word ("--buffersize=1M"); NULL: none. */
 static const char *suggest_option(const struct option_list *options, const char *word)
 {
 	const char *names[OPTION_LIST_MAX];
@@ -144,7 +144,7 @@ static int set_unknown_option_error(const struct option_list *options,
 	const struct unsupported_option *match = find_unsupported(unsupported, letter, word);
 	const char *nearest;
 	const char one_letter[] = { '-', (char)letter, '\0' };
-	/* A byte may be no letter, but a part of one. */
+	/* Bytes above 0x7f are parts of multibyte characters. */
 	const bool is_letter = letter > 0 && letter < 0x80;
 	const char *option = is_letter ? one_letter : word;
 
@@ -152,12 +152,12 @@ static int set_unknown_option_error(const struct option_list *options,
 		return set_parse_error(parsed, "option '%s': %s", option, match->reason);
 	nearest = letter ? NULL : suggest_option(options, word);
 	return nearest ?
-		       set_parse_error(parsed, "unknown option '%s': did you mean --%s? See --help",
+		       set_parse_error(parsed, "unknown option '%s'; did you mean --%s? See --help",
 				       option, nearest) :
-		       set_parse_error(parsed, "unknown option '%s': see --help", option);
+		       set_parse_error(parsed, "unknown option '%s'; see --help", option);
 }
 
-/* A long name that is none, or more than one. */
+/* Report a long name that is unknown or ambiguous. */
 static int set_option_name_error(const struct option_list *options,
 				 const struct unsupported_option *unsupported, const char *word,
 				 struct parsed_command_line *parsed)
@@ -165,8 +165,8 @@ static int set_option_name_error(const struct option_list *options,
 	struct option_name_list names;
 
 	find_abbreviated(options, word, &names);
-	return names.n > 1 ? set_parse_error(parsed, "option '%s' is ambiguous: it can be %s", word,
-					     names.text) :
+	return names.n > 1 ? set_parse_error(parsed, "option '%s' is ambiguous; use one of %s",
+					     word, names.text) :
 			     set_unknown_option_error(options, unsupported, 0, word, parsed);
 }
 
@@ -200,7 +200,7 @@ static int check_foreign_value(const struct gsort_option *option,
 	return 0;
 }
 
-/* Of an option that there is, getopt found something wrong. */
+/* Report a missing or superfluous value of a known option. */
 static int set_option_value_error(const struct gsort_option *option,
 				  const struct unsupported_option *unsupported, int code,
 				  const char *word, struct parsed_command_line *parsed)
@@ -210,12 +210,12 @@ static int set_option_value_error(const struct gsort_option *option,
 	if (code == ':' && check_foreign_value(option, unsupported, NULL, parsed) < 0)
 		return -EINVAL;
 	format_option_name(option, spelling);
-	return code == ':' ? set_parse_error(parsed, "%s needs an argument, %s: see --help",
+	return code == ':' ? set_parse_error(parsed, "%s requires an argument, %s; see --help",
 					     spelling, option->argument) :
 			     set_parse_error(parsed, "%s takes no argument: '%s'", spelling, word);
 }
 
-/* The word that a letter is of: unless it is the last there, getopt is still at it. */
+/* Return the word with this letter. getopt stays at the word until its last letter. */
 static const char *find_letter_word(char **argv, int letter)
 {
 	const char *current = argv[optind];
@@ -260,7 +260,9 @@ int option_parse(const struct option_list *options, const struct unsupported_opt
 	return 0;
 }
 
-/* Print `text` from column `column` on, its lines broken between words. */
+/* --- Help --- */
+
+/* Print `text` from a column on, and break lines between words. */
 static void print_wrapped(const char *text, int column, FILE *stream)
 {
 	while (*text) {
@@ -303,4 +305,249 @@ void option_print_help(const struct option_list *options, FILE *stream)
 {
 	for (unsigned i = 0; i < options->n; i++)
 		print_option_help(&options->options[i], stream);
+}
+
+/* --- Completion. Names and words contain no characters that a shell interprets. --- */
+
+static bool takes_file(const struct gsort_option *spec)
+{
+	return spec->argument && strcmp(spec->argument, "FILE") == 0;
+}
+
+static bool takes_directory(const struct gsort_option *spec)
+{
+	return spec->argument && strcmp(spec->argument, "DIR") == 0;
+}
+
+static bool takes_words(const struct option_list *options, const struct gsort_option *spec)
+{
+	char text[GSORT_WORD_NBYTES];
+
+	return options->get_word(options->context, (unsigned)(spec - options->options), 0, text) !=
+	       NULL;
+}
+
+static void print_words(const struct option_list *options, const struct gsort_option *spec,
+			FILE *stream)
+{
+	const unsigned index = (unsigned)(spec - options->options);
+	char text[GSORT_WORD_NBYTES];
+	const char *word;
+
+	for (unsigned i = 0; (word = options->get_word(options->context, index, i, text)); i++)
+		fprintf(stream, "%s%s", i ? " " : "", word);
+}
+
+/*
+ * Print text for a string in single quotes: `quote` replaces each quote, and a backslash precedes
+ * special characters.
+ */
+static void print_quoted(const char *text, const char *quote, const char *special, FILE *stream)
+{
+	for (; *text; text++) {
+		if (*text == '\'') {
+			fputs(quote, stream);
+			continue;
+		}
+		if (strchr(special, *text))
+			fputc('\\', stream);
+		fputc(*text, stream);
+	}
+}
+
+/* Print a valid function name: _gsort_check for gsort-check. */
+static void print_function(const char *program, FILE *stream)
+{
+	fputs("_", stream);
+	for (; *program; program++)
+		fputc(*program == '-' || *program == '.' ? '_' : *program, stream);
+}
+
+/* bash: "--name=" completes a value after an equals sign, "--name" or "-n" the next word. */
+static void print_bash_case(const struct option_list *options, const struct gsort_option *spec,
+			    FILE *stream)
+{
+	fprintf(stream, "\t--%s=", spec->name);
+	if (!spec->default_value)
+		fprintf(stream, "|--%s", spec->name);
+	if (!spec->default_value && spec->letter)
+		fprintf(stream, "|-%c", spec->letter);
+	fputs(")\n\t\t", stream);
+	if (takes_words(options, spec)) {
+		fputs("mapfile -t COMPREPLY < <(compgen -W '", stream);
+		print_words(options, spec, stream);
+		fputs("' -- \"$cur\") ;;\n", stream);
+	} else if (takes_file(spec) || takes_directory(spec)) {
+		fprintf(stream,
+			"compopt -o filenames\n"
+			"\t\tmapfile -t COMPREPLY < <(compgen -%c -- \"$cur\") ;;\n",
+			takes_file(spec) ? 'f' : 'd');
+	} else {
+		fputs("COMPREPLY=() ;;\n", stream);
+	}
+}
+
+/* Print long names; with "=" if they take a value; in both forms if the value is optional. */
+static void print_bash_names(const struct option_list *options, FILE *stream)
+{
+	for (unsigned i = 0; i < options->n; i++) {
+		const struct gsort_option *spec = &options->options[i];
+
+		if (!has_long_name(spec))
+			continue;
+		fprintf(stream, "%s--%s", i ? " " : "", spec->name);
+		if (spec->argument && spec->default_value)
+			fprintf(stream, " --%s", spec->name);
+		if (spec->argument)
+			fputs("=", stream);
+	}
+}
+
+static void print_bash(const char *program, const struct option_list *options, FILE *stream)
+{
+	print_function(program, stream);
+	fputs("()\n{\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]}\n"
+	      "\t# An equals sign is a separate word.\n"
+	      "\tif [[ $cur == = ]]; then\n"
+	      "\t\tcur= option=$option=\n"
+	      "\telif [[ $option == = ]]; then\n"
+	      "\t\toption=${COMP_WORDS[COMP_CWORD-2]}=\n"
+	      "\tfi\n"
+	      "\tcase $option in\n",
+	      stream);
+	for (unsigned i = 0; i < options->n; i++)
+		if (options->options[i].argument)
+			print_bash_case(options, &options->options[i], stream);
+	fputs("\t*)\n"
+	      "\t\tif [[ $cur == -* ]]; then\n"
+	      "\t\t\tmapfile -t COMPREPLY < <(compgen -W '",
+	      stream);
+	print_bash_names(options, stream);
+	fputs("' -- \"$cur\")\n"
+	      "\t\t\t[[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace\n"
+	      "\t\telse\n"
+	      "\t\t\tcompopt -o filenames\n"
+	      "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+	      "\t\tfi ;;\n"
+	      "\tesac\n}\ncomplete -F ",
+	      stream);
+	print_function(program, stream);
+	fprintf(stream, " %s\n", program);
+}
+
+/* zsh: print the name of an argument and its words: ":TYPE:(u8 u16)". */
+static void print_zsh_argument(const struct option_list *options, const struct gsort_option *spec,
+			       FILE *stream)
+{
+	fputs(spec->default_value ? "::" : ":", stream);
+	print_quoted(spec->argument, "'\\''", ":\\", stream);
+	fputs(":", stream);
+	if (takes_words(options, spec)) {
+		fputs("(", stream);
+		print_words(options, spec, stream);
+		fputs(")", stream);
+	} else if (takes_file(spec)) {
+		fputs("_files", stream);
+	} else if (takes_directory(spec)) {
+		fputs("_directories", stream);
+	}
+}
+
+/* Print one name of an option: "--type=", "-t+", or "-c" without a value. */
+static void print_zsh_name(const struct option_list *options, const struct gsort_option *spec,
+			   bool is_letter, FILE *stream)
+{
+	const bool has_argument = spec->argument && !(is_letter && spec->default_value);
+
+	fputs("\t\t'", stream);
+	if (spec->repeatable)
+		fputs("*", stream);
+	else if (spec->letter && has_long_name(spec))
+		fprintf(stream, "(-%c --%s)", spec->letter, spec->name);
+	if (is_letter)
+		fprintf(stream, "-%c%s", spec->letter, has_argument ? "+" : "");
+	else
+		fprintf(stream, "--%s%s", spec->name,
+			!has_argument       ? "" :
+			spec->default_value ? "=-" :
+					      "=");
+	fputs("[", stream);
+	print_quoted(spec->help, "'\\''", "[]:\\", stream);
+	fputs("]", stream);
+	if (has_argument)
+		print_zsh_argument(options, spec, stream);
+	fputs("' \\\n", stream);
+}
+
+static void print_zsh(const char *program, const struct option_list *options, FILE *stream)
+{
+	fprintf(stream, "#compdef %s\n\n", program);
+	print_function(program, stream);
+	fputs("()\n{\n\t_arguments -s -S \\\n", stream);
+	for (unsigned i = 0; i < options->n; i++) {
+		if (options->options[i].letter)
+			print_zsh_name(options, &options->options[i], true, stream);
+		if (has_long_name(&options->options[i]))
+			print_zsh_name(options, &options->options[i], false, stream);
+	}
+	fputs("\t\t'*:FILE:_files'\n}\n\n"
+	      "# An autoloaded file is the function; a sourced file registers it.\n"
+	      "if [ \"$funcstack[1]\" = ",
+	      stream);
+	print_function(program, stream);
+	fputs(" ]; then\n\t", stream);
+	print_function(program, stream);
+	fputs(" \"$@\"\nelse\n\tcompdef ", stream);
+	print_function(program, stream);
+	fprintf(stream, " %s\nfi\n", program);
+}
+
+static void print_fish_option(const char *program, const struct option_list *options,
+			      const struct gsort_option *spec, FILE *stream)
+{
+	fprintf(stream, "complete -c %s", program);
+	if (has_long_name(spec))
+		fprintf(stream, " -l %s", spec->name);
+	if (spec->letter)
+		fprintf(stream, " -s %c", spec->letter);
+	if (takes_file(spec))
+		fputs(" -r -F", stream);
+	else if (spec->argument && !spec->default_value)
+		fputs(" -x", stream);
+	if (takes_words(options, spec)) {
+		fputs(" -a '", stream);
+		print_words(options, spec, stream);
+		fputs("'", stream);
+	} else if (takes_directory(spec)) {
+		fputs(" -a '(__fish_complete_directories)'", stream);
+	}
+	fputs(" -d '", stream);
+	print_quoted(spec->help, "\\'", "\\", stream);
+	fputs("'\n", stream);
+}
+
+static void print_fish(const char *program, const struct option_list *options, FILE *stream)
+{
+	for (unsigned i = 0; i < options->n; i++)
+		print_fish_option(program, options, &options->options[i], stream);
+}
+
+bool option_print_completion(const char *shell, const char *program,
+			     const struct option_list *options, FILE *stream)
+{
+	static const struct {
+		const char *shell;
+		void (*print)(const char *, const struct option_list *, FILE *);
+	} scripts[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
+
+	for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+		if (strcmp(scripts[i].shell, shell) != 0)
+			continue;
+		if (scripts[i].print != print_zsh) /* its first line must be #compdef */
+			fprintf(stream, "# completion of %s options\n", program);
+		scripts[i].print(program, options, stream);
+		return true;
+	}
+	return false;
 }

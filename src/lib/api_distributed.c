@@ -1,18 +1,30 @@
 /*
- * api_distributed - a sort that several processes do together (see api_distributed.h)
+ * api_distributed - sorts of several MPI ranks (see api_distributed.h)
+ *
+ * One trace of all ranks: each rank records its own trace, all but the first into bounded memory;
+ * at the end the first rank joins them. Time 0 is that of the first rank. It asks each rank several
+ * times for the time of its clock, and takes the fastest answer as given halfway. So a clock is
+ * known to half of that round trip, about 100 us. Later drift is ignored.
  */
 #include "src/lib/api_distributed.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/base/system_limits.h"
-#include "src/lib/lib_internal.h"
+#include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
+#include "src/comm/tags.h"
+#include "src/lib/lib_internal.h"
+#include "src/options/command_files.h"
+#include "src/sort/distributed_sort.h"
 
-/* All that ranks cannot do, but what is `allowed`; NULL: nothing is. */
+/* Refuse options that several ranks do not support, except one (NULL: none). */
 static int check_mpi_support(const struct gsort *sort, const char *allowed_option)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
@@ -20,19 +32,12 @@ static int check_mpi_support(const struct gsort *sort, const char *allowed_optio
 	for (unsigned i = 0; i < options_table.n_specs; i++) {
 		const struct option_spec *row = &options_table.specs[i];
 
-		if (sort->arguments.present >> i & 1 && row->mpi_support == OPTION_MPI_NO &&
+		if (option_is_present(&sort->arguments, i) && row->mpi_support == OPTION_MPI_NO &&
 		    !(allowed_option && strcmp(row->name, allowed_option) == 0))
-			return fail(-EINVAL, "%s is not possible with several ranks: %s",
+			return fail(-EINVAL, "%s is not supported with several ranks; %s",
 				    option_format_name(row, spelling), row->mpi_substitute);
 	}
 	return 0;
-}
-
-static int check_distributed_files(const struct gsort *sort)
-{
-	const struct command_files files = api_command_files(sort);
-
-	return command_files_check(&files);
 }
 
 void api_distributed_set_comm(struct gsort *sort, struct comm *comm)
@@ -42,7 +47,7 @@ void api_distributed_set_comm(struct gsort *sort, struct comm *comm)
 
 static enum api_operation requested_operation(const struct options *options)
 {
-	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
+	if (options_is_check(options))
 		return API_CHECK;
 	return options->explain ? API_EXPLAIN : API_SORT;
 }
@@ -60,11 +65,10 @@ int api_distributed_check_files0(const struct gsort *sort, const char *path)
 	if (has_single_rank(sort) ||
 	    (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode))))
 		return 0;
-	return fail(-EINVAL,
-		    "--files0-from: several ranks need a list that is a file, which each of them "
-		    "reads: %s%s; write the names to a file that all ranks see",
-		    is_stdin ? "standard input" : path,
-		    is_stdin ? " is the first rank's alone" : " is no regular file");
+	return fail(
+		-EINVAL,
+		"--files0-from: %s is not a regular file; all ranks must be able to read the list",
+		is_stdin ? "standard input" : path);
 }
 
 int api_distributed_check(struct gsort *sort)
@@ -75,12 +79,12 @@ int api_distributed_check(struct gsort *sort)
 	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
 	r = check_mpi_support(sort, NULL);
-	if (has_single_rank(sort)) /* what else is wrong is said once, when it begins */
+	if (has_single_rank(sort)) /* the start of the sort does the other checks */
 		return api_end_call(saved, r);
 	if (r == 0)
 		r = api_start_check(sort, requested_operation(&sort->options));
-	if (r == 0) /* of inputs that are named by now: all ranks would say it of them */
-		r = check_distributed_files(sort);
+	if (r == 0)
+		r = command_files_check(&sort->options, sort->process != NULL);
 	return api_end_call(saved, r);
 }
 
@@ -93,21 +97,230 @@ int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *sp
 {
 	if (!spec->n_assumed_ranks)
 		return gsort_get_set(sort, "assume-rates") ?
-			       fail(-EINVAL,
-				    "--assume-rates needs --ranks: of this machine rates are "
-				    "measured") :
+			       fail(-EINVAL, "--assume-rates requires --ranks") :
 			       0;
-	if (spec->backend == BACKEND_AUTO) /* there are no devices of other machines here */
+	if (spec->backend == BACKEND_AUTO) /* the GPUs of other hosts are unknown */
 		spec->backend = BACKEND_CPU;
 	return check_mpi_support(sort, "ranks");
 }
 
-bool is_reporting_rank(const struct gsort *sort)
+bool api_is_reporting_rank(const struct gsort *sort)
 {
 	return !sort->comm || comm_rank(sort->comm) == 0;
 }
 
-/* Between two questions to all ranks how far they are. */
+/* --- Options of all ranks --- */
+
+/* Write the name and the value of an option; "": not given. Values are never empty. */
+static void write_option_value(FILE *stream, const struct gsort *sort, unsigned row)
+{
+	const bool is_present = option_is_present(&sort->arguments, row);
+	const char *argument = sort->arguments.values[row];
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	fprintf(stream, "%s%c%s%c", option_format_name(&options_table.specs[row], spelling), 0,
+		!is_present ? "" :
+		argument    ? argument :
+			      "given",
+		0);
+}
+
+static int describe_options(const struct gsort *sort, struct fingerprint *ret_fingerprint)
+{
+	struct fingerprint fingerprint = { 0 };
+	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
+
+	for (unsigned i = 0; stream && i < options_table.n_specs; i++)
+		if (options_table.specs[i].mpi_support == OPTION_MPI_SAME_ON_ALL)
+			write_option_value(stream, sort, i);
+	if (!stream || fclose(stream) != 0) {
+		free(fingerprint.text);
+		return fail(-ENOMEM, "no memory for the options of ranks");
+	}
+	*ret_fingerprint = fingerprint;
+	return 0;
+}
+
+static int report_option_difference(const void *comm,
+				    const struct fingerprint_difference *difference)
+{
+	const char *option = difference->name, *host = comm_host(comm, 0);
+
+	if (!*difference->saved_value)
+		return fail(
+			-EINVAL,
+			"%s is given here, but not on the first rank (%s); give it to all ranks",
+			option, host);
+	if (!*difference->value)
+		return fail(
+			-EINVAL,
+			"%s is not given here, but on the first rank (%s); give it to all ranks",
+			option, host);
+	return fail(
+		-EINVAL,
+		"%s is '%s' here, but '%s' on the first rank (%s); give all ranks the same value",
+		option, difference->value, difference->saved_value, host);
+}
+
+int api_distributed_compare_options(struct gsort *sort)
+{
+	struct fingerprint local = { 0 };
+	struct diagnostics *saved;
+	int r;
+
+	if (!api_begin_call(sort, &saved))
+		return -EINVAL;
+	r = describe_options(sort, &local);
+	if (r == 0)
+		r = distributed_compare_descriptions(sort->comm, &local, report_option_difference,
+						     sort->comm);
+	free(local.text);
+	return api_end_call(saved, r);
+}
+
+/* --- Traces --- */
+
+enum { N_CLOCK_SAMPLES = 8 };
+
+static int send_all(struct comm *comm, unsigned rank, const void *data, size_t nbytes)
+{
+	struct comm_transfer transfer;
+	int r = comm_send(comm, rank, COMM_TAG_TRACE, data, nbytes, &transfer);
+
+	return r < 0 ? r : comm_wait(comm, &transfer);
+}
+
+static int receive_all(struct comm *comm, unsigned rank, void *data, size_t nbytes)
+{
+	struct comm_transfer transfer;
+	int r = comm_receive(comm, rank, COMM_TAG_TRACE, data, nbytes, &transfer);
+
+	return r < 0 ? r : comm_wait(comm, &transfer);
+}
+
+/* First rank: find the time of a rank's clock at begin_ns of this clock, and send it. */
+static int align_clock_of(struct comm *comm, unsigned rank, uint64_t begin_ns)
+{
+	uint64_t min_round_trip_ns = UINT64_MAX, remote_begin_ns = 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < N_CLOCK_SAMPLES && r == 0; i++) {
+		const uint64_t request_ns = clock_now_ns();
+		uint64_t reply_ns = 0, round_trip_ns;
+
+		r = send_all(comm, rank, &request_ns, sizeof request_ns);
+		if (r == 0)
+			r = receive_all(comm, rank, &reply_ns, sizeof reply_ns);
+		round_trip_ns = clock_now_ns() - request_ns;
+		if (r < 0 || round_trip_ns >= min_round_trip_ns)
+			continue;
+		min_round_trip_ns = round_trip_ns;
+		remote_begin_ns = reply_ns - (request_ns + round_trip_ns / 2 - begin_ns);
+	}
+	return r < 0 ? r : send_all(comm, rank, &remote_begin_ns, sizeof remote_begin_ns);
+}
+
+static int answer_clock_requests(struct comm *comm, uint64_t *ret_begin_ns)
+{
+	uint64_t request_ns;
+	int r = 0;
+
+	for (unsigned i = 0; i < N_CLOCK_SAMPLES && r == 0; i++) {
+		uint64_t now_ns;
+
+		r = receive_all(comm, 0, &request_ns, sizeof request_ns);
+		now_ns = clock_now_ns();
+		if (r == 0)
+			r = send_all(comm, 0, &now_ns, sizeof now_ns);
+	}
+	return r < 0 ? r : receive_all(comm, 0, ret_begin_ns, sizeof *ret_begin_ns);
+}
+
+/* Collective: return the time of this clock at time 0 of the trace, begin_ns of the first rank. */
+static int align_clocks(struct comm *comm, uint64_t *ret_begin_ns)
+{
+	const uint64_t begin_ns = clock_now_ns();
+	int r = 0;
+
+	if (comm_rank(comm) != 0)
+		return answer_clock_requests(comm, ret_begin_ns);
+	for (unsigned i = 1; i < comm_size(comm) && r == 0; i++)
+		r = align_clock_of(comm, i, begin_ns);
+	*ret_begin_ns = begin_ns;
+	return r;
+}
+
+int api_distributed_open_trace(struct gsort *sort)
+{
+	struct trace_process process = { 0 };
+	uint64_t is_requested = sort->options.trace_path != NULL;
+	int r;
+
+	if (!sort->comm)
+		return 0;
+	r = comm_broadcast(sort->comm, &is_requested, sizeof is_requested, 0);
+	if (r < 0 || !is_requested)
+		return r;
+	process.number = comm_rank(sort->comm);
+	process.n_processes = comm_size(sort->comm);
+	r = align_clocks(sort->comm, &process.begin_ns);
+	if (r == 0 && process.number > 0)
+		r = reports_open_trace_text(&sort->reports);
+	if (r < 0)
+		return r;
+	snprintf(process.name, sizeof process.name, "rank %u, on %s", process.number,
+		 comm_host(sort->comm, process.number));
+	trace_set_process(sort->reports.trace, &process);
+	return 0;
+}
+
+static int send_trace(struct gsort *sort)
+{
+	const char *text = NULL;
+	size_t nbytes = 0;
+	uint64_t text_nbytes;
+	int r = reports_close_trace_text(&sort->reports, &text, &nbytes);
+
+	text_nbytes = nbytes;
+	if (r == 0)
+		r = send_all(sort->comm, 0, &text_nbytes, sizeof text_nbytes);
+	return r < 0 ? r : send_all(sort->comm, 0, text, nbytes);
+}
+
+static int receive_trace(struct gsort *sort, unsigned rank)
+{
+	uint64_t nbytes;
+	char *text;
+	int r = receive_all(sort->comm, rank, &nbytes, sizeof nbytes);
+
+	if (r < 0)
+		return r;
+	text = malloc(nbytes + 1);
+	if (!text)
+		return fail(-ENOMEM, "no memory for the trace of rank %u", rank);
+	r = receive_all(sort->comm, rank, text, nbytes);
+	if (r == 0)
+		trace_append(sort->reports.trace, text, nbytes);
+	free(text);
+	return r;
+}
+
+static int gather_trace(struct gsort *sort)
+{
+	int r = 0;
+
+	if (!sort->reports.trace)
+		return 0;
+	if (comm_rank(sort->comm) != 0)
+		return send_trace(sort);
+	for (unsigned i = 1; i < comm_size(sort->comm) && r == 0; i++)
+		r = receive_trace(sort, i);
+	return r;
+}
+
+/* --- Progress and statistics --- */
+
+/* Time between two queries of all ranks. */
 static const uint64_t rank_progress_interval_ns = 500000000;
 
 static void replace_rank_progress(struct gsort *sort, struct rank_progress *rank_progress)
@@ -143,15 +356,15 @@ int api_distributed_gather_stats(struct gsort *sort)
 	struct rank_summary local = { .summary = sort->summary };
 	int r;
 
-	stats_finish(sort->stats); /* nothing is added to a trace that is gathered */
+	stats_finish(sort->stats); /* completes the trace */
 	stats_get_totals(sort->stats, &local.totals);
 	r = rank_stats_gather(sort->comm, &local, &sort->rank_stats);
 	if (r == 0)
 		r = rank_progress_finish(sort->rank_progress);
 	if (r == 0)
-		r = api_distributed_gather_trace(sort);
+		r = gather_trace(sort);
 	if (r < 0 && sort->operation == API_SORT && reports_are_requested(&sort->options))
-		notice("the output is complete, and what was to be told of it is not");
+		notice("output complete, but reports could not be written");
 	return r;
 }
 
@@ -163,9 +376,9 @@ void api_distributed_divide_host(struct comm *comm, struct sort_spec *spec)
 
 	if (spec->memory_nbytes == 0)
 		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
-	/* What has been bound to some processors has its share already. */
+	/* A rank that is bound to some CPUs has its share already. */
 	if (spec->n_threads == 0 && (long)n_cpus >= n_online)
 		spec->n_threads = n_cpus / n ? n_cpus / n : 1;
-	/* Ranks of one machine would measure each other. */
+	/* Ranks of one host would disturb each other's measurements. */
 	spec->measure_peak_rates = false;
 }

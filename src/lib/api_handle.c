@@ -1,5 +1,5 @@
 /*
- * api_handle - a handle, and what it is told before the sort begins (see include/gsort.h)
+ * api_handle - the handle, its options, inputs and output (see include/gsort.h)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "src/base/text.h"
 #include "src/lib/lib_internal.h"
+
+_Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "one buffer for words");
 
 bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved)
 {
@@ -16,7 +18,7 @@ bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved)
 		return false;
 	if (sort->call_messages.failed) {
 		diagnostics_destroy(&sort->call_messages);
-		diagnostics_init(&sort->call_messages, on_call_message, sort);
+		diagnostics_init(&sort->call_messages, api_on_call_message, sort);
 	}
 	sort->last_error[0] = '\0';
 	*ret_saved = diagnostics_push(&sort->call_messages);
@@ -27,6 +29,14 @@ int api_end_call(struct diagnostics *saved, int r)
 {
 	diagnostics_push(saved);
 	return r;
+}
+
+void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source,
+			size_t source_nbytes)
+{
+	memset(destination, 0, destination_nbytes);
+	memcpy(destination, source,
+	       source_nbytes < destination_nbytes ? source_nbytes : destination_nbytes);
 }
 
 int gsort_open(struct gsort **ret_sort)
@@ -41,8 +51,8 @@ int gsort_open(struct gsort **ret_sort)
 	if (!sort)
 		return -ENOMEM;
 	sort->options = defaults;
-	diagnostics_init(&sort->sort_messages, on_sort_message, sort);
-	diagnostics_init(&sort->call_messages, on_call_message, sort);
+	diagnostics_init(&sort->sort_messages, api_on_sort_message, sort);
+	diagnostics_init(&sort->call_messages, api_on_call_message, sort);
 	cancellation_init(&sort->cancellation);
 	rendezvous_init(&sort->put_channel);
 	rendezvous_init(&sort->get_channel);
@@ -94,7 +104,8 @@ void gsort_close(struct gsort *sort)
 	free_handle(sort);
 }
 
-int api_copy_string(struct gsort *sort, const char *text, const char **ret_copy)
+/* Copy a string that lives as long as the handle. */
+static int copy_string(struct gsort *sort, const char *text, const char **ret_copy)
 {
 	char **texts = reallocarray(sort->strings, sort->n_strings + 1, sizeof *texts);
 	char *copy;
@@ -120,7 +131,185 @@ int api_check_not_started(const struct gsort *sort, const char *name)
 	return sort->has_started ? fail(-EBUSY, "%s: the sort has begun", name) : 0;
 }
 
-/* --- options, typed --- */
+/* --- Options --- */
+
+/* Return row i of the options of a single process, or of ranks; NULL behind the last. */
+static const struct option_spec *option_at(unsigned i, bool single_process)
+{
+	for (unsigned k = 0; k < options_table.n_specs; k++)
+		if (!(single_process && options_table.specs[k].mpi_support == OPTION_MPI_ONLY) &&
+		    i-- == 0)
+			return &options_table.specs[k];
+	return NULL;
+}
+
+static int get_option(const struct option_spec *row, struct gsort_option *ret_option, size_t size)
+{
+	struct gsort_option option;
+
+	if (!ret_option)
+		return -EINVAL;
+	if (!row)
+		return -ENOENT;
+	option = (struct gsort_option){
+		.name = row->name,
+		.argument = row->argument,
+		.default_value = row->default_value,
+		.help = row->help,
+		.section = row->section,
+		.letter = row->letter,
+		.repeatable = row->repeats,
+		.cli_only = row->cli_only,
+	};
+	copy_struct_prefix(ret_option, size, &option, sizeof option);
+	return 0;
+}
+
+int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
+{
+	return get_option(option_at(i, true), ret_option, size);
+}
+
+int api_distributed_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
+{
+	return get_option(option_at(i, false), ret_option, size);
+}
+
+const char *gsort_get_option_word(unsigned i, unsigned n, char *text)
+{
+	const struct option_spec *row = option_at(i, true);
+
+	return row && text ? option_word(row, n, text) : NULL;
+}
+
+const char *api_distributed_get_word(unsigned i, unsigned n, char *text)
+{
+	return option_word(option_at(i, false), n, text);
+}
+
+/* Find an option that this handle knows; NULL: unknown. Options of ranks need ranks. */
+static const struct option_spec *find_known_option(const struct gsort *sort, const char *name)
+{
+	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
+
+	return row && row->mpi_support == OPTION_MPI_ONLY && !sort->comm ? NULL : row;
+}
+
+static int check_value(const struct option_spec *row, const char *value)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	option_format_name(row, spelling);
+	if (row->argument && !row->default_value && !value)
+		return fail(-EINVAL, "%s requires a value, %s", spelling, row->argument);
+	if (!row->argument && value)
+		return fail(-EINVAL, "%s takes no value: '%s'", spelling, value);
+	return 0;
+}
+
+/* Return the option that a function of the library is named after; NULL: none. */
+static const char *find_synonym(const char *name)
+{
+	static const char *const synonyms[][2] = { { "memory", "buffer-size" },
+						   { "threads", "parallel" },
+						   { "descending", "reverse" },
+						   { "output-path", "output" } };
+
+	for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
+		if (strcmp(synonyms[i][0], name) == 0)
+			return synonyms[i][1];
+	return NULL;
+}
+
+/* Report an unknown option with a suggestion. cli_only: suggest options of programs as well. */
+static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_only)
+{
+	const char *names[OPTION_MAX_ROWS], *nearest;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < options_table.n_specs; i++) {
+		const struct option_spec *row = &options_table.specs[i];
+
+		if (find_known_option(sort, row->name) && (cli_only || !row->cli_only))
+			names[n++] = row->name;
+	}
+	nearest = find_synonym(name);
+	if (!nearest)
+		nearest = suggest_word(name, strlen(name), names, n);
+	return nearest ? fail(-EINVAL, "unknown option '%s'; did you mean %s?", name, nearest) :
+			 fail(-EINVAL, "unknown option '%s'", name);
+}
+
+static int check_settable(const struct gsort *sort, const struct option_spec *row, const char *name,
+			  const char *value, bool cli_only)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+	const int r = api_check_not_started(sort, row ? option_format_name(row, spelling) : name);
+
+	if (r < 0)
+		return r;
+	return row ? check_value(row, value) : refuse_unknown(sort, name, cli_only);
+}
+
+/* Set an option. Options that end a command line (--help) are only recorded. */
+static int store_option(struct gsort *sort, const struct option_spec *row, const char *value)
+{
+	const char *copy = NULL;
+	int r = 0;
+
+	if (value || row->default_value)
+		r = copy_string(sort, value ? value : row->default_value, &copy);
+	if (r == 0)
+		r = option_set(&options_table, row, copy, &sort->arguments, &sort->options);
+	return r < 0 ? r : 0;
+}
+
+static int set_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
+{
+	const struct option_spec *row = find_known_option(sort, name);
+	char spelling[OPTION_SPELLING_NBYTES];
+	int r = api_check_pointer(name, "the name of an option");
+
+	if (r == 0 && row && row->cli_only && !from_cli)
+		r = fail(-ENOTSUP, "%s: only for programs, see gsort_set_from_cli()",
+			 option_format_name(row, spelling));
+	if (r == 0)
+		r = check_settable(sort, row, name, value, from_cli);
+	return r < 0 ? r : store_option(sort, row, value);
+}
+
+int gsort_set(struct gsort *sort, const char *name, const char *value)
+{
+	struct diagnostics *saved;
+
+	if (!api_begin_call(sort, &saved))
+		return -EINVAL;
+	return api_end_call(saved, set_option(sort, name, value, false));
+}
+
+int gsort_set_from_cli(struct gsort *sort, const char *name, const char *value)
+{
+	struct diagnostics *saved;
+
+	if (!api_begin_call(sort, &saved))
+		return -EINVAL;
+	return api_end_call(saved, set_option(sort, name, value, true));
+}
+
+const char *gsort_get_set(const struct gsort *sort, const char *name)
+{
+	const struct option_spec *row = sort ? find_known_option(sort, name) : NULL;
+	unsigned i;
+
+	if (!row)
+		return NULL;
+	i = (unsigned)(row - options_table.specs);
+	if (!option_is_present(&sort->arguments, i))
+		return NULL;
+	return sort->arguments.values[i] ? sort->arguments.values[i] : "";
+}
+
+/* --- Typed setters --- */
 
 static int set_number(struct gsort *sort, const char *name, uint64_t number, const char *unit)
 {
@@ -167,8 +356,8 @@ int gsort_set_memory(struct gsort *sort, uint64_t nbytes)
 	if (nbytes == 0) {
 		if (!api_begin_call(sort, &saved))
 			return -EINVAL;
-		return api_end_call(saved, fail(-EINVAL, "gsort_set_memory(): nbytes is 0; give a "
-							 "size above 0"));
+		return api_end_call(saved,
+				    fail(-EINVAL, "gsort_set_memory(): size must be above 0"));
 	}
 	return set_number(sort, "buffer-size", nbytes, "b");
 }
@@ -183,35 +372,29 @@ int gsort_add_temporary_directory(struct gsort *sort, const char *path)
 	return gsort_set(sort, "temporary-directory", path);
 }
 
-/* --- inputs and outputs --- */
+/* --- Inputs and output --- */
 
 int api_append_input(struct gsort *sort, const char *name, struct endpoint endpoint)
 {
-	struct options *options = &sort->options;
-	const size_t n = options->n_inputs;
-	const char **inputs = reallocarray(options->inputs, n + 1, sizeof *inputs);
-	struct endpoint *endpoints;
+	struct sort_spec *spec = &sort->options.spec;
+	struct endpoint *endpoints =
+		reallocarray(sort->input_endpoints, spec->n_inputs + 1, sizeof *endpoints);
 
-	if (inputs)
-		options->inputs = inputs;
-	endpoints = reallocarray(sort->input_endpoints, n + 1, sizeof *endpoints);
-	if (endpoints)
-		sort->input_endpoints = endpoints;
-	if (!inputs || !endpoints)
+	if (!endpoints)
 		return fail(-ENOMEM, "%s: no memory for another input", name);
-	inputs[n] = name;
-	endpoints[n] = endpoint;
-	options->n_inputs = n + 1;
-	return 0;
+	sort->input_endpoints = endpoints;
+	spec->input_endpoints = endpoints;
+	endpoints[spec->n_inputs] = endpoint;
+	return options_add_input(&sort->options, name);
 }
 
 static int add_input(struct gsort *sort, const char *name, struct endpoint endpoint)
 {
-	const char *copy;
+	const char *copy = NULL;
 	int r = api_check_not_started(sort, name);
 
 	if (r == 0)
-		r = api_copy_string(sort, name, &copy);
+		r = copy_string(sort, name, &copy);
 	return r < 0 ? r : api_append_input(sort, copy, endpoint);
 }
 
@@ -242,7 +425,7 @@ static void format_descriptor_name(int fd, char name[static 32])
 
 static int check_descriptor(int fd)
 {
-	return fd < 0 ? fail(-EINVAL, "descriptor %d: there is none of that number", fd) : 0;
+	return fd < 0 ? fail(-EINVAL, "descriptor %d: invalid", fd) : 0;
 }
 
 static int add_descriptor(struct gsort *sort, int fd)
@@ -272,6 +455,7 @@ int gsort_set_output_path(struct gsort *sort, const char *path)
 
 static int set_output_descriptor(struct gsort *sort, int fd)
 {
+	struct sort_spec *spec = &sort->options.spec;
 	char name[32];
 	int r;
 
@@ -281,11 +465,12 @@ static int set_output_descriptor(struct gsort *sort, int fd)
 		r = check_descriptor(fd);
 	if (r < 0)
 		return r;
-	if (sort->output_endpoint.kind != ENDPOINT_PATH)
-		return fail(-EINVAL, "%s: the output is %s already", name, sort->output_label);
-	r = api_copy_string(sort, name, &sort->output_label);
+	if (spec->output_endpoint.kind != ENDPOINT_PATH)
+		return fail(-EINVAL, "%s: the output is already %s", name,
+			    sort->options.output_label);
+	r = copy_string(sort, name, &sort->options.output_label);
 	if (r == 0)
-		sort->output_endpoint = (struct endpoint){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
+		spec->output_endpoint = (struct endpoint){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd };
 	return r;
 }
 
@@ -300,15 +485,15 @@ int gsort_set_output_fd(struct gsort *sort, int fd)
 
 int gsort_set_process(struct gsort *sort, struct gsort_process *process)
 {
-	struct diagnostics *before;
+	struct diagnostics *saved;
 	int r;
 
-	if (!api_begin_call(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	r = api_check_pointer(process, "the process");
+	r = api_check_pointer(process, "process");
 	if (r == 0)
-		r = api_check_not_started(sort, "a process");
+		r = api_check_not_started(sort, "gsort_set_process()");
 	if (r == 0)
 		sort->process = process;
-	return api_end_call(before, r);
+	return api_end_call(saved, r);
 }

@@ -1,116 +1,101 @@
 /*
- * api_start - what a handle was told becomes a sort, which begins (see include/gsort.h)
+ * api_start - from options to a running sort, check or plan (see include/gsort.h)
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
-#include "src/base/thread.h"
 #include "config.h"
+#include "src/base/thread.h"
 #include "src/lib/lib_internal.h"
+#include "src/options/command_files.h"
 #include "src/options/files0.h"
-#include "src/options/options_finalize.h"
+#include "src/report/explain.h"
 
-/* Without the environment there is no other that all systems have. */
+/* The library does not read $TMPDIR. */
 static const char default_temp_dir[] = "/tmp";
 
-/* What a stream of records has no place for. */
-static int check_puts(const struct gsort *sort)
-{
-	const struct options *options = &sort->options;
+/* --- Completing the request --- */
 
-	if (options->checkpoint_path)
-		return fail(-EINVAL, "--checkpoint needs inputs that are paths: what is put cannot "
-				     "be read again");
-	if (options->format == FORMAT_NPY)
-		return fail(-EINVAL, "--format=npy: what is put is records, and no file");
-	if (options->skip_nbytes)
-		return fail(-EINVAL, "--skip-bytes: what is put is records, and no file");
-	if (options->n_shards)
-		return fail(-EINVAL, "--shard needs input files: the size of what is put is not "
-				     "known");
+/* Refuse options that need files instead of gsort_put(). */
+static int check_puts(const struct sort_spec *spec)
+{
+	if (spec->checkpoint_path)
+		return fail(-EINVAL, "--checkpoint requires paths as inputs, not gsort_put()");
+	if (spec->format == FORMAT_NPY)
+		return fail(-EINVAL, "--format=npy requires files as inputs, not gsort_put()");
+	if (spec->skip_nbytes)
+		return fail(-EINVAL, "--skip-bytes requires files as inputs, not gsort_put()");
+	if (spec->n_shards)
+		return fail(-EINVAL, "--shard requires files as inputs, not gsort_put()");
 	return 0;
-}
-
-/* Where nothing else is read, nothing will say later what a record is. */
-static int check_record_spec(const struct gsort *sort)
-{
-	const struct record_options *record = &sort->options.record;
-
-	return sort->accepts_puts && sort->options.n_inputs == 1 &&
-			       record->spec_kind == RECORD_SPEC_REQUESTS ?
-		       record_options_refuse_keys(record) :
-		       0;
 }
 
 static int check_endpoints(const struct gsort *sort)
 {
-	const struct options *options = &sort->options;
+	const struct sort_spec *spec = &sort->options.spec;
 
-	if (sort->output_endpoint.kind != ENDPOINT_PATH && options->output_path)
-		return fail(-EINVAL, "the output is '%s' and %s: one of them is too many",
-			    options->output_path, sort->output_label);
-	if (sort->returns_output && options->partial == PARTIAL_KEEP)
-		return fail(-EINVAL, "--partial=keep: what is got is records, and no part of one");
-	for (size_t i = 0; i < options->n_inputs && options->checkpoint_path; i++)
+	if (spec->output_endpoint.kind != ENDPOINT_PATH && spec->output_path)
+		return fail(-EINVAL, "two outputs: '%s' and %s", spec->output_path,
+			    sort->options.output_label);
+	if (sort->returns_output && spec->partial == PARTIAL_KEEP)
+		return fail(-EINVAL, "--partial=keep requires an output file, not gsort_get()");
+	for (size_t i = 0; i < spec->n_inputs && spec->checkpoint_path; i++)
 		if (sort->input_endpoints[i].kind == ENDPOINT_DESCRIPTOR)
-			return fail(-EINVAL, "--checkpoint needs inputs that are paths, and not %s",
-				    options->inputs[i]);
-	return sort->accepts_puts ? check_puts(sort) : 0;
+			return fail(-EINVAL, "--checkpoint requires paths as inputs, not %s",
+				    spec->inputs[i]);
+	return sort->accepts_puts ? check_puts(spec) : 0;
 }
 
-/* The inputs and the output that were not named. */
+/* Add gsort_put() as an input and gsort_get() as the output where the request names none. */
 static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 {
 	const struct endpoint put_endpoint = { .kind = ENDPOINT_RENDEZVOUS,
 					       .rendezvous = &sort->put_channel };
+	struct options *options = &sort->options;
 	int r = 0;
 
-	sort->accepts_puts = accepts_puts || sort->options.n_inputs == 0;
+	sort->accepts_puts = accepts_puts || options->spec.n_inputs == 0;
 	if (sort->accepts_puts)
-		r = api_append_input(sort, "what was put", put_endpoint);
-	sort->returns_output = !sort->options.output_path &&
-			       sort->output_endpoint.kind == ENDPOINT_PATH;
+		r = api_append_input(sort, "gsort_put()", put_endpoint);
+	sort->returns_output = !options->spec.output_path &&
+			       options->spec.output_endpoint.kind == ENDPOINT_PATH;
 	if (sort->returns_output) {
-		sort->output_endpoint = (struct endpoint){ .kind = ENDPOINT_RENDEZVOUS,
-							   .rendezvous = &sort->get_channel };
-		sort->output_label = "what is got";
+		options->spec.output_endpoint =
+			(struct endpoint){ .kind = ENDPOINT_RENDEZVOUS,
+					   .rendezvous = &sort->get_channel };
+		options->output_label = "gsort_get()";
 	}
-	sort->options.output_label = sort->output_label;
 	return r;
 }
 
-/* What was asked for, and what is not begun by it; the rest of the handle is not settled. */
+/* What completing a request changes. */
 struct saved_request {
 	struct option_arguments arguments;
 	struct options options;
-	struct endpoint output_endpoint;
-	const char *output_label;
 };
 
 static void save_request(const struct gsort *sort, struct saved_request *ret_saved)
 {
-	*ret_saved = (struct saved_request){ .arguments = sort->arguments,
-					     .options = sort->options,
-					     .output_endpoint = sort->output_endpoint,
-					     .output_label = sort->output_label };
+	*ret_saved =
+		(struct saved_request){ .arguments = sort->arguments, .options = sort->options };
 }
 
-/* As if nobody had tried to begin. What grew meanwhile stays where it is now. */
+/* Undo completing. Arrays that grew keep their new places. */
 static void restore_request(struct gsort *sort, const struct saved_request *saved)
 {
 	struct options *options = &sort->options;
-	const char **inputs = options->inputs, **temp_dirs = options->temp_dirs;
+	const struct sort_spec grown = options->spec;
 
-	free(options->record.keys); /* which only settling makes, */
-	free(options->files0_text); /* and reading a list */
+	free(options->record.keys);
+	free(options->files0_text);
 	*options = saved->options;
-	options->inputs = inputs;
-	options->temp_dirs = temp_dirs;
+	options->spec.inputs = grown.inputs;
+	options->spec.input_endpoints = grown.input_endpoints;
+	options->spec.temp_dirs = grown.temp_dirs;
 	sort->arguments = saved->arguments;
 	reports_discard(&sort->reports);
-	sort->output_endpoint = saved->output_endpoint;
-	sort->output_label = saved->output_label;
 }
 
 static int imply_option(struct gsort *sort, const char *option, const char *value)
@@ -119,43 +104,39 @@ static int imply_option(struct gsort *sort, const char *option, const char *valu
 			  &sort->arguments, &sort->options);
 }
 
-static bool has_check_mode(const struct gsort *sort)
-{
-	return sort->options.mode == MODE_CHECK || sort->options.mode == MODE_CHECK_QUIET;
-}
-
-/* What it is used for is an option of the command line, which may have been taken as well. */
+/* Set the option that means the operation, unless the command line had it. */
 static int set_operation(struct gsort *sort, enum api_operation operation)
 {
 	const enum operation_mode mode = sort->options.mode;
 
+	sort->operation = operation;
 	sort->reports_disorder = mode == MODE_CHECK;
 	sort->check_label = mode == MODE_CHECK       ? GSORT_PROGRAM " -c" :
 			    mode == MODE_CHECK_QUIET ? GSORT_PROGRAM " -C" :
 						       "gsort_check()";
-	if (operation == API_CHECK && !has_check_mode(sort))
+	if (operation == API_CHECK && !options_is_check(&sort->options))
 		return imply_option(sort, "check", NULL);
 	if (operation == API_EXPLAIN && !sort->options.explain)
 		return imply_option(sort, "explain", "json");
 	return 0;
 }
 
-/* What was taken is done by another function. */
-static int check_operation(const struct gsort *sort, enum api_operation operation)
+/* Refuse options of another operation. */
+static int check_operation(const struct gsort *sort)
 {
-	if (has_check_mode(sort) && operation != API_CHECK)
-		return fail(-EINVAL, "-c, --check was taken: gsort_check() does it");
-	if (sort->options.explain && operation != API_EXPLAIN)
-		return fail(-EINVAL, "--explain was taken: gsort_explain() does it");
+	if (options_is_check(&sort->options) && sort->operation != API_CHECK)
+		return fail(-EINVAL, "-c, --check: call gsort_check()");
+	if (sort->options.explain && sort->operation != API_EXPLAIN)
+		return fail(-EINVAL, "--explain: call gsort_explain()");
 	return 0;
 }
 
 bool api_has_inputs(const struct gsort *sort)
 {
-	return sort->options.n_inputs || sort->options.files0_path;
+	return sort->options.spec.n_inputs || sort->options.files0_path;
 }
 
-/* The inputs that a list names. */
+/* Add the inputs of --files0-from. */
 static int read_input_list(struct gsort *sort)
 {
 	struct options *options = &sort->options;
@@ -165,15 +146,13 @@ static int read_input_list(struct gsort *sort)
 
 	if (!options->files0_path)
 		return 0;
-	if (options->n_inputs)
-		return fail(-EINVAL,
-			    "--files0-from: operand '%s' cannot be given as well: all file names "
-			    "come from '%s'",
-			    options->inputs[0], options->files0_path);
+	if (options->spec.n_inputs)
+		return fail(-EINVAL, "--files0-from: operand '%s' cannot be given as well",
+			    options->spec.inputs[0]);
 	r = api_distributed_check_files0(sort, options->files0_path);
 	if (r < 0)
 		return r;
-	r = files0_read(options->files0_path, options->buffer_nbytes, &names, &n,
+	r = files0_read(options->files0_path, options->spec.memory_nbytes, &names, &n,
 			&options->files0_text);
 	if (r < 0)
 		return r;
@@ -183,14 +162,26 @@ static int read_input_list(struct gsort *sort)
 	return r;
 }
 
+/* Without input files, nothing resolves the names of keys. */
+static int check_keys_are_resolved(const struct gsort *sort)
+{
+	const struct options *options = &sort->options;
+
+	return sort->accepts_puts && options->spec.n_inputs == 1 &&
+			       options->spec.record_spec == RECORD_SPEC_REQUESTS ?
+		       record_options_refuse_keys(&options->record) :
+		       0;
+}
+
 static int finalize_request(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
+	struct sort_spec *spec = &sort->options.spec;
 	int r = set_operation(sort, operation);
 
 	if (r == 0)
 		r = option_check_conflicts(&options_table, &sort->arguments);
 	if (r == 0)
-		r = check_operation(sort, operation);
+		r = check_operation(sort);
 	if (r == 0)
 		r = read_input_list(sort);
 	if (r == 0 && operation != API_CHECK)
@@ -200,24 +191,23 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 	if (r == 0)
 		r = options_finalize(&sort->options, default_temp_dir);
 	if (r == 0)
-		r = check_record_spec(sort);
+		r = check_keys_are_resolved(sort);
 	if (r < 0)
 		return r;
-	sort->spec = options_spec(&sort->options);
-	sort->spec.input_endpoints = sort->input_endpoints;
-	sort->spec.output_endpoint = sort->output_endpoint;
-	if (sort->output_endpoint.kind != ENDPOINT_PATH)
-		sort->spec.output_path = sort->output_label;
-	sort->spec.omit_header = sort->returns_output;
-	sort->spec.cancellation = &sort->cancellation;
-	sort->spec.io = process_syscalls(sort->process);
-	sort->spec.comm = sort->comm;
+	if (spec->output_endpoint.kind != ENDPOINT_PATH)
+		spec->output_path = sort->options.output_label;
+	spec->omit_header = sort->returns_output;
+	spec->cancellation = &sort->cancellation;
+	spec->io = process_syscalls(sort->process);
+	spec->comm = sort->comm;
 	if (sort->comm)
-		api_distributed_divide_host(sort->comm, &sort->spec);
-	return sort->comm ? 0 : api_distributed_check_planned(sort, &sort->spec);
+		api_distributed_divide_host(sort->comm, spec);
+	return sort->comm ? 0 : api_distributed_check_planned(sort, spec);
 }
 
-/* Others may ask how far it is. */
+/* --- Starting --- */
+
+/* Other threads may be reading the progress. */
 static void replace_stats(struct gsort *sort, struct stats *stats)
 {
 	struct stats *old_stats;
@@ -241,29 +231,18 @@ static int open_stats(struct gsort *sort)
 	return 0;
 }
 
-struct command_files api_command_files(const struct gsort *sort)
-{
-	return (struct command_files){ .options = &sort->options,
-				       .input_endpoints = sort->input_endpoints,
-				       .has_output_endpoint = sort->output_endpoint.kind !=
-							      ENDPOINT_PATH,
-				       .uses_standard_streams = sort->process };
-}
-
-/* No file is two things, and those that tell of it can be written, by who writes them. */
+/* Check all files; then open the reports on the rank that writes them. */
 static int open_reports(struct gsort *sort)
 {
-	const struct command_files files = api_command_files(sort);
-	const int r = command_files_check(&files);
+	const int r = command_files_check(&sort->options, sort->process != NULL);
 
-	return r < 0 || !is_reporting_rank(sort) ?
-		       r :
-		       reports_open(&sort->options, sort->spec.io, &sort->reports);
+	return r < 0 || !api_is_reporting_rank(sort) ? r :
+						       reports_open(&sort->options, &sort->reports);
 }
 
 /*
- * The engine opens devices, whose drivers may have to compile what runs there: it has the stack
- * that the first thread of a program mostly has, unless addresses are limited.
+ * GPU drivers may compile code in the sort's thread, so it gets the usual stack of a main thread,
+ * unless address space is limited.
  */
 static size_t sort_thread_stack_nbytes(void)
 {
@@ -279,8 +258,8 @@ static size_t sort_thread_stack_nbytes(void)
 }
 
 /*
- * Signals are the caller's: none comes to these threads, and a broken pipe is only an error; unless
- * the caller handles them.
+ * Without a struct gsort_process, the caller's signals must not reach threads of the sort, and a
+ * broken pipe must only be an error. So the threads block all signals.
  */
 static int start_threads(struct gsort *sort)
 {
@@ -313,18 +292,16 @@ int api_start_check(struct gsort *sort, enum api_operation operation)
 	return r;
 }
 
-/* One that could not be begun has not: what was asked for can be mended, and begun again. */
 int api_start(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
 	struct saved_request saved;
 	int r;
 
 	if (sort->has_started && sort->operation != operation)
-		return fail(-EINVAL, "this handle was used for something else: open another one");
+		return fail(-EINVAL, "handle is in use for another operation; open another one");
 	if (sort->has_started)
 		return 0;
 	save_request(sort, &saved);
-	sort->operation = operation;
 	r = finalize_request(sort, operation, accepts_puts);
 	if (r == 0)
 		r = open_reports(sort);
@@ -343,4 +320,95 @@ int api_start(struct gsort *sort, enum api_operation operation, bool accepts_put
 		restore_request(sort, &saved);
 	}
 	return r;
+}
+
+/* --- Checks and plans --- */
+
+/* A check or plan must be the first operation of the handle. */
+static int check_unused(const struct gsort *sort, const char *name)
+{
+	return sort->has_started ? fail(-EBUSY, "%s: handle is in use; open another one", name) : 0;
+}
+
+static int check_sort_order(struct gsort *sort, uint64_t *ret_first_unsorted)
+{
+	int r = api_check_pointer(ret_first_unsorted, "ret_first_unsorted");
+
+	if (r == 0)
+		r = check_unused(sort, "gsort_check()");
+	if (r == 0 && !api_has_inputs(sort))
+		r = fail(-EINVAL, "no input; call gsort_add_input_path()");
+	if (r == 0 && sort->options.spec.output_endpoint.kind != ENDPOINT_PATH)
+		r = fail(-EINVAL, "output is %s, but a check writes nothing",
+			 sort->options.output_label);
+	if (r == 0)
+		r = api_start(sort, API_CHECK, false);
+	if (r == 0)
+		r = api_wait(sort);
+	if (r == 0)
+		*ret_first_unsorted = sort->disorder;
+	return r;
+}
+
+int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted)
+{
+	struct diagnostics *saved;
+
+	if (!api_begin_call(sort, &saved))
+		return -EINVAL;
+	return api_end_call(saved, check_sort_order(sort, ret_first_unsorted));
+}
+
+static int write_explanation_json(const struct gsort *sort, FILE *stream)
+{
+	return explain_write_json(&sort->explanation, stream);
+}
+
+static int write_explanation_text(const struct gsort *sort, FILE *stream)
+{
+	explain_print(&sort->explanation, stream);
+	return 0;
+}
+
+/* name: the function that the caller called. */
+static int explain_sort(struct gsort *sort, uint64_t assumed_nbytes, api_text_writer *write,
+			const char *name, const char **ret_text)
+{
+	int r = check_unused(sort, name);
+
+	if (r < 0)
+		return r;
+	sort->assumed_nbytes = assumed_nbytes ? assumed_nbytes : sort->options.assumed_nbytes;
+	r = api_start(sort, API_EXPLAIN, false);
+	if (r == 0)
+		r = api_wait(sort);
+	return r < 0 ? r : api_make_text(sort, write, ret_text);
+}
+
+int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json)
+{
+	struct diagnostics *saved;
+	int r;
+
+	if (!api_begin_call(sort, &saved))
+		return -EINVAL;
+	r = api_check_pointer(ret_json, "ret_json");
+	if (r == 0)
+		r = explain_sort(sort, assumed_nbytes, write_explanation_json, "gsort_explain()",
+				 ret_json);
+	return api_end_call(saved, r);
+}
+
+int gsort_explain_text(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_text)
+{
+	struct diagnostics *saved;
+	int r;
+
+	if (!api_begin_call(sort, &saved))
+		return -EINVAL;
+	r = api_check_pointer(ret_text, "ret_text");
+	if (r == 0)
+		r = explain_sort(sort, assumed_nbytes, write_explanation_text,
+				 "gsort_explain_text()", ret_text);
+	return api_end_call(saved, r);
 }

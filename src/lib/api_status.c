@@ -1,5 +1,5 @@
 /*
- * api_status - what is told of a sort (see include/gsort.h)
+ * api_status - messages, progress, statistics and report files (see include/gsort.h)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,11 +9,12 @@
 
 #include "src/lib/lib_internal.h"
 #include "src/report/format.h"
+#include "src/report/html_report.h"
 #include "src/report/stats_report.h"
 
-/* --- messages --- */
+/* --- Messages --- */
 
-/* To the listener: what is said of the sort and of a call, one at a time. */
+/* Pass a message to the callback. Messages of the sort and of calls come one at a time. */
 static void call_message_callback(struct gsort *sort, enum message_kind kind, const char *line)
 {
 	static const enum gsort_severity kinds[] = { [MESSAGE_ERROR] = GSORT_ERROR,
@@ -28,7 +29,7 @@ static void call_message_callback(struct gsort *sort, enum message_kind kind, co
 	pthread_mutex_unlock(&sort->message_callback_lock);
 }
 
-void on_sort_message(void *context, const struct message *message)
+void api_on_sort_message(void *context, const struct message *message)
 {
 	struct gsort *sort = context;
 
@@ -42,7 +43,7 @@ void on_sort_message(void *context, const struct message *message)
 	call_message_callback(sort, message->kind, sort->sort_line);
 }
 
-void on_call_message(void *context, const struct message *message)
+void api_on_call_message(void *context, const struct message *message)
 {
 	struct gsort *sort = context;
 
@@ -59,25 +60,25 @@ void api_set_failure(struct gsort *sort)
 
 const char *gsort_message(const struct gsort *sort)
 {
-	return sort ? sort->last_error : "there is no handle: it is NULL";
+	return sort ? sort->last_error : "handle is NULL";
 }
 
-int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *listener, void *context)
+int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *callback, void *context)
 {
-	struct diagnostics *before;
+	struct diagnostics *saved;
 	int r;
 
-	if (!api_begin_call(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	r = api_check_not_started(sort, "a listener");
+	r = api_check_not_started(sort, "gsort_set_message_callback()");
 	if (r == 0) {
-		sort->message_callback = listener;
+		sort->message_callback = callback;
 		sort->message_context = context;
 	}
-	return api_end_call(before, r);
+	return api_end_call(saved, r);
 }
 
-/* --- progress --- */
+/* --- Progress --- */
 
 static void get_local_progress(struct gsort *sort, struct stats_progress *ret_progress)
 {
@@ -86,7 +87,7 @@ static void get_local_progress(struct gsort *sort, struct stats_progress *ret_pr
 	pthread_mutex_unlock(&sort->lock);
 }
 
-/* Of several ranks all are looked at, which may take a moment. */
+/* Read the progress of all ranks, which may take a moment. */
 static void get_current_progress(struct gsort *sort, struct stats_progress *ret_progress)
 {
 	pthread_mutex_lock(&sort->progress_lock);
@@ -97,7 +98,7 @@ static void get_current_progress(struct gsort *sort, struct stats_progress *ret_
 	pthread_mutex_unlock(&sort->progress_lock);
 }
 
-/* sort: NULL: nothing has begun. */
+/* sort: may be NULL. */
 static struct gsort_progress collect_progress(struct gsort *sort)
 {
 	struct stats_progress progress = { 0 };
@@ -113,14 +114,6 @@ static struct gsort_progress collect_progress(struct gsort *sort)
 		.elapsed_ns = progress.overall_elapsed_ns,
 		.phase_elapsed_ns = progress.elapsed_ns,
 	};
-}
-
-void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source,
-			size_t source_nbytes)
-{
-	memset(destination, 0, destination_nbytes);
-	memcpy(destination, source,
-	       source_nbytes < destination_nbytes ? source_nbytes : destination_nbytes);
 }
 
 void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress, size_t size)
@@ -157,23 +150,23 @@ void gsort_format_progress(const struct gsort_progress *progress, size_t size, c
 	snprintf(line, nbytes, "%s", text);
 }
 
-int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *watcher, void *context,
-				unsigned interval_ms)
+int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *callback,
+				void *context, unsigned interval_ms)
 {
-	struct diagnostics *before;
+	struct diagnostics *saved;
 	int r;
 
-	if (!api_begin_call(sort, &before))
+	if (!api_begin_call(sort, &saved))
 		return -EINVAL;
-	r = api_check_not_started(sort, "a watcher");
+	r = api_check_not_started(sort, "gsort_set_progress_callback()");
 	if (r == 0 && interval_ms == 0)
-		r = fail(-EINVAL, "progress every 0 milliseconds: say 1 or more");
+		r = fail(-EINVAL, "progress interval must be at least 1 ms");
 	if (r == 0) {
-		sort->progress_callback = watcher;
+		sort->progress_callback = callback;
 		sort->progress_context = context;
 		sort->progress_interval_ms = interval_ms;
 	}
-	return api_end_call(before, r);
+	return api_end_call(saved, r);
 }
 
 static struct timespec deadline_after_ms(unsigned ms)
@@ -190,7 +183,7 @@ static struct timespec deadline_after_ms(unsigned ms)
 	return deadline;
 }
 
-/* Wait for the end, or the time. */
+/* Wait for the end of the operation, at most ms. Return whether it has ended. */
 static bool wait_until_ended(struct gsort *sort, unsigned ms)
 {
 	const struct timespec deadline = deadline_after_ms(ms);
@@ -217,19 +210,19 @@ void *api_progress_thread(void *argument)
 	return NULL;
 }
 
-/* --- statistics --- */
+/* --- Statistics --- */
 
-bool api_has_succeeded(struct gsort *sort)
+static bool has_succeeded(struct gsort *sort)
 {
-	bool has_succeeded;
+	bool succeeded;
 
 	pthread_mutex_lock(&sort->lock);
-	has_succeeded = sort->has_ended && sort->result == 0;
+	succeeded = sort->has_ended && sort->result == 0;
 	pthread_mutex_unlock(&sort->lock);
-	return has_succeeded;
+	return succeeded;
 }
 
-_Static_assert(sizeof((struct gsort_stats *)0)->type == KEYS_TEXT_NBYTES, "holds a type");
+_Static_assert(sizeof((struct gsort_stats *)0)->type == KEYS_TEXT_NBYTES, "one buffer for types");
 
 static int get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
 {
@@ -239,8 +232,8 @@ static int get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t s
 
 	if (api_check_pointer(ret_stats, "ret_stats") < 0)
 		return -EINVAL;
-	if (!api_has_succeeded(sort))
-		return fail(-EINVAL, "there are no statistics: it has not succeeded");
+	if (!has_succeeded(sort))
+		return fail(-EINVAL, "no statistics: the sort has not succeeded");
 	stats_get_totals(sort->stats, &totals);
 	stats = (struct gsort_stats){
 		.record_nbytes = summary->record_nbytes,
@@ -281,7 +274,7 @@ int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_t
 		r = -errno;
 	if (r < 0) {
 		free(text);
-		return fail(r, "cannot make the text: %m");
+		return fail(r, "text: %m");
 	}
 	free(sort->returned_text);
 	sort->returned_text = text;
@@ -301,7 +294,7 @@ static int write_stats_json(const struct gsort *sort, FILE *stream)
 	return stats_report_write_json(&report, stream);
 }
 
-/* NULL after a message, if there is none. */
+/* Return NULL (reported) if the operation has not succeeded. */
 static const char *get_stats_text(struct gsort *sort, api_text_writer *write)
 {
 	const char *text = NULL;
@@ -309,10 +302,10 @@ static const char *get_stats_text(struct gsort *sort, api_text_writer *write)
 
 	if (!api_begin_call(sort, &saved))
 		return NULL;
-	if (api_has_succeeded(sort))
+	if (has_succeeded(sort))
 		api_make_text(sort, write, &text);
 	else
-		fail(-EINVAL, "there are no statistics: it has not succeeded");
+		fail(-EINVAL, "no statistics: the sort has not succeeded");
 	api_end_call(saved, 0);
 	return text;
 }
@@ -335,12 +328,141 @@ const char *gsort_stats_text(struct gsort *sort)
 	return get_stats_text(sort, write_stats_table);
 }
 
+/* --- Report files --- */
+
+bool reports_are_requested(const struct options *options)
+{
+	return options->stats || options->stats_json_path || options->trace_path ||
+	       options->report_path;
+}
+
+int reports_open(const struct options *options, struct reports *ret_reports)
+{
+	const struct syscalls *calls = options->spec.io;
+	struct reports *reports = ret_reports;
+	int r = 0;
+
+	if (options->stats_json_path)
+		r = report_file_open(calls, options->stats_json_path, &reports->stats_file);
+	if (r == 0 && options->trace_path)
+		r = report_file_open(calls, options->trace_path, &reports->trace_file);
+	if (r == 0 && options->trace_path)
+		r = trace_open(report_file_stream(reports->trace_file), &reports->trace);
+	if (r == 0 && options->report_path)
+		r = report_file_open(calls, options->report_path, &reports->html_file);
+	if (r == 0 && options->report_path)
+		r = time_series_open(&reports->time_series);
+	return r;
+}
+
+int reports_open_trace_text(struct reports *reports)
+{
+	reports->trace_stream = open_memstream(&reports->trace_text, &reports->trace_nbytes);
+	if (!reports->trace_stream)
+		return fail(-ENOMEM, "--trace: no memory for its events: %m");
+	return trace_open(reports->trace_stream, &reports->trace);
+}
+
+int reports_close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes)
+{
+	const bool has_failed = ferror(reports->trace_stream);
+	int r;
+
+	trace_close(reports->trace);
+	reports->trace = NULL;
+	r = fclose(reports->trace_stream) != 0 || has_failed;
+	reports->trace_stream = NULL;
+	if (r)
+		return fail(-ENOMEM, "--trace: no memory for its events");
+	*ret_text = reports->trace_text;
+	*ret_nbytes = reports->trace_nbytes;
+	return 0;
+}
+
+static void write_html_report(const struct options *options, const struct stats_report *report,
+			      bool has_disorder, const struct reports *reports)
+{
+	const struct html_report html_report = {
+		.stats_report = report,
+		.time_series = reports->time_series,
+		.inputs = options->spec.inputs,
+		.n_inputs = options->spec.n_inputs,
+		.output = options_output_path(options),
+		.created_at = time(NULL),
+		.has_disorder = has_disorder,
+		.n_part_files = options->spec.n_part_files,
+	};
+
+	html_report_write(&html_report, report_file_stream(reports->html_file));
+}
+
+static int commit_reports(struct reports *reports, bool output_is_complete)
+{
+	struct report_file *files[] = { reports->stats_file, reports->trace_file,
+					reports->html_file };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		const int error = report_file_commit(files[i], output_is_complete);
+
+		if (r == 0)
+			r = error;
+	}
+	return r;
+}
+
+static bool has_output(const struct options *options)
+{
+	return !options_is_check(options) && !options->explain;
+}
+
+/* Complete the trace and the time series. */
+static void close_recorders(struct reports *reports)
+{
+	trace_close(reports->trace);
+	time_series_close(reports->time_series);
+	reports->trace = NULL;
+	reports->time_series = NULL;
+}
+
+static int reports_write(const struct options *options, const struct stats_report *report,
+			 bool has_disorder, struct reports *reports)
+{
+	int r = 0, error;
+
+	if (reports->stats_file)
+		r = stats_report_write_json(report, report_file_stream(reports->stats_file));
+	if (r < 0) {
+		report_file_abort(reports->stats_file);
+		reports->stats_file = NULL;
+	}
+	if (reports->html_file)
+		write_html_report(options, report, has_disorder, reports);
+	close_recorders(reports);
+	error = commit_reports(reports, has_output(options));
+	r = r < 0 ? r : error;
+	*reports = (struct reports){ 0 };
+	return r;
+}
+
+void reports_discard(struct reports *reports)
+{
+	close_recorders(reports);
+	if (reports->trace_stream)
+		fclose(reports->trace_stream);
+	free(reports->trace_text);
+	report_file_abort(reports->stats_file);
+	report_file_abort(reports->trace_file);
+	report_file_abort(reports->html_file);
+	*reports = (struct reports){ 0 };
+}
+
 static int write_reports(struct gsort *sort)
 {
 	const struct stats_report report = make_stats_report(sort);
 
-	if (!api_has_succeeded(sort))
-		return fail(-EINVAL, "there is nothing to report: it has not succeeded");
+	if (!has_succeeded(sort))
+		return fail(-EINVAL, "no reports: the sort has not succeeded");
 	return reports_write(&sort->options, &report, sort->disorder != 0, &sort->reports);
 }
 

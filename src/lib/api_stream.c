@@ -1,13 +1,13 @@
 /*
- * api_stream - the sort, in threads of its own, and what is put and got (see include/gsort.h)
+ * api_stream - the sort's threads, gsort_put() and gsort_get() (see include/gsort.h)
  *
- *	the caller's threads			the engine's
- *	gsort_put() ---- rendezvous `in' ---->	input, one of its sources
- *	gsort_get() <--- rendezvous `out' ----	output, in order
+ *	threads of the caller			thread of the sort
+ *	gsort_put() ---- put_channel --->	one of the inputs
+ *	gsort_get() <--- get_channel ----	the output, in order
  *
- * The engine is one thread, which starts the others. It ends the handovers when the sort has ended,
- * so that whoever waits there returns, and then says why it has. A caller who was told of an error
- * by a rendezvous waits for the engine to say which it was.
+ * One thread runs the operation and starts the others. When the operation ends, the channels end,
+ * which wakes the caller. A caller that gets an error from a channel waits for the end of the
+ * operation, which has the message.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "src/lib/lib_internal.h"
+#include "src/options/command_files.h"
 #include "src/report/explain.h"
 
 static void finish_thread(struct gsort *sort, int result)
@@ -32,31 +33,28 @@ static void finish_thread(struct gsort *sort, int result)
 	rendezvous_end(&sort->get_channel);
 }
 
-/* Tell the user of a terminal which type was assumed. */
-static void notice_default_type(const struct gsort *sort, const struct command_files *files,
-				const struct input *input)
+/* Print a notice about the default type if the user reads messages on a terminal. */
+static void notice_default_type(const struct gsort *sort, const struct input *input)
 {
-	const char *path = sort->options.n_inputs ? sort->options.inputs[0] : "";
+	const char *path = sort->options.spec.n_inputs ? sort->options.spec.inputs[0] : "";
 
-	if (!sort->process || sort->operation == API_EXPLAIN || !is_reporting_rank(sort) ||
-	    !isatty(STDERR_FILENO) || !command_files_are_untyped(files, input))
+	if (!sort->process || sort->operation == API_EXPLAIN || !api_is_reporting_rank(sort) ||
+	    !isatty(STDERR_FILENO) || !command_files_are_untyped(&sort->options, input))
 		return;
 	notice("%s: no type given, %s as u64", strcmp(path, "-") == 0 ? "standard input" : path,
-	       sort->operation == API_CHECK ? "checking" :
-	       sort->spec.merge_inputs      ? "merging" :
-					      "sorting");
+	       sort->operation == API_CHECK    ? "checking" :
+	       sort->options.spec.merge_inputs ? "merging" :
+						 "sorting");
 }
 
-/* The files that inputs turn out to be have one role, too. */
 static int on_inputs_opened(void *context, const struct sort_spec *spec,
 			    const struct layout *layout, struct input *input)
 {
 	const struct gsort *sort = context;
-	const struct command_files files = api_command_files(sort);
-	const int r = command_files_check_inputs(&files, input);
+	const int r = command_files_check_inputs(&sort->options, sort->process != NULL, input);
 
 	if (r == 0)
-		notice_default_type(sort, &files, input);
+		notice_default_type(sort, input);
 	return r < 0 || !sort->options.debug ? r : debug_report_keys(spec, layout, input);
 }
 
@@ -72,17 +70,18 @@ static void on_output_committed(void *context)
 {
 	const struct gsort *sort = context;
 
-	if (reports_are_requested(&sort->options) && is_reporting_rank(sort))
+	if (reports_are_requested(&sort->options) && api_is_reporting_rank(sort))
 		process_set_output_committed(sort->process);
 }
 
 static int run_check_operation(struct gsort *sort, const struct sort_observer *observer)
 {
-	const int r = sort_check(&sort->spec, sort->check_label, observer, sort->stats,
+	const int r = sort_check(&sort->options.spec, sort->check_label, observer, sort->stats,
 				 &sort->summary, &sort->disorder);
 
 	if (r == 0 && sort->disorder && sort->reports_disorder)
-		notice("%s: record %" PRIu64 ": disorder", sort->options.inputs[0], sort->disorder);
+		notice("%s: record %" PRIu64 ": disorder", sort->options.spec.inputs[0],
+		       sort->disorder);
 	return r == 0 && sort->comm ? api_distributed_gather_stats(sort) : r;
 }
 
@@ -100,28 +99,28 @@ static int run_api_operation(struct gsort *sort)
 	case API_CHECK:
 		return run_check_operation(sort, &observer);
 	case API_EXPLAIN:
-		r = sort_explain(&sort->spec, &assumptions, &observer, sort->stats,
+		r = sort_explain(&sort->options.spec, &assumptions, &observer, sort->stats,
 				 &sort->explanation);
 		sort->summary = sort->explanation.summary;
 		return r;
 	case API_SORT:
 		break;
 	}
-	r = sort_run(&sort->spec, &observer, sort->stats, &sort->summary);
+	r = sort_run(&sort->options.spec, &observer, sort->stats, &sort->summary);
 	return r == 0 && sort->comm ? api_distributed_gather_stats(sort) : r;
 }
 
-/* Who calls a program with too few names waits for it, while it waits for them. */
+/* Print a notice before reading a terminal: the user may have forgotten the name of the file. */
 static void notice_terminal_input(const struct gsort *sort)
 {
-	const struct options *options = &sort->options;
-	const bool is_refused = sort->operation == API_SORT && !sort->spec.output_path &&
+	const struct sort_spec *spec = &sort->options.spec;
+	const bool is_refused = sort->operation == API_SORT && !spec->output_path &&
 				isatty(STDOUT_FILENO);
 
 	if (!sort->process || sort->operation == API_EXPLAIN || is_refused || !isatty(STDIN_FILENO))
 		return;
-	for (size_t i = 0; i < options->n_inputs; i++)
-		if (!strcmp(options->inputs[i], "-"))
+	for (size_t i = 0; i < spec->n_inputs; i++)
+		if (!strcmp(spec->inputs[i], "-"))
 			notice("reading from the terminal; press Ctrl-D to end the input, "
 			       "Ctrl-C to cancel");
 }
@@ -136,7 +135,7 @@ void *api_sort_thread(void *argument)
 	r = cancellation_check(&sort->cancellation);
 	if (r == 0)
 		r = run_api_operation(sort);
-	/* If nothing was said yet; of a program that may be meant: its streams can be files. */
+	/* A failed sort has a message, unless the program's standard error must not be written. */
 	if (r < 0 && !sort->process && cancellation_check(&sort->cancellation) == 0)
 		fail(r, "%m");
 	stats_finish(sort->stats);
@@ -144,7 +143,7 @@ void *api_sort_thread(void *argument)
 	return NULL;
 }
 
-/* Has it failed already? */
+/* Return the error of the operation if it has failed already, else 0. */
 static int get_failure(struct gsort *sort)
 {
 	int r;
@@ -171,11 +170,11 @@ int api_wait(struct gsort *sort)
 	return r;
 }
 
-/* --- what is put and got --- */
+/* --- Streams --- */
 
 static int put_records(struct gsort *sort, const void *records, size_t nbytes)
 {
-	int r = nbytes ? api_check_pointer(records, "what is to be put") : 0;
+	int r = nbytes ? api_check_pointer(records, "records") : 0;
 
 	if (r < 0 || (nbytes == 0 && !sort->has_started))
 		return r;
@@ -183,17 +182,17 @@ static int put_records(struct gsort *sort, const void *records, size_t nbytes)
 	if (r < 0)
 		return r;
 	if (!sort->accepts_puts)
-		return fail(-EINVAL, "nothing can be put: the sort has begun without");
+		return fail(-EINVAL, "gsort_put(): the sort has begun without it");
 	if (sort->has_finished_puts) {
 		r = get_failure(sort);
-		return r < 0 ? r : fail(-EINVAL, "nothing can be put after gsort_finish()");
+		return r < 0 ? r : fail(-EINVAL, "gsort_put(): gsort_finish() was called");
 	}
 	r = rendezvous_put(&sort->put_channel, records, nbytes);
 	sort->n_put_nbytes += nbytes;
 	if (r == 0)
 		return 0;
 	r = api_wait(sort);
-	return r < 0 ? r : fail(-EPIPE, "nothing can be put: the sort has ended");
+	return r < 0 ? r : fail(-EPIPE, "gsort_put(): the sort has ended");
 }
 
 int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
@@ -211,7 +210,7 @@ int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
  */
 static bool has_incomplete_record(const struct gsort *sort)
 {
-	const struct sort_spec *spec = &sort->spec;
+	const struct sort_spec *spec = &sort->options.spec;
 	const bool is_size_known = spec->record_spec != RECORD_SPEC_REQUESTS &&
 				   (spec->record_spec != RECORD_SPEC_NONE || spec->n_inputs == 1);
 
@@ -243,10 +242,10 @@ int gsort_finish(struct gsort *sort)
 static int run_to_end(struct gsort *sort)
 {
 	if (!sort->has_started && !api_has_inputs(sort))
-		return fail(-EINVAL, "there is no input: gsort_add_input_path() adds one");
-	if (!sort->has_started && !sort->options.output_path &&
-	    sort->output_endpoint.kind == ENDPOINT_PATH)
-		return fail(-EINVAL, "there is no output: gsort_set_output_path() sets one");
+		return fail(-EINVAL, "no input; call gsort_add_input_path()");
+	if (!sort->has_started && !sort->options.spec.output_path &&
+	    sort->options.spec.output_endpoint.kind == ENDPOINT_PATH)
+		return fail(-EINVAL, "no output; call gsort_set_output_path()");
 	return finish_puts(sort);
 }
 
@@ -265,19 +264,19 @@ static int get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbyt
 	int r = api_check_pointer(ret_nbytes, "ret_nbytes");
 
 	if (r == 0 && nbytes)
-		r = api_check_pointer(buffer, "the buffer for what is got");
+		r = api_check_pointer(buffer, "buffer");
 	if (r < 0)
 		return r;
 	if (!sort->has_started && !api_has_inputs(sort))
-		return fail(-EINVAL, "there is nothing to get: nothing was put");
+		return fail(-EINVAL, "no input; call gsort_put()");
 	r = api_start(sort, API_SORT, false);
 	if (r < 0)
 		return r;
 	if (!sort->returns_output)
-		return fail(-EINVAL, "nothing can be got: the output is %s",
-			    sort->spec.output_path);
+		return fail(-EINVAL, "gsort_get(): the output is %s",
+			    sort->options.spec.output_path);
 	if (sort->accepts_puts && !sort->has_finished_puts)
-		return fail(-EINVAL, "gsort_finish() first: more may be put");
+		return fail(-EINVAL, "gsort_get(): call gsort_finish() first");
 	r = rendezvous_get(&sort->get_channel, buffer, nbytes, &n_copied);
 	if (r < 0 || n_copied < nbytes)
 		r = api_wait(sort);

@@ -1,17 +1,12 @@
 /*
- * lib_internal - a sort of the library, as the files of src/lib/ share it
+ * lib_internal - the handle of include/gsort.h, shared by the files of src/lib/
  *
- *	api_handle.c		a handle, and what it is told before the sort begins
- *	api_options.c		options, by name
- *	api_start.c		how that becomes a sort
- *	api_stream.c	the sort, in threads of its own, and what is put and got
- *	api_check_explain.c	a check, or an explanation, in its place
- *	api_status.c		what is told of it
- *	report_outputs.c	in files
- *	process_hooks.c	what of the process it may use
- *	api_distributed.c	who sorts with it
- *	api_distributed_options.c	whether they are asked for the same
- *	api_distributed_trace.c	and when who did what
+ *	api_handle.c		the handle, its options, inputs and output
+ *	api_start.c		from options to a running sort, check or plan
+ *	api_stream.c		the sort's threads; gsort_put(), gsort_get(), gsort_run()
+ *	api_status.c		messages, progress, statistics, report files
+ *	api_distributed.c	sorts of several ranks
+ *	process_hooks.c		what a process shares with its sorts
  */
 #pragma once
 
@@ -19,148 +14,165 @@
 
 #include "include/gsort.h"
 #include "src/base/cancellation.h"
-#include "src/base/rendezvous.h"
-#include "src/base/text.h"
 #include "src/base/diagnostics.h"
+#include "src/base/text.h"
+#include "src/base/rendezvous.h"
 #include "src/base/stats.h"
+#include "src/base/time_series.h"
+#include "src/base/trace.h"
+#include "src/comm/rank_progress.h"
 #include "src/lib/api_distributed.h"
 #include "src/lib/process_hooks.h"
-#include "src/lib/report_outputs.h"
 #include "src/options/options.h"
-#include "src/options/check_file_roles.h"
-#include "src/comm/rank_progress.h"
+#include "src/report/report_file.h"
+#include "src/report/stats_report.h"
 #include "src/sort/sort.h"
 
-/* What a handle is used for, once it is. */
+/* A handle does one operation. */
 enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
 
+/* Report files and what records for them. Zero-initialised: none is open. */
+struct reports {
+	struct report_file *stats_file, *trace_file, *html_file; /* NULL: none */
+	struct trace *trace;                                     /* NULL: none */
+	FILE *trace_stream; /* memory instead of a file: on every rank but the first */
+	char *trace_text;   /* trace_nbytes, of that stream */
+	size_t trace_nbytes;
+	struct time_series *time_series; /* for the HTML report; NULL: none */
+};
+
 struct gsort {
-	/* What is asked for. */
+	/* What is requested. */
 	struct option_arguments arguments;
 	struct options options;
-	struct endpoint *input_endpoints; /* options.n_inputs: in the place of names, or not */
-	struct endpoint output_endpoint;
-	char **strings; /* n_strings, all that options and names point to */
+	struct endpoint *input_endpoints; /* of each input; options.spec points to it */
+	char **strings;                   /* n_strings; options point to them */
 	size_t n_strings;
-	const char *output_label;      /* of what is given */
-	struct gsort_process *process; /* lent; NULL: nothing is */
-	struct comm *comm;             /* who sorts with it; NULL: nobody */
+	struct gsort_process *process; /* NULL: not shared */
+	struct comm *comm;             /* the ranks; NULL: a single process */
 
-	/* Who is told. */
-	struct diagnostics sort_messages;              /* of the sort */
-	struct diagnostics call_messages;              /* of the calls */
-	char sort_line[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* the current message of the sort, quoted */
-	char call_line[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* the same of a call */
-	pthread_mutex_t message_callback_lock;         /* while the listener is called */
+	/* Messages and callbacks. */
+	struct diagnostics sort_messages;              /* of the sort's threads */
+	struct diagnostics call_messages;              /* of API calls */
+	char sort_line[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* current message of the sort, quoted */
+	char call_line[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* current message of a call, quoted */
+	pthread_mutex_t message_callback_lock;         /* held during message_callback */
 	gsort_message_callback *message_callback;
 	void *message_context;
 	gsort_progress_callback *progress_callback;
 	void *progress_context;
 	unsigned progress_interval_ms;
-	char *returned_text; /* the last text that is the handle's */
+	char *returned_text; /* the last text that the handle owns */
 	struct reports reports;
 
-	/* The sort. */
+	/* The operation; constant once has_started. */
 	enum api_operation operation;
-	const char *check_label; /* what messages call who checks */
-	bool reports_disorder;   /* that a check finds: it is told */
+	const char *check_label; /* name of a check in messages */
+	bool reports_disorder;   /* a check prints a notice about the first disorder */
 	bool has_started;
 	bool accepts_puts, has_finished_puts;
 	uint64_t n_put_nbytes;
-	bool returns_output; /* the output is got */
-	struct sort_spec spec;
+	bool returns_output; /* gsort_get() returns the output */
+	uint64_t assumed_nbytes;
 	struct stats *stats;
-	struct sort_summary summary;    /* once it has ended, if r is 0 */
-	struct rank_stats *rank_stats;  /* of several ranks, at the first; NULL: there is none */
-	uint64_t disorder;              /* then, of a check: as sort_check() says */
-	uint64_t assumed_nbytes;        /* to be explained, ... */
-	struct explanation explanation; /* ... as it was then */
 	struct cancellation cancellation;
 	struct rendezvous put_channel, get_channel;
 	pthread_t sort_thread, progress_thread;
 	bool has_progress_thread;
 
-	pthread_mutex_t progress_lock; /* while ranks are asked how far they are */
-	/* Under that one. */
-	struct rank_progress *rank_progress; /* of several ranks; NULL: there are none */
+	/* Results; valid once has_ended, if result is 0. */
+	struct sort_summary summary;
+	struct rank_stats *rank_stats; /* on the first of several ranks; else NULL */
+	uint64_t disorder;             /* of a check: as sort_check() */
+	struct explanation explanation;
+
+	pthread_mutex_t progress_lock;       /* held while other ranks are asked */
+	struct rank_progress *rank_progress; /* under progress_lock; NULL: one rank */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended_cond;
-	/* Under the lock. */
+	/* Under lock. */
 	bool has_ended;
 	int result;
-	char failure_text[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* of the sort */
+	char failure_text[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* error of the sort */
 
-	/* The caller's: the error of the last call; "": it succeeded. */
+	/* The caller's thread: the error of the last call; "": it succeeded. */
 	char last_error[QUOTED_NBYTES(MESSAGE_NBYTES)];
 };
 
 /* --- api_handle.c --- */
 
 /*
- * From here to api_end_call() what is said is of this call. False if there is no handle, and nobody
- * to be told: the call is -EINVAL, and there is nothing to leave.
+ * Begin an API call: until api_end_call(), messages of this thread are those of the call. Returns
+ * false for a NULL handle: then the call returns -EINVAL without api_end_call().
  */
 bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved);
 
-/* Returns r, which fail() and its like have returned. */
+/* End the call. Returns r. */
 int api_end_call(struct diagnostics *saved, int r);
 
-/* 0, or -EINVAL after a message, if the pointer of that name is NULL. */
+/* Return 0, or -EINVAL (reported) if the pointer is NULL. */
 int api_check_pointer(const void *pointer, const char *name);
 
-/* 0, or -EBUSY after a message: it is too late to be told what is called `name`. */
+/* Return 0, or -EBUSY (reported) if the sort has begun. */
 int api_check_not_started(const struct gsort *sort, const char *name);
 
-/* A copy that lives as long as the handle. 0, or -ENOMEM after a message. */
-int api_copy_string(struct gsort *sort, const char *text, const char **ret_copy);
-
-/* Another input, in the end. name: kept. 0, or -ENOMEM after a message. */
+/* Append an input. `name` must live as long as the handle. Returns 0 or -ENOMEM (reported). */
 int api_append_input(struct gsort *sort, const char *name, struct endpoint endpoint);
+
+/* Copy the known beginning of a struct; zero what the source lacks. */
+void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source,
+			size_t source_nbytes);
 
 /* --- api_start.c --- */
 
-/* What must not be two things. */
-struct command_files api_command_files(const struct gsort *sort);
-
-/* Will anything be read but what is put? */
+/* Return whether inputs other than gsort_put() exist. */
 bool api_has_inputs(const struct gsort *sort);
 
 /*
- * Begin, unless it has begun already. accepts_puts: more inputs than were added. Returns 0, or a
- * negative errno after a message; then it has not begun, and what was asked for is as it was.
+ * Begin the operation unless it has begun. accepts_puts: gsort_put() follows. Returns 0 or a
+ * negative errno (reported); after an error the handle is as before the call.
  */
 int api_start(struct gsort *sort, enum api_operation operation, bool accepts_puts);
 
-/* Could it begin, as far as what is asked for tells? 0, or a negative errno after a message. */
+/* Check the request without beginning. Returns 0 or a negative errno (reported). */
 int api_start_check(struct gsort *sort, enum api_operation operation);
 
 /* --- api_stream.c --- */
 
-/* The engine's thread. */
+/* The thread that runs the operation. */
 void *api_sort_thread(void *sort);
 
-/* Until it has ended. What it has ended with, told. */
+/* Wait for the end of the operation. Returns its result; its error becomes that of the call. */
 int api_wait(struct gsort *sort);
 
 /* --- api_status.c --- */
 
-/* Are given what is said of the sort, and of a call. */
-message_callback on_sort_message, on_call_message;
+message_callback api_on_sort_message, api_on_call_message;
 
-/* What the sort has failed with is told now. Under the lock; the caller's thread. */
+/* Make the error of the sort that of the call. Under the lock; the caller's thread. */
 void api_set_failure(struct gsort *sort);
 
-/* Has it ended well? */
-bool api_has_succeeded(struct gsort *sort);
-
-/* What write() writes, as the handle's text. 0, or a negative errno after a message. */
+/* Replace the returned text by what write() prints. Returns 0 or a negative errno (reported). */
 typedef int api_text_writer(const struct gsort *sort, FILE *stream);
 int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text);
 
-/* As much of a struct as the caller knows of; what we do not know is zeroed. */
-void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source,
-			size_t source_nbytes);
+/* The thread that calls the progress callback until the operation has ended. */
+void *api_progress_thread(void *sort);
 
-/* Call the watcher until the sort has ended; a thread's. */
-void *api_progress_thread(void *argument);
+/* Return whether any report, or the table of --stats, is requested. */
+bool reports_are_requested(const struct options *options);
+
+/*
+ * Open the requested report files; reports_write() makes them appear, and reports_discard() leaves
+ * older files unchanged. One of both must follow, even after an error. Returns 0 or a negative
+ * errno (reported).
+ */
+int reports_open(const struct options *options, struct reports *ret_reports);
+
+/* Trace to memory, and return the text, which is valid until reports_discard(). */
+int reports_open_trace_text(struct reports *reports);
+int reports_close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes);
+
+/* Drop what was not written. Idempotent. */
+void reports_discard(struct reports *reports);

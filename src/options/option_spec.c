@@ -34,16 +34,11 @@ const char *option_format_name(const struct option_spec *spec,
 
 const struct option_spec *option_find(const struct option_table *table, const char *name)
 {
-	for (unsigned i = 0; i < table->n_specs; i++)
-		if (!strcmp(table->specs[i].name, name))
-			return &table->specs[i];
-	return name[0] && !name[1] ? option_find_letter(table, name[0]) : NULL;
-}
+	const bool is_letter = name[0] && !name[1];
 
-const struct option_spec *option_find_letter(const struct option_table *table, int letter)
-{
 	for (unsigned i = 0; i < table->n_specs; i++)
-		if (letter && table->specs[i].letter == letter)
+		if (strcmp(table->specs[i].name, name) == 0 ||
+		    (is_letter && table->specs[i].letter == name[0]))
 			return &table->specs[i];
 	return NULL;
 }
@@ -66,11 +61,11 @@ static int refuse_duplicate(const struct option_spec *spec, const char *first, c
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	return fail(-EINVAL, "%s: can be given once only, not as '%s' and as '%s'",
+	return fail(-EINVAL, "%s: given twice, as '%s' and as '%s'",
 		    option_format_name(spec, spelling), first, argument);
 }
 
-/* Does it mean the same? The member stays as the first has made it. 1 if so. */
+/* Return 1 if the argument gives the member its current value. The member is not changed. */
 static int parses_to_same_value(const struct option_spec *spec, const char *argument, void *target)
 {
 	char saved[OPTION_MAX_MEMBER_NBYTES];
@@ -89,8 +84,8 @@ static int parses_to_same_value(const struct option_spec *spec, const char *argu
 }
 
 /*
- * Of two different values the last would win in silence. Arguments that differ may be the same
- * value, 1M and 1024K.
+ * Refuse a second value: the last one would win silently. Different texts may mean the same value
+ * (1M and 1024K).
  */
 static int check_duplicate(const struct option_spec *spec, const char *first, const char *argument,
 			   void *target)
@@ -143,6 +138,14 @@ int option_check_conflicts(const struct option_table *table,
 	return 0;
 }
 
+int option_parse_nothing(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	return 0;
+}
+
 int option_parse_flag(const struct option_spec *spec, const char *argument, void *target)
 {
 	(void)argument;
@@ -162,13 +165,16 @@ int option_parse_choice(const struct option_spec *spec, const char *argument, vo
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	for (const struct option_choice *choice = spec->choices; choice->word; choice++) {
-		if (!strcmp(choice->word, argument)) {
+		if (strcmp(choice->word, argument) != 0)
+			continue;
+		if (spec->member_nbytes == sizeof(bool))
+			*(bool *)option_member(spec, target) = choice->value;
+		else
 			*(int *)option_member(spec, target) = choice->value;
-			return 0;
-		}
+		return 0;
 	}
-	return fail(-EINVAL, "%s: '%s' is none of %s", option_format_name(spec, spelling), argument,
-		    spec->argument);
+	return fail(-EINVAL, "%s: '%s' is invalid; use %s", option_format_name(spec, spelling),
+		    argument, spec->argument);
 }
 
 int option_parse_text(const struct option_spec *spec, const char *argument, void *target)
@@ -192,8 +198,7 @@ int option_parse_size(const struct option_spec *spec, const char *argument, void
 	if (r < 0)
 		return r;
 	if (nbytes == 0)
-		return fail(-EINVAL, "%s: '%s' is nothing to work with: give a size above 0",
-			    spelling, argument);
+		return fail(-EINVAL, "%s: '%s': size must be above 0", spelling, argument);
 	*(uint64_t *)option_member(spec, target) = nbytes;
 	return 0;
 }
@@ -249,4 +254,29 @@ int option_parse_number(const struct option_spec *spec, const char *argument, vo
 			    argument);
 	*(uint64_t *)option_member(spec, target) = n;
 	return 0;
+}
+
+const struct option_choice option_shells[] = {
+	{ "bash", SHELL_BASH }, { "zsh", SHELL_ZSH }, { "fish", SHELL_FISH }, { 0 }
+};
+
+int option_parse_builtin(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct option_spec choice_spec = *spec;
+	int choice = 0, r = 0;
+
+	(void)target;
+	choice_spec.offset = 0;
+	if (spec->choices)
+		r = option_parse_choice(&choice_spec, argument, &choice);
+	return r < 0 ? r : spec->value + choice;
+}
+
+const char *option_shell_name(int result)
+{
+	const struct option_choice *choice = option_shells;
+
+	while (choice->word && choice->value != result - BUILTIN_OPTION_COMPLETION)
+		choice++;
+	return choice->word;
 }

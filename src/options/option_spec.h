@@ -1,13 +1,12 @@
 /*
  * option_spec - options described by a table
  *
- * A program's options are one const table: names, argument, help, and a function that takes the
- * argument. The command line (src/cli/option_parse.h), the library's gsort_set(), the error
- * messages and the text of --help are all made from it, so an option cannot exist in one of them
- * only. A pair of options that makes no sense together is a row of a second table.
+ * A program's options are one const table: names, argument, help, and a function that parses the
+ * argument. The command line (src/cli/option_parse.h), gsort_set(), the messages and --help use
+ * the table. Pairs of options that exclude each other are rows of a second table.
  *
- * Every error is said with fail(), names the option by all its names ("-S, --buffer-size"), and is
- * returned as a negative errno.
+ * Messages name an option by all its names ("-S, --buffer-size"). Errors are negative errno values
+ * (reported).
  */
 #pragma once
 
@@ -15,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A word that an option takes, and the value it stands for. */
+/* A word that an option accepts, and its value. */
 struct option_choice {
 	const char *word;
 	int value;
@@ -23,52 +22,52 @@ struct option_choice {
 
 enum { OPTION_WORD_NBYTES = 32, OPTION_MAX_ROWS = 64 };
 
-/* Who can do what it asks for: a process by itself, several ranks (src/comm/), or both. */
+/* Whether several MPI ranks support an option. */
 enum option_mpi_support {
-	OPTION_MPI_NO, /* ranks refuse it */
+	OPTION_MPI_NO,
 	OPTION_MPI_YES,
-	OPTION_MPI_SAME_ON_ALL, /* ranks can, if all of them are asked for the same */
-	OPTION_MPI_ONLY,        /* who is alone does not even know it */
+	OPTION_MPI_SAME_ON_ALL, /* yes, if all ranks were given the same value */
+	OPTION_MPI_ONLY,        /* a single process does not know the option */
 };
 
 struct option_spec {
-	const char *name;     /* long name, without the dashes; or only the letter */
-	char letter;          /* short name, 0 if none */
-	const char *argument; /* what its argument is called in the help, NULL if it takes none */
-	const char *help;     /* wrapped when it is printed */
-	const char *default_value; /* what it means without its argument, which is then optional */
-	bool repeats;  /* may be given more than once, each time with another argument */
-	bool cli_only; /* what it asks for only a program can do, and no library */
+	const char *name;          /* long name without the dashes; or only the letter */
+	char letter;               /* short name; 0: none */
+	const char *argument;      /* name of the argument in --help; NULL: takes none */
+	const char *help;          /* one line of any length; begins with a verb */
+	const char *default_value; /* value without an argument, which is then optional */
+	bool repeats;              /* may be given several times with different arguments */
+	bool cli_only;             /* only a program can implement it, not the library */
 	enum option_mpi_support mpi_support;
-	const char *mpi_substitute; /* where ranks refuse it: what is to be done instead */
-	const char *section; /* heading printed before this option, NULL if the section goes on */
+	const char *mpi_substitute; /* with OPTION_MPI_NO: what to do instead */
+	const char *section;        /* heading that begins with this option; NULL: none */
 	/*
-	 * Take the argument (NULL if none) into the caller's struct element_at `target`.
-	 * Returns 0, a negative errno after fail(), or a positive number to stop parsing.
+	 * Store the argument (NULL: none) in the caller's struct `target`. Returns 0, a negative
+	 * errno (reported), or a positive number to stop parsing.
 	 */
 	int (*parse)(const struct option_spec *spec, const char *argument, void *target);
 	/*
-	 * Do two arguments that are written in different ways mean the same? 1 or 0, or a negative
-	 * errno after a message: the second means nothing. NULL: the member tells (below).
+	 * Return 1 if two spellings mean the same value, 0 if not, or a negative errno (reported)
+	 * if the second is invalid. NULL: compare the member (see below).
 	 */
 	int (*same_value)(const char *first, const char *second);
 	/*
-	 * For the take functions below: a member of the caller's struct (OPTION_MEMBER), and what
-	 * goes in there, and nothing that would have to be freed if it is to be compared. If its
-	 * size is 0, and nothing else tells, only equal texts are equal arguments.
+	 * The member of the caller's struct that parse() sets (OPTION_MEMBER). Two arguments are
+	 * equal if they give the member the same bytes; so it must not own memory. Size 0: only
+	 * equal texts are equal arguments.
 	 */
 	size_t offset, member_nbytes;
 	int value;
-	const struct option_choice *choices; /* ends with a word of NULL */
-	/* Other words that it may be, for completion: the i-th, written to `text` or not. */
+	const struct option_choice *choices; /* ends with a NULL word */
+	/* Return word number i for shell completion, possibly in `text`; NULL behind the last. */
 	const char *(*get_word)(unsigned i, char text[static OPTION_WORD_NBYTES]);
-	uint64_t min, max; /* of a count, nbytes or (most) number; most 0: that of its type */
+	uint64_t min, max; /* of a count, size in bytes or number; max 0: that of the type */
 };
 
 #define OPTION_MEMBER(type, member)                                                                \
 	.offset = offsetof(type, member), .member_nbytes = sizeof(((type *)NULL)->member)
 
-/* Rows a and b (indices of the table) cannot be given together: `why` ends the message. */
+/* Rows a and b of the table exclude each other; `reason` ends the message. */
 struct option_conflict {
 	unsigned a, b;
 	const char *reason;
@@ -81,51 +80,53 @@ struct option_table {
 	unsigned n_conflicts;
 };
 
-/* What the rows have got so far; zeroed in the beginning. */
+/* The options that were given. Zero-initialised. */
 struct option_arguments {
-	const char *values[OPTION_MAX_ROWS]; /* each the first of its row; NULL: none */
-	uint64_t present;                    /* bit i, if row i was there */
+	const char *values[OPTION_MAX_ROWS]; /* first argument of each row; NULL: none */
+	uint64_t present;                    /* bit i: row i was given */
 };
 
-/* The row of that name, or letter; NULL: there is none. */
-const struct option_spec *option_find(const struct option_table *table, const char *name);
-const struct option_spec *option_find_letter(const struct option_table *table, int letter);
+static inline bool option_is_present(const struct option_arguments *arguments, unsigned row)
+{
+	return arguments->present >> row & 1;
+}
 
-/*
- * The i-th word that the argument of an option can be, for completion; NULL: there are no more. It
- * may be in `text`.
- */
+/* Return the row with this long name or letter, or NULL. */
+const struct option_spec *option_find(const struct option_table *table, const char *name);
+
+/* Return word number i of an option's argument, possibly in `text`; NULL behind the last. */
 const char *option_word(const struct option_spec *spec, unsigned i,
 			char text[static OPTION_WORD_NBYTES]);
 
 /*
- * A row of the table gets an argument (NULL: none), for the struct element_at `target`. A second
- * that means something else than the first is refused, and changes nothing, unless the row says
- * that each adds something. Returns what its take() does. The arguments are pointed to, not copied.
+ * Parse an argument (NULL: none) into the struct `target`. A second, different value is refused
+ * unless the row repeats. Returns what spec->parse() returns. The text must outlive the struct.
  */
 int option_set(const struct option_table *table, const struct option_spec *spec,
 	       const char *argument, struct option_arguments *arguments, void *target);
 
-/* Of the rows that were given, do two exclude each other? 0, or -EINVAL after a message. */
+/* Check the given options against table->conflicts. Returns 0 or -EINVAL (reported). */
 int option_check_conflicts(const struct option_table *table,
 			   const struct option_arguments *arguments);
 
-/* Write the names of an option for messages, "-S, --buffer-size", and return `text`. */
+/* Write the names of an option, "-S, --buffer-size", and return `text`. */
 enum { OPTION_SPELLING_NBYTES = 48 };
 const char *option_format_name(const struct option_spec *spec,
 			       char text[static OPTION_SPELLING_NBYTES]);
 
 /*
- * take() functions. The member of the caller's struct is a
- *	flag	bool, which becomes true
- *	value	int or enum, which becomes the row's value
- *	choice	int or enum, of the row's choices
- *	text	const char *, which is never empty
- *	size	uint64_t, in bytes; a number without suffix is KiB; 0 is an error
- *	nbytes	uint64_t, in bytes; a number without suffix is bytes; the row's bounds
- *	count	unsigned; the row's bounds, and 0 is an error
- *	number	uint64_t; the row's upper bound, and 0 is allowed
+ * parse() functions. They set a member of type
+ *	flag	bool, to true
+ *	value	int or enum, to the row's value
+ *	choice	bool, int or enum, to one of the row's choices
+ *	text	const char *, not empty
+ *	size	uint64_t, in bytes; a number without a suffix is KiB; 0 is an error
+ *	nbytes	uint64_t, in bytes, within the row's bounds
+ *	count	unsigned, within the row's bounds; 0 is an error
+ *	number	uint64_t, within the row's upper bound
+ * and `nothing` sets none.
  */
+int option_parse_nothing(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_flag(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_value(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_choice(const struct option_spec *spec, const char *argument, void *target);
@@ -134,3 +135,30 @@ int option_parse_size(const struct option_spec *spec, const char *argument, void
 int option_parse_nbytes(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_count(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_number(const struct option_spec *spec, const char *argument, void *target);
+
+/* --- Options that every program has; they end the parsing --- */
+
+enum option_shell { SHELL_NONE, SHELL_BASH, SHELL_ZSH, SHELL_FISH };
+
+/* Results of option_parse_builtin(). The value of the shell is added to the last one. */
+enum { BUILTIN_OPTION_HELP = 1, BUILTIN_OPTION_VERSION, BUILTIN_OPTION_COMPLETION };
+
+#define BUILTIN_OPTIONS_ROW_COMPLETION                                                             \
+	.name = "completion", .argument = "bash|zsh|fish",                                         \
+	.help = "print a completion script for this shell and exit",                               \
+	.parse = option_parse_builtin, .value = BUILTIN_OPTION_COMPLETION,                         \
+	.choices = option_shells
+#define BUILTIN_OPTIONS_ROW_HELP                                                                   \
+	.name = "help", .help = "print this help and exit", .parse = option_parse_builtin,         \
+	.value = BUILTIN_OPTION_HELP
+#define BUILTIN_OPTIONS_ROW_VERSION                                                                \
+	.name = "version", .help = "print the version and exit", .parse = option_parse_builtin,    \
+	.value = BUILTIN_OPTION_VERSION
+
+extern const struct option_choice option_shells[];
+
+/* Return the row's value plus that of the choice, if the row has choices. */
+int option_parse_builtin(const struct option_spec *spec, const char *argument, void *target);
+
+/* Return the name of the shell of a result of BUILTIN_OPTION_COMPLETION and more. */
+const char *option_shell_name(int result);

@@ -1,26 +1,284 @@
 /*
- * options - all that can be asked of gsort, by name (see options.h)
+ * options - all options of gsort (see options.h)
  *
- * One row per option; rows are numbered by enum option_row so that the rules about combinations can
- * name them. The order of the rows is the order of --help.
+ * A row per option, in the order of --help. enum option_row numbers them for the table of options
+ * that exclude each other. Rules that depend on values are in options_finalize().
  */
 #include "src/options/options.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "config.h"
+#include "io/file/path_identity.h"
 #include "io/input/part_manifest.h"
-#include "src/options/builtin_options.h"
-#include "src/options/value_parsers.h"
-#include "src/options/framing_options.h"
-#include "src/options/option_spec.h"
-#include "src/options/record_options.h"
+#include "src/base/diagnostics.h"
+#include "src/base/size.h"
 
-/* Limits that catch typing errors. */
-enum { MAX_THREADS = 1024, MAX_PARTITIONS = 1024, MAX_RANKS = 1 << 20 };
+/* Bounds that catch typing errors; a timeout is at most 11 days. */
+enum {
+	MAX_THREADS = 1024,
+	MAX_PARTITIONS = 1024,
+	MAX_RANKS = 1 << 20,
+	MAX_GPUS = 64,
+	MAX_SHARDS = 1000000,
+	MAX_TIMEOUT_S = 1000000,
+};
 
-/* Some eleven days. */
-enum { MAX_TIMEOUT_S = 1000000 };
+/* --- Values of single options --- */
+
+/* Parse a size that may be 0: never spill. */
+static int parse_temp_limit(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	return size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_SPACE,
+				 &options->spec.temp_limit_nbytes);
+}
+
+static int parse_temp_compress(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (compression_parse(argument, &options->spec.compression) < 0)
+		return fail(-EINVAL,
+			    "%s: '%s' is invalid; use auto, none, delta, zstd or zstd:LEVEL "
+			    "(LEVEL 1 to %d)",
+			    option_format_name(spec, spelling), argument, compression_max_level());
+	return 0;
+}
+
+static const char *temp_compress_word(unsigned i, char text[static OPTION_WORD_NBYTES])
+{
+	static const char *const modes[] = { "auto", "none", "delta", "zstd" };
+
+	(void)text;
+	return i < sizeof modes / sizeof modes[0] ? modes[i] : NULL;
+}
+
+static int parse_zstd(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (compression_parse_level(argument, &options->spec.zstd_level) < 0)
+		return fail(-EINVAL, "%s: '%s' is not a level from 1 to %d",
+			    option_format_name(spec, spelling), argument, compression_max_level());
+	return 0;
+}
+
+static int add_temp_dir(struct options *options, const char *path)
+{
+	struct sort_spec *spec = &options->spec;
+	const char **dirs = reallocarray((void *)(uintptr_t)spec->temp_dirs, spec->n_temp_dirs + 1,
+					 sizeof *dirs);
+
+	if (!dirs)
+		return fail(-ENOMEM, "%s: %m", path);
+	spec->temp_dirs = dirs;
+	dirs[spec->n_temp_dirs++] = path;
+	return 0;
+}
+
+static int parse_temp_dir(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (!*argument)
+		return fail(-EINVAL, "%s: DIR cannot be empty", option_format_name(spec, spelling));
+	return add_temp_dir(target, argument);
+}
+
+/* Parse NAME=RATE, n characters, into its member. */
+static int parse_rate(const char *spelling, const char *text, size_t n, struct rank_rates *rates)
+{
+	const char *equals_sign = memchr(text, '=', n);
+	char number[32] = "";
+	size_t n_digits;
+
+	if (!equals_sign)
+		return fail(-EINVAL, "%s: '%.*s' is not a rate, such as disk=2G", spelling, (int)n,
+			    text);
+	n_digits = n - (size_t)(equals_sign + 1 - text);
+	if (n_digits < sizeof number)
+		memcpy(number, equals_sign + 1, n_digits);
+	for (enum rank_resource link = 0; link < N_RANK_RESOURCES; link++) {
+		const char *name = rank_resource_name(link);
+
+		if (strlen(name) == (size_t)(equals_sign - text) &&
+		    memcmp(name, text, (size_t)(equals_sign - text)) == 0)
+			return size_parse_option(spelling, number, SIZE_OF_DATA,
+						 &rates->per_s[link]);
+	}
+	return fail(-EINVAL, "%s: '%.*s' is invalid; use disk, network, messages or processors",
+		    spelling, (int)(equals_sign - text), text);
+}
+
+static int parse_rates(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct rank_rates rates = { 0 };
+	char spelling[OPTION_SPELLING_NBYTES];
+	int r = 0;
+
+	option_format_name(spec, spelling);
+	for (const char *item = argument; item && r == 0;) {
+		const size_t n = strcspn(item, ",");
+
+		r = parse_rate(spelling, item, n, &rates);
+		item = item[n] ? item + n + 1 : NULL;
+	}
+	if (r == 0)
+		((struct options *)target)->rank_rates = rates;
+	return r;
+}
+
+/* Parse digits and advance *cursor past them. Return false if there are none. */
+static bool parse_digits(const char **cursor, unsigned long *ret_number)
+{
+	char *end;
+
+	if (**cursor < '0' || **cursor > '9')
+		return false;
+	*ret_number = strtoul(*cursor, &end, 10);
+	*cursor = end;
+	return true;
+}
+
+/* The value of --shard. */
+struct shard_choice {
+	unsigned long shard, n_shards;
+};
+
+static int parse_shard_choice(const char *argument, struct shard_choice *ret_choice)
+{
+	struct shard_choice choice = { 0 };
+	const char *cursor = argument;
+
+	if (!parse_digits(&cursor, &choice.shard) || *cursor++ != '/' ||
+	    !parse_digits(&cursor, &choice.n_shards) || *cursor || choice.shard < 1 ||
+	    choice.shard > choice.n_shards || choice.n_shards > MAX_SHARDS)
+		return fail(-EINVAL,
+			    "--shard: '%s' is not K/P with 1 <= K <= P <= %d, for example 2/8",
+			    argument, MAX_SHARDS);
+	*ret_choice = choice;
+	return 0;
+}
+
+static int parse_shard(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	struct shard_choice choice = { 0 };
+	const int r = parse_shard_choice(argument, &choice);
+
+	(void)spec;
+	if (r < 0)
+		return r;
+	options->spec.shard = (uint32_t)choice.shard;
+	options->spec.n_shards = (uint32_t)choice.n_shards;
+	return 0;
+}
+
+static int same_shard(const char *first, const char *second)
+{
+	struct shard_choice a = { 0 }, b = { 0 };
+	int r = parse_shard_choice(first, &a);
+
+	if (r == 0)
+		r = parse_shard_choice(second, &b);
+	return r < 0 ? r : a.shard == b.shard && a.n_shards == b.n_shards;
+}
+
+/* The value of --gpus. */
+struct gpu_list {
+	unsigned gpus[MAX_GPUS], n;
+	bool all_gpus;
+};
+
+/* Parse a number of a list, and advance *cursor past it and its comma. */
+static bool parse_gpu(const char **cursor, unsigned *ret_gpu)
+{
+	unsigned long gpu;
+
+	if (!parse_digits(cursor, &gpu) || gpu > INT_MAX)
+		return false;
+	if (**cursor == ',' && !(*cursor)[1])
+		return false;
+	if (**cursor && *(*cursor)++ != ',')
+		return false;
+	*ret_gpu = (unsigned)gpu;
+	return true;
+}
+
+static int parse_gpu_list(const char *argument, struct gpu_list *ret_list)
+{
+	struct gpu_list list = { .all_gpus = strcmp(argument, "all") == 0 };
+	const char *cursor = list.all_gpus ? "" : argument;
+
+	while (!list.all_gpus && (*cursor || list.n == 0)) {
+		if (list.n == MAX_GPUS || !parse_gpu(&cursor, &list.gpus[list.n]))
+			return fail(-EINVAL,
+				    "--gpus: '%s' is not a list of at most %d device numbers, such "
+				    "as 0,1, or 'all'",
+				    argument, MAX_GPUS);
+		list.n++;
+	}
+	*ret_list = list;
+	return 0;
+}
+
+static int parse_gpus(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	struct gpu_list list = { .n = 0 };
+	const int r = parse_gpu_list(argument, &list);
+	unsigned *gpus;
+
+	(void)spec;
+	if (r < 0)
+		return r;
+	gpus = list.n ? malloc(list.n * sizeof *gpus) : NULL;
+	if (list.n && !gpus)
+		return fail(-ENOMEM, "--gpus: no memory for %u numbers", list.n);
+	if (list.n)
+		memcpy(gpus, list.gpus, list.n * sizeof *gpus);
+	free((void *)(uintptr_t)options->spec.gpus);
+	options->spec.gpus = gpus;
+	options->spec.n_gpus = list.n;
+	options->spec.all_gpus = list.all_gpus;
+	return 0;
+}
+
+static unsigned count_gpu(const struct gpu_list *list, unsigned gpu)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < list->n; i++)
+		n += list->gpus[i] == gpu;
+	return n;
+}
+
+/* Compare two lists in any order: a number may occur several times. */
+static int same_gpus(const char *first, const char *second)
+{
+	struct gpu_list a = { .n = 0 }, b = { .n = 0 };
+	int r = parse_gpu_list(first, &a);
+
+	if (r == 0)
+		r = parse_gpu_list(second, &b);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < a.n; i++)
+		if (count_gpu(&a, a.gpus[i]) != count_gpu(&b, a.gpus[i]))
+			return 0;
+	return a.n == b.n && a.all_gpus == b.all_gpus;
+}
+
+/* --- The table --- */
 
 enum option_row {
 	ROW_TYPE,
@@ -118,16 +376,16 @@ static const struct option_spec specs[N_ROWS] = {
 			  .parse = option_parse_flag, MEMBER(record.reverse),
 			  .mpi_support = OPTION_MPI_YES },
 	[ROW_UNIQUE] = { "unique", 'u', NULL, "keep only the first of the records with equal keys",
-			 .parse = option_parse_flag, MEMBER(unique),
+			 .parse = option_parse_flag, MEMBER(spec.unique),
 			 .mpi_support = OPTION_MPI_YES },
 	[ROW_STABLE] = { "stable", 's', NULL, "accept the option of GNU sort; every sort is stable",
-			 .parse = value_parse_nothing, .mpi_support = OPTION_MPI_YES },
+			 .parse = option_parse_nothing, .mpi_support = OPTION_MPI_YES },
 
 	[ROW_OUTPUT] = { "output", 'o', "FILE",
 			 "write to FILE, which may be an input; FILE is replaced "
 			 "only when the sort succeeds",
 			 .section = "Operation and output", .parse = option_parse_text,
-			 MEMBER(output_path), .mpi_support = OPTION_MPI_YES },
+			 MEMBER(spec.output_path), .mpi_support = OPTION_MPI_YES },
 	[ROW_CHECK] = { "check", 'c', "diagnose-first|quiet|silent",
 			"check the order and report the first disorder; with quiet "
 			"or silent, report nothing; with -u, equal keys are "
@@ -144,7 +402,7 @@ static const struct option_spec specs[N_ROWS] = {
 			.mpi_support = OPTION_MPI_YES },
 	[ROW_SHARD] = { "shard", 0, "K/P",
 			"with -m: write only the K-th of P shards of equal length",
-			.parse = value_parse_shard, .same_value = value_same_shard,
+			.parse = parse_shard, .same_value = same_shard,
 			.mpi_substitute = "ranks share a merge already; or run " GSORT_PROGRAM
 					  " -m --shard=K/P for "
 					  "each K" },
@@ -153,11 +411,11 @@ static const struct option_spec specs[N_ROWS] = {
 			"part-0000 and so on, and manifest.json, which appears "
 			"complete or not at all",
 			.max = PART_MANIFEST_MAX_PARTS, .parse = option_parse_count,
-			MEMBER(n_part_files), .mpi_support = OPTION_MPI_YES },
+			MEMBER(spec.n_part_files), .mpi_support = OPTION_MPI_YES },
 	[ROW_SPLIT_BY] = { "split-by", 0, "records|keys",
 			   "split after equal numbers of records, or between keys, so "
 			   "that no key is in two part files (always with -u)",
-			   .parse = option_parse_choice, MEMBER(split_at_keys),
+			   .parse = option_parse_choice, MEMBER(spec.split_by_keys),
 			   .choices = split_units, .mpi_support = OPTION_MPI_YES },
 	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and exit",
 			  .default_value = "text", .parse = option_parse_choice, MEMBER(explain),
@@ -168,7 +426,7 @@ static const struct option_spec specs[N_ROWS] = {
 			      .parse = option_parse_size, MEMBER(assumed_nbytes), .cli_only = true,
 			      .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N MPI ranks", .max = MAX_RANKS,
-			.parse = option_parse_count, MEMBER(n_ranks), .cli_only = true,
+			.parse = option_parse_count, MEMBER(spec.n_assumed_ranks), .cli_only = true,
 			.mpi_substitute =
 				"leave it out to plan for these ranks, or use " GSORT_PROGRAM
 				" --explain" },
@@ -176,13 +434,14 @@ static const struct option_spec specs[N_ROWS] = {
 			       "with --explain of ranks: use these rates of each rank per "
 			       "second, for example "
 			       "disk=2G,network=3G,messages=4000,processors=1G",
-			       .parse = value_parse_rates, .cli_only = true,
+			       .parse = parse_rates, .cli_only = true,
 			       .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	[ROW_VERIFY] = { "verify", 0, NULL, "read the output back after writing and check it again",
-			 .parse = option_parse_flag, MEMBER(verify),
+			 .parse = option_parse_flag, MEMBER(spec.verify),
 			 .mpi_support = OPTION_MPI_YES },
 	[ROW_FSYNC] = { "fsync", 0, NULL, "sync the output to stable storage before exit",
-			.parse = option_parse_flag, MEMBER(fsync), .mpi_support = OPTION_MPI_YES },
+			.parse = option_parse_flag, MEMBER(spec.fsync),
+			.mpi_support = OPTION_MPI_YES },
 	[ROW_FILES0] = { "files0-from", 0, "FILE",
 			 "read NUL-terminated input names from FILE (-: standard "
 			 "input)",
@@ -192,32 +451,33 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_SKIP_BYTES] = { FRAMING_OPTIONS_ROW_SKIP_BYTES,
 			     .help = "skip an N-byte header in each input; copy the "
 				     "first one to the output",
-			     .section = "Input and output format", MEMBER(skip_nbytes),
+			     .section = "Input and output format", MEMBER(spec.skip_nbytes),
 			     .mpi_support = OPTION_MPI_YES },
 	[ROW_PARTIAL] = { FRAMING_OPTIONS_ROW_PARTIAL,
 			  .help = "refuse an incomplete last record (default), "
 				  "append it to the output, or drop it",
-			  MEMBER(partial), .mpi_support = OPTION_MPI_YES },
-	[ROW_FORMAT] = { FRAMING_OPTIONS_ROW_FORMAT, MEMBER(format),
+			  MEMBER(spec.partial), .mpi_support = OPTION_MPI_YES },
+	[ROW_FORMAT] = { FRAMING_OPTIONS_ROW_FORMAT, MEMBER(spec.format),
 			 .mpi_support = OPTION_MPI_YES },
 	[ROW_LIMIT] = { "limit", 0, "N", "write only the first N records of the result",
-			.parse = option_parse_number, MEMBER(limit),
+			.parse = option_parse_number, MEMBER(spec.limit),
 			.mpi_support = OPTION_MPI_YES },
 	[ROW_COUNT] = { "count", 0, NULL,
 			"with -u: write the number of equal records before each "
 			"record, as u64",
-			.parse = option_parse_flag, MEMBER(count), .mpi_support = OPTION_MPI_YES },
+			.parse = option_parse_flag, MEMBER(spec.count),
+			.mpi_support = OPTION_MPI_YES },
 	[ROW_KEYS_ONLY] = { "keys-only", 0, NULL, "write the keys instead of the records",
-			    .parse = option_parse_flag, MEMBER(keys_only),
+			    .parse = option_parse_flag, MEMBER(spec.keys_only),
 			    .mpi_support = OPTION_MPI_YES },
 	[ROW_ARGSORT] = { "argsort", 0, NULL,
 			  "write the records' positions in the input, from 0, as "
 			  "u64, instead of the records",
-			  .parse = option_parse_flag, MEMBER(argsort),
+			  .parse = option_parse_flag, MEMBER(spec.argsort),
 			  .mpi_support = OPTION_MPI_YES },
 
 	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output (default if it is named *.zst)",
-		       .default_value = "3", .parse = value_parse_zstd, MEMBER(zstd_level),
+		       .default_value = "3", .parse = parse_zstd, MEMBER(spec.zstd_level),
 		       .mpi_support = OPTION_MPI_YES },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
@@ -225,47 +485,46 @@ static const struct option_spec specs[N_ROWS] = {
 			      "available to this process",
 			      .section =
 				      "Resources (SIZE: number and b, K (default), M, G, T or %)",
-			      .parse = option_parse_size, MEMBER(buffer_nbytes),
+			      .parse = option_parse_size, MEMBER(spec.memory_nbytes),
 			      .mpi_support = OPTION_MPI_YES },
 	[ROW_DEVICE_MEMORY] = { "device-memory", 0, "SIZE",
 				"limit the memory on each GPU; default: 90 % of what is "
 				"free",
-				.parse = option_parse_size, MEMBER(device_memory_nbytes),
+				.parse = option_parse_size, MEMBER(spec.device_memory_nbytes),
 				.mpi_support = OPTION_MPI_YES },
 	[ROW_TEMP_DIR] = { "temporary-directory", 'T', "DIR",
 			   "store spilled runs in DIR; repeat to use several "
 			   "directories; default $TMPDIR, else /tmp",
-			   .repeats = true, .parse = value_parse_temp_dir,
+			   .repeats = true, .parse = parse_temp_dir,
 			   .mpi_support = OPTION_MPI_YES },
 	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE",
 			     "limit temporary space; fail before it is exceeded",
-			     .parse = value_parse_temp_limit, MEMBER(temp_limit_nbytes),
+			     .parse = parse_temp_limit, MEMBER(spec.temp_limit_nbytes),
 			     .mpi_support = OPTION_MPI_YES },
 	[ROW_CHECKPOINT] = { "checkpoint", 0, "DIR",
 			     "store runs in DIR; rerun the same command to resume",
-			     .parse = option_parse_text, MEMBER(checkpoint_path),
+			     .parse = option_parse_text, MEMBER(spec.checkpoint_path),
 			     .mpi_support = OPTION_MPI_YES },
 	[ROW_TEMP_COMPRESS] = { "temp-compress", 0, "MODE",
 				"compress spilled runs: auto (default), none, delta, "
 				"zstd[:LEVEL]",
-				.get_word = value_temp_compress_word,
-				.parse = value_parse_temp_compress, MEMBER(compression),
-				.mpi_support = OPTION_MPI_YES },
+				.get_word = temp_compress_word, .parse = parse_temp_compress,
+				MEMBER(spec.compression), .mpi_support = OPTION_MPI_YES },
 	[ROW_PARALLEL] = { "parallel", 0, "N", "use N CPU threads; default: all available",
-			   .max = MAX_THREADS, .parse = option_parse_count, MEMBER(n_threads),
+			   .max = MAX_THREADS, .parse = option_parse_count, MEMBER(spec.n_threads),
 			   .mpi_support = OPTION_MPI_YES },
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once", .min = 2,
-			     .parse = option_parse_count, MEMBER(batch_size),
+			     .parse = option_parse_count, MEMBER(spec.batch_size),
 			     .mpi_support = OPTION_MPI_YES },
 	[ROW_PARTITIONS] = { "partitions", 0, "N", "merge N partitions of the output in parallel",
 			     .max = MAX_PARTITIONS, .parse = option_parse_count,
-			     MEMBER(n_partitions), .mpi_support = OPTION_MPI_YES },
+			     MEMBER(spec.n_partitions), .mpi_support = OPTION_MPI_YES },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu",
 			  "sort and merge on this back end; default auto",
-			  .parse = option_parse_choice, MEMBER(backend), .choices = backends,
+			  .parse = option_parse_choice, MEMBER(spec.backend), .choices = backends,
 			  .mpi_support = OPTION_MPI_YES },
 	[ROW_GPUS] = { "gpus", 0, "LIST", "sort on these GPUs, for example 0,1, or on all",
-		       .parse = value_parse_gpus, .same_value = value_same_gpus,
+		       .parse = parse_gpus, .same_value = same_gpus,
 		       .mpi_support = OPTION_MPI_YES },
 
 	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
@@ -303,14 +562,14 @@ static const struct option_spec specs[N_ROWS] = {
 				"read runs in the memory of other ranks of the same "
 				"machine (auto, default), or exchange all runs as messages "
 				"(off)",
-				.parse = option_parse_choice, MEMBER(no_shared_memory),
+				.parse = option_parse_choice, MEMBER(spec.disable_shared_memory),
 				.choices = shared_memory_modes, .mpi_support = OPTION_MPI_ONLY },
 	[ROW_COMPLETION] = { BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true,
 			     .mpi_support = OPTION_MPI_SAME_ON_ALL },
-	[ROW_HELP] = { BUILTIN_OPTIONS_ROW_HELP, .help = "print this help and exit",
-		       .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
-	[ROW_VERSION] = { BUILTIN_OPTIONS_ROW_VERSION, .help = "print the version and exit",
-			  .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	[ROW_HELP] = { BUILTIN_OPTIONS_ROW_HELP, .cli_only = true,
+		       .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	[ROW_VERSION] = { BUILTIN_OPTIONS_ROW_VERSION, .cli_only = true,
+			  .mpi_support = OPTION_MPI_SAME_ON_ALL },
 };
 
 static const struct option_conflict conflicts[] = {
@@ -359,65 +618,185 @@ const struct option_table options_table = {
 	.n_conflicts = sizeof conflicts / sizeof conflicts[0],
 };
 
+/* --- What options mean together --- */
+
+bool options_is_check(const struct options *options)
+{
+	return options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
+}
+
+const char *options_output_path(const struct options *options)
+{
+	return options->spec.output_endpoint.kind == ENDPOINT_PATH ? options->spec.output_path :
+								     NULL;
+}
+
+int options_add_input(struct options *options, const char *path)
+{
+	struct sort_spec *spec = &options->spec;
+	const char **inputs =
+		reallocarray((void *)(uintptr_t)spec->inputs, spec->n_inputs + 1, sizeof *inputs);
+
+	if (!inputs)
+		return fail(-ENOMEM, "%s: no memory for another input", path);
+	spec->inputs = inputs;
+	inputs[spec->n_inputs++] = path;
+	return 0;
+}
+
+static int check_inputs(const struct options *options)
+{
+	const struct sort_spec *spec = &options->spec;
+	size_t n_stdin = 0;
+
+	if (spec->n_inputs > 1 && options_is_check(options))
+		return fail(-EINVAL, "%s: only one file can be checked, not also '%s'",
+			    options->mode == MODE_CHECK ? "-c, --check" : "-C", spec->inputs[1]);
+	for (size_t i = 0; i < spec->n_inputs; i++)
+		n_stdin += !strcmp(spec->inputs[i], "-");
+	if (n_stdin > 1)
+		return fail(-EINVAL, "'-': standard input can be read only once, not %zu times",
+			    n_stdin);
+	return 0;
+}
+
+/* Check options that replace or shorten the records of the output. */
+static int check_output_format(const struct options *options)
+{
+	const struct sort_spec *spec = &options->spec;
+	const struct {
+		const char *option;
+		bool is_given;
+	} restrictions[] = { { "--limit", spec->limit != SORT_SPEC_UNLIMITED },
+			     { "--count", spec->count },
+			     { "--keys-only", spec->keys_only },
+			     { "--argsort", spec->argsort } };
+
+	if (spec->n_shards && options->mode != MODE_MERGE)
+		return fail(-EINVAL, "--shard requires -m, --merge");
+	if (spec->split_by_keys && !spec->n_part_files)
+		return fail(-EINVAL, "--split-by requires --split");
+	if (spec->format == FORMAT_NPY && spec->skip_nbytes)
+		return fail(-EINVAL, "--skip-bytes and --format=npy cannot be used together");
+	if (spec->count && !spec->unique)
+		return fail(-EINVAL, "--count requires -u, --unique");
+	for (size_t i = 0; i < sizeof restrictions / sizeof restrictions[0]; i++)
+		if (restrictions[i].is_given && spec->partial == PARTIAL_KEEP)
+			return fail(-EINVAL, "--partial=keep and %s cannot be used together",
+				    restrictions[i].option);
+	return 0;
+}
+
+/* Compress an output with the name *.zst. */
+static void detect_zstd_suffix(struct sort_spec *spec)
+{
+	const char *path = spec->output_path;
+	const size_t n = path ? strlen(path) : 0;
+
+	if (!spec->zstd_level && n > 4 && !strcmp(path + n - 4, ".zst"))
+		spec->zstd_level = DEFAULT_ZSTD_LEVEL;
+}
+
+/* Return the name of an output that the caller has open; NULL: the output is a file of its own. */
+static const char *open_output_label(const struct options *options)
+{
+	const char *path = options_output_path(options);
+
+	if (!path)
+		return options->output_label ? options->output_label : "standard output";
+	return path_to_descriptor(path) >= 0 ? path : NULL;
+}
+
+static int check_output_is_file(const struct options *options)
+{
+	const struct sort_spec *spec = &options->spec;
+	const char *label = open_output_label(options);
+	const struct {
+		bool is_given;
+		const char *option, *kind;
+	} rows[] = { { spec->verify, "--verify", "file" },
+		     { spec->checkpoint_path, "--checkpoint", "file" },
+		     { spec->n_part_files, "--split", "directory" },
+		     { spec->fsync, "--fsync", "file" } };
+
+	for (size_t i = 0; label && i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].is_given)
+			return fail(-EINVAL, "%s requires -o with the name of a %s, not %s",
+				    rows[i].option, rows[i].kind, label);
+	return 0;
+}
+
+static bool has_rates(const struct options *options)
+{
+	for (enum rank_resource link = 0; link < N_RANK_RESOURCES; link++)
+		if (options->rank_rates.per_s[link])
+			return true;
+	return false;
+}
+
+static int check_explain(const struct options *options)
+{
+	const struct {
+		bool is_given;
+		const char *option;
+	} rows[] = { { options->assumed_nbytes, "--assume-size" },
+		     { has_rates(options), "--assume-rates" },
+		     { options->spec.n_assumed_ranks, "--ranks" } };
+
+	for (size_t i = 0; !options->explain && i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].is_given)
+			return fail(-EINVAL, "%s requires --explain", rows[i].option);
+	return 0;
+}
+
+/* --gpus implies --backend=cuda, without a fallback to the CPU. */
+static int choose_backend(struct sort_spec *spec)
+{
+	if (!spec->n_gpus && !spec->all_gpus)
+		return 0;
+	if (spec->backend == BACKEND_CPU)
+		return fail(-EINVAL, "--gpus and --backend=cpu cannot be used together");
+	spec->backend = BACKEND_CUDA;
+	return 0;
+}
+
+int options_finalize(struct options *options, const char *default_temp_dir)
+{
+	struct sort_spec *spec = &options->spec;
+	int r;
+
+	r = record_options_finalize(&options->record, spec);
+	if (r < 0)
+		return r;
+	spec->merge_inputs = options->mode == MODE_MERGE;
+	spec->check_only = options_is_check(options);
+	spec->measure_peak_rates = options->stats || options->stats_json_path ||
+				   options->report_path;
+	detect_zstd_suffix(spec);
+	/* Standard output by any name is written from its current offset. */
+	if (spec->output_path && path_to_descriptor(spec->output_path) == STDOUT_FILENO)
+		spec->output_path = NULL;
+	r = check_inputs(options);
+	if (r == 0)
+		r = choose_backend(spec);
+	if (r == 0)
+		r = check_explain(options);
+	if (r == 0)
+		r = check_output_format(options);
+	if (r == 0)
+		r = check_output_is_file(options);
+	if (r < 0 || spec->n_temp_dirs)
+		return r;
+	return add_temp_dir(options,
+			    spec->checkpoint_path ? spec->checkpoint_path : default_temp_dir);
+}
+
 void options_free(struct options *options)
 {
 	record_options_free(&options->record);
-	free(options->inputs);
+	free((void *)(uintptr_t)options->spec.inputs);
+	free((void *)(uintptr_t)options->spec.temp_dirs);
+	free((void *)(uintptr_t)options->spec.gpus);
 	free(options->files0_text);
-	free(options->temp_dirs);
-	free(options->gpus);
 	*options = (struct options){ 0 };
-}
-
-struct sort_spec options_spec(const struct options *options)
-{
-	const struct record_options *record = &options->record;
-
-	return (struct sort_spec){
-		.inputs = options->inputs,
-		.n_inputs = options->n_inputs,
-		.merge_inputs = options->mode == MODE_MERGE,
-		.check_only = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET,
-		.skip_nbytes = options->skip_nbytes,
-		.partial = options->partial,
-		.format = options->format,
-		.record_nbytes = record->record_nbytes,
-		.keys = record->keys,
-		.n_keys = record->n_keys,
-		.record_spec = record->spec_kind,
-		.key_requests = record->key_requests,
-		.n_key_requests = record->n_key_requests,
-		.reverse = record->reverse,
-		.output_path = options->output_path,
-		.unique = options->unique,
-		.limit = options->limit,
-		.count = options->count,
-		.keys_only = options->keys_only,
-		.argsort = options->argsort,
-		.zstd_level = options->zstd_level,
-		.n_part_files = options->n_part_files,
-		.split_by_keys = options->split_at_keys,
-		.verify = options->verify,
-		.fsync = options->fsync,
-		.backend = options->backend,
-		.gpus = options->gpus,
-		.n_gpus = options->n_gpus,
-		.all_gpus = options->all_gpus,
-		.n_threads = options->n_threads,
-		.memory_nbytes = options->buffer_nbytes,
-		.device_memory_nbytes = options->device_memory_nbytes,
-		.batch_size = options->batch_size,
-		.n_partitions = options->n_partitions,
-		.disable_shared_memory = options->no_shared_memory,
-		.n_assumed_ranks = options->n_ranks,
-		.shard = options->shard,
-		.n_shards = options->n_shards,
-		.temp_dirs = options->temp_dirs,
-		.n_temp_dirs = options->n_temp_dirs,
-		.temp_limit_nbytes = options->temp_limit_nbytes,
-		.compression = options->compression,
-		.checkpoint_path = options->checkpoint_path,
-		.measure_peak_rates = options->stats || options->stats_json_path ||
-				      options->report_path,
-	};
 }

@@ -1,5 +1,5 @@
 /*
- * record_options - the options that say what a record is (see record_options.h)
+ * record_options - options that describe records (see record_options.h)
  */
 #include "src/options/record_options.h"
 
@@ -13,7 +13,7 @@
 #include "src/base/size.h"
 #include "src/record/key_layout.h"
 
-/* Of TYPE:n; what is longer is none. */
+/* Longest TYPE with its order; longer texts are no type. */
 enum { MAX_TYPE_TEXT_NBYTES = 64 };
 
 static struct record_options *record_options_member(const struct option_spec *spec, void *target)
@@ -21,9 +21,9 @@ static struct record_options *record_options_member(const struct option_spec *sp
 	return (struct record_options *)((char *)target + spec->offset);
 }
 
-/* --- taking them --- */
+/* --- Parsing --- */
 
-/* What else can be written. argument: what the type is a part of, or it itself. */
+/* Report an unknown type with a suggestion. argument: the key that contains it, or the type. */
 static int refuse_type(const char *option, const char *argument, const char *type)
 {
 	const bool is_in_key = strcmp(argument, type) != 0;
@@ -32,9 +32,9 @@ static int refuse_type(const char *option, const char *argument, const char *typ
 	char suggestion[KEY_TYPE_NBYTES];
 
 	if (key_suggest_type(type, suggestion))
-		return fail(-EINVAL, "%s: %s%s%sunknown type '%s': did you mean %s?", option,
+		return fail(-EINVAL, "%s: %s%s%sunknown type '%s'; did you mean %s?", option,
 			    prefix, context, separator, type, suggestion);
-	return fail(-EINVAL, "%s: %s%s%sunknown type '%s': " KEY_TYPES_HINT, option, prefix,
+	return fail(-EINVAL, "%s: %s%s%sunknown type '%s'; " KEY_TYPES_HINT, option, prefix,
 		    context, separator, type);
 }
 
@@ -45,22 +45,20 @@ static bool is_descending(const char *type)
 	return n > 2 && strcmp(type + n - 2, ":r") == 0;
 }
 
-/* What stands behind a type that there is. */
+/* Report what follows the n characters of a valid type. */
 static int refuse_type_suffix(const char *option, const char *argument, const char *type, size_t n)
 {
 	if (type == argument && is_descending(type))
-		return fail(-EINVAL,
-			    "%s: '%s': :r is for keys: -r, --reverse sorts all of it in descending "
-			    "order",
-			    option, argument);
+		return fail(-EINVAL, "%s: '%s': :r is only for keys; use -r, --reverse", option,
+			    argument);
 	return fail(
 		-EINVAL,
-		"%s: '%s': %s cannot follow %.*s: use :n or :numpy, or :t or :total, for floats, "
-		"complex numbers and times, and then :r for a descending key",
+		"%s: '%s': %s cannot follow %.*s; use :numpy or :total (floats, complex numbers, "
+		"times), then :r",
 		option, argument, type + n, (int)n, type);
 }
 
-/* A TYPE by itself or in a key, of n bytes; `argument` is for the message. */
+/* Parse a TYPE of n characters. argument: the text in messages. */
 static int parse_type(const struct option_spec *spec, const char *argument, const char *text,
 		      size_t n, struct key *ret_key)
 {
@@ -78,7 +76,7 @@ static int parse_type(const struct option_spec *spec, const char *argument, cons
 		return refuse_type_suffix(spelling, argument, text, n_name);
 	}
 	if (key.nbytes > LAYOUT_MAX_RECORD_NBYTES)
-		return fail(-EINVAL, "%s: '%s' is too wide: a record has at most %d bytes",
+		return fail(-EINVAL, "%s: '%s' is too wide; a record has at most %d bytes",
 			    spelling, argument, LAYOUT_MAX_RECORD_NBYTES);
 	*ret_key = key;
 	return 0;
@@ -94,7 +92,7 @@ const char *record_options_type_name(unsigned i, char text[static OPTION_WORD_NB
 	key_format_type(&key, text);
 	n = strlen(text);
 	if (n > 2 && strcmp(text + n - 2, "le") == 0)
-		text[n - 2] = '\0'; /* which goes without saying */
+		text[n - 2] = '\0'; /* the default */
 	return text;
 }
 
@@ -114,13 +112,13 @@ int record_options_parse_size(const struct option_spec *spec, const char *argume
 	if (r < 0)
 		return r;
 	if (nbytes < 1 || nbytes > LAYOUT_MAX_RECORD_NBYTES)
-		return fail(-EINVAL, "%s: '%s': a record has 1 to %d bytes", spelling, argument,
-			    LAYOUT_MAX_RECORD_NBYTES);
+		return fail(-EINVAL, "%s: '%s': record size must be 1 to %d bytes", spelling,
+			    argument, LAYOUT_MAX_RECORD_NBYTES);
 	record_options_member(spec, target)->record_nbytes = nbytes;
 	return 0;
 }
 
-/* The digits in front of the colon. False if there are none, or too many. */
+/* Parse the digits before the colon. Return false if there are none or too many. */
 static bool parse_offset(const char *text, uint64_t *ret_offset, const char **ret_type)
 {
 	char *end;
@@ -145,7 +143,10 @@ static int append_key_request(struct record_options *record, struct key_request 
 	return 0;
 }
 
-/* A place has digits and a colon; a column is a number, with nothing but an order behind it. */
+/*
+ * Return whether the key begins with OFFSET:TYPE. A number with only an order behind it ("2:n:r")
+ * is the name of a column.
+ */
 static bool has_key_offset(const char *argument)
 {
 	const size_t n = strspn(argument, "0123456789");
@@ -173,17 +174,18 @@ static int parse_offset_key(const struct option_spec *spec, const char *argument
 	int r;
 
 	if (strchr(argument, ','))
-		return fail(-EINVAL, "%s: '%s' is more than one key: repeat -k for each key",
+		return fail(-EINVAL, "%s: '%s' is more than one key; repeat -k for each key",
 			    option_format_name(spec, spelling), argument);
 	if (!parse_offset(argument, &offset, &type))
-		return fail(-EINVAL,
-			    "%s: '%s' is no key: write OFFSET:TYPE or OFFSET:TYPE:r, such as "
-			    "8:i32 or 0:b4:r, or the name of a field",
-			    option_format_name(spec, spelling), argument);
+		return fail(
+			-EINVAL,
+			"%s: '%s' is not a key; use OFFSET:TYPE[:r], such as 8:i32 or 0:b4:r, or "
+			"the name of a field",
+			option_format_name(spec, spelling), argument);
 	n = strlen(type);
 	if (strcmp(type, "r:n") == 0 || strcmp(type, "r:t") == 0 || strcmp(type, "r:numpy") == 0 ||
 	    strcmp(type, "r:total") == 0)
-		return fail(-EINVAL, "%s: '%s': the order of numbers stands before :r, %.*s%s:r",
+		return fail(-EINVAL, "%s: '%s': :r must be last; use %.*s%s:r",
 			    option_format_name(spec, spelling), argument,
 			    (int)(type - argument - 1), argument, type + 1);
 	descending = is_descending(type);
@@ -203,7 +205,7 @@ int record_options_parse_key(const struct option_spec *spec, const char *argumen
 	int r = 0;
 
 	if (!*argument)
-		return fail(-EINVAL, "%s: '' is no key", option_format_name(spec, spelling));
+		return fail(-EINVAL, "%s: '' is not a key", option_format_name(spec, spelling));
 	if (has_key_offset(argument))
 		r = parse_offset_key(spec, argument, &request.key);
 	if (r < 0)
@@ -225,16 +227,25 @@ int record_options_parse_fields(const struct option_spec *spec, const char *argu
 	return schema_parse(option_format_name(spec, spelling), argument, &record->schema);
 }
 
-/* In another spelling: no. */
+/* Other spellings of the same fields are not recognised. */
 int record_options_same_fields(const char *first, const char *second)
 {
 	return strcmp(first, second) == 0;
 }
 
-/* --- settling --- */
+/* --- Finalizing --- */
 
-/* The record is one key. */
-static int finalize_single_key(struct record_options *record)
+static int append_key(struct record_options *record, struct key key)
+{
+	record->keys = malloc(sizeof key);
+	if (!record->keys)
+		return fail(-ENOMEM, "no memory for a key");
+	record->keys[record->n_keys++] = key;
+	return 0;
+}
+
+/* Make the record one key. */
+static int finalize_single_key(struct record_options *record, struct sort_spec *spec)
 {
 	struct key key = record->type;
 	char type[KEY_TYPE_NBYTES];
@@ -243,10 +254,10 @@ static int finalize_single_key(struct record_options *record)
 		key = (struct key){ .nbytes = (uint32_t)record->record_nbytes,
 				    .kind = KEY_BYTES,
 				    .big_endian = true };
-	record->spec_kind = record->type.nbytes ? RECORD_SPEC_TYPE :
+	spec->record_spec = record->type.nbytes ? RECORD_SPEC_TYPE :
 			    key.nbytes          ? RECORD_SPEC_SIZE :
 						  RECORD_SPEC_NONE;
-	if (record->spec_kind == RECORD_SPEC_NONE)
+	if (spec->record_spec == RECORD_SPEC_NONE)
 		key_parse_type("u64", &key);
 	if (record->record_nbytes && record->record_nbytes != key.nbytes) {
 		key_format_type(&key, type);
@@ -255,46 +266,41 @@ static int finalize_single_key(struct record_options *record)
 			    "together: records of that type have %" PRIu32 " bytes",
 			    record->record_nbytes, type, key.nbytes);
 	}
-	record->record_nbytes = key.nbytes;
-	record->keys = malloc(sizeof key);
-	if (!record->keys)
-		return fail(-ENOMEM, "no memory for a key");
-	record->keys[record->n_keys++] = key;
-	return 0;
+	spec->record_nbytes = key.nbytes;
+	return append_key(record, key);
 }
 
-static int check_key(const struct record_options *record, const struct key *key)
+static int check_key(const struct key *key, uint64_t record_nbytes)
 {
 	char type[KEY_TYPE_NBYTES];
 
-	if (key->nbytes <= record->record_nbytes &&
-	    key->offset <= record->record_nbytes - key->nbytes)
+	if (key->nbytes <= record_nbytes && key->offset <= record_nbytes - key->nbytes)
 		return 0;
 	key_format_type(key, type);
 	return fail(-EINVAL,
 		    "-k, --key=%" PRIu64 ":%s reaches past the record of %" PRIu64
 		    " bytes (-R, --record-size)",
-		    key->offset, type, record->record_nbytes);
+		    key->offset, type, record_nbytes);
 }
 
-static int check_keys(const struct record_options *record)
+static int check_keys(const struct record_options *record, uint64_t record_nbytes)
 {
 	uint64_t nbytes = 0;
 
 	for (uint32_t i = 0; i < record->n_keys; i++) {
-		const int r = check_key(record, &record->keys[i]);
+		const int r = check_key(&record->keys[i], record_nbytes);
 
 		if (r < 0)
 			return r;
 		nbytes += key_normalised_nbytes(&record->keys[i]);
 	}
 	if (nbytes > LAYOUT_MAX_RECORD_NBYTES)
-		return fail(-EINVAL, "-k, --key: keys of %" PRIu64 " bytes in all, but at most %d",
+		return fail(-EINVAL, "-k, --key: keys have %" PRIu64 " bytes, but at most %d",
 			    nbytes, LAYOUT_MAX_RECORD_NBYTES);
 	return 0;
 }
 
-/* The first key that is asked for by its name; NULL: none. */
+/* Return the first key that is the name of a field, or NULL. */
 static const char *first_named_key(const struct record_options *record)
 {
 	for (uint32_t i = 0; i < record->n_key_requests; i++)
@@ -308,55 +314,62 @@ int record_options_refuse_keys(const struct record_options *record)
 	const char *name = first_named_key(record);
 
 	if (name && strchr(name, ','))
-		return fail(-EINVAL, "-k, --key=%s: is more than one key: repeat -k for each key",
+		return fail(-EINVAL, "-k, --key=%s: more than one key; repeat -k for each key",
 			    name);
 	if (name)
-		return fail(-EINVAL,
-			    "-k, --key=%s: it is no OFFSET:TYPE, and no name: name what a record "
-			    "consists of by --fields",
-			    name);
-	return fail(-EINVAL, "-k, --key needs -R, --record-size: how many bytes has a record?");
+		return fail(
+			-EINVAL,
+			"-k, --key=%s: neither OFFSET:TYPE nor the name of a field; name fields "
+			"with --fields",
+			name);
+	return fail(-EINVAL, "-k, --key requires -R, --record-size");
 }
 
-/* Keys, fields, or both. */
-static int finalize_keys(struct record_options *record)
+/* Make keys of -k, of --fields, or of both. */
+static int finalize_keys(struct record_options *record, struct sort_spec *spec)
 {
 	int r;
 
 	if (record->type.nbytes)
 		return fail(-EINVAL,
-			    "-t, --type and %s cannot be used together: TYPE is the whole "
-			    "record; give its size with -R, --record-size",
+			    "-t, --type and %s cannot be used together; give the record size with "
+			    "-R, --record-size",
 			    record->schema.n ? "--fields" : "-k, --key");
+	spec->record_nbytes = record->record_nbytes;
 	if (!record->schema.n && (first_named_key(record) || !record->record_nbytes)) {
-		record->spec_kind = RECORD_SPEC_REQUESTS; /* nothing else can be said before the
-							     input is known */
+		spec->record_spec = RECORD_SPEC_REQUESTS; /* resolved when the input is known */
 		return 0;
 	}
-	record->spec_kind = record->schema.n ? RECORD_SPEC_FIELDS : RECORD_SPEC_KEYS;
-	if (!record->record_nbytes)
-		record->record_nbytes = record->schema.record_nbytes;
-	if (record->schema.record_nbytes > record->record_nbytes ||
-	    record->record_nbytes > LAYOUT_MAX_RECORD_NBYTES)
+	spec->record_spec = record->schema.n ? RECORD_SPEC_FIELDS : RECORD_SPEC_KEYS;
+	if (!spec->record_nbytes)
+		spec->record_nbytes = record->schema.record_nbytes;
+	if (record->schema.record_nbytes > spec->record_nbytes ||
+	    spec->record_nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL,
-			    "--fields: fields of %" PRIu64 " bytes, and records of %" PRIu64
-			    " (-R, --record-size), which can be %d",
-			    record->schema.record_nbytes, record->record_nbytes,
+			    "--fields: fields have %" PRIu64 " bytes, records %" PRIu64
+			    " (-R, --record-size; at most %d)",
+			    record->schema.record_nbytes, spec->record_nbytes,
 			    LAYOUT_MAX_RECORD_NBYTES);
 	r = schema_resolve_keys(&record->schema, record->key_requests, record->n_key_requests,
 				"--fields", &record->keys, &record->n_keys);
-	return r < 0 ? r : check_keys(record);
+	return r < 0 ? r : check_keys(record, spec->record_nbytes);
 }
 
-int record_options_finalize(struct record_options *record)
+int record_options_finalize(struct record_options *record, struct sort_spec *spec)
 {
-	const int r = record->n_key_requests || record->schema.n ? finalize_keys(record) :
-								   finalize_single_key(record);
+	const int r = record->n_key_requests || record->schema.n ?
+			      finalize_keys(record, spec) :
+			      finalize_single_key(record, spec);
 
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < record->n_keys; i++)
 		record->keys[i].descending |= record->reverse;
+	spec->keys = record->keys;
+	spec->n_keys = record->n_keys;
+	spec->key_requests = record->key_requests;
+	spec->n_key_requests = record->n_key_requests;
+	spec->reverse = record->reverse;
 	return 0;
 }
 
@@ -369,3 +382,13 @@ void record_options_free(struct record_options *record)
 	schema_free(&record->schema);
 	*record = (struct record_options){ 0 };
 }
+
+/* --- Framing --- */
+
+const struct option_choice framing_options_partials[] = {
+	{ "error", PARTIAL_ERROR }, { "keep", PARTIAL_KEEP }, { "drop", PARTIAL_DROP }, { 0 }
+};
+
+const struct option_choice framing_options_formats[] = {
+	{ "auto", FORMAT_AUTO }, { "npy", FORMAT_NPY }, { "raw", FORMAT_RAW }, { 0 }
+};

@@ -1,42 +1,39 @@
 /*
- * record_options - the options that say what a record is: -t, -R, -k and -r
+ * record_options - options that describe records and the bytes of a file that are records
  *
- * gsort and its tools have the same ones: each keeps a struct record_options among its options, has
- * the rows below in its table (option_spec.h), and settles it when all of them are known.
+ * gsort and its tools share these rows. Each program has a struct record_options among its options
+ * and finalizes it after parsing.
  *
  *	-t TYPE				one key, which is the record
- *	-R BYTES			one key, the record as bytes
- *	-R BYTES -k OFFSET:TYPE[:r]...	keys within the record, the first the most significant
- *	--fields=NAME:TYPE,...		keys of those names, of which the record consists
- *	-R BYTES, --fields -k NAME...	some of them
- *	-k NAME..., -k OFFSET:TYPE...	keys that the input knows: io/header/npy.h
- *	nothing				-t u64, or what the input says that it is
+ *	-R BYTES			one key of bytes, which is the record
+ *	-R BYTES -k OFFSET:TYPE[:r]...	keys within the record, the most significant first
+ *	--fields=NAME:TYPE,...		keys with names; they are the record
+ *	-R BYTES, --fields -k NAME...	some of these keys
+ *	-k NAME..., -k OFFSET:TYPE...	keys of an input with fields or columns (io/header/npy.h)
+ *	(none)				-t u64, or what the input describes
  *
- * A key of its own direction (:r) is descending; -r makes all of them descending, and changes
- * nothing for those that are: as in GNU sort, where -r holds for the keys that have no r.
+ * :r makes one key descending. -r makes all keys descending; it does not reverse keys with :r, as
+ * in GNU sort.
  */
 #pragma once
 
 #include "src/options/option_spec.h"
+#include "src/plan/sort_spec.h"
 #include "src/record/schema.h"
-#include "src/record/layout.h"
 
+/* The options as given, and what a struct sort_spec points to. Zero-initialised. */
 struct record_options {
-	/* Complete after record_options_finalize(). */
-	uint64_t record_nbytes; /* 0: not given */
-	struct key *keys; /* n_keys, the most significant first; none: see RECORD_SPEC_REQUESTS */
-	uint32_t n_keys;
-	enum record_spec_kind spec_kind;
-
-	/* As they were given. */
-	struct key type;                  /* nbytes 0: not given */
-	struct key_request *key_requests; /* n_key_requests */
+	struct key type;                  /* -t; nbytes 0: not given */
+	uint64_t record_nbytes;           /* -R; 0: not given */
+	struct key_request *key_requests; /* -k, n_key_requests */
 	uint32_t n_key_requests;
-	struct schema schema; /* of --fields */
-	bool reverse;         /* a flag */
+	struct schema schema; /* --fields */
+	bool reverse;         /* -r */
+	struct key *keys;     /* n_keys; made by record_options_finalize() */
+	uint32_t n_keys;
 };
 
-/* Rows, but for their section and their member, which is the struct record_options. */
+/* Rows without section and member; the member is the struct record_options. */
 #define RECORD_OPTIONS_ROW_TYPE                                                                    \
 	.name = "type", .letter = 't', .argument = "TYPE[:n|:t]",                                  \
 	.help = "sort records that are one key of TYPE (see below); default u64",                  \
@@ -49,13 +46,30 @@ struct record_options {
 	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:n|:t][:r]",                        \
 	.help = "add a key at byte OFFSET, from 0; :r: descending; the first key is primary",      \
 	.repeats = true, .parse = record_options_parse_key
-
 #define RECORD_OPTIONS_ROW_FIELDS                                                                  \
 	.name = "fields", .argument = "NAME:TYPE,...",                                             \
 	.help = "name the fields of a record for -k; without -k all fields are keys",              \
 	.parse = record_options_parse_fields, .same_value = record_options_same_fields
 
-/* What the help says of TYPE, below the options. */
+/* Rows without section, help and member: a uint64_t, an enum partial, an enum format_mode. */
+#define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \
+	.name = "skip-bytes", .argument = "N", .parse = option_parse_nbytes,                       \
+	.max = FRAMING_OPTIONS_MAX_SKIP_NBYTES
+#define FRAMING_OPTIONS_ROW_PARTIAL                                                                \
+	.name = "partial", .argument = "error|keep|drop", .parse = option_parse_choice,            \
+	.choices = framing_options_partials
+#define FRAMING_OPTIONS_ROW_FORMAT                                                                 \
+	.name = "format", .argument = "auto|npy|raw", .parse = option_parse_choice,                \
+	.choices = framing_options_formats,                                                        \
+	.help = "read .npy and zstd files, and refuse other known formats (auto, default); read "  \
+		"only .npy (npy); read any bytes as records (raw)"
+
+/* The header is kept in memory for the output. */
+enum { FRAMING_OPTIONS_MAX_SKIP_NBYTES = 16 << 20 };
+
+extern const struct option_choice framing_options_partials[], framing_options_formats[];
+
+/* The description of TYPE in --help, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \
 	"TYPE is u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16 or bool, each\n"          \
 	"with le (the default) or be after it, or bN: N bytes in memcmp order.\n"                  \
@@ -63,7 +77,7 @@ struct record_options {
 	"order (:t, :total), or in numpy's with :n or :numpy: zeros equal, all NaN last.\n"        \
 	"Names of C and numpy (uint64_t, double, float32, <f4) are accepted as well.\n"
 
-/* The i-th TYPE of one width, for completion; NULL: there are no more. */
+/* Return the name of type number i, for completion; NULL behind the last one. */
 const char *record_options_type_name(unsigned i, char text[static OPTION_WORD_NBYTES]);
 
 int record_options_parse_type(const struct option_spec *spec, const char *argument, void *target);
@@ -73,13 +87,13 @@ int record_options_parse_fields(const struct option_spec *spec, const char *argu
 int record_options_same_fields(const char *first, const char *second);
 
 /*
- * Complete the keys, in the end at least one, and check that they lie within the record. Returns 0,
- * or a negative errno after a message that names the option.
+ * Make the keys, check that they lie within the record, and set the record members of *spec, which
+ * point into `record`. Returns 0 or a negative errno (reported).
  */
-int record_options_finalize(struct record_options *record);
+int record_options_finalize(struct record_options *record, struct sort_spec *spec);
 
-/* Of RECORD_SPEC_REQUESTS where no input could know more. Returns -EINVAL, after a message. */
+/* Report that no input can resolve the keys (RECORD_SPEC_REQUESTS). Returns -EINVAL. */
 int record_options_refuse_keys(const struct record_options *record);
 
-/* A zeroed struct is fine. */
+/* Free what the options own. A zeroed struct is fine. */
 void record_options_free(struct record_options *record);

@@ -223,14 +223,14 @@ cat input | refuses 'an input cannot be read again: it is a pipe' --checkpoint=c
 refuses 'temporary data is in the checkpoint' --checkpoint=ck -T tmp input
 refuses 'merge the files again instead' --checkpoint=ck -m input
 run --checkpoint=ck input
-one_line '--checkpoint needs -o' 'without -o'
+one_line '--checkpoint requires -o' 'without -o'
 run --checkpoint=ck input -o /dev/null
 one_line '/dev/null: must be a regular file' 'to a device'
 run --checkpoint=ck --zstd input -o /dev/null
 one_line '/dev/null: must be a regular file' 'to a device, compressed'
 [ ! -e ck ] || broken 'a checkpoint was made'
 : > file
-refuses "^gsort: --checkpoint 'file': is no directory, in which" --checkpoint=file input
+refuses "^gsort: --checkpoint 'file': not a directory" --checkpoint=file input
 
 claim 'a refused start leaves nothing behind, and what is none of gsort'"'"'s alone'
 for name in gsort-manifest gsort-runs; do
@@ -374,7 +374,7 @@ claim 'a report is not lost with the directory that gsort made'
 mkdir -m 1700 ck
 ln -s ck/report link
 for report in --stats-json=ck/report --trace=./ck/../ck/report --report=link; do
-	refuses "^gsort: ${report%%=*} '${report#*=}' is in 'ck', which .* another directory\$" \
+	refuses "^gsort: ${report%%=*} '${report#*=}' is in the checkpoint directory 'ck'," \
 		--checkpoint=ck "$report" input
 done
 [ -d ck ] || broken 'the directory is gone'

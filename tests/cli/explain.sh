@@ -11,14 +11,14 @@ cat findings
 claim 'what neither form is, is refused'
 refuses 'explain' --explain=xml
 
-claim 'ranks are planned for, and nothing else'
-refuses 'ranks needs --explain' --ranks=3
-refuses 'assume-rates needs --explain' --assume-rates=disk=1G
-refuses 'assume-rates needs --ranks' --explain --assume-rates=disk=1G
-refuses "assume-rates: 'disc' is none of disk, network" --explain --ranks=3 --assume-rates=disc=1G
-refuses "assume-rates: 'disk' is no rate" --explain --ranks=3 --assume-rates=network=1G,disk
+claim 'options that --ranks does not allow are refused'
+refuses 'ranks requires --explain' --ranks=3
+refuses 'assume-rates requires --explain' --assume-rates=disk=1G
+refuses 'assume-rates requires --ranks' --explain --assume-rates=disk=1G
+refuses "assume-rates: 'disc' is invalid; use disk" --explain --ranks=3 --assume-rates=disc=1G
+refuses "assume-rates: 'disk' is not a rate" --explain --ranks=3 --assume-rates=network=1G,disk
 refuses '--explain of a merge is not possible with several ranks' --explain --ranks=3 -m
-refuses 'shard is not possible with several ranks' --explain --ranks=3 -m --shard=1/2
+refuses 'shard is not supported with several ranks' --explain --ranks=3 -m --shard=1/2
 true | refuses 'several ranks require an input of known size; .*--assume-size' --explain --ranks=3
 head -c 80 /dev/zero > eighty
 refuses "standard input is not possible with several ranks" --explain --ranks=3 - < eighty

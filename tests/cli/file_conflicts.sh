@@ -202,20 +202,20 @@ clash "-o 'e/gsort-manifest' and --checkpoint's 'e/gsort-manifest'" \
 clash "--trace './gsort-runs' and --checkpoint's './gsort-runs' are" \
 	'$g --checkpoint=. v -o o --trace=./gsort-runs'
 
-clash "-o 'new' and --checkpoint './new' are the same; let one of them" \
+clash "-o 'new' and --checkpoint './new' are the same; use another name" \
 	'$g --checkpoint=./new v -o new'
 
-claim 'a report, or an output, that is called as the unfinished output of a checkpoint is'
+claim 'no report or output has the name of an unfinished output of a checkpoint'
 hidden=.gsort-0123456789abcdef
 for report in --trace --stats-json --report; do
-	clash "$report './$hidden' is called as 'o' would be until it is finished" \
+	clash "$report './$hidden' has the name of a temp file" \
 		"\$g --checkpoint=d v -o o $report=./$hidden"
-	clash "$report 'to-hidden' is called as 'd/o' would be" \
+	clash "$report 'to-hidden' has the name of a temp file" \
 		"\$g v -o d/o $report=to-hidden"
 done
-clash "--trace 'd/.gsort-temp-0123456789abcdef' is called as the output would be" \
+clash "--trace 'd/.gsort-temp-0123456789abcdef' has the name of a temp file" \
 	'$g v --trace=d/.gsort-temp-0123456789abcdef >> o'
-clash "-o '$hidden' is called as the output would be" "\$g v -o $hidden"
+clash "-o '$hidden' has the name of a temp file" "\$g v -o $hidden"
 
 claim 'what may be one'
 begin
@@ -241,7 +241,7 @@ for report in --trace --stats-json; do
 done
 
 claim 'a pipe is read once'
-clash "'-', standard input, can be read only once, not 2 times" '$g - v - -o o < v'
+clash "'-': standard input can be read only once, not 2 times" '$g - v - -o o < v'
 clash "standard input and input '/dev/stdin' are the same pipe, which can be read only once" \
 	'cat v | $g - v /dev/stdin -o o'
 clash "input '/dev/fd/7' and input '/dev/stdin' are the same pipe, which can" \
@@ -276,7 +276,7 @@ for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p.0001 --split=2' \
 	[ $? -eq 2 ] || broken "$options: not status 2"
 	everything | diff ../before - > ../after || broken "$options: $(cat ../after)"
 	cd ..
-	one_line "^gsort: -.* '.*' is the program that is running" "$options"
+	one_line "^gsort: -.* '.*' is the running program" "$options"
 	cd files || exit 99
 done
 rm -f other

@@ -133,7 +133,7 @@ for file in array.npy other packed text; do
 		cut -d' ' -f2 | xxd -r -p > expected
 	same expected output "$file"
 done
-refuses "--format: 'nyp' is none of auto.npy.raw" --format=nyp numbers
+refuses "--format: 'nyp' is invalid; use auto.npy.raw" --format=nyp numbers
 refuses 'numbers: is not a .npy file' --format=npy numbers
 
 if command -v zstd > /dev/null; then

@@ -176,9 +176,9 @@ run input -o nothing/
 one_line '^gsort: nothing/: is the name of a directory' '-o nothing/'
 
 claim 'two different arguments of one option'
-refuses '-t, --type.*once.*u32.*u64' -t u32 -t u64 input
-refuses '-R, --record-size.*once' -R 8 -R 16 input
-refuses '-S, --buffer-size.*once' -S 1M -S 2M input
+refuses '-t, --type.*given twice.*u32.*u64' -t u32 -t u64 input
+refuses '-R, --record-size.*given twice' -R 8 -R 16 input
+refuses '-S, --buffer-size.*given twice' -S 1M -S 2M input
 gives sorted -S 1M -S 1M sorted
 
 claim 'bounds are the real ones'
@@ -189,20 +189,20 @@ refuses '--skip-bytes.* 0 to 16777216 bytes' --skip-bytes=1T input
 claim 'options of GNU sort say why not, and what to use'
 for option in -b -d -f -i -g -h -n -M -V -z --sort=numeric --random-sort --random-source=f \
 	--field-separator=, --compress-program=gzip --numeric-sort; do
-	refuses "^gsort: option '$option': (records|there is no random|gsort compresses)" \
+	refuses "^gsort: option '$option': (records|random order|use --temp-compress)" \
 		$option input
 done
 
 claim 'keys, separators and random order of GNU sort say what to use'
 for option in -k2,2 -k1.3,1.5 -k2n,2 --key=2,2; do
-	refuses '^gsort: -k, --key=[0-9n.,]*: records are no lines of text' $option input
+	refuses '^gsort: -k, --key=[0-9n.,]*: records are binary' $option input
 done
 for option in -t, '-t ' '-t\t' --type=:; do
-	refuses '^gsort: -t, --type=.*: records are no lines of text' "$option" input
+	refuses '^gsort: -t, --type=.*: records are binary' "$option" input
 done
 run -R
 [ "$status" -eq 2 ] || broken "-R: status $status"
-one_line '^gsort: -R, --record-size: there is no random order' '-R'
+one_line '^gsort: -R, --record-size: random order is not supported' '-R'
 refuses 'repeat -k for each key' -R 8 -k 0:u32,4:u32 input
 refuses 'repeat -k for each key' -R 8 -k a,b input
 refuses 'repeat -k for each key' --fields=a:u32,b:u32 -k a,b input
@@ -221,7 +221,7 @@ for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
 	# Words.
 	# shellcheck disable=SC2086
 	env $several "$GSORT" input -o output 2> stderr || broken "$several: status $?"
-	one_line "warning: .* several processes \(${several%% *}\), .* gsort-mpi" "$several"
+	one_line "warning: .* several processes \(${several%% *}\); .* gsort-mpi" "$several"
 done
 for others in 'PMI_SIZE=4 PMI_RANK=3 gsort' 'OMPI_COMM_WORLD_SIZE=1 gsort' \
 	'SLURM_NTASKS=4 SLURM_PROCID=0 gsort' 'PMI_SIZE=4 gsort -c' \
@@ -285,7 +285,7 @@ one_line "^gsort: a[$]'.n'b.*: record [0-9]*: disorder" 'disorder'
 [ "$(wc -l < stdout)" -eq 1 ] || broken 'gsort-check: not one line'
 says "^a[$]'.n'b[$]'.033'\\[2J[$]'.377': 1000 records" stdout
 run --backend="$odd_name" input
-one_line "^gsort: --backend: 'a'[$]'.n''b'.*is none of" 'a word'
+one_line "^gsort: --backend: 'a'[$]'.n''b'.*is invalid" 'a word'
 rm -f "$odd_name"
 long_name=$(printf '%0250d' 0)
 long_name=$long_name/$long_name/$long_name/$long_name/$long_name

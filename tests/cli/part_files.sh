@@ -274,9 +274,9 @@ for wrong in 0 1001 x 1/2; do
 	refuses "--split: '$wrong'" --split=$wrong random
 done
 refuses "--split-by: 'key'" --split=2 --split-by=key random
-refuses "--split-by needs --split" --split-by=keys random
+refuses "--split-by requires --split" --split-by=keys random
 run --split=2 random
-one_line '--split needs -o' 'to standard output'
+one_line '--split requires -o' 'to standard output'
 run --split=2 -c s1
 one_line '--split cannot be used' '-c'
 run --split=2 random -o nowhere/x

@@ -70,7 +70,7 @@ claim "which part of how many"
 for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
 	refuses "--shard: '$wrong'" -m --shard=$wrong s0 -o output
 done
-refuses "needs -m" --shard=1/2 s0 -o output
+refuses "requires -m" --shard=1/2 s0 -o output
 cp s0 in
 run -m -t u64 --shard=1/2 in s1 -o in
 [ $status -eq 2 ] || broken "a part in the place of an input: status $status"

@@ -187,7 +187,7 @@ for option in --verify --fsync --checkpoint=kept; do
 		[ $path = /dev/fd/3 ] || name='standard output'
 		run a -o $path $option 3>> log
 		[ "$status" -eq 2 ] || broken "$option $path: status $status"
-		one_line "${option%=*} needs -o with the name of a file: $name " "$option $path"
+		one_line "${option%=*} requires -o .* a file, not $name" "$option $path"
 		same log.expected log "$option $path"
 	done
 done

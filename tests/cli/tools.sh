@@ -89,7 +89,7 @@ answers 2 '^gsort-gen: .*--bytes' "$GSORT_GEN" -b 1x -o file
 answers 2 '^gsort-gen: .*--type' "$GSORT_GEN" -t u7 -o file
 answers 2 '^gsort-gen: .*--seed' "$GSORT_GEN" --seed=-1 -o file
 answers 2 '^gsort-gen: .*together' "$GSORT_GEN" -n 1 -b 8 -o file
-answers 2 '^gsort-gen: .*more than a file' "$GSORT_GEN" -n 18446744073709551615 -o file
+answers 2 '^gsort-gen: .*do not fit in a file' "$GSORT_GEN" -n 18446744073709551615 -o file
 answers 2 "^gsort-gen: .*'file'" "$GSORT_GEN" file
 answers 2 '^gsort-gen: nowhere/file: ' "$GSORT_GEN" -o nowhere/file
 answers 2 '^gsort-gen: .*No space' sh -c '"$1" > /dev/full' sh "$GSORT_GEN"
@@ -105,9 +105,9 @@ answers 0 ', 999 duplicate keys,' "$GSORT_CHECK" equal
 answers 1 'disorder at record 2 and 998 more, 999 duplicate keys,' "$GSORT_CHECK" -u equal
 answers 0 '^-: 1000 records, sorted' sh -c '"$1" - < sorted' sh "$GSORT_CHECK"
 answers 0 '^-: 1000 records, sorted' sh -c 'cat sorted | "$1" -' sh "$GSORT_CHECK"
-answers 2 "^gsort-check: '-', standard input, can be read only once, not 2 times" \
+answers 2 "^gsort-check: '-': standard input can be read only once, not 2 times" \
 	sh -c '"$1" - sorted - < equal' sh "$GSORT_CHECK"
-answers 2 "^gsort-check: '-', standard input, can be read only once, not 2 times" \
+answers 2 "^gsort-check: '-': standard input can be read only once, not 2 times" \
 	sh -c '"$1" --same-records - - < equal' sh "$GSORT_CHECK"
 : > empty
 answers 0 '^empty: 0 records, sorted, 0 duplicate keys, checksum 0{16}$' "$GSORT_CHECK" empty

@@ -43,7 +43,7 @@ done
 refuses ':n cannot follow u64' -t u64:n input
 refuses ':numpy cannot follow u64' -t u64:numpy input
 refuses ':x cannot follow f64' -t f64:x input
-refuses '-r, --reverse sorts all of it' -t f64:r input
+refuses 'use -r, --reverse' -t f64:r input
 
 claim '--fields with one field and -k keep equal floats in input order'
 printf '\0\0\0\0\0\0\0\200\0\0\0\0\0\0\0\200' > zeros
@@ -101,7 +101,7 @@ means S10 b10
 claim 'a type that is nearly right is answered with what may have been meant'
 # near WRONG RIGHT
 near() {
-	refuses "^gsort: -t, --type: unknown type '$1': did you mean $2[?]$" -t "$1" input
+	refuses "^gsort: -t, --type: unknown type '$1'; did you mean $2[?]$" -t "$1" input
 }
 near u63 u64
 near f65 f64
@@ -118,10 +118,10 @@ near bol bool
 # What is near by its letters, and far by its meaning: <f16 is 16 bytes, and float128 is no half.
 for type in float128 '<f16' '>f16' U4 bytes8 bytes byts tsize_t uint complex256 f80 f128 \
 	f24 t32 c32 u136 uchar wchar intx sint8; do
-	refuses "unknown type '$type': use u8.*c64, c128, t64" -t "$type" input
+	refuses "unknown type '$type'; use u8.*c64, c128, t64" -t "$type" input
 done
-refuses "unknown type 'xyz': use u8" -t xyz input
-refuses "unknown type 'u12': did you mean u96[?]" -R 12 -k 0:u12 input
+refuses "unknown type 'xyz'; use u8" -t xyz input
+refuses "unknown type 'u12'; did you mean u96[?]" -R 12 -k 0:u12 input
 
 claim 'u64 is the default'
 generate -n 100 -o input

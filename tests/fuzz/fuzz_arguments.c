@@ -69,7 +69,7 @@ static void check_records(const struct layout *layout, const unsigned char *reco
 
 static void check_layout(const struct options *options, const unsigned char *data, size_t nbytes)
 {
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = options->spec;
 	struct layout layout;
 	unsigned char *records;
 	size_t n;

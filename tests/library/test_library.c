@@ -469,8 +469,8 @@ static void equivalent_values_are_no_duplicates(void **state)
 	good(sort, gsort_set(sort, "type", "uint64_t"));
 	good(sort, gsort_set(sort, "fields", "a:u64"));
 	good(sort, gsort_set(sort, "fields", "a:u64"));
-	refused(sort, gsort_set(sort, "fields", "b:u32"), -EINVAL, "once only");
-	refused(sort, gsort_set(sort, "S", "2M"), -EINVAL, "not as '1M' and as '2M'");
+	refused(sort, gsort_set(sort, "fields", "b:u32"), -EINVAL, "given twice");
+	refused(sort, gsort_set(sort, "S", "2M"), -EINVAL, "given twice, as '1M' and as '2M'");
 	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "much");
 	refused(sort, gsort_set(sort, "limit", "one"), -EINVAL, "one");
 	assert_string_equal(gsort_get_set(sort, "buffer-size"), "1M");
@@ -488,30 +488,30 @@ static void invalid_calls_change_nothing(void **state)
 	(void)state;
 	refused(sort, gsort_set(sort, "sort-of", "x"), -EINVAL, "unknown option 'sort-of'");
 	refused(sort, gsort_set(sort, "limt", "3"), -EINVAL,
-		"unknown option 'limt': did you mean limit?");
-	refused(sort, gsort_set(sort, "type", NULL), -EINVAL, "-t, --type needs a value");
-	refused(sort, gsort_set(sort, "type", "u32"), -EINVAL, "not as 'u64' and as 'u32'");
+		"unknown option 'limt'; did you mean limit?");
+	refused(sort, gsort_set(sort, "type", NULL), -EINVAL, "-t, --type requires a value");
+	refused(sort, gsort_set(sort, "type", "u32"), -EINVAL,
+		"given twice, as 'u64' and as 'u32'");
 	refused(sort, gsort_set(sort, "unique", "yes"), -EINVAL, "takes no value");
 	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "-S, --buffer-size");
 	refused(sort, gsort_set(sort, "S", "1Q"), -EINVAL, "invalid suffix");
-	refused(sort, gsort_set(sort, "help", NULL), -ENOTSUP, "--help: is of the program");
-	refused(sort, gsort_set(sort, "progress", "always"), -ENOTSUP, "not of the library");
-	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "not as '2' and as '3'");
-	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL,
-		"every 0 milliseconds");
-	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "nothing was put");
-	refused(sort, gsort_run(sort), -EINVAL, "there is no input");
+	refused(sort, gsort_set(sort, "help", NULL), -ENOTSUP, "--help: only for programs");
+	refused(sort, gsort_set(sort, "progress", "always"), -ENOTSUP, "only for programs");
+	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "given twice, as '2' and as '3'");
+	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL, "at least 1 ms");
+	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "call gsort_put()");
+	refused(sort, gsort_run(sort), -EINVAL, "no input; call");
 	good(sort, gsort_set_type(sort, "u64"));
 	good(sort, gsort_put(sort, (const uint64_t[]){ 2, 1 }, 16));
 	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "the sort has begun");
 	refused(sort, gsort_add_input_path(sort, in_path), -EBUSY, "the sort has begun");
-	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "gsort_finish() first");
+	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "call gsort_finish() first");
 	refused(sort, gsort_get_stats(sort, &(struct gsort_stats){ 0 }, 8), -EINVAL,
 		"not succeeded");
 	assert_null(gsort_stats_json(sort));
 	good(sort, gsort_finish(sort));
 	assert_string_equal(gsort_message(sort), "");
-	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "after gsort_finish()");
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "gsort_finish() was called");
 	assert_int_equal(get_all(sort, actual, sizeof actual), 16);
 	assert_int_equal(actual[0], 1);
 	gsort_close(sort);
@@ -524,7 +524,8 @@ static void refused_option_is_not_set(void **state)
 	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
 	refused(sort, gsort_set_type(sort, "u63"), -EINVAL, "unknown type 'u63'");
-	refused(sort, gsort_set_memory(sort, 0), -EINVAL, "gsort_set_memory(): nbytes is 0");
+	refused(sort, gsort_set_memory(sort, 0), -EINVAL,
+		"gsort_set_memory(): size must be above 0");
 	refused(sort, gsort_set(sort, "memory", "1G"), -EINVAL, "did you mean buffer-size?");
 	good(sort, gsort_set_type(sort, "u64"));
 	good(sort, gsort_set_memory(sort, 1 << 20));
@@ -556,8 +557,9 @@ static void refused_options_can_be_corrected(void **state)
 	good(sort, gsort_set(sort, "count", NULL));
 	good(sort, gsort_add_input_path(sort, other_path));
 	for (int i = 0; i < 3; i++) { /* and nothing is added by trying */
-		refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "--count needs -u");
-		refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "--count needs -u");
+		refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "--count requires -u");
+		refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL,
+			"--count requires -u");
 		refused(sort, gsort_check(sort, &(uint64_t){ 0 }), -EINVAL, "--count");
 	}
 	good(sort, gsort_set_unique(sort));
@@ -578,8 +580,8 @@ static void keys_without_record_size_are_refused_early(void **state)
 	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
 	good(sort, gsort_add_key(sort, "0:u64"));
-	refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "-k, --key needs -R");
-	refused(sort, gsort_finish(sort), -EINVAL, "-k, --key needs -R");
+	refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "-k, --key requires -R");
+	refused(sort, gsort_finish(sort), -EINVAL, "-k, --key requires -R");
 	good(sort, gsort_set_record_size(sort, 8));
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
@@ -595,7 +597,7 @@ static void shard_of_put_records_is_refused_early(void **state)
 	(void)state;
 	good(sort, gsort_set(sort, "shard", "1/2"));
 	good(sort, gsort_set(sort, "merge", NULL));
-	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--shard needs input files");
+	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--shard requires files as inputs");
 	good(sort, gsort_set_descending(sort)); /* it has not begun */
 	gsort_close(sort);
 }
@@ -608,13 +610,13 @@ static void failure_keeps_its_own_message(void **state)
 
 	(void)state;
 	good(sort, gsort_put(sort, numbers, 12));
-	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
-	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
+	refused(sort, gsort_finish(sort), -EINVAL, "gsort_put()");
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "gsort_put()");
 	refused(sort, gsort_set_unique(sort), -EBUSY, "-u, --unique: the sort has begun");
-	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
+	refused(sort, gsort_finish(sort), -EINVAL, "gsort_put()");
 	refused(sort, gsort_set_unique(sort), -EBUSY, "-u, --unique: the sort has begun");
-	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "what was put");
-	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "gsort_put()");
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "gsort_put()");
 	gsort_close(sort);
 }
 
@@ -626,21 +628,21 @@ static void null_is_refused_with_a_message(void **state)
 
 	(void)state;
 	refused(sort, gsort_set(sort, NULL, NULL), -EINVAL, "the name of an option is NULL");
-	refused(sort, gsort_set_type(sort, NULL), -EINVAL, "needs a value");
-	refused(sort, gsort_add_key(sort, NULL), -EINVAL, "needs a value");
-	refused(sort, gsort_add_temporary_directory(sort, NULL), -EINVAL, "needs a value");
-	refused(sort, gsort_set_output_path(sort, NULL), -EINVAL, "needs a value");
+	refused(sort, gsort_set_type(sort, NULL), -EINVAL, "requires a value");
+	refused(sort, gsort_add_key(sort, NULL), -EINVAL, "requires a value");
+	refused(sort, gsort_add_temporary_directory(sort, NULL), -EINVAL, "requires a value");
+	refused(sort, gsort_set_output_path(sort, NULL), -EINVAL, "requires a value");
 	refused(sort, gsort_add_input_path(sort, NULL), -EINVAL, "path of an input is NULL");
 	refused(sort, gsort_check(sort, NULL), -EINVAL, "ret_first_unsorted is NULL");
 	refused(sort, gsort_explain(sort, 0, NULL), -EINVAL, "ret_json is NULL");
 	refused(sort, gsort_get_stats(sort, NULL, 8), -EINVAL, "ret_stats is NULL");
-	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "what is to be put is NULL");
+	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "records is NULL");
 	gsort_get_progress(sort, NULL, sizeof(struct gsort_progress));
 	good(sort, gsort_put(sort, numbers, 8));
-	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "what is to be put is NULL");
+	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "records is NULL");
 	good(sort, gsort_put(sort, NULL, 0));
 	good(sort, gsort_finish(sort));
-	refused(sort, gsort_get(sort, NULL, 8, &n_received), -EINVAL, "the buffer");
+	refused(sort, gsort_get(sort, NULL, 8, &n_received), -EINVAL, "buffer is NULL");
 	refused(sort, gsort_get(sort, &actual, 8, NULL), -EINVAL, "ret_nbytes is NULL");
 	assert_int_equal(get_all(sort, &actual, 8), 8); /* nothing was lost by it */
 	gsort_close(sort);
@@ -696,7 +698,7 @@ static void no_name_and_no_descriptor_are_refused_at_once(void **state)
 	refused(sort, gsort_set_output_fd(sort, -1), -EINVAL, "descriptor -1");
 	refused(sort, gsort_add_input_path(sort, ""), -EINVAL, "cannot be empty");
 	refused(sort, gsort_set_output_path(sort, ""), -EINVAL, "cannot be empty");
-	refused(sort, gsort_run(sort), -EINVAL, "there is no input"); /* none was added */
+	refused(sort, gsort_run(sort), -EINVAL, "no input; call"); /* none was added */
 	gsort_close(sort);
 }
 
@@ -717,13 +719,15 @@ static void putting_nothing_does_not_begin(void **state)
 static void options_unfit_for_put_and_get_are_refused(void **state)
 {
 	(void)state;
-	refuse_together("verify", NULL, "what is got cannot be read back");
-	refuse_together("fsync", NULL, "what is got is the caller's");
+	refuse_together("verify", NULL,
+			"--verify requires -o with the name of a file, not gsort_get()");
+	refuse_together("fsync", NULL,
+			"--fsync requires -o with the name of a file, not gsort_get()");
 	refuse_together("checkpoint", directory, "--checkpoint");
 	refuse_together("partial", "keep", "--partial=keep");
 	refuse_together("skip-bytes", "8", "--skip-bytes");
 	refuse_together("format", "npy", "--format=npy");
-	refuse_together("count", NULL, "--count needs -u");
+	refuse_together("count", NULL, "--count requires -u");
 }
 
 static void two_outputs_are_refused(void **state)
@@ -733,8 +737,8 @@ static void two_outputs_are_refused(void **state)
 	(void)state;
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_set_output_fd(sort, 2));
-	refused(sort, gsort_set_output_fd(sort, 3), -EINVAL, "is descriptor 2 already");
-	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "one of them is too many");
+	refused(sort, gsort_set_output_fd(sort, 3), -EINVAL, "is already descriptor 2");
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "two outputs");
 	gsort_close(sort);
 }
 
@@ -752,7 +756,7 @@ static void failure_says_why_and_what_helps(void **state)
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_set(sort, "temp-limit", "0"));
-	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL, "milliseconds");
+	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL, "at least 1 ms");
 	while (gsort_put(sort, numbers, sizeof numbers) == 0)
 		continue;
 	if (!strstr(gsort_message(sort), "--temp-limit"))
@@ -770,8 +774,8 @@ static void incomplete_record_is_refused(void **state)
 
 	(void)state;
 	good(sort, gsort_put(sort, numbers, 12));
-	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
-	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "what was put");
+	refused(sort, gsort_finish(sort), -EINVAL, "gsort_put()");
+	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "gsort_put()");
 	gsort_close(sort);
 }
 
@@ -881,12 +885,13 @@ static void check_finds_the_first_disorder_and_nothing_else(void **state)
 	size_t n_received;
 
 	(void)state;
-	refused(sort, gsort_check(sort, &record), -EINVAL, "there is no input");
+	refused(sort, gsort_check(sort, &record), -EINVAL, "no input; call");
 	write_numbers(other_path, (const uint64_t[]){ 1, 2, 2, 1 }, 4);
 	good(sort, gsort_add_input_path(sort, other_path));
 	good(sort, gsort_check(sort, &record));
 	assert_int_equal(record, 4);
-	refused(sort, gsort_get(sort, &number, 8, &n_received), -EINVAL, "used for something else");
+	refused(sort, gsort_get(sort, &number, 8, &n_received), -EINVAL,
+		"in use for another operation");
 	gsort_close(sort);
 	write_numbers(other_path, sorted, N);
 	sort = open_sort();
@@ -910,8 +915,8 @@ static void explain_of_put_is_json_and_sorts_nothing(void **state)
 	good(sort, gsort_explain(sort, 1 << 30, &json));
 	assert_int_equal(json[0], '{');
 	assert_non_null(strstr(json, "\"expected_s\""));
-	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "used for something else");
-	refused(sort, gsort_explain(sort, 1 << 30, &json), -EBUSY, "used already: open another");
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "in use for another operation");
+	refused(sort, gsort_explain(sort, 1 << 30, &json), -EBUSY, "in use; open another");
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_add_input_path(sort, in_path));
@@ -975,7 +980,7 @@ static void reports_are_written_on_request(void **state)
 	gsort_close(sort); /* who does not ask has none */
 	assert_int_equal(access(path, F_OK), -1);
 	sort = open_sort();
-	refused(sort, gsort_write_reports(sort), -EINVAL, "it has not succeeded");
+	refused(sort, gsort_write_reports(sort), -EINVAL, "has not succeeded");
 	good(sort, gsort_set(sort, "report", in_path));
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));
@@ -1065,7 +1070,7 @@ static void cli_options_are_set_and_returned(void **state)
 	good(sort, gsort_set_from_cli(sort, "progress", "never"));
 	assert_string_equal(gsort_get_set(sort, "progress"), "never");
 	refused(sort, gsort_set_from_cli(sort, "progress", "perhaps"), -EINVAL,
-		"none of auto|always|never");
+		"invalid; use auto|always|never");
 	good(sort, gsort_set_from_cli(sort, "S", "1024K")); /* which it has already */
 	good(sort, gsort_set_from_cli(sort, "check", NULL));
 	write_numbers(other_path, (const uint64_t[]){ 2, 1 }, 2);
@@ -1077,7 +1082,7 @@ static void cli_options_are_set_and_returned(void **state)
 	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	good(sort, gsort_set_from_cli(sort, "check", NULL));
 	good(sort, gsort_add_input_path(sort, other_path));
-	refused(sort, gsort_finish(sort), -EINVAL, "gsort_check() does it");
+	refused(sort, gsort_finish(sort), -EINVAL, "call gsort_check()");
 	good(sort, gsort_check(sort, &record));
 	assert_int_equal(record, 2);
 	assert_non_null(strstr(messages, "/other: record 2: disorder"));
@@ -1096,7 +1101,7 @@ static void names_of_inputs_come_from_a_list(void **state)
 	good(sort, gsort_set(sort, "files0-from", other_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_set(sort, "count", NULL)); /* without --unique: it does not begin */
-	refused(sort, gsort_run(sort), -EINVAL, "--count needs -u");
+	refused(sort, gsort_run(sort), -EINVAL, "--count requires -u");
 	good(sort, gsort_set_unique(sort));
 	good(sort, gsort_run(sort));
 	gsort_close(sort);
@@ -1122,7 +1127,7 @@ static void process_decides_the_signal_action(void **state)
 	(void)state;
 	assert_int_equal(gsort_open_process(NULL), -EINVAL);
 	assert_int_equal(gsort_open_process(&process), 0);
-	refused(sort, gsort_set_process(sort, NULL), -EINVAL, "the process is NULL");
+	refused(sort, gsort_set_process(sort, NULL), -EINVAL, "process is NULL");
 	good(sort, gsort_set_process(sort, process));
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));

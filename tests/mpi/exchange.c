@@ -19,7 +19,7 @@
 #include "src/comm/mpi/transport_mpi.h"
 #include "src/comm/comm.h"
 #include "tests/support/comm_exercise.h"
-#include "tools/cli/print_diagnostics.h"
+#include "tools/cli/tool_main.h"
 
 static bool is_action(const char *word)
 {

@@ -200,15 +200,15 @@ all_gone "--explain"
 claim "unsupported options are refused once, before anything is written"
 refuses_all 'incomplete last record' --zstd --partial=keep random
 refuses_all 'cannot be used together' --verify --argsort random
-refuses_all 'shard is not possible with several ranks: ranks share a merge' -m --shard=1/2 random
-refuses_all 'ranks is not possible with several ranks: leave it out' --explain --ranks=5 random
-refuses_all 'needs -u' --count random
+refuses_all 'shard is not supported with several ranks; ranks share a merge' -m --shard=1/2 random
+refuses_all 'ranks is not supported with several ranks; leave it out' --explain --ranks=5 random
+refuses_all 'requires -u' --count random
 run --explain --ranks=3 -m random.sorted
 [ "$status" -eq 2 ] || broken "--explain -m: status $status"
 grep -q '^gsort: --explain of a merge' stderr || broken "--explain -m: $(cat stderr)"
 refuses_all 'several ranks require regular files' pipe
 refuses_all 'nothing: cannot open' nothing
-refuses_all 'a list that is a file.* pipe is no regular file; write' --files0-from=pipe
+refuses_all 'pipe is not a regular file' --files0-from=pipe
 
 claim "a pipe without a reader is refused as output, without waiting"
 ranks 2 random -o pipe
@@ -231,7 +231,7 @@ timeout 120 "$MPIRUN" -np 2 "$GSORT_MPI" --files0-from=- -o out/x <> pipe > stdo
 status=$?
 [ "$status" -eq 2 ] || broken "a list from standard input: status $status"
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "a list from standard input: not one line"
-grep -q '^gsort: .* a list that is a file.* standard input is the first rank' stderr ||
+grep -q '^gsort: .* standard input is not a regular file' stderr ||
 	broken "a list from standard input: $(cat stderr)"
 all_gone "a list from standard input"
 
@@ -250,7 +250,7 @@ launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x
 [ "$status" -eq 2 ] || broken "status $status"
 [ ! -s stdout ] || broken "answered"
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "not one line"
-grep -q '^gsort: rank 1, .* is not asked for --help, and the first rank' stderr ||
+grep -q '^gsort: rank 1, .*: --help is not given here, but on the first rank' stderr ||
 	broken "$(cat stderr)"
 all_gone "--help"
 

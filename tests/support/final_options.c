@@ -1,5 +1,5 @@
 /*
- * final_options.c - the options that a command line gives a sort (see final_options.h)
+ * final_options.c - the options of a command line, completed as for a sort (see final_options.h)
  */
 #include "tests/support/final_options.h"
 
@@ -7,30 +7,37 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/cli/unsupported_options.h"
+#include "src/cli/command_line.h"
 #include "src/options/files0.h"
-#include "src/options/options_finalize.h"
-#include "tools/cli/parse_options.h"
+#include "tools/cli/tool_main.h"
 
-static int set_operands(struct options *options, const struct parsed_options *parsed)
+static int add_list(struct options *options)
 {
-	options->n_inputs = parsed->n_operands ? parsed->n_operands : 1;
-	options->inputs = calloc(options->n_inputs, sizeof *options->inputs);
-	if (!options->inputs)
-		return -ENOMEM;
-	options->inputs[0] = "-";
-	for (unsigned i = 0; i < parsed->n_operands; i++)
-		options->inputs[i] = parsed->operands[i];
-	return 0;
+	const char **names;
+	size_t n;
+	int r = files0_read(options->files0_path, 0, &names, &n, &options->files0_text);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = options_add_input(options, names[i]);
+	free(names);
+	return r;
+}
+
+static int add_operands(struct options *options, const struct parsed_options *parsed)
+{
+	int r = parsed->n_operands ? 0 : options_add_input(options, "-");
+
+	for (unsigned i = 0; i < parsed->n_operands && r == 0; i++)
+		r = options_add_input(options, parsed->operands[i]);
+	return r;
 }
 
 static int finalize(struct options *options, const struct parsed_options *parsed)
 {
 	const char *tmpdir = getenv("TMPDIR");
-	const int r = options->files0_path ?
-			      files0_read(options->files0_path, 0, &options->inputs,
-					  &options->n_inputs, &options->files0_text) :
-			      set_operands(options, parsed);
+	const int r = options->files0_path ? add_list(options) : add_operands(options, parsed);
 
 	return r < 0 ? r : options_finalize(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
 }

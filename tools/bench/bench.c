@@ -20,7 +20,7 @@
 #include "src/base/system_limits.h"
 #include "src/cli/exit_status.h"
 #include "src/report/report_file.h"
-#include "tools/cli/print_diagnostics.h"
+#include "tools/cli/tool_main.h"
 
 /* --- options --- */
 

@@ -20,7 +20,6 @@
 #include "src/record/layout.h"
 #include "tools/bench/bench.h"
 #include "tools/gen/gen.h"
-#include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
 
 /* Chunks or temporary space, the output, and a margin. */
@@ -89,11 +88,12 @@ static int make_inputs(const struct estimate_bench *bench)
 	if (r < 0)
 		return r;
 	gen_init(&layout, GEN_RANDOM, nbytes / 8, 1, &gen);
-	r = gen_write_file(&gen.set, bench->keys_path, cpus_available(""));
+	r = gen_write_file(&gen.set, tool_syscalls(), bench->keys_path, cpus_available(""));
 	if (r < 0)
 		return r;
 	gensort_init(GENSORT_ASCII, 0, nbytes / GENSORT_RECORD_NBYTES, &gensort);
-	return gen_write_file(&gensort.set, bench->records_path, cpus_available(""));
+	return gen_write_file(&gensort.set, tool_syscalls(), bench->records_path,
+			      cpus_available(""));
 }
 
 /*

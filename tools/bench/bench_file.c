@@ -26,7 +26,6 @@
 #include "src/cli/exit_status.h"
 #include "tools/bench/bench.h"
 #include "tools/gen/gen.h"
-#include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
 
 /* --- programs --- */
@@ -425,10 +424,12 @@ static int write_input(const struct file_bench *bench, enum bench_data_set data_
 
 	if (data_set == DATA_GENSORT) {
 		gensort_init(GENSORT_ASCII, 0, n, &gensort);
-		return gen_write_file(&gensort.set, bench->input[data_set], cpus_available(""));
+		return gen_write_file(&gensort.set, tool_syscalls(), bench->input[data_set],
+				      cpus_available(""));
 	}
 	gen_init(&bench->layout[data_set], data_sets[data_set].dist, n, 1, &gen);
-	return gen_write_file(&gen.set, bench->input[data_set], cpus_available(""));
+	return gen_write_file(&gen.set, tool_syscalls(), bench->input[data_set],
+			      cpus_available(""));
 }
 
 /* Make the layout, file and digest of a data set. */

@@ -1,11 +1,11 @@
 /*
- * gsort-check - are these files sorted, and what do they hold?
+ * gsort-check - check the order of files, and print their number of records and checksum
  *
  *	$ gsort-check sorted.bin
  *	sorted.bin: 1048576 records, sorted, 0 duplicate keys, checksum 5d1c9d3f0a6d0b58
  *
- * The checksum is that of the multiset of records: it is the same before and after sorting. For the
- * sort benchmark's records it is the benchmark's own, and so is the form of the answer.
+ * The checksum is that of the multiset of records: sorting does not change it. For records of the
+ * sort benchmark, the checksum and the output are those of its validator, valsort.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 
 #include <zlib.h>
 
-#include "io/input/input.h"
 #include "config.h"
+#include "io/input/input.h"
 #include "src/base/text.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
@@ -27,22 +27,18 @@
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 #include "src/options/files0.h"
-#include "src/options/framing_options.h"
 #include "src/options/file_roles.h"
-#include "tools/cli/tool_main.h"
 #include "src/plan/sort_spec.h"
+#include "tools/cli/tool_main.h"
 
-/* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */
+/* Records of the sort benchmark; its checksum is the sum of zlib's crc32 of each record. */
 enum { SORT_BENCHMARK_RECORD_NBYTES = 100 };
 
 struct check_options {
+	struct sort_spec spec; /* without inputs */
 	struct record_options record;
-	struct framing framing;  /* but for the records' size */
 	const char *files0_path; /* NULL: FILEs are operands */
-	bool unique;
 	bool same_records;
-	unsigned n_threads;
-	uint64_t memory_nbytes; /* 0: half of what is available */
 };
 
 static const struct option_spec specs[] = {
@@ -59,19 +55,19 @@ static const struct option_spec specs[] = {
 	  .letter = 'u',
 	  .help = "report equal neighbours as disorder",
 	  .parse = option_parse_flag,
-	  OPTION_MEMBER(struct check_options, unique) },
+	  OPTION_MEMBER(struct check_options, spec.unique) },
 	{ .name = "same-records",
 	  .help = "check that the first FILE holds the same records as all others together, in "
 		  "any order",
 	  .parse = option_parse_flag,
 	  OPTION_MEMBER(struct check_options, same_records) },
 	{ FRAMING_OPTIONS_ROW_SKIP_BYTES, .help = "skip an N-byte header in each FILE",
-	  OPTION_MEMBER(struct check_options, framing.skip_nbytes) },
+	  OPTION_MEMBER(struct check_options, spec.skip_nbytes) },
 	{ FRAMING_OPTIONS_ROW_PARTIAL,
 	  .help = "refuse an incomplete last record (default), or ignore it; with keep, "
 		  "--same-records compares it",
-	  OPTION_MEMBER(struct check_options, framing.partial) },
-	{ FRAMING_OPTIONS_ROW_FORMAT, OPTION_MEMBER(struct check_options, framing.format) },
+	  OPTION_MEMBER(struct check_options, spec.partial) },
+	{ FRAMING_OPTIONS_ROW_FORMAT, OPTION_MEMBER(struct check_options, spec.format) },
 	{ .name = "files0-from",
 	  .argument = "FILE",
 	  .help = "read NUL-terminated FILE names from FILE (-: standard input)",
@@ -81,14 +77,14 @@ static const struct option_spec specs[] = {
 	  .argument = "N",
 	  .help = "use N threads (default: all available)",
 	  .parse = option_parse_count,
-	  OPTION_MEMBER(struct check_options, n_threads) },
+	  OPTION_MEMBER(struct check_options, spec.n_threads) },
 	{ .name = "buffer-size",
 	  .letter = 'S',
 	  .argument = "SIZE",
 	  .help = "limit memory, for compressed FILEs for example (default: half of what is "
 		  "available)",
 	  .parse = option_parse_size,
-	  OPTION_MEMBER(struct check_options, memory_nbytes) },
+	  OPTION_MEMBER(struct check_options, spec.memory_nbytes) },
 	TOOL_ROW_COMPLETION,
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
@@ -114,11 +110,11 @@ static uint32_t record_crc32(const void *record, uint64_t nbytes)
 	return (uint32_t)crc32(0, record, (unsigned)nbytes);
 }
 
-/* What is in some files. */
+/* The contents of some files. */
 struct check_result {
 	struct verify_result records;
-	bool is_benchmark;       /* they are records of the sort benchmark */
-	unsigned char *partials; /* with --partial=keep, one after the other; allocated */
+	bool is_benchmark;       /* records of the sort benchmark */
+	unsigned char *partials; /* of --partial=keep, concatenated; owned */
 	size_t partials_nbytes;
 };
 
@@ -150,8 +146,9 @@ static int gather_partials(const struct input *input, struct check_result *resul
 static int limit_memory(struct input *input, const struct check_options *options,
 			unsigned *n_threads)
 {
-	const uint64_t memory_nbytes = options->memory_nbytes ? options->memory_nbytes :
-								memory_available_nbytes("") / 2;
+	const uint64_t memory_nbytes = options->spec.memory_nbytes ?
+					       options->spec.memory_nbytes :
+					       memory_available_nbytes("") / 2;
 	const bool is_stream = input_total_nbytes(input) == INPUT_SIZE_UNKNOWN;
 	int r = is_stream ? input_probe_pipe(input, true) : 0;
 
@@ -163,33 +160,18 @@ static int limit_memory(struct input *input, const struct check_options *options
 	return input_check_reading_memory(input, memory_nbytes, VERIFY_THREAD_NBYTES, n_threads);
 }
 
-/* Check all paths as one stream. The caller frees the result, which must be zeroed, always. */
+/* Check paths as one stream. *ret_result must be zeroed, and be freed even after an error. */
 static int check_inputs_as_one(const struct check_options *options, const char *const *paths,
 			       size_t n_paths, struct check_result *ret_result)
 {
-	const struct record_options *record = &options->record;
-	const struct sort_spec spec = {
-		.inputs = paths,
-		.n_inputs = n_paths,
-		.check_only = true,
-		.skip_nbytes = options->framing.skip_nbytes,
-		.partial = options->framing.partial,
-		.format = options->framing.format,
-		.record_nbytes = record->record_nbytes,
-		.keys = record->keys,
-		.n_keys = record->n_keys,
-		.record_spec = record->spec_kind,
-		.key_requests = record->key_requests,
-		.n_key_requests = record->n_key_requests,
-		.reverse = record->reverse,
-		.limit = SORT_SPEC_UNLIMITED,
-		.memory_nbytes = options->memory_nbytes,
-	};
-	struct verify_options verify = { .strict = options->unique,
-					 .n_threads = options->n_threads };
+	struct sort_spec spec = options->spec;
+	struct verify_options verify = { .strict = spec.unique, .n_threads = spec.n_threads };
 	struct input_probe opened;
-	int r = spec_probe_inputs(&spec, tool.name, &opened);
+	int r;
 
+	spec.inputs = paths;
+	spec.n_inputs = n_paths;
+	r = spec_probe_inputs(&spec, tool.name, &opened);
 	if (r == 0)
 		r = file_roles_check_streams(opened.input);
 	if (r == 0)
@@ -210,7 +192,7 @@ static int check_inputs_as_one(const struct check_options *options, const char *
 	return r;
 }
 
-/* A name as a message shows it. */
+/* Print a name as messages do. */
 static void print_name(const char *path)
 {
 	char line[QUOTED_NBYTES(PATH_MAX)];
@@ -231,7 +213,7 @@ static void print_line(const char *path, const struct verify_result *result)
 	       result->digest.sum);
 }
 
-/* Hexadecimal without leading zeros. */
+/* Print hexadecimal digits without leading zeros. */
 static void print_hex(uint128_t n)
 {
 	if (n >> 64)
@@ -240,7 +222,7 @@ static void print_hex(uint128_t n)
 		printf("%" PRIx64, (uint64_t)n);
 }
 
-/* As valsort does it: it counts records from 0. */
+/* Print what valsort prints. It counts records from 0. */
 static void print_as_valsort(const struct verify_result *result)
 {
 	if (result->first_disorder)
@@ -255,7 +237,7 @@ static void print_as_valsort(const struct verify_result *result)
 		       result->n_duplicates);
 }
 
-/* Returns an exit status or a negative errno. */
+/* Return an exit status or a negative errno (reported). */
 static int check_order(const struct check_options *options, const char *const *paths,
 		       size_t n_paths)
 {
@@ -292,48 +274,46 @@ static bool has_same_records(const struct check_result *a, const struct check_re
 }
 
 static void print_difference(const char *path, bool is_plural, const struct check_result *reference,
-			     const struct check_result *rest_files)
+			     const struct check_result *others)
 {
-	const struct digest a = reference->records.digest, b = rest_files->records.digest;
+	const struct digest a = reference->records.digest, b = others->records.digest;
 
 	print_name(path);
 	if (digest_equal(a, b))
-		printf(": the records are the same, the incomplete ones at the end are not\n");
+		printf(": the records are the same, the incomplete ones are not\n");
 	else
 		printf(": %" PRIu64 " records, checksum %016" PRIx64 "; the other%s %" PRIu64
 		       ", checksum %016" PRIx64 "\n",
 		       a.n_records, a.sum, is_plural ? "s" : "", b.n_records, b.sum);
 }
 
-/* Returns an exit status or a negative errno. */
+/* Return an exit status or a negative errno (reported). */
 static int compare_record_sets(const struct check_options *options, const char *const *paths,
 			       size_t n_paths)
 {
-	struct check_result first = { 0 }, rest_files = { 0 };
+	struct check_result first = { 0 }, others = { 0 };
 	int r = check_inputs_as_one(options, paths, 1, &first);
 
 	if (r == 0)
-		r = check_inputs_as_one(options, paths + 1, n_paths - 1, &rest_files);
-	if (r == 0 && !has_same_records(&first, &rest_files)) {
-		print_difference(paths[0], n_paths > 2, &first, &rest_files);
+		r = check_inputs_as_one(options, paths + 1, n_paths - 1, &others);
+	if (r == 0 && !has_same_records(&first, &others)) {
+		print_difference(paths[0], n_paths > 2, &first, &others);
 		r = EXIT_DISORDER;
 	}
 	check_result_free(&first);
-	check_result_free(&rest_files);
+	check_result_free(&others);
 	return r;
 }
 
-/* FILEs: operands, or names of a list, which *ret_text holds. Allocated both. */
+/* Return the names of operands or of --files0-from. The caller frees both results. */
 static int resolve_paths(const struct check_options *options, const struct parsed_options *parsed,
 			 const char ***ret_paths, size_t *ret_n, char **ret_text)
 {
 	const char **paths;
 
 	if (options->files0_path && parsed->n_operands)
-		return fail(-EINVAL,
-			    "--files0-from: operand '%s' cannot be given as well: all file names "
-			    "come from '%s'",
-			    parsed->operands[0], options->files0_path);
+		return fail(-EINVAL, "--files0-from: operand '%s' cannot be given as well",
+			    parsed->operands[0]);
 	if (options->files0_path)
 		return files0_read(options->files0_path, 0, ret_paths, ret_n, ret_text);
 	paths = calloc(parsed->n_operands + 1, sizeof *paths);
@@ -346,7 +326,7 @@ static int resolve_paths(const struct check_options *options, const struct parse
 	return 0;
 }
 
-/* A second reading would find nothing, which is sorted. */
+/* Refuse a second reading of standard input: it would be empty, and so sorted. */
 static int check_standard_input(const char *const *paths, size_t n_paths)
 {
 	size_t n_stdin = 0;
@@ -354,7 +334,7 @@ static int check_standard_input(const char *const *paths, size_t n_paths)
 	for (size_t i = 0; i < n_paths; i++)
 		n_stdin += !strcmp(paths[i], "-");
 	if (n_stdin > 1)
-		return fail(-EINVAL, "'-', standard input, can be read only once, not %zu times",
+		return fail(-EINVAL, "'-': standard input can be read only once, not %zu times",
 			    n_stdin);
 	return 0;
 }
@@ -366,7 +346,7 @@ static int add_message_streams(struct file_roles *roles)
 	return r < 0 ? r : file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
 }
 
-/* Findings behind the records that they are about would make them others. */
+/* Refuse an output that is one of the inputs. */
 static int check_input_conflicts(const struct check_options *options, const char *const *paths,
 				 size_t n_paths)
 {
@@ -381,33 +361,33 @@ static int check_input_conflicts(const struct check_options *options, const char
 	return r;
 }
 
-/* Returns an exit status or a negative errno. */
+/* Return an exit status or a negative errno (reported). */
 static int check_or_compare(struct check_options *options, const char *const *paths, size_t n_paths)
 {
 	int r;
 
 	if (!options->same_records && n_paths < 1)
-		return fail(-EINVAL, "which file? see --help");
+		return fail(-EINVAL, "no file given; see --help");
 	if (options->same_records && n_paths < 2)
-		return fail(-EINVAL,
-			    "--same-records compares a file with others: give at least two");
+		return fail(-EINVAL, "--same-records requires at least two files");
 	r = check_standard_input(paths, n_paths);
 	if (r == 0)
 		r = check_input_conflicts(options, paths, n_paths);
 	if (r < 0)
 		return r;
-	r = record_options_finalize(&options->record);
+	r = record_options_finalize(&options->record, &options->spec);
 	if (r < 0)
 		return r;
-	r = options->same_records ? compare_record_sets(options, paths, n_paths) :
-				    check_order(options, paths, n_paths);
-	return r;
+	return options->same_records ? compare_record_sets(options, paths, n_paths) :
+				       check_order(options, paths, n_paths);
 }
 
 static int run_gsort_check(int argc, char **argv)
 {
 	struct check_options options = {
-		.n_threads = cpus_available(""),
+		.spec = { .check_only = true,
+			  .limit = SORT_SPEC_UNLIMITED,
+			  .n_threads = cpus_available("") },
 	};
 	struct parsed_options parsed;
 	const char **paths = NULL;

@@ -1,47 +1,70 @@
 /*
- * tool_main - what the command lines of the other programs (tools/) have in common
+ * tool_main - what gsort-gen, gsort-check and gsort-bench share: command line, messages, process
  */
 #pragma once
 
-#include "src/options/builtin_options.h"
+#include "src/cli/option_parse.h"
+#include "src/options/option_spec.h"
 #include "src/options/record_options.h"
-#include "tools/cli/parse_options.h"
 
 struct syscalls;
 
 struct tool {
 	const char *name;
-	const char *usage; /* what --help prints before the options */
-	const char *notes; /* and after them, NULL if nothing */
+	const char *usage; /* first lines of --help */
+	const char *notes; /* last lines of --help; NULL: none */
 	struct option_table options;
 };
 
-/*
- * Parse the command line into the struct element_at `target`; --help and --version are answered
- * at once. Returns 0 and *ret_parsed, or 1 when all is done, or a negative errno after a message.
- */
-int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
-	       struct parsed_options *ret_parsed);
-
-/* Rows of a table, at its end. */
+/* Last rows of a table. */
 #define TOOL_ROW_COMPLETION                                                                        \
 	{                                                                                          \
 		BUILTIN_OPTIONS_ROW_COMPLETION                                                     \
 	}
 #define TOOL_ROW_HELP                                                                              \
 	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_HELP, .help = "print this help and exit"                       \
+		BUILTIN_OPTIONS_ROW_HELP                                                           \
 	}
 #define TOOL_ROW_VERSION                                                                           \
 	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_VERSION, .help = "print the version and exit"                  \
+		BUILTIN_OPTIONS_ROW_VERSION                                                        \
 	}
 
-/* Through which files are written (file.h): with what tool_parse() lends of the process. */
+/* A parsed command line. */
+struct parsed_options {
+	struct option_arguments arguments;
+	char **operands; /* n_operands */
+	unsigned n_operands;
+};
+
+/*
+ * Print messages of the calling thread, and of threads that it starts, to standard error as
+ * "PROGRAM: MESSAGE", "PROGRAM: warning: MESSAGE", or "MESSAGE" for debug output, quoted. `program`
+ * must stay valid. A second call forgets an error that was reported; no other thread may run then.
+ */
+void print_diagnostics_as(const char *program);
+
+/*
+ * Parse the command line into the struct `target`; argv is permuted: operands last. unsupported: as
+ * of option_parse(). Returns 0, a negative errno (reported), or the result of a row that stops.
+ */
+int option_table_parse(const struct option_table *table,
+		       const struct unsupported_option *unsupported, int argc, char **argv,
+		       void *target, struct parsed_options *ret_parsed);
+
+/*
+ * Print diagnostics as the tool, handle SIGBUS, parse the command line, and answer --help,
+ * --version and --completion. Returns 0, 1 if such an option was answered, or a negative errno
+ * (reported).
+ */
+int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
+	       struct parsed_options *ret_parsed);
+
+/* Return the system calls of the process, for files that the tool writes. */
 const struct syscalls *tool_syscalls(void);
 
 /*
- * Settle the options and make the layout of the records. Returns 0, or a negative errno after a
- * message. The layout owns memory: layout_free().
+ * Finalize the options and make the layout of the records, which layout_free() frees. Returns 0 or
+ * a negative errno (reported).
  */
 int tool_make_layout(struct record_options *record, struct layout *ret_layout);

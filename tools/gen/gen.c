@@ -1,11 +1,18 @@
 /*
  * gen - test data (see gen.h)
  *
- * Every distribution is made as a code, the unsigned integer that sorts like the record, and the
- * record is decoded from it; so "sorted" is sorted in the order of the type, whatever the type. The
- * code is made 128 bits wide, as a fraction of the whole range, and its upper bits are kept: an
- * 8-bit and a 128-bit file of the same seed have the same shape. Records with keys are made of the
- * same fractions (gen_record.h).
+ * Every distribution is a sequence of fractions of the whole key range, 128 bits wide. A record
+ * that is one key is decoded from the upper bits of its fraction. So "sorted" is sorted in the
+ * order of the type, and an 8-bit and a 128-bit file of the same seed have the same shape.
+ *
+ * For other records the normalised key (normalised_key.h) is made first, and its fields are put at
+ * their places, the inverse of what a sort does:
+ *
+ *	prefix		the fraction	rest of the key
+ *	prefix_nbytes	16 bytes	a hash of the fraction
+ *
+ * So a key longer than a fraction sorts as its fraction does, and equals the keys of equal
+ * fractions. Where keys overlap, the more significant one is correct.
  *
  * Random numbers are counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
  * SC 2011): a strong mix of seed and index instead of a state that is stepped.
@@ -13,10 +20,16 @@
 #include "tools/gen/gen.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "io/output/output.h"
+#include "src/base/diagnostics.h"
+#include "src/base/thread_pool.h"
 #include "src/record/key_encode.h"
-#include "tools/gen/gen_record.h"
+#include "src/record/key_layout.h"
+#include "src/record/load_upto16.h"
 
 enum {
 	N_DISTINCT_KEYS = 100,
@@ -70,9 +83,7 @@ const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES])
 	return text;
 }
 
-/*
- * How long an ascending stretch is; it bounds the step, so that a stretch stays within the range.
- */
+/* Return the length of an ascending run. It bounds the step, so that a run stays in the range. */
 static uint64_t run_length_of(enum gen_dist dist, uint64_t n)
 {
 	uint64_t run_length = n;
@@ -84,15 +95,15 @@ static uint64_t run_length_of(enum gen_dist dist, uint64_t n)
 	return run_length ? run_length : 1;
 }
 
-/* Random word of index i; `which` tells independent words of one index apart. */
+/* Return a random word of index i. Streams are independent. */
 static inline uint64_t random64(const struct gen *gen, uint64_t i, uint64_t stream)
 {
-	/* The golden ratio spreads neighbouring indices over all bits, as SplitMix64 does. */
+	/* The golden ratio spreads neighbouring indices over all bits, as in SplitMix64. */
 	return digest_mix64((gen->stream ^ stream * UINT64_C(0xd1342543de82ef95)) +
 			    i * DIGEST_SEED);
 }
 
-/* The lower half is made only for keys that reach down to it: it is half of the work. */
+/* Return a random fraction. The lower half, half of the work, is 0 for keys of up to 8 bytes. */
 static inline uint128_t random128(const struct gen *gen, uint64_t i, uint64_t stream)
 {
 	const uint64_t low = gen->is_wide ? random64(gen, i, stream + 1) : 0;
@@ -100,31 +111,28 @@ static inline uint128_t random128(const struct gen *gen, uint64_t i, uint64_t st
 	return (uint128_t)random64(gen, i, stream) << 64 | low;
 }
 
-/* A number below n from the upper half of a random word. */
+/* Return a number below n from the upper half of a random word. */
 static inline uint64_t below(uint64_t random, uint64_t n)
 {
 	return (random >> 32) * n >> 32;
 }
 
-/* The words that an index may ask for; the 128-bit ones take two. */
+/* Streams of an index; 128-bit numbers use two. */
 enum { WORD_KEY = 0, WORD_CHOICE = 2, WORD_VALUE = 4 };
 
-/* The j-th value of a small set of values, the same wherever it occurs. */
+/* Return value j of a set of values. */
 static inline uint128_t value_of(const struct gen *gen, uint64_t j)
 {
 	return random128(gen, j, WORD_VALUE);
 }
 
-/*
- * Point j of an ascending stretch: j steps, and part of one more at random, so that no two
- * neighbours differ by the same amount and the order still holds.
- */
+/* Return point j of an ascending run: j steps and a random part of a step. */
 static inline uint128_t ascending(const struct gen *gen, uint64_t j, uint64_t i)
 {
 	return j * gen->step + (gen->step >> 64) * random64(gen, i, WORD_KEY);
 }
 
-/* Zipf in steps: every octave of ranks [2^e, 2^(e+1)) is equally likely, a rank within it too. */
+/* Approximate Zipf: octaves of ranks [2^e, 2^(e+1)) are equally likely, and so are their ranks. */
 static inline uint128_t zipf(const struct gen *gen, uint64_t i)
 {
 	const uint64_t word = random64(gen, i, WORD_CHOICE);
@@ -133,7 +141,7 @@ static inline uint128_t zipf(const struct gen *gen, uint64_t i)
 	return value_of(gen, octave | (word & (octave - 1)));
 }
 
-/* Clusters as wide as the fourth root of the range. */
+/* Clusters are as wide as the fourth root of the range. */
 static inline uint128_t clustered(const struct gen *gen, uint64_t i)
 {
 	const unsigned n_key_bits = (unsigned)gen->leading_key.record_nbytes * 8;
@@ -142,7 +150,7 @@ static inline uint128_t clustered(const struct gen *gen, uint64_t i)
 	return value_of(gen, below(random64(gen, i, WORD_CHOICE), N_CLUSTERS)) + within;
 }
 
-/* The bits of a special value, in the low bits of the result; `half` is the sign bit. */
+/* Return the bits of a special value in the low bits. */
 static uint128_t special_bits(const struct gen *gen, uint64_t i)
 {
 	const unsigned n_key_bits = (unsigned)gen->leading_key.record_nbytes * 8;
@@ -158,14 +166,14 @@ static uint128_t special_bits(const struct gen *gen, uint64_t i)
 		return sign;
 	case 1:
 		return sign | infinity;
-	case 2: /* a NaN of any payload; in other types, any large value */
+	case 2: /* NaN of any payload; in other types any large value */
 		return sign | infinity | random128(gen, i, WORD_KEY) >> (128 - n_key_bits);
 	default:
 		return sign | (word >> 1 & 1);
 	}
 }
 
-/* A special value as a fraction of the range, like all others. */
+/* Return a special value as a fraction. */
 static inline uint128_t special(const struct gen *gen, uint64_t i)
 {
 	const struct layout *leading_key = &gen->leading_key;
@@ -188,7 +196,7 @@ static inline uint128_t nearly_sorted(const struct gen *gen, uint64_t i)
 	return ascending(gen, i, i);
 }
 
-/* Codes in 128-bit fractions, for a batch; the choice of distribution is outside of the loops. */
+/* Make the fractions of a batch. The distribution is chosen outside of the loops. */
 #define FOR_EACH(expression)                                                                       \
 	for (uint64_t j = 0; j < n; j++) {                                                         \
 		const uint64_t i = first + j;                                                      \
@@ -231,7 +239,7 @@ static void fill_fractions(const struct gen *gen, uint64_t first, uint64_t n, ui
 
 #undef FOR_EACH
 
-/* Batches that stay in the first-level cache between the two steps. */
+/* A batch stays in the first-level cache between the two steps. */
 enum { BATCH_RECORDS = 256 };
 
 #define NARROW(type)                                                                               \
@@ -239,7 +247,7 @@ enum { BATCH_RECORDS = 256 };
 		((type *)elements)[j] = (type)(fractions[j] >> shift);                             \
 	break
 
-/* The upper bits of the fractions are the codes. */
+/* Store records that are one key: the upper bits of the fractions are the encoded keys. */
 static void store_plain(const struct layout *layout, const uint128_t *fractions, uint64_t n,
 			void *records)
 {
@@ -260,11 +268,106 @@ static void store_plain(const struct layout *layout, const uint128_t *fractions,
 
 #undef NARROW
 
-/* As programs write them: 0 or 1. The order stays. */
+/* Make bools 0 or 1, in the same order. */
 static void normalise_bools(const struct layout *layout, uint64_t n, unsigned char *records)
 {
 	for (uint64_t i = 0; i < n; i++)
 		records[i * layout->record_nbytes + layout->key.offset] >>= 7;
+}
+
+/* --- Records with keys --- */
+
+/* Streams of random bytes. */
+enum { STREAM_PREFIX = 1, STREAM_TAIL, STREAM_FILLER };
+
+/* Fill with SplitMix64, starting at `state`. */
+static void put_random(uint64_t state, unsigned char *to, uint64_t nbytes)
+{
+	for (uint64_t offset = 0; offset < nbytes; offset += 8) {
+		const uint64_t word = digest_mix64(state += DIGEST_SEED);
+
+		memcpy(to + offset, &word, nbytes - offset < 8 ? nbytes - offset : 8);
+	}
+}
+
+static uint64_t stream_of(const struct gen *gen, uint64_t stream, uint64_t i)
+{
+	return digest_mix64(digest_mix64(gen->stream + stream) ^ i);
+}
+
+/* Make the normalised key behind the prefix. */
+static void put_key(const struct gen *gen, uint128_t fraction, unsigned char *key)
+{
+	const uint64_t hi = (uint64_t)(fraction >> 64), lo = (uint64_t)fraction;
+	const uint64_t words[2] = { __builtin_bswap64(hi), __builtin_bswap64(lo) };
+	const uint32_t n_remaining = gen->layout.record_keys.key_nbytes - gen->prefix_nbytes;
+
+	key += gen->prefix_nbytes;
+	memcpy(key, words, n_remaining < sizeof words ? n_remaining : sizeof words);
+	if (n_remaining > sizeof words)
+		put_random(stream_of(gen, STREAM_TAIL, digest_mix64(hi) ^ lo), key + sizeof words,
+			   n_remaining - sizeof words);
+}
+
+/* Store a field whose equal values differ in bits: any of these values. */
+static void put_value(const struct key_field *field, const unsigned char *key,
+		      unsigned char *record)
+{
+	const struct key_encoding map = key_field_encoding(field);
+	uint64_t encoded_key = 0;
+
+	for (uint32_t i = 0; i < field->nbytes; i++)
+		encoded_key = encoded_key << 8 | key[i];
+	store_upto_16(record, decode_raw_key_8(encoded_key, &map), field->nbytes);
+}
+
+/* Store a field of plain bits: the inverse of key_field_load(). */
+static void put_bits(const struct key_field *field, const unsigned char *key, unsigned char *record)
+{
+	const unsigned char complement = field->descending ? 0xff : 0;
+	const unsigned char sign = field->has_sign ? 0x80 : 0;
+	unsigned char negate_mask = 0;
+
+	for (uint32_t i = 0; i < field->nbytes; i++) {
+		unsigned char byte = key[i] ^ complement ^ negate_mask;
+
+		if (i == 0) {
+			byte ^= sign;
+			negate_mask = field->is_float && byte >> 7 ? 0xff : 0;
+			byte ^= negate_mask & 0x7f;
+		}
+		record[field->reversed ? field->nbytes - 1 - i : i] = byte;
+	}
+}
+
+static void put_field(const struct key_field *field, const unsigned char *key,
+		      unsigned char *record)
+{
+	if (field->form == KEY_FORM_BITS)
+		put_bits(field, key + field->start, record + field->offset);
+	else
+		put_value(field, key + field->start, record + field->offset);
+}
+
+/*
+ * Store records [first, first + n). Keys sort as the fractions do, as far as they are long enough.
+ */
+static void store_records(const struct gen *gen, uint64_t first, const uint128_t *fractions,
+			  uint64_t n, void *records)
+{
+	const struct key_fields *keys = &gen->layout.record_keys;
+	unsigned char key[LAYOUT_MAX_RECORD_NBYTES];
+	unsigned char *record = records;
+
+	put_random(stream_of(gen, STREAM_PREFIX, 0), key, gen->prefix_nbytes);
+	for (uint64_t i = 0; i < n; i++) {
+		put_random(stream_of(gen, STREAM_FILLER, first + i), record,
+			   gen->set.record_nbytes);
+		put_key(gen, fractions[i], key);
+		for (uint32_t field = keys->n; field-- > 0;)
+			put_field(&keys->fields[field], key, record);
+		record += gen->set.record_nbytes;
+	}
 }
 
 static bool is_plain(const struct gen *gen)
@@ -284,7 +387,7 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 		if (is_plain(gen))
 			store_plain(&gen->layout, fractions, n_batch, output);
 		else
-			gen_record_store(gen, first, fractions, n_batch, output);
+			store_records(gen, first, fractions, n_batch, output);
 		if (gen->layout.key.kind == KEY_BOOL)
 			normalise_bools(&gen->layout, n_batch, output);
 		first += n_batch;
@@ -299,10 +402,7 @@ static void fill_data_set(const struct data_set *data_set, uint64_t first, uint6
 	gen_fill((const struct gen *)data_set, first, n, records);
 }
 
-/*
- * Keys of more than 16 bytes are bytes, of which the first 16 sort in the same way; of a complex
- * number the real part weighs most.
- */
+/* Return the layout of the most significant part of the first key: 16 bytes, or the real part. */
 static struct layout leading_key_layout(const struct layout *layout)
 {
 	struct key key = layout->key;
@@ -323,7 +423,7 @@ void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 	      struct gen *ret_gen)
 {
 	const uint64_t run_length = run_length_of(dist, n_records);
-	/* Records of several keys are made key by key, whatever they are sorted as. */
+	/* Records of several keys are made key by key, even if one encoded key covers them. */
 	const bool is_encoded_key = layout_is_key_only(layout) &&
 				    layout->key.nbytes == layout->record_nbytes;
 
@@ -346,4 +446,77 @@ void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes)
 {
 	gen->prefix_nbytes = prefix_nbytes;
+}
+
+/* --- Files --- */
+
+/* A block stays in the second-level cache of a core until it is written. */
+enum { BLOCK_NBYTES = 512 << 10 };
+
+/* Shared by the threads. */
+struct gen_job {
+	const struct data_set *set;
+	struct output *output;
+	uint64_t block_records;
+	_Atomic uint64_t next_block;
+	_Atomic int error;
+};
+
+/* Return 1, 0 behind the last block, or a negative errno (reported). */
+static int write_next_block(struct gen_job *job, void *buffer)
+{
+	const uint64_t record_nbytes = job->set->record_nbytes;
+	const uint64_t first = atomic_fetch_add(&job->next_block, 1) * job->block_records;
+	uint64_t n;
+	int r;
+
+	if (first >= job->set->n_records || atomic_load(&job->error))
+		return 0;
+	n = job->set->n_records - first;
+	if (n > job->block_records)
+		n = job->block_records;
+	data_set_fill(job->set, first, n, buffer);
+	r = output_write_at(job->output, first * record_nbytes, buffer, n * record_nbytes);
+	return r < 0 ? r : 1;
+}
+
+static void generate_blocks(void *context)
+{
+	struct gen_job *job = context;
+	void *buffer = malloc(BLOCK_NBYTES);
+	int r = buffer ? 1 : fail(-ENOMEM, "no memory for a block: %m");
+
+	while (r > 0)
+		r = write_next_block(job, buffer);
+	if (r < 0) {
+		atomic_store(&job->error, r);
+		output_cancel(job->output);
+	}
+	free(buffer);
+}
+
+static int generate_all_blocks(struct gen_job *job, unsigned n_threads)
+{
+	const uint64_t n_blocks = job->set->n_records / job->block_records + 1;
+
+	threads_run(n_threads < n_blocks ? n_threads : (uint32_t)n_blocks, generate_blocks, job);
+	return atomic_load(&job->error);
+}
+
+int gen_write_file(const struct data_set *data_set, const struct syscalls *calls, const char *path,
+		   unsigned n_threads)
+{
+	struct gen_job job = { .set = data_set,
+			       .block_records = BLOCK_NBYTES / data_set->record_nbytes };
+	int r;
+
+	r = output_open(calls, path, data_set->n_records * data_set->record_nbytes, &job.output);
+	if (r < 0)
+		return r;
+	r = generate_all_blocks(&job, n_threads);
+	if (r < 0) {
+		output_abort(job.output);
+		return r;
+	}
+	return output_commit(job.output, OUTPUT_UNSYNCED);
 }

@@ -1,65 +1,87 @@
 /*
  * gen - test data: record i as a pure function of (i, n, seed, distribution)
  *
- * What follows a distribution is the record's key: its keys as one string of bytes, in the order of
- * their weight (normalised_key.h). Bytes of the record that belong to no key are random.
+ * The distribution determines the keys, as one string of bytes in the order of significance
+ * (normalised_key.h). Bytes outside of keys are random.
  *
- * Only integer arithmetic is used, so the bytes are the same on every machine. They are the same in
- * every version of gsort, too: checksums of generated files stand in tests and in benchmark
- * reports.
+ * Only integer arithmetic is used, so the bytes are the same on every machine. They are also the
+ * same in every version of gsort: tests and benchmark reports contain checksums of generated files.
  */
 #pragma once
 
 #include "src/record/layout.h"
-#include "tools/gen/data_set.h"
+struct syscalls;
+
+/*
+ * A set of records, each a function of its index, so that any thread can make any range. First
+ * member of the struct of each kind of data set.
+ */
+struct data_set {
+	uint64_t record_nbytes;
+	uint64_t n_records;
+	/* Write the records [first, first + n). Thread-safe. */
+	void (*fill)(const struct data_set *data_set, uint64_t first, uint64_t n, void *records);
+};
+
+static inline void data_set_fill(const struct data_set *data_set, uint64_t first, uint64_t n,
+				 void *records)
+{
+	data_set->fill(data_set, first, n, records);
+}
+
+/*
+ * Write all records to `path` (NULL: standard output) with n_threads. A file is replaced when all
+ * records are written. Returns 0 or a negative errno (reported).
+ */
+int gen_write_file(const struct data_set *data_set, const struct syscalls *calls, const char *path,
+		   unsigned n_threads);
 
 enum gen_dist {
-	GEN_RANDOM,   /* uniform over all bit patterns of the type */
-	GEN_SORTED,   /* ascending over the whole range of the type, with steps of random size */
-	GEN_REVERSED, /* the same from the end */
-	GEN_EQUAL,    /* one value */
-	GEN_TWO_KEYS, /* two values, at random */
-	GEN_ZIPF,     /* Zipf's law: the value of rank k about 1/k as often as that of rank 1 */
+	GEN_RANDOM,        /* uniform over all bit patterns of the type */
+	GEN_SORTED,        /* ascending over the whole range, with random steps */
+	GEN_REVERSED,      /* GEN_SORTED backwards */
+	GEN_EQUAL,         /* one value */
+	GEN_TWO_KEYS,      /* two values, at random */
+	GEN_ZIPF,          /* the value of rank k is about 1/k as frequent as that of rank 1 */
 	GEN_HUNDRED_KEYS,  /* a hundred values, at random */
-	GEN_NEARLY_SORTED, /* sorted, but for one record in a hundred, which is random */
-	GEN_SAWTOOTH,      /* a hundred ascending stretches, each over the whole range */
-	GEN_ORGAN_PIPE,    /* organ pipes: ascending to the middle, then descending */
-	GEN_CLUSTERED,     /* random within narrow clusters that lie far apart */
-	GEN_NAN, /* NaNs, infinities, zeros; for other types the ends and the middle; of the
-			 first key */
+	GEN_NEARLY_SORTED, /* sorted, except a random record in a hundred */
+	GEN_SAWTOOTH,      /* a hundred ascending runs over the whole range */
+	GEN_ORGAN_PIPE,    /* ascending to the middle, then descending */
+	GEN_CLUSTERED,     /* random within narrow clusters */
+	GEN_NAN, /* NaN, infinities and zeros in the first key; in other types extreme values */
 };
 
 /* Set by gen_init() only. */
 struct gen {
 	struct data_set set;
 	struct layout layout;
-	struct layout leading_key; /* of the first key alone, or of its first 16 bytes */
-	bool is_encoded_key;       /* a record is a key, and it is made of it as a code */
-	bool is_wide;              /* the key reaches down to the lower half of a fraction */
+	struct layout leading_key; /* of the most significant part of the first key */
+	bool is_encoded_key;       /* the record is one key */
+	bool is_wide;              /* keys of more than 8 bytes use both halves of fractions */
 	uint32_t prefix_nbytes;
 	enum gen_dist dist;
 	uint64_t stream;     /* the seed, mixed */
-	uint64_t run_length; /* records of one ascending stretch */
-	uint128_t step;      /* of the 128-bit range, from one record of a stretch to the next */
+	uint64_t run_length; /* records of an ascending run */
+	uint128_t step;      /* between records of a run */
 };
 
-/* "random" and so on. 0, or -EINVAL without a message. */
+/* Parse the name of a distribution. Returns 0 or -EINVAL (silent). */
 int gen_parse_dist(const char *name, enum gen_dist *ret_dist);
 
-/* The i-th name of a distribution, as option_spec.h wants words; NULL: there are no more. */
+/* Return name i of the distributions, for completion; NULL behind the last. `text` is unused. */
 const char *gen_dist_name(unsigned i, char *text);
 
-/* Write the names of all distributions, separated by blanks, and return `text`. */
+/* Write the names of all distributions, and return `text`. */
 enum { GEN_DIST_NAMES_NBYTES = 128 };
 const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES]);
 
-/* The layout's arrays are pointed to. */
+/* Describe a data set. The arrays of the layout must outlive it. */
 void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
 	      struct gen *ret_gen);
 
 /*
- * The first prefix_nbytes of the key become the same in all records; the bytes behind them follow
- * the distribution. The layout must have record_keys. To be called after gen_init().
+ * Make the first prefix_nbytes of the key equal in all records; the bytes behind them follow the
+ * distribution. Call it after gen_init(), with a layout that has record_keys.
  */
 void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes);
 

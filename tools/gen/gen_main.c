@@ -14,7 +14,6 @@
 #include "src/cli/process_setup.h"
 #include "src/options/file_roles.h"
 #include "tools/gen/gen.h"
-#include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
 #include "tools/cli/tool_main.h"
 
@@ -24,7 +23,7 @@ struct gen_options {
 	struct record_options record;
 	uint64_t prefix_nbytes;
 	uint64_t n_records;
-	uint64_t nbytes; /* -b; with --gensort the number of the first record */
+	uint64_t nbytes; /* -b; with --gensort: number of the first record */
 	int dist;        /* enum gen_dist */
 	uint64_t seed;
 	int gensort; /* enum gensort_kind, or NO_GENSORT */
@@ -69,7 +68,7 @@ static int parse_distribution(const struct option_spec *spec, const char *argume
 	enum gen_dist dist;
 
 	if (gen_parse_dist(argument, &dist) < 0)
-		return fail(-EINVAL, "%s: unknown distribution '%s': use one of %s",
+		return fail(-EINVAL, "%s: unknown distribution '%s'; use one of %s",
 			    option_format_name(spec, spelling), argument, gen_list_dists(names));
 	options->dist = (int)dist;
 	return 0;
@@ -132,12 +131,12 @@ static const struct option_spec specs[] = {
 };
 
 static const struct option_conflict conflicts[] = {
-	{ ROW_TYPE, ROW_GENSORT, "each says what a record is" },
-	{ ROW_RECORD_SIZE, ROW_GENSORT, "each says what a record is" },
-	{ ROW_KEY, ROW_GENSORT, "each says what a record is" },
-	{ ROW_PREFIX, ROW_GENSORT, "the sort benchmark's keys have no common beginning" },
-	{ ROW_DIST, ROW_GENSORT, "the sort benchmark's records have their own distribution" },
-	{ ROW_SEED, ROW_GENSORT, "the sort benchmark's records are the same for everybody" },
+	{ ROW_TYPE, ROW_GENSORT, "choose one" },
+	{ ROW_RECORD_SIZE, ROW_GENSORT, "choose one" },
+	{ ROW_KEY, ROW_GENSORT, "choose one" },
+	{ ROW_PREFIX, ROW_GENSORT, "keys of the sort benchmark have no common prefix" },
+	{ ROW_DIST, ROW_GENSORT, "the distribution of the sort benchmark is fixed" },
+	{ ROW_SEED, ROW_GENSORT, "the records of the sort benchmark are fixed" },
 };
 
 static const struct tool tool = {
@@ -155,11 +154,9 @@ static const struct tool tool = {
 static int write_set(const struct gen_options *options, const struct data_set *data_set)
 {
 	if (data_set->n_records > INT64_MAX / data_set->record_nbytes)
-		return fail(-EFBIG,
-			    "%" PRIu64 " records of %" PRIu64
-			    " bytes are more than a file can hold",
+		return fail(-EFBIG, "%" PRIu64 " records of %" PRIu64 " bytes do not fit in a file",
 			    data_set->n_records, data_set->record_nbytes);
-	return gen_write_file(data_set, options->output_path, cpus_available(""));
+	return gen_write_file(data_set, tool_syscalls(), options->output_path, cpus_available(""));
 }
 
 static int generate_gensort(const struct gen_options *options)
@@ -169,8 +166,8 @@ static int generate_gensort(const struct gen_options *options)
 
 	if (options->n_records > 0 && options->n_records - 1 > UINT64_MAX - first)
 		return fail(-ERANGE,
-			    "-b, --bytes: from record %" PRIu64 " on there are no %" PRIu64
-			    " more: numbers end at 2^64",
+			    "-b, --bytes: record numbers end at 2^64; %" PRIu64 " + %" PRIu64
+			    " is too large",
 			    first, options->n_records);
 	gensort_init((enum gensort_kind)options->gensort, first, options->n_records, &gensort);
 	return write_set(options, &gensort.set);
@@ -183,8 +180,7 @@ static int generate_layout(const struct gen_options *options, const struct layou
 
 	if (options->prefix_nbytes > layout->record_keys.key_nbytes)
 		return fail(-EINVAL,
-			    "--prefix=%" PRIu64 " is longer than the key, which has %" PRIu32
-			    " bytes",
+			    "--prefix=%" PRIu64 " is longer than the key of %" PRIu32 " bytes",
 			    options->prefix_nbytes, layout->record_keys.key_nbytes);
 	gen_init(layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
 	gen_set_prefix(&gen, (uint32_t)options->prefix_nbytes);
@@ -192,14 +188,15 @@ static int generate_layout(const struct gen_options *options, const struct layou
 }
 
 /*
- * Complex numbers are made of their two parts. The numeric order, that of whole keys, has a byte
- * before them that says what is not a number, of which no fraction can be made.
+ * Make complex numbers in total order. In numpy order the normalised key has an extra byte for NaN,
+ * which no fraction can give.
  */
 static void clear_complex_numeric(struct record_options *record)
 {
 	record->type.numeric &= record->type.kind != KEY_COMPLEX;
-	for (uint32_t i = 0; i < record->n_keys; i++)
-		record->keys[i].numeric &= record->keys[i].kind != KEY_COMPLEX;
+	for (uint32_t i = 0; i < record->n_key_requests; i++)
+		record->key_requests[i].key.numeric &= record->key_requests[i].key.kind !=
+						       KEY_COMPLEX;
 }
 
 static int generate_records(struct gen_options *options, const struct parsed_options *parsed)
@@ -212,20 +209,19 @@ static int generate_records(struct gen_options *options, const struct parsed_opt
 	r = tool_make_layout(&options->record, &layout);
 	if (r < 0)
 		return r;
-	n_records = option_is_present(parsed, ROW_BYTES) ? options->nbytes / layout.record_nbytes :
-							   options->n_records;
+	n_records = option_is_present(&parsed->arguments, ROW_BYTES) ?
+			    options->nbytes / layout.record_nbytes :
+			    options->n_records;
 	r = generate_layout(options, &layout, n_records);
 	layout_free(&layout);
 	return r;
 }
 
-/* Messages must not be among the records. */
+/* Keep messages out of the records. */
 static int check_output_conflicts(const char *output_path)
 {
 	struct file_roles roles = { 0 };
-	int r = output_path ? file_roles_add(&roles, &(struct file_role){ .kind = ROLE_OUTPUT,
-									  .name = "-o",
-									  .path = output_path }) :
+	int r = output_path ? file_roles_add_path(&roles, ROLE_OUTPUT, "-o", output_path) :
 			      file_roles_add_stream(&roles, ROLE_OUTPUT, STDOUT_FILENO);
 
 	if (r == 0)
@@ -237,13 +233,13 @@ static int check_output_conflicts(const char *output_path)
 static int generate(struct gen_options *options, const struct parsed_options *parsed)
 {
 	if (parsed->n_operands)
-		return fail(-EINVAL, "unexpected '%s': the output's name is given with -o",
+		return fail(-EINVAL, "unexpected operand '%s'; name the output with -o",
 			    parsed->operands[0]);
 	if (options->gensort != NO_GENSORT)
 		return generate_gensort(options);
-	if (option_is_present(parsed, ROW_RECORDS) && option_is_present(parsed, ROW_BYTES))
-		return fail(-EINVAL, "-n, --records and -b, --bytes cannot be used together: "
-				     "each says how much to write");
+	if (option_is_present(&parsed->arguments, ROW_RECORDS) &&
+	    option_is_present(&parsed->arguments, ROW_BYTES))
+		return fail(-EINVAL, "-n, --records and -b, --bytes cannot be used together");
 	return generate_records(options, parsed);
 }
 

@@ -1,7 +1,7 @@
 /*
  * gensort - the records of the sort benchmark (see gensort.h)
  *
- * All that is random in a record comes from one sequence of 128-bit numbers, a linear congruential
+ * The random parts of a record come from one sequence of 128-bit numbers, a linear congruential
  * generator modulo 2^128 (multiplier by L'Ecuyer, "Tables of linear congruential generators",
  * Mathematics of Computation 68, 1999):
  *
@@ -18,8 +18,8 @@
  *	binary	 0	100	the upper 10 bytes of X(i + 1) to X(i + 10), each but the first
  *				exchanged by a mask of its own
  *
- * so a binary record costs one new number, too. In a skewed record up to 48 leading bits of the key
- * are those of a prefix that is common to all numbers i of the same length in bits.
+ * so a binary record costs one new number. In a skewed record, up to 48 leading bits of the key are
+ * a prefix that all numbers i of the same length in bits share.
  *
  * The formats, the masks and the prefixes are those of gensort 1.5 (2016, BSD version), the
  * program that defines them.
@@ -34,11 +34,10 @@
 #define MULTIPLIER WIDE(0x2360ed051fc65da4, 0x4385df649fccf645)
 #define INCREMENT WIDE(0x4a696d4772617952, 0x4950202020202001)
 
-/* X(i), in 64 steps at most: n steps at once are a step with another multiplier and increment. */
+/* Return X(i) in at most 64 steps: 2^k steps are a step with another multiplier and increment. */
 static uint128_t random_at(uint64_t i)
 {
-	uint128_t multiplier = MULTIPLIER,
-		  increment = INCREMENT; /* of 1, 2, 4, ... steps at once */
+	uint128_t multiplier = MULTIPLIER, increment = INCREMENT; /* of 1, 2, 4, ... steps */
 	uint128_t x = 0;
 
 	for (; i; i >>= 1) {
@@ -124,7 +123,7 @@ static void make_binary(const uint128_t *random, uint64_t number, unsigned char 
 
 enum { SKEW_BITS = 48 };
 
-/* By the length of the record's number in bits. gensort has more, for numbers over 64 bits. */
+/* By the length of the record number in bits. gensort has more, for numbers over 64 bits. */
 static const uint64_t skews[65] = {
 	0x4a696d477261, 0x95e0e48262b3, 0x45979353dbed, 0x882a02c31536, 0x5c90ab38ae52,
 	0x72dc0ca51e33, 0x10431af6a0d8, 0x5efc4abfaca2, 0x44f78c8b40bf, 0x84c0992f3b94,
@@ -141,7 +140,7 @@ static const uint64_t skews[65] = {
 	0xc1d4fcf577db, 0xc68d66d18453, 0x74fe19dc5268, 0x8b6ae036713b, 0x33d5b5b15c70,
 };
 
-/* gensort takes all numbers of 61 bits and more for numbers of 64. */
+/* gensort treats numbers of 61 bits and more as numbers of 64 bits. */
 static unsigned skew_index(uint64_t number)
 {
 	if (number == 0)
@@ -149,7 +148,7 @@ static unsigned skew_index(uint64_t number)
 	return number >> 60 ? 64 : 64 - (unsigned)__builtin_clzll(number);
 }
 
-/* Of the 64 lengths that a prefix can have, 0 and those over SKEW_BITS leave the key alone. */
+/* Lengths of 0 and over SKEW_BITS, of 64 equally likely ones, do not change the key. */
 static void make_skewed(const uint128_t *random, uint64_t number, unsigned char *record)
 {
 	const unsigned n_bits = (unsigned)(random[0] >> 32) & 63;
@@ -171,7 +170,7 @@ static void (*const makers[])(const uint128_t *random, uint64_t number, unsigned
 	[GENSORT_SKEWED] = make_skewed,
 };
 
-/* Random numbers for a batch stay in the first-level cache. */
+/* The random numbers of a batch stay in the first-level cache. */
 enum { BATCH_RECORDS = 256 };
 
 static void fill_gensort(const struct data_set *data_set, uint64_t first, uint64_t n, void *records)

@@ -54,7 +54,7 @@ static int finish(void **state)
 /* Open the checkpoint of a sort, and leave it there. */
 static int open_and_abandon(struct options *options)
 {
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = options->spec;
 	struct checkpoint *checkpoint;
 	const int r = checkpoint_open(&faulty_calls, &spec, &layout, input, &checkpoint);
 
@@ -137,7 +137,7 @@ static void append_done(const char *path)
 
 static bool is_complete(struct options *options)
 {
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = options->spec;
 	struct checkpoint *checkpoint;
 	bool is;
 
@@ -171,7 +171,7 @@ static void output_that_has_changed_is_not_complete(void **state)
 /* Replace the description in the manifest by one that begins with a name, as older formats do. */
 static void forge_header(const char *name, size_t name_nbytes, struct options *options)
 {
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = options->spec;
 	struct fingerprint fingerprint;
 	struct payload_slice slices[2] = { { name, name_nbytes } };
 
@@ -203,7 +203,7 @@ static void manifest_that_names_a_file_is_refused(void **state)
 
 static struct orphan_owner orphan_owner_of(struct options *options)
 {
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = options->spec;
 	struct checkpoint *checkpoint;
 	struct orphan_owner owner;
 

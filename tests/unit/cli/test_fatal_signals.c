@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "src/cli/fatal_signals.h"
+#include "src/cli/process_setup.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 

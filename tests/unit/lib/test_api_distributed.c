@@ -105,11 +105,11 @@ static void reporting_options_must_match(void **state)
 		char expected[128], text[512];
 
 		option_case.rank_mask = 1 << 3 | 1 << 2;
-		snprintf(expected, sizeof expected, "is asked for --%s, and the",
+		snprintf(expected, sizeof expected, "--%s is given here, but not on",
 			 option_case.option);
 		assert_reported(&option_case, 2, expected);
 		option_case.rank_mask = 1 << 0 | 1 << 1;
-		snprintf(expected, sizeof expected, "is not asked for --%s, and",
+		snprintf(expected, sizeof expected, "--%s is not given here, but on",
 			 option_case.option);
 		assert_reported(&option_case, 2, expected);
 		option_case.rank_mask = (1 << N_RANKS) - 1;
@@ -123,7 +123,7 @@ static void different_arguments_are_refused(void **state)
 	const struct option_case option_case = { "stats-json", "a", "b", (1 << N_RANKS) - 1 };
 
 	(void)state;
-	assert_reported(&option_case, 1, "--stats-json is 'b' here, and 'a' with the first rank");
+	assert_reported(&option_case, 1, "--stats-json is 'b' here, but 'a' on the first rank");
 }
 
 /* Machines differ, and so may what ranks take of them. */

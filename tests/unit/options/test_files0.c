@@ -31,16 +31,16 @@ static void file_names_come_from_a_list(void **state)
 	(void)state;
 	options = PARSE_VALID("--files0-from", write_list("one\0two words\0-x\0", 17), "-o", "out");
 	unlink(list_path);
-	assert_int_equal(options.n_inputs, 3);
-	assert_string_equal(options.inputs[0], "one");
-	assert_string_equal(options.inputs[1], "two words");
-	assert_string_equal(options.inputs[2], "-x");
+	assert_int_equal(options.spec.n_inputs, 3);
+	assert_string_equal(options.spec.inputs[0], "one");
+	assert_string_equal(options.spec.inputs[1], "two words");
+	assert_string_equal(options.spec.inputs[2], "-x");
 	options_free(&options);
 
 	options = PARSE_VALID("--files0-from", write_list("one\0two", 7), "-o", "out");
 	unlink(list_path);
-	assert_int_equal(options.n_inputs, 2);
-	assert_string_equal(options.inputs[1], "two");
+	assert_int_equal(options.spec.n_inputs, 2);
+	assert_string_equal(options.spec.inputs[1], "two");
 	options_free(&options);
 }
 
@@ -57,8 +57,8 @@ static void long_lists_of_file_names_are_read(void **state)
 	options = PARSE_VALID("--files0-from", write_list(text, (size_t)(end - text)), "-o", "out");
 	unlink(list_path);
 	free(text);
-	assert_int_equal(options.n_inputs, N);
-	assert_string_equal(options.inputs[N - 1], "f19999");
+	assert_int_equal(options.spec.n_inputs, N);
+	assert_string_equal(options.spec.inputs[N - 1], "f19999");
 	options_free(&options);
 }
 
@@ -83,9 +83,9 @@ static void list_that_comes_in_packets_is_whole(void **state)
 	options = PARSE_VALID("--files0-from=-", "-o", "out");
 	dup2(saved, STDIN_FILENO);
 	close(saved);
-	assert_int_equal(options.n_inputs, N);
+	assert_int_equal(options.spec.n_inputs, N);
 	for (int i = 0; i < N; i++)
-		assert_string_equal(options.inputs[i], name);
+		assert_string_equal(options.spec.inputs[i], name);
 	options_free(&options);
 }
 

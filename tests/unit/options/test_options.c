@@ -15,26 +15,26 @@ static void defaults_sort_u64_from_standard_input(void **state)
 	setenv("TMPDIR", "/somewhere", 1);
 	options = PARSE_VALID("-o", "out");
 	assert_int_equal(options.mode, MODE_SORT);
-	assert_int_equal(options.n_inputs, 1);
-	assert_string_equal(options.inputs[0], "-");
-	assert_string_equal(options.output_path, "out");
-	assert_int_equal(options.record.keys[0].nbytes, 8);
-	assert_int_equal(options.record.keys[0].kind, KEY_UNSIGNED);
-	assert_false(options.record.keys[0].big_endian || options.record.keys[0].descending ||
-		     options.unique);
-	assert_int_equal(options.buffer_nbytes, 0);
-	assert_int_equal(options.n_threads, 0);
-	assert_int_equal(options.batch_size, 0);
-	assert_true(options.temp_limit_nbytes == UINT64_MAX);
-	assert_int_equal(options.n_temp_dirs, 1);
-	assert_string_equal(options.temp_dirs[0], "/somewhere");
-	assert_int_equal(options.compression.mode, COMPRESS_AUTO);
-	assert_int_equal(options.backend, BACKEND_AUTO);
+	assert_int_equal(options.spec.n_inputs, 1);
+	assert_string_equal(options.spec.inputs[0], "-");
+	assert_string_equal(options.spec.output_path, "out");
+	assert_int_equal(options.spec.keys[0].nbytes, 8);
+	assert_int_equal(options.spec.keys[0].kind, KEY_UNSIGNED);
+	assert_false(options.spec.keys[0].big_endian || options.spec.keys[0].descending ||
+		     options.spec.unique);
+	assert_int_equal(options.spec.memory_nbytes, 0);
+	assert_int_equal(options.spec.n_threads, 0);
+	assert_int_equal(options.spec.batch_size, 0);
+	assert_true(options.spec.temp_limit_nbytes == UINT64_MAX);
+	assert_int_equal(options.spec.n_temp_dirs, 1);
+	assert_string_equal(options.spec.temp_dirs[0], "/somewhere");
+	assert_int_equal(options.spec.compression.mode, COMPRESS_AUTO);
+	assert_int_equal(options.spec.backend, BACKEND_AUTO);
 	assert_int_equal(options.progress, 0);
 	options_free(&options);
 	unsetenv("TMPDIR");
 	options = PARSE_VALID("-o", "out");
-	assert_string_equal(options.temp_dirs[0], "/tmp");
+	assert_string_equal(options.spec.temp_dirs[0], "/tmp");
 	options_free(&options);
 }
 
@@ -45,16 +45,16 @@ static void every_option_reaches_its_field(void **state)
 	(void)state;
 	options = PARSE_VALID("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug",
 			      "--stats", "--stats-json=s.json", "--trace=t.json", "a", "b");
-	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
-	assert_int_equal(options.record.keys[0].nbytes, 4);
-	assert_true(options.record.keys[0].big_endian && options.record.keys[0].descending &&
-		    options.unique);
-	assert_true(options.verify && options.fsync && options.debug && options.stats);
+	assert_int_equal(options.spec.keys[0].kind, KEY_FLOAT);
+	assert_int_equal(options.spec.keys[0].nbytes, 4);
+	assert_true(options.spec.keys[0].big_endian && options.spec.keys[0].descending &&
+		    options.spec.unique);
+	assert_true(options.spec.verify && options.spec.fsync && options.debug && options.stats);
 	assert_string_equal(options.stats_json_path, "s.json");
 	assert_string_equal(options.trace_path, "t.json");
-	assert_int_equal(options.n_inputs, 2);
-	assert_string_equal(options.inputs[0], "a");
-	assert_string_equal(options.inputs[1], "b");
+	assert_int_equal(options.spec.n_inputs, 2);
+	assert_string_equal(options.spec.inputs[0], "a");
+	assert_string_equal(options.spec.inputs[1], "b");
 	options_free(&options);
 
 	options = PARSE_VALID("--explain", "a");
@@ -66,20 +66,20 @@ static void every_option_reaches_its_field(void **state)
 			      "--backend=cuda", "--gpus=0,12", "--progress=never",
 			      "--temp-compress=zstd:7", "-oout");
 	assert_int_equal(options.mode, MODE_MERGE);
-	assert_int_equal(options.buffer_nbytes, 64 << 20);
-	assert_int_equal(options.device_memory_nbytes, 1 << 30);
-	assert_int_equal(options.n_temp_dirs, 2);
-	assert_string_equal(options.temp_dirs[0], "/x");
-	assert_string_equal(options.temp_dirs[1], "/y");
-	assert_int_equal(options.temp_limit_nbytes, 0);
-	assert_int_equal(options.compression.mode, COMPRESS_ZSTD);
-	assert_int_equal(options.compression.zstd_level, 7);
-	assert_int_equal(options.n_threads, 3);
-	assert_int_equal(options.batch_size, 2);
-	assert_int_equal(options.backend, BACKEND_CUDA);
-	assert_int_equal(options.n_gpus, 2);
-	assert_int_equal(options.gpus[0], 0);
-	assert_int_equal(options.gpus[1], 12);
+	assert_int_equal(options.spec.memory_nbytes, 64 << 20);
+	assert_int_equal(options.spec.device_memory_nbytes, 1 << 30);
+	assert_int_equal(options.spec.n_temp_dirs, 2);
+	assert_string_equal(options.spec.temp_dirs[0], "/x");
+	assert_string_equal(options.spec.temp_dirs[1], "/y");
+	assert_int_equal(options.spec.temp_limit_nbytes, 0);
+	assert_int_equal(options.spec.compression.mode, COMPRESS_ZSTD);
+	assert_int_equal(options.spec.compression.zstd_level, 7);
+	assert_int_equal(options.spec.n_threads, 3);
+	assert_int_equal(options.spec.batch_size, 2);
+	assert_int_equal(options.spec.backend, BACKEND_CUDA);
+	assert_int_equal(options.spec.n_gpus, 2);
+	assert_int_equal(options.spec.gpus[0], 0);
+	assert_int_equal(options.spec.gpus[1], 12);
 	assert_int_equal(options.progress, 2);
 	options_free(&options);
 
@@ -97,12 +97,12 @@ static void sizes_without_suffix_are_kib(void **state)
 
 	(void)state;
 	options = PARSE_VALID("-S", "10", "--device-memory=20", "--temp-limit=30", "-o", "out");
-	assert_int_equal(options.buffer_nbytes, 10 << 10);
-	assert_int_equal(options.device_memory_nbytes, 20 << 10);
-	assert_int_equal(options.temp_limit_nbytes, 30 << 10);
+	assert_int_equal(options.spec.memory_nbytes, 10 << 10);
+	assert_int_equal(options.spec.device_memory_nbytes, 20 << 10);
+	assert_int_equal(options.spec.temp_limit_nbytes, 30 << 10);
 	options_free(&options);
 	options = PARSE_VALID("-S", "100b", "-o", "out");
-	assert_int_equal(options.buffer_nbytes, 100);
+	assert_int_equal(options.spec.memory_nbytes, 100);
 	options_free(&options);
 }
 
@@ -112,9 +112,9 @@ static void options_may_follow_operands_until_a_double_dash(void **state)
 
 	(void)state;
 	options = PARSE_VALID("a", "-o", "out", "b", "--", "-r");
-	assert_int_equal(options.n_inputs, 3);
-	assert_string_equal(options.inputs[2], "-r");
-	assert_false(options.record.keys[0].descending);
+	assert_int_equal(options.spec.n_inputs, 3);
+	assert_string_equal(options.spec.inputs[2], "-r");
+	assert_false(options.spec.keys[0].descending);
 	options_free(&options);
 }
 
@@ -124,9 +124,9 @@ static void long_names_may_be_shortened(void **state)
 
 	(void)state;
 	options = PARSE_VALID("--rev", "--out=out");
-	assert_true(options.record.keys[0].descending);
+	assert_true(options.spec.keys[0].descending);
 	options_free(&options);
-	ASSERT_REFUSED("'--st'", "ambiguous: it can be --stable, --stats, --stats-json", "--st",
+	ASSERT_REFUSED("'--st'", "ambiguous; use one of --stable, --stats, --stats-json", "--st",
 		       "-oout");
 }
 
@@ -136,24 +136,24 @@ static void unknown_options_are_named(void **state)
 	ASSERT_REFUSED("unknown option '-Z'", "--help", "-rZ");
 	ASSERT_REFUSED("unknown option '--nonsense'", "--help", "--nonsense");
 	ASSERT_REFUSED("unknown option '--nothing=zstd'", "", "--nothing=zstd");
-	ASSERT_REFUSED("-S, --buffer-size", "needs an argument", "-S");
-	ASSERT_REFUSED("-o, --output", "needs an argument", "--output");
+	ASSERT_REFUSED("-S, --buffer-size", "requires an argument", "-S");
+	ASSERT_REFUSED("-o, --output", "requires an argument", "--output");
 	ASSERT_REFUSED("--verify", "takes no argument", "--verify=1");
 }
 
 static void unknown_options_that_are_nearly_known_say_which(void **state)
 {
 	(void)state;
-	ASSERT_REFUSED("'--outptu'", ": did you mean --output? See --help", "--outptu", "x");
+	ASSERT_REFUSED("'--outptu'", "; did you mean --output? See --help", "--outptu", "x");
 	ASSERT_REFUSED("'--buffersize=1M'", "did you mean --buffer-size?", "--buffersize=1M");
 	ASSERT_REFUSED("'--tmeporary-directory=x'", "--temporary-directory?",
 		       "--tmeporary-directory=x");
 	ASSERT_REFUSED("'--keyonly'", "did you mean --keys-only?", "--keyonly");
 	ASSERT_REFUSED("'--tye'", "did you mean --type?", "--tye");
-	ASSERT_REFUSED("unknown option '--nonsense': see --help", "", "--nonsense");
-	ASSERT_REFUSED("unknown option '--xy': see --help", "", "--xy");
-	ASSERT_REFUSED("unknown option '--=x': see --help", "", "--=x");
-	ASSERT_REFUSED("unknown option '--temporary-directory-that-is-much-too-long': see", "",
+	ASSERT_REFUSED("unknown option '--nonsense'; see --help", "", "--nonsense");
+	ASSERT_REFUSED("unknown option '--xy'; see --help", "", "--xy");
+	ASSERT_REFUSED("unknown option '--=x'; see --help", "", "--=x");
+	ASSERT_REFUSED("unknown option '--temporary-directory-that-is-much-too-long'; see", "",
 		       "--temporary-directory-that-is-much-too-long");
 }
 
@@ -174,20 +174,20 @@ static void zstd_has_a_level_or_none(void **state)
 	struct options options = PARSE_VALID("--zstd", "-o", "out");
 
 	(void)state;
-	assert_int_equal(options.zstd_level, 3);
+	assert_int_equal(options.spec.zstd_level, 3);
 	options_free(&options);
 	options = PARSE_VALID("--zstd=9", "-o", "out.zst", "in");
-	assert_int_equal(options.zstd_level, 9);
+	assert_int_equal(options.spec.zstd_level, 9);
 	options_free(&options);
 	options = PARSE_VALID("--zstd", "5", "-o", "out");
-	assert_int_equal(options.zstd_level, 3);
-	assert_string_equal(options.inputs[0], "5");
+	assert_int_equal(options.spec.zstd_level, 3);
+	assert_string_equal(options.spec.inputs[0], "5");
 	options_free(&options);
 	options = PARSE_VALID("-o", "out.zst");
-	assert_int_equal(options.zstd_level, 3);
+	assert_int_equal(options.spec.zstd_level, 3);
 	options_free(&options);
 	options = PARSE_VALID("-o", ".zst");
-	assert_int_equal(options.zstd_level, 0);
+	assert_int_equal(options.spec.zstd_level, 0);
 	options_free(&options);
 	ASSERT_REFUSED("--zstd", "'0'", "--zstd=0");
 	ASSERT_REFUSED("--zstd", "''", "--zstd=");
@@ -275,7 +275,7 @@ static void check_accepts_the_words_of_gnu_sort(void **state)
 		struct options options = PARSE_VALID(checks[i].option, "f");
 
 		assert_int_equal(options.mode, checks[i].mode);
-		assert_string_equal(options.inputs[0], "f");
+		assert_string_equal(options.spec.inputs[0], "f");
 		options_free(&options);
 	}
 	ASSERT_REFUSED("-c, --check", "'loud'", "--check=loud", "f");
@@ -301,12 +301,12 @@ static void two_different_arguments_of_one_option_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++)
-		ASSERT_REFUSED("once only", "", arguments[i][0], "-oout", arguments[i][1]);
+		ASSERT_REFUSED("given twice", "", arguments[i][0], "-oout", arguments[i][1]);
 	ASSERT_REFUSED("-S, --buffer-size", "'1M' and as '2M'", "-S", "1M", "--buffer-size=2M");
 	options = PARSE_VALID("-S1M", "--buffer-size=1M", "-R8", "-k0:u8", "-k1:u8", "-T/x", "-T/y",
 			      "--zstd", "--zstd=3", "-oout");
-	assert_int_equal(options.record.n_keys, 2);
-	assert_int_equal(options.n_temp_dirs, 2);
+	assert_int_equal(options.spec.n_keys, 2);
+	assert_int_equal(options.spec.n_temp_dirs, 2);
 	options_free(&options);
 }
 
@@ -336,16 +336,16 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 		options = PARSE_VALID(arguments[i][0], "-oout", arguments[i][1]);
 		options_free(&options);
 	}
-	ASSERT_REFUSED("--gpus: can", "'0,1' and as '0,2'", "--gpus=0,1", "--gpus=0,2", "-oout");
-	ASSERT_REFUSED("--gpus: can", "'0,1' and as '1'", "--gpus=0,1", "--gpus=1", "-oout");
-	ASSERT_REFUSED("--gpus: can", "'1' and as '0,1'", "--gpus=1", "--gpus=0,1", "-oout");
-	ASSERT_REFUSED("--gpus: can", "'0,0,1' and as '0,1,1'", "--gpus=0,0,1", "--gpus=0,1,1",
+	ASSERT_REFUSED("--gpus: given", "'0,1' and as '0,2'", "--gpus=0,1", "--gpus=0,2", "-oout");
+	ASSERT_REFUSED("--gpus: given", "'0,1' and as '1'", "--gpus=0,1", "--gpus=1", "-oout");
+	ASSERT_REFUSED("--gpus: given", "'1' and as '0,1'", "--gpus=1", "--gpus=0,1", "-oout");
+	ASSERT_REFUSED("--gpus: given", "'0,0,1' and as '0,1,1'", "--gpus=0,0,1", "--gpus=0,1,1",
 		       "-oout");
-	ASSERT_REFUSED("--gpus: can", "'all' and as '0'", "--gpus=all", "--gpus=0", "-oout");
+	ASSERT_REFUSED("--gpus: given", "'all' and as '0'", "--gpus=all", "--gpus=0", "-oout");
 	ASSERT_REFUSED("--gpus: 'x'", "is not a list", "--gpus=1", "--gpus=x", "-oout");
-	ASSERT_REFUSED("--shard: can", "'1/2' and as '2/2'", "-m", "--shard=1/2", "--shard=2/2",
+	ASSERT_REFUSED("--shard: given", "'1/2' and as '2/2'", "-m", "--shard=1/2", "--shard=2/2",
 		       "-oout");
-	ASSERT_REFUSED("--temp-limit: can", "", "--temp-limit=1M", "--temp-limit=1", "-oout");
+	ASSERT_REFUSED("--temp-limit: given", "", "--temp-limit=1M", "--temp-limit=1", "-oout");
 	ASSERT_REFUSED("-S, --buffer-size: '", "is not a size", "-S1M", "-Sx", "-oout");
 }
 
@@ -358,9 +358,9 @@ static void options_of_gnu_sort_say_what_to_use(void **state)
 	ASSERT_REFUSED("option '--sort=month'", "-t", "--sort=month");
 	ASSERT_REFUSED("option '--field-sep=,'", "-k OFFSET:TYPE", "--field-sep=,");
 	ASSERT_REFUSED("option '-z'", "-R", "-z");
-	ASSERT_REFUSED("option '--compress-program=gzip'", "see --temp-compress",
+	ASSERT_REFUSED("option '--compress-program=gzip'", "use --temp-compress",
 		       "--compress-program=gzip");
-	ASSERT_REFUSED("option '--random-sort'", "no random order", "--random-sort");
+	ASSERT_REFUSED("option '--random-sort'", "random order is not", "--random-sort");
 }
 
 static void operands_end_the_options_if_posix_says_so(void **state)
@@ -371,8 +371,8 @@ static void operands_end_the_options_if_posix_says_so(void **state)
 	setenv("POSIXLY_CORRECT", "1", 1);
 	options = PARSE_VALID("-o", "out", "a", "-r");
 	unsetenv("POSIXLY_CORRECT");
-	assert_int_equal(options.n_inputs, 2);
-	assert_string_equal(options.inputs[1], "-r");
+	assert_int_equal(options.spec.n_inputs, 2);
+	assert_string_equal(options.spec.inputs[1], "-r");
 	options_free(&options);
 }
 
@@ -381,15 +381,15 @@ static void gpu_list_implies_cuda(void **state)
 	struct options options = PARSE_VALID("--gpus=99", "-o", "out");
 
 	(void)state;
-	assert_int_equal(options.backend, BACKEND_CUDA);
+	assert_int_equal(options.spec.backend, BACKEND_CUDA);
 	options_free(&options);
 	options = PARSE_VALID("--gpus=all", "-o", "out");
-	assert_int_equal(options.backend, BACKEND_CUDA);
-	assert_true(options_spec(&options).all_gpus);
-	assert_int_equal(options_spec(&options).n_gpus, 0);
+	assert_int_equal(options.spec.backend, BACKEND_CUDA);
+	assert_true(options.spec.all_gpus);
+	assert_int_equal(options.spec.n_gpus, 0);
 	options_free(&options);
 	options = PARSE_VALID("--gpus=3,1,3", "-o", "out");
-	assert_int_equal(options.n_gpus, 3);
+	assert_int_equal(options.spec.n_gpus, 3);
 	options_free(&options);
 	ASSERT_REFUSED("--gpus", "--backend=cpu", "--gpus=all", "--backend=cpu");
 }
@@ -409,7 +409,7 @@ static void there_is_one_output(void **state)
 	ASSERT_REFUSED("'a'", "'b'", "-o", "a", "-o", "b");
 	ASSERT_REFUSED("-o, --output", "empty", "-o", "");
 	options = PARSE_VALID("-o", "a", "-o", "a");
-	assert_string_equal(options.output_path, "a");
+	assert_string_equal(options.spec.output_path, "a");
 	options_free(&options);
 }
 
@@ -433,21 +433,22 @@ static void assert_consistent(const struct options *options)
 {
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 
-	assert_true(options->n_inputs >= 1 && options->n_temp_dirs >= 1);
-	assert_true((options->record.n_keys >= 1) !=
-		    (options->record.spec_kind == RECORD_SPEC_REQUESTS));
-	assert_true(options->record.spec_kind != RECORD_SPEC_REQUESTS ||
-		    options->record.n_key_requests >= 1);
-	for (uint32_t i = 0; i < options->record.n_keys; i++)
-		assert_true(options->record.keys[i].nbytes >= 1 &&
-			    options->record.keys[i].offset + options->record.keys[i].nbytes <=
-				    options->record.record_nbytes);
-	assert_false(options->count && !options->unique);
-	assert_false(options->argsort && (options->count || options->keys_only || options->verify));
-	assert_true(options->batch_size != 1);
-	assert_false(is_check && (options->n_inputs > 1 || options->output_path));
-	assert_false((options->verify || options->fsync) && !options->output_path);
-	assert_false(options->n_gpus && options->backend == BACKEND_CPU);
+	assert_true(options->spec.n_inputs >= 1 && options->spec.n_temp_dirs >= 1);
+	assert_true((options->spec.n_keys >= 1) !=
+		    (options->spec.record_spec == RECORD_SPEC_REQUESTS));
+	assert_true(options->spec.record_spec != RECORD_SPEC_REQUESTS ||
+		    options->spec.n_key_requests >= 1);
+	for (uint32_t i = 0; i < options->spec.n_keys; i++)
+		assert_true(options->spec.keys[i].nbytes >= 1 &&
+			    options->spec.keys[i].offset + options->spec.keys[i].nbytes <=
+				    options->spec.record_nbytes);
+	assert_false(options->spec.count && !options->spec.unique);
+	assert_false(options->spec.argsort &&
+		     (options->spec.count || options->spec.keys_only || options->spec.verify));
+	assert_true(options->spec.batch_size != 1);
+	assert_false(is_check && (options->spec.n_inputs > 1 || options->spec.output_path));
+	assert_false((options->spec.verify || options->spec.fsync) && !options->spec.output_path);
+	assert_false(options->spec.n_gpus && options->spec.backend == BACKEND_CPU);
 }
 
 /* clang-format off */
@@ -495,7 +496,7 @@ static void all_options_reach_the_spec(void **state)
 					     "--keys-only", "--limit=7", "--skip-bytes=5",
 					     "--partial=drop", "--format=raw", "-o", "out",
 					     "--zstd=4", "--verify", "--fsync", "a", "b");
-	const struct sort_spec spec = options_spec(&options);
+	const struct sort_spec spec = options.spec;
 
 	(void)state;
 	assert_int_equal(spec.n_inputs, 2);
@@ -522,7 +523,7 @@ static void resource_limits_are_in_the_spec(void **state)
 		PARSE_VALID("-m", "--argsort", "-o", "out", "-S3M", "--device-memory=5M", "-T", "x",
 			    "-T", "y", "--temp-limit=7M", "--temp-compress=zstd:2", "--parallel=3",
 			    "--batch-size=9", "--gpus=1,4", "--stats-json=s");
-	const struct sort_spec spec = options_spec(&options);
+	const struct sort_spec spec = options.spec;
 
 	(void)state;
 	assert_true(spec.merge_inputs && spec.argsort && spec.measure_peak_rates);
@@ -542,7 +543,7 @@ static void resource_limits_are_in_the_spec(void **state)
 	assert_null(spec.checkpoint_path);
 	options_free(&options);
 	options = PARSE_VALID("--checkpoint=c", "-o", "out");
-	assert_string_equal(options_spec(&options).checkpoint_path, "c");
+	assert_string_equal(options.spec.checkpoint_path, "c");
 	options_free(&options);
 }
 

@@ -14,9 +14,9 @@ static void keys_keep_their_order(void **state)
 
 	(void)state;
 	options = PARSE_VALID("-R", "32", "-k", "8:i32be:r", "--key=0:b4", "-k4:u16", "-o", "out");
-	keys = options.record.keys;
-	assert_int_equal(options.record.record_nbytes, 32);
-	assert_int_equal(options.record.n_keys, 3);
+	keys = options.spec.keys;
+	assert_int_equal(options.spec.record_nbytes, 32);
+	assert_int_equal(options.spec.n_keys, 3);
 	assert_true(keys[0].offset == 8 && keys[0].nbytes == 4 && keys[0].kind == KEY_SIGNED);
 	assert_true(keys[0].big_endian && keys[0].descending);
 	assert_true(keys[1].offset == 0 && keys[1].nbytes == 4 && keys[1].kind == KEY_BYTES);
@@ -34,13 +34,13 @@ static void long_key_lists_are_abbreviated(void **state)
 
 	(void)state;
 	text[KEYS_TEXT_NBYTES] = '#';
-	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
+	keys_format(options.spec.keys, options.spec.n_keys, options.spec.record_nbytes, text);
 	assert_string_equal(text, "8:i32be:r,0:b4");
 	options_free(&options);
 	options = PARSE_VALID("-R", "99", "-k", "10:i32be:r", "-k", "20:i32be:r", "-k",
 			      "30:i32be:r", "-k", "40:i32be:r", "-k", "50:i32be:r", "-k",
 			      "60:i32be:r", "-o", "out");
-	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
+	keys_format(options.spec.keys, options.spec.n_keys, options.spec.record_nbytes, text);
 	assert_string_equal(text,
 			    "10:i32be:r,20:i32be:r,30:i32be:r,40:i32be:r,50:i32be:r,60:i3...");
 	assert_int_equal(text[KEYS_TEXT_NBYTES], '#');
@@ -53,12 +53,12 @@ static void a_record_without_keys_is_one(void **state)
 
 	(void)state;
 	options = PARSE_VALID("-R", "100", "-o", "out");
-	assert_int_equal(options.record.n_keys, 1);
-	assert_int_equal(options.record.keys[0].kind, KEY_BYTES);
-	assert_int_equal(options.record.keys[0].nbytes, 100);
+	assert_int_equal(options.spec.n_keys, 1);
+	assert_int_equal(options.spec.keys[0].kind, KEY_BYTES);
+	assert_int_equal(options.spec.keys[0].nbytes, 100);
 	options_free(&options);
 	options = PARSE_VALID("-R", "4", "-t", "f32", "-o", "out");
-	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
+	assert_int_equal(options.spec.keys[0].kind, KEY_FLOAT);
 	options_free(&options);
 	options = PARSE_VALID("-t", "b65536", "-o", "out");
 	options_free(&options);
@@ -70,7 +70,7 @@ static void reverse_makes_every_key_descending(void **state)
 
 	(void)state;
 	options = PARSE_VALID("-r", "-R8", "-k0:u32:r", "-k4:u32", "-o", "out");
-	assert_true(options.record.keys[0].descending && options.record.keys[1].descending);
+	assert_true(options.spec.keys[0].descending && options.spec.keys[1].descending);
 	options_free(&options);
 }
 
@@ -80,8 +80,8 @@ static void direction_does_not_depend_on_the_order_of_options(void **state)
 
 	(void)state;
 	options = PARSE_VALID("-r", "-t", "i16", "-o", "out");
-	assert_int_equal(options.record.keys[0].nbytes, 2);
-	assert_true(options.record.keys[0].descending);
+	assert_int_equal(options.spec.keys[0].nbytes, 2);
+	assert_true(options.spec.keys[0].descending);
 	options_free(&options);
 }
 
@@ -103,7 +103,7 @@ static void any_number_of_keys_is_accepted(void **state)
 	}
 	captured_messages_reset(true);
 	assert_int_equal(parse_final_options(argc, argv, &options), 0);
-	assert_int_equal(options.record.n_keys, N);
+	assert_int_equal(options.spec.n_keys, N);
 	options_free(&options);
 	free(argv);
 }
@@ -166,10 +166,10 @@ static void keys_without_offset_are_names(void **state)
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		struct options options = PARSE_VALID("-R", "32", "-k", keys[i], "-o", "out");
 
-		assert_int_equal(options.record.spec_kind, RECORD_SPEC_REQUESTS);
-		assert_int_equal(options.record.record_nbytes, 32);
-		assert_string_equal(options.record.key_requests[0].text, keys[i]);
-		assert_int_equal(options.record.key_requests[0].key.nbytes, 0);
+		assert_int_equal(options.spec.record_spec, RECORD_SPEC_REQUESTS);
+		assert_int_equal(options.spec.record_nbytes, 32);
+		assert_string_equal(options.spec.key_requests[0].text, keys[i]);
+		assert_int_equal(options.spec.key_requests[0].key.nbytes, 0);
 		options_free(&options);
 	}
 }
@@ -180,8 +180,8 @@ static void keys_without_record_size_wait_for_input(void **state)
 	struct options options = PARSE_VALID("-k", "8:u32", "-o", "out");
 
 	(void)state;
-	assert_int_equal(options.record.spec_kind, RECORD_SPEC_REQUESTS);
-	assert_int_equal(options.record.key_requests[0].key.offset, 8);
+	assert_int_equal(options.spec.record_spec, RECORD_SPEC_REQUESTS);
+	assert_int_equal(options.spec.key_requests[0].key.offset, 8);
 	options_free(&options);
 }
 
@@ -243,7 +243,7 @@ static void shapes_that_make_no_sense_are_refused(void **state)
 
 static int make_layout(const struct options *options, struct layout *ret_layout)
 {
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = options->spec;
 
 	return spec_layout(&spec, ret_layout);
 }
@@ -256,10 +256,10 @@ static void shapes_reach_their_fields_and_the_layout(void **state)
 	(void)state;
 	options = PARSE_VALID("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only",
 			      "--limit=0", "--skip-bytes=1K", "--partial=drop", "-o", "out");
-	assert_true(options.count && options.keys_only && !options.argsort);
-	assert_int_equal(options.limit, 0);
-	assert_int_equal(options.skip_nbytes, 1024);
-	assert_int_equal(options.partial, PARTIAL_DROP);
+	assert_true(options.spec.count && options.spec.keys_only && !options.spec.argsort);
+	assert_int_equal(options.spec.limit, 0);
+	assert_int_equal(options.spec.skip_nbytes, 1024);
+	assert_int_equal(options.spec.partial, PARTIAL_DROP);
 	assert_int_equal(make_layout(&options, &layout), 0);
 	assert_int_equal(layout.kind, LAYOUT_RECORDS);
 	assert_int_equal(layout.output_nbytes, 8 + 4 + 3);
@@ -274,7 +274,7 @@ static void shapes_reach_their_fields_and_the_layout(void **state)
 	options_free(&options);
 
 	options = PARSE_VALID("-o", "out");
-	assert_true(options.limit == UINT64_MAX);
+	assert_true(options.spec.limit == UINT64_MAX);
 	assert_int_equal(make_layout(&options, &layout), 0);
 	assert_int_equal(layout.kind, LAYOUT_KEY_ONLY);
 	layout_free(&layout);

@@ -28,7 +28,7 @@ static void collect_message(void *context, const struct message *message)
 static void *do_sort(void *argument)
 {
 	struct concurrent_sort *one = argument;
-	const struct sort_spec spec = options_spec(&one->options);
+	const struct sort_spec spec = one->options.spec;
 	const struct sort_observer nobody = { 0 };
 	struct sort_summary summary;
 

@@ -1,12 +1,13 @@
 /*
  * test_print_diagnostics - one line a message
  */
-#include "tools/cli/print_diagnostics.h"
+#include "tools/cli/tool_main.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
+#include "src/base/diagnostics.h"
 #include "tests/support/capture_output.h"
 #include "tests/support/unit_test.h"
 #undef fail /* cmocka's: here it is the one that is printed */

@@ -1,0 +1,393 @@
+/*
+ * command_files - the roles of all files of a gsort command (see command_files.h)
+ */
+#include "src/options/command_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "io/output/orphans.h"
+#include "src/base/diagnostics.h"
+#include "src/checkpoint/checkpoint_dir.h"
+#include "src/options/file_roles.h"
+
+/* The list of files, and names that it points to. */
+struct command_files {
+	const struct options *options;
+	bool uses_streams;
+	struct file_roles roles;
+	char *checkpoint_names[CHECKPOINT_N_FILES];
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int identify_parent(const char *path, struct path_identity *ret_identity)
+{
+	const size_t n = (size_t)(base_name(path) - path);
+	char *parent_path = n ? strndup(path, n) : strdup(".");
+	const int r = parent_path ? path_identity_resolve(parent_path, ret_identity) : -ENOMEM;
+
+	free(parent_path);
+	return r;
+}
+
+/*
+ * Return 1 if the file at the end of the path's links is directly in the directory, 0 if not, or a
+ * negative errno.
+ */
+static int is_in_directory(const char *path, const struct path_identity *directory)
+{
+	struct path_identity parent = { 0 };
+	char *target = NULL;
+	int r = path_follow_links(path, &target);
+
+	if (r == 0)
+		r = identify_parent(target, &parent);
+	if (r == 0)
+		r = path_identity_equal(&parent, directory);
+	path_identity_free(&parent);
+	free(target);
+	return r;
+}
+
+/* Refuse a file in the directory of --split, which is replaced as a whole. */
+static int check_outside_split(const struct options *options, const char *name, const char *path,
+			       const char *advice)
+{
+	struct path_identity directory = { 0 };
+	int r;
+
+	if (!options->spec.n_part_files || !path || strcmp(path, "-") == 0)
+		return 0;
+	r = path_identity_resolve(options_output_path(options), &directory);
+	if (r == 0)
+		r = is_in_directory(path, &directory);
+	path_identity_free(&directory);
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	return r ? fail(-EINVAL, "%s '%s' is in the directory '%s', which is the output; %s", name,
+			path, options_output_path(options), advice) :
+		   0;
+}
+
+/* Refuse a name that gsort gives to unfinished files. */
+static int check_temp_file_name(const char *name, const char *path)
+{
+	char *target = NULL;
+	const int r = path_follow_links(path, &target);
+	bool is_temp_name;
+
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	is_temp_name = file_is_unique_name(base_name(target)) ||
+		       orphans_is_temp_name(base_name(target));
+	free(target);
+	return is_temp_name ? fail(-EINVAL, "%s '%s' has the name of a temp file; use another file",
+				   name, path) :
+			      0;
+}
+
+static bool is_path(const struct options *options, size_t input)
+{
+	const struct endpoint *endpoints = options->spec.input_endpoints;
+
+	return !endpoints || endpoints[input].kind == ENDPOINT_PATH;
+}
+
+static int check_sources(struct command_files *files)
+{
+	static const char advice[] = "use another name for the output";
+	const struct options *options = files->options;
+	int r = check_outside_split(options, "--files0-from", options->files0_path, advice);
+
+	for (size_t i = 0; i < options->spec.n_inputs && r == 0; i++) {
+		if (!is_path(options, i))
+			continue;
+		r = file_roles_check_input(&files->roles, options->spec.inputs[i]);
+		if (r == 0)
+			r = check_outside_split(options, "input", options->spec.inputs[i], advice);
+	}
+	return r;
+}
+
+static int add_output(struct command_files *files)
+{
+	const struct options *options = files->options;
+	const char *path = options_output_path(options);
+	const bool has_endpoint = options->spec.output_endpoint.kind != ENDPOINT_PATH;
+	int r = path ? check_temp_file_name("-o", path) : 0;
+
+	if (r == 0)
+		r = file_roles_add_path(&files->roles,
+					options->spec.n_part_files ? ROLE_PART_FILES : ROLE_OUTPUT,
+					"-o", path);
+	if (r < 0 || options_is_check(options))
+		return r;
+	if (options->explain ? !files->uses_streams : path || has_endpoint)
+		return r;
+	return file_roles_add_stream(&files->roles, options->explain ? ROLE_MESSAGES : ROLE_OUTPUT,
+				     STDOUT_FILENO);
+}
+
+/* The files that report on a command, in the order of --help. */
+struct report_option {
+	const char *name, *path;
+};
+
+enum { N_REPORT_OPTIONS = 3 };
+
+static void get_report_options(const struct options *options,
+			       struct report_option ret_reports[static N_REPORT_OPTIONS])
+{
+	ret_reports[0] = (struct report_option){ "--stats-json", options->stats_json_path };
+	ret_reports[1] = (struct report_option){ "--trace", options->trace_path };
+	ret_reports[2] = (struct report_option){ "--report", options->report_path };
+}
+
+static int add_reports(struct command_files *files)
+{
+	struct report_option reports[N_REPORT_OPTIONS];
+	int r = 0;
+
+	get_report_options(files->options, reports);
+	for (size_t i = 0; i < N_REPORT_OPTIONS && r == 0; i++) {
+		r = file_roles_add_path(&files->roles, ROLE_REPORT, reports[i].name,
+					reports[i].path);
+		if (r == 0 && reports[i].path)
+			r = check_temp_file_name(reports[i].name, reports[i].path);
+		if (r == 0)
+			r = check_outside_split(files->options, reports[i].name, reports[i].path,
+						"use another directory");
+	}
+	return r;
+}
+
+/* Return whether a path ("-": standard input) leads to the file. */
+static bool is_same_file(const char *path, const struct path_identity *other)
+{
+	struct path_identity identity;
+	bool is_same;
+
+	if (!path || (strcmp(path, "-") == 0 ? path_identity_from_fd(STDIN_FILENO, &identity) :
+					       path_identity_resolve(path, &identity)) < 0)
+		return false;
+	is_same = path_identity_equal(&identity, other);
+	path_identity_free(&identity);
+	return is_same;
+}
+
+/* Refuse reports in a checkpoint directory that gsort made: it is removed before they appear. */
+static int check_reports_outside_checkpoint(const struct options *options,
+					    const struct path_identity *directory)
+{
+	struct report_option reports[N_REPORT_OPTIONS];
+
+	get_report_options(options, reports);
+	for (size_t i = 0; i < N_REPORT_OPTIONS; i++)
+		if (reports[i].path && is_in_directory(reports[i].path, directory) > 0)
+			return fail(
+				-EINVAL,
+				"%s '%s' is in the checkpoint directory '%s', which is removed; "
+				"use another directory",
+				reports[i].name, reports[i].path, options->spec.checkpoint_path);
+	return 0;
+}
+
+static int check_checkpoint_dir(const struct options *options,
+				const struct path_identity *directory)
+{
+	const char *path = options->spec.checkpoint_path;
+	struct stat status;
+	int r = check_outside_split(options, "--checkpoint", path,
+				    "use another name for the output");
+
+	if (r < 0)
+		return r;
+	if (is_same_file(options_output_path(options), directory))
+		return fail(-EINVAL,
+			    "-o '%s' and --checkpoint '%s' are the same; use another name for one",
+			    options_output_path(options), path);
+	if (stat(path, &status) < 0)
+		return 0;
+	if (!S_ISDIR(status.st_mode))
+		return fail(-ENOTDIR, "--checkpoint '%s': not a directory", path);
+	return checkpoint_dir_is_created(&status) ?
+		       check_reports_outside_checkpoint(options, directory) :
+		       0;
+}
+
+static int add_checkpoint(struct command_files *files)
+{
+	const char *path = files->options->spec.checkpoint_path;
+	struct path_identity directory;
+	int r;
+
+	if (!path)
+		return 0;
+	if (path_identity_resolve(path, &directory) == 0) {
+		r = check_checkpoint_dir(files->options, &directory);
+		path_identity_free(&directory);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < CHECKPOINT_N_FILES; i++) {
+		char **name = &files->checkpoint_names[i];
+
+		if (asprintf(name, "%s/%s", path, checkpoint_file_names[i]) < 0) {
+			*name = NULL;
+			return fail(-ENOMEM, "%s: %m", path);
+		}
+		r = file_roles_add_path(&files->roles, ROLE_CHECKPOINT, "--checkpoint's", *name);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Return whether any message would overwrite an input. */
+static bool must_be_silent(const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct path_identity stderr_identity;
+
+	if (!files->uses_streams || path_identity_from_fd(STDERR_FILENO, &stderr_identity) < 0 ||
+	    !S_ISREG(stderr_identity.mode))
+		return false;
+	for (size_t i = 0; i < options->spec.n_inputs; i++)
+		if (is_path(options, i) && is_same_file(options->spec.inputs[i], &stderr_identity))
+			return true;
+	return is_same_file(options->files0_path, &stderr_identity);
+}
+
+/* Return whether records and messages go to one pipe or file. */
+static bool mixes_messages_with_data(const struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct path_identity output, messages;
+
+	return files->uses_streams && !options->explain && !options_output_path(options) &&
+	       options->spec.output_endpoint.kind == ENDPOINT_PATH && !options_is_check(options) &&
+	       path_identity_from_fd(STDOUT_FILENO, &output) == 0 &&
+	       path_identity_from_fd(STDERR_FILENO, &messages) == 0 &&
+	       path_identity_equal(&output, &messages);
+}
+
+/*
+ * Add standard error. A pipe may carry records and then an error, which ends them, but no text of a
+ * sort that succeeds. In a file, a message could overwrite records.
+ */
+static int add_standard_error(struct command_files *files)
+{
+	const struct options *options = files->options;
+	struct stat status;
+
+	if (mixes_messages_with_data(files) && fstat(STDERR_FILENO, &status) == 0 &&
+	    !S_ISREG(status.st_mode) && !options->stats && !options->debug &&
+	    options->progress != PROGRESS_OPTION_ALWAYS)
+		return 0;
+	return file_roles_add_stream(&files->roles, ROLE_MESSAGES, STDERR_FILENO);
+}
+
+/* Check inputs and standard error. Errors of inputs come first where records and messages mix. */
+static int check_sources_and_messages(struct command_files *files)
+{
+	const bool sources_first = mixes_messages_with_data(files);
+	int r = sources_first ? check_sources(files) : 0;
+
+	if (r == 0 && files->uses_streams)
+		r = add_standard_error(files);
+	return r == 0 && !sources_first ? check_sources(files) : r;
+}
+
+int command_files_check(const struct options *options, bool uses_streams)
+{
+	struct command_files files = { .options = options, .uses_streams = uses_streams };
+	int r = must_be_silent(&files) ? -EINVAL :
+					 file_roles_add_list(&files.roles, options->files0_path);
+
+	if (r == 0)
+		r = add_output(&files);
+	if (r == 0)
+		r = add_reports(&files);
+	if (r == 0)
+		r = add_checkpoint(&files);
+	if (r == 0)
+		r = check_sources_and_messages(&files);
+	file_roles_free(&files.roles);
+	for (size_t i = 0; i < CHECKPOINT_N_FILES; i++)
+		free(files.checkpoint_names[i]);
+	return r;
+}
+
+/* Return whether the output replaces this input. */
+static bool is_replaced_input(const struct options *options, size_t input,
+			      const struct path_identity *output)
+{
+	const struct endpoint *endpoints = options->spec.input_endpoints;
+	struct path_identity identity;
+
+	if (is_path(options, input))
+		return is_same_file(options->spec.inputs[input], output);
+	return endpoints[input].kind == ENDPOINT_DESCRIPTOR &&
+	       path_identity_from_fd(endpoints[input].fd, &identity) == 0 &&
+	       path_identity_equal(&identity, output);
+}
+
+/* Refuse to replace raw records of an unknown type: sorted as another type they would be lost. */
+static int check_untyped_output(const struct options *options)
+{
+	const char *path = options_output_path(options);
+	struct path_identity output;
+	size_t i = 0;
+
+	if (!path || path_to_descriptor(path) >= 0 || path_identity_resolve(path, &output) < 0)
+		return 0;
+	while (i < options->spec.n_inputs && !is_replaced_input(options, i, &output))
+		i++;
+	path_identity_free(&output);
+	return i == options->spec.n_inputs ?
+		       0 :
+		       fail(-EINVAL,
+			    "-o '%s' is an input of unknown type; give its type or record size "
+			    "(-t, -R, -k or --fields)",
+			    path);
+}
+
+bool command_files_are_untyped(const struct options *options, const struct input *input)
+{
+	const struct schema *fields = input_fields(input);
+	uint32_t n_keys;
+
+	return options->spec.record_spec == RECORD_SPEC_NONE && !(fields && fields->n) &&
+	       !input_keys(input, &n_keys);
+}
+
+int command_files_check_inputs(const struct options *options, bool uses_streams,
+			       const struct input *input)
+{
+	struct report_option reports[N_REPORT_OPTIONS];
+
+	if (uses_streams && file_roles_stream_is_input(input, STDERR_FILENO))
+		return -EINVAL; /* not reported */
+	get_report_options(options, reports);
+	for (size_t i = 0; i < N_REPORT_OPTIONS; i++) {
+		struct stat status;
+
+		if (reports[i].path && stat(reports[i].path, &status) == 0 &&
+		    input_has_manifest_file(input, file_id_from_stat(&status)))
+			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
+				    reports[i].name, reports[i].path);
+	}
+	if (command_files_are_untyped(options, input) && check_untyped_output(options) < 0)
+		return -EINVAL;
+	return uses_streams && options->explain ? file_roles_check_streams(input) : 0;
+}
