@@ -37,7 +37,7 @@ claim "under another name nothing has this one but the library"
 
 claim "library, header and what pkg-config asks for lie where a distribution has them"
 for name in include/gsort.h libgsort.a libgsort.so.0.3.* pkgconfig/gsort.pc \
-		share/doc/$called/library.md share/doc/$called/examples/top_k.c; do
+		share/doc/$called/docs/library.md share/doc/$called/examples/top_k.c; do
 	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
 done
 pc=$(installed -name gsort.pc)
@@ -45,6 +45,26 @@ libraries=$(dirname "$(dirname "$pc")")
 for link in libgsort.so libgsort.so.0.3; do
 	[ -L "$libraries/$link" ] || broken "$link is no link"
 done
+
+claim "links of installed documents lead to installed documents"
+documents=$root$(dirname "$(installed -path "*/share/doc/$called/README.md" | sed "s|^$root||")")
+find "$documents" -name '*.md' > documents
+while read -r document; do
+	grep -oE '\]\([A-Za-z.][^):#]*[)#]' "$document" | tr -d '])(#' | while read -r link; do
+		[ -e "$(dirname "$document")/$link" ] || echo "${document#"$documents/"}: $link"
+	done
+done < documents > broken_links
+[ ! -s broken_links ] || broken "$(head broken_links)"
+
+claim "the manual has no mistakes that troff warns of"
+if command -v man > /dev/null; then
+	installed -path '*/man/man*' -name '*gsort*' > manuals
+	while read -r manual; do
+		MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l "$manual" 2> warnings > page ||
+			broken "$manual: status $?"
+		[ ! -s warnings ] || broken "$manual: $(head -n 3 warnings)"
+	done < manuals
+fi
 
 claim "each function has a page of the manual"
 if [ -n "$(installed -name 'gsort.3*')" ]; then
