@@ -71,8 +71,11 @@ static void add_keys(FILE *stream, const struct sort_spec *spec)
 		char type[16];
 
 		key_format_type(key, type);
-		add_entry(stream, "key", "%" PRIu64 ":%s%s", key->offset, type,
-			  key->descending ? ":r" : "");
+		add_entry(stream, "key", "%" PRIu64 ":%s%s%s", key->offset, type,
+			  key->descending ? ":r" : "",
+			  key->nan_position == KEY_NAN_FIRST ? ", --nan=first" :
+			  key->nan_position == KEY_NAN_LAST  ? ", --nan=last" :
+							       "");
 	}
 }
 

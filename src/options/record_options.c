@@ -363,13 +363,17 @@ int record_options_finalize(struct record_options *record, struct sort_spec *spe
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < record->n_keys; i++)
+	for (uint32_t i = 0; i < record->n_keys; i++) {
 		record->keys[i].descending |= record->reverse;
+		if (record->keys[i].numeric)
+			record->keys[i].nan_position = (uint8_t)record->nan_position;
+	}
 	spec->keys = record->keys;
 	spec->n_keys = record->n_keys;
 	spec->key_requests = record->key_requests;
 	spec->n_key_requests = record->n_key_requests;
 	spec->reverse = record->reverse;
+	spec->nan_position = record->nan_position;
 	return 0;
 }
 
@@ -382,6 +386,10 @@ void record_options_free(struct record_options *record)
 	schema_free(&record->schema);
 	*record = (struct record_options){ 0 };
 }
+
+const struct option_choice record_options_nan_positions[] = { { "first", KEY_NAN_FIRST },
+							      { "last", KEY_NAN_LAST },
+							      { 0 } };
 
 /* --- Framing --- */
 

@@ -27,9 +27,10 @@ struct record_options {
 	uint64_t record_nbytes;           /* -R; 0: not given */
 	struct key_request *key_requests; /* -k, n_key_requests */
 	uint32_t n_key_requests;
-	struct schema schema; /* --fields */
-	bool reverse;         /* -r */
-	struct key *keys;     /* n_keys; made by record_options_finalize() */
+	struct schema schema;               /* --fields */
+	bool reverse;                       /* -r */
+	enum key_nan_position nan_position; /* --nan */
+	struct key *keys;                   /* n_keys; made by record_options_finalize() */
 	uint32_t n_keys;
 };
 
@@ -51,6 +52,12 @@ struct record_options {
 	.help = "name the fields of a record for -k; without -k all fields are keys",              \
 	.parse = record_options_parse_fields, .same_value = record_options_same_fields
 
+/* The member is record_options.nan_position. */
+#define RECORD_OPTIONS_ROW_NAN                                                                     \
+	.name = "nan", .argument = "first|last",                                                   \
+	.help = "put NaN and NaT of numpy keys first or last; default: last, with -r first",       \
+	.parse = option_parse_choice, .choices = record_options_nan_positions
+
 /* Rows without section, help and member: a uint64_t, an enum partial, an enum format_mode. */
 #define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \
 	.name = "skip-bytes", .argument = "N", .parse = option_parse_nbytes,                       \
@@ -67,7 +74,8 @@ struct record_options {
 /* The header is kept in memory for the output. */
 enum { FRAMING_OPTIONS_MAX_SKIP_NBYTES = 16 << 20 };
 
-extern const struct option_choice framing_options_partials[], framing_options_formats[];
+extern const struct option_choice framing_options_partials[], framing_options_formats[],
+	record_options_nan_positions[];
 
 /* The description of TYPE in --help, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \

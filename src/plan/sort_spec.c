@@ -188,6 +188,8 @@ static int resolve_from_input(const struct sort_spec *spec, const struct input *
 				 (fields->n && *fields->fields[0].name);
 	for (uint32_t i = 0; i < resolved.n_keys && r == 0; i++) {
 		keys[i].descending |= spec->reverse;
+		if (keys[i].numeric)
+			keys[i].nan_position = (uint8_t)spec->nan_position;
 		r = check_key(&resolved, &keys[i], name);
 	}
 	if (r < 0) {
@@ -199,8 +201,19 @@ static int resolve_from_input(const struct sort_spec *spec, const struct input *
 	return 0;
 }
 
-int spec_resolve(const struct sort_spec *spec, const struct input *input, const char *name,
-		 struct sort_spec *ret_spec, struct key **ret_keys)
+/* Refuse a position of NaN if no key has NaN in a place of their own. */
+static int check_nan_position(const struct sort_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->n_keys; i++)
+		if (spec->keys[i].numeric)
+			return 0;
+	return spec->nan_position == KEY_NAN_DEFAULT ?
+		       0 :
+		       fail(-EINVAL, "--nan requires a key in numpy order, such as f64:numpy");
+}
+
+static int resolve_spec(const struct sort_spec *spec, const struct input *input, const char *name,
+			struct sort_spec *ret_spec, struct key **ret_keys)
 {
 	const struct schema *fields = input_fields(input);
 	int r = check_key_requests(spec, fields, name);
@@ -215,6 +228,21 @@ int spec_resolve(const struct sort_spec *spec, const struct input *input, const 
 				  spec->record_spec == RECORD_SPEC_FIELDS;
 	*ret_keys = NULL;
 	return 0;
+}
+
+int spec_resolve(const struct sort_spec *spec, const struct input *input, const char *name,
+		 struct sort_spec *ret_spec, struct key **ret_keys)
+{
+	int r = resolve_spec(spec, input, name, ret_spec, ret_keys);
+
+	if (r < 0)
+		return r;
+	r = check_nan_position(ret_spec);
+	if (r < 0) {
+		free(*ret_keys);
+		*ret_keys = NULL;
+	}
+	return r;
 }
 
 int spec_open_inputs(const struct sort_spec *spec, const char *checker,

@@ -42,7 +42,8 @@ struct sort_spec {
 	 */
 	const struct key_request *key_requests; /* n_key_requests */
 	uint32_t n_key_requests;
-	bool reverse; /* makes all keys found that way descending */
+	bool reverse;                       /* makes all keys found that way descending */
+	enum key_nan_position nan_position; /* of all keys in numpy order */
 	/*
 	 * Keep equal records in input order even if their keys are all that there is (-0.0 and
 	 * +0.0), because records are more than one number. Set when the spec is resolved.

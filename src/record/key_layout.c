@@ -18,6 +18,8 @@ enum { MAX_KEY_NBYTES = 16 };
 static struct key_field make_field(const struct key *key, uint64_t offset)
 {
 	const bool is_numeric = key->numeric && key_is_float(key);
+	const bool nan_lowest = key->descending ? key->nan_position == KEY_NAN_LAST :
+						  key->nan_position == KEY_NAN_FIRST;
 
 	return (struct key_field){
 		.offset = (uint32_t)offset,
@@ -30,6 +32,7 @@ static struct key_field make_field(const struct key *key, uint64_t offset)
 			key->numeric ? KEY_FORM_TIME :
 				       KEY_FORM_BITS,
 		.n_fraction_bits = (uint8_t)key_n_fraction_bits(key),
+		.nan_lowest = key->numeric && nan_lowest,
 	};
 }
 
@@ -44,15 +47,20 @@ static struct mask128 mask_within(uint128_t mask, uint32_t nbytes)
 	return mask_split(mask & ~(uint128_t)0 >> 8 * (16 - nbytes));
 }
 
-/* How many of the lowest encoded keys belong behind all others, in numeric order. */
-static uint128_t count_nan_keys(const struct key_field *field)
+/*
+ * Return how far the encoded keys of an ascending field are rotated, so that NaN of both signs are
+ * above, or below, all numbers.
+ */
+static uint128_t nan_rotation(const struct key_field *field)
 {
+	const uint128_t n_nans = ((uint128_t)1 << field->n_fraction_bits) - 1; /* of one sign */
+
 	switch (field->form) {
 	case KEY_FORM_NUMERIC:
 	case KEY_FORM_REFINED:
-		return ((uint128_t)1 << field->n_fraction_bits) - 1; /* NaN with the sign bit set */
-	case KEY_FORM_TIME:
-		return 1;
+		return field->nan_lowest ? n_nans : -n_nans;
+	case KEY_FORM_TIME: /* NaT is the lowest integer */
+		return field->nan_lowest ? 0 : -(uint128_t)1;
 	default:
 		return 0;
 	}
@@ -61,11 +69,9 @@ static uint128_t count_nan_keys(const struct key_field *field)
 struct key_encoding key_field_encoding(const struct key_field *field)
 {
 	const uint128_t sign = (uint128_t)1 << (field->nbytes * 8 - 1);
-	const uint128_t xor_mask = field->has_sign ? sign : 0, n_nan_keys = count_nan_keys(field);
+	const uint128_t xor_mask = field->has_sign ? sign : 0, rotation = nan_rotation(field);
 
-	/*
-	 * Descending keys are the complements of ascending ones, so the offset has the other sign.
-	 */
+	/* Descending keys are the complements of ascending ones, and rotate the other way. */
 	return (struct key_encoding){
 		.record_nbytes = (uint8_t)field->nbytes,
 		.element_nbytes = field->nbytes <= 4 ? 4 :
@@ -74,8 +80,7 @@ struct key_encoding key_field_encoding(const struct key_field *field)
 		.swap = !field->reversed && field->nbytes > 1,
 		.is_float = field->is_float,
 		.xor_mask = mask_within(field->descending ? ~xor_mask : xor_mask, field->nbytes),
-		.nan_offset =
-			mask_within(field->descending ? n_nan_keys : -n_nan_keys, field->nbytes),
+		.nan_offset = mask_within(field->descending ? -rotation : rotation, field->nbytes),
 	};
 }
 

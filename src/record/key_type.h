@@ -27,6 +27,13 @@ enum key_kind {
 	KEY_BYTES,
 };
 
+/* Where NaN and NaT of a key in numpy order come in the output. */
+enum key_nan_position {
+	KEY_NAN_DEFAULT, /* last if the key is ascending, first if it is descending */
+	KEY_NAN_FIRST,
+	KEY_NAN_LAST,
+};
+
 struct key {
 	uint64_t offset; /* first byte in the record */
 	uint32_t nbytes;
@@ -35,7 +42,8 @@ struct key {
 	bool descending;
 	bool numeric;            /* the order :n; only of kinds that have it */
 	bool has_explicit_order; /* by :n or :t */
-	uint32_t reserved;       /* instead of padding, so that equal keys are equal bytes */
+	uint8_t nan_position;    /* enum key_nan_position; only with `numeric` */
+	uint8_t reserved[3];     /* 0 instead of padding: equal keys are equal bytes */
 };
 
 _Static_assert(sizeof(struct key) == 24, "no padding");

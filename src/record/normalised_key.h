@@ -52,6 +52,7 @@ struct key_field {
 	uint8_t form;             /* enum key_form */
 	uint8_t n_fraction_bits;  /* of a float */
 	uint8_t component_nbytes; /* KEY_FORM_NANS: of each float */
+	bool nan_lowest; /* before `descending` is applied, NaN and NaT are below all numbers */
 };
 
 /* The fields of all keys, by `start`, without gaps. The layout owns the array. */
@@ -126,23 +127,26 @@ static inline GSORT_HD uint64_t key_field_value(const struct key_field *field,
 	const uint32_t n = field->form == KEY_FORM_NANS ? field->component_nbytes : field->nbytes;
 	const uint64_t bits = key_load_component(field, key, n);
 	const uint64_t sign = UINT64_C(1) << (8 * n - 1), all_ones = sign | (sign - 1);
+	const uint64_t n_nans = (UINT64_C(1) << field->n_fraction_bits) - 1; /* of one sign */
 	const bool is_nan = field->form != KEY_FORM_TIME &&
 			    key_is_nan(bits, n, field->n_fraction_bits);
+	uint64_t nans;
 
 	switch (field->form) {
 	case KEY_FORM_NUMERIC:
 		if (is_nan)
-			return all_ones;
+			return field->nan_lowest ? 0 : all_ones; /* no number has either value */
 		return bits > sign ? ~bits & all_ones : bits | sign;
-	case KEY_FORM_REFINED: /* NaN with the sign bit, the lowest of all, go behind the others */
-		return ((bits & sign ? ~bits : bits | sign) + 1 -
-			(UINT64_C(1) << field->n_fraction_bits)) &
+	case KEY_FORM_REFINED: /* rotate: NaN of one sign come next to those of the other sign */
+		return ((bits & sign ? ~bits : bits | sign) +
+			(field->nan_lowest ? n_nans : 0 - n_nans)) &
 		       all_ones;
 	case KEY_FORM_TIME:
-		return ((bits ^ sign) - 1) & all_ones;
+		return ((bits ^ sign) - !field->nan_lowest) & all_ones;
 	default:
-		return 2u * is_nan +
+		nans = 2u * is_nan +
 		       key_is_nan(key_load_component(field, key + n, n), n, field->n_fraction_bits);
+		return field->nan_lowest ? 3 - nans : nans;
 	}
 }
 

@@ -53,6 +53,35 @@ gives zeros --fields=a:f32:n -k a zeros
 printf '\0\0\0\200\0\0\0\200\0\0\0\0\0\0\0\0' > expected
 gives expected -t f32:n zeros
 
+claim '--nan puts NaN first or last, whatever the direction'
+printf '\0\0\300\177\0\0\200\077\0\0\300\377\0\0\0\100\0\0\200\277' > nans # NaN 1 -NaN 2 -1
+numbers() {
+	"$GSORT" -t f32:n "$@" nans | od -An -v -tf4 -w4 | sed 's/-nan/nan/' | tr -d ' ' | paste -sd ' ' -
+}
+nan_order() {
+	[ "$(numbers $2)" = "$1" ] || broken "$2: $(numbers $2)"
+}
+nan_order '-1 1 2 nan nan' ''
+nan_order 'nan nan 2 1 -1' -r
+nan_order 'nan nan -1 1 2' --nan=first
+nan_order '-1 1 2 nan nan' --nan=last
+nan_order 'nan nan 2 1 -1' '-r --nan=first'
+nan_order '2 1 -1 nan nan' '-r --nan=last'
+nan_order '2 1' '-r --nan=last --limit=2'
+for type in f16 bf16 f32be f64 c64 c128 t64; do
+	generate -n 3000 -t $type -d nan -o input
+	nbytes=$(($(wc -c < input) / 3000))
+	for flags in --nan=first '-r --nan=last'; do
+		run -t $type:n $flags input -o output
+		"$GSORT_CHECK" -t $type:n $flags output > stdout || broken "$type $flags: $(cat stdout)"
+		"$GSORT_CHECK" --same-records -R $nbytes input output || broken "$type $flags: other records"
+		run -R $nbytes -k 0:$type:n $flags input -o output # as records, not as encoded keys
+		"$GSORT_CHECK" -t $type:n $flags output > stdout || broken "$type $flags: $(cat stdout)"
+	done
+done
+refuses '--nan requires a key in numpy order' -t f32 --nan=last nans
+refuses 'nan and --split cannot be used together' -t f32:n --nan=last --split=2 nans -o output
+
 claim ':numpy is :n, and :total is :t'
 for type in f64 c64 t64; do
 	generate -n 10000 -t $type -d nan -o input

@@ -51,6 +51,7 @@ static const struct option_spec specs[] = {
 	  .help = "check for descending order",
 	  .parse = option_parse_flag,
 	  OPTION_MEMBER(struct check_options, record.reverse) },
+	{ RECORD_OPTIONS_ROW_NAN, OPTION_MEMBER(struct check_options, record.nan_position) },
 	{ .name = "unique",
 	  .letter = 'u',
 	  .help = "report equal neighbours as disorder",
