@@ -1,5 +1,5 @@
 /*
- * cli_main - run a command: parse, sort, report (see cli_main.h)
+ * cli_main.c - run a command: parse, sort, report (see cli_main.h)
  */
 #include "src/cli/cli_main.h"
 

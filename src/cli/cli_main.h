@@ -1,5 +1,5 @@
 /*
- * cli_main - run a command of gsort or gsort-mpi: parse, sort, report
+ * cli_main.h - run a command of gsort or gsort-mpi: parse, sort, report
  */
 #pragma once
 

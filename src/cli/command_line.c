@@ -1,5 +1,5 @@
 /*
- * command_line - the command line of gsort and gsort-mpi (see command_line.h)
+ * command_line.c - the command line of gsort and gsort-mpi (see command_line.h)
  */
 #include "src/cli/command_line.h"
 

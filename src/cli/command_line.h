@@ -1,5 +1,5 @@
 /*
- * command_line - the command line of gsort and gsort-mpi
+ * command_line.h - the command line of gsort and gsort-mpi
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * exit_status - what the programs leave with
+ * exit_status.h - what the programs leave with
  */
 #pragma once
 

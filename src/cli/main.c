@@ -1,5 +1,5 @@
 /*
- * main - gsort
+ * main.c - gsort
  */
 #include <stddef.h>
 

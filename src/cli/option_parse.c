@@ -1,5 +1,5 @@
 /*
- * option_parse - command lines, --help and shell completion (see option_parse.h)
+ * option_parse.c - command lines, --help and shell completion (see option_parse.h)
  *
  * getopt_long() keeps its state in global variables. Each command line restarts it, so that a test
  * can parse many. Its own messages are turned off.

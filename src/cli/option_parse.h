@@ -1,5 +1,5 @@
 /*
- * option_parse - command lines, --help and shell completion of a list of options
+ * option_parse.h - command lines, --help and shell completion of a list of options
  *
  * As with GNU programs, options and operands may be mixed (unless POSIXLY_CORRECT is set), long
  * names may be abbreviated, and "--" ends the options.

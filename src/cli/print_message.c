@@ -1,5 +1,5 @@
 /*
- * print_message - messages, as lines on standard error (see print_message.h)
+ * print_message.c - messages, as lines on standard error (see print_message.h)
  */
 #include "src/cli/print_message.h"
 

@@ -1,5 +1,5 @@
 /*
- * print_message - messages, as lines on standard error
+ * print_message.h - messages, as lines on standard error
  */
 #pragma once
 

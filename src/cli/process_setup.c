@@ -1,5 +1,5 @@
 /*
- * process_setup - the process: stack, signals, limits (see process_setup.h)
+ * process_setup.c - the process: stack, signals, limits (see process_setup.h)
  */
 #include "src/cli/process_setup.h"
 

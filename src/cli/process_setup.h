@@ -1,5 +1,5 @@
 /*
- * process_setup - the process: stack, signals, limits
+ * process_setup.h - the process: stack, signals, limits
  *
  * Signals belong to the process, and the library does not handle them. The handlers here ask the
  * struct gsort_process that the process shares with its sorts (include/gsort.h).

@@ -1,5 +1,5 @@
 /*
- * progress_display - one line that says how far the sort is (see progress_display.h)
+ * progress_display.c - one line that says how far the sort is (see progress_display.h)
  *
  * The thread is stopped by a flag and a SIGUSR1 of its own: a signal that is sent to one thread
  * stays pending for it until it looks, so there is no moment at which the wake-up could be missed.

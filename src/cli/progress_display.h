@@ -1,5 +1,5 @@
 /*
- * progress_display - one line that says how far the sort is
+ * progress_display.h - one line that says how far the sort is
  *
  * A thread of its own wakes now and then, asks how far the phase is, and tells on
  * standard error: phase, part done, rate, time left in the phase, and part

@@ -1,5 +1,5 @@
 /*
- * api_distributed - sorts of several MPI ranks (see api_distributed.h)
+ * api_distributed.c - sorts of several MPI ranks (see api_distributed.h)
  *
  * One trace of all ranks: each rank records its own trace, all but the first into bounded memory;
  * at the end the first rank joins them. Time 0 is that of the first rank. It asks each rank several

@@ -1,5 +1,5 @@
 /*
- * api_distributed - sorts of several MPI ranks, for gsort-mpi
+ * api_distributed.h - sorts of several MPI ranks, for gsort-mpi
  *
  * Not part of include/gsort.h. Without ranks (src/comm/comm.h) the functions do nothing, unless
  * they say more. Errors are negative errno values (reported).

@@ -1,5 +1,5 @@
 /*
- * api_handle - the handle, its options, inputs and output (see include/gsort.h)
+ * api_handle.c - the handle, its options, inputs and output (see include/gsort.h)
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * api_start - from options to a running sort, check or plan (see include/gsort.h)
+ * api_start.c - from options to a running sort, check or plan (see include/gsort.h)
  */
 #include <errno.h>
 #include <stdlib.h>

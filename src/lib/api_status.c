@@ -1,5 +1,5 @@
 /*
- * api_status - messages, progress, statistics and report files (see include/gsort.h)
+ * api_status.c - messages, progress, statistics and report files (see include/gsort.h)
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * api_stream - the sort's threads, gsort_put() and gsort_get() (see include/gsort.h)
+ * api_stream.c - the sort's threads, gsort_put() and gsort_get() (see include/gsort.h)
  *
  *	threads of the caller			thread of the sort
  *	gsort_put() ---- put_channel --->	one of the inputs

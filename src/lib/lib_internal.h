@@ -1,5 +1,5 @@
 /*
- * lib_internal - the handle of include/gsort.h, shared by the files of src/lib/
+ * lib_internal.h - the handle of include/gsort.h, shared by the files of src/lib/
  *
  *	api_handle.c		the handle, its options, inputs and output
  *	api_start.c		from options to a running sort, check or plan

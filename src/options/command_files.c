@@ -1,5 +1,5 @@
 /*
- * command_files - the roles of all files of a gsort command (see command_files.h)
+ * command_files.c - the roles of all files of a gsort command (see command_files.h)
  */
 #include "src/options/command_files.h"
 

@@ -1,5 +1,5 @@
 /*
- * command_files - the roles of all files of a gsort command
+ * command_files.h - the roles of all files of a gsort command
  *
  * Collects inputs, their list, the output or its part files, reports, checkpoint files and standard
  * streams, and gives each file one role (file_roles.h). New files must not have a name that gsort

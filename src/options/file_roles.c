@@ -1,5 +1,5 @@
 /*
- * file_roles - one role for each file of a command (see file_roles.h)
+ * file_roles.c - one role for each file of a command (see file_roles.h)
  */
 #include "src/options/file_roles.h"
 

@@ -1,5 +1,5 @@
 /*
- * file_roles - one role for each file of a command
+ * file_roles.h - one role for each file of a command
  *
  * A command reads inputs and a list of their names; it writes an output, reports, checkpoint files,
  * and text on the standard streams. A file with two roles, one of them written, would be damaged or

@@ -1,5 +1,5 @@
 /*
- * files0 - lists of file names (see files0.h)
+ * files0.c - lists of file names (see files0.h)
  */
 #include "src/options/files0.h"
 

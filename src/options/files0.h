@@ -1,5 +1,5 @@
 /*
- * files0 - lists of file names, each ended by a NUL, as "find -print0" writes them
+ * files0.h - lists of file names, each ended by a NUL, as "find -print0" writes them
  */
 #pragma once
 

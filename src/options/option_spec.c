@@ -1,5 +1,5 @@
 /*
- * option_spec - options described by a table (see option_spec.h)
+ * option_spec.c - options described by a table (see option_spec.h)
  */
 #include "src/options/option_spec.h"
 

@@ -1,5 +1,5 @@
 /*
- * option_spec - options described by a table
+ * option_spec.h - options described by a table
  *
  * A program's options are one const table: names, argument, help, and a function that parses the
  * argument. The command line (src/cli/option_parse.h), gsort_set(), the messages and --help use

@@ -1,5 +1,5 @@
 /*
- * options - all options of gsort (see options.h)
+ * options.c - all options of gsort (see options.h)
  *
  * A row per option, in the order of --help. enum option_row numbers them for the table of options
  * that exclude each other. Rules that depend on values are in options_finalize().

@@ -1,5 +1,5 @@
 /*
- * options - all options of gsort
+ * options.h - all options of gsort
  *
  * The table fills a struct sort_spec directly; what the engine does not need stands beside it. The
  * command line and gsort_set() of the library use the same table.

@@ -1,5 +1,5 @@
 /*
- * record_options - options that describe records (see record_options.h)
+ * record_options.c - options that describe records (see record_options.h)
  */
 #include "src/options/record_options.h"
 

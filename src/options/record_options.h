@@ -1,5 +1,5 @@
 /*
- * record_options - options that describe records and the bytes of a file that are records
+ * record_options.h - options that describe records and the bytes of a file that are records
  *
  * gsort and its tools share these rows. Each program has a struct record_options among its options
  * and finalizes it after parsing.

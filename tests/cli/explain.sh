@@ -15,7 +15,7 @@ claim 'options that --ranks does not allow are refused'
 refuses 'ranks requires --explain' --ranks=3
 refuses 'assume-rates requires --explain' --assume-rates=disk=1G
 refuses 'assume-rates requires --ranks' --explain --assume-rates=disk=1G
-refuses "assume-rates: 'disc' is invalid; use disk" --explain --ranks=3 --assume-rates=disc=1G
+refuses "assume-rates: 'disc' is invalid" --explain --ranks=3 --assume-rates=disc=1G
 refuses "assume-rates: 'disk' is not a rate" --explain --ranks=3 --assume-rates=network=1G,disk
 refuses '--explain of a merge is not possible with several ranks' --explain --ranks=3 -m
 refuses 'shard is not supported with several ranks' --explain --ranks=3 -m --shard=1/2

@@ -47,7 +47,7 @@ for link in libgsort.so libgsort.so.0.3; do
 done
 
 claim "links of installed documents lead to installed documents"
-documents=$root$(dirname "$(installed -path "*/share/doc/$called/README.md" | sed "s|^$root||")")
+documents=$(dirname "$(installed -path "*/share/doc/$called/README.md")")
 find "$documents" -name '*.md' > documents
 while read -r document; do
 	grep -oE '\]\([A-Za-z.][^):#]*[)#]' "$document" | tr -d '])(#' | while read -r link; do

@@ -56,7 +56,8 @@ gives expected -t f32:n zeros
 claim '--nan puts NaN first or last, whatever the direction'
 printf '\0\0\300\177\0\0\200\077\0\0\300\377\0\0\0\100\0\0\200\277' > nans # NaN 1 -NaN 2 -1
 numbers() {
-	"$GSORT" -t f32:n "$@" nans | od -An -v -tf4 -w4 | sed 's/-nan/nan/' | tr -d ' ' | paste -sd ' ' -
+	"$GSORT" -t f32:n "$@" nans | od -An -v -tf4 -w4 | sed 's/-nan/nan/' | tr -d ' ' |
+		paste -sd ' ' -
 }
 nan_order() {
 	[ "$(numbers $2)" = "$1" ] || broken "$2: $(numbers $2)"
@@ -73,10 +74,13 @@ for type in f16 bf16 f32be f64 c64 c128 t64; do
 	nbytes=$(($(wc -c < input) / 3000))
 	for flags in --nan=first '-r --nan=last'; do
 		run -t $type:n $flags input -o output
-		"$GSORT_CHECK" -t $type:n $flags output > stdout || broken "$type $flags: $(cat stdout)"
-		"$GSORT_CHECK" --same-records -R $nbytes input output || broken "$type $flags: other records"
+		"$GSORT_CHECK" -t $type:n $flags output > stdout ||
+			broken "$type $flags: $(cat stdout)"
+		"$GSORT_CHECK" --same-records -R $nbytes input output ||
+			broken "$type $flags: other records"
 		run -R $nbytes -k 0:$type:n $flags input -o output # as records, not as encoded keys
-		"$GSORT_CHECK" -t $type:n $flags output > stdout || broken "$type $flags: $(cat stdout)"
+		"$GSORT_CHECK" -t $type:n $flags output > stdout ||
+			broken "$type $flags: $(cat stdout)"
 	done
 done
 refuses '--nan requires a key in numpy order' -t f32 --nan=last nans

@@ -505,7 +505,7 @@ static void invalid_calls_change_nothing(void **state)
 	good(sort, gsort_put(sort, (const uint64_t[]){ 2, 1 }, 16));
 	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "the sort has begun");
 	refused(sort, gsort_add_input_path(sort, in_path), -EBUSY, "the sort has begun");
-	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "call gsort_finish() first");
+	refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL, "call gsort_finish()");
 	refused(sort, gsort_get_stats(sort, &(struct gsort_stats){ 0 }, 8), -EINVAL,
 		"not succeeded");
 	assert_null(gsort_stats_json(sort));

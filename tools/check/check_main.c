@@ -1,5 +1,5 @@
 /*
- * gsort-check - check the order of files, and print their number of records and checksum
+ * check_main.c - gsort-check: check the order of files, print record number and checksum
  *
  *	$ gsort-check sorted.bin
  *	sorted.bin: 1048576 records, sorted, 0 duplicate keys, checksum 5d1c9d3f0a6d0b58

@@ -1,5 +1,5 @@
 /*
- * tool_main - command line, messages and process of the tools (see tool_main.h)
+ * tool_main.c - command line, messages and process of the tools (see tool_main.h)
  */
 #include "tools/cli/tool_main.h"
 

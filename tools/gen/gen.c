@@ -1,5 +1,5 @@
 /*
- * gen - test data (see gen.h)
+ * gen.c - test data (see gen.h)
  *
  * Every distribution is a sequence of fractions of the whole key range, 128 bits wide. A record
  * that is one key is decoded from the upper bits of its fraction. So "sorted" is sorted in the

@@ -1,5 +1,5 @@
 /*
- * gen - test data: record i as a pure function of (i, n, seed, distribution)
+ * gen.h - test data: record i as a pure function of (i, n, seed, distribution)
  *
  * The distribution determines the keys, as one string of bytes in the order of significance
  * (normalised_key.h). Bytes outside of keys are random.

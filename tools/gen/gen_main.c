@@ -1,5 +1,5 @@
 /*
- * gsort-gen - write test data, the same bytes for the same arguments on every machine
+ * gen_main.c - gsort-gen: write test data, the same bytes for the same arguments on every machine
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * gensort - the records of the sort benchmark (see gensort.h)
+ * gensort.c - the records of the sort benchmark (see gensort.h)
  *
  * The random parts of a record come from one sequence of 128-bit numbers, a linear congruential
  * generator modulo 2^128 (multiplier by L'Ecuyer, "Tables of linear congruential generators",

@@ -1,5 +1,5 @@
 /*
- * gensort - the records of the sort benchmark
+ * gensort.h - the records of the sort benchmark
  *
  * The benchmark (sortbenchmark.org) defines its input by a program, Chris Nyberg's gensort; this
  * makes the same bytes as its version 1.5. A record has 100 bytes; the first 10 are the key, in
