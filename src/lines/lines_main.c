@@ -13,8 +13,6 @@
 #include "src/base/system_limits.h"
 #include "src/cli/cli_main.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/fatal_signals.h"
-#include "src/cli/launcher_check.h"
 #include "src/cli/print_message.h"
 #include "src/cli/process_setup.h"
 #include "src/lib/process_hooks.h"
@@ -295,15 +293,14 @@ static int read_names(struct lines_command *command)
 {
 	const bool is_stdin = strcmp(command->files0_from, "-") == 0;
 	FILE *file = is_stdin ? stdin : fopen(command->files0_from, "re");
-	size_t n = 0, capacity = 0, n_names = 0;
+	size_t capacity = 0, n_names = 0;
 	char *name = NULL;
-	ssize_t length;
 	int r = 0;
 
 	if (!file)
 		return fail(-errno, "open failed: %s: %m", command->files0_from);
 	command->params.n_inputs = 0;
-	while (r == 0 && (length = getdelim(&name, &capacity, '\0', file)) > 0) {
+	while (r == 0 && getdelim(&name, &capacity, '\0', file) > 0) {
 		const char **grown = reallocarray(command->inputs, n_names + 1, sizeof *grown);
 		char *copy = grown ? strdup(name) : NULL;
 
@@ -316,7 +313,6 @@ static int read_names(struct lines_command *command)
 				 command->files0_from, n_names + 1);
 		else
 			grown[n_names++] = copy;
-		n += (size_t)length;
 	}
 	if (r == 0 && n_names == 0)
 		r = fail(-EINVAL, "no input from '%s'", command->files0_from);
@@ -536,24 +532,14 @@ static int lines_main(int argc, char **argv)
 	return status;
 }
 
-static int warn_about_launcher(void *context, struct gsort *sort, int r)
+static int run_gsort(int argc, char **argv)
 {
-	(void)context;
-	if (r == 0)
-		launcher_warn(sort);
-	return r;
-}
-
-static int run_gsort_cli(int argc, char **argv)
-{
-	const struct cli_hooks hooks = { .after_parse = warn_about_launcher };
-
 	return lines_is_requested(argc, argv) ? lines_main(argc, argv) :
-						cli_main(&hooks, argc, argv);
+						cli_main(&(struct cli_hooks){ 0 }, argc, argv);
 }
 
 int main(int argc, char **argv)
 {
 	cli_configure_malloc();
-	return process_run_main(run_gsort_cli, argc, argv);
+	return process_run_main(run_gsort, argc, argv);
 }

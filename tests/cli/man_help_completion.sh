@@ -60,7 +60,8 @@ claim "the manual has no mistakes that troff warns of"
 if command -v man > /dev/null; then
 	installed -path '*/man/man*' -name '*gsort*' > manuals
 	while read -r manual; do
-		MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l "$manual" 2> warnings > page ||
+		MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l "$manual" 2> warnings \
+			> page ||
 			broken "$manual: status $?"
 		[ ! -s warnings ] || broken "$manual: $(head -n 3 warnings)"
 	done < manuals
