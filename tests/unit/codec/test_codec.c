@@ -1,5 +1,5 @@
 /*
- * test_codec - items come back as they were, whatever they are, and garbage comes to an end
+ * test_codec - items survive encoding and decoding, and garbage is rejected
  */
 #include "io/codec/codec.h"
 
@@ -30,7 +30,7 @@ static uint128_t random_bits_key(uint32_t nbytes)
 	return bits >> (128 - 8 * nbytes);
 }
 
-/* --- distributions: the next code after `last` --- */
+/* --- distributions: the next encoded key after `last` --- */
 
 static uint128_t all_equal(uint128_t last, uint32_t nbytes)
 {
@@ -56,7 +56,7 @@ static uint128_t spread(uint128_t last, uint32_t nbytes)
 	return last + (random_bits_key(nbytes) >> 21);
 }
 
-/* Differences of every width. */
+/* Differences of all widths. */
 static uint128_t any_width(uint128_t last, uint32_t nbytes)
 {
 	return last + (random_bits_key(nbytes) >> random64() % (8 * nbytes));
@@ -80,7 +80,7 @@ static const next_function distributions[] = { all_equal, consecutive, close_by,
 
 enum { N_DISTRIBUTIONS = sizeof distributions / sizeof distributions[0] };
 
-/* n codes in a guarded buffer. */
+/* n encoded keys in a guarded buffer. */
 static void *make_keys(next_function next, size_t n, uint32_t nbytes)
 {
 	unsigned char *keys = guarded_alloc(n * nbytes);
@@ -96,7 +96,7 @@ static void *make_keys(next_function next, size_t n, uint32_t nbytes)
 static const size_t lengths[] = { 1,   2,   7,   8,   9,   31,  255,  256,
 				  257, 263, 264, 265, 511, 512, 1000, MAX_N_ITEMS };
 
-/* Bytes that n codes are encoded as at most: all widths full. */
+/* The maximum encoded size of n keys: all widths full. */
 static size_t worst_nbytes(size_t n, uint32_t nbytes)
 {
 	return (n + 7) / 8 * 8 * nbytes + (n / 256 + 1) * (nbytes + 1) + 64;
@@ -132,7 +132,7 @@ static size_t assert_round_trip(const struct codec *codec, const void *keys, siz
 	return (size_t)stored_nbytes;
 }
 
-/* Into exactly as much memory as it takes, which held something else. */
+/* Encode to exactly the memory that is needed, which held other data. */
 static void assert_delta_fits(const void *keys, size_t n, uint32_t nbytes)
 {
 	const size_t room = worst_nbytes(n, nbytes);
@@ -178,7 +178,7 @@ static void records_of_any_size_round_trip(void **state)
 	}
 }
 
-/* A difference of every width, alone in its miniblock. */
+/* A difference of each width, alone in its miniblock. */
 static void every_width_round_trips(void **state)
 {
 	(void)state;
@@ -196,11 +196,11 @@ static void every_width_round_trips(void **state)
 		}
 }
 
-/* The format is fixed: another back end must come to the same bytes. */
+/* The format is fixed: all back ends must write the same bytes. */
 static void delta_size_matches_its_header(void **state)
 {
 	const uint32_t keys[9] = { 1000, 1001, 1003, 1003, 1003, 1003, 1003, 1004, 1007 };
-	/* Differences 0 1 2 0 0 0 0 1, 3: of 2 bits each. */
+	/* Differences 0 1 2 0 0 0 0 1, 3: 2 bits each. */
 	const unsigned char expected[64] = {
 		0xe8, 0x03, 0, 0, 2, [32] = 0x24, 0x40, 0x03, 0x00,
 	};
@@ -211,7 +211,7 @@ static void delta_size_matches_its_header(void **state)
 	assert_memory_equal(stored, expected, sizeof expected);
 }
 
-/* In too little room, as in enough. */
+/* With too little memory as well as with enough. */
 static void encoding_stops_at_capacity(void **state)
 {
 	struct codec_context *context = open_context();
@@ -244,7 +244,7 @@ static void random_keys_shrink_by_their_density(void **state)
 	size_t nbytes;
 
 	(void)state;
-	/* A block of a run of 2^24 random u32, 256 apart. The sum of a geometric distribution. */
+	/* A block of a run of 2^24 random u32, 256 apart: the sum of a geometric distribution. */
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = (uint32_t)key;
 		while (random64() % 256)
@@ -257,9 +257,9 @@ static void random_keys_shrink_by_their_density(void **state)
 	free(keys);
 }
 
-/* --- what is not what was encoded --- */
+/* --- damaged data --- */
 
-/* Decode in buffers that end where they should: garbage comes to an end, in them. */
+/* Decode garbage in guarded buffers: it ends, within them. */
 static void decode_guarded(const struct codec *codec, const void *stored, size_t stored_nbytes,
 			   size_t n, uint32_t nbytes)
 {
@@ -292,7 +292,7 @@ static void garbage_is_refused_or_decoded(void **state)
 	}
 }
 
-/* Bytes of encoded blocks changed, cut off and added: also garbage, but nearer to the truth. */
+/* Encoded blocks with changed, removed and added bytes: garbage that is closer to valid data. */
 static void changed_blocks_are_refused_or_decoded(void **state)
 {
 	unsigned char stored[32768];
@@ -334,7 +334,7 @@ static void other_size_is_refused(void **state)
 			const int r = codecs[codec].decode(context, stored, (size_t)nbytes,
 							   &(struct codec_items){ back, n, 8 });
 
-			/* Up to seven codes more take no more room. */
+			/* Up to seven additional keys need no additional space. */
 			if (n < 600 - 8 || n > 608)
 				assert_int_equal(r, -EBADMSG);
 		}
@@ -346,7 +346,7 @@ static void other_size_is_refused(void **state)
 	codec_context_close(context);
 }
 
-/* --- without memory for libzstd --- */
+/* --- libzstd without memory --- */
 
 static bool lacks_memory;
 
@@ -378,7 +378,7 @@ size_t __wrap_ZSTD_decompressDCtx(ZSTD_DCtx *context, void *to, size_t capacity,
 		       __real_ZSTD_decompressDCtx(context, to, capacity, from, nbytes);
 }
 
-/* Garbage would pass for what was decoded, and nobody would know why a block was not encoded. */
+/* Otherwise garbage would be taken for decoded items, and the reason for raw blocks be lost. */
 static void zstd_without_memory_is_an_error(void **state)
 {
 	const struct codec *zstd = &codecs[CODEC_ZSTD];

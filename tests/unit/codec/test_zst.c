@@ -1,5 +1,5 @@
 /*
- * test_zst - .zst files: what was written is read, anywhere and by anybody, or refused
+ * test_zst - compressed files: what was written is read at any offset and as a stream, or refused
  */
 #include <pthread.h>
 #include <xxhash.h>
@@ -14,11 +14,11 @@
 #include "tests/support/io_fixture.h"
 #include "tests/support/unit_test.h"
 
-enum { FRAME = 1 << 20, N = 5 * FRAME / 2 }; /* the writer's frames; two and a half of them */
+enum { FRAME = 1 << 20, N = 5 * FRAME / 2 }; /* the writer's frame size; two and a half frames */
 
-/* N bytes: of the first frame slow to compress, of the others fast, so that these overtake it. */
+/* N bytes. The first frame is slow to compress, so that the others overtake it. */
 static unsigned char *content;
-static struct file file; /* what is written and read */
+static struct file file; /* written and read */
 static struct codec_pool zst_codec_pool;
 
 static int start_zst(void **state)
@@ -60,7 +60,7 @@ static struct zst_writer *open_writer(bool in_order, unsigned n_threads)
 	return writer;
 }
 
-/* Append the content in pieces of many sizes, and finish. Returns the stored size. */
+/* Append the content in pieces of various sizes, and finish. Returns the stored size. */
 static uint64_t write_content(bool in_order, unsigned n_threads, size_t nbytes)
 {
 	struct zst_writer *writer = open_writer(in_order, n_threads);
@@ -180,7 +180,7 @@ struct reading {
 	struct zst_reader *reader;
 	pthread_barrier_t *together;
 	size_t first, step;
-	int r; /* the first failure; -EILSEQ: other bytes */
+	int r; /* the first error; -EILSEQ: wrong bytes */
 };
 
 enum { N_READINGS = 4 };
@@ -200,7 +200,7 @@ static void *read_in_steps(void *arg)
 	return NULL;
 }
 
-/* All threads begin at once, with the same frame, and come to `expected`. */
+/* All threads read the same frame at the same time, with the result `expected`. */
 static void assert_all_read(struct zst_reader *reader, int expected)
 {
 	struct reading readings[N_READINGS];
@@ -232,7 +232,7 @@ static void several_threads_read(void **state)
 	}
 }
 
-/* One of them loads it, and the others wait for that. */
+/* One thread loads it while the others wait. */
 static void failing_read_wakes_all_readers(void **state)
 {
 	const uint64_t stored_nbytes = write_content(false, 2, N);
@@ -288,7 +288,7 @@ static void index_entries_round_trip(void **state)
 	(void)state;
 	add_entries(&index, 1000, 1);
 	assert_int_equal(zst_index_format(&index, &table, &nbytes), 0);
-	/* The frames themselves are not looked at. */
+	/* The frames themselves are not read. */
 	assert_int_equal(file_write_at(&file, 7 + index.frames[1000].stored, table, nbytes), 0);
 	assert_int_equal(zst_index_read(&file, 7, index.frames[1000].stored + nbytes, &back), 0);
 	assert_int_equal(back.n, 1000);
@@ -314,7 +314,7 @@ static void every_byte_is_found_behind_empty_frames_too(void **state)
 	zst_index_free(&index);
 }
 
-/* With checksums, as other programs write them. */
+/* Other programs write indexes with checksums. */
 static void entries_with_checksums_are_read(void **state)
 {
 	static const unsigned char table[] = { 0x5e, 0x2a, 0x4d, 0x18, 21,   0, 0, 0, /* header */
@@ -334,9 +334,9 @@ static void entries_with_checksums_are_read(void **state)
 	zst_index_free(&index);
 }
 
-/* --- an index is trusted for places only --- */
+/* --- an index is trusted for offsets only --- */
 
-/* Read everything by the index that the file has. -ENODATA: it has none that is of use. */
+/* Read everything with the index of the file. -ENODATA: it has no usable index. */
 static int read_by_index(uint64_t stored_nbytes)
 {
 	unsigned char *back = malloc(N);
@@ -387,12 +387,12 @@ static void flipped_bit_in_an_index_loses_nothing(void **state)
 		}
 		assert_int_equal(file_write_at(&file, at, &byte, 1), 0);
 	}
-	assert_int_equal(n_harmless, 2); /* flags that mean nothing */
+	assert_int_equal(n_harmless, 2); /* flags without a meaning */
 	assert_int_equal(n_harmless + n_ignored + n_refused, 8 * table_nbytes);
 	assert_true(n_ignored > 0 && n_refused > 0);
 }
 
-/* The entry of a frame says what, of so many bytes stored, it has for content. */
+/* Overwrite the entry of frame i: its stored and content size. */
 static void set_entry(uint64_t stored_nbytes, size_t i, const uint32_t entry[2])
 {
 	const uint64_t at = stored_nbytes - 9 - 3 * 8 + 8 * i;
@@ -414,7 +414,7 @@ static void frame_that_the_index_calls_empty_is_not_lost(void **state)
 	assert_int_equal(read_by_index(nbytes), -ENODATA);
 }
 
-/* Both would be decoded, and have the content that is expected: but it is not the index's frame. */
+/* Two frames would decode to the expected content, but are not the frame of the index. */
 static void entry_of_two_frames_is_refused(void **state)
 {
 	uint64_t nbytes = write_content(false, 2, 3 * FRAME / 2), frames_nbytes;
@@ -435,7 +435,7 @@ static void entry_of_two_frames_is_refused(void **state)
 	free(table);
 }
 
-/* The index at the end is of the second alone, and fits it. */
+/* The index at the end is valid for the second file only. */
 static void concatenated_files_have_no_index(void **state)
 {
 	const uint64_t nbytes = write_content(false, 2, N);
@@ -448,7 +448,7 @@ static void concatenated_files_have_no_index(void **state)
 	free(stored);
 }
 
-/* Instead of the writer's index one with checksums, of which the last is `wrong` by so much. */
+/* Replace the index by one with checksums, of which the last one is off by `wrong`. */
 static uint64_t add_checksums(uint64_t nbytes, uint32_t wrong)
 {
 	unsigned char table[8 + 3 * 12 + 9], *to = table + 8;
@@ -485,7 +485,7 @@ static void checksums_of_an_index_are_compared(void **state)
 	assert_non_null(strstr(captured_messages_error(), "checksums differ"));
 }
 
-/* It would be a file without content, of which nothing is read with success. */
+/* Otherwise the file would seem to have no content. */
 static void table_of_no_frames_is_no_index(void **state)
 {
 	static const unsigned char table[] = { 0x5e, 0x2a, 0x4d, 0x18, 9,    0,    0,    0,   0,
@@ -511,7 +511,7 @@ static void part_of_a_file_has_no_index(void **state)
 
 /* --- streams --- */
 
-/* Read the file, whose first n_read bytes have been read before, n at a time. */
+/* Read the file n bytes at a time. The first n_read bytes have been read before. */
 static int read_as(enum decoder_format format, size_t n_read, size_t n, size_t *ret_nbytes)
 {
 	unsigned char first[64], *back = malloc(n);
@@ -576,7 +576,7 @@ static void stream_that_is_cut_off_is_refused(void **state)
 	}
 }
 
-/* Append nbytes of the content at `offset`, as a member of gzip, to a file of stored_nbytes. */
+/* Append nbytes of the content at `offset` as a gzip member to a file of stored_nbytes. */
 static uint64_t add_member(uint64_t stored_nbytes, size_t offset, size_t nbytes)
 {
 	const size_t capacity = compressBound(nbytes) + 64;
@@ -648,7 +648,7 @@ static void truncated_gzip_is_refused(void **state)
 							  "member"));
 }
 
-/* A flipped bit is found, unless it is in a part of a header that does not matter. */
+/* A flipped bit is detected, unless it is in an irrelevant part of a header. */
 static void damaged_gzip_is_refused(void **state)
 {
 	enum { CONTENT_NBYTES = 3000 };

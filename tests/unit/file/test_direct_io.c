@@ -1,6 +1,5 @@
 /*
- * test_direct_io - what is read past the page cache is the same, however it lies, and leaves no
- * trace
+ * test_direct_io - direct reads return the same bytes at any alignment and leave no page cache
  */
 #include "io/file/direct_io.h"
 
@@ -14,7 +13,9 @@ enum { N = (8 << 20) + 1234, SMALL_N = 100 * 1000 };
 static _Alignas(DIRECT_ALIGN_NBYTES) unsigned char data[N];
 static struct io_queue *queue; /* or NULL */
 
-/* A file of the data on the disk, and nowhere else. Skips where the disk is memory. */
+/*
+ * Write a file and drop it from the page cache. Skips the test where the file system is in memory.
+ */
 static struct file open_uncached(int flags)
 {
 	struct file file, cached;
@@ -90,7 +91,7 @@ static void interrupted_and_failing_reads(void **state)
 	file_close(&file);
 }
 
-/* The pieces that come behind the one that fails are read, and do not make up for it. */
+/* Later requests succeed, but do not hide the failed one. */
 static void failing_request_fails_the_read(void **state)
 {
 	enum { DIRECT_REQUEST_NBYTES = 1 << 20, N_DIRECT_REQUESTS = 4 };
@@ -190,10 +191,10 @@ static void large_uncached_source_stays_uncached(void **state)
 	file_close(&file);
 }
 
-/* Of several ranges that are looked at, and longer than what any kernel reads ahead. */
+/* Longer than several drop ranges, and than the read-ahead of any kernel. */
 enum { LONG_FILE_NBYTES = (136 << 20) + 4321 };
 
-/* As a merge does: the first record of each block, then the blocks. */
+/* Like a merge: the first record of each block, then the blocks. */
 static void read_in_small_steps(uint64_t large_nbytes)
 {
 	static unsigned char back[SMALL_N];

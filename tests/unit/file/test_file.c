@@ -1,5 +1,5 @@
 /*
- * test_file - transfers are whole or an error, whatever the calls does
+ * test_file - transfers are complete or an error, whatever the system calls do
  */
 #include "io/file/file.h"
 
@@ -60,7 +60,7 @@ static void closing_twice_closes_once(void **state)
 
 	(void)state;
 	assert_int_equal(file_close(&file), 0);
-	assert_int_equal(dup2(STDERR_FILENO, fd), fd); /* somebody else's now */
+	assert_int_equal(dup2(STDERR_FILENO, fd), fd); /* owned by another thread now */
 	assert_int_equal(file_close(&file), 0);
 	assert_int_equal(close(fd), 0);
 }
@@ -71,7 +71,7 @@ struct slow_writer {
 	size_t nbytes;
 };
 
-/* Writes to a pipe, a bit now and a bit later. */
+/* Writes to a pipe in two parts. */
 static void *slow_writer(void *arg)
 {
 	const struct slow_writer *d = arg;
@@ -96,7 +96,7 @@ static void stream_is_read_until_full_or_ended(void **state)
 
 	(void)state;
 	fill_pattern(data, N, 2);
-	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* as an inherited one may be */
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* like an inherited descriptor */
 	file.fd = ends[0];
 	d.fd = ends[1];
 	assert_int_equal(pthread_create(&writer, NULL, slow_writer, &d), 0);
@@ -105,7 +105,7 @@ static void stream_is_read_until_full_or_ended(void **state)
 	assert_int_equal(file_read_next(&file, back + 700, 700, -1, &n), 0);
 	assert_int_equal(n, 300);
 	assert_memory_equal(back, data, N);
-	assert_true(faults.n_transfers < 100); /* waited for, not spun on */
+	assert_true(faults.n_transfers < 100); /* polled, not retried in a loop */
 	pthread_join(writer, NULL);
 	file_close(&file);
 }

@@ -1,5 +1,5 @@
 /*
- * test_io_queue - requests move their bytes, whatever the kernel does
+ * test_io_queue - requests are complete, whatever the system calls do
  */
 #include "io/file/io_queue.h"
 
@@ -16,7 +16,7 @@ enum {
 
 static unsigned char data[N], back[N];
 
-/* Plain calls, and calls that are short and interrupted. */
+/* Plain calls, and short and interrupted ones. */
 static const struct {
 	const struct syscalls *calls;
 	unsigned depth;
@@ -46,7 +46,7 @@ static struct file open_file(size_t subject)
 	return file;
 }
 
-/* The pieces of a buffer, the last ones first. */
+/* Requests for the pieces of a buffer, the last ones first. */
 static void make_requests(struct io_request *requests, const struct file *file, bool is_write,
 			  unsigned char *buffer)
 {
@@ -192,7 +192,7 @@ static void queue_without_memory_is_an_error(void **state)
 	assert_null(queue);
 }
 
-/* One of several threads that write their pieces and read them back, through one queue. */
+/* A thread that writes and reads back its pieces; all threads share a queue. */
 struct queue_user {
 	struct io_queue *queue;
 	const struct file *file;

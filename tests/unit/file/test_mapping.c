@@ -1,5 +1,5 @@
 /*
- * test_mapping - a mapping shows the file, and a file that is cut ends no process
+ * test_mapping - a mapping shows the file, and a truncated file does not end the process
  */
 #include "io/file/mapping.h"
 
@@ -20,7 +20,7 @@ static struct file open_data(void)
 {
 	struct file file;
 
-	process_setup(); /* cmocka has a handler of its own for each test */
+	process_setup(); /* cmocka installs its own handler for each test */
 	for (size_t i = 0; i < N; i++)
 		data[i] = (unsigned char)(1 + i * 31 % 255);
 	write_file(fixture_path("f"), data, N);
@@ -116,7 +116,7 @@ static void next_mapping_is_undamaged(void **state)
 	file_close(&file);
 }
 
-/* The signal that ends a process which does `act` while a mapping is open. */
+/* Return the signal that ends a process which runs `act` while a mapping is open. */
 static int get_fatal_signal(void (*act)(struct file *file))
 {
 	static const struct rlimit no_core = { 0 };
@@ -159,7 +159,7 @@ static void other_bus_errors_still_kill(void **state)
 	assert_int_equal(get_fatal_signal(send_signal), SIGBUS);
 }
 
-/* By one writer, whose pieces are let go. */
+/* One writer; complete segments are unmapped. */
 static int write_through(const struct file *file, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	struct mmap_writer writer;
@@ -232,7 +232,7 @@ static void unmappable_files_are_refused(void **state)
 	file_close(&file);
 }
 
-/* Room for LONG bytes, which are 0, and open for reading and writing. */
+/* A file of LONG zero bytes, open for reading and writing. */
 enum { LONG = (9 << 20) + 4321 };
 
 static struct file open_long(void)
@@ -278,7 +278,7 @@ static void mmap_writes_reach_the_file(void **state)
 	free(written);
 }
 
-/* How many pieces are mapped. */
+/* Count the mapped segments. */
 static unsigned count_mapped_segments(const struct mmap_writer *writer)
 {
 	unsigned n = 0;
@@ -311,7 +311,7 @@ static void segment_stays_mapped_until_written(void **state)
 	free(written);
 }
 
-/* Places far apart, more than can be mapped at a time, and each in two halves. */
+/* More distant segments than can be mapped at a time, each written in two halves. */
 static void more_offsets_than_segments_work(void **state)
 {
 	enum { N_OFFSETS = MMAP_WRITER_MAX_SEGMENTS + 9, HALF = 3000 };
@@ -344,7 +344,7 @@ static void more_offsets_than_segments_work(void **state)
 	free(seen);
 }
 
-/* Where there is no file, no page can be had. */
+/* There are no pages behind the end of the file. */
 static void mmap_write_past_the_end_fails(void **state)
 {
 	struct file file = open_long();

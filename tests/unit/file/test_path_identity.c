@@ -1,5 +1,5 @@
 /*
- * test_path_identity - no link and no spelling hides which file a path leads to
+ * test_path_identity - links and spellings do not change the identity of a file
  */
 #include "io/file/path_identity.h"
 
@@ -10,7 +10,7 @@
 
 #include "tests/support/unit_test.h"
 
-/* A directory with a file, links to it, and links to nothing. */
+/* A directory with a file, links to it, and dangling links. */
 static int enter_directory(void **state)
 {
 	char path[] = "/tmp/gsort-test.XXXXXX";

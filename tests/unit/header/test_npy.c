@@ -1,5 +1,5 @@
 /*
- * test_npy - what headers of numpy say, what is refused of them, and what is written
+ * test_npy - .npy headers are parsed, refused and written
  */
 #include "io/header/npy.h"
 
@@ -11,7 +11,7 @@
 #include "tests/support/captured_messages.h"
 #include "tests/support/unit_test.h"
 
-/* A header of this text in `bytes`; returns how long it is. */
+/* Make a header of the text. Returns its size. */
 static size_t make_header(unsigned version, const char *text, unsigned char bytes[static 1024])
 {
 	const size_t begin = version == 1 ? 10 : 12, n = strlen(text) + 1;
@@ -47,7 +47,7 @@ static int parse(const char *descr, const char *shape, struct npy *ret_npy)
 	return parse_text(1, text, ret_npy);
 }
 
-/* "NAME:OFFSET:TYPExN" of each field, separated by blanks. */
+/* Format each field as "NAME:OFFSET:TYPExN", separated by blanks. */
 static void assert_fields(const char *descr, uint64_t nbytes, const char *expected)
 {
 	char text[512] = "", type[KEY_TYPE_NBYTES];
@@ -100,7 +100,7 @@ static void structures_become_fields(void **state)
 	assert_fields("[(\"it's\", '<i8')]", 8, "it's:0:i64le");
 }
 
-/* Long doubles, arrays of structures, and what has no bytes: they may stand beside keys. */
+/* Long doubles, arrays of structures and empty types are allowed beside keys. */
 static void fields_of_other_types_are_carried_along(void **state)
 {
 	struct key_request choice = { .text = (char *)"f" };
@@ -146,7 +146,7 @@ static void types_that_numpy_only_reads_are_understood(void **state)
 	assert_fields("u'|a3'", 3, ":0:b3");
 }
 
-/* Which numpy does not write, and reads. */
+/* numpy reads these, but does not write them. */
 static void forms_of_a_dtype_made_by_hand_are_understood(void **state)
 {
 	(void)state;
@@ -178,7 +178,7 @@ static void sizes_after_types_belong_to_them(void **state)
 	npy_free(&npy);
 }
 
-/* With all that Python has for texts and numbers. */
+/* All of Python's syntax for strings and numbers. */
 static void headers_that_are_written_by_hand_are_understood(void **state)
 {
 	static const char *const texts[] = {
@@ -244,7 +244,7 @@ static void names_may_be_long(void **state)
 	npy_free(&npy);
 }
 
-/* As numpy writes them, in Latin-1, in UTF-8, and escaped. */
+/* Names as numpy writes them: in Latin-1, in UTF-8, and escaped. */
 static void names_are_utf8_whatever_the_header_is(void **state)
 {
 	static const char *const texts[] = {
@@ -400,7 +400,7 @@ static void dimensions_are_as_many_as_numpy_has(void **state)
 	assert_refused("'<i4'", shape, "more than 64 dimensions");
 }
 
-/* Every beginning of a header, and every byte of it changed: an answer, and no more. */
+/* Truncated headers, and headers with a changed byte, are parsed or refused. */
 static void damaged_headers_do_not_crash(void **state)
 {
 	static const char text[] =
@@ -491,7 +491,7 @@ static void written_headers_describe_their_records(void **state)
 		       "'fortran_order': False, 'shape': (5,), }");
 }
 
-/* numpy refuses a structure in which two fields have one name, or one the title of another. */
+/* numpy refuses a structure with equal names or titles. */
 static void written_field_names_are_unique(void **state)
 {
 	const struct output_header_params count = { .count = true };
@@ -530,7 +530,7 @@ static void written_field_names_are_unique(void **state)
 		       "'fortran_order': False, 'shape': (5,), }");
 }
 
-/* The first character of a text of two is no text of two. */
+/* A part of a text field is not a field. */
 static void a_part_of_a_field_is_not_the_field(void **state)
 {
 	struct output_header_params keys = { .keys_only = true, .n_keys = 1 };

@@ -1,6 +1,5 @@
 /*
- * test_format_detect - what is something else is told from records, and records from everything
- * else
+ * test_format_detect - other formats are detected, and records are not taken for them
  */
 #include <errno.h>
 #include <stdint.h>
@@ -11,7 +10,7 @@
 #include "tests/support/captured_messages.h"
 #include "tests/support/unit_test.h"
 
-/* A file of these bytes, of which everything can be seen. */
+/* A file of these bytes. */
 struct byte_string {
 	const void *data;
 	size_t nbytes;
@@ -39,7 +38,7 @@ static struct format_view view_of(struct byte_string *bytes, bool is_pipe)
 	};
 }
 
-/* The name of the format; NULL: records. */
+/* Returns the name of the format; NULL: records. */
 static const char *detect(const void *data, size_t nbytes, bool is_pipe, struct format_rules rules)
 {
 	struct byte_string bytes = { data, nbytes };
@@ -65,7 +64,7 @@ static void assert_format(const char *name, const void *data, size_t nbytes)
 	assert_null(detect(data, nbytes, false, (struct format_rules){ .mode = FORMAT_RAW }));
 }
 
-/* The beginning of a file, and zeros behind it. */
+/* The beginning of a file of zeros. */
 struct sample {
 	const char *name;
 	const char *bytes;
@@ -105,7 +104,7 @@ static void other_formats_are_recognised_in_files_and_pipes(void **state)
 	}
 }
 
-/* What a signature is followed by is not that of a file: numbers begin so. */
+/* The bytes behind the signature are invalid: such files are numbers. */
 static void signatures_alone_are_numbers(void **state)
 {
 	static const struct sample numbers[] = {
@@ -134,13 +133,13 @@ static void parquet_is_seen_at_both_ends(void **state)
 	char *const end = file + sizeof file - 8;
 
 	(void)state;
-	/* Of a pipe nobody sees the end. */
+	/* The end of a pipe is not visible. */
 	assert_string_equal(detect(file, sizeof file, true, (struct format_rules){ 0 }),
 			    "a Parquet file");
 	assert_null(detect(file, sizeof file, false, (struct format_rules){ 0 }));
 	memcpy(end, "\0\1\0\0PAR1", 8);
 	assert_format("a Parquet file", file, sizeof file);
-	memcpy(end, "\0\1\1\1PAR1", 8); /* more than there is */
+	memcpy(end, "\0\1\1\1PAR1", 8); /* larger than the file */
 	assert_null(detect(file, sizeof file, false, (struct format_rules){ 0 }));
 }
 
@@ -181,7 +180,7 @@ static void random_numbers_are_records(void **state)
 
 enum { SKIPPABLE = 0x184d2a50, CONTENT = (int)0xfd2fb528 };
 
-/* One flag of these: what is all that can be seen, and what is not seen yet. */
+/* is_pipe: only the head is visible. */
 static bool is_zstandard(const void *data, size_t nbytes, bool is_pipe)
 {
 	const char *name = detect(data, nbytes, is_pipe, (struct format_rules){ 0 });
@@ -213,13 +212,13 @@ static void skippable_frames_alone_are_records(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2000; i++)
-		numbers[i] = SKIPPABLE; /* of no bytes */
+		numbers[i] = SKIPPABLE; /* of size 0 */
 	for (size_t n = 1; n < 600; n += 7) {
 		assert_false(is_zstandard(numbers, n * 8, false));
 		if (n * 8 < FORMAT_HEAD_NBYTES)
 			assert_false(is_zstandard(numbers, n * 8, true));
 	}
-	/* There may be something else at the end: who decompresses it will see. */
+	/* The end is not visible: the decoder will find out. */
 	assert_true(is_zstandard(numbers, sizeof numbers, true));
 	assert_true(is_zstandard(numbers, sizeof numbers, false));
 }
@@ -230,7 +229,7 @@ static void content_behind_skippable_frames_is_found(void **state)
 
 	(void)state;
 	assert_false(is_zstandard(file, sizeof file, false));
-	assert_true(is_zstandard(file, sizeof file, true)); /* nobody knows yet */
+	assert_true(is_zstandard(file, sizeof file, true)); /* not visible */
 	file[3 + 2 + 4000] = (uint32_t)CONTENT;
 	assert_true(is_zstandard(file, sizeof file, false));
 	assert_true(is_zstandard(file, 4 * (3 + 2 + 4000 + 1), false));
@@ -312,7 +311,7 @@ static void long_text_may_be_cut_within_a_character(void **state)
 	}
 }
 
-/* --- headers that are known of --- */
+/* --- known headers (--skip-bytes) --- */
 
 static size_t make_npy(char file[static 256], const char *description, const char *shape)
 {
@@ -342,13 +341,13 @@ static void header_of_skipped_size_is_accepted(void **state)
 	make_npy(file, "'<f8'", "(5,)");
 	assert_null(detect(file, 256, false, known));
 	assert_string_equal(detect(file, 256, false, wrong), "a .npy file");
-	/* Floats as u64, because nobody said a word. */
+	/* Without a type, floats would be sorted as u64. */
 	assert_string_equal(detect(file, 256, false, untyped), "a .npy file");
 	make_npy(file, "'<u8'", "(5,)");
 	assert_null(detect(file, 256, false, untyped));
 }
 
-/* An output in the place of such a file would be what is left of it. */
+/* Otherwise an output in place would destroy the file. */
 static void numpy_of_another_version_or_cut_off_is_no_record(void **state)
 {
 	static const char cut[] = "\x93NUMPY\1\0v\0{'", other[] = "\x93NUMPY\4\0v\0{'descr'";
@@ -361,7 +360,7 @@ static void numpy_of_another_version_or_cut_off_is_no_record(void **state)
 	assert_null(detect(other, sizeof other - 1, false, known));
 }
 
-/* Its header would be copied in front of what it does not fit. */
+/* Otherwise its header would be copied to an output that it does not describe. */
 static void unsuitable_npy_header_is_refused(void **state)
 {
 	static char file[3 * FORMAT_HEAD_NBYTES];

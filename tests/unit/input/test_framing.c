@@ -1,5 +1,5 @@
 /*
- * test_framing - headers and incomplete records are no part of the stream
+ * test_framing - headers and incomplete records are not part of the stream
  */
 #include "tests/support/input_fixture.h"
 #include "tests/support/unit_test.h"

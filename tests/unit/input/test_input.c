@@ -1,6 +1,5 @@
 /*
- * test_input - files and pipes are one stream of whole records, and nothing of it is lost or
- * doubled
+ * test_input - files and pipes are one stream of whole records, each read once
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -44,7 +43,7 @@ static void no_files_and_empty_files_are_an_empty_stream(void **state)
 	}
 }
 
-/* A file of nothing but holes, which stays open; its name goes to `path`. */
+/* Make a sparse file, which stays open. Its name goes to `path`. */
 static int make_sparse(uint64_t nbytes, char path[static 32])
 {
 	const int fd = memfd_create("sparse", MFD_CLOEXEC);
@@ -63,7 +62,7 @@ static void refuse_sum(const char *const *paths, size_t n)
 	assert_non_null(strstr(captured_messages_error(), paths[n - 1]));
 }
 
-/* Wrapped around, the sum would be a size like any other. */
+/* If the sum wrapped around, it would look like a valid size. */
 static void sizes_that_sum_up_beyond_64_bits_are_refused(void **state)
 {
 	char large[32], one[32], ten[32];
@@ -77,7 +76,7 @@ static void sizes_that_sum_up_beyond_64_bits_are_refused(void **state)
 	assert_int_equal(input_open(&syscalls_plain, and_one, 2, 1, &input), 0);
 	assert_int_equal(input_total_nbytes(input), UINT64_MAX - 1);
 	input_close(input);
-	refuse_sum(and_one, 3); /* it would read as an unknown size */
+	refuse_sum(and_one, 3); /* the sum would mean an unknown size */
 	refuse_sum(and_ten, 3);
 	for (int i = 0; i < 3; i++)
 		close(fds[i]);
@@ -180,7 +179,7 @@ static void standard_input_starts_at_its_position(void **state)
 	restore_stdin();
 }
 
-/* What of a packet is not read at once is gone, and its end is no multiple of what is read. */
+/* A short read drops the rest of a packet, and packets end at any offset. */
 static void packets_of_a_pipe_are_read_whole(void **state)
 {
 	static unsigned char bytes[60000], back[6000];
@@ -222,11 +221,11 @@ static void stdin_with_o_direct_is_read_unaligned(void **state)
 	input = open_input(paths, 1);
 	assert_stream(input, 30 * INPUT_RECORD_NBYTES, N);
 	input_close(input);
-	assert_true(fcntl(STDIN_FILENO, F_GETFL) & O_DIRECT); /* as it was given */
+	assert_true(fcntl(STDIN_FILENO, F_GETFL) & O_DIRECT); /* restored */
 	restore_stdin();
 }
 
-/* Of a message that is not read at once the rest is gone, too, and these have any length. */
+/* A short read drops the rest of a message, which may have any length. */
 static void socket_of_messages_is_refused(void **state)
 {
 	int ends[2];
@@ -273,7 +272,7 @@ static void unreadable_inputs_are_named(void **state)
 	captured_messages_reset(true);
 	assert_int_equal(assert_input_open_fails(fixture_directory), -EISDIR);
 	assert_non_null(strstr(captured_messages_error(), fixture_directory));
-	if (geteuid() != 0) { /* who may read everything */
+	if (geteuid() != 0) { /* root may read everything */
 		captured_messages_reset(true);
 		assert_int_equal(chmod(write_input_part("private", 0, 3), 0), 0);
 		assert_int_equal(assert_input_open_fails(fixture_path("private")), -EACCES);
@@ -315,7 +314,7 @@ static void growing_input_is_an_error(void **state)
 	}
 }
 
-/* When it was read, whether it is still open or not. */
+/* The file was read; it may still be open or not. */
 static void input_changed_after_read_is_reported(void **state)
 {
 	const char *const paths[] = { write_input_part("a", 0, 900),
@@ -364,7 +363,7 @@ static void read_at_goes_anywhere(void **state)
 		assert_int_equal(input_read_at(input, position, buffer, 30), 0);
 		assert_memory_equal(buffer, input_bytes + position, 30);
 	}
-	assert_stream(input, 300, N); /* is where it was */
+	assert_stream(input, 300, N); /* unchanged */
 	assert_int_equal(input_file_extent(input, 2).position, 9);
 	assert_int_equal(input_file_extent(input, 2).nbytes, N - 9);
 	assert_string_equal(input_file_extent(input, 2).path, paths[2]);
@@ -403,7 +402,7 @@ static void positions_have_names(void **state)
 	restore_stdin();
 }
 
-/* With so few descriptors that most files are closed and opened again. */
+/* The limit on descriptors is so small that most files are closed and opened again. */
 static void more_files_than_descriptors(void **state)
 {
 	static char names[40][256];
@@ -425,7 +424,7 @@ static void more_files_than_descriptors(void **state)
 	assert_stream(input, 60, N);
 	input_close(input);
 
-	/* A file that takes another's place meanwhile is not taken for it. */
+	/* A file that replaces another one in the meantime is detected. */
 	input = open_input(paths, 40);
 	assert_int_equal(rename(paths[3], paths[39]), 0);
 	assert_int_equal(assert_input_read_fails(input), -ENOENT);
@@ -441,7 +440,7 @@ static void more_files_than_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* One after the other is read to its end and not needed again. */
+/* Files are read one after the other. */
 static void more_files_behind_a_pipe_than_descriptors(void **state)
 {
 	enum { N_FILES = 40, PIPED = N - N_FILES * 60 };
@@ -513,7 +512,7 @@ static void cancel_wakes_a_reader_of_a_silent_pipe(void **state)
 	restore_stdin();
 }
 
-/* Three pages that nobody has touched. */
+/* Three untouched pages. */
 enum { FRESH_NBYTES = 3 * 4096 };
 
 static void *fresh_memory(void)
@@ -526,7 +525,7 @@ static void *fresh_memory(void)
 	return memory;
 }
 
-static unsigned n_fresh_reads; /* whose last page was not there */
+static unsigned n_fresh_reads; /* whose last page was not allocated */
 
 static ssize_t counting_read(int fd, void *buffer, size_t nbytes)
 {
@@ -563,7 +562,7 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 		assert_int_equal(input_read(input, memory, FRESH_NBYTES, &position, &n), 0);
 		assert_int_equal(n, FRESH_NBYTES);
 		assert_memory_equal(memory, bytes + position, n);
-		/* How long it is shows when the first buffer is full. */
+		/* The length is unknown until the first buffer is full. */
 		assert_int_equal(n_fresh_reads, 1);
 		munmap(memory, FRESH_NBYTES);
 	}

@@ -1,6 +1,5 @@
 /*
- * test_input_formats - inputs that are something else are refused, wherever they come from, and a
- * pipe is looked at without losing a byte
+ * test_input_formats - inputs of other formats are refused, and probing a pipe loses no byte
  */
 #include <zstd.h>
 
@@ -44,7 +43,7 @@ static void raw_takes_everything_for_records(void **state)
 	input_close(input);
 }
 
-/* What is in a pipe as a whole. */
+/* Make standard input a pipe with these bytes. */
 static void fill_stdin(const void *bytes, size_t nbytes)
 {
 	int ends[2];
@@ -167,7 +166,7 @@ static void file_before_the_pipe_is_still_read_first(void **state)
 	restore_stdin();
 }
 
-/* The second pipe's writer may begin when the first pipe has been read. */
+/* The writer of the second pipe may wait until the first pipe has been read. */
 static void only_one_pipe_is_probed(void **state)
 {
 	const char *const paths[] = { fixture_path("first"), fixture_path("second") };
@@ -179,7 +178,7 @@ static void only_one_pipe_is_probed(void **state)
 	assert_int_equal(mkfifo(paths[1], 0600), 0);
 	start_pipe_feed(&f);
 	input = open_input(paths, 2);
-	assert_int_equal(input_probe_pipe(input, false), 0); /* opens nothing */
+	assert_int_equal(input_probe_pipe(input, false), 0); /* does not open */
 	assert_int_equal(input_probe_pipe(input, true), 0);
 	assert_true(input_memory_nbytes(input, 1, true) >
 		    1 << 20); /* the second may be compressed */
@@ -203,7 +202,7 @@ static void compressed_pipe_is_planned_for(void **state)
 	restore_stdin();
 }
 
-/* With an index it has a size, but a pipe behind it makes the whole a stream. */
+/* An indexed file has a size, but a pipe behind it makes the input a stream. */
 static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
 {
 	const char *const paths[] = { fixture_path("indexed.zst"), "-" };

@@ -1,5 +1,5 @@
 /*
- * test_input_mapped - a mapped input is the same stream, and says what becomes of its files
+ * test_input_mapped - a mapped input is the same stream, and detects changes of its files
  */
 #include "io/input/input.h"
 
@@ -12,11 +12,11 @@ static struct input *open_two(void)
 	const char *paths[] = { write_input_part("a", 0, 900), write_input_part("b", 0, 0),
 				write_input_part("c", 900, N - 900) };
 
-	process_setup(); /* cmocka has a handler of its own for each test */
+	process_setup(); /* cmocka installs its own handler for each test */
 	return open_input(paths, 3);
 }
 
-/* The stream, claimed in parts of nbytes, and found in the files, is input_bytes. */
+/* Claim the stream in parts of nbytes, and compare the mapped files with input_bytes. */
 static void assert_claims(struct input *input, size_t nbytes)
 {
 	uint64_t position, expected = 0;
@@ -132,7 +132,7 @@ static void a_file_that_is_cut_is_named(void **state)
 	input_close(input);
 }
 
-/* As if the disk had failed: the size is what it was. */
+/* Simulate a disk failure: the size is unchanged. */
 static void a_file_that_was_unreadable_is_named(void **state)
 {
 	struct input *input = open_two();

@@ -1,5 +1,5 @@
 /*
- * test_part_manifest - part manifests are what was written, and nothing is taken on trust
+ * test_part_manifest - part manifests survive writing and reading, and invalid ones are refused
  */
 #include "io/input/part_manifest.h"
 
@@ -109,7 +109,7 @@ static void split_key_is_refused(void **state)
 	assert_int_equal(parse_ends("01", "01", true, 1), -EINVAL);
 	assert_int_equal(parse_ends("01", "02", true, 1), 0);
 	assert_int_equal(parse_ends("01", "01", false, 1), 0);
-	assert_int_equal(parse_ends("01", "01", true, 2), 0); /* of which more is not there */
+	assert_int_equal(parse_ends("01", "01", true, 2), 0); /* truncated */
 }
 
 static void manifest_is_detected_by_its_prefix(void **state)
@@ -211,7 +211,7 @@ static void invalid_part_names_are_refused(void **state)
 	assert_false(part_manifest_is_valid_name(""));
 }
 
-/* Members that are not known, and what is in them, are skipped wherever they are. */
+/* Unknown members are skipped wherever they are, with all of their content. */
 static void other_members_are_skipped(void **state)
 {
 	struct part_manifest manifest;
@@ -231,7 +231,7 @@ static void other_members_are_skipped(void **state)
 	part_manifest_free(&manifest);
 }
 
-/* Of a library that builds a tree they would take a hundred times their size. */
+/* A JSON library that builds a tree would need a hundred times their size. */
 static void large_members_take_no_memory(void **state)
 {
 	enum { SIZE = 15 << 20 };
@@ -303,7 +303,7 @@ static void more_parts_than_are_written_are_refused(void **state)
 	assert_non_null(strstr(captured_messages_error(), "more than 1000 part files"));
 }
 
-/* A file of that size without a block on the disk. */
+/* A sparse file of that size. */
 static void oversized_manifest_is_not_read(void **state)
 {
 	FILE *stream = tmpfile();
