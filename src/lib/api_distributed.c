@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/size.h"
 #include "src/base/system_limits.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
@@ -93,6 +94,33 @@ uint64_t api_distributed_timeout_ns(const struct gsort *sort)
 	return sort->options.timeout_s * 1000000000;
 }
 
+/* Plan with the resources of this host where the user gave none for the ranks. */
+static void assume_rank_resources(struct sort_spec *spec)
+{
+	if (!spec->memory_nbytes)
+		spec->memory_nbytes = memory_available_nbytes("") / 2;
+	if (!spec->n_threads)
+		spec->n_threads = cpus_available("");
+}
+
+void api_distributed_notice_assumed(const struct gsort *sort)
+{
+	const struct sort_spec *spec = &sort->options.spec;
+	const bool has_memory = gsort_get_set(sort, "buffer-size");
+	const bool has_threads = gsort_get_set(sort, "parallel");
+	char memory[32], cpus[32];
+
+	if (!spec->n_assumed_ranks || (has_memory && has_threads))
+		return;
+	size_format(spec->memory_nbytes, memory);
+	snprintf(cpus, sizeof cpus, "%u CPUs (--parallel)", spec->n_threads);
+	notice("--ranks: assuming %s%s%s for each rank", has_memory ? "" : memory,
+	       has_memory  ? "" :
+	       has_threads ? " (-S)" :
+			     " (-S) and ",
+	       has_threads ? "" : cpus);
+}
+
 int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *spec)
 {
 	if (!spec->n_assumed_ranks)
@@ -101,6 +129,7 @@ int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *sp
 			       0;
 	if (spec->backend == BACKEND_AUTO) /* the GPUs of other hosts are unknown */
 		spec->backend = BACKEND_CPU;
+	assume_rank_resources(spec);
 	return check_mpi_support(sort, "ranks");
 }
 

@@ -40,10 +40,14 @@ uint64_t api_distributed_timeout_ns(const struct gsort *sort);
 int api_distributed_check_files0(const struct gsort *sort, const char *path);
 
 /*
- * For --explain --ranks=N: reject options that gsort-mpi does not support and plan for CPUs.
+ * For --explain --ranks=N: reject options that gsort-mpi does not support, and plan for CPUs,
+ * with the memory and CPUs of this host unless -S and --parallel were given.
  * Without --ranks: reject --assume-rates.
  */
 int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *spec);
+
+/* After --explain --ranks=N: print a notice about memory and CPUs that were assumed. */
+void api_distributed_notice_assumed(const struct gsort *sort);
 
 /* Return whether this process writes the reports: it is the first rank, or the only process. */
 bool api_is_reporting_rank(const struct gsort *sort);

@@ -382,7 +382,11 @@ static int explain_sort(struct gsort *sort, uint64_t assumed_nbytes, api_text_wr
 	r = api_start(sort, API_EXPLAIN, false);
 	if (r == 0)
 		r = api_wait(sort);
-	return r < 0 ? r : api_make_text(sort, write, ret_text);
+	if (r == 0)
+		r = api_make_text(sort, write, ret_text);
+	if (r == 0)
+		api_distributed_notice_assumed(sort);
+	return r;
 }
 
 int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json)

@@ -21,6 +21,14 @@ refuses '--explain of a merge is not possible with several ranks' --explain --ra
 refuses 'shard is not supported with several ranks' --explain --ranks=3 -m --shard=1/2
 true | refuses 'several ranks require an input of known size; .*--assume-size' --explain --ranks=3
 head -c 80 /dev/zero > eighty
+run --explain --ranks=3 eighty
+grep -qE '^gsort: --ranks: assuming .*B \(-S\) and [0-9]+ CPUs \(--par.*\) for each rank$' stderr ||
+	broken "--ranks: $(cat stderr)"
+run --explain --ranks=3 -S 64M eighty
+grep -qE '^gsort: --ranks: assuming [0-9]+ CPUs \(--parallel\) for each rank$' stderr ||
+	broken "--ranks with -S: $(cat stderr)"
+run --explain --ranks=3 -S 64M --parallel=2 eighty
+[ ! -s stderr ] || broken "--ranks with -S and --parallel: $(cat stderr)"
 refuses "standard input is not possible with several ranks" --explain --ranks=3 - < eighty
 refuses 'incomplete last record' --explain --ranks=3 --zstd --partial=keep eighty
 
