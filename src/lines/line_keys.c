@@ -455,8 +455,8 @@ static void put_decimal(const struct decimal *number, struct line_key_buffer *ou
 		complement_from(out, begin);
 }
 
-/* -h: the power of 1000 or 1024 that the letter behind a number stands for; 0: none. */
-static int suffix_power(const struct decimal *number, const unsigned char *end)
+/* -h: the power of 1000 or 1024 that the letter behind a number stands for; 0: none. folds: -f */
+static int suffix_power(const struct decimal *number, const unsigned char *end, bool folds)
 {
 	static const char suffixes[] = "KMGTPEZYRQ";
 	const char *found;
@@ -464,15 +464,16 @@ static int suffix_power(const struct decimal *number, const unsigned char *end)
 
 	if (number->is_zero || number->end == end || !*number->end)
 		return 0;
-	letter = *number->end == 'k' ? 'K' : (char)*number->end;
+	letter = folds || *number->end == 'k' ? (char)fold(*number->end) : (char)*number->end;
 	found = strchr(suffixes, letter);
 	return found ? (int)(found - suffixes) + 1 : 0;
 }
 
-static void put_human(const unsigned char *p, const unsigned char *end, struct line_key_buffer *out)
+static void put_human(const struct line_order *order, const unsigned char *p,
+		      const unsigned char *end, struct line_key_buffer *out)
 {
 	const struct decimal number = parse_decimal(p, end);
-	const int power = suffix_power(&number, end);
+	const int power = suffix_power(&number, end, has_letter(order, 'f'));
 
 	put_byte(out, (unsigned char)(0x80 + (number.is_negative ? -power : power)));
 	put_decimal(&number, out);
@@ -660,7 +661,7 @@ static void put_key(const struct line_keys *keys, const struct line_key *key,
 		put_general(p, end, out);
 		break;
 	case LINE_COMPARE_HUMAN:
-		put_human(p, end, out);
+		put_human(&key->order, p, end, out);
 		break;
 	case LINE_COMPARE_MONTH:
 		put_month(p, end, out);
