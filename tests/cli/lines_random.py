@@ -5,8 +5,8 @@ usage: lines_random.py [--seed=N] [--count=N] [--first=N]
 
 GSORT is the program. Each case sorts, merges or checks a few random files with random options, by
 both programs in the C locale. Output and exit status must be the same. There are no NaN, which GNU
-sort orders arbitrarily, and no byte 80, which coreutils 9.1 takes for a separator of digits. A failure prints the case
-and how to repeat it.
+sort orders arbitrarily, and no byte 80, which coreutils 9.1 takes for a separator of digits. A
+failure prints the case and how to repeat it.
 """
 import argparse
 import os

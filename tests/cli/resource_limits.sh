@@ -328,7 +328,7 @@ for size in 15E 135107988863057920b 18446744073709551615b 1P; do
 	"$GSORT" --explain -S $size input > stdout || broken "--explain -S $size: status $?"
 	"$GSORT_GEN" -b $size -o none 2> stderr
 	[ $? -eq 2 ] || broken "gsort-gen -b $size: status $?"
-	says 'more than a file can hold|No space|too large' stderr
+	says 'do not fit in a file|No space|too large' stderr
 done
 rm -f sorted expected-twice
 

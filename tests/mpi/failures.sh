@@ -92,7 +92,7 @@ claim "a process that should be one of several ranks, but is not"
 for variable in PMI_SIZE SLURM_STEP_NUM_TASKS; do
 	env $variable=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr
 	status=$?
-	ends $variable "(mpiexec|srun) has started 4 ranks \($variable\), but MPI sees 1: "
+	ends $variable "(mpiexec|srun) started 4 ranks \($variable\), but MPI sees 1; "
 done
 env SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr
 status=$?
