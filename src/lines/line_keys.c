@@ -458,7 +458,7 @@ static void put_decimal(const struct decimal *number, struct line_key_buffer *ou
 /* -h: the power of 1000 or 1024 that the letter behind a number stands for; 0: none. folds: -f */
 static int suffix_power(const struct decimal *number, const unsigned char *end, bool folds)
 {
-	static const char suffixes[] = "KMGTPEZYRQ";
+	static const char suffixes[] = "KMGTPEZY";
 	const char *found;
 	char letter;
 
