@@ -158,6 +158,8 @@ def sort_array(array, *, keys=None, order=None, axis=-1, out=None, progress=None
     else:
         if out.dtype != array.dtype or out.shape != array.shape:
             raise ValueError('out must have the dtype and the shape of the array')
+        if not out.flags.writeable:
+            raise ValueError('out is read-only')
         result = out
     if array.ndim == 1:
         row = result if result.flags.c_contiguous else np.empty(array.shape, array.dtype)

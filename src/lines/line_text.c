@@ -96,6 +96,9 @@ static int open_input(const struct syscalls *calls, const char *directory, struc
 	struct file file = { .calls = calls, .fd = STDIN_FILENO };
 	int r = is_stdin ? 0 : file_open(calls, AT_FDCWD, segment->name, O_RDONLY, 0, &file);
 
+	/* Otherwise the next file that is opened would be read as standard input. */
+	if (is_stdin && fcntl(STDIN_FILENO, F_GETFD) < 0)
+		r = -errno;
 	if (r < 0)
 		return fail(r, "cannot read: %s: %m", segment->name);
 	r = map_input(text, &file, segment);

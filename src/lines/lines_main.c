@@ -190,10 +190,11 @@ static int take_sort_word(struct lines_command *command, const char *word)
 		      { "numeric", 'n' },
 		      { "version", 'V' } };
 
-	if (strcmp(word, "random") == 0)
+	if (*word && strncmp(word, "random", strlen(word)) == 0)
 		return fail(-EINVAL, "--sort=random: random order is not supported");
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcmp(word, words[i].word) == 0) {
+		/* The words differ in their first letters. */
+		if (*word && strncmp(word, words[i].word, strlen(word)) == 0) {
 			line_keys_add_letter(&command->keys, words[i].letter);
 			return 0;
 		}
@@ -205,9 +206,11 @@ static int take_check_word(struct lines_command *command, const char *word)
 {
 	char check = 'c';
 
-	if (word && (strcmp(word, "quiet") == 0 || strcmp(word, "silent") == 0))
+	const size_t n = word ? strlen(word) : 0;
+
+	if (n && (strncmp(word, "quiet", n) == 0 || strncmp(word, "silent", n) == 0))
 		check = 'C';
-	else if (word && strcmp(word, "diagnose-first") != 0)
+	else if (word && (n == 0 || strncmp(word, "diagnose-first", n) != 0))
 		return fail(-EINVAL, "invalid argument '%s' for '--check'", word);
 	if (command->check && command->check != check)
 		return fail(-EINVAL, "options '-cC' are incompatible");
@@ -414,6 +417,9 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 			printf("%s %s\n", GSORT_PROGRAM, GSORT_VERSION);
 			return 1;
 		}
+		/* -y takes a number, or nothing. */
+		if (option == 'y' && optarg == argv[optind - 1] && (*optarg < '0' || *optarg > '9'))
+			optind--;
 		r = take_option(command, option, optarg);
 	}
 	command->inputs = calloc((size_t)argc + 1, sizeof *command->inputs);

@@ -75,6 +75,17 @@ claim 'the first lines can be kept in front, and the result can be limited'
 "$GSORT" --lines --limit=3 stdin > found 2> stderr || broken "status $?"
 sort stdin | head -n 3 | cmp -s - found || broken "$(cat found)"
 
+claim 'a closed standard input is an error'
+"$GSORT" --lines > found 2> stderr <&-
+[ $? -eq 2 ] || broken "status is not 2"
+grep -q 'cannot read: -: Bad file descriptor' stderr || broken "$(cat stderr)"
+
+claim 'words of options can be shortened, and -y takes a number or nothing'
+same --sort=num -k2 stdin
+same --check=q other
+same -y stdin
+same -y 5 stdin
+
 claim 'mistakes have one line'
 fails 'missing: No such file' missing
 fails 'field number is zero' -k0

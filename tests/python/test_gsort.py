@@ -120,6 +120,8 @@ def test_out_may_be_the_array():
     assert np.array_equal(every_second[::2], expected) and not every_second[1::2].any()
     with pytest.raises(ValueError):
         gsort.sort_array(array, out=np.empty(3, array.dtype))
+    with pytest.raises(ValueError, match='read-only'):
+        gsort.sort_array(np.array([2, 1], 'u1'), out=np.frombuffer(b'ab', 'u1'))
 
 
 def test_memory_mapped_arrays_are_sorted(tmp_path):
