@@ -211,7 +211,14 @@ enum { PLAN_OVERHEAD_NBYTES = 24 << 20 };
 
 /* Memory for each sorting thread; the minimum of two threads is allowed in any case. */
 enum { PLAN_THREAD_NBYTES = 1 << 20 };
-uint64_t plan_max_threads(uint64_t memory_nbytes);
+enum { PLAN_MIN_QUEUES = 2 };
+
+static inline uint64_t plan_max_threads(uint64_t memory_nbytes)
+{
+	const uint64_t n = memory_nbytes / PLAN_THREAD_NBYTES;
+
+	return n > PLAN_MIN_QUEUES ? n : PLAN_MIN_QUEUES;
+}
 
 /* Threads that read the input, for each device. */
 enum { PLAN_MAX_READERS = 8 };

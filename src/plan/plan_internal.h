@@ -37,7 +37,6 @@ static inline bool plan_is_distributed(const struct plan_request *request)
 enum {
 	PLAN_INDEX_DIVISOR = 4, /* of the memory: maximum for the index of runs */
 	PLAN_DEFAULT_INDEX_DIVISOR = 8,
-	PLAN_MIN_QUEUES = 2,
 };
 
 /* Records in a block of a stored run. */

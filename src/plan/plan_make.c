@@ -665,11 +665,6 @@ static void plan_overhead(const struct plan_request *request, struct plan *plan)
 		plan_max_index_nbytes(plan) / plan_index_entry_nbytes(request, true);
 }
 
-uint64_t plan_max_threads(uint64_t memory_nbytes)
-{
-	return u64_max(memory_nbytes / PLAN_THREAD_NBYTES, PLAN_MIN_QUEUES);
-}
-
 /*
  * The overhead depends on the blocks and on whether anything is stored, and these depend on how
  * much memory is left for data. So both are computed in turn, until little changes.

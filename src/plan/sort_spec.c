@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/codec/zst_writer.h"
 #include "src/base/diagnostics.h"
+#include "src/base/system_limits.h"
 #include "src/plan/plan.h"
 
 int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
@@ -280,4 +282,37 @@ void spec_close_probe(struct input_probe *probe)
 	layout_free(&probe->layout);
 	free(probe->keys);
 	*probe = (struct input_probe){ 0 };
+}
+
+/* --- resources --- */
+
+uint64_t spec_memory_nbytes(const struct sort_spec *spec)
+{
+	const uint64_t physical_nbytes = memory_physical_nbytes();
+	const uint64_t nbytes = spec->memory_nbytes ? spec->memory_nbytes :
+						      memory_available_nbytes("") / 2;
+
+	if (spec->n_assumed_ranks) /* on other machines */
+		return nbytes;
+	return nbytes < physical_nbytes ? nbytes : physical_nbytes;
+}
+
+unsigned spec_n_threads(const struct sort_spec *spec)
+{
+	const unsigned n = spec->n_threads ? spec->n_threads : cpus_available("");
+	const uint64_t max_threads = plan_max_threads(spec_memory_nbytes(spec));
+
+	return n < max_threads ? n : (unsigned)max_threads;
+}
+
+unsigned spec_n_compressors(const struct sort_spec *spec)
+{
+	const uint64_t nbytes = spec_memory_nbytes(spec) / 4;
+	unsigned n = spec_n_threads(spec);
+
+	while (n > 1 &&
+	       (1 + (spec->n_part_files > 1)) * zst_writer_memory_nbytes(spec->zstd_level, n) >
+		       nbytes)
+		n--;
+	return n;
 }
