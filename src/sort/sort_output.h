@@ -243,8 +243,8 @@ void sort_output_drop_foreign(struct sort_output *out);
  *
  *	sort_output.c		opening, choosing the I/O mode, committing
  *	sort_output_files.c	header, records and statistics of each file
- *	sort_output_ranks.c	files that several ranks write
- *	sort_output_stripes.c	stripes and compressed frames at the boundaries of ranks
+ *	sort_output_ranks.c	files that several ranks write, and the stripes of each rank
+ *	collective_zst.c	compressed files whose frames several ranks compress
  */
 
 /* --- sort_output.c --- */
@@ -293,36 +293,21 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 
 /*
  * Files that the ranks compress: open_zst when the ranks' records are known; begin_zst when the
- * first record of a file comes; end_zst when all own content is there (may_be_empty: or none);
- * accept_foreign for content or stored bytes of another rank.
+ * first record of a file comes; end_zst when all own content is there (may_be_empty: or none).
  */
 int sort_output_open_zst(struct sort_output *out);
 void sort_output_close_zst(struct sort_output *out);
 int sort_output_begin_zst(struct sort_output *out, uint32_t i);
 int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);
-int sort_output_accept_foreign(struct sort_output *out, uint32_t i, uint64_t offset,
-			       const void *data, size_t nbytes);
-
-/* --- sort_output_stripes.c --- */
 
 /*
  * Keep the first *ret_n_foreign bytes of a write to file i that lie in the stripe of another rank.
- * sort_output_exchange_foreign(), a collective, sends them there.
+ * sort_output_sync_ranks() sends them there.
  */
 int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
 			     size_t nbytes, size_t *ret_n_foreign);
-int sort_output_exchange_foreign(struct sort_output *out);
 
-/* Keep bytes that rank `owner` writes. */
-int sort_output_keep_for_rank(struct sort_output *out, uint32_t i, unsigned owner, uint64_t offset,
-			      const void *data, size_t nbytes);
-
-/* Return the offset in file i where this rank's own stripes begin, and where its records end. */
-uint64_t sort_output_local_begin(const struct sort_output *out, uint32_t i);
-uint64_t sort_output_local_end(const struct sort_output *out, uint32_t i);
-
-/* Return whether all ranks are on the same host. */
-bool sort_output_is_single_host(const struct comm *comm);
+/* --- collective_zst.c --- */
 
 int collective_zst_open(struct comm *comm, struct spill *spill, struct collective_zst **ret_zst);
 
