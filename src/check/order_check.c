@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 #include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
 
@@ -92,12 +92,12 @@ static void check_encoded_keys(const struct order_check_params *params,
 	char *encoded_keys = (char *)&batch;
 	uint64_t i = params->previous ? 0 : 1;
 
-	key_encode_batch(layout, params->previous ? params->previous : records, 1, encoded_keys,
+	key_batch_encode(layout, params->previous ? params->previous : records, 1, encoded_keys,
 			 params->previous ? NULL : &result->digest);
 	while (i < params->n) {
 		const uint64_t n = params->n - i < BATCH_RECORDS ? params->n - i : BATCH_RECORDS;
 
-		key_encode_batch(layout, records + i * layout->record_nbytes, n,
+		key_batch_encode(layout, records + i * layout->record_nbytes, n,
 				 encoded_keys + layout->element_nbytes, &result->digest);
 		check_batch(params, &batch, i, n, result);
 		memcpy(encoded_keys, encoded_keys + n * layout->element_nbytes,

@@ -501,7 +501,7 @@ static void free_request(struct sync_request *request)
 static struct sync_request *create_run_request(const struct run *run, size_t first,
 					       size_t n_replaced)
 {
-	const struct run_file *file = run_stored_file(run);
+	const struct run_file *file = run_spilled_file(run);
 	const struct saved_run saved = {
 		.first = first,
 		.n_replaced = n_replaced,

@@ -30,7 +30,7 @@
 
 #include "src/base/stats.h"
 #include "src/device/queue_priority.h"
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 
 /* Handles (device.h), which call the functions of the back end's table. */
 struct device;

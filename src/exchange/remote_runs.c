@@ -98,7 +98,7 @@ struct remote_runs {
 static struct run_segment get_segment(const struct remote_runs *remote, unsigned rank, uint64_t run)
 {
 	const uint64_t *cut = &remote->cuts[rank * remote->own_runs->n + run];
-	const struct run_file *file = run_stored_file(remote->own_runs->runs[run]);
+	const struct run_file *file = run_spilled_file(remote->own_runs->runs[run]);
 	const struct run_block *blocks = run_file_blocks(file);
 	struct run_segment segment = { .begin = cut[0], .end = cut[remote->own_runs->n] };
 	uint64_t last;
@@ -159,7 +159,7 @@ static bool is_valid_request(const struct remote_runs *remote, unsigned from,
 	case REQUEST_BLOCKS:
 		n_blocks =
 			request->run < own_runs->n ?
-				run_file_n_blocks(run_stored_file(own_runs->runs[request->run])) :
+				run_file_n_blocks(run_spilled_file(own_runs->runs[request->run])) :
 				0;
 		return request->n <= MAX_REQUEST_BLOCKS && request->first <= n_blocks &&
 		       request->n <= n_blocks - request->first;
@@ -212,7 +212,7 @@ static int fill_response(const struct remote_runs *remote, unsigned from,
 		return 0;
 	case REQUEST_BLOCKS:
 		memcpy(response,
-		       run_file_blocks(run_stored_file(remote->own_runs->runs[request->run])) +
+		       run_file_blocks(run_spilled_file(remote->own_runs->runs[request->run])) +
 			       request->first,
 		       response_nbytes(request));
 		return 0;
@@ -558,7 +558,7 @@ static int open_remote_run(struct remote_rank *peer, uint64_t run_index,
 		run_file_close(file);
 		return r;
 	}
-	return run_open_stored(file, STORED_ITEMS, ret_run);
+	return run_open_spilled(file, STORED_ITEMS, ret_run);
 }
 
 static int append_remote_run(struct remote_rank *peer, uint64_t run_index,

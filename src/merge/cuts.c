@@ -62,7 +62,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/merge/run_devices.h"
+#include "src/merge/merge_queues.h"
 #include "src/record/digest.h"
 
 /* --- Candidates: what a splitter can still be --- */
@@ -111,7 +111,7 @@ struct resident_cuts {
 	/* For each device n_runs: the runs in its memory; the other elements are empty. */
 	struct slice *slices;
 	uint64_t *cuts; /* of these slices */
-	struct run_devices run_devices;
+	struct merge_queues queues;
 };
 
 enum {
@@ -134,10 +134,9 @@ static int sample_resident_runs(struct resident_cuts *resident)
 			continue;
 		resident->slices[(size_t)run_device_index(run) * resident->n_runs + i] =
 			(struct slice){ .elements = run_memory(run), .n = run_n_items(run) };
-		r = run_devices_sample(&resident->run_devices, run,
-				       run_n_items(run) / n_samples + 1);
+		r = merge_queues_sample(&resident->queues, run, run_n_items(run) / n_samples + 1);
 	}
-	return r < 0 ? r : run_devices_wait(&resident->run_devices);
+	return r < 0 ? r : merge_queues_wait(&resident->queues);
 }
 
 static int open_resident_cuts(struct resident_cuts *resident)
@@ -149,14 +148,13 @@ static int open_resident_cuts(struct resident_cuts *resident)
 	resident->cuts = calloc(n, sizeof *resident->cuts);
 	if (!resident->slices || !resident->cuts)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", resident->n_runs);
-	r = run_devices_open(resident->job, resident->runs, resident->n_runs,
-			     &resident->run_devices);
+	r = merge_queues_open(resident->job, resident->runs, resident->n_runs, &resident->queues);
 	return r < 0 ? r : sample_resident_runs(resident);
 }
 
 static void close_resident_cuts(struct resident_cuts *resident)
 {
-	run_devices_close(&resident->run_devices);
+	merge_queues_close(&resident->queues);
 	free(resident->slices);
 	free(resident->cuts);
 }
@@ -165,14 +163,14 @@ static void close_resident_cuts(struct resident_cuts *resident)
 static int cut_resident_runs(struct resident_cuts *resident, const void *key, uint32_t run,
 			     uint64_t *ret_cuts)
 {
-	const struct run_devices *devices = &resident->run_devices;
+	const struct merge_queues *queues = &resident->queues;
 	const uint32_t n_runs = resident->n_runs;
 	int r = 0;
 
-	for (uint32_t i = 0; i < devices->n && r == 0; i++)
-		if (devices->devices[i].queue)
+	for (uint32_t i = 0; i < queues->n && r == 0; i++)
+		if (queues->by_device[i].queue)
 			r = device_queue_cut(
-				devices->devices[i].queue,
+				queues->by_device[i].queue,
 				&(struct cut_op){ .layout = resident->job->layout,
 						  .slices = resident->slices + (size_t)i * n_runs,
 						  .k = n_runs,
@@ -181,7 +179,7 @@ static int cut_resident_runs(struct resident_cuts *resident, const void *key, ui
 						  .ret_cuts =
 							  resident->cuts + (size_t)i * n_runs });
 	if (r == 0)
-		r = run_devices_wait(devices);
+		r = merge_queues_wait(queues);
 	for (uint32_t i = 0; i < n_runs && r == 0; i++) {
 		const struct run *cut_run = resident->runs[i];
 

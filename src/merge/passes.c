@@ -86,7 +86,7 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 	}
 	result.totals.written = (struct digest){ 0 }; /* to a run, not to the output */
 	record_totals_add(totals, result.totals);
-	r = run_open_stored(file, STORED_ITEMS, &run);
+	r = run_open_spilled(file, STORED_ITEMS, &run);
 	if (r < 0)
 		return r;
 	run_set_origin(run, add_origins(list->runs + first, n, result.totals));

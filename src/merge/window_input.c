@@ -43,7 +43,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
 #include "src/merge/forecast.h"
-#include "src/merge/run_devices.h"
+#include "src/merge/merge_queues.h"
 
 /* What the merge has of one run. */
 struct run_input {
@@ -78,8 +78,8 @@ struct window_input {
 	uint64_t quota_records, capacity_records;
 	uint64_t number; /* of the window */
 
-	struct run_devices run_devices;
-	struct device_queue *queue; /* of the device that merges: one of run_devices */
+	struct merge_queues queues;
+	struct device_queue *queue; /* of the device that merges: one of `queues` */
 	struct device_event *event;
 	struct thread_pool *thread_pool; /* reads blocks; NULL: nothing is read */
 	char *staging;                   /* host memory that is read into; NULL: not needed */
@@ -122,9 +122,9 @@ static int load_first_item(void *context, struct run *run, uint64_t block, void 
 
 	if (!memory)
 		return run_read_first_item(run, block, item);
-	r = device_queue_copy(run_devices_queue(&windows->run_devices, run), item,
+	r = device_queue_copy(merge_queues_get(&windows->queues, run), item,
 			      memory + run_block_start(run, block) * item_nbytes, item_nbytes);
-	return r < 0 ? r : run_devices_wait(&windows->run_devices);
+	return r < 0 ? r : merge_queues_wait(&windows->queues);
 }
 
 static int open_forecast(struct window_input *windows)
@@ -144,8 +144,8 @@ static int sample_resident_runs(struct window_input *windows, uint64_t stride)
 	int r = 0;
 
 	for (uint32_t i = 0; i < windows->n_runs && r == 0; i++)
-		r = run_devices_sample(&windows->run_devices, windows->runs[i], stride);
-	return r < 0 ? r : run_devices_wait(&windows->run_devices);
+		r = merge_queues_sample(&windows->queues, windows->runs[i], stride);
+	return r < 0 ? r : merge_queues_wait(&windows->queues);
 }
 
 static int open_read_threads(struct window_input *windows)
@@ -220,11 +220,11 @@ static int open_parts(struct window_input *windows, uint64_t resident_stride)
 	windows->available = calloc(n, sizeof *windows->available);
 	if (!windows->n_blocks || !windows->cuts || !windows->available)
 		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
-	r = run_devices_open(job, windows->runs, windows->n_runs, &windows->run_devices);
+	r = merge_queues_open(job, windows->runs, windows->n_runs, &windows->queues);
 	if (r < 0)
 		return r;
-	windows->queue = windows->run_devices.devices[job->merge_device].queue;
-	windows->event = windows->run_devices.devices[job->merge_device].event;
+	windows->queue = windows->queues.by_device[job->merge_device].queue;
+	windows->event = windows->queues.by_device[job->merge_device].event;
 	r = open_read_threads(windows);
 	if (r == 0)
 		r = open_staging(windows);
@@ -262,7 +262,7 @@ void window_input_close(struct window_input *windows)
 {
 	if (!windows)
 		return;
-	run_devices_close(&windows->run_devices);
+	merge_queues_close(&windows->queues);
 	thread_pool_close(windows->thread_pool);
 	device_free(job_device(windows->job), MEMORY_HOST, windows->staging,
 		    windows->staging_nbytes);
@@ -380,7 +380,7 @@ static int queue_download(struct window_input *windows, const struct run_input *
 {
 	const uint64_t start = run_block_start(input->run, input->next_block);
 
-	return device_queue_copy(run_devices_queue(&windows->run_devices, input->run),
+	return device_queue_copy(merge_queues_get(&windows->queues, input->run),
 				 (char *)input->items,
 				 input->peer_memory + start * windows->job->layout->resident_nbytes,
 				 input->items_nbytes);
@@ -404,7 +404,7 @@ static int fetch_to_host(struct window_input *windows)
 		r = thread_pool_run(windows->thread_pool, read_blocks, windows, windows->n_runs);
 	if (n_staged == 0)
 		return r;
-	wait_result = run_devices_wait(&windows->run_devices);
+	wait_result = merge_queues_wait(&windows->queues);
 	return r < 0 ? r : wait_result;
 }
 

@@ -467,7 +467,7 @@ static int spool_pipe(const struct job *job, struct input *input, uint64_t *posi
 		return r;
 	}
 	*position = spooler.position;
-	return run_open_stored(spooler.file, STORED_RECORDS, ret_run);
+	return run_open_spilled(spooler.file, STORED_RECORDS, ret_run);
 }
 
 /* Add the files of an input of known size, whose first record is at `position` among all inputs. */

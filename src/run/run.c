@@ -35,7 +35,7 @@ void run_remove(struct run *run)
 	run_close(run);
 }
 
-struct run_file *run_stored_file(const struct run *run)
+struct run_file *run_spilled_file(const struct run *run)
 {
 	return run->ops->file ? run->ops->file(run) : NULL;
 }

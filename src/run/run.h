@@ -2,7 +2,7 @@
  * run.h - a sorted sequence of items, wherever it lives, and lists of them
  *
  *	resident   a sorted chunk in device memory: elements, or items of records
- *	stored     a run in temporary space (io/spill/run_file.h): items
+ *	spilled    a run in temporary space (io/spill/run_file.h): items
  *	input      with -m, a file that is said to be sorted: records
  *
  * To a merge all of these are lists of blocks, and it knows the first key and the position of each
@@ -104,19 +104,19 @@ struct resident_buffer {
 int run_open_resident(const struct job *job, struct resident_buffer buffer,
 		      void (*release)(void *owner), void *owner, struct run **ret_run);
 
-/* What a stored run holds. */
+/* What a spilled run holds. */
 enum stored_items {
 	STORED_ITEMS, /* items of the layout (layout.stores_elements); with -u without duplicates */
 	STORED_RECORDS, /* records of an input of -m as they came */
 };
 
-/* Open a stored run. Takes over the file, which must be finished, also on failure. */
-int run_open_stored(struct run_file *file, enum stored_items items, struct run **ret_run);
+/* Open a spilled run. Takes over the file, which must be finished, also on failure. */
+int run_open_spilled(struct run_file *file, enum stored_items items, struct run **ret_run);
 
 /*
- * Open a regular file of `input` as a run, in blocks like those of stored runs; reads the first key
- * of each. position: of its first record among all records of the sort. The input must outlive the
- * run. Returns 0 or a negative errno (reported).
+ * Open a regular file of `input` as a run, in blocks like those of spilled runs. Reads the first
+ * key of each block. position: of its first record among all records of the sort. The input must
+ * outlive the run. Returns 0 or a negative errno (reported).
  */
 int run_open_input(const struct job *job, struct input *input, struct input_extent extent,
 		   uint64_t position, struct run **ret_run);
@@ -184,8 +184,8 @@ static inline struct record_totals run_origin(const struct run *run)
 	return run->origin;
 }
 
-/* The file of a stored run, which owns it; NULL of other runs and of subruns. */
-struct run_file *run_stored_file(const struct run *run);
+/* The file of a spilled run, which owns it; NULL of other runs and of subruns. */
+struct run_file *run_spilled_file(const struct run *run);
 
 /* The elements or items of a resident run; NULL of other runs, which have to be read. */
 const void *run_memory(const struct run *run);

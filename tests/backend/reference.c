@@ -12,7 +12,7 @@
 #include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/cpu_sort.h"
 #include "src/device/cpu/unique.h"
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 #include "tests/support/elements.h"
 
 static void element_set(void *elements, uint32_t element_nbytes, uint64_t i, encoded_key_t element)
@@ -177,12 +177,12 @@ const struct reference reference_plain = {
 
 static void fast_encode(const struct encode_op *op)
 {
-	key_encode_batch(op->layout, op->records, op->n, op->elements, op->ret_digest);
+	key_batch_encode(op->layout, op->records, op->n, op->elements, op->ret_digest);
 }
 
 static void fast_decode(const struct decode_op *op)
 {
-	key_decode_batch(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
+	key_batch_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
 static void fast_cut(const struct cut_op *op)

@@ -9,7 +9,7 @@
 #include "tests/support/elements.h"
 #include "tests/support/key_lists.h"
 
-/* Lengths around the blocks of key_encode(). */
+/* Lengths around the blocks of key_batch_encode(). */
 static const uint64_t lengths[] = { 0, 1, 2, 3, 7, 8, 9, 100, 255, 256, 257, 511, 512, 513, 1000 };
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 

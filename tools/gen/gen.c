@@ -27,7 +27,7 @@
 #include "io/output/output.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 #include "src/record/key_layout.h"
 #include "src/record/load_upto16.h"
 
@@ -263,7 +263,7 @@ static void store_plain(const struct layout *layout, const uint128_t *fractions,
 	default:
 		NARROW(uint128_t);
 	}
-	key_decode_batch(layout, elements, n, false, records, &unused);
+	key_batch_decode(layout, elements, n, false, records, &unused);
 }
 
 #undef NARROW

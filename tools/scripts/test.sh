@@ -189,7 +189,7 @@ asan_tests() {
 tsan_modules() {
 	names_of tsan unit kernels |
 		grep -vx -e 'cpu_.*' -e global_splitters \
-			-e codec -e key_encode -e gen -e gensort -e mapping -e npy \
+			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
 			-e distributed_sort_calls -e distributed_sort_checkpoints \
 			-e distributed_sort_volumes \

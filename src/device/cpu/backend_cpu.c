@@ -161,12 +161,12 @@ static void cpu_copy(const struct copy_op *op)
 
 static void cpu_encode_keys(const struct encode_op *op)
 {
-	key_encode_batch(op->layout, op->records, op->n, op->elements, op->ret_digest);
+	key_batch_encode(op->layout, op->records, op->n, op->elements, op->ret_digest);
 }
 
 static void cpu_decode_keys(const struct decode_op *op)
 {
-	key_decode_batch(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
+	key_batch_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
 /*

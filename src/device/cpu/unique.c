@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 
 enum { DROPPED_NBYTES = 4096 };
 
@@ -23,7 +23,7 @@ static void flush_dropped(struct dropped_buffer *dropped, const struct layout *l
 {
 	struct decode_result result;
 
-	key_decode_batch(layout, dropped->elements, dropped->n, false, dropped->elements, &result);
+	key_batch_decode(layout, dropped->elements, dropped->n, false, dropped->elements, &result);
 	digest_add(&dropped->digest, result.digest);
 	dropped->n = 0;
 }

@@ -5,7 +5,7 @@
 
 #include "tests/support/unit_test.h"
 
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 #include "tests/support/plain_layouts.h"
 
 static void check_unique(const struct layout *layout, uint64_t n)
@@ -17,7 +17,7 @@ static void check_unique(const struct layout *layout, uint64_t n)
 	struct digest dropped, expected_dropped = { 0 };
 	uint64_t n_left, n_expected = 0;
 
-	key_encode_batch(layout, records, n, elements, NULL);
+	key_batch_encode(layout, records, n, elements, NULL);
 	reference_sort_elements(elements, layout->element_nbytes, n);
 	expected = guarded_copy(elements, nbytes);
 	for (uint64_t i = 0; i < n; i++) {

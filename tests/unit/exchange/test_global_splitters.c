@@ -15,7 +15,7 @@
 #include "src/exchange/global_splitters.h"
 #include "src/cost/estimate.h"
 #include "src/merge/forecast.h"
-#include "src/merge/run_devices.h"
+#include "src/merge/merge_queues.h"
 #include "src/record/digest.h"
 #include "src/run/run.h"
 #include "tests/support/unit_test.h"
@@ -282,16 +282,16 @@ int __wrap_comm_allreduce_min(struct comm *comm, uint64_t *rows, size_t count, s
 }
 
 /* Nothing is in device memory, so no device is needed. */
-int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-			    struct run_devices *ret_run_devices);
+int __wrap_merge_queues_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+			     struct merge_queues *ret_queues);
 
-int __wrap_run_devices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-			    struct run_devices *ret_run_devices)
+int __wrap_merge_queues_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+			     struct merge_queues *ret_queues)
 {
 	(void)job;
 	(void)runs;
 	(void)n_runs;
-	*ret_run_devices = (struct run_devices){ 0 };
+	*ret_queues = (struct merge_queues){ 0 };
 	return 0;
 }
 

@@ -213,7 +213,7 @@ static uint64_t merge_on_separate_device(enum fixture_memory memory, const char 
 
 static uint64_t stored_nbytes(const struct run *run)
 {
-	const struct run_file *file = run_stored_file(run);
+	const struct run_file *file = run_spilled_file(run);
 	uint64_t nbytes = 0;
 
 	for (uint64_t i = 0; i < run_file_n_blocks(file); i++)

@@ -1,8 +1,8 @@
 /*
- * test_key_encode.c - key_encode_batch() and key_decode_batch() follow the definition, for every
+ * test_key_batch.c - key_batch_encode() and key_batch_decode() follow the definition, for every
  * type
  */
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 
 #include "tests/support/unit_test.h"
 
@@ -26,13 +26,13 @@ static void check_encode(const struct layout *layout, uint64_t n)
 	struct digest expected = reference_digest(layout, records, n);
 
 	digest_add(&expected, digest);
-	key_encode_batch(layout, records, n, elements, &digest);
+	key_batch_encode(layout, records, n, elements, &digest);
 	assert_encoded(layout, records, elements, n);
 	assert_true(digest_equal(digest, expected));
 
 	/* Again without a digest, from the end of the same memory. */
 	memcpy(elements + elements_nbytes - records_nbytes, records, records_nbytes);
-	key_encode_batch(layout, elements + elements_nbytes - records_nbytes, n, elements, NULL);
+	key_batch_encode(layout, elements + elements_nbytes - records_nbytes, n, elements, NULL);
 	assert_encoded(layout, records, elements, n);
 	guarded_free(records, records_nbytes);
 	guarded_free(elements, elements_nbytes);
@@ -53,13 +53,13 @@ static void check_decode(const struct layout *layout, uint64_t n)
 	unsigned char *records = guarded_alloc(records_nbytes);
 	struct decode_result result;
 
-	key_encode_batch(layout, expected, n, elements, NULL);
-	key_decode_batch(layout, elements, n, false, records, &result);
+	key_batch_encode(layout, expected, n, elements, NULL);
+	key_batch_decode(layout, elements, n, false, records, &result);
 	assert_memory_equal(records, expected, records_nbytes);
 	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
 
 	/* Again in place. */
-	key_decode_batch(layout, elements, n, false, elements, &result);
+	key_batch_decode(layout, elements, n, false, elements, &result);
 	assert_memory_equal(elements, expected, records_nbytes);
 	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
 	guarded_free(expected, records_nbytes);
@@ -83,7 +83,7 @@ static void check_disorders(const struct layout *layout, uint64_t n)
 		struct decode_result found = { .n_disorders = 99 };
 		encoded_key_t first = 0, previous = 0;
 
-		key_encode_batch(layout, records, n, elements, NULL);
+		key_batch_encode(layout, records, n, elements, NULL);
 		for (uint64_t i = 0; i < n; i++) {
 			const encoded_key_t element =
 				element_get(elements, layout->element_nbytes, i);
@@ -95,7 +95,7 @@ static void check_disorders(const struct layout *layout, uint64_t n)
 						    (strict && element == previous);
 			previous = element;
 		}
-		key_decode_batch(layout, elements, n, strict, elements, &found);
+		key_batch_decode(layout, elements, n, strict, elements, &found);
 		assert_int_equal(found.n_disorders, expected[strict]);
 		assert_true(n == 0 || (found.first == first && found.last == previous));
 	}
@@ -192,4 +192,4 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(decode_counts_every_disorder_and_keeps_the_edges),
 };
 
-UNIT_TESTS(key_encode, tests, NULL, NULL)
+UNIT_TESTS(key_batch, tests, NULL, NULL)

@@ -1,5 +1,5 @@
 /*
- * run_stored.c - a run in temporary space, spilled or kept from an earlier process
+ * run_spilled.c - a run in temporary space, spilled or kept from an earlier process
  *
  * The run file (io/spill/run_file.h) knows its blocks. A pipe that is an input of -m is stored as
  * it came; that is a second table of operations.
@@ -14,7 +14,7 @@
 #include "src/base/diagnostics.h"
 #include "src/run/run.h"
 
-struct stored_run {
+struct spilled_run {
 	struct run run;
 	struct run_file *file;
 	bool is_subrun; /* the file is owned by its run */
@@ -28,43 +28,43 @@ struct stored_run {
 	uint64_t discard_begin, discard_end;
 };
 
-static struct stored_run *stored(struct run *run)
+static struct spilled_run *spilled(struct run *run)
 {
-	return (struct stored_run *)run;
+	return (struct spilled_run *)run;
 }
 
-static const struct stored_run *stored_const(const struct run *run)
+static const struct spilled_run *spilled_const(const struct run *run)
 {
-	return (const struct stored_run *)run;
+	return (const struct spilled_run *)run;
 }
 
 /* NULL for a subrun, which has only a part of the file. */
-static struct run_file *stored_file(const struct run *run)
+static struct run_file *spilled_file(const struct run *run)
 {
-	return stored_const(run)->is_subrun ? NULL : stored_const(run)->file;
+	return spilled_const(run)->is_subrun ? NULL : spilled_const(run)->file;
 }
 
-static void stored_close(struct run *run)
+static void spilled_close(struct run *run)
 {
-	if (!stored(run)->is_subrun)
-		run_file_close(stored(run)->file);
-	free(stored(run));
+	if (!spilled(run)->is_subrun)
+		run_file_close(spilled(run)->file);
+	free(spilled(run));
 }
 
-static void stored_remove(struct run *run)
+static void spilled_remove(struct run *run)
 {
-	run_file_discard_remaining(stored(run)->file);
+	run_file_discard_remaining(spilled(run)->file);
 }
 
 /* The items of block i of the file that belong to the run: [begin, end) in the file. */
-static uint64_t stored_block_begin(const struct stored_run *self, uint64_t i)
+static uint64_t spilled_block_begin(const struct spilled_run *self, uint64_t i)
 {
 	const uint64_t first = run_file_blocks(self->file)[i].first_item;
 
 	return first < self->begin ? self->begin : first;
 }
 
-static uint64_t stored_block_end(const struct stored_run *self, uint64_t i)
+static uint64_t spilled_block_end(const struct spilled_run *self, uint64_t i)
 {
 	const struct run_block *block = &run_file_blocks(self->file)[i];
 	const uint64_t end = block->first_item + block->n_items;
@@ -72,22 +72,22 @@ static uint64_t stored_block_end(const struct stored_run *self, uint64_t i)
 	return end > self->end ? self->end : end;
 }
 
-static bool has_full_block(const struct stored_run *self, uint64_t i)
+static bool has_full_block(const struct spilled_run *self, uint64_t i)
 {
-	return stored_block_end(self, i) - stored_block_begin(self, i) ==
+	return spilled_block_end(self, i) - spilled_block_begin(self, i) ==
 	       run_file_blocks(self->file)[i].n_items;
 }
 
-static uint64_t stored_block_start(const struct run *run, uint64_t i)
+static uint64_t spilled_block_start(const struct run *run, uint64_t i)
 {
-	const struct stored_run *self = stored_const(run);
+	const struct spilled_run *self = spilled_const(run);
 
-	return stored_block_begin(self, self->first_block + i) - self->begin;
+	return spilled_block_begin(self, self->first_block + i) - self->begin;
 }
 
-static encoded_key_t stored_first_key(const struct run *run, uint64_t i)
+static encoded_key_t spilled_first_key(const struct run *run, uint64_t i)
 {
-	const struct stored_run *self = stored_const(run);
+	const struct spilled_run *self = spilled_const(run);
 
 	return self->is_subrun && i == 0 ?
 		       self->first_key :
@@ -98,7 +98,7 @@ static encoded_key_t stored_first_key(const struct run *run, uint64_t i)
  * Read all of block i of the file, because only a whole block can be verified. *ret_items is the
  * caller's to free.
  */
-static int read_full_block(const struct stored_run *self, uint64_t i, char **ret_items)
+static int read_full_block(const struct spilled_run *self, uint64_t i, char **ret_items)
 {
 	const uint64_t n = run_file_blocks(self->file)[i].n_items;
 	char *items = malloc(n * run_file_item_nbytes(self->file));
@@ -113,34 +113,34 @@ static int read_full_block(const struct stored_run *self, uint64_t i, char **ret
 }
 
 /* Read the items of block i of the file that belong to the run. */
-static int read_partial_block(const struct stored_run *self, uint64_t i, void *items)
+static int read_partial_block(const struct spilled_run *self, uint64_t i, void *items)
 {
 	const size_t item_nbytes = run_file_item_nbytes(self->file);
-	const uint64_t begin = stored_block_begin(self, i);
+	const uint64_t begin = spilled_block_begin(self, i);
 	char *block = NULL;
 	int r = read_full_block(self, i, &block);
 
 	if (r < 0)
 		return r;
 	memcpy(items, block + (begin - run_file_blocks(self->file)[i].first_item) * item_nbytes,
-	       (stored_block_end(self, i) - begin) * item_nbytes);
+	       (spilled_block_end(self, i) - begin) * item_nbytes);
 	free(block);
 	return 0;
 }
 
 /* The size of block i of the file as it is read: as items, or packed. */
-typedef uint32_t block_nbytes_fn(const struct stored_run *self, uint64_t i);
+typedef uint32_t block_nbytes_fn(const struct spilled_run *self, uint64_t i);
 /* run_file_read() or run_file_read_packed() */
 typedef int read_blocks_fn(struct run_file *file, uint64_t first, uint64_t n, void *destination);
 
-static uint32_t block_items_nbytes(const struct stored_run *self, uint64_t i)
+static uint32_t block_items_nbytes(const struct spilled_run *self, uint64_t i)
 {
-	return (uint32_t)((stored_block_end(self, i) - stored_block_begin(self, i)) *
+	return (uint32_t)((spilled_block_end(self, i) - spilled_block_begin(self, i)) *
 			  run_file_item_nbytes(self->file));
 }
 
 /* A block that is only partly in the run is read as items. */
-static uint32_t block_packed_nbytes(const struct stored_run *self, uint64_t i)
+static uint32_t block_packed_nbytes(const struct spilled_run *self, uint64_t i)
 {
 	return has_full_block(self, i) ? run_file_packed_nbytes(self->file, i) :
 					 block_items_nbytes(self, i);
@@ -150,7 +150,7 @@ static uint32_t block_packed_nbytes(const struct stored_run *self, uint64_t i)
  * Read n blocks. Whole ones are read directly to the destination. The first and the last one may be
  * only partly in the run, and go through a buffer.
  */
-static int read_blocks(const struct stored_run *self, uint64_t first, uint64_t n,
+static int read_blocks(const struct spilled_run *self, uint64_t first, uint64_t n,
 		       read_blocks_fn *read_full_blocks, block_nbytes_fn *block_nbytes,
 		       char *destination)
 {
@@ -173,11 +173,11 @@ static int read_blocks(const struct stored_run *self, uint64_t first, uint64_t n
 	return read_partial_block(self, full_end, destination);
 }
 
-static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
-		       struct digest *ret_digest)
+static int spilled_read(struct run *run, uint64_t first, uint64_t n, void *items,
+			struct digest *ret_digest)
 {
 	(void)ret_digest; /* spilled records were counted when they were read */
-	return read_blocks(stored(run), first, n, run_file_read, block_items_nbytes, items);
+	return read_blocks(spilled(run), first, n, run_file_read, block_items_nbytes, items);
 }
 
 /* Find the block of the file that holds an item of the file. */
@@ -187,35 +187,35 @@ static uint64_t find_block(const struct run_file *file, uint64_t item)
 			     offsetof(struct run_block, first_item), run_file_n_blocks(file), item);
 }
 
-static bool stored_is_packed(const struct run *run)
+static bool spilled_is_packed(const struct run *run)
 {
 	(void)run;
 	return true;
 }
 
-static uint32_t stored_packed_nbytes(const struct run *run, uint64_t i)
+static uint32_t spilled_packed_nbytes(const struct run *run, uint64_t i)
 {
-	const struct stored_run *self = stored_const(run);
+	const struct spilled_run *self = spilled_const(run);
 
 	return block_packed_nbytes(self, self->first_block + i);
 }
 
-static int stored_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
+static int spilled_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
 {
-	return read_blocks(stored(run), first, n, run_file_read_packed, block_packed_nbytes,
+	return read_blocks(spilled(run), first, n, run_file_read_packed, block_packed_nbytes,
 			   packed);
 }
 
-static int stored_fail_packed(const struct run *run, uint64_t i)
+static int spilled_fail_packed(const struct run *run, uint64_t i)
 {
-	const struct stored_run *self = stored_const(run);
+	const struct spilled_run *self = spilled_const(run);
 
 	return run_file_fail_packed(self->file, self->first_block + i);
 }
 
-static int stored_read_item(struct run *run, uint64_t i, void *item)
+static int spilled_read_item(struct run *run, uint64_t i, void *item)
 {
-	const struct stored_run *self = stored(run);
+	const struct spilled_run *self = spilled(run);
 	const size_t item_nbytes = run_file_item_nbytes(self->file);
 	const uint64_t file_item = self->begin + i, block = find_block(self->file, file_item);
 	char *items = NULL;
@@ -231,8 +231,8 @@ static int stored_read_item(struct run *run, uint64_t i, void *item)
 }
 
 /* Count those of a block's n items that come before the bound. key: room for a key. */
-static uint64_t stored_count_items_before(const struct run *run, const char *items, uint64_t n,
-					  const struct run_bound *bound, void *key)
+static uint64_t spilled_count_items_before(const struct run *run, const char *items, uint64_t n,
+					   const struct run_bound *bound, void *key)
 {
 	uint64_t lo = 0, hi = n;
 
@@ -250,26 +250,26 @@ static uint64_t stored_count_items_before(const struct run *run, const char *ite
 	return lo;
 }
 
-static int stored_count_in_block(struct run *run, uint64_t i, const struct run_bound *bound,
-				 uint64_t *ret_n_before)
+static int spilled_count_in_block(struct run *run, uint64_t i, const struct run_bound *bound,
+				  uint64_t *ret_n_before)
 {
 	const uint64_t start = run_block_start(run, i), n = run_block_start(run, i + 1) - start;
 	char *items = malloc(n * bound->layout->item_nbytes);
 	void *key = malloc(layout_key_nbytes(bound->layout));
 	struct digest ignored = { 0 };
-	int r = items && key ? stored_read(run, i, 1, items, &ignored) :
+	int r = items && key ? spilled_read(run, i, 1, items, &ignored) :
 			       fail(-ENOMEM, "no memory for a block of %" PRIu64 " records", n);
 
 	if (r == 0)
-		*ret_n_before = start + stored_count_items_before(run, items, n, bound, key);
+		*ret_n_before = start + spilled_count_items_before(run, items, n, bound, key);
 	free(items);
 	free(key);
 	return r;
 }
 
-static void stored_discard_before(struct run *run, uint64_t end)
+static void spilled_discard_before(struct run *run, uint64_t end)
 {
-	struct stored_run *self = stored(run);
+	struct spilled_run *self = spilled(run);
 
 	end += self->first_block;
 	if (end > self->discard_end)
@@ -281,7 +281,7 @@ static void stored_discard_before(struct run *run, uint64_t end)
 }
 
 /* The first block after block i that does not begin in the page in which block i ends. */
-static uint64_t find_next_page_block(const struct stored_run *self, uint64_t i)
+static uint64_t find_next_page_block(const struct spilled_run *self, uint64_t i)
 {
 	const struct run_block *blocks = run_file_blocks(self->file);
 	const uint64_t last_page =
@@ -294,36 +294,36 @@ static uint64_t find_next_page_block(const struct stored_run *self, uint64_t i)
 	return next;
 }
 
-static int stored_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			      uint64_t end, struct run **ret_subrun);
+static int spilled_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
+			       uint64_t end, struct run **ret_subrun);
 
 #define STORED_RUN_OPS                                                                             \
-	.close = stored_close, .remove = stored_remove, .open_subrun = stored_open_subrun,         \
-	.block_start = stored_block_start, .first_key = stored_first_key, .read = stored_read,     \
-	.read_item = stored_read_item, .count_in_block = stored_count_in_block,                    \
-	.is_packed = stored_is_packed, .packed_nbytes = stored_packed_nbytes,                      \
-	.read_packed = stored_read_packed, .fail_packed = stored_fail_packed,                      \
-	.discard_before = stored_discard_before, .file = stored_file
+	.close = spilled_close, .remove = spilled_remove, .open_subrun = spilled_open_subrun,      \
+	.block_start = spilled_block_start, .first_key = spilled_first_key, .read = spilled_read,  \
+	.read_item = spilled_read_item, .count_in_block = spilled_count_in_block,                  \
+	.is_packed = spilled_is_packed, .packed_nbytes = spilled_packed_nbytes,                    \
+	.read_packed = spilled_read_packed, .fail_packed = spilled_fail_packed,                    \
+	.discard_before = spilled_discard_before, .file = spilled_file
 
-static const struct run_ops stored_run_ops[] = {
+static const struct run_ops spilled_run_ops[] = {
 	[STORED_ITEMS] = { STORED_RUN_OPS },
 	[STORED_RECORDS] = { STORED_RUN_OPS, .is_raw_input = true },
 };
 
-int run_open_stored(struct run_file *file, enum stored_items items, struct run **ret_run)
+int run_open_spilled(struct run_file *file, enum stored_items items, struct run **ret_run)
 {
-	struct stored_run *self = calloc(1, sizeof *self);
+	struct spilled_run *self = calloc(1, sizeof *self);
 
 	if (!self) {
 		run_file_close(file);
 		return fail(-ENOMEM, "no memory for a run");
 	}
-	*self = (struct stored_run){ .run = { .ops = &stored_run_ops[items],
-					      .n_items = run_file_n_items(file),
-					      .n_blocks = run_file_n_blocks(file) },
-				     .file = file,
-				     .end = run_file_n_items(file),
-				     .discard_end = run_file_n_blocks(file) };
+	*self = (struct spilled_run){ .run = { .ops = &spilled_run_ops[items],
+					       .n_items = run_file_n_items(file),
+					       .n_blocks = run_file_n_blocks(file) },
+				      .file = file,
+				      .end = run_file_n_items(file),
+				      .discard_end = run_file_n_blocks(file) };
 	*ret_run = &self->run;
 	return 0;
 }
@@ -333,7 +333,7 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
  * subrun reads. A page that two blocks share is freed with the second, but may hold the end of a
  * block that another subrun reads: the block in which this one begins, or the one before it.
  */
-static void set_discard_bounds(struct stored_run *subrun, uint64_t end)
+static void set_discard_bounds(struct spilled_run *subrun, uint64_t end)
 {
 	const uint64_t first = subrun->first_block;
 
@@ -344,11 +344,11 @@ static void set_discard_bounds(struct stored_run *subrun, uint64_t end)
 	subrun->discard_end = has_full_block(subrun, end - 1) ? end : end - 1;
 }
 
-static int read_first_key(struct stored_run *subrun, const struct layout *layout)
+static int read_first_key(struct spilled_run *subrun, const struct layout *layout)
 {
 	char *item = malloc(layout->item_nbytes);
 	void *key = malloc(layout_key_nbytes(layout));
-	int r = item && key ? stored_read_item(&subrun->run, 0, item) :
+	int r = item && key ? spilled_read_item(&subrun->run, 0, item) :
 			      fail(-ENOMEM, "no memory for a record");
 
 	if (r == 0) {
@@ -360,11 +360,11 @@ static int read_first_key(struct stored_run *subrun, const struct layout *layout
 	return r;
 }
 
-static int stored_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
-			      uint64_t end, struct run **ret_subrun)
+static int spilled_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
+			       uint64_t end, struct run **ret_subrun)
 {
-	const struct stored_run *self = stored(run);
-	struct stored_run *subrun = malloc(sizeof *subrun);
+	const struct spilled_run *self = spilled(run);
+	struct spilled_run *subrun = malloc(sizeof *subrun);
 	uint64_t end_block;
 	int r;
 

@@ -1,5 +1,5 @@
 /*
- * test_run_stored.c - parts of a stored run are read and freed without the others
+ * test_run_spilled.c - parts of a stored run are read and freed without the others
  */
 #include "src/run/run.h"
 #include "tests/support/run_file_fixture.h"
@@ -16,7 +16,7 @@ static struct run *open_stored(void)
 
 	assert_int_equal(key_parse_type("u64", &key), 0);
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
-	assert_int_equal(run_open_stored(make_finished_run(WINDOWS), STORED_ITEMS, &run), 0);
+	assert_int_equal(run_open_spilled(make_finished_run(WINDOWS), STORED_ITEMS, &run), 0);
 	return run;
 }
 
@@ -64,4 +64,4 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(subruns_release_disjoint_blocks, start, finish),
 };
 
-UNIT_TESTS(run_stored, tests, NULL, NULL)
+UNIT_TESTS(run_spilled, tests, NULL, NULL)

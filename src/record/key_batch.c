@@ -1,5 +1,5 @@
 /*
- * key_encode.c - encode and decode many key-only records at once
+ * key_batch.c - encode and decode many key-only records at once
  *
  * One loop does everything while the data is in the first-level cache: it loads a block of records
  * into an array of raw values, hashes the array, and maps it to elements. The array makes the loops
@@ -16,7 +16,7 @@
  * Records of several keys have one instance for each element size: one for each length took the
  * compiler half as long again, and was no faster.
  */
-#include "src/record/key_encode.h"
+#include "src/record/key_batch.h"
 
 #include <string.h>
 
@@ -43,21 +43,21 @@ struct encode_job {
 #define SIZED(stem) stem##_4
 #define NAME(stem) stem##_4
 #define TARGET
-#include "src/record/key_encode.inc"
+#include "src/record/key_batch.inc"
 
 #define ELEMENT uint64_t
 #define WORD uint64_t
 #define SIZED(stem) stem##_8
 #define NAME(stem) stem##_8
 #define TARGET
-#include "src/record/key_encode.inc"
+#include "src/record/key_batch.inc"
 
 #define ELEMENT uint128_t
 #define WORD uint64_t
 #define SIZED(stem) stem##_16
 #define NAME(stem) stem##_16
 #define TARGET
-#include "src/record/key_encode.inc"
+#include "src/record/key_batch.inc"
 
 #ifdef __x86_64__
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
@@ -67,21 +67,21 @@ struct encode_job {
 #define SIZED(stem) stem##_4
 #define NAME(stem) stem##_4_avx512
 #define TARGET AVX512
-#include "src/record/key_encode.inc"
+#include "src/record/key_batch.inc"
 
 #define ELEMENT uint64_t
 #define WORD uint64_t
 #define SIZED(stem) stem##_8
 #define NAME(stem) stem##_8_avx512
 #define TARGET AVX512
-#include "src/record/key_encode.inc"
+#include "src/record/key_batch.inc"
 
 #define ELEMENT uint128_t
 #define WORD uint64_t
 #define SIZED(stem) stem##_16
 #define NAME(stem) stem##_16_avx512
 #define TARGET AVX512
-#include "src/record/key_encode.inc"
+#include "src/record/key_batch.inc"
 #endif
 
 /* Call stem and target with record_nbytes as a constant. */
@@ -170,7 +170,7 @@ static bool has_avx512(void)
 }
 #endif
 
-void key_encode_batch(const struct layout *layout, const void *records, uint64_t n, void *keys,
+void key_batch_encode(const struct layout *layout, const void *records, uint64_t n, void *keys,
 		      struct digest *digest)
 {
 	const struct encode_job job = { .encoding = &layout->encoding,
@@ -182,7 +182,7 @@ void key_encode_batch(const struct layout *layout, const void *records, uint64_t
 	(has_avx512() ? encode_avx512 : encode_plain)(&job);
 }
 
-void key_decode_batch(const struct layout *layout, const void *keys, uint64_t n, bool strict,
+void key_batch_decode(const struct layout *layout, const void *keys, uint64_t n, bool strict,
 		      void *records, struct decode_result *ret_result)
 {
 	const struct encode_job job = {
