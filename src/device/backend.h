@@ -1,5 +1,5 @@
 /*
- * backend - the interface of the back ends that sort chunks and merge runs
+ * backend.h - the interface of the back ends that sort chunks and merge runs
  *
  * A back end is a table of functions. Code above this interface does not know which one runs.
  * backend_cpu.c is complete and is the reference: threads and plain memory. backend_cuda.c does the
@@ -29,13 +29,26 @@
 #pragma once
 
 #include "src/base/stats.h"
-#include "src/device/queue_priority.h"
 #include "src/record/key_batch.h"
 
 /* Handles (device.h), which call the functions of the back end's table. */
 struct device;
 struct device_queue;
 struct device_event;
+
+/*
+ * Which of the ready operations run first.
+ *
+ * Merges run before sorts. Merging and writing sorted chunks frees their memory, which can be
+ * filled again as fast as the input is read. Otherwise the disk that runs are spilled to would be
+ * idle while all chunks of a run are sorted.
+ */
+enum queue_priority {
+	QUEUE_PRIORITY_LOW, /* sorting chunks */
+	QUEUE_PRIORITY_NORMAL,
+	QUEUE_PRIORITY_HIGH, /* short operations that another thread waits for */
+	N_QUEUE_PRIORITIES,
+};
 
 enum memory_kind {
 	MEMORY_DEVICE,

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/device/cpu/cut_and_sample.h"
+#include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/cpu_merge.h"
-#include "src/device/cpu/pack.h"
 #include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/cpu_sort.h"
-#include "src/device/cpu/unique.h"
 #include "src/record/key_batch.h"
 #include "tests/support/elements.h"
 

@@ -11,7 +11,7 @@
 #include "src/device/backend.h"
 #include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/cpu_sort.h"
-#include "src/device/cpu/unique.h"
+#include "src/device/cpu/cpu_ops.h"
 
 struct reference {
 	const char *name;

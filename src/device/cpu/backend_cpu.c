@@ -20,15 +20,12 @@
 #include <unistd.h>
 
 #include "src/base/diagnostics.h"
-#include "src/device/cpu/cut_and_sample.h"
 #include "src/device/cpu/queue_pool.h"
 #include "src/device/cpu/cpu_merge.h"
-#include "src/device/cpu/pack.h"
+#include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/page_alloc.h"
 #include "src/device/cpu/record_sort.h"
-#include "src/device/cpu/indirect.h"
 #include "src/device/cpu/cpu_sort.h"
-#include "src/device/cpu/unique.h"
 
 enum {
 	CHUNK_NBYTES = 32 << 20,

@@ -1,5 +1,5 @@
 /*
- * cpu_sort - sort a chunk of elements in memory, with one thread (see cpu_sort.h)
+ * cpu_sort.c - sort a chunk of elements in memory, with one thread (see cpu_sort.h)
  *
  * The fastest sort depends on the element:
  *
@@ -18,13 +18,47 @@
 #include <string.h>
 
 #include "config.h"
-#include "src/device/cpu/radix_sort.h"
+#if HAVE_HIGHWAY
+#include "src/device/cpu/vqsort.h"
+#endif
 #ifdef __x86_64__
 #include "src/device/cpu/x86/network_avx512.h"
 #include "src/device/cpu/x86/sort_avx512.h"
 #endif
+#include "src/record/key_encoding.h"
+
+enum {
+	N_DIGITS = 256,
+	INSERTION_N = 24, /* below that, insertion sort is faster than clearing 256 counters */
+	PIECE_NBYTES = 1 << 19, /* a piece and its scratch fit a second-level cache of 1 MiB */
+};
+
+/* Turn the numbers of elements into the starts of their buckets. */
+static void counts_to_starts(uint64_t counts[N_DIGITS])
+{
+	uint64_t sum = 0;
+
+	for (unsigned digit = 0; digit < N_DIGITS; digit++) {
+		const uint64_t count = counts[digit];
+
+		counts[digit] = sum;
+		sum += count;
+	}
+}
+
+#define ELEMENT uint32_t
+#define NAME(stem) stem##_4
+#include "src/device/cpu/radix_sort.inc"
+
+#define ELEMENT uint64_t
+#define NAME(stem) stem##_8
+#include "src/device/cpu/radix_sort.inc"
+
+#define ELEMENT uint128_t
+#define NAME(stem) stem##_16
+#include "src/device/cpu/radix_sort.inc"
+
 #if HAVE_HIGHWAY
-#include "src/device/cpu/vqsort.h"
 
 /* Sort with vqsort. Returns false and does nothing if it is not available. */
 static bool sort_by_vqsort(const struct sort_elements_op *op)

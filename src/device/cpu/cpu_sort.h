@@ -1,5 +1,5 @@
 /*
- * cpu_sort - sort a chunk of elements in memory, with one thread
+ * cpu_sort.h - sort a chunk of elements in memory, with one thread
  */
 #pragma once
 
@@ -21,3 +21,11 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
  * Reentrant.
  */
 void cpu_sort(const struct sort_elements_op *op);
+
+/*
+ * Sort n elements in place by radix sort, ascending. Elements and scratch: n elements each, aligned
+ * to their size.
+ */
+void radix_sort_4(void *elements, uint64_t n, void *scratch);
+void radix_sort_8(void *elements, uint64_t n, void *scratch);
+void radix_sort_16(void *elements, uint64_t n, void *scratch);

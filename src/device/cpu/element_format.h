@@ -1,5 +1,5 @@
 /*
- * element_format - the part of the key that an element holds, besides the number of its record
+ * element_format.h - the part of the key that an element holds, besides the number of its record
  *
  *	narrow	64 bits   [ key bits, after the skipped ones ][ number, as many bits as n needs ]
  *	wide	128 bits  [ 12 bytes of key                  ][ number, 4 bytes                 ]
@@ -13,8 +13,8 @@
  */
 #pragma once
 
+#include "src/device/backend.h"
 #include "src/record/key_prefix.h"
-#include "src/record/layout.h"
 
 enum { ELEMENT_SAMPLE_N = 128, MAX_SKIPPED_BITS = 64 };
 
@@ -105,3 +105,15 @@ static inline void element_set_number(const struct element_format *format, void 
 	else
 		((uint128_t *)elements)[i] = number;
 }
+
+struct make_elements_op {
+	const struct layout *layout;
+	const struct element_format *format;
+	struct slice items;
+	uint64_t first_number; /* number of the first item */
+	void *elements;
+	struct digest *digest; /* of the bodies of the items, added to; may be NULL */
+};
+
+/* Make the elements. Returns the bits in which the prefixes of the keys differ. */
+uint128_t cpu_make_elements(const struct make_elements_op *op);

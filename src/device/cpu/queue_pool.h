@@ -22,12 +22,9 @@
 
 #include <stddef.h>
 
-#include "src/device/queue_priority.h"
+#include "src/device/backend.h"
 
 struct queue_pool;
-struct device_queue;
-struct device_event;
-
 /* A task gets the context of the pool and a pointer to a copy of its arguments. */
 typedef void queue_task_fn(void *context, const void *arguments);
 

@@ -1,11 +1,12 @@
 /*
- * record_sort - sort a chunk of records and merge slices of items, with one thread
+ * record_sort.h - sort a chunk of records and merge slices of items, with one thread
  *
  * See the operations in src/device/backend.h. Allocates nothing. Reentrant.
  */
 #pragma once
 
-#include "src/device/backend.h"
+#include "src/device/cpu/element_format.h"
+#include "src/device/cpu/item_lookup.h"
 
 /*
  * Return the scratch, aligned to 16 bytes, to sort n records (k == 0) or to merge k slices of n
@@ -15,3 +16,42 @@ size_t cpu_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint6
 
 void cpu_sort_records(const struct sort_op *op);
 void cpu_merge_records(const struct merge_op *op);
+
+/* --- steps of a sort --- */
+
+struct top_k_op {
+	const struct element_format *format;
+	void *elements; /* n, in any order */
+	uint64_t n;
+	uint64_t limit;
+};
+
+/*
+ * Move the elements so that the first `limit` in sorted order are among the first elements; return
+ * how many these are: at least `limit`, or n. Elements that tie stay together. Allocates nothing.
+ * Reentrant.
+ */
+uint64_t cpu_top_k(const struct top_k_op *op);
+
+struct tie_break_op {
+	const struct key_fields *keys;
+	const struct item_lookup *items;
+	const struct element_format *format;
+	void *elements; /* n, sorted */
+	uint64_t n;
+	/* For narrow elements: space for wide_buffer_n wide ones, aligned to 16 bytes. */
+	uint128_t *wide_buffer;
+	uint64_t wide_buffer_n;
+	void *sort_scratch; /* cpu_sort_scratch_nbytes(n, 16) */
+	void *scratch;      /* tie_break_scratch_nbytes(n) */
+};
+
+/* Return the scratch for n elements, aligned to 16 bytes. */
+size_t tie_break_scratch_nbytes(uint64_t n);
+
+/*
+ * Sort elements that tie by the rest of the key, and equal keys by their number. Only the numbers
+ * of the elements remain. Returns false if the space was too small; the order is then undefined.
+ * Allocates nothing. Reentrant.
+ */
+bool cpu_break_ties(const struct tie_break_op *op);

@@ -1,7 +1,7 @@
 /*
  * test_cpu_indirect - elements of records in several places lead back to them, and tell no lies
  */
-#include "src/device/cpu/indirect.h"
+#include "src/device/cpu/cpu_ops.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -2,9 +2,8 @@
  * test_cpu_merge - merges against a sort of everything, over numbers and shapes of slices; cuts
  * and samples
  */
-#include "src/device/cpu/cut_and_sample.h"
+#include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/cpu_merge.h"
-#include "src/device/cpu/merge2.h"
 #include "tests/support/elements.h"
 
 #include "tests/support/unit_test.h"

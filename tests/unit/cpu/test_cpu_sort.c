@@ -2,7 +2,6 @@
  * test_cpu_sort - chunk sorts against qsort, over sizes, lengths and distributions
  */
 #include "config.h"
-#include "src/device/cpu/radix_sort.h"
 #include "src/device/cpu/cpu_sort.h"
 #if HAVE_HIGHWAY
 #include "src/device/cpu/vqsort.h"

@@ -1,7 +1,7 @@
 /*
  * test_cpu_unique - the first of equal elements is kept, for every type
  */
-#include "src/device/cpu/unique.h"
+#include "src/device/cpu/cpu_ops.h"
 
 #include "tests/support/unit_test.h"
 

@@ -23,7 +23,7 @@
  * may be written before a real element of that value, but the two are equal. Reads past the end are
  * masked.
  */
-#include "src/device/cpu/merge2.h"
+#include "src/device/cpu/cpu_merge.h"
 
 #include <stdbool.h>
 
