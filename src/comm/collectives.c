@@ -20,7 +20,6 @@
 
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
-#include "src/comm/tags.h"
 
 enum { TAG = COMM_TAG_COLLECTIVES };
 

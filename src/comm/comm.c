@@ -30,7 +30,6 @@
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "src/comm/heartbeat.h"
-#include "src/comm/tags.h"
 #include "src/comm/watchdog.h"
 
 enum {

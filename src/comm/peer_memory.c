@@ -15,7 +15,6 @@
 
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
-#include "src/comm/tags.h"
 
 /* What a rank sends to the others: where its memory can be read, and the cookie to find there. */
 struct peer_descriptor {
@@ -224,11 +223,10 @@ int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint6
 	if (r == 0)
 		return 0;
 	if (r == -EPERM || r == -ENOSYS) /* the peer is alive, so its end would never come */
-		return fail(
-			r,
-			"cannot read the memory of rank %u on %s any more: %m; use "
-			"--shared-memory=off",
-			rank, comm_host(peer_memory->comm, rank));
+		return fail(r,
+			    "cannot read the memory of rank %u on %s any more: %m; use "
+			    "--shared-memory=off",
+			    rank, comm_host(peer_memory->comm, rank));
 	if (r == -ESRCH || is_access_revoked(peer_memory, rank))
 		return wait_peer_failure(peer_memory, rank);
 	return fail(r, "cannot read the memory of rank %u on %s: %m", rank,

@@ -11,7 +11,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/stats.h"
 #include "src/base/thread.h"
-#include "src/comm/tags.h"
+#include "src/comm/comm.h"
 
 /* How long rank 0 waits for replies. */
 static const uint64_t reply_timeout_ns = 100000000;

@@ -255,7 +255,7 @@ enum {
 	MIN_BLOCK_NBYTES = 4 << 10,
 	MAX_IMBALANCE_DIVISOR = 100, /* of a partition */
 	MAX_OVERHEAD_DIVISOR = 50,   /* of the received items */
-	SPLITTER_DRAW_NBYTES = 48,   /* sent for each draw of a splitter (global_splitters.c) */
+	SPLITTER_DRAW_NBYTES = 48,   /* sent for each draw of a splitter (cuts.c) */
 	SPLITTER_RANK_NBYTES = 8,    /* the rest of a draw */
 	SPLITTER_MAX_DRAWS = 16,     /* draws of a splitter in each round, and of all splitters: */
 	SPLITTER_MAX_TOTAL_DRAWS = 1024,

@@ -8,7 +8,7 @@
 
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
-#include "src/comm/tags.h"
+#include "src/comm/comm.h"
 
 enum { MAX_SEGMENT_SENDS = 8 }; /* sends in progress */
 

@@ -23,7 +23,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/thread.h"
-#include "src/comm/tags.h"
+#include "src/comm/comm.h"
 
 enum {
 	N_SERVERS = 8,                  /* threads; most of them wait until a message is sent */

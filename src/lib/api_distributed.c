@@ -20,7 +20,6 @@
 #include "src/base/system_limits.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
-#include "src/comm/tags.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
 #include "src/sort/distributed_sort.h"

@@ -22,8 +22,6 @@
 
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
-#include "src/comm/tags.h"
-#include "src/exchange/global_splitters.h"
 #include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"
 #include "src/sort/setup.h"
@@ -40,8 +38,8 @@ static int split_own_runs(const struct sort *sort, uint32_t n, bool at_key_bound
 	*ret_cuts = calloc((n + (size_t)1) * own_runs->n + 1, sizeof **ret_cuts);
 	if (!*ret_cuts)
 		return fail(-ENOMEM, "no memory for %u partitions", n);
-	return global_splitters_cut(sort->spec->comm, job, own_runs->runs, (uint32_t)own_runs->n,
-				    &params, *ret_cuts);
+	return cuts_make(sort->spec->comm, job, own_runs->runs, (uint32_t)own_runs->n, &params,
+			 *ret_cuts);
 }
 
 /* Sum the cuts over all ranks, if these have different runs. No file begins beyond the limit. */

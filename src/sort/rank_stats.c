@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/comm/tags.h"
+#include "src/comm/comm.h"
 
 /* The offset of a member, which must be a uint64_t. */
 #define MEMBER(type, member)                                                                       \

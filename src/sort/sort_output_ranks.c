@@ -34,7 +34,6 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
-#include "src/comm/tags.h"
 #include "src/sort/sort_output.h"
 
 /* --- opened --- */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "io/spill/run_file.h"
-#include "src/exchange/global_splitters.h"
 #include "src/cost/estimate.h"
+#include "src/merge/cuts.h"
 #include "src/merge/forecast.h"
 #include "src/merge/merge_queues.h"
 #include "src/record/digest.h"
@@ -210,7 +210,7 @@ static void make_run(uint64_t number, uint64_t n_blocks, uint64_t block_n_items,
 	};
 }
 
-/* --- ranks that are threads: what global_splitters.c asks of them --- */
+/* --- ranks that are threads: what cuts.c asks of them --- */
 
 struct collective_round {
 	pthread_mutex_t lock;
@@ -328,8 +328,7 @@ static void *run_splitter_thread(void *argument)
 
 	for (size_t i = 0; i < RUNS_PER_RANK; i++)
 		runs[i] = &thread->runs[i].run;
-	thread->r = global_splitters_cut(&thread->comm, &job, runs, RUNS_PER_RANK, &params,
-					 thread->cuts);
+	thread->r = cuts_make(&thread->comm, &job, runs, RUNS_PER_RANK, &params, thread->cuts);
 	return NULL;
 }
 

@@ -16,9 +16,9 @@
 #include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
 #include "src/sort/sort_output.h"
-#include "src/exchange/global_splitters.h"
 #include "src/plan/job.h"
-#include "src/comm/tags.h"
+#include "src/comm/comm.h"
+#include "src/merge/cuts.h"
 #include "src/sort/rank_stats.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/fake_ranks.h"
@@ -94,19 +94,16 @@ static void request_in_memory(struct requested_sort *request, const char *type,
 /* Wrapped to count calls: without room for an exchange in memory, the runs are not cut twice. */
 static unsigned n_cut;
 
-int __real_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
-				uint32_t n_runs, const struct splitter_params *params,
-				uint64_t *ret_cuts);
+int __real_cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);
 
-int __wrap_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
-				uint32_t n_runs, const struct splitter_params *params,
-				uint64_t *ret_cuts);
-int __wrap_global_splitters_cut(struct comm *comm, const struct job *job, struct run *const *runs,
-				uint32_t n_runs, const struct splitter_params *params,
-				uint64_t *ret_cuts)
+int __wrap_cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);
+int __wrap_cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts)
 {
-	n_cut++;
-	return __real_global_splitters_cut(comm, job, runs, n_runs, params, ret_cuts);
+	n_cut += comm != NULL;
+	return __real_cuts_make(comm, job, runs, n_runs, params, ret_cuts);
 }
 
 /* Wrapped to corrupt one message: it adds to a word of message n_before of rank 1 with this tag. */
