@@ -1,5 +1,5 @@
 /*
- * checksum - checksum of stored bytes: XXH3 of the xxHash library, 64 bits
+ * checksum.h - checksum of stored bytes: XXH3 of the xxHash library, 64 bits
  *
  * It protects temporary files against errors of disks, controllers and memory, not against forgery.
  */
@@ -7,5 +7,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <xxhash.h>
 
-uint64_t checksum64(const void *data, size_t nbytes);
+static inline uint64_t checksum64(const void *data, size_t nbytes)
+{
+	return XXH3_64bits(data, nbytes);
+}
