@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/text.h"
+#include "src/lib/api_distributed.h"
 #include "src/lib/lib_internal.h"
 
 _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "one buffer for words");

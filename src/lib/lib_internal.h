@@ -21,7 +21,6 @@
 #include "src/base/time_series.h"
 #include "src/base/trace.h"
 #include "src/comm/rank_progress.h"
-#include "src/lib/api_distributed.h"
 #include "src/lib/process_hooks.h"
 #include "src/options/options.h"
 #include "src/report/report_file.h"
@@ -176,3 +175,38 @@ int reports_close_trace_text(struct reports *reports, const char **ret_text, siz
 
 /* Drop what was not written. Idempotent. */
 void reports_discard(struct reports *reports);
+
+/*
+ * --- api_distributed.c ---
+ *
+ * Without ranks these functions do nothing, unless they say more.
+ */
+
+/* Require that a list of names ("-": standard input) is a regular file, which every rank reads. */
+int api_distributed_check_files0(const struct gsort *sort, const char *path);
+
+/*
+ * For --explain --ranks=N: reject options that gsort-mpi does not support, and plan for CPUs,
+ * with the memory and CPUs of this host unless -S and --parallel were given.
+ * Without --ranks: reject --assume-rates.
+ */
+int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *spec);
+
+/* After --explain --ranks=N: print a notice about memory and CPUs that were assumed. */
+void api_distributed_notice_assumed(const struct gsort *sort);
+
+/* Return whether this process writes the reports: it is the first rank, or the only process. */
+bool api_is_reporting_rank(const struct gsort *sort);
+
+/* Collective: trace on all ranks if the first rank traces. */
+int api_distributed_open_trace(struct gsort *sort);
+
+/* Let the first rank query the progress of the others, or stop that. Requires sort->stats. */
+int api_distributed_open_progress(struct gsort *sort);
+void api_distributed_close_progress(struct gsort *sort);
+
+/* Collective, after success: collect statistics and traces of all ranks on the first one. */
+int api_distributed_gather_stats(struct gsort *sort);
+
+/* Divide memory and CPUs of a host among its ranks, unless -S or --parallel were given. */
+void api_distributed_divide_host(struct comm *comm, struct sort_spec *spec);
