@@ -1,5 +1,5 @@
 /*
- * html.c - write a page of HTML, element by element, with SVG charts (see html.h)
+ * html.c - write a page of HTML with tables and SVG charts (see html.h)
  *
  * A chart is drawn from bins, so a second and a day take the same number of bytes. An area is a
  * path in units of its own: a bin wide, and 1/CHART_Y_UNITS of the row high. A transformation
@@ -19,155 +19,101 @@
 
 /* --- elements --- */
 
-/* Elements without content and end tag. */
-static bool is_void(const char *element)
+static void put_escaped(FILE *stream, const char *text)
 {
-	static const char *const void_elements[] = { "meta", "col", "br", "hr" };
+	static const char special[] = "<>&\"'";
+	static const char *const entities[] = { "&lt;", "&gt;", "&amp;", "&quot;", "&#39;" };
 
-	for (size_t i = 0; i < sizeof void_elements / sizeof void_elements[0]; i++)
-		if (!strcmp(element, void_elements[i]))
-			return true;
-	return false;
+	for (const char *c = text; *c; c++) {
+		const char *match = strchr(special, *c);
+
+		if (match)
+			fputs(entities[match - special], stream);
+		else
+			fputc(*c, stream);
+	}
 }
 
-static void end_tag(struct html *html)
+static void put_text(FILE *stream, const char *text)
 {
-	if (html->in_tag)
-		fputc('>', html->stream);
-	html->in_tag = false;
-}
+	char *line = malloc(QUOTED_NBYTES(strlen(text)));
 
-void html_open(struct html *html, const char *element)
-{
-	assert(html->depth < HTML_MAX_DEPTH);
-	end_tag(html);
-	fprintf(html->stream, "<%s", element);
-	html->open_elements[html->depth++] = element;
-	html->in_tag = true;
-}
-
-void html_close(struct html *html)
-{
-	const char *element = html->open_elements[--html->depth];
-
-	end_tag(html);
-	if (!is_void(element))
-		fprintf(html->stream, "</%s>\n", element);
-}
-
-void html_close_to(struct html *html, unsigned depth)
-{
-	while (html->depth > depth)
-		html_close(html);
-}
-
-static void put_escaped(struct html *html, const char *text)
-{
-	for (const char *c = text; *c; c++)
-		switch (*c) {
-		case '<':
-			fputs("&lt;", html->stream);
-			break;
-		case '>':
-			fputs("&gt;", html->stream);
-			break;
-		case '&':
-			fputs("&amp;", html->stream);
-			break;
-		case '"':
-			fputs("&quot;", html->stream);
-			break;
-		case '\'':
-			fputs("&#39;", html->stream);
-			break;
-		default:
-			fputc(*c, html->stream);
-		}
-}
-
-/* The text is omitted if memory is short. */
-static void put_text(struct html *html, const char *format, va_list args)
-{
-	char *text, *line;
-
-	if (vasprintf(&text, format, args) < 0)
-		return;
-	line = malloc(QUOTED_NBYTES(strlen(text)));
 	if (line)
-		put_escaped(html, quote_text(text, line, QUOTED_NBYTES(strlen(text))));
+		put_escaped(stream, quote_text(text, line, QUOTED_NBYTES(strlen(text))));
 	free(line);
-	free(text);
 }
 
-void html_attribute(struct html *html, const char *name, const char *format, ...)
+/* Write one value. spec: a conversion such as "%.1f". */
+static void put_value(FILE *stream, const char *spec, va_list *args)
+{
+	switch (spec[strlen(spec) - 1]) {
+	case '%':
+		fputc('%', stream);
+		break;
+	case 's':
+		put_text(stream, va_arg(*args, const char *));
+		break;
+	case 'f':
+	case 'g':
+		fprintf(stream, spec, va_arg(*args, double));
+		break;
+	default:
+		if (strstr(spec, "ll"))
+			fprintf(stream, spec, va_arg(*args, unsigned long long));
+		else if (strchr(spec, 'l'))
+			fprintf(stream, spec, va_arg(*args, unsigned long));
+		else if (strchr(spec, 'z'))
+			fprintf(stream, spec, va_arg(*args, size_t));
+		else
+			fprintf(stream, spec, va_arg(*args, unsigned));
+	}
+}
+
+void html_print(FILE *stream, const char *format, ...)
 {
 	va_list args;
 
-	assert(html->in_tag);
-	fprintf(html->stream, " %s=\"", name);
 	va_start(args, format);
-	put_text(html, format, args);
+	for (const char *next = format; *next;) {
+		const size_t n = strcspn(next, "%");
+		size_t spec_n;
+		char spec[16];
+
+		fwrite(next, 1, n, stream);
+		next += n;
+		if (!*next)
+			break;
+		spec_n = 2 + strcspn(next + 1, "%sdufg");
+		assert(spec_n < sizeof spec);
+		snprintf(spec, sizeof spec, "%.*s", (int)spec_n, next);
+		put_value(stream, spec, &args);
+		next += spec_n;
+	}
 	va_end(args);
-	fputc('"', html->stream);
 }
 
-void html_text(struct html *html, const char *format, ...)
+void html_open_table(FILE *stream, const char *caption, const struct html_column *columns,
+		     unsigned n)
 {
-	va_list args;
-
-	end_tag(html);
-	va_start(args, format);
-	put_text(html, format, args);
-	va_end(args);
+	html_print(stream,
+		   "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">\n"
+		   "<table class=\"%s\"><caption>%s</caption>\n<thead><tr>",
+		   caption, n == 2 ? "pairs" : "sums", caption);
+	for (unsigned i = 0; i < n; i++)
+		html_print(stream, "<th scope=\"col\" class=\"%s\">%s</th>\n",
+			   columns[i].is_number ? "number" : "text", columns[i].name);
+	html_print(stream, "</tr></thead>\n<tbody>\n");
 }
 
-void html_open_with_class(struct html *html, const char *element, const char *class)
+void html_close_table(FILE *stream)
 {
-	html_open(html, element);
-	html_attribute(html, "class", "%s", class);
+	html_print(stream, "</tbody>\n</table>\n</div>\n");
 }
 
-void html_element(struct html *html, const char *element, const char *format, ...)
+void html_open_section(FILE *stream, const char *id, const char *heading)
 {
-	va_list args;
-
-	html_open(html, element);
-	end_tag(html);
-	va_start(args, format);
-	put_text(html, format, args);
-	va_end(args);
-	html_close(html);
-}
-
-void html_element_with_class(struct html *html, const char *element, const char *class,
-			     const char *format, ...)
-{
-	va_list args;
-
-	html_open_with_class(html, element, class);
-	end_tag(html);
-	va_start(args, format);
-	put_text(html, format, args);
-	va_end(args);
-	html_close(html);
-}
-
-FILE *html_begin_attribute(struct html *html, const char *name)
-{
-	assert(html->in_tag);
-	fprintf(html->stream, " %s=\"", name);
-	return html->stream;
-}
-
-void html_end_attribute(struct html *html)
-{
-	fputc('"', html->stream);
-}
-
-void html_raw(struct html *html, const char *text)
-{
-	end_tag(html);
-	fputs(text, html->stream);
+	html_print(stream, "<section aria-labelledby=\"%s\"><h2 id=\"%s\">%s</h2>\n", id, id,
+		   heading);
 }
 
 /* --- charts over time --- */
@@ -195,69 +141,35 @@ static double time_to_x(const struct chart *chart, double time_s)
 	return CHART_LEFT + CHART_PLOT * time_s / duration_s(chart);
 }
 
-static void put_number(struct html *html, const char *name, double number)
+/* Round to a tenth. */
+static double tenth(double number)
 {
-	html_attribute(html, name, "%.4g", round(number * 10) / 10);
+	return round(number * 10) / 10;
 }
 
-__attribute__((format(printf, 5, 6))) static void
-chart_text(struct html *html, const char *class, double x, double y, const char *format, ...)
+static void chart_text(const struct chart *chart, const char *class, double x, double y,
+		       const char *text)
 {
-	char text[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	html_open_with_class(html, "text", class);
-	put_number(html, "x", x);
-	put_number(html, "y", y);
-	html_text(html, "%s", text);
-	html_close(html);
+	html_print(chart->stream, "<text class=\"%s\" x=\"%.4g\" y=\"%.4g\">%s</text>\n", class,
+		   tenth(x), tenth(y), text);
 }
 
-static void chart_box(struct html *html, const char *class, double x, double y, double width,
-		      double height)
+static void chart_line(const struct chart *chart, const char *class, double x1, double y1,
+		       double x2, double y2)
 {
-	html_open_with_class(html, "rect", class);
-	put_number(html, "x", x);
-	put_number(html, "y", y);
-	put_number(html, "width", width < 1 ? 1 : width);
-	put_number(html, "height", height);
-	html_close(html);
+	html_print(chart->stream,
+		   "<line class=\"%s\" x1=\"%.4g\" y1=\"%.4g\" x2=\"%.4g\" y2=\"%.4g\"></line>\n",
+		   class, tenth(x1), tenth(y1), tenth(x2), tenth(y2));
 }
 
-static void chart_line(struct html *html, const char *class, double x1, double y1, double x2,
-		       double y2)
+void chart_open(struct chart *chart, FILE *stream, const struct chart_frame *frame)
 {
-	html_open_with_class(html, "line", class);
-	put_number(html, "x1", x1);
-	put_number(html, "y1", y1);
-	put_number(html, "x2", x2);
-	put_number(html, "y2", y2);
-	html_close(html);
-}
-
-static void chart_open_svg(struct html *html, const struct chart_frame *frame, unsigned height)
-{
-	html_open(html, "svg");
-	html_attribute(html, "viewBox", "0 0 %d %u", CHART_WIDTH, height);
-	html_attribute(html, "role", "img");
-	html_attribute(html, "aria-labelledby", "%s-title %s-text", frame->id, frame->id);
-	html_open(html, "title");
-	html_attribute(html, "id", "%s-title", frame->id);
-	html_text(html, "%s", frame->title);
-	html_close(html);
-	html_open(html, "desc");
-	html_attribute(html, "id", "%s-text", frame->id);
-	html_text(html, "%s", frame->description);
-	html_close(html);
-}
-
-void chart_open(struct chart *chart, struct html *html, const struct chart_frame *frame)
-{
-	*chart = (struct chart){ .html = html, .frame = *frame, .depth = html->depth };
-	chart_open_svg(html, frame, (unsigned)plot_bottom(chart) + CHART_AXIS_HEIGHT);
+	*chart = (struct chart){ .stream = stream, .frame = *frame };
+	html_print(stream,
+		   "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-labelledby=\"%s-title %s-text\">\n"
+		   "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-text\">%s</desc>\n",
+		   CHART_WIDTH, (unsigned)plot_bottom(chart) + CHART_AXIS_HEIGHT, frame->id,
+		   frame->id, frame->id, frame->title, frame->id, frame->description);
 }
 
 void chart_span(struct chart *chart, const char *name, double begin_s, double end_s)
@@ -265,10 +177,13 @@ void chart_span(struct chart *chart, const char *name, double begin_s, double en
 	const double x = time_to_x(chart, begin_s), end_x = time_to_x(chart, end_s);
 	const double character_width = 6.4; /* average of the labels' font */
 
-	chart_box(chart->html, "span", x, CHART_HEADER_HEIGHT - 4, end_x - x,
-		  plot_bottom(chart) - CHART_HEADER_HEIGHT + 4);
+	html_print(
+		chart->stream,
+		"<rect class=\"span\" x=\"%.4g\" y=\"%d\" width=\"%.4g\" height=\"%.4g\"></rect>\n",
+		tenth(x), CHART_HEADER_HEIGHT - 4, tenth(fmax(end_x - x, 1)),
+		tenth(plot_bottom(chart) - CHART_HEADER_HEIGHT + 4));
 	if (end_x - x > character_width * (double)strlen(name))
-		chart_text(chart->html, "label", x + 4, CHART_HEADER_HEIGHT - 10, "%s", name);
+		chart_text(chart, "label", x + 4, CHART_HEADER_HEIGHT - 10, name);
 }
 
 /* Return the sum of the first n_series, in units from the top. */
@@ -284,7 +199,7 @@ static long stacked_y(const struct chart_row *row, unsigned n_series, uint32_t b
 
 static void put_path(const struct chart *chart, const struct chart_row *row, unsigned n_series)
 {
-	FILE *stream = html_begin_attribute(chart->html, "d");
+	FILE *const stream = chart->stream;
 	long current_y = CHART_Y_UNITS;
 	uint32_t n_level = 0;
 
@@ -301,39 +216,37 @@ static void put_path(const struct chart *chart, const struct chart_row *row, uns
 		n_level = 0;
 	}
 	fprintf(stream, "h%uV%dz", n_level, CHART_Y_UNITS);
-	html_end_attribute(chart->html);
 }
 
 static void put_area(const struct chart *chart, const struct chart_row *row, unsigned n_series,
 		     double top)
 {
-	struct html *html = chart->html;
-
-	html_open_with_class(html, "path", row->series[n_series - 1].class);
-	html_attribute(html, "transform", "translate(%d %.5g)scale(%.5g %.4g)", CHART_LEFT, top,
-		       (double)CHART_PLOT / chart->frame.n_bins,
-		       (double)chart->frame.row_height / CHART_Y_UNITS);
+	html_print(chart->stream,
+		   "<path class=\"%s\" transform=\"translate(%d %.5g)scale(%.5g %.4g)\" d=\"",
+		   row->series[n_series - 1].class, CHART_LEFT, top,
+		   (double)CHART_PLOT / chart->frame.n_bins,
+		   (double)chart->frame.row_height / CHART_Y_UNITS);
 	put_path(chart, row, n_series);
-	html_element(html, "title", "%s", row->series[n_series - 1].name);
-	html_close(html);
+	html_print(chart->stream, "\"><title>%s</title>\n</path>\n",
+		   row->series[n_series - 1].name);
 }
 
 void chart_row(struct chart *chart, const struct chart_row *row)
 {
 	const double top = row_top(chart, chart->row++), height = chart->frame.row_height;
-	struct html *html = chart->html;
+	const double bottom = top + height, right = CHART_LEFT + CHART_PLOT;
 
-	chart_text(html, "name", 0, top + 14, "%s", row->name);
-	chart_text(html, "note", 0, top + 30, "%s", row->note);
-	chart_line(html, "top", CHART_LEFT, top, CHART_LEFT + CHART_PLOT, top);
+	chart_text(chart, "name", 0, top + 14, row->name);
+	chart_text(chart, "note", 0, top + 30, row->note);
+	chart_line(chart, "top", CHART_LEFT, top, right, top);
 	for (unsigned n_series = row->n; n_series > 0; n_series--)
 		put_area(chart, row, n_series, top);
 	if (row->limit > 0) {
 		const double y = top + height * (1 - row->limit / row->max);
 
-		chart_line(html, "limit", CHART_LEFT, y, CHART_LEFT + CHART_PLOT, y);
+		chart_line(chart, "limit", CHART_LEFT, y, right, y);
 	}
-	chart_line(html, "ground", CHART_LEFT, top + height, CHART_LEFT + CHART_PLOT, top + height);
+	chart_line(chart, "ground", CHART_LEFT, bottom, right, bottom);
 }
 
 /* Return the seconds between two ticks of the axis, of which there are at most about 8. */
@@ -371,7 +284,7 @@ static void format_tick(double time_s, double step_s, char text[static 32])
 		snprintf(text, 32, "%.4g s", time_s);
 }
 
-static void put_axis(const struct chart *chart)
+void chart_close(struct chart *chart)
 {
 	const double total_s = duration_s(chart), step_s = choose_tick_step(total_s),
 		     bottom = plot_bottom(chart);
@@ -381,17 +294,12 @@ static void put_axis(const struct chart *chart)
 		char text[32];
 
 		format_tick(i * step_s, step_s, text);
-		chart_line(chart->html, "mark", x, CHART_HEADER_HEIGHT, x, bottom + 5);
-		chart_text(chart->html,
+		chart_line(chart, "mark", x, CHART_HEADER_HEIGHT, x, bottom + 5);
+		chart_text(chart,
 			   i == 0               ? "first mark" :
 			   x > CHART_WIDTH - 30 ? "last mark" :
 						  "mark",
-			   x, bottom + 20, "%s", text);
+			   x, bottom + 20, text);
 	}
-}
-
-void chart_close(struct chart *chart)
-{
-	put_axis(chart);
-	html_close_to(chart->html, chart->depth);
+	html_print(chart->stream, "</svg>\n");
 }

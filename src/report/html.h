@@ -1,14 +1,11 @@
 /*
- * html.h - write a page of HTML, element by element, with SVG charts
+ * html.h - write a page of HTML with tables and SVG charts
  *
- *	html_open(&html, "p");
- *	html_attribute(&html, "id", "%s", name);	before any content
- *	html_text(&html, "%s is sorted", path);		escapes <, &, quotes, control characters
- *	html_close(&html);				closes the innermost element
+ *	html_print(stream, "<p>%s is sorted</p>\n", path);
  *
- * Names of elements and attributes are constants and are not escaped. Whatever bytes a text has,
- * the page is UTF-8: invalid and invisible characters are escaped as in the shell
- * (src/base/text.h). The owner of the stream checks for write errors.
+ * A format is HTML with conversions as of printf. Texts (%s) are escaped: <, >, &, quotes, and
+ * invalid and invisible characters as in the shell (src/base/text.h). So the page is UTF-8 and has
+ * no other markup, whatever bytes a text has. The owner of the stream checks for write errors.
  */
 #pragma once
 
@@ -18,44 +15,24 @@
 
 #include "src/base/time_series.h"
 
-enum { HTML_MAX_DEPTH = 32 };
+/*
+ * Write a format with the conversions %s, %d, %u, %f and %g, with flags and lengths. A text is
+ * omitted if memory is short.
+ */
+__attribute__((format(printf, 2, 3))) void html_print(FILE *stream, const char *format, ...);
 
-struct html {
-	FILE *stream;
-	unsigned depth;
-	const char *open_elements[HTML_MAX_DEPTH];
-	bool in_tag; /* attributes may follow */
+struct html_column {
+	const char *name;
+	bool is_number;
 };
 
-void html_open(struct html *html, const char *element);
-void html_close(struct html *html);
+/* Write a table up to its first row. */
+void html_open_table(FILE *stream, const char *caption, const struct html_column *columns,
+		     unsigned n);
+void html_close_table(FILE *stream);
 
-/* Close elements until `depth` are open. */
-void html_close_to(struct html *html, unsigned depth);
-
-__attribute__((format(printf, 3, 4))) void html_attribute(struct html *html, const char *name,
-							  const char *format, ...);
-__attribute__((format(printf, 2, 3))) void html_text(struct html *html, const char *format, ...);
-
-/* Write an element that contains only text, optionally with a class. */
-__attribute__((format(printf, 3, 4))) void html_element(struct html *html, const char *element,
-							const char *format, ...);
-__attribute__((format(printf, 4, 5))) void html_element_with_class(struct html *html,
-								   const char *element,
-								   const char *class,
-								   const char *format, ...);
-
-void html_open_with_class(struct html *html, const char *element, const char *class);
-
-/*
- * Write the value of an attribute to the stream in pieces; the caller must not write characters
- * that need escapes.
- */
-FILE *html_begin_attribute(struct html *html, const char *name);
-void html_end_attribute(struct html *html);
-
-/* Write HTML or CSS as it is. */
-void html_raw(struct html *html, const char *text);
+/* Write the beginning of a section, with its heading. */
+void html_open_section(FILE *stream, const char *id, const char *heading);
 
 /*
  * --- charts over time ---
@@ -84,10 +61,9 @@ struct chart_frame {
 };
 
 struct chart {
-	struct html *html;
+	FILE *stream;
 	struct chart_frame frame;
-	unsigned depth; /* open elements outside of the chart */
-	unsigned row;   /* number of the next row */
+	unsigned row; /* number of the next row */
 };
 
 /* One of the areas of a row. */
@@ -104,7 +80,7 @@ struct chart_row {
 	double limit; /* a dashed line; 0: none */
 };
 
-void chart_open(struct chart *chart, struct html *html, const struct chart_frame *frame);
+void chart_open(struct chart *chart, FILE *stream, const struct chart_frame *frame);
 
 /* Draw a phase: its name above the plot, and a box. */
 void chart_span(struct chart *chart, const char *name, double begin_s, double end_s);

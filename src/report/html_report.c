@@ -10,15 +10,13 @@
 #include "src/report/html_report.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
 #include "src/base/size.h"
 #include "src/report/explain.h"
 #include "src/report/format.h"
-#include "src/report/html_report_internal.h"
+#include "src/report/html_report_chart.h"
 
 /* --- style --- */
 
@@ -115,501 +113,316 @@ static const char css[] =
 
 /* --- the page --- */
 
-/* The maximum number of inputs that are named; of others only the number is shown. */
-enum { HTML_REPORT_MAX_INPUTS = 10, CELL_NBYTES = 256 };
-
-const char *stage_css_class(enum stage stage, char text[static STAGE_CLASS_NBYTES])
-{
-	snprintf(text, STAGE_CLASS_NBYTES, "work of-%s", stage_name(stage));
-	return text;
-}
-
-void html_report_open_table(struct html *html, const char *caption,
-			    const struct html_report_column *columns, unsigned n)
-{
-	html_open_with_class(html, "div", "table");
-	html_attribute(html, "role", "region");
-	html_attribute(html, "tabindex", "0");
-	html_attribute(html, "aria-label", "%s", caption);
-	html_open_with_class(html, "table", n == 2 ? "pairs" : "sums");
-	html_element(html, "caption", "%s", caption);
-	html_open(html, "thead");
-	html_open(html, "tr");
-	for (unsigned i = 0; i < n; i++) {
-		html_open(html, "th");
-		html_attribute(html, "scope", "col");
-		if (columns[i].is_number)
-			html_attribute(html, "class", "number");
-		html_text(html, "%s", columns[i].name);
-		html_close(html);
-	}
-	html_close(html);
-	html_close(html);
-	html_open(html, "tbody");
-}
-
-static void put_cell(struct html *html, const char *element, const char *class, const char *format,
-		     va_list args)
-{
-	char text[CELL_NBYTES];
-
-	vsnprintf(text, sizeof text, format, args);
-	html_open(html, element);
-	if (!strcmp(element, "th"))
-		html_attribute(html, "scope", "row");
-	if (class)
-		html_attribute(html, "class", "%s", class);
-	html_text(html, "%s", text);
-	html_close(html);
-}
-
-void html_report_header_cell(struct html *html, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	put_cell(html, "th", NULL, format, args);
-	va_end(args);
-}
-
-void html_report_text_cell(struct html *html, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	put_cell(html, "td", NULL, format, args);
-	va_end(args);
-}
-
-void html_report_number_cell(struct html *html, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	put_cell(html, "td", "number", format, args);
-	va_end(args);
-}
-
-void html_report_open_section(struct html *html, const char *id, const char *heading)
-{
-	html_open(html, "section");
-	html_attribute(html, "aria-labelledby", "%s", id);
-	html_open(html, "h2");
-	html_attribute(html, "id", "%s", id);
-	html_text(html, "%s", heading);
-	html_close(html);
-}
-
-void html_report_open_figure(struct html *html, const char *label)
-{
-	html_open(html, "figure");
-	html_attribute(html, "role", "region");
-	html_attribute(html, "tabindex", "0");
-	html_attribute(html, "aria-label", "%s", label);
-}
-
-/* Bounds the size of the page: the first ranks are shown; --stats-json has all. */
-enum { HTML_REPORT_MAX_RANKS = 200, HTML_REPORT_MAX_COLUMNS = 32 };
-
-static bool has_ranks(const struct html_report_writer *writer)
-{
-	return writer->report->stats_report->rank_stats != NULL;
-}
-
-void html_report_open_time_section(struct html_report_writer *writer, const char *id,
-				   const char *heading)
-{
-	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
-
-	html_report_open_section(&writer->html, id, heading);
-	if (rank_stats)
-		html_element(&writer->html, "p", "Rank 0 only, on %s; a trace has all ranks.",
-			     rank_stats->hosts[0]);
-}
+enum {
+	HTML_REPORT_MAX_INPUTS = 10, /* of other inputs only the number is shown */
+	/* Bounds the size of the page: the first ranks are shown; --stats-json has all. */
+	HTML_REPORT_MAX_RANKS = 200,
+	HTML_REPORT_MAX_COLUMNS = 32,
+};
 
 /*
  * Write the numbers of each rank. Its times have a table of their own, so that both fit the page.
  */
-static void put_rank_work(struct html *html, const struct rank_stats *rank_stats)
+static void put_rank_work(FILE *stream, const struct rank_stats *rank_stats)
 {
-	struct html_report_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true } };
-	const unsigned depth = html->depth;
+	struct html_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true } };
 	const struct stat_field *column = NULL;
 	unsigned n_columns = 1;
 	char text[32];
 
 	while ((column = rank_column_next(rank_stats, column)))
-		columns[n_columns++] = (struct html_report_column){ column->heading, true };
-	html_report_open_table(html, "Work of each rank", columns, n_columns);
+		columns[n_columns++] = (struct html_column){ column->heading, true };
+	html_open_table(stream, "Work of each rank", columns, n_columns);
 	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++) {
-		html_open(html, "tr");
-		html_report_header_cell(html, "%u", i);
+		html_print(stream, "<tr><th scope=\"row\">%u</th>\n", i);
 		while ((column = rank_column_next(rank_stats, column))) {
 			rank_column_format(column, &rank_stats->ranks[i], text);
-			html_report_number_cell(html, "%s", text);
+			html_print(stream, "<td class=\"number\">%s</td>\n", text);
 		}
-		html_close(html);
+		html_print(stream, "</tr>\n");
 	}
-	html_close_to(html, depth);
+	html_close_table(stream);
 }
 
-static void put_rank_times(struct html *html, const struct rank_stats *rank_stats)
+static void put_rank_times(FILE *stream, const struct rank_stats *rank_stats)
 {
 	const struct phase_totals *phases = rank_stats->total.totals.phases;
-	struct html_report_column columns[3 + N_PHASES] = { { "Rank", true },
-							    { "Host", false },
-							    { "Device", false } };
-	const unsigned depth = html->depth;
+	struct html_column columns[3 + N_PHASES] = { { "Rank", true },
+						     { "Host", false },
+						     { "Device", false } };
 	unsigned n_columns = 3;
 	char text[32];
 
 	for (enum phase i = 0; i < N_PHASES; i++)
 		if (phases[i].has_begun)
-			columns[n_columns++] = (struct html_report_column){ phase_name(i), true };
-	html_report_open_table(html, "Time of each rank in each phase", columns, n_columns);
+			columns[n_columns++] = (struct html_column){ phase_name(i), true };
+	html_open_table(stream, "Time of each rank in each phase", columns, n_columns);
 	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++) {
 		const struct rank_summary *entry = &rank_stats->ranks[i];
 
-		html_open(html, "tr");
-		html_report_header_cell(html, "%u", i);
-		html_report_text_cell(html, "%s", rank_stats->hosts[i]);
-		html_report_text_cell(html, "%s", entry->summary.backend);
+		html_print(stream, "<tr><th scope=\"row\">%u</th>\n<td>%s</td>\n<td>%s</td>\n", i,
+			   rank_stats->hosts[i], entry->summary.backend);
 		for (enum phase j = 0; j < N_PHASES; j++) {
 			if (!phases[j].has_begun)
 				continue;
 			format_time(ns_to_seconds(entry->totals.phases[j].elapsed_ns), text);
-			html_report_number_cell(html, "%s", text);
+			html_print(stream, "<td class=\"number\">%s</td>\n", text);
 		}
-		html_close(html);
+		html_print(stream, "</tr>\n");
 	}
-	html_close_to(html, depth);
+	html_close_table(stream);
 }
 
-static void write_ranks(struct html_report_writer *writer)
+static void write_ranks(const struct html_page *page)
 {
-	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
-	struct html *html = &writer->html;
+	const struct rank_stats *rank_stats = page->rank_stats;
 
 	if (!rank_stats)
 		return;
-	html_report_open_section(html, "ranks", "Ranks");
-	html_element(html, "p",
-		     "%u ranks. Imbalance of the output: %.2f %%. Figures above are sums over all "
-		     "ranks, and times are those of the slowest rank. Charts over time show "
-		     "rank 0.",
-		     rank_stats->n_ranks, 100 * rank_stats_imbalance(rank_stats));
-	put_rank_work(html, rank_stats);
-	put_rank_times(html, rank_stats);
-	html_close(html);
+	html_open_section(page->stream, "ranks", "Ranks");
+	html_print(page->stream,
+		   "<p>%u ranks. Imbalance of the output: %.2f %%. Figures above are sums over all "
+		   "ranks, and times are those of the slowest rank. Charts over time show "
+		   "rank 0.</p>\n",
+		   rank_stats->n_ranks, 100 * rank_stats_imbalance(rank_stats));
+	put_rank_work(page->stream, rank_stats);
+	put_rank_times(page->stream, rank_stats);
+	html_print(page->stream, "</section>\n");
 }
 
-static bool is_check(const struct html_report_writer *writer)
+static bool is_check(const struct html_page *page)
 {
-	return !writer->summary->backend[0];
+	return !page->summary->backend[0];
 }
 
-static const char *operation_verb(const struct html_report_writer *writer)
+static uint64_t input_nbytes(const struct html_page *page)
 {
-	return is_check(writer) ? "checked" : writer->summary->plan.n_chunks ? "sorted" : "merged";
-}
-
-static uint64_t input_nbytes(const struct html_report_writer *writer)
-{
-	return writer->summary->n_records_in * writer->summary->record_nbytes;
+	return page->summary->n_records_in * page->summary->record_nbytes;
 }
 
 /* Write "134,217,728 records sorted in 2.27 s". */
-static void put_headline(struct html_report_writer *writer)
+static void put_headline(const struct html_page *page, const struct html_report *report)
 {
-	const struct sort_summary *summary = writer->summary;
-	const double s = ns_to_seconds(writer->totals.elapsed_ns);
+	const struct sort_summary *summary = page->summary;
+	const double s = ns_to_seconds(page->totals.elapsed_ns);
 	char count[32], time[32], size[32], rate[40], device[DEVICE_NBYTES];
+	FILE *const stream = page->stream;
 
 	format_count(summary->n_records_in, count);
 	format_time(s, time);
-	size_format(input_nbytes(writer), size);
-	format_rate(input_nbytes(writer), s, rate);
+	size_format(input_nbytes(page), size);
+	format_rate(input_nbytes(page), s, rate);
 	if (summary->record_nbytes == 0) { /* a resumed sort that was complete */
-		html_element(&writer->html, "h1", "The sort was already complete");
+		html_print(stream, "<h1>The sort was already complete</h1>\n");
 		return;
 	}
-	html_element(&writer->html, "h1", "%s records %s in %s", count, operation_verb(writer),
-		     time);
-	html_open_with_class(&writer->html, "p", "lead");
-	if (is_check(writer))
-		html_element(&writer->html, "strong", "%s",
-			     writer->report->has_disorder ? "Not in order. " : "In order. ");
-	html_text(&writer->html, "%s of %s, %s", size, summary->type, rate);
-	if (!is_check(writer)) {
-		stats_report_format_device(writer->report->stats_report, device);
-		html_text(&writer->html, ", on %s. All records were verified.", device);
+	html_print(stream, "<h1>%s records %s in %s</h1>\n<p class=\"lead\">", count,
+		   is_check(page)         ? "checked" :
+		   summary->plan.n_chunks ? "sorted" :
+					    "merged",
+		   time);
+	if (is_check(page))
+		html_print(stream, "<strong>%s</strong>\n",
+			   report->has_disorder ? "Not in order. " : "In order. ");
+	html_print(stream, "%s of %s, %s", size, summary->type, rate);
+	if (!is_check(page)) {
+		stats_report_format_device(report->stats_report, device);
+		html_print(stream, ", on %s. All records were verified.", device);
 	}
-	html_close(&writer->html);
+	html_print(stream, "</p>\n");
 }
 
-static void put_header(struct html_report_writer *writer)
+static void put_header(const struct html_page *page, const struct html_report *report)
 {
-	static const struct {
+	const struct {
 		const char *id, *name;
-	} sections[] = { { "summary", "Summary" },       { "phases", "Phases" },
-			 { "links", "Links" },           { "ranks", "Ranks" },
-			 { "roles", "Activity" },        { "queues", "GPU queues" },
-			 { "throughput", "Throughput" }, { "space", "Memory and space" },
-			 { "plan", "Files and plan" } };
-	struct html *html = &writer->html;
+		bool is_omitted;
+	} sections[] = {
+		{ "summary", "Summary", false },
+		{ "phases", "Phases", false },
+		{ "links", "Links", false },
+		{ "ranks", "Ranks", !page->rank_stats },
+		{ "roles", "Activity", false },
+		{ "queues", "GPU queues", !html_page_has_queues(page) },
+		{ "throughput", "Throughput", false },
+		{ "space", "Memory and space", false },
+		{ "plan", "Files and plan", false },
+	};
 
-	html_open(html, "header");
-	html_element_with_class(html, "p", "brand", GSORT_PROGRAM " report");
-	put_headline(writer);
-	html_open(html, "nav");
-	html_attribute(html, "aria-label", "Sections of the report");
-	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-		if (!strcmp(sections[i].id, "queues") && !html_report_has_queues(writer))
-			continue;
-		if (!strcmp(sections[i].id, "ranks") && !has_ranks(writer))
-			continue;
-		html_open(html, "a");
-		html_attribute(html, "href", "#%s", sections[i].id);
-		html_text(html, "%s", sections[i].name);
-		html_close(html);
-	}
-	html_close(html);
-	html_close(html);
+	html_print(page->stream, "<header><p class=\"brand\">" GSORT_PROGRAM " report</p>\n");
+	put_headline(page, report);
+	html_print(page->stream, "<nav aria-label=\"Sections of the report\">\n");
+	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+		if (!sections[i].is_omitted)
+			html_print(page->stream, "<a href=\"#%s\">%s</a>\n", sections[i].id,
+				   sections[i].name);
+	html_print(page->stream, "</nav>\n</header>\n");
 }
 
-/* Write a number with its name and a note. */
-__attribute__((format(printf, 4, 5))) static void
-put_metric(struct html *html, const char *name, const char *value, const char *format, ...)
-{
-	char note[CELL_NBYTES];
-	va_list args;
+/* The format of a number with its name and a note; the note's format follows. */
+#define METRIC(note)                                                                               \
+	"<div><dt>%s</dt>\n<dd><strong>%s</strong>\n<span>" note "</span>\n</dd>\n</div>\n"
 
-	va_start(args, format);
-	vsnprintf(note, sizeof note, format, args);
-	va_end(args);
-	html_open(html, "div");
-	html_element(html, "dt", "%s", name);
-	html_open(html, "dd");
-	html_element(html, "strong", "%s", value);
-	html_element(html, "span", "%s", note);
-	html_close(html);
-	html_close(html);
-}
-
-static void put_process_metrics(struct html_report_writer *writer)
+static void put_process_metrics(const struct html_page *page)
 {
-	const struct stats_totals *totals = &writer->totals;
+	const struct stats_totals *totals = &page->totals;
 	const double cpu_s =
 		ns_to_seconds(totals->usage.user_ns) + ns_to_seconds(totals->usage.system_ns);
 	const double s = ns_to_seconds(totals->elapsed_ns);
 	char value[32], limit[32];
 
 	size_format(totals->usage.peak_rss_nbytes, value);
-	size_format(writer->summary->buffer_nbytes, limit);
-	if (is_check(writer))
-		put_metric(&writer->html, "Memory", value, "peak RSS");
-	else
-		put_metric(&writer->html, "Memory", value, "peak RSS; -S %s", limit);
+	size_format(page->summary->buffer_nbytes, limit);
+	html_print(page->stream, METRIC("peak RSS%s%s"), "Memory", value,
+		   is_check(page) ? "" : "; -S ", is_check(page) ? "" : limit);
 	format_time(cpu_s, value);
-	put_metric(&writer->html, "Processor time", value, "%.1f processors busy; %.0f %% system",
-		   s > 0 ? cpu_s / s : 0,
+	html_print(page->stream, METRIC("%.1f processors busy; %.0f %% system"), "Processor time",
+		   value, s > 0 ? cpu_s / s : 0,
 		   cpu_s > 0 ? 100 * ns_to_seconds(totals->usage.system_ns) / cpu_s : 0);
 }
 
-static void put_spill_metric(struct html_report_writer *writer)
+static void put_spill_metric(const struct html_page *page)
 {
-	const struct sort_summary *summary = writer->summary;
+	const struct sort_summary *summary = page->summary;
 	char value[32], stored[32];
 
 	size_format(summary->peak_temp_nbytes, value);
-	if (!summary->spilled.items_nbytes) {
-		put_metric(&writer->html, "Temporary space", value, "nothing was spilled");
-		return;
-	}
 	size_format(summary->spilled.stored_nbytes, stored);
-	put_metric(&writer->html, "Temporary space", value,
-		   "peak; compressed to %s (%.1f %%) with %s", stored,
-		   spill_ratio_percent(&summary->spilled), summary->spilled.codec);
+	if (summary->spilled.items_nbytes)
+		html_print(page->stream, METRIC("peak; compressed to %s (%.1f %%) with %s"),
+			   "Temporary space", value, stored, spill_ratio_percent(&summary->spilled),
+			   summary->spilled.codec);
+	else
+		html_print(page->stream, METRIC("nothing was spilled"), "Temporary space", value);
 }
 
-static void put_sort_metrics(struct html_report_writer *writer)
+static void put_sort_metrics(const struct html_page *page)
 {
-	const struct sort_summary *summary = writer->summary;
+	const struct sort_summary *summary = page->summary;
 	char value[32], cached[32], direct[32], mapped[32];
 
-	put_spill_metric(writer);
+	put_spill_metric(page);
 	format_count(summary->n_runs, value);
-	put_metric(&writer->html, "Runs", value, "%" PRIu64 " spilled", summary->n_runs_spilled);
+	html_print(page->stream, METRIC("%" PRIu64 " spilled"), "Runs", value,
+		   summary->n_runs_spilled);
 	format_count(summary->n_passes, value);
-	put_metric(&writer->html, "Passes", value,
-		   "final merge in %" PRIu64 " partition%s, %" PRIu64 " windows",
-		   summary->n_partitions, summary->n_partitions == 1 ? "" : "s",
+	html_print(page->stream,
+		   METRIC("final merge in %" PRIu64 " partition%s, %" PRIu64 " windows"), "Passes",
+		   value, summary->n_partitions, summary->n_partitions == 1 ? "" : "s",
 		   summary->n_windows);
 	format_count(summary->n_records_out, value);
 	size_format(summary->written.cached_nbytes, cached);
 	size_format(summary->written.direct_nbytes, direct);
 	size_format(summary->written.mmap_nbytes, mapped);
-	put_metric(&writer->html, "Records written", value, "%s cached, %s direct, %s mmap", cached,
-		   direct, mapped);
+	html_print(page->stream, METRIC("%s cached, %s direct, %s mmap"), "Records written", value,
+		   cached, direct, mapped);
 }
 
-static void put_metrics(struct html_report_writer *writer)
+static void put_metrics(const struct html_page *page)
 {
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
 	char value[32], rate[40], size[32];
 
-	html_report_open_section(html, "summary", "Summary");
-	html_open_with_class(html, "dl", "figures");
-	format_count(writer->summary->n_records_in, value);
-	size_format(input_nbytes(writer), size);
-	put_metric(html, "Records read", value, "%s, each of %" PRIu64 " bytes", size,
-		   writer->summary->record_nbytes);
-	format_time(ns_to_seconds(writer->totals.elapsed_ns), value);
-	format_rate(input_nbytes(writer), ns_to_seconds(writer->totals.elapsed_ns), rate);
-	put_metric(html, "Time", value, "%s of input", rate);
-	put_process_metrics(writer);
-	if (!is_check(writer))
-		put_sort_metrics(writer);
-	html_close_to(html, depth);
+	html_open_section(page->stream, "summary", "Summary");
+	html_print(page->stream, "<dl class=\"figures\">\n");
+	format_count(page->summary->n_records_in, value);
+	size_format(input_nbytes(page), size);
+	html_print(page->stream, METRIC("%s, each of %" PRIu64 " bytes"), "Records read", value,
+		   size, page->summary->record_nbytes);
+	format_time(ns_to_seconds(page->totals.elapsed_ns), value);
+	format_rate(input_nbytes(page), ns_to_seconds(page->totals.elapsed_ns), rate);
+	html_print(page->stream, METRIC("%s of input"), "Time", value, rate);
+	put_process_metrics(page);
+	if (!is_check(page))
+		put_sort_metrics(page);
+	html_print(page->stream, "</dl>\n</section>\n");
 }
 
-static void put_plan_row(void *context, const char *name, const char *value)
+static void put_row(void *stream, const char *name, const char *value)
 {
-	struct html *html = context;
-
-	html_open(html, "tr");
-	html_report_header_cell(html, "%s", name);
-	html_report_text_cell(html, "%s", value);
-	html_close(html);
+	html_print(stream, "<tr><th scope=\"row\">%s</th>\n<td>%s</td>\n</tr>\n", name, value);
 }
 
-/* A path may be longer than a cell's text. */
-__attribute__((format(printf, 3, 4))) static void put_file(struct html *html, const char *role,
-							   const char *format, ...)
+static void put_files(const struct html_page *page, const struct html_report *report)
 {
-	va_list args;
-	char *text;
-	int n;
+	static const struct html_column columns[] = { { "Role", false }, { "File", false } };
+	FILE *const stream = page->stream;
 
-	va_start(args, format);
-	n = vasprintf(&text, format, args);
-	va_end(args);
-	if (n < 0)
-		return;
-	html_open(html, "tr");
-	html_report_header_cell(html, "%s", role);
-	html_element(html, "td", "%s", text);
-	html_close(html);
-	free(text);
-}
-
-static void put_output(struct html *html, const struct html_report *report)
-{
-	if (report->n_part_files)
-		put_file(html, "output", "%s, %zu part files", report->output,
-			 report->n_part_files);
-	else
-		put_file(html, "output", "%s", report->output ? report->output : "standard output");
-}
-
-static void put_files(struct html_report_writer *writer)
-{
-	static const struct html_report_column columns[] = { { "Role", false }, { "File", false } };
-	const struct html_report *report = writer->report;
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
-
-	html_report_open_table(html, "Files", columns, 2);
+	html_open_table(stream, "Files", columns, 2);
 	for (size_t i = 0; i < report->n_inputs && i < HTML_REPORT_MAX_INPUTS; i++)
-		put_file(html, "input", "%s",
-			 strcmp(report->inputs[i], "-") ? report->inputs[i] : "standard input");
+		put_row(stream, "input",
+			strcmp(report->inputs[i], "-") ? report->inputs[i] : "standard input");
 	if (report->n_inputs > HTML_REPORT_MAX_INPUTS)
-		put_file(html, "inputs", "and %zu more", report->n_inputs - HTML_REPORT_MAX_INPUTS);
-	if (!is_check(writer))
-		put_output(html, report);
-	html_close_to(html, depth);
+		html_print(stream,
+			   "<tr><th scope=\"row\">inputs</th>\n<td>and %zu more</td>\n</tr>\n",
+			   report->n_inputs - HTML_REPORT_MAX_INPUTS);
+	if (report->n_part_files && !is_check(page))
+		html_print(
+			stream,
+			"<tr><th scope=\"row\">output</th>\n<td>%s, %zu part files</td>\n</tr>\n",
+			report->output, report->n_part_files);
+	else if (!is_check(page))
+		put_row(stream, "output", report->output ? report->output : "standard output");
+	html_close_table(stream);
 }
 
-static void put_plan(struct html_report_writer *writer)
+static void put_plan(const struct html_page *page, const struct html_report *report)
 {
-	static const struct html_report_column columns[] = { { "Item", false }, { "Plan", false } };
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
+	static const struct html_column columns[] = { { "Item", false }, { "Plan", false } };
 
-	html_report_open_section(html, "plan", is_check(writer) ? "Files" : "Files and plan");
-	put_files(writer);
-	if (!is_check(writer)) {
-		html_report_open_table(html, "Plan, as --explain has it", columns, 2);
-		plan_text_for_each(&writer->summary->plan, put_plan_row, html);
+	html_open_section(page->stream, "plan", is_check(page) ? "Files" : "Files and plan");
+	put_files(page, report);
+	if (!is_check(page)) {
+		html_open_table(page->stream, "Plan, as --explain has it", columns, 2);
+		plan_text_for_each(&page->summary->plan, put_row, page->stream);
+		html_close_table(page->stream);
 	}
-	html_close_to(html, depth);
+	html_print(page->stream, "</section>\n");
 }
 
-static void put_head(struct html *html)
+static void put_footer(const struct html_page *page, const struct html_report *report)
 {
-	html_raw(html, "<!DOCTYPE html>\n");
-	html_open(html, "html");
-	html_attribute(html, "lang", "en");
-	html_open(html, "head");
-	html_open(html, "meta");
-	html_attribute(html, "charset", "utf-8");
-	html_close(html);
-	html_open(html, "meta");
-	html_attribute(html, "name", "viewport");
-	html_attribute(html, "content", "width=device-width, initial-scale=1");
-	html_close(html);
-	html_open(html, "meta");
-	html_attribute(html, "name", "color-scheme");
-	html_attribute(html, "content", "light dark");
-	html_close(html);
-	html_element(html, "title", GSORT_PROGRAM " report");
-	html_open(html, "style");
-	html_raw(html, css);
-	html_close(html);
-	html_close(html);
-}
-
-static void put_footer(struct html_report_writer *writer)
-{
-	struct html *html = &writer->html;
 	char text[64] = "";
 	struct tm utc;
 
-	if (gmtime_r(&writer->report->created_at, &utc))
+	if (gmtime_r(&report->created_at, &utc))
 		strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &utc);
-	html_open(html, "footer");
-	html_element(html, "p",
-		     "Stages work at the same time, each on several threads: busy adds these up, "
-		     "running is the time in which at least one was at work. The stage that ran "
-		     "longest, and for half of a phase at least, held the others up.");
-	html_element(html, "p", GSORT_PROGRAM " %s, %s", GSORT_VERSION, text);
-	html_close(html);
+	html_print(
+		page->stream,
+		"<footer><p>Stages work at the same time, each on several threads: busy adds "
+		"these up, running is the time in which at least one was at work. The stage that "
+		"ran longest, and for half of a phase at least, held the others up.</p>\n"
+		"<p>" GSORT_PROGRAM " %s, %s</p>\n</footer>\n",
+		GSORT_VERSION, text);
 }
 
 void html_report_write(const struct html_report *report, FILE *stream)
 {
-	struct html_report_writer writer = { .html = { .stream = stream },
-					     .report = report,
-					     .summary = stats_report_summary(report->stats_report),
-					     .time_series = report->time_series };
-	struct html *html = &writer.html;
+	struct html_page page = { .stream = stream,
+				  .rank_stats = report->stats_report->rank_stats,
+				  .summary = stats_report_summary(report->stats_report),
+				  .time_series = report->time_series };
 
-	stats_report_totals(report->stats_report, &writer.totals);
-	put_head(html);
-	html_open(html, "body");
-	put_header(&writer);
-	html_open(html, "main");
-	put_metrics(&writer);
-	html_report_write_phases(&writer);
-	html_report_write_stages(&writer);
-	write_ranks(&writer);
-	html_report_write_roles(&writer);
-	html_report_write_queues(&writer);
-	html_report_write_throughput(&writer);
-	html_report_write_space(&writer);
-	put_plan(&writer);
-	html_close(html);
-	put_footer(&writer);
-	html_close_to(html, 0);
+	stats_report_totals(report->stats_report, &page.totals);
+	fputs("<!DOCTYPE html>\n"
+	      "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+	      "<title>" GSORT_PROGRAM " report</title>\n<style>",
+	      stream);
+	fputs(css, stream);
+	fputs("</style>\n</head>\n<body>", stream);
+	put_header(&page, report);
+	html_print(stream, "<main>");
+	put_metrics(&page);
+	html_page_write_phases(&page);
+	html_page_write_stages(&page);
+	write_ranks(&page);
+	html_page_write_roles(&page);
+	html_page_write_queues(&page);
+	html_page_write_throughput(&page);
+	html_page_write_space(&page);
+	put_plan(&page, report);
+	html_print(stream, "</main>\n");
+	put_footer(&page, report);
+	html_print(stream, "</body>\n</html>\n");
 }

@@ -5,10 +5,9 @@
  * happened at the same time. The values of one row at a time are computed: once for the chart and
  * again for the table.
  */
-#include "src/report/html_report_internal.h"
+#include "src/report/html_report_chart.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,17 +18,17 @@ enum { NOTE_NBYTES = 64 };
 
 /* --- phases and stages --- */
 
-static double phase_seconds(const struct html_report_writer *writer, enum phase phase)
+static double phase_seconds(const struct html_page *page, enum phase phase)
 {
-	return ns_to_seconds(writer->totals.phases[phase].elapsed_ns);
+	return ns_to_seconds(page->totals.phases[phase].elapsed_ns);
 }
 
-static double total_phase_seconds(const struct html_report_writer *writer)
+static double total_phase_seconds(const struct html_page *page)
 {
 	double s = 0;
 
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		s += writer->totals.phases[phase].has_begun ? phase_seconds(writer, phase) : 0;
+		s += page->totals.phases[phase].has_begun ? phase_seconds(page, phase) : 0;
 	return s > 0 ? s : 1;
 }
 
@@ -50,80 +49,72 @@ static double stage_rate(const struct stage_totals *totals)
 	return s > 0 ? (double)totals->nbytes / s : 0;
 }
 
-/* Write "merge, 18 %", even if no stage was active long enough to be the bottleneck. */
-static void put_longest_stage_cell(struct html *html, const struct phase_totals *phase)
+/*
+ * Format "merge, 18 %", even if no stage was active long enough to be the bottleneck; "-" without
+ * any.
+ */
+static void format_longest_stage(const struct phase_totals *phase, char text[static NOTE_NBYTES])
 {
 	const enum stage longest = phase_longest_stage(phase);
 
 	if (longest == N_STAGES)
-		html_report_text_cell(html, "-");
+		strcpy(text, "-");
 	else
-		html_report_text_cell(html, "%s, %.0f %%", stage_name(longest),
-				      100 * active_fraction(phase, longest));
+		snprintf(text, NOTE_NBYTES, "%s, %.0f %%", stage_name(longest),
+			 100 * active_fraction(phase, longest));
 }
 
-static void put_phase_rows(struct html_report_writer *writer)
+static void put_phase_rows(const struct html_page *page)
 {
-	struct html *html = &writer->html;
-
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
-		const struct phase_totals *totals = &writer->totals.phases[phase];
+		const struct phase_totals *totals = &page->totals.phases[phase];
 		const enum stage bottleneck = phase_bottleneck(totals);
-		char time[32];
+		char time[32], longest[NOTE_NBYTES];
 
 		if (!totals->has_begun)
 			continue;
-		format_time(phase_seconds(writer, phase), time);
-		html_open(html, "tr");
-		html_report_header_cell(html, "%s", phase_name(phase));
-		html_report_number_cell(html, "%s", time);
-		html_report_number_cell(html, "%.0f %%",
-					100 * phase_seconds(writer, phase) /
-						total_phase_seconds(writer));
-		html_report_text_cell(html, "%s",
-				      bottleneck < N_STAGES ? stage_name(bottleneck) : "none");
-		put_longest_stage_cell(html, totals);
-		html_close(html);
+		format_time(phase_seconds(page, phase), time);
+		format_longest_stage(totals, longest);
+		html_print(page->stream,
+			   "<tr><th scope=\"row\">%s</th>\n<td class=\"number\">%s</td>\n"
+			   "<td class=\"number\">%.0f %%</td>\n<td>%s</td>\n<td>%s</td>\n</tr>\n",
+			   phase_name(phase), time,
+			   100 * phase_seconds(page, phase) / total_phase_seconds(page),
+			   bottleneck < N_STAGES ? stage_name(bottleneck) : "none", longest);
 	}
 }
 
-/* Write a bar that is divided by the times of the phases. */
-static void put_phase_bar(struct html_report_writer *writer)
+/* Write a bar that is divided by the times of the phases. The table has the numbers. */
+static void put_phase_bar(const struct html_page *page)
 {
-	struct html *html = &writer->html;
-
-	html_open_with_class(html, "div", "phases");
-	html_attribute(html, "aria-hidden", "true"); /* the table has the numbers */
+	html_print(page->stream, "<div class=\"phases\" aria-hidden=\"true\">\n");
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		char time[32];
 
-		if (!writer->totals.phases[phase].has_begun)
+		if (!page->totals.phases[phase].has_begun)
 			continue;
-		format_time(phase_seconds(writer, phase), time);
-		html_open(html, "span");
-		html_attribute(html, "class", "phase of-%s", phase_key(phase));
-		html_attribute(html, "style", "flex-grow:%.4f", phase_seconds(writer, phase));
-		html_text(html, "%s, %s", phase_name(phase), time);
-		html_close(html);
+		format_time(phase_seconds(page, phase), time);
+		html_print(page->stream,
+			   "<span class=\"phase of-%s\" style=\"flex-grow:%.4f\">%s, %s</span>\n",
+			   phase_key(phase), phase_seconds(page, phase), phase_name(phase), time);
 	}
-	html_close(html);
+	html_print(page->stream, "</div>\n");
 }
 
-void html_report_write_phases(struct html_report_writer *writer)
+void html_page_write_phases(const struct html_page *page)
 {
-	static const struct html_report_column columns[] = { { "Phase", false },
-							     { "Time", true },
-							     { "Share", true },
-							     { "Bottleneck", false },
-							     { "Most active", false } };
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
+	static const struct html_column columns[] = { { "Phase", false },
+						      { "Time", true },
+						      { "Share", true },
+						      { "Bottleneck", false },
+						      { "Most active", false } };
 
-	html_report_open_section(html, "phases", "Phases");
-	put_phase_bar(writer);
-	html_report_open_table(html, "Phases and their bottlenecks", columns, 5);
-	put_phase_rows(writer);
-	html_close_to(html, depth);
+	html_open_section(page->stream, "phases", "Phases");
+	put_phase_bar(page);
+	html_open_table(page->stream, "Phases and their bottlenecks", columns, 5);
+	put_phase_rows(page);
+	html_close_table(page->stream);
+	html_print(page->stream, "</section>\n");
 }
 
 /* Return the largest rate of the phase, which has a bar of full length. */
@@ -137,138 +128,119 @@ static double max_stage_rate(const struct phase_totals *phase)
 }
 
 /* Write a number with a bar below it, as long as the fraction of the cell. */
-__attribute__((format(printf, 4, 5))) static void
-put_bar_cell(struct html *html, enum stage stage, double fraction, const char *format, ...)
+static void put_bar_cell(FILE *stream, enum stage stage, double fraction, const char *number)
 {
-	char text[64], class[STAGE_CLASS_NBYTES];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	html_open_with_class(html, "td", "number bar");
-	html_text(html, "%s", text);
-	html_open_with_class(html, "i", stage_css_class(stage, class));
-	html_attribute(html, "style", "width:%.1f%%", 100 * fmin(fraction, 1));
-	html_close(html);
-	html_close(html);
+	html_print(
+		stream,
+		"<td class=\"number bar\">%s<i class=\"work of-%s\" style=\"width:%.1f%%\"></i>\n"
+		"</td>\n",
+		number, stage_name(stage), 100 * fmin(fraction, 1));
 }
 
-static void put_stage_row(struct html_report_writer *writer, const struct phase_totals *phase,
+static void put_percent_cell(FILE *stream, enum stage stage, double fraction)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%.0f %%", 100 * fraction);
+	put_bar_cell(stream, stage, fraction, text);
+}
+
+static void put_stage_row(const struct html_page *page, const struct phase_totals *phase,
 			  enum stage stage, double max_rate)
 {
 	const struct stage_totals *totals = &phase->stages[stage];
-	const double peak_rate = writer->summary->peak_rates[stage], rate = stage_rate(totals);
-	struct html *html = &writer->html;
-	char text[40];
+	const double peak_rate = page->summary->peak_rates[stage], rate = stage_rate(totals);
+	char size[32], busy[32], blocked[32], text[40];
+	FILE *const stream = page->stream;
 
-	html_open(html, "tr");
-	if (stage == phase_bottleneck(phase))
-		html_attribute(html, "class", "longest");
-	html_report_header_cell(html, "%s", stage_name(stage));
-	size_format(totals->nbytes, text);
-	html_report_number_cell(html, "%s", totals->nbytes ? text : "-");
-	format_time(ns_to_seconds(totals->busy_ns), text);
-	html_report_number_cell(html, "%s", text);
-	format_time(ns_to_seconds(totals->blocked_ns), text);
-	html_report_number_cell(html, "%s", text);
-	put_bar_cell(html, stage, active_fraction(phase, stage), "%.0f %%",
-		     100 * active_fraction(phase, stage));
+	size_format(totals->nbytes, size);
+	format_time(ns_to_seconds(totals->busy_ns), busy);
+	format_time(ns_to_seconds(totals->blocked_ns), blocked);
+	html_print(stream,
+		   "<tr class=\"%s\"><th scope=\"row\">%s</th>\n<td class=\"number\">%s</td>\n"
+		   "<td class=\"number\">%s</td>\n<td class=\"number\">%s</td>\n",
+		   stage == phase_bottleneck(phase) ? "longest" : "stage", stage_name(stage),
+		   totals->nbytes ? size : "-", busy, blocked);
+	put_percent_cell(stream, stage, active_fraction(phase, stage));
 	format_rate(totals->nbytes, ns_to_seconds(totals->active_ns), text);
-	put_bar_cell(html, stage, rate / max_rate, "%s", text);
+	put_bar_cell(stream, stage, rate / max_rate, text);
 	format_rate(totals->nbytes ? (uint64_t)peak_rate : 0, 1, text);
-	html_report_number_cell(html, "%s", text);
+	html_print(stream, "<td class=\"number\">%s</td>\n", text);
 	if (peak_rate > 0 && totals->nbytes)
-		put_bar_cell(html, stage, rate / peak_rate, "%.0f %%", 100 * rate / peak_rate);
+		put_percent_cell(stream, stage, rate / peak_rate);
 	else
-		html_report_number_cell(html, "-");
-	html_close(html);
-}
-
-static unsigned count_stages(const struct phase_totals *phase)
-{
-	unsigned n = 0;
-
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		n += !stage_is_idle(&phase->stages[stage]);
-	return n;
+		html_print(stream, "<td class=\"number\">-</td>\n");
+	html_print(stream, "</tr>\n");
 }
 
 /*
  * Write "sort was the bottleneck: active 81 % of the time", or "merge was active longest, but only
  * 18 % of the time: there was no bottleneck".
  */
-static void put_bottleneck(struct html_report_writer *writer, const struct phase_totals *phase)
+static void put_bottleneck(const struct html_page *page, const struct phase_totals *phase)
 {
 	const enum stage stage = phase_longest_stage(phase);
-	const double peak_rate = stage < N_STAGES ? writer->summary->peak_rates[stage] : 0;
-	struct html *html = &writer->html;
+	const double peak_rate = stage < N_STAGES ? page->summary->peak_rates[stage] : 0;
+	const bool is_bottleneck = phase_bottleneck(phase) == stage;
 
 	if (stage == N_STAGES)
 		return;
-	html_open(html, "p");
-	html_element(html, "strong", "%s", stage_name(stage));
-	html_text(html,
-		  phase_bottleneck(phase) == stage ?
-			  " was the bottleneck: active %.0f %% of the time" :
-			  " was active longest, but only %.0f %% of the time: there was no "
-			  "bottleneck",
-		  100 * active_fraction(phase, stage));
+	html_print(page->stream, "<p><strong>%s</strong>\n was %s %.0f %% of the time%s",
+		   stage_name(stage),
+		   is_bottleneck ? "the bottleneck: active" : "active longest, but only",
+		   100 * active_fraction(phase, stage),
+		   is_bottleneck ? "" : ": there was no bottleneck");
 	if (peak_rate > 0 && phase->stages[stage].nbytes)
-		html_text(html, ", at %.0f %% of its peak rate",
-			  100 * stage_rate(&phase->stages[stage]) / peak_rate);
-	html_text(html, ".");
-	html_close(html);
+		html_print(page->stream, ", at %.0f %% of its peak rate",
+			   100 * stage_rate(&phase->stages[stage]) / peak_rate);
+	html_print(page->stream, ".</p>\n");
 }
 
 /* Is there a peak rate for anything that was moved in the phase? */
-static bool has_peak_rates(const struct html_report_writer *writer,
-			   const struct phase_totals *phase)
+static bool has_peak_rates(const struct html_page *page, const struct phase_totals *phase)
 {
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (phase->stages[stage].nbytes && writer->summary->peak_rates[stage] > 0)
+		if (phase->stages[stage].nbytes && page->summary->peak_rates[stage] > 0)
 			return true;
 	return false;
 }
 
-static void put_phase_stages(struct html_report_writer *writer, enum phase id)
+static void put_phase_stages(const struct html_page *page, enum phase id)
 {
-	static const struct html_report_column columns[] = {
-		{ "Stage", false }, { "Bytes", true }, { "Busy", true }, { "Blocked", true },
-		{ "Active", true }, { "Rate", true },  { "Peak", true }, { "Of peak", true }
-	};
-	const struct phase_totals *phase = &writer->totals.phases[id];
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
+	static const struct html_column columns[] = { { "Stage", false }, { "Bytes", true },
+						      { "Busy", true },   { "Blocked", true },
+						      { "Active", true }, { "Rate", true },
+						      { "Peak", true },   { "Of peak", true } };
+	const struct phase_totals *phase = &page->totals.phases[id];
+	bool is_idle = true;
 	char time[32], caption[96];
 
-	format_time(phase_seconds(writer, id), time);
-	html_element(html, "h3", "%s, %s", phase_name(id), time);
-	put_bottleneck(writer, phase);
-	if (count_stages(phase) == 0)
+	format_time(phase_seconds(page, id), time);
+	html_print(page->stream, "<h3>%s, %s</h3>\n", phase_name(id), time);
+	put_bottleneck(page, phase);
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		is_idle = is_idle && stage_is_idle(&phase->stages[stage]);
+	if (is_idle)
 		return;
-	if (!has_peak_rates(writer, phase))
-		html_element(
-			html, "p",
-			"Peak rates were not measured: this is done only for phases of a second "
-			"and more, in a sort by one process.");
+	if (!has_peak_rates(page, phase))
+		html_print(page->stream,
+			   "<p>Peak rates were not measured: this is done only for phases of a "
+			   "second and more, in a sort by one process.</p>\n");
 	snprintf(caption, sizeof caption, "Stages of phase %s", phase_name(id));
-	html_report_open_table(html, caption, columns, 8);
+	html_open_table(page->stream, caption, columns, 8);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (!stage_is_idle(&phase->stages[stage]))
-			put_stage_row(writer, phase, stage, max_stage_rate(phase));
-	html_close_to(html, depth);
+			put_stage_row(page, phase, stage, max_stage_rate(phase));
+	html_close_table(page->stream);
 }
 
-void html_report_write_stages(struct html_report_writer *writer)
+void html_page_write_stages(const struct html_page *page)
 {
-	struct html *html = &writer->html;
-
-	html_report_open_section(html, "links", "Bytes over each link");
+	html_open_section(page->stream, "links", "Bytes over each link");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		if (writer->totals.phases[phase].has_begun)
-			put_phase_stages(writer, phase);
-	html_close(html);
+		if (page->totals.phases[phase].has_begun)
+			put_phase_stages(page, phase);
+	html_print(page->stream, "</section>\n");
 }
 
 /* --- rows over time --- */
@@ -290,49 +262,53 @@ struct timeline_row {
 
 /* The values of the current row. */
 struct timeline_values {
-	struct html_report_writer *writer;
+	const struct html_page *page;
 	uint32_t n_bins;
 	double bin_s, last_bin_s; /* the last bin may be shorter */
 	struct chart_series series[N_STAGES];
 	unsigned n_series;
-	double peak; /* the largest sum of the series */
-	char classes[N_STAGES][STAGE_CLASS_NBYTES];
+	double peak;                /* the largest sum of the series */
+	char classes[N_STAGES][32]; /* "work of-sort" */
 };
 
-/* What distinguishes the charts over time. */
-struct timeline_kind {
+/* A section with one chart over time. */
+struct timeline_section {
+	const char *id, *heading;
+	const char *empty_text;   /* shown in place of a chart without rows */
+	struct chart_frame frame; /* without rows and bins */
 	/* Set the note and the scale of the current row. */
 	void (*describe)(const struct timeline_values *timeline, const struct timeline_row *row,
 			 char note[static NOTE_NBYTES], struct chart_row *chart_row);
 	/* Write the table cells of the current row, after its name. */
 	void (*put_cells)(const struct timeline_values *timeline, const struct timeline_row *row);
 	const char *table_caption;
-	struct html_report_column columns[5];
+	struct html_column columns[5];
 	unsigned n_columns;
 	bool has_legend;
 };
 
 static double total_seconds(const struct timeline_values *timeline)
 {
-	const struct time_series *time_series = timeline->writer->time_series;
+	const struct time_series *time_series = timeline->page->time_series;
 
 	return ns_to_seconds(time_series->end_ns - time_series->begin_ns);
 }
 
-static void timeline_init(struct timeline_values *timeline, struct html_report_writer *writer)
+static void timeline_init(struct timeline_values *timeline, const struct html_page *page)
 {
-	const struct time_series *time_series = writer->time_series;
+	const struct time_series *time_series = page->time_series;
 	uint64_t last_ns;
 
 	memset(timeline, 0, sizeof *timeline);
-	timeline->writer = writer;
+	timeline->page = page;
 	timeline->n_bins = time_series_n_bins(time_series);
 	timeline->bin_s = ns_to_seconds(time_series->bin_ns);
 	last_ns = time_series->end_ns - time_series->begin_ns -
 		  (timeline->n_bins - 1) * time_series->bin_ns;
 	timeline->last_bin_s = last_ns ? ns_to_seconds(last_ns) : timeline->bin_s;
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		stage_css_class(stage, timeline->classes[stage]);
+		snprintf(timeline->classes[stage], sizeof timeline->classes[stage], "work of-%s",
+			 stage_name(stage));
 }
 
 static uint64_t sum_bins(const uint64_t bins[static TIME_SERIES_BINS])
@@ -347,7 +323,7 @@ static uint64_t sum_bins(const uint64_t bins[static TIME_SERIES_BINS])
 /* A bin without a sample has the value of the previous one. */
 static void fill_gauge(struct timeline_values *timeline, const struct timeline_row *row)
 {
-	const struct time_series_gauges *gauges = timeline->writer->time_series->gauges;
+	const struct time_series_gauges *gauges = timeline->page->time_series->gauges;
 	struct chart_series *series = &timeline->series[timeline->n_series++];
 	uint64_t nbytes = 0;
 
@@ -404,65 +380,70 @@ static void put_spans(struct chart *chart, const struct time_series *time_series
 }
 
 /* Write the colours of the stages in any row. */
-static void put_legend(struct html *html, const struct timeline_row *rows, unsigned n)
+static void put_legend(FILE *stream, const struct timeline_row *rows, unsigned n)
 {
-	html_open(html, "figcaption");
+	html_print(stream, "<figcaption>");
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
 		bool is_used = false;
 
 		for (unsigned i = 0; i < n; i++)
 			is_used = is_used || rows[i].has_stage[stage];
-		if (!is_used)
-			continue;
-		html_open_with_class(html, "span", "key");
-		html_open(html, "i");
-		html_attribute(html, "class", "of-%s", stage_name(stage));
-		html_close(html);
-		html_text(html, "%s", stage_name(stage));
-		html_close(html);
+		if (is_used)
+			html_print(stream,
+				   "<span class=\"key\"><i class=\"of-%s\"></i>\n%s</span>\n",
+				   stage_name(stage), stage_name(stage));
 	}
-	html_close(html);
+	html_print(stream, "</figcaption>\n");
 }
 
-/* Write the chart of n rows and their table. */
-static void put_rows(struct html_report_writer *writer, const struct timeline_kind *kind,
-		     struct chart_frame frame, const struct timeline_row *rows, unsigned n)
+/* Write the section of one chart of n rows and their table; of an empty chart, the sentence. */
+static void write_section(const struct html_page *page, const struct timeline_section *section,
+			  const struct timeline_row *rows, unsigned n)
 {
-	struct html *html = &writer->html;
-	const unsigned depth = html->depth;
+	FILE *const stream = page->stream;
+	struct chart_frame frame = section->frame;
 	struct timeline_values timeline;
 	struct chart chart;
 
-	timeline_init(&timeline, writer);
+	html_open_section(stream, section->id, section->heading);
+	if (page->rank_stats)
+		html_print(stream, "<p>Rank 0 only, on %s; a trace has all ranks.</p>\n",
+			   page->rank_stats->hosts[0]);
+	if (n == 0) {
+		html_print(stream, "<p>%s</p>\n</section>\n", section->empty_text);
+		return;
+	}
+	timeline_init(&timeline, page);
 	frame.n_rows = n;
 	frame.n_bins = timeline.n_bins;
 	frame.bin_s = timeline.bin_s;
-	html_report_open_figure(html, frame.title);
-	chart_open(&chart, html, &frame);
-	put_spans(&chart, writer->time_series);
+	html_print(stream, "<figure role=\"region\" tabindex=\"0\" aria-label=\"%s\">\n",
+		   frame.title);
+	chart_open(&chart, stream, &frame);
+	put_spans(&chart, page->time_series);
 	for (unsigned i = 0; i < n; i++) {
 		struct chart_row row = { .name = rows[i].name, .series = timeline.series };
 		char note[NOTE_NBYTES] = "";
 
 		fill_row(&timeline, &rows[i]);
 		row.n = timeline.n_series;
-		kind->describe(&timeline, &rows[i], note, &row);
+		section->describe(&timeline, &rows[i], note, &row);
 		row.note = note;
 		chart_row(&chart, &row);
 	}
 	chart_close(&chart);
-	put_legend(html, rows, kind->has_legend ? n : 0);
-	html_close(html);
-	html_report_open_table(html, kind->table_caption ? kind->table_caption : frame.title,
-			       kind->columns, kind->n_columns);
+	put_legend(stream, rows, section->has_legend ? n : 0);
+	html_print(stream, "</figure>\n");
+	html_open_table(stream, section->table_caption ? section->table_caption : frame.title,
+			section->columns, section->n_columns);
 	for (unsigned i = 0; i < n; i++) {
 		fill_row(&timeline, &rows[i]);
-		html_open(html, "tr");
-		html_report_header_cell(html, "%s", rows[i].name);
-		kind->put_cells(&timeline, &rows[i]);
-		html_close(html);
+		html_print(stream, "<tr><th scope=\"row\">%s</th>\n", rows[i].name);
+		section->put_cells(&timeline, &rows[i]);
+		html_print(stream, "</tr>\n");
 	}
-	html_close_to(html, depth);
+	html_close_table(stream);
+	html_print(stream, "</section>\n");
 }
 
 /* --- activity --- */
@@ -514,7 +495,6 @@ static void put_activity_cells(const struct timeline_values *timeline,
 			       const struct timeline_row *row)
 {
 	const double total_s = total_seconds(timeline);
-	struct html *html = &timeline->writer->html;
 	uint64_t busy_ns = 0;
 	char shares[200], busy[32];
 
@@ -522,45 +502,43 @@ static void put_activity_cells(const struct timeline_values *timeline,
 		busy_ns += row->has_stage[stage] ? sum_bins(row->bins[stage]) : 0;
 	format_stage_shares(row, busy_ns, shares, sizeof shares);
 	format_time(ns_to_seconds(busy_ns), busy);
-	html_report_number_cell(html, "%s", busy);
-	html_report_number_cell(html, "%.2f", total_s > 0 ? ns_to_seconds(busy_ns) / total_s : 0);
-	html_report_number_cell(html, "%.1f", timeline->peak);
-	html_report_text_cell(html, "%s", shares);
+	html_print(timeline->page->stream,
+		   "<td class=\"number\">%s</td>\n<td class=\"number\">%.2f</td>\n"
+		   "<td class=\"number\">%.1f</td>\n<td>%s</td>\n",
+		   busy, total_s > 0 ? ns_to_seconds(busy_ns) / total_s : 0, timeline->peak,
+		   shares);
 }
 
-static const struct timeline_kind activity = {
-	.describe = describe_activity,
-	.put_cells = put_activity_cells,
-	.columns = { { "Role", false },
-		     { "Busy", true },
-		     { "Average active", true },
-		     { "Peak", true },
-		     { "Stages", false } },
-	.n_columns = 5,
-	.has_legend = true,
-};
+#define ACTIVITY_SECTION                                                                           \
+	.describe = describe_activity, .put_cells = put_activity_cells, .n_columns = 5,            \
+	.columns = { { "Role", false },                                                            \
+		     { "Busy", true },                                                             \
+		     { "Average active", true },                                                   \
+		     { "Peak", true },                                                             \
+		     { "Stages", false } },                                                        \
+	.has_legend = true
 
-void html_report_write_roles(struct html_report_writer *writer)
+void html_page_write_roles(const struct html_page *page)
 {
-	static const struct chart_frame frame = {
-		.id = "roles-picture",
-		.title = "Activity of each role, by stage",
-		.description = "A row for each role: the number of its active threads at each "
-			       "moment, coloured by stage. The table below has the sums.",
-		.row_height = 46,
+	static const struct timeline_section section = {
+		.id = "roles",
+		.heading = "Activity",
+		.empty_text = "No activity was recorded.",
+		.frame = { .id = "roles-picture",
+			   .title = "Activity of each role, by stage",
+			   .description =
+				   "A row for each role: the number of its active threads at "
+				   "each moment, coloured by stage. The table below has the "
+				   "sums.",
+			   .row_height = 46 },
+		ACTIVITY_SECTION,
 	};
 	struct timeline_row rows[N_TRACK_ROLES];
 	unsigned n = 0;
 
 	for (enum track_role role = 0; role < N_TRACK_ROLES; role++)
-		n += set_activity(&rows[n], track_role_names(role), &writer->time_series->host,
-				  role);
-	html_report_open_time_section(writer, "roles", "Activity");
-	if (n)
-		put_rows(writer, &activity, frame, rows, n);
-	else
-		html_element(&writer->html, "p", "No activity was recorded.");
-	html_close(&writer->html);
+		n += set_activity(&rows[n], track_role_names(role), &page->time_series->host, role);
+	write_section(page, &section, rows, n);
 }
 
 /* Return how many queues of a device were active. */
@@ -577,30 +555,32 @@ static unsigned collect_queues(const struct time_series *time_series,
 	return n;
 }
 
-bool html_report_has_queues(const struct html_report_writer *writer)
+bool html_page_has_queues(const struct html_page *page)
 {
 	struct timeline_row rows[TIME_SERIES_MAX_QUEUES];
 
-	return collect_queues(writer->time_series, rows) > 0;
+	return collect_queues(page->time_series, rows) > 0;
 }
 
-void html_report_write_queues(struct html_report_writer *writer)
+void html_page_write_queues(const struct html_page *page)
 {
-	static const struct chart_frame frame = {
-		.id = "queues-picture",
-		.title = "Queues of the GPU",
-		.description = "A row for each queue: the share of each moment in which it was "
-			       "active, coloured by stage. The table below has the sums.",
-		.row_height = 34,
+	static const struct timeline_section section = {
+		.id = "queues",
+		.heading = "Queues of the GPU",
+		.frame = { .id = "queues-picture",
+			   .title = "Queues of the GPU",
+			   .description =
+				   "A row for each queue: the share of each moment in which "
+				   "it was active, coloured by stage. The table below has the "
+				   "sums.",
+			   .row_height = 34 },
+		ACTIVITY_SECTION,
 	};
 	struct timeline_row rows[TIME_SERIES_MAX_QUEUES];
-	const unsigned n = collect_queues(writer->time_series, rows);
+	const unsigned n = collect_queues(page->time_series, rows);
 
-	if (n == 0)
-		return;
-	html_report_open_time_section(writer, "queues", "Queues of the GPU");
-	put_rows(writer, &activity, frame, rows, n);
-	html_close(&writer->html);
+	if (n)
+		write_section(page, &section, rows, n);
 }
 
 /* --- throughput --- */
@@ -617,26 +597,34 @@ static void describe_throughput(const struct timeline_values *timeline,
 static void put_throughput_cells(const struct timeline_values *timeline,
 				 const struct timeline_row *row)
 {
-	struct html *html = &timeline->writer->html;
-	char size[32], rate[40];
+	char size[32], average[40], peak[40];
 	uint64_t nbytes = 0;
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		nbytes += row->has_stage[stage] ? sum_bins(row->bins[stage]) : 0;
 	size_format(nbytes, size);
-	html_report_number_cell(html, "%s", size);
-	format_rate(nbytes, total_seconds(timeline), rate);
-	html_report_number_cell(html, "%s", rate);
-	format_rate((uint64_t)timeline->peak, 1, rate);
-	html_report_number_cell(html, "%s", rate);
+	format_rate(nbytes, total_seconds(timeline), average);
+	format_rate((uint64_t)timeline->peak, 1, peak);
+	html_print(timeline->page->stream,
+		   "<td class=\"number\">%s</td>\n<td class=\"number\">%s</td>\n"
+		   "<td class=\"number\">%s</td>\n",
+		   size, average, peak);
 }
 
-void html_report_write_throughput(struct html_report_writer *writer)
+void html_page_write_throughput(const struct html_page *page)
 {
 	/* Stages that move bytes instead of only processing them. */
 	static const enum stage stages[] = { STAGE_READ,  STAGE_UPLOAD, STAGE_FETCH, STAGE_DOWNLOAD,
 					     STAGE_SPILL, STAGE_WRITE,  STAGE_VERIFY };
-	static const struct timeline_kind kind = {
+	static const struct timeline_section section = {
+		.id = "throughput",
+		.heading = "Throughput",
+		.empty_text = "No bytes were moved.",
+		.frame = { .id = "throughput-picture",
+			   .title = "Bytes over each link, for each second",
+			   .description = "A row for each link, scaled to its peak rate. The table "
+					  "below has the sums.",
+			   .row_height = 40 },
 		.describe = describe_throughput,
 		.put_cells = put_throughput_cells,
 		.table_caption = "Bytes over each link",
@@ -646,14 +634,7 @@ void html_report_write_throughput(struct html_report_writer *writer)
 			     { "Peak", true } },
 		.n_columns = 4,
 	};
-	static const struct chart_frame frame = {
-		.id = "throughput-picture",
-		.title = "Bytes over each link, for each second",
-		.description = "A row for each link, scaled to its peak rate. The table below has "
-			       "the sums.",
-		.row_height = 40,
-	};
-	const struct time_series *time_series = writer->time_series;
+	const struct time_series *time_series = page->time_series;
 	struct timeline_row rows[N_STAGES];
 	unsigned n = 0;
 
@@ -665,12 +646,7 @@ void html_report_write_throughput(struct html_report_writer *writer)
 						 .unit = 1 };
 		rows[n++].has_stage[stages[i]] = true;
 	}
-	html_report_open_time_section(writer, "throughput", "Throughput");
-	if (n)
-		put_rows(writer, &kind, frame, rows, n);
-	else
-		html_element(&writer->html, "p", "No bytes were moved.");
-	html_close(&writer->html);
+	write_section(page, &section, rows, n);
 }
 
 /* --- memory and space --- */
@@ -688,39 +664,28 @@ static void describe_gauge(const struct timeline_values *timeline, const struct 
 
 static void put_gauge_cells(const struct timeline_values *timeline, const struct timeline_row *row)
 {
-	struct html *html = &timeline->writer->html;
-	char size[32];
+	char average[32], peak[32], limit[32];
 	double sum = 0;
 
 	for (uint32_t bin = 0; bin < timeline->n_bins; bin++)
 		sum += timeline->series[0].values[bin];
-	size_format((uint64_t)(sum / timeline->n_bins), size);
-	html_report_number_cell(html, "%s", size);
-	size_format((uint64_t)timeline->peak, size);
-	html_report_number_cell(html, "%s", size);
-	size_format(row->limit_nbytes, size);
-	html_report_text_cell(html, "%s%s", row->limit_nbytes ? size : "-",
-			      row->limit_nbytes ? row->limit_note : "");
+	size_format((uint64_t)(sum / timeline->n_bins), average);
+	size_format((uint64_t)timeline->peak, peak);
+	size_format(row->limit_nbytes, limit);
+	html_print(timeline->page->stream,
+		   "<td class=\"number\">%s</td>\n<td class=\"number\">%s</td>\n<td>%s%s</td>\n",
+		   average, peak, row->limit_nbytes ? limit : "-",
+		   row->limit_nbytes ? row->limit_note : "");
 }
 
-void html_report_write_space(struct html_report_writer *writer)
+void html_page_write_space(const struct html_page *page)
 {
-	static const struct timeline_kind kind = {
-		.describe = describe_gauge,
-		.put_cells = put_gauge_cells,
-		.table_caption = "Memory and space",
-		.columns = { { "Item", false },
-			     { "Average", true },
-			     { "Peak", true },
-			     { "Limit", false } },
-		.n_columns = 4,
-	};
-	const struct rank_stats *rank_stats = writer->report->stats_report->rank_stats;
+	const struct rank_stats *rank_stats = page->rank_stats;
 	/* The time series is that of rank 0. */
 	const struct sort_summary *summary = rank_stats ? &rank_stats->ranks[0].summary :
-							  writer->summary;
+							  page->summary;
 	const struct stats_totals *totals = rank_stats ? &rank_stats->ranks[0].totals :
-							 &writer->totals;
+							 &page->totals;
 	const struct timeline_row rows[] = {
 		{ .name = "memory",
 		  .class = "gauge of-memory",
@@ -739,15 +704,24 @@ void html_report_write_space(struct html_report_writer *writer)
 		  .gauge_offset = offsetof(struct time_series_gauges, written_nbytes) },
 	};
 	const bool is_sort = summary->backend[0]; /* a check uses only memory */
-	const struct chart_frame frame = {
-		.id = "space-picture",
-		.title = is_sort ? "Memory, temporary space, and bytes written" : "Memory",
-		.description = "The amount in use at each moment; a dashed line is the limit. The "
-			       "table below has the numbers.",
-		.row_height = 84,
+	const struct timeline_section section = {
+		.id = "space",
+		.heading = "Memory and space",
+		.frame = { .id = "space-picture",
+			   .title = is_sort ? "Memory, temporary space, and bytes written" :
+					      "Memory",
+			   .description = "The amount in use at each moment; a dashed line is the "
+					  "limit. The table below has the numbers.",
+			   .row_height = 84 },
+		.describe = describe_gauge,
+		.put_cells = put_gauge_cells,
+		.table_caption = "Memory and space",
+		.columns = { { "Item", false },
+			     { "Average", true },
+			     { "Peak", true },
+			     { "Limit", false } },
+		.n_columns = 4,
 	};
 
-	html_report_open_time_section(writer, "space", "Memory and space");
-	put_rows(writer, &kind, frame, rows, is_sort ? sizeof rows / sizeof rows[0] : 1);
-	html_close(&writer->html);
+	write_section(page, &section, rows, is_sort ? sizeof rows / sizeof rows[0] : 1);
 }
