@@ -398,8 +398,8 @@ static void print_content(const struct input_content *content, FILE *stream)
 	if (content->is_npy)
 		fprintf(stream, "%-18snumpy (.npy)\n", "format");
 	if (content->n_compressed)
-		fprintf(stream, "%-18s%zu of %zu files\n", "compressed",
-			content->n_compressed, content->n_files);
+		fprintf(stream, "%-18s%zu of %zu files\n", "compressed", content->n_compressed,
+			content->n_files);
 }
 
 /* Print what limits of the process allow, if any matter, and what counts as memory. */
@@ -429,13 +429,6 @@ void explain_print(const struct explanation *explanation, FILE *stream)
 
 /* --- JSON --- */
 
-/* The explanation that is being written. */
-struct explain_builder {
-	struct json_builder json;
-	const struct explanation *explanation;
-	const struct plan *plan; /* of explanation */
-};
-
 static json_t *number_or_null(bool is_known, uint64_t number)
 {
 	return is_known ? json_number(number) : json_null();
@@ -447,265 +440,241 @@ static json_t *positive_or_null(double number)
 }
 
 /* is_per_gib: the needed space is that of each GiB of an unbounded input. */
-static json_t *space_to_json(struct explain_builder *builder, const struct disk_space *space,
-			     bool is_per_gib)
+static json_t *space_to_json(const struct disk_space *space, bool is_per_gib)
 {
 	const bool is_known = space->is_needed_known && space->is_available_known && !is_per_gib;
-	json_t *object = json_object();
+	const bool is_sufficient = space->needed_nbytes <= space->available_nbytes;
+	const struct json_member members[] = {
+		{ "needed_bytes", number_or_null(space->is_needed_known, space->needed_nbytes) },
+		{ "available_bytes",
+		  number_or_null(space->is_available_known, space->available_nbytes) },
+		{ "sufficient", is_known ? json_boolean(is_sufficient) : json_null() },
+		{ NULL, NULL },
+	};
 
-	json_put(&builder->json, object, "needed_bytes",
-		 number_or_null(space->is_needed_known, space->needed_nbytes));
-	json_put(&builder->json, object, "available_bytes",
-		 number_or_null(space->is_available_known, space->available_nbytes));
-	json_put(&builder->json, object, "sufficient",
-		 is_known ? json_boolean(space->needed_nbytes <= space->available_nbytes) :
-			    json_null());
-	return object;
+	return json_make(members);
 }
 
-static json_t *input_to_json(struct explain_builder *builder)
+static json_t *input_to_json(const struct explanation *explanation)
 {
-	const struct plan *plan = builder->plan;
-	const struct input_content *content = &builder->explanation->content;
-	const struct cluster_estimate *ranks = &builder->explanation->cluster;
+	const struct plan *plan = &explanation->plan;
+	const struct input_content *content = &explanation->content;
+	const struct cluster_estimate *ranks = &explanation->cluster;
 	const uint64_t nbytes = ranks->n_ranks ? ranks->total_input_nbytes : plan->expected_nbytes;
-	const bool is_assumed = ranks->n_ranks ? builder->explanation->is_size_assumed :
+	const bool is_assumed = ranks->n_ranks ? explanation->is_size_assumed :
 						 plan->input_nbytes == PLAN_SIZE_UNKNOWN;
-	json_t *object = json_object();
+	const struct json_member members[] = {
+		{ "files", json_number(content->n_files) },
+		{ "bytes", number_or_null(!is_assumed, nbytes) },
+		{ "records", number_or_null(!is_assumed, nbytes / plan->record_nbytes) },
+		{ "assumed_bytes", number_or_null(is_assumed && !plan->is_unbounded, nbytes) },
+		{ "format", json_string(content->is_npy ? "npy" : "raw") },
+		{ "compressed_files", json_number(content->n_compressed) },
+		{ "unprobed_files", json_number(content->n_unprobed) },
+		{ NULL, NULL },
+	};
 
-	json_put(&builder->json, object, "files", json_number(content->n_files));
-	json_put(&builder->json, object, "bytes", number_or_null(!is_assumed, nbytes));
-	json_put(&builder->json, object, "records",
-		 number_or_null(!is_assumed, nbytes / plan->record_nbytes));
-	json_put(&builder->json, object, "assumed_bytes",
-		 number_or_null(is_assumed && !plan->is_unbounded, nbytes));
-	json_put(&builder->json, object, "format", json_string(content->is_npy ? "npy" : "raw"));
-	json_put(&builder->json, object, "compressed_files", json_number(content->n_compressed));
-	json_put(&builder->json, object, "unprobed_files", json_number(content->n_unprobed));
-	return object;
+	return json_make(members);
 }
 
-static json_t *memory_to_json(struct explain_builder *builder)
+static json_t *memory_to_json(const struct explanation *explanation)
 {
-	const struct memory_estimate *memory = &builder->explanation->memory;
-	const struct plan *plan = builder->plan;
-	json_t *object = json_object();
+	const struct memory_estimate *memory = &explanation->memory;
+	const struct plan *plan = &explanation->plan;
+	const bool has_device_memory = plan->copies_to_device;
+	const struct json_member members[] = {
+		{ "limit_bytes", json_number(plan->memory_nbytes + plan->exchange_nbytes) },
+		{ "exchange_bytes", json_number(plan->exchange_nbytes) },
+		{ "needed_bytes", json_number(plan->total_nbytes) },
+		{ "allowed_bytes",
+		  number_or_null(memory->allowed_nbytes != UINT64_MAX, memory->allowed_nbytes) },
+		{ "sufficient", json_boolean(memory->needed_nbytes <= memory->allowed_nbytes) },
+		{ "temporary_in_memory", json_boolean(memory->temp_dir != NULL) },
+		{ "codec_bytes", json_number(plan->codec_nbytes) },
+		{ "index_bytes", json_number(plan->index_nbytes) },
+		{ "mapped_bytes", json_number(plan->mapped_nbytes) },
+		{ "devices", json_number(plan->n_devices) },
+		{ "device_bytes", number_or_null(has_device_memory, plan->device_nbytes) },
+		{ "all_devices_bytes",
+		  number_or_null(has_device_memory, plan->n_devices * plan->device_nbytes) },
+		{ "host_spill_bytes", number_or_null(has_device_memory, plan->host_spill_nbytes) },
+		{ NULL, NULL },
+	};
 
-	json_put(&builder->json, object, "limit_bytes",
-		 json_number(plan->memory_nbytes + plan->exchange_nbytes));
-	json_put(&builder->json, object, "exchange_bytes", json_number(plan->exchange_nbytes));
-	json_put(&builder->json, object, "needed_bytes", json_number(plan->total_nbytes));
-	json_put(&builder->json, object, "allowed_bytes",
-		 number_or_null(memory->allowed_nbytes != UINT64_MAX, memory->allowed_nbytes));
-	json_put(&builder->json, object, "sufficient",
-		 json_boolean(memory->needed_nbytes <= memory->allowed_nbytes));
-	json_put(&builder->json, object, "temporary_in_memory",
-		 json_boolean(memory->temp_dir != NULL));
-	json_put(&builder->json, object, "codec_bytes", json_number(plan->codec_nbytes));
-	json_put(&builder->json, object, "index_bytes", json_number(plan->index_nbytes));
-	json_put(&builder->json, object, "mapped_bytes", json_number(plan->mapped_nbytes));
-	json_put(&builder->json, object, "devices", json_number(plan->n_devices));
-	json_put(&builder->json, object, "device_bytes",
-		 number_or_null(plan->copies_to_device, plan->device_nbytes));
-	json_put(&builder->json, object, "all_devices_bytes",
-		 number_or_null(plan->copies_to_device, plan->n_devices * plan->device_nbytes));
-	json_put(&builder->json, object, "host_spill_bytes",
-		 number_or_null(plan->copies_to_device, plan->host_spill_nbytes));
-	return object;
+	return json_make(members);
 }
 
-static void put_run_plan(struct explain_builder *builder, json_t *object)
+static void put_run_plan(const struct plan *plan, json_t **object)
 {
-	const struct plan *plan = builder->plan;
-	const uint64_t run_nbytes =
-		plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
+	const uint64_t chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 
-	json_put(&builder->json, object, "chunks", json_number(plan->n_chunks));
-	json_put(&builder->json, object, "chunk_bytes",
-		 json_number(plan->chunk_records * plan->record_nbytes));
-	json_put(&builder->json, object, "chunk_buffer_bytes", json_number(plan->chunk_nbytes));
-	json_put(&builder->json, object, "queues",
-		 json_number((uint64_t)plan->n_devices * plan->n_queues));
-	json_put(&builder->json, object, "fits_in_memory", json_boolean(plan->fits_in_memory));
-	json_put(&builder->json, object, "run_bytes", json_number(run_nbytes));
-	json_put(&builder->json, object, "device_compression", json_boolean(plan->packs_on_device));
+	json_put(object, "chunks", json_number(plan->n_chunks));
+	json_put(object, "chunk_bytes", json_number(chunk_nbytes));
+	json_put(object, "chunk_buffer_bytes", json_number(plan->chunk_nbytes));
+	json_put(object, "queues", json_number((uint64_t)plan->n_devices * plan->n_queues));
+	json_put(object, "fits_in_memory", json_boolean(plan->fits_in_memory));
+	json_put(object, "run_bytes", json_number(plan->chunks_per_run * chunk_nbytes));
+	json_put(object, "device_compression", json_boolean(plan->packs_on_device));
 }
 
-static json_t *plan_to_json(struct explain_builder *builder)
+static json_t *plan_to_json(const struct plan *plan)
 {
-	const struct plan *plan = builder->plan;
 	json_t *object = json_object();
 
 	if (plan->n_chunks)
-		put_run_plan(builder, object);
-	json_put(&builder->json, object, "runs_spilled",
+		put_run_plan(plan, &object);
+	json_put(&object, "runs_spilled",
 		 number_or_null(!plan->is_unbounded, plan->n_spilled_runs));
-	json_put(&builder->json, object, "windows", json_number(plan->n_windows));
-	json_put(&builder->json, object, "window_bytes", json_number(plan->window_nbytes));
-	json_put(&builder->json, object, "block_bytes", json_number(plan->block_nbytes));
-	json_put(&builder->json, object, "fan_in", json_number(plan->fan_in));
-	json_put(&builder->json, object, "passes",
-		 number_or_null(!plan->is_unbounded, plan->n_passes));
-	json_put(&builder->json, object, "partitions", json_number(plan->n_expected_partitions));
-	json_put(&builder->json, object, "concurrent_partitions",
-		 json_number(plan_concurrent_partitions(plan)));
-	json_put(&builder->json, object, "readers", json_number(plan->n_readers));
-	json_put(&builder->json, object, "writers", json_number(plan->n_writers));
+	json_put(&object, "windows", json_number(plan->n_windows));
+	json_put(&object, "window_bytes", json_number(plan->window_nbytes));
+	json_put(&object, "block_bytes", json_number(plan->block_nbytes));
+	json_put(&object, "fan_in", json_number(plan->fan_in));
+	json_put(&object, "passes", number_or_null(!plan->is_unbounded, plan->n_passes));
+	json_put(&object, "partitions", json_number(plan->n_expected_partitions));
+	json_put(&object, "concurrent_partitions", json_number(plan_concurrent_partitions(plan)));
+	json_put(&object, "readers", json_number(plan->n_readers));
+	json_put(&object, "writers", json_number(plan->n_writers));
 	return object;
 }
 
-static json_t *stage_to_json(struct explain_builder *builder, const struct link_estimate *stage)
+static json_t *stage_to_json(const struct link_estimate *stage)
 {
-	json_t *object = json_object();
+	const struct json_member members[] = {
+		{ "name", json_string(stage->name) },
+		{ "bytes", json_number(stage->amount) },
+		{ "bytes_per_s", positive_or_null(stage->per_s) },
+		{ "expected_s", positive_or_null(link_estimate_s(stage)) },
+		{ NULL, NULL },
+	};
 
-	json_put(&builder->json, object, "name", json_string(stage->name));
-	json_put(&builder->json, object, "bytes", json_number(stage->amount));
-	json_put(&builder->json, object, "bytes_per_s", positive_or_null(stage->per_s));
-	json_put(&builder->json, object, "expected_s", positive_or_null(link_estimate_s(stage)));
-	return object;
+	return json_make(members);
 }
 
-static json_t *rank_link_to_json(struct explain_builder *builder, const struct link_estimate *link)
+static json_t *rank_link_to_json(const struct link_estimate *link)
 {
-	json_t *object = json_object();
+	const struct json_member members[] = {
+		{ "name", json_string(link->name) },
+		{ "amount", json_number(link->amount) },
+		{ "per_s", number_or_null(link->per_s > 0, (uint64_t)link->per_s) },
+		{ "user_supplied", json_boolean(link->user_supplied) },
+		{ "expected_s", positive_or_null(link_estimate_s(link)) },
+		{ NULL, NULL },
+	};
 
-	json_put(&builder->json, object, "name", json_string(link->name));
-	json_put(&builder->json, object, "amount", json_number(link->amount));
-	json_put(&builder->json, object, "per_s",
-		 number_or_null(link->per_s > 0, (uint64_t)link->per_s));
-	json_put(&builder->json, object, "user_supplied", json_boolean(link->user_supplied));
-	json_put(&builder->json, object, "expected_s", positive_or_null(link_estimate_s(link)));
-	return object;
+	return json_make(members);
 }
 
 /* Return the phases; their links are called stages in one process. */
-static json_t *phases_to_json(struct explain_builder *builder)
+static json_t *phases_to_json(const struct estimate *estimate, bool has_ranks)
 {
-	const struct estimate *estimate = &builder->explanation->estimate;
-	const bool has_ranks = builder->explanation->cluster.n_ranks;
 	json_t *phases = json_array();
 
 	for (uint32_t i = 0; i < estimate->n_phases; i++) {
 		const struct phase_estimate *phase = &estimate->phases[i];
-		json_t *object = json_object(), *links = json_array();
 		const struct link_estimate *bottleneck;
 		const double s = phase_estimate_s(phase, &bottleneck);
+		json_t *object = json_object(), *links = json_array();
 
 		for (uint32_t j = 0; j < phase->n_links; j++)
-			json_append(&builder->json, links,
-				    has_ranks ? rank_link_to_json(builder, &phase->links[j]) :
-						stage_to_json(builder, &phase->links[j]));
-		json_put(&builder->json, object, "name", json_string(phase_key(phase->phase)));
-		json_put(&builder->json, object, "expected_s", json_real(s));
-		json_put(&builder->json, object, "bottleneck",
+			json_append(&links, has_ranks ? rank_link_to_json(&phase->links[j]) :
+							stage_to_json(&phase->links[j]));
+		json_put(&object, "name", json_string(phase_key(phase->phase)));
+		json_put(&object, "expected_s", json_real(s));
+		json_put(&object, "bottleneck",
 			 bottleneck ? json_string(bottleneck->name) : json_null());
-		json_put(&builder->json, object, has_ranks ? "links" : "stages", links);
-		json_append(&builder->json, phases, object);
+		json_put(&object, has_ranks ? "links" : "stages", links);
+		json_append(&phases, object);
 	}
 	return phases;
 }
 
-static json_t *rank_load_to_json(struct explain_builder *builder)
+static json_t *rank_load_to_json(const struct cluster_estimate *cluster)
 {
-	const struct cluster_estimate *cluster = &builder->explanation->cluster;
-	json_t *object = json_object();
+	const struct json_member members[] = {
+		{ "read_bytes", json_number(cluster->read_nbytes) },
+		{ "spilled_bytes", json_number(cluster->spilled_nbytes) },
+		{ "spilled_to_memory_bytes", json_number(cluster->spilled_to_memory_nbytes) },
+		{ "merge_pass_bytes", json_number(cluster->merge_pass_nbytes) },
+		{ "in_memory_exchange", json_boolean(cluster->in_memory_exchange) },
+		{ "written_bytes", json_number(cluster->written_nbytes) },
+		{ "written_records", json_number(cluster->n_output_records) },
+		{ "max_imbalance_bytes", json_number(cluster->max_imbalance_nbytes) },
+		{ "disk_bytes", json_number(cluster->disk_nbytes) },
+		{ "received_bytes", json_number(cluster->received_nbytes) },
+		{ "received_record_bytes", json_number(cluster->items_nbytes) },
+		{ "messages", json_number(cluster->n_messages) },
+		{ "message_bytes", json_number(cluster->message_nbytes) },
+		{ "runs_stored", json_number(cluster->n_runs) },
+		{ "runs_merged", json_number(cluster->n_merged_runs) },
+		{ "splitter_rounds", json_number(cluster->splitter_rounds) },
+		{ NULL, NULL },
+	};
 
-	json_put(&builder->json, object, "read_bytes", json_number(cluster->read_nbytes));
-	json_put(&builder->json, object, "spilled_bytes", json_number(cluster->spilled_nbytes));
-	json_put(&builder->json, object, "spilled_to_memory_bytes",
-		 json_number(cluster->spilled_to_memory_nbytes));
-	json_put(&builder->json, object, "merge_pass_bytes",
-		 json_number(cluster->merge_pass_nbytes));
-	json_put(&builder->json, object, "in_memory_exchange",
-		 json_boolean(cluster->in_memory_exchange));
-	json_put(&builder->json, object, "written_bytes", json_number(cluster->written_nbytes));
-	json_put(&builder->json, object, "written_records", json_number(cluster->n_output_records));
-	json_put(&builder->json, object, "max_imbalance_bytes",
-		 json_number(cluster->max_imbalance_nbytes));
-	json_put(&builder->json, object, "disk_bytes", json_number(cluster->disk_nbytes));
-	json_put(&builder->json, object, "received_bytes", json_number(cluster->received_nbytes));
-	json_put(&builder->json, object, "received_record_bytes",
-		 json_number(cluster->items_nbytes));
-	json_put(&builder->json, object, "messages", json_number(cluster->n_messages));
-	json_put(&builder->json, object, "message_bytes", json_number(cluster->message_nbytes));
-	json_put(&builder->json, object, "runs_stored", json_number(cluster->n_runs));
-	json_put(&builder->json, object, "runs_merged", json_number(cluster->n_merged_runs));
-	json_put(&builder->json, object, "splitter_rounds", json_number(cluster->splitter_rounds));
-	return object;
+	return json_make(members);
 }
 
-static json_t *rank_limits_to_json(struct explain_builder *builder)
+static json_t *rank_limits_to_json(const struct cluster_estimate *cluster)
 {
-	const struct cluster_estimate *cluster = &builder->explanation->cluster;
 	json_t *array = json_array();
 
 	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++) {
-		json_t *object = json_object();
+		const struct rank_limit_state *state = &cluster->limits[i];
+		const struct json_member members[] = {
+			{ "name", json_string(rank_limit_key(i)) },
+			{ "value", json_number(state->value) },
+			{ "limit", json_number(state->limit) },
+			{ "exceeded", json_boolean(state->ratio > 1) },
+			{ NULL, NULL },
+		};
 
-		json_put(&builder->json, object, "name", json_string(rank_limit_key(i)));
-		json_put(&builder->json, object, "value", json_number(cluster->limits[i].value));
-		json_put(&builder->json, object, "limit", json_number(cluster->limits[i].limit));
-		json_put(&builder->json, object, "exceeded",
-			 json_boolean(cluster->limits[i].ratio > 1));
-		json_append(&builder->json, array, object);
+		json_append(&array, json_make(members));
 	}
 	return array;
 }
 
-/* In a distributed sort the phases are those of each rank. */
-static void put_estimate(struct explain_builder *builder, json_t *object)
+/* The phases of a distributed sort are those of each rank. */
+static json_t *ranks_to_json(const struct explanation *explanation)
 {
-	const struct estimate *estimate = &builder->explanation->estimate;
-	const struct cluster_estimate *cluster = &builder->explanation->cluster;
-	json_t *ranks;
+	const struct cluster_estimate *cluster = &explanation->cluster;
+	const char *limiting_factor = rank_limit_key(rank_limiting_factor(cluster));
+	const struct json_member members[] = {
+		{ "ranks", json_number(cluster->n_ranks) },
+		{ "per_rank", rank_load_to_json(cluster) },
+		{ "phases", phases_to_json(&explanation->estimate, true) },
+		{ "limits", rank_limits_to_json(cluster) },
+		{ "limiting_factor", json_string(limiting_factor) },
+		{ NULL, NULL },
+	};
 
-	json_put(&builder->json, object, "expected_s", json_real(estimate_s(estimate)));
-	json_put(&builder->json, object, "complete", json_boolean(estimate_is_complete(estimate)));
-	if (!cluster->n_ranks) {
-		json_put(&builder->json, object, "phases", phases_to_json(builder));
-		return;
-	}
-	json_put(&builder->json, object, "phases", json_array());
-	ranks = json_object();
-	json_put(&builder->json, ranks, "ranks", json_number(cluster->n_ranks));
-	json_put(&builder->json, ranks, "per_rank", rank_load_to_json(builder));
-	json_put(&builder->json, ranks, "phases", phases_to_json(builder));
-	json_put(&builder->json, ranks, "limits", rank_limits_to_json(builder));
-	json_put(&builder->json, ranks, "limiting_factor",
-		 json_string(rank_limit_key(rank_limiting_factor(cluster))));
-	json_put(&builder->json, object, "ranks", ranks);
-}
-
-static json_t *explanation_to_json(struct explain_builder *builder)
-{
-	const struct explanation *explanation = builder->explanation;
-	const struct plan *plan = builder->plan;
-	json_t *object = json_object();
-
-	json_put(&builder->json, object, "version", json_string(GSORT_VERSION));
-	json_put(&builder->json, object, "backend", json_string(plan->device));
-	json_put(&builder->json, object, "type", json_string(explanation->summary.type));
-	json_put(&builder->json, object, "record_bytes", json_number(plan->record_nbytes));
-	json_put(&builder->json, object, "element_bytes", json_number(plan->element_nbytes));
-	json_put(&builder->json, object, "per_input_bytes",
-		 number_or_null(plan->is_unbounded, PLAN_UNBOUNDED_UNIT_NBYTES));
-	json_put(&builder->json, object, "input", input_to_json(builder));
-	json_put(&builder->json, object, "memory", memory_to_json(builder));
-	json_put(&builder->json, object, "temporary",
-		 space_to_json(builder, &explanation->temp_space, plan->is_unbounded));
-	json_put(&builder->json, object, "output",
-		 space_to_json(builder, &explanation->output_space, false));
-	json_put(&builder->json, object, "plan", plan_to_json(builder));
-	put_estimate(builder, object);
-	return object;
+	return json_make(members);
 }
 
 int explain_write_json(const struct explanation *explanation, FILE *stream)
 {
-	struct explain_builder builder = { .explanation = explanation, .plan = &explanation->plan };
-	json_t *object = explanation_to_json(&builder);
+	const struct plan *plan = &explanation->plan;
+	const struct estimate *estimate = &explanation->estimate;
+	const bool has_ranks = explanation->cluster.n_ranks;
+	const struct json_member members[] = {
+		{ "version", json_string(GSORT_VERSION) },
+		{ "backend", json_string(plan->device) },
+		{ "type", json_string(explanation->summary.type) },
+		{ "record_bytes", json_number(plan->record_nbytes) },
+		{ "element_bytes", json_number(plan->element_nbytes) },
+		{ "per_input_bytes",
+		  number_or_null(plan->is_unbounded, PLAN_UNBOUNDED_UNIT_NBYTES) },
+		{ "input", input_to_json(explanation) },
+		{ "memory", memory_to_json(explanation) },
+		{ "temporary", space_to_json(&explanation->temp_space, plan->is_unbounded) },
+		{ "output", space_to_json(&explanation->output_space, false) },
+		{ "plan", plan_to_json(plan) },
+		{ "expected_s", json_real(estimate_s(estimate)) },
+		{ "complete", json_boolean(estimate_is_complete(estimate)) },
+		{ "phases", has_ranks ? json_array() : phases_to_json(estimate, false) },
+		{ has_ranks ? "ranks" : NULL, has_ranks ? ranks_to_json(explanation) : NULL },
+		{ NULL, NULL },
+	};
 
-	return json_write(&builder.json, object, 9, stream);
+	return json_write(json_make(members), 9, stream);
 }
 
 /* --- --debug --- */

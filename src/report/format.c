@@ -171,16 +171,32 @@ void progress_line(const struct progress_state *state, char line[static PROGRESS
 
 /* --- JSON --- */
 
-void json_put(struct json_builder *builder, json_t *object, const char *name, json_t *value)
+/* Complete an insertion. Without success the container becomes NULL. */
+static void check_insertion(json_t **container, int r)
 {
-	if (json_object_set_new(object, name, value) < 0)
-		builder->out_of_memory = true;
+	if (r == 0)
+		return;
+	json_decref(*container);
+	*container = NULL;
 }
 
-void json_append(struct json_builder *builder, json_t *array, json_t *value)
+void json_put(json_t **object, const char *name, json_t *value)
 {
-	if (json_array_append_new(array, value) < 0)
-		builder->out_of_memory = true;
+	check_insertion(object, json_object_set_new(*object, name, value));
+}
+
+void json_append(json_t **array, json_t *value)
+{
+	check_insertion(array, json_array_append_new(*array, value));
+}
+
+json_t *json_make(const struct json_member *members)
+{
+	json_t *object = json_object();
+
+	for (const struct json_member *member = members; member->name; member++)
+		json_put(&object, member->name, member->value);
+	return object;
 }
 
 json_t *json_number(uint64_t number)
@@ -188,14 +204,12 @@ json_t *json_number(uint64_t number)
 	return json_integer((json_int_t)number);
 }
 
-int json_write(const struct json_builder *builder, json_t *object, unsigned n_digits, FILE *stream)
+int json_write(json_t *object, unsigned n_digits, FILE *stream)
 {
-	int r = 0;
-
-	if (builder->out_of_memory)
-		r = fail(-ENOMEM, "no memory for a report in JSON");
-	else if (json_dumpf(object, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(n_digits)) == 0)
+	if (!object)
+		return fail(-ENOMEM, "no memory for a report in JSON");
+	if (json_dumpf(object, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(n_digits)) == 0)
 		fputc('\n', stream);
 	json_decref(object);
-	return r;
+	return 0;
 }

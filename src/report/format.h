@@ -58,18 +58,21 @@ void progress_line(const struct progress_state *state, char line[static PROGRESS
 /*
  * --- JSON ---
  *
- * Objects are built by libjansson. A failed allocation is a NULL on its way into an object; the
- * builder remembers it, and json_write() reports it.
+ * Values are those of libjansson. NULL is a value for which there was no memory; a value that would
+ * contain it is NULL as well, and json_write() reports that.
  */
 
-/* Initialise with zeros. */
-struct json_builder {
-	bool out_of_memory;
+struct json_member {
+	const char *name;
+	json_t *value;
 };
 
-/* Add a member to an object, or an element to an array, which then owns the value. */
-void json_put(struct json_builder *builder, json_t *object, const char *name, json_t *value);
-void json_append(struct json_builder *builder, json_t *array, json_t *value);
+/* Make an object, which owns the values. The name of the last member is NULL. */
+json_t *json_make(const struct json_member *members);
+
+/* Add a member to an object, or a value to an array; both become NULL on failure. */
+void json_put(json_t **object, const char *name, json_t *value);
+void json_append(json_t **array, json_t *value);
 
 json_t *json_number(uint64_t number);
 
@@ -78,4 +81,4 @@ json_t *json_number(uint64_t number);
  * with up to 15, 0.1 stays 0.1. Returns 0, or -ENOMEM after a message. The owner of the stream
  * checks for write errors.
  */
-int json_write(const struct json_builder *builder, json_t *object, unsigned n_digits, FILE *stream);
+int json_write(json_t *object, unsigned n_digits, FILE *stream);

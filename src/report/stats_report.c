@@ -15,18 +15,12 @@
 
 enum { PHASE_COLUMN = 16 };
 
-/* Is the number 0 for all ranks? */
-static bool is_column_empty(const struct rank_stats *rank_stats, const struct stat_field *column)
-{
-	return stat_field_value(column, &rank_stats->total) == 0;
-}
-
 const struct stat_field *rank_column_next(const struct rank_stats *rank_stats,
 					  const struct stat_field *column)
 {
 	do
 		column = stat_field_next(column, STAT_OF_RUN, STAT_RANK);
-	while (column && (!column->heading || is_column_empty(rank_stats, column)));
+	while (column && (!column->heading || stat_field_value(column, &rank_stats->total) == 0));
 	return column;
 }
 
@@ -106,13 +100,6 @@ static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *s
 	fprintf(stream,
 		"%u ranks; disk: %s read, %s written; sent between ranks: %s; imbalance: %.2f %%\n",
 		rank_stats->n_ranks, read, written, sent, 100 * rank_stats_imbalance(rank_stats));
-}
-
-static void print_ranks(const struct rank_stats *rank_stats, FILE *stream)
-{
-	print_rank_stats_totals(rank_stats, stream);
-	print_rank_work(rank_stats, stream);
-	print_rank_times(rank_stats, stream);
 }
 
 /* --- the whole, phases and stages --- */
@@ -327,8 +314,11 @@ void stats_report_print(const struct stats_report *report, FILE *stream)
 		return;
 	data = collect_report_data(report);
 	print_summary(&data, stream);
-	if (report->rank_stats)
-		print_ranks(report->rank_stats, stream);
+	if (report->rank_stats) {
+		print_rank_stats_totals(report->rank_stats, stream);
+		print_rank_work(report->rank_stats, stream);
+		print_rank_times(report->rank_stats, stream);
+	}
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (data.run.totals.phases[phase].has_begun)
 			print_phase(&data.run.totals.phases[phase], &data.run.summary,
@@ -348,16 +338,15 @@ static json_t *percent_to_json(double percent, double unit)
 	return json_real(round(percent / unit) * unit);
 }
 
-/* Put those numbers of `object`, a struct of the scope, that are in the groups. */
-static void put_fields(struct json_builder *builder, json_t *json, enum stat_scope scope,
-		       unsigned groups, const void *object)
+/* Put those numbers of `source`, a struct of the scope, that are in the groups. */
+static void put_fields(json_t **object, enum stat_scope scope, unsigned groups, const void *source)
 {
 	const struct stat_field *field = NULL;
 
 	while ((field = stat_field_next(field, scope, groups))) {
-		const uint64_t value = stat_field_value(field, object);
+		const uint64_t value = stat_field_value(field, source);
 
-		json_put(builder, json, field->key,
+		json_put(object, field->key,
 			 field->unit == STAT_SECONDS ? seconds_to_json(value) : json_number(value));
 	}
 }
@@ -377,64 +366,61 @@ static json_t *name_to_json(const char *name)
 	return json_string(text);
 }
 
-static json_t *stage_to_json(struct json_builder *builder, const struct stats_report_data *data,
-			     const struct phase_totals *phase, enum stage stage)
+static json_t *stage_to_json(const struct stats_report_data *data, const struct phase_totals *phase,
+			     enum stage stage)
 {
 	const double peak_rate = data->run.summary.peak_rates[stage];
 	json_t *object = json_object();
 
-	json_put(builder, object, "name", json_string(stage_name(stage)));
-	put_fields(builder, object, STAT_OF_STAGE, STAT_WORK, &phase->stages[stage]);
+	json_put(&object, "name", json_string(stage_name(stage)));
+	put_fields(&object, STAT_OF_STAGE, STAT_WORK, &phase->stages[stage]);
 	if (peak_rate > 0)
-		json_put(builder, object, "peak_bytes_per_s",
-			 json_number((uint64_t)(peak_rate + 0.5)));
+		json_put(&object, "peak_bytes_per_s", json_number((uint64_t)(peak_rate + 0.5)));
 	return object;
 }
 
 /* Volumes are omitted without temporary files or without other ranks. */
-static json_t *phase_to_json(struct json_builder *builder, const struct stats_report_data *data,
-			     enum phase id)
+static json_t *phase_to_json(const struct stats_report_data *data, enum phase id)
 {
 	const struct phase_totals *phase = &data->run.totals.phases[id];
 	const struct stats_volumes *volumes = &phase->volumes;
 	const enum stage bottleneck = phase_bottleneck(phase);
 	json_t *object = json_object(), *stages = json_array();
 
-	json_put(builder, object, "name", json_string(phase_key(id)));
-	put_fields(builder, object, STAT_OF_PHASE, STAT_TIME, phase);
+	json_put(&object, "name", json_string(phase_key(id)));
+	put_fields(&object, STAT_OF_PHASE, STAT_TIME, phase);
 	if (volumes->temporary_written_nbytes + volumes->temporary_read_nbytes)
-		put_fields(builder, object, STAT_OF_PHASE, STAT_DISK, phase);
+		put_fields(&object, STAT_OF_PHASE, STAT_DISK, phase);
 	if (volumes->sent_nbytes + volumes->received_nbytes)
-		put_fields(builder, object, STAT_OF_PHASE, STAT_NETWORK, phase);
-	json_put(builder, object, "bottleneck",
+		put_fields(&object, STAT_OF_PHASE, STAT_NETWORK, phase);
+	json_put(&object, "bottleneck",
 		 bottleneck < N_STAGES ? json_string(stage_name(bottleneck)) : json_null());
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (!stage_is_idle(&phase->stages[stage]))
-			json_append(builder, stages, stage_to_json(builder, data, phase, stage));
-	json_put(builder, object, "stages", stages);
+			json_append(&stages, stage_to_json(data, phase, stage));
+	json_put(&object, "stages", stages);
 	return object;
 }
 
-static void put_sort(struct json_builder *builder, json_t *object,
-		     const struct stats_report_data *data)
+static void put_sort(json_t **object, const struct stats_report_data *data)
 {
 	const struct sort_summary *summary = &data->run.summary;
 
-	json_put(builder, object, "type", json_string(summary->type));
-	put_fields(builder, object, STAT_OF_RUN, STAT_INPUT, &data->run);
+	json_put(object, "type", json_string(summary->type));
+	put_fields(object, STAT_OF_RUN, STAT_INPUT, &data->run);
 	if (!summary->backend[0])
 		return;
-	json_put(builder, object, "backend", name_to_json(summary->backend));
-	put_fields(builder, object, STAT_OF_RUN, STAT_SORT, &data->run);
+	json_put(object, "backend", name_to_json(summary->backend));
+	put_fields(object, STAT_OF_RUN, STAT_SORT, &data->run);
 	if (!summary->spilled.codec)
 		return;
-	put_fields(builder, object, STAT_OF_RUN, STAT_SPILL, &data->run);
-	json_put(builder, object, "spill_ratio_percent",
+	put_fields(object, STAT_OF_RUN, STAT_SPILL, &data->run);
+	json_put(object, "spill_ratio_percent",
 		 percent_to_json(spill_ratio_percent(&summary->spilled), 0.01));
-	json_put(builder, object, "codec", json_string(summary->spilled.codec));
+	json_put(object, "codec", json_string(summary->spilled.codec));
 }
 
-static json_t *devices_to_json(struct json_builder *builder, const struct stats_report_data *data)
+static json_t *devices_to_json(const struct stats_report_data *data)
 {
 	const struct sort_summary *summary = &data->run.summary;
 	json_t *devices = json_array();
@@ -442,57 +428,54 @@ static json_t *devices_to_json(struct json_builder *builder, const struct stats_
 	for (uint32_t i = 0; i < summary->n_devices; i++) {
 		json_t *object = json_object();
 
-		json_put(builder, object, "device", json_number(summary->devices[i].ordinal));
-		json_put(builder, object, "gpu", json_number(summary->devices[i].number));
-		put_fields(builder, object, STAT_OF_DEVICE, STAT_WORK,
+		json_put(&object, "device", json_number(summary->devices[i].ordinal));
+		json_put(&object, "gpu", json_number(summary->devices[i].number));
+		put_fields(&object, STAT_OF_DEVICE, STAT_WORK,
 			   &data->run.totals.devices[summary->devices[i].ordinal - 1]);
-		json_append(builder, devices, object);
+		json_append(&devices, object);
 	}
 	return devices;
 }
 
-static json_t *rank_to_json(struct json_builder *builder, const struct rank_stats *rank_stats,
-			    unsigned rank)
+static json_t *rank_to_json(const struct rank_stats *rank_stats, unsigned rank)
 {
 	const struct rank_summary *entry = &rank_stats->ranks[rank];
 	json_t *object = json_object(), *phases = json_array();
 
-	json_put(builder, object, "rank", json_number(rank));
-	json_put(builder, object, "host", name_to_json(rank_stats->hosts[rank]));
+	json_put(&object, "rank", json_number(rank));
+	json_put(&object, "host", name_to_json(rank_stats->hosts[rank]));
 	if (entry->summary.backend[0]) /* not of a check */
-		json_put(builder, object, "device", name_to_json(entry->summary.backend));
-	put_fields(builder, object, STAT_OF_RUN, STAT_RANK, entry);
-	put_fields(builder, object, STAT_OF_RUN, STAT_TIME, entry);
+		json_put(&object, "device", name_to_json(entry->summary.backend));
+	put_fields(&object, STAT_OF_RUN, STAT_RANK, entry);
+	put_fields(&object, STAT_OF_RUN, STAT_TIME, entry);
 	for (enum phase i = 0; i < N_PHASES; i++) {
 		json_t *phase;
 
 		if (!entry->totals.phases[i].has_begun)
 			continue;
 		phase = json_object();
-		json_put(builder, phase, "name", json_string(phase_key(i)));
-		put_fields(builder, phase, STAT_OF_PHASE, STAT_TIME, &entry->totals.phases[i]);
-		json_append(builder, phases, phase);
+		json_put(&phase, "name", json_string(phase_key(i)));
+		put_fields(&phase, STAT_OF_PHASE, STAT_TIME, &entry->totals.phases[i]);
+		json_append(&phases, phase);
 	}
-	json_put(builder, object, "phases", phases);
+	json_put(&object, "phases", phases);
 	return object;
 }
 
-static void put_ranks(struct json_builder *builder, json_t *object,
-		      const struct rank_stats *rank_stats)
+static void put_ranks(json_t **object, const struct rank_stats *rank_stats)
 {
 	json_t *ranks = json_array();
 
-	put_fields(builder, object, STAT_OF_RUN, STAT_RANKS, &rank_stats->total);
-	json_put(builder, object, "imbalance_percent",
+	put_fields(object, STAT_OF_RUN, STAT_RANKS, &rank_stats->total);
+	json_put(object, "imbalance_percent",
 		 percent_to_json(100 * rank_stats_imbalance(rank_stats), 0.0001));
 	for (unsigned i = 0; i < rank_stats->n_ranks; i++)
-		json_append(builder, ranks, rank_to_json(builder, rank_stats, i));
-	json_put(builder, object, "ranks", ranks);
+		json_append(&ranks, rank_to_json(rank_stats, i));
+	json_put(object, "ranks", ranks);
 }
 
 int stats_report_write_json(const struct stats_report *report, FILE *stream)
 {
-	struct json_builder builder = { 0 };
 	struct stats_report_data data;
 	json_t *object, *phases;
 
@@ -501,17 +484,17 @@ int stats_report_write_json(const struct stats_report *report, FILE *stream)
 	data = collect_report_data(report);
 	object = json_object();
 	phases = json_array();
-	json_put(&builder, object, "version", json_string(GSORT_VERSION));
-	put_fields(&builder, object, STAT_OF_RUN, STAT_PROCESS, &data.run);
+	json_put(&object, "version", json_string(GSORT_VERSION));
+	put_fields(&object, STAT_OF_RUN, STAT_PROCESS, &data.run);
 	if (data.run.summary.record_nbytes)
-		put_sort(&builder, object, &data);
+		put_sort(&object, &data);
 	if (data.run.summary.n_devices)
-		json_put(&builder, object, "devices", devices_to_json(&builder, &data));
+		json_put(&object, "devices", devices_to_json(&data));
 	if (report->rank_stats)
-		put_ranks(&builder, object, report->rank_stats);
+		put_ranks(&object, report->rank_stats);
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (data.run.totals.phases[phase].has_begun)
-			json_append(&builder, phases, phase_to_json(&builder, &data, phase));
-	json_put(&builder, object, "phases", phases);
-	return json_write(&builder, object, 15, stream);
+			json_append(&phases, phase_to_json(&data, phase));
+	json_put(&object, "phases", phases);
+	return json_write(object, 15, stream);
 }
