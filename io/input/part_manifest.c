@@ -1,5 +1,5 @@
 /*
- * part_manifest - the JSON file that lists the part files of a sorted output (see part_manifest.h)
+ * part_manifest.c - the JSON file that lists the part files of a sorted output (see part_manifest.h)
  *
  * Numbers of records and bytes fit into the signed 64-bit integers of JSON libraries, because no
  * file is larger; checksums are digits. Redundant values must agree. What a reader might interpret
@@ -19,7 +19,11 @@
 #include "src/record/layout.h"
 
 #define MANIFEST_MARK "gsort_part_manifest"
-enum { VERSION = 1, MAX_MANIFEST_NBYTES = 16 << 20 };
+enum {
+	VERSION = 1,
+	MAX_MANIFEST_NBYTES = 4 << 20,
+	MAX_MANIFEST_VALUES = 100000, /* parsed; each takes up to 250 bytes */
+};
 
 static const char *const content_names[] = {
 	[PART_CONTENT_RECORDS] = "records",
@@ -128,104 +132,14 @@ bool part_manifest_splits_key(const struct part_manifest *manifest)
 
 /* --- reading --- */
 
+static int fail_memory(const char *path)
+{
+	return fail(-ENOMEM, "%s: no memory for a part manifest", path);
+}
+
 static int fail_bad_manifest(const char *path, const char *reason)
 {
 	return fail(-EINVAL, "%s: invalid part manifest: %s", path, reason);
-}
-
-/*
- * The text of a manifest. Its members are parsed one at a time, and unknown ones are skipped: a
- * JSON library would need fifty times as much memory as the text.
- */
-struct cursor {
-	const char *text, *path;
-	size_t n, offset;
-};
-
-/* The maximum size of a member or of an entry of an array. */
-enum { MAX_VALUE_NBYTES = 64 << 10 };
-
-static int fail_not_json(const struct cursor *cursor)
-{
-	return fail(-EINVAL, "%s: invalid part manifest: it is not JSON at byte %zu", cursor->path,
-		    cursor->offset);
-}
-
-/* Return the next character that is no space; 0: none. */
-static char peek(struct cursor *cursor)
-{
-	cursor->offset = skip_space(cursor->text, cursor->offset, cursor->n);
-	return cursor->offset < cursor->n ? cursor->text[cursor->offset] : '\0';
-}
-
-static bool accept(struct cursor *cursor, char character)
-{
-	const bool is_there = peek(cursor) == character;
-
-	cursor->offset += is_there;
-	return is_there;
-}
-
-/* Return the end of the string at `offset`. */
-static size_t string_end(const struct cursor *cursor, size_t offset)
-{
-	for (offset++; offset < cursor->n && cursor->text[offset] != '"'; offset++)
-		if (cursor->text[offset] == '\\')
-			offset++;
-	return offset + 1;
-}
-
-/* Return the end of the value at `offset`, at most n. Nesting is counted by brackets. */
-static size_t value_end(const struct cursor *cursor, size_t offset)
-{
-	size_t depth = 0;
-
-	while (offset < cursor->n) {
-		const char character = cursor->text[offset];
-
-		if (strchr(",:]} \t\r\n", character) && character && depth == 0)
-			break;
-		if (character == '"') {
-			offset = string_end(cursor, offset);
-			if (depth == 0)
-				break;
-			continue;
-		}
-		if (character == '{' || character == '[')
-			depth++;
-		offset++;
-		if ((character == '}' || character == ']') && --depth == 0)
-			break;
-	}
-	return offset < cursor->n ? offset : cursor->n;
-}
-
-/* Returns false if there is no value. */
-static bool skip_value(struct cursor *cursor)
-{
-	const size_t begin = (peek(cursor), cursor->offset);
-
-	cursor->offset = value_end(cursor, begin);
-	return cursor->offset > begin;
-}
-
-/* Parse the next value; the caller releases it. Returns NULL on failure (reported). */
-static json_t *load_value(struct cursor *cursor)
-{
-	const size_t begin = (peek(cursor), cursor->offset), end = value_end(cursor, begin);
-	json_error_t error;
-	json_t *value;
-
-	if (end - begin > MAX_VALUE_NBYTES) {
-		fail_bad_manifest(cursor->path, "a member has more than 64 KiB");
-		return NULL;
-	}
-	value = json_loadb(cursor->text + begin, end - begin,
-			   JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-	if (!value)
-		fail_not_json(cursor);
-	cursor->offset = end;
-	return value;
 }
 
 static bool get_number(const json_t *object, const char *name, uint64_t *ret_number)
@@ -264,7 +178,7 @@ static int copy_texts(const json_t *object, const char *path, struct manifest_pa
 			       copy_text(object, "first_key", MAX_KEY_DIGITS, &part->first_key) &&
 			       copy_text(object, "last_key", MAX_KEY_DIGITS, &part->last_key) ?
 		       0 :
-		       fail(-ENOMEM, "%s: no memory for a part manifest", path);
+		       fail_memory(path);
 }
 
 static int add_part(struct part_manifest *manifest, const json_t *object, const char *path)
@@ -276,7 +190,7 @@ static int add_part(struct part_manifest *manifest, const json_t *object, const 
 	if (!manifest->parts)
 		manifest->parts = calloc(PART_MANIFEST_MAX_PARTS, sizeof *manifest->parts);
 	if (!manifest->parts)
-		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
+		return fail_memory(path);
 	if (manifest->n_parts == PART_MANIFEST_MAX_PARTS)
 		return fail_bad_manifest(path, "it has more than 1000 part files");
 	part = &manifest->parts[manifest->n_parts++];
@@ -315,85 +229,17 @@ static int add_key(struct part_manifest *manifest, const json_t *value, const ch
 
 typedef int add_entry_fn(struct part_manifest *manifest, const json_t *entry, const char *path);
 
-static int parse_array(struct cursor *cursor, struct part_manifest *manifest,
-		       add_entry_fn *add_entry)
+static int parse_array(const json_t *object, const char *name, add_entry_fn *add_entry,
+		       const char *path, struct part_manifest *manifest)
 {
-	if (!accept(cursor, '['))
-		return fail_bad_manifest(cursor->path, "its keys or part files are no array");
-	if (accept(cursor, ']'))
-		return 0;
-	do {
-		json_t *entry = load_value(cursor);
-		const int r = entry ? add_entry(manifest, entry, cursor->path) : -EINVAL;
+	const json_t *array = json_object_get(object, name);
+	int r = 0;
 
-		json_decref(entry);
-		if (r < 0)
-			return r;
-	} while (accept(cursor, ','));
-	return accept(cursor, ']') ? 0 : fail_not_json(cursor);
-}
-
-/* Members with a single value. */
-static const char *const scalar_names[] = { MANIFEST_MARK,  "content",      "zstd",
-					    "record_bytes", "unique",       "header_bytes",
-					    "records",      "split_by_keys" };
-
-static bool is_scalar_name(const char *name)
-{
-	for (size_t i = 0; i < sizeof scalar_names / sizeof scalar_names[0]; i++)
-		if (strcmp(name, scalar_names[i]) == 0)
-			return true;
-	return false;
-}
-
-static int load_scalar(struct cursor *cursor, const char *name, json_t *scalars)
-{
-	json_t *value = load_value(cursor);
-
-	if (!value)
-		return -EINVAL;
-	return json_object_set_new(scalars, name, value) < 0 ?
-		       fail(-ENOMEM, "%s: no memory for a part manifest", cursor->path) :
-		       0;
-}
-
-static int parse_member(struct cursor *cursor, const char *name, struct part_manifest *manifest,
-			json_t *scalars)
-{
-	const bool is_keys = strcmp(name, "keys") == 0, is_parts = strcmp(name, "part_files") == 0;
-
-	if (!accept(cursor, ':'))
-		return fail_not_json(cursor);
-	if (json_object_get(scalars, name))
-		return fail_bad_manifest(cursor->path, "a member is there twice");
-	if ((is_keys || is_parts) && json_object_set_new(scalars, name, json_true()) < 0)
-		return fail(-ENOMEM, "%s: no memory for a part manifest", cursor->path);
-	if (is_keys)
-		return parse_array(cursor, manifest, add_key);
-	if (is_parts)
-		return parse_array(cursor, manifest, add_part);
-	if (is_scalar_name(name))
-		return load_scalar(cursor, name, scalars);
-	return skip_value(cursor) ? 0 : fail_not_json(cursor);
-}
-
-static int parse_members(struct cursor *cursor, struct part_manifest *manifest, json_t *scalars)
-{
-	if (!accept(cursor, '{'))
-		return fail_not_json(cursor);
-	do {
-		json_t *name = peek(cursor) == '"' ? load_value(cursor) : NULL;
-		const int r =
-			name ? parse_member(cursor, json_string_value(name), manifest, scalars) :
-			       fail_not_json(cursor);
-
-		json_decref(name);
-		if (r < 0)
-			return r;
-	} while (accept(cursor, ','));
-	return accept(cursor, '}') && !peek(cursor) && cursor->offset == cursor->n ?
-		       0 :
-		       fail_not_json(cursor);
+	if (array && !json_is_array(array))
+		return fail_bad_manifest(path, "its keys or part files are no array");
+	for (size_t i = 0; i < json_array_size(array) && r == 0; i++)
+		r = add_entry(manifest, json_array_get(array, i), path);
+	return r;
 }
 
 static bool get_content(const json_t *object, enum part_file_content *ret_content)
@@ -409,24 +255,24 @@ static bool get_content(const json_t *object, enum part_file_content *ret_conten
 	return false;
 }
 
-static int get_scalars(const json_t *scalars, const char *path, struct part_manifest *manifest)
+static int get_scalars(const json_t *object, const char *path, struct part_manifest *manifest)
 {
 	uint64_t version;
 
-	if (!get_number(scalars, MANIFEST_MARK, &version))
+	if (!get_number(object, MANIFEST_MARK, &version))
 		return fail_bad_manifest(path, "it has no version");
 	if (version != VERSION)
 		return fail(-EINVAL, "%s: part manifest has version %" PRIu64 ", not %d", path,
 			    version, VERSION);
-	if (!get_content(scalars, &manifest->content) ||
-	    !get_number(scalars, "record_bytes", &manifest->record_nbytes) ||
+	if (!get_content(object, &manifest->content) ||
+	    !get_number(object, "record_bytes", &manifest->record_nbytes) ||
 	    manifest->record_nbytes < 1 || manifest->record_nbytes > LAYOUT_MAX_RECORD_NBYTES ||
-	    !get_number(scalars, "header_bytes", &manifest->header_nbytes) ||
-	    !get_number(scalars, "records", &manifest->n_records))
+	    !get_number(object, "header_bytes", &manifest->header_nbytes) ||
+	    !get_number(object, "records", &manifest->n_records))
 		return fail_bad_manifest(path, "it does not describe its records");
-	manifest->is_zstd = json_is_true(json_object_get(scalars, "zstd"));
-	manifest->unique = json_is_true(json_object_get(scalars, "unique"));
-	manifest->split_by_keys = json_is_true(json_object_get(scalars, "split_by_keys"));
+	manifest->is_zstd = json_is_true(json_object_get(object, "zstd"));
+	manifest->unique = json_is_true(json_object_get(object, "unique"));
+	manifest->split_by_keys = json_is_true(json_object_get(object, "split_by_keys"));
 	return 0;
 }
 
@@ -455,22 +301,62 @@ static int check_manifest(const struct part_manifest *manifest, const char *path
 		       0;
 }
 
+/* Count the values of JSON text, of which each begins a container or follows a separator. */
+static size_t count_values(const char *text, size_t nbytes)
+{
+	bool is_string = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < nbytes; i++)
+		if (text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			is_string = !is_string;
+		else
+			n += !is_string && memchr("[{,:", text[i], 4) != NULL;
+	return n;
+}
+
+/* Parse JSON; the caller releases it. Returns NULL on failure (reported in *ret_r). */
+static json_t *load_json(const char *text, size_t nbytes, const char *path, int *ret_r)
+{
+	json_error_t error;
+	json_t *object;
+
+	if (count_values(text, nbytes) > MAX_MANIFEST_VALUES) {
+		*ret_r = fail_bad_manifest(path, "it has more than 100000 values");
+		return NULL;
+	}
+	object = json_loadb(text, nbytes, JSON_REJECT_DUPLICATES, &error);
+	if (object)
+		return object;
+	if (json_error_code(&error) == json_error_out_of_memory)
+		*ret_r = fail_memory(path);
+	else if (json_error_code(&error) == json_error_duplicate_key)
+		*ret_r = fail_bad_manifest(path, "a member is there twice");
+	else
+		*ret_r = fail(-EINVAL, "%s: invalid part manifest: it is not JSON at byte %d", path,
+			      error.position);
+	return NULL;
+}
+
 int part_manifest_parse(const char *text, size_t nbytes, const char *path,
 			struct part_manifest *ret_manifest)
 {
-	struct cursor cursor = { .text = text, .path = path, .n = nbytes };
-	json_t *scalars = json_object();
-	int r;
+	int r = 0;
+	json_t *object = load_json(text, nbytes, path, &r);
 
 	*ret_manifest = (struct part_manifest){ 0 };
-	if (!scalars)
-		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
-	r = parse_members(&cursor, ret_manifest, scalars);
+	if (!object)
+		return r;
+	r = parse_array(object, "keys", add_key, path, ret_manifest);
 	if (r == 0)
-		r = get_scalars(scalars, path, ret_manifest);
+		r = parse_array(object, "part_files", add_part, path, ret_manifest);
+	if (r == 0)
+		r = get_scalars(object, path, ret_manifest);
 	if (r == 0)
 		r = check_manifest(ret_manifest, path);
-	json_decref(scalars);
+	json_decref(object);
 	return r;
 }
 
@@ -501,7 +387,7 @@ int part_manifest_read(const struct file *file, const char *path,
 			    path, nbytes, MAX_MANIFEST_NBYTES);
 	text = malloc(nbytes + 1);
 	if (!text)
-		return fail(-ENOMEM, "%s: no memory for a part manifest", path);
+		return fail_memory(path);
 	r = read_text(file, path, text, nbytes, ret_manifest);
 	free(text);
 	return r;

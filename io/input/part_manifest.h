@@ -1,5 +1,5 @@
 /*
- * part_manifest - the JSON file that lists the part files of a sorted output
+ * part_manifest.h - the JSON file that lists the part files of a sorted output
  *
  *	{ "gsort_part_manifest": 1, "content": "records", "record_bytes": 8, "keys": [...], ...
  *	  "part_files": [ { "number": 0, "name": "part-0000", "records": 1000, ... }, ... ] }
@@ -8,8 +8,8 @@
  * first member distinguishes a manifest from records. Part files are named relative to the
  * directory of the manifest.
  *
- * A manifest has at most 16 MiB and 1,000 part files. Beyond its text, reading it takes little
- * memory, whatever members it has.
+ * A manifest has at most 4 MiB and 1,000 part files, and JSON of at most 100,000 values, so that
+ * reading it takes little memory, whatever members it has.
  */
 #pragma once
 
