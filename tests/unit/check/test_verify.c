@@ -1,7 +1,6 @@
 /*
  * test_verify - the first disorder is found exactly, and the digest is that of the records
  */
-#include "src/check/order_check.h"
 #include "src/check/verify.h"
 #include "tests/support/captured_messages.h"
 
@@ -342,6 +341,12 @@ static void long_records_of_bytes_are_compared_to_their_end(void **state)
 	free_long(&records);
 }
 
+static int read_items(void *context, uint64_t position, void *buffer, size_t nbytes)
+{
+	memcpy(buffer, (const unsigned char *)context + position, nbytes);
+	return 0;
+}
+
 /* Counts stand in front of the records, and are no part of their digest. */
 static void items_are_compared_by_the_keys_within_them(void **state)
 {
@@ -349,10 +354,8 @@ static void items_are_compared_by_the_keys_within_them(void **state)
 		.record_nbytes = LONG_NBYTES, .keys = two_keys, .n_keys = 2, .count = true
 	};
 	struct records records = make_long(100);
-	struct order_check_params params = { .layout = &records.layout,
-					     .are_items = true,
-					     .n = records.n };
-	struct order_check_result found;
+	const struct verify_options options = { .layout = &records.layout, .n_threads = 1 };
+	struct verify_result found;
 	unsigned char *items;
 
 	(void)state;
@@ -366,10 +369,11 @@ static void items_are_compared_by_the_keys_within_them(void **state)
 		layout_project_record(&records.layout, records.bytes + i * LONG_NBYTES, i, item);
 		layout_set_item_count(&records.layout, item, 1000 - i);
 	}
-	params.records = items;
-	order_check(&params, &found);
+	assert_int_equal(verify_output(read_items, items, records.n * records.layout.item_nbytes,
+				       &options, &found),
+			 0);
 	assert_int_equal(found.n_disorders, 0);
-	assert_int_equal(found.n_equal, 0);
+	assert_int_equal(found.n_duplicates, 0);
 	assert_int_equal(found.counts_sum, 100 * 1000 - 99 * 100 / 2);
 	assert_true(digest_equal(found.digest, digest_of(&records)));
 	free(items);
