@@ -12,7 +12,7 @@
 #include "config.h"
 #include "kernels/kernels.h"
 #include "src/base/diagnostics.h"
-#include "src/base/numa.h"
+#include "src/base/thread.h"
 
 enum {
 	N_QUEUES = 2, /* chunks sorted at a time: one is sorted while another is uploaded */

@@ -14,7 +14,7 @@
 struct cuda_device {
 	struct device handle;
 	int gpu;
-	int numa_node; /* nearest NUMA node (src/base/numa.h) */
+	int numa_node; /* nearest NUMA node (src/base/thread.h) */
 	char name[128];
 	uint64_t memory_nbytes; /* usable memory */
 	struct stats *stats;    /* may be NULL */

@@ -1,5 +1,5 @@
 /*
- * cuda_records - operations on records on a GPU (see cuda_records.h)
+ * cuda_records.c - operations on records on a GPU (see cuda_records.h)
  *
  *	sort	records --project--> items --index--> elements --sort--> ties --gather--> items
  *	merge	slices  --index--> slices of elements --merge--> ties --gather--> items
@@ -16,13 +16,266 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/device/cuda/cuda_tie_break.h"
-#include "src/device/cuda/cuda_record_op.h"
+#include "src/base/scratch.h"
+#include "src/device/cuda/cuda_queue.h"
 #include "src/record/key_layout.h"
+
+/*
+ * --- The state of an operation ---
+ *
+ * The scratch, for n items:
+ *
+ *	[ tables ][ items, if made here ][ elements ][ buffer 0 ][ buffer 1 ][ ties ][ heads ] ...
+ *
+ * Buffer 0 is the scratch of the sort, or holds the elements of the slices, which are merged into
+ * `elements` with buffer 1 as scratch. Then both are free, and tie breaking alternates between
+ * them: one holds the list of a round, the other is the scratch of its sort.
+ */
+
+/* The parts of the scratch; unused ones are empty. */
+struct record_op_scratch {
+	void *tables, *projection_tables;
+	void *items;
+	void *elements;
+	void *buffers[2];
+	void *ties;
+	uint32_t *positions[2]; /* of the tied elements, for alternate rounds */
+	void *head_flags;
+	uint64_t *counts;
+};
+
+/* Results of the kernels for the host; a merge appends its first and last item. */
+struct record_op_result {
+	struct tie_counts ties; /* first, because the host reads it between rounds */
+	uint32_t common_nbytes;
+	struct digest input_digest;
+	struct kernel_gather_result gathered;
+};
+
+/* The state of an operation. */
+struct cuda_record_op {
+	struct cuda_operation operation;
+	cudaStream_t stream;
+	const struct layout *layout;
+	uint64_t n;
+	struct record_op_scratch areas;
+	struct kernel_items items;
+	struct record_op_result *result; /* on the device */
+	bool use_pairs;                  /* see can_use_pairs() */
+	uint32_t element_nbytes;
+};
+
+enum { TIE_BREAK_ELEMENT_NBYTES = 16, PAIR_NBYTES = 16 };
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Return whether records can be sorted as pairs. */
+static bool can_use_pairs(const struct layout *layout)
+{
+	const uint32_t key_nbytes = layout->item_keys.key_nbytes;
+
+	return layout->projection.is_identity && layout->item_keys.n == 1 && key_nbytes <= 8 &&
+	       key_field_is_decodable(layout->item_keys.fields) &&
+	       layout->record_nbytes - key_nbytes <= 8;
+}
+
+/* Divide the scratch for n items in k slices (0: a sort); return its size. */
+static size_t divide_op_scratch(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
+				struct record_op_scratch *ret_areas)
+{
+	const uint32_t element_nbytes = can_use_pairs(layout) ? PAIR_NBYTES :
+								layout->element_nbytes;
+	const bool needs_tie_break = layout_needs_refining(layout);
+	const size_t sort_nbytes =
+		larger(kernel_sort_scratch_nbytes(n, element_nbytes),
+		       can_use_pairs(layout) ? kernel_sort_pairs_scratch_nbytes(n) : 0);
+	const size_t merge_nbytes =
+		larger(kernel_merge_scratch_nbytes(k, n, element_nbytes),
+		       can_use_pairs(layout) ? kernel_merge_pairs_scratch_nbytes(k, n) : 0);
+	const size_t tie_break_nbytes =
+		needs_tie_break ? kernel_sort_scratch_nbytes(n, TIE_BREAK_ELEMENT_NBYTES) : 0;
+	const bool makes_items = k == 0 && !layout->projection.is_identity;
+	struct record_op_scratch *areas = ret_areas;
+	size_t nbytes = 0;
+
+	areas->tables = scratch_allocate(scratch, &nbytes,
+					 kernel_items_nbytes(k ? k : 1, layout->item_keys.n));
+	areas->projection_tables = scratch_allocate(
+		scratch, &nbytes,
+		makes_items ? kernel_projection_nbytes(layout->projection.n_copies) : 0);
+	areas->items =
+		scratch_allocate(scratch, &nbytes, makes_items ? n * layout->item_nbytes : 0);
+	areas->elements = scratch_allocate(scratch, &nbytes, n * element_nbytes);
+	areas->buffers[0] = scratch_allocate(
+		scratch, &nbytes, larger(k ? n * element_nbytes : sort_nbytes, tie_break_nbytes));
+	areas->buffers[1] =
+		scratch_allocate(scratch, &nbytes, larger(k ? merge_nbytes : 0, tie_break_nbytes));
+	areas->ties = scratch_allocate(scratch, &nbytes,
+				       needs_tie_break ? kernel_ties_scratch_nbytes(n) : 0);
+	for (unsigned i = 0; i < 2; i++)
+		areas->positions[i] = scratch_allocate(
+			scratch, &nbytes, needs_tie_break ? n * sizeof *areas->positions[i] : 0);
+	areas->head_flags = scratch_allocate(scratch, &nbytes, kernel_head_flags_nbytes(n));
+	areas->counts = scratch_allocate(
+		scratch, &nbytes, layout->projection.has_count ? n * sizeof *areas->counts : 0);
+	return nbytes;
+}
 
 size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	return cuda_record_op_scratch_nbytes(layout, k, n);
+	struct record_op_scratch areas;
+
+	return divide_op_scratch(layout, k, n, NULL, &areas);
+}
+
+/* Describe items to the kernels; views of slices are derived from it. */
+static struct kernel_items describe_items(const struct layout *layout)
+{
+	return (struct kernel_items){ .item_nbytes = (uint32_t)layout->item_nbytes,
+				      .body_offset = (uint32_t)layout->body_offset,
+				      .body_nbytes = (uint32_t)layout->body_nbytes,
+				      .keys = layout->item_keys };
+}
+
+/*
+ * Begin to queue an operation on k slices (0: a sort), with edges_nbytes after the other results.
+ * Requires layout, n and use_pairs to be set, and the rest zeroed. record_op_end() must follow,
+ * also after a failure.
+ */
+static int record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue,
+			   enum stage stage, uint32_t k, void *scratch, size_t edges_nbytes)
+{
+	const uint64_t nbytes = record_op->n * record_op->layout->item_nbytes;
+	int r = cuda_operation_begin(queue, stage, nbytes, sizeof *record_op->result + edges_nbytes,
+				     &record_op->operation);
+
+	record_op->stream = cuda_queue(queue)->stream;
+	record_op->result = record_op->operation.result;
+	record_op->items = describe_items(record_op->layout);
+	record_op->element_nbytes = record_op->use_pairs ? PAIR_NBYTES :
+							   record_op->layout->element_nbytes;
+	divide_op_scratch(record_op->layout, k, record_op->n, scratch, &record_op->areas);
+	return r;
+}
+
+/* End it: all kernels are queued, or r < 0. Returns r, or the error of the queued kernels. */
+static int record_op_end(struct cuda_record_op *record_op, int r, const char *what)
+{
+	if (r < 0)
+		return cuda_operation_abort(&record_op->operation, r);
+	return cuda_operation_submit(&record_op->operation, cudaSuccess, what);
+}
+
+/*
+ * --- Ties ---
+ *
+ * Input: elements sorted by their prefix. Nothing is done if the prefix is the whole key. Each
+ * round sorts the ties by eight more bytes of the key. Only the device knows how many there are, so
+ * the host waits for the number of ties after each round.
+ */
+
+/* The list of a round. */
+struct tie_round {
+	const void *list; /* n elements; in the first round, all of them */
+	const uint32_t *positions;
+	uint64_t n;
+	uint32_t key_offset;   /* tied keys are equal up to this byte */
+	unsigned buffer_index; /* the buffer and positions of the next list */
+};
+
+/* Read the results that are known so far. */
+static int read_partial_result(struct cuda_record_op *record_op,
+			       const struct record_op_result **ret_result)
+{
+	const void *result;
+	int r = cuda_operation_peek(&record_op->operation,
+				    offsetof(struct record_op_result, input_digest), &result);
+
+	*ret_result = result;
+	return r;
+}
+
+static int count_ties(struct cuda_record_op *record_op, const struct tie_round *round,
+		      uint32_t *ret_n)
+{
+	const struct record_op_result *result;
+	int r = cuda_status(launch_count_ties(round->list, round->n, record_op->areas.ties,
+					      &record_op->result->ties, record_op->stream),
+			    "ties");
+
+	if (r == 0)
+		r = read_partial_result(record_op, &result);
+	if (r == 0)
+		*ret_n = result->ties.n_elements;
+	return r;
+}
+
+/* If the whole list ties, continue where the keys differ. */
+static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round *round)
+{
+	const struct record_op_result *result;
+	int r = cuda_status(launch_find_common_prefix(
+				    &record_op->items, round->list, round->n, round->key_offset,
+				    &record_op->result->common_nbytes, record_op->stream),
+			    "break ties");
+
+	if (r == 0)
+		r = read_partial_result(record_op, &result);
+	if (r == 0)
+		round->key_offset = result->common_nbytes;
+	return r;
+}
+
+/* Break n_ties ties of the list; they become the list of the next round. */
+static int break_round_ties(struct cuda_record_op *record_op, struct tie_round *round,
+			    uint32_t n_ties)
+{
+	struct record_op_scratch *areas = &record_op->areas;
+	const struct tie_break_task task = {
+		.items = &record_op->items,
+		.elements = areas->elements,
+		.list = round->list,
+		.positions = round->positions,
+		.n = round->n,
+		.ties_scratch = areas->ties,
+		.n_ties = n_ties,
+		.at = round->key_offset,
+		.next = areas->buffers[round->buffer_index],
+		.next_positions = areas->positions[round->buffer_index],
+		.sort_scratch = areas->buffers[round->buffer_index ^ 1]
+	};
+
+	*round = (struct tie_round){ .list = task.next,
+				     .positions = task.next_positions,
+				     .n = n_ties,
+				     .key_offset = round->key_offset + 8,
+				     .buffer_index = round->buffer_index ^ 1 };
+	return cuda_status(launch_break_ties(&task, record_op->stream), "break ties");
+}
+
+static int break_ties(struct cuda_record_op *record_op)
+{
+	struct tie_round round = { .list = record_op->areas.elements,
+				   .n = record_op->n,
+				   .key_offset = layout_prefix_nbytes(record_op->layout) };
+	uint32_t n_ties = 0;
+	int r = 0;
+
+	if (record_op->use_pairs || !layout_needs_refining(record_op->layout))
+		return 0;
+	while (r == 0 && round.key_offset < record_op->items.keys.key_nbytes) {
+		r = count_ties(record_op, &round, &n_ties);
+		if (r < 0 || n_ties == 0)
+			break;
+		if (n_ties == round.n)
+			r = skip_common_prefix(record_op, &round);
+		if (r == 0 && round.key_offset < record_op->items.keys.key_nbytes)
+			r = break_round_ties(record_op, &round, n_ties);
+	}
+	return r;
 }
 
 /* --- Pairs --- */
@@ -186,14 +439,13 @@ int cuda_sort_records(struct device_queue *queue, const struct sort_op *op)
 					      .out = op->items };
 	struct cuda_record_op record_op = { .layout = op->layout,
 					    .n = op->n,
-					    .use_pairs = cuda_can_use_pairs(op->layout) &&
-							 !op->unique };
-	int r = cuda_record_op_begin(&record_op, queue, STAGE_SORT, 0, op->scratch, 0);
+					    .use_pairs = can_use_pairs(op->layout) && !op->unique };
+	int r = record_op_begin(&record_op, queue, STAGE_SORT, 0, op->scratch, 0);
 
 	if (r == 0)
 		r = sort_elements(&record_op, op);
 	if (r == 0)
-		r = cuda_break_ties(&record_op);
+		r = break_ties(&record_op);
 	if (r == 0)
 		r = gather_output(&record_op, &params);
 	if (r == 0) {
@@ -201,7 +453,7 @@ int cuda_sort_records(struct device_queue *queue, const struct sort_op *op)
 		record_op.operation.pending->to[1] = op->ret;
 		record_op.operation.pending->deliver = deliver_sorted;
 	}
-	return cuda_record_op_end(&record_op, r, "sort");
+	return record_op_end(&record_op, r, "sort");
 }
 
 static void deliver_merged(const struct pending_result *pending)
@@ -253,10 +505,9 @@ int cuda_merge_records(struct device_queue *queue, const struct merge_op *op)
 					.out = op->out };
 	struct cuda_record_op record_op = { .layout = op->layout,
 					    .n = slices_n(op->slices, op->k),
-					    .use_pairs = cuda_can_use_pairs(op->layout) &&
-							 !op->unique };
-	int r = cuda_record_op_begin(&record_op, queue, STAGE_MERGE, op->k, op->scratch,
-				     2 * item_nbytes);
+					    .use_pairs = can_use_pairs(op->layout) && !op->unique };
+	int r = record_op_begin(&record_op, queue, STAGE_MERGE, op->k, op->scratch,
+				2 * item_nbytes);
 
 	if (r == 0) {
 		params.first = record_op.result + 1;
@@ -264,7 +515,7 @@ int cuda_merge_records(struct device_queue *queue, const struct merge_op *op)
 		r = merge_elements(&record_op, op);
 	}
 	if (r == 0)
-		r = cuda_break_ties(&record_op);
+		r = break_ties(&record_op);
 	if (r == 0)
 		r = gather_output(&record_op, &params);
 	if (r == 0) {
@@ -274,7 +525,7 @@ int cuda_merge_records(struct device_queue *queue, const struct merge_op *op)
 		record_op.operation.pending->n = item_nbytes;
 		record_op.operation.pending->deliver = deliver_merged;
 	}
-	return cuda_record_op_end(&record_op, r, "merge");
+	return record_op_end(&record_op, r, "merge");
 }
 
 /* --- Cuts and samples --- */
@@ -284,7 +535,7 @@ int cuda_cut_items(struct device_queue *queue, const struct cut_op *op)
 	const uint32_t key_nbytes = (op->layout->item_keys.key_nbytes + 7) / 8 * 8;
 	const size_t tables_nbytes = kernel_items_nbytes(op->k, op->layout->item_keys.n);
 	const size_t nbytes = op->k * sizeof *op->ret_cuts;
-	struct cut_items_task task = { .items = cuda_describe_items(op->layout),
+	struct cut_items_task task = { .items = describe_items(op->layout),
 				       .n = slices_n(op->slices, op->k),
 				       .key = op->key,
 				       .key_nbytes = key_nbytes,
@@ -313,7 +564,7 @@ int cuda_sample_items(struct device_queue *queue, const struct sample_op *op)
 {
 	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
 	const struct kernel_slice slice = { op->items, op->n };
-	struct kernel_items items = cuda_describe_items(op->layout);
+	struct kernel_items items = describe_items(op->layout);
 	struct cuda_operation operation = { 0 };
 	void *tables;
 	int r = cuda_operation_begin(queue, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),

@@ -1,5 +1,5 @@
 /*
- * cuda_records - operations on records on a GPU
+ * cuda_records.h - operations on records on a GPU
  *
  * Internal to the CUDA back end (backend_cuda.c): its operations on records.
  */
