@@ -7,7 +7,7 @@
  *	records --make--> items --index--> elements --select, sort--> ties --gather--> items
  *	                  slices --index--> elements of slices --merge--> ties --gather--> items
  *
- * Numbers count through all slices (item_lookup.h), so merging elements merges stably, and both
+ * Numbers count through all slices (gather.h), so merging elements merges stably, and both
  * operations end in the same way. Only elements that tie are compared by their records; other
  * records are not read before they are gathered.
  *

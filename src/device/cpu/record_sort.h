@@ -6,7 +6,7 @@
 #pragma once
 
 #include "src/device/cpu/element_format.h"
-#include "src/device/cpu/item_lookup.h"
+#include "src/device/cpu/gather.h"
 
 /*
  * Return the scratch, aligned to 16 bytes, to sort n records (k == 0) or to merge k slices of n
