@@ -17,7 +17,7 @@
 #include "src/merge/passes.h"
 #include "src/plan/job.h"
 #include "src/plan/sort_spec.h"
-#include "src/run/run_list.h"
+#include "src/run/run.h"
 
 struct checkpoint;
 

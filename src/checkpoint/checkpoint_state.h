@@ -26,7 +26,7 @@
 #include "io/spill/run_file.h"
 #include "src/checkpoint/checkpoint_dir.h"
 #include "src/plan/job.h"
-#include "src/run/run_list.h"
+#include "src/run/run.h"
 
 enum checkpoint_record { RECORD_HEADER = 1, RECORD_RUN, RECORD_DONE, RECORD_DAMAGED };
 

@@ -22,7 +22,7 @@
 
 #include "src/comm/peer_memory.h"
 #include "src/comm/comm.h"
-#include "src/run/run_list.h"
+#include "src/run/run.h"
 
 struct remote_runs;
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/run/run_list.h"
+#include "src/run/run.h"
 
 /*
  * Keeps stored runs for another process. Implemented by a checkpoint (src/checkpoint/); without

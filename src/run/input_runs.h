@@ -4,7 +4,7 @@
 #pragma once
 
 #include "src/plan/sort_spec.h"
-#include "src/run/run_list.h"
+#include "src/run/run.h"
 
 struct input_runs;
 
