@@ -1,5 +1,5 @@
 /*
- * part_manifest.c - the JSON file that lists the part files of a sorted output (see part_manifest.h)
+ * part_manifest.c - the JSON file that lists part files (see part_manifest.h)
  *
  * Numbers of records and bytes fit into the signed 64-bit integers of JSON libraries, because no
  * file is larger; checksums are digits. Redundant values must agree. What a reader might interpret

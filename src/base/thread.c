@@ -4,10 +4,14 @@
 #include "src/base/thread.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "src/base/diagnostics.h"
 
@@ -111,4 +115,112 @@ void thread_block_signals(sigset_t *ret_mask)
 void thread_restore_signals(const sigset_t *mask)
 {
 	pthread_sigmask(SIG_SETMASK, mask, NULL);
+}
+
+/* --- NUMA nodes --- */
+
+enum { LINE_NBYTES = 4096, MAX_NODES = 64 };
+
+/* MPOL_PREFERRED of mbind(2): falls back to other nodes. */
+enum { POLICY_PREFERRED = 1 };
+
+/* Read the first line of a file in the tree. Returns false if there is none. */
+static bool read_line(const char *sysfs, const char *path, char line[static LINE_NBYTES])
+{
+	char full_path[LINE_NBYTES];
+	FILE *file;
+	bool is_read;
+
+	if ((size_t)snprintf(full_path, sizeof full_path, "%s/%s", sysfs, path) >= sizeof full_path)
+		return false;
+	file = fopen(full_path, "re");
+	if (!file)
+		return false;
+	is_read = fgets(line, LINE_NBYTES, file);
+	fclose(file);
+	return is_read;
+}
+
+/* Parse the next range of "0-3,8" and advance *text. Returns false if there is none. */
+static bool parse_next_range(const char **text, unsigned long *ret_first, unsigned long *ret_last)
+{
+	char *end;
+
+	*ret_first = *ret_last = strtoul(*text, &end, 10);
+	if (end == *text)
+		return false;
+	if (*end == '-')
+		*ret_last = strtoul(end + 1, &end, 10);
+	*text = *end == ',' ? end + 1 : end;
+	return true;
+}
+
+static bool has_multiple_nodes(const char *sysfs)
+{
+	char line[LINE_NBYTES];
+	const char *position = line;
+	unsigned long first, last, n = 0;
+
+	if (!read_line(sysfs, "devices/system/node/online", line))
+		return false;
+	while (parse_next_range(&position, &first, &last))
+		n += last >= first ? last - first + 1 : 0;
+	return n > 1;
+}
+
+int numa_node_of_pci(const char *sysfs, const char *bus_id)
+{
+	char path[128], line[LINE_NBYTES];
+	long node;
+
+	snprintf(path, sizeof path, "bus/pci/devices/%s/numa_node", bus_id);
+	if (!has_multiple_nodes(sysfs) || !read_line(sysfs, path, line))
+		return NUMA_NODE_ANY;
+	node = strtol(line, NULL, 10);
+	return node >= 0 && node < MAX_NODES ? (int)node + 1 : NUMA_NODE_ANY;
+}
+
+void numa_prefer_node(void *memory, size_t nbytes, int node)
+{
+	const uint64_t mask = node == NUMA_NODE_ANY ? 0 : UINT64_C(1) << (node - 1);
+
+	if (mask)
+		(void)syscall(SYS_mbind, memory, nbytes, POLICY_PREFERRED, &mask, MAX_NODES + 1UL,
+			      0UL);
+}
+
+static bool read_node_cpus(const char *sysfs, int node, cpu_set_t *ret_set)
+{
+	char path[64], line[LINE_NBYTES];
+	const char *position = line;
+	unsigned long first, last;
+
+	CPU_ZERO(ret_set);
+	snprintf(path, sizeof path, "devices/system/node/node%d/cpulist", node - 1);
+	if (node == NUMA_NODE_ANY || !read_line(sysfs, path, line))
+		return false;
+	while (parse_next_range(&position, &first, &last))
+		for (; first <= last && first < CPU_SETSIZE; first++)
+			CPU_SET(first, ret_set);
+	return true;
+}
+
+struct numa_binding numa_bind_thread(const char *sysfs, int node)
+{
+	struct numa_binding binding = { .is_bound = false };
+	cpu_set_t node_cpus;
+
+	if (!read_node_cpus(sysfs, node, &node_cpus) ||
+	    sched_getaffinity(0, sizeof binding.saved_cpus, &binding.saved_cpus) < 0)
+		return binding;
+	CPU_AND(&node_cpus, &node_cpus, &binding.saved_cpus);
+	binding.is_bound = CPU_COUNT(&node_cpus) > 0 &&
+			   sched_setaffinity(0, sizeof node_cpus, &node_cpus) == 0;
+	return binding;
+}
+
+void numa_unbind_thread(const struct numa_binding *binding)
+{
+	if (binding->is_bound)
+		(void)sched_setaffinity(0, sizeof binding->saved_cpus, &binding->saved_cpus);
 }

@@ -69,7 +69,7 @@ struct device_info {
 	char name[128]; /* for people: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
 	uint64_t memory_nbytes;    /* usable device memory; 0: limited by the host limit only */
-	int numa_node;             /* nearest NUMA node of the host (src/base/numa.h) */
+	int numa_node;             /* nearest NUMA node of the host (src/base/thread.h) */
 	unsigned n_queues;         /* number of queues that keep the device busy */
 	uint64_t chunk_nbytes;     /* best size of a chunk's elements, in bytes */
 	uint64_t window_nbytes;    /* best size of a merge's output, in bytes */

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/base/numa.h"
+#include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 #include "src/merge/cuts.h"
 #include "src/merge/merge.h"

@@ -19,7 +19,7 @@
 struct sort_device {
 	struct device *device;
 	unsigned ordinal;     /* number among the back end's devices */
-	int numa_node;        /* of the host memory near it (src/base/numa.h) */
+	int numa_node;        /* of the host memory near it (src/base/thread.h) */
 	uint32_t stats_index; /* among the requested devices, from 1; 0: there is only one */
 	struct window_buffer_cache *window_buffers; /* kept from one merge to the next */
 	uint64_t peer_access_mask;                  /* bit i: it can read the memory of device i */

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/run/run_list.h"
+#include "src/run/run.h"
 #include "src/rungen/chunk_pool.h"
 
 /*

@@ -12,7 +12,7 @@
 #include "src/merge/merge.h"
 #include "src/merge/window.h"
 #include "src/plan/job.h"
-#include "src/run/run_list.h"
+#include "src/run/run.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/separate_memory_backend.h"
 #include "tests/support/unit_test.h"

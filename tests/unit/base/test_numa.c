@@ -1,7 +1,7 @@
 /*
  * test_numa - the node of a device in a made-up tree, and threads that are bound to it
  */
-#include "src/base/numa.h"
+#include "src/base/thread.h"
 
 #include <ftw.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * test_cpu_item_lookup - numbers through slices
  */
-#include "src/device/cpu/item_lookup.h"
+#include "src/device/cpu/gather.h"
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
 
