@@ -121,18 +121,30 @@ int option_set(const struct option_table *table, const struct option_spec *spec,
 	return r;
 }
 
+/* Return the row of an option that was given, or NULL. */
+static const struct option_spec *find_present(const struct option_table *table,
+					      const struct option_arguments *arguments,
+					      const char *name)
+{
+	const struct option_spec *spec = option_find(table, name);
+
+	assert(spec);
+	return option_is_present(arguments, (unsigned)(spec - table->specs)) ? spec : NULL;
+}
+
 int option_check_conflicts(const struct option_table *table,
 			   const struct option_arguments *arguments)
 {
-	char a[OPTION_SPELLING_NBYTES], b[OPTION_SPELLING_NBYTES];
+	char a_name[OPTION_SPELLING_NBYTES], b_name[OPTION_SPELLING_NBYTES];
 
 	for (unsigned i = 0; i < table->n_conflicts; i++) {
 		const struct option_conflict *conflict = &table->conflicts[i];
+		const struct option_spec *a = find_present(table, arguments, conflict->a);
+		const struct option_spec *b = find_present(table, arguments, conflict->b);
 
-		if (arguments->present >> conflict->a & arguments->present >> conflict->b & 1)
+		if (a && b)
 			return fail(-EINVAL, "%s and %s cannot be used together: %s",
-				    option_format_name(&table->specs[conflict->a], a),
-				    option_format_name(&table->specs[conflict->b], b),
+				    option_format_name(a, a_name), option_format_name(b, b_name),
 				    conflict->reason);
 	}
 	return 0;

@@ -24,8 +24,7 @@ enum { OPTION_WORD_NBYTES = 32, OPTION_MAX_ROWS = 64 };
 
 /* Whether several MPI ranks support an option. */
 enum option_mpi_support {
-	OPTION_MPI_NO,
-	OPTION_MPI_YES,
+	OPTION_MPI_YES,         /* yes, unless there is a substitute (mpi_substitute) */
 	OPTION_MPI_SAME_ON_ALL, /* yes, if all ranks were given the same value */
 	OPTION_MPI_ONLY,        /* a single process does not know the option */
 };
@@ -39,7 +38,7 @@ struct option_spec {
 	bool repeats;              /* may be given several times with different arguments */
 	bool cli_only;             /* only a program can implement it, not the library */
 	enum option_mpi_support mpi_support;
-	const char *mpi_substitute; /* with OPTION_MPI_NO: what to do instead */
+	const char *mpi_substitute; /* what to use with several ranks instead; NULL: supported */
 	const char *section;        /* heading that begins with this option; NULL: none */
 	/*
 	 * Store the argument (NULL: none) in the caller's struct `target`. Returns 0, a negative
@@ -67,9 +66,9 @@ struct option_spec {
 #define OPTION_MEMBER(type, member)                                                                \
 	.offset = offsetof(type, member), .member_nbytes = sizeof(((type *)NULL)->member)
 
-/* Rows a and b of the table exclude each other; `reason` ends the message. */
+/* The options a and b exclude each other; `reason` ends the message. */
 struct option_conflict {
-	unsigned a, b;
+	const char *a, *b; /* names of rows */
 	const char *reason;
 };
 

@@ -230,8 +230,8 @@ static const struct option_spec specs[] = {
 	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct estimate_options, gsort) },
 	BENCH_ROW_REPEAT("number of rounds (default 5)"),
-	TOOL_ROW_HELP,
-	TOOL_ROW_VERSION,
+	{ BUILTIN_OPTIONS_ROW_HELP },
+	{ BUILTIN_OPTIONS_ROW_VERSION },
 };
 
 static const struct tool tool = {

@@ -641,8 +641,8 @@ static const struct option_spec specs[] = {
 	  OPTION_MEMBER(struct file_options, case_kind),
 	  .choices = case_kind_choices },
 	BENCH_ROW_JSON,
-	TOOL_ROW_HELP,
-	TOOL_ROW_VERSION,
+	{ BUILTIN_OPTIONS_ROW_HELP },
+	{ BUILTIN_OPTIONS_ROW_VERSION },
 };
 
 static const struct tool tool = {

@@ -424,8 +424,8 @@ static const struct option_spec specs[] = {
 	BENCH_ROW_DIR("directory to measure (default $TMPDIR, else /tmp)"),
 	BENCH_ROW_REPEAT("number of rounds (default 3)"),
 	BENCH_ROW_JSON,
-	TOOL_ROW_HELP,
-	TOOL_ROW_VERSION,
+	{ BUILTIN_OPTIONS_ROW_HELP },
+	{ BUILTIN_OPTIONS_ROW_VERSION },
 };
 
 static const struct tool tool = {

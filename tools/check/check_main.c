@@ -86,9 +86,9 @@ static const struct option_spec specs[] = {
 		  "available)",
 	  .parse = option_parse_size,
 	  OPTION_MEMBER(struct check_options, spec.memory_nbytes) },
-	TOOL_ROW_COMPLETION,
-	TOOL_ROW_HELP,
-	TOOL_ROW_VERSION,
+	{ BUILTIN_OPTIONS_ROW_COMPLETION },
+	{ BUILTIN_OPTIONS_ROW_HELP },
+	{ BUILTIN_OPTIONS_ROW_VERSION },
 };
 
 static const struct tool tool = {

@@ -16,20 +16,6 @@ struct tool {
 	struct option_table options;
 };
 
-/* Last rows of a table. */
-#define TOOL_ROW_COMPLETION                                                                        \
-	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_COMPLETION                                                     \
-	}
-#define TOOL_ROW_HELP                                                                              \
-	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_HELP                                                           \
-	}
-#define TOOL_ROW_VERSION                                                                           \
-	{                                                                                          \
-		BUILTIN_OPTIONS_ROW_VERSION                                                        \
-	}
-
 /* A parsed command line. */
 struct parsed_options {
 	struct option_arguments arguments;

@@ -32,18 +32,8 @@ struct gen_options {
 
 enum { NO_GENSORT = -1 };
 
-enum gen_option_row {
-	ROW_RECORDS,
-	ROW_BYTES,
-	ROW_TYPE,
-	ROW_RECORD_SIZE,
-	ROW_KEY,
-	ROW_FIELDS,
-	ROW_PREFIX,
-	ROW_DIST,
-	ROW_SEED,
-	ROW_GENSORT
-};
+/* The first rows of the table. */
+enum { ROW_RECORDS, ROW_BYTES };
 
 static const struct option_choice gensort_kinds[] = {
 	{ "ascii", GENSORT_ASCII },
@@ -88,55 +78,55 @@ static const struct option_spec specs[] = {
 				"With --gensort: start with record number SIZE (default 0)",
 			.parse = parse_bytes,
 			OPTION_MEMBER(struct gen_options, nbytes) },
-	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct gen_options, record) },
-	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct gen_options, record) },
-	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, OPTION_MEMBER(struct gen_options, record) },
-	[ROW_FIELDS] = { RECORD_OPTIONS_ROW_FIELDS, OPTION_MEMBER(struct gen_options, record) },
-	[ROW_PREFIX] = { .name = "prefix",
-			 .argument = "BYTES",
-			 .help = "make the first BYTES of the keys equal in all records",
-			 .parse = option_parse_number,
-			 OPTION_MEMBER(struct gen_options, prefix_nbytes) },
-	[ROW_DIST] = { .name = "dist",
-		       .letter = 'd',
-		       .argument = "DIST",
-		       .help = "set the distribution: random (default) sorted reversed equal "
-			       "two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe "
-			       "clustered nan",
-		       .get_word = gen_dist_name,
-		       .parse = parse_distribution,
-		       OPTION_MEMBER(struct gen_options, dist) },
-	[ROW_SEED] = { .name = "seed",
-		       .argument = "N",
-		       .help = "seed the random numbers with N (default 1)",
-		       .parse = option_parse_number,
-		       OPTION_MEMBER(struct gen_options, seed) },
-	[ROW_GENSORT] = { .name = "gensort",
-			  .argument = "ascii|binary|skewed",
-			  .help = "write records of the sort benchmark, the same bytes as gensort "
-				  "1.5 with -a, without options, or with -s: 100 bytes with a "
-				  "10-byte key",
-			  .parse = option_parse_choice,
-			  OPTION_MEMBER(struct gen_options, gensort),
-			  .choices = gensort_kinds },
+	{ RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct gen_options, record) },
+	{ RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct gen_options, record) },
+	{ RECORD_OPTIONS_ROW_KEY, OPTION_MEMBER(struct gen_options, record) },
+	{ RECORD_OPTIONS_ROW_FIELDS, OPTION_MEMBER(struct gen_options, record) },
+	{ .name = "prefix",
+	  .argument = "BYTES",
+	  .help = "make the first BYTES of the keys equal in all records",
+	  .parse = option_parse_number,
+	  OPTION_MEMBER(struct gen_options, prefix_nbytes) },
+	{ .name = "dist",
+	  .letter = 'd',
+	  .argument = "DIST",
+	  .help = "set the distribution: random (default) sorted reversed equal "
+		  "two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe "
+		  "clustered nan",
+	  .get_word = gen_dist_name,
+	  .parse = parse_distribution,
+	  OPTION_MEMBER(struct gen_options, dist) },
+	{ .name = "seed",
+	  .argument = "N",
+	  .help = "seed the random numbers with N (default 1)",
+	  .parse = option_parse_number,
+	  OPTION_MEMBER(struct gen_options, seed) },
+	{ .name = "gensort",
+	  .argument = "ascii|binary|skewed",
+	  .help = "write records of the sort benchmark, the same bytes as gensort "
+		  "1.5 with -a, without options, or with -s: 100 bytes with a "
+		  "10-byte key",
+	  .parse = option_parse_choice,
+	  OPTION_MEMBER(struct gen_options, gensort),
+	  .choices = gensort_kinds },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
 	  .help = "write to FILE instead of standard output",
 	  .parse = option_parse_text,
 	  OPTION_MEMBER(struct gen_options, output_path) },
-	TOOL_ROW_COMPLETION,
-	TOOL_ROW_HELP,
-	TOOL_ROW_VERSION,
+	{ BUILTIN_OPTIONS_ROW_COMPLETION },
+	{ BUILTIN_OPTIONS_ROW_HELP },
+	{ BUILTIN_OPTIONS_ROW_VERSION },
 };
 
 static const struct option_conflict conflicts[] = {
-	{ ROW_TYPE, ROW_GENSORT, "choose one" },
-	{ ROW_RECORD_SIZE, ROW_GENSORT, "choose one" },
-	{ ROW_KEY, ROW_GENSORT, "choose one" },
-	{ ROW_PREFIX, ROW_GENSORT, "keys of the sort benchmark have no common prefix" },
-	{ ROW_DIST, ROW_GENSORT, "the distribution of the sort benchmark is fixed" },
-	{ ROW_SEED, ROW_GENSORT, "the records of the sort benchmark are fixed" },
+	{ "type", "gensort", "choose one" },
+	{ "record-size", "gensort", "choose one" },
+	{ "key", "gensort", "choose one" },
+	{ "prefix", "gensort", "keys of the sort benchmark have no common prefix" },
+	{ "dist", "gensort", "the distribution of the sort benchmark is fixed" },
+	{ "seed", "gensort", "the records of the sort benchmark are fixed" },
 };
 
 static const struct tool tool = {

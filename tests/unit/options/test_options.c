@@ -547,14 +547,12 @@ static void resource_limits_are_in_the_spec(void **state)
 	options_free(&options);
 }
 
-static void mpi_refusals_name_a_substitute(void **state)
+static void conflicts_name_options(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < options_table.n_specs; i++) {
-		const struct option_spec *row = &options_table.specs[i];
-
-		if ((row->mpi_support == OPTION_MPI_NO) != (row->mpi_substitute != NULL))
-			fail_msg("--%s: refused or not, and said so or not", row->name);
+	for (unsigned i = 0; i < options_table.n_conflicts; i++) {
+		assert_non_null(option_find(&options_table, options_table.conflicts[i].a));
+		assert_non_null(option_find(&options_table, options_table.conflicts[i].b));
 	}
 }
 
@@ -583,7 +581,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(verify_and_fsync_need_an_output_file),
 	cmocka_unit_test(all_options_reach_the_spec),
 	cmocka_unit_test(resource_limits_are_in_the_spec),
-	cmocka_unit_test(mpi_refusals_name_a_substitute),
+	cmocka_unit_test(conflicts_name_options),
 	cmocka_unit_test(there_is_one_output),
 	cmocka_unit_test(standard_input_is_read_once),
 	cmocka_unit_test(random_command_lines_are_consistent_or_refused),
