@@ -45,7 +45,7 @@ from dataclasses import dataclass, field, replace
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 REVIEWED = os.path.join(TOP, 'tests', 'mutation_survivors.txt')
 SOURCES = ('io', 'kernels', 'src')
-SUITES = 'unit,kernels,library,fault,cli'
+SUITES = 'unit,kernels,library,fault,cli,mpi'
 
 OPTIMISED = ['--buildtype=plain', '-Doptimization=1', '-Db_ndebug=false',
              '-Dc_args=-Werror=incompatible-pointer-types,-Werror=int-conversion'.replace(',', ' ')]
@@ -367,7 +367,7 @@ class Build:
 
 def test_name(test):
     """Programs and scripts may be called the same."""
-    return test['name'] + ('.sh' if 'cli' in test['suite'][0] else '')
+    return test['name'] + ('.sh' if test['suite'][0].endswith(('cli', 'mpi')) else '')
 
 
 def modes_apart(name, command):
@@ -626,7 +626,7 @@ class Worker:
                 if status == 0:
                     self.passed.add(test.name)
                 return False
-            if status != 'no end' and test.suite != 'cli':
+            if status != 'no end' and test.suite not in ('cli', 'mpi'):
                 break
         return True
 
