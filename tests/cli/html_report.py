@@ -21,6 +21,7 @@ class Page(html.parser.HTMLParser):
         super().__init__(convert_charrefs=True)
         self.open, self.elements, self.headings, self.text = [], [], [], ''
         self.ids, self.references = [], []
+        self.sections, self.links = [], []
         self.pictures, self.tables = [], []
         self.declarations = []
 
@@ -36,6 +37,9 @@ class Page(html.parser.HTMLParser):
             self.references += attributes.get(key, '').split()
         if attributes.get('href', '').startswith('#'):
             self.references.append(attributes['href'][1:])
+            self.links.append(attributes['href'][1:])
+        if name == 'section':
+            self.sections.append(attributes.get('aria-labelledby'))
         if name == 'svg':
             self.pictures.append(set())
         if name == 'table':
@@ -67,6 +71,7 @@ def check_structure(page):
     claim(len(set(page.ids)) == len(page.ids), 'an id is there twice')
     claim(set(page.references) <= set(page.ids),
           f'leads nowhere: {set(page.references) - set(page.ids)}')
+    claim(page.links == page.sections, f'links to {page.links}, sections {page.sections}')
     claim(page.headings[0] == 1 and page.headings.count(1) == 1, 'one first heading')
     claim(all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:])),
           f'a heading is left out: {page.headings}')

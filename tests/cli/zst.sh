@@ -136,7 +136,9 @@ writes() {
 claim 'an output called .zst is compressed, and so is any with --zstd'
 writes expected input
 writes expected --zstd=1 input
+at_level_1=$(wc -c < output.zst)
 writes expected --zstd=19 input
+[ "$(wc -c < output.zst)" -lt "$at_level_1" ] || broken 'level 19 compresses no more than level 1'
 gives expected output.zst
 zstd -lv output.zst 2> /dev/null | grep -q XXH64 || broken 'no checksums of the content'
 succeeds --zstd -o output input

@@ -24,7 +24,7 @@
 #include "tests/support/fake_ranks.h"
 #include "tests/support/unit_test.h"
 
-enum { N = 150000, N_FEW = 2000 };
+enum { N = 150000, N_FEW = 2000, N_FAULT_RANKS = 2 };
 
 static const struct sort_observer no_observer;
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
@@ -1199,6 +1199,18 @@ void __wrap_spill_bypass_cache(struct spill *spill)
 	__real_spill_bypass_cache(spill);
 }
 
+/* Each rank is on a host of its own. */
+static bool has_several_hosts;
+
+const char *__real_comm_host(const struct comm *comm, unsigned rank);
+const char *__wrap_comm_host(const struct comm *comm, unsigned rank);
+const char *__wrap_comm_host(const struct comm *comm, unsigned rank)
+{
+	static const char *const hosts[N_FAULT_RANKS] = { "node0", "node1" };
+
+	return has_several_hosts ? hosts[rank] : __real_comm_host(comm, rank);
+}
+
 /* Two ranks per host. */
 unsigned __real_comm_host_size(const struct comm *comm, unsigned *ret_first);
 unsigned __wrap_comm_host_size(const struct comm *comm, unsigned *ret_first);
@@ -1632,7 +1644,7 @@ enum call {
 	N_CALLS
 };
 
-enum { N_FAULT_RANKS = 2, SECONDS_A_SORT = 20 };
+enum { SECONDS_A_SORT = 20 };
 
 /* A call of one rank fails, from the nth on, that many times. */
 static struct call_fault {
@@ -1741,6 +1753,8 @@ static void sort_with_fault(struct requested_sort *request)
 		const struct fake_rank_exit *end = &ranks.exits[i];
 
 		assert_in_range(end->status, 0, 127);
+		if (*end->error_text)
+			assert_false(end->result == 0 && end->status == 0);
 		all_fine = all_fine && end->result == 0 && end->status == 0;
 		is_said = is_said || *end->error_text;
 		is_there = is_there || strstr(end->error_text, "is complete, but its name");
@@ -1787,6 +1801,17 @@ static void check_calls(struct requested_sort *request)
 
 static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **state)
 {
+	/* Without verification the error of a write must not be dropped. */
+	static const struct {
+		int zstd_level;
+		bool verify, has_several_hosts;
+		uint64_t memory_nbytes;
+	} cases[] = {
+		{ 0, true, true, 1 << 20 },
+		{ 0, false, false, 1 << 20 },
+		{ 1, false, false, 16 << 20 },
+		{ 1, true, true, 16 << 20 },
+	};
 	struct requested_sort request;
 
 	(void)state;
@@ -1795,14 +1820,16 @@ static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **s
 	assert_ptr_not_equal(n_calls, MAP_FAILED);
 	request_sort(&request, "u64", 8, random_path, random_path);
 	request.spec.compression.mode = COMPRESS_NONE;
-	request.spec.verify = true;
 	request.spec.fsync = true;
-	sort_single(&request);
-	check_calls(&request);
-	request.spec.zstd_level = 1;
-	request.spec.memory_nbytes = 16 << 20;
-	sort_single(&request);
-	check_calls(&request);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		request.spec.zstd_level = cases[i].zstd_level;
+		request.spec.verify = cases[i].verify;
+		request.spec.memory_nbytes = cases[i].memory_nbytes;
+		has_several_hosts = cases[i].has_several_hosts;
+		sort_single(&request);
+		check_calls(&request);
+	}
+	has_several_hosts = false;
 	munmap(n_calls, N_FAULT_RANKS * sizeof *n_calls);
 }
 
