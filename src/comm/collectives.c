@@ -23,18 +23,18 @@
 
 enum { TAG = COMM_TAG_COLLECTIVES };
 
-static int send_blocking(struct comm *comm, unsigned to, const void *data, size_t nbytes)
+int comm_send_wait(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes)
 {
 	struct comm_transfer transfer;
-	int r = comm_send(comm, to, TAG, data, nbytes, &transfer);
+	const int r = comm_send(comm, to, tag, data, nbytes, &transfer);
 
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
-static int receive_blocking(struct comm *comm, unsigned from, void *data, size_t nbytes)
+int comm_receive_wait(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes)
 {
 	struct comm_transfer transfer;
-	int r = comm_receive(comm, from, TAG, data, nbytes, &transfer);
+	const int r = comm_receive(comm, from, tag, data, nbytes, &transfer);
 
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
@@ -59,10 +59,12 @@ int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root)
 	int r = 0;
 
 	if (relative_rank != 0)
-		r = receive_blocking(comm, (relative_rank - step + root) % size, data, nbytes);
+		r = comm_receive_wait(comm, (relative_rank - step + root) % size, TAG, data,
+				      nbytes);
 	for (step /= 2; step > 0 && r == 0; step /= 2)
 		if (relative_rank + step < size)
-			r = send_blocking(comm, (relative_rank + step + root) % size, data, nbytes);
+			r = comm_send_wait(comm, (relative_rank + step + root) % size, TAG, data,
+					   nbytes);
 	return r;
 }
 
@@ -92,10 +94,10 @@ static int reduce_to_root(struct comm *comm, combine_fn *combine, uint64_t *rows
 
 	for (unsigned step = 1; step < size && r == 0; step *= 2) {
 		if (rank & step)
-			return send_blocking(comm, rank - step, rows, nbytes);
+			return comm_send_wait(comm, rank - step, TAG, rows, nbytes);
 		if (rank + step >= size)
 			continue;
-		r = receive_blocking(comm, rank + step, other_rows, nbytes);
+		r = comm_receive_wait(comm, rank + step, TAG, other_rows, nbytes);
 		if (r == 0)
 			combine(rows, other_rows, count, width);
 	}

@@ -169,7 +169,7 @@ struct comm_transfer {
 };
 
 /*
- * Begin to send nbytes, which may be 0, with a tag (tags.h). Messages with the same tag arrive in
+ * Begin to send nbytes, which may be 0, with a tag. Messages with the same tag arrive in
  * the order in which they were sent; those with different tags can be received in any order. A
  * rank may send to itself. `data` must not change until the transfer is done.
  */
@@ -202,6 +202,10 @@ int comm_test(struct comm *comm, struct comm_transfer *transfer, bool *ret_done)
 
 /* Wait until the transfer is done, without using CPU time. */
 int comm_wait(struct comm *comm, struct comm_transfer *transfer);
+
+/* Send or receive a message, and wait until that is done. */
+int comm_send_wait(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes);
+int comm_receive_wait(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes);
 
 /* Like comm_wait(), but at most until until_ns (clock_now_ns()). */
 int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t until_ns,

@@ -196,11 +196,9 @@ bool peer_memory_can_read_all(const struct peer_memory *peer_memory)
 /* Wait until the heartbeat fails the rank, or this process is aborted with it. */
 static int wait_peer_failure(const struct peer_memory *peer_memory, unsigned rank)
 {
-	struct comm_transfer transfer;
 	char empty;
-	int r = comm_receive(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &empty, 0, &transfer);
 
-	return r < 0 ? r : comm_wait(peer_memory->comm, &transfer);
+	return comm_receive_wait(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &empty, 0);
 }
 
 static bool is_access_revoked(const struct peer_memory *peer_memory, unsigned rank)

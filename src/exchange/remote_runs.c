@@ -266,7 +266,6 @@ static int receive_request(struct remote_runs *remote, struct request *ret_reque
 /* A request that cannot be answered aborts the job, because its sender waits. */
 static int answer_request(struct remote_runs *remote, unsigned from, const struct request *request)
 {
-	struct comm_transfer transfer;
 	size_t nbytes;
 	void *response;
 	int r;
@@ -283,9 +282,7 @@ static int answer_request(struct remote_runs *remote, unsigned from, const struc
 		       fail(-ENOMEM, "no memory for a response to another rank");
 	if (r < 0)
 		comm_abort(remote->comm, 2);
-	r = comm_send(remote->comm, from, request->tag, response, nbytes, &transfer);
-	if (r == 0)
-		r = comm_wait(remote->comm, &transfer);
+	r = comm_send_wait(remote->comm, from, request->tag, response, nbytes);
 	free_response(remote, response, nbytes);
 	return r;
 }
@@ -325,14 +322,9 @@ static int stop_servers(const struct remote_runs *remote)
 	const struct request end = { .kind = REQUEST_STOP };
 	int r = 0;
 
-	for (unsigned i = 0; i < remote->n_servers && r == 0; i++) {
-		struct comm_transfer transfer;
-
-		r = comm_send(remote->comm, comm_rank(remote->comm), COMM_TAG_REQUESTS, &end,
-			      sizeof end, &transfer);
-		if (r == 0)
-			r = comm_wait(remote->comm, &transfer);
-	}
+	for (unsigned i = 0; i < remote->n_servers && r == 0; i++)
+		r = comm_send_wait(remote->comm, comm_rank(remote->comm), COMM_TAG_REQUESTS, &end,
+				   sizeof end);
 	return r;
 }
 

@@ -210,22 +210,6 @@ int api_distributed_compare_options(struct gsort *sort)
 
 enum { N_CLOCK_SAMPLES = 8 };
 
-static int send_all(struct comm *comm, unsigned rank, const void *data, size_t nbytes)
-{
-	struct comm_transfer transfer;
-	int r = comm_send(comm, rank, COMM_TAG_TRACE, data, nbytes, &transfer);
-
-	return r < 0 ? r : comm_wait(comm, &transfer);
-}
-
-static int receive_all(struct comm *comm, unsigned rank, void *data, size_t nbytes)
-{
-	struct comm_transfer transfer;
-	int r = comm_receive(comm, rank, COMM_TAG_TRACE, data, nbytes, &transfer);
-
-	return r < 0 ? r : comm_wait(comm, &transfer);
-}
-
 /* First rank: find the time of a rank's clock at begin_ns of this clock, and send it. */
 static int align_clock_of(struct comm *comm, unsigned rank, uint64_t begin_ns)
 {
@@ -236,16 +220,19 @@ static int align_clock_of(struct comm *comm, unsigned rank, uint64_t begin_ns)
 		const uint64_t request_ns = clock_now_ns();
 		uint64_t reply_ns = 0, round_trip_ns;
 
-		r = send_all(comm, rank, &request_ns, sizeof request_ns);
+		r = comm_send_wait(comm, rank, COMM_TAG_TRACE, &request_ns, sizeof request_ns);
 		if (r == 0)
-			r = receive_all(comm, rank, &reply_ns, sizeof reply_ns);
+			r = comm_receive_wait(comm, rank, COMM_TAG_TRACE, &reply_ns,
+					      sizeof reply_ns);
 		round_trip_ns = clock_now_ns() - request_ns;
 		if (r < 0 || round_trip_ns >= min_round_trip_ns)
 			continue;
 		min_round_trip_ns = round_trip_ns;
 		remote_begin_ns = reply_ns - (request_ns + round_trip_ns / 2 - begin_ns);
 	}
-	return r < 0 ? r : send_all(comm, rank, &remote_begin_ns, sizeof remote_begin_ns);
+	return r < 0 ? r :
+		       comm_send_wait(comm, rank, COMM_TAG_TRACE, &remote_begin_ns,
+				      sizeof remote_begin_ns);
 }
 
 static int answer_clock_requests(struct comm *comm, uint64_t *ret_begin_ns)
@@ -256,12 +243,14 @@ static int answer_clock_requests(struct comm *comm, uint64_t *ret_begin_ns)
 	for (unsigned i = 0; i < N_CLOCK_SAMPLES && r == 0; i++) {
 		uint64_t now_ns;
 
-		r = receive_all(comm, 0, &request_ns, sizeof request_ns);
+		r = comm_receive_wait(comm, 0, COMM_TAG_TRACE, &request_ns, sizeof request_ns);
 		now_ns = clock_now_ns();
 		if (r == 0)
-			r = send_all(comm, 0, &now_ns, sizeof now_ns);
+			r = comm_send_wait(comm, 0, COMM_TAG_TRACE, &now_ns, sizeof now_ns);
 	}
-	return r < 0 ? r : receive_all(comm, 0, ret_begin_ns, sizeof *ret_begin_ns);
+	return r < 0 ? r :
+		       comm_receive_wait(comm, 0, COMM_TAG_TRACE, ret_begin_ns,
+					 sizeof *ret_begin_ns);
 }
 
 /* Collective: return the time of this clock at time 0 of the trace, begin_ns of the first rank. */
@@ -311,22 +300,22 @@ static int send_trace(struct gsort *sort)
 
 	text_nbytes = nbytes;
 	if (r == 0)
-		r = send_all(sort->comm, 0, &text_nbytes, sizeof text_nbytes);
-	return r < 0 ? r : send_all(sort->comm, 0, text, nbytes);
+		r = comm_send_wait(sort->comm, 0, COMM_TAG_TRACE, &text_nbytes, sizeof text_nbytes);
+	return r < 0 ? r : comm_send_wait(sort->comm, 0, COMM_TAG_TRACE, text, nbytes);
 }
 
 static int receive_trace(struct gsort *sort, unsigned rank)
 {
 	uint64_t nbytes;
 	char *text;
-	int r = receive_all(sort->comm, rank, &nbytes, sizeof nbytes);
+	int r = comm_receive_wait(sort->comm, rank, COMM_TAG_TRACE, &nbytes, sizeof nbytes);
 
 	if (r < 0)
 		return r;
 	text = malloc(nbytes + 1);
 	if (!text)
 		return fail(-ENOMEM, "no memory for the trace of rank %u", rank);
-	r = receive_all(sort->comm, rank, text, nbytes);
+	r = comm_receive_wait(sort->comm, rank, COMM_TAG_TRACE, text, nbytes);
 	if (r == 0)
 		trace_append(sort->reports.trace, text, nbytes);
 	free(text);

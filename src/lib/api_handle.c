@@ -281,20 +281,12 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 
 int gsort_set(struct gsort *sort, const char *name, const char *value)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, set_option(sort, name, value, false));
+	return API_CALL(sort, set_option(sort, name, value, false));
 }
 
 int gsort_set_from_cli(struct gsort *sort, const char *name, const char *value)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, set_option(sort, name, value, true));
+	return API_CALL(sort, set_option(sort, name, value, true));
 }
 
 const char *gsort_get_set(const struct gsort *sort, const char *name)
@@ -352,14 +344,8 @@ int gsort_set_limit(struct gsort *sort, uint64_t n_records)
 
 int gsort_set_memory(struct gsort *sort, uint64_t nbytes)
 {
-	struct diagnostics *saved;
-
-	if (nbytes == 0) {
-		if (!api_begin_call(sort, &saved))
-			return -EINVAL;
-		return api_end_call(saved,
-				    fail(-EINVAL, "gsort_set_memory(): size must be above 0"));
-	}
+	if (nbytes == 0)
+		return API_CALL(sort, fail(-EINVAL, "gsort_set_memory(): size must be above 0"));
 	return set_number(sort, "buffer-size", nbytes, "b");
 }
 
@@ -412,11 +398,7 @@ static int add_path(struct gsort *sort, const char *path)
 
 int gsort_add_input_path(struct gsort *sort, const char *path)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, add_path(sort, path));
+	return API_CALL(sort, add_path(sort, path));
 }
 
 static void format_descriptor_name(int fd, char name[static 32])
@@ -442,11 +424,7 @@ static int add_descriptor(struct gsort *sort, int fd)
 
 int gsort_add_input_fd(struct gsort *sort, int fd)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, add_descriptor(sort, fd));
+	return API_CALL(sort, add_descriptor(sort, fd));
 }
 
 int gsort_set_output_path(struct gsort *sort, const char *path)
@@ -477,11 +455,7 @@ static int set_output_descriptor(struct gsort *sort, int fd)
 
 int gsort_set_output_fd(struct gsort *sort, int fd)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, set_output_descriptor(sort, fd));
+	return API_CALL(sort, set_output_descriptor(sort, fd));
 }
 
 int gsort_set_process(struct gsort *sort, struct gsort_process *process)

@@ -352,11 +352,7 @@ static int check_sort_order(struct gsort *sort, uint64_t *ret_first_unsorted)
 
 int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, check_sort_order(sort, ret_first_unsorted));
+	return API_CALL(sort, check_sort_order(sort, ret_first_unsorted));
 }
 
 static int write_explanation_json(const struct gsort *sort, FILE *stream)

@@ -254,11 +254,7 @@ static int get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t s
 
 int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, get_stats(sort, ret_stats, size));
+	return API_CALL(sort, get_stats(sort, ret_stats, size));
 }
 
 int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text)
@@ -468,9 +464,5 @@ static int write_reports(struct gsort *sort)
 
 int gsort_write_reports(struct gsort *sort)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, write_reports(sort));
+	return API_CALL(sort, write_reports(sort));
 }

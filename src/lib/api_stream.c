@@ -197,11 +197,7 @@ static int put_records(struct gsort *sort, const void *records, size_t nbytes)
 
 int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, put_records(sort, records, nbytes));
+	return API_CALL(sort, put_records(sort, records, nbytes));
 }
 
 /*
@@ -232,11 +228,7 @@ static int finish_puts(struct gsort *sort)
 
 int gsort_finish(struct gsort *sort)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, finish_puts(sort));
+	return API_CALL(sort, finish_puts(sort));
 }
 
 static int run_to_end(struct gsort *sort)
@@ -251,11 +243,7 @@ static int run_to_end(struct gsort *sort)
 
 int gsort_run(struct gsort *sort)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, run_to_end(sort));
+	return API_CALL(sort, run_to_end(sort));
 }
 
 static int get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes)
@@ -287,11 +275,7 @@ static int get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbyt
 
 int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes)
 {
-	struct diagnostics *saved;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	return api_end_call(saved, get(sort, buffer, nbytes, ret_nbytes));
+	return API_CALL(sort, get(sort, buffer, nbytes, ret_nbytes));
 }
 
 void gsort_cancel(struct gsort *sort)

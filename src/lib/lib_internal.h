@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "include/gsort.h"
@@ -109,6 +110,14 @@ bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved);
 
 /* End the call. Returns r. */
 int api_end_call(struct diagnostics *saved, int r);
+
+/* Evaluate `result` as an API call. Its value is that, or -EINVAL for a NULL handle. */
+#define API_CALL(sort, result)                                                                     \
+	({                                                                                         \
+		struct diagnostics *call_saved;                                                    \
+                                                                                                   \
+		api_begin_call(sort, &call_saved) ? api_end_call(call_saved, result) : -EINVAL;    \
+	})
 
 /* Return 0, or -EINVAL (reported) if the pointer is NULL. */
 int api_check_pointer(const void *pointer, const char *name);

@@ -245,11 +245,8 @@ static int find_lower_cuts(const struct sort *sort, uint64_t *ret_lower_cuts)
 
 static int receive_upper_cuts(struct comm *comm, size_t nbytes, uint64_t *ret_upper_cuts)
 {
-	struct comm_transfer receive;
-	int r = comm_receive(comm, comm_rank(comm) + 1, COMM_TAG_PARTITION_BOUNDS, ret_upper_cuts,
-			     nbytes, &receive);
-
-	return r < 0 ? r : comm_wait(comm, &receive);
+	return comm_receive_wait(comm, comm_rank(comm) + 1, COMM_TAG_PARTITION_BOUNDS,
+				 ret_upper_cuts, nbytes);
 }
 
 /*

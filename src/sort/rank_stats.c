@@ -159,25 +159,16 @@ static int fail_memory(const struct comm *comm)
 	return fail(-ENOMEM, "no memory for the statistics of %u ranks", comm_size(comm));
 }
 
-/* All ranks have the same version and byte order, so the struct is sent as it is. */
-static int send_summary(struct comm *comm, const struct rank_summary *own)
-{
-	struct comm_transfer transfer;
-	int r = comm_send(comm, 0, COMM_TAG_RANK_STATS, own, sizeof *own, &transfer);
-
-	return r < 0 ? r : comm_wait(comm, &transfer);
-}
-
-/* The only pointer in it, to the name of a codec, is set to that of rank 0. */
+/*
+ * All ranks have the same version and byte order, so the struct was sent as it is. The only pointer
+ * in it, to the name of a codec, is set to that of rank 0.
+ */
 static int receive_summary(struct comm *comm, unsigned rank, const struct rank_summary *own,
 			   struct rank_summary *ret_entry)
 {
-	struct comm_transfer transfer;
-	int r = comm_receive(comm, rank, COMM_TAG_RANK_STATS, ret_entry, sizeof *ret_entry,
-			     &transfer);
+	const int r =
+		comm_receive_wait(comm, rank, COMM_TAG_RANK_STATS, ret_entry, sizeof *ret_entry);
 
-	if (r == 0)
-		r = comm_wait(comm, &transfer);
 	ret_entry->summary.spilled.codec = own->summary.spilled.codec;
 	return r;
 }
@@ -210,7 +201,7 @@ int rank_stats_gather(struct comm *comm, struct rank_summary *own, struct rank_s
 	*ret_stats = NULL;
 	sum_phases(own);
 	if (comm_rank(comm) != 0)
-		return send_summary(comm, own);
+		return comm_send_wait(comm, 0, COMM_TAG_RANK_STATS, own, sizeof *own);
 	stats = create_rank_stats(comm, own);
 	if (!stats)
 		return fail_memory(comm);
