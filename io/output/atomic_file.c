@@ -657,13 +657,6 @@ static void remove_temp_file(const struct atomic_file *atomic_file, const char *
 		     atomic_file->target.path, name, strerror(-r));
 }
 
-int atomic_file_check_target(const struct atomic_file *atomic_file)
-{
-	const int r = atomic_target_verify(&atomic_file->target);
-
-	return r < 0 ? fail_replace(atomic_file, r) : 0;
-}
-
 static int link_unnamed(const struct atomic_file *atomic_file, const char *name)
 {
 	char path[32];

@@ -129,9 +129,6 @@ int atomic_file_mark_complete(struct atomic_file *atomic_file, const struct file
 int atomic_file_commit(struct atomic_file *atomic_file, struct file *file, uint64_t nbytes,
 		       bool sync_name);
 
-/* Check the target like atomic_file_commit(). Returns 0 or -EBUSY. */
-int atomic_file_check_target(const struct atomic_file *atomic_file);
-
 /* Remove the temporary name, and free. Closing the file frees its space. NULL is ignored. */
 void atomic_file_discard(struct atomic_file *atomic_file);
 

@@ -922,11 +922,6 @@ static int close_in_place(struct output *output)
 	return r < 0 ? fail(r, "%s: close: %m", output->name) : 0;
 }
 
-int output_check_target(const struct output *output)
-{
-	return output->atomic_file ? atomic_file_check_target(output->atomic_file) : 0;
-}
-
 static void remove_truncation(struct output *output)
 {
 	if (output->truncation)

@@ -242,9 +242,6 @@ int output_complete(struct output *output, enum output_durability durability);
  */
 int output_commit(struct output *output, enum output_durability durability);
 
-/* Check the target like output_commit(). Returns 0 or -EBUSY. */
-int output_check_target(const struct output *output);
-
 /* Bring the data to stable storage. */
 int output_sync(struct output *output);
 

@@ -81,8 +81,7 @@ static const struct {
 	[PHASE_VERIFY] = { "verify", "verify", STAGE_VERIFY },
 };
 
-int stats_open_with_time_series(struct trace *trace, struct time_series *series,
-				struct stats **ret_stats)
+int stats_open(struct trace *trace, struct time_series *series, struct stats **ret_stats)
 {
 	const struct timeline_sinks sinks = { trace, series };
 	struct stats *stats = calloc(1, sizeof *stats);
@@ -97,11 +96,6 @@ int stats_open_with_time_series(struct trace *trace, struct time_series *series,
 	pthread_mutex_init(&stats->lock, NULL);
 	*ret_stats = stats;
 	return 0;
-}
-
-int stats_open(struct trace *trace, struct stats **ret_stats)
-{
-	return stats_open_with_time_series(trace, NULL, ret_stats);
 }
 
 void stats_close(struct stats *stats)

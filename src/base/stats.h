@@ -94,14 +94,10 @@ struct stats_progress {
 };
 
 /*
- * Open statistics. trace: receives spans as events; may be NULL; must outlive the statistics.
- * Returns 0, or -ENOMEM after a message.
+ * Open statistics. Spans are added to the trace and to the time series as well, which may be NULL
+ * and must outlive the statistics. Returns 0, or -ENOMEM after a message.
  */
-int stats_open(struct trace *trace, struct stats **ret_stats);
-
-/* Like stats_open(); also adds spans to a time series, which may be NULL and must outlive them. */
-int stats_open_with_time_series(struct trace *trace, struct time_series *series,
-				struct stats **ret_stats);
+int stats_open(struct trace *trace, struct time_series *series, struct stats **ret_stats);
 void stats_close(struct stats *stats);
 
 /*

@@ -707,18 +707,6 @@ int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void 
 			      ret_transfer);
 }
 
-int comm_test(struct comm *comm, struct comm_transfer *transfer, bool *ret_done)
-{
-	int r;
-
-	pthread_mutex_lock(&comm->lock);
-	r = get_error(comm);
-	if (r == 0)
-		*ret_done = transfer->is_done;
-	pthread_mutex_unlock(&comm->lock);
-	return r;
-}
-
 int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t until_ns,
 		    bool *ret_done)
 {

@@ -197,9 +197,6 @@ struct comm_traffic {
 };
 void comm_get_traffic(const struct comm *comm, struct comm_traffic *ret_traffic);
 
-/* Test whether the transfer is done. */
-int comm_test(struct comm *comm, struct comm_transfer *transfer, bool *ret_done);
-
 /* Wait until the transfer is done, without using CPU time. */
 int comm_wait(struct comm *comm, struct comm_transfer *transfer);
 

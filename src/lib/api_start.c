@@ -223,7 +223,7 @@ static int open_stats(struct gsort *sort)
 {
 	struct reports *reports = &sort->reports;
 	struct stats *stats;
-	const int r = stats_open_with_time_series(reports->trace, reports->time_series, &stats);
+	const int r = stats_open(reports->trace, reports->time_series, &stats);
 
 	if (r < 0)
 		return r;

@@ -248,7 +248,7 @@ static int try_any_rank(struct comm *comm)
 	if (r == 0)
 		r = comm_receive(comm, 0, 10, &number, sizeof number, &transfer);
 	while (r == 0 && !is_done)
-		r = comm_test(comm, &transfer, &is_done);
+		r = comm_wait_until(comm, &transfer, 0, &is_done);
 	return r < 0 ? r : expect_equal("the answer", number, rank);
 }
 

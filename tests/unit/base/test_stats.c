@@ -45,7 +45,7 @@ static struct stats *open_stats(enum phase phase)
 {
 	struct stats *stats;
 
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_begin_phase(stats, phase, 100);
 	return stats;
 }
@@ -279,7 +279,7 @@ static void progress_follows_the_measuring_stage(void **state)
 	struct stats_progress at;
 
 	(void)state;
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_get_progress(stats, &at);
 	assert_false(at.started);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 200);
@@ -390,7 +390,7 @@ static void spans_become_events_of_the_trace(void **state)
 	(void)state;
 	assert_non_null(file);
 	assert_int_equal(trace_open(file, &trace), 0);
-	assert_int_equal(stats_open(trace, &stats), 0);
+	assert_int_equal(stats_open(trace, NULL, &stats), 0);
 	stats_end(stats, stats_begin(STAGE_FETCH, 7), 99);
 	span = stats_begin(STAGE_SORT, 8);
 	span.queue = 2;
@@ -476,7 +476,7 @@ static void volumes_belong_to_their_phase(void **state)
 	struct stats *stats;
 
 	(void)state;
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_set_volume_source(stats, report_volumes, &volumes);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 100);
 	volumes.sent_nbytes = 15;

@@ -28,7 +28,7 @@ struct progress_reporter {
 static int report_progress(struct comm *comm, struct progress_reporter *ret_reporter)
 {
 	*ret_reporter = (struct progress_reporter){ .comm = comm, .unit = comm_rank(comm) + 1 };
-	return stats_open(NULL, &ret_reporter->stats);
+	return stats_open(NULL, NULL, &ret_reporter->stats);
 }
 
 static int open_rank_progress(struct progress_reporter *reporter)

@@ -93,7 +93,7 @@ static struct stats *stats_of_all_stages(struct time_series *time_series)
 {
 	struct stats *stats;
 
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		stats_begin_phase(stats, phase, 1);
 		for (enum stage stage = 0; stage < N_STAGES; stage++)
@@ -200,7 +200,7 @@ static void report_of_empty_input_is_complete(void **state)
 
 	(void)state;
 	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 0);
 	stats_finish(stats);
 	write_page(time_series, stats, &summary, inputs, 3);
@@ -240,7 +240,7 @@ static void report_says_if_nothing_remained_to_do(void **state)
 
 	(void)state;
 	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	write_page(time_series, stats, &summary, inputs, 1);
 	assert_non_null(strstr(text, "The sort was already complete"));
 	assert_null(strstr(text, "checked"));
@@ -287,7 +287,7 @@ static void idle_queues_are_omitted(void **state)
 
 	(void)state;
 	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	time_series_add(time_series, &(struct time_series_event){ .stage = STAGE_SORT,
 								  .begin_ns = time_series->begin_ns,
 								  .end_ns = time_series->begin_ns,
@@ -308,7 +308,7 @@ static void names_are_escaped_in_the_report(void **state)
 
 	(void)state;
 	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	write_page(time_series, stats, &summary, inputs, 4);
 	assert_non_null(strstr(text, "<td>100%d%s.bin</td>"));
 	assert_non_null(strstr(text, "<td>&lt;b&gt;$&#39;\\n\\377&#39;&quot;.bin</td>"));
@@ -336,7 +336,7 @@ static void phase_without_a_bottleneck_names_the_longest_stage(void **state)
 	phase->stages[STAGE_MERGE] =
 		(struct stage_totals){ .n_spans = 1, .active_ns = 2 * S, .busy_ns = 2 * S };
 	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	write_rank_page(time_series, stats, &ranks);
 	assert_non_null(strstr(text, "<td>none</td>\n<td>merge, 20 %</td>"));
 	assert_non_null(strstr(text, "merge</strong>\n was active longest, but only 20 %"));
@@ -367,7 +367,7 @@ static void table_of_ranks_fits_the_page(void **state)
 	}
 	ranks.total = entries[0];
 	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	write_rank_page(time_series, stats, &ranks);
 	assert_non_null(strstr(text, ", on 4 ranks, each on CPU, 1 thread. All records"));
 	assert_null(strstr(

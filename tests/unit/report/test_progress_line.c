@@ -98,7 +98,7 @@ static void overall_counts_expected_phases(void **state)
 	struct stats *stats;
 
 	(void)state;
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_set_phase_total(stats, PHASE_MERGE_PASSES, 50);
 	stats_set_phase_total(stats, PHASE_FINAL_MERGE, 100);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 100);
@@ -120,7 +120,7 @@ static void overall_of_a_pipe_needs_its_end(void **state)
 	struct stats *stats;
 
 	(void)state;
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 0);
 	stats_end(stats, stats_begin(STAGE_READ, 0), 30);
 	assert_int_equal(progress_of(stats).overall_total_nbytes, 0);

@@ -285,7 +285,7 @@ static void check_spills(const char *type, bool unique, enum fixture_memory memo
 
 	separate_memory_set_devices(1, reach);
 	make_input(type, unique, memory, with_duplicates, n);
-	assert_int_equal(stats_open(NULL, &stats), 0);
+	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	job.stats = stats;
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);

@@ -1315,7 +1315,7 @@ static int sort_with_stats(struct comm *comm, void *argument)
 	struct sort_spec spec = counted->asked.spec;
 	struct rank_summary own;
 	struct stats *stats;
-	int r = stats_open(NULL, &stats);
+	int r = stats_open(NULL, NULL, &stats);
 
 	spec.comm = comm;
 	if (r == 0)
