@@ -6,6 +6,9 @@
  *
  * An event counts how often it was recorded and how often it was reached. A queue that waits for it
  * remembers the count of that moment, so recording the event again does not delay the queue.
+ *
+ * Each event has a condition variable of its own. With one for all, every small task would wake
+ * all feeders and writers of a merge, only to compete for the lock.
  */
 #include "src/device/cpu/queue_pool.h"
 
@@ -39,6 +42,7 @@ struct pool_event {
 	struct device_event handle;
 	struct queue_pool *pool;
 	uint64_t n_recorded, n_signaled;
+	pthread_cond_t signaled_cond;
 	struct pool_queue *parked_queues; /* linked by queue->next */
 };
 
@@ -48,7 +52,8 @@ struct pool_queue {
 	struct pool_queue *next; /* in the ready list or among an event's parked queues */
 	struct queue_task *first_task, **last_task;
 	enum queue_priority priority;
-	bool busy; /* ready, running or parked: must not be made ready again */
+	bool busy;       /* ready, running or parked: must not be made ready again */
+	bool has_closer; /* somebody waits until it is not busy */
 };
 
 /* Convert the handles that the rest of the program uses. */
@@ -68,8 +73,8 @@ struct ready_list {
 
 struct queue_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work_cond;     /* a queue is ready, or closing */
-	pthread_cond_t progress_cond; /* an event was reached or a queue became idle */
+	pthread_cond_t work_cond; /* a queue is ready, or closing */
+	pthread_cond_t idle_cond; /* a queue that is being closed became idle */
 	struct ready_list ready_lists[N_QUEUE_PRIORITIES];
 	bool closing;
 	void *context;
@@ -130,7 +135,7 @@ static void signal_event(struct pool_event *event)
 		push_ready(queue);
 		queue = next;
 	}
-	pthread_cond_broadcast(&event->pool->progress_cond);
+	pthread_cond_broadcast(&event->signaled_cond);
 }
 
 /* Park the queue if its next task must wait. */
@@ -184,7 +189,8 @@ static void run_queue(struct pool_queue *queue)
 		}
 	}
 	queue->busy = false;
-	pthread_cond_broadcast(&pool->progress_cond);
+	if (queue->has_closer)
+		pthread_cond_broadcast(&pool->idle_cond);
 }
 
 static void *pool_thread_main(void *argument)
@@ -229,7 +235,7 @@ int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_p
 		return -ENOMEM;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work_cond, NULL);
-	pthread_cond_init(&pool->progress_cond, NULL);
+	pthread_cond_init(&pool->idle_cond, NULL);
 	for (int i = 0; i < N_QUEUE_PRIORITIES; i++)
 		pool->ready_lists[i].end = &pool->ready_lists[i].first;
 	pool->context = context;
@@ -252,7 +258,7 @@ void queue_pool_close(struct queue_pool *pool)
 	pthread_mutex_unlock(&pool->lock);
 	for (unsigned i = 0; i < pool->n_threads; i++)
 		pthread_join(pool->threads[i], NULL);
-	pthread_cond_destroy(&pool->progress_cond);
+	pthread_cond_destroy(&pool->idle_cond);
 	pthread_cond_destroy(&pool->work_cond);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
@@ -279,8 +285,9 @@ void pool_queue_close(struct device_queue *handle)
 	if (!queue)
 		return;
 	pthread_mutex_lock(&queue->pool->lock);
+	queue->has_closer = true;
 	while (queue->busy)
-		pthread_cond_wait(&queue->pool->progress_cond, &queue->pool->lock);
+		pthread_cond_wait(&queue->pool->idle_cond, &queue->pool->lock);
 	pthread_mutex_unlock(&queue->pool->lock);
 	free(queue);
 }
@@ -330,13 +337,19 @@ int pool_event_open(struct queue_pool *pool, struct device_event **ret_event)
 	if (!event)
 		return -ENOMEM;
 	event->pool = pool;
+	pthread_cond_init(&event->signaled_cond, NULL);
 	*ret_event = &event->handle;
 	return 0;
 }
 
-void pool_event_close(struct device_event *event)
+void pool_event_close(struct device_event *handle)
 {
-	free(pool_event(event));
+	struct pool_event *event = pool_event(handle);
+
+	if (!event)
+		return;
+	pthread_cond_destroy(&event->signaled_cond);
+	free(event);
 }
 
 int pool_queue_record(struct device_queue *queue_handle, struct device_event *event_handle)
@@ -369,7 +382,7 @@ void pool_event_wait(struct device_event *handle)
 		if (high_priority->first)
 			run_queue(pop_ready_queue(high_priority));
 		else
-			pthread_cond_wait(&pool->progress_cond, &pool->lock);
+			pthread_cond_wait(&event->signaled_cond, &pool->lock);
 	}
 	pthread_mutex_unlock(&pool->lock);
 }
