@@ -39,6 +39,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
@@ -500,19 +501,34 @@ static int queue_upload(struct window_input *windows, struct run_input *input,
 	return r < 0 ? r : add_packed_blocks(windows, input, packed, items);
 }
 
-/* Queue the copies of a run's leftover and of its new items into the window's buffer. */
+/*
+ * Copy what the last window left of a run into the window's buffer. In host memory that is done at
+ * once: so short a copy takes less time than queueing it, and nothing is queued that would change
+ * it.
+ */
+static int copy_leftover(struct window_input *windows, const struct run_input *input,
+			 const struct slice *slice)
+{
+	const size_t nbytes = input->n_leftover * windows->job->layout->resident_nbytes;
+	void *to = (void *)slice->elements;
+
+	if (nbytes == 0)
+		return 0;
+	if (windows->job->plan.copies_to_device)
+		return device_queue_copy(windows->queue, to, input->leftover, nbytes);
+	memcpy(to, input->leftover, nbytes);
+	return 0;
+}
+
+/* Transfer a run's leftover and its new items into the window's buffer. */
 static int queue_transfer(struct window_input *windows, struct run_input *input,
 			  const struct slice *slice, const struct window *window)
 {
-	const struct job *job = windows->job;
-	const uint64_t leftover_nbytes = input->n_leftover * job->layout->resident_nbytes;
-	int r = 0;
+	int r;
 
-	if (input->n_blocks && !job->checkpoint_hooks)
+	if (input->n_blocks && !windows->job->checkpoint_hooks)
 		run_discard_before(input->run, input->next_block + input->n_blocks);
-	if (leftover_nbytes)
-		r = device_queue_copy(windows->queue, (void *)slice->elements, input->leftover,
-				      leftover_nbytes);
+	r = copy_leftover(windows, input, slice);
 	return r == 0 && input->n_blocks ? queue_upload(windows, input, window) : r;
 }
 
