@@ -58,7 +58,7 @@ struct spill {
 	const struct syscalls *calls;
 	uint64_t limit_nbytes;
 	size_t n_directories;
-	size_t n_files; /* n_directories, or twice that: see spill_use_adaptive_io() */
+	size_t n_files; /* a multiple of n_directories; file i is in directory i % n_directories */
 	bool is_persistent;
 	struct spill_remote remote; /* read NULL: a spill of this process */
 	const char *advice;         /* for damaged data; NULL: the usual */
@@ -73,7 +73,7 @@ struct spill {
 	/* Protected by lock. */
 	uint64_t used_nbytes; /* in whole pages */
 	uint64_t peak_nbytes;
-	struct spill_file files[]; /* one for each directory, and those for direct I/O */
+	struct spill_file files[]; /* SPILL_MAX_FILES_PER_DIRECTORY * n_directories */
 };
 
 static uint64_t round_up_to_page(uint64_t nbytes)
@@ -226,7 +226,8 @@ static void punch_file(void *context, uint32_t file, uint64_t offset, uint64_t n
 int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill)
 {
-	struct spill *spill = calloc(1, sizeof *spill + 2 * n * sizeof *spill->files);
+	const size_t max_files = SPILL_MAX_FILES_PER_DIRECTORY * n;
+	struct spill *spill = calloc(1, sizeof *spill + max_files * sizeof *spill->files);
 
 	assert(n > 0);
 	if (!spill || memory_tier_open(memory_nbytes, &spill->memory) < 0 ||
@@ -239,7 +240,7 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
 	spill->limit_nbytes = limit_nbytes;
 	spill->n_directories = spill->n_files = n;
 	pthread_mutex_init(&spill->lock, NULL);
-	for (size_t i = 0; i < 2 * n; i++)
+	for (size_t i = 0; i < max_files; i++)
 		spill->files[i] = (struct spill_file){ .directory = directories[i % n],
 						       .file = { .calls = calls, .fd = -1 },
 						       .direct = { .calls = calls, .fd = -1 } };
@@ -306,6 +307,12 @@ void spill_disable_preallocation(struct spill *spill)
 {
 	for (size_t i = 0; i < spill->n_files; i++)
 		spill->files[i].skip_preallocation = true;
+}
+
+void spill_set_n_writers(struct spill *spill, uint32_t n)
+{
+	if (!spill->is_persistent)
+		spill->n_files = spill->n_directories * min_u64(n, SPILL_MAX_FILES_PER_DIRECTORY);
 }
 
 /*

@@ -12,8 +12,8 @@
  * discarded extents is released by punching holes in the background (hole_punch.h).
  *
  * An extent goes to the file that will have spent the least time on writing with it, as measured so
- * far. So directories get data in proportion to their speed. A full directory is skipped until some
- * of its space is released.
+ * far. So directories get data in proportion to their speed, and a file that is being written is
+ * avoided. A full directory is skipped until some of its space is released.
  *
  * All functions report their errors and are thread-safe, unless noted.
  */
@@ -76,6 +76,13 @@ void spill_close(struct spill *spill);
 
 /* The page cache cannot hold the data: use direct I/O where the file system permits it. */
 void spill_bypass_cache(struct spill *spill);
+
+/*
+ * n > 1 threads write at the same time. A file has one lock for writes, so each directory gets up
+ * to SPILL_MAX_FILES_PER_DIRECTORY files. A persistent spill stays one file.
+ */
+enum { SPILL_MAX_FILES_PER_DIRECTORY = 8 };
+void spill_set_n_writers(struct spill *spill, uint32_t n);
 
 /*
  * A large spill: store part of it through the cache and part by direct I/O, in proportion to their

@@ -308,7 +308,7 @@ static bool measure_directories(const struct calibration *calibration,
 	if (!probe->data ||
 	    spill_open(job->io, directories, n, SPILL_UNLIMITED, 0, &probe->spill) < 0)
 		return false;
-	cache_policy_apply_to_spill(policy, probe->spill);
+	cache_policy_apply_to_spill(policy, job->plan.n_writers, probe->spill);
 	spill_disable_preallocation(probe->spill);
 	if (has_free_space(probe->spill, N_PROBE_BLOCKS * probe->block_nbytes))
 		rate = time_probe_blocks(probe, N_PROBE_BLOCKS, job->plan.n_writers,

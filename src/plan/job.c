@@ -169,14 +169,20 @@ enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)
 									   CACHE_USE;
 }
 
-void cache_policy_apply_to_spill(enum cache_policy policy, struct spill *spill)
+/* Several writers that copy into the cache are faster than the disk. */
+void cache_policy_apply_to_spill(enum cache_policy policy, uint32_t n_writers, struct spill *spill)
 {
+	const bool has_many_writers = n_writers > PLAN_MAX_FILE_WRITERS;
+
+	if (has_many_writers)
+		spill_set_n_writers(spill, n_writers);
 	switch (policy) {
 	case CACHE_BYPASS:
 		spill_bypass_cache(spill);
 		break;
 	case CACHE_ADAPTIVE:
-		spill_use_adaptive_io(spill);
+		if (!has_many_writers)
+			spill_use_adaptive_io(spill);
 		break;
 	case CACHE_USE:
 		break;

@@ -126,5 +126,5 @@ enum cache_policy {
  */
 enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes);
 
-/* Apply the policy before anything is spilled. */
-void cache_policy_apply_to_spill(enum cache_policy policy, struct spill *spill);
+/* Apply the policy before anything is spilled, by so many threads at the same time. */
+void cache_policy_apply_to_spill(enum cache_policy policy, uint32_t n_writers, struct spill *spill);

@@ -60,6 +60,12 @@
 enum { PLAN_DEFAULT_MAX_PARTITIONS = 8 };
 
 /*
+ * Threads that write the windows of a merge. A file has one lock for write(): more than two writers
+ * of a file wait for it, unless they write through mappings. Runs are spilled to several files.
+ */
+enum { PLAN_MAX_FILE_WRITERS = 2 };
+
+/*
  * Round n_partitions > 0 down until the number of part files is a multiple of it, or it is a
  * multiple of that number. n_files may be 0.
  */

@@ -13,7 +13,8 @@
 #include "io/spill/run_file.h"
 
 enum {
-	MAX_FILE_WRITERS = 2, /* a file has one lock for writes: more would wait for it */
+	MAX_SPILL_WRITERS = 8,
+	SPILL_WRITER_NBYTES = 128 << 20, /* of the memory, for each: it fills a window */
 	MAX_RANK_FETCHERS = 8,
 	CODEC_MEMORY_DIVISOR = 16, /* of the memory, at most */
 	PLANNING_ROUNDS = 3,
@@ -685,6 +686,28 @@ static void plan_iterate(const struct plan_request *request, const struct device
 	plan->is_sufficient = plan->total_nbytes <= plan->memory_nbytes + PLAN_OVERHEAD_NBYTES;
 }
 
+/*
+ * With many processors, more threads spill, because to copy a window into the page cache takes one
+ * as long as to merge it. Beside a device with its own memory they have little else to do. Ranks
+ * share processors and files with each other.
+ */
+static void plan_spill_writers(const struct plan_request *request, const struct device_info *info,
+			       struct plan *plan)
+{
+	const uint64_t n_threads = request->n_threads / (info->unified ? 4 : 2);
+	const uint64_t n_in_memory =
+		u64_min(plan->memory_nbytes, plan->device_nbytes) / SPILL_WRITER_NBYTES;
+	struct plan wider = *plan;
+
+	wider.n_writers = (uint32_t)u64_min(u64_min(n_threads, MAX_SPILL_WRITERS), n_in_memory);
+	if (wider.n_writers <= plan->n_writers || !plan_stores_runs(plan) ||
+	    request->sequential_output || plan_is_distributed(request))
+		return;
+	plan_iterate(request, info, &wider);
+	if (wider.is_sufficient && wider.n_passes <= plan->n_passes)
+		*plan = wider;
+}
+
 /* The minimum memory of a plan may be more than was asked for: reduce the reservation by that. */
 static uint64_t clamp_exchange_nbytes(const struct plan_request *request, uint64_t memory_nbytes)
 {
@@ -714,7 +737,7 @@ static void plan_with_memory(const struct plan_request *request, uint64_t memory
 		.n_queues = info.n_queues,
 		.n_ranks = (uint32_t)u64_max(request->n_ranks, 1),
 		.n_devices = info.unified ? 1 : (uint32_t)u64_max(request->n_devices, 1),
-		.n_writers = (uint32_t)u64_min(request->n_threads, MAX_FILE_WRITERS),
+		.n_writers = (uint32_t)u64_min(request->n_threads, PLAN_MAX_FILE_WRITERS),
 	};
 	plan->n_readers = (uint32_t)u64_min(request->n_threads,
 					    UINT64_C(1) * PLAN_MAX_READERS * plan->n_devices);
@@ -741,6 +764,7 @@ static void plan_with_memory(const struct plan_request *request, uint64_t memory
 		plan->n_readers = (uint32_t)u64_min(plan->n_readers, plan->n_queues);
 		plan_iterate(request, &info, plan);
 	}
+	plan_spill_writers(request, &info, plan);
 }
 
 /* Is the memory too small for what exists before any plan is made? */

@@ -201,7 +201,7 @@ static void split_threads(const struct plan *plan, uint64_t n, struct plan *ret_
 		(uint32_t)divide_up(plan->n_queues, partitions_per_device(plan, n));
 	ret_partition_plan->n_readers = (uint32_t)divide_up(plan->n_readers, n);
 	ret_partition_plan->n_fetchers = (uint32_t)divide_up(plan->n_fetchers, n);
-	ret_partition_plan->n_writers = 1;
+	ret_partition_plan->n_writers = (uint32_t)u64_max(plan->n_writers / n, 1);
 	ret_partition_plan->n_windows =
 		ret_partition_plan->n_queues + ret_partition_plan->n_writers + 1;
 }

@@ -250,7 +250,7 @@ static void apply_cache_policies(struct sort *sort, const struct rank_plan *plan
 
 	comm_host_size(comm_of(sort), &first);
 	cache_policy_apply_to_spill((enum cache_policy)plans[first].spill_cache_policy,
-				    sort->job.spill);
+				    sort->job.plan.n_writers, sort->job.spill);
 	sort_output_choose_io_mode(&sort->output,
 				   (enum cache_policy)plans[first].output_cache_policy);
 }

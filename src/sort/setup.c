@@ -419,7 +419,8 @@ static int open_spill(struct job *job, const struct setup *setup)
 		stats_set_temp_space_source(job->stats, used_spill_nbytes, job->spill);
 	/* The ranks of a host agree on a policy later. */
 	if (r == 0 && !spec->comm)
-		cache_policy_apply_to_spill(setup_spill_cache_policy(job), job->spill);
+		cache_policy_apply_to_spill(setup_spill_cache_policy(job), job->plan.n_writers,
+					    job->spill);
 	if (r == 0)
 		r = compression_open(&spec->compression, job->layout->stores_elements,
 				     &job->compression);

@@ -399,6 +399,37 @@ static void ordered_output_has_one_writer(void **state)
 	assert_int_equal(plan.n_writers, 1);
 }
 
+/* Two threads that write are enough for a file, and for little memory or few processors. */
+static void many_processors_spill_with_more_writers(void **state)
+{
+	static const struct {
+		uint64_t input_nbytes, memory_nbytes;
+		uint32_t n_threads, n_writers;
+	} cases[] = {
+		{ 8 * GIB, GIB, 16, 4 },       { 8 * GIB, GIB, 2, 2 },
+		{ 8 * GIB, GIB, 64, 7 },       { 8 * GIB, 128 * MIB, 16, 2 },
+		{ 8 * GIB, 64 * GIB, 16, 2 },  { PLAN_SIZE_UNKNOWN, GIB, 16, 4 },
+		{ 64 * GIB, 4 * GIB, 128, 8 },
+	};
+	struct plan plan;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct plan_request request =
+			request_for("u64", cases[i].input_nbytes, cases[i].memory_nbytes);
+
+		request.n_threads = cases[i].n_threads;
+		plan_make(&request, &plan);
+		assert_int_equal(plan.n_writers, cases[i].n_writers);
+		assert_true(plan.is_sufficient);
+		request.device = config_separate;
+		request.device_nbytes = separate_nbytes = GIB;
+		plan_make(&request, &plan);
+		if (cases[i].n_threads == 16 && cases[i].memory_nbytes == GIB)
+			assert_int_equal(plan.n_writers, 8);
+	}
+}
+
 static void merge_of_inputs_has_all_memory_for_windows(void **state)
 {
 	struct plan_request request = request_for("u64", 10 * GIB, 256 * MIB);
@@ -846,6 +877,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(batch_size_limits_the_fan_in),
 	cmocka_unit_test(existing_blocks_bound_the_fan_in),
 	cmocka_unit_test(ordered_output_has_one_writer),
+	cmocka_unit_test(many_processors_spill_with_more_writers),
 	cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
 	cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
 	cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
