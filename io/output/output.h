@@ -161,8 +161,8 @@ void output_use_writeback(struct output *output);
 void output_use_adaptive_io(struct output *output);
 
 /*
- * Before the first write: n writers proceed at offsets far from each other. If there are several,
- * preallocated space may also be written through mappings (mmap_writer.h), if that is faster.
+ * Before the first write: n writers write at the same time. If there are several, preallocated
+ * space may also be written through mappings (io/file/mapping.h), if that is faster.
  */
 void output_set_n_writers(struct output *output, uint32_t n_writers);
 
