@@ -49,8 +49,8 @@
  * The output takes a range of its bytes. The count is 1 at first and is added up by -u; it is in
  * the byte order of the first key. The position is the record's number in the input, little-endian.
  *
- * Each kind is a table of functions (struct layout_ops); back ends have tables of their own for how
- * items of a kind are sorted and merged (src/device/backend.h). Nothing else asks for the kind.
+ * Back ends have a table for each kind: how its items are sorted and merged (src/device/backend.h).
+ * Nothing but that and this file asks for the kind.
  */
 #include "src/record/layout.h"
 
@@ -61,39 +61,6 @@
 #include "src/base/diagnostics.h"
 #include "src/record/key_layout.h"
 #include "src/record/load_upto16.h"
-
-/*
- * Whole keys, as splitters have them, and edges, which are what is kept of the first and last item
- * of a window. The functions implement layout_NAME() of layout.h.
- */
-struct key_ops {
-	size_t (*key_nbytes)(const struct layout *layout);
-	encoded_key_t (*record_key)(const struct layout *layout, const void *record);
-	encoded_key_t (*key_prefix)(const void *key);
-	void (*key_from_prefix)(encoded_key_t prefix, void *key);
-	void (*item_key)(const struct layout *layout, const void *item, void *key);
-	int (*compare_keys)(const struct layout *layout, const void *a, const void *b);
-	size_t (*edge_nbytes)(const struct layout *layout);
-	int (*compare_edges)(const struct layout *layout, const void *a, const void *b);
-};
-
-struct layout_ops {
-	/* Can the layout be made for these params? NULL: it is made from another layout. */
-	bool (*accepts)(const struct layout_params *params);
-	/*
-	 * Fill in a layout whose kind, record_nbytes, key and record_keys are set. Returns 0 or
-	 * -ENOMEM (reported); layout_free() frees what was allocated in both cases.
-	 */
-	int (*make)(const struct layout_params *params, struct layout *layout);
-	/*
-	 * Implements layout_project_record(). NULL: there are no items, and elements are encoded.
-	 */
-	void (*project_record)(const struct layout *layout, const void *record, uint64_t position,
-			       void *item);
-	const struct key_ops *keys;
-	/* Returned by the functions of these names. */
-	bool has_elements, is_indirect, is_key_only;
-};
 
 /* --- Key-only layouts --- */
 
@@ -121,12 +88,6 @@ int layout_make_key_only(const struct key *key, struct layout *ret_layout)
 		return -ENOTSUP;
 	*ret_layout = (struct layout){ 0 };
 	set_key_only(key, 1, key->nbytes, ret_layout);
-	return 0;
-}
-
-static int make_key_only(const struct layout_params *params, struct layout *layout)
-{
-	set_key_only(params->keys, params->n_keys, params->record_nbytes, layout);
 	return 0;
 }
 
@@ -172,57 +133,6 @@ void layout_decode(const struct layout *layout, encoded_key_t encoded, void *rec
 		      layout->encoding.record_nbytes);
 }
 
-static size_t key_only_key_nbytes(const struct layout *layout)
-{
-	(void)layout;
-	return sizeof(encoded_key_t);
-}
-
-static encoded_key_t key_only_key_prefix(const void *key)
-{
-	encoded_key_t encoded;
-
-	memcpy(&encoded, key, sizeof encoded);
-	return encoded;
-}
-
-static void key_only_key_from_prefix(encoded_key_t prefix, void *key)
-{
-	memcpy(key, &prefix, sizeof prefix);
-}
-
-static void key_only_item_key(const struct layout *layout, const void *item, void *key)
-{
-	key_only_key_from_prefix(layout_encode(layout, item), key);
-}
-
-static int key_only_compare_keys(const struct layout *layout, const void *a, const void *b)
-{
-	const encoded_key_t key_a = key_only_key_prefix(a), key_b = key_only_key_prefix(b);
-
-	(void)layout;
-	return key_a < key_b ? -1 : key_a > key_b;
-}
-
-static const struct key_ops key_ops_encoded = {
-	.key_nbytes = key_only_key_nbytes,
-	.record_key = layout_encode,
-	.key_prefix = key_only_key_prefix,
-	.key_from_prefix = key_only_key_from_prefix,
-	.item_key = key_only_item_key,
-	.compare_keys = key_only_compare_keys,
-	.edge_nbytes = key_only_key_nbytes,
-	.compare_edges = key_only_compare_keys,
-};
-
-static const struct layout_ops layout_ops_key_only = {
-	.accepts = key_only_accepts,
-	.make = make_key_only,
-	.keys = &key_ops_encoded,
-	.has_elements = true,
-	.is_key_only = true,
-};
-
 /* --- Indirect layouts --- */
 
 /*
@@ -243,19 +153,7 @@ bool layout_make_indirect(const struct layout *records, struct layout *ret_layou
 	return true;
 }
 
-static const struct layout_ops layout_ops_indirect = {
-	.keys = &key_ops_encoded,
-	.has_elements = true,
-	.is_indirect = true,
-};
-
 /* --- Layouts of records --- */
-
-static bool records_accept(const struct layout_params *params)
-{
-	(void)params;
-	return true;
-}
 
 /*
  * Would the records be key-only if they were not forced to be items? Then sort them in exactly the
@@ -308,6 +206,7 @@ static int make_records(const struct layout_params *params, struct layout *layou
 		r = make_projection_copies(params, packed, count_nbytes, &layout->projection);
 	if (r < 0)
 		return r;
+	layout->kind = LAYOUT_RECORDS;
 	layout->element_nbytes = key_nbytes <= 8 - RECORD_NUMBER_NBYTES ? 8 : 16;
 	layout->body_offset = count_nbytes;
 	for (uint32_t i = 0; i < params->n_keys; i++)
@@ -325,7 +224,7 @@ static int make_records(const struct layout_params *params, struct layout *layou
 	return 0;
 }
 
-static void record_project(const struct layout *layout, const void *record, uint64_t position,
+void layout_project_record(const struct layout *layout, const void *record, uint64_t position,
 			   void *item)
 {
 	const struct projection *projection = &layout->projection;
@@ -358,99 +257,21 @@ void layout_set_item_count(const struct layout *layout, void *item, uint64_t cou
 	memcpy(item, &count, 8);
 }
 
-static size_t records_key_nbytes(const struct layout *layout)
+void layout_project_records(const struct layout *layout, const void *records, uint64_t n,
+			    uint64_t position, void *items, struct digest *digest)
 {
-	const size_t nbytes = (layout->item_keys.key_nbytes + 7) / 8 * 8;
+	const unsigned char *record = records;
+	unsigned char *item = items;
 
-	return nbytes < sizeof(encoded_key_t) ? sizeof(encoded_key_t) : nbytes;
+	for (uint64_t i = 0; i < n; i++) {
+		layout_project_record(layout, record, position + i, item);
+		digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
+		record += layout->record_nbytes;
+		item += layout->item_nbytes;
+	}
 }
-
-static encoded_key_t records_record_key(const struct layout *layout, const void *record)
-{
-	return layout_key_prefix(&layout->record_keys, record);
-}
-
-static encoded_key_t records_key_prefix(const void *key)
-{
-	const unsigned char *bytes = key;
-	encoded_key_t prefix = 0;
-
-	for (uint32_t i = 0; i < sizeof prefix; i++)
-		prefix = prefix << 8 | bytes[i];
-	return prefix;
-}
-
-static void records_key_from_prefix(encoded_key_t prefix, void *key)
-{
-	unsigned char *bytes = key;
-
-	for (uint32_t i = 0; i < sizeof prefix; i++)
-		bytes[i] = (unsigned char)(prefix >> 8 * (15 - i));
-}
-
-static void records_item_key(const struct layout *layout, const void *item, void *key)
-{
-	memset(key, 0, sizeof(encoded_key_t)); /* a short key sets only half of it */
-	layout_normalise_key(&layout->item_keys, item, key);
-}
-
-static int records_compare_keys(const struct layout *layout, const void *a, const void *b)
-{
-	return memcmp(a, b, layout->item_keys.key_nbytes);
-}
-
-static size_t records_edge_nbytes(const struct layout *layout)
-{
-	return layout->item_nbytes;
-}
-
-static int records_compare_edges(const struct layout *layout, const void *a, const void *b)
-{
-	return key_compare(&layout->item_keys, a, b);
-}
-
-static const struct key_ops key_ops_records = {
-	.key_nbytes = records_key_nbytes,
-	.record_key = records_record_key,
-	.key_prefix = records_key_prefix,
-	.key_from_prefix = records_key_from_prefix,
-	.item_key = records_item_key,
-	.compare_keys = records_compare_keys,
-	.edge_nbytes = records_edge_nbytes,
-	.compare_edges = records_compare_edges,
-};
-
-static const struct layout_ops layout_ops_records = {
-	.accepts = records_accept,
-	.make = make_records,
-	.project_record = record_project,
-	.keys = &key_ops_records,
-};
 
 /* --- Any layout --- */
-
-/* Params are offered to the kinds in this order. */
-static const struct layout_ops *const ops_by_kind[N_LAYOUT_KINDS] = {
-	[LAYOUT_KEY_ONLY] = &layout_ops_key_only,
-	[LAYOUT_INDIRECT] = &layout_ops_indirect,
-	[LAYOUT_RECORDS] = &layout_ops_records,
-};
-
-static const struct layout_ops *get_ops(const struct layout *layout)
-{
-	return ops_by_kind[layout->kind];
-}
-
-static const struct layout_ops *select_kind(const struct layout_params *params,
-					    enum layout_kind *ret_kind)
-{
-	enum layout_kind kind = 0;
-
-	while (!ops_by_kind[kind]->accepts || !ops_by_kind[kind]->accepts(params))
-		kind++;
-	*ret_kind = kind;
-	return ops_by_kind[kind];
-}
 
 static bool are_keys_in_record(const struct layout_params *params)
 {
@@ -467,18 +288,18 @@ static bool are_keys_in_record(const struct layout_params *params)
 int layout_make(const struct layout_params *params, struct layout *ret_layout)
 {
 	struct layout layout = { .record_nbytes = params->record_nbytes, .key = params->keys[0] };
-	const struct layout_ops *ops;
 	int r;
 
 	if (params->record_nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return -ENOTSUP;
 	if (!are_keys_in_record(params))
 		return -EINVAL;
-	ops = select_kind(params, &layout.kind);
 	r = key_fields_make(params->keys, params->n_keys, false, 0, follows_encoded_order(params),
 			    &layout.record_keys);
-	if (r == 0)
-		r = ops->make(params, &layout);
+	if (r == 0 && key_only_accepts(params))
+		set_key_only(params->keys, params->n_keys, params->record_nbytes, &layout);
+	else if (r == 0)
+		r = make_records(params, &layout);
 	if (r < 0) {
 		layout_free(&layout);
 		return r;
@@ -495,59 +316,47 @@ void layout_free(struct layout *layout)
 	*layout = (struct layout){ 0 };
 }
 
-bool layout_has_elements(const struct layout *layout)
-{
-	return get_ops(layout)->has_elements;
-}
-
-bool layout_is_indirect(const struct layout *layout)
-{
-	return get_ops(layout)->is_indirect;
-}
-
-bool layout_is_key_only(const struct layout *layout)
-{
-	return get_ops(layout)->is_key_only;
-}
-
-void layout_project_record(const struct layout *layout, const void *record, uint64_t position,
-			   void *item)
-{
-	get_ops(layout)->project_record(layout, record, position, item);
-}
-
-void layout_project_records(const struct layout *layout, const void *records, uint64_t n,
-			    uint64_t position, void *items, struct digest *digest)
-{
-	const unsigned char *record = records;
-	unsigned char *item = items;
-
-	for (uint64_t i = 0; i < n; i++) {
-		layout_project_record(layout, record, position + i, item);
-		digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
-		record += layout->record_nbytes;
-		item += layout->item_nbytes;
-	}
-}
+/* --- Whole keys, as splitters have them --- */
 
 size_t layout_key_nbytes(const struct layout *layout)
 {
-	return get_ops(layout)->keys->key_nbytes(layout);
+	const size_t nbytes = (layout->item_keys.key_nbytes + 7) / 8 * 8;
+
+	return layout_has_elements(layout) || nbytes < sizeof(encoded_key_t) ?
+		       sizeof(encoded_key_t) :
+		       nbytes;
 }
 
 encoded_key_t layout_record_key(const struct layout *layout, const void *record)
 {
-	return get_ops(layout)->keys->record_key(layout, record);
+	return layout_has_elements(layout) ? layout_encode(layout, record) :
+					     layout_key_prefix(&layout->record_keys, record);
 }
 
 encoded_key_t layout_get_key_prefix(const struct layout *layout, const void *key)
 {
-	return get_ops(layout)->keys->key_prefix(key);
+	const unsigned char *bytes = key;
+	encoded_key_t prefix = 0;
+
+	if (layout_has_elements(layout)) {
+		memcpy(&prefix, key, sizeof prefix);
+		return prefix;
+	}
+	for (uint32_t i = 0; i < sizeof prefix; i++)
+		prefix = prefix << 8 | bytes[i];
+	return prefix;
 }
 
 void layout_key_from_prefix(const struct layout *layout, encoded_key_t prefix, void *key)
 {
-	get_ops(layout)->keys->key_from_prefix(prefix, key);
+	unsigned char *bytes = key;
+
+	if (layout_has_elements(layout)) {
+		memcpy(key, &prefix, sizeof prefix);
+		return;
+	}
+	for (uint32_t i = 0; i < sizeof prefix; i++)
+		bytes[i] = (unsigned char)(prefix >> 8 * (15 - i));
 }
 
 encoded_key_t layout_first_equal(const struct layout *layout, encoded_key_t prefix)
@@ -560,22 +369,39 @@ encoded_key_t layout_first_equal(const struct layout *layout, encoded_key_t pref
 
 void layout_item_key(const struct layout *layout, const void *item, void *key)
 {
-	get_ops(layout)->keys->item_key(layout, item, key);
+	if (layout_has_elements(layout)) {
+		layout_key_from_prefix(layout, layout_encode(layout, item), key);
+		return;
+	}
+	memset(key, 0, sizeof(encoded_key_t)); /* a short key sets only half of it */
+	layout_normalise_key(&layout->item_keys, item, key);
+}
+
+static int compare_encoded_keys(const struct layout *layout, const void *a, const void *b)
+{
+	const encoded_key_t key_a = layout_get_key_prefix(layout, a);
+	const encoded_key_t key_b = layout_get_key_prefix(layout, b);
+
+	return key_a < key_b ? -1 : key_a > key_b;
 }
 
 int layout_compare_keys(const struct layout *layout, const void *a, const void *b)
 {
-	return get_ops(layout)->keys->compare_keys(layout, a, b);
+	return layout_has_elements(layout) ? compare_encoded_keys(layout, a, b) :
+					     memcmp(a, b, layout->item_keys.key_nbytes);
 }
+
+/* --- Edges: what is kept of the first and last item of a window --- */
 
 size_t layout_edge_nbytes(const struct layout *layout)
 {
-	return get_ops(layout)->keys->edge_nbytes(layout);
+	return layout_has_elements(layout) ? sizeof(encoded_key_t) : layout->item_nbytes;
 }
 
 int layout_compare_edges(const struct layout *layout, const void *a, const void *b)
 {
-	return get_ops(layout)->keys->compare_edges(layout, a, b);
+	return layout_has_elements(layout) ? compare_encoded_keys(layout, a, b) :
+					     key_compare(&layout->item_keys, a, b);
 }
 
 bool layout_is_disorder(const struct layout *layout, bool strict, const void *last,

@@ -116,11 +116,22 @@ static inline bool layout_has_projection(const struct layout *layout)
  * are sorted, and decoded after the last merge. Else it consists of items, which are written as
  * they are.
  */
-bool layout_has_elements(const struct layout *layout);
+static inline bool layout_has_elements(const struct layout *layout)
+{
+	return layout->kind != LAYOUT_RECORDS;
+}
+
 /* Do the records stay where they are until the output is made? */
-bool layout_is_indirect(const struct layout *layout);
+static inline bool layout_is_indirect(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_INDIRECT;
+}
+
 /* Is the record its keys, and nothing else? */
-bool layout_is_key_only(const struct layout *layout);
+static inline bool layout_is_key_only(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_KEY_ONLY;
+}
 
 /* The size of a whole key, as splitters have it: at least 16 bytes, with any alignment. */
 size_t layout_key_nbytes(const struct layout *layout);
